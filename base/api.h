@@ -1,13 +1,13 @@
-/* What surrounds the declarations of a public header: functions declared between CVTM_API_BEGIN and
- * CVTM_API_END are exported by the shared library, and C++ links them as C. All other functions are
- * hidden. */
+/* The shared library exports the functions that a header declares between CVTM_API_BEGIN and
+ * CVTM_API_END; in C++ they have C linkage. All other functions are hidden. */
 #ifndef CVTMESH_BASE_API_H
 #define CVTMESH_BASE_API_H
 
 #include <stdint.h>
 
-/* Room in a struct that the caller and the library share, for fields of later releases: a new field
- * takes its place, so that the size stays. The functions that fill in defaults make it 0. */
+/* Space for fields of later releases in a struct that the caller and the library share: a new field
+ * takes part of it, so the size of the struct stays. Functions that fill in defaults set it to
+ * 0. */
 #define CVTM_RESERVED(words) int64_t reserved[words]
 
 #if defined(__GNUC__)

@@ -1,4 +1,4 @@
-/* The clock behind times and time limits. */
+/* The clock for timings and time limits. */
 #ifndef CVTMESH_BASE_CLOCK_H
 #define CVTMESH_BASE_CLOCK_H
 
@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/* Seconds from some fixed moment. Never goes back, whoever sets the time of day. The function is
+/* Seconds from some fixed moment. Never goes back, even if the time of day is set. The function is
  * alone in its file, so that a test can replace it. */
 double cvtm_clock(void);
 

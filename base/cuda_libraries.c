@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ISO C has no conversion from an object pointer to one to a function. */
+/* The pointer is copied, because ISO C cannot convert a pointer to an object to one to a
+ * function. */
 static int find_symbol(void *library, const char *name, void *function) {
   void *const symbol = dlsym(library, name);
   memcpy(function, &symbol, sizeof symbol);
@@ -75,7 +76,7 @@ cvtm_status cvtm_cublas_open(cvtm_device *device, cvtm_cublas **cublas) {
   return CVTM_OK;
 }
 
-/* The library stays loaded: it does not bear to be unloaded while the CUDA runtime is in use. */
+/* The library stays loaded: unloading it while the CUDA runtime is in use fails. */
 void cvtm_cublas_close(cvtm_cublas *cublas) {
   if (!cublas) return;
   if (cublas->handle) cublas->destroy(cublas->handle);
@@ -136,7 +137,7 @@ struct cvtm_nccl {
 static int load_nccl(cvtm_nccl *n) {
   const char *const names[] = {"libnccl.so.2", "/usr/local/cuda/lib64/libnccl.so.2"};
   (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
-  /* To open a channel takes time and memory; the arrays are too small for many. */
+  /* Each channel takes time and memory to open, and the arrays are too small to gain from many. */
   (void)setenv("NCCL_MAX_NCHANNELS", "4", 0);
   (void)setenv("NCCL_MAX_P2P_NCHANNELS", "4", 0);
   for (size_t k = 0; k < sizeof names / sizeof names[0] && n->library == NULL; ++k)

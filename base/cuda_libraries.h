@@ -32,20 +32,20 @@ cvtm_status cvtm_cublas_apply(cvtm_cublas *cublas, int m, int n, const double *a
 
 /* --- NCCL ------------------------------------------------------------------------------------- */
 
-/* Arrays of several CUDA devices go from one to the other. One process
- * for each device. Unless the environment has NCCL_NVLS_ENABLE, NCCL_MAX_NCHANNELS and
- * NCCL_MAX_P2P_NCHANNELS, multicast over NVLink (NVLS) stays off, and there are 4 channels. */
+/* Copies arrays between CUDA devices, each with its own process. NCCL_NVLS_ENABLE,
+ * NCCL_MAX_NCHANNELS and NCCL_MAX_P2P_NCHANNELS default to no multicast over NVLink (NVLS) and 4
+ * channels. */
 typedef struct cvtm_nccl cvtm_nccl;
 
 enum { CVTM_NCCL_ID_BYTES = 128 };
 
 /* CVTM_ERROR_UNSUPPORTED if there is no NCCL. */
 cvtm_status cvtm_nccl_load(cvtm_device *device, cvtm_nccl **nccl);
-/* id: made by one rank, for all. */
+/* One rank makes the identifier, and all ranks join with it. */
 cvtm_status cvtm_nccl_make_id(cvtm_nccl *nccl, char id[CVTM_NCCL_ID_BYTES]);
 /* Collective: this process becomes rank `rank` of `size`. */
 cvtm_status cvtm_nccl_join(cvtm_nccl *nccl, const char id[CVTM_NCCL_ID_BYTES], int rank, int size);
-/* As in cvtm_ranks, of an array in device memory; enqueued on the device's stream. */
+/* As cvtm_ranks.gather, for an array in device memory; enqueued on the device's stream. */
 cvtm_status cvtm_nccl_gather(cvtm_nccl *nccl, double *all, const int64_t *counts);
 /* As cvtm_ranks_exchange; enqueued on the device's stream. */
 cvtm_status cvtm_nccl_exchange(cvtm_nccl *nccl, const double *from, const int64_t *counts, int rank,

@@ -42,25 +42,31 @@ static inline cvtm_status cvtm_cuda_check(cvtm_device *device, cudaError_t code,
                    cvtm_device_name(device), what, cudaGetErrorString(code));
 }
 
-/* For tests: the n-th call from now on fails instead of being made (a launch is made, and then
- * reported as failed); 0: none does. CVTMESH_FAIL_CUDA=n of the environment does the same from the
- * start of the program. */
+/* For tests: the n-th call from now on is not made and reports a failure (a launch is made first);
+ * 0: no call fails. CVTMESH_FAIL_CUDA=n in the environment does the same from the start of the
+ * program. */
 extern "C" void cvtm_cuda_fail_call(int64_t n);
-/* Counts a call. Returns nonzero if it is the one to fail. */
+/* Counts a call. Returns nonzero if the call has to fail. */
 extern "C" int cvtm_cuda_call_fails(void);
-/* The most blocks of a launch: 2^20, or CVTMESH_TEST_MAX_BLOCKS of the environment. */
+/* The largest number of blocks in a launch: 2^20, or the environment's CVTMESH_TEST_MAX_BLOCKS. */
 extern "C" int64_t cvtm_cuda_most_blocks(void);
 
-/* A status; `call` is made unless a test lets it fail. */
+/* Makes `call`, unless a test makes it fail, and returns its status. */
 #define CVTM_CUDA_CALL(device, call) \
   cvtm_cuda_check((device), cvtm_cuda_call_fails() ? cudaErrorUnknown : (call), #call)
 
-/* To be called right after a launch: was it accepted? Faults while it runs are
- * reported by the next call that waits. */
+/* Call it right after a launch: returns whether the launch was accepted. The next call that waits
+ * reports faults of the running kernel. */
 static inline cvtm_status cvtm_cuda_launched(cvtm_device *device, const char *kernel) {
   const cudaError_t code = cudaGetLastError();
   return cvtm_cuda_check(device, cvtm_cuda_call_fails() ? cudaErrorUnknown : code, kernel);
 }
+
+/* Launches kernel<<<blocks, threads>>>(arguments) on the device's stream; whether the launch was
+ * accepted. */
+#define CVTM_LAUNCH(device, kernel, blocks, threads, ...)                     \
+  (kernel<<<(blocks), (threads), 0, cvtm_cuda_stream(device)>>>(__VA_ARGS__), \
+   cvtm_cuda_launched((device), #kernel))
 
 /* Returns from the calling function if the call fails. */
 #define CVTM_CUDA_TRY(device, call)                                    \
@@ -69,11 +75,11 @@ static inline cvtm_status cvtm_cuda_launched(cvtm_device *device, const char *ke
     if (cvtm_cuda_try_ != CVTM_OK) return cvtm_cuda_try_;              \
   } while (0)
 
-/* Parts of a sum that is partitioned alike on every device: the multiprocessors of an H100 or H200,
- * so that these get one each. */
+/* The number of parts of a sum that every device divides in the same way. An H100 or H200 has as
+ * many multiprocessors. */
 enum { CVTM_CUDA_PARTS = 132 };
 
-/* `blocks`, but no more than a launch may have. The kernel must work with any number of blocks. */
+/* `blocks`, limited to what a launch may have. The kernel must work with any number of blocks. */
 static inline unsigned cvtm_cuda_cap(int64_t blocks) {
   const int64_t most = cvtm_cuda_most_blocks();
   return static_cast<unsigned>(blocks < most ? blocks : most);
@@ -104,7 +110,7 @@ static inline cvtm_status cvtm_cuda_resident_blocks(cvtm_device *device, Kernel 
   return CVTM_OK;
 }
 
-/* An entry of a list for cvtm_device_allocate_all. */
+/* An entry of cvtm_arrays. */
 template <typename T>
 static inline cvtm_array cvtm_array_of(T **memory, int64_t count) {
   return {reinterpret_cast<void **>(memory), count, sizeof(T)};
@@ -136,7 +142,7 @@ template <int THREADS>
 static __device__ double cvtm_block_sum(double value) {
   __shared__ double sums[THREADS / 32];
   value = cvtm_warp_sum(value);
-  __syncthreads(); /* an earlier call has read its sums */
+  __syncthreads(); /* threads may still read the sums of an earlier call */
   if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
   __syncthreads();
   if (threadIdx.x != 0) return 0.0;
@@ -160,11 +166,47 @@ static __device__ inline bool cvtm_last_block(int32_t *ended) {
   return last;
 }
 
+/* --- one thread per row ----------------------------------------------------------------------- */
+
+namespace {
+
+/* An argument of a row function: its value, or its address where the function takes a pointer. */
+template <typename T>
+struct row_argument {
+  const T &value;
+  __device__ operator const T &() const { return value; }
+  __device__ operator const T *() const { return &value; }
+};
+
+/* Calls function(arguments, row) for rows first .. end - 1. resident: the least number of blocks
+ * per multiprocessor, which limits the registers; 0: no limit. */
+template <auto function, int block, int resident, typename... Arguments>
+__global__ void __launch_bounds__(block, resident)
+    for_rows(int64_t first, int64_t end, const __grid_constant__ Arguments... arguments) {
+  const int64_t stride = gridDim.x * static_cast<int64_t>(block);
+  for (int64_t row = first + blockIdx.x * static_cast<int64_t>(block) + threadIdx.x; row < end;
+       row += stride) {
+    function(row_argument<Arguments>{arguments}..., row);
+  }
+}
+
+/* Launches for_rows; structs are copied into the arguments of the kernel. */
+template <auto function, int block, int resident = 0, typename... Arguments>
+cvtm_status launch_rows(cvtm_device *device, const char *name, int64_t first, int64_t end,
+                        Arguments... arguments) {
+  for_rows<function, block, resident>
+      <<<cvtm_cuda_blocks(end - first, block), block, 0, cvtm_cuda_stream(device)>>>(first, end,
+                                                                                     arguments...);
+  return cvtm_cuda_launched(device, name);
+}
+
+}  // namespace
+
 /* --- copies from global to shared memory ------------------------------------------------------ */
 
-/* Copies from global to shared memory that a thread starts and waits for later.
- * By assembly: the wait of cuda_pipeline.h lets the compiler move a thread's reads before it where
- * no block barrier follows. */
+/* A thread starts copies from global to shared memory and waits for them later. Assembly, because
+ * the compiler may move a thread's reads before the wait of cuda_pipeline.h where no block barrier
+ * follows. */
 /* Starts to copy 16, 8 or 4 aligned bytes. */
 static __device__ inline void cvtm_copy_start(void *to, const void *from, int bytes) {
   const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(to));
@@ -182,7 +224,7 @@ static __device__ inline void cvtm_copy_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* Waits for all groups of the thread but the last `later`. */
+/* Waits for all groups of the thread except the last `later` ones. */
 template <int later>
 static __device__ void cvtm_copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory");

@@ -150,7 +150,7 @@ cvtm_status cvtm_device_activate(cvtm_device *device) { return device->table->ac
 static cvtm_status allocate(cvtm_device *device, int64_t count, size_t size, void **memory,
                             cvtm_status (*get)(cvtm_device *, size_t, void **)) {
   if (count < 0 || !memory) {
-    return cvtm_fail(&device->error, CVTM_ERROR_ARGUMENT, "allocation of %lld elements",
+    return cvtm_fail(&device->error, CVTM_ERROR_ARGUMENT, "cannot allocate %lld elements",
                      (long long)count);
   }
   /* Half the address space is more than any allocator grants, and rounding it up cannot overflow.
@@ -179,24 +179,24 @@ void cvtm_device_free(cvtm_device *device, void *memory) {
   device->table->release(device, memory);
 }
 
-cvtm_status cvtm_device_allocate_all(cvtm_device *device, const cvtm_array *arrays, size_t count) {
+cvtm_status cvtm_device_allocate_arrays(cvtm_device *device, cvtm_arrays arrays) {
   cvtm_status status = CVTM_OK;
-  for (size_t a = 0; status == CVTM_OK && a < count; ++a)
-    status = cvtm_device_allocate(device, arrays[a].count, arrays[a].size, arrays[a].memory);
+  for (const cvtm_array *a = arrays.array; status == CVTM_OK && a->memory != NULL; ++a)
+    status = cvtm_device_allocate(device, a->count, a->size, a->memory);
   return status;
 }
 
-void cvtm_device_free_all(cvtm_device *device, const cvtm_array *arrays, size_t count) {
-  for (size_t a = 0; a < count; ++a) {
-    cvtm_device_free(device, *arrays[a].memory);
-    *arrays[a].memory = NULL;
+void cvtm_device_free_arrays(cvtm_device *device, cvtm_arrays arrays) {
+  for (const cvtm_array *a = arrays.array; a->memory != NULL; ++a) {
+    cvtm_device_free(device, *a->memory);
+    *a->memory = NULL;
   }
 }
 
 enum { STAGE = 1 << 26 /* bytes */, STAGES = 4, PIECE = 1 << 20 };
 
-/* From memory that is not pinned CUDA copies with one thread, at a fraction of the bandwidth. Here
- * threads copy to some that is: to one stage while CUDA copies from the other. */
+/* CUDA copies from unpinned memory with one thread, at a fraction of the bandwidth. Here many
+ * threads copy to pinned stages: they fill one stage while CUDA copies from another. */
 static cvtm_status copy_in_by_stages(cvtm_device *device, char *to, const char *from,
                                      size_t bytes) {
   void *stages = NULL, *mapped = NULL;
@@ -280,7 +280,8 @@ cvtm_status cvtm_device_scratch(cvtm_device *device, size_t bytes, void **memory
   if (bytes > device->scratch_bytes || !device->scratch) {
     void *grown = NULL;
     if (bytes > (size_t)INT64_MAX) {
-      return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "scratch of %zu bytes", bytes);
+      return cvtm_fail(&device->error, CVTM_ERROR_MEMORY,
+                       "out of memory for %zu bytes of scratch memory", bytes);
     }
     const cvtm_status status = cvtm_device_allocate(device, (int64_t)bytes, 1, &grown);
     if (status != CVTM_OK) return status;
@@ -296,7 +297,8 @@ cvtm_status cvtm_loop_try(cvtm_device *device, cvtm_loop_body body, void *contex
   const cvtm_status status = device->table->activate(device);
   if (status != CVTM_OK) return status;
   if (device->ranks)
-    return cvtm_fail(&device->error, CVTM_ERROR_UNSUPPORTED, "ranks cannot meet in a graph");
+    return cvtm_fail(&device->error, CVTM_ERROR_UNSUPPORTED,
+                     "a CUDA graph cannot contain communication between ranks");
   return device->table->loop_try(device, body, context);
 }
 

@@ -46,15 +46,14 @@ cvtm_status cvtm_device_activate(cvtm_device *device);
 /* Number of CUDA devices that this build and this machine can use; *reason
  * (may be NULL) says why it is 0. */
 int cvtm_cuda_count(const char **reason);
-/* Bytes of memory of CUDA device `index`; 0 if there is none. */
+/* The memory of CUDA device `index` in bytes; 0 if there is no such device. */
 int64_t cvtm_cuda_memory(int index);
 
 /* count elements of `size` bytes, uninitialised, aligned to 64 bytes (256 on CUDA).
  * count = 0 gives a valid pointer to nothing. Overflow of count * size fails. */
 cvtm_status cvtm_device_allocate(cvtm_device *device, int64_t count, size_t size, void **memory);
-/* The same for an array that may be larger than a CUDA device's memory. One that takes more than
- * two thirds of the memory that is free has that much of it on the device, and the other bytes in
- * the host's memory, where kernels read them over the bus. */
+/* The same for an array that may be larger than a CUDA device's memory. At most two thirds of the
+ * free memory are used on the device; kernels read the other bytes from the host's memory. */
 cvtm_status cvtm_device_allocate_large(cvtm_device *device, int64_t count, size_t size,
                                        void **memory);
 void cvtm_device_free(cvtm_device *device, void *memory);
@@ -73,10 +72,16 @@ typedef struct cvtm_array {
 #define CVTM_ARRAY(pointer, count) \
   { (void **)&(pointer), (count), sizeof *(pointer) }
 
-/* Stops at the first that fails; cvtm_device_free_all frees those that came before it. */
-cvtm_status cvtm_device_allocate_all(cvtm_device *device, const cvtm_array *arrays, size_t count);
+/* A list of such arrays; memory is NULL in the entry after the last one. */
+enum { CVTM_ARRAYS_MAX = 32 };
+typedef struct cvtm_arrays {
+  cvtm_array array[CVTM_ARRAYS_MAX];
+} cvtm_arrays;
+
+/* Stops at the first that fails; cvtm_device_free_arrays frees those that came before it. */
+cvtm_status cvtm_device_allocate_arrays(cvtm_device *device, cvtm_arrays arrays);
 /* The pointers are NULL afterwards. */
-void cvtm_device_free_all(cvtm_device *device, const cvtm_array *arrays, size_t count);
+void cvtm_device_free_arrays(cvtm_device *device, cvtm_arrays arrays);
 
 /* Host to device, device to host (both wait until done), device to device (enqueued). */
 cvtm_status cvtm_device_copy_in(cvtm_device *device, void *to, const void *from_host, size_t bytes);
@@ -85,9 +90,9 @@ cvtm_status cvtm_device_copy_out(cvtm_device *device, void *to_host, const void 
 cvtm_status cvtm_device_copy(cvtm_device *device, void *to, const void *from, size_t bytes);
 /* Sets every byte; enqueued. */
 cvtm_status cvtm_device_fill(cvtm_device *device, void *memory, int byte, size_t bytes);
-/* Waits for everything enqueued and reports any error of it. */
+/* Waits for all enqueued work and reports its errors. */
 cvtm_status cvtm_device_synchronize(cvtm_device *device);
-/* *idle = is everything enqueued done? Does not wait; reports any error of it. */
+/* *idle = 1 if all enqueued work is done. Does not wait; reports errors of that work. */
 cvtm_status cvtm_device_query(cvtm_device *device, int *idle);
 
 /* Memory that kernels write and the host reads while they run: `bytes` zeroed bytes at *host,
@@ -112,10 +117,10 @@ cvtm_status cvtm_device_scratch(cvtm_device *device, size_t bytes, void **memory
  * fills and device-to-device copies. run enqueues the whole loop. */
 typedef struct cvtm_loop cvtm_loop;
 typedef cvtm_status (*cvtm_loop_body)(void *context);
-/* For a body by a caller who may not know the rules: can a loop be made of it? On CUDA the body is
- * captured on trial (and called once more by cvtm_loop_create). CVTM_ERROR_UNSUPPORTED: the body
- * cannot be captured, so the host must drive its loop. Any other status is that of a failure. On
- * the CPU the answer is always CVTM_OK, and the body is not called. */
+/* Tests whether a loop can be made of a body that may break the rules. On CUDA the body is captured
+ * on trial (and called once more by cvtm_loop_create). CVTM_ERROR_UNSUPPORTED: the body cannot be
+ * captured, so the host must drive its loop. Any other status is that of a failure. On the CPU the
+ * answer is always CVTM_OK, and the body is not called. */
 cvtm_status cvtm_loop_try(cvtm_device *device, cvtm_loop_body body, void *context);
 cvtm_status cvtm_loop_create(cvtm_device *device, cvtm_loop_body body, void *context,
                              const int *flag, cvtm_loop **loop);

@@ -8,13 +8,13 @@
 
 #include <atomic>
 
-/* A number of the environment; 0 if there is none. */
+/* The value of an environment variable; 0 if it is not set. */
 static int64_t read_number(const char *name) {
   const char *text = getenv(name);
   return text ? atoll(text) : 0;
 }
 
-/* Calls up to and with the one that fails; not above 0: none does. */
+/* The number of calls until one fails, that call included; 0 or less: none fails. */
 static std::atomic<int64_t> calls_to_failure(read_number("CVTMESH_FAIL_CUDA"));
 
 void cvtm_cuda_fail_call(int64_t n) { calls_to_failure = n; }
@@ -93,8 +93,8 @@ static cvtm_status cuda_share(cvtm_device *device) {
   return CVTM_OK;
 }
 
-/* A block of mapped memory. A shared handle keeps its blocks: to take and to free memory of the
- * host waits for all streams of the device. */
+/* A block of mapped memory. A shared handle keeps its blocks, because allocating or freeing host
+ * memory waits for all streams of the device. */
 typedef struct mapped_block {
   struct mapped_block *next;
   size_t bytes;
@@ -119,7 +119,7 @@ typedef struct loop_state {
   cudaGraphNode_t first; /* the first condition */
   cudaGraphConditionalHandle handle;
   cudaGraphExec_t executable;
-  int complete; /* the executable graph is that of `graph` */
+  int complete; /* `executable` was made from `graph` */
 } loop_state;
 
 static void free_loop_state(loop_state *state) {
@@ -184,8 +184,8 @@ static cudaError_t advise(char *memory, size_t bytes, cudaMemoryAdvise advice,
 }
 
 /* Makes `kept` bytes of unified memory stay on the device, the others on the host, where kernels
- * read them over the bus: pages that move to and fro cost far more. Ranks have the sites in the
- * order of y, so the first rank keeps the first bytes, the last one the last. */
+ * read them over the bus: pages that move to and fro cost far more. Ranks own the sites in the
+ * order of y, so the first rank keeps the first bytes, and the last rank the last ones. */
 static cvtm_status place_pages(cvtm_device *device, char *memory, size_t bytes, size_t kept) {
   const size_t page = size_t{2} << 20, others = bytes - kept;
   const cvtm_ranks *ranks = device->ranks;
@@ -202,7 +202,7 @@ static cvtm_status cuda_allocate_large(cvtm_device *device, size_t bytes, void *
   static const int64_t wish = read_number("CVTMESH_TEST_FREE_MEMORY");
   size_t left = 0, all = 0;
   void *block = nullptr;
-  int readable = 0; /* unified memory, by kernels wherever its pages are */
+  int readable = 0; /* nonzero: kernels can read unified memory wherever its pages are */
   if (device->pool) return cuda_allocate(device, bytes, memory);
   CVTM_CUDA_TRY(device, cudaMemGetInfo(&left, &all));
   if (wish > 0) left = static_cast<size_t>(wish);
@@ -269,7 +269,7 @@ static cvtm_status allocate_mapped(cvtm_device *device, size_t bytes, void **hos
   return CVTM_OK;
 }
 
-/* The block of a shared handle: a kept one that is large enough, or a new one. */
+/* Lends a kept block of a shared handle that is large enough, or a new one. */
 static cvtm_status lend_mapped(cvtm_device *device, size_t bytes, void **host, void **mapped) {
   mapped_block *block = static_cast<mapped_block *>(device->mapped);
   while (block && (block->lent || block->bytes < bytes)) block = block->next;
@@ -354,8 +354,8 @@ static cvtm_status cuda_loop_try(cvtm_device *device, cvtm_loop_body body, void 
   return cvtm_cuda_check(device, ended, "capture of the loop's body");
 }
 
-/* Records the body and the condition's kernel behind it into the graph of the
- * conditional node. The capture is ended whatever happens in between. */
+/* Records the body, then the kernel of the condition, into the graph of the conditional node. Ends
+ * the capture on failure, too. */
 static cvtm_status capture_body(cvtm_loop *loop, const loop_state *state) {
   cvtm_device *device = loop->device;
   const cudaStream_t stream = cvtm_cuda_stream(device);
@@ -419,7 +419,7 @@ static cvtm_status make_loop_graph(const cvtm_loop *loop, loop_state *state) {
   return CVTM_OK;
 }
 
-/* Empties the body of the graph of another loop, and has it read this loop's flag. */
+/* Reuses the graph of another loop: empties its body and makes it read this loop's flag. */
 static cvtm_status clear_loop_graph(const cvtm_loop *loop, const loop_state *state) {
   enum { MOST_NODES = 256 };
   cvtm_device *device = loop->device;
@@ -438,8 +438,8 @@ static cvtm_status clear_loop_graph(const cvtm_loop *loop, const loop_state *sta
   return CVTM_OK;
 }
 
-/* An executable graph with the same nodes gets new parameters. That takes 10 us; to make and to
- * destroy one takes 3 ms while other streams of the device work (a batch of 8 runs). */
+/* An executable graph with the same nodes gets new parameters. That takes 10 us, whereas making and
+ * destroying one takes 3 ms while other streams of the device work (a batch of 8 runs). */
 static cvtm_status make_executable(cvtm_device *device, loop_state *state) {
   if (state->executable) {
     cudaGraphExecUpdateResultInfo info;

@@ -21,7 +21,7 @@ typedef struct cvtm_device_table {
   cvtm_status (*allocate_large)(cvtm_device *device, size_t bytes, void **memory);
   void (*release)(cvtm_device *device, void *memory);
   cvtm_status (*copy_in)(cvtm_device *device, void *to, const void *from, size_t bytes);
-  /* Enqueues it; from: of allocate_mapped. NULL on the CPU. */
+  /* Enqueues a copy from memory of allocate_mapped. NULL on the CPU. */
   cvtm_status (*start_copy_in)(cvtm_device *device, void *to, const void *from, size_t bytes);
   cvtm_status (*copy_out)(cvtm_device *device, void *to, const void *from, size_t bytes);
   cvtm_status (*copy)(cvtm_device *device, void *to, const void *from, size_t bytes);
@@ -32,7 +32,7 @@ typedef struct cvtm_device_table {
   void (*release_mapped)(cvtm_device *device, void *host);
   cvtm_status (*post)(cvtm_device *device, void *to, const void *from, size_t bytes);
   cvtm_status (*loop_try)(cvtm_device *device, cvtm_loop_body body, void *context);
-  /* Captures the body where that is needed; may leave what it made in loop->state. */
+  /* Captures the body on CUDA; may leave what it made in loop->state, also on failure. */
   cvtm_status (*loop_prepare)(cvtm_loop *loop);
   cvtm_status (*loop_run)(cvtm_loop *loop);
   void (*loop_release)(cvtm_loop *loop);
@@ -44,7 +44,7 @@ struct cvtm_device {
   int index;           /* of the CUDA device */
   int multiprocessors; /* of the CUDA device */
   size_t memory;       /* of the CUDA device, bytes in all */
-  uint64_t identity;   /* of the CUDA device, among all */
+  uint64_t identity;   /* of the CUDA device: no other device has it */
   int threads;
   void *stream;
   void *pool;                     /* of a shared CUDA handle */

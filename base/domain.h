@@ -1,12 +1,12 @@
-/* The domain of everything: [0, width] x [0, height] in pixels, x right, y down,
- * pixel (i, j) the unit square centred at (i + .5, j + .5), stored at j * width + i. */
+/* The domain: [0, width] x [0, height] in pixels, x right, y down, pixel (i, j) the unit square
+ * centred at (i + .5, j + .5), stored at j * width + i. */
 #ifndef CVTMESH_BASE_DOMAIN_H
 #define CVTMESH_BASE_DOMAIN_H
 
 #include <stdint.h>
 
-/* The pixels of a domain are counted by 64 bits, and those of one whose pixels are labelled (jump
- * flooding, exact labels) by 32. */
+/* Pixels are counted in 64 bits, and in 32 bits where each pixel has a label (jump flooding, exact
+ * labels). */
 enum { CVTM_MAX_SIDE = 262144, CVTM_MAX_LABELLED_SIDE = 32768 };
 
 typedef struct cvtm_domain {

@@ -23,7 +23,7 @@
 
 struct cvtm_output {
   FILE *stream;
-  char *path;                 /* final place, symbolic links resolved; NULL: written in place */
+  char *path;                 /* final path, symbolic links resolved; NULL: written in place */
   char *temporary;            /* NULL: written in place */
   int lock;                   /* a descriptor of the temporary file, locked; -1: none */
   char *name;                 /* for messages */
@@ -43,13 +43,14 @@ static void free_output(cvtm_output *output) {
 
 /* --- names of temporary files ----------------------------------------------------------------- */
 
-/* .cvtmesh-MACHINE-PROCESS-: 8 and 16 hexadecimal digits. No other process, of whatever host and
- * PID namespace, has the second number. */
+/* .cvtmesh-MACHINE-PROCESS-: numbers of 8 and 16 hexadecimal digits. No other process has the same
+ * PROCESS, not even on another host or in another PID namespace. */
 enum { OWN_START = 36, MACHINE_START = 18 };
 static char own_start[OWN_START];
 static pthread_once_t own_once = PTHREAD_ONCE_INIT;
 
-/* A number of the running kernel, which all its containers share; without one, of the host. */
+/* The number of the running kernel, which its containers share; if it has none, a number of the
+ * host. */
 static uint32_t number_of_machine(void) {
   char text[256] = "";
   FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -86,7 +87,8 @@ static int open_folder(const char *path) {
   return file;
 }
 
-/* Of a file or a folder; 0 or an errno. Some file systems and devices cannot sync. */
+/* Syncs a file or a folder; returns 0 or an errno. File systems and devices that cannot sync are no
+ * error. */
 static int sync_descriptor(int file) {
   while (fsync(file) != 0) {
     if (errno == EINVAL || errno == EOPNOTSUPP || errno == EROFS) return 0;
@@ -105,9 +107,9 @@ cvtm_status cvtm_folder_sync(const char *path, cvtm_error *error) {
                    strerror(reason));
 }
 
-/* --- temporary files of processes that have ended ----------------------------------------------
- * A process has its temporary file locked until the file stands in its place. A lock ends with its
- * process, whose number, by contrast, may be that of another one by now. */
+/* --- temporary files of processes that have ended ---------------------------------------------- A
+ * process locks its temporary file until the file has its final name. The lock ends with the
+ * process, whereas another process can get the same process number. */
 
 static int is_same_file(const struct stat *a, const struct stat *b) {
   return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
@@ -121,17 +123,18 @@ static void remove_if_dead(int folder, const char *name) {
     if (file >= 0) close(file);
     return;
   }
-  /* Not every network file system knows of another machine's locks. */
+  /* Some network file systems do not show the locks of other machines. */
   const int is_local = strncmp(name, own_start, MACHINE_START) == 0;
   if ((is_local || time(NULL) - opened.st_mtime > day) && flock(file, LOCK_EX | LOCK_NB) == 0) {
-    /* Its writer may have put it in place meanwhile, and the next file may have the name. */
+    /* Meanwhile its writer may have renamed it, and another file may have this name. */
     if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && is_same_file(&opened, &named))
       (void)unlinkat(folder, name, 0);
   }
   close(file);
 }
 
-/* True if this process has not cleaned the folder; of very many folders it forgets some. */
+/* True if this process has not cleaned the folder before. It remembers a limited number of
+ * folders. */
 static int is_new_folder(int folder) {
   enum { REMEMBERED = 256 };
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -268,7 +271,8 @@ static cvtm_status open_path(cvtm_output *output, const char *path, cvtm_error *
       return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(EISDIR));
     }
     if (!S_ISREG(found.st_mode)) return open_in_place(output, path, error);
-    /* Renaming asks nothing of the file itself, so ask here: a read-only file stays. */
+    /* A rename ignores the permissions of the file that it replaces. This check protects a
+     * read-only file. */
     if (access(path, W_OK) != 0) {
       return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
     }
@@ -323,8 +327,8 @@ static int reason_of_write(int reason) {
   return full || reason == EIO || reason == EPIPE || reason == EBADF ? reason : -1;
 }
 
-/* Everything written is on its way to the disk when this returns 0; else errno's value,
- * or -1 if an earlier write failed and its reason is gone. */
+/* Flushes, syncs and closes the stream. Returns 0 or an errno, or -1 if an earlier write failed and
+ * its reason is lost. */
 static int finish_stream(cvtm_output *output) {
   FILE *stream = output->stream;
   int failed = 0;
@@ -341,9 +345,9 @@ static int finish_stream(cvtm_output *output) {
   return failed;
 }
 
-/* Renames over the final place and makes the new name last; 0 or an errno. The folder is opened
- * first, so that a lack of descriptors leaves the earlier file. A folder that may be written but
- * not read cannot be synced. */
+/* Renames the file to its final path and syncs the folder; returns 0 or an errno. The folder is
+ * opened first, so that the earlier file stays if descriptors run out. A folder that may be written
+ * but not read cannot be synced. */
 static int put_in_place(cvtm_output *output) {
   const int folder = open_folder(output->path);
   if (folder < 0 && errno != EACCES) return errno;
@@ -464,17 +468,15 @@ static cvtm_status read_all(int file, const char *name, size_t expected, size_t 
 
 static cvtm_status read_memory(const cvtm_memory_file *file, size_t limit, unsigned char **bytes,
                                size_t *size, cvtm_error *error) {
-  const size_t total = file->head_size + file->body_size;
-  if (total > limit)
+  if (file->size > limit)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: more than %zu bytes", file->path, limit);
-  unsigned char *copy = malloc(total + 1);
+  unsigned char *copy = malloc(file->size + 1);
   if (copy == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", file->path);
-  cvtm_prefer_large_pages(copy, total + 1);
-  if (file->head_size > 0) memcpy(copy, file->head, file->head_size);
-  if (file->body_size > 0) memcpy(copy + file->head_size, file->body, file->body_size);
-  copy[total] = 0;
+  cvtm_prefer_large_pages(copy, file->size + 1);
+  if (file->size > 0) memcpy(copy, file->bytes, file->size);
+  copy[file->size] = 0;
   *bytes = copy;
-  *size = total;
+  *size = file->size;
   return CVTM_OK;
 }
 
@@ -514,15 +516,15 @@ static int parse_size(const char *text, uint64_t *size) {
 cvtm_status cvtm_check_expansion(const char *name, size_t size, uint64_t needed,
                                  cvtm_error *error) {
   static const char variable[] = "CVTMESH_READ_LIMIT";
-  const uint64_t ratio = 128; /* more than of photographs, in any format */
+  const uint64_t ratio = 128; /* photographs have a smaller ratio in every format */
   uint64_t limit = (uint64_t)1 << 30;
   const char *text = getenv(variable);
   if (text != NULL && !parse_size(text, &limit))
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: '%s' is no size, such as 8G", variable, text);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: '%s' is not a size such as 8G", variable, text);
   if (needed <= limit || needed / ratio <= size) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
                    "%s: %zu bytes become %.3g GiB in memory, and the limit is %.3g GiB; %s=%" PRIu64
-                   "G allows it",
+                   "G would allow it",
                    name, size, ldexp((double)needed, -30), ldexp((double)limit, -30), variable,
                    (needed >> 30) + 1);
 }
@@ -543,8 +545,8 @@ const char *cvtm_file_extension(const char *path, char *buffer, size_t capacity)
   const char *name = slash != NULL ? slash + 1 : path;
   const char *dot = strrchr(name, '.');
   size_t length = 0;
-  /* The dot of a hidden file starts its name, not an extension; one too long for the
-   * buffer is none that anyone asks for. */
+  /* The dot of a hidden file starts its name, not an extension; no caller looks for an extension
+   * that is too long for the buffer. */
   if (dot != NULL && dot != name && strlen(dot + 1) < capacity) {
     for (const char *c = dot + 1; *c != 0; ++c) {
       buffer[length++] = (char)tolower((unsigned char)*c);

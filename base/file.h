@@ -1,4 +1,4 @@
-/* Files that are either whole or absent, and whole-file reading with a limit. */
+/* Writes files that are either complete or absent, and reads whole files up to a limit. */
 #ifndef CVTMESH_BASE_FILE_H
 #define CVTMESH_BASE_FILE_H
 
@@ -10,11 +10,11 @@
 
 CVTM_API_BEGIN
 
-/* A file being written beside its final place, as .cvtmesh-*.tmp; `-` is standard output. Files in
- * memory (base/file.h) come before those on the disk. */
+/* A file that is written as .cvtmesh-*.tmp in the folder of its final path; `-` is standard output.
+ * A file in memory (below) has precedence over one on the disk. */
 typedef struct cvtm_output cvtm_output;
 
-/* Removes such files of processes that have ended from the folder, once in a process. */
+/* Also removes temporary files of ended processes from the folder, once in a process. */
 cvtm_status cvtm_output_open(const char *path, cvtm_output **output, cvtm_error *error);
 /* Borrowed; write to it, do not close it. */
 FILE *cvtm_output_stream(cvtm_output *output);
@@ -27,44 +27,42 @@ cvtm_status cvtm_output_commit(cvtm_output *output, cvtm_error *error);
 void cvtm_output_abort(cvtm_output *output);
 
 /* Syncs the folder of `path`, so that files created, renamed and removed in it stay so. File
- * systems that cannot and folders that may not be read are passed over. */
+ * systems that cannot sync and folders that may not be read are skipped. */
 cvtm_status cvtm_folder_sync(const char *path, cvtm_error *error);
 
-/* Reads a whole file (`-`: standard input) of at most `limit` bytes into malloc'd memory
- * that the caller frees; one extra zero byte follows the data. Files in memory
- * (base/file.h) come before those on the disk. */
+/* Reads a whole file (`-`: standard input) of at most `limit` bytes into malloc'd memory that the
+ * caller frees; one extra zero byte follows the data. A file in memory (below) has precedence over
+ * one on the disk. */
 cvtm_status cvtm_file_read(const char *path, size_t limit, unsigned char **bytes, size_t *size,
                            cvtm_error *error);
 
-/* Before the memory for it is allocated: refuses what a file of `size` bytes becomes, `needed`
- * bytes, if that is more than 128 times its size and more than the environment variable
- * CVTMESH_READ_LIMIT says (1 GiB; a number, perhaps with K, M, G or T). */
+/* Refuses a file of `size` bytes that takes `needed` bytes in memory, if that is more than 128
+ * times its size and more than the environment variable CVTMESH_READ_LIMIT (default: 1 GiB; a
+ * number, perhaps with K, M, G or T). Called before this memory is allocated. */
 cvtm_status cvtm_check_expansion(const char *name, size_t size, uint64_t needed, cvtm_error *error);
 
 /* The extension in lower case without the dot ("" if none), borrowed from a
  * buffer given by the caller. */
 const char *cvtm_file_extension(const char *path, char *buffer, size_t capacity);
 
-/* The same of a text, without the UTF-8 byte order mark that it may begin with. */
+/* cvtm_file_read for a text: drops a UTF-8 byte order mark at its start. */
 cvtm_status cvtm_text_read(const char *path, size_t limit, unsigned char **bytes, size_t *size,
                            cvtm_error *error);
 
 /* --- files in memory -------------------------------------------------------------------------- */
 
-/* Files that lie in memory: while a thread uses a list of them, cvtm_file_read and cvtm_output_open
- * find them by their paths before they look on the disk. A caller that has arrays instead of files,
- * such as a binding for another language, thereby passes them to every reader of the library, and
- * takes them from every writer. */
+/* While a thread uses a list of files in memory, cvtm_file_read and cvtm_output_open look up paths
+ * in it before they look on the disk. So every reader of the library takes the contents of a file
+ * in memory, and every writer gives them. Arrays need no file: cvtm_input (base/npy.h). */
 
-/* The contents in two parts, so that a header can stand before an array that lies elsewhere. All is
- * borrowed. */
+/* All pointers are borrowed. */
 typedef struct cvtm_memory_file {
   const char *path;
-  const void *head, *body;
-  size_t head_size, body_size;
+  const void *bytes;
+  size_t size;
 } cvtm_memory_file;
 
-/* path: "-" is standard output. bytes: NULL until the file is whole, then malloc'd; freed by the
+/* path: "-" is standard output. bytes: NULL until the file is complete, then malloc'd; freed by the
  * owner of the list. */
 typedef struct cvtm_memory_output {
   const char *path;
@@ -79,7 +77,7 @@ typedef struct cvtm_memory_files {
   size_t input_count, output_count;
 } cvtm_memory_files;
 
-/* The files of the calling thread from now on, borrowed until the next call; NULL: none. */
+/* Sets the files of the calling thread, borrowed until the next call; NULL: none. */
 void cvtm_memory_files_use(const cvtm_memory_files *files);
 /* The calling thread's file of that path; NULL if there is none. */
 const cvtm_memory_file *cvtm_memory_file_find(const char *path);

@@ -58,7 +58,8 @@ typedef struct cvtm_cut_run {
   double s_first, s_last, s_before, s_after;
 } cvtm_cut_run;
 
-/* Grows *run from its one corner; returns 0 if all corners are cut off. */
+/* Extends *run from a single corner to all neighbours that are cut off; returns 0 if that is every
+ * corner. */
 CVTM_HD int cvtm_corners_grow_run(const cvtm_corners *c, double nx, double ny, double offset,
                                   cvtm_cut_run *run) {
   const int32_t n = c->count;
@@ -86,7 +87,8 @@ CVTM_HD void cvtm_corners_move(cvtm_corners *c, int32_t to, int32_t from) {
   if (c->neighbor) c->neighbor[to * c->stride] = c->neighbor[from * c->stride];
 }
 
-/* Makes two free corners of those in the run; returns the index of the first. */
+/* Replaces the corners of the run by two corners that the caller sets; returns the index of the
+ * first. */
 CVTM_HD int32_t cvtm_corners_replace_run(cvtm_corners *c, const cvtm_cut_run *run) {
   const int32_t n = c->count;
   c->count = n - run->removed + 2;
@@ -95,7 +97,8 @@ CVTM_HD int32_t cvtm_corners_replace_run(cvtm_corners *c, const cvtm_cut_run *ru
     for (int32_t k = 0; k < kept; ++k) cvtm_corners_move(c, k, run->last + 1 + k);
     return kept;
   }
-  const int32_t tail = run->last + 1, shift = run->first + 2 - tail; /* of corners tail .. n - 1 */
+  const int32_t tail = run->last + 1, shift = run->first + 2 - tail; /* moves corners tail .. n -
+                                                                      * 1 */
   if (shift > 0) {
     for (int32_t k = n - 1; k >= tail; --k) cvtm_corners_move(c, k + shift, k);
   } else if (shift < 0) {
@@ -128,7 +131,7 @@ CVTM_HD cvtm_clip cvtm_corners_clip(cvtm_corners *c, double nx, double ny, doubl
   }
   if (c->count - run.removed + 2 > c->capacity) return CVTM_CLIP_OVERFLOW;
 
-  /* From the removed end, so that a corner on the line stays where it is. */
+  /* Interpolates from the removed end, so that a corner on the line does not move. */
   const int32_t s = c->stride;
   const double t0 = run.s_first / (run.s_first - run.s_before);
   const double t1 = run.s_last / (run.s_last - run.s_after);
@@ -186,7 +189,8 @@ static inline void cvtm_cover_row(double low, double high, double height, int y,
     const double right = i == last ? high : i + 1.0;
     const double left = i == first ? low : (double)i;
     const double share = i == last ? 1 - before : (right - left) * slope;
-    /* Of pixel i this part covers what lies right of its middle; of the pixels beyond, all. */
+    /* This part covers pixel i to the right of the part's middle, and the pixels beyond
+     * completely. */
     const double inside = share * (i + 1 - 0.5 * (left + right)) + before;
     add(accumulator, i, y, height * (inside - done));
     done = inside;
@@ -196,7 +200,7 @@ static inline void cvtm_cover_row(double low, double high, double height, int y,
 }
 
 /* Adds weight times the area right of the edge from p to q, negative where the edge rises (y is
- * down). What lies left or right of the box counts as on its border. */
+ * down). Parts of the edge left or right of the box count as if on its border. */
 static inline void cvtm_cover_edge(const double *p, const double *q, double weight,
                                    cvtm_pixel_box box, cvtm_add_coverage add, void *accumulator) {
   if (p[1] == q[1]) return;
@@ -221,7 +225,24 @@ static inline double cvtm_segment_distance(const double *a, const double *b, dou
   return hypot(a[0] + t * dx - x, a[1] + t * dy - y);
 }
 
-/* Points in the order of x, then of y, then of their numbers: those in one place come together. */
+/* The bounding box of points that are added to an empty one. */
+typedef struct cvtm_box {
+  double low[2], high[2];
+} cvtm_box;
+
+static inline cvtm_box cvtm_empty_box(void) {
+  const cvtm_box box = {{HUGE_VAL, HUGE_VAL}, {-HUGE_VAL, -HUGE_VAL}};
+  return box;
+}
+
+static inline void cvtm_box_add(cvtm_box *box, const double *point) {
+  for (int axis = 0; axis < 2; ++axis) {
+    box->low[axis] = fmin(box->low[axis], point[axis]);
+    box->high[axis] = fmax(box->high[axis], point[axis]);
+  }
+}
+
+/* Points in the order of x, then of y, then of their numbers: coincident points are consecutive. */
 
 typedef struct cvtm_placed {
   double x, y;

@@ -39,6 +39,54 @@ int cvtm_grow(void *array, size_t size, int64_t *capacity, int64_t needed) {
   return cvtm_grow_all(&growing, 1, capacity, needed);
 }
 
+/* --- memory that is freed together ------------------------------------------------------------ */
+
+static void *allocate(cvtm_scratch *scratch, size_t count, size_t size, int zeros) {
+  void *block = NULL;
+  if (scratch->count < CVTM_SCRATCH_BLOCKS && count < PTRDIFF_MAX / size) {
+    const size_t bytes = count > 0 ? count * size : 1;
+    block = zeros ? calloc(bytes, 1) : malloc(bytes);
+  }
+  scratch->failed |= block == NULL;
+  if (block != NULL) scratch->blocks[scratch->count++] = block;
+  return block;
+}
+
+void *cvtm_scratch_take(cvtm_scratch *scratch, size_t count, size_t size) {
+  return allocate(scratch, count, size, 0);
+}
+
+void *cvtm_scratch_zeros(cvtm_scratch *scratch, size_t count, size_t size) {
+  return allocate(scratch, count, size, 1);
+}
+
+void cvtm_scratch_free(cvtm_scratch *scratch) {
+  for (int k = 0; k < scratch->count; ++k) free(scratch->blocks[k]);
+  *scratch = (cvtm_scratch){0};
+}
+
+/* --- trees of a union-find -------------------------------------------------------------------- */
+
+int32_t cvtm_root_of(int32_t *parent, int32_t i) {
+  while (parent[i] != i) i = parent[i] = parent[parent[i]];
+  return i;
+}
+
+int cvtm_join_trees(int32_t *parent, int32_t a, int32_t b) {
+  const int32_t p = cvtm_root_of(parent, a), q = cvtm_root_of(parent, b);
+  parent[p > q ? p : q] = p < q ? p : q;
+  return p != q;
+}
+
+/* --- lists by key ----------------------------------------------------------------------------- */
+
+void cvtm_list_by_key(const int32_t *key, int64_t count, int64_t keys, int64_t *start,
+                      int64_t *list) {
+  for (int64_t i = 0; i < count; ++i) ++start[key[i] + 2];
+  for (int64_t k = 0; k < keys; ++k) start[k + 2] += start[k + 1];
+  for (int64_t i = 0; i < count; ++i) list[start[key[i] + 1]++] = i;
+}
+
 /* --- large pages ------------------------------------------------------------------------------ */
 
 void cvtm_prefer_large_pages(void *memory, size_t size) {

@@ -1,4 +1,4 @@
-/* Inside the library: the host: its memory, and loops that are compiled for wide vectors, too. */
+/* Inside the library: memory of the host, and loops that are also compiled for wide vectors. */
 #ifndef CVTMESH_BASE_HOST_H
 #define CVTMESH_BASE_HOST_H
 
@@ -33,7 +33,7 @@ static inline void *cvtm_host_allocate(size_t bytes) {
   return block;
 }
 
-/* Returns CVTM_ERROR_MEMORY. what: what the memory was for, as in "the boundary". */
+/* Returns CVTM_ERROR_MEMORY. what: the purpose of the memory, such as "the boundary". */
 static inline cvtm_status cvtm_no_memory(cvtm_error *error, const char *what) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %s", what);
 }
@@ -48,19 +48,87 @@ typedef struct cvtm_growing {
 
 /* Raises the capacity to `needed` elements or more, at least doubling it, so that appending n
  * elements one by one moves O(n) of them. Elements keep their values; new ones are uninitialised.
- * Returns 0 if there is no memory: then arrays, elements and *capacity are still good. */
+ * Returns 0 if there is no memory: then arrays, elements and *capacity are still valid. */
 int cvtm_grow_all(const cvtm_growing *arrays, int count, int64_t *capacity, int64_t needed);
 
-/* The same for one array; array: the address of its pointer. */
+/* The same for one array. `array` is the address of the pointer to its elements. */
 int cvtm_grow(void *array, size_t size, int64_t *capacity, int64_t needed);
+
+/* --- memory that is freed together ------------------------------------------------------------ */
+
+enum { CVTM_SCRATCH_BLOCKS = 16 };
+
+/* Blocks of memory, at first {0}. `failed` is nonzero if one of them could not be had, or was one
+ * too many, so that only this has to be tested before all are used. */
+typedef struct cvtm_scratch {
+  void *blocks[CVTM_SCRATCH_BLOCKS];
+  int count, failed;
+} cvtm_scratch;
+
+/* Memory for `count` elements of `size` bytes, as from malloc, and with zeros, as from calloc; also
+ * for no element. */
+void *cvtm_scratch_take(cvtm_scratch *scratch, size_t count, size_t size);
+void *cvtm_scratch_zeros(cvtm_scratch *scratch, size_t count, size_t size);
+void cvtm_scratch_free(cvtm_scratch *scratch);
+
+/* --- trees of a union-find -------------------------------------------------------------------- */
+
+/* parent: at first parent[i] = i. The root of a tree is its smallest number. */
+int32_t cvtm_root_of(int32_t *parent, int32_t i);
+/* Joins the trees of a and b; returns 0 if they are one already. */
+int cvtm_join_trees(int32_t *parent, int32_t a, int32_t b);
+
+/* --- lists by key ----------------------------------------------------------------------------- */
+
+/* Lists the items 0 .. count - 1 by their keys, which are below `keys`: those with key k are
+ * list[start[k]] .. list[start[k + 1] - 1], ascending. start: keys + 2 zeros. */
+void cvtm_list_by_key(const int32_t *key, int64_t count, int64_t keys, int64_t *start,
+                      int64_t *list);
+
+/* --- comparisons for qsort -------------------------------------------------------------------- */
+
+static inline int cvtm_compare_doubles(const void *left, const void *right) {
+  const double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+static inline int cvtm_compare_floats(const void *left, const void *right) {
+  const float a = *(const float *)left, b = *(const float *)right;
+  return (a > b) - (a < b);
+}
+
+static inline int cvtm_compare_int32(const void *left, const void *right) {
+  const int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
+  return (a > b) - (a < b);
+}
+
+static inline int cvtm_compare_integers(const void *left, const void *right, int count) {
+  const int32_t *a = (const int32_t *)left, *b = (const int32_t *)right;
+  for (int k = 0; k < count; ++k)
+    if (a[k] != b[k]) return a[k] < b[k] ? -1 : 1;
+  return 0;
+}
+
+/* Structs by their first fields, which are int32_t, in turn. */
+static inline int cvtm_compare_two(const void *left, const void *right) {
+  return cvtm_compare_integers(left, right, 2);
+}
+
+static inline int cvtm_compare_three(const void *left, const void *right) {
+  return cvtm_compare_integers(left, right, 3);
+}
+
+static inline int cvtm_compare_four(const void *left, const void *right) {
+  return cvtm_compare_integers(left, right, 4);
+}
 
 /* --- large pages ------------------------------------------------------------------------------ */
 
-/* Asks the system for large pages where `size` bytes of malloc'd memory have room for some. The
- * first touch of small ones can take longer than what is then done with the memory. */
+/* Asks the system for large pages where `size` bytes of malloc'd memory have room for them. The
+ * first touch of small pages can take longer than the computation on the memory. */
 void cvtm_prefer_large_pages(void *memory, size_t size);
-/* Has threads touch the pages of memory, if it is large, so that a copy to it by one thread need
- * not wait for them. Contents stay: the copy may fail. Asks for large pages first. */
+/* Touches the pages of large memory by several threads, so that a copy to it by one thread does not
+ * wait for them. Keeps the contents, because the copy may fail. Asks for large pages first. */
 void cvtm_touch_pages(void *memory, size_t size);
 
 /* --- vectors ---------------------------------------------------------------------------------- */
@@ -75,6 +143,11 @@ void cvtm_touch_pages(void *memory, size_t size);
 #define CVTM_INLINE static inline
 #define CVTM_WIDE
 #endif
+
+/* Compiles a CVTM_INLINE function twice: name_baseline and name_wide. */
+#define CVTM_DEFINE_WIDTHS(type, name, parameters, arguments)       \
+  static type name##_baseline parameters { return name arguments; } \
+  CVTM_WIDE static type name##_wide parameters { return name arguments; }
 
 /* True if functions marked CVTM_WIDE may be called: the processor has AVX2, and the environment
  * variable CVTMESH_VECTORS is not "baseline". The variable is read at the first call. */

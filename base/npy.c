@@ -16,11 +16,11 @@ enum { HOST_IS_BIG = 0 };
 
 enum { WORTH_THREADS = 1 << 20 /* elements */ };
 
-/* What the header says, before anything is allocated. */
+/* The contents of the header. */
 typedef struct layout {
   char kind;
   int item;
-  int swap;    /* the bytes of an element are to be reversed */
+  int swap;    /* nonzero: the bytes of each element are reversed */
   int fortran; /* the first index runs fastest */
   int dimensions;
   int64_t shape[CVTM_NPY_MAX_DIMENSIONS];
@@ -163,7 +163,7 @@ static cvtm_status parse_dictionary(scanner *s, layout *l) {
   return CVTM_OK;
 }
 
-/* The number of elements, provided that as many bytes are there. */
+/* Sets l->count. Fails if fewer bytes are available. */
 static cvtm_status count_elements(const scanner *s, layout *l, size_t available) {
   int64_t count = 1;
   int empty = 0;
@@ -345,6 +345,33 @@ cvtm_status cvtm_npy_read(const char *path, cvtm_npy *array, cvtm_error *error) 
   return status == CVTM_OK ? cvtm_npy_take(bytes, size, path, array, error) : status;
 }
 
+static int is_known(char kind, int item) {
+  const int is_power = item == 1 || item == 2 || item == 4 || item == 8;
+  if (kind == 'b') return item == 1;
+  return is_power && (kind == 'i' || kind == 'u' || (kind == 'f' && item > 1));
+}
+
+cvtm_status cvtm_npy_open(const cvtm_input *source, cvtm_npy *array, cvtm_error *error) {
+  const cvtm_npy *lent = source->array;
+  if (lent == NULL) return cvtm_npy_read(source->name, array, error);
+  int64_t count = 1;
+  int fits = lent->dimensions >= 0 && lent->dimensions <= CVTM_NPY_MAX_DIMENSIONS;
+  for (int k = 0; fits && k < lent->dimensions; ++k) {
+    fits = lent->shape[k] >= 0 && (lent->shape[k] == 0 || count <= INT64_MAX / 8 / lent->shape[k]);
+    if (fits) count *= lent->shape[k];
+  }
+  memset(array, 0, sizeof *array);
+  if (!fits || lent->count != count)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: the shape of the array does not hold",
+                     source->name);
+  if (!is_known(lent->kind, lent->item) || (lent->kind == 'f' && lent->item == 2))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: no elements '%c' of %d bytes", source->name,
+                     lent->kind, lent->item);
+  *array = *lent;
+  array->storage = NULL;
+  return CVTM_OK;
+}
+
 void cvtm_npy_free(cvtm_npy *array) {
   if (array == NULL) return;
   free(array->storage);
@@ -417,12 +444,6 @@ static size_t format_header(char *header, size_t capacity, char kind, int item, 
   header[8] = (char)((at - prefix) & 255);
   header[9] = (char)((at - prefix) >> 8);
   return at;
-}
-
-static int is_known(char kind, int item) {
-  const int is_power = item == 1 || item == 2 || item == 4 || item == 8;
-  if (kind == 'b') return item == 1;
-  return is_power && (kind == 'i' || kind == 'u' || (kind == 'f' && item > 1));
 }
 
 cvtm_status cvtm_npy_write(const char *path, char kind, int item, int dimensions,

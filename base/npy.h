@@ -22,8 +22,14 @@ typedef struct cvtm_npy {
   int64_t shape[CVTM_NPY_MAX_DIMENSIONS];
   int64_t count; /* product of shape */
   void *data;    /* the elements, within `storage` */
-  void *storage; /* malloc'd; free with cvtm_npy_free */
+  void *storage; /* malloc'd; free with cvtm_npy_free; NULL: `data` is borrowed */
 } cvtm_npy;
+
+/* What a function reads: a file, or an array of the caller, as if it stood in an NPY file. */
+typedef struct cvtm_input {
+  const char *name;      /* of the file; of an array what messages call it; NULL: nothing to read */
+  const cvtm_npy *array; /* borrowed; NULL: the file is read */
+} cvtm_input;
 
 cvtm_status cvtm_npy_read(const char *path, cvtm_npy *array, cvtm_error *error);
 /* The same from memory; `name` is used in messages. */
@@ -33,6 +39,9 @@ cvtm_status cvtm_npy_parse(const unsigned char *bytes, size_t size, const char *
  * stay where they are, unless their order or their kind changes. */
 cvtm_status cvtm_npy_take(unsigned char *bytes, size_t size, const char *name, cvtm_npy *array,
                           cvtm_error *error);
+/* Reads the file, or borrows the array; cvtm_npy_free frees either. CVTM_ERROR_ARGUMENT: there are
+ * no such elements, or `count` is not the product of `shape`. */
+cvtm_status cvtm_npy_open(const cvtm_input *source, cvtm_npy *array, cvtm_error *error);
 void cvtm_npy_free(cvtm_npy *array);
 /* Elements first .. first + count - 1, rounded to float; returns 1 if a finite one is too large. */
 int cvtm_npy_get_floats(const cvtm_npy *array, int64_t first, int64_t count, float *values);

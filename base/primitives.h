@@ -1,10 +1,9 @@
-/* Parallel primitives on arrays in device memory. Everything is enqueued on the
- * device's stream, allocates nothing, and can be captured in a cvtm_loop. Each
- * primitive takes a workspace of device memory, at least as large as its
- * *_workspace query says for that count and aligned as cvtm_device_allocate does;
- * its contents are lost. The sizes never shrink when count grows, and one
- * workspace may serve several calls in a row. Results are the same bits for any number of threads,
- * and on every device. */
+/* Parallel primitives on arrays in device memory. Everything is enqueued on the device's stream,
+ * allocates nothing, and can be captured in a cvtm_loop. Each primitive takes a workspace of device
+ * memory, at least as large as its *_workspace query says for that count and aligned as
+ * cvtm_device_allocate does; its contents are lost. The sizes never shrink when count grows, and
+ * one workspace may serve several calls in a row. Results have the same bits for any number of
+ * threads and on every device. */
 #ifndef CVTMESH_BASE_PRIMITIVES_H
 #define CVTMESH_BASE_PRIMITIVES_H
 

@@ -138,8 +138,8 @@ static cvtm_status cpu_scan_64(cvtm_device *device, const int32_t *counts, int64
   return CVTM_OK;
 }
 
-/* A row of at most 256 elements onto the lanes; inlined with a constant reduction so that
- * it becomes vector code. */
+/* Joins a row of at most 256 elements to the lanes; inlined with a constant reduction so that the
+ * compiler vectorises it. */
 static inline void join_row(cvtm_reduction reduction, int takes_magnitude, double *lanes,
                             const double *x, const double *y, int64_t width) {
   for (int64_t k = 0; k < width; ++k) {
@@ -195,25 +195,11 @@ static cvtm_status cpu_reduce_blocks(cvtm_device *device, cvtm_reduction reducti
   return CVTM_OK;
 }
 
-static cvtm_status cpu_fill(cvtm_device *device, double *x, double value, int64_t count) {
-#pragma omp parallel for schedule(static) num_threads((int)chunks_for(device, count))
-  for (int64_t i = 0; i < count; ++i) x[i] = value;
-  return CVTM_OK;
-}
+CVTM_VECTOR_PHASES(CVTM_PHASE_CPU)
 
-static cvtm_status cpu_axpy(cvtm_device *device, double a, const double *x, double *y,
-                            int64_t count) {
-#pragma omp parallel for schedule(static) num_threads((int)chunks_for(device, count))
-  for (int64_t i = 0; i < count; ++i) y[i] += a * x[i];
-  return CVTM_OK;
-}
-
-const cvtm_primitives_table cvtm_primitives_table_cpu = {
-    .sort_workspace = cpu_sort_workspace,
-    .sort_pairs = cpu_sort_pairs,
-    .scan_workspace = cpu_scan_workspace,
-    .scan_64 = cpu_scan_64,
-    .reduce_blocks = cpu_reduce_blocks,
-    .fill = cpu_fill,
-    .axpy = cpu_axpy,
-};
+const cvtm_primitives_table cvtm_primitives_table_cpu = {.sort_workspace = cpu_sort_workspace,
+                                                         .sort_pairs = cpu_sort_pairs,
+                                                         .scan_workspace = cpu_scan_workspace,
+                                                         .scan_64 = cpu_scan_64,
+                                                         .reduce_blocks = cpu_reduce_blocks,
+                                                         CVTM_VECTOR_PHASES(CVTM_PHASE_CPU_NAME)};

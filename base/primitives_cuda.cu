@@ -7,9 +7,7 @@
 
 namespace {
 
-constexpr int block_size = 256;
-
-/* CUB calls are made twice: with no storage to learn the size, and with it. */
+/* Each CUB function is called twice: without storage, to get the size, and with storage. */
 cudaError_t sort(void *storage, size_t &bytes, cub::DoubleBuffer<uint64_t> &keys,
                  cub::DoubleBuffer<int32_t> &values, int64_t count, int bits, cudaStream_t stream) {
   return cub::DeviceRadixSort::SortPairs(storage, bytes, keys, values, count, 0, bits, stream);
@@ -31,8 +29,8 @@ cvtm_status cuda_sort_pairs(cvtm_device *device, uint64_t *keys, int32_t *values
   cub::DoubleBuffer<int32_t> value_buffers(values, values_alt);
   CVTM_CUDA_TRY(device, sort(workspace, bytes, key_buffers, value_buffers, count, bits,
                              cvtm_cuda_stream(device)));
-  /* Which buffer holds the result depends on the number of passes alone, so that a
-   * captured copy stays right. */
+  /* Only the number of passes determines which buffer holds the result, so a captured copy stays
+   * correct. */
   const size_t size = static_cast<size_t>(count);
   if (key_buffers.Current() != keys) {
     const cvtm_status status = cvtm_device_copy(device, keys, keys_alt, size * sizeof *keys);
@@ -62,7 +60,7 @@ cvtm_status cuda_scan_workspace(cvtm_device *device, int64_t count, size_t *byte
   return CVTM_OK;
 }
 
-/* The inclusive sums, one place further on, are the exclusive ones with the total. */
+/* The inclusive sums, shifted by one place, are the exclusive sums and the total. */
 cvtm_status cuda_scan_64(cvtm_device *device, const int32_t *counts, int64_t count, int64_t *sums,
                          void *workspace, size_t bytes) {
   const cvtm_status status = cvtm_device_fill(device, sums, 0, sizeof *sums);
@@ -130,33 +128,10 @@ cvtm_status cuda_reduce_blocks(cvtm_device *device, cvtm_reduction reduction, co
   }
 }
 
-__global__ void fill_kernel(double *x, double value, int64_t count) {
-  for (int64_t i = cvtm_first_thread(); i < count; i += cvtm_thread_count()) {
-    x[i] = value;
-  }
-}
-
-cvtm_status cuda_fill(cvtm_device *device, double *x, double value, int64_t count) {
-  fill_kernel<<<cvtm_cuda_blocks(count, block_size), block_size, 0, cvtm_cuda_stream(device)>>>(
-      x, value, count);
-  return cvtm_cuda_launched(device, "fill_kernel");
-}
-
-__global__ void axpy_kernel(double a, const double *x, double *y, int64_t count) {
-  for (int64_t i = cvtm_first_thread(); i < count; i += cvtm_thread_count()) {
-    y[i] += a * x[i];
-  }
-}
-
-cvtm_status cuda_axpy(cvtm_device *device, double a, const double *x, double *y, int64_t count) {
-  axpy_kernel<<<cvtm_cuda_blocks(count, block_size), block_size, 0, cvtm_cuda_stream(device)>>>(
-      a, x, y, count);
-  return cvtm_cuda_launched(device, "axpy_kernel");
-}
+CVTM_VECTOR_PHASES(CVTM_PHASE_CUDA)
 
 } /* namespace */
 
 const cvtm_primitives_table cvtm_primitives_table_cuda = {
-    cuda_sort_workspace, cuda_sort_pairs, cuda_scan_workspace, cuda_scan_64,
-    cuda_reduce_blocks,  cuda_fill,       cuda_axpy,
-};
+    cuda_sort_workspace, cuda_sort_pairs,    cuda_scan_workspace,
+    cuda_scan_64,        cuda_reduce_blocks, CVTM_VECTOR_PHASES(CVTM_PHASE_CUDA_NAME)};

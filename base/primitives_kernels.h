@@ -3,6 +3,7 @@
 #ifndef CVTMESH_BASE_PRIMITIVES_KERNELS_H
 #define CVTMESH_BASE_PRIMITIVES_KERNELS_H
 
+#include "base/phases.h"
 #include "base/portable.h"
 #include "base/primitives.h"
 
@@ -38,6 +39,17 @@ CVTM_HD double cvtm_reduce_join(cvtm_reduction reduction, double a, double b) {
   }
 }
 
+CVTM_HD void cvtm_fill_entry(double *x, double value, int64_t i) { x[i] = value; }
+
+CVTM_HD void cvtm_axpy_entry(double a, const double *x, double *y, int64_t i) { y[i] += a * x[i]; }
+
+/* The phases of base/phases.h. */
+#define CVTM_VECTOR_PHASES(X)                                                                  \
+  X(fill, (cvtm_device * device, double *x, double value, int64_t count), device, count,       \
+    cvtm_fill_entry, x, value)                                                                 \
+  X(axpy, (cvtm_device * device, double a, const double *x, double *y, int64_t count), device, \
+    count, cvtm_axpy_entry, a, x, y)
+
 typedef struct cvtm_primitives_table {
   cvtm_status (*sort_workspace)(cvtm_device *device, int64_t count, size_t *bytes);
   cvtm_status (*sort_pairs)(cvtm_device *device, uint64_t *keys, int32_t *values,
@@ -50,8 +62,7 @@ typedef struct cvtm_primitives_table {
    * element by element unless NULL). There is at least one block, empty if count is 0. */
   cvtm_status (*reduce_blocks)(cvtm_device *device, cvtm_reduction reduction, const double *x,
                                const double *y, int64_t count, double *partial);
-  cvtm_status (*fill)(cvtm_device *device, double *x, double value, int64_t count);
-  cvtm_status (*axpy)(cvtm_device *device, double a, const double *x, double *y, int64_t count);
+  CVTM_VECTOR_PHASES(CVTM_PHASE_FIELD)
 } cvtm_primitives_table;
 
 extern const cvtm_primitives_table cvtm_primitives_table_cpu, cvtm_primitives_table_cuda;

@@ -23,6 +23,13 @@ CVTM_HD void cvtm_philox(uint32_t word[4], uint32_t key0, uint32_t key1) {
   }
 }
 
+/* A bijection of 64-bit numbers: the finaliser of splitmix64 (Steele, Lea & Flood 2014). */
+CVTM_HD uint64_t cvtm_mix_bits(uint64_t z) {
+  z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+  return z ^ (z >> 31);
+}
+
 /* Two independent words of 64 random bits. */
 CVTM_HD void cvtm_random_bits(uint64_t seed, uint64_t stream, uint64_t counter, uint64_t bits[2]) {
   uint32_t word[4];

@@ -29,7 +29,7 @@ int cvtm_ranks_lead(const cvtm_device *device) {
   return !device->ranks || device->ranks->rank == 0;
 }
 
-/* A gather of numbers that rank 0 alone has. staging: as in cvtm_ranks_gather_on_device; NULL: the
+/* Gathers numbers that only rank 0 has. staging: as in cvtm_ranks_gather_on_device; NULL: the
  * numbers are in the host's memory. */
 static cvtm_status gather_from_first(cvtm_device *device, double *all, int64_t count,
                                      double *staging, int on_device) {
@@ -54,7 +54,7 @@ cvtm_status cvtm_ranks_broadcast(cvtm_device *device, void *memory, size_t bytes
   return status;
 }
 
-/* Numbers of the device that go through the host at once. */
+/* The number of values that are copied through the host at once. */
 enum { SLAB = 1 << 23 };
 
 static cvtm_status broadcast_in_slabs(cvtm_device *device, double *memory, int64_t count) {
@@ -149,15 +149,15 @@ cvtm_status cvtm_ranks_sum(cvtm_device *device, int64_t *values, int count) {
   return CVTM_OK;
 }
 
-/* The numbers that rank r sends. */
+/* The count of numbers that rank r sends. */
 static int64_t sent_by(const int64_t *counts, int size, int r) {
   int64_t sum = 0;
   for (int q = 0; q < size; ++q) sum += counts[r * size + q];
   return sum;
 }
 
-/* Every rank gets the numbers of all, and takes its own. all: of every rank in turn; sent: their
- * counts. */
+/* Every rank gathers what all ranks send, and keeps what it has to receive. all: the numbers sent
+ * by each rank in turn; sent: their counts. */
 static cvtm_status exchange_through_host(cvtm_device *device, const double *from,
                                          const int64_t *counts, double *to, int64_t gap,
                                          double *all, const int64_t *sent) {
@@ -196,7 +196,7 @@ cvtm_status cvtm_ranks_exchange(cvtm_device *device, const double *from, const i
 
 /* --- NCCL ------------------------------------------------------------------------------------- */
 
-/* What a rank sends of its GPU: integers that a double holds exactly. */
+/* What a rank sends about its GPU: integers that a double holds exactly. */
 enum { DEVICE_KIND, DEVICE_PARTS, DEVICE_LOW, DEVICE_HIGH, HAS_NCCL, FACTS };
 
 static void describe(const cvtm_device *device, int has_nccl, double facts[FACTS]) {

@@ -1,5 +1,5 @@
-/* Inside the library: what a function selects before it begins: default options, the table of
- * kernels of its device, plain kernels. */
+/* Inside the library: macros and functions that select default options, the table of kernels of a
+ * device, and plain kernels. */
 #ifndef CVTMESH_BASE_SELECT_H
 #define CVTMESH_BASE_SELECT_H
 
@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-/* NULL options of a public function mean the defaults. First in such a function: points a NULL
- * `options` to the defaults of its type, ROOM_options. */
+/* The first line of a public function with options: points a NULL `options` to the defaults of its
+ * type, ROOM_options. */
 #define CVTM_DEFAULT_OPTIONS(room, options) \
   room##_options room##_default;            \
   if ((options) == NULL) {                  \
@@ -27,9 +27,9 @@
 #define CVTM_TABLE(device, name) ((void)(device), &name##_cpu)
 #endif
 
-/* Which specialised kernels the plain ones replace, for tests and benchmarks. A specialised kernel
- * that wins time stands beside a plain one that gives the same result. CVTMESH_PLAIN=NAME,NAME,...
- * of the environment has the plain ones of these names run:
+/* A specialised kernel that saves time has a plain counterpart with the same result. For tests and
+ * benchmarks CVTMESH_PLAIN=NAME,NAME,... in the environment selects the plain kernels of these
+ * names:
  *
  * march         V-cycles on grids: marches down strips; plain: a kernel for each operation
  * tiles         phases of a coarse level in shared memory; plain: a kernel for each operation

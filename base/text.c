@@ -1,5 +1,7 @@
 #include "base/text.h"
 
+#include "base/random.h"
+
 #include <locale.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -43,6 +45,38 @@ int cvtm_csv_next_field(cvtm_csv_line *line, cvtm_csv_field *field) {
   while (at < line->end && is_blank(*at)) ++at;
   line->at = at;
   return 1;
+}
+
+/* --- lines `name = value` --------------------------------------------------------------------- */
+
+char *cvtm_trim(char *text) {
+  text += strspn(text, " \t\r");
+  size_t length = strlen(text);
+  while (length > 0 && strchr(" \t\r", text[length - 1]) != NULL) --length;
+  text[length] = '\0';
+  return text;
+}
+
+int cvtm_pairs_take(cvtm_pairs *pairs) {
+  while (pairs->next != NULL) {
+    char *line = pairs->next;
+    pairs->next = strchr(line, '\n');
+    if (pairs->next != NULL) *pairs->next++ = '\0';
+    ++pairs->line;
+    line = cvtm_trim(line);
+    if (*line == '\0' || *line == '#') continue;
+    char *equals = strchr(line, '=');
+    if (equals != NULL) *equals = '\0';
+    pairs->name = cvtm_trim(line);
+    pairs->value = equals != NULL ? cvtm_trim(equals + 1) : NULL;
+    return 1;
+  }
+  return 0;
+}
+
+cvtm_status cvtm_pairs_fail(const cvtm_pairs *pairs, const char *reason) {
+  return cvtm_fail(pairs->error, CVTM_ERROR_INPUT, "%s: line %d: %s", pairs->file, pairs->line,
+                   reason);
 }
 
 /* --- Base64 (RFC 4648) ------------------------------------------------------------------------ */
@@ -100,12 +134,6 @@ double cvtm_strtod(const char *text, char **end) {
 
 /* --- checksums -------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-  return z ^ (z >> 31);
-}
-
 uint64_t cvtm_checksum(const void *bytes, size_t count) {
   const unsigned char *at = bytes;
   uint64_t sum = (uint64_t)count, place = 0;
@@ -114,7 +142,7 @@ uint64_t cvtm_checksum(const void *bytes, size_t count) {
     const size_t size = left < sizeof word ? left : sizeof word;
     memcpy(&word, at, size);
     place += UINT64_C(0x9E3779B97F4A7C15);
-    sum += mix(mix(place) ^ word);
+    sum += cvtm_mix_bits(cvtm_mix_bits(place) ^ word);
     at += size;
     left -= size;
   }

@@ -1,4 +1,5 @@
-/* Inside the library: text in files: tables, Base64, XML, numbers, names; a checksum of bytes. */
+/* Inside the library: text of files (tables, pairs, Base64, XML, numbers, names), and a
+ * checksum. */
 #ifndef CVTMESH_BASE_TEXT_H
 #define CVTMESH_BASE_TEXT_H
 
@@ -7,15 +8,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/status.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* --- CSV tables of numbers -------------------------------------------------------------------- */
 
-/* The fields of a line that have not been taken, without comment and outer blanks. Fields are
- * separated by commas or blanks, in a line that has semicolons by these, so that a decimal comma is
- * an error and not two fields. Quotes have no meaning. */
+/* The rest of a line whose first fields have been taken, without comment and outer blanks. Commas
+ * or blanks separate fields; in a line with semicolons only semicolons do, so that a decimal comma
+ * is an error and not two fields. Quotes have no meaning. */
 typedef struct cvtm_csv_line {
   const char *at, *end; /* equal where no field is left */
   char separator;       /* , or ; */
@@ -34,14 +37,32 @@ cvtm_csv_line cvtm_csv_take_line(const void *data, size_t size, size_t *at);
 /* Takes the next field; returns 0 if there is none. */
 int cvtm_csv_next_field(cvtm_csv_line *line, cvtm_csv_field *field);
 
+/* --- lines `name = value` --------------------------------------------------------------------- */
+
+/* A text of such lines, which reading overwrites, and the last line that was taken. */
+typedef struct cvtm_pairs {
+  char *next;       /* the rest of the text; NULL: no line is left */
+  const char *file; /* for messages */
+  cvtm_error *error;
+  int line;
+  char *name, *value; /* without outer blanks; value is NULL if the line has no = */
+} cvtm_pairs;
+
+/* Removes blanks at both ends, in place. */
+char *cvtm_trim(char *text);
+/* Takes the next line that is neither empty nor a comment, which begins with #; returns 0 if there
+ * is none. */
+int cvtm_pairs_take(cvtm_pairs *pairs);
+/* CVTM_ERROR_INPUT with file, line and reason. */
+cvtm_status cvtm_pairs_fail(const cvtm_pairs *pairs, const char *reason);
+
 /* --- Base64 (RFC 4648) ------------------------------------------------------------------------ */
 
 /* Appends the digits of `size` bytes, four for each three bytes or part of them; returns the end.
  */
 char *cvtm_base64_encode(char *to, const unsigned char *bytes, size_t size);
 
-/* Writes `size` bytes with padding and without line breaks; the stream's error says if it failed.
- */
+/* Writes `size` bytes with padding and without line breaks; ferror(stream) shows a failure. */
 void cvtm_base64_write(FILE *stream, const unsigned char *bytes, size_t size);
 
 /* --- XML and HTML ----------------------------------------------------------------------------- */
@@ -55,17 +76,25 @@ static inline void cvtm_put_xml_text(FILE *file, const char *text) {
   }
 }
 
+/* True if `word` is one of `words`, which have blanks between them; NULL: none. */
+static inline int cvtm_text_has_word(const char *words, const char *word) {
+  const size_t length = strlen(word);
+  for (; words != NULL && *words != '\0'; words += strcspn(words, " "), words += *words == ' ')
+    if (strcspn(words, " ") == length && strncmp(words, word, length) == 0) return 1;
+  return 0;
+}
+
 /* --- numbers in any locale -------------------------------------------------------------------- */
 
 /* As strtod in the C locale. */
 double cvtm_strtod(const char *text, char **end);
 
-/* What the calling thread had before. */
+/* The locale that the calling thread had before. */
 typedef void *cvtm_numeric_locale;
 
-/* Between enter and leave the calling thread prints numbers as in the C locale; so does a thread
- * that never leaves. Other threads, those of OpenMP too, need their own. Where there is no memory
- * for that, nothing changes. */
+/* Between enter and leave the calling thread prints numbers as in the C locale. A thread need not
+ * leave. Other threads, also those of OpenMP, need their own calls. Does nothing if memory runs
+ * out. */
 cvtm_numeric_locale cvtm_numeric_locale_enter(void);
 void cvtm_numeric_locale_leave(cvtm_numeric_locale previous);
 
@@ -83,8 +112,8 @@ void cvtm_numeric_locale_leave(cvtm_numeric_locale previous);
 /* --- checksums -------------------------------------------------------------------------------- */
 
 /* The sum over 64-bit words (the last one padded with zeros) of each word and its place, mixed by
- * the finaliser of splitmix64 (Steele, Lea & Flood 2014), plus the number of bytes. The same on
- * machines of one byte order. */
+ * the finaliser of splitmix64 (Steele, Lea & Flood 2014), plus the number of bytes. Machines with
+ * the same byte order give the same sum. */
 uint64_t cvtm_checksum(const void *bytes, size_t count);
 
 #ifdef __cplusplus

@@ -37,7 +37,7 @@ enum {
 
 typedef struct batch_devices {
   char name[DEVICES_MAX][NAME_SIZE];
-  int count; /* of devices */
+  int count; /* number of devices */
   int runs;  /* handles of each device */
   int threads;
   int is_cuda;
@@ -63,7 +63,7 @@ static cvtm_status add_names(batch_devices *devices, const char *names, cvtm_err
   while (*names != '\0') {
     const size_t length = strcspn(names, ",");
     if (length == 0 || length >= NAME_SIZE || devices->count == DEVICES_MAX)
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--device: '%s' is no list of devices", names);
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--device: '%s' is not a device list", names);
     memcpy(devices->name[devices->count++], names, length);
     names += length + (names[length] == ',');
   }
@@ -152,9 +152,6 @@ static int batch_devices_lanes(const batch_devices *devices) {
   return devices->is_cuda ? 2 * devices->handles : devices->handles + 1;
 }
 
-/* The number of CPU threads of each lane. */
-static int batch_devices_threads(const batch_devices *devices) { return devices->threads; }
-
 /* Waits until a handle is free; the handle that was returned first is lent first. */
 static cvtm_device *batch_devices_lend(batch_devices *devices) {
   pthread_mutex_lock(&devices->lock);
@@ -174,27 +171,19 @@ static void batch_devices_give_back(batch_devices *devices, cvtm_device *device)
   pthread_mutex_unlock(&devices->lock);
 }
 
-/* "2 x NVIDIA H200, 16 runs at a time on each" */
-static void batch_devices_describe(const batch_devices *devices, char *text, size_t capacity) {
-  snprintf(text, capacity, "%d x %s (%s), %d run%s at a time on each", devices->count,
-           cvtm_device_name(devices->handle[0]), cvtm_device_description(devices->handle[0]),
-           devices->runs, devices->runs == 1 ? "" : "s");
-}
-
 /* Adds the array `devices`, with name, description and runs_at_a_time of each. */
 static void batch_devices_report(const batch_devices *devices, cJSON *report) {
   cJSON *array = cJSON_AddArrayToObject(report, "devices");
   for (int k = 0; k < devices->count; ++k) {
-    cJSON *entry = cJSON_CreateObject();
+    cJSON *entry = run_json_item(array);
     run_json_device(entry, devices->handle[k]);
     run_json_integer(entry, "runs_at_a_time", devices->runs);
-    run_json_append(array, entry);
   }
 }
 
 enum { FAILURES_REPORTED = 1000 };
 
-/* NOT_CONVERGED: of those that are done or skipped. */
+/* Jobs that are NOT_CONVERGED also count as DONE or SKIPPED. */
 typedef enum outcome { DONE, SKIPPED, FAILED, NOT_CONVERGED, OUTCOME_COUNT } outcome;
 
 /* What a lane spends time on; the report gives the seconds of all lanes together. */
@@ -205,7 +194,7 @@ typedef struct batch {
   batch_list *list;
   batch_journal *journal;
   batch_devices *devices;
-  const cli_listener *listener; /* of all lanes */
+  const cli_listener *listener; /* called by all lanes */
   char *journal_base;
   int64_t shard, shards; /* this shard has the jobs shard, shard + shards, ... */
   int64_t listed;        /* jobs in the whole list */
@@ -213,11 +202,11 @@ typedef struct batch {
   double start;
   int visible;               /* a progress line is shown */
   pthread_mutex_t list_lock; /* protects the list and the next member */
-  int64_t next;              /* of the jobs of this shard */
+  int64_t next;              /* number of the next job, among the jobs of this shard */
 
   pthread_mutex_t lock; /* protects the members below */
   pthread_cond_t ended; /* signalled when a lane has ended */
-  int lanes;            /* that have not ended */
+  int lanes;            /* lanes that have not ended */
   int stopped;          /* true: no further job starts */
   int code;             /* exit code of the failure that stopped the batch */
   int64_t count[OUTCOME_COUNT];
@@ -226,7 +215,7 @@ typedef struct batch {
 
 /* --- lanes ---------------------------------------------------------------------------- */
 
-/* Ends the batch: the failure concerns more than one job. */
+/* Ends the batch after a failure that other jobs would share. */
 static void halt(batch *b, int code) {
   pthread_mutex_lock(&b->lock);
   b->stopped = 1;
@@ -254,7 +243,8 @@ static cvtm_status next_job(batch *b, batch_job **job, cvtm_error *error) {
   if (b->next >= b->mine) return CVTM_OK;
   cvtm_status status = batch_list_get(b->list, b->shard + b->next++ * b->shards, job, error);
   if (status == CVTM_OK && *job == NULL)
-    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: it changed meanwhile", b->options->run.input);
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the list changed while the batch ran",
+                       b->options->run.input.name);
   return status;
 }
 
@@ -329,7 +319,7 @@ static int run_stages(batch *b, batch_job *job) {
 }
 
 static void tell(const batch *b, const batch_job *job, double seconds, const char *reason) {
-  const char *input = job->options.run.input;
+  const char *input = job->options.run.input.name;
   const long long number = (long long)job->index + 1;
   if (b->listener != NULL) return; /* the listener reads the report instead */
   if (reason != NULL) {
@@ -368,9 +358,9 @@ static void do_job(batch *b, batch_job *job, batch_key key) {
 static void *lane(void *context) {
   batch *b = context;
   batch_key key;
-  (void)cvtm_numeric_locale_enter(); /* of this thread, until it ends */
+  (void)cvtm_numeric_locale_enter(); /* for this thread, until it ends */
   cli_listen(b->listener);
-  omp_set_num_threads(batch_devices_threads(b->devices));
+  omp_set_num_threads(b->devices->threads);
   for (batch_job *job = take_job(b, &key); job != NULL; job = take_job(b, &key)) {
     do_job(b, job, key);
     batch_job_free(job);
@@ -388,8 +378,7 @@ static void print_batch_progress(const batch *b, const int64_t *counts) {
   const double elapsed = cvtm_clock() - b->start;
   const int64_t worked = counts[DONE] + counts[FAILED];
   const int64_t ended = worked + counts[SKIPPED];
-  fprintf(stderr, "\r%lld of %lld %s", (long long)ended, (long long)b->mine,
-          cli_word(b->mine, "job", "jobs"));
+  fprintf(stderr, "\r%lld of %s", (long long)ended, cli_count(b->mine, "job", "jobs"));
   if (counts[FAILED] > 0) fprintf(stderr, "  %lld failed", (long long)counts[FAILED]);
   if (worked > 0) {
     const double left = elapsed / (double)worked * (double)(b->mine - ended);
@@ -449,7 +438,7 @@ static cvtm_status read_shard(batch *b, cvtm_error *error) {
     const char *task = getenv("SLURM_ARRAY_TASK_ID"), *tasks = getenv("SLURM_ARRAY_TASK_COUNT");
     const char *least = getenv("SLURM_ARRAY_TASK_MIN"), *step = getenv("SLURM_ARRAY_TASK_STEP");
     if (task == NULL || tasks == NULL)
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--shard slurm: this is no task of an array");
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--shard slurm: not a task of a Slurm array");
     const int64_t stride = step != NULL && atoll(step) > 0 ? atoll(step) : 1;
     snprintf(slurm, sizeof slurm, "%lld/%s",
              (long long)((atoll(task) - (least != NULL ? atoll(least) : 0)) / stride), tasks);
@@ -532,7 +521,7 @@ static cvtm_status check_list(batch *b, cvtm_error *error) {
   return status == CVTM_OK ? batch_list_rewind(b->list, error) : status;
 }
 
-/* Makes the folder of a file, and those above it, unless it is there. */
+/* Makes the folder of a file, and the folders above it, where they are missing. */
 static cvtm_status make_folder(const char *path, cvtm_error *error) {
   struct stat found;
   char *folder = strdup(path), *last = folder != NULL ? strrchr(folder, '/') : NULL;
@@ -587,7 +576,7 @@ static cvtm_status make_folders(batch *b, cvtm_error *error) {
 /* The path of the journal, malloc'd: --journal, or one made from the name of the list. */
 static char *make_journal_base(const cli_options *options) {
   static const char plain[] = "cvtmesh-batch.journal";
-  const char *list = options->run.input, *dot = strrchr(list, '.');
+  const char *list = options->run.input.name, *dot = strrchr(list, '.');
   if (options->batch.journal != NULL) return strdup(options->batch.journal);
   const int is_list = dot != NULL && strpbrk(list, "*?[") == NULL &&
                       (strcmp(dot, ".jsonl") == 0 || strcmp(dot, ".ndjson") == 0);
@@ -663,12 +652,12 @@ static cvtm_status write_batch_report(const batch *b, double seconds, cvtm_error
 }
 
 static void print_batch_summary(const batch *b, double seconds) {
-  char devices[400];
+  const batch_devices *on = b->devices;
   const int64_t left = b->mine - b->count[DONE] - b->count[SKIPPED] - b->count[FAILED];
-  batch_devices_describe(b->devices, devices, sizeof devices);
-  fprintf(stderr, "%s: %lld %s on %s", cli_visible(b->options->run.input), (long long)b->mine,
-          cli_word(b->mine, "job", "jobs"), devices);
-  fprintf(stderr, "\n  done       %lld\n", (long long)b->count[DONE]);
+  fprintf(stderr, "%s: %s on %d x %s (%s), %d %s at a time on each\n  done       %lld\n",
+          cli_visible(b->options->run.input.name), cli_count(b->mine, "job", "jobs"), on->count,
+          cvtm_device_name(on->handle[0]), cvtm_device_description(on->handle[0]), on->runs,
+          cli_word(on->runs, "run", "runs"), (long long)b->count[DONE]);
   if (b->count[SKIPPED] > 0)
     fprintf(stderr, "  before     %lld, by the journal\n", (long long)b->count[SKIPPED]);
   if (b->count[NOT_CONVERGED] > 0)

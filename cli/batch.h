@@ -1,5 +1,5 @@
-/* The jobs of a batch and the journal of what became of them. Jobs come one after another: from a
- * list in JSON lines, or from a glob whose file names fill the templates among the options. */
+/* The jobs of a batch, and the journal of their results. Jobs come from a list in JSON lines, or
+ * from a glob: then parts of each file name replace the placeholders in the options. */
 #ifndef CVTMESH_CLI_BATCH_H
 #define CVTMESH_CLI_BATCH_H
 
@@ -11,15 +11,14 @@
 
 typedef struct batch_list batch_list;
 
-/* One run. Its options are checked; their strings belong to the job or to the options of the
- * batch. */
+/* One run. Its options are checked; their strings belong to them, to the list or to the options of
+ * the batch. */
 typedef struct batch_job {
   int64_t index; /* from 0 */
   cli_options options;
-  struct batch_text *texts;
 } batch_job;
 
-/* options: of the batch, borrowed until the list is closed. A list from stdin is copied to a
+/* options: those of the batch, borrowed until the list is closed. A list from stdin is copied to a
  * temporary file. Fails with CVTM_ERROR_ARGUMENT if options in the list are wrong, with
  * CVTM_ERROR_INPUT if the list cannot be read. */
 cvtm_status batch_list_open(const cli_options *options, batch_list **list, cvtm_error *error);
@@ -30,25 +29,25 @@ cvtm_status batch_list_rewind(batch_list *list, cvtm_error *error);
 void batch_list_close(batch_list *list);
 void batch_job_free(batch_job *job);
 
-/* What a batch did, one JSON object in a line, on the disk before the next job counts:
- * {"session", "version", "host", "pid"} when a process begins, {"job", "index", "input", "status":
- * "done" | "failed", "seconds", "code", "reason"} when a job ends; code: if it is not 0. A line
- * that was written in part is passed over. */
+/* What a batch did, one JSON object in a line. A line is on the disk before the job counts as done.
+ * The lines are {"session", "version", "host", "pid"} when a process begins, {"job", "index",
+ * "input", "status": "done" | "failed", "seconds", "code", "reason"} when a job ends (`code` if it
+ * is not 0). Readers skip a line that was written in part. */
 
 typedef struct batch_journal batch_journal;
 
-/* A hash of the program's version, of the options that affect the result, and of size and time of
- * change of every file that the job reads. */
+/* A hash of the program's version, of the options that affect the result, and of size and
+ * modification time of every file that the job reads. */
 batch_key batch_job_key(const batch_job *job);
 
-/* Opens `path`, which is empty, new or a journal, for this process alone. base: the journal of the
- * whole batch; beside it stand base.shardN. resume: reads them all; else this one starts empty, and
- * those named after it are removed. session: a number of this process.
+/* Opens `path`, a new or empty file or a journal, for this process alone. base: the journal of the
+ * whole batch; its shards have base.shardN. resume: reads all of them; else this journal starts
+ * empty, and those of its shards are removed. session: a number of this process.
  *
  * The process locks its journal (flock) and keeps the lock until it closes the journal or dies. A
  * journal that another process has locked is refused before anything changes. Any other error of
  * locking is a failure, except where the file system has no locks: then a note on stderr says so,
- * and the batch continues without. */
+ * and the batch continues without a lock. */
 cvtm_status batch_journal_open(const char *path, const char *base, int resume, int64_t session,
                                batch_journal **journal, cvtm_error *error);
 /* The exit code of the job in an earlier session, 0 or 4, if its outputs still exist; else -1. */

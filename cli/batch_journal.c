@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/option_table.h"
 #include "run/output.h"
 #include "run/json.h"
 
@@ -18,7 +19,7 @@
 
 struct batch_journal {
   char *path;
-  char *base; /* path of the journal of the whole batch: that without a shard */
+  char *base; /* path of the journal of the whole batch */
   int file;
   int resume;
   int64_t session;
@@ -29,35 +30,26 @@ struct batch_journal {
 
 /* --- keys of jobs ----------------------------------------------------------------------- */
 
-static void key_bytes(void *context, const char *name, const void *value, size_t size) {
-  if (!cli_option_affects_result(name)) return;
-  batch_key_add_text(context, name);
-  batch_key_add(context, value, size);
+/* A cli_option_visitor: adds an option that changes what a run writes, or where. */
+static void key_option(void *context, const cli_option_row *row, const void *field) {
+  const size_t size = cli_option_size(row);
+  if (row->effect != CLI_ON_RESULT) return;
+  if (row->type == CLI_LIST) {
+    const cvtm_run_list *list = field;
+    for (int k = 0; k < list->count; ++k) {
+      batch_key_add_text(context, row->name);
+      batch_key_add_text(context, list->item[k]);
+    }
+    return;
+  }
+  batch_key_add_text(context, row->name);
+  if (size > 0)
+    batch_key_add(context, field, size);
+  else
+    batch_key_add_text(context, *(const char *const *)field);
 }
 
-static void key_flag(void *context, const char *name, int value) {
-  key_bytes(context, name, &value, sizeof value);
-}
-
-static void key_integer(void *context, const char *name, int64_t value) {
-  key_bytes(context, name, &value, sizeof value);
-}
-
-static void key_real(void *context, const char *name, double value) {
-  key_bytes(context, name, &value, sizeof value);
-}
-
-static void key_text(void *context, const char *name, const char *value) {
-  if (!cli_option_affects_result(name)) return;
-  batch_key_add_text(context, name);
-  batch_key_add_text(context, value);
-}
-
-static void key_list(void *context, const char *name, const cvtm_run_list *list) {
-  for (int k = 0; k < list->count; ++k) key_text(context, name, list->item[k]);
-}
-
-/* A cli_file_visitor: adds size and time of change of a file that the job reads to its key. */
+/* A cli_file_visitor: adds size and modification time of a file that is read to the job's key. */
 static void key_file(void *context, cli_file_use use, const char *option, const char *path) {
   struct stat found;
   (void)option;
@@ -71,9 +63,8 @@ static void key_file(void *context, cli_file_use use, const char *option, const 
 batch_key batch_job_key(const batch_job *job) {
   batch_key key = batch_key_start();
   batch_key_add_text(&key, CVTMESH_VERSION);
-  batch_key_add_text(&key, job->options.run.input);
-  const cli_option_visitor visitor = {&key, key_flag, key_integer, key_real, key_text, key_list};
-  cli_options_visit(&job->options, &visitor);
+  batch_key_add_text(&key, job->options.run.input.name);
+  cli_options_visit(&job->options, key_option, &key);
   cli_options_visit_files(&job->options, key_file, &key);
   return key;
 }
@@ -176,8 +167,8 @@ static cvtm_status read_past(void *context, const char *path, cvtm_error *error)
 }
 
 /* --- locks ------------------------------------------------------------------------------------
- * A process keeps its journal locked as long as it lives. Whether a process lives is asked of
- * that lock alone: a process number says nothing in another PID namespace or on another host. */
+ * A process keeps its journal locked as long as it lives. Only this lock tells whether a process
+ * lives: a process number says nothing in another PID namespace or on another host. */
 
 typedef enum lock_state { LOCK_TAKEN, LOCK_HELD, LOCK_UNSUPPORTED } lock_state;
 
@@ -205,15 +196,15 @@ static int has_name(int file, const char *path) {
          opened.st_ino == named.st_ino;
 }
 
-/* Refuses a file of other content, of which a batch would remove or lengthen what is there. A
- * process that died may have left the beginning of a first line. */
+/* Refuses a file that is not a journal, since a batch would clear it or append to it. A process
+ * that died may have left only the beginning of a first line. */
 static cvtm_status check_content(int file, const char *path, cvtm_error *error) {
   static const char first[] = "{\"session\":";
   char found[sizeof first - 1];
   const ssize_t size = pread(file, found, sizeof found, 0);
   if (size >= 0 && memcmp(found, first, (size_t)size) == 0) return CVTM_OK;
   if (size < 0) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
-  return cvtm_fail(error, CVTM_ERROR_IO, "%s: not a journal of a batch; it stays as it is", path);
+  return cvtm_fail(error, CVTM_ERROR_IO, "%s: not a journal of a batch; left as it is", path);
 }
 
 /* Opens and locks this process's journal. Another batch without `resume` may remove the file
@@ -232,8 +223,8 @@ static cvtm_status open_locked(batch_journal *journal, cvtm_error *error) {
   }
   if (state != LOCK_TAKEN)
     fprintf(stderr,
-            "cvtmesh: note: %s: the file system has no locks; a second batch with this journal "
-            "is not refused, and temporary files of a killed one stay\n",
+            "cvtmesh: note: %s: the file system has no locks; a second batch with this journal is "
+            "not refused, and temporary files of a killed batch stay\n",
             cli_visible(journal->path));
   return check_content(journal->file, journal->path, error);
 }
@@ -285,7 +276,7 @@ static int write_all(int file, const char *bytes, size_t size) {
   return 0;
 }
 
-/* The line begins with the end of a line before it that is torn: it must not continue that one. */
+/* Ends a torn line before it, so that the entry does not continue that line. */
 static cvtm_status append_line(batch_journal *journal, const cJSON *entry, cvtm_error *error) {
   char *text = run_json_print(entry, 0);
   const size_t length = text != NULL ? strlen(text) : 0;
@@ -306,7 +297,7 @@ static cvtm_status append_line(batch_journal *journal, const cJSON *entry, cvtm_
   free(line);
   if (reason != 0)
     return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(reason));
-  /* Not under the lock, so that several threads can wait for the disk at the same time. */
+  /* The lock is not held here, so that several threads can wait for the disk at the same time. */
   if (fdatasync(journal->file) != 0 && errno != EINVAL && errno != EOPNOTSUPP && errno != EROFS)
     return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
   return CVTM_OK;
@@ -357,7 +348,7 @@ cvtm_status batch_journal_open(const char *path, const char *base, int resume, i
   cvtm_status status = CVTM_OK;
   if (journal->path == NULL || journal->base == NULL)
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  /* First, so that a batch that is refused changes nothing. */
+  /* This check comes first, so that a batch that is refused changes nothing. */
   if (status == CVTM_OK && !resume) status = visit_siblings(path, check_sibling, NULL, error);
   if (status == CVTM_OK) status = open_locked(journal, error);
   if (status == CVTM_OK) status = read_or_empty(journal, error);
@@ -388,7 +379,7 @@ cvtm_status batch_journal_add(batch_journal *journal, const batch_job *job, batc
   cJSON *entry = cJSON_CreateObject();
   run_json_text(entry, "job", text);
   run_json_integer(entry, "index", job->index);
-  run_json_text(entry, "input", job->options.run.input);
+  run_json_text(entry, "input", job->options.run.input.name);
   run_json_text(entry, "status", reason == NULL ? "done" : "failed");
   run_json_real(entry, "seconds", seconds);
   if (code != CLI_EXIT_OK) run_json_integer(entry, "code", code);

@@ -15,12 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A string that a job owns. */
-struct batch_text {
-  struct batch_text *next;
-  char text[];
-};
-
 struct batch_list {
   const cli_options *options;
   const char *name; /* for messages */
@@ -34,31 +28,9 @@ struct batch_list {
   int64_t next; /* index of the next job */
 };
 
-/* --- the strings of a job ------------------------------------------------------------ */
-
-static char *new_text(batch_job *job, size_t size) {
-  struct batch_text *made = malloc(sizeof *made + size);
-  if (made == NULL) return NULL;
-  made->next = job->texts;
-  job->texts = made;
-  return made->text;
-}
-
-static cvtm_status copy_text(batch_job *job, const char *text, const char **copy,
-                             cvtm_error *error) {
-  char *made = new_text(job, strlen(text) + 1);
-  if (made == NULL) return cvtm_no_memory(error, "a job");
-  *copy = strcpy(made, text);
-  return CVTM_OK;
-}
-
 void batch_job_free(batch_job *job) {
   if (job == NULL) return;
-  while (job->texts != NULL) {
-    struct batch_text *next = job->texts->next;
-    free(job->texts);
-    job->texts = next;
-  }
+  cli_options_free(&job->options);
   free(job);
 }
 
@@ -113,7 +85,7 @@ static cvtm_status next_piece(const placeholder *known, const char *template, co
     return CVTM_OK;
   }
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                   "%s: braces hold stem, name, ext, dir or index; {{ and }} are plain ones",
+                   "%s: braces hold stem, name, ext, dir or index; {{ and }} give { and }",
                    template);
 }
 
@@ -131,7 +103,7 @@ static cvtm_status expand(void *context, const char *template, const char **resu
       if (writing) memcpy(made + size, piece.value, piece.length);
       size += piece.length;
     }
-    if (!writing) made = new_text(c->job, size + 1);
+    if (!writing) made = cli_options_keep(&c->job->options, size + 1);
     if (made == NULL) return cvtm_no_memory(error, "a job");
     made[writing ? size : 0] = '\0';
   }
@@ -139,7 +111,7 @@ static cvtm_status expand(void *context, const char *template, const char **resu
   return CVTM_OK;
 }
 
-/* A cli_text_map that keeps the text: with a list file, options of the command line are no
+/* A cli_text_map that keeps the text: with a list file, options of the command line are not
  * templates. */
 static cvtm_status keep_text(void *context, const char *text, const char **result,
                              cvtm_error *error) {
@@ -172,12 +144,12 @@ static cvtm_status set_pair(batch_job *job, const char *name, const char *value,
                             cvtm_error *error) {
   const int is_input = strcmp(name, "input") == 0;
   if (!is_input && !cli_option_of_job(name))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "'%s' is no option of a run in a batch", name);
-  const char *copy = NULL;
-  cvtm_status status = copy_text(job, value, &copy, error);
-  if (status != CVTM_OK) return status;
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "'%s' is not an option of a run in a batch", name);
+  char *copy = cli_options_keep(&job->options, strlen(value) + 1);
+  if (copy == NULL) return cvtm_no_memory(error, "a job");
+  strcpy(copy, value);
   if (!is_input) return cli_options_set(&job->options, name, copy, error);
-  job->options.run.input = copy;
+  job->options.run.input.name = copy;
   return CVTM_OK;
 }
 
@@ -201,7 +173,7 @@ static cvtm_status set_json(batch_job *job, const cJSON *item, cvtm_error *error
     if (element == NULL) return CVTM_OK;
   }
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                   "%s: neither a text, a number, a truth value nor a list of texts", item->string);
+                   "%s: not a string, number, true, false or list of strings", item->string);
 }
 
 static cvtm_status set_json_record(batch_list *list, batch_job *job, cvtm_error *error) {
@@ -231,11 +203,11 @@ static void count_streams(void *context, cli_file_use use, const char *option, c
 
 static cvtm_status check_job(const batch_job *job, cvtm_error *error) {
   const cli_options *options = &job->options;
-  if (options->run.input == NULL) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no input");
+  if (options->run.input.name == NULL) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no input");
   int streams = 0;
   cli_options_visit_files(options, count_streams, &streams);
   if (streams > 0)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a run of a batch has no standard streams");
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a run of a batch has no stdin or stdout");
   cvtm_error *before = cli_capture_messages(error);
   const int code = cli_run_check(options);
   (void)cli_capture_messages(before);
@@ -255,14 +227,13 @@ static cvtm_status make_from_record(batch_list *list, batch_job *job, cvtm_error
 static cvtm_status make_from_file(const batch_list *list, batch_job *job, cvtm_error *error) {
   char number[24];
   template_context context = {job, {{NULL, NULL, 0}}};
-  const char *path = NULL;
+  const char *path = list->found.gl_pathv[job->index];
   snprintf(number, sizeof number, "%lld", (long long)job->index + 1);
-  cvtm_status status = copy_text(job, list->found.gl_pathv[job->index], &path, error);
-  if (status != CVTM_OK) return status;
   fill_placeholders(path, number, context.known);
-  status = cli_options_inherit(list->options, expand, &context, &job->options, error);
+  const cvtm_status status =
+      cli_options_inherit(list->options, expand, &context, &job->options, error);
   if (status != CVTM_OK) return status;
-  job->options.run.input = path;
+  job->options.run.input.name = path;
   return check_job(job, error);
 }
 
@@ -318,7 +289,7 @@ static cvtm_status spool(FILE *from, FILE **file, cvtm_error *error) {
   if (ferror(from))
     return cvtm_fail(error, CVTM_ERROR_INPUT, "standard input: %s", strerror(errno));
   if (*file != NULL && !ferror(*file) && fflush(*file) == 0) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_IO, "standard input: cannot be kept: %s", strerror(errno));
+  return cvtm_fail(error, CVTM_ERROR_IO, "standard input: cannot be copied: %s", strerror(errno));
 }
 
 static cvtm_status open_file(batch_list *list, const char *path, cvtm_error *error) {
@@ -328,17 +299,18 @@ static cvtm_status open_file(batch_list *list, const char *path, cvtm_error *err
     return cvtm_fail(error, errno == ENOMEM ? CVTM_ERROR_MEMORY : CVTM_ERROR_INPUT, "%s: %s", path,
                      strerror(errno));
   if (fseek(list->file, 0, SEEK_SET) != 0)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a list is read twice; a pipe goes to -", path);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a list is read twice; give a pipe as -", path);
   return CVTM_OK;
 }
 
 cvtm_status batch_list_open(const cli_options *options, batch_list **result, cvtm_error *error) {
-  const char *path = options->run.input;
+  const char *path = options->run.input.name;
   char buffer[16];
   const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
   if (strcmp(extension, "csv") == 0)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "%s: a list of jobs is JSON lines (.jsonl), an object of options each", path);
+                     "%s: a list of jobs is JSON lines (.jsonl), an object of options in each",
+                     path);
   batch_list *list = calloc(1, sizeof *list);
   if (list == NULL) return cvtm_no_memory(error, "a job");
   list->options = options;

@@ -32,20 +32,20 @@ CVTM_PRINTF(2, 3)
 int cli_usage_error(cli_command command, const char *format, ...);
 /* The same for an operand or an option that is missing, with the usage of the command. */
 int cli_missing(cli_command command, const char *name);
-/* The exit code of a function of run/, with the message of a failure. */
+/* Prints the message if a function of run/ failed, and returns the exit code for its status. */
 int cli_result(cli_command command, cli_phase phase, cvtm_status status, const cvtm_error *error);
 
-/* The text as messages show it: control characters and bytes that are not UTF-8 as \xHH. Borrowed;
- * from a buffer of the thread, the text cut to it and good until the second call from now. */
+/* The text as messages show it: control characters and bytes that are not UTF-8 become \xHH. May be
+ * in a buffer of the thread, cut to its size, and valid until the second call from now. */
 const char *cli_visible(const char *text);
 
 /* Opens the device that the options name, and replaces the name by that of the open device. Returns
  * CLI_EXIT_OK, or the exit code after a message. */
 int cli_open_device(cli_options *options, cvtm_device **device);
 
-/* Messages of the calling thread go to *message, without the program's name and with the status
- * that they tell of; each overwrites the one before. NULL: back to stderr. Returns where they went
- * before. */
+/* From now on messages of the calling thread go to *message, without the program's name and with
+ * the status of the failure; each overwrites the one before. NULL: messages go to stderr again.
+ * Returns the former target. */
 cvtm_error *cli_capture_messages(cvtm_error *message);
 
 /* The word that goes with a count. */
@@ -53,24 +53,28 @@ static inline const char *cli_word(int64_t count, const char *one, const char *m
   return count == 1 ? one : many;
 }
 
+/* A count with its word, as in "2 sites"; from a buffer of the thread, good until the fourth call
+ * from now. */
+const char *cli_count(int64_t count, const char *one, const char *many);
+
 /* What stderr and the pictures of --watch show of a run. */
 typedef struct cli_progress {
   const cli_options *options; /* borrowed */
-  double start, first;        /* by cvtm_clock: the begin, the first record of all sites */
+  double start, first;        /* cvtm_clock at the start and at the first record of all sites */
   double shown;               /* when the line was drawn */
   int drawn;                  /* true while the terminal shows a line */
-  struct cli_watch *watch;    /* of --watch; cli_watch_destroy */
+  struct cli_watch *watch;    /* with --watch; freed by cli_watch_destroy */
 } cli_progress;
 
-/* Sets the callbacks of options->run, and what is to be measured. Both must stay where they are as
- * long as these are called. */
+/* Sets the callbacks of options->run, and what a run measures. Neither struct may move as long as
+ * the callbacks are called. */
 void cli_progress_attach(cli_progress *progress, cli_options *options);
 
-/* Who waits for a command in place of a person at a terminal. Both functions are called in the
- * thread of the command, or in those of a batch. */
+/* A caller that waits for a command in place of a person at a terminal. Both functions are called
+ * in the thread of the command, or in the threads of a batch. */
 typedef struct cli_listener {
   void *context;
-  /* After each iteration of `run` on all its sites; bound: of the energy. Nonzero asks to stop. */
+  /* After each iteration of `run` on all sites; bound: reference energy. Nonzero asks to stop. */
   int (*iteration)(void *context, const cvtm_cvt_record *record, double bound);
   int (*interrupted)(void *context); /* nonzero asks every solver to stop */
 } cli_listener;
@@ -81,8 +85,8 @@ void cli_listen(const cli_listener *listener);
 const cli_listener *cli_listening(void);
 
 /* From now on SIGINT, SIGTERM, SIGHUP and SIGXCPU ask to stop; a second SIGINT or SIGTERM ends the
- * process. Those that were ignored stay ignored, as nohup and shells want it. A listener has its
- * own way to stop: then signals stay as they are. */
+ * process. Signals that were ignored stay ignored, as nohup and shells want it. Does nothing if the
+ * thread has a listener, which has its own way to stop. */
 void cli_catch_signals(void);
 /* True after such a signal, or if the thread's listener says so. */
 int cli_interrupted(void);
@@ -91,7 +95,7 @@ int cli_interrupted(void);
 /* Nonzero if the options ask for the mesh of an outline rather than of points. */
 int cli_outline_wanted(const cli_options *options);
 
-/* The options with which a report begins: `version`, the device (NULL: none), `options`. */
+/* A new report with its first members: `version`, the device (NULL: none), `options`. */
 cJSON *cli_report_begin(const cvtm_device *device, const cli_options *options);
 /* Adds every option of the command, with the value that was in effect. */
 void cli_report_options(const cli_options *options, cJSON *entry);
@@ -99,15 +103,14 @@ void cli_report_options(const cli_options *options, cJSON *entry);
 /* Refuses a file that is written and also read, or written twice, and two outputs to standard
  * output. Changes no file. Returns an exit code. */
 int cli_files_check(const cli_options *options);
-/* Refuses outputs by their formats, and files that cannot be created. Returns an exit code. */
+/* Refuses outputs of wrong formats, and files that cannot be created. Returns an exit code. */
 int cli_outputs_check(const cli_options *options);
-/* The same for commands whose outputs are .npy. */
-int cli_outputs_check_npy(const cli_options *options);
+/* The same with few formats. known: extensions with blanks between; what: as messages call it. */
+int cli_outputs_check_known(const cli_options *options, const char *known, const char *what);
 
 /* The functions of the commands. Options are parsed and within their ranges. Each returns the exit
  * code. */
-#define CLI_COMMAND_FUNCTION(code, function, name, operand, usage, summary) \
-  int function(const cli_options *options);
+#define CLI_COMMAND_FUNCTION(code, function, ...) int function(const cli_options *options);
 CLI_COMMAND_LIST(CLI_COMMAND_FUNCTION)
 #undef CLI_COMMAND_FUNCTION
 /* Runs the command, unless it would overwrite a file that it reads (run/files.h). */

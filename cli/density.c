@@ -21,18 +21,11 @@ typedef struct work {
 } work;
 
 static int check_density_usage(const cli_options *o) {
-  char buffer[RUN_EXTENSION_MAX];
   if (o->run.output.count == 0 && o->run.report == NULL) return cli_missing(o->command, "--output");
-  for (int k = 0; k < o->run.output.count; ++k) {
-    const char *kind = run_output_extension(&o->run, o->run.output.item[k], buffer);
-    if (strcmp(kind, "npy") != 0 && strcmp(kind, "png") != 0)
-      return cli_usage_error(o->command, "%s: a density is written as .npy or .png",
-                             o->run.output.item[k]);
-  }
   cvtm_error error = {CVTM_OK, ""};
   (void)run_condition_check(&o->run, &error);
   const int code = cli_result(o->command, CLI_READING, error.status, &error);
-  return code == CLI_EXIT_OK ? cli_outputs_check(o) : code;
+  return code == CLI_EXIT_OK ? cli_outputs_check_known(o, "npy png", "a density") : code;
 }
 
 /* Writes a picture from which the default options read this density, divided by its largest
@@ -78,16 +71,16 @@ static int perform_density(work *w) {
   const int code = cli_open_device(o, &w->device);
   if (code != CLI_EXIT_OK) return code;
   cli_catch_signals();
-  cvtm_status status =
-      run_read_conditioned(w->device, o->run.input, &o->run, &w->made, NULL, NULL, &error);
+  cvtm_status status = run_read_conditioned(w->device, &o->run, &w->made, NULL, NULL, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   status = run_outputs_write(&o->run, write_density, w, &error);
   if (status == CVTM_OK) status = write_density_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!o->quiet) {
-    fprintf(stderr, "%s: %d x %d pixels, on %s (%s), %.3f seconds\n", cli_visible(o->run.input),
-            w->made.width, w->made.height, cvtm_device_name(w->device),
-            cvtm_device_description(w->device), cvtm_clock() - w->start);
+    fprintf(stderr, "%s: %d x %d pixels, on %s (%s), %.3f seconds\n",
+            cli_visible(o->run.input.name), w->made.width, w->made.height,
+            cvtm_device_name(w->device), cvtm_device_description(w->device),
+            cvtm_clock() - w->start);
   }
   if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
   return w->made.condition.converged ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;

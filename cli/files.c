@@ -3,9 +3,9 @@
 
 #include "base/file.h"
 #include "base/host.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/option_table.h"
-#include "meshes/formats/formats.h"
 #include "run/files.h"
 #include "run/options.h"
 #include "run/output.h"
@@ -19,45 +19,15 @@
 
 /* --- the files of a command --------------------------------------------------------------- */
 
-typedef struct named_file {
-  cli_file_use use;
-  const char *option; /* NULL: the operand */
-  char *path;
-  run_file_id id;
-} named_file;
-
-typedef struct file_list {
-  named_file *file;
-  int count;
-  int64_t capacity;
-  int failed; /* no memory */
-} file_list;
-
 static int is_stream(const char *path) { return strcmp(path, "-") == 0; }
-
-static void add_file(file_list *list, cli_file_use use, const char *option, const char *path) {
-  if (!cvtm_grow(&list->file, sizeof *list->file, &list->capacity, list->count + 1)) {
-    list->failed = 1;
-    return;
-  }
-  named_file *file = &list->file[list->count];
-  *file = (named_file){.use = use, .option = option, .path = strdup(path)};
-  if (file->path == NULL) {
-    list->failed = 1;
-    return;
-  }
-  const char *stream = use == CLI_FILE_READ ? "/dev/stdin" : "/dev/stdout";
-  file->id = run_file_id_of(is_stream(path) ? stream : path);
-  ++list->count;
-}
 
 /* Adds FOLDER/NAME or PREFIX.NAME. A path of PATH_MAX bytes or more is skipped: no file can be
  * opened by it. */
-static void add_joined(file_list *list, const char *option, const char *start, char between,
+static void add_joined(run_file_list *list, const char *option, const char *start, char between,
                        const char *name) {
   char path[PATH_MAX];
   const int length = snprintf(path, sizeof path, "%s%c%s", start, between, name);
-  if (length > 0 && length < PATH_MAX) add_file(list, CLI_FILE_WRITTEN, option, path);
+  if (length > 0 && length < PATH_MAX) run_files_add(list, 1, option, path);
 }
 
 static int is_frame(const char *name) {
@@ -68,8 +38,8 @@ static int is_frame(const char *name) {
   return digits >= 6 && strcmp(name + digits, ".png") == 0;
 }
 
-/* Adds the frames that the folder holds, and those that other files of the list would be. */
-static void add_frames(file_list *list, const char *option, const char *folder) {
+/* Adds the frames that the folder holds, and frames whose paths other files of the list have. */
+static void add_frames(run_file_list *list, const char *option, const char *folder) {
   const int others = list->count;
   for (int k = 0; k < others; ++k) {
     const char *slash = strrchr(list->file[k].path, '/');
@@ -87,11 +57,11 @@ static void add_frames(file_list *list, const char *option, const char *folder) 
 /* A cli_file_visitor. */
 static void collect(void *context, cli_file_use use, const char *option, const char *path) {
   static const char *const extensions[] = {"png", "csv", "obj"};
-  file_list *list = context;
+  run_file_list *list = context;
   switch (use) {
     case CLI_FILE_READ:
     case CLI_FILE_WRITTEN:
-      add_file(list, use, option, path);
+      run_files_add(list, use == CLI_FILE_WRITTEN, option, path);
       break;
     case CLI_FILE_NAMES:
       for (int k = 0; k < 3; ++k) add_joined(list, option, path, '.', extensions[k]);
@@ -106,63 +76,39 @@ static void collect_frames(void *context, cli_file_use use, const char *option, 
   if (use == CLI_FILE_FRAMES) add_frames(context, option, path);
 }
 
-static int clash(const named_file *a, const named_file *b) {
-  if (a->use == CLI_FILE_READ && b->use == CLI_FILE_READ) return 0;
-  if (a->use == b->use && is_stream(a->path) && is_stream(b->path)) return 1;
-  return run_same_file(&a->id, &b->id);
-}
-
-static int refuse_overwrite(cli_command command, const named_file *a, const named_file *b) {
-  const named_file *written = b->use == CLI_FILE_WRITTEN ? b : a;
-  const named_file *other = written == b ? a : b;
-  if (is_stream(written->path) && is_stream(other->path) && other->use == CLI_FILE_WRITTEN)
-    return cli_usage_error(command, "two outputs go to standard output: --%s and --%s",
-                           other->option, written->option);
-  return cli_usage_error(command, "%s: --%s would overwrite %s, which %s%s %s", written->path,
-                         written->option, other->path, other->option != NULL ? "--" : "",
-                         other->option != NULL ? other->option : cli_operand_name(command),
-                         other->use == CLI_FILE_READ ? "reads" : "writes");
-}
-
 int cli_files_check(const cli_options *options) {
-  file_list list = {NULL, 0, 0, 0};
-  int code = CLI_EXIT_OK;
+  cvtm_error error = {CVTM_OK, ""};
+  run_file_list list = {0};
   cli_options_visit_files(options, collect, &list);
   const int named = list.count; /* frames of a folder are compared with these only */
   cli_options_visit_files(options, collect_frames, &list);
-  if (list.failed) {
-    cvtm_error error;
-    (void)cvtm_fail(&error, CVTM_ERROR_MEMORY, "out of memory for file names");
-    code = cli_failed(CLI_WORKING, error.status, &error);
-  }
-  for (int b = 0; b < list.count && code == CLI_EXIT_OK; ++b)
-    for (int a = 0; a < b && a < named && code == CLI_EXIT_OK; ++a)
-      if (clash(&list.file[a], &list.file[b]))
-        code = refuse_overwrite(options->command, &list.file[a], &list.file[b]);
-  for (int k = 0; k < list.count; ++k) free(list.file[k].path);
-  free(list.file);
-  return code;
+  (void)run_files_check(&list, named, cli_commands[options->command].operand, &error);
+  run_files_free(&list);
+  return cli_result(options->command, CLI_WORKING, error.status, &error);
 }
 
 /* --- the files that the values of options name ---------------------------------------------- */
 
-static void visit_beside(cli_file_use use, const char *option, const char *path, const char *ending,
-                         void *context, cli_file_visitor visitor) {
-  char *beside = cvtm_path_beside(path, ending);
-  if (beside != NULL) visitor(context, use, option, beside);
-  free(beside);
+/* A cli_file_visitor for files of one use. */
+typedef struct use_visit {
+  void *context;
+  cli_file_visitor visitor;
+  cli_file_use use;
+} use_visit;
+
+/* A cvtm_path_visitor. */
+static void visit_use(void *context, const char *option, const char *path) {
+  const use_visit *visit = context;
+  visit->visitor(visit->context, visit->use, option, path);
 }
 
-/* A file of --output, and those that come with a mesh. */
+/* Visits a file of --output, and the files that are written beside a mesh. */
 static void visit_output(const cli_options *options, const char *path, void *context,
                          cli_file_visitor visitor) {
-  const char *ending[CVTM_FILES_BESIDE];
   const int grouped =
       options->run.domain.kind != CVTM_RUN_DOMAIN_NONE || cli_outline_wanted(options);
-  const int count = cvtm_mesh_written_beside(path, options->run.ascii, grouped, ending);
-  visitor(context, CLI_FILE_WRITTEN, "output", path);
-  for (int k = 0; k < count; ++k)
-    visit_beside(CLI_FILE_WRITTEN, "output", path, ending[k], context, visitor);
+  use_visit visit = {context, visitor, CLI_FILE_WRITTEN};
+  cvtm_visit_written(path, "output", options->run.ascii, grouped, visit_use, &visit);
 }
 
 static void visit_value(const cli_option_row *row, const char *text, void *context,
@@ -184,9 +130,8 @@ static void visit_value(const cli_option_row *row, const char *text, void *conte
     default:
       break;
   }
-  visitor(context, CLI_FILE_READ, row->name, text);
-  const char *ending = cvtm_mesh_read_beside(text);
-  if (ending != NULL) visit_beside(CLI_FILE_READ, row->name, text, ending, context, visitor);
+  use_visit visit = {context, visitor, CLI_FILE_READ};
+  cvtm_visit_read(text, row->name, visit_use, &visit);
 }
 
 static int is_of_run(const cli_option_row *row) {
@@ -194,30 +139,25 @@ static int is_of_run(const cli_option_row *row) {
                               row->offset < offsetof(cli_options, run) + sizeof(cvtm_run_options));
 }
 
-/* True if others visit the row's files: run_visit_read those that a run reads; the jobs of `batch`
- * their own, of which its options are templates. */
+/* True if other functions visit the row's files: run_visit_read visits what a run reads, and each
+ * job of `batch` visits its own files, for which the options of the batch are templates. */
 static int is_left_out(cli_command command, const cli_option_row *row) {
   if (is_of_run(row) && row->file < CLI_WRITES) return 1;
   return command == CLI_BATCH && row->commands != CLI_EVERY_COMMAND &&
          cli_option_find_field(CLI_RUN, row->offset) >= 0;
 }
 
-typedef struct read_visit {
-  void *context;
-  cli_file_visitor visitor;
-} read_visit;
-
-static void visit_read(void *context, const char *option, const char *path) {
-  const read_visit *visit = context;
-  visit->visitor(visit->context, CLI_FILE_READ, option, path);
+static int is_array(const cli_option_row *row, const cli_options *options) {
+  return row->source != 0 &&
+         ((const cvtm_input *)((const char *)options + row->source))->array != NULL;
 }
 
 void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context) {
-  read_visit visit = {context, visitor};
-  if (options->command == CLI_BATCH && options->run.input != NULL)
-    visitor(context, CLI_FILE_READ, NULL, options->run.input);
-  else if (options->command != CLI_MINIMIZE) /* whose operand is a problem */
-    run_visit_read(&options->run, visit_read, &visit);
+  use_visit visit = {context, visitor, CLI_FILE_READ};
+  if (options->command == CLI_BATCH && options->run.input.name != NULL)
+    visitor(context, CLI_FILE_READ, NULL, options->run.input.name);
+  else if (options->command != CLI_MINIMIZE) /* the operand is a problem */
+    run_visit_read(&options->run, visit_use, &visit);
   for (int index = 0; index < cli_option_row_count; ++index) {
     const cli_option_row *row = &cli_option_rows[index];
     if (row->file == CLI_NO_FILE || !cli_option_applies(index, options->command)) continue;
@@ -226,7 +166,7 @@ void cli_options_visit_files(const cli_options *options, cli_file_visitor visito
     if (row->offset == CLI_FIELD(run.output)) {
       for (int k = 0; k < options->run.output.count; ++k)
         visit_output(options, options->run.output.item[k], context, visitor);
-    } else if (*(const char *const *)field != NULL) {
+    } else if (*(const char *const *)field != NULL && !is_array(row, options)) {
       visit_value(row, *(const char *const *)field, context, visitor);
     }
   }
@@ -273,12 +213,13 @@ int cli_outputs_check(const cli_options *options) {
   return cli_result(options->command, CLI_WRITING, error.status, &error);
 }
 
-int cli_outputs_check_npy(const cli_options *options) {
+int cli_outputs_check_known(const cli_options *options, const char *known, const char *what) {
   for (int k = 0; k < options->run.output.count; ++k) {
     char buffer[RUN_EXTENSION_MAX];
     const char *path = options->run.output.item[k];
-    if (strcmp(run_output_extension(&options->run, path, buffer), "npy") != 0)
-      return cli_usage_error(options->command, "%s: x is written as .npy", path);
+    const char *extension = run_output_extension(&options->run, path, buffer);
+    if (!cvtm_text_has_word(known, extension))
+      return cli_usage_error(options->command, "%s: formats of %s: %s", path, what, known);
   }
   return cli_outputs_check(options);
 }

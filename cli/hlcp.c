@@ -23,7 +23,7 @@ typedef struct history {
 typedef struct problem {
   cli_options options; /* with the chosen values in place of automatic ones */
   cvtm_hlcp_problem given;
-  double *omega; /* of settings; NULL: no file of them */
+  double *omega; /* owned; settings.omega points to it; NULL: no file */
   cvtm_device *device;
   cvtm_hlcp_options settings;
   cvtm_hlcp *solver;
@@ -52,8 +52,8 @@ static int check_source(const cli_options *o) {
   const int files = o->hlcp.matrix_a != NULL;
   if (files == cli_option_given(o, "example"))
     return cli_usage_error(CLI_HLCP, "one of --example and --matrix-a is needed");
-  if (files && o->hlcp.rhs == NULL) return cli_usage_error(CLI_HLCP, "--rhs is missing");
-  if (!files && (o->hlcp.matrix_b != NULL || o->hlcp.rhs != NULL))
+  if (files && o->hlcp.rhs.name == NULL) return cli_usage_error(CLI_HLCP, "--rhs is missing");
+  if (!files && (o->hlcp.matrix_b != NULL || o->hlcp.rhs.name != NULL))
     return cli_usage_error(CLI_HLCP, "--matrix-b and --rhs go with --matrix-a");
   return CLI_EXIT_OK;
 }
@@ -70,13 +70,14 @@ static int check_outputs(const cli_options *o) {
 }
 
 int cli_hlcp_check(const cli_options *o) {
-  const int is_jacobi = o->hlcp.method == (int)CVTM_HLCP_MMJ;
-  if (!is_jacobi && o->hlcp.method != (int)CVTM_HLCP_MMGS) return CLI_EXIT_OK;
+  const cvtm_hlcp_options *given = &o->hlcp.solver;
+  const int is_jacobi = given->method == CVTM_HLCP_MMJ;
+  if (!is_jacobi && given->method != CVTM_HLCP_MMGS) return CLI_EXIT_OK;
   const double beta = is_jacobi ? 0 : 1;
-  const int other_alpha = cli_option_given(o, "alpha") && o->hlcp.alpha != 1;
-  if (!other_alpha && !(cli_option_given(o, "beta") && o->hlcp.beta != beta)) return CLI_EXIT_OK;
+  const int other_alpha = cli_option_given(o, "alpha") && given->alpha != 1;
+  if (!other_alpha && !(cli_option_given(o, "beta") && given->beta != beta)) return CLI_EXIT_OK;
   return cli_usage_error(CLI_HLCP, "%s has alpha = 1 and beta = %g; mmaor takes others",
-                         cvtm_hlcp_method_name((cvtm_hlcp_method)o->hlcp.method), beta);
+                         cvtm_hlcp_method_name(given->method), beta);
 }
 
 static cvtm_status make_identity(int64_t n, cvtm_csr *matrix, cvtm_error *error) {
@@ -96,7 +97,7 @@ static cvtm_status read_files(problem *p, cvtm_error *error) {
   status = o->hlcp.matrix_b != NULL ? cvtm_matrix_market_read(o->hlcp.matrix_b, &p->given.b, error)
                                     : make_identity(p->given.a.rows, &p->given.b, error);
   if (status != CVTM_OK) return status;
-  return cli_read_vector(o->hlcp.rhs, p->given.a.rows, &p->given.q, error);
+  return cli_read_vector(&o->hlcp.rhs, p->given.a.rows, &p->given.q, error);
 }
 
 static cvtm_status read_problem(problem *p, cvtm_error *error) {
@@ -108,51 +109,46 @@ static cvtm_status read_problem(problem *p, cvtm_error *error) {
 /* --omega: `ratio`, a number, or a file of numbers; by default that of the paper's example. */
 static cvtm_status read_omega(const cli_options *o, int64_t rows, double **omega,
                               cvtm_hlcp_options *settings, cvtm_error *error) {
-  const char *text = o->hlcp.omega;
+  const cvtm_input *source = &o->hlcp.omega;
+  const char *text = source->array == NULL ? source->name : NULL;
   settings->scaling = CVTM_HLCP_OMEGA_RATIO;
   settings->omega = 1;
-  if (text == NULL && cli_option_given(o, "example")) {
+  if (source->name == NULL && cli_option_given(o, "example")) {
     settings->scaling = CVTM_HLCP_OMEGA_NUMBER;
     settings->omega = cvtm_hlcp_example_omega((int)o->hlcp.example);
   }
-  if (text == NULL || strcmp(text, "ratio") == 0) return CVTM_OK;
+  if (source->name == NULL || (text != NULL && strcmp(text, "ratio") == 0)) return CVTM_OK;
   char *end;
   settings->scaling = CVTM_HLCP_OMEGA_NUMBER;
-  settings->omega = strtod(text, &end);
-  if (end != text && *end == '\0') return CVTM_OK;
+  if (text != NULL) settings->omega = strtod(text, &end);
+  if (text != NULL && end != text && *end == '\0') return CVTM_OK;
   settings->scaling = CVTM_HLCP_OMEGA_VECTOR;
-  const cvtm_status status = cli_read_vector(text, rows, omega, error);
+  const cvtm_status status = cli_read_vector(source, rows, omega, error);
   settings->omega_vector = *omega;
   return status;
 }
 
 cvtm_status cli_hlcp_settings(const cli_options *o, int64_t rows, double **omega,
                               cvtm_hlcp_options *settings, cvtm_error *error) {
-  cvtm_hlcp_defaults(settings);
-  settings->method = (cvtm_hlcp_method)o->hlcp.method;
-  settings->alpha = o->hlcp.alpha;
-  settings->beta = o->hlcp.beta;
-  settings->gamma = o->hlcp.gamma;
-  settings->rule = (cvtm_hlcp_rule)o->hlcp.rule;
-  settings->split = (cvtm_hlcp_split)o->hlcp.split;
-  settings->splits = o->hlcp.splits;
-  settings->start = o->hlcp.start;
+  *settings = o->hlcp.solver;
   settings->tolerance = o->run.tolerance;
   settings->max_iterations = o->run.iterations;
-  if (cli_option_given(o, "splits") && o->hlcp.splits < 1)
+  if (cli_option_given(o, "splits") && settings->splits < 1)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--splits: %lld is less than 1",
-                     (long long)o->hlcp.splits);
+                     (long long)settings->splits);
   return read_omega(o, rows, omega, settings, error);
 }
 
 /* --- solving -------------------------------------------------------------------------- */
 
+static cvtm_arrays vectors_of(problem *p) {
+  const int64_t n = p->given.a.rows;
+  return (cvtm_arrays){{CVTM_ARRAY(p->q, n), CVTM_ARRAY(p->z, n), CVTM_ARRAY(p->w, n)}};
+}
+
 static cvtm_status set_up(problem *p) {
   const int64_t n = p->given.a.rows;
-  double **const vectors[] = {&p->q, &p->z, &p->w};
-  cvtm_status status = CVTM_OK;
-  for (int k = 0; k < 3 && status == CVTM_OK; ++k)
-    status = cvtm_device_allocate(p->device, n, CVTM_TYPED(*vectors[k]));
+  cvtm_status status = cvtm_device_allocate_arrays(p->device, vectors_of(p));
   if (status == CVTM_OK)
     status = cvtm_device_copy_in(p->device, p->q, p->given.q, (size_t)n * sizeof *p->q);
   if (status == CVTM_OK)
@@ -193,10 +189,9 @@ static void add_lists(cJSON *report, const problem *p) {
   cJSON *records = cJSON_AddArrayToObject(report, "history");
   const double *residuals = p->history.residuals.records;
   for (int64_t k = 0; k < p->history.residuals.count; ++k) {
-    cJSON *record = cJSON_CreateObject();
+    cJSON *record = run_json_item(records);
     run_json_integer(record, "iteration", k);
     run_json_real(record, "residual", residuals[k]);
-    run_json_append(records, record);
   }
 }
 
@@ -237,13 +232,12 @@ static cvtm_status write_vector(const problem *p, const char *path, const double
 static void print_hlcp_summary(const problem *p) {
   const cvtm_hlcp_result *r = &p->result;
   fprintf(stderr,
-          "%s: %lld %s on %s (%s)\n  %lld %s, residual %.6e, %.4f seconds; "
+          "%s: %s on %s (%s)\n  %s, residual %.6e, %.4f seconds; "
           "stopped by: %s\n",
-          cvtm_hlcp_method_name(p->settings.method), (long long)p->given.a.rows,
-          cli_word(p->given.a.rows, "unknown", "unknowns"), cvtm_device_name(p->device),
-          cvtm_device_description(p->device), (long long)r->iterations,
-          cli_word(r->iterations, "iteration", "iterations"), r->residual, r->seconds,
-          cvtm_lcp_stop_name(r->stop));
+          cvtm_hlcp_method_name(p->settings.method),
+          cli_count(p->given.a.rows, "unknown", "unknowns"), cvtm_device_name(p->device),
+          cvtm_device_description(p->device), cli_count(r->iterations, "iteration", "iterations"),
+          r->residual, r->seconds, cvtm_lcp_stop_name(r->stop));
   if (r->stop != CVTM_LCP_CONVERGED && p->settings.method != CVTM_HLCP_NEWTON)
     fprintf(stderr, "  --method newton may converge where the sweeps do not\n");
 }
@@ -283,16 +277,10 @@ static int perform_hlcp(problem *p) {
 }
 
 int cli_hlcp(const cli_options *options) {
-  problem p;
-  memset(&p, 0, sizeof p);
-  p.options = *options;
+  problem p = {.options = *options};
   const int code = perform_hlcp(&p);
   cvtm_hlcp_destroy(p.solver);
-  if (p.device != NULL) {
-    cvtm_device_free(p.device, p.q);
-    cvtm_device_free(p.device, p.z);
-    cvtm_device_free(p.device, p.w);
-  }
+  cvtm_device_free_arrays(p.device, vectors_of(&p));
   cvtm_device_destroy(p.device);
   cvtm_hlcp_problem_free(&p.given);
   free(p.omega);

@@ -1,5 +1,6 @@
 /* cvtmesh info: what this build can do, and the devices it sees. */
 #include "cli/cli.h"
+#include "run/output.h"
 #include "run/json.h"
 #include "density/density.h"
 #include "meshes/mesh_file.h"
@@ -14,11 +15,20 @@ static const int has_mpi = 1;
 static const int has_mpi = 0;
 #endif
 
-static const char mesh_formats[] = "obj off ply stl vtk vtu msh inp node ele poly xdmf svg";
-static const char point_formats[] = "csv npy xyz";
-
-static const char *drawing_formats(void) {
-  return cvtm_drawing_writes_pdf() ? "svg pdf dxf hpgl plt gcode nc" : "svg dxf hpgl plt gcode nc";
+/* The extensions of the formats with this role that the build writes. */
+static const char *names_of(unsigned role, char names[CVTM_FORMAT_NAMES]) {
+  const cvtm_format *f;
+  size_t used = 0;
+  *names = '\0';
+  for (int k = 0; (f = run_format_at(k)) != NULL; ++k) {
+    if (!cvtm_format_has(f, role)) continue;
+    if (f->library != NULL && !cvtm_format_has(f, CVTM_TEXT_OR_BINARY) && !f->has_library())
+      continue;
+    used += (size_t)snprintf(names + used, CVTM_FORMAT_NAMES - used, "%s%s%s%s",
+                             used > 0 ? " " : "", f->extension, f->alias != NULL ? " " : "",
+                             f->alias != NULL ? f->alias : "");
+  }
+  return names;
 }
 
 static int reads_tiff(void) { return strstr(cvtm_image_formats(), "tiff") != NULL; }
@@ -48,14 +58,14 @@ static void add_words(cJSON *object, const char *name, const char *words) {
 static void add_device(cJSON *array, const char *name) {
   char text[512];
   int works = describe(name, text, sizeof text);
-  cJSON *entry = cJSON_CreateObject();
+  cJSON *entry = run_json_item(array);
   run_json_text(entry, "name", name);
   cJSON_AddBoolToObject(entry, "works", works);
   run_json_text(entry, "description", text);
-  run_json_append(array, entry);
 }
 
 static int print_json(int cuda_count, const char *reason) {
+  char names[CVTM_FORMAT_NAMES];
   cJSON *info = cJSON_CreateObject();
   run_json_text(info, "version", CVTMESH_VERSION);
   cJSON_AddBoolToObject(info, "cuda", CVTMESH_HAVE_CUDA);
@@ -69,9 +79,9 @@ static int print_json(int cuda_count, const char *reason) {
   cJSON_AddBoolToObject(info, "viewer", CVTMESH_HAVE_VIEWER);
   cJSON_AddBoolToObject(info, "mpi", has_mpi);
   add_words(info, "image_formats", cvtm_image_formats());
-  add_words(info, "mesh_formats", mesh_formats);
-  add_words(info, "point_formats", point_formats);
-  add_words(info, "drawing_formats", drawing_formats());
+  add_words(info, "mesh_formats", names_of(CVTM_WRITES_MESH, names));
+  add_words(info, "point_formats", names_of(CVTM_WRITES_POINTS, names));
+  add_words(info, "drawing_formats", names_of(CVTM_WRITES_DRAWING, names));
   cJSON *devices = cJSON_AddArrayToObject(info, "devices");
   add_device(devices, "cpu");
   char name[32];
@@ -89,7 +99,7 @@ int cli_info(const cli_options *options) {
   const char *reason = NULL;
   const int cuda_count = cvtm_cuda_count(&reason);
   if (options->json) return print_json(cuda_count, reason);
-  char name[32], text[512];
+  char name[32], text[512], names[CVTM_FORMAT_NAMES];
   printf("cvtmesh %s\n", CVTMESH_VERSION);
   printf("built with   OpenMP%s%s%s%s%s%s%s%s%s%s\n", CVTMESH_HAVE_CUDA ? ", CUDA" : "",
          reads_tiff() ? ", TIFF" : "", cvtm_image_applies_profiles() ? ", colour profiles" : "",
@@ -99,9 +109,9 @@ int cli_info(const cli_options *options) {
          CVTMESH_HAVE_ISAL ? ", ISA-L" : "", CVTMESH_HAVE_VIEWER ? ", viewer" : "",
          has_mpi ? ", MPI" : "");
   printf("reads        %s\n", cvtm_image_formats());
-  printf("meshes       %s\n", mesh_formats);
-  printf("points       %s\n", point_formats);
-  printf("drawings     %s\n", drawing_formats());
+  printf("meshes       %s\n", names_of(CVTM_WRITES_MESH, names));
+  printf("points       %s\n", names_of(CVTM_WRITES_POINTS, names));
+  printf("drawings     %s\n", names_of(CVTM_WRITES_DRAWING, names));
   describe("cpu", text, sizeof text);
   printf("devices      cpu: %s\n", text);
   for (int k = 0; k < cuda_count; ++k) {

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* No points this far from 0: the sides of their domain are integers of 32 bits. */
+/* Points farther from 0 are refused, since the sides of a domain are 32-bit integers. */
 static const double far = 1e9;
 
 /* The smallest side that holds coordinates from `low` to `high`; 0 if that is too large. */
@@ -24,9 +24,9 @@ static int side_for(double low, double high, double *corner) {
 static cvtm_status given_sides(const cli_options *options, int64_t side[2], cvtm_error *error) {
   side[0] = options->width;
   side[1] = options->height;
-  if (options->like == NULL || (side[0] > 0 && side[1] > 0)) return CVTM_OK;
+  if (options->like.name == NULL || (side[0] > 0 && side[1] > 0)) return CVTM_OK;
   cvtm_image image = {0};
-  const cvtm_status status = cvtm_image_read(options->like, &image, error);
+  const cvtm_status status = cvtm_image_open(&options->like, 0, &image, error);
   if (status == CVTM_OK && side[0] == 0) side[0] = image.width;
   if (status == CVTM_OK && side[1] == 0) side[1] = image.height;
   cvtm_image_free(&image);
@@ -71,14 +71,16 @@ void cli_note_outside(const cli_options *options, const double *points, int64_t 
   for (int64_t i = 0; i < count; ++i) outside += !run_is_inside(points + 2 * i, domain);
   if (outside == 0) return;
   fprintf(stderr, "%s: note: %lld of %lld points lie outside the domain of %d x %d pixels\n",
-          cli_visible(options->run.input), (long long)outside, (long long)count, domain.width,
+          cli_visible(options->run.input.name), (long long)outside, (long long)count, domain.width,
           domain.height);
 }
 
-cvtm_status cli_read_vector(const char *path, int64_t rows, double **vector, cvtm_error *error) {
+cvtm_status cli_read_vector(const cvtm_input *source, int64_t rows, double **vector,
+                            cvtm_error *error) {
+  const char *path = source->name;
   cvtm_npy array;
   if (path == NULL) return CVTM_OK;
-  const cvtm_status status = cvtm_npy_read(path, &array, error);
+  const cvtm_status status = cvtm_npy_open(source, &array, error);
   if (status != CVTM_OK) return status;
   if (array.count != rows) {
     const long long count = array.count;

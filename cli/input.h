@@ -1,4 +1,4 @@
-/* What commands read beside what a run reads: domains of points, vectors. */
+/* What commands other than `run` read: domains of points, vectors. */
 #ifndef CVTMESH_CLI_INPUT_H
 #define CVTMESH_CLI_INPUT_H
 
@@ -6,9 +6,9 @@
 #include "cli/options.h"
 
 /* The domain of --width and --height, or else of --like. A side that none of them gives is the
- * smallest integer that holds the points. corner: where the domain's upper left corner is among the
- * points; on an axis whose side is not given and where points lie below 0 or beyond the largest
- * side it is not 0. NULL: such points lie outside or are refused. */
+ * smallest integer that holds the points. corner: the domain's upper left corner in the coordinates
+ * of the points. It is 0 except on an axis whose side is not given and where points lie below 0 or
+ * beyond the largest side. NULL: such points lie outside or are refused. */
 cvtm_status cli_domain_of_points(const cli_options *options, const char *path, const double *points,
                                  int64_t count, cvtm_domain *domain, double corner[2],
                                  cvtm_error *error);
@@ -16,13 +16,13 @@ cvtm_status cli_domain_of_points(const cli_options *options, const char *path, c
 /* Subtracts the corner. */
 void cli_move_to_corner(const double corner[2], double *points, int64_t count);
 
-/* Unless the options are quiet, or the domain is a torus: says on stderr how many points are
- * outside the domain, if any. */
+/* Says on stderr how many points are outside the domain, if any; not with --quiet, nor on a
+ * torus. */
 void cli_note_outside(const cli_options *options, const double *points, int64_t count,
                       cvtm_domain domain);
 
-/* Reads a vector of `rows` numbers from an NPY file; *vector is malloc'd. Does nothing if the path
- * is NULL. */
-cvtm_status cli_read_vector(const char *path, int64_t rows, double **vector, cvtm_error *error);
+/* Reads a vector of `rows` numbers; *vector is malloc'd. Does nothing without a source. */
+cvtm_status cli_read_vector(const cvtm_input *source, int64_t rows, double **vector,
+                            cvtm_error *error);
 
 #endif

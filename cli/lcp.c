@@ -21,7 +21,7 @@
 
 /* --- on the triangles of a mesh file -------------------------------------------------------- */
 
-/* Lengths are such that the longer side of the mesh is 1; x = 0 on its boundary. */
+/* A model problem on a mesh, scaled so that the mesh's longer side is 1; x = 0 on its boundary. */
 typedef struct cli_lcp_mesh {
   cvtm_mesh mesh;
   cvtm_p1 p1;
@@ -51,8 +51,8 @@ static void cli_lcp_mesh_free(cli_lcp_mesh *made) {
   *made = (cli_lcp_mesh){0};
 }
 
-/* -div grad x >= -load; membrane: x >= -0.05, torsion: x >= -distance to the boundary. load 0: 1 of
- * membrane, 5 of torsion. On failure *made is empty. */
+/* The problem is -div grad x >= -load, and x >= -0.05 (membrane) or x >= -distance to the boundary
+ * (torsion). load 0 stands for 1 (membrane) or 5 (torsion). On failure *made is empty. */
 static cvtm_status cli_lcp_mesh_read(const char *path, cvtm_model model, double load,
                                      cli_lcp_mesh *made, cvtm_error *error) {
   *made = (cli_lcp_mesh){0};
@@ -81,21 +81,12 @@ static double cli_lcp_mesh_integral(const cli_lcp_mesh *made, const double *x) {
 
 /* --- outputs ---------------------------------------------------------------------------------- */
 
-/* Refuses outputs of other formats. Returns CLI_EXIT_OK, or the exit code after a message. */
-static int cli_lcp_mesh_check_outputs(const cli_options *options) {
-  static const char *const known[] = {"npy", "png", "vtu", "vtk", "msh", "ply"};
-  for (int k = 0; k < options->run.output.count; ++k) {
-    char buffer[RUN_EXTENSION_MAX];
-    const char *extension =
-        run_output_extension(&options->run, options->run.output.item[k], buffer);
-    int found = 0;
-    for (size_t f = 0; f < sizeof known / sizeof *known; ++f)
-      found |= strcmp(extension, known[f]) == 0;
-    if (!found)
-      return cli_usage_error(CLI_LCP, "%s: x is written as npy, png, vtu, vtk, msh or ply",
-                             options->run.output.item[k]);
-  }
-  return cli_outputs_check(options);
+static int check_outputs_on_mesh(const cli_options *options) {
+  char known[CVTM_FORMAT_NAMES] = "npy png ";
+  const size_t used = strlen(known);
+  cvtm_format_names(cvtm_formats, CVTM_WRITES_MESH | CVTM_HOLDS_VALUES, " ", known + used,
+                    sizeof known - used);
+  return cli_outputs_check_known(options, known, "x");
 }
 
 /* x at the vertex; 0 on the boundary. malloc'd; NULL without memory. */
@@ -166,7 +157,7 @@ static void draw_triangles(plot *p) {
 
 enum { APART, ON_BOUNDARY, IN_CONTACT };
 
-/* Outlines the triangles that touch the obstacle with all corners that are not on the boundary. */
+/* Outlines triangles that touch the obstacle with every corner that is not on the boundary. */
 static void draw_contact(plot *p, const unsigned char *state) {
   const int32_t *corner = p->problem->mesh.triangles;
   const cvtm_colour ink = cvtm_picture_colour(1);
@@ -237,7 +228,7 @@ typedef struct work {
   cli_lcp_mesh mesh;
   cvtm_csr matrix; /* borrowed from the model or the mesh, or read from a file */
   int64_t n, width, height;
-  double *b, *lower, *upper, *x; /* host memory; b and lower are the model's, the mesh's or read */
+  double *b, *lower, *upper, *x; /* host memory; b and lower are from the model, mesh or file */
   cvtm_device *device;
   cvtm_lcp *lcp;
   double *memory; /* device memory: b, lower, upper, x */
@@ -270,20 +261,21 @@ static int check_lcp_usage(work *w) {
   w->is_model = cli_option_given(o, "problem");
   if (w->is_model == (o->lcp.matrix != NULL))
     return cli_usage_error(CLI_LCP, "one of --problem and --matrix is needed");
-  if (w->is_model && (o->lcp.rhs != NULL || o->lcp.lower != NULL || o->lcp.upper != NULL))
+  if (w->is_model &&
+      (o->lcp.rhs.name != NULL || o->lcp.lower.name != NULL || o->lcp.upper.name != NULL))
     return cli_usage_error(CLI_LCP, "--rhs, --lower and --upper belong to --matrix");
-  if (!w->is_model && o->lcp.rhs == NULL) return cli_usage_error(CLI_LCP, "--rhs is missing");
+  if (!w->is_model && o->lcp.rhs.name == NULL) return cli_usage_error(CLI_LCP, "--rhs is missing");
   if ((o->lcp.width > 0) != (o->lcp.height > 0))
     return cli_usage_error(CLI_LCP, "--width and --height go together");
   if (o->lcp.is_matrix_free && !w->is_model)
     return cli_usage_error(CLI_LCP, "only the model problems can be matrix-free");
-  if (o->lcp.is_matrix_free && o->lcp.method == (int)CVTM_LCP_PDAS)
+  if (o->lcp.is_matrix_free && o->lcp.solver.method == CVTM_LCP_PDAS)
     return cli_usage_error(CLI_LCP, "pdas needs a stored matrix");
   w->is_on_mesh = o->lcp.mesh != NULL;
-  if (!w->is_on_mesh) return cli_outputs_check_npy(o);
+  if (!w->is_on_mesh) return cli_outputs_check_known(o, "npy", "x");
   if (!w->is_model || o->lcp.is_matrix_free)
     return cli_usage_error(CLI_LCP, "--mesh needs --problem, and --storage sparse");
-  return cli_lcp_mesh_check_outputs(o);
+  return check_outputs_on_mesh(o);
 }
 
 static cvtm_status make_model(work *w, cvtm_error *error) {
@@ -322,9 +314,9 @@ static cvtm_status read_files(work *w, cvtm_error *error) {
   cvtm_status status = cvtm_matrix_market_read(o->lcp.matrix, &w->matrix, error);
   if (status == CVTM_OK) status = cvtm_csr_check_diagonal(&w->matrix, o->lcp.matrix, error);
   w->n = w->matrix.rows;
-  if (status == CVTM_OK) status = cli_read_vector(o->lcp.rhs, w->n, &w->b, error);
-  if (status == CVTM_OK) status = cli_read_vector(o->lcp.lower, w->n, &w->lower, error);
-  if (status == CVTM_OK) status = cli_read_vector(o->lcp.upper, w->n, &w->upper, error);
+  if (status == CVTM_OK) status = cli_read_vector(&o->lcp.rhs, w->n, &w->b, error);
+  if (status == CVTM_OK) status = cli_read_vector(&o->lcp.lower, w->n, &w->lower, error);
+  if (status == CVTM_OK) status = cli_read_vector(&o->lcp.upper, w->n, &w->upper, error);
   return status;
 }
 
@@ -358,12 +350,9 @@ static void drop_vectors(work *w) {
 }
 
 void cli_lcp_settings(const cli_options *o, cvtm_lcp_options *settings) {
-  cvtm_lcp_defaults(settings);
-  settings->method = (cvtm_lcp_method)o->lcp.method;
+  *settings = o->lcp.solver;
   settings->tolerance = o->run.tolerance;
   settings->max_iterations = o->run.iterations;
-  settings->omega = o->lcp.omega;
-  settings->nested = o->lcp.nested;
 }
 
 static cvtm_status create_solver(work *w) {
@@ -374,11 +363,7 @@ static cvtm_status create_solver(work *w) {
   settings.monitor_context = &w->history;
   if (!o->lcp.is_matrix_free)
     return cvtm_lcp_create(w->device, &w->matrix, w->width, w->height, &settings, &w->lcp);
-  cvtm_lcp_grid grid;
-  memset(&grid, 0, sizeof grid);
-  grid.width = w->width;
-  grid.height = w->height;
-  grid.constant = 1;
+  const cvtm_lcp_grid grid = {.width = w->width, .height = w->height, .constant = 1};
   const cvtm_status status =
       cvtm_lcp_create_grid(w->device, w->width, w->height, &settings, &w->lcp);
   return status == CVTM_OK ? cvtm_lcp_set_grid(w->lcp, &grid) : status;
@@ -429,11 +414,10 @@ static void add_history(cJSON *report, const work *w) {
   const cvtm_lcp_progress *records = w->history.list.records;
   for (int64_t k = 0; k < w->history.list.count; ++k) {
     const cvtm_lcp_progress *r = &records[k];
-    cJSON *entry = cJSON_CreateObject();
+    cJSON *entry = run_json_item(array);
     run_json_integer(entry, "iteration", r->iteration);
     run_json_real(entry, "natural_residual", r->natural_residual);
     run_json_real(entry, "natural_residual_max", r->natural_residual_max);
-    run_json_append(array, entry);
   }
 }
 
@@ -479,14 +463,13 @@ static cvtm_status write_lcp_report(const work *w, cvtm_error *error) {
 static void print_lcp_summary(const work *w) {
   const cvtm_lcp_result *r = &w->result;
   fprintf(stderr,
-          "%lld %s on %s (%s)\n"
-          "  %lld %s, natural residual %.3e, at most %.3e; stopped by: %s\n"
+          "%s on %s (%s)\n"
+          "  %s, natural residual %.3e, at most %.3e; stopped by: %s\n"
           "  at the lower bound %lld, at the upper bound %lld; setup %.3f, solve %.3f seconds\n",
-          (long long)w->n, cli_word(w->n, "unknown", "unknowns"), cvtm_device_name(w->device),
-          cvtm_device_description(w->device), (long long)r->iterations,
-          cli_word(r->iterations, "iteration", "iterations"), r->natural_residual,
-          r->natural_residual_max, cvtm_lcp_stop_name(r->stop), (long long)r->active_lower,
-          (long long)r->active_upper, r->setup_seconds, r->seconds);
+          cli_count(w->n, "unknown", "unknowns"), cvtm_device_name(w->device),
+          cvtm_device_description(w->device), cli_count(r->iterations, "iteration", "iterations"),
+          r->natural_residual, r->natural_residual_max, cvtm_lcp_stop_name(r->stop),
+          (long long)r->active_lower, (long long)r->active_upper, r->setup_seconds, r->seconds);
 }
 
 static int finish_lcp(work *w) {
@@ -516,7 +499,7 @@ static int perform_lcp(work *w) {
 
 static void free_work(work *w) {
   cvtm_lcp_destroy(w->lcp);
-  if (w->device != NULL) cvtm_device_free(w->device, w->memory);
+  cvtm_device_free(w->device, w->memory);
   cvtm_device_destroy(w->device);
   if (!w->is_model) {
     cvtm_csr_free(&w->matrix);
@@ -531,9 +514,7 @@ static void free_work(work *w) {
 }
 
 int cli_lcp(const cli_options *options) {
-  work w;
-  memset(&w, 0, sizeof w);
-  w.options = *options;
+  work w = {.options = *options};
   const int code = perform_lcp(&w);
   free_work(&w);
   return code;

@@ -36,8 +36,8 @@ static int print_version(void) {
   return printed();
 }
 
-/* The word behind --help, if that is one of its topics or near one. It is looked for before the
- * options are parsed: getopt_long moves operands to the end. */
+/* The word after --help, if it is a topic or like the name of one. The options are not parsed yet,
+ * since getopt_long moves operands to the end. */
 static const char *find_topic(cli_command command, int argc, char **argv) {
   for (int k = 1; k + 1 < argc; ++k) {
     if (strcmp(argv[k], "--help") != 0 && strcmp(argv[k], "-h") != 0) continue;
@@ -91,8 +91,7 @@ static int print_completion(int argc, char **argv) {
 
 static const char *command_near(const char *word) {
   run_nearest nearest = run_nearest_start(word);
-  for (int k = 0; k < CLI_COMMAND_COUNT; ++k)
-    run_nearest_offer(&nearest, cli_command_name((cli_command)k));
+  for (int k = 0; k < CLI_COMMAND_COUNT; ++k) run_nearest_offer(&nearest, cli_commands[k].name);
   run_nearest_offer(&nearest, "completion");
   run_nearest_offer(&nearest, "help");
   run_nearest_offer(&nearest, "--help");
@@ -100,7 +99,7 @@ static const char *command_near(const char *word) {
   return nearest.best;
 }
 
-/* A command that takes the file, and what follows the file's name. */
+/* A command that takes the file. *rest: what may follow the file's name on the command line. */
 static const char *command_for(const char *path, const char **rest) {
   char buffer[16], name[32];
   const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
@@ -181,9 +180,9 @@ static void limit_spinning(char **argv) {
 static void limit_spinning(char **argv) { (void)argv; }
 #endif
 
-/* A file that is opened later must not get the number of a standard stream that is closed, and with
- * it the messages. Reading from, and writing to, what is opened here in its place fails, as it
- * would have. */
+/* Opens a file in place of each standard stream that is closed. Else a file that is opened later
+ * would get the stream's number, and with it the messages. The stream stays unusable: its file is
+ * opened for the other direction. */
 static void occupy_streams(void) {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream)
     if (fcntl(stream, F_GETFD) < 0)

@@ -1,4 +1,5 @@
-/* cvtmesh mesh: of a polygon, refined or stretched along a field (--metric), or of points. */
+/* cvtmesh mesh: meshes of polygons, refined or stretched along a field (--metric), and of
+ * points. */
 #include "base/clock.h"
 #include "base/domain.h"
 #include "base/file.h"
@@ -33,12 +34,12 @@
 
 /* Nonzero if the operand of `mesh` is the picture whose frame is to be meshed. */
 static int cli_metric_is_of_picture(const cli_options *o) {
-  return o->metric.from != NULL && !cvtm_polygon_format_known(o->run.input);
+  return o->metric.from != NULL && !cvtm_polygon_format_known(o->run.input.name);
 }
 
-/* The picture that the metric is of; NULL: it is of a field on a mesh or at points. */
+/* The picture that gives the metric; NULL: a field on a mesh or at points gives it. */
 static const char *picture_of(const cli_options *o) {
-  if (strcmp(o->metric.from, "hessian") == 0) return o->run.input;
+  if (strcmp(o->metric.from, "hessian") == 0) return o->run.input.name;
   return run_field_file_known(o->metric.from) ? NULL : o->metric.from;
 }
 
@@ -52,39 +53,40 @@ static int cli_metric_check(const cli_options *o) {
     return CLI_EXIT_OK;
   }
   if (strcmp(o->metric.from, "hessian") == 0 && !of_picture)
-    return cli_usage_error(o->command, "--metric hessian is of pictures: name the field");
+    return cli_usage_error(o->command, "--metric hessian is for pictures: name the field");
   if (cli_option_given(o, "min-angle") || o->run.refine.max_area.count > 0 ||
-      o->run.size.from != NULL || o->outline.size.count > 0)
+      o->run.size.from.name != NULL || o->outline.size.count > 0)
     return cli_usage_error(o->command,
                            "--metric decides sizes and angles: --size, --min-angle, --max-area and "
                            "--size-from contradict it");
   if (o->run.periodic || o->run.element_order == 2)
-    return cli_usage_error(o->command, "--metric knows neither --periodic nor --element-order 2");
+    return cli_usage_error(o->command, "--metric does not go with --periodic or --element-order 2");
   return o->run.points > 0 ? CLI_EXIT_OK : cli_missing(o->command, "--points");
 }
 
-/* The size of that picture. */
+/* The size of the picture that gives the metric. */
 static cvtm_status cli_metric_picture_size(const cli_options *o, cvtm_domain *domain,
                                            cvtm_error *error) {
   cvtm_image image = {0};
-  const cvtm_status status = cvtm_image_read(o->run.input, &image, error);
+  const cvtm_status status = cvtm_image_open(&o->run.input, 0, &image, error);
   if (status == CVTM_OK) *domain = (cvtm_domain){image.width, image.height, 0};
   cvtm_image_free(&image);
   return status;
 }
 
-/* A picture lies as its frame does: its lower left corner is the origin of mesh files. */
+/* The picture's lower left corner lies at the origin of mesh files, as that of its frame does. */
 static cvtm_status read_metric_picture(const cli_options *o, cvtm_domain domain, const char *path,
                                        cvtm_metric_field *field, cvtm_error *error) {
+  const cvtm_input source = {path, NULL};
   cvtm_image image = {0};
-  cvtm_status status = run_read_image(&o->run, path, 0, &image, error);
+  cvtm_status status = run_read_image(&o->run, &source, 0, &image, error);
   if (status == CVTM_OK && image.masked > 0)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a metric needs data in every pixel", path);
   if (status != CVTM_OK) {
     cvtm_image_free(&image);
     return status;
   }
-  /* A fifth of the mean distance of vertices: noise that is finer decides nothing. */
+  /* Smoothing over a fifth of the mean distance of vertices removes noise that no edge resolves. */
   const double spacing = sqrt((double)image.width * image.height / (double)o->run.points);
   *field = (cvtm_metric_field){.upper = domain.height - image.height,
                                .step = 1,
@@ -113,11 +115,12 @@ static cvtm_status cli_metric_read(const cli_options *o, cvtm_domain domain,
                                    cvtm_error *error) {
   const char *picture = picture_of(o);
   if (picture != NULL) return read_metric_picture(o, domain, picture, field, error);
+  const cvtm_input from = {o->metric.from, NULL};
   run_field source;
   choose_cells(rectangle, field);
-  cvtm_status status = run_field_read(&o->run, o->metric.from, domain, &source, error);
+  cvtm_status status = run_field_read(&o->run, &from, domain, &source, error);
   for (int64_t v = 0; v < source.mesh.vertex_count && status == CVTM_OK; ++v) {
-    double *p = source.mesh.points + 2 * v; /* in cells */
+    double *p = source.mesh.points + 2 * v; /* in cells of the raster */
     p[0] = (p[0] - field->left) / field->step;
     p[1] = (p[1] - field->upper) / field->step;
   }
@@ -156,9 +159,9 @@ static void cli_metric_print_summary(const cvtm_adapt_figures *f) {
 typedef struct outline {
   cli_options options;
   cvtm_domain domain;     /* the frame of a picture in which the outline lies */
-  cvtm_polygons polygons; /* or, of a file with several regions, */
-  cvtm_pslg graph;        /* its boundary is moved to the field below */
-  int y_up;               /* y in the file is -y, to the last bit; else y is down there, too */
+  cvtm_polygons polygons; /* of a file with one region */
+  cvtm_pslg graph;        /* of several regions; its boundary moves to the field below */
+  int y_up;               /* true: y in the file is -y, to the last bit; else y is down there, too */
   cvtm_boundary boundary, refined;
   run_area_caps caps;
   cvtm_refine_options refine;
@@ -184,9 +187,9 @@ typedef struct outline {
 
 int cli_outline_wanted(const cli_options *options) {
   return cli_option_given(options, "min-angle") || options->run.refine.max_area.count > 0 ||
-         options->run.size.from != NULL || options->metric.from != NULL ||
+         options->run.size.from.name != NULL || options->metric.from != NULL ||
          options->outline.size.count > 0 ||
-         (options->run.points > 0 && cvtm_polygon_format_known(options->run.input));
+         (options->run.points > 0 && cvtm_polygon_format_known(options->run.input.name));
 }
 
 /* The domain whose lower side has y = 0 in files. */
@@ -194,8 +197,8 @@ static cvtm_domain place_domain(const outline *o) {
   return (cvtm_domain){o->domain.width, o->y_up ? 0 : o->domain.height, 0};
 }
 
-/* The rectangle of pictures: from 0 to the largest coordinates, or of the sides that the options
- * give. */
+/* The rectangle that pictures show: from 0 to the largest coordinates, or to the sides that the
+ * options give. */
 static cvtm_domain domain_around(const cli_options *options, const double *points, int64_t count) {
   double side[2] = {1, 1};
   for (int64_t i = 0; i < 2 * count; ++i)
@@ -206,7 +209,7 @@ static cvtm_domain domain_around(const cli_options *options, const double *point
                        (int)(height < CVTM_MAX_SIDE ? height : CVTM_MAX_SIDE), 0};
 }
 
-/* The rings as edges with the inside, region 1, on their left. */
+/* Makes edges of the rings. The inside, region 1, is on their left. */
 static cvtm_status bound_rings(outline *o, cvtm_error *error) {
   const cvtm_polygons *p = &o->polygons;
   const int64_t n = p->start[p->ring_count];
@@ -233,7 +236,7 @@ static cvtm_status bound_rings(outline *o, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* The frame of a picture. */
+/* Takes the frame of a picture as the outline. */
 static cvtm_status take_frame(outline *o, cvtm_error *error) {
   cvtm_polygons *p = &o->polygons;
   cvtm_status status = cli_metric_picture_size(&o->options, &o->domain, error);
@@ -254,7 +257,7 @@ static int compare_regions(const void *left, const void *right) {
   return (a->region > b->region) - (a->region < b->region);
 }
 
-/* Areas that the file asks for are like those of --max-area. */
+/* Areas that the file gives count like those of --max-area. */
 static void take_graph(outline *o) {
   run_area_caps *caps = &o->caps;
   o->domain = domain_around(&o->options, o->graph.boundary.points, o->graph.boundary.vertex_count);
@@ -268,7 +271,7 @@ static void take_graph(outline *o) {
 }
 
 static cvtm_status read_rings(outline *o, cvtm_error *error) {
-  const char *path = o->options.run.input;
+  const char *path = o->options.run.input.name;
   const cvtm_status status = cvtm_polygons_read(path, &o->polygons, error);
   if (status != CVTM_OK) return status;
   o->domain =
@@ -278,9 +281,9 @@ static cvtm_status read_rings(outline *o, cvtm_error *error) {
   return bound_rings(o, error);
 }
 
-/* Coordinates of an outline have y up, like those of its mesh, except in SVG. */
+/* Reads the outline. Its y is up, as in mesh files, except in SVG. */
 static cvtm_status read_outline(outline *o, cvtm_error *error) {
-  const char *path = o->options.run.input;
+  const char *path = o->options.run.input.name;
   char buffer[16];
   int is_rings = 1;
   if (cli_metric_is_of_picture(&o->options)) return take_frame(o, error);
@@ -304,7 +307,7 @@ static void find_alike(const outline *o, int is_alike[2]) {
   }
 }
 
-/* Of a periodic outline: the pairs of the mesh, between the sides that are alike. */
+/* Finds the pairs of vertices on opposite sides of a periodic outline. */
 static cvtm_status pair_sides(outline *o, cvtm_error *error) {
   int is_alike[2];
   double sides[4];
@@ -402,11 +405,11 @@ static cvtm_status mesh_outline(outline *o, cvtm_error *error) {
   if (status == CVTM_OK && o->options.run.element_order == 2)
     status = cvtm_second_order_create(&o->mesh, &o->regions, NULL, &o->second, error);
   if (status == CVTM_OK) status = cvtm_quality_compute(&o->mesh, NULL, &o->quality, error);
-  if (status == CVTM_OK && (run_outputs_draw(&o->options.run) || o->options.run.page.size != NULL ||
+  if (status == CVTM_OK && (run_outputs_draw(&o->options.run) || run_has_page(&o->options.run) ||
                             o->options.run.unit == CVTM_RUN_UNIT_WIDTH))
     status =
         cli_outline_draw(&o->mesh, o->sides, o->domain, o->is_framed, o->y_up, &o->drawing, error);
-  return run_name_file(o->options.run.input, status, error);
+  return run_name_file(o->options.run.input.name, status, error);
 }
 
 static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
@@ -434,17 +437,16 @@ static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
 
 static void print_outline_summary(const outline *o) {
   const cvtm_quality_figures *all = &o->quality.all;
-  fprintf(stderr, "%s: %lld %s, %lld %s, %lld %s in %.3f seconds\n",
-          cli_visible(o->options.run.input), (long long)o->boundary.vertex_count,
-          cli_word(o->boundary.vertex_count, "corner", "corners"), (long long)o->mesh.vertex_count,
-          cli_word(o->mesh.vertex_count, "point", "points"), (long long)o->mesh.triangle_count,
-          cli_word(o->mesh.triangle_count, "triangle", "triangles"), o->seconds);
+  fprintf(stderr, "%s: %s, %s, %s in %.3f seconds\n", cli_visible(o->options.run.input.name),
+          cli_count(o->boundary.vertex_count, "corner", "corners"),
+          cli_count(o->mesh.vertex_count, "point", "points"),
+          cli_count(o->mesh.triangle_count, "triangle", "triangles"), o->seconds);
   fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
           all->mean_min_angle, all->mean_q);
   cli_world_print(&o->options.run, o->domain);
   if (o->regions.pairs != NULL)
-    fprintf(stderr, "  periodic   %lld %s of vertices on opposite sides\n",
-            (long long)o->regions.pair_count, cli_word(o->regions.pair_count, "pair", "pairs"));
+    fprintf(stderr, "  periodic   %s of vertices on opposite sides\n",
+            cli_count(o->regions.pair_count, "pair", "pairs"));
   if (o->options.metric.from != NULL)
     cli_metric_print_summary(&o->adapted);
   else if (!cli_sizes_wanted(&o->options))
@@ -454,17 +456,13 @@ static void print_outline_summary(const outline *o) {
 static int perform_outline(outline *o) {
   cli_options *options = &o->options;
   cvtm_error error = {CVTM_OK, ""};
-  if (options->run.output.count == 0 && options->run.report == NULL)
-    return cli_missing(CLI_MESH, "--output");
-  if (options->run.domain.pairs_out != NULL && !options->run.periodic)
-    return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
   if (options->run.order != CVTM_RUN_ORDER_NONE)
-    return cli_usage_error(CLI_MESH, "--order has no use for the mesh of an outline");
+    return cli_usage_error(CLI_MESH, "--order does not go with the mesh of an outline");
   if (strcmp(options->device, "auto") != 0 && strcmp(options->device, "cpu") != 0)
     return cli_usage_error(CLI_MESH, "--device %s: an outline is meshed on the CPU",
                            options->device);
   cvtm_run_options sizes = options->run;
-  if (options->metric.from != NULL) sizes.size.field = NULL; /* it is the metric's */
+  if (options->metric.from != NULL) sizes.size.field = NULL; /* it names the metric's field */
   if (run_area_caps_read(&options->run, &o->caps, &error) == CVTM_OK &&
       cli_sizes_read(options, &o->sizes, &error) == CVTM_OK)
     (void)run_size_from_check(&sizes, &error);
@@ -481,9 +479,9 @@ static int perform_outline(outline *o) {
   options->height = o->domain.height;
   status = find_sides(o, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  status = run_world_set(&options->run, NULL, options->run.input, o->domain.height, &error);
+  status = run_world_set(&options->run, NULL, options->run.input.name, o->domain.height, &error);
   if (status == CVTM_OK) status = run_area_caps_convert(&options->run, o->domain, &o->caps, &error);
-  if (status == CVTM_OK && options->run.size.from != NULL)
+  if (status == CVTM_OK && options->run.size.from.name != NULL)
     status = run_size_raster_read(&options->run, place_domain(o), o->sides, &o->caps.sizes, &error);
   if (status == CVTM_OK && options->metric.from != NULL)
     status = cli_metric_read(options, place_domain(o), o->sides, &o->metric, &error);
@@ -519,9 +517,7 @@ static int perform_outline(outline *o) {
 }
 
 static int run_outline(const cli_options *options) {
-  outline o;
-  memset(&o, 0, sizeof o);
-  o.options = *options;
+  outline o = {.options = *options};
   o.options.run.purpose = CVTM_RUN_OUTLINE;
   const int code = perform_outline(&o);
   cvtm_polygons_free(&o.polygons);
@@ -548,19 +544,19 @@ typedef struct meshing {
   cli_options options;
   cvtm_device *device; /* NULL: the CPU */
   cvtm_domain domain;
-  double corner[2]; /* of the domain, among the points */
+  double corner[2]; /* of the domain, in coordinates of the points */
   double *points;
   int64_t count;
   cvtm_mesh mesh;
-  double *moved; /* the vertices in the domain; NULL: those of the mesh */
+  double *moved; /* the vertices in coordinates of the domain; NULL: mesh.points are */
   cvtm_cells cells;
   cvtm_quality quality;
   cvtm_second_order second; /* of --element-order 2; else empty */
-  int32_t *copies;          /* of --periodic: 3 * copy_count, as in a cvtm_torus_mesh */
+  int32_t *copies;          /* with --periodic: 3 * copy_count, as in a cvtm_torus_mesh */
   int64_t copy_count;
-  double *original; /* of --periodic: of each vertex the point that it is or is a copy of */
+  double *original; /* with --periodic: the point that each vertex is, or is a copy of */
   run_point_order order;
-  int is_guessed; /* the domain */
+  int is_guessed; /* true: the points gave the domain */
   cvtm_delaunay_report triangulation;
 } meshing;
 
@@ -589,13 +585,12 @@ static void print_mesh_summary(const meshing *m) {
   char from[64] = "";
   if (m->moved != NULL)
     snprintf(from, sizeof from, " from (%.10g, %.10g)", m->corner[0], m->corner[1]);
-  fprintf(stderr, "%s: %lld %s, %lld %s in %.3f seconds\n", cli_visible(m->options.run.input),
-          (long long)m->count, cli_word(m->count, "point", "points"),
-          (long long)m->mesh.triangle_count,
-          cli_word(m->mesh.triangle_count, "triangle", "triangles"), m->triangulation.seconds);
+  fprintf(stderr, "%s: %s, %s in %.3f seconds\n", cli_visible(m->options.run.input.name),
+          cli_count(m->count, "point", "points"),
+          cli_count(m->mesh.triangle_count, "triangle", "triangles"), m->triangulation.seconds);
   if (m->options.run.periodic)
-    fprintf(stderr, "  torus      %d x %d, %lld %s of points beyond its sides\n", m->domain.width,
-            m->domain.height, (long long)m->copy_count, cli_word(m->copy_count, "copy", "copies"));
+    fprintf(stderr, "  torus      %d x %d, %s of points beyond its sides\n", m->domain.width,
+            m->domain.height, cli_count(m->copy_count, "copy", "copies"));
   if (all->triangles > 0)
     fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
             all->mean_min_angle, all->mean_q);
@@ -607,9 +602,9 @@ static void print_mesh_summary(const meshing *m) {
   cli_order_print_summary(&m->order);
   cli_world_print(&m->options.run, m->domain);
   if (m->mesh.coincident_count > 0)
-    fprintf(stderr, "  %lld %s no triangle\n", (long long)m->mesh.coincident_count,
-            cli_word(m->mesh.coincident_count, "point shares another's place and has",
-                     "points share another's place and have"));
+    fprintf(stderr, "  %s no triangle\n",
+            cli_count(m->mesh.coincident_count, "point shares another's place and has",
+                      "points share another's place and have"));
   if (m->mesh.collinear) fprintf(stderr, "  all points lie on one line: there is no triangle\n");
 }
 
@@ -661,7 +656,7 @@ static cvtm_status write_copies(const meshing *m, cvtm_error *error) {
   return status;
 }
 
-/* The mesh in the domain; it shares all but the vertices. */
+/* The mesh in coordinates of the domain; it shares everything but the vertices. */
 static cvtm_mesh mesh_in_domain(const meshing *m) {
   cvtm_mesh mesh = m->mesh;
   if (m->moved != NULL) mesh.points = m->moved;
@@ -699,46 +694,42 @@ static cvtm_status triangulate_points(meshing *m, cvtm_error *error) {
 
 static int perform_mesh(meshing *m) {
   cli_options *options = &m->options;
-  if (options->run.output.count == 0 && options->run.report == NULL)
-    return cli_missing(CLI_MESH, "--output");
-  if (options->run.size.field != NULL)
-    return cli_usage_error(CLI_MESH, "--size-field needs --size-from");
-  if (options->run.domain.pairs_out != NULL && !options->run.periodic)
-    return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
   if (options->run.periodic && (run_outputs_draw(&options->run) || options->run.element_order == 2))
-    return cli_usage_error(CLI_MESH, "--periodic: points make meshes of straight triangles alone");
-  if (options->run.periodic && options->like == NULL &&
+    return cli_usage_error(CLI_MESH, "--periodic with points has no drawing or --element-order 2");
+  if (options->run.periodic && options->like.name == NULL &&
       (options->width == 0 || options->height == 0))
     return cli_usage_error(CLI_MESH,
                            "the size of the torus is missing: --like PICTURE, or --width and "
                            "--height");
   if (options->run.points > 0 || cli_option_given(options, "metric-ratio"))
     return cli_usage_error(CLI_MESH, "--points and --metric-ratio need --metric or an outline");
-  char buffer[RUN_EXTENSION_MAX];
-  const char *extension = cvtm_file_extension(options->run.input, buffer, sizeof buffer);
-  if (strcmp(extension, "geojson") == 0 || strcmp(extension, "poly") == 0)
+  char known[CVTM_FORMAT_NAMES];
+  const char *name = options->run.input.name;
+  const int is_points = options->run.input.array != NULL || cvtm_points_format_known(name);
+  if (!is_points && cvtm_polygon_format_known(name))
     return cli_usage_error(CLI_MESH, "%s is an outline: --size or -n is missing, as in --size 5",
-                           options->run.input);
-  if (!cvtm_points_format_known(options->run.input))
-    return cli_usage_error(CLI_MESH,
-                           "%s: the extension names neither points (csv npy xyz node svg) nor an "
-                           "outline; a picture needs --metric hessian, or cvtmesh run",
-                           options->run.input);
+                           name);
+  if (!is_points)
+    return cli_usage_error(
+        CLI_MESH,
+        "%s: the extension names neither points (%s) nor an outline; a picture needs --metric "
+        "hessian, or cvtmesh run",
+        name, cvtm_format_names(cvtm_formats, CVTM_READS_POINTS, " ", known, sizeof known));
   cvtm_error error = {CVTM_OK, ""};
   if (run_order_check(&options->run, &error) == CVTM_OK)
     (void)run_page_check(&options->run, &error);
   int code = cli_result(CLI_MESH, CLI_READING, error.status, &error);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
   if (code != CLI_EXIT_OK) return code;
-  cvtm_status status = cvtm_points_read(options->run.input, &m->points, &m->count, &error);
+  cvtm_status status = cvtm_points_open(&options->run.input, &m->points, &m->count, &error);
   if (status == CVTM_OK)
-    status = cli_domain_of_points(options, options->run.input, m->points, m->count, &m->domain,
+    status = cli_domain_of_points(options, options->run.input.name, m->points, m->count, &m->domain,
                                   m->corner, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  m->is_guessed = options->like == NULL && (options->width == 0 || options->height == 0);
+  m->is_guessed = options->like.name == NULL && (options->width == 0 || options->height == 0);
   options->width = m->domain.width;
   options->height = m->domain.height;
-  status = run_world_set(&options->run, NULL, options->run.input, m->domain.height, &error);
+  status = run_world_set(&options->run, NULL, options->run.input.name, m->domain.height, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   code = open_device(m);
   if (code != CLI_EXIT_OK) return code;
@@ -760,7 +751,7 @@ static int perform_mesh(meshing *m) {
   scene.sites = m->points;
   scene.mesh = &m->mesh;
   scene.second = m->second.count > 0 ? &m->second : NULL;
-  scene.domain.height += (int)m->corner[1]; /* y up starts at the domain's lower side */
+  scene.domain.height += (int)m->corner[1]; /* y up counts from its lower side */
   if (m->moved != NULL) scene.drawn = &drawn;
   status = run_scene_write(&scene, &error);
   if (status == CVTM_OK) status = write_copies(m, &error);
@@ -772,10 +763,15 @@ static int perform_mesh(meshing *m) {
 }
 
 int cli_mesh(const cli_options *options) {
-  if (cli_outline_wanted(options)) return run_outline(options);
-  meshing m;
-  memset(&m, 0, sizeof m);
-  m.options = *options;
+  const int is_outline = cli_outline_wanted(options);
+  if (options->run.output.count == 0 && options->run.report == NULL)
+    return cli_missing(CLI_MESH, "--output");
+  if (!is_outline && options->run.size.field != NULL)
+    return cli_usage_error(CLI_MESH, "--size-field needs --size-from");
+  if (options->run.domain.pairs_out != NULL && !options->run.periodic)
+    return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
+  if (is_outline) return run_outline(options);
+  meshing m = {.options = *options};
   int code = perform_mesh(&m);
   run_order_free(&m.order);
   cvtm_cells_free(&m.cells);

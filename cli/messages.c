@@ -25,8 +25,8 @@ cvtm_error *cli_capture_messages(cvtm_error *message) {
   return before;
 }
 
-/* The bytes of the character; 0: the next byte is one of no character, or of a control character.
- */
+/* The number of bytes of the next character; 0: it is a control character, or the byte is not
+ * UTF-8. */
 static size_t visible_length(const char *text) {
   const unsigned char *c = (const unsigned char *)text;
   if (c[0] < 0x20 || c[0] == 0x7F || (c[0] == 0xC2 && c[1] < 0xA0)) return 0;
@@ -55,6 +55,15 @@ const char *cli_visible(const char *text) {
   return buffer;
 }
 
+const char *cli_count(int64_t count, const char *one, const char *many) {
+  enum { BUFFERS = 4, SIZE = 96 };
+  static _Thread_local char buffers[BUFFERS][SIZE];
+  static _Thread_local int last;
+  char *buffer = buffers[last = (last + 1) % BUFFERS];
+  snprintf(buffer, SIZE, "%lld %s", (long long)count, cli_word(count, one, many));
+  return buffer;
+}
+
 int cli_failed(cli_phase phase, cvtm_status status, const cvtm_error *error) {
   const char *message = error->message[0] != '\0' ? error->message : cvtm_status_text(status);
   if (captured != NULL)
@@ -77,7 +86,7 @@ int cli_usage_error(cli_command command, const char *format, ...) {
     vsnprintf(captured->message, sizeof captured->message, format, arguments);
   } else {
     char message[4096];
-    const char *name = cli_command_name(command);
+    const char *name = cli_commands[command].name;
     vsnprintf(message, sizeof message, format, arguments);
     fprintf(stderr, "cvtmesh %s: %s (see cvtmesh %s --help)\n", name, cli_visible(message), name);
   }
@@ -99,10 +108,10 @@ int cli_result(cli_command command, cli_phase phase, cvtm_status status, const c
 
 int cli_missing(cli_command command, const char *name) {
   if (captured != NULL) return cli_usage_error(command, "%s is missing", name);
-  const char *operand = cli_operand_name(command);
+  const char *operand = cli_commands[command].operand;
   return cli_usage_error(command, "%s is missing; usage: cvtmesh %s%s%s%s", name,
-                         cli_command_name(command), *operand != '\0' ? " " : "", operand,
-                         cli_command_usage(command));
+                         cli_commands[command].name, *operand != '\0' ? " " : "", operand,
+                         cli_commands[command].usage);
 }
 
 int cli_open_device(cli_options *options, cvtm_device **device) {
@@ -117,47 +126,16 @@ int cli_open_device(cli_options *options, cvtm_device **device) {
 
 /* --- commands ------------------------------------------------------------------------------- */
 
-static const struct {
-  const char *name, *operand, *usage, *summary;
-  int (*run)(const cli_options *options);
-} commands[] = {
-#define CLI_COMMAND_ROW(code, function, name, operand, usage, summary) \
-  {name, operand, usage, summary, function},
+const cli_command_row cli_commands[] = {
+#define CLI_COMMAND_ROW(code, ...) {__VA_ARGS__},
     CLI_COMMAND_LIST(CLI_COMMAND_ROW)
 #undef CLI_COMMAND_ROW
 };
 
-const char *cli_command_name(cli_command command) { return commands[command].name; }
-
 cli_command cli_command_find(const char *name) {
   int command = 0;
-  while (command < CLI_COMMAND_COUNT && strcmp(name, commands[command].name) != 0) ++command;
+  while (command < CLI_COMMAND_COUNT && strcmp(name, cli_commands[command].name) != 0) ++command;
   return (cli_command)command;
-}
-
-const char *cli_operand_name(cli_command command) { return commands[command].operand; }
-
-const char *cli_command_usage(cli_command command) { return commands[command].usage; }
-
-const char *cli_command_summary(cli_command command) { return commands[command].summary; }
-
-cvtm_run_purpose cli_command_purpose(cli_command command) {
-  switch (command) {
-    case CLI_MESH:
-      return CVTM_RUN_POINTS;
-    case CLI_DENSITY:
-      return CVTM_RUN_DENSITY;
-    case CLI_SEGMENT:
-      return CVTM_RUN_SEGMENTATION;
-    case CLI_VORONOI:
-      return CVTM_RUN_LABELS;
-    case CLI_VIEW:
-      return CVTM_RUN_VIEW;
-    case CLI_STATS:
-      return CVTM_RUN_STATS;
-    default:
-      return CVTM_RUN_ALL;
-  }
 }
 
 int cli_command_run(const cli_options *options) {
@@ -165,11 +143,7 @@ int cli_command_run(const cli_options *options) {
   cli_progress progress = {0};
   cli_progress_attach(&progress, &own);
   const int code = cli_files_check(&own);
-  return code == CLI_EXIT_OK ? commands[own.command].run(&own) : code;
-}
-
-int cli_command_is_research(cli_command command) {
-  return command == CLI_MINIMIZE || command == CLI_HLCP || command == CLI_LCP;
+  return code == CLI_EXIT_OK ? cli_commands[own.command].run(&own) : code;
 }
 
 /* --- progress, signals and listeners -------------------------------------------------------- */
@@ -288,9 +262,8 @@ static void show_segmentation(void *context, const cvtm_segment_progress *step) 
   const cli_options *o = ((const cli_progress *)context)->options;
   if (o->quiet) return;
   if (step != NULL && o->verbose)
-    fprintf(stderr, "step %lld  energy %.8g  area %.6f  change %.3e  %lld %s\n",
-            (long long)step->step, step->energy, step->area, step->change, (long long)step->cycles,
-            cli_word(step->cycles, "cycle", "cycles"));
+    fprintf(stderr, "step %lld  energy %.8g  area %.6f  change %.3e  %s\n", (long long)step->step,
+            step->energy, step->area, step->change, cli_count(step->cycles, "cycle", "cycles"));
   if (o->verbose || !isatty(STDERR_FILENO)) return;
   fputc('\r', stderr);
   if (step != NULL)
@@ -310,6 +283,15 @@ static void print_note(void *context, const char *text) {
   fprintf(stderr, "%s\n", text);
 }
 
+static void describe_options(void *context, const cvtm_run_options *chosen,
+                             const cvtm_device *device, cJSON *member) {
+  const cli_progress *progress = context;
+  cli_options options = *progress->options;
+  options.run = *chosen;
+  if (device != NULL) options.device = cvtm_device_name(device);
+  cli_report_options(&options, member);
+}
+
 void cli_progress_attach(cli_progress *progress, cli_options *options) {
   progress->options = options;
   options->run.context = progress;
@@ -317,6 +299,7 @@ void cli_progress_attach(cli_progress *progress, cli_options *options) {
   options->run.interrupted = is_interrupted;
   options->run.segmented = show_segmentation;
   options->run.note = options->quiet ? NULL : print_note;
+  options->run.describe = describe_options;
   options->run.live = options->view.watch != NULL;
   options->run.measure =
       !options->quiet || options->json || options->run.report != NULL || options->run.live;

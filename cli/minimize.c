@@ -25,7 +25,7 @@ typedef struct solution {
   cvtm_minpack2 *problem;
   cvtm_lbfgsb *solver;
   int64_t n;
-  void *x; /* device memory */
+  double *x; /* device memory */
   cvtm_lbfgsb_result result;
   history history;
   double setup, solve, write; /* seconds */
@@ -107,17 +107,13 @@ static int set_sizes(solution *s) {
 
 static int check_problem(solution *s) {
   const cli_options *o = &s->options;
-  s->kind = cvtm_minpack2_find(o->run.input);
-  if (s->kind == CVTM_MINPACK2_COUNT) return unknown_problem(o->run.input);
+  s->kind = cvtm_minpack2_find(o->run.input.name);
+  if (s->kind == CVTM_MINPACK2_COUNT) return unknown_problem(o->run.input.name);
   cvtm_minpack2_defaults(s->kind, &s->sizes);
   int code = set_sizes(s);
   for (int k = 0; k < o->minimize.parameters.count && code == CLI_EXIT_OK; ++k)
     code = set_parameter(s, o->minimize.parameters.item[k]);
-  return code == CLI_EXIT_OK ? cli_outputs_check_npy(o) : code;
-}
-
-static cvtm_status allocate_vector(solution *s, void **memory) {
-  return cvtm_device_allocate(s->device, s->n, sizeof(double), memory);
+  return code == CLI_EXIT_OK ? cli_outputs_check_known(o, "npy", "x") : code;
 }
 
 static cvtm_status fill_vector(solution *s, double *array, double value) {
@@ -132,10 +128,10 @@ static cvtm_status fill_vector(solution *s, double *array, double value) {
 }
 
 static cvtm_status set_bounds(solution *s) {
-  void *lower = NULL, *upper = NULL;
+  double *lower = NULL, *upper = NULL;
+  const cvtm_arrays bounds = {{CVTM_ARRAY(lower, s->n), CVTM_ARRAY(upper, s->n)}};
   if (s->options.minimize.bounds == CLI_BOUNDS_NONE) return CVTM_OK;
-  cvtm_status status = allocate_vector(s, &lower);
-  if (status == CVTM_OK) status = allocate_vector(s, &upper);
+  cvtm_status status = cvtm_device_allocate_arrays(s->device, bounds);
   if (status == CVTM_OK && s->options.minimize.bounds == CLI_BOUNDS_NATURAL) {
     status = cvtm_minpack2_bounds(s->problem, lower, upper);
   } else {
@@ -143,8 +139,7 @@ static cvtm_status set_bounds(solution *s) {
     if (status == CVTM_OK) status = fill_vector(s, upper, 1);
   }
   if (status == CVTM_OK) status = cvtm_lbfgsb_set_bounds(s->solver, lower, upper);
-  if (lower != NULL) cvtm_device_free(s->device, lower);
-  if (upper != NULL) cvtm_device_free(s->device, upper);
+  cvtm_device_free_arrays(s->device, bounds);
   return status;
 }
 
@@ -175,7 +170,7 @@ static int create_problem(solution *s) {
     status = cvtm_lbfgsb_create(s->device, s->n, &settings, &s->solver);
   }
   if (status == CVTM_OK) status = set_bounds(s);
-  if (status == CVTM_OK) status = allocate_vector(s, &s->x);
+  if (status == CVTM_OK) status = cvtm_device_allocate(s->device, s->n, CVTM_TYPED(s->x));
   if (status == CVTM_OK) status = cvtm_minpack2_start(s->problem, s->x);
   if (status == CVTM_OK) status = cvtm_device_synchronize(s->device);
   return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, detail);
@@ -246,7 +241,7 @@ static void add_history(cJSON *report, const history *h) {
   const cvtm_lbfgsb_progress *records = h->list.records;
   for (int64_t k = 0; k < h->list.count; ++k) {
     const cvtm_lbfgsb_progress *record = &records[k];
-    cJSON *entry = cJSON_CreateObject();
+    cJSON *entry = run_json_item(array);
     run_json_integer(entry, "iteration", record->iteration);
     run_json_integer(entry, "evaluations", record->evaluations);
     run_json_real(entry, "objective", record->f);
@@ -254,7 +249,6 @@ static void add_history(cJSON *report, const history *h) {
     run_json_real(entry, "step", record->step);
     run_json_real(entry, "cauchy", record->cauchy);
     run_json_integer(entry, "active", record->active);
-    run_json_append(array, entry);
   }
 }
 
@@ -292,18 +286,17 @@ static cvtm_status write_minimize_report(const solution *s, cvtm_error *error) {
 static void print_minimize_summary(const solution *s) {
   const cvtm_lbfgsb_result *result = &s->result;
   fprintf(stderr,
-          "%s: %lld %s on %s (%s)\n  f = %.15g, projected gradient %.3g, %lld active\n"
-          "  %lld %s, %lld %s, %.3f seconds; stopped by: %s\n",
-          cvtm_minpack2_title(s->kind), (long long)s->n, cli_word(s->n, "variable", "variables"),
+          "%s: %s on %s (%s)\n  f = %.15g, projected gradient %.3g, %lld active\n"
+          "  %s, %s, %.3f seconds; stopped by: %s\n",
+          cvtm_minpack2_title(s->kind), cli_count(s->n, "variable", "variables"),
           cvtm_device_name(s->device), cvtm_device_description(s->device), result->f,
-          result->projected_gradient, (long long)result->active, (long long)result->iterations,
-          cli_word(result->iterations, "iteration", "iterations"), (long long)result->evaluations,
-          cli_word(result->evaluations, "evaluation", "evaluations"), result->seconds,
+          result->projected_gradient, (long long)result->active,
+          cli_count(result->iterations, "iteration", "iterations"),
+          cli_count(result->evaluations, "evaluation", "evaluations"), result->seconds,
           stop_reason(s));
   if (result->start_projected > 0)
-    fprintf(stderr, "  %lld %s of the start lay outside the bounds and %s moved onto them\n",
-            (long long)result->start_projected,
-            cli_word(result->start_projected, "value", "values"),
+    fprintf(stderr, "  %s of the start lay outside the bounds and %s moved onto them\n",
+            cli_count(result->start_projected, "value", "values"),
             cli_word(result->start_projected, "was", "were"));
 }
 
@@ -330,13 +323,11 @@ static int perform_minimize(solution *s) {
 }
 
 int cli_minimize(const cli_options *options) {
-  solution s;
-  memset(&s, 0, sizeof s);
-  s.options = *options;
+  solution s = {.options = *options};
   const int code = perform_minimize(&s);
   cvtm_lbfgsb_destroy(s.solver);
   cvtm_minpack2_destroy(s.problem);
-  if (s.x != NULL) cvtm_device_free(s.device, s.x);
+  cvtm_device_free(s.device, s.x);
   cvtm_device_destroy(s.device);
   free(s.history.list.records);
   return code;

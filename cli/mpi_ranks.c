@@ -11,8 +11,8 @@
 struct mpi_ranks {
   const ranks_mpi *mpi; /* NULL: this process alone */
   int rank, size, local_rank, local_size;
-  int usable, allowed; /* cores: of this process, and of the launcher */
-  int bound;           /* cores to which the launcher had bound it; 0: no binding was undone */
+  int usable, allowed; /* cores that this process may use, and that the launcher may */
+  int bound; /* cores to which the launcher had bound this process; 0: no binding was undone */
 };
 
 int mpi_ranks_launched(void) {
@@ -56,7 +56,8 @@ static cvtm_status join_mpi(mpi_ranks *ranks, cvtm_error *error) {
   ranks->mpi = load_module(reason, sizeof reason);
   if (ranks->mpi == NULL && size < 0) return CVTM_OK;
   if (ranks->mpi == NULL)
-    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "one of %d ranks, but %s", size, reason);
+    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "this is one of %d ranks, but %s", size,
+                     reason);
   if (ranks->mpi->start(&ranks->rank, &ranks->size, &ranks->local_rank, &ranks->local_size) != 0) {
     ranks->mpi = NULL;
     return cvtm_fail(error, CVTM_ERROR_INTERNAL, "MPI failed");
@@ -66,7 +67,7 @@ static cvtm_status join_mpi(mpi_ranks *ranks, cvtm_error *error) {
 
 /* --- cores --------------------------------------------------------------------------------- */
 
-/* True if Open MPI binds by its own choice. */
+/* True if Open MPI binds without being asked to. */
 static int is_bound_unasked(void) {
   static const char *const wishes[] = {
       "OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_rmaps_base_mapping_policy",
@@ -100,7 +101,7 @@ int mpi_ranks_cores(const mpi_ranks *ranks) {
 
 int mpi_ranks_cores_alone(const mpi_ranks *ranks) {
   const int share = mpi_ranks_cores(ranks), others = ranks->local_size - 1;
-  const int left = at_most(ranks->allowed - others, ranks->usable); /* others wait actively */
+  const int left = at_most(ranks->allowed - others, ranks->usable); /* the others wait actively */
   return left > share ? left : share;
 }
 

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* What a run needs of MPI. It is a module that is loaded under mpirun alone, so that the program
- * does not depend on an MPI library. */
+/* The functions of MPI that a run needs. Their module is loaded under mpirun alone, so that the
+ * program does not depend on an MPI library. */
 typedef struct ranks_mpi {
   /* All functions return nonzero if MPI failed. */
   int (*start)(int *rank, int *size, int *local_rank, int *local_size);
@@ -27,8 +27,8 @@ typedef struct ranks_mpi_module {
 typedef struct mpi_ranks mpi_ranks;
 
 /* Fails under mpirun with several ranks if this build has no MPI, since each rank would do the
- * whole run. Call it before any thread starts: unless it is asked to bind, Open MPI binds a rank to
- * one core, or to a socket, which leaves a rank's threads few cores; that is undone. */
+ * whole run. Call it before any thread starts: Open MPI binds a rank to a core or a socket without
+ * being asked to, which leaves its threads few cores, and this call undoes that. */
 cvtm_status mpi_ranks_start(mpi_ranks **ranks, cvtm_error *error);
 /* The number of processes that a known launcher started; 0 without one, -1: not known. */
 int mpi_ranks_launched(void);
@@ -38,10 +38,9 @@ int mpi_ranks_local_rank(const mpi_ranks *ranks);
  * machine wait. */
 int mpi_ranks_cores(const mpi_ranks *ranks);
 int mpi_ranks_cores_alone(const mpi_ranks *ranks);
-/* On rank 0, if mpi_ranks_start has undone a binding: a note on stderr says so. */
+/* Prints a note on stderr if this is rank 0 and mpi_ranks_start has undone a binding. */
 void mpi_ranks_print_note(const mpi_ranks *ranks);
-/* For a device whose work the ranks share; rank, size 1 and functions that do nothing without MPI.
- */
+/* How a device shares its work with the ranks. Without MPI: one rank, functions that do nothing. */
 cvtm_ranks mpi_ranks_collective(const mpi_ranks *ranks);
 /* Ends every rank at once, if there are several. */
 void mpi_ranks_end_all(mpi_ranks *ranks, int code);

@@ -4,7 +4,6 @@
 #include "cli/option_table.h"
 
 #include "run/options.h"
-#include "density/density.h"
 #include "lbfgsb/problems/minpack2.h"
 
 #include <string.h>
@@ -35,18 +34,16 @@ void cli_default_text(const cli_option_row *row, const cli_options *defaults, ch
   }
 }
 
-enum { HELP_COLUMN = 30, HELP_WIDTH = 100 };
+enum { HELP_COLUMN = CLI_HELP_COLUMN, HELP_WIDTH = 100 };
 
-/* Prints each word after a blank or on a new line, starting at `column`; returns the last column.
- */
-static int print_words(FILE *stream, const char *text, int column) {
+int cli_print_words(FILE *stream, const char *text, int column, int indent) {
   while (*text != '\0') {
     const int length = (int)strcspn(text, " \n");
     if (column + 1 + length > HELP_WIDTH) {
-      fprintf(stream, "\n%*s", HELP_COLUMN, "");
-      column = HELP_COLUMN;
+      fprintf(stream, "\n%*s", indent > 0 ? indent : 0, "");
+      column = indent > 0 ? indent : -1;
     }
-    fprintf(stream, " %.*s", length, text);
+    fprintf(stream, "%s%.*s", column < 0 ? "" : " ", length, text);
     column += 1 + length;
     text += length;
     text += strspn(text, " \n");
@@ -71,15 +68,16 @@ static void print_option(FILE *stream, const cli_option_row *row, const cli_opti
   fprintf(stream, "  %-*s", HELP_COLUMN - 2, left);
   if (strlen(left) > HELP_COLUMN - 2) fprintf(stream, "\n%*s", HELP_COLUMN, "");
   cli_default_text(row, defaults, text, sizeof text);
-  print_words(stream, text, print_words(stream, row->help, HELP_COLUMN));
+  cli_print_words(stream, text, cli_print_words(stream, row->help, HELP_COLUMN, HELP_COLUMN),
+                  HELP_COLUMN);
   fputc('\n', stream);
 }
 
 /* --- which options --- */
 
-enum { SHORT_ENOUGH = 26 }; /* a command of no more options has one --help */
+enum { SHORT_ENOUGH = 26 }; /* a command with no more options has one --help */
 
-typedef enum extent { CHIEF_OPTIONS, ONE_GROUP, ALL_OPTIONS } extent;
+typedef enum extent { CHIEF_OPTIONS, ONE_GROUP, ONLY_FORMATS, ALL_OPTIONS } extent;
 
 static int count_options(cli_command command) {
   int count = 0;
@@ -87,7 +85,7 @@ static int count_options(cli_command command) {
   return count;
 }
 
-/* The options of a group under its title; nothing where it has none. */
+/* The options of a group under its title; nothing if it has none. */
 static void print_group(FILE *stream, cli_command command, int group, extent what,
                         const cli_options *defaults) {
   int printed = 0;
@@ -107,8 +105,11 @@ static int has_options(cli_command command, int group) {
   return 0;
 }
 
+static const char formats_topic[] = "formats";
+
 static void visit_topics(cli_command command, cli_name_visitor visitor, void *context) {
   visitor(context, "all");
+  if (cli_format_lists(command)) visitor(context, formats_topic);
   for (int k = 0; k < CLI_GROUP_COUNT; ++k)
     if (has_options(command, k)) visitor(context, cli_group_name((cli_option_group)k));
 }
@@ -131,29 +132,14 @@ const char *cli_help_topic_near(cli_command command, const char *word) {
 
 /* --- the whole --- */
 
-static void print_formats(FILE *stream, cli_command command) {
-  if (command == CLI_BATCH)
-    fputs(
-        "\n\nJOBS is a list, .jsonl (one object of run's options in a line, with `input` for the\n"
-        "image); - reads it from stdin. Otherwise it is a glob of images, and file names among "
-        "the\n"
-        "options may hold {stem}, {name}, {ext}, {dir} and {index}: cvtmesh batch 'in/*.png' -n "
-        "5000\n"
-        "-o 'out/{stem}.msh'",
-        stream);
-  if (command == CLI_RUN || command == CLI_BATCH || command == CLI_MESH)
-    fputs(
-        "\n\nOutputs: meshes obj off ply stl vtk vtu msh inp node ele poly xdmf (y up); points "
-        "csv\n"
-        "npy xyz (pixels, y down); drawings svg pdf dxf, and with --page hpgl plt gcode nc (see\n"
-        "--svg); png (a picture, see --layers).",
-        stream);
-  if (command == CLI_RUN || command == CLI_BATCH)
-    fprintf(stream, "\nInputs: %s.", cvtm_image_formats());
-  if (command == CLI_VORONOI)
-    fputs("\n\nOutputs: npy (int32, height x width), png and ppm (a colour for each site).",
-          stream);
-  fputc('\n', stream);
+static void print_jobs(FILE *stream) {
+  fputs(
+      "\nJOBS is a list, .jsonl (one object of run's options in a line, with `input` for the\n"
+      "image); - reads it from stdin. Otherwise it is a glob of images, and file names among the\n"
+      "options may hold {stem}, {name}, {ext}, {dir} and {index}: cvtmesh batch 'in/*.png' -n "
+      "5000\n"
+      "-o 'out/{stem}.msh'\n",
+      stream);
 }
 
 /* A cli_name_visitor: context is the stream. */
@@ -161,9 +147,10 @@ static void print_topic(void *context, const char *name) { fprintf(context, " %s
 
 static void print_more(FILE *stream, cli_command command) {
   fprintf(stream, "\nMore: cvtmesh %s --help TOPIC, with one of these:\n",
-          cli_command_name(command));
+          cli_commands[command].name);
   fputs("     ", stream);
   visit_topics(command, print_topic, stream);
+  fputc('\n', stream);
 }
 
 int cli_print_help(FILE *stream, cli_command command, const char *topic) {
@@ -172,30 +159,34 @@ int cli_print_help(FILE *stream, cli_command command, const char *topic) {
   extent what = count_options(command) <= SHORT_ENOUGH ? ALL_OPTIONS : CHIEF_OPTIONS;
   if (topic != NULL && strcmp(topic, "all") == 0) {
     what = ALL_OPTIONS;
+  } else if (topic != NULL && strcmp(topic, formats_topic) == 0 && cli_format_lists(command)) {
+    what = ONLY_FORMATS;
   } else if (topic != NULL) {
     only = find_group(command, topic);
     what = ONE_GROUP;
     if (only == CLI_GROUP_COUNT) return 0;
   }
   cli_options_set_defaults(command, &defaults);
-  const char *operand = cli_operand_name(command);
-  fprintf(stream, "usage: cvtmesh %s%s%s%s [options]\n\n%s\n", cli_command_name(command),
-          *operand ? " " : "", operand, cli_command_usage(command), cli_command_summary(command));
+  const char *operand = cli_commands[command].operand;
+  fprintf(stream, "usage: cvtmesh %s%s%s%s [options]\n\n%s\n", cli_commands[command].name,
+          *operand ? " " : "", operand, cli_commands[command].usage, cli_commands[command].summary);
   for (int k = 0; k < CLI_GROUP_COUNT; ++k)
-    if (only == CLI_GROUP_COUNT || only == k) print_group(stream, command, k, what, &defaults);
+    if (what != ONLY_FORMATS && (only == CLI_GROUP_COUNT || only == k))
+      print_group(stream, command, k, what, &defaults);
+  if (what >= ONLY_FORMATS && cli_format_lists(command)) cli_print_format_table(stream, command);
   if (what == CHIEF_OPTIONS) print_more(stream, command);
-  if (what == ALL_OPTIONS) fputs("\n--no-NAME undoes the flag --NAME.", stream);
+  if (what == ALL_OPTIONS) fputs("\n--no-NAME undoes the flag --NAME.\n", stream);
   if (what == ONE_GROUP) return 1;
-  print_formats(stream, command);
+  if (command == CLI_BATCH) print_jobs(stream);
+  cli_print_formats(stream, command);
   return 1;
 }
 
 static void print_commands(FILE *stream, const char *title, int is_research) {
   fprintf(stream, "\n%s:\n", title);
   for (int command = 0; command < CLI_COMMAND_COUNT; ++command)
-    if (cli_command_is_research((cli_command)command) == is_research)
-      fprintf(stream, "  %-12s %s\n", cli_command_name((cli_command)command),
-              cli_command_summary((cli_command)command));
+    if (cli_commands[command].is_research == is_research)
+      fprintf(stream, "  %-12s %s\n", cli_commands[command].name, cli_commands[command].summary);
 }
 
 void cli_print_overview(FILE *stream) {
@@ -252,7 +243,7 @@ static value_kind operand_kind(cli_command command) {
   if (command == CLI_MINIMIZE)
     snprintf(kind.words, sizeof kind.words, "%s", problems);
   else
-    kind.is_file = *cli_operand_name(command) != '\0';
+    kind.is_file = *cli_commands[command].operand != '\0';
   return kind;
 }
 
@@ -287,7 +278,7 @@ static void print_bash_name(FILE *stream, const cli_option_row *row, cli_command
   fprintf(stream, "--%s ", row->name);
 }
 
-/* A case of the word before the one to complete. */
+/* The case in which this option is the word before the one to complete. */
 static void print_bash_row(FILE *stream, const cli_option_row *row, cli_command command) {
   if (row->offset == CLI_FIELD(help)) {
     fputs("        --help | -h) words='", stream);
@@ -304,7 +295,7 @@ static void print_bash_row(FILE *stream, const cli_option_row *row, cli_command 
 
 static void print_bash_command(FILE *stream, cli_command command) {
   const value_kind operand = operand_kind(command);
-  fprintf(stream, "    %s)\n      case \"$previous\" in\n", cli_command_name(command));
+  fprintf(stream, "    %s)\n      case \"$previous\" in\n", cli_commands[command].name);
   print_rows(stream, command, print_bash_row);
   fputs("        *)\n          if [[ $word == -* ]]; then words='", stream);
   print_rows(stream, command, print_bash_name);
@@ -314,7 +305,7 @@ static void print_bash_command(FILE *stream, cli_command command) {
 
 static void print_command_names(FILE *stream) {
   for (int command = 0; command < CLI_COMMAND_COUNT; ++command)
-    fprintf(stream, "%s ", cli_command_name((cli_command)command));
+    fprintf(stream, "%s ", cli_commands[command].name);
 }
 
 static void print_bash(FILE *stream) {
@@ -394,7 +385,7 @@ static void print_zsh_row(FILE *stream, const cli_option_row *row, cli_command c
 
 static void print_zsh_command(FILE *stream, cli_command command) {
   const value_kind operand = operand_kind(command);
-  fprintf(stream, "    %s)\n      _arguments -s -S \\\n", cli_command_name(command));
+  fprintf(stream, "    %s)\n      _arguments -s -S \\\n", cli_commands[command].name);
   print_rows(stream, command, print_zsh_row);
   fputs("        '1", stream);
   print_zsh_action(stream, operand.is_file ? "file" : "name", &operand);
@@ -413,8 +404,8 @@ static void print_zsh(FILE *stream) {
       "  local -a commands=(\n",
       stream);
   for (int command = 0; command < CLI_COMMAND_COUNT; ++command) {
-    fprintf(stream, "    '%s:", cli_command_name((cli_command)command));
-    print_clause(stream, cli_command_summary((cli_command)command), ":\\", "'\\''");
+    fprintf(stream, "    '%s:", cli_commands[command].name);
+    print_clause(stream, cli_commands[command].summary, ":\\", "'\\''");
     fputs("'\n", stream);
   }
   fputs(
@@ -446,7 +437,7 @@ static void print_zsh(FILE *stream) {
 static void print_fish_row(FILE *stream, const cli_option_row *row, cli_command command) {
   const value_kind kind = kind_of(row);
   fprintf(stream, "complete -c cvtmesh -n '__fish_seen_subcommand_from %s' -l %s",
-          cli_command_name(command), row->name);
+          cli_commands[command].name, row->name);
   if (row->letter != 0) fprintf(stream, " -s %c", row->letter);
   if (takes_value(row)) fputs(kind.is_file ? " -r -F" : " -x", stream);
   if (*kind.words != '\0') fprintf(stream, " -a '%s'", kind.words);
@@ -457,7 +448,7 @@ static void print_fish_row(FILE *stream, const cli_option_row *row, cli_command 
   fprintf(stream,
           "complete -c cvtmesh -n '__fish_seen_subcommand_from %s; and __fish_prev_arg_in -h "
           "--help' -f -a '",
-          cli_command_name(command));
+          cli_commands[command].name);
   visit_topics(command, print_word, stream);
   fputs("'\n", stream);
 }
@@ -465,12 +456,12 @@ static void print_fish_row(FILE *stream, const cli_option_row *row, cli_command 
 static void print_fish_command(FILE *stream, cli_command command) {
   const value_kind operand = operand_kind(command);
   fprintf(stream, "complete -c cvtmesh -n __fish_use_subcommand -f -a %s -d '",
-          cli_command_name(command));
-  print_clause(stream, cli_command_summary(command), "\\", "\\'");
+          cli_commands[command].name);
+  print_clause(stream, cli_commands[command].summary, "\\", "\\'");
   fputs("'\n", stream);
   if (!operand.is_file)
     fprintf(stream, "complete -c cvtmesh -n '__fish_seen_subcommand_from %s' -f -a '%s'\n",
-            cli_command_name(command), operand.words);
+            cli_commands[command].name, operand.words);
   print_rows(stream, command, print_fish_row);
 }
 

@@ -1,5 +1,4 @@
-/* The manual page: the narrative of a template, and the paragraphs of all options from their rows.
- */
+/* Prints the manual page: the text of a template, and a paragraph for each row of the table. */
 #include "cli/option_table.h"
 
 #include "run/options.h"
@@ -99,7 +98,7 @@ static void print_default(FILE *stream, const cli_option_row *row, const cli_opt
     cli_options_set_defaults((cli_command)command, &others);
     cli_default_text(row, &others, other, sizeof other);
     if (strcmp(other, text) == 0) continue;
-    fprintf(stream, "; %s: ", cli_command_name((cli_command)command));
+    fprintf(stream, "; %s: ", cli_commands[command].name);
     print_literal(stream, other + 1, strlen(other) - 2);
   }
   fputc(']', stream);
@@ -116,8 +115,8 @@ static void print_paragraph(FILE *stream, const cli_option_row *row, const cli_o
   fputc('\n', stream);
 }
 
-/* The paragraphs of the rows whose owner is `command`, by groups, with titles where they are many.
- */
+/* Prints the paragraphs of the rows whose owner is `command`; many rows stand in groups with
+ * titles. */
 static void print_own(FILE *stream, int command, const cli_options *defaults) {
   int count = 0;
   for (int row = 0; row < cli_option_row_count; ++row)
@@ -145,14 +144,64 @@ static void print_others(FILE *stream, cli_command command) {
       print_literal(stream, cli_option_rows[row].name, strlen(cli_option_rows[row].name));
       fputs("\\fR", stream);
     }
-    if (printed > 0)
-      fprintf(stream, ",\nas with \\fB%s\\fR.\n", cli_command_name((cli_command)owner));
+    if (printed > 0) fprintf(stream, ",\nas with \\fB%s\\fR.\n", cli_commands[owner].name);
   }
+}
+
+static void print_format_names(FILE *stream, const char *before, unsigned role) {
+  char names[CVTM_FORMAT_NAMES];
+  fprintf(stream, "%s%s", before, cvtm_format_names(cvtm_formats, role, ", ", names, sizeof names));
+}
+
+/* A run_format_visitor: the paragraph of a format. */
+static void print_format(void *context, run_output_kind kind, const cvtm_format *f) {
+  static const struct {
+    unsigned bit;
+    const char *name;
+  } facts[] = {{CVTM_HOLDS_REGIONS, "regions and groups"},
+               {CVTM_HOLDS_SECOND_ORDER, "nodes of second order"},
+               {CVTM_HOLDS_VALUES, "values of vertices"},
+               {CVTM_HOLDS_CLASSES, "classes of points"},
+               {CVTM_TEXT_OR_BINARY, "numbers as text or binary"},
+               {CVTM_COMPRESSED, "compressed numbers"}};
+  FILE *stream = context;
+  const char *name = cli_format_kind(kind);
+  fprintf(stream, ".TP\n\\fB%s\\fR%s%s (%.*s)\n", f->extension, f->alias != NULL ? " or " : "",
+          f->alias != NULL ? f->alias : "", (int)strcspn(name, " "), name);
+  fputc(toupper((unsigned char)f->help[0]), stream);
+  print_text(stream, f->help + 1);
+  fputs(".\n", stream);
+  if (f->manual != NULL) print_text(stream, f->manual);
+  if (f->manual != NULL) fputc('\n', stream);
+  const char *before = "It holds ";
+  for (size_t k = 0; k < sizeof facts / sizeof facts[0]; ++k) {
+    if (!cvtm_format_has(f, facts[k].bit)) continue;
+    fprintf(stream, "%s%s", before, facts[k].name);
+    before = ", ";
+  }
+  if (*before == ',') fputs(".\n", stream);
+  if (cvtm_format_has(f, CVTM_NEEDS_GROUPS)) fputs("It needs a \\fB\\-\\-domain\\fR.\n", stream);
+  if (cvtm_format_has(f, CVTM_NEEDS_PAGE)) fputs("It needs a \\fB\\-\\-page\\fR.\n", stream);
+}
+
+/* Prints a paragraph for each format that is written, and lists those that are read. */
+static void print_formats(FILE *stream) {
+  const cvtm_run_options of_run = {.purpose = CVTM_RUN_ALL};
+  run_output_visit(&of_run, print_format, stream);
+  print_format_names(stream, ".PP\nPoints are read from ", CVTM_READS_POINTS);
+  print_format_names(stream, ";\npolygons from ", CVTM_READS_POLYGONS);
+  print_format_names(stream, ";\nmeshes from ", CVTM_READS_MESH);
+  print_format_names(stream, ";\nfields on meshes from ", CVTM_READS_FIELDS);
+  fputs(".\n", stream);
 }
 
 int cli_print_manual(FILE *template_page, FILE *stream) {
   char line[1024], name[32];
   while (fgets(line, sizeof line, template_page) != NULL) {
+    if (strcmp(line, ".FORMATS\n") == 0) {
+      print_formats(stream);
+      continue;
+    }
     if (sscanf(line, ".OPTIONS %31s", name) != 1) {
       fputs(line, stream);
       continue;

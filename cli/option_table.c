@@ -108,19 +108,12 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
 /* --- the table ------------------------------------------------------------------------------- */
 
 #define IN(command) (1u << (command))
-#define RUN_ALONE IN(CLI_RUN)
-#define BATCH IN(CLI_BATCH)
+/* The bits of the commands by their codes; those of `run` and `batch` have nearly all in common. */
+#define RUN RUN_ALONE
+#define COMMAND_BIT(code, ...) code = IN(CLI_##code),
+enum { CLI_COMMAND_LIST(COMMAND_BIT) };
+#undef RUN
 #define RUN (RUN_ALONE | BATCH)
-#define VORONOI IN(CLI_VORONOI)
-#define MESH IN(CLI_MESH)
-#define STATS IN(CLI_STATS)
-#define VIEW IN(CLI_VIEW)
-#define INFO IN(CLI_INFO)
-#define MINIMIZE IN(CLI_MINIMIZE)
-#define HLCP IN(CLI_HLCP)
-#define LCP IN(CLI_LCP)
-#define DENSITY IN(CLI_DENSITY)
-#define SEGMENT IN(CLI_SEGMENT)
 #define COUNT_MAX 2147483647.0
 #define SEED_MAX 9007199254740992.0 /* 2^53, what every JSON reader keeps */
 
@@ -132,6 +125,7 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
 #define CHOICE(field, choices) CLI_CHOICE, CLI_FIELD(field), NULL, choices, 0, 0
 #define SWITCH(field, choices, off, on) CLI_SWITCH, CLI_FIELD(field), NULL, choices, off, on
 #define TEXT(field, argument) CLI_TEXT, CLI_FIELD(field), argument, NULL, 0, 0
+#define SOURCE(field, argument) TEXT(field.name, argument) /* NOLINT(*-macro-parentheses) */
 #define LIST(field, argument) CLI_LIST, CLI_FIELD(field), argument, NULL, 0, 0
 
 /* The columns `group` and `is_chief`. */
@@ -154,22 +148,15 @@ const cli_option_row cli_option_rows[] = {
    "dropped: the report has `sites` beside `sites_asked`."},
   {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(run.output, "FILE"), CHIEF(BASIC),
    "write FILE in the format of its extension; can be repeated; - is standard output",
-   .manual = "Meshes: obj, off, ply, stl, vtk, vtu, msh, inp (Abaqus, CalculiX: plane stress triangles CPS3), node, "
-   "ele and poly (Triangle), xdmf (meshio, dolfinx). In .node, .ele and .poly files the markers are the tags of "
-   "boundary groups, as in MSH, and the attributes are the numbers of regions. A .poly file needs a --domain, and "
-   "holds the boundary with a point in each hole and in each part of a region. For xdmf, NAME.xdmf has the triangles, "
-   "with `region` and the tags as in MSH. With a --domain NAME_boundary.xdmf has the edges of the boundary, with the "
-   "tag of their group as `boundary`. The numbers are in NAME.h5 and NAME_boundary.h5 (HDF5, if the build has it), "
-   "or, with --format ascii, in the .xdmf files themselves. In dolfinx the grids are called `mesh` and `boundary`. Points: "
-   "csv, npy, xyz; .node, and the circles of .svg, are read too. svg (see --svg), png (see --layers).",
+   .manual = "See FORMATS.",
    .file = CLI_WRITES},
   {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, TEXT(text.format, "LIST"), OTHER(BASIC),
    "how files are written, separated by commas: ascii or binary, where a mesh format has both; zlib or lz4, for vtu; "
    "msh2, version 2.2 of Gmsh's format; at last the extension for standard output",
-   .manual = "`ascii` is text where a format is binary by default, `binary` the other way (msh). `cvtmesh info` says "
-   "which compressions the build has. All of these formats are read.", .words = "ascii binary zlib lz4 msh2", .set = cli_set_format},
-  {"layers", 0, RUN | MESH, TEXT(run.layers, "LIST"), OTHER(DRAWING),
-   "what a picture shows, separated by commas: density, cells, cell-edges, triangles, mesh-edges, sites, stipples"},
+   .manual = "`ascii` gives text where a format is binary by default, `binary` the reverse (msh). `cvtmesh info` says "
+   "which compressions the build has.", .words = "ascii binary zlib lz4 msh2", .set = cli_set_format},
+  {"layers", 0, RUN | MESH, TEXT(text.layers, "LIST"), OTHER(DRAWING),
+   "what a picture shows, separated by commas: density, cells, cell-edges, triangles, mesh-edges, sites, stipples", .set = cli_set_layers},
   {"picture-size", 0, RUN | MESH | VIEW, INTEGER(run.picture_size, "PIXELS", 0, 16384), OTHER(BASIC),
    "length of the longer side of a picture; 0: chosen from the spacing of the sites"},
   {"density-out", 0, RUN, TEXT(run.density_out, "FILE"), OTHER(BASIC),
@@ -202,19 +189,19 @@ const cli_option_row cli_option_rows[] = {
    "light and after a Gaussian blur of 1.5 mean spacings: `contrast` (ratio of the standard deviations), "
    "`correlation`, `ssim` (structural similarity); `ink` and `picture_ink` (mean share of the paper), `blur` "
    "(standard deviation, pixels), `smallest_dot` and `largest_dot` (diameters)."},
-  {"dot-size", 0, RUN | STATS | VIEW, TEXT(run.dot_size, "MIN,MAX"), CHIEF(DRAWING),
+  {"dot-size", 0, RUN | STATS | VIEW, TEXT(text.dot_size, "MIN,MAX"), CHIEF(DRAWING),
    "smallest and largest diameter of the dots, or one number for both: in mm on a page, else in pixels, or with a "
    "unit (mm, px); without -n it also gives the number of sites",
-   .manual = "Any unit of --unit may follow the last number. Without -n the number of sites is that at which dots of "
-   "the mean diameter (with --dots tone, of the diameter for each tone), if none overlap, together cover as much of "
-   "the paper as the picture is dark, as in Linde-Buzo-Gray stippling. Without -n and --dot-size the diameter for "
-   "this is 1/128 of the longer side of the picture. The summary prints the number and the diameter, and the report "
-   "has them in `points_found`: `from` (dot-size or default), `smallest_dot` and `largest_dot` (diameters, pixels), "
-   "`picture_ink` (mean tone)."},
+   .manual = "Any unit of --unit may follow the last number. Without -n the number of sites is such that the dots, if "
+   "none overlap, cover as much of the paper as the picture is dark, as in Linde-Buzo-Gray stippling. They have the "
+   "mean diameter or, with --dots tone, the diameter for each tone. Without -n and --dot-size this diameter is 1/128 "
+   "of the longer side of the picture. The summary prints the number and the diameter, and the report has them in "
+   "`points_found`: `from` (dot-size or default), `smallest_dot` and `largest_dot` (diameters, pixels), `picture_ink` "
+   "(mean tone).", .set = cli_set_dot_size},
   {"overlap", 0, RUN | STATS | VIEW, FLAG(run.overlap), OTHER(DRAWING),
    "allow dots to overlap; with --no-overlap dots shrink until they do not",
-   .manual = "A dot that reaches farther than halfway to its nearest neighbour shrinks to that. Dark places of the "
-   "drawing are then too light."},
+   .manual = "With --no-overlap a dot shrinks until it reaches at most halfway to its nearest neighbour. Dark places "
+   "of the drawing are then too light."},
   {"colours", 0, RUN, TEXT(text.colours, "INKS"), CHIEF(DRAWING),
    "draw with several inks. cmyk: cyan, magenta, yellow and black; a number: as many, chosen from the picture; or a file "
    "with lines `name = #rrggbb`, or `name = #rrggbb MIN,MAX` with the diameters of dots",
@@ -230,17 +217,17 @@ const cli_option_row cli_option_rows[] = {
    "is a short closed path through all points that starts near the upper left corner (travelling salesman problem). "
    "`plot` opens this path at its longest edge, so that a pen travels little between dots; the end that is nearer to "
    "the upper left corner comes first. For uniform points the path is 2 to 3 % longer than 0.7124 sqrt(number of "
-   "points x area), the length of the shortest one of many points. The order does not depend on the number of "
-   "threads. --time-limit, also of `cvtmesh mesh`, and an interrupt end the search for a shorter path; `stopped` of "
+   "points x area), the length of the shortest path through many points. The order does not depend on the number of "
+   "threads. --time-limit, also of `cvtmesh mesh`, and an interrupt end the search for a shorter path; `stopped` in "
    "the report is then true. Fixed sites do not come first then. The report has, under `order`, the `length` in "
    "pixels, a `bound` that no closed path is shorter than, `uniform_estimate` (0.7124 sqrt(n A) for the rectangle of "
-   "the points) and the `seconds`. Meshes and --domain have no order of points and are refused."},
-  {"page", 0, RUN | MESH | STATS | VIEW, TEXT(run.page.size, "SIZE"), CHIEF(PAGE),
-   "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm; for svg, pdf, dxf, hpgl (plt) and gcode "
-   "(nc)",
+   "the points) and the `seconds`. Outputs that are meshes, and --domain, are refused, since their points have no "
+   "order."},
+  {"page", 0, RUN | MESH | STATS | VIEW, TEXT(text.page, "SIZE"), CHIEF(PAGE),
+   "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm",
    .manual = "SVG, PDF and DXF then have the size of the page; so have the files of pen machines, HPGL (`.hpgl`, "
    "`.plt`) and G-code (`.gcode`, `.nc`), which need this option; see DRAWINGS and PEN MACHINES.",
-   .words = "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid"},
+   .words = "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid", .set = cli_set_page},
   {"margin", 0, RUN | MESH | STATS | VIEW, REAL(run.page.margin, "MM", 0, 10000), CHIEF(PAGE),
    "margin of the page; nothing is drawn there"},
   {"orientation", 0, RUN | MESH | STATS | VIEW, CHOICE(run.page.orientation, page_orientations), OTHER(PAGE),
@@ -249,8 +236,8 @@ const cli_option_row cli_option_rows[] = {
    "fill the page inside the margins and crop the picture; otherwise the whole picture is drawn"},
   {"split", 0, RUN | MESH, REAL(run.page.split, "MM", 0, HUGE_VAL), OTHER(PAGE),
    "split lines into parts of at most this length, to refill the pen between them; 0: never",
-   .manual = "HPGL puts the pen into its holder and takes it again, G-code has the lines `pause` of the profile, an "
-   "SVG a layer for each part. Dots have no length."},
+   .manual = "Between parts HPGL puts the pen into its holder and takes it again, and G-code has the lines `pause` of "
+   "the profile. An SVG has a layer for each part. Dots are not split."},
   {"gcode", 0, RUN | MESH, TEXT(run.page.gcode, "PROFILE"), OTHER(PAGE),
    "how to write G-code: grbl-servo, grbl-z, marlin-servo, or a file with a profile", .manual = "See PEN MACHINES.",
    .words = "grbl-servo grbl-z marlin-servo", .file = CLI_READS},
@@ -259,30 +246,30 @@ const cli_option_row cli_option_rows[] = {
    "coordinates of meshes are divided by the width of the image",
    .manual = "A unit of length needs a --pixel-size or a --page; with a page the coordinates are those of the drawing "
    "on it, measured from the upper left corner of the page in point files, where y goes down, and from the lower left "
-   "corner in mesh files, where y goes up. `width` divides those of meshes by the width of the image, and leaves "
-   "points in pixels; --unit without a value is the same."},
-  {"pixel-size", 0, RUN | MESH | STATS, TEXT(run.world.pixel_size, "LENGTH"), CHIEF(PAGE),
+   "corner in mesh files, where y goes up. `width` divides coordinates of meshes by the width of the image, and leaves "
+   "points in pixels; so does --unit without a value."},
+  {"pixel-size", 0, RUN | MESH | STATS, TEXT(text.pixel_size, "LENGTH"), CHIEF(PAGE),
    "the size of a pixel in the world, for example 0.65um; or file: what the picture's file says. Files then have real "
    "units, y up",
    .manual = "LENGTH is a number with or without a unit of --unit. `file` takes what the picture's file says: GeoTIFF "
    "(ModelPixelScale and ModelTiepoint, which is the origin; metres and feet are named), PhysicalSizeX and "
-   "PhysicalSizeY of OME-TIFF, ImageJ's unit, the resolution of TIFF (ResolutionUnit inch or centimetre), pHYs of "
-   "PNG, the density of JFIF. Without --pixel-size none of this is used. With it, points and meshes are both measured "
-   "in the world, x to the right and y up, from the lower left corner of the picture, in the unit of LENGTH or in "
-   "that of --unit; lengths of other options may have units without a --page; SVG, PDF, DXF, HPGL and G-code have the "
-   "real size if the unit is known; and the report has `world`: unit, pixel_size, origin, width, height, area, "
-   "mesh_area, mean_triangle_area, shortest_edge, mean_edge, longest_edge. Points and polygons that are read (--init, "
-   "--domain) are in pixels all the same; but give `stats` the options with which its file was written. Pixels that "
-   "are not square are refused.", .words = "file"},
-  {"origin", 0, RUN | MESH | STATS, TEXT(run.world.origin, "X,Y"), OTHER(PAGE),
+   "PhysicalSizeY of OME-TIFF, ImageJ's unit, the resolution of TIFF (ResolutionUnit inch or centimetre), pHYs of PNG, "
+   "the density of JFIF. Without --pixel-size none of this is used. With it, points and meshes are both measured in "
+   "the world, x to the right and y up, from the lower left corner of the picture, in the unit of LENGTH or in that of "
+   "--unit; lengths of other options may have units without a --page; SVG, PDF, DXF, HPGL and G-code have the real "
+   "size if the unit is known; and the report has `world`: unit, pixel_size, origin, width, height, area, mesh_area, "
+   "mean_triangle_area, shortest_edge, mean_edge, longest_edge. Points and polygons that are read (--init, --domain) "
+   "stay in pixels; only `stats` needs the options with which its file was written. Pixels that are not square are "
+   "refused.", .words = "file", .set = cli_set_pixel_size},
+  {"origin", 0, RUN | MESH | STATS, TEXT(text.origin, "X,Y"), OTHER(PAGE),
    "with --pixel-size: the coordinates of the picture's lower left corner",
    .manual = "The unit is that of the files unless one follows Y. Without this option the origin is 0,0, or that of "
-   "the file."},
+   "the file.", .set = cli_set_origin},
   {"element-order", 0, RUN | MESH, INTEGER(run.element_order, "N", 1, 2), OTHER(FILES),
-   "2: add nodes in the middle of edges; on the boundary they lie on its curves (vtu, vtk, msh, inp, ele)",
-   .manual = "These nodes are in vtu, vtk, msh, inp (CPS6), ele and xdmf files; other formats have the corners alone, "
-   "and a run that writes no file of the former is refused. With --domain the vertices of the boundary then lie on "
-   "its contour, and the nodes of its edges where their perpendicular bisectors meet it. Where such a bent edge would "
+   "2: add nodes in the middle of edges; on the boundary they lie on its curves",
+   .manual = "FORMATS says which formats hold these nodes; files of other formats have the corners alone. A run is "
+   "refused if none of its files holds the nodes. With --domain the vertices of the boundary lie on its contour, and "
+   "the node of an edge is where the edge's perpendicular bisector meets the contour. Where such a bent edge would "
    "turn a triangle over (a Jacobian that is not positive, or below 1/20 of that of the straight triangle), the edge "
    "is straight. The report has a member `second_order`: `nodes`, `curved_edges` and `straightened_edges`."},
   {"preset", 0, RUN | VIEW, CHOICE(run.preset, presets), OTHER(SOLVER),
@@ -294,12 +281,12 @@ const cli_option_row cli_option_rows[] = {
    "whose density follows that of the image (as with --equal-mass)",
    .manual = "`blue` is Gaussian blue noise (Ahmed, Ren and Wonka 2022), irregular and isotropic, with hardly any "
    "power at low frequencies, for sampling and dithering; see docs/noise.md. The number of points in a place follows "
-   "the density of the image itself, as with --equal-mass: tone, value, or value^-2 with --density-from size. Edges "
-   "of the density are blurred by less than half the spacing of the sites. There are 150 iterations by default (75 "
-   "and 300 with --effort low and high); many more make the sites more regular. -n, --seed, --periodic, "
-   "--fixed, --init, --tolerance and --time-limit mean the same as for tessellations; other options of tessellations "
-   "are refused. The report has the member `noise`: `kind` and `energy`, the energy of the kernels for each site; its "
-   "`energy_ratio` is that of the sites' Voronoi cells."},
+   "the density of the image itself, as with --equal-mass: tone, value, or value^-2 with --density-from size. Edges of "
+   "the density are blurred by less than half the spacing of the sites. There are 150 iterations by default (75 and "
+   "300 with --effort low and high); many more make the sites more regular. -n, --seed, --periodic, --fixed, --init, "
+   "--tolerance and --time-limit mean the same as for tessellations; other options of tessellations are refused. The "
+   "report has the member `noise`: `kind` and `energy`, the energy of the kernels for each site; `energy_ratio` is "
+   "that of the sites' Voronoi cells."},
   {"method", 0, RUN | VIEW, CHOICE(run.method, cvt_methods), CHIEF(SOLVER), "how the energy is minimised",
    .manual = "`lloyd` moves every site to the centroid of its cell, again and again; it needs about ten times as "
    "long."},
@@ -323,21 +310,21 @@ const cli_option_row cli_option_rows[] = {
    "or by a few just after the set of sites was refined or sites were transferred. With --equal-mass the masses are "
    "balanced once more after the limit."},
   {"ranks", 0, RUN_ALONE, TEXT(text.ranks, "N"), OTHER(SOLVER),
-   "processes that share the run: start N of them on this machine, or, under mpirun, mpi: its ranks; 0: one",
+   "processes that share the run. N: start N on this machine; mpi: the ranks of mpirun; 0: one",
    .manual = "With `mpi` the ranks that `mpirun` or `srun` has started share the work of this run, on CPUs or, with "
-   "--device cuda, on GPUs. In descents and evaluations each rank has its part of the sites, their cells and the "
-   "state of the optimiser. Rank 0 reads the picture and writes the files. Every rank has the whole density on its "
-   "device. The bits of the files do not depend on the number of ranks. They differ in rounding from those of a run "
-   "on one process. The ranks of a machine take its GPUs in turn. Where each has one of its own, the GPUs exchange "
-   "data by NCCL, if that library is found, else through MPI. A rank that fails or is killed ends all of them. Not "
-   "with --domain, --equal-mass, --noise blue, --watch, the pixel energy (--preset paper) and drawings in several "
-   "colours. Open MPI by default binds a rank to a core or a socket; a note says that this is undone, and the ranks "
-   "of a machine share its cores. This needs a build with MPI. --device cuda:all starts one for each GPU. Only as "
-   "many are started as have 5x10^7 sites each, or as the memory of GPUs for the sites needs; of fewer a note says "
-   "so, and of one the run stays in its process.", .words = "mpi", .effect = CLI_NO_EFFECT, .set = cli_set_ranks},
+   "--device cuda, on GPUs. In descents and evaluations each rank has its part of the sites, their cells and the state "
+   "of the optimiser. Rank 0 reads the picture and writes the files. Every rank has the whole density on its device. "
+   "The bits of the files do not depend on the number of ranks. They differ in rounding from those of a run on one "
+   "process. The ranks of a machine take its GPUs in turn. If each rank has a GPU of its own, the GPUs exchange data "
+   "by NCCL, if that library is found, else through MPI. A rank that fails or is killed ends all of them. Not with "
+   "--domain, --equal-mass, --noise blue, --watch, the pixel energy (--preset paper) and drawings in several colours. "
+   "Open MPI by default binds a rank to a core or a socket. The program undoes this and says so; the ranks of a "
+   "machine then share its cores. --ranks needs a build with MPI. --device cuda:all starts a process for each GPU. "
+   "Processes of fewer than 5x10^7 sites are not started, unless the sites need the memory of more GPUs; a note then "
+   "says how many there are, and with one the run stays in its process.", .words = "mpi", .effect = CLI_NO_EFFECT, .set = cli_set_ranks},
   {"checkpoint", 0, RUN_ALONE, TEXT(run.checkpoint.file, "FILE"), CHIEF(SOLVER),
    "write the state of the optimisation to FILE from time to time; where FILE exists, continue from it",
-   .manual = "The file is always whole: it is written under a temporary name, synced and renamed. It has about 400 "
+   .manual = "The file is always complete: it is written under a temporary name, synced and renamed. It has about 400 "
    "bytes for each site, with --effort best some 60 more; writing it needs as much memory. The file is kept when the "
    "run has ended; a run that takes less than --checkpoint-every writes none. The sites are the same with and without "
    "checkpoints. With FILE from a run that was killed, the files are the same, to the last bit, as those of a run "
@@ -354,41 +341,42 @@ const cli_option_row cli_option_rows[] = {
    .manual = "The files do not depend on the number of threads, on CPUs of one architecture, and on GPUs of one "
    "model."},
   {"effort", 0, RUN, CHOICE(run.effort, cvt_efforts), CHIEF(SOLVER),
-   "preview: a rough result in some seconds; low: one descent from the first sites; normal: from coarse to fine; high: then move sites from crowded to sparse "
-   "places, several times as long; best: then rounds of random changes, keeping those that lower the energy",
-   .manual = "`preview` is low effort with a time limit of 2 seconds, unless --time-limit is given, and at most 20000 sites; the summary says what was left out. `low` is one descent from the first sites. `normal` goes from coarse to fine: each level starts from a "
-   "tessellation of a quarter of its sites; coarse levels whose cells hold many pixels see larger ones, the means of "
-   "2 x 2 and more. After the descent of a sixteenth of the sites it goes on moving sites of these. During a descent "
-   "a few sites at a time are moved from crowded places to sparse ones; the descent continues, and moves that do not "
-   "end at a lower energy are undone. `high` has longer descents on coarse levels; after that of each level it goes "
-   "on moving sites. It takes several times as long. With --init or --fixed there are no levels; with --init only "
-   "`high` and `best` move sites from crowded places. `best` continues where `high` ends, with rounds of annealing. "
-   "Each round moves every site away from its nearest neighbour and descends, starting from the sites of the round "
-   "before it. After 15 rounds without a gain, or 200 rounds, the best sites found are taken. See also --time-limit. "
-   "The report has the number of rounds (`anneal_rounds`)."},
-  {"init", 0, RUN | VIEW, TEXT(run.init, "FILE"), OTHER(SOLVER), "start from the points of FILE (csv, npy, xyz)",
-   .manual = "The points must all lie inside the image.", .file = CLI_READS},
-  {"fixed", 0, RUN | VIEW, TEXT(run.fixed, "FILE"), OTHER(SOLVER),
-   "sites that do not move; they come first and count among the N", .file = CLI_READS},
+   "preview: a rough result in some seconds; low: one descent from the first sites; normal: from coarse to fine; high: "
+   "then move sites from crowded to sparse places, which takes several times as long; best: then rounds of random "
+   "changes, keeping those that lower the energy",
+   .manual = "`preview` is low effort with a time limit of 2 seconds, unless --time-limit is given, and at most 20000 "
+   "sites; the summary says what was left out. `low` is one descent from the first sites. `normal` goes from coarse to "
+   "fine: each level starts from a tessellation of a quarter of its sites. On a coarse level whose cells hold many "
+   "pixels, the density has larger pixels, the means of 2 x 2 and more. During the last descent, and after that of a "
+   "sixteenth of the sites, a few sites at a time are moved from crowded places to sparse ones; the descent continues, "
+   "and moves that do not end at a lower energy are undone. `high` has longer descents on coarse levels, and moves "
+   "sites after the descent of each level. With --init or --fixed there are no levels; with --init only `high` and "
+   "`best` move sites from crowded places. `best` continues where `high` ends, with rounds of annealing. Each round "
+   "moves every site away from its nearest neighbour and descends, starting from the sites of the round before it. "
+   "After 15 rounds without a gain, or 200 rounds, the best sites found are taken. See also --time-limit. The report "
+   "has the number of rounds (`anneal_rounds`)."},
+  {"init", 0, RUN | VIEW, SOURCE(run.init, "FILE"), OTHER(SOLVER), "start from the points of FILE (csv, npy, xyz)",
+   .manual = "The points must all lie inside the image.", .file = CLI_READS, .source = CLI_FIELD(run.init)},
+  {"fixed", 0, RUN | VIEW, SOURCE(run.fixed, "FILE"), OTHER(SOLVER),
+   "sites that do not move; they come first and count among the N", .file = CLI_READS, .source = CLI_FIELD(run.fixed)},
   {"periodic", 0, RUN | MESH | VORONOI | STATS | VIEW, FLAG(run.periodic), CHIEF(SOLVER),
    "opposite sides are joined: a torus",
-   .manual = "The mesh is the triangulation of the sites in the plane; that of the torus is made of them by `cvtmesh "
-   "mesh --periodic`. With --domain the mesh ends at the sides, and their vertices are paired; see MESHES THAT KEEP A "
-   "BOUNDARY.\nOf `cvtmesh mesh` the outline is a cell that repeats. Its sides are those of the rectangle around it: "
-   "edges of the left and of the right side, and of the lower and the upper one, that are the same but for one "
-   "coordinate are divided together, so that each vertex has its copy on the opposite side, to the last bit. Opposite "
-   "sides without any equal edges, like the walls of a channel, are not paired; an outline with no equal edges at "
-   "all, or with some edges that have a copy and others that have none, is refused. The pairs are in the files as "
-   "with `run --domain --periodic`, and --pairs-out writes them; their number is `pairs` in the report. Points, "
-   "without --min-angle and --max-area, lie on the torus of --width and --height, into which they are moved. The mesh "
-   "is its Delaunay triangulation, two triangles for each point, laid out in the plane: behind the points come copies "
-   "of some of them, one width to the right or one height above (or both), to which triangles across a side go. "
-   "Copies of the mesh fill the plane. PLY, VTK, VTU, MSH and NODE have the number `original` of each vertex, counted "
-   "from 0: that of the point that it is or is a copy of. --pairs-out writes a row for each copy: the point, the "
-   "copy, and the axis between them, 0 or 1, or 2 for both; their number is `copies` in the report. Points are "
-   "rounded to a power of two that divides the sides, at most 2^-29 of the longer side and its surroundings. Of "
-   "points on one circle the leftmost (of these the lowest) is a corner of all triangles. There are no pictures of it "
-   "and no triangles of second order."},
+   .manual = "`run` writes the triangulation of the sites in the plane; `cvtmesh mesh --periodic` makes that of the "
+   "torus from them. With --domain the mesh ends at the sides, and their vertices are paired; see MESHES THAT KEEP A "
+   "BOUNDARY.\nWith `cvtmesh mesh` the outline is a cell that repeats. Its sides lie on the rectangle around it. Edges "
+   "on opposite sides that are equal, but for one coordinate, are divided together, so that each vertex has its copy "
+   "on the opposite side, to the last bit. Opposite sides without any equal edges, like the walls of a channel, are "
+   "not paired; an outline with no equal edges at all, or with some edges that have a copy and others that have none, "
+   "is refused. The pairs are in the files as with `run --domain --periodic`, and --pairs-out writes them; their "
+   "number is `pairs` in the report. Points, which have no --min-angle and --max-area, lie on the torus of --width and "
+   "--height, into which they are moved. The mesh is its Delaunay triangulation, two triangles for each point, laid "
+   "out in the plane: after the points come copies of some of them, one width to the right or one height above (or "
+   "both), which are the corners of triangles across a side. Copies of the mesh fill the plane. PLY, VTK, VTU, MSH and "
+   "NODE have, for each vertex, the number `original` of the point that it is or is a copy of, counted from 0. "
+   "--pairs-out writes a row for each copy: the point, the copy, and the axis between them, 0 or 1, or 2 for both; "
+   "their number is `copies` in the report. Points are rounded to multiples of a power of two that divides the sides, "
+   "at most 2^-29 of the longer side and its surroundings. Of points on one circle the leftmost (of these the lowest) "
+   "is a corner of all triangles. This mesh has no pictures and no triangles of second order."},
   {"equal-mass", 0, RUN, FLAG(run.equal_mass.on), CHIEF(BASIC),
    "cells of equal mass, by weighted cells (a power diagram); the density of the sites is then that of the image: "
    "tone, value or value^-2",
@@ -402,31 +390,32 @@ const cli_option_row cli_option_rows[] = {
    "if there is one. On a torus masses and sites are those of the torus; mesh and pictures show the diagram of the "
    "same weights in the plane. Sites that share a place are refused, as are --preset, --domain and --watch."},
   {"mass-tolerance", 0, RUN, REAL(run.equal_mass.tolerance, "T", 1e-13, 1), OTHER(SOLVER),
-   "of --equal-mass: the largest relative deviation of a cell's mass",
+   "with --equal-mass: the largest relative deviation of a cell's mass",
    .manual = "If rounding does not let the masses come so close, the best result is written and the exit status is "
    "4."},
   {"weights-out", 0, RUN, TEXT(run.equal_mass.weights_out, "FILE"), OTHER(SOLVER),
-   "of --equal-mass: write the weights of the sites as NPY, float64",
+   "with --equal-mass: write the weights of the sites as NPY, float64",
    .manual = "The weights are in the order of the sites; their mean is 0.", .file = CLI_WRITES},
   {"domain", 0, RUN, TEXT(text.domain, "KIND[=FILE]"), CHIEF(DOMAIN),
-   "mesh a domain and keep its boundary: what is dark in the image (bright with --invert), the whole image (frame), "
-   "or what a file holds: mask=IMAGE, polygon=FILE, labels=IMAGE; none: all sites are free",
+   "mesh a domain and keep its boundary. image: what is dark in the image (bright with --invert); frame: the whole "
+   "image; mask=IMAGE, polygon=FILE, labels=IMAGE: what the file holds; none: all sites are free",
    .manual = "See MESHES THAT KEEP A BOUNDARY. Pictures have the size of the image that is meshed. `mask`: what is "
    "opaque, if IMAGE has an alpha channel, else what is bright. `labels`: a region for each grey level but black, "
-   "numbered in ascending order; in an NPY file, for each number but 0. `polygon`: polygons with holes by the "
-   "even-odd rule, in pixels with y down: SVG (paths, polygons, circles, ellipses and rectangles, with their "
-   "transforms), GeoJSON (Polygon and MultiPolygon), or CSV (x,y in a line, an empty line between rings); or a .poly "
-   "of Triangle, with y up, whose segments make closed rings and whose vertices may stand in the .node beside it. "
-   "Rings may touch each other and themselves in points. If two shapes have a common edge, or features of GeoJSON "
-   "have names, each shape is a region, and the edges between regions are shared by the triangles on both sides. "
-   "Shapes are the features of GeoJSON, the elements of SVG, and the rings of CSV. Where they overlap, the last one "
-   "counts; those of one name are one region. The groups are named by the first property that a feature has of name, "
-   "material, label, region and class, else by its id, and by inkscape:label or id of an element; what is no letter, "
-   "digit or hyphen becomes an underscore. Segments of a .poly file may also divide the plane, as with `mesh`.",
-   .words = "none image frame mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},
-  {"region-name", 0, RUN, LIST(run.domain.region_names, "N=NAME"), OTHER(DOMAIN),
+   "numbered in ascending order; in an NPY file, for each number but 0. `polygon`: polygons with holes by the even-odd "
+   "rule, in pixels with y down: SVG (paths, polygons, circles, ellipses and rectangles, with their transforms), "
+   "GeoJSON (Polygon and MultiPolygon), or CSV (x,y in a line, an empty line between rings); or a .poly of Triangle, "
+   "with y up, whose segments make closed rings and whose vertices may stand in the .node beside it. Rings may touch "
+   "each other and themselves in points. If two shapes have a common edge, or features of GeoJSON have names, each "
+   "shape is a region, and the edges between regions are shared by the triangles on both sides. Shapes are the "
+   "features of GeoJSON, the elements of SVG, and the rings of CSV. Where shapes overlap, the last one counts; shapes "
+   "of one name are one region. A group has the name of its shape: of a feature the first of the properties name, "
+   "material, label, region and class, else the id; of an element of SVG inkscape:label or the id. Other characters "
+   "than letters, digits and hyphens become underscores. Segments of a .poly file may also divide the plane, as with "
+   "`mesh`.",
+   .words = "none image frame mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain, .source = CLI_FIELD(run.domain.source)},
+  {"region-name", 0, RUN, LIST(text.region_names, "N=NAME"), OTHER(DOMAIN),
    "name of region N in msh, inp and the report; can be repeated",
-   .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter."},
+   .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter.", .set = cli_set_region_name},
   {"domain-smooth", 0, RUN, REAL(run.domain.smooth, "SIGMA", 0, 100), OTHER(DOMAIN),
    "smooth the boundary from an image, a mask or labels on this scale, in pixels"},
   {"domain-smallest", 0, RUN, REAL(run.domain.smallest, "AREA", 0, 1e12), OTHER(DOMAIN),
@@ -441,37 +430,36 @@ const cli_option_row cli_option_rows[] = {
    "largest distance between edges and a smooth boundary"},
   {"min-angle", 0, RUN | MESH, REAL(run.refine.min_angle, "DEGREES", 0, 40), CHIEF(DOMAIN),
    "refine the mesh until no angle is smaller, except at sharper corners of the boundary",
-   .manual = "Of `run` see MESHES THAT KEEP A BOUNDARY.\nOf `cvtmesh mesh` the outline is a polygon with holes in a "
-   "svg, geojson, csv or poly file, as with `run --domain polygon=FILE`. Segments of a .poly file may also divide the plane into "
-   "several regions, or end inside, and points may lie on none: what "
-   "is reached from outside without crossing a segment is outside, and so is what has a point in the list of holes; a "
-   "part with a point in the list of regions has the number that is its attribute (its place in the list, if that is "
-   "no integer from 1 on), and triangles there have no larger area than the file says; other parts are numbered after "
-   "these. Its inside is meshed by Delaunay refinement until no angle is below DEGREES (0 to 40; 30 if only "
-   "--max-area is given), with few triangles. Coordinates of the outline, which may be of any size, are those of mesh "
-   "files; of SVG, y is down as in pictures.\nEvery corner is a vertex and every edge is kept: vertices that are "
-   "added to it lie on it exactly if the grid of the coordinates (2^30 steps along the longer side of the outline) "
-   "has a point there, else within one step. Up to 33 degrees the program first tries a bound that is larger by 1.5 "
-   "degrees, so that rounding in the program that reads the mesh does no harm. Two edges that meet at less than "
-   "DEGREES keep their angle, and a few triangles beside such a corner stay below the bound too; the report lists "
-   "these corners (`small_corners`). Between pieces of the outline that are nearer to each other than 32 steps of the "
-   "grid, angles may stay below the bound, since vertices are points of the grid; the report lists these triangles "
-   "(`narrow_triangles`). Refinement ends for every outline. A bound above 33 degrees that takes more than eight "
-   "times as many points as 33 degrees is lowered in steps of 2 degrees until it does not (`bound` in the report); "
-   "the mesh is then written, and the exit status is 4. A signal or --time-limit ends the refinement: the mesh as it "
-   "is then is written (`stopped`)."},
-  {"max-area", 0, RUN | MESH, LIST(run.refine.max_area, "[REGION=]AREA[UNIT2]"), CHIEF(DOMAIN),
+   .manual = "For `run` see MESHES THAT KEEP A BOUNDARY.\nFor `cvtmesh mesh` the outline is a polygon with holes in a "
+   "svg, geojson, csv or poly file, as with `run --domain polygon=FILE`. Segments of a .poly file may also divide the "
+   "plane into several regions, or end inside, and points may lie on no segment. A part is outside if it can be reached "
+   "from outside without crossing a segment, or has a point in the list of holes. A part with a point in the list of regions has the point's attribute as its number (its "
+   "position in the list, if that is not a positive integer), and the area of its triangles is at most that in the "
+   "file. Other parts are numbered after these. The inside is meshed by Delaunay refinement until no angle is below "
+   "DEGREES (0 to 40; 30 if only --max-area is given), with few triangles. The outline may have any size, and its "
+   "coordinates are those of mesh files; in SVG, y is down as in pictures.\nEvery corner is a vertex and every edge is "
+   "kept: vertices that are added to an edge lie on it exactly if the grid of the coordinates (2^30 steps along the "
+   "longer side of the outline) has a point there, else within one step. Up to 33 degrees the program first tries a "
+   "bound that is larger by 1.5 degrees, so that rounding in the program that reads the mesh does no harm. Two edges "
+   "that meet at less than DEGREES keep their angle, and a few triangles beside such a corner stay below the bound "
+   "too; the report lists these corners (`small_corners`). Between pieces of the outline that are nearer to each other "
+   "than 32 steps of the grid, angles may stay below the bound, since vertices are points of the grid; the report "
+   "lists these triangles (`narrow_triangles`). Refinement ends for every outline. A bound above 33 degrees that takes "
+   "more than eight times as many points as 33 degrees is lowered in steps of 2 degrees until it does not (`bound` in "
+   "the report); the mesh is then written, and the exit status is 4. A signal or --time-limit ends the refinement: the "
+   "mesh as it is then is written (`stopped`)."},
+  {"max-area", 0, RUN | MESH, LIST(text.max_area, "[REGION=]AREA[UNIT2]"), CHIEF(DOMAIN),
    "refine the mesh until no triangle (of the region) is larger; can be repeated",
-   .manual = "AREA is in square units of the outline, of a picture in square pixels. With the square of a unit of "
-   "length, as in 4mm2 or 3=20um2, the area is one in the world of --pixel-size (whose unit is needed), or on the "
-   "page of --page. The region of an outline is 1."},
-  {"picture", 0, STATS, TEXT(photograph, "IMAGE"), CHIEF(BASIC),
+   .manual = "AREA is in square units of the outline or, for a picture, in square pixels. With the square of a unit of "
+   "length, as in 4mm2 or 3=20um2, the area is measured in the world of --pixel-size (whose unit is needed), or on the "
+   "page of --page. An outline is region 1.", .set = cli_set_max_area},
+  {"picture", 0, STATS, SOURCE(photograph, "IMAGE"), CHIEF(BASIC),
    "also compare a drawing of the points as dots with this picture",
-   .manual = "The picture is the domain; see --dots, --dot-size and --overlap. If FILE is an SVG, its circles are the "
-   "dots, of any program: what is drawn is measured. Its viewBox must have the shape of the picture, or --page and "
-   "what goes with it say where the picture stands.", .file = CLI_READS},
-  {"density", 0, STATS, TEXT(density, "IMAGE"), CHIEF(BASIC), "also print the energy ratio for this density",
-   .manual = "The image of the density is the domain.", .file = CLI_READS},
+   .manual = "The picture is the domain; see --dots, --dot-size and --overlap. If FILE is an SVG, by any program, its "
+   "circles are the dots: what is drawn is measured. Its viewBox must have the shape of the picture; else --page and "
+   "its options say where the picture is.", .file = CLI_READS, .source = CLI_FIELD(photograph)},
+  {"density", 0, STATS, SOURCE(density, "IMAGE"), CHIEF(BASIC), "also print the energy ratio for this density",
+   .manual = "The image of the density is the domain.", .file = CLI_READS, .source = CLI_FIELD(density)},
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(run.invert), CHIEF(TONE), "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(run.gamma, "G", 1e-6, 1e6), OTHER(TONE), "raise the tone to this power"},
   {"levels", 0, RUN | STATS | VIEW | DENSITY, TEXT(text.levels, "BLACK,WHITE"), OTHER(TONE),
@@ -484,23 +472,23 @@ const cli_option_row cli_option_rows[] = {
    .manual = "See FROM A PICTURE TO A DENSITY."},
   {"size-from", 0, RUN | MESH, TEXT(text.size_from, "[KIND=]FILE"), CHIEF(DENSITY),
    "take the sizes of triangles from a field on a mesh (vtu, msh) or at points (npy), not from the picture. KIND is "
-   "what the field is. solution: its interpolation error becomes the same everywhere; indicator: of the error; size: "
-   "in the unit of the mesh; if omitted, solution",
+   "what the field is. solution: its interpolation error becomes the same everywhere; indicator: it estimates the "
+   "error; size: in the unit of the mesh; if omitted, solution",
    .manual = "The field is the point data of a .vtu file or the node data of a .msh file with the name that "
-   "--size-field gives (by default the first with one number for each point), in the coordinates that this run "
-   "writes. A .npy array, whose rows are x, y and the value, is a field on the Delaunay triangulation of its points. "
+   "--size-field gives (by default the first with one number for each point), in the coordinates that this run writes. "
+   "A .npy array, whose rows are x, y and the value, is a field on the Delaunay triangulation of its points. "
    "`solution`: sizes are |H|^-1/2, where |H| is the largest eigenvalue of the Hessian of the quadratic polynomial "
    "that best fits the values around a vertex, so that the interpolation error of linear elements becomes the same "
-   "everywhere. `indicator`: sizes are those of the mesh divided by the root of the field, an error indicator. Of "
-   "both -n gives the factor. With `size` -n may be left out. docs/examples/l_shape.py solves and adapts in a loop.\nOf "
-   "`cvtmesh mesh` no triangle of an outline is larger than an equilateral one whose side is the size at its "
-   "centroid. The field is one on a mesh or at points, as with `run`, in the coordinates of mesh files; it is read on "
-   "a raster of 1024 cells along the longer side of the outline, and lowered where it grows by more than 0.3 per unit "
-   "of distance. Sizes from a solution or an indicator, which are known up to a factor, need a number of points: "
+   "everywhere. `indicator`: sizes are those of the mesh divided by the root of the field, an error indicator. For "
+   "both, -n gives the factor. With `size` -n may be left out. docs/examples/l_shape.py solves and adapts in a "
+   "loop.\nWith `cvtmesh mesh` no triangle of an outline is larger than an equilateral one whose side is the size at "
+   "its centroid. The field is one on a mesh or at points, as with `run`, in the coordinates of mesh files; it is read "
+   "on a raster of 1024 cells along the longer side of the outline, and lowered where it grows by more than 0.3 per "
+   "unit of distance. Sizes from a solution or an indicator, which are known up to a factor, need a number of points: "
    "`cvtmesh run --domain polygon=FILE`.", .words = "solution= indicator= size=", .file = CLI_READS,
-   .set = cli_set_size_from},
+   .set = cli_set_size_from, .source = CLI_FIELD(run.size.from)},
   {"size-field", 0, RUN | MESH, TEXT(run.size.field, "NAME"), OTHER(DENSITY),
-   "of --size-from: the name of the field; if omitted, the first"},
+   "with --size-from: the name of the field; if omitted, the first"},
   {"size", 0, MESH, LIST(outline.size, "[NAME=]SIZE"), CHIEF(DOMAIN),
    "length of the edges in the mesh of an outline: a number (perhaps with a unit), a formula as 1+0.1*d(hole), or max; "
    "NAME is a region or a part of the boundary; can be repeated",
@@ -535,28 +523,28 @@ const cli_option_row cli_option_rows[] = {
    "directions; with 1 the triangles are as regular as their sizes let them be. Outlines, regions and groups are as "
    "with --min-angle; --periodic and --element-order 2 are refused. The report says what was reached (`metric`)."},
   {"metric-ratio", 0, MESH, REAL(metric.ratio, "R", 1, 1e6), OTHER(DOMAIN),
-   "of --metric: the largest ratio of sizes in two directions"},
+   "with --metric: the largest ratio of sizes in two directions"},
   {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL(run.floor, "RHO", 0, 3e38), OTHER(TONE),
    "raise smaller densities to this"},
-  {"within", 0, RUN | DENSITY, LIST(run.condition.within, "FILE"), OTHER(DENSITY),
+  {"within", 0, RUN | DENSITY, LIST(text.within, "FILE"), OTHER(DENSITY),
    "keep the density only inside: an image (what is bright), polygons (svg, geojson, csv, poly), or alpha for the "
-   "picture's own alpha channel; can be repeated: where all overlap",
-   .manual = "The steps below change the density only where these options leave it, and do not act through obstacles. "
-   "The centroid of a cell around an obstacle may lie in the obstacle. At the end `run` therefore moves such sites to "
-   "a place nearby, so that no site is outside the regions or in an obstacle (polygons are taken exactly), and prints "
-   "their number (`moved_sites` in the report). Not moved are fixed sites, those of --equal-mass, and those of --init "
-   "if there are no iterations.", .words = "alpha", .file = CLI_READS},
-  {"obstacle", 0, RUN | DENSITY, LIST(run.condition.obstacle, "FILE"), OTHER(DENSITY),
+   "picture's own alpha channel; can be repeated, to keep it where all overlap",
+   .manual = "--smooth, --grade and --grade-size change the density only where these options keep it, and do not act "
+   "through obstacles. The centroid of a cell around an obstacle may lie in the obstacle. At the end `run` therefore "
+   "moves such sites to a place nearby, so that no site is outside the regions or in an obstacle (polygons are taken "
+   "exactly), and prints their number (`moved_sites` in the report). Fixed sites, those of --equal-mass, and those of "
+   "--init if there are no iterations, are not moved.", .words = "alpha", .file = CLI_READS, .set = cli_set_within, .source = CLI_FIELD(run.condition.within)},
+  {"obstacle", 0, RUN | DENSITY, LIST(text.obstacle, "FILE"), OTHER(DENSITY),
    "no density inside, and no smoothing through it; regions as for --within; can be repeated", .words = "alpha",
-   .file = CLI_READS},
-  {"weight", 0, RUN | DENSITY, LIST(run.condition.weight, "FILE=FACTOR"), CHIEF(DENSITY),
+   .file = CLI_READS, .set = cli_set_obstacle, .source = CLI_FIELD(run.condition.obstacle)},
+  {"weight", 0, RUN | DENSITY, LIST(text.weight, "FILE=FACTOR"), CHIEF(DENSITY),
    "multiply the density of a region; regions as for --within; can be repeated",
    .manual = "The number of sites in a place follows the root of the density: a factor of 4 doubles it. With "
    "--equal-mass and --noise blue it follows the density itself. A region is an image of the picture's size, polygons "
-   "in a file (svg, geojson, csv, poly), or `alpha`, the picture's own alpha channel. Of an image the region is what "
-   "is more than half opaque, if the image has an alpha channel, else what is brighter than half; of data, what is "
-   "positive. Of polygons it is the pixels whose centre is inside, and those through which a part thinner than a "
-   "pixel passes.", .file = CLI_READS},
+   "in a file (svg, geojson, csv, poly), or `alpha`, the picture's own alpha channel. The region of an image is what "
+   "is more than half opaque, if the image has an alpha channel, else what is brighter than half; of data it is what "
+   "is positive. The region of polygons is the pixels whose centre is inside, and those through which a part thinner "
+   "than a pixel passes.", .file = CLI_READS, .set = cli_set_weight, .source = CLI_FIELD(run.condition.weight)},
   {"smooth", 0, RUN | DENSITY, TEXT(text.smooth, "LAMBDA[,P]"), CHIEF(DENSITY),
    "smooth the density, over about sqrt(LAMBDA) pixels; with P below 1/2 the result leans above the density, over 1/2 "
    "below it",
@@ -571,27 +559,27 @@ const cli_option_row cli_option_rows[] = {
    "lower.", .set = cli_set_grade},
   {"grade-size", 0, RUN | DENSITY, REAL(run.condition.grade_size, "G", 0, 1e6), CHIEF(DENSITY),
    "sizes (density^-1/4) grow by at most G per pixel; 0: no limit"},
-  {"inside", 0, SEGMENT, LIST(run.segment.inside, "X,Y,R"), CHIEF(SEGMENTATION),
-   "a disc inside the object, in pixels; can be repeated", .manual = "Seeds that contradict each other are refused."},
-  {"outside", 0, SEGMENT, LIST(run.segment.outside, "X,Y,R"), CHIEF(SEGMENTATION),
-   "a disc outside the object; can be repeated"},
-  {"seeds", 0, SEGMENT, TEXT(run.segment.seeds, "IMAGE"), CHIEF(SEGMENTATION),
+  {"inside", 0, SEGMENT, LIST(text.inside, "X,Y,R"), CHIEF(SEGMENTATION),
+   "a disc inside the object, in pixels; can be repeated", .manual = "Seeds that contradict each other are refused.", .set = cli_set_inside},
+  {"outside", 0, SEGMENT, LIST(text.outside, "X,Y,R"), CHIEF(SEGMENTATION),
+   "a disc outside the object; can be repeated", .set = cli_set_outside},
+  {"seeds", 0, SEGMENT, SOURCE(run.segment.seeds, "IMAGE"), CHIEF(SEGMENTATION),
    "seeds as a picture: white is inside, black outside, grey or transparent neither; data: by sign",
-   .file = CLI_READS},
-  {"initial", 0, SEGMENT, TEXT(run.segment.initial, "WHAT"), OTHER(SEGMENTATION),
+   .file = CLI_READS, .source = CLI_FIELD(run.segment.seeds)},
+  {"initial", 0, SEGMENT, TEXT(text.initial, "WHAT"), OTHER(SEGMENTATION),
    "the first curve: grow (from the seeds up to edges), image (its border), X,Y,R (a circle) or a file as for "
    "--within of cvtmesh density",
    .manual = "`grow`: one front starts from the seeds inside, another from those outside, or from the border of the "
    "image if there are none. Edges slow both, and the curve is where they meet. One seed in a coin gives the coin; a "
    "photograph with weak edges needs seeds on both sides of these. `image`: the border of the image, for a single "
    "object on a plain ground. X,Y,R: a circle, whose level set is the exact distance at the pixel centres. A file as "
-   "for --within: a curve drawn around the object.", .words = "grow image", .file = CLI_READS},
+   "for --within: a curve drawn around the object.", .words = "grow image", .file = CLI_READS, .set = cli_set_initial, .source = CLI_FIELD(run.segment.first_region)},
   {"sigma", 0, SEGMENT, REAL(run.segment.sigma, "PIXELS", 0, 1000), OTHER(SEGMENTATION),
    "smooth the image by a Gaussian of this width first", .manual = "With a smaller width noise holds the curve."},
   {"k", 0, SEGMENT, REAL(run.segment.k, "K", 0, 1e12), OTHER(SEGMENTATION),
    "how much edges slow the curve: by 1 / (1 + K |grad I|^2), on the unit square"},
   {"epsilon", 0, SEGMENT, REAL(run.segment.epsilon, "E", 1e-6, 1e6), OTHER(SEGMENTATION),
-   "of Q = sqrt(E^2 + |grad u|^2) in the level set's equation"},
+   "E in Q = sqrt(E^2 + |grad u|^2) of the level set's equation"},
   {"seed-value", 0, SEGMENT, REAL(run.segment.seed_value, "V", 1e-6, 1e6), OTHER(SEGMENTATION),
    "the level set is at most -V on what belongs to the object, at least V on what does not; the longer side of the "
    "image is 1"},
@@ -606,8 +594,8 @@ const cli_option_row cli_option_rows[] = {
    "--height, from --like or from --labels-from."},
   {"height", 0, VORONOI | MESH | STATS | VIEW, INTEGER(height, "H", 0, CVTM_MAX_SIDE), CHIEF(BASIC),
    "height of the domain; 0: from the points, except for voronoi"},
-  {"like", 0, VORONOI | MESH | STATS | VIEW, TEXT(like, "IMAGE"), CHIEF(BASIC),
-   "take the size of the domain from this picture", .file = CLI_READS},
+  {"like", 0, VORONOI | MESH | STATS | VIEW, SOURCE(like, "IMAGE"), CHIEF(BASIC),
+   "take the size of the domain from this picture", .file = CLI_READS, .source = CLI_FIELD(like)},
   {"nx", 0, MINIMIZE, INTEGER(minimize.nx, "N", 1, 1e15), CHIEF(PROBLEM), "interior nodes across [200; gl2: 100]"},
   {"ny", 0, MINIMIZE, INTEGER(minimize.ny, "N", 1, 1e15), CHIEF(PROBLEM), "interior nodes up [200; gl2: 100]"},
   {"n", 0, MINIMIZE, INTEGER(minimize.n, "N", 1, 1e15), CHIEF(PROBLEM), "variables of gl1 [40000]"},
@@ -635,36 +623,36 @@ const cli_option_row cli_option_rows[] = {
   {"matrix-a", 0, HLCP, TEXT(hlcp.matrix_a, "A.mtx"), CHIEF(PROBLEM), "Matrix Market file", .file = CLI_READS},
   {"matrix-b", 0, HLCP, TEXT(hlcp.matrix_b, "B.mtx"), CHIEF(PROBLEM), "if omitted, the identity: an LCP",
    .file = CLI_READS},
-  {"rhs", 0, HLCP, TEXT(hlcp.rhs, "Q.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS},
+  {"rhs", 0, HLCP, SOURCE(hlcp.rhs, "Q.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS, .source = CLI_FIELD(hlcp.rhs)},
   {"output-z", 0, HLCP, TEXT(hlcp.output_z, "Z.npy"), OTHER(BASIC), "write z, float64", .file = CLI_WRITES},
   {"output-w", 0, HLCP, TEXT(hlcp.output_w, "W.npy"), OTHER(BASIC), "write w, float64", .file = CLI_WRITES},
-  {"method", 0, HLCP, CHOICE(hlcp.method, hlcp_methods), CHIEF(SOLVER),
+  {"method", 0, HLCP, CHOICE(hlcp.solver.method, hlcp_methods), CHIEF(SOLVER),
    "multisplitting Jacobi, Gauss-Seidel, SOR, AOR; semismooth Newton"},
-  {"splits", 0, HLCP, INTEGER(hlcp.splits, "L", -1e15, 1e15), OTHER(SOLVER),
+  {"splits", 0, HLCP, INTEGER(hlcp.solver.splits, "L", -1e15, 1e15), OTHER(SOLVER),
    "number of blocks; if omitted, chosen for the device",
    .manual = "Where L does not divide the number of unknowns, the first blocks have one row more."},
-  {"alpha", 0, HLCP, REAL(hlcp.alpha, "A", 1e-9, HUGE_VAL), OTHER(SOLVER), "parameter of mmsor and mmaor",
+  {"alpha", 0, HLCP, REAL(hlcp.solver.alpha, "A", 1e-9, HUGE_VAL), OTHER(SOLVER), "parameter of mmsor and mmaor",
    .manual = "The paper's figures for \"MMSOR, alpha = 1.1\" belong to alpha = 1, beta = 1.1, which is the default; "
    "alpha = beta = 1.1 needs fewer sweeps."},
-  {"beta", 0, HLCP, REAL(hlcp.beta, "B", 0, HUGE_VAL), OTHER(SOLVER), "parameter of mmsor and mmaor"},
-  {"omega", 0, HLCP, TEXT(hlcp.omega, "W"), OTHER(SOLVER),
+  {"beta", 0, HLCP, REAL(hlcp.solver.beta, "B", 0, HUGE_VAL), OTHER(SOLVER), "parameter of mmsor and mmaor"},
+  {"omega", 0, HLCP, SOURCE(hlcp.omega, "W"), OTHER(SOLVER),
    "a number, ratio (a_ii / b_ii) or an .npy of numbers; if omitted: the paper's for an example, else ratio",
-   .words = "ratio", .file = CLI_READS_OMEGA},
-  {"gamma", 0, HLCP, REAL(hlcp.gamma, "G", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "scale of the modulus variable"},
-  {"rule", 0, HLCP, CHOICE(hlcp.rule, hlcp_rules), OTHER(SOLVER),
+   .words = "ratio", .file = CLI_READS_OMEGA, .source = CLI_FIELD(hlcp.omega)},
+  {"gamma", 0, HLCP, REAL(hlcp.solver.gamma, "G", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "scale of the modulus variable"},
+  {"rule", 0, HLCP, CHOICE(hlcp.solver.rule, hlcp_rules), OTHER(SOLVER),
    "L_k: the lower part of the rows of block k, or of E_k A E_k",
    .manual = "`rows` has Jacobi predictions for unknowns outside the block (what the paper's tables used)."},
-  {"split", 0, HLCP, CHOICE(hlcp.split, hlcp_splits), OTHER(SOLVER), "split A and B, or A alone (B diagonal)",
+  {"splitting", 0, HLCP, CHOICE(hlcp.solver.split, hlcp_splits), OTHER(SOLVER), "split A and B, or A alone (B diagonal)",
    .manual = "These are the two forms for LCPs."},
-  {"start", 0, HLCP, REAL(hlcp.start, "X", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "every component of the first x"},
+  {"start", 0, HLCP, REAL(hlcp.solver.start, "X", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "every component of the first x"},
   {"iterations", 0, HLCP, INTEGER(run.iterations, "N", 0, 1e15), CHIEF(SOLVER), "most sweeps or Newton steps"},
   {"tolerance", 0, HLCP, REAL(run.tolerance, "T", 0, HUGE_VAL), CHIEF(SOLVER), "stop when ||A z - B w - q|| is less",
    .manual = "With T = 0 all N are done, unless the residual becomes exactly 0, and the exit status is 4."},
   {"check", 0, VORONOI, FLAG(check), OTHER(BASIC), "compare with the exact diagram",
    .manual = "The share of wrong pixels is printed; the labels written stay as they are."},
-  {"labels-from", 0, VORONOI, TEXT(warm.labels, "FILE"), OTHER(BASIC),
+  {"labels-from", 0, VORONOI, SOURCE(warm.labels, "FILE"), OTHER(BASIC),
    "warm start: jump flooding from the labels (npy) that the sites had before they moved a little; checked, and "
-   "corrected where something was missed", .file = CLI_READS},
+   "corrected where something was missed", .file = CLI_READS, .source = CLI_FIELD(warm.labels)},
   {"first-step", 0, VORONOI, INTEGER(warm.first_step, "PIXELS", 0, CVTM_MAX_SIDE), OTHER(BASIC),
    "with --labels-from: how far the sites may have moved; 0: 0.3 spacings"},
   {"json", 0, STATS | INFO, FLAG(json), CHIEF(BASIC), "print JSON",
@@ -673,22 +661,22 @@ const cli_option_row cli_option_rows[] = {
    .manual = "A loaded membrane over an obstacle, or elastic-plastic torsion of a square bar."},
   {"size", 0, LCP, INTEGER(lcp.size, "M", 1, COUNT_MAX), CHIEF(PROBLEM), "nodes along a side"},
   {"width", 0, LCP, INTEGER(lcp.width, "W", 0, COUNT_MAX), OTHER(PROBLEM), "grid of the unknowns, with --height"},
-  {"height", 0, LCP, INTEGER(lcp.height, "H", 0, COUNT_MAX), OTHER(PROBLEM), "a matrix without either has no grid"},
+  {"height", 0, LCP, INTEGER(lcp.height, "H", 0, COUNT_MAX), OTHER(PROBLEM), "without both a matrix has no grid"},
   {"mesh", 0, LCP, TEXT(lcp.mesh, "FILE"), CHIEF(PROBLEM), "the problem on these triangles (formats of mesh files)",
    .manual = "The membrane (or `obstacle`) or the torsion problem on the triangles of a mesh file (msh, vtu, obj or "
    "ele), by linear elements; x is 0 on the boundary, and the longer side of the mesh has length 1. -o then writes "
    "npy (x at the vertices), vtu, vtk, msh or ply (with the vertex data `solution`), or png: the triangles coloured "
    "by x, with those outlined that touch the obstacle or, in torsion, are plastic.", .file = CLI_READS},
   {"load", 0, LCP, REAL(lcp.load, "C", 0, 1e12), OTHER(PROBLEM), "load of --mesh; 0: 1 for membrane, 5 for torsion",
-   .manual = "It is that of the membrane, or twice the angle of twist per length of the bar."},
+   .manual = "The load of the membrane, or twice the bar's angle of twist per length."},
   {"matrix", 0, LCP, TEXT(lcp.matrix, "A.mtx"), CHIEF(PROBLEM), "Matrix Market file",
    .manual = "With --width and --height the unknowns are the nodes of a grid, row by row, and coarse grids follow it; "
    "else they are found by aggregation.", .file = CLI_READS},
-  {"rhs", 0, LCP, TEXT(lcp.rhs, "B.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS},
-  {"lower", 0, LCP, TEXT(lcp.lower, "L.npy"), CHIEF(PROBLEM), "lower bounds; if omitted: none", .file = CLI_READS},
-  {"upper", 0, LCP, TEXT(lcp.upper, "U.npy"), CHIEF(PROBLEM), "upper bounds; if omitted: none",
-   .manual = "An entry of a bound that is infinite does not bind.", .file = CLI_READS},
-  {"method", 0, LCP, CHOICE(lcp.method, lcp_methods), CHIEF(SOLVER), "auto: tnnmg for a symmetric matrix, else pdas",
+  {"rhs", 0, LCP, SOURCE(lcp.rhs, "B.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS, .source = CLI_FIELD(lcp.rhs)},
+  {"lower", 0, LCP, SOURCE(lcp.lower, "L.npy"), CHIEF(PROBLEM), "lower bounds; if omitted: none", .file = CLI_READS, .source = CLI_FIELD(lcp.lower)},
+  {"upper", 0, LCP, SOURCE(lcp.upper, "U.npy"), CHIEF(PROBLEM), "upper bounds; if omitted: none",
+   .manual = "An entry of a bound that is infinite does not bind.", .file = CLI_READS, .source = CLI_FIELD(lcp.upper)},
+  {"method", 0, LCP, CHOICE(lcp.solver.method, lcp_methods), CHIEF(SOLVER), "auto: tnnmg for a symmetric matrix, else pdas",
    .manual = "`tnnmg` (truncated nonsmooth Newton multigrid) needs a symmetric positive definite matrix; where "
    "coefficients jump so much that cycles of tnnmg are slow on a stored matrix, it goes on as pdas; `pdas` "
    "(primal-dual active sets) does not need one, and is for M- and H-matrices; `psor` is relaxation alone. `auto` "
@@ -698,8 +686,8 @@ const cli_option_row cli_option_rows[] = {
   {"storage", 0, LCP, CHOICE(lcp.is_matrix_free, lcp_storages), OTHER(SOLVER),
    "how the matrix is stored; matrix-free: model problems on grids",
    .manual = "`matrix-free` takes about 75 bytes per unknown in all."},
-  {"omega", 0, LCP, REAL(lcp.omega, "W", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "relaxation of psor, between 0 and 2"},
-  {"nested", 0, LCP, FLAG(lcp.nested), OTHER(SOLVER), "start multigrid from coarser grids",
+  {"omega", 0, LCP, REAL(lcp.solver.omega, "W", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "relaxation of psor, between 0 and 2"},
+  {"nested", 0, LCP, FLAG(lcp.solver.nested), OTHER(SOLVER), "start multigrid from coarser grids",
    .manual = "Without this a cycle moves the free boundary by a few nodes only, and the number of cycles grows with "
    "the size."},
   {"iterations", 0, LCP, INTEGER(run.iterations, "N", 0, 1e15), CHIEF(SOLVER),
@@ -734,9 +722,9 @@ const cli_option_row cli_option_rows[] = {
   {"report", 0, BATCH, TEXT(batch.report, "FILE"), CHIEF(BASIC), "write a JSON report of the batch; - is stdout",
    .manual = "It has counts, seconds, devices, and the first 1000 failures with their reasons.", .file = CLI_WRITES,
    .effect = CLI_NO_EFFECT},
-  {"layers", 0, VIEW, TEXT(run.layers, "LIST"), CHIEF(VIEW),
+  {"layers", 0, VIEW, TEXT(text.layers, "LIST"), CHIEF(VIEW),
    "shown at the start, split by commas: density, cells, cell-edges, sites, mesh-edges, defects, boundary, plot, "
-   "figures", .manual = "`defects` are the cells that have not six sides."},
+   "figures", .manual = "`defects` are the cells whose number of sides is not six."},
   {"colour", 0, VIEW, CHOICE(view.colour, cell_fills), OTHER(VIEW), "what the colour of filled cells shows"},
   {"dark", 0, VIEW | RUN_ALONE, FLAG(run.dark), OTHER(VIEW), "light on a dark ground (--watch, view)"},
   {"window", 0, VIEW | RUN_ALONE, TEXT(view.size, "WxH"), OTHER(VIEW),
@@ -810,6 +798,13 @@ const void *cli_option_field_const(const cli_option_row *row, const cli_options 
   return (const char *)options + row->offset;
 }
 
+size_t cli_option_size(const cli_option_row *row) {
+  if (row->type == CLI_TEXT || row->type == CLI_LIST) return 0;
+  return row->type == CLI_INTEGER ? sizeof(int64_t)
+         : row->type == CLI_REAL  ? sizeof(double)
+                                  : sizeof(int);
+}
+
 int cli_option_find(cli_command command, const char *name) {
   for (int row = 0; row < ROW_COUNT; ++row)
     if (cli_option_applies(row, command) && strcmp(cli_option_rows[row].name, name) == 0)
@@ -859,6 +854,7 @@ const cli_former_option cli_former_options[] = {
   {"bias", RUN | DENSITY, "--smooth LAMBDA,P"},
   {"grade-max", RUN | DENSITY, "--grade LAMBDA,MAX"},
   {"size", RUN_ALONE | VIEW, "--window WxH"},
+  {"split", HLCP, "--splitting both or --splitting a"},
   {NULL, 0, NULL}};
 /* clang-format on */
 

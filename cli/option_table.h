@@ -1,16 +1,17 @@
-/* The table of all options, for the files option_*.c and options.c alone. Everything about an
+/* The table of all options, for what follows from its rows. Everything about an
  * option but its default is in its row: parsing, both helps, the manual page, completion, config
  * files, the report's `options` and the keywords of Python follow from it. */
 #ifndef CVTMESH_CLI_OPTION_TABLE_H
 #define CVTMESH_CLI_OPTION_TABLE_H
 
 #include "cli/options.h"
+#include "run/output.h"
 
 #include <stddef.h>
 
-/* The types of the fields: int, int64_t, double, int, int, const char *, cvtm_run_list. A switch is
- * a choice that can stand without its value, as a flag: --NAME is the choice `most` of the row,
- * --no-NAME is `least`. */
+/* The C types of the fields, in this order: int, int64_t, double, int, int, const char *,
+ * cvtm_run_list. A switch is a choice that can stand without its value, as a flag: --NAME is the
+ * choice `most` of the row, --no-NAME is `least`. */
 typedef enum cli_option_type {
   CLI_FLAG,
   CLI_INTEGER,
@@ -21,12 +22,12 @@ typedef enum cli_option_type {
   CLI_LIST
 } cli_option_type;
 
-/* How the value of an option names a file. Of a CLI_LIST this holds for each item. */
+/* How the value of an option names a file. For a CLI_LIST this holds for each item. */
 typedef enum cli_file_role {
   CLI_NO_FILE,
   CLI_READS,
   CLI_READS_OMEGA,  /* a file, `ratio` or a number */
-  CLI_WRITES,       /* this and what follows: files that are written */
+  CLI_WRITES,       /* this role and those below: files that are written */
   CLI_WRITES_NAMES, /* see CLI_FILE_NAMES */
   CLI_WRITES_FRAMES /* see CLI_FILE_FRAMES */
 } cli_file_role;
@@ -64,12 +65,15 @@ typedef struct cli_choice {
   int value; /* usually an enumerator of the library */
 } cli_choice;
 
+/* Sets other fields by the parts of a value. */
+typedef cvtm_status cli_setter(cli_options *options, const char *value, cvtm_error *error);
+
 typedef struct cli_option_row {
   const char *name;
   char letter;       /* 0: none */
   unsigned commands; /* bits, 1u << cli_command */
   cli_option_type type;
-  size_t offset;             /* of the value in cli_options */
+  size_t offset;             /* offset of the value in cli_options */
   const char *argument;      /* its name in --help; NULL for flags and choices */
   const cli_choice *choices; /* of CLI_CHOICE and CLI_SWITCH; else NULL */
   double least, most;        /* of CLI_INTEGER, CLI_REAL and CLI_SWITCH */
@@ -82,11 +86,13 @@ typedef struct cli_option_row {
   const char *words; /* completions of free text, with blanks between; NULL: none */
   cli_file_role file;
   cli_option_effect effect;
-  /* Of CLI_TEXT whose value has parts: parses it into other fields; NULL: the text is the value. */
-  cvtm_status (*set)(cli_options *options, const char *value, cvtm_error *error);
+  /* For CLI_TEXT and CLI_LIST whose values have parts: parses the value, or a list's last item,
+   * into other fields; NULL: the text is the value. */
+  cli_setter *set;
+  size_t source; /* offset of the cvtm_input of the value, or of a list's first; 0: none */
 } cli_option_row;
 
-/* A name that options had before the last release, and what is written in its place. */
+/* A name that an option had before the last release, and what to write in its place. */
 typedef struct cli_former_option {
   const char *name;
   unsigned commands;
@@ -96,12 +102,17 @@ typedef struct cli_former_option {
 #define CLI_FIELD(field) offsetof(cli_options, field)
 #define CLI_EVERY_COMMAND (~0u)
 
+/* Visits the options of the command but --help and --version, in the table's order. field: of
+ * cli_option_field. */
+typedef void (*cli_option_visitor)(void *context, const cli_option_row *row, const void *field);
+void cli_options_visit(const cli_options *options, cli_option_visitor visitor, void *context);
+
 extern const cli_option_row cli_option_rows[];
 extern const int cli_option_row_count; /* at most CLI_OPTIONS_MAX */
 
 /* Ends with a NULL name. */
 extern const cli_former_option cli_former_options[];
-/* What stands in the place of a name that the command no longer has; NULL: it had none. */
+/* What to write in place of a name that the command no longer has; NULL: it never had that name. */
 const char *cli_former_option_instead(cli_command command, const char *name);
 
 int cli_option_applies(int row, cli_command command);
@@ -113,6 +124,11 @@ int cli_option_find_field(cli_command command, size_t offset);
 /* The field of `options` that holds the row's value; its type follows row->type. */
 void *cli_option_field(const cli_option_row *row, cli_options *options);
 const void *cli_option_field_const(const cli_option_row *row, const cli_options *options);
+/* The bytes of that value; 0: it is text or a list. */
+size_t cli_option_size(const cli_option_row *row);
+
+/* The source that the row's last value names; NULL: it names none. */
+cvtm_input *cli_option_source(const cli_option_row *row, cli_options *options);
 
 /* The choice of this name, and the name of a value; NULL if the list lacks it. */
 const cli_choice *cli_choice_find(const cli_choice *choices, const char *name);
@@ -123,9 +139,23 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
 const char *cli_group_name(cli_option_group group);
 const char *cli_group_title(cli_option_group group);
 
-/* Writes "[300]", the default of a row; "" if it says nothing, as that of a flag. */
+/* Writes "[300]", the default of a row; "" if there is nothing to say, as for a flag. */
 void cli_default_text(const cli_option_row *row, const cli_options *defaults, char *text,
                       size_t size);
+
+/* Prints each word after a blank or on a new line that begins at `indent`; the text begins at
+ * `column`, -1: on a new line. Returns the last column. */
+enum { CLI_HELP_COLUMN = 30 };
+int cli_print_words(FILE *stream, const char *text, int column, int indent);
+
+/* The name of a kind of formats, as in "meshes". */
+const char *cli_format_kind(run_output_kind kind);
+/* True if --help lists the formats that the command writes. */
+int cli_format_lists(cli_command command);
+/* A line for each of these formats. */
+void cli_print_format_table(FILE *stream, cli_command command);
+/* Their extensions alone, and those of the formats that the command reads. */
+void cli_print_formats(FILE *stream, cli_command command);
 
 void cli_options_set_defaults(cli_command command, cli_options *options);
 
@@ -133,15 +163,16 @@ enum { CLI_GIVEN = 1, CLI_INHERITED = 2 }; /* of cli_options.given */
 
 /* Parses `value` into the row's field and marks the option as given. */
 cvtm_status cli_option_set_row(cli_options *options, int row, const char *value, cvtm_error *error);
+/* The same for a value that is not text: of CLI_FLAG or CLI_SWITCH (0 or 1) or CLI_INTEGER; of
+ * CLI_REAL. */
+cvtm_status cli_option_set_integer(cli_options *options, int row, int64_t value, cvtm_error *error);
+cvtm_status cli_option_set_real(cli_options *options, int row, double value, cvtm_error *error);
 
 /* `set` of the rows whose values have parts. */
-cvtm_status cli_set_domain(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_format(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_colours(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_size_from(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_levels(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_smooth(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_grade(cli_options *options, const char *value, cvtm_error *error);
-cvtm_status cli_set_ranks(cli_options *options, const char *value, cvtm_error *error);
+cli_setter cli_set_domain, cli_set_format, cli_set_colours, cli_set_size_from, cli_set_within,
+    cli_set_obstacle, cli_set_weight, cli_set_inside, cli_set_outside, cli_set_initial,
+    cli_set_layers, cli_set_dot_size, cli_set_page, cli_set_pixel_size, cli_set_origin,
+    cli_set_region_name, cli_set_max_area, cli_set_levels, cli_set_smooth, cli_set_grade,
+    cli_set_ranks;
 
 #endif

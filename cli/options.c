@@ -4,6 +4,7 @@
 #include "cli/options.h"
 
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/option_table.h"
 
@@ -23,29 +24,16 @@ static int option_exists(const char *name) {
   return 0;
 }
 
-static char *trim(char *text) {
-  text += strspn(text, " \t\r");
-  size_t length = strlen(text);
-  while (length > 0 && strchr(" \t\r", text[length - 1]) != NULL) --length;
-  text[length] = '\0';
-  return text;
-}
-
-static cvtm_status config_line(cli_options *options, char *line, const char *path, int number,
-                               cvtm_error *error) {
-  char *text = trim(line);
-  if (*text == '\0' || *text == '#') return CVTM_OK;
-  char *equals = strchr(text, '=');
-  if (equals == NULL)
+static cvtm_status config_line(cli_options *options, const cvtm_pairs *line, cvtm_error *error) {
+  const char *path = line->file, *name = line->name;
+  const int number = line->line;
+  if (line->value == NULL)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %d: not of the form name = value", path,
                      number);
-  *equals = '\0';
-  const char *name = trim(text);
-  const char *value = trim(equals + 1);
   int row = cli_option_find(options->command, name);
   const char *instead = row < 0 ? cli_former_option_instead(options->command, name) : NULL;
   if (instead != NULL)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %d: '%s' went; instead: %s", path,
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %d: '%s' was removed; instead: %s", path,
                      number, name, instead);
   if (row < 0 && option_exists(name)) return CVTM_OK; /* one file may serve all commands */
   if (row < 0 || cli_option_rows[row].offset == CLI_FIELD(config) ||
@@ -54,7 +42,7 @@ static cvtm_status config_line(cli_options *options, char *line, const char *pat
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %d: unknown option '%s'", path, number,
                      name);
   cvtm_error detail;
-  cvtm_status status = cli_option_set_row(options, row, value, &detail);
+  cvtm_status status = cli_option_set_row(options, row, line->value, &detail);
   if (status == CVTM_OK) return CVTM_OK;
   return cvtm_fail(error, status, "%s: line %d: %.300s", path, number, detail.message);
 }
@@ -65,20 +53,15 @@ static cvtm_status read_config(cli_options *options, const char *path, cvtm_erro
   cvtm_status status = cvtm_text_read(path, 1 << 20, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   options->config_text = (char *)bytes;
-  int number = 0;
-  for (char *line = options->config_text; line != NULL && status == CVTM_OK;) {
-    char *next = strchr(line, '\n');
-    if (next != NULL) *next++ = '\0';
-    status = config_line(options, line, path, ++number, error);
-    line = next;
-  }
+  cvtm_pairs lines = {.next = options->config_text, .file = path, .error = error};
+  while (status == CVTM_OK && cvtm_pairs_take(&lines)) status = config_line(options, &lines, error);
   return status;
 }
 
 /* --- the command line -------------------------------------------------------------------- */
 
-/* An option of the command line. They are collected first and applied last, so that the values of
- * a config file, which may be named behind them, yield to them. */
+/* An option of the command line. Options are collected first and applied last, so that they
+ * override a config file that is named after them. */
 typedef struct found_option {
   int row;
   const char *value;
@@ -118,7 +101,7 @@ static void build_tables(cli_command command, getopt_tables *tables) {
     entry->has_arg = no_argument;
     entry->val = FIRST_CODE + CLI_OPTIONS_MAX + row;
   }
-  /* Former names are known, so that none is taken for the start of another one. */
+  /* Former names are listed, so that getopt_long takes none for the start of another name. */
   for (int k = 0; k < FORMER_MAX && cli_former_options[k].name != NULL; ++k)
     if ((cli_former_options[k].commands & 1u << command) != 0)
       tables->names[names++] =
@@ -131,7 +114,7 @@ static int row_of_letter(cli_command command, int letter) {
   return -1;
 }
 
-/* The value of --NAME. That of a switch may be the next word, if that names a choice. */
+/* The value of --NAME. For a switch it may be the next word, if that names a choice. */
 static const char *value_of_option(int argc, char **argv, int row) {
   if (optarg != NULL) return optarg;
   if (cli_option_rows[row].type == CLI_SWITCH && optind < argc &&
@@ -149,7 +132,7 @@ static void list_commands_with(const char *name, char *text, size_t capacity) {
   for (int command = 0; command < CLI_COMMAND_COUNT && used < capacity; ++command)
     if (cli_option_find((cli_command)command, name) >= 0)
       used += (size_t)snprintf(text + used, capacity - used, "%s%s", used > 0 ? ", " : "",
-                               cli_command_name((cli_command)command));
+                               cli_commands[command].name);
 }
 
 /* Writes the command's options that begin with `start`, with blanks between; returns how many. */
@@ -218,7 +201,7 @@ static int collect_options(cli_command command, int argc, char **argv, found_opt
     }
     if (code >= FORMER_CODE) {
       const cli_former_option *former = &cli_former_options[code - FORMER_CODE];
-      cli_usage_error(command, "'--%s' went; instead: %s", former->name, former->instead);
+      cli_usage_error(command, "'--%s' was removed; instead: %s", former->name, former->instead);
       return -1;
     }
     int row;
@@ -251,9 +234,9 @@ static cvtm_status apply_options(cli_options *options, const found_option *found
   return status;
 }
 
-/* The words of argv from optind on: one if the command takes an operand, else none. */
+/* Takes the operand, if the command has one, from argv[optind], and refuses any further word. */
 static cli_parsed parse_operand(int argc, char **argv, cli_options *options) {
-  const char *operand = cli_operand_name(options->command);
+  const char *operand = cli_commands[options->command].operand;
   const int wanted = *operand != '\0';
   const int operands = argc - optind;
   if (operands < wanted) {
@@ -268,7 +251,7 @@ static cli_parsed parse_operand(int argc, char **argv, cli_options *options) {
     cli_usage_error(options->command, "%s: the name is empty", operand);
     return CLI_PARSE_FAILED;
   }
-  if (wanted) options->run.input = argv[optind];
+  if (wanted) options->run.input.name = argv[optind];
   return CLI_PARSED;
 }
 
@@ -283,19 +266,12 @@ static cli_parsed parse_found(int argc, char **argv, cli_options *options,
   }
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = CVTM_OK;
-  if (config != NULL) {
-    status = read_config(options, config, &error);
-    if (status != CVTM_OK && status != CVTM_ERROR_ARGUMENT) {
-      *exit_code = cli_failed(CLI_READING, status, &error);
-      return CLI_PARSE_FAILED;
-    }
-  }
+  if (config != NULL) status = read_config(options, config, &error);
   if (status == CVTM_OK) status = apply_options(options, found, count, &error);
-  if (status != CVTM_OK) {
-    cli_usage_error(command, "%s", error.message);
-    return CLI_PARSE_FAILED;
-  }
-  return parse_operand(argc, argv, options);
+  if (status == CVTM_OK) return parse_operand(argc, argv, options);
+  *exit_code = status == CVTM_ERROR_ARGUMENT ? cli_usage_error(command, "%s", error.message)
+                                             : cli_failed(CLI_READING, status, &error);
+  return CLI_PARSE_FAILED;
 }
 
 cli_parsed cli_options_parse(cli_command command, int argc, char **argv, cli_options *options,
@@ -317,9 +293,4 @@ cli_parsed cli_options_parse(cli_command command, int argc, char **argv, cli_opt
   if (count >= 0) parsed = parse_found(argc, argv, options, found, count, exit_code);
   free(found);
   return parsed;
-}
-
-void cli_options_free(cli_options *options) {
-  free(options->config_text);
-  options->config_text = NULL;
 }

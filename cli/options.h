@@ -5,6 +5,8 @@
 #define CVTMESH_CLI_OPTIONS_H
 
 #include "base/status.h"
+#include "lcp/hlcp.h"
+#include "lcp/lcp.h"
 #include "run/run.h"
 
 #include <stdint.h>
@@ -12,72 +14,87 @@
 
 /* The commands of the program: names, operands and summaries. A new command is a new row here. */
 
-/* code, function, name, operand, further usage, summary */
-#define CLI_COMMAND_LIST(X)                                                                 \
-  X(CLI_RUN, cli_run, "run", "IMAGE", " -n POINTS -o OUT [-o OUT2 ...]",                    \
-    "turn a picture into points, cells, a triangle mesh or a drawing")                      \
-  X(CLI_BATCH, cli_batch, "batch", "JOBS", " [the options of run]",                         \
-    "do many runs in one process; can be resumed")                                          \
-  X(CLI_VORONOI, cli_voronoi, "voronoi", "POINTS", " -o LABELS",                            \
-    "compute a discrete Voronoi diagram")                                                   \
-  X(CLI_MESH, cli_mesh, "mesh", "POINTS|OUTLINE|IMAGE", " -o MESH [-o MESH2 ...]",          \
-    "triangulate points, mesh a polygon or, by --metric, a picture")                        \
-  X(CLI_DENSITY, cli_density, "density", "IMAGE", " -o OUT [-o OUT2 ...]",                  \
-    "the density that run uses: tone, weights, smoothing, grading")                         \
-  X(CLI_SEGMENT, cli_segment, "segment", "IMAGE", " --inside X,Y,R -o MASK",                \
-    "find the object that seeds mark in a picture")                                         \
-  X(CLI_VIEW, cli_view, "view", "IMAGE|POINTS", " [-n POINTS] [--shot FILE]",               \
-    "watch and steer the optimisation in a window")                                         \
-  X(CLI_STATS, cli_stats, "stats", "FILE", "", "measure a mesh, a point file or a drawing") \
-  X(CLI_MINIMIZE, cli_minimize, "minimize", "PROBLEM", " [-o X.npy] [--report FILE]",       \
-    "the optimiser on a problem of MINPACK-2: ept pjb msa odc gl1 lj ssc gl2")              \
-  X(CLI_HLCP, cli_hlcp, "hlcp", "", " --example N | --problem NAME | --matrix-a FILE",      \
-    "solve a horizontal linear complementarity problem")                                    \
-  X(CLI_LCP, cli_lcp, "lcp", "", " --problem NAME --size M | --matrix A.mtx --rhs B.npy",   \
-    "solve a linear complementarity problem with bounds")                                   \
-  X(CLI_INFO, cli_info, "info", "", "", "what this build can do, and the devices it sees")
+/* Columns: code (as in CLI_RUN), function, name, operand, further usage, purpose, format of
+ * standard output, nonzero if it runs one solver on a problem of that solver, summary */
+/* clang-format off */
+#define CLI_COMMAND_LIST(X) \
+  X(RUN, cli_run, "run", "IMAGE", " -n POINTS -o OUT [-o OUT2 ...]", CVTM_RUN_ALL, "csv", 0, \
+    "turn a picture into points, cells, a triangle mesh or a drawing") \
+  X(BATCH, cli_batch, "batch", "JOBS", " [the options of run]", CVTM_RUN_ALL, "csv", 0, \
+    "do many runs in one process; can be resumed") \
+  X(VORONOI, cli_voronoi, "voronoi", "POINTS", " -o LABELS", CVTM_RUN_LABELS, "npy", 0, \
+    "compute a discrete Voronoi diagram") \
+  X(MESH, cli_mesh, "mesh", "POINTS|OUTLINE|IMAGE", " -o MESH [-o MESH2 ...]", CVTM_RUN_POINTS, "obj", 0, \
+    "triangulate points, mesh a polygon or, by --metric, a picture") \
+  X(DENSITY, cli_density, "density", "IMAGE", " -o OUT [-o OUT2 ...]", CVTM_RUN_DENSITY, "npy", 0, \
+    "the density that run uses: tone, weights, smoothing, grading") \
+  X(SEGMENT, cli_segment, "segment", "IMAGE", " --inside X,Y,R -o MASK", CVTM_RUN_SEGMENTATION, "npy", 0, \
+    "find the object that seeds mark in a picture") \
+  X(VIEW, cli_view, "view", "IMAGE|POINTS", " [-n POINTS] [--shot FILE]", CVTM_RUN_VIEW, "csv", 0, \
+    "watch and steer the optimisation in a window") \
+  X(STATS, cli_stats, "stats", "FILE", "", CVTM_RUN_STATS, "npy", 0, \
+    "measure a mesh, a point file or a drawing") \
+  X(MINIMIZE, cli_minimize, "minimize", "PROBLEM", " [-o X.npy] [--report FILE]", CVTM_RUN_ALL, "npy", 1, \
+    "the optimiser on a problem of MINPACK-2: ept pjb msa odc gl1 lj ssc gl2") \
+  X(HLCP, cli_hlcp, "hlcp", "", " --example N | --problem NAME | --matrix-a FILE", CVTM_RUN_ALL, "npy", 1, \
+    "solve a horizontal linear complementarity problem") \
+  X(LCP, cli_lcp, "lcp", "", " --problem NAME --size M | --matrix A.mtx --rhs B.npy", CVTM_RUN_ALL, "npy", 1, \
+    "solve a linear complementarity problem with bounds") \
+  X(INFO, cli_info, "info", "", "", CVTM_RUN_ALL, "npy", 0, \
+    "what this build can do, and the devices it sees")
+/* clang-format on */
 
 typedef enum cli_command {
-#define CLI_COMMAND_CODE(code, function, name, operand, usage, summary) code,
+#define CLI_COMMAND_CODE(code, ...) CLI_##code,
   CLI_COMMAND_LIST(CLI_COMMAND_CODE)
 #undef CLI_COMMAND_CODE
       CLI_COMMAND_COUNT
 } cli_command;
 
-const char *cli_command_name(cli_command command);
+typedef struct cli_options cli_options;
+
+typedef struct cli_command_row {
+  int (*run)(const cli_options *options);
+  const char *name;
+  const char *operand; /* as --help prints it, as in "IMAGE"; "" if the command takes none */
+  const char *usage;   /* what `usage:` prints after the operand; "" or it begins with a blank */
+  cvtm_run_purpose purpose;
+  const char *format; /* the extension of the format in which `-o -` writes */
+  int is_research;
+  const char *summary;
+} cli_command_row;
+
+extern const cli_command_row cli_commands[CLI_COMMAND_COUNT];
+
 /* CLI_COMMAND_COUNT if no command has this name. */
 cli_command cli_command_find(const char *name);
-/* The operand as --help prints it, as in "IMAGE"; "" if the command takes none. */
-const char *cli_operand_name(cli_command command);
-/* What `usage:` prints after the operand; "" or text that begins with a blank. */
-const char *cli_command_usage(cli_command command);
-const char *cli_command_summary(cli_command command);
-cvtm_run_purpose cli_command_purpose(cli_command command);
-/* True if the command runs one solver on a problem of that solver, not on a picture. */
-int cli_command_is_research(cli_command command);
 
 enum { CLI_OPTIONS_MAX = 256 };
 
+typedef struct cli_text cli_text; /* a string that options own */
+
 typedef enum cli_bounds { CLI_BOUNDS_NATURAL, CLI_BOUNDS_BOX, CLI_BOUNDS_NONE } cli_bounds;
 
-/* The strings are borrowed from argv or from `config_text`. An int that one of several names sets
- * holds an enumerator, most often of the library. */
-typedef struct cli_options {
+/* The strings are borrowed from argv or from `config_text`. An int that a CLI_CHOICE sets holds an
+ * enumerator, most often one of the library. */
+struct cli_options {
   cli_command command;
   /* The fields of a run, some of which other commands have, too; `input` is the operand. */
   cvtm_run_options run;
 
   struct { /* values with parts, as they are given; cli_set_... sets the parts in `run` */
-    const char *format, *colours, *ranks, *levels, *size_from, *domain, *smooth, *grade;
+    const char *format, *colours, *ranks, *levels, *size_from, *domain, *smooth, *grade, *initial;
+    const char *layers, *dot_size, *page, *pixel_size, *origin;
+    cvtm_run_list within, obstacle, weight, inside, outside, region_names, max_area;
   } text;
-  int distributed; /* among the ranks of mpirun */
+  int distributed; /* true: the ranks of mpirun share the run */
   int64_t ranks;   /* processes to start; 0: none */
-  const char *density;
-  const char *photograph; /* that stats compares with */
+  cvtm_input density;
+  cvtm_input photograph; /* the picture that stats compares with */
 
   struct {
     const char *from; /* `hessian`, or a picture or a field; NULL: no metric */
-    double ratio;     /* of edges at one place */
+    double ratio;     /* largest ratio of sizes in two directions */
   } metric;
 
   struct {
@@ -86,10 +103,10 @@ typedef struct cli_options {
   } outline;
 
   int64_t width, height; /* 0: not given */
-  const char *like;      /* a picture of the same size; NULL: none */
+  cvtm_input like;       /* a picture of the same size */
   int check, json;
   struct {
-    const char *labels; /* to start from; NULL: none */
+    cvtm_input labels;  /* to start from */
     int64_t first_step; /* pixels; 0: chosen from the spacing of the sites */
   } warm;
 
@@ -101,18 +118,19 @@ typedef struct cli_options {
   } minimize;
 
   struct {
-    int64_t example, size, splits; /* splits 0: chosen for the device */
-    int method, rule, split;
-    double alpha, beta, gamma, start;
-    const char *omega; /* a number, `ratio` or a file; NULL: the problem's */
-    const char *matrix_a, *matrix_b, *rhs, *output_z, *output_w;
+    int64_t example, size;
+    cvtm_hlcp_options solver;
+    cvtm_input omega; /* a number, `ratio` or a vector; NULL: the problem's */
+    cvtm_input rhs;
+    const char *matrix_a, *matrix_b, *output_z, *output_w;
   } hlcp;
 
   struct {
-    int problem, method, is_matrix_free, nested;
+    int problem, is_matrix_free;
+    cvtm_lcp_options solver;
     int64_t size, width, height; /* width, height 0: size x size, or no grid for a file */
-    const char *matrix, *rhs, *lower, *upper, *mesh;
-    double omega;
+    cvtm_input rhs, lower, upper;
+    const char *matrix, *mesh;
     double load; /* with --mesh; 0: the problem's */
   } lcp;
 
@@ -135,7 +153,8 @@ typedef struct cli_options {
   /* For each row of the option table: 0 (default), CLI_GIVEN or CLI_INHERITED. */
   unsigned char given[CLI_OPTIONS_MAX];
   char *config_text; /* owned; the contents of the config file, cut into strings */
-} cli_options;
+  cli_text *kept;    /* owned: parts of values */
+};
 
 typedef enum cli_parsed {
   CLI_PARSED,
@@ -149,8 +168,10 @@ typedef enum cli_parsed {
 cli_parsed cli_options_parse(cli_command command, int argc, char **argv, cli_options *options,
                              int *exit_code);
 void cli_options_free(cli_options *options);
+/* Memory for a text of `size` bytes that lives as long as the options; NULL: there is none. */
+char *cli_options_keep(cli_options *options, size_t size);
 
-/* Maps the value of an option of one command to the value of another's, as a template to a name. */
+/* Maps an option's value to its value for another command, as a template to a file name. */
 typedef cvtm_status (*cli_text_map)(void *context, const char *text, const char **mapped,
                                     cvtm_error *error);
 /* Sets the defaults of `run`, then every value that the user gave to `from` and that `run` has too;
@@ -165,9 +186,6 @@ cvtm_status cli_options_set(cli_options *options, const char *name, const char *
 /* True if a job of a batch may set this option of `run`; _ or - between words. */
 int cli_option_of_job(const char *name);
 
-/* True if the option changes what `run` writes, or where. */
-int cli_option_affects_result(const char *name);
-
 /* True if the user gave the option on the command line or in a config file. */
 int cli_option_given(const cli_options *options, const char *name);
 
@@ -178,8 +196,8 @@ void cli_print_overview(FILE *stream);
 /* The overview, and every option of every command. */
 void cli_print_all_help(FILE *stream);
 /* Copies the template of the manual page; a line `.OPTIONS COMMAND` becomes the paragraphs of the
- * command's options, `.OPTIONS all` those of every command. Returns 0 if the template cannot be
- * read or names another command. */
+ * command's options, `.OPTIONS all` those of options that every command has, `.FORMATS` those of
+ * file formats. Returns 0 if the template cannot be read or names an unknown command. */
 int cli_print_manual(FILE *template_page, FILE *stream);
 typedef void (*cli_name_visitor)(void *context, const char *name);
 /* The topic of --help that `word` is or probably means, or NULL. */
@@ -187,19 +205,6 @@ const char *cli_help_topic_near(cli_command command, const char *word);
 /* Prints what the shell (bash, zsh, fish) reads to complete the program's arguments. Returns 0,
  * with nothing printed, for another shell. */
 int cli_print_completion(FILE *stream, const char *shell);
-
-/* Calls the function for the type of each option of the command, in the table's order; for the
- * report. --help and --version are left out. */
-typedef struct cli_option_visitor {
-  void *context;
-  void (*flag)(void *context, const char *name, int value);
-  void (*integer)(void *context, const char *name, int64_t value);
-  void (*real)(void *context, const char *name, double value);
-  void (*text)(void *context, const char *name, const char *value); /* NULL: not given */
-  void (*list)(void *context, const char *name, const cvtm_run_list *value);
-} cli_option_visitor;
-
-void cli_options_visit(const cli_options *options, const cli_option_visitor *visitor);
 
 typedef enum cli_file_use {
   CLI_FILE_READ,
@@ -212,11 +217,11 @@ typedef enum cli_file_use {
  * a standard stream. */
 typedef void (*cli_file_visitor)(void *context, cli_file_use use, const char *option,
                                  const char *path);
-/* Visits every file that the options name, and those that belong to them, as NAME.h5 to NAME.xdmf.
- * Of `batch` these are the files of the batch itself, not those of its jobs. */
+/* Visits every file that the options name, and files that belong to these, as NAME.h5 does to
+ * NAME.xdmf. For `batch` these are the files of the batch itself, not those of its jobs. */
 void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context);
 
-/* Takes back every option that names a file to write. */
+/* Clears every option that names a file to write. */
 void cli_options_clear_written(cli_options *options);
 
 #endif

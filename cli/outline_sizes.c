@@ -26,13 +26,14 @@ int cli_sizes_wanted(const cli_options *o) {
 /* A number with a unit, or a formula. */
 static cvtm_status read_size(const cli_options *o, const char *text, cli_size_rule *rule,
                              cvtm_error *error) {
-  double number;
+  cvtm_run_lengths size;
   rule->unit = -1;
-  if (run_lengths_parse(text, 1, &number, &rule->unit)) {
-    if (!(number > 0)) return run_usage_error(error, "--size %s: a size is positive", text);
+  if (run_lengths_parse(text, &size) && size.count == 1) {
+    rule->unit = size.unit;
+    if (!(size.value[0] > 0)) return run_usage_error(error, "--size %s: a size is positive", text);
     rule->formula.count = 1;
-    rule->formula.step[0].value = number;
-    if (rule->unit < 0 || !(run_unit_mm(rule->unit) > 0) || o->run.page.size != NULL)
+    rule->formula.step[0].value = size.value[0];
+    if (rule->unit < 0 || !(run_unit_mm(rule->unit) > 0) || run_has_page(&o->run))
       return CVTM_OK;
     if (run_world_may_have_unit(&o->run)) return CVTM_OK;
     return run_usage_error(error, "--size %s: --pixel-size with a unit is missing, or --page",

@@ -20,8 +20,8 @@ int cli_distributed_check(const cli_options *options) {
       run_colours_wanted(&options->run) || options->run.domain.kind != 0 ||
       options->view.watch != NULL)
     return cli_usage_error(options->command,
-                           "--ranks is of plain tessellations, not of --equal-mass, --noise blue, "
-                           "colours, --domain and --watch");
+                           "--ranks does not go with --equal-mass, --noise blue, --colours, "
+                           "--domain or --watch");
   cli_options chosen = *options;
   run_preset_apply(&chosen.run);
   if (chosen.run.energy == CVTM_CVT_PIXEL)
@@ -58,13 +58,13 @@ static int64_t processes_that_fit(int64_t sites, int64_t most) {
 int64_t cli_distributed_useful(const cli_options *options, int64_t asked) {
   const int on_gpus = strcmp(options->device, "cpu") != 0 && cvtm_cuda_count(NULL) > 0;
   const int64_t sites = options->run.points, pays = sites / SITES_THAT_PAY;
-  if (sites == 0 || pays >= asked) return asked; /* 0: what is read decides on the sites */
+  if (sites == 0 || pays >= asked) return asked; /* 0: the input decides how many */
   const int64_t fits = on_gpus ? processes_that_fit(sites, asked) : 1;
   const int64_t chosen = fits > pays ? fits : pays;
   if (chosen < asked && !options->quiet) {
     fprintf(stderr, "cvtmesh: note: %lld of %lld processes: ", (long long)chosen, (long long)asked);
     if (chosen > 1 && fits >= pays) fprintf(stderr, "as many as the memory for the sites needs; ");
-    fprintf(stderr, "a process of fewer than %d sites makes no run sooner\n", SITES_THAT_PAY);
+    fprintf(stderr, "a process of fewer than %d sites makes no run faster\n", SITES_THAT_PAY);
   }
   return chosen;
 }
@@ -74,7 +74,7 @@ int64_t cli_distributed_count(cli_options *options) {
   int64_t ranks = options->ranks;
   if (all) options->device = "cuda";
   if (mpi_ranks_launched()) return 1;
-  if (all && ranks == 0) ranks = cvtm_cuda_count(NULL); /* of none the device tells why */
+  if (all && ranks == 0) ranks = cvtm_cuda_count(NULL); /* 0: the device says why */
   if (ranks > 1) options->distributed = 1;
   return ranks > 1 ? ranks : 1;
 }
@@ -90,7 +90,7 @@ int cli_distributed_join(cli_options *options, cli_distributed *d) {
   if (options->run.threads == 0) {
     const int on_cpu = strcmp(options->device, "cpu") == 0;
     options->run.threads = mpi_ranks_cores(d->processes);
-    /* On rank 0 the host reads, makes the mesh and writes alone. */
+    /* Rank 0 alone reads, makes the mesh and writes, so it may use all cores on the host. */
     omp_set_num_threads(d->ranks.rank > 0 || on_cpu ? (int)options->run.threads
                                                     : mpi_ranks_cores_alone(d->processes));
   }
@@ -121,7 +121,7 @@ int cli_distributed_writes(const cli_distributed *d) {
   return d->processes == NULL || d->ranks.rank == 0;
 }
 
-/* What all ranks have found rank 0 reports: the others give it time to. */
+/* Rank 0 reports what all ranks have found, and ends the others while they wait here. */
 static void report_failure(const cli_distributed *d) {
   const struct timespec half_second = {0, 500000000};
   char host[64] = "?";
@@ -162,7 +162,7 @@ static void set_environment(void) {
     (void)setenv(wishes[k][0], wishes[k][1], 0);
 }
 
-/* The words of this process's command line, one after the other, each with a zero behind it. */
+/* The words of this process's command line, one after the other, each followed by a zero byte. */
 static char *read_command_line(size_t *bytes) {
   FILE *file = fopen("/proc/self/cmdline", "rb");
   char *text = NULL;

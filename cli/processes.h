@@ -21,23 +21,23 @@ typedef struct cli_distributed {
 
 /* Checks the options against each other. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
 int cli_distributed_check(const cli_options *options);
-/* The number of processes that --ranks or --device cuda:all ask for, to run the same command line
- * with --ranks mpi; 1: none. Sets device and `distributed` in *options. */
+/* The number of processes that --ranks or --device cuda:all ask for, each with the same command
+ * line and --ranks mpi; 1: no others. Sets device and `distributed` in *options. */
 int64_t cli_distributed_count(cli_options *options);
-/* How many of the processes asked for make the run sooner, or make it fit; if fewer, a note says
- * so. */
+/* How many of the processes asked for make the run faster, or let it fit into memory. A note says
+ * if they are fewer. */
 int64_t cli_distributed_useful(const cli_options *options, int64_t asked);
 /* With --ranks mpi: joins the other ranks, and chooses device and threads in *options. Ranks
  * other than 0 become quiet. Returns CLI_EXIT_OK, or an exit code after a message. */
 int cli_distributed_join(cli_options *options, cli_distributed *distributed);
-/* The device's work from now on is shared. Returns CLI_EXIT_OK, or an exit code after a message. */
+/* The ranks now share the device's work. Returns CLI_EXIT_OK, or an exit code after a message. */
 int cli_distributed_attach(cli_distributed *distributed, cvtm_device *device);
-/* Before the device is destroyed. */
+/* Call it before the device is destroyed. */
 void cli_distributed_detach(cli_distributed *distributed, cvtm_device *device);
 /* True on the rank that writes the files; without ranks always. */
 int cli_distributed_writes(const cli_distributed *distributed);
-/* Ends this rank's part. code: of a failure that not all ranks have found, perhaps; then all ranks
- * end at once, and the reason is printed with the rank's number and host. CLI_EXIT_OK: none. */
+/* Ends this rank's part. code: CLI_EXIT_OK, or of a failure that other ranks may not have found:
+ * then all ranks end at once, and the reason is printed with this rank's number and host. */
 void cli_distributed_leave(cli_distributed *distributed, int code);
 
 /* Several processes of this program on this machine, started by mpirun. */

@@ -24,20 +24,10 @@ int cli_run_check(const cli_options *options) {
   return CLI_EXIT_OK;
 }
 
-/* A run_describe; context: the options of the command. */
-static void describe(void *context, const cvtm_run *run, cJSON *entry) {
-  cli_options options = *(const cli_options *)context;
-  options.run = run->options;
-  if (run->device != NULL) options.device = cvtm_device_name(run->device);
-  cli_report_options(&options, entry);
-}
-
 int cli_run_create(cli_options *options, cli_progress *progress, cvtm_run **run) {
   cvtm_error error = {CVTM_OK, ""};
   cli_progress_attach(progress, options);
-  const cvtm_status status = run_create(&options->run, run, &error);
-  if (status == CVTM_OK) run_describe_by(*run, describe, options);
-  return cli_result(CLI_RUN, CLI_WORKING, status, &error);
+  return cli_result(CLI_RUN, CLI_WORKING, run_create(&options->run, run, &error), &error);
 }
 
 int cli_run_read(cvtm_run *run, cvtm_device *device) {
@@ -75,7 +65,7 @@ static int exit_code_of(const cvtm_run *run) {
   return run_converged(run) ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
 }
 
-/* Ranks that do not write end with the sites. */
+/* Ranks that do not write end after the solve. */
 static int run_on(const cli_progress *progress, cvtm_run *run, cvtm_device *device, int writes) {
   int code = cli_run_read(run, device);
   if (code == CLI_EXIT_OK) code = cli_run_place(progress, run, device);

@@ -10,7 +10,7 @@ int cli_run_check(const cli_options *options);
 /* The same, but a run that writes no file is allowed. */
 int cli_run_check_values(const cli_options *options);
 
-/* progress: 0 at first. It and the options are borrowed as long as the run lives. */
+/* progress: all zero before. Both it and the options are borrowed as long as the run lives. */
 int cli_run_create(cli_options *options, cli_progress *progress, cvtm_run **run);
 int cli_run_read(cvtm_run *run, cvtm_device *device);
 int cli_run_place(const cli_progress *progress, cvtm_run *run, cvtm_device *device);

@@ -21,20 +21,11 @@ typedef struct work {
 } work;
 
 static int check_segment_usage(const cli_options *o) {
-  char buffer[RUN_EXTENSION_MAX];
   if (o->run.output.count == 0 && o->run.report == NULL) return cli_missing(o->command, "--output");
-  for (int k = 0; k < o->run.output.count; ++k) {
-    const char *path = o->run.output.item[k];
-    const char *kind = run_output_extension(&o->run, path, buffer);
-    if (strcmp(kind, "npy") != 0 && strcmp(kind, "png") != 0 && strcmp(kind, "svg") != 0)
-      return cli_usage_error(o->command,
-                             "%s: a mask is written as .png, its contour as .svg, the level set "
-                             "as .npy",
-                             path);
-  }
   cvtm_error error = {CVTM_OK, ""};
   const int code = cli_result(o->command, CLI_READING, run_segment_check(&o->run, &error), &error);
-  return code == CLI_EXIT_OK ? cli_outputs_check(o) : code;
+  if (code != CLI_EXIT_OK) return code;
+  return cli_outputs_check_known(o, "png svg npy", "the mask, its contour or the level set");
 }
 
 static cvtm_status write_mask(const work *w, const char *path, cvtm_error *error) {
@@ -108,12 +99,12 @@ static void print_segment_summary(const work *w) {
   const cvtm_segment_result *r = &w->made.result;
   fprintf(stderr,
           "%s: %d x %d pixels, on %s (%s)\n"
-          "  %lld %s, %.3f seconds; stopped by: %s\n"
+          "  %s, %.3f seconds; stopped by: %s\n"
           "  inside %.4f of the image, energy %.6g, last change %.2g\n",
-          cli_visible(w->options.run.input), w->image.width, w->image.height,
-          cvtm_device_name(w->device), cvtm_device_description(w->device), (long long)r->steps,
-          cli_word(r->steps, "step", "steps"), r->seconds, cvtm_segment_stop_name(r->stop), r->area,
-          r->energy, r->change);
+          cli_visible(w->options.run.input.name), w->image.width, w->image.height,
+          cvtm_device_name(w->device), cvtm_device_description(w->device),
+          cli_count(r->steps, "step", "steps"), r->seconds, cvtm_segment_stop_name(r->stop),
+          r->area, r->energy, r->change);
 }
 
 static int perform_segment(work *w) {
@@ -122,7 +113,7 @@ static int perform_segment(work *w) {
   const int code = cli_open_device(o, &w->device);
   if (code != CLI_EXIT_OK) return code;
   cli_catch_signals();
-  cvtm_status status = run_read_image(&o->run, o->run.input, 0, &w->image, &error);
+  cvtm_status status = run_read_image(&o->run, &o->run.input, 0, &w->image, &error);
   if (status == CVTM_OK)
     status = run_segment_image(w->device, &o->run, &w->image, &w->made, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);

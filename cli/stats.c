@@ -23,7 +23,7 @@
 
 typedef struct cli_class_spacing {
   int64_t classes;
-  int32_t *number; /* of each class, ascending */
+  int32_t *number; /* the number of each class, ascending */
   cvtm_nearest_distances *distances;
 } cli_class_spacing;
 
@@ -31,17 +31,11 @@ typedef struct class_point {
   int32_t class_of, index;
 } class_point;
 
-static int compare_class_points(const void *a, const void *b) {
-  const class_point *p = a, *q = b;
-  if (p->class_of != q->class_of) return p->class_of < q->class_of ? -1 : 1;
-  return (p->index > q->index) - (p->index < q->index);
-}
-
 static cvtm_status no_memory_for_points(int64_t count, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld points", (long long)count);
 }
 
-/* Adds the class of `count` points. */
+/* Adds a class, which has `count` points. */
 static cvtm_status add_class(cvtm_domain domain, const double *points, const class_point *of_class,
                              int64_t count, double *xy, int64_t capacity[2],
                              cli_class_spacing *made, cvtm_error *error) {
@@ -56,7 +50,7 @@ static cvtm_status add_class(cvtm_domain domain, const double *points, const cla
   return cvtm_nearest_distances_measure(domain, xy, count, 0, &made->distances[k], error);
 }
 
-/* class_of: count, or NULL; then there are no classes. Fails with CVTM_ERROR_MEMORY. */
+/* class_of: a class for each of `count` points, or NULL. Fails with CVTM_ERROR_MEMORY. */
 static cvtm_status cli_class_spacing_measure(cvtm_domain domain, const double *points,
                                              const int32_t *class_of, int64_t count,
                                              cli_class_spacing *made, cvtm_error *error) {
@@ -68,7 +62,7 @@ static cvtm_status cli_class_spacing_measure(cvtm_domain domain, const double *p
   cvtm_status status = sorted != NULL && xy != NULL ? CVTM_OK : no_memory_for_points(count, error);
   if (status == CVTM_OK) {
     for (int64_t i = 0; i < count; ++i) sorted[i] = (class_point){class_of[i], (int32_t)i};
-    qsort(sorted, (size_t)count, sizeof *sorted, compare_class_points);
+    qsort(sorted, (size_t)count, sizeof *sorted, cvtm_compare_two);
   }
   for (int64_t first = 0, end; first < count && status == CVTM_OK; first = end) {
     for (end = first; end < count && sorted[end].class_of == sorted[first].class_of;) ++end;
@@ -90,20 +84,19 @@ static void cli_class_spacing_report(const cli_class_spacing *made, cJSON *repor
   if (made->classes == 0) return;
   cJSON *list = cJSON_AddArrayToObject(report, "classes");
   for (int64_t k = 0; k < made->classes; ++k) {
-    cJSON *part = cJSON_CreateObject();
+    cJSON *part = run_json_item(list);
     run_json_integer(part, "class", made->number[k]);
     run_json_integer(part, "points", made->distances[k].points);
     run_json_real(part, "nearest_least", made->distances[k].least);
     run_json_real(part, "nearest_mean", made->distances[k].mean);
-    run_json_append(list, part);
   }
 }
 
 static void cli_class_spacing_print(const cli_class_spacing *made, FILE *stream) {
   for (int64_t k = 0; k < made->classes; ++k) {
     const cvtm_nearest_distances *of = &made->distances[k];
-    fprintf(stream, "%s%8d: %lld %s", k == 0 ? "classes:\n" : "", (int)made->number[k],
-            (long long)of->points, cli_word(of->points, "point", "points"));
+    fprintf(stream, "%s%8d: %s", k == 0 ? "classes:\n" : "", (int)made->number[k],
+            cli_count(of->points, "point", "points"));
     if (of->points > 1)
       fprintf(stream, ", the nearest at %.4g px on average, %.4g at least", of->mean, of->least);
     fputc('\n', stream);
@@ -131,16 +124,15 @@ typedef struct stats {
   double energy, bound;
 } stats;
 
-/* Points in a length come back to pixels. */
+/* Converts points in a unit of length to pixels. */
 static cvtm_status find_pixels(const stats *s, cvtm_error *error) {
   run_frame frame;
-  if (!(run_unit_mm(s->options.run.unit) > 0) && s->options.run.world.pixel_size == NULL)
-    return CVTM_OK;
+  if (!(run_unit_mm(s->options.run.unit) > 0) && !run_has_world(&s->options.run)) return CVTM_OK;
   if (!s->has_domain)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: --unit and --pixel-size need the domain: --picture, --density, or "
                      "--width and --height",
-                     s->options.run.input);
+                     s->options.run.input.name);
   const cvtm_status status = run_frame_find(&s->options.run, s->domain, &frame, error);
   for (int64_t i = 0; status == CVTM_OK && i < s->count; ++i) {
     double *p = s->points + 2 * i;
@@ -173,9 +165,9 @@ static cvtm_status fit_drawing(stats *s, const double *box, cvtm_error *error) {
   const double across = s->domain.width / box[2], down = s->domain.height / box[3];
   if (!(fabs(across / down - 1) < same))
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: a drawing of %g x %g is not of the shape of %d x %d pixels; of one on a "
-                     "page give --page",
-                     s->options.run.input, box[2], box[3], s->domain.width, s->domain.height);
+                     "%s: a drawing of %g x %g does not have the shape of %d x %d pixels; if it is "
+                     "on a page, give --page",
+                     s->options.run.input.name, box[2], box[3], s->domain.width, s->domain.height);
   for (int64_t i = 0; i < s->count; ++i) {
     s->points[2 * i] = across * (s->points[2 * i] - box[0]);
     s->points[2 * i + 1] = across * (s->points[2 * i + 1] - box[1]);
@@ -187,12 +179,12 @@ static cvtm_status fit_drawing(stats *s, const double *box, cvtm_error *error) {
 /* The dots of an SVG, with their sizes. */
 static cvtm_status read_drawing(stats *s, cvtm_error *error) {
   cvtm_dots dots;
-  cvtm_status status = cvtm_dots_read(s->options.run.input, &dots, error);
+  cvtm_status status = cvtm_dots_read(s->options.run.input.name, &dots, error);
   if (status != CVTM_OK) return status;
   s->points = dots.points;
   s->radius = dots.radius;
   s->count = dots.count;
-  if (s->options.run.page.size != NULL && s->options.run.unit == CVTM_RUN_UNIT_PIXEL)
+  if (run_has_page(&s->options.run) && s->options.run.unit == CVTM_RUN_UNIT_PIXEL)
     s->options.run.unit = CVTM_RUN_UNIT_MM;
   return fit_drawing(s, dots.box, error);
 }
@@ -203,11 +195,13 @@ static int is_drawing(const char *path) {
 }
 
 static cvtm_status read_points(stats *s, cvtm_error *error) {
-  const char *path = s->options.run.input;
+  const cvtm_input *input = &s->options.run.input;
+  const char *path = input->name;
   double corner[2] = {0, 0};
-  cvtm_status status =
-      is_drawing(path) ? read_drawing(s, error)
-                       : cvtm_points_read_classes(path, &s->points, &s->classes, &s->count, error);
+  cvtm_status status = input->array != NULL ? cvtm_points_open(input, &s->points, &s->count, error)
+                       : is_drawing(path)   ? read_drawing(s, error)
+                                          : cvtm_points_read_classes(path, &s->points, &s->classes,
+                                                                     &s->count, error);
   if (status == CVTM_OK) status = find_pixels(s, error);
   if (status == CVTM_OK && !s->has_domain)
     status =
@@ -239,28 +233,30 @@ static cvtm_status place_in_domain(stats *s, cvtm_error *error) {
     if (points[i] < 0 && points[i] > -slack) points[i] = 0;
     if (points[i] > side && points[i] < side + slack) points[i] = side;
   }
-  return run_require_inside(s->options.run.input, points, s->mesh.vertex_count, s->domain, error);
+  return run_require_inside(s->options.run.input.name, points, s->mesh.vertex_count, s->domain,
+                            error);
 }
 
 /* A mesh has a domain if a density or both sides were given. */
 static cvtm_status read_mesh(stats *s, cvtm_error *error) {
-  cvtm_status status = cvtm_mesh_read(s->options.run.input, &s->mesh, error);
+  cvtm_status status = cvtm_mesh_read(s->options.run.input.name, &s->mesh, error);
   if (status != CVTM_OK) return status;
   s->count = s->mesh.vertex_count;
   if (s->has_domain) return place_in_domain(s, error);
-  if (s->options.run.world.pixel_size == NULL) return CVTM_OK;
+  if (!run_has_world(&s->options.run)) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
                    "%s: --pixel-size needs the domain: --picture, --density, or --width and "
                    "--height",
-                   s->options.run.input);
+                   s->options.run.input.name);
 }
 
-/* The ink that a drawing of --picture needs. */
+/* Reads the ink that a drawing of --picture needs. */
 static cvtm_status read_photograph(stats *s, cvtm_error *error) {
-  const char *path = s->options.photograph;
+  const cvtm_input *source = &s->options.photograph;
+  const char *path = source->name;
   cvtm_image image = {0};
   cvtm_density_options how;
-  cvtm_status status = run_read_image(&s->options.run, path, 0, &image, error);
+  cvtm_status status = run_read_image(&s->options.run, source, 0, &image, error);
   if (status != CVTM_OK) return status;
   const cvtm_domain domain = {image.width, image.height, s->options.run.periodic};
   run_choose_tone(&image, &s->options.run, &how);
@@ -271,7 +267,7 @@ static cvtm_status read_photograph(stats *s, cvtm_error *error) {
                        path, domain.width, domain.height, s->domain.width, s->domain.height);
   else
     status = cvtm_tone_from_image(&image, &how, path, &s->tone, error);
-  if (status == CVTM_OK && s->options.density == NULL)
+  if (status == CVTM_OK && s->options.density.name == NULL)
     status = run_world_set(&s->options.run, &image.place, path, image.height, error);
   cvtm_image_free(&image);
   s->domain = domain;
@@ -281,16 +277,17 @@ static cvtm_status read_photograph(stats *s, cvtm_error *error) {
 
 static cvtm_status read_stats_input(stats *s, cvtm_error *error) {
   cvtm_status status = CVTM_OK;
-  if (s->options.density != NULL) {
-    status =
-        run_read_density(s->options.density, &s->options.run, &s->density, NULL, &s->domain, error);
+  if (s->options.density.name != NULL) {
+    status = run_read_density(&s->options.density, &s->options.run, &s->density, NULL, &s->domain,
+                              error);
     s->has_domain = 1;
   }
-  if (status == CVTM_OK && s->options.photograph != NULL) status = read_photograph(s, error);
+  if (status == CVTM_OK && s->options.photograph.name != NULL) status = read_photograph(s, error);
   if (status != CVTM_OK) return status;
   set_given_domain(s);
   if (s->has_domain && !(s->options.run.world.scale > 0))
-    status = run_world_set(&s->options.run, NULL, s->options.run.input, s->domain.height, error);
+    status =
+        run_world_set(&s->options.run, NULL, s->options.run.input.name, s->domain.height, error);
   if (status != CVTM_OK) return status;
   return s->is_mesh ? read_mesh(s, error) : read_points(s, error);
 }
@@ -310,7 +307,7 @@ static cvtm_status evaluate_stats(stats *s) {
 static int print_json(const stats *s) {
   cJSON *report = cJSON_CreateObject();
   run_json_text(report, "version", CVTMESH_VERSION);
-  run_json_text(report, "file", s->options.run.input);
+  run_json_text(report, "file", s->options.run.input.name);
   if (s->has_domain) {
     run_json_integer(report, "width", s->domain.width);
     run_json_integer(report, "height", s->domain.height);
@@ -346,10 +343,9 @@ static void print_figures(const char *title, const cvtm_quality_figures *f) {
 }
 
 static void print_text(const stats *s) {
-  printf("%s: %lld %s, %lld %s\n", cli_visible(s->options.run.input),
-         (long long)s->quality.vertices, cli_word(s->quality.vertices, "vertex", "vertices"),
-         (long long)s->mesh.triangle_count,
-         cli_word(s->mesh.triangle_count, "triangle", "triangles"));
+  printf("%s: %s, %s\n", cli_visible(s->options.run.input.name),
+         cli_count(s->quality.vertices, "vertex", "vertices"),
+         cli_count(s->mesh.triangle_count, "triangle", "triangles"));
   if (s->mesh.coincident_count > 0)
     printf("points that share another's place: %lld\n", (long long)s->mesh.coincident_count);
   if (s->density != NULL) printf("energy ratio: %.9f\n", s->energy / s->bound);
@@ -363,19 +359,19 @@ static void print_text(const stats *s) {
 }
 
 static int perform_stats(stats *s) {
-  const char *path = s->options.run.input;
+  const char *path = s->options.run.input.name;
   cvtm_error error = {CVTM_OK, ""};
-  if (s->options.photograph == NULL && s->options.density == NULL)
+  if (s->options.photograph.name == NULL && s->options.density.name == NULL)
     s->options.run.purpose = CVTM_RUN_POINTS; /* there is no picture */
   if (run_stipples_check(&s->options.run, &error) == CVTM_OK)
     (void)run_page_check_size(&s->options.run, &error);
   const int code = cli_result(CLI_STATS, CLI_READING, error.status, &error);
   if (code != CLI_EXIT_OK) return code;
-  s->is_mesh = !cvtm_points_format_known(path);
+  s->is_mesh = s->options.run.input.array == NULL && !cvtm_points_format_known(path);
   if (s->is_mesh && !cvtm_mesh_format_known(path))
     return cli_usage_error(CLI_STATS, "%s: the extension names no format of points or meshes",
                            path);
-  if (s->options.density != NULL) {
+  if (s->options.density.name != NULL) {
     const int opened = cli_open_device(&s->options, &s->device);
     if (opened != CLI_EXIT_OK) return opened;
   }
@@ -400,9 +396,7 @@ static int perform_stats(stats *s) {
 }
 
 int cli_stats(const cli_options *options) {
-  stats s;
-  memset(&s, 0, sizeof s);
-  s.options = *options;
+  stats s = {.options = *options};
   int code = perform_stats(&s);
   cvtm_mesh_free(&s.mesh);
   free(s.points);

@@ -11,8 +11,8 @@
 static void print_pen(const run_colours *c, int k) {
   const int64_t dots = c->start[k + 1] - c->start[k];
   const run_pen_figures *f = &c->figures[k];
-  fprintf(stderr, "  %-10s %-16s %lld %s", k == 0 ? "pens" : "", c->pens.pen[k].name,
-          (long long)dots, cli_word(dots, "dot", "dots"));
+  fprintf(stderr, "  %-10s %-16s %s", k == 0 ? "pens" : "", c->pens.pen[k].name,
+          cli_count(dots, "dot", "dots"));
   if (dots > 1)
     fprintf(stderr, ", the nearest at %.3g px (%.3g at least)", f->nearest.mean, f->nearest.least);
   fprintf(stderr, "; ink %.2f %%, asked %.2f %%", 100 * f->drawn, 100 * f->asked);
@@ -26,8 +26,8 @@ static void print_colours(const cvtm_run_options *o, const run_colours *c) {
     fprintf(stderr, "  note       the picture has the colours of %d %s, not of %lld\n", c->count,
             cli_word(c->count, "ink", "inks"), (long long)o->colours.palette);
   if (!c->is_measured) return;
-  fprintf(stderr, "  colour     error %.4f in OKLab (rms %.4f), %.4f is the inks'", c->reached.mean,
-          c->reached.rms, c->possible.mean);
+  fprintf(stderr, "  colour     error %.4f in OKLab (rms %.4f), %.4f with ideal dots of these inks",
+          c->reached.mean, c->reached.rms, c->possible.mean);
   /* An even picture has no contrast to compare with. */
   if (isfinite(c->reached.luminance.contrast))
     fprintf(stderr, "; contrast %.3f of the picture's, correlation %.4f",
@@ -42,15 +42,14 @@ static const char *triangles_are(int64_t count) {
 void cli_refine_print_summary(const cvtm_refine_options *refine,
                               const cvtm_refine_figures *figures) {
   fprintf(stderr,
-          "  refined    to %.3g degrees: %lld %s added on the boundary, %lld for angles,"
+          "  refined    to %.3g degrees: %s added on the boundary, %lld for angles,"
           " %lld for areas\n",
-          figures->bound, (long long)figures->added_on_boundary,
-          cli_word(figures->added_on_boundary, "point", "points"),
+          figures->bound, cli_count(figures->added_on_boundary, "point", "points"),
           (long long)figures->added_for_angles, (long long)figures->added_for_areas);
   if (figures->stopped)
     fprintf(stderr, "  warning    the refinement was stopped before its end\n");
   else if (figures->bound < refine->min_angle)
-    fprintf(stderr, "  warning    %.3g degrees take too many points here; %.3g were worked for\n",
+    fprintf(stderr, "  warning    %.3g degrees take too many points here; the bound became %.3g\n",
             refine->min_angle, figures->bound);
   const int64_t at_corners = figures->below - figures->below_free - figures->narrow_count;
   if (figures->corner_count > 0)
@@ -78,15 +77,13 @@ static void print_domain(const run_domain *domain) {
           (long long)run_domain_corners(domain), run_domain_deviation(domain),
           100 * fabs(domain->mesh_area - domain->contour.area) / domain->contour.area);
   if (domain->regions.pairs != NULL)
-    fprintf(stderr, "  periodic   %lld %s of vertices on opposite sides, %lld without a copy\n",
-            (long long)domain->regions.pair_count,
-            cli_word(domain->regions.pair_count, "pair", "pairs"),
+    fprintf(stderr, "  periodic   %s of vertices on opposite sides, %lld without a copy\n",
+            cli_count(domain->regions.pair_count, "pair", "pairs"),
             (long long)domain->regions.unpaired);
   if (domain->refined) cli_refine_print_summary(&domain->refine, &domain->refinement);
   if (domain->contour.dropped > 0)
-    fprintf(stderr, "  note       %lld %s of less than %g square pixels %s left out\n",
-            (long long)domain->contour.dropped,
-            cli_word(domain->contour.dropped, "speck", "specks"), domain->smallest,
+    fprintf(stderr, "  note       %s of less than %g square pixels %s left out\n",
+            cli_count(domain->contour.dropped, "speck", "specks"), domain->smallest,
             cli_word(domain->contour.dropped, "was", "were"));
 }
 
@@ -131,9 +128,9 @@ void cli_world_print(const cvtm_run_options *options, cvtm_domain domain) {
 
 static void print_equal_mass(const run_equal_mass *made) {
   const cvtm_equal_mass_result *result = &made->result;
-  fprintf(stderr, "  masses     equal to %.1e; %lld %s, %lld Newton %s\n", result->deviation,
-          (long long)result->diagrams, cli_word(result->diagrams, "diagram", "diagrams"),
-          (long long)result->newton_steps, cli_word(result->newton_steps, "step", "steps"));
+  fprintf(stderr, "  masses     equal to %.1e; %s, %lld Newton %s\n", result->deviation,
+          cli_count(result->diagrams, "diagram", "diagrams"), (long long)result->newton_steps,
+          cli_word(result->newton_steps, "step", "steps"));
   if (!result->converged)
     fprintf(stderr, "  note       rounding keeps the masses from --mass-tolerance %g\n",
             made->tolerance);
@@ -185,14 +182,14 @@ static void print_written(const cli_options *command, const cvtm_run_options *op
   fputc('\n', stderr);
 }
 
-/* Every phase that takes time. Reading includes what is done to the density. */
+/* Prints the seconds of each phase. Reading includes the work on the density. */
 static void print_seconds(const cvtm_run *r) {
   const cvtm_run_options *o = &r->options;
   const char *reading =
       o->condition.smooth > 0 || o->condition.grade > 0 ? "read and smooth" : "read";
   fprintf(stderr, "  seconds    %.2f: %s %.2f", cvtm_clock() - r->start, reading,
           r->seconds[RUN_PHASE_READ]);
-  const double least = 0.005; /* seen as 0.01 */
+  const double least = 0.005; /* printed as 0.01 */
   for (int k = RUN_PHASE_READ + 1; k < RUN_PHASE_COUNT; ++k)
     if (r->seconds[k] >= least) fprintf(stderr, ", %s %.2f", run_phase_names[k], r->seconds[k]);
   fprintf(stderr, "\n");
@@ -200,50 +197,46 @@ static void print_seconds(const cvtm_run *r) {
 
 void cli_run_print_summary(const cli_options *options, const cvtm_run *r) {
   const cvtm_quality_figures *inner = &r->quality.inner;
-  fprintf(stderr, "%s: %d x %d pixels, %lld %s, on %s (%s)\n", cli_visible(r->options.input),
-          r->domain.width, r->domain.height, (long long)r->count,
-          cli_word(r->count, "site", "sites"), cvtm_device_name(r->device),
-          cvtm_device_description(r->device));
+  fprintf(stderr, "%s: %d x %d pixels, %s, on %s (%s)\n", cli_visible(r->options.input.name),
+          r->domain.width, r->domain.height, cli_count(r->count, "site", "sites"),
+          cvtm_device_name(r->device), cvtm_device_description(r->device));
   print_dot_count(&r->dots);
   fprintf(stderr,
           "  energy     %.6f of the hexagonal reference; sites within %.2g px of their centroids\n",
           r->energy / r->bound, r->result.gradient_norm);
-  fprintf(stderr, "  stopped    after %lld %s, %lld %s: %s\n", (long long)r->result.iterations,
-          cli_word(r->result.iterations, "iteration", "iterations"),
-          (long long)r->result.evaluations,
-          cli_word(r->result.evaluations, "evaluation", "evaluations"), stop_text(r));
+  fprintf(stderr, "  stopped    after %s, %s: %s\n",
+          cli_count(r->result.iterations, "iteration", "iterations"),
+          cli_count(r->result.evaluations, "evaluation", "evaluations"), stop_text(r));
   if (r->options.equal_mass.on) print_equal_mass(&r->equal);
   if (inner->triangles > 0)
     fprintf(stderr,
-            "  mesh       %lld %s; smallest angle %.1f degrees, mean %.1f; mean Q %.4f;"
+            "  mesh       %s; smallest angle %.1f degrees, mean %.1f; mean Q %.4f;"
             " degree 6 at %.1f %%\n",
-            (long long)r->mesh.triangle_count,
-            cli_word(r->mesh.triangle_count, "triangle", "triangles"), inner->min_angle,
+            cli_count(r->mesh.triangle_count, "triangle", "triangles"), inner->min_angle,
             inner->mean_min_angle, inner->mean_q, 100 * r->quality.degree6_share);
   else
-    fprintf(stderr, "  mesh       %lld %s\n", (long long)r->mesh.triangle_count,
-            cli_word(r->mesh.triangle_count, "triangle", "triangles"));
+    fprintf(stderr, "  mesh       %s\n",
+            cli_count(r->mesh.triangle_count, "triangle", "triangles"));
   cli_order_print_summary(&r->order);
   cli_world_print(&r->options, r->domain);
   if (r->options.domain.kind != CVTM_RUN_DOMAIN_NONE) print_domain(&r->shape);
   if (r->second.straightened > 0)
-    fprintf(stderr, "  note       %lld %s straight that would turn a triangle over\n",
-            (long long)r->second.straightened,
-            cli_word(r->second.straightened, "edge is", "edges are"));
+    fprintf(stderr, "  note       %s straight that would turn a triangle over\n",
+            cli_count(r->second.straightened, "edge is", "edges are"));
   cli_stipples_print(&r->stipples, stderr, "  tone       ");
   print_colours(&r->options, &r->colours);
   if (r->count < r->options.points)
     fprintf(stderr, "  note       %lld of the %lld sites asked for: no room for the others\n",
             (long long)r->count, (long long)r->options.points);
   if (r->mesh.coincident_count > 0)
-    fprintf(stderr, "  note       %lld %s another's place\n", (long long)r->mesh.coincident_count,
-            cli_word(r->mesh.coincident_count, "site shares", "sites share"));
+    fprintf(stderr, "  note       %s another's place\n",
+            cli_count(r->mesh.coincident_count, "site shares", "sites share"));
   if (r->moved > 0)
-    fprintf(stderr, "  note       %lld %s moved into the domain, or out of an obstacle\n",
-            (long long)r->moved, cli_word(r->moved, "site was", "sites were"));
+    fprintf(stderr, "  note       %s moved into the domain, or out of an obstacle\n",
+            cli_count(r->moved, "site was", "sites were"));
   if (r->result.empty_cells > 0)
-    fprintf(stderr, "  note       %lld %s no mass\n", (long long)r->result.empty_cells,
-            cli_word(r->result.empty_cells, "cell has", "cells have"));
+    fprintf(stderr, "  note       %s no mass\n",
+            cli_count(r->result.empty_cells, "cell has", "cells have"));
   if (r->checkpoint.resumed != NULL)
     fprintf(stderr, "  note       continued from %s\n", cli_visible(r->checkpoint.resumed));
   print_preview(&r->options);

@@ -60,11 +60,12 @@ static int names_points(const char *path) {
 /* Reads a point file: the points are the sites, the density is 1. */
 static cvtm_status read_sites(view *v, cvtm_error *error) {
   cli_options *o = &v->options;
-  cvtm_status status = cvtm_points_read(o->run.input, &v->sites, &v->count, error);
+  cvtm_status status = cvtm_points_open(&o->run.input, &v->sites, &v->count, error);
   if (status == CVTM_OK)
-    status = cli_domain_of_points(o, o->run.input, v->sites, v->count, &v->domain, NULL, error);
+    status =
+        cli_domain_of_points(o, o->run.input.name, v->sites, v->count, &v->domain, NULL, error);
   if (status == CVTM_OK)
-    status = run_require_inside(o->run.input, v->sites, v->count, v->domain, error);
+    status = run_require_inside(o->run.input.name, v->sites, v->count, v->domain, error);
   if (status != CVTM_OK) return status;
   const size_t pixels = (size_t)v->domain.width * (size_t)v->domain.height;
   v->density = malloc(pixels * sizeof *v->density);
@@ -79,11 +80,11 @@ static cvtm_status place_sites(view *v, cvtm_error *error) {
   double *fixed = NULL, *init = NULL;
   int64_t given = 0;
   cvtm_status status = CVTM_OK;
-  if (o->run.fixed != NULL) status = cvtm_points_read(o->run.fixed, &fixed, &v->fixed, error);
-  if (status == CVTM_OK && o->run.fixed != NULL)
-    status = run_require_inside(o->run.fixed, fixed, v->fixed, v->domain, error);
-  if (status == CVTM_OK && o->run.init != NULL)
-    status = cvtm_points_read(o->run.init, &init, &given, error);
+  if (o->run.fixed.name != NULL) status = cvtm_points_open(&o->run.fixed, &fixed, &v->fixed, error);
+  if (status == CVTM_OK && o->run.fixed.name != NULL)
+    status = run_require_inside(o->run.fixed.name, fixed, v->fixed, v->domain, error);
+  if (status == CVTM_OK && o->run.init.name != NULL)
+    status = cvtm_points_open(&o->run.init, &init, &given, error);
   if (status == CVTM_OK) {
     const int64_t least = v->fixed + given;
     v->count = o->run.points > least ? o->run.points : least > 0 ? least : 2000;
@@ -105,14 +106,14 @@ static cvtm_status place_sites(view *v, cvtm_error *error) {
 }
 
 static cvtm_status read_view_input(view *v, cvtm_error *error) {
-  if (names_points(v->options.run.input)) return read_sites(v, error);
-  cvtm_status status = run_read_density(v->options.run.input, &v->options.run, &v->density,
+  if (names_points(v->options.run.input.name)) return read_sites(v, error);
+  cvtm_status status = run_read_density(&v->options.run.input, &v->options.run, &v->density,
                                         &v->tone, &v->domain, error);
   if (status != CVTM_OK) return status;
   if (v->options.run.dots == CVTM_RUN_DOTS_TONE &&
       v->options.run.density_from != CVTM_DENSITY_FROM_TONE)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: --dots tone needs the density of a tone",
-                     v->options.run.input);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: --dots tone needs --density-from tone",
+                     v->options.run.input.name);
   return place_sites(v, error);
 }
 
@@ -144,7 +145,7 @@ static void set_up_viewer(view *v) {
   settings->count = v->count;
   settings->start = o->run.start;
   settings->seed = (uint64_t)o->run.seed;
-  settings->title = o->run.input;
+  settings->title = o->run.input.name;
   settings->fill = (cvtm_fill)o->view.colour;
   settings->dark = o->run.dark;
   settings->paused = o->view.paused || o->run.iterations == 0;
@@ -169,14 +170,10 @@ static int check_view_options(view *v) {
       (o->view.record != NULL && strlen(o->view.record) > PREFIX_MAX))
     return cli_usage_error(o->command, "--save and --record: names of at most %d bytes",
                            PREFIX_MAX);
-  if (!cli_view_size(o, &v->viewer.width, &v->viewer.height))
-    return cli_usage_error(o->command, "--window: '%s' is not WxH with sides of 16 to 16384",
-                           o->view.size);
-  if (o->run.layers != NULL &&
-      cvtm_layers_parse(o->run.layers, &v->viewer.layers, &error) != CVTM_OK)
+  if (cli_view_size(o, &v->viewer.width, &v->viewer.height) != CLI_EXIT_OK) return CLI_EXIT_USAGE;
+  if (o->text.layers != NULL &&
+      cvtm_layers_parse(o->text.layers, &v->viewer.layers, &error) != CVTM_OK)
     return cli_usage_error(o->command, "--layers: %s", error.message);
-  v->options.run.layers =
-      NULL; /* --layers is for the window; pictures among the outputs have their own layers */
   return CLI_EXIT_OK;
 }
 
@@ -227,10 +224,10 @@ static cvtm_status write_outputs(view *v, cvtm_error *error) {
 static void print_view_summary(const view *v) {
   const cvtm_viewer_result *r = &v->result;
   char line[256];
-  snprintf(line, sizeof line, "%lld %s, %lld %s, ratio %.6f; %lld %s in %.2f s: %.1f a second",
-           (long long)r->count, cli_word(r->count, "site", "sites"), (long long)r->iterations,
-           cli_word(r->iterations, "iteration", "iterations"), r->ratio, (long long)r->frames,
-           cli_word(r->frames, "frame", "frames"), r->seconds,
+  snprintf(line, sizeof line, "%s, %s, ratio %.6f; %s in %.2f s: %.1f a second",
+           cli_count(r->count, "site", "sites"),
+           cli_count(r->iterations, "iteration", "iterations"), r->ratio,
+           cli_count(r->frames, "frame", "frames"), r->seconds,
            r->seconds > 0 ? (double)r->frames / r->seconds : 0);
   say((void *)(uintptr_t)v, line);
 }
@@ -262,9 +259,7 @@ static int perform_view(view *v) {
 }
 
 int cli_view(const cli_options *options) {
-  view v;
-  memset(&v, 0, sizeof v);
-  v.options = *options;
+  view v = {.options = *options};
   run_preset_apply(&v.options.run);
   const int code = perform_view(&v);
   free(v.result.sites);

@@ -45,32 +45,20 @@ static unsigned char *color_labels(const diagram *d) {
   return colors;
 }
 
-static cvtm_status write_ppm(const char *path, cvtm_domain domain, const unsigned char *colors,
-                             cvtm_error *error) {
-  cvtm_output *output;
-  cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
-  FILE *stream = cvtm_output_stream(output);
-  fprintf(stream, "P6\n%d %d\n255\n", domain.width, domain.height);
-  fwrite(colors, 3, (size_t)pixels(domain), stream);
-  return cvtm_output_commit(output, error);
-}
-
 /* A run_writer. */
 static cvtm_status write_labels(void *context, const char *path, const char *extension,
                                 cvtm_error *error) {
   (void)extension;
   const diagram *d = context;
-  const run_output_kind kind = run_output_kind_of(&d->options.run, path);
-  if (kind == RUN_OUTPUT_LABELS) {
+  if (run_output_kind_of(&d->options.run, path) == RUN_OUTPUT_LABELS) {
     const int64_t shape[2] = {d->domain.height, d->domain.width};
     return cvtm_npy_write(path, 'i', (int)sizeof(int32_t), 2, shape, d->labels, error);
   }
   unsigned char *colors = color_labels(d);
   if (colors == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  cvtm_status status = kind == RUN_OUTPUT_PPM ? write_ppm(path, d->domain, colors, error)
-                                              : cvtm_png_write(path, d->domain.width,
-                                                               d->domain.height, 3, colors, error);
+  const cvtm_status status =
+      run_output_format(&d->options.run, path)
+          ->write_pixels(path, d->domain.width, d->domain.height, 3, colors, error);
   free(colors);
   return status;
 }
@@ -78,16 +66,19 @@ static cvtm_status write_labels(void *context, const char *path, const char *ext
 /* Device arrays of one computation. */
 typedef struct arrays {
   cvtm_voronoi *plan;
-  void *sites, *labels;
+  double *sites;
+  int32_t *labels;
 } arrays;
+
+static cvtm_arrays list_arrays(const diagram *d, arrays *a) {
+  return (cvtm_arrays){
+      {CVTM_ARRAY(a->sites, 2 * d->count), CVTM_ARRAY(a->labels, pixels(d->domain))}};
+}
 
 static cvtm_status make_arrays(diagram *d, arrays *a) {
   const size_t bytes = 2 * (size_t)d->count * sizeof(double);
   cvtm_status status = cvtm_voronoi_create(d->device, d->domain, d->count, &a->plan);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(d->device, 2 * d->count, sizeof(double), &a->sites);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(d->device, pixels(d->domain), sizeof(int32_t), &a->labels);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(d->device, list_arrays(d, a));
   if (status == CVTM_OK) status = cvtm_device_copy_in(d->device, a->sites, d->points, bytes);
   return status;
 }
@@ -97,13 +88,13 @@ static cvtm_status copy_labels(diagram *d, const arrays *a) {
                               (size_t)pixels(d->domain) * sizeof(int32_t));
 }
 
-/* Reads the labels of --labels-from, whose size is that of the domain where nothing else says it.
- */
+/* Reads the labels of --labels-from. Their sides become those of the domain, unless options give
+ * these. */
 static cvtm_status read_start(diagram *d, cvtm_error *error) {
-  const char *path = d->options.warm.labels;
-  if (path == NULL) return CVTM_OK;
-  const cvtm_status status = cvtm_npy_read(path, &d->start, error);
-  if (status != CVTM_OK || d->start.dimensions != 2 || d->options.like != NULL) return status;
+  const cvtm_input *labels = &d->options.warm.labels;
+  if (labels->name == NULL) return CVTM_OK;
+  const cvtm_status status = cvtm_npy_open(labels, &d->start, error);
+  if (status != CVTM_OK || d->start.dimensions != 2 || d->options.like.name != NULL) return status;
   if (d->options.width == 0 && d->start.shape[1] <= CVTM_MAX_SIDE)
     d->options.width = d->start.shape[1];
   if (d->options.height == 0 && d->start.shape[0] <= CVTM_MAX_SIDE)
@@ -112,7 +103,7 @@ static cvtm_status read_start(diagram *d, cvtm_error *error) {
 }
 
 static cvtm_status check_start(const diagram *d, cvtm_error *error) {
-  const char *path = d->options.warm.labels;
+  const char *path = d->options.warm.labels.name;
   if (path == NULL) return CVTM_OK;
   if (d->start.dimensions != 2 || d->start.shape[0] != d->domain.height ||
       d->start.shape[1] != d->domain.width || d->start.kind != 'i' ||
@@ -125,7 +116,7 @@ static cvtm_status check_start(const diagram *d, cvtm_error *error) {
 static cvtm_status compute_labels(diagram *d, const arrays *a) {
   const double start = cvtm_clock();
   cvtm_status status =
-      d->options.warm.labels
+      d->options.warm.labels.name
           ? cvtm_voronoi_update(a->plan, a->sites, d->count, (int)d->options.warm.first_step,
                                 a->labels)
           : cvtm_voronoi_compute(a->plan, a->sites, d->count, d->options.run.voronoi, a->labels);
@@ -134,7 +125,9 @@ static cvtm_status compute_labels(diagram *d, const arrays *a) {
   return status == CVTM_OK ? copy_labels(d, a) : status;
 }
 
-static int is_checked(const diagram *d) { return d->options.check || d->options.warm.labels; }
+static int is_checked(const diagram *d) {
+  return d->options.check || d->options.warm.labels.name != NULL;
+}
 
 /* Compares the labels with the exact diagram. A warm start is corrected, any other method is
  * not. */
@@ -142,7 +135,7 @@ static cvtm_status check_labels(diagram *d, const arrays *a) {
   const double start = cvtm_clock();
   const cvtm_status status = cvtm_voronoi_correct(a->plan, a->labels, &d->wrong);
   d->check_seconds = cvtm_clock() - start;
-  return status == CVTM_OK && d->options.warm.labels ? copy_labels(d, a) : status;
+  return status == CVTM_OK && d->options.warm.labels.name ? copy_labels(d, a) : status;
 }
 
 static cvtm_status solve_voronoi(diagram *d) {
@@ -152,13 +145,12 @@ static cvtm_status solve_voronoi(diagram *d) {
     return cvtm_fail(cvtm_device_error(d->device), CVTM_ERROR_MEMORY,
                      "out of memory for %d x %d labels", d->domain.width, d->domain.height);
   cvtm_status status = make_arrays(d, &a);
-  if (status == CVTM_OK && d->options.warm.labels)
+  if (status == CVTM_OK && d->options.warm.labels.name)
     status = cvtm_device_copy_in(d->device, a.labels, d->start.data,
                                  (size_t)d->start.count * sizeof(int32_t));
   if (status == CVTM_OK) status = compute_labels(d, &a);
   if (status == CVTM_OK && is_checked(d)) status = check_labels(d, &a);
-  cvtm_device_free(d->device, a.sites);
-  cvtm_device_free(d->device, a.labels);
+  cvtm_device_free_arrays(d->device, list_arrays(d, &a));
   cvtm_voronoi_destroy(a.plan);
   return status;
 }
@@ -171,7 +163,7 @@ static cvtm_status write_voronoi_report(const diagram *d, cvtm_error *error) {
   run_json_integer(report, "width", d->domain.width);
   run_json_integer(report, "height", d->domain.height);
   run_json_integer(report, "sites", d->count);
-  run_json_text(report, "start", d->options.warm.labels ? "labels" : "sites");
+  run_json_text(report, "start", d->options.warm.labels.name ? "labels" : "sites");
   if (is_checked(d)) {
     run_json_integer(report, "wrong_pixels", d->wrong);
     run_json_real(report, "wrong_share", wrong_share(d));
@@ -183,42 +175,42 @@ static cvtm_status write_voronoi_report(const diagram *d, cvtm_error *error) {
 }
 
 static void print_voronoi_summary(const diagram *d) {
-  fprintf(stderr, "%s: %lld %s, %d x %d pixels, on %s (%s), %.3f seconds\n",
-          cli_visible(d->options.run.input), (long long)d->count,
-          cli_word(d->count, "site", "sites"), d->domain.width, d->domain.height,
-          cvtm_device_name(d->device), cvtm_device_description(d->device), d->seconds);
+  fprintf(stderr, "%s: %s, %d x %d pixels, on %s (%s), %.3f seconds\n",
+          cli_visible(d->options.run.input.name), cli_count(d->count, "site", "sites"),
+          d->domain.width, d->domain.height, cvtm_device_name(d->device),
+          cvtm_device_description(d->device), d->seconds);
   if (is_checked(d))
     fprintf(stderr, "  %s pixels: %lld of %lld (%.3g %%), %.3f seconds\n",
-            d->options.warm.labels ? "corrected" : "wrong", (long long)d->wrong,
+            d->options.warm.labels.name ? "corrected" : "wrong", (long long)d->wrong,
             (long long)pixels(d->domain), 100 * wrong_share(d), d->check_seconds);
 }
 
 /* A file of points does not say how large its picture was. */
 static int has_domain(const cli_options *o) {
-  return o->like != NULL || (o->width > 0 && o->height > 0);
+  return o->like.name != NULL || (o->width > 0 && o->height > 0);
 }
 
 static int perform_voronoi(diagram *d) {
   if (d->options.run.output.count == 0 && d->options.run.report == NULL && !d->options.check)
     return cli_missing(CLI_VORONOI, "--output");
-  if (d->options.warm.labels && cli_option_given(&d->options, "method"))
-    return cli_usage_error(CLI_VORONOI, "--labels-from has passes of its own: no --method");
-  if (!d->options.warm.labels && cli_option_given(&d->options, "first-step"))
+  if (d->options.warm.labels.name && cli_option_given(&d->options, "method"))
+    return cli_usage_error(CLI_VORONOI, "--labels-from has passes of its own; omit --method");
+  if (!d->options.warm.labels.name && cli_option_given(&d->options, "first-step"))
     return cli_usage_error(CLI_VORONOI, "--first-step goes with --labels-from");
   cvtm_error error = {CVTM_OK, ""};
   int code =
       cli_result(CLI_VORONOI, CLI_WRITING, run_outputs_check(&d->options.run, &error), &error);
   if (code != CLI_EXIT_OK) return code;
-  if (!d->options.warm.labels && !has_domain(&d->options))
+  if (!d->options.warm.labels.name && !has_domain(&d->options))
     return cli_usage_error(CLI_VORONOI,
                            "the size of the diagram is missing: --like PICTURE, or --width and "
                            "--height");
   code = cli_outputs_check(&d->options);
   if (code != CLI_EXIT_OK) return code;
-  cvtm_status status = cvtm_points_read(d->options.run.input, &d->points, &d->count, &error);
+  cvtm_status status = cvtm_points_open(&d->options.run.input, &d->points, &d->count, &error);
   if (status == CVTM_OK) status = read_start(d, &error);
   if (status == CVTM_OK)
-    status = cli_domain_of_points(&d->options, d->options.run.input, d->points, d->count,
+    status = cli_domain_of_points(&d->options, d->options.run.input.name, d->points, d->count,
                                   &d->domain, NULL, &error);
   if (status == CVTM_OK) status = check_start(d, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
@@ -237,9 +229,7 @@ static int perform_voronoi(diagram *d) {
 }
 
 int cli_voronoi(const cli_options *options) {
-  diagram d;
-  memset(&d, 0, sizeof d);
-  d.options = *options;
+  diagram d = {.options = *options};
   int code = perform_voronoi(&d);
   cvtm_npy_free(&d.start);
   free(d.labels);

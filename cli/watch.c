@@ -12,9 +12,12 @@ int cli_view_size(const cli_options *options, int *width, int *height) {
   char unused;
   *width = 1280;
   *height = 800;
-  if (options->view.size == NULL) return 1;
-  return sscanf(options->view.size, "%dx%d%c", width, height, &unused) == 2 && *width >= 16 &&
-         *height >= 16 && *width <= 16384 && *height <= 16384;
+  if (options->view.size == NULL ||
+      (sscanf(options->view.size, "%dx%d%c", width, height, &unused) == 2 && *width >= 16 &&
+       *height >= 16 && *width <= 16384 && *height <= 16384))
+    return CLI_EXIT_OK;
+  return cli_usage_error(options->command, "--window: '%s' is not WxH with sides of 16 to 16384",
+                         options->view.size);
 }
 
 #if CVTMESH_HAVE_VIEWER
@@ -55,9 +58,7 @@ struct cli_watch {
 
 int cli_watch_check(const cli_options *options) {
   int width, height;
-  if (options->view.watch == NULL || cli_view_size(options, &width, &height)) return CLI_EXIT_OK;
-  return cli_usage_error(options->command, "--window: '%s' is not WxH with sides of 16 to 16384",
-                         options->view.size);
+  return options->view.watch == NULL ? CLI_EXIT_OK : cli_view_size(options, &width, &height);
 }
 
 static cvtm_status make_folder(const char *path, cvtm_error *error) {
@@ -232,7 +233,7 @@ static char *text_of(const cvtm_run *run) {
 }
 
 cvtm_status cli_watch_page(const cli_watch *w, const cvtm_run *run, cvtm_error *error) {
-  const char *input = w->options->run.input;
+  const char *input = w->options->run.input.name;
   const size_t title_size = strlen(input) + 40;
   char *title = malloc(title_size);
   char *path = path_in_folder(w, "index.html");
@@ -249,8 +250,7 @@ cvtm_status cli_watch_page(const cli_watch *w, const cvtm_run *run, cvtm_error *
     const picture *p = &w->pictures[k];
     pictures[k] = (cvtm_page_picture){p->path, p->iteration, p->sites, p->ratio};
   }
-  snprintf(title, title_size, "%s: %lld %s", input, (long long)w->count,
-           cli_word(w->count, "site", "sites"));
+  snprintf(title, title_size, "%s: %s", input, cli_count(w->count, "site", "sites"));
   const cvtm_html_page page = {.title = title,
                                .dark = w->options->run.dark,
                                .pictures = pictures,

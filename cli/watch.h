@@ -7,9 +7,10 @@
 
 typedef struct cli_watch cli_watch;
 
-/* --size of `view` and `run --watch`, or its default; 0 if it is no size. */
+/* --window of `view` and `run --watch`, or its default. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE
+ * after a message. */
 int cli_view_size(const cli_options *options, int *width, int *height);
-/* Checks --watch and --size. Returns an exit code. */
+/* Checks --watch and --window. Returns an exit code. */
 int cli_watch_check(const cli_options *options);
 
 /* Follows a run: creates the folder, and an OpenGL context of the calling thread, at its beginning,

@@ -23,6 +23,18 @@ int cvtm_cell_grow(cvtm_cell *cell, int32_t capacity) {
   return 1;
 }
 
+int cvtm_cell_copy(const cvtm_cells *cells, int64_t i, const double *site, cvtm_cell *cell) {
+  const int64_t first = cells->start[i], count = cells->start[i + 1] - first;
+  if (count > INT32_MAX) return 0;
+  if (count > cell->capacity && !cvtm_cell_grow(cell, (int32_t)count)) return 0;
+  cell->count = (int32_t)count;
+  for (int64_t k = 0; k < count; ++k) {
+    cell->x[k] = cells->corners[2 * (first + k)] - site[0];
+    cell->y[k] = cells->corners[2 * (first + k) + 1] - site[1];
+  }
+  return 1;
+}
+
 int cvtm_cell_cut_out_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
                               cvtm_cell *cell) {
   while (cvtm_cell_by_tree(tree, domain, place, cell) == CVTM_CELL_OVERFLOW) {
@@ -45,11 +57,11 @@ int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain, int64
 
 cvtm_cell_moments cvtm_cell_integrate(const cvtm_density_view *density, cvtm_domain domain,
                                       double sx, double sy, cvtm_cell *cell) {
-  cvtm_cell_moments sums = {0, 0, 0, 0};
+  cvtm_pixel_sums sums = {0, 0, 0, 0};
   cvtm_cell_walk rows;
-  if (cell->count < 3) return sums;
+  if (cell->count < 3) return cvtm_pixel_moments(&sums);
   cvtm_cell_set_slopes(cell);
   cvtm_cell_begin_walk(domain, sx, sy, cell, &rows);
   cvtm_integral_add_rows(density, cell, &rows, rows.first, rows.last, &sums);
-  return sums;
+  return cvtm_pixel_moments(&sums);
 }

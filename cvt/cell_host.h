@@ -1,28 +1,33 @@
-/* Inside cvt only, on the CPU: a cell in memory that grows with its corners, how it is cut out, and
- * its moments. evaluate_cpu.c compiles the hull construction into its own loop; all others call
- * what is compiled once. */
+/* Inside cvt only, on the CPU: a cell in memory that grows with its corners, its construction, and
+ * its moments. evaluate_cpu.c compiles the hull construction into its own loop; all other callers
+ * share one compiled copy. */
 #ifndef CVTMESH_CVT_CELL_HOST_H
 #define CVTMESH_CVT_CELL_HOST_H
 
 #include "cvt/density_row.h"
 #include "jfa/cell_by_hull.h"
+#include "meshes/mesh.h"
 
-enum { CVTM_CELL_CORNERS = 64 }; /* at first: enough for most cells */
+enum { CVTM_CELL_CORNERS = 64 }; /* first capacity, enough for most cells */
 
-/* Room for `capacity` corners, whose old ones are lost; returns 0, and changes nothing, if memory
- * ran out. */
+/* Makes room for `capacity` corners, and loses the old ones. Returns 0, and changes nothing, if
+ * there is no memory. */
 int cvtm_cell_grow(cvtm_cell *cell, int32_t capacity);
 void cvtm_cell_release(cvtm_cell *cell);
 
-/* The cell of the site at a place, by hull construction, or by tree clipping where that fails.
- * Returns 0 if memory ran out. */
+/* Copies cell i of a diagram, relative to its site. Returns 0 if there is no memory. */
+int cvtm_cell_copy(const cvtm_cells *cells, int64_t i, const double *site, cvtm_cell *cell);
+
+/* Makes the cell of the site at a place, by hull construction, or by tree clipping where that
+ * fails. Returns 0 if there is no memory. */
 int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
                       cvtm_cell *cell);
 /* The same by tree clipping alone. */
 int cvtm_cell_cut_out_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
                               cvtm_cell *cell);
 
-/* A hull in the caller's memory: CVTM_HULL_POLES, CVTM_HULL_SIDES, CVTM_HULL_SCRATCH. */
+/* A hull in the memory of the caller: CVTM_HULL_POLES poles and places, CVTM_HULL_SIDES numbers of
+ * the order, CVTM_HULL_SCRATCH of scratch. */
 CVTM_INLINE cvtm_hull cvtm_hull_in(const cvtm_site_tree_view *tree, cvtm_hull_pole *poles,
                                    int32_t *places, int32_t *order, int32_t *scratch) {
   const cvtm_hull hull = {.stride = 1,
@@ -36,9 +41,14 @@ CVTM_INLINE cvtm_hull cvtm_hull_in(const cvtm_site_tree_view *tree, cvtm_hull_po
   return hull;
 }
 
-/* The moments of a cell of the site at (sx, sy), with any number of corners, by integral.h. Sets
+/* The moments of a cell with any number of corners, by integral.h. Its site is at (sx, sy). Sets
  * the slopes of its edges. */
 cvtm_cell_moments cvtm_cell_integrate(const cvtm_density_view *density, cvtm_domain domain,
                                       double sx, double sy, cvtm_cell *cell);
+
+/* Adds the moments of cells that are given as polygons (cell_mass.h). */
+cvtm_status cvtm_cells_add_moments(const cvtm_cells *cells, const double *points,
+                                   cvtm_domain domain, const float *density,
+                                   cvtm_cell_moments *sums, cvtm_error *error);
 
 #endif

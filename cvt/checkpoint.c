@@ -1,5 +1,5 @@
-/* The state of a run as bytes: the solve's, the numbers of the descent at work, and arrays. It is
- * saved between two descents, or in a pause of one. */
+/* The state of a run as bytes: the state of the solve, the numbers of the current descent, and
+ * arrays. It is saved between two descents, or in a pause of one. */
 #include "base/text.h"
 #include "base/clock.h"
 #include "base/ranks.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What identifies a run: each field, by the name that messages give it. */
+/* The fields that identify a run, by their names in messages. */
 static const char *const field_names[] = {"kind of device",
                                           "width",
                                           "height",
@@ -34,7 +34,7 @@ static const char *const field_names[] = {"kind of device",
 
 enum { FIELDS = sizeof field_names / sizeof *field_names, VERSION = 6 };
 
-/* Then follow the kept sites, and the sites or the state of the descent. */
+/* The kept sites follow it, and then the sites or the state of the descent. */
 typedef struct saved_head {
   char magic[8];
   int32_t version, byte_order;
@@ -48,11 +48,11 @@ typedef struct cvtm_checkpoint {
   const cvtm_cvt_checkpoint *user;
   cvtm_solve *solve;
   cvtm_descent_pauses pauses;
-  saved_head head;                 /* as read; of a new run, without a state */
-  double start;                    /* of this process, by cvtm_clock */
+  saved_head head;                 /* as read; without a state in a new run */
+  double start;                    /* start of this process, by cvtm_clock */
   double last;                     /* the time of the last save */
-  int continues;                   /* the next descent is that of the head */
-  const unsigned char *of_descent; /* its state, unless it is at the start */
+  int continues;                   /* the next descent continues that of the head */
+  const unsigned char *of_descent; /* state of the descent, unless that is at its start */
   size_t descent_bytes;
 } cvtm_checkpoint;
 
@@ -72,14 +72,14 @@ static uint64_t bits_of(double value) {
   return bits;
 }
 
-/* On CUDA the bits depend on the kind of GPU. */
+/* On CUDA the bits of a run depend on the kind of GPU. */
 static uint64_t device_field(const cvtm_device *device) {
   const char *name =
       cvtm_device_get_kind(device) == CVTM_DEVICE_CPU ? "cpu" : cvtm_device_description(device);
   return cvtm_checksum(name, strlen(name));
 }
 
-/* Of several ranks rank 0 has the density. */
+/* With several ranks, only rank 0 has the density. */
 static cvtm_status set_fields(const cvtm_solve *s, uint64_t field[FIELDS]) {
   const cvtm_cvt *cvt = s->cvt;
   const cvtm_domain d = cvt->domain;
@@ -113,9 +113,9 @@ static cvtm_status set_fields(const cvtm_solve *s, uint64_t field[FIELDS]) {
 static cvtm_status check_head(const cvtm_solve *s, const saved_head *own, const saved_head *found) {
   if (memcmp(found->magic, own->magic, sizeof own->magic) != 0 ||
       found->byte_order != own->byte_order)
-    return cvtm_fail(error_of(s), CVTM_ERROR_INPUT, "not a checkpoint");
+    return cvtm_fail(error_of(s), CVTM_ERROR_INPUT, "the bytes are no checkpoint");
   if (found->version != own->version)
-    return cvtm_fail(error_of(s), CVTM_ERROR_INPUT, "a checkpoint of version %d; this is %d",
+    return cvtm_fail(error_of(s), CVTM_ERROR_INPUT, "the checkpoint's version is %d, not %d",
                      (int)found->version, (int)own->version);
   for (int k = 0; k < FIELDS; ++k) {
     if (found->field[k] != own->field[k])
@@ -128,14 +128,14 @@ static cvtm_status check_head(const cvtm_solve *s, const saved_head *own, const 
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Counts of anything, small enough to be added up. */
+/* True if all values are counts that can be added without overflow. */
 static int are_counts(const int64_t *value, int count) {
   for (int k = 0; k < count; ++k)
     if (value[k] < 0 || value[k] > INT64_C(1) << 50) return 0;
   return 1;
 }
 
-/* A phase has the level on which it works, and the kept sites that it needs. */
+/* True if the phase is on the level where it works, and has the kept sites that it needs. */
 static int phase_is_possible(const cvtm_solve *s, const cvtm_solve_state *st, int64_t count) {
   switch (st->phase) {
     case CVTM_SOLVE_LATTICE:
@@ -175,7 +175,7 @@ static cvtm_status read_head(cvtm_checkpoint *c) {
   cvtm_solve *s = c->solve;
   saved_head found;
   if (c->user->saved_bytes < sizeof found)
-    return cvtm_fail(error_of(s), CVTM_ERROR_INPUT, "a checkpoint of %zu bytes is too short",
+    return cvtm_fail(error_of(s), CVTM_ERROR_INPUT, "the checkpoint of %zu bytes is too short",
                      c->user->saved_bytes);
   memcpy(&found, c->user->saved, sizeof found);
   const cvtm_status status = check_head(s, &c->head, &found);
@@ -184,7 +184,7 @@ static cvtm_status read_head(cvtm_checkpoint *c) {
   c->head = found;
   c->continues = 1;
   s->state = found.solve;
-  s->deadline -= found.elapsed; /* the limit is for all processes that have worked at the run */
+  s->deadline -= found.elapsed; /* the limit is for all processes of the run together */
   return CVTM_OK;
 }
 
@@ -212,7 +212,7 @@ cvtm_status cvtm_checkpoint_restore(cvtm_solve *s) {
 
 /* --- saving ----------------------------------------------------------------------------------- */
 
-/* memory: NULL on other ranks than 0. */
+/* memory: NULL on ranks other than 0. */
 static cvtm_status fill_state(const cvtm_checkpoint *c, const saved_head *head,
                               const cvtm_cvt_task *task, unsigned char *memory) {
   const cvtm_cvt *cvt = task->cvt;

@@ -10,7 +10,7 @@
 
 /* --- subdomains ------------------------------------------------------------------------------- */
 
-/* Collective: CVTM_OK if no rank has failed. Thus no rank waits for one that has. */
+/* Collective: returns CVTM_OK if no rank has failed, so that no rank waits for a failed one. */
 static cvtm_status all_succeed(cvtm_device *device, cvtm_status status) {
   int64_t failed = status != CVTM_OK;
   const cvtm_status shared = cvtm_ranks_sum(device, &failed, 1);
@@ -50,13 +50,11 @@ cvtm_status cvtm_subdomain_create(cvtm_device *device, cvtm_domain domain, const
   return CVTM_OK;
 }
 
-enum { SUBDOMAIN_ARRAYS = 10 };
-
-static void list_subdomain_arrays(cvtm_subdomain *p, cvtm_array arrays[SUBDOMAIN_ARRAYS]) {
+static cvtm_arrays subdomain_arrays(cvtm_subdomain *p) {
   const int64_t pieces = p->pieces, lists = p->size * pieces;
   const int64_t partial =
       p->block > 0 && p->block < CVTM_SUBDOMAIN_PIECE ? (p->own + p->block - 1) / p->block : pieces;
-  const cvtm_array list[SUBDOMAIN_ARRAYS] = {
+  return (cvtm_arrays){{
       CVTM_ARRAY(p->marked, p->words),
       CVTM_ARRAY(p->kept, p->words),
       CVTM_ARRAY(p->covered, p->size * p->words),
@@ -67,14 +65,11 @@ static void list_subdomain_arrays(cvtm_subdomain *p, cvtm_array arrays[SUBDOMAIN
       {&p->workspace, (int64_t)p->workspace_bytes, 1},
       CVTM_ARRAY(p->partial, 2 * partial),
       CVTM_ARRAY(p->sums, 2 * p->blocks),
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 static void free_subdomain(cvtm_subdomain *p) {
-  cvtm_array arrays[SUBDOMAIN_ARRAYS];
-  list_subdomain_arrays(p, arrays);
-  cvtm_device_free_all(p->device, arrays, SUBDOMAIN_ARRAYS);
+  cvtm_device_free_arrays(p->device, subdomain_arrays(p));
   cvtm_device_free(p->device, p->sent);
   p->sent = NULL;
   if (p->room) memset(p->room, 0, 2 * (size_t)p->size * sizeof *p->room);
@@ -97,10 +92,8 @@ void cvtm_subdomain_destroy(cvtm_subdomain *p) {
 
 static cvtm_status allocate_subdomain(cvtm_subdomain *p) {
   const int64_t bits = p->size * p->words / 2, sums = 2 * p->blocks;
-  cvtm_array arrays[SUBDOMAIN_ARRAYS];
   cvtm_status status = cvtm_scan_workspace(p->device, p->size * p->pieces, &p->workspace_bytes);
-  list_subdomain_arrays(p, arrays);
-  if (status == CVTM_OK) status = cvtm_device_allocate_all(p->device, arrays, SUBDOMAIN_ARRAYS);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(p->device, subdomain_arrays(p));
   if (status == CVTM_OK)
     status = cvtm_device_fill(p->device, p->kept, 0, (size_t)p->words * sizeof *p->kept);
   if (status != CVTM_OK || cvtm_device_get_kind(p->device) == CVTM_DEVICE_CPU) return status;
@@ -108,7 +101,7 @@ static cvtm_status allocate_subdomain(cvtm_subdomain *p) {
   return p->staging ? CVTM_OK : no_memory_to_divide(p);
 }
 
-/* The first site of a rank; of rank `size`, the number of all. */
+/* The first site of a rank. For rank `size` it is the number of all sites. */
 static int64_t first_site(const cvtm_subdomain *p, int rank) {
   const int64_t first = p->first_block[rank] * p->block;
   return first < p->count ? first : p->count;
@@ -128,7 +121,7 @@ cvtm_status cvtm_subdomain_divide(cvtm_subdomain *p, int64_t count, int64_t bloc
   return allocate_subdomain(p);
 }
 
-/* Sets what each rank covers, from the own sites and the kept bins. */
+/* Sets the bins that each rank covers, from its sites and the kept bins. */
 static cvtm_status find_covers(cvtm_subdomain *p, const double *sites) {
   const cvtm_status status = p->table->cover(p, sites, p->covered + p->rank * p->words);
   for (int r = 0; r < p->size; ++r) p->gathered[r] = p->words / 2;
@@ -137,7 +130,7 @@ static cvtm_status find_covers(cvtm_subdomain *p, const double *sites) {
                            : status;
 }
 
-/* Counts the sites that go from each rank to each. */
+/* Counts the sites that each rank sends to each other rank. */
 static cvtm_status count_exchange(cvtm_subdomain *p, const double *sites) {
   double *row = p->matrix_row + (int64_t)p->rank * p->size;
   int64_t before = 0;
@@ -176,9 +169,9 @@ static cvtm_status make_own_room(cvtm_subdomain *p, int64_t near, int64_t leavin
              : status;
 }
 
-/* Room for the sites around and own and for those that leave, some more than there are now. Each
- * rank knows from the matrix which ranks need more room. Only then do the ranks wait for each
- * other: if one has no memory, all fail. */
+/* Allocates for own and ghost sites, and for the sites to send, with some reserve. The matrix tells
+ * each rank which ranks need more memory. Only then do the ranks wait for each other, and all fail
+ * if one has no memory. */
 static cvtm_status make_room(cvtm_subdomain *p) {
   cvtm_status status = CVTM_OK;
   int grows = 0;
@@ -202,7 +195,7 @@ static cvtm_status make_room(cvtm_subdomain *p) {
   return status;
 }
 
-/* Brings together the sites around and own, and sorts them. */
+/* Collects own and ghost sites, and sorts them. */
 static cvtm_status gather_sites(cvtm_subdomain *p, const double *sites) {
   cvtm_status status = find_covers(p, sites);
   if (status == CVTM_OK) status = count_exchange(p, sites);
@@ -265,13 +258,10 @@ enum { MOMENTS = sizeof(cvtm_cell_moments) / sizeof(double) };
 
 _Static_assert(MOMENTS * sizeof(double) == sizeof(cvtm_cell_moments), "moments are doubles alone");
 
-enum { OWN_ARRAYS = 3 };
-
-static void list_own_arrays(cvtm_decomposition *v, cvtm_array arrays[OWN_ARRAYS]) {
+static cvtm_arrays own_arrays(cvtm_decomposition *v) {
   const int64_t own = v->subdomain ? v->subdomain->own : 0;
-  arrays[0] = (cvtm_array)CVTM_ARRAY(v->sites, 2 * own);
-  arrays[1] = (cvtm_array)CVTM_ARRAY(v->best, 2 * own);
-  arrays[2] = (cvtm_array)CVTM_ARRAY(v->scale, 2 * own);
+  return (cvtm_arrays){
+      {CVTM_ARRAY(v->sites, 2 * own), CVTM_ARRAY(v->best, 2 * own), CVTM_ARRAY(v->scale, 2 * own)}};
 }
 
 cvtm_status cvtm_decomposition_create(cvtm_cvt *cvt) {
@@ -282,9 +272,7 @@ cvtm_status cvtm_decomposition_create(cvtm_cvt *cvt) {
 }
 
 static void forget_subdomain(cvtm_cvt *cvt) {
-  cvtm_array arrays[OWN_ARRAYS];
-  list_own_arrays(cvt->decomposition, arrays);
-  cvtm_device_free_all(cvt->device, arrays, OWN_ARRAYS);
+  cvtm_device_free_arrays(cvt->device, own_arrays(cvt->decomposition));
   cvtm_subdomain_destroy(cvt->decomposition->subdomain);
   cvt->decomposition->subdomain = NULL;
 }
@@ -297,11 +285,10 @@ void cvtm_decomposition_destroy(cvtm_cvt *cvt) {
   cvt->decomposition = NULL;
 }
 
-/* Divides the task's sites; their order and positions follow. */
+/* Divides the task's sites among the ranks. Their order and positions are set later. */
 static cvtm_status reserve(const cvtm_cvt_task *task) {
   cvtm_cvt *cvt = task->cvt;
   cvtm_decomposition *v = cvt->decomposition;
-  cvtm_array arrays[OWN_ARRAYS];
   if (v->subdomain && v->subdomain->count == task->count &&
       v->subdomain->density == cvt->density.value)
     return CVTM_OK;
@@ -311,14 +298,13 @@ static cvtm_status reserve(const cvtm_cvt_task *task) {
   if (status == CVTM_OK)
     status =
         cvtm_subdomain_divide(v->subdomain, task->count, cvtm_lbfgsb_block(2 * task->count) / 2);
-  list_own_arrays(v, arrays);
-  if (status == CVTM_OK) status = cvtm_device_allocate_all(cvt->device, arrays, OWN_ARRAYS);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(cvt->device, own_arrays(v));
   status = all_succeed(cvt->device, status);
   if (status != CVTM_OK) forget_subdomain(cvt);
   return status;
 }
 
-/* The order of the site tree, with the fixed sites first. */
+/* Numbers the sites in the order of the site tree, with the fixed sites first. */
 static cvtm_status set_order(const cvtm_cvt_task *task) {
   cvtm_device *device = task->cvt->device;
   const cvtm_decomposition *v = task->cvt->decomposition;
@@ -359,12 +345,12 @@ static cvtm_status begin_divided(const cvtm_cvt_task *task, int restored) {
   return restored ? reserve(task) : divide(task, task->cvt->sites);
 }
 
-enum { SLAB = 1 << 20 /* items of each rank that are exchanged at once */ };
+enum { SLAB = 1 << 20 /* items of each rank per exchange */ };
 
-/* Memory for a slab of every rank. */
+/* Memory for one slab of each rank. */
 typedef struct slabs {
   double *all;
-  double *staging; /* the same on the host, where the GPUs do not exchange it; else NULL */
+  double *staging; /* the same on the host if the GPUs do not exchange data themselves; else NULL */
   int64_t *counts; /* numbers of each rank */
 } slabs;
 
@@ -382,7 +368,7 @@ static cvtm_status create_slabs(const cvtm_cvt *cvt, int width, slabs *s) {
   return cvtm_device_scratch(cvt->device, bytes, (void **)&s->all);
 }
 
-/* Items from .. from + SLAB - 1 of each rank, as far as it has them. */
+/* Exchanges items from .. from + SLAB - 1 of each rank, if it has that many. */
 static cvtm_status share_slab(const cvtm_cvt *cvt, const double *own, int width, int64_t from,
                               const slabs *s, double *to) {
   const cvtm_decomposition *v = cvt->decomposition;
@@ -408,11 +394,11 @@ static cvtm_status share_slab(const cvtm_cvt *cvt, const double *own, int width,
   return status;
 }
 
-/* Items of `width` numbers, of which this rank has its own, come in the caller's order to `to`. */
+/* Gathers items of `width` numbers of all ranks in `to`, in the caller's order. */
 static cvtm_status share_items(const cvtm_cvt *cvt, const double *own, int width, double *to) {
   const cvtm_subdomain *p = cvt->decomposition->subdomain;
   slabs s = {NULL, NULL, NULL};
-  const int64_t most = (p->blocks + p->size - 1) / p->size * p->block; /* items of a rank */
+  const int64_t most = (p->blocks + p->size - 1) / p->size * p->block; /* of a rank, at most */
   cvtm_status status = all_succeed(cvt->device, create_slabs(cvt, width, &s));
   for (int64_t from = 0; status == CVTM_OK && from < most; from += SLAB)
     status = share_slab(cvt, own, width, from, &s, to);
@@ -432,7 +418,7 @@ static cvtm_status share_moments(const cvtm_cvt *cvt) {
 static cvtm_status prepare_divided(const cvtm_cvt_task *task) {
   if (task->energy == CVTM_CVT_EXACT) return CVTM_OK;
   return cvtm_fail(cvtm_device_error(task->cvt->device), CVTM_ERROR_UNSUPPORTED,
-                   "ranks divide the exact energy alone");
+                   "only the exact energy can be divided among ranks");
 }
 
 static cvtm_status evaluate_own(const cvtm_cvt_task *task, const double *sites, double *value,
@@ -448,7 +434,7 @@ static cvtm_status evaluate_all_divided(const cvtm_cvt_task *task, const double 
                                         double *value, double *gradient) {
   if (gradient)
     return cvtm_fail(cvtm_device_error(task->cvt->device), CVTM_ERROR_UNSUPPORTED,
-                     "ranks evaluate the gradient of their own sites alone");
+                     "a rank evaluates the gradient of its own sites only");
   cvtm_status status = divide(task, sites);
   if (status == CVTM_OK) status = evaluate_own(task, task->cvt->decomposition->sites, value, NULL);
   return status == CVTM_OK ? share_moments(task->cvt) : status;
@@ -484,8 +470,8 @@ static cvtm_status agree_divided(const cvtm_cvt *cvt, int64_t *decision) {
 
 /* --- the state of a descent ---------------------------------------------------------------------
  *
- * The order of the sites, then arrays of all ranks, so that other numbers of ranks can restore
- * them: each is that of rank 0, then that of rank 1, and so on. */
+ * The order of the sites, then the arrays of all ranks: each array is that of rank 0, then that of
+ * rank 1, and so on, so that any number of ranks can restore it. */
 
 static size_t array_bytes_divided(const cvtm_cvt_task *task, int in_solver) {
   return (size_t)task->count * (sizeof(int32_t) + (in_solver ? 6U : 4U) * sizeof(double));
@@ -495,16 +481,16 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most) {
   return value < least ? least : value < most ? value : most;
 }
 
-/* Memory on the host to gather arrays of numbers. */
+/* Memory on the host that gathers arrays of numbers. */
 typedef struct gathering {
   cvtm_device *device;
-  unsigned char *to; /* where rank 0 puts the next numbers; NULL on the other ranks */
+  unsigned char *to; /* where rank 0 writes the next numbers; NULL on other ranks */
   double *slab;      /* SLAB numbers */
-  double *start;     /* ranks + 1: where the numbers of each rank start in those of all */
+  double *start;     /* ranks + 1: index of each rank's first number among all */
   int64_t *counts;   /* ranks */
 } gathering;
 
-/* The numbers from `at` on, up to SLAB of them. */
+/* Gathers the numbers from index `at` on, SLAB at most. */
 static cvtm_status gather_slab(gathering *g, const double *own, int64_t at) {
   const cvtm_ranks *ranks = cvtm_device_ranks(g->device);
   const int64_t end = clamp(at + SLAB, 0, (int64_t)g->start[ranks->size]);
@@ -522,7 +508,7 @@ static cvtm_status gather_slab(gathering *g, const double *own, int64_t at) {
   return CVTM_OK;
 }
 
-/* `count` own numbers on the host, and those of the other ranks. */
+/* Gathers the `count` numbers (host) of this rank and those of the other ranks. */
 static cvtm_status gather_numbers(gathering *g, const double *own, int64_t count) {
   const cvtm_ranks *ranks = cvtm_device_ranks(g->device);
   for (int r = 0; r < ranks->size; ++r) g->counts[r] = 1;
@@ -535,8 +521,7 @@ static cvtm_status gather_numbers(gathering *g, const double *own, int64_t count
   return status;
 }
 
-/* The first piece of a solver's state is the same on every rank; each is a whole number of
- * doubles. */
+/* The first piece of a solver's state is the same on every rank. Each piece consists of doubles. */
 static cvtm_status gather_solver(gathering *g, cvtm_lbfgsb *solver, unsigned char *own) {
   cvtm_lbfgsb_piece pieces[CVTM_LBFGSB_PIECES];
   cvtm_status status = cvtm_lbfgsb_save(solver, own);

@@ -1,22 +1,23 @@
 /* Inside cvt and bench: domain decomposition. The sites of a descent are divided among ranks
- * (base/ranks.h), each of which evaluates and moves its own ones.
+ * (base/ranks.h). Each rank evaluates and moves its own sites.
  *
  * Between descents and evaluations every rank has all sites, in the caller's order. For a descent
- * the sites get new numbers: the fixed ones come first, and both follow the order of the site tree,
- * so that consecutive ones lie together in the plane. Each rank has consecutive blocks of them, its
- * subdomain, and of these alone the state of the descent. Sums are formed by blocks, so the bits do
- * not depend on the number of ranks.
+ * the sites are renumbered: fixed sites first, then the others, both in the order of the site tree,
+ * so that consecutive sites are close together in the plane. Each rank has consecutive blocks of
+ * sites, its subdomain, and the state of the descent for these alone. Sums are formed by blocks, so
+ * the bits do not depend on the number of ranks.
  *
- * A rank cuts out the cells of its own sites from a site tree of these and of ghost sites, those of
- * other ranks around them, which it gets before every evaluation. The tree has the bins of the tree
- * of all sites, so that a cell has the same bits for any number of ranks. Ghost sites are those in
- * the coarse bins (cvtm_tree_cover) that hold own sites or are beside such bins. Where a search
- * needs the sites of another bin, the evaluation is repeated with that bin, too; so no cell is
- * wrong however uneven the sites lie. The bins found so serve the evaluations after it, too. Memory
- * and time are proportional to the rank's own sites where these lie together in the plane. */
+ * A rank cuts out the cells of its own sites from a site tree of own and ghost sites. Ghost sites
+ * are nearby sites of other ranks, which it receives before every evaluation. The tree has the bins
+ * of the tree of all sites, so that a cell has the same bits for any number of ranks. Ghost sites
+ * are those in the coarse bins (cvtm_tree_cover) that hold own sites or are next to such bins. If a
+ * search needs the sites of another bin, the evaluation is repeated with that bin, which later
+ * evaluations keep. So no cell is wrong, however uneven the sites are. Memory and time are
+ * proportional to the rank's own sites, if these are close together in the plane. */
 #ifndef CVTMESH_CVT_DECOMPOSITION_H
 #define CVTMESH_CVT_DECOMPOSITION_H
 
+#include "base/phases.h"
 #include "base/ranks.h"
 #include "cvt/descent.h"
 #include "jfa/site_tree_kernels.h"
@@ -32,40 +33,40 @@ typedef struct cvtm_subdomain {
   cvtm_domain domain;
   const float *density; /* width * height, borrowed */
   int rank, size;
-  int64_t count; /* sites of all ranks */
-  int64_t block; /* sites of a block of sums */
+  int64_t count; /* number of sites of all ranks */
+  int64_t block; /* number of sites in a block of sums */
   int64_t blocks;
-  int64_t *first_block;  /* on the host, size + 1: rank r has the blocks from first_block[r] on */
-  int64_t first, own;    /* this rank has the sites first .. first + own - 1 */
-  int64_t ghosts_before; /* ghost sites of lower ranks, which come before the own ones in `plan` */
-  int64_t local;         /* own and ghost sites */
-  int tree_clipping;     /* tests: the value of the plan's field */
-  int64_t repeats;       /* evaluations that were repeated with more ghost sites */
-  cvtm_cvt *plan;        /* of own and ghost sites, in order of their numbers; or NULL */
-  double seconds;        /* that the own cells took in the last evaluation */
-  /* Sets of coarse bins, a bit for each bin, in `words` 32-bit words: */
+  int64_t *first_block;  /* on the host, size + 1: first_block[r] is the first block of rank r */
+  int64_t first, own;    /* sites first .. first + own - 1 belong to this rank */
+  int64_t ghosts_before; /* ghost sites of lower ranks, which precede the own sites in `plan` */
+  int64_t local;         /* number of own and ghost sites */
+  int tree_clipping;     /* for tests: copied to the plan's field */
+  int64_t repeats;       /* evaluations that were repeated with more bins */
+  cvtm_cvt *plan;        /* plan of own and ghost sites, in the order of their numbers; or NULL */
+  double seconds;        /* time of the own cells in the last evaluation */
+  /* Sets of coarse bins, one bit per bin, in `words` 32-bit words: */
   int64_t words;
   uint32_t *marked;  /* bins that hold own sites */
-  uint32_t *kept;    /* bins that searches have asked for */
-  uint32_t *covered; /* of each rank in turn: bins whose sites it gets */
+  uint32_t *kept;    /* bins that searches have needed */
+  uint32_t *covered; /* for each rank in turn: bins whose sites the rank receives */
   uint32_t *missed;  /* nonzero: a search needed the sites of another bin */
   cvtm_tree_cover *cover;
-  /* The own sites that other ranks get, by destination, and by piece of CVTM_SUBDOMAIN_PIECE own
+  /* Own sites that are sent to other ranks, by destination and by piece of CVTM_SUBDOMAIN_PIECE own
    * sites: */
   int64_t pieces;
-  int32_t *counts;  /* of each destination and piece */
-  int64_t *offsets; /* the sums of `counts` */
+  int32_t *counts;  /* by destination and piece */
+  int64_t *offsets; /* prefix sums of `counts` */
   double *sent;     /* the sites */
   void *workspace;  /* for the sums */
   size_t workspace_bytes;
-  double *partial; /* energy and largest distance of each piece of the own blocks */
-  double *sums;    /* energy and largest distance of each block of all ranks */
+  double *partial; /* energy and largest distance, for each piece of the own blocks */
+  double *sums;    /* energy and largest distance, for each block of all ranks */
   /* On the host: */
-  int64_t *matrix;    /* size * size: numbers that go from each rank to each */
+  int64_t *matrix;    /* size * size: numbers, two for a site, that each rank sends to each other */
   int64_t *gathered;  /* size: scratch */
-  int64_t *room;      /* size x 2: the sites for which `plan` and `sent` of each rank have room */
+  int64_t *room;      /* size x 2: number of sites that fit in `plan` and `sent` of each rank */
   double *matrix_row; /* size * size: scratch */
-  double *staging;    /* as large as covered or sums; NULL on a CPU */
+  double *staging;    /* as large as the larger of covered and sums; NULL on a CPU */
 } cvtm_subdomain;
 
 enum { CVTM_SUBDOMAIN_PIECE = 1024 };
@@ -73,61 +74,72 @@ enum { CVTM_SUBDOMAIN_PIECE = 1024 };
 cvtm_status cvtm_subdomain_create(cvtm_device *device, cvtm_domain domain, const float *density,
                                   cvtm_subdomain **subdomain);
 void cvtm_subdomain_destroy(cvtm_subdomain *subdomain);
-/* Divides `count` sites into blocks of `block`, any number up to CVTM_SUBDOMAIN_PIECE or a multiple
- * of it. Forgets the bins that earlier searches have asked for. */
+/* Divides `count` sites into blocks of `block` sites; `block` is at most CVTM_SUBDOMAIN_PIECE, or a
+ * multiple of it. Drops the bins that earlier searches needed. */
 cvtm_status cvtm_subdomain_divide(cvtm_subdomain *subdomain, int64_t count, int64_t block);
-/* Collective: computes the moments of the cells of this rank's sites (2 * own, in the device's
- * memory). cvtm_subdomain_moments returns them, for the own sites. */
+/* Collective: computes the moments of the cells of this rank's sites (2 * own, in device memory).
+ * cvtm_subdomain_moments returns them. */
 cvtm_status cvtm_subdomain_evaluate(cvtm_subdomain *subdomain, const double *sites);
 cvtm_cell_moments *cvtm_subdomain_moments(const cvtm_subdomain *subdomain);
 /* From the moments: sums[2 b] = the energy of own block b, sums[2 b + 1] = the largest distance of
- * a site to its centroid, without the first `fixed` of all sites; and the gradient (2 * own) unless
- * that is NULL. */
+ * a site to its centroid, where the first `fixed` of all sites do not count; and, unless it is
+ * NULL, the gradient (2 * own). */
 cvtm_status cvtm_subdomain_finish(cvtm_subdomain *subdomain, int64_t fixed, double *sums,
                                   double *gradient);
-/* Collective: cvtm_subdomain_finish, then value[0] = the energy, value[1] = the largest distance.
+/* Collective: cvtm_subdomain_finish; then value[0] = the energy, value[1] = the largest distance.
  */
 cvtm_status cvtm_subdomain_total(cvtm_subdomain *subdomain, int64_t fixed, double *value,
                                  double *gradient);
 
-/* The arguments of cvtm_subdomain_table.finish: sums over the blocks of a rank. */
+/* The arguments of cvtm_subdomain_table.finish: sums over the blocks of this rank. */
 typedef struct cvtm_subdomain_sums {
   const cvtm_cell_moments *moments; /* of the own sites */
   int64_t first, own, fixed, block;
   double *partial, *sums, *gradient;
 } cvtm_subdomain_sums;
 
+/* The phases of base/phases.h. */
+#define CVTM_SUBDOMAIN_PHASES(X)                                                                \
+  /* Item k of `to` = item order[k] of `from`, of `width` numbers each; spread: the reverse. */ \
+  X(collect,                                                                                    \
+    (cvtm_device * device, const double *from, const int32_t *order, int64_t count, int width,  \
+     double *to),                                                                               \
+    device, count, cvtm_collect_item, from, order, width, to)                                   \
+  X(spread,                                                                                     \
+    (cvtm_device * device, const double *from, const int32_t *order, int64_t count, int width,  \
+     double *to),                                                                               \
+    device, count, cvtm_spread_item, from, order, width, to)                                    \
+  /* flags[k] = 1 if index[k] < fixed, else 0. */                                               \
+  X(flag_fixed,                                                                                 \
+    (cvtm_device * device, const int32_t *index, int64_t count, int64_t fixed, int32_t *flags), \
+    device, count, cvtm_flag_fixed, index, fixed, flags)                                        \
+  /* order = index with the `fixed` sites first; before[k]: the fixed ones before item k. */    \
+  X(put_fixed_first,                                                                            \
+    (cvtm_device * device, const int32_t *index, const int64_t *before, int64_t count,          \
+     int64_t fixed, int32_t *order),                                                            \
+    device, count, cvtm_put_fixed_first, index, before, fixed, order)
+
 /* What differs between devices. */
 typedef struct cvtm_subdomain_table {
-  /* marked = the coarse bins of the own sites; covered, this rank's: those, the bins around them
-   * and the kept ones. */
+  /* marked = the coarse bins of the own sites. This rank's covered = these bins, the bins around
+   * them, and the kept bins. */
   cvtm_status (*cover)(const cvtm_subdomain *subdomain, const double *sites, uint32_t *covered);
-  /* counts[q * pieces + p] = the sites of piece p in the bins that rank q covers. */
+  /* counts[q * pieces + p] = the number of sites of piece p in the bins that rank q covers. */
   cvtm_status (*count)(const cvtm_subdomain *subdomain, const double *sites);
-  /* Writes these sites, in order, from offsets[q * pieces + p] on. */
+  /* Writes these sites in order, beginning at offsets[q * pieces + p]. */
   cvtm_status (*write)(const cvtm_subdomain *subdomain, const double *sites);
   cvtm_status (*finish)(cvtm_device *device, const cvtm_subdomain_sums *sums);
-  /* value from the sums of all blocks. */
+  /* Computes value from the sums of all blocks. */
   cvtm_status (*total)(cvtm_device *device, const double *sums, int64_t blocks, double *value);
-  /* Item k of `to` = item order[k] of `from`, of `width` numbers each; spread: the reverse. */
-  cvtm_status (*collect)(cvtm_device *device, const double *from, const int32_t *order,
-                         int64_t count, int width, double *to);
-  cvtm_status (*spread)(cvtm_device *device, const double *from, const int32_t *order,
-                        int64_t count, int width, double *to);
-  /* flags[k] = 1 if index[k] < fixed, else 0. */
-  cvtm_status (*flag_fixed)(cvtm_device *device, const int32_t *index, int64_t count, int64_t fixed,
-                            int32_t *flags);
-  /* order = index with the `fixed` sites first; before[k]: the fixed ones before item k. */
-  cvtm_status (*put_fixed_first)(cvtm_device *device, const int32_t *index, const int64_t *before,
-                                 int64_t count, int64_t fixed, int32_t *order);
+  CVTM_SUBDOMAIN_PHASES(CVTM_PHASE_FIELD)
 } cvtm_subdomain_table;
 
 extern const cvtm_subdomain_table cvtm_subdomain_cpu, cvtm_subdomain_cuda;
 
-/* What a plan has on a device with ranks. The arrays are in device memory. */
+/* The data of a plan on a device with ranks. The arrays are in device memory. */
 typedef struct cvtm_decomposition {
-  cvtm_subdomain *subdomain;    /* of the last descent or evaluation; or NULL */
-  int32_t *order;               /* capacity: the caller's index of each number */
+  cvtm_subdomain *subdomain;    /* of the last descent or evaluation; may be NULL */
+  int32_t *order;               /* capacity: the caller's index of each new number */
   double *sites, *best, *scale; /* 2 * own: as the plan's arrays of these names */
 } cvtm_decomposition;
 
@@ -139,7 +151,12 @@ void cvtm_decomposition_destroy(cvtm_cvt *cvt);
 }
 #endif
 
-/* The coarse bin of a site. */
+/* The order of the coarse bins, of which there are 4^order. */
+static inline int32_t cvtm_subdomain_coarse(const cvtm_subdomain *p) {
+  return cvtm_tree_coarse(cvtm_site_tree_levels(p->domain, p->count));
+}
+
+/* The coarse bin that contains a site. */
 CVTM_HD int32_t cvtm_subdomain_bin(cvtm_domain domain, int32_t coarse, const double *site) {
   double x, y;
   cvtm_canonical_site(cvtm_metric_of(domain), site, &x, &y);
@@ -150,7 +167,7 @@ CVTM_HD int cvtm_subdomain_has(const uint32_t *bits, int32_t bin) {
   return (int)(bits[bin / 32] >> bin % 32 & 1);
 }
 
-/* The coarse bin beside `bin`, -1 .. 1 columns and rows away; -1: there is none. */
+/* The coarse bin that is -1 .. 1 columns and rows away from `bin`; -1 if there is none. */
 CVTM_HD int32_t cvtm_subdomain_beside(cvtm_domain domain, int32_t coarse, int32_t bin,
                                       int32_t columns, int32_t rows) {
   const int shift = cvtm_morton_shift(domain);
@@ -167,9 +184,32 @@ CVTM_HD int32_t cvtm_subdomain_beside(cvtm_domain domain, int32_t coarse, int32_
   return (int32_t)(cvtm_spread_16_bits((uint32_t)x) | cvtm_spread_16_bits((uint32_t)y) << 1);
 }
 
-/* The place in the new order of item k of the old one. */
-CVTM_HD int64_t cvtm_decomposition_place(const int64_t *before, int64_t fixed, int64_t k) {
-  return before[k + 1] > before[k] ? before[k] : fixed + k - before[k];
+/* Covers a marked bin and those around it. */
+CVTM_HD void cvtm_subdomain_cover(cvtm_domain domain, int32_t coarse, const uint32_t *marked,
+                                  uint32_t *covered, int64_t bin) {
+  for (int k = 0; cvtm_subdomain_has(marked, (int32_t)bin) && k < 9; ++k) {
+    const int32_t other = cvtm_subdomain_beside(domain, coarse, (int32_t)bin, k % 3 - 1, k / 3 - 1);
+    if (other >= 0) cvtm_set_bits(covered + other / 32, (uint32_t)1 << other % 32);
+  }
+}
+
+CVTM_HD void cvtm_collect_item(const double *from, const int32_t *order, int width, double *to,
+                               int64_t k) {
+  for (int w = 0; w < width; ++w) to[width * k + w] = from[width * (int64_t)order[k] + w];
+}
+
+CVTM_HD void cvtm_spread_item(const double *from, const int32_t *order, int width, double *to,
+                              int64_t k) {
+  for (int w = 0; w < width; ++w) to[width * (int64_t)order[k] + w] = from[width * k + w];
+}
+
+CVTM_HD void cvtm_flag_fixed(const int32_t *index, int64_t fixed, int32_t *flags, int64_t k) {
+  flags[k] = index[k] < fixed;
+}
+
+CVTM_HD void cvtm_put_fixed_first(const int32_t *index, const int64_t *before, int64_t fixed,
+                                  int32_t *order, int64_t k) {
+  order[before[k + 1] > before[k] ? before[k] : fixed + k - before[k]] = index[k];
 }
 
 #endif

@@ -2,13 +2,9 @@
 
 #include <string.h>
 
-static int32_t coarse_of(const cvtm_subdomain *p) {
-  return cvtm_tree_coarse(cvtm_site_tree_levels(p->domain, p->count));
-}
-
 static cvtm_status cover_cpu(const cvtm_subdomain *p, const double *sites, uint32_t *covered) {
   const int threads = cvtm_device_threads(p->device);
-  const int32_t coarse = coarse_of(p), bins = (int32_t)1 << 2 * coarse;
+  const int32_t coarse = cvtm_subdomain_coarse(p), bins = (int32_t)1 << 2 * coarse;
   memset(p->marked, 0, (size_t)p->words * sizeof *p->marked);
   memcpy(covered, p->kept, (size_t)p->words * sizeof *covered);
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -17,21 +13,17 @@ static cvtm_status cover_cpu(const cvtm_subdomain *p, const double *sites, uint3
     cvtm_set_bits(p->marked + bin / 32, (uint32_t)1 << bin % 32);
   }
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (int32_t bin = 0; bin < bins; ++bin) {
-    for (int k = 0; cvtm_subdomain_has(p->marked, bin) && k < 9; ++k) {
-      const int32_t other = cvtm_subdomain_beside(p->domain, coarse, bin, k % 3 - 1, k / 3 - 1);
-      if (other >= 0) cvtm_set_bits(covered + other / 32, (uint32_t)1 << other % 32);
-    }
-  }
+  for (int64_t bin = 0; bin < bins; ++bin)
+    cvtm_subdomain_cover(p->domain, coarse, p->marked, covered, bin);
   return CVTM_OK;
 }
 
-/* Visits the sites of piece `piece` that rank q gets; returns their number. to: for them, or NULL.
- */
+/* Visits the sites of piece `piece` that rank q receives, and returns their number. to: receives
+ * the sites, unless NULL. */
 static int32_t visit_piece(const cvtm_subdomain *p, const double *sites, int q, int64_t piece,
                            double *to) {
   const int64_t first = piece * CVTM_SUBDOMAIN_PIECE, end = first + CVTM_SUBDOMAIN_PIECE;
-  const int32_t coarse = coarse_of(p);
+  const int32_t coarse = cvtm_subdomain_coarse(p);
   const uint32_t *covered = p->covered + q * p->words;
   int32_t found = 0;
   for (int64_t i = first; q != p->rank && i < (end < p->own ? end : p->own); ++i) {
@@ -85,38 +77,11 @@ static cvtm_status total_cpu(cvtm_device *device, const double *sums, int64_t bl
   return CVTM_OK;
 }
 
-static cvtm_status collect_items(cvtm_device *device, const double *from, const int32_t *order,
-                                 int64_t count, int width, double *to) {
-  const size_t bytes = (size_t)width * sizeof *to;
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int64_t k = 0; k < count; ++k)
-    memcpy(to + width * k, from + width * (int64_t)order[k], bytes);
-  return CVTM_OK;
-}
+CVTM_SUBDOMAIN_PHASES(CVTM_PHASE_CPU)
 
-static cvtm_status spread_items(cvtm_device *device, const double *from, const int32_t *order,
-                                int64_t count, int width, double *to) {
-  const size_t bytes = (size_t)width * sizeof *to;
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int64_t k = 0; k < count; ++k)
-    memcpy(to + width * (int64_t)order[k], from + width * k, bytes);
-  return CVTM_OK;
-}
-
-static cvtm_status flag_fixed(cvtm_device *device, const int32_t *index, int64_t count,
-                              int64_t fixed, int32_t *flags) {
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int64_t k = 0; k < count; ++k) flags[k] = index[k] < fixed;
-  return CVTM_OK;
-}
-
-static cvtm_status put_fixed_first(cvtm_device *device, const int32_t *index, const int64_t *before,
-                                   int64_t count, int64_t fixed, int32_t *order) {
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int64_t k = 0; k < count; ++k) order[cvtm_decomposition_place(before, fixed, k)] = index[k];
-  return CVTM_OK;
-}
-
-const cvtm_subdomain_table cvtm_subdomain_cpu = {cover_cpu,    count_cpu,  write_cpu,
-                                                 finish_cpu,   total_cpu,  collect_items,
-                                                 spread_items, flag_fixed, put_fixed_first};
+const cvtm_subdomain_table cvtm_subdomain_cpu = {.cover = cover_cpu,
+                                                 .count = count_cpu,
+                                                 .write = write_cpu,
+                                                 .finish = finish_cpu,
+                                                 .total = total_cpu,
+                                                 CVTM_SUBDOMAIN_PHASES(CVTM_PHASE_CPU_NAME)};

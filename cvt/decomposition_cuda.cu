@@ -1,15 +1,11 @@
-#include "base/cuda_utils.h"
 #include "cvt/decomposition.h"
+#include "cvt/evaluate_cuda.h"
 
 namespace {
 
 enum { THREADS = 256, WARPS = THREADS / 32, ROUNDS = CVTM_SUBDOMAIN_PIECE / THREADS };
 
-int32_t coarse_of(const cvtm_subdomain *p) {
-  return cvtm_tree_coarse(cvtm_site_tree_levels(p->domain, p->count));
-}
-
-/* Of sites of one bin beside each other in a warp one marks it: many atomic operations on a word
+/* If adjacent lanes have sites in one bin, only one lane marks it: many atomic operations on a word
  * would wait for each other. */
 __global__ void mark_kernel(cvtm_domain domain, int32_t coarse, const double *sites, int64_t own,
                             uint32_t *marked) {
@@ -22,21 +18,7 @@ __global__ void mark_kernel(cvtm_domain domain, int32_t coarse, const double *si
   }
 }
 
-__global__ void cover_kernel(cvtm_domain domain, int32_t coarse, const uint32_t *marked,
-                             uint32_t *covered) {
-  const int64_t bins = INT64_C(1) << 2 * coarse;
-  for (int64_t k = cvtm_first_thread(); k < bins; k += cvtm_thread_count()) {
-    const int32_t bin = static_cast<int32_t>(k);
-    if (!cvtm_subdomain_has(marked, bin)) continue;
-    for (int beside = 0; beside < 9; ++beside) {
-      const int32_t other =
-          cvtm_subdomain_beside(domain, coarse, bin, beside % 3 - 1, beside / 3 - 1);
-      if (other >= 0) cvtm_set_bits(covered + other / 32, 1u << other % 32);
-    }
-  }
-}
-
-/* The coarse bins of this thread's sites of the block's piece; -1: none. */
+/* The coarse bins of this thread's sites in the block's piece; -1: no site. */
 __device__ void find_bins(cvtm_domain domain, int32_t coarse, const double *sites, int64_t own,
                           int32_t bin[ROUNDS]) {
   for (int k = 0; k < ROUNDS; ++k) {
@@ -59,7 +41,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* The number of threads of the block before this one with `yes` set; *all: of the whole block. */
+/* The number of earlier threads of the block with `yes` set; *all: the number in the block. */
 __device__ int32_t count_before(bool yes, int32_t *all) {
   __shared__ int32_t warps[WARPS];
   const unsigned votes = __ballot_sync(0xFFFFFFFFu, yes), lane = threadIdx.x % 32;
@@ -99,18 +81,6 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* Adds over the block; the result is in thread 0. */
-__device__ void join_block(double *energy, double *distance) {
-  __shared__ double distances[WARPS];
-  *energy = cvtm_block_sum<THREADS>(*energy);
-  for (int offset = 16; offset > 0; offset /= 2)
-    *distance = cvtm_cvt_larger(*distance, __shfl_down_sync(0xFFFFFFFFu, *distance, offset));
-  if (threadIdx.x % 32 == 0) distances[threadIdx.x / 32] = *distance;
-  __syncthreads();
-  for (int w = 1; threadIdx.x == 0 && w < WARPS; ++w)
-    *distance = cvtm_cvt_larger(*distance, distances[w]);
-}
-
 /* A block sums `piece` sites. */
 __global__ void __launch_bounds__(THREADS) piece_kernel(cvtm_subdomain_sums s, int64_t piece) {
   const int64_t first = static_cast<int64_t>(blockIdx.x) * piece;
@@ -122,69 +92,63 @@ __global__ void __launch_bounds__(THREADS) piece_kernel(cvtm_subdomain_sums s, i
     distance =
         cvtm_cvt_larger(distance, cvtm_cvt_finish_site(&moments, i, s.fixed - s.first, s.gradient));
   }
-  join_block(&energy, &distance);
+  cvtm_cvt_join_block<THREADS>(&energy, &distance);
   if (threadIdx.x != 0) return;
   s.partial[2 * blockIdx.x] = energy;
   s.partial[2 * blockIdx.x + 1] = distance;
 }
 
-/* A thread joins `count` pieces into each of its sums, of `pieces` in all. */
-__global__ void join_kernel(const double *partial, int64_t pieces, int64_t count, int64_t sums,
-                            double *sum) {
-  for (int64_t b = cvtm_first_thread(); b < sums; b += cvtm_thread_count()) {
-    double energy = 0, distance = 0;
-    for (int64_t k = b * count; k < (b + 1) * count && k < pieces; ++k) {
-      energy += partial[2 * k];
-      distance = cvtm_cvt_larger(distance, partial[2 * k + 1]);
-    }
-    sum[2 * b] = energy;
-    sum[2 * b + 1] = distance;
+/* Joins `count` pieces into sum b, of `pieces` in all. */
+__device__ void join_pieces(const double *partial, int64_t pieces, int64_t count, double *sum,
+                            int64_t b) {
+  double energy = 0, distance = 0;
+  for (int64_t k = b * count; k < (b + 1) * count && k < pieces; ++k) {
+    energy += partial[2 * k];
+    distance = cvtm_cvt_larger(distance, partial[2 * k + 1]);
   }
+  sum[2 * b] = energy;
+  sum[2 * b + 1] = distance;
 }
 
 cvtm_status join(cvtm_device *device, const double *partial, int64_t pieces, int64_t count,
                  int64_t sums, double *sum) {
-  join_kernel<<<cvtm_cuda_blocks(sums, 32), 32, 0, cvtm_cuda_stream(device)>>>(partial, pieces,
-                                                                               count, sums, sum);
-  return cvtm_cuda_launched(device, "join_kernel");
+  return launch_rows<join_pieces, 32>(device, "join", 0, sums, partial, pieces, count, sum);
 }
 
 cvtm_status cover_cuda(const cvtm_subdomain *p, const double *sites, uint32_t *covered) {
-  const cudaStream_t stream = cvtm_cuda_stream(p->device);
   const size_t bytes = static_cast<size_t>(p->words) * sizeof *covered;
-  const int32_t coarse = coarse_of(p);
+  const int32_t coarse = cvtm_subdomain_coarse(p);
   cvtm_status status = cvtm_device_fill(p->device, p->marked, 0, bytes);
   if (status == CVTM_OK) status = cvtm_device_copy(p->device, covered, p->kept, bytes);
   if (status != CVTM_OK) return status;
   if (p->own > 0)
-    mark_kernel<<<cvtm_cuda_blocks(p->own, THREADS), THREADS, 0, stream>>>(p->domain, coarse, sites,
-                                                                           p->own, p->marked);
-  cover_kernel<<<cvtm_cuda_blocks(INT64_C(1) << 2 * coarse, THREADS), THREADS, 0, stream>>>(
-      p->domain, coarse, p->marked, covered);
-  return cvtm_cuda_launched(p->device, "cover_kernel");
+    status = CVTM_LAUNCH(p->device, mark_kernel, cvtm_cuda_blocks(p->own, THREADS), THREADS,
+                         p->domain, coarse, sites, p->own, p->marked);
+  if (status != CVTM_OK) return status;
+  return launch_rows<cvtm_subdomain_cover, THREADS>(p->device, "cover", 0, INT64_C(1) << 2 * coarse,
+                                                    p->domain, coarse, p->marked, covered);
 }
 
 cvtm_status count_cuda(const cvtm_subdomain *p, const double *sites) {
   if (p->pieces == 0) return CVTM_OK;
-  count_kernel<<<static_cast<unsigned>(p->pieces), THREADS, 0, cvtm_cuda_stream(p->device)>>>(
-      p->domain, coarse_of(p), sites, p->own, p->rank, p->size, p->covered, p->words, p->counts);
-  return cvtm_cuda_launched(p->device, "count_kernel");
+  return CVTM_LAUNCH(p->device, count_kernel, static_cast<unsigned>(p->pieces), THREADS, p->domain,
+                     cvtm_subdomain_coarse(p), sites, p->own, p->rank, p->size, p->covered,
+                     p->words, p->counts);
 }
 
 cvtm_status write_cuda(const cvtm_subdomain *p, const double *sites) {
   if (p->pieces == 0) return CVTM_OK;
-  write_kernel<<<static_cast<unsigned>(p->pieces), THREADS, 0, cvtm_cuda_stream(p->device)>>>(
-      p->domain, coarse_of(p), sites, p->own, p->rank, p->size, p->covered, p->words, p->offsets,
-      p->sent);
-  return cvtm_cuda_launched(p->device, "write_kernel");
+  return CVTM_LAUNCH(p->device, write_kernel, static_cast<unsigned>(p->pieces), THREADS, p->domain,
+                     cvtm_subdomain_coarse(p), sites, p->own, p->rank, p->size, p->covered,
+                     p->words, p->offsets, p->sent);
 }
 
 cvtm_status finish_cuda(cvtm_device *device, const cvtm_subdomain_sums *s) {
   const int64_t most = CVTM_SUBDOMAIN_PIECE, piece = s->block < most ? s->block : most;
   const int64_t pieces = (s->own + piece - 1) / piece, blocks = (s->own + s->block - 1) / s->block;
   if (pieces == 0) return CVTM_OK;
-  piece_kernel<<<static_cast<unsigned>(pieces), THREADS, 0, cvtm_cuda_stream(device)>>>(*s, piece);
-  const cvtm_status status = cvtm_cuda_launched(device, "piece_kernel");
+  const cvtm_status status =
+      CVTM_LAUNCH(device, piece_kernel, static_cast<unsigned>(pieces), THREADS, *s, piece);
   if (status != CVTM_OK) return status;
   return join(device, s->partial, pieces, s->block / piece, blocks, s->sums);
 }
@@ -193,60 +157,10 @@ cvtm_status total_cuda(cvtm_device *device, const double *sums, int64_t blocks, 
   return join(device, sums, blocks, blocks, 1, value);
 }
 
-__global__ void collect_kernel(const double *from, const int32_t *order, int64_t count, int width,
-                               double *to) {
-  for (int64_t k = cvtm_first_thread(); k < count; k += cvtm_thread_count())
-    for (int w = 0; w < width; ++w) to[width * k + w] = from[width * int64_t{order[k]} + w];
-}
-
-__global__ void spread_kernel(const double *from, const int32_t *order, int64_t count, int width,
-                              double *to) {
-  for (int64_t k = cvtm_first_thread(); k < count; k += cvtm_thread_count())
-    for (int w = 0; w < width; ++w) to[width * int64_t{order[k]} + w] = from[width * k + w];
-}
-
-__global__ void flag_fixed_kernel(const int32_t *index, int64_t count, int64_t fixed,
-                                  int32_t *flags) {
-  for (int64_t k = cvtm_first_thread(); k < count; k += cvtm_thread_count())
-    flags[k] = index[k] < fixed;
-}
-
-__global__ void put_fixed_first_kernel(const int32_t *index, const int64_t *before, int64_t count,
-                                       int64_t fixed, int32_t *order) {
-  for (int64_t k = cvtm_first_thread(); k < count; k += cvtm_thread_count())
-    order[cvtm_decomposition_place(before, fixed, k)] = index[k];
-}
-
-cvtm_status collect_items(cvtm_device *device, const double *from, const int32_t *order,
-                          int64_t count, int width, double *to) {
-  collect_kernel<<<cvtm_cuda_blocks(count, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
-      from, order, count, width, to);
-  return cvtm_cuda_launched(device, "collect_kernel");
-}
-
-cvtm_status spread_items(cvtm_device *device, const double *from, const int32_t *order,
-                         int64_t count, int width, double *to) {
-  spread_kernel<<<cvtm_cuda_blocks(count, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
-      from, order, count, width, to);
-  return cvtm_cuda_launched(device, "spread_kernel");
-}
-
-cvtm_status flag_fixed(cvtm_device *device, const int32_t *index, int64_t count, int64_t fixed,
-                       int32_t *flags) {
-  flag_fixed_kernel<<<cvtm_cuda_blocks(count, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
-      index, count, fixed, flags);
-  return cvtm_cuda_launched(device, "flag_fixed_kernel");
-}
-
-cvtm_status put_fixed_first(cvtm_device *device, const int32_t *index, const int64_t *before,
-                            int64_t count, int64_t fixed, int32_t *order) {
-  put_fixed_first_kernel<<<cvtm_cuda_blocks(count, THREADS), THREADS, 0,
-                           cvtm_cuda_stream(device)>>>(index, before, count, fixed, order);
-  return cvtm_cuda_launched(device, "put_fixed_first_kernel");
-}
+CVTM_SUBDOMAIN_PHASES(CVTM_PHASE_CUDA)
 
 }  // namespace
 
 extern "C" const cvtm_subdomain_table cvtm_subdomain_cuda = {
-    cover_cuda,    count_cuda,   write_cuda, finish_cuda,    total_cuda,
-    collect_items, spread_items, flag_fixed, put_fixed_first};
+    cover_cuda,  count_cuda, write_cuda,
+    finish_cuda, total_cuda, CVTM_SUBDOMAIN_PHASES(CVTM_PHASE_CUDA_NAME)};

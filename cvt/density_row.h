@@ -1,5 +1,5 @@
-/* A density, constant on each pixel, in memory: its rows, sums over runs of pixels, and the moments
- * of a cell. Compiles as C11 and inside CUDA kernels. */
+/* A density, constant on each pixel; its rows; sums over runs of pixels; the moments of a cell.
+ * Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_DENSITY_ROW_H
 #define CVTMESH_CVT_DENSITY_ROW_H
 
@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* The integrals of rho, rho x, rho y and rho (x^2 + y^2) over a cell, or the sums of these over its
- * pixel centres; x and y are relative to its site. */
+/* The integrals of rho, rho x, rho y and rho (x^2 + y^2) over a cell, or their sums over the
+ * centres of its pixels. x and y are relative to the site of the cell. */
 typedef struct cvtm_cell_moments {
   double mass, x, y, second;
 } cvtm_cell_moments;
@@ -37,8 +37,8 @@ CVTM_HD const float *cvtm_density_row(const cvtm_density_view *density, int32_t 
   return density->value + (int64_t)wrapped * density->width;
 }
 
-/* Returns (double)k. cvtm_to_double and cvtm_to_floor avoid the conversion instructions of a GPU,
- * which are slow. */
+/* (double)k. cvtm_to_double and cvtm_to_floor avoid the conversion instructions of a GPU, which are
+ * slow. */
 CVTM_HD double cvtm_to_double(int32_t k) {
 #ifdef __CUDA_ARCH__
   return __hiloint2double(0x43300000, k ^ (int32_t)0x80000000) - 4503601774854144.0;
@@ -83,8 +83,8 @@ CVTM_HD void cvtm_pixel_run_add_quad(const cvtm_pixel_quad *quad, double x, cvtm
   run->s2 += CVTM_FMA(x, s1 + s1x, s2);
 }
 
-/* Adds n pixels, the first of which has its centre at x. Reads eight before it uses one, so that
- * their latencies overlap. */
+/* Adds n pixels. The first has its centre at x. Reads eight pixels before it uses one, so that the
+ * latencies of the reads overlap. */
 CVTM_HD void cvtm_pixel_run_add(const float *pixel, int32_t n, double x, cvtm_pixel_run *run) {
   const cvtm_pixel_quad first = cvtm_pixel_quad_read(pixel, 0, n);
   const cvtm_pixel_quad second = cvtm_pixel_quad_read(pixel, 4, n);
@@ -96,7 +96,7 @@ CVTM_HD void cvtm_pixel_run_add(const float *pixel, int32_t n, double x, cvtm_pi
   }
 }
 
-/* The sums over columns first .. last - 1 of a row; x is relative to sx. */
+/* The sums over columns first .. last - 1 of a row. x is relative to sx. */
 CVTM_HD cvtm_pixel_run cvtm_pixel_run_sum(const cvtm_density_view *density, const float *row,
                                           double sx, int32_t first, int32_t last) {
   cvtm_pixel_run run = {0, 0, 0};

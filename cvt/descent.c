@@ -37,8 +37,8 @@ static cvtm_status evaluate_objective(cvtm_descent *d, const double *x, double *
   return status;
 }
 
-/* Gives a record to the monitor; the descent stops if the monitor asks for it or the gradient is
- * within its tolerance. */
+/* Passes a record to the monitor. The descent stops if the monitor asks for it, or if the gradient
+ * is within its tolerance. */
 static void report(cvtm_descent *d, const cvtm_cvt_record *record) {
   const cvtm_cvt_options *o = d->options;
   if (d->stop == CVTM_STOP_REQUEST) return;
@@ -49,7 +49,7 @@ static void report(cvtm_descent *d, const cvtm_cvt_record *record) {
     d->stop = CVTM_STOP_REQUEST;
 }
 
-/* Lets the caller save the state, unless the descent ends. */
+/* Lets the caller save the state, unless the descent has ended. */
 static cvtm_status pause_descent(const cvtm_descent *d) {
   const cvtm_descent_pauses *p = d->pauses;
   return p && d->stop == CVTM_STOP_NONE ? p->pause(p->context, d) : CVTM_OK;
@@ -92,7 +92,7 @@ static int is_late(const cvtm_descent *d) {
   return d->task->cvt->evaluator->agree(d->task->cvt, &late) != CVTM_OK || late;
 }
 
-/* The stops of Lloyd's method, which are those of L-BFGS-B (lbfgsb/stopping.h). */
+/* Decides whether Lloyd's method stops, by the rules of L-BFGS-B (lbfgsb/stopping.h). */
 static void decide_stop(cvtm_descent *d, double energy) {
   const cvtm_cvt_options *o = d->options;
   double *decrease = d->state.decrease;
@@ -125,8 +125,8 @@ static cvtm_status record_evaluation(cvtm_descent *d, const double value[2]) {
   return CVTM_OK;
 }
 
-/* The number of steps before the energies are read: a window of them where evaluations are
- * asynchronous, unless time is limited. Stops other than the limit of iterations may thus come some
+/* The number of steps before the energies are read: a window of steps if evaluations are
+ * asynchronous and time is not limited. Stops other than the limit of iterations may then come some
  * steps late. */
 static int64_t steps_before_reading(const cvtm_descent *d, int64_t steps) {
   const int64_t most = d->options->max_iterations;
@@ -138,8 +138,8 @@ static int64_t steps_before_reading(const cvtm_descent *d, int64_t steps) {
   return window;
 }
 
-/* Enqueues `steps` steps, each followed by an evaluation, or for `steps` = 0 only the evaluation of
- * the start; then reads their values. Keeps the best sites. */
+/* Enqueues `steps` steps, each followed by an evaluation; for `steps` = 0, only the evaluation of
+ * the start. Then reads the values. Keeps the best sites. */
 static cvtm_status do_steps(cvtm_descent *d, int64_t steps) {
   cvtm_cvt *cvt = d->task->cvt;
   const cvtm_own_sites own = cvt->evaluator->own(d->task);
@@ -165,14 +165,14 @@ static cvtm_status do_steps(cvtm_descent *d, int64_t steps) {
   return status;
 }
 
-/* After a pause of Lloyd's method only the moments are missing. */
+/* After a pause of Lloyd's method, only the moments must be computed again. */
 static cvtm_status evaluate_start(cvtm_descent *d) {
   const cvtm_cvt *cvt = d->task->cvt;
   if (d->state.stage == CVTM_DESCENT_START) return do_steps(d, 0);
   return evaluate_objective(d, cvt->evaluator->own(d->task).sites, cvt->value, NULL);
 }
 
-/* At most `steps` steps, each followed by an evaluation; negative: no limit. */
+/* Does at most `steps` steps, each followed by an evaluation; a negative number means no limit. */
 static cvtm_status run_lloyd(cvtm_descent *d, int64_t steps) {
   cvtm_status status = evaluate_start(d);
   d->state.stage = CVTM_DESCENT_LLOYD;
@@ -187,20 +187,20 @@ static cvtm_status run_lloyd(cvtm_descent *d, int64_t steps) {
 
 static cvtm_status evaluate_for_lbfgsb(void *context, const double *x, double *f, double *g,
                                        void *stream) {
-  (void)stream; /* the device's own */
+  (void)stream; /* the stream of the device */
   return evaluate_objective(context, x, f, g);
 }
 
 static int watch_lbfgsb(void *context, const cvtm_lbfgsb_progress *progress) {
   cvtm_descent *d = context;
-  if (progress->iteration == 0) return 0; /* the last state of Lloyd's method, recorded already */
+  if (progress->iteration == 0) return 0; /* Lloyd's method has recorded this state */
   const cvtm_cvt_record record = {d->task->count, d->state.iterations + progress->iteration,
                                   progress->f, progress->measure, progress->step};
   report(d, &record);
   return d->stop != CVTM_STOP_NONE;
 }
 
-/* The bounds are those of the domain; a torus where all sites move has none. */
+/* Sets the bounds to the domain. A torus on which all sites move has no bounds. */
 static cvtm_status set_bounds(const cvtm_cvt_task *task) {
   cvtm_cvt *cvt = task->cvt;
   const cvtm_own_sites own = cvt->evaluator->own(task);
@@ -215,8 +215,8 @@ static cvtm_status set_bounds(const cvtm_cvt_task *task) {
   return status == CVTM_OK ? cvtm_lbfgsb_set_bounds(cvt->solver, lower, upper) : status;
 }
 
-/* Enqueues the scale of the variables for the own sites: by the masses that their cells will have
- * at the end, or, if keeps_masses, by those of the last evaluation. */
+/* Enqueues the scale of the variables of this process's sites. It follows from the masses that the
+ * cells will have at the end; if keeps_masses, from those of the last evaluation. */
 static cvtm_status set_scale(const cvtm_cvt_task *task, int keeps_masses) {
   cvtm_cvt *cvt = task->cvt;
   const cvtm_own_sites own = cvt->evaluator->own(task);
@@ -225,9 +225,9 @@ static cvtm_status set_scale(const cvtm_cvt_task *task, int keeps_masses) {
                              root, own.scale);
 }
 
-/* Keeps the solver of the last descent, and its bounds too if the number of sites is the same and
- * none is fixed. The variables are scaled by the masses that the cells will have; a restored
- * descent has the scale. */
+/* Keeps the solver of the last descent. Also keeps its bounds if the number of sites is the same
+ * and no site is fixed. Scales the variables by the masses that the cells will have; a restored
+ * descent already has the scale. */
 static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_options *options) {
   const cvtm_cvt_task *task = d->task;
   cvtm_cvt *cvt = task->cvt;
@@ -254,8 +254,8 @@ static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_optio
                            : status;
 }
 
-/* The limits less what Lloyd's method has used of them, and less the time of the evaluation that
- * follows the descent. */
+/* The limits minus what Lloyd's method has used, and minus the time of the evaluation that follows
+ * the descent. */
 static cvtm_lbfgsb_options remaining_options(cvtm_descent *d) {
   const cvtm_cvt_options *o = d->options;
   const double evaluation =
@@ -289,8 +289,8 @@ static cvtm_status restore_solver(const cvtm_descent *d) {
   return e->restore_solver(d->task->cvt, d->saved + e->array_bytes(d->task, 1));
 }
 
-/* The iterations of the next leg. The first one of a descent follows the pace of the descent
- * before, since on CUDA a leg costs a few milliseconds: each is a graph of its own. */
+/* The number of iterations of the next leg. The first leg of a descent follows the pace of the
+ * previous descent: on CUDA a leg costs a few milliseconds, since each is a graph of its own. */
 static cvtm_status plan_leg(const cvtm_descent *d, int64_t most, int64_t *iterations) {
   const cvtm_cvt *cvt = d->task->cvt;
   const cvtm_descent_pauses *p = d->pauses;
@@ -299,7 +299,7 @@ static cvtm_status plan_leg(const cvtm_descent *d, int64_t most, int64_t *iterat
   return cvt->evaluator->agree(cvt, iterations);
 }
 
-/* A leg ends by a limit of iterations, which leaves the iterates as they are, bit for bit. */
+/* A leg ends by a limit of iterations, which leaves the iterates the same, bit for bit. */
 static cvtm_status run_legs(cvtm_descent *d, cvtm_lbfgsb_options *options,
                             cvtm_lbfgsb_result *result) {
   cvtm_cvt *cvt = d->task->cvt;
@@ -384,9 +384,9 @@ static cvtm_status evaluate_final(cvtm_descent *d, double value[2]) {
   return cvtm_device_copy_out(cvt->device, value, cvt->value, 2 * sizeof *value);
 }
 
-/* Evaluates the final sites, or the best of Lloyd's method if those were better: a diagram that is
- * not exact can mislead a descent. Where evaluations are not timed, each is taken to last as long
- * as this one; where they are, one that has been done already is not repeated. */
+/* Evaluates the final sites, or the best sites of Lloyd's method if those were better: a diagram
+ * that is not exact can mislead a descent. If evaluations are not timed, each is assumed to last as
+ * long as this one. If they are timed, an evaluation that has been done is not repeated. */
 static cvtm_status finish_descent(cvtm_descent *d, double start, cvtm_cvt_result *result) {
   cvtm_cvt *cvt = d->task->cvt;
   const cvtm_own_sites own = cvt->evaluator->own(d->task);
@@ -424,7 +424,7 @@ cvtm_status cvtm_cvt_descend(cvtm_descent *d, cvtm_cvt_result *result) {
   return status == CVTM_OK ? finish_descent(d, start, result) : status;
 }
 
-enum { WORTH_THREADS = 1 << 17 /* sites */ };
+enum { WORTH_THREADS = 1 << 17 /* sites for which a second thread pays */ };
 
 cvtm_status cvtm_cvt_count_empty(cvtm_cvt *cvt, int64_t count, int64_t *empty) {
   cvtm_cell_moments *sums = NULL;
@@ -445,11 +445,11 @@ cvtm_status cvtm_cvt_check_options(cvtm_cvt *cvt, const cvtm_cvt_options *o, int
   if (o->method != CVTM_CVT_LLOYD && o->method != CVTM_CVT_LBFGSB)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown method %d", (int)o->method);
   if (o->history < 1 || o->history > CVTM_LBFGSB_MAX_HISTORY)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a history of %d; 1 to %d", o->history,
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "history is %d, not 1 to %d", o->history,
                      CVTM_LBFGSB_MAX_HISTORY);
   if (o->fixed < 0 || o->fixed > count)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld fixed sites of %lld", (long long)o->fixed,
-                     (long long)count);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld of %lld sites cannot be fixed",
+                     (long long)o->fixed, (long long)count);
   if (o->lloyd_steps < 0 || o->max_iterations < 0 || !(o->tolerance >= 0) ||
       !(o->gradient_tolerance >= 0) || !(o->max_seconds >= 0))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a limit or tolerance is negative");

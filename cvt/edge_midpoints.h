@@ -1,5 +1,5 @@
-/* Inside cvt only: the midpoints of the Delaunay edges from a site to its neighbours, by which a
- * tessellation is refined. Compiles as C11 and inside CUDA kernels. */
+/* Inside cvt only: the midpoints between a site and its Delaunay neighbours, which refine a
+ * tessellation. Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_EDGE_MIDPOINTS_H
 #define CVTMESH_CVT_EDGE_MIDPOINTS_H
 
@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-/* The most midpoints of one site. Each pair of neighbours counts for one of the two, so that
- * hexagons have three; of the few sites with more than 6, some midpoints are lost. */
+/* The largest number of midpoints of one site. A pair of neighbours counts for one of its sites, so
+ * that hexagons have three midpoints. The few sites with more than 6 lose some. */
 enum { CVTM_MAX_EDGE_MIDPOINTS = 6 };
 
 typedef struct cvtm_edge_midpoints {
@@ -24,11 +24,11 @@ CVTM_HD int cvtm_is_border(const cvtm_cell_box *box, double ax, double ay, doubl
 }
 
 /* The midpoint of two neighbours is the foot of the perpendicular from the site to the line of
- * their common edge. Of the two sites the upper one (at equal height the left one) gets it. */
+ * their common edge. It belongs to the upper of the two sites; at equal height, to the left one. */
 CVTM_HD void cvtm_find_edge_midpoints(cvtm_domain domain, const cvtm_site_tree_view *tree,
                                       int64_t place, const cvtm_cell *cell,
                                       cvtm_edge_midpoints *midpoints) {
-  const double level = 1e-9; /* far above rounding */
+  const double level = 1e-9; /* far above rounding errors */
   cvtm_cell_box box;
   const cvtm_cell_origin o = cvtm_cell_origin_at(tree, domain, place, &box);
   int32_t found = 0;
@@ -47,14 +47,14 @@ CVTM_HD void cvtm_find_edge_midpoints(cvtm_domain domain, const cvtm_site_tree_v
   midpoints->count = found;
 }
 
-/* Of the first i of `count` items, those that an even choice of `chosen` takes. */
+/* How many of the first i items an even choice of `chosen` among `count` items takes. */
 CVTM_HD int64_t cvtm_chosen_before(int64_t i, int64_t count, int64_t chosen) {
   const double share = (double)chosen / (double)count;
   return count <= chosen ? i : (int64_t)floor((double)i * share);
 }
 
-/* Puts the midpoints of a site among the sites from `fine` on: of `total` in all, the first of them
- * number `before`, as many as there is room for are evenly chosen. */
+/* Places midpoints of a site among the sites from `fine` on. Of `total` midpoints, the first of
+ * this site has number `before`. An even choice takes as many as there is room for. */
 CVTM_HD void cvtm_place_midpoints(const cvtm_edge_midpoints *midpoints, int64_t before,
                                   int64_t total, int64_t room, double *fine) {
   int64_t at = cvtm_chosen_before(before, total, room);
@@ -67,8 +67,8 @@ CVTM_HD void cvtm_place_midpoints(const cvtm_edge_midpoints *midpoints, int64_t 
   }
 }
 
-/* The k-th site that is added to the `have` ones to make `count`: between an evenly chosen site and
- * the next in the list. */
+/* The k-th site that is added to `have` sites to make `count`. It is placed between an evenly
+ * chosen site and the next site of the list. */
 CVTM_HD void cvtm_fill_up(double *fine, int64_t have, int64_t count, int64_t k) {
   const int64_t i = k * have / (count - have) % have, j = (i + 1) % have;
   fine[2 * (have + k)] = 0.75 * fine[2 * i] + 0.25 * fine[2 * j];

@@ -4,9 +4,9 @@
 
 namespace {
 
-enum { CELLS = 8 /* of a warp */, THREADS = 256 };
+enum { CELLS = 8 /* cells of a warp */, THREADS = 256 };
 
-/* failed: the number of cells that the hull construction cannot do; they get no midpoints. */
+/* failed: the number of cells that hull construction cannot decide; they get no midpoints. */
 __global__ void __launch_bounds__(CVTM_WARP)
     edge_midpoints_kernel(cvtm_site_tree_view tree, cvtm_domain domain,
                           cvtm_edge_midpoints *midpoints, int32_t *counts, int32_t *failed) {
@@ -31,12 +31,11 @@ __device__ void move_inside(cvtm_domain domain, double *site) {
   site[1] = cvtm_cvt_inside(site[1], domain.height, domain.periodic);
 }
 
-__global__ void place_kernel(cvtm_domain domain, const cvtm_edge_midpoints *midpoints,
-                             const int64_t *before, int64_t from, int64_t to, double *sites) {
-  for (int64_t i = cvtm_first_thread(); i < from; i += cvtm_thread_count()) {
-    move_inside(domain, sites + 2 * i);
-    cvtm_place_midpoints(midpoints + i, before[i], before[from], to - from, sites + 2 * from);
-  }
+__device__ void place_site(cvtm_domain domain, const cvtm_edge_midpoints *midpoints,
+                           const int64_t *before, int64_t from, int64_t to, double *sites,
+                           int64_t i) {
+  move_inside(domain, sites + 2 * i);
+  cvtm_place_midpoints(midpoints + i, before[i], before[from], to - from, sites + 2 * from);
 }
 
 __global__ void fill_up_kernel(const int64_t *before, int64_t from, int64_t to, double *sites) {
@@ -45,12 +44,10 @@ __global__ void fill_up_kernel(const int64_t *before, int64_t from, int64_t to, 
     cvtm_fill_up(sites, have, to, k);
 }
 
-__global__ void rescale_kernel(cvtm_domain domain, double factor, int64_t count, double *sites) {
-  for (int64_t i = cvtm_first_thread(); i < count; i += cvtm_thread_count()) {
-    sites[2 * i] *= factor;
-    sites[2 * i + 1] *= factor;
-    move_inside(domain, sites + 2 * i);
-  }
+__device__ void rescale_site(cvtm_domain domain, double factor, double *sites, int64_t i) {
+  sites[2 * i] *= factor;
+  sites[2 * i + 1] *= factor;
+  move_inside(domain, sites + 2 * i);
 }
 
 }  // namespace
@@ -58,27 +55,21 @@ __global__ void rescale_kernel(cvtm_domain domain, double factor, int64_t count,
 extern "C" cvtm_status cvtm_edge_midpoints_cuda(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoints,
                                                 int32_t *counts, int32_t *failed) {
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
-  edge_midpoints_kernel<<<cvtm_cuda_blocks(tree.count, CELLS), CVTM_WARP, 0,
-                          cvtm_cuda_stream(cvt->device)>>>(tree, cvt->domain, midpoints, counts,
-                                                           failed);
-  return cvtm_cuda_launched(cvt->device, "edge_midpoints_kernel");
+  return CVTM_LAUNCH(cvt->device, edge_midpoints_kernel, cvtm_cuda_blocks(tree.count, CELLS),
+                     CVTM_WARP, tree, cvt->domain, midpoints, counts, failed);
 }
 
 extern "C" cvtm_status cvtm_place_midpoints_cuda(cvtm_cvt *cvt,
                                                  const cvtm_edge_midpoints *midpoints,
                                                  const int64_t *before, int64_t from, int64_t to) {
-  const cudaStream_t stream = cvtm_cuda_stream(cvt->device);
-  place_kernel<<<cvtm_cuda_blocks(from, THREADS), THREADS, 0, stream>>>(
-      cvt->domain, midpoints, before, from, to, cvt->sites);
-  const cvtm_status status = cvtm_cuda_launched(cvt->device, "place_kernel");
+  const cvtm_status status = launch_rows<place_site, THREADS>(
+      cvt->device, "place_site", 0, from, cvt->domain, midpoints, before, from, to, cvt->sites);
   if (status != CVTM_OK) return status;
-  fill_up_kernel<<<cvtm_cuda_blocks(to - from, THREADS), THREADS, 0, stream>>>(before, from, to,
-                                                                               cvt->sites);
-  return cvtm_cuda_launched(cvt->device, "fill_up_kernel");
+  return CVTM_LAUNCH(cvt->device, fill_up_kernel, cvtm_cuda_blocks(to - from, THREADS), THREADS,
+                     before, from, to, cvt->sites);
 }
 
 extern "C" cvtm_status cvtm_rescale_cuda(cvtm_cvt *cvt, double factor, int64_t count) {
-  rescale_kernel<<<cvtm_cuda_blocks(count, THREADS), THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
-      cvt->domain, factor, count, cvt->sites);
-  return cvtm_cuda_launched(cvt->device, "rescale_kernel");
+  return launch_rows<rescale_site, THREADS>(cvt->device, "rescale_site", 0, count, cvt->domain,
+                                            factor, cvt->sites);
 }

@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { WORTH_THREADS = 1 << 17 /* sites */ };
+enum { WORTH_THREADS = 1 << 17 /* sites for which a second thread pays */ };
 
-/* Sites farther out than this could not be placed to a pixel. */
+/* Beyond this distance a site has no accurate position within a pixel. */
 static const double farthest = 1e9;
 
 static int bits_for(int64_t largest) {
@@ -23,8 +23,8 @@ static cvtm_status enqueue_cells(cvtm_cvt *cvt, const double *sites, int64_t cou
   return status == CVTM_OK ? cvt->table->cell_moments(cvt, count) : status;
 }
 
-/* The moments of the pixels of each label: pixels are sorted by label, and those of each are
- * summed. */
+/* Computes the moments over the pixels of each label: sorts the pixels by label, then sums those of
+ * each label. */
 static cvtm_status enqueue_labels(cvtm_cvt *cvt, const double *sites, int64_t count,
                                   cvtm_voronoi_method voronoi) {
   cvtm_status status = cvtm_voronoi_compute(cvt->voronoi, sites, count, voronoi, cvt->labels);
@@ -71,7 +71,7 @@ static cvtm_status end_on_device(const cvtm_cvt_task *task) {
   return CVTM_OK;
 }
 
-/* The solver has memory for any number of sites of the plan. */
+/* The solver has memory for as many sites as the plan. */
 static cvtm_status create_solver_on_device(const cvtm_cvt_task *task,
                                            const cvtm_lbfgsb_options *options,
                                            cvtm_lbfgsb **solver) {
@@ -88,7 +88,7 @@ static size_t array_bytes_on_device(const cvtm_cvt_task *task, int in_solver) {
   return (in_solver ? 6U : 4U) * (size_t)task->count * sizeof(double);
 }
 
-/* Copies the arrays of a descent out to `to`, or in from `from`, whichever is not NULL. */
+/* Copies the arrays of a descent to `to` or from `from`; one of both is NULL. */
 static cvtm_status copy_arrays(const cvtm_cvt_task *task, int in_solver, unsigned char *to,
                                const unsigned char *from) {
   cvtm_cvt *cvt = task->cvt;
@@ -231,7 +231,8 @@ cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int6
 }
 
 cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count, const double *phi,
-                               float *by_density, double *by_sites) {
+                               float *by_density, double *by_density_double, double *by_sites) {
+  const cvtm_pull_result density_result = {by_density, by_density_double};
   cvtm_error *error = cvtm_device_error(cvt->device);
   const cvtm_pull_table *table = CVTM_TABLE(cvt->device, cvtm_pull);
   const int64_t sorted = cvtm_site_tree_get_view(cvt->tree).count;
@@ -251,8 +252,8 @@ cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count
   if (status == CVTM_OK) status = cvtm_device_scratch(cvt->device, bytes, &scratch);
   cvtm_pull_memory *m = scratch;
   if (status == CVTM_OK) status = cvtm_device_fill(cvt->device, &m->flags, 0, sizeof flags);
-  if (status == CVTM_OK && by_density)
-    status = table->pull(cvt, phi, by_density, &m->flags.crowded);
+  if (status == CVTM_OK && (by_density || by_density_double))
+    status = table->pull(cvt, phi, density_result, &m->flags.crowded);
   if (status == CVTM_OK && by_sites) status = table->pull_to_sites(cvt, phi, by_sites, m);
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(cvt->device, &flags, &m->flags, sizeof flags);

@@ -324,13 +324,7 @@ CVTM_INLINE int sum_block(cell_sums *s, int64_t first, int64_t end) {
   return good;
 }
 
-static int sum_block_baseline(cell_sums *s, int64_t first, int64_t end) {
-  return sum_block(s, first, end);
-}
-
-CVTM_WIDE static int sum_block_wide(cell_sums *s, int64_t first, int64_t end) {
-  return sum_block(s, first, end);
-}
+CVTM_DEFINE_WIDTHS(int, sum_block, (cell_sums * s, int64_t first, int64_t end), (s, first, end))
 
 /* One pass over the cells; *found: FOUND_MORE, FOUND_TANGLE. Returns 0 if memory ran out. */
 static int sum_cells(cvtm_cvt *cvt, int64_t count, kept_cells *kept, int32_t round, int *found) {
@@ -450,16 +444,6 @@ static cvtm_status part_moments_cpu(cvtm_cvt *cvt, int64_t count, const uint32_t
   return status == CVTM_OK ? cvtm_ranks_sum(cvt->device, lacking, 1) : status;
 }
 
-static cvtm_status pixel_keys_cpu(cvtm_cvt *cvt) {
-  const int64_t area = (int64_t)cvt->domain.width * cvt->domain.height;
-#pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(static)
-  for (int64_t p = 0; p < area; ++p) {
-    cvt->keys[p] = (uint64_t)(uint32_t)cvt->labels[p];
-    cvt->pixels[p] = (int32_t)p;
-  }
-  return CVTM_OK;
-}
-
 static cvtm_status label_moments_cpu(cvtm_cvt *cvt, const double *sites, int64_t count) {
   const int64_t area = (int64_t)cvt->domain.width * cvt->domain.height;
 #pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(dynamic, 64)
@@ -488,20 +472,12 @@ static cvtm_status finish_cpu(cvtm_cvt *cvt, int64_t count, int64_t fixed, doubl
                      cvt->workspace_bytes);
 }
 
-static cvtm_status lloyd_cpu(cvtm_cvt *cvt, const cvtm_cell_moments *moments, int64_t count,
-                             int64_t fixed, double *sites) {
-#pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(static)
-  for (int64_t i = fixed; i < count; ++i) cvtm_cvt_lloyd_step(cvt->domain, &moments[i], i, sites);
-  return CVTM_OK;
-}
+CVTM_CVT_PHASES(CVTM_PHASE_CPU)
 
-const cvtm_cvt_table cvtm_cvt_table_cpu = {
-    .create_state = create_state_cpu,
-    .destroy_state = destroy_state_cpu,
-    .cell_moments = cell_moments_cpu,
-    .part_moments = part_moments_cpu,
-    .pixel_keys = pixel_keys_cpu,
-    .label_moments = label_moments_cpu,
-    .finish = finish_cpu,
-    .lloyd = lloyd_cpu,
-};
+const cvtm_cvt_table cvtm_cvt_table_cpu = {.create_state = create_state_cpu,
+                                           .destroy_state = destroy_state_cpu,
+                                           .cell_moments = cell_moments_cpu,
+                                           .part_moments = part_moments_cpu,
+                                           .label_moments = label_moments_cpu,
+                                           .finish = finish_cpu,
+                                           CVTM_CVT_PHASES(CVTM_PHASE_CPU_NAME)};

@@ -1,41 +1,58 @@
-/* For *_cuda.cu of cvt only: launchers that compute the moments of cells of ordinary size, a few
- * cells per warp, and list the other cells for evaluate_cuda.cu; sums of moments over lanes and
- * blocks, in a fixed order. */
+/* For *_cuda.cu of cvt only. Launchers compute the moments of cells of ordinary size, a few cells
+ * per warp, and list the other cells for evaluate_cuda.cu. Functions sum moments over lanes and
+ * blocks in a fixed order. */
 #ifndef CVTMESH_CVT_EVALUATE_CUDA_H
 #define CVTMESH_CVT_EVALUATE_CUDA_H
 
+#include "base/cuda_utils.h"
 #include "cvt/evaluate_kernels.h"
 #include "jfa/hull_search.h"
 
-/* From this number of cells on, a chunk of them is constructed before it is integrated. */
+/* With this number of cells or more, all cells of a chunk are constructed before they are
+ * integrated. */
 enum { CVTM_CHUNKED_CELLS = 100000 };
 
 enum {
   CVTM_CLIPPED_CORNERS = CVTM_HULL_SIDES, /* of a constructed cell, at most */
-  CVTM_CELL_DEFERRED = -3                 /* as a number of corners: left to others */
+  CVTM_CELL_DEFERRED = -3                 /* as a number of corners: the cell is not done here */
 };
 
 /* Memory for `chunk` constructed cells; corner k of all cells is contiguous. */
 typedef struct cvtm_clipped_cells {
   double *x, *y;
-  int32_t *count; /* corners; fewer than 3: an empty cell */
+  int32_t *count; /* corners; an empty cell has fewer than 3 */
   int32_t chunk;
 } cvtm_clipped_cells;
 
-/* Places of the cells that the hull construction cannot decide, in no particular order. */
+/* The deferred cells, which hull construction cannot decide: the places of their sites, in no
+ * particular order. */
 typedef struct cvtm_deferred_cells {
   int32_t *place, *count;
 } cvtm_deferred_cells;
 
-/* Appends a cell, if it is asked for. */
+/* Appends a cell to the deferred ones if its site is an own site (cvtm_tree_is_own). */
 static __device__ inline void cvtm_defer_cell(const cvtm_site_tree_view &tree,
                                               const cvtm_deferred_cells &deferred, int64_t place) {
   if (!cvtm_tree_is_own(&tree, place)) return;
   deferred.place[atomicAdd(deferred.count, 1)] = static_cast<int32_t>(place);
 }
 
-/* A block of one warp takes CELLS cells from cvtm_first_cell() on, and the next ones
- * cvtm_cell_stride() cells later. */
+/* The sum of the energies and the largest distance of a block of THREADS threads, in thread 0. All
+ * threads call. */
+template <int THREADS>
+static __device__ void cvtm_cvt_join_block(double *energy, double *distance) {
+  __shared__ double distances[THREADS / 32];
+  *energy = cvtm_block_sum<THREADS>(*energy);
+  for (int offset = 16; offset > 0; offset /= 2)
+    *distance = cvtm_cvt_larger(*distance, __shfl_down_sync(0xFFFFFFFFu, *distance, offset));
+  if (threadIdx.x % 32 == 0) distances[threadIdx.x / 32] = *distance;
+  __syncthreads();
+  for (int w = 1; threadIdx.x == 0 && w < THREADS / 32; ++w)
+    *distance = cvtm_cvt_larger(*distance, distances[w]);
+}
+
+/* A block has one warp. It takes CELLS cells from cvtm_first_cell() on, then CELLS cells that are
+ * cvtm_cell_stride() cells farther on, and so on. */
 template <int CELLS>
 static __device__ int64_t cvtm_first_cell() {
   return static_cast<int64_t>(blockIdx.x) * CELLS;
@@ -45,8 +62,8 @@ static __device__ int64_t cvtm_cell_stride() {
   return static_cast<int64_t>(gridDim.x) * CELLS;
 }
 
-/* Adds up the parts of the lanes k, k + CELLS, k + 2 CELLS ... of a warp; lane k < CELLS gets the
- * result. All lanes call. */
+/* Adds up the parts of the lanes k, k + CELLS, k + 2 CELLS ... of a warp. Lane k < CELLS gets the
+ * sum. All lanes call. */
 template <int CELLS>
 static __device__ cvtm_cell_moments cvtm_moments_sum_lanes(cvtm_cell_moments part) {
   const unsigned all = 0xFFFFFFFFu;
@@ -59,8 +76,8 @@ static __device__ cvtm_cell_moments cvtm_moments_sum_lanes(cvtm_cell_moments par
   return part;
 }
 
-/* Adds up the parts of a block's threads, in shared memory, and returns the sum. threads: of the
- * block, a power of 2. All threads call. */
+/* Adds up the parts of the threads of a block, which are in shared memory, and returns the sum.
+ * threads: their number, a power of 2. All threads call. */
 static __device__ inline cvtm_cell_moments cvtm_moments_sum_block(cvtm_cell_moments *part,
                                                                   int threads) {
   for (int half = threads / 2; half > 0; half /= 2) {
@@ -73,12 +90,12 @@ static __device__ inline cvtm_cell_moments cvtm_moments_sum_block(cvtm_cell_mome
   return part[0];
 }
 
-/* Integrals over the cells of the tree, or its own ones, except the deferred ones. cells: used if
- * there are CVTM_CHUNKED_CELLS sites or more. */
+/* Sets the moments of the cells of all sites of the tree, or of its own sites, but lists the
+ * deferred cells. cells: memory, used with CVTM_CHUNKED_CELLS sites or more. */
 cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                       const cvtm_clipped_cells *cells,
                                       const cvtm_deferred_cells *deferred);
-/* Integrals over the constructed cells of all places, of at most 1000 rows each. */
+/* Sets the moments of the constructed cells of all places. Each cell has at most 1000 rows. */
 cvtm_status cvtm_integrate_clipped_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                         const cvtm_clipped_cells *cells);
 

@@ -3,6 +3,7 @@
 #ifndef CVTMESH_CVT_EVALUATE_KERNELS_H
 #define CVTMESH_CVT_EVALUATE_KERNELS_H
 
+#include "base/phases.h"
 #include "cvt/cvt.h"
 #include "cvt/density_row.h"
 
@@ -25,72 +26,80 @@ struct cvtm_cvt {
   const struct cvtm_site_updates_table *updates;
   cvtm_domain domain;
   int64_t capacity;
-  int64_t whole; /* the number of sites of all ranks, if this plan has only those of one and its
-                    ghost sites (decomposition.h); else 0 */
+  int64_t whole; /* with domain decomposition (decomposition.h), the number of sites of all ranks,
+                    if this plan has own and ghost sites of one rank; else 0 */
   const struct cvtm_evaluator *evaluator;
-  struct cvtm_decomposition *decomposition; /* on a device with ranks; else NULL */
-  struct cvtm_pyramid *pyramid;             /* while it has the plan's density; else NULL */
-  double mass, root;                        /* the total mass, and the integral of sqrt(rho) */
-  /* On the host: integrals of sqrt(rho) over squares of pixels, by cvtm_density_scan_squares. Only
-   * rank 0 has them. */
+  struct cvtm_decomposition *decomposition; /* on a device with ranks, else NULL */
+  struct cvtm_pyramid *pyramid;             /* while it provides the plan's density, else NULL */
+  double mass, root;                        /* total mass; integral of sqrt(rho) */
+  /* On the host, only on rank 0: integrals of sqrt(rho) over squares of pixels, by
+   * cvtm_density_scan_squares. */
   double *square_roots;
   cvtm_density_view density;
-  float *own_density;        /* the memory of `density`; NULL if the caller owns it */
-  const float *host_density; /* the same on the host, borrowed; NULL: only on the device */
+  float *own_density;        /* memory of `density`; NULL if the caller owns it */
+  const float *host_density; /* the density on the host, borrowed; NULL: it is only on the device */
   cvtm_site_tree *tree;
   double *sites;              /* 2 * capacity: the current sites */
   cvtm_cell_moments *moments; /* capacity, in the caller's order */
-  /* A plan on a device with ranks has none of these up to `distance`, and no `state`: */
+  /* On a device with ranks, a plan has none of the arrays up to `distance`, and no `state`: */
   double *best;     /* 2 * capacity: the best sites of Lloyd's method */
-  double *scale;    /* 2 * capacity: cvtm_cvt_scale_of */
+  double *scale;    /* 2 * capacity: cvtm_cvt_set_scale */
   double *second;   /* capacity: second moments */
-  double *distance; /* capacity: from the site to its centroid; 0 if fixed or empty */
-  double *value;    /* 2 per evaluation of a window: energy, largest distance */
-  double *least;    /* CVTM_CVT_WINDOW + 1: the energy of `best` before and after each evaluation */
-  void *workspace;  /* of sorts and reductions */
+  double *distance; /* capacity: distance of a site to its centroid; 0 if fixed or empty */
+  double *value;    /* 2 for each evaluation of a window: energy, largest distance */
+  double *least;    /* CVTM_CVT_WINDOW + 1: energy of `best` before and after each evaluation */
+  void *workspace;  /* for sorts and reductions */
   size_t workspace_bytes;
-  void *state;         /* what the functions of the table keep */
-  int tree_clipping;   /* tests and benchmarks: nonzero makes all cells by tree clipping */
-  cvtm_lbfgsb *solver; /* of the last descent, kept for the next; or NULL */
-  int64_t solver_count, solver_fixed; /* the sites to which its bounds belong; count 0: none */
+  void *state;         /* data of the functions of the table */
+  int tree_clipping;   /* for tests and benchmarks: nonzero makes all cells by tree clipping */
+  cvtm_lbfgsb *solver; /* solver of the last descent, kept for the next one; or NULL */
+  int64_t solver_count, solver_fixed; /* the sites for which the solver has bounds; count 0: none */
   int solver_history;
-  int solver_runs; /* the current sites are those of the solver */
+  int solver_runs; /* the current sites are those of the running solver */
   /* For the pixel energy: pixels sorted by label. */
   cvtm_voronoi *voronoi;
   int32_t *labels, *pixels, *pixels_alt;
   uint64_t *keys, *keys_alt;
 };
 
+/* The phases of base/phases.h. */
+#define CVTM_CVT_PHASES(X)                                                                      \
+  /* Sets keys[p] = labels[p] and pixels[p] = p for all pixels. */                              \
+  X(pixel_keys, (cvtm_cvt * cvt), cvt->device, (int64_t)cvt->domain.width * cvt->domain.height, \
+    cvtm_cvt_set_pixel_key, cvt->labels, cvt->keys, cvt->pixels)                                \
+  /* Moves the sites from `fixed` on to their centroids. */                                     \
+  X(lloyd,                                                                                      \
+    (cvtm_cvt * cvt, const cvtm_cell_moments *moments, int64_t count, int64_t fixed,            \
+     double *sites),                                                                            \
+    cvt->device, count - fixed, cvtm_cvt_lloyd_step, cvt->domain, moments + fixed,              \
+    sites + 2 * fixed)
+
 struct cvtm_cvt_table {
   cvtm_status (*create_state)(cvtm_cvt *cvt);
   void (*destroy_state)(cvtm_cvt *cvt);
-  /* Sets the moments of the cells of the sites in the tree, which are sorted. */
+  /* Computes the moments of the cells of the sites in the tree, which are sorted. */
   cvtm_status (*cell_moments)(cvtm_cvt *cvt, int64_t count);
-  /* Collective, of a plan for some of the sites, `count` of which are in its tree: the same of the
-   * own cells. *lacking: the number of ranks whose searches set *missed (device memory);
-   * unless it is 0, the moments are void. */
+  /* Collective, for a plan of own and ghost sites, `count` of which are in its tree: the moments of
+   * the own cells. *lacking (device memory): the number of ranks whose searches set *missed; unless
+   * it is 0, the moments are invalid. */
   cvtm_status (*part_moments)(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
                               int64_t *lacking);
-  /* Sets keys[p] = labels[p] and pixels[p] = p for all pixels. */
-  cvtm_status (*pixel_keys)(cvtm_cvt *cvt);
   /* Sets the moments to sums over the pixel centres of each label, from the sorted keys and pixels.
    */
   cvtm_status (*label_moments)(cvtm_cvt *cvt, const double *sites, int64_t count);
-  /* From the moments: value[0] = the energy, value[1] = the largest distance of a site from `fixed`
-   * on to its centroid, and the gradient unless that is NULL. */
+  /* From the moments: value[0] = the energy, value[1] = the largest distance of a site to its
+   * centroid, from site `fixed` on, and, unless it is NULL, the gradient. */
   cvtm_status (*finish)(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
                         double *gradient);
-  /* Moves the sites from `fixed` on to their centroids. */
-  cvtm_status (*lloyd)(cvtm_cvt *cvt, const cvtm_cell_moments *moments, int64_t count,
-                       int64_t fixed, double *sites);
+  CVTM_CVT_PHASES(CVTM_PHASE_FIELD)
 };
 
-/* A plan for the evaluations of decomposition.h alone, of up to `capacity` of `whole` sites.
- * density: in the device's memory, borrowed. */
+/* Creates a plan for decomposition.h, with at most `capacity` own and ghost sites of `whole` sites
+ * in all. density: in device memory, borrowed. */
 cvtm_status cvtm_cvt_create_part(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, int64_t whole, cvtm_cvt **cvt);
 
-/* Allocates what the pixel energy needs, if not yet done. */
+/* Allocates the data of the pixel energy, unless that has been done. */
 cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt);
 
 extern const cvtm_cvt_table cvtm_cvt_table_cpu, cvtm_cvt_table_cuda;
@@ -99,14 +108,14 @@ extern const cvtm_cvt_table cvtm_cvt_table_cpu, cvtm_cvt_table_cuda;
 }
 #endif
 
-/* The sums over no pixel: 0, or NaN for a site that is not finite. */
+/* The moments over no pixels: 0, or NaN for a site that is not finite. */
 CVTM_HD cvtm_cell_moments cvtm_cvt_no_pixels(const double *site) {
   const double value = isfinite(site[0]) && isfinite(site[1]) ? 0 : NAN;
   const cvtm_cell_moments sums = {value, value, value, value};
   return sums;
 }
 
-/* Adds pixel p to the sums of a site; on a torus the image of its centre nearest to the site. */
+/* Adds pixel p to the moments of a site; a torus has the image of its centre nearest to it. */
 CVTM_HD void cvtm_cvt_add_pixel(const cvtm_density_view *density, int32_t p, double sx, double sy,
                                 cvtm_cell_moments *sums) {
   const double width = (double)density->width, height = (double)density->height;
@@ -126,8 +135,8 @@ CVTM_HD void cvtm_cvt_add_pixel(const cvtm_density_view *density, int32_t p, dou
 /* The larger of two numbers, or NaN if either is NaN. */
 CVTM_HD double cvtm_cvt_larger(double a, double b) { return a > b || a != a ? a : b; }
 
-/* Sets site i's part of the gradient, dF/dx_i = -2 integral of rho (p - x_i). Returns its distance
- * to the centroid of its cell, 0 if it is fixed or the cell has no mass. */
+/* Sets the gradient of site i, dF/dx_i = -2 integral of rho (p - x_i). Returns the distance of the
+ * site to the centroid of its cell; 0 if the site is fixed or the cell has no mass. */
 CVTM_HD double cvtm_cvt_finish_site(const cvtm_cell_moments *sums, int64_t i, int64_t fixed,
                                     double *gradient) {
   if (gradient) {
@@ -153,12 +162,19 @@ CVTM_HD double cvtm_cvt_inside(double x, int32_t size, int32_t periodic) {
 }
 
 /* Moves site i to the centroid of its cell, unless the cell has no mass. */
-CVTM_HD void cvtm_cvt_lloyd_step(cvtm_domain domain, const cvtm_cell_moments *sums, int64_t i,
-                                 double *sites) {
+CVTM_HD void cvtm_cvt_lloyd_step(cvtm_domain domain, const cvtm_cell_moments *moments,
+                                 double *sites, int64_t i) {
+  const cvtm_cell_moments *sums = &moments[i];
   if (!(sums->mass > 0)) return;
   double *site = sites + 2 * i;
   site[0] = cvtm_cvt_clamp(site[0] + sums->x / sums->mass, domain.width, domain.periodic);
   site[1] = cvtm_cvt_clamp(site[1] + sums->y / sums->mass, domain.height, domain.periodic);
+}
+
+CVTM_HD void cvtm_cvt_set_pixel_key(const int32_t *labels, uint64_t *keys, int32_t *pixels,
+                                    int64_t p) {
+  keys[p] = (uint32_t)labels[p];
+  pixels[p] = (int32_t)p;
 }
 
 #endif

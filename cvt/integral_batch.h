@@ -1,16 +1,13 @@
-/* Inside cvt only, on the CPU: the exact integrals over many polygons at a time, with as many edges
- * side by side as a vector has lanes.
- *
- * The integrals along an edge are those of integral_segments.h, segment by segment from one line of
- * the pixel grid to the next. An edge needs nothing of the other edges of its polygon, so that each
- * lane walks down its own. The sums of an edge are added to those of its polygon in the order of
- * the edges: the result does not depend on what else is in the batch. Polygons with many corners or
- * rows, and those that reach over the border of a torus, are left to integral.h. */
+/* Inside cvt only, on the CPU: the exact moments of many convex polygons at a time (see
+ * integral_pixel.h). Each lane of a vector walks down an edge of its own, from one line of the
+ * pixel grid to the next; an edge needs nothing of the other edges of its polygon. The sums of the
+ * edges of a polygon are added up in the order of the edges, so that the result does not depend on
+ * the other polygons of the batch. integral.h computes the polygons with many corners or rows, and
+ * those that reach over the border of a torus. */
 #ifndef CVTMESH_CVT_INTEGRAL_BATCH_H
 #define CVTMESH_CVT_INTEGRAL_BATCH_H
 
-#include "base/host.h"
-#include "cvt/density_row.h"
+#include "cvt/integral_pixel.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,8 +18,8 @@ enum {
   CVTM_BATCH_CORNERS = 16, /* of a polygon, at most */
   CVTM_BATCH_ROWS = 64,    /* of a polygon, at most */
   CVTM_BATCH_CELLS = 16,
-  CVTM_BATCH_EDGES = 128, /* room for at least one polygon more is left */
-  CVTM_BATCH_LINES = 1024 /* so is room for the lines of its rows */
+  CVTM_BATCH_EDGES = 128, /* a batch with room for one more polygon is not full */
+  CVTM_BATCH_LINES = 1024 /* the same for the lines of its rows */
 };
 
 typedef double cvtm_batch_lanes
@@ -30,35 +27,38 @@ typedef double cvtm_batch_lanes
 typedef int64_t cvtm_batch_masks
     __attribute__((vector_size(CVTM_BATCH_LANES * sizeof(int64_t)), may_alias));
 
+CVTM_DEFINE_PIXEL_INTEGRALS(cvtm_batch, cvtm_batch_lanes)
+
 /* A number of each edge. */
 typedef double cvtm_batch_edges[CVTM_BATCH_EDGES] __attribute__((aligned(32)));
 
-/* A polygon of the batch. Of its rows, row j begins at y = j - sy, or at y_top. */
+/* A polygon of the batch. Row j begins at y = j - sy; the first row at y_top. */
 typedef struct cvtm_batch_cell {
   double sx, sy, y_top, y_bottom;
   int32_t first_row, rows;
   int32_t first_edge, edges;
-  int32_t left, right; /* first of the rows' lines in `line`; 0: the polygon is narrow */
-  int64_t place;       /* the caller's */
+  int32_t left, right; /* first entries of the sides in line_of_row; 0 in at most two columns */
+  int64_t place;       /* of the moments in the array of the caller */
 } cvtm_batch_cell;
 
-/* Edges go down, with x and columns mirrored, x to -x, where x would decrease. */
+/* The batch. Edges go down. Where x would decrease, x and columns are mirrored, x to -x. */
 typedef struct cvtm_batch {
   cvtm_density_view density;
   int32_t cells, edges, lines;
   cvtm_batch_edges x0, y0, x1, y1;
   cvtm_batch_edges sx, sy, y_bottom;
-  cvtm_batch_edges column, row;    /* the lines to the right of and below the first pixel */
+  cvtm_batch_edges column, row;    /* lines to the right of the first pixel and below it */
   cvtm_batch_edges columns, rows;  /* lines to cross */
-  cvtm_batch_edges wide, zero;     /* as in cvtm_segments */
-  cvtm_batch_edges outward;        /* 1 if the polygon's inside is towards smaller x, else 0 */
-  cvtm_batch_edges mirrored, line; /* sign and offset from `column` to the entry of `lines` */
+  cvtm_batch_edges wide, inner;    /* as in cvtm_segments */
+  cvtm_batch_edges outward;        /* 1 if the polygon is towards smaller x, else 0 */
+  cvtm_batch_edges mirrored, line; /* line_of_row is mirrored * column + line */
   cvtm_batch_edges mass, x, y, second;
   cvtm_batch_edges mean, moment; /* set by cvtm_batch_integrate_with_means alone */
-  int32_t upper[CVTM_BATCH_EDGES], lower[CVTM_BATCH_EDGES];     /* corners of the polygon */
-  int64_t pixel[CVTM_BATCH_EDGES] __attribute__((aligned(32))); /* the first, in the density */
-  int64_t slot[CVTM_BATCH_EDGES] __attribute__((aligned(32)));  /* of its row in line_of_row */
-  /* The inner edge of the pixel in which a side enters a row; entry 0 is never read. */
+  int32_t upper[CVTM_BATCH_EDGES], lower[CVTM_BATCH_EDGES]; /* corners of the polygon */
+  int64_t pixel[CVTM_BATCH_EDGES]
+      __attribute__((aligned(32))); /* index of the first pixel in the density */
+  int64_t slot[CVTM_BATCH_EDGES] __attribute__((aligned(32))); /* index of its row in line_of_row */
+  /* The inner line of the pixel in which a side enters each row. Entry 0 is never read. */
   double line_of_row[CVTM_BATCH_LINES];
   cvtm_batch_cell cell[CVTM_BATCH_CELLS];
 } cvtm_batch;
@@ -94,8 +94,8 @@ CVTM_INLINE void cvtm_batch_add_edge(cvtm_batch *batch, const cvtm_cell *cell,
                                      const cvtm_batch_cell *of, cvtm_batch_corners *c, int32_t a,
                                      int32_t b, int right) {
   const int32_t e = batch->edges++;
-  /* Rounding alone can put b above a. Then b counts as in the row of a, for the next edge too: a
-   * side that entered a row twice would lose the pixels between the two columns. */
+  /* Rounding alone can put b above a. Then b counts as in the row of a, for the next edge as well:
+   * a side that entered a row twice would lose the pixels between the two columns. */
   c->row[b] = c->row[b] < c->row[a] ? c->row[a] : c->row[b];
   const int32_t ka = c->column[a], kb = c->column[b], ja = c->row[a], jb = c->row[b];
   const int mirrored = kb < ka;
@@ -115,7 +115,7 @@ CVTM_INLINE void cvtm_batch_add_edge(cvtm_batch *batch, const cvtm_cell *cell,
   batch->columns[e] = (double)(mirrored ? ka - kb : kb - ka);
   batch->rows[e] = (double)(jb - ja);
   batch->wide[e] = wide;
-  batch->zero[e] = 0;
+  batch->inner[e] = 0;
   batch->outward[e] = right != mirrored;
   batch->mirrored[e] = sign;
   batch->line[e] = (double)(mirrored - right);
@@ -123,8 +123,8 @@ CVTM_INLINE void cvtm_batch_add_edge(cvtm_batch *batch, const cvtm_cell *cell,
   batch->slot[e] = wide ? (right ? of->right : of->left) + (ja - of->first_row) : 0;
 }
 
-/* Adds a polygon with at least 3 corners, relative to a site at (sx, sy). Returns 0, and adds
- * nothing, if it does not belong in a batch. There is room for it. */
+/* Adds a polygon of at least 3 corners, relative to a site at (sx, sy). The batch must not be full.
+ * Returns 0, and adds nothing, if the polygon does not belong in a batch. */
 CVTM_INLINE int cvtm_batch_add(cvtm_batch *batch, cvtm_domain domain, const cvtm_cell *cell,
                                double sx, double sy, int64_t place) {
   cvtm_batch_corners c;
@@ -158,12 +158,9 @@ CVTM_INLINE int cvtm_batch_add(cvtm_batch *batch, cvtm_domain domain, const cvtm
     k = next;
   }
   if (of->left != 0) return 1;
-  /* In two columns, the line between them; in one, the x nearest to the site, to lose no accuracy
-   * where many cells share a pixel. */
-  const double side = (double)c.high - sx;
-  const double zero = c.high > c.low ? side : cvtm_cell_clamp(0, side, side + 1);
+  const double inner = cvtm_pixel_common_line(c.low, c.high, sx);
   for (int32_t e = of->first_edge; e < batch->edges; ++e)
-    batch->zero[e] = batch->mirrored[e] * zero;
+    batch->inner[e] = batch->mirrored[e] * inner;
   return 1;
 }
 
@@ -180,8 +177,8 @@ CVTM_INLINE void cvtm_batch_clear(cvtm_batch *batch) {
 
 /* --- the edges --------------------------------------------------------------------------- */
 
-/* Macros, since how vectors are passed depends on the processor. Lanes of `yes` where the mask is
- * set, else those of `no`, or 0. */
+/* Macros, since the passing of vectors depends on the processor. CVTM_BATCH_SELECT: the lanes of
+ * `yes` where the mask is set, else those of `no`. CVTM_BATCH_WHERE: the same with 0 for `no`. */
 #define CVTM_BATCH_SELECT(where, yes, no) \
   ((cvtm_batch_lanes)(((where) & (cvtm_batch_masks)(yes)) | (~(where) & (cvtm_batch_masks)(no))))
 #define CVTM_BATCH_WHERE(where, yes) ((cvtm_batch_lanes)((where) & (cvtm_batch_masks)(yes)))
@@ -190,7 +187,7 @@ CVTM_INLINE void cvtm_batch_clear(cvtm_batch *batch) {
 #define CVTM_BATCH_WRITE(to, value) (*(cvtm_batch_lanes *)(void *)(to) = (value))
 #define CVTM_BATCH_SIZE(value) ((cvtm_batch_lanes)((cvtm_batch_masks)(value)&INT64_MAX))
 
-/* a / b, or 0 where that is too large to be used. */
+/* a / b, or 0 where the quotient is too large to be used. */
 CVTM_INLINE void cvtm_batch_slope(const cvtm_batch_lanes *a, const cvtm_batch_lanes *b,
                                   cvtm_batch_lanes *slope) {
   const double huge = 1125899906842624.0; /* 2^50 */
@@ -199,38 +196,15 @@ CVTM_INLINE void cvtm_batch_slope(const cvtm_batch_lanes *a, const cvtm_batch_la
 
 /* Four edges on their way down. */
 typedef struct cvtm_batch_walk {
-  cvtm_batch_lanes x, y, column, row, columns, rows; /* positions; columns and rows left to cross */
-  cvtm_batch_lanes side; /* 1 outward, -1 inward, 0 past the end; times the density it is rho */
-  cvtm_batch_masks by_column, by_row; /* the lines by which they came */
+  cvtm_batch_lanes x, y, column, row, columns,
+      rows;              /* the present point and lines; lines left to cross */
+  cvtm_batch_lanes side; /* 1 outward, -1 inward, 0 past the end: the sign of rho */
+  cvtm_batch_masks by_column,
+      by_row; /* set if the segment begins on a line between columns, rows */
   cvtm_batch_masks pixel, slot;
-  cvtm_batch_lanes mass, mx, my, second; /* 2 mass, 24 x, 12 y, 24 second */
-  cvtm_batch_lanes line, turn;           /* of cvtm_batch_add_line */
+  cvtm_batch_sums sums;
+  cvtm_batch_lanes line, turn; /* of cvtm_batch_add_line */
 } cvtm_batch_walk;
-
-/* Adds the integrals between a segment and the inner edge of its pixel, and of the part of the
- * pixel that is inside below it, or above it: cvtm_segments_add_segment. whole: the height of that
- * part, and sum_y twice its middle. */
-CVTM_INLINE void cvtm_batch_add_segments(const cvtm_batch_lanes *rho, const cvtm_batch_lanes *zero,
-                                         const cvtm_batch_lanes *xt, const cvtm_batch_lanes *yt,
-                                         const cvtm_batch_lanes *whole,
-                                         const cvtm_batch_lanes *sum_y,
-                                         const cvtm_batch_lanes *twelve, cvtm_batch_walk *w) {
-  const cvtm_batch_lanes ua = w->x - *zero, ub = *xt - *zero, h = *yt - w->y, s = ua + ub;
-  const cvtm_batch_lanes t = w->y + *yt, du = ub - ua, ss = s * s, dd = du * du, hh = h * h;
-  const cvtm_batch_lanes strip = h * s, strip_y = 3 * strip * t + hh * du;
-  const cvtm_batch_lanes moment = 6 * *whole * *sum_y, whole2 = 2 * *whole;
-  const cvtm_batch_lanes mass = strip + whole2;
-  const cvtm_batch_lanes mu = h * (3 * ss + dd) + *twelve * *whole;
-  const cvtm_batch_lanes muu = strip * (ss + dd) + 4 * whole2;
-  const cvtm_batch_lanes my = strip_y + moment;
-  const cvtm_batch_lanes myy =
-      t * (strip_y + hh * du) + strip * hh + (moment * *sum_y + whole2 * (*whole * *whole));
-  const cvtm_batch_lanes mx = 12 * *zero * mass + mu;
-  w->mass += *rho * mass;
-  w->mx += *rho * mx;
-  w->my += *rho * my;
-  w->second += *rho * (*zero * (mx + mu) + (muu + myy));
-}
 
 CVTM_INLINE void cvtm_batch_begin_walk(const cvtm_batch *b, int32_t e, cvtm_batch_walk *w) {
   const cvtm_batch_lanes none = {0};
@@ -244,12 +218,12 @@ CVTM_INLINE void cvtm_batch_begin_walk(const cvtm_batch *b, int32_t e, cvtm_batc
   w->by_column = w->by_row = (cvtm_batch_masks)none;
   w->pixel = CVTM_BATCH_READ_INTEGERS(b->pixel + e);
   w->slot = CVTM_BATCH_READ_INTEGERS(b->slot + e);
-  w->mass = w->mx = w->my = w->second = w->line = w->turn = none;
+  w->sums.mass = w->sums.x = w->sums.y = w->sums.second = w->line = w->turn = none;
 }
 
-/* Adds the integrals of rho and 2 rho s along a segment, where s = y + forth x less its value in
- * the middle of the edge. With forth = 1, or -1 where x decreases, s grows in proportion to the
- * length. */
+/* Adds the integrals of rho and 2 rho s along a segment, where s is y + forth x less its value in
+ * the middle of the edge. forth is -1 where x decreases, else 1, so that s grows in proportion to
+ * the length. */
 CVTM_INLINE void cvtm_batch_add_line(const cvtm_batch_lanes *rho, const cvtm_batch_lanes *forth,
                                      const cvtm_batch_lanes *middle, const cvtm_batch_lanes *xt,
                                      const cvtm_batch_lanes *yt, cvtm_batch_walk *w) {
@@ -259,8 +233,8 @@ CVTM_INLINE void cvtm_batch_add_line(const cvtm_batch_lanes *rho, const cvtm_bat
   w->turn += part * (from + to);
 }
 
-/* Integrates along edges e .. e + 3, and notes where their sides enter rows. with_means is a
- * constant. */
+/* Integrates along edges e .. e + 3, and stores the inner lines where they enter rows. with_means
+ * is a constant. */
 CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means) {
   const cvtm_batch_lanes x0 = CVTM_BATCH_READ(b->x0 + e), y0 = CVTM_BATCH_READ(b->y0 + e);
   const cvtm_batch_lanes x1 = CVTM_BATCH_READ(b->x1 + e), y1 = CVTM_BATCH_READ(b->y1 + e);
@@ -270,7 +244,8 @@ CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means)
   cvtm_batch_slope(&dx, &dy, &slope);
   cvtm_batch_slope(&dy, &dx, &inverse);
   const cvtm_batch_lanes y_bottom = CVTM_BATCH_READ(b->y_bottom + e);
-  const cvtm_batch_lanes wide = CVTM_BATCH_READ(b->wide + e), near = CVTM_BATCH_READ(b->zero + e);
+  const cvtm_batch_lanes wide = CVTM_BATCH_READ(b->wide + e),
+                         common = CVTM_BATCH_READ(b->inner + e);
   const cvtm_batch_lanes out = CVTM_BATCH_READ(b->outward + e), twelve = 24 * out - 12;
   const cvtm_batch_lanes mirrored = CVTM_BATCH_READ(b->mirrored + e);
   const cvtm_batch_lanes line = CVTM_BATCH_READ(b->line + e);
@@ -297,15 +272,19 @@ CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means)
         CVTM_BATCH_SELECT(to_column, right, CVTM_BATCH_SELECT(to_row, end_x, x1));
     const cvtm_batch_lanes yt =
         CVTM_BATCH_SELECT(to_column, leave_y, CVTM_BATCH_SELECT(to_row, below, y1));
-    const cvtm_batch_masks is_whole = is_wide & ((outward & to_column) | (inward & w.by_column));
+    const cvtm_batch_masks has_column = is_wide & ((outward & to_column) | (inward & w.by_column));
     const cvtm_batch_lanes from = CVTM_BATCH_SELECT(outward, yt, w.y);
     const cvtm_batch_lanes end = CVTM_BATCH_SELECT(below < y_bottom, below, y_bottom);
-    const cvtm_batch_lanes whole = CVTM_BATCH_WHERE(is_whole, end - from), sum_y = from + end;
-    const cvtm_batch_lanes signed_rho = rho * w.side, zero = wide * (right - out) + near;
+    const cvtm_batch_lanes height = CVTM_BATCH_WHERE(has_column, end - from), sum_y = from + end;
+    const cvtm_batch_lanes signed_rho = rho * w.side, inner = wide * (right - out) + common;
     const cvtm_batch_lanes entry = mirrored * w.column + line;
     const cvtm_batch_masks slot = w.slot & w.by_row;
     for (int k = 0; k < CVTM_BATCH_LANES; ++k) b->line_of_row[slot[k]] = entry[k];
-    cvtm_batch_add_segments(&signed_rho, &zero, &xt, &yt, &whole, &sum_y, &twelve, &w);
+    const cvtm_batch_lanes from_x = w.x - inner, to_x = xt - inner;
+    cvtm_batch_part part;
+    cvtm_batch_set_strip(&from_x, &w.y, &to_x, &yt, &part);
+    cvtm_batch_add_column(&height, &sum_y, &twelve, &part);
+    cvtm_batch_add_part(&part, &signed_rho, &signed_rho, &inner, &w.sums);
     if (with_means) cvtm_batch_add_line(&rho, &forth, &middle, &xt, &yt, &w);
     w.x = xt;
     w.y = yt;
@@ -320,10 +299,10 @@ CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means)
     w.slot -= to_row;
     if (!(to_line[0] | to_line[1] | to_line[2] | to_line[3])) break;
   }
-  CVTM_BATCH_WRITE(b->mass + e, 0.5 * w.mass);
-  CVTM_BATCH_WRITE(b->x + e, (1.0 / 24) * (mirrored * w.mx));
-  CVTM_BATCH_WRITE(b->y + e, (1.0 / 12) * w.my);
-  CVTM_BATCH_WRITE(b->second + e, (1.0 / 24) * w.second);
+  CVTM_BATCH_WRITE(b->mass + e, 0.5 * w.sums.mass);
+  CVTM_BATCH_WRITE(b->x + e, (1.0 / 24) * (mirrored * w.sums.x));
+  CVTM_BATCH_WRITE(b->y + e, (1.0 / 12) * w.sums.y);
+  CVTM_BATCH_WRITE(b->second + e, (1.0 / 24) * w.sums.second);
   if (!with_means) return;
   const cvtm_batch_lanes length = forth * dx + dy;
   const cvtm_batch_lanes inverse_length = CVTM_BATCH_WHERE(length > 0, 1 / length);
@@ -333,14 +312,9 @@ CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means)
 
 /* --- the rows ---------------------------------------------------------------------------- */
 
-/* Four consecutive numbers times four numbers, and what they are multiplied by. */
-typedef struct cvtm_batch_sums {
-  cvtm_batch_lanes mass, x, y, second;
-} cvtm_batch_sums;
-
-/* Adds `count` pixels, the first of which has its centre at x, to sums that have a height and the
- * middle y; turning: the moment of a column of width 1 about its centre. Does not read past
- * `end`. */
+/* Adds `count` pixels to the sums. The first pixel has its centre at x; their middle is at y, and
+ * they count over a height h. turning: the second moment about the site, per mass, of a column of
+ * width 1 with its middle at x = 0. Does not read past `end`. */
 CVTM_INLINE void cvtm_batch_add_pixels(const float *pixel, const float *end, int32_t count,
                                        double x, double y, double h, double turning,
                                        cvtm_batch_sums *sums) {
@@ -367,7 +341,7 @@ CVTM_INLINE double cvtm_batch_total(const cvtm_batch_lanes *lanes) {
   return ((*lanes)[0] + (*lanes)[2]) + ((*lanes)[1] + (*lanes)[3]);
 }
 
-/* Adds the whole pixels between the lines at which the two sides enter the rows. */
+/* Adds the pixels between the lines at which the two sides enter each row. */
 CVTM_INLINE void cvtm_batch_add_rows(const cvtm_batch *b, const cvtm_batch_cell *cell,
                                      cvtm_cell_moments *moments) {
   cvtm_batch_sums sums = {{0}, {0}, {0}, {0}};
@@ -393,12 +367,12 @@ CVTM_INLINE void cvtm_batch_add_rows(const cvtm_batch *b, const cvtm_batch_cell 
 
 /* --- all of it --------------------------------------------------------------------------- */
 
-/* Completes the last group of edges by edges without extent. */
+/* Completes the last four edges by edges without extent. */
 CVTM_INLINE void cvtm_batch_pad(cvtm_batch *b) {
   for (int32_t e = b->edges; e % CVTM_BATCH_LANES != 0; ++e) {
     b->x0[e] = b->y0[e] = b->x1[e] = b->y1[e] = 0;
     b->sx[e] = b->sy[e] = b->y_bottom[e] = b->column[e] = b->row[e] = 0;
-    b->columns[e] = b->rows[e] = b->wide[e] = b->zero[e] = 0;
+    b->columns[e] = b->rows[e] = b->wide[e] = b->inner[e] = 0;
     b->outward[e] = b->mirrored[e] = b->line[e] = 0;
     b->pixel[e] = b->slot[e] = 0;
   }
@@ -419,15 +393,15 @@ CVTM_INLINE void cvtm_batch_sum(cvtm_batch *b, int with_means, cvtm_cell_moments
   }
 }
 
-/* Sets the moments of every polygon, at its place, and clears the batch. */
+/* Sets moments[place] of every polygon, and clears the batch. */
 CVTM_INLINE void cvtm_batch_integrate(cvtm_batch *b, cvtm_cell_moments *moments) {
   cvtm_batch_sum(b, 0, moments);
   cvtm_batch_clear(b);
 }
 
-/* The same without clearing. Also sets `mean` of every edge, the mean of the density along it, and
- * `moment`, the mean of the density times t, with t from -1/2 at the upper to 1/2 at the lower
- * end. */
+/* The same without clearing. Also sets `mean` of every edge to the mean of the density along the
+ * edge, and `moment` to the mean of the density times t, where t goes from -1/2 at the upper end to
+ * 1/2 at the lower end. */
 CVTM_INLINE void cvtm_batch_integrate_with_means(cvtm_batch *b, cvtm_cell_moments *moments) {
   cvtm_batch_sum(b, 1, moments);
 }

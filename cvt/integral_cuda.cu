@@ -1,6 +1,6 @@
-/* Integrals over the cells of a Voronoi diagram: hull construction, then the integral by segments.
- * The lanes of a warp share a few neighbouring cells. One kernel for few cells, two for many. All
- * sums have a fixed order. */
+/* Moments of the cells of a Voronoi diagram: hull construction, then the integral by segments. The
+ * lanes of a warp share a few neighbouring cells. One kernel does both for few cells; for many
+ * cells there is a kernel for each. All sums have a fixed order. */
 #include "base/cuda_utils.h"
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral_segments.h"
@@ -10,13 +10,13 @@ namespace {
 
 enum {
   WARP = CVTM_WARP,
-  BLOCKS = 20,       /* of one warp, on a multiprocessor: what registers allow */
+  BLOCKS = 20,       /* of one warp, on a multiprocessor: the most that registers allow */
   SHORT_BLOCKS = 24, /* the same for the kernels of one of the two steps */
   CLIP_CELLS = 16,   /* per warp of clip_kernel */
-  MOST_TESTS = 48    /* of sites by a lane, times cells of a warp; then a cell is deferred */
+  MOST_TESTS = 48    /* of sites by a lane, times cells of a warp; with more a cell is deferred */
 };
 
-/* Constructs the cells at places first .. last - 1. PARTIAL: as of cvtm_warp_cells_by_hull. */
+/* Constructs the cells at places first .. last - 1. PARTIAL: see cvtm_warp_cells_by_hull. */
 template <bool PARTIAL>
 __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
     clip_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_clipped_cells cells,
@@ -47,7 +47,7 @@ struct warp_cell {
 /* Shared memory of a warp for its cells. */
 template <int CELLS>
 struct warp_segments {
-  static constexpr int rows = 256 / CELLS; /* done at a time */
+  static constexpr int rows = 256 / CELLS; /* of a cell, done at a time */
   union {
     cvtm_warp_hulls<CELLS> hulls; /* first */
     cvtm_segments_edge edge[CVTM_HULL_SIDES * CELLS];
@@ -151,7 +151,7 @@ __device__ void integrate(cvtm_domain domain, const cvtm_density_view &density,
   if (own == 0) polygon.base[polygon.count * CELLS] = segments;
   if (own < 2) memory->entry[own][c] = column;
   __syncwarp();
-  cvtm_segments_sums part = {0, 0, 0, 0};
+  cvtm_pixel_sums part = {0, 0, 0, 0};
   for (int32_t from = polygon.first; __any_sync(all, from <= polygon.last); from += window) {
     const int32_t end = from + window;
     int e = -1;
@@ -175,7 +175,7 @@ __device__ void integrate(cvtm_domain domain, const cvtm_density_view &density,
     }
     __syncwarp();
   }
-  const cvtm_cell_moments mine = cvtm_moments_sum_lanes<CELLS>(cvtm_segments_moments(&part));
+  const cvtm_cell_moments mine = cvtm_moments_sum_lanes<CELLS>(cvtm_pixel_moments(&part));
   if (own == 0 && cell.count != CVTM_CELL_DEFERRED) sums[cell.index] = mine;
 }
 
@@ -245,8 +245,9 @@ cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
 
 }  // namespace
 
-/* Where there are few cells each gets more lanes, so that all multiprocessors have warps. How many
- * there are in all decides, so that a cell's bits do not depend on the part. */
+/* Where there are few cells each gets more lanes, so that all multiprocessors have warps. The
+ * number of all cells decides, not that of a part, so that the bits of a cell do not depend on the
+ * part. */
 cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                       const cvtm_clipped_cells *cells,
                                       const cvtm_deferred_cells *deferred) {

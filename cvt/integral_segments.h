@@ -1,20 +1,18 @@
-/* The exact integral of a density over a convex polygon by independent segments, which the lanes of
- * a warp share: for cells with few corners. integral.h tells why there are three integrators.
+/* The exact moments of a convex cell by segments that are computed independently, so that the lanes
+ * of a warp share a cell (see integral_pixel.h). It serves cells with few corners.
  *
- * The pixels of the two corners of an edge tell how many vertical and horizontal lines of the pixel
- * grid the edge crosses, so that the number of its segments is known in advance. Among the first u
- * crossings, those of the minor axis are the integer part of start + u * step in fixed point: the
- * number grows by 0 or 1 each time in spite of rounding (for up to 1000 rows). Hence all segments
- * of a cell can be computed at the same time. Each segment integrates between itself and the inner
- * edge of its pixel. Where a segment passes the outer edge, the pixel is whole from there to the
- * end of the row, or from the beginning of the row to there. The whole pixels between those in
- * which the two sides enter a row are added afterwards.
+ * The pixels of its two corners determine how many vertical and horizontal lines of the pixel grid
+ * an edge crosses, so that the number of its segments is known in advance. Among the first u
+ * crossings, the number of those of the minor axis is the integer part of start + u * step in fixed
+ * point. That number grows by 0 or 1 with each crossing in spite of rounding (for up to 1000 rows).
+ * So the pixel of any segment can be computed without the segments before it. A segment that enters
+ * a row stores its column; the pixels between the columns of the two sides are added afterwards.
  *
  * Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_INTEGRAL_SEGMENTS_H
 #define CVTMESH_CVT_INTEGRAL_SEGMENTS_H
 
-#include "cvt/density_row.h"
+#include "cvt/integral_pixel.h"
 
 #include <string.h>
 
@@ -23,38 +21,33 @@ typedef struct cvtm_segments_pixel {
   int32_t column, row;
 } cvtm_segments_pixel;
 
-/* An edge of the polygon, from its upper end to its lower one. x and columns are mirrored, x to -x,
- * where columns would decrease. */
+/* An edge of the polygon, from its upper end to its lower end. Where columns would decrease, x and
+ * columns are mirrored, x to -x. */
 typedef struct cvtm_segments_edge {
   double x0, y0, x1, y1;
-  double slope, inverse;     /* dx / dy and dy / dx; 0 where too large to be used */
-  uint64_t step, start;      /* of crossings of the minor axis per crossing, 2^-52 */
+  double slope, inverse;     /* dx / dy and dy / dx; 0 if too large to be used */
+  uint64_t step, start;      /* crossings of the minor axis per crossing, in 2^-52 */
   cvtm_segments_pixel pixel; /* of (x0, y0) */
   int32_t minor;             /* crossings of the minor axis */
   int32_t flags;             /* the sum of some of: */
 } cvtm_segments_edge;
 enum { CVTM_SEGMENTS_MIRRORED = INT32_MIN, CVTM_SEGMENTS_STEEP = 1, CVTM_SEGMENTS_OUTWARD = 2 };
 
-/* A polygon in memory that its lanes share, where consecutive entries of each array are `stride`
- * apart. The edges are those of the left chain, from the top corner down, then those of the right
- * chain, from the top corner down. */
+/* A polygon in memory that its lanes share. Consecutive entries of each array are `stride` apart.
+ * The edges are those of the left chain, from the top corner down, then those of the right chain,
+ * from the top corner down. */
 typedef struct cvtm_segments {
   int32_t count, stride; /* count: of corners */
   int32_t top, left;     /* the top corner; the number of edges of the left chain */
   int32_t first, last;   /* rows */
   double sx, sy, y_top, y_bottom;
-  double wide; /* 1, or 0 for a polygon in at most two columns */
-  double zero; /* the x at which the antiderivatives are 0 in such a polygon */
+  double wide;  /* 1; 0 for a polygon of at most two columns */
+  double inner; /* the x of the common inner line of such a polygon; else 0 */
   const double *x, *y;
   cvtm_segments_pixel *pixel;
   cvtm_segments_edge *edge;
   int32_t *base; /* the first segment of each edge; count + 1 of them */
 } cvtm_segments;
-
-/* Multiples of the moments of a cell: 2 mass, 24 x, 12 y, 24 second. */
-typedef struct cvtm_segments_sums {
-  double mass, x, y, second;
-} cvtm_segments_sums;
 
 /* v in units of 2^-52, for 0 <= v <= 1. */
 CVTM_HD uint64_t cvtm_segments_fixed(double v) {
@@ -102,16 +95,11 @@ CVTM_HD void cvtm_segments_measure(cvtm_segments *polygon) {
   polygon->first = polygon->pixel[top * polygon->stride].row;
   polygon->last = polygon->pixel[bottom * polygon->stride].row;
   polygon->wide = high - low > 1 ? 1 : 0;
-  polygon->zero = 0;
-  if (high - low == 1) polygon->zero = cvtm_to_double(high) - polygon->sx;
-  if (high == low) { /* near the site, to lose no accuracy where many cells share a pixel */
-    const double side = cvtm_to_double(low) - polygon->sx;
-    polygon->zero = cvtm_cell_clamp(0, side, side + 1);
-  }
+  polygon->inner = polygon->wide != 0 ? 0 : cvtm_pixel_common_line(low, high, polygon->sx);
 }
 
-/* Sets the ends of the edges of a chain (0 left, 1 right), and the number of segments of the chain
- * before each; returns the number of its segments. */
+/* Sets the ends of the edges of a chain (0 left, 1 right), and for each edge the number of segments
+ * of the chain before it. Returns the number of segments of the chain. */
 CVTM_HD int32_t cvtm_segments_chain(const cvtm_segments *polygon, int chain) {
   const int32_t n = polygon->count, s = polygon->stride,
                 edges = chain ? n - polygon->left : polygon->left;
@@ -125,7 +113,7 @@ CVTM_HD int32_t cvtm_segments_chain(const cvtm_segments *polygon, int chain) {
     edge->x1 = polygon->x[k * s];
     edge->y1 = polygon->y[k * s];
     cvtm_segments_pixel q = polygon->pixel[k * s];
-    q.row = q.row < p.row ? p.row : q.row; /* above by rounding only */
+    q.row = q.row < p.row ? p.row : q.row; /* it is above by rounding alone */
     edge->pixel = p;
     edge->minor = q.column - p.column;
     edge->flags = q.row - p.row;
@@ -176,7 +164,7 @@ CVTM_HD void cvtm_segments_set_edge(const cvtm_segments *polygon, int32_t e,
 }
 
 /* The number of crossings of the minor axis among the first u crossings along an edge. sum: start +
- * u * step; left: the number of crossings after these. */
+ * u * step; left: the number of crossings after the first u. */
 CVTM_HD int32_t cvtm_segments_minor(const cvtm_segments_edge *edge, int32_t left, uint64_t sum) {
   const int32_t least = edge->minor - left, n = (int32_t)((int64_t)sum >> 52);
   const int32_t above = n > least ? n : least;
@@ -191,12 +179,13 @@ CVTM_HD float cvtm_segments_value(const cvtm_density_view *density, int32_t j, i
   return density->value[(int64_t)j * density->width + k];
 }
 
-/* Adds segment u of an edge that has `left` more segments after it, if it lies in rows first_row ..
- * end_row - 1. If the segment enters its row, sets entry[row - first_row] to the column. */
+/* Adds segment u of an edge that has `left` more segments after it, if the segment lies in rows
+ * first_row .. end_row - 1. If it begins on a line between rows, sets entry[row - first_row] to its
+ * column. */
 CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density,
                                        const cvtm_segments *polygon, const cvtm_segments_edge *edge,
                                        int32_t u, int32_t left, int32_t first_row, int32_t end_row,
-                                       int32_t *entry, cvtm_segments_sums *sums) {
+                                       int32_t *entry, cvtm_pixel_sums *sums) {
   const uint64_t sum = edge->start + (uint64_t)(uint32_t)u * edge->step;
   const int32_t at = cvtm_segments_minor(edge, left, sum), flags = edge->flags;
   const int steep = (flags & CVTM_SEGMENTS_STEEP) != 0;
@@ -207,8 +196,8 @@ CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density,
   const float value = cvtm_segments_value(density, j, column); /* early, to hide the latency */
   const int32_t before = cvtm_segments_minor(edge, left + 1, sum - edge->step);
   const int32_t after = cvtm_segments_minor(edge, left - 1, sum + edge->step);
-  /* True if the segment begins (ends) on a line between rows, not on one between columns or at a
-   * corner. */
+  /* True if the segment begins (ends) on a line between rows. False on a line between columns, and
+   * at a corner. */
   const int by_row = (before != at) != steep, to_row = (after != at) != steep;
   const int by_column = u > 0 && !by_row, to_column = left > 0 && !to_row;
   if (u > 0 && by_row) entry[(j - first_row) * polygon->stride] = column;
@@ -230,56 +219,27 @@ CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density,
     yb = edge->y1;
   }
 
-  /* By moments about the midpoint. */
   const int outward = flags & CVTM_SEGMENTS_OUTWARD;
-  const double zero =
-      CVTM_FMA(polygon->wide, outward ? left_x : right_x, cvtm_segments_flip(polygon->zero, sign));
-  const double ua = xa - zero, ub = xb - zero, h = yb - ya, s = ua + ub, t = ya + yb, du = ub - ua;
-  const double ss = s * s, dd = du * du, hh = h * h, skew = hh * du;
-  double mass = h * s, mu = h * CVTM_FMA(3, ss, dd), muu = mass * (ss + dd);
-  double my = CVTM_FMA(3 * mass, t, skew), myy = CVTM_FMA(t, my + skew, mass * hh);
-  if (polygon->wide != 0 &&
-      (outward ? to_column : by_column)) { /* the pixel is whole below, or above */
+  const double inner =
+      CVTM_FMA(polygon->wide, outward ? left_x : right_x, cvtm_segments_flip(polygon->inner, sign));
+  const double from_x = xa - inner, to_x = xb - inner;
+  cvtm_pixel_part part;
+  cvtm_pixel_set_strip(&from_x, &ya, &to_x, &yb, &part);
+  if (polygon->wide != 0 && (outward ? to_column : by_column)) {
     const double from = outward ? yb : ya, end = j == polygon->last ? polygon->y_bottom : bottom_y;
-    const double whole = end - from, sum_y = from + end, moment = 6 * whole * sum_y;
-    mass = CVTM_FMA(2, whole, mass);
-    mu = CVTM_FMA(outward ? 12.0 : -12.0, whole, mu);
-    muu = CVTM_FMA(8, whole, muu);
-    my += moment;
-    myy = CVTM_FMA(2 * whole, whole * whole, CVTM_FMA(moment, sum_y, myy));
+    const double height = end - from, sum_y = from + end, twelve = outward ? 12 : -12;
+    cvtm_pixel_add_column(&height, &sum_y, &twelve, &part);
   }
-  const double rho = (double)(outward ? value : -value);
-  const double mx = CVTM_FMA(12 * zero, mass, mu);
-  sums->mass = CVTM_FMA(rho, mass, sums->mass);
-  sums->x = CVTM_FMA(cvtm_segments_flip(rho, sign), mx, sums->x);
-  sums->y = CVTM_FMA(rho, my, sums->y);
-  sums->second = CVTM_FMA(rho, CVTM_FMA(zero, mx + mu, muu + myy), sums->second);
+  const double rho = (double)(outward ? value : -value), rho_x = cvtm_segments_flip(rho, sign);
+  cvtm_pixel_add_part(&part, &rho, &rho_x, &inner, sums);
 }
 
-/* Adds the whole pixels between the columns in which the two sides enter row j; subtracts them if
- * the right column is not beyond the left one. */
+/* Adds the pixels between the columns in which the two sides enter row j. */
 CVTM_HD void cvtm_segments_add_run(const cvtm_density_view *density, const cvtm_segments *polygon,
-                                   int32_t j, int32_t left, int32_t right,
-                                   cvtm_segments_sums *sums) {
+                                   int32_t j, int32_t left, int32_t right, cvtm_pixel_sums *sums) {
   const double top = cvtm_to_double(j) - polygon->sy;
-  const double a = j == polygon->first ? polygon->y_top : top;
-  const double b = j == polygon->last ? polygon->y_bottom : top + 1;
-  const int back = right <= left;
-  const int32_t first = back ? right : left + 1, end = back ? left + 1 : right;
-  const double span = b - a, h = back ? -span : span, y = 0.5 * (a + b);
-  const cvtm_pixel_run run =
-      cvtm_pixel_run_sum(density, cvtm_density_row(density, j), polygon->sx, first, end);
-  const double moment = CVTM_FMA(2 * span, span, CVTM_FMA(24 * y, y, 2)), h12 = 12 * h;
-  sums->mass = CVTM_FMA(2 * h, run.s0, sums->mass);
-  sums->x = CVTM_FMA(2 * h12, run.s1, sums->x);
-  sums->y = CVTM_FMA(h12 * y, run.s0, sums->y);
-  sums->second = CVTM_FMA(h, CVTM_FMA(run.s0, moment, 24 * run.s2), sums->second);
-}
-
-CVTM_HD cvtm_cell_moments cvtm_segments_moments(const cvtm_segments_sums *sums) {
-  const cvtm_cell_moments of = {0.5 * sums->mass, (1.0 / 24) * sums->x, (1.0 / 12) * sums->y,
-                                (1.0 / 24) * sums->second};
-  return of;
+  cvtm_pixel_add_row(density, polygon->sx, j, j == polygon->first ? polygon->y_top : top,
+                     j == polygon->last ? polygon->y_bottom : top + 1, left, right, sums);
 }
 
 #endif

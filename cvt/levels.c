@@ -1,5 +1,5 @@
-/* Coarse levels: the density in larger pixels, numbers of sites, refinement; and from there the
- * start of a solve, which is sampled, coarse to fine, or a lattice. */
+/* Coarse levels: the density in larger pixels, the numbers of sites, and refinement. Then the start
+ * of a solve: sampled, coarse to fine, or a lattice. */
 #include "cvt/levels.h"
 
 #include "base/primitives.h"
@@ -14,15 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORTH_THREADS = 1 << 17 /* sites */ };
+enum { WORTH_THREADS = 1 << 17 /* sites for which a second thread pays */ };
 
 /* --- the density in larger pixels ------------------------------------------------------------- */
 
-/* A site has at least so many pixels: enough that the sites of the finer levels, which continue
- * from there, end as low as with all pixels. */
+/* The least number of pixels per site. With so many, the sites of the finer levels, which continue
+ * from there, reach as low an energy as with all pixels. */
 static const double least_pixels = 16;
 
-/* A torus has whole pixels of every order. */
+/* On a torus the side must be divisible into pixels of each order. */
 int cvtm_pyramid_order(cvtm_domain domain, int64_t count) {
   const double pixels = (double)domain.width * (double)domain.height / (double)count;
   const int32_t sides = domain.periodic ? domain.width | domain.height : 0;
@@ -103,7 +103,7 @@ double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double ro
     border += pow((double)density[i], 0.25);
     border += pow((double)density[(height - 1) * width + i], 0.25);
   }
-  return 1.07 * border / sqrt(root); /* a row of hexagons is narrower than its height */
+  return 1.07 * border / sqrt(root); /* rows of hexagons are closer than hexagons are high */
 }
 
 /* The solution v of 4 v - c sqrt(v) - 3 = count, by Euler's formula. */
@@ -115,7 +115,7 @@ int64_t cvtm_cvt_coarse_count(double border_share, int64_t count) {
 
 /* --- refinement --------------------------------------------------------------------------------
  *
- * Each pair of neighbours of a coarse tessellation gets a site between them. Hexagons of the coarse
+ * A site is placed between each pair of neighbours of a coarse tessellation. Hexagons of the coarse
  * level become hexagons of the fine one; the number of defects stays, so that they become rare. */
 
 static cvtm_status find_all_midpoints(cvtm_device *cpu, cvtm_domain domain,
@@ -140,12 +140,12 @@ static cvtm_status find_all_midpoints(cvtm_device *cpu, cvtm_domain domain,
 
 enum { CHUNKS = 256 };
 
-/* Appends as many midpoints to the `placed` sites of fine as `count` allows, evenly chosen. Returns
- * the number of sites then. */
+/* Appends midpoints to the `placed` sites of fine, evenly chosen so that there are at most `count`
+ * sites. Returns the new number of sites. */
 static int64_t add_midpoints(const cvtm_edge_midpoints *midpoints, int64_t placed, double *fine,
                              int64_t count) {
   const int64_t sites = placed, room = count - placed;
-  int64_t before[CHUNKS + 1] = {0}; /* midpoints before each chunk */
+  int64_t before[CHUNKS + 1] = {0}; /* number of midpoints before each chunk */
 #pragma omp parallel for schedule(static) if (sites >= WORTH_THREADS)
   for (int64_t c = 0; c < CHUNKS; ++c)
     for (int64_t i = sites * c / CHUNKS; i < sites * (c + 1) / CHUNKS; ++i)
@@ -163,7 +163,7 @@ static int64_t add_midpoints(const cvtm_edge_midpoints *midpoints, int64_t place
   return placed + cvtm_chosen_before(total, total, room);
 }
 
-enum { CELLS_OF_THREAD = 1000 /* the least number for which a thread pays */ };
+enum { CELLS_OF_THREAD = 1000 /* cells for which a thread pays */ };
 
 static cvtm_status refine_on(cvtm_device *cpu, cvtm_domain domain, const double *coarse,
                              int64_t coarse_count, double *fine, int64_t count) {
@@ -233,7 +233,7 @@ static void scale_sites(double *sites, int64_t count, int order) {
   for (int64_t k = 0; k < 2 * count; ++k) sites[k] *= factor;
 }
 
-/* Of several ranks rank 0 samples. */
+/* With several ranks, rank 0 samples. */
 cvtm_status cvtm_solve_sample(cvtm_solve *s) {
   cvtm_cvt *cvt = s->cvt;
   cvtm_device *device = cvt->device;
@@ -295,9 +295,9 @@ cvtm_status cvtm_solve_plan_start(cvtm_solve *s) {
 
 /* --- the levels of a solve ---------------------------------------------------------------------
  *
- * Only coarse levels have a density of larger pixels. */
+ * Only coarse levels use a density with larger pixels. */
 
-/* The order of the density for a level. The pixel energy needs all pixels. */
+/* The order of the density of a level. The pixel energy needs all pixels. */
 static int order_for(const cvtm_solve *s, cvtm_domain picture, int64_t level) {
   const int coarse = level > 0 && s->options->energy == CVTM_CVT_EXACT;
   return coarse ? cvtm_pyramid_order(picture, s->counts[level]) : 0;
@@ -314,8 +314,8 @@ cvtm_status cvtm_solve_enter(cvtm_solve *s) {
   return status;
 }
 
-/* Refines the sites of the plan to `to`; on the host, in s->sites, if the device cannot do it, or
- * not for every cell. */
+/* Refines the plan's sites to `to` sites. Does so on the host, in s->sites, if the device has no
+ * refinement or cannot decide every cell. */
 static cvtm_status refine(cvtm_solve *s, int64_t to, int32_t *on_host) {
   cvtm_cvt *cvt = s->cvt;
   const int64_t from = s->count;

@@ -1,7 +1,7 @@
 /* Inside cvt only: coarse levels, their numbers of sites, their density, and refinement to the next
  * finer level.
  *
- * Where cells hold many pixels a level has the density in larger pixels. One of order k has the
+ * If cells hold many pixels, a level uses the density in larger pixels. A pixel of order k has the
  * mean of 2^k x 2^k pixels of the picture, and is one unit long: while a plan has the density of
  * order k, its sites, masses and integrals of sqrt(rho) are in these units. Beyond the right and
  * the lower side of the picture the density is 0. */
@@ -20,54 +20,54 @@ enum { CVTM_PYRAMID_ORDERS = 8 };
 
 typedef struct cvtm_pyramid {
   cvtm_cvt *cvt;
-  int order; /* of the density that the plan has now */
-  /* The plan's own values, of order 0: */
+  int order; /* of the plan's current density */
+  /* Values of the plan at order 0: */
   cvtm_domain domain;
   double mass, root;
-  const float *density[CVTM_PYRAMID_ORDERS + 1]; /* of each order, in device memory; or NULL */
-  float *made;                                   /* the memory of orders 1 and more */
+  const float *density[CVTM_PYRAMID_ORDERS + 1]; /* by order, in device memory; or NULL */
+  float *made;                                   /* memory of orders from 1 on */
   double *shown;                                 /* device memory for cvtm_pyramid_show; or NULL */
   int64_t count;                                 /* of the plan's sites */
 } cvtm_pyramid;
 
 /* The order for a descent of `count` sites in a domain. */
 int cvtm_pyramid_order(cvtm_domain domain, int64_t count);
-/* Makes the densities up to an order. shown: the most sites for which cvtm_pyramid_show will be
- * called; 0: none. The plan points to the pyramid until cvtm_pyramid_end. */
+/* Computes the densities up to an order. shown: the largest number of sites of cvtm_pyramid_show;
+ * 0: it is not called. The plan points to the pyramid until cvtm_pyramid_end. */
 cvtm_status cvtm_pyramid_begin(cvtm_cvt *cvt, int order, int64_t shown, cvtm_pyramid *pyramid);
-/* Gives the plan, which has `count` sites, the density of an order. */
+/* Sets the plan's density to that of an order; the plan has `count` sites. */
 void cvtm_pyramid_use(cvtm_pyramid *pyramid, int order, int64_t count);
 /* Converts the plan's sites to the picture's units. */
 const double *cvtm_pyramid_show(cvtm_pyramid *pyramid, const double *sites);
-/* Gives the plan its own density back. */
+/* Restores the plan's own density. */
 void cvtm_pyramid_end(cvtm_pyramid *pyramid);
 
 /* --- refinement ------------------------------------------------------------------------------- */
 
-/* The least number of sites of a level. */
+/* The smallest number of sites of a level. */
 enum { CVTM_CVT_MIN_COARSE_SITES = 64 };
 
-/* The number of cells along the border, divided by the square root of the number of sites; 0 on a
- * torus. root: the integral of sqrt(rho). */
+/* The number of cells along the border, over the square root of the number of sites; 0 on a torus.
+ * root: the integral of sqrt(rho). */
 double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double root);
-/* The number of sites, about count / 4, whose refinement has `count` sites. */
+/* The number of sites, about count / 4, that refinement turns into `count` sites. */
 int64_t cvtm_cvt_coarse_count(double border_share, int64_t count);
 
-/* Refines a tessellation on the host: fine (2 * count) = its sites and the midpoints of neighbours;
- * evenly chosen midpoints are left out, or sites added, to make `count`. threads: at most; 0: the
- * default of OpenMP. The result does not depend on the number of threads. */
+/* Refines a tessellation on the host: fine (2 * count) = its sites and the midpoints between
+ * neighbours. To make `count`, it leaves out evenly chosen midpoints or adds sites. threads: at
+ * most; 0: the default of OpenMP. The result does not depend on the number of threads. */
 cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coarse,
                             int64_t coarse_count, double *fine, int64_t count, cvtm_error *error);
-/* The same with the first `from` sites of a plan on a device that can do it (edge_midpoints in
- * site_updates.h). *failed: the number of sites whose cells the hull construction cannot do; then
- * nothing has changed. */
+/* The same for the first `from` sites of a plan, on a device that supports it (edge_midpoints in
+ * site_updates.h). *failed: the number of sites whose cells hull construction cannot decide; unless
+ * it is 0, nothing has changed. */
 cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, int32_t *failed);
 
 #ifdef __cplusplus
 }
 #endif
 
-/* Pixel (i, j) of half the resolution. */
+/* The value of pixel (i, j) at half the resolution. */
 CVTM_HD float cvtm_pyramid_pixel(const cvtm_density_view *density, int32_t i, int32_t j) {
   const int32_t width = density->width;
   const int right = 2 * i + 1 < width, below = 2 * j + 1 < density->height;

@@ -10,13 +10,11 @@
 
 /* --- transfers ---------------------------------------------------------------------------------
  *
- * From cells of little energy to cells of much. In an optimal tessellation all cells have nearly
- * the same energy (Gersho 1979), and one site more or less changes the total by about that much. */
+ * Sites move from cells of small energy to cells of large. In an optimal tessellation all cells
+ * have nearly equal energies (Gersho 1979): a site more or less changes the total by about that. */
 
-enum { TRANSFER_ARRAYS = 7 };
-
-static void list_transfers(cvtm_solve *s, cvtm_array arrays[TRANSFER_ARRAYS]) {
-  const cvtm_array list[TRANSFER_ARRAYS] = {
+static cvtm_arrays transfer_arrays(cvtm_solve *s) {
+  return (cvtm_arrays){{
       CVTM_ARRAY(s->kept, 2 * s->count),
       CVTM_ARRAY(s->keys, s->count),
       CVTM_ARRAY(s->keys_alt, s->count),
@@ -24,22 +22,17 @@ static void list_transfers(cvtm_solve *s, cvtm_array arrays[TRANSFER_ARRAYS]) {
       CVTM_ARRAY(s->order_alt, s->count),
       CVTM_ARRAY(s->moved, 1),
       {&s->workspace, (int64_t)s->workspace_bytes, 1},
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 cvtm_status cvtm_solve_allocate_transfers(cvtm_solve *s) {
   cvtm_device *device = s->cvt->device;
   cvtm_status status = cvtm_sort_workspace(device, s->count, &s->workspace_bytes);
-  cvtm_array arrays[TRANSFER_ARRAYS];
-  list_transfers(s, arrays);
-  return status == CVTM_OK ? cvtm_device_allocate_all(device, arrays, TRANSFER_ARRAYS) : status;
+  return status == CVTM_OK ? cvtm_device_allocate_arrays(device, transfer_arrays(s)) : status;
 }
 
 void cvtm_solve_free_transfers(cvtm_solve *s) {
-  cvtm_array arrays[TRANSFER_ARRAYS];
-  list_transfers(s, arrays);
-  cvtm_device_free_all(s->cvt->device, arrays, TRANSFER_ARRAYS);
+  cvtm_device_free_arrays(s->cvt->device, transfer_arrays(s));
 }
 
 cvtm_status cvtm_solve_transfer(cvtm_solve *s, int64_t most, double contrast) {
@@ -89,7 +82,7 @@ cvtm_status cvtm_solve_restore(cvtm_solve *s) {
 
 /* --- displacements ---------------------------------------------------------------------------- */
 
-/* In root mean square radii of the cell: 0.4 of the spacing of hexagons. */
+/* The displacement in root mean square radii of the cell: 0.4 of the spacing of hexagons. */
 static const double anneal_reach = 1.07;
 
 cvtm_status cvtm_solve_displace(cvtm_solve *s) {
@@ -109,14 +102,14 @@ cvtm_status cvtm_solve_displace(cvtm_solve *s) {
 
 enum { SEPARATE_ROUNDS = 5 };
 
-/* x + step, or x - step if that would leave 0 .. size. */
+/* x + step; or x - step if x + step is outside 0 .. size. */
 static double step_inside(double x, double step, double size) {
   return x + step >= 0 && x + step <= size ? x + step : x - step;
 }
 
-/* Moves a site that shares the place of `owner`, whose cell has the mass, to a random place in a
- * disc about as wide as that cell. A disc, since on a circle each cell of many sites would be cut
- * by all others. */
+/* Moves a site that coincides with `owner`, whose cell has the mass, to a random position in a disc
+ * about as wide as that cell. On a circle instead, each cell of many sites would be cut by all
+ * others. */
 static void move_off(const cvtm_solve *s, const cvtm_cell_moments *sums, int64_t owner,
                      int64_t site, double *sites) {
   const cvtm_domain domain = s->cvt->domain;
@@ -132,8 +125,8 @@ static void move_off(const cvtm_solve *s, const cvtm_cell_moments *sums, int64_t
   place[1] = step_inside(place[1], radius * sin(turn), height);
 }
 
-/* Moves all but one of the sites (host) at each place; the first, or a fixed one, stays. Returns
- * the number of sites moved, or -1 if memory ran out. */
+/* Moves all but one of the sites (host) that coincide; the first, or a fixed one, stays. Returns
+ * the number of sites moved, or -1 without memory. */
 static int64_t move_apart(const cvtm_solve *s, const cvtm_cell_moments *sums, double *sites) {
   cvtm_placed *order = malloc((size_t)s->count * sizeof *order);
   int64_t moved = 0, owner = 0;

@@ -1,4 +1,4 @@
-/* The plan: a density on a device, its buffers, and the sites in them. */
+/* The plan: a density on a device, buffers, and sites. */
 #include "base/primitives.h"
 #include "base/ranks.h"
 #include "base/select.h"
@@ -19,20 +19,20 @@ static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const flo
   cvtm_error *error = cvtm_device_error(device);
   if (domain.width < 1 || domain.height < 1 || domain.width > CVTM_MAX_SIDE ||
       domain.height > CVTM_MAX_SIDE) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a domain of %d x %d pixels; 1 to %d a side",
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a domain of %d x %d pixels; a side has 1 to %d",
                      domain.width, domain.height, CVTM_MAX_SIDE);
   }
   if (capacity < 1 || capacity > INT32_MAX) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "%lld sites are asked for; a plan has 1 to 2^31 - 1", (long long)capacity);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a plan has 1 to 2^31 - 1 sites, not %lld",
+                     (long long)capacity);
   }
   if (!density && cvtm_ranks_lead(device))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no density");
   return CVTM_OK;
 }
 
-/* Sums up the density. Only rank 0 has it, and sends the sums to the others; it alone gets
- * *squares, which is NULL after a failure. */
+/* Sums up the density. Only rank 0 has the density, and sends the sums to the other ranks. It alone
+ * gets *squares, which is NULL after a failure. */
 static cvtm_status check_density(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, cvtm_density_sums *sums, double **squares) {
   cvtm_status status = check_plan(device, domain, density, capacity);
@@ -52,11 +52,9 @@ static void keep_sums(cvtm_cvt *cvt, const cvtm_density_sums *sums, double *squa
   cvt->square_roots = squares;
 }
 
-enum { ARRAYS = 9 };
-
-static void list_plan_arrays(cvtm_cvt *cvt, cvtm_array arrays[ARRAYS]) {
+static cvtm_arrays plan_arrays(cvtm_cvt *cvt) {
   const int64_t n = cvt->capacity, of_descents = cvt->whole > 0 || cvt->decomposition ? 0 : n;
-  const cvtm_array list[ARRAYS] = {
+  return (cvtm_arrays){{
       CVTM_ARRAY(cvt->sites, 2 * n),
       CVTM_ARRAY(cvt->best, 2 * of_descents),
       CVTM_ARRAY(cvt->scale, 2 * of_descents),
@@ -66,17 +64,14 @@ static void list_plan_arrays(cvtm_cvt *cvt, cvtm_array arrays[ARRAYS]) {
       CVTM_ARRAY(cvt->value, 2 * CVTM_CVT_WINDOW),
       CVTM_ARRAY(cvt->least, CVTM_CVT_WINDOW + 1),
       {&cvt->workspace, (int64_t)cvt->workspace_bytes, 1},
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 static cvtm_status allocate_plan(cvtm_cvt *cvt) {
   cvtm_device *device = cvt->device;
   const int64_t n = cvt->capacity;
   cvtm_status status = cvtm_reduce_workspace(device, n, &cvt->workspace_bytes);
-  cvtm_array arrays[ARRAYS];
-  list_plan_arrays(cvt, arrays);
-  if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, ARRAYS);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(device, plan_arrays(cvt));
   if (status == CVTM_OK)
     status = cvt->whole > 0
                  ? cvtm_site_tree_create_part(device, cvt->domain, n, cvt->whole, &cvt->tree)
@@ -91,7 +86,7 @@ static cvtm_status share_density(cvtm_cvt *cvt, float *value) {
   return cvtm_ranks_broadcast_on_device(cvt->device, value, bytes);
 }
 
-/* Adds to an error of memory that it was for the density. */
+/* Adds to an out-of-memory error that the memory was for the density. */
 static cvtm_status explain_memory(cvtm_cvt *cvt, cvtm_status status) {
   cvtm_error *error = cvtm_device_error(cvt->device);
   const cvtm_error reason = *error;
@@ -100,8 +95,8 @@ static cvtm_status explain_memory(cvtm_cvt *cvt, cvtm_status status) {
                    cvt->domain.height, reason.message);
 }
 
-/* Copies the density to the device; of several ranks rank 0 copies it, and sends it to the others.
- * Does not free an earlier density. */
+/* Copies the density to the device. With several ranks, rank 0 copies it and sends it to the
+ * others. Does not free an earlier density. */
 static cvtm_status copy_density(cvtm_cvt *cvt, const float *density) {
   const int64_t area = count_plan_pixels(cvt->domain);
   const size_t bytes = (size_t)area * sizeof *density;
@@ -143,7 +138,7 @@ static cvtm_status create_plan(cvtm_device *device, cvtm_domain domain, int64_t 
   return CVTM_OK;
 }
 
-/* Creates a plan with the sums of a density on the host, but without the density. */
+/* Creates a plan with the sums of a density on the host, but without the density itself. */
 static cvtm_status create_scanned(cvtm_device *device, cvtm_domain domain, const float *density,
                                   int64_t capacity, cvtm_cvt **result) {
   cvtm_density_sums sums;
@@ -178,7 +173,7 @@ cvtm_status cvtm_cvt_create_borrowed(cvtm_device *device, cvtm_domain domain, co
     on_device = density;
   cvtm_status status = create_scanned(device, domain, density, capacity, &cvt);
   if (status == CVTM_OK)
-    status = on_device ? share_density(cvt, (float *)(uintptr_t)on_device) /* rank 0: not written */
+    status = on_device ? share_density(cvt, (float *)(uintptr_t)on_device) /* rank 0: read only */
                        : copy_density(cvt, density);
   if (status != CVTM_OK) {
     cvtm_cvt_destroy(cvt);
@@ -213,24 +208,21 @@ cvtm_status cvtm_cvt_view_density(cvtm_cvt *cvt, const float *density) {
   return CVTM_OK;
 }
 
-enum { LABEL_ARRAYS = 5 };
-
-static void list_label_arrays(cvtm_cvt *cvt, cvtm_array arrays[LABEL_ARRAYS]) {
+static cvtm_arrays label_arrays(cvtm_cvt *cvt) {
   const int64_t area = count_plan_pixels(cvt->domain);
-  const cvtm_array list[LABEL_ARRAYS] = {
-      CVTM_ARRAY(cvt->labels, area),     CVTM_ARRAY(cvt->pixels, area),
-      CVTM_ARRAY(cvt->pixels_alt, area), CVTM_ARRAY(cvt->keys, area),
+  return (cvtm_arrays){{
+      CVTM_ARRAY(cvt->labels, area),
+      CVTM_ARRAY(cvt->pixels, area),
+      CVTM_ARRAY(cvt->pixels_alt, area),
+      CVTM_ARRAY(cvt->keys, area),
       CVTM_ARRAY(cvt->keys_alt, area),
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 static void release_labels(cvtm_cvt *cvt) {
-  cvtm_array arrays[LABEL_ARRAYS];
   cvtm_voronoi_destroy(cvt->voronoi);
   cvt->voronoi = NULL;
-  list_label_arrays(cvt, arrays);
-  cvtm_device_free_all(cvt->device, arrays, LABEL_ARRAYS);
+  cvtm_device_free_arrays(cvt->device, label_arrays(cvt));
 }
 
 void cvtm_cvt_destroy(cvtm_cvt *cvt) {
@@ -241,9 +233,7 @@ void cvtm_cvt_destroy(cvtm_cvt *cvt) {
   release_labels(cvt);
   cvtm_site_tree_destroy(cvt->tree);
   cvtm_device_free(cvt->device, cvt->own_density);
-  cvtm_array arrays[ARRAYS];
-  list_plan_arrays(cvt, arrays);
-  cvtm_device_free_all(cvt->device, arrays, ARRAYS);
+  cvtm_device_free_arrays(cvt->device, plan_arrays(cvt));
   free(cvt->square_roots);
   free(cvt);
 }
@@ -281,15 +271,13 @@ cvtm_status cvtm_cvt_find_density(cvtm_cvt *cvt, const float **density, float **
   return status;
 }
 
-/* Allocated when first needed: 28 bytes a pixel, of which most plans have no use. */
+/* Allocated at the first use: 28 bytes per pixel, which most plans do not need. */
 cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
   if (cvt->voronoi) return CVTM_OK;
   cvtm_device *device = cvt->device;
   size_t bytes = 0;
   void *workspace = NULL;
-  cvtm_array arrays[LABEL_ARRAYS];
-  list_label_arrays(cvt, arrays);
-  cvtm_status status = cvtm_device_allocate_all(device, arrays, LABEL_ARRAYS);
+  cvtm_status status = cvtm_device_allocate_arrays(device, label_arrays(cvt));
   if (status == CVTM_OK)
     status = cvtm_sort_workspace(device, count_plan_pixels(cvt->domain), &bytes);
   if (status == CVTM_OK && bytes > cvt->workspace_bytes) {
@@ -308,11 +296,11 @@ cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
 
 /* --- sites ------------------------------------------------------------------------------------ */
 
-enum { WORTH_THREADS = 1 << 17 /* sites */ };
+enum { WORTH_THREADS = 1 << 17 /* sites for which a second thread pays */ };
 
 static size_t bytes_of_sites(int64_t count) { return 2 * (size_t)count * sizeof(double); }
 
-/* `inside` may be the same array as `sites`. */
+/* `inside` and `sites` may be the same array. */
 static void move_inside(cvtm_domain domain, const double *sites, int64_t count, double *inside) {
 #pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
   for (int64_t k = 0; k < 2 * count; ++k)

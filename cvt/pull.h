@@ -1,35 +1,43 @@
-/* The derivative of a sum of integrals over Voronoi cells by the density of one pixel: with
+/* The derivative of a sum of integrals over Voronoi cells V_i by the density of one pixel. Let
  *
  *     L = sum_i integral over V_i of rho phi_i,  phi_i(x) = a_i + b_i . (x - x_i) + c_i |x - x_i|^2
  *
- * as in differential.h, it is the sum over the cells that meet the pixel of the integral of phi_i
- * over what they share. Each pixel computes that of the sites near it, so that no two threads write
- * to one place.
+ * with rho constant on each pixel, so that L is linear in rho. The derivative is therefore the sum,
+ * over the cells that meet the pixel, of the integral of phi_i over the intersection. The
+ * derivatives of energy, mass and centroid follow by the chain rule. Each pixel gathers from the
+ * sites near it, so that no two threads write to the same address.
  *
- * The lanes of a warp share the pixels of a tile. They gather the sites that may own a part of it
- * once. Site s owns a part of a rectangle of w x h pixels about p only if it is not separated from
- * it by its bisector with any other site s_0, that is,
+ * The lanes of a warp share the pixels of a tile. They first gather the sites whose cells may meet
+ * the tile. The cell of site s meets a rectangle of w x h pixels about p only if no bisector with
+ * another site s_0 separates them, that is, only if
  *
  *     |p - s|^2 - |p - s_0|^2 <= w |x_s - x_0| + h |y_s - y_0|.
  *
- * Blocks of pixels choose from the sites of the tile by that, and each pixel from those of its
- * block, where s_0 is the pixel's base: the site nearest to its middle. The derivative is the
- * integral of phi_0 over the pixel, and of phi_s - phi_0 over the part of each other such site: for
- * one a trapezoid or a triangle; for several, line integrals along the parts' boundaries.
- * Compiles as C11 and inside CUDA kernels. */
+ * By this test a block of pixels selects from the sites of the tile, and a pixel from those of its
+ * block, where s_0 is the base of the pixel: the site nearest to its middle. The derivative is the
+ * integral of phi_0 over the pixel, plus that of phi_s - phi_0 over the share of each other site:
+ * for one a trapezoid or a triangle; for several, line integrals along the boundaries of the
+ * shares. Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_PULL_H
 #define CVTMESH_CVT_PULL_H
 
 #include "cvt/pull_near.h"
 #include "cvt/pull_sites.h"
 
+/* One number for each pixel, in double precision unless that array is NULL. */
+typedef struct cvtm_pull_result {
+  float *single;
+  double *precise;
+} cvtm_pull_result;
+
 typedef struct cvtm_pull_table {
-  /* by_density: one number for each pixel. *crowded (device memory, zero before) becomes 1 if a
-   * pixel has more sites near it than the limits allow; then the results are void. */
-  cvtm_status (*pull)(cvtm_cvt *cvt, const double *phi, float *by_density, int32_t *crowded);
-  /* by_sites: 2 for each site; the boxes of the tree are built. failed and deferred of
-   * memory->flags are 0 before; failed becomes 1 if a cell has too many corners or there is no
-   * memory for it; then the results are void. */
+  /* *crowded (device memory, zero before) becomes 1 if a pixel has more sites near it than the
+   * limits allow; then the results are invalid. A CPU has no such limits. */
+  cvtm_status (*pull)(cvtm_cvt *cvt, const double *phi, cvtm_pull_result by_density,
+                      int32_t *crowded);
+  /* by_sites: 2 for each site. The boxes of the tree must be built, and failed and deferred of
+   * memory->flags be 0. failed becomes 1 if a cell has too many corners or its memory is missing;
+   * then the results are invalid. */
   cvtm_status (*pull_to_sites)(cvtm_cvt *cvt, const double *phi, double *by_sites,
                                cvtm_pull_memory *memory);
 } cvtm_pull_table;
@@ -42,10 +50,9 @@ extern const cvtm_pull_table cvtm_pull_cpu, cvtm_pull_cuda;
 }
 #endif
 
-/* --- integrals over the parts of a pixel
- * ---------------------------------------------------------- */
+/* --- integrals over the parts of a pixel ----------------------------------------------------- */
 
-/* The polynomial of a site about the point (x, y) in place of the site. */
+/* The polynomial of a site, with origin (x, y) instead of the site. */
 CVTM_HD cvtm_pull_polynomial cvtm_pull_about(const cvtm_pull_near *near, int32_t k, double x,
                                              double y) {
   const cvtm_pull_polynomial p = near->phi[k];
@@ -61,8 +68,8 @@ CVTM_HD cvtm_pull_polynomial cvtm_pull_difference(cvtm_pull_polynomial p, cvtm_p
   return d;
 }
 
-/* The line nx x + ny y = offset of the points as near to site j as to site k, about (x, y); site k
- * is on the side of smaller values. */
+/* The line nx x + ny y = offset of points equally far from sites j and k, with origin (x, y). Site
+ * k is on the side of smaller values. */
 typedef struct cvtm_pull_line {
   double nx, ny, offset;
 } cvtm_pull_line;
@@ -76,9 +83,9 @@ CVTM_HD cvtm_pull_line cvtm_pull_bisector(const cvtm_pull_near *near, int32_t k,
   return line;
 }
 
-/* The integral of a polynomial over what lies beyond a line of the unit square about 0, whose
- * middle is not beyond it: mirrored to 0 <= ny <= nx, a trapezoid with one side on x = 1/2, which
- * the line makes `wide` at y = 1/2 and `narrow` at the other end of the side. */
+/* The integral of a polynomial over the part beyond a line of the unit square about 0. The middle
+ * is not beyond the line. Mirrored to 0 <= ny <= nx, this part is a trapezoid with one side on
+ * x = 1/2; the line makes it `wide` at y = 1/2 and `narrow` at the other end of that side. */
 CVTM_HD double cvtm_pull_cut(cvtm_pull_line line, cvtm_pull_polynomial p) {
   const int turned = fabs(line.ny) > fabs(line.nx);
   const double nx = fabs(turned ? line.ny : line.nx), ny = fabs(turned ? line.nx : line.ny);
@@ -89,8 +96,8 @@ CVTM_HD double cvtm_pull_cut(cvtm_pull_line line, cvtm_pull_polynomial p) {
                narrow = is_triangle ? 0 : (excess - ny) * scale;
   const double height = is_triangle ? excess / ny : 1;
   const double h6 = height * (1.0 / 6), w2 = wide * wide, n2 = narrow * narrow;
-  const double half = 1.5 * h6 * (wide + narrow); /* of the area */
-  /* Of the distances from the corner: */
+  const double half = 1.5 * h6 * (wide + narrow); /* half of the area */
+  /* Moments of the distances from the corner: */
   const double u = h6 * CVTM_FMA(wide, narrow, w2 + n2),
                v = h6 * height * CVTM_FMA(2, narrow, wide);
   const double second =
@@ -101,12 +108,12 @@ CVTM_HD double cvtm_pull_cut(cvtm_pull_line line, cvtm_pull_polynomial p) {
   return CVTM_FMA(2 * p.a, half, CVTM_FMA(p.c, second - u - v + half, first));
 }
 
-/* The part of a line (x, y) + t (dx, dy) about the middle of a pixel from t0 to t1, if t0 < t1. */
+/* The part from t0 to t1 of a line (x, y) + t (dx, dy) about the middle of a pixel, if t0 < t1. */
 typedef struct cvtm_pull_segment {
   double x, y, dx, dy, t0, t1;
 } cvtm_pull_segment;
 
-/* Leaves the part that is not beyond a line. */
+/* Keeps the part that is not beyond a line. */
 CVTM_HD void cvtm_pull_shorten(cvtm_pull_segment *s, cvtm_pull_line line) {
   const double slope = CVTM_FMA(line.nx, s->dx, line.ny * s->dy);
   const double room = CVTM_FMA(-line.nx, s->x, CVTM_FMA(-line.ny, s->y, line.offset));
@@ -118,7 +125,7 @@ CVTM_HD void cvtm_pull_shorten(cvtm_pull_segment *s, cvtm_pull_line line) {
     s->t1 = s->t0;
 }
 
-/* Leaves the part where |p + t step| <= 1/2. */
+/* Keeps the part where |p + t step| <= 1/2. */
 CVTM_HD void cvtm_pull_shorten_to_pixel(cvtm_pull_segment *s, double p, double step) {
   const double scale = 1 / step, middle = -p * scale, reach = 0.5 * fabs(scale);
   if (step != 0) {
@@ -129,9 +136,9 @@ CVTM_HD void cvtm_pull_shorten_to_pixel(cvtm_pull_segment *s, double p, double s
   }
 }
 
-/* The integral of P dy along a segment, where P is the integral of a polynomial from -1/2 to x; by
- * Gauss's two points, which are exact up to degree 3. Integrals over polygons are such integrals
- * along their boundaries (Green's theorem), where x = -1/2 and where y is constant adds nothing. */
+/* The integral of P dy along a segment, where P is the integral of a polynomial from -1/2 to x.
+ * Gauss's two points are exact up to degree 3. An integral over a polygon is the sum of these along
+ * its boundary (Green's theorem); sides with x = -1/2 or constant y add nothing. */
 CVTM_HD double cvtm_pull_along(const cvtm_pull_segment *s, cvtm_pull_polynomial p) {
   if (!(s->t0 < s->t1)) return 0;
   const double half = 0.5 * (s->t1 - s->t0), middle = 0.5 * (s->t0 + s->t1);
@@ -147,11 +154,11 @@ CVTM_HD double cvtm_pull_along(const cvtm_pull_segment *s, cvtm_pull_polynomial 
   return half * s->dy * sum;
 }
 
-/* A pixel with its base, the middle at (x, y). */
+/* A pixel with its base. Its middle is (x, y). */
 typedef struct cvtm_pull_pixel {
   float x, y;
   int32_t base;
-  cvtm_pull_polynomial phi; /* of the base, about the middle */
+  cvtm_pull_polynomial phi; /* of the base, with origin in the middle */
 } cvtm_pull_pixel;
 
 CVTM_HD cvtm_pull_pixel cvtm_pull_pixel_of(const cvtm_pull_part *part, int32_t pixel) {
@@ -163,12 +170,12 @@ CVTM_HD cvtm_pull_pixel cvtm_pull_pixel_of(const cvtm_pull_part *part, int32_t p
   return p;
 }
 
-/* A walk over the sites that may have a share of a pixel, its base among them. */
+/* An iteration over the sites that may have a share of a pixel, including its base. */
 typedef struct cvtm_pull_walk {
   const uint32_t *sites;
-  uint32_t left; /* of sites[word] */
+  uint32_t left; /* bits of sites[word] that are left */
   int32_t word;
-  float base2; /* the squared distance of the base */
+  float base2; /* squared distance of the base */
 } cvtm_pull_walk;
 
 CVTM_HD cvtm_pull_walk cvtm_pull_begin_walk(const cvtm_pull_part *part, int32_t pixel,
@@ -193,7 +200,7 @@ CVTM_HD int32_t cvtm_pull_next_sharer(const cvtm_pull_near *near, const cvtm_pul
   }
 }
 
-/* The number of these sites, and the sum of their numbers. */
+/* The number of sites of the walk, and the sum of their indices. */
 CVTM_HD int32_t cvtm_pull_count_sharers(const cvtm_pull_part *part, int32_t pixel,
                                         const cvtm_pull_pixel *p, int32_t *sum) {
   cvtm_pull_walk walk = cvtm_pull_begin_walk(part, pixel, p);
@@ -202,8 +209,8 @@ CVTM_HD int32_t cvtm_pull_count_sharers(const cvtm_pull_part *part, int32_t pixe
   return count;
 }
 
-/* Lists these sites, of those that share a place the first. Returns their number, or
- * CVTM_PULL_CELLS + 1 if they are more. */
+/* Lists the sites of the walk; of coincident sites, only the first. Returns their number, or
+ * CVTM_PULL_CELLS + 1 if there are more. */
 CVTM_HD int32_t cvtm_pull_list_sharers(const cvtm_pull_part *part, int32_t pixel,
                                        const cvtm_pull_pixel *p, uint8_t *list) {
   const cvtm_pull_near *near = part->near;
@@ -220,7 +227,7 @@ CVTM_HD int32_t cvtm_pull_list_sharers(const cvtm_pull_part *part, int32_t pixel
   return count;
 }
 
-/* Adds to *s the condition that no listed site is nearer than site k, except site j. */
+/* Shortens *s to the points where no listed site is nearer than site k. Site j is excepted. */
 CVTM_HD void cvtm_pull_shorten_to_cell(const cvtm_pull_near *near, const cvtm_pull_pixel *p,
                                        const uint8_t *list, int32_t count, int32_t k, int32_t j,
                                        cvtm_pull_segment *s) {
@@ -229,8 +236,8 @@ CVTM_HD void cvtm_pull_shorten_to_cell(const cvtm_pull_near *near, const cvtm_pu
       cvtm_pull_shorten(s, cvtm_pull_bisector(near, k, list[m], (double)p->x, (double)p->y));
 }
 
-/* The integral of phi_k - phi_base over the share of site k of a pixel, less what the boundary of
- * the share has in common with those of the sites before it in the list. */
+/* The integral of phi_k - phi_base over the share of site k of a pixel, without those parts of its
+ * boundary that it has in common with sites earlier in the list. */
 CVTM_HD double cvtm_pull_share(const cvtm_pull_near *near, const cvtm_pull_pixel *p,
                                const uint8_t *list, int32_t count, int32_t own) {
   const int32_t k = list[own];
@@ -256,28 +263,31 @@ CVTM_HD double cvtm_pull_share(const cvtm_pull_near *near, const cvtm_pull_pixel
   return sum;
 }
 
-/* The integral over a pixel that the cell of site k and that of the base share. */
+/* The integral over a pixel that meets the cells of site k and of the base. */
 CVTM_HD double cvtm_pull_of_two(const cvtm_pull_near *near, const cvtm_pull_pixel *p, int32_t k) {
   const cvtm_pull_polynomial phi = cvtm_pull_about(near, k, (double)p->x, (double)p->y);
   const cvtm_pull_line line = cvtm_pull_bisector(near, p->base, k, (double)p->x, (double)p->y);
   if (line.offset >= 0)
     return p->phi.a + p->phi.c * (1.0 / 6) + cvtm_pull_cut(line, cvtm_pull_difference(phi, p->phi));
-  /* The base is the farther one, by rounding. */
+  /* By rounding errors, the base is the farther of both. */
   const cvtm_pull_line back = {-line.nx, -line.ny, -line.offset};
   return phi.a + phi.c * (1.0 / 6) + cvtm_pull_cut(back, cvtm_pull_difference(p->phi, phi));
 }
 
-/* --- pixels
- * --------------------------------------------------------------------------------------- */
+/* --- pixels ----------------------------------------------------------------------------------- */
 
 CVTM_HD void cvtm_pull_store(const cvtm_pull_part *part, int32_t pixel, double value,
-                             float *by_density) {
+                             cvtm_pull_result by_density) {
   const int64_t row = part->row + (pixel >> part->shift);
-  by_density[row * part->domain.width + part->column + (pixel & (part->width - 1))] = (float)value;
+  const int64_t at = row * part->domain.width + part->column + (pixel & (part->width - 1));
+  if (by_density.precise)
+    by_density.precise[at] = value;
+  else
+    by_density.single[at] = (float)value;
 }
 
-/* Computes the pixels that are in one cell, and lists the others; returns their number. */
-CVTM_HD int32_t cvtm_pull_whole_pixels(const cvtm_pull_part *part, float *by_density) {
+/* Computes the pixels inside one cell, and lists the others. Returns the number of these. */
+CVTM_HD int32_t cvtm_pull_whole_pixels(const cvtm_pull_part *part, cvtm_pull_result by_density) {
   const int32_t pixels = part->width * part->height, lane = part->lanes.lane;
   int32_t listed = 0;
   for (int32_t pixel = lane; pixel - lane < pixels; pixel += part->lanes.count) {
@@ -294,10 +304,10 @@ CVTM_HD int32_t cvtm_pull_whole_pixels(const cvtm_pull_part *part, float *by_den
   return listed;
 }
 
-/* Computes the listed pixels that two cells meet at most, and lists the others again; returns their
- * number. */
+/* Computes the listed pixels that meet at most two cells, and lists the others again. Returns the
+ * number of these. */
 CVTM_HD int32_t cvtm_pull_shared_pixels(const cvtm_pull_part *part, int32_t listed,
-                                        float *by_density) {
+                                        cvtm_pull_result by_density) {
   const int32_t lane = part->lanes.lane;
   int32_t left = 0;
   for (int32_t k = lane; k - lane < listed; k += part->lanes.count) {
@@ -312,15 +322,16 @@ CVTM_HD int32_t cvtm_pull_shared_pixels(const cvtm_pull_part *part, int32_t list
         cvtm_pull_store(part, pixel, cvtm_pull_of_two(part->near, &p, sum - p.base), by_density);
     }
     const int32_t at = cvtm_lanes_number(part->lanes, count > 2, &left);
-    cvtm_lanes_sync(); /* all lanes have read what the next step overwrites */
+    cvtm_lanes_sync(); /* all lanes have read the data that the next step overwrites */
     if (count > 2) part->near->listed[at] = (uint16_t)pixel;
   }
   cvtm_lanes_sync();
   return left;
 }
 
-/* Computes a pixel of several cells; returns 0 if they are too many. */
-CVTM_HD int cvtm_pull_listed_pixel(const cvtm_pull_part *part, int32_t pixel, float *by_density) {
+/* Computes a pixel that meets several cells. Returns 0 if there are too many. */
+CVTM_HD int cvtm_pull_listed_pixel(const cvtm_pull_part *part, int32_t pixel,
+                                   cvtm_pull_result by_density) {
   uint8_t list[CVTM_PULL_CELLS];
   const cvtm_pull_pixel p = cvtm_pull_pixel_of(part, pixel);
   const int32_t count = cvtm_pull_list_sharers(part, pixel, &p, list);
@@ -332,9 +343,9 @@ CVTM_HD int cvtm_pull_listed_pixel(const cvtm_pull_part *part, int32_t pixel, fl
   return 1;
 }
 
-/* Computes a part of a tile; returns 0 in all lanes if too many sites are near. */
+/* Computes a part of a tile. Returns 0 in all lanes if too many sites are near. */
 CVTM_HD int cvtm_pull_to_part(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
-                              const double *phi, float *by_density) {
+                              const double *phi, cvtm_pull_result by_density) {
   if (part->column >= part->domain.width || part->row >= part->domain.height) return 1;
   if (!cvtm_pull_prepare(part, tree, phi)) return 0;
   const int32_t shared = cvtm_pull_whole_pixels(part, by_density);
@@ -345,12 +356,12 @@ CVTM_HD int cvtm_pull_to_part(const cvtm_pull_part *part, const cvtm_site_tree_v
   return !cvtm_lanes_any(!good);
 }
 
-/* Computes the tile whose first pixel is (column, row), in parts where many sites are near; returns
- * 0 in all lanes if a pixel is crowded. */
+/* Computes the tile whose first pixel is (column, row), in parts if many sites are near. Returns 0
+ * in all lanes if a pixel is crowded. */
 CVTM_HD int cvtm_pull_to_tile(const cvtm_site_tree_view *tree, cvtm_domain domain, cvtm_lanes lanes,
                               int32_t column, int32_t row, const double *phi, cvtm_pull_near *near,
-                              float *by_density) {
-  /* Part `number` of the 4^level, along a Morton curve. */
+                              cvtm_pull_result by_density) {
+  /* Index `number` of a part among 4^level parts, along a Morton curve. */
   int32_t level = 0, number = 0;
   while (number < 1 || level > 0) {
     cvtm_pull_part part = {domain,

@@ -1,13 +1,53 @@
+#include "base/host.h"
 #include "cvt/cell_host.h"
+#include "cvt/equal_mass/power_cpu.h"
 #include "cvt/pull.h"
+#include "cvt/pull_cells.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-static cvtm_status pull_cpu(cvtm_cvt *cvt, const double *phi, float *by_density, int32_t *crowded) {
+/* Used if many cells meet a pixel: takes the cells as polygons. sites: those of the tree. */
+static cvtm_status pull_polygons(cvtm_cvt *cvt, const double *phi, double *sites,
+                                 double *by_density) {
+  cvtm_cells cells = {0};
+  cvtm_status status = cvtm_site_tree_build_boxes(cvt->tree, NULL);
+  const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
+  for (int64_t place = 0; place < tree.count; ++place)
+    memcpy(sites + 2 * (int64_t)tree.index[place], tree.position + 2 * place, 2 * sizeof *sites);
+  if (status == CVTM_OK) status = cvtm_power_cells(cvt->device, &tree, cvt->domain, NULL, &cells);
+  const cvtm_pull_cells c = {cvt->domain, &cells, sites, NULL, NULL};
+  if (status == CVTM_OK &&
+      !cvtm_pull_cells_to_density(&c, phi, cvtm_device_threads(cvt->device), by_density))
+    status = cvtm_no_memory(cvtm_device_error(cvt->device), "derivatives");
+  cvtm_cells_free(&cells);
+  return status;
+}
+
+static cvtm_status pull_crowded(cvtm_cvt *cvt, const double *phi, cvtm_pull_result by_density) {
+  const int64_t pixels = (int64_t)cvt->domain.width * cvt->domain.height;
+  double *sites = malloc(2 * (size_t)cvtm_site_tree_get_view(cvt->tree).count * sizeof *sites);
+  double *values =
+      by_density.precise ? by_density.precise : malloc((size_t)pixels * sizeof *values);
+  const cvtm_status status = sites && values
+                                 ? pull_polygons(cvt, phi, sites, values)
+                                 : cvtm_no_memory(cvtm_device_error(cvt->device), "derivatives");
+  if (values != by_density.precise) {
+    for (int64_t p = 0; p < pixels && status == CVTM_OK; ++p)
+      by_density.single[p] = (float)values[p];
+    free(values);
+  }
+  free(sites);
+  return status;
+}
+
+static cvtm_status pull_cpu(cvtm_cvt *cvt, const double *phi, cvtm_pull_result by_density,
+                            int32_t *crowded) {
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
   const cvtm_domain domain = cvt->domain;
   const cvtm_lanes lanes = {0, 1};
   int good = 1;
+  (void)crowded;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(cvtm_device_threads(cvt->device)) \
     reduction(&& : good)
   for (int32_t row = 0; row < domain.height; row += CVTM_PULL_HEIGHT) {
@@ -15,17 +55,16 @@ static cvtm_status pull_cpu(cvtm_cvt *cvt, const double *phi, float *by_density,
     for (int32_t column = 0; column < domain.width && good; column += CVTM_PULL_WIDTH)
       good = cvtm_pull_to_tile(&tree, domain, lanes, column, row, phi, &near, by_density);
   }
-  if (!good) *crowded = 1;
-  return CVTM_OK;
+  return good ? CVTM_OK : pull_crowded(cvt, phi, by_density);
 }
 
 static int pull_cell(const cvtm_pull_edges *edges, int64_t place, cvtm_cell *cell,
                      double *by_sites) {
-  double *sum = by_sites + 2 * (int64_t)edges->tree.index[place];
-  sum[0] = sum[1] = 0;
+  double sum[3] = {0, 0, 0};
   if (!cvtm_cell_cut_out(&edges->tree, edges->domain, place, cell)) return 0;
   for (int32_t k = 0; k < cell->count; ++k)
     cvtm_pull_add_side(edges, place, cell, k, CVTM_PULL_UNKNOWN, sum);
+  memcpy(by_sites + 2 * (int64_t)edges->tree.index[place], sum, 2 * sizeof *sum);
   return 1;
 }
 

@@ -1,5 +1,5 @@
-/* Derivatives by the density: a warp for each tile of pixels. Derivatives by the sites: a warp for
- * a few cells, of which each lane takes edges. */
+/* Derivatives by the density: one warp for each tile of pixels. Derivatives by the sites: one warp
+ * for a few cells; each lane takes edges. */
 #include "base/cuda_utils.h"
 #include "cvt/pull.h"
 #include "jfa/cell_by_tree_warp_cuda.h"
@@ -7,10 +7,14 @@
 
 namespace {
 
-enum { WARPS = 4, CELLS = 8 /* of a warp, by hull construction */ };
+enum { WARPS = 4, CELLS = 8 /* cells of a warp, by hull construction */ };
 
+__device__ cvtm_pull_result result_in(float *memory) { return {memory, nullptr}; }
+__device__ cvtm_pull_result result_in(double *memory) { return {nullptr, memory}; }
+
+template <typename Number>
 __global__ void __launch_bounds__(WARPS *CVTM_WARP, 7)
-    pull_kernel(cvtm_site_tree_view tree, cvtm_domain domain, const double *phi, float *by_density,
+    pull_kernel(cvtm_site_tree_view tree, cvtm_domain domain, const double *phi, Number *by_density,
                 int32_t *crowded) {
   __shared__ cvtm_pull_near near[WARPS];
   const int32_t warp = static_cast<int32_t>(threadIdx.x) / CVTM_WARP;
@@ -21,23 +25,29 @@ __global__ void __launch_bounds__(WARPS *CVTM_WARP, 7)
        tile += static_cast<int64_t>(gridDim.x) * WARPS) {
     const int32_t column = static_cast<int32_t>(tile % across) * CVTM_PULL_WIDTH;
     const int32_t row = static_cast<int32_t>(tile / across) * CVTM_PULL_HEIGHT;
-    if (!cvtm_pull_to_tile(&tree, domain, lanes, column, row, phi, near + warp, by_density))
+    if (!cvtm_pull_to_tile(&tree, domain, lanes, column, row, phi, near + warp,
+                           result_in(by_density)))
       *crowded = 1;
   }
 }
 
-cvtm_status pull_cuda(cvtm_cvt *cvt, const double *phi, float *by_density, int32_t *crowded) {
+template <typename Number>
+cvtm_status launch_pull(cvtm_cvt *cvt, const double *phi, Number *by_density, int32_t *crowded) {
   const int64_t across = (cvt->domain.width + CVTM_PULL_WIDTH - 1) / CVTM_PULL_WIDTH;
   const int64_t tiles = across * ((cvt->domain.height + CVTM_PULL_HEIGHT - 1) / CVTM_PULL_HEIGHT);
-  pull_kernel<<<cvtm_cuda_blocks(tiles, WARPS), WARPS * CVTM_WARP, 0,
-                cvtm_cuda_stream(cvt->device)>>>(cvtm_site_tree_get_view(cvt->tree), cvt->domain,
-                                                 phi, by_density, crowded);
-  return cvtm_cuda_launched(cvt->device, "pull_kernel");
+  return CVTM_LAUNCH(cvt->device, pull_kernel, cvtm_cuda_blocks(tiles, WARPS), WARPS * CVTM_WARP,
+                     cvtm_site_tree_get_view(cvt->tree), cvt->domain, phi, by_density, crowded);
 }
 
-/* The place of the site across the edge from corner k of a cell to the next, if the hull is that of
- * the cell; negative: the border. Poles may have been removed since their order was listed; then
- * all that are left are corners of the hull. */
+cvtm_status pull_cuda(cvtm_cvt *cvt, const double *phi, cvtm_pull_result by_density,
+                      int32_t *crowded) {
+  if (by_density.precise) return launch_pull(cvt, phi, by_density.precise, crowded);
+  return launch_pull(cvt, phi, by_density.single, crowded);
+}
+
+/* The place of the site across the edge from corner k of a cell to the next corner; negative: the
+ * border. The hull must be that of the cell. Poles may have been removed after their order was
+ * listed; then all remaining poles are corners of the hull. */
 __device__ int32_t across(const cvtm_hull *hull, const cvtm_cell &cell, int32_t k) {
   if (hull == nullptr) return CVTM_PULL_UNKNOWN;
   int32_t pole = hull->order[(k + 1 < cell.count ? k + 1 : 0) * hull->stride];
@@ -45,13 +55,13 @@ __device__ int32_t across(const cvtm_hull *hull, const cvtm_cell &cell, int32_t 
   return hull->place[pole * hull->stride];
 }
 
-/* Adds up the edges of a cell, which the lanes k, k + APART, k + 2 APART ... of a warp share; lane
- * k stores the result. hull: of the cell, or NULL. All lanes call. */
+/* Adds up the edges of a cell. Lanes k, k + APART, k + 2 APART ... of a warp share them, and lane k
+ * stores the result. hull: that of the cell, or NULL. All lanes call. */
 template <int APART>
 __device__ void pull_cell(const cvtm_pull_edges &edges, int64_t place, const cvtm_cell &cell,
                           const cvtm_hull *hull, int lane, double *by_sites) {
   const unsigned all = 0xFFFFFFFFu;
-  double sum[2] = {0, 0};
+  double sum[3] = {0, 0, 0};
   for (int32_t k = lane / APART; k < cell.count; k += CVTM_WARP / APART)
     cvtm_pull_add_side(&edges, place, &cell, k, across(hull, cell, k), sum);
   for (int offset = CVTM_WARP / 2; offset >= APART; offset /= 2) {
@@ -63,7 +73,7 @@ __device__ void pull_cell(const cvtm_pull_edges &edges, int64_t place, const cvt
   by_sites[2 * static_cast<int64_t>(edges.tree.index[place]) + 1] = sum[1];
 }
 
-/* The sites whose cells hull construction decides; lists the others. */
+/* Computes the sites whose cells hull construction decides, and lists the others. */
 __global__ void __launch_bounds__(CVTM_WARP)
     pull_sites_kernel(cvtm_pull_edges edges, double *by_sites, cvtm_pull_memory *list) {
   __shared__ cvtm_warp_cells<CELLS> memory;
@@ -82,7 +92,7 @@ __global__ void __launch_bounds__(CVTM_WARP)
   }
 }
 
-/* The listed sites, a warp for each. */
+/* Computes the listed sites, one warp for each. */
 __global__ void __launch_bounds__(CVTM_WARP)
     pull_listed_sites_kernel(cvtm_pull_edges edges, double *by_sites, cvtm_pull_memory *list) {
   __shared__ cvtm_warp_queue queue;
@@ -107,13 +117,12 @@ cvtm_status pull_to_sites_cuda(cvtm_cvt *cvt, const double *phi, double *by_site
                                cvtm_pull_memory *memory) {
   const cvtm_pull_edges edges = {cvtm_site_tree_get_view(cvt->tree), cvt->domain,
                                  cvt->density.value, phi};
-  const cudaStream_t stream = cvtm_cuda_stream(cvt->device);
-  pull_sites_kernel<<<cvtm_cuda_blocks(edges.tree.count, CELLS), CVTM_WARP, 0, stream>>>(
-      edges, by_sites, memory);
-  const cvtm_status status = cvtm_cuda_launched(cvt->device, "pull_sites_kernel");
+  const cvtm_status status =
+      CVTM_LAUNCH(cvt->device, pull_sites_kernel, cvtm_cuda_blocks(edges.tree.count, CELLS),
+                  CVTM_WARP, edges, by_sites, memory);
   if (status != CVTM_OK) return status;
-  pull_listed_sites_kernel<<<CVTM_PULL_BLOCKS, CVTM_WARP, 0, stream>>>(edges, by_sites, memory);
-  return cvtm_cuda_launched(cvt->device, "pull_listed_sites_kernel");
+  return CVTM_LAUNCH(cvt->device, pull_listed_sites_kernel, CVTM_PULL_BLOCKS, CVTM_WARP, edges,
+                     by_sites, memory);
 }
 
 }  // namespace

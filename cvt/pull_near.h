@@ -1,5 +1,5 @@
-/* Inside pull.h only: the sites near a tile of pixels, and of each pixel the base and the sites
- * whose cells may meet it. Compiles as C11 and inside CUDA kernels. */
+/* Inside pull.h only: the sites near a tile of pixels and, for each pixel, its base and the sites
+ * whose cells may meet the pixel. Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_PULL_NEAR_H
 #define CVTMESH_CVT_PULL_NEAR_H
 
@@ -12,46 +12,45 @@ enum {
   CVTM_PULL_SHIFT = 5, /* log2 of the width of a tile, in pixels */
   CVTM_PULL_WIDTH = 1 << CVTM_PULL_SHIFT,
   CVTM_PULL_HEIGHT = 16, /* so that the pixels of three cells occupy the lanes of a warp */
-  CVTM_PULL_LEVELS = 4,  /* how often a tile is divided in four where too many sites are near */
-  CVTM_PULL_SITES = 96,  /* the most sites near a tile, or a part of one */
-  CVTM_PULL_WORDS = CVTM_PULL_SITES / 32, /* of a set of them */
+  CVTM_PULL_LEVELS = 4,  /* how often a tile is divided in four if too many sites are near */
+  CVTM_PULL_SITES = 96,  /* sites near a tile or a part of it, at most */
+  CVTM_PULL_WORDS = CVTM_PULL_SITES / 32, /* words of a set of sites */
   CVTM_PULL_BLOCK_SHIFT = 3,              /* log2 of the sides of a block, in pixels */
   CVTM_PULL_BLOCK = 1 << CVTM_PULL_BLOCK_SHIFT,
   CVTM_PULL_BLOCKS_OF_TILE = CVTM_PULL_WIDTH / CVTM_PULL_BLOCK * CVTM_PULL_HEIGHT / CVTM_PULL_BLOCK,
-  CVTM_PULL_SHARED = 128, /* flag of a base: other cells may meet its pixel */
-  CVTM_PULL_CELLS = 32,   /* the most cells that may meet a pixel */
-  CVTM_PULL_VISITS = 4096 /* the most sites that a lane looks at in one search */
+  CVTM_PULL_SHARED = 128, /* flag of a base: other cells may meet the pixel */
+  CVTM_PULL_CELLS = 32,   /* cells that may meet a pixel, at most */
+  CVTM_PULL_VISITS = 4096 /* sites that a lane visits in one search, at most */
 };
 
-/* a + b . x + c |x|^2. */
+/* The polynomial a + b . x + c |x|^2. */
 typedef struct cvtm_pull_polynomial {
   double a, bx, by, c;
 } cvtm_pull_polynomial;
 
-/* The sites near a part of a tile, in memory that its lanes share. Positions are relative to the
- * middle of the part; of sites that share a place the first has the cell. */
+/* The sites near a part of a tile, in memory that the lanes share. Positions are relative to the
+ * middle of the part. Of coincident sites, the first has the cell. */
 typedef struct cvtm_pull_near {
   double x[CVTM_PULL_SITES], y[CVTM_PULL_SITES];
-  cvtm_pull_polynomial phi[CVTM_PULL_SITES]; /* of x - x_i */
+  cvtm_pull_polynomial phi[CVTM_PULL_SITES]; /* in powers of x - x_i */
   float fx[CVTM_PULL_SITES], fy[CVTM_PULL_SITES];
   int32_t place[CVTM_PULL_SITES];
-  uint32_t of_block[CVTM_PULL_BLOCKS_OF_TILE][CVTM_PULL_WORDS]; /* the sites that may own a part */
-  uint8_t base[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT];    /* of each pixel of the part; flagged */
-  uint16_t listed[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT]; /* pixels that several cells may meet */
+  uint32_t of_block[CVTM_PULL_BLOCKS_OF_TILE][CVTM_PULL_WORDS]; /* sites whose cells may meet it */
+  uint8_t base[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT];    /* base of each pixel of the part; flagged */
+  uint16_t listed[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT]; /* pixels that may meet several cells */
   int32_t count;
 } cvtm_pull_near;
 
-/* A task: a part of a tile, and the lanes that share it. */
+/* A part of a tile, and the lanes that compute it. */
 typedef struct cvtm_pull_part {
   cvtm_domain domain;
   cvtm_lanes lanes;
   int32_t column, row, width, height;
-  int32_t shift; /* log2 of the width */
+  int32_t shift; /* log2 of the width of the part */
   cvtm_pull_near *near;
 } cvtm_pull_part;
 
-/* --- the sites near a part
- * ------------------------------------------------------------------------ */
+/* --- the sites near a part -------------------------------------------------------------------- */
 
 /* The estimated spacing of the sites around a point. */
 CVTM_HD double cvtm_pull_spacing(const cvtm_site_tree_view *tree, cvtm_domain domain, double x,
@@ -64,8 +63,8 @@ CVTM_HD double cvtm_pull_spacing(const cvtm_site_tree_view *tree, cvtm_domain do
   return spacing > 0 ? spacing : 0;
 }
 
-/* Adds the site at a place if it is within `reach` of the part. All lanes call; place is negative
- * in those that have none. *count: the number of sites so far, the same in all lanes. */
+/* Adds the site at a place if it is within `reach` of the part. All lanes call; lanes without a
+ * site pass a negative place. *count: the number of sites so far, the same in all lanes. */
 CVTM_HD void cvtm_pull_add(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
                            int32_t place, double reach, int32_t *count) {
   cvtm_pull_near *near = part->near;
@@ -88,8 +87,8 @@ CVTM_HD void cvtm_pull_add(const cvtm_pull_part *part, const cvtm_site_tree_view
   near->place[at] = place;
 }
 
-/* Gathers the sites within `reach`, and stops when there are too many. Returns 0 if too many were
- * looked at. */
+/* Gathers the sites within `reach`, and stops if there are too many. Returns 0 if it visited too
+ * many. */
 CVTM_HD int cvtm_pull_gather(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
                              double reach) {
   const cvtm_domain domain = part->domain;
@@ -131,7 +130,7 @@ CVTM_HD float cvtm_pull_y(const cvtm_pull_part *part, int32_t pixel) {
   return (float)(pixel >> part->shift) + 0.5F * (float)(1 - part->height);
 }
 
-/* log2 of the sides of the blocks of a part. */
+/* log2 of the side of a block of the part, in pixels. */
 CVTM_HD int32_t cvtm_pull_block_shift(const cvtm_pull_part *part) {
   return part->shift < CVTM_PULL_BLOCK_SHIFT ? part->shift : CVTM_PULL_BLOCK_SHIFT;
 }
@@ -149,8 +148,8 @@ CVTM_HD float cvtm_pull_distance2(const cvtm_pull_near *near, int32_t k, float x
   return CVTM_FMAF(dx, dx, dy * dy);
 }
 
-/* May site k own a part of the rectangle of w x h pixels about (x, y), in which site `base` is? Of
- * the latter `base2` is the squared distance from the middle. There is room for rounding. */
+/* True if the cell of site k may meet the rectangle of w x h pixels about (x, y), by its bisector
+ * with site `base`, at the squared distance base2 from the middle. Allows for rounding. */
 CVTM_HD int cvtm_pull_may_share(const cvtm_pull_near *near, int32_t k, int32_t base, float base2,
                                 float x, float y, float w, float h) {
   const float far2 =
@@ -159,22 +158,22 @@ CVTM_HD int cvtm_pull_may_share(const cvtm_pull_near *near, int32_t k, int32_t b
          CVTM_FMAF(w, fabsf(near->fx[k] - near->fx[base]), h * fabsf(near->fy[k] - near->fy[base]));
 }
 
-/* The bits of a number that is not negative, which has their order. */
+/* The bits of a number >= 0; they are ordered as the numbers. */
 CVTM_HD int32_t cvtm_pull_bits(float number) {
   int32_t bits;
   memcpy(&bits, &number, sizeof bits);
   return bits;
 }
 
-/* Chooses the sites of a block with its middle at (x, y): those that a site near there does not
- * keep away. */
+/* Selects the sites of the block with the middle (x, y): those whose cells are not separated from
+ * the block by a site near it. */
 CVTM_HD void cvtm_pull_choose(const cvtm_pull_part *part, int32_t block, float x, float y) {
   cvtm_pull_near *near = part->near;
   const int32_t lane = part->lanes.lane, lanes = part->lanes.count;
   const int32_t count = near->count < CVTM_PULL_SITES ? near->count : CVTM_PULL_SITES;
   const float w = (float)(1 << cvtm_pull_block_shift(part));
   const float h = (float)cvtm_pull_block_height(part);
-  int32_t best = INT32_MIN; /* the rounded distance and, in the last bits, the number; negative */
+  int32_t best = INT32_MIN; /* negative; the rounded distance, with the index in the last bits */
   for (int32_t k = lane; k < count; k += lanes) {
     const int32_t key = -((cvtm_pull_bits(cvtm_pull_distance2(near, k, x, y)) & ~127) + k);
     best = key > best ? key : best;
@@ -193,8 +192,8 @@ CVTM_HD void cvtm_pull_choose(const cvtm_pull_part *part, int32_t block, float x
   cvtm_lanes_sync();
 }
 
-/* Sets the base of a pixel and of the one `down` rows below, with a flag where another site is less
- * than sqrt(2) farther. Returns the largest squared distance. */
+/* Sets the base of a pixel and of the pixel `down` rows below, flagged if another site is less than
+ * sqrt(2) farther away. Returns the largest squared distance. */
 CVTM_HD float cvtm_pull_set_two_bases(const cvtm_pull_part *part, int32_t pixel, int32_t down) {
   cvtm_pull_near *near = part->near;
   const uint32_t *sites = near->of_block[cvtm_pull_block_of(part, pixel)];
@@ -221,8 +220,8 @@ CVTM_HD float cvtm_pull_set_two_bases(const cvtm_pull_part *part, int32_t pixel,
   return farthest;
 }
 
-/* Sets the bases of all pixels to the nearest of the sites that have been gathered. Returns the
- * distance from the part beyond which no other site can have a share of its pixels. */
+/* Sets the bases of all pixels to the nearest gathered sites. Returns the distance from the part
+ * beyond which no other site can have a share of its pixels. */
 CVTM_HD double cvtm_pull_set_bases(const cvtm_pull_part *part) {
   const int32_t shift = cvtm_pull_block_shift(part), height = cvtm_pull_block_height(part);
   const int32_t width = 1 << shift, down = height / 2, half = height > 1 ? down : 1;
@@ -243,11 +242,11 @@ CVTM_HD double cvtm_pull_set_bases(const cvtm_pull_part *part) {
   return (sqrt(most) + 0.7072) * 1.00001;
 }
 
-/* Gathers all sites that have a share of the part's pixels, and sets the bases; returns 0 if there
- * are too many. */
+/* Gathers all sites that have a share of the pixels of the part, and sets the bases. Returns 0 if
+ * there are too many. */
 CVTM_HD int cvtm_pull_prepare(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
                               const double *phi) {
-  const double farthest = 4e9; /* of a site from a pixel */
+  const double farthest = 4e9; /* the largest distance of a site from a pixel */
   double reach = 1.5 + 0.9 * cvtm_pull_spacing(tree, part->domain, part->column + 0.5 * part->width,
                                                part->row + 0.5 * part->height);
   while (reach < farthest) {

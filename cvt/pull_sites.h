@@ -1,21 +1,23 @@
-/* Inside cvt only: the derivative of a sum of integrals over Voronoi cells by one site, where the
- * polynomials phi of differential.h stay as functions of x:
+/* Inside cvt only: the derivative of L (pull.h) by one site, if the polynomials phi do not change
+ * as functions of x. L then changes only by the areas that moving edges sweep. Point x of the edge
+ * between V_i and V_j moves along its normal with the velocity
+ * ((x - x_i) . dx_i - (x - x_j) . dx_j) / |x_j - x_i| (Du, Faber & Gunzburger 1999), so that
  *
  *     dL/dx_i = sum over the neighbours j of the integral over the common edge
  *               of rho (phi_i - phi_j) (x - x_i) / |x_j - x_i|.
  *
- * The neighbour across an edge is the site at the mirror image of the cell's own. Compiles as C11
- * and inside CUDA kernels. */
+ * The neighbour across an edge of a Voronoi cell is the site at the mirror image of the cell's
+ * site. Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_PULL_SITES_H
 #define CVTMESH_CVT_PULL_SITES_H
 
 #include "cvt/edge_midpoints.h"
 
-/* Memory of a call: what it could not do, and what the CUDA side needs. */
+/* Memory of a call: its failures, and data of the CUDA side. */
 enum {
-  CVTM_PULL_BLOCKS = 256,   /* that cut out cells by tree clipping */
-  CVTM_PULL_CORNERS = 1024, /* of such a cell, at most */
-  CVTM_PULL_UNKNOWN = -1    /* a neighbour */
+  CVTM_PULL_BLOCKS = 256,   /* blocks that cut out cells by tree clipping */
+  CVTM_PULL_CORNERS = 1024, /* corners of such a cell, at most */
+  CVTM_PULL_UNKNOWN = -1    /* an unknown neighbour */
 };
 typedef struct cvtm_pull_flags {
   int32_t crowded, failed, deferred; /* 1: a pixel, a cell; the number of deferred cells */
@@ -26,7 +28,7 @@ typedef struct cvtm_pull_memory {
   int32_t place[]; /* of the deferred cells */
 } cvtm_pull_memory;
 
-/* What all edges of a diagram need. */
+/* The data that all edges of a diagram share. */
 typedef struct cvtm_pull_edges {
   cvtm_site_tree_view tree; /* with its boxes */
   cvtm_domain domain;       /* not periodic */
@@ -38,16 +40,16 @@ typedef struct cvtm_pull_edges {
 typedef struct cvtm_pull_edge {
   double site_x, site_y;
   double x, y, dx, dy;
-  double other_x, other_y; /* of the neighbour, relative to the site */
+  double other_x, other_y; /* neighbour, relative to the site */
   const double *phi, *phi_other;
 } cvtm_pull_edge;
 
-/* An edge along one axis. */
+/* The intersections of an edge with pixel lines in one direction. */
 typedef struct cvtm_pull_axis {
-  double start, scale; /* 1 / the edge's extent */
-  double line;         /* between pixels, the next that the edge meets */
-  double t;            /* where it meets that; 1 or more: nowhere */
-  int32_t way, pixel;  /* 1 or -1; the pixel before the line */
+  double start, scale; /* start of the edge; 1 / its extent */
+  double line;         /* next line between pixels that the edge meets */
+  double t;            /* where on the edge; 1 or more: nowhere */
+  int32_t way, pixel;  /* direction, 1 or -1; the pixel before the line */
 } cvtm_pull_axis;
 
 CVTM_HD cvtm_pull_axis cvtm_pull_axis_of(double start, double extent) {
@@ -59,7 +61,7 @@ CVTM_HD cvtm_pull_axis cvtm_pull_axis_of(double start, double extent) {
   return axis;
 }
 
-/* Goes past the line if that is at t or before. */
+/* Moves to the next line if this one is at t or before. */
 CVTM_HD void cvtm_pull_advance(cvtm_pull_axis *axis, double t) {
   if (axis->t > t) return;
   axis->pixel += axis->way;
@@ -67,7 +69,7 @@ CVTM_HD void cvtm_pull_advance(cvtm_pull_axis *axis, double t) {
   axis->t = (axis->line - axis->start) * axis->scale;
 }
 
-/* phi_i - phi_j along the edge: a + b t + c t^2. */
+/* phi_i - phi_j along the edge, as the polynomial a + b t + c t^2. */
 typedef struct cvtm_pull_jump {
   double a, b, c;
 } cvtm_pull_jump;
@@ -84,8 +86,8 @@ CVTM_HD cvtm_pull_jump cvtm_pull_jump_of(const cvtm_pull_edge *e) {
   return jump;
 }
 
-/* Adds the integrals of rho jump and rho jump t over the piece in one pixel, of density rho, by
- * Gauss's two points, which are exact up to degree 3. */
+/* Adds the integrals of rho jump and rho jump t over the piece of an edge in one pixel of density
+ * rho. Gauss's two points are exact up to degree 3. */
 CVTM_HD void cvtm_pull_add_piece(const cvtm_pull_jump *jump, double t0, double t1, double rho,
                                  double *sum) {
   const double half = 0.5 * (t1 - t0), middle = 0.5 * (t0 + t1), weight = half * rho;
@@ -101,9 +103,9 @@ CVTM_HD int32_t cvtm_pull_clamp(int32_t pixel, int32_t size) {
   return pixel < 0 ? 0 : pixel < size ? pixel : size - 1;
 }
 
-CVTM_HD void cvtm_pull_add_edge(const cvtm_pull_edges *edges, const cvtm_pull_edge *e,
-                                double *sum) {
-  const cvtm_domain domain = edges->domain;
+/* Adds the integrals of rho (phi_i - phi_j) / |x_j - x_i| times (x - x_i), and times 1. */
+CVTM_HD void cvtm_pull_add_edge(cvtm_domain domain, const float *density, const cvtm_pull_edge *e,
+                                double sum[3]) {
   const double scale =
       sqrt((e->dx * e->dx + e->dy * e->dy) / (e->other_x * e->other_x + e->other_y * e->other_y));
   const cvtm_pull_jump jump = cvtm_pull_jump_of(e);
@@ -114,19 +116,20 @@ CVTM_HD void cvtm_pull_add_edge(const cvtm_pull_edges *edges, const cvtm_pull_ed
     const double next = fmin(fmin(x.t, y.t), 1);
     const int64_t row = cvtm_pull_clamp(y.pixel, domain.height);
     const int32_t column = cvtm_pull_clamp(x.pixel, domain.width);
-    cvtm_pull_add_piece(&jump, t, next, (double)edges->density[row * domain.width + column], own);
+    cvtm_pull_add_piece(&jump, t, next, (double)density[row * domain.width + column], own);
     cvtm_pull_advance(&x, next);
     cvtm_pull_advance(&y, next);
     t = next;
   }
   sum[0] += scale * (e->x * own[0] + e->dx * own[1]);
   sum[1] += scale * (e->y * own[0] + e->dy * own[1]);
+  sum[2] += scale * own[0];
 }
 
-/* The place of the site at a point of the domain, up to rounding: `expected` if that is there. */
+/* The place of the site at a point of the domain, up to rounding; `expected` if that is there. */
 CVTM_HD int32_t cvtm_pull_site_at(const cvtm_site_tree_view *tree, cvtm_metric metric,
                                   int32_t expected, double x, double y) {
-  const double near = 1e-12 * (1 + x * x + y * y); /* of squared distances */
+  const double near = 1e-12 * (1 + x * x + y * y); /* tolerance of squared distances */
   if (expected >= 0) {
     double there_x, there_y;
     cvtm_tree_position(tree, expected, &there_x, &there_y);
@@ -139,10 +142,10 @@ CVTM_HD int32_t cvtm_pull_site_at(const cvtm_site_tree_view *tree, cvtm_metric m
   return best.place >= 0 ? best.place : cvtm_site_tree_nearest(tree, metric, x, y).place;
 }
 
-/* Adds the share of the edge from corner k to the next. across: the place of the neighbour there,
- * CVTM_PULL_UNKNOWN or that of another site: it is searched for. */
+/* Adds the contribution of the edge from corner k to the next. across: the place of its neighbour.
+ * If it is CVTM_PULL_UNKNOWN or the place of another site, the neighbour is searched for. */
 CVTM_HD void cvtm_pull_add_side(const cvtm_pull_edges *edges, int64_t place, const cvtm_cell *cell,
-                                int32_t k, int32_t across, double *sum) {
+                                int32_t k, int32_t across, double sum[3]) {
   cvtm_cell_box box;
   const cvtm_cell_origin o = cvtm_cell_origin_at(&edges->tree, edges->domain, place, &box);
   const int32_t at = k * cell->stride, next = (k + 1 < cell->count ? k + 1 : 0) * cell->stride;
@@ -154,10 +157,10 @@ CVTM_HD void cvtm_pull_add_side(const cvtm_pull_edges *edges, int64_t place, con
   const int32_t other = cvtm_pull_site_at(&edges->tree, cvtm_metric_of(edges->domain), across,
                                           o.x + twice * e.dy, o.y - twice * e.dx);
   cvtm_cell_relative_site(&edges->tree, other, &o, &e.other_x, &e.other_y);
-  if (e.other_x == 0 && e.other_y == 0) return; /* an edge as short as rounding */
+  if (e.other_x == 0 && e.other_y == 0) return; /* the edge has the length of a rounding error */
   e.phi = edges->phi + 4 * (int64_t)o.index;
   e.phi_other = edges->phi + 4 * (int64_t)edges->tree.index[other];
-  cvtm_pull_add_edge(edges, &e, sum);
+  cvtm_pull_add_edge(edges->domain, edges->density, &e, sum);
 }
 
 #endif

@@ -1,12 +1,12 @@
-/* Inside cvt only: the sites around a cell, by which cells are kept from one diagram to the next.
+/* Inside cvt only: the ring of sites around a cell, by which cells are kept for the next diagram.
  *
- * A cell is kept if its bisectors with the neighbours that it had in the last diagram, in the same
- * order, bound a convex polygon inside the domain. Any other cell is cut out afresh, and so are the
- * four cells that meet at an edge that has vanished, and all cells at the border of the domain. A
- * kept cell that does not agree with a cell that was cut out about a corner is cut out in the next
- * round, until all agree. Then no cell lies over another: cells that agree about their corners
- * cover the domain everywhere as often as they cover its border, once. So kept cells are right. On
- * a torus all cells are cut out. Compiles as C11 and inside CUDA kernels. */
+ * A cell is kept if its bisectors with its neighbours of the last diagram, in the same order, bound
+ * a convex polygon inside the domain. Other cells are cut out anew, and so are the four cells that
+ * meet at an edge that has vanished, and all cells at the border of the domain. If a kept cell
+ * disagrees with a cell that was cut out about a corner, it is cut out in the next round, until all
+ * agree. Then no cells overlap: cells that agree about their corners cover the domain everywhere as
+ * often as they cover its border, that is, once. So kept cells are correct. On a torus all cells
+ * are cut out. Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_RINGS_H
 #define CVTMESH_CVT_RINGS_H
 
@@ -15,27 +15,27 @@
 
 #include <stdint.h>
 
-/* The sites around a cell by the caller's indices, in the order of the edges; negative: the border
- * of the domain. */
+/* The sites around a cell, by the caller's indices, in the order of the edges. A negative entry is
+ * the border of the domain. */
 typedef struct cvtm_ring {
   const int32_t *site;
   int32_t count;
 } cvtm_ring;
 
-/* Site k, for k from -1 to the number of sites; the ring is closed. */
+/* Site k, where k is from -1 to the number of sites: the ring is closed. */
 CVTM_HD int32_t cvtm_ring_at(cvtm_ring ring, int32_t k) {
   return ring.site[k < 0 ? ring.count - 1 : k < ring.count ? k : 0];
 }
 
-/* Where a ring has a site, or -1. */
+/* The index of a site in a ring, or -1. */
 CVTM_HD int32_t cvtm_ring_find(cvtm_ring ring, int32_t site) {
   for (int32_t k = 0; k < ring.count; ++k)
     if (ring.site[k] == site) return k;
   return -1;
 }
 
-/* True if the ring of a neighbour of site i has i between the same sites as that of i has the
- * neighbour, where they stand in the opposite order. */
+/* True if the ring of a neighbour of site i is consistent: it has i between the same two sites, in
+ * opposite order, between which the ring of i has the neighbour. */
 CVTM_HD int cvtm_ring_agrees(cvtm_ring ring, int32_t i, int32_t before, int32_t after) {
   const int32_t at = cvtm_ring_find(ring, i);
   return at >= 0 && cvtm_ring_at(ring, at - 1) == after && cvtm_ring_at(ring, at + 1) == before;
@@ -43,8 +43,8 @@ CVTM_HD int cvtm_ring_agrees(cvtm_ring ring, int32_t i, int32_t before, int32_t 
 
 #ifndef __CUDACC__
 
-/* cut: of each site the round in which its cell is cut out; 0: it is kept. Threads mark cells, and
- * look at the marks, at the same time. */
+/* cut: the round in which the cell of each site is cut out; 0: it is kept. Threads mark cells, and
+ * read the marks, at the same time. */
 static inline void cvtm_ring_mark(int32_t *cut, int32_t round) {
   __atomic_store_n(cut, round, __ATOMIC_RELAXED);
 }
@@ -52,7 +52,7 @@ static inline int32_t cvtm_ring_mark_of(const int32_t *cut) {
   return __atomic_load_n(cut, __ATOMIC_RELAXED);
 }
 
-/* Marks for round 1 the sites beside and across the edges that are gone, a bit each. */
+/* Marks for round 1 the sites beside and across vanished edges; gone: a bit for each edge. */
 CVTM_INLINE void cvtm_ring_mark_gone(cvtm_ring ring, uint32_t gone, int32_t *cut) {
   for (int32_t k = 0; k < ring.count; ++k) {
     if (!(gone >> k & 1)) continue;
@@ -61,8 +61,8 @@ CVTM_INLINE void cvtm_ring_mark_gone(cvtm_ring ring, uint32_t gone, int32_t *cut
   }
 }
 
-/* Marks for a round the kept cells that do not agree with site i, whose cell has been cut out and
- * has the ring `now` in place of `old`. Returns their number. */
+/* Marks, for a round, the kept cells that disagree with site i, whose cell was cut out and has the
+ * ring `now` instead of `old`. Returns their number. */
 static inline int64_t cvtm_ring_mark_disagreeing(int32_t i, cvtm_ring old, cvtm_ring now,
                                                  cvtm_ring (*ring_of)(const void *, int32_t),
                                                  const void *context, int32_t round, int32_t *cut) {

@@ -1,4 +1,4 @@
-/* Initial sites, and the energy that regular hexagons would have. */
+/* Initial sites by random sampling, and the energy of regular hexagons. */
 #include "base/random.h"
 #include "cvt/density_scan.h"
 #include "cvt/solve.h"
@@ -7,11 +7,11 @@
 #include <omp.h>
 #include <stdlib.h>
 
-enum { BLOCK = 64 }; /* pixels per entry of the cumulative table */
+enum { BLOCK = 64 }; /* pixels per entry of the table of cumulative sums */
 
 static double root_of(float rho) { return sqrt((double)rho); }
 
-/* root: the integral of the root of the density. */
+/* root: the integral of the square root of the density. */
 static double bound_of(double root, int64_t count) {
   return 5 / (18 * sqrt(3.0)) * (root * root) / (double)count;
 }
@@ -27,7 +27,7 @@ double cvtm_cvt_plan_bound(const cvtm_cvt *cvt, int64_t count) {
   return count > 0 ? bound_of(cvt->root, count) : INFINITY;
 }
 
-/* A uniformly random place in pixel (i, j), strictly inside the domain. */
+/* A uniformly random point of pixel (i, j), strictly inside the domain. */
 static void place_in_pixel(cvtm_domain domain, int i, int j, uint64_t seed, uint64_t site,
                            double *xy) {
   double u[2];
@@ -37,10 +37,12 @@ static void place_in_pixel(cvtm_domain domain, int i, int j, uint64_t seed, uint
   xy[1] = fmin(j + fmax(u[1], tiny), nextafter((double)domain.height, 0));
 }
 
-/* The pixel where the cumulative sum of sqrt(rho), pixels in order of storage, passes `target`. */
+/* The first pixel at which the cumulative sum of sqrt(rho) exceeds `target`. Pixels are summed in
+ * the order of storage. */
 static int64_t pixel_at(const float *density, int64_t area, const double *cumulative,
                         int64_t blocks, double target) {
-  int64_t low = 0, high = blocks - 1; /* the last block that begins at or below the target */
+  int64_t low = 0,
+          high = blocks - 1; /* finds the last block whose sum before it is at most `target` */
   while (low < high) {
     const int64_t middle = high - (high - low) / 2;
     if (cumulative[middle] <= target) {
@@ -57,7 +59,8 @@ static int64_t pixel_at(const float *density, int64_t area, const double *cumula
     sum += root_of(density[p]);
     if (sum > target) return p;
   }
-  /* By rounding the sum ends below the target: take the last pixel with a density above 0. */
+  /* By rounding the sum can end below the target. Then the last pixel with a density above 0 is
+   * taken. */
   for (int64_t p = low * BLOCK - 1; chosen < 0 && p >= 0; --p) {
     if (density[p] > 0) chosen = p;
   }
@@ -88,18 +91,18 @@ static cvtm_status sample_random(cvtm_domain domain, const float *density, int64
   return CVTM_OK;
 }
 
-/* The Hilbert curve through all pixels, where a pixel has the length sqrt(rho), is divided into
- * `count` strata of equal length, and one site is drawn in each. Tiles of the curve are processed
- * in parallel. */
+/* The Hilbert curve passes through all pixels, and has the length sqrt(rho) in a pixel. It is
+ * divided into `count` strata of equal length, and one site is drawn in each stratum. Threads
+ * process tiles of the curve in parallel. */
 typedef struct tile {
   int i, j, ax, ay, bx, by; /* arguments of walk_square */
-  double before, length;    /* of the curve: before the tile, in it */
+  double before, length;    /* lengths of the curve: before the tile, and in it */
 } tile;
 
 enum {
   TILE_ORDER = 7,
   SQUARE_ORDER = 3,
-  TILES_OF_THREAD = 32 /* the least number for which a thread pays */
+  TILES_OF_THREAD = 32 /* tiles for which one more thread saves time, at least */
 };
 _Static_assert(CVTM_DENSITY_SQUARE == 1 << SQUARE_ORDER,
                "the curve fills one square after the other");
@@ -107,12 +110,13 @@ _Static_assert(CVTM_DENSITY_SQUARE == 1 << SQUARE_ORDER,
 typedef struct hilbert_walk {
   cvtm_domain domain;
   const float *density;
-  const double *root;        /* of the squares: of cvtm_density_scan */
-  int64_t count, next, last; /* sites: their number, the next to be placed, the end */
+  const double *root; /* of each square: its length, from cvtm_density_scan_squares */
+  int64_t count, next,
+      last; /* sites: their number, the next to place, one past the last to place */
   uint64_t seed;
   double total, sum, target; /* target: position of the next site on the curve */
   double *sites;
-  tile *tiles; /* if not NULL, the walk lists tiles instead of entering them */
+  tile *tiles; /* not NULL: the walk lists the tiles and does not enter them */
   int64_t tile_count;
 } hilbert_walk;
 
@@ -151,14 +155,15 @@ static double tile_length(const hilbert_walk *walk, const tile *t) {
   return length;
 }
 
-/* The rows of a large picture are far apart in memory. */
+/* The rows of a large picture are far apart in memory, so that a processor does not fetch them by
+ * itself. */
 static void prefetch_square(const hilbert_walk *walk, int i, int j) {
   const int side = CVTM_DENSITY_SQUARE;
   for (int row = j; row < j + side && row < walk->domain.height; ++row)
     __builtin_prefetch(walk->density + (int64_t)row * walk->domain.width + i);
 }
 
-/* Skips a square in which no site lies; 0 if a site does. */
+/* Skips a square in which no site is to be placed. Returns 0 if one is. */
 static int skip_square(hilbert_walk *walk, int i, int j) {
   const double after = walk->sum + square_length(walk, i, j);
   if (walk->next < walk->last && walk->target < after) {
@@ -169,8 +174,9 @@ static int skip_square(hilbert_walk *walk, int i, int j) {
   return 1;
 }
 
-/* Walks the square of 2^order pixels a side whose corner is (i, j). (ax, ay) and (bx, by) are unit
- * steps along and across the curve, which enters at the corner from which both lead inside. */
+/* Walks through the square of 2^order pixels a side whose corner is (i, j). (ax, ay) and (bx, by)
+ * are unit steps along and across the curve. The curve enters the square at the corner from which
+ * both steps lead inside. */
 static void walk_square(hilbert_walk *walk, int order, int i, int j, int ax, int ay, int bx,
                         int by) {
   const int side = 1 << order;
@@ -185,11 +191,11 @@ static void walk_square(hilbert_walk *walk, int order, int i, int j, int ax, int
     return;
   }
   const int half = side / 2;
-  /* For each quarter: whether it is on the far side along a, along b. */
+  /* 1 for each quarter that is on the far side along a, and along b. */
   static const int along[4] = {0, 1, 1, 0}, across[4] = {0, 0, 1, 1};
   for (int q = 0; q < 4; ++q) {
     const int x = along[q] * ax + across[q] * bx, y = along[q] * ay + across[q] * by;
-    /* For a negative step the far side is that of smaller coordinates. */
+    /* The far side of a negative step has the smaller coordinates. */
     const int qi = i + half * ((ax + bx < 0) + x), qj = j + half * ((ay + by < 0) + y);
     if (q == 0) {
       walk_square(walk, order - 1, qi, qj, bx, by, ax, ay);
@@ -201,7 +207,7 @@ static void walk_square(hilbert_walk *walk, int order, int i, int j, int ax, int
   }
 }
 
-/* Lists the tiles in the order of the curve; the number along a side is a power of 2. */
+/* Lists the tiles in the order of the curve. The number of tiles along a side is a power of 2. */
 static cvtm_status list_tiles(hilbert_walk *walk, cvtm_error *error) {
   const int side =
       walk->domain.width > walk->domain.height ? walk->domain.width : walk->domain.height;
@@ -234,8 +240,8 @@ static int64_t last_pixel(const hilbert_walk *walk, const tile *t) {
   return last;
 }
 
-/* The walk adds in another order than tile_length, so rounding can put targets beyond its end;
- * their sites go to the last pixel. */
+/* The walk adds lengths in another order than tile_length. So rounding can leave the targets of
+ * some sites beyond the end of the walk; these sites go to the last pixel. */
 static void walk_tile(hilbert_walk walk, const tile *t) {
   walk.tiles = NULL;
   walk.sum = t->before;

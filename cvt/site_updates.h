@@ -1,8 +1,9 @@
-/* Inside cvt only: what changes sites between evaluations, or prepares a descent, and differs
- * between devices. */
+/* Inside cvt only: functions that change sites between evaluations or prepare a descent, and that
+ * differ between devices. */
 #ifndef CVTMESH_CVT_SITE_UPDATES_H
 #define CVTMESH_CVT_SITE_UPDATES_H
 
+#include "base/phases.h"
 #include "base/random.h"
 #include "cvt/edge_midpoints.h"
 #include "cvt/levels.h"
@@ -14,20 +15,20 @@
 extern "C" {
 #endif
 
-/* A transfer of sites from the cells of least energy to beside those of the largest. */
+/* A transfer of sites from the cells of least energy to beside the sites of largest energy. */
 typedef struct cvtm_cvt_transfer {
   cvtm_domain domain;
-  double *sites;                    /* to which the moments belong; changed in place */
+  double *sites;                    /* changed in place; the moments belong to them */
   const cvtm_cell_moments *moments; /* by site */
   const int32_t *order;             /* the `movable` sites, by the energies of their cells */
   int64_t movable, most;            /* at most `most` sites move, and at most half of `movable` */
-  double contrast; /* the larger energy is more than this many times the smaller one */
+  double contrast;                  /* the larger energy exceeds the smaller one by this factor */
   uint64_t seed, draw;
 } cvtm_cvt_transfer;
 
-/* A displacement of every site away from the nearest other one. */
+/* A displacement of every site away from its nearest neighbour. */
 typedef struct cvtm_cvt_repulsion {
-  cvtm_site_tree_view tree; /* of the sites, with its boxes */
+  cvtm_site_tree_view tree; /* tree of the sites, with its boxes */
   cvtm_domain domain;
   const cvtm_cell_moments *moments; /* by site */
   int64_t fixed;
@@ -35,42 +36,56 @@ typedef struct cvtm_cvt_repulsion {
   double *sites; /* changed in place */
 } cvtm_cvt_repulsion;
 
+/* The phases of base/phases.h. */
+#define CVTM_SITE_PHASES(X)                                                                        \
+  /* The bounds of all coordinates. */                                                             \
+  X(bounds,                                                                                        \
+    (cvtm_device * device, cvtm_domain domain, const double *sites, int64_t count, int64_t fixed,  \
+     double *lower, double *upper),                                                                \
+    device, 2 * count, cvtm_cvt_set_bounds, domain, sites, fixed, lower, upper)                    \
+  /* The scales of all coordinates. */                                                             \
+  X(scale,                                                                                         \
+    (cvtm_device * device, const cvtm_cell_moments *sums, int64_t count, double mean, double root, \
+     double *scale),                                                                               \
+    device, count, cvtm_cvt_set_scale, sums, mean, root, scale)                                    \
+  /* Keys that sort as the energies of the cells from `fixed` on, and the sites of these. */       \
+  X(energy_keys,                                                                                   \
+    (cvtm_device * device, const cvtm_cell_moments *sums, int64_t fixed, int64_t movable,          \
+     uint64_t *keys, int32_t *sites),                                                              \
+    device, movable, cvtm_cvt_set_energy_key, sums, fixed, keys, sites)                            \
+  /* A displacement. */                                                                            \
+  X(repel, (cvtm_device * device, const cvtm_cvt_repulsion *repulsion), device,                    \
+    repulsion->tree.count, cvtm_cvt_repel_site, CVTM_HOST_STRUCT(repulsion))                       \
+  /* to[k] = factor * from[k], k < numbers. */                                                     \
+  X(enlarge,                                                                                       \
+    (cvtm_device * device, const double *from, int64_t numbers, double factor, double *to),        \
+    device, numbers, cvtm_cvt_enlarge, from, factor, to)                                           \
+  /* sums = weight * sums + more. */                                                               \
+  X(add_moments,                                                                                   \
+    (cvtm_device * device, const cvtm_cell_moments *more, int64_t count, double weight,            \
+     cvtm_cell_moments *sums),                                                                     \
+    device, count, cvtm_cvt_add_moments, more, weight, sums)
+
 typedef struct cvtm_site_updates_table {
-  /* least[1] = the smaller of value[0] and least[0]; best = sites if that is value[0]. */
+  /* least[1] = the smaller of value[0] and least[0]. If that is value[0], best = sites. */
   cvtm_status (*keep_best)(cvtm_device *device, const double *sites, int64_t count,
                            const double *value, double *least, double *best);
-  /* lower, upper (2 * count): cvtm_cvt_bounds_of. */
-  cvtm_status (*bounds)(cvtm_device *device, cvtm_domain domain, const double *sites, int64_t count,
-                        int64_t fixed, double *lower, double *upper);
-  /* scale[2 i] = scale[2 i + 1]: cvtm_cvt_scale_of. */
-  cvtm_status (*scale)(cvtm_device *device, const cvtm_cell_moments *sums, int64_t count,
-                       double mean, double root, double *scale);
-  /* Sets keys that sort as the energies of the cells from `fixed` on, and the sites of these. */
-  cvtm_status (*energy_keys)(cvtm_device *device, const cvtm_cell_moments *sums, int64_t fixed,
-                             int64_t movable, uint64_t *keys, int32_t *sites);
   /* The edge midpoints of the sites in the tree, in sorted order, and their counts. *failed (device
-   * memory, zero before): the number of sites whose cells the hull construction cannot do; they get
-   * none. This and place_midpoints are NULL if the device cannot do it. */
+   * memory, zero before): the number of sites whose cells hull construction cannot decide; they get
+   * none. Without support of the device, this and place_midpoints are NULL. */
   cvtm_status (*edge_midpoints)(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoints, int32_t *counts,
                                 int32_t *failed);
-  /* Refines the plan's first `from` sites to `to` by these midpoints; before[i]: the sum of the
-   * counts before i, i <= from. */
+  /* Refines the plan's first `from` sites to `to` sites by these midpoints. before[i], i <= from:
+   * the sum of the counts before i. */
   cvtm_status (*place_midpoints)(cvtm_cvt *cvt, const cvtm_edge_midpoints *midpoints,
                                  const int64_t *before, int64_t from, int64_t to);
-  /* The plan's first `count` sites times a factor, moved inside its domain. */
+  /* Multiplies the plan's first `count` sites by a factor, and moves them inside its domain. */
   cvtm_status (*rescale)(cvtm_cvt *cvt, double factor, int64_t count);
-  /* Performs a transfer. *moved (device memory, zero before): the number of sites moved. */
+  /* Performs a transfer. *moved (device memory, zero before): the number of sites that moved. */
   cvtm_status (*transfer)(cvtm_device *device, const cvtm_cvt_transfer *transfer, int64_t *moved);
-  /* Performs a displacement. */
-  cvtm_status (*repel)(cvtm_device *device, const cvtm_cvt_repulsion *repulsion);
-  /* Sets `half` to the density in pixels twice as long: cvtm_pyramid_pixel. */
+  /* Sets `half` to the density in pixels of twice the side: cvtm_pyramid_pixel. */
   cvtm_status (*halve)(cvtm_device *device, const cvtm_density_view *density, float *half);
-  /* to[k] = factor * from[k], k < numbers. */
-  cvtm_status (*enlarge)(cvtm_device *device, const double *from, int64_t numbers, double factor,
-                         double *to);
-  /* sums = weight * sums + more. */
-  cvtm_status (*add_moments)(cvtm_device *device, const cvtm_cell_moments *more, int64_t count,
-                             double weight, cvtm_cell_moments *sums);
+  CVTM_SITE_PHASES(CVTM_PHASE_FIELD)
 } cvtm_site_updates_table;
 
 extern const cvtm_site_updates_table cvtm_site_updates_cpu, cvtm_site_updates_cuda;
@@ -84,54 +99,58 @@ cvtm_status cvtm_rescale_cuda(cvtm_cvt *cvt, double factor, int64_t count);
 }
 #endif
 
-/* The bounds of coordinate k: the domain, or none on a torus; a single point for the first `fixed`
- * sites. */
-CVTM_HD void cvtm_cvt_bounds_of(cvtm_domain domain, const double *sites, int64_t fixed, int64_t k,
-                                double *lower, double *upper) {
+/* The bounds of coordinate k: the domain; no bounds on a torus; for the first `fixed` sites a
+ * single point. */
+CVTM_HD void cvtm_cvt_set_bounds(cvtm_domain domain, const double *sites, int64_t fixed,
+                                 double *lower, double *upper, int64_t k) {
   const double size = (double)(k % 2 ? domain.height : domain.width);
   const int is_fixed = k < 2 * fixed;
-  *lower = is_fixed ? sites[k] : domain.periodic ? -HUGE_VAL : 0;
-  *upper = is_fixed ? sites[k] : domain.periodic ? HUGE_VAL : size;
+  lower[k] = is_fixed ? sites[k] : domain.periodic ? -HUGE_VAL : 0;
+  upper[k] = is_fixed ? sites[k] : domain.periodic ? HUGE_VAL : size;
 }
 
-/* The mass that a cell will have at the end, within a factor of 8 of its mass now. At the end all
- * cells have nearly the same energy, and so a mass of `root` times the square root of the density
- * around them. That density is estimated from a regular hexagon of the cell's mass and second
- * moment. */
+/* The mass that a cell will have at the end, within a factor of 8 of its present mass. At the end
+ * all cells have nearly the same energy. So a cell has a mass of `root` times the square root of
+ * the density around it. That density is estimated from a regular hexagon with the cell's mass and
+ * second moment. */
 CVTM_HD double cvtm_cvt_final_mass(const cvtm_cell_moments *sums, double root) {
-  const double hexagon = 5 / (18 * 1.7320508075688772); /* its second moment / (mass * area) */
+  const double hexagon = 5 / (18 * 1.7320508075688772); /* second moment / (mass * area) */
   if (!(sums->second > 0)) return sums->mass;
   const double final_mass = root * sums->mass * sqrt(hexagon / sums->second);
   return fmin(fmax(final_mass, sums->mass / 8), 8 * sums->mass);
 }
 
-/* The scale of the variables: with y_i = x_i sqrt(2 m_i) the Hessian is near the identity. m_i is
- * the final mass if root > 0 (the mean over the cells of the integral of sqrt(rho)), else the mass
- * now; for a site without mass it is the mean mass. */
-CVTM_HD double cvtm_cvt_scale_of(const cvtm_cell_moments *sums, double mean, double root) {
-  const double mass = root > 0 ? cvtm_cvt_final_mass(sums, root) : sums->mass;
+/* The scale of both variables of site i: with y_i = x_i sqrt(2 m_i) the Hessian is near the
+ * identity. m_i is the final mass if root > 0 (the mean over the cells of the integral of
+ * sqrt(rho)), else the mass now; for a site without mass it is the mean mass. */
+CVTM_HD void cvtm_cvt_set_scale(const cvtm_cell_moments *sums, double mean, double root,
+                                double *scale, int64_t i) {
+  const double mass = root > 0 ? cvtm_cvt_final_mass(&sums[i], root) : sums[i].mass;
   const double least = 1e-6 * mean;
-  return 1 / sqrt(2 * (mass > 0 ? (mass > least ? mass : least) : mean));
+  scale[2 * i] = scale[2 * i + 1] = 1 / sqrt(2 * (mass > 0 ? (mass > least ? mass : least) : mean));
 }
 
-/* weight * sums + more. */
-CVTM_HD cvtm_cell_moments cvtm_cvt_add_moments(const cvtm_cell_moments *sums,
-                                               const cvtm_cell_moments *more, double weight) {
-  const cvtm_cell_moments added = {weight * sums->mass + more->mass, weight * sums->x + more->x,
-                                   weight * sums->y + more->y,
-                                   weight * sums->second + more->second};
-  return added;
+CVTM_HD void cvtm_cvt_enlarge(const double *from, double factor, double *to, int64_t k) {
+  to[k] = factor * from[k];
 }
 
-/* A key that sorts as the energy does: the bits of a number >= 0. */
-CVTM_HD uint64_t cvtm_cvt_energy_key(double energy) {
-  const double positive = energy > 0 ? energy : 0;
-  uint64_t bits;
-  memcpy(&bits, &positive, sizeof bits);
-  return bits;
+CVTM_HD void cvtm_cvt_add_moments(const cvtm_cell_moments *more, double weight,
+                                  cvtm_cell_moments *sums, int64_t i) {
+  const cvtm_cell_moments added = {weight * sums[i].mass + more[i].mass,
+                                   weight * sums[i].x + more[i].x, weight * sums[i].y + more[i].y,
+                                   weight * sums[i].second + more[i].second};
+  sums[i] = added;
 }
 
-/* True if the k-th pair of cells has the contrast for a transfer; then all pairs before it have. */
+/* A key that sorts like the energy: the bits of a number >= 0. */
+CVTM_HD void cvtm_cvt_set_energy_key(const cvtm_cell_moments *sums, int64_t fixed, uint64_t *keys,
+                                     int32_t *sites, int64_t k) {
+  const double energy = sums[fixed + k].second, positive = energy > 0 ? energy : 0;
+  memcpy(&keys[k], &positive, sizeof keys[k]);
+  sites[k] = (int32_t)(fixed + k);
+}
+
+/* True if the k-th pair of cells has enough contrast for a transfer; so have earlier pairs. */
 CVTM_HD int cvtm_cvt_transfers(const cvtm_cvt_transfer *t, int64_t k) {
   if (k >= t->most || k >= t->movable / 2) return 0;
   const cvtm_cell_moments *low = &t->moments[t->order[k]];
@@ -139,8 +158,8 @@ CVTM_HD int cvtm_cvt_transfers(const cvtm_cvt_transfer *t, int64_t k) {
   return high->second > t->contrast * low->second && high->mass > 0;
 }
 
-/* Puts both sites of the k-th pair beside the place of the one with the larger energy, opposite
- * each other. */
+/* Moves both sites of the k-th pair to opposite sides of the position of the site with the larger
+ * energy. */
 CVTM_HD void cvtm_cvt_transfer_site(const cvtm_cvt_transfer *t, int64_t k) {
   const int32_t low = t->order[k], high = t->order[t->movable - 1 - k];
   const double turn = cvtm_random_uniform(t->seed, t->draw, (uint64_t)high);
@@ -156,7 +175,7 @@ CVTM_HD void cvtm_cvt_transfer_site(const cvtm_cvt_transfer *t, int64_t k) {
   to[1] = cvtm_cvt_clamp(y - dy, height, p);
 }
 
-/* Displaces the site at a place of the tree. One without mass, or alone at its place, stays. */
+/* Displaces the site at a place of the tree, unless it has no mass or shares its position. */
 CVTM_HD void cvtm_cvt_repel_site(const cvtm_cvt_repulsion *r, int64_t place) {
   const cvtm_metric metric = cvtm_metric_of(r->domain);
   const cvtm_domain domain = r->domain;

@@ -10,8 +10,8 @@
 
 enum {
   ROUNDS = 15,
-  SLIDES = 5,     /* of the boundary in a round */
-  ITERATIONS = 20 /* of the descent in a round */
+  SLIDES = 5,     /* steps of the boundary in a round */
+  ITERATIONS = 20 /* iterations of the descent in a round */
 };
 
 typedef struct slide {
@@ -23,7 +23,7 @@ typedef struct slide {
   int64_t count;
   cvtm_cvt_result *result;
   cvtm_cvt_slides *slides;
-  double *saved; /* of the boundary: points, along, deviation, sites, centroids */
+  double *saved; /* state of the boundary: points, along, deviation, sites, centroids */
   double deadline;
   double energy;
 } slide;
@@ -35,7 +35,7 @@ static cvtm_status evaluate_energy(const slide *s, double *energy) {
                            energy, &moments);
 }
 
-/* Copies what a step changes to s->saved, or back. */
+/* Copies the data that a step changes to s->saved, or back. */
 static void save_slide(const slide *s, int back) {
   const cvtm_boundary *b = s->boundary;
   const size_t n = (size_t)b->vertex_count;
@@ -53,8 +53,8 @@ static void save_slide(const slide *s, int back) {
            parts[k].count * sizeof *copy);
 }
 
-/* One step of all sites on the boundary; undone, with *lowered = 0, if it does not lower the
- * energy. s->centroid belongs to the sites, before and after. */
+/* Moves all sites on the boundary by one step. If that does not lower the energy, undoes it and
+ * sets *lowered = 0. s->centroid always belongs to the current sites. */
 static cvtm_status try_slide(slide *s, double share, int *lowered) {
   const cvtm_boundary *b = s->boundary;
   const cvtm_domain image = s->cvt->domain;
@@ -117,7 +117,7 @@ static cvtm_status descend_inside(const slide *s) {
   return CVTM_OK;
 }
 
-/* Reports the round to the monitor; 1 if that asks to stop. */
+/* Reports the round to the monitor. Returns 1 if the monitor asks to stop. */
 static int monitor_stops(const slide *s) {
   const cvtm_cvt_options *o = s->options;
   const cvtm_cvt_record record = {s->count, s->result->iterations, s->result->objective,
@@ -154,8 +154,8 @@ cvtm_status cvtm_cvt_slide(cvtm_cvt *cvt, const cvtm_contour *contour,
   const int64_t n = boundary->vertex_count;
   if (options->fixed != n || n > count)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "%lld sites, %lld fixed, and %lld vertices on the boundary", (long long)count,
-                     (long long)options->fixed, (long long)n);
+                     "%lld sites with %lld fixed do not fit %lld vertices on the boundary",
+                     (long long)count, (long long)options->fixed, (long long)n);
   *slides = (cvtm_cvt_slides){0, result->objective};
   if (result->stop == CVTM_STOP_REQUEST) return CVTM_OK;
   double *memory = malloc((2 * (size_t)count + 7 * (size_t)n + (size_t)boundary->edge_count + 1) *

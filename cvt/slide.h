@@ -8,16 +8,16 @@
 CVTM_API_BEGIN
 
 typedef struct cvtm_cvt_slides {
-  int64_t count;       /* steps that the sites on the boundary made */
+  int64_t count;       /* steps of the sites on the boundary */
   double start_energy; /* the objective before the first step */
 } cvtm_cvt_slides;
 
 /* Continues after a descent of the sites (host, 2 * count), the first of which are the vertices of
- * the boundary and fixed. Alternates constrained Lloyd steps of these (Du, Gunzburger & Ju 2003),
- * towards the places on the contour nearest to their centroids, with descents of the other sites,
- * as long as both lower the energy. options: those of the first descent; their limits hold for both
- * together, and the monitor is called in every round. result: that of the first descent, to which
- * this adds. */
+ * the boundary and fixed. Alternates two parts as long as both lower the energy: constrained Lloyd
+ * steps of the boundary sites (Du, Gunzburger & Ju 2003), towards the points of the contour nearest
+ * to their centroids, and descents of the other sites. options: those of the first descent; their
+ * limits hold for both parts together, and the monitor is called in every round. result: that of
+ * the first descent, to which this function adds. */
 cvtm_status cvtm_cvt_slide(cvtm_cvt *cvt, const cvtm_contour *contour,
                            const cvtm_cvt_options *options, cvtm_boundary *boundary, double *sites,
                            int64_t count, cvtm_cvt_result *result, cvtm_cvt_slides *slides);

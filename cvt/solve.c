@@ -1,4 +1,4 @@
-/* From a density to a tessellation: the phases, each a descent and what follows it. */
+/* From a density to a tessellation by phases: each is a descent, and what follows the descent. */
 #include "cvt/solve.h"
 
 #include "base/clock.h"
@@ -9,35 +9,35 @@
 #include <stdlib.h>
 
 enum {
-  LATTICE_ITERATIONS = 10, /* of each lattice that is tried */
+  LATTICE_ITERATIONS = 10, /* iterations on each lattice */
   COARSE_ITERATIONS_NORMAL = 30,
   COARSE_ITERATIONS_HIGH = 300,
   SEARCHED_LEVEL = 2, /* at normal effort: a search costs little on a sixteenth of the sites, */
-  NORMAL_ROUNDS = 8,  /* whose defects become those of the full set */
+  NORMAL_ROUNDS = 8,  /* and the full set inherits the defects of that level */
   NORMAL_ITERATIONS = 15,
-  SEARCH_ROUNDS = 24, /* from the high effort on */
+  SEARCH_ROUNDS = 24, /* from effort high on */
   SEARCH_ITERATIONS = 60,
   BALANCE_ROUNDS = 5,
-  BALANCE_STEPS = 2,      /* of Lloyd's method, between two transfers */
-  TRANSFERS = 4,          /* during the descent of the full set: */
-  FIRST_TRANSFER = 40,    /* the first after this many iterations at the latest, */
-  BETWEEN_TRANSFERS = 30, /* each other after this many more */
+  BALANCE_STEPS = 2,      /* steps of Lloyd's method between two transfers */
+  TRANSFERS = 4,          /* number of transfers during the descent of the full set; */
+  FIRST_TRANSFER = 40,    /* the first comes after at most this many iterations, */
+  BETWEEN_TRANSFERS = 30, /* each later one after at most this many more */
   ANNEAL_ROUNDS = 200,
-  ANNEAL_PATIENCE = 15, /* rounds without a gain that end it */
+  ANNEAL_PATIENCE = 15, /* rounds without a gain after which annealing ends */
   ANNEAL_ITERATIONS = 60
 };
 
-/* The tolerance of a coarse level at normal effort is this many times that of the full set, up to a
- * largest one: the finer levels continue from there. */
+/* At normal effort the tolerance of a coarse level is that of the full set times the first number,
+ * but not above the second: the finer levels continue from there. */
 static const double coarse_tolerance = 5, largest_coarse_tolerance = 1e-4;
 
-/* The fraction of the sites that the last transfer during the descent of the full set moves; it
- * grows linearly for earlier ones. */
+/* The fraction of the sites that the last transfer moves during the descent of the full set. For
+ * earlier transfers the fraction grows linearly. */
 static const double share_of_transfer = 0.0035;
 
-/* Such a transfer happens early when the relative decrease of the energy per iteration is below
- * this: the energies of the cells then tell where there are too many sites, and few iterations have
- * been spent on a minimum that is given up. */
+/* Such a transfer comes early if the relative decrease of the energy per iteration falls below
+ * this. The energies of the cells then show where there are too many sites, and few iterations have
+ * been spent on a minimum that will be given up. */
 static const double slow_decrease = 2e-4;
 
 cvtm_cvt_task cvtm_solve_task(const cvtm_solve *s) {
@@ -62,8 +62,8 @@ static int has_effort(const cvtm_solve *s, cvtm_cvt_effort effort) {
 
 /* --- the full set ----------------------------------------------------------------------------- */
 
-/* The number of iterations to the next transfer, at most; 0 if there is none, or no time to descend
- * after it. */
+/* The largest number of iterations to the next transfer; 0 if no transfer follows, or no time is
+ * left to descend after it. */
 static int64_t iterations_to_transfer(const cvtm_solve *s) {
   const cvtm_solve_state *st = &s->state;
   const int64_t most = s->options->max_iterations;
@@ -92,7 +92,7 @@ static double set_fine(const cvtm_solve *s, cvtm_cvt_options *o) {
 
 static cvtm_status begin_search(cvtm_solve *s);
 
-/* The iterations and the stop of the result are those of the descent of the full set. */
+/* Stores the iterations and the stop of the full set's descent in the result. */
 static cvtm_status end_fine(cvtm_solve *s, const cvtm_cvt_result *found) {
   const int stopped = s->state.result.stop == CVTM_STOP_REQUEST;
   if (!stopped) s->state.result.stop = found->stop;
@@ -101,7 +101,7 @@ static cvtm_status end_fine(cvtm_solve *s, const cvtm_cvt_result *found) {
   return CVTM_OK;
 }
 
-/* A transfer is undone if the descent after it does not end lower; then there are no more. */
+/* Undoes a transfer if the descent after it does not end lower; then no transfer follows. */
 static cvtm_status after_fine(cvtm_solve *s, const cvtm_cvt_result *found) {
   cvtm_solve_state *st = &s->state;
   const int undone = st->round > 0 && !(found->objective < st->result.objective);
@@ -128,11 +128,11 @@ static cvtm_status after_fine(cvtm_solve *s, const cvtm_cvt_result *found) {
 
 /* --- annealing ---------------------------------------------------------------------------------
  *
- * Every site moves away from the nearest other one by less than half of their distance, and all
- * descend; the next round continues from there, higher or lower, and the best sites are kept
- * (Gonzalez, Choksi & Nave 2021, "A simple geometric method for navigating the energy landscape of
- * centroidal Voronoi tessellations", between whose displacements are a few steps of Lloyd's
- * method). */
+ * In each round every site moves away from its nearest neighbour by less than half of their
+ * distance, and all sites descend. The next round starts from the result, higher or lower; the best
+ * sites are kept (Gonzalez, Choksi & Nave 2021, "A simple geometric method for navigating the
+ * energy landscape of centroidal Voronoi tessellations", with a few steps of Lloyd's method
+ * between). */
 
 static cvtm_status next_anneal(cvtm_solve *s) {
   cvtm_solve_state *st = &s->state;
@@ -166,9 +166,9 @@ static cvtm_status after_anneal(cvtm_solve *s, const cvtm_cvt_result *found) {
 
 /* --- coarse levels ---------------------------------------------------------------------------- */
 
-/* Alternates steps of Lloyd's method with transfers: after refinement there are too many sites
- * where the density falls within a coarse cell, and too few where it rises. Leaves half of the
- * level's time to its descent. */
+/* Alternates steps of Lloyd's method with transfers: after refinement, a coarse cell has too many
+ * sites where the density within it falls, and too few where it rises. Leaves half of the level's
+ * time to its descent. */
 static cvtm_status balance(cvtm_solve *s) {
   const cvtm_cvt_task task = cvtm_solve_task(s);
   const int64_t level = s->state.level;
@@ -232,7 +232,7 @@ static double set_search(const cvtm_solve *s, cvtm_cvt_options *o) {
   return deadline_of(s, s->state.level);
 }
 
-/* A transfer after which the descent does not end lower is undone, and the next one is half as
+/* Undoes a transfer after which the descent does not end lower; then the next transfer is half as
  * large. */
 static cvtm_status after_search(cvtm_solve *s, const cvtm_cvt_result *found) {
   cvtm_solve_state *st = &s->state;
@@ -256,7 +256,7 @@ static double set_lattice(const cvtm_solve *s, cvtm_cvt_options *o) {
   return deadline_of(s, 1);
 }
 
-/* The lattice whose descent ends lowest is the start of the full set. */
+/* Keeps the lattice whose descent ends lowest as the start of the full set. */
 static cvtm_status after_lattice(cvtm_solve *s, const cvtm_cvt_result *found) {
   cvtm_solve_state *st = &s->state;
   cvtm_status status = CVTM_OK;
@@ -276,7 +276,7 @@ static cvtm_status after_lattice(cvtm_solve *s, const cvtm_cvt_result *found) {
 /* --- all phases ------------------------------------------------------------------------------- */
 
 typedef struct phase {
-  /* Changes the run's options to those of the descent; returns its deadline. */
+  /* Adapts the run's options to the descent, and returns its deadline. */
   double (*set_options)(const cvtm_solve *s, cvtm_cvt_options *options);
   /* Sets sites and state for the next descent. */
   cvtm_status (*proceed)(cvtm_solve *s, const cvtm_cvt_result *found);
@@ -288,8 +288,8 @@ static const phase phases[CVTM_SOLVE_END] = {[CVTM_SOLVE_LATTICE] = {set_lattice
                                              [CVTM_SOLVE_FINE] = {set_fine, after_fine},
                                              [CVTM_SOLVE_ANNEAL] = {set_anneal, after_anneal}};
 
-/* Gives the caller's monitor a record in the picture's units. The iterations of the full set's
- * descents are numbered in sequence. */
+/* Passes a record to the caller's monitor, in units of the picture. The iterations of all descents
+ * of the full set are numbered consecutively. */
 static int report(void *context, const cvtm_cvt_record *record) {
   const cvtm_solve *s = context;
   const cvtm_solve_state *st = &s->state;
@@ -297,7 +297,7 @@ static int report(void *context, const cvtm_cvt_record *record) {
   seen.energy = ldexp(record->energy, 4 * s->pyramid.order);
   seen.gradient_norm = ldexp(record->gradient_norm, s->pyramid.order);
   if (st->phase == CVTM_SOLVE_FINE) {
-    if (st->round > 0 && record->iteration == 0) return 0; /* the end of the descent before */
+    if (st->round > 0 && record->iteration == 0) return 0; /* the end of the previous descent */
     seen.iteration += st->result.iterations;
   } else if (st->phase != CVTM_SOLVE_COARSE) {
     seen.sites = 0;
@@ -376,8 +376,8 @@ cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64
   CVTM_DEFAULT_OPTIONS(cvtm_cvt, options)
   if (count < 1 || count > cvt->capacity || given < options->fixed || given > count)
     return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_ARGUMENT,
-                     "%lld sites, %lld given and %lld fixed", (long long)count, (long long)given,
-                     (long long)options->fixed);
+                     "%lld sites cannot have %lld given and %lld fixed ones", (long long)count,
+                     (long long)given, (long long)options->fixed);
   const double start = cvtm_clock();
   cvtm_solve s = {.cvt = cvt,
                   .options = options,

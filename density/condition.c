@@ -165,7 +165,7 @@ static int sweep_in_order(field *f, int order) {
       const int64_t i = order & 1 ? f->width - 1 - x : x, p = j * f->width + i;
       if (f->mask != NULL && !f->mask[p]) continue;
       const double value = upwind(f, i, j);
-      /* A decrease of the size of rounding would only cause further sweeps. */
+      /* A decrease as small as rounding errors would only cause further sweeps. */
       if (!(value < f->value[p] * (1 - 1e-14))) continue;
       f->value[p] = value;
       changed = 1;
@@ -212,8 +212,7 @@ struct cvtm_bias {
   cvtm_bias_options options;
   link_set links;
   cvtm_hlcp_grid *newton;
-  double *memory;        /* device memory that holds the next four */
-  double *q, *x, *z, *w; /* right side; unknowns */
+  double *q, *x, *z, *w; /* right side; unknowns; in device memory */
 };
 
 /* The weights where u is above and below rho. */
@@ -222,12 +221,15 @@ static void weights_of(double p, double *a, double *b) {
   *b = p > 0.5 ? 1 : (1 - p) / p;
 }
 
-static cvtm_status create_newton(cvtm_bias *s) {
+static cvtm_arrays bias_arrays(cvtm_bias *s) {
   const int64_t count = s->links.grid.width * s->links.grid.height;
-  cvtm_status status = cvtm_device_allocate(s->device, 4 * count, CVTM_TYPED(s->memory));
+  return (cvtm_arrays){{CVTM_ARRAY(s->q, count), CVTM_ARRAY(s->x, count), CVTM_ARRAY(s->z, count),
+                        CVTM_ARRAY(s->w, count)}};
+}
+
+static cvtm_status create_newton(cvtm_bias *s) {
+  const cvtm_status status = cvtm_device_allocate_arrays(s->device, bias_arrays(s));
   if (status != CVTM_OK) return status;
-  double **const vectors[] = {&s->q, &s->x, &s->z, &s->w};
-  for (int k = 0; k < 4; ++k) *vectors[k] = s->memory + k * count;
   return cvtm_hlcp_grid_create(s->device, s->links.grid.width, s->links.grid.height,
                                s->options.tolerance, NEWTON_STEPS, &s->newton);
 }
@@ -274,7 +276,7 @@ cvtm_status cvtm_bias_solve(cvtm_bias *s, const double *rho, double *u, cvtm_hlc
 void cvtm_bias_destroy(cvtm_bias *s) {
   if (s == NULL) return;
   cvtm_hlcp_grid_destroy(s->newton);
-  cvtm_device_free(s->device, s->memory);
+  cvtm_device_free_arrays(s->device, bias_arrays(s));
   destroy_links(&s->links);
   free(s);
 }

@@ -103,7 +103,7 @@ void cvtm_condition_defaults(cvtm_condition_options *options);
 int cvtm_condition_wanted(const cvtm_condition_options *options);
 
 typedef struct cvtm_condition_result {
-  cvtm_hlcp_result bias; /* zero for a step that the options do not ask for */
+  cvtm_hlcp_result bias; /* zero for a step that the options omit */
   cvtm_lcp_result grade;
   int converged;
   CVTM_RESERVED(6);

@@ -3,6 +3,7 @@
 #define CVTMESH_DENSITY_DENSITY_H
 
 #include "base/domain.h"
+#include "base/npy.h"
 #include "base/status.h"
 
 #include <stddef.h>
@@ -42,6 +43,9 @@ typedef struct cvtm_image {
 cvtm_status cvtm_image_read(const char *path, cvtm_image *image, cvtm_error *error);
 /* The same, and sets image->rgb, also composited over white. */
 cvtm_status cvtm_image_read_colour(const char *path, cvtm_image *image, cvtm_error *error);
+/* As cvtm_image_read or, with_rgb, cvtm_image_read_colour; an array is data. */
+cvtm_status cvtm_image_open(const cvtm_input *source, int with_rgb, cvtm_image *image,
+                            cvtm_error *error);
 /* As cvtm_image_read, from memory. Messages begin with `name`. If the format is unknown, the
  * message also names the format that the extension of `name` suggests. */
 cvtm_status cvtm_image_parse(const unsigned char *bytes, size_t size, const char *name,
@@ -52,10 +56,8 @@ void cvtm_image_free(cvtm_image *image);
 /* 8-bit PNG; channels 1 (grey), 3 (RGB) or 4 (RGBA). */
 cvtm_status cvtm_png_write(const char *path, int width, int height, int channels,
                            const unsigned char *pixels, cvtm_error *error);
-/* The same in memory, with one channel; *bytes is malloc'd. */
-cvtm_status cvtm_png_encode(int width, int height, const unsigned char *pixels,
-                            unsigned char **bytes, size_t *size, cvtm_error *error);
-/* The formats that this build reads, from: png jpeg tiff webp gif heic avif bmp pnm pfm npy. */
+/* The formats that this build reads, from: png jpeg tiff webp gif heic avif bmp pnm pfm npy; until
+ * the thread's next call. */
 const char *cvtm_image_formats(void);
 /* True if this build applies the ICC profiles of pictures. */
 int cvtm_image_applies_profiles(void);

@@ -19,24 +19,6 @@ static cvtm_status cpu_laplacian(cvtm_device *device, const cvtm_lcp_grid *grid,
   return CVTM_OK;
 }
 
-static cvtm_status cpu_displace(cvtm_device *device, int64_t count, const double *v,
-                                const double *up, const double *down, double *out) {
-  const int threads = threads_for_pixels(device, count);
-  (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t p = 0; p < count; ++p) out[p] = v[p] + up[p] - down[p];
-  return CVTM_OK;
-}
-
-static cvtm_status cpu_at_least(cvtm_device *device, int64_t count, double least, const double *v,
-                                double *out) {
-  const int threads = threads_for_pixels(device, count);
-  (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t p = 0; p < count; ++p) out[p] = fmax(v[p], least);
-  return CVTM_OK;
-}
-
 static cvtm_status cpu_detector(cvtm_device *device, const cvtm_level_set *set) {
   const int threads = threads_for_pixels(device, set->width * set->height);
   (void)threads;
@@ -63,6 +45,9 @@ static cvtm_status cpu_advance(cvtm_device *device, const cvtm_level_set *set) {
   return CVTM_OK;
 }
 
-const cvtm_field_table cvtm_field_table_cpu = {
-    cpu_laplacian, cpu_displace, cpu_at_least, cpu_detector, cpu_advance,
-};
+CVTM_FIELD_PHASES(CVTM_PHASE_CPU)
+
+const cvtm_field_table cvtm_field_table_cpu = {.laplacian = cpu_laplacian,
+                                               .detector = cpu_detector,
+                                               .advance = cpu_advance,
+                                               CVTM_FIELD_PHASES(CVTM_PHASE_CPU_NAME)};

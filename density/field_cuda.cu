@@ -5,15 +5,13 @@ namespace {
 
 enum { block_size = 256, tile_x = 64, tile_y = 4 };
 
-__device__ int64_t column() { return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
-
 /* Calls body(i, j) for each pixel; works for any size of image and of launch grid. */
 template <typename body_type>
 __device__ void for_pixels(int64_t width, int64_t height, body_type body) {
   const int64_t step_x = static_cast<int64_t>(gridDim.x) * tile_x;
   const int64_t step_y = static_cast<int64_t>(gridDim.y) * tile_y;
   for (int64_t j = static_cast<int64_t>(blockIdx.y) * tile_y + threadIdx.y; j < height; j += step_y)
-    for (int64_t i = column(); i < width; i += step_x) body(i, j);
+    for (int64_t i = cvtm_first_thread(); i < width; i += step_x) body(i, j);
 }
 
 dim3 tiles(int64_t width, int64_t height) {
@@ -24,17 +22,6 @@ __global__ void laplacian(cvtm_lcp_grid grid, double sign, const double *v, doub
   for_pixels(grid.width, grid.height, [&](int64_t i, int64_t j) {
     out[j * grid.width + i] = cvtm_field_laplacian(&grid, sign, v, i, j);
   });
-}
-
-__global__ void displace_kernel(int64_t count, const double *v, const double *up,
-                                const double *down, double *out) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t p = column(); p < count; p += step) out[p] = v[p] + up[p] - down[p];
-}
-
-__global__ void at_least_kernel(int64_t count, double least, const double *v, double *out) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t p = column(); p < count; p += step) out[p] = fmax(v[p], least);
 }
 
 __global__ void detector_kernel(cvtm_level_set set) {
@@ -82,42 +69,24 @@ __global__ void add_rows(cvtm_level_set set) {
 
 cvtm_status cuda_laplacian(cvtm_device *device, const cvtm_lcp_grid *grid, double sign,
                            const double *v, double *out) {
-  laplacian<<<tiles(grid->width, grid->height), dim3(tile_x, tile_y), 0,
-              cvtm_cuda_stream(device)>>>(*grid, sign, v, out);
-  return cvtm_cuda_launched(device, "laplacian");
-}
-
-cvtm_status cuda_displace(cvtm_device *device, int64_t count, const double *v, const double *up,
-                          const double *down, double *out) {
-  displace_kernel<<<cvtm_cuda_blocks(count, block_size), block_size, 0, cvtm_cuda_stream(device)>>>(
-      count, v, up, down, out);
-  return cvtm_cuda_launched(device, "displace");
-}
-
-cvtm_status cuda_at_least(cvtm_device *device, int64_t count, double least, const double *v,
-                          double *out) {
-  at_least_kernel<<<cvtm_cuda_blocks(count, block_size), block_size, 0, cvtm_cuda_stream(device)>>>(
-      count, least, v, out);
-  return cvtm_cuda_launched(device, "at_least");
+  return CVTM_LAUNCH(device, laplacian, tiles(grid->width, grid->height), dim3(tile_x, tile_y),
+                     *grid, sign, v, out);
 }
 
 cvtm_status cuda_detector(cvtm_device *device, const cvtm_level_set *set) {
-  detector_kernel<<<tiles(set->width + 1, set->height + 1), dim3(tile_x, tile_y), 0,
-                    cvtm_cuda_stream(device)>>>(*set);
-  return cvtm_cuda_launched(device, "detector");
+  return CVTM_LAUNCH(device, detector_kernel, tiles(set->width + 1, set->height + 1),
+                     dim3(tile_x, tile_y), *set);
 }
 
 cvtm_status cuda_advance(cvtm_device *device, const cvtm_level_set *set) {
-  const cudaStream_t stream = cvtm_cuda_stream(device);
-  advance_kernel<<<cvtm_cuda_blocks(set->height, 1), block_size, 0, stream>>>(*set);
-  const cvtm_status status = cvtm_cuda_launched(device, "advance");
-  if (status != CVTM_OK) return status;
-  add_rows<<<1, block_size, 0, stream>>>(*set);
-  return cvtm_cuda_launched(device, "add_rows");
+  const cvtm_status status =
+      CVTM_LAUNCH(device, advance_kernel, cvtm_cuda_blocks(set->height, 1), block_size, *set);
+  return status == CVTM_OK ? CVTM_LAUNCH(device, add_rows, 1, block_size, *set) : status;
 }
+
+CVTM_FIELD_PHASES(CVTM_PHASE_CUDA)
 
 }  // namespace
 
-const cvtm_field_table cvtm_field_table_cuda = {
-    cuda_laplacian, cuda_displace, cuda_at_least, cuda_detector, cuda_advance,
-};
+const cvtm_field_table cvtm_field_table_cuda = {cuda_laplacian, cuda_detector, cuda_advance,
+                                                CVTM_FIELD_PHASES(CVTM_PHASE_CUDA_NAME)};

@@ -3,6 +3,7 @@
 #ifndef CVTMESH_DENSITY_FIELD_KERNELS_H
 #define CVTMESH_DENSITY_FIELD_KERNELS_H
 
+#include "base/phases.h"
 #include "base/portable.h"
 #include "lcp/lcp.h"
 
@@ -125,21 +126,36 @@ CVTM_HD void cvtm_level_advance(const cvtm_level_set *s, int64_t i, int64_t j,
   sum[CVTM_LEVEL_ENERGY] += count > 0 ? weighted / count : 0;
 }
 
+CVTM_HD void cvtm_field_displace(const double *v, const double *up, const double *down, double *out,
+                                 int64_t p) {
+  out[p] = v[p] + up[p] - down[p];
+}
+
+CVTM_HD void cvtm_field_at_least(double least, const double *v, double *out, int64_t p) {
+  out[p] = fmax(v[p], least);
+}
+
+/* The phases of base/phases.h. */
+#define CVTM_FIELD_PHASES(X)                                                                     \
+  /* out = v + up - down. */                                                                     \
+  X(displace,                                                                                    \
+    (cvtm_device * device, int64_t count, const double *v, const double *up, const double *down, \
+     double *out),                                                                               \
+    device, count, cvtm_field_displace, v, up, down, out)                                        \
+  /* out = max(v, least). */                                                                     \
+  X(at_least, (cvtm_device * device, int64_t count, double least, const double *v, double *out), \
+    device, count, cvtm_field_at_least, least, v, out)
+
 typedef struct cvtm_field_table {
   /* out = sign L v. */
   cvtm_status (*laplacian)(cvtm_device *device, const cvtm_lcp_grid *grid, double sign,
                            const double *v, double *out);
-  /* out = v + up - down. */
-  cvtm_status (*displace)(cvtm_device *device, int64_t count, const double *v, const double *up,
-                          const double *down, double *out);
-  /* out = max(v, least). */
-  cvtm_status (*at_least)(cvtm_device *device, int64_t count, double least, const double *v,
-                          double *out);
   /* g at all edges of the image. */
   cvtm_status (*detector)(cvtm_device *device, const cvtm_level_set *set);
   /* Sets the LCP of the next step and the sums of the previous one over all pixels, added in a
    * fixed order. Then copies u to `before`. */
   cvtm_status (*advance)(cvtm_device *device, const cvtm_level_set *set);
+  CVTM_FIELD_PHASES(CVTM_PHASE_FIELD)
 } cvtm_field_table;
 
 extern const cvtm_field_table cvtm_field_table_cpu, cvtm_field_table_cuda;

@@ -19,10 +19,11 @@ void cvtm_pipeline_defaults(cvtm_pipeline_options *options) {
 
 /* --- regions ------------------------------------------------------------------------------- */
 
-static cvtm_status read_region(const cvtm_image *image, const char *name, const char *path,
+static cvtm_status read_region(const cvtm_image *image, const char *name, const cvtm_input *source,
                                cvtm_region *region, cvtm_error *error) {
-  if (strcmp(path, "alpha") == 0) return cvtm_region_of_alpha(image, name, region, error);
-  return cvtm_region_read(path, image->width, image->height, region, error);
+  if (source->array == NULL && strcmp(source->name, "alpha") == 0)
+    return cvtm_region_of_alpha(image, name, region, error);
+  return cvtm_region_open(source, image->width, image->height, region, error);
 }
 
 static void scale_region(const cvtm_region *region, size_t count, double factor, double *density) {
@@ -37,7 +38,7 @@ static cvtm_status apply_weights(const cvtm_pipeline_options *o, const cvtm_imag
   cvtm_status status = CVTM_OK;
   for (int k = 0; k < o->weight_count && status == CVTM_OK; ++k) {
     cvtm_region region = {0};
-    status = read_region(image, name, o->weights[k].region, &region, error);
+    status = read_region(image, name, &o->weights[k].region, &region, error);
     if (status == CVTM_OK) scale_region(&region, count, o->weights[k].factor, density);
     cvtm_region_free(&region);
   }
@@ -70,12 +71,12 @@ static cvtm_status make_mask(const cvtm_pipeline_options *o, const cvtm_image *i
   memset(r->mask, 1, count);
   for (int k = 0; k < regions; ++k) {
     const int obstacle = k >= obstacles;
-    const char *path = obstacle        ? o->obstacles[k - obstacles]
-                       : k < has_holes ? NULL
-                                       : o->within[k - has_holes];
+    const cvtm_input *source = obstacle        ? &o->obstacles[k - obstacles]
+                               : k < has_holes ? NULL
+                                               : &o->within[k - has_holes];
     cvtm_region *region = &r->regions[r->region_count];
-    const cvtm_status status = path == NULL ? data_region(image, region, error)
-                                            : read_region(image, name, path, region, error);
+    const cvtm_status status = source == NULL ? data_region(image, region, error)
+                                              : read_region(image, name, source, region, error);
     if (status != CVTM_OK) return status;
     ++r->region_count;
     for (size_t p = 0; p < count; ++p) r->mask[p] &= (uint8_t)(region->inside[p] != obstacle);

@@ -9,10 +9,10 @@
 
 CVTM_API_BEGIN
 
-/* A region is given as the path of a file for cvtm_region_read, or as "alpha": the opaque pixels of
+/* A region is given as a source for cvtm_region_open, or as the name "alpha": the opaque pixels of
  * the picture itself. */
 typedef struct cvtm_region_weight {
-  const char *region;
+  cvtm_input region;
   double factor; /* >= 0, multiplies the density in the region */
 } cvtm_region_weight;
 
@@ -21,8 +21,8 @@ typedef struct cvtm_pipeline_options {
   cvtm_density_options tone;
   const cvtm_region_weight *weights;
   int weight_count;
-  const char *const *within;    /* the mask is the intersection of these regions, */
-  const char *const *obstacles; /* minus the union of these */
+  const cvtm_input *within;    /* the mask is the intersection of these regions, */
+  const cvtm_input *obstacles; /* minus the union of these */
   int within_count, obstacle_count;
   cvtm_condition_options condition;
   int precise; /* nonzero: set result->precise; 0 */

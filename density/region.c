@@ -10,11 +10,6 @@
 
 /* --- polygons ------------------------------------------------------------------------------ */
 
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Intersects the rings with the line on which one coordinate is `at`. Lists the other coordinate,
  * `axis`, of the crossings in ascending order; returns their number. */
 static int64_t crossings(const cvtm_polygons *polygons, int axis, double at, double *where) {
@@ -29,7 +24,7 @@ static int64_t crossings(const cvtm_polygons *polygons, int axis, double at, dou
       where[count++] = p[axis] + (at - p0) / (q0 - p0) * (q[axis] - p[axis]);
     }
   }
-  qsort(where, (size_t)count, sizeof *where, ascending);
+  qsort(where, (size_t)count, sizeof *where, cvtm_compare_doubles);
   return count;
 }
 
@@ -146,9 +141,10 @@ static cvtm_status mark_image(const cvtm_image *image, const char *name, uint8_t
   return CVTM_OK;
 }
 
-static cvtm_status read_image(const char *path, cvtm_region *region, cvtm_error *error) {
+static cvtm_status read_image(const cvtm_input *source, cvtm_region *region, cvtm_error *error) {
+  const char *path = source->name;
   cvtm_image image = {0};
-  cvtm_status status = cvtm_image_read(path, &image, error);
+  cvtm_status status = cvtm_image_open(source, 0, &image, error);
   if (status != CVTM_OK) return status;
   if (image.width != region->width || image.height != region->height) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT,
@@ -176,14 +172,21 @@ static cvtm_status allocate_region(int width, int height, cvtm_region *region, c
   return region->inside != NULL ? CVTM_OK : cvtm_no_memory(error, "a region");
 }
 
-cvtm_status cvtm_region_read(const char *path, int width, int height, cvtm_region *region,
+cvtm_status cvtm_region_open(const cvtm_input *source, int width, int height, cvtm_region *region,
                              cvtm_error *error) {
+  const int has_polygons = source->array == NULL && cvtm_polygon_format_known(source->name);
   cvtm_status status = allocate_region(width, height, region, error);
   if (status == CVTM_OK)
-    status = cvtm_polygon_format_known(path) ? read_polygons(path, region, error)
-                                             : read_image(path, region, error);
+    status = has_polygons ? read_polygons(source->name, region, error)
+                          : read_image(source, region, error);
   if (status != CVTM_OK) cvtm_region_free(region);
   return status;
+}
+
+cvtm_status cvtm_region_read(const char *path, int width, int height, cvtm_region *region,
+                             cvtm_error *error) {
+  const cvtm_input source = {path, NULL};
+  return cvtm_region_open(&source, width, height, region, error);
 }
 
 cvtm_status cvtm_region_of_alpha(const cvtm_image *image, const char *name, cvtm_region *region,

@@ -4,6 +4,7 @@
 #include "base/host.h"
 #include "base/select.h"
 #include "base/srgb.h"
+#include "base/text.h"
 #include "density/condition.h"
 #include "density/field_kernels.h"
 #include "density/pictures/image_formats.h"
@@ -134,9 +135,10 @@ static cvtm_seed seed_of(const cvtm_image *image, size_t p) {
   return shade > 0.75 ? CVTM_SEED_INSIDE : shade < 0.25 ? CVTM_SEED_OUTSIDE : CVTM_SEED_NONE;
 }
 
-cvtm_status cvtm_seeds_add_image(cvtm_seeds *seeds, const char *path, cvtm_error *error) {
+cvtm_status cvtm_seeds_add_image(cvtm_seeds *seeds, const cvtm_input *source, cvtm_error *error) {
+  const char *path = source->name;
   cvtm_image image = {0};
-  cvtm_status status = cvtm_image_read(path, &image, error);
+  cvtm_status status = cvtm_image_open(source, 0, &image, error);
   if (status != CVTM_OK) return status;
   if (image.width != seeds->width || image.height != seeds->height) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT,
@@ -283,8 +285,7 @@ struct cvtm_segment {
   cvtm_segment_options options;
   cvtm_level_set set;
   cvtm_lcp *lcp;
-  double *memory; /* device memory that holds the bounds and the arrays of the set */
-  double *lower, *upper;
+  double *lower, *upper; /* in device memory, as the arrays of the set */
 };
 
 void cvtm_segment_defaults(cvtm_segment_options *options) {
@@ -296,14 +297,7 @@ void cvtm_segment_defaults(cvtm_segment_options *options) {
                                     .step_tolerance = 3e-5};
 }
 
-const char *cvtm_segment_stop_name(cvtm_segment_stop stop) {
-  static const char *const names[] = {
-#define CVTM_SEGMENT_STOP_NAME(code, name) name,
-      CVTM_SEGMENT_STOP_LIST(CVTM_SEGMENT_STOP_NAME)
-#undef CVTM_SEGMENT_STOP_NAME
-  };
-  return names[stop];
-}
+CVTM_DEFINE_NAMES(cvtm_segment_stop_name, cvtm_segment_stop, CVTM_SEGMENT_STOP_LIST)
 
 /* --- setup ------------------------------------------------------------------------------------ */
 
@@ -323,38 +317,26 @@ static cvtm_status check_segment_options(const cvtm_segment_options *o, cvtm_err
   return CVTM_OK;
 }
 
-static cvtm_status allocate_level_set(cvtm_segment *s) {
+static cvtm_arrays segment_arrays(cvtm_segment *s) {
   cvtm_level_set *set = &s->set;
   const int64_t pixels = set->width * set->height;
   const int64_t across = (set->width + 1) * set->height, down = set->width * (set->height + 1);
-  const struct {
-    double **place;
-    int64_t count;
-  } parts[] = {{&set->image, pixels},
-               {&set->u, pixels},
-               {&set->before, pixels},
-               {&set->next, pixels},
-               {&set->diagonal, pixels},
-               {&set->right, pixels},
-               {&s->lower, pixels},
-               {&s->upper, pixels},
-               {&set->detector_horizontal, across},
-               {&set->horizontal, across},
-               {&set->detector_vertical, down},
-               {&set->vertical, down},
-               {&set->partial, CVTM_LEVEL_SUMS * set->height},
-               {&set->sums, CVTM_LEVEL_SUMS}};
-  const size_t count = sizeof parts / sizeof parts[0];
-  int64_t total = 0;
-  for (size_t k = 0; k < count; ++k) total += parts[k].count;
-  const cvtm_status status = cvtm_device_allocate(s->device, total, CVTM_TYPED(s->memory));
-  if (status != CVTM_OK) return status;
-  double *next = s->memory;
-  for (size_t k = 0; k < count; ++k) {
-    *parts[k].place = next;
-    next += parts[k].count;
-  }
-  return CVTM_OK;
+  return (cvtm_arrays){{
+      CVTM_ARRAY(set->image, pixels),
+      CVTM_ARRAY(set->u, pixels),
+      CVTM_ARRAY(set->before, pixels),
+      CVTM_ARRAY(set->next, pixels),
+      CVTM_ARRAY(set->diagonal, pixels),
+      CVTM_ARRAY(set->right, pixels),
+      CVTM_ARRAY(s->lower, pixels),
+      CVTM_ARRAY(s->upper, pixels),
+      CVTM_ARRAY(set->detector_horizontal, across),
+      CVTM_ARRAY(set->horizontal, across),
+      CVTM_ARRAY(set->detector_vertical, down),
+      CVTM_ARRAY(set->vertical, down),
+      CVTM_ARRAY(set->partial, CVTM_LEVEL_SUMS * set->height),
+      CVTM_ARRAY(set->sums, CVTM_LEVEL_SUMS),
+  }};
 }
 
 cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
@@ -382,7 +364,7 @@ cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
   lcp_options.tolerance = options->step_tolerance;
   lcp_options.nested = 0; /* every step has a good initial guess */
   status = cvtm_lcp_create_grid(device, width, height, &lcp_options, &s->lcp);
-  if (status == CVTM_OK) status = allocate_level_set(s);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(device, segment_arrays(s));
   if (status == CVTM_OK)
     *segment = s;
   else
@@ -393,7 +375,7 @@ cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
 void cvtm_segment_destroy(cvtm_segment *s) {
   if (s == NULL) return;
   cvtm_lcp_destroy(s->lcp);
-  cvtm_device_free(s->device, s->memory);
+  cvtm_device_free_arrays(s->device, segment_arrays(s));
   free(s);
 }
 
@@ -530,22 +512,22 @@ static cvtm_status add_discs(const cvtm_disc *discs, int count, cvtm_seed seed, 
 static cvtm_status collect_seeds(const cvtm_segmentation_options *o, int width, int height,
                                  cvtm_seeds *seeds, cvtm_error *error) {
   cvtm_status status = cvtm_seeds_create(width, height, seeds, error);
-  if (status == CVTM_OK && o->seeds_file != NULL)
-    status = cvtm_seeds_add_image(seeds, o->seeds_file, error);
+  if (status == CVTM_OK && o->seeds.name != NULL)
+    status = cvtm_seeds_add_image(seeds, &o->seeds, error);
   if (status == CVTM_OK)
     status = add_discs(o->inside, o->inside_count, CVTM_SEED_INSIDE, seeds, error);
   if (status == CVTM_OK)
     status = add_discs(o->outside, o->outside_count, CVTM_SEED_OUTSIDE, seeds, error);
   if (status == CVTM_OK && cvtm_seeds_count(seeds, CVTM_SEED_INSIDE) == 0)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no pixel is marked as inside",
-                       o->seeds_file != NULL ? o->seeds_file : "the seeds");
+                       o->seeds.name != NULL ? o->seeds.name : "the seeds");
   return status;
 }
 
-static cvtm_status read_first_region(const char *path, int width, int height, uint8_t *inside,
-                                     cvtm_error *error) {
+static cvtm_status read_first_region(const cvtm_input *source, int width, int height,
+                                     uint8_t *inside, cvtm_error *error) {
   cvtm_region region = {0};
-  const cvtm_status status = cvtm_region_read(path, width, height, &region, error);
+  const cvtm_status status = cvtm_region_open(source, width, height, &region, error);
   if (status == CVTM_OK) memcpy(inside, region.inside, (size_t)width * (size_t)height);
   cvtm_region_free(&region);
   return status;
@@ -557,8 +539,8 @@ static cvtm_status make_first_region(const cvtm_segmentation_options *o, cvtm_se
   const int width = s->seeds.width, height = s->seeds.height;
   if (o->first == CVTM_FIRST_CURVE_GROW)
     return cvtm_seeds_grow(&s->seeds, s->shades, o->segment.k, s->inside, error);
-  if (o->first == CVTM_FIRST_CURVE_FILE)
-    return read_first_region(o->first_file, width, height, s->inside, error);
+  if (o->first == CVTM_FIRST_CURVE_REGION)
+    return read_first_region(&o->first_region, width, height, s->inside, error);
   for (int j = 0; j < height; ++j) {
     for (int i = 0; i < width; ++i) {
       const int within = i > 0 && j > 0 && i < width - 1 && j < height - 1;
@@ -642,7 +624,7 @@ static cvtm_status segment_image(cvtm_device *device, const cvtm_image *image,
 /* Prefixes the message with the picture's name unless it begins with the name of a file. */
 static cvtm_status name_picture(const cvtm_segmentation_options *o, const char *name,
                                 cvtm_status status, cvtm_error *error) {
-  const char *files[] = {name, o->seeds_file, o->first_file};
+  const char *files[] = {name, o->seeds.name, o->first_region.name};
   if (status != CVTM_ERROR_INPUT) return status;
   for (int k = 0; k < 3; ++k)
     if (files[k] != NULL && strncmp(error->message, files[k], strlen(files[k])) == 0) return status;

@@ -40,7 +40,7 @@ cvtm_status cvtm_seeds_add_disc(cvtm_seeds *seeds, double x, double y, double ra
 /* Adds marks from an image of the same size. In pictures opaque pixels with an sRGB value above 3/4
  * are inside and below 1/4 outside; in data positive values are inside and negative ones
  * outside. */
-cvtm_status cvtm_seeds_add_image(cvtm_seeds *seeds, const char *path, cvtm_error *error);
+cvtm_status cvtm_seeds_add_image(cvtm_seeds *seeds, const cvtm_input *source, cvtm_error *error);
 int64_t cvtm_seeds_count(const cvtm_seeds *seeds, cvtm_seed seed);
 
 /* Sets the upper bound to -value on inside seeds and the lower bound to value on outside seeds; all
@@ -153,19 +153,19 @@ typedef enum cvtm_first_curve {
   CVTM_FIRST_CURVE_GROW,  /* grown from the seeds: cvtm_seeds_grow */
   CVTM_FIRST_CURVE_IMAGE, /* the border of the image, one pixel further in */
   CVTM_FIRST_CURVE_DISC,
-  CVTM_FIRST_CURVE_FILE /* the boundary of a region: cvtm_region_read */
+  CVTM_FIRST_CURVE_REGION /* the boundary of a region: cvtm_region_open */
 } cvtm_first_curve;
 
 /* The arrays and strings must outlive the call. */
 typedef struct cvtm_segmentation_options {
   const cvtm_disc *inside, *outside; /* seeds */
   int inside_count, outside_count;
-  const char *seeds_file; /* for cvtm_seeds_add_image; NULL: none */
+  cvtm_input seeds;       /* for cvtm_seeds_add_image */
   double seed_value;      /* > 0: the level set is at most -seed_value on inside seeds and at least
                              seed_value on outside ones; 0.05 */
   cvtm_first_curve first; /* grow */
   cvtm_disc first_disc;
-  const char *first_file;
+  cvtm_input first_region;
   double sigma;                 /* of the Gaussian smoothing of the shades, pixels; 0 */
   cvtm_segment_options segment; /* cvtm_segment_defaults */
   CVTM_RESERVED(8);

@@ -145,7 +145,7 @@ static conversion choose_conversion(const cvtm_image *image, const cvtm_density_
                   changes_levels(options) ? options : NULL};
   if (c.from == CVTM_DENSITY_FROM_AUTO)
     c.from = image->is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
-  /* Dark pixels of pictures are dense, and large values of data. */
+  /* Dark pixels of a picture are dense, and large values of data. */
   c.reversed = image->is_data ? options->invert : !options->invert;
   return c;
 }

@@ -195,8 +195,8 @@ typedef struct part_builder {
   double used; /* length of lines in the part so far, mm */
 } part_builder;
 
-/* Begins a part, at `point` unless a stroke has begun there already. Returns 0 if memory runs
- * out. */
+/* Begins a part. It starts at `point`, unless a stroke has begun there already. Returns 0 if memory
+ * runs out. */
 static int begin_part(part_builder *b, const double *point) {
   cvtm_drawing *made = b->strokes.drawing;
   const int has_begun = b->strokes.point_count == made->start[made->stroke_count - 1] + 1;
@@ -235,28 +235,6 @@ cvtm_status cvtm_drawing_split(cvtm_drawing *drawing, double distance, cvtm_erro
   cvtm_drawing_free(drawing);
   *drawing = made;
   return CVTM_OK;
-}
-
-/* --- lengths --- */
-
-static double step_length(const cvtm_drawing *drawing, int64_t i) {
-  const double *p = drawing->points + 2 * i;
-  return hypot(p[2] - p[0], p[3] - p[1]);
-}
-
-double cvtm_drawing_pen_down(const cvtm_drawing *drawing) {
-  double sum = 0;
-  for (int64_t k = 0; k < drawing->stroke_count; ++k)
-    for (int64_t i = drawing->start[k]; i + 1 < drawing->start[k + 1]; ++i)
-      sum += step_length(drawing, i);
-  return sum;
-}
-
-double cvtm_drawing_pen_up(const cvtm_drawing *drawing) {
-  double sum = 0;
-  for (int64_t k = 1; k < drawing->stroke_count; ++k)
-    sum += step_length(drawing, drawing->start[k] - 1);
-  return sum;
 }
 
 /* --- several colours: one layer for each pen -------------------------------------------------- */

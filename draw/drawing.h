@@ -80,10 +80,6 @@ void cvtm_drawing_part(const cvtm_drawing *drawing, int64_t k, int64_t *first, i
 /* The number of the pen that draws part k, from 0. */
 int cvtm_drawing_pen_of(const cvtm_drawing *drawing, int64_t k);
 
-/* Total length of the strokes, and of the moves between them, in mm. */
-double cvtm_drawing_pen_down(const cvtm_drawing *drawing);
-double cvtm_drawing_pen_up(const cvtm_drawing *drawing);
-
 /* Lines that together pass along every edge of a graph once. Trail k goes through vertices
  * vertex[start[k]] .. vertex[start[k + 1] - 1]. Arrays are owned. */
 typedef struct cvtm_trails {
@@ -100,27 +96,6 @@ typedef struct cvtm_trails {
 cvtm_status cvtm_trails_create(const int32_t *edges, int64_t edge_count, int64_t vertex_count,
                                cvtm_trails *trails, cvtm_error *error);
 void cvtm_trails_free(cvtm_trails *trails);
-
-/* SVG with the size of the page in mm, a user unit of 1 mm, and an Inkscape layer for each part,
- * named after its pen. Inks of several pens are transparent: where they overlap, their colours
- * multiply. */
-cvtm_status cvtm_drawing_write_svg(const char *path, const cvtm_drawing *drawing,
-                                   cvtm_error *error);
-/* PDF by cairo: one page of vector graphics, compressed. The same drawing gives the same bytes.
- * Inks are as in SVG; there are no layers, because cairo cannot write them. Fails with
- * CVTM_ERROR_UNSUPPORTED if the build has no cairo, that is, if cvtm_drawing_writes_pdf() is 0. */
-cvtm_status cvtm_drawing_write_pdf(const char *path, const cvtm_drawing *drawing,
-                                   cvtm_error *error);
-int cvtm_drawing_writes_pdf(void);
-/* DXF of AutoCAD R12 in ASCII, x right and y up from the lower left corner of the page. Dots become
- * circles, strokes become lines and polylines, and parts become layers. in_mm: nonzero: the header
- * gives mm as the unit; else it names no unit. */
-cvtm_status cvtm_drawing_write_dxf(const char *path, const cvtm_drawing *drawing, int in_mm,
-                                   cvtm_error *error);
-/* HPGL: 40 units per mm, x right and y up from the lower left corner of the page. Pen k of the
- * drawing is SP(k + 1). Between parts the plotter puts the pen back and takes it again. */
-cvtm_status cvtm_drawing_write_hpgl(const char *path, const cvtm_drawing *drawing,
-                                    cvtm_error *error);
 
 /* A profile: the lines of G-code that a machine needs for each action. The strings are
  * zero-terminated and point into `text`. */
@@ -146,11 +121,30 @@ const char *cvtm_gcode_builtin(const char *name);
 cvtm_status cvtm_gcode_profile_parse(const char *text, const char *name,
                                      cvtm_gcode_profile *profile, cvtm_error *error);
 void cvtm_gcode_profile_free(cvtm_gcode_profile *profile);
-/* Writes start and up. For every stroke follow travel to its first point, down, dwell if it is a
- * dot, draw to its other points, and up. Between parts comes pause, and with several pens `pen`
- * before the parts of each pen. Last comes end. */
-cvtm_status cvtm_drawing_write_gcode(const char *path, const cvtm_drawing *drawing,
-                                     const cvtm_gcode_profile *profile, cvtm_error *error);
+/* What a file needs beside the drawing. */
+typedef struct cvtm_drawing_settings {
+  int in_mm; /* DXF: nonzero: the header gives mm as the unit; else it names no unit */
+  const cvtm_gcode_profile *profile; /* G-code */
+  CVTM_RESERVED(6);
+} cvtm_drawing_settings;
+
+/* Writes the drawing; the extension names the format, that of the path is ignored. settings: NULL:
+ * zeros.
+ * svg: the size of the page in mm, a user unit of 1 mm, and an Inkscape layer for each part, named
+ * after its pen. Inks of several pens are transparent: where they overlap, their colours multiply.
+ * pdf, by cairo: one page of vector graphics, compressed. The same drawing gives the same bytes.
+ * Inks are as in SVG; there are no layers, because cairo cannot write them. Fails with
+ * CVTM_ERROR_UNSUPPORTED if the build has no cairo, that is, if cvtm_drawing_writes_pdf() is 0.
+ * dxf: AutoCAD R12 in ASCII, x right and y up from the lower left corner of the page. Dots become
+ * circles, strokes become lines and polylines, and parts become layers.
+ * hpgl: 40 units per mm, x right and y up from the lower left corner of the page. Pen k of the
+ * drawing is SP(k + 1). Between parts the plotter puts the pen back and takes it again.
+ * gcode: the profile's start and up. For every stroke follow travel to its first point, down, dwell
+ * if it is a dot, draw to its other points, and up. Between parts comes pause, and with several
+ * pens `pen` before the parts of each pen. Last comes end. */
+cvtm_status cvtm_drawing_write(const char *path, const char *extension, const cvtm_drawing *drawing,
+                               const cvtm_drawing_settings *settings, cvtm_error *error);
+int cvtm_drawing_writes_pdf(void);
 
 CVTM_API_END
 #endif

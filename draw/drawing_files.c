@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/portable.h"
 #include "base/text.h"
+#include "draw/formats.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -119,19 +120,22 @@ static void write_layer(FILE *file, const cvtm_drawing *drawing, int64_t part) {
   fputs("</g>\n", file);
 }
 
-cvtm_status cvtm_drawing_write_svg(const char *path, const cvtm_drawing *drawing,
-                                   cvtm_error *error) {
-  cvtm_output *output;
-  cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
-  FILE *file = cvtm_output_stream(output);
+static cvtm_status write_svg(FILE *file, const cvtm_drawing *drawing,
+                             const cvtm_drawing_settings *settings, cvtm_error *error) {
+  (void)settings;
+  (void)error;
   write_header(file, &drawing->page);
   if (drawing->light) fputs("<rect width=\"100%\" height=\"100%\" fill=\"#000\"/>\n", file);
   for (int64_t part = 0; part < cvtm_drawing_parts(drawing); ++part)
     write_layer(file, drawing, part);
   fputs("</svg>\n", file);
-  return cvtm_output_commit(output, error);
+  return CVTM_OK;
 }
+
+const cvtm_format cvtm_format_svg_drawing = {
+    .extension = "svg",
+    .help = "SVG: screens, Inkscape, AxiDraw; a layer for each ink and part",
+    .write_drawing = write_svg};
 
 /* --- PDF -------------------------------------------------------------------------------------- */
 
@@ -223,32 +227,34 @@ static cairo_status_t draw_file(FILE *file, const cvtm_drawing *drawing) {
 
 int cvtm_drawing_writes_pdf(void) { return 1; }
 
-cvtm_status cvtm_drawing_write_pdf(const char *path, const cvtm_drawing *drawing,
-                                   cvtm_error *error) {
-  cvtm_output *output;
-  const cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
-  const cairo_status_t drawn = draw_file(cvtm_output_stream(output), drawing);
+static cvtm_status write_pdf(FILE *file, const cvtm_drawing *drawing,
+                             const cvtm_drawing_settings *settings, cvtm_error *error) {
+  (void)settings;
+  const cairo_status_t drawn = draw_file(file, drawing);
   /* cvtm_output_commit reports a failed write and its reason. */
-  if (drawn == CAIRO_STATUS_SUCCESS || drawn == CAIRO_STATUS_WRITE_ERROR)
-    return cvtm_output_commit(output, error);
-  cvtm_output_abort(output);
+  if (drawn == CAIRO_STATUS_SUCCESS || drawn == CAIRO_STATUS_WRITE_ERROR) return CVTM_OK;
   return cvtm_fail(error, drawn == CAIRO_STATUS_NO_MEMORY ? CVTM_ERROR_MEMORY : CVTM_ERROR_IO,
-                   "%s: %s", path, cairo_status_to_string(drawn));
+                   "PDF: %s", cairo_status_to_string(drawn));
 }
 
 #else
 
 int cvtm_drawing_writes_pdf(void) { return 0; }
 
-cvtm_status cvtm_drawing_write_pdf(const char *path, const cvtm_drawing *drawing,
-                                   cvtm_error *error) {
-  (void)drawing;
-  return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: this build writes no PDF: it needs cairo",
-                   path);
+static cvtm_status write_pdf(FILE *file, const cvtm_drawing *drawing,
+                             const cvtm_drawing_settings *settings, cvtm_error *error) {
+  (void)file, (void)drawing, (void)settings;
+  return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "this build writes no PDF: it needs cairo");
 }
 
 #endif
+
+const cvtm_format cvtm_format_pdf = {.extension = "pdf",
+                                     .help = "PDF: one page of vectors",
+                                     .properties = CVTM_HAS_REAL_SIZE,
+                                     .library = "cairo",
+                                     .has_library = cvtm_drawing_writes_pdf,
+                                     .write_drawing = write_pdf};
 
 /* --- DXF -------------------------------------------------------------------------------------- */
 
@@ -372,13 +378,10 @@ static void put_stroke(FILE *file, const cvtm_drawing *drawing, int64_t k, const
   put_text_group(file, 8, layer);
 }
 
-cvtm_status cvtm_drawing_write_dxf(const char *path, const cvtm_drawing *drawing, int in_mm,
-                                   cvtm_error *error) {
-  cvtm_output *output;
-  const cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
-  FILE *file = cvtm_output_stream(output);
-  put_header(file, drawing, in_mm);
+static cvtm_status write_dxf(FILE *file, const cvtm_drawing *drawing,
+                             const cvtm_drawing_settings *settings, cvtm_error *error) {
+  (void)error;
+  put_header(file, drawing, settings->in_mm);
   put_layers(file, drawing);
   fputs("  0\nSECTION\n  2\nENTITIES\n", file);
   for (int64_t part = 0; part < cvtm_drawing_parts(drawing); ++part) {
@@ -390,8 +393,14 @@ cvtm_status cvtm_drawing_write_dxf(const char *path, const cvtm_drawing *drawing
       (drawing->radius != NULL ? put_dot : put_stroke)(file, drawing, k, layer);
   }
   fputs("  0\nENDSEC\n  0\nEOF\n", file);
-  return cvtm_output_commit(output, error);
+  return CVTM_OK;
 }
+
+const cvtm_format cvtm_format_dxf = {
+    .extension = "dxf",
+    .help = "DXF of AutoCAD R12: laser cutters, CAD; parts are layers",
+    .properties = CVTM_FOR_MACHINES,
+    .write_drawing = write_dxf};
 
 /* --- HPGL ------------------------------------------------------------------------------------- */
 
@@ -415,12 +424,10 @@ static void put_hpgl_part(FILE *file, const cvtm_drawing *drawing, int64_t part)
   }
 }
 
-cvtm_status cvtm_drawing_write_hpgl(const char *path, const cvtm_drawing *drawing,
-                                    cvtm_error *error) {
-  cvtm_output *output;
-  cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
-  FILE *file = cvtm_output_stream(output);
+static cvtm_status write_hpgl(FILE *file, const cvtm_drawing *drawing,
+                              const cvtm_drawing_settings *settings, cvtm_error *error) {
+  (void)settings;
+  (void)error;
   fputs("IN;PA;", file);
   int is_first = 1;
   for (int64_t part = 0; part < cvtm_drawing_parts(drawing); ++part) {
@@ -431,8 +438,14 @@ cvtm_status cvtm_drawing_write_hpgl(const char *path, const cvtm_drawing *drawin
   }
   if (is_first) fputc('\n', file);
   fputs("PU0,0;SP0;\n", file);
-  return cvtm_output_commit(output, error);
+  return CVTM_OK;
 }
+
+const cvtm_format cvtm_format_hpgl = {.extension = "hpgl",
+                                      .alias = "plt",
+                                      .help = "HPGL: pen plotters",
+                                      .properties = CVTM_FOR_MACHINES | CVTM_NEEDS_PAGE,
+                                      .write_drawing = write_hpgl};
 
 /* --- G-code ----------------------------------------------------------------------------------- */
 
@@ -507,12 +520,10 @@ static void put_gcode_part(FILE *file, const cvtm_drawing *drawing,
   }
 }
 
-cvtm_status cvtm_drawing_write_gcode(const char *path, const cvtm_drawing *drawing,
-                                     const cvtm_gcode_profile *profile, cvtm_error *error) {
-  cvtm_output *output;
-  cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
-  FILE *file = cvtm_output_stream(output);
+static cvtm_status write_gcode(FILE *file, const cvtm_drawing *drawing,
+                               const cvtm_drawing_settings *settings, cvtm_error *error) {
+  (void)error;
+  const cvtm_gcode_profile *profile = settings->profile;
   put_lines(file, &profile->start);
   put_lines(file, &profile->up);
   int64_t before = -1;
@@ -523,8 +534,15 @@ cvtm_status cvtm_drawing_write_gcode(const char *path, const cvtm_drawing *drawi
     before = part;
   }
   put_lines(file, &profile->end);
-  return cvtm_output_commit(output, error);
+  return CVTM_OK;
 }
+
+const cvtm_format cvtm_format_gcode = {
+    .extension = "gcode",
+    .alias = "nc",
+    .help = "G-code: GRBL, Marlin, others by --gcode",
+    .properties = CVTM_FOR_MACHINES | CVTM_NEEDS_PAGE | CVTM_NEEDS_PROFILE,
+    .write_drawing = write_gcode};
 
 /* --- profiles of G-code ----------------------------------------------------------------------- */
 
@@ -582,26 +600,6 @@ const char *cvtm_gcode_builtin(const char *name) {
   return NULL;
 }
 
-/* The position of the reader, for messages. */
-typedef struct profile_reader {
-  cvtm_gcode_profile *profile;
-  const char *name;
-  int line;
-  cvtm_error *error;
-} profile_reader;
-
-static cvtm_status fail_at_line(const profile_reader *r, const char *what) {
-  return cvtm_fail(r->error, CVTM_ERROR_INPUT, "%s, line %d: %s", r->name, r->line, what);
-}
-
-static char *trim(char *text) {
-  text += strspn(text, " \t");
-  size_t length = strlen(text);
-  while (length > 0 && strchr(" \t\r", text[length - 1]) != NULL) --length;
-  text[length] = '\0';
-  return text;
-}
-
 static cvtm_gcode_lines *lines_of_key(cvtm_gcode_profile *profile, const char *key) {
   const struct {
     const char *key;
@@ -614,43 +612,30 @@ static cvtm_gcode_lines *lines_of_key(cvtm_gcode_profile *profile, const char *k
   return NULL;
 }
 
-static cvtm_status set_origin(profile_reader *r, const char *value) {
-  r->profile->from_top = strcmp(value, "top-left") == 0;
-  if (r->profile->from_top || strcmp(value, "bottom-left") == 0) return CVTM_OK;
-  return fail_at_line(r, "origin is bottom-left or top-left");
+static cvtm_status set_origin(cvtm_gcode_profile *profile, const cvtm_pairs *pair) {
+  profile->from_top = strcmp(pair->value, "top-left") == 0;
+  if (profile->from_top || strcmp(pair->value, "bottom-left") == 0) return CVTM_OK;
+  return cvtm_pairs_fail(pair, "origin is bottom-left or top-left");
 }
 
-static cvtm_status set_key(profile_reader *r, const char *key, const char *value) {
-  cvtm_gcode_lines *lines = lines_of_key(r->profile, key);
+static cvtm_status set_key(cvtm_gcode_profile *profile, const cvtm_pairs *pair) {
+  if (pair->value == NULL) return cvtm_pairs_fail(pair, "this is not of the form name = value");
+  cvtm_gcode_lines *lines = lines_of_key(profile, pair->name);
   if (lines != NULL) {
-    if (lines->count == CVTM_GCODE_LINES) return fail_at_line(r, "too many lines of this name");
-    lines->line[lines->count++] = value;
+    if (lines->count == CVTM_GCODE_LINES)
+      return cvtm_pairs_fail(pair, "too many lines of this name");
+    lines->line[lines->count++] = pair->value;
     return CVTM_OK;
   }
-  if (strcmp(key, "origin") == 0) return set_origin(r, value);
-  const int is_travel = strcmp(key, "travel") == 0;
-  if (!is_travel && strcmp(key, "draw") != 0)
-    return fail_at_line(r,
-                        "known are start, up, down, dwell, pause, pen, end, travel, draw, origin");
-  if (strstr(value, "{x}") == NULL || strstr(value, "{y}") == NULL)
-    return fail_at_line(r, "travel and draw need {x} and {y}");
-  *(is_travel ? &r->profile->travel : &r->profile->draw) = value;
+  if (strcmp(pair->name, "origin") == 0) return set_origin(profile, pair);
+  const int is_travel = strcmp(pair->name, "travel") == 0;
+  if (!is_travel && strcmp(pair->name, "draw") != 0)
+    return cvtm_pairs_fail(
+        pair, "known are start, up, down, dwell, pause, pen, end, travel, draw, origin");
+  if (strstr(pair->value, "{x}") == NULL || strstr(pair->value, "{y}") == NULL)
+    return cvtm_pairs_fail(pair, "travel and draw need {x} and {y}");
+  *(is_travel ? &profile->travel : &profile->draw) = pair->value;
   return CVTM_OK;
-}
-
-static cvtm_status read_line(profile_reader *r, char *line) {
-  line = trim(line);
-  if (*line == '\0' || *line == '#') return CVTM_OK;
-  char *equals = strchr(line, '=');
-  if (equals == NULL) return fail_at_line(r, "this is not of the form name = value");
-  *equals = '\0';
-  return set_key(r, trim(line), trim(equals + 1));
-}
-
-static cvtm_status check_complete(profile_reader *r) {
-  const cvtm_gcode_profile *p = r->profile;
-  if (p->travel != NULL && p->draw != NULL && p->up.count > 0 && p->down.count > 0) return CVTM_OK;
-  return fail_at_line(r, "up, down, travel or draw is missing");
 }
 
 cvtm_status cvtm_gcode_profile_parse(const char *text, const char *name,
@@ -658,16 +643,13 @@ cvtm_status cvtm_gcode_profile_parse(const char *text, const char *name,
   memset(profile, 0, sizeof *profile);
   profile->text = strdup(text);
   if (profile->text == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: no memory", name);
-  profile_reader r = {profile, name, 0, error};
+  cvtm_pairs pairs = {.next = profile->text, .file = name, .error = error};
   cvtm_status status = CVTM_OK;
-  for (char *line = profile->text; status == CVTM_OK && line != NULL;) {
-    char *end = strchr(line, '\n');
-    if (end != NULL) *end = '\0';
-    ++r.line;
-    status = read_line(&r, line);
-    line = end != NULL ? end + 1 : NULL;
-  }
-  if (status == CVTM_OK) status = check_complete(&r);
+  while (status == CVTM_OK && cvtm_pairs_take(&pairs)) status = set_key(profile, &pairs);
+  const int is_complete = profile->travel != NULL && profile->draw != NULL &&
+                          profile->up.count > 0 && profile->down.count > 0;
+  if (status == CVTM_OK && !is_complete)
+    status = cvtm_pairs_fail(&pairs, "up, down, travel or draw is missing");
   if (status != CVTM_OK) cvtm_gcode_profile_free(profile);
   return status;
 }
@@ -675,4 +657,22 @@ cvtm_status cvtm_gcode_profile_parse(const char *text, const char *name,
 void cvtm_gcode_profile_free(cvtm_gcode_profile *profile) {
   free(profile->text);
   memset(profile, 0, sizeof *profile);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+cvtm_status cvtm_drawing_write(const char *path, const char *extension, const cvtm_drawing *drawing,
+                               const cvtm_drawing_settings *settings, cvtm_error *error) {
+  static const cvtm_drawing_settings none;
+  const cvtm_format *f = cvtm_format_find(cvtm_drawing_formats, extension, CVTM_WRITES_DRAWING);
+  if (settings == NULL) settings = &none;
+  if (f == NULL || (cvtm_format_has(f, CVTM_NEEDS_PROFILE) && settings->profile == NULL))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: no format of drawings, or no profile", path);
+  cvtm_output *output;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  status = f->write_drawing(cvtm_output_stream(output), drawing, settings, error);
+  if (status == CVTM_OK) return cvtm_output_commit(output, error);
+  cvtm_output_abort(output);
+  return status;
 }

@@ -137,7 +137,7 @@ void cvtm_inks_separate_roughly(const cvtm_inks *inks, const double rgb[3], doub
   separate(inks, rgb, 1, coverage);
 }
 
-/* The same, with weighted squared changes as the cost. */
+/* As separate(), with weighted squared changes as the cost. */
 static void adjust_colour(const cvtm_inks *inks, const double rgb[3], const double *first,
                           double *coverage) {
   enum { SWEEPS = 8 };

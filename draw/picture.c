@@ -3,8 +3,11 @@
 #include "base/host.h"
 #include "base/select.h"
 #include "base/portable.h"
+#include "base/file.h"
 #include "density/density.h"
+#include "draw/formats.h"
 #include "draw/raster.h"
+#include "meshes/polygon_file.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -53,14 +56,9 @@ static double contrast_depth(double depth, double amount) {
 
 /* --- Tones --- */
 
-static int compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Sorts the sample and returns two of its quantiles. */
 static void find_quantiles(double *sample, size_t count, double *low, double *high) {
-  qsort(sample, count, sizeof *sample, compare_doubles);
+  qsort(sample, count, sizeof *sample, cvtm_compare_doubles);
   *low = sample[(size_t)(0.01 * (double)(count - 1))];
   *high = sample[(size_t)(0.995 * (double)(count - 1))];
   if (!(*high > 0)) *high = sample[count - 1];
@@ -127,17 +125,6 @@ static const double *cell_corners(const picture *p, int64_t i, int *count) {
   return p->cells->corners + 2 * p->cells->start[i];
 }
 
-static double cell_area(const picture *p, int64_t i) {
-  int count;
-  const double *c = cell_corners(p, i, &count);
-  double sum = 0;
-  for (int k = 1; k + 1 < count; ++k) {
-    sum +=
-        (c[2 * k] - c[0]) * (c[2 * k + 3] - c[1]) - (c[2 * k + 2] - c[0]) * (c[2 * k + 1] - c[1]);
-  }
-  return 0.5 * fabs(sum);
-}
-
 /* Computes the tones of cells from their areas if there is no density: small cells are dark. */
 static cvtm_status tones_from_areas(picture *p, cvtm_error *error) {
   int64_t count = p->cells->count;
@@ -183,7 +170,9 @@ static cvtm_status measure_cells(picture *p, cvtm_error *error) {
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   }
   for (int64_t i = 0; i < p->cells->count; ++i) {
-    p->area[i] = cell_area(p, i) * p->scale * p->scale;
+    int corners;
+    const double *corner = cell_corners(p, i, &corners);
+    p->area[i] = fabs(cvtm_ring_area(corner, corners)) * p->scale * p->scale;
   }
   find_spacing(p);
   if (p->density == NULL) return tones_from_areas(p, error);
@@ -285,7 +274,7 @@ static void draw_cell_edges(picture *p) {
     const int32_t *neighbors = p->cells->neighbors + p->cells->start[i];
     for (int k = 0; k < count; ++k) {
       int32_t other = neighbors[k];
-      if (other < i) continue; /* on the border, or drawn for the other cell */
+      if (other < i) continue; /* on the border, or drawn with the other cell */
       const double *a = c + 2 * k, *b = c + 2 * ((k + 1) % count);
       double tone = 0.5 * (p->tone[i] + p->tone[other]);
       double spacing = 0.5 * (p->spacing[i] + p->spacing[other]);
@@ -403,13 +392,18 @@ static cvtm_status check_picture(const picture *p, cvtm_error *error) {
   return CVTM_OK;
 }
 
-cvtm_status cvtm_raster_write(const cvtm_raster *raster, const char *path, cvtm_error *error) {
+static cvtm_status write_raster(const cvtm_raster *raster, const char *path,
+                                cvtm_pixels_writer write, cvtm_error *error) {
   unsigned char *pixels = malloc((size_t)raster->width * (size_t)raster->height * 3);
   if (pixels == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_raster_encode(raster, pixels);
-  const cvtm_status status = cvtm_png_write(path, raster->width, raster->height, 3, pixels, error);
+  const cvtm_status status = write(path, raster->width, raster->height, 3, pixels, error);
   free(pixels);
   return status;
+}
+
+cvtm_status cvtm_raster_write(const cvtm_raster *raster, const char *path, cvtm_error *error) {
+  return write_raster(raster, path, cvtm_png_write, error);
 }
 
 static cvtm_status draw_picture(picture *p, const char *path, cvtm_error *error) {
@@ -426,7 +420,8 @@ static cvtm_status draw_picture(picture *p, const char *path, cvtm_error *error)
     status = cvtm_raster_create(width, height, ground, &p->raster, error);
   }
   if (status == CVTM_OK) status = draw_layers(p, error);
-  if (status == CVTM_OK) status = cvtm_raster_write(&p->raster, path, error);
+  const cvtm_pixels_writer write = p->options->write != NULL ? p->options->write : cvtm_png_write;
+  if (status == CVTM_OK) status = write_raster(&p->raster, path, write, error);
   return status;
 }
 
@@ -448,3 +443,23 @@ cvtm_status cvtm_picture_write(const char *path, const float *density, cvtm_doma
   cvtm_raster_destroy(&p.raster);
   return status;
 }
+
+/* --- the formats of pictures --- */
+
+const cvtm_format cvtm_format_png = {
+    .extension = "png", .help = "PNG: what --layers names", .write_pixels = cvtm_png_write};
+
+/* Pixels of three channels. */
+static cvtm_status write_ppm(const char *path, int width, int height, int channels,
+                             const unsigned char *pixels, cvtm_error *error) {
+  cvtm_output *output;
+  const cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *stream = cvtm_output_stream(output);
+  fprintf(stream, "P6\n%d %d\n255\n", width, height);
+  fwrite(pixels, (size_t)channels, (size_t)width * (size_t)height, stream);
+  return cvtm_output_commit(output, error);
+}
+
+const cvtm_format cvtm_format_ppm = {
+    .extension = "ppm", .help = "PPM: the same, without compression", .write_pixels = write_ppm};

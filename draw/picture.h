@@ -20,20 +20,25 @@ enum {
   CVTM_PICTURE_STIPPLES = 64    /* only dots on white paper that reproduce the tone */
 };
 
+/* Writes 8 bits of each of 1, 3 or 4 channels, as cvtm_png_write does. */
+typedef cvtm_status (*cvtm_pixels_writer)(const char *path, int width, int height, int channels,
+                                          const unsigned char *pixels, cvtm_error *error);
+
 typedef struct cvtm_picture_options {
   unsigned layers; /* CVTM_PICTURE_* or-ed */
   int long_side; /* pixels of the longer side, at most 16384; 0: chosen from the spacing of sites */
   int invert;    /* nonzero: dense areas are light on dark ground, for densities made with invert */
-  CVTM_RESERVED(8);
+  cvtm_pixels_writer write; /* NULL: cvtm_png_write */
+  CVTM_RESERVED(7);
 } cvtm_picture_options;
 
 /* Layers: cells, their edges and sites; the size is chosen. */
 void cvtm_picture_defaults(cvtm_picture_options *options);
 
-/* Draws and writes a PNG at `path` (`-`: standard output). density: width * height values of the
- * domain; NULL: tones are computed from the areas of cells. CELLS, CELL_EDGES, SITES and STIPPLES
- * need `cells`, and all layers except DENSITY need `mesh`; an argument that no layer needs may be
- * NULL. */
+/* Draws and writes a picture at `path` (`-`: standard output). density: width * height values of
+ * the domain; NULL: tones are computed from the areas of cells. CELLS, CELL_EDGES, SITES and
+ * STIPPLES need `cells`, and all layers except DENSITY need `mesh`; an argument that no layer needs
+ * may be NULL. */
 cvtm_status cvtm_picture_write(const char *path, const float *density, cvtm_domain domain,
                                const cvtm_mesh *mesh, const cvtm_cells *cells,
                                const cvtm_picture_options *options, cvtm_error *error);

@@ -1,6 +1,7 @@
 #include "draw/tour.h"
 
 #include "base/geometry.h"
+#include "base/host.h"
 #include "base/random.h"
 #include "draw/nearest.h"
 
@@ -33,11 +34,6 @@ typedef struct fragments {
   int32_t open;    /* number of edges that are missing for a single path */
 } fragments;
 
-static int32_t find_root(int32_t *parent, int32_t i) {
-  while (parent[i] != i) i = parent[i] = parent[parent[i]];
-  return i;
-}
-
 /* Shorter edges first, ties by their points. */
 static int compare_lengths(const void *left, const void *right) {
   const edge *a = left, *b = right;
@@ -48,9 +44,7 @@ static int compare_lengths(const void *left, const void *right) {
 
 static void add_greedy_edge(fragments *f, const edge *e) {
   if (f->link[2 * e->from + 1] >= 0 || f->link[2 * e->to + 1] >= 0) return;
-  const int32_t a = find_root(f->parent, e->from), b = find_root(f->parent, e->to);
-  if (a == b) return;
-  f->parent[a > b ? a : b] = a > b ? b : a;
+  if (!cvtm_join_trees(f->parent, e->from, e->to)) return;
   f->link[2 * e->from + (f->link[2 * e->from] >= 0)] = e->to;
   f->link[2 * e->to + (f->link[2 * e->to] >= 0)] = e->from;
   --f->open;
@@ -72,7 +66,7 @@ static void add_listed_edges(fragments *f, const int32_t *nearest, int degree, i
   for (int64_t k = 0; k < found; ++k) add_greedy_edge(f, &edges[k]);
 }
 
-/* Points with fewer than two edges. */
+/* Lists the points with fewer than two edges; returns their number. */
 static int32_t list_ends(const fragments *f, int32_t *ends, double *places) {
   int32_t count = 0;
   for (int32_t i = 0; i < f->count; ++i) {
@@ -413,7 +407,7 @@ static void kick_tour(tour_state *t) {
 
 static cvtm_status shorten_tour(tour_state *t, cvtm_error *error) {
   enum { JOURNAL = 4096 };
-  if (t->count < 4) return CVTM_OK; /* there is one tour */
+  if (t->count < 4) return CVTM_OK; /* there is only one tour */
   t->reversal_max = REVERSAL_MAX;
   for (int32_t i = 0; i < t->count; ++i) push_point(t, i);
   search_queue(t);

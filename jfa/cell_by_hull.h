@@ -1,17 +1,17 @@
 /* Hull construction: a Voronoi cell as a convex hull of poles, from the sites of the bins around
  * (see cell.h).
  *
- * The bisector with a site at n, relative to the cell's own, is the line n v = |n|^2 / 2. Its pole
- * is the point 2 n / |n|^2. The bisectors that bound the cell are those whose poles are corners of
- * the convex hull of all poles, and two that are neighbours on the hull meet in a corner of the
- * cell (polarity; Preparata & Shamos 1985, section 7.3). An edge of the domain is the bisector with
- * the site's mirror image.
+ * The bisector with a site at n, relative to the site of the cell, is the line n v = |n|^2 / 2. Its
+ * pole is the point 2 n / |n|^2. The bisectors that bound the cell are those whose poles are
+ * corners of the convex hull of all poles. Two bisectors whose poles are neighbours on the hull
+ * meet in a corner of the cell (polarity; Preparata & Shamos 1985, section 7.3). An edge of the
+ * domain is the bisector with a mirror image of the site.
  *
- * The hull is computed in single precision by gift wrapping; it decides which bisectors meet, and
- * nothing else. Corners are computed in double, each from its two bisectors, and tested against all
- * others; if a test fails the cell is CVTM_CELL_UNDECIDED. Sites are gathered in rounds of growing
- * reach, until none farther away can cut the cell. Compiles as C11 and inside CUDA kernels, where
- * several lanes share a cell. */
+ * Gift wrapping computes the hull in single precision, and decides only which bisectors meet. Each
+ * corner is computed in double from its two bisectors, and tested against all others; if a test
+ * fails the cell is CVTM_CELL_UNDECIDED. Sites are gathered in rounds of growing reach, until none
+ * farther away can cut the cell. Compiles as C11 and inside CUDA kernels, where several lanes share
+ * a cell. */
 #ifndef CVTMESH_JFA_CELL_BY_HULL_H
 #define CVTMESH_JFA_CELL_BY_HULL_H
 
@@ -25,8 +25,8 @@
 
 /* --- the sites around ------------------------------------------------------------------------- */
 
-/* Replaces sites first .. end - 1 by their poles, and appends the origin, which is a corner of no
- * hull, up to a multiple of CVTM_HULL_STEP. */
+/* Replaces sites first .. end - 1 by their poles. Appends the origin, which is a corner of no hull,
+ * up to a multiple of CVTM_HULL_STEP. */
 CVTM_INLINE void cvtm_hull_set_poles(const cvtm_hull_search *s, int32_t first, int32_t end,
                                      cvtm_hull *hull) {
   for (int32_t k = first + s->lanes.lane; k < end; k += s->lanes.count) {
@@ -46,9 +46,10 @@ CVTM_INLINE void cvtm_hull_set_poles(const cvtm_hull_search *s, int32_t first, i
   }
 }
 
-/* Marks, in the cover of a tree that may lack sites, the bins that the next gathering needs. The
- * tree has all sites of the coarse bins beside the site's. The reach is at most 4/3 of the side of
- * a bin of the level, so that it stays within these if the level is finer. */
+/* Marks in the cover of a tree that may lack sites the bins that the next gathering needs. The tree
+ * has all sites of the coarse bin of the site and of the coarse bins beside it. The reach is at
+ * most 4/3 of the side of a bin of the level, so that it stays within these bins if the level is
+ * finer. */
 CVTM_HD void cvtm_hull_mark_cover(const cvtm_hull_search *s, int wanted, const cvtm_hull *hull) {
   const int far =
       s->bins.level <= cvtm_tree_coarse(s->tree->levels) || s->o.shift_x != 0 || s->o.shift_y != 0;
@@ -57,7 +58,7 @@ CVTM_HD void cvtm_hull_mark_cover(const cvtm_hull_search *s, int wanted, const c
                           s->o.x + s->o.shift_x, s->o.y + s->o.shift_y, 1.000001 * s->reach);
 }
 
-/* cvtm_hull_gather on a torus, for a reach of less than a quarter of its shorter side. */
+/* cvtm_hull_gather on a torus. The reach is less than a quarter of the shorter side. */
 CVTM_HD int cvtm_hull_gather_images(cvtm_hull_search *s, const cvtm_cell *cell, cvtm_hull *hull) {
   const double width = (double)s->domain.width, height = (double)s->domain.height;
   const double reach = 1.000001 * s->reach;
@@ -77,7 +78,7 @@ CVTM_HD int cvtm_hull_gather_images(cvtm_hull_search *s, const cvtm_cell *cell, 
   return owned;
 }
 
-/* Adds the mirror images that are as far away as the sites to gather. */
+/* Adds the mirror images of the site whose distances are those of the sites to gather. */
 CVTM_HD void cvtm_hull_add_edges(const cvtm_hull_search *s, cvtm_hull *hull) {
   const double near = 0.5000001 * s->reach;
   const int any = s->active && (s->edges.x0 > -near || s->edges.x1 < near || s->edges.y0 > -near ||
@@ -95,7 +96,8 @@ CVTM_HD void cvtm_hull_add_edges(const cvtm_hull_search *s, cvtm_hull *hull) {
 
 /* --- the hull --------------------------------------------------------------------------------- */
 
-/* The number that belongs to the largest value of the cell's lanes; of equal values the least. */
+/* The number that belongs to the largest value of the lanes of the cell; of equal values the least
+ * number. */
 CVTM_HD int32_t cvtm_hull_farthest(cvtm_lanes lanes, float value, int32_t number) {
 #ifdef __CUDA_ARCH__
   for (int apart = CVTM_WARP / lanes.count; apart < CVTM_WARP; apart *= 2) {
@@ -113,9 +115,8 @@ CVTM_HD int32_t cvtm_hull_farthest(cvtm_lanes lanes, float value, int32_t number
   return number;
 }
 
-/* Lists the corners of the hull in hull->order, clockwise as seen with y up. Returns their number:
- * 0 if the hull does not go around the origin once, more than CVTM_HULL_SIDES if there are too
- * many. */
+/* Lists the corners of the hull in hull->order, clockwise with y up. Returns their number: 0 if the
+ * hull does not go around the origin once, more than CVTM_HULL_SIDES if there are too many. */
 CVTM_INLINE int32_t cvtm_hull_wrap(cvtm_lanes lanes, cvtm_hull *hull, int active) {
   const int32_t count = active && hull->count >= 3 ? hull->count : 0;
   float farthest = -1;
@@ -172,8 +173,8 @@ CVTM_HD double cvtm_hull_first_reach(const cvtm_hull_search *s, float spacings) 
   return (double)spacings * (double)s->tree->spacing[s->o.place];
 }
 
-/* Sets the distance up to which sites are gathered, and the level of bins whose side is above 3/4
- * of it and at most 3/2, as far as there is one. */
+/* Sets the distance up to which sites are gathered, and the level of bins. The side of its bins is
+ * above 3/4 of that distance and at most 3/2, if there is such a level. */
 CVTM_HD void cvtm_hull_set_reach(cvtm_hull_search *s, double reach) {
   const float most = (float)(1.5 * reach);
   uint32_t bits;
@@ -191,8 +192,7 @@ CVTM_HD int cvtm_hull_is_crowded(const cvtm_hull_search *s, double spacing) {
   return spacing > 0 && spacing * CVTM_TREE_CROWDED_SPACING <= ldexp(1, exponent);
 }
 
-/* True if the site before this one in the tree's order coincides with it. The cell is then that
- * one's. */
+/* True if the site at the place before coincides with this one. Then that site owns the cell. */
 CVTM_HD int cvtm_hull_is_repeated(const cvtm_hull_search *s) {
   if (s->o.place == 0) return 0;
   double x, y;
@@ -200,8 +200,8 @@ CVTM_HD int cvtm_hull_is_repeated(const cvtm_hull_search *s) {
   return x == s->o.x && y == s->o.y;
 }
 
-/* Begins a search for the cell of the site at a place. Returns the squared distance that it must
- * stay below. */
+/* Begins a search for the cell of the site at a place. Returns the square of the distance up to
+ * which the search may go. */
 CVTM_HD float cvtm_hull_begin(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
                               int wanted, cvtm_lanes lanes, float spacings, cvtm_hull_search *s) {
   s->tree = tree;
@@ -230,7 +230,7 @@ CVTM_INLINE int cvtm_hull_collect(cvtm_hull_search *s, const cvtm_cell *cell, cv
   return cvtm_lanes_vote(s->lanes, owned) != 0;
 }
 
-/* One round: adds the sites to gather, and constructs the cell of all so far. */
+/* One round: adds the sites to gather, and constructs the cell of all sites so far. */
 CVTM_INLINE cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hull, cvtm_cell *cell,
                                              double *radius2) {
   const int32_t before = hull->count;
@@ -281,10 +281,10 @@ CVTM_HD int cvtm_hull_exceeds_tests(cvtm_lanes lanes, cvtm_hull *hull) {
   return cvtm_lanes_vote(lanes, hull->most_tests > 0 && hull->tests > hull->most_tests) != 0;
 }
 
-/* The cell of the site at a place, with at most CVTM_HULL_SIDES corners, and *radius2, the squared
- * distance of the farthest. All lanes of a warp call; wanted is 0 in those without a cell to do.
- * CVTM_CELL_DONE or CVTM_CELL_UNDECIDED. Slopes are not set. On the CPU the cell has room for
- * CVTM_HULL_PADDED corners, and its stride is 1. */
+/* Makes the cell of the site at a place, with at most CVTM_HULL_SIDES corners, and sets *radius2 to
+ * the squared distance of the farthest corner. All lanes of a warp call; wanted is 0 in lanes
+ * without a cell. Returns CVTM_CELL_DONE or CVTM_CELL_UNDECIDED. Does not set slopes. On the CPU
+ * the cell has room for CVTM_HULL_PADDED corners, and its stride is 1. */
 CVTM_INLINE cvtm_cell_status cvtm_cell_by_hull(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                                int64_t place, int wanted, cvtm_lanes lanes,
                                                cvtm_hull *hull, cvtm_cell *cell, double *radius2) {

@@ -1,6 +1,6 @@
-/* Tree clipping: the rectangle of the domain cut by the bisectors with the sites of the squares of
- * the Morton curve around (see cell.h). Clusters and empty regions cost little.
- * Compiles as C11 and inside CUDA kernels. */
+/* Tree clipping: the rectangle of the domain is cut by the bisectors with the sites of the squares
+ * of the Morton curve around (see cell.h). Clusters and empty regions take little time. Compiles as
+ * C11 and inside CUDA kernels. */
 #ifndef CVTMESH_JFA_CELL_BY_TREE_H
 #define CVTMESH_JFA_CELL_BY_TREE_H
 
@@ -8,25 +8,26 @@
 
 /* --- squares ---------------------------------------------------------------------------------- */
 
-/* The squares of the Morton curve as a binary tree over the sites of a site tree. Square 1 is the
- * Morton square; 2 k and 2 k + 1 are the halves of square k, divided along y and x in turn, so that
- * half of the "squares" are twice as high as wide. Their sites are consecutive in the tree's order.
+/* The squares of the Morton curve are a binary tree over the sites of a site tree. Square 1 is the
+ * Morton square. Squares 2 k and 2 k + 1 are the halves of square k, divided along y and x in turn,
+ * so that every second level has "squares" twice as high as wide. The sites of a square have
+ * consecutive places.
  *
- * What a search through these squares meets, and in which order, depends on the sites near its goal
- * alone: a tree that lacks others far away (cvtm_tree_cover) leads to the same bits. The tree's
- * boxes are tighter, but those of many sites depend on all of them. */
+ * The squares that a search visits, and their order, depend only on the sites near its goal. So a
+ * tree that lacks sites far away (cvtm_tree_cover) leads to the same bits. The boxes of the tree
+ * are tighter, but the boxes of many sites depend on all these sites. */
 
-enum { CVTM_SQUARE_DEPTH = 2 * CVTM_TREE_DEPTH /* of the smallest ones */ };
+enum { CVTM_SQUARE_DEPTH = 2 * CVTM_TREE_DEPTH /* of the smallest squares */ };
 
 CVTM_HD int cvtm_square_depth(uint64_t square) { return 63 - cvtm_leading_zeros(square); }
 
-/* The code of its first step. */
+/* The code of the first step of the curve in a square. */
 CVTM_HD uint64_t cvtm_square_code(uint64_t square) {
   const int depth = cvtm_square_depth(square);
   return depth == 0 ? 0 : square << (64 - depth);
 }
 
-/* The places first .. last - 1 of its sites. */
+/* The places first .. last - 1 of the sites of a square. */
 CVTM_HD void cvtm_square_places(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                 uint64_t square, int32_t *first, int32_t *last) {
   const int depth = cvtm_square_depth(square), deeper = depth - 2 * tree->levels;
@@ -40,8 +41,8 @@ CVTM_HD void cvtm_square_places(const cvtm_site_tree_view *tree, cvtm_domain dom
   if (next != 0) *last = cvtm_first_with_code(tree, domain, next, *first, *last, *first);
 }
 
-/* The interval of a square's sites along an axis: `steps` of the curve from `from` on. The sites
- * outside a domain that is not periodic belong to the squares at its border. */
+/* The interval along an axis that holds the sites of a square: `steps` of the curve from `from` on.
+ * A site outside a domain that is not periodic belongs to a square at the border. */
 CVTM_HD void cvtm_square_interval(const cvtm_site_tree_view *tree, uint32_t from, uint64_t steps,
                                   int32_t size, int32_t periodic, double *low, double *high) {
   const double pixels = 1 / (double)(UINT64_C(1) << tree->shift); /* exact: a power of two */
@@ -52,7 +53,7 @@ CVTM_HD void cvtm_square_interval(const cvtm_site_tree_view *tree, uint32_t from
   if (*high >= (double)size) *high = HUGE_VAL;
 }
 
-/* The square as a box that holds its sites, relative to a cell's site. */
+/* A box that holds the sites of the square, relative to the site of a cell. */
 CVTM_HD cvtm_cell_box cvtm_square_relative_box(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                                uint64_t square, const cvtm_cell_origin *o) {
   const int depth = cvtm_square_depth(square);
@@ -69,15 +70,16 @@ CVTM_HD cvtm_cell_box cvtm_square_relative_box(const cvtm_site_tree_view *tree, 
   return box;
 }
 
-/* True if a search must go into the halves of a square that has `sites` sites: few sites are tested
- * one by one. What a tree lacks does not show in squares larger than those that it covers. */
+/* True if a search must visit the halves of a square that has `sites` sites; few sites are tested
+ * one by one. Squares larger than those of a cover are always divided, since the sites that a tree
+ * lacks do not show in them. */
 CVTM_HD int cvtm_square_is_divided(const cvtm_site_tree_view *tree, int depth, int32_t sites,
                                    int32_t few) {
   return depth < CVTM_SQUARE_DEPTH && (sites > few || depth < 2 * cvtm_tree_coarse(tree->levels));
 }
 
-/* True if a search must visit a square that has `sites` sites and may hold what it looks for. Tells
- * the cover what the tree lacks. */
+/* True if a search must visit a square that has `sites` sites and may hold what is searched for.
+ * Marks in the cover what the tree lacks. */
 CVTM_HD int cvtm_square_is_wanted(const cvtm_site_tree_view *tree, uint64_t square, int32_t sites) {
   const int depth = cvtm_square_depth(square);
   if (tree->cover == NULL || sites > 0) return sites > 0;
@@ -90,7 +92,7 @@ CVTM_HD int cvtm_square_is_wanted(const cvtm_site_tree_view *tree, uint64_t squa
 
 /* --- clipping --------------------------------------------------------------------------------- */
 
-/* Clips by the site of index `other` at (dx, dy) and updates *radius2. Returns 0 if there is
+/* Clips by the site of index `other` at (dx, dy), and updates *radius2. Returns 0 if there is
  * nothing more to clip: the cell is empty, or *status is CVTM_CELL_OVERFLOW. */
 CVTM_HD int cvtm_cell_clip_site(double dx, double dy, int32_t other, const cvtm_cell_origin *o,
                                 cvtm_cell *cell, double *radius2, cvtm_cell_status *status) {
@@ -115,7 +117,7 @@ CVTM_HD int cvtm_cell_clip_site(double dx, double dy, int32_t other, const cvtm_
   }
 }
 
-/* Intersects the box with the square of side 2 reach about the site; returns 0 if nothing is left.
+/* Intersects the box with the square of side 2 reach about the site. Returns 0 if nothing is left.
  */
 CVTM_HD int cvtm_cell_shrink_box(cvtm_cell_box *box, double reach) {
   if (box->x0 < -reach) box->x0 = -reach;
@@ -133,11 +135,11 @@ CVTM_HD double cvtm_cell_box_distance2(const cvtm_cell_box *box, double x, doubl
   return dx * dx + dy * dy;
 }
 
-/* True if a site in the box can cut the cell. distance2: from the cell's site to the box; radius2:
- * cvtm_cell_radius2. */
+/* True if a site in the box can cut the cell. distance2: the squared distance from the site of the
+ * cell to the box; radius2: as of cvtm_cell_radius2. */
 CVTM_HD int cvtm_cell_box_cuts(const cvtm_cell *cell, double radius2, const cvtm_cell_box *box,
                                double distance2) {
-  if (!(distance2 > 0)) return 1; /* it may hold coincident sites */
+  if (!(distance2 > 0)) return 1; /* the box may hold coincident sites */
   if (distance2 >= 4 * radius2) return 0;
   for (int32_t k = 0; k < cell->count; ++k) {
     const double x = cell->x[k * cell->stride], y = cell->y[k * cell->stride];
@@ -146,8 +148,8 @@ CVTM_HD int cvtm_cell_box_cuts(const cvtm_cell *cell, double radius2, const cvtm
   return 0;
 }
 
-/* The halves of a square, the nearer one first, and their squared distances from the site; infinite
- * for one without sites, unless the tree may lack them. */
+/* The halves of a square, the nearer half first, and their squared distances from the site. The
+ * distance of a half without sites is infinite, unless the tree may lack its sites. */
 typedef struct cvtm_cell_halves {
   uint64_t near, far;
   double near2, far2;
@@ -171,8 +173,8 @@ CVTM_HD cvtm_cell_halves cvtm_cell_halves_of(const cvtm_site_tree_view *tree, cv
   return a2 <= b2 ? a_first : b_first;
 }
 
-/* The sites of a square that are to be visited one by one, at places *first .. *last - 1. Returns 1
- * if its halves are to be visited in their place. */
+/* Sets the places *first .. *last - 1 of the sites of a square. Returns 1 if its halves are to be
+ * visited, and 0 if its sites are, one by one. */
 CVTM_HD int cvtm_cell_visit_square(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                    uint64_t square, int32_t *first, int32_t *last) {
   cvtm_square_places(tree, domain, square, first, last);
@@ -181,8 +183,8 @@ CVTM_HD int cvtm_cell_visit_square(const cvtm_site_tree_view *tree, cvtm_domain 
          cvtm_square_is_divided(tree, cvtm_square_depth(square), sites, CVTM_TREE_LEAF);
 }
 
-/* The sites that clip first, nearest first: they leave a cell so small that few others are tested.
- */
+/* The sites that clip first, from the nearest on. After them the cell is so small that few others
+ * are tested. */
 enum { CVTM_NEAREST_CAPACITY = 6 };
 typedef struct cvtm_nearest_list {
   int32_t count;
@@ -206,8 +208,8 @@ CVTM_HD void cvtm_nearest_list_add(cvtm_nearest_list *list, double distance2, in
   list->place[k] = place;
 }
 
-/* Lists the nearest sites that do not coincide with the cell's own. Returns 0 if one that does has
- * a lower index: then that one owns the cell. */
+/* Lists the nearest sites that do not coincide with the site of the cell. Returns 0 if a coincident
+ * site has a lower index; that site owns the cell. */
 CVTM_HD int cvtm_cell_nearest_sites(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                     const cvtm_cell_origin *o, cvtm_nearest_list *list) {
   uint64_t stack[CVTM_TREE_STACK], square = 1;
@@ -253,7 +255,7 @@ CVTM_HD int cvtm_cell_square_cuts(const cvtm_site_tree_view *tree, cvtm_domain d
   return cvtm_cell_box_cuts(cell, radius2, &box, cvtm_cell_box_distance2(&box, 0, 0));
 }
 
-/* Clips by the sites at places first .. last - 1, as far as they are near enough. Returns 0 as
+/* Clips by the sites at places first .. last - 1 that are near enough. Returns 0 as
  * cvtm_cell_clip_site does. */
 CVTM_HD int cvtm_cell_clip_sites(const cvtm_site_tree_view *tree, int32_t first, int32_t last,
                                  const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
@@ -267,8 +269,8 @@ CVTM_HD int cvtm_cell_clip_sites(const cvtm_site_tree_view *tree, int32_t first,
   return 1;
 }
 
-/* Clips by all sites: depth first, the nearer half before the farther one. Returns 0 as
- * cvtm_cell_clip_site does. */
+/* Clips by all sites. Visits the squares depth first, the nearer half before the farther half.
+ * Returns 0 as cvtm_cell_clip_site does. */
 CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                 const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
                                 cvtm_cell_status *status) {
@@ -293,7 +295,7 @@ CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, cvtm_domain dom
 }
 
 /* Clips the rectangle *start, relative to the site, by all sites; on a torus also by their images
- * one period away, which are the only ones that can reach it. */
+ * one period away. No other images can reach the rectangle. */
 CVTM_HD cvtm_cell_status cvtm_cell_cut_from(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                             const cvtm_cell_box *start, cvtm_cell_origin *o,
                                             cvtm_cell *cell, double *radius2) {
@@ -325,9 +327,9 @@ CVTM_HD cvtm_cell_status cvtm_cell_cut_from(const cvtm_site_tree_view *tree, cvt
   return status;
 }
 
-/* The cell of the site at a place: CVTM_CELL_DONE or CVTM_CELL_OVERFLOW. Corners carry the rounding
- * of the largest polygon clipped, so a cell very much smaller than the domain is clipped a second
- * time, from a square that just holds it. */
+/* Makes the cell of the site at a place: CVTM_CELL_DONE or CVTM_CELL_OVERFLOW. The rounding of
+ * corners is that of the largest polygon that was clipped. So a cell that is very much smaller than
+ * the domain is clipped a second time, from a square that just holds it. */
 CVTM_HD cvtm_cell_status cvtm_cell_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                            int64_t place, cvtm_cell *cell) {
   cvtm_cell_box start;

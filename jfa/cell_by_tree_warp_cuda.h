@@ -1,11 +1,11 @@
 /* For .cu files only: tree clipping (cell_by_tree.h) by a warp. The lanes test 32 squares or sites
- * at once, and clip a lane for each corner. All lanes of the warp call these functions together,
- * and all have the cell's count of corners, its radius and the results; its corners are in memory
- * that all can read.
+ * at once, and clip with a lane for each corner. All lanes of the warp call these functions
+ * together. All have the number of corners of the cell, its radius and the results; the corners are
+ * in memory that all can read.
  *
- * With lane 0 clipping alone, an evaluation of 60,000 sites took 3.1 times as long where one thread
- * clips each deferred cell by cvtm_cell_by_tree, 1.2 times in the order of a start, 1.8 times with
- * half of the sites crowded (H200). */
+ * If one thread clips each deferred cell by cvtm_cell_by_tree, an evaluation of 60,000 sites takes
+ * 3.1 times as long. If lane 0 alone clips, it takes 1.2 times as long in the order of a start, and
+ * 1.8 times with half of the sites crowded (H200). */
 #ifndef CVTMESH_JFA_CELL_BY_TREE_WARP_CUDA_H
 #define CVTMESH_JFA_CELL_BY_TREE_WARP_CUDA_H
 
@@ -13,21 +13,21 @@
 
 /* --- the walk --------------------------------------------------------------------------------- */
 
-/* A warp's walk through a site tree. The heap order of the tree makes it a
- * 32-ary tree too: the descendants five levels below a node are consecutive, one for each lane. The
- * lowest nodes of the walk are buckets of at most 32 sites, again one for each lane. */
+/* The walk of a warp through a site tree. The heap order of the tree makes it a 32-ary tree as
+ * well: the descendants five levels below a node are consecutive, one for each lane. The lowest
+ * nodes of the walk are buckets of at most 32 sites, again one for each lane. */
 
 enum {
   CVTM_WALK_LANES = 32,
-  CVTM_WALK_LEVELS = 5 /* of the tree that a warp descends at once */
+  CVTM_WALK_LEVELS = 5 /* of the tree; a warp descends so many at once */
 };
 
-/* The level of buckets: its first node, a power of two. */
+/* The first node of the level of buckets, a power of two. */
 static __device__ inline int64_t cvtm_walk_buckets(const cvtm_site_tree_view *tree) {
   return tree->leaf_count >= 4 ? tree->leaf_count / 4 : 1;
 }
 
-/* This lane's site of a bucket, or -1. */
+/* The place of this lane's site of a bucket, or -1. */
 static __device__ inline int64_t cvtm_walk_place(const cvtm_site_tree_view *tree, int64_t buckets,
                                                  int64_t node, int lane) {
   const int64_t size = tree->leaf_count / buckets * CVTM_TREE_LEAF;
@@ -53,29 +53,29 @@ static __device__ inline double cvtm_warp_min(double value) {
 /* --- clipping --------------------------------------------------------------------------------- */
 
 enum {
-  CVTM_WARP_QUEUE_BEST = 384, /* length up to which the nearest square is taken first */
-  /* Depth first, a visit of k halvings takes one square and adds 2^k; on a way down
-   * CVTM_SQUARE_DEPTH halvings, at most 5 at once, that is at most 13 times 32. */
+  CVTM_WARP_QUEUE_BEST = 384, /* up to this length the nearest square is taken first */
+  /* Depth first, a visit of k halvings takes one square and adds 2^k. A way down has
+   * CVTM_SQUARE_DEPTH halvings, at most 5 at once; it adds at most 13 times 32 squares. */
   CVTM_WARP_QUEUE = CVTM_WARP_QUEUE_BEST + 14 * CVTM_WALK_LANES
 };
 
-/* Squares that a walk has still to visit, with a lower bound of the squared distance to their
+/* The squares that a walk has still to visit, with lower bounds of the squared distances to their
  * sites. In shared memory of the warp. */
 typedef struct cvtm_warp_queue {
   uint64_t square[CVTM_WARP_QUEUE];
   float distance2[CVTM_WARP_QUEUE];
 } cvtm_warp_queue;
 
-/* A cell that is being cut out. */
+/* A cell under construction. */
 typedef struct cvtm_warp_clipping {
   const cvtm_site_tree_view *tree;
   cvtm_domain domain;
   cvtm_cell_origin o;
   cvtm_cell *cell;
   double radius2;  /* of the farthest corner */
-  double nearest2; /* squared distance to the nearest of this lane's sites elsewhere */
+  double nearest2; /* squared distance to the nearest site elsewhere, of those of this lane */
   cvtm_cell_status status;
-  bool ended; /* the cell is empty, or the status says why it cannot be done */
+  bool ended; /* the cell is empty, or `status` is an error */
 } cvtm_warp_clipping;
 
 /* A site that may cut the cell; place -1: none. */
@@ -93,19 +93,19 @@ static __device__ inline cvtm_warp_site cvtm_warp_site_at(const cvtm_warp_clippi
   return site;
 }
 
-/* The larger of all lanes. */
+/* The largest value of all lanes. */
 static __device__ inline double cvtm_warp_larger(double value) {
   for (int apart = 1; apart < CVTM_WALK_LANES; apart *= 2)
     value = fmax(value, __shfl_xor_sync(0xFFFFFFFFu, value, apart));
   return value;
 }
 
-/* The corners that a line cuts off: `removed` of them, from `first` to `last` (cyclic). */
+/* The corners that a line cuts off: `removed` corners, from `first` to `last` (cyclic). */
 typedef struct cvtm_warp_run {
   int first, last, removed;
 } cvtm_warp_run;
 
-/* The run around the farthest of n corners; corner k has the excess of lane k, and bit k of stay is
+/* The run around the farthest of n corners. Corner k has the excess of lane k; bit k of `stay` is
  * set if that is below 0. */
 static __device__ inline cvtm_warp_run cvtm_warp_find_run(unsigned stay, int farthest, int n) {
   const unsigned below = stay & ((1u << farthest) - 1), above = stay & ~((2u << farthest) - 1);
@@ -116,7 +116,7 @@ static __device__ inline cvtm_warp_run cvtm_warp_find_run(unsigned stay, int far
   return run;
 }
 
-/* The corner on the edge from corner `from`, which is cut off, to corner `to`, which stays. */
+/* The new corner on the edge from corner `from`, which is cut off, to corner `to`, which stays. */
 static __device__ inline void cvtm_warp_new_corner(const cvtm_cell *cell, int from, int to,
                                                    double s_from, double s_to, double *x,
                                                    double *y) {
@@ -126,8 +126,8 @@ static __device__ inline void cvtm_warp_new_corner(const cvtm_cell *cell, int fr
   *y = fy + (cell->y[to * cell->stride] - fy) * t;
 }
 
-/* cvtm_cell_clip of a cell of at most 31 corners, a lane each, with the same result. *radius2 is
- * that of the cell after a cut. */
+/* cvtm_cell_clip of a cell of at most 31 corners, with a lane for each and the same result.
+ * *radius2 becomes that of the cell after a cut. */
 static __device__ inline cvtm_clip cvtm_warp_clip(cvtm_cell *cell, double dx, double dy,
                                                   double *radius2, int lane) {
   const unsigned all = 0xFFFFFFFFu;
@@ -157,7 +157,7 @@ static __device__ inline cvtm_clip cvtm_warp_clip(cvtm_cell *cell, double dx, do
   const bool stays =
       own && (wraps ? lane > run.last && lane < run.first : lane < run.first || lane > run.last);
   const int shift = wraps ? -run.last - 1 : lane > run.last ? run.first + 1 - run.last : 0;
-  __syncwarp(); /* all have read the corners */
+  __syncwarp(); /* all lanes have read the corners */
   if (stays) {
     cell->x[(lane + shift) * s] = x;
     cell->y[(lane + shift) * s] = y;
@@ -172,8 +172,8 @@ static __device__ inline cvtm_clip cvtm_warp_clip(cvtm_cell *cell, double dx, do
   return CVTM_CLIP_CUT;
 }
 
-/* cvtm_cell_clip_site by a warp; by lane 0 where the cell has more corners than lanes. Returns 0 as
- * that does. */
+/* cvtm_cell_clip_site by a warp, with the same return value. Lane 0 does the work if the cell has
+ * more corners than the warp has lanes. */
 static __device__ inline int cvtm_warp_clip_site(cvtm_warp_clipping *c, double dx, double dy,
                                                  int32_t other, int lane) {
   const unsigned all = 0xFFFFFFFFu;
@@ -202,7 +202,7 @@ static __device__ inline int cvtm_warp_clip_site(cvtm_warp_clipping *c, double d
   return __shfl_sync(all, more, 0);
 }
 
-/* Clips by the site of lane `from`, which is not the cell's own. */
+/* Clips by the site of lane `from`, which is not the site of the cell. */
 static __device__ inline void cvtm_warp_clip_by(cvtm_warp_clipping *c, const cvtm_warp_site *site,
                                                 int from, int lane) {
   const unsigned all = 0xFFFFFFFFu;
@@ -211,7 +211,7 @@ static __device__ inline void cvtm_warp_clip_by(cvtm_warp_clipping *c, const cvt
   c->ended = !cvtm_warp_clip_site(c, dx, dy, c->tree->index[place], lane);
 }
 
-/* True if the site cuts the cell or coincides with the cell's own. */
+/* True if the site cuts the cell or coincides with the site of the cell. */
 static __device__ inline bool cvtm_warp_site_matters(const cvtm_warp_clipping *c,
                                                      const cvtm_warp_site *site) {
   if (site->place < 0 || site->place == c->o.place || site->distance2 >= 4 * c->radius2)
@@ -223,7 +223,7 @@ static __device__ inline bool cvtm_warp_site_matters(const cvtm_warp_clipping *c
   return false;
 }
 
-/* Clips by the sites of all lanes, the nearest first. */
+/* Clips by the sites of all lanes, from the nearest on. */
 static __device__ inline void cvtm_warp_clip_sites(cvtm_warp_clipping *c, cvtm_warp_site site,
                                                    int lane) {
   if (site.place >= 0 && site.place != c->o.place && site.distance2 > 0)
@@ -240,7 +240,7 @@ static __device__ inline void cvtm_warp_clip_sites(cvtm_warp_clipping *c, cvtm_w
   }
 }
 
-/* cvtm_cell_square_cuts by all lanes, a corner each. */
+/* cvtm_cell_square_cuts by all lanes, with a lane for each corner. */
 static __device__ inline bool cvtm_warp_square_cuts(const cvtm_warp_clipping *c, uint64_t square,
                                                     int lane) {
   const cvtm_cell_box box = cvtm_square_relative_box(c->tree, c->domain, square, &c->o);
@@ -255,7 +255,7 @@ static __device__ inline bool cvtm_warp_square_cuts(const cvtm_warp_clipping *c,
   return __any_sync(0xFFFFFFFFu, nearer);
 }
 
-/* Adds the squares of the lanes that want it. */
+/* Adds the squares of the lanes with `wanted` set. */
 static __device__ inline void cvtm_warp_queue_add(cvtm_warp_queue *queue, int *size, bool wanted,
                                                   uint64_t square, double distance2, int lane) {
   const unsigned mask = __ballot_sync(0xFFFFFFFFu, wanted);
@@ -268,8 +268,8 @@ static __device__ inline void cvtm_warp_queue_add(cvtm_warp_queue *queue, int *s
   __syncwarp();
 }
 
-/* Removes a nearest square, or the last one of a queue that is almost full: from then on the walk
- * is depth first, which needs little memory. */
+/* Removes the nearest square, or the last square of a queue that is almost full. From then on the
+ * walk is depth first, which needs little memory. */
 static __device__ inline uint64_t cvtm_warp_queue_remove(cvtm_warp_queue *queue, int *size,
                                                          double *distance2, int lane) {
   int slot = *size - 1;
@@ -287,7 +287,7 @@ static __device__ inline uint64_t cvtm_warp_queue_remove(cvtm_warp_queue *queue,
   const int last = --*size;
   const uint64_t square = queue->square[slot];
   *distance2 = queue->distance2[slot];
-  __syncwarp(); /* all have read the slot */
+  __syncwarp(); /* all lanes have read the slot */
   if (lane == 0) {
     queue->square[slot] = queue->square[last];
     queue->distance2[slot] = queue->distance2[last];
@@ -331,9 +331,9 @@ static __device__ inline void cvtm_warp_visit(cvtm_warp_clipping *c, uint64_t sq
     cvtm_warp_clip_sites(c, cvtm_warp_site_at(c, from + lane < last ? from + lane : -1), lane);
 }
 
-/* Clips by all sites of one image of the tree, squares in the order of their distance: so the cell
- * is small before most of them are looked at, and never has many corners unless it ends with many.
- */
+/* Clips by all sites of one image of the tree. Visits squares in the order of their distance. So
+ * the cell is small before most squares are tested, and never has many corners unless it ends with
+ * many. */
 static __device__ inline void cvtm_warp_clip_tree(cvtm_warp_clipping *c, cvtm_warp_queue *queue,
                                                   int lane) {
   uint64_t square = 1;
@@ -357,7 +357,7 @@ static __device__ inline void cvtm_warp_cut_from(cvtm_warp_clipping *c, const cv
   c->status = CVTM_CELL_DONE;
   c->ended = false;
   c->nearest2 = HUGE_VAL;
-  __syncwarp(); /* all have read the corners of an earlier polygon */
+  __syncwarp(); /* all lanes have read the corners of an earlier polygon */
   if (lane == 0) cvtm_cell_set_rectangle(c->cell, start);
   c->cell->count = 4;
   __syncwarp();

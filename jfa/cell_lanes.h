@@ -1,5 +1,5 @@
 /* Lanes of a warp that share the work on one cell. On the CPU a cell has one lane. Compiles as C11
- * and inside CUDA kernels, where all lanes of a warp make each call together. */
+ * and inside CUDA kernels; there all lanes of a warp make each call together. */
 #ifndef CVTMESH_JFA_CELL_LANES_H
 #define CVTMESH_JFA_CELL_LANES_H
 
@@ -9,12 +9,12 @@
 
 enum { CVTM_WARP = 32 };
 
-/* Lane `lane` of the `count` of a cell, which are 32 / count lanes apart in the warp. */
+/* Lane `lane` of the `count` lanes of a cell. These are 32 / count lanes of the warp apart. */
 typedef struct cvtm_lanes {
   int32_t lane, count;
 } cvtm_lanes;
 
-/* Makes the other lanes' writes to shared memory visible. */
+/* Makes the writes of other lanes to shared memory visible. */
 CVTM_HD void cvtm_lanes_sync(void) {
 #ifdef __CUDA_ARCH__
   __syncwarp();
@@ -52,8 +52,8 @@ CVTM_HD uint32_t cvtm_lanes_vote(cvtm_lanes lanes, int yes) {
 #endif
 }
 
-/* Numbers the lanes of the cell with `yes` set, in their order, from *count on, and adds their
- * number to *count. */
+/* Returns the number of this lane among the lanes of the cell with `yes` set, which are counted
+ * from *count on, in their order. Adds how many there are to *count. */
 CVTM_HD int32_t cvtm_lanes_number(cvtm_lanes lanes, int yes, int32_t *count) {
   const uint32_t votes = cvtm_lanes_vote(lanes, yes);
   const int32_t before = *count;

@@ -1,5 +1,5 @@
-/* A walk down a cell, row by row of pixels: where its left and right edges are, and which pixel
- * centres are inside. Compiles as C11 and inside CUDA kernels. */
+/* A walk down a cell, row by row of pixels: its left and right edges in each row, and the pixel
+ * centres inside. Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_JFA_CELL_SCANLINES_H
 #define CVTMESH_JFA_CELL_SCANLINES_H
 
@@ -14,11 +14,9 @@ typedef struct cvtm_cell_edge {
 /* A walk down a polygon whose site is at (sx, sy) in the domain. */
 typedef struct cvtm_cell_walk {
   double sx, sy, y_top, y_bottom;
-  int32_t top;                 /* corner */
-  int32_t first, last;         /* rows; may be outside a periodic domain */
-  int32_t bottom;              /* corner */
-  int narrow;                  /* the cell lies within one pixel column */
-  double chord_x, chord_slope; /* from the top to the bottom corner */
+  int32_t bottom;      /* corner */
+  int32_t first, last; /* rows; may be outside a periodic domain */
+  int32_t low, high;   /* columns, as well */
   cvtm_cell_edge left, right;
 } cvtm_cell_walk;
 
@@ -49,7 +47,7 @@ CVTM_HD int32_t cvtm_cell_pixel(double x, int32_t size, int32_t periodic) {
   return k < 0 ? 0 : k < size ? k : size - 1;
 }
 
-/* Sets the place and the slopes of an edge whose corners and y1 are set. */
+/* Sets the rest of an edge whose corners and y1 are set. */
 CVTM_HD void cvtm_cell_set_edge(const cvtm_cell *cell, int32_t step, cvtm_cell_edge *edge) {
   edge->x0 = cell->x[edge->at * cell->stride];
   edge->y0 = cell->y[edge->at * cell->stride];
@@ -66,13 +64,13 @@ CVTM_HD void cvtm_cell_step_edge(const cvtm_cell *cell, int32_t step, cvtm_cell_
 }
 
 /* Moves to the next edge, which may be horizontal. step: 1 down the left side, -1 down the right
- * one. */
+ * side. */
 CVTM_HD void cvtm_cell_next_edge(const cvtm_cell *cell, int32_t step, cvtm_cell_edge *edge) {
   cvtm_cell_step_edge(cell, step, edge);
   cvtm_cell_set_edge(cell, step, edge);
 }
 
-/* Advances to the edge that holds y. step: as above. */
+/* Advances to the edge that holds y. step: as in cvtm_cell_next_edge. */
 CVTM_HD void cvtm_cell_advance_edge(const cvtm_cell *cell, int32_t bottom, int32_t step, double y,
                                     cvtm_cell_edge *edge) {
   if (edge->next == bottom || (edge->next != edge->at && edge->y1 > y)) return;
@@ -82,7 +80,7 @@ CVTM_HD void cvtm_cell_advance_edge(const cvtm_cell *cell, int32_t bottom, int32
   cvtm_cell_set_edge(cell, step, edge);
 }
 
-/* x of an edge at y; the lower end of an edge without height. */
+/* x of an edge at y; for an edge without height the x of its lower end. */
 CVTM_HD double cvtm_cell_edge_x(const cvtm_cell_edge *edge, double y) {
   const double dx = (y - edge->y0) * edge->slope;
   return fabs(dx) <= fabs(edge->x1 - edge->x0) ? edge->x0 + dx : edge->x1;
@@ -118,21 +116,16 @@ CVTM_HD void cvtm_cell_begin_walk(cvtm_domain domain, double sx, double sy, cons
   }
   walk->first = cvtm_cell_pixel(sy + walk->y_top, domain.height, domain.periodic);
   walk->last = cvtm_cell_pixel(sy + walk->y_bottom, domain.height, domain.periodic);
-  walk->narrow = cvtm_cell_floor(sx + x0) == cvtm_cell_floor(sx + x1);
-  walk->chord_x = cell->x[top * cell->stride];
-  walk->chord_slope =
-      walk->y_bottom > walk->y_top
-          ? (cell->x[walk->bottom * cell->stride] - walk->chord_x) / (walk->y_bottom - walk->y_top)
-          : 0;
-  walk->top = top;
+  walk->low = cvtm_cell_pixel(sx + x0, domain.width, domain.periodic);
+  walk->high = cvtm_cell_pixel(sx + x1, domain.width, domain.periodic);
   walk->left = walk->right = cvtm_cell_edge_from(top);
 }
 
 /* --- the pixel centres of a cell ------------------------------------------------------ */
 
 /* True if the label of pixel (column, row) is the site at `place`: no other site is nearer to the
- * centre, or as near with a lower index. (x, y): the centre relative to the site. On a torus one of
- * two images half a period away counts. */
+ * centre, or as near with a lower index. (x, y): the centre relative to the site. Of two images of
+ * the site that are both half a period away, along an axis of a torus, one counts. */
 CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
                            int32_t column, int32_t row, double x, double y) {
   if (domain.periodic && !(2 * x >= -domain.width && 2 * x < domain.width &&
@@ -170,20 +163,21 @@ CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, 
   return 1;
 }
 
-/* The distance from the cell's edges within which a pixel centre must be decided by
- * cvtm_cell_owns: the rounding of the corners, and of a comparison of two squared distances. */
+/* A pixel centre that is at most this distance from an edge of the cell must be decided by
+ * cvtm_cell_owns. The distance covers the rounding of the corners, and of the comparison of two
+ * squared distances. */
 CVTM_HD double cvtm_cell_tolerance(cvtm_domain domain, const cvtm_cell *cell) {
   return 1e-12 * (double)(domain.width + domain.height) +
          1e-14 * cvtm_cell_radius2(cell) / sqrt(cell->nearest2);
 }
 
-/* Columns first .. last of a row have centres that may be in the cell; certain_first ..
- * certain_last are in it. A range is empty if its last is before its first. */
+/* Columns first .. last of a row may have their centres in the cell; columns certain_first ..
+ * certain_last have. A range is empty if its last column is before its first. */
 typedef struct cvtm_cell_span {
   int32_t first, last, certain_first, certain_last;
 } cvtm_cell_span;
 
-/* The span of row j. Rows of one walk must be asked for in ascending order. */
+/* The span of row j. The rows of one walk are passed in ascending order. */
 CVTM_HD cvtm_cell_span cvtm_cell_row_span(cvtm_domain domain, const cvtm_cell *cell,
                                           double tolerance, cvtm_cell_walk *walk, int32_t j) {
   const double y = ((double)j + 0.5) - walk->sy, sx = walk->sx;
@@ -197,7 +191,7 @@ CVTM_HD cvtm_cell_span cvtm_cell_row_span(cvtm_domain domain, const cvtm_cell *c
     if (x < x0) x0 = x;
     if (x > x1) x1 = x;
   }
-  if (at_corner) { /* all columns that the cell has */
+  if (at_corner) { /* all columns of the cell are uncertain */
     tolerance0 = tolerance1 = x1 - x0 + tolerance;
   } else {
     cvtm_cell_advance_edge(cell, walk->bottom, 1, y, &walk->left);

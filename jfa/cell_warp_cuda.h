@@ -1,4 +1,4 @@
-/* For .cu files only: hull construction of CELLS cells at a time by a warp, 32 / CELLS lanes each.
+/* For .cu files only: a warp constructs CELLS cells at a time by hulls, with 32 / CELLS lanes each.
  */
 #ifndef CVTMESH_JFA_CELL_WARP_CUDA_H
 #define CVTMESH_JFA_CELL_WARP_CUDA_H
@@ -6,7 +6,7 @@
 #include "jfa/cell_by_hull.h"
 #include "jfa/cell_scanlines.h"
 
-enum { CVTM_WARP_ROWS = 512 /* pixel rows of a cell, about, at most */ };
+enum { CVTM_WARP_ROWS = 512 /* rows of pixels of a cell, at most, roughly */ };
 
 /* Shared memory of the hulls. */
 template <int CELLS>
@@ -16,11 +16,11 @@ struct cvtm_warp_hulls {
       scratch[CVTM_HULL_SCRATCH * CELLS];
 };
 
-/* Constructs the cells of the sites at places base .. base + CELLS - 1, as far as they are before
- * `end`. Lane k of the warp works on cell k % CELLS. Returns true if that is done: hull
- * construction did not fail, and the cell does not span more than about CVTM_WARP_ROWS rows. *left,
- * unless it is NULL, is the hull at the end. PARTIAL: for a tree with a cover; only cells that it
- * asks for are done. The kernel for other trees is 2 % faster without (H200). */
+/* Constructs the cells of the sites at places base .. base + CELLS - 1 that are before `end`. Lane
+ * k of the warp works on cell k % CELLS. Returns true if that cell is done: hull construction did
+ * not fail, and the cell does not span more than about CVTM_WARP_ROWS rows. *left, unless it is
+ * NULL, is the hull at the end. PARTIAL: for a tree with a cover; only the cells of own sites are
+ * done. The kernel for other trees is 2 % faster without (H200). */
 template <int CELLS, bool PARTIAL = false>
 __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                         int64_t base, int64_t end, int lane, int32_t most_tests,
@@ -31,7 +31,7 @@ __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_do
   cvtm_hull hull = {0,
                     CELLS,
                     CVTM_HULL_POLES,
-                    CELLS == 16 ? 1.6F : CVTM_HULL_REACH, /* with few lanes a site costs more */
+                    CELLS == 16 ? 1.6F : CVTM_HULL_REACH, /* with few lanes a site takes longer */
                     0,
                     memory->pole + c,
                     memory->place + c,
@@ -61,7 +61,7 @@ struct cvtm_warp_cells {
       double slope[CVTM_HULL_SIDES * CELLS], inverse[CVTM_HULL_SIDES * CELLS];
     };
   };
-  int32_t count[CELLS]; /* corners; less than 3: none */
+  int32_t count[CELLS]; /* corners; fewer than 3 if there is no cell */
 };
 
 template <int CELLS>
@@ -72,7 +72,7 @@ __device__ cvtm_cell cvtm_warp_cell(cvtm_warp_cells<CELLS> *memory, int c) {
   return cell;
 }
 
-/* cvtm_warp_cells_by_hull, then slopes and tolerances, all in *memory. */
+/* cvtm_warp_cells_by_hull, then the slopes and tolerances; all in *memory. */
 template <int CELLS>
 __device__ bool cvtm_warp_cells_with_slopes(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                             int64_t base, int lane,

@@ -5,13 +5,13 @@
 
 #include "jfa/hull_search.h"
 
-/* A walk over the sites of this lane's bins. */
+/* A walk through the sites of the bins of this lane. */
 typedef struct cvtm_hull_bin_walk {
   const int32_t *slot; /* of the next bin */
   int32_t next, end;   /* places */
 } cvtm_hull_bin_walk;
 
-/* The place of this lane's next site; the cell's own site if there is none. */
+/* The place of the next site of this lane, or of the site of the cell if there is none. */
 CVTM_HD int32_t cvtm_hull_next_site(const cvtm_hull_search *s, const cvtm_hull *hull, int more,
                                     cvtm_hull_bin_walk *walk) {
   if (!more) return s->o.place;
@@ -23,8 +23,8 @@ CVTM_HD int32_t cvtm_hull_next_site(const cvtm_hull_search *s, const cvtm_hull *
   return walk->next++;
 }
 
-/* Adds the sites to gather that can cut the cell. Returns 1 if the cell belongs to another,
- * coincident site. The position of the next site is loaded before the current one is used. */
+/* Adds the sites to gather that can cut the cell. Returns 1 if a coincident site owns the cell. The
+ * position of the next site is loaded before the current one is used. */
 CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_cell *cell,
                                  cvtm_hull *hull) {
   const int32_t found = wanted ? cvtm_hull_find_bins(s, hull) : 0;
@@ -60,8 +60,8 @@ CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cv
   return owned;
 }
 
-/* A candidate for the next corner of the hull: the components of the step to it along the current
- * corner and across, and its number. */
+/* A candidate for the next corner of the hull: its number, and the components of the step there
+ * along the direction of the current corner and across it. */
 typedef struct cvtm_hull_step {
   float out, across;
   int32_t pole;
@@ -73,8 +73,8 @@ CVTM_HD int cvtm_hull_better(const cvtm_hull_step *a, const cvtm_hull_step *b) {
 }
 
 /* The corner after corner `at`: no pole is to the left of the line through both, and the origin is
- * to its right. CVTM_HULL_NONE if there is none. CVTM_HULL_TURN is added if the step there goes
- * from y < 0 to y >= 0. */
+ * to its right. CVTM_HULL_NONE if there is none. CVTM_HULL_TURN is added if the step goes from y <
+ * 0 to y >= 0. */
 CVTM_HD int32_t cvtm_hull_next(const cvtm_hull *hull, int32_t at, int32_t count) {
   const cvtm_hull_pole p = hull->pole[at * hull->stride];
   cvtm_hull_step best = {-1, 0, -1}; /* worse than every candidate */
@@ -97,12 +97,12 @@ CVTM_INLINE void cvtm_hull_find_next(cvtm_lanes lanes, cvtm_hull *hull, int32_t 
     hull->scratch[k * hull->stride] = cvtm_hull_next(hull, k, count);
 }
 
-/* The point where two bisectors meet. One parallel to an axis gets its coordinate exactly. */
+/* The point where two bisectors meet. A bisector parallel to an axis gives a coordinate exactly. */
 CVTM_HD void cvtm_hull_corner(double ax, double ay, double bx, double by, double *x, double *y) {
   const double a = 0.5 * (ax * ax + ay * ay), b = 0.5 * (bx * bx + by * by);
-  const double t = 1 / (ax * by - ay * bx);
-  *x = ay == 0 ? 0.5 * ax : by == 0 ? 0.5 * bx : (a * by - b * ay) * t;
-  *y = ax == 0 ? 0.5 * ay : bx == 0 ? 0.5 * by : (ax * b - bx * a) * t;
+  const double scale = CVTM_CORNER_SCALE(ax, ay, bx, by);
+  *x = ay == 0 ? 0.5 * ax : by == 0 ? 0.5 * bx : CVTM_CORNER_X(ay, a, by, b, scale);
+  *y = ax == 0 ? 0.5 * ay : bx == 0 ? 0.5 * by : CVTM_CORNER_Y(ax, a, bx, b, scale);
 }
 
 /* True if (x, y) is within rounding of the bisector with (dx, dy). */
@@ -111,9 +111,9 @@ CVTM_HD int cvtm_hull_on_bisector(double dx, double dy, double x, double y) {
   return cvtm_within_rounding(fabs(dx * x + dy * y - 0.5 * d2), d2 * (x * x + y * y));
 }
 
-/* Computes the cell's corners. Returns the squared distance of the farthest; infinite unless each
- * bisector turns in the same sense from the one before. *good: each of this lane's corners is
- * within rounding of its two bisectors. */
+/* Computes the corners of the cell. Returns the squared distance of the farthest corner; infinite
+ * unless each bisector turns in the same sense from the one before. Sets *good to 1 if each corner
+ * of this lane is within rounding of its two bisectors. */
 CVTM_INLINE double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_hull *hull,
                                          int32_t sides, cvtm_cell *cell, int *good) {
   double largest = 0;
@@ -135,10 +135,10 @@ CVTM_INLINE double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_h
   return cvtm_lanes_largest(s->lanes, largest);
 }
 
-/* True if no corner is beyond a bisector by more than rounding, given that the corners are on their
- * own two. Hull bisectors need no test against all corners: consecutive corners must advance along
- * each edge, at a right angle to the direction of its pole. Others are tested against every corner.
- */
+/* True if no corner is beyond a bisector by more than rounding. Each corner is on its own two
+ * bisectors. The bisectors of the hull need no test against all corners: consecutive corners must
+ * advance along each edge, at a right angle to the direction of its pole. Each other bisector is
+ * tested against every corner. */
 CVTM_INLINE int cvtm_hull_verify(const cvtm_hull_search *s, const cvtm_hull *hull,
                                  const cvtm_cell *cell, double radius2) {
   const int32_t stride = cell->stride;

@@ -1,5 +1,5 @@
-/* Inside cell_by_hull.h only: the search for the sites that bound one cell, and the poles of those
- * that were found. Compiles as C11 and inside CUDA kernels. */
+/* Inside cell_by_hull.h only: the search for the sites that bound one cell, and their poles.
+ * Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_JFA_HULL_SEARCH_H
 #define CVTMESH_JFA_HULL_SEARCH_H
 
@@ -11,19 +11,19 @@ enum {
   CVTM_HULL_POLES = 16,       /* of a cell at a time, at most */
   CVTM_HULL_STEP = 4,         /* poles per unrolled step of gift wrapping */
   CVTM_HULL_SIDES = 10,       /* of a cell, at most */
-  CVTM_HULL_PADDED = 12,      /* the same, rounded up to vectors */
+  CVTM_HULL_PADDED = 12,      /* the same, rounded up to full vectors */
   CVTM_HULL_MAX_ROUNDS = 8,   /* of gathering */
   CVTM_HULL_SCRATCH = 32,     /* numbers in cvtm_hull.scratch */
   CVTM_HULL_MAX_SCAN = 256,   /* sites that a lane tests in a round, at most */
   CVTM_HULL_ROUND_TESTS = 16, /* the cost of a round, in tests of one site */
-  CVTM_HULL_FIRST_MIRROR = -4 /* -4 .. -1: places of the site's mirror images */
+  CVTM_HULL_FIRST_MIRROR = -4 /* mirror images of the site have the places -4 .. -1 */
 };
 
 #define CVTM_HULL_REACH 1.7F /* spacings; most cells are done in one round */
 
 #ifdef __CUDACC__
 #define CVTM_HULL_ALIGNED __align__(8)
-/* Its registers cost its callers none. */
+/* Not inlined, so that its registers do not add to those of its callers. */
 #define CVTM_HULL_RARE static __host__ __device__ __noinline__ __attribute__((unused))
 #else
 #define CVTM_HULL_ALIGNED
@@ -34,18 +34,19 @@ typedef struct CVTM_HULL_ALIGNED cvtm_hull_pole {
   float x, y;
 } cvtm_hull_pole;
 
-/* Pole k is pole[k * stride], its site at place[k * stride], up to `capacity`. order lists the
- * corners of the hull, and bit k of corners is set if pole k is one. scratch holds the bins of
- * a round, then the corner after each pole. In memory that the cell's lanes share. */
+/* Pole k is pole[k * stride], and its site is at place[k * stride], for k up to `capacity`. order
+ * lists the corners of the hull; bit k of corners is set if pole k is a corner. scratch holds the
+ * bins of a round, then the corner after each pole. All are in memory that the lanes of the cell
+ * share. */
 typedef struct cvtm_hull {
   int32_t count, stride, capacity;
   float reach; /* of the first round, in spacings of the sites */
   uint32_t corners;
   cvtm_hull_pole *pole;
   int32_t *place, *order, *scratch;
-  int32_t most_tests; /* of sites by a lane; then the cell is undecided; 0: any number */
+  int32_t most_tests; /* of sites by a lane; with more the cell is undecided; 0: no limit */
   int32_t tests;      /* so far, by this lane */
-  int32_t partial; /* the tree may lack sites: the bins that are needed are marked in its cover */
+  int32_t partial;    /* 1: the tree may lack sites; the search marks the bins that it needs */
 } cvtm_hull;
 
 /* A search for one cell; the same in all its lanes. */
@@ -57,13 +58,13 @@ typedef struct cvtm_hull_search {
   cvtm_cell_box edges; /* of the domain, relative to the site */
   cvtm_bin_level bins;
   int32_t finest; /* level of bins that may be used */
-  float scale;    /* poles are multiples of this */
+  float scale;    /* poles are multiplied by it */
   float from, to; /* squared distances of the sites to gather: from <= d^2 < to */
-  double reach;   /* root of `to` */
+  double reach;   /* square root of `to` */
   int active;
 } cvtm_hull_search;
 
-/* Tells the cover that a search needs all sites of the bins within reach of (x, y). */
+/* Marks in the cover that a search needs all sites of the bins within reach of (x, y). */
 CVTM_HULL_RARE void cvtm_tree_want_around(const cvtm_tree_cover *cover, int32_t levels,
                                           cvtm_domain domain, cvtm_bin_level bins, double x,
                                           double y, double reach) {
@@ -78,9 +79,9 @@ CVTM_HULL_RARE void cvtm_tree_want_around(const cvtm_tree_cover *cover, int32_t 
                      cvtm_spread_16_bits((uint32_t)bx) | cvtm_spread_16_bits((uint32_t)by) << 1);
 }
 
-/* Stores the first place of each bin within reach that is not empty, and one past its last, for
- * this lane's share of the bins, at scratch[2 * (k * lanes + lane)]. Returns the number of sites in
- * them. There are at most 4 x 4 bins. */
+/* Finds the bins within reach that are not empty, and of these the share of this lane. Stores the
+ * first place of bin k of the share, and one past its last place, at scratch[2 * (k * lanes +
+ * lane)]. Returns the number of sites in the share. There are at most 4 x 4 bins. */
 CVTM_INLINE int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hull) {
   const double reach = 1.000001 * s->reach;
   const double x = s->o.x + s->o.shift_x, y = s->o.y + s->o.shift_y;
@@ -118,8 +119,8 @@ CVTM_HD int cvtm_hull_cuts(const cvtm_cell *cell, double dx, double dy) {
   return cell->count == 0;
 }
 
-/* Adds a site, stored in place of its pole, for each lane with `take` set. hull->count may come to
- * exceed the capacity. */
+/* Adds a site for each lane with `take` set; its position is stored where its pole will be.
+ * hull->count may exceed the capacity afterwards. */
 CVTM_HD void cvtm_hull_add(const cvtm_hull_search *s, int take, float x, float y, int32_t place,
                            cvtm_hull *hull) {
   const int32_t at = cvtm_lanes_number(s->lanes, take, &hull->count);
@@ -131,13 +132,14 @@ CVTM_HD void cvtm_hull_add(const cvtm_hull_search *s, int take, float x, float y
 
 enum { CVTM_HULL_NONE = 64, CVTM_HULL_TURN = 128 };
 
-/* True if value <= 0 or within rounding of 0; scale2: squared magnitude of its terms. */
+/* True if the value is at most 0, or within rounding of 0. scale2: the squared magnitude of its
+ * terms. */
 CVTM_HD int cvtm_within_rounding(double value, double scale2) {
   return value <= 0 || value * value <= 1.6e-23 * scale2;
 }
 
-/* The position relative to the cell's site of a mirror image (place < 0) or of the site at a place,
- * on a torus of its nearest image. */
+/* The position, relative to the site of the cell, of a mirror image (place < 0) or of the site at a
+ * place; on a torus of the nearest image of that site. */
 CVTM_HD void cvtm_hull_neighbor(const cvtm_hull_search *s, int32_t place, double *dx, double *dy) {
   if (place < 0) {
     *dx = place == -4 ? 2 * s->edges.x0 : place == -3 ? 2 * s->edges.x1 : 0;
@@ -163,9 +165,9 @@ CVTM_HD double cvtm_hull_distance2(const cvtm_hull_search *s, int32_t place) {
 /* --- on the CPU ------------------------------------------------------------------------------- */
 
 #ifndef __CUDACC__
-/* The corner of the hull after each pole, for all poles
- * side by side. It is the one that cvtm_hull_next finds, by the same comparisons in the same order,
- * but without branches, which no processor can predict. */
+/* The corner of the hull after each pole, for all poles side by side. It is the corner that
+ * cvtm_hull_next finds, by the same comparisons in the same order, but without branches, which no
+ * processor can predict. */
 
 enum { CVTM_HULL_LANES = 8 };
 
@@ -175,8 +177,8 @@ typedef int32_t cvtm_hull_integers __attribute__((vector_size(CVTM_HULL_LANES * 
 #define CVTM_HULL_SELECT(type, where, yes, no) \
   ((type)(((where) & (cvtm_hull_integers)(yes)) | (~(where) & (cvtm_hull_integers)(no))))
 
-/* next[k] = the corner after pole k for k = first .. first + 7, of poles (x[j], y[j]), j < count;
- * -1 if there is none. */
+/* Sets next[k] to the corner after pole k for k = first .. first + 7, among the poles (x[j], y[j]),
+ * j < count; to -1 if there is none. */
 CVTM_INLINE void cvtm_hull_next_lanes(const float *x, const float *y, int32_t first, int32_t count,
                                       int32_t *next) {
   cvtm_hull_floats px, py, best_out = (cvtm_hull_floats){0} - 1, best_across = {0};
@@ -206,14 +208,15 @@ typedef int64_t cvtm_side_masks __attribute__((vector_size(CVTM_SIDE_LANES * siz
 #define CVTM_SIDE_WRITE(to, value) (*(cvtm_side_lanes *)(void *)(to) = (value))
 #define CVTM_SIDE_SELECT(where, yes, no) \
   ((cvtm_side_lanes)(((where) & (cvtm_side_masks)(yes)) | (~(where) & (cvtm_side_masks)(no))))
-/* cvtm_within_rounding. */
+/* cvtm_within_rounding of lanes. */
 #define CVTM_SIDE_ROUNDS(value, scale2) (((value) <= 0) | ((value) * (value) <= 1.6e-23 * (scale2)))
 #define CVTM_SIDE_ALL(mask) (((mask)[0] & (mask)[1] & (mask)[2] & (mask)[3]) != 0)
 
-/* Corners x[k], y[k], k < sides, of the bisectors with (nx[k], ny[k]) and the ones after them, and
- * copies of the first corners up to a whole number of lanes; nx and ny repeat their first ones one
- * beyond that. Returns the squared distance of the farthest, infinite unless each bisector turns in
- * the same sense from the one before. *good: cvtm_hull_on_bisector of both, for all corners. */
+/* Sets corners x[k], y[k], k < sides: the points where the bisector with (nx[k], ny[k]) meets the
+ * next one. Repeats the first corners up to a full number of lanes; nx and ny repeat their first
+ * entries one beyond that. Returns the squared distance of the farthest corner; infinite unless
+ * each bisector turns in the same sense from the one before. Sets *good to 1 if each corner is
+ * within rounding of its two bisectors. */
 CVTM_INLINE double cvtm_hull_corner_lanes(const double *nx, const double *ny, int32_t sides,
                                           double *x, double *y, int *good) {
   cvtm_side_lanes largest = {0};
@@ -222,14 +225,16 @@ CVTM_INLINE double cvtm_hull_corner_lanes(const double *nx, const double *ny, in
     const cvtm_side_lanes ax = CVTM_SIDE_READ(nx + k), ay = CVTM_SIDE_READ(ny + k);
     const cvtm_side_lanes bx = CVTM_SIDE_READ(nx + k + 1), by = CVTM_SIDE_READ(ny + k + 1);
     const cvtm_side_lanes a2 = ax * ax + ay * ay, b2 = bx * bx + by * by, a = 0.5 * a2;
-    const cvtm_side_lanes b = 0.5 * b2, left = ax * by, right = ay * bx, t = 1 / (left - right);
-    const cvtm_side_lanes any_x = CVTM_SIDE_SELECT(by == 0, 0.5 * bx, (a * by - b * ay) * t);
-    const cvtm_side_lanes any_y = CVTM_SIDE_SELECT(bx == 0, 0.5 * by, (ax * b - bx * a) * t);
+    const cvtm_side_lanes b = 0.5 * b2, scale = CVTM_CORNER_SCALE(ax, ay, bx, by);
+    const cvtm_side_lanes any_x =
+        CVTM_SIDE_SELECT(by == 0, 0.5 * bx, CVTM_CORNER_X(ay, a, by, b, scale));
+    const cvtm_side_lanes any_y =
+        CVTM_SIDE_SELECT(bx == 0, 0.5 * by, CVTM_CORNER_Y(ax, a, bx, b, scale));
     const cvtm_side_lanes cx = CVTM_SIDE_SELECT(ay == 0, 0.5 * ax, any_x);
     const cvtm_side_lanes cy = CVTM_SIDE_SELECT(ax == 0, 0.5 * ay, any_y);
     const cvtm_side_lanes r2 = cx * cx + cy * cy;
     const cvtm_side_lanes off_a = ax * cx + ay * cy - a, off_b = bx * cx + by * cy - b;
-    const cvtm_side_masks turns = (left < right) & (r2 < HUGE_VAL);
+    const cvtm_side_masks turns = (ax * by < ay * bx) & (r2 < HUGE_VAL);
     const cvtm_side_lanes reach = CVTM_SIDE_SELECT(turns, r2, HUGE_VAL + (cvtm_side_lanes){0});
     largest = CVTM_SIDE_SELECT(reach > largest, reach, largest);
     on &= (off_a * off_a <= 1.6e-23 * (a2 * r2)) & (off_b * off_b <= 1.6e-23 * (b2 * r2));
@@ -240,8 +245,9 @@ CVTM_INLINE double cvtm_hull_corner_lanes(const double *nx, const double *ny, in
   return fmax(fmax(largest[0], largest[1]), fmax(largest[2], largest[3]));
 }
 
-/* True if the corners x[k + 1], y[k + 1], for which x[k], y[k] is the one before, advance along
- * each edge, at a right angle to (dx[k], dy[k]). The arrays hold a whole number of lanes. */
+/* True if each corner x[k + 1], y[k + 1] advances from the corner before it, x[k], y[k], along
+ * their edge, which is at a right angle to (dx[k], dy[k]). The arrays hold a full number of lanes.
+ */
 CVTM_INLINE int cvtm_hull_advances_lanes(const double *dx, const double *dy, int32_t sides,
                                          const double *x, const double *y, double radius2) {
   cvtm_side_masks good = ~(cvtm_side_masks){0};
@@ -269,9 +275,9 @@ CVTM_INLINE int cvtm_hull_contains_lanes(double dx, double dy, int32_t sides, co
 
 /* --- the steps -------------------------------------------------------------------------------- */
 
-/* Adds the sites to gather that can cut the cell. Returns 1 if the cell belongs to another,
- * coincident site. Sites are written before it is known whether they are taken, as that cannot be
- * predicted. */
+/* Adds the sites to gather that can cut the cell. Returns 1 if a coincident site owns the cell.
+ * Each site is written before the decision whether it is taken, since processors cannot predict
+ * that decision. */
 CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_cell *cell,
                                  cvtm_hull *hull) {
   cvtm_hull_pole found[CVTM_HULL_MAX_SCAN + 1];
@@ -329,9 +335,9 @@ CVTM_INLINE void cvtm_hull_find_next(cvtm_lanes lanes, cvtm_hull *hull, int32_t 
   }
 }
 
-/* Computes the cell's corners, and copies of the first up to a whole vector. Returns the squared
- * distance of the farthest; infinite unless each bisector turns in the same sense from the one
- * before. *good: each corner is within rounding of its two bisectors. */
+/* Computes the corners of the cell, and repeats the first corners up to a full vector. Returns the
+ * squared distance of the farthest corner; infinite unless each bisector turns in the same sense
+ * from the one before. Sets *good to 1 if each corner is within rounding of its two bisectors. */
 CVTM_INLINE double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_hull *hull,
                                          int32_t sides, cvtm_cell *cell, int *good) {
   double nx[CVTM_HULL_PADDED + 1], ny[CVTM_HULL_PADDED + 1];
@@ -349,8 +355,8 @@ CVTM_INLINE double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_h
   return cvtm_hull_corner_lanes(nx, ny, sides, cell->x, cell->y, good);
 }
 
-/* True if no corner is beyond a bisector by more than rounding, given that the corners are on their
- * own two. */
+/* True if no corner is beyond a bisector by more than rounding. Each corner is on its own two
+ * bisectors. */
 CVTM_INLINE int cvtm_hull_verify(const cvtm_hull_search *s, const cvtm_hull *hull,
                                  const cvtm_cell *cell, double radius2) {
   double x[CVTM_HULL_PADDED + 1], y[CVTM_HULL_PADDED + 1];

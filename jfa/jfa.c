@@ -14,12 +14,12 @@ struct cvtm_voronoi {
   cvtm_domain domain;
   cvtm_site_tree *tree;
   int32_t *second_array; /* width * height codes or labels */
-  int32_t *unlabelled;   /* one number, as is *wrong */
+  int32_t *unlabelled;   /* one number; *wrong is one number, too */
   uint64_t *wrong;
-  const double *sites; /* of the last diagram: the caller's */
+  const double *sites; /* the array that the caller gave for the last diagram */
 };
 
-/* The steps of all passes. The last one, of step 1, is the final pass. */
+/* The steps of all passes. The last step is 1, that of the final pass. */
 typedef struct schedule {
   int passes;
   int step[MAX_PASSES];
@@ -27,32 +27,27 @@ typedef struct schedule {
 
 static int64_t pixels_of(cvtm_domain domain) { return (int64_t)domain.width * domain.height; }
 
-enum { ARRAYS = 3 };
-
-static void list_voronoi_arrays(cvtm_voronoi *voronoi, cvtm_array arrays[ARRAYS]) {
-  const cvtm_array list[ARRAYS] = {
+static cvtm_arrays voronoi_arrays(cvtm_voronoi *voronoi) {
+  return (cvtm_arrays){{
       CVTM_ARRAY(voronoi->second_array, pixels_of(voronoi->domain)),
       CVTM_ARRAY(voronoi->unlabelled, 1),
       CVTM_ARRAY(voronoi->wrong, 1),
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
                                 cvtm_voronoi **result) {
   if (domain.width > CVTM_MAX_LABELLED_SIDE || domain.height > CVTM_MAX_LABELLED_SIDE)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT,
-                     "labels of %d x %d pixels: each side may have %d", domain.width, domain.height,
-                     CVTM_MAX_LABELLED_SIDE);
+                     "labels of %d x %d pixels: each side has at most %d", domain.width,
+                     domain.height, CVTM_MAX_LABELLED_SIDE);
   cvtm_voronoi *voronoi = calloc(1, sizeof *voronoi);
   if (!voronoi) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
   voronoi->device = device;
   voronoi->domain = domain;
   voronoi->table = CVTM_TABLE(device, cvtm_jfa_table);
-  cvtm_array arrays[ARRAYS];
-  list_voronoi_arrays(voronoi, arrays);
   cvtm_status status = cvtm_site_tree_create(device, domain, capacity, &voronoi->tree);
-  if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, ARRAYS);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(device, voronoi_arrays(voronoi));
   if (status != CVTM_OK) {
     cvtm_voronoi_destroy(voronoi);
     return status;
@@ -64,15 +59,13 @@ cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t
 void cvtm_voronoi_destroy(cvtm_voronoi *voronoi) {
   if (!voronoi) return;
   cvtm_site_tree_destroy(voronoi->tree);
-  cvtm_array arrays[ARRAYS];
-  list_voronoi_arrays(voronoi, arrays);
-  cvtm_device_free_all(voronoi->device, arrays, ARRAYS);
+  cvtm_device_free_arrays(voronoi->device, voronoi_arrays(voronoi));
   free(voronoi);
 }
 
 /* --- schedules -------------------------------------------------------------------------------- */
 
-/* Half the least power of two that covers the longer side. */
+/* Half of the smallest power of two that covers the longer side. */
 static int largest_step(cvtm_domain domain) {
   const int side = domain.width > domain.height ? domain.width : domain.height;
   int covering = 1;
@@ -94,7 +87,7 @@ static schedule plan_method(cvtm_domain domain, cvtm_voronoi_method method) {
   if (method == CVTM_VORONOI_JFA_SQUARED) append_halving(&plan, largest);
   if (method == CVTM_VORONOI_JFA_PLUS_2) append_pass(&plan, 2);
   if (method == CVTM_VORONOI_JFA_PLUS_1 || method == CVTM_VORONOI_JFA_PLUS_2) append_pass(&plan, 1);
-  if (plan.passes == 0) append_pass(&plan, 1); /* one pixel */
+  if (plan.passes == 0) append_pass(&plan, 1); /* the domain is one pixel */
   return plan;
 }
 
@@ -110,14 +103,14 @@ static schedule plan_warm_start(cvtm_domain domain, int64_t count, int first_ste
 
 /* --- exact labels ----------------------------------------------------------------------------- */
 
-/* Valid as long as the tree's view is. */
+/* The diagram is valid as long as the view of the tree. */
 static cvtm_diagram diagram_of(const cvtm_site_tree *tree, cvtm_domain domain) {
   const cvtm_diagram diagram = {cvtm_site_tree_get_view(tree), domain, cvtm_metric_of(domain)};
   return diagram;
 }
 
-/* Labels all pixels of the domain. The tree's sites are sorted and at least one; its boxes are
- * built here if they are needed. Enqueued; allocates nothing. */
+/* Labels all pixels of the domain. The tree must have sorted sites, at least one. Its boxes are
+ * built here if needed. The work is enqueued, and nothing is allocated. */
 static cvtm_status label_exactly(cvtm_device *device, cvtm_site_tree *tree, cvtm_domain domain,
                                  int32_t *labels, int32_t *unlabelled) {
   const cvtm_exact_labels_table *table = CVTM_TABLE(device, cvtm_exact_labels_table);
@@ -129,8 +122,8 @@ static cvtm_status label_exactly(cvtm_device *device, cvtm_site_tree *tree, cvtm
   return status == CVTM_OK ? table->label_tiles(device, &diagram, labels, left) : status;
 }
 
-/* Replaces labels by the exact ones and sets *wrong to how many had a site farther than the
- * nearest. A label that is no index counts as infinitely far. Enqueued. */
+/* Replaces labels by exact ones. *wrong: the number of labels whose site was farther away than the
+ * nearest one. A label that is no index of a site counts as infinitely far away. Enqueued. */
 static cvtm_status correct_labels(cvtm_device *device, const cvtm_diagram *diagram,
                                   const double *sites, const int32_t *exact, int32_t *labels,
                                   uint64_t *wrong) {
@@ -144,8 +137,8 @@ static cvtm_status correct_labels(cvtm_device *device, const cvtm_diagram *diagr
 
 static uint32_t *codes_in(int32_t *array) { return (uint32_t *)array; }
 
-/* The array that the first pass reads, such that the final pass reads second_array and writes
- * labels. */
+/* The array that the first pass reads. It is chosen such that the final pass reads second_array and
+ * writes labels. */
 static int32_t *first_array(const cvtm_voronoi *voronoi, const schedule *plan, int32_t *labels) {
   return plan->passes % 2 ? voronoi->second_array : labels;
 }
@@ -154,18 +147,21 @@ static int32_t *other_array(const cvtm_voronoi *voronoi, const int32_t *array, i
   return array == labels ? voronoi->second_array : labels;
 }
 
-/* All passes; the codes are in the first array. */
+/* Sets the codes of the seeds, and runs all passes. The codes of other pixels are in the first
+ * array.
+ */
 static cvtm_status run_passes(cvtm_voronoi *voronoi, const cvtm_diagram *diagram,
                               const schedule *plan, int32_t *labels) {
+  const cvtm_jfa_table *table = voronoi->table;
   int32_t *from = first_array(voronoi, plan, labels);
-  for (int k = 0; k + 1 < plan->passes; ++k) {
+  cvtm_status status = table->set_seeds(voronoi->device, diagram, codes_in(from));
+  for (int k = 0; status == CVTM_OK && k + 1 < plan->passes; ++k) {
     int32_t *const to = other_array(voronoi, from, labels);
-    const cvtm_status status =
-        voronoi->table->pass(voronoi->device, diagram, plan->step[k], codes_in(from), codes_in(to));
-    if (status != CVTM_OK) return status;
+    status = table->pass(voronoi->device, diagram, plan->step[k], codes_in(from), codes_in(to));
     from = to;
   }
-  return voronoi->table->final_pass(voronoi->device, diagram, codes_in(from), labels);
+  return status == CVTM_OK ? table->final_pass(voronoi->device, diagram, codes_in(from), labels)
+                           : status;
 }
 
 static cvtm_status label_none(const cvtm_voronoi *voronoi, int32_t *labels) {
@@ -190,8 +186,7 @@ cvtm_status cvtm_voronoi_compute(cvtm_voronoi *voronoi, const double *sites, int
   if (status != CVTM_OK) return status;
   const cvtm_diagram diagram = diagram_of(voronoi->tree, voronoi->domain);
   const schedule plan = plan_method(voronoi->domain, method);
-  status = voronoi->table->set_seeds(voronoi->device, &diagram,
-                                     codes_in(first_array(voronoi, &plan, labels)));
+  status = label_none(voronoi, first_array(voronoi, &plan, labels)); /* CVTM_NO_SEED */
   return status == CVTM_OK ? run_passes(voronoi, &diagram, &plan, labels) : status;
 }
 

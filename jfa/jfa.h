@@ -1,8 +1,8 @@
 /* Discrete Voronoi diagrams: which site is nearest to each pixel centre.
  *
- * Jump flooding (Rong & Tan 2006): in each pass every pixel looks at the sites stored by the eight
- * pixels `step` away and keeps the nearest. Its variants (Rong & Tan 2007) add passes. With N the
- * least power of two that covers the longer side:
+ * Jump flooding (Rong & Tan 2006): in each pass every pixel compares the sites stored by the eight
+ * pixels `step` away with its own site, and keeps the nearest. Its variants (Rong & Tan 2007) add
+ * passes. N is the least power of two that covers the longer side:
  *
  *   jfa        N/2, N/4, ..., 1          log2 N passes
  *   1+jfa      1, then as jfa            log2 N + 1
@@ -11,19 +11,20 @@
  *   jfa2       jfa twice                 2 log2 N
  *   exact      no flooding; 0 wrong pixels
  *
- * exact is by far the fastest; the others are there for comparison and study. On the CPU it gathers
- * the sites near each tile of pixels from a box tree. On CUDA it cuts out each site's polygon,
- * labels the pixel centres inside, and compares distances for those within rounding of an edge;
- * what no polygon could label (cells of very many corners, or of a large part of the image) is
- * gathered tile by tile.
+ * exact is by far the fastest; the others are there for comparison and study. On a CPU it gathers
+ * the sites near each tile of pixels from a tree of boxes. On CUDA it cuts out the polygon of each
+ * site, labels the pixel centres inside, and compares distances for those within rounding of an
+ * edge. Pixels in cells of very many corners, or in cells that cover a large part of the image, are
+ * labelled tile by tile, as on a CPU.
  *
- * Several sites in one pixel are all taken into account, because seeds are pixels with sites in
- * them. All passes but the last measure the distance, in float, to the site of a seed, its
- * coordinates rounded down to 2^-16 of the least square of side a power of two that covers the
- * domain (for 8192 pixels: to an eighth), or to the middle of a pixel of several sites. The last
- * pass compares, in double, all sites of its candidate seeds; it has four candidates more, two
- * pixels away, which make up for that rounding. The errors that remain are those of jump flooding
- * itself. Measured at 512^2 on random sites, as fractions of all pixels:
+ * Jump flooding stores seeds. A seed is a pixel with sites in it, so that no site is lost where
+ * several share a pixel. All passes but the last measure, in float, the distance to the site of a
+ * seed, or to the middle of a seed of several sites. The site's coordinates are rounded down to
+ * 2^-16 of the side of the least square whose side is a power of two and that covers the domain
+ * (for 8192 pixels: to an eighth). The last pass compares, in double, all sites of the candidate
+ * seeds. It has four more candidates, two pixels away, which make up for that rounding. The errors
+ * that remain are those of jump flooding itself. Measured at 512^2 on random sites, as fractions of
+ * all pixels:
  *
  *   pixels per cell    10       100      1000
  *   jfa                2.5e-3   2.3e-4   2.2e-5
@@ -31,8 +32,8 @@
  *   jfa+1              1.5e-4   2.5e-5   0
  *   jfa+2, jfa2        1.5e-4   2.2e-5   0
  *
- * If a site lies outside a domain that is not periodic, or is not finite, the labels are exact: a
- * search in the tree for each pixel, which takes several times as long. */
+ * If a site is not finite, or lies outside a domain that is not periodic, the labels are exact:
+ * each pixel searches the tree, which takes several times as long. */
 #ifndef CVTMESH_JFA_JFA_H
 #define CVTMESH_JFA_JFA_H
 
@@ -57,8 +58,8 @@ typedef enum cvtm_voronoi_method {
 #undef CVTM_VORONOI_CODE
 } cvtm_voronoi_method;
 
-/* A plan: buffers for one domain and up to `capacity` sites. It holds 4 bytes per pixel and, per
- * site, 44 bytes, 64 to 128 bytes of tree boxes, 16 to 128 bytes of bins, and the buffers of a
+/* A plan: buffers for one domain and up to `capacity` sites. It takes 4 bytes for each pixel and,
+ * for each site, 44 bytes, 64 to 128 bytes of boxes, 16 to 128 bytes of bins, and the buffers of a
  * sort. */
 typedef struct cvtm_voronoi cvtm_voronoi;
 
@@ -67,27 +68,28 @@ cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t
                                 cvtm_voronoi **voronoi);
 void cvtm_voronoi_destroy(cvtm_voronoi *voronoi);
 
-/* labels[j * width + i] becomes the index of the site nearest to the centre of pixel (i, j), the
- * lowest index of equally near ones; jump flooding may miss it. sites: 2 * count doubles x, y in
- * pixels; labels: width * height; both in device memory. Sites outside the domain are allowed
- * (wrapped if it is periodic); a site that is not finite is infinitely far away. count = 0 gives -1
- * everywhere. The labels are the same for any number of threads and on every device. Enqueued;
- * allocates nothing. */
+/* Sets labels[j * width + i] to the index of the site nearest to the centre of pixel (i, j), the
+ * lowest index of equally near sites; jump flooding may miss the nearest site. sites: 2 * count
+ * doubles x, y in pixels; labels: width * height; both in device memory. Sites outside the domain
+ * are allowed (wrapped if it is periodic); a site that is not finite is infinitely far away. With
+ * count = 0 all labels are -1. The labels are the same for any number of threads and on every
+ * device. Enqueued; allocates nothing. */
 cvtm_status cvtm_voronoi_compute(cvtm_voronoi *voronoi, const double *sites, int64_t count,
                                  cvtm_voronoi_method method, int32_t *labels);
 
 /* Warm start: jump flooding from the labels of an earlier diagram of as many sites, which have
- * moved a little since. Every pixel with a site in it starts as that seed, every other pixel with
+ * moved a little since. A pixel with a site in it begins as that seed. Any other pixel begins with
  * the site of its old label at its new position (a label that is no index counts as 0). Passes run
  * from first_step, raised to a power of two, down to 1. first_step should be about the largest
  * distance that a site has moved; 0 stands for 0.3 spacings of evenly distributed sites.
- * cvtm_voronoi_correct finds the pixels that this misses. Otherwise as cvtm_voronoi_compute. */
+ * cvtm_voronoi_correct finds the pixels that get another than the nearest site. Otherwise as
+ * cvtm_voronoi_compute. */
 cvtm_status cvtm_voronoi_update(cvtm_voronoi *voronoi, const double *sites, int64_t count,
                                 int first_step, int32_t *labels);
 
-/* Replaces the labels of the last compute or update by the exact ones; the sites of that call must
- * still be in memory. *wrong becomes the number of pixels whose site was farther than the nearest.
- * Waits for the device. */
+/* Replaces the labels of the last compute or update by the exact ones. The sites of that call must
+ * still be in memory. Sets *wrong to the number of pixels whose site was farther away than the
+ * nearest one. Waits for the device. */
 cvtm_status cvtm_voronoi_correct(cvtm_voronoi *voronoi, int32_t *labels, int64_t *wrong);
 
 CVTM_API_END

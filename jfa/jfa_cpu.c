@@ -1,36 +1,12 @@
 #include "jfa/jfa_kernels.h"
 
-static void set_all_seeds(cvtm_device *device, const cvtm_diagram *diagram, uint32_t *codes) {
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int64_t place = 0; place < diagram->tree.count; ++place)
-    cvtm_set_seed(diagram, place, codes);
-}
-
-static cvtm_status set_seeds_cpu(cvtm_device *device, const cvtm_diagram *diagram,
-                                 uint32_t *codes) {
-  const size_t pixels = (size_t)diagram->domain.width * (size_t)diagram->domain.height;
-  const cvtm_status status = cvtm_device_fill(device, codes, 0xFF, pixels * sizeof *codes);
-  if (status != CVTM_OK) return status;
-  set_all_seeds(device, diagram, codes);
-  return CVTM_OK;
-}
-
-static cvtm_status warm_start_cpu(cvtm_device *device, const cvtm_diagram *diagram,
-                                  const double *sites, const int32_t *labels, uint32_t *codes) {
-  const int64_t pixels = (int64_t)diagram->domain.width * diagram->domain.height;
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int64_t p = 0; p < pixels; ++p) codes[p] = cvtm_warm_start_code(diagram, sites, labels[p]);
-  set_all_seeds(device, diagram, codes);
-  return CVTM_OK;
-}
-
-/* The rows of codes that a row of pixels takes candidates from, in the order of tags. */
+/* The rows of codes with the candidates of a row of pixels, in the order of tags. */
 typedef struct candidate_rows {
   const uint32_t *row[3];
-  float y; /* of the pixel centres */
+  float y; /* y of the pixel centres */
 } candidate_rows;
 
-/* The code of pixel i after a pass. `periodic` is a constant where this is inlined. */
+/* The code of pixel i after a pass. `periodic` is a constant in each call. */
 static inline uint32_t flood_pixel(const cvtm_diagram *diagram, const cvtm_flood_scale *scale,
                                    int periodic, const candidate_rows *rows, int i, int step) {
   const int width = diagram->domain.width;
@@ -70,7 +46,7 @@ static cvtm_status pass_cpu(cvtm_device *device, const cvtm_diagram *diagram, in
   return CVTM_OK;
 }
 
-/* Replaces the codes of a row by places. Neighbours mostly have the same. */
+/* Replaces the codes of a row by places. Neighbouring pixels mostly have the same code. */
 static void find_places(const cvtm_diagram *diagram, uint32_t *codes) {
   uint32_t code = codes[0], place = cvtm_place_of_code(diagram, code);
   for (int i = 0; i < diagram->domain.width; ++i) {
@@ -98,23 +74,21 @@ static cvtm_status final_pass_cpu(cvtm_device *device, const cvtm_diagram *diagr
   return CVTM_OK;
 }
 
+CVTM_JFA_PHASES(CVTM_PHASE_CPU)
+
 const cvtm_jfa_table cvtm_jfa_table_cpu = {
-    .set_seeds = set_seeds_cpu,
-    .warm_start = warm_start_cpu,
-    .pass = pass_cpu,
-    .final_pass = final_pass_cpu,
-};
+    .pass = pass_cpu, .final_pass = final_pass_cpu, CVTM_JFA_PHASES(CVTM_PHASE_CPU_NAME)};
 
 /* --- exact labels ----------------------------------------------------------------------------- */
 
-/* The exact diagram by tiles: the sites near enough to a tile of pixels are gathered from the tree
- * once, and lists of them shrink as the tile is split. */
+/* The exact diagram by tiles. The sites that can be nearest to a pixel of a tile are gathered from
+ * the tree once. Each split of the tile shortens their list. */
 
 enum {
   TILE_SIDE = 32,
-  MAX_CANDIDATES = 256, /* of a tile; a tile with more is split */
-  SMALL_TILE = 16,      /* pixels of a tile that is not split to shorten its list */
-  SHORT_LIST = 3        /* candidates; a tile with so few is not split either */
+  MAX_CANDIDATES = 256, /* candidates of a tile, at most; with more, the tile is split */
+  SMALL_TILE = 16,      /* pixels of a tile that is too small to be split for a shorter list */
+  SHORT_LIST = 3        /* candidates of a tile that need no shorter list */
 };
 
 typedef struct candidate {
@@ -128,8 +102,9 @@ static candidate candidate_at(const cvtm_site_tree_view *tree, int64_t place) {
   return site;
 }
 
-/* Lists the sites whose squared distance from the centre of the tile is at most reach2, of
- * coincident ones the first. Returns their number, or -1 if there are more than MAX_CANDIDATES. */
+/* Lists the sites whose squared distance from the centre of the tile is at most reach2. Of
+ * coincident sites it lists the first. Returns their number, or -1 if there are more than
+ * MAX_CANDIDATES. */
 static int gather_candidates(const cvtm_diagram *diagram, cvtm_tile tile, double reach2,
                              candidate *list) {
   const cvtm_site_tree_view *tree = &diagram->tree;
@@ -162,7 +137,7 @@ static int gather_candidates(const cvtm_diagram *diagram, cvtm_tile tile, double
   return found;
 }
 
-/* Halves the longer side. */
+/* Halves the tile across its longer side. */
 static void split_tile(cvtm_tile tile, cvtm_tile half[2]) {
   half[0] = half[1] = tile;
   if (tile.width >= tile.height) {
@@ -190,8 +165,8 @@ static int32_t nearest_candidate(const cvtm_diagram *diagram, double x, double y
   return index;
 }
 
-/* Keeps those of the candidates that can be nearest to a pixel centre of the tile, a part of the
- * one they were gathered for. Returns their number. */
+/* Keeps the candidates that can be nearest to a pixel centre of the tile, and returns their number.
+ * The tile is a part of the one for which the candidates were gathered. */
 static int filter_candidates(const cvtm_diagram *diagram, cvtm_tile tile, const candidate *list,
                              int count, candidate *kept) {
   const double x = cvtm_tile_center_x(tile), y = cvtm_tile_center_y(tile);
@@ -229,8 +204,8 @@ static void assign_tile(const cvtm_diagram *diagram, cvtm_tile tile, const candi
   }
 }
 
-/* Labels a tile. *guess: a place whose site is probably near; replaced by the place of the site
- * nearest to the centre. */
+/* Labels a tile. *guess: the place of a site that is probably near. It is replaced by the place of
+ * the site nearest to the centre of the tile. */
 static void label_tile(const cvtm_diagram *diagram, cvtm_tile tile, int32_t *guess,
                        int32_t *labels) {
   const double x = cvtm_tile_center_x(tile), y = cvtm_tile_center_y(tile);
@@ -256,7 +231,7 @@ static void label_tile(const cvtm_diagram *diagram, cvtm_tile tile, int32_t *gue
 
 static cvtm_status label_tiles_cpu(cvtm_device *device, const cvtm_diagram *diagram,
                                    int32_t *labels, const int32_t *unlabelled) {
-  (void)unlabelled; /* NULL: there is no label_cells */
+  (void)unlabelled; /* NULL, since there is no label_cells */
   const int width = diagram->domain.width, height = diagram->domain.height;
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(dynamic)
   for (int y = 0; y < height; y += TILE_SIDE) {

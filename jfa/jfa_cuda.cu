@@ -1,37 +1,19 @@
-/* Jump flooding. A thread floods a chain of pixels in one column, `step` apart, and keeps the three
- * rows of candidates in registers: it reads three codes per pixel, not nine. With one pixel per
- * thread flooding takes 1.5 times as long at 2048^2 and 8192^2 (H200). All other kernels take a
- * pixel or a site per thread. */
+/* Jump flooding. A thread floods a chain of pixels in one column, `step` apart, and keeps three
+ * rows of candidates in registers. So it reads three codes per pixel instead of nine. With one
+ * pixel per thread, flooding takes 1.5 times as long at 2048^2 and 8192^2 (H200). All other kernels
+ * take one pixel or one site per thread. */
 #include "base/cuda_utils.h"
 #include "base/select.h"
 #include "jfa/cell_warp_cuda.h"
 #include "jfa/jfa_kernels.h"
 #include "jfa/cell_by_tree_warp_cuda.h"
 
-enum { BLOCK = 256, WARP = 32, CHAIN = 8 /* pixels, at most */ };
+enum { BLOCK = 256, WARP = 32, CHAIN = 8 /* pixels of a chain, at most */ };
 
-static __device__ int64_t pixels_of(const cvtm_diagram &diagram) {
-  return static_cast<int64_t>(diagram.domain.width) * diagram.domain.height;
-}
-
-static __global__ void __launch_bounds__(BLOCK)
-    set_seeds_kernel(cvtm_diagram diagram, uint32_t *codes) {
-  for (int64_t place = cvtm_first_thread(); place < diagram.tree.count;
-       place += cvtm_thread_count())
-    cvtm_set_seed(&diagram, place, codes);
-}
-
-static __global__ void __launch_bounds__(BLOCK)
-    warm_start_kernel(cvtm_diagram diagram, const double *sites, const int32_t *labels,
-                      uint32_t *codes) {
-  for (int64_t p = cvtm_first_thread(); p < pixels_of(diagram); p += cvtm_thread_count())
-    codes[p] = cvtm_warm_start_code(&diagram, sites, labels[p]);
-}
-
-/* Candidates of one row, in the order of tags: in the pixel's column, in the column `step` before
- * it, in the column `step` after it. */
+/* The candidates of one row, in the order of tags: in the column of the pixel, `step` columns
+ * before it, and `step` columns after it. */
 struct candidate_row {
-  uint32_t offset; /* of the row; there are at most 2^30 pixels */
+  uint32_t offset; /* index of the row's first pixel; there are at most 2^30 pixels */
   float x2[3], y[3];
 };
 
@@ -53,7 +35,7 @@ static __device__ candidate_row read_candidates(const cvtm_diagram &diagram,
   return candidates;
 }
 
-/* The least key of a row whose first tag is `tag`. */
+/* The smallest key of a row whose first tag is `tag`. */
 template <bool PERIODIC>
 static __device__ uint32_t least_key(const cvtm_flood_scale &scale, const candidate_row &row,
                                      float y, uint32_t tag) {
@@ -66,7 +48,7 @@ static __device__ uint32_t least_key(const cvtm_flood_scale &scale, const candid
   return least;
 }
 
-/* Floods the pixels (i, j), (i, j + step) and so on, LENGTH of them or down to the last row. */
+/* Floods LENGTH pixels (i, j), (i, j + step), ..., or fewer if the last row comes first. */
 template <int LENGTH, bool PERIODIC>
 static __device__ void flood_chain(const cvtm_diagram &diagram, const cvtm_flood_scale &scale,
                                    int step, int i, int j, const uint32_t *__restrict__ from,
@@ -95,11 +77,11 @@ static __device__ void flood_chain(const cvtm_diagram &diagram, const cvtm_flood
                                : c == 1 ? column[1]
                                         : column[2])];
     above = own;
-    own = below; /* the row of the next j, if that is in the domain */
+    own = below; /* the row of the next j, unless that is outside */
   }
 }
 
-/* Chains that cover a column. */
+/* The number of chains that cover a column. */
 static __host__ __device__ int chains_of(int height, int step, int length) {
   return (height + length * step - 1) / (length * step) * step;
 }
@@ -123,49 +105,19 @@ static __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-static __global__ void __launch_bounds__(BLOCK)
-    find_places_kernel(cvtm_diagram diagram, uint32_t *codes) {
-  for (int64_t p = cvtm_first_thread(); p < pixels_of(diagram); p += cvtm_thread_count())
-    codes[p] = cvtm_place_of_code(&diagram, codes[p]);
+static __device__ void set_place(const cvtm_diagram *diagram, uint32_t *codes, int64_t p) {
+  codes[p] = cvtm_place_of_code(diagram, codes[p]);
 }
 
-static __global__ void __launch_bounds__(BLOCK)
-    final_label_kernel(cvtm_diagram diagram, const uint32_t *__restrict__ places,
-                       int32_t *__restrict__ labels) {
-  const int width = diagram.domain.width;
-  for (int64_t p = cvtm_first_thread(); p < pixels_of(diagram); p += cvtm_thread_count())
-    labels[p] = cvtm_final_label(&diagram, static_cast<int>(p) % width, static_cast<int>(p) / width,
-                                 places);
+static __device__ void set_final_label(const cvtm_diagram *diagram,
+                                       const uint32_t *__restrict__ places,
+                                       int32_t *__restrict__ labels, int64_t p) {
+  const int width = diagram->domain.width;
+  labels[p] =
+      cvtm_final_label(diagram, static_cast<int>(p) % width, static_cast<int>(p) / width, places);
 }
 
 /* --- launchers -------------------------------------------------------------------------------- */
-
-static unsigned pixel_blocks(const cvtm_diagram *diagram) {
-  return cvtm_cuda_blocks(static_cast<int64_t>(diagram->domain.width) * diagram->domain.height,
-                          BLOCK);
-}
-
-static cvtm_status set_all_seeds(cvtm_device *device, const cvtm_diagram *diagram,
-                                 uint32_t *codes) {
-  set_seeds_kernel<<<cvtm_cuda_blocks(diagram->tree.count, BLOCK), BLOCK, 0,
-                     cvtm_cuda_stream(device)>>>(*diagram, codes);
-  return cvtm_cuda_launched(device, "set_seeds_kernel");
-}
-
-static cvtm_status set_seeds_cuda(cvtm_device *device, const cvtm_diagram *diagram,
-                                  uint32_t *codes) {
-  const size_t pixels = static_cast<size_t>(diagram->domain.width) * diagram->domain.height;
-  const cvtm_status status = cvtm_device_fill(device, codes, 0xFF, pixels * sizeof *codes);
-  return status == CVTM_OK ? set_all_seeds(device, diagram, codes) : status;
-}
-
-static cvtm_status warm_start_cuda(cvtm_device *device, const cvtm_diagram *diagram,
-                                   const double *sites, const int32_t *labels, uint32_t *codes) {
-  warm_start_kernel<<<pixel_blocks(diagram), BLOCK, 0, cvtm_cuda_stream(device)>>>(*diagram, sites,
-                                                                                   labels, codes);
-  const cvtm_status status = cvtm_cuda_launched(device, "warm_start_kernel");
-  return status == CVTM_OK ? set_all_seeds(device, diagram, codes) : status;
-}
 
 template <int LENGTH>
 static cvtm_status launch_pass(cvtm_device *device, const cvtm_diagram *diagram, int step,
@@ -185,38 +137,38 @@ static cvtm_status pass_cuda(cvtm_device *device, const cvtm_diagram *diagram, i
 
 static cvtm_status final_pass_cuda(cvtm_device *device, const cvtm_diagram *diagram,
                                    uint32_t *codes, int32_t *labels) {
-  const cudaStream_t stream = cvtm_cuda_stream(device);
-  find_places_kernel<<<pixel_blocks(diagram), BLOCK, 0, stream>>>(*diagram, codes);
-  const cvtm_status status = cvtm_cuda_launched(device, "find_places_kernel");
-  if (status != CVTM_OK) return status;
-  final_label_kernel<<<pixel_blocks(diagram), BLOCK, 0, stream>>>(*diagram, codes, labels);
-  return cvtm_cuda_launched(device, "final_label_kernel");
+  const int64_t pixels = static_cast<int64_t>(diagram->domain.width) * diagram->domain.height;
+  const cvtm_status status =
+      launch_rows<set_place, BLOCK>(device, "set_place", 0, pixels, *diagram, codes);
+  return status == CVTM_OK ? launch_rows<set_final_label, BLOCK>(device, "set_final_label", 0,
+                                                                 pixels, *diagram, codes, labels)
+                           : status;
 }
 
-extern "C" const cvtm_jfa_table cvtm_jfa_table_cuda = {
-    set_seeds_cuda,
-    warm_start_cuda,
-    pass_cuda,
-    final_pass_cuda,
-};
+namespace {
+CVTM_JFA_PHASES(CVTM_PHASE_CUDA)
+}  // namespace
+
+extern "C" const cvtm_jfa_table cvtm_jfa_table_cuda = {pass_cuda, final_pass_cuda,
+                                                       CVTM_JFA_PHASES(CVTM_PHASE_CUDA_NAME)};
 
 /* --- exact labels ----------------------------------------------------------------------------- */
 
-/* The exact diagram. label_cells_kernel cuts out each site's polygon and labels the pixel centres
- * in it, comparing distances for those within rounding of an edge. label_tiles_kernel gathers the
- * sites near each tile of pixels for what no polygon could label: cells of very many corners, or of
- * a large part of the image. */
+/* The exact diagram. label_cells_kernel cuts out the polygon of each site and labels the pixel
+ * centres in it. For centres within rounding errors of an edge it compares distances.
+ * label_tiles_kernel labels the remaining pixels, in cells of very many corners or of a large part
+ * of the image: it gathers the sites near each tile of pixels. */
 
 enum {
   PIXEL_BLOCK = 256,
-  TILE_WARPS = 4,       /* of a block of label_tiles_kernel; each labels one tile at a time */
+  TILE_WARPS = 4,       /* warps of a block of label_tiles_kernel; each labels one tile at a time */
   TILE = 8,             /* pixels along a side */
-  ROWS = WARP / TILE,   /* of a tile that a warp labels at once */
-  MAX_CANDIDATES = 128, /* of a tile; with more, each pixel searches the tree */
-  CELL_WARPS = 2,       /* of a block of label_cells_kernel */
+  ROWS = WARP / TILE,   /* rows of a tile that a warp labels at once */
+  MAX_CANDIDATES = 128, /* sites of a tile, at most; with more, each pixel searches the tree */
+  CELL_WARPS = 2,       /* warps of a block of label_cells_kernel */
   CELL_BLOCKS = 8,      /* blocks per multiprocessor that registers allow */
-  CELL_PIXELS = 2048,   /* per site; with more, no cells are cut out */
-  MAX_BLOCKS = 2048,    /* of label_tiles_kernel, whose warps take tiles round-robin */
+  CELL_PIXELS = 2048,   /* pixels per site; above this no cells are cut out */
+  MAX_BLOCKS = 2048,    /* blocks of label_tiles_kernel, at most; warps take tiles round-robin */
   /* A visit pops one node and pushes at most 32. A path down the 2^26 nodes above the buckets of
    * 2^31 sites has at most 6 visits. */
   STACK = 6 * WARP
@@ -224,7 +176,7 @@ enum {
 
 /* --- cell by cell ----------------------------------------------------------------------------- */
 
-/* Labels the pixels of row j that belong to the site at a place. Returns their number. */
+/* Labels the pixels of row j that belong to the site at a place, and returns their number. */
 static __device__ int32_t label_row(const cvtm_diagram *diagram, int64_t place,
                                     const cvtm_cell *cell, double tolerance, cvtm_cell_walk *walk,
                                     int32_t j, int32_t *labels) {
@@ -247,7 +199,7 @@ static __device__ int32_t label_row(const cvtm_diagram *diagram, int64_t place,
 }
 
 /* Labels the pixels of the cells of the sites at places base .. base + 31, one lane for each cell.
- * Returns the number that this lane has labelled. */
+ * Returns the number of pixels that this lane labels. */
 static __device__ int32_t label_cells(const cvtm_diagram &diagram, int64_t base, int lane,
                                       cvtm_warp_cells<WARP> *memory, int32_t *labels) {
   cvtm_warp_cells_with_slopes(diagram.tree, diagram.domain, base, lane, memory);
@@ -290,8 +242,8 @@ typedef struct warp_memory {
   int32_t index[MAX_CANDIDATES];
 } warp_memory;
 
-/* Pushes the nodes of the lanes with `wanted` set; one at the distance `nearest`, if any, ends on
- * top. Returns the new top. */
+/* Pushes the nodes of lanes with `wanted` set. A node at the distance `nearest`, if any, becomes
+ * the top. Returns the new top. */
 static __device__ int push_nodes(warp_memory *memory, int top, bool wanted, int64_t node,
                                  double distance, double nearest, int lane) {
   const unsigned mask = __ballot_sync(0xFFFFFFFFu, wanted);
@@ -362,8 +314,8 @@ static __device__ int push_candidates(const cvtm_site_tree_view *tree, warp_memo
   return found + __popc(mask);
 }
 
-/* Lists the sites whose squared distance from (x, y) is at most reach2, of coincident ones the
- * first. Returns their number, or -1 if there are more than MAX_CANDIDATES. */
+/* Lists the sites whose squared distance from (x, y) is at most reach2; of coincident sites, only
+ * the first. Returns their number, or -1 if there are more than MAX_CANDIDATES. */
 static __device__ int warp_gather(const cvtm_diagram *diagram, warp_memory *memory, double x,
                                   double y, double reach2, int lane) {
   const cvtm_site_tree_view *tree = &diagram->tree;
@@ -397,7 +349,7 @@ static __device__ int warp_gather(const cvtm_diagram *diagram, warp_memory *memo
   }
 }
 
-/* Labels a pixel from the tile's candidates; found < 0: by a search of the tree. */
+/* Labels a pixel from the candidates of its tile; if found < 0, by a search of the tree. */
 static __device__ void label_pixel(const cvtm_diagram *diagram, const warp_memory *memory,
                                    int found, int i, int j, int32_t *labels) {
   const double x = i + 0.5, y = j + 0.5;
@@ -417,8 +369,7 @@ static __device__ void label_pixel(const cvtm_diagram *diagram, const warp_memor
   labels[static_cast<int64_t>(j) * diagram->domain.width + i] = label;
 }
 
-/* Labels a tile that has a pixel without a label. Pixels labelled before get the same label again.
- */
+/* Labels a tile that has an unlabelled pixel. Labelled pixels get the same label again. */
 static __device__ void label_tile(const cvtm_diagram *diagram, warp_memory *memory, cvtm_tile tile,
                                   int lane, int32_t *labels) {
   bool unlabelled = false;
@@ -476,17 +427,15 @@ static __global__ void set_number_kernel(int32_t value, int32_t *number) { *numb
 
 static cvtm_status label_cells_cuda(cvtm_device *device, const cvtm_diagram *diagram,
                                     int32_t *labels, int32_t *unlabelled) {
-  const cudaStream_t stream = cvtm_cuda_stream(device);
   const int64_t area = static_cast<int64_t>(diagram->domain.width) * diagram->domain.height;
   cvtm_status status =
       cvtm_device_fill(device, labels, 0xFF, static_cast<size_t>(area) * sizeof *labels);
-  if (status != CVTM_OK) return status;
-  set_number_kernel<<<1, 1, 0, stream>>>(static_cast<int32_t>(area), unlabelled);
-  status = cvtm_cuda_launched(device, "set_number_kernel");
+  if (status == CVTM_OK)
+    status = CVTM_LAUNCH(device, set_number_kernel, 1, 1, static_cast<int32_t>(area), unlabelled);
   if (status != CVTM_OK || area / diagram->tree.count > CELL_PIXELS) return status;
-  label_cells_kernel<<<cvtm_cuda_blocks(diagram->tree.count, CELL_WARPS * WARP), CELL_WARPS * WARP,
-                       0, stream>>>(*diagram, labels, unlabelled);
-  return cvtm_cuda_launched(device, "label_cells_kernel");
+  return CVTM_LAUNCH(device, label_cells_kernel,
+                     cvtm_cuda_blocks(diagram->tree.count, CELL_WARPS * WARP), CELL_WARPS * WARP,
+                     *diagram, labels, unlabelled);
 }
 
 static cvtm_status label_tiles_cuda(cvtm_device *device, const cvtm_diagram *diagram,
@@ -496,19 +445,17 @@ static cvtm_status label_tiles_cuda(cvtm_device *device, const cvtm_diagram *dia
   const int64_t tiles = tiles_x * tiles_y;
   const unsigned needed = cvtm_cuda_blocks(tiles, TILE_WARPS), most = MAX_BLOCKS;
   const unsigned blocks = needed < most ? needed : most;
-  label_tiles_kernel<<<blocks, TILE_WARPS * WARP, 0, cvtm_cuda_stream(device)>>>(
-      *diagram, tiles_x, tiles, labels, unlabelled);
-  return cvtm_cuda_launched(device, "label_tiles_kernel");
+  return CVTM_LAUNCH(device, label_tiles_kernel, blocks, TILE_WARPS * WARP, *diagram, tiles_x,
+                     tiles, labels, unlabelled);
 }
 
 static cvtm_status correct_labels_cuda(cvtm_device *device, const cvtm_diagram *diagram,
                                        const double *sites, const int32_t *exact, int32_t *labels,
                                        uint64_t *wrong) {
   const int64_t pixels = static_cast<int64_t>(diagram->domain.width) * diagram->domain.height;
-  correct_labels_kernel<<<cvtm_cuda_blocks(pixels, PIXEL_BLOCK), PIXEL_BLOCK, 0,
-                          cvtm_cuda_stream(device)>>>(
-      *diagram, sites, exact, labels, reinterpret_cast<unsigned long long *>(wrong));
-  return cvtm_cuda_launched(device, "correct_labels_kernel");
+  return CVTM_LAUNCH(device, correct_labels_kernel, cvtm_cuda_blocks(pixels, PIXEL_BLOCK),
+                     PIXEL_BLOCK, *diagram, sites, exact, labels,
+                     reinterpret_cast<unsigned long long *>(wrong));
 }
 
 extern "C" const cvtm_exact_labels_table cvtm_exact_labels_table_cuda = {

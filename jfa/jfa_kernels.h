@@ -1,21 +1,22 @@
-/* Inside jfa only: the phases of jump flooding that differ between devices, and what happens at one
+/* Inside jfa only: the phases of jump flooding that differ between devices, and the work on one
  * pixel, written once for both.
  *
  * A seed is a pixel with sites in it. Each pixel stores the code of one seed, 32 bits: the position
- * of the seed's site, or the middle of the seed if it has several sites, in steps of a grid of
- * 2^16 x 2^16 over the least square of side a power of two that covers the domain. The lower half
- * is x, the upper half y. So a code tells which pixel the seed is and how far away, and a pass
- * reads nothing but codes. If a site lies outside the domain or is not finite, codes say too
- * little, and the final pass searches the tree instead.
+ * of the seed's site, or the middle of the seed if it has several sites. Positions are in steps of
+ * a grid of 2^16 x 2^16 over the least square that covers the domain and whose side is a power of
+ * two. The lower half of a code is x, the upper half y. So the pixel of the seed and its distance
+ * follow from the code, and a pass reads codes alone. If a site is not finite or lies outside the
+ * domain, a code cannot hold its position, and the final pass searches the tree.
  *
- * Passes compare squared distances in float with the rounding of cvtm_flood_key, the same on every
- * device. The final pass makes labels of codes; it compares, in double, all sites of the candidate
- * seeds. */
+ * Passes compare squared distances in float with the rounding of cvtm_flood_key, which is the same
+ * on every device. The final pass replaces codes by labels; it compares, in double, all sites of
+ * the candidate seeds. */
 #ifndef CVTMESH_JFA_JFA_KERNELS_H
 #define CVTMESH_JFA_JFA_KERNELS_H
 
 #include <string.h>
 
+#include "base/phases.h"
 #include "jfa/site_query.h"
 #include "jfa/site_tree_kernels.h"
 
@@ -25,11 +26,11 @@ extern "C" {
 
 /* --- exact labels ----------------------------------------------------------------------------- */
 
-/* The exact discrete Voronoi diagram. Every pixel centre gets the index of its
- * nearest site, the lowest of several equally near ones, as a comparison in double of all sites
- * would find it (cvtm_distance2). */
+/* The exact discrete Voronoi diagram. Every pixel centre gets the index of its nearest site, the
+ * lowest index of equally near sites. It is the site that a comparison of all sites by
+ * cvtm_distance2 would find. */
 
-/* Sorted sites, at least one, and their domain: what kernels that label pixels are given. */
+/* Sorted sites, at least one, and their domain: the arguments of the kernels that label pixels. */
 typedef struct cvtm_diagram {
   cvtm_site_tree_view tree;
   cvtm_domain domain;
@@ -37,17 +38,17 @@ typedef struct cvtm_diagram {
 } cvtm_diagram;
 
 typedef struct cvtm_exact_labels_table {
-  /* NULL, or: labels the pixels of those cells that hull construction can cut out; needs no boxes
-   * of the tree. *unlabelled (device memory) becomes the number of the other pixels, whose label is
-   * -1. */
+  /* May be NULL. Labels the pixels of the cells that hull construction can make. Needs no boxes of
+   * the tree. Sets *unlabelled (device memory) to the number of the other pixels, and their labels
+   * to -1. */
   cvtm_status (*label_cells)(cvtm_device *device, const cvtm_diagram *diagram, int32_t *labels,
                              int32_t *unlabelled);
-  /* Labels all pixels; or, unless unlabelled is NULL, those without a label, and none if
-   * *unlabelled is 0. Needs the tree's boxes. */
+  /* Labels all pixels if unlabelled is NULL. Else labels the pixels without a label; there are none
+   * if *unlabelled is 0. Needs the boxes of the tree. */
   cvtm_status (*label_tiles)(cvtm_device *device, const cvtm_diagram *diagram, int32_t *labels,
                              const int32_t *unlabelled);
-  /* Replaces labels by the exact ones; adds to *wrong (device memory) the number of those whose
-   * site was farther than the nearest. */
+  /* Replaces labels by the exact ones. Adds to *wrong (device memory) the number of labels whose
+   * site was farther away than the nearest one. */
   cvtm_status (*correct)(cvtm_device *device, const cvtm_diagram *diagram, const double *sites,
                          const int32_t *exact, int32_t *labels, uint64_t *wrong);
 } cvtm_exact_labels_table;
@@ -56,21 +57,28 @@ extern const cvtm_exact_labels_table cvtm_exact_labels_table_cpu, cvtm_exact_lab
 
 /* --- flooding --------------------------------------------------------------------------------- */
 
+/* The phases of base/phases.h. */
+#define CVTM_JFA_PHASES(X)                                                                         \
+  /* Gives each seed pixel its code. */                                                            \
+  X(set_seeds, (cvtm_device * device, const cvtm_diagram *diagram, uint32_t *codes), device,       \
+    diagram->tree.count, cvtm_set_seed, CVTM_HOST_STRUCT(diagram), codes)                          \
+  /* Gives each pixel the code of the seed that now has the site of its label. sites: the array of \
+   * the caller. codes may be the same memory as labels. */                                        \
+  X(warm_start,                                                                                    \
+    (cvtm_device * device, const cvtm_diagram *diagram, const double *sites,                       \
+     const int32_t *labels, uint32_t *codes),                                                      \
+    device, (int64_t)diagram->domain.width * diagram->domain.height, cvtm_set_warm_code,           \
+    CVTM_HOST_STRUCT(diagram), sites, labels, codes)
+
 /* Arrays of codes and labels have width * height elements. */
 typedef struct cvtm_jfa_table {
-  /* Each seed pixel gets its code, all other pixels CVTM_NO_SEED. */
-  cvtm_status (*set_seeds)(cvtm_device *device, const cvtm_diagram *diagram, uint32_t *codes);
-  /* Each seed pixel gets its code; any other pixel gets the code of the seed pixel that now holds
-   * the site of its label. sites: the caller's. codes may be the same memory as labels.
-   */
-  cvtm_status (*warm_start)(cvtm_device *device, const cvtm_diagram *diagram, const double *sites,
-                            const int32_t *labels, uint32_t *codes);
-  /* One pass from one array of codes to another. */
+  /* Runs one pass, which reads one array of codes and writes the other. */
   cvtm_status (*pass)(cvtm_device *device, const cvtm_diagram *diagram, int step,
                       const uint32_t *from, uint32_t *to);
-  /* The pass of step 1 that makes labels of codes. Overwrites the codes. */
+  /* Runs the pass of step 1 that replaces codes by labels. Overwrites the codes. */
   cvtm_status (*final_pass)(cvtm_device *device, const cvtm_diagram *diagram, uint32_t *codes,
                             int32_t *labels);
+  CVTM_JFA_PHASES(CVTM_PHASE_FIELD)
 } cvtm_jfa_table;
 
 extern const cvtm_jfa_table cvtm_jfa_table_cpu, cvtm_jfa_table_cuda;
@@ -83,13 +91,13 @@ extern const cvtm_jfa_table cvtm_jfa_table_cpu, cvtm_jfa_table_cuda;
 
 #define CVTM_NO_SEED 0xFFFFFFFFU
 
-/* From pixels to the grid of codes: the centre of pixel i is origin + i step. */
+/* The scale from pixels to the grid of codes: the centre of pixel i is at origin + i step. */
 typedef struct cvtm_flood_scale {
   float origin, step;
   float period_x, period_y; /* 0: not periodic */
 } cvtm_flood_scale;
 
-/* log2 of the grid's steps per pixel. */
+/* log2 of the steps of the grid in a pixel. */
 CVTM_HD int cvtm_code_shift(cvtm_domain domain) { return cvtm_morton_shift(domain) - 16; }
 
 CVTM_HD cvtm_flood_scale cvtm_flood_scale_of(const cvtm_diagram *diagram) {
@@ -122,19 +130,19 @@ CVTM_HD cvtm_pixel cvtm_pixel_of_place(const cvtm_diagram *diagram, int64_t plac
   return cvtm_pixel_at(diagram->domain, site[0], site[1]);
 }
 
-/* Position along the Morton curve. */
+/* The number of a pixel along the Morton curve. */
 CVTM_HD uint64_t cvtm_pixel_morton(cvtm_pixel pixel) {
   return cvtm_spread_16_bits(pixel.column) | cvtm_spread_16_bits(pixel.row) << 1;
 }
 
-/* The code of a seed of several sites: the middle of its pixel. The code of a lone site that lies
- * there is the same. */
+/* The code of a seed of several sites: the middle of its pixel. A single site at the middle of the
+ * pixel has the same code. */
 CVTM_HD uint32_t cvtm_middle_code(int shift, cvtm_pixel pixel) {
   const uint32_t half = 1U << (shift - 1);
   return (pixel.column << shift | (half - 1)) | (pixel.row << shift | half) << 16;
 }
 
-/* The code of a seed of one site, which is inside the domain. */
+/* The code of a seed of one site. The site is inside the domain. */
 CVTM_HD uint32_t cvtm_site_code(const cvtm_diagram *diagram, double x, double y) {
   const int shift = cvtm_morton_shift(diagram->domain);
   const uint32_t column = cvtm_quantize(x, diagram->domain.width, shift) >> 16;
@@ -149,7 +157,8 @@ typedef struct cvtm_seed_sites {
   int32_t first, last;
 } cvtm_seed_sites;
 
-/* The first of the places first .. last - 1 whose pixel is at `morton` or later; else last. */
+/* The first of the places first .. last - 1 whose pixel has the number `morton` along the curve or
+ * a higher one; last if there is none. */
 CVTM_HD int32_t cvtm_first_place(const cvtm_diagram *diagram, int32_t first, int32_t last,
                                  uint64_t morton) {
   while (first < last) {
@@ -213,7 +222,7 @@ CVTM_HD uint32_t cvtm_code_of_place(const cvtm_diagram *diagram, int64_t place) 
 }
 
 /* Stores the code of the seed that holds the site at a place, if that is the seed's first site. */
-CVTM_HD void cvtm_set_seed(const cvtm_diagram *diagram, int64_t place, uint32_t *codes) {
+CVTM_HD void cvtm_set_seed(const cvtm_diagram *diagram, uint32_t *codes, int64_t place) {
   const cvtm_pixel pixel = cvtm_pixel_of_place(diagram, place);
   if (place > 0) {
     const cvtm_pixel before = cvtm_pixel_of_place(diagram, place - 1);
@@ -223,19 +232,23 @@ CVTM_HD void cvtm_set_seed(const cvtm_diagram *diagram, int64_t place, uint32_t 
       cvtm_code_of_place(diagram, place);
 }
 
-/* The code of the seed that now holds the site of an old label; for a label that is no index, of
- * the seed that holds the site at place 0. */
-CVTM_HD uint32_t cvtm_warm_start_code(const cvtm_diagram *diagram, const double *sites,
-                                      int32_t label) {
-  if (label < 0 || label >= diagram->tree.count) return cvtm_code_of_place(diagram, 0);
+/* Sets the code of pixel p to that of the seed that now has the site of its old label. A label that
+ * is no index counts as the site at place 0. */
+CVTM_HD void cvtm_set_warm_code(const cvtm_diagram *diagram, const double *sites,
+                                const int32_t *labels, uint32_t *codes, int64_t p) {
+  const int32_t label = labels[p];
   double x, y;
+  if (label < 0 || label >= diagram->tree.count) {
+    codes[p] = cvtm_code_of_place(diagram, 0);
+    return;
+  }
   cvtm_canonical_site(diagram->metric, sites + 2 * (int64_t)label, &x, &y);
-  return cvtm_code_at(diagram, x, y);
+  codes[p] = cvtm_code_at(diagram, x, y);
 }
 
 /* --- a pass ----------------------------------------------------------------------------------- */
 
-/* 2^23 + half, exact: the lower bits of a float of that size count ones. */
+/* 2^23 + half, exactly: the lower bits of a float of that size count ones. */
 CVTM_HD float cvtm_biased_float(uint32_t half) {
   const uint32_t bits = 0x4B000000U | half;
   float value;
@@ -243,13 +256,14 @@ CVTM_HD float cvtm_biased_float(uint32_t half) {
   return value;
 }
 
-/* Position of a code on the scale. Without a seed cvtm_flood_x2 makes the distance infinite. */
+/* The position of a code on the scale. For CVTM_NO_SEED it has no meaning; cvtm_flood_x2 makes the
+ * distance infinite. */
 CVTM_HD void cvtm_code_position(uint32_t code, float *x, float *y) {
   *x = cvtm_biased_float(code & 0xFFFFU);
   *y = cvtm_biased_float(code >> 16);
 }
 
-/* The difference of two coordinates, up to its sign. */
+/* The difference of two coordinates, with either sign. */
 CVTM_HD float cvtm_flood_difference(float p, float s, int periodic, float period) {
   const float straight = p - s;
   if (!periodic) return straight;
@@ -266,20 +280,21 @@ CVTM_HD float cvtm_flood_distance2(float x2, float dy) {
 #ifdef __CUDA_ARCH__
   return __fmaf_rn(dy, dy, x2);
 #else
-  return (float)((double)x2 + (double)dy * dy); /* rounded once, too: whole numbers < 2^36 */
+  return (float)((double)x2 + (double)dy * dy); /* rounded once, too: integers < 2^36 */
 #endif
 }
 
-/* A pixel keeps the candidate of the least key. Keys order by squared distance without its last
- * four bits, then by tag: 4 r + c, where r and c are 0 in the row and column of the pixel, 1 in the
- * row or column `step` before and 2 in the one `step` after. */
+/* A pixel keeps the candidate with the least key. Keys are in the order of the squared distances
+ * without their last four bits; equal ones are in the order of their tags. A tag is 4 r + c: r and
+ * c are 0 in the row and column of the pixel, 1 in the row or column `step` before it, and 2 in the
+ * row or column `step` after it. */
 CVTM_HD uint32_t cvtm_flood_key(float distance2, uint32_t tag) {
   uint32_t bits;
   memcpy(&bits, &distance2, sizeof bits);
   return (bits & ~15U) | tag;
 }
 
-/* i + step if that is in the domain, or wrapped on a torus; else i. */
+/* i + step if that is in the domain; on a torus i + step wrapped; else i. */
 CVTM_HD int cvtm_step_along(int i, int step, int side, int periodic) {
   int k = i + step;
   if (k >= 0 && k < side) return k;
@@ -301,7 +316,7 @@ CVTM_HD uint32_t cvtm_place_of_code(const cvtm_diagram *diagram, uint32_t code) 
   return (uint32_t)sites.first | (sites.last - sites.first == 1 ? 0 : CVTM_SEVERAL_SITES);
 }
 
-/* Improves *best by all sites of the seed at such a place. */
+/* Improves *best by all sites of the seed. place: as cvtm_place_of_code returns it. */
 CVTM_HD void cvtm_consider_seed(const cvtm_diagram *diagram, int i, int j, uint32_t place,
                                 cvtm_nearest *best) {
   const double x = i + 0.5, y = j + 0.5;
@@ -313,15 +328,16 @@ CVTM_HD void cvtm_consider_seed(const cvtm_diagram *diagram, int i, int j, uint3
   cvtm_consider_sites(diagram, x, y, cvtm_sites_of_pixel(diagram, pixel), best);
 }
 
-/* The candidates of the final pass: those of a pass of step 1, the pixel's own among them, and four
- * two pixels away, which make up for the rounding of positions. */
+/* The candidates of the final pass: those of a pass of step 1, which include the pixel itself, and
+ * four pixels two away, which make up for the rounding of positions. */
 enum { CVTM_FINAL_CANDIDATES = 13 };
 
-/* Offsets of candidate k from the pixel. */
+/* The offsets of candidate k from the pixel. */
 CVTM_HD int cvtm_final_column(int k) { return k < 9 ? k % 3 - 1 : k == 9 ? -2 : k == 10 ? 2 : 0; }
 CVTM_HD int cvtm_final_row(int k) { return k < 9 ? k / 3 - 1 : k == 11 ? -2 : k == 12 ? 2 : 0; }
 
-/* The least candidate that is at least `from`; if there is none, one that is less. */
+/* The least candidate that is at least `from`. If there is none, some candidate less than `from`.
+ */
 CVTM_HD uint32_t cvtm_next_candidate(const uint32_t *candidate, uint32_t from) {
   uint32_t gap = UINT32_MAX;
   for (int k = 0; k < CVTM_FINAL_CANDIDATES; ++k) {
@@ -331,7 +347,7 @@ CVTM_HD uint32_t cvtm_next_candidate(const uint32_t *candidate, uint32_t from) {
   return from + gap;
 }
 
-/* Whether the domain holds all sites. */
+/* True if all sites are in the domain. */
 CVTM_HD int cvtm_holds_sites(const cvtm_diagram *diagram) {
   const double *root = diagram->tree.box + 4; /* the box of all sites */
   return root[0] >= 0 && root[1] >= 0 && root[2] <= diagram->domain.width &&
@@ -387,17 +403,17 @@ CVTM_HD double cvtm_tile_center_x(cvtm_tile tile) { return tile.x + 0.5 * tile.w
 CVTM_HD double cvtm_tile_center_y(cvtm_tile tile) { return tile.y + 0.5 * tile.height; }
 
 /* The squared distance from the tile's centre beyond which no site is nearest to a pixel centre of
- * the tile. nearest2: the squared distance of the nearest site. A pixel centre is at most r from
- * the tile's centre, so the site nearest to it is at most nearest + 2 r from there. The factor
- * covers rounding. */
+ * the tile. nearest2: the squared distance from the tile's centre to the nearest site. A pixel
+ * centre is at most r from the tile's centre, so that its nearest site is at most nearest + 2 r
+ * from there. The factor covers rounding. */
 CVTM_HD double cvtm_tile_reach2(cvtm_tile tile, double nearest2) {
   const double dx = 0.5 * (tile.width - 1), dy = 0.5 * (tile.height - 1);
   const double reach = sqrt(nearest2) + 2 * sqrt(dx * dx + dy * dy);
   return reach * reach * (1 + 1e-12);
 }
 
-/* True if the site at a place coincides with the one before it. That one has the lower index, so
- * this one is nearest to no pixel. */
+/* True if the site at a place coincides with the site before it. Then the one before has the lower
+ * index, so that this one is nearest to no pixel. */
 CVTM_HD int cvtm_is_duplicate(const cvtm_site_tree_view *tree, int64_t place) {
   return place > 0 && tree->position[2 * place] == tree->position[2 * place - 2] &&
          tree->position[2 * place + 1] == tree->position[2 * place - 1];

@@ -1,10 +1,10 @@
 /* Queries of a site tree: distances, the Morton curve, exact nearest sites by boxes, sites by bins.
  * Compiles as C11 and inside CUDA kernels.
  *
- * Everything compares squared distances in double, computed by the one expression of
- * cvtm_distance2, so that every search, on every device, gives the same answer. The distance to a
- * box is rounded the same way and never exceeds the distance to a site in it, so pruning loses
- * nothing. Of equal distances the lowest site index wins. */
+ * All comparisons are of squared distances in double, computed by the one expression of
+ * cvtm_distance2, so that every search gives the same answer on every device. The distance to a box
+ * is rounded in the same way. It never exceeds the distance to a site in the box, so that skipping
+ * a box loses nothing. Of equal distances the lowest site index wins. */
 #ifndef CVTMESH_JFA_SITE_QUERY_H
 #define CVTMESH_JFA_SITE_QUERY_H
 
@@ -15,7 +15,7 @@
 
 enum { CVTM_TREE_STACK = 64 };
 
-/* Periods of the plane; 0 if it is not periodic. */
+/* The periods along both axes; 0 if the plane is not periodic. */
 typedef struct cvtm_metric {
   double period_x, period_y;
 } cvtm_metric;
@@ -27,8 +27,8 @@ CVTM_HD cvtm_metric cvtm_metric_of(cvtm_domain domain) {
   return metric;
 }
 
-/* log2 of the steps of the Morton curve per pixel: the least power of two that covers both sides
- * has 2^32 steps. */
+/* log2 of the steps of the Morton curve in a pixel. The least power of two that covers both sides
+ * of the domain has 2^32 steps. */
 CVTM_HD int cvtm_morton_shift(cvtm_domain domain) {
   const int side = domain.width > domain.height ? domain.width : domain.height;
 #ifdef __CUDA_ARCH__
@@ -48,7 +48,7 @@ CVTM_HD uint32_t cvtm_quantize(double x, int side, int shift) {
   return (uint32_t)(x * steps);
 }
 
-/* Bit k of x to bit 2 k. */
+/* Moves bit k of x to bit 2 k. */
 CVTM_HD uint64_t cvtm_spread_bits(uint32_t x) {
   uint64_t bits = x;
   bits = (bits | bits << 16) & UINT64_C(0x0000FFFF0000FFFF);
@@ -69,7 +69,7 @@ CVTM_HD uint32_t cvtm_even_bits(uint64_t code) {
   return (uint32_t)(bits | bits >> 16);
 }
 
-/* Bit k of x to bit 2 k, for k < 16; x has no others. */
+/* Moves bit k of x to bit 2 k, for k < 16. x has no other bits. */
 CVTM_HD uint32_t cvtm_spread_16_bits(uint32_t x) {
   x = (x | x << 8) & 0x00FF00FFu;
   x = (x | x << 4) & 0x0F0F0F0Fu;
@@ -91,8 +91,8 @@ CVTM_HD double cvtm_wrap(double x, double period) {
   return wrapped >= 0 && wrapped < period ? wrapped : 0;
 }
 
-/* The coordinates that the tree stores for a site: wrapped into a periodic domain, infinite if not
- * finite. */
+/* The coordinates that the tree stores for a site: wrapped into a periodic domain, infinite for a
+ * site that is not finite. */
 CVTM_HD void cvtm_canonical_site(cvtm_metric metric, const double *site, double *x, double *y) {
   if (!isfinite(site[0]) || !isfinite(site[1])) {
     *x = HUGE_VAL;
@@ -103,7 +103,8 @@ CVTM_HD void cvtm_canonical_site(cvtm_metric metric, const double *site, double 
   *y = cvtm_wrap(site[1], metric.period_y);
 }
 
-/* |p - s| along one axis, on a torus to the nearest image; p and s in [0, period) there. */
+/* |p - s| along one axis; on a torus the distance to the nearest image, for p and s in [0, period).
+ */
 CVTM_HD double cvtm_axis_distance(double p, double s, double period) {
   double distance = fabs(p - s);
   if (period > 0) {
@@ -121,14 +122,14 @@ CVTM_HD double cvtm_distance2(cvtm_metric metric, double x, double y, double sx,
   return dx * dx + dy * dy;
 }
 
-/* Distance from p to the interval [low, high]; infinite if it is empty. */
+/* The distance from p to the interval [low, high]; infinite if the interval is empty. */
 CVTM_HD double cvtm_interval_gap(double p, double low, double high) {
   const double before = low - p, after = p - high;
   const double gap = before > after ? before : after;
   return gap > 0 ? gap : 0;
 }
 
-/* As cvtm_interval_gap, along an axis that may be periodic. */
+/* cvtm_interval_gap along an axis that may be periodic. */
 CVTM_HD double cvtm_axis_gap(double p, double low, double high, double period) {
   double gap = cvtm_interval_gap(p, low, high);
   if (period > 0 && gap > 0) {
@@ -140,8 +141,8 @@ CVTM_HD double cvtm_axis_gap(double p, double low, double high, double period) {
   return gap;
 }
 
-/* Squared distance from a point to a box of the tree: a lower bound of the computed
- * squared distances to the sites in it. */
+/* The squared distance from a point to a box of the tree. It is a lower bound of the computed
+ * squared distances to the sites in the box. */
 CVTM_HD double cvtm_box_distance2(cvtm_metric metric, double x, double y, const double *box) {
   const double dx = cvtm_axis_gap(x, box[0], box[2], metric.period_x);
   const double dy = cvtm_axis_gap(y, box[1], box[3], metric.period_y);
@@ -189,7 +190,7 @@ CVTM_HD void cvtm_nearest_consider(const cvtm_site_tree_view *view, cvtm_metric 
   best->index = index;
 }
 
-/* The first place below a node; at least count if the node is empty. */
+/* The first place below a node; count or more if the node is empty. */
 CVTM_HD int64_t cvtm_node_first(const cvtm_site_tree_view *view, int64_t node) {
   while (node < view->leaf_count) node *= 2;
   return (node - view->leaf_count) * CVTM_TREE_LEAF;
@@ -198,8 +199,8 @@ CVTM_HD int64_t cvtm_node_first(const cvtm_site_tree_view *view, int64_t node) {
 /* True if all sites of a box coincide. */
 CVTM_HD int cvtm_box_is_point(const double *box) { return box[0] == box[2] && box[1] == box[3]; }
 
-/* Improves *best by the sites below `node` (1: all of them). The point must lie in
- * [0, period) along a periodic axis. *best may come from an earlier search or a guess. */
+/* Improves *best by the sites below `node` (1: all sites). Along a periodic axis the point must lie
+ * in [0, period). *best may come from an earlier search or a guess. */
 CVTM_HD void cvtm_search_node(const cvtm_site_tree_view *view, cvtm_metric metric, double x,
                               double y, int64_t node, cvtm_nearest *best) {
   int32_t stack_node[CVTM_TREE_STACK];
@@ -246,7 +247,8 @@ CVTM_HD void cvtm_search_node(const cvtm_site_tree_view *view, cvtm_metric metri
 /* Improves *best by the sites at places first .. last - 1. */
 CVTM_HD void cvtm_search_range(const cvtm_site_tree_view *view, cvtm_metric metric, double x,
                                double y, int64_t first, int64_t last, cvtm_nearest *best) {
-  int64_t low = (first + CVTM_TREE_LEAF - 1) / CVTM_TREE_LEAF; /* the whole leaves inside */
+  int64_t low =
+      (first + CVTM_TREE_LEAF - 1) / CVTM_TREE_LEAF; /* leaves low .. high - 1 lie inside */
   int64_t high = last / CVTM_TREE_LEAF;
   if (low >= high) {
     for (int64_t place = first; place < last; ++place)
@@ -265,8 +267,8 @@ CVTM_HD void cvtm_search_range(const cvtm_site_tree_view *view, cvtm_metric metr
   }
 }
 
-/* The site nearest to any point, which is wrapped into a periodic domain. place is -1 if there are
- * no sites. */
+/* The site nearest to any point. In a periodic domain the point is wrapped. place is -1 if there
+ * are no sites. */
 CVTM_HD cvtm_nearest cvtm_site_tree_nearest(const cvtm_site_tree_view *view, cvtm_metric metric,
                                             double x, double y) {
   cvtm_nearest best = cvtm_nearest_none();
@@ -278,11 +280,13 @@ CVTM_HD cvtm_nearest cvtm_site_tree_nearest(const cvtm_site_tree_view *view, cvt
 
 /* --- what a tree lacks ----------------------------------------------------------------------- */
 
-/* A tree may lack the sites of some bins of the coarse level, which is CVTM_TREE_COARSE levels
- * above the finest, or the coarsest. A search that needs them sets their bits in `wanted`, and
- * *missed; what it finds is then void. A bin that the tree covers has all its sites, any other has
- * none. The cells of the sites from `first` to `end` - 1 of the caller's numbering are asked for;
- * the tree covers the bins of these sites and those beside them. */
+/* A tree may lack the sites of some bins of the coarse level. The coarse level is CVTM_TREE_COARSE
+ * levels above the finest one, or the coarsest. The tree has all sites of a bin that it covers, and
+ * no site of any other bin. A search that needs the sites of another bin sets the bit of the bin in
+ * `wanted`, and sets *missed; its result is then void.
+ *
+ * The own sites have the numbers first .. end - 1 of the caller; only their cells are computed. The
+ * tree covers the bins of its own sites and the bins beside these. */
 enum { CVTM_TREE_COARSE = 3 };
 
 typedef struct cvtm_tree_cover {
@@ -309,7 +313,7 @@ CVTM_HD void cvtm_set_bits(uint32_t *word, uint32_t bits) {
 #endif
 }
 
-/* Marks in the cover that a search needs all sites of a bin: number `bin` of those of a level. */
+/* Marks in the cover that a search needs all sites of bin number `bin` of a level. */
 CVTM_HD void cvtm_tree_want(const cvtm_tree_cover *cover, int32_t levels, int32_t level,
                             uint32_t bin) {
   const int32_t coarse = cvtm_tree_coarse(levels), up = level - coarse;
@@ -324,7 +328,7 @@ CVTM_HD void cvtm_tree_want(const cvtm_tree_cover *cover, int32_t levels, int32_
   }
 }
 
-/* True if the cell of the site at a place is asked for. */
+/* True if the site at a place is an own site. Without a cover all are. */
 CVTM_HD int cvtm_tree_is_own(const cvtm_site_tree_view *tree, int64_t place) {
   return tree->cover == NULL ||
          (tree->index[place] >= tree->cover->first && tree->index[place] < tree->cover->end);
@@ -332,13 +336,13 @@ CVTM_HD int cvtm_tree_is_own(const cvtm_site_tree_view *tree, int64_t place) {
 
 /* --- bins ------------------------------------------------------------------------------- */
 
-/* Bins of one level: 2^level along each axis of the Morton square. */
+/* The bins of one level: 2^level along each axis of the Morton square. */
 typedef struct cvtm_bin_level {
   int32_t level, shift; /* log2 of Morton steps per pixel */
   double side;          /* pixels */
 } cvtm_bin_level;
 
-/* The coarsest bins whose side is at most `reach`; the finest if there are none. */
+/* The coarsest bins with a side of at most `reach`, or the finest bins if there are none. */
 CVTM_HD cvtm_bin_level cvtm_bin_level_for(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                           double reach) {
   cvtm_bin_level bins;
@@ -365,9 +369,9 @@ CVTM_HD int cvtm_is_before_code(const cvtm_site_tree_view *tree, cvtm_domain dom
   return cvtm_morton_code(domain, x, y) < code;
 }
 
-/* The first of the sorted places first .. last - 1 whose code is not below `code`; else last. The
- * search begins at `guess`, which is one of them or last: steps away from there double until they
- * enclose the place. */
+/* The first of the places first .. last - 1 whose code is not below `code`, or last if there is
+ * none. The search begins at `guess`, which is one of these places or last. It takes steps away
+ * from there, each twice as long as the one before, until two of them enclose the result. */
 CVTM_HD int32_t cvtm_first_with_code(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                      uint64_t code, int32_t first, int32_t last, int32_t guess) {
   if (guess < last && cvtm_is_before_code(tree, domain, guess, code)) {
@@ -399,8 +403,8 @@ CVTM_HD int32_t cvtm_first_with_code(const cvtm_site_tree_view *tree, cvtm_domai
   return first;
 }
 
-/* The sorted sites first .. last - 1 of a square smaller than the finest bins. place: near which
- * they may be. */
+/* The places first .. last - 1 of the sites of a square that is smaller than the finest bins.
+ * place: a place that is probably near. */
 CVTM_HD void cvtm_square_sites(const cvtm_site_tree_view *tree, cvtm_domain domain, int32_t level,
                                int32_t bx, int32_t by, int32_t place, int32_t *first,
                                int32_t *last) {

@@ -11,7 +11,7 @@ struct cvtm_site_tree {
   cvtm_device *device;
   const cvtm_site_tree_table *table;
   int64_t capacity;
-  int64_t total; /* sites of the tree of all sites, at most; `capacity` unless sites are lacking */
+  int64_t total; /* capacity, including sites of other ranks that this tree lacks */
   int has_boxes;
   cvtm_site_tree_arrays arrays;
 };
@@ -22,8 +22,9 @@ static int64_t leaves_for(int64_t count) {
   return leaves;
 }
 
-/* The number of levels of bins: at least one bin per site inside the domain, but fewer than 16 per
- * site over the Morton square, which can be much larger than a long and thin domain. */
+/* The number of levels of bins. There is at least one bin for each site inside the domain. There
+ * are fewer than 16 bins for each site over the Morton square, which can be much larger than a long
+ * and thin domain. */
 int32_t cvtm_site_tree_levels(cvtm_domain domain, int64_t count) {
   const double side = (double)((uint64_t)1 << (32 - cvtm_morton_shift(domain)));
   const double share = (double)domain.width * (double)domain.height / (side * side);
@@ -42,7 +43,7 @@ static int on_cuda(const cvtm_site_tree *tree) {
   return cvtm_device_get_kind(tree->device) == CVTM_DEVICE_CUDA;
 }
 
-/* The bins of a full tree; on CUDA their counts are summed in tiles. */
+/* The largest number of bins of a tree of `total` sites. On CUDA, tiles sum their counts. */
 static int64_t most_bins(const cvtm_site_tree *tree) {
   return bins_of(cvtm_site_tree_levels(tree->arrays.domain, tree->total));
 }
@@ -51,14 +52,12 @@ static int64_t most_tiles(const cvtm_site_tree *tree) {
   return most_bins(tree) / CVTM_TREE_TILE + 1;
 }
 
-enum { ARRAYS = 16 };
-
-static void list_tree_arrays(cvtm_site_tree *tree, cvtm_array arrays[ARRAYS]) {
+static cvtm_arrays tree_arrays(cvtm_site_tree *tree) {
   cvtm_site_tree_arrays *a = &tree->arrays;
   const int cuda = on_cuda(tree);
   const int64_t n = tree->capacity, bins = most_bins(tree);
   const int64_t counts = cuda ? bins : 0, tiles = cuda ? most_tiles(tree) : 0;
-  const cvtm_array list[ARRAYS] = {
+  return (cvtm_arrays){{
       CVTM_ARRAY(a->position, 2 * n),
       CVTM_ARRAY(a->box, tree->has_boxes ? 8 * leaves_for(n) : 0),
       CVTM_ARRAY(a->spacing, n),
@@ -75,8 +74,7 @@ static void list_tree_arrays(cvtm_site_tree *tree, cvtm_array arrays[ARRAYS]) {
       CVTM_ARRAY(a->ended, cuda),
       CVTM_ARRAY(a->fullest, cuda),
       {&a->workspace, (int64_t)a->workspace_bytes, 1},
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 static cvtm_status allocate_tree(cvtm_site_tree *tree) {
@@ -86,9 +84,7 @@ static cvtm_status allocate_tree(cvtm_site_tree *tree) {
   cvtm_status status =
       a->by_radix ? cvtm_sort_workspace(device, tree->capacity, &a->workspace_bytes) : CVTM_OK;
   if (status != CVTM_OK) return status;
-  cvtm_array arrays[ARRAYS];
-  list_tree_arrays(tree, arrays);
-  status = cvtm_device_allocate_all(device, arrays, ARRAYS);
+  status = cvtm_device_allocate_arrays(device, tree_arrays(tree));
   if (status != CVTM_OK || !cuda) return status;
   const size_t counts = (size_t)most_bins(tree), tiles = (size_t)most_tiles(tree);
   status = cvtm_device_fill(device, a->bin_count, 0, counts * sizeof *a->bin_count);
@@ -144,9 +140,7 @@ cvtm_status cvtm_site_tree_create_part(cvtm_device *device, cvtm_domain domain, 
 
 void cvtm_site_tree_destroy(cvtm_site_tree *tree) {
   if (!tree) return;
-  cvtm_array arrays[ARRAYS];
-  list_tree_arrays(tree, arrays);
-  cvtm_device_free_all(tree->device, arrays, ARRAYS);
+  cvtm_device_free_arrays(tree->device, tree_arrays(tree));
   free(tree);
 }
 

@@ -20,7 +20,7 @@ static void gather_sites(const cvtm_site_tree_arrays *tree, int threads, const d
                         &tree->position[2 * place + 1]);
 }
 
-/* start[b] is the first place whose bin is not before b. */
+/* Sets start[b] to the first place whose bin is b or later. */
 static void find_starts(const cvtm_site_tree_arrays *tree, int threads) {
   const int32_t bins = (int32_t)1 << 2 * tree->levels;
 #pragma omp parallel for num_threads(threads) schedule(static)

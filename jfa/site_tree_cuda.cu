@@ -1,13 +1,12 @@
-/* The sites are sorted by counting: most bins hold few sites, so that comparing a site with the
- * others of its bin, which form a chain, gives its place in the order. The sites of crowded bins
- * are sorted by merging.
+/* The sites are sorted by counting. Most bins hold few sites, which form a chain: comparing a site
+ * with the others of its bin gives its place. The sites of crowded bins are sorted by merging.
  *
- * CUB's radix sort, with what finds bins and spacings, takes 4 to 5 times as long at 4,000 and
- * 60,000 sites, and 2.6 to 2.0 times at 10^6 to 10^7 in the order of a start (H200). In random
- * order it takes as long at 10^6 sites and 0.4 times as long at 10^7; with half of the sites in a
- * millionth of the area 0.8 to 0.25 times from 60,000 sites on. Whole evaluations take 1.15 to 1.25
- * times as long with it at 60,000 sites and 0.94 to 1.06 times from 10^6 on, so that no size calls
- * for it. sort_by_radix is the reference. */
+ * CUB's radix sort, with the kernels that find bins and spacings, takes 4 to 5 times as long at
+ * 4,000 and 60,000 sites, and 2.6 to 2.0 times at 10^6 to 10^7 sites in the order of a start
+ * (H200). In random order it takes as long at 10^6 sites, and 0.4 times as long at 10^7. If half of
+ * the sites lie in a millionth of the area, it takes 0.8 to 0.25 times as long from 60,000 sites
+ * on. With it, evaluations take 1.15 to 1.25 times as long at 60,000 sites, and 0.94 to 1.06 times
+ * from 10^6 on: no size favours it. sort_by_radix is the reference. */
 #include "base/cuda_utils.h"
 #include "base/primitives.h"
 #include "jfa/site_tree_kernels.h"
@@ -16,14 +15,14 @@
 
 enum {
   BLOCK = 256,
-  SHARE = CVTM_TREE_TILE / BLOCK, /* a thread's bins of a tile */
-  RUN = 32,                       /* sites of a crowded bin that are ordered by counting */
+  SHARE = CVTM_TREE_TILE / BLOCK, /* bins of a tile that one thread has */
+  RUN = 32,                       /* sites of a crowded bin that counting orders together */
   CROWD_BLOCKS = 1024,
   CROWD_ITEM = 2 * BLOCK /* places that a block orders or merges at once */
 };
 
-/* Counts a site and adds it to the chain of its bin. Lanes whose sites share a bin link these among
- * themselves, and the last lane adds them all: with an atomic operation per site, many sites of one
+/* Counts a site and adds it to the chain of its bin. Lanes whose sites share a bin link their
+ * sites, and the last lane adds all of them: with an atomic operation per site, many sites of one
  * bin would wait for each other. */
 static __device__ void count_site(const cvtm_site_tree_arrays &tree, int64_t i, int32_t bin,
                                   unsigned lanes) {
@@ -41,7 +40,7 @@ static __device__ void count_site(const cvtm_site_tree_arrays &tree, int64_t i, 
   tree.order[i] = before == 0 ? head : other;
 }
 
-/* Counts and chains the sites of each bin, in any order. */
+/* Counts the sites of each bin and chains them, in any order. */
 static __global__ void count_kernel(cvtm_site_tree_arrays tree, const double *sites) {
   const cvtm_metric metric = cvtm_metric_of(tree.domain);
   for (int64_t i = cvtm_first_thread(); i - threadIdx.x % 32 < tree.count;
@@ -56,37 +55,36 @@ static __global__ void count_kernel(cvtm_site_tree_arrays tree, const double *si
   }
 }
 
-/* The sum of the numbers of all threads of the block; *before: the sum of those of the threads
- * before this one. */
+/* The sum over all threads of the block; *before: the sum over the preceding threads. */
 static __device__ int32_t block_sums(int32_t mine, int32_t *before) {
   typedef cub::BlockScan<int32_t, BLOCK> scan;
   __shared__ typename scan::TempStorage memory;
   int32_t total;
-  __syncthreads(); /* an earlier call has read its sums */
+  __syncthreads(); /* sums of an earlier call have been read */
   scan(memory).ExclusiveSum(mine, *before, total);
   return total;
 }
 
-/* Takes the next tile of bins for this block. Blocks take the tiles in turn, so that running blocks
- * have taken all tiles before this one. */
+/* Takes the next tile of bins for this block. Blocks take tiles in order, so that all earlier tiles
+ * belong to blocks that are running or have ended. */
 static __device__ int64_t take_tile(int32_t *taken) {
   __shared__ int32_t tile;
-  __syncthreads(); /* all have read the last one */
+  __syncthreads(); /* all threads have read the previous one */
   if (threadIdx.x == 0) tile = atomicAdd(taken, 1);
   __syncthreads();
   return tile;
 }
 
-/* What a block publishes of a tile: the number of its sites or, with `is_prefix`, the number of the
- * sites of this tile and all tiles before it. Never 0, which stands for a tile that is not counted
- * yet. */
+/* The word that a block publishes about a tile: the number of its sites or, with `is_prefix`, the
+ * number of sites of this and all earlier tiles. It is never 0, which means that the tile is not
+ * counted yet. */
 static __device__ unsigned long long tile_word(int32_t sites, bool is_prefix) {
   return static_cast<unsigned long long>(sites) << 2 | 2 | is_prefix;
 }
 
-/* The number of the sites of all tiles before this one. Looks back, BLOCK tiles at a time, to the
- * nearest tile with a prefix (Merrill & Garland 2016, "Single-pass parallel prefix scan with
- * decoupled look-back"). */
+/* The number of sites of all earlier tiles. Looks back, BLOCK tiles at a time, to the nearest tile
+ * with a prefix (Merrill & Garland 2016, "Single-pass parallel prefix scan with decoupled
+ * look-back"). */
 static __device__ int32_t count_before(const cvtm_site_tree_arrays &tree, int64_t tile) {
   int32_t before = 0, prefixes = 0, nearer;
   for (int64_t last = tile - 1; last >= 0 && prefixes == 0; last -= BLOCK) {
@@ -101,8 +99,8 @@ static __device__ int32_t count_before(const cvtm_site_tree_arrays &tree, int64_
   return before;
 }
 
-/* Sets the first place of each bin of a tile: the bins follow each other, after those of the tiles
- * before. */
+/* Sets the first place of each bin of a tile. Bins are contiguous, and follow those of earlier
+ * tiles. */
 static __global__ void __launch_bounds__(BLOCK)
     start_kernel(cvtm_site_tree_arrays tree, int64_t bins, int64_t tiles) {
   for (int64_t tile = take_tile(tree.taken); tile < tiles; tile = take_tile(tree.taken)) {
@@ -123,15 +121,15 @@ static __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-/* The address of the code of the site at a place of a crowded bin while the bin is ordered. The
- * memory of the bin's positions, which are not known yet, holds two arrays of codes. */
+/* The address of the code of the site at a place of a crowded bin, while the bin is being ordered.
+ * Two arrays of codes use the memory of the bin's positions, which are not known yet. */
 static __device__ double *crowd_code(const cvtm_site_tree_arrays &tree, int32_t first, int32_t last,
                                      int array, int64_t place) {
   return tree.position + first + (array == 0 ? 0 : last - first) + place;
 }
 
-/* Counts off one site of a crowded bin; returns the number that was left before. The lanes whose
- * sites share the bin make one atomic operation. */
+/* Decrements the count of a crowded bin for one site, and returns the previous count. Lanes whose
+ * sites share the bin make one atomic operation together. */
 static __device__ int32_t count_off(int32_t *bin_count, int32_t bin) {
   const int lane = threadIdx.x % 32;
   const unsigned peers = __match_any_sync(__activemask(), bin);
@@ -141,8 +139,8 @@ static __device__ int32_t count_off(int32_t *bin_count, int32_t bin) {
   return __shfl_sync(peers, count, leader) - __popc(peers & ((1u << lane) - 1));
 }
 
-/* Orders each bin by code, then index; the sites of a crowded bin get its places in any order, and
- * spacings below 0. Counts and chains are empty again for the next sort. */
+/* Orders each bin by code, then index. The sites of a crowded bin get its places in any order, and
+ * negative spacings. Resets counts and chains for the next sort. */
 static __global__ void order_kernel(cvtm_site_tree_arrays tree, int64_t tiles,
                                     const double *sites) {
   for (int64_t k = cvtm_first_thread(); k < tiles; k += cvtm_thread_count()) tree.tile_count[k] = 0;
@@ -178,19 +176,19 @@ static __global__ void order_kernel(cvtm_site_tree_arrays tree, int64_t tiles,
   }
 }
 
-/* A pass over the crowded bins, from one pair of arrays of sites and codes to the other. */
+/* A pass over the crowded bins, from one pair of arrays of sites and codes to the other pair. */
 struct crowd_pass {
   cvtm_site_tree_arrays tree;
   const int32_t *from;
   int32_t *to;
-  int array; /* of the codes to read */
+  int array; /* index of the array of codes to read */
 };
 
 /* A site of a crowded bin. */
 struct crowded_site {
-  int32_t i;           /* the caller's number */
-  uint64_t code;       /* of the curve */
-  int32_t first, last; /* places of the bin */
+  int32_t i;           /* index of the caller */
+  uint64_t code;       /* on the Morton curve */
+  int32_t first, last; /* first and last place of the bin */
 };
 
 static __device__ crowded_site read_crowded(const crowd_pass &pass, int64_t place) {
@@ -210,7 +208,7 @@ static __device__ void write_crowded(const crowd_pass &pass, const crowded_site 
       __longlong_as_double(static_cast<int64_t>(site.code));
 }
 
-/* True if the site at a place of the bin comes before this one. */
+/* True if the site at a place of the bin precedes this site. */
 static __device__ bool is_before(const crowd_pass &pass, int64_t place, const crowded_site &site) {
   const uint64_t code = static_cast<uint64_t>(
       __double_as_longlong(*crowd_code(pass.tree, site.first, site.last, pass.array, place)));
@@ -227,8 +225,8 @@ static __device__ void order_run(const crowd_pass &pass, int64_t place) {
   write_crowded(pass, site, target);
 }
 
-/* Merges pairs of runs of `run` sites. The new place of a site is the number of sites before it in
- * its own run and in the other. */
+/* Merges pairs of runs of `run` sites. The new place of a site is the number of sites that precede
+ * it in its own run and in the other run. */
 static __device__ void merge_run(const crowd_pass &pass, int64_t run, int64_t place) {
   const crowded_site site = read_crowded(pass, place);
   const int64_t inside = (place - site.first) % (2 * run), pair = place - inside;
@@ -245,7 +243,7 @@ static __device__ void merge_run(const crowd_pass &pass, int64_t run, int64_t pl
   write_crowded(pass, site, pair + inside % run + (low - begin));
 }
 
-/* Sets position and spacing of an ordered site, when the codes of its bin are no longer needed. */
+/* Sets position and spacing of an ordered site, once the codes of its bin are no longer needed. */
 static __device__ void place_crowded(const crowd_pass &pass, const double *sites, int64_t place) {
   cvtm_site_tree_arrays ordered = pass.tree;
   ordered.index = const_cast<int32_t *>(pass.from);
@@ -257,8 +255,8 @@ static __device__ void place_crowded(const crowd_pass &pass, const double *sites
 }
 
 /* Orders the crowded bins in stages: runs, merges, positions. Blocks take the items of all stages
- * in turn, and wait only for items of the stage before, which running blocks have taken: no number
- * of blocks need be resident at once. */
+ * in order, and wait only for items of the previous stage, which running blocks have taken. So no
+ * number of blocks must be resident at once. */
 static __global__ void __launch_bounds__(BLOCK)
     crowd_kernel(cvtm_site_tree_arrays tree, const double *sites) {
   const int32_t fullest = *tree.fullest;
@@ -296,7 +294,7 @@ static __global__ void __launch_bounds__(BLOCK)
 
 /* --- boxes ------------------------------------------------------------------------------------ */
 
-enum { CVTM_TREE_SUBTREE_LEAVES = 512 /* of a subtree, at most */ };
+enum { CVTM_TREE_SUBTREE_LEAVES = 512 /* leaves of a subtree, at most */ };
 
 CVTM_HD int64_t cvtm_tree_subtrees(int64_t leaf_count) {
   return leaf_count > CVTM_TREE_SUBTREE_LEAVES ? leaf_count / CVTM_TREE_SUBTREE_LEAVES : 1;
@@ -326,7 +324,7 @@ __device__ void cvtm_tree_upper_boxes(int64_t leaf_count, double *box) {
   }
 }
 
-/* Each block makes the boxes of some subtrees; the last block to end makes the boxes above. */
+/* Each block computes the boxes of some subtrees; the last block to end, the boxes above. */
 static __global__ void __launch_bounds__(BLOCK)
     bound_kernel(cvtm_site_tree_arrays tree, const int32_t *wanted, int64_t subtrees) {
   if (wanted && !*wanted) return;
@@ -340,18 +338,15 @@ static __global__ void __launch_bounds__(BLOCK)
 
 /* --- by radix sort ---------------------------------------------------------------------------- */
 
-static __global__ void encode_kernel(cvtm_site_tree_arrays tree, const double *sites) {
-  const cvtm_metric metric = cvtm_metric_of(tree.domain);
-  for (int64_t i = cvtm_first_thread(); i < tree.count; i += cvtm_thread_count()) {
-    double x, y;
-    cvtm_canonical_site(metric, sites + 2 * i, &x, &y);
-    tree.keys[i] = cvtm_morton_code(tree.domain, x, y);
-    tree.index[i] = static_cast<int32_t>(i);
-  }
+static __device__ void encode(const cvtm_site_tree_arrays *tree, const double *sites, int64_t i) {
+  double x, y;
+  cvtm_canonical_site(cvtm_metric_of(tree->domain), sites + 2 * i, &x, &y);
+  tree->keys[i] = cvtm_morton_code(tree->domain, x, y);
+  tree->index[i] = static_cast<int32_t>(i);
 }
 
-/* The first place of each bin, by bisection of the sorted codes; the position of each place, and in
- * keys_alt the codes in the caller's order. */
+/* Finds the first place of each bin by bisection of the sorted codes, sets the position of each
+ * place, and writes to keys_alt the codes in the caller's order. */
 static __global__ void place_kernel(cvtm_site_tree_arrays tree, int64_t bins, const double *sites) {
   const cvtm_metric metric = cvtm_metric_of(tree.domain);
   for (int64_t k = cvtm_first_thread(); k <= bins; k += cvtm_thread_count()) {
@@ -373,63 +368,52 @@ static __global__ void place_kernel(cvtm_site_tree_arrays tree, int64_t bins, co
   }
 }
 
-/* tree.keys: codes in the caller's order. */
-static __global__ void spacing_kernel(cvtm_site_tree_arrays tree) {
-  for (int64_t place = cvtm_first_thread(); place < tree.count; place += cvtm_thread_count()) {
-    const int32_t bin = cvtm_bin_of(cvtm_tree_code(&tree, place), tree.levels);
-    tree.spacing[place] = cvtm_bin_count(&tree, bin, 0) > CVTM_TREE_CROWDED_BIN
-                              ? cvtm_crowded_spacing(&tree, place)
-                              : cvtm_bin_spacing(&tree, tree.index[place], bin);
-  }
+/* tree->keys: codes in the caller's order. */
+static __device__ void find_spacing(const cvtm_site_tree_arrays *tree, int64_t place) {
+  const int32_t bin = cvtm_bin_of(cvtm_tree_code(tree, place), tree->levels);
+  tree->spacing[place] = cvtm_bin_count(tree, bin, 0) > CVTM_TREE_CROWDED_BIN
+                             ? cvtm_crowded_spacing(tree, place)
+                             : cvtm_bin_spacing(tree, tree->index[place], bin);
 }
 
 static cvtm_status sort_by_radix(cvtm_device *device, const cvtm_site_tree_arrays *tree,
                                  const double *sites) {
-  const cudaStream_t stream = cvtm_cuda_stream(device);
-  const unsigned blocks = cvtm_cuda_blocks(tree->count, BLOCK);
-  encode_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, sites);
-  cvtm_status status = cvtm_cuda_launched(device, "encode_kernel");
-  if (status != CVTM_OK) return status;
-  status = cvtm_sort_pairs(device, tree->keys, tree->index, tree->keys_alt, tree->order,
-                           tree->count, 64, tree->workspace, tree->workspace_bytes);
-  if (status != CVTM_OK) return status;
-  place_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, INT64_C(1) << 2 * tree->levels, sites);
-  status = cvtm_cuda_launched(device, "place_kernel");
-  if (status != CVTM_OK) return status;
+  cvtm_status status = launch_rows<encode, BLOCK>(device, "encode", 0, tree->count, *tree, sites);
+  if (status == CVTM_OK)
+    status = cvtm_sort_pairs(device, tree->keys, tree->index, tree->keys_alt, tree->order,
+                             tree->count, 64, tree->workspace, tree->workspace_bytes);
+  if (status == CVTM_OK)
+    status = CVTM_LAUNCH(device, place_kernel, cvtm_cuda_blocks(tree->count, BLOCK), BLOCK, *tree,
+                         INT64_C(1) << 2 * tree->levels, sites);
   cvtm_site_tree_arrays placed = *tree;
   placed.keys = tree->keys_alt;
-  spacing_kernel<<<blocks, BLOCK, 0, stream>>>(placed);
-  return cvtm_cuda_launched(device, "spacing_kernel");
+  return status == CVTM_OK
+             ? launch_rows<find_spacing, BLOCK>(device, "find_spacing", 0, tree->count, placed)
+             : status;
 }
 
 static cvtm_status sort_cuda(cvtm_device *device, const cvtm_site_tree_arrays *tree,
                              const double *sites) {
   if (tree->by_radix) return sort_by_radix(device, tree, sites);
-  const cudaStream_t stream = cvtm_cuda_stream(device);
   const unsigned blocks = cvtm_cuda_blocks(tree->count, BLOCK);
   const int64_t bins = INT64_C(1) << 2 * tree->levels;
   const int64_t tiles = (bins + CVTM_TREE_TILE - 1) / CVTM_TREE_TILE;
-  count_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, sites);
-  cvtm_status status = cvtm_cuda_launched(device, "count_kernel");
-  if (status != CVTM_OK) return status;
-  start_kernel<<<cvtm_cuda_blocks(tiles, 1), BLOCK, 0, stream>>>(*tree, bins, tiles);
-  status = cvtm_cuda_launched(device, "start_kernel");
-  if (status != CVTM_OK) return status;
-  order_kernel<<<blocks, BLOCK, 0, stream>>>(*tree, tiles, sites);
-  status = cvtm_cuda_launched(device, "order_kernel");
+  cvtm_status status = CVTM_LAUNCH(device, count_kernel, blocks, BLOCK, *tree, sites);
+  if (status == CVTM_OK)
+    status =
+        CVTM_LAUNCH(device, start_kernel, cvtm_cuda_blocks(tiles, 1), BLOCK, *tree, bins, tiles);
+  if (status == CVTM_OK)
+    status = CVTM_LAUNCH(device, order_kernel, blocks, BLOCK, *tree, tiles, sites);
   if (status != CVTM_OK) return status;
   const unsigned needed = cvtm_cuda_blocks(tree->count, CROWD_ITEM), most = CROWD_BLOCKS;
-  const unsigned crowd_blocks = needed < most ? needed : most;
-  crowd_kernel<<<crowd_blocks, BLOCK, 0, stream>>>(*tree, sites);
-  return cvtm_cuda_launched(device, "crowd_kernel");
+  return CVTM_LAUNCH(device, crowd_kernel, needed < most ? needed : most, BLOCK, *tree, sites);
 }
 
 static cvtm_status bound_cuda(cvtm_device *device, const cvtm_site_tree_arrays *tree,
                               const int32_t *wanted) {
   const int64_t subtrees = cvtm_tree_subtrees(tree->leaf_count);
-  bound_kernel<<<cvtm_cuda_blocks(subtrees, 1), BLOCK, 0, cvtm_cuda_stream(device)>>>(*tree, wanted,
-                                                                                      subtrees);
-  return cvtm_cuda_launched(device, "bound_kernel");
+  return CVTM_LAUNCH(device, bound_kernel, cvtm_cuda_blocks(subtrees, 1), BLOCK, *tree, wanted,
+                     subtrees);
 }
 
 extern "C" const cvtm_site_tree_table cvtm_site_tree_table_cuda = {sort_cuda, bound_cuda};

@@ -1,5 +1,5 @@
-/* Inside the library: the phases of building a site tree that differ between devices, and what both
- * sides share. */
+/* Inside the library: the phases of building a site tree that differ between devices, and the
+ * functions that both sides share. */
 #ifndef CVTMESH_JFA_SITE_TREE_KERNELS_H
 #define CVTMESH_JFA_SITE_TREE_KERNELS_H
 
@@ -20,29 +20,29 @@ typedef struct cvtm_site_tree_arrays {
   float *spacing;
   int32_t *index, *start;
   const cvtm_tree_cover *cover; /* of a tree that lacks some sites; else NULL */
-  int by_radix; /* CUDA: the sites are ordered by a radix sort, as always on the CPU */
-  /* Scratch. On both devices: codes, and an order or chains of sites. */
+  int by_radix;                 /* 1 if a radix sort orders the sites, as always on the CPU */
+  /* Scratch of both devices: codes; an order, or chains of sites. */
   uint64_t *keys;
   int32_t *order;
-  /* What a radix sort needs. */
+  /* Scratch of a radix sort. */
   uint64_t *keys_alt;
   void *workspace;
   size_t workspace_bytes;
-  /* On CUDA. Between sorts bin_head holds -1, all others 0. */
+  /* Scratch of CUDA. Between sorts all of bin_head is -1, and all of the others is 0. */
   int32_t *bin_count;             /* sites of each bin */
   int32_t *bin_head;              /* one of them */
-  unsigned long long *tile_count; /* of each tile of bins: tile_word of site_tree_cuda.cu; or 0 */
-  int32_t *taken;                 /* items of work that blocks have taken, one number */
+  unsigned long long *tile_count; /* of each tile of bins: tile_word of site_tree_cuda.cu, or 0 */
+  int32_t *taken;                 /* items of work that blocks have taken; one number */
   int32_t *done;                  /* items that are done */
   int32_t *ended;                 /* blocks that have ended */
   int32_t *fullest;               /* sites of the fullest crowded bin */
 } cvtm_site_tree_arrays;
 
 typedef struct cvtm_site_tree_table {
-  /* position, index, start and spacing of at least one site. */
+  /* Sets position, index, start and spacing. There is at least one site. */
   cvtm_status (*sort)(cvtm_device *device, const cvtm_site_tree_arrays *tree, const double *sites);
-  /* The boxes of all leaves, then of the levels above, up to the root; wanted: NULL, or
-   * pointing to 0 if they are not. */
+  /* Sets the boxes of all leaves, then those of the levels above, up to the root. Does nothing if
+   * wanted is not NULL and *wanted is 0. */
   cvtm_status (*bound)(cvtm_device *device, const cvtm_site_tree_arrays *tree,
                        const int32_t *wanted);
 } cvtm_site_tree_table;
@@ -51,18 +51,20 @@ extern const cvtm_site_tree_table cvtm_site_tree_table_cpu, cvtm_site_tree_table
 
 /* --- a site tree that lacks some sites (cvtm_tree_cover in site_query.h) ---------------------- */
 
-/* Its bins and levels are those of the tree of all sites, so that a search finds the same. */
+/* A tree that lacks some sites has the bins and levels of the tree of all sites, so that a search
+ * finds the same. */
 
-/* The levels of bins of a tree of `count` sites. */
+/* The number of levels of bins of a tree of `count` sites. */
 int32_t cvtm_site_tree_levels(cvtm_domain domain, int64_t count);
-/* A tree without boxes for `capacity` sites; the tree of all sites has at most `total`. */
+/* Creates a tree without boxes for `capacity` sites. The tree of all sites has at most `total`
+ * sites. */
 cvtm_status cvtm_site_tree_create_part(cvtm_device *device, cvtm_domain domain, int64_t capacity,
                                        int64_t total, cvtm_site_tree **tree);
-/* The domain of the sorts that follow: that of creation in larger units. */
+/* Sets the domain of the sorts that follow: the domain of creation in larger units. */
 void cvtm_site_tree_set_domain(cvtm_site_tree *tree, cvtm_domain domain);
-/* cvtm_site_tree_sort of `count` of `total` sites. cover: in the device's memory, borrowed until
- * the next sort; the sort marks the bins that the spacings of own sites need. Of sites with equal
- * codes the order must be that of all sites. */
+/* cvtm_site_tree_sort of `count` of `total` sites. cover: in device memory, borrowed until the next
+ * sort. The sort marks the bins that the spacings of own sites need. Sites with equal codes must be
+ * in the order that they have among all sites. */
 cvtm_status cvtm_site_tree_sort_part(cvtm_site_tree *tree, const double *sites, int64_t count,
                                      int64_t total, const cvtm_tree_cover *cover);
 
@@ -70,15 +72,15 @@ cvtm_status cvtm_site_tree_sort_part(cvtm_site_tree *tree, const double *sites, 
 }
 #endif
 
-/* The bin of a code, of 4^levels bins. */
+/* The bin of a code, among 4^levels bins. */
 CVTM_HD int32_t cvtm_bin_of(uint64_t code, int32_t levels) {
   return levels == 0 ? 0 : (int32_t)(code >> (64 - 2 * levels));
 }
 
 enum {
-  CVTM_TREE_NEIGHBORS = 8,     /* sites of a bin from which their spacing is estimated, at least */
+  CVTM_TREE_NEIGHBORS = 8,     /* a spacing is estimated from this number of sites, at least */
   CVTM_TREE_CROWDED_BIN = 192, /* a finest bin with more sites is crowded */
-  CVTM_TREE_AT_ONCE = 4        /* levels of bins whose counts are read before one is used */
+  CVTM_TREE_AT_ONCE = 4        /* counts of bins that are read before one is used */
 };
 
 /* The number of sites in the bin `up` levels above a finest one. */
@@ -87,18 +89,19 @@ CVTM_HD int32_t cvtm_bin_count(const cvtm_site_tree_arrays *tree, int32_t bin, i
   return tree->start[first + (1 << 2 * up)] - tree->start[first];
 }
 
-/* The side in pixels of a square of 4^-depth of the Morton square. */
+/* The side in pixels of a square whose side is 2^-depth of that of the Morton square. */
 CVTM_HD float cvtm_tree_side(const cvtm_site_tree_arrays *tree, int32_t depth) {
   return ldexpf(1, 32 - cvtm_morton_shift(tree->domain) - depth);
 }
 
-/* True if site i's cell is not asked for. */
+/* True if site i is not an own site (cvtm_tree_cover). */
 CVTM_HD int cvtm_tree_is_foreign(const cvtm_site_tree_arrays *tree, int64_t i) {
   return tree->cover != NULL && (i < tree->cover->first || i >= tree->cover->end);
 }
 
-/* The spacing of sites around site i in a finest bin, from the smallest bin around it that holds
- * CVTM_TREE_NEIGHBORS sites; 0 if that bin is crowded, or if the cell is not asked for. */
+/* The spacing of sites around site i, which is in a finest bin: estimated from the smallest bin
+ * around it that holds CVTM_TREE_NEIGHBORS sites. 0 if that bin is crowded, or if the site is not
+ * an own site. */
 CVTM_HD float cvtm_bin_spacing(const cvtm_site_tree_arrays *tree, int64_t i, int32_t bin) {
   if (cvtm_tree_is_foreign(tree, i)) return 0;
   int32_t counts[CVTM_TREE_AT_ONCE], up = 0, count = 0;
@@ -126,9 +129,9 @@ CVTM_HD uint64_t cvtm_tree_code(const cvtm_site_tree_arrays *tree, int64_t place
 #endif
 }
 
-/* The spacing of sites around a place in a crowded bin, from the smallest square of the Morton
- * curve that holds the site and CVTM_TREE_NEIGHBORS - 1 others; at most the limit of
- * cvtm_hull_is_crowded. 0 if the cell is not asked for. */
+/* The spacing of sites around a place in a crowded bin: estimated from the smallest square of the
+ * Morton curve that holds the site and CVTM_TREE_NEIGHBORS - 1 others, at most the limit of
+ * cvtm_hull_is_crowded. 0 if the site is not an own site. */
 CVTM_HD float cvtm_crowded_spacing(const cvtm_site_tree_arrays *tree, int64_t place) {
   enum { OTHERS = CVTM_TREE_NEIGHBORS - 1 };
   if (cvtm_tree_is_foreign(tree, tree->index[place])) return 0;
@@ -146,8 +149,8 @@ CVTM_HD float cvtm_crowded_spacing(const cvtm_site_tree_arrays *tree, int64_t pl
   return fminf(side / sqrtf((float)CVTM_TREE_NEIGHBORS), most);
 }
 
-/* Box of the sites at places first .. last - 1; if there are none, lower bounds are +inf and upper
- * bounds -inf. */
+/* The box of the sites at places first .. last - 1. If there are none, its lower bounds are +inf
+ * and its upper bounds -inf. */
 CVTM_HD void cvtm_tree_sites_box(const double *position, int64_t first, int64_t last, double *box) {
   double x0 = HUGE_VAL, y0 = HUGE_VAL, x1 = -HUGE_VAL, y1 = -HUGE_VAL;
   for (int64_t place = first; place < last; ++place) {
@@ -163,14 +166,14 @@ CVTM_HD void cvtm_tree_sites_box(const double *position, int64_t first, int64_t 
   box[3] = y1;
 }
 
-/* Box of the sites of a leaf. */
+/* The box of the sites of a leaf. */
 CVTM_HD void cvtm_tree_leaf_box(const double *position, int64_t count, int64_t leaf, double *box) {
   const int64_t first = leaf * CVTM_TREE_LEAF;
   const int64_t last = first + CVTM_TREE_LEAF < count ? first + CVTM_TREE_LEAF : count;
   cvtm_tree_sites_box(position, first, last, box);
 }
 
-/* Makes the box of a node from those of its two children; box: the array of all boxes. */
+/* Sets the box of a node from the boxes of its two children. box: the array of all boxes. */
 CVTM_HD void cvtm_tree_unite_children(int64_t node, double *box) {
   const double *a = box + 8 * node;
   const double *b = a + 4;

@@ -1,8 +1,8 @@
-/* For lbfgsb_cuda.cu and divided_cuda.cu only: sizes, what a block keeps in shared memory, and
- * asynchronous copies of tiles of W from device to shared memory, STAGES tiles ahead where the
- * device has the shared memory for it. An iteration of the optimiser takes 1.24 times as long with
- * ordinary loads at n = 10^6, and 1.36 times at 6.4 * 10^7 (m = 8, H200). Bulk copies (TMA) took
- * 0.99 to 1.05 times as long, and are not used. */
+/* For lbfgsb_cuda.cu and divided_cuda.cu only: sizes; the shared memory of a block; asynchronous
+ * copies of tiles of W from device to shared memory, STAGES tiles ahead if the shared memory
+ * suffices. With ordinary loads an iteration of the optimiser takes 1.24 times as long at n = 10^6,
+ * and 1.36 times at 6.4 * 10^7 (m = 8, H200). With bulk copies (TMA) it took 0.99 to 1.05 times as
+ * long; they are not used. */
 #ifndef CVTMESH_LBFGSB_BLOCKS_CUDA_H
 #define CVTMESH_LBFGSB_BLOCKS_CUDA_H
 
@@ -15,28 +15,28 @@ enum {
   WARP = 32,
   TILE = CVTM_LBFGSB_TILE,
   MAX_WARPS = 16,
-  BATCH_WARPS = 4, /* of a block that has a problem to itself */
-  STAGES = 2,      /* tiles of a warp in shared memory, one of them being loaded */
-  COLUMNS = 8,     /* of a fragment of the tensor cores, which has 16 rows */
+  BATCH_WARPS = 4, /* warps of a block that has a problem to itself */
+  STAGES = 2,      /* tiles of a warp in shared memory; one of them is being loaded */
+  COLUMNS = 8,     /* columns of a tensor-core fragment, which has 16 rows */
   FRAGMENT = 2 * COLUMNS * COLUMNS,
-  FRAGMENTS_AT_ONCE = 3, /* fragments of each warp that are in shared memory together */
+  FRAGMENTS_AT_ONCE = 3, /* fragments of each warp that share its shared memory */
   VECTORS = 3,           /* factors of W'V: g over free rows, s, y */
-  LOADS_PER_THREAD = 14, /* loads in flight of a thread that combines blocks */
-  LOADS_PER_LANE = 5,    /* the same if the lanes of a warp share the blocks */
+  LOADS_PER_THREAD = 14, /* loads in flight in a thread that combines blocks */
+  LOADS_PER_LANE = 5,    /* the same if the lanes of a warp divide the blocks */
   SORT_CAPACITY = 2048,  /* breakpoints that are sorted in shared memory */
   BATCH_SORT_CAPACITY = 768
 };
 
 static_assert(TILE == WARP, "a lane has a row of a tile");
 
-/* Warps of a block that shares a problem, as many as the registers allow; column_blocks: blocks of
- * 8 columns of Y. */
+/* Warps of a block that shares a problem, as many as the registers allow. column_blocks: the number
+ * of blocks of 8 columns of Y. */
 constexpr int warps_for(int column_blocks) { return column_blocks == 1 ? 16 : 8; }
 
 /* Blocks of 8 columns of Y. */
 static inline int column_blocks(int m) { return (m - 1) / COLUMNS + 1; }
 
-/* Tiles of a warp in shared memory; large: the device has the shared memory of compute capability
+/* Tiles of a warp in shared memory. large: the device has the shared memory of compute capability
  * 9.0. */
 static constexpr __host__ __device__ int stages_for(int warps, int large) {
   return warps == BATCH_WARPS || !large ? 1 : STAGES;
@@ -55,15 +55,15 @@ static inline cudaError_t find_stages(int warps, int *stages) {
 struct shared_memory {
   cvtm_lbfgsb_arrays arrays; /* of this problem */
   cvtm_lbfgsb_state state;
-  cvtm_lbfgsb_state if_accepted;       /* the state if the trial point is accepted */
+  cvtm_lbfgsb_state if_accepted;       /* in block 0; other blocks have only its q */
   alignas(16) cvtm_lbfgsb_model model; /* of block 0; the other blocks have its q alone */
   alignas(16) double sums[CVTM_LBFGSB_MAX_ENTRIES + 1], reduced[CVTM_LBFGSB_MAX_ENTRIES + 1];
-  double w[CVTM_LBFGSB_PAIR]; /* a row of W */
+  double w[CVTM_LBFGSB_PAIR]; /* one row of W */
   double curvature;           /* f'' of the model */
-  unsigned epochs;            /* of the barrier between the blocks, so far */
+  unsigned epochs;            /* epochs of the barrier between the blocks, so far */
   int solved;                 /* result of cvtm_lbfgsb_solve_subspace */
   /* During a pass: tiles and VECTORS vectors of each warp. After a pass: sums of the warps. During
-   * a decision: the work space of two warps, and breakpoints. */
+   * a decision: the workspace of two warps, and breakpoints. */
   alignas(128) double buffer[1];
 };
 
@@ -74,7 +74,7 @@ static __host__ __device__ int sort_capacity(const cvtm_lbfgsb_arrays *arrays) {
   return !arrays->breakpoints ? 0 : arrays->problems > 1 ? BATCH_SORT_CAPACITY : SORT_CAPACITY;
 }
 
-/* Bytes of dynamic shared memory of a block. */
+/* Size of the dynamic shared memory of a block in bytes. */
 static size_t shared_bytes(const cvtm_lbfgsb_arrays *all, int warps, int stages, int m) {
   const size_t columns = static_cast<size_t>(stages) * 2 * static_cast<size_t>(m) + VECTORS;
   const size_t pass = columns * sizeof(double) * TILE * static_cast<size_t>(warps);
@@ -85,25 +85,25 @@ static size_t shared_bytes(const cvtm_lbfgsb_arrays *all, int warps, int stages,
   return sizeof(shared_memory) + (larger > decision ? larger : decision);
 }
 
-/* The blocks that share a problem, and which of them this block is. */
+/* The blocks that share a problem, and the index of this block among them. */
 struct block_group {
   int64_t block, blocks;
 };
 
 extern __shared__ __align__(128) double dynamic_memory[];
 
-/* The block's shared memory. Not passed as a pointer, so that the compiler keeps shared-space
- * addressing. */
+/* The shared memory of the block. It is not passed as a pointer, so that the compiler knows that it
+ * is shared memory. */
 static __device__ __forceinline__ shared_memory *block_memory() {
   return reinterpret_cast<shared_memory *>(dynamic_memory);
 }
 
-/* The work space of a warp of block 0 during a decision. */
+/* The workspace of a warp of block 0 during a decision. */
 static __device__ __forceinline__ cvtm_lbfgsb_work *warp_work(int warp) {
   return reinterpret_cast<cvtm_lbfgsb_work *>(block_memory()->buffer) + warp;
 }
 
-/* Copies by all threads of the block. */
+/* Copies; all threads of the block call. */
 static __device__ void copy_doubles(double *to, const double *from, int count) {
   for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
     to[i] = from[i];
@@ -121,7 +121,7 @@ static __device__ void copy_words(T *to, const T *from) {
   }
 }
 
-/* Tiles of a warp in shared memory, as stages_for says on the host. */
+/* The number of tiles of a warp in shared memory; equals stages_for on the host. */
 template <int WARPS>
 static constexpr __device__ int device_stages() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -131,9 +131,9 @@ static constexpr __device__ int device_stages() {
 #endif
 }
 
-/* Starts to load the columns of Y and S of a tile but column `missing` of both (-1: none), by all
- * lanes of a warp: lane l copies the 16-byte words l, l + 32, .. Each call begins a group of
- * copies, an empty one if `tile` is NULL. */
+/* Starts to load the columns of Y and S of a tile except column `missing` of both (-1: loads all).
+ * All lanes of a warp call; lane l copies the 16-byte words l, l + 32, .. Each call begins a group
+ * of copies, which is empty if `tile` is NULL. */
 static __device__ void load_tile(int m, int missing, double *slot, const double *tile) {
   constexpr int words = TILE * sizeof(double) / sizeof(int4); /* of a column */
   const int lane = static_cast<int>(threadIdx.x) % WARP;
@@ -148,18 +148,18 @@ static __device__ void load_tile(int m, int missing, double *slot, const double 
   cvtm_copy_group();
 }
 
-/* Waits for all groups but the last `later`, by all lanes of the warp that loaded them. */
+/* Waits for all groups of copies except the last `later`. All lanes of the loading warp call. */
 template <int later>
 static __device__ void wait_for_tile() {
   cvtm_copy_wait<later>();
   __syncwarp();
 }
 
-/* The blocks that share a problem. One cooperative
- * kernel does a round: all blocks pass over the rows, and block 0 decides between two passes while
- * the others wait. Every reduction has a fixed order, since n and the number of blocks alone
- * determine which warp has which tiles, and blocks are combined in the order of their indices. In a
- * batch each problem has one block, which waits for no other. */
+/* The blocks that share a problem. One cooperative kernel does a round: all blocks pass over the
+ * rows, and block 0 decides between two passes while the others wait. Every reduction has a fixed
+ * order: n and the number of blocks alone determine which warp has which tiles, and blocks are
+ * combined in the order of their indices. In a batch each problem has one block, which waits for no
+ * other. */
 
 /* --- the barrier ----------------------------------------------------------------------------- */
 
@@ -171,8 +171,8 @@ static __device__ void wait_for_count(unsigned *count, unsigned goal) {
   }
 }
 
-/* By thread 0, after a __syncthreads: makes what the block wrote visible to the blocks that wait.
- * Returns the number of the epoch. */
+/* Called by thread 0 after a __syncthreads. Makes the writes of the block visible to blocks that
+ * wait. Returns the number of the epoch. */
 static __device__ unsigned arrive(block_group on) {
   device_counter(block_memory()->arrays.barrier->arrived).fetch_add(1, cuda::memory_order_release);
   return ++block_memory()->epochs;
@@ -209,16 +209,16 @@ static __device__ cvtm_lbfgsb_nearest warp_combine_nearest(cvtm_lbfgsb_nearest v
   return value;
 }
 
-/* Where a block writes entry `entry` of a pass. The entries of pass A (all != 0) are contiguous; of
- * the other passes the same entries of all blocks are. */
+/* The position to which a block writes entry `entry` of a pass. In pass A (all != 0) the entries of
+ * a block are contiguous; in other passes the same entry of all blocks is. */
 static __device__ double *block_sum_at(block_group on, int all, int64_t block, int entry) {
   const int64_t at =
       all ? block * block_memory()->arrays.entries + entry : entry * on.blocks + block;
   return block_memory()->arrays.partial + at;
 }
 
-/* Combines entries 0 .. CVTM_SUM_COLUMNS - 1 of the blocks into `reduced`. Here as in combine_all
- * several loads are in flight before the first is used, to hide their latency. */
+/* Combines entries 0 .. CVTM_SUM_COLUMNS - 1 of the blocks into `reduced`. As in combine_all,
+ * several loads are in flight before the first is used, which hides their latency. */
 static __device__ __noinline__ void combine_columns(block_group on) {
   const int warp = static_cast<int>(threadIdx.x) / WARP,
             lane = static_cast<int>(threadIdx.x) % WARP;
@@ -242,7 +242,7 @@ static __device__ __noinline__ void combine_columns(block_group on) {
   __syncthreads();
 }
 
-/* The nearest breakpoint of pass A, by one warp. */
+/* Finds the nearest breakpoint of pass A; one warp calls. */
 static __device__ cvtm_lbfgsb_nearest combine_nearest(block_group on) {
   const int lane = static_cast<int>(threadIdx.x) % WARP, blocks = static_cast<int>(on.blocks);
   const int stride = static_cast<int>(block_memory()->arrays.entries);
@@ -262,9 +262,9 @@ static __device__ cvtm_lbfgsb_nearest combine_nearest(block_group on) {
   return warp_combine_nearest(found);
 }
 
-/* Combines all entries of pass A into `reduced`. A thread has two neighbouring entries; if there
- * are threads enough, several have the same pair and share the blocks round-robin; the last warp,
- * which has the least to add, finds the nearest breakpoint. */
+/* Combines all entries of pass A into `reduced`. A thread has two adjacent entries. If there are
+ * more threads than pairs, several threads have the same pair and divide the blocks round-robin.
+ * The last warp, which has the least to add, finds the nearest breakpoint. */
 static __device__ __noinline__ void combine_all(block_group on, int entries) {
   double2 *buffer = reinterpret_cast<double2 *>(block_memory()->buffer);
   double *result = block_memory()->reduced;
@@ -292,7 +292,7 @@ static __device__ __noinline__ void combine_all(block_group on, int entries) {
         }
 #pragma unroll
         for (int l = 0; l < LOADS_PER_THREAD; ++l) {
-          /* Entry 0 is a maximum of values >= 0; 1 and 2 are left to combine_nearest. */
+          /* Entry 0 is a maximum of values >= 0. combine_nearest computes entries 1 and 2. */
           value.x = e > 0 ? value.x + loaded[l].x : cvtm_lbfgsb_combine(0, value.x, loaded[l].x);
           value.y += loaded[l].y;
         }
@@ -318,8 +318,8 @@ static __device__ __noinline__ void combine_all(block_group on, int entries) {
   __syncthreads();
 }
 
-/* Ends a pass: block 0 combines the entries into `reduced` (entries = 0: there are none) and calls
- * decide() by all its threads; then all blocks continue with the new state. */
+/* Ends a pass. Block 0 combines the entries into `reduced` (unless entries = 0), and all its
+ * threads call decide(). Then all blocks continue with the new state. */
 template <typename Decide>
 static __device__ void decide_in_block_0(block_group on, int entries, Decide decide) {
   shared_memory *shared = block_memory();
@@ -353,7 +353,7 @@ static __device__ void decide_in_block_0(block_group on, int entries, Decide dec
   if (threadIdx.x == 0) device_counter(barrier->ended).store(epoch, cuda::memory_order_release);
 }
 
-/* Ends a pass with few entries: every block combines them and makes the same decision. */
+/* Ends a pass with few entries: every block combines them and makes the same decision by itself. */
 template <typename Decide>
 static __device__ void decide_in_every_block(block_group on, Decide decide) {
   sync_blocks(on);
@@ -364,13 +364,13 @@ static __device__ void decide_in_every_block(block_group on, Decide decide) {
 
 /* --- reduction within a block ----------------------------------------------------------------- */
 
-/* The first entries of a pass, of one thread. */
+/* The first entries of a pass, as summed by one thread. */
 struct thread_sums {
   double value[CVTM_SUM_COLUMNS];
 };
 
-/* Reduces the entries of the block's threads, a warp for each entry, and writes them for the other
- * blocks; all: see block_sum_at. */
+/* Reduces the entries over the threads of the block, one warp per entry, and writes them for the
+ * other blocks. all: see block_sum_at. */
 static __device__ __noinline__ void write_block_sums(block_group on, thread_sums own, int all) {
   double *buffer = block_memory()->buffer;
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
@@ -409,7 +409,7 @@ static __device__ thread_sums empty_sums() {
   return own;
 }
 
-/* A thread's rows in a pass are first_index, first_index + index_stride, .. */
+/* The rows of a thread in a pass are first_index, first_index + index_stride, .. */
 static __device__ int64_t first_index(block_group on) {
   return on.block * static_cast<int64_t>(blockDim.x) + threadIdx.x;
 }

@@ -1,14 +1,14 @@
-/* The generalised Cauchy point x^c = P(x - t^c g), P the projection onto the box: the approximate
- * one, t^c = min(t*, t^1) (Fei, Rong, Wang & Wang 2014, section 4.1), and the exact one, the first
- * local minimiser of the model along the projected gradient path (Byrd et al. 1995, section 4).
- * t^1 is the smallest positive breakpoint, t* the minimiser of the model on the first segment. */
+/* The generalised Cauchy point x^c = P(x - t^c g), where P projects onto the box. The approximate
+ * one has t^c = min(t*, t^1) (Fei, Rong, Wang & Wang 2014, section 4.1). The exact one is the first
+ * local minimiser of the model along the projected gradient path (Byrd et al. 1995, section 4). t^1
+ * is the smallest positive breakpoint, t* the minimiser of the model on the first segment. */
 #ifndef CVTMESH_LBFGSB_CAUCHY_POINT_H
 #define CVTMESH_LBFGSB_CAUCHY_POINT_H
 
 #include "lbfgsb/limited_memory.h"
 
-/* Starts the search for the exact Cauchy point at x, t = 0. Needs `work` as
- * cvtm_lbfgsb_model_curvature leaves it. first_minimum is t*. */
+/* Starts the search for the exact Cauchy point at x, t = 0. `work` must be unchanged since
+ * cvtm_lbfgsb_model_curvature. first_minimum is t*. */
 CVTM_HD void cvtm_lbfgsb_start_walk(cvtm_lane_group group, cvtm_lbfgsb_state *state,
                                     const cvtm_lbfgsb_model *model, const cvtm_lbfgsb_work *work,
                                     cvtm_lbfgsb_walk *walk, double first_minimum) {
@@ -32,9 +32,9 @@ CVTM_HD void cvtm_lbfgsb_start_walk(cvtm_lane_group group, cvtm_lbfgsb_state *st
   cvtm_lanes_sync();
 }
 
-/* The minimiser of the model on the segment that begins at walk_t, as if the segment had no end:
- * walk_t - f' / f'' with f' = -d'd (1 - theta t) - d'W P W'(x(t) - x) and
- * f'' = theta d'd - d'W P W'd, Byrd et al. (4.4) and (4.5). */
+/* The minimiser of the model along the segment that begins at walk_t, extended without end: walk_t
+ * - f' / f'' with f' = -d'd (1 - theta t) - d'W P W'(x(t) - x) and f'' = theta d'd - d'W P W'd,
+ * Byrd et al. (4.4) and (4.5). */
 CVTM_HD double cvtm_lbfgsb_walk_minimum(cvtm_lane_group group, const cvtm_lbfgsb_state *state,
                                         const cvtm_lbfgsb_walk *walk) {
   double first = 0.0, second = 0.0;
@@ -44,15 +44,15 @@ CVTM_HD double cvtm_lbfgsb_walk_minimum(cvtm_lane_group group, const cvtm_lbfgsb
   }
   first = -state->walk_dd * (1.0 - state->theta * state->walk_t) - cvtm_lanes_sum(first);
   second = state->theta * state->walk_dd - cvtm_lanes_sum(second);
-  /* When few variables still move, f'' is rounding error; it must stay positive. */
+  /* When few variables still move, f'' consists of rounding errors; it must stay positive. */
   const double least = DBL_EPSILON * state->walk_second;
   if (!(second > least)) second = least;
   if (!(first < 0.0) || !(state->walk_dd > DBL_EPSILON * state->free_gg)) return state->walk_t;
   return state->walk_t - first / second;
 }
 
-/* Moves along the segment from walk_t to t, where the variable with gradient g and row w of W (in
- * order of age) reaches its bound and stops. g = 0: no variable stops. */
+/* Moves along the segment from walk_t to t, where a variable reaches its bound and stops. The
+ * variable has gradient g and row w of W (in order of age). g = 0: no variable stops. */
 CVTM_HD void cvtm_lbfgsb_walk_to(cvtm_lane_group group, cvtm_lbfgsb_state *state,
                                  cvtm_lbfgsb_walk *walk, double t, double g, const double *w) {
   const int size = 2 * state->count;
@@ -72,8 +72,8 @@ CVTM_HD void cvtm_lbfgsb_walk_to(cvtm_lane_group group, cvtm_lbfgsb_state *state
   cvtm_lanes_sync();
 }
 
-/* After the last breakpoint of the window: either the minimiser lies within the window and is the
- * Cauchy point, or the next window is wanted. */
+/* Called after the last breakpoint of the window. If the minimiser lies within the window, it is
+ * the Cauchy point; else asks for the next window. */
 CVTM_HD void cvtm_lbfgsb_end_window(cvtm_lane_group group, cvtm_lbfgsb_state *state,
                                     cvtm_lbfgsb_model *model, const cvtm_lbfgsb_work *work,
                                     cvtm_lbfgsb_walk *walk) {
@@ -101,8 +101,8 @@ CVTM_HD void cvtm_lbfgsb_end_window(cvtm_lane_group group, cvtm_lbfgsb_state *st
 }
 
 /* Sets the approximate Cauchy point, or starts the search for the exact one if t* is beyond the
- * first breakpoint. `second` is f'' as cvtm_lbfgsb_model_curvature returned it; if it is not
- * positive the history is dropped. `work` must be as that function left it. */
+ * first breakpoint. `second` is the result f'' of cvtm_lbfgsb_model_curvature; if it is not
+ * positive, the history is dropped. `work` must be unchanged since that function. */
 CVTM_HD void cvtm_lbfgsb_decide_cauchy(cvtm_lane_group group, cvtm_lbfgsb_state *state,
                                        cvtm_lbfgsb_model *model, const cvtm_lbfgsb_work *work,
                                        cvtm_lbfgsb_walk *walk, double second) {

@@ -1,11 +1,11 @@
-/* For lbfgsb_cuda.cu only: the decisions between two passes, by block 0, and the exact Cauchy
- * point, a window of breakpoints at a time.
+/* For lbfgsb_cuda.cu only: the decisions of block 0 between two passes, and the exact Cauchy point,
+ * a window of breakpoints at a time.
  *
- * The subspace problem and the curvature of a history of at most SYSTEM_PAIRS pairs are solved by a
- * warp each. Both are made of a symmetric matrix with a negative definite first half and a positive
- * definite Schur complement, so that elimination needs no interchanges. The pivots are the squares
- * of those of the Cholesky factorisations in subspace.h and limited_memory.h, which longer
- * histories take. With these an iteration takes 1.15 times as long at n = 10^4 and at 10^5
+ * If a history has at most SYSTEM_PAIRS pairs, one warp solves the subspace problem and another
+ * warp computes the curvature. Both have a symmetric matrix with a negative definite first half and
+ * a positive definite Schur complement, so that elimination needs no interchanges. The pivots are
+ * the squares of those of the Cholesky factorisations in subspace.h and limited_memory.h, which
+ * longer histories use. With these an iteration takes 1.15 times as long at n = 10^4 and at 10^5
  * (H200). */
 #ifndef CVTMESH_LBFGSB_DECISIONS_CUDA_H
 #define CVTMESH_LBFGSB_DECISIONS_CUDA_H
@@ -17,26 +17,26 @@
 
 enum { SYSTEM_PAIRS = 8 };
 
-/* A system in the registers of a warp. Rows and columns 0 .. 7 belong to Y, 8 .. 15 to S, each in
- * order of age. Lane r has columns 0 .. 7 of row r, lane r + 16 has columns 8 .. 15. */
+/* A linear system in the registers of a warp. Rows and columns 0 .. 7 belong to Y, 8 .. 15 to S,
+ * each in order of age. Lane r holds columns 0 .. 7 of row r, lane r + 16 holds columns 8 .. 15. */
 struct warp_system {
   double a[SYSTEM_PAIRS];
-  double diagonal, b; /* of the row, in both lanes; b: the right side */
-  double inverse;     /* 1 / pivot of the row, after the elimination */
+  double diagonal, b; /* of the row, in both of its lanes; b: the right side */
+  double inverse;     /* 1 / pivot of the row, once eliminated */
 };
 
-/* The entries of a system: of_yy yy_pq - d_p (d_p on the diagonal alone) in the block of Y and Y,
- * of_ss ss_pq in that of S and S. That of s_p and y_q is of_younger sy_pq if p is younger than q,
- * else of_older sy_pq. What has the factor 0 need not be a number. */
+/* The entries of a system. The block of Y and Y has of_yy yy_pq - d_p (d_p only on the diagonal);
+ * that of S and S has of_ss ss_pq. The entry of s_p and y_q is of_younger sy_pq if p is younger
+ * than q, else of_older sy_pq. A value with the factor 0 may be NaN. */
 struct system_entries {
   const double *yy, *ss, *sy; /* sy: row length `row` */
   const double *d;            /* the square matrix with d on its diagonal */
-  int packed, row;            /* packed: yy and ss are triangles, else squares */
+  int packed, row;            /* packed: yy and ss are packed triangles, else square matrices */
   double of_yy, of_ss, of_younger, of_older;
 };
 
-/* Loads the matrix. Rows and columns without a pair are those of the identity, negative in the
- * first half. */
+/* Loads the matrix. A row or column without a pair is that of the identity, negative in the first
+ * half. */
 static __device__ __forceinline__ void load_system(const cvtm_lbfgsb_state *state,
                                                    const system_entries &from,
                                                    warp_system &system) {
@@ -65,7 +65,7 @@ static __device__ __forceinline__ void load_system(const cvtm_lbfgsb_state *stat
   system.diagonal = __shfl_sync(0xffffffffu, diagonal, lane % 16 + 16 * of_s);
 }
 
-/* 1/x, by a step of third order from the hardware's approximation of 20 bits. */
+/* 1/x: the hardware approximates 20 bits, and one step of third order corrects them. */
 static __device__ double reciprocal(double x) {
   double inverse;
   asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(inverse) : "d"(x));
@@ -73,11 +73,11 @@ static __device__ double reciprocal(double x) {
   return fma(inverse, fma(error, error, error), inverse);
 }
 
-/* Eliminates the entries below the diagonal. Returns 0 if a pivot has the wrong sign or is
- * rounding, as in cvtm_small_factor. The diagonal is also kept apart, so that the inverse of the
- * next pivot is found while the other columns are eliminated. The registers rotate by one column
- * per step, so that the loop is not unrolled: a single warp waits for instructions more than for
- * operands, and short code stays in the cache. */
+/* Eliminates the entries below the diagonal. Returns 0 if a pivot has the wrong sign or consists of
+ * rounding errors, as in cvtm_small_factor. The diagonal is also kept apart, so that the inverse of
+ * the next pivot is computed during the elimination of the other columns. The registers rotate by
+ * one column per step, so that the loop is not unrolled: a single warp waits longer for
+ * instructions than for operands, and short code stays in the cache. */
 static __device__ __forceinline__ int eliminate(warp_system &system) {
   const unsigned all = 0xffffffffu;
   const int lane = static_cast<int>(threadIdx.x) % WARP, r = lane % 16, right = lane / 16;
@@ -109,7 +109,7 @@ static __device__ __forceinline__ int eliminate(warp_system &system) {
   return __all_sync(all, good);
 }
 
-/* After the elimination: lane r < 16 gets entry r of the solution. */
+/* Called after the elimination. Lane r < 16 gets entry r of the solution. */
 static __device__ __forceinline__ double substitute(const warp_system &system) {
   const int lane = static_cast<int>(threadIdx.x) % WARP, r = lane % 16;
   double x = system.b * system.inverse, scaled[SYSTEM_PAIRS];
@@ -124,14 +124,14 @@ static __device__ __forceinline__ double substitute(const warp_system &system) {
   return x;
 }
 
-/* Where lane r < 16 has its entry in W'g and q; negative: the row has no pair. */
+/* The index of lane r < 16 in W'g and q; negative if its row has no pair. */
 static __device__ __forceinline__ int find_entry(const cvtm_lbfgsb_state *state) {
   const int lane = static_cast<int>(threadIdx.x) % WARP, i = lane % SYSTEM_PAIRS;
   const int column = cvtm_lbfgsb_column(state, i);
   return i < state->count ? lane / SYSTEM_PAIRS % 2 * state->history + column : -1;
 }
 
-/* cvtm_lbfgsb_solve_subspace (subspace.h) of such a history. */
+/* cvtm_lbfgsb_solve_subspace (subspace.h) for a history of at most SYSTEM_PAIRS pairs. */
 static __device__ __forceinline__ int eliminate_subspace(const cvtm_lbfgsb_state *state,
                                                          cvtm_lbfgsb_model *model,
                                                          const cvtm_lbfgsb_layout &layout,
@@ -161,8 +161,8 @@ static __device__ __forceinline__ int eliminate_subspace(const cvtm_lbfgsb_state
   return __all_sync(0xffffffffu, good);
 }
 
-/* cvtm_lbfgsb_model_curvature (limited_memory.h) of such a history, without what the exact Cauchy
- * point needs: P^-1 = L diag(pivots) L', so v'Pv is the sum of (L^-1 v)_r^2 / pivot_r. */
+/* cvtm_lbfgsb_model_curvature (limited_memory.h) for such a history, without the parts for the
+ * exact Cauchy point: P^-1 = L diag(pivots) L', so v'Pv is the sum of (L^-1 v)_r^2 / pivot_r. */
 static __device__ __forceinline__ double eliminate_curvature(const cvtm_lbfgsb_state *state,
                                                              const cvtm_lbfgsb_model *model) {
   const int entry = find_entry(state);
@@ -178,11 +178,11 @@ static __device__ __forceinline__ double eliminate_curvature(const cvtm_lbfgsb_s
   return state->theta * state->free_gg - cvtm_lanes_sum(square);
 }
 
-/* The data of a decision. */
+/* The data from which a decision is made. */
 enum source {
   NOW,        /* the state and the sums of pass A */
   RESTRICTED, /* the state and `reduced`, the sums of pass A restricted to the free rows */
-  IF_ACCEPTED /* the state if the trial point is accepted and `reduced`, of a speculative pass A */
+  IF_ACCEPTED /* the state if the trial point is accepted, and `reduced` of a speculative pass A */
 };
 
 static __device__ __forceinline__ cvtm_lbfgsb_state *state_of(source from) {
@@ -208,13 +208,13 @@ static __device__ __noinline__ void warp_solve_subspace(source from, int first_s
   __syncwarp();
 }
 
-/* The stop that the host has asked for. */
+/* The stop that the host requests. */
 static __device__ int requested_stop() {
   return *static_cast<const volatile int *>(&block_memory()->arrays.requests->stop);
 }
 
-/* Takes the only row with 0 < t_i <= t^c out of the sums, by one warp. After a speculative pass A
- * the row is that of the trial point, and its new pair is not yet in W. */
+/* Removes the only row with 0 < t_i <= t^c from the sums; one warp calls. After a speculative pass
+ * A, the row is taken at the trial point, and its new pair is not yet in W. */
 static __device__ __noinline__ void warp_restrict_nearest() {
   const cvtm_lbfgsb_arrays &arrays = block_memory()->arrays;
   shared_memory *shared = block_memory();
@@ -230,7 +230,7 @@ static __device__ __noinline__ void warp_restrict_nearest() {
                            read_row(arrays, *state, i, 2 * m, pending));
 }
 
-/* f'' along the projected gradient, by one warp. */
+/* Computes f'' along the projected gradient; one warp calls. */
 static __device__ __noinline__ void warp_find_curvature(source from) {
   shared_memory *shared = block_memory();
   const cvtm_lbfgsb_state *state = state_of(from);
@@ -245,7 +245,7 @@ static __device__ __noinline__ void warp_find_curvature(source from) {
   if (lanes.lane == 0) shared->curvature = second;
 }
 
-/* Takes the products of pass A into the model, by one warp. */
+/* Stores the products of pass A in the model; one warp calls. */
 static __device__ __noinline__ void warp_update_model(source from) {
   shared_memory *shared = block_memory();
   cvtm_lbfgsb_state *state = state_of(from);
@@ -255,14 +255,14 @@ static __device__ __noinline__ void warp_update_model(source from) {
                            from == NOW ? shared->sums : shared->reduced);
 }
 
-/* The new point and the stopping tests, by one thread. */
+/* Records the new point and applies the stopping tests; one thread calls. */
 static __device__ __noinline__ void thread_decide_point(source from) {
   shared_memory *shared = block_memory();
   cvtm_lbfgsb_decide_point(&shared->state, from == NOW ? shared->sums : shared->reduced,
                            shared->arrays.mailbox, requested_stop());
 }
 
-/* The test of the trial point, by one thread. */
+/* Tests the trial point; one thread calls. */
 static __device__ __noinline__ void thread_decide_search(double slope) {
   shared_memory *shared = block_memory();
   cvtm_lbfgsb_decide_search(&shared->state, shared->arrays.values, slope, requested_stop());
@@ -270,7 +270,7 @@ static __device__ __noinline__ void thread_decide_search(double slope) {
 
 /* --- the decisions of iteration.h ------------------------------------------------------------ */
 
-/* Block 0, which decides; warp 0 decides alone. */
+/* Block 0, which decides. Warp 0 makes the serial decisions. */
 struct deciding_block {};
 
 template <typename executor>
@@ -305,7 +305,7 @@ static __device__ void update_matrices(executor) {
   __syncthreads();
 }
 
-/* The two small problems are independent if t^c is on the first segment of the path. */
+/* If t^c is on the first segment of the path, the two small problems are independent. */
 template <typename executor>
 static __device__ void find_curvature(executor) {
   const int warp = static_cast<int>(threadIdx.x) / WARP;
@@ -337,8 +337,8 @@ static __device__ void solve_subspace(executor, int restricted) {
   cvtm_lbfgsb_decide_subspace(lanes, &block_memory()->state, block_memory()->solved);
 }
 
-/* Everything that follows from a speculative pass A: warp 2 tests the trial point while warps 0 and
- * 1 assume that it is accepted. If it is not, or its pair is not stored, their results are dropped.
+/* All decisions after a speculative pass A. Warp 2 tests the trial point, while warps 0 and 1
+ * assume that it is accepted. Their results are dropped if it is not, or if its pair is not stored.
  */
 static __device__ void decide_speculatively() {
   shared_memory *shared = block_memory();
@@ -370,7 +370,7 @@ static __device__ void decide_speculatively() {
   if (state->running && warp == 0) cvtm_lbfgsb_cauchy_and_subspace(deciding_block());
 }
 
-/* Lists the breakpoints of the window, in an order that varies from run to run. */
+/* Lists the breakpoints of the window. Their order varies from run to run. */
 static __device__ void list_breakpoints(block_group on) {
   const cvtm_lbfgsb_arrays &arrays = block_memory()->arrays;
   const cvtm_lbfgsb_state *state = &block_memory()->state;
@@ -385,8 +385,8 @@ static __device__ void list_breakpoints(block_group on) {
   }
 }
 
-/* One stage of Batcher's odd-even merge sort by (t, row): the sorted order does not depend on that
- * of the list. A thread compares places first, first + stride, .. */
+/* One stage of Batcher's odd-even merge sort by (t, row). The result does not depend on the order
+ * of the list. A thread compares the positions first, first + stride, .. */
 static __device__ void sort_stage(double *t, int64_t *rows, int64_t count, int64_t p, int64_t k,
                                   int64_t first, int64_t stride) {
   const int64_t begin = k % p;
@@ -403,7 +403,7 @@ static __device__ void sort_stage(double *t, int64_t *rows, int64_t count, int64
   }
 }
 
-/* The sorted breakpoints of a window and their rows, for cvtm_lbfgsb_walk_window by one warp. */
+/* The sorted breakpoints of a window and their rows; one warp calls cvtm_lbfgsb_walk_window. */
 struct sorted_window {
   const double *t;
   const int64_t *rows;
@@ -423,8 +423,8 @@ static __device__ double breakpoint_column(executor on, int column) {
                   0);
 }
 
-/* walk_breakpoints of iteration.h. Few breakpoints are sorted in the shared memory of block 0, more
- * by all blocks in device memory. */
+/* walk_breakpoints of iteration.h. Block 0 sorts few breakpoints in its shared memory; all blocks
+ * sort more of them in device memory. */
 static __device__ __noinline__ void walk_window(block_group on) {
   const cvtm_lbfgsb_arrays &arrays = block_memory()->arrays;
   shared_memory *shared = block_memory();

@@ -1,5 +1,6 @@
 #include "lbfgsb/divided.h"
 
+#include "base/host.h"
 #include "base/ranks.h"
 #include "base/select.h"
 #include "lbfgsb/host_rounds.h"
@@ -8,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACE = 2 /* t and row of a breakpoint, before its row of W */ };
+enum { PLACE = 2 /* t and row of a breakpoint, stored before its row of W */ };
 
-/* What the host decides with, in memory that the device sees. */
+/* The data of the host's decisions, in memory that the device can access. */
 typedef struct decisions {
   cvtm_lbfgsb_state state;
   cvtm_lbfgsb_model model;
   cvtm_lbfgsb_work work;
   cvtm_lbfgsb_walk walk;
-  cvtm_lbfgsb_requests requests; /* of the host to itself */
+  cvtm_lbfgsb_requests requests; /* requests of the host to itself */
   double sums[CVTM_DIVIDED_STRIDE], reduced[CVTM_DIVIDED_STRIDE];
-  double total[CVTM_DIVIDED_STRIDE]; /* the record of all blocks of the last pass */
+  double total[CVTM_DIVIDED_STRIDE]; /* the sums over all blocks of the last pass */
 } decisions;
 
 struct cvtm_divided {
@@ -28,10 +29,11 @@ struct cvtm_divided {
   int64_t *rank_blocks, *counts; /* [ranks] */
   decisions *decided;
   double *records;        /* [CVTM_DIVIDED_BLOCKS][stride]: of all blocks, in device memory */
-  double *staging;        /* as large, on the host */
+  double *staging;        /* of the same size, on the host */
+  cvtm_scratch on_host;   /* all that is there */
   cvtm_lbfgsb_list list;  /* exact Cauchy point */
   double *breakpoints;    /* [ranks][CVTM_DIVIDED_BATCH][PLACE + 2m + 1], on the host */
-  double *times, *rows_w; /* of this rank's batch, on the host */
+  double *times, *rows_w; /* the batch of this rank, on the host */
   int32_t *rows;
 };
 
@@ -69,8 +71,8 @@ static cvtm_divided_pass describe_pass(const cvtm_lbfgsb_arrays *arrays, cvtm_lb
                              .own_blocks = d->own_blocks};
 }
 
-/* The only way by which sums reach the decisions: those of this rank's blocks, then those of all.
- * result: the entries and the row of the pass. */
+/* All sums reach the decisions through this function: it sums this rank's blocks, and then all
+ * blocks. result: the entries, and the row, of the pass. */
 static void exchange(executor on, const cvtm_lbfgsb_arrays *seen, const cvtm_divided_pass *pass,
                      double *result) {
   cvtm_divided *d = on.arrays->divided;
@@ -98,7 +100,7 @@ static void run_pass(executor on, cvtm_lbfgsb_pass pass, int entries, double *re
 /* --- phases of a round, see iteration.h --------------------------------------------------------
  */
 
-/* Pass A together with the test of the trial point. Returns g'd. */
+/* Runs pass A together with the test of the trial point. Returns g'd. */
 static double pass_speculatively(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   cvtm_lbfgsb_arrays seen = *arrays;
@@ -121,9 +123,8 @@ static void test_trial_point(executor on) {
   double slope = 0.0;
   if (speculates) {
     slope = pass_speculatively(on);
-  } else if (state->phase != (int)CVTM_PHASE_RESUME) {
-    run_pass(on, CVTM_PASS_SEARCH, CVTM_SUM_COLUMNS, arrays->reduced);
-    slope = arrays->reduced[CVTM_SUM_SLOPE];
+  } else {
+    slope = search_slope(on);
   }
   if (has_failed(on)) return;
   cvtm_lbfgsb_decide_search(state, d->decided->total + entries, slope, requested_stop(on));
@@ -131,14 +132,9 @@ static void test_trial_point(executor on) {
   if (state->due_commit) memcpy(arrays->sums, arrays->reduced, sizeof d->decided->sums);
 }
 
-static void update_matrices(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  const cvtm_lbfgsb_layout layout = layout_of(on);
-  if (!arrays->state->due_update) return;
-  cvtm_lbfgsb_update_model(single_lane, arrays->state, arrays->model, &layout, arrays->sums);
-}
+static void update_matrices(executor on) { update_from_sums(on); }
 
-/* The record of pass A has the row. */
+/* The record of pass A contains the row. */
 static void read_nearest_row(executor on, double *w) {
   const double *row = on.arrays->sums + layout_of(on).entries;
   memcpy(w, row, (size_t)(2 * on.arrays->state->history + 1) * sizeof *w);
@@ -153,14 +149,14 @@ static void move_trial_point(executor on) {
 
 static void list_window(executor on) {
   host_window *window = on.window;
-  window->first = 0; /* of this rank's breakpoints: the first that the walk has not passed */
+  window->first = 0; /* the first of this rank's breakpoints that the walk has not passed */
   window->next = 0;  /* 0: no batch has been exchanged */
   check_pass(on, cvtm_lbfgsb_list_breakpoints(on.device, &on.arrays->divided->list, on.arrays,
                                               &window->count));
 }
 
-/* This rank's next breakpoints, as many as fit a batch; infinite ones fill the rest. Then those of
- * all ranks. */
+/* Reads this rank's next breakpoints, up to one batch, padded with infinite ones. Then gathers the
+ * batches of all ranks. */
 static void exchange_breakpoints(executor on) {
   const cvtm_divided *d = on.arrays->divided;
   const host_window *window = on.window;
@@ -187,11 +183,11 @@ static void exchange_breakpoints(executor on) {
   for (int r = 0; r < rank_count(on.device); ++r) d->counts[r] = batch;
   if (status == CVTM_OK) status = cvtm_ranks_gather(on.device, d->breakpoints, d->counts);
   check_pass(on, status);
-  /* Now those of each rank that the walk has passed. */
+  /* From here on, counts is the number of breakpoints of each rank that the walk has passed. */
   memset(d->counts, 0, (size_t)rank_count(on.device) * sizeof *d->counts);
 }
 
-/* The rank whose batch has the nearest breakpoint left, by (t, row). */
+/* The rank whose batch has the nearest remaining breakpoint, by (t, row). */
 static int find_nearest_rank(executor on, const double **nearest) {
   const cvtm_divided *d = on.arrays->divided;
   const int size = PLACE + 2 * on.arrays->state->history + 1;
@@ -207,7 +203,7 @@ static int find_nearest_rank(executor on, const double **nearest) {
   return of;
 }
 
-/* A walk that goes beyond a batch of some rank has the ranks exchange again. */
+/* If a walk goes beyond the batch of some rank, the ranks exchange again. */
 static int next_breakpoint(executor on, double *t) {
   const cvtm_divided *d = on.arrays->divided;
   host_window *window = on.window;
@@ -227,7 +223,7 @@ static int next_breakpoint(executor on, double *t) {
  */
 
 cvtm_status cvtm_divided_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
-  cvtm_status status = cvtm_device_synchronize(device); /* the state has been written */
+  cvtm_status status = cvtm_device_synchronize(device); /* completes the writes of the state */
   const executor on = {arrays, device, 0, &status, NULL};
   (void)m;
   if (status == CVTM_OK) run_pass(on, CVTM_PASS_START, CVTM_SUM_COLUMNS, arrays->sums);
@@ -262,23 +258,22 @@ static void point_to_decisions(cvtm_lbfgsb_arrays *arrays, decisions *decided, i
 static cvtm_status allocate_on_host(cvtm_device *device, cvtm_divided *d) {
   const size_t ranks = (size_t)rank_count(device), batch = CVTM_DIVIDED_BATCH;
   const size_t number = sizeof(double), row = CVTM_DIVIDED_ROW;
-  d->rank_blocks = calloc(ranks, sizeof *d->rank_blocks);
-  d->counts = calloc(ranks, sizeof *d->counts);
-  d->staging = calloc((size_t)CVTM_DIVIDED_BLOCKS * CVTM_DIVIDED_STRIDE, number);
-  d->breakpoints = calloc(ranks * batch * (PLACE + row), number);
-  d->times = calloc(batch, number);
-  d->rows_w = calloc(batch * row, number);
-  d->rows = calloc(batch, sizeof *d->rows);
-  if (d->rank_blocks && d->counts && d->staging && d->breakpoints && d->times && d->rows_w &&
-      d->rows)
-    return CVTM_OK;
+  cvtm_scratch *on_host = &d->on_host;
+  d->rank_blocks = cvtm_scratch_zeros(on_host, ranks, sizeof *d->rank_blocks);
+  d->counts = cvtm_scratch_zeros(on_host, ranks, sizeof *d->counts);
+  d->staging = cvtm_scratch_zeros(on_host, CVTM_DIVIDED_BLOCKS * CVTM_DIVIDED_STRIDE, number);
+  d->breakpoints = cvtm_scratch_zeros(on_host, ranks * batch * (PLACE + row), number);
+  d->times = cvtm_scratch_zeros(on_host, batch, number);
+  d->rows_w = cvtm_scratch_zeros(on_host, batch * row, number);
+  d->rows = cvtm_scratch_zeros(on_host, batch, sizeof *d->rows);
+  if (!on_host->failed) return CVTM_OK;
   return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
 }
 
 cvtm_status cvtm_divided_create(cvtm_device *device, cvtm_lbfgsb_arrays *arrays, int64_t capacity,
                                 int exact, cvtm_divided **divided) {
   cvtm_divided *d = calloc(1, sizeof *d);
-  void *host = NULL, *mapped = NULL, *records = NULL;
+  void *host = NULL, *mapped = NULL;
   if (!d) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
   d->table = CVTM_TABLE(device, cvtm_divided_table);
   cvtm_status status = allocate_on_host(device, d);
@@ -287,8 +282,7 @@ cvtm_status cvtm_divided_create(cvtm_device *device, cvtm_lbfgsb_arrays *arrays,
   d->decided = host;
   if (status == CVTM_OK)
     status = cvtm_device_allocate(device, (int64_t)CVTM_DIVIDED_BLOCKS * CVTM_DIVIDED_STRIDE,
-                                  sizeof(double), &records);
-  d->records = records;
+                                  CVTM_TYPED(d->records));
   if (status == CVTM_OK && exact) status = cvtm_lbfgsb_list_create(device, capacity, 1, &d->list);
   if (status != CVTM_OK) {
     cvtm_divided_destroy(device, d);
@@ -304,9 +298,7 @@ void cvtm_divided_destroy(cvtm_device *device, cvtm_divided *d) {
   cvtm_lbfgsb_list_destroy(device, &d->list);
   cvtm_device_free(device, d->records);
   cvtm_device_free_mapped(device, d->decided);
-  void *const on_host[] = {d->rank_blocks, d->counts, d->staging, d->breakpoints,
-                           d->times,       d->rows_w, d->rows};
-  for (size_t k = 0; k < sizeof on_host / sizeof *on_host; ++k) free(on_host[k]);
+  cvtm_scratch_free(&d->on_host);
   free(d);
 }
 
@@ -319,7 +311,7 @@ const cvtm_lbfgsb_share *cvtm_divided_share(const cvtm_divided *divided) { retur
 
 int64_t cvtm_divided_own_blocks(const cvtm_divided *divided) { return divided->own_blocks; }
 
-/* What the ranks exchange about their shares. */
+/* The numbers that the ranks exchange about their shares. */
 enum { FIRST, COUNT, TOTAL, FITS, FACTS };
 
 static cvtm_status check_shares(cvtm_device *device, const double *facts, int ranks) {
@@ -345,7 +337,7 @@ cvtm_status cvtm_divided_set_share(cvtm_device *device, cvtm_lbfgsb_arrays *arra
                                    int64_t capacity, const cvtm_lbfgsb_share *share) {
   cvtm_divided *d = arrays->divided;
   const int ranks = rank_count(device), rank = own_rank(device);
-  double *facts = d->breakpoints; /* room enough */
+  double *facts = d->breakpoints; /* the array is large enough */
   double *own = facts + (int64_t)rank * FACTS;
   own[FIRST] = (double)share->first;
   own[COUNT] = (double)share->count;
@@ -372,7 +364,7 @@ cvtm_status cvtm_divided_set_share(cvtm_device *device, cvtm_lbfgsb_arrays *arra
 
 /* --- the passes on the CPU --------------------------------------------------------------- */
 
-/* The row of W with the block's nearest breakpoint, whose number is then that over all ranks. */
+/* The row of W with the block's nearest breakpoint, which then is numbered over all ranks. */
 static void add_row(const cvtm_lbfgsb_arrays *arrays, const cvtm_divided_pass *pass,
                     double *record) {
   double *row = record + pass->entries + 2;
@@ -422,18 +414,10 @@ static cvtm_status cpu_move(cvtm_device *device, const cvtm_lbfgsb_arrays *array
   return CVTM_OK;
 }
 
-static cvtm_status cpu_read_rows(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
-                                 const int32_t *rows, int count, double *w) {
-  (void)device;
-  for (int r = 0; r < count; ++r, w += 2 * arrays->state->history + 1)
-    cvtm_lbfgsb_cpu_read_row(arrays, rows[r], w);
-  return CVTM_OK;
-}
-
 const cvtm_divided_table cvtm_divided_table_cpu = {
     .parts = cvtm_lbfgsb_cpu_parts,
     .pass = cpu_pass,
     .combine = cpu_combine,
     .move = cpu_move,
-    .read_rows = cpu_read_rows,
+    .read_rows = cvtm_lbfgsb_cpu_read_rows,
 };

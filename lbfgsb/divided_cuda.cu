@@ -1,21 +1,21 @@
-/* The passes of divided.h on CUDA. A block of rows is cut into chunks, each of which one block of
- * threads has, as it has a problem of a batch. */
+/* The passes of divided.h on CUDA. A block of rows is cut into chunks. One block of threads has one
+ * chunk, as it has one problem of a batch. */
 #include "base/cuda_utils.h"
 #include "lbfgsb/divided.h"
 #include "lbfgsb/passes_cuda.h"
 
 enum {
-  CHUNKS = 4, /* of a block of rows, at most */
+  CHUNKS = 4, /* chunks of a block of rows, at most */
   ROW_WARPS = 8,
   COMBINE_THREADS = 256,
-  /* Passes beside those of cvtm_lbfgsb_pass: the trial point of a step, and pass_commit. */
+  /* Passes besides those of cvtm_lbfgsb_pass: the trial point of a step, and pass_commit. */
   PASS_MOVE = 16,
   PASS_COMMIT
 };
 
-static constexpr int CHUNK_UNIT = CVTM_LBFGSB_CPU_PART; /* a block has a whole number of them */
+static constexpr int CHUNK_UNIT = CVTM_LBFGSB_CPU_PART; /* a block of rows is a multiple of this */
 
-/* What a pass needs of the host's memory. */
+/* The data of a pass that the host passes by value. */
 struct pass_inputs {
   cvtm_lbfgsb_state state;
   double q[CVTM_LBFGSB_PAIR];
@@ -30,13 +30,13 @@ static __host__ __device__ int64_t chunks_of_block(int64_t block) {
   return (block - 1) / chunk_rows(block) + 1;
 }
 
-/* This process's first row of a chunk. */
+/* The first row of a chunk, counted in this process. */
 static __device__ int64_t chunk_start(int64_t block, int64_t chunk) {
   const int64_t of_block = chunks_of_block(block);
   return chunk / of_block * block + chunk % of_block * chunk_rows(block);
 }
 
-/* The arrays of a chunk, which may have no row. */
+/* The arrays of a chunk; it may have no rows. */
 static __device__ cvtm_lbfgsb_arrays chunk_arrays(const cvtm_lbfgsb_arrays &all, int64_t chunk,
                                                   int m) {
   const int64_t rows = chunk_rows(all.block), first = chunk_start(all.block, chunk);
@@ -59,7 +59,7 @@ static __device__ cvtm_lbfgsb_arrays chunk_arrays(const cvtm_lbfgsb_arrays &all,
   return one;
 }
 
-/* Fills the shared memory of a block of threads that has a chunk to itself. */
+/* Fills the shared memory of a block of threads for its chunk. */
 static __device__ block_group load_chunk(const cvtm_lbfgsb_arrays &all, const pass_inputs &inputs) {
   shared_memory *shared = block_memory();
   copy_words(&shared->state, &inputs.state);
@@ -85,7 +85,7 @@ static __global__ void __launch_bounds__(WARPS *WARP)
   }
 }
 
-/* The passes without products of columns. */
+/* The passes without products with W. */
 static __global__ void __launch_bounds__(ROW_WARPS *WARP)
     rows_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all,
                 const __grid_constant__ pass_inputs inputs) {
@@ -109,7 +109,7 @@ static __global__ void __launch_bounds__(ROW_WARPS *WARP)
   }
 }
 
-/* The nearest breakpoint of a block's chunks, its row counted from this process's first. */
+/* The nearest breakpoint of the chunks of a block; its row counts in this process. */
 static __device__ cvtm_lbfgsb_nearest nearest_of_chunks(const cvtm_lbfgsb_arrays &all,
                                                         int64_t chunks) {
   cvtm_lbfgsb_nearest found = {HUGE_VAL, HUGE_VAL};
@@ -123,7 +123,7 @@ static __device__ cvtm_lbfgsb_nearest nearest_of_chunks(const cvtm_lbfgsb_arrays
   return found;
 }
 
-/* The record of each of this rank's blocks, from its chunks in their order. */
+/* Computes the record of each block of this rank from its chunks, in their order. */
 static __global__ void __launch_bounds__(COMBINE_THREADS)
     record_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all,
                   const __grid_constant__ cvtm_lbfgsb_state state,
@@ -157,7 +157,7 @@ static __global__ void __launch_bounds__(COMBINE_THREADS)
     row[thread] = known ? read_row(all, state, i, thread, pass.speculative) : 0.0;
 }
 
-/* Entry e of the records of all blocks, by a warp; the last is that of f[1]. */
+/* Entry e of the records of all blocks, combined by a warp; the last entry is f[1]. */
 static __device__ double combine_records(const cvtm_divided_pass &pass, const double *records,
                                          int e) {
   const int lane = static_cast<int>(threadIdx.x) % WARP, is_measure = e == pass.entries + 1;
@@ -168,8 +168,8 @@ static __device__ double combine_records(const cvtm_divided_pass &pass, const do
   return warp_combine(kind, value);
 }
 
-/* The record of all blocks: of each entry, a warp has the blocks round-robin and combines its
- * lanes. */
+/* Combines the records of all blocks: for each entry, the lanes of a warp take the blocks
+ * round-robin, and are then combined. */
 static __global__ void __launch_bounds__(COMBINE_THREADS)
     combine_kernel(const __grid_constant__ cvtm_divided_pass pass, const double *records,
                    double *total) {

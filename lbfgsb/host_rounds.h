@@ -1,6 +1,6 @@
-/* The phases of iteration.h where the host decides: for lbfgsb_cpu.c, panels.c and divided.c. They
- * define after this header how a pass is carried out (the functions declared here) and the phases
- * test_trial_point, update_matrices and move_trial_point. */
+/* The phases of iteration.h if the host decides: for lbfgsb_cpu.c, panels.c and divided.c. After
+ * this header, these files define the functions that it declares, which carry out passes, and the
+ * phases test_trial_point, update_matrices and move_trial_point. */
 #ifndef CVTMESH_LBFGSB_HOST_ROUNDS_H
 #define CVTMESH_LBFGSB_HOST_ROUNDS_H
 
@@ -8,21 +8,21 @@
 #include "lbfgsb/lbfgsb_state.h"
 #include "lbfgsb/rows.h"
 
-/* The breakpoints of a window, in the order of (t, row), as far as next_breakpoint has come. */
+/* The breakpoints of a window in the order of (t, row), up to where next_breakpoint has come. */
 typedef struct host_window {
-  int64_t count;     /* listed by this process; on the CPU: left on the heap */
-  int64_t first;     /* the first of the batch that was read */
-  int next;          /* in the batch */
-  const double *row; /* of the breakpoint found last: the 2m columns of W, then g, scaled */
+  int64_t count;     /* listed by this process; on the CPU: left in the heap */
+  int64_t first;     /* index of the first breakpoint of the batch */
+  int next;          /* index in the batch */
+  const double *row; /* row of the last breakpoint: the 2m columns of W, then g, scaled */
   double memory[CVTM_LBFGSB_PAIR + 1];
 } host_window;
 
-/* A problem and what carries out its passes. */
+/* A problem and the means to carry out its passes. */
 typedef struct executor {
   const cvtm_lbfgsb_arrays *arrays; /* of the problem */
   cvtm_device *device;
-  int threads;         /* CPU: those that share the problem */
-  cvtm_status *status; /* of the first pass that failed in this round */
+  int threads;         /* CPU: the number of threads that share the problem */
+  cvtm_status *status; /* status of the first failed pass of this round */
   host_window *window;
 } executor;
 
@@ -30,19 +30,19 @@ typedef struct executor {
 
 static const cvtm_lane_group single_lane = {0, 1};
 
-/* A pass over the rows; result[0 .. entries - 1]: what it reduces to. */
+/* Runs a pass over the rows. result[0 .. entries - 1] receives its reductions. */
 static void run_pass(executor on, cvtm_lbfgsb_pass pass, int entries, double *result);
-/* w[0 .. 2m]: the columns of W and g, scaled, of the row with the smallest positive breakpoint. */
+/* w[0 .. 2m] = the columns of W and g, scaled, in the row with the smallest positive breakpoint. */
 static void read_nearest_row(executor on, double *w);
 /* Lists the breakpoints of the window for next_breakpoint. */
 static void list_window(executor on);
 
-/* The stop that is asked for. */
+/* The requested stop. */
 static int requested_stop(executor on) { return on.arrays->requests->stop; }
 
 static inline int has_failed(executor on) { return *on.status != CVTM_OK; }
 
-/* Ends the round after a pass that failed. */
+/* Ends the round if a pass has failed. */
 static inline void check_pass(executor on, cvtm_status status) {
   cvtm_lbfgsb_state *state = on.arrays->state;
   if (status == CVTM_OK) return;
@@ -64,6 +64,14 @@ static int is_decider(executor on) {
   return 1;
 }
 
+/* g'd at the trial point, for test_trial_point; 0 after a pause, when the line search has ended. */
+static double search_slope(executor on) {
+  double *sums = on.arrays->reduced;
+  if (on.arrays->state->phase == (int)CVTM_PHASE_RESUME) return 0.0;
+  run_pass(on, CVTM_PASS_SEARCH, CVTM_SUM_COLUMNS, sums);
+  return sums[CVTM_SUM_SLOPE];
+}
+
 static void find_coefficients(executor on) {
   const cvtm_lbfgsb_state *state = on.arrays->state;
   if (state->due_update && !state->due_commit)
@@ -74,6 +82,14 @@ static void find_coefficients(executor on) {
 static void take_point(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   cvtm_lbfgsb_decide_point(arrays->state, arrays->sums, arrays->mailbox, requested_stop(on));
+}
+
+/* update_matrices if pass A has formed the products that bounds need. */
+static inline void update_from_sums(executor on) {
+  const cvtm_lbfgsb_arrays *arrays = on.arrays;
+  const cvtm_lbfgsb_layout layout = layout_of(on);
+  if (!arrays->state->due_update) return;
+  cvtm_lbfgsb_update_model(single_lane, arrays->state, arrays->model, &layout, arrays->sums);
 }
 
 static void find_curvature(executor on) {
@@ -102,7 +118,7 @@ static void restrict_row(executor on) {
                            w[2 * arrays->state->history]);
 }
 
-/* The subspace step from `sums`, which are those of the rows with t_i > t^c. */
+/* Computes the subspace step from `sums`, which are over the rows with t_i > t^c. */
 static void solve_from_sums(executor on, const double *sums, int first_segment) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   const cvtm_lbfgsb_layout layout = layout_of(on);

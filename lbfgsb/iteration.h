@@ -30,7 +30,7 @@
 #include "lbfgsb/subspace.h"
 #include "lbfgsb/variables.h"
 
-/* In C `executor` is a type that the includer has defined; in CUDA it is a template parameter. */
+/* `executor` is a type of the includer in C, a template parameter in CUDA. */
 #ifdef __CUDACC__
 #define CVTM_PHASE             \
   template <typename executor> \
@@ -51,48 +51,48 @@ CVTM_PHASE void test_trial_point(executor on);
  * sums projected gradient, t^1, the new columns of W and the products with W. Then
  * cvtm_lbfgsb_coefficients_from_sums finds t^c and q. */
 CVTM_PHASE void find_coefficients(executor on);
-/* One window of the breakpoints along the projected gradient path, by cvtm_lbfgsb_walk_window; at
- * its end the exact Cauchy point and the subspace minimisation, or another window. */
+/* Walks through a window of the breakpoints on the projected gradient path. Then finds the exact
+ * Cauchy point and the subspace minimiser, or asks for another window. */
 CVTM_PHASE void walk_breakpoints(executor on);
-/* Several rows have 0 < t_i <= t^c: a pass over these takes them out of the sums, and the subspace
- * problem is solved. */
+/* Used if several rows have 0 < t_i <= t^c: a pass over these rows removes them from the sums. Then
+ * solves the subspace problem. */
 CVTM_PHASE void restrict_rows(executor on);
-/* Pass B: d from t^c and q, and the trial point x + d. Starts the line search if d is a direction
- * of descent. */
+/* Pass B: computes d from t^c and q, and the trial point x + d. Starts the line search if d is a
+ * descent direction. */
 CVTM_PHASE void compute_direction(executor on);
-/* Pass B with the truncated instead of the projected subspace step. */
+/* Pass B with the truncated subspace step instead of the projected one. */
 CVTM_PHASE void truncate_direction(executor on);
-/* Sets the trial point to x + step d, projected. */
+/* Sets the trial point to x + step d, projected onto the box. */
 CVTM_PHASE void move_trial_point(executor on);
 
-/* --- decisions between two passes, by one thread on the CPU and by block 0 on CUDA ------------ */
+/* --- decisions between two passes: by one thread on the CPU, by block 0 on CUDA -------------- */
 
-/* True on the threads that decide alone: warp 0 of block 0, or the thread on the CPU. */
+/* True for the threads that make serial decisions: warp 0 of block 0, or the thread on the CPU. */
 CVTM_PHASE int is_decider(executor on);
-/* Takes the sums of pass A about the new point, records the point, applies the stopping tests. */
+/* Stores the results of pass A, records the new point, applies the stopping tests. */
 CVTM_PHASE void take_point(executor on);
-/* Enters the products of the new pair into S'S and S'Y, and takes W'g. */
+/* Adds the products of the new pair to S'S and S'Y, and stores W'g. */
 CVTM_PHASE void update_matrices(executor on);
-/* f'' of the model along the projected gradient. CUDA: and, at the same time, the subspace problem
- * for a Cauchy point on the first segment of the path. */
+/* Computes f'' of the model along the projected gradient. CUDA also solves, at the same time, the
+ * subspace problem for a Cauchy point on the first segment of the path. */
 CVTM_PHASE void find_curvature(executor on);
 /* Sets t^c, or starts the walk to the exact Cauchy point. */
 CVTM_PHASE void find_cauchy_point(executor on);
-/* Takes the only row with 0 < t_i <= t^c out of the sums, without a pass. */
+/* Removes the only row with 0 < t_i <= t^c from the sums, without a pass. */
 CVTM_PHASE void restrict_row(executor on);
-/* Finds q, the coefficients of the subspace step. restricted: after restrict_row. */
+/* Computes q, the coefficients of the subspace step. restricted: restrict_row ran before. */
 CVTM_PHASE void solve_subspace(executor on, int restricted);
 
-/* The next breakpoint of the window in the order of (t, row). Returns 0 if there is no further one.
- */
+/* Finds the next breakpoint of the window in the order of (t, row). Returns 0 if there is none
+ * left. */
 CVTM_PHASE int next_breakpoint(executor on, double *t);
-/* Column `column` of W in the row of that breakpoint; 2m: its g, scaled. */
+/* Column `column` of W in the row of that breakpoint. Column 2m is its scaled g. */
 CVTM_PHASE double breakpoint_column(executor on, int column);
 
 /* --- the order -------------------------------------------------------------------------------- */
 
-/* Steps 2 and 3 after find_curvature, by the threads that decide alone. The CUDA kernel calls it in
- * two places and is smaller if it is not inlined. */
+/* Steps 2 and 3 after find_curvature; the threads of is_decider call. The CUDA kernel calls it in
+ * two places, and is smaller if it is not inlined. */
 CVTM_PHASE_CALLED void cvtm_lbfgsb_cauchy_and_subspace(executor on) {
   const cvtm_lbfgsb_state *state = executor_state(on);
   find_cauchy_point(on);
@@ -102,8 +102,8 @@ CVTM_PHASE_CALLED void cvtm_lbfgsb_cauchy_and_subspace(executor on) {
   solve_subspace(on, state->due_restrict);
 }
 
-/* Steps 1, 2, 3, 6 and 7 after pass A, or without it if a new direction is wanted from the current
- * point. */
+/* Steps 1, 2, 3, 6 and 7 after pass A; or, without pass A, a new direction from the current point.
+ */
 CVTM_PHASE void cvtm_lbfgsb_coefficients_from_sums(executor on) {
   take_point(on);
   update_matrices(on);
@@ -112,7 +112,7 @@ CVTM_PHASE void cvtm_lbfgsb_coefficients_from_sums(executor on) {
   if (is_decider(on)) cvtm_lbfgsb_cauchy_and_subspace(on);
 }
 
-/* Walks past the breakpoints of a window while the model decreases. w: room for a row of W. */
+/* Walks past the breakpoints of a window while the model decreases. w: memory for a row of W. */
 CVTM_PHASE void cvtm_lbfgsb_walk_window(executor on, cvtm_lane_group lanes, cvtm_lbfgsb_work *work,
                                         cvtm_lbfgsb_walk *walk, double *w) {
   cvtm_lbfgsb_state *state = executor_state(on);
@@ -128,7 +128,7 @@ CVTM_PHASE void cvtm_lbfgsb_walk_window(executor on, cvtm_lane_group lanes, cvtm
   }
 }
 
-/* The run of the problem must not have ended. */
+/* The problem must be running. */
 CVTM_PHASE void cvtm_lbfgsb_round(executor on) {
   const cvtm_lbfgsb_state *state = executor_state(on);
   test_trial_point(on);

@@ -10,7 +10,7 @@
 #include <time.h>
 
 enum {
-  MAX_ROUNDS = 16, /* enqueued between two polls of a CUDA device; well below the mailbox's ring */
+  MAX_ROUNDS = 16, /* between two polls of a CUDA device; well below the capacity of the mailbox */
   TIMED_EVALUATIONS = 100
 };
 
@@ -121,8 +121,8 @@ static cvtm_status deliver_records(cvtm_lbfgsb_run *current) {
 
 /* --- the loop ------------------------------------------------------------------------------ */
 
-/* The number of rounds to enqueue before the next poll of the device, from the `seconds` that the
- * last `rounds` took: about 20 ms, since rounds enqueued after the end of a run are wasted. */
+/* The number of rounds to enqueue before the next poll: about 20 ms of rounds, from the `seconds`
+ * of the last `rounds`. Rounds enqueued after the end of a run are wasted. */
 static int next_rounds(const cvtm_lbfgsb_options *options, int rounds, double seconds) {
   const int limit = options->host_rounds;
   const int most = limit > 0 && limit < MAX_ROUNDS ? limit : MAX_ROUNDS;
@@ -132,8 +132,8 @@ static int next_rounds(const cvtm_lbfgsb_options *options, int rounds, double se
   return next < most ? next : most;
 }
 
-/* The loop of a run, each round enqueued by the host. Ranks, whose clocks differ, enqueue one at a
- * time. */
+/* The loop of a run if the host enqueues each round. Ranks enqueue one round at a time, since their
+ * clocks differ. */
 static cvtm_status loop_by_host(cvtm_lbfgsb_run *current) {
   cvtm_lbfgsb *solver = current->solver;
   cvtm_status status = CVTM_OK;
@@ -157,7 +157,7 @@ static void pause_before_poll(void) {
   (void)nanosleep(&pause, NULL);
 }
 
-/* The loop of a run as a graph, which ends with the run or when the mailbox is full. */
+/* The loop of a run as a CUDA graph. The graph ends with the run, or when the mailbox is full. */
 static cvtm_status loop_by_graph(cvtm_lbfgsb_run *current, cvtm_loop *loop) {
   cvtm_lbfgsb *solver = current->solver;
   cvtm_status status = CVTM_OK;
@@ -254,7 +254,7 @@ static cvtm_status prepare_run(cvtm_lbfgsb *solver, const double *x) {
   return status;
 }
 
-/* Prepares a stopped run to continue. Problems that have evaluated a point get a new direction. */
+/* Prepares a stopped run to continue. A problem that has evaluated a point gets a new direction. */
 static cvtm_status prepare_resume(cvtm_lbfgsb *solver) {
   int stopped = 0;
   for (int64_t p = 0; p < solver->problems; ++p) {
@@ -293,8 +293,8 @@ static void fill_results(const cvtm_lbfgsb_run *current, cvtm_lbfgsb_result *res
   }
 }
 
-/* Ends a call: x = the best point, also if an evaluation failed; the results; the status for the
- * caller, from the status of the loop. */
+/* Ends a call: sets x to the best point, even if an evaluation failed, and the results. Returns the
+ * status for the caller, which depends on the status of the loop. */
 static cvtm_status finish_call(cvtm_lbfgsb_run *current, cvtm_status status, double *x,
                                cvtm_lbfgsb_result *results) {
   cvtm_lbfgsb *solver = current->solver;
@@ -394,11 +394,11 @@ cvtm_status cvtm_lbfgsb_finish(cvtm_lbfgsb *solver, double *x, cvtm_lbfgsb_resul
 
 /* --- data on the host ------------------------------------------------------------------------- */
 
-/* A run for data on the host: a solver in reverse communication. */
+/* Data of a run with the objective on the host: a solver in reverse communication. */
 typedef struct host_run {
   cvtm_device *device;
   cvtm_lbfgsb *solver;
-  double *on_device;   /* [2n] in device memory: x, or the bounds */
+  double *on_device;   /* [2n] in device memory: x, or both bounds */
   double *at_x, *at_g; /* [n] on the host: x and g of an evaluation */
 } host_run;
 
@@ -451,18 +451,16 @@ cvtm_status cvtm_lbfgsb_minimize_host(cvtm_device *device, int64_t n, const doub
   host_run host = {.device = device};
   cvtm_status status = cvtm_lbfgsb_create(device, n, options, &host.solver);
   if (status != CVTM_OK) return status;
-  void *memory = NULL;
   host.at_x = malloc((size_t)(n > 0 ? n : 1) * sizeof *host.at_x);
   host.at_g = malloc((size_t)(n > 0 ? n : 1) * sizeof *host.at_g);
   if (host.at_x && host.at_g) {
-    status = cvtm_device_allocate(device, 2 * n, sizeof(double), &memory);
+    status = cvtm_device_allocate(device, 2 * n, CVTM_TYPED(host.on_device));
   } else {
     status = cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
   }
-  host.on_device = memory;
   if (status == CVTM_OK) status = set_host_bounds(&host, lower, upper);
   if (status == CVTM_OK) status = solve_on_host(&host, x, objective, context, result);
-  cvtm_device_free(device, memory);
+  cvtm_device_free(device, host.on_device);
   free(host.at_x);
   free(host.at_g);
   cvtm_lbfgsb_destroy(host.solver);

@@ -21,7 +21,7 @@ enum { CVTM_LBFGSB_MAX_HISTORY = 128 };
  * and replayed. If it cannot be captured, the host calls it in every round instead. */
 typedef cvtm_status (*cvtm_objective)(void *context, const double *x, double *f, double *g,
                                       void *stream);
-/* The same for data on the host: returns the value, writes g[n]. */
+/* The same for data on the host: writes g[n] and returns the value. */
 typedef double (*cvtm_host_objective)(void *context, const double *x, double *g);
 
 /* code, name in reports */
@@ -55,8 +55,8 @@ typedef struct cvtm_lbfgsb_progress {
   int64_t active;            /* variables at a bound */
 } cvtm_lbfgsb_progress;
 
-/* Called on the host for every iteration in order, possibly some iterations late;
- * nonzero asks to stop. Not called in a batch. */
+/* Called on the host for every iteration in order, perhaps some iterations late. A nonzero result
+ * stops the run. Not called in a batch. */
 typedef int (*cvtm_lbfgsb_monitor)(void *context, const cvtm_lbfgsb_progress *progress);
 
 typedef enum cvtm_lbfgsb_cauchy {
@@ -65,27 +65,27 @@ typedef enum cvtm_lbfgsb_cauchy {
                                      Byrd et al., section 4 */
 } cvtm_lbfgsb_cauchy;
 
-/* A tolerance or limit of 0 is switched off. Comments end with the default. A round is an
- * evaluation and the decisions that follow from it. */
+/* A value of 0 disables a tolerance or limit. Each comment ends with the default. A round is an
+ * evaluation and the decisions that follow it. */
 typedef struct cvtm_lbfgsb_options {
   int history;               /* m, 1 .. 128; 8 */
   int64_t max_iterations;    /* 1000 */
   int64_t max_evaluations;   /* 0 */
   double max_seconds;        /* 0 */
   double gradient_tolerance; /* stop when projected_gradient <= this; 0 */
-  double decrease_tolerance; /* stop when the mean of (f_old - f) / max(|f_old|, |f|) over the
-                                last 10 iterations <= this. 0: <= 8 DBL_EPSILON or, with a
-                                gradient_tolerance, only if neither f nor the projected gradient
+  double decrease_tolerance; /* stop when the mean of (f_old - f) / max(|f_old|, |f|) over the last
+                                10 iterations is at most this. 0: at most 8 DBL_EPSILON; or, with a
+                                gradient_tolerance, only when neither f nor the projected gradient
                                 decreased in these iterations; 0 */
-  int search_evaluations;    /* limit for one line search; 20 */
+  int search_evaluations;    /* limit of one line search; 20 */
   double search_decrease;    /* sufficient decrease; 1e-3 */
   double search_curvature;   /* 0.9 */
-  double search_width;       /* relative width of the interval at which a search ends; 0.1 */
+  double search_width;       /* a search ends at this relative width of its interval; 0.1 */
   cvtm_lbfgsb_cauchy cauchy; /* approximate */
   int host_rounds;      /* CUDA: the host enqueues the rounds, at most this many between two polls
-                           of the device; 0: a graph runs them if it can be captured; 0 */
-  int time_evaluations; /* fill result.evaluation_seconds on CUDA, too, by evaluations
-                           repeated after the run; 0 */
+                           of the device; 0: a graph runs them if capture is possible; 0 */
+  int time_evaluations; /* fill in result.evaluation_seconds also on CUDA, by repeating evaluations
+                           after the run; 0 */
   cvtm_lbfgsb_monitor monitor;
   void *monitor_context;
   CVTM_RESERVED(8);
@@ -98,10 +98,10 @@ typedef struct cvtm_lbfgsb_result {
   int64_t iterations, evaluations;
   double f, projected_gradient;
   int64_t active;
-  int64_t start_projected;   /* start values that lay outside the box and were moved onto it */
-  int64_t restarts;          /* times the history was dropped */
+  int64_t start_projected;   /* start values outside the box, which were moved onto it */
+  int64_t restarts;          /* how often the history was dropped */
   double seconds;            /* of the call, evaluations included */
-  double evaluation_seconds; /* of the evaluations in it; CUDA: 0 unless time_evaluations */
+  double evaluation_seconds; /* of the evaluations alone; CUDA: 0 unless time_evaluations */
   int captured;              /* the whole loop ran on the device, as a graph */
   CVTM_RESERVED(8);
 } cvtm_lbfgsb_result;
@@ -114,77 +114,76 @@ typedef struct cvtm_lbfgsb cvtm_lbfgsb;
  * minimise many times. */
 cvtm_status cvtm_lbfgsb_create(cvtm_device *device, int64_t n, const cvtm_lbfgsb_options *options,
                                cvtm_lbfgsb **solver);
-/* The same for `problems` independent problems of n variables each, solved side by side: one
- * block each on CUDA, one thread each on the CPU. Bounds, scale and x are then [problems][n]. */
+/* The same for `problems` independent problems of n variables each. CUDA solves each problem in one
+ * block, the CPU in one thread. Bounds, scale and x are then [problems][n]. */
 cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int64_t n,
                                      const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver);
 void cvtm_lbfgsb_destroy(cvtm_lbfgsb *solver);
 
 /* Changes the number of variables of a solver of one problem, to at most that of its creation.
- * Drops bounds, scale and history. Runs have the same bits as those of a solver created for n. */
+ * Drops bounds, scale and history. Runs give the same bits as with a solver created for n. */
 cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n);
-/* lower, upper: n doubles in device memory, copied; NULL or infinities for none.
- * lower > upper or NaN is refused with the index. Drops the history. */
+/* lower, upper: n doubles in device memory, copied; NULL or infinite: no bounds. Refuses lower >
+ * upper and NaN, with the index. Drops the history. */
 cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, const double *upper);
-/* The solver works on y with x_i = scale_i y_i; scale: n doubles in device memory, copied; NULL:
- * all ones. A scale that is not positive and finite is refused with the index. projected_gradient
- * is then the one with respect to y. Drops the history. */
+/* The solver then works on y with x_i = scale_i y_i, and projected_gradient is with respect to y.
+ * scale: n doubles in device memory, copied; NULL: all ones. A scale that is not positive and
+ * finite is refused with the index. Drops the history. */
 cvtm_status cvtm_lbfgsb_set_scaling(cvtm_lbfgsb *solver, const double *scale);
-/* Replaces the limits, tolerances and monitor; `history` and `cauchy` must stay. */
+/* Replaces limits, tolerances and monitor. `history` and `cauchy` must not change. */
 cvtm_status cvtm_lbfgsb_set_options(cvtm_lbfgsb *solver, const cvtm_lbfgsb_options *options);
 
-/* x: n doubles in device memory, the start on entry (projected onto the box), the
- * best point found on return, whatever the stop. The objective is never evaluated
- * outside the box. CVTM_ERROR_EVALUATION if it is not finite at the start.
- * result: one for each problem, or NULL. */
+/* x: n doubles in device memory. On entry the start, which is projected onto the box; on return the
+ * best point found, for any stop. The objective is never evaluated outside the box. Fails with
+ * CVTM_ERROR_EVALUATION if the objective is not finite at the start. result: one for each problem,
+ * or NULL. */
 cvtm_status cvtm_lbfgsb_minimize(cvtm_lbfgsb *solver, double *x, cvtm_objective objective,
                                  void *context, cvtm_lbfgsb_result *result);
-/* Continues the last run of this solver, or the one restored into it, with its history and with the
- * limits that the options have now. x is only written. After a stop by the limit of iterations the
- * iterates are, bit for bit, those of a run that was not stopped. */
+/* Continues the last run of this solver, or the restored one, with its history and the current
+ * limits of the options. x is only written. After a stop by the limit of iterations, the iterates
+ * are bit for bit those of a run without the stop. */
 cvtm_status cvtm_lbfgsb_resume(cvtm_lbfgsb *solver, double *x, cvtm_objective objective,
                                void *context, cvtm_lbfgsb_result *result);
-/* For n variables on the host, all in one call: lower and upper may be NULL, x is the start
- * and the result. On CUDA x and g cross the bus in every evaluation. */
+/* Minimises over n variables on the host in one call. lower and upper may be NULL; x is the start
+ * and the result. On CUDA each evaluation copies x and g over the bus. */
 cvtm_status cvtm_lbfgsb_minimize_host(cvtm_device *device, int64_t n, const double *lower,
                                       const double *upper, double *x, cvtm_host_objective objective,
                                       void *context, const cvtm_lbfgsb_options *options,
                                       cvtm_lbfgsb_result *result);
 
-/* Reverse communication: the caller evaluates, in its own time.
+/* Reverse communication: the caller evaluates the objective, whenever it likes.
  *
  *   cvtm_lbfgsb_start(solver, x, &at);
  *   do {
  *     ... at.f[0] and at.g from at.x, in device memory, enqueued or done ...
  *     cvtm_lbfgsb_advance(solver, &running);
  *   } while (running);
- *   cvtm_lbfgsb_finish(solver, x, &result);
- */
+ *   cvtm_lbfgsb_finish(solver, x, &result); */
 typedef struct cvtm_lbfgsb_evaluation {
   const double *x;
   double *f, *g;
 } cvtm_lbfgsb_evaluation;
 
-/* x: the start. The pointers in *at stay the same over the run. */
+/* x: the start. The pointers in *at do not change during the run. */
 cvtm_status cvtm_lbfgsb_start(cvtm_lbfgsb *solver, const double *x, cvtm_lbfgsb_evaluation *at);
-/* Uses the evaluation at at->x. Afterwards at->x is the next point, unless *running = 0. Waits for
- * the device. */
+/* Uses the evaluation at at->x. Then at->x is the next point, unless *running = 0. Waits for the
+ * device. */
 cvtm_status cvtm_lbfgsb_advance(cvtm_lbfgsb *solver, int *running);
-/* Ends the run, which may still be running; x: the best point found. */
+/* Ends the run, even if it is still running. x: the best point found. */
 cvtm_status cvtm_lbfgsb_finish(cvtm_lbfgsb *solver, double *x, cvtm_lbfgsb_result *result);
 
-/* The complete state of a run as bytes on the host, between two calls of advance or after a run,
- * without bounds, scale and options. The bytes can be restored by the same version, on the same
- * kind of machine and device; restore checks this (CVTM_ERROR_INPUT). */
+/* The complete state of a run as bytes on the host, without bounds, scale and options. It can be
+ * saved between two calls of advance, or after a run. Only the same version, on the same kind of
+ * machine and device, can restore the bytes; restore checks this (CVTM_ERROR_INPUT). */
 size_t cvtm_lbfgsb_save_bytes(const cvtm_lbfgsb *solver);
 cvtm_status cvtm_lbfgsb_save(cvtm_lbfgsb *solver, void *bytes);
-/* Restores into a solver created for the same n, history and bounds. Then resume, or evaluate at->x
- * and advance; `at` is that of cvtm_lbfgsb_start and may be NULL. */
+/* Restores a run into a solver created for the same n, history and bounds. Then call resume, or
+ * evaluate at at->x and call advance. `at`: as in cvtm_lbfgsb_start; may be NULL. */
 cvtm_status cvtm_lbfgsb_restore(cvtm_lbfgsb *solver, const void *bytes, size_t count,
                                 cvtm_lbfgsb_evaluation *at);
 
-/* The best point so far, n doubles in device memory that the solver owns. For monitors: the point
- * is that of the latest iteration, which may come after the reported one. */
+/* The best point so far: n doubles in device memory that the solver owns. In a monitor, the point
+ * belongs to the latest iteration, which may be later than the reported one. */
 const double *cvtm_lbfgsb_point(const cvtm_lbfgsb *solver);
 
 CVTM_API_END

@@ -1,5 +1,5 @@
-/* L-BFGS-B on the CPU: the passes over the rows, which histories of any length and divided
- * variables share, then the phases of iteration.h for short histories, with a heap of breakpoints
+/* L-BFGS-B on the CPU: the passes over the rows, which divided variables and histories of any
+ * length also use; then the phases of iteration.h for short histories, with a heap of breakpoints
  * for the exact Cauchy point. */
 #include "base/host.h"
 #include "lbfgsb/host_rounds.h"
@@ -11,23 +11,23 @@
 
 enum { TILE = CVTM_LBFGSB_TILE, MAX_HISTORY = CVTM_LBFGSB_SHORT };
 
-/* Four partial sums side by side, added at the end: the order of additions is that of the source,
- * whatever the width of the machine's vectors. */
+/* Four partial sums side by side, which are added at the end: the source fixes the order of
+ * additions, for any width of the machine's vectors. */
 typedef double lanes __attribute__((vector_size(4 * sizeof(double)), may_alias));
 
 int64_t cvtm_lbfgsb_cpu_parts(int64_t n) { return n <= 0 ? 1 : (n - 1) / CVTM_LBFGSB_CPU_PART + 1; }
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* A pass over the rows first .. last - 1 of one part. Adds to `result`, which starts as the
+/* A pass over the rows first .. last - 1 of one part. It adds to `result`, which begins with the
  * identity of each entry. */
 typedef void (*part_function)(const cvtm_lbfgsb_arrays *arrays, const double *q, int64_t first,
                               int64_t last, double *result);
 
-/* Runs a pass: parts of fixed size in parallel, combined in the order of their indices, first those
- * of each block and then the blocks, so the result does not depend on the number of threads, or of
- * ranks that have the blocks. Those of a block are left in that of its first part. nearest: it is
- * pass A. Every reduction goes through this function. */
+/* Runs a pass. Parts of fixed size run in parallel. They are combined in the order of their
+ * indices: first the parts of each block, into the place of its first part, then the blocks. So the
+ * result does not depend on the number of threads, or of ranks that have the blocks. nearest: the
+ * pass is pass A. Every reduction goes through this function. */
 static void reduce(int threads, const cvtm_lbfgsb_arrays *arrays, const double *q, int entries,
                    part_function function, int nearest, double *result) {
   const int64_t parts = cvtm_lbfgsb_cpu_parts(arrays->n);
@@ -71,9 +71,9 @@ static void search_part(const cvtm_lbfgsb_arrays *arrays, const double *q, int64
   result[CVTM_SUM_SLOPE] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* The rows of a tile in pass A; zero beyond the last row. */
+/* The rows of a tile in pass A; 0 beyond the last row. */
 typedef struct tile_rows {
-  _Alignas(32) double s[TILE], y[TILE], g[TILE]; /* g scaled, zero where fixed */
+  _Alignas(32) double s[TILE], y[TILE], g[TILE]; /* g is scaled, and 0 where fixed */
   _Alignas(32) double free[TILE], fixed[TILE];   /* 1 or 0 */
   int any_free, any_fixed;
 } tile_rows;
@@ -86,7 +86,7 @@ static void classify_row(tile_rows *rows, int r, int is_free, double g) {
   rows->any_fixed |= !is_free;
 }
 
-/* Makes the trial point the current point in the rows of a tile. */
+/* Accepts the trial point as the current point, in the rows of a tile. */
 static void update_rows(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
                         tile_rows *rows, double *result) {
   double sums[CVTM_SUM_COLUMNS];
@@ -94,24 +94,20 @@ static void update_rows(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t
   memset(rows, 0, sizeof *rows);
   for (int64_t i = first; i < last; ++i) {
     const int r = (int)(i - first);
-    const double x = arrays->trial_x[i], g = arrays->trial_g[i];
-    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(arrays, i, x, g);
-    const cvtm_lbfgsb_pair pair =
-        cvtm_lbfgsb_make_pair(arrays, &row, arrays->x[i], g, arrays->g[i]);
+    cvtm_lbfgsb_variable row;
+    const cvtm_lbfgsb_pair pair = cvtm_lbfgsb_accept_row(arrays, i, &row);
     const int is_free = cvtm_lbfgsb_is_free(&row);
     rows->s[r] = pair.s;
     rows->y[r] = pair.y;
-    arrays->x[i] = x;
-    arrays->g[i] = g;
     cvtm_lbfgsb_add_point(arrays, &row, i, is_free, sums);
     classify_row(rows, r, is_free, row.g);
   }
-  sums[CVTM_SUM_FREE_GG] = result[CVTM_SUM_FREE_GG]; /* lanes sum it, with the products */
+  sums[CVTM_SUM_FREE_GG] = result[CVTM_SUM_FREE_GG]; /* the lanes add it with the products */
   memcpy(result, sums, sizeof sums);
 }
 
-/* Selects the rows of a tile with 0 < t_i <= t^c, as free and as fixed rows, since their products
- * leave the sums over the free rows and enter those over the fixed. Returns 0 if there are none. */
+/* Selects the rows of a tile with 0 < t_i <= t^c, both as free and as fixed rows: their products
+ * leave the sums over free rows and enter those over fixed rows. Returns 0 if there are none. */
 static int select_restricted_rows(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
                                   tile_rows *rows) {
   memset(rows, 0, sizeof *rows);
@@ -130,12 +126,12 @@ static int select_restricted_rows(const cvtm_lbfgsb_arrays *arrays, int64_t firs
 
 /* --- tiles of W ---------------------------------------------------------------------- */
 
-/* A column of the tile at row `first`. */
+/* A column of the tile that begins at row `first`. */
 static double *tile_column(const cvtm_lbfgsb_arrays *arrays, int64_t first, int column) {
   return arrays->w + cvtm_lbfgsb_at(first, column, arrays->state->history);
 }
 
-/* sums[q] += a'b_q, q < count; b_q is column q of b. */
+/* sums[q] += a'b_q for q < count, where b_q is column q of b. */
 CVTM_INLINE void add_products(lanes *sums, const double *a, const double *b, int count) {
   const lanes *av = (const lanes *)a;
   int q = 0;
@@ -163,7 +159,7 @@ CVTM_INLINE void add_products(lanes *sums, const double *a, const double *b, int
   }
 }
 
-/* The columns times a mask, in `copy`. */
+/* The product of the columns with a mask, stored in `copy`. */
 CVTM_INLINE const double *mask_columns(const double *columns, int count, const double *mask,
                                        double *copy) {
   for (int c = 0; c < count; ++c) {
@@ -183,9 +179,9 @@ static int has_nonzero(const double *columns, int count) {
   return 0;
 }
 
-/* Adds a tile's part of Y'Y over free rows, S'S over fixed rows, and S'Y: entry (p, q) over free
- * rows if q is not older than p, over fixed rows if it is; see cvtm_lbfgsb_layout. Fixed rows
- * rarely move, so their part of S is mostly zero and skipped. */
+/* Adds the part of a tile to Y'Y over free rows, S'S over fixed rows, and S'Y. Entry (p, q) of S'Y
+ * is over fixed rows if q is older than p, else over free rows; see cvtm_lbfgsb_layout. Fixed rows
+ * rarely move, so most of their S is zero and skipped. */
 CVTM_INLINE void gram_tile(const cvtm_lbfgsb_state *state, const double *tile,
                            const tile_rows *rows, const cvtm_lbfgsb_layout *layout, lanes *sums) {
   const int k = state->count, m = state->history;
@@ -195,7 +191,7 @@ CVTM_INLINE void gram_tile(const cvtm_lbfgsb_state *state, const double *tile,
     const double *free_y = rows->any_fixed ? mask_columns(y, k, rows->free, copy) : y;
     for (int p = 0; p < k; ++p) {
       add_products(sums + layout->yy + cvtm_lbfgsb_triangle(p, 0), y + p * TILE, free_y, p + 1);
-      /* Columns not older than p: from p to the last, and those before `oldest` if p is not. */
+      /* The columns not older than p: p to the last, and those before `oldest` unless p is one. */
       const int end = p >= state->oldest ? k : state->oldest;
       lanes *row = sums + layout->sy + p * m;
       add_products(row + p, s + p * TILE, free_y + p * TILE, end - p);
@@ -215,7 +211,7 @@ CVTM_INLINE void gram_tile(const cvtm_lbfgsb_state *state, const double *tile,
   }
 }
 
-/* Pass A's sums over one tile. */
+/* Adds a tile to the sums of pass A. */
 CVTM_INLINE void sum_tile(const cvtm_lbfgsb_state *state, const double *tile, const tile_rows *rows,
                           int store, const cvtm_lbfgsb_layout *layout, lanes *sums) {
   const int k = state->count, m = state->history;
@@ -302,7 +298,7 @@ CVTM_INLINE void step_part(const cvtm_lbfgsb_arrays *arrays, const double *q, in
   memcpy(result, sums, sizeof sums);
 }
 
-/* Compiles a pass twice, for the baseline and for wide vectors, with the same bits. */
+/* Compiles a pass for baseline and for wide vectors; both give the same bits. */
 #define BOTH_WIDTHS(name)                                                                     \
   static void name##_narrow(const cvtm_lbfgsb_arrays *arrays, const double *q, int64_t first, \
                             int64_t last, double *result) {                                   \
@@ -311,9 +307,6 @@ CVTM_INLINE void step_part(const cvtm_lbfgsb_arrays *arrays, const double *q, in
   CVTM_WIDE static void name##_wide(const cvtm_lbfgsb_arrays *arrays, const double *q,        \
                                     int64_t first, int64_t last, double *result) {            \
     name(arrays, q, first, last, result);                                                     \
-  }                                                                                           \
-  static part_function choose_##name(void) {                                                  \
-    return cvtm_has_wide_vectors() ? name##_wide : name##_narrow;                             \
   }
 
 BOTH_WIDTHS(update_part)
@@ -322,23 +315,16 @@ BOTH_WIDTHS(step_part)
 
 void cvtm_lbfgsb_cpu_pass(int threads, const cvtm_lbfgsb_arrays *arrays, cvtm_lbfgsb_pass pass,
                           const double *q, int entries, double *result) {
-  switch (pass) {
-    case CVTM_PASS_START:
-      reduce(threads, arrays, q, entries, start_part, 0, result);
-      break;
-    case CVTM_PASS_SEARCH:
-      reduce(threads, arrays, q, entries, search_part, 0, result);
-      break;
-    case CVTM_PASS_A:
-      reduce(threads, arrays, q, entries, choose_update_part(), 1, result);
-      break;
-    case CVTM_PASS_RESTRICT:
-      reduce(threads, arrays, q, entries, choose_restrict_part(), 0, result);
-      break;
-    case CVTM_PASS_B:
-      reduce(threads, arrays, q, entries, choose_step_part(), 0, result);
-      break;
-  }
+  static const struct {
+    part_function narrow, wide;
+  } functions[] = {[CVTM_PASS_START] = {start_part, start_part},
+                   [CVTM_PASS_SEARCH] = {search_part, search_part},
+                   [CVTM_PASS_A] = {update_part_narrow, update_part_wide},
+                   [CVTM_PASS_RESTRICT] = {restrict_part_narrow, restrict_part_wide},
+                   [CVTM_PASS_B] = {step_part_narrow, step_part_wide}};
+  reduce(threads, arrays, q, entries,
+         cvtm_has_wide_vectors() ? functions[pass].wide : functions[pass].narrow,
+         pass == CVTM_PASS_A, result);
 }
 
 void cvtm_lbfgsb_cpu_move(int threads, const cvtm_lbfgsb_arrays *arrays) {
@@ -353,7 +339,15 @@ void cvtm_lbfgsb_cpu_move(int threads, const cvtm_lbfgsb_arrays *arrays) {
 void cvtm_lbfgsb_cpu_read_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double *w) {
   const int m = arrays->state->history;
   for (int c = 0; c < 2 * m; ++c) w[c] = arrays->w[cvtm_lbfgsb_at(i, c, m)];
-  w[2 * m] = (arrays->scale ? arrays->scale[i] : 1.0) * arrays->g[i];
+  w[2 * m] = cvtm_lbfgsb_scaled_gradient(arrays, i);
+}
+
+cvtm_status cvtm_lbfgsb_cpu_read_rows(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
+                                      const int32_t *rows, int count, double *w) {
+  (void)device;
+  for (int r = 0; r < count; ++r, w += 2 * arrays->state->history + 1)
+    cvtm_lbfgsb_cpu_read_row(arrays, rows[r], w);
+  return CVTM_OK;
 }
 
 /* --- phases of a round, see iteration.h ------------------------------------------------ */
@@ -363,33 +357,23 @@ static void run_pass(executor on, cvtm_lbfgsb_pass pass, int entries, double *re
 }
 
 static void test_trial_point(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  double slope = 0.0;
-  if (arrays->state->phase != (int)CVTM_PHASE_RESUME) {
-    run_pass(on, CVTM_PASS_SEARCH, CVTM_SUM_COLUMNS, arrays->reduced);
-    slope = arrays->reduced[CVTM_SUM_SLOPE];
-  }
-  cvtm_lbfgsb_decide_search(arrays->state, arrays->values, slope, requested_stop(on));
+  const double slope = search_slope(on);
+  cvtm_lbfgsb_decide_search(on.arrays->state, on.arrays->values, slope, requested_stop(on));
 }
 
-static void update_matrices(executor on) {
-  const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  const cvtm_lbfgsb_layout layout = layout_of(on);
-  if (!arrays->state->due_update) return;
-  cvtm_lbfgsb_update_model(single_lane, arrays->state, arrays->model, &layout, arrays->sums);
-}
+static void update_matrices(executor on) { update_from_sums(on); }
 
 static void read_nearest_row(executor on, double *w) {
   cvtm_lbfgsb_cpu_read_row(on.arrays, on.arrays->state->nearest_row, w);
 }
 
-/* True if breakpoint i of the window comes before breakpoint j, in the order of (t, row). */
+/* True if breakpoint i of the window precedes breakpoint j, in the order of (t, row). */
 static int comes_before(const cvtm_lbfgsb_arrays *a, int64_t i, int64_t j) {
   return a->breakpoints[i] < a->breakpoints[j] ||
          (a->breakpoints[i] == a->breakpoints[j] && a->breakpoint_rows[i] < a->breakpoint_rows[j]);
 }
 
-/* Restores the heap below place `at`, where the first breakpoint is on top. */
+/* Restores the heap below position `at`. Its top is the first breakpoint. */
 static void sift_down(const cvtm_lbfgsb_arrays *a, int64_t at, int64_t count) {
   for (;;) {
     int64_t child = 2 * at + 1;

@@ -3,8 +3,8 @@
 #include "lbfgsb/lbfgsb_private.h"
 #include "lbfgsb/passes_cuda.h"
 
-/* The blocks that share a problem in a round. COLUMN_BLOCKS: blocks of 8 columns of Y; WARPS: of a
- * block. */
+/* The blocks that share a problem in a round. COLUMN_BLOCKS: blocks of 8 columns of Y. WARPS: warps
+ * of a block. */
 template <int COLUMN_BLOCKS, int WARPS>
 struct round_executor : block_group {
   explicit __device__ round_executor(block_group on) : block_group(on) {}
@@ -23,7 +23,7 @@ static __device__ cvtm_lbfgsb_layout current_layout() {
 
 /* --- the passes of iteration.h ---------------------------------------------------------------- */
 
-/* Pass A and the test of the trial point together. */
+/* Runs pass A together with the test of the trial point. */
 template <typename executor>
 static __device__ void test_speculatively(executor on) {
   shared_memory *shared = block_memory();
@@ -108,7 +108,7 @@ static __device__ void move_trial_point(executor on) {
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
-/* Fills shared memory; first: the problem of a batch that block 0 of this launch has. */
+/* Fills shared memory. first: the problem of block 0 of this launch, in a batch. */
 static __device__ block_group load_problem(const cvtm_lbfgsb_arrays &all, int64_t first, int m) {
   const int batch = all.problems > 1, thread = static_cast<int>(threadIdx.x);
   const int64_t problem = batch ? first + blockIdx.x : 0;
@@ -132,7 +132,7 @@ static __device__ block_group load_problem(const cvtm_lbfgsb_arrays &all, int64_
   return on;
 }
 
-/* Writes back what the next kernel continues from. */
+/* Writes back the data from which the next kernel continues. */
 static __device__ void store_problem(block_group on) {
   __syncthreads();
   if (on.block != 0) return;
@@ -145,8 +145,8 @@ static __device__ void store_problem(block_group on) {
   }
 }
 
-/* Tells the loop whether to continue, by one thread of each problem. claimed: the loop is a graph,
- * and this kernel sets its condition. */
+/* Tells the loop whether to continue; one thread of each problem calls. claimed: the loop is a
+ * graph, whose condition this kernel sets. */
 static __device__ void signal_loop(block_group on, const cvtm_lbfgsb_arrays &all, int was_running,
                                    int claimed, cudaGraphConditionalHandle handle) {
   const cvtm_lbfgsb_state *state = &block_memory()->state;
@@ -214,8 +214,8 @@ static int find_warps(const cvtm_lbfgsb_arrays *arrays, int m) {
   return arrays->problems > 1 ? BATCH_WARPS : warps_for(column_blocks(m));
 }
 
-/* `first` is one of the arguments: a batch of more problems than a launch may have blocks takes
- * several launches, each with the problems that follow. */
+/* Sets `first` among the arguments. A batch with more problems than a launch can have blocks takes
+ * several launches, each with the next problems. */
 static cvtm_status launch(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
                           const void *kernel, void **arguments, int64_t *first) {
   const int batch = arrays->problems > 1, warps = find_warps(arrays, m);

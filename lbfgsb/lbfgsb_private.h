@@ -1,4 +1,4 @@
-/* Inside lbfgsb only: the solver, a run of it, and what the files of the host side share. */
+/* Inside lbfgsb only: the solver, a run, and functions that the files of the host side share. */
 #ifndef CVTMESH_LBFGSB_LBFGSB_PRIVATE_H
 #define CVTMESH_LBFGSB_LBFGSB_PRIVATE_H
 
@@ -10,16 +10,16 @@
 extern "C" {
 #endif
 
-/* What differs between devices. Each function enqueues its work on the device's stream. */
+/* The functions that differ between devices. Each enqueues its work on the device's stream. */
 typedef struct cvtm_lbfgsb_table {
-  /* The parts into which a pass over n rows is divided. The number fixes the order of sums; it
-   * depends on n, problems and the device alone. */
+  /* The number of parts of a pass over n rows. It fixes the order of sums, and depends only on n,
+   * on `problems` and on the device. */
   int64_t (*parts)(cvtm_device *device, int64_t n, int64_t problems);
-  /* x = trial_x = x projected onto the box, g = d = 0; the states become those before the first
-   * evaluation. */
+  /* Sets x = trial_x = x projected onto the box, and g = d = 0. The states become those before the
+   * first evaluation. */
   cvtm_status (*start)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
-  /* The phases of iteration.h for every problem that is running. *arrays->flag becomes 0 when the
-   * loop is to end. */
+  /* Runs the phases of iteration.h for every running problem. *arrays->flag becomes 0 when the loop
+   * shall end. */
   cvtm_status (*round)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
 } cvtm_lbfgsb_table;
 
@@ -32,8 +32,8 @@ typedef struct cvtm_lbfgsb_run {
   void *context;
   double start_time;
   double evaluation_seconds;
-  int64_t reported;     /* records that the monitor has seen */
-  int64_t records_read; /* the number of them that the device knows of */
+  int64_t reported;     /* records that were passed to the monitor */
+  int64_t records_read; /* the value of `reported` that was sent to the device */
   int requested;        /* a stop has been requested */
   int captured;         /* the loop runs as a graph */
 } cvtm_lbfgsb_run;
@@ -46,43 +46,43 @@ struct cvtm_lbfgsb {
   const cvtm_lbfgsb_rows_table *rows;
   cvtm_lbfgsb_options options;
   int64_t n, problems;
-  int64_t capacity;      /* the n that memory was allocated for */
+  int64_t capacity;      /* the n for which memory was allocated */
   int64_t total;         /* n * problems */
-  int64_t everywhere;    /* the total over all ranks */
-  int64_t finite_bounds; /* of 2 everywhere */
+  int64_t everywhere;    /* n * problems over all ranks */
+  int64_t finite_bounds; /* finite bounds among the 2 * everywhere */
   cvtm_lbfgsb_arrays arrays;
   void *owned[CVTM_LBFGSB_OWNED]; /* all device memory */
   int owned_count;
   size_t model_bytes;            /* of one problem */
-  double *lower, *upper, *scale; /* `arrays` has them only while they are in use */
+  double *lower, *upper, *scale; /* `arrays` has them only if they are used */
   cvtm_lbfgsb_inputs *found;
-  cvtm_lbfgsb_mailbox *mailbox; /* the host's address of it */
-  cvtm_lbfgsb_state *states;    /* [problems], on the host: the states as last read. history is 0
-                                   while there is no run to resume. */
+  cvtm_lbfgsb_mailbox *mailbox; /* address on the host */
+  cvtm_lbfgsb_state *states;    /* [problems]: host copies, as last read. history is 0 while there
+                                   is no run to resume. */
   cvtm_lbfgsb_run reverse_run;  /* the run in reverse communication */
 };
 
 /* lbfgsb_setup.c */
 
-/* The size of W of all problems. */
+/* The size of W for all problems in bytes. */
 size_t cvtm_lbfgsb_w_bytes(const cvtm_lbfgsb *solver);
-/* The size of `values`, which the objective writes. */
+/* The size in bytes of `values`, which the objective writes. */
 size_t cvtm_lbfgsb_values_bytes(const cvtm_lbfgsb *solver);
-/* From now on there is no run to resume, advance or save. */
+/* After this call there is no run to resume, advance or save. */
 void cvtm_lbfgsb_forget_run(cvtm_lbfgsb *solver);
 
 /* lbfgsb.c */
 
-/* Sets those members of a state that follow from options and bounds. */
+/* Sets the members of a state that follow from options and bounds. */
 void cvtm_lbfgsb_apply_options(const cvtm_lbfgsb *solver, cvtm_lbfgsb_state *state);
 cvtm_status cvtm_lbfgsb_write_states(cvtm_lbfgsb *solver);
 cvtm_status cvtm_lbfgsb_read_states(cvtm_lbfgsb *solver);
-/* No request, an empty mailbox, and the loop's flag set if a problem is running. */
+/* Clears requests and mailbox, and sets the flag of the loop if a problem is running. */
 cvtm_status cvtm_lbfgsb_clear_signals(cvtm_lbfgsb *solver);
-/* Begins reverse communication; *at receives the arrays of the evaluations (may be NULL). */
+/* Begins reverse communication. *at receives the arrays of the evaluations; at may be NULL. */
 void cvtm_lbfgsb_start_reverse_run(cvtm_lbfgsb *solver, cvtm_lbfgsb_evaluation *at);
 
-/* The host makes the decisions of a round, and waits for its passes. */
+/* True if the host makes the decisions of a round and waits for its passes. */
 static inline int cvtm_lbfgsb_host_decides(const cvtm_lbfgsb *solver) {
   return solver->arrays.panels != NULL || solver->arrays.divided != NULL;
 }

@@ -13,7 +13,7 @@ typedef struct saved_header {
   uint64_t state_bytes;
 } saved_header;
 
-enum { SAVED_VERSION = 4, SAVED_ARRAYS = 11, COMMON_ARRAYS = 4 /* of these, on every rank */ };
+enum { SAVED_VERSION = 4, SAVED_ARRAYS = 11, COMMON_ARRAYS = 4 /* full on every rank */ };
 
 _Static_assert(1 + (int)SAVED_ARRAYS - (int)COMMON_ARRAYS == (int)CVTM_LBFGSB_PIECES,
                "a piece for each divided array");
@@ -32,21 +32,21 @@ static saved_header make_header(const cvtm_lbfgsb *solver) {
   return header;
 }
 
-/* An array in device memory that a saved run contains. Of an array that is divided among ranks this
- * one has `bytes` from `first` on, of `all`. */
+/* An array in device memory that belongs to a saved run. If it is divided among ranks, this rank
+ * has `bytes` of its `all` bytes, beginning at `first`. */
 typedef struct saved_array {
   void *memory;
   size_t bytes, first, all;
 } saved_array;
 
-/* Of an array with `size` bytes for each of n elements, of which this rank has count from `first`
- * on. */
+/* An array with `size` bytes for each of n elements; this rank has `count` of them, beginning at
+ * `first`. */
 static saved_array divide_array(void *memory, int64_t first, int64_t count, int64_t n,
                                 size_t size) {
   return (saved_array){memory, (size_t)count * size, (size_t)first * size, (size_t)n * size};
 }
 
-/* The arrays that every rank has come first. */
+/* Arrays that every rank has in full come first. */
 static void list_saved(const cvtm_lbfgsb *solver, saved_array *list) {
   const cvtm_lbfgsb_arrays *a = &solver->arrays;
   const int64_t problems = solver->problems, figures = problems * a->entries;
@@ -118,18 +118,18 @@ static cvtm_status check_header(const cvtm_lbfgsb *solver, const void *bytes, si
   const saved_header wanted = make_header(solver);
   saved_header found;
   if (count < sizeof found) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "a saved run of %zu bytes is too short", count);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "the saved run of %zu bytes is too short", count);
   }
   memcpy(&found, bytes, sizeof found);
   if (memcmp(found.magic, wanted.magic, sizeof found.magic) != 0 ||
       found.byte_order != wanted.byte_order || found.state_bytes != wanted.state_bytes ||
       found.version != wanted.version) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "not a run saved by this version");
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "the bytes are not a run saved by this version");
   }
   if (found.n != wanted.n || found.problems != wanted.problems || found.history != wanted.history) {
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "saved: %lld problems of %lld variables, history %d; "
-                     "this solver: %lld of %lld, history %d",
+                     "the saved run has %lld problems of %lld variables, history %d; "
+                     "this solver has %lld of %lld, history %d",
                      (long long)found.problems, (long long)found.n, found.history,
                      (long long)wanted.problems, (long long)wanted.n, wanted.history);
   }
@@ -139,7 +139,7 @@ static cvtm_status check_header(const cvtm_lbfgsb *solver, const void *bytes, si
                      "the saved run had another kind of device, bounds or Cauchy point");
   }
   if (count != cvtm_lbfgsb_save_bytes(solver)) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "a saved run of %zu bytes, not %zu", count,
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "the saved run has %zu bytes, not %zu", count,
                      cvtm_lbfgsb_save_bytes(solver));
   }
   return CVTM_OK;

@@ -1,4 +1,4 @@
-/* Making a solver: options, memory, bounds and scaling. */
+/* Creates a solver: options, memory, bounds and scaling. */
 #include "base/select.h"
 #include "base/ranks.h"
 #include "lbfgsb/lbfgsb_private.h"
@@ -59,7 +59,7 @@ int64_t cvtm_lbfgsb_block(int64_t total) {
   return ((parts - 1) / CVTM_DIVIDED_BLOCKS + 1) * CVTM_LBFGSB_CPU_PART;
 }
 
-/* The CPU passes over parts of rows; on CUDA the solver needs no partial sums for panels. */
+/* On the CPU a pass takes parts of rows; on CUDA panels need no partial sums. */
 static int64_t panels_parts(cvtm_device *device, int64_t n, int64_t problems) {
   (void)problems;
   return cvtm_device_get_kind(device) == CVTM_DEVICE_CPU ? cvtm_lbfgsb_cpu_parts(n) : 1;
@@ -71,7 +71,7 @@ static const cvtm_lbfgsb_table panels_table = {
 static const cvtm_lbfgsb_table divided_table = {
     .parts = cvtm_divided_parts, .start = cvtm_divided_start, .round = cvtm_divided_round};
 
-/* CVTMESH_PLAIN=panels has panels.c take every history of variables that are not divided. */
+/* CVTMESH_PLAIN=panels makes panels.c handle every history, unless the variables are divided. */
 static const cvtm_lbfgsb_table *find_table(cvtm_device *device, const cvtm_lbfgsb_options *options,
                                            const cvtm_lbfgsb_share *share) {
   if (share) return &divided_table;
@@ -93,7 +93,7 @@ size_t cvtm_lbfgsb_w_bytes(const cvtm_lbfgsb *solver) {
          sizeof(double);
 }
 
-/* Entries of arrays->partial. */
+/* The number of entries of arrays->partial. */
 static int64_t count_partial(const cvtm_lbfgsb *solver) {
   const cvtm_lbfgsb_arrays *arrays = &solver->arrays;
   if (solver->table == &panels_table)
@@ -107,9 +107,9 @@ size_t cvtm_lbfgsb_values_bytes(const cvtm_lbfgsb *solver) {
          sizeof(double);
 }
 
-/* Zeros the memory that kernels read before they write it. The start kernel loads `model` and
- * `sums` as every kernel does, and block 0 combines the blocks' partial sums in pairs, the last of
- * which may end beyond the entries of a pass. No result depends on these values;
+/* Zeroes memory that kernels read before they write it. The start kernel loads `model` and `sums`,
+ * as every kernel does. Block 0 combines the partial sums of the blocks in pairs, the last of which
+ * may extend beyond the entries of a pass. No result depends on these values, but
  * compute-sanitizer's initcheck would report the reads. */
 static cvtm_status clear_arrays(cvtm_lbfgsb *solver) {
   const cvtm_lbfgsb_arrays *arrays = &solver->arrays;
@@ -128,7 +128,7 @@ static cvtm_status clear_arrays(cvtm_lbfgsb *solver) {
   return status;
 }
 
-/* Allocates the memory of the decisions, for histories that panels.c does not handle. */
+/* Allocates the data of the decisions, unless panels.c handles the history. */
 static void allocate_decisions(cvtm_lbfgsb *solver, cvtm_status *status) {
   cvtm_lbfgsb_arrays *arrays = &solver->arrays;
   const int64_t problems = solver->problems, figures = problems * arrays->entries;
@@ -198,10 +198,10 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver, const cvtm_lbfgsb_share 
 
 static cvtm_status check_sizes(cvtm_error *error, int64_t problems, int64_t n) {
   if (n < 0 || n > INT64_MAX / 4096) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld variables", (long long)n);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no problem has %lld variables", (long long)n);
   }
   if (problems < 1 || problems > INT32_MAX || n > INT64_MAX / 4096 / problems) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld problems of %lld variables",
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no batch has %lld problems of %lld variables",
                      (long long)problems, (long long)n);
   }
   return CVTM_OK;
@@ -218,8 +218,8 @@ static cvtm_status allocate_solver(cvtm_device *device, int64_t problems, int64_
   if (status != CVTM_OK) return status;
   if (share && options->history > CVTM_LBFGSB_SHORT)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "a history of %d pairs; variables that are divided take at most %d",
-                     options->history, (int)CVTM_LBFGSB_SHORT);
+                     "history is %d; with divided variables it is at most %d", options->history,
+                     (int)CVTM_LBFGSB_SHORT);
   cvtm_lbfgsb *result = calloc(1, sizeof *result);
   if (!result) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   result->device = device;
@@ -271,7 +271,7 @@ void cvtm_lbfgsb_destroy(cvtm_lbfgsb *solver) {
   free(solver);
 }
 
-/* The number of this process's variable i. */
+/* The number of variable i of this process among all variables. */
 static long long number_of(const cvtm_lbfgsb *solver, int64_t i) {
   const cvtm_divided *divided = solver->arrays.divided;
   return i + (divided ? cvtm_divided_share(divided)->first : 0);
@@ -302,7 +302,7 @@ static cvtm_status report_bad_scale(const cvtm_lbfgsb *solver, const double *sca
                    "scale of variable %lld is %g", number_of(solver, i), value);
 }
 
-/* found->finite: of all ranks. Fails if an input of another rank is bad. */
+/* found->finite becomes the sum over all ranks. Fails if another rank has an invalid input. */
 static cvtm_status share_findings(cvtm_lbfgsb *solver, cvtm_lbfgsb_inputs *found) {
   int64_t sums[] = {found->finite, found->bad != 0};
   if (!solver->arrays.divided) return CVTM_OK;
@@ -330,7 +330,7 @@ void cvtm_lbfgsb_forget_run(cvtm_lbfgsb *solver) {
   memset(solver->states, 0, (size_t)solver->problems * sizeof *solver->states);
 }
 
-/* *shown = *own = a copy of `array`, allocated at the first use; *shown = NULL for NULL. */
+/* *shown = *own = a copy of `array`, allocated at the first use; *shown = NULL for a NULL array. */
 static cvtm_status copy_vector(cvtm_lbfgsb *solver, const double *array, double **own,
                                const double **shown) {
   *shown = NULL;
@@ -364,7 +364,7 @@ cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, con
   return CVTM_OK;
 }
 
-/* Drops all that belongs to the old variables. */
+/* Drops everything that belongs to the old variables. */
 static void resize(cvtm_lbfgsb *solver, int64_t n, int64_t everywhere) {
   cvtm_lbfgsb_forget_run(solver);
   solver->n = solver->total = n;

@@ -1,17 +1,17 @@
-/* The state of a run, in device memory. The functions of line_search.h, stopping.h,
- * limited_memory.h, cauchy_point.h and subspace.h change them, on the CPU and in the CUDA kernel;
- * the host reads copies. */
+/* The state of a run, in device memory. Functions of line_search.h, stopping.h, limited_memory.h,
+ * cauchy_point.h and subspace.h change it, on the CPU and in the CUDA kernel. The host reads
+ * copies. */
 #ifndef CVTMESH_LBFGSB_LBFGSB_STATE_H
 #define CVTMESH_LBFGSB_LBFGSB_STATE_H
 
 #include "lbfgsb/lbfgsb.h"
 #include "lbfgsb/more_thuente.h"
 
-/* The longest history of lbfgsb_cpu.c and lbfgsb_cuda.cu; panels.c takes the longer ones. */
+/* The longest history of lbfgsb_cpu.c and lbfgsb_cuda.cu; panels.c handles longer ones. */
 enum { CVTM_LBFGSB_SHORT = 20 };
 
-/* The longest history that the small matrices of a translation unit have room for. panels.c
- * defines another one; cvtm_lbfgsb_model, _walk and _work of different units differ in size. */
+/* The largest order of the small matrices in a translation unit. panels.c defines another one, so
+ * cvtm_lbfgsb_model, _walk and _work have different sizes in different units. */
 #ifndef CVTM_LBFGSB_ORDER
 #define CVTM_LBFGSB_ORDER 20
 #endif
@@ -26,8 +26,8 @@ enum {
 typedef enum cvtm_lbfgsb_phase {
   CVTM_PHASE_START,  /* the first point */
   CVTM_PHASE_SEARCH, /* a trial of the line search */
-  CVTM_PHASE_AGAIN,  /* the current point once more, before steepest descent */
-  CVTM_PHASE_RESUME  /* none: a stopped run continues with a new direction */
+  CVTM_PHASE_AGAIN,  /* the current point again, before a steepest descent step */
+  CVTM_PHASE_RESUME  /* no evaluation: a stopped run continues with a new direction */
 } cvtm_lbfgsb_phase;
 
 typedef struct cvtm_lbfgsb_state {
@@ -46,39 +46,39 @@ typedef struct cvtm_lbfgsb_state {
   int stop; /* cvtm_stop */
   int phase;
   int64_t iteration, evaluations, restarts;
-  int64_t start_projected; /* values of the start that were moved into the box */
+  int64_t start_projected; /* start values that were moved into the box */
   double f, measure;
   double trial_f, trial_measure;
   double projected_gradient, least_gradient;
   int64_t least_gradient_iteration;
   int64_t active;
-  double decrease[CVTM_LBFGSB_WINDOW]; /* relative decrease of iteration k at k modulo the window */
+  double decrease[CVTM_LBFGSB_WINDOW]; /* iteration k is at k modulo CVTM_LBFGSB_WINDOW */
 
-  /* Phases that are due in this round; those not flagged here are skipped. */
+  /* The phases of this round; a phase whose flag is 0 is skipped. */
   int due_update;      /* pass A: the trial point was accepted */
-  int due_commit;      /* CUDA: pass A ran before the trial point was accepted, and x, g and the new
-                          pair are still to be written */
-  int store_pair;      /* pass A also stores s and y */
+  int due_commit;      /* CUDA: pass A ran before the trial point was accepted; x, g and the new
+                          pair are not written yet */
+  int store_pair;      /* pass A also stores the new pair s and y */
   int due_direction;   /* a new direction from the current point, without pass A */
-  int due_breakpoints; /* a window of breakpoints for the exact Cauchy point */
+  int due_breakpoints; /* a window of the breakpoints, for the exact Cauchy point */
   int due_restrict;    /* rows with 0 < t_i <= t^c leave the free set */
   int due_step;        /* pass B: the direction d */
   int due_fallback;    /* pass B with the truncated step */
-  int due_trial;       /* the trial point is not the full step that pass B wrote */
+  int due_trial;       /* the trial point is not x + d, which pass B has written */
 
-  /* The limited-memory matrix: stored pairs are in columns 0 .. count - 1, the oldest in column
-   * `oldest`. */
+  /* The limited-memory matrix. The stored pairs are in columns 0 .. count - 1; column `oldest` has
+   * the oldest pair. */
   int count, oldest, newest;
   double theta;
   double free_gg;          /* g'g over the rows with t_i > 0 */
   double first_breakpoint; /* t^1, the smallest positive t_i */
-  int64_t nearest_row;     /* the row with t_i = t^1; negative if several have it */
+  int64_t nearest_row;     /* the row with t_i = t^1; negative if there are several */
   double cauchy;           /* t^c */
   double gradient_factor;  /* d_i = xc_i + gradient_factor g_i + (W q)_i - x_i */
   double truncation;       /* factor of the truncated subspace step */
 
-  /* The search for the exact Cauchy point has reached t = walk_t; the breakpoints in
-   * (window_start, window_end] are listed. */
+  /* The search for the exact Cauchy point has reached t = walk_t. The breakpoints in (window_start,
+   * window_end] are in the list. */
   double walk_t;
   double walk_dd;     /* d'd on the segment that begins at walk_t */
   double walk_second; /* f'' on the first segment */
@@ -87,18 +87,18 @@ typedef struct cvtm_lbfgsb_state {
   /* The line search. */
   cvtm_search search;
   double step, slope; /* the trial step; g'd at the current point */
-  double step_cap;    /* the smallest step known to give no finite value */
+  double step_cap;    /* the smallest step known to give a value that is not finite */
   int search_evaluations;
-  int search_forced; /* the limit is reached: take the best point of the search */
+  int search_forced; /* the limit is reached: the best point of the search is taken */
   int search_not_finite;
-  int speculative; /* the last search accepted its first trial: on CUDA pass A may run together
+  int speculative; /* the last search accepted its first trial, so pass A may run on CUDA together
                       with the test of the next first trial */
 
   int64_t recorded; /* records written to the mailbox */
 } cvtm_lbfgsb_state;
 
-/* Records 0 .. recorded - 1 of the iterations, each at its index modulo the ring. In host memory
- * that the device writes. */
+/* Records 0 .. recorded - 1 of the iterations; record k is at k modulo CVTM_LBFGSB_RING. In host
+ * memory that the device writes. */
 typedef struct cvtm_lbfgsb_mailbox {
   int64_t recorded;
   cvtm_lbfgsb_progress ring[CVTM_LBFGSB_RING];
@@ -106,8 +106,8 @@ typedef struct cvtm_lbfgsb_mailbox {
 
 /* Data that the host sends to the device during a run. */
 typedef struct cvtm_lbfgsb_requests {
-  int64_t records_read; /* by the host */
-  int stop;             /* a cvtm_stop that is asked for, or CVTM_STOP_NONE */
+  int64_t records_read; /* number of records that the host has read */
+  int stop;             /* requested cvtm_stop, or CVTM_STOP_NONE */
 } cvtm_lbfgsb_requests;
 
 enum {
@@ -115,36 +115,36 @@ enum {
   CVTM_LBFGSB_PAIR = 2 * CVTM_LBFGSB_ORDER
 };
 
-/* Products of the stored pairs, and what the directions need of them; entry (p, q) of physical
- * columns is at p * CVTM_LBFGSB_ORDER + q. */
+/* Products of the stored pairs, and vectors that the directions need. Entry (p, q), counted by
+ * columns of memory, is at p * CVTM_LBFGSB_ORDER + q. */
 typedef struct cvtm_lbfgsb_model {
-  /* S'S, S'Y and Y'Y over all rows. Y'Y, and s_p'y_q of p older than q, only without bounds. */
+  /* S'S, S'Y, Y'Y over all rows. Y'Y, and s_p'y_q with p older than q, only without bounds. */
   double ss[CVTM_LBFGSB_SQUARE], sy[CVTM_LBFGSB_SQUARE], yy[CVTM_LBFGSB_SQUARE];
   double wg[CVTM_LBFGSB_PAIR]; /* W'g over the rows with t_i > 0, Y before S */
   double q[CVTM_LBFGSB_PAIR];  /* coefficients of the subspace step, for pass B */
   double wc[CVTM_LBFGSB_PAIR]; /* W'(x^c - x) */
 } cvtm_lbfgsb_model;
 
-/* The search for the exact Cauchy point, in order of age. P has row length 2 * count. */
+/* The search for the exact Cauchy point, in order of age. A row of P has 2 * count entries. */
 typedef struct cvtm_lbfgsb_walk {
   double p[CVTM_LBFGSB_PAIR * CVTM_LBFGSB_PAIR];
   double wd[CVTM_LBFGSB_PAIR], pwd[CVTM_LBFGSB_PAIR]; /* W'd, P W'd */
   double wc[CVTM_LBFGSB_PAIR], pwc[CVTM_LBFGSB_PAIR]; /* W'(x(t) - x), P W'(x(t) - x) */
 } cvtm_lbfgsb_walk;
 
-/* Work space of one small problem, in order of age, packed with row length `count`. */
+/* Workspace of one small problem, in order of age, packed into rows of `count` entries. */
 typedef struct cvtm_lbfgsb_work {
   double a[CVTM_LBFGSB_SQUARE], c[CVTM_LBFGSB_SQUARE];
   double b[CVTM_LBFGSB_SQUARE + CVTM_LBFGSB_ORDER];
   double u[CVTM_LBFGSB_PAIR];
   double inverse_d[CVTM_LBFGSB_ORDER]; /* 1 / s_i'y_i */
   double curvature;                    /* CPU: f'' of cvtm_lbfgsb_model_curvature */
-  int column[CVTM_LBFGSB_ORDER];       /* by age */
+  int column[CVTM_LBFGSB_ORDER];       /* columns in order of age */
 } cvtm_lbfgsb_work;
 
-/* What a pass over the rows reduces to: entry 0 is a maximum, entries 1 and 2 are minima (the row
- * of pass A's entry 2 belongs to its entry 1), the others are sums. In pass A the entries from
- * CVTM_SUM_COLUMNS on are those of cvtm_lbfgsb_layout. */
+/* The reductions of a pass over the rows. Entry 0 is a maximum, entries 1 and 2 are minima, the
+ * others are sums. In pass A, entry 2 is the row of entry 1, and the entries from CVTM_SUM_COLUMNS
+ * on are those of cvtm_lbfgsb_layout. */
 enum {
   CVTM_MAX_GRADIENT = 0,   /* A: projected gradient */
   CVTM_MIN_BREAKPOINT = 1, /* A: smallest positive t_i */
@@ -155,18 +155,18 @@ enum {
   CVTM_SUM_SLOPE = 3,      /* B and line search: g'd */
   CVTM_SUM_YY = 4,         /* A: y'y of the new pair */
   CVTM_SUM_DD = 4,         /* B: d'd */
-  CVTM_SUM_ACTIVE = 5,     /* A: variables at a bound */
+  CVTM_SUM_ACTIVE = 5,     /* A: number of variables at a bound */
   CVTM_SUM_TRIAL = 6,      /* A together with the test of the trial point: g'd */
   CVTM_SUM_COLUMNS = 7
 };
 
-/* Where the products of pass A start; m is the history. */
+/* The first entry of each group of products of pass A; m is the history. */
 typedef struct cvtm_lbfgsb_layout {
-  int y_s, s_s;   /* [m]: y_p's and s_p's of the new s */
+  int y_s, s_s;   /* [m]: y_p's and s_p's with the new s */
   int wg;         /* [2m]: W'g over free rows */
-  int y_y, s_y;   /* without bounds, [m]: y_p'y and s_p'y of the new y */
-  int yy, ss, sy; /* with bounds: triangles (p >= q) of Y'Y over free and S'S over fixed rows, and
-                     S'Y [m x m], over free rows where p is not younger than q, else over fixed */
+  int y_y, s_y;   /* without bounds, [m]: y_p'y and s_p'y with the new y */
+  int yy, ss, sy; /* with bounds: triangles (p >= q) of Y'Y over free and S'S over fixed rows; S'Y
+                     [m x m] over free rows if p is not younger than q, else over fixed */
   int entries;
 } cvtm_lbfgsb_layout;
 
@@ -201,24 +201,24 @@ CVTM_HD int cvtm_lbfgsb_column(const cvtm_lbfgsb_state *state, int age) {
   return column < state->history ? column : column - state->history;
 }
 
-/* Entries of the largest layout: m = CVTM_LBFGSB_SHORT, with bounds. */
+/* The number of entries of the largest layout: m = CVTM_LBFGSB_SHORT, with bounds. */
 enum {
   CVTM_LBFGSB_MAX_ENTRIES = CVTM_SUM_COLUMNS + 4 * CVTM_LBFGSB_SHORT +
                             CVTM_LBFGSB_SHORT * (CVTM_LBFGSB_SHORT + 1) +
                             CVTM_LBFGSB_SHORT * CVTM_LBFGSB_SHORT
 };
 
-/* Entry `entry` of a pass, combined from two parts of the rows. */
+/* Combines entry `entry` of a pass over two parts of the rows. */
 CVTM_HD double cvtm_lbfgsb_combine(int entry, double a, double b) {
   if (entry == 0) return a > b ? a : b;
   if (entry <= 2) return a < b ? a : b;
   return a + b;
 }
 
-/* The entry of no rows at all. */
+/* The value of an entry over no rows. */
 CVTM_HD double cvtm_lbfgsb_identity(int entry) { return entry == 1 || entry == 2 ? HUGE_VAL : 0.0; }
 
-/* The smallest positive breakpoint of pass A and the row that has it, -1 if several rows do. */
+/* The smallest positive breakpoint of pass A, and its row; row -1: several rows have it. */
 typedef struct cvtm_lbfgsb_nearest {
   double t, row;
 } cvtm_lbfgsb_nearest;
@@ -230,7 +230,7 @@ CVTM_HD cvtm_lbfgsb_nearest cvtm_lbfgsb_combine_nearest(cvtm_lbfgsb_nearest a,
   return a;
 }
 
-/* Combines the first `entries` entries of a pass entry by entry. nearest: it is pass A. */
+/* Combines the first `entries` entries of a pass one by one. nearest: the pass is pass A. */
 CVTM_HD void cvtm_lbfgsb_combine_entries(double *own, const double *other, int entries,
                                          int nearest) {
   const cvtm_lbfgsb_nearest a = {own[CVTM_MIN_BREAKPOINT], own[CVTM_NEAREST_ROW]},
@@ -242,38 +242,38 @@ CVTM_HD void cvtm_lbfgsb_combine_entries(double *own, const double *other, int e
   own[CVTM_NEAREST_ROW] = first.row;
 }
 
-/* The index in W of row i of column c: tiles of 32 rows x 2m columns, Y before S. */
+/* The index in W of row i of column c. W consists of tiles of 32 rows x 2m columns, Y before S. */
 CVTM_HD int64_t cvtm_lbfgsb_at(int64_t i, int c, int m) {
   return (i / CVTM_LBFGSB_TILE * 2 * m + c) * CVTM_LBFGSB_TILE + i % CVTM_LBFGSB_TILE;
 }
 
 /* --- arrays ----------------------------------------------------------------------------------- */
 
-/* The arrays of a solver, as the passes on both devices see them. */
+/* The arrays of a solver, for the passes on both devices. */
 
-/* The barrier between the blocks that share a problem; no two counters share a cache line. */
+/* The barrier between the blocks that share a problem. No two counters share a cache line. */
 typedef struct cvtm_lbfgsb_barrier {
-  unsigned arrived, unused_a[31]; /* arrivals since the solver was made */
-  unsigned ended, unused_b[31];   /* the latest epoch that block 0 has ended */
+  unsigned arrived, unused_a[31]; /* arrivals since the solver was created */
+  unsigned ended, unused_b[31];   /* the latest epoch that block 0 ended */
   unsigned epochs, unused_c[31];  /* epochs before this kernel */
 } cvtm_lbfgsb_barrier;
 
-/* What a history of more than CVTM_LBFGSB_SHORT pairs needs (panels.h). */
+/* The data of a history with more than CVTM_LBFGSB_SHORT pairs (panels.h). */
 typedef struct cvtm_panels cvtm_panels;
-/* What variables that are divided among ranks need (divided.h). */
+/* The data of variables that are divided among ranks (divided.h). */
 typedef struct cvtm_divided cvtm_divided;
 
-/* All in device memory; in a batch each array holds its problems one after the other. */
+/* All arrays are in device memory. In a batch each array holds the problems one after the other. */
 typedef struct cvtm_lbfgsb_arrays {
   int64_t n, problems;
-  int64_t block;                       /* rows whose sums are formed first; cvtm_lbfgsb_block */
+  int64_t block;                       /* the rows of a block of sums; cvtm_lbfgsb_block */
   double *x, *g;                       /* the current point and its gradient */
-  double *trial_x, *trial_g;           /* what the objective reads and writes */
+  double *trial_x, *trial_g;           /* input and output of the objective */
   double *values;                      /* f[0..1] */
   double *d;                           /* the direction of the line search */
   double *w;                           /* W = [Y S]; see cvtm_lbfgsb_at */
-  const double *lower, *upper, *scale; /* NULL: none */
-  double *partial;                     /* [parts][entries]: what the parts of a pass reduce to */
+  const double *lower, *upper, *scale; /* NULL: not given */
+  double *partial;                     /* [parts][entries]: the reductions of the parts of a pass */
   int64_t parts, entries;              /* of one problem */
   double *sums;                        /* [entries]: result of pass A at the current point */
   double *reduced;                     /* [entries]: result of the latest other pass */
@@ -286,7 +286,7 @@ typedef struct cvtm_lbfgsb_arrays {
   cvtm_lbfgsb_work *work; /* CPU, else NULL */
   cvtm_lbfgsb_mailbox *mailbox;
   cvtm_lbfgsb_requests *requests;
-  int *flag;                    /* of the loop: problems that need another round */
+  int *flag;                    /* of the loop: the number of problems that need another round */
   cvtm_lbfgsb_barrier *barrier; /* CUDA */
   cvtm_panels *panels;          /* on the host; NULL for short histories */
   cvtm_divided *divided;        /* on the host; NULL: this process has all rows */

@@ -1,6 +1,6 @@
-/* The limited-memory matrix B = theta I - W P W', W = [Y S] (Byrd, Lu, Nocedal & Zhu 1995, section
- * 3; there M stands for P and W = [Y theta S]): products of the stored pairs, and the small
- * matrices made of them. */
+/* The limited-memory matrix B = theta I - W P W', W = [Y S]: products of the stored pairs, and the
+ * small matrices formed from them. Byrd, Lu, Nocedal & Zhu 1995, section 3, write M for P, and use
+ * W = [Y theta S]. */
 #ifndef CVTMESH_LBFGSB_LIMITED_MEMORY_H
 #define CVTMESH_LBFGSB_LIMITED_MEMORY_H
 
@@ -11,10 +11,10 @@
 
 /* --- algebra of the small matrices ------------------------------------------------------------ */
 
-/* Algebra of the small matrices: order k, row length k; k <= 20 on CUDA. The lanes of a group share
- * the work: one lane on the CPU, the lanes of a warp on CUDA. All lanes of a group call with the
- * same arguments, in memory that all of them see. Each entry is computed by one lane, in an order
- * of operations that does not depend on the size of the group. */
+/* Matrices of order k have rows of k entries; k <= 20 on CUDA. The lanes of a group share the work:
+ * one lane on the CPU, the lanes of a warp on CUDA. All lanes call with the same arguments, in
+ * memory that all of them see. One lane computes each entry, in an order of operations that does
+ * not depend on the size of the group. */
 
 enum { CVTM_SMALL_MAX_ORDER = 20 };
 
@@ -22,15 +22,14 @@ typedef struct cvtm_lane_group {
   int lane, lanes;
 } cvtm_lane_group;
 
-/* After it each lane sees what the others wrote before it. */
+/* After this call each lane sees what other lanes wrote before it. */
 CVTM_HD void cvtm_lanes_sync(void) {
 #ifdef __CUDA_ARCH__
   __syncwarp();
 #endif
 }
 
-/* 1/sqrt(x), x > 0. On CUDA one step of third order from the hardware's approximation of 20 bits.
- */
+/* 1/sqrt(x), x > 0. On CUDA, one step of third order corrects the hardware's 20 bits. */
 CVTM_HD double cvtm_inverse_sqrt(double x) {
 #ifdef __CUDA_ARCH__
   double root;
@@ -42,7 +41,7 @@ CVTM_HD double cvtm_inverse_sqrt(double x) {
 #endif
 }
 
-/* Returns the sum over the lanes to all of them. */
+/* Returns the sum over the lanes, in all of them. */
 CVTM_HD double cvtm_lanes_sum(double value) {
 #ifdef __CUDA_ARCH__
   for (int offset = 16; offset > 0; offset /= 2) {
@@ -53,9 +52,9 @@ CVTM_HD double cvtm_lanes_sum(double value) {
 }
 
 #ifdef __CUDACC__
-/* cvtm_small_factor by a warp, k <= K: lane i has row i in registers and reads the others by
+/* cvtm_small_factor by one warp, k <= K. Lane i holds row i in registers and reads other rows by
  * shuffles. The registers shift by one column per step, so that the loop is not unrolled: a single
- * warp waits for instructions more than for operands, and short code stays in the cache. */
+ * warp waits longer for instructions than for operands, and short code stays in the cache. */
 template <int K>
 static __device__ __forceinline__ int cvtm_warp_factor(int lane, double *a, int k, double *x,
                                                        int rows) {
@@ -88,7 +87,7 @@ static __device__ __forceinline__ int cvtm_warp_factor(int lane, double *a, int 
   return positive;
 }
 
-/* cvtm_small_solve_upper by a warp; lane i has entry i. */
+/* cvtm_small_solve_upper by one warp; lane i holds entry i. */
 static __device__ __forceinline__ void cvtm_warp_solve_upper(int lane, const double *c, int k,
                                                              double *x) {
   double own = lane < k ? x[lane] : 0.0;
@@ -107,8 +106,8 @@ static __device__ __forceinline__ void cvtm_warp_solve_upper(int lane, const dou
 #endif
 
 #ifndef __CUDA_ARCH__
-/* row[j] -= the dot product of row[0 .. j - 1] and pivot[0 .. j - 1], for `count` rows of length k:
- * four rows at once, whose additions do not wait for each other. */
+/* For `count` rows of k entries: row[j] -= the dot product of row[0 .. j - 1] and pivot[0 .. j -
+ * 1]. It takes four rows at once, whose additions do not wait for each other. */
 CVTM_HD void cvtm_small_eliminate(const double *pivot, int j, double *rows, int k, int count) {
   int i = 0;
   for (; i + 4 <= count; i += 4) {
@@ -132,9 +131,9 @@ CVTM_HD void cvtm_small_eliminate(const double *pivot, int j, double *rows, int 
 }
 #endif
 
-/* The Cholesky factorisation a = C C'. The lower triangle of a becomes that of C with the diagonal
- * inverted; each of the `rows` <= k + 1 rows r of x, of length k, becomes C^-1 r. Returns 0 if a is
- * not positive definite up to rounding. */
+/* The Cholesky factorisation a = C C'. The lower triangle of a is replaced by that of C, with an
+ * inverted diagonal. x has `rows` <= k + 1 rows r of k entries; each becomes C^-1 r. Returns 0 if a
+ * is not positive definite up to rounding. */
 CVTM_HD int cvtm_small_factor(cvtm_lane_group group, double *a, int k, double *x, int rows) {
 #ifdef __CUDA_ARCH__
   return k <= 8 ? cvtm_warp_factor<8>(group.lane, a, k, x, rows)
@@ -159,7 +158,7 @@ CVTM_HD int cvtm_small_factor(cvtm_lane_group group, double *a, int k, double *x
 #endif
 }
 
-/* x = C^-T x, with C as cvtm_small_factor leaves it. */
+/* x = C^-T x, where cvtm_small_factor has computed C. */
 CVTM_HD void cvtm_small_solve_upper(cvtm_lane_group group, const double *c, int k, double *x) {
 #ifdef __CUDA_ARCH__
   cvtm_warp_solve_upper(group.lane, c, k, x);
@@ -172,8 +171,8 @@ CVTM_HD void cvtm_small_solve_upper(cvtm_lane_group group, const double *c, int 
 #endif
 }
 
-/* The binary logarithm of a row length >= k, a power of two: in a loop over padded rows, row and
- * column of entry e are e >> shift and the bits below, without a division. */
+/* The binary logarithm of a power of two >= k, used as a row length. A loop over padded rows gets
+ * row and column of entry e as e >> shift and the lower bits, without a division. */
 CVTM_HD int cvtm_small_shift(int k) { return k <= 8 ? 3 : k <= 16 ? 4 : k <= 32 ? 5 : 7; }
 
 CVTM_HD double cvtm_small_dot(const double *a, const double *b, int k) {
@@ -182,7 +181,7 @@ CVTM_HD double cvtm_small_dot(const double *a, const double *b, int k) {
   return sum;
 }
 
-/* The lower triangle of a += x x', of order k; x has k rows. */
+/* Adds x x' to the lower triangle of a; a has order k, x has k rows. */
 CVTM_HD void cvtm_small_add_square(cvtm_lane_group group, const double *x, int k, double *a) {
 #ifdef __CUDA_ARCH__
   const int shift = cvtm_small_shift(k);
@@ -216,7 +215,7 @@ CVTM_HD void cvtm_small_add_square(cvtm_lane_group group, const double *x, int k
 
 /* --- the limited-memory matrix ---------------------------------------------------------------- */
 
-/* Resets B to the identity: the next direction is that of steepest descent. */
+/* Resets B to the identity, so that the next direction is steepest descent. */
 CVTM_HD void cvtm_lbfgsb_drop_history(cvtm_lbfgsb_state *state) {
   state->count = 0;
   state->oldest = 0;
@@ -233,7 +232,7 @@ CVTM_HD void cvtm_lbfgsb_allocate_column(cvtm_lbfgsb_state *state) {
   }
 }
 
-/* Lists the columns of Y (or S) in order of age, the oldest first. */
+/* Lists the columns of Y (or S) by age, the oldest first. */
 CVTM_HD void cvtm_lbfgsb_list_columns(cvtm_lane_group group, const cvtm_lbfgsb_state *state,
                                       cvtm_lbfgsb_work *work) {
   for (int i = group.lane; i < state->count; i += group.lanes) {
@@ -242,15 +241,15 @@ CVTM_HD void cvtm_lbfgsb_list_columns(cvtm_lane_group group, const cvtm_lbfgsb_s
   cvtm_lanes_sync();
 }
 
-/* The column of W that is number r when Y precedes S and the columns of each are ordered by age. */
+/* The column of W with number r, if Y precedes S and the columns of each are in order of age. */
 CVTM_HD int cvtm_lbfgsb_w_column(const cvtm_lbfgsb_state *state, const cvtm_lbfgsb_work *work,
                                  int r) {
   const int k = state->count;
   return r < k ? work->column[r] : state->history + work->column[r - k];
 }
 
-/* Enters the products of the new pair into S'S, S'Y and Y'Y, and sets theta = y'y / s'y. `sums`
- * is the result of pass A. */
+/* Stores the products of the new pair in S'S, S'Y and Y'Y, and sets theta = y'y / s'y. `sums` is
+ * the result of pass A. */
 CVTM_HD void cvtm_lbfgsb_update_products(cvtm_lane_group group, cvtm_lbfgsb_state *state,
                                          cvtm_lbfgsb_model *model, const cvtm_lbfgsb_layout *layout,
                                          const double *sums) {
@@ -266,7 +265,7 @@ CVTM_HD void cvtm_lbfgsb_update_products(cvtm_lane_group group, cvtm_lbfgsb_stat
   if (group.lane == 0) state->theta = sums[CVTM_SUM_YY] / sums[layout->y_s + new_column];
 }
 
-/* Takes W'g and g'g over the free rows, and the products of a new pair, from the sums of pass A. */
+/* Copies W'g and g'g over free rows, and the products of a new pair, from the sums of pass A. */
 CVTM_HD void cvtm_lbfgsb_update_model(cvtm_lane_group group, cvtm_lbfgsb_state *state,
                                       cvtm_lbfgsb_model *model, const cvtm_lbfgsb_layout *layout,
                                       const double *sums) {
@@ -278,17 +277,17 @@ CVTM_HD void cvtm_lbfgsb_update_model(cvtm_lane_group group, cvtm_lbfgsb_state *
   cvtm_lanes_sync();
 }
 
-/* s_i'y_j of the pairs of ages i and j. Those with i > j are L of Byrd et al. (3.5). */
+/* s_i'y_j for the pairs of ages i and j. Those with i > j form L of Byrd et al. (3.5). */
 CVTM_HD double cvtm_lbfgsb_sy(const cvtm_lbfgsb_model *model, const cvtm_lbfgsb_work *work, int i,
                               int j) {
   return model->sy[work->column[i] * CVTM_LBFGSB_ORDER + work->column[j]];
 }
 
-/* f'' along the projected gradient before the first breakpoint: theta g'g - v'Pv with v = W'g over
- * the rows with t_i > 0. With P^-1 = [-D, L'/theta; L/theta, S'S/theta] and the Cholesky
+/* f'' along the projected gradient before the first breakpoint: theta g'g - v'Pv, where v = W'g
+ * over the rows with t_i > 0. With P^-1 = [-D, L'/theta; L/theta, S'S/theta] and the Cholesky
  * factorisation C C' = T = S'S + L D^-1 L'/theta,
  *   v'Pv = theta |C^-1 (v_s + L D^-1 v_y / theta)|^2 - v_y' D^-1 v_y.
- * Leaves C in work->a and L D^-1 in work->b. Returns a negative number if T is not positive
+ * Stores C in work->a and L D^-1 in work->b. Returns a negative number if T is not positive
  * definite. */
 CVTM_HD double cvtm_lbfgsb_model_curvature(cvtm_lane_group group, const cvtm_lbfgsb_state *state,
                                            const cvtm_lbfgsb_model *model, cvtm_lbfgsb_work *work) {
@@ -331,8 +330,8 @@ CVTM_HD double cvtm_lbfgsb_model_curvature(cvtm_lane_group group, const cvtm_lbf
   return state->theta * state->free_gg - (state->theta * cvtm_small_dot(vs, vs, k) - negative);
 }
 
-/* x = column j of P, rows in order of age, Y before S. Needs C and L D^-1 in `work` from
- * cvtm_lbfgsb_model_curvature; one lane computes the whole column. P^-1 x = (a, b) has the solution
+/* x = column j of P, rows in order of age, Y before S. `work` must hold C and L D^-1 of
+ * cvtm_lbfgsb_model_curvature. One lane computes the whole column. P^-1 x = (a, b) has the solution
  * T x_s = theta b + L D^-1 a, x_y = D^-1 (L' x_s / theta - a). */
 CVTM_HD void cvtm_lbfgsb_model_column(const cvtm_lbfgsb_state *state,
                                       const cvtm_lbfgsb_model *model, const cvtm_lbfgsb_work *work,

@@ -1,13 +1,13 @@
-/* The line search between evaluations: accepts the trial point, or chooses the next one. The step
- * lengths are those of more_thuente.h. */
+/* The line search between evaluations: it accepts the trial point or chooses the next one.
+ * more_thuente.h has the step lengths. */
 #ifndef CVTMESH_LBFGSB_LINE_SEARCH_H
 #define CVTMESH_LBFGSB_LINE_SEARCH_H
 
 #include "lbfgsb/limited_memory.h"
 #include "lbfgsb/stopping.h"
 
-/* No step along d is acceptable: drops the history and asks for a new direction; stops the run if
- * there was no history. */
+/* Called if no step along d is acceptable. Drops the history and asks for a new direction; without
+ * a history, stops the run. */
 CVTM_HD void cvtm_lbfgsb_search_failed(cvtm_lbfgsb_state *state) {
   if (state->count == 0) {
     cvtm_lbfgsb_stop(state,
@@ -19,14 +19,14 @@ CVTM_HD void cvtm_lbfgsb_search_failed(cvtm_lbfgsb_state *state) {
   state->due_direction = 1;
 }
 
-/* True if the evaluated point is likely to be accepted: it is the first trial of a search, and the
+/* True if the evaluated point will probably be accepted: it is the first trial of a search, and the
  * last search accepted its first trial. CUDA then runs pass A together with the test. */
 CVTM_HD int cvtm_lbfgsb_may_speculate(const cvtm_lbfgsb_state *state) {
   return state->speculative && state->phase == (int)CVTM_PHASE_SEARCH &&
          state->search_evaluations == 0;
 }
 
-/* Accepts the trial point. The pair (s, y) is stored if s'y > eps |g's|, as in L-BFGS-B 3.0. */
+/* Accepts the trial point. Stores the pair (s, y) if s'y > eps |g's|, as L-BFGS-B 3.0 does. */
 CVTM_HD void cvtm_lbfgsb_accept(cvtm_lbfgsb_state *state, double trial_slope) {
   state->speculative = state->search_evaluations == 1 && !state->exact;
   state->decrease[state->iteration % CVTM_LBFGSB_WINDOW] =
@@ -46,7 +46,7 @@ CVTM_HD void cvtm_lbfgsb_set_trial_step(cvtm_lbfgsb_state *state, double step) {
   state->due_trial = 1;
 }
 
-/* After a trial whose value is not finite: a shorter step. The trial counts as an evaluation. */
+/* Shortens the step after a trial whose value is not finite. The trial counts as an evaluation. */
 CVTM_HD void cvtm_lbfgsb_search_shorten(cvtm_lbfgsb_state *state) {
   const double best = state->search.best_step;
   state->search_not_finite = 1;
@@ -54,7 +54,7 @@ CVTM_HD void cvtm_lbfgsb_search_shorten(cvtm_lbfgsb_state *state) {
   cvtm_lbfgsb_set_trial_step(state, best + 0.25 * (state->step - best));
 }
 
-/* After a trial whose value is finite. */
+/* Continues after a trial whose value is finite. */
 CVTM_HD void cvtm_lbfgsb_search_continue(cvtm_lbfgsb_state *state, double trial_slope) {
   double step = state->step;
   const int improved =
@@ -74,8 +74,8 @@ CVTM_HD void cvtm_lbfgsb_search_continue(cvtm_lbfgsb_state *state, double trial_
   }
 }
 
-/* At the limit of evaluations of one search, without an acceptable step: takes the best point of
- * the search if it is lower than the current point. `tried` is the step just evaluated. */
+/* Called if one search reaches its limit of evaluations without an acceptable step. Takes the best
+ * point of the search if it is lower than the current point. `tried` is the last step. */
 CVTM_HD void cvtm_lbfgsb_search_limit(cvtm_lbfgsb_state *state, int finite, double trial_slope,
                                       double tried) {
   const double best = state->search.best_step;
@@ -92,7 +92,7 @@ CVTM_HD void cvtm_lbfgsb_search_limit(cvtm_lbfgsb_state *state, int finite, doub
   }
 }
 
-/* After a trial of the line search; `request` is a stop asked for by the host. */
+/* Decides after a trial of the line search. `request` is a stop that the host requests. */
 CVTM_HD void cvtm_lbfgsb_decide_trial(cvtm_lbfgsb_state *state, int finite, double trial_slope,
                                       int request) {
   const double tried = state->step;
@@ -111,7 +111,7 @@ CVTM_HD void cvtm_lbfgsb_decide_trial(cvtm_lbfgsb_state *state, int finite, doub
   const cvtm_stop stop = cvtm_lbfgsb_find_interruption(state, request);
   if (!state->running || state->due_update || stop == CVTM_STOP_NONE) return;
   if (finite && state->trial_f < state->f) {
-    /* A stop in the middle of a search, at a point lower than the current one: accept it. */
+    /* A stop in the middle of a search, at a point below the current one, accepts this point. */
     state->due_trial = state->due_direction = 0;
     state->step = tried;
     cvtm_lbfgsb_accept(state, trial_slope);
@@ -120,8 +120,8 @@ CVTM_HD void cvtm_lbfgsb_decide_trial(cvtm_lbfgsb_state *state, int finite, doub
   }
 }
 
-/* After an evaluation: values[0..1] are f[0..1]; trial_slope is g'd at the trial point, and not
- * finite if an entry of g is not. Clears all due_ flags and sets those of this round. */
+/* Decides after an evaluation. values[0..1] are f[0..1]. trial_slope is g'd at the trial point; it
+ * is not finite if an entry of g is not. Clears all due_ flags and sets those of this round. */
 CVTM_HD void cvtm_lbfgsb_decide_search(cvtm_lbfgsb_state *state, const double *values,
                                        double trial_slope, int request) {
   state->due_update = state->due_commit = state->store_pair = state->due_direction = 0;
@@ -151,15 +151,15 @@ CVTM_HD void cvtm_lbfgsb_decide_search(cvtm_lbfgsb_state *state, const double *v
   }
 }
 
-/* Starts a line search along d with the first trial of L-BFGS-B 3.0: step 1, for which pass B wrote
- * the trial point, or at the start of a run without a box a step of length 1. slope: g'd; dd: d'd;
- * largest: the largest step within the box. */
+/* Starts a line search along d with the first trial of L-BFGS-B 3.0: step 1, whose trial point pass
+ * B has written; or, at the start of a run without a box, a step whose length |step d| is 1. slope:
+ * g'd; dd: d'd; largest: the largest step within the box. */
 CVTM_HD void cvtm_lbfgsb_start_search(cvtm_lbfgsb_state *state, double slope, double dd,
                                       double largest) {
   const double unlimited = 1e10, inverse = 1.0 / sqrt(dd);
   const int first = state->iteration == 0;
   double limit = largest < unlimited ? largest : unlimited;
-  /* x + d is in the box: a limit below 1 is rounding. */
+  /* x + d is in the box, so a limit below 1 is a rounding error. */
   if ((first && state->bounded) || limit < 1.0) limit = 1.0;
   const double step = !first || state->boxed ? 1.0 : inverse < limit ? inverse : limit;
   state->phase = (int)CVTM_PHASE_SEARCH;
@@ -171,8 +171,8 @@ CVTM_HD void cvtm_lbfgsb_start_search(cvtm_lbfgsb_state *state, double slope, do
   state->due_trial = step != 1.0;
 }
 
-/* After pass B. If d is not a direction of descent, the subspace step is to be truncated instead of
- * projected (Morales & Nocedal 2011). */
+/* Decides after pass B. If d is not a descent direction, asks to truncate the subspace step instead
+ * of projecting it (Morales & Nocedal 2011). */
 CVTM_HD void cvtm_lbfgsb_decide_step(cvtm_lbfgsb_state *state, const double *sums) {
   if (!state->running || !state->due_step) return;
   const double slope = sums[CVTM_SUM_SLOPE];
@@ -187,9 +187,9 @@ CVTM_HD void cvtm_lbfgsb_decide_step(cvtm_lbfgsb_state *state, const double *sum
   }
 }
 
-/* After pass B with the truncated step. If d is still not a direction of descent, the history is
- * dropped, the current point evaluated once more, and steepest descent follows: this is too rare to
- * need a separate phase. */
+/* Decides after pass B with the truncated step. If d is still not a descent direction, drops the
+ * history; the current point is evaluated once more, and steepest descent follows. This is too rare
+ * for a phase of its own. */
 CVTM_HD void cvtm_lbfgsb_decide_fallback(cvtm_lbfgsb_state *state, const double *sums) {
   if (!state->running || !state->due_fallback) return;
   const double slope = sums[CVTM_SUM_SLOPE];

@@ -9,8 +9,8 @@
 
 #include <math.h>
 
-/* decrease, curvature: of the two conditions; width: relative width of the interval at which the
- * search ends; evaluations: the most of one search. */
+/* decrease, curvature: parameters of the two conditions. width: the search ends at this relative
+ * width of the interval. evaluations: the limit of one search. */
 typedef struct cvtm_search_options {
   double decrease, curvature, width;
   int evaluations;
@@ -24,16 +24,16 @@ typedef enum cvtm_search_outcome {
 
 typedef struct cvtm_search {
   double f0, slope0;
-  double best_step, best_f, best_slope;    /* the end of the interval with the least value */
+  double best_step, best_f, best_slope;    /* the end of the interval with the lower value */
   double other_step, other_f, other_slope; /* the other end */
   double low, high;                        /* bounds of the next step */
   double max_step;
   double width, width_before;
   int bracketed;
-  int modified; /* stage 1: the auxiliary function psi is used */
+  int modified; /* stage 1: the auxiliary function psi is in use */
 } cvtm_search;
 
-/* Neither infinite nor NaN. */
+/* True if value is neither infinite nor NaN. */
 CVTM_HD int cvtm_is_finite(double value) { return value - value == 0.0; }
 
 CVTM_HD double cvtm_clamp(double value, double low, double high) {
@@ -60,7 +60,7 @@ CVTM_HD void cvtm_search_start(cvtm_search *search, double f, double slope, doub
   search->modified = 1;
 }
 
-/* The minimiser a + r (b - a) of the cubic with values fa, fb and slopes da, db at a and b; returns
+/* The minimiser a + r (b - a) of the cubic with values fa, fb and slopes da, db at a and b. Returns
  * r. */
 CVTM_HD double cvtm_search_cubic(double a, double fa, double da, double b, double fb, double db) {
   const double theta = 3.0 * (fa - fb) / (b - a) + da + db;
@@ -70,8 +70,8 @@ CVTM_HD double cvtm_search_cubic(double a, double fa, double da, double b, doubl
   return ((root - da) + theta) / (((root - da) + root) + db);
 }
 
-/* Case 3 of section 4: a lower value, slopes of the same sign, |slope| decreasing. The cubic counts
- * only if it tends to infinity in the direction of the step or its minimum lies beyond the step. */
+/* Case 3 of section 4: a lower value, slopes of the same sign, smaller |slope|. The cubic is used
+ * only if it tends to infinity in the direction of the step, or has its minimum beyond the step. */
 CVTM_HD double cvtm_search_extrapolate(const cvtm_search *search, double step, double f,
                                        double slope) {
   const double x = search->best_step, fx = search->best_f, dx = search->best_slope;
@@ -113,20 +113,20 @@ CVTM_HD void cvtm_search_update_interval(cvtm_search *search, double step, doubl
   search->best_slope = slope;
 }
 
-/* Section 4: the next trial from the interval and the trial (step, f, slope); updates the
- * interval. */
+/* Section 4: computes the next trial from the interval and the trial (step, f, slope), and updates
+ * the interval. */
 CVTM_HD double cvtm_search_step(cvtm_search *search, double step, double f, double slope) {
   const double x = search->best_step, fx = search->best_f, dx = search->best_slope;
   const double opposite = slope * (dx < 0.0 ? -1.0 : 1.0);
   double next;
   if (f > fx) {
-    /* Case 1: a higher value. The minimum is bracketed. */
+    /* Case 1: a higher value. The interval now brackets a minimum. */
     const double cubic = x + cvtm_search_cubic(x, fx, dx, step, f, slope) * (step - x);
     const double quadratic = x + dx / ((fx - f) / (step - x) + dx) / 2.0 * (step - x);
     next = fabs(cubic - x) < fabs(quadratic - x) ? cubic : cubic + (quadratic - cubic) / 2.0;
     search->bracketed = 1;
   } else if (opposite < 0.0) {
-    /* Case 2: a lower value, slopes of opposite sign. The minimum is bracketed. */
+    /* Case 2: a lower value, slopes of opposite sign. The interval now brackets a minimum. */
     const double cubic = step + cvtm_search_cubic(step, f, slope, x, fx, dx) * (x - step);
     const double secant = step + slope / (slope - dx) * (x - step);
     next = fabs(cubic - step) > fabs(secant - step) ? cubic : secant;
@@ -134,7 +134,7 @@ CVTM_HD double cvtm_search_step(cvtm_search *search, double step, double f, doub
   } else if (fabs(slope) < fabs(dx)) {
     next = cvtm_search_extrapolate(search, step, f, slope);
   } else if (search->bracketed) {
-    /* Case 4: a lower value, slopes of the same sign that do not fall off. */
+    /* Case 4: a lower value, slopes of the same sign, and no smaller |slope|. */
     const double y = search->other_step;
     next = step +
            cvtm_search_cubic(step, f, slope, y, search->other_f, search->other_slope) * (y - step);
@@ -145,8 +145,8 @@ CVTM_HD double cvtm_search_step(cvtm_search *search, double step, double f, doub
   return next;
 }
 
-/* cvtm_search_step for psi(step) = f(step) - f(0) - decrease f'(0) step, which stage 1 uses until a
- * step has a sufficiently low value; tilt = decrease f'(0). */
+/* cvtm_search_step for psi(step) = f(step) - f(0) - decrease f'(0) step. Stage 1 uses psi until a
+ * step gives a sufficiently low value. tilt = decrease f'(0). */
 CVTM_HD double cvtm_search_modified_step(cvtm_search *search, double step, double f, double slope,
                                          double tilt) {
   search->best_f -= search->best_step * tilt;
@@ -161,24 +161,24 @@ CVTM_HD double cvtm_search_modified_step(cvtm_search *search, double step, doubl
   return next;
 }
 
-/* A bound of the rounding error in the difference of two values near f, sums of many terms. */
+/* A bound on the rounding error in the difference of two values near f, sums of many terms. */
 CVTM_HD double cvtm_search_noise(double f) { return 1e-13 * fabs(f); }
 
-/* True if the bracket is too narrow for a further trial. */
+/* True if the interval is too narrow for another trial. */
 CVTM_HD int cvtm_search_is_stuck(const cvtm_search *search, const cvtm_search_options *options,
                                  double step) {
   return search->bracketed && (step <= search->low || step >= search->high ||
                                search->high - search->low <= options->width * search->high);
 }
 
-/* Takes the value and slope at *step; on CVTM_SEARCH_AGAIN *step is the next trial. */
+/* Takes the value and slope at *step. For CVTM_SEARCH_AGAIN, *step becomes the next trial. */
 CVTM_HD cvtm_search_outcome cvtm_search_advance(cvtm_search *search,
                                                 const cvtm_search_options *options, double f,
                                                 double slope, double *step) {
   const double tilt = options->decrease * search->slope0;
   const double enough = search->f0 + *step * tilt;
   if (search->modified && f <= enough && slope >= 0.0) search->modified = 0;
-  /* Near a minimum the values differ by rounding only; then the slope alone decides (the
+  /* Near a minimum the values differ only by rounding errors. Then the slope alone decides (the
    * approximate condition of Hager & Zhang 2005, (4.1)). */
   const int low = f <= enough || f <= search->f0 + cvtm_search_noise(search->f0);
   if (low && fabs(slope) <= options->curvature * -search->slope0) return CVTM_SEARCH_CONVERGED;

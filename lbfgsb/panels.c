@@ -1,7 +1,7 @@
-/* The phases of iteration.h for histories of more than CVTM_LBFGSB_SHORT pairs, and the passes on
- * the CPU; those on CUDA are in panels_cuda.cu. The host decides. Sums over the free rows are those
- * over all rows, of which an iteration changes one column, less those over the fixed rows, which
- * are summed anew: O(n m) operations and O(m^2) for each fixed row. */
+/* The phases of iteration.h for histories of more than CVTM_LBFGSB_SHORT pairs, and their passes on
+ * the CPU; panels_cuda.cu has those on CUDA. The host decides. A sum over the free rows is the sum
+ * over all rows minus the sum over the fixed rows. An iteration changes one column of the former,
+ * and recomputes the latter: O(n m) operations, and O(m^2) for each fixed row. */
 #define CVTM_LBFGSB_ORDER 128
 
 #include "base/host.h"
@@ -27,7 +27,7 @@ _Static_assert((int)CVTM_LBFGSB_ORDER == (int)CVTM_LBFGSB_MAX_HISTORY, "room for
 
 /* --- passes -------------------------------------------------------------------------------- */
 
-/* The arrays with a state in which products over the free rows are not asked for. */
+/* The arrays, with a state that asks for no products over the free rows. */
 typedef struct pass_view {
   cvtm_lbfgsb_arrays arrays;
   cvtm_lbfgsb_state state;
@@ -41,7 +41,7 @@ static const cvtm_lbfgsb_arrays *view_pass(executor on, pass_view *view) {
   return &view->arrays;
 }
 
-/* Where pass A puts the products over all rows. */
+/* The layout of the products over all rows in pass A. */
 static cvtm_lbfgsb_layout layout_of_all_rows(executor on) {
   return cvtm_lbfgsb_get_layout(on.arrays->state->history, 0);
 }
@@ -56,7 +56,7 @@ static int64_t list_rows(executor on, cvtm_lbfgsb_rows which) {
   return has_failed(on) ? 0 : count;
 }
 
-/* The products over the listed rows, in panels->gram and panels->wg. */
+/* Computes the products over the listed rows, in panels->gram and panels->wg. */
 static void sum_listed(executor on, int64_t count) {
   pass_view view;
   const cvtm_panels *panels = on.arrays->panels;
@@ -70,7 +70,7 @@ static void sum_listed(executor on, int64_t count) {
                                      panels->list.rows, count, panels->gram, panels->wg));
 }
 
-/* The products over the listed rows, as an entry of `layout` is placed. */
+/* Stores the products over the listed rows in the order of `layout`. */
 static void place_listed(executor on, const cvtm_lbfgsb_layout *layout, double *sums) {
   const cvtm_lbfgsb_state *state = on.arrays->state;
   const cvtm_panels *panels = on.arrays->panels;
@@ -116,16 +116,14 @@ static void read_nearest_row(executor on, double *w) {
 
 static void test_trial_point(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
-  double sums[CVTM_SUM_COLUMNS] = {0.0}, values[2] = {0.0, 0.0};
-  if (arrays->state->phase != (int)CVTM_PHASE_RESUME) {
-    run_pass(on, CVTM_PASS_SEARCH, CVTM_SUM_COLUMNS, sums);
-    check_pass(on, cvtm_device_copy_out(on.device, values, arrays->values, sizeof values));
-  }
+  double values[2] = {0.0, 0.0};
+  const double slope = search_slope(on);
+  check_pass(on, cvtm_device_copy_out(on.device, values, arrays->values, sizeof values));
   if (has_failed(on)) return;
-  cvtm_lbfgsb_decide_search(arrays->state, values, sums[CVTM_SUM_SLOPE], requested_stop(on));
+  cvtm_lbfgsb_decide_search(arrays->state, values, slope, requested_stop(on));
 }
 
-/* Replaces the products of pass A, over all rows, by those with bounds, see cvtm_lbfgsb_layout. */
+/* Replaces products of pass A over all rows by those with bounds, see cvtm_lbfgsb_layout. */
 static void separate_fixed_rows(executor on) {
   const cvtm_lbfgsb_state *state = on.arrays->state;
   const cvtm_lbfgsb_model *model = on.arrays->model;
@@ -167,7 +165,7 @@ static void list_window(executor on) {
                                               &window->count));
 }
 
-/* Reads the next breakpoints and their rows of W, as many as fit a batch. */
+/* Reads the next breakpoints and their rows of W, up to one batch. */
 static void read_batch(executor on) {
   const cvtm_panels *panels = on.arrays->panels;
   const host_window *window = on.window;
@@ -207,12 +205,12 @@ size_t cvtm_panels_model_bytes(void) { return sizeof(cvtm_lbfgsb_model); }
 
 static cvtm_lbfgsb_arrays problem_arrays(const cvtm_lbfgsb_arrays *arrays, int64_t p, int m) {
   cvtm_lbfgsb_arrays one = cvtm_lbfgsb_problem_arrays(arrays, p, m);
-  one.partial = arrays->partial; /* the problems take turns */
+  one.partial = arrays->partial; /* the problems take turns in using it */
   return one;
 }
 
 cvtm_status cvtm_panels_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
-  cvtm_status status = cvtm_device_synchronize(device); /* the state has been written */
+  cvtm_status status = cvtm_device_synchronize(device); /* completes the writes of the state */
   for (int64_t p = 0; status == CVTM_OK && p < arrays->problems; ++p) {
     const cvtm_lbfgsb_arrays one = problem_arrays(arrays, p, m);
     const executor on = {&one, device, 0, &status, NULL};
@@ -236,7 +234,7 @@ cvtm_status cvtm_panels_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arr
 /* --- memory ------------------------------------------------------------------------------------
  */
 
-/* Takes `bytes` from the block at *at; only counts while there is no block. */
+/* Takes `bytes` from the block at *at. Without a block it only counts. */
 static void *take(const cvtm_panels *panels, size_t *at, size_t bytes) {
   void *memory = panels->block ? (char *)panels->block + *at : NULL;
   *at += (bytes + 63) / 64 * 64;
@@ -293,20 +291,20 @@ void cvtm_panels_destroy(cvtm_device *device, cvtm_panels *panels) {
 /* --- the passes on the CPU ---------------------------------------------------------------------
  */
 
-/* W has the tiles of cvtm_lbfgsb_at, as for short histories, whose passes these are; no library
+/* W has the tiles of cvtm_lbfgsb_at, as for short histories, and shares their passes. No library
  * multiplies the panels, since the order of its sums would depend on the processor and on the
  * number of threads (docs/design.md, rule 4). */
 enum {
-  BLOCK = 128,       /* listed rows that are multiplied at once */
-  PART = 32 * BLOCK, /* listed rows of a part */
+  BLOCK = 128,       /* listed rows that are multiplied together */
+  PART = 32 * BLOCK, /* listed rows in a part */
   MOST = 2 * CVTM_LBFGSB_MAX_HISTORY
 };
 
 typedef double lanes __attribute__((vector_size(4 * sizeof(double)), may_alias));
 
 typedef struct panels_cpu {
-  double *partial; /* the products of each part of the listed rows, then its block of columns */
-  size_t capacity; /* doubles; grows with the number of listed rows */
+  double *partial; /* the products of each part of the listed rows, then a block of columns */
+  size_t capacity; /* in doubles; grows with the number of listed rows */
 } panels_cpu;
 
 static cvtm_status cpu_open(cvtm_device *device, int64_t n, int m, void **own) {
@@ -336,10 +334,10 @@ static cvtm_status cpu_move(cvtm_device *device, void *own, const cvtm_lbfgsb_ar
   return CVTM_OK;
 }
 
-/* Column c of [Y S], of the stored pairs alone, as a column of W. */
+/* The column of W that is column c of [Y S], if only the k stored pairs count. */
 static int column_of(int c, int k, int m) { return c < k ? c : m + c - k; }
 
-/* columns[c][r]: the rows `rows` of the 2k columns, and of g; 0 from `count` on. */
+/* columns[c][r] = the rows `rows` of the 2k columns, and of g; 0 for r >= count. */
 static void gather_panel(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, int count,
                          double *columns) {
   const int m = arrays->state->history, k = arrays->state->count;
@@ -351,13 +349,12 @@ static void gather_panel(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, 
     for (int r = 0; r < count; ++r) columns[c * BLOCK + r] = column[first[r]];
   }
   for (int r = 0; r < count; ++r)
-    columns[2 * k * BLOCK + r] =
-        (arrays->scale ? arrays->scale[rows[r]] : 1.0) * arrays->g[rows[r]];
+    columns[2 * k * BLOCK + r] = cvtm_lbfgsb_scaled_gradient(arrays, rows[r]);
   for (int c = 0; c <= 2 * k && count < BLOCK; ++c)
     memset(columns + c * BLOCK + count, 0, (size_t)(BLOCK - count) * sizeof *columns);
 }
 
-/* products[b] += a'b_b, b < count, over a block; column b is at columns + b * BLOCK. */
+/* products[b] += a'b_b for b < count, over a block. Column b is at columns + b * BLOCK. */
 CVTM_INLINE void add_block(const double *a, const double *columns, int count, double *products) {
   const lanes *av = (const lanes *)a;
   for (int b = 0; b < count; b += 4) {
@@ -414,7 +411,7 @@ static cvtm_status grow(cvtm_device *device, panels_cpu *own, size_t count) {
   return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
 }
 
-/* Parts of fixed size, added in the order of their indices: the same bits for any number of
+/* Parts of fixed size are added in the order of their indices: the same bits for any number of
  * threads. */
 static cvtm_status cpu_gram(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
                             const int32_t *rows, int64_t count, double *gram, double *wg) {
@@ -447,11 +444,8 @@ static cvtm_status cpu_gram(cvtm_device *device, void *own, const cvtm_lbfgsb_ar
 
 static cvtm_status cpu_read_rows(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
                                  const int32_t *rows, int count, double *w) {
-  (void)device;
   (void)own;
-  for (int r = 0; r < count; ++r, w += 2 * arrays->state->history + 1)
-    cvtm_lbfgsb_cpu_read_row(arrays, rows[r], w);
-  return CVTM_OK;
+  return cvtm_lbfgsb_cpu_read_rows(device, arrays, rows, count, w);
 }
 
 const cvtm_panels_table cvtm_panels_table_cpu = {

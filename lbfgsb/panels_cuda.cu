@@ -1,5 +1,5 @@
-/* The passes of panels.h on CUDA. W is column-major, a column of Y or S being n doubles padded to
- * whole tiles; cuBLAS multiplies the panels. */
+/* The passes of panels.h on CUDA. W is column-major: a column of Y or S has n doubles, padded to
+ * whole tiles. cuBLAS multiplies the panels. */
 #include "base/cuda_libraries.h"
 #include "base/cuda_utils.h"
 #include "lbfgsb/panels.h"
@@ -9,16 +9,16 @@
 
 enum {
   THREADS = 256,
-  FIGURES = CVTM_SUM_COLUMNS, /* of a block */
+  FIGURES = CVTM_SUM_COLUMNS, /* figures of a block */
   VECTORS = 3                 /* factors of W'V: g over free rows, s, y */
 };
 
-static constexpr int64_t MAX_BLOCKS = 528; /* of a pass, whose blocks follow from n alone */
-static constexpr int64_t CHUNK = 1 << 16;  /* listed rows that are multiplied at once */
+static constexpr int64_t MAX_BLOCKS = 528; /* of a pass; their number follows from n alone */
+static constexpr int64_t CHUNK = 1 << 16;  /* listed rows that are multiplied together */
 
 struct panels_cuda {
   cvtm_cublas *cublas;
-  double *figures, *figures_seen; /* [MAX_BLOCKS][FIGURES]: on the host, as the device sees them */
+  double *figures, *figures_seen; /* [MAX_BLOCKS][FIGURES]: host and device addresses */
   double *vectors;                /* [VECTORS][stride] */
   double *wq;                     /* [stride] */
   double *products;               /* [2][m x VECTORS] */
@@ -29,14 +29,14 @@ struct panels_cuda {
   double *read;                   /* [CVTM_PANELS_BATCH][2m + 1] */
 };
 
-/* Rows of a column of W. */
+/* The number of rows of a column of W. */
 static __host__ __device__ int64_t stride_of(int64_t n) {
   return (n + CVTM_LBFGSB_TILE - 1) / CVTM_LBFGSB_TILE * CVTM_LBFGSB_TILE;
 }
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
-/* What a thread, then a block, reduces a pass to: the entries before CVTM_SUM_COLUMNS. */
+/* The reductions of a pass, of a thread or of a block: the entries before CVTM_SUM_COLUMNS. */
 struct figures {
   double value[FIGURES];
 };
@@ -47,7 +47,7 @@ static __device__ figures empty_figures() {
   return own;
 }
 
-/* Writes the block's figures. Order: thread t takes those of t + 128, then of t + 64, .. */
+/* Writes the block's figures. The order is fixed: thread t adds those of t + 128, of t + 64, .. */
 static __device__ void write_figures(const figures &own, int nearest, double *to) {
   __shared__ figures all[THREADS];
   const int thread = static_cast<int>(threadIdx.x);
@@ -61,25 +61,18 @@ static __device__ void write_figures(const figures &own, int nearest, double *to
   if (thread < FIGURES) to[blockIdx.x * FIGURES + thread] = all[0].value[thread];
 }
 
+/* A pass that calls add_row(&arrays, i, sums) for all rows. */
+template <auto add_row>
 static __global__ void __launch_bounds__(THREADS)
-    start_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, double *to) {
+    rows_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, double *to) {
   figures own = empty_figures();
   for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
-    cvtm_lbfgsb_start_row(&arrays, i, own.value);
+    add_row(&arrays, i, own.value);
   }
   write_figures(own, 0, to);
 }
 
-static __global__ void __launch_bounds__(THREADS)
-    search_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, double *to) {
-  figures own = empty_figures();
-  for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
-    own.value[CVTM_SUM_SLOPE] += arrays.trial_g[i] * arrays.d[i];
-  }
-  write_figures(own, 0, to);
-}
-
-/* Pass A but for the products with W, whose factors go to `vectors`. */
+/* Pass A without the products with W. Their factors are stored in `vectors`. */
 static __global__ void __launch_bounds__(THREADS)
     update_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays,
                   const __grid_constant__ cvtm_lbfgsb_state state, double *vectors, double *to) {
@@ -87,15 +80,11 @@ static __global__ void __launch_bounds__(THREADS)
   double *w = arrays.w;
   figures own = empty_figures();
   for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
-    const double x = arrays.trial_x[i], g = arrays.trial_g[i];
-    const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, x, g);
-    const cvtm_lbfgsb_pair pair = cvtm_lbfgsb_make_pair(&arrays, &row, arrays.x[i], g, arrays.g[i]);
+    cvtm_lbfgsb_variable row;
+    const cvtm_lbfgsb_pair pair = cvtm_lbfgsb_accept_row(&arrays, i, &row);
     const int is_free = cvtm_lbfgsb_is_free(&row);
-    const double free_g = is_free ? row.g : 0.0;
-    arrays.x[i] = x;
-    arrays.g[i] = g;
     cvtm_lbfgsb_add_point(&arrays, &row, i, is_free, own.value);
-    vectors[i] = free_g;
+    vectors[i] = is_free ? row.g : 0.0;
     vectors[stride + i] = pair.s;
     vectors[2 * stride + i] = pair.y;
     if (!state.store_pair) continue;
@@ -106,7 +95,7 @@ static __global__ void __launch_bounds__(THREADS)
   write_figures(own, 1, to);
 }
 
-/* Pass B after the product of W and q. */
+/* Pass B, once W has been multiplied by q. */
 static __global__ void __launch_bounds__(THREADS)
     step_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays,
                 const __grid_constant__ cvtm_lbfgsb_state state, const double *wq, double *to) {
@@ -128,8 +117,8 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* to[c * column_step + r * row_step]: columns of the listed rows, half of them at W and half of
- * them m columns later, and g. */
+/* to[c * column_step + r * row_step] = the listed rows of g and of the columns. Half of the columns
+ * are at W, the other half m columns later. */
 static __global__ void __launch_bounds__(THREADS)
     gather_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, const int32_t *rows, int count,
                   int half, int m, int64_t column_step, int64_t row_step, double *to) {
@@ -139,7 +128,7 @@ static __global__ void __launch_bounds__(THREADS)
   for (int64_t e = cvtm_first_thread(); e < all; e += cvtm_thread_count()) {
     const int c = static_cast<int>(e / count), r = static_cast<int>(e % count);
     const int64_t i = rows[r];
-    const double value = c == 2 * half ? (arrays.scale ? arrays.scale[i] : 1.0) * arrays.g[i]
+    const double value = c == 2 * half ? cvtm_lbfgsb_scaled_gradient(&arrays, i)
                                        : w[(c < half ? c : m + c - half) * stride + i];
     to[c * column_step + r * row_step] = value;
   }
@@ -174,18 +163,18 @@ static cvtm_status allocate_own(cvtm_device *device, panels_cuda *own, int64_t n
       cvtm_device_allocate_mapped(device, MAX_BLOCKS * FIGURES * sizeof(double), &host, &seen);
   own->figures = static_cast<double *>(host);
   own->figures_seen = static_cast<double *>(seen);
-  const cvtm_array arrays[] = {
-      cvtm_array_of(&own->vectors, VECTORS * stride),
-      cvtm_array_of(&own->wq, stride),
-      cvtm_array_of(&own->products, columns * VECTORS),
-      cvtm_array_of(&own->q, columns),
-      cvtm_array_of(&own->columns, (columns + 1) * (n < CHUNK ? n : CHUNK)),
-      cvtm_array_of(&own->gram, columns * columns + columns),
-      cvtm_array_of(&own->rows, CVTM_PANELS_BATCH),
-      cvtm_array_of(&own->read, CVTM_PANELS_BATCH * (columns + 1)),
-  };
   if (status != CVTM_OK) return status;
-  return cvtm_device_allocate_all(device, arrays, sizeof arrays / sizeof arrays[0]);
+  return cvtm_device_allocate_arrays(
+      device, {{
+                  cvtm_array_of(&own->vectors, VECTORS * stride),
+                  cvtm_array_of(&own->wq, stride),
+                  cvtm_array_of(&own->products, columns * VECTORS),
+                  cvtm_array_of(&own->q, columns),
+                  cvtm_array_of(&own->columns, (columns + 1) * (n < CHUNK ? n : CHUNK)),
+                  cvtm_array_of(&own->gram, columns * columns + columns),
+                  cvtm_array_of(&own->rows, CVTM_PANELS_BATCH),
+                  cvtm_array_of(&own->read, CVTM_PANELS_BATCH * (columns + 1)),
+              }});
 }
 
 static cvtm_status cuda_open(cvtm_device *device, int64_t n, int m, void **memory) {
@@ -201,7 +190,7 @@ static cvtm_status cuda_open(cvtm_device *device, int64_t n, int m, void **memor
   return CVTM_OK;
 }
 
-/* Waits, and combines the figures of the blocks in the order of their indices. */
+/* Waits, then combines the figures of the blocks in the order of their indices. */
 static cvtm_status collect(cvtm_device *device, const panels_cuda *own, int64_t n, int nearest,
                            double *result) {
   const cvtm_status status = cvtm_device_synchronize(device);
@@ -213,13 +202,13 @@ static cvtm_status collect(cvtm_device *device, const panels_cuda *own, int64_t 
   return CVTM_OK;
 }
 
-/* W'V of the k stored pairs, to `result` as cvtm_lbfgsb_get_layout(m, 0) places it. */
+/* result = W'V for the k stored pairs, in the order of cvtm_lbfgsb_get_layout(m, 0). */
 static cvtm_status multiply_vectors(cvtm_device *device, panels_cuda *own,
                                     const cvtm_lbfgsb_arrays *arrays, double *result) {
   const int m = arrays->state->history, k = arrays->state->count, n = static_cast<int>(arrays->n);
   const int stride = static_cast<int>(stride_of(n));
   const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(m, 0);
-  /* Of each vector, where its products with Y and with S go. */
+  /* For each vector, the places of its products with Y and with S. */
   const int places[VECTORS][2] = {
       {layout.wg, layout.wg + m}, {layout.y_s, layout.s_s}, {layout.y_y, layout.s_y}};
   double products[2 * VECTORS * CVTM_LBFGSB_MAX_HISTORY];
@@ -281,9 +270,9 @@ static cvtm_status cuda_pass(cvtm_device *device, void *memory, const cvtm_lbfgs
   if (pass == CVTM_PASS_A) return pass_a(device, own, arrays, result);
   if (pass == CVTM_PASS_B) return pass_b(device, own, arrays, q, result);
   if (pass == CVTM_PASS_START) {
-    start_kernel<<<blocks, THREADS, 0, stream>>>(*arrays, own->figures_seen);
+    rows_kernel<cvtm_lbfgsb_start_row><<<blocks, THREADS, 0, stream>>>(*arrays, own->figures_seen);
   } else {
-    search_kernel<<<blocks, THREADS, 0, stream>>>(*arrays, own->figures_seen);
+    rows_kernel<cvtm_lbfgsb_search_row><<<blocks, THREADS, 0, stream>>>(*arrays, own->figures_seen);
   }
   const cvtm_status status = cvtm_cuda_launched(device, "pass without products");
   return status == CVTM_OK ? collect(device, own, arrays->n, 0, result) : status;

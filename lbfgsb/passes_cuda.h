@@ -1,20 +1,19 @@
 /* For lbfgsb_cuda.cu and divided_cuda.cu only: the passes over the rows. Pass A makes the trial
- * point the current one and sums what the Cauchy point and the subspace problem need; a second
- * pass restricts these sums to the free rows of the Cauchy point. W is read once, by asynchronous
- * copies; its products are formed by the tensor cores in double precision: with ordinary
- * multiplications the optimiser takes 1.7 times as long at n = 10^6 and 2.2 times at 6.4 * 10^7,
- * and with m = 17 3.9 times (H200). After them stand pass B and the passes that need no products
- * with W. */
+ * point the current point, and forms the sums for the Cauchy point and the subspace problem. A
+ * second pass restricts these sums to the free rows of the Cauchy point. Both read W once, by
+ * asynchronous copies, and tensor cores form the products in double precision. With ordinary
+ * multiplications the optimiser takes 1.7 times as long at n = 10^6, 2.2 times at 6.4 * 10^7, and
+ * 3.9 times with m = 17 (H200). Then follow pass B and the passes that need no products with W. */
 #ifndef CVTMESH_LBFGSB_PASSES_CUDA_H
 #define CVTMESH_LBFGSB_PASSES_CUDA_H
 
 #include "lbfgsb/blocks_cuda.h"
 #include "lbfgsb/variables.h"
 
-/* c (16 x 8) += a' b by the tensor cores, a with 8 rows x 16 columns, b with 8 x 8. A lane has, of
- * a, rows lane % 4 (a[0], a[1]) and lane % 4 + 4 (a[2], a[3]) of columns lane / 4 (a[0], a[2]) and
- * lane / 4 + 8 (a[1], a[3]); of b the same rows of column lane / 4; of c, rows lane / 4 and
- * lane / 4 + 8 of columns 2 (lane % 4) and the next. */
+/* c (16 x 8) += a' b by the tensor cores, where a has 8 rows x 16 columns and b 8 x 8. A lane
+ * holds, of a, rows lane % 4 (a[0], a[1]) and lane % 4 + 4 (a[2], a[3]) in columns lane / 4 (a[0],
+ * a[2]) and lane / 4 + 8 (a[1], a[3]); of b, the same rows in column lane / 4; of c, rows lane / 4
+ * and lane / 4 + 8 in columns 2 (lane % 4) and the next. */
 static __device__ void multiply(double (&c)[4], const double (&a)[4], const double (&b)[2]) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
@@ -31,7 +30,7 @@ static __device__ void multiply(double (&c)[4], const double (&a)[4], const doub
 #endif
 }
 
-/* The products of pass A, in fragments; Y and S have BLOCKS blocks of 8 columns each. */
+/* The products of pass A by fragments. Y and S have BLOCKS blocks of 8 columns each. */
 template <int BLOCKS>
 struct products {
   enum {
@@ -43,12 +42,12 @@ struct products {
   double c[COUNT][4];
 };
 
-/* The entry of pass A that element (r, c) of fragment f belongs to; negative: none. */
+/* The entry of pass A for element (r, c) of fragment f; negative if there is none. */
 template <int BLOCKS>
 static __device__ int entry_of_element(const cvtm_lbfgsb_state *state,
                                        const cvtm_lbfgsb_layout &layout, int f, int r, int c) {
   typedef products<BLOCKS> shape;
-  const int m = state->history, of_s = r / COLUMNS; /* row r is a column of Y or of S */
+  const int m = state->history, of_s = r / COLUMNS; /* of_s: row r is a column of S, else of Y */
   if (f < shape::FREE) {
     const int p = COLUMNS * f + r % COLUMNS;
     if (p >= m) return -1;
@@ -65,8 +64,8 @@ static __device__ int entry_of_element(const cvtm_lbfgsb_state *state,
   return over_fixed == fixed ? layout.sy + s * m + y : -1;
 }
 
-/* Adds the fragments of the block's warps, FRAGMENTS_AT_ONCE at a time, and writes the sums for the
- * other blocks. */
+/* Adds the fragments of the warps of the block, FRAGMENTS_AT_ONCE at a time, and writes the sums
+ * for the other blocks. */
 template <int BLOCKS>
 static __device__ void write_products(block_group on, const cvtm_lbfgsb_state *state,
                                       const products<BLOCKS> &own) {
@@ -101,14 +100,14 @@ static __device__ void write_products(block_group on, const cvtm_lbfgsb_state *s
   __syncthreads();
 }
 
-/* Two neighbouring elements of a column, loaded together. */
+/* Two adjacent elements of a column, loaded together. */
 struct alignas(2 * sizeof(double)) couple {
   double first, second;
 };
 
-/* Adds the products of a tile of W; v: g over free rows, s and y. Of every 8 rows a lane loads two
- * neighbours, which multiply takes for its rows lane % 4 and lane % 4 + 4: a permutation of the
- * rows, the same for both factors. */
+/* Adds the products of a tile of W. v: g over free rows, s and y. Of every 8 rows a lane loads two
+ * adjacent ones, which multiply uses as rows lane % 4 and lane % 4 + 4. This permutes the rows in
+ * the same way for both factors. */
 template <int BLOCKS>
 static __device__ __forceinline__ void add_tile(products<BLOCKS> &sums, const double *tile,
                                                 const double *v, int m, int bounded,
@@ -161,7 +160,7 @@ static __device__ __forceinline__ void add_tile(products<BLOCKS> &sums, const do
   }
 }
 
-/* All that pass A reads of a row but W. */
+/* All that pass A reads of a row, except W. */
 struct row_data {
   double x, g, old_x, old_g, d, lower, upper, scale;
 };
@@ -180,8 +179,8 @@ static __device__ row_data load_row(const cvtm_lbfgsb_arrays &arrays, int64_t i)
   return data;
 }
 
-/* Column c of row i of W, or with c = 2m the row's scaled g. pending: after a speculative pass A
- * the row is that of the trial point, and its new pair is not yet in W. */
+/* Column c of row i of W; for c = 2m, the scaled g of the row. pending: after a speculative pass A,
+ * the row is taken at the trial point, and its new pair is not yet in W. */
 static __device__ double read_row(const cvtm_lbfgsb_arrays &arrays, const cvtm_lbfgsb_state &state,
                                   int64_t i, int c, int pending) {
   const int m = state.history;
@@ -196,7 +195,7 @@ static __device__ double read_row(const cvtm_lbfgsb_arrays &arrays, const cvtm_l
   return arrays.w[cvtm_lbfgsb_at(i, c, m)];
 }
 
-/* A warp's tiles and their vectors in shared memory. */
+/* The tiles of a warp, and their vectors, in shared memory. */
 struct warp_slots {
   double *tiles;
   double *vectors;
@@ -213,13 +212,13 @@ static __device__ warp_slots find_slots(int m) {
   return slots;
 }
 
-/* Pass A by warps, a tile of 32 rows at a time. speculative: the trial point is not accepted yet,
- * so x, g and W are not written, and the state is if_accepted. */
+/* Pass A by warps; a warp takes tiles of 32 rows. speculative: the trial point is not accepted yet,
+ * so that x, g and W are not written, and the state is if_accepted. */
 template <int BLOCKS, int WARPS>
 static __device__ __noinline__ void pass_a(block_group on, int speculative) {
   constexpr int stages = device_stages<WARPS>();
   typedef products<BLOCKS> shape;
-  /* A copy, which no store can change, so its pointers stay in registers. */
+  /* No store can change this copy, so that its pointers stay in registers. */
   const cvtm_lbfgsb_arrays arrays = block_memory()->arrays;
   const cvtm_lbfgsb_state *state =
       speculative ? &block_memory()->if_accepted : &block_memory()->state;
@@ -287,7 +286,7 @@ static __device__ __noinline__ void pass_a(block_group on, int speculative) {
   write_products<BLOCKS>(on, state, sums);
 }
 
-/* The sums of pass A over the rows with 0 < t_i <= t^c, which leave the free set. */
+/* Sums the entries of pass A over the rows with 0 < t_i <= t^c, which leave the free set. */
 template <int BLOCKS, int WARPS>
 static __device__ __noinline__ void pass_restrict(block_group on) {
   typedef products<BLOCKS> shape;
@@ -331,7 +330,7 @@ static __device__ __noinline__ void pass_restrict(block_group on) {
   write_products<BLOCKS>(on, state, sums);
 }
 
-/* x = trial_x = x projected onto the box, g = d = 0. */
+/* Sets x = trial_x = x projected onto the box, and g = d = 0. */
 static __device__ void pass_start(block_group on) {
   const cvtm_lbfgsb_arrays &arrays = block_memory()->arrays;
   thread_sums own = empty_sums();
@@ -345,24 +344,21 @@ static __device__ void pass_start(block_group on) {
 static __device__ void pass_search(block_group on) {
   thread_sums own = empty_sums();
   for (int64_t i = first_index(on); i < block_memory()->arrays.n; i += index_stride(on)) {
-    own.value[CVTM_SUM_SLOPE] += block_memory()->arrays.trial_g[i] * block_memory()->arrays.d[i];
+    cvtm_lbfgsb_search_row(&block_memory()->arrays, i, own.value);
   }
   write_block_sums(on, own, 0);
 }
 
-/* Writes x, g and the new pair of row i from the trial point, after a speculative pass A. */
+/* After a speculative pass A, writes x, g and the new pair of row i from the trial point. */
 static __device__ void commit_row(const cvtm_lbfgsb_arrays &arrays, int64_t i, int m, int newest) {
-  const double x = arrays.trial_x[i], g = arrays.trial_g[i];
-  const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(&arrays, i, x, g);
-  const cvtm_lbfgsb_pair pair = cvtm_lbfgsb_make_pair(&arrays, &row, arrays.x[i], g, arrays.g[i]);
+  cvtm_lbfgsb_variable row;
+  const cvtm_lbfgsb_pair pair = cvtm_lbfgsb_accept_row(&arrays, i, &row);
   double *w = arrays.w;
   w[cvtm_lbfgsb_at(i, newest, m)] = pair.y;
   w[cvtm_lbfgsb_at(i, m + newest, m)] = pair.s;
-  arrays.x[i] = x;
-  arrays.g[i] = g;
 }
 
-/* Writes what a speculative pass A did not, if no pass B follows that does. */
+/* Writes the rows that a speculative pass A left, if no pass B follows that writes them. */
 static __device__ void pass_commit(block_group on) {
   const cvtm_lbfgsb_state *state = &block_memory()->state;
   for (int64_t i = first_index(on); i < block_memory()->arrays.n; i += index_stride(on)) {
@@ -370,9 +366,9 @@ static __device__ void pass_commit(block_group on) {
   }
 }
 
-/* Pass B: d and the trial point of step 1, with the truncated step if that is due; commit: it also
- * writes what a speculative pass A did not. From the last row to the first, since the rows that
- * pass A read last are still in the cache. */
+/* Pass B: computes d and the trial point of step 1, with the truncated step if that is due. commit:
+ * it also writes the rows that a speculative pass A left. It goes from the last row to the first,
+ * since the rows that pass A read last are still in the cache. */
 static __device__ __noinline__ void pass_b(block_group on, int commit) {
   const cvtm_lbfgsb_arrays arrays = block_memory()->arrays;
   const cvtm_lbfgsb_state *state = &block_memory()->state;
@@ -410,7 +406,7 @@ static __device__ __noinline__ void pass_b(block_group on, int commit) {
   write_block_sums(on, own, 0);
 }
 
-/* The trial point of a step other than 1. */
+/* Computes the trial point of a step other than 1. */
 static __device__ void pass_trial(block_group on) {
   const cvtm_lbfgsb_arrays &arrays = block_memory()->arrays;
   const double step = block_memory()->state.step;

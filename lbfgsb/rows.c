@@ -3,42 +3,34 @@
 #include "base/primitives.h"
 #include "base/select.h"
 
-enum { ARRAYS = 6 };
-
-static void find_arrays(cvtm_lbfgsb_list *list, int64_t n, int sorts, int on_cuda,
-                        cvtm_array arrays[ARRAYS]) {
+static cvtm_arrays arrays_of(cvtm_lbfgsb_list *list, int64_t n, int sorts, int on_cuda) {
   const int64_t sorted = sorts ? n : 0, flagged = on_cuda ? n : 0;
-  const cvtm_array all[ARRAYS] = {{(void **)&list->rows, n, sizeof(int32_t)},
-                                  {(void **)&list->flags, flagged, sizeof(int32_t)},
-                                  {(void **)&list->places, flagged + 1, sizeof(int64_t)},
-                                  {(void **)&list->other_rows, sorted, sizeof(int32_t)},
-                                  {(void **)&list->other_keys, sorted, sizeof(uint64_t)},
-                                  {&list->workspace, (int64_t)list->workspace_bytes, 1}};
-  for (int k = 0; k < ARRAYS; ++k) arrays[k] = all[k];
+  return (cvtm_arrays){{CVTM_ARRAY(list->rows, n),
+                        CVTM_ARRAY(list->flags, flagged),
+                        CVTM_ARRAY(list->places, flagged + 1),
+                        CVTM_ARRAY(list->other_rows, sorted),
+                        CVTM_ARRAY(list->other_keys, sorted),
+                        {&list->workspace, (int64_t)list->workspace_bytes, 1}}};
 }
 
 cvtm_status cvtm_lbfgsb_list_create(cvtm_device *device, int64_t n, int sorts,
                                     cvtm_lbfgsb_list *list) {
   const int on_cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
-  cvtm_array arrays[ARRAYS];
   size_t sort = 0, scan = 0;
   cvtm_status status = CVTM_OK;
   if (n > INT32_MAX)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT,
-                     "%lld variables of a process, whose lists take at most %d", (long long)n,
+                     "a process has %lld variables; its lists hold at most %d", (long long)n,
                      INT32_MAX);
   if (sorts) status = cvtm_sort_workspace(device, n, &sort);
   if (status == CVTM_OK && on_cuda) status = cvtm_scan_workspace(device, n, &scan);
   if (status != CVTM_OK) return status;
   list->workspace_bytes = sort > scan ? sort : scan;
-  find_arrays(list, n, sorts, on_cuda, arrays);
-  return cvtm_device_allocate_all(device, arrays, ARRAYS);
+  return cvtm_device_allocate_arrays(device, arrays_of(list, n, sorts, on_cuda));
 }
 
 void cvtm_lbfgsb_list_destroy(cvtm_device *device, cvtm_lbfgsb_list *list) {
-  cvtm_array arrays[ARRAYS];
-  find_arrays(list, 0, 0, 0, arrays);
-  cvtm_device_free_all(device, arrays, ARRAYS);
+  cvtm_device_free_arrays(device, arrays_of(list, 0, 0, 0));
 }
 
 cvtm_status cvtm_lbfgsb_list_breakpoints(cvtm_device *device, const cvtm_lbfgsb_list *list,
@@ -46,7 +38,7 @@ cvtm_status cvtm_lbfgsb_list_breakpoints(cvtm_device *device, const cvtm_lbfgsb_
   const cvtm_status status = CVTM_TABLE(device, cvtm_lbfgsb_rows_table)
                                  ->list(device, list, arrays, CVTM_ROWS_WINDOW, count);
   if (status != CVTM_OK || *count < 2) return status;
-  /* The bits of positive doubles have the order of the numbers, and the sort is stable. */
+  /* The bits of positive doubles are ordered as the numbers, and the sort is stable. */
   return cvtm_sort_pairs(device, (uint64_t *)(void *)arrays->breakpoints, list->rows,
                          list->other_keys, list->other_rows, *count, 64, list->workspace,
                          list->workspace_bytes);

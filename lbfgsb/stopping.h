@@ -1,5 +1,5 @@
-/* The new iterate of an iteration: what pass A summed over it, its record for the monitor, and the
- * stopping tests. Descents by other methods (cvt/descent.c) stop by the same decrease. */
+/* The new iterate of an iteration: the sums of pass A about it, its record for the monitor, and the
+ * stopping tests. Descents by other methods (cvt/descent.c) use the same test of the decrease. */
 #ifndef CVTMESH_LBFGSB_STOPPING_H
 #define CVTMESH_LBFGSB_STOPPING_H
 
@@ -26,7 +26,7 @@ CVTM_HD void cvtm_lbfgsb_stop(cvtm_lbfgsb_state *state, cvtm_stop stop) {
   state->stop = (int)stop;
 }
 
-/* Before the first evaluation. `sums` is the result of the start pass. */
+/* Sets the state before the first evaluation. `sums` is the result of the start pass. */
 CVTM_HD void cvtm_lbfgsb_init_state(cvtm_lbfgsb_state *state, const double *sums) {
   state->start_projected = (int64_t)sums[CVTM_SUM_ACTIVE];
   state->running = 1;
@@ -35,7 +35,7 @@ CVTM_HD void cvtm_lbfgsb_init_state(cvtm_lbfgsb_state *state, const double *sums
   state->theta = 1.0;
 }
 
-/* True if every index in a restored state is within its array: history is m, n the number of
+/* True if every index in a restored state is within its array. history: m; n: the number of
  * variables. */
 CVTM_HD int cvtm_lbfgsb_state_is_valid(const cvtm_lbfgsb_state *state, int history, int64_t n) {
   return state->history == history && state->count >= 0 && state->count <= history &&
@@ -44,7 +44,7 @@ CVTM_HD int cvtm_lbfgsb_state_is_valid(const cvtm_lbfgsb_state *state, int histo
          state->recorded >= 0;
 }
 
-/* The stop that comes from outside an iteration: `request`, asked for by the host, or the limit of
+/* The stop that comes from outside an iteration: `request`, which the host has set, or the limit of
  * evaluations. */
 CVTM_HD cvtm_stop cvtm_lbfgsb_find_interruption(const cvtm_lbfgsb_state *state, int request) {
   if (request != (int)CVTM_STOP_NONE) return (cvtm_stop)request;
@@ -54,9 +54,9 @@ CVTM_HD cvtm_stop cvtm_lbfgsb_find_interruption(const cvtm_lbfgsb_state *state, 
   return CVTM_STOP_NONE;
 }
 
-/* True if f has ceased to decrease, after a full window of iterations. Without any tolerance that
- * is where its mean relative decrease is rounding. With a gradient tolerance alone, the projected
- * gradient must have ceased to decrease as well. */
+/* True if f no longer decreases, judged after a full window of iterations. Without any tolerance,
+ * its mean relative decrease must be within rounding errors. With only a gradient tolerance, the
+ * projected gradient must no longer decrease either. */
 CVTM_HD int cvtm_lbfgsb_has_stalled(const cvtm_lbfgsb_state *state) {
   const double mean = cvtm_mean_decrease(state->decrease);
   if (state->decrease_tolerance > 0.0) return mean <= state->decrease_tolerance;
@@ -75,8 +75,8 @@ CVTM_HD cvtm_stop cvtm_lbfgsb_find_stop(const cvtm_lbfgsb_state *state, int requ
   return cvtm_lbfgsb_find_interruption(state, request);
 }
 
-/* Writes the record of the iteration into the mailbox. `mailbox->recorded` is stored last, so the
- * host never reads a record that is not complete. */
+/* Writes the record of the iteration to the mailbox. `mailbox->recorded` is stored last, so that
+ * the host never reads an incomplete record. */
 CVTM_HD void cvtm_lbfgsb_record(cvtm_lbfgsb_state *state, cvtm_lbfgsb_mailbox *mailbox) {
   if (!state->monitored) return;
   cvtm_lbfgsb_progress *record = &mailbox->ring[state->recorded % CVTM_LBFGSB_RING];
@@ -100,7 +100,7 @@ CVTM_HD int cvtm_lbfgsb_mailbox_full(const cvtm_lbfgsb_state *state, int64_t rec
   return state->monitored && state->recorded - records_read >= CVTM_LBFGSB_RING;
 }
 
-/* Copies what pass A found about the new iterate into the state. */
+/* Copies the results of pass A about the new iterate into the state. */
 CVTM_HD void cvtm_lbfgsb_store_point(cvtm_lbfgsb_state *state, const double *sums) {
   state->projected_gradient = sums[CVTM_MAX_GRADIENT];
   if (state->iteration == 0 || state->projected_gradient < state->least_gradient) {
@@ -112,8 +112,8 @@ CVTM_HD void cvtm_lbfgsb_store_point(cvtm_lbfgsb_state *state, const double *sum
   state->active = (int64_t)sums[CVTM_SUM_ACTIVE];
 }
 
-/* After pass A: records the new iterate and applies the stopping tests. Without pass A, as when a
- * run is resumed, applies the tests alone. */
+/* After pass A: records the new iterate and applies the stopping tests. Without pass A, as in a
+ * resumed run, applies only the tests. */
 CVTM_HD void cvtm_lbfgsb_decide_point(cvtm_lbfgsb_state *state, const double *sums,
                                       cvtm_lbfgsb_mailbox *mailbox, int request) {
   const int resuming = state->phase == (int)CVTM_PHASE_RESUME;

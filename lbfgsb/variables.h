@@ -1,9 +1,8 @@
-/* What each pass does with one variable, that is, with row i of the vectors and of W; the same on
- * both devices. The executors differ in how they go through the rows and add them up: `sums` are
- * the entries of a pass that belong to one thread or to one part of the rows. What the passes of
- * the CPU call in their inner loops is inlined, so that it is compiled for wide vectors as they
- * are. Arrays hold x in the caller's units; W, s, y and the gradient are those of the scaled
- * variable x / scale. */
+/* The work of each pass on one variable, that is, on row i of the vectors and of W; the same on
+ * both devices. The executors differ in how they traverse and add up the rows. `sums` holds the
+ * entries of a pass that belong to one thread or to one part of the rows. The passes on the CPU are
+ * also compiled for wide vectors, so the functions in their inner loops are inlined. Arrays hold x
+ * in the caller's units; W, s, y and the gradient belong to the scaled variable x / scale. */
 #ifndef CVTMESH_LBFGSB_VARIABLES_H
 #define CVTMESH_LBFGSB_VARIABLES_H
 
@@ -29,8 +28,13 @@ CVTM_HD cvtm_lbfgsb_variable cvtm_lbfgsb_get_variable(const cvtm_lbfgsb_arrays *
   return row;
 }
 
-/* value / scale. Without scaling the division is left out: on a GPU it costs more than all other
- * work on a row. */
+/* g_i of the scaled variable. */
+CVTM_HD double cvtm_lbfgsb_scaled_gradient(const cvtm_lbfgsb_arrays *arrays, int64_t i) {
+  return (arrays->scale ? arrays->scale[i] : 1.0) * arrays->g[i];
+}
+
+/* value / scale. Without scaling it does not divide: on a GPU the division costs more than all
+ * other work on a row. */
 CVTM_HD double cvtm_lbfgsb_unscaled(const cvtm_lbfgsb_arrays *arrays,
                                     const cvtm_lbfgsb_variable *row, double value) {
   return arrays->scale ? value / row->scale : value;
@@ -46,21 +50,21 @@ CVTM_HD int cvtm_lbfgsb_is_free(const cvtm_lbfgsb_variable *row) {
   return !(row->g < 0.0 || row->g > 0.0) || cvtm_lbfgsb_slack(row) > 0.0;
 }
 
-/* t_i, where x - t g leaves the box (Fei et al. 2014, (3)); +inf if g = 0. */
+/* t_i, where x - t g leaves the box (Fei et al. 2014, (3)); infinite if g = 0. */
 CVTM_HD double cvtm_lbfgsb_breakpoint(const cvtm_lbfgsb_variable *row) {
   if (!(row->g < 0.0 || row->g > 0.0)) return HUGE_VAL;
   const double t = cvtm_lbfgsb_slack(row) / fabs(row->scale * row->g);
-  /* The quotient may underflow, but a variable that is not at its bound has t_i > 0. */
+  /* The quotient may underflow, but a variable away from its bound has t_i > 0. */
   return t > 0.0 || !(cvtm_lbfgsb_slack(row) > 0.0) ? t : DBL_MIN;
 }
 
-/* False only if slack / speed is certainly not less than `least`. Saves the division where it
- * could not lower a minimum. */
+/* False only if slack / speed is certainly not less than `least`. This saves divisions that could
+ * not lower a minimum. */
 CVTM_HD int cvtm_lbfgsb_may_be_less(double slack, double speed, double least) {
   return !(slack > least * speed * (1.0 + 8.0 * DBL_EPSILON));
 }
 
-/* The nearest breakpoint after row i, which must be free. */
+/* The breakpoint of row i, which must be free, compared with the nearest so far. */
 CVTM_HD cvtm_lbfgsb_nearest cvtm_lbfgsb_add_breakpoint(const cvtm_lbfgsb_variable *row, int64_t i,
                                                        cvtm_lbfgsb_nearest nearest) {
   if (!cvtm_lbfgsb_may_be_less(cvtm_lbfgsb_slack(row), fabs(row->scale * row->g), nearest.t)) {
@@ -85,7 +89,7 @@ typedef struct cvtm_lbfgsb_pair {
   double y, s;
 } cvtm_lbfgsb_pair;
 
-/* row, g: at the new point; g in the caller's units, as is old_g. */
+/* row, g: at the new point. g and old_g are in the caller's units. */
 CVTM_HD cvtm_lbfgsb_pair cvtm_lbfgsb_make_pair(const cvtm_lbfgsb_arrays *arrays,
                                                const cvtm_lbfgsb_variable *row, double old_x,
                                                double g, double old_g) {
@@ -95,7 +99,18 @@ CVTM_HD cvtm_lbfgsb_pair cvtm_lbfgsb_make_pair(const cvtm_lbfgsb_arrays *arrays,
   return pair;
 }
 
-/* Pass A: adds row i to the entries that need neither W nor the pair. */
+/* Accepts the trial point in row i. Returns the row of the new pair; *row is at the new point. */
+CVTM_INLINE cvtm_lbfgsb_pair cvtm_lbfgsb_accept_row(const cvtm_lbfgsb_arrays *arrays, int64_t i,
+                                                    cvtm_lbfgsb_variable *row) {
+  const double x = arrays->trial_x[i], g = arrays->trial_g[i];
+  *row = cvtm_lbfgsb_get_variable(arrays, i, x, g);
+  const cvtm_lbfgsb_pair pair = cvtm_lbfgsb_make_pair(arrays, row, arrays->x[i], g, arrays->g[i]);
+  arrays->x[i] = x;
+  arrays->g[i] = g;
+  return pair;
+}
+
+/* Pass A: adds the terms of row i to the entries that need neither W nor the pair. */
 CVTM_INLINE void cvtm_lbfgsb_add_point(const cvtm_lbfgsb_arrays *arrays,
                                        const cvtm_lbfgsb_variable *row, int64_t i, int is_free,
                                        double *sums) {
@@ -111,14 +126,14 @@ CVTM_INLINE void cvtm_lbfgsb_add_point(const cvtm_lbfgsb_arrays *arrays,
   if (row->x == row->lower || row->x == row->upper) sums[CVTM_SUM_ACTIVE] += 1.0;
 }
 
-/* The rows that a phase singles out. */
+/* The rows that a phase selects. */
 typedef enum cvtm_lbfgsb_rows {
   CVTM_ROWS_FIXED,   /* t_i = 0 */
-  CVTM_ROWS_LEAVING, /* 0 < t_i <= t^c: they leave the free set at the Cauchy point */
+  CVTM_ROWS_LEAVING, /* 0 < t_i <= t^c: rows that leave the free set at the Cauchy point */
   CVTM_ROWS_WINDOW   /* window_start < t_i <= window_end */
 } cvtm_lbfgsb_rows;
 
-/* True if the phase singles out this row; *t = t_i, but for CVTM_ROWS_FIXED. */
+/* True if `which` selects this row. *t = t_i, except for CVTM_ROWS_FIXED. */
 CVTM_HD int cvtm_lbfgsb_selects(const cvtm_lbfgsb_state *state, cvtm_lbfgsb_rows which,
                                 const cvtm_lbfgsb_variable *row, double *t) {
   if (which == CVTM_ROWS_FIXED) return !cvtm_lbfgsb_is_free(row);
@@ -140,7 +155,7 @@ CVTM_HD double cvtm_lbfgsb_trial(const cvtm_lbfgsb_variable *row, double d, doub
   return cvtm_clamp(row->x + move, row->lower, row->upper);
 }
 
-/* The minimum of `least` and the largest step from x along d within the box. */
+/* The minimum of `least` and the largest step from x along d that stays in the box. */
 CVTM_HD double cvtm_lbfgsb_least_step(const cvtm_lbfgsb_variable *row, double x, double d,
                                       double least) {
   if (!(d > 0.0 || d < 0.0)) return least;
@@ -152,8 +167,8 @@ CVTM_HD double cvtm_lbfgsb_least_step(const cvtm_lbfgsb_variable *row, double x,
 }
 
 /* d_i: from x to the Cauchy point plus `factor` times the subspace step, projected onto the box.
- * factor is 1, or less if the step is truncated; wq is the row of W times q. Lowers *truncation to
- * the largest factor with which the unprojected step stays in the box. */
+ * factor is 1, or less if the step is truncated. wq is the row of W times q. Lowers *truncation to
+ * the largest factor for which the unprojected step stays in the box. */
 CVTM_HD double cvtm_lbfgsb_direction(const cvtm_lbfgsb_state *state,
                                      const cvtm_lbfgsb_variable *row, double wq, double factor,
                                      double *truncation) {
@@ -168,8 +183,8 @@ CVTM_HD double cvtm_lbfgsb_direction(const cvtm_lbfgsb_state *state,
   return to - row->x;
 }
 
-/* Pass B: d_i and the trial point of step 1, and their entries. g in the caller's units; wq,
- * factor: as for cvtm_lbfgsb_direction. */
+/* Pass B: d_i and the trial point of step 1, and their entries of the sums. g is in the caller's
+ * units; wq and factor are as in cvtm_lbfgsb_direction. */
 CVTM_INLINE void cvtm_lbfgsb_step_row(const cvtm_lbfgsb_arrays *arrays,
                                       const cvtm_lbfgsb_state *state,
                                       const cvtm_lbfgsb_variable *row, int64_t i, double g,
@@ -183,10 +198,15 @@ CVTM_INLINE void cvtm_lbfgsb_step_row(const cvtm_lbfgsb_arrays *arrays,
   sums[CVTM_SUM_DD] += scaled * scaled;
 }
 
-/* The trial point of another step. */
+/* Computes the trial point of another step. */
 CVTM_HD void cvtm_lbfgsb_move_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double step) {
   const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(arrays, i, arrays->x[i], 0.0);
   arrays->trial_x[i] = cvtm_lbfgsb_trial(&row, arrays->d[i], step);
+}
+
+/* Line search: adds the term of the row to g'd at the trial point. */
+CVTM_HD void cvtm_lbfgsb_search_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double *sums) {
+  sums[CVTM_SUM_SLOPE] += arrays->trial_g[i] * arrays->d[i];
 }
 
 /* The start: x = trial_x = x projected onto the box, g = d = 0. */

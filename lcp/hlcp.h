@@ -20,9 +20,9 @@ CVTM_API_BEGIN
 /* code, name
  * mmj     multisplitting Jacobi: alpha = 1, beta = 0
  * mmgs    multisplitting Gauss-Seidel: alpha = beta = 1
- * mmsor, mmaor   equations (11) to (13) with alpha and beta of the options. The paper's results for
- *         "MMSOR, alpha = 1.1" are those of alpha = 1, beta = 1.1.
- * newton  semismooth Newton: needs no splitting and no positive diagonals */
+ * mmsor, mmaor   equations (11) to (13) with alpha and beta of the options. "MMSOR, alpha = 1.1" in
+ *         the paper's tables is alpha = 1, beta = 1.1 here.
+ * newton  semismooth Newton; it needs no splitting and no positive diagonals */
 #define CVTM_HLCP_METHOD_LIST(X) \
   X(CVTM_HLCP_MMJ, "mmj")        \
   X(CVTM_HLCP_MMGS, "mmgs")      \
@@ -38,15 +38,15 @@ typedef enum cvtm_hlcp_method {
 
 const char *cvtm_hlcp_method_name(cvtm_hlcp_method method);
 
-/* The strictly lower triangular matrix L_k of block k with rows S_k:
- * rows   the strictly lower part of the rows S_k (section 2.3 of the paper; used for its tables).
- *        Unknowns outside the block take their Jacobi prediction.
+/* The strictly lower triangular matrix L_k of block k, whose rows are S_k:
+ * rows   the strictly lower part of the rows S_k (section 2.3 of the paper, used for its tables).
+ *        Unknowns outside the block have the values that Jacobi predicts.
  * block  the strictly lower part of E_k A E_k (section 4) */
 typedef enum cvtm_hlcp_rule { CVTM_HLCP_ROWS, CVTM_HLCP_BLOCK } cvtm_hlcp_rule;
 
-/* How B is split by the AOR family:
- * both     as A is, equations (11) and (12); for B = I the "HLCP-like" method of Remark 3
- * a_only   M_B = B, N_B = 0: for B = I the methods for LCPs, Remarks 1 and 3. B must be diagonal.
+/* How the AOR family splits B:
+ * both     like A, equations (11) and (12); for B = I the "HLCP-like" method of Remark 3
+ * a_only   M_B = B, N_B = 0; for B = I the methods for LCPs, Remarks 1 and 3. B must be diagonal.
  */
 typedef enum cvtm_hlcp_split { CVTM_HLCP_SPLIT_BOTH, CVTM_HLCP_SPLIT_A_ONLY } cvtm_hlcp_split;
 
@@ -62,22 +62,22 @@ typedef struct cvtm_hlcp_progress {
   double residual;   /* ||A z - B w - q||_2 */
 } cvtm_hlcp_progress;
 
-/* Called on the host for every iteration, in order, possibly late; nonzero asks to stop. */
+/* Called on the host for every iteration, in order, perhaps late; nonzero stops the solve. */
 typedef int (*cvtm_hlcp_monitor)(void *context, const cvtm_hlcp_progress *progress);
 
 typedef struct cvtm_hlcp_options {
   cvtm_hlcp_method method; /* mmsor */
-  double alpha, beta;      /* of mmsor and mmaor; 1, 1.1 */
+  double alpha, beta;      /* used by mmsor and mmaor; 1, 1.1 */
   double gamma;            /* > 0; 2 */
   cvtm_hlcp_scaling scaling;
-  double omega;               /* > 0; a ratio of 1 */
+  double omega;               /* > 0, a factor if the diagonal is a ratio; 1 */
   const double *omega_vector; /* n, > 0; host memory, copied */
   cvtm_hlcp_rule rule;
   cvtm_hlcp_split split;
-  int64_t splits;         /* l, 1 .. n; 0: chosen for the device, see cvtm_hlcp_result.splits */
-  int64_t block_threads;  /* CUDA: every splitting is solved by one thread, in blocks of so many,
-                             as in the paper; 0: by as many as it has rows if these are at most
-                             32 */
+  int64_t splits;         /* l, 1 .. n; 0: chosen by the device, see cvtm_hlcp_result.splits */
+  int64_t block_threads;  /* CUDA: one thread solves each splitting, in blocks of so many threads,
+                             as in the paper; 0: one thread for each row, if a splitting has at most
+                             32 rows */
   double start;           /* x^(0) in every component where no x is given; 2 */
   double tolerance;       /* on ||A z - B w - q||_2, absolute, after every iteration; 1e-6 */
   int64_t max_iterations; /* 10000 sweeps; newton counts steps */
@@ -95,23 +95,23 @@ typedef struct cvtm_hlcp_result {
   double residual;            /* ||A z - B w - q||_2 */
   double max_complementarity; /* max z_i w_i */
   double seconds, setup_seconds;
-  int64_t linear_iterations; /* of newton's Krylov solver, all steps together; 0: direct */
+  int64_t linear_iterations; /* of newton's Krylov solver in all steps; 0: direct solver */
   CVTM_RESERVED(8);
 } cvtm_hlcp_result;
 
 typedef struct cvtm_hlcp cvtm_hlcp;
 
-/* Checks and copies the matrices and prepares everything: solving allocates nothing. Refuses
- * (CVTM_ERROR_INPUT, naming matrix, row counted from 1 and reason) sizes that differ, structures
- * that cvtm_csr_check refuses, and for the multisplitting methods a diagonal that is not
- * positive; (CVTM_ERROR_ARGUMENT) gamma, Omega, l, alpha and beta out of range. */
+/* Checks and copies the matrices and allocates everything; a solve allocates nothing. Refuses
+ * (CVTM_ERROR_INPUT, with matrix, row counted from 1, and reason) different sizes, structures that
+ * cvtm_csr_check refuses and, for the multisplitting methods, a diagonal that is not positive.
+ * Refuses (CVTM_ERROR_ARGUMENT) gamma, Omega, l, alpha and beta out of range. */
 cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
                              const cvtm_hlcp_options *options, cvtm_hlcp **hlcp);
 void cvtm_hlcp_destroy(cvtm_hlcp *hlcp);
 
-/* q, x, z, w: n doubles each in device memory. x: the modulus variable, the start if warm, and
- * the last iterate on return; NULL: own memory. q that is not finite is refused with the
- * index. Not having converged is no error: result->stop says so. */
+/* q, x, z, w: n doubles each in device memory. x is the modulus variable: the start if warm, the
+ * last iterate on return; NULL uses own memory. A q that is not finite is refused with the index.
+ * An iteration that does not converge is no error: see result->stop. */
 cvtm_status cvtm_hlcp_solve(cvtm_hlcp *hlcp, const double *q, double *x, int warm, double *z,
                             double *w, cvtm_hlcp_result *result);
 

@@ -10,7 +10,7 @@ struct cvtm_krylov {
   const cvtm_krylov_table *table;
   cvtm_krylov_setup setup;
   cvtm_krylov_view view;
-  void *workspace; /* of dot products */
+  void *workspace; /* workspace for dot products */
   size_t workspace_bytes;
   cvtm_loop *loop;
 };
@@ -50,20 +50,25 @@ static cvtm_status bicgstab_iteration(void *context) {
   return status;
 }
 
+static cvtm_arrays krylov_arrays(cvtm_krylov *k) {
+  cvtm_krylov_view *w = &k->view;
+  return (cvtm_arrays){{CVTM_ARRAY(w->shadow, w->n), CVTM_ARRAY(w->p, w->n), CVTM_ARRAY(w->v, w->n),
+                        CVTM_ARRAY(w->t, w->n), CVTM_ARRAY(w->p_hat, w->n),
+                        CVTM_ARRAY(w->state, 1)}};
+}
+
 static cvtm_status allocate_krylov(cvtm_krylov *k) {
   cvtm_krylov_view *w = &k->view;
-  double **const vectors[] = {&w->shadow, &w->p, &w->v, &w->t, &w->p_hat, &w->s_hat, &w->best};
-  cvtm_status status = cvtm_reduce_workspace(k->device, w->n, &k->workspace_bytes);
-  for (size_t v = 0; v < sizeof vectors / sizeof *vectors && status == CVTM_OK; ++v) {
-    if (vectors[v] == &w->s_hat && w->inverse == NULL) continue;
-    if (vectors[v] == &w->best && !k->setup.keeps_best) continue;
-    status = cvtm_device_allocate(k->device, w->n, CVTM_TYPED(*vectors[v]));
-  }
+  cvtm_status status = cvtm_device_allocate_arrays(k->device, krylov_arrays(k));
+  if (status == CVTM_OK && w->inverse != NULL)
+    status = cvtm_device_allocate(k->device, w->n, CVTM_TYPED(w->s_hat));
   if (w->inverse == NULL) w->s_hat = w->p_hat;
+  if (status == CVTM_OK && k->setup.keeps_best)
+    status = cvtm_device_allocate(k->device, w->n, CVTM_TYPED(w->best));
   /* A first residual that is not finite leaves `best` as it is. */
   if (status == CVTM_OK && w->best != NULL)
     status = cvtm_device_fill(k->device, w->best, 0, (size_t)w->n * sizeof(double));
-  if (status == CVTM_OK) status = cvtm_device_allocate(k->device, 1, CVTM_TYPED(w->state));
+  if (status == CVTM_OK) status = cvtm_reduce_workspace(k->device, w->n, &k->workspace_bytes);
   if (status == CVTM_OK)
     status = cvtm_device_allocate(k->device, (int64_t)k->workspace_bytes, 1, &k->workspace);
   return status;
@@ -98,13 +103,8 @@ void cvtm_krylov_destroy(cvtm_krylov *k) {
   const cvtm_krylov_view *w = &k->view;
   cvtm_loop_destroy(k->loop);
   if (w->s_hat != w->p_hat) cvtm_device_free(k->device, w->s_hat);
-  cvtm_device_free(k->device, w->p_hat);
-  cvtm_device_free(k->device, w->shadow);
-  cvtm_device_free(k->device, w->p);
-  cvtm_device_free(k->device, w->v);
-  cvtm_device_free(k->device, w->t);
   cvtm_device_free(k->device, w->best);
-  cvtm_device_free(k->device, w->state);
+  cvtm_device_free_arrays(k->device, krylov_arrays(k));
   cvtm_device_free(k->device, k->workspace);
   free(k);
 }

@@ -16,8 +16,8 @@ extern "C" {
 
 typedef struct cvtm_krylov cvtm_krylov;
 
-/* Sets preconditioned = M^-1 direction, unless the solver has set it by its diagonal
- * preconditioner, and image = A preconditioned. The vectors are in device memory. Enqueued. */
+/* Sets preconditioned = M^-1 direction, unless the diagonal preconditioner has done so. Sets image
+ * = A preconditioned. The vectors are in device memory. Enqueued. */
 typedef cvtm_status (*cvtm_krylov_operator)(void *context, double *direction,
                                             double *preconditioned, double *image);
 
@@ -28,16 +28,16 @@ typedef struct cvtm_krylov_setup {
   const double *inverse;       /* n: the diagonal of M^-1; NULL: the operator preconditions */
   cvtm_krylov_operator apply;
   void *context;
-  int keeps_best; /* returns the iterate of the smallest residual instead of the last one */
+  int keeps_best; /* returns the iterate with the smallest residual, not the last one */
 } cvtm_krylov_setup;
 
 cvtm_status cvtm_krylov_create(cvtm_device *device, const cvtm_krylov_setup *setup,
                                cvtm_krylov **krylov);
 void cvtm_krylov_destroy(cvtm_krylov *krylov);
 
-/* From the start `solution`; `residual` holds scale times that of the start, and is overwritten.
- * scale: a power of two. Ends when the 2-norm of the scaled residual is at most the larger of goal
- * and relative_goal times its first value, or after `limit` iterations. Waits. */
+/* Starts from `solution`. `residual` is scale times the residual of the start; it is overwritten.
+ * scale is a power of two. Stops when the 2-norm of the scaled residual is at most `goal` or
+ * relative_goal times its first value, or after `limit` iterations. Waits. */
 cvtm_status cvtm_krylov_solve(cvtm_krylov *krylov, double goal, double relative_goal, double scale,
                               int64_t limit, int64_t *iterations);
 
@@ -51,14 +51,14 @@ typedef struct cvtm_krylov_state {
   double shadow_squares;   /* (shadow, shadow) */
   double least;            /* smallest (r, r) so far */
   double goal, relative_goal, scale;
-  double target; /* of `squares` */
+  double target; /* for `squares` */
   int64_t iteration, limit;
-  int32_t go_on;   /* the flag of the loop */
+  int32_t go_on;   /* nonzero: the loop continues */
   int32_t restart; /* the next iteration takes r as its shadow and its search direction */
   int32_t improved;
 } cvtm_krylov_state;
 
-/* A view of the vectors, n each, in device memory. s is kept in r. */
+/* The vectors of a solve, n numbers each, in device memory. r also holds s. */
 typedef struct cvtm_krylov_view {
   int64_t n;
   const double *inverse;
@@ -68,7 +68,7 @@ typedef struct cvtm_krylov_view {
   cvtm_krylov_state *state;
 } cvtm_krylov_view;
 
-/* The parts of an iteration between applications of the operator and dot products. */
+/* The parts of an iteration between the applications of the operator and the dot products. */
 typedef enum cvtm_krylov_pass {
   CVTM_KRYLOV_BEGIN,     /* the state before the first iteration */
   CVTM_KRYLOV_DIRECTION, /* p = r + beta (p - omega v), p_hat = M^-1 p */
@@ -76,8 +76,8 @@ typedef enum cvtm_krylov_pass {
   CVTM_KRYLOV_HALF,      /* s = r - alpha v, s_hat = M^-1 s */
   CVTM_KRYLOV_OMEGA,     /* omega = (t, s) / (t, t) */
   CVTM_KRYLOV_FULL,      /* solution += alpha p_hat + omega s_hat, r = s - omega t */
-  CVTM_KRYLOV_END,       /* beta; whether to continue */
-  CVTM_KRYLOV_KEEP       /* best = solution, if improved */
+  CVTM_KRYLOV_END,       /* computes beta; decides whether to continue */
+  CVTM_KRYLOV_KEEP       /* best = solution, if the residual is the smallest so far */
 } cvtm_krylov_pass;
 
 typedef struct cvtm_krylov_table {
@@ -90,7 +90,7 @@ extern const cvtm_krylov_table cvtm_krylov_table_cpu, cvtm_krylov_table_cuda;
 }
 #endif
 
-/* True for the passes that only touch the state. */
+/* True for passes that change only the state. */
 CVTM_HD int cvtm_krylov_is_scalar(cvtm_krylov_pass pass) {
   return pass == CVTM_KRYLOV_BEGIN || pass == CVTM_KRYLOV_ALPHA || pass == CVTM_KRYLOV_OMEGA ||
          pass == CVTM_KRYLOV_END;
@@ -108,7 +108,7 @@ CVTM_HD void cvtm_krylov_note_residual(cvtm_krylov_state *state) {
 }
 
 CVTM_HD void cvtm_krylov_end_iteration(cvtm_krylov_state *state) {
-  /* If r is almost orthogonal to its shadow, beta consists of rounding errors. */
+  /* If r is almost orthogonal to the shadow residual, beta consists of rounding errors. */
   const double least_cosine = 1e-8;
   const double beta = state->rho / state->rho_before * (state->alpha / state->omega);
   const double cosine2 = least_cosine * least_cosine * state->shadow_squares * state->squares;
@@ -150,10 +150,10 @@ CVTM_HD void cvtm_krylov_decide(cvtm_krylov_state *state, cvtm_krylov_pass pass)
   }
 }
 
-/* A breakdown leaves alpha or omega at 0 and v or t possibly infinite. */
+/* After a breakdown alpha or omega is 0, and v or t may be infinite. */
 CVTM_HD void cvtm_krylov_element(const cvtm_krylov_view *k, cvtm_krylov_pass pass, int64_t i) {
   const cvtm_krylov_state *state = k->state;
-  /* In a shared array the half step is added before s_hat overwrites p_hat. */
+  /* If both share an array, the half step is added before s_hat overwrites p_hat. */
   const int is_shared = k->s_hat == k->p_hat;
   switch (pass) {
     case CVTM_KRYLOV_DIRECTION:

@@ -32,7 +32,7 @@ static cvtm_status check_lcp_options(const cvtm_lcp_options *options, cvtm_error
                      options->tolerance, options->absolute_tolerance);
   }
   if (options->max_iterations < 0) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "at most %lld iterations",
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "the limit of iterations is negative: %lld",
                      (long long)options->max_iterations);
   }
   return CVTM_OK;
@@ -40,12 +40,12 @@ static cvtm_status check_lcp_options(const cvtm_lcp_options *options, cvtm_error
 
 cvtm_status cvtm_lcp_open(cvtm_lcp *lcp, const cvtm_lcp_table *table, cvtm_device *device,
                           int64_t rows, const cvtm_lcp_options *options) {
-  const cvtm_status status = check_lcp_options(options, cvtm_device_error(device));
-  if (status != CVTM_OK) return status;
   lcp->table = table;
   lcp->device = device;
   lcp->rows = rows;
   lcp->options = *options;
+  const cvtm_status status = check_lcp_options(options, cvtm_device_error(device));
+  if (status != CVTM_OK) return status;
   if (options->max_iterations == 0)
     lcp->options.max_iterations = options->method == CVTM_LCP_PSOR ? 100000 : 200;
   lcp->setup_seconds = 0;
@@ -56,7 +56,7 @@ void cvtm_lcp_close(cvtm_lcp *lcp) { cvtm_device_free(lcp->device, lcp->verdict)
 
 /* --- the public interface ----------------------------------------------------------------- */
 
-/* Resolves auto; refuses tnnmg if the matrix is not symmetric. */
+/* Replaces auto by a method. Refuses tnnmg if the matrix is not symmetric. */
 static cvtm_status resolve_method(const cvtm_csr *matrix, int threads, cvtm_lcp_options *options,
                                   int *is_symmetric, cvtm_error *error) {
   const int64_t row = cvtm_csr_asymmetric_row(matrix, threads);
@@ -101,7 +101,12 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
       status =
           cvtm_sparse_multigrid_create(device, matrix, is_symmetric, width, height, &resolved, lcp);
   }
-  if (status == CVTM_OK) (*lcp)->setup_seconds = cvtm_clock() - start;
+  if (status == CVTM_OK) {
+    (*lcp)->setup_seconds = cvtm_clock() - start;
+  } else {
+    cvtm_lcp_destroy(*lcp);
+    *lcp = NULL;
+  }
   return status;
 }
 

@@ -1,11 +1,11 @@
 /* Linear complementarity problems with bounds: find x with
  *
  *     lower <= x <= upper,  F = A x - b,
- *     F_i >= 0 where x_i = lower_i,  F_i <= 0 where x_i = upper_i,  F_i = 0 between;
+ *     F_i >= 0 where x_i = lower_i,  F_i <= 0 where x_i = upper_i,  F_i = 0 between.
  *
- * either bound may be infinite. Solved means a small natural residual
- * r_i = x_i - clip(x_i - F_i, lower_i, upper_i). Two forms of A: any sparse matrix, and a
- * five-point operator on a grid of pixels that is never stored as a matrix. */
+ * A bound may be infinite. A problem is solved if its natural residual
+ * r_i = x_i - clip(x_i - F_i, lower_i, upper_i) is small. A has one of two forms: any sparse
+ * matrix, or a five-point operator on a grid of pixels that is never stored as a matrix. */
 #ifndef CVTMESH_LCP_LCP_H
 #define CVTMESH_LCP_LCP_H
 
@@ -18,12 +18,12 @@ CVTM_API_BEGIN
  * psor       projected multicolour SOR
  * tnnmg      truncated nonsmooth Newton multigrid (Graser & Kornhuber)
  * pdas       primal-dual active set, a semismooth Newton method; any M- or H-matrix
- * tnnmg needs a symmetric positive definite matrix. On a stored matrix tnnmg continues as pdas if
- * its cycles stall, or if they are still slow after 20, as with coefficients that jump by orders of
- * magnitude. Symmetry and a positive diagonal are checked, definiteness is not: the stop says
- * whether a solution was found. On a matrix that is not symmetric, pdas continues beyond the
- * tolerance, while it makes progress, until the 1-norm of the residual of the rows divided by their
- * diagonals has fallen by the same factor. */
+ * tnnmg needs a symmetric positive definite matrix. On a stored matrix it continues as pdas if its
+ * cycles stall, or are still slow after 20, as with coefficients that jump by orders of magnitude.
+ * Symmetry and a positive diagonal are checked, definiteness is not; result->stop says whether a
+ * solution was found. If the matrix is not symmetric, pdas continues beyond the tolerance, while it
+ * makes progress, until another norm has fallen by the same factor: the 1-norm of the residual
+ * whose rows are divided by their diagonal entries. */
 #define CVTM_LCP_METHOD_LIST(X) \
   X(CVTM_LCP_AUTO, "auto")      \
   X(CVTM_LCP_PSOR, "psor")      \
@@ -41,7 +41,7 @@ typedef enum cvtm_lcp_method {
  * iterations   the limit of iterations is reached
  * stalled      the residual no longer falls
  * diverged     the residual has grown by a factor of 10^6 or is not finite
- * rounding     the residual no longer falls and is within its rounding errors
+ * rounding     the residual no longer falls, and is no larger than its rounding errors
  * interrupted  the monitor has asked to stop */
 #define CVTM_LCP_STOP_LIST(X)          \
   X(CVTM_LCP_CONVERGED, "tolerance")   \
@@ -62,23 +62,23 @@ const char *cvtm_lcp_stop_name(cvtm_lcp_stop stop);
 
 typedef struct cvtm_lcp_progress {
   int64_t iteration;       /* sweeps of psor, corrections of multigrid, steps of pdas; 0: the start.
-                              Multigrid takes the residual after the sweeps before a correction */
+                              Multigrid measures it after the sweeps before a correction */
   double natural_residual; /* 2-norm */
   double natural_residual_max;
 } cvtm_lcp_progress;
 
-/* Called on the host for every iteration, in order, possibly a few iterations late; nonzero asks
- * to stop. */
+/* Called on the host for every iteration, in order, perhaps a few iterations late. A nonzero result
+ * stops the solve. */
 typedef int (*cvtm_lcp_monitor)(void *context, const cvtm_lcp_progress *progress);
 
 typedef struct cvtm_lcp_options {
   cvtm_lcp_method method;    /* auto: tnnmg where A is symmetric, definite or not; else pdas */
   double tolerance;          /* stop when the 2-norm of the natural residual has fallen by this
                                 factor from its value at the cold start clip(0); 1e-8 */
-  double absolute_tolerance; /* or is at most this; 0: no such limit */
-  int64_t max_iterations;    /* 0: 100000 sweeps of psor, 200 of the others */
+  double absolute_tolerance; /* or when it is at most this; 0: no such limit */
+  int64_t max_iterations;    /* 0: 100000 sweeps of psor, 200 iterations of the other methods */
   double omega;              /* relaxation of psor, in (0, 2); 1 */
-  int nested;                /* start multigrid from coarser grids unless x is given warm; 1 */
+  int nested;                /* start multigrid on coarser grids, unless warm; 1 */
   cvtm_lcp_monitor monitor;
   void *monitor_context;
   CVTM_RESERVED(8);
@@ -91,55 +91,55 @@ typedef struct cvtm_lcp_result {
   cvtm_lcp_stop stop;
   int64_t iterations;
   double natural_residual, natural_residual_max;
-  int64_t active_lower, active_upper; /* x at the bound */
+  int64_t active_lower, active_upper; /* number of x_i at a bound */
   double energy;                      /* 1/2 x'Ax - b'x; NaN where A is not symmetric */
-  double rate;                        /* geometric mean of the residual's last reductions */
+  double rate;                        /* geometric mean of the last reductions of the residual */
   double seconds, setup_seconds;
   CVTM_RESERVED(8);
 } cvtm_lcp_result;
 
 typedef struct cvtm_lcp cvtm_lcp;
 
-/* Setup for one matrix (checked, copied): colouring, hierarchy, all memory. width * height =
- * rows says that the unknowns are the nodes of a grid, row by row (geometric hierarchy);
- * 0, 0: no grid is known (hierarchy by aggregation). */
+/* Checks and copies one matrix; sets up colouring, hierarchy and all memory. If width * height =
+ * rows, the unknowns are the nodes of a grid, row by row (geometric hierarchy). If both are 0, no
+ * grid is known (hierarchy by aggregation). */
 cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t width,
                             int64_t height, const cvtm_lcp_options *options, cvtm_lcp **lcp);
 
-/* A five-point operator on width x height nodes, x fastest, all in device memory, borrowed
- * until the next call of cvtm_lcp_set_grid:
+/* A five-point operator on width x height nodes, x fastest. The arrays are in device memory, and
+ * are borrowed until the next call of cvtm_lcp_set_grid:
  *     (A x)_p = diagonal_p x_p + sum over the four links of p: link (x_p - x_q).
- * A link that leaves the grid or meets a node that is masked out sees x_q = 0 there: links
- * of weight 0 give a Neumann boundary, others a Dirichlet boundary. Cycles converge fast for links
- * that jump by a factor of 100 from node to node. With random jumps by 10^6 they do not converge
- * within the default limit; use a stored matrix then. */
+ * x_q is 0 if a link leaves the grid or meets a masked node. There, links of weight 0 give a
+ * Neumann boundary, others a Dirichlet boundary. Cycles converge fast for links that jump by a
+ * factor of 100 from node to node. With random jumps by 10^6 they do not converge within the
+ * default limit; use a stored matrix then. */
 typedef struct cvtm_lcp_grid {
   int64_t width, height;
   const double *diagonal;   /* width * height, >= mass; NULL: `mass` everywhere */
   double mass;              /* >= 0 */
   const double *horizontal; /* (width + 1) * height: entry (i, j) joins (i - 1, j) and (i, j) */
   const double *vertical;   /* width * (height + 1): entry (i, j) joins (i, j - 1) and (i, j) */
-  double constant;          /* of all links where horizontal and vertical are NULL */
-  int neumann;              /* then, links that leave the grid are 0; the hierarchy takes
-                               pixel centres (Neumann) or nodes between boundaries (Dirichlet) */
+  double constant;          /* weight of all links if horizontal and vertical are NULL */
+  int neumann;              /* then, links that leave the grid are 0; coarse grids take nodes for
+                               pixel centres (Neumann), or lie between boundaries (Dirichlet) */
   const uint8_t *mask;      /* width * height, 0: no unknown, x = 0; NULL: all 1 */
 } cvtm_lcp_grid;
 
-/* All memory for grids of one size; no solve allocates. */
+/* Allocates all memory for grids of one size; no solve allocates. */
 cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t height,
                                  const cvtm_lcp_options *options, cvtm_lcp **lcp);
-/* Sets the coefficients; once per time step, say. Enqueued, except the first call with arrays of
- * links, which waits: if the links in one direction are more than three times as strong, coarse
+/* Sets the coefficients, once per time step, say. The work is enqueued, but the first call with
+ * arrays of links waits: if the links in one direction are more than three times as strong, coarse
  * grids halve that side first, and their memory is reallocated. Later calls keep that layout; for
- * links of another ratio, which take more cycles then, create another solver. The arrays may also
- * change between solves without a call: interpolation is then still that of the last call, which
- * serves as long as coefficients change little. On failure no coefficients are set. */
+ * links of another ratio, which then take more cycles, create another solver. The arrays may also
+ * change between solves without a call: interpolation remains that of the last call, which suffices
+ * while coefficients change little. On failure no coefficients are set. */
 cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid);
 void cvtm_lcp_destroy(cvtm_lcp *lcp);
 
-/* b, lower, upper, x: rows doubles in device memory; lower, upper NULL for none. x: the start
- * if warm (clipped to the bounds), else ignored; the best iterate on return. Refuses lower > upper
- * and NaN, with the index. Not having converged is no error: see result->stop. */
+/* b, lower, upper, x: rows doubles in device memory; lower, upper may be NULL. x: the start if warm
+ * (clipped to the bounds), else ignored; on return the best iterate. Refuses lower > upper and NaN,
+ * with the index. A solve that does not converge is no error: see result->stop. */
 cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
                            double *x, int warm, cvtm_lcp_result *result);
 

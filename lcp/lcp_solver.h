@@ -33,15 +33,15 @@ cvtm_status cvtm_lcp_open(cvtm_lcp *lcp, const cvtm_lcp_table *table, cvtm_devic
                           int64_t rows, const cvtm_lcp_options *options);
 void cvtm_lcp_close(cvtm_lcp *lcp);
 
-/* --- linear systems on a grid, one cycle at a time, for a caller who changes the diagonal between
- * them: grid_solver.c --- */
+/* --- linear systems on a grid, solved one cycle at a time; the caller changes the diagonal between
+ * cycles: grid_solver.c --- */
 
-/* A x = b for a solver by cvtm_lcp_create_grid whose coefficients are set. Forgets all that is
- * known of coarse operators. No solve may follow. */
+/* Prepares cycles on A x = b. The solver is from cvtm_lcp_create_grid and has coefficients. Its
+ * coarse operators are recomputed. No solve may follow. */
 cvtm_status cvtm_grid_begin_cycles(cvtm_lcp *lcp, const double *b, double *x);
-/* width * height bytes in device memory: CVTM_GRID_CHANGED goes where the diagonal has changed
- * since the last cycle. The first cvtm_lcp_set_grid with links may move it; NULL after that has
- * found no memory. */
+/* width * height bytes in device memory. The caller sets CVTM_GRID_CHANGED where the diagonal has
+ * changed since the last cycle. The first cvtm_lcp_set_grid with links may move the array; it is
+ * NULL if no memory was found. */
 enum { CVTM_GRID_CHANGED = 0xff };
 uint8_t *cvtm_grid_changes(cvtm_lcp *lcp);
 /* One V-cycle, enqueued. */

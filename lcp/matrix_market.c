@@ -3,7 +3,9 @@
 #include "lcp/matrix_market.h"
 
 #include "base/file.h"
+#include "base/host.h"
 #include "base/text.h"
+#include "lcp/sparse/csr.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -26,7 +28,7 @@ typedef struct reader {
   int64_t rows, columns, listed; /* of the size line */
 } reader;
 
-/* Entries in the order of the file, mirrored ones after their origin. */
+/* Entries in the order of the file; a mirrored entry follows its origin. */
 typedef struct triplets {
   int64_t count;
   int32_t *row, *column;
@@ -165,7 +167,7 @@ static cvtm_status read_entry(reader *in, triplets *list) {
   int64_t row, column;
   double value = 1;
   if (!read_integer(in, &row) || !read_integer(in, &column)) {
-    return bad_line(in, "no row and column");
+    return bad_line(in, "the row or the column is missing");
   }
   if (row < 1 || row > in->rows) return bad_line(in, "the row is out of range");
   if (column < 1 || column > in->columns) return bad_line(in, "the column is out of range");
@@ -192,32 +194,6 @@ static cvtm_status read_entries(reader *in, triplets *list) {
   return find_line(in) ? bad_line(in, "more entries than the size line says") : CVTM_OK;
 }
 
-/* Stable counting sort of `order` (NULL: 0, 1, ...) by key[order[k]] < sides. starts, sides + 1
- * entries: the start of each key in `sorted`. */
-static void sort_by(const int32_t *key, int64_t count, int64_t sides, int64_t *starts,
-                    const int64_t *order, int64_t *sorted) {
-  memset(starts, 0, ((size_t)sides + 1) * sizeof *starts);
-  for (int64_t k = 0; k < count; ++k) ++starts[key[k] + 1];
-  for (int64_t side = 0; side < sides; ++side) starts[side + 1] += starts[side];
-  for (int64_t k = 0; k < count; ++k) {
-    const int64_t from = order != NULL ? order[k] : k;
-    sorted[starts[key[from]]++] = from;
-  }
-  for (int64_t side = sides; side > 0; --side) starts[side] = starts[side - 1];
-  starts[0] = 0;
-}
-
-/* Sorts by column, then stably by row: columns ascend within rows. */
-static void sort_entries(const triplets *list, int64_t *by_column, int64_t *order, int64_t *starts,
-                         cvtm_csr *matrix) {
-  sort_by(list->column, list->count, matrix->columns, starts, NULL, by_column);
-  sort_by(list->row, list->count, matrix->rows, matrix->row_start, by_column, order);
-  for (int64_t k = 0; k < list->count; ++k) {
-    matrix->column[k] = list->column[order[k]];
-    matrix->value[k] = list->value[order[k]];
-  }
-}
-
 static cvtm_status refuse_duplicates(const reader *in, const cvtm_csr *matrix) {
   for (int64_t row = 0; row < matrix->rows; ++row) {
     for (int64_t k = matrix->row_start[row] + 1; k < matrix->row_start[row + 1]; ++k) {
@@ -234,19 +210,22 @@ static cvtm_status refuse_duplicates(const reader *in, const cvtm_csr *matrix) {
 static cvtm_status build_csr(reader *in, const triplets *list, cvtm_csr *matrix) {
   cvtm_status status = cvtm_csr_create(in->rows, in->columns, list->count, matrix, in->error);
   if (status != CVTM_OK) return status;
-  const size_t count = (size_t)list->count + 1;
-  int64_t *by_column = malloc(count * sizeof *by_column);
-  int64_t *order = malloc(count * sizeof *order);
-  int64_t *starts = malloc(((size_t)in->columns + 1) * sizeof *starts);
-  if (by_column == NULL || order == NULL || starts == NULL) {
+  cvtm_scratch memory = {0};
+  int64_t *order = cvtm_scratch_take(&memory, (size_t)list->count, sizeof *order);
+  int64_t *start = cvtm_scratch_zeros(&memory, (size_t)in->rows + 2, sizeof *start);
+  if (memory.failed) {
     status = cvtm_fail(in->error, CVTM_ERROR_MEMORY, "%s: out of memory", in->name);
   } else {
-    sort_entries(list, by_column, order, starts, matrix);
+    cvtm_list_by_key(list->row, list->count, in->rows, start, order);
+    memcpy(matrix->row_start, start, ((size_t)in->rows + 1) * sizeof *start);
+    for (int64_t k = 0; k < list->count; ++k) {
+      matrix->column[k] = list->column[order[k]];
+      matrix->value[k] = list->value[order[k]];
+    }
+    cvtm_csr_sort_rows(matrix, 1);
     status = refuse_duplicates(in, matrix);
   }
-  free(by_column);
-  free(order);
-  free(starts);
+  cvtm_scratch_free(&memory);
   if (status != CVTM_OK) cvtm_csr_free(matrix);
   return status;
 }
@@ -258,17 +237,16 @@ static cvtm_status read_matrix(reader *in, cvtm_csr *matrix) {
   status = read_sizes(in);
   if (status != CVTM_OK) return status;
   next_line(in);
-  const size_t capacity = (size_t)in->listed * (in->kind == GENERAL ? 1 : 2) + 1;
-  triplets list = {0, malloc(capacity * sizeof(int32_t)), malloc(capacity * sizeof(int32_t)),
-                   malloc(capacity * sizeof(double))};
-  if (list.row == NULL || list.column == NULL || list.value == NULL) {
+  const size_t capacity = (size_t)in->listed * (in->kind == GENERAL ? 1 : 2);
+  cvtm_scratch memory = {0};
+  triplets list = {0, cvtm_scratch_take(&memory, capacity, sizeof *list.row),
+                   cvtm_scratch_take(&memory, capacity, sizeof *list.column),
+                   cvtm_scratch_take(&memory, capacity, sizeof *list.value)};
+  if (memory.failed)
     status = cvtm_fail(in->error, CVTM_ERROR_MEMORY, "%s: out of memory", in->name);
-  }
   if (status == CVTM_OK) status = read_entries(in, &list);
   if (status == CVTM_OK) status = build_csr(in, &list, matrix);
-  free(list.row);
-  free(list.column);
-  free(list.value);
+  cvtm_scratch_free(&memory);
   return status;
 }
 

@@ -7,14 +7,14 @@
 
 CVTM_API_BEGIN
 
-/* The other triangle of symmetric files is filled in; indices out of range,
- * a wrong count and values that are not finite are refused with the line, entries given twice
- * with row and column. The caller frees. */
+/* Fills in the other triangle of symmetric files. Refuses, with the line, indices out of range, a
+ * wrong count and values that are not finite; and entries given twice, with row and column. The
+ * caller frees. */
 cvtm_status cvtm_matrix_market_read(const char *path, cvtm_csr *matrix, cvtm_error *error);
 /* The same from memory that ends in a zero byte beyond `size`; `name` is used in messages. */
 cvtm_status cvtm_matrix_market_parse(const unsigned char *bytes, size_t size, const char *name,
                                      cvtm_csr *matrix, cvtm_error *error);
-/* Written as `coordinate real general`, with the digits that give the same doubles back. */
+/* Writes `coordinate real general`, with the digits that reproduce the same doubles. */
 cvtm_status cvtm_matrix_market_write(const char *path, const cvtm_csr *matrix, cvtm_error *error);
 
 CVTM_API_END

@@ -1,7 +1,7 @@
-/* Inside lcp only: the smoother's update of one unknown, and the residual that it leaves: the only
- * place where they are written. Grids and stored matrices, the five-point problem and the coarse
- * levels, the loops over nodes, lines, strips, tiles and rows on both devices call these functions.
- * They differ in how they find `sum`: the right side less the terms of all other unknowns. */
+/* Inside lcp only: the smoother's update of one unknown, and the residual after it. No other file
+ * writes these formulas. All loops call them, on both devices: over nodes, lines, strips, tiles and
+ * rows of grids and stored matrices, on the given problem and on coarse levels. The loops differ in
+ * how they compute `sum`: the right side minus the terms of all other unknowns. */
 #ifndef CVTMESH_LCP_RELAX_H
 #define CVTMESH_LCP_RELAX_H
 
@@ -18,8 +18,7 @@ CVTM_HD double cvtm_relax(double sum, double diagonal, double otherwise) {
   return diagonal > 0 ? sum / diagonal : otherwise;
 }
 
-/* The same for loops that divide by an entry more than once: they keep its inverse, and get 0 if
- * the entry is 0. */
+/* The inverse, for loops that divide by an entry more than once. It is 0 if the entry is 0. */
 CVTM_HD double cvtm_relax_inverse(double diagonal) { return diagonal > 0 ? 1 / diagonal : 0.0; }
 CVTM_HD double cvtm_relax_by_inverse(double sum, double inverse) { return sum * inverse; }
 

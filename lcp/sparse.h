@@ -8,8 +8,8 @@
 
 CVTM_API_BEGIN
 
-/* A matrix in host memory. Row i holds entries row_start[i] .. row_start[i + 1] - 1,
- * their columns ascending. */
+/* A matrix in host memory. Row i holds the entries row_start[i] .. row_start[i + 1] - 1, and
+ * columns ascend within a row. */
 typedef struct cvtm_csr {
   int64_t rows, columns;
   int64_t *row_start; /* rows + 1; row_start[0] = 0 */
@@ -17,12 +17,12 @@ typedef struct cvtm_csr {
   double *value;
 } cvtm_csr;
 
-/* Uninitialised arrays for that many entries; the caller frees. */
+/* Allocates uninitialised arrays for that many entries; the caller frees. */
 cvtm_status cvtm_csr_create(int64_t rows, int64_t columns, int64_t entries, cvtm_csr *matrix,
                             cvtm_error *error);
 void cvtm_csr_free(cvtm_csr *matrix);
 
-/* Refuses row starts that decrease, columns out of range, unsorted or twice in a row, and values
+/* Refuses row starts that decrease, columns out of range, unsorted or repeated in a row, and values
  * that are not finite. The message gives `name`, the row (counted from 1) and the reason. */
 cvtm_status cvtm_csr_check(const cvtm_csr *matrix, const char *name, cvtm_error *error);
 /* Also refuses a matrix that is not square and a diagonal that is missing, zero or negative. */
@@ -30,26 +30,25 @@ cvtm_status cvtm_csr_check_diagonal(const cvtm_csr *matrix, const char *name, cv
 
 enum { CVTM_SLICE_ROWS = 32 };
 
-/* A matrix in device memory in slices of 32 rows. Entry k of row r is at index
- * slice_start[r / 32] + 32 * k + r % 32. Rows shorter than the longest of their slice are padded
- * with zeros in column r, or in column 0 if there is no column r. If it adds little padding, all
- * slices have as many entries as the longest one. */
+/* A matrix in device memory in slices of 32 rows. Entry k of row r has index slice_start[r / 32] +
+ * 32 * k + r % 32. Rows shorter than the longest row of their slice are padded with zeros in column
+ * r, or in column 0 if there is no column r. All slices have as many entries as the longest slice
+ * if this adds little padding. */
 typedef struct cvtm_sell {
   int64_t rows, columns;
   int64_t entries;      /* stored, padding included */
-  int64_t uniform;      /* entries of every slice; 0: slices differ */
+  int64_t uniform;      /* entries of every slice, if equal; else 0 */
   int64_t *slice_start; /* slices + 1 */
   int32_t *column;
   double *value;
-  int32_t *run; /* entries / 32: the first of 32 consecutive columns of an entry in the rows of a
-                   slice, which then need not be read; -1: not consecutive. NULL: not computed */
+  int32_t *run; /* entries / 32 numbers: the first column, if entry k of the 32 rows of a slice has
+                   consecutive columns, which are then not read; else -1. NULL: not computed */
 } cvtm_sell;
 
 /* Converts on the device; the caller frees. */
 cvtm_status cvtm_sell_create(cvtm_device *device, const cvtm_csr *matrix, cvtm_sell *sell);
 void cvtm_sell_free(cvtm_device *device, cvtm_sell *sell);
-/* Computes sell.run. It pays for matrices most of whose rows repeat the pattern of the row before,
- * as on grids. */
+/* Computes sell.run. This pays if most rows repeat the pattern of the previous row, as on grids. */
 cvtm_status cvtm_sell_find_runs(cvtm_device *device, cvtm_sell *sell);
 
 CVTM_API_END

@@ -7,10 +7,10 @@
 
 #include <math.h>
 
-enum { CVTM_UNDECIDED = -1 }; /* instead of a cvtm_lcp_stop: the iteration continues */
+enum { CVTM_UNDECIDED = -1 }; /* no cvtm_lcp_stop: the iteration continues */
 
-/* The rule for one iterate: its residual's norm, the norm to reach, and the norm above which the
- * iteration counts as divergent (infinite: no such limit). A target that is not finite has
+/* Applies the rule to one iterate: the norm of its residual, the target of the norm, and the norm
+ * above which the iteration counts as divergent (may be infinite). A target that is not finite has
  * overflowed and is never reached. */
 CVTM_HD int32_t cvtm_stop_of(double norm, double target, double largest, int is_last) {
   if (norm <= target && isfinite(target)) return CVTM_LCP_CONVERGED;
@@ -22,8 +22,8 @@ enum { CVTM_LCP_WINDOW = 10 }; /* iterations whose norms are kept */
 
 /* The state of an LCP iteration, in the memory of the device that runs the loop. */
 typedef struct cvtm_iteration_state {
-  double target;                  /* of the 2-norm of the natural residual */
-  double cold;                    /* 2-norm at clip(0); 0: not known */
+  double target;                  /* for the 2-norm of the natural residual */
+  double cold;                    /* 2-norm at clip(0); 0: unknown */
   double first;                   /* 2-norm at the start of this solve */
   double norm, maximum;           /* 2-norm and maximum norm at the last iterate */
   double best;                    /* smallest 2-norm so far */
@@ -32,14 +32,14 @@ typedef struct cvtm_iteration_state {
   double recent[CVTM_LCP_WINDOW]; /* 2-norms, by iteration modulo CVTM_LCP_WINDOW */
   int64_t iteration, limit;
   int64_t window;   /* iterations without progress that count as a stall */
-  int32_t may_grow; /* iterates may be far outside the box for a while: no sign of divergence */
-  int32_t go_on;    /* the flag of the loop */
-  int32_t improved; /* the last iterate is the best so far, or the best that rounding allows */
-  int32_t stop;     /* cvtm_lcp_stop once go_on is 0 */
+  int32_t may_grow; /* no sign of divergence: iterates may leave the box for a while */
+  int32_t go_on;    /* nonzero: the loop continues */
+  int32_t improved; /* the last iterate is the best so far, or as good up to rounding */
+  int32_t stop;     /* a cvtm_lcp_stop once go_on is 0 */
 } cvtm_iteration_state;
 
-/* True if the residual is above that of an earlier window, but falling: cycles that move a free
- * boundary raise the residual first. */
+/* True if the residual exceeds that of an earlier window but falls: cycles that move a free
+ * boundary first raise the residual. */
 CVTM_HD int cvtm_residual_is_falling(const cvtm_iteration_state *state) {
   const int64_t most = CVTM_LCP_WINDOW;
   const int64_t count = state->iteration < most ? state->iteration + 1 : most;
@@ -51,15 +51,15 @@ CVTM_HD int cvtm_residual_is_falling(const cvtm_iteration_state *state) {
   return state->norm < 0.99 * largest;
 }
 
-/* The reason to stop without progress: rounding if the best residual is within its rounding errors.
- * Errors far above the residual of the cold start say nothing about the iterate: then stalled. */
+/* The reason to stop without progress. It is `rounding` if the best residual is within its rounding
+ * errors, unless these far exceed the residual of the cold start; else `stalled`. */
 CVTM_HD int32_t cvtm_stall_reason(const cvtm_iteration_state *state) {
   const int exceeds_start = state->cold > 0 && state->rounding > 1e4 * state->cold;
   return state->best <= state->rounding && !exceeds_start ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
 }
 
-/* Enters the norms of iterate `iteration` (0: the start) and decides whether to continue. rounding:
- * the size of the rounding errors in the 2-norm. */
+/* Records the norms of iterate `iteration` (0: the start) and decides whether to continue.
+ * rounding: the size of the rounding errors in the 2-norm. */
 CVTM_HD void cvtm_iteration_judge(cvtm_iteration_state *state, double norm, double maximum,
                                   double rounding) {
   state->norm = norm;
@@ -90,8 +90,8 @@ CVTM_HD void cvtm_iteration_judge(cvtm_iteration_state *state, double norm, doub
   }
 }
 
-/* Geometric mean of the last reductions of the residual, at most CVTM_LCP_WINDOW - 1 of them; NaN
- * before the first. */
+/* The geometric mean of the last reductions of the residual, at most CVTM_LCP_WINDOW - 1 of them;
+ * NaN if there are none. */
 CVTM_HD double cvtm_iteration_rate(const cvtm_iteration_state *state) {
   const int64_t steps = state->iteration < CVTM_LCP_WINDOW ? state->iteration : CVTM_LCP_WINDOW - 1;
   if (steps == 0) return (double)NAN;

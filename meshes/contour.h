@@ -125,12 +125,12 @@ cvtm_status cvtm_boundary_fit(const cvtm_contour *contour, int move_corners,
 
 /* Moves the vertices of a sampled boundary along the contour, except corners and one vertex of
  * every curve without corners. A vertex moves by the fraction `share` towards the point of the
- * contour nearest to its target wish (2 * vertex_count). It stays within a third of the way to its
+ * contour nearest to its target (2 * vertex_count). It stays within a third of the way to its
  * neighbours as sampled, so that the order of vertices does not change. It then moves
  * perpendicularly to the curve as in cvtm_boundary_sample. A vertex does not move if an edge would
  * then cross another one, or deviate from the contour by more than half a pixel and more than
  * before. If the function fails, no vertex has moved. */
-cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *wish, double share,
+cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *target, double share,
                                 cvtm_boundary *boundary, cvtm_error *error);
 
 CVTM_API_END

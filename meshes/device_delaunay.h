@@ -28,7 +28,7 @@ cvtm_status cvtm_delaunay_on(cvtm_device *device, const double *points, int64_t 
                              cvtm_mesh *mesh, cvtm_delaunay_report *report, cvtm_error *error);
 
 /* The regular triangulation of weighted points: the dual of their power diagram. If all weights are
- * equal, it is the triangulation of cvtm_delaunay. It differs from cvtm_delaunay in these points. A
+ * equal, it is the triangulation of cvtm_delaunay. It differs from cvtm_delaunay as follows. A
  * point whose power cell is empty has no triangles and counts as coincident. Of coincident points
  * the heaviest has the triangles; of equal weights the first. The grid has at most 2^30 steps along
  * the longer side of the bounding box, and the step is at least 2^-30.5 times the square root of

@@ -2,6 +2,7 @@
 #ifndef CVTMESH_MESHES_MESH_FILE_H
 #define CVTMESH_MESHES_MESH_FILE_H
 
+#include "base/npy.h"
 #include "meshes/mesh.h"
 #include "meshes/second_order.h"
 
@@ -92,6 +93,9 @@ cvtm_status cvtm_points_write_classes(const char *extension, const char *path, c
                                       const int64_t *start, int classes, cvtm_error *error);
 /* points is malloc'd: 2 * count. An empty list is an error. */
 cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, cvtm_error *error);
+/* The same of a file, or of an array of shape n x 2. */
+cvtm_status cvtm_points_open(const cvtm_input *source, double **points, int64_t *count,
+                             cvtm_error *error);
 /* The same, and reads the column `class` of a CSV file, integers >= 0. *classes: count numbers,
  * malloc'd; NULL if there is no such column. */
 cvtm_status cvtm_points_read_classes(const char *path, double **points, int32_t **classes,

@@ -97,12 +97,12 @@ cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary
                         int64_t *refined_count, cvtm_boundary *refined, int32_t **source,
                         cvtm_refine_figures *figures, cvtm_error *error);
 
-/* Moves the interior points that cvtm_refine returned towards their targets wish (2 * count): all
- * the way, half of it or a quarter, such that all triangles keep the bounds. Points on the boundary
+/* Moves the interior points that cvtm_refine returned towards their targets (2 * count): all the
+ * way, half of it or a quarter, such that all triangles keep the bounds. Points on the boundary
  * stay. *moved: number of points moved. */
 cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary *boundary,
-                             const cvtm_refine_options *options, const double *wish, int64_t *moved,
-                             cvtm_error *error);
+                             const cvtm_refine_options *options, const double *target,
+                             int64_t *moved, cvtm_error *error);
 
 /* The smallest angles of triangles, degrees. */
 typedef struct cvtm_smallest_angles {

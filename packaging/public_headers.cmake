@@ -5,7 +5,7 @@ set(cvtmesh_public_headers
     base/npy.h base/srgb.h
     density/density.h density/pipeline.h density/condition.h
     density/region.h density/segmentation.h density/size_field.h
-    cvt/cvt.h cvt/classes.h cvt/slide.h cvt/differential.h cvt/cell_mass.h cvt/equal_mass.h
+    cvt/cvt.h cvt/classes.h cvt/slide.h cvt/cell_mass.h cvt/equal_mass.h
     cvt/gaussian.h cvt/nearest.h
     jfa/site_tree.h jfa/jfa.h
     meshes/mesh.h meshes/device_delaunay.h meshes/mesh_file.h meshes/polygon_file.h

@@ -41,9 +41,8 @@ cvtm_status run_checkpoint_check(const cvtm_run_options *options, cvtm_error *er
     return run_usage_error(error, "--checkpoint: --iterations 0 leaves nothing to continue");
   if (options->equal_mass.on || options->noise == CVTM_RUN_NOISE_BLUE ||
       run_colours_wanted(options))
-    return cvtm_fail(
-        error, CVTM_ERROR_USAGE,
-        "--checkpoint is of plain tessellations, not of --equal-mass, --noise blue and colours");
+    return cvtm_fail(error, CVTM_ERROR_USAGE,
+                     "--checkpoint does not go with --equal-mass, --noise blue or --colours");
   return CVTM_OK;
 }
 
@@ -55,7 +54,7 @@ static cvtm_status write_file(const char *path, const file_head *head, const voi
   const cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;
   FILE *stream = cvtm_output_stream(output);
-  /* What fails here shows when the file is committed. */
+  /* A failure of these writes shows when the file is committed. */
   (void)fwrite(head, sizeof *head, 1, stream);
   if (head->records > 0)
     (void)fwrite(records, sizeof(cvtm_cvt_record), (size_t)head->records, stream);

@@ -10,14 +10,14 @@ typedef struct run_checkpoint {
   cvtm_cvt_checkpoint solve; /* for cvtm_cvt_options; its context is this struct */
   const char *path;          /* of --checkpoint; NULL: none is written */
   const char *resumed;       /* the file that the run continues from; NULL: a new run */
-  run_history *history;      /* part of a checkpoint */
-  unsigned char *bytes;      /* its contents */
+  run_history *history;      /* saved with the state */
+  unsigned char *bytes;      /* contents of `resumed` */
 } run_checkpoint;
 
 /* CVTM_ERROR_USAGE names the first contradiction. */
 cvtm_status run_checkpoint_check(const cvtm_run_options *options, cvtm_error *error);
-/* Checks the bytes of a file: where its records of iterations and its state are in it.
- * CVTM_ERROR_INPUT if it is no checkpoint, damaged, or of another version of the program. */
+/* Checks the bytes of a file, and finds its records of iterations and its state. CVTM_ERROR_INPUT
+ * if it is not a checkpoint, damaged, or of another version of the program. */
 typedef struct run_checkpoint_parts {
   const unsigned char *records; /* of cvtm_cvt_record, perhaps not aligned */
   int64_t count;
@@ -30,10 +30,10 @@ cvtm_status run_checkpoint_find_parts(const char *path, const unsigned char *byt
  * the option checkpoint->solve has neither `save` nor `saved`. */
 cvtm_status run_checkpoint_open(const cvtm_run_options *options, run_checkpoint *checkpoint,
                                 cvtm_error *error);
-/* Fills an empty history with that of the run that is resumed. It is borrowed. */
+/* Fills an empty history, which is borrowed, with that of the run that is resumed. */
 cvtm_status run_checkpoint_attach(run_checkpoint *checkpoint, run_history *history,
                                   cvtm_error *error);
-/* The message of a solver that refused the state names the file. */
+/* Puts the name of the file into the message of a solver that refused its state. */
 void run_checkpoint_explain(const run_checkpoint *checkpoint, cvtm_error *error);
 void run_checkpoint_close(run_checkpoint *checkpoint);
 

@@ -1,10 +1,11 @@
-/* Pens, separation, the numbers of dots, their places and their order; colours_draw.c sizes the
- * dots. */
+/* Pens, the separation, and the number, the positions and the order of dots; colours_draw.c sizes
+ * the dots. */
 #include "run/colours.h"
 
 #include "base/file.h"
 #include "base/host.h"
 #include "base/srgb.h"
+#include "base/text.h"
 #include "run/input.h"
 #include "run/options.h"
 #include "run/output.h"
@@ -32,26 +33,6 @@ static void run_pens_cmyk(run_pens *pens) {
 
 /* --- the file of --colours --- */
 
-/* Where the reader is, for messages. */
-typedef struct pens_reader {
-  run_pens *pens;
-  const char *name;
-  int line;
-  cvtm_error *error;
-} pens_reader;
-
-static cvtm_status fail_at_line(const pens_reader *r, const char *what) {
-  return cvtm_fail(r->error, CVTM_ERROR_INPUT, "%s, line %d: %s", r->name, r->line, what);
-}
-
-static char *trim_line(char *text) {
-  text += strspn(text, " \t");
-  size_t length = strlen(text);
-  while (length > 0 && strchr(" \t\r", text[length - 1]) != NULL) --length;
-  text[length] = '\0';
-  return text;
-}
-
 static int is_printable(const char *text) {
   size_t length = 1;
   for (; *text != '\0' && length > 0; text += length) {
@@ -61,15 +42,15 @@ static int is_printable(const char *text) {
   return length > 0;
 }
 
-static cvtm_status set_colour(pens_reader *r, int k, const char *text) {
+static cvtm_status set_colour(run_pens *pens, int k, const cvtm_pairs *line) {
   for (int c = 0; c < 3; ++c) {
-    const char pair[3] = {text[2 * c + 1], text[2 * c + 2], '\0'};
+    const char pair[3] = {line->value[2 * c + 1], line->value[2 * c + 2], '\0'};
     const int byte = (int)strtol(pair, NULL, 16);
-    r->pens->pen[k].colour[c] = (unsigned char)byte;
-    r->pens->inks.colour[k][c] = cvtm_srgb_to_linear(byte / 255.0);
+    pens->pen[k].colour[c] = (unsigned char)byte;
+    pens->inks.colour[k][c] = cvtm_srgb_to_linear(byte / 255.0);
   }
-  if (r->pens->pen[k].colour[0] + r->pens->pen[k].colour[1] + r->pens->pen[k].colour[2] == 3 * 255)
-    return fail_at_line(r, "a white ink does not show on white paper");
+  if (pens->pen[k].colour[0] + pens->pen[k].colour[1] + pens->pen[k].colour[2] == 3 * 255)
+    return cvtm_pairs_fail(line, "a white ink does not show on white paper");
   return CVTM_OK;
 }
 
@@ -80,46 +61,34 @@ static size_t count_digits(const char *text) {
   return count;
 }
 
-static cvtm_status set_size(pens_reader *r, int k, const char *text) {
-  double size[2];
-  int unit, is_pair = run_lengths_parse(text, 2, size, &unit);
-  if (!is_pair && run_lengths_parse(text, 1, size, &unit)) size[1] = size[0], is_pair = 1;
-  if (!is_pair || !(size[0] > 0 && size[0] <= size[1]) || strlen(text) >= RUN_PEN_SIZE)
-    return fail_at_line(r, "the size of dots is a diameter or MIN,MAX, as of --dot-size");
-  snprintf(r->pens->size[k], RUN_PEN_SIZE, "%s", text);
-  return CVTM_OK;
+static cvtm_status set_size(run_pens *pens, int k, const char *text, const cvtm_pairs *line) {
+  cvtm_run_lengths *size = &pens->size[k];
+  if (run_lengths_parse(text, size) && run_dot_size_is_valid(size)) return CVTM_OK;
+  return cvtm_pairs_fail(line, "the size of dots is a diameter or MIN,MAX, as of --dot-size");
 }
 
-static cvtm_status read_pen(pens_reader *r, char *name, char *value) {
-  const int k = r->pens->inks.count;
-  if (k == CVTM_INKS_MAX) return fail_at_line(r, "more pens than 16");
+static cvtm_status read_pen(run_pens *pens, const cvtm_pairs *line) {
+  char *name = line->name, *value = line->value;
+  if (value == NULL) return cvtm_pairs_fail(line, "this is not of the form name = #rrggbb");
+  const int k = pens->inks.count;
+  if (k == CVTM_INKS_MAX) return cvtm_pairs_fail(line, "more than 16 pens");
   if (*name == '\0' || strlen(name) >= CVTM_PEN_NAME || !is_printable(name))
-    return fail_at_line(r, "the name of a pen is text of 1 to 63 bytes in UTF-8");
+    return cvtm_pairs_fail(line, "the name of a pen is text of 1 to 63 bytes in UTF-8");
   for (int j = 0; j < k; ++j)
-    if (strcmp(r->pens->pen[j].name, name) == 0)
-      return fail_at_line(r, "a pen of this name stands above");
+    if (strcmp(pens->pen[j].name, name) == 0)
+      return cvtm_pairs_fail(line, "an earlier pen has this name");
   if (value[0] != '#' || count_digits(value + 1) != 6 || strchr(" \t", value[7]) == NULL)
-    return fail_at_line(r, "a colour has the form #rrggbb");
-  snprintf(r->pens->pen[k].name, CVTM_PEN_NAME, "%s", name);
-  cvtm_status status = set_colour(r, k, value);
-  const char *size = trim_line(value + 7);
-  if (status == CVTM_OK && *size != '\0') status = set_size(r, k, size);
-  r->pens->inks.count = k + 1;
+    return cvtm_pairs_fail(line, "a colour has the form #rrggbb");
+  snprintf(pens->pen[k].name, CVTM_PEN_NAME, "%s", name);
+  cvtm_status status = set_colour(pens, k, line);
+  const char *size = cvtm_trim(value + 7);
+  if (status == CVTM_OK && *size != '\0') status = set_size(pens, k, size, line);
+  pens->inks.count = k + 1;
   return status;
-}
-
-static cvtm_status read_pen_line(pens_reader *r, char *line) {
-  line = trim_line(line);
-  if (*line == '\0' || *line == '#') return CVTM_OK;
-  char *equals = strchr(line, '=');
-  if (equals == NULL) return fail_at_line(r, "this is not of the form name = #rrggbb");
-  *equals = '\0';
-  return read_pen(r, trim_line(line), trim_line(equals + 1));
 }
 
 cvtm_status run_pens_parse(const char *text, size_t size, const char *name, run_pens *pens,
                            cvtm_error *error) {
-  pens_reader r = {pens, name, 0, error};
   memset(pens, 0, sizeof *pens);
   char *copy = malloc(size + 1);
   if (copy == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
@@ -127,16 +96,11 @@ cvtm_status run_pens_parse(const char *text, size_t size, const char *name, run_
   copy[size] = '\0';
   cvtm_status status = CVTM_OK;
   if (strlen(copy) != size) status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: not text", name);
-  for (char *line = copy; status == CVTM_OK && line != NULL;) {
-    char *end = strchr(line, '\n');
-    if (end != NULL) *end = '\0';
-    ++r.line;
-    status = read_pen_line(&r, line);
-    line = end != NULL ? end + 1 : NULL;
-  }
+  cvtm_pairs lines = {.next = copy, .file = name, .error = error};
+  while (status == CVTM_OK && cvtm_pairs_take(&lines)) status = read_pen(pens, &lines);
   free(copy);
   if (status == CVTM_OK && pens->inks.count == 0)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no pens", name);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the file has no pens", name);
   return status;
 }
 
@@ -178,7 +142,7 @@ int run_colours_wanted(const cvtm_run_options *o) {
 
 /* --- checks --- */
 
-/* The option that keeps a drawing from several colours; NULL: none. */
+/* The first given option that a drawing in several colours does not support; NULL: none. */
 static const char *option_against(const cvtm_run_options *o) {
   const struct {
     int is_set;
@@ -188,10 +152,10 @@ static const char *option_against(const cvtm_run_options *o) {
       {o->dark, "--dark"},
       {o->domain.kind != 0, "--domain"},
       {o->equal_mass.on, "--equal-mass"},
-      {o->init != NULL, "--init"},
-      {o->fixed != NULL, "--fixed"},
+      {o->init.name != NULL, "--init"},
+      {o->fixed.name != NULL, "--fixed"},
       {o->noise != CVTM_RUN_NOISE_HEXAGONAL, "--noise blue"},
-      {o->size.from != NULL, "--size-from"},
+      {o->size.from.name != NULL, "--size-from"},
       {o->dots == CVTM_RUN_DOTS_TONE, "--dots tone"},
       {(o->given & CVTM_RUN_GIVEN_DENSITY_FROM), "--density-from"},
       {o->preset != (int)CVTM_RUN_PRESET_NONE, "--preset"},
@@ -202,7 +166,7 @@ static const char *option_against(const cvtm_run_options *o) {
       {o->condition.grade_size > 0, "--grade-size"},
       {o->condition.weight.count > 0, "--weight"},
       {o->density_out != NULL, "--density-out"},
-      {o->layers != NULL, "--layers"},
+      {o->layers != 0, "--layers"},
       {o->iterations == 0, "--iterations 0"},
   };
   for (size_t k = 0; k < sizeof table / sizeof table[0]; ++k)
@@ -211,15 +175,13 @@ static const char *option_against(const cvtm_run_options *o) {
 }
 
 static int shows_colours(const cvtm_run_options *o, const char *path) {
-  char buffer[RUN_EXTENSION_MAX];
-  const char *extension = run_output_extension(o, path, buffer);
   switch (run_output_kind_of(o, path)) {
     case RUN_OUTPUT_MESH:
       return 0;
     case RUN_OUTPUT_POINTS:
-      return strcmp(extension, "xyz") != 0;
-    case RUN_OUTPUT_SVG:
-      return o->svg == CVTM_SVG_STIPPLES || o->svg == CVTM_SVG_PATH;
+      return cvtm_format_has(run_output_format(o, path), CVTM_HOLDS_CLASSES);
+    case RUN_OUTPUT_DRAWING:
+      return run_page_shows_points(o, path);
     default:
       return 1;
   }
@@ -229,13 +191,13 @@ cvtm_status run_colours_check(const cvtm_run_options *o, cvtm_error *error) {
   if (!run_colours_wanted(o)) return CVTM_OK;
   const char *against = option_against(o);
   if (against != NULL)
-    return run_usage_error(error, "%s is not for a drawing in several colours", against);
+    return run_usage_error(error, "%s cannot be used for a drawing in several colours", against);
   for (int k = 0; k < o->output.count; ++k)
     if (!shows_colours(o, o->output.item[k]))
       return run_usage_error(
           error,
-          "%s: several colours go to csv, npy, png, svg of stipples or paths, and"
-          " pens",
+          "%s: several colours can be written as csv, npy, png, svg of stipples or paths, or for"
+          " a pen machine",
           o->output.item[k]);
   return CVTM_OK;
 }
@@ -254,7 +216,7 @@ static cvtm_status find_pens(const cvtm_run_options *o, run_colours *c, cvtm_err
   }
   const cvtm_status status =
       run_pens_choose(c->rgb, count_canvas_pixels(c), (int)o->colours.palette, &c->pens, error);
-  return run_name_file(o->input, status, error);
+  return run_name_file(o->input.name, status, error);
 }
 
 static cvtm_status separate(run_colours *c, cvtm_error *error) {
@@ -265,8 +227,8 @@ static cvtm_status separate(run_colours *c, cvtm_error *error) {
   return cvtm_inks_separate(&c->pens.inks, c->rgb, count_canvas_pixels(c), c->coverage, error);
 }
 
-/* The dots of all pens, if each had the number that its ink needs; their sum becomes the number of
- * points unless that is given. */
+/* Distributes the points among pens in the ratio of the dots that their inks need. If the number of
+ * points is not given, it is the sum of these dots. */
 static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count *dots,
                               cvtm_error *error) {
   const double most = 1e9;
@@ -275,7 +237,7 @@ static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count
   for (int k = 0; k < c->count; ++k) {
     cvtm_run_options own = *o;
     run_dot_count found;
-    if (c->pens.size[k][0] != '\0') own.dot_size = c->pens.size[k];
+    if (c->pens.size[k].count > 0) own.dot_size = c->pens.size[k];
     const cvtm_status status = run_stipples_count(&own, c->domain, c->coverage[k], &found, error);
     if (status != CVTM_OK) return status;
     amount[k] = found.ink > 0 ? found.count : 0;
@@ -284,16 +246,16 @@ static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count
     all.largest = fmax(all.largest, found.largest);
     all.ink += found.ink;
     all.mm_per_pixel = found.mm_per_pixel;
-    all.is_default = own.dot_size == NULL;
+    all.is_default = own.dot_size.count == 0;
   }
   all.count = total;
   if (total > most && o->points == 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: the inks need %.3g dots of these sizes; at most %g", o->input, total,
+                     "%s: the inks need %.3g dots of these sizes; at most %g", o->input.name, total,
                      most);
   if (!(total > 0))
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no pen draws any colour of the picture",
-                     o->input);
+                     o->input.name);
   if (o->points == 0) {
     *dots = all;
     o->points = (int64_t)total;
@@ -311,7 +273,7 @@ cvtm_status run_colours_read(cvtm_run_options *o, cvtm_domain domain, float *rgb
   return status == CVTM_OK ? share_dots(o, c, dots, error) : status;
 }
 
-/* --- places and order --- */
+/* --- positions and order --- */
 
 cvtm_status run_colours_solve(const cvtm_run_options *o, cvtm_device *device,
                               const cvtm_cvt_options *descent, run_colours *c, double *sites) {
@@ -351,7 +313,7 @@ void run_colours_free(run_colours *c) {
   *c = (run_colours){0};
 }
 
-/* --- what is said --- */
+/* --- report --- */
 
 static void report_likeness(const cvtm_colour_likeness *likeness, cJSON *part) {
   run_json_real(part, "mean", likeness->mean);
@@ -366,7 +328,7 @@ static void report_pen(const run_colours *c, int k, cJSON *list) {
   char colour[8];
   snprintf(colour, sizeof colour, "#%02x%02x%02x", c->pens.pen[k].colour[0],
            c->pens.pen[k].colour[1], c->pens.pen[k].colour[2]);
-  cJSON *part = cJSON_CreateObject();
+  cJSON *part = run_json_item(list);
   run_json_text(part, "name", c->pens.pen[k].name);
   run_json_text(part, "colour", colour);
   run_json_integer(part, "sites", c->start[k + 1] - c->start[k]);
@@ -381,7 +343,6 @@ static void report_pen(const run_colours *c, int k, cJSON *list) {
   run_json_real(part, "nearest_mean", f->nearest.mean);
   run_json_real(part, "smallest_dot", f->smallest);
   run_json_real(part, "largest_dot", f->largest);
-  run_json_append(list, part);
 }
 
 void run_colours_report(const run_colours *c, cJSON *report) {

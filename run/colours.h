@@ -21,12 +21,10 @@
 
 /* The pens of --colours. */
 
-enum { RUN_PEN_SIZE = 32 };
-
 typedef struct run_pens {
   cvtm_inks inks;
-  cvtm_pen pen[CVTM_INKS_MAX];            /* the same inks, with names */
-  char size[CVTM_INKS_MAX][RUN_PEN_SIZE]; /* of the dots, as in --dot-size; empty: not given */
+  cvtm_pen pen[CVTM_INKS_MAX];          /* the same inks, with names */
+  cvtm_run_lengths size[CVTM_INKS_MAX]; /* of the dots, as in --dot-size */
 } run_pens;
 
 /* Reads lines `name = #rrggbb` or `name = #rrggbb MIN,MAX` with the bounds of the diameters of dots
@@ -35,11 +33,11 @@ typedef struct run_pens {
 cvtm_status run_pens_parse(const char *text, size_t size, const char *name, run_pens *pens,
                            cvtm_error *error);
 
-/* What became of one pen. */
+/* Figures of one pen. */
 typedef struct run_pen_figures {
   double asked, drawn;      /* mean coverage of the paper */
   double smallest, largest; /* diameters of dots, pixels */
-  cvtm_likeness likeness;   /* of the dots and the asked coverage */
+  cvtm_likeness likeness;   /* of the dots, compared with `asked` */
   cvtm_nearest_distances nearest;
 } run_pen_figures;
 
@@ -48,7 +46,7 @@ typedef struct run_colours {
   run_pens pens;
   cvtm_domain domain;
   float *rgb;                       /* the picture: three planes */
-  float *coverage[CVTM_INKS_MAX];   /* asked for by the picture */
+  float *coverage[CVTM_INKS_MAX];   /* needed for the picture */
   int64_t start[CVTM_INKS_MAX + 1]; /* the dots of pen k are start[k] .. start[k + 1) - 1 */
   cvtm_classes_result solved;
   double *radius; /* of each dot */
@@ -62,26 +60,26 @@ int run_colours_wanted(const cvtm_run_options *options);
 /* Checks the options against each other. CVTM_ERROR_USAGE. */
 cvtm_status run_colours_check(const cvtm_run_options *options, cvtm_error *error);
 
-/* Chooses pens, separates the picture and shares the dots, whose number becomes options->points if
- * it is not given. rgb: three planes, taken over. *dots: what gave the number. */
+/* Chooses pens, separates the picture and distributes the dots among pens. rgb: three planes, which
+ * *colours then owns. If options->points is not given, sets it; *dots then explains the number. */
 cvtm_status run_colours_read(cvtm_run_options *options, cvtm_domain domain, float *rgb,
                              run_colours *colours, run_dot_count *dots, cvtm_error *error);
 /* Places the dots: sites (2 * start[count]). */
 cvtm_status run_colours_solve(const cvtm_run_options *options, cvtm_device *device,
                               const cvtm_cvt_options *descent, run_colours *colours, double *sites);
-/* --order: of the dots of each pen. *order: the sums of the figures. deadline: as of
+/* Orders the dots of each pen by --order. *order: the sums of their figures. deadline: as for
  * run_order_find. */
 cvtm_status run_colours_order(const cvtm_run_options *options, const run_colours *colours,
                               double deadline, double *sites, run_point_order *order,
                               cvtm_error *error);
-/* Sizes the dots and measures the drawing. cells: those of all sites together. */
+/* Sizes the dots and measures the drawing. cells: the Voronoi cells of all sites together. */
 cvtm_status run_colours_draw(const cvtm_run_options *options, run_colours *colours,
                              const double *sites, const cvtm_cells *cells, cvtm_error *error);
 void run_colours_free(run_colours *colours);
 
 /* Writes the drawing as PNG; long_side: pixels, 0: chosen. */
 cvtm_status run_colours_picture(const run_colours *colours, const double *sites, int64_t long_side,
-                                const char *path, cvtm_error *error);
+                                cvtm_pixels_writer write, const char *path, cvtm_error *error);
 void run_colours_report(const run_colours *colours, cJSON *report);
 
 #endif

@@ -9,10 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Dots of different inks overlap less than those of the model of cvtm_inks_mix, because they are
- * spaced, so the drawing would be too dark. Each round renders the drawing, and changes the light
- * that is asked to be absorbed in the ratio in which too little or too much is; so white stays
- * white. */
+/* Dots of different inks are spaced, so they overlap less than in the model of cvtm_inks_mix, and
+ * the drawing would be too dark. Each round renders the drawing and multiplies the light to absorb
+ * by the ratio of wanted to absorbed light; so white stays white. */
 enum { ROUNDS = 4 };
 static const double blur_of_correction = 2 /* spacings */, largest_correction = 2;
 
@@ -33,11 +32,12 @@ typedef struct colour_drawing {
   int side, fine, width, height;
   float *canvas;     /* 3 planes */
   float *drawn;      /* 3 planes of the grid */
-  float *wanted;     /* the picture, or what the inks can give of it: 3 planes of the grid */
+  float *wanted;     /* the picture, or `possible`: 3 planes of the grid */
   float *correction; /* factors of the absorbed light: 3 planes of the grid */
-  float *possible;   /* 3 planes of the picture: what the inks can give of it */
-  float *asked;      /* the same with the correction */
-  float *coverage[CVTM_INKS_MAX]; /* with the correction */
+  float *possible;   /* 3 planes of the picture: the nearest colours that the inks can give */
+  float *asked;      /* the same after the correction */
+  float *coverage[CVTM_INKS_MAX]; /* of each ink, after the correction */
+  cvtm_scratch memory;            /* of all these arrays */
 } colour_drawing;
 
 static int64_t count_of(const run_colours *c, int k) { return c->start[k + 1] - c->start[k]; }
@@ -61,23 +61,23 @@ static cvtm_status allocate_canvas(colour_drawing *d, cvtm_error *error) {
   const size_t grid = 3 * (size_t)d->width * (size_t)d->height;
   const size_t pixels = 3 * (size_t)d->c->domain.width * (size_t)d->c->domain.height;
   const cvtm_domain canvas = cvtm_canvas_of(d->c->domain, (double)d->fine / d->side);
-  d->canvas = malloc(3 * (size_t)canvas.width * (size_t)canvas.height * sizeof *d->canvas);
-  d->drawn = malloc(grid * sizeof *d->drawn);
-  d->wanted = malloc(grid * sizeof *d->wanted);
-  d->correction = malloc(grid * sizeof *d->correction);
-  d->possible = malloc(pixels * sizeof *d->possible);
-  d->asked = malloc(pixels * sizeof *d->asked);
+  cvtm_scratch *memory = &d->memory;
+  d->canvas = cvtm_scratch_take(memory, 3 * (size_t)canvas.width * (size_t)canvas.height,
+                                sizeof *d->canvas);
+  d->drawn = cvtm_scratch_take(memory, grid, sizeof *d->drawn);
+  d->wanted = cvtm_scratch_take(memory, grid, sizeof *d->wanted);
+  d->correction = cvtm_scratch_take(memory, grid, sizeof *d->correction);
+  d->possible = cvtm_scratch_take(memory, pixels, sizeof *d->possible);
+  d->asked = cvtm_scratch_take(memory, pixels, sizeof *d->asked);
+  float *coverage = cvtm_scratch_take(memory, (size_t)d->c->count * (pixels / 3), sizeof *coverage);
   d->c->radius = malloc((size_t)d->c->start[d->c->count] * sizeof *d->c->radius);
+  if (memory->failed || d->c->radius == NULL)
+    return cvtm_no_memory(error, "the colours of a drawing");
   for (int k = 0; k < d->c->count; ++k) {
-    const size_t bytes = pixels / 3 * sizeof *d->coverage[k];
-    d->coverage[k] = malloc(bytes);
-    if (d->coverage[k] == NULL) return cvtm_no_memory(error, "the colours of a drawing");
-    memcpy(d->coverage[k], d->c->coverage[k], bytes);
+    d->coverage[k] = coverage + (size_t)k * (pixels / 3);
+    memcpy(d->coverage[k], d->c->coverage[k], pixels / 3 * sizeof *coverage);
   }
-  return d->canvas && d->drawn && d->wanted && d->correction && d->possible && d->asked &&
-                 d->c->radius
-             ? CVTM_OK
-             : cvtm_no_memory(error, "the colours of a drawing");
+  return CVTM_OK;
 }
 
 static void free_drawing(colour_drawing *d) {
@@ -85,13 +85,7 @@ static void free_drawing(colour_drawing *d) {
     cvtm_cells_free(&d->pen[k].cells);
     cvtm_mesh_free(&d->pen[k].mesh);
   }
-  for (int k = 0; k < d->c->count; ++k) free(d->coverage[k]);
-  free(d->canvas);
-  free(d->drawn);
-  free(d->wanted);
-  free(d->correction);
-  free(d->possible);
-  free(d->asked);
+  cvtm_scratch_free(&d->memory);
 }
 
 static cvtm_status make_cells_of_pens(colour_drawing *d, cvtm_error *error) {
@@ -130,7 +124,7 @@ static cvtm_status blur_planes(const colour_drawing *d, float *planes, cvtm_erro
 
 static cvtm_run_options options_of_pen(const colour_drawing *d, int k) {
   cvtm_run_options own = *d->options;
-  if (d->c->pens.size[k][0] != '\0') own.dot_size = d->c->pens.size[k];
+  if (d->c->pens.size[k].count > 0) own.dot_size = d->c->pens.size[k];
   return own;
 }
 
@@ -138,12 +132,13 @@ static cvtm_run_options options_of_pen(const colour_drawing *d, int k) {
 static int sizes_are_given(const colour_drawing *d) {
   for (int k = 0; k < d->c->count; ++k) {
     const cvtm_run_options own = options_of_pen(d, k);
-    if (own.dot_size == NULL || run_dot_ratio(&own) < 1) return 0;
+    if (own.dot_size.count == 0 || run_dot_ratio(&own) < 1) return 0;
   }
   return 1;
 }
 
-/* Sizes the dots of pen k by its coverage. measures: also compares them with it. */
+/* Sizes the dots of pen k by its coverage. measures: nonzero: also compares the dots with the
+ * coverage. */
 static cvtm_status size_pen(colour_drawing *d, int k, int measures, cvtm_error *error) {
   run_colours *c = d->c;
   cvtm_run_options own = options_of_pen(d, k);
@@ -187,7 +182,7 @@ static cvtm_status render(colour_drawing *d, cvtm_error *error) {
 
 /* --- the correction --- */
 
-/* What the inks can give of the picture, by the model of cvtm_inks_mix. */
+/* Sets the colours that the inks can give, by the model of cvtm_inks_mix. */
 static void find_possible(colour_drawing *d) {
   const run_colours *c = d->c;
   const int64_t pixels = (int64_t)c->domain.width * c->domain.height;
@@ -200,7 +195,7 @@ static void find_possible(colour_drawing *d) {
   }
 }
 
-/* The value of a plane of the grid at a place of the picture: bilinear between pixel centres. */
+/* The value of a plane of the grid at a point of the picture, interpolated bilinearly. */
 static double value_at(const colour_drawing *d, const float *plane, double x, double y) {
   const double u = fmin(fmax(x / d->side - 0.5, 0), d->width - 1);
   const double v = fmin(fmax(y / d->side - 0.5, 0), d->height - 1);
@@ -256,7 +251,7 @@ static cvtm_status correct(colour_drawing *d, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* --- the whole --- */
+/* --- all steps --- */
 
 /* Compares the drawing with the picture: d->drawn must be rendered. */
 static cvtm_status measure_likeness(colour_drawing *d, cvtm_error *error) {
@@ -317,7 +312,7 @@ cvtm_status run_colours_draw(const cvtm_run_options *options, run_colours *c, co
   return status;
 }
 
-/* --- PNG --- */
+/* --- pictures --- */
 
 static void encode_srgb(const float *rgb, int64_t pixels, unsigned char *bytes) {
 #pragma omp parallel for schedule(static)
@@ -329,7 +324,7 @@ static void encode_srgb(const float *rgb, int64_t pixels, unsigned char *bytes) 
 }
 
 cvtm_status run_colours_picture(const run_colours *c, const double *sites, int64_t long_side,
-                                const char *path, cvtm_error *error) {
+                                cvtm_pixels_writer write, const char *path, cvtm_error *error) {
   const double longer = fmax(c->domain.width, c->domain.height);
   const double sites_along =
       longer * sqrt((double)c->start[c->count] / ((double)c->domain.width * c->domain.height));
@@ -347,7 +342,7 @@ cvtm_status run_colours_picture(const run_colours *c, const double *sites, int64
                                      rgb, drawn, error);
   if (status == CVTM_OK) {
     encode_srgb(rgb, (int64_t)pixels, bytes);
-    status = cvtm_png_write(path, canvas.width, canvas.height, 3, bytes, error);
+    status = write(path, canvas.width, canvas.height, 3, bytes, error);
   }
   free(rgb);
   free(bytes);

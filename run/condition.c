@@ -9,6 +9,7 @@
 #include "density/condition.h"
 #include "density/size_field.h"
 #include "density/take.h"
+#include "meshes/format.h"
 #include "meshes/mesh_file.h"
 
 #include <math.h>
@@ -18,26 +19,28 @@
 
 /* --- sizes from a field --------------------------------------------------------------------- */
 
-static int has_extension(const char *path, const char *extension) {
+static int is_array_file(const char *path) {
   char buffer[8];
-  return strcmp(cvtm_file_extension(path, buffer, sizeof buffer), extension) == 0;
+  return strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "npy") == 0;
 }
 
-static int is_array(const char *path) { return has_extension(path, "npy"); }
+static int is_array(const cvtm_input *source) {
+  return source->array != NULL || is_array_file(source->name);
+}
 
 int run_field_file_known(const char *path) {
-  return is_array(path) || has_extension(path, "vtu") || has_extension(path, "msh");
+  return is_array_file(path) || cvtm_format_of(path, CVTM_READS_FIELDS) != NULL;
 }
 
 cvtm_status run_size_from_check(const cvtm_run_options *o, cvtm_error *error) {
-  if (o->size.from == NULL) {
+  if (o->size.from.name == NULL) {
     if (o->size.field != NULL) return run_usage_error(error, "--size-field needs --size-from");
     return CVTM_OK;
   }
-  if (o->size.field != NULL && is_array(o->size.from))
-    return run_usage_error(error, "--size-field: %s has no names", o->size.from);
+  if (o->size.field != NULL && is_array(&o->size.from))
+    return run_usage_error(error, "--size-field: %s has no names", o->size.from.name);
   if (o->given & CVTM_RUN_GIVEN_DENSITY_FROM)
-    return run_usage_error(error, "--size-from takes the place of --density-from");
+    return run_usage_error(error, "--size-from does not go with --density-from");
   if (o->purpose == CVTM_RUN_OUTLINE && o->size.as != CVTM_SIZE_GIVEN)
     return run_usage_error(
         error,
@@ -79,18 +82,19 @@ static cvtm_status triangulate_rows(const cvtm_npy *rows, const char *path, run_
   return status;
 }
 
-static cvtm_status read_field_file(const char *path, const char *name, run_field *field,
+static cvtm_status read_field_file(const cvtm_input *source, const char *name, run_field *field,
                                    cvtm_error *error) {
   cvtm_npy rows;
-  if (!is_array(path)) return cvtm_mesh_read_field(path, name, &field->mesh, &field->values, error);
-  cvtm_status status = cvtm_npy_read(path, &rows, error);
+  if (!is_array(source))
+    return cvtm_mesh_read_field(source->name, name, &field->mesh, &field->values, error);
+  cvtm_status status = cvtm_npy_open(source, &rows, error);
   if (status != CVTM_OK) return status;
-  status = triangulate_rows(&rows, path, field, error);
+  status = triangulate_rows(&rows, source->name, field, error);
   cvtm_npy_free(&rows);
   return status;
 }
 
-/* From the coordinates of mesh files, y down from their top, to pixels. */
+/* Converts coordinates of mesh files, with y down from their top, to pixels. */
 static void place_in_image(const cvtm_run_options *o, const run_frame *frame, int width, int height,
                            cvtm_mesh *mesh, double *scale) {
   *scale = o->unit == CVTM_RUN_UNIT_WIDTH ? 1.0 / width : frame->scale;
@@ -101,11 +105,11 @@ static void place_in_image(const cvtm_run_options *o, const run_frame *frame, in
   }
 }
 
-cvtm_status run_field_read(const cvtm_run_options *o, const char *path, cvtm_domain domain,
+cvtm_status run_field_read(const cvtm_run_options *o, const cvtm_input *source, cvtm_domain domain,
                            run_field *field, cvtm_error *error) {
   run_frame frame;
   *field = (run_field){.scale = 1};
-  cvtm_status status = read_field_file(path, o->size.field, field, error);
+  cvtm_status status = read_field_file(source, o->size.field, field, error);
   if (status == CVTM_OK) status = run_frame_find(o, domain, &frame, error);
   if (status == CVTM_OK)
     place_in_image(o, &frame, domain.width, domain.height, &field->mesh, &field->scale);
@@ -118,14 +122,14 @@ void run_field_free(run_field *field) {
   free(field->metric);
 }
 
-/* The same of --size-from, which is no metric; sizes in pixels. */
+/* Reads the field of --size-from, which must not be a metric, as sizes in pixels. */
 static cvtm_status read_sizes(const cvtm_run_options *o, cvtm_domain domain, run_field *field,
                               cvtm_error *error) {
-  const cvtm_status status = run_field_read(o, o->size.from, domain, field, error);
+  const cvtm_status status = run_field_read(o, &o->size.from, domain, field, error);
   if (status != CVTM_OK) return status;
   if (field->values == NULL)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: rows of x, y and a value are needed",
-                     o->size.from);
+                     o->size.from.name);
   for (int64_t v = 0; o->size.as == CVTM_SIZE_GIVEN && v < field->mesh.vertex_count; ++v)
     field->values[v] /= field->scale;
   return CVTM_OK;
@@ -158,13 +162,13 @@ static cvtm_status replace_values(const cvtm_run_options *o, const cvtm_mesh *me
 /* With --size-from, replaces the values of the image by sizes in pixels and sets
  * options->density_from. The coordinates of files must be known (run_world_set). */
 static cvtm_status run_size_from_apply(cvtm_run_options *o, cvtm_image *image, cvtm_error *error) {
-  if (o->size.from == NULL) return CVTM_OK;
+  if (o->size.from.name == NULL) return CVTM_OK;
   const cvtm_domain domain = {image->width, image->height, o->periodic};
   run_field field;
   cvtm_status status = read_sizes(o, domain, &field, error);
   if (status == CVTM_OK)
-    status = run_name_file(o->size.from, replace_values(o, &field.mesh, field.values, image, error),
-                           error);
+    status = run_name_file(o->size.from.name,
+                           replace_values(o, &field.mesh, field.values, image, error), error);
   o->density_from = CVTM_DENSITY_FROM_SIZE;
   run_field_free(&field);
   return status;
@@ -216,7 +220,7 @@ cvtm_status run_size_raster_read(const cvtm_run_options *options, cvtm_domain do
   cvtm_status status = read_sizes(options, domain, &field, error);
   if (status == CVTM_OK) {
     map_points(raster, &field.mesh);
-    status = run_name_file(options->size.from,
+    status = run_name_file(options->size.from.name,
                            fill_raster(&field.mesh, field.values, raster, error), error);
   }
   run_field_free(&field);
@@ -235,59 +239,39 @@ double run_size_at(const run_size_raster *raster, double x, double y) {
 
 /* --- checks -------------------------------------------------------------------------------- */
 
-static cvtm_status check_discs(const char *name, const cvtm_run_list *list, cvtm_error *error) {
-  double disc[3];
-  for (int k = 0; k < list->count; ++k) {
-    if (!run_numbers_parse(list->item[k], 3, disc) || !(disc[2] >= 0))
-      return run_usage_error(error, "--%s: '%s' is not X,Y,RADIUS", name, list->item[k]);
-  }
+static cvtm_status check_discs(const char *name, const cvtm_disc *discs, int count,
+                               cvtm_error *error) {
+  for (int k = 0; k < count; ++k)
+    if (!isfinite(discs[k].x) || !isfinite(discs[k].y) || !isfinite(discs[k].radius) ||
+        discs[k].radius < 0)
+      return run_usage_error(error, "--%s: %g,%g,%g is not a disc X,Y,RADIUS", name, discs[k].x,
+                             discs[k].y, discs[k].radius);
   return CVTM_OK;
 }
 
 cvtm_status run_segment_check(const cvtm_run_options *o, cvtm_error *error) {
-  cvtm_status status = check_discs("inside", &o->segment.inside, error);
-  if (status == CVTM_OK) status = check_discs("outside", &o->segment.outside, error);
+  const cvtm_run_discs *inside = &o->segment.inside, *outside = &o->segment.outside;
+  const int has_disc = o->segment.first == CVTM_FIRST_CURVE_DISC;
+  cvtm_status status = check_discs("inside", inside->item, inside->count, error);
+  if (status == CVTM_OK) status = check_discs("outside", outside->item, outside->count, error);
+  if (status == CVTM_OK) status = check_discs("initial", &o->segment.first_disc, has_disc, error);
   if (status != CVTM_OK) return status;
-  const int seeded = o->segment.inside.count > 0 || o->segment.seeds != NULL;
-  if (!seeded)
+  if (inside->count == 0 && o->segment.seeds.name == NULL)
     return run_usage_error(error, "no seeds inside: give --inside X,Y,RADIUS or --seeds IMAGE");
   return CVTM_OK;
 }
 
 cvtm_status run_condition_check(const cvtm_run_options *o, cvtm_error *error) {
   for (int k = 0; k < o->condition.weight.count; ++k) {
-    size_t length;
-    double factor;
-    if (!run_weight_parse(o->condition.weight.item[k], &length, &factor))
-      return run_usage_error(error, "--weight: '%s' is not FILE=FACTOR",
-                             o->condition.weight.item[k]);
+    const cvtm_region_weight *weight = &o->condition.weight.item[k];
+    if (!isfinite(weight->factor) || weight->factor < 0)
+      return run_usage_error(error, "--weight: '%s=%g' is not FILE=FACTOR with FACTOR at least 0",
+                             weight->region.name, weight->factor);
   }
   return CVTM_OK;
 }
 
 /* --- segmentation -------------------------------------------------------------------------- */
-
-static cvtm_disc disc_of(const char *text) {
-  double number[3] = {0, 0, 0};
-  (void)run_numbers_parse(text, 3, number);
-  return (cvtm_disc){number[0], number[1], number[2]};
-}
-
-static void set_first_curve(const char *text, cvtm_segmentation_options *made) {
-  double disc[3];
-  made->first_file = NULL;
-  if (strcmp(text, "grow") == 0) {
-    made->first = CVTM_FIRST_CURVE_GROW;
-  } else if (strcmp(text, "image") == 0) {
-    made->first = CVTM_FIRST_CURVE_IMAGE;
-  } else if (run_numbers_parse(text, 3, disc)) {
-    made->first = CVTM_FIRST_CURVE_DISC;
-    made->first_disc = disc_of(text);
-  } else {
-    made->first = CVTM_FIRST_CURVE_FILE;
-    made->first_file = text;
-  }
-}
 
 static int show_step(void *context, const cvtm_segment_progress *progress) {
   const cvtm_run_options *o = context;
@@ -295,23 +279,16 @@ static int show_step(void *context, const cvtm_segment_progress *progress) {
   return run_interrupted(o);
 }
 
-static void show_end(const cvtm_run_options *o) {
-  if (o->segmented != NULL) o->segmented(o->context, NULL);
-}
-
-/* discs: room for all discs of the options. */
-static void set_segmentation(const cvtm_run_options *o, cvtm_disc *discs,
-                             cvtm_segmentation_options *made) {
-  const int inside = o->segment.inside.count, outside = o->segment.outside.count;
+static void set_segmentation(const cvtm_run_options *o, cvtm_segmentation_options *made) {
   cvtm_segment_options *settings = &made->segment;
-  for (int k = 0; k < inside; ++k) discs[k] = disc_of(o->segment.inside.item[k]);
-  for (int k = 0; k < outside; ++k) discs[inside + k] = disc_of(o->segment.outside.item[k]);
-  made->inside = discs;
-  made->inside_count = inside;
-  made->outside = discs + inside;
-  made->outside_count = outside;
-  made->seeds_file = o->segment.seeds;
-  set_first_curve(o->segment.initial, made);
+  made->inside = o->segment.inside.item;
+  made->inside_count = o->segment.inside.count;
+  made->outside = o->segment.outside.item;
+  made->outside_count = o->segment.outside.count;
+  made->seeds = o->segment.seeds;
+  made->first = o->segment.first;
+  made->first_disc = o->segment.first_disc;
+  made->first_region = o->segment.first_region;
   made->sigma = o->segment.sigma;
   made->seed_value = o->segment.seed_value;
   settings->k = o->segment.k;
@@ -327,22 +304,14 @@ static void set_segmentation(const cvtm_run_options *o, cvtm_disc *discs,
   settings->monitor_context = (void *)(uintptr_t)o;
 }
 
-static cvtm_disc *allocate_discs(const cvtm_run_options *o) {
-  return malloc((size_t)(o->segment.inside.count + o->segment.outside.count + 1) *
-                sizeof(cvtm_disc));
-}
-
 cvtm_status run_segment_image(cvtm_device *device, const cvtm_run_options *options,
                               const cvtm_image *image, cvtm_segmentation *made, cvtm_error *error) {
   cvtm_segmentation_options settings;
-  cvtm_disc *discs = allocate_discs(options);
-  if (discs == NULL) return cvtm_no_memory(error, "a picture");
   cvtm_segmentation_defaults(&settings);
-  set_segmentation(options, discs, &settings);
+  set_segmentation(options, &settings);
   const cvtm_status status =
-      cvtm_segmentation_run(device, image, options->input, &settings, made, error);
-  show_end(options);
-  free(discs);
+      cvtm_segmentation_run(device, image, options->input.name, &settings, made, error);
+  if (options->segmented != NULL) options->segmented(options->context, NULL); /* the end */
   return status;
 }
 
@@ -361,48 +330,15 @@ void run_segment_report(const cvtm_segmentation *s, cJSON *report) {
   run_json_real(entry, "seconds", s->result.seconds);
   cJSON *history = cJSON_AddArrayToObject(entry, "history");
   for (int64_t k = 0; k < s->history_count; ++k) {
-    cJSON *row = cJSON_CreateObject();
+    cJSON *row = run_json_item(history);
     run_json_integer(row, "step", s->history[k].step);
     run_json_real(row, "change", s->history[k].change);
     run_json_real(row, "area", s->history[k].area);
     run_json_real(row, "energy", s->history[k].energy);
-    run_json_append(history, row);
   }
 }
 
 /* --- the pipeline -------------------------------------------------------------------------- */
-
-/* What the options of the pipeline point to. */
-typedef struct pipeline_memory {
-  cvtm_region_weight *weights;
-  char **paths; /* of the weights */
-} pipeline_memory;
-
-static void free_pipeline_memory(const cvtm_run_options *o, pipeline_memory *memory) {
-  for (int k = 0; memory->paths != NULL && k < o->condition.weight.count; ++k)
-    free(memory->paths[k]);
-  free(memory->paths);
-  free(memory->weights);
-}
-
-static cvtm_status set_weights(const cvtm_run_options *o, pipeline_memory *memory,
-                               cvtm_pipeline_options *made, cvtm_error *error) {
-  const int count = o->condition.weight.count;
-  memory->weights = calloc((size_t)count + 1, sizeof *memory->weights);
-  memory->paths = calloc((size_t)count + 1, sizeof *memory->paths);
-  if (memory->weights == NULL || memory->paths == NULL) return cvtm_no_memory(error, "a picture");
-  for (int k = 0; k < count; ++k) {
-    size_t length = 0;
-    double factor = 1;
-    (void)run_weight_parse(o->condition.weight.item[k], &length, &factor);
-    memory->paths[k] = strndup(o->condition.weight.item[k], length);
-    if (memory->paths[k] == NULL) return cvtm_no_memory(error, "a picture");
-    memory->weights[k] = (cvtm_region_weight){memory->paths[k], factor};
-  }
-  made->weights = memory->weights;
-  made->weight_count = count;
-  return CVTM_OK;
-}
 
 cvtm_condition_options run_condition_settings(const cvtm_run_options *o) {
   return (cvtm_condition_options){
@@ -413,16 +349,16 @@ cvtm_condition_options run_condition_settings(const cvtm_run_options *o) {
       .grade_size = o->condition.grade_size};
 }
 
-static cvtm_status set_pipeline(const cvtm_run_options *o, pipeline_memory *memory,
-                                cvtm_pipeline_options *made, cvtm_error *error) {
+static void set_pipeline(const cvtm_run_options *o, cvtm_pipeline_options *made) {
   made->within = o->condition.within.item;
   made->within_count = o->condition.within.count;
   made->obstacles = o->condition.obstacle.item;
   made->obstacle_count = o->condition.obstacle.count;
+  made->weights = o->condition.weight.item;
+  made->weight_count = o->condition.weight.count;
   made->condition = run_condition_settings(o);
   made->precise = o->purpose == CVTM_RUN_DENSITY;
   made->threads = (int)o->threads;
-  return set_weights(o, memory, made, error);
 }
 
 /* The tone without the halved gamma of --equal-mass. */
@@ -434,37 +370,31 @@ static cvtm_status read_tone(const cvtm_image *image, const char *path,
   return cvtm_tone_from_image(image, &asked, path, tone, error);
 }
 
-cvtm_status run_read_conditioned(cvtm_device *device, const char *path, cvtm_run_options *options,
+cvtm_status run_read_conditioned(cvtm_device *device, cvtm_run_options *options,
                                  cvtm_pipeline_result *made, float **tone, float **rgb,
                                  cvtm_error *error) {
+  const char *path = options->input.name;
   cvtm_image image = {0};
   cvtm_pipeline_options settings;
-  pipeline_memory memory = {0};
   *made = (cvtm_pipeline_result){0};
   cvtm_pipeline_defaults(&settings);
-  cvtm_status status = run_read_image(options, path, rgb != NULL, &image, error);
+  cvtm_status status = run_read_image(options, &options->input, rgb != NULL, &image, error);
   if (status == CVTM_OK) status = run_world_set(options, &image.place, path, image.height, error);
   if (status == CVTM_OK) status = run_size_from_apply(options, &image, error);
   if (status == CVTM_OK) {
     run_choose_tone(&image, options, &settings.tone);
     status = run_check_sizes(&image, options, error);
   }
-  if (status == CVTM_OK) {
-    status = set_pipeline(options, &memory, &settings, error);
-  }
+  set_pipeline(options, &settings);
   if (status == CVTM_OK)
     status = tone != NULL || rgb != NULL
                  ? cvtm_pipeline_run(device, &image, path, &settings, made, error)
                  : cvtm_pipeline_take(device, &image, path, &settings, made, error);
-  if (status == CVTM_OK && tone != NULL) {
+  if (status == CVTM_OK && tone != NULL)
     status = read_tone(&image, path, options, &settings.tone, tone, error);
-    if (status != CVTM_OK) cvtm_pipeline_free(made);
-  }
-  if (status == CVTM_OK && rgb != NULL) {
+  if (status == CVTM_OK && rgb != NULL)
     status = cvtm_colours_from_image(&image, &settings.tone, path, rgb, error);
-    if (status != CVTM_OK) cvtm_pipeline_free(made);
-  }
-  free_pipeline_memory(options, &memory);
+  if (status != CVTM_OK) cvtm_pipeline_free(made);
   cvtm_image_free(&image);
   return status;
 }

@@ -23,11 +23,11 @@ void run_segment_report(const cvtm_segmentation *made, cJSON *report);
 
 cvtm_condition_options run_condition_settings(const cvtm_run_options *options);
 
-/* Reads a picture and makes its density by the options; cvtm_pipeline_free. Device NULL: the CPU.
- * The choice replaces an automatic density_from. *tone: the ink that a drawing needs in each pixel,
- * malloc'd, 0 where the density is 0; NULL of data. *rgb: cvtm_colours_from_image. `tone` and `rgb`
- * may be NULL. */
-cvtm_status run_read_conditioned(cvtm_device *device, const char *path, cvtm_run_options *options,
+/* Reads the picture and makes its density by the options; cvtm_pipeline_free. Device NULL: the CPU.
+ * An automatic density_from becomes the chosen one. *tone: the ink that a drawing needs in each
+ * pixel, malloc'd, 0 where the density is 0; NULL for data. *rgb: cvtm_colours_from_image. `tone`
+ * and `rgb` may be NULL. */
+cvtm_status run_read_conditioned(cvtm_device *device, cvtm_run_options *options,
                                  cvtm_pipeline_result *made, float **tone, float **rgb,
                                  cvtm_error *error);
 void run_condition_report(const cvtm_run_options *options, const cvtm_pipeline_result *made,
@@ -41,15 +41,15 @@ typedef struct run_field {
   cvtm_mesh mesh;
   double *values;      /* per vertex; NULL: it is a metric */
   cvtm_metric *metric; /* per vertex; NULL: it is one number */
-  double scale;        /* pixels times this are the unit of the file; values are in that */
+  double scale;        /* from pixels to the unit of the file, in which values are */
 } run_field;
 
 /* Nonzero if files of this extension hold fields on meshes or at points: vtu, msh and npy. */
 int run_field_file_known(const char *path);
 /* Reads the field that --size-field names, or rows of x, y and the value, or of x, y and the
  * components xx, xy and yy of a metric. The caller frees, on failure too. */
-cvtm_status run_field_read(const cvtm_run_options *options, const char *path, cvtm_domain domain,
-                           run_field *field, cvtm_error *error);
+cvtm_status run_field_read(const cvtm_run_options *options, const cvtm_input *source,
+                           cvtm_domain domain, run_field *field, cvtm_error *error);
 void run_field_free(run_field *field);
 
 /* Checks options that depend on one another. CVTM_ERROR_USAGE names the first

@@ -1,6 +1,7 @@
 #include "run/domain.h"
 
 #include "base/file.h"
+#include "base/host.h"
 #include "base/npy.h"
 #include "base/srgb.h"
 #include "run/input.h"
@@ -36,9 +37,10 @@ cvtm_status run_domain_check(const cvtm_run_options *options, cvtm_error *error)
   }
   if (options->points == 0 && options->density_from != CVTM_DENSITY_FROM_SIZE)
     return run_usage_error(error, "--points is missing");
-  if (options->init != NULL || options->fixed != NULL)
-    return run_usage_error(error, "--domain places the fixed sites itself");
-  if (kind == CVTM_RUN_DOMAIN_IMAGE && strcmp(options->input, "-") == 0)
+  if (options->init.name != NULL || options->fixed.name != NULL)
+    return run_usage_error(error, "--fixed does not go with --domain");
+  if (kind == CVTM_RUN_DOMAIN_IMAGE && options->input.array == NULL &&
+      strcmp(options->input.name, "-") == 0)
     return run_usage_error(error, "--domain image reads the image twice: name a file");
   return CVTM_OK;
 }
@@ -52,7 +54,7 @@ static cvtm_status check_same_size(const char *path, const cvtm_image *image, cv
                    image->width, image->height, domain.width, domain.height);
 }
 
-/* The sRGB code of a linear value, 0 .. 1: antialiased masks hold coverage as that code. */
+/* Converts linear light to sRGB, in [0, 1]: antialiased masks store coverage as sRGB values. */
 static float encode_coverage(float linear) {
   return (float)cvtm_linear_to_srgb(fmin(fmax((double)linear, 0), 1));
 }
@@ -86,11 +88,6 @@ static void make_coverage(const cvtm_run_options *options, cvtm_image *image) {
   }
 }
 
-static int compare_values(const void *a, const void *b) {
-  const float p = *(const float *)a, q = *(const float *)b;
-  return (p > q) - (p < q);
-}
-
 /* Labels of a picture: its grey levels, numbered in ascending order from 0 for black. */
 static cvtm_status rank_levels(const char *path, const cvtm_image *image, int32_t *labels,
                                cvtm_error *error) {
@@ -100,9 +97,10 @@ static cvtm_status rank_levels(const char *path, const cvtm_image *image, int32_
   const int64_t pixels = (int64_t)image->width * image->height;
   for (int64_t k = 0; k < pixels; ++k) {
     const float value = image->value[k];
-    if (bsearch(&value, levels, (size_t)count, sizeof *levels, compare_values) != NULL) continue;
+    if (bsearch(&value, levels, (size_t)count, sizeof *levels, cvtm_compare_floats) != NULL)
+      continue;
     if (count == MOST)
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: more than %d grey levels are no labels", path,
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: labels may have at most %d grey levels", path,
                        MOST);
     int at = count++;
     for (; levels[at - 1] > value; --at) levels[at] = levels[at - 1];
@@ -110,7 +108,7 @@ static cvtm_status rank_levels(const char *path, const cvtm_image *image, int32_
   }
   for (int64_t k = 0; k < pixels; ++k) {
     const float *found =
-        bsearch(&image->value[k], levels, (size_t)count, sizeof *levels, compare_values);
+        bsearch(&image->value[k], levels, (size_t)count, sizeof *levels, cvtm_compare_floats);
     labels[k] = (int32_t)(found - levels);
   }
   return CVTM_OK;
@@ -136,7 +134,7 @@ static cvtm_status take_labels(const char *path, const cvtm_image *image, int32_
   return CVTM_OK;
 }
 
-/* The values of an image, which continues for `margin` pixels on all sides, into wide. */
+/* Copies the values of a periodic image to `wide`, continued by `margin` pixels on all sides. */
 static void extend_periodically(const cvtm_image *image, int margin, double *wide) {
   const int64_t w = image->width, h = image->height, row = w + 2 * margin;
   for (int64_t j = -margin; j < h + margin; ++j) {
@@ -146,13 +144,13 @@ static void extend_periodically(const cvtm_image *image, int margin, double *wid
   }
 }
 
-/* Smooths by 2 G v - G G v, G the Gaussian: to first order this moves no curved edge, so that the
- * area is kept. For the ragged contours of thresholded photographs. */
+/* Smooths the ragged contours of thresholded photographs by 2 G v - G G v, where G is the Gaussian:
+ * to first order curved edges do not move, so the area does not change. */
 static cvtm_status smooth_coverage(double sigma, int periodic, cvtm_image *image,
                                    cvtm_error *error) {
   const size_t pixels = (size_t)image->width * (size_t)image->height;
   size_t valid =
-      0; /* with a value outside [0, 1], which cvtm_contour_of_mask refuses, no smoothing */
+      0; /* cvtm_contour_of_mask refuses values outside [0, 1], so they are not smoothed */
   while (valid < pixels && image->value[valid] >= 0 && image->value[valid] <= 1) ++valid;
   if (!(sigma > 0) || valid < pixels) return CVTM_OK;
   const int margin = periodic ? (int)ceil(8 * sigma) : 0; /* both Gaussians have decayed */
@@ -187,14 +185,15 @@ static cvtm_status trace_labels(const char *path, const cvtm_image *picture,
   return status;
 }
 
-static cvtm_status trace_picture(const cvtm_run_options *options, const char *path,
+static cvtm_status trace_picture(const cvtm_run_options *options, const cvtm_input *source,
                                  cvtm_domain image, const cvtm_contour_options *settings,
                                  cvtm_contour *contour, cvtm_error *error) {
+  const char *path = source->name;
   cvtm_image picture = {0};
-  /* The input has been read before, with its notes. */
-  cvtm_status status = strcmp(path, options->input) == 0
-                           ? cvtm_image_read(path, &picture, error)
-                           : run_read_image(options, path, 0, &picture, error);
+  /* The notes about the input have been printed when it was read first. */
+  cvtm_status status = strcmp(path, options->input.name) == 0
+                           ? cvtm_image_open(source, 0, &picture, error)
+                           : run_read_image(options, source, 0, &picture, error);
   if (status != CVTM_OK) return status;
   status = check_same_size(path, &picture, image, error);
   if (status == CVTM_OK && options->domain.kind == CVTM_RUN_DOMAIN_LABELS) {
@@ -242,7 +241,8 @@ static cvtm_status trace_polygons(const cvtm_run_options *options, const char *p
 cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image, float *density,
                             run_domain *domain, cvtm_error *error) {
   const int kind = (int)options->domain.kind;
-  const char *file = options->domain.file, *path = file != NULL ? file : options->input;
+  const cvtm_input *given = &options->domain.source;
+  const cvtm_input *source = given->name != NULL ? given : &options->input;
   cvtm_contour_options settings;
   cvtm_contour_defaults(&settings);
   settings.smallest = domain->smallest = options->domain.smallest;
@@ -257,14 +257,14 @@ cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image, 
   status = kind == CVTM_RUN_DOMAIN_FRAME ? cvtm_contour_of_frame(image.width, image.height,
                                                                  &settings, &domain->contour, error)
            : kind == CVTM_RUN_DOMAIN_POLYGON
-               ? trace_polygons(options, path, image, &settings, domain, error)
-               : trace_picture(options, path, image, &settings, &domain->contour, error);
+               ? trace_polygons(options, source->name, image, &settings, domain, error)
+               : trace_picture(options, source, image, &settings, &domain->contour, error);
   domain->contour.keep_on_curve = options->element_order == 2;
   if (status == CVTM_OK)
     status = cvtm_domain_plan(&domain->contour, image.width, image.height, options->points,
                               options->domain.tolerance, density, &domain->boundary,
                               &domain->figures, error);
-  return run_name_file(path, status, error);
+  return run_name_file(source->name, status, error);
 }
 
 /* ---- The mesh ---- */
@@ -282,7 +282,7 @@ static double area_of(const cvtm_mesh *mesh) {
   return 0.5 * twice;
 }
 
-/* A triangle, its centroid, and the number of sites that the density asks for in it, up to a common
+/* A triangle, its centroid, and the number of sites that the density needs in it, up to a common
  * factor. */
 typedef struct triangle_demand {
   double sites, x, y;
@@ -338,7 +338,7 @@ cvtm_status run_domain_move_dropped(const run_domain *domain, cvtm_domain image,
   triangle_demand *candidates = malloc((size_t)mesh.triangle_count * sizeof *candidates);
   char *taken = calloc((size_t)mesh.vertex_count, 1);
   if (mesh.vertex_count == count || mesh.triangle_count == 0) {
-    /* nothing to do, or nowhere to go */
+    /* no site was dropped, or there is no triangle for it */
   } else if (candidates == NULL || taken == NULL) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   } else {
@@ -391,7 +391,7 @@ cvtm_status run_domain_write_pairs(const cvtm_run_options *options, const cvtm_r
                         regions->pairs, error);
 }
 
-/* ---- What is said about it ---- */
+/* ---- Report ---- */
 
 int64_t run_domain_corners(const run_domain *domain) {
   const cvtm_boundary *boundary = &domain->boundary;
@@ -407,11 +407,10 @@ double run_domain_deviation(const run_domain *domain) {
 
 static void list_groups(const cvtm_group *groups, int32_t count, int dimension, cJSON *list) {
   for (int32_t k = 0; k < count; ++k) {
-    cJSON *entry = cJSON_CreateObject();
+    cJSON *entry = run_json_item(list);
     run_json_integer(entry, "dimension", dimension);
     run_json_integer(entry, "tag", groups[k].tag);
     run_json_text(entry, "name", groups[k].name);
-    run_json_append(list, entry);
   }
 }
 
@@ -485,38 +484,30 @@ void run_domain_free(run_domain *domain) {
 
 enum { NAME_MAX_BYTES = 31 }; /* so that the names of interfaces fit */
 
-/* N=NAME; a name is what every format takes: a letter, and letters, digits, _ and - behind it. */
-static int parse_name(const char *text, cvtm_region_name *made) {
+/* A name is valid in every format: a letter, then letters, digits, _ and -. */
+static int is_name(const char *name) {
   static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-  char *end = NULL;
-  if (!(*text >= '1' && *text <= '9')) return 0;
-  errno = 0;
-  const long region = strtol(text, &end, 10);
-  if (errno != 0 || *end != '=' || region > 1 << 24) return 0;
-  const char *name = end + 1;
   const size_t length = strlen(name);
-  if (length > NAME_MAX_BYTES || strcspn(name, letters) != 0 || strspn(name, others) != length)
-    return 0;
-  *made = (cvtm_region_name){(int32_t)region, name};
-  return length > 0;
+  return length > 0 && length <= NAME_MAX_BYTES && strcspn(name, letters) == 0 &&
+         strspn(name, others) == length;
 }
 
 cvtm_status run_region_names_check(const cvtm_run_options *o, cvtm_error *error) {
-  cvtm_region_name made[CVTM_RUN_LIST_MAX];
-  const cvtm_run_list *list = &o->domain.region_names;
-  if (list->count > 0 && o->domain.kind == CVTM_RUN_DOMAIN_NONE)
+  const cvtm_region_name *item = o->domain.region_names.item;
+  const int count = o->domain.region_names.count;
+  if (count > 0 && o->domain.kind == CVTM_RUN_DOMAIN_NONE)
     return run_usage_error(error, "--region-name needs --domain");
-  for (int k = 0; k < list->count; ++k) {
-    if (!parse_name(list->item[k], &made[k]))
+  for (int k = 0; k < count; ++k) {
+    if (item[k].region < 1 || item[k].region > 1 << 24 || !is_name(item[k].name))
       return run_usage_error(error,
-                             "--region-name: '%s' is not N=NAME, with a name of letters, digits, _"
-                             " and -",
-                             list->item[k]);
+                             "--region-name: '%d=%s' is not N=NAME, with a name of letters, digits,"
+                             " _ and -",
+                             item[k].region, item[k].name);
     for (int j = 0; j < k; ++j) {
-      if (made[j].region == made[k].region || strcmp(made[j].name, made[k].name) == 0)
-        return run_usage_error(error, "--region-name: '%s' and '%s' contradict each other",
-                               list->item[j], list->item[k]);
+      if (item[j].region == item[k].region || strcmp(item[j].name, item[k].name) == 0)
+        return run_usage_error(error, "--region-name: '%d=%s' and '%d=%s' contradict each other",
+                               item[j].region, item[j].name, item[k].region, item[k].name);
     }
   }
   return CVTM_OK;
@@ -527,10 +518,9 @@ cvtm_status run_region_names_group(const cvtm_run_options *o, const cvtm_pslg *g
                                    cvtm_error *error) {
   const size_t most = CVTM_RUN_LIST_MAX + (size_t)graph->name_count;
   cvtm_region_name *made = malloc(most * sizeof *made);
-  int64_t count = 0;
+  const int64_t count = o->domain.region_names.count;
   if (made == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for names");
-  for (int k = 0; k < o->domain.region_names.count; ++k)
-    count += parse_name(o->domain.region_names.item[k], &made[count]);
+  memcpy(made, o->domain.region_names.item, (size_t)count * sizeof *made);
   if (graph->name_count > 0) /* the first name of a region counts */
     memcpy(made + count, graph->names, (size_t)graph->name_count * sizeof *made);
   const cvtm_status status =

@@ -15,20 +15,14 @@
 
 /* --min-angle and --max-area: Delaunay refinement of an outline or of a domain's mesh. */
 
-/* The largest area of triangles of a region, or, if that is 0, of all. */
-typedef struct run_area_cap {
-  int32_t region;
-  double area; /* square units of the outline, or pixels */
-  int unit;    /* the area is in squares of this unit still; -1 for none */
-} run_area_cap;
-
+/* The largest areas of triangles: each is for one region, or for all if its region is 0. */
 typedef struct run_area_caps {
   int count;
-  run_area_cap cap[CVTM_RUN_LIST_MAX];
+  cvtm_run_area cap[CVTM_RUN_LIST_MAX];
   int64_t file_count;
   const cvtm_region_area *file; /* of the outline's file, by ascending region; borrowed */
-  run_size_raster sizes; /* of --size-from of an outline: no triangle is larger than an equilateral
-                            one with the size at its centroid as its side */
+  run_size_raster sizes; /* of --size-from, for an outline: no triangle is larger than an
+                            equilateral one with the size at its centroid as its side */
 } run_area_caps;
 
 /* Checks and reads --max-area. CVTM_ERROR_USAGE. */
@@ -38,17 +32,16 @@ cvtm_status run_area_caps_read(const cvtm_run_options *options, run_area_caps *c
 cvtm_status run_area_caps_convert(const cvtm_run_options *options, cvtm_domain domain,
                                   run_area_caps *caps, cvtm_error *error);
 
-/* The largest area of a triangle of a region by --max-area and the outline's file. */
+/* Sets the largest area of a triangle of a region by --max-area and the outline's file. */
 double run_area_cap_of(const run_area_caps *caps, int32_t region);
 /* The length of edges with which triangles at (x, y) stay below their caps; INFINITY: any. */
 double run_area_caps_size(const run_area_caps *caps, int32_t region, double x, double y);
 
-/* The options of a refinement, which the limit ends. caps and limit are borrowed. */
+/* The options of a refinement, which ends at the limit. caps and limit are borrowed. */
 void run_refine_choose(const cvtm_run_options *options, const run_area_caps *caps,
                        const run_limit *limit, cvtm_refine_options *refine);
 
-/* Nonzero if triangles are worse than was asked for without a small angle of the input as reason.
- */
+/* Nonzero if triangles are worse than asked for and no small angle of the input is the reason. */
 int run_refine_fell_short(const cvtm_refine_figures *figures);
 
 /* Adds the member `refinement`. height: the corners are reported at height - y; NaN: as they are.
@@ -66,7 +59,7 @@ typedef struct run_domain {
   int64_t dropped;        /* sites that the mesh leaves out */
   run_area_caps caps;
   run_limit limit; /* of the refinement */
-  int refined;     /* nonzero: by run_domain_refine */
+  int refined;     /* nonzero: run_domain_refine has refined it */
   cvtm_refine_options refine;
   cvtm_refine_figures refinement;
   cvtm_boundary_angles angles;
@@ -107,20 +100,21 @@ void run_domain_free(run_domain *domain);
 
 /* --min-angle and --max-area with --domain. */
 
-/* Nonzero unless --min-angle 0 without --max-area leaves the mesh as it is. */
+/* Zero for --min-angle 0 without --max-area, which leaves the mesh as it is. */
 int run_domain_refines(const cvtm_run_options *options);
-/* Refines the mesh of the sites: they move, vanish or get company, and the edges of the boundary
+/* Refines the mesh of the sites: sites move, vanish and are added, and the edges of the boundary
  * may be divided. *sites: 2 * *count, malloc'd; the vertices of the boundary come first, before and
  * after. Does nothing unless run_domain_refines. */
 cvtm_status run_domain_refine(const cvtm_run_options *options, cvtm_domain image,
                               run_domain *domain, double **sites, int64_t *count,
                               cvtm_error *error);
-/* Moves the sites inside towards the centroids of their cells (2 * count) where that keeps what
- * run_domain_refine has reached. */
+/* Moves the sites inside towards the centroids of their cells (2 * count) where the mesh stays as
+ * good as run_domain_refine has made it. */
 cvtm_status run_domain_relax(const cvtm_run_options *options, cvtm_domain image, run_domain *domain,
                              double *sites, int64_t count, const double *centroid, int64_t *moved,
                              cvtm_error *error);
-/* Then moves sites near the boundary so that the smallest angles there grow. */
+/* Comes after run_domain_relax: moves sites near the boundary so that the smallest angles there
+ * grow. */
 cvtm_status run_domain_raise_angles(const cvtm_run_options *options, cvtm_domain image,
                                     run_domain *domain, double *sites, int64_t count,
                                     cvtm_error *error);

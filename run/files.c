@@ -3,7 +3,7 @@
 #include "run/files.h"
 
 #include "base/file.h"
-#include "meshes/formats/formats.h"
+#include "base/host.h"
 #include "draw/drawing.h"
 
 #include <limits.h>
@@ -165,101 +165,127 @@ int run_same_file(const run_file_id *a, const run_file_id *b) {
 /* --- the files that a run reads --------------------------------------------------------------- */
 
 /* A name of PATH_MAX bytes or more is skipped: no file can be opened by it. */
-static void visit_name(const char *option, const char *name, size_t length, void *context,
-                       run_read_visitor visitor) {
-  char path[PATH_MAX];
-  if (length >= sizeof path) return;
-  memcpy(path, name, length);
-  path[length] = '\0';
-  visitor(context, option, path);
-  const char *ending = cvtm_mesh_read_beside(path);
-  char *beside = ending != NULL ? cvtm_path_beside(path, ending) : NULL;
-  if (beside != NULL) visitor(context, option, beside);
-  free(beside);
+static void visit_name(const char *option, const char *path, void *context,
+                       cvtm_path_visitor visitor) {
+  if (strlen(path) >= PATH_MAX) return;
+  cvtm_visit_read(path, option, visitor, context);
 }
 
-/* region: a file or `alpha`. */
-static void visit_region(const char *option, const char *region, size_t length, void *context,
-                         run_read_visitor visitor) {
-  if (length != 5 || strncmp(region, "alpha", 5) != 0)
-    visit_name(option, region, length, context, visitor);
+static void visit_source(const char *option, const cvtm_input *source, void *context,
+                         cvtm_path_visitor visitor) {
+  if (source->name != NULL && source->array == NULL)
+    visit_name(option, source->name, context, visitor);
 }
 
-static void visit_regions(const char *option, const cvtm_run_list *list, void *context,
-                          run_read_visitor visitor) {
-  for (int k = 0; k < list->count; ++k)
-    visit_region(option, list->item[k], strlen(list->item[k]), context, visitor);
+/* region: a source or `alpha`. */
+static void visit_region(const char *option, const cvtm_input *region, void *context,
+                         cvtm_path_visitor visitor) {
+  if (strcmp(region->name, "alpha") != 0) visit_source(option, region, context, visitor);
 }
 
-void run_visit_read(const cvtm_run_options *o, run_read_visitor visitor, void *context) {
-  double numbers[3];
-  const char *first = o->segment.initial, *profile = o->page.gcode;
-  if (first != NULL && (strcmp(first, "grow") == 0 || strcmp(first, "image") == 0 ||
-                        run_numbers_parse(first, 3, numbers)))
-    first = NULL;
-  if (profile != NULL && cvtm_gcode_builtin(profile) != NULL) profile = NULL;
+void run_visit_read(const cvtm_run_options *o, cvtm_path_visitor visitor, void *context) {
+  const cvtm_input pens = {o->colours.pens, NULL};
+  const int has_profile = o->page.gcode != NULL && cvtm_gcode_builtin(o->page.gcode) == NULL;
+  const cvtm_input profile = {has_profile ? o->page.gcode : NULL, NULL};
   const struct {
-    const char *option, *path;
-  } files[] = {{NULL, o->input},           {"init", o->init},
-               {"fixed", o->fixed},        {"colours", o->colours.pens},
-               {"gcode", profile},         {"size-from", o->size.from},
-               {"domain", o->domain.file}, {"seeds", o->segment.seeds},
-               {"initial", first}};
+    const char *option;
+    const cvtm_input *source;
+  } files[] = {{NULL, &o->input},
+               {"init", &o->init},
+               {"fixed", &o->fixed},
+               {"colours", &pens},
+               {"gcode", &profile},
+               {"size-from", &o->size.from},
+               {"domain", &o->domain.source},
+               {"seeds", &o->segment.seeds},
+               {"initial", &o->segment.first_region}};
   for (size_t k = 0; k < sizeof files / sizeof files[0]; ++k)
-    if (files[k].path != NULL)
-      visit_name(files[k].option, files[k].path, strlen(files[k].path), context, visitor);
-  visit_regions("within", &o->condition.within, context, visitor);
-  visit_regions("obstacle", &o->condition.obstacle, context, visitor);
-  for (int k = 0; k < o->condition.weight.count; ++k) {
-    size_t length;
-    if (run_weight_parse(o->condition.weight.item[k], &length, numbers))
-      visit_region("weight", o->condition.weight.item[k], length, context, visitor);
+    visit_source(files[k].option, files[k].source, context, visitor);
+  for (int k = 0; k < o->condition.within.count; ++k)
+    visit_region("within", &o->condition.within.item[k], context, visitor);
+  for (int k = 0; k < o->condition.obstacle.count; ++k)
+    visit_region("obstacle", &o->condition.obstacle.item[k], context, visitor);
+  for (int k = 0; k < o->condition.weight.count; ++k)
+    visit_region("weight", &o->condition.weight.item[k].region, context, visitor);
+}
+
+/* --- no file is written over another -------------------------------------------------------- */
+
+static int is_stream(const char *path) { return strcmp(path, "-") == 0; }
+
+void run_files_add(run_file_list *list, int is_written, const char *option, const char *path) {
+  if (!cvtm_grow(&list->file, sizeof *list->file, &list->capacity, list->count + 1)) {
+    list->failed = 1;
+    return;
   }
-}
-
-/* A file that is to be written. */
-typedef struct written_file {
-  const char *path;
-  run_file_id id;
-  cvtm_error *error;
-  cvtm_status status;
-} written_file;
-
-static void compare_with_read(void *context, const char *option, const char *path) {
-  written_file *written = context;
-  const run_file_id id = run_file_id_of(path);
-  if (written->status != CVTM_OK || !run_same_file(&written->id, &id)) return;
-  written->status = cvtm_fail(written->error, CVTM_ERROR_USAGE,
-                              "%s would overwrite %s, which %s%s reads", written->path, path,
-                              option != NULL ? "--" : "", option != NULL ? option : "the run");
-}
-
-static cvtm_status refuse_file(const cvtm_run_options *o, const char *path, cvtm_error *error) {
-  written_file written = {.path = path, .id = run_file_id_of(path), .error = error};
-  run_visit_read(o, compare_with_read, &written);
-  return written.status;
-}
-
-static cvtm_status refuse_output(const cvtm_run_options *o, const char *path, cvtm_error *error) {
-  const char *ending[CVTM_FILES_BESIDE];
-  const int grouped = o->domain.kind != CVTM_RUN_DOMAIN_NONE;
-  const int count = cvtm_mesh_written_beside(path, o->ascii, grouped, ending);
-  cvtm_status status = refuse_file(o, path, error);
-  for (int k = 0; status == CVTM_OK && k < count; ++k) {
-    char *beside = cvtm_path_beside(path, ending[k]);
-    if (beside != NULL) status = refuse_file(o, beside, error);
-    free(beside);
+  run_file *file = &list->file[list->count];
+  *file = (run_file){.is_written = is_written, .option = option, .path = strdup(path)};
+  if (file->path == NULL) {
+    list->failed = 1;
+    return;
   }
-  return status;
+  const char *stream = is_written ? "/dev/stdout" : "/dev/stdin";
+  file->id = run_file_id_of(is_stream(path) ? stream : path);
+  ++list->count;
+}
+
+void run_files_free(run_file_list *list) {
+  for (int k = 0; k < list->count; ++k) free(list->file[k].path);
+  free(list->file);
+}
+
+static int clash(const run_file *a, const run_file *b) {
+  if (!a->is_written && !b->is_written) return 0;
+  if (a->is_written && b->is_written && is_stream(a->path) && is_stream(b->path)) return 1;
+  return run_same_file(&a->id, &b->id);
+}
+
+static cvtm_status refuse_overwrite(const run_file *a, const run_file *b, const char *operand,
+                                    cvtm_error *error) {
+  const run_file *written = b->is_written ? b : a, *other = written == b ? a : b;
+  if (is_stream(written->path) && is_stream(other->path) && other->is_written)
+    return run_usage_error(error, "two outputs go to standard output: --%s and --%s", other->option,
+                           written->option);
+  return run_usage_error(error, "%s: --%s would overwrite %s, which %s%s %s", written->path,
+                         written->option, other->path, other->option != NULL ? "--" : "",
+                         other->option != NULL ? other->option : operand,
+                         other->is_written ? "writes" : "reads");
+}
+
+cvtm_status run_files_check(const run_file_list *list, int named, const char *operand,
+                            cvtm_error *error) {
+  if (list->failed) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for file names");
+  for (int b = 0; b < list->count; ++b)
+    for (int a = 0; a < b && a < named; ++a)
+      if (clash(&list->file[a], &list->file[b]))
+        return refuse_overwrite(&list->file[a], &list->file[b], operand, error);
+  return CVTM_OK;
+}
+
+static void add_read(void *context, const char *option, const char *path) {
+  run_files_add(context, 0, option, path);
+}
+
+static void add_written(void *context, const char *option, const char *path) {
+  run_files_add(context, 1, option, path);
 }
 
 cvtm_status run_refuse_overwriting(const cvtm_run_options *o, cvtm_error *error) {
-  const char *others[] = {o->density_out, o->report, o->equal_mass.weights_out,
-                          o->domain.pairs_out};
-  cvtm_status status = CVTM_OK;
-  for (int k = 0; status == CVTM_OK && k < o->output.count; ++k)
-    if (strcmp(o->output.item[k], "-") != 0) status = refuse_output(o, o->output.item[k], error);
-  for (size_t k = 0; status == CVTM_OK && k < sizeof others / sizeof others[0]; ++k)
-    if (others[k] != NULL && strcmp(others[k], "-") != 0) status = refuse_file(o, others[k], error);
+  const struct {
+    const char *option, *path;
+  } others[] = {{"density-out", o->density_out},
+                {"report", o->report},
+                {"weights-out", o->equal_mass.weights_out},
+                {"pairs-out", o->domain.pairs_out},
+                {"checkpoint", o->checkpoint.file}};
+  const int grouped = o->domain.kind != CVTM_RUN_DOMAIN_NONE;
+  run_file_list list = {0};
+  run_visit_read(o, add_read, &list);
+  for (int k = 0; k < o->output.count; ++k)
+    cvtm_visit_written(o->output.item[k], "output", o->ascii, grouped, add_written, &list);
+  for (size_t k = 0; k < sizeof others / sizeof others[0]; ++k)
+    if (others[k].path != NULL) run_files_add(&list, 1, others[k].option, others[k].path);
+  const cvtm_status status = run_files_check(&list, list.count, "the run", error);
+  run_files_free(&list);
   return status;
 }

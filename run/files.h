@@ -2,6 +2,7 @@
 #ifndef CVTMESH_RUN_FILES_H
 #define CVTMESH_RUN_FILES_H
 
+#include "meshes/format.h"
 #include "run/options.h"
 
 #include <stddef.h>
@@ -47,13 +48,34 @@ run_file_id run_file_id_of(const char *path);
 
 int run_same_file(const run_file_id *a, const run_file_id *b);
 
-/* option: without the dashes; NULL for the picture. The path does not outlive the call; `-` is
- * standard input. */
-typedef void (*run_read_visitor)(void *context, const char *option, const char *path);
-/* Visits every file that a run of these options reads, and those that belong to them. */
-void run_visit_read(const cvtm_run_options *options, run_read_visitor visitor, void *context);
-/* CVTM_ERROR_USAGE if a file that the options name to be written, or one that comes with it, is one
- * that the run reads. A checkpoint may replace the one that was read. */
+/* Visits every file that a run of these options reads, and those that belong to them. Options are
+ * without the dashes; NULL for the picture; the path `-` is standard input. */
+void run_visit_read(const cvtm_run_options *options, cvtm_path_visitor visitor, void *context);
+
+/* Files that are read or written; all zero: empty. */
+typedef struct run_file {
+  int is_written;
+  const char *option; /* without the dashes; NULL: the operand */
+  char *path;
+  run_file_id id;
+} run_file;
+
+typedef struct run_file_list {
+  run_file *file;
+  int count;
+  int64_t capacity;
+  int failed; /* no memory */
+} run_file_list;
+
+void run_files_add(run_file_list *list, int is_written, const char *option, const char *path);
+/* CVTM_ERROR_USAGE if a file that is written is also another file of the list; files from `named`
+ * on are compared only with those before it. operand: its name in messages. */
+cvtm_status run_files_check(const run_file_list *list, int named, const char *operand,
+                            cvtm_error *error);
+void run_files_free(run_file_list *list);
+
+/* The same for the files of a run and those that belong to them. A checkpoint may be written over
+ * the one that was read. */
 cvtm_status run_refuse_overwriting(const cvtm_run_options *options, cvtm_error *error);
 
 #endif

@@ -24,7 +24,7 @@ void run_choose_tone(const cvtm_image *image, cvtm_run_options *options,
     tone->from = image->is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
   options->density_from = tone->from;
   /* With --equal-mass the sites follow the density itself, not its square root, so the exponent is
-   * halved. Those of blue noise follow the root of a density that is the square of the value. */
+   * halved. Sites of blue noise follow the root of a density that is the square of the value. */
   if (options->noise == CVTM_RUN_NOISE_BLUE && tone->from == CVTM_DENSITY_FROM_DENSITY)
     tone->gamma *= 2;
   if (options->equal_mass.on && tone->from != CVTM_DENSITY_FROM_DENSITY) tone->gamma *= 0.5;
@@ -41,11 +41,11 @@ static void note(const cvtm_run_options *options, const char *format, ...) {
   options->note(options->context, text);
 }
 
-cvtm_status run_read_image(const cvtm_run_options *options, const char *path, int with_rgb,
+cvtm_status run_read_image(const cvtm_run_options *options, const cvtm_input *source, int with_rgb,
                            cvtm_image *image, cvtm_error *error) {
-  const cvtm_status status =
-      with_rgb ? cvtm_image_read_colour(path, image, error) : cvtm_image_read(path, image, error);
-  if (status == CVTM_OK && image->note[0] != 0) note(options, "%s: note: %s", path, image->note);
+  const cvtm_status status = cvtm_image_open(source, with_rgb, image, error);
+  if (status == CVTM_OK && image->note[0] != 0)
+    note(options, "%s: note: %s", source->name, image->note);
   return status;
 }
 
@@ -58,12 +58,13 @@ cvtm_status run_read_pslg(const cvtm_run_options *options, const char *path, cvt
   return status;
 }
 
-cvtm_status run_read_density(const char *path, cvtm_run_options *options, float **density,
+cvtm_status run_read_density(const cvtm_input *source, cvtm_run_options *options, float **density,
                              float **tone, cvtm_domain *domain, cvtm_error *error) {
+  const char *path = source->name;
   cvtm_density_options how;
   *density = NULL;
   cvtm_image image = {0};
-  cvtm_status status = run_read_image(options, path, 0, &image, error);
+  cvtm_status status = run_read_image(options, source, 0, &image, error);
   if (status == CVTM_OK) {
     run_choose_tone(&image, options, &how);
     *domain = (cvtm_domain){image.width, image.height, options->periodic};
@@ -83,12 +84,12 @@ cvtm_status run_read_density(const char *path, cvtm_run_options *options, float 
 cvtm_status run_check_sizes(const cvtm_image *image, const cvtm_run_options *options,
                             cvtm_error *error) {
   const int counts =
-      options->purpose == CVTM_RUN_ALL && options->points == 0 && options->init == NULL;
+      options->purpose == CVTM_RUN_ALL && options->points == 0 && options->init.name == NULL;
   if (!counts || image->is_data || options->density_from != CVTM_DENSITY_FROM_SIZE) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "%s: the values of a picture, 0 to 1, are no sizes in pixels: give --points, or "
-                   "sizes as data (npy, pfm, float tiff)",
-                   options->input);
+                   "%s: the values of a picture, 0 to 1, are not sizes in pixels: give --points, "
+                   "or sizes as data (npy, pfm, float tiff)",
+                   options->input.name);
 }
 
 int run_is_inside(const double *point, cvtm_domain domain) {
@@ -121,20 +122,9 @@ typedef struct pixel_size {
   int unit; /* -1: none */
 } pixel_size;
 
-static int comes_from_file(const cvtm_run_options *options) {
-  return strcmp(options->world.pixel_size, "file") == 0;
-}
-
-/* Returns 0 if the text is neither SIZE nor WIDTH,HEIGHT with a unit of length or without. */
-static int parse_size(const char *text, pixel_size *size) {
-  double numbers[2];
-  if (run_lengths_parse(text, 1, numbers, &size->unit))
-    numbers[1] = numbers[0];
-  else if (!run_lengths_parse(text, 2, numbers, &size->unit))
-    return 0;
-  size->width = numbers[0];
-  size->height = numbers[1];
-  return size->width > 0 && size->height > 0 && size->unit != CVTM_RUN_UNIT_PIXEL;
+static pixel_size given_size(const cvtm_run_options *o) {
+  const cvtm_run_lengths *size = &o->world.pixel_size;
+  return (pixel_size){size->value[0], size->value[size->count > 1], size->unit};
 }
 
 /* The densities and the energies are those of square pixels. */
@@ -142,47 +132,44 @@ static int is_square(const pixel_size *size) {
   return fabs(size->width - size->height) <= 1e-6 * size->width;
 }
 
-static int parse_origin(const char *text, double *origin, int *unit) {
-  return run_lengths_parse(text, 2, origin, unit) && *unit != CVTM_RUN_UNIT_PIXEL;
-}
-
 static cvtm_status check_size(const cvtm_run_options *o, cvtm_error *error) {
-  pixel_size size;
-  const char *text = o->world.pixel_size;
-  if (comes_from_file(o)) {
+  const cvtm_run_lengths *given = &o->world.pixel_size;
+  const pixel_size size = given_size(o);
+  char text[RUN_LENGTHS_TEXT];
+  if (o->world.from_file) {
     const int has_picture = o->purpose != CVTM_RUN_POINTS && o->purpose != CVTM_RUN_OUTLINE;
     return has_picture ? CVTM_OK : run_usage_error(error, "--pixel-size file: there is no picture");
   }
-  if (!parse_size(text, &size))
-    return run_usage_error(error, "--pixel-size: '%s' is neither a length nor `file`", text);
+  if (!run_lengths_are_sizes(given) || given->unit == CVTM_RUN_UNIT_PIXEL)
+    return run_usage_error(error, "--pixel-size: '%s' is neither a length nor `file`",
+                           run_lengths_text(given, text));
   if (!is_square(&size))
     return run_usage_error(error,
                            "--pixel-size %s: pixels that are not square; resample "
                            "the picture to square ones first",
-                           text);
+                           run_lengths_text(given, text));
   if (run_unit_mm(o->unit) > 0 && size.unit < 0)
     return run_usage_error(error, "--unit %s: --pixel-size %s has no unit", run_unit_name(o->unit),
-                           text);
+                           run_lengths_text(given, text));
   return CVTM_OK;
 }
 
 cvtm_status run_world_check(const cvtm_run_options *o, cvtm_error *error) {
-  double origin[2];
-  int unit;
-  if (o->world.pixel_size == NULL)
-    return o->world.origin == NULL ? CVTM_OK
-                                   : run_usage_error(error, "--origin: --pixel-size is missing");
+  const cvtm_run_lengths *origin = &o->world.origin;
+  const int in_length = origin->unit == CVTM_RUN_UNIT_NONE || run_unit_mm(origin->unit) > 0;
+  char text[RUN_LENGTHS_TEXT];
+  if (!run_has_world(o))
+    return origin->count == 0 ? CVTM_OK
+                              : run_usage_error(error, "--origin: --pixel-size is missing");
   if (o->unit == CVTM_RUN_UNIT_WIDTH)
-    return run_usage_error(error, "--unit width is not for --pixel-size");
-  if (o->world.origin != NULL && !parse_origin(o->world.origin, origin, &unit))
-    return run_usage_error(error, "--origin: '%s' is not X,Y", o->world.origin);
+    return run_usage_error(error, "--unit width does not go with --pixel-size");
+  if (origin->count != 0 && (origin->count != 2 || !in_length))
+    return run_usage_error(error, "--origin: '%s' is not X,Y", run_lengths_text(origin, text));
   return check_size(o, error);
 }
 
 int run_world_may_have_unit(const cvtm_run_options *o) {
-  pixel_size size;
-  if (o->world.pixel_size == NULL) return 0;
-  return comes_from_file(o) || (parse_size(o->world.pixel_size, &size) && size.unit >= 0);
+  return o->world.from_file || (o->world.pixel_size.count > 0 && o->world.pixel_size.unit >= 0);
 }
 
 static int find_unit(const char *name) {
@@ -207,16 +194,18 @@ static cvtm_status size_of_file(const cvtm_image_place *place, const char *path,
  * of the world. */
 static cvtm_status set_origin(cvtm_run_options *o, const cvtm_image_place *place, double factor,
                               int height, int world_unit, cvtm_error *error) {
+  const cvtm_run_lengths *given = &o->world.origin;
+  char text[RUN_LENGTHS_TEXT];
   double origin[2] = {0, 0};
-  int unit = -1;
-  if (o->world.origin != NULL) {
-    (void)parse_origin(o->world.origin, origin, &unit);
-    if (unit >= 0 && world_unit < 0)
+  if (given->count > 0) {
+    if (given->unit >= 0 && world_unit < 0)
       return cvtm_fail(error, CVTM_ERROR_INPUT, "--origin %s: the size of pixels has no unit",
-                       o->world.origin);
-    for (int k = 0; k < 2 && unit >= 0; ++k)
-      origin[k] *= run_unit_mm(unit) / run_unit_mm(world_unit);
-  } else if (comes_from_file(o) && place->has_origin) {
+                       run_lengths_text(given, text));
+    for (int k = 0; k < 2; ++k)
+      origin[k] = given->unit < 0
+                      ? given->value[k]
+                      : given->value[k] * (run_unit_mm(given->unit) / run_unit_mm(world_unit));
+  } else if (o->world.from_file && place->has_origin) {
     origin[0] = factor * place->left;
     origin[1] = factor * (place->top - place->pixel[1] * height);
   }
@@ -227,14 +216,9 @@ static cvtm_status set_origin(cvtm_run_options *o, const cvtm_image_place *place
 
 cvtm_status run_world_set(cvtm_run_options *o, const cvtm_image_place *place, const char *path,
                           int height, cvtm_error *error) {
-  if (o->world.pixel_size == NULL) return CVTM_OK;
-  pixel_size size;
-  cvtm_status status = CVTM_OK;
-  if (comes_from_file(o)) {
-    status = size_of_file(place, path, &size, error);
-  } else {
-    (void)parse_size(o->world.pixel_size, &size);
-  }
+  if (!run_has_world(o)) return CVTM_OK;
+  pixel_size size = given_size(o);
+  const cvtm_status status = o->world.from_file ? size_of_file(place, path, &size, error) : CVTM_OK;
   if (status != CVTM_OK) return status;
   const int unit = run_unit_mm(o->unit) > 0 ? o->unit : size.unit;
   if (unit >= 0 && size.unit < 0)

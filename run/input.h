@@ -12,7 +12,7 @@
 #include <cjson/cJSON.h>
 
 /* Reads an image, with its colours if with_rgb; what its reader notes goes to options->note. */
-cvtm_status run_read_image(const cvtm_run_options *options, const char *path, int with_rgb,
+cvtm_status run_read_image(const cvtm_run_options *options, const cvtm_input *source, int with_rgb,
                            cvtm_image *image, cvtm_error *error);
 
 /* Reads a graph or finds rings, as cvtm_pslg_read; a note says which segments are left out. */
@@ -20,17 +20,17 @@ cvtm_status run_read_pslg(const cvtm_run_options *options, const char *path, cvt
                           int *is_rings, cvtm_error *error);
 
 /* Reads an image and computes its density by the tone options. *density: width * height floats,
- * malloc'd. *tone: the ink that a drawing needs, the same; NULL of data; `tone` may be NULL. An
- * automatic density_from becomes the chosen one. */
-cvtm_status run_read_density(const char *path, cvtm_run_options *options, float **density,
+ * malloc'd. *tone: the ink that a drawing needs, in the same form; NULL for data; `tone` may be
+ * NULL. An automatic density_from becomes the chosen one. */
+cvtm_status run_read_density(const cvtm_input *source, cvtm_run_options *options, float **density,
                              float **tone, cvtm_domain *domain, cvtm_error *error);
 
 /* The tone options for an image. An automatic density_from becomes the chosen one. */
 void run_choose_tone(const cvtm_image *image, cvtm_run_options *options,
                      cvtm_density_options *tone);
 
-/* Fails if --density-from size shall give the number of sites of a picture, whose values, 0 to 1,
- * are no sizes in pixels. */
+/* Fails if --density-from size is to give the number of sites of a picture, since the values of a
+ * picture, 0 to 1, are not sizes in pixels. */
 cvtm_status run_check_sizes(const cvtm_image *image, const cvtm_run_options *options,
                             cvtm_error *error);
 

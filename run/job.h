@@ -35,7 +35,7 @@ cvtm_status run_equal_mass_check(const cvtm_run_options *options, cvtm_error *er
 void run_equal_mass_free(run_equal_mass *made);
 void run_equal_mass_report(const run_equal_mass *made, cJSON *report);
 
-/* `run --noise`: what kind of noise the sites shall be. */
+/* `run --noise`: the kind of noise of the sites. */
 
 /* Checks options that depend on one another. CVTM_ERROR_USAGE names the first
  * contradiction. */
@@ -64,22 +64,20 @@ extern const char *const run_phase_names[];
 struct cvtm_run {
   cvtm_run_options options; /* with the chosen values in place of automatic ones */
   cvtm_device *device;      /* borrowed; NULL before run_place */
-  run_describe describe;    /* adds `options` to the report; NULL: nobody */
-  void *describe_context;
   cvtm_domain domain;
-  float *density;         /* width * height; borrowed from `made`; of several ranks on rank 0 */
+  float *density;         /* width * height; borrowed from `made`; only on rank 0 of several */
   const float *on_device; /* the same in the device's memory, borrowed; NULL: not there */
   cvtm_pipeline_result made;
-  float *tone;   /* ink wanted in each pixel; NULL without an SVG of dots, or of data */
+  float *tone;   /* ink wanted in each pixel; NULL for data, and without an SVG of dots */
   double *sites; /* 2 * count; first the fixed sites, then those of --init, then samples */
   int64_t count, fixed;
   int64_t given; /* fixed sites and those of --init */
   int64_t moved; /* sites moved out of obstacles at the end */
-  double bound;  /* of the energy, from below */
+  double bound;  /* the reference energy, of regular hexagons */
   cvtm_cvt *cvt;
   cvtm_cvt_result result;
   run_equal_mass equal; /* of --equal-mass; else empty */
-  double noise_energy;  /* with --noise blue: of cvtm_gaussian_noise, for each site */
+  double noise_energy;  /* with --noise blue: cvtm_gaussian_noise divided by the sites */
   const char *stop_reason;
   double energy, energy_pixel; /* of the final sites; energy_pixel with the pixel energy alone */
   double *mass, *centroid;     /* of the cells; count, 2 * count */
@@ -98,7 +96,7 @@ struct cvtm_run {
   double seconds[RUN_PHASE_COUNT]; /* spent in each phase */
   double start, phase_start;       /* by cvtm_clock */
   double solve_start;              /* from which --time-limit is counted */
-  cvtm_run_result got;             /* of cvtm_run_get */
+  cvtm_run_result got;             /* what cvtm_run_get returns */
 };
 
 /* Samples the sites that were not given, then minimises the energy. */

@@ -45,6 +45,13 @@ void run_json_append(cJSON *array, cJSON *item) {
   if (!cJSON_AddItemToArray(array, item)) cJSON_Delete(item);
 }
 
+cJSON *run_json_item(cJSON *list) {
+  cJSON *item = cJSON_CreateObject();
+  if (cJSON_AddItemToArray(list, item)) return item;
+  cJSON_Delete(item);
+  return NULL;
+}
+
 /* Prints with the fewest of 15 to 17 digits that read back to the same double. Returns 0 if the
  * value is not finite. */
 static int number_text(double value, char *text, size_t capacity) {
@@ -124,8 +131,8 @@ void run_json_device(cJSON *object, const cvtm_device *device) {
   run_json_text(object, "device_description", cvtm_device_description(device));
 }
 
-/* Writes every byte that is not UTF-8, as names of files may have them, as \xHH in its string.
- * Takes over the text. */
+/* Replaces every byte that is not UTF-8, which names of files may have, by \xHH. Takes over the
+ * text. */
 static char *escape_bytes(char *text) {
   enum { ESCAPE = 5 };
   size_t bad = 0;

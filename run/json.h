@@ -18,11 +18,13 @@ int run_json_starved(void);
  * or for a member. */
 char *run_json_print(const cJSON *object, int indented);
 
-/* The bytes of the UTF-8 character at `text`, which is not ""; 0: it begins with none. */
+/* The length in bytes of the UTF-8 character at `text`, which is not ""; 0: none begins there. */
 size_t run_character_length(const char *text);
 
 /* Deletes the item if it cannot be added; either may be NULL. */
 void run_json_append(cJSON *array, cJSON *item);
+/* A new object at the end of the list; NULL without memory. */
+cJSON *run_json_item(cJSON *list);
 void run_json_real(cJSON *object, const char *name, double value);
 void run_json_integer(cJSON *object, const char *name, int64_t value);
 void run_json_text(cJSON *object, const char *name, const char *value); /* NULL: null */

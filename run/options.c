@@ -7,6 +7,7 @@
 #include "density/segmentation.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,8 @@ void cvtm_run_defaults(cvtm_run_options *options) {
       .measure = 1,
       .element_order = 1,
       .svg = CVTM_SVG_STIPPLES,
+      .dot_size.unit = CVTM_RUN_UNIT_NONE,
+      .world = {.pixel_size.unit = CVTM_RUN_UNIT_NONE, .origin.unit = CVTM_RUN_UNIT_NONE},
       .overlap = 1,
       .colours.coupling = classes.union_weight,
       .page = {.margin = 10, .gcode = "grbl-servo"},
@@ -50,7 +53,7 @@ void cvtm_run_defaults(cvtm_run_options *options) {
       .white = density.white,
       .contrast = density.contrast,
       .condition.bias = condition.bias,
-      .segment = {.initial = "grow",
+      .segment = {.first = segmentation.first,
                   .sigma = 1,
                   .k = segment->k,
                   .epsilon = segment->epsilon,
@@ -105,26 +108,39 @@ double run_unit_mm(int unit) { return units[unit].mm; }
 
 const char *run_unit_name(int unit) { return units[unit].name; }
 
-int run_lengths_parse(const char *text, int count, double *numbers, int *unit) {
-  for (int k = 0; k < count; ++k) {
+int run_lengths_parse(const char *text, cvtm_run_lengths *lengths) {
+  *lengths = (cvtm_run_lengths){.unit = CVTM_RUN_UNIT_NONE};
+  do {
     char *end;
-    numbers[k] = strtod(text, &end);
-    if (end == text || !isfinite(numbers[k]) || (k + 1 < count && *end != ',')) return 0;
-    text = k + 1 < count ? end + 1 : end;
-  }
-  *unit = -1;
-  if (*text == '\0') return 1;
+    const double value = strtod(text, &end);
+    if (end == text || !isfinite(value)) return 0;
+    lengths->value[lengths->count++] = value;
+    text = end;
+  } while (lengths->count < 2 && *text == ',' && *++text != '\0');
+  if (*text == '\0') return text[-1] != ',';
   if (strcmp(text, "\xc2\xb5m") == 0 || strcmp(text, "\xce\xbcm") == 0) text = "um";
-  for (int k = 0; k < (int)(sizeof units / sizeof units[0]); ++k)
-    if (k != CVTM_RUN_UNIT_WIDTH && strcmp(units[k].name, text) == 0) *unit = k;
-  return *unit >= 0;
+  for (int k = 0; k < CVTM_RUN_UNIT_COUNT; ++k)
+    if (k != CVTM_RUN_UNIT_WIDTH && strcmp(units[k].name, text) == 0)
+      lengths->unit = (cvtm_run_unit)k;
+  return lengths->unit != CVTM_RUN_UNIT_NONE;
 }
 
-int run_weight_parse(const char *text, size_t *length, double *factor) {
-  const char *equals = strrchr(text, '=');
-  if (equals == NULL || equals == text) return 0;
-  *length = (size_t)(equals - text);
-  return run_numbers_parse(equals + 1, 1, factor) && *factor >= 0;
+const char *run_lengths_text(const cvtm_run_lengths *lengths, char text[RUN_LENGTHS_TEXT]) {
+  const char *unit = lengths->unit >= 0 ? run_unit_name(lengths->unit) : "";
+  if (lengths->count == 2)
+    snprintf(text, RUN_LENGTHS_TEXT, "%g,%g%s", lengths->value[0], lengths->value[1], unit);
+  else
+    snprintf(text, RUN_LENGTHS_TEXT, "%g%s", lengths->value[0], unit);
+  return text;
+}
+
+int run_lengths_are_sizes(const cvtm_run_lengths *lengths) {
+  const int is_known = lengths->unit >= CVTM_RUN_UNIT_NONE && lengths->unit < CVTM_RUN_UNIT_COUNT &&
+                       lengths->unit != CVTM_RUN_UNIT_WIDTH;
+  int positive = lengths->count == 1 || lengths->count == 2;
+  for (int k = 0; positive && k < lengths->count; ++k)
+    positive = isfinite(lengths->value[k]) && lengths->value[k] > 0;
+  return is_known && positive;
 }
 
 /* --- the word that was meant ---------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* What the text of options says: numbers, lengths, factors. */
+/* What the options say: numbers, lengths. */
 #ifndef CVTMESH_RUN_OPTIONS_H
 #define CVTMESH_RUN_OPTIONS_H
 
@@ -25,16 +25,24 @@ int run_is_over(const void *limit);
 
 /* Parses exactly `count` finite numbers separated by commas; returns 0 for any other text. */
 int run_numbers_parse(const char *text, int count, double *numbers);
-/* Parses a number and, after a comma, more, `count` in all, with a unit of length at the end:
- * 0.3,0.8mm. *unit is CVTM_RUN_UNIT_PIXEL for px, -1 if there is no unit. Returns 0 if the text is
- * not of this form. */
-int run_lengths_parse(const char *text, int count, double *numbers, int *unit);
+/* Parses one number, or two with a comma between, with a unit of length at the end: 0.3,0.8mm, px
+ * for pixels. Returns 0 if the text is not of this form. */
+int run_lengths_parse(const char *text, cvtm_run_lengths *lengths);
+enum { RUN_LENGTHS_TEXT = 64 };
+/* Writes the form that run_lengths_parse reads; returns the text. */
+const char *run_lengths_text(const cvtm_run_lengths *lengths, char text[RUN_LENGTHS_TEXT]);
+/* True if there are one or two numbers, above 0, without a unit or with one of pixels or lengths.
+ */
+int run_lengths_are_sizes(const cvtm_run_lengths *lengths);
+static inline int run_has_page(const cvtm_run_options *options) {
+  return options->page.width != 0 || options->page.height != 0;
+}
+static inline int run_has_world(const cvtm_run_options *options) {
+  return options->world.from_file || options->world.pixel_size.count > 0;
+}
 /* A unit of lengths in mm; 0 for pixels and widths. */
 double run_unit_mm(int unit);
 const char *run_unit_name(int unit);
-/* Parses FILE=FACTOR: *length is the length of FILE. Returns 0 if the text is not of this form, or
- * the factor is negative. */
-int run_weight_parse(const char *text, size_t *length, double *factor);
 /* The bit of CVTM_RUN_GIVEN_LIST of an option; 0: it has none. */
 unsigned run_given_bit(const char *option);
 
@@ -42,7 +50,7 @@ unsigned run_given_bit(const char *option);
 typedef struct run_nearest {
   const char *word;
   const char *best; /* borrowed; NULL: no candidate is near enough */
-  int distance;     /* of `best`; without one, the least that is too far */
+  int distance;     /* of `best`; if that is NULL, the least one that is too far */
 } run_nearest;
 
 /* word: borrowed. A candidate is near if at most a third of the word's characters must be

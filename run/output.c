@@ -4,6 +4,7 @@
 #include "run/colours.h"
 #include "run/page.h"
 #include "run/stipples.h"
+#include "draw/formats.h"
 #include "meshes/mesh_file.h"
 
 #include <math.h>
@@ -17,147 +18,168 @@ const char *run_output_extension(const cvtm_run_options *options, const char *pa
   return is_stream(path) ? options->format : cvtm_file_extension(path, buffer, RUN_EXTENSION_MAX);
 }
 
-run_output_kind run_output_kind_of(const cvtm_run_options *options, const char *path) {
-  char name[RUN_EXTENSION_MAX + 8], buffer[RUN_EXTENSION_MAX];
-  const char *extension = run_output_extension(options, path, buffer);
-  if (is_stream(path)) {
-    snprintf(name, sizeof name, "stdout.%s", options->format);
-    path = name;
-  }
-  const int png = strcmp(extension, "png") == 0;
-  if (options->purpose == CVTM_RUN_LABELS) {
-    if (png) return RUN_OUTPUT_PICTURE;
-    if (strcmp(extension, "npy") == 0) return RUN_OUTPUT_LABELS;
-    return strcmp(extension, "ppm") == 0 ? RUN_OUTPUT_PPM : RUN_OUTPUT_UNKNOWN;
-  }
-  if (strcmp(extension, "svg") == 0) return RUN_OUTPUT_SVG;
-  if (png) return RUN_OUTPUT_PICTURE;
-  const int is_for_another =
-      options->purpose == CVTM_RUN_VIEW && run_page_extension_is_of_pens(extension);
-  if (run_page_extension_known(extension) && !is_for_another) return RUN_OUTPUT_DRAWING;
-  if (cvtm_mesh_format_known(path)) return RUN_OUTPUT_MESH;
-  return cvtm_points_format_known(path) ? RUN_OUTPUT_POINTS : RUN_OUTPUT_UNKNOWN;
+const cvtm_format *run_format_at(int k) {
+  for (const cvtm_format *const *f = cvtm_formats; *f != NULL; ++f)
+    if (k-- == 0) return *f;
+  for (const cvtm_format *const *f = cvtm_drawing_formats; *f != NULL; ++f)
+    if (k-- == 0) return *f;
+  return NULL;
 }
 
-static int has_extension(const char *path, const char *wanted) {
-  char buffer[64];
-  return path == NULL || strcmp(cvtm_file_extension(path, buffer, sizeof buffer), wanted) == 0;
+/* The kind of a file with the extension, which may stand for formats of several kinds: a drawing
+ * goes before a mesh. *format: its row. */
+static run_output_kind find_kind(const char *extension, const cvtm_format **format) {
+  static const struct {
+    run_output_kind kind;
+    unsigned role;
+  } kinds[] = {{RUN_OUTPUT_DRAWING, CVTM_WRITES_DRAWING},
+               {RUN_OUTPUT_PICTURE, CVTM_WRITES_PICTURE},
+               {RUN_OUTPUT_MESH, CVTM_WRITES_MESH},
+               {RUN_OUTPUT_POINTS, CVTM_WRITES_POINTS}};
+  for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; ++k) {
+    *format = cvtm_format_find(cvtm_drawing_formats, extension, kinds[k].role);
+    if (*format == NULL) *format = cvtm_format_find(cvtm_formats, extension, kinds[k].role);
+    if (*format != NULL) return kinds[k].kind;
+  }
+  return RUN_OUTPUT_UNKNOWN;
+}
+
+static run_output_kind kind_of_extension(const cvtm_run_options *options, const char *extension) {
+  const cvtm_format *f;
+  const run_output_kind kind = find_kind(extension, &f);
+  if (options->purpose == CVTM_RUN_LABELS && kind != RUN_OUTPUT_PICTURE)
+    return strcmp(extension, "npy") == 0 ? RUN_OUTPUT_LABELS : RUN_OUTPUT_UNKNOWN;
+  const int is_of_pens = kind == RUN_OUTPUT_DRAWING && cvtm_format_has(f, CVTM_NEEDS_PAGE);
+  return options->purpose == CVTM_RUN_VIEW && is_of_pens ? RUN_OUTPUT_UNKNOWN : kind;
+}
+
+run_output_kind run_output_kind_of(const cvtm_run_options *options, const char *path) {
+  char buffer[RUN_EXTENSION_MAX];
+  return kind_of_extension(options, run_output_extension(options, path, buffer));
+}
+
+const cvtm_format *run_output_format(const cvtm_run_options *options, const char *path) {
+  char buffer[RUN_EXTENSION_MAX];
+  const cvtm_format *f;
+  (void)find_kind(run_output_extension(options, path, buffer), &f);
+  return f;
+}
+
+void run_output_visit(const cvtm_run_options *options, run_format_visitor visitor, void *context) {
+  const cvtm_format *f, *first;
+  for (int k = 0; (f = run_format_at(k)) != NULL; ++k) {
+    const run_output_kind kind = kind_of_extension(options, f->extension);
+    if (kind == RUN_OUTPUT_LABELS ||
+        (kind != RUN_OUTPUT_UNKNOWN && find_kind(f->extension, &first) == kind && first == f))
+      visitor(context, kind, f);
+  }
+}
+
+typedef struct known_formats {
+  run_nearest nearest;
+  char list[CVTM_FORMAT_NAMES]; /* each after a blank */
+  size_t used;
+} known_formats;
+
+/* A run_format_visitor. */
+static void offer_format(void *context, run_output_kind kind, const cvtm_format *f) {
+  known_formats *known = context;
+  const char *const names[] = {f->extension, f->alias};
+  (void)kind;
+  for (int k = 0; k < 2 && names[k] != NULL; ++k) {
+    run_nearest_offer(&known->nearest, names[k]);
+    if (known->used < sizeof known->list)
+      known->used += (size_t)snprintf(known->list + known->used, sizeof known->list - known->used,
+                                      " %s", names[k]);
+  }
 }
 
 /* Refuses an output by its extension, and names those that this command writes. */
 static cvtm_status refuse_extension(const cvtm_run_options *options, const char *path,
                                     const char *extension, cvtm_error *error) {
-  static const char *const every[] = {"obj",  "off", "ply",  "stl",  "vtk",   "vtu", "msh", "inp",
-                                      "node", "ele", "poly", "xdmf", "csv",   "npy", "xyz", "svg",
-                                      "pdf",  "dxf", "hpgl", "plt",  "gcode", "nc",  "png", "ppm"};
-  run_nearest nearest = run_nearest_start(extension);
-  char list[128] = "";
-  size_t used = 0;
-  for (size_t k = 0; k < sizeof every / sizeof every[0]; ++k) {
-    char name[16];
-    snprintf(name, sizeof name, "x.%s", every[k]);
-    if (run_output_kind_of(options, name) == RUN_OUTPUT_UNKNOWN) continue;
-    run_nearest_offer(&nearest, every[k]);
-    if (used < sizeof list)
-      used += (size_t)snprintf(list + used, sizeof list - used, " %s", every[k]);
-  }
+  known_formats known = {.nearest = run_nearest_start(extension)};
+  run_output_visit(options, offer_format, &known);
   if (is_stream(path)) path = "--format";
   if (*extension == '\0')
-    return run_usage_error(error, "%s: the name has no extension; formats:%s", path, list);
-  if (nearest.best != NULL)
-    return run_usage_error(error, "%s: '%s' is no format; did you mean '%s'? Formats:%s", path,
-                           extension, nearest.best, list);
+    return run_usage_error(error, "%s: the name has no extension; formats:%s", path, known.list);
+  if (known.nearest.best != NULL)
+    return run_usage_error(error, "%s: '%s' is not a format; did you mean '%s'? Formats:%s", path,
+                           extension, known.nearest.best, known.list);
   return run_usage_error(error, "%s: '%s' is not a format written here; formats:%s", path,
-                         extension, list);
+                         extension, known.list);
 }
 
 /* True if the nodes of --element-order 2 have a place in one of the outputs. */
 static int holds_middle_nodes(const cvtm_run_options *options) {
-  static const char *const formats[] = {"vtu", "vtk", "msh", "inp", "ele", "node", "xdmf"};
-  char buffer[RUN_EXTENSION_MAX];
   for (int k = 0; k < options->output.count; ++k) {
-    const char *extension = run_output_extension(options, options->output.item[k], buffer);
-    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f)
-      if (strcmp(extension, formats[f]) == 0) return 1;
+    const cvtm_format *f = run_output_format(options, options->output.item[k]);
+    if (f != NULL && cvtm_format_has(f, CVTM_HOLDS_SECOND_ORDER)) return 1;
   }
   return 0;
 }
 
+/* Refuses an output whose format this build, a stream or a mesh without a domain does not have. */
+static cvtm_status check_format(const cvtm_run_options *options, const char *path,
+                                cvtm_error *error) {
+  const cvtm_format *f = run_output_format(options, path);
+  const int has_text = cvtm_format_has(f, CVTM_TEXT_OR_BINARY);
+  const int has_library = f->library == NULL || (options->ascii && has_text) || f->has_library();
+  if (!has_library)
+    return run_usage_error(error, "%s: this build has no %s%s", path, f->library,
+                           has_text ? "; --format ascii needs none" : "");
+  if (is_stream(path) && f->files_beside[0].ending != NULL && !options->ascii)
+    return run_usage_error(error, "%s goes to a stream only with --format ascii", f->extension);
+  if (cvtm_format_has(f, CVTM_NEEDS_GROUPS) && options->domain.kind == CVTM_RUN_DOMAIN_NONE &&
+      options->purpose != CVTM_RUN_OUTLINE)
+    return run_usage_error(error, "%s: writing a boundary needs --domain", path);
+  return CVTM_OK;
+}
+
 static cvtm_status check_extensions(const cvtm_run_options *options, cvtm_error *error) {
-  char buffer[RUN_EXTENSION_MAX];
+  char buffer[RUN_EXTENSION_MAX], known[CVTM_FORMAT_NAMES];
   if (options->element_order == 2 && options->output.count > 0 && !holds_middle_nodes(options))
-    return run_usage_error(error,
-                           "--element-order 2: no output is vtu, vtk, msh, inp, ele or xdmf");
-  for (int k = 0; k < options->output.count && !options->ascii; ++k) {
-    const char *path = options->output.item[k];
-    if (strcmp(run_output_extension(options, path, buffer), "xdmf") != 0) continue;
-    if (!cvtm_hdf5_known())
-      return run_usage_error(error, "%s: this build has no HDF5; --format ascii needs none", path);
-    if (is_stream(path))
-      return run_usage_error(error, "XDMF goes to a stream with --format ascii alone");
-  }
+    return run_usage_error(
+        error, "--element-order 2: no output is one of %s",
+        cvtm_format_names(cvtm_formats, CVTM_HOLDS_SECOND_ORDER, ", ", known, sizeof known));
   if (!cvtm_compression_known(options->compression))
     return run_usage_error(error, "--format %s: this build does not have it",
                            options->compression == CVTM_COMPRESS_ZLIB ? "zlib" : "lz4");
   for (int k = 0; k < options->output.count; ++k) {
     const char *path = options->output.item[k];
-    if (strcmp(run_output_extension(options, path, buffer), "poly") == 0 &&
-        options->domain.kind == CVTM_RUN_DOMAIN_NONE && options->purpose != CVTM_RUN_OUTLINE)
-      return run_usage_error(error, "%s: a boundary to write needs --domain", path);
-    if (run_output_kind_of(options, path) != RUN_OUTPUT_UNKNOWN) continue;
-    return refuse_extension(options, path, run_output_extension(options, path, buffer), error);
+    if (run_output_kind_of(options, path) == RUN_OUTPUT_UNKNOWN)
+      return refuse_extension(options, path, run_output_extension(options, path, buffer), error);
+    const cvtm_status status = check_format(options, path, error);
+    if (status != CVTM_OK) return status;
   }
   if (run_output_kind_of(options, "-") == RUN_OUTPUT_UNKNOWN)
     return refuse_extension(options, "-", options->format, error);
-  if (!has_extension(options->density_out, "npy"))
-    return run_usage_error(error, "%s: --density-out is written as .npy", options->density_out);
-  if (!has_extension(options->equal_mass.weights_out, "npy"))
-    return run_usage_error(error, "%s: --weights-out is written as .npy",
-                           options->equal_mass.weights_out);
-  if (!has_extension(options->domain.pairs_out, "npy"))
-    return run_usage_error(error, "%s: --pairs-out is written as .npy", options->domain.pairs_out);
+  const struct {
+    const char *option, *path;
+  } arrays[] = {{"density-out", options->density_out},
+                {"weights-out", options->equal_mass.weights_out},
+                {"pairs-out", options->domain.pairs_out}};
+  for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k)
+    if (arrays[k].path != NULL &&
+        strcmp(cvtm_file_extension(arrays[k].path, buffer, sizeof buffer), "npy") != 0)
+      return run_usage_error(error, "%s: --%s is written as .npy", arrays[k].path,
+                             arrays[k].option);
   return CVTM_OK;
 }
 
-static unsigned layer_bit(const char *name, size_t length) {
-  static const struct {
-    const char *name;
-    unsigned bit;
-  } layers[] = {{"density", CVTM_PICTURE_DENSITY},       {"cells", CVTM_PICTURE_CELLS},
-                {"cell-edges", CVTM_PICTURE_CELL_EDGES}, {"triangles", CVTM_PICTURE_TRIANGLES},
-                {"mesh-edges", CVTM_PICTURE_MESH_EDGES}, {"sites", CVTM_PICTURE_SITES},
-                {"stipples", CVTM_PICTURE_STIPPLES}};
-  for (size_t k = 0; k < sizeof layers / sizeof layers[0]; ++k)
-    if (strlen(layers[k].name) == length && strncmp(layers[k].name, name, length) == 0)
-      return layers[k].bit;
-  return 0;
-}
-
-/* Sets *picture by --layers and --picture-size. CVTM_ERROR_USAGE names the first
- * contradiction. */
-static cvtm_status choose_picture(const cvtm_run_options *options, cvtm_picture_options *picture,
-                                  cvtm_error *error) {
+/* Sets *picture by --layers and --picture-size. */
+static void choose_picture(const cvtm_run_options *options, cvtm_picture_options *picture) {
   cvtm_picture_defaults(picture);
   picture->long_side = (int)options->picture_size;
   picture->invert = options->invert;
   if (options->purpose == CVTM_RUN_OUTLINE) picture->layers = CVTM_PICTURE_MESH_EDGES;
-  if (options->layers == NULL) return CVTM_OK;
-  picture->layers = 0;
-  for (const char *name = options->layers;; ++name) {
-    size_t length = strcspn(name, ",");
-    unsigned bit = layer_bit(name, length);
-    if (bit == 0)
-      return run_usage_error(error, "--layers: there is no layer '%.*s'", (int)length, name);
-    picture->layers |= bit;
-    name += length;
-    if (*name == '\0') return CVTM_OK;
-  }
+  if (options->layers != 0) picture->layers = options->layers;
 }
 
 cvtm_status run_outputs_check(const cvtm_run_options *options, cvtm_error *error) {
-  cvtm_picture_options picture;
-  const cvtm_status status = check_extensions(options, error);
-  return status == CVTM_OK ? choose_picture(options, &picture, error) : status;
+  const unsigned all = 2 * CVTM_PICTURE_STIPPLES - 1;
+  if ((options->layers & ~all) != 0)
+    return run_usage_error(error, "--layers: there is no layer %#x", options->layers & ~all);
+  return check_extensions(options, error);
 }
 
 int run_outputs_have_mesh(const cvtm_run_options *options) {
@@ -185,9 +207,11 @@ cvtm_status run_outputs_write(const cvtm_run_options *options, run_writer writer
   return status;
 }
 
-static cvtm_status write_svg(const run_scene *scene, const char *path, cvtm_error *error) {
-  if (scene->options->page.size != NULL || scene->colours != NULL)
-    return run_page_write(scene, path, "svg", error);
+/* Writes a drawing of the whole picture; an SVG has its pixels as units. */
+static cvtm_status write_drawing(const run_scene *scene, const char *path, const char *extension,
+                                 cvtm_error *error) {
+  if (strcmp(extension, "svg") != 0 || run_has_page(scene->options) || scene->colours != NULL)
+    return run_page_write(scene, path, extension, error);
   cvtm_svg_kind kind = scene->options->svg;
   if (kind == CVTM_SVG_PATH && scene->options->order == CVTM_RUN_ORDER_TSP) kind = CVTM_SVG_TOUR;
   return cvtm_svg_write(path, kind, scene->mesh, scene->cells, scene->radius,
@@ -197,12 +221,13 @@ static cvtm_status write_svg(const run_scene *scene, const char *path, cvtm_erro
 
 static cvtm_status write_scene_picture(const run_scene *scene, const char *path,
                                        cvtm_error *error) {
+  const cvtm_pixels_writer write = run_output_format(scene->options, path)->write_pixels;
   cvtm_picture_options picture;
   if (scene->colours != NULL)
-    return run_colours_picture(scene->colours, scene->sites, scene->options->picture_size, path,
-                               error);
-  const cvtm_status status = choose_picture(scene->options, &picture, error);
-  if (status != CVTM_OK) return status;
+    return run_colours_picture(scene->colours, scene->sites, scene->options->picture_size, write,
+                               path, error);
+  choose_picture(scene->options, &picture);
+  picture.write = write;
   return cvtm_picture_write(path, scene->density, scene->domain, scene->mesh, scene->cells,
                             &picture, error);
 }
@@ -265,17 +290,15 @@ static cvtm_status write_scene_file(void *context, const char *path, const char 
   const run_output_kind kind = run_output_kind_of(scene->options, path);
   const int has_places = (kind == RUN_OUTPUT_MESH || kind == RUN_OUTPUT_POINTS) &&
                          scene->options->unit != CVTM_RUN_UNIT_WIDTH &&
-                         scene->options->page.size == NULL;
+                         !run_has_page(scene->options);
   if (scene->drawn != NULL && !has_places) scene = scene->drawn;
   switch (kind) {
     case RUN_OUTPUT_MESH:
       return write_mesh(scene, path, extension, error);
     case RUN_OUTPUT_POINTS:
       return write_points(scene, path, extension, error);
-    case RUN_OUTPUT_SVG:
-      return write_svg(scene, path, error);
     case RUN_OUTPUT_DRAWING:
-      return run_page_write(scene, path, extension, error);
+      return write_drawing(scene, path, extension, error);
     case RUN_OUTPUT_PICTURE:
       return write_scene_picture(scene, path, error);
     default:

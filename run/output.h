@@ -6,17 +6,16 @@
 #include "base/status.h"
 #include "run/options.h"
 #include "draw/picture.h"
+#include "meshes/format.h"
 #include "meshes/second_order.h"
 
 typedef enum run_output_kind {
   RUN_OUTPUT_UNKNOWN,
   RUN_OUTPUT_MESH,
   RUN_OUTPUT_POINTS,
-  RUN_OUTPUT_SVG,
-  RUN_OUTPUT_DRAWING, /* pdf, dxf, hpgl, gcode */
+  RUN_OUTPUT_DRAWING,
   RUN_OUTPUT_PICTURE,
-  RUN_OUTPUT_LABELS,
-  RUN_OUTPUT_PPM
+  RUN_OUTPUT_LABELS
 } run_output_kind;
 
 enum { RUN_EXTENSION_MAX = 64 };
@@ -25,7 +24,16 @@ const char *run_output_extension(const cvtm_run_options *options, const char *pa
 /* The kind of the output `path` for this command, by its extension, or by --format if it is `-`. */
 run_output_kind run_output_kind_of(const cvtm_run_options *options, const char *path);
 
-/* Refuses unknown extensions. CVTM_ERROR_USAGE. */
+/* The row of the output's format, or NULL. */
+const cvtm_format *run_output_format(const cvtm_run_options *options, const char *path);
+
+/* Row k of all formats that are written or read; NULL after the last. */
+const cvtm_format *run_format_at(int k);
+typedef void (*run_format_visitor)(void *context, run_output_kind kind, const cvtm_format *format);
+/* Visits the formats that this command writes. */
+void run_output_visit(const cvtm_run_options *options, run_format_visitor visitor, void *context);
+
+/* Refuses unknown extensions, and formats that this build does not have. CVTM_ERROR_USAGE. */
 cvtm_status run_outputs_check(const cvtm_run_options *options, cvtm_error *error);
 
 /* True if an output is a mesh. */
@@ -56,8 +64,8 @@ typedef struct run_scene {
   const double *radius; /* of the dots of an SVG */
   const cvtm_second_order *second;
   const struct run_colours *colours; /* of a drawing in several colours */
-  const struct run_scene *drawn; /* the same moved into the domain, for files that show the domain;
-                                    NULL: the scene lies there */
+  const struct run_scene *drawn; /* the same in coordinates of the domain, for files that show the
+                                    domain; NULL: this scene has these */
 } run_scene;
 
 /* Writes every -o. */

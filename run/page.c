@@ -9,7 +9,7 @@
 #include "run/stipples.h"
 #include "meshes/mesh.h"
 #include "meshes/mesh_file.h"
-#include "draw/drawing.h"
+#include "draw/formats.h"
 #include "draw/tour.h"
 
 #include <math.h>
@@ -19,12 +19,12 @@
 
 /* --- the lines of cells and of meshes ------------------------------------------------------- */
 
-/* As wide as the lines of other SVG files of cells and meshes. */
+/* The line width of all SVG files of cells and meshes. */
 static double line_width(cvtm_domain domain, int64_t count) {
   return 0.05 * sqrt((double)domain.width * domain.height / (double)(count > 0 ? count : 1));
 }
 
-/* Lines that grow in arrays that are large enough. */
+/* Lines that are appended to arrays of sufficient size. */
 typedef struct line_list {
   double *points;
   int64_t *start;
@@ -57,8 +57,8 @@ static cvtm_status draw_list(line_list *list, cvtm_status status, double width,
   return status;
 }
 
-/* An edge between two cells belongs to the first of them. Of a torus each cell draws its own edges:
- * those of neighbours across the border lie elsewhere. */
+/* An edge between two cells belongs to the first of them. On a torus each cell draws all its edges,
+ * because the edges of a neighbour across the border lie elsewhere. */
 static int is_own_edge(const cvtm_cells *cells, cvtm_domain domain, int64_t i, int64_t edge) {
   const int32_t other = cells->neighbors[edge];
   return other < 0 || other > i || domain.periodic;
@@ -92,7 +92,8 @@ static cvtm_status run_draw_cells(const cvtm_cells *cells, cvtm_domain domain,
   return draw_list(&list, status, line_width(domain, cells->count), page, drawing, error);
 }
 
-/* In few strokes, of many edges each. Fails with CVTM_ERROR_MEMORY; then *drawing is empty. */
+/* Draws a mesh in few strokes of many edges. Fails with CVTM_ERROR_MEMORY; then *drawing is
+ * empty. */
 static cvtm_status run_draw_mesh(const cvtm_mesh *mesh, cvtm_domain domain, const cvtm_page *page,
                                  cvtm_drawing *drawing, cvtm_error *error) {
   line_list list = {0};
@@ -124,73 +125,55 @@ static const struct {
                   {"A6", 105, 148},         {"letter", 215.9, 279.4}, {"legal", 215.9, 355.6},
                   {"tabloid", 279.4, 431.8}};
 
-static int is_pdf(const char *extension) { return strcmp(extension, "pdf") == 0; }
-static int is_dxf(const char *extension) { return strcmp(extension, "dxf") == 0; }
-static int is_svg(const char *extension) { return strcmp(extension, "svg") == 0; }
-
-static int is_hpgl(const char *extension) {
-  return strcmp(extension, "hpgl") == 0 || strcmp(extension, "plt") == 0;
+static const cvtm_format *find_drawing(const char *extension) {
+  return cvtm_format_find(cvtm_drawing_formats, extension, CVTM_WRITES_DRAWING);
 }
 
-static int is_gcode(const char *extension) {
-  return strcmp(extension, "gcode") == 0 || strcmp(extension, "nc") == 0;
-}
-
-int run_page_extension_is_of_pens(const char *extension) {
-  return is_hpgl(extension) || is_gcode(extension);
-}
-
-int run_page_extension_known(const char *extension) {
-  return run_page_extension_is_of_pens(extension) || is_pdf(extension) || is_dxf(extension);
-}
-
-/* What a drawing with this extension shows (cvtm_svg_kind): what --svg says. Pen machines draw
- * dots, and they and DXF the closed path of --order tsp, unless --svg is given. */
-static cvtm_svg_kind run_page_shows(const cvtm_run_options *options, const char *extension) {
-  const int is_picture = is_svg(extension) || is_pdf(extension);
-  if (is_picture || (options->given & CVTM_RUN_GIVEN_SVG)) return options->svg;
+/* What a drawing of this format shows. Without --svg, machines follow the closed path of --order
+ * tsp, and pens draw dots if there is no such path. */
+static cvtm_svg_kind run_page_shows(const cvtm_run_options *options, const cvtm_format *f) {
+  if (!cvtm_format_has(f, CVTM_FOR_MACHINES) || (options->given & CVTM_RUN_GIVEN_SVG))
+    return options->svg;
   if (options->order == CVTM_RUN_ORDER_TSP) return CVTM_SVG_PATH;
-  const int has_lines = is_dxf(extension) || options->purpose == CVTM_RUN_OUTLINE;
-  return has_lines ? options->svg : CVTM_SVG_STIPPLES;
+  const int has_lines = cvtm_format_has(f, CVTM_NEEDS_PAGE) || options->purpose == CVTM_RUN_OUTLINE;
+  return has_lines ? CVTM_SVG_STIPPLES : options->svg;
 }
 
-int run_page_shows_sizes(const cvtm_run_options *options, const char *extension) {
-  return run_page_shows(options, extension) == CVTM_SVG_STIPPLES &&
-         (is_svg(extension) || is_pdf(extension) || is_dxf(extension));
+int run_page_shows_sizes(const cvtm_run_options *options, const char *path) {
+  const cvtm_format *f = run_output_format(options, path);
+  return f != NULL && cvtm_format_has(f, CVTM_WRITES_DRAWING) &&
+         !cvtm_format_has(f, CVTM_NEEDS_PAGE) && run_page_shows(options, f) == CVTM_SVG_STIPPLES;
 }
 
-/* Returns 0 if the text is neither a name nor WIDTHxHEIGHT, which `mm` may follow. is_named: a page
- * that can be turned. */
-static int parse_page(const char *text, double *width, double *height, int *is_named) {
-  *is_named = 1;
+int run_page_shows_points(const cvtm_run_options *options, const char *path) {
+  const cvtm_svg_kind shown = run_page_shows(options, run_output_format(options, path));
+  return shown == CVTM_SVG_STIPPLES || shown == CVTM_SVG_PATH;
+}
+
+int cvtm_run_page_format(const char *name, double *width, double *height) {
   for (size_t k = 0; k < sizeof page_sizes / sizeof page_sizes[0]; ++k) {
-    if (strcasecmp(page_sizes[k].name, text) != 0) continue;
+    if (strcasecmp(page_sizes[k].name, name) != 0) continue;
     *width = page_sizes[k].width;
     *height = page_sizes[k].height;
     return 1;
   }
-  const double most = 10000;
-  int end = 0;
-  char separator;
-  *is_named = 0;
-  return sscanf(text, "%lf%c%lf%n", width, &separator, height, &end) == 3 && separator == 'x' &&
-         (text[end] == '\0' || strcmp(text + end, "mm") == 0) && *width > 0 && *height > 0 &&
-         *width <= most && *height <= most;
+  return 0;
 }
+
+static int is_page_side(double mm) { return mm > 0 && mm <= 10000; }
 
 static cvtm_status place_on_page(const cvtm_run_options *options, double width, double height,
                                  cvtm_page *page, cvtm_error *error) {
-  double page_width, page_height;
-  int is_named;
-  if (!parse_page(options->page.size, &page_width, &page_height, &is_named))
+  double page_width = options->page.width, page_height = options->page.height;
+  if (!is_page_side(page_width) || !is_page_side(page_height))
     return cvtm_fail(
         error, CVTM_ERROR_ARGUMENT,
-        "--page: '%s' is neither A0 to A6, letter, legal, tabloid nor WIDTHxHEIGHT in mm",
-        options->page.size);
+        "--page: '%gx%g' is neither A0 to A6, letter, legal, tabloid nor WIDTHxHEIGHT in mm",
+        page_width, page_height);
   const int is_auto = options->page.orientation == CVTM_RUN_PAGE_AUTO;
   const int is_landscape =
       options->page.orientation == CVTM_RUN_PAGE_LANDSCAPE || (is_auto && width > height);
-  const int stays = is_auto && (!is_named || width == height);
+  const int stays = is_auto && (!options->page.is_format || width == height);
   if (!stays && is_landscape != (page_width > page_height)) {
     const double kept = page_width;
     page_width = page_height;
@@ -200,7 +183,7 @@ static cvtm_status place_on_page(const cvtm_run_options *options, double width, 
                          height, page, error);
 }
 
-/* The page that the picture fills without margins, scale mm for a pixel. */
+/* The page that the picture fills without margins, with `scale` mm per pixel. */
 static cvtm_page page_of_picture(double width, double height, double scale) {
   return (cvtm_page){.width = scale * width,
                      .height = scale * height,
@@ -208,24 +191,25 @@ static cvtm_page page_of_picture(double width, double height, double scale) {
                      .clip = {0, 0, scale * width, scale * height}};
 }
 
-/* The page of a drawing. Without --page the picture has its size in the world; else a pixel of a
- * PDF is as large as browsers show it. */
-static cvtm_status find_page(const cvtm_run_options *options, const char *extension, double width,
+/* The page of a drawing. Without --page the picture has its physical size; if that is unknown, a
+ * pixel of a PDF is a CSS pixel. */
+static cvtm_status find_page(const cvtm_run_options *options, const cvtm_format *f, double width,
                              double height, cvtm_page *page, cvtm_error *error) {
   const double mm_per_browser_pixel = 25.4 / 96;
-  if (options->page.size != NULL) return place_on_page(options, width, height, page, error);
-  if (run_page_extension_is_of_pens(extension) && !(options->world.mm > 0))
+  if (run_has_page(options)) return place_on_page(options, width, height, page, error);
+  if (cvtm_format_has(f, CVTM_NEEDS_PAGE) && !(options->world.mm > 0))
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: the file does not name the unit of its pixels; give --page",
-                     options->input);
+                     options->input.name);
   *page = page_of_picture(width, height,
-                          options->world.mm > 0 ? options->world.mm
-                          : is_pdf(extension)   ? mm_per_browser_pixel
-                                                : 1);
+                          options->world.mm > 0                    ? options->world.mm
+                          : cvtm_format_has(f, CVTM_HAS_REAL_SIZE) ? mm_per_browser_pixel
+                                                                   : 1);
+  page->in_pixels = 1;
   return CVTM_OK;
 }
 
-/* Reads the profile of --gcode: one that the program knows, or a file. */
+/* Reads the profile of --gcode: a built-in one, or a file. */
 static cvtm_status read_profile(const char *name, cvtm_gcode_profile *profile, cvtm_error *error) {
   enum { LIMIT = 1 << 20 };
   const char *builtin = cvtm_gcode_builtin(name);
@@ -239,35 +223,30 @@ static cvtm_status read_profile(const char *name, cvtm_gcode_profile *profile, c
   return status;
 }
 
-/* Reads the profile of G-code before the work begins. */
-static cvtm_status check_profile(const cvtm_run_options *options, cvtm_error *error) {
+/* Reads the profile of G-code, if there is one, before the work begins. */
+static cvtm_status check_page_output(const cvtm_run_options *options, const char *path,
+                                     cvtm_error *error) {
   cvtm_gcode_profile profile;
+  if (run_output_kind_of(options, path) != RUN_OUTPUT_DRAWING) return CVTM_OK;
+  const cvtm_format *f = run_output_format(options, path);
+  if (cvtm_format_has(f, CVTM_NEEDS_PAGE) && !run_has_page(options) &&
+      !run_world_may_have_unit(options))
+    return run_usage_error(error, "%s: --page is missing, as in --page A4", path);
+  if (!cvtm_format_has(f, CVTM_NEEDS_PROFILE)) return CVTM_OK;
   const cvtm_status status = read_profile(options->page.gcode, &profile, error);
   if (status == CVTM_OK) cvtm_gcode_profile_free(&profile);
   return status;
-}
-
-static cvtm_status check_page_output(const cvtm_run_options *options, const char *path,
-                                     cvtm_error *error) {
-  char buffer[RUN_EXTENSION_MAX];
-  const char *extension = run_output_extension(options, path, buffer);
-  if (run_output_kind_of(options, path) != RUN_OUTPUT_DRAWING) return CVTM_OK;
-  if (is_pdf(extension) && !cvtm_drawing_writes_pdf())
-    return run_usage_error(error, "%s: this build writes no PDF: it needs cairo", path);
-  if (run_page_extension_is_of_pens(extension) && options->page.size == NULL &&
-      !run_world_may_have_unit(options))
-    return run_usage_error(error, "%s: --page is missing, as in --page A4", path);
-  return is_gcode(extension) ? check_profile(options, error) : CVTM_OK;
 }
 
 cvtm_status run_page_scale(const cvtm_run_options *options, cvtm_domain domain, double *scale,
                            cvtm_error *error) {
   cvtm_page page;
   *scale = options->world.mm;
-  if (options->page.size == NULL && *scale > 0) return CVTM_OK;
-  if (options->page.size == NULL)
+  if (!run_has_page(options) && *scale > 0) return CVTM_OK;
+  if (!run_has_page(options))
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: a length needs --page, or a --pixel-size with a unit", options->input);
+                     "%s: a length needs --page, or a --pixel-size with a unit",
+                     options->input.name);
   const cvtm_status status = place_on_page(options, domain.width, domain.height, &page, error);
   if (status == CVTM_OK) *scale = page.scale;
   return status;
@@ -298,10 +277,9 @@ cvtm_status run_frame_find(const cvtm_run_options *options, cvtm_domain domain, 
 cvtm_status run_page_check_size(const cvtm_run_options *options, cvtm_error *error) {
   cvtm_page page;
   cvtm_error reason = {CVTM_OK, ""};
-  if (options->page.size != NULL && place_on_page(options, 1, 1, &page, &reason) != CVTM_OK)
+  if (run_has_page(options) && place_on_page(options, 1, 1, &page, &reason) != CVTM_OK)
     return run_usage_error(error, "%s", reason.message);
-  if (run_unit_mm(options->unit) > 0 && options->page.size == NULL &&
-      options->world.pixel_size == NULL)
+  if (run_unit_mm(options->unit) > 0 && !run_has_page(options) && !run_has_world(options))
     return run_usage_error(error, "--unit %s: --page is missing, as in --page A4, or --pixel-size",
                            run_unit_name(options->unit));
   return run_world_check(options, error);
@@ -328,17 +306,7 @@ static cvtm_status make_dots(const run_scene *scene, const cvtm_page *page, doub
   return status;
 }
 
-static cvtm_status write_gcode(const cvtm_run_options *options, const char *path,
-                               const cvtm_drawing *drawing, cvtm_error *error) {
-  cvtm_gcode_profile profile;
-  cvtm_status status = read_profile(options->page.gcode, &profile, error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_drawing_write_gcode(path, drawing, &profile, error);
-  cvtm_gcode_profile_free(&profile);
-  return status;
-}
-
-/* --split: on failure nothing is left. */
+/* Splits the drawing by --split. Frees the drawing on failure. */
 static cvtm_status split_lines(const cvtm_run_options *options, cvtm_drawing *drawing,
                                cvtm_error *error) {
   if (!(options->page.split > 0)) return CVTM_OK;
@@ -347,15 +315,15 @@ static cvtm_status split_lines(const cvtm_run_options *options, cvtm_drawing *dr
   return status;
 }
 
-/* What one pen draws. */
-static cvtm_status make_layer(const run_scene *scene, const char *extension, const cvtm_page *page,
+/* Makes the drawing of one pen. */
+static cvtm_status make_layer(const run_scene *scene, const cvtm_format *f, const cvtm_page *page,
                               cvtm_drawing *drawing, cvtm_error *error) {
   const double line_share = 0.25; /* of the mean spacing: the width of a path */
   const cvtm_domain domain = scene->domain;
   const double spacing = sqrt((double)domain.width * domain.height / fmax((double)scene->count, 1));
   const int is_closed = scene->options->order == CVTM_RUN_ORDER_TSP;
   cvtm_status status;
-  switch (run_page_shows(scene->options, extension)) {
+  switch (run_page_shows(scene->options, f)) {
     case CVTM_SVG_CELLS:
       return run_draw_cells(scene->cells, domain, page, drawing, error);
     case CVTM_SVG_MESH:
@@ -369,8 +337,8 @@ static cvtm_status make_layer(const run_scene *scene, const char *extension, con
   }
 }
 
-/* A layer for each pen. */
-static cvtm_status make_layers(const run_scene *scene, const char *extension, const cvtm_page *page,
+/* Makes a layer for each pen. */
+static cvtm_status make_layers(const run_scene *scene, const cvtm_format *f, const cvtm_page *page,
                                cvtm_drawing *drawing, cvtm_error *error) {
   const run_colours *colours = scene->colours;
   cvtm_drawing layer[CVTM_INKS_MAX] = {{.page = *page}};
@@ -380,7 +348,7 @@ static cvtm_status make_layers(const run_scene *scene, const char *extension, co
     own.sites = scene->sites + 2 * colours->start[k];
     own.radius = scene->radius + colours->start[k];
     own.count = colours->start[k + 1] - colours->start[k];
-    status = make_layer(&own, extension, page, &layer[k], error);
+    status = make_layer(&own, f, page, &layer[k], error);
   }
   if (status == CVTM_OK)
     status = cvtm_drawing_join(layer, colours->pens.pen, colours->count, drawing, error);
@@ -389,38 +357,39 @@ static cvtm_status make_layers(const run_scene *scene, const char *extension, co
 }
 
 static cvtm_status write_drawing(const cvtm_run_options *options, const char *path,
-                                 const char *extension, const cvtm_drawing *drawing,
+                                 const cvtm_format *f, const cvtm_drawing *drawing,
                                  cvtm_error *error) {
-  if (is_svg(extension)) return cvtm_drawing_write_svg(path, drawing, error);
-  if (is_pdf(extension)) return cvtm_drawing_write_pdf(path, drawing, error);
-  if (is_dxf(extension))
-    return cvtm_drawing_write_dxf(path, drawing,
-                                  options->page.size != NULL || options->world.mm > 0, error);
-  if (is_gcode(extension)) return write_gcode(options, path, drawing, error);
-  return cvtm_drawing_write_hpgl(path, drawing, error);
+  cvtm_gcode_profile profile = {.text = NULL};
+  const cvtm_drawing_settings settings = {.in_mm = run_has_page(options) || options->world.mm > 0,
+                                          .profile = &profile};
+  cvtm_status status = CVTM_OK;
+  if (cvtm_format_has(f, CVTM_NEEDS_PROFILE))
+    status = read_profile(options->page.gcode, &profile, error);
+  if (status == CVTM_OK) status = cvtm_drawing_write(path, f->extension, drawing, &settings, error);
+  cvtm_gcode_profile_free(&profile);
+  return status;
 }
 
 cvtm_status run_page_write(const run_scene *scene, const char *path, const char *extension,
                            cvtm_error *error) {
   const cvtm_run_options *options = scene->options;
+  const cvtm_format *f = find_drawing(extension);
   cvtm_page page;
   cvtm_drawing drawing;
   cvtm_status status =
-      find_page(options, extension, scene->domain.width, scene->domain.height, &page, error);
-  page.in_pixels = options->page.size == NULL && is_svg(extension);
+      find_page(options, f, scene->domain.width, scene->domain.height, &page, error);
   if (status == CVTM_OK)
-    status = (scene->colours != NULL ? make_layers : make_layer)(scene, extension, &page, &drawing,
-                                                                 error);
+    status = (scene->colours != NULL ? make_layers : make_layer)(scene, f, &page, &drawing, error);
   if (status != CVTM_OK) return status;
   drawing.light = drawing.radius != NULL && run_stipples_are_light(options);
-  status = write_drawing(options, path, extension, &drawing, error);
+  status = write_drawing(options, path, f, &drawing, error);
   cvtm_drawing_free(&drawing);
   return status;
 }
 
 void run_page_report(const cvtm_run_options *options, cvtm_domain domain, cJSON *report) {
   cvtm_page page;
-  if (options->page.size == NULL ||
+  if (!run_has_page(options) ||
       place_on_page(options, domain.width, domain.height, &page, NULL) != CVTM_OK)
     return;
   cJSON *part = cJSON_AddObjectToObject(report, "page");
@@ -433,13 +402,8 @@ void run_page_report(const cvtm_run_options *options, cvtm_domain domain, cJSON 
 
 static int has_order(const cvtm_run_options *options, const char *path) {
   const run_output_kind kind = run_output_kind_of(options, path);
-  if (kind == RUN_OUTPUT_SVG || kind == RUN_OUTPUT_DRAWING) {
-    char buffer[RUN_EXTENSION_MAX];
-    const cvtm_svg_kind shown =
-        run_page_shows(options, run_output_extension(options, path, buffer));
-    return shown == CVTM_SVG_STIPPLES || shown == CVTM_SVG_PATH;
-  }
-  return kind != RUN_OUTPUT_MESH;
+  return kind == RUN_OUTPUT_DRAWING ? run_page_shows_points(options, path)
+                                    : kind != RUN_OUTPUT_MESH;
 }
 
 cvtm_status run_order_check(const cvtm_run_options *options, cvtm_error *error) {
@@ -449,8 +413,8 @@ cvtm_status run_order_check(const cvtm_run_options *options, cvtm_error *error) 
     return CVTM_OK;
   }
   if (options->domain.kind != CVTM_RUN_DOMAIN_NONE)
-    return run_usage_error(
-        error, "--order: the sites of --domain are vertices of a mesh, without an order");
+    return run_usage_error(error,
+                           "--order does not go with --domain, whose sites are vertices of a mesh");
   for (int k = 0; k < options->output.count; ++k)
     if (!has_order(options, options->output.item[k]))
       return run_usage_error(error, "--order: %s: cells and meshes have no order",

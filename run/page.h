@@ -7,19 +7,16 @@
 
 #include <cjson/cJSON.h>
 
-/* Returns true if the extension is that of a drawing other than SVG: pdf, dxf, hpgl, plt, gcode,
- * nc. */
-int run_page_extension_known(const char *extension);
-/* True of those that need a page: hpgl, plt, gcode, nc. */
-int run_page_extension_is_of_pens(const char *extension);
-/* True if a drawing with this extension shows dots with their sizes. */
-int run_page_shows_sizes(const cvtm_run_options *options, const char *extension);
+/* True if the file is a drawing that shows dots with their sizes. */
+int run_page_shows_sizes(const cvtm_run_options *options, const char *path);
+/* True if the drawing `path` shows the points, as dots or along a path. */
+int run_page_shows_points(const cvtm_run_options *options, const char *path);
 /* Checks --page, --margin and --unit. CVTM_ERROR_USAGE. */
 cvtm_status run_page_check_size(const cvtm_run_options *options, cvtm_error *error);
-/* Also checks the outputs, and reads the profile of G-code if one is written. Returns CVTM_OK,
- * or an exit code after a message. */
+/* Also checks the outputs, and reads the profile of G-code if one is written. CVTM_ERROR_USAGE
+ * names the first contradiction. */
 cvtm_status run_page_check(const cvtm_run_options *options, cvtm_error *error);
-/* Writes a drawing of the scene as svg, pdf, dxf, hpgl, plt, gcode or nc. Without a page a pixel of
+/* Writes a drawing of the scene in the format of the extension. Without a page a pixel of
  * a PDF is 1/96 inch, and the unit of a DXF is the pixel; the others need a page. */
 cvtm_status run_page_write(const run_scene *scene, const char *path, const char *extension,
                            cvtm_error *error);
@@ -28,10 +25,10 @@ cvtm_status run_page_write(const run_scene *scene, const char *path, const char 
 cvtm_status run_page_scale(const cvtm_run_options *options, cvtm_domain domain, double *scale,
                            cvtm_error *error);
 
-/* The coordinates of files: the point (x, y) of the domain is (left + scale x, top + scale y) of
- * the page, in the unit of --unit; height: of the page. The domain itself for pixels and widths.
- * With
- * --pixel-size the point is (left + scale x, bottom + scale (H - y)) in meshes and points. */
+/* The coordinates of files: the point (x, y) of the domain is (left + scale x, top + scale y) on
+ * the page, in the unit of --unit; height: that of the page. Pixels and widths are those of the
+ * domain. With --pixel-size the point is (left + scale x, bottom + scale (H - y)) in meshes and
+ * points. */
 typedef struct run_frame {
   double scale, left, top, height;
   int is_up;     /* y is up in points, too: with --pixel-size */

@@ -8,58 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads a number, perhaps with the square of a unit of length: 4mm2, 4mm^2. */
-static int parse_area(const char *text, double *area, int *unit) {
-  static const char *const squares[] = {"^2", "\xc2\xb2", "2"};
-  char length[64];
-  const size_t size = strlen(text);
-  *unit = -1;
-  if (run_numbers_parse(text, 1, area)) return *area > 0;
-  for (int k = 0; k < 3; ++k) {
-    const size_t end = strlen(squares[k]);
-    if (size <= end || size >= sizeof length || strcmp(text + size - end, squares[k]) != 0)
-      continue;
-    memcpy(length, text, size - end);
-    length[size - end] = '\0';
-    return run_lengths_parse(length, 1, area, unit) && *unit >= 0 && *area > 0;
-  }
-  return 0;
-}
-
-/* AREA or REGION=AREA; 0 if the text is neither. */
-static int parse_cap(const char *text, run_area_cap *cap) {
-  const char *equals = strchr(text, '=');
-  double region = 0;
-  *cap = (run_area_cap){0};
-  if (!parse_area(equals != NULL ? equals + 1 : text, &cap->area, &cap->unit)) return 0;
-  if (equals == NULL) return 1;
-  char number[16];
-  const size_t length = (size_t)(equals - text);
-  if (length == 0 || length >= sizeof number) return 0;
-  memcpy(number, text, length);
-  number[length] = '\0';
-  if (!run_numbers_parse(number, 1, &region) || region != floor(region)) return 0;
-  if (!(region >= 1 && region <= INT32_MAX)) return 0;
-  cap->region = (int32_t)region;
-  return 1;
-}
-
-static int has_length(const run_area_cap *cap) {
+static int has_length(const cvtm_run_area *cap) {
   return cap->unit >= 0 && run_unit_mm(cap->unit) > 0;
 }
 
 cvtm_status run_area_caps_read(const cvtm_run_options *options, run_area_caps *caps,
                                cvtm_error *error) {
-  const cvtm_run_list *list = &options->refine.max_area;
+  const cvtm_run_areas *list = &options->refine.max_area;
   *caps = (run_area_caps){.count = list->count};
   for (int k = 0; k < list->count; ++k) {
-    const char *text = list->item[k];
-    if (!parse_cap(text, &caps->cap[k]))
-      return run_usage_error(error, "--max-area: '%s' is neither AREA nor REGION=AREA", text);
-    if (has_length(&caps->cap[k]) && options->page.size == NULL &&
-        !run_world_may_have_unit(options))
-      return run_usage_error(error, "--max-area %s: --pixel-size with a unit is missing, or --page",
-                             text);
+    const cvtm_run_area *cap = &list->item[k];
+    const char *unit = cap->unit >= 0 ? run_unit_name(cap->unit) : "";
+    if (!(cap->area > 0) || cap->region < 0 || cap->unit == CVTM_RUN_UNIT_WIDTH)
+      return run_usage_error(error, "--max-area: '%g%s' is neither AREA nor REGION=AREA", cap->area,
+                             unit);
+    if (has_length(cap) && !run_has_page(options) && !run_world_may_have_unit(options))
+      return run_usage_error(error,
+                             "--max-area %g%s^2: --pixel-size with a unit is missing, or --page",
+                             cap->area, unit);
+    caps->cap[k] = *cap;
   }
   return CVTM_OK;
 }
@@ -73,7 +40,7 @@ cvtm_status run_area_caps_convert(const cvtm_run_options *options, cvtm_domain d
     if (status != CVTM_OK) return status;
     const double pixels = run_unit_mm(caps->cap[k].unit) / mm_per_pixel;
     caps->cap[k].area *= pixels * pixels;
-    caps->cap[k].unit = -1;
+    caps->cap[k].unit = CVTM_RUN_UNIT_NONE;
   }
   return CVTM_OK;
 }
@@ -130,12 +97,11 @@ static void report_corners(const cvtm_refine_figures *figures, double height, cJ
   cJSON *list = cJSON_AddArrayToObject(entry, "small_corners");
   for (int64_t k = 0; k < figures->corner_count; ++k) {
     const cvtm_small_corner *corner = &figures->corners[k];
-    cJSON *item = cJSON_CreateObject();
+    cJSON *item = run_json_item(list);
     run_json_real(item, "x", corner->x);
     run_json_real(item, "y", isnan(height) ? corner->y : height - corner->y);
     run_json_real(item, "angle", corner->angle);
     run_json_integer(item, "triangles", corner->triangles);
-    run_json_append(list, item);
   }
 }
 
@@ -143,12 +109,11 @@ static void report_narrow(const cvtm_refine_figures *figures, double height, cJS
   cJSON *list = cJSON_AddArrayToObject(entry, "narrow_triangles");
   for (int64_t k = 0; k < figures->narrow_count; ++k) {
     const cvtm_narrow_triangle *narrow = &figures->narrow[k];
-    cJSON *item = cJSON_CreateObject();
+    cJSON *item = run_json_item(list);
     run_json_real(item, "x", narrow->x);
     run_json_real(item, "y", isnan(height) ? narrow->y : height - narrow->y);
     run_json_real(item, "angle", narrow->angle);
     run_json_real(item, "distance", narrow->distance);
-    run_json_append(list, item);
   }
 }
 
@@ -177,7 +142,7 @@ void run_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figu
 static void choose(const cvtm_run_options *options, cvtm_domain image, const run_domain *domain,
                    cvtm_refine_options *refine) {
   run_refine_choose(options, &domain->caps, &domain->limit, refine);
-  refine->headroom = 0; /* sites have places of less energy */
+  refine->headroom = 0; /* other positions of the sites have a larger energy */
   if (!options->periodic) return;
   refine->paired_sides[2] = image.width;
   refine->paired_sides[3] = image.height;
@@ -188,7 +153,8 @@ int run_domain_refines(const cvtm_run_options *options) {
   return !is_zero || options->refine.max_area.count > 0;
 }
 
-/* The best of some bounds that all triangles reach, if none was asked for: 30, 28 or 26 degrees. */
+/* Nonzero if a smaller bound is tried: if no bound is given, it is the largest of 30, 28 and 26
+ * degrees that all triangles reach. */
 static int may_ask_less(const cvtm_run_options *options, const cvtm_refine_options *refine,
                         const cvtm_refine_figures *figures) {
   return !(options->given & CVTM_RUN_GIVEN_MIN_ANGLE) && figures->below_free > 0 &&
@@ -229,7 +195,7 @@ cvtm_status run_domain_refine(const cvtm_run_options *options, cvtm_domain image
   return CVTM_OK;
 }
 
-/* The options of moves that keep the bound which was reached. */
+/* The options of moves that keep the bound that refinement has reached. */
 static cvtm_refine_options keep_bound(const cvtm_run_options *options, cvtm_domain image,
                                       const run_domain *domain) {
   cvtm_refine_options refine;

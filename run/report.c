@@ -16,12 +16,11 @@ static void add_history(cJSON *report, const run_history *made) {
   const cvtm_cvt_record *records = made->records;
   for (int64_t k = 0; k < made->count; ++k) {
     const cvtm_cvt_record *record = &records[k];
-    cJSON *entry = cJSON_CreateObject();
+    cJSON *entry = run_json_item(history);
     run_json_integer(entry, "iteration", record->iteration);
     run_json_real(entry, "energy", record->energy);
     run_json_real(entry, "gradient_norm", record->gradient_norm);
     run_json_real(entry, "step", record->step);
-    run_json_append(history, entry);
   }
 }
 
@@ -61,8 +60,9 @@ static void add_noise(cJSON *report, const cvtm_run *r) {
 
 cJSON *run_report_make(const cvtm_run *r) {
   cJSON *report = run_json_begin(r->device);
-  if (r->describe != NULL)
-    r->describe(r->describe_context, r, cJSON_AddObjectToObject(report, "options"));
+  const cvtm_run_options *o = &r->options;
+  if (o->describe != NULL)
+    o->describe(o->context, o, r->device, cJSON_AddObjectToObject(report, "options"));
   run_json_integer(report, "seed", r->options.seed);
   run_json_integer(report, "width", r->domain.width);
   run_json_integer(report, "height", r->domain.height);

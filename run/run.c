@@ -64,11 +64,11 @@ static cvtm_status copy_boundary(const cvtm_run *r, double **fixed, int64_t *cou
   return CVTM_OK;
 }
 
-static cvtm_status read_sites(const cvtm_run *r, const char *path, double **sites, int64_t *count,
-                              cvtm_error *error) {
-  const cvtm_status status = cvtm_points_read(path, sites, count, error);
+static cvtm_status read_sites(const cvtm_run *r, const cvtm_input *source, double **sites,
+                              int64_t *count, cvtm_error *error) {
+  const cvtm_status status = cvtm_points_open(source, sites, count, error);
   if (status != CVTM_OK) return status;
-  return run_require_inside(path, *sites, *count, r->domain, error);
+  return run_require_inside(source->name, *sites, *count, r->domain, error);
 }
 
 /* Allocates r->count sites: first the r->fixed fixed ones, then those of --init. */
@@ -91,11 +91,11 @@ static cvtm_status check_count(const cvtm_run *r, int64_t init_count, cvtm_error
                            CVTM_DELAUNAY_MOST);
   if (r->fixed > r->count)
     return run_usage_error(error, "%s: %lld fixed sites are more than the %lld of --points",
-                           o->fixed, (long long)r->fixed, (long long)r->count);
+                           o->fixed.name, (long long)r->fixed, (long long)r->count);
   if (init_count > 0 && r->fixed + init_count != r->count)
     return run_usage_error(error,
                            "%s: %lld sites, fixed ones included, are not the %lld of --points",
-                           o->init, (long long)(r->fixed + init_count), (long long)r->count);
+                           o->init.name, (long long)(r->fixed + init_count), (long long)r->count);
   return CVTM_OK;
 }
 
@@ -105,11 +105,12 @@ static cvtm_status place_given_sites(cvtm_run *r, cvtm_error *error) {
   double *fixed = NULL, *init = NULL;
   int64_t init_count = 0;
   cvtm_status status = CVTM_OK;
-  if (options->fixed != NULL) status = read_sites(r, options->fixed, &fixed, &r->fixed, error);
+  if (options->fixed.name != NULL)
+    status = read_sites(r, &options->fixed, &fixed, &r->fixed, error);
   if (options->domain.kind != CVTM_RUN_DOMAIN_NONE)
     status = copy_boundary(r, &fixed, &r->fixed, error);
-  if (status == CVTM_OK && options->init != NULL)
-    status = read_sites(r, options->init, &init, &init_count, error);
+  if (status == CVTM_OK && options->init.name != NULL)
+    status = read_sites(r, &options->init, &init, &init_count, error);
   r->count = options->points > 0 ? options->points : r->fixed + init_count;
   if (status == CVTM_OK) status = check_count(r, init_count, error);
   if (status == CVTM_OK) status = set_sites(r, fixed, init, init_count, error);
@@ -130,7 +131,7 @@ static cvtm_status count_by_size(cvtm_run *r, cvtm_error *error) {
   }
   if (sites > most)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the sizes ask for %.3g sites; at most %g",
-                     r->options.input, sites, most);
+                     r->options.input.name, sites, most);
   r->options.points = (int64_t)fmax(round(sites), 1);
   limit_preview(&r->options);
   return CVTM_OK;
@@ -138,7 +139,8 @@ static cvtm_status count_by_size(cvtm_run *r, cvtm_error *error) {
 
 /* True if the number of sites is that of the dots that the picture needs. */
 static int count_by_dots(const cvtm_run_options *o) {
-  return o->points == 0 && o->init == NULL && (o->dot_size != NULL || o->fixed == NULL) &&
+  return o->points == 0 && o->init.name == NULL &&
+         (o->dot_size.count > 0 || o->fixed.name == NULL) &&
          o->density_from != CVTM_DENSITY_FROM_SIZE && o->domain.kind == CVTM_RUN_DOMAIN_NONE;
 }
 
@@ -147,17 +149,17 @@ static cvtm_status choose_dots(cvtm_run *r, cvtm_error *error) {
   cvtm_run_options *o = &r->options;
   const double most = 1e9;
   if (o->dots == CVTM_RUN_DOTS_TONE && o->density_from != CVTM_DENSITY_FROM_TONE)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: --dots tone needs the density of a tone",
-                     o->input);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: --dots tone needs --density-from tone",
+                     o->input.name);
   if (!count_by_dots(o)) return CVTM_OK;
   if (r->tone == NULL)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: data has no tone; --points is missing",
-                     o->input);
+                     o->input.name);
   const cvtm_status status = run_stipples_count(o, r->domain, r->tone, &r->dots, error);
   if (status != CVTM_OK) return status;
   if (r->dots.count > most)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: the ink needs %.3g dots of --dot-size; at most %g", o->input,
+                     "%s: the ink needs %.3g dots of --dot-size; at most %g", o->input.name,
                      r->dots.count, most);
   o->points = (int64_t)r->dots.count;
   limit_preview(o);
@@ -182,15 +184,15 @@ static cvtm_status choose_colours(cvtm_run *r, float *rgb, cvtm_error *error) {
   return run_colours_read(&r->options, r->domain, rgb, &r->colours, &r->dots, error);
 }
 
-/* What all ranks must know of what rank 0 has read: its density is brought to their devices by
- * cvtm_cvt_create_borrowed. */
+/* Sends all ranks what they need of the input that rank 0 has read. cvtm_cvt_create_borrowed brings
+ * the density to their devices. */
 static cvtm_status share_reading(cvtm_run *r, cvtm_device *device) {
   const int64_t resumed = r->checkpoint.resumed != NULL;
   int64_t facts[] = {r->domain.width, r->domain.height, r->options.points, resumed};
   const cvtm_status status = cvtm_ranks_broadcast(device, facts, sizeof facts);
   if (status == CVTM_OK && facts[3] != resumed)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_INPUT,
-                     "%s: some ranks have this checkpoint and others not", r->checkpoint.path);
+                     "%s: some ranks have this checkpoint and others do not", r->checkpoint.path);
   r->domain = (cvtm_domain){(int32_t)facts[0], (int32_t)facts[1], r->options.periodic};
   r->options.points = facts[2];
   return status;
@@ -201,14 +203,14 @@ static cvtm_status read_density(cvtm_run *r, cvtm_device *device, cvtm_error *er
   const int tone = o->keep || run_stipples_wanted(o) || count_by_dots(o);
   const int in_colours = run_colours_wanted(o);
   float *rgb = NULL;
-  cvtm_status status = run_read_conditioned(device, o->input, o, &r->made, tone ? &r->tone : NULL,
+  cvtm_status status = run_read_conditioned(device, o, &r->made, tone ? &r->tone : NULL,
                                             in_colours ? &rgb : NULL, error);
   r->domain = (cvtm_domain){r->made.width, r->made.height, o->periodic};
   const int by_size =
-      o->density_from == CVTM_DENSITY_FROM_SIZE && o->points == 0 && o->init == NULL;
+      o->density_from == CVTM_DENSITY_FROM_SIZE && o->points == 0 && o->init.name == NULL;
   if (status == CVTM_OK && o->domain.kind != CVTM_RUN_DOMAIN_NONE) {
     status = run_domain_read(&r->options, r->domain, r->made.density, &r->shape, error);
-    r->domain.periodic = 0; /* the sites of both sides are there: cells end at the sides */
+    r->domain.periodic = 0; /* both sides have sites: cells end at the sides */
     if (status == CVTM_OK) o->points = r->shape.figures.sites;
   } else if (status == CVTM_OK && by_size) {
     status = count_by_size(r, error);
@@ -221,7 +223,7 @@ static cvtm_status read_density(cvtm_run *r, cvtm_device *device, cvtm_error *er
   return status;
 }
 
-/* Reads image, density and domain, of several ranks on rank 0. */
+/* Reads image, density and domain; with several ranks, on rank 0 alone. */
 static cvtm_status read_on_rank_0(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   if (device == NULL || cvtm_device_ranks(device) == NULL) return read_density(r, device, error);
   cvtm_status status = cvtm_ranks_lead(device) ? read_density(r, device, error) : CVTM_OK;
@@ -238,8 +240,8 @@ cvtm_status run_check(const cvtm_run_options *options, cvtm_error *error) {
       run_condition_check,  run_size_from_check, run_region_names_check, run_domain_check,
       run_equal_mass_check, run_noise_check,     run_checkpoint_check,   run_stipples_check,
       run_colours_check,    run_order_check,     run_page_check,         run_outputs_check};
-  if (options->input == NULL) return run_usage_error(error, "IMAGE is missing");
-  if (options->points == 0 && options->init == NULL && options->fixed == NULL &&
+  if (options->input.name == NULL) return run_usage_error(error, "IMAGE is missing");
+  if (options->points == 0 && options->init.name == NULL && options->fixed.name == NULL &&
       options->density_from != CVTM_DENSITY_FROM_SIZE &&
       options->domain.kind != CVTM_RUN_DOMAIN_NONE)
     return run_usage_error(error, "--points is missing");
@@ -353,11 +355,6 @@ cvtm_status run_create(const cvtm_run_options *options, cvtm_run **run, cvtm_err
   return CVTM_OK;
 }
 
-void run_describe_by(cvtm_run *r, run_describe describe, void *context) {
-  r->describe = describe;
-  r->describe_context = context;
-}
-
 cvtm_status run_read(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   start_phase(r);
   r->start = r->phase_start;
@@ -436,7 +433,7 @@ cvtm_status run_write(cvtm_run *r, cvtm_error *error) {
 
 cvtm_status run_save(cvtm_run *r, const cvtm_run_options *asked, cvtm_error *error) {
   if (asked->order != r->options.order || asked->points != r->options.points)
-    return run_usage_error(error, "--order and --points are options of the run itself");
+    return run_usage_error(error, "--order and --points cannot change after the run");
   cvtm_status status = run_check(asked, error);
   if (status != CVTM_OK) return status;
   const cvtm_run_options made = r->options;
@@ -463,6 +460,7 @@ cvtm_status cvtm_run_create(cvtm_device *device, const cvtm_run_options *options
   }
   run_json_start();
   cvtm_status status = run_check(options, error);
+  if (status == CVTM_OK) status = run_refuse_overwriting(options, error);
   if (status == CVTM_OK) status = run_create(options, run, error);
   if (status == CVTM_OK) (*run)->device = device;
   return status;
@@ -476,7 +474,7 @@ cvtm_status cvtm_run_solve(cvtm_run *r, cvtm_error *error) {
   return status == CVTM_OK ? run_mesh(r, device, error) : status;
 }
 
-/* The options of the run, with one file to be written, of the kind that others say. */
+/* The options of the run for writing one file. *kind has the options of the file. */
 static cvtm_run_options options_of_file(const cvtm_run *r, const char *path,
                                         const cvtm_run_options *kind) {
   cvtm_run_options made = r->options;

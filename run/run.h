@@ -7,16 +7,18 @@
  *     cvtm_run_destroy(run);
  *
  * The fields have the names of the program's options (docs/cvtmesh.1), in which messages speak,
- * too. Text that a field takes has the form of the option's value. */
+ * too. */
 #ifndef CVTMESH_RUN_RUN_H
 #define CVTMESH_RUN_RUN_H
 
 #include "base/api.h"
 #include "base/device.h"
 #include "base/domain.h"
+#include "base/npy.h"
 #include "base/status.h"
 #include "cvt/cvt.h"
 #include "density/density.h"
+#include "density/pipeline.h"
 #include "density/segmentation.h"
 #include "density/size_field.h"
 #include "meshes/mesh.h"
@@ -26,6 +28,8 @@
 
 CVTM_API_BEGIN
 
+struct cJSON;
+
 enum { CVTM_RUN_LIST_MAX = 64 };
 
 /* Texts, borrowed. */
@@ -33,6 +37,23 @@ typedef struct cvtm_run_list {
   const char *item[CVTM_RUN_LIST_MAX];
   int count;
 } cvtm_run_list;
+
+typedef struct cvtm_run_inputs {
+  cvtm_input item[CVTM_RUN_LIST_MAX];
+  int count;
+} cvtm_run_inputs;
+typedef struct cvtm_run_weights {
+  cvtm_region_weight item[CVTM_RUN_LIST_MAX];
+  int count;
+} cvtm_run_weights;
+typedef struct cvtm_run_region_names {
+  cvtm_region_name item[CVTM_RUN_LIST_MAX];
+  int count;
+} cvtm_run_region_names;
+typedef struct cvtm_run_discs {
+  cvtm_disc item[CVTM_RUN_LIST_MAX];
+  int count;
+} cvtm_run_discs;
 
 typedef enum cvtm_run_dots {
   CVTM_RUN_DOTS_AUTO,
@@ -72,7 +93,7 @@ typedef enum cvtm_run_domain_kind {
   X(CVTM_RUN_UNIT_IN, "in", 25.4) \
   X(CVTM_RUN_UNIT_FT, "ft", 304.8)
 
-/* Of coordinates: pixels, parts of the width of the domain, or lengths. */
+/* Units of coordinates: pixels, parts of the width of the domain, or lengths. */
 typedef enum cvtm_run_unit {
   CVTM_RUN_UNIT_NONE = -1, /* a number without a unit */
   CVTM_RUN_UNIT_PIXEL,
@@ -82,6 +103,25 @@ typedef enum cvtm_run_unit {
 #undef CVTM_RUN_UNIT_CODE
       CVTM_RUN_UNIT_COUNT
 } cvtm_run_unit;
+
+/* Numbers with one unit. */
+typedef struct cvtm_run_lengths {
+  double value[2];
+  int count; /* 1 or 2; 0: not given */
+  cvtm_run_unit unit;
+} cvtm_run_lengths;
+
+/* The largest area of triangles. */
+typedef struct cvtm_run_area {
+  int32_t region; /* from 1 on; 0: all */
+  double area;
+  /* The area is in squares of this; CVTM_RUN_UNIT_NONE: of pixels, or of the unit of an outline. */
+  cvtm_run_unit unit;
+} cvtm_run_area;
+typedef struct cvtm_run_areas {
+  cvtm_run_area item[CVTM_RUN_LIST_MAX];
+  int count;
+} cvtm_run_areas;
 
 /* What is made. Callers of cvtm_run_create make whole runs, CVTM_RUN_ALL; the other commands of the
  * program share parts of a run. */
@@ -122,9 +162,9 @@ enum {
 typedef struct cvtm_run cvtm_run;
 
 typedef enum cvtm_run_event {
-  CVTM_RUN_BEGINS,    /* the optimisation, with all that it needs */
-  CVTM_RUN_ITERATION, /* one is done */
-  CVTM_RUN_ENDS       /* the optimisation; the mesh of a domain is refined afterwards */
+  CVTM_RUN_BEGINS,    /* the optimisation begins */
+  CVTM_RUN_ITERATION, /* an iteration has ended */
+  CVTM_RUN_ENDS       /* the optimisation has ended; the mesh of a domain is refined afterwards */
 } cvtm_run_event;
 
 typedef struct cvtm_run_progress {
@@ -132,28 +172,29 @@ typedef struct cvtm_run_progress {
   const cvtm_run *run;
   const cvtm_cvt_record *record; /* of an iteration; else NULL */
   int64_t sites;                 /* of the run: the records of coarser levels have fewer */
-  double bound;                  /* of the energy, which is shown as its ratio to this */
-  cvtm_status status;            /* at the end: of the optimisation */
+  double bound;       /* the reference energy: the energy is shown as its ratio to this */
+  cvtm_status status; /* at the end: that of the optimisation */
 } cvtm_run_progress;
 
-/* Strings are borrowed; they must outlive the run. A default is 0 or NULL where no comment gives
- * another value. */
+/* Strings and arrays are borrowed; they must outlive the run. A default is 0 or NULL where no
+ * comment gives another value. The file of a source may be `-` or in memory (base/file.h); an array
+ * is data, or points. */
 typedef struct cvtm_run_options {
-  const char *input; /* the picture: a file, `-`, or a file in memory (base/file.h) */
-  int64_t points;    /* sites; 0: as many as the picture needs dots */
-  unsigned given;    /* bits of CVTM_RUN_GIVEN_LIST */
+  cvtm_input input; /* the picture */
+  int64_t points;   /* sites; 0: as many as the picture needs dots */
+  unsigned given;   /* bits of CVTM_RUN_GIVEN_LIST */
   cvtm_run_purpose purpose;
   int64_t threads; /* for meshes and drawings; 0: all */
 
-  /* Files to be written. Those that are named before the run are checked by their formats at once.
-   * Without `keep` the run makes no more than these need; with it cvtm_run_write takes any other.
-   */
+  /* Files to be written. The formats of those that are named here are checked before the run.
+   * Without `keep` the run makes no more than these need; with it cvtm_run_write takes any
+   * other. */
   cvtm_run_list output;
   const char *format; /* the extension that stands for the output `-`; csv */
   const char *density_out, *report;
-  int keep;           /* keep what every kind of file needs; 1 */
-  int measure;        /* measure the quality of the mesh and the likeness of a drawing; 1 */
-  const char *layers; /* of the picture, separated by commas */
+  int keep;        /* keep what every kind of file needs; 1 */
+  int measure;     /* measure the quality of the mesh and the likeness of a drawing; 1 */
+  unsigned layers; /* of the picture, as in cvtm_picture_options; 0: its default */
   int64_t picture_size;
   int ascii, binary;
   cvtm_msh_version msh_version;
@@ -164,9 +205,10 @@ typedef struct cvtm_run_options {
   /* Drawings. */
   cvtm_svg_kind svg;
   cvtm_run_dots dots;
-  const char *dot_size; /* MIN,MAX, perhaps with a unit; NULL: any */
-  int overlap;          /* of dots; 1 */
-  int dark;             /* light dots on a dark ground */
+  cvtm_run_lengths dot_size; /* least and largest diameter, or one for both; without a unit in mm
+                                on a page, else in pixels */
+  int overlap;               /* of dots; 1 */
+  int dark;                  /* light dots on a dark ground */
   cvtm_run_order order;
   struct {
     int cmyk;
@@ -175,14 +217,17 @@ typedef struct cvtm_run_options {
     double coupling;  /* weight of the union of all dots; that of cvtm_classes_defaults */
   } colours;
   struct {
-    const char *size;     /* a name or WIDTHxHEIGHT in mm; NULL: no page */
+    double width, height; /* mm; 0: no page */
+    int is_format;        /* CVTM_RUN_PAGE_AUTO may turn the page (cvtm_run_page_format) */
     double margin, split; /* mm; margin 10; split 0: the pen needs no refill */
     cvtm_run_orientation orientation;
     int fill;
-    const char *gcode; /* a profile of the library, or its file; grbl-servo */
+    const char *gcode; /* a built-in profile or a file; grbl-servo */
   } page;
   struct {
-    const char *pixel_size, *origin; /* NULL: files are in pixels; the origin is 0 or the file's */
+    cvtm_run_lengths pixel_size; /* one number, or width and height that are equal */
+    int from_file;               /* take the size of pixels from the picture's file */
+    cvtm_run_lengths origin;     /* x and y of the lower left corner; not given: 0 or the file's */
     /* Set by the run. */
     double scale;        /* of a pixel in the unit of files; 0: files are in pixels */
     double left, bottom; /* of the picture in the unit of files, y up */
@@ -193,7 +238,7 @@ typedef struct cvtm_run_options {
   /* Sites. */
   struct { /* set by the run */
     int on;
-    int64_t asked; /* sites, where the preview has fewer; else 0 */
+    int64_t asked; /* sites asked for, if the preview has fewer; else 0 */
   } preview;
   cvtm_run_preset preset;
   cvtm_run_noise noise;
@@ -205,7 +250,7 @@ typedef struct cvtm_run_options {
   int64_t iterations, seed;
   double tolerance, gradient_tolerance, time_limit;
   int periodic;
-  const char *init, *fixed; /* files of points */
+  cvtm_input init, fixed; /* points */
   struct {
     const char *file; /* a run continues from it if it exists */
     double every;     /* seconds; 600 */
@@ -221,16 +266,21 @@ typedef struct cvtm_run_options {
   cvtm_density_from density_from; /* these as in cvtm_density_options */
   double gamma, floor, black, white, contrast;
   struct {
-    const char *from, *field; /* a mesh with a field; NULL: none, the first field */
+    cvtm_input from;   /* a mesh with a field, or rows of x, y and value */
+    const char *field; /* NULL: the first one */
     cvtm_size_source as;
   } size;
   struct {
     double bias, smooth, grade, grade_max, grade_size; /* as in cvtm_condition_options */
-    cvtm_run_list within, obstacle, weight;            /* weight: FILE=FACTOR */
+    cvtm_run_inputs within, obstacle;                  /* regions, as in cvtm_pipeline_options */
+    cvtm_run_weights weight;
   } condition;
   struct {
-    cvtm_run_list inside, outside;                        /* X,Y,RADIUS */
-    const char *seeds, *initial;                          /* initial: grow */
+    cvtm_run_discs inside, outside;
+    cvtm_input seeds;
+    cvtm_first_curve first; /* as in cvtm_segmentation_options */
+    cvtm_disc first_disc;
+    cvtm_input first_region;
     double sigma, k, epsilon, seed_value, tau, tolerance; /* as in cvtm_segmentation_options */
     int64_t steps;
   } segment;
@@ -238,15 +288,15 @@ typedef struct cvtm_run_options {
   /* The mesh of a domain. */
   struct {
     cvtm_run_domain_kind kind;
-    const char *file; /* of a mask, polygons or labels */
+    cvtm_input source; /* of a mask, polygons or labels */
     const char *pairs_out;
-    cvtm_run_list region_names;         /* N=NAME */
+    cvtm_run_region_names region_names;
     double smooth, smallest, tolerance; /* smallest 1; tolerance 0.3 */
     int sliding;
   } domain;
   struct {
     double min_angle; /* 30 */
-    cvtm_run_list max_area;
+    cvtm_run_areas max_area;
   } refine;
 
   /* Called in the thread of the run. Each may be NULL. */
@@ -257,10 +307,17 @@ typedef struct cvtm_run_options {
   void (*segmented)(void *context,
                     const cvtm_segment_progress *step); /* step NULL: the last is done */
   void (*note)(void *context, const char *text);        /* one line about a file that was read */
+  /* Fills the member `options` of the report, an object of cJSON; without this function there is no
+   * such member. chosen: these options with the chosen values in place of automatic ones. */
+  void (*describe)(void *context, const struct cvtm_run_options *chosen, const cvtm_device *device,
+                   struct cJSON *member);
   CVTM_RESERVED(16);
 } cvtm_run_options;
 
 void cvtm_run_defaults(cvtm_run_options *options);
+/* The size in mm, upright, of a page by its name: A0 to A6, letter, legal, tabloid. Returns 0 for
+ * another name. */
+int cvtm_run_page_format(const char *name, double *width, double *height);
 
 /* What a run has made; borrowed from the run until it is destroyed. Coordinates are in pixels, y
  * down. What was not made is 0 or NULL. */
@@ -285,7 +342,8 @@ typedef struct cvtm_run_result {
 
 /* Checks the options against each other, and copies them. `output` and the other files of the
  * options may be empty. NULL: the defaults, which lack a picture. The device is borrowed until
- * cvtm_run_destroy. CVTM_ERROR_USAGE: options contradict each other. */
+ * cvtm_run_destroy. CVTM_ERROR_USAGE: options contradict each other, or a file would be written
+ * over another one that the run reads or writes. */
 cvtm_status cvtm_run_create(cvtm_device *device, const cvtm_run_options *options, cvtm_run **run,
                             cvtm_error *error);
 /* Once for each run: reads the picture, places the sites and makes the mesh. A run that is
@@ -295,12 +353,13 @@ cvtm_status cvtm_run_create(cvtm_device *device, const cvtm_run_options *options
 cvtm_status cvtm_run_solve(cvtm_run *run, cvtm_error *error);
 /* After cvtm_run_solve: writes a file in the format of its extension; `-` is standard output. NULL:
  * every file that the options name. options: those of the run with other values for the kind of
- * file, as svg, dots, page, unit or ascii; NULL: those of the run. CVTM_ERROR_USAGE: a file that
- * the run reads would be overwritten, or the options contradict each other. */
+ * file, as svg, dots, page, unit or ascii; NULL: those of the run. CVTM_ERROR_USAGE: a file would
+ * be written over another one that the run reads or writes, or the options contradict each other.
+ */
 cvtm_status cvtm_run_write(cvtm_run *run, const char *path, const cvtm_run_options *options,
                            cvtm_error *error);
-/* What the program writes by --report, without its member `options`: JSON text, freed by the
- * caller; NULL without memory. */
+/* What the program writes by --report, with the member `options` if options.describe fills it: JSON
+ * text, freed by the caller; NULL without memory. */
 char *cvtm_run_report(const cvtm_run *run);
 const cvtm_run_result *cvtm_run_get(cvtm_run *run);
 /* NULL is allowed. */

@@ -23,7 +23,7 @@ cvtm_status run_equal_mass_check(const cvtm_run_options *options, cvtm_error *er
     return CVTM_OK;
   }
   if (options->preset != CVTM_RUN_PRESET_NONE)
-    return run_usage_error(error, "--preset is of plain tessellations, not of --equal-mass");
+    return run_usage_error(error, "--preset does not go with --equal-mass");
   if (options->domain.kind != 0)
     return run_usage_error(error,
                            "--equal-mass cannot keep the boundary of a --domain, nor "
@@ -89,12 +89,12 @@ cvtm_status run_noise_check(const cvtm_run_options *options, cvtm_error *error) 
                           {CVTM_RUN_GIVEN_GRADIENT_TOLERANCE, "gradient-tolerance"}};
   if (options->noise != CVTM_RUN_NOISE_BLUE) return CVTM_OK;
   if (options->equal_mass.on)
-    return run_usage_error(error, "--equal-mass makes a tessellation, which --noise blue is not");
+    return run_usage_error(error, "--equal-mass does not go with --noise blue");
   if (options->domain.kind != CVTM_RUN_DOMAIN_NONE)
     return run_usage_error(error, "--noise blue cannot keep the boundary of a --domain");
   for (size_t k = 0; k < sizeof of_tessellations / sizeof of_tessellations[0]; ++k)
     if ((int)options->given & of_tessellations[k].given)
-      return run_usage_error(error, "--%s is of tessellations; --noise blue makes none",
+      return run_usage_error(error, "--%s is for tessellations; --noise blue makes none",
                              of_tessellations[k].name);
   return CVTM_OK;
 }
@@ -123,8 +123,8 @@ static float *root_of(cvtm_domain domain, const float *density) {
 }
 
 /* Moves sites by a random vector with a standard deviation of half the local spacing along each
- * axis: strata may be the squares of a grid, which the descent would find again. `root`: the wanted
- * density but for a factor; `total`: of sites. */
+ * axis: strata may be the squares of a grid, to which the descent would return. root: the wanted
+ * density up to a factor; total: number of sites. */
 static void shake(cvtm_domain domain, const float *root, int64_t total, uint64_t seed,
                   double *sites, int64_t count) {
   const uint64_t stream = 2; /* cvtm_cvt_sample draws from 0 and 1 */
@@ -203,8 +203,8 @@ static int record_iteration(void *context, const cvtm_cvt_record *record) {
   return run_interrupted(&r->options) || stop;
 }
 
-/* The energy of the sites, with the masses and centroids of their cells, which of several ranks
- * rank 0 has. */
+/* The energy of the sites, with the masses and centroids of their cells; of several ranks rank 0
+ * alone has these. */
 static cvtm_status evaluate_sites(cvtm_run *r, cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
                                   double *value) {
   const cvtm_cvt_moments moments = {r->mass, r->centroid, NULL};
@@ -227,7 +227,7 @@ static double largest_offset(const cvtm_run *r) {
   return largest;
 }
 
-/* Of several ranks all get the sites of rank 0. */
+/* Sends the sites of rank 0 to all ranks. */
 static cvtm_status share_sites(cvtm_run *r) {
   return cvtm_ranks_broadcast(r->device, r->sites, 2 * (size_t)r->count * sizeof *r->sites);
 }
@@ -264,9 +264,9 @@ static cvtm_cvt_options descent_options(cvtm_run *r) {
   settings.gradient_tolerance = r->options.gradient_tolerance;
   settings.max_seconds = r->options.time_limit;
   if (r->options.order != CVTM_RUN_ORDER_NONE)
-    settings.max_seconds *= 0.75; /* the order has the rest */
+    settings.max_seconds *= 0.75; /* the rest is for the order */
   if (r->options.domain.kind != CVTM_RUN_DOMAIN_NONE && run_domain_refines(&r->options))
-    settings.max_seconds *= 0.85; /* the refinement has the rest */
+    settings.max_seconds *= 0.85; /* the rest is for the refinement */
   settings.fixed = r->fixed;
   settings.effort = r->options.effort;
   settings.start = r->options.start;
@@ -398,7 +398,7 @@ cvtm_status run_optimize(cvtm_run *r) {
   return status;
 }
 
-/* Grows what belongs to the sites to r->count, for which a new plan is made. */
+/* Makes a new plan for r->count sites, and grows the arrays that belong to the sites. */
 static cvtm_status plan_again(cvtm_run *r) {
   cvtm_error *error = cvtm_device_error(r->device);
   double *mass = realloc(r->mass, (size_t)r->count * sizeof *mass);
@@ -416,8 +416,7 @@ static cvtm_status plan_again(cvtm_run *r) {
   return status;
 }
 
-/* The refinement has these after a descent that --time-limit ended; in a preview it has the first.
- */
+/* The least time of the refinement, if --time-limit is given: in a preview, and otherwise. */
 static const double preview_seconds = 2, least_seconds = 10;
 
 cvtm_status run_refine(cvtm_run *r) {

@@ -5,8 +5,6 @@
 
 #include "run/options.h"
 
-#include <cjson/cJSON.h>
-
 /* Checks the options against each other, before any file is read but the profile of G-code.
  * CVTM_ERROR_USAGE names the first contradiction. */
 cvtm_status run_check(const cvtm_run_options *options, cvtm_error *error);
@@ -26,30 +24,25 @@ cvtm_status run_place(cvtm_run *run, cvtm_device *device, cvtm_error *error);
 /* --order: puts the sites into the order of a pen. An interruption or --time-limit stops this
  * early; the files then differ from those of a run without. */
 cvtm_status run_order(cvtm_run *run, cvtm_error *error);
-/* Is the mesh so large that a CUDA device makes it sooner? */
+/* True if the mesh is so large that a CUDA device makes it faster. */
 int run_mesh_is_large(const cvtm_run *run);
 /* Computes mesh, cells and quality. device: for a large mesh; NULL: the CPU. */
 cvtm_status run_mesh(cvtm_run *run, cvtm_device *device, cvtm_error *error);
 /* Writes every file that the options name; uses no device. */
 cvtm_status run_write(cvtm_run *run, cvtm_error *error);
-/* Writes the files that other options name, once the mesh is made. asked: the options of the run,
- * of which those of the outputs may be others. Some files need `keep`. */
+/* Writes the files that other options name, once the mesh is made. asked: the options of the run;
+ * those of the outputs may differ. Some files need `keep`. */
 cvtm_status run_save(cvtm_run *run, const cvtm_run_options *asked, cvtm_error *error);
 /* After the mesh: false if a solver did not converge, or a mesh misses its smallest angle. */
 int run_converged(const cvtm_run *run);
-
-/* Adds the options that a report shows to its member `options`. chosen: those of the run, with the
- * chosen values in place of automatic ones. */
-typedef void (*run_describe)(void *context, const cvtm_run *run, cJSON *options);
-void run_describe_by(cvtm_run *run, run_describe describe, void *context);
 
 /* --preset and --effort preview: defaults of several options at once. Options that are given keep
  * their values. */
 
 /* Replaces defaults by those of the preset and of a preview. */
 void run_preset_apply(cvtm_run_options *options);
-/* Sets what has no option: of the paper's pipeline a history of m = 8, the approximate Cauchy point
- * (of L-BFGS-B in every descent) and no steps of Lloyd's method before. */
+/* Sets what has no option: for the paper's pipeline, a history of m = 8 and the approximate Cauchy
+ * point in every L-BFGS-B, and no steps of Lloyd's method before. */
 void run_preset_descent(const cvtm_run_options *options, cvtm_cvt_options *settings);
 enum { RUN_PREVIEW_SITES = 20000 };
 

@@ -17,11 +17,8 @@
 #include <string.h>
 
 int run_stipples_wanted(const cvtm_run_options *options) {
-  for (int k = 0; k < options->output.count; ++k) {
-    char buffer[RUN_EXTENSION_MAX];
-    const char *path = options->output.item[k];
-    if (run_page_shows_sizes(options, run_output_extension(options, path, buffer))) return 1;
-  }
+  for (int k = 0; k < options->output.count; ++k)
+    if (run_page_shows_sizes(options, options->output.item[k])) return 1;
   return 0;
 }
 
@@ -30,18 +27,19 @@ int run_stipples_are_light(const cvtm_run_options *options) {
 }
 
 /* Sets the bounds of --dot-size and their unit: 0 and infinity without the option. Sizes without a
- * unit are pixels, on a page mm. Returns 0 if the text is wrong. */
-static int read_sizes(const cvtm_run_options *options, double *size, int *unit) {
-  size[0] = 0;
-  size[1] = INFINITY;
-  *unit = CVTM_RUN_UNIT_PIXEL;
-  if (options->dot_size == NULL) return 1;
-  if (run_lengths_parse(options->dot_size, 1, size, unit))
-    size[1] = size[0];
-  else if (!run_lengths_parse(options->dot_size, 2, size, unit))
-    return 0;
-  if (*unit < 0) *unit = options->page.size != NULL ? CVTM_RUN_UNIT_MM : CVTM_RUN_UNIT_PIXEL;
-  return size[0] > 0 && size[0] <= size[1];
+ * unit are in pixels, or in mm on a page. */
+static void find_bounds(const cvtm_run_options *options, double *size, int *unit) {
+  const cvtm_run_lengths *given = &options->dot_size;
+  size[0] = given->count > 0 ? given->value[0] : 0;
+  size[1] = given->count > 0 ? given->value[given->count - 1] : (double)INFINITY;
+  *unit = given->count == 0                   ? CVTM_RUN_UNIT_PIXEL
+          : given->unit != CVTM_RUN_UNIT_NONE ? (int)given->unit
+          : run_has_page(options)             ? CVTM_RUN_UNIT_MM
+                                              : CVTM_RUN_UNIT_PIXEL;
+}
+
+int run_dot_size_is_valid(const cvtm_run_lengths *size) {
+  return run_lengths_are_sizes(size) && size->value[0] <= size->value[size->count - 1];
 }
 
 /* The bounds of --dot-size in pixels. */
@@ -49,7 +47,7 @@ static cvtm_status find_sizes(const cvtm_run_options *options, cvtm_domain domai
                               cvtm_error *error) {
   int unit;
   double scale;
-  (void)read_sizes(options, size, &unit);
+  find_bounds(options, size, &unit);
   if (!(run_unit_mm(unit) > 0)) return CVTM_OK;
   const cvtm_status status = run_page_scale(options, domain, &scale, error);
   for (int k = 0; k < 2 && status == CVTM_OK; ++k) size[k] *= run_unit_mm(unit) / scale;
@@ -59,23 +57,24 @@ static cvtm_status find_sizes(const cvtm_run_options *options, cvtm_domain domai
 cvtm_status run_stipples_check(const cvtm_run_options *o, cvtm_error *error) {
   double size[2];
   int unit;
-  if (!read_sizes(o, size, &unit))
+  char text[RUN_LENGTHS_TEXT];
+  if (o->dot_size.count != 0 && !run_dot_size_is_valid(&o->dot_size))
     return run_usage_error(error, "--dot-size: '%s' is neither a diameter above 0 nor MIN,MAX",
-                           o->dot_size);
-  if (run_unit_mm(unit) > 0 && o->page.size == NULL && !run_world_may_have_unit(o))
-    return run_usage_error(
-        error, "--dot-size %s: --page is missing, as in --page A4, or --pixel-size", o->dot_size);
+                           run_lengths_text(&o->dot_size, text));
+  find_bounds(o, size, &unit);
+  if (run_unit_mm(unit) > 0 && !run_has_page(o) && !run_world_may_have_unit(o))
+    return run_usage_error(error,
+                           "--dot-size %s: --page is missing, as in --page A4, or --pixel-size",
+                           run_lengths_text(&o->dot_size, text));
   if (o->dots == CVTM_RUN_DOTS_TONE && o->equal_mass.on)
-    return run_usage_error(error, "--dots tone is not for --equal-mass, which places the sites");
+    return run_usage_error(error, "--dots tone contradicts --equal-mass, which places the sites");
   return CVTM_OK;
 }
 
 double run_dot_ratio(const cvtm_run_options *options) {
-  double size[2];
-  int unit;
+  const cvtm_run_lengths *size = &options->dot_size;
   const double without = 0.5;
-  return read_sizes(options, size, &unit) && options->dot_size != NULL ? size[0] / size[1]
-                                                                       : without;
+  return size->count > 0 ? size->value[0] / size->value[size->count - 1] : without;
 }
 
 cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain domain,
@@ -85,7 +84,7 @@ cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain doma
   double size[2], count = 0, ink = 0;
   const cvtm_status status = find_sizes(options, domain, size, error);
   if (status != CVTM_OK) return status;
-  const int is_default = options->dot_size == NULL;
+  const int is_default = options->dot_size.count == 0;
   if (is_default) size[0] = size[1] = fmax(domain.width, domain.height) / dots_along;
   for (int64_t p = 0; p < pixels; ++p) {
     const double share = options->dots == CVTM_RUN_DOTS_TONE ? (double)tone[p] : 0.5;
@@ -98,7 +97,7 @@ cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain doma
                           .largest = size[1],
                           .ink = ink / (double)pixels,
                           .is_default = is_default};
-  if (options->page.size == NULL) return CVTM_OK;
+  if (!run_has_page(options)) return CVTM_OK;
   return run_page_scale(options, domain, &dots->mm_per_pixel, error);
 }
 
@@ -129,16 +128,16 @@ static void set_radii_by_mass(const run_stipples_source *s, double *radius) {
 
 /* --- pictures --- */
 
-/* Neighbours' dots overlap where the tone is above 0.907. Where they do, the border of two cells
- * halves what is covered twice, so the part of each dot in its own cell is the ink that the dot
- * adds: the ink of dots of one size is exactly the sum of these parts. */
+/* Dots of neighbours overlap where the tone is above 0.907. The border of two cells halves the
+ * overlap of equal dots, so the ink of dots of one size is exactly the sum of their parts in their
+ * own cells. */
 
 static const double *corners_of(const cvtm_cells *cells, int64_t i, int64_t *count) {
   *count = cells->start[i + 1] - cells->start[i];
   return cells->corners + 2 * cells->start[i];
 }
 
-/* Each dot covers as much of its cell as the cell needs. */
+/* Sizes each dot such that it covers as much of its cell as the tone needs. */
 static void set_radii_by_ink(const run_stipples_source *s, const cvtm_cells *cells,
                              const double *ink, double *radius) {
 #pragma omp parallel for schedule(dynamic, 256)
@@ -168,7 +167,7 @@ static double ink_of_equal_dots(const run_stipples_source *s, const cvtm_cells *
   return sum;
 }
 
-/* Dots of one size whose ink is that of the picture, by Newton's method between bounds. */
+/* Sets one radius such that the ink is that of the picture, by Newton's method between bounds. */
 static cvtm_status set_equal_radii(const run_stipples_source *s, const cvtm_cells *cells,
                                    const double *ink, double *radius, cvtm_error *error) {
   enum { STEPS = 60 };
@@ -196,8 +195,8 @@ static cvtm_status set_equal_radii(const run_stipples_source *s, const cvtm_cell
 }
 
 /* The discs of a union meet along the borders of their power cells, so the union is the sum of the
- * parts of the discs in their own power cells. Each dot gets the radius at which this part is the
- * ink of its power cell, for the cells that belong to the radii so far. */
+ * parts of the discs in their own power cells. Each dot gets the radius at which its part equals
+ * the ink of its power cell; the cells are those of the current radii. */
 static cvtm_status match_power_cells(const cvtm_run_options *o, const run_stipples_source *s,
                                      double *radius, cvtm_error *error) {
   const int64_t count = s->mesh->vertex_count;
@@ -246,8 +245,8 @@ static double point_distance(cvtm_domain domain, const double *points, int64_t i
   return hypot(dx, dy);
 }
 
-/* The gap is there because the SVG rounds. The nearest site is always a neighbour across an edge of
- * the cell. */
+/* The gap is needed because the SVG rounds numbers. The nearest site is always a neighbour across
+ * an edge of the cell. */
 void run_stipples_separate(cvtm_domain domain, const double *points, const cvtm_cells *cells,
                            double *radius) {
   const double gap = 1e-3 * sqrt((double)domain.width * domain.height / (double)cells->count);
@@ -257,7 +256,7 @@ void run_stipples_separate(cvtm_domain domain, const double *points, const cvtm_
     for (int64_t k = cells->start[i]; k < cells->start[i + 1]; ++k)
       if (cells->neighbors[k] >= 0)
         nearest = fmin(nearest, point_distance(domain, points, i, cells->neighbors[k]));
-    if (cells->start[i] == cells->start[i + 1]) nearest = 0; /* another dot has this place */
+    if (cells->start[i] == cells->start[i + 1]) nearest = 0; /* another dot is at the same point */
     radius[i] = fmin(radius[i], fmax(0.5 * nearest - gap, 0));
   }
 }
@@ -273,8 +272,8 @@ static cvtm_status bound_radii(const cvtm_run_options *o, const run_stipples_sou
   return CVTM_OK;
 }
 
-/* The Voronoi cells of the dots in the whole domain: with --domain or --equal-mass those of the run
- * are others. */
+/* The Voronoi cells of the dots in the rectangle; with --domain or --equal-mass the run has other
+ * cells. */
 static cvtm_status make_cells(const run_stipples_source *s, cvtm_cells *cells, cvtm_error *error) {
   cvtm_mesh mesh = {0};
   cvtm_status status = cvtm_delaunay(s->mesh->points, s->mesh->vertex_count, &mesh, error);
@@ -285,14 +284,14 @@ static cvtm_status make_cells(const run_stipples_source *s, cvtm_cells *cells, c
 
 /* --- likeness --- */
 
-/* What is blurred and compared: columns x rows rectangles, which divide the domain evenly, since
- * the blur mirrors them at the border. */
+/* Tones are blurred and compared on columns x rows rectangles, which divide the domain evenly,
+ * because the blur mirrors them at the border. */
 typedef struct comparison {
   cvtm_domain domain;
   int columns, rows;
 } comparison;
 
-/* Rectangles a third of the spacing wide, or pixels. */
+/* Rectangles a third of the spacing wide, but at least a pixel. */
 static comparison make_comparison(cvtm_domain domain, double spacing) {
   const double side = fmax(spacing / 3, 1);
   return (comparison){domain, (int)ceil(domain.width / side), (int)ceil(domain.height / side)};
@@ -319,7 +318,7 @@ static double mean_of_rectangle(const comparison *c, const float *pixel, int i, 
   return sum / (width * height);
 }
 
-/* light: of 1 less the values. */
+/* Averages values over rectangles; light: nonzero: of 1 - value. */
 static void shrink(const comparison *c, const float *pixel, int light, float *shrunk) {
 #pragma omp parallel for schedule(static)
   for (int j = 0; j < c->rows; ++j) {
@@ -386,7 +385,7 @@ static void find_extremes(run_stipples *stipples, int64_t count) {
   }
 }
 
-/* --- the whole --- */
+/* --- all steps --- */
 
 static cvtm_status make(const cvtm_run_options *o, const run_stipples_source *s,
                         run_stipples *stipples, cvtm_error *error) {

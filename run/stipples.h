@@ -25,16 +25,18 @@ int run_stipples_wanted(const cvtm_run_options *options);
 /* Checks --dots and --dot-size. CVTM_ERROR_USAGE. */
 cvtm_status run_stipples_check(const cvtm_run_options *options, cvtm_error *error);
 
-/* Of --dots tone: the diameter of dots in bright places over that in dark ones. */
+/* With --dots tone: the diameter of dots in bright places over that in dark ones. */
 double run_dot_ratio(const cvtm_run_options *options);
+/* True for a diameter above 0, or a least and a largest one. */
+int run_dot_size_is_valid(const cvtm_run_lengths *size);
 
 /* How many dots a picture needs. */
 typedef struct run_dot_count {
-  double count;             /* at least 1; 0: the number was not found so */
+  double count;             /* at least 1; 0: the number was given */
   double smallest, largest; /* diameters in pixels */
   double ink;               /* mean tone of the picture */
   double mm_per_pixel;      /* 0: there is no page */
-  int is_default;           /* without --dot-size */
+  int is_default;           /* true: --dot-size is not given */
 } run_dot_count;
 /* The number of dots of --dot-size that have the ink of the picture if none overlap, as in
  * Linde-Buzo-Gray stippling (Deussen, Spicker & Zheng 2017). Without --dot-size the diameter is

@@ -38,6 +38,7 @@ BUILD = pathlib.Path(PROGRAM).parent
 PATIENCE = 120  # seconds for what takes one on an idle machine
 QUIET_MPI = dict(  # OpenMPI's own leaks are no defects of the program
     os.environ, ASAN_OPTIONS="detect_leaks=0", OMPI_MCA_btl_vader_single_copy_mechanism="none",
+    OMPI_MCA_mpi_yield_when_idle="1",  # ranks that wait leave the processors to other tests
     OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 # Commands with the option --device; the tests of the program run on the CPU.
 WITHOUT_DEVICE = {"mesh", "info", "help", "completion", "--help", "-h", "--version", "-V"}
@@ -56,6 +57,7 @@ def output_of(*command, **options):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
 
 
+@functools.lru_cache
 def help_text(*arguments):
     return output_of(PROGRAM, *arguments)
 
@@ -95,6 +97,15 @@ def wait_until(condition, what="something"):
             return
         time.sleep(0.005)
     raise AssertionError("timed out waiting for " + what)
+
+
+def catches_interrupts(process):
+    """Waits until the program has a handler for SIGINT."""
+    while True:
+        status = open(f"/proc/{process.pid}/status").read()
+        if int(status.split("SigCgt:")[1].split()[0], 16) & (1 << signal.SIGINT - 1):
+            return
+        time.sleep(0.001)
 
 
 def png_bytes(grey, width=None, height=None):
@@ -195,6 +206,32 @@ def read_obj(path):
     return vertices, triangles
 
 
+def cells_of(mesh, kind, data=None):
+    """The corners of the elements of a kind in a mesh of meshio, or what `data` has for each."""
+    values = mesh.cell_data[data] if data else [cells.data for cells in mesh.cells]
+    return np.concatenate([part for cells, part in zip(mesh.cells, values) if cells.type == kind])
+
+
+def areas_of(points, triangles):
+    """Positive where a triangle is counterclockwise."""
+    a, b, c = (points[triangles[:, k]] for k in range(3))
+    return ((b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0]) / 2
+
+
+class PixelMesh:
+    """An MSH file in pixels, y down: triangles and their regions, lines and their curves."""
+    def __init__(self, path, height):
+        import meshio  # pylint: disable=import-outside-toplevel
+        found = meshio.read(path)
+        self.points = found.points[:, :2] * [1, -1] + [0, height]
+        self.triangles, self.lines = cells_of(found, "triangle"), cells_of(found, "line")
+        self.region, self.curve = (cells_of(found, kind, "gmsh:physical") for kind in ("triangle", "line"))
+        self.names = found.field_data
+
+    def areas(self):
+        return -areas_of(self.points, self.triangles)
+
+
 class Program:
     """Runs cvtmesh in `folder`, so that relative names lie there."""
     def __init__(self, folder):
@@ -281,6 +318,10 @@ class Program:
         after = {name: (self.folder / name).stat().st_mtime_ns for name in self.names()}
         assert after == before
         return done
+
+    def printed(self, *arguments):
+        """What a command prints with --json."""
+        return strict_json(self.call(*arguments, "--json").stdout)
 
     def report(self, *arguments, code=0, **options):
         """Runs with --report and returns the report."""

@@ -25,11 +25,18 @@ def tools(tmp_path):
     return of
 
 
-def bootstrap(*arguments, environment=None, code=0):
-    done = subprocess.run([ROOT / "bootstrap", *arguments], text=True, capture_output=True, env=environment,
-                          check=False)
-    assert done.returncode == code, (done.stdout, done.stderr)
-    return done.stdout + done.stderr
+@pytest.fixture
+def bootstrap(tools):
+    """What the script prints where all packages are installed."""
+    environment = tools(dpkg_query="echo ii")
+
+    def call(*arguments, code=0):
+        done = subprocess.run([ROOT / "bootstrap", *arguments], text=True, capture_output=True,
+                              env=environment, check=False)
+        assert done.returncode == code, (done.stdout, done.stderr)
+        return done.stdout + done.stderr
+
+    return call
 
 
 def configured(folder, environment, *options):
@@ -43,7 +50,7 @@ def configured(folder, environment, *options):
 def test_the_gpus_that_are_there(tools, tmp_path):
     environment = tools(nvcc="false", nvidia_smi="printf '9.0\\n8.9\\n7.5\\n9.0\\n12.0\\n'")
     assert "GPUs of this machine: 90-real;89-real;120-real;" in configured(tmp_path / "some", environment)
-    assert "GPU" not in configured(tmp_path / "off", environment, "-DCVTMESH_CUDA=OFF")
+    assert "GPU" not in configured(tmp_path / "some", environment, "-DCVTMESH_CUDA=OFF")
 
 
 def test_no_gpu(tools, tmp_path):
@@ -51,11 +58,11 @@ def test_no_gpu(tools, tmp_path):
     environment = tools(nvcc="false", nvidia_smi="echo 'No devices were found'; exit 6")
     text = configured(tmp_path / "none", environment)
     assert "no CUDA; CVTMESH_CUDA=ON" in text and "Looking for a CUDA compiler" not in text
-    text = configured(tmp_path / "named", environment, "-DCMAKE_CUDA_ARCHITECTURES=90-real")
+    text = configured(tmp_path / "none", environment, "-DCMAKE_CUDA_ARCHITECTURES=90-real")
     assert "no CUDA" not in text and "Looking for a CUDA compiler" in text
 
 
-def test_run():
+def test_run(bootstrap):
     text = bootstrap("--dry-run")
     assert "-DCVTMESH_CUDA=AUTO -UCMAKE_CUDA_ARCHITECTURES\n" in text
     assert "--target cvtmesh_program\n" in text and "build/cvtmesh run docs/examples/camera.png" in text
@@ -63,13 +70,13 @@ def test_run():
     assert "-DCVTMESH_CUDA=ON " in bootstrap("--cuda", "--dry-run")
 
 
-def test_check():
+def test_check(bootstrap):
     text = bootstrap("check", "--dry-run")
     assert re.findall(r"--preset (\w+)", text) == ["check"] * 3 and "-R" not in text
     assert "--target test_info\n" in bootstrap("check", "test_info", "--dry-run")
 
 
-def test_check_all():
+def test_check_all(bootstrap):
     """Every stage once, and the tests first."""
     text = bootstrap("check", "--all", "--dry-run")
     assert text.startswith(bootstrap("check", "--dry-run"))
@@ -91,7 +98,7 @@ def test_the_cases_of_the_examples_are_there(page):
 
 @pytest.mark.parametrize("arguments", [("chekc",), ("--al",), ("--all",), ("check", "a", "b"),
                                        ("check", "--all", "a")])
-def test_bad_arguments(arguments):
+def test_bad_arguments(bootstrap, arguments):
     text = bootstrap(*arguments, "--dry-run", code=2)
     assert text.startswith("bootstrap: misplaced or unknown argument: ") and "usage:" in text
 

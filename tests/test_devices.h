@@ -113,6 +113,12 @@ static inline void test_device_free(cvtm_device *device, void *const *memory, si
   test_device_free(device, (void *[]){__VA_ARGS__}, \
                    sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
 
+/* Takes the place of a function of a device's table. */
+static inline cvtm_status no_memory(cvtm_device *device, size_t bytes, void **memory) {
+  (void)bytes, (void)memory;
+  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
+}
+
 /* Whether loops become graphs: on CUDA, unless the environment has the host drive them. */
 static inline int test_device_captures(const cvtm_device *device) {
   const char *host = getenv("CVTMESH_HOST_LOOPS");

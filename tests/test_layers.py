@@ -55,8 +55,6 @@ REASONS = {
     "density/segmentation.c": "seeds, the level set that they bound, and the steps from a picture to a segment",
     "draw/drawing_files.c": "a writer for each kind of drawing, over one walk along its strokes",
     "draw/tour.c": "a tour, from its first edges to its last exchange",
-    "lcp/grid/grid_cpu.c": "a pass down a band of lines serves every phase of the V-cycle",
-    "lcp/grid/grid_cuda.cu": "every phase by one kernel per operation, and the table of them",
     "lcp/grid/grid_levels_cuda.cu": "the coarse levels, in tiles and in one block",
     "lcp/grid/grid_lines.c": "the functions that are compiled for two widths of vectors",
     "lcp/grid/grid_march_cuda.cu": "marches down a strip share its lines in registers",

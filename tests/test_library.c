@@ -338,13 +338,13 @@ static double run(const void *options) {
   unsigned char bytes[16 + PIXELS] = "P5 32 32 255\n";
   const size_t header = strlen((char *)bytes);
   for (int p = 0; p < PIXELS; ++p) bytes[header + (size_t)p] = (unsigned char)(p % 200);
-  const cvtm_memory_file file = {"a.pgm", bytes, NULL, header + PIXELS, 0};
+  const cvtm_memory_file file = {"a.pgm", bytes, header + PIXELS};
   cvtm_memory_output drawing = {"a.svg", NULL, 0};
   const cvtm_memory_files files = {&file, &drawing, 1, 1};
   cvtm_run_options o;
   cvtm_run *made = NULL;
   cvtm_run_defaults(&o);
-  o.input = "a.pgm";
+  o.input.name = "a.pgm";
   o.points = 40;
   cvtm_memory_files_use(&files);
   assert_int_equal(cvtm_run_create(device, options, &made, NULL), CVTM_ERROR_USAGE);
@@ -419,6 +419,12 @@ static int count_event(void *context, const cvtm_run_progress *now) {
   return now->event == CVTM_RUN_ITERATION && events[CVTM_RUN_ITERATION] == 2;
 }
 
+/* The sites that a report describes; the member stays empty. */
+static void describe_sites(void *context, const cvtm_run_options *chosen,
+                           const cvtm_device *described, struct cJSON *member) {
+  if (described == device && member != NULL) *(int64_t *)context = chosen->points;
+}
+
 static int holds(const char *path, const char *text) {
   unsigned char *bytes;
   size_t size;
@@ -426,6 +432,120 @@ static int holds(const char *path, const char *text) {
   const int found = strstr((char *)bytes, text) != NULL;
   free(bytes);
   return found;
+}
+
+/* A run reads arrays of the caller as it reads NPY files with the same elements. */
+TEST(test_arrays_of_a_run) {
+  enum { GIVEN = 5, ARRAYS = 4 };
+  static double given[PIXELS];
+  static uint8_t region[PIXELS];
+  static float weighted[PIXELS];
+  int32_t init[2 * GIVEN];
+  for (int p = 0; p < PIXELS; ++p) {
+    given[p] = 1 + p % SIDE;
+    region[p] = p / SIDE > 4;
+    weighted[p] = p % SIDE > SIDE / 2 ? 1 : 0;
+  }
+  for (int k = 0; k < GIVEN; ++k) {
+    init[2 * k] = 5 * k + 3;
+    init[2 * k + 1] = 4 * k + 8;
+  }
+  cvtm_npy arrays[ARRAYS] = {{'f', 8, 2, {SIDE, SIDE}, PIXELS, given, NULL},
+                             {'u', 1, 2, {SIDE, SIDE}, PIXELS, region, NULL},
+                             {'f', 4, 2, {SIDE, SIDE}, PIXELS, weighted, NULL},
+                             {'i', 4, 2, {GIVEN, 2}, 2 * GIVEN, init, NULL}};
+  const char *const names[ARRAYS] = {"density", "region", "weight", "init"};
+  char folder[] = "/tmp/cvtmesh-run-XXXXXX", path[ARRAYS][64];
+  double points[2][2 * GIVEN];
+  cvtm_error error;
+  assert_non_null(mkdtemp(folder));
+  for (int from_file = 0; from_file < 2; ++from_file) {
+    cvtm_input input[ARRAYS];
+    for (int k = 0; k < ARRAYS; ++k) {
+      const cvtm_npy *a = &arrays[k];
+      snprintf(path[k], sizeof path[k], "%s/%s.npy", folder, names[k]);
+      assert_ok(cvtm_npy_write(path[k], a->kind, a->item, 2, a->shape, a->data, NULL));
+      input[k] = from_file ? (cvtm_input){path[k], NULL} : (cvtm_input){names[k], a};
+    }
+    cvtm_run_options o;
+    cvtm_run *made = NULL;
+    cvtm_run_defaults(&o);
+    o.input = input[0];
+    o.condition.within = (cvtm_run_inputs){{input[1]}, 1};
+    o.condition.weight = (cvtm_run_weights){{{input[2], 3.5}}, 1};
+    o.init = input[3];
+    o.given = CVTM_RUN_GIVEN_ITERATIONS;
+    o.iterations = 5;
+    assert_ok(cvtm_run_create(device, &o, &made, &error));
+    assert_ok(cvtm_run_solve(made, &error));
+    assert_int_equal(cvtm_run_get(made)->count, GIVEN);
+    memcpy(points[from_file], cvtm_run_get(made)->points, sizeof points[0]);
+    cvtm_run_destroy(made);
+    o.condition.weight.item[0].factor = -1;
+    assert_int_equal(cvtm_run_create(device, &o, &made, &error), CVTM_ERROR_USAGE);
+    assert_non_null(strstr(error.message, "-1' is not FILE=FACTOR"));
+    arrays[0].count = PIXELS - 1;
+    o.condition.weight.count = 0;
+    assert_ok(cvtm_run_create(device, &o, &made, &error));
+    assert_int_equal(cvtm_run_solve(made, &error), from_file ? CVTM_OK : CVTM_ERROR_ARGUMENT);
+    cvtm_run_destroy(made);
+    arrays[0].count = PIXELS;
+    for (int k = 0; k < ARRAYS; ++k) assert_int_equal(unlink(path[k]), 0);
+  }
+  assert_memory_equal(points[0], points[1], sizeof points[0]);
+  assert_int_equal(rmdir(folder), 0);
+}
+
+/* Values of which no text has been parsed are checked as such, and the messages name the option. */
+TEST(test_values_of_a_run) {
+  static double given[PIXELS];
+  for (int p = 0; p < PIXELS; ++p) given[p] = 1;
+  const cvtm_npy array = {'f', 8, 2, {SIDE, SIDE}, PIXELS, given, NULL};
+  cvtm_run_options o[10], good;
+  static const char *const named[10] = {
+      "--dot-size: '2,1mm'", "--dot-size: '0'",       "--page: '0x20'",   "--pixel-size: '-1mm'",
+      "--origin: '3' is",    "--max-area: '0mm'",     "--max-area 2mm^2", "--region-name: '0=a'",
+      "--layers: there is",  "--dot-size 1mm: --page"};
+  cvtm_run *made = NULL;
+  cvtm_error error;
+  cvtm_run_defaults(&good);
+  good.input = (cvtm_input){"density", &array};
+  good.points = 30;
+  for (int k = 0; k < 10; ++k) o[k] = good;
+  o[0].dot_size = (cvtm_run_lengths){{2, 1}, 2, CVTM_RUN_UNIT_MM};
+  o[1].dot_size = (cvtm_run_lengths){{0}, 1, CVTM_RUN_UNIT_NONE};
+  o[2].page.height = 20;
+  o[3].world.pixel_size = (cvtm_run_lengths){{-1}, 1, CVTM_RUN_UNIT_MM};
+  o[4].world.from_file = 1;
+  o[4].world.origin = (cvtm_run_lengths){{3}, 1, CVTM_RUN_UNIT_NONE};
+  for (int k = 5; k < 8; ++k) o[k].domain.kind = CVTM_RUN_DOMAIN_FRAME;
+  o[5].refine.max_area = (cvtm_run_areas){{{0, 0, CVTM_RUN_UNIT_MM}}, 1};
+  o[6].refine.max_area = (cvtm_run_areas){{{1, 2, CVTM_RUN_UNIT_MM}}, 1};
+  o[7].domain.region_names = (cvtm_run_region_names){{{0, "a"}}, 1};
+  o[8].layers = 1 << 10;
+  o[9].dot_size = (cvtm_run_lengths){{1}, 1, CVTM_RUN_UNIT_MM};
+  for (int k = 0; k < 10; ++k) {
+    assert_int_equal(cvtm_run_create(device, &o[k], &made, &error), CVTM_ERROR_USAGE);
+    if (strstr(error.message, named[k]) == NULL) fail_msg("%s: %s", named[k], error.message);
+  }
+  assert_int_equal(cvtm_run_page_format("a5", &good.page.width, &good.page.height), 1);
+  assert_true(good.page.width == 148 && good.page.height == 210);
+  good.dot_size = o[9].dot_size;
+  good.world.pixel_size = (cvtm_run_lengths){{2, 2}, 2, CVTM_RUN_UNIT_CM};
+  good.world.origin = (cvtm_run_lengths){{1, 2}, 2, CVTM_RUN_UNIT_M};
+  good.layers = CVTM_PICTURE_CELLS | CVTM_PICTURE_SITES;
+  good.refine.max_area = (cvtm_run_areas){{{0, 9, CVTM_RUN_UNIT_NONE}}, 1};
+  good.domain.kind = CVTM_RUN_DOMAIN_FRAME;
+  good.domain.region_names = (cvtm_run_region_names){{{1, "plate"}}, 1};
+  assert_ok(cvtm_run_create(device, &good, &made, &error));
+  assert_ok(cvtm_run_solve(made, &error));
+  assert_int_equal(cvtm_run_get(made)->regions->area_group_count, 1);
+  assert_string_equal(cvtm_run_get(made)->regions->area_groups[0].name, "plate");
+  char *report = cvtm_run_report(made);
+  assert_non_null(
+      strstr(report, "\"world\":{\"unit\":\"cm\",\"pixel_size\":2,\"origin\":[100,200]"));
+  free(report);
+  cvtm_run_destroy(made);
 }
 
 /* A run refuses to overwrite what it reads, and writes several kinds of a file. */
@@ -442,7 +562,7 @@ TEST(test_files_of_a_run) {
   assert_ok(cvtm_png_write(path, SIDE, SIDE, 1, grey, NULL));
   assert_int_equal(symlink(path, link), 0);
   cvtm_run_defaults(&o);
-  o.input = path;
+  o.input.name = path;
   o.points = 40;
   assert_ok(cvtm_run_create(device, &o, &made, NULL));
   assert_ok(cvtm_run_solve(made, NULL));
@@ -461,6 +581,17 @@ TEST(test_files_of_a_run) {
   cells.output = (cvtm_run_list){{link}, 1};
   assert_ok(cvtm_run_write(made, NULL, &cells, &error));
   assert_true(holds(link, "<circle"));
+  cells.density_out = "d.npy";
+  cells.equal_mass.weights_out = "./d.npy";
+  assert_int_equal(cvtm_run_write(made, NULL, &cells, &error), CVTM_ERROR_USAGE);
+  assert_non_null(
+      strstr(error.message, "--weights-out would overwrite d.npy, which --density-out"));
+  cells.density_out = cells.equal_mass.weights_out = NULL;
+  cells.output = (cvtm_run_list){{link, link}, 2};
+  cvtm_run *none = NULL;
+  assert_int_equal(cvtm_run_create(device, &cells, &none, &error), CVTM_ERROR_USAGE);
+  assert_non_null(strstr(error.message, "--output would overwrite"));
+  cells.output.count = 1;
   cells.report = path; /* the picture */
   assert_int_equal(cvtm_run_write(made, NULL, &cells, &error), CVTM_ERROR_USAGE);
   assert_int_equal(unlink(link), 0);
@@ -470,6 +601,19 @@ TEST(test_files_of_a_run) {
   assert_int_equal(got->cells->count, 40);
   char *report = cvtm_run_report(made);
   assert_non_null(strstr(report, "\"sites\":40,"));
+  assert_null(strstr(report, "\"options\""));
+  free(report);
+  cvtm_run_destroy(made);
+  int64_t described = 0;
+  cvtm_run_options asked = o;
+  asked.points = 0; /* as the ink of the picture needs */
+  asked.context = &described;
+  asked.describe = describe_sites;
+  assert_ok(cvtm_run_create(device, &asked, &made, &error));
+  assert_ok(cvtm_run_solve(made, &error));
+  report = cvtm_run_report(made);
+  assert_non_null(strstr(report, "\"options\":{},\"seed\":1,"));
+  assert_true(described == cvtm_run_get(made)->count);
   free(report);
   cvtm_run_destroy(made);
   int events[3] = {0, 0, 0};

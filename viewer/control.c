@@ -77,17 +77,11 @@ static void paint(cvtm_control *c, const double screen[2]) {
 
 static const double brush_step = 1.25; /* factor of the radius */
 
+const cvtm_layer_row cvtm_layer_rows[CVTM_LAYERS] = {CVTM_LAYER_LIST(CVTM_LAYER_ROW)};
+
 static unsigned layer_of_key(int key) {
-  static const struct {
-    int key;
-    unsigned layer;
-  } keys[] = {
-#define LAYER_KEY(code, bit, name, title, key) {key, code},
-      CVTM_LAYER_LIST(LAYER_KEY)
-#undef LAYER_KEY
-  };
-  for (size_t k = 0; k < sizeof keys / sizeof keys[0]; ++k)
-    if (keys[k].key == key) return keys[k].layer;
+  for (int k = 0; k < CVTM_LAYERS; ++k)
+    if (cvtm_layer_rows[k].key == key) return cvtm_layer_rows[k].layer;
   return 0;
 }
 
@@ -291,23 +285,15 @@ void cvtm_script_init(cvtm_script *script, const char *name, const char *text) {
 }
 
 cvtm_status cvtm_layers_parse(const char *list, unsigned *layers, cvtm_error *error) {
-  static const struct {
-    const char *name;
-    unsigned layer;
-  } known[] = {
-#define LAYER_NAME(code, bit, name, title, key) {name, code},
-      CVTM_LAYER_LIST(LAYER_NAME)
-#undef LAYER_NAME
-  };
-  enum { KNOWN = sizeof known / sizeof known[0] };
+  const cvtm_layer_row *known = cvtm_layer_rows;
   unsigned found = 0;
   while (*list) {
     const size_t length = strcspn(list, ",");
     int k = 0;
-    while (k < KNOWN &&
+    while (k < CVTM_LAYERS &&
            (strlen(known[k].name) != length || strncmp(known[k].name, list, length) != 0))
       ++k;
-    if (k == KNOWN)
+    if (k == CVTM_LAYERS)
       return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "there is no layer '%.*s'", (int)length, list);
     found |= known[k].layer;
     list += length + (list[length] == ',');

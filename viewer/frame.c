@@ -2,6 +2,7 @@
 
 #include "base/host.h"
 #include "meshes/mesh.h"
+#include "meshes/polygon_file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -64,16 +65,6 @@ cvtm_status cvtm_view_state_copy(cvtm_view_state *to, const cvtm_view_state *fro
   return CVTM_OK;
 }
 
-static double polygon_area(const double *corners, int64_t count) {
-  double twice = 0;
-  for (int64_t k = 1; k + 1 < count; ++k) {
-    const double ax = corners[2 * k] - corners[0], ay = corners[2 * k + 1] - corners[1];
-    const double bx = corners[2 * k + 2] - corners[0], by = corners[2 * k + 3] - corners[1];
-    twice += ax * by - ay * bx;
-  }
-  return 0.5 * fabs(twice);
-}
-
 /* The number of visible sides. Where four cells nearly meet in one point, the short edge between
  * two of them is not counted. */
 static int count_sides(const double *corners, int64_t count, double area) {
@@ -90,7 +81,7 @@ static void add_cell(cvtm_view_frame *frame, const cvtm_mesh *mesh, const cvtm_c
                      int64_t i) {
   const int64_t first = cells->start[i], count = cells->start[i + 1] - first;
   const double *corners = cells->corners + 2 * first;
-  const double area = polygon_area(corners, count);
+  const double area = fabs(cvtm_ring_area(corners, count));
   const int sides = count_sides(corners, count, area);
   const uint32_t centre = (uint32_t)frame->vertex_count;
   int inner = 1;
@@ -117,11 +108,6 @@ static void add_cell(cvtm_view_frame *frame, const cvtm_mesh *mesh, const cvtm_c
   }
 }
 
-static int compare_floats(const void *left, const void *right) {
-  const float a = *(const float *)left, b = *(const float *)right;
-  return (a > b) - (a < b);
-}
-
 /* The colour scale covers most areas, but at least a factor of four, so that an even tessellation
  * looks even. */
 static void find_area_range(cvtm_view_frame *frame) {
@@ -133,7 +119,7 @@ static void find_area_range(cvtm_view_frame *frame) {
     if (frame->cells[i].area > 0) sample[taken++] = frame->cells[i].area;
   frame->low_area = frame->high_area = 1;
   if (taken == 0) return;
-  qsort(sample, (size_t)taken, sizeof *sample, compare_floats);
+  qsort(sample, (size_t)taken, sizeof *sample, cvtm_compare_floats);
   const float low = sample[taken / 50], high = sample[taken - 1 - taken / 50];
   const float middle = sqrtf(low * high), factor = fmaxf(sqrtf(high / low), 2);
   frame->low_area = middle / factor;

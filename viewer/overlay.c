@@ -212,21 +212,8 @@ static const char *const help_lines[][2] = {
     {"Q", "end"},
 };
 
-typedef struct layer_row {
-  unsigned layer;
-  const char *title;
-  char key;
-} layer_row;
-
-static const layer_row layer_rows[] = {
-#define LAYER_ROW(code, bit, name, title, key) {code, title, key},
-    CVTM_LAYER_LIST(LAYER_ROW)
-#undef LAYER_ROW
-};
-
 static void draw_help(const overlay *o) {
   enum { LINES = sizeof help_lines / sizeof help_lines[0] };
-  enum { LAYERS = sizeof layer_rows / sizeof layer_rows[0] };
   const double s = o->scale, line = 19 * s, pad = 22 * s;
   const double width = 760 * s, height = LINES * line + 2 * pad + 24 * s;
   const double left = floor(0.5 * (o->view->width - width));
@@ -241,12 +228,12 @@ static void draw_help(const overlay *o) {
     cvtm_canvas_text(o->canvas, keys, at, help_lines[k][0], o->theme->ink, 0.95);
     cvtm_canvas_text(o->canvas, texts, at, help_lines[k][1], o->theme->ink, 0.65);
   }
-  for (int k = 0; k < LAYERS; ++k) {
+  for (int k = 0; k < CVTM_LAYERS; ++k) {
     const double at = y + (k + 1) * line + 10 * s;
-    const char key[2] = {layer_rows[k].key, '\0'};
-    const int on = (o->view->layers & layer_rows[k].layer) != 0;
+    const char key[2] = {cvtm_layer_rows[k].key, '\0'};
+    const int on = (o->view->layers & cvtm_layer_rows[k].layer) != 0;
     cvtm_canvas_text(o->canvas, layers, at, key, o->theme->ink, 0.95);
-    cvtm_canvas_text(o->canvas, layers + 24 * s, at, layer_rows[k].title,
+    cvtm_canvas_text(o->canvas, layers + 24 * s, at, cvtm_layer_rows[k].title,
                      on ? o->theme->accent : o->theme->ink, on ? 1 : 0.5);
   }
 }

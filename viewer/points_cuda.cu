@@ -25,18 +25,14 @@ extern "C" int cvtm_points_cuda_shared(cvtm_device *device) {
   return 0;
 }
 
-__global__ static void narrow_kernel(const double *from, float *to, int64_t n) {
-  for (int64_t k = cvtm_first_thread(); k < n; k += cvtm_thread_count())
-    to[k] = static_cast<float>(from[k]);
+static __device__ void narrow(const double *from, float *to, int64_t k) {
+  to[k] = static_cast<float>(from[k]);
 }
 
 extern "C" cvtm_status cvtm_points_cuda_narrow(cvtm_device *device, const double *from, float *to,
                                                int64_t n) {
-  enum { BLOCK = 256 };
   const cvtm_status status = cvtm_device_activate(device);
-  if (status != CVTM_OK) return status;
-  narrow_kernel<<<cvtm_cuda_blocks(n, BLOCK), BLOCK, 0, cvtm_cuda_stream(device)>>>(from, to, n);
-  return cvtm_cuda_launched(device, "narrow_kernel");
+  return status == CVTM_OK ? launch_rows<narrow, 256>(device, "narrow", 0, n, from, to) : status;
 }
 
 extern "C" cvtm_status cvtm_points_cuda_pin(cvtm_device *device, size_t bytes, void **memory) {

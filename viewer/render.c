@@ -1,5 +1,6 @@
 #include "viewer/render.h"
 
+#include "base/host.h"
 #include "draw/raster.h"
 #include "viewer/canvas.h"
 #include "viewer/shaders.h"
@@ -260,11 +261,6 @@ cvtm_status cvtm_render_set_sites(cvtm_render *r, cvtm_error *error) {
   return CVTM_OK;
 }
 
-static int compare_doubles(const void *left, const void *right) {
-  const double a = *(const double *)left, b = *(const double *)right;
-  return (a > b) - (a < b);
-}
-
 /* The 99.5 % quantile of the square root of the density, so that a few outliers do not affect the
  * picture. */
 static double find_reference(const float *density, int64_t count) {
@@ -273,7 +269,7 @@ static double find_reference(const float *density, int64_t count) {
   const int64_t stride = count / SAMPLE + 1;
   int taken = 0;
   for (int64_t k = 0; k < count; k += stride) sample[taken++] = sqrt((double)density[k]);
-  qsort(sample, (size_t)taken, sizeof *sample, compare_doubles);
+  qsort(sample, (size_t)taken, sizeof *sample, cvtm_compare_doubles);
   const double high = sample[(int)(0.995 * (taken - 1))];
   return high > 0 ? high : sample[taken - 1] > 0 ? sample[taken - 1] : 1;
 }

@@ -22,6 +22,16 @@ typedef enum cvtm_layer {
 #undef CVTM_LAYER_CODE
 } cvtm_layer;
 
+/* The rows of the list. */
+typedef struct cvtm_layer_row {
+  unsigned layer;
+  const char *name, *title;
+  char key;
+} cvtm_layer_row;
+#define CVTM_LAYER_ROW(code, bit, name, title, key) {code, name, title, key},
+enum { CVTM_LAYERS = 9 };
+extern const cvtm_layer_row cvtm_layer_rows[CVTM_LAYERS];
+
 typedef enum cvtm_fill {
   CVTM_FILL_AREA,
   CVTM_FILL_SITE,

@@ -14,28 +14,27 @@
 
 enum { MAX_STEPS = 200, WINDOW = 20, MAX_HALVINGS = 24, MAX_CG_ITERATIONS = 2000 };
 
-static const double sufficient = 1e-4; /* Armijo's constant: the part of the slope to be gained */
-/* A window of Newton's steps that leaves more than this part of the squared deficit ends them. */
+static const double sufficient = 1e-4; /* Armijo's constant: the least gain as a share of the
+                                        * slope */
+/* Newton's method stops if a window of steps leaves more than this share of the squared deficit. */
 static const double stagnant = 0.9;
-static const double rounding = 1e-13; /* of the dual's value, relative to the energy */
-/* Regularisation of cvtm_power_coupling: at first the largest one, later the largest one times the
- * largest relative deviation of a mass; the usual one after a small move of the sites. */
+static const double rounding = 1e-13; /* rounding error of the dual, relative to the energy */
+/* Regularisation of cvtm_power_coupling: the largest one at first, later multiplied by the largest
+ * relative deviation of a mass; the usual one after a small move of the sites. */
 static const double largest_regularisation = 0.1, usual_regularisation = 1e-3;
 static const double loosest_cg_tolerance = 0.1, predicted_cg_tolerance = 0.3;
-/* A correction leaves this root mean square of the relative deviations of the masses, within these
- * tolerances of its system. */
+/* The root mean square of the relative deviations of the masses that a correction should leave, and
+ * the bounds of the tolerance of its system. */
 static const double corrected = 3e-5, finest_correction = 0.01, coarsest_correction = 0.3;
 /* The largest gain of the dual, relative to the energy, that is left to a correction. */
 static const double correctable = 1e-5;
 
 /* --- memory --------------------------------------------------------------------------- */
 
-enum { ARRAYS = 27 };
-
 /* All arrays in device memory. */
-static void list_power_arrays(cvtm_power *p, cvtm_array arrays[ARRAYS]) {
+static cvtm_arrays power_arrays(cvtm_power *p) {
   const int64_t n = p->count;
-  const cvtm_array list[ARRAYS] = {
+  return (cvtm_arrays){{
       CVTM_ARRAY(p->weight, n),
       CVTM_ARRAY(p->trial, n),
       CVTM_ARRAY(p->sorted_weight, n),
@@ -63,15 +62,12 @@ static void list_power_arrays(cvtm_power *p, cvtm_array arrays[ARRAYS]) {
       CVTM_ARRAY(p->product, n),
       CVTM_ARRAY(p->next_direction, n),
       CVTM_ARRAY(p->iterations, 1),
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 static cvtm_status allocate_all(cvtm_power *p) {
   cvtm_device *device = p->cvt->device;
-  cvtm_array arrays[ARRAYS];
-  list_power_arrays(p, arrays);
-  cvtm_status status = cvtm_device_allocate_all(device, arrays, ARRAYS);
+  cvtm_status status = cvtm_device_allocate_arrays(device, power_arrays(p));
   if (status == CVTM_OK) status = cvtm_vector_fill(device, p->weight, 0, p->count);
   /* The first diagram has empty rows as hints. */
   const size_t bytes = (size_t)p->count * sizeof *p->degree;
@@ -109,9 +105,7 @@ void cvtm_power_destroy(cvtm_power *p) {
   if (!p) return;
   p->table->destroy_state(p);
   cvtm_power_hierarchy_release(p->cvt->device, &p->hierarchy);
-  cvtm_array arrays[ARRAYS];
-  list_power_arrays(p, arrays);
-  cvtm_device_free_all(p->cvt->device, arrays, ARRAYS);
+  cvtm_device_free_arrays(p->cvt->device, power_arrays(p));
   free(p);
 }
 
@@ -147,15 +141,16 @@ static cvtm_status evaluate_diagram(cvtm_power *p, const double *weight,
   effort->seconds_evaluation += cvtm_clock() - start;
   if (figures->edges > (double)p->edge_capacity)
     return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_INTERNAL,
-                     "%.0f edges of %lld cells", figures->edges, (long long)p->count);
+                     "%.0f edges of %lld cells exceed the memory for them", figures->edges,
+                     (long long)p->count);
   return CVTM_OK;
 }
 
 /* --- one step ----------------------------------------------------------------------------- */
 
-/* The hierarchy of the present couplings. Sites and weights change little from one system to the
- * next: a hierarchy is kept until the iterations that a new one would have saved are as many as the
- * time of making one is worth. */
+/* Builds a hierarchy for the present couplings, or keeps the last one. Sites and weights change
+ * little between systems, so a hierarchy is kept until the iterations that a new one would have
+ * saved take as long as building it. */
 static cvtm_status prepare_hierarchy(cvtm_power *p) {
   cvtm_power_hierarchy *h = &p->hierarchy;
   const cvtm_power_matrix matrix = {p->count,    p->first,    p->degree,
@@ -173,9 +168,9 @@ static cvtm_status prepare_hierarchy(cvtm_power *p) {
   return cvtm_power_hierarchy_build(p->cvt->device, &finest, p->place_of, h);
 }
 
-/* Counts the iterations beyond those of a new hierarchy. Where a new one needs as many as the old
- * one did, they become the measure. */
-static void watch_hierarchy(cvtm_power *p, double tolerance, int32_t iterations) {
+/* Counts the iterations beyond those of a new hierarchy. If a new hierarchy needs as many as the
+ * old one did, this number becomes the reference. */
+static void count_excess(cvtm_power *p, double tolerance, int32_t iterations) {
   const double digits = -log10(tolerance);
   if (p->fresh) p->fresh_rate = fmax(p->fresh_rate, (double)iterations / digits);
   p->fresh = 0;
@@ -196,7 +191,7 @@ static cvtm_status solve_system(cvtm_power *p, double tolerance, cvtm_power_effo
   const double start = cvtm_clock();
   int32_t iterations = 0;
   const cvtm_status status = cvtm_power_solve(p, tolerance, MAX_CG_ITERATIONS, &iterations);
-  if (status == CVTM_OK) watch_hierarchy(p, tolerance, iterations);
+  if (status == CVTM_OK) count_excess(p, tolerance, iterations);
   effort->solver_iterations += iterations;
   effort->seconds_solver += cvtm_clock() - start;
   return status;
@@ -225,8 +220,8 @@ static cvtm_status try_step(cvtm_power *p, double length, cvtm_power_figures *fi
   return status == CVTM_OK ? evaluate_diagram(p, p->trial, figures, effort) : status;
 }
 
-/* No cell may become empty: without edges it would drop out of the linear systems. Where the
- * dual's gain is within rounding, the masses decide. */
+/* No cell may become empty, because a cell without edges is not part of the linear systems. If the
+ * gain of the dual is within rounding, the masses decide. */
 static int is_better(const cvtm_power_figures *found, const cvtm_power_figures *last, double gain) {
   const double noise = rounding * (last->energy + fabs(last->dual));
   if (found->empty > 0) return 0;
@@ -240,8 +235,7 @@ static double cg_tolerance(double deviation, double tolerance) {
   return fmin(fmax(deviation, 0.3 * tolerance / deviation), loosest_cg_tolerance);
 }
 
-/* Takes the step that has been found, of slope *slope, halved until it is better; *moved = 0 if
- * none is. */
+/* Takes power->step, halved until it improves the weights; *moved = 0 if no length does. */
 static cvtm_status search_along(cvtm_power *p, double slope, cvtm_power_figures *figures,
                                 int *moved, cvtm_power_effort *effort) {
   double length = 1;
@@ -260,7 +254,7 @@ static cvtm_status search_along(cvtm_power *p, double slope, cvtm_power_figures 
   return status;
 }
 
-/* One step of Newton's method; *moved = 0 if it makes nothing better. */
+/* One step of Newton's method; *moved = 0 if it improves nothing. */
 static cvtm_status newton_step(cvtm_power *p, double tolerance, cvtm_power_figures *figures,
                                int *moved, cvtm_power_effort *effort) {
   const double deviation = fmin(figures->deviation / p->target, 1);
@@ -301,7 +295,7 @@ static cvtm_status find_start(cvtm_power *p, const double *sites, cvtm_power_fig
   if (status != CVTM_OK) return status;
   if (figures->empty > 0)
     return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_INPUT,
-                     "sites share a place or nearly so: their cells cannot have equal masses");
+                     "sites share a place or nearly do, so their cells cannot have equal masses");
   if (isfinite(figures->dual)) return CVTM_OK;
   return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_EVALUATION,
                    "the transport cost is not finite");
@@ -339,7 +333,7 @@ cvtm_status cvtm_power_estimate(cvtm_power *p, const double *sites, cvtm_power_f
 cvtm_status cvtm_power_balance(cvtm_power *p, const double *sites, double tolerance,
                                cvtm_power_figures *figures, int *converged,
                                cvtm_power_effort *effort) {
-  int regularised = 0;      /* the last step failed, so that the regularisation was raised */
+  int regularised = 0;      /* nonzero: the last step failed, so the regularisation was raised */
   double before = INFINITY; /* the squared deficit at the start of the window */
   cvtm_status status = cvtm_site_tree_build(p->cvt->tree, sites, p->count);
   if (status == CVTM_OK) status = find_start(p, sites, figures, effort);

@@ -1,4 +1,5 @@
-/* Inside power only: the weights with which the power cells of given sites have equal masses. */
+/* Inside equal_mass only: the weights with which the power cells of given sites have equal
+ * masses. */
 #ifndef CVTMESH_CVT_EQUAL_MASS_BALANCE_H
 #define CVTMESH_CVT_EQUAL_MASS_BALANCE_H
 
@@ -12,7 +13,7 @@ typedef struct cvtm_power_effort {
   double seconds_evaluation, seconds_solver;
 } cvtm_power_effort;
 
-/* For `count` sites of a plan, which must outlive it. All weights are 0. */
+/* Allocates memory for `count` sites of a plan, which must outlive *power. All weights are 0. */
 cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **power);
 void cvtm_power_destroy(cvtm_power *power);
 
@@ -20,15 +21,15 @@ void cvtm_power_destroy(cvtm_power *power);
 cvtm_status cvtm_power_enqueue(cvtm_power *power, const double *weight);
 
 /* Solves the couplings' system of the last diagram, as cvtm_power_table.solve; builds the hierarchy
- * if there is none or it no longer fits. *iterations of conjugate gradients. */
+ * if there is none or it no longer fits. *iterations: those of conjugate gradients. */
 cvtm_status cvtm_power_solve(cvtm_power *power, double tolerance, int32_t max_iterations,
                              int32_t *iterations);
 
 /* The transport cost of the sites (device memory) without exact masses: changes power->weight until
- * the gain that Newton's method still expects is small against the cost, and adds that gain to
- * figures->dual, which is then right to second order. power->step is the change of the weights that
- * the gain belongs to, for cvtm_power_table.correct. The plan's sums are those of the cells.
- * *known = 0 if no step brings the masses near enough. Adds to *effort; errors as
+ * the gain that Newton's method still predicts is small compared with the cost, and adds this gain
+ * to figures->dual, which is then correct to second order. power->step is the predicted change of
+ * the weights, for cvtm_power_table.correct. The plan's sums are those of the cells. *known = 0 if
+ * no step brings the masses close enough to the target. Adds to *effort; errors as
  * cvtm_power_balance. */
 cvtm_status cvtm_power_estimate(cvtm_power *power, const double *sites, cvtm_power_figures *figures,
                                 int *known, cvtm_power_effort *effort);

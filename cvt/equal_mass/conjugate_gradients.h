@@ -15,7 +15,7 @@ typedef struct cvtm_cg {
   int32_t running;
 } cvtm_cg;
 
-/* square: r'z of the first residual, which is to become tolerance^2 of that. */
+/* square: r'z of the first residual. The iteration ends at tolerance^2 times this value. */
 CVTM_HD cvtm_cg cvtm_cg_begin(double square, double tolerance, int32_t max_iterations) {
   cvtm_cg cg;
   cg.square = square;

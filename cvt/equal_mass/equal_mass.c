@@ -13,11 +13,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* To a tolerance up to `usual`, the final masses are balanced to `finest` where rounding lets them:
- * that takes one more step of Newton's method. */
+/* If the tolerance is at most `usual`, the final masses are balanced to `finest`, if rounding
+ * permits: that takes one more step of Newton's method. */
 static const double usual = 1e-6, finest = 1e-9;
-/* The relative decrease at which the CVT ends that the sites start from: its cells are only nearly
- * equal. */
+/* The relative decrease at which the initial CVT stops: its cells only have nearly equal masses. */
 static const double start_tolerance = 5e-4;
 
 enum { WORTH_THREADS = 1 << 20 /* pixels */ };
@@ -27,7 +26,7 @@ typedef struct equal_mass_run {
   const cvtm_cvt_options *options;
   cvtm_power *power;
   double deadline; /* of cvtm_clock; infinity: none */
-  int started;     /* the cost at the start is clipped */
+  int started;     /* nonzero: a cost was finite, or the initial sites were moved apart */
   cvtm_stop stop;
   cvtm_power_effort effort;
   cvtm_equal_mass_result result;
@@ -69,8 +68,8 @@ cvtm_status cvtm_equal_mass_sample(cvtm_domain domain, const float *density, int
   return status;
 }
 
-/* Sites at one place, in the domain or on the torus, cannot share its mass. Asked where cells are
- * empty: there such sites are a better reason than the cells. */
+/* Fails if sites coincide, because these cannot have equal masses. Called when cells are empty:
+ * coincident sites explain that better. */
 static cvtm_status check_distinct(cvtm_cvt *cvt, int64_t count) {
   cvtm_error *error = cvtm_device_error(cvt->device);
   cvtm_placed *order = malloc((size_t)count * sizeof *order);
@@ -82,9 +81,10 @@ static cvtm_status check_distinct(cvtm_cvt *cvt, int64_t count) {
   if (count > 0) qsort(order, (size_t)count, sizeof *order, cvtm_compare_placed);
   for (int64_t k = 1; k < count && status == CVTM_OK; ++k)
     if (order[k].x == order[k - 1].x && order[k].y == order[k - 1].y)
-      status = cvtm_fail(error, CVTM_ERROR_INPUT,
-                         "sites %lld and %lld share a place: their cells cannot have equal masses",
-                         (long long)order[k - 1].index, (long long)order[k].index);
+      status =
+          cvtm_fail(error, CVTM_ERROR_INPUT,
+                    "sites %lld and %lld share a place, so their cells cannot have equal masses",
+                    (long long)order[k - 1].index, (long long)order[k].index);
   free(order);
   free(sites);
   return status;
@@ -92,7 +92,7 @@ static cvtm_status check_distinct(cvtm_cvt *cvt, int64_t count) {
 
 /* --- evaluation -------------------------------------------------------------------------- */
 
-/* Corrects the gradient and the largest distance to what they are at balanced masses. */
+/* Corrects the gradient and the largest distance to their values at balanced masses. */
 static cvtm_status correct(equal_mass_run *r, double *value, double *gradient) {
   cvtm_cvt *cvt = r->task.cvt;
   const cvtm_status status = r->power->table->correct(r->power, r->task.fixed, gradient);
@@ -131,8 +131,8 @@ static cvtm_status move_sites_apart(equal_mass_run *r) {
   return status;
 }
 
-/* The sites at the start may be so close to each other that no step balances their masses: they
- * are moved apart. */
+/* Moves initial sites apart if they are so close to each other that no step balances their
+ * masses. */
 static cvtm_status evaluate_start(equal_mass_run *r, double *value) {
   const double *sites = r->task.cvt->sites;
   cvtm_status status = evaluate_cost(r, sites, value, NULL);
@@ -143,7 +143,8 @@ static cvtm_status evaluate_start(equal_mass_run *r, double *value) {
   return status == CVTM_OK ? evaluate_cost(r, sites, value, NULL) : status;
 }
 
-/* Of a cvtm_cvt_objective. A trial of L-BFGS-B at which sites meet has no cost. */
+/* The evaluation of a cvtm_cvt_objective. The cost is NaN at a trial point of L-BFGS-B where sites
+ * coincide. */
 static cvtm_status evaluate_transport_cost(void *context, const double *x, double *value,
                                            double *gradient) {
   equal_mass_run *r = context;
@@ -161,11 +162,11 @@ static cvtm_status check_masses(cvtm_cvt *cvt, double tolerance, int64_t count) 
   if (!cvt->square_roots)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the plan has no density of its own");
   if (!(tolerance > 0))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a tolerance of the masses of %g: not above 0",
-                     tolerance);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "the tolerance of the masses must be positive, not %g", tolerance);
   if (count < 1 || count > cvt->capacity)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; 1 to %lld", (long long)count,
-                     (long long)cvt->capacity);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; 1 to %lld are possible",
+                     (long long)count, (long long)cvt->capacity);
   return CVTM_OK;
 }
 
@@ -180,7 +181,7 @@ static cvtm_status read_weights(const equal_mass_run *r, double *weights) {
   return status;
 }
 
-/* Balances the masses of the final sites to the tolerance asked for, and fills in the result. */
+/* Balances the masses of the final sites to the tolerance, and fills in the result. */
 static cvtm_status finish_equal_mass(equal_mass_run *r, double tolerance, const double *sites,
                                      double *weights, const cvtm_cvt_moments *moments) {
   cvtm_cvt *cvt = r->task.cvt;
@@ -191,7 +192,7 @@ static cvtm_status finish_equal_mass(equal_mass_run *r, double tolerance, const 
   const double wanted = tolerance <= usual ? fmin(tolerance, finest) : tolerance;
   cvtm_status status =
       cvtm_power_balance(r->power, cvt->sites, wanted, &figures, &finer, &r->effort);
-  if (status == CVTM_ERROR_INPUT) (void)check_distinct(cvt, r->task.count); /* says it better */
+  if (status == CVTM_ERROR_INPUT) (void)check_distinct(cvt, r->task.count); /* names the sites */
   if (status == CVTM_OK)
     status = cvt->table->finish(cvt, r->task.count, r->task.fixed, cvt->value, NULL);
   if (status == CVTM_OK)
@@ -234,8 +235,8 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
   return status;
 }
 
-/* Places the sites (host) by a CVT without weights if some are not given, in half of the time at
- * most. */
+/* If some sites are not given, places the sites (host) by a CVT without weights, in at most half of
+ * the time. */
 static cvtm_status place_by_cvt(equal_mass_run *r, int64_t given, double *sites) {
   cvtm_cvt *cvt = r->task.cvt;
   const double start = cvtm_clock();

@@ -1,8 +1,9 @@
 #include "cvt/equal_mass/equal_mass_derivative.h"
 
 #include "base/host.h"
-#include "cvt/differential_power.h"
+#include "cvt/cell_host.h"
 #include "cvt/equal_mass.h"
+#include "cvt/pull_cells.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,11 +13,18 @@ struct cvtm_equal_mass_derivative {
   cvtm_domain domain;
   int64_t count;
   double target; /* mass of a cell */
-  double *density, *sites, *weights, *mass, *centroids;
+  /* The density is the sum of both; rest: NULL if it is single precision. */
+  float *density, *rest;
+  double *sites, *weights, *centroids;
   double *scratch; /* 2 * count */
-  cvtm_differential *cells;
-  cvtm_laplacian laplacian;
+  cvtm_cell_moments *moments;
+  cvtm_cells cells;
+  double *coupling; /* of each edge of the cells (pull_cells.h) */
 };
+
+static cvtm_pull_cells cells_of(const cvtm_equal_mass_derivative *e) {
+  return (cvtm_pull_cells){e->domain, &e->cells, e->sites, e->density, e->rest};
+}
 
 static const double start_tolerance = 1e-5; /* of the masses, before Newton's method in double */
 static const double rounding = 1e-14;       /* relative error of a mass that is not reduced */
@@ -37,31 +45,33 @@ static void subtract_mean(double *x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] -= sum / (double)n;
 }
 
-static double diagonal_of(const cvtm_laplacian *a, int64_t i) {
+static double diagonal_of(const cvtm_equal_mass_derivative *e, int64_t i) {
   double sum = 0;
-  for (int64_t k = a->start[i]; k < a->start[i + 1]; ++k) sum += a->coupling[k];
+  for (int64_t k = e->cells.start[i]; k < e->cells.start[i + 1]; ++k) sum += e->coupling[k];
   return sum;
 }
 
-static void multiply_laplacian(const cvtm_laplacian *a, const double *x, double *y) {
+static void multiply_laplacian(const cvtm_equal_mass_derivative *e, const double *x, double *y) {
+  const cvtm_cells *cells = &e->cells;
 #pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < a->count; ++i) {
+  for (int64_t i = 0; i < e->count; ++i) {
     double sum = 0;
-    for (int64_t k = a->start[i]; k < a->start[i + 1]; ++k)
-      sum += a->coupling[k] * (x[i] - x[a->neighbor[k]]);
+    for (int64_t k = cells->start[i]; k < cells->start[i + 1]; ++k)
+      if (cells->neighbors[k] >= 0) sum += e->coupling[k] * (x[i] - x[cells->neighbors[k]]);
     y[i] = sum;
   }
 }
 
 /* Solves K x = b for x of mean 0, where b has the mean 0, with the diagonal as preconditioner.
  * memory: 5 * count. Returns 0 if there is no solution. */
-static int solve_by_cg(const cvtm_laplacian *a, const double *b, double *x, double *memory) {
-  const int64_t n = a->count, most = MOST_SOLVER_SWEEPS * n + 100;
+static int solve_by_cg(const cvtm_equal_mass_derivative *e, const double *b, double *x,
+                       double *memory) {
+  const int64_t n = e->count, most = MOST_SOLVER_SWEEPS * n + 100;
   double *residual = memory, *scaled = residual + n, *direction = scaled + n,
          *image = direction + n;
   double *inverse = image + n;
   for (int64_t i = 0; i < n; ++i) {
-    const double diagonal = diagonal_of(a, i);
+    const double diagonal = diagonal_of(e, i);
     inverse[i] = diagonal > 0 ? 1 / diagonal : 0;
     x[i] = 0;
     residual[i] = b[i];
@@ -70,7 +80,7 @@ static int solve_by_cg(const cvtm_laplacian *a, const double *b, double *x, doub
   double energy = product(residual, scaled, n), size = product(residual, residual, n);
   const double small = 1e-28 * size;
   for (int64_t step = 0; step < most && size > small; ++step) {
-    multiply_laplacian(a, direction, image);
+    multiply_laplacian(e, direction, image);
     const double curvature = product(direction, image, n);
     if (!(curvature > 0)) break;
     for (int64_t i = 0; i < n; ++i) {
@@ -88,12 +98,12 @@ static int solve_by_cg(const cvtm_laplacian *a, const double *b, double *x, doub
 }
 
 /* x of mean 0 with K x = b less its mean; b is changed. */
-static cvtm_status solve_laplacian(const cvtm_laplacian *a, double *b, double *x,
+static cvtm_status solve_laplacian(const cvtm_equal_mass_derivative *e, double *b, double *x,
                                    cvtm_error *error) {
-  double *memory = malloc(5 * (size_t)a->count * sizeof *memory);
+  double *memory = malloc(5 * (size_t)e->count * sizeof *memory);
   if (memory == NULL) return cvtm_no_memory(error, "cells of equal mass");
-  subtract_mean(b, a->count);
-  const int good = solve_by_cg(a, b, x, memory);
+  subtract_mean(b, e->count);
+  const int good = solve_by_cg(e, b, x, memory);
   free(memory);
   if (good) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
@@ -107,29 +117,28 @@ static cvtm_status solve_laplacian(const cvtm_laplacian *a, double *b, double *x
 /* Makes the cells of the weights, masses and centroids. *deviation: the largest of a mass. */
 static cvtm_status set_cells(cvtm_equal_mass_derivative *e, double *deviation, cvtm_error *error) {
   const int64_t n = e->count;
-  cvtm_cells cells = {0};
-  cvtm_mesh mesh = {0};
+  const cvtm_pull_cells cells = cells_of(e);
+  cvtm_cells_free(&e->cells);
+  free(e->coupling);
+  e->coupling = NULL;
   cvtm_status status =
-      cvtm_power_diagram(e->domain, e->sites, e->weights, n, 0, &cells, &mesh, error);
-  cvtm_mesh_free(&mesh);
-  cvtm_differential_destroy(e->cells);
-  e->cells = NULL;
-  cvtm_laplacian_free(&e->laplacian);
-  if (status == CVTM_OK)
-    status =
-        cvtm_differential_create_power(e->domain, e->sites, e->weights, &cells, &e->cells, error);
-  cvtm_cells_free(&cells);
-  if (status == CVTM_OK)
-    status = cvtm_differential_laplacian(e->cells, e->density, &e->laplacian, error);
+      cvtm_power_diagram(e->domain, e->sites, e->weights, n, 0, &e->cells, NULL, error);
   if (status != CVTM_OK) return status;
-  cvtm_differential_moments(e->cells, e->density, e->mass, e->centroids, e->scratch);
+  e->coupling = malloc(((size_t)e->cells.start[n] + 1) * sizeof *e->coupling);
+  if (e->coupling == NULL) return cvtm_no_memory(error, "cells of equal mass");
+  cvtm_pull_cells_couplings(&cells, e->coupling);
+  memset(e->moments, 0, (size_t)n * sizeof *e->moments);
+  status = cvtm_cells_add_moments(&e->cells, e->sites, e->domain, e->density, e->moments, error);
+  if (status == CVTM_OK && e->rest != NULL)
+    status = cvtm_cells_add_moments(&e->cells, e->sites, e->domain, e->rest, e->moments, error);
   *deviation = 0;
   for (int64_t i = 0; i < n; ++i) {
-    *deviation = fmax(*deviation, fabs(e->mass[i] - e->target));
-    for (int64_t k = 2 * i; k < 2 * i + 2; ++k)
-      e->centroids[k] = e->sites[k] + e->centroids[k] / e->mass[i];
+    const cvtm_cell_moments *m = &e->moments[i];
+    *deviation = fmax(*deviation, fabs(m->mass - e->target));
+    e->centroids[2 * i] = e->sites[2 * i] + m->x / m->mass;
+    e->centroids[2 * i + 1] = e->sites[2 * i + 1] + m->y / m->mass;
   }
-  return CVTM_OK;
+  return status;
 }
 
 /* Newton's method from weights that are nearly right: ends where rounding stops it. */
@@ -140,8 +149,8 @@ static cvtm_status improve(cvtm_equal_mass_derivative *e, cvtm_error *error) {
   for (int step = 0; status == CVTM_OK && step < MOST_NEWTON_STEPS; ++step) {
     if (!(deviation > rounding * e->target) || !(deviation < 0.5 * before)) break;
     double *change = e->scratch + n;
-    for (int64_t i = 0; i < n; ++i) e->scratch[i] = e->target - e->mass[i];
-    status = solve_laplacian(&e->laplacian, e->scratch, change, error);
+    for (int64_t i = 0; i < n; ++i) e->scratch[i] = e->target - e->moments[i].mass;
+    status = solve_laplacian(e, e->scratch, change, error);
     if (status != CVTM_OK) break;
     for (int64_t i = 0; i < n; ++i) e->weights[i] += change[i];
     before = deviation;
@@ -155,15 +164,11 @@ static cvtm_status improve(cvtm_equal_mass_derivative *e, cvtm_error *error) {
 
 /* The weights for the density in single precision. */
 static cvtm_status find_weights(cvtm_equal_mass_derivative *e, cvtm_error *error) {
-  const int64_t pixels = (int64_t)e->domain.width * e->domain.height;
   cvtm_device *device = NULL;
   cvtm_cvt *cvt = NULL;
-  float *density = malloc((size_t)pixels * sizeof *density);
-  if (density == NULL) return cvtm_no_memory(error, "cells of equal mass");
-  for (int64_t p = 0; p < pixels; ++p) density[p] = (float)e->density[p];
   cvtm_status status = cvtm_device_create("cpu", 0, &device, error);
   if (status == CVTM_OK) {
-    status = cvtm_cvt_create(device, e->domain, density, e->count, &cvt);
+    status = cvtm_cvt_create(device, e->domain, e->density, e->count, &cvt);
     if (status == CVTM_OK)
       status =
           cvtm_equal_mass_weights(cvt, e->sites, e->count, start_tolerance, e->weights, NULL, NULL);
@@ -171,7 +176,6 @@ static cvtm_status find_weights(cvtm_equal_mass_derivative *e, cvtm_error *error
   }
   cvtm_cvt_destroy(cvt);
   cvtm_device_destroy(device);
-  free(density);
   return status;
 }
 
@@ -180,18 +184,28 @@ static cvtm_status allocate_derivative(cvtm_equal_mass_derivative *e, const doub
   const size_t n = (size_t)e->count;
   const size_t pixels = (size_t)e->domain.width * (size_t)e->domain.height;
   e->density = malloc(pixels * sizeof *e->density);
+  e->rest = malloc(pixels * sizeof *e->rest);
   e->sites = malloc(2 * n * sizeof *e->sites);
   e->weights = calloc(n, sizeof *e->weights);
-  e->mass = malloc(n * sizeof *e->mass);
   e->centroids = malloc(2 * n * sizeof *e->centroids);
   e->scratch = malloc(2 * n * sizeof *e->scratch);
-  if (!e->density || !e->sites || !e->weights || !e->mass || !e->centroids || !e->scratch)
+  e->moments = malloc(n * sizeof *e->moments);
+  if (!e->density || !e->rest || !e->sites || !e->weights || !e->centroids || !e->scratch ||
+      !e->moments)
     return CVTM_ERROR_MEMORY;
-  memcpy(e->density, density, pixels * sizeof *density);
   memcpy(e->sites, sites, 2 * n * sizeof *sites);
   double total = 0;
-  for (size_t p = 0; p < pixels; ++p) total += density[p];
+  int exact = 1;
+  for (size_t p = 0; p < pixels; ++p) {
+    e->density[p] = (float)density[p];
+    e->rest[p] = (float)(density[p] - (double)e->density[p]);
+    exact &= e->rest[p] == 0;
+    total += density[p];
+  }
   e->target = total / (double)n;
+  if (!exact) return CVTM_OK;
+  free(e->rest);
+  e->rest = NULL;
   return CVTM_OK;
 }
 
@@ -220,14 +234,15 @@ cvtm_status cvtm_equal_mass_derivative_create(cvtm_domain domain, const double *
 
 void cvtm_equal_mass_derivative_destroy(cvtm_equal_mass_derivative *e) {
   if (e == NULL) return;
-  cvtm_differential_destroy(e->cells);
-  cvtm_laplacian_free(&e->laplacian);
+  cvtm_cells_free(&e->cells);
+  free(e->coupling);
   free(e->density);
+  free(e->rest);
   free(e->sites);
   free(e->weights);
-  free(e->mass);
   free(e->centroids);
   free(e->scratch);
+  free(e->moments);
   free(e);
 }
 
@@ -246,7 +261,8 @@ const double *cvtm_equal_mass_derivative_centroids(const cvtm_equal_mass_derivat
  * those of phi = 1, so that d centroid = d (integral of rho (x - centroid)) / mass. */
 static void set_phi(const cvtm_equal_mass_derivative *e, const double *by_centroids, double *phi) {
   for (int64_t i = 0; i < e->count; ++i) {
-    const double bx = by_centroids[2 * i] / e->mass[i], by = by_centroids[2 * i + 1] / e->mass[i];
+    const double mass = e->moments[i].mass;
+    const double bx = by_centroids[2 * i] / mass, by = by_centroids[2 * i + 1] / mass;
     phi[4 * i] = -bx * (e->centroids[2 * i] - e->sites[2 * i]) -
                  by * (e->centroids[2 * i + 1] - e->sites[2 * i + 1]);
     phi[4 * i + 1] = bx;
@@ -260,16 +276,19 @@ cvtm_status cvtm_equal_mass_derivative_pull_back(const cvtm_equal_mass_derivativ
                                                  const double *by_centroids, double *by_sites,
                                                  double *by_density, cvtm_error *error) {
   const int64_t n = e->count;
+  const cvtm_pull_cells cells = cells_of(e);
   double *phi = calloc(6 * (size_t)n, sizeof *phi);
   if (phi == NULL) return cvtm_no_memory(error, "cells of equal mass");
   double *right = phi + 4 * n, *lambda = right + n;
   set_phi(e, by_centroids, phi);
-  cvtm_differential_pull_to_weights(e->cells, e->density, phi, right);
+  cvtm_pull_cells_to_sites(&cells, phi, NULL, right);
   for (int64_t i = 0; i < n; ++i) right[i] += by_weights[i];
-  const cvtm_status status = solve_laplacian(&e->laplacian, right, lambda, error);
+  cvtm_status status = solve_laplacian(e, right, lambda, error);
   if (status == CVTM_OK) {
     for (int64_t i = 0; i < n; ++i) phi[4 * i] -= lambda[i];
-    cvtm_differential_pull_back(e->cells, e->density, phi, by_density, by_sites);
+    if (by_sites) cvtm_pull_cells_to_sites(&cells, phi, by_sites, NULL);
+    if (by_density && !cvtm_pull_cells_to_density(&cells, phi, 0, by_density))
+      status = cvtm_no_memory(error, "cells of equal mass");
   }
   free(phi);
   return status;

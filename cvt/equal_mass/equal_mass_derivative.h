@@ -7,7 +7,7 @@
  * + dM / n, where K, the derivative of m by w, is the graph Laplacian of the power diagram
  * (Kitagawa, Merigot & Thibert 2019). So the derivative of a function of w and the centroids takes
  * one solution of K lambda = its derivative by w: lambda is then subtracted from the constants of
- * the phi_i of cvt/differential.h. */
+ * the phi_i of cvt/pull.h. */
 #ifndef CVTMESH_CVT_EQUAL_MASS_EQUAL_MASS_DERIVATIVE_H
 #define CVTMESH_CVT_EQUAL_MASS_EQUAL_MASS_DERIVATIVE_H
 

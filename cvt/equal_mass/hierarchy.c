@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Levels are made until one has so few rows that it is inverted, or a level keeps more than this
- * part of its rows. A finest level of TINY rows has none below. */
+/* Coarsening stops at a level of at most INVERTED rows, whose matrix is inverted, or when it keeps
+ * more than the share `largest_share` of the rows. A finest level of TINY rows is not coarsened. */
 enum { INVERTED = 192, TINY = 4 };
 enum {
-  MATCHED = 4096,       /* rows that are matched among each other */
+  MATCHED = 4096,       /* rows of a block; only rows of the same block are matched */
   WORTH_THREADS = 20000 /* rows */
 };
-static const double slowest = 0.75;
+static const double largest_share = 0.75;
 
 /* A matrix of couplings on the host, without the diagonal. Row i has the entries start[i] .. end[i]
  * - 1; between the rows may be gaps. */
@@ -39,7 +39,7 @@ static void free_rows(host_rows *rows) {
   *rows = (host_rows){0};
 }
 
-/* Rows with room for `entries`; returns 0 if there is no memory; the caller frees. */
+/* Allocates rows with memory for `entries`; returns 0 if memory runs out. The caller frees. */
 static int allocate_rows(host_rows *rows, int64_t count, int64_t entries, int threads) {
   rows->count = count;
   rows->threads = count < WORTH_THREADS ? 1 : threads;
@@ -116,7 +116,7 @@ static void list_children(const int32_t *aggregate, int64_t rows, int64_t count,
   first[0] = 0;
 }
 
-/* Adds a row's couplings to other aggregates to the row of its own one. */
+/* Adds the couplings of a row to other aggregates to the row of its own aggregate. */
 static void add_row(const host_rows *fine, int32_t i, const int32_t *aggregate, host_rows *coarse) {
   const int32_t own = aggregate[i], start = coarse->start[own];
   for (int32_t e = fine->start[i]; e < fine->end[i]; ++e) {
@@ -133,8 +133,8 @@ static void add_row(const host_rows *fine, int32_t i, const int32_t *aggregate, 
   }
 }
 
-/* The couplings between the aggregates, each in as much room as its rows have entries; returns 0 if
- * there is no memory. */
+/* Sums the couplings between aggregates. The row of an aggregate has memory for the entries of all
+ * its fine rows. Returns 0 if memory runs out. */
 static int sum_couplings(const host_rows *fine, const int32_t *aggregate, int32_t count,
                          const int32_t *first, const int32_t *child, host_rows *coarse) {
   int32_t entries = 0;
@@ -152,8 +152,8 @@ static int sum_couplings(const host_rows *fine, const int32_t *aggregate, int32_
   return 1;
 }
 
-/* One matching: the aggregates' couplings in *coarse. first, child: scratch for list_children.
- * Returns 0 if there is no memory. */
+/* One matching; *coarse: the couplings of its aggregates. first, child: scratch for list_children.
+ * Returns 0 if memory runs out. */
 static int halve(const host_rows *fine, int32_t *aggregate, int32_t *first, int32_t *child,
                  host_rows *coarse) {
   const int32_t count = match_pairs(fine, aggregate, first);
@@ -161,7 +161,7 @@ static int halve(const host_rows *fine, int32_t *aggregate, int32_t *first, int3
   return sum_couplings(fine, aggregate, count, first, child, coarse);
 }
 
-/* Two matchings, one after the other: aggregate, first and child are those of both together. */
+/* Two matchings, one after the other; aggregate, first and child describe their composition. */
 static int coarsen_by_matchings(const host_rows *fine, int32_t *aggregate, int32_t *first,
                                 int32_t *child, host_rows *coarse) {
   host_rows half = {0};
@@ -178,7 +178,7 @@ static int coarsen_by_matchings(const host_rows *fine, int32_t *aggregate, int32
 /* --- packing -----------------------------------------------------------------------------------
  */
 
-/* Room for more numbers; returns the first, or NULL if there is no memory. */
+/* Appends memory for `count` numbers; returns the first, or NULL if memory runs out. */
 static int32_t *add_indices(packed *all, int64_t count) {
   if (!cvtm_grow(&all->index, sizeof *all->index, &all->index_capacity, all->indices + count))
     return NULL;
@@ -199,8 +199,8 @@ static int pack_indices(packed *all, const int32_t *from, int64_t count) {
   return to != NULL;
 }
 
-/* Adds a level's matrix, without gaps, and its unknowns, which are 0. Returns its number of
- * entries, or -1 if there is no memory. */
+/* Packs the matrix of a level, without gaps, and its unknowns, which are 0. Returns the number of
+ * entries, or -1 if memory runs out. */
 static int64_t pack_rows(packed *all, const host_rows *rows) {
   const int64_t n = rows->count;
   int32_t *first = add_indices(all, 2 * n), entries = 0;
@@ -250,8 +250,8 @@ static void invert(double *a, int32_t n) {
   }
 }
 
-/* Adds the inverse of the coarsest level's matrix, which is made regular: the means of right sides
- * are 0, and those of the solutions shall be. Returns 0 if there is no memory. */
+/* Packs the inverse of the coarsest matrix, which is first made regular such that right sides of
+ * mean 0 give solutions of mean 0. Returns 0 if memory runs out. */
 static int pack_inverse(packed *all, const host_rows *rows) {
   const int32_t n = (int32_t)rows->count;
   double *a = add_values(all, (int64_t)n * n), trace = 0;
@@ -276,12 +276,12 @@ typedef struct plan {
   int32_t levels;
   int64_t count[CVTM_POWER_LEVELS], entries[CVTM_POWER_LEVELS];
   packed all;
-  int inverted; /* the coarsest level is */
+  int inverted; /* nonzero: the coarsest level has an inverse */
 } plan;
 
-/* Makes and packs one coarser level of *rows, which it replaces. The rows of the finest level are
- * numbered by place; row_of tells which of the caller's they are. Returns 1 if that is the last
- * one, 0 if there may be more, and -1 if there is no memory. */
+/* Replaces *rows by one coarser level, and packs it. row_of: the caller's number of each row of the
+ * finest level, which are sorted by place. Returns 1 after the last level, 0 if there may be more,
+ * and -1 if memory runs out. */
 static int add_level(plan *made, host_rows *rows, const int32_t *row_of) {
   const size_t n = (size_t)rows->count + 1;
   int32_t *aggregate = malloc(3 * n * sizeof *aggregate);
@@ -289,7 +289,7 @@ static int add_level(plan *made, host_rows *rows, const int32_t *row_of) {
   int32_t *first = aggregate + n, *child = first + n;
   int state = -1;
   if (aggregate && coarsen_by_matchings(rows, aggregate, first, child, &coarse)) {
-    state = (double)coarse.count > slowest * (double)rows->count;
+    state = (double)coarse.count > largest_share * (double)rows->count;
     if (!state) {
       for (int64_t k = 0; made->levels == 1 && k < rows->count; ++k) child[k] = row_of[child[k]];
       const int64_t entries = pack_indices(&made->all, first, coarse.count + 1) &&
@@ -311,7 +311,7 @@ static int add_level(plan *made, host_rows *rows, const int32_t *row_of) {
   return made->levels == CVTM_POWER_LEVELS || rows->count <= INVERTED;
 }
 
-/* The matrix of the finest level, as the device has it. */
+/* A copy of the finest level's matrix on the device. */
 typedef struct device_rows {
   int32_t *place, *first, *degree, *neighbor;
   double *coupling;
@@ -323,7 +323,7 @@ static void free_device_rows(device_rows *d) {
   free(d->coupling);
 }
 
-/* Copies the matrix; the caller frees, also on failure. *entries: in all rows. */
+/* Copies the matrix; the caller frees, also on failure. *entries: their number in all rows. */
 static cvtm_status copy_rows(cvtm_device *device, const cvtm_power_matrix *a, const int32_t *order,
                              device_rows *d, int64_t *entries) {
   const size_t n = (size_t)a->count;
@@ -350,8 +350,7 @@ static cvtm_status copy_rows(cvtm_device *device, const cvtm_power_matrix *a, co
   return status;
 }
 
-/* Reads the finest level's rows in the order of their places; returns a status, as the copies can
- * fail. */
+/* Reads the finest level's rows in the order of their places; fails if a copy fails. */
 static cvtm_status read_rows(cvtm_device *device, const cvtm_power_matrix *a, const int32_t *order,
                              int32_t *row_of, host_rows *rows) {
   device_rows d = {0};
@@ -393,7 +392,7 @@ static double *take_values(double **at, int64_t count) {
   return taken;
 }
 
-/* Lets the levels point into the packed arrays, in the order in which add_level packs them. */
+/* Sets the pointers of the levels into the packed arrays, in the order of add_level. */
 static void point_levels(const plan *made, const cvtm_power_level *finest,
                          cvtm_power_hierarchy *h) {
   const int32_t *index = h->indices;
@@ -418,16 +417,16 @@ static void point_levels(const plan *made, const cvtm_power_level *finest,
   h->inverse = made->inverted ? value : NULL;
 }
 
-/* Memory with a quarter to spare, so that similar hierarchies need no other. */
+/* Reserves a quarter more than needed, so that similar hierarchies fit, too. */
 static cvtm_status reserve_array(cvtm_device *device, void *memory, size_t size, int64_t needed,
                                  int64_t *capacity) {
   void **pointer = memory;
   if (needed <= *capacity) return CVTM_OK;
-  const cvtm_array array = {pointer, needed + needed / 4, size};
-  cvtm_device_free_all(device, &array, 1);
+  cvtm_device_free(device, *pointer);
+  *pointer = NULL;
   *capacity = 0;
-  const cvtm_status status = cvtm_device_allocate_all(device, &array, 1);
-  if (status == CVTM_OK) *capacity = array.count;
+  const cvtm_status status = cvtm_device_allocate(device, needed + needed / 4, size, pointer);
+  if (status == CVTM_OK) *capacity = needed + needed / 4;
   return status;
 }
 
@@ -473,9 +472,10 @@ cvtm_status cvtm_power_hierarchy_build(cvtm_device *device, const cvtm_power_lev
 }
 
 void cvtm_power_hierarchy_release(cvtm_device *device, cvtm_power_hierarchy *h) {
-  const cvtm_array arrays[] = {CVTM_ARRAY(h->indices, h->index_capacity),
-                               CVTM_ARRAY(h->values, h->value_capacity)};
-  cvtm_device_free_all(device, arrays, sizeof arrays / sizeof arrays[0]);
+  cvtm_device_free(device, h->indices);
+  cvtm_device_free(device, h->values);
+  h->indices = NULL;
+  h->values = NULL;
   h->levels = 0;
   h->index_capacity = h->value_capacity = 0;
 }

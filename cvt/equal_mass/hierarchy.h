@@ -1,10 +1,9 @@
-/* Inside power only: coarser and coarser versions of a matrix of couplings, for the preconditioner
- * of conjugate gradients. The unknowns of a level are aggregates of up to some six of the finer
- * one, made by matching strongly coupled pairs and then pairs of these (Notay 2010, "An
- * aggregation-based algebraic multigrid method"). Interpolation is constant on an aggregate, so
- * that the matrix of a level couples two aggregates by the sum of the couplings between them.
- * Corrections are stretched, because constants are too stiff (Braess 1995, "Towards algebraic
- * multigrid for elliptic problems of second order"). Compiles as C11 and inside CUDA kernels. */
+/* Inside equal_mass only: aggregation-based algebraic multigrid for a matrix of couplings, the
+ * preconditioner of conjugate gradients. An unknown of a level is an aggregate of up to about six
+ * of the finer level, made by matching strongly coupled pairs and then pairs of these (Notay 2010).
+ * Interpolation is constant on an aggregate, so that the matrix of a level couples two aggregates
+ * by the sum of the couplings between them. Corrections are stretched, because constants are too
+ * stiff (Braess 1995). Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_EQUAL_MASS_HIERARCHY_H
 #define CVTMESH_CVT_EQUAL_MASS_HIERARCHY_H
 
@@ -25,7 +24,7 @@ typedef struct cvtm_power_matrix {
   const double *diagonal; /* the sum of a row's couplings */
 } cvtm_power_matrix;
 
-/* A level's system, matrix * correction = right, and how it hangs in the hierarchy. */
+/* The system of a level, matrix * correction = right, and its aggregates. */
 typedef struct cvtm_power_level {
   cvtm_power_matrix matrix;
   const int32_t *child_first, *child; /* the rows of the finer level in each row of this one: child
@@ -40,13 +39,13 @@ typedef struct cvtm_power_hierarchy {
   cvtm_power_level level[CVTM_POWER_LEVELS];
   const double *inverse; /* of the coarsest level's matrix, row by row; NULL if that has too many
                             rows, or is the finest */
-  int32_t *indices;      /* that the levels point into */
+  int32_t *indices;      /* the memory of the levels' arrays */
   double *values;
   int64_t index_capacity, value_capacity;
 } cvtm_power_hierarchy;
 
-/* Makes the levels below the given one, whose rows are visited in `order` (device memory: the place
- * of each row). Computed on the host. On failure the hierarchy has no levels. */
+/* Makes the levels coarser than the given one, whose rows are visited in `order` (device memory:
+ * the sorted place of each row). Computed on the host. On failure the hierarchy has no levels. */
 cvtm_status cvtm_power_hierarchy_build(cvtm_device *device, const cvtm_power_level *finest,
                                        const int32_t *order, cvtm_power_hierarchy *hierarchy);
 void cvtm_power_hierarchy_release(cvtm_device *device, cvtm_power_hierarchy *hierarchy);
@@ -59,11 +58,11 @@ void cvtm_power_hierarchy_release(cvtm_device *device, cvtm_power_hierarchy *hie
 #define CVTM_POWER_DAMPING 0.67
 #define CVTM_POWER_STRETCH 1.8
 
-/* The V-cycle has three phases, each of which needs the one before to have ended:
- * cvtm_power_set_residual of the rows of a level, cvtm_power_restrict to those of the next one,
- * and so on down to the coarsest, which is solved if it has an inverse; then
- * cvtm_power_correct_level of the rows of each level up to the finest. cvtm_power_begin_cycle of
- * the finest rows comes before all. */
+/* The V-cycle has three phases, each of which starts when the one before has ended:
+ * cvtm_power_set_residual of the rows of a level, cvtm_power_restrict to those of the next one, and
+ * so on down to the coarsest, which is solved if it has an inverse; then cvtm_power_correct_level
+ * of the rows of each level up to the finest. cvtm_power_begin_cycle of the finest rows comes
+ * before all. */
 
 /* A step of Jacobi's method from zero. */
 CVTM_HD void cvtm_power_begin_cycle(const cvtm_power_level *level, int64_t i) {
@@ -86,7 +85,7 @@ CVTM_HD void cvtm_power_set_residual(const cvtm_power_level *level, int64_t i) {
   level->scratch[i] = cvtm_power_residual(level, level->correction, i);
 }
 
-/* Row i of the coarse level gets its right side and begins. */
+/* Sets the right side of row i of the coarse level, and its first step of Jacobi's method. */
 CVTM_HD void cvtm_power_restrict(const cvtm_power_level *fine, const cvtm_power_level *coarse,
                                  int64_t i) {
   double sum = 0;

@@ -1,6 +1,6 @@
 /* The power cell of a weighted site: the points of the domain where |x - x_i|^2 - w_i is least
  * (Aurenhammer 1987). With equal weights it is the Voronoi cell. A cell need not contain its site,
- * and may be empty. The domain's rectangle is clipped by the sites found in the tree; a subtree is
+ * and may be empty. The rectangle of the domain is clipped by the sites of the tree. A subtree is
  * skipped if a site of its largest weight, anywhere in its box, would cut off no corner of the
  * cell. Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_EQUAL_MASS_POWER_CELL_H
@@ -11,19 +11,19 @@
 #include "cvt/rings.h"
 #include "jfa/cell_by_tree.h"
 
-/* A tree with the weights of its sites. If place_of is not NULL, hint[hint_first[i]] ..
- * hint[hint_first[i] + hint_degree[i] - 1] are the neighbours of site i in a similar diagram, by
- * the caller's indices. */
+/* A tree with the weights of its sites. If place_of is not NULL, site i has the neighbours
+ * hint[hint_first[i]] .. hint[hint_first[i] + hint_degree[i] - 1] in a similar diagram, by the
+ * indices of the caller. */
 typedef struct cvtm_power_view {
   cvtm_site_tree_view tree;
   const double *weight;     /* in sorted order */
   const double *max_weight; /* per node of the tree: the largest weight below it */
-  const int32_t *place_of;  /* the sorted place of the caller's site i */
+  const int32_t *place_of;  /* the sorted index ("place") of the caller's site i */
   const int32_t *hint_first, *hint_degree, *hint;
 } cvtm_power_view;
 
-/* A polygon of stride 1. other[k]: what lies across the edge from corner k to the next,
- * cvtm_power_label of a site or CVTM_POLYGON_BORDER. */
+/* A polygon of stride 1. other[k] is across the edge from corner k to the next: the
+ * cvtm_power_label of a site, or CVTM_POLYGON_BORDER. */
 typedef struct cvtm_power_cell {
   cvtm_cell polygon;
   int32_t *other;
@@ -52,8 +52,8 @@ static inline void cvtm_power_set_max_weights(const double *weight, int64_t coun
   for (int64_t node = leaf_count - 1; node >= 1; --node) cvtm_power_max_of_node(node, max_weight);
 }
 
-/* Encodes the site at a sorted place, and which of its 9 periodic images the origin's shift
- * selects, in one number. There are fewer than 2^31 / 9 places. */
+/* Encodes in one number the site at a place, and the one of its 9 periodic images that the shift of
+ * the origin selects. There are fewer than 2^31 / 9 places. */
 CVTM_HD int32_t cvtm_power_label(int64_t place, const cvtm_cell_origin *o) {
   const int32_t ix = (o->shift_x > 0) - (o->shift_x < 0) + 1;
   const int32_t iy = (o->shift_y > 0) - (o->shift_y < 0) + 1;
@@ -82,8 +82,8 @@ CVTM_HD cvtm_cell_box cvtm_power_relative_box(const cvtm_site_tree_view *tree, i
 }
 
 /* True if no site at a squared distance of distance2 or more can cut a cell that lies in a circle
- * of radius R about its site, where w_i - w_j >= difference: |x_j| R <= (|x_j|^2 + w_i - w_j) / 2
- * holds at that distance and beyond. */
+ * of radius R about its site, where w_i - w_j >= difference. Then |x_j| R <= (|x_j|^2 + w_i - w_j)
+ * / 2 holds at that distance and beyond. */
 CVTM_HD int cvtm_power_too_far(double distance2, double difference, double radius2) {
   const double offset = distance2 + difference;
   return distance2 >= radius2 && offset > 0 && offset * offset > 4.000001 * distance2 * radius2;
@@ -102,10 +102,9 @@ CVTM_HD int cvtm_power_box_cuts(const cvtm_cell *cell, double radius2, const cvt
   return 0;
 }
 
-/* Clips by the site at a sorted place. Returns 0 if the cell is empty or *status is
- * CVTM_CELL_OVERFLOW.
- * Of coincident sites the one of largest weight owns the cell; of equal weights the first in sorted
- * order, which has the lowest index. */
+/* Clips by the site at a place. Returns 0 if the cell is empty or *status is CVTM_CELL_OVERFLOW. Of
+ * coincident sites the one of largest weight owns the cell; of equal weights the first place does,
+ * which has the lowest index. */
 CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t place,
                                  const cvtm_cell_origin *o, cvtm_power_cell *cell, double *radius2,
                                  cvtm_cell_status *status) {
@@ -131,7 +130,8 @@ CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t place,
   return 1;
 }
 
-/* Places of sites that have clipped already: a second clip could leave slivers, by rounding. */
+/* The places of sites that have clipped already. A second clip by a site could leave slivers, by
+ * rounding. */
 enum { CVTM_POWER_CLIPPED = 12 };
 typedef struct cvtm_power_clipped {
   int32_t count, place[CVTM_POWER_CLIPPED];
@@ -151,7 +151,7 @@ CVTM_HD int cvtm_power_clip_leaf(const cvtm_power_view *view, int64_t leaf,
   return 1;
 }
 
-/* The sites to clip by first, so that few others can still cut the cell: the hints, or without them
+/* The sites that clip first, so that few others can still cut the cell: the hints, or without hints
  * the nearest sites. */
 CVTM_HD void cvtm_power_find_candidates(const cvtm_power_view *view, cvtm_domain domain,
                                         const cvtm_cell_origin *o, cvtm_power_clipped *clipped) {
@@ -195,8 +195,8 @@ CVTM_HD int cvtm_power_clip_subtree(const cvtm_power_view *view, int64_t root,
   return 1;
 }
 
-/* Clips by all sites, shifted as the origin says. Without a shift the site's own leaf comes first,
- * then ever larger parts of the tree beside it. Returns 0 as cvtm_power_clip_site does. */
+/* Clips by all sites, shifted by the shift of the origin. Without a shift the leaf of the site
+ * comes first, then ever larger subtrees beside it. Returns 0 as cvtm_power_clip_site does. */
 CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_origin *o,
                                  const cvtm_power_clipped *clipped, cvtm_power_cell *cell,
                                  double *radius2, cvtm_cell_status *status) {
@@ -209,7 +209,7 @@ CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_or
   return 1;
 }
 
-/* Clips the rectangle by the first candidates, which *clipped then lists. Returns 0 as
+/* Clips the rectangle by the first candidates, and lists them in *clipped. Returns 0 as
  * cvtm_power_clip_site does. */
 CVTM_HD int cvtm_power_begin_cell(const cvtm_power_view *view, cvtm_domain domain,
                                   const cvtm_cell_box *start, const cvtm_cell_origin *o,
@@ -268,9 +268,9 @@ CVTM_HD cvtm_power_line cvtm_power_bisector(const cvtm_power_view *view, const c
   return line;
 }
 
-/* True if a line between the corners (ax, ay) and (bx, by) contributes an edge: the polygon turns
- * by less than half a circle where the next line follows, and the edge is longer than 0 and begins
- * in the domain. */
+/* True if a line has an edge between the corners (ax, ay) and (bx, by): the polygon turns by less
+ * than half a circle where the next line follows, the edge is longer than 0, and it begins inside
+ * the domain. */
 CVTM_HD int cvtm_power_has_edge(const cvtm_cell_box *domain, const cvtm_power_line *line,
                                 const cvtm_power_line *next, double ax, double ay, double bx,
                                 double by) {
@@ -280,9 +280,10 @@ CVTM_HD int cvtm_power_has_edge(const cvtm_cell_box *domain, const cvtm_power_li
          ay < domain->y1;
 }
 
-/* Sets the polygon that the bisectors with the neighbours in the row, 3 to CVTM_POWER_RING, bound:
- * edge k with neighbour k. Corner k is x[k * stride], y[k * stride]. Returns the sum of 2^k over
- * the edges that are missing, and CVTM_POWER_NOT_AROUND if the neighbours do not go around once. */
+/* Sets the polygon that the bisectors with the neighbours in the row bound; edge k is with
+ * neighbour k. There are 3 to CVTM_POWER_RING neighbours. Corner k is x[k * stride], y[k * stride].
+ * Returns the sum of 2^k over the edges that are missing, plus CVTM_POWER_NOT_AROUND if the
+ * neighbours do not go around once. */
 CVTM_HD uint32_t cvtm_power_set_by_ring(const cvtm_power_view *view, cvtm_domain domain,
                                         int64_t place, cvtm_ring row, double *x, double *y,
                                         int32_t *other, int64_t stride) {
@@ -297,9 +298,9 @@ CVTM_HD uint32_t cvtm_power_set_by_ring(const cvtm_power_view *view, cvtm_domain
     const int32_t last = k > 0 ? k - 1 : row.count - 1;
     const int32_t at = view->place_of[row.site[k < 0 ? row.count - 1 : k]];
     const cvtm_power_line next = cvtm_power_bisector(view, &o, at);
-    const double inverse = 1 / (line.y * next.x - line.x * next.y);
-    const double bx = (next.offset * line.y - line.offset * next.y) * inverse;
-    const double by = (line.offset * next.x - next.offset * line.x) * inverse;
+    const double scale = CVTM_CORNER_SCALE(line.x, line.y, next.x, next.y);
+    const double bx = CVTM_CORNER_X(line.y, line.offset, next.y, next.offset, scale);
+    const double by = CVTM_CORNER_Y(line.x, line.offset, next.x, next.offset, scale);
     if (k >= 0) {
       if (!cvtm_power_has_edge(&box, &line, &next, ax, ay, bx, by)) missing |= 1U << last;
       turns += line.x < 0 && next.x >= 0;
@@ -316,13 +317,13 @@ CVTM_HD uint32_t cvtm_power_set_by_ring(const cvtm_power_view *view, cvtm_domain
 
 /* --- edges ----------------------------------------------------------------------------- */
 
-/* Along a segment: the mean of the density, and its first moment about the middle, the mean of the
- * density times t, t from -1/2 to 1/2. */
+/* The mean of the density along a segment, and the mean of the density times t, where t goes from
+ * -1/2 to 1/2. */
 typedef struct cvtm_power_mean {
   double density, moment;
 } cvtm_power_mean;
 
-/* The mean along the segment from (ax, ay) to (bx, by), pixel by pixel. */
+/* The means along the segment from (ax, ay) to (bx, by), pixel by pixel. */
 CVTM_HD cvtm_power_mean cvtm_power_mean_along(const cvtm_density_view *density, double ax,
                                               double ay, double bx, double by) {
   const double dx = bx - ax, dy = by - ay;
@@ -352,26 +353,26 @@ CVTM_HD cvtm_power_mean cvtm_power_mean_along(const cvtm_density_view *density, 
 }
 
 /* The coupling of two cells: the mass that crosses their common edge when a weight grows by one,
- * integral of rho / (2 |x_i - x_j|) (Kitagawa, Merigot & Thibert 2019, theorem 1.3). To the density
- * is added `regularisation` times a cell's mass, spread evenly, so that cells stay coupled where
- * the density is 0. */
+ * the integral of rho / (2 |x_i - x_j|) (Kitagawa, Merigot & Thibert 2019, theorem 1.3).
+ * `regularisation` times the mass of a cell, spread evenly, is added to the density, so that cells
+ * stay coupled where the density is 0. */
 CVTM_HD double cvtm_power_coupling(double mean, double length, double distance, double mass,
                                    double regularisation) {
   const double wide = length > distance ? length : distance;
   return (mean / (2 * distance) + regularisation * mass / (3 * wide * wide * distance)) * length;
 }
 
-/* An edge of a cell: the site across by the caller's index, its coupling, and the offset of the
- * centre of mass of the edge (its middle where the density is 0) from the cell's site and from the
- * site across. */
+/* An edge of a cell: the site across by the index of the caller, the coupling, and the offset of
+ * the edge's centre of mass from the site of the cell and from the site across. Where the density
+ * is 0 the middle of the edge stands for its centre of mass. */
 typedef struct cvtm_power_edge {
   int32_t index; /* -1: none */
   double coupling;
-  double offset[4]; /* x, y from the cell's site; x, y from the site across */
+  double offset[4]; /* x, y from the cell's site; x, y from the neighbour */
 } cvtm_power_edge;
 
-/* Edge k of a cell that is not empty, from corner k to the next. known: the mean along it; NULL: it
- * is to be found. */
+/* Edge k of a cell that is not empty, from corner k to the next. known: the means along it, or NULL
+ * if they are not known. */
 CVTM_HD cvtm_power_edge cvtm_power_edge_of(const cvtm_power_view *view, cvtm_domain domain,
                                            const cvtm_density_view *density, int64_t place,
                                            const cvtm_power_cell *cell, int32_t k,

@@ -45,7 +45,7 @@ int cvtm_power_cut_out(const cvtm_power_view *view, cvtm_domain domain, int64_t 
 
 /* --- the state ----------------------------------------------------------------------------- */
 
-/* Arrays of one number per site, in the caller's order, and one polygon for each thread. */
+/* The arrays have one number per site, in the caller's order. There is one polygon per thread. */
 typedef struct power_state {
   int32_t *is_ring; /* 1: the row of couplings lists all neighbours of the cell around it */
   int32_t *cut;     /* the round in which the cell was cut out by the tree; 0: it was not */
@@ -88,16 +88,16 @@ static cvtm_status create_state_cpu(cvtm_power *power) {
 
 /* --- the diagram --------------------------------------------------------------------------- */
 
-/* A cell of the batch, whose couplings need the means along its edges. */
-typedef struct due_cell {
+/* A cell of the batch: its couplings are stored when the means along its edges are known. */
+typedef struct pending_cell {
   int64_t place;
   int32_t corners;
   double x[CVTM_POWER_RING], y[CVTM_POWER_RING];
   int32_t other[CVTM_POWER_RING];
-} due_cell;
+} pending_cell;
 
-/* A round, or: */
-enum { KEEP = 0 /* what can be kept */ };
+/* The value of `round` before the first round. */
+enum { KEEP = 0 /* keeps the cells that their rings still bound */ };
 
 /* A thread's part of a diagram. */
 typedef struct power_part {
@@ -105,14 +105,14 @@ typedef struct power_part {
   cvtm_power_view view;
   int32_t round;
   cvtm_power_cell *cell;
-  cvtm_batch batch; /* of cells whose integrals are due */
-  /* The same cells; the next one is made in the entry after them. */
-  due_cell due[CVTM_BATCH_CELLS];
+  cvtm_batch batch; /* cells whose integrals have not been computed */
+  /* The same cells; the next cell is built in the entry after them. */
+  pending_cell pending[CVTM_BATCH_CELLS];
 } power_part;
 
 /* --- sums and couplings ---------------------------------------------------------------- */
 
-/* The first of `count` entries for new rows. */
+/* Allocates `count` entries for new rows; returns the first. */
 static int32_t allocate_entries(cvtm_power *power, int32_t count) {
   int32_t first = 0;
   if (count == 0) return first;
@@ -130,8 +130,8 @@ CVTM_INLINE int32_t new_entries(const cvtm_power *power, int32_t i, int32_t corn
   return corners > power->degree[i] ? corners : 0;
 }
 
-/* Stores the row of couplings of a cell, in its new entries from *next on or in its old ones, if
- * the arrays have room for it. mean: along each edge; NULL: to be found. */
+/* Stores the row of couplings of a cell, in new entries from *next on or in its old ones, if the
+ * arrays are large enough. mean: along each edge; NULL: computes it. */
 CVTM_INLINE void store_couplings(const power_part *s, int64_t place, const cvtm_power_cell *cell,
                                  const cvtm_power_mean *mean, int32_t *next) {
   cvtm_power *power = s->power;
@@ -162,24 +162,27 @@ CVTM_INLINE void store_couplings(const power_part *s, int64_t place, const cvtm_
       degree == corners && degree > 2 && degree <= CVTM_POWER_RING && !power->cvt->domain.periodic;
 }
 
-CVTM_INLINE cvtm_power_cell cell_of(due_cell *due) {
-  return (cvtm_power_cell){
-      {.count = due->corners, .capacity = CVTM_POWER_RING, .stride = 1, .x = due->x, .y = due->y},
-      due->other};
+CVTM_INLINE cvtm_power_cell cell_of(pending_cell *pending) {
+  return (cvtm_power_cell){{.count = pending->corners,
+                            .capacity = CVTM_POWER_RING,
+                            .stride = 1,
+                            .x = pending->x,
+                            .y = pending->y},
+                           pending->other};
 }
 
-/* Adds a cell, which is also in the next entry of `due` if it has so few corners, to the batch;
- * returns 0 if it does not belong there. */
+/* Adds a cell to the batch; returns 0 if it must be integrated alone. A cell with few corners is
+ * already in the next entry of `pending`. */
 CVTM_INLINE int add_to_batch(power_part *s, int64_t place, const cvtm_cell *polygon) {
   const double *site = s->view.tree.position + 2 * place;
-  due_cell *due = &s->due[s->batch.cells];
-  due->place = place;
-  due->corners = polygon->count;
+  pending_cell *pending = &s->pending[s->batch.cells];
+  pending->place = place;
+  pending->corners = polygon->count;
   return cvtm_batch_add(&s->batch, s->power->cvt->domain, polygon, site[0], site[1],
                         s->view.tree.index[place]);
 }
 
-/* Sets the moments and the couplings of the cell in s->cell, which does not belong in a batch. */
+/* Sets the moments and the couplings of the cell in s->cell alone. */
 static void sum_alone(power_part *s, int64_t place) {
   cvtm_power_cell *cell = s->cell;
   const cvtm_cvt *cvt = s->power->cvt;
@@ -191,8 +194,8 @@ static void sum_alone(power_part *s, int64_t place) {
       cvtm_cell_integrate(&cvt->density, cvt->domain, site[0], site[1], &cell->polygon);
 }
 
-/* The means along the edges of cell c of the batch. An edge goes on from its upper end, or ends
- * there. */
+/* Reads the means along the edges of cell c of the batch. The moment of an edge changes sign if the
+ * edge runs upwards. */
 CVTM_INLINE void read_means(const cvtm_batch *batch, int32_t c,
                             cvtm_power_mean mean[CVTM_POWER_RING]) {
   const cvtm_batch_cell *cell = &batch->cell[c];
@@ -209,14 +212,14 @@ CVTM_INLINE void empty_batch(power_part *s) {
   cvtm_power *power = s->power;
   int32_t entries = 0;
   for (int32_t c = 0; c < s->batch.cells; ++c)
-    entries += new_entries(power, (int32_t)s->batch.cell[c].place, s->due[c].corners);
+    entries += new_entries(power, (int32_t)s->batch.cell[c].place, s->pending[c].corners);
   int32_t next = allocate_entries(power, entries);
   cvtm_batch_integrate_with_means(&s->batch, power->cvt->moments);
   for (int32_t c = 0; c < s->batch.cells; ++c) {
-    const cvtm_power_cell cell = cell_of(&s->due[c]);
+    const cvtm_power_cell cell = cell_of(&s->pending[c]);
     cvtm_power_mean mean[CVTM_POWER_RING];
     read_means(&s->batch, c, mean);
-    store_couplings(s, s->due[c].place, &cell, mean, &next);
+    store_couplings(s, s->pending[c].place, &cell, mean, &next);
   }
   cvtm_batch_clear(&s->batch);
 }
@@ -224,26 +227,26 @@ CVTM_INLINE void empty_batch(power_part *s) {
 /* --- cells ------------------------------------------------------------------------------- */
 
 /* Keeps the cell if its ring still bounds it and no other cell has marked it. Else marks the cells
- * to be cut: those without a ring, and the four cells that meet at each edge that has vanished. A
- * cell that is marked later is made again. */
+ * to cut: the cell itself, and the four cells that meet at each edge that has vanished. If a kept
+ * cell is marked later, it is cut again. */
 CVTM_INLINE void keep_cell(power_part *s, int64_t place) {
   const int32_t i = s->view.tree.index[place];
   const cvtm_ring row = cvtm_power_hints_of(&s->view, i);
   const cvtm_domain domain = s->power->cvt->domain;
-  due_cell *due = &s->due[s->batch.cells];
+  pending_cell *pending = &s->pending[s->batch.cells];
   int32_t *cut = state_of(s->power)->cut;
   if (!state_of(s->power)->is_ring[i]) {
     cvtm_ring_mark(&cut[i], 1);
     return;
   }
-  const uint32_t missing =
-      cvtm_power_set_by_ring(&s->view, domain, place, row, due->x, due->y, due->other, 1);
+  const uint32_t missing = cvtm_power_set_by_ring(&s->view, domain, place, row, pending->x,
+                                                  pending->y, pending->other, 1);
   if (missing != 0) cvtm_ring_mark(&cut[i], 1);
   cvtm_ring_mark_gone(row, missing, cut);
   if (cvtm_ring_mark_of(&cut[i]) != 0) return;
   s->power->empty[i] = 0;
-  due->corners = row.count;
-  const cvtm_power_cell cell = cell_of(due);
+  pending->corners = row.count;
+  const cvtm_power_cell cell = cell_of(pending);
   if (add_to_batch(s, place, &cell.polygon)) return;
   s->cell->polygon.count = row.count;
   (void)cvtm_power_set_by_ring(&s->view, domain, place, row, s->cell->polygon.x, s->cell->polygon.y,
@@ -257,12 +260,12 @@ CVTM_INLINE int cut_cell(power_part *s, int64_t place) {
   const cvtm_cell *polygon = &s->cell->polygon;
   if (!cvtm_power_cut_out(&s->view, power->cvt->domain, place, NULL, s->cell)) return 0;
   const size_t corners = (size_t)polygon->count;
-  due_cell *due = &s->due[s->batch.cells];
+  pending_cell *pending = &s->pending[s->batch.cells];
   power->empty[s->view.tree.index[place]] = corners < 3;
   if (corners >= 3 && corners <= CVTM_POWER_RING) {
-    memcpy(due->x, polygon->x, corners * sizeof *due->x);
-    memcpy(due->y, polygon->y, corners * sizeof *due->y);
-    memcpy(due->other, s->cell->other, corners * sizeof *due->other);
+    memcpy(pending->x, polygon->x, corners * sizeof *pending->x);
+    memcpy(pending->y, polygon->y, corners * sizeof *pending->y);
+    memcpy(pending->other, s->cell->other, corners * sizeof *pending->other);
     if (add_to_batch(s, place, polygon)) return 1;
   }
   sum_alone(s, place);
@@ -286,13 +289,7 @@ CVTM_INLINE int visit_block(power_part *s, int64_t first, int64_t end) {
   return good;
 }
 
-static int visit_block_baseline(power_part *s, int64_t first, int64_t end) {
-  return visit_block(s, first, end);
-}
-
-CVTM_WIDE static int visit_block_wide(power_part *s, int64_t first, int64_t end) {
-  return visit_block(s, first, end);
-}
+CVTM_DEFINE_WIDTHS(int, visit_block, (power_part * s, int64_t first, int64_t end), (s, first, end))
 
 /* --- agreement --------------------------------------------------------------------------- */
 
@@ -311,8 +308,8 @@ static power_part begin_part(cvtm_power *power, int32_t round) {
   return s;
 }
 
-/* Makes the cells of a round; *marked: at least 1 if there are any for the next one. Returns 0 if
- * memory ran out. */
+/* Makes the cells of a round; *marked: at least 1 if cells are marked for the next round. Returns 0
+ * if memory ran out. */
 static int make_round(cvtm_power *power, int32_t round, int64_t *marked) {
   int (*const visit)(power_part *, int64_t, int64_t) =
       cvtm_has_wide_vectors() ? visit_block_wide : visit_block_baseline;
@@ -393,22 +390,6 @@ static cvtm_status figures_cpu(cvtm_power *power, const double *weight) {
 /* The number of threads for a loop that does few operations per site. */
 static int threads_of(const cvtm_power *power) {
   return power->count < 20000 ? 1 : cvtm_device_threads(power->cvt->device);
-}
-
-static cvtm_status predict_cpu(cvtm_power *power, const double *sites) {
-#pragma omp parallel for num_threads(threads_of(power)) schedule(static)
-  for (int64_t i = 0; i < power->count; ++i)
-    power->deficit[i] -= cvtm_power_gain_row(power, sites, i);
-  return CVTM_OK;
-}
-
-static cvtm_status correct_cpu(cvtm_power *power, int64_t fixed, double *gradient) {
-#pragma omp parallel for num_threads(threads_of(power)) schedule(static)
-  for (int64_t i = 0; i < power->count; ++i) {
-    const double distance = cvtm_power_correct_row(power, i, gradient);
-    if (i >= fixed) power->cvt->distance[i] = distance;
-  }
-  return CVTM_OK;
 }
 
 /* --- conjugate gradients ---------------------------------------------------------------- */
@@ -516,13 +497,12 @@ static cvtm_status solve_cpu(cvtm_power *power, double tolerance, int32_t max_it
   return status;
 }
 
-const cvtm_power_table cvtm_power_table_cpu = {
-    .create_state = create_state_cpu,
-    .destroy_state = destroy_state_cpu,
-    .set_weights = set_weights_cpu,
-    .cells = cells_cpu,
-    .figures = figures_cpu,
-    .predict = predict_cpu,
-    .correct = correct_cpu,
-    .solve = solve_cpu,
-};
+CVTM_POWER_PHASES(CVTM_PHASE_CPU)
+
+const cvtm_power_table cvtm_power_table_cpu = {.create_state = create_state_cpu,
+                                               .destroy_state = destroy_state_cpu,
+                                               .set_weights = set_weights_cpu,
+                                               .cells = cells_cpu,
+                                               .figures = figures_cpu,
+                                               .solve = solve_cpu,
+                                               CVTM_POWER_PHASES(CVTM_PHASE_CPU_NAME)};

@@ -1,8 +1,11 @@
-/* Inside equal_mass only: a power cell on the CPU, in memory that grows with its corners. */
+/* Inside cvt only, on the CPU: a power cell in memory that grows with its corners, and all cells.
+ */
 #ifndef CVTMESH_CVT_EQUAL_MASS_POWER_CPU_H
 #define CVTMESH_CVT_EQUAL_MASS_POWER_CPU_H
 
+#include "base/device.h"
 #include "cvt/equal_mass/power_cell.h"
+#include "meshes/mesh.h"
 
 /* As cvtm_cell_grow and cvtm_cell_release. */
 int cvtm_power_cell_grow(cvtm_power_cell *cell, int32_t capacity);
@@ -12,5 +15,10 @@ void cvtm_power_cell_release(cvtm_power_cell *cell);
  * the domain if that is NULL. Returns 0 if memory ran out. */
 int cvtm_power_cut_out(const cvtm_power_view *view, cvtm_domain domain, int64_t place,
                        const cvtm_cell_box *start, cvtm_power_cell *cell);
+
+/* The cells of a tree with boxes; weights: in the caller's order, or NULL: all are 0. The sites may
+ * be outside the domain, which is not periodic. The message of an error is the device's. */
+cvtm_status cvtm_power_cells(cvtm_device *device, const cvtm_site_tree_view *tree,
+                             cvtm_domain domain, const double *weights, cvtm_cells *cells);
 
 #endif

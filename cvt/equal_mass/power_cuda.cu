@@ -1,7 +1,7 @@
-/* The state of a power diagram on a CUDA device, and its sums and couplings, of the polygons that
- * power_polygons_cuda.cu makes. The lanes of a warp share some cells. large_kernel computes the
- * cells with more corners than a polygon has room for, a warp each, and those with more than a
- * block's scratch holds one after the other. All sums have a fixed order. */
+/* The state of a power diagram on a CUDA device, and the sums and couplings of the polygons of
+ * power_polygons_cuda.cu. The lanes of a warp share some cells. large_kernel computes the cells
+ * with more corners than a polygon has room for, a warp each. Those with more corners than the
+ * scratch of a block holds come one after the other. All sums have a fixed order. */
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
 #include "cvt/evaluate_cuda.h"
@@ -15,12 +15,10 @@ namespace {
 
 /* --- the state ----------------------------------------------------------------------------- */
 
-enum { ARRAYS = 14 };
-
-void list_arrays(const cvtm_power *power, cvtm_power_state_cuda *s, cvtm_array arrays[ARRAYS]) {
+cvtm_arrays arrays_of(const cvtm_power *power, cvtm_power_state_cuda *s) {
   const int64_t corners = int64_t{CVTM_POWER_SCRATCH_BLOCKS} * CVTM_POWER_SCRATCH_CORNERS;
   const int64_t of_polygons = CVTM_POWER_CORNERS * power->count;
-  const cvtm_array list[ARRAYS] = {
+  return cvtm_arrays{{
       cvtm_array_of(&s->counter, CVTM_POWER_COUNTERS),
       cvtm_array_of(&s->large, power->count),
       cvtm_array_of(&s->giant, power->count),
@@ -35,16 +33,13 @@ void list_arrays(const cvtm_power *power, cvtm_power_state_cuda *s, cvtm_array a
       cvtm_array_of(&s->polygons.round, power->count),
       cvtm_array_of(&s->plain, power->count),
       cvtm_array_of(&s->part, CVTM_POWER_FIGURES * CVTM_POWER_PARTS),
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 void destroy_state_cuda(cvtm_power *power) {
   cvtm_power_state_cuda *state = static_cast<cvtm_power_state_cuda *>(power->state);
   if (!state) return;
-  cvtm_array arrays[ARRAYS];
-  list_arrays(power, state, arrays);
-  cvtm_device_free_all(power->cvt->device, arrays, ARRAYS);
+  cvtm_device_free_arrays(power->cvt->device, arrays_of(power, state));
   delete state;
   power->state = nullptr;
 }
@@ -54,13 +49,11 @@ cvtm_status create_state_cuda(cvtm_power *power) {
   cvtm_power_state_cuda *state = new (std::nothrow) cvtm_power_state_cuda();
   if (!state) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
   power->state = state;
-  /* A site adds at most one corner to a cell; several of its images add one each only where there
-   * are few sites. */
+  /* A site adds at most one corner to a cell. Several periodic images of it can each add one only
+   * if there are few sites. */
   const int64_t n = power->count, most = CVTM_POWER_SCRATCH_CORNERS;
   state->giant_capacity = 4 + n + 8 * (n < most ? n : most);
-  cvtm_array arrays[ARRAYS];
-  list_arrays(power, state, arrays);
-  cvtm_status status = cvtm_device_allocate_all(device, arrays, ARRAYS);
+  cvtm_status status = cvtm_device_allocate_arrays(device, arrays_of(power, state));
   if (status == CVTM_OK)
     status =
         cvtm_device_fill(device, state->counter, 0, CVTM_POWER_COUNTERS * sizeof *state->counter);
@@ -73,7 +66,7 @@ cvtm_status create_state_cuda(cvtm_power *power) {
 enum {
   WARP = 32,
   CELLS = 8,        /* per warp */
-  PLAIN_ROWS = 500, /* of a cell that is integrated by segments, at most */
+  PLAIN_ROWS = 500, /* the most rows of a cell that is integrated by segments (is_plain) */
 };
 
 struct warp_cells {
@@ -90,12 +83,13 @@ __device__ cvtm_power_cell warp_cell(warp_cells *memory, int c) {
   return cell;
 }
 
-/* The integral over the rows that are the share of one of `lanes` lanes. The slopes are set. */
+/* The moments of the rows of a cell that are the share of one of `lanes` lanes. The slopes are set.
+ */
 __device__ cvtm_cell_moments integrate_share(const cvtm_power_view &view, cvtm_domain domain,
                                              const cvtm_density_view &density, int64_t place,
                                              const cvtm_cell &cell, int lane, int lanes) {
-  cvtm_cell_moments sums = {0, 0, 0, 0};
-  if (cell.count < 3) return sums;
+  cvtm_pixel_sums sums = {0, 0, 0, 0};
+  if (cell.count < 3) return cvtm_pixel_moments(&sums);
   cvtm_cell_walk rows;
   cvtm_cell_begin_walk(domain, view.tree.position[2 * place], view.tree.position[2 * place + 1],
                        &cell, &rows);
@@ -103,11 +97,11 @@ __device__ cvtm_cell_moments integrate_share(const cvtm_power_view &view, cvtm_d
   const int32_t first = rows.first + lane * share;
   const int32_t last = first + share - 1 < rows.last ? first + share - 1 : rows.last;
   cvtm_integral_add_rows(&density, &cell, &rows, first, last, &sums);
-  return sums;
+  return cvtm_pixel_moments(&sums);
 }
 
-/* Stores edge k of the cell as an entry; returns its coupling. An edge on the border couples the
- * cell with itself. */
+/* Stores edge k of the cell as an entry, and returns its coupling. An edge on the border couples
+ * the cell with itself. */
 __device__ double store_edge(const cvtm_power &power, const cvtm_power_view &view,
                              cvtm_domain domain, const cvtm_density_view &density, int64_t place,
                              const cvtm_power_cell &cell, int32_t k, int32_t entry) {
@@ -120,8 +114,8 @@ __device__ double store_edge(const cvtm_power &power, const cvtm_power_view &vie
   return edge.coupling;
 }
 
-/* Reserves entries for the edges of each lane's cell, in the order of the lanes; returns the first.
- */
+/* Reserves entries for the edges of the cell of each lane, in the order of the lanes. Returns the
+ * first entry of this lane. */
 __device__ int32_t reserve_edges(const cvtm_power &power, int32_t corners, int lane) {
   int32_t end = corners;
   for (int offset = 1; offset < WARP; offset *= 2) {
@@ -143,7 +137,7 @@ __device__ bool is_plain(const cvtm_cell &cell) {
   return cell.count <= CVTM_CLIPPED_CORNERS && most - least <= PLAIN_ROWS;
 }
 
-/* Integrates over the lanes' cells by rows, if they are `mine`. */
+/* Integrates by rows over the cells of the lanes with `mine` set. */
 __device__ void sum_by_rows(const cvtm_power_view &view, cvtm_domain domain,
                             const cvtm_density_view &density, int64_t place, bool mine, int part,
                             cvtm_power_cell cell, cvtm_cell_moments *sums) {
@@ -156,8 +150,8 @@ __device__ void sum_by_rows(const cvtm_power_view &view, cvtm_domain domain,
   __syncwarp();
 }
 
-/* The couplings of all cells but the large ones, and the sums of those that are not plain. count:
- * the corners of the plain ones, CVTM_CELL_DEFERRED of the others. */
+/* Sets the couplings of all cells but the large ones, and the moments of those that are not plain.
+ * count: the corners of a plain cell, CVTM_CELL_DEFERRED of any other. */
 __global__ void __launch_bounds__(WARP)
     couple_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
                   cvtm_density_view density, cvtm_power_polygons polygons, int32_t *count,
@@ -196,7 +190,8 @@ __global__ void __launch_bounds__(WARP)
   power.diagonal[i] = diagonal;
 }
 
-/* Lane 0 clips a cell in scratch; all lanes get it. False if it has too many corners. */
+/* Lane 0 clips a cell in scratch memory; all lanes get the result. Returns false if the cell has
+ * too many corners. */
 __device__ bool warp_cut(const cvtm_power_view &view, cvtm_domain domain, int64_t place, int lane,
                          cvtm_power_cell *cell) {
   int32_t count = 0;
@@ -282,10 +277,8 @@ __global__ void __launch_bounds__(WARP)
 cvtm_status sum_large(cvtm_power *power, const cvtm_power_view &view) {
   cvtm_cvt *cvt = power->cvt;
   const cvtm_power_state_cuda state = cvtm_power_get_state_cuda(power);
-  large_kernel<<<cvtm_cuda_cap(CVTM_POWER_SCRATCH_BLOCKS), WARP, 0,
-                 cvtm_cuda_stream(cvt->device)>>>(*power, view, cvt->domain, cvt->density, state,
-                                                  cvt->moments);
-  return cvtm_cuda_launched(cvt->device, "large_kernel");
+  return CVTM_LAUNCH(cvt->device, large_kernel, cvtm_cuda_cap(CVTM_POWER_SCRATCH_BLOCKS), WARP,
+                     *power, view, cvt->domain, cvt->density, state, cvt->moments);
 }
 
 cvtm_status sum_others(cvtm_power *power, const cvtm_power_view &view) {
@@ -293,11 +286,13 @@ cvtm_status sum_others(cvtm_power *power, const cvtm_power_view &view) {
   const cvtm_power_state_cuda state = cvtm_power_get_state_cuda(power);
   const cvtm_power_polygons p = state.polygons;
   const cvtm_clipped_cells cells = {p.x, p.y, state.plain, static_cast<int32_t>(power->count)};
-  couple_kernel<<<cvtm_cuda_blocks(power->count, CELLS), WARP, 0, cvtm_cuda_stream(cvt->device)>>>(
-      *power, view, cvt->domain, cvt->density, p, state.plain, cvt->moments);
-  const cvtm_status status = cvtm_cuda_launched(cvt->device, "couple_kernel");
+  const cvtm_status status =
+      CVTM_LAUNCH(cvt->device, couple_kernel, cvtm_cuda_blocks(power->count, CELLS), WARP, *power,
+                  view, cvt->domain, cvt->density, p, state.plain, cvt->moments);
   return status == CVTM_OK ? cvtm_integrate_clipped_cuda(cvt, &view.tree, &cells) : status;
 }
+
+CVTM_POWER_PHASES(CVTM_PHASE_CUDA)
 
 }  // namespace
 
@@ -313,8 +308,10 @@ cvtm_status cvtm_power_cells_cuda(cvtm_power *power) {
   return status == CVTM_OK ? sum_others(power, view) : status;
 }
 
-extern "C" const cvtm_power_table cvtm_power_table_cuda = {
-    create_state_cuda,       destroy_state_cuda,      cvtm_power_set_weights_cuda,
-    cvtm_power_cells_cuda,   cvtm_power_figures_cuda, cvtm_power_predict_cuda,
-    cvtm_power_correct_cuda, cvtm_power_solve_cuda,
-};
+extern "C" const cvtm_power_table cvtm_power_table_cuda = {create_state_cuda,
+                                                           destroy_state_cuda,
+                                                           cvtm_power_set_weights_cuda,
+                                                           cvtm_power_cells_cuda,
+                                                           cvtm_power_figures_cuda,
+                                                           cvtm_power_solve_cuda,
+                                                           CVTM_POWER_PHASES(CVTM_PHASE_CUDA_NAME)};

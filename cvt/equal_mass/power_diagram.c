@@ -13,47 +13,11 @@
 typedef struct diagram {
   cvtm_device *device; /* the CPU */
   cvtm_domain domain;  /* not periodic */
-  cvtm_site_tree *tree;
   cvtm_power_view view;
-  double *weight, *max_weight;
-  cvtm_error *error;
 } diagram;
 
-static void destroy_diagram(diagram *d) {
-  cvtm_site_tree_destroy(d->tree);
-  cvtm_device_destroy(d->device);
-  free(d->weight);
-  free(d->max_weight);
-}
-
-static cvtm_status out_of_memory(const diagram *d) {
-  cvtm_fail(d->error, CVTM_ERROR_MEMORY, "no memory for a power diagram");
-  return CVTM_ERROR_MEMORY;
-}
-
-static cvtm_status build_diagram(diagram *d, const double *sites, const double *weights,
-                                 int64_t count, int threads) {
-  cvtm_status status = cvtm_device_create("cpu", threads, &d->device, d->error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_site_tree_create(d->device, d->domain, count, &d->tree);
-  if (status == CVTM_OK) status = cvtm_site_tree_build(d->tree, sites, count);
-  if (status != CVTM_OK) {
-    if (d->error) *d->error = *cvtm_device_error(d->device);
-    return status;
-  }
-  const cvtm_site_tree_view tree = cvtm_site_tree_get_view(d->tree);
-  d->weight = malloc((size_t)count * sizeof *d->weight);
-  d->max_weight = malloc(2 * (size_t)tree.leaf_count * sizeof *d->max_weight);
-  if (!d->weight || !d->max_weight) return out_of_memory(d);
-  for (int64_t place = 0; place < count; ++place) d->weight[place] = weights[tree.index[place]];
-  cvtm_power_set_max_weights(d->weight, count, tree.leaf_count, d->max_weight);
-  d->view = (cvtm_power_view){.tree = tree, .weight = d->weight, .max_weight = d->max_weight};
-  return CVTM_OK;
-}
-
-/* Clips all cells out of the domain. If cells->corners is NULL it stores
- * the number of corners of cell i in cells->start[i + 1], else the corners from cells->start[i] on.
- */
+/* Clips all cells. If cells->corners is NULL, stores the number of corners of cell i in
+ * cells->start[i + 1], else its corners from cells->start[i] on. */
 static int cut_all(const diagram *d, cvtm_cells *cells) {
   const cvtm_site_tree_view *tree = &d->view.tree;
   const double width = (double)d->domain.width, height = (double)d->domain.height;
@@ -89,25 +53,45 @@ static int cut_all(const diagram *d, cvtm_cells *cells) {
   return !failed;
 }
 
-static cvtm_status make_cells(const diagram *d, cvtm_cells *cells) {
+/* Returns 0 if memory ran out. */
+static int make_cells(const diagram *d, cvtm_cells *cells) {
   const int64_t count = d->view.tree.count;
   cells->count = count;
   cells->start = calloc((size_t)count + 1, sizeof *cells->start);
-  if (!cells->start || !cut_all(d, cells)) return out_of_memory(d);
+  if (!cells->start || !cut_all(d, cells)) return 0;
   for (int64_t i = 0; i < count; ++i) cells->start[i + 1] += cells->start[i];
   const size_t corners = (size_t)cells->start[count] + 1;
   cells->corners = malloc(2 * corners * sizeof *cells->corners);
   cells->neighbors = malloc(corners * sizeof *cells->neighbors);
-  if (!cells->corners || !cells->neighbors || !cut_all(d, cells)) return out_of_memory(d);
-  return CVTM_OK;
+  return cells->corners && cells->neighbors && cut_all(d, cells);
+}
+
+cvtm_status cvtm_power_cells(cvtm_device *device, const cvtm_site_tree_view *tree,
+                             cvtm_domain domain, const double *weights, cvtm_cells *cells) {
+  double *weight = calloc((size_t)tree->count, sizeof *weight);
+  double *max_weight = malloc(2 * (size_t)tree->leaf_count * sizeof *max_weight);
+  const diagram d = {device, domain, {.tree = *tree, .weight = weight, .max_weight = max_weight}};
+  int good = weight && max_weight;
+  if (good) {
+    for (int64_t place = 0; place < tree->count && weights; ++place)
+      weight[place] = weights[tree->index[place]];
+    cvtm_power_set_max_weights(weight, tree->count, tree->leaf_count, max_weight);
+    good = make_cells(&d, cells);
+  }
+  free(weight);
+  free(max_weight);
+  if (good) return CVTM_OK;
+  cvtm_cells_free(cells);
+  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a power diagram");
 }
 
 cvtm_status cvtm_power_diagram(cvtm_domain domain, const double *sites, const double *weights,
                                int64_t count, int threads, cvtm_cells *cells, cvtm_mesh *mesh,
                                cvtm_error *error) {
-  diagram d = {.domain = {domain.width, domain.height, 0}, .error = error};
+  const cvtm_domain plane = {domain.width, domain.height, 0};
   if (count < 1 || count > INT32_MAX / 11)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a power diagram of %lld sites", (long long)count);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a power diagram of %lld sites is not possible",
+                     (long long)count);
   for (int64_t i = 0; i < count; ++i) {
     const double x = sites[2 * i], y = sites[2 * i + 1];
     if (x >= 0 && x <= domain.width && y >= 0 && y <= domain.height && isfinite(weights[i]))
@@ -116,16 +100,25 @@ cvtm_status cvtm_power_diagram(cvtm_domain domain, const double *sites, const do
                      "site %lld at (%g, %g) with the weight %g is out of range", (long long)i, x, y,
                      weights[i]);
   }
+  cvtm_device *device = NULL;
+  cvtm_site_tree *tree = NULL;
   cvtm_cells made = {0};
-  cvtm_status status = build_diagram(&d, sites, weights, count, threads);
-  if (status == CVTM_OK && cells) status = make_cells(&d, &made);
-  if (status == CVTM_OK && mesh)
-    status = cvtm_regular_triangulation(d.device, sites, weights, count, mesh, NULL, error);
-  destroy_diagram(&d);
-  if (status != CVTM_OK) {
-    cvtm_cells_free(&made);
-    return status;
+  cvtm_status status = cvtm_device_create("cpu", threads, &device, error);
+  if (status != CVTM_OK) return status;
+  status = cvtm_site_tree_create(device, plane, count, &tree);
+  if (status == CVTM_OK) status = cvtm_site_tree_build(tree, sites, count);
+  if (status == CVTM_OK && cells) {
+    const cvtm_site_tree_view view = cvtm_site_tree_get_view(tree);
+    status = cvtm_power_cells(device, &view, plane, weights, &made);
   }
-  if (cells) *cells = made;
-  return CVTM_OK;
+  if (status != CVTM_OK && error) *error = *cvtm_device_error(device);
+  if (status == CVTM_OK && mesh)
+    status = cvtm_regular_triangulation(device, sites, weights, count, mesh, NULL, error);
+  cvtm_site_tree_destroy(tree);
+  cvtm_device_destroy(device);
+  if (status != CVTM_OK)
+    cvtm_cells_free(&made);
+  else if (cells)
+    *cells = made;
+  return status;
 }

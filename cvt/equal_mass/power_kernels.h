@@ -1,8 +1,9 @@
-/* Inside power only: the power diagram of a plan's sites on a device, the linear systems of
- * Newton's method for its weights, and the phases that differ between devices. */
+/* Inside equal_mass only: the power diagram of a plan's sites on a device, the linear systems of
+ * Newton's method for the weights, and the phases that differ between devices. */
 #ifndef CVTMESH_CVT_EQUAL_MASS_POWER_KERNELS_H
 #define CVTMESH_CVT_EQUAL_MASS_POWER_KERNELS_H
 
+#include "base/phases.h"
 #include "cvt/equal_mass/conjugate_gradients.h"
 #include "cvt/evaluate_kernels.h"
 #include "cvt/equal_mass/hierarchy.h"
@@ -34,7 +35,7 @@ typedef struct cvtm_power {
   double target;         /* the mass of a cell */
   double regularisation; /* of cvtm_power_coupling */
   double *weight, *trial;
-  double *sorted_weight, *max_weight; /* of cvtm_power_view */
+  double *sorted_weight, *max_weight; /* as in cvtm_power_view */
   double *deficit;                    /* target - mass: the gradient of the dual */
   double *dual;                       /* each cell's term of the dual's value */
   double *empty;                      /* 1: the cell has no corners */
@@ -51,16 +52,28 @@ typedef struct cvtm_power {
   int64_t edge_capacity;
   /* Of conjugate gradients: */
   double *step, *residual, *preconditioned, *direction, *next_direction, *product;
-  int32_t *iterations;            /* of the last system */
+  int32_t *iterations;            /* the number for the last system */
   cvtm_power_hierarchy hierarchy; /* of the matrix of couplings, or of an earlier similar matrix */
-  double fresh_rate;      /* iterations per digit, the most that a new hierarchy has needed */
-  double excess;          /* iterations beyond that since the hierarchy was made */
-  double worth_hierarchy; /* that many iterations take as long as making one, on the host */
-  int fresh;              /* the hierarchy has not been used yet */
-  double *sites;          /* 2 * count: those to which the couplings belong */
-  int has_sites;          /* `sites` is set */
-  void *state;            /* of the table */
+  double fresh_rate;      /* the most iterations per digit that a new hierarchy has needed */
+  double excess;          /* iterations beyond fresh_rate since the hierarchy was made */
+  double worth_hierarchy; /* the number of iterations that take as long as making a hierarchy on the
+                           * host */
+  int fresh;              /* nonzero: the hierarchy has not been used yet */
+  double *sites;          /* 2 * count: the sites of the couplings */
+  int has_sites;          /* nonzero: `sites` is set */
+  void *state;            /* of the device's table */
 } cvtm_power;
+
+/* The phases of base/phases.h. */
+#define CVTM_POWER_PHASES(X)                                                                      \
+  /* Changes the deficit to its value at other sites, to first order. */                          \
+  X(predict, (cvtm_power * power, const double *sites), power->cvt->device, power->count,         \
+    cvtm_power_predict_row, CVTM_HOST_STRUCT(power), sites)                                       \
+  /* Changes the gradient (2 * count) of the transport cost to its value at weights + step, to    \
+   * first order, and the plan's distances accordingly; those of the first `fixed` sites stay. */ \
+  X(correct, (cvtm_power * power, int64_t fixed, double *gradient), power->cvt->device,           \
+    power->count, cvtm_power_correct_row, CVTM_HOST_STRUCT(power), fixed, power->cvt->distance,   \
+    gradient)
 
 struct cvtm_power_table {
   cvtm_status (*create_state)(cvtm_power *power);
@@ -71,15 +84,11 @@ struct cvtm_power_table {
   cvtm_status (*cells)(cvtm_power *power);
   /* Sets deficit, dual and figures from the sums. */
   cvtm_status (*figures)(cvtm_power *power, const double *weight);
-  /* Changes the deficit to that at other sites, to first order. */
-  cvtm_status (*predict)(cvtm_power *power, const double *sites);
-  /* Changes the gradient (2 * count) of the transport cost to that at weights + step, to first
-   * order, and the plan's distances with it; those of the first `fixed` sites are kept. */
-  cvtm_status (*correct)(cvtm_power *power, int64_t fixed, double *gradient);
-  /* step = the solution of the couplings' system for the deficit less its mean: the system is
-   * singular, and the mean is rounding. By conjugate gradients with a V-cycle of the hierarchy as
-   * preconditioner, until r'z is tolerance^2 of its first value, or after max_iterations. */
+  /* step = the solution of the couplings' system for the deficit minus its mean, because the system
+   * is singular; the mean is only rounding. Conjugate gradients, preconditioned by a V-cycle of the
+   * hierarchy, stop at tolerance^2 times the first r'z or after max_iterations. */
   cvtm_status (*solve)(cvtm_power *power, double tolerance, int32_t max_iterations);
+  CVTM_POWER_PHASES(CVTM_PHASE_FIELD)
 };
 
 extern const cvtm_power_table cvtm_power_table_cpu, cvtm_power_table_cuda;
@@ -108,8 +117,9 @@ CVTM_HD double cvtm_power_apply_row(const cvtm_power *power, const double *x, in
   return sum;
 }
 
-/* The mass that cell i gains, to first order, when the sites move to `to`. */
-CVTM_HD double cvtm_power_gain_row(const cvtm_power *power, const double *to, int64_t i) {
+/* Subtracts from the deficit of cell i the mass that it gains, to first order, when the sites move
+ * to `to`. */
+CVTM_HD void cvtm_power_predict_row(const cvtm_power *power, const double *to, int64_t i) {
   const double *from = power->sites;
   const double vx = to[2 * i] - from[2 * i], vy = to[2 * i + 1] - from[2 * i + 1];
   const int32_t first = power->first[i], last = first + power->degree[i];
@@ -120,13 +130,15 @@ CVTM_HD double cvtm_power_gain_row(const cvtm_power *power, const double *to, in
     const double *d = power->edge_offset + 4 * (int64_t)e;
     sum += 2 * power->coupling[e] * ((vx * d[0] + vy * d[1]) - (ux * d[2] + uy * d[3]));
   }
-  return sum;
+  power->deficit[i] -= sum;
 }
 
-/* Changes the gradient by the positions of site i to that at weights + step, to first order: the
- * mixed derivatives of the dual are those of the masses by the sites, as in cvtm_power_gain_row.
- * Returns the distance from site i to the centroid of a cell of the wanted mass. */
-CVTM_HD double cvtm_power_correct_row(const cvtm_power *power, int64_t i, double *gradient) {
+/* Changes the gradient with respect to site i to its value at weights + step, to first order: the
+ * mixed derivatives of the dual are those of the masses with respect to the sites, as in
+ * cvtm_power_predict_row. Sets the distance from a site that is not fixed to the centroid of a cell
+ * of the target mass. */
+CVTM_HD void cvtm_power_correct_row(const cvtm_power *power, int64_t fixed, double *distance,
+                                    double *gradient, int64_t i) {
   const int32_t first = power->first[i], last = first + power->degree[i];
   double gx = gradient[2 * i], gy = gradient[2 * i + 1];
   for (int32_t e = first; e < last; ++e) {
@@ -137,7 +149,7 @@ CVTM_HD double cvtm_power_correct_row(const cvtm_power *power, int64_t i, double
   }
   gradient[2 * i] = gx;
   gradient[2 * i + 1] = gy;
-  return sqrt(gx * gx + gy * gy) / (2 * power->target);
+  if (i >= fixed) distance[i] = sqrt(gx * gx + gy * gy) / (2 * power->target);
 }
 
 #endif

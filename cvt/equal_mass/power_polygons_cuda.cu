@@ -1,8 +1,8 @@
 /* The polygons of a power diagram on a CUDA device. First come the largest weights of the tree's
- * nodes, level by level. Then each cell is set by its ring (cvt/rings.h); those that cannot be kept
- * are cut out by the tree, a lane each, in a few rounds. Where kept cells disagree with cut ones
- * after them, all are cut. A warp takes the same places each time, so that the bits do not depend
- * on the order of the warps. */
+ * nodes, level by level. Then each cell is set by its ring (cvt/rings.h). Cells that cannot be kept
+ * are cut out by the tree, one per lane, in a few rounds. If kept cells still disagree with cut
+ * ones, all cells are cut. A warp always takes the same places, so that the bits do not depend on
+ * the order of the warps. */
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
 
@@ -11,32 +11,29 @@ namespace {
 enum {
   WARP = 32,
   ROUNDS = CVTM_POWER_ROUNDS,
-  SEGMENT = 256,   /* places that a warp takes, at most */
-  WARPS = 1600,    /* that are to have places before a warp takes more than WARP */
-  TOP_NODES = 1024 /* of the largest level that one block computes together with all levels above */
+  SEGMENT = 256,   /* the most places that a warp takes */
+  WARPS = 1600,    /* the least number of warps if a warp takes more than WARP places */
+  TOP_NODES = 1024 /* nodes of the largest level that one block computes together with all levels
+                    * above */
 };
 
 /* --- weights ------------------------------------------------------------------------------- */
 
-__global__ void max_of_leaves_kernel(cvtm_site_tree_view tree, const double *weight, double *sorted,
-                                     int32_t *place_of, double *max_weight) {
-  for (int64_t leaf = cvtm_first_thread(); leaf < tree.leaf_count; leaf += cvtm_thread_count()) {
-    const int64_t first = leaf * CVTM_TREE_LEAF;
-    for (int64_t place = first; place < first + CVTM_TREE_LEAF && place < tree.count; ++place) {
-      sorted[place] = weight[tree.index[place]];
-      place_of[tree.index[place]] = static_cast<int32_t>(place);
-    }
-    cvtm_power_max_of_leaf(sorted, tree.count, tree.leaf_count, leaf, max_weight);
+__device__ void max_of_leaf(const cvtm_site_tree_view *tree, const double *weight, double *sorted,
+                            int32_t *place_of, double *max_weight, int64_t leaf) {
+  const int64_t first = leaf * CVTM_TREE_LEAF;
+  for (int64_t place = first; place < first + CVTM_TREE_LEAF && place < tree->count; ++place) {
+    sorted[place] = weight[tree->index[place]];
+    place_of[tree->index[place]] = static_cast<int32_t>(place);
   }
+  cvtm_power_max_of_leaf(sorted, tree->count, tree->leaf_count, leaf, max_weight);
 }
 
-/* The nodes first .. 2 * first - 1 of one level. */
-__global__ void max_of_level_kernel(int64_t first, double *max_weight) {
-  for (int64_t node = first + cvtm_first_thread(); node < 2 * first; node += cvtm_thread_count())
-    cvtm_power_max_of_node(node, max_weight);
+__device__ void max_of_node(double *max_weight, int64_t node) {
+  cvtm_power_max_of_node(node, max_weight);
 }
 
-/* One block: the same level, and all levels above. */
+/* One block computes this level and all levels above. */
 __global__ void max_of_top_kernel(int64_t first, double *max_weight) {
   for (; first >= 1; first /= 2) {
     for (int64_t node = first + threadIdx.x; node < 2 * first; node += blockDim.x)
@@ -52,8 +49,8 @@ __device__ bool is_ring(cvtm_domain domain, cvtm_ring row, int32_t i) {
          cvtm_ring_find(row, i) < 0;
 }
 
-/* Sets the polygons of all cells that have a ring, and marks those to be cut: those without, and
- * the four cells that meet at each edge that has vanished. */
+/* Sets the polygons of all cells that have a ring, and marks the cells to cut: those without a
+ * ring, and the four cells that meet at each edge that has vanished. */
 __global__ void ring_kernel(cvtm_power_view view, cvtm_domain domain,
                             cvtm_power_polygons polygons) {
   for (int64_t place = cvtm_first_thread(); place < view.tree.count; place += cvtm_thread_count()) {
@@ -84,7 +81,7 @@ struct cut_cells {
   double x[CVTM_POWER_SLOTS * CELLS], y[CVTM_POWER_SLOTS * CELLS];
   int32_t other[CVTM_POWER_SLOTS * CELLS];
   int32_t stack[CVTM_TREE_STACK];
-  int32_t place[SEGMENT]; /* of the cells to be cut */
+  int32_t place[SEGMENT]; /* of the cells to cut */
 };
 
 /* Clips the cells of the lanes that are `cutting` by the sites of one leaf. */
@@ -95,8 +92,8 @@ __device__ void cut_by_leaf(const cvtm_power_view &view, int64_t leaf, const cvt
     *cutting = cvtm_power_clip_leaf(&view, leaf, &o, &clipped, cell, radius2, status) != 0;
 }
 
-/* Clips the lanes' cells, which are neighbours, together: all lanes visit a node of the tree if the
- * cell of one needs it. `stack` is shared by the warp. */
+/* Clips the cells of all lanes together, because they are neighbours: all lanes visit a node of the
+ * tree if the cell of one lane needs it. The warp shares `stack`. */
 __device__ void warp_cut_by_tree(const cvtm_power_view &view, const cvtm_cell_origin &o,
                                  const cvtm_power_clipped &clipped, int lane, int32_t *stack,
                                  bool *cutting, cvtm_power_cell *cell, double *radius2,
@@ -153,12 +150,12 @@ __device__ bool warp_cut_cells(const cvtm_power_view &view, cvtm_domain domain, 
   return mine && status == CVTM_CELL_DONE;
 }
 
-/* Cells are marked for round 1 always. */
+/* Round 1 always has marks. */
 __device__ bool has_marks(const cvtm_power_state_cuda &state, int32_t round) {
   return round == 1 || state.counter[CVTM_POWER_MARKED + round] > 0;
 }
 
-/* Lists the places base .. end - 1 whose cells are to be cut; returns their number. */
+/* Lists the places in base .. end - 1 whose cells have to be cut; returns their number. */
 __device__ int32_t list_places(const cvtm_power_view &view, const cvtm_power_polygons &polygons,
                                int32_t round, int64_t base, int64_t end, int lane, int32_t *list) {
   const bool all = round > ROUNDS;
@@ -285,19 +282,16 @@ cvtm_status launch_cut(const cvtm_power *power, const cvtm_power_view &view, int
 
 cvtm_status cvtm_power_set_weights_cuda(cvtm_power *power, const double *weight) {
   cvtm_device *device = power->cvt->device;
-  const cudaStream_t stream = cvtm_cuda_stream(device);
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(power->cvt->tree);
-  max_of_leaves_kernel<<<cvtm_cuda_blocks(tree.leaf_count, 128), 128, 0, stream>>>(
-      tree, weight, power->sorted_weight, power->place_of, power->max_weight);
-  cvtm_status status = cvtm_cuda_launched(device, "max_of_leaves_kernel");
+  cvtm_status status =
+      launch_rows<max_of_leaf, 128>(device, "max_of_leaf", 0, tree.leaf_count, tree, weight,
+                                    power->sorted_weight, power->place_of, power->max_weight);
   int64_t level = tree.leaf_count / 2;
-  for (; status == CVTM_OK && level > TOP_NODES; level /= 2) {
-    max_of_level_kernel<<<cvtm_cuda_blocks(level, 256), 256, 0, stream>>>(level, power->max_weight);
-    status = cvtm_cuda_launched(device, "max_of_level_kernel");
-  }
+  for (; status == CVTM_OK && level > TOP_NODES; level /= 2)
+    status =
+        launch_rows<max_of_node, 256>(device, "max_of_node", level, 2 * level, power->max_weight);
   if (status != CVTM_OK || level < 1) return status;
-  max_of_top_kernel<<<1, TOP_NODES, 0, stream>>>(level, power->max_weight);
-  return cvtm_cuda_launched(device, "max_of_top_kernel");
+  return CVTM_LAUNCH(device, max_of_top_kernel, 1, TOP_NODES, level, power->max_weight);
 }
 
 cvtm_status cvtm_power_keep_cuda(cvtm_power *power) {
@@ -310,23 +304,20 @@ cvtm_status cvtm_power_keep_cuda(cvtm_power *power) {
     status = cvtm_device_fill(device, state.polygons.round, 0,
                               static_cast<size_t>(power->count) * sizeof *state.polygons.round);
   if (status != CVTM_OK) return status;
-  ring_kernel<<<cvtm_cuda_blocks(power->count, 128), 128, 0, cvtm_cuda_stream(device)>>>(
-      view, power->cvt->domain, state.polygons);
-  return cvtm_cuda_launched(device, "ring_kernel");
+  return CVTM_LAUNCH(device, ring_kernel, cvtm_cuda_blocks(power->count, 128), 128, view,
+                     power->cvt->domain, state.polygons);
 }
 
 cvtm_status cvtm_power_cut_cuda(cvtm_power *power, int32_t round) {
   const cvtm_power_view view = cvtm_power_view_of(power);
-  /* Fewer cells per warp where there are few, so that all multiprocessors have warps. */
+  /* With few cells, a warp takes fewer of them, so that all multiprocessors have warps. */
   return power->count < 16000   ? launch_cut<4>(power, view, round)
          : power->count < 40000 ? launch_cut<8>(power, view, round)
                                 : launch_cut<16>(power, view, round);
 }
 
 cvtm_status cvtm_power_agree_cuda(cvtm_power *power, int32_t round) {
-  cvtm_device *device = power->cvt->device;
   const cvtm_power_state_cuda state = cvtm_power_get_state_cuda(power);
-  agree_kernel<<<cvtm_cuda_blocks(power->count, 128), 128, 0, cvtm_cuda_stream(device)>>>(
-      *power, cvtm_power_view_of(power), state.polygons, state, round);
-  return cvtm_cuda_launched(device, "agree_kernel");
+  return CVTM_LAUNCH(power->cvt->device, agree_kernel, cvtm_cuda_blocks(power->count, 128), 128,
+                     *power, cvtm_power_view_of(power), state.polygons, state, round);
 }

@@ -1,5 +1,5 @@
-/* Figures of a diagram, and conjugate gradients for the system of its couplings, V-cycles included,
- * in one cooperative kernel. All sums have a fixed order. */
+/* Figures of a diagram, and conjugate gradients with V-cycles for the system of its couplings, in
+ * one cooperative kernel. All sums have a fixed order. */
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
 
@@ -11,7 +11,8 @@ enum {
   WARP = 32,
   THREADS = 512,
   BLOCKS = CVTM_POWER_PARTS,
-  LEAST_BLOCKS = 16 /* of solve_kernel: warps for the coarsest level */
+  LEAST_BLOCKS = 16 /* the least number of blocks of solve_kernel, so that the coarsest level has
+                     * enough warps */
 };
 
 /* --- reductions ---------------------------------------------------------------------------- */
@@ -44,7 +45,7 @@ __device__ double join_block(double value, double *memory) {
   return __shfl_sync(0xFFFFFFFFu, value, 0);
 }
 
-/* Joins the parts that all blocks have of figure f. */
+/* Joins the parts of figure f of all blocks. */
 template <typename Op>
 __device__ double join_parts(const double *part, int f, double *memory) {
   double value = 0;
@@ -96,19 +97,6 @@ __global__ void __launch_bounds__(THREADS)
   power.figures[5] = *power.edges;
 }
 
-__global__ void predict_kernel(cvtm_power power, const double *sites) {
-  for (int64_t i = cvtm_first_thread(); i < power.count; i += cvtm_thread_count())
-    power.deficit[i] -= cvtm_power_gain_row(&power, sites, i);
-}
-
-__global__ void correct_kernel(cvtm_power power, int64_t fixed, double *distance,
-                               double *gradient) {
-  for (int64_t i = cvtm_first_thread(); i < power.count; i += cvtm_thread_count()) {
-    const double length = cvtm_power_correct_row(&power, i, gradient);
-    if (i >= fixed) distance[i] = length;
-  }
-}
-
 /* --- conjugate gradients -------------------------------------------------------------------- */
 
 /* The sum of all threads' values, the same in every thread. `slot` alternates from call to call. */
@@ -123,8 +111,8 @@ __device__ double grid_sum(double value, int slot, const cvtm_power_state_cuda &
   return join_block<sum_of>(total, memory);
 }
 
-/* cvtm_power_apply_row for x_i = own and x_j = z_j + beta * last_j, z the preconditioned residual.
- */
+/* cvtm_power_apply_row for x_i = own and x_j = z_j + beta * last_j, where z is the preconditioned
+ * residual. */
 __device__ double multiply_next(const cvtm_power &power, const double *last, double beta,
                                 double own, int64_t i) {
   const int32_t first = power.first[i], end = first + power.degree[i];
@@ -154,7 +142,7 @@ __device__ void correct_level(const cvtm_power_hierarchy &h, int32_t l, int64_t 
     cvtm_power_correct_level(&h.level[l], &h.level[l - 1], i);
 }
 
-/* Solves the coarsest level, a warp each row. */
+/* Solves the coarsest level, one warp per row. */
 __device__ void solve_coarsest(const cvtm_power_hierarchy &h, int64_t begin, int64_t step) {
   const cvtm_power_level &level = h.level[h.levels - 1];
   const int64_t n = level.matrix.count;
@@ -167,7 +155,8 @@ __device__ void solve_coarsest(const cvtm_power_hierarchy &h, int64_t begin, int
   }
 }
 
-/* A V-cycle that all threads have begun before a barrier. Returns this thread's part of r'z. */
+/* A V-cycle. All threads have called cvtm_power_begin_cycle before a barrier. Returns this thread's
+ * part of r'z. */
 __device__ double precondition(const cvtm_power_hierarchy &h, int64_t begin, int64_t step) {
   const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
   int32_t l = 0;
@@ -194,9 +183,9 @@ __device__ double precondition(const cvtm_power_hierarchy &h, int64_t begin, int
   return sum;
 }
 
-/* Conjugate gradients, by all blocks of a cooperative grid. Each row computes the next direction
- * when it multiplies by it: its entry, and again the entries of its neighbours, since other threads
- * set them. */
+/* Conjugate gradients, by all blocks of a cooperative grid. A row computes the next direction while
+ * it multiplies by it: its own entry, and again those of its neighbours, which other threads set
+ * later. */
 __global__ void __launch_bounds__(THREADS, 2)
     solve_kernel(const __grid_constant__ cvtm_power power, double tolerance, int32_t max_iterations,
                  cvtm_power_state_cuda state) {
@@ -253,19 +242,6 @@ cvtm_status cvtm_power_figures_cuda(cvtm_power *power, const double *weight) {
   figures_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(
       *power, power->cvt->moments, weight, cvtm_power_get_state_cuda(power));
   return cvtm_cuda_launched(device, "figures_kernel");
-}
-
-cvtm_status cvtm_power_predict_cuda(cvtm_power *power, const double *sites) {
-  cvtm_device *device = power->cvt->device;
-  predict_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(*power, sites);
-  return cvtm_cuda_launched(device, "predict_kernel");
-}
-
-cvtm_status cvtm_power_correct_cuda(cvtm_power *power, int64_t fixed, double *gradient) {
-  cvtm_device *device = power->cvt->device;
-  correct_kernel<<<reduction_blocks(power), THREADS, 0, cvtm_cuda_stream(device)>>>(
-      *power, fixed, power->cvt->distance, gradient);
-  return cvtm_cuda_launched(device, "correct_kernel");
 }
 
 cvtm_status cvtm_power_solve_cuda(cvtm_power *power, double tolerance, int32_t max_iterations) {

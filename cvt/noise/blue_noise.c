@@ -15,11 +15,11 @@ struct cvtm_kernels {
   int64_t count;
 };
 
-/* Everything that is allocated; `sorts`: also what CUDA sorts with. */
-static int list_kernel_arrays(cvtm_kernel_cells *c, int sorts, cvtm_array *list) {
+/* Lists all arrays; `sorts`: also those that CUDA needs for sorting. */
+static cvtm_arrays kernel_arrays(cvtm_kernel_cells *c, int sorts) {
   const int64_t n = c->capacity, stored = n + CVTM_KERNEL_LANES;
   const int64_t most = cvtm_kernel_most_cells(n), sorted = sorts ? n : 0;
-  const cvtm_array arrays[] = {
+  return (cvtm_arrays){{
       CVTM_ARRAY(c->classes, CVTM_WIDTH_CLASSES),
       CVTM_ARRAY(c->starts, most + 1),
       CVTM_ARRAY(c->order, n),
@@ -34,13 +34,8 @@ static int list_kernel_arrays(cvtm_kernel_cells *c, int sorts, cvtm_array *list)
       CVTM_ARRAY(c->cell_count, sorts ? most : 0),
       CVTM_ARRAY(c->least, 1),
       {&c->workspace, (int64_t)c->workspace_bytes, 1},
-  };
-  const int count = sizeof arrays / sizeof arrays[0];
-  for (int k = 0; k < count; ++k) list[k] = arrays[k];
-  return count;
+  }};
 }
-
-enum { ARRAYS_MOST = 16 };
 
 static cvtm_status find_workspace(cvtm_device *device, cvtm_kernel_cells *c) {
   size_t sort = 0, scan = 0, reduce = 0;
@@ -53,7 +48,7 @@ static cvtm_status find_workspace(cvtm_device *device, cvtm_kernel_cells *c) {
   return status;
 }
 
-/* Lanes beyond the last source read zeros. */
+/* Zeroes the arrays, because lanes read beyond the last source. */
 static cvtm_status clear(cvtm_device *device, const cvtm_kernel_cells *c) {
   double *const stored[] = {c->x, c->y, c->variance, c->strength};
   const size_t bytes = (size_t)(c->capacity + CVTM_KERNEL_LANES) * sizeof(double);
@@ -66,7 +61,6 @@ static cvtm_status clear(cvtm_device *device, const cvtm_kernel_cells *c) {
 cvtm_status cvtm_kernels_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
                                 cvtm_kernels **kernels) {
   const int sorts = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
-  cvtm_array arrays[ARRAYS_MOST];
   cvtm_kernels *k = calloc(1, sizeof *k);
   if (k == NULL || capacity > INT32_MAX / 4 - CVTM_WIDTH_CLASSES) {
     free(k);
@@ -78,8 +72,8 @@ cvtm_status cvtm_kernels_create(cvtm_device *device, cvtm_domain domain, int64_t
   k->cells.domain = domain;
   k->cells.capacity = capacity;
   cvtm_status status = sorts ? find_workspace(device, &k->cells) : CVTM_OK;
-  const int count = list_kernel_arrays(&k->cells, sorts, arrays);
-  if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, (size_t)count);
+  if (status == CVTM_OK)
+    status = cvtm_device_allocate_arrays(device, kernel_arrays(&k->cells, sorts));
   if (status == CVTM_OK) status = clear(device, &k->cells);
   if (status != CVTM_OK) {
     cvtm_kernels_destroy(k);
@@ -90,10 +84,8 @@ cvtm_status cvtm_kernels_create(cvtm_device *device, cvtm_domain domain, int64_t
 }
 
 void cvtm_kernels_destroy(cvtm_kernels *k) {
-  cvtm_array arrays[ARRAYS_MOST];
   if (k == NULL) return;
-  const int count = list_kernel_arrays(&k->cells, 0, arrays);
-  cvtm_device_free_all(k->device, arrays, (size_t)count);
+  cvtm_device_free_arrays(k->device, kernel_arrays(&k->cells, 0));
   free(k);
 }
 
@@ -107,8 +99,8 @@ cvtm_status cvtm_kernels_sum(const cvtm_kernels *k, const cvtm_kernel_source *pl
   return k->table->sums(k->device, &k->cells, places, NULL, count, sums);
 }
 
-/* cvtm_kernels_sum at the sources, which are the array given to cvtm_kernels_set: faster, since
- * places that follow each other are near. */
+/* cvtm_kernels_sum at the sources that cvtm_kernels_set got. This is faster, because consecutive
+ * points are near each other. */
 static cvtm_status sum_at_sources(const cvtm_kernels *k, const cvtm_kernel_source *sources,
                                   cvtm_kernel_sum *sums) {
   return k->table->sums(k->device, &k->cells, sources, k->cells.order, k->count, sums);
@@ -123,11 +115,9 @@ struct cvtm_blue_noise {
   cvtm_kernels *kernels;
 };
 
-enum { ARRAYS = 7 };
-
-static void list_noise_arrays(cvtm_noise_points *p, cvtm_array *list) {
+static cvtm_arrays noise_arrays(cvtm_noise_points *p) {
   const int64_t nodes = (int64_t)p->target.columns * p->target.rows;
-  const cvtm_array arrays[ARRAYS] = {
+  return (cvtm_arrays){{
       CVTM_ARRAY(p->target.log_width, nodes),
       CVTM_ARRAY(p->target.potential, nodes),
       CVTM_ARRAY(p->local, p->count),
@@ -135,20 +125,17 @@ static void list_noise_arrays(cvtm_noise_points *p, cvtm_array *list) {
       CVTM_ARRAY(p->sum, p->count),
       CVTM_ARRAY(p->term, p->count),
       {&p->workspace, (int64_t)p->workspace_bytes, 1},
-  };
-  memcpy(list, arrays, sizeof arrays);
+  }};
 }
 
-/* target: on the host. */
+/* Allocates the arrays and copies the target from the host. */
 static cvtm_status allocate_points(cvtm_device *device, const cvtm_target *target,
                                    cvtm_noise_points *p) {
   const size_t bytes = (size_t)target->columns * (size_t)target->rows * sizeof(double);
-  cvtm_array arrays[ARRAYS];
   p->target = *target;
   p->target.log_width = p->target.potential = NULL;
   cvtm_status status = cvtm_reduce_workspace(device, p->count, &p->workspace_bytes);
-  list_noise_arrays(p, arrays);
-  if (status == CVTM_OK) status = cvtm_device_allocate_all(device, arrays, ARRAYS);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(device, noise_arrays(p));
   if (status == CVTM_OK)
     status = cvtm_device_copy_in(device, p->target.log_width, target->log_width, bytes);
   if (status == CVTM_OK)
@@ -183,11 +170,9 @@ cvtm_status cvtm_blue_noise_create(cvtm_device *device, cvtm_domain domain, cons
 }
 
 void cvtm_blue_noise_destroy(cvtm_blue_noise *b) {
-  cvtm_array arrays[ARRAYS];
   if (b == NULL) return;
   cvtm_kernels_destroy(b->kernels);
-  list_noise_arrays(&b->points, arrays);
-  cvtm_device_free_all(b->device, arrays, ARRAYS);
+  cvtm_device_free_arrays(b->device, noise_arrays(&b->points));
   free(b);
 }
 

@@ -1,9 +1,9 @@
 /* Inside noise/: sums of Gaussian kernels of different widths, and the energy of Gaussian blue
  * noise (gaussian.h) and its gradient, on a device.
  *
- * K(p, q) = 2 a b / (a^2 + b^2) exp(-|p - q|^2 / (2 (a^2 + b^2))) for places p, q of widths a, b:
- * the product of two Gaussians of the widths a and b and of equal norms, integrated over the plane.
- */
+ * K(p, q) = 2 a b / (a^2 + b^2) exp(-|p - q|^2 / (2 (a^2 + b^2))) is the integral over the plane
+ * of the product of two Gaussians of equal norm, with centres p, q and widths a, b.
+ * */
 #ifndef CVTMESH_CVT_NOISE_BLUE_NOISE_H
 #define CVTMESH_CVT_NOISE_BLUE_NOISE_H
 
@@ -14,39 +14,40 @@
 extern "C" {
 #endif
 
-/* What a sum runs over. Sources are sorted by octaves of their variances, then by cells. */
+/* The sources of a sum, sorted by octaves of their variances, then by cells. */
 typedef struct cvtm_kernels cvtm_kernels;
 
 typedef struct cvtm_kernel_source {
   double x, y; /* inside the domain */
   double width;
-  double variance; /* width^2, or more for a source that is spread */
+  double variance; /* width^2; larger for a source that stands for an area */
   double mass;
 } cvtm_kernel_source;
 
 typedef struct cvtm_kernel_sum {
   double value;        /* sum of mass K */
-  double by_x, by_y;   /* its derivatives by the place, */
-  double by_log_width; /* and by the logarithm of the width */
+  double by_x, by_y;   /* its derivatives with respect to the point */
+  double by_log_width; /* and to the logarithm of its width */
 } cvtm_kernel_sum;
 
-/* Room for up to `capacity` sources. Fails with the device's error. */
+/* Allocates memory for up to `capacity` sources. Sets the device's error on failure. */
 cvtm_status cvtm_kernels_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
                                 cvtm_kernels **kernels);
 void cvtm_kernels_destroy(cvtm_kernels *kernels);
-/* Replaces the sources; those given are in device memory. Enqueued; allocates nothing. */
+/* Replaces the sources by the given ones, which are in device memory. Enqueued; allocates
+ * nothing. */
 cvtm_status cvtm_kernels_set(cvtm_kernels *kernels, const cvtm_kernel_source *sources,
                              int64_t count);
-/* The sum at each place, of its x, y and width; in a torus over all images. Kernels below 1e-7 are
- * left out. Arrays are in device memory. Enqueued; allocates nothing. The bits depend on neither
- * threads nor vectors. */
+/* Computes the sum at each point, given by x, y and width; on a torus over all periodic images.
+ * Kernels below 1e-7 are neglected. Arrays are in device memory. Enqueued; allocates nothing. The
+ * bits depend on neither threads nor vectors. */
 cvtm_status cvtm_kernels_sum(const cvtm_kernels *kernels, const cvtm_kernel_source *places,
                              int64_t count, cvtm_kernel_sum *sums);
 
 typedef struct cvtm_blue_noise cvtm_blue_noise;
 
-/* The energy of `count` points. density: in host memory, as for cvtm_gaussian_noise; width: of the
- * kernels. On failure the message is the device's error. */
+/* Creates the energy of `count` points. density: in host memory, as for cvtm_gaussian_noise; width:
+ * of the kernels. Sets the device's error on failure. */
 cvtm_status cvtm_blue_noise_create(cvtm_device *device, cvtm_domain domain, const float *density,
                                    double width, int64_t count, cvtm_blue_noise **noise);
 void cvtm_blue_noise_destroy(cvtm_blue_noise *noise);

@@ -15,7 +15,7 @@ void cvtm_gaussian_defaults(cvtm_gaussian_options *options) {
   options->max_iterations = 150;
 }
 
-/* A run. Arrays of coordinates have 2 * count elements. */
+/* Arrays of coordinates have 2 * count elements. */
 typedef struct descent {
   cvtm_device *device;
   cvtm_domain domain;
@@ -23,8 +23,8 @@ typedef struct descent {
   int64_t count;
   cvtm_blue_noise *noise;
   cvtm_lbfgsb *solver;
-  double *lower, *upper, *scale;                       /* on the host, one block of memory */
-  double *x, *lower_there, *upper_there, *scale_there; /* on the device, one block of memory */
+  double *lower, *upper, *scale;                          /* on the host, one block of memory */
+  double *x, *device_lower, *device_upper, *device_scale; /* on the device, one block of memory */
 } descent;
 
 static cvtm_status allocate_descent(descent *d) {
@@ -39,9 +39,9 @@ static cvtm_status allocate_descent(descent *d) {
   const cvtm_status status = cvtm_device_allocate(d->device, 4 * n, sizeof *d->x, &there);
   if (status != CVTM_OK) return status;
   d->x = there;
-  d->lower_there = d->x + n;
-  d->upper_there = d->lower_there + n;
-  d->scale_there = d->upper_there + n;
+  d->device_lower = d->x + n;
+  d->device_upper = d->device_lower + n;
+  d->device_scale = d->device_upper + n;
   return CVTM_OK;
 }
 
@@ -52,7 +52,7 @@ static void free_descent(descent *d) {
   free(d->lower);
 }
 
-/* start: of the whole, by cvtm_clock. */
+/* start: the time of cvtm_clock at the start of the run. */
 static cvtm_status create_solver(descent *d, double start) {
   const cvtm_gaussian_options *options = d->options;
   cvtm_lbfgsb_options settings;
@@ -66,13 +66,14 @@ static cvtm_status create_solver(descent *d, double start) {
   return cvtm_lbfgsb_create(d->device, 2 * d->count, &settings, &d->solver);
 }
 
-/* The scale of a variable is the width of its point's kernel at the start, which d->x has; fixed
- * points, and the border of a rectangle, are bounds. */
+/* The scale of a variable is the width of the kernel at the initial position of its point, in d->x.
+ * Bounds hold fixed points in place, and the others in the rectangle unless it is a torus. */
 static cvtm_status prepare_solver(descent *d, const double *points) {
   const int64_t n = 2 * d->count;
   cvtm_status status = cvtm_blue_noise_widths(d->noise, d->x, d->scale);
   if (status != CVTM_OK) return status;
-  for (int64_t k = n - 1; k >= 0; --k) { /* downwards: scale[k / 2] is still a point's width */
+  for (int64_t k = n - 1; k >= 0; --k) { /* from the end, because scale[k / 2] still holds a point's
+                                          * width */
     const int is_fixed = k < 2 * d->options->fixed, free = d->domain.periodic;
     const double side = k % 2 ? d->domain.height : d->domain.width;
     d->lower[k] = is_fixed ? points[k] : free ? -INFINITY : 0;
@@ -80,17 +81,18 @@ static cvtm_status prepare_solver(descent *d, const double *points) {
     d->scale[k] = d->scale[k / 2];
   }
   status =
-      cvtm_device_copy_in(d->device, d->lower_there, d->lower, 3 * (size_t)n * sizeof *d->lower);
-  if (status == CVTM_OK) status = cvtm_lbfgsb_set_bounds(d->solver, d->lower_there, d->upper_there);
-  if (status == CVTM_OK) status = cvtm_lbfgsb_set_scaling(d->solver, d->scale_there);
+      cvtm_device_copy_in(d->device, d->device_lower, d->lower, 3 * (size_t)n * sizeof *d->lower);
+  if (status == CVTM_OK)
+    status = cvtm_lbfgsb_set_bounds(d->solver, d->device_lower, d->device_upper);
+  if (status == CVTM_OK) status = cvtm_lbfgsb_set_scaling(d->solver, d->device_scale);
   return status;
 }
 
-/* The points (host) are changed only if all goes well. */
+/* Changes the points (host) only on success. */
 static cvtm_status descend_noise(descent *d, double start, double *points,
                                  cvtm_lbfgsb_result *result) {
   const size_t bytes = 2 * (size_t)d->count * sizeof *points;
-  double *const moved = d->lower; /* which nobody needs any more */
+  double *const moved = d->lower; /* the bounds are no longer needed */
   cvtm_status status = create_solver(d, start);
   if (status == CVTM_OK) status = cvtm_device_copy_in(d->device, d->x, points, bytes);
   if (status == CVTM_OK) status = prepare_solver(d, points);

@@ -1,150 +1,52 @@
 #include "cvt/nearest.h"
 
+#include "base/device.h"
+#include "jfa/site_query.h"
+
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* --- points in square cells ---------------------------------------------------------------- */
-
-typedef struct cell_list {
-  cvtm_domain domain;
-  int columns, rows;
-  double width, height; /* of a cell */
-  int64_t *start;       /* columns * rows + 1 */
-  int32_t *order; /* points of cell c: order[start[c]] .. order[start[c + 1] - 1], ascending */
-} cell_list;
-
-static int cell_on_axis(double x, double side, int cells) {
-  const double k = floor(x / side);
-  return k < 0 ? 0 : k >= cells ? cells - 1 : (int)k;
+/* The distance from the point at a place of the tree to its nearest point. */
+static double nearest_distance(const cvtm_site_tree_view *tree, cvtm_metric metric, int64_t place) {
+  cvtm_nearest nearest = cvtm_nearest_none();
+  double x, y;
+  cvtm_tree_position(tree, place, &x, &y);
+  cvtm_search_range(tree, metric, x, y, 0, place, &nearest);
+  cvtm_search_range(tree, metric, x, y, place + 1, tree->count, &nearest);
+  return sqrt(nearest.distance2);
 }
 
-/* The cells first .. last of an axis that hold all points up to `radius` from x; in a torus they
- * may lie outside 0 .. cells - 1 and are then the ones a turn away. */
-static void cells_near(double x, double radius, double side, int cells, int periodic, int *first,
-                       int *last) {
-  const double low = floor((x - radius) / side), high = floor((x + radius) / side);
-  if (periodic && high - low + 1 >= cells) {
-    *first = 0;
-    *last = cells - 1;
-  } else {
-    *first = periodic ? (int)low : (int)fmax(low, 0);
-    *last = periodic ? (int)high : (int)fmin(high, cells - 1);
-    if (!periodic && *first > cells - 1) *first = cells - 1;
-    if (!periodic && *last < 0) *last = 0;
+/* distance: of each point, in the caller's order. */
+static cvtm_status measure_all(cvtm_device *device, cvtm_domain domain, const double *points,
+                               int64_t count, double *distance) {
+  cvtm_site_tree *tree = NULL;
+  cvtm_status status = cvtm_site_tree_create(device, domain, count, &tree);
+  if (status == CVTM_OK) status = cvtm_site_tree_build(tree, points, count);
+  if (status == CVTM_OK) {
+    const cvtm_site_tree_view view = cvtm_site_tree_get_view(tree);
+#pragma omp parallel for schedule(dynamic, 256) num_threads(cvtm_device_threads(device))
+    for (int64_t place = 0; place < count; ++place)
+      distance[view.index[place]] = nearest_distance(&view, cvtm_metric_of(domain), place);
   }
-}
-
-/* The difference of two coordinates; in a torus the one of the nearest images. */
-static double difference(double a, double b, double side, int periodic) {
-  double d = a - b;
-  if (periodic) {
-    if (d > 0.5 * side) d -= side;
-    if (d < -0.5 * side) d += side;
-  }
-  return d;
-}
-
-static int cells_along(double length, double side, double most) {
-  return (int)fmax(1, fmin(floor(length / side), most));
-}
-
-static int cell_of(const cell_list *list, const double *point) {
-  return cell_on_axis(point[1], list->height, list->rows) * list->columns +
-         cell_on_axis(point[0], list->width, list->columns);
-}
-
-static void free_list(cell_list *list) {
-  free(list->start);
-  free(list->order);
-  list->start = NULL;
-  list->order = NULL;
-}
-
-/* Cells of about `side` pixels, at most 4 for a point. Points outside the domain count to the
- * nearest cell. Frees nothing of *list; on failure (CVTM_ERROR_MEMORY) it is empty. */
-static cvtm_status create_list(cvtm_domain domain, const double *points, int64_t count, double side,
-                               cell_list *list, cvtm_error *error) {
-  const double width = domain.width, height = domain.height;
-  const double least = sqrt(width * height / (4 * (double)count + 1));
-  cell_list made = {.domain = domain};
-  side = fmax(side, least);
-  made.columns = cells_along(width, side, 1 << 15);
-  made.rows = cells_along(height, side, 1 << 15);
-  made.width = width / made.columns;
-  made.height = height / made.rows;
-  const size_t cells = (size_t)made.columns * (size_t)made.rows;
-  made.start = calloc(cells + 2, sizeof *made.start);
-  made.order = malloc((size_t)count * sizeof *made.order + 1);
-  if (made.start == NULL || made.order == NULL) {
-    free_list(&made);
-    *list = made;
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for %lld points", (long long)count);
-  }
-  /* start[c + 1] counts, then becomes where the next point of cell c goes. */
-  for (int64_t i = 0; i < count; ++i) ++made.start[cell_of(&made, points + 2 * i) + 2];
-  for (size_t c = 0; c < cells; ++c) made.start[c + 2] += made.start[c + 1];
-  for (int64_t i = 0; i < count; ++i)
-    made.order[made.start[cell_of(&made, points + 2 * i) + 1]++] = (int32_t)i;
-  *list = made;
-  return CVTM_OK;
-}
-
-/* --- the nearest point --------------------------------------------------------------------- */
-
-/* The least squared distance from point i to another one in the cells within `radius`. */
-static double search(const cell_list *list, const double *points, int64_t i, double radius) {
-  const cvtm_domain domain = list->domain;
-  const double *p = points + 2 * i;
-  double least = INFINITY;
-  int x0, x1, y0, y1;
-  cells_near(p[0], radius, list->width, list->columns, domain.periodic, &x0, &x1);
-  cells_near(p[1], radius, list->height, list->rows, domain.periodic, &y0, &y1);
-  for (int y = y0; y <= y1; ++y) {
-    const int64_t row = (int64_t)((y + list->rows) % list->rows) * list->columns;
-    for (int x = x0; x <= x1; ++x) {
-      const int64_t cell = row + (x + list->columns) % list->columns;
-      for (int64_t k = list->start[cell]; k < list->start[cell + 1]; ++k) {
-        const int64_t j = list->order[k];
-        if (j == i) continue;
-        const double *q = points + 2 * j;
-        const double dx = difference(q[0], p[0], domain.width, domain.periodic);
-        const double dy = difference(q[1], p[1], domain.height, domain.periodic);
-        least = fmin(least, dx * dx + dy * dy);
-      }
-    }
-  }
-  return least;
-}
-
-/* Of point i. */
-static double nearest_distance(const cell_list *list, const double *points, int64_t i,
-                               double spacing) {
-  const double most = 2.0 * (list->domain.width + list->domain.height);
-  double radius = spacing, square = search(list, points, i, radius);
-  while (square > radius * radius && radius < most) {
-    radius *= 2;
-    square = search(list, points, i, radius);
-  }
-  return sqrt(square);
+  cvtm_site_tree_destroy(tree);
+  return status;
 }
 
 cvtm_status cvtm_nearest_distances_measure(cvtm_domain domain, const double *points, int64_t count,
                                            int threads, cvtm_nearest_distances *distances,
                                            cvtm_error *error) {
-  const double spacing = sqrt((double)domain.width * domain.height / fmax((double)count, 1));
   *distances = (cvtm_nearest_distances){count, NAN, NAN};
   if (count < 2) return CVTM_OK;
-  cell_list list;
+  cvtm_device *device = NULL;
   double *distance = malloc((size_t)count * sizeof *distance);
   if (distance == NULL)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for %lld points", (long long)count);
-  const cvtm_status status = create_list(domain, points, count, spacing, &list, error);
+  cvtm_status status = cvtm_device_create("cpu", threads, &device, error);
   if (status == CVTM_OK) {
-    if (threads < 1) threads = omp_get_max_threads();
-#pragma omp parallel for schedule(dynamic, 256) num_threads(threads)
-    for (int64_t i = 0; i < count; ++i) distance[i] = nearest_distance(&list, points, i, spacing);
+    status = measure_all(device, domain, points, count, distance);
+    if (status != CVTM_OK && error != NULL) *error = *cvtm_device_error(device);
+  }
+  if (status == CVTM_OK) {
     double sum = 0;
     distances->least = INFINITY;
     for (int64_t i = 0; i < count; ++i) {
@@ -152,8 +54,8 @@ cvtm_status cvtm_nearest_distances_measure(cvtm_domain domain, const double *poi
       distances->least = fmin(distances->least, distance[i]);
     }
     distances->mean = sum / (double)count;
-    free_list(&list);
   }
+  cvtm_device_destroy(device);
   free(distance);
   return status;
 }

@@ -19,7 +19,7 @@ static double divide_into_classes(const cvtm_kernel_cells *cells, const cvtm_ker
   return least;
 }
 
-/* By counting; `number`: of cells. */
+/* Counting sort; `number`: the number of cells. */
 static void sort_by_cell(const cvtm_kernel_cells *cells, int64_t number,
                          const cvtm_kernel_source *source, int64_t count) {
   int64_t *starts = cells->starts;
@@ -51,7 +51,7 @@ static cvtm_status sort_cpu(cvtm_device *device, const cvtm_kernel_cells *cells,
 /* --- sums ----------------------------------------------------------------------------------------
  */
 
-/* Over every LANES-th source of a run. */
+/* Lane k sums sources k, k + LANES, ... of each run. */
 typedef struct lane_sums {
   double value[LANES], by_x[LANES], by_y[LANES], by_width[LANES];
 } lane_sums;
@@ -65,7 +65,7 @@ CVTM_INLINE void add_lane(const cvtm_kernel_cells *cells, const cvtm_kernel_run 
   s->by_width[lane] += term.by_log_width;
 }
 
-/* The last lanes may stand beyond the run, without strength. */
+/* Sources in the last lanes may lie beyond the run; their strength counts as 0. */
 CVTM_INLINE void add_run(const cvtm_kernel_cells *cells, const cvtm_kernel_run *run, double square,
                          lane_sums *s) {
   lane_sums sums = *s;
@@ -87,15 +87,10 @@ CVTM_INLINE void add_run(const cvtm_kernel_cells *cells, const cvtm_kernel_run *
   *s = sums;
 }
 
-static void add_run_baseline(const cvtm_kernel_cells *cells, const cvtm_kernel_run *run,
-                             double square, lane_sums *s) {
-  add_run(cells, run, square, s);
-}
-
-CVTM_WIDE static void add_run_wide(const cvtm_kernel_cells *cells, const cvtm_kernel_run *run,
-                                   double square, lane_sums *s) {
-  add_run(cells, run, square, s);
-}
+CVTM_DEFINE_WIDTHS(void, add_run,
+                   (const cvtm_kernel_cells *cells, const cvtm_kernel_run *run, double square,
+                    lane_sums *s),
+                   (cells, run, square, s))
 
 static double sum_lanes(const double *lane) { return (lane[0] + lane[1]) + (lane[2] + lane[3]); }
 
@@ -108,13 +103,8 @@ static cvtm_kernel_sum sum_at(const cvtm_kernel_cells *cells, const cvtm_kernel_
     cvtm_kernel_run run;
     if (c->count == 0) continue;
     cvtm_kernel_walk walk = cvtm_kernel_walk_from(c, cells->domain.periodic, p->x, p->y, square);
-    while (cvtm_kernel_walk_next(cells, c, &walk, &run)) {
-      if (wide) {
-        add_run_wide(cells, &run, square, &s);
-      } else {
-        add_run_baseline(cells, &run, square, &s);
-      }
-    }
+    while (cvtm_kernel_walk_next(cells, c, &walk, &run))
+      (wide ? add_run_wide : add_run_baseline)(cells, &run, square, &s);
   }
   return (cvtm_kernel_sum){p->width * sum_lanes(s.value), p->width * sum_lanes(s.by_x),
                            p->width * sum_lanes(s.by_y), p->width * sum_lanes(s.by_width)};
@@ -135,26 +125,19 @@ static cvtm_status sums_cpu(cvtm_device *device, const cvtm_kernel_cells *cells,
 /* --- points --------------------------------------------------------------------------------------
  */
 
-static cvtm_status place_cpu(cvtm_device *device, const cvtm_noise_points *points,
-                             const double *x) {
-#pragma omp parallel for schedule(static) num_threads(cvtm_device_threads(device))
-  for (int64_t i = 0; i < points->count; ++i) cvtm_noise_place(points, x, i);
-  return CVTM_OK;
-}
-
 static cvtm_status gradient_cpu(cvtm_device *device, const cvtm_noise_points *points, double *f,
                                 double *g) {
 #pragma omp parallel for schedule(static) num_threads(cvtm_device_threads(device))
-  for (int64_t i = 0; i < points->count; ++i) cvtm_noise_gradient(points, i, g);
+  for (int64_t i = 0; i < points->count; ++i) cvtm_noise_gradient(points, g, i);
   double energy = 0;
   for (int64_t i = 0; i < points->count; ++i) energy += points->term[i];
   f[0] = energy;
   return CVTM_OK;
 }
 
-const cvtm_noise_table cvtm_noise_table_cpu = {
-    .sort = sort_cpu,
-    .sums = sums_cpu,
-    .place = place_cpu,
-    .gradient = gradient_cpu,
-};
+CVTM_NOISE_PHASES(CVTM_PHASE_CPU)
+
+const cvtm_noise_table cvtm_noise_table_cpu = {.sort = sort_cpu,
+                                               .sums = sums_cpu,
+                                               .gradient = gradient_cpu,
+                                               CVTM_NOISE_PHASES(CVTM_PHASE_CPU_NAME)};

@@ -8,15 +8,12 @@ enum { THREADS = 256, SUM_THREADS = 128, LANES = CVTM_KERNEL_LANES };
 
 /* --- sorting ------------------------------------------------------------------------------- */
 
-/* Variances in one array, for their minimum. */
-__global__ void variances_kernel(const cvtm_kernel_source *source, int64_t count,
-                                 double *variance) {
-  for (int64_t i = cvtm_first_thread(); i < count; i += cvtm_thread_count())
-    variance[i] = source[i].variance;
+__device__ void copy_variance(const cvtm_kernel_source *source, double *variance, int64_t i) {
+  variance[i] = source[i].variance;
 }
 
-/* Adds the sources to the counts of their classes. The bits of positive doubles are in the order of
- * their values. */
+/* Adds the sources to the counts of their classes. Positive doubles have the order of their bits,
+ * read as integers. */
 __global__ void classes_kernel(const cvtm_kernel_source *source, int64_t count, const double *least,
                                cvtm_width_class *classes) {
   __shared__ unsigned long long number[CVTM_WIDTH_CLASSES], widest[CVTM_WIDTH_CLASSES];
@@ -36,79 +33,71 @@ __global__ void classes_kernel(const cvtm_kernel_source *source, int64_t count, 
   }
 }
 
-/* One thread. */
+/* Runs in one thread. */
 __global__ void shape_kernel(cvtm_domain domain, const double *least, cvtm_width_class *classes) {
   (void)cvtm_width_classes_shape(domain, *least, classes);
 }
 
-__global__ void cells_kernel(cvtm_kernel_cells cells, const cvtm_kernel_source *source,
-                             int64_t count) {
-  for (int64_t i = cvtm_first_thread(); i < count; i += cvtm_thread_count()) {
-    const int c = cvtm_width_class_of(source[i].variance, *cells.least);
-    const int32_t cell = cvtm_kernel_cell_of(&cells.classes[c], source[i].x, source[i].y);
-    cells.keys[i] = static_cast<uint64_t>(cell);
-    cells.order[i] = static_cast<int32_t>(i);
-    atomicAdd(&cells.cell_count[cell], 1);
-  }
+__device__ void find_cell(const cvtm_kernel_cells *cells, const cvtm_kernel_source *source,
+                          int64_t i) {
+  const int c = cvtm_width_class_of(source[i].variance, *cells->least);
+  const int32_t cell = cvtm_kernel_cell_of(&cells->classes[c], source[i].x, source[i].y);
+  cells->keys[i] = static_cast<uint64_t>(cell);
+  cells->order[i] = static_cast<int32_t>(i);
+  atomicAdd(&cells->cell_count[cell], 1);
 }
 
-__global__ void store_kernel(cvtm_kernel_cells cells, const cvtm_kernel_source *source,
-                             int64_t count) {
-  for (int64_t at = cvtm_first_thread(); at < count; at += cvtm_thread_count())
-    cvtm_kernel_store(&cells, source, cells.order[at], at);
+__device__ void store_source(const cvtm_kernel_cells *cells, const cvtm_kernel_source *source,
+                             int64_t at) {
+  cvtm_kernel_store(cells, source, cells->order[at], at);
 }
 
 cvtm_status divide_into_classes(cvtm_device *device, const cvtm_kernel_cells *cells,
                                 const cvtm_kernel_source *source, int64_t count) {
-  const unsigned blocks = cvtm_cuda_blocks(count, THREADS);
-  cudaStream_t stream = cvtm_cuda_stream(device);
-  variances_kernel<<<blocks, THREADS, 0, stream>>>(source, count, cells->strength);
-  cvtm_status status = cvtm_cuda_launched(device, "variances_kernel");
+  cvtm_status status =
+      launch_rows<copy_variance, THREADS>(device, "variances", 0, count, source, cells->strength);
   if (status == CVTM_OK)
     status = cvtm_reduce(device, CVTM_REDUCE_MIN, cells->strength, count, cells->least,
                          cells->workspace, cells->workspace_bytes);
   if (status == CVTM_OK)
     status =
         cvtm_device_fill(device, cells->classes, 0, CVTM_WIDTH_CLASSES * sizeof *cells->classes);
-  if (status != CVTM_OK) return status;
-  classes_kernel<<<blocks, THREADS, 0, stream>>>(source, count, cells->least, cells->classes);
-  status = cvtm_cuda_launched(device, "classes_kernel");
-  if (status != CVTM_OK) return status;
-  shape_kernel<<<1, 1, 0, stream>>>(cells->domain, cells->least, cells->classes);
-  return cvtm_cuda_launched(device, "shape_kernel");
+  if (status == CVTM_OK)
+    status = CVTM_LAUNCH(device, classes_kernel, cvtm_cuda_blocks(count, THREADS), THREADS, source,
+                         count, cells->least, cells->classes);
+  return status == CVTM_OK
+             ? CVTM_LAUNCH(device, shape_kernel, 1, 1, cells->domain, cells->least, cells->classes)
+             : status;
 }
 
-/* The least number of bits that holds every number of a cell. */
+/* The number of bits of the largest number of a cell. */
 int bits_of_cells(const cvtm_kernel_cells *cells) {
   return 64 - cvtm_leading_zeros(static_cast<uint64_t>(cvtm_kernel_most_cells(cells->capacity)));
 }
 
 cvtm_status sort_cuda(cvtm_device *device, const cvtm_kernel_cells *cells,
                       const cvtm_kernel_source *source, int64_t count) {
-  const unsigned blocks = cvtm_cuda_blocks(count, THREADS);
   const int64_t most = cvtm_kernel_most_cells(cells->capacity);
-  cudaStream_t stream = cvtm_cuda_stream(device);
   cvtm_status status = divide_into_classes(device, cells, source, count);
   if (status == CVTM_OK)
     status = cvtm_device_fill(device, cells->cell_count, 0,
                               static_cast<size_t>(most) * sizeof *cells->cell_count);
-  if (status != CVTM_OK) return status;
-  cells_kernel<<<blocks, THREADS, 0, stream>>>(*cells, source, count);
-  status = cvtm_cuda_launched(device, "cells_kernel");
+  if (status == CVTM_OK)
+    status = launch_rows<find_cell, THREADS>(device, "cells", 0, count, *cells, source);
   if (status == CVTM_OK)
     status = cvtm_scan_64(device, cells->cell_count, most, cells->starts, cells->workspace,
                           cells->workspace_bytes);
   if (status == CVTM_OK)
     status = cvtm_sort_pairs(device, cells->keys, cells->order, cells->keys_alt, cells->order_alt,
                              count, bits_of_cells(cells), cells->workspace, cells->workspace_bytes);
-  if (status != CVTM_OK) return status;
-  store_kernel<<<blocks, THREADS, 0, stream>>>(*cells, source, count);
-  return cvtm_cuda_launched(device, "store_kernel");
+  return status == CVTM_OK
+             ? launch_rows<store_source, THREADS>(device, "store", 0, count, *cells, source)
+             : status;
 }
 
 /* --- sums ---------------------------------------------------------------------------------- */
 
-/* The sum over the LANES threads of a place, in the order of the CPU's lanes. */
+/* The sum over the LANES threads of a point, in the order of the CPU's lanes. */
 __device__ double sum_lanes(unsigned mask, double value) {
   static_assert(LANES == 4, "two halvings");
   value += __shfl_xor_sync(mask, value, 1);
@@ -132,8 +121,8 @@ __device__ void add_class(const cvtm_kernel_cells *cells, const cvtm_width_class
   }
 }
 
-/* LANES threads for a place. They take every LANES-th source of a run, as the CPU's lanes do, so
- * that both devices add in the same order. */
+/* LANES threads compute the sum at a point. Each takes every LANES-th source of a run, as a lane of
+ * the CPU does, so that both devices add in the same order. */
 __global__ void __launch_bounds__(SUM_THREADS)
     sums_kernel(cvtm_kernel_cells cells, const cvtm_kernel_source *place, const int32_t *order,
                 int64_t count, cvtm_kernel_sum *sum) {
@@ -157,44 +146,24 @@ __global__ void __launch_bounds__(SUM_THREADS)
 cvtm_status sums_cuda(cvtm_device *device, const cvtm_kernel_cells *cells,
                       const cvtm_kernel_source *place, const int32_t *order, int64_t count,
                       cvtm_kernel_sum *sum) {
-  sums_kernel<<<cvtm_cuda_blocks(LANES * count, SUM_THREADS), SUM_THREADS, 0,
-                cvtm_cuda_stream(device)>>>(*cells, place, order, count, sum);
-  return cvtm_cuda_launched(device, "sums_kernel");
+  return CVTM_LAUNCH(device, sums_kernel, cvtm_cuda_blocks(LANES * count, SUM_THREADS), SUM_THREADS,
+                     *cells, place, order, count, sum);
 }
 
 /* --- points -------------------------------------------------------------------------------- */
 
-__global__ void place_kernel(cvtm_noise_points points, const double *x) {
-  for (int64_t i = cvtm_first_thread(); i < points.count; i += cvtm_thread_count())
-    cvtm_noise_place(&points, x, i);
-}
-
-__global__ void gradient_kernel(cvtm_noise_points points, double *g) {
-  for (int64_t i = cvtm_first_thread(); i < points.count; i += cvtm_thread_count())
-    cvtm_noise_gradient(&points, i, g);
-}
-
-cvtm_status place_cuda(cvtm_device *device, const cvtm_noise_points *points, const double *x) {
-  place_kernel<<<cvtm_cuda_blocks(points->count, THREADS), THREADS, 0, cvtm_cuda_stream(device)>>>(
-      *points, x);
-  return cvtm_cuda_launched(device, "place_kernel");
-}
-
 cvtm_status gradient_cuda(cvtm_device *device, const cvtm_noise_points *points, double *f,
                           double *g) {
-  gradient_kernel<<<cvtm_cuda_blocks(points->count, THREADS), THREADS, 0,
-                    cvtm_cuda_stream(device)>>>(*points, g);
-  const cvtm_status status = cvtm_cuda_launched(device, "gradient_kernel");
+  const cvtm_status status =
+      launch_rows<cvtm_noise_gradient, THREADS>(device, "gradient", 0, points->count, *points, g);
   if (status != CVTM_OK) return status;
   return cvtm_reduce(device, CVTM_REDUCE_SUM, points->term, points->count, f, points->workspace,
                      points->workspace_bytes);
 }
 
+CVTM_NOISE_PHASES(CVTM_PHASE_CUDA)
+
 }  // namespace
 
-extern "C" const cvtm_noise_table cvtm_noise_table_cuda = {
-    sort_cuda,
-    sums_cuda,
-    place_cuda,
-    gradient_cuda,
-};
+extern "C" const cvtm_noise_table cvtm_noise_table_cuda = {sort_cuda, sums_cuda, gradient_cuda,
+                                                           CVTM_NOISE_PHASES(CVTM_PHASE_CUDA_NAME)};

@@ -1,14 +1,15 @@
-/* Inside noise/ only: how a sum of kernels is computed, written once for both devices, and the
- * phases of Gaussian blue noise that differ between them.
+/* Inside noise/ only: the computation of a sum of kernels, for both devices, and the phases of
+ * Gaussian blue noise that differ between devices.
  *
- * Sources are divided into classes, the octaves of their variances, and the sources of a class into
- * square cells. A sum runs over the cells within reach of the place: over each row of cells, since
- * the sources of a row's cells lie one after the other. */
+ * Sources are divided into classes, the octaves of their variances, and the sources of a class
+ * into square cells. A sum visits the cells within reach of its point row by row, because the
+ * sources of a row of cells are consecutive. */
 #ifndef CVTMESH_CVT_NOISE_NOISE_KERNELS_H
 #define CVTMESH_CVT_NOISE_NOISE_KERNELS_H
 
 #include "base/portable.h"
 #include "base/host.h"
+#include "base/phases.h"
 #include "cvt/noise/blue_noise.h"
 #include "cvt/noise/target.h"
 
@@ -17,10 +18,10 @@
 
 enum {
   CVTM_WIDTH_CLASSES = 64,
-  CVTM_KERNEL_LANES = 4, /* that sum every 4th source of a run */
+  CVTM_KERNEL_LANES = 4, /* each sums every 4th source of a run */
 };
 
-/* A kernel is left out beyond this many root mean square widths. */
+/* A kernel is neglected beyond this many root mean square widths. */
 #define CVTM_KERNEL_REACH 6.0
 
 /* The sources of one octave of variances. */
@@ -29,7 +30,7 @@ typedef struct cvtm_width_class {
   int columns, rows;
   double width, height; /* of a cell */
   double widest;        /* the largest variance */
-  int64_t start;        /* of its cells among all */
+  int64_t start;        /* number of its first cell */
 } cvtm_width_class;
 
 /* Sorted sources. The arrays are in device memory. */
@@ -37,12 +38,12 @@ typedef struct cvtm_kernel_cells {
   cvtm_domain domain;
   int64_t capacity;          /* in sources */
   cvtm_width_class *classes; /* CVTM_WIDTH_CLASSES */
-  int64_t *starts;           /* of each cell's sources; one more */
-  int32_t *order;            /* number of each stored source */
-  double *x, *y, *variance;  /* as stored, and CVTM_KERNEL_LANES more */
+  int64_t *starts;           /* first source of each cell, and the end of the last */
+  int32_t *order;            /* the caller's index of each stored source */
+  double *x, *y, *variance;  /* of the stored sources, and CVTM_KERNEL_LANES more */
   double *strength;          /* 2 mass width */
   int32_t *cell;             /* of each source, in the order given */
-  /* Of CUDA alone: */
+  /* Only for CUDA: */
   uint64_t *keys, *keys_alt;
   int32_t *order_alt, *cell_count;
   double *least; /* variance */
@@ -64,8 +65,8 @@ CVTM_HD int cvtm_cells_of_length(double length, double side) {
   return (int)fmax(1, fmin(length / side, 32768));
 }
 
-/* Cells of a class that has sources: as large as its kernels ask for, but no more than 4 for a
- * source. narrowest: the least width that the class may hold. cells: number before and after. */
+/* Divides the domain into cells for a class that has sources: cells are at least twice as wide as
+ * the narrowest kernel, and there are at most 4 per source. Adds their number to *cells. */
 CVTM_HD void cvtm_width_class_shape(cvtm_domain domain, double narrowest, cvtm_width_class *c,
                                     int64_t *cells) {
   const double width = domain.width, height = domain.height, most = 4 * (double)c->count;
@@ -79,7 +80,7 @@ CVTM_HD void cvtm_width_class_shape(cvtm_domain domain, double narrowest, cvtm_w
   *cells += (int64_t)c->columns * c->rows;
 }
 
-/* Shapes all classes, whose counts and largest variances are known. Returns the number of cells. */
+/* Chooses the cells of all classes from their counts and variances. Returns the number of cells. */
 CVTM_HD int64_t cvtm_width_classes_shape(cvtm_domain domain, double least,
                                          cvtm_width_class *classes) {
   int64_t cells = 0;
@@ -99,7 +100,7 @@ CVTM_HD int32_t cvtm_kernel_cell_of(const cvtm_width_class *c, double x, double 
                    cvtm_kernel_on_axis(x, c->width, c->columns));
 }
 
-/* Stores source i of the caller's. */
+/* Stores the caller's source i at index `at`. */
 CVTM_HD void cvtm_kernel_store(const cvtm_kernel_cells *cells, const cvtm_kernel_source *source,
                                int32_t i, int64_t at) {
   cells->x[at] = source[i].x;
@@ -110,14 +111,15 @@ CVTM_HD void cvtm_kernel_store(const cvtm_kernel_cells *cells, const cvtm_kernel
 
 /* --- runs -------------------------------------------------------------------------------- */
 
-/* The cells of a class within reach of a place, row by row. In a torus rows and columns may lie
- * outside 0 .. rows - 1 and 0 .. columns - 1; they are then those of another image. */
+/* The cells of a class within reach of a point, row by row. On a torus, rows and columns outside 0
+ * .. rows - 1 and 0 .. columns - 1 belong to another periodic image. */
 typedef struct cvtm_kernel_walk {
   double x, y, radius;
   int row, last_row, column, last_column;
 } cvtm_kernel_walk;
 
-/* Stored sources begin .. end - 1, and the place as seen from their image. */
+/* Stored sources begin .. end - 1, and the position of the point relative to their periodic
+ * image. */
 typedef struct cvtm_kernel_run {
   int64_t begin, end;
   double x, y;
@@ -125,7 +127,7 @@ typedef struct cvtm_kernel_run {
 
 CVTM_HD int cvtm_kernel_clip(int i, int cells) { return i < 0 ? 0 : i >= cells ? cells - 1 : i; }
 
-/* The cells of an axis between two coordinates. */
+/* The cells along an axis between two coordinates. */
 CVTM_HD void cvtm_kernel_range(double low, double high, double side, int cells, int periodic,
                                int *first, int *last) {
   *first = (int)floor(low / side);
@@ -145,7 +147,7 @@ CVTM_HD void cvtm_kernel_enter_row(const cvtm_width_class *c, int periodic,
                     &walk->last_column);
 }
 
-/* square: of the width at the place. */
+/* square: the squared width at the point. */
 CVTM_HD cvtm_kernel_walk cvtm_kernel_walk_from(const cvtm_width_class *c, int periodic, double x,
                                                double y, double square) {
   cvtm_kernel_walk walk;
@@ -158,7 +160,8 @@ CVTM_HD cvtm_kernel_walk cvtm_kernel_walk_from(const cvtm_width_class *c, int pe
   return walk;
 }
 
-/* The next run; 0 if there is none. A row that continues into another image has several. */
+/* The next run; 0 if there is none. A row that continues into another periodic image has several
+ * runs. */
 CVTM_HD int cvtm_kernel_walk_next(const cvtm_kernel_cells *cells, const cvtm_width_class *c,
                                   cvtm_kernel_walk *walk, cvtm_kernel_run *run) {
   while (walk->column > walk->last_column) {
@@ -180,12 +183,12 @@ CVTM_HD int cvtm_kernel_walk_next(const cvtm_kernel_cells *cells, const cvtm_wid
 
 /* --- terms ------------------------------------------------------------------------------- */
 
-/* exp(x) for -700 < x <= 0, by 2^k times a polynomial, so that compilers make vectors of it. */
+/* exp(x) for -700 < x <= 0, by 2^k times a polynomial, so that compilers can vectorise it. */
 CVTM_INLINE double cvtm_kernel_exponential(double x) {
   const double shift = 0x1.8p52; /* its lowest bits become the nearest integer */
   const double whole = x * 1.4426950408889634 + shift;
   const double k = whole - shift;
-  /* log 2 in two parts. */
+  /* Subtracts k log 2 in two parts. */
   const double r = (x - k * 0x1.62e42fefa38p-1) - k * 0x1.ef35793c7673p-45;
   double p = 1.0 / 39916800;
   p = p * r + 1.0 / 3628800;
@@ -207,13 +210,14 @@ CVTM_INLINE double cvtm_kernel_exponential(double x) {
   return p;
 }
 
-/* What stored source j adds to a sum over the width of the place; square: of that width. */
+/* The term of stored source j in a sum, divided by the width at the point; square: the squared
+ * width. */
 CVTM_INLINE cvtm_kernel_sum cvtm_kernel_term(const cvtm_kernel_cells *cells, int64_t j,
                                              double strength, double x, double y, double square) {
   const double dx = x - cells->x[j], dy = y - cells->y[j];
   const double inverse = 1 / (square + cells->variance[j]);
   const double q = (dx * dx + dy * dy) * inverse;
-  /* -q / 2 or -60, the larger, without a branch. */
+  /* max(-q / 2, -60), without a branch. */
   const double power = 0.5 * ((-0.5 * q - 60) + fabs(60 - 0.5 * q));
   const double part = strength * inverse * cvtm_kernel_exponential(power);
   const double force = part * inverse, share = square * inverse;
@@ -243,7 +247,13 @@ typedef struct cvtm_noise_points {
   size_t workspace_bytes;
 } cvtm_noise_points;
 
-/* Everything is enqueued. */
+/* The phases of base/phases.h. */
+#define CVTM_NOISE_PHASES(X)                                                                 \
+  /* Sets the kernels of the points at x, with the widths that the target has there. */      \
+  X(place, (cvtm_device * device, const cvtm_noise_points *points, const double *x), device, \
+    points->count, cvtm_noise_place, CVTM_HOST_STRUCT(points), x)
+
+/* Each phase enqueues its work. */
 typedef struct cvtm_noise_table {
   /* Sorts `count` sources into cells. Sources of a cell keep their order. */
   cvtm_status (*sort)(cvtm_device *device, const cvtm_kernel_cells *cells,
@@ -252,11 +262,11 @@ typedef struct cvtm_noise_table {
   cvtm_status (*sums)(cvtm_device *device, const cvtm_kernel_cells *cells,
                       const cvtm_kernel_source *place, const int32_t *order, int64_t count,
                       cvtm_kernel_sum *sum);
-  /* Kernels of the points where x has them, of the widths that the target has there. */
-  cvtm_status (*place)(cvtm_device *device, const cvtm_noise_points *points, const double *x);
-  /* The energy f[0] and its gradient. Each kernel with itself adds 1/2 and no force. */
+  /* Sets the energy f[0] and its gradient. The sum includes the kernel itself, with value 1/2 and
+   * no force. */
   cvtm_status (*gradient)(cvtm_device *device, const cvtm_noise_points *points, double *f,
                           double *g);
+  CVTM_NOISE_PHASES(CVTM_PHASE_FIELD)
 } cvtm_noise_table;
 
 extern const cvtm_noise_table cvtm_noise_table_cpu, cvtm_noise_table_cuda;
@@ -265,7 +275,7 @@ extern const cvtm_noise_table cvtm_noise_table_cpu, cvtm_noise_table_cuda;
 }
 #endif
 
-/* --- what happens at a point --------------------------------------------------------------- */
+/* --- one point ----------------------------------------------------------------------------- */
 
 CVTM_HD void cvtm_noise_place(const cvtm_noise_points *p, const double *x, int64_t i) {
   const cvtm_domain domain = p->target.domain;
@@ -280,7 +290,7 @@ CVTM_HD void cvtm_noise_place(const cvtm_noise_points *p, const double *x, int64
   source->mass = 1;
 }
 
-CVTM_HD void cvtm_noise_gradient(const cvtm_noise_points *p, int64_t i, double *g) {
+CVTM_HD void cvtm_noise_gradient(const cvtm_noise_points *p, double *g, int64_t i) {
   const cvtm_target_value *at = &p->local[i];
   const cvtm_kernel_sum *sum = &p->sum[i];
   p->term[i] = 0.5 * (sum->value - 1) - at->potential;

@@ -12,19 +12,19 @@ enum { MARGIN = CVTM_TARGET_MARGIN };
 
 /* --- the widths of kernels ----------------------------------------------------------------- */
 
-/* The means are taken for widths two to an octave, each on the grid of its octave: every coarser
- * grid adds four cells of the one before. Between two widths the logarithm of s^2 times the mean is
- * interpolated, which is exact where the density is constant. */
+/* Means are computed for two widths s per octave, on the grid of the octave; a cell of a coarser
+ * grid joins four cells of the grid before. Between two widths ln(s^2 mean) is interpolated
+ * linearly, which is exact where the density is constant. */
 
 enum { TAPS_MOST = 16 };
 
-static const double narrowest = 0.7; /* of the means, in cells of the finest grid */
-static const double nothing = -60;   /* for the logarithm of 0 */
+static const double narrowest = 0.7; /* least width of a mean, in cells of the finest grid */
+static const double nothing = -60;   /* used as the logarithm of 0 */
 
 /* A grid of one octave. */
 typedef struct octave {
   int cells[2], periodic, threads;
-  double *mass, *area;         /* of its cells; area in cells of the finest grid */
+  double *mass, *area;         /* per cell; areas in cells of the finest grid */
   double *row_mass, *row_area; /* means along rows */
   double *value;               /* ln(s^2 mean density) */
 } octave;
@@ -40,7 +40,7 @@ static int fill_taps(double deviation, double *tap) {
   return most;
 }
 
-/* The sum over a line around cell i, with the weights of the taps. */
+/* The sum along a line around cell i, weighted by the taps. */
 static void sum_taps(const octave *o, const double *from, int i, int axis, int64_t stride,
                      const double *tap, int most, double *sum) {
   *sum = 0;
@@ -50,8 +50,8 @@ static void sum_taps(const octave *o, const double *from, int i, int axis, int64
   }
 }
 
-/* Sets the values for the standard deviation `deviation`, in cells of this octave; side: of such a
- * cell, in cells of the finest grid. */
+/* Sets the values for the standard deviation `deviation`, in cells of this octave. side: the side
+ * of such a cell, in cells of the finest grid. */
 static void take_means(octave *o, double deviation, double side) {
   double tap[TAPS_MOST];
   const int columns = o->cells[0], rows = o->cells[1], most = fill_taps(deviation, tap);
@@ -96,7 +96,7 @@ static void make_next_octave(octave *o) {
   memcpy(o->cells, half, sizeof half);
 }
 
-/* The value at the middle of cell (i, j) of the finest grid, linear between middles of cells. */
+/* The value at the centre of cell (i, j) of the finest grid, interpolated bilinearly. */
 static double value_at(const octave *o, int i, int j, double side) {
   const double u = (i + 0.5) / side - 0.5, v = (j + 0.5) / side - 0.5;
   const int x = (int)floor(u), y = (int)floor(v);
@@ -124,8 +124,8 @@ static cvtm_status allocate_octave(octave *o, int64_t count, double **before, cv
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a density");
 }
 
-/* Where the value passes the target for the first time between the last two widths. s: the wider,
- * as a logarithm; step: between both. */
+/* Sets log_width where the value first reaches the target between the last two widths. s: the
+ * logarithm of the larger one; step: the difference of both logarithms. */
 static void find_crossings(const octave *o, const int cells[2], double side, double target,
                            double s, double step, int is_first, double *before, double *log_width) {
 #pragma omp parallel for schedule(static) num_threads(o->threads)
@@ -148,7 +148,8 @@ static void search_widths(octave *o, const int cells[2], const double step[2], d
   const double most = log(4 * fmax(cells[0], cells[1]));
   double s = log(narrowest), side = 1;
   for (int k = 0; s < most; ++k, s += half_octave) {
-    /* Grids of an octave serve deviations of 1.4 to 2.8 of their cells; the finest smaller ones. */
+    /* The grid of an octave is used for deviations of 1.4 to 2.8 cells, the finest also for
+     * less. */
     if (k > 3 && k % 2 == 0 && (o->cells[0] > 1 || o->cells[1] > 1)) {
       make_next_octave(o);
       side *= 2;
@@ -163,10 +164,10 @@ static void search_widths(octave *o, const int cells[2], const double step[2], d
   }
 }
 
-/* mass: of cells[0] x cells[1] cells of step[0] x step[1] pixels, >= 0, not all 0. Sets log_width
- * of each cell to the logarithm of the s for which s^2 times the mean density, with Gaussian
- * weights of the standard deviation s, is width^2. The mean is over the grid, in a torus over all
- * images. Fails with CVTM_ERROR_MEMORY. */
+/* Sets log_width of each cell to ln s such that s^2 times the mean density is width^2. The mean has
+ * Gaussian weights of standard deviation s, over the grid or, on a torus, all periodic images.
+ * mass: >= 0, not all 0, of cells[0] x cells[1] cells of step[0] x step[1] pixels. Fails with
+ * CVTM_ERROR_MEMORY. */
 static cvtm_status find_widths(const int cells[2], const double step[2], int periodic,
                                const double *mass, double width, int threads, double *log_width,
                                cvtm_error *error) {
@@ -194,14 +195,15 @@ static cvtm_status find_widths(const int cells[2], const double step[2], int per
 
 /* --- the nodes ----------------------------------------------------------------------------- */
 
-static const double step_of_spacing = 0.5; /* of the nodes, where the density is largest */
+static const double step_of_spacing = 0.5; /* distance of nodes / spacing, where the density is
+                                            * largest */
 static const double nodes_of_point = 8, nodes_least = 16384;
 
 /* --- masses --------------------------------------------------------------------------------------
  */
 
-/* The masses of `cells` equal parts of a line of `count` values, constant on each: differences of
- * their sums. */
+/* Divides a line of `count` piecewise constant values into `cells` equal parts. Their masses are
+ * differences of cumulative sums. */
 static void divide_line(const double *value, int64_t stride, int count, int cells, double *mass,
                         int64_t mass_stride) {
   const double size = (double)count / cells;
@@ -216,7 +218,7 @@ static void divide_line(const double *value, int64_t stride, int count, int cell
   }
 }
 
-/* Masses of a grid of columns x rows cells of the domain, whose total is `count`. */
+/* Sets the masses of columns x rows cells of the domain; the total mass is `count`. */
 static cvtm_status divide_density(cvtm_domain domain, const float *density, int64_t count,
                                   int columns, int rows, double *mass, cvtm_error *error) {
   const int width = domain.width, height = domain.height;
@@ -239,7 +241,7 @@ static cvtm_status divide_density(cvtm_domain domain, const float *density, int6
   return made ? CVTM_OK : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a density");
 }
 
-/* The distance of nodes is what the largest density needs, or larger if that would be too many
+/* Chooses the distance of nodes that the largest density needs; a larger one if that gives too many
  * nodes. */
 static void choose_nodes(cvtm_domain domain, const float *density, int64_t count, int cells[2]) {
   const double area = (double)domain.width * domain.height;
@@ -254,9 +256,9 @@ static void choose_nodes(cvtm_domain domain, const float *density, int64_t count
   cells[1] = (int)fmin(fmax(ceil(domain.height / step), 4), 30000);
 }
 
-/* --- the whole ----------------------------------------------------------------------------- */
+/* --- all steps ----------------------------------------------------------------------------- */
 
-/* Copies the inner values outwards: those of the nearest nodes, in a torus those a turn away. */
+/* Copies inner values to the margins: from the nearest nodes, on a torus by periodicity. */
 static void fill_margins(cvtm_target *target, const int cells[2], const double *inner) {
   for (int j = 0; j < target->rows; ++j) {
     for (int i = 0; i < target->columns; ++i) {
@@ -272,7 +274,7 @@ static void fill_margins(cvtm_target *target, const int cells[2], const double *
   }
 }
 
-/* Divides the domain into cells[0] x cells[1] cells, as small as the largest density wants, and
+/* Divides the domain into cells[0] x cells[1] cells, as small as the largest density needs, and
  * sets *mass (malloc'd) to the number of points wanted in each, `count` in all. */
 static cvtm_status find_masses(cvtm_domain domain, const float *density, int64_t count,
                                int cells[2], double **mass, cvtm_error *error) {
@@ -331,8 +333,8 @@ void cvtm_target_free(cvtm_target *target) {
 
 /* --- the potential ------------------------------------------------------------------------- */
 
-/* The potential of a target: the sum over its density of kernels, at each node. The density is
- * divided into squares that are small beside their kernels, and each is one source. */
+/* The potential of a target at a node is the sum of kernels over the density. The density is
+ * divided into squares that are small compared with their kernels; each square is one source. */
 
 enum { NODES_AT_ONCE = 1 << 18 };
 
@@ -341,7 +343,7 @@ static const double leaf_of_width = 1.2; /* the largest side of a square that is
 /* --- sources -------------------------------------------------------------------------------------
  */
 
-/* Squares of the nodes' cells that are one source each. */
+/* The squares, each of which is one source. */
 typedef struct leaves {
   const cvtm_target *target;
   const double *mass; /* of inner cells, without margins */
@@ -354,7 +356,8 @@ static double log_width_of(const leaves *l, int i, int j) {
   return l->target->log_width[(int64_t)(j + MARGIN) * l->target->columns + i + MARGIN];
 }
 
-/* A source of the mass, the centroid and the mean variance of cells i0 .. i1 - 1, j0 .. j1 - 1. */
+/* Adds a source with the mass, the centroid and the mean variance of cells i0 .. i1 - 1, j0 .. j1 -
+ * 1. */
 static void add_leaf(leaves *l, int i0, int i1, int j0, int j1) {
   const double *step = l->target->step;
   const double own = (step[0] * step[0] + step[1] * step[1]) / 24; /* variance of one cell */
@@ -393,7 +396,7 @@ static void divide_square(leaves *l, int i, int j, int side) {
     divide_square(l, i + k % 2 * side / 2, j + k / 2 * side / 2, side / 2);
 }
 
-/* The value of the B-spline at a node; beyond the margins that at the nearest. */
+/* The value of the B-spline at a node; beyond the margins, at the nearest node. */
 static double smoothed(const cvtm_target *target, int i, int j) {
   static const double weight[3] = {1.0 / 6, 4.0 / 6, 1.0 / 6};
   double sum = 0;
@@ -410,7 +413,7 @@ static double smoothed(const cvtm_target *target, int i, int j) {
 /* --- sums ----------------------------------------------------------------------------------------
  */
 
-/* Nodes that are summed at once. */
+/* The nodes of one call of cvtm_kernels_sum. */
 typedef struct node_batch {
   cvtm_kernel_source *place, *place_on_device;
   cvtm_kernel_sum *sum, *sum_on_device;
@@ -448,9 +451,8 @@ static cvtm_status sum_at_nodes(cvtm_device *device, const cvtm_kernels *kernels
   const int64_t nodes = (int64_t)target->columns * target->rows;
   const int64_t most = nodes < NODES_AT_ONCE ? nodes : NODES_AT_ONCE;
   node_batch b = {NULL, NULL, NULL, NULL};
-  const cvtm_array arrays[] = {CVTM_ARRAY(b.place_on_device, most),
-                               CVTM_ARRAY(b.sum_on_device, most)};
-  cvtm_status status = cvtm_device_allocate_all(device, arrays, 2);
+  cvtm_status status = cvtm_device_allocate(device, most, CVTM_TYPED(b.place_on_device));
+  if (status == CVTM_OK) status = cvtm_device_allocate(device, most, CVTM_TYPED(b.sum_on_device));
   b.place = malloc((size_t)most * sizeof *b.place);
   b.sum = malloc((size_t)most * sizeof *b.sum);
   if (status == CVTM_OK && (b.place == NULL || b.sum == NULL))
@@ -460,7 +462,8 @@ static cvtm_status sum_at_nodes(cvtm_device *device, const cvtm_kernels *kernels
         sum_batch(device, kernels, &b, first, first + most < nodes ? most : nodes - first, target);
   free(b.place);
   free(b.sum);
-  cvtm_device_free_all(device, arrays, 2);
+  cvtm_device_free(device, b.place_on_device);
+  cvtm_device_free(device, b.sum_on_device);
   return status;
 }
 
@@ -477,8 +480,7 @@ static cvtm_status make_sources(cvtm_device *device, const double *masses,
   if (l.source == NULL)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a density");
   divide_square(&l, 0, 0, side);
-  const cvtm_array array = CVTM_ARRAY(*source, l.count);
-  cvtm_status status = cvtm_device_allocate_all(device, &array, 1);
+  cvtm_status status = cvtm_device_allocate(device, l.count, CVTM_TYPED(*source));
   if (status == CVTM_OK)
     status = cvtm_device_copy_in(device, *source, l.source, (size_t)l.count * sizeof *l.source);
   free(l.source);

@@ -1,6 +1,5 @@
-/* Inside noise/: a wanted density of points, as the optimiser of Gaussian blue noise sees it: the
- * width of the kernel at each place, and the potential of the density, the sum over it of kernels.
- */
+/* Inside noise/: the target density of Gaussian blue noise. At each point it gives the width of the
+ * kernel and the potential, which is the sum of kernels over the density. */
 #ifndef CVTMESH_CVT_NOISE_TARGET_H
 #define CVTMESH_CVT_NOISE_TARGET_H
 
@@ -18,7 +17,7 @@ extern "C" {
 typedef struct cvtm_target {
   cvtm_domain domain;
   int columns, rows; /* with the margins */
-  double step[2];    /* between nodes, pixels; node 0 lies (margin - 1/2) steps outside */
+  double step[2];    /* distance of nodes, pixels; node 0 lies (margin - 1/2) steps outside */
   double *log_width; /* coefficients of a cubic B-spline */
   double *potential; /* values, for Keys' cubic convolution (1981) */
 } cvtm_target;
@@ -26,11 +25,11 @@ typedef struct cvtm_target {
 enum { CVTM_TARGET_MARGIN = 2 };
 
 /* density: width * height, >= 0, finite, not all 0, proportional to the wanted density of `count`
- * points. width: of the kernels in units of the local spacing, the root of one over that density.
- * The local density is its mean with Gaussian weights of the kernel's own width, so that a place
- * without density has a finite width. The potential is 0. *target is empty on failure
- * (CVTM_ERROR_MEMORY); else cvtm_target_free frees it. masses, unless NULL, receives the number of
- * points wanted in each cell, which the caller frees. */
+ * points. width: of the kernels, in units of the local spacing 1 / sqrt(local density). The local
+ * density is the mean with Gaussian weights of the kernel's own width, so that the width is finite
+ * where the density is 0. The potential is 0. *target is empty on failure (CVTM_ERROR_MEMORY); else
+ * cvtm_target_free frees it. masses, unless NULL, receives the number of points wanted in each
+ * cell, which the caller frees. */
 cvtm_status cvtm_target_create(cvtm_domain domain, const float *density, int64_t count,
                                double width, int threads, cvtm_target *target, double **masses,
                                cvtm_error *error);
@@ -47,7 +46,7 @@ void cvtm_target_free(cvtm_target *target);
 
 typedef struct cvtm_target_value {
   double log_width, potential;
-  double width_by[2], potential_by[2]; /* derivatives of both by x and y */
+  double width_by[2], potential_by[2]; /* derivatives of both with respect to x and y */
 } cvtm_target_value;
 
 /* Four nodes along each axis, their weights, and the derivatives of the weights. */
@@ -56,7 +55,8 @@ typedef struct cvtm_target_stencil {
   double spline[2][4], spline_by[2][4], keys[2][4], keys_by[2][4];
 } cvtm_target_stencil;
 
-/* Weights of four nodes, and their derivatives, at t of the way from the second to the third. */
+/* Weights of four nodes, and their derivatives, at the fraction t of the way from the second to the
+ * third. */
 CVTM_HD void cvtm_spline_weights(double t, double *w, double *dw) {
   const double u = 1 - t;
   w[0] = u * u * u / 6;
@@ -94,7 +94,7 @@ CVTM_HD cvtm_target_stencil cvtm_target_stencil_at(const cvtm_target *target, do
   return s;
 }
 
-/* A coordinate of a place inside the domain: on a torus its image there, else the nearest. */
+/* Moves a coordinate into the domain: by periods on a torus, else to the nearest point. */
 CVTM_HD double cvtm_into_domain(double x, double side, int periodic) {
   if (periodic) {
     x -= side * floor(x / side);
@@ -103,13 +103,13 @@ CVTM_HD double cvtm_into_domain(double x, double side, int periodic) {
   return fmin(fmax(x, 0), side);
 }
 
-/* At a place inside the domain. */
+/* Interpolates at a point inside the domain. */
 CVTM_HD cvtm_target_value cvtm_target_at(const cvtm_target *target, double x, double y) {
   const cvtm_target_stencil s = cvtm_target_stencil_at(target, x, y);
   cvtm_target_value v = {0, 0, {0, 0}, {0, 0}};
   for (int j = 0; j < 4; ++j) {
     const int64_t row = (int64_t)(s.first[1] + j) * target->columns + s.first[0];
-    double sum[4] = {0, 0, 0, 0}; /* along the row: value and derivative of both */
+    double sum[4] = {0, 0, 0, 0}; /* values and derivatives along the row */
     for (int i = 0; i < 4; ++i) {
       sum[0] += s.spline[0][i] * target->log_width[row + i];
       sum[1] += s.spline_by[0][i] * target->log_width[row + i];

@@ -117,9 +117,8 @@ static void orient_place(cvtm_image_place *place, int orientation) {
 cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width, uint64_t height,
                                   cvtm_error *error) {
   if (width == 0 || height == 0) {
-    cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the image has no pixels (%llu x %llu)", source->name,
-              (unsigned long long)width, (unsigned long long)height);
-    return CVTM_ERROR_INPUT;
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the image has no pixels (%llu x %llu)",
+                     source->name, (unsigned long long)width, (unsigned long long)height);
   }
   if (width > CVTM_MAX_SIDE || height > CVTM_MAX_SIDE) {
     return cvtm_fail(error, CVTM_ERROR_INPUT,
@@ -215,7 +214,7 @@ cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, 
   if (!orient_planes(&image->value, 1, image, orientation) ||
       !orient_planes(&image->alpha, 1, image, orientation) ||
       !orient_planes(&image->rgb, 3, image, orientation))
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+    return cvtm_image_no_memory(source, error);
   if (orientation >= 5) {
     int width = image->width;
     image->width = image->height;
@@ -290,39 +289,37 @@ static cvtm_status read_array(const cvtm_image_source *source, cvtm_npy *array, 
   return cvtm_npy_take(bytes, source->size, source->name, array, error);
 }
 
+/* Frees the array or takes it over. */
+static cvtm_status image_of_array(const cvtm_image_source *source, cvtm_npy *array,
+                                  cvtm_image *image, cvtm_error *error) {
+  cvtm_status status = check_shape(source, array, error);
+  if (status == CVTM_OK && array->kind == 'f' && array->item == 4 && array->storage != NULL) {
+    take_floats(array, image);
+  } else if (status == CVTM_OK) {
+    status =
+        cvtm_image_allocate(source, (int)array->shape[1], (int)array->shape[0], 0, image, error);
+    if (status == CVTM_OK) status = store_values(source, array, image, error);
+  }
+  image->is_data = 1;
+  cvtm_npy_free(array);
+  return status;
+}
+
 static cvtm_status decode_npy(const cvtm_image_source *source, cvtm_image *image,
                               cvtm_error *error) {
   cvtm_npy array = {0};
-  cvtm_status status = read_array(source, &array, error);
-  if (status == CVTM_OK) status = check_shape(source, &array, error);
-  if (status == CVTM_OK && array.kind == 'f' && array.item == 4) {
-    take_floats(&array, image);
-  } else if (status == CVTM_OK) {
-    status = cvtm_image_allocate(source, (int)array.shape[1], (int)array.shape[0], 0, image, error);
-    if (status == CVTM_OK) status = store_values(source, &array, image, error);
-  }
-  image->is_data = 1;
-  cvtm_npy_free(&array);
-  return status;
+  const cvtm_status status = read_array(source, &array, error);
+  return status == CVTM_OK ? image_of_array(source, &array, image, error) : status;
 }
 
 /* --- EXIF --- */
 
-static unsigned get16(const unsigned char *p, int big) {
-  return big ? (unsigned)p[0] << 8 | p[1] : (unsigned)p[1] << 8 | p[0];
-}
-
-static size_t get32(const unsigned char *p, int big) {
-  size_t first = get16(p, big), second = get16(p + 2, big);
-  return big ? first << 16 | second : second << 16 | first;
-}
-
 /* The first value of an entry. The standard requires SHORT here, but some writers use LONG. */
 static size_t get_value(const unsigned char *entry, int big) {
   enum { BYTE = 1, LONG = 4, SBYTE = 6, SLONG = 9 };
-  const unsigned type = get16(entry + 2, big);
-  if (type == LONG || type == SLONG) return get32(entry + 8, big);
-  return type == BYTE || type == SBYTE ? entry[8] : get16(entry + 8, big);
+  const unsigned type = cvtm_get_16(entry + 2, big);
+  if (type == LONG || type == SLONG) return cvtm_get_32(entry + 8, big);
+  return type == BYTE || type == SBYTE ? entry[8] : cvtm_get_16(entry + 8, big);
 }
 
 int cvtm_exif_orientation(const unsigned char *data, size_t size) {
@@ -333,13 +330,13 @@ int cvtm_exif_orientation(const unsigned char *data, size_t size) {
   }
   if (size < 8 || (memcmp(data, "II", 2) != 0 && memcmp(data, "MM", 2) != 0)) return 1;
   int big = data[0] == 'M';
-  size_t directory = get32(data + 4, big);
+  size_t directory = cvtm_get_32(data + 4, big);
   if (directory > size - 2) return 1;
-  size_t entries = get16(data + directory, big);
+  size_t entries = cvtm_get_16(data + directory, big);
   for (size_t i = 0; i < entries; ++i) {
     size_t entry = directory + 2 + i * ENTRY_SIZE;
     if (entry + ENTRY_SIZE > size) return 1;
-    if (get16(data + entry, big) != TAG_ORIENTATION) continue;
+    if (cvtm_get_16(data + entry, big) != TAG_ORIENTATION) continue;
     const size_t value = get_value(data + entry, big);
     return value <= 8 ? (int)value : 1;
   }
@@ -348,34 +345,15 @@ int cvtm_exif_orientation(const unsigned char *data, size_t size) {
 
 /* --- The format of a file, from its first bytes --- */
 
-#if CVTMESH_HAVE_TIFF
-#define DECODE_TIFF cvtm_image_decode_tiff
-#define NAMES_TIFF " tiff"
-#else
-#define DECODE_TIFF NULL
-#define NAMES_TIFF ""
-#endif
-#if CVTMESH_HAVE_WEBP
-#define DECODE_WEBP cvtm_image_decode_webp
-#define NAMES_WEBP " webp"
-#else
-#define DECODE_WEBP NULL
-#define NAMES_WEBP ""
-#endif
-#if CVTMESH_HAVE_GIF
-#define DECODE_GIF cvtm_image_decode_gif
-#define NAMES_GIF " gif"
-#else
-#define DECODE_GIF NULL
-#define NAMES_GIF ""
-#endif
-#if CVTMESH_HAVE_HEIF
-#define DECODE_HEIF cvtm_image_decode_heif
-#define NAMES_HEIF " heic avif"
-#else
-#define DECODE_HEIF NULL
-#define NAMES_HEIF ""
-#endif
+/* A decoder that only builds with its library have. */
+#define WITH_0(decode) NULL
+#define WITH_1(decode) decode
+#define WITH_LIBRARY(has, decode) WITH_FLAG(has, decode)
+#define WITH_FLAG(has, decode) WITH_##has(decode)
+#define DECODE_TIFF WITH_LIBRARY(CVTMESH_HAVE_TIFF, cvtm_image_decode_tiff)
+#define DECODE_WEBP WITH_LIBRARY(CVTMESH_HAVE_WEBP, cvtm_image_decode_webp)
+#define DECODE_GIF WITH_LIBRARY(CVTMESH_HAVE_GIF, cvtm_image_decode_gif)
+#define DECODE_HEIF WITH_LIBRARY(CVTMESH_HAVE_HEIF, cvtm_image_decode_heif)
 
 /* Nonzero if the file has `magic` at offset `at`. */
 static int has_magic(const cvtm_image_source *source, size_t at, const char *magic, size_t length) {
@@ -404,7 +382,11 @@ static int is_heif(const cvtm_image_source *source) {
 }
 
 typedef struct image_kind {
-  const char *name, *magic;
+  const char *name;
+  const char
+      *formats; /* as cvtm_image_formats lists them; NULL: another row does, or it is not read */
+  const char *extensions; /* beside these; NULL: none */
+  const char *magic;
   size_t at, length;
   int (*matches)(const cvtm_image_source *source); /* test that replaces the magic bytes */
   cvtm_image_decoder *decode; /* NULL: this build has no decoder, or there is none */
@@ -414,26 +396,27 @@ typedef struct image_kind {
 } image_kind;
 
 static const image_kind kinds[] = {
-    {"PNG", "\x89PNG", 0, 4, NULL, cvtm_image_decode_png, NULL, NULL},
-    {"JPEG", "\xff\xd8\xff", 0, 3, NULL, cvtm_image_decode_jpeg, NULL, NULL},
-    {"TIFF", "II*\0", 0, 4, NULL, DECODE_TIFF, "convert", ""},
-    {"TIFF", "MM\0*", 0, 4, NULL, DECODE_TIFF, "convert", ""},
-    {"TIFF", "II+\0", 0, 4, NULL, DECODE_TIFF, "convert", ""},
-    {"TIFF", "MM\0+", 0, 4, NULL, DECODE_TIFF, "convert", ""},
-    {"NPY", "\x93NUMPY", 0, 6, NULL, decode_npy, NULL, NULL},
-    {"Netpbm", NULL, 0, 0, is_netpbm, cvtm_image_decode_pnm, NULL, NULL},
-    {"WebP", "WEBP", 8, 4, NULL, DECODE_WEBP, "dwebp", "-o "},
-    {"GIF", "GIF8", 0, 4, NULL, DECODE_GIF, "convert", ""},
-    {"BMP", NULL, 0, 0, is_bmp, cvtm_image_decode_bmp, NULL, NULL},
-    {"HEIC or AVIF", NULL, 0, 0, is_heif, DECODE_HEIF, "heif-convert", ""},
-    {"JPEG XL", "\xff\x0a", 0, 2, NULL, NULL, "djxl", ""},
-    {"JPEG XL", "JXL ", 4, 4, NULL, NULL, "djxl", ""},
-    {"JPEG 2000", "jP  ", 4, 4, NULL, NULL, "opj_decompress -i", "-o "},
-    {"OpenEXR", "v/1\x01", 0, 4, NULL, NULL, "convert", ""},
-    {"Photoshop's PSD", "8BPS", 0, 4, NULL, NULL, "convert", ""}};
+    {"PNG", "png", NULL, "\x89PNG", 0, 4, NULL, cvtm_image_decode_png, NULL, NULL},
+    {"JPEG", "jpeg", "jpg", "\xff\xd8\xff", 0, 3, NULL, cvtm_image_decode_jpeg, NULL, NULL},
+    {"TIFF", "tiff", "tif", "II*\0", 0, 4, NULL, DECODE_TIFF, "convert", ""},
+    {"TIFF", NULL, NULL, "MM\0*", 0, 4, NULL, DECODE_TIFF, "convert", ""},
+    {"TIFF", NULL, NULL, "II+\0", 0, 4, NULL, DECODE_TIFF, "convert", ""},
+    {"TIFF", NULL, NULL, "MM\0+", 0, 4, NULL, DECODE_TIFF, "convert", ""},
+    {"WebP", "webp", NULL, "WEBP", 8, 4, NULL, DECODE_WEBP, "dwebp", "-o "},
+    {"GIF", "gif", NULL, "GIF8", 0, 4, NULL, DECODE_GIF, "convert", ""},
+    {"HEIC or AVIF", "heic avif", NULL, NULL, 0, 0, is_heif, DECODE_HEIF, "heif-convert", ""},
+    {"BMP", "bmp", NULL, NULL, 0, 0, is_bmp, cvtm_image_decode_bmp, NULL, NULL},
+    {"Netpbm", "pnm pfm", "pgm ppm pbm", NULL, 0, 0, is_netpbm, cvtm_image_decode_pnm, NULL, NULL},
+    {"NPY", "npy", NULL, "\x93NUMPY", 0, 6, NULL, decode_npy, NULL, NULL},
+    {"JPEG XL", NULL, NULL, "\xff\x0a", 0, 2, NULL, NULL, "djxl", ""},
+    {"JPEG XL", NULL, NULL, "JXL ", 4, 4, NULL, NULL, "djxl", ""},
+    {"JPEG 2000", NULL, NULL, "jP  ", 4, 4, NULL, NULL, "opj_decompress -i", "-o "},
+    {"OpenEXR", NULL, NULL, "v/1\x01", 0, 4, NULL, NULL, "convert", ""},
+    {"Photoshop's PSD", NULL, NULL, "8BPS", 0, 4, NULL, NULL, "convert", ""}};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static const image_kind *find_kind(const cvtm_image_source *source) {
-  for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; ++k) {
+  for (int k = 0; k < KINDS; ++k) {
     const image_kind *kind = &kinds[k];
     if (kind->matches != NULL ? kind->matches(source)
                               : has_magic(source, kind->at, kind->magic, kind->length))
@@ -444,16 +427,12 @@ static const image_kind *find_kind(const cvtm_image_source *source) {
 
 /* The format of the extension, or NULL. */
 static const char *promised_format(const char *name) {
-  static const char *const promises[][2] = {
-      {"png", "a PNG"},   {"jpg", "a JPEG"}, {"jpeg", "a JPEG"}, {"tif", "a TIFF"},
-      {"tiff", "a TIFF"}, {"pgm", "a PGM"},  {"ppm", "a PPM"},   {"pbm", "a PBM"},
-      {"pfm", "a PFM"},   {"npy", "an NPY"}, {"webp", "a WebP"}, {"pnm", "a PGM, PPM"},
-      {"gif", "a GIF"},   {"bmp", "a BMP"},  {"heic", "a HEIC"}, {"avif", "an AVIF"}};
   char buffer[16];
   const char *extension = cvtm_file_extension(name, buffer, sizeof buffer);
-  for (size_t i = 0; i < sizeof promises / sizeof promises[0]; ++i) {
-    if (strcmp(extension, promises[i][0]) == 0) return promises[i][1];
-  }
+  for (int k = 0; k < KINDS; ++k)
+    if (cvtm_text_has_word(kinds[k].formats, extension) ||
+        cvtm_text_has_word(kinds[k].extensions, extension))
+      return kinds[k].name;
   return NULL;
 }
 
@@ -478,7 +457,13 @@ static cvtm_status find_decoder(const cvtm_image_source *source, cvtm_image_deco
 }
 
 const char *cvtm_image_formats(void) {
-  return "png jpeg" NAMES_TIFF NAMES_WEBP NAMES_GIF NAMES_HEIF " bmp pnm pfm npy";
+  static _Thread_local char list[128];
+  size_t used = 0;
+  for (int k = 0; k < KINDS; ++k)
+    if (kinds[k].decode != NULL && kinds[k].formats != NULL && used < sizeof list)
+      used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? " " : "",
+                               kinds[k].formats);
+  return list;
 }
 
 /* --- Dispatch --- */
@@ -509,8 +494,7 @@ static cvtm_status parse_image(const cvtm_image_source *source, cvtm_image *imag
   errno = 0;
   status = decode_in_team(decode, source, image, error);
   /* The image libraries report a failed allocation only as text, but errno shows it. */
-  if (status == CVTM_ERROR_INPUT && errno == ENOMEM)
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+  if (status == CVTM_ERROR_INPUT && errno == ENOMEM) status = cvtm_image_no_memory(source, error);
   if (status != CVTM_OK) cvtm_image_free(image);
   return status;
 }
@@ -548,4 +532,18 @@ cvtm_status cvtm_image_read(const char *path, cvtm_image *image, cvtm_error *err
 
 cvtm_status cvtm_image_read_colour(const char *path, cvtm_image *image, cvtm_error *error) {
   return read_image(path, 1, image, error);
+}
+
+cvtm_status cvtm_image_open(const cvtm_input *source, int with_rgb, cvtm_image *image,
+                            cvtm_error *error) {
+  if (source->array == NULL) return read_image(source->name, with_rgb, image, error);
+  cvtm_npy array;
+  *image = (cvtm_image){0};
+  cvtm_status status = cvtm_npy_open(source, &array, error);
+  if (status != CVTM_OK) return status;
+  const cvtm_image_source from = {.name = source->name,
+                                  .size = (size_t)array.count * (size_t)array.item};
+  status = image_of_array(&from, &array, image, error);
+  if (status != CVTM_OK) cvtm_image_free(image);
+  return status;
 }

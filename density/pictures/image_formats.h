@@ -30,6 +30,25 @@ cvtm_image_decoder cvtm_image_decode_png, cvtm_image_decode_jpeg, cvtm_image_dec
     cvtm_image_decode_pnm, cvtm_image_decode_bmp, cvtm_image_decode_webp, cvtm_image_decode_gif,
     cvtm_image_decode_heif;
 
+/* --- functions that decoders share ------------------------------------------------------------ */
+
+static inline cvtm_status cvtm_image_no_memory(const cvtm_image_source *source, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+}
+
+static inline cvtm_status cvtm_image_truncated(const cvtm_image_source *source, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: truncated", source->name);
+}
+
+/* Integers of two and four bytes; big: the first byte is the highest. */
+static inline unsigned cvtm_get_16(const unsigned char *p, int big) {
+  return big ? (unsigned)p[0] << 8 | p[1] : (unsigned)p[1] << 8 | p[0];
+}
+static inline uint32_t cvtm_get_32(const unsigned char *p, int big) {
+  const uint32_t first = cvtm_get_16(p, big), second = cvtm_get_16(p + 2, big);
+  return big ? first << 16 | second : second << 16 | first;
+}
+
 /* Refuses sides of 0 and above CVTM_MAX_SIDE, and planes that cvtm_check_expansion refuses. */
 cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width, uint64_t height,
                                   cvtm_error *error);
@@ -60,7 +79,7 @@ cvtm_status cvtm_image_store_data(const cvtm_image_source *source, cvtm_image *i
  * value from 0 to 8, or the block is damaged. */
 int cvtm_exif_orientation(const unsigned char *data, size_t size);
 
-/* --- where a picture lies in the world, as files say it --------------------------------------- */
+/* --- physical size and position of a picture -------------------------------------------------- */
 
 /* Sets the size of a pixel, in mm, from the pixels per unit across and down; does nothing unless
  * both are positive and finite. unit_mm: the unit in mm. */
@@ -105,6 +124,7 @@ typedef struct cvtm_pixels {
   double *linear; /* table of max + 1 values: sRGB sample to linear light */
   float *narrow;  /* the same as floats */
   cvtm_colour colour;
+  void *row; /* the decoder's: room for the samples of a row */
   /* For cvtm_pixels_row: two blocks of rows; the decoder fills one while tasks store the other. */
   unsigned char *block[2];
   int block_rows, first; /* first: the first row of the block that is being filled */

@@ -169,9 +169,7 @@ static cvtm_status run_reader(jpeg_reader *reader, cvtm_error *error) {
 cvtm_status cvtm_image_decode_jpeg(const cvtm_image_source *source, cvtm_image *image,
                                    cvtm_error *error) {
   jpeg_reader *reader = calloc(1, sizeof *reader);
-  if (reader == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
-  }
+  if (reader == NULL) return cvtm_image_no_memory(source, error);
   reader->source = source;
   reader->image = image;
   reader->jpeg.err = jpeg_std_error(&reader->errors);

@@ -18,7 +18,6 @@ typedef struct gif_reader {
   int width, height;    /* of the screen */
   int transparent;      /* colour; -1: none */
   unsigned char *index; /* of the frame, row by row */
-  unsigned char *row;
   cvtm_pixels pixels;
 } gif_reader;
 
@@ -103,9 +102,7 @@ static cvtm_status begin_gif_pixels(gif_reader *r, cvtm_image *image, cvtm_error
       cvtm_pixels_begin(r->source, layout, NULL, r->width, r->height, image, &r->pixels, error);
   if (status != CVTM_OK) return status;
   r->index = malloc((size_t)r->gif->Image.Width * (size_t)r->gif->Image.Height);
-  r->row = malloc((size_t)r->width * cvtm_pixel_bytes(&layout));
-  if (r->index != NULL && r->row != NULL) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", r->source->name);
+  return r->index != NULL ? CVTM_OK : cvtm_image_no_memory(r->source, error);
 }
 
 /* Interlaced rows come in four passes. */
@@ -128,10 +125,10 @@ static void store_gif_row(const gif_reader *r, int y) {
   const ColorMapObject *map = colour_map(r->gif);
   const size_t bytes = cvtm_pixel_bytes(&r->pixels.layout);
   const int right = r->width - frame->Left, columns = frame->Width < right ? frame->Width : right;
-  memset(r->row, 0, (size_t)r->width * bytes);
+  unsigned char *row = memset(r->pixels.row, 0, (size_t)r->width * bytes);
   for (int x = 0; y >= frame->Top && y < frame->Top + frame->Height && x < columns; ++x) {
     const int index = r->index[(size_t)(y - frame->Top) * (size_t)frame->Width + (size_t)x];
-    unsigned char *p = r->row + (size_t)(frame->Left + x) * bytes;
+    unsigned char *p = row + (size_t)(frame->Left + x) * bytes;
     if (index < map->ColorCount) {
       p[0] = map->Colors[index].Red;
       p[1] = map->Colors[index].Green;
@@ -139,7 +136,7 @@ static void store_gif_row(const gif_reader *r, int y) {
     }
     if (bytes == 4) p[3] = index == r->transparent ? 0 : 255;
   }
-  cvtm_pixels_store(&r->pixels, 0, y, r->width, r->row);
+  cvtm_pixels_store(&r->pixels, 0, y, r->width, row);
 }
 
 static cvtm_status read_gif(gif_reader *r, cvtm_image *image, cvtm_error *error) {
@@ -162,7 +159,6 @@ cvtm_status cvtm_image_decode_gif(const cvtm_image_source *source, cvtm_image *i
   cvtm_status status = read_gif(&r, image, error);
   DGifCloseFile(r.gif, &code);
   free(r.index);
-  free(r.row);
   cvtm_pixels_end(&r.pixels);
   return status;
 }
@@ -184,7 +180,6 @@ typedef struct webp_reader {
   WebPChunkIterator profile;
   int width, height; /* of the canvas */
   uint8_t *rgba;     /* of the frame */
-  unsigned char *row;
   cvtm_pixels pixels;
 } webp_reader;
 
@@ -236,23 +231,19 @@ static cvtm_status begin_webp_pixels(webp_reader *r, cvtm_image *image, cvtm_err
     colour.profile = r->profile.chunk.bytes;
     colour.profile_size = r->profile.chunk.size;
   }
-  cvtm_status status =
-      cvtm_pixels_begin(r->source, layout, &colour, r->width, r->height, image, &r->pixels, error);
-  if (status != CVTM_OK) return status;
-  r->row = malloc((size_t)r->width * 4);
-  if (r->row != NULL) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", r->source->name);
+  return cvtm_pixels_begin(r->source, layout, &colour, r->width, r->height, image, &r->pixels,
+                           error);
 }
 
 static void store_webp_row(const webp_reader *r, int y) {
   const WebPIterator *f = &r->frame;
   const size_t bytes = cvtm_pixel_bytes(&r->pixels.layout);
   const int is_inside = y >= f->y_offset && y < f->y_offset + f->height;
-  memset(r->row, 0, (size_t)r->width * bytes);
+  unsigned char *row = memset(r->pixels.row, 0, (size_t)r->width * bytes);
   for (size_t x = 0; is_inside && x < (size_t)f->width; ++x)
-    memcpy(r->row + ((size_t)f->x_offset + x) * bytes,
+    memcpy(row + ((size_t)f->x_offset + x) * bytes,
            r->rgba + ((size_t)(y - f->y_offset) * (size_t)f->width + x) * 4, bytes);
-  cvtm_pixels_store(&r->pixels, 0, y, r->width, r->row);
+  cvtm_pixels_store(&r->pixels, 0, y, r->width, row);
 }
 
 static int find_orientation(const webp_reader *r) {
@@ -276,7 +267,6 @@ cvtm_status cvtm_image_decode_webp(const cvtm_image_source *source, cvtm_image *
   WebPDemuxReleaseChunkIterator(&r.profile);
   WebPDemuxReleaseIterator(&r.frame);
   WebPDemuxDelete(r.file);
-  free(r.row);
   cvtm_pixels_end(&r.pixels);
   return status == CVTM_OK ? cvtm_image_orient(source, orientation, image, error) : status;
 }
@@ -295,7 +285,6 @@ typedef struct heif_picture {
   struct heif_image_handle *handle;
   struct heif_image *decoded;
   unsigned char *profile; /* malloc'd */
-  uint16_t *row;          /* of samples of more than 8 bits */
   cvtm_pixels pixels;
 } heif_picture;
 
@@ -303,7 +292,7 @@ static cvtm_status check_heif(const heif_picture *r, struct heif_error result, c
   if (result.code == heif_error_Ok) return CVTM_OK;
   if (result.code == heif_error_Memory_allocation_error &&
       result.subcode != heif_suberror_Security_limit_exceeded)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", r->source->name);
+    return cvtm_image_no_memory(r->source, error);
   const int length = (int)strcspn(result.message, "\n"); /* some messages end with a newline */
   return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad HEIF: %.*s", r->source->name, length,
                    result.message);
@@ -311,8 +300,7 @@ static cvtm_status check_heif(const heif_picture *r, struct heif_error result, c
 
 static cvtm_status open_heif(heif_picture *r, cvtm_error *error) {
   r->context = heif_context_alloc();
-  if (r->context == NULL)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", r->source->name);
+  if (r->context == NULL) return cvtm_image_no_memory(r->source, error);
   cvtm_status status = check_heif(r,
                                   heif_context_read_from_memory_without_copy(
                                       r->context, r->source->bytes, r->source->size, NULL),
@@ -348,8 +336,7 @@ static cvtm_status find_colour(heif_picture *r, cvtm_colour_source *colour, cvtm
   if (kind == heif_color_profile_type_prof || kind == heif_color_profile_type_rICC) {
     colour->profile_size = heif_image_handle_get_raw_color_profile_size(r->handle);
     r->profile = malloc(colour->profile_size + 1);
-    if (r->profile == NULL)
-      return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", r->source->name);
+    if (r->profile == NULL) return cvtm_image_no_memory(r->source, error);
     if (heif_image_handle_get_raw_color_profile(r->handle, r->profile).code == heif_error_Ok)
       colour->profile = r->profile;
   } else {
@@ -373,13 +360,14 @@ static cvtm_status store_rows(heif_picture *r, size_t samples, int is_wide, cvtm
   if (plane == NULL || stride < 0 || (size_t)stride < width * samples * (is_wide ? 2 : 1))
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad HEIF: no pixels", r->source->name);
   const unsigned max = r->pixels.layout.max;
+  uint16_t *row = r->pixels.row;
   for (int y = 0; y < r->pixels.image->height; ++y) {
     const uint8_t *line = plane + (size_t)y * (size_t)stride;
     for (size_t k = 0; is_wide && k < width * samples; ++k) {
-      const unsigned value = (unsigned)line[2 * k] << 8 | line[2 * k + 1];
-      r->row[k] = (uint16_t)(value < max ? value : max);
+      const unsigned value = cvtm_get_16(line + 2 * k, 1);
+      row[k] = (uint16_t)(value < max ? value : max);
     }
-    cvtm_pixels_store(&r->pixels, 0, y, (int)width, is_wide ? (const void *)r->row : line);
+    cvtm_pixels_store(&r->pixels, 0, y, (int)width, is_wide ? (const void *)row : line);
   }
   return CVTM_OK;
 }
@@ -409,12 +397,7 @@ static cvtm_status read_heif(heif_picture *r, cvtm_image *image, cvtm_error *err
                                     .kind = is_wide ? CVTM_SAMPLES_16 : CVTM_SAMPLES_8,
                                     .max = (1u << bits) - 1};
   status = cvtm_pixels_begin(r->source, layout, &colour, width, height, image, &r->pixels, error);
-  if (status != CVTM_OK) return status;
-  const size_t samples = with_alpha ? 4 : 3;
-  if (is_wide) r->row = malloc((size_t)width * samples * sizeof *r->row);
-  if (is_wide && r->row == NULL)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", r->source->name);
-  return store_rows(r, samples, is_wide, error);
+  return status == CVTM_OK ? store_rows(r, with_alpha ? 4 : 3, is_wide, error) : status;
 }
 
 cvtm_status cvtm_image_decode_heif(const cvtm_image_source *source, cvtm_image *image,
@@ -425,7 +408,6 @@ cvtm_status cvtm_image_decode_heif(const cvtm_image_source *source, cvtm_image *
   if (r.handle != NULL) heif_image_handle_release(r.handle);
   if (r.context != NULL) heif_context_free(r.context);
   free(r.profile);
-  free(r.row);
   cvtm_pixels_end(&r.pixels);
   return status;
 }

@@ -5,6 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+static size_t samples_of_pixel(const cvtm_pixel_layout *layout) {
+  return (size_t)layout->colours + (layout->alpha != CVTM_ALPHA_NONE);
+}
+
+size_t cvtm_pixel_bytes(const cvtm_pixel_layout *layout) {
+  return samples_of_pixel(layout) * (layout->kind == CVTM_SAMPLES_8 ? 1 : 2);
+}
+
 static int make_tables(cvtm_pixels *pixels) {
   const size_t count = (size_t)pixels->layout.max + 1;
   pixels->linear = malloc(count * sizeof *pixels->linear);
@@ -23,7 +31,8 @@ cvtm_status cvtm_pixels_begin(const cvtm_image_source *source, cvtm_pixel_layout
   *pixels = (cvtm_pixels){.image = image, .layout = layout};
   const int with_alpha = layout.alpha != CVTM_ALPHA_NONE;
   cvtm_status status = cvtm_colour_create(colour, layout.colours, &pixels->colour, NULL);
-  if (status == CVTM_OK && make_tables(pixels)) {
+  pixels->row = malloc((size_t)width * cvtm_pixel_bytes(&layout));
+  if (status == CVTM_OK && pixels->row != NULL && make_tables(pixels)) {
     status = cvtm_image_allocate(source, width, height, with_alpha, image, error);
     if (status != CVTM_OK || !source->with_rgb) return status;
     image->rgb = malloc((size_t)width * (size_t)height * 3 * sizeof *image->rgb);
@@ -37,24 +46,18 @@ void cvtm_pixels_end(cvtm_pixels *pixels) {
   free(pixels->block[0]);
   free(pixels->block[1]);
   pixels->block[0] = pixels->block[1] = NULL;
+  free(pixels->row);
   free(pixels->linear);
   free(pixels->narrow);
+  pixels->row = NULL;
   pixels->linear = NULL;
   pixels->narrow = NULL;
   cvtm_colour_destroy(&pixels->colour);
 }
 
-static size_t samples_of_pixel(const cvtm_pixel_layout *layout) {
-  return (size_t)layout->colours + (layout->alpha != CVTM_ALPHA_NONE);
-}
-
-size_t cvtm_pixel_bytes(const cvtm_pixel_layout *layout) {
-  return samples_of_pixel(layout) * (layout->kind == CVTM_SAMPLES_8 ? 1 : 2);
-}
-
 static inline unsigned sample_at(const unsigned char *bytes, cvtm_samples_kind kind, size_t index) {
   if (kind == CVTM_SAMPLES_8) return bytes[index];
-  if (kind == CVTM_SAMPLES_16_BIG) return (unsigned)bytes[2 * index] << 8 | bytes[2 * index + 1];
+  if (kind == CVTM_SAMPLES_16_BIG) return cvtm_get_16(bytes + 2 * index, 1);
   uint16_t value;
   memcpy(&value, bytes + 2 * index, sizeof value);
   return value;

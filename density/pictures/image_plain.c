@@ -32,17 +32,12 @@ typedef struct bmp_reader {
   uint32_t mask[4];      /* red, green, blue, alpha */
   unsigned char *index;  /* for run lengths: width * height indices, top row last as in the file */
   int is_cut;            /* nonzero: a run extends beyond its row or the picture */
-  uint16_t *row;
   cvtm_pixels pixels;
 } bmp_reader;
 
-static unsigned get16(const unsigned char *p) { return p[0] | (unsigned)p[1] << 8; }
+static unsigned get16(const unsigned char *p) { return cvtm_get_16(p, 0); }
 
-static uint32_t get32(const unsigned char *p) { return get16(p) | (uint32_t)get16(p + 2) << 16; }
-
-static cvtm_status bmp_truncated(const bmp_reader *r, cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: truncated", r->source->name);
-}
+static uint32_t get32(const unsigned char *p) { return cvtm_get_32(p, 0); }
 
 static cvtm_status bad_bmp(const bmp_reader *r, const char *reason, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad BMP: %s", r->source->name, reason);
@@ -95,7 +90,8 @@ static cvtm_status read_masks(bmp_reader *r, cvtm_error *error) {
     return CVTM_OK;
   }
   const size_t count = r->compression == BI_ALPHABITFIELDS || r->header >= ALPHA_HEADER ? 4 : 3;
-  if (FILE_HEADER + INFO_HEADER + 4 * count > r->source->size) return bmp_truncated(r, error);
+  if (FILE_HEADER + INFO_HEADER + 4 * count > r->source->size)
+    return cvtm_image_truncated(r->source, error);
   for (size_t c = 0; c < count; ++c) r->mask[c] = get32(fields + 4 * c);
   for (size_t c = 0; c < 3; ++c)
     if (r->mask[c] == 0) return bad_bmp(r, "a colour has no bits", error);
@@ -124,7 +120,7 @@ static cvtm_status read_palette(bmp_reader *r, const unsigned char *info, cvtm_e
     if (r->header == CORE_HEADER && room > 0 && room < r->colours) r->colours = (unsigned)room;
   }
   const size_t end = r->palette + r->entry * r->colours;
-  if (end > r->source->size) return bmp_truncated(r, error);
+  if (end > r->source->size) return cvtm_image_truncated(r->source, error);
   if (r->start >= end) return CVTM_OK;
   return bad_bmp(r, "the pixels overlap the header or the palette", error);
 }
@@ -132,13 +128,13 @@ static cvtm_status read_palette(bmp_reader *r, const unsigned char *info, cvtm_e
 static cvtm_status read_bmp_header(bmp_reader *r, cvtm_error *error) {
   const cvtm_image_source *source = r->source;
   const unsigned char *info = source->bytes + FILE_HEADER;
-  if (source->size < FILE_HEADER + CORE_HEADER) return bmp_truncated(r, error);
+  if (source->size < FILE_HEADER + CORE_HEADER) return cvtm_image_truncated(r->source, error);
   r->header = get32(info);
   r->start = get32(source->bytes + 10);
   if (r->header != CORE_HEADER && (r->header < INFO_HEADER || r->header > PROFILE_HEADER))
     return bad_bmp(r, "unknown size of the header", error);
   if (source->size - FILE_HEADER < r->header || r->start > source->size)
-    return bmp_truncated(r, error);
+    return cvtm_image_truncated(r->source, error);
   read_bmp_size(r, info);
   r->palette = FILE_HEADER + r->header;
   cvtm_status status = cvtm_image_check_size(source, r->width, r->height, error);
@@ -209,7 +205,7 @@ static cvtm_status unpack_runs(bmp_reader *r, cvtm_error *error) {
     }
   }
   const int is_whole = y >= r->height || (y + 1 == r->height && x >= r->width);
-  return is_whole && end - p < 2 ? CVTM_OK : bmp_truncated(r, error);
+  return is_whole && end - p < 2 ? CVTM_OK : cvtm_image_truncated(r->source, error);
 }
 
 /* --- Pixels ----------------------------------------------------------------------------------- */
@@ -225,23 +221,25 @@ static uint16_t field_of(uint32_t value, uint32_t mask) {
 
 static void put_direct(const bmp_reader *r, const unsigned char *line) {
   const size_t channels = r->mask[3] != 0 ? 4 : 3, bytes = r->bits / 8;
+  uint16_t *row = r->pixels.row;
   for (size_t x = 0; x < r->width; ++x) {
     const unsigned char *p = line + x * bytes;
     const uint32_t value =
         bytes == 2 ? get16(p)
                    : get16(p) | (uint32_t)p[2] << 16 | (bytes == 4 ? (uint32_t)p[3] << 24 : 0);
-    for (size_t c = 0; c < channels; ++c) r->row[x * channels + c] = field_of(value, r->mask[c]);
+    for (size_t c = 0; c < channels; ++c) row[x * channels + c] = field_of(value, r->mask[c]);
   }
 }
 
-/* Indices beyond the palette are black. */
+/* An index beyond the palette means black. */
 static void put_indexed(const bmp_reader *r, const unsigned char *line, unsigned bits) {
   const unsigned char *palette = r->source->bytes + r->palette;
+  uint16_t *row = r->pixels.row;
   for (size_t x = 0; x < r->width; ++x) {
     const size_t bit = x * bits;
     const unsigned index = (unsigned)line[bit / 8] >> (8 - bits - bit % 8) & ((1u << bits) - 1);
     for (size_t c = 0; c < 3; ++c)
-      r->row[3 * x + c] =
+      row[3 * x + c] =
           (uint16_t)(index < r->colours ? palette[index * r->entry + 2 - c] * 257u : 0);
   }
 }
@@ -257,11 +255,9 @@ static cvtm_status begin_bmp_pixels(bmp_reader *r, cvtm_image *image, cvtm_error
                                          image, &r->pixels, error);
   if (status != CVTM_OK) return status;
   const int has_runs = r->compression == BI_RLE8 || r->compression == BI_RLE4;
-  r->row = malloc(4 * (size_t)r->width * sizeof *r->row);
-  if (has_runs) r->index = calloc(r->width, r->height);
-  if (r->row == NULL || (has_runs && r->index == NULL))
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", r->source->name);
-  return has_runs ? unpack_runs(r, error) : CVTM_OK;
+  if (!has_runs) return CVTM_OK;
+  r->index = calloc(r->width, r->height);
+  return r->index != NULL ? unpack_runs(r, error) : cvtm_image_no_memory(r->source, error);
 }
 
 static void read_bmp_rows(bmp_reader *r, size_t stride) {
@@ -275,7 +271,7 @@ static void read_bmp_rows(bmp_reader *r, size_t stride) {
     } else {
       put_direct(r, line);
     }
-    cvtm_pixels_store(&r->pixels, 0, (int)y, (int)r->width, r->row);
+    cvtm_pixels_store(&r->pixels, 0, (int)y, (int)r->width, r->pixels.row);
   }
 }
 
@@ -288,7 +284,7 @@ static cvtm_status read_bmp(bmp_reader *r, cvtm_image *image, cvtm_error *error)
   /* Two bytes can end a row of any length. */
   if (has_runs) status = cvtm_image_check_ratio(r->source, pixels, CVTM_MAX_SIDE / 2, error);
   if (!has_runs && (r->source->size - r->start) / stride < r->height)
-    status = bmp_truncated(r, error);
+    status = cvtm_image_truncated(r->source, error);
   if (status == CVTM_OK) drop_empty_alpha(r, stride);
   if (status == CVTM_OK) status = begin_bmp_pixels(r, image, error);
   if (status != CVTM_OK) return status;
@@ -305,7 +301,6 @@ cvtm_status cvtm_image_decode_bmp(const cvtm_image_source *source, cvtm_image *i
                                   cvtm_error *error) {
   bmp_reader r = {.source = source};
   cvtm_status status = read_bmp(&r, image, error);
-  free(r.row);
   free(r.index);
   cvtm_pixels_end(&r.pixels);
   return status;
@@ -320,10 +315,6 @@ typedef struct pnm_reader {
   unsigned max;
   int channels;
 } pnm_reader;
-
-static cvtm_status pnm_truncated(const pnm_reader *reader, cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: truncated", reader->source->name);
-}
 
 static size_t bytes_left(const pnm_reader *reader) {
   return reader->source->size - reader->position;
@@ -350,7 +341,7 @@ static void skip_space(pnm_reader *reader) {
 static cvtm_status read_number(pnm_reader *reader, unsigned *number, cvtm_error *error) {
   enum { LARGE = 1000000000 };
   skip_space(reader);
-  if (bytes_left(reader) == 0) return pnm_truncated(reader, error);
+  if (bytes_left(reader) == 0) return cvtm_image_truncated(reader->source, error);
   unsigned value = 0;
   size_t start = reader->position;
   while (bytes_left(reader) > 0 && isdigit(reader->source->bytes[reader->position])) {
@@ -367,7 +358,7 @@ static cvtm_status read_number(pnm_reader *reader, unsigned *number, cvtm_error 
 
 /* Skips the single white space between header and raw pixels. */
 static cvtm_status end_header(pnm_reader *reader, cvtm_error *error) {
-  if (bytes_left(reader) == 0) return pnm_truncated(reader, error);
+  if (bytes_left(reader) == 0) return cvtm_image_truncated(reader->source, error);
   if (!isspace(reader->source->bytes[reader->position])) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no white space after the header",
                      reader->source->name);
@@ -410,7 +401,7 @@ static cvtm_status check_sample(const pnm_reader *reader, unsigned sample, int x
 /* Plain bitmaps may have no space between digits; 1 is black. */
 static cvtm_status read_plain_bit(pnm_reader *reader, unsigned *sample, cvtm_error *error) {
   skip_space(reader);
-  if (bytes_left(reader) == 0) return pnm_truncated(reader, error);
+  if (bytes_left(reader) == 0) return cvtm_image_truncated(reader->source, error);
   unsigned char digit = reader->source->bytes[reader->position];
   if (digit != '0' && digit != '1') {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: byte 0x%02x at offset %zu is neither 0 nor 1",
@@ -482,17 +473,12 @@ static cvtm_status read_samples(pnm_reader *reader, char kind, cvtm_image *image
   cvtm_pixels pixels;
   cvtm_status status = cvtm_pixels_begin(reader->source, layout, NULL, reader->width,
                                          reader->height, image, &pixels, error);
-  uint16_t *row = NULL;
-  if (status == CVTM_OK)
-    row = malloc((size_t)reader->width * (size_t)reader->channels * sizeof *row);
-  if (status == CVTM_OK && row == NULL)
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
+  uint16_t *const row = pixels.row;
   for (int y = 0; status == CVTM_OK && y < reader->height; ++y) {
     if (kind == '4') unpack_bits(reader, y, row);
     if (kind != '4') status = read_row(reader, kind, y, row, error);
     if (status == CVTM_OK) cvtm_pixels_store(&pixels, 0, y, reader->width, row);
   }
-  free(row);
   cvtm_pixels_end(&pixels);
   return status;
 }
@@ -505,7 +491,7 @@ static cvtm_status decode_integers(pnm_reader *reader, char kind, cvtm_image *im
   if (status == CVTM_OK && kind != '1' && kind != '4') status = read_max(reader, error);
   if (status == CVTM_OK && kind >= '4') status = end_header(reader, error);
   if (status == CVTM_OK && bytes_left(reader) < smallest_body(reader, kind)) {
-    status = pnm_truncated(reader, error);
+    status = cvtm_image_truncated(reader->source, error);
   }
   return status == CVTM_OK ? read_samples(reader, kind, image, error) : status;
 }
@@ -525,7 +511,7 @@ static cvtm_status read_scale(pnm_reader *reader, int *little, cvtm_error *error
   text[length] = 0;
   char *end = text;
   double scale = cvtm_strtod(text, &end);
-  if (bytes_left(reader) == length) return pnm_truncated(reader, error);
+  if (bytes_left(reader) == length) return cvtm_image_truncated(reader->source, error);
   if (length == 0 || *end != 0 || !isfinite(scale) || scale == 0) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad scale factor in the header",
                      reader->source->name);
@@ -536,8 +522,7 @@ static cvtm_status read_scale(pnm_reader *reader, int *little, cvtm_error *error
 }
 
 static double read_float(const unsigned char *p, int little) {
-  uint32_t bits = little ? (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0]
-                         : (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+  const uint32_t bits = cvtm_get_32(p, !little);
   float value;
   memcpy(&value, &bits, sizeof value);
   return (double)value;
@@ -551,7 +536,8 @@ static cvtm_status decode_floats(pnm_reader *reader, int channels, cvtm_image *i
   if (status == CVTM_OK) status = end_header(reader, error);
   if (status != CVTM_OK) return status;
   size_t row_bytes = (size_t)reader->width * (size_t)channels * 4;
-  if (bytes_left(reader) < row_bytes * (size_t)reader->height) return pnm_truncated(reader, error);
+  if (bytes_left(reader) < row_bytes * (size_t)reader->height)
+    return cvtm_image_truncated(reader->source, error);
   status = cvtm_image_allocate(reader->source, reader->width, reader->height, 0, image, error);
   image->is_data = 1;
   const unsigned char *p = reader->source->bytes + reader->position;
@@ -572,8 +558,6 @@ cvtm_status cvtm_image_decode_pnm(const cvtm_image_source *source, cvtm_image *i
                                   cvtm_error *error) {
   pnm_reader reader = {.source = source, .position = 2};
   char kind = (char)source->bytes[1];
-  cvtm_status status = kind == 'f' || kind == 'F'
-                           ? decode_floats(&reader, kind == 'F' ? 3 : 1, image, error)
-                           : decode_integers(&reader, kind, image, error);
-  return status;
+  return kind == 'f' || kind == 'F' ? decode_floats(&reader, kind == 'F' ? 3 : 1, image, error)
+                                    : decode_integers(&reader, kind, image, error);
 }

@@ -56,20 +56,16 @@ static void clear_vectors(void) {
 static void clear_vectors(void) {}
 #endif
 
-static uint32_t big_endian(const unsigned char *p) {
-  return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 /* Moves to the next chunk. Returns 0 if it is damaged or not an IDAT chunk. */
 static int open_chunk(idat_stream *stream) {
   const size_t left = stream->size - stream->next;
   const unsigned char *chunk = stream->bytes + stream->next;
   if (left < 12 || memcmp(chunk + 4, "IDAT", 4) != 0) return 0;
-  const uint32_t length = big_endian(chunk);
+  const uint32_t length = cvtm_get_32(chunk, 1);
   if (length > left - 12) return 0;
   const uint32_t checksum = crc32_gzip_refl(0, chunk + 4, length + 4);
   clear_vectors();
-  if (checksum != big_endian(chunk + 8 + length)) return 0;
+  if (checksum != cvtm_get_32(chunk + 8 + length, 1)) return 0;
   stream->state.next_in = (unsigned char *)chunk + 8;
   stream->state.avail_in = length;
   stream->next += (size_t)length + 12;
@@ -228,8 +224,7 @@ cvtm_status cvtm_png_rows_read(const cvtm_image_source *source, size_t *position
   free(raw[0]);
   free(raw[1]);
   free(zeros);
-  if (has_memory) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+  return has_memory ? CVTM_OK : cvtm_image_no_memory(source, error);
 }
 
 #else
@@ -359,7 +354,7 @@ static cvtm_status allocate_rows(png_reader *reader, cvtm_error *error) {
   reader->all = malloc(row_bytes * height);
   reader->rows = malloc(height * sizeof *reader->rows);
   if (reader->all == NULL || reader->rows == NULL)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
+    return cvtm_image_no_memory(reader->source, error);
   for (size_t y = 0; y < height; ++y) reader->rows[y] = reader->all + y * row_bytes;
   return CVTM_OK;
 }
@@ -422,8 +417,7 @@ static cvtm_status run_reader(png_reader *reader, cvtm_error *error) {
   png_set_keep_unknown_chunks(reader->png, PNG_HANDLE_CHUNK_ALWAYS, (png_const_bytep) "cICP", 1);
   png_read_info(reader->png, reader->info);
   /* If an allocation fails, libpng skips the chunk. */
-  if (errno == ENOMEM)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
+  if (errno == ENOMEM) return cvtm_image_no_memory(reader->source, error);
   cvtm_status status = prepare_png(reader, error);
   if (status != CVTM_OK) return status;
   int done;
@@ -439,14 +433,10 @@ static cvtm_status run_reader(png_reader *reader, cvtm_error *error) {
 cvtm_status cvtm_image_decode_png(const cvtm_image_source *source, cvtm_image *image,
                                   cvtm_error *error) {
   png_reader reader = {.source = source, .image = image};
-  cvtm_status status = CVTM_ERROR_MEMORY;
   reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader.reason, on_error, on_warning);
   if (reader.png != NULL) reader.info = png_create_info_struct(reader.png);
-  if (reader.info != NULL) {
-    status = run_reader(&reader, error);
-  } else {
-    cvtm_fail(error, status, "%s: out of memory", source->name);
-  }
+  const cvtm_status status =
+      reader.info != NULL ? run_reader(&reader, error) : cvtm_image_no_memory(source, error);
   png_destroy_read_struct(&reader.png, &reader.info, NULL);
   cvtm_pixels_end(&reader.pixels);
   free(reader.all);
@@ -507,34 +497,12 @@ cvtm_status cvtm_png_write(const char *path, int width, int height, int channels
   cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;
   png_writer writer = {.path = path, .stream = cvtm_output_stream(output)};
-  status = CVTM_ERROR_MEMORY;
   writer.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &writer.reason, on_error, on_warning);
   if (writer.png != NULL) writer.info = png_create_info_struct(writer.png);
-  if (writer.info != NULL) {
-    status = run_writer(&writer, width, height, channels, pixels, error);
-  } else {
-    cvtm_fail(error, status, "%s: out of memory", path);
-  }
+  status = writer.info != NULL ? run_writer(&writer, width, height, channels, pixels, error)
+                               : cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   png_destroy_write_struct(&writer.png, &writer.info);
   if (status == CVTM_OK) return cvtm_output_commit(output, error);
   cvtm_output_abort(output);
   return status;
-}
-
-cvtm_status cvtm_png_encode(int width, int height, const unsigned char *pixels,
-                            unsigned char **bytes, size_t *size, cvtm_error *error) {
-  png_image image = {.version = PNG_IMAGE_VERSION,
-                     .width = (png_uint_32)width,
-                     .height = (png_uint_32)height,
-                     .format = PNG_FORMAT_GRAY};
-  png_alloc_size_t most = PNG_IMAGE_PNG_SIZE_MAX(image);
-  unsigned char *made = malloc(most);
-  if (made == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a PNG");
-  if (!png_image_write_to_memory(&image, made, &most, 0, pixels, 0, NULL)) {
-    free(made);
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no PNG: %s", image.message);
-  }
-  *bytes = made;
-  *size = most;
-  return CVTM_OK;
 }

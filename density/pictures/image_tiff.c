@@ -33,12 +33,11 @@ typedef struct tiff_reader {
   size_t chunk_bytes, row_bytes;
   unsigned char *chunk; /* planes chunks, one after another */
   uint16_t *palette[3];
-  uint16_t *row; /* one row of a chunk: per pixel the colours, then alpha */
   cvtm_pixels pixels;
   cvtm_image *image;
 } tiff_reader;
 
-/* --- Where a TIFF lies in the world, and where it has no data --- */
+/* --- Physical position, and pixels without data --- */
 
 /* GeoTIFF 1.1 (OGC 19-008r4). */
 enum {
@@ -216,9 +215,7 @@ static cvtm_status not_read(const tiff_reader *reader, const char *what, cvtm_er
 static cvtm_status open_tiff(tiff_reader *reader, cvtm_error *error) {
   const tmsize_t largest_allocation = (tmsize_t)8 << 30;
   TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
-  if (options == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
-  }
+  if (options == NULL) return cvtm_image_no_memory(reader->source, error);
   TIFFOpenOptionsSetMaxSingleMemAlloc(options, largest_allocation);
   TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, reader);
   TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, reader);
@@ -228,8 +225,7 @@ static cvtm_status open_tiff(tiff_reader *reader, cvtm_error *error) {
   TIFFOpenOptionsFree(options);
   /* The file stays open, because libtiff 4.5 crashes when it frees a list of tags that could not
    * grow. */
-  if (reader->lacks_memory)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
+  if (reader->lacks_memory) return cvtm_image_no_memory(reader->source, error);
   return reader->tiff != NULL ? CVTM_OK : bad_tiff(reader, error);
 }
 
@@ -442,13 +438,8 @@ static cvtm_status begin_tiff_pixels(tiff_reader *reader, cvtm_error *error) {
                                     .kind = CVTM_SAMPLES_16,
                                     .max = has_palette ? 65535 : (1u << reader->bits) - 1};
   const cvtm_colour_source colour = find_profile(reader);
-  cvtm_status status =
-      cvtm_pixels_begin(reader->source, layout, &colour, (int)reader->width, (int)reader->height,
-                        reader->image, &reader->pixels, error);
-  if (status != CVTM_OK) return status;
-  reader->row = malloc((size_t)reader->chunk_width * cvtm_pixel_bytes(&layout));
-  if (reader->row != NULL) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
+  return cvtm_pixels_begin(reader->source, layout, &colour, (int)reader->width, (int)reader->height,
+                           reader->image, &reader->pixels, error);
 }
 
 static cvtm_status allocate_image(tiff_reader *reader, cvtm_error *error) {
@@ -461,9 +452,7 @@ static cvtm_status allocate_image(tiff_reader *reader, cvtm_error *error) {
   size_t planes = (size_t)reader->planes;
   if (reader->chunk_bytes <= SIZE_MAX / planes)
     reader->chunk = malloc(reader->chunk_bytes * planes);
-  if (reader->chunk == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
-  }
+  if (reader->chunk == NULL) return cvtm_image_no_memory(source, error);
   return CVTM_OK;
 }
 
@@ -573,9 +562,9 @@ static cvtm_status store_chunk(tiff_reader *reader, uint32_t left, uint32_t top,
   if (rows > reader->chunk_height) rows = reader->chunk_height;
   if (is_float(reader)) return store_data(reader, left, top, columns, rows, error);
   for (uint32_t y = 0; y < rows; ++y) {
-    uint16_t *target = reader->row;
+    uint16_t *target = reader->pixels.row;
     for (uint32_t x = 0; x < columns; ++x) target = gather_pixel(reader, x, y, target);
-    cvtm_pixels_store(&reader->pixels, (int)left, (int)(top + y), (int)columns, reader->row);
+    cvtm_pixels_store(&reader->pixels, (int)left, (int)(top + y), (int)columns, reader->pixels.row);
     for (uint32_t x = 0; reader->has_nodata && x < columns; ++x)
       if (is_nodata(reader, x, y)) mask_pixel(reader, left + x, top + y);
   }
@@ -618,7 +607,7 @@ static cvtm_status copy_palette(tiff_reader *reader, cvtm_error *error) {
   uint16_t *copy = malloc(3 * entries * sizeof *copy);
   if (copy == NULL) {
     reader->palette[0] = NULL;
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", reader->source->name);
+    return cvtm_image_no_memory(reader->source, error);
   }
   int narrow = 1;
   for (size_t c = 0; c < 3; ++c) {
@@ -667,7 +656,6 @@ static cvtm_status decode_tiff(const cvtm_image_source *source, int guesses_alph
   TIFFClose(reader.tiff);
   free(reader.chunk);
   free(reader.palette[0]);
-  free(reader.row);
   cvtm_pixels_end(&reader.pixels);
   if (status == CVTM_OK && reader.is_guessed && is_transparent(image)) {
     cvtm_image_free(image); /* the sample is 0 everywhere, so it is not alpha */

@@ -10,7 +10,7 @@ int main(int argc, char **argv) {
   cvtm_run *run = NULL;
   cvtm_run_options options;
   cvtm_run_defaults(&options);
-  options.input = argc > 1 ? argv[1] : "photo.png";
+  options.input.name = argc > 1 ? argv[1] : "photo.png";
   options.points = 5000;
   const int failed = cvtm_device_create("auto", 0, &device, &error) ||
                      cvtm_run_create(device, &options, &run, &error) ||

@@ -17,7 +17,7 @@ def groups_of(text):
     for line in text.splitlines():
         if re.match(r"\w.*:$", line):
             groups.append((line[:-1], []))
-        elif groups and re.match(r" {2,6}-", line):
+        elif groups and re.match(r" {2,6}[-.]", line):
             option = re.match(r" *(\S(?: ?\S)*?)(?: {2,}(\S.*))?$", line)
             name, text_of = option.group(1), option.group(2) or ""
             if not text_of and len(line) > 31 and line[30] == " ":
@@ -29,8 +29,8 @@ def groups_of(text):
 
 
 def anchor(option):
-    """The place that mandoc gives an option: its first name without hyphens."""
-    return re.match(r"-+([\w-]+)", option).group(1)
+    """The place that mandoc gives an option or a format: its first name without hyphens and dot."""
+    return re.match(r"[-.]+([\w-]+)", option).group(1)
 
 
 def definition_list(rows):
@@ -54,7 +54,7 @@ def write(program, folder):
                               stdout=subprocess.PIPE).stdout
         usage = text.splitlines()[0]
         groups = groups_of(text)
-        count = sum(len(re.findall(r"^ {2,6}-", line)) for line in text.splitlines())
+        count = sum(len(re.findall(r"^ {2,6}[-.]", line)) for line in text.splitlines())
         assert count == sum(len(rows) for _, rows in groups), name
         page = [f"# {name}", "", what[0].upper() + what[1:] + ".", "", "```text", usage, "```", ""]
         for group, rows in groups:

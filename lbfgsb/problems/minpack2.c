@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 16 /* values copied at a time */ };
+enum { CHUNK = 1 << 16 /* values that are copied at a time */ };
 
 struct cvtm_minpack2 {
   cvtm_device *device;
@@ -18,9 +18,8 @@ struct cvtm_minpack2 {
   int64_t n;
   double start_value; /* gl1: of every unknown */
   double vortices;    /* gl2 */
-  /* Owned. The boundary values are on the host too, for the starting point. */
-  double *host_boundary;
-  void *boundary, *tables, *partial, *blocks_ended;
+  /* Owned. The boundary values are also on the host, for the starting point. */
+  double *host_boundary, *boundary, *tables;
 };
 
 static const struct {
@@ -96,7 +95,7 @@ static int is_grid(cvtm_minpack2_kind kind) {
   return kind != CVTM_MINPACK2_GL1 && kind != CVTM_MINPACK2_LJ;
 }
 
-/* Sets nx and ny (gl1, lj: unknowns or atoms, and 1), dimension and n. */
+/* Sets dimension, n, and nx and ny (for gl1 and lj: the number of unknowns or atoms, and 1). */
 static cvtm_status set_sizes(cvtm_error *error, cvtm_minpack2 *problem,
                              const cvtm_minpack2_options *options) {
   cvtm_minpack2_data *data = &problem->data;
@@ -213,9 +212,12 @@ static double enneper(double x, double y) {
   return u * u - v * v;
 }
 
-static cvtm_status allocate_on_device(cvtm_minpack2 *problem, int64_t count, size_t size,
-                                      void **memory) {
-  return cvtm_device_allocate(problem->device, count, size, memory);
+/* A copy of a table on the device. */
+static cvtm_status copy_table(cvtm_device *device, const double *table, int64_t count,
+                              double **copy) {
+  const cvtm_status status = cvtm_device_allocate(device, count, CVTM_TYPED(*copy));
+  if (status != CVTM_OK) return status;
+  return cvtm_device_copy_in(device, *copy, table, (size_t)count * sizeof *table);
 }
 
 /* The boundary values of the grid: bottom[nx + 2], top[nx + 2], left[ny + 2], right[ny + 2]. */
@@ -244,20 +246,15 @@ static cvtm_status make_boundary_values(cvtm_minpack2 *problem) {
                               (right[rows - 1] - right[rows - 2]) / data->hy, &unused);
     data->offset = 0.5 * data->hx * data->hy * (low + high);
   }
-  cvtm_status status = allocate_on_device(problem, count, sizeof *bottom, &problem->boundary);
-  if (status == CVTM_OK) {
-    status = cvtm_device_copy_in(problem->device, problem->boundary, bottom,
-                                 (size_t)count * sizeof *bottom);
-  }
-  const double *values = problem->boundary;
-  data->bottom = values;
-  data->top = values + columns;
+  const cvtm_status status = copy_table(problem->device, bottom, count, &problem->boundary);
+  data->bottom = problem->boundary;
+  data->top = data->bottom + columns;
   data->left = data->top + columns;
   data->right = data->left + rows;
   return status;
 }
 
-/* pjb: weights of the differences in x and y, and load, of columns 0 .. nx. */
+/* pjb: tables for columns 0 .. nx of the weights of differences in x and in y, and of the load. */
 static void fill_bearing(const cvtm_minpack2_data *data, double eccentricity, double *table) {
   const int64_t nx = data->nx;
   const double w = data->hx * data->hy;
@@ -274,8 +271,8 @@ static void fill_bearing(const cvtm_minpack2_data *data, double eccentricity, do
   }
 }
 
-/* gl2: cos and sin of the phase by which psi differs between the right and the left side, row by
- * row. */
+/* gl2: cosine and sine, for each row, of the phase difference of psi between the right and the left
+ * side. */
 static void fill_phase_factors(const cvtm_minpack2_data *data, double vortices, double *table) {
   for (int64_t j = 0; j < data->ny; ++j) {
     const double angle = 2.0 * CVTM_PI * vortices * (double)j / (double)data->ny;
@@ -298,10 +295,7 @@ static cvtm_status make_tables(cvtm_minpack2 *problem, const double *parameter) 
   } else {
     fill_phase_factors(data, parameter[0], table);
   }
-  const size_t bytes = (size_t)count * sizeof *table;
-  cvtm_status status = allocate_on_device(problem, count, sizeof *table, &problem->tables);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_in(problem->device, problem->tables, table, bytes);
+  const cvtm_status status = copy_table(problem->device, table, count, &problem->tables);
   free(table);
   data->tables = problem->tables;
   return status;
@@ -317,17 +311,13 @@ static cvtm_status build(cvtm_minpack2 *problem, const cvtm_minpack2_options *op
   if (is_grid(data->kind) && data->kind != CVTM_MINPACK2_GL2)
     status = make_boundary_values(problem);
   if (status == CVTM_OK) status = make_tables(problem, options->parameter);
-  if (status == CVTM_OK) {
-    status =
-        allocate_on_device(problem, problem->table->parts(data), sizeof(double), &problem->partial);
-  }
   if (status == CVTM_OK)
-    status = allocate_on_device(problem, 1, sizeof(int32_t), &problem->blocks_ended);
-  if (status == CVTM_OK) {
-    status = cvtm_device_fill(problem->device, problem->blocks_ended, 0, sizeof(int32_t));
-  }
-  data->partial = problem->partial;
-  data->blocks_ended = problem->blocks_ended;
+    status = cvtm_device_allocate(problem->device, problem->table->parts(data),
+                                  CVTM_TYPED(data->partial));
+  if (status == CVTM_OK)
+    status = cvtm_device_allocate(problem->device, 1, CVTM_TYPED(data->blocks_ended));
+  if (status == CVTM_OK)
+    status = cvtm_device_fill(problem->device, data->blocks_ended, 0, sizeof *data->blocks_ended);
   return status;
 }
 
@@ -351,11 +341,10 @@ cvtm_status cvtm_minpack2_create(cvtm_device *device, cvtm_minpack2_kind kind,
 
 void cvtm_minpack2_destroy(cvtm_minpack2 *problem) {
   if (!problem) return;
-  void *const owned[] = {problem->boundary, problem->tables, problem->partial,
-                         problem->blocks_ended};
-  for (size_t i = 0; i < sizeof owned / sizeof *owned; ++i) {
-    if (owned[i]) cvtm_device_free(problem->device, owned[i]);
-  }
+  void *const owned[] = {problem->boundary, problem->tables, problem->data.partial,
+                         problem->data.blocks_ended};
+  for (size_t i = 0; i < sizeof owned / sizeof *owned; ++i)
+    cvtm_device_free(problem->device, owned[i]);
   free(problem->host_boundary);
   free(problem);
 }
@@ -396,7 +385,7 @@ static double start_of_vortices(const cvtm_minpack2 *problem, int64_t k) {
   return 2.0 * CVTM_PI * problem->vortices * x / ((double)count * data->hx * data->hy);
 }
 
-/* Atoms along a side of the lattice on which the atoms start. */
+/* The number of atoms along a side of the lattice of the start. */
 static int64_t lattice_side(const cvtm_minpack2_data *data) {
   const double count = (double)data->nx;
   return data->dimension == 2 ? (int64_t)sqrt(count) : (int64_t)cbrt(count + 0.5);

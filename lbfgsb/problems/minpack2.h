@@ -1,7 +1,6 @@
-/* The eight minimisation problems of MINPACK-2 as objectives of L-BFGS-B, evaluated on the
- * device: value and gradient in one pass whose sums have a fixed order.
- * B. Averick, R. Carter, J. More & G.-L. Xue 1992, "The MINPACK-2 test problem collection",
- * Argonne report MCS-P153-0692. */
+/* The eight minimisation problems of MINPACK-2 as objectives of L-BFGS-B. The device evaluates
+ * value and gradient in one pass, with sums in a fixed order. B. Averick, R. Carter, J. More &
+ * G.-L. Xue 1992, "The MINPACK-2 test problem collection", Argonne report MCS-P153-0692. */
 #ifndef CVTMESH_LBFGSB_PROBLEMS_MINPACK2_H
 #define CVTMESH_LBFGSB_PROBLEMS_MINPACK2_H
 
@@ -11,7 +10,7 @@
 extern "C" {
 #endif
 
-/* code, name, title. Grid problems have nx x ny interior nodes, node (i, j) at i + nx j. */
+/* code, name, title. Grid problems have nx x ny interior nodes; node (i, j) has index i + nx j. */
 #define CVTM_MINPACK2_LIST(X)                                   \
   X(CVTM_MINPACK2_EPT, "ept", "elastic-plastic torsion")        \
   X(CVTM_MINPACK2_PJB, "pjb", "pressure in a journal bearing")  \
@@ -29,7 +28,7 @@ typedef enum cvtm_minpack2_kind {
       CVTM_MINPACK2_COUNT
 } cvtm_minpack2_kind;
 
-/* The kind of a name; CVTM_MINPACK2_COUNT if there is none. */
+/* The kind with that name; CVTM_MINPACK2_COUNT if there is none. */
 cvtm_minpack2_kind cvtm_minpack2_find(const char *name);
 const char *cvtm_minpack2_name(cvtm_minpack2_kind kind);
 const char *cvtm_minpack2_title(cvtm_minpack2_kind kind);
@@ -54,8 +53,8 @@ const char *cvtm_minpack2_parameter_name(cvtm_minpack2_kind kind, int k);
 
 typedef struct cvtm_minpack2 cvtm_minpack2;
 
-/* Allocates what evaluations need; free with cvtm_minpack2_destroy. CVTM_ERROR_ARGUMENT for sizes
- * that are not positive or overflow, and for parameters out of range. options may be NULL. */
+/* Allocates the data of evaluations; free with cvtm_minpack2_destroy. CVTM_ERROR_ARGUMENT: sizes
+ * that are not positive or overflow, parameters out of range. options may be NULL. */
 cvtm_status cvtm_minpack2_create(cvtm_device *device, cvtm_minpack2_kind kind,
                                  const cvtm_minpack2_options *options, cvtm_minpack2 **problem);
 void cvtm_minpack2_destroy(cvtm_minpack2 *problem);
@@ -64,8 +63,8 @@ int64_t cvtm_minpack2_variables(const cvtm_minpack2 *problem);
 /* Writes the standard starting point to x, n doubles in device memory; the same bits on every
  * device. */
 cvtm_status cvtm_minpack2_start(const cvtm_minpack2 *problem, double *x);
-/* The bounds that belong to the problem (ept: the distance to the boundary; pjb: v >= 0),
- * infinities where there are none: n doubles each in device memory. */
+/* Writes the bounds of the problem (ept: the distance to the boundary; pjb: v >= 0), or infinities,
+ * to n doubles each in device memory. */
 cvtm_status cvtm_minpack2_bounds(const cvtm_minpack2 *problem, double *lower, double *upper);
 
 /* A cvtm_objective whose context is the problem. Does not write f[1]. */

@@ -1,11 +1,11 @@
 #include "lbfgsb/problems/minpack2_kernels.h"
 
 enum {
-  PART = 4096, /* nodes, unknowns or pairs of a part, roughly */
+  PART = 4096, /* nodes, unknowns or pairs in a part, roughly */
   LANES = 256  /* values of a row that are computed before they are added */
 };
 
-/* The rows into which a problem is divided: grid rows, single unknowns, single atoms. */
+/* The number of rows of a problem: grid rows, single unknowns, or single atoms. */
 static int64_t rows_of(const cvtm_minpack2_data *data) {
   return data->kind == CVTM_MINPACK2_GL1 || data->kind == CVTM_MINPACK2_LJ ? data->nx : data->ny;
 }
@@ -19,7 +19,7 @@ static int64_t cpu_parts(const cvtm_minpack2_data *data) {
   return (rows_of(data) - 1) / rows_of_part(data) + 1;
 }
 
-/* The sum in a fixed order, as four sums whose additions do not wait for each other. */
+/* The sum in a fixed order: four partial sums, whose additions do not wait for each other. */
 static double sum_of(const double *values, int count) {
   double sum[4] = {0.0, 0.0, 0.0, 0.0};
   int k = 0;
@@ -30,8 +30,8 @@ static double sum_of(const double *values, int count) {
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* Nodes first .. last of a row, none of them beside the boundary. Inlined for each kind, so that
- * the loop over l can become vector code. */
+/* Adds nodes first .. last of a row, which are not next to the boundary. Inlined for each kind, so
+ * that the loop over l can be vectorised. */
 static inline double inner_nodes(cvtm_minpack2_kind kind, const cvtm_minpack2_data *data,
                                  const double *restrict x, double *restrict g, int64_t first,
                                  int64_t last) {
@@ -48,41 +48,25 @@ static inline double inner_nodes(cvtm_minpack2_kind kind, const cvtm_minpack2_da
   return sum;
 }
 
-static double inner_row(const cvtm_minpack2_data *data, const double *x, double *g, int64_t first,
-                        int64_t last) {
-  switch (data->kind) {
-    case CVTM_MINPACK2_EPT:
-      return inner_nodes(CVTM_MINPACK2_EPT, data, x, g, first, last);
-    case CVTM_MINPACK2_PJB:
-      return inner_nodes(CVTM_MINPACK2_PJB, data, x, g, first, last);
-    case CVTM_MINPACK2_SSC:
-      return inner_nodes(CVTM_MINPACK2_SSC, data, x, g, first, last);
-    case CVTM_MINPACK2_MSA:
-      return inner_nodes(CVTM_MINPACK2_MSA, data, x, g, first, last);
-    default:
-      return inner_nodes(CVTM_MINPACK2_ODC, data, x, g, first, last);
-  }
-}
-
 static double grid_row(const cvtm_minpack2_data *data, const double *x, double *g, int64_t j) {
-  const int64_t nx = data->nx, row = nx * (j - 1) - 1; /* + i: where node (i, j) is */
-  const int inner = j > 1 && j < data->ny && nx > 2;
-  double sum = inner ? inner_row(data, x + row, g + row, 2, nx - 1) : 0.0;
-  for (int64_t i = 1; i <= nx; i += inner && i == 1 ? nx - 1 : 1) {
-    const cvtm_stencil s = cvtm_minpack2_boundary_stencil(data, x, i, j);
-    const int sides = cvtm_minpack2_boundary_sides(data, i, j);
-    sum += cvtm_minpack2_node(data->kind, data, &s, i, sides, g + (row + i));
-  }
-  return sum;
-}
-
-static double vortex_row(const cvtm_minpack2_data *data, const double *x, double *g, int64_t j) {
+  const int64_t nx = data->nx, row = nx * j;
+  const int inner = data->kind != CVTM_MINPACK2_GL2 && j > 0 && j + 1 < data->ny && nx > 2;
   double sum = 0.0;
-  for (int64_t i = 0; i < data->nx; ++i) sum += cvtm_minpack2_vortex(data, x, i, j, g);
+  switch (inner ? data->kind : CVTM_MINPACK2_COUNT) {
+#define INNER_NODES(kind, name, title)                                  \
+  case kind:                                                            \
+    sum = inner_nodes(kind, data, x + row - 1, g + row - 1, 2, nx - 1); \
+    break;
+    CVTM_MINPACK2_LIST(INNER_NODES)
+    default:
+      break;
+  }
+  for (int64_t i = 0; i < nx; i += inner && i == 0 ? nx - 1 : 1)
+    sum += cvtm_minpack2_grid_node(data->kind, data, x, i, j, g);
   return sum;
 }
 
-/* An atom and all others. Half of a pair's energy is counted with each of its atoms. */
+/* The terms of an atom with all others. Each atom of a pair counts half of its energy. */
 static inline double atom_row(int dimension, const cvtm_minpack2_data *data, const double *x,
                               double *g, int64_t atom) {
   double sum = 0.0, away[3], slope[3] = {0.0, 0.0, 0.0};
@@ -102,10 +86,8 @@ static double any_row(const cvtm_minpack2_data *data, const double *x, double *g
       return cvtm_minpack2_ring(data, x, row, g);
     case CVTM_MINPACK2_LJ:
       return data->dimension == 2 ? atom_row(2, data, x, g, row) : atom_row(3, data, x, g, row);
-    case CVTM_MINPACK2_GL2:
-      return vortex_row(data, x, g, row);
     default:
-      return grid_row(data, x, g, row + 1);
+      return grid_row(data, x, g, row);
   }
 }
 

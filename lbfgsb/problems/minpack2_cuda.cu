@@ -4,15 +4,15 @@
 enum {
   THREADS = 256,
   WARP = 32,
-  ATOMS = 32,                          /* of a block */
+  ATOMS = 32,                          /* atoms of a block */
   LANES = THREADS / ATOMS,             /* threads that share an atom */
   ENOUGH_BLOCKS = 8 * CVTM_CUDA_PARTS, /* with more, threads take more rows */
-  MAX_ROWS = 16                        /* of a thread */
+  MAX_ROWS = 16                        /* rows of a thread, at most */
 };
 
-/* The parts of a grid: tiles x bands. In a part width x (THREADS / width) threads have a column of
- * `rows` nodes each; in gl1 a thread has `rows` unknowns at distance THREADS, in lj a part has
- * `width` atoms. */
+/* A grid is cut into tiles x bands parts. In a part, width x (THREADS / width) threads have one
+ * column of `rows` nodes each. In gl1 a thread has `rows` unknowns at distance THREADS; in lj a
+ * part has `width` atoms. */
 struct tiling {
   int width, rows;
   int64_t tiles, bands;
@@ -41,8 +41,8 @@ static tiling find_tiling(const cvtm_minpack2_data *data) {
 }
 
 /* f[0] = data.offset + factor times the sum over all parts. The block that ends last adds the sums
- * of the parts in the order of their numbers, so the result does not depend on which block that is,
- * nor on the number of blocks. value_of(part): a thread's contribution to a part. */
+ * of the parts in the order of their numbers, so the result does not depend on the number of
+ * blocks, nor on which block ends last. value_of(part): the value of a thread in a part. */
 template <typename Value>
 static __device__ void sum_parts(const cvtm_minpack2_data &data, int64_t parts, double factor,
                                  double *f, Value value_of) {
@@ -60,7 +60,7 @@ static __device__ void sum_parts(const cvtm_minpack2_data &data, int64_t parts, 
 
 static __host__ __device__ int64_t parts_of(const tiling &t) { return t.tiles * t.bands; }
 
-/* The nodes of a thread: column *i, rows from *j on, both from 0. */
+/* The nodes of a thread: column *i, from row *j on; both count from 0. */
 static __device__ void find_node(const tiling &t, int64_t part, int64_t *i, int64_t *j) {
   const int64_t tile = part % t.tiles, band = part / t.tiles;
   const int thread = (int)threadIdx.x, across = THREADS / t.width;
@@ -68,55 +68,34 @@ static __device__ void find_node(const tiling &t, int64_t part, int64_t *i, int6
   *j = (band * across + thread / t.width) * t.rows;
 }
 
+/* Adds a thread's unknowns of gl1 in a part. */
+static __device__ double sum_ring(const cvtm_minpack2_data &data, const tiling &t,
+                                  const double *__restrict__ x, int64_t part,
+                                  double *__restrict__ g) {
+  const int64_t first = part * t.width + threadIdx.x;
+  double value = 0.0;
+  for (int row = 0; row < t.rows; ++row) {
+    const int64_t i = first + (int64_t)row * THREADS;
+    if (i < data.nx) value += cvtm_minpack2_ring(&data, x, i, g);
+  }
+  return value;
+}
+
+/* Adds a thread's nodes of a grid in a part. */
 template <cvtm_minpack2_kind kind>
-static __global__ void __launch_bounds__(THREADS)
-    evaluate_grid(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
-                  double *__restrict__ g) {
-  sum_parts(data, parts_of(t), 1, f, [&](int64_t part) {
-    int64_t i, j;
-    find_node(t, part, &i, &j);
-    const int64_t end = j + t.rows < data.ny ? j + t.rows : data.ny;
-    double value = 0.0;
-    for (; i < data.nx && j < end; ++j) {
-      const int64_t k = i + data.nx * j;
-      const int sides = cvtm_minpack2_boundary_sides(&data, i + 1, j + 1);
-      const cvtm_stencil s = sides ? cvtm_minpack2_boundary_stencil(&data, x, i + 1, j + 1)
-                                   : cvtm_minpack2_inner_stencil(x + k, data.nx);
-      value += cvtm_minpack2_node(kind, &data, &s, i + 1, sides, g + k);
-    }
-    return value;
-  });
+static __device__ double sum_nodes(const cvtm_minpack2_data &data, const tiling &t,
+                                   const double *__restrict__ x, int64_t part,
+                                   double *__restrict__ g) {
+  int64_t i, j;
+  find_node(t, part, &i, &j);
+  const int64_t end = j + t.rows < data.ny ? j + t.rows : data.ny;
+  double value = 0.0;
+  for (; i < data.nx && j < end; ++j) value += cvtm_minpack2_grid_node(kind, &data, x, i, j, g);
+  return value;
 }
 
-static __global__ void __launch_bounds__(THREADS)
-    evaluate_vortices(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
-                      double *__restrict__ g) {
-  sum_parts(data, parts_of(t), 1, f, [&](int64_t part) {
-    int64_t i, j;
-    find_node(t, part, &i, &j);
-    const int64_t end = j + t.rows < data.ny ? j + t.rows : data.ny;
-    double value = 0.0;
-    for (; i < data.nx && j < end; ++j) value += cvtm_minpack2_vortex(&data, x, i, j, g);
-    return value;
-  });
-}
-
-static __global__ void __launch_bounds__(THREADS)
-    evaluate_ring(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
-                  double *__restrict__ g) {
-  sum_parts(data, parts_of(t), 1, f, [&](int64_t part) {
-    const int64_t first = part * t.width + threadIdx.x;
-    double value = 0.0;
-    for (int row = 0; row < t.rows; ++row) {
-      const int64_t i = first + (int64_t)row * THREADS;
-      if (i < data.nx) value += cvtm_minpack2_ring(&data, x, i, g);
-    }
-    return value;
-  });
-}
-
-/* The energy of the pairs of ATOMS atoms with all others, and the gradients of these ATOMS atoms.
- * All atoms pass through shared memory, THREADS at a time; LANES threads share an atom. */
+/* The energy of the pairs of ATOMS atoms with all atoms, and the gradient at these ATOMS atoms. All
+ * atoms pass through shared memory, THREADS at a time; LANES threads share an atom. */
 template <int dimension>
 static __device__ double sum_pairs(const cvtm_minpack2_data &data, const double *__restrict__ x,
                                    int64_t part, double *__restrict__ g) {
@@ -153,12 +132,30 @@ static __device__ double sum_pairs(const cvtm_minpack2_data &data, const double 
   return value;
 }
 
-template <int dimension>
+/* dimension: used by lj. */
+template <cvtm_minpack2_kind kind, int dimension>
 static __global__ void __launch_bounds__(THREADS)
-    evaluate_atoms(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
-                   double *__restrict__ g) {
-  sum_parts(data, parts_of(t), 0.5, f,
-            [&](int64_t part) { return sum_pairs<dimension>(data, x, part, g); });
+    evaluate(cvtm_minpack2_data data, tiling t, const double *__restrict__ x, double *f,
+             double *__restrict__ g) {
+  constexpr bool atoms = kind == CVTM_MINPACK2_LJ;
+  sum_parts(data, parts_of(t), atoms ? 0.5 : 1, f, [&](int64_t part) {
+    if constexpr (atoms) {
+      return sum_pairs<dimension>(data, x, part, g);
+    } else if constexpr (kind == CVTM_MINPACK2_GL1) {
+      return sum_ring(data, t, x, part, g);
+    } else {
+      return sum_nodes<kind>(data, t, x, part, g);
+    }
+  });
+}
+
+using evaluation = void (*)(cvtm_minpack2_data, tiling, const double *, double *, double *);
+
+static evaluation find_evaluation(const cvtm_minpack2_data *data) {
+#define EVALUATION(kind, name, title) evaluate<kind, 2>,
+  static const evaluation of_kind[] = {CVTM_MINPACK2_LIST(EVALUATION)};
+  const bool is_spatial = data->kind == CVTM_MINPACK2_LJ && data->dimension == 3;
+  return is_spatial ? evaluate<CVTM_MINPACK2_LJ, 3> : of_kind[data->kind];
 }
 
 extern "C" {
@@ -169,37 +166,8 @@ static cvtm_status cuda_evaluate(cvtm_device *device, const cvtm_minpack2_data *
                                  const double *x, double *f, double *g, void *stream) {
   const tiling t = find_tiling(data);
   const unsigned blocks = cvtm_cuda_blocks(parts_of(t), 1);
-  const cudaStream_t on = static_cast<cudaStream_t>(stream);
-  switch (data->kind) {
-    case CVTM_MINPACK2_EPT:
-      evaluate_grid<CVTM_MINPACK2_EPT><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      break;
-    case CVTM_MINPACK2_PJB:
-      evaluate_grid<CVTM_MINPACK2_PJB><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      break;
-    case CVTM_MINPACK2_MSA:
-      evaluate_grid<CVTM_MINPACK2_MSA><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      break;
-    case CVTM_MINPACK2_ODC:
-      evaluate_grid<CVTM_MINPACK2_ODC><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      break;
-    case CVTM_MINPACK2_SSC:
-      evaluate_grid<CVTM_MINPACK2_SSC><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      break;
-    case CVTM_MINPACK2_GL1:
-      evaluate_ring<<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      break;
-    case CVTM_MINPACK2_LJ:
-      if (data->dimension == 2) {
-        evaluate_atoms<2><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      } else {
-        evaluate_atoms<3><<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      }
-      break;
-    default:
-      evaluate_vortices<<<blocks, THREADS, 0, on>>>(*data, t, x, f, g);
-      break;
-  }
+  find_evaluation(data)<<<blocks, THREADS, 0, static_cast<cudaStream_t>(stream)>>>(*data, t, x, f,
+                                                                                   g);
   return cvtm_cuda_launched(device, cvtm_minpack2_name(data->kind));
 }
 

@@ -1,6 +1,6 @@
-/* Inside lbfgsb/problems only: what one node, unknown or atom adds to the value of a MINPACK-2
- * problem, and its entries of the gradient; the same on the CPU and on CUDA. The formulas are those
- * of Averick, Carter, More & Xue 1992; each triangle or interval is owned by one node. */
+/* Inside lbfgsb/problems only: the terms that one node, unknown or atom adds to the value and to
+ * the gradient of a MINPACK-2 problem, the same on the CPU and on CUDA. Formulas of Averick,
+ * Carter, More & Xue 1992. One node owns each triangle or interval. */
 #ifndef CVTMESH_LBFGSB_PROBLEMS_MINPACK2_KERNELS_H
 #define CVTMESH_LBFGSB_PROBLEMS_MINPACK2_KERNELS_H
 
@@ -9,18 +9,18 @@
 
 #include <math.h>
 
-/* A problem as its kernels see it; pointers are to device memory. */
+/* A problem in the form that kernels use; pointers are to device memory. */
 typedef struct cvtm_minpack2_data {
   cvtm_minpack2_kind kind;
-  int64_t nx, ny; /* nodes; gl1 and lj: nx unknowns or atoms, ny = 1 */
+  int64_t nx, ny; /* number of nodes; gl1 and lj: nx unknowns or atoms, ny = 1 */
   int dimension;
   double hx, hy;
-  double offset; /* contribution of the triangles with three boundary nodes */
-  /* ept, ssc: weights hy/hx and hx/hy of the differences in x and y, weight of the load. */
+  double offset; /* value of the triangles with three boundary nodes */
+  /* ept, ssc: weights hy/hx and hx/hy of the differences in x and in y; weight of the load. */
   double weight_x, weight_y, load;
-  double t1, t2; /* odc: the |gradient| at which psi changes, mu = 1 and 2 */
+  double t1, t2; /* odc: |gradient| where psi changes its form, mu = 1 and 2 */
   double lambda;
-  /* gl1: the two materials, N before S; S has unknowns first_in_s .. last_in_s - 1. */
+  /* gl1: the two materials, N before S. Unknowns first_in_s .. last_in_s - 1 are in S. */
   int64_t first_in_s, last_in_s;
   double h[2], inverse_h[2], third_a[2], tenth_b[2], stiffness; /* inverse_h: 1 / h */
   /* gl2 */
@@ -33,21 +33,21 @@ typedef struct cvtm_minpack2_data {
   int32_t *blocks_ended; /* CUDA: see cvtm_last_block */
 } cvtm_minpack2_data;
 
-/* The neighbours of a node that lie on the boundary. */
+/* Bits for the neighbours of a node that lie on the boundary. */
 enum { CVTM_SIDE_LEFT = 1, CVTM_SIDE_RIGHT = 2, CVTM_SIDE_BELOW = 4, CVTM_SIDE_ABOVE = 8 };
 
-/* A node of a triangulated grid and the six others of its triangles. */
+/* A node of a triangulated grid, and the six other nodes of its triangles. */
 typedef struct cvtm_stencil {
   double centre, left, right, below, above, below_right, above_left;
 } cvtm_stencil;
 
-/* Edges of node (i, j), 1 .. nx and 1 .. ny. */
+/* The boundary sides next to node (i, j), for i = 1 .. nx and j = 1 .. ny. */
 CVTM_HD int cvtm_minpack2_boundary_sides(const cvtm_minpack2_data *data, int64_t i, int64_t j) {
   return (i == 1 ? CVTM_SIDE_LEFT : 0) | (i == data->nx ? CVTM_SIDE_RIGHT : 0) |
          (j == 1 ? CVTM_SIDE_BELOW : 0) | (j == data->ny ? CVTM_SIDE_ABOVE : 0);
 }
 
-/* The value at (i, j), i = 0 .. nx + 1, j = 0 .. ny + 1; the ends are the boundary. */
+/* The value at (i, j), i = 0 .. nx + 1, j = 0 .. ny + 1; first and last are on the boundary. */
 CVTM_HD double cvtm_minpack2_at(const cvtm_minpack2_data *data, const double *x, int64_t i,
                                 int64_t j) {
   if (j == 0) return data->bottom[i];
@@ -57,7 +57,7 @@ CVTM_HD double cvtm_minpack2_at(const cvtm_minpack2_data *data, const double *x,
   return x[i - 1 + data->nx * (j - 1)];
 }
 
-/* x points to the node itself, away from the boundary. */
+/* x points to the node, which is not next to the boundary. */
 CVTM_HD cvtm_stencil cvtm_minpack2_inner_stencil(const double *x, int64_t nx) {
   cvtm_stencil s;
   s.centre = x[0];
@@ -124,8 +124,8 @@ CVTM_HD double cvtm_minpack2_bearing(const cvtm_minpack2_data *data, const cvtm_
   return 0.5 * (x + vertical[i] * y) - load[i] * v;
 }
 
-/* The integrand of a triangle whose gradient is (gx, gy); *rate is its derivative with respect
- * to |gradient|, divided by |gradient|. */
+/* The integrand on a triangle with gradient (gx, gy). *rate is its derivative with respect to
+ * |gradient|, divided by |gradient|. */
 CVTM_HD double cvtm_minpack2_surface(double gx, double gy, double *rate) {
   const double area = sqrt(1.0 + gx * gx + gy * gy);
   *rate = 1.0 / area;
@@ -154,8 +154,8 @@ CVTM_HD double cvtm_minpack2_element(cvtm_minpack2_kind kind, const cvtm_minpack
 }
 
 /* msa, odc: the six triangles around a node. The node owns the lower triangle to its upper right
- * and the upper triangle to its lower left; the value of another triangle is added where its owner
- * would lie on the boundary. */
+ * and the upper triangle to its lower left. It also adds the value of another triangle if the owner
+ * of that would lie on the boundary. */
 CVTM_HD double cvtm_minpack2_elements(cvtm_minpack2_kind kind, const cvtm_minpack2_data *data,
                                       const cvtm_stencil *s, int sides, double *g) {
   const double rx = 1.0 / data->hx, ry = 1.0 / data->hy, area = 0.5 * data->hx * data->hy;
@@ -184,7 +184,7 @@ CVTM_HD double cvtm_minpack2_elements(cvtm_minpack2_kind kind, const cvtm_minpac
   return area * value + data->hx * data->hy * s->centre;
 }
 
-/* A node of the problems with one unknown per node; `kind` is constant where it is called. */
+/* A node of a problem with one unknown per node. `kind` is a constant at each call. */
 CVTM_HD double cvtm_minpack2_node(cvtm_minpack2_kind kind, const cvtm_minpack2_data *data,
                                   const cvtm_stencil *s, int64_t i, int sides, double *g) {
   switch (kind) {
@@ -199,8 +199,9 @@ CVTM_HD double cvtm_minpack2_node(cvtm_minpack2_kind kind, const cvtm_minpack2_d
   }
 }
 
-/* gl1: interval i of the periodic chain, between u = x[i] and v = x[i + 1]: its value and its
- * derivatives. */
+/* gl1: the value and the derivatives of interval i of the periodic chain, between u and v, where
+ * u = x[i] and v =
+ * x[i + 1]. */
 CVTM_HD double cvtm_minpack2_interval(const cvtm_minpack2_data *data, int64_t i, double u, double v,
                                       double *by_u, double *by_v) {
   const int s = i >= data->first_in_s && i < data->last_in_s;
@@ -227,8 +228,8 @@ CVTM_HD double cvtm_minpack2_ring(const cvtm_minpack2_data *data, const double *
   return value;
 }
 
-/* lj: adds the gradient of a pair with respect to its first atom, returns the energy of the pair;
- * `away` is the first position minus the second. */
+/* lj: adds the gradient of a pair with respect to its first atom, and returns the energy of the
+ * pair. `away` is the first position minus the second. */
 CVTM_HD double cvtm_minpack2_pair(int dimension, const double *away, double *g) {
   double square = 0.0;
   for (int k = 0; k < dimension; ++k) square += away[k] * away[k];
@@ -238,7 +239,7 @@ CVTM_HD double cvtm_minpack2_pair(int dimension, const double *away, double *g) 
   return q * (q - 2.0);
 }
 
-/* gl2: complex numbers. */
+/* gl2: a complex number. */
 typedef struct cvtm_complex {
   double re, im;
 } cvtm_complex;
@@ -254,13 +255,13 @@ CVTM_HD cvtm_complex cvtm_complex_times(cvtm_complex a, cvtm_complex b) {
   return cvtm_complex_make(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re);
 }
 
-/* a times the conjugate of the factor, of modulus 1: a divided by the factor. */
+/* a times the conjugate of a factor of modulus 1, that is, a divided by the factor. */
 CVTM_HD cvtm_complex cvtm_complex_times_conjugate(cvtm_complex a, cvtm_complex phase_factor) {
   return cvtm_complex_make(a.re * phase_factor.re + a.im * phase_factor.im,
                            a.im * phase_factor.re - a.re * phase_factor.im);
 }
 
-/* gl2: psi at (i, j), i = 0 .. nx, j = 0 .. ny, by the quasi-periodic boundary conditions. */
+/* gl2: psi at (i, j) for i = 0 .. nx and j = 0 .. ny, by the quasi-periodic boundary conditions. */
 CVTM_HD cvtm_complex cvtm_minpack2_psi(const cvtm_minpack2_data *data, const double *x, int64_t i,
                                        int64_t j) {
   const int64_t count = data->nx * data->ny;
@@ -272,7 +273,7 @@ CVTM_HD cvtm_complex cvtm_minpack2_psi(const cvtm_minpack2_data *data, const dou
 }
 
 /* gl2: the covariant difference along a link of length h and potential a: the next value of psi
- * minus this one times *carrier = e^(i h a); angle = h a. */
+ * minus this value times *carrier = e^(i h a). angle = h a. */
 CVTM_HD cvtm_complex cvtm_minpack2_link(cvtm_complex centre, cvtm_complex next, double angle,
                                         cvtm_complex *carrier) {
   *carrier = cvtm_complex_make(cos(angle), sin(angle));
@@ -280,7 +281,7 @@ CVTM_HD cvtm_complex cvtm_minpack2_link(cvtm_complex centre, cvtm_complex next, 
   return cvtm_complex_make(next.re - carried.re, next.im - carried.im);
 }
 
-/* gl2: the same of link (i, j) in x (vertical = 0) or y (1), i = 0 .. nx - 1, j = 0 .. ny - 1. */
+/* gl2: that of link (i, j) in x (vertical = 0) or y (1), i = 0 .. nx - 1, j = 0 .. ny - 1. */
 CVTM_HD cvtm_complex cvtm_minpack2_difference(const cvtm_minpack2_data *data, const double *x,
                                               int64_t i, int64_t j, int vertical,
                                               cvtm_complex *carrier) {
@@ -301,7 +302,7 @@ CVTM_HD double cvtm_minpack2_curl(const cvtm_minpack2_data *data, const double *
   return (right - b[k]) / data->hx - (above - a[k]) / data->hy;
 }
 
-/* gl2: node (i, j), from (0, 0): writes the four components of the gradient, returns the value. */
+/* gl2: node (i, j), from (0, 0). Writes the four gradient components; returns the value. */
 CVTM_HD double cvtm_minpack2_vortex(const cvtm_minpack2_data *data, const double *x, int64_t i,
                                     int64_t j, double *g) {
   const int64_t nx = data->nx, ny = data->ny, count = nx * ny, k = i + nx * j;
@@ -338,6 +339,17 @@ CVTM_HD double cvtm_minpack2_vortex(const cvtm_minpack2_data *data, const double
          0.5 * px * (dx.re * dx.re + dx.im * dx.im) + 0.5 * py * (dy.re * dy.re + dy.im * dy.im);
 }
 
+/* Node (i, j), counted from (0, 0), of a problem on a grid. `kind` is a constant at each call. */
+CVTM_HD double cvtm_minpack2_grid_node(cvtm_minpack2_kind kind, const cvtm_minpack2_data *data,
+                                       const double *x, int64_t i, int64_t j, double *g) {
+  if (kind == CVTM_MINPACK2_GL2) return cvtm_minpack2_vortex(data, x, i, j, g);
+  const int64_t k = i + data->nx * j;
+  const int sides = cvtm_minpack2_boundary_sides(data, i + 1, j + 1);
+  const cvtm_stencil s = sides ? cvtm_minpack2_boundary_stencil(data, x, i + 1, j + 1)
+                               : cvtm_minpack2_inner_stencil(x + k, data->nx);
+  return cvtm_minpack2_node(kind, data, &s, i + 1, sides, g + k);
+}
+
 /* --- what differs between devices ----------------------------------------------------------------
  */
 
@@ -346,9 +358,9 @@ extern "C" {
 #endif
 
 typedef struct cvtm_minpack2_table {
-  /* Parts into which an evaluation is cut: the sizes alone decide, never the machine. */
+  /* The number of parts of an evaluation. It depends on the sizes alone, not on the machine. */
   int64_t (*parts)(const cvtm_minpack2_data *data);
-  /* f[0] and g[n] at x[n]; data->partial has room for all parts, data->blocks_ended is 0. */
+  /* Computes f[0] and g[n] at x[n]. data->partial holds all parts; data->blocks_ended is 0. */
   cvtm_status (*evaluate)(cvtm_device *device, const cvtm_minpack2_data *data, const double *x,
                           double *f, double *g, void *stream);
 } cvtm_minpack2_table;

@@ -11,7 +11,7 @@
 #include <omp.h>
 #include <string.h>
 
-enum { MIN_PASS_LINES = 16 }; /* of a grid whose restriction goes by lines */
+enum { MIN_PASS_LINES = 16 }; /* grids with fewer lines are restricted node by node */
 enum { ONE_THREAD = 8192 };   /* nodes below which a second thread costs more than it gains */
 
 /* Threads for loops over the nodes of the problem. */
@@ -39,21 +39,21 @@ typedef struct band {
   int64_t first, end;
 } band;
 
-/* The band of the calling thread of a parallel region, out of `lines`. */
+/* The band of lines, out of `lines`, that the calling thread of a parallel region works on. */
 static band band_of_thread(int64_t lines) {
   const int thread = omp_get_thread_num(), threads = omp_get_num_threads();
   const band own = {lines * thread / threads, lines * (thread + 1) / threads};
   return own;
 }
 
-/* Threads whose bands have enough lines. */
+/* The number of threads: each has a band of at least 32 lines. */
 static int band_threads(const cvtm_grid_top *top) {
   const int64_t most = top->shape->height / 32;
   const int threads = threads_of(top);
   return most < 1 ? 1 : most < threads ? (int)most : threads;
 }
 
-/* Threads for a coarse level, whose bands have enough lines. */
+/* The number of threads on a coarse level: each has a band of at least 16 lines. */
 static int level_threads(const cvtm_grid_top *top, const cvtm_grid_level *level) {
   const int64_t most = level->width * level->height < ONE_THREAD ? 1 : level->height / 16;
   const int threads = cvtm_device_threads(top->device);
@@ -116,13 +116,13 @@ static void judge_norms(const cvtm_grid_top *top, cvtm_grid_norms n, int counted
 typedef struct pass {
   const cvtm_grid_top *top;
   const cvtm_grid_lines *lines;
-  const double *step; /* before the sweep x moves along d by this step; NULL: it does not */
-  /* Called with each line once x is final on it and on the lines beside it; NULL: nothing. */
+  const double *step; /* if not NULL, x moves along d by this step before the sweep */
+  /* If not NULL, called with each line once x is final on the line and on both lines beside it. */
   void (*finished)(const struct pass *pass, int64_t first, int64_t j);
   const cvtm_grid_level *coarse; /* for `finished` */
 } pass;
 
-/* One colour of line j; `shared` as in cvtm_grid_lines. */
+/* Relaxes one colour of line j; `shared` as in cvtm_grid_lines. */
 static void relax_line(const pass *s, int64_t j, int colour, int shared) {
   const cvtm_grid_problem *p = s->top->problem;
   const double omega = s->top->omega;
@@ -147,13 +147,13 @@ static void step_line(const pass *s, int64_t j) {
   }
 }
 
-/* True if line j of the band first .. end - 1 is next to another band. */
+/* True if line j is next to a band other than first .. end - 1. */
 static int is_shared(const cvtm_grid_problem *p, int64_t first, int64_t end, int64_t j) {
   return (j == first && first > 0) || (j == end - 1 && end < p->height);
 }
 
-/* The pass, by all threads of a parallel region. Bands read the first and last lines of each other:
- * these are relaxed before the pass, and finished after it by the caller. */
+/* The pass of one band; all threads call it. Bands read the first and last lines of their
+ * neighbours: those lines are relaxed before the pass, and the caller finishes them after it. */
 static void sweep_band(const pass *s, int64_t first, int64_t end) {
   const cvtm_grid_problem *p = s->top->problem;
   if (s->step) {
@@ -189,7 +189,7 @@ static cvtm_status smooth_cpu(const cvtm_grid_top *top, int sweeps) {
 
 /* --- pre-smoothing and restriction --- */
 
-/* The slots of line j, in the part of d that belongs to the band from line `first` on. */
+/* The slot of line j in the part of d that belongs to the band that begins at line `first`. */
 static double *residual_slot(const cvtm_grid_problem *p, int64_t first, int64_t j) {
   return p->d + (first + slot_of(first, j)) * p->width;
 }
@@ -198,7 +198,7 @@ static uint8_t *changes_slot(const cvtm_grid_problem *p, int64_t first, int64_t 
   return (uint8_t *)(p->d + (first + LINE_SLOTS) * p->width) + slot_of(first, j) * p->width;
 }
 
-/* Residuals of line j, 0 where nodes are active, and where active nodes changed. */
+/* The residuals of line j, 0 at active nodes; flags the nodes whose activity changed. */
 static void compute_residual(const pass *s, int64_t first, int64_t j, int store) {
   const cvtm_grid_problem *p = s->top->problem;
   double *residual = residual_slot(p, first, j);
@@ -206,7 +206,7 @@ static void compute_residual(const pass *s, int64_t first, int64_t j, int store)
   s->lines->truncate(p, j, store, residual, changes_slot(p, first, j));
 }
 
-/* Coarse line y, from residuals and changes in the slots. */
+/* Restricts the residuals and changes in the slots to coarse line y. */
 static void restrict_line(const pass *s, int64_t first, int64_t y) {
   const cvtm_grid_problem *p = s->top->problem;
   const double *residual[3] = {NULL, NULL, NULL};
@@ -219,14 +219,14 @@ static void restrict_line(const pass *s, int64_t first, int64_t y) {
   s->lines->mark_changes(s->coarse, p->width, y, changed);
 }
 
-/* Line j may be the last one that a coarse line waits for. */
+/* Computes the residual of line j, and restricts to the coarse line that needs j last. */
 static void restrict_finished_line(const pass *s, int64_t first, int64_t j) {
   compute_residual(s, first, j, j > first);
   if (j % 2 == 0 && j >= first + 4) restrict_line(s, first, j / 2 - 1);
 }
 
-/* Without masks, line by line. Bands begin at even lines, so that no two bands share a coarse line.
- */
+/* Restricts line by line; the grid has no mask. A band begins at an even line, so that no two bands
+ * share a coarse line. */
 static void pre_smooth_and_restrict_lines(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   const cvtm_grid_problem *p = top->problem;
   const int threads = band_threads(top);
@@ -247,11 +247,9 @@ static void pre_smooth_and_restrict_lines(const cvtm_grid_top *top, const cvtm_g
       if (end < p->height) compute_residual(&s, first, end, 0);
       restrict_line(&s, first, own.end - 1);
     }
-    /* The band above has compared its residuals with the active nodes of the cycle before. */
+    /* The band above has now compared its residuals with the active nodes of the previous cycle. */
 #pragma omp barrier
-    for (int64_t k = first * p->width; k < (first + 1) * p->width; ++k) {
-      p->active[k] = (uint8_t)cvtm_grid_is_active(p, k);
-    }
+    for (int64_t i = 0; i < p->width; ++i) cvtm_grid_mark_active(p, 0, i, first);
   }
 }
 
@@ -265,9 +263,8 @@ static cvtm_status pre_smooth_and_restrict_cpu(const cvtm_grid_top *top,
   const cvtm_grid_finer f = {p, NULL};
   smooth_cpu(top, 1);
   FOR_NODES(threads_of(top), coarse->width, coarse->height, cvtm_grid_restrict(&f, coarse, i, j));
-  /* After cvtm_grid_restrict, which compares with the active nodes of the cycle before. */
-  FOR_NODES(threads_of(top), p->width, p->height,
-            p->active[j * p->width + i] = (uint8_t)cvtm_grid_is_active(p, j * p->width + i));
+  /* This follows cvtm_grid_restrict, which compares with the active nodes of the previous cycle. */
+  FOR_NODES(threads_of(top), p->width, p->height, cvtm_grid_mark_active(p, 0, i, j));
   return CVTM_OK;
 }
 
@@ -280,10 +277,7 @@ static void correct_line(const cvtm_grid_top *top, const cvtm_grid_level *coarse
     cvtm_grid_lines_of_machine()->correct(p, coarse, j);
     return;
   }
-  for (int64_t i = 0; i < p->width; ++i) {
-    const int64_t k = j * p->width + i;
-    p->d[k] = cvtm_grid_corrected(p, coarse, i, j) - p->x[k];
-  }
+  for (int64_t i = 0; i < p->width; ++i) cvtm_grid_correct(p, coarse, i, j);
 }
 
 static cvtm_status prolong_and_correct_cpu(const cvtm_grid_top *top,
@@ -389,14 +383,6 @@ static cvtm_status galerkin_cpu(const cvtm_grid_top *top, const cvtm_grid_level 
   return CVTM_OK;
 }
 
-static cvtm_status interpolation_weights_cpu(const cvtm_grid_top *top, const cvtm_grid_level *finer,
-                                             const cvtm_grid_level *coarse) {
-  const cvtm_grid_finer f = {finer ? NULL : top->problem, finer};
-  FOR_NODES(threads_of(top), coarse->blocks_x, coarse->blocks_y,
-            cvtm_grid_compute_weights(&f, coarse, i, j));
-  return CVTM_OK;
-}
-
 /* --- smoothing and restriction --- */
 
 static void clear_lines(const cvtm_grid_level *level, int64_t first, int64_t end) {
@@ -404,7 +390,7 @@ static void clear_lines(const cvtm_grid_level *level, int64_t first, int64_t end
          (size_t)((end - first) * level->width) * sizeof *level->e);
 }
 
-/* The slot of line j, in the part of `scratch` that belongs to the band from line `first` on. */
+/* The slot of line j in the part of `scratch` of the band that begins at line `first`. */
 static double *coarse_residual_slot(const cvtm_grid_level *level, int64_t first, int64_t j) {
   return level->scratch + (first + slot_of(first, j)) * level->width;
 }
@@ -414,8 +400,7 @@ static void compute_coarse_residual(const cvtm_grid_level *level, int64_t first,
   cvtm_grid_lines_of_machine()->residual_coarse(level, j, coarse_residual_slot(level, first, j));
 }
 
-/* Coarse line y, from the residuals in the slots of the band whose first pair of lines is `first`.
- */
+/* Restricts to coarse line y the residuals of the band whose first pair of lines is `first`. */
 static void restrict_coarse_line(const cvtm_grid_level *level, const cvtm_grid_level *coarse,
                                  int64_t first, int64_t y) {
   if (y >= coarse->height) return;
@@ -426,10 +411,10 @@ static void restrict_coarse_line(const cvtm_grid_level *level, const cvtm_grid_l
   cvtm_grid_lines_of_machine()->restrict_line(coarse, level->width, level->height, y, fine);
 }
 
-/* A sweep of all four colours down pairs of lines first .. end - 1: an even line,
- * then the odd line before it. A band's first line comes before the pass, since the band above
- * needs it. With `coarse`, residuals and their restriction follow, but for the band's first line
- * and for its first and last coarse lines. */
+/* Relaxes all four colours on pairs of lines first .. end - 1, in each pair the even line, then the
+ * odd line before it. The first line is relaxed before the pass, since the band above reads it.
+ * With `coarse`, the pass also computes and restricts residuals, except those of the band's first
+ * line and of its first and last coarse lines. */
 static void sweep_pairs(const cvtm_grid_level *level, const cvtm_grid_level *coarse, int64_t first,
                         int64_t end) {
   const cvtm_grid_lines *lines = cvtm_grid_lines_of_machine();
@@ -503,9 +488,7 @@ static cvtm_status coarse_prolong_and_post_smooth_cpu(const cvtm_grid_top *top,
       lines->prolong(level, coarse, y);
       continue;
     }
-    for (int64_t x = 0; x < level->width; ++x) {
-      level->e[y * level->width + x] += cvtm_grid_interpolated(coarse, coarse->e, x, y);
-    }
+    for (int64_t x = 0; x < level->width; ++x) cvtm_grid_prolong(level, coarse, x, y);
   }
   relax_level(top, level, 1);
   return CVTM_OK;
@@ -524,16 +507,6 @@ static cvtm_status tail_cycle_cpu(const cvtm_grid_top *top, const cvtm_grid_leve
 static int64_t partial_doubles_cpu(int64_t width, int64_t height) {
   (void)width;
   return CVTM_GRID_SUMS * height;
-}
-
-static cvtm_status clip_start_cpu(const cvtm_grid_top *top, int warm, int into_d) {
-  const cvtm_grid_problem *p = top->problem;
-  double *out = into_d ? p->d : p->x;
-  FOR_NODES(threads_of(top), p->width, p->height, {
-    const int64_t k = j * p->width + i;
-    out[k] = cvtm_grid_clipped(p, k, warm ? p->x[k] : 0.0);
-  });
-  return CVTM_OK;
 }
 
 static cvtm_status measure_cold_start_cpu(const cvtm_grid_top *top) {
@@ -579,48 +552,16 @@ static cvtm_status measure_energy_cpu(const cvtm_grid_top *top) {
   return CVTM_OK;
 }
 
-static int is_tail_cpu(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
-                       int last) {
-  (void)top;
-  (void)levels;
-  return first == last;
-}
+#define NODE_PHASE(name, parameters, width, height, function, ...)          \
+  static cvtm_status name##_cpu parameters {                                \
+    FOR_NODES(threads_of(top), width, height, function(__VA_ARGS__, i, j)); \
+    return CVTM_OK;                                                         \
+  }
+CVTM_GRID_NODE_PHASES(NODE_PHASE)
 
-static cvtm_status mark_masked_cpu(const cvtm_grid_top *top) {
-  const cvtm_grid_problem *p = top->problem;
-  FOR_NODES(threads_of(top), p->width, p->height,
-            p->active[j * p->width + i] = (uint8_t)cvtm_grid_masked(p, j * p->width + i));
-  return CVTM_OK;
-}
-
-static cvtm_status coarsen_data_cpu(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                                    const cvtm_grid_level *level) {
-  const cvtm_grid_problem *c = coarse->problem;
-  FOR_NODES(threads_of(top), c->width, c->height,
-            cvtm_grid_coarsen_data(top->problem, c, level, i, j));
-  return CVTM_OK;
-}
-
-static cvtm_status coarsen_links_cpu(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                                     const cvtm_grid_level *level) {
-  const cvtm_grid_problem *c = coarse->problem;
-  FOR_NODES(threads_of(top), c->width + 1, c->height + 1,
-            cvtm_grid_coarsen_links(top->problem, c, level, i, j));
-  return CVTM_OK;
-}
-
-static cvtm_status prolong_solution_cpu(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                                        const cvtm_grid_level *level) {
-  const cvtm_grid_problem *p = top->problem;
-  FOR_NODES(
-      threads_of(top), p->width, p->height,
-      p->x[j * p->width + i] = cvtm_grid_nested_start_value(p, level, coarse->problem->x, i, j));
-  return CVTM_OK;
-}
-
+#define NODE_PHASE_NAME(name, ...) .name = name##_cpu,
 const cvtm_grid_table cvtm_grid_table_cpu = {
     .partial_doubles = partial_doubles_cpu,
-    .clip_start = clip_start_cpu,
     .measure_cold_start = measure_cold_start_cpu,
     .begin_iteration = begin_iteration_cpu,
     .raise_limit = raise_limit_cpu,
@@ -630,14 +571,8 @@ const cvtm_grid_table cvtm_grid_table_cpu = {
     .pre_smooth_and_restrict = pre_smooth_and_restrict_cpu,
     .galerkin = galerkin_cpu,
     .coarse_pre_smooth_and_restrict = coarse_pre_smooth_and_restrict_cpu,
-    .is_tail = is_tail_cpu,
     .tail_cycle = tail_cycle_cpu,
     .coarse_prolong_and_post_smooth = coarse_prolong_and_post_smooth_cpu,
     .prolong_and_correct = prolong_and_correct_cpu,
     .post_smooth_and_measure = post_smooth_and_measure_cpu,
-    .mark_masked = mark_masked_cpu,
-    .interpolation_weights = interpolation_weights_cpu,
-    .coarsen_data = coarsen_data_cpu,
-    .coarsen_links = coarsen_links_cpu,
-    .prolong_solution = prolong_solution_cpu,
-};
+    CVTM_GRID_NODE_PHASES(NODE_PHASE_NAME)};

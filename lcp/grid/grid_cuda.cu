@@ -1,13 +1,13 @@
-/* The CUDA table of phases: the specialised kernels for the cycles that they know, and for all
- * others the reference kernels, which call the node functions of lcp/grid, one node per thread.
- * CVTMESH_PLAIN=grid makes a solver use nothing else. */
+/* The CUDA table of phases. Specialised kernels run the cycles that they support. Plain kernels run
+ * all others: they call the node functions of lcp/grid, one node per thread. CVTMESH_PLAIN=grid
+ * makes a solver use plain kernels only. */
 #include "base/select.h"
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_galerkin.h"
 
 namespace {
 
-/* Blocks for for_nodes, at most max_parts: their partial sums are added up. */
+/* Blocks for for_nodes, at most max_parts, since the partial sums of all blocks are added up. */
 dim3 summing_blocks(const cvtm_grid_top *top) {
   dim3 grid = blocks_for_nodes(top);
   while (static_cast<int64_t>(grid.x) * grid.y > max_parts && grid.y > 1) grid.y = (grid.y + 1) / 2;
@@ -15,16 +15,6 @@ dim3 summing_blocks(const cvtm_grid_top *top) {
 }
 
 /* --- the iteration --- */
-
-__global__ void clip_start_kernel(const cvtm_grid_problem *problem, int warm, int into_d) {
-  const cvtm_grid_problem p = *problem;
-  double *out = into_d ? p.d : p.x;
-  for_nodes(p.width, p.height, [&](int64_t i, int64_t j) {
-    const int64_t k = j * p.width + i;
-    const double value = warm ? p.x[k] : 0.0;
-    out[k] = cvtm_grid_clipped(&p, k, value);
-  });
-}
 
 __global__ void begin_iteration_kernel(cvtm_grid_state *state, cvtm_grid_stop_rule rule) {
   cvtm_grid_begin(state, &rule);
@@ -35,7 +25,7 @@ __global__ void raise_limit_kernel(cvtm_grid_state *state, int64_t limit) {
   state->loop.go_on = 1;
 }
 
-/* Norms at x, or at d for MEASURE_COLD_START. */
+/* Computes the norms at x, or at d for MEASURE_COLD_START. */
 __global__ void measure_kernel(const cvtm_grid_problem *problem, cvtm_grid_measured what,
                                cvtm_grid_state *state, double *partial, double *history) {
   const cvtm_grid_problem p = *problem;
@@ -47,15 +37,6 @@ __global__ void measure_kernel(const cvtm_grid_problem *problem, cvtm_grid_measu
   if (!reduce_norms(&norms, partial, state, block, gridDim.x * gridDim.y)) return;
   if (threadIdx.x != 0 || threadIdx.y != 0) return;
   enter_norms(norms, what, state, history);
-}
-
-__global__ void smooth_kernel(const cvtm_grid_problem *problem, int colour, double omega) {
-  const cvtm_grid_problem p = *problem;
-  for_nodes((p.width + 1) / 2, p.height, [&](int64_t half, int64_t j) {
-    const int64_t i = 2 * half + ((j + colour) & 1), k = j * p.width + i;
-    if (i >= p.width) return;
-    if (!cvtm_grid_masked(&p, k)) p.x[k] = cvtm_grid_relaxed(&p, p.x, i, j, omega);
-  });
 }
 
 /* Four blocks per multiprocessor: enough to hide the latency of memory. */
@@ -80,29 +61,11 @@ __global__ void __launch_bounds__(tile_x *tile_y, 4)
 
 /* --- the V-cycle on the five-point problem --- */
 
-__global__ void mark_active_kernel(const cvtm_grid_problem *problem, int only_masked) {
-  const cvtm_grid_problem p = *problem;
-  for_nodes(p.width, p.height, [&](int64_t i, int64_t j) {
-    const int64_t k = j * p.width + i;
-    p.active[k] =
-        static_cast<uint8_t>(only_masked ? cvtm_grid_masked(&p, k) : cvtm_grid_is_active(&p, k));
-  });
-}
-
-/* The residual, from the problem to the level below it. */
-__global__ void restrict_problem_kernel(const cvtm_grid_problem *problem, cvtm_grid_level coarse) {
-  const cvtm_grid_problem p = *problem;
-  const cvtm_grid_finer f = {&p, nullptr};
-  for_nodes(coarse.width, coarse.height,
-            [&](int64_t x, int64_t y) { cvtm_grid_restrict(&f, &coarse, x, y); });
-}
-
-__global__ void correct_kernel(const cvtm_grid_problem *problem, cvtm_grid_level coarse) {
-  const cvtm_grid_problem p = *problem;
-  for_nodes(p.width, p.height, [&](int64_t i, int64_t j) {
-    const int64_t k = j * p.width + i;
-    p.d[k] = cvtm_grid_corrected(&p, &coarse, i, j) - p.x[k];
-  });
+/* Restricts the residual of the problem to the level below it. */
+__device__ void restrict_problem(const cvtm_grid_problem *p, const cvtm_grid_level *coarse,
+                                 int64_t x, int64_t y) {
+  const cvtm_grid_finer f = {p, nullptr};
+  cvtm_grid_restrict(&f, coarse, x, y);
 }
 
 __global__ void line_search_kernel(const cvtm_grid_problem *problem, cvtm_grid_state *state,
@@ -118,6 +81,14 @@ __global__ void line_search_kernel(const cvtm_grid_problem *problem, cvtm_grid_s
   state->curvature = sum[1];
 }
 
+/* Relaxes the half-th node of one colour on line j. */
+__device__ void smooth(const cvtm_grid_problem *p, int colour, double omega, int64_t half,
+                       int64_t j) {
+  const int64_t i = 2 * half + ((j + colour) & 1), k = j * p->width + i;
+  if (i >= p->width) return;
+  if (!cvtm_grid_masked(p, k)) p->x[k] = cvtm_grid_relaxed(p, p->x, i, j, omega);
+}
+
 __global__ void step_kernel(const cvtm_grid_problem *problem, const cvtm_grid_state *state) {
   const cvtm_grid_problem p = *problem;
   const double step = cvtm_grid_line_search_step(state);
@@ -128,79 +99,30 @@ __global__ void step_kernel(const cvtm_grid_problem *problem, const cvtm_grid_st
 
 /* --- the V-cycle on coarse levels --- */
 
-/* below_problem: the finer level is the problem, not `finer`. */
-__global__ void galerkin_reference_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer,
-                                          cvtm_grid_level coarse, int below_problem, int all) {
-  const cvtm_grid_problem p = *problem;
-  const cvtm_grid_finer f = {below_problem ? &p : nullptr, &finer};
-  for_nodes(coarse.width, coarse.height,
-            [&](int64_t x, int64_t y) { cvtm_grid_update_galerkin(&f, &coarse, x, y, all); });
+__device__ void clear(const cvtm_grid_level *level, int64_t x, int64_t y) {
+  level->e[y * level->width + x] = 0;
 }
 
-__global__ void weights_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer,
-                               cvtm_grid_level coarse, int first) {
-  const cvtm_grid_problem p = *problem;
-  const cvtm_grid_finer f = {first ? &p : nullptr, &finer};
-  for_nodes(coarse.blocks_x, coarse.blocks_y,
-            [&](int64_t x, int64_t y) { cvtm_grid_compute_weights(&f, &coarse, x, y); });
+/* Relaxes a node of each colour: the half_x-th of the colour in x, and the half_y-th in y. */
+__device__ void relax(const cvtm_grid_level *level, int colour, int64_t half_x, int64_t half_y) {
+  const int64_t x = 2 * half_x + (colour & 1), y = 2 * half_y + (colour >> 1);
+  if (x >= level->width || y >= level->height) return;
+  level->e[y * level->width + x] = cvtm_grid_coarse_relaxed(level, x, y);
 }
 
-__global__ void clear_kernel(cvtm_grid_level level) {
-  for_nodes(level.width, level.height,
-            [&](int64_t x, int64_t y) { level.e[y * level.width + x] = 0; });
+__device__ void restrict_level(const cvtm_grid_level *level, const cvtm_grid_level *coarse,
+                               int64_t x, int64_t y) {
+  const cvtm_grid_finer f = {nullptr, level};
+  cvtm_grid_restrict(&f, coarse, x, y);
 }
 
-__global__ void relax_kernel(cvtm_grid_level level, int colour) {
-  const int64_t from_x = colour & 1, from_y = colour >> 1;
-  for_nodes((level.width - from_x + 1) / 2, (level.height - from_y + 1) / 2,
-            [&](int64_t half_x, int64_t half_y) {
-              const int64_t x = 2 * half_x + from_x, y = 2 * half_y + from_y;
-              level.e[y * level.width + x] = cvtm_grid_coarse_relaxed(&level, x, y);
-            });
-}
+/* --- launchers --- */
 
-__global__ void restrict_level_kernel(cvtm_grid_level level, cvtm_grid_level coarse) {
-  const cvtm_grid_finer f = {nullptr, &level};
-  for_nodes(coarse.width, coarse.height,
-            [&](int64_t x, int64_t y) { cvtm_grid_restrict(&f, &coarse, x, y); });
-}
-
-__global__ void prolong_kernel(cvtm_grid_level level, cvtm_grid_level coarse) {
-  for_nodes(level.width, level.height, [&](int64_t x, int64_t y) {
-    level.e[y * level.width + x] += cvtm_grid_interpolated(&coarse, coarse.e, x, y);
-  });
-}
-
-/* --- the nested start --- */
-
-__global__ void coarsen_data_kernel(const cvtm_grid_problem *fine, const cvtm_grid_problem *coarse,
-                                    cvtm_grid_level level) {
-  const cvtm_grid_problem f = *fine, c = *coarse;
-  for_nodes(c.width, c.height,
-            [&](int64_t x, int64_t y) { cvtm_grid_coarsen_data(&f, &c, &level, x, y); });
-}
-
-__global__ void coarsen_links_kernel(const cvtm_grid_problem *fine, const cvtm_grid_problem *coarse,
-                                     cvtm_grid_level level) {
-  const cvtm_grid_problem f = *fine, c = *coarse;
-  for_nodes(c.width + 1, c.height + 1,
-            [&](int64_t x, int64_t y) { cvtm_grid_coarsen_links(&f, &c, &level, x, y); });
-}
-
-__global__ void prolong_solution_kernel(const cvtm_grid_problem *fine,
-                                        const cvtm_grid_problem *coarse, cvtm_grid_level level) {
-  const cvtm_grid_problem p = *fine;
-  for_nodes(p.width, p.height, [&](int64_t i, int64_t j) {
-    p.x[j * p.width + i] = cvtm_grid_nested_start_value(&p, &level, coarse->x, i, j);
-  });
-}
-
-/* --- launchers of phases that both tables have --- */
-
-cvtm_status clip_start_cuda(const cvtm_grid_top *top, int warm, int into_d) {
-  return launch_nodes(top, "clip_start_kernel", clip_start_kernel, blocks_for_nodes(top),
-                      top->problem, warm, into_d);
-}
+#define NODE_PHASE(name, parameters, width, height, function, ...)             \
+  cvtm_status name##_cuda parameters {                                         \
+    return launch_nodes<function>(top, #name, (width), (height), __VA_ARGS__); \
+  }
+CVTM_GRID_NODE_PHASES(NODE_PHASE)
 
 cvtm_status begin_iteration_cuda(const cvtm_grid_top *top, const cvtm_grid_stop_rule *rule) {
   begin_iteration_kernel<<<1, 1, 0, stream_of(top)>>>(top->state, *rule);
@@ -213,144 +135,73 @@ cvtm_status raise_limit_cuda(const cvtm_grid_top *top, int64_t limit) {
 }
 
 cvtm_status smooth_cuda(const cvtm_grid_top *top, int sweeps) {
-  const dim3 grid = blocks_for_nodes((top->shape->width + 1) / 2, top->shape->height);
-  for (int colour = 0; colour < 2 * sweeps; ++colour) {
-    smooth_kernel<<<grid, tile_threads_xy(), 0, stream_of(top)>>>(top->problem, colour & 1,
-                                                                  top->omega);
+  const int64_t width = (top->shape->width + 1) / 2, height = top->shape->height;
+  cvtm_status status = CVTM_OK;
+  for (int colour = 0; colour < 2 * sweeps && status == CVTM_OK; ++colour) {
+    status =
+        launch_nodes<smooth, 4>(top, "smooth", width, height, top->problem, colour & 1, top->omega);
   }
-  return cvtm_cuda_launched(top->device, "smooth_kernel");
-}
-
-cvtm_status step_and_smooth_cuda(const cvtm_grid_top *top) {
-  step_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(top->problem,
-                                                                               top->state);
-  return smooth_cuda(top, 1);
+  return status;
 }
 
 cvtm_status measure_energy_cuda(const cvtm_grid_top *top) {
-  return launch_nodes(top, "measure_energy_kernel", measure_energy_kernel, summing_blocks(top),
-                      top->problem, top->state, cvtm_grid_sums_of(top));
+  measure_energy_kernel<<<summing_blocks(top), tile_threads_xy(), 0, stream_of(top)>>>(
+      top->problem, top->state, cvtm_grid_sums_of(top));
+  return cvtm_cuda_launched(top->device, "measure_energy_kernel");
 }
 
-cvtm_status mark_masked_cuda(const cvtm_grid_top *top) {
-  return launch_nodes(top, "mark_active_kernel", mark_active_kernel, blocks_for_nodes(top),
-                      top->problem, 1);
+cvtm_status measure_plain(const cvtm_grid_top *top, cvtm_grid_measured what) {
+  measure_kernel<<<summing_blocks(top), tile_threads_xy(), 0, stream_of(top)>>>(
+      top->problem, what, top->state, cvtm_grid_sums_of(top), top->history);
+  return cvtm_cuda_launched(top->device, "measure_kernel");
 }
 
-cvtm_status interpolation_weights_cuda(const cvtm_grid_top *top, const cvtm_grid_level *finer,
-                                       const cvtm_grid_level *coarse) {
-  return launch_nodes(top, "weights_kernel", weights_kernel,
-                      blocks_for_nodes(coarse->blocks_x, coarse->blocks_y), top->problem,
-                      finer ? *finer : *coarse, *coarse, finer == nullptr);
-}
-
-cvtm_status coarsen_data_cuda(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                              const cvtm_grid_level *level) {
-  return launch_nodes(top, "coarsen_data_kernel", coarsen_data_kernel, blocks_for_nodes(coarse),
-                      top->problem, coarse->problem, *level);
-}
-
-cvtm_status coarsen_links_cuda(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                               const cvtm_grid_level *level) {
-  coarsen_links_kernel<<<blocks_for_nodes(level->width + 1, level->height + 1), tile_threads_xy(),
-                         0, stream_of(top)>>>(top->problem, coarse->problem, *level);
-  return cvtm_cuda_launched(top->device, "coarsen_links_kernel");
-}
-
-cvtm_status prolong_solution_cuda(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                                  const cvtm_grid_level *level) {
-  return launch_nodes(top, "prolong_solution_kernel", prolong_solution_kernel,
-                      blocks_for_nodes(top), top->problem, coarse->problem, *level);
-}
-
-/* --- launchers of phases that only this table has --- */
-
-cvtm_status launch_measure(const cvtm_grid_top *top, cvtm_grid_measured what) {
-  return launch_nodes(top, "measure_kernel", measure_kernel, summing_blocks(top), top->problem,
-                      what, top->state, cvtm_grid_sums_of(top), top->history);
-}
-
-cvtm_status measure_cold_start_reference(const cvtm_grid_top *top) {
-  return launch_measure(top, MEASURE_COLD_START);
-}
-
-cvtm_status measure_reference(const cvtm_grid_top *top, int counted) {
-  return launch_measure(top, counted ? MEASURE_ITERATION : MEASURE_START);
-}
-
-cvtm_status pre_smooth_and_restrict_reference(const cvtm_grid_top *top,
-                                              const cvtm_grid_level *coarse) {
+cvtm_status pre_smooth_and_restrict_plain(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   cvtm_status status = smooth_cuda(top, 1);
   if (status != CVTM_OK) return status;
-  status = launch_nodes(top, "restrict_problem_kernel", restrict_problem_kernel,
-                        blocks_for_nodes(coarse), top->problem, *coarse);
+  status = launch_nodes<restrict_problem>(top, "restrict_problem", coarse->width, coarse->height,
+                                          top->problem, coarse);
   if (status != CVTM_OK) return status;
   if (top->changed) CVTM_CUDA_TRY(top->device, cudaMemsetAsync(top->changed, 1, 1, stream_of(top)));
-  return launch_nodes(top, "mark_active_kernel", mark_active_kernel, blocks_for_nodes(top),
-                      top->problem, 0);
+  return launch_nodes<cvtm_grid_mark_active>(top, "mark_active", top->shape->width,
+                                             top->shape->height, top->problem, 0);
 }
 
-cvtm_status galerkin_reference(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
-                               int last, int all) {
-  for (int l = first; l <= last; ++l) {
-    const cvtm_grid_level *coarse = &levels[l];
-    const int below_problem = l == top->number + 1;
-    galerkin_reference_kernel<<<blocks_for_nodes(coarse), tile_threads_xy(), 0, stream_of(top)>>>(
-        top->problem, below_problem ? *coarse : levels[l - 1], *coarse, below_problem, all);
-  }
-  return cvtm_cuda_launched(top->device, "galerkin_reference_kernel");
+/* from_zero: the sweep starts from e = 0. */
+cvtm_status relax_level(const cvtm_grid_top *top, const cvtm_grid_level *level, bool from_zero,
+                        int sweeps) {
+  const int64_t width = (level->width + 1) / 2, height = (level->height + 1) / 2;
+  cvtm_status status = CVTM_OK;
+  if (from_zero) status = launch_nodes<clear>(top, "clear", level->width, level->height, level);
+  for (int colour = 0; colour < 4 * sweeps && status == CVTM_OK; ++colour)
+    status = launch_nodes<relax>(top, "relax", width, height, level, colour & 3);
+  return status;
 }
 
-cvtm_status relax_level(const cvtm_grid_top *top, const cvtm_grid_level *level, int sweeps) {
-  const dim3 grid = blocks_for_nodes((level->width + 1) / 2, (level->height + 1) / 2);
-  for (int colour = 0; colour < 4 * sweeps; ++colour) {
-    relax_kernel<<<grid, tile_threads_xy(), 0, stream_of(top)>>>(*level, colour & 3);
-  }
-  return cvtm_cuda_launched(top->device, "relax_kernel");
-}
-
-cvtm_status coarse_pre_smooth_and_restrict_reference(const cvtm_grid_top *top,
-                                                     const cvtm_grid_level *level,
-                                                     const cvtm_grid_level *coarse) {
-  clear_kernel<<<blocks_for_nodes(level), tile_threads_xy(), 0, stream_of(top)>>>(*level);
-  const cvtm_status status = relax_level(top, level, 1);
+cvtm_status coarse_pre_smooth_and_restrict_plain(const cvtm_grid_top *top,
+                                                 const cvtm_grid_level *level,
+                                                 const cvtm_grid_level *coarse) {
+  const cvtm_status status = relax_level(top, level, true, 1);
   if (status != CVTM_OK) return status;
-  return launch_nodes(top, "restrict_level_kernel", restrict_level_kernel, blocks_for_nodes(coarse),
-                      *level, *coarse);
+  return launch_nodes<restrict_level>(top, "restrict_level", coarse->width, coarse->height, level,
+                                      coarse);
 }
 
-int is_tail_reference(const cvtm_grid_top * /* top */, const cvtm_grid_level * /* levels */,
-                      int first, int last) {
-  return first == last;
+cvtm_status coarse_prolong_and_post_smooth_plain(const cvtm_grid_top *top,
+                                                 const cvtm_grid_level *level,
+                                                 const cvtm_grid_level *coarse) {
+  const cvtm_status status = launch_nodes<cvtm_grid_prolong, 6>(top, "prolong", level->width,
+                                                                level->height, level, coarse);
+  return status == CVTM_OK ? relax_level(top, level, false, 1) : status;
 }
 
-cvtm_status tail_cycle_reference(const cvtm_grid_top *top, const cvtm_grid_level *levels,
-                                 int /* first */, int last) {
-  const cvtm_grid_level *level = &levels[last];
-  clear_kernel<<<blocks_for_nodes(level), tile_threads_xy(), 0, stream_of(top)>>>(*level);
-  return relax_level(top, level, cvtm_grid_bottom_sweeps(level));
-}
-
-cvtm_status coarse_prolong_and_post_smooth_reference(const cvtm_grid_top *top,
-                                                     const cvtm_grid_level *level,
-                                                     const cvtm_grid_level *coarse) {
-  prolong_kernel<<<blocks_for_nodes(level), tile_threads_xy(), 0, stream_of(top)>>>(*level,
-                                                                                    *coarse);
-  return relax_level(top, level, 1);
-}
-
-cvtm_status prolong_and_correct_reference(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  correct_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(top->problem,
-                                                                                  *coarse);
+cvtm_status prolong_and_correct_plain(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
+  const cvtm_status status = launch_nodes<cvtm_grid_correct>(
+      top, "correct", top->shape->width, top->shape->height, top->problem, coarse);
+  if (status != CVTM_OK) return status;
   line_search_kernel<<<summing_blocks(top), tile_threads_xy(), 0, stream_of(top)>>>(
       top->problem, top->state, cvtm_grid_sums_of(top));
-  return cvtm_cuda_launched(top->device, "correct_kernel");
-}
-
-cvtm_status post_smooth_and_measure_reference(const cvtm_grid_top *top,
-                                              const cvtm_grid_level * /* coarse */) {
-  const cvtm_status status = step_and_smooth_cuda(top);
-  return status == CVTM_OK ? measure_reference(top, 1) : status;
+  return cvtm_cuda_launched(top->device, "line_search_kernel");
 }
 
 /* ------ P'AP ------
@@ -364,7 +215,7 @@ cvtm_status post_smooth_and_measure_reference(const cvtm_grid_top *top,
  *                           another level; flags as bits in shared memory
  * galerkin_kernel           any coarsening and any weights */
 
-/* The tiles of a level, of tile_x columns and `lines` lines; a block each. */
+/* The tiles of a level, of tile_x columns and `lines` lines each. One block computes one tile. */
 struct level_tiles {
   int across, count;
 
@@ -373,8 +224,7 @@ struct level_tiles {
         count(static_cast<int>(across * ((level.height + lines - 1) / lines))) {}
 };
 
-/* below_problem: the finer level is the problem, not `finer`. rounds: tiles of `rounds` * tile_y
- * lines.
+/* below_problem: the finer level is the problem, not `finer`. A tile has `rounds` * tile_y lines.
  */
 __global__ void __launch_bounds__(tile_x *tile_y, 2)
     galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer, cvtm_grid_level coarse,
@@ -419,13 +269,13 @@ __global__ void __launch_bounds__(tile_x *tile_y, 2)
 
 /* --- bilinear interpolation --- */
 
-/* Flags of the finer nodes around a tile as bits, 32 columns to a word, in shared memory. */
+/* Flags of the finer nodes around a tile, in shared memory: one bit each, 32 columns to a word. */
 template <int lines, int words>
 struct near_bits {
   uint32_t word[lines][words];
 
-  /* From the node (left, top) on; nodes outside the grid count as `outside`. True if the calling
-   * warp has read a flag that is set. All warps call. */
+  /* Loads the flags from node (left, top) on; nodes outside the grid get `outside`. Returns true if
+   * the calling warp has read a flag that is set. All warps must call. */
   __device__ bool load(const uint8_t *flags, int64_t width, int64_t height, int64_t left,
                        int64_t top, bool outside) {
     const int lane = static_cast<int>(threadIdx.x), warp = static_cast<int>(threadIdx.y);
@@ -453,14 +303,14 @@ struct near_bits {
     }
     return any != 0;
   }
-  /* 32 bits of a line, from bit `first` on. */
+  /* 32 bits of a line, beginning with bit `first`. */
   __device__ uint32_t at(int line, int first) const {
     const int w = first >> 5;
     return __funnelshift_r(word[line][w], w + 1 < words ? word[line][w + 1] : 0U, first & 31);
   }
 };
 
-/* Two blocks at a time on a multiprocessor, since most of them only read flags. */
+/* Two blocks share a multiprocessor, since most of them only read flags. */
 template <bool below_problem, int lines>
 __global__ void __launch_bounds__(tile_x *tile_y, !below_problem && lines == tile_y ? 2 : 0)
     galerkin_bilinear_kernel(const cvtm_grid_problem *problem,
@@ -521,8 +371,7 @@ cvtm_status galerkin_level(const cvtm_grid_top *top, const cvtm_grid_level *fine
   cvtm_status status = CVTM_OK;
   const bool large = coarse->width * coarse->height > 1 << 20;
   const bool halved = coarse->halved_x && coarse->halved_y;
-  if (halved && !coarse->weight && !cvtm_uses_plain("bilinear") &&
-      (finer || !top->shape->horizontal)) {
+  if (halved && !coarse->weight && !uses_plain("bilinear") && (finer || !top->shape->horizontal)) {
     with_flag(finer == nullptr, [&](auto below_problem) {
       with_flag(large, [&](auto is_large) {
         constexpr int lines = decltype(is_large)::value ? 4 * tile_y : tile_y;
@@ -543,9 +392,6 @@ cvtm_status galerkin_level(const cvtm_grid_top *top, const cvtm_grid_level *fine
 
 cvtm_status galerkin_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
                           int last, int all) {
-  if (cvtm_uses_plain("galerkin")) {
-    return galerkin_reference(top, levels, first, last, all);
-  }
   if (!all) last = cvtm_grid_last_before_tail(top, levels, first, last);
   cvtm_status status = CVTM_OK;
   for (int l = first; l <= last && status == CVTM_OK; ++l) {
@@ -558,7 +404,7 @@ cvtm_status galerkin_cuda(const cvtm_grid_top *top, const cvtm_grid_level *level
 /* ------ which phase runs where ------ */
 
 bool marches(const cvtm_grid_top *top) {
-  return cvtm_grid_can_march(top->shape) && !cvtm_uses_plain("march");
+  return cvtm_grid_can_march(top->shape) && !uses_plain("march");
 }
 
 bool marches(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
@@ -566,98 +412,81 @@ bool marches(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
 }
 
 bool has_tiles(const cvtm_grid_level *coarse) {
-  return is_specialised(coarse) && !cvtm_uses_plain("tiles");
+  return is_specialised(coarse) && !uses_plain("tiles");
+}
+
+cvtm_status measure_norms(const cvtm_grid_top *top, cvtm_grid_measured what) {
+  return marches(top) ? cvtm_grid_measure_march(top, what) : measure_plain(top, what);
 }
 
 cvtm_status measure_cold_start_cuda(const cvtm_grid_top *top) {
-  return marches(top) ? cvtm_grid_measure_march(top, MEASURE_COLD_START)
-                      : measure_cold_start_reference(top);
+  return measure_norms(top, MEASURE_COLD_START);
 }
 
 cvtm_status measure_cuda(const cvtm_grid_top *top, int counted) {
-  return marches(top) ? cvtm_grid_measure_march(top, counted ? MEASURE_ITERATION : MEASURE_START)
-                      : measure_reference(top, counted);
+  return measure_norms(top, counted ? MEASURE_ITERATION : MEASURE_START);
 }
 
 cvtm_status pre_smooth_and_restrict_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   return marches(top, coarse) ? cvtm_grid_pre_smooth_and_restrict_march(top, coarse)
-                              : pre_smooth_and_restrict_reference(top, coarse);
+                              : pre_smooth_and_restrict_plain(top, coarse);
 }
 
 cvtm_status coarse_pre_smooth_and_restrict_cuda(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse) {
   return has_tiles(coarse) ? cvtm_grid_pre_smooth_and_restrict_tiles(top, level, coarse)
-                           : coarse_pre_smooth_and_restrict_reference(top, level, coarse);
+                           : coarse_pre_smooth_and_restrict_plain(top, level, coarse);
+}
+
+cvtm_status tail_cycle_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
+                            int last) {
+  if (cvtm_grid_is_tail_cuda(top, levels, first, last)) {
+    return cvtm_grid_tail_cycle_cuda(top, levels, first, last);
+  }
+  return relax_level(top, &levels[last], true, cvtm_grid_bottom_sweeps(&levels[last]));
 }
 
 cvtm_status coarse_prolong_and_post_smooth_cuda(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse) {
   return has_tiles(coarse) ? cvtm_grid_prolong_and_post_smooth_tiles(top, level, coarse)
-                           : coarse_prolong_and_post_smooth_reference(top, level, coarse);
+                           : coarse_prolong_and_post_smooth_plain(top, level, coarse);
 }
 
-/* The march of post_smooth_and_measure prolongs and corrects. */
+/* Enqueues only the line search: the march of post_smooth_and_measure prolongs and corrects. */
 cvtm_status prolong_and_correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   return marches(top, coarse) ? cvtm_grid_line_search_march(top, coarse)
-                              : prolong_and_correct_reference(top, coarse);
+                              : prolong_and_correct_plain(top, coarse);
 }
 
 cvtm_status post_smooth_and_measure_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   if (marches(top, coarse)) {
     return cvtm_grid_post_smooth_and_measure_march(top, coarse);
   }
-  const cvtm_status status = step_and_smooth_cuda(top);
+  step_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(top->problem,
+                                                                               top->state);
+  cvtm_status status = cvtm_cuda_launched(top->device, "step_kernel");
+  if (status == CVTM_OK) status = smooth_cuda(top, 1);
   return status == CVTM_OK ? measure_cuda(top, 1) : status;
 }
 
 } /* namespace */
 
-const cvtm_grid_table cvtm_grid_table_cuda = {
-    cvtm_grid_partial_doubles_cuda,
-    clip_start_cuda,
-    measure_cold_start_cuda,
-    begin_iteration_cuda,
-    raise_limit_cuda,
-    measure_cuda,
-    smooth_cuda,
-    measure_energy_cuda,
-    pre_smooth_and_restrict_cuda,
-    galerkin_cuda,
-    coarse_pre_smooth_and_restrict_cuda,
-    cvtm_grid_is_tail_cuda,
-    cvtm_grid_tail_cycle_cuda,
-    coarse_prolong_and_post_smooth_cuda,
-    prolong_and_correct_cuda,
-    post_smooth_and_measure_cuda,
-    mark_masked_cuda,
-    interpolation_weights_cuda,
-    coarsen_data_cuda,
-    coarsen_links_cuda,
-    prolong_solution_cuda,
-};
-
-const cvtm_grid_table cvtm_grid_reference_table_cuda = {
-    cvtm_grid_partial_doubles_cuda,
-    clip_start_cuda,
-    measure_cold_start_reference,
-    begin_iteration_cuda,
-    raise_limit_cuda,
-    measure_reference,
-    smooth_cuda,
-    measure_energy_cuda,
-    pre_smooth_and_restrict_reference,
-    galerkin_reference,
-    coarse_pre_smooth_and_restrict_reference,
-    is_tail_reference,
-    tail_cycle_reference,
-    coarse_prolong_and_post_smooth_reference,
-    prolong_and_correct_reference,
-    post_smooth_and_measure_reference,
-    mark_masked_cuda,
-    interpolation_weights_cuda,
-    coarsen_data_cuda,
-    coarsen_links_cuda,
-    prolong_solution_cuda,
-};
+#define NODE_PHASE_NAME(name, ...) name##_cuda,
+const cvtm_grid_table cvtm_grid_table_cuda = {cvtm_grid_partial_doubles_cuda,
+                                              measure_cold_start_cuda,
+                                              begin_iteration_cuda,
+                                              raise_limit_cuda,
+                                              measure_cuda,
+                                              smooth_cuda,
+                                              measure_energy_cuda,
+                                              pre_smooth_and_restrict_cuda,
+                                              galerkin_cuda,
+                                              coarse_pre_smooth_and_restrict_cuda,
+                                              cvtm_grid_is_tail_cuda,
+                                              tail_cycle_cuda,
+                                              coarse_prolong_and_post_smooth_cuda,
+                                              prolong_and_correct_cuda,
+                                              post_smooth_and_measure_cuda,
+                                              CVTM_GRID_NODE_PHASES(NODE_PHASE_NAME)};

@@ -1,11 +1,10 @@
 /* For .cu files of lcp/grid only: loops over nodes, launches, sums over all blocks, and the phases
  * that the files share.
  *
- * grid_cuda.cu         every phase, by kernels that call the node functions: the reference; P'AP,
- *                      where flags say that it may have changed; the table: which phase runs where
- * grid_march_cuda.cu   phases on the five-point problem, a warp for each strip of the grid
- * grid_levels_cuda.cu  phases on a coarse level, a block for each tile, in shared memory, and the
- *                      V-cycle of the small levels in one block */
+ *   grid_cuda.cu         plain kernels for all phases, P'AP, the table that selects the kernels
+ *   grid_march_cuda.cu   phases on the five-point problem: a warp for each strip of the grid
+ *   grid_levels_cuda.cu  phases on coarse levels: a block for each tile, one block for small levels
+ */
 #ifndef CVTMESH_LCP_GRID_GRID_CUDA_H
 #define CVTMESH_LCP_GRID_GRID_CUDA_H
 
@@ -41,27 +40,57 @@ static inline dim3 blocks_for_nodes(const cvtm_grid_top *top) {
   return blocks_for_nodes(top->shape->width, top->shape->height);
 }
 
-static inline dim3 blocks_for_nodes(const cvtm_grid_level *level) {
-  return blocks_for_nodes(level->width, level->height);
-}
-
 /* --- launches --- */
 
 static inline cudaStream_t stream_of(const cvtm_grid_top *top) {
   return cvtm_cuda_stream(top->device);
 }
 
-/* The part of a phase of `count` blocks that one launch does: the blocks from `first` on. */
+/* The part of a phase that one launch computes: the blocks from `first` on, out of `count`. */
 struct launch_part {
   int first, count;
   __device__ int block() const { return first + static_cast<int>(blockIdx.x); }
 };
 
-/* Launches a kernel that loops by for_nodes. */
-template <typename... Parameters, typename... Arguments>
-cvtm_status launch_nodes(const cvtm_grid_top *top, const char *name, void (*kernel)(Parameters...),
-                         dim3 blocks, Arguments... arguments) {
-  kernel<<<blocks, tile_threads_xy(), 0, stream_of(top)>>>(arguments...);
+/* An argument of a node function. A problem is in device memory; it is copied, so that the compiler
+ * knows that no store changes its pointers. */
+template <typename T>
+struct node_argument : row_argument<T> {};
+template <>
+struct node_argument<const cvtm_grid_problem *> {
+  const cvtm_grid_problem copy;
+  __device__ node_argument(const cvtm_grid_problem *problem) : copy(*problem) {}
+  __device__ operator const cvtm_grid_problem *() const { return &copy; }
+};
+
+template <auto function, typename... Held>
+__device__ void call_for_nodes(int64_t width, int64_t height, const Held &...held) {
+  for_nodes(width, height, [&](int64_t i, int64_t j) { function(held..., i, j); });
+}
+
+template <auto function, int resident, typename... Arguments>
+__global__ void __launch_bounds__(tile_x *tile_y, resident)
+    nodes_kernel(int64_t width, int64_t height, const __grid_constant__ Arguments... arguments) {
+  call_for_nodes<function>(width, height, node_argument<Arguments>{arguments}...);
+}
+
+/* The argument that a kernel takes: a level is in host memory and is passed by value. */
+static inline cvtm_grid_level kernel_argument(const cvtm_grid_level *level) { return *level; }
+static inline const cvtm_grid_problem *kernel_argument(cvtm_grid_problem *problem) {
+  return problem;
+}
+template <typename T>
+T kernel_argument(T value) {
+  return value;
+}
+
+/* Calls function(arguments, i, j) for all nodes of a grid. resident: as in for_rows. */
+template <auto function, int resident = 0, typename... Arguments>
+cvtm_status launch_nodes(const cvtm_grid_top *top, const char *name, int64_t width, int64_t height,
+                         Arguments... arguments) {
+  nodes_kernel<function, resident>
+      <<<blocks_for_nodes(width, height), tile_threads_xy(), 0, stream_of(top)>>>(
+          width, height, kernel_argument(arguments)...);
   return cvtm_cuda_launched(top->device, name);
 }
 
@@ -86,21 +115,26 @@ void with_flag(bool flag, Launch launch) {
   flag ? launch(std::true_type()) : launch(std::false_type());
 }
 
-/* True if the marches and tiles know the transfers: both directions are halved. */
+/* True if plain kernels replace the kernels of that name, or all kernels. */
+static inline bool uses_plain(const char *name) {
+  return cvtm_uses_plain(name) || cvtm_uses_plain("grid");
+}
+
+/* True if marches and tiles support the transfers: both directions must be halved. */
 static inline bool is_specialised(const cvtm_grid_level *coarse) {
   return coarse->halved_x && coarse->halved_y;
 }
 
-/* --- sums over all blocks in a fixed order: every block stores partial sums; the last block to do
- * so adds them up --- */
+/* --- sums over all blocks in a fixed order: every block stores its partial sums, and the last
+ * block to store them adds them up --- */
 
 namespace {
 
 /* The most blocks of a kernel of for_nodes with sums: enough to fill any device several times. */
 constexpr int64_t max_parts = 4096;
 
-/* Sums over the block in a fixed order, in thread 0; value[maximum_at] is a maximum (-1: none is).
- */
+/* Sums over the block in a fixed order; thread 0 has the result. value[maximum_at] is a maximum
+ * instead of a sum (-1: no value is). */
 template <int count>
 __device__ void reduce_block(double (&value)[count], int maximum_at) {
   __shared__ double shared[count][32];
@@ -133,8 +167,8 @@ __device__ void reduce_block(double (&value)[count], int maximum_at) {
   __syncthreads();
 }
 
-/* Sums over `blocks` blocks, of which this is number `block`: in thread 0 of the last block to
- * call, for which the function returns true. All threads of all blocks call once. */
+/* Sums over `blocks` blocks; the caller is block number `block`. The last block to call has the
+ * sums in thread 0, where the function returns true. All threads of all blocks call once. */
 template <int count>
 __device__ bool reduce_blocks(double (&value)[count], int maximum_at, double *partial,
                               cvtm_grid_state *state, unsigned block, unsigned blocks) {
@@ -173,7 +207,7 @@ __device__ bool reduce_grid(double (&value)[count], int maximum_at, double *part
                        gridDim.x * gridDim.y);
 }
 
-/* Norms over `blocks` blocks, of which this is number `block`; as reduce_blocks. */
+/* Norms over `blocks` blocks; the calling block is number `block`. See reduce_blocks. */
 __device__ bool reduce_norms(cvtm_grid_norms *norms, double *partial, cvtm_grid_state *state,
                              unsigned block, unsigned blocks) {
   double sum[3] = {norms->squares, norms->rounding, norms->maximum};
@@ -185,6 +219,13 @@ __device__ bool reduce_norms(cvtm_grid_norms *norms, double *partial, cvtm_grid_
 }
 
 } /* namespace */
+
+/* e of coarse node (x, y). Beyond the grid e is constant at a Neumann boundary, and 0 otherwise. */
+static __device__ inline double coarse_value(const cvtm_grid_level *c, int x, int y) {
+  const int width = static_cast<int>(c->width), height = static_cast<int>(c->height);
+  const int i = x < 0 ? 0 : x < width ? x : width - 1, j = y < 0 ? 0 : y < height ? y : height - 1;
+  return c->neumann || (i == x && j == y) ? c->e[j * c->width + i] : 0.0;
+}
 
 /* What norms are measured for. */
 enum cvtm_grid_measured { MEASURE_COLD_START, MEASURE_START, MEASURE_ITERATION };
@@ -199,18 +240,18 @@ static __device__ inline void enter_norms(const cvtm_grid_norms &norms, cvtm_gri
   }
 }
 
-/* Where the partial sums of blocks are in top->partial. */
+/* The partial sums of the blocks in top->partial. */
 double *cvtm_grid_sums_of(const cvtm_grid_top *top);
 
 /* --- grid_march_cuda.cu --- */
 
-/* True for constant links, without a mask, with a varying diagonal only in a Neumann boundary. */
+/* True for constant links without a mask; if the diagonal varies, the boundary must be Neumann. */
 bool cvtm_grid_can_march(const cvtm_grid_problem *shape);
 int64_t cvtm_grid_partial_doubles_cuda(int64_t width, int64_t height);
 cvtm_status cvtm_grid_measure_march(const cvtm_grid_top *top, cvtm_grid_measured what);
 cvtm_status cvtm_grid_pre_smooth_and_restrict_march(const cvtm_grid_top *top,
                                                     const cvtm_grid_level *coarse);
-/* The line search only: post_smooth_and_measure prolongs and corrects. */
+/* Only the line search; post_smooth_and_measure prolongs and corrects. */
 cvtm_status cvtm_grid_line_search_march(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
 cvtm_status cvtm_grid_post_smooth_and_measure_march(const cvtm_grid_top *top,
                                                     const cvtm_grid_level *coarse);
@@ -227,7 +268,7 @@ int cvtm_grid_is_tail_cuda(const cvtm_grid_top *top, const cvtm_grid_level *leve
                            int last);
 cvtm_status cvtm_grid_tail_cycle_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels,
                                       int first, int last);
-/* The last of levels first .. last whose P'AP the tail does not compute itself. */
+/* The last of levels first .. last for which the tail does not compute P'AP. */
 int cvtm_grid_last_before_tail(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
                                int last);
 

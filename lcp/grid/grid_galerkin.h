@@ -21,7 +21,7 @@
 CVTM_HD int cvtm_grid_needs_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
                                      int64_t y, int all) {
   if (all) return 1;
-  int any = 0;      /* no early exit: loads without branches between them overlap */
+  int any = 0;      /* no early exit: without branches between them the loads overlap */
   if (f->problem) { /* a stencil reaches over the supports of the neighbours */
     for (int64_t ny = y > 0 ? y - 1 : 0; ny <= y + 1 && ny < c->height; ++ny) {
       for (int64_t nx = x > 0 ? x - 1 : 0; nx <= x + 1 && nx < c->width; ++nx) {
@@ -42,8 +42,8 @@ CVTM_HD int cvtm_grid_needs_galerkin(const cvtm_grid_finer *f, const cvtm_grid_l
 
 /* --- constant operators --- */
 
-/* The Galerkin operator of a constant one: in each direction bilinear interpolation meets itself,
- * moved by 0, 1 and 2 nodes, with weights 3/2, 1 and 1/4. */
+/* The Galerkin operator of a constant operator. In each direction, bilinear interpolation has the
+ * weights 3/2, 1 and 1/4 with itself moved by 0, 1 and 2 nodes. */
 CVTM_HD cvtm_grid_constant_stencil cvtm_grid_galerkin_constant(cvtm_grid_constant_stencil a) {
   cvtm_grid_constant_stencil c;
   c.diagonal = 2.25 * a.diagonal - (6 * a.side + 4 * a.corner);
@@ -52,9 +52,8 @@ CVTM_HD cvtm_grid_constant_stencil cvtm_grid_galerkin_constant(cvtm_grid_constan
   return c;
 }
 
-/* True if the 5 x 5 fine nodes around the support of (x, y) are inside the grid and have the
- * stencils of a constant operator. Then *below is the stencil of (x, y), unless nodes are
- * truncated. */
+/* True if the 5 x 5 fine nodes around the support of (x, y) are inside the grid and have constant
+ * stencils. *below is then the stencil of (x, y), which holds unless a node is truncated. */
 CVTM_HD int cvtm_grid_galerkin_is_constant(const cvtm_grid_finer *f, int64_t x, int64_t y,
                                            cvtm_grid_constant_stencil *below) {
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
@@ -89,8 +88,8 @@ CVTM_HD void cvtm_grid_constant_entries(cvtm_grid_constant_stencil a, double sum
 
 /* --- both directions halved --- */
 
-/* Of the 5 x 5 fine nodes around the support of (x, y), bit 5 ty + tx: those that are truncated or
- * outside the grid. */
+/* A bit mask of the 5 x 5 fine nodes around the support of (x, y). Bit 5 ty + tx is set if the node
+ * is truncated or outside the grid. */
 CVTM_HD uint32_t cvtm_grid_truncated_nodes(const cvtm_grid_finer *f, int64_t x, int64_t y) {
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
   const uint8_t *flags = cvtm_grid_finer_flags(f);
@@ -108,7 +107,7 @@ CVTM_HD uint32_t cvtm_grid_truncated_nodes(const cvtm_grid_finer *f, int64_t x, 
   return truncated;
 }
 
-/* Adds `own` times the stencil of node (dx, dy) of the support to q = w'A over the 5 x 5 nodes. */
+/* Adds `own` times the stencil of node (dx, dy) of the support to q = w'A at the 5 x 5 nodes. */
 CVTM_HD void cvtm_grid_add_stencil(double own, int dx, int dy, double link[3][3], double q[5][5]) {
   link[1][1] = -link[1][1];
   CVTM_UNROLL
@@ -118,8 +117,8 @@ CVTM_HD void cvtm_grid_add_stencil(double own, int dx, int dy, double link[3][3]
   }
 }
 
-/* Adds q of node (tx, ty) of the 5 x 5, times its interpolation weights (stored), or `part`, which
- * contains the weight, to the entries of those of its parents that are stored. */
+/* Adds q of fine node (tx, ty), times its interpolation weights, to the stored entries of its
+ * parents. If the weights are not stored, `part` is q times the weight. */
 CVTM_HD void cvtm_grid_add_to_parents(const cvtm_grid_level *c, int64_t x, int64_t y, int tx,
                                       int ty, int stored, double part, double sum[3][3]) {
   const int has_west = x > 0, has_east = x + 1 < c->width, has_south = y + 1 < c->height;
@@ -137,8 +136,8 @@ CVTM_HD void cvtm_grid_add_to_parents(const cvtm_grid_level *c, int64_t x, int64
   }
 }
 
-/* The sums of q over the basis functions, without truncated nodes. across, along:
- * cvtm_grid_closed_form_weights in x and y, used unless the weights are stored. */
+/* Adds up q over the basis functions, without truncated nodes. across, along: the weights of
+ * cvtm_grid_closed_form_weights in x and y, used unless weights are stored. */
 CVTM_HD void cvtm_grid_add_all_to_parents(const cvtm_grid_level *c, int64_t x, int64_t y,
                                           const double across[3], const double along[3],
                                           uint32_t truncated, int stored, double q[5][5],
@@ -148,7 +147,7 @@ CVTM_HD void cvtm_grid_add_all_to_parents(const cvtm_grid_level *c, int64_t x, i
     CVTM_UNROLL
     for (int tx = 0; tx < 5; ++tx) {
       const int is_truncated = truncated >> (5 * ty + tx) & 1;
-      if (stored && is_truncated) continue; /* it may be outside the grid, where no weights are */
+      if (stored && is_truncated) continue; /* outside the grid no weights are stored */
       const double share = (ty & 1 ? along[ty - 1] : 1.0) * (tx & 1 ? across[tx - 1] : 1.0);
       const double part = is_truncated ? 0.0 : share * q[ty][tx];
       cvtm_grid_add_to_parents(c, x, y, tx, ty, stored, stored ? q[ty][tx] : part, sum);
@@ -156,7 +155,7 @@ CVTM_HD void cvtm_grid_add_all_to_parents(const cvtm_grid_level *c, int64_t x, i
   }
 }
 
-/* cvtm_grid_galerkin with both directions halved. stored: a constant, c->weight != NULL. */
+/* cvtm_grid_galerkin, both directions halved. stored: a constant, c->weight != NULL. */
 CVTM_HD void cvtm_grid_galerkin_halved(const cvtm_grid_finer *f, const cvtm_grid_level *c,
                                        int64_t x, int64_t y, uint32_t truncated, int stored,
                                        double sum[3][3]) {
@@ -256,7 +255,7 @@ CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level 
   cvtm_grid_store_stencil(c, x, y, sum, is_constant);
 }
 
-/* cvtm_grid_galerkin if the stencil may have changed or `all` are wanted; notes which it is. */
+/* Calls cvtm_grid_galerkin if the stencil may have changed, or if `all`; records whether it did. */
 CVTM_HD void cvtm_grid_update_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c,
                                        int64_t x, int64_t y, int all) {
   const int due = cvtm_grid_needs_galerkin(f, c, x, y, all);

@@ -1,9 +1,10 @@
-/* Inside lcp/grid only: the problem on a level, the coarse operator of a level, the planes that a
- * stencil is stored in, and the phases of a solve that differ between devices. C11 and CUDA C++.
+/* Inside lcp/grid only: the problem on a level, the Galerkin operator of a level, the planes that
+ * store stencils, and the phases of a solve that differ between devices. C11 and CUDA C++.
  *
- * Level 0 is the given grid. Every level holds a five-point problem (the nested start solves those
- * of the coarser levels); levels from 1 on also hold a nine-point Galerkin operator, which corrects
- * the five-point problem of the level above or the Galerkin operator of the level above. */
+ * Every level holds a five-point problem: level 0 the given one, coarser levels those that the
+ * nested start solves. Levels from 1 on also hold a nine-point Galerkin operator, with which a
+ * cycle corrects the level above it. At the top of the V that level is given by its five-point
+ * problem, elsewhere by its Galerkin operator. */
 #ifndef CVTMESH_LCP_GRID_GRID_KERNELS_H
 #define CVTMESH_LCP_GRID_GRID_KERNELS_H
 
@@ -16,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* For loops of few rounds whose indices must be constants when they are compiled. */
+/* For short loops whose indices must be constants at compile time. */
 #if defined(__CUDACC__)
 #ifdef __CUDA_ARCH__
 #define CVTM_UNROLL _Pragma("unroll")
@@ -42,9 +43,9 @@ enum {
   CVTM_GRID_SOUTH_WEST,
   CVTM_GRID_PLANES
 };
-/* Planes of stored interpolation weights. A block holds the fine nodes (2 X, 2 Y) .. (2 X + 1,
- * 2 Y + 1). Planes 0-3: weights of the node amid four coarse nodes, at 2 ky + kx; planes 4-5: of
- * the node between two coarse nodes in x; planes 6-7: between two in y. */
+/* Planes of stored interpolation weights. Block (X, Y) holds the fine nodes (2 X, 2 Y) .. (2 X + 1,
+ * 2 Y + 1). Planes 0-3, at 2 ky + kx, hold the weights of the node amid four coarse nodes; planes
+ * 4-5 of the node between two coarse nodes in x; planes 6-7 of the node between two in y. */
 enum { CVTM_GRID_WEIGHTS = 8 };
 
 /* The five-point problem of a level. Arrays hold width * height numbers unless cvtm_lcp_grid says
@@ -61,22 +62,22 @@ typedef struct cvtm_grid_problem {
   uint8_t *active; /* 1: masked, or at a bound and truncated from the coarse bases */
 } cvtm_grid_problem;
 
-/* What is known of a coarse stencil without reading its coefficients. */
+/* What a coarse stencil is known to be before its coefficients are read. */
 enum cvtm_grid_stencil_kind {
   CVTM_GRID_VARYING,  /* nothing */
   CVTM_GRID_CONSTANT, /* it is the stencil of the level's constant operator */
-  CVTM_GRID_EMPTY     /* its basis function is truncated altogether: the diagonal is 0 */
+  CVTM_GRID_EMPTY     /* the basis function is truncated entirely; the diagonal is 0 */
 };
 
 /* A coarse level. Arrays hold width * height elements unless said otherwise. */
 typedef struct cvtm_grid_level {
   int64_t width, height;
-  int halved_x, halved_y; /* against the finer level */
-  int neumann;            /* closed-form weights are constant beyond the boundary */
+  int halved_x, halved_y; /* the direction is halved from the finer level */
+  int neumann;            /* closed-form weights continue as a constant beyond the boundary */
   double *coefficient;    /* CVTM_GRID_PLANES planes */
   double *e, *r, *lower, *upper;
-  double *scratch; /* e between down and up phases, or lines of residuals: the device chooses */
-  /* 1: active nodes changed in the support; used right below a five-point problem only. */
+  double *scratch; /* CUDA: e after the down phase; CPU: lines of residuals */
+  /* 1: active nodes changed in the support. Used only right below a five-point problem. */
   uint8_t *support_changed;
   uint8_t *stencil_changed; /* 1: the stencil may have changed in this cycle */
   uint8_t *kind;            /* cvtm_grid_stencil_kind of each stencil */
@@ -84,7 +85,7 @@ typedef struct cvtm_grid_level {
   int64_t blocks_x, blocks_y;
 } cvtm_grid_level;
 
-/* The level above a coarse one: a five-point problem, or a coarse level. */
+/* The level above a coarse level: a five-point problem or another coarse level. */
 typedef struct cvtm_grid_finer {
   const cvtm_grid_problem *problem; /* NULL: the finer level is `level` */
   const cvtm_grid_level *level;
@@ -104,7 +105,7 @@ CVTM_HD int cvtm_grid_masked(const cvtm_grid_problem *p, int64_t k) {
   return p->mask && !p->mask[k];
 }
 
-/* The value moved into the bounds of node k; 0 where that is masked. */
+/* `value` projected onto the bounds of node k; 0 if the node is masked. */
 CVTM_HD double cvtm_grid_clipped(const cvtm_grid_problem *p, int64_t k, double value) {
   if (cvtm_grid_masked(p, k)) return 0.0;
   return cvtm_lcp_clip(value, cvtm_grid_lower(p, k), cvtm_grid_upper(p, k));
@@ -124,7 +125,7 @@ CVTM_HD int64_t cvtm_grid_finer_height(const cvtm_grid_finer *f) {
   return f->problem ? f->problem->height : f->level->height;
 }
 
-/* Flags of the nodes truncated from the coarse bases; NULL: no node is. */
+/* Flags of the nodes that are truncated from the coarse bases; NULL if there are none. */
 CVTM_HD const uint8_t *cvtm_grid_finer_flags(const cvtm_grid_finer *f) {
   return f->problem ? f->problem->active : NULL;
 }
@@ -137,14 +138,14 @@ CVTM_HD int cvtm_grid_finer_active(const cvtm_grid_finer *f, int64_t i, int64_t 
 extern "C" {
 #endif
 
-/* --- the state, and the phases: each enqueues work on the device's stream and returns no number;
- * what it decides goes into the state --- */
+/* --- the state, and the phases: each phase enqueues work on the device's stream and returns no
+ * number; it stores its decisions in the state --- */
 
 enum { CVTM_GRID_MAX_LEVELS = 40 };
-/* The most nodes of the first of the small levels that CUDA's tail of a V-cycle holds in shared
- * memory. */
+/* CUDA's tail of a V-cycle holds small levels in shared memory. The first of them has at most this
+ * many nodes. */
 enum { CVTM_GRID_TAIL_NODES = 34 * 34 };
-/* The most numbers that one part of a grid adds to a sum over all. */
+/* The number of sums that one pass over a grid forms, at most. */
 enum { CVTM_GRID_SUMS = 3 };
 
 /* In device memory. */
@@ -158,110 +159,126 @@ typedef struct cvtm_grid_state {
   uint32_t blocks_arrived; /* CUDA: blocks that have stored their partial sums */
 } cvtm_grid_state;
 
-/* The level whose five-point problem a V-cycle corrects: the top of the V. */
+/* The level at the top of a V-cycle, whose five-point problem the cycle corrects. */
 typedef struct cvtm_grid_top {
   cvtm_device *device;
   double omega;                   /* relaxation of the sweeps on x */
   cvtm_grid_problem *problem;     /* device memory */
-  const cvtm_grid_problem *shape; /* its host copy: sizes, constants, which arrays there are */
+  const cvtm_grid_problem *shape; /* host copy: sizes, constants, which arrays exist */
   cvtm_grid_state *state;         /* device memory */
   double *partial;                /* device memory: table->partial_doubles numbers */
-  double *history;  /* device memory: 2-norm and maximum of every iterate; NULL: not wanted */
-  int number;       /* of the problem's level */
-  uint8_t *changed; /* device memory: 0: this cycle changes no operator; NULL: not known */
+  double *history;  /* device memory: 2-norm and maximum of each iterate; NULL: not recorded */
+  int number;       /* index of the level */
+  uint8_t *changed; /* device memory: 0: no operator changes in this cycle; NULL: unknown */
 } cvtm_grid_top;
 
-/* How an iteration ends. */
+/* When an iteration stops. */
 typedef struct cvtm_grid_stop_rule {
   double relative, absolute; /* target of the 2-norm: max(relative * cold_norm, absolute) */
   int64_t limit, window;     /* see cvtm_iteration_state */
 } cvtm_grid_stop_rule;
 
-/* `level` is a coarse level, `coarse` the one below it, or below the problem. */
+/* X(name, parameters, width, height, function, arguments): the phases that call function(arguments,
+ * i, j), a function of grid_node.h, for every node of a width x height grid. This list generates
+ * both tables and their phases. */
+#define CVTM_GRID_NODE_PHASES(X)                                                                   \
+  /* x (d if into_d) = clip(warm ? x : 0). */                                                      \
+  X(clip_start, (const cvtm_grid_top *top, int warm, int into_d), top->shape->width,               \
+    top->shape->height, cvtm_grid_clip_start, top->problem, warm, into_d)                          \
+  /* Setup: makes masked nodes active, and no others. */                                           \
+  X(mark_masked, (const cvtm_grid_top *top), top->shape->width, top->shape->height,                \
+    cvtm_grid_mark_active, top->problem, 1)                                                        \
+  /* Setup: computes the interpolation weights of `coarse` from the operator of `finer`, or of the \
+   * problem if `finer` is NULL. */                                                                \
+  X(interpolation_weights,                                                                         \
+    (const cvtm_grid_top *top, const cvtm_grid_level *finer, const cvtm_grid_level *coarse),       \
+    coarse->blocks_x, coarse->blocks_y, cvtm_grid_compute_weights, top->problem,                   \
+    finer ? finer : coarse, !finer, coarse)                                                        \
+  /* Nested start: computes b and bounds, or links, of the coarse problem from those of top. */    \
+  X(coarsen_data,                                                                                  \
+    (const cvtm_grid_top *top, const cvtm_grid_top *coarse, const cvtm_grid_level *level),         \
+    level->width, level->height, cvtm_grid_coarsen_data, top->problem, coarse->problem, level)     \
+  X(coarsen_links,                                                                                 \
+    (const cvtm_grid_top *top, const cvtm_grid_top *coarse, const cvtm_grid_level *level),         \
+    level->width + 1, level->height + 1, cvtm_grid_coarsen_links, top->problem, coarse->problem,   \
+    level)                                                                                         \
+  /* Nested start: x = the interpolated solution of the coarse problem, clipped. */                \
+  X(prolong_solution,                                                                              \
+    (const cvtm_grid_top *top, const cvtm_grid_top *coarse, const cvtm_grid_level *level),         \
+    top->shape->width, top->shape->height, cvtm_grid_prolong_solution, top->problem,               \
+    coarse->problem, level)
+
+/* `level` is a coarse level. `coarse` is the one below `level`, or below the problem. */
 typedef struct cvtm_grid_table {
-  /* Doubles that cvtm_grid_top.partial needs for a grid of that size. */
+  /* The number of doubles that cvtm_grid_top.partial needs for a grid of that size. */
   int64_t (*partial_doubles)(int64_t width, int64_t height);
 
   /* --- the iteration --- */
 
-  /* x (d if into_d) = clip(warm ? x : 0). */
-  cvtm_status (*clip_start)(const cvtm_grid_top *top, int warm, int into_d);
   /* state->cold_norm = 2-norm of the natural residual at d. */
   cvtm_status (*measure_cold_start)(const cvtm_grid_top *top);
   cvtm_status (*begin_iteration)(const cvtm_grid_top *top, const cvtm_grid_stop_rule *rule);
-  /* Sets a new limit of iterations after the last limit was reached. */
+  /* Sets a new limit once the last limit of iterations has been reached. */
   cvtm_status (*raise_limit)(const cvtm_grid_top *top, int64_t limit);
-  /* Norms at x, and the stop rule. counted: x ends an iteration. */
+  /* Computes the norms at x and applies the stop rule. counted: x ends an iteration. */
   cvtm_status (*measure)(const cvtm_grid_top *top, int counted);
   /* Sweeps of projected SOR. */
   cvtm_status (*smooth)(const cvtm_grid_top *top, int sweeps);
-  /* Energy and numbers of active nodes at x. */
+  /* Computes the energy and the numbers of active nodes at x. */
   cvtm_status (*measure_energy)(const cvtm_grid_top *top);
 
   /* --- the V-cycle, in order --- */
 
-  /* A sweep on x, active nodes, residual for `coarse`. */
+  /* A sweep on x; then the active nodes; then the residual, restricted to `coarse`. */
   cvtm_status (*pre_smooth_and_restrict)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
   /* P'AP on levels first .. last, where it may have changed (all: everywhere). */
   cvtm_status (*galerkin)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
                           int last, int all);
-  /* e = 0, a sweep on e, residual for `coarse`. */
+  /* Starts from e = 0; a sweep on e; then the residual, restricted to `coarse`. */
   cvtm_status (*coarse_pre_smooth_and_restrict)(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse);
-  /* True if the levels first .. last are the tail of the V-cycle; the last one alone always is. */
+  /* True if tail_cycle takes the levels first .. last as the tail of the V-cycle. NULL: the tail is
+   * the last level alone. */
   int (*is_tail)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first, int last);
-  /* The V-cycle of levels first .. last; the last one by sweeps. */
+  /* The V-cycle of levels first .. last. Sweeps alone solve on the last one. */
   cvtm_status (*tail_cycle)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
                             int last);
   /* e += interpolated e of `coarse`, a sweep on e. */
   cvtm_status (*coarse_prolong_and_post_smooth)(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse);
-  /* Leaves the move of x by the interpolated e in d, with slope and curvature in the state. A
-   * device may put the move off to post_smooth_and_measure. */
+  /* Stores in d how the interpolated e moves x, and slope and curvature in the state. A device may
+   * leave d to post_smooth_and_measure. */
   cvtm_status (*prolong_and_correct)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
-  /* The step along d, a sweep on x, then as measure(counted). */
+  /* Steps along d, sweeps on x, then does what measure(counted) does. */
   cvtm_status (*post_smooth_and_measure)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
 
-  /* --- setup and the nested start --- */
-
-  /* Only masked nodes are active. */
-  cvtm_status (*mark_masked)(const cvtm_grid_top *top);
-  /* Interpolation weights of `coarse` from the operator of `finer` (NULL: of the problem). */
-  cvtm_status (*interpolation_weights)(const cvtm_grid_top *top, const cvtm_grid_level *finer,
-                                       const cvtm_grid_level *coarse);
-  /* b and bounds, or links, of the problem of `coarse` from that of top. */
-  cvtm_status (*coarsen_data)(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                              const cvtm_grid_level *level);
-  cvtm_status (*coarsen_links)(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                               const cvtm_grid_level *level);
-  /* x = the interpolated solution of the problem of `coarse`, clipped. */
-  cvtm_status (*prolong_solution)(const cvtm_grid_top *top, const cvtm_grid_top *coarse,
-                                  const cvtm_grid_level *level);
+/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes no parentheses. */
+#define CVTM_GRID_NODE_PHASE(name, parameters, ...) cvtm_status(*name) parameters;
+  CVTM_GRID_NODE_PHASES(CVTM_GRID_NODE_PHASE)
+#undef CVTM_GRID_NODE_PHASE
+  /* NOLINTEND(bugprone-macro-parentheses) */
 } cvtm_grid_table;
 
 extern const cvtm_grid_table cvtm_grid_table_cpu, cvtm_grid_table_cuda;
-/* The node functions of lcp/grid, one kernel after the other: the reference of
- * cvtm_grid_table_cuda. */
-extern const cvtm_grid_table cvtm_grid_reference_table_cuda;
 
-/* Step length along d: the energy's minimum on the line, at most 2. A node that the step takes out
- * of its bounds is moved back. */
+/* The step length along d: the minimum of the energy on the line, at most 2. A node that leaves its
+ * bounds is projected back later. */
 CVTM_HD double cvtm_grid_line_search_step(const cvtm_grid_state *state) {
   if (!(state->slope > 0)) return 0.0;
   return state->slope < 2 * state->curvature ? state->slope / state->curvature : 2.0;
 }
 
-/* True if the cycle left less than a tenth of the norm before it, with a step length of about 1.
- * Then the next cycle may use the same step length. */
+/* True if the cycle reduced the norm to less than a tenth, with a step length of about 1. Then the
+ * next cycle may use the same step length. */
 CVTM_HD int cvtm_grid_is_fast(double norm, double before, const cvtm_grid_state *state) {
   const double step = cvtm_grid_line_search_step(state);
   return norm < 0.1 * before && step > 0.8 && step < 1.25;
 }
 
-/* Enters the norms of an iterate and decides whether to continue. squares: of the 2-norm of the
- * natural residual; maximum: its maximum norm; rounding: sum of squares of the terms' sizes. */
+/* Records the norms of an iterate and decides whether to continue: the square of the 2-norm of the
+ * natural residual, its maximum norm, and the sum of the squared sizes of its terms (rounding). */
 CVTM_HD void cvtm_grid_judge(cvtm_grid_state *state, double *history, double squares,
                              double maximum, double rounding, int counted) {
   cvtm_iteration_state *loop = &state->loop;

@@ -1,15 +1,15 @@
-/* Phases on coarse levels: a block for each tile of a level, and one block for all small levels. */
+/* Phases on coarse levels: a block for each tile of a level; one block for all small levels. */
 #include "base/select.h"
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_galerkin.h"
 
 /* ------ tiles ------
  *
- * Pre-smoothing and restriction of a coarse level (the down phase), and interpolation and
- * post-smoothing (the up phase), a block per tile: one launch where the reference needs six. The
- * tile's corrections and links are in shared memory, so that the four colours of a sweep read
- * global memory once; the threads at the rim of a tile compute what its neighbours own, so that no
- * tile waits for another. With the reference kernels a cycle takes 1.6 to 2.1 times as long at
+ * The down phase of a coarse level is pre-smoothing and restriction, the up phase interpolation and
+ * post-smoothing. A phase is one launch, with a block for each tile; the plain kernels need six.
+ * The tile's corrections and links are in shared memory, so that the four colours of a sweep read
+ * global memory once. The threads at the rim of a tile compute what its neighbours own, so that no
+ * tile waits for another. With the plain kernels a cycle takes 1.6 to 2.1 times as long at
  * 1024 x 1024, and 1.9 to 2.6 times at 4096 x 4096 (H200).
  *
  * A thread holds the nodes (2 X, 2 Y) .. (2 X + 1, 2 Y + 1), one of each colour (a quad), and
@@ -20,11 +20,11 @@ namespace {
 
 constexpr int quads_x = 32, quads_y = 16, tile_threads = quads_x * quads_y;
 constexpr int quad_pitch = quads_x + 2, quad_plane = quad_pitch * (quads_y + 2);
-/* Threads at the rim on each side: the width over which the phases' sweeps and transfers reach. */
+/* The width of the rim in threads on each side: what the sweeps and transfers of a phase reach. */
 constexpr int rim_west = 2, down_east = 3, up_east = 2, rim_north = 1, down_south = 2, up_south = 1;
 constexpr int down_x = quads_x - rim_west - down_east, down_y = quads_y - rim_north - down_south;
 constexpr int up_x = quads_x - rim_west - up_east, up_y = quads_y - rim_north - up_south;
-/* Corrections and four planes of links, each of four colours. */
+/* Shared memory of a tile: corrections and four planes of links, each for four colours. */
 constexpr size_t tile_bytes = 5 * 4 * quad_plane * sizeof(double);
 
 /* A value at each of a thread's nodes, by colour: 0 and 1 on line 2 Y, 2 and 3 on line 2 Y + 1. */
@@ -32,13 +32,13 @@ struct quad {
   double at[4];
 };
 
-/* Bytes of a thread's nodes, two of a line in a word, as they are loaded: whatever is done with
- * them waits for the load. */
+/* Bytes of a thread's nodes as they are loaded, the two of a line in a word. Whatever uses the
+ * bytes waits for the load. */
 struct quad_bytes {
   uint32_t line[2];
 };
 
-/* Where a thread's nodes are. */
+/* The position of a thread's nodes. */
 struct quad_place {
   int x, y, at; /* X and Y; index of the thread in a plane of shared memory */
   int width, height;
@@ -64,7 +64,7 @@ struct quad_place {
   /* Lines begin at even indices, so that both nodes of a line are loaded and stored at once. */
   __device__ bool pairs_aligned() const { return (width & 1) == 0; }
 
-  /* 0 outside the grid. From the L2 cache: loads before pdl_wait must leave nothing in the L1. */
+  /* 0 outside the grid. By the L2 cache: loads before pdl_wait must leave nothing in the L1. */
   __device__ quad load(const double *array) const {
     quad q = {{0, 0, 0, 0}};
 #pragma unroll
@@ -94,7 +94,7 @@ struct quad_place {
       }
     }
   }
-  /* Starts to load the bytes of the four nodes; outside the grid, of any. */
+  /* Starts to load the bytes of the four nodes. Outside the grid it loads those of any nodes. */
   __device__ quad_bytes load_bytes(const uint8_t *array) const {
     quad_bytes bytes;
 #pragma unroll
@@ -114,7 +114,7 @@ struct quad_place {
   }
 };
 
-/* Tiles that own own_x x own_y quads each; a block each. */
+/* A level's tiles. One block computes one tile, which owns own_x x own_y quads. */
 struct level_tiles {
   int across, count;
 
@@ -123,7 +123,7 @@ struct level_tiles {
         count(static_cast<int>(across * (((level.height + 1) / 2 + own_y - 1) / own_y))) {}
 };
 
-/* Where the nodes of the calling thread are in a tile. */
+/* The position in a tile of the calling thread's nodes. */
 __device__ quad_place tile_place(const cvtm_grid_level *level, const level_tiles &tiles, int tile,
                                  int own_x, int own_y) {
   const int tx = static_cast<int>(threadIdx.x), ty = static_cast<int>(threadIdx.y);
@@ -133,7 +133,7 @@ __device__ quad_place tile_place(const cvtm_grid_level *level, const level_tiles
       tx >= rim_west && tx < rim_west + own_x && ty >= rim_north && ty < rim_north + own_y);
 }
 
-/* The value at (dx, dy) from the thread's node of colour c. */
+/* The value at offset (dx, dy) from the thread's node of colour c. */
 __device__ double neighbour(const double *values, int at, int c, int dx, int dy) {
   const int x = (c & 1) + dx, y = (c >> 1) + dy;
   const int quad_x = x < 0 ? -1 : x / 2, quad_y = y < 0 ? -1 : y / 2;
@@ -143,13 +143,13 @@ __device__ double neighbour(const double *values, int at, int c, int dx, int dy)
 /* The operator at a thread's nodes. */
 struct quad_operator {
   double *e;    /* shared: corrections, then links to the east, south, south-east, south-west */
-  quad inverse; /* of diagonal entries; 0 where the stencil is empty */
+  quad inverse; /* inverse diagonal entries; 0 where the stencil is empty */
   double side, corner;
   bool
       varying; /* false: the tile's stencils are constant or empty, and its links side and corner */
 
   __device__ explicit quad_operator(double *memory) : e(memory) {}
-  /* Constant or empty stencils. */
+  /* For constant or empty stencils. */
   __device__ void set_constant(const quad_place &t, const cvtm_grid_constant_stencil &constant,
                                const quad_bytes &kinds) {
     varying = false;
@@ -161,7 +161,7 @@ struct quad_operator {
           t.byte(kinds, c, CVTM_GRID_EMPTY) == CVTM_GRID_CONSTANT ? 1 / constant.diagonal : 0.0;
     }
   }
-  /* Any stencils; the caller waits. */
+  /* For any stencils; the caller waits for the loads. */
   __device__ void load(const quad_place &t, const cvtm_grid_level *level) {
     const int64_t plane = level->width * level->height;
     varying = true;
@@ -178,7 +178,7 @@ struct quad_operator {
     }
   }
 
-  /* The diagonal entries where the stencils are constant or empty. */
+  /* The diagonal entries, where all stencils are constant or empty. */
   __device__ quad constant_diagonal(const cvtm_grid_constant_stencil &constant) const {
     quad q;
 #pragma unroll
@@ -188,8 +188,8 @@ struct quad_operator {
   __device__ double link(int at, int plane, int c, int dx, int dy) const {
     return neighbour(e + 4 * plane * quad_plane, at, c, dx, dy);
   }
-  /* Sum of link times e over the neighbours of the node of colour c; is_varying: `varying`.
-   * from_zero: e of the colours from c on counts as 0. */
+  /* The sum of link times e over the neighbours of the node of colour c. is_varying: equals
+   * `varying`. from_zero: e counts as 0 at the colours c and above. */
   template <int c, bool from_zero, bool is_varying>
   __device__ double neighbour_sum_of(int at) const {
     constexpr bool has_sides = !from_zero || (c & 1), has_lines = !from_zero || (c & 2);
@@ -230,7 +230,7 @@ struct quad_operator {
   }
 };
 
-/* The operator of a tile; kinds: bytes of level->kind. All threads call. */
+/* Loads the operator of a tile. kinds: the bytes of level->kind. All threads call. */
 __device__ void tile_operator(const quad_place &t, const cvtm_grid_level *level,
                               const cvtm_grid_constant_stencil &constant, const quad_bytes &kinds,
                               quad_operator *a) {
@@ -245,7 +245,7 @@ __device__ void tile_operator(const quad_place &t, const cvtm_grid_level *level,
   }
 }
 
-/* Relaxes one colour; returns the residual that it leaves plus the diagonal's part of A e. */
+/* Relaxes one colour. Returns the new residual plus the diagonal's term of A e. */
 template <int c, bool from_zero>
 __device__ __forceinline__ double relax_colour(const quad_operator &a, const quad &r, int at,
                                                quad *e) {
@@ -257,8 +257,8 @@ __device__ __forceinline__ double relax_colour(const quad_operator &a, const qua
   return sum;
 }
 
-/* A sweep; from_zero: from e = 0, whatever is in memory. Returns what relax_colour does for the
- * last colour. */
+/* One sweep. from_zero: starts from e = 0, whatever memory holds. Returns the result of
+ * relax_colour for the last colour. */
 template <bool from_zero>
 __device__ __forceinline__ double relax_quads(const quad_operator &a, const quad &r, int at,
                                               quad *e) {
@@ -268,7 +268,7 @@ __device__ __forceinline__ double relax_quads(const quad_operator &a, const quad
   return relax_colour<3, from_zero>(a, r, at, e);
 }
 
-/* Residuals; last: what relax_quads has returned. */
+/* Residuals; last: the result of relax_quads. */
 template <bool is_varying>
 __device__ __forceinline__ quad quad_residuals(const quad_operator &a, const quad &diagonal,
                                                const quad &r, int at, const quad &e, double last) {
@@ -291,7 +291,7 @@ __device__ void gather_support(const double *plane, int at, Combine combine) {
   }
 }
 
-/* The basis function of the thread's coarse node at the nodes of its support. */
+/* The values that the basis function of the thread's coarse node has on its support. */
 template <bool stored>
 __device__ void tile_weights(const quad_place &t, const cvtm_grid_level *c,
                              double (&weight)[3][3]) {
@@ -310,9 +310,9 @@ __device__ void tile_weights(const quad_place &t, const cvtm_grid_level *c,
   }
 }
 
-/* level.scratch = e after a sweep from 0; the residual for the coarse level. Where
- * `changed` is given, the operator is loaded before the kernels ahead have ended, and a second time
- * if they have changed it. */
+/* The down phase: level.scratch = e after a sweep from 0, then the restricted residual. If
+ * `changed` is given, the operator is loaded before the preceding kernels have ended, and once more
+ * if they changed it. */
 template <bool stored>
 __global__ void __launch_bounds__(tile_threads, 2)
     pre_smooth_and_restrict_tile(cvtm_grid_level level, cvtm_grid_level coarse,
@@ -328,14 +328,14 @@ __global__ void __launch_bounds__(tile_threads, 2)
   if (changed) tile_operator(t, &level, constant, t.load_bytes(level.kind), &a);
   pdl_wait();
   const bool is_late = !changed || __ldcg(changed);
-  quad_bytes kinds = {{0, 0}}; /* loaded before the data, which nothing waits for at once */
+  quad_bytes kinds = {{0, 0}}; /* loaded before the data, since nothing uses the bytes at once */
   if (is_late) kinds = t.load_bytes(level.kind);
   const quad r = t.load(level.r);
   if (is_late) tile_operator(t, &level, constant, kinds, &a);
   quad e;
   const double last = relax_quads<true>(a, r, t.at, &e);
   t.store(level.scratch, e);
-  /* Sweeps do not need the diagonal: loaded again, it holds no registers until here. */
+  /* Sweeps do not need the diagonal: loaded again here, it occupies no registers before. */
   const quad residual =
       a.varying ? quad_residuals<true>(a, t.load(level.coefficient), r, t.at, e, last)
                 : quad_residuals<false>(a, a.constant_diagonal(constant), r, t.at, e, last);
@@ -349,13 +349,6 @@ __global__ void __launch_bounds__(tile_threads, 2)
   gather_support(memory, t.at,
                  [&](int dx, int dy, double value) { sum += weight[dy][dx] * value; });
   coarse.r[t.y * coarse.width + t.x] = sum;
-}
-
-/* e of the coarse level; beyond the boundary constant if that is a Neumann one, else 0. */
-__device__ double coarse_value(const cvtm_grid_level *c, int x, int y) {
-  const int width = static_cast<int>(c->width), height = static_cast<int>(c->height);
-  const int i = x < 0 ? 0 : x < width ? x : width - 1, j = y < 0 ? 0 : y < height ? y : height - 1;
-  return c->neumann || (i == x && j == y) ? c->e[j * c->width + i] : 0.0;
 }
 
 template <bool stored>
@@ -372,16 +365,15 @@ __device__ quad prolong_tile(const quad_place &t, const cvtm_grid_level *c) {
   const double north_west = coarse_value(c, t.x - 1, t.y - 1),
                north = coarse_value(c, t.x, t.y - 1);
   const double west = coarse_value(c, t.x - 1, t.y), here = coarse_value(c, t.x, t.y);
-  q.at[0] = 0.25 * ((north_west + north) + (west + here));
-  q.at[1] = 0.5 * (north + here);
-  q.at[2] = 0.5 * (west + here);
-  q.at[3] = here;
+#pragma unroll
+  for (int n = 0; n < 4; ++n)
+    q.at[n] = cvtm_grid_bilinear(n & 1, n >> 1, north_west, north, west, here);
   return q;
 }
 
-/* level.e = level.scratch + the interpolated correction, after a sweep. What the down phase stored
- * is read before pdl_wait: the tail lies between, and triggers the up phases only after the tail
- * has waited. */
+/* The up phase: level.e = level.scratch + the interpolated correction, then a sweep. It may read
+ * the results of the down phase before pdl_wait: the tail runs between both phases, and triggers
+ * the up phase only after its own wait. */
 template <bool stored>
 __global__ void __launch_bounds__(tile_threads, 2)
     prolong_and_post_smooth_tile(cvtm_grid_level level, cvtm_grid_level coarse,
@@ -411,10 +403,10 @@ __global__ void __launch_bounds__(tile_threads, 2)
 
 /* --- launchers --- */
 
-/* Levels whose tiles all run at once: their operators are loaded early. */
+/* Levels whose tiles all run at the same time load their operators early. */
 constexpr int64_t early_nodes = 1 << 18;
 
-/* The operator of a level where it is constant. */
+/* The operator of a level at nodes where it is constant. */
 cvtm_grid_constant_stencil constant_stencil_of(const cvtm_grid_top *top,
                                                const cvtm_grid_level *level) {
   cvtm_grid_constant_stencil stencil = cvtm_grid_constant_stencil_of(top->shape);
@@ -462,10 +454,10 @@ cvtm_status cvtm_grid_prolong_and_post_smooth_tiles(const cvtm_grid_top *top,
 
 /* ------ the tail ------
  *
- * The tail of the V-cycle: all small levels in one block, so that barriers within the block stand
- * where tiles need a launch for each level and phase. Operators and vectors are in shared memory,
- * with a margin of zeros around each. The grid is one block, whatever the cap on blocks: block
- * barriers separate the levels.
+ * One block computes the tail of the V-cycle, that is, all small levels. A barrier within the block
+ * replaces the launch for each level and phase that tiles need. Operators and vectors are in shared
+ * memory, each surrounded by zeros. The grid is one block, whatever the limit on blocks, since
+ * block barriers separate the levels.
  *
  * With tiles on all levels a cycle takes 1.15 to 1.6 times as long at 255 x 255, and 1.2 to 1.6
  * times at 1024 x 1024 (H200). */
@@ -473,11 +465,10 @@ cvtm_status cvtm_grid_prolong_and_post_smooth_tiles(const cvtm_grid_top *top,
 namespace {
 
 constexpr int tail_threads = 512;
-constexpr int max_small_levels = 12;           /* levels that fit in small_levels */
-constexpr size_t max_small_bytes = 160 * 1024; /* of shared memory for all of them */
+constexpr int max_small_levels = 12;           /* capacity of small_levels */
+constexpr size_t max_small_bytes = 160 * 1024; /* shared memory for all small levels */
 
-/* cvtm_grid_coarse_neighbour_sum on lines of `pitch` numbers, where nodes outside the grid hold 0.
- */
+/* cvtm_grid_coarse_neighbour_sum with `pitch` numbers per line; nodes outside the grid hold 0. */
 __device__ double small_neighbour_sum(const double *e, int pitch, const double link[3][3]) {
   return cvtm_grid_nine_point_sum(
       cvtm_grid_three_points(link[0][0], link[0][1], link[0][2], e, -pitch),
@@ -489,10 +480,10 @@ __device__ double small_neighbour_sum(const double *e, int pitch, const double l
 
 extern __shared__ double small_memory[];
 
-/* A level in shared memory: arrays with a margin of zeros, one behind the other. */
+/* A level in shared memory. Its arrays follow one another, each surrounded by zeros. */
 struct small_level {
-  int first, width, height; /* first: offset of its arrays in small_memory */
-  int pitch, size;          /* of an array with its margin: a line, all of it */
+  int first, width, height; /* first: the offset of the level's arrays in small_memory */
+  int pitch, size;          /* numbers in a line, and in an array, with the zeros around it */
 
   __device__ int at(int x, int y) const { return (y + 1) * pitch + x + 1; }
   __device__ double *array(int number) const { return small_memory + (first + number * size); }
@@ -514,7 +505,7 @@ struct small_level {
   }
 };
 
-constexpr int small_arrays = CVTM_GRID_PLANES + 4; /* of a level */
+constexpr int small_arrays = CVTM_GRID_PLANES + 4; /* arrays of a level */
 
 __device__ small_level small_from(const cvtm_grid_level *level, int first) {
   small_level s;
@@ -526,8 +517,8 @@ __device__ small_level small_from(const cvtm_grid_level *level, int first) {
   return s;
 }
 
-/* Calls work(x, y) for all nodes of a grid, then waits for all threads if `wait`. Each line goes to
- * 2^n threads, so that no division is needed. */
+/* Calls work(x, y) for all nodes of a grid. If `wait`, it then waits for all threads. 2^n threads
+ * take each line, so that no division is needed. */
 template <bool wait = true, typename Work>
 __device__ void for_small(int width, int height, Work work) {
   int bits = width > 1 ? 32 - __clz(width - 1) : 0;
@@ -556,7 +547,7 @@ __device__ void relax_small(small_level s, int sweeps) {
   }
 }
 
-/* The same on a grid of at most 32 nodes: one warp, a node per thread, without block barriers. */
+/* The same on at most 32 nodes, by one warp with a node per thread and no block barriers. */
 __device__ void relax_small_by_warp(small_level s, int sweeps) {
   const int lane = static_cast<int>(threadIdx.x);
   if (lane < 32) {
@@ -578,16 +569,16 @@ __device__ bool is_bilinear(const cvtm_grid_level *c) {
   return !c->weight && c->halved_x && c->halved_y;
 }
 
-/* The residual restricted to node (x, y) of level s. */
+/* The residual of level f, restricted to node (x, y) of level s. */
 __device__ double restrict_bilinear(small_level f, small_level s, const cvtm_grid_level *c, int x,
                                     int y) {
-  const double west = c->neumann && x == 0 ? 1.0 : 0.5;
-  const double east = c->neumann && x + 1 == s.width ? 1.0 : 0.5;
-  const double *at = f.residual() + f.at(2 * x, 2 * y);
-  double row[3];
-  for (int d = 0; d < 3; ++d, at += f.pitch) row[d] = (west * at[0] + at[1]) + east * at[2];
-  return ((c->neumann && y == 0 ? 1.0 : 0.5) * row[0] + row[1]) +
-         (c->neumann && y + 1 == s.height ? 1.0 : 0.5) * row[2];
+  const double *at = f.residual() + f.at(2 * x + 1, 2 * y);
+  double across[3], down[3], row[3];
+  cvtm_grid_closed_form_weights(c->neumann, x, s.width, across);
+  cvtm_grid_closed_form_weights(c->neumann, y, s.height, down);
+  for (int d = 0; d < 3; ++d, at += f.pitch)
+    row[d] = cvtm_grid_three_points(across[0], across[1], across[2], at, 0);
+  return cvtm_grid_three_points(down[0], down[1], down[2], row + 1, 0);
 }
 
 __device__ double restrict_any(small_level f, const cvtm_grid_level *c, int x, int y) {
@@ -619,7 +610,7 @@ __device__ void restrict_small(small_level f, small_level s, const cvtm_grid_lev
 }
 
 __device__ double interpolated_bilinear(small_level s, const cvtm_grid_level *c, int i, int j) {
-  int x = i / 2, y = j / 2, west = x - !(i & 1), north = y - !(j & 1);
+  int x = i / 2, y = j / 2, west = x - 1, north = y - 1;
   if (c->neumann) {
     west = west < 0 ? 0 : west;
     north = north < 0 ? 0 : north;
@@ -627,10 +618,11 @@ __device__ double interpolated_bilinear(small_level s, const cvtm_grid_level *c,
     y = y < s.height ? y : s.height - 1;
   }
   const double *e = s.e();
-  return 0.25 * ((e[s.at(west, north)] + e[s.at(x, north)]) + (e[s.at(west, y)] + e[s.at(x, y)]));
+  return cvtm_grid_bilinear(i & 1, j & 1, e[s.at(west, north)], e[s.at(x, north)], e[s.at(west, y)],
+                            e[s.at(x, y)]);
 }
 
-/* cvtm_grid_interpolated in shared memory and 32-bit indices, which spill fewer registers. */
+/* cvtm_grid_interpolated on shared memory with 32-bit indices, which spills fewer registers. */
 __device__ double interpolated_any(small_level s, const cvtm_grid_level *c, int i, int j) {
   int64_t x0, y0;
   const int count_x = cvtm_grid_parents(c->halved_x, i, &x0);
@@ -662,7 +654,7 @@ struct small_levels {
   int galerkin; /* P'AP is computed below the first level */
 };
 
-/* Copies a level's operator to shared memory; the caller waits. */
+/* Copies the operator of a level to shared memory; the caller waits. */
 __device__ void load_small(small_level s, const cvtm_grid_level &c) {
   const int count = s.width * s.height;
   for_small<false>(s.width, s.height, [&](int x, int y) {
@@ -676,8 +668,8 @@ __device__ void load_small(small_level s, const cvtm_grid_level &c) {
   });
 }
 
-/* P'AP of level s below level f with bilinear interpolation, in shared and in global memory. The
- * margins of f make its stencils outside the grid 0. */
+/* P'AP of level s, the level below f, with bilinear interpolation. It goes to shared and to global
+ * memory. The zeros around f make its stencils outside the grid 0. */
 __device__ void galerkin_small(small_level f, small_level s, const cvtm_grid_level &c) {
   const int count = s.width * s.height;
   for_small(s.width, s.height, [&](int x, int y) {
@@ -722,8 +714,8 @@ __device__ void cycle_small_levels(const small_level *small, const small_levels 
   }
 }
 
-/* Operators seldom change: they are loaded before the kernels ahead have ended, and a second time
- * if `changed` says that they have changed since (NULL: not known). */
+/* Operators seldom change. So the kernel loads them before the preceding kernels have ended, and
+ * again if `changed` says that they changed meanwhile (NULL: unknown). */
 __global__ void __launch_bounds__(tail_threads)
     tail_kernel(const __grid_constant__ small_levels tail, const uint8_t *changed) {
   __shared__ small_level small[max_small_levels];
@@ -748,7 +740,7 @@ __global__ void __launch_bounds__(tail_threads)
       break;
     }
     pdl_wait();
-    pdl_trigger(); /* only now: see prolong_and_post_smooth_tile */
+    pdl_trigger(); /* not earlier: see prolong_and_post_smooth_tile */
     if (changed && !__ldcg(changed)) break;
   }
   const small_level s = small[0];
@@ -761,10 +753,10 @@ __global__ void __launch_bounds__(tail_threads)
 
 /* --- launchers --- */
 
-/* Bytes of shared memory for levels first .. last; 0: they are not a tail. */
+/* Bytes of shared memory for levels first .. last; 0 if they cannot be a tail. */
 size_t small_bytes(const cvtm_grid_level *levels, int first, int last) {
   if (levels[first].width * levels[first].height > CVTM_GRID_TAIL_NODES ||
-      last - first >= max_small_levels || cvtm_uses_plain("tail")) {
+      last - first >= max_small_levels || uses_plain("tail")) {
     return 0;
   }
   int64_t nodes = 0;
@@ -793,7 +785,6 @@ int cvtm_grid_last_before_tail(const cvtm_grid_top *top, const cvtm_grid_level *
 cvtm_status cvtm_grid_tail_cycle_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels,
                                       int first, int last) {
   const size_t bytes = small_bytes(levels, first, last);
-  if (bytes == 0) return cvtm_grid_reference_table_cuda.tail_cycle(top, levels, first, last);
   small_levels small = {};
   small.bottom = last - first;
   small.galerkin = cvtm_grid_last_before_tail(top, levels, first, last) == first;

@@ -1,18 +1,18 @@
-/* The phases on lines, for both widths of vectors: chunks of a line, their bounds, sums over lanes;
- * lines of the five-point problem and of coarse levels, bilinear transfers, and P'AP.
+/* Phases on one line, compiled for both vector widths: chunks of a line, their bounds, sums over
+ * lanes; lines of the five-point problem and of coarse levels; bilinear transfers; P'AP.
  *
- * `varying` is a constant of each call: 0: links and diagonal of the inner nodes of a line are
- * constant. */
+ * Each call passes `varying` as a constant. 0: the inner nodes of a line have constant links and a
+ * constant diagonal. */
 #include "lcp/grid/grid_lines.h"
 #include "base/host.h"
 #include "lcp/grid/grid_galerkin.h"
 
 #include <string.h>
 
-/* Nodes of a chunk; lanes of partial sums along a line, whose number divides them. */
+/* nodes of a chunk; partial sums along a line, whose number divides CHUNK */
 enum { CHUNK = 256, LANES = 32 };
 
-/* Lines outside a grid, and bounds that do not exist. */
+/* Stands for lines outside a grid and for bounds that do not exist. */
 static const double zeros[CHUNK] = {0};
 static const double plus_infinity[CHUNK + 1] = {[0 ... CHUNK] = (double)INFINITY};
 static const double minus_infinity[CHUNK + 1] = {[0 ... CHUNK] = -(double)INFINITY};
@@ -40,7 +40,7 @@ CVTM_INLINE int is_at_bound(bounds b, int64_t i, double value) {
   return (value <= b.lower[i]) | (value >= b.upper[i]);
 }
 
-/* Appends zeros up to a whole number of lanes. */
+/* Appends zeros up to a multiple of LANES. */
 CVTM_INLINE int64_t fill_lanes(double *value, int64_t count) {
   const int64_t whole = (count + LANES - 1) / LANES * LANES;
   for (int64_t i = count; i < whole; ++i) value[i] = 0;
@@ -56,11 +56,11 @@ CVTM_INLINE double sum_of_lanes(double lane[LANES]) {
 
 /* --- the operator along a chunk --- */
 
-/* A chunk of line j: x there and on the lines beside it, and its operator. */
+/* x on a chunk of line j and on the lines beside it, and the operator there. */
 typedef struct stencil {
   const double *line, *north, *south;
   double link, up, down, diagonal;    /* of a constant operator */
-  const double *sums, *own_diagonals; /* of a varying one: neighbour sums, diagonal entries */
+  const double *sums, *own_diagonals; /* of a varying operator: neighbour sums, diagonal entries */
 } stencil;
 
 /* True if `varying` is 0 for this problem. */
@@ -68,8 +68,8 @@ CVTM_INLINE int has_constant_stencil(const cvtm_grid_problem *p) {
   return !p->horizontal && !p->diagonal && p->constant > 0;
 }
 
-/* Neighbour sums and diagonal entries of every `stride`-th of `count` nodes from `first` on, none
- * of them at the left or right edge. */
+/* Neighbour sums and diagonal entries of `count` nodes with the given stride, beginning at `first`.
+ * No node is at the left or right edge. */
 CVTM_INLINE void varying_stencil(const cvtm_grid_problem *p, const stencil *s, int64_t j,
                                  int64_t first, int64_t count, int64_t stride, double *sums,
                                  double *diagonals) {
@@ -93,7 +93,7 @@ CVTM_INLINE void varying_stencil(const cvtm_grid_problem *p, const stencil *s, i
   }
 }
 
-/* sums, diagonals: chunks to work in if `varying`. */
+/* sums, diagonals: workspace of a chunk each, used if `varying`. */
 CVTM_INLINE stencil stencil_from(const cvtm_grid_problem *p, const double *x, int64_t j,
                                  int64_t first, int64_t count, int64_t stride, int varying,
                                  double *sums, double *diagonals) {
@@ -128,9 +128,9 @@ CVTM_INLINE double diagonal_at(const stencil *s, int varying, int64_t i) {
 
 /* --- phases --- */
 
-/* With a stride of 1, the values of the other colour are computed too and dropped, which is cheaper
- * than to skip them. That reads nodes of this colour on the lines above and below: where another
- * thread writes those, the stride is 2. */
+/* With stride 1 this also computes the values of the other colour and drops them, which costs less
+ * than skipping them. It then reads nodes of this colour on the lines above and below; stride 2 is
+ * for lines that another thread writes at the same time. */
 CVTM_INLINE void relax_varying(const cvtm_grid_problem *p, int64_t j, int colour, double omega,
                                int64_t stride, int varying) {
   const int64_t w = p->width, odd = (j + colour) & 1;
@@ -269,7 +269,7 @@ CVTM_INLINE void line_search_varying(const cvtm_grid_problem *p, int64_t j, doub
   *curvature += sum_of_lanes(curvatures);
 }
 
-/* With constants as the last arguments of each form. */
+/* Calls each form with constants as its last arguments. */
 CVTM_INLINE void relax_body(const cvtm_grid_problem *p, int64_t j, int colour, double omega,
                             int shared) {
   if (has_constant_stencil(p)) {
@@ -302,7 +302,7 @@ CVTM_INLINE void line_search_body(const cvtm_grid_problem *p, int64_t j, double 
 
 /* --- the operator along a chunk --- */
 
-/* A chunk of a coarse line, off all edges of the grid, and the lines beside it. */
+/* A chunk of a coarse line, away from the edges of the grid, and the lines beside it. */
 typedef struct coarse_stencil {
   const double *diagonal, *r;
   const double *line, *north, *below;
@@ -324,7 +324,7 @@ CVTM_INLINE coarse_stencil coarse_stencil_from(const cvtm_grid_level *c, int64_t
   return s;
 }
 
-/* Sums of link times e over the neighbours of node i on the line above, its own, the line below. */
+/* Sums of link times e over the neighbours of node i: on the line above, its own, below. */
 CVTM_INLINE double north_sum(const coarse_stencil *s, int64_t w, int64_t i) {
   return cvtm_grid_three_points(s->south_east[i - w - 1], s->south[i - w], s->south_west[i - w + 1],
                                 s->north + i, 0);
@@ -344,7 +344,7 @@ CVTM_INLINE void relax_coarse_node(const cvtm_grid_level *c, int64_t y, int64_t 
   c->e[y * c->width + x] = cvtm_grid_coarse_relaxed(c, x, y);
 }
 
-/* Even columns, then odd ones, chunk by chunk. The lines above and below add the same to both. */
+/* Relaxes even columns, then odd ones, by chunks. Both use the same sums of the lines beside. */
 CVTM_INLINE void relax_coarse_body(const cvtm_grid_level *c, int64_t y) {
   const int64_t w = c->width;
   double over[CHUNK], under[CHUNK], inverse[CHUNK], value[CHUNK];
@@ -362,7 +362,7 @@ CVTM_INLINE void relax_coarse_body(const cvtm_grid_level *c, int64_t y) {
     for (int64_t i = 0; i < count; ++i) over[i] = north_sum(&s, w, i);
     for (int64_t i = 0; i < count; ++i) under[i] = south_sum(&s, i);
     for (int64_t i = 0; i < count; ++i) inverse[i] = cvtm_relax_inverse(s.diagonal[i]);
-    for (int64_t odd = 1; odd >= 0; --odd) { /* the chunk's odd nodes are the line's even ones */
+    for (int64_t odd = 1; odd >= 0; --odd) { /* odd nodes of the chunk are even nodes of the line */
       for (int64_t i = 0; i < count; ++i) {
         const double sum = s.r[i] + cvtm_grid_nine_point_sum(over[i], beside_sum(&s, i), under[i]);
         value[i] = cvtm_relax_by_inverse(sum, inverse[i]);
@@ -395,7 +395,7 @@ CVTM_INLINE void residual_coarse_body(const cvtm_grid_level *c, int64_t y, doubl
 
 /* --- restriction --- */
 
-/* Coarse nodes whose support keeps off the boundary together, the others one by one. */
+/* Coarse nodes whose support does not touch the boundary go together, the others one by one. */
 CVTM_INLINE void restrict_line_body(const cvtm_grid_level *c, int64_t fine_width,
                                     int64_t fine_height, int64_t y, const double *const lines[3]) {
   const int64_t last = c->width - 1;
@@ -439,8 +439,8 @@ CVTM_INLINE void mark_changes_body(const cvtm_grid_level *c, int64_t fine_width,
 
 /* --- interpolation --- */
 
-/* Interpolated values of nodes first .. first + count - 1 of fine line j: whole pairs from an even
- * index on, or nodes near the left and right boundary. */
+/* Interpolates to nodes first .. first + count - 1 of fine line j. They are whole pairs that begin
+ * at an even index, or nodes near the left and right boundary. */
 CVTM_INLINE void interpolate_chunk(const cvtm_grid_level *c, int64_t j, int64_t first,
                                    int64_t count, double *out) {
   const int64_t w = c->width, x = first / 2;
@@ -453,18 +453,18 @@ CVTM_INLINE void interpolate_chunk(const cvtm_grid_level *c, int64_t j, int64_t 
   const double *a = c->e + y * w + x, *b = a + w;
   if (parents == 1) {
     for (int64_t n = 0; n < count / 2; ++n) {
-      out[2 * n] = 0.5 * a[n - 1] + 0.5 * a[n];
-      out[2 * n + 1] = a[n];
+      out[2 * n] = cvtm_grid_bilinear(0, 1, 0, 0, a[n - 1], a[n]);
+      out[2 * n + 1] = cvtm_grid_bilinear(1, 1, 0, 0, 0, a[n]);
     }
   } else {
     for (int64_t n = 0; n < count / 2; ++n) {
-      out[2 * n] = ((0.25 * a[n - 1] + 0.25 * a[n]) + 0.25 * b[n - 1]) + 0.25 * b[n];
-      out[2 * n + 1] = 0.5 * a[n] + 0.5 * b[n];
+      out[2 * n] = cvtm_grid_bilinear(0, 0, a[n - 1], a[n], b[n - 1], b[n]);
+      out[2 * n + 1] = cvtm_grid_bilinear(1, 0, 0, a[n], 0, b[n]);
     }
   }
 }
 
-/* How many nodes from `first` on interpolate_chunk takes together. */
+/* The number of nodes, from `first` on, that one call of interpolate_chunk takes. */
 CVTM_INLINE int64_t interpolated_count(const cvtm_grid_level *c, int64_t fine_width,
                                        int64_t first) {
   if (first == 0) return 2;
@@ -508,7 +508,7 @@ CVTM_INLINE void correct_body(const cvtm_grid_problem *p, const cvtm_grid_level 
 
 /* --- which stencils must be computed --- */
 
-/* A stencil reaches over the supports of the neighbours. */
+/* A stencil depends on the supports of the neighbours. */
 CVTM_INLINE void due_below_problem_body(const cvtm_grid_level *c, int64_t y, uint8_t *due) {
   const int64_t w = c->width;
   const uint8_t *line = c->support_changed + y * w, *north = y > 0 ? line - w : line;
@@ -527,7 +527,7 @@ CVTM_INLINE void due_below_problem_body(const cvtm_grid_level *c, int64_t y, uin
   }
 }
 
-/* A stencil changes with the finer stencils in the support. */
+/* A stencil depends on the finer stencils in its support. */
 CVTM_INLINE void due_below_level_body(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y,
                                       uint8_t *due) {
   const int64_t part = CHUNK / 2, bottom = 2 * y + 2 < f->height ? 2 * y + 2 : f->height - 1;
@@ -549,8 +549,8 @@ CVTM_INLINE void due_below_level_body(const cvtm_grid_level *f, const cvtm_grid_
 
 /* --- w'A --- */
 
-/* Adds weights times links of three nodes of a line to the nodes to the west of them, in their
- * column, and to the east. */
+/* Multiplies the links of three nodes of a line by weights, and adds them to the columns west of
+ * the nodes, at the nodes and east of them. */
 CVTM_INLINE void add_line_of_stencils(double q[5], const double weight[3], const double *west,
                                       const double *own, double sign, const double *east) {
   CVTM_UNROLL
@@ -561,8 +561,8 @@ CVTM_INLINE void add_line_of_stencils(double q[5], const double weight[3], const
   }
 }
 
-/* q = w'A of a basis function w whose support begins at node k of the finer grid: in the three
- * lines of the support and in the one south of it. */
+/* q = w'A, where the support of the basis function w begins at node k of the finer grid. The three
+ * lines of the support and the line south of it contribute. */
 CVTM_INLINE void add_coarse_stencils(const cvtm_grid_level *f, int64_t k, double weight[3][3],
                                      double q[4][5]) {
   const int64_t w = f->width, plane = w * f->height;
@@ -606,7 +606,7 @@ CVTM_INLINE void add_problem_stencils(const cvtm_grid_problem *p, int64_t k, dou
 /* The 5 x 5 nodes around a support: 0 where a node is truncated, else 1. */
 typedef struct kept_nodes {
   const double *line[5];
-  int any; /* a node is truncated */
+  int any; /* some node is truncated */
 } kept_nodes;
 
 /* kept = NULL: no node is truncated. */
@@ -634,7 +634,7 @@ CVTM_INLINE void galerkin_inside(const cvtm_grid_finer *f, int64_t x, int64_t y,
       for (int s = 0; s < 5; ++s) q[t][s] *= kept->line[t + 1][s];
     }
   }
-  double west[4], middle[4], east[4]; /* lines of q taken to the coarse columns */
+  double west[4], middle[4], east[4]; /* lines of q, summed to the coarse columns */
   CVTM_UNROLL
   for (int t = 0; t < 4; ++t) {
     west[t] = q[t][0] + 0.5 * q[t][1];

@@ -1,18 +1,18 @@
-/* Inside lcp/grid, CPU only: phases on one line of a grid (the nodes of one y) at a time, in a form
- * that compilers turn into vector code. Compiled twice (base/host.h), for the machine's baseline
- * and for AVX2, with the same bits. */
+/* Inside lcp/grid, CPU only: phases on one line of a grid (the nodes of one y), in a form that
+ * compilers vectorise. Compiled twice (base/host.h), for the machine's baseline and for AVX2, with
+ * the same bits. */
 #ifndef CVTMESH_LCP_GRID_GRID_LINES_H
 #define CVTMESH_LCP_GRID_GRID_LINES_H
 
 #include "lcp/grid/grid_node.h"
 
-/* X(name, parameters, arguments): phases on line j of a five-point problem p, which must have no
- * mask, or on line y of level c (or of c below level f). Every value is that of the function for
- * one node, but for diagonals that are constant or of a coarse level: there lines multiply by the
- * inverse. */
+/* X(name, parameters, arguments): phases on line j of a five-point problem p without a mask, or on
+ * line y of a level c (below level f, if given). The values are those of the function for one node,
+ * except where the diagonal is constant or belongs to a coarse level: there a phase multiplies by
+ * the inverse. */
 #define CVTM_GRID_LINE_PHASES(X)                                                                   \
-  /* One colour. shared: another thread relaxes the same colour of a line next to this one at the  \
-   * same time. */                                                                                 \
+  /* Relaxes one colour. shared: another thread relaxes the same colour on a neighbouring line at  \
+   * the same time. */                                                                             \
   X(relax, (const cvtm_grid_problem *p, int64_t j, int colour, double omega, int shared),          \
     (p, j, colour, omega, shared))                                                                 \
   /* out = b - A x. */                                                                             \
@@ -22,8 +22,8 @@
     (p, x, j, sum))                                                                                \
   X(line_search, (const cvtm_grid_problem *p, int64_t j, double *slope, double *curvature),        \
     (p, j, slope, curvature))                                                                      \
-  /* Sets the residuals of active nodes to 0; changed[i]: p->active[i] is no longer true, which    \
-   * `store` brings up to date. */                                                                 \
+  /* Sets the residuals of active nodes to 0. changed[i] = 1 where p->active[i] is out of date;    \
+   * `store` updates p->active. */                                                                 \
   X(truncate,                                                                                      \
     (const cvtm_grid_problem *p, int64_t j, int store, double *residual, uint8_t *changed),        \
     (p, j, store, residual, changed))                                                              \
@@ -34,8 +34,8 @@
   /* Coarse levels: both colours of line y; out = r - A e. */                                      \
   X(relax_coarse, (const cvtm_grid_level *c, int64_t y), (c, y))                                   \
   X(residual_coarse, (const cvtm_grid_level *c, int64_t y, double *out), (c, y, out))              \
-  /* Bilinear transfers: c->r from the residuals of the three fine lines 2 y .. 2 y + 2 (NULL:     \
-   * outside the grid); c->support_changed from their changes; f->e += interpolated c->e. */       \
+  /* Bilinear transfers. c->r comes from the residuals of the fine lines 2 y .. 2 y + 2 (NULL      \
+   * outside the grid), c->support_changed from their changes; f->e += interpolated c->e. */       \
   X(restrict_line,                                                                                 \
     (const cvtm_grid_level *c, int64_t fine_width, int64_t fine_height, int64_t y,                 \
      const double *const lines[3]),                                                                \
@@ -44,16 +44,16 @@
     (const cvtm_grid_level *c, int64_t fine_width, int64_t y, const uint8_t *const lines[3]),      \
     (c, fine_width, y, lines))                                                                     \
   X(prolong, (const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y), (f, c, y))           \
-  /* due[x] = 1: the stencil of (x, y) may have changed. Right below a five-point problem, and     \
-   * below a coarse level with both directions halved. */                                          \
+  /* due[x] = 1: the stencil of (x, y) may have changed. One phase is for a level right below a    \
+   * five-point problem, one for a level below a coarse level with both directions halved. */      \
   X(due_below_problem, (const cvtm_grid_level *c, int64_t y, uint8_t *due), (c, y, due))           \
   X(due_below_level,                                                                               \
     (const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y, uint8_t *due), (f, c, y, due)) \
-  /* P'AP: the stencils of the nodes x with due[x] = 1. */                                         \
+  /* P'AP: computes the stencils of the nodes x with due[x] = 1. */                                \
   X(galerkin, (const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t y, const uint8_t *due), \
     (f, c, y, due))
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes none. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes no parentheses. */
 typedef struct cvtm_grid_lines {
 #define CVTM_GRID_LINE_PHASE(name, parameters, arguments) void(*name) parameters;
   CVTM_GRID_LINE_PHASES(CVTM_GRID_LINE_PHASE)
@@ -61,7 +61,7 @@ typedef struct cvtm_grid_lines {
 } cvtm_grid_lines;
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-/* The widest version that this machine runs. */
+/* The version with the widest vectors that this machine supports. */
 const cvtm_grid_lines *cvtm_grid_lines_of_machine(void);
 
 #endif

@@ -1,13 +1,13 @@
-/* The V-cycle's phases on the five-point problem with constant links as marches: a warp marches
- * down a strip of the grid and holds a few lines of it in registers, so that a phase reads and
- * writes global memory once where the reference reads it for each colour. A lane holds columns 2 I
- * and 2 I + 1: it meets one node of each colour on a line, and coarse column I is its own. Values
- * of neighbours are shuffled; lanes at the rim of a strip compute what the next strip owns, so that
+/* The phases of the V-cycle on a five-point problem with constant links, as marches. A warp marches
+ * down a strip of the grid and holds a few lines of the strip in registers. So a phase reads and
+ * writes global memory once; the plain kernels read it once for each colour. A lane holds columns 2
+ * I and 2 I + 1, hence one node of each colour on a line, and coarse column I. Lanes get the values
+ * of neighbours by shuffles. Lanes at the rim of a strip compute what the next strip owns, so that
  * no warp waits for another.
  *
- * A cycle takes 1.3 to 2.1 times as long with the reference kernels at 1024 x 1024, and 2.8 to 4.2
- * times at 4096 x 4096 (H200); at 255 x 255 as long. Marches that loaded links, too, took 1.2 to
- * 1.3 times as long as the reference. */
+ * With the plain kernels a cycle takes 1.3 to 2.1 times as long at 1024 x 1024, 2.8 to 4.2 times at
+ * 4096 x 4096, and as long at 255 x 255 (H200). Marches that also loaded links took 1.2 to 1.3
+ * times as long as the plain kernels. */
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_march_strip.h"
 
@@ -20,25 +20,22 @@ namespace {
 
 /* --- restriction --- */
 
-/* Residuals of the lane's nodes of a fine line, 0 where active, and of the next one to the east. */
+/* Residuals on a fine line, 0 where active: the lane's two nodes and the next one to the east. */
 struct fine_line {
   double residual[3];
 };
 
-/* Adds fine line j to the sum of the lane's node of coarse line y. */
+/* Restricts fine line j: adds it to the sum of the lane's node of coarse line y. */
 template <bool odd, bool interior>
 __device__ void gather(const strip<interior> &s, const cvtm_grid_level *c, int y, int j,
                        const fine_line &fine, double *sum) {
-  const int x = s.pair, width = static_cast<int>(c->width), height = static_cast<int>(c->height);
-  double weight[3] = {0.5, 1, 0.5}, down = odd ? 1.0 : 0.5;
-  if (!interior && c->neumann) {
-    if (j == 0 || (y + 1 == height && j == 2 * y + 2)) down = 1;
-    if (x == 0) weight[0] = 1;
-    if (x + 1 == width) weight[2] = 1;
+  double across[3] = {0.5, 1, 0.5}, down[3] = {0.5, 1, 0.5};
+  if (!interior) {
+    cvtm_grid_closed_form_weights(c->neumann, s.pair, c->width, across);
+    cvtm_grid_closed_form_weights(c->neumann, y, c->height, down);
   }
-  const double line =
-      (weight[0] * fine.residual[0] + weight[1] * fine.residual[1]) + weight[2] * fine.residual[2];
-  *sum += down * line;
+  const double line = cvtm_grid_three_points(across[0], across[1], across[2], fine.residual + 1, 0);
+  *sum += (odd ? down[1] : j == 2 * y ? down[0] : down[2]) * line;
 }
 
 template <bool interior>
@@ -49,7 +46,7 @@ __device__ void gather_store(const strip<interior> &s, const cvtm_grid_level *c,
   *lines_down(c->r + s.pair, y, static_cast<int>(c->width)) = sum;
 }
 
-/* A red-black sweep while it marches down: x of lines j .. j - 4. */
+/* A red-black sweep during the march. It holds x of lines j - 4 .. j. */
 template <bool interior>
 struct sweep_lines {
   node_pair x[5];
@@ -58,7 +55,7 @@ struct sweep_lines {
   __device__ sweep_lines() : black_residual(0), next_black_residual(0) {
     for (int k = 0; k < 5; ++k) x[k] = splat(0);
   }
-  /* Reads line j, relaxes red on line j - 1 and black on line j - 2. */
+  /* Takes line j; relaxes red nodes on line j - 1 and black nodes on line j - 2. */
   template <bool odd, typename Operator, typename Lines>
   __device__ void sweep(const Lines &lines, const Operator &op, int j, node_pair line) {
 #pragma unroll
@@ -68,7 +65,7 @@ struct sweep_lines {
     (void)relax<!odd, interior>(lines, op, j - 1, x[2], x[1], x[0]);
     next_black_residual = relax<!odd, interior>(lines, op, j - 2, x[3], x[2], x[1]);
   }
-  /* Residuals of line j - 3. */
+  /* The residuals of line j - 3. */
   template <bool odd, typename Operator, typename Lines>
   __device__ node_pair residuals(const Lines &lines, const Operator &op, int j) const {
     const double red = residual_of<!odd, interior>(lines, op, j - 3, x[4], x[3], x[2]);
@@ -87,16 +84,16 @@ __device__ void march(int from, int to, Advance advance) {
   }
 }
 
-/* Stores those flags of a lane's nodes of line j that have changed, and marks the coarse nodes
- * whose supports contain these nodes (all warps write the same 1). Few lanes call it; not inlined,
- * so that the marches need fewer registers. */
+/* Stores the flags of a lane's nodes of line j that have changed, and marks the coarse nodes whose
+ * supports contain these nodes (all warps write the same 1). Few lanes call this function; it is
+ * not inlined, so that the marches need fewer registers. */
 __device__ __noinline__ void store_changed_flags(uint8_t *active, uint8_t *marked,
                                                  int64_t coarse_width, int64_t coarse_height,
                                                  int pair, int j, unsigned before, unsigned now) {
   const bool x_changed = (before & 0xff) != (now & 0xff);
   if (x_changed) active[0] = static_cast<uint8_t>(now);
   if (before >> 8 != now >> 8) active[1] = static_cast<uint8_t>(now >> 8);
-  marked[coarse_width * coarse_height] = 1; /* top->changed */
+  marked[coarse_width * coarse_height] = 1; /* the flag top->changed */
   for (int y = j / 2 - !(j & 1); y <= j / 2; ++y) {
     if (y < 0 || y >= coarse_height) continue;
     uint8_t *line = marked + y * coarse_width;
@@ -105,14 +102,15 @@ __device__ __noinline__ void store_changed_flags(uint8_t *active, uint8_t *marke
   }
 }
 
-/* High words of numbers >= 0 are ordered as the numbers. */
+/* The high words of nonnegative numbers have the order of the numbers. */
 __device__ unsigned high_word(double value) { return static_cast<unsigned>(__double2hiint(value)); }
 
-/* A slack: the least distance to a bound of the inactive nodes of a strip's slack_lines lines,
- * rounded down (its high word). If a correction is smaller, no node of these lines leaves its
- * bounds, and the line search need not read them. */
+/* A slack is the smallest distance to a bound over the inactive nodes of slack_lines lines of a
+ * strip, rounded down to its high word. If the correction is smaller than the slack, no node of
+ * these lines leaves its bounds, and the line search need not read x and the bounds. Without slacks
+ * a cycle takes 1.11 times as long at 4096^2, and 1.21 times for torsion at 16384^2 (H200). */
 constexpr int slack_lines = 4;
-constexpr unsigned slack_most = 0x7ff00000U; /* of infinity */
+constexpr unsigned slack_most = 0x7ff00000U; /* high word of infinity */
 
 /* The slack of a node. */
 template <bool second, typename Lines>
@@ -123,8 +121,8 @@ __device__ unsigned slack_of(const Lines &lines, int j, double x, bool off) {
   return slack;
 }
 
-/* Returns what coarse nodes gather from line j, and stores those of its flags of active nodes
- * that have changed. */
+/* Returns the residuals of line j for the restriction, and stores the flags of active nodes that
+ * have changed. */
 template <typename Lines>
 __device__ fine_line gather_line(const Lines &lines, const cvtm_grid_level *coarse, int j,
                                  node_pair x, node_pair residual, unsigned *slack) {
@@ -149,7 +147,7 @@ __device__ fine_line gather_line(const Lines &lines, const cvtm_grid_level *coar
   return out;
 }
 
-/* Where the slack of a strip's line j is. */
+/* The position of the slack of line j of a strip. */
 template <bool interior>
 __device__ int64_t slack_place(const strip<interior> &s, int j) {
   return static_cast<unsigned>(j) / slack_lines * strips_of(s.width) + s.across;
@@ -167,7 +165,7 @@ struct restriction {
   __device__ restriction(const Lines &march_lines, const cvtm_grid_level *level,
                          unsigned *to_slacks)
       : lines(march_lines), coarse(level), slacks(to_slacks), sum(0), slack(slack_most) {}
-  /* Adds line j with its residuals; called for each line from the first that the warp owns. */
+  /* Restricts line j from its residuals. Called for each line from the first that the warp owns. */
   template <bool odd>
   __device__ void take(int j, node_pair x, node_pair residual) {
     const auto &s = lines.s;
@@ -178,7 +176,7 @@ struct restriction {
       slack = slack_most;
     }
     const int y = j >> 1;
-    if (!odd) { /* the last line of one support and the first of the next */
+    if (!odd) { /* the last line of one support is the first of the next */
       gather<odd>(s, coarse, y - 1, j, fine, &sum);
       gather_store(s, coarse, y - 1, sum);
       sum = 0;
@@ -189,31 +187,28 @@ struct restriction {
 
 /* --- interpolation --- */
 
-/* e at column I of two coarse lines. */
+/* e in column I on two coarse lines. */
 struct coarse_lines {
   double north, here;
 };
 
-/* e of coarse line y; beyond the boundary constant if that is a Neumann one, else 0. */
+/* e on coarse line y. Beyond the grid e is constant at a Neumann boundary, and 0 otherwise. */
 template <bool interior>
 __device__ double load_coarse(const strip<interior> &s, const cvtm_grid_level *c, int y) {
-  const int width = static_cast<int>(c->width), height = static_cast<int>(c->height);
+  const int height = static_cast<int>(c->height);
   if (interior) return c->e[(y < height ? y : height - 1) * c->width + s.pair];
-  const int x = s.pair < 0 ? 0 : s.pair < width ? s.pair : width - 1;
-  const int line = y < 0 ? 0 : y < height ? y : height - 1;
-  const double value = c->e[line * c->width + x];
-  return c->neumann || (x == s.pair && line == y) ? value : 0.0;
+  return coarse_value(c, s.pair, y);
 }
 
 /* The interpolated correction of line j. */
 template <bool odd>
 __device__ node_pair interpolate_line(const coarse_lines &e) {
-  const double below = from_west(e.here) + e.here;
-  if (odd) return node_pair{0.5 * below, e.here};
-  return node_pair{0.25 * ((from_west(e.north) + e.north) + below), 0.5 * (e.north + e.here)};
+  const double west = from_west(e.here), north_west = odd ? 0.0 : from_west(e.north);
+  return node_pair{cvtm_grid_bilinear(0, odd, north_west, e.north, west, e.here),
+                   cvtm_grid_bilinear(1, odd, 0, e.north, 0, e.here)};
 }
 
-/* e at the lane's column of coarse line y, y + 1, ..., each loaded into a register a line ahead. */
+/* e in the lane's column on coarse lines y, y + 1, ..., loaded into a register a line ahead. */
 template <typename Strip>
 struct loaded_coarse {
   const Strip &s;
@@ -229,14 +224,14 @@ struct loaded_coarse {
   }
 };
 
-/* The same through shared memory, together with the lines of cached_lines, before which it must be
- * constructed. A register would be copied to another one at the end of each round of a march, which
- * waits for the load: a quarter of the time of a march with two sweeps at 4096 x 4096. */
+/* The same through shared memory. Construct it before cached_lines, whose lines it shares. A
+ * register would be copied at the end of each round of a march, and the copy waits for the load: a
+ * quarter of the time of a march with two sweeps at 4096 x 4096. */
 template <typename Strip>
 struct cached_coarse {
   const Strip &s;
   const cvtm_grid_level *c;
-  int column; /* the lane's column, or the nearest one in the grid */
+  int column; /* the lane's column, or the nearest column of the grid */
 
   __device__ cached_coarse(const Strip &strip, const cvtm_grid_level *level, int y)
       : s(strip), c(level) {
@@ -254,12 +249,11 @@ struct cached_coarse {
     return reinterpret_cast<double *>(march_memory + lines_bytes / sizeof(double2)) +
            (y & (cached_e - 1)) * march_threads + threadIdx.x;
   }
-  /* Adds a copy to the group of copies that ends next. */
+  /* Adds a copy to the group of copies that is completed next. */
   __device__ void request(int y) const {
     cvtm_copy_start(slot(y), lines_down(c->e + column, line(y), static_cast<int>(c->width)), 8);
   }
-  /* Requests what line j + lines_ahead needs: even lines are the first that need their coarse
-   * line. */
+  /* Requests what line j + lines_ahead needs. An even line is the first to need its coarse line. */
   template <bool odd>
   __device__ void request_ahead(int j) const {
     if (odd == (lines_ahead & 1)) request((j + lines_ahead) >> 1);
@@ -271,7 +265,7 @@ struct cached_coarse {
   }
 };
 
-/* The corrections of the lines from j on, which is odd, perhaps below 0. */
+/* The corrections of line j and later lines. j is odd and may be negative. */
 template <typename Coarse>
 struct correction {
   coarse_lines e;
@@ -280,7 +274,7 @@ struct correction {
   template <typename Strip>
   __device__ correction(const Strip &s, const cvtm_grid_level *c, int j)
       : e{0, load_coarse(s, c, (j - 1) >> 1)}, coarse(s, c, (j + 1) >> 1) {}
-  /* x of line j after the correction, in its bounds; *unbounded: the correction itself. */
+  /* x of line j after the correction, within its bounds; *unbounded: the whole correction. */
   template <bool odd, typename Lines>
   __device__ node_pair next(const Lines &lines, int j, node_pair x, node_pair *unbounded) {
     const auto &s = lines.s;
@@ -297,7 +291,7 @@ struct correction {
   }
 };
 
-/* Adds the natural residual of one node, whose b - A x is given. */
+/* Adds the natural residual of one node; its b - A x is given. */
 template <bool second, bool interior, typename Operator, typename Lines>
 __device__ void add_natural(const Lines &lines, const Operator &op, int j, double x,
                             double residual, cvtm_grid_norms *sum) {
@@ -309,7 +303,7 @@ __device__ void add_natural(const Lines &lines, const Operator &op, int j, doubl
                         cvtm_grid_natural_size(lines.template b<second>(j), a.diagonal * x));
 }
 
-/* Adds those of the lane's nodes of line j. */
+/* Adds the natural residuals of the lane's nodes of line j. */
 template <bool interior, typename Operator, typename Lines>
 __device__ void add_natural_line(const Lines &lines, const Operator &op, int j, node_pair x,
                                  node_pair residual, cvtm_grid_norms *sum) {
@@ -318,7 +312,7 @@ __device__ void add_natural_line(const Lines &lines, const Operator &op, int j, 
   add_natural<true, interior>(lines, op, j, x.y, residual.y, sum);
 }
 
-/* Line j after the step along its correction. */
+/* Line j after the step along the correction. */
 template <bool odd, typename Lines, typename Coarse>
 __device__ node_pair corrected(const Lines &lines, double step, int j, correction<Coarse> *from) {
   const auto &s = lines.s;
@@ -366,11 +360,11 @@ __device__ void measure_strip(const strip<interior> &s, const cvtm_grid_problem 
   });
 }
 
-constexpr int search_lines = 8; /* of a tile */
+constexpr int search_lines = 8; /* lines of a tile */
 
-/* x and the lower bounds of a tile's lines and of one more on each side. Every lane copies its own
- * nodes into shared memory, all lines at once, and reads them back: with loads line by line the
- * kernel takes 1.3 times as long at 16384 x 16384 (H200). */
+/* x and the lower bounds on the lines of a tile and on one more line on each side. Every lane
+ * copies its own nodes to shared memory, all lines at once, and reads them back. Loads line by line
+ * make the kernel take 1.3 times as long at 16384 x 16384 (H200). */
 constexpr int tile_lines = search_lines + 2;
 constexpr size_t tile_cache_bytes = march_threads * 2 * tile_lines * 2 * sizeof(double);
 
@@ -419,8 +413,8 @@ struct cached_tile {
   __device__ unsigned flags(int j) const { return s.load_flags(p->active, j); }
 };
 
-/* Adds r'd and d'Ad over a tile where the correction may leave the bounds: the slope only where the
- * bounds make a difference, which is where b is read. */
+/* Adds r'd and d'Ad over a tile where the correction may leave the bounds. The slope is added only
+ * at nodes where the bounds change it; only there b is read. */
 template <bool interior, typename Operator>
 __device__ void line_search_bounded(const strip<interior> &s, const cvtm_grid_problem *p,
                                     const Operator &op, const cvtm_grid_level *coarse,
@@ -460,9 +454,8 @@ __device__ void line_search_bounded(const strip<interior> &s, const cvtm_grid_pr
 }
 
 /* The same where no node leaves its bounds: there d is the interpolated e, and r'd is the coarse
- * residual times e, so that x and b are not read. Returns 0 if a node may leave its bounds. Then
- * line_search_bounded must add the curvature, and to the slope the difference that the bounds make.
- */
+ * residual times e, so that x and b are not read. Returns 0 if a node may leave its bounds; then
+ * line_search_bounded must add the curvature, and to the slope the change that the bounds make. */
 template <bool interior, typename Operator>
 __device__ int line_search_unbounded(const strip<interior> &s, const cvtm_grid_problem *p,
                                      const Operator &op, const cvtm_grid_level *c,
@@ -514,7 +507,7 @@ __device__ int line_search_unbounded(const strip<interior> &s, const cvtm_grid_p
 
 /* --- launches --- */
 
-constexpr int blocks_per_sm = 4; /* which bounds the registers of each */
+constexpr int blocks_per_sm = 4; /* limits the registers of a thread */
 
 constant_operator constant_operator_of(double link, double outer, double mass) {
   constant_operator op = {link, outer, mass, {0, 0, 0}, {0, 0, 0}};
@@ -535,7 +528,7 @@ uniform_operator uniform_operator_of(double link) {
   return uniform_operator{constant_stencil{link, diagonal, 1 / diagonal}};
 }
 
-/* Calls launch with the operator of a problem for which cvtm_grid_can_march. */
+/* Calls launch with the operator of a problem that satisfies cvtm_grid_can_march. */
 template <typename Launch>
 void with_operator(const cvtm_grid_problem *shape, Launch launch) {
   const double c = shape->constant;
@@ -548,9 +541,9 @@ void with_operator(const cvtm_grid_problem *shape, Launch launch) {
   }
 }
 
-/* The number of lines that each warp owns. With it the blocks fill as few rounds of full_round
- * blocks as possible. It is at most max_lines, since warps that are far apart no longer share the
- * cache. */
+/* The number of lines that each warp owns: the blocks then fill as few rounds of full_round blocks
+ * as possible. It is at most max_lines, since warps that are far apart no longer share the cache.
+ */
 int lines_of(int64_t width, int64_t height) {
   const int64_t full_round = 528, max_lines = 64;
   const int64_t across = march_blocks(width, height, 1).across;
@@ -562,7 +555,7 @@ int lines_of(int64_t width, int64_t height) {
 
 int lines_of(const cvtm_grid_top *top) { return lines_of(top->shape->width, top->shape->height); }
 
-/* Launches kernel(problem, op, arguments), whose warps own lines_of(...) lines each. */
+/* Launches kernel(problem, op, arguments); each warp owns lines_of(...) lines. */
 template <typename Operator, typename Kernel, typename... Arguments>
 cvtm_status launch_march(const cvtm_grid_top *top, const char *name, Kernel kernel,
                          const Operator &op, Arguments... arguments) {
@@ -571,7 +564,7 @@ cvtm_status launch_march(const cvtm_grid_top *top, const char *name, Kernel kern
                       arguments...);
 }
 
-/* coarse.support_changed = 0, and the flag behind it, top->changed. */
+/* Sets coarse.support_changed and the flag after it, top->changed, to 0. */
 cvtm_status clear_changes(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   const size_t bytes = static_cast<size_t>(coarse->width * coarse->height) + 1;
   CVTM_CUDA_TRY(top->device, cudaMemsetAsync(coarse->support_changed, 0, bytes, stream_of(top)));
@@ -598,8 +591,8 @@ __device__ void pre_smooth_strip(const strip<interior> &s, const cvtm_grid_probl
   });
 }
 
-/* Pre-smoothing, active nodes, residual for the coarse level: x -> d.
- * coarse.support_changed is 0 before. */
+/* x -> d: pre-smoothing, then the active nodes, then the residual on the coarse level.
+ * coarse.support_changed must be 0 before. */
 template <typename Operator>
 __global__ void __launch_bounds__(march_threads, blocks_per_sm)
     pre_smooth_and_restrict_march(const cvtm_grid_problem *problem, Operator op,
@@ -611,7 +604,7 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
                 [&](const auto &s) { pre_smooth_strip(s, &p, op, &coarse, slacks); });
 }
 
-/* Slope and curvature of the correction. Warps take tiles round-robin. */
+/* Slope and curvature along the correction. Warps take tiles round-robin. */
 template <typename Operator>
 __global__ void __launch_bounds__(march_threads, blocks_per_sm)
     line_search_march(const cvtm_grid_problem *problem, Operator op, cvtm_grid_level coarse,
@@ -636,7 +629,7 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
   state->curvature = sum[1];
 }
 
-/* The step along the correction, post-smoothing, norms: d -> x. */
+/* d -> x: the step along the correction, then post-smoothing, then norms. */
 template <typename Operator>
 __global__ void __launch_bounds__(march_threads, blocks_per_sm)
     post_smooth_and_measure_march(const cvtm_grid_problem *problem, Operator op,
@@ -658,7 +651,7 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
   if (claimed) cudaGraphSetConditional(handle, state->loop.go_on ? 1 : 0);
 }
 
-/* Norms at x, or at d for MEASURE_COLD_START, as post_smooth_and_measure_march takes them. */
+/* Norms at x, or at d for MEASURE_COLD_START, as in post_smooth_and_measure_march. */
 template <typename Operator>
 __global__ void __launch_bounds__(march_threads, blocks_per_sm)
     measure_march(const cvtm_grid_problem *problem, Operator op, int lines_each,
@@ -680,13 +673,13 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
 
 /* --- launchers --- */
 
-/* Line search blocks: as many as run at a time. */
+/* Blocks of the line search: as many as run at the same time. */
 constexpr int search_blocks = 528;
 
-/* top->partial begins with the slacks; the partial sums follow. */
+/* The slacks are at the start of top->partial; the partial sums follow. */
 unsigned *slacks_of(const cvtm_grid_top *top) { return reinterpret_cast<unsigned *>(top->partial); }
 
-/* Doubles that hold the slacks of a grid. */
+/* The number of doubles that hold the slacks of a grid. */
 int64_t slack_doubles(int64_t width, int64_t height) {
   return (strips_of(width) * ((height + slack_lines - 1) / slack_lines) + 1) / 2;
 }

@@ -1,6 +1,6 @@
-/* For marches only: the strip of the grid that a warp marches down; five-point operators, one type
- * for each set of constant coefficients, so that a march loads only the others; the lines of the
- * problem that a march reads, and relaxation and residual at a node. */
+/* For marches only: the strip of a grid that a warp marches down, five-point operators, the lines
+ * of the problem that are read, relaxation and residual at a node. Each set of constant
+ * coefficients has an operator type of its own, so that a march loads only the others. */
 #ifndef CVTMESH_LCP_GRID_GRID_MARCH_STRIP_H
 #define CVTMESH_LCP_GRID_GRID_MARCH_STRIP_H
 
@@ -13,8 +13,8 @@ namespace {
 
 constexpr int march_warps = 4, march_threads = 32 * march_warps;
 
-constexpr int rim = 2;              /* lanes on each side of a strip that own nothing */
-constexpr int pairs = 32 - 2 * rim; /* of columns that a warp owns */
+constexpr int rim = 2;              /* lanes on each side of a strip that own no nodes */
+constexpr int pairs = 32 - 2 * rim; /* pairs of columns that a warp owns */
 
 /* Strips that cover a width. */
 __host__ __device__ int64_t strips_of(int64_t width) {
@@ -47,8 +47,8 @@ struct node_pair {
 
 __device__ node_pair splat(double value) { return node_pair{value, value}; }
 
-/* Blocks of warps that march down a grid: how many side by side, and in all, with `count` lines
- * each. */
+/* Blocks of warps that march down a grid, `count` lines each: the number side by side, and in all.
+ */
 struct march_blocks {
   int across, count;
 
@@ -62,9 +62,8 @@ __device__ bool is_aligned(int64_t width, const double *array) {
   return (width & 1) == 0 && (reinterpret_cast<uintptr_t>(array) & 15) == 0;
 }
 
-/* The strip that a warp marches down. Lanes beyond the grid read its nearest nodes, and hold 0 for
- * them. interior: all nodes that the warp reads are in
- * the grid. */
+/* The strip that a warp marches down. Lanes beyond the grid read its nearest nodes and hold 0
+ * instead. interior: all nodes that the warp reads are in the grid. */
 template <bool interior = false>
 struct strip {
   static constexpr bool is_inside = interior;
@@ -74,7 +73,7 @@ struct strip {
   bool in_x, in_y;        /* the lane's columns are in the grid */
   bool owner;             /* the lane owns its columns */
 
-  /* Strip `number`, `count` lines from line `from` on. */
+  /* Strip `number`, with `count` lines that begin at line `from`. */
   __device__ strip(int64_t nodes_x, int64_t nodes_y, int64_t number, int64_t from, int count)
       : width(static_cast<int>(nodes_x)),
         height(static_cast<int>(nodes_y)),
@@ -106,12 +105,12 @@ struct strip {
 
   /* True if the warp owns no column of the grid. */
   __device__ bool is_empty() const { return 2 * across * pairs >= width; }
-  /* True if the warp's columns are in the grid, and nine lines above and six lines below those that
-   * it owns. */
+  /* True if the grid has all columns of the warp, and nine lines above and six lines below the
+   * lines that the warp owns. */
   __device__ bool is_interior() const {
     return __all_sync(0xffffffffU, in_x && in_y) && first >= 9 && end + 6 <= height;
   }
-  /* True if the lane's first (second) node is owned, or next to a node that is. */
+  /* True if the lane's first (second) node, or a neighbour of it, is owned. */
   __device__ bool near_owned_x() const {
     const int lane = static_cast<int>(threadIdx.x) & 31;
     return lane >= rim && lane <= rim + pairs;
@@ -132,12 +131,12 @@ struct strip {
   __device__ int line(int j) const {
     return interior ? j : j < 0 ? 0 : j < height ? j : height - 1;
   }
-  /* Where the lane's first node of line j is, or the nearest node of the grid. */
+  /* The position of the lane's first node of line j, or of the nearest node of the grid. */
   template <typename T>
   __device__ T *at(T *array, int j) const {
     return lines_down(array + column_x, line(j), width);
   }
-  /* 1 if the lane's second node is right of the first; 0 beyond the grid. */
+  /* The offset of the lane's second node from the first: 1; beyond the grid 0. */
   __device__ int beside() const { return interior ? 1 : column_y - column_x; }
 
   /* 0 outside the grid. */
@@ -145,7 +144,7 @@ struct strip {
     return node_pair{has_x() && has_line(j) ? value.x : 0.0,
                      has_y() && has_line(j) ? value.y : 0.0};
   }
-  /* The nodes of line j that the warp owns. */
+  /* Stores the nodes of line j that the warp owns. */
   template <bool is_wide>
   __device__ void store(double *array, int j, node_pair value) const {
     if (!owner || !owns_line(j)) return;
@@ -165,7 +164,7 @@ struct strip {
   }
 };
 
-/* Calls work with a strip; strips whose warp meets no boundary have a different type. */
+/* Calls work with a strip. A strip whose warp meets no boundary has a type of its own. */
 template <typename Work>
 __device__ void for_strip(const strip<> &s, Work work) {
   if (s.is_empty()) return;
@@ -176,7 +175,7 @@ __device__ void for_strip(const strip<> &s, Work work) {
   }
 }
 
-/* The same for the calling warp's strip of a grid whose strips have `count` lines each. */
+/* The same for the calling warp's strip; the strips of the grid have `count` lines each. */
 template <typename Work>
 __device__ void for_own_strip(int64_t nodes_x, int64_t nodes_y, int count, int block, Work work) {
   const int across = march_blocks(nodes_x, nodes_y, count).across;
@@ -190,8 +189,8 @@ struct neighbours {
   double west, east, north, south;
 };
 
-/* Constant links. Values beyond the boundary are 0, so that the links there only enter the diagonal
- * entry. */
+/* Constant links. Values beyond the boundary are 0, so that links that cross it count only in the
+ * diagonal entry. */
 struct constant_stencil {
   double link, diagonal, inverse;
   __device__ double around(const neighbours &c) const {
@@ -209,7 +208,7 @@ struct uniform_operator {
   }
 };
 
-/* Constant links and mass; other diagonal entries at the boundary. */
+/* Constant links and constant mass; the boundary has other diagonal entries. */
 struct constant_operator {
   double link, outer, mass;
   double diagonal[3], inverse[3]; /* inside, at a side, at a corner */
@@ -226,7 +225,7 @@ struct constant_operator {
   }
 };
 
-/* Constant links, and a part of the diagonal in memory. */
+/* Constant links; memory holds a part of the diagonal. */
 struct diagonal_stencil {
   double link, diagonal;
   __device__ double around(const neighbours &c) const {
@@ -254,8 +253,8 @@ struct diagonal_operator {
 
 /* --- lines in shared memory --- */
 
-/* Lines of the five-point problem. Every lane copies its own nodes into shared memory ahead of
- * their use and reads them back, so that no lane waits for another. */
+/* Lines of the five-point problem. Every lane copies its own nodes to shared memory in advance and
+ * reads them back, so that no lane waits for another. */
 constexpr int prefetch_ahead = 6; /* lines by which the diagonal is prefetched into the L2 cache */
 constexpr int cached_x = 4,
               cached_other = 8; /* lines in shared memory: of x, of the other arrays */
@@ -266,7 +265,7 @@ constexpr size_t cache_bytes = lines_bytes + march_threads * cached_e * sizeof(d
 
 constexpr int lines_ahead = 3; /* between the line waited for and the one requested */
 
-/* flagged: copy active nodes too. */
+/* flagged: also copies the flags of active nodes. */
 template <bool flagged, typename Strip>
 struct cached_lines {
   const Strip &s;
@@ -348,7 +347,7 @@ struct cached_lines {
     if (!p->lower) return -static_cast<double>(INFINITY);
     return second ? slot_lower(j)->y : slot_lower(j)->x;
   }
-  /* Upper bounds are rare: they are read from global memory where they are needed. */
+  /* Upper bounds are rare. They are read from global memory when needed. */
   template <bool second>
   __device__ double upper(int j) const {
     if (!p->upper) return static_cast<double>(INFINITY);
@@ -372,7 +371,7 @@ struct cached_lines {
   }
 };
 
-/* The value of the lane's first or second node of line j moved into its bounds. */
+/* A value projected onto the bounds of the lane's first or second node of line j. */
 template <bool second, typename Lines>
 __device__ double clip(const Lines &lines, int j, double value) {
   const double low = lines.template lower<second>(j);
@@ -416,8 +415,8 @@ __device__ double residual_of(const Lines &lines, const Operator &op, int j, nod
                        value_of<second>(line));
 }
 
-/* Projected Gauss-Seidel at the lane's first or second node of line j, in place. Returns the
- * residual that it leaves. */
+/* Projected Gauss-Seidel, in place, at the lane's first or second node of line j. Returns the new
+ * residual. */
 template <bool second, bool interior, typename Operator, typename Lines>
 __device__ double relax(const Lines &lines, const Operator &op, int j, node_pair north,
                         node_pair &line, node_pair south) {

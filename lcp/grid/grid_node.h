@@ -1,5 +1,5 @@
-/* Inside lcp/grid only: what happens at a node, once for both devices, C11 and CUDA C++: operators,
- * smoother, norms, transfers, the interpolation weights, and the problems of the nested start. */
+/* Inside lcp/grid only: the formulas at a node, once for both devices, C11 and CUDA C++: operators,
+ * smoother, norms, transfers, interpolation weights, and the problems of the nested start. */
 #ifndef CVTMESH_LCP_GRID_GRID_NODE_H
 #define CVTMESH_LCP_GRID_GRID_NODE_H
 
@@ -7,12 +7,12 @@
 
 /* --- the five-point problem --- */
 
-/* The part of the diagonal entry that the links do not make. */
+/* The part of the diagonal entry that is not a sum of links. */
 CVTM_HD double cvtm_grid_mass_at(const cvtm_grid_problem *p, int64_t k) {
   return p->diagonal ? p->diagonal[k] : p->mass;
 }
 
-/* link: to the west, east, north and south of node (i, j). Returns the diagonal entry. */
+/* link: the links to the west, east, north and south of (i, j). Returns the diagonal entry. */
 CVTM_HD double cvtm_grid_links(const cvtm_grid_problem *p, int64_t i, int64_t j, double link[4]) {
   if (p->horizontal) {
     const double *h = p->horizontal + j * (p->width + 1) + i;
@@ -31,7 +31,7 @@ CVTM_HD double cvtm_grid_links(const cvtm_grid_problem *p, int64_t i, int64_t j,
   return cvtm_grid_mass_at(p, j * p->width + i) + ((link[0] + link[1]) + (link[2] + link[3]));
 }
 
-/* Sum over the four neighbours of link times x; x is 0 outside the grid, and at masked nodes. */
+/* The sum of link times x over the four neighbours. x is 0 outside the grid and at masked nodes. */
 CVTM_HD double cvtm_grid_neighbour_sum(const cvtm_grid_problem *p, const double *x, int64_t i,
                                        int64_t j, const double link[4]) {
   const int64_t k = j * p->width + i;
@@ -78,8 +78,7 @@ CVTM_HD void cvtm_grid_coarse_stencil_inside(const cvtm_grid_level *c, int64_t x
   link[2][2] = south_east[0];
 }
 
-/* link[dy + 1][dx + 1]: the link to the neighbour at (dx, dy); in the middle, the diagonal entry.
- */
+/* link[dy + 1][dx + 1] = the link to the neighbour at (dx, dy); link[1][1] = the diagonal entry. */
 CVTM_HD void cvtm_grid_coarse_stencil(const cvtm_grid_level *c, int64_t x, int64_t y,
                                       double link[3][3]) {
   if (x > 0 && y > 0 && x + 1 < c->width && y + 1 < c->height) {
@@ -97,8 +96,8 @@ CVTM_HD void cvtm_grid_coarse_stencil(const cvtm_grid_level *c, int64_t x, int64
   link[2][2] = cvtm_grid_coarse_link(c, CVTM_GRID_SOUTH_EAST, x, y);
 }
 
-/* The parts of a sum over the eight neighbours, inside the grid: three nodes of the line above or
- * below, of which e[k] is the middle one; the two beside node `e`; all together. */
+/* The parts of a neighbour sum inside the grid: three nodes of the line above or below, whose
+ * middle one is e[k]; the nodes to the west and east of `e`; all eight. */
 CVTM_HD double cvtm_grid_three_points(double west, double middle, double east, const double *e,
                                       int k) {
   return (west * e[k - 1] + middle * e[k]) + east * e[k + 1];
@@ -110,7 +109,7 @@ CVTM_HD double cvtm_grid_nine_point_sum(double north, double beside, double sout
   return (north + beside) + south;
 }
 
-/* Sum over the eight neighbours of link times e; links that leave the grid count as 0. */
+/* The sum of link times e over the eight neighbours; links that leave the grid count as 0. */
 CVTM_HD double cvtm_grid_coarse_neighbour_sum(const cvtm_grid_level *c, const double *e, int64_t x,
                                               int64_t y, double link[3][3]) {
   double row[3];
@@ -138,7 +137,7 @@ CVTM_HD double cvtm_grid_coarse_residual(const cvtm_grid_level *c, int64_t x, in
 
 /* --- either --- */
 
-/* As cvtm_grid_coarse_stencil, for a five-point problem as well. */
+/* cvtm_grid_coarse_stencil for a coarse level or a five-point problem. */
 CVTM_HD void cvtm_grid_finer_stencil(const cvtm_grid_finer *f, int64_t i, int64_t j,
                                      double link[3][3]) {
   if (!f->problem) {
@@ -169,23 +168,39 @@ CVTM_HD cvtm_grid_constant_stencil cvtm_grid_constant_stencil_of(const cvtm_grid
   return a;
 }
 
+/* --- the start, and active nodes --- */
+
+CVTM_HD void cvtm_grid_clip_start(const cvtm_grid_problem *p, int warm, int into_d, int64_t i,
+                                  int64_t j) {
+  const int64_t k = j * p->width + i;
+  double *out = into_d ? p->d : p->x;
+  out[k] = cvtm_grid_clipped(p, k, warm ? p->x[k] : 0.0);
+}
+
+/* Sets the active flag of node (i, j). only_masked: nodes at a bound are not active. */
+CVTM_HD void cvtm_grid_mark_active(const cvtm_grid_problem *p, int only_masked, int64_t i,
+                                   int64_t j) {
+  const int64_t k = j * p->width + i;
+  p->active[k] = (uint8_t)(only_masked ? cvtm_grid_masked(p, k) : cvtm_grid_is_active(p, k));
+}
+
 /* --- the smoother: projected SOR on the five-point problem, Gauss-Seidel on coarse levels. Sweeps
  * run by colours: red-black on five points, four colours on nine --- */
 
-/* The value that projected SOR gives to node (i, j). Where the diagonal entry is 0, x stays. */
+/* The value that projected SOR gives to node (i, j). If the diagonal entry is 0, x stays. */
 CVTM_HD double cvtm_grid_relaxed(const cvtm_grid_problem *p, const double *x, int64_t i, int64_t j,
                                  double omega) {
   double link[4];
   const int64_t k = j * p->width + i;
   const double diagonal = cvtm_grid_links(p, i, j, link);
   const double sum = p->b[k] + cvtm_grid_neighbour_sum(p, x, i, j, link);
-  const double old = !(diagonal > 0) || omega != 1.0 ? x[k] : 0.0; /* loaded only if it is used */
+  const double old = !(diagonal > 0) || omega != 1.0 ? x[k] : 0.0; /* loaded only if used */
   return cvtm_relax_projected(old, cvtm_relax(sum, diagonal, old), omega, cvtm_grid_lower(p, k),
                               cvtm_grid_upper(p, k));
 }
 
-/* The value that Gauss-Seidel gives to coarse node (x, y); 0 where the basis function is truncated
- * altogether. */
+/* The value that Gauss-Seidel gives to coarse node (x, y); 0 if its basis function is truncated
+ * entirely. */
 CVTM_HD double cvtm_grid_coarse_relaxed(const cvtm_grid_level *c, int64_t x, int64_t y) {
   double link[3][3];
   const int64_t k = y * c->width + x;
@@ -193,7 +208,7 @@ CVTM_HD double cvtm_grid_coarse_relaxed(const cvtm_grid_level *c, int64_t x, int
   return cvtm_relax(c->r[k] + cvtm_grid_coarse_neighbour_sum(c, c->e, x, y, link), link[1][1], 0.0);
 }
 
-/* Sweeps on the coarsest level: it has at most 3 x 3 nodes, or its mass dominates its links. */
+/* Sweeps on the coarsest level: for at most 3 x 3 nodes, and where the mass dominates the links. */
 enum { CVTM_GRID_BOTTOM_SWEEPS = 8, CVTM_GRID_MASS_DOMINATED_SWEEPS = 2 };
 
 CVTM_HD int cvtm_grid_bottom_sweeps(const cvtm_grid_level *bottom) {
@@ -203,13 +218,13 @@ CVTM_HD int cvtm_grid_bottom_sweeps(const cvtm_grid_level *bottom) {
 
 /* --- the natural residual, the line search and the energy --- */
 
-/* The natural residual x - clip(x + b - A x) of a node. product: the diagonal's part of A x; sum: b
- * less the other part. */
+/* The natural residual x - clip(x + b - A x) of a node. product: the diagonal entry times x. sum: b
+ * minus the other terms of A x. */
 CVTM_HD double cvtm_grid_natural(double x, double product, double sum, double lower, double upper) {
   return x - cvtm_lcp_clip(x - (product - sum), lower, upper);
 }
 
-/* The size of the terms that it is the difference of, which its rounding error is proportional to.
+/* The size of the terms whose difference is the natural residual: a measure of its rounding error.
  */
 CVTM_HD double cvtm_grid_natural_size(double b, double product) {
   return fabs(b) + 2 * fabs(product);
@@ -218,7 +233,7 @@ CVTM_HD double cvtm_grid_natural_size(double b, double product) {
 /* Norms of the natural residual over some nodes. */
 typedef struct cvtm_grid_norms {
   double squares;
-  double rounding; /* sum of squares of the terms' sizes */
+  double rounding; /* sum of squares of the sizes of the terms */
   double maximum;
 } cvtm_grid_norms;
 
@@ -228,7 +243,7 @@ CVTM_HD void cvtm_grid_add_natural(cvtm_grid_norms *sum, double residual, double
   if (!(fabs(residual) <= sum->maximum)) sum->maximum = fabs(residual);
 }
 
-/* Adds node (i, j), unless it is masked. */
+/* Adds the natural residual of node (i, j), unless the node is masked. */
 CVTM_HD void cvtm_grid_add_node_natural(const cvtm_grid_problem *p, const double *x, int64_t i,
                                         int64_t j, cvtm_grid_norms *sum) {
   const int64_t k = j * p->width + i;
@@ -241,7 +256,7 @@ CVTM_HD void cvtm_grid_add_node_natural(const cvtm_grid_problem *p, const double
       cvtm_grid_natural_size(p->b[k], product));
 }
 
-/* Adds the node's part of r'd and of d'Ad, the slope and the curvature of the energy along d. */
+/* Adds a node's terms of r'd and d'Ad, the slope and the curvature of the energy along d. */
 CVTM_HD void cvtm_grid_add_line_search(const cvtm_grid_problem *p, int64_t i, int64_t j,
                                        double *slope, double *curvature) {
   const int64_t k = j * p->width + i;
@@ -258,8 +273,8 @@ CVTM_HD double cvtm_grid_stepped(const cvtm_grid_problem *p, int64_t k, double s
   return cvtm_grid_clipped(p, k, p->x[k] + step * p->d[k]);
 }
 
-/* The part of node (i, j) in the energy 1/2 x'Ax - b'x, by differences of neighbours, which do not
- * cancel as the entries of A x do. The two ends of a link inside the grid share its energy. */
+/* The term of node (i, j) in the energy 1/2 x'Ax - b'x. It is formed from differences of
+ * neighbours, which do not cancel as the terms of A x do. Both ends of a link share its energy. */
 CVTM_HD double cvtm_grid_node_energy(const cvtm_grid_problem *p, int64_t i, int64_t j) {
   const int64_t k = j * p->width + i;
   const int64_t next[4] = {k - 1, k + 1, k - p->width, k + p->width};
@@ -284,9 +299,9 @@ CVTM_HD double cvtm_grid_node_energy(const cvtm_grid_problem *p, int64_t i, int6
  * other operators the weights follow from the operator (Dendy, Black box multigrid, J. Comput.
  * Phys. 48, 1982), which keeps jumps and holes. */
 
-/* A direction is halved unless the links along it are weaker than those across it by more than this
- * factor (semicoarsening): each halving of the other direction makes that difference four times
- * smaller. */
+/* A direction is halved unless its links are weaker, by more than this factor, than the links in
+ * the other direction (semicoarsening). Each halving of the other direction makes the ratio four
+ * times smaller. */
 enum { CVTM_GRID_SEMICOARSENING = 3 };
 
 CVTM_HD int cvtm_grid_is_halved(int64_t side, int64_t other_side, double along, double across) {
@@ -295,8 +310,8 @@ CVTM_HD int cvtm_grid_is_halved(int64_t side, int64_t other_side, double along, 
 
 /* --- interpolation --- */
 
-/* The parents (coarse nodes interpolated from) of fine index i in one direction: *first and perhaps
- * the one after it. Returns how many. Parents may lie outside the coarse grid. */
+/* The parents of fine index i in one direction, the coarse nodes that it interpolates from: *first
+ * and perhaps the next one. Returns how many. A parent may lie outside the coarse grid. */
 CVTM_HD int cvtm_grid_parents(int halved, int64_t i, int64_t *first) {
   if (!halved) {
     *first = i;
@@ -307,15 +322,15 @@ CVTM_HD int cvtm_grid_parents(int halved, int64_t i, int64_t *first) {
   return 1 + between;
 }
 
-/* Closed form, one direction: the weight of each parent of a fine node with `count` parents from
- * `first` on. */
+/* Closed form in one direction: the weight of each parent, if the fine node has `count` parents
+ * beginning at `first`. */
 CVTM_HD double cvtm_grid_closed_form_weight(int neumann, int count, int64_t first,
                                             int64_t coarse_count) {
   if (count == 1) return 1.0;
   return neumann && (first < 0 || first + 1 >= coarse_count) ? 1.0 : 0.5;
 }
 
-/* Closed form, one direction: the weights of coarse index `coarse` at its three fine nodes. */
+/* Closed form in one direction: the weights of coarse index `coarse` at its three fine nodes. */
 CVTM_HD void cvtm_grid_closed_form_weights(int neumann, int64_t coarse, int64_t count,
                                            double weight[3]) {
   weight[0] = neumann && coarse == 0 ? 1.0 : 0.5;
@@ -323,8 +338,19 @@ CVTM_HD void cvtm_grid_closed_form_weights(int neumann, int64_t coarse, int64_t 
   weight[2] = neumann && coarse + 1 == count ? 1.0 : 0.5;
 }
 
-/* The weight of the parent (first_x + kx, first_y + ky), inside the coarse grid, of fine node
- * (i, j). */
+/* Closed form, both directions halved: the value at fine node (i, j) from coarse nodes (x - 1, y -
+ * 1), (x, y - 1), (x - 1, y) and (x, y), where x = i / 2 and y = j / 2. The parities odd_x and
+ * odd_y of i and j say which of the four the node needs. */
+CVTM_HD double cvtm_grid_bilinear(int odd_x, int odd_y, double north_west, double north,
+                                  double west, double here) {
+  if (odd_x && odd_y) return here;
+  if (odd_x) return 0.5 * (north + here);
+  if (odd_y) return 0.5 * (west + here);
+  return 0.25 * (((north_west + north) + west) + here);
+}
+
+/* The weight of parent (first_x + kx, first_y + ky) at fine node (i, j). The parent must be inside
+ * the coarse grid. */
 CVTM_HD double cvtm_grid_weight(const cvtm_grid_level *c, int64_t i, int64_t j, int count_x,
                                 int count_y, int kx, int ky) {
   if (!c->weight) {
@@ -343,12 +369,8 @@ CVTM_HD double cvtm_grid_interpolated(const cvtm_grid_level *c, const double *e,
   if (!c->weight && c->halved_x && c->halved_y) {
     const int64_t x = i / 2, y = j / 2, west = x - !(i & 1), north = y - !(j & 1);
     if (west >= 0 && north >= 0 && x < c->width && y < c->height) {
-      /* The same sum without branches: a single parent counts twice, with weights 0 and 1. */
-      const double wx = i & 1 ? 0.0 : 0.5, wy = j & 1 ? 0.0 : 0.5;
       const double *above = e + north * c->width, *below = e + y * c->width;
-      return (((wx * wy) * above[west] + ((1 - wx) * wy) * above[x]) +
-              (wx * (1 - wy)) * below[west]) +
-             ((1 - wx) * (1 - wy)) * below[x];
+      return cvtm_grid_bilinear(i & 1, j & 1, above[west], above[x], below[west], below[x]);
     }
   }
   int64_t x0, y0;
@@ -367,8 +389,8 @@ CVTM_HD double cvtm_grid_interpolated(const cvtm_grid_level *c, const double *e,
 
 /* --- restriction --- */
 
-/* The support of coarse index `coarse`, the fine indices that it is a parent of: *first .. *last,
- * inside 0 .. count - 1. */
+/* The support of coarse index `coarse`: the fine indices *first .. *last, within 0 .. count - 1,
+ * whose parent it is. */
 CVTM_HD void cvtm_grid_support(int halved, int64_t coarse, int64_t count, int64_t *first,
                                int64_t *last) {
   *first = halved ? 2 * coarse : coarse;
@@ -376,7 +398,7 @@ CVTM_HD void cvtm_grid_support(int halved, int64_t coarse, int64_t count, int64_
   if (*last > count - 1) *last = count - 1;
 }
 
-/* The basis function of coarse node (x, y) at fine node (i, j) of its support. */
+/* The value of the basis function of coarse node (x, y) at fine node (i, j) of its support. */
 CVTM_HD double cvtm_grid_basis(const cvtm_grid_level *c, int64_t x, int64_t y, int64_t i,
                                int64_t j) {
   int64_t x0, y0;
@@ -385,9 +407,9 @@ CVTM_HD double cvtm_grid_basis(const cvtm_grid_level *c, int64_t x, int64_t y, i
   return cvtm_grid_weight(c, i, j, count_x, count_y, (int)(x - x0), (int)(y - y0));
 }
 
-/* Restricts the residual to coarse node (x, y), without truncated nodes. Below a five-point
- * problem, also compares the active nodes of the support with f->problem->active:
- * c->support_changed. */
+/* Restricts the residual to coarse node (x, y), without truncated nodes. Below a five-point problem
+ * it also sets c->support_changed, if active nodes of the support differ from f->problem->active.
+ */
 CVTM_HD void cvtm_grid_restrict(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
                                 int64_t y) {
   const cvtm_grid_problem *p = f->problem;
@@ -415,96 +437,125 @@ CVTM_HD void cvtm_grid_restrict(const cvtm_grid_finer *f, const cvtm_grid_level 
 
 /* --- corrections --- */
 
-/* x at node (i, j) after the interpolated correction, moved into its bounds; active nodes keep
- * theirs. */
-CVTM_HD double cvtm_grid_corrected(const cvtm_grid_problem *p, const cvtm_grid_level *c, int64_t i,
-                                   int64_t j) {
+/* d at node (i, j): how the interpolated correction moves x, as far as the bounds allow. Active
+ * nodes do not move. */
+CVTM_HD void cvtm_grid_correct(const cvtm_grid_problem *p, const cvtm_grid_level *c, int64_t i,
+                               int64_t j) {
   const int64_t k = j * p->width + i;
-  if (p->active[k]) return p->x[k];
-  return cvtm_lcp_clip(p->x[k] + cvtm_grid_interpolated(c, c->e, i, j), cvtm_grid_lower(p, k),
-                       cvtm_grid_upper(p, k));
+  p->d[k] = p->active[k] ? 0.0
+                         : cvtm_lcp_clip(p->x[k] + cvtm_grid_interpolated(c, c->e, i, j),
+                                         cvtm_grid_lower(p, k), cvtm_grid_upper(p, k)) -
+                               p->x[k];
+}
+
+/* The same on a coarse level: e += interpolated e of the level below it. */
+CVTM_HD void cvtm_grid_prolong(const cvtm_grid_level *level, const cvtm_grid_level *c, int64_t x,
+                               int64_t y) {
+  level->e[y * level->width + x] += cvtm_grid_interpolated(c, c->e, x, y);
 }
 
 /* --- interpolation weights from the operator --- */
 
 CVTM_HD double cvtm_grid_positive(double value) { return value > 0 ? value : 0.0; }
 
-/* Weights of the two parents of fine node (i, j), which lies between them in x (or y if
- * `vertical`): the operator's stencil summed over the other direction. Links to active nodes count
- * as links to 0. */
-CVTM_HD void cvtm_grid_line_weights(const cvtm_grid_finer *f, int64_t i, int64_t j, int vertical,
-                                    double weight[2]) {
-  double link[3][3], total = 0, side[3] = {0, 0, 0};
-  weight[0] = weight[1] = 0;
-  const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
-  if (i < 0 || j < 0 || i >= width || j >= height || cvtm_grid_finer_active(f, i, j)) return;
-  cvtm_grid_finer_stencil(f, i, j, link);
-  double excess = link[1][1];
+/* In this section link[dy + 1][dx + 1] is the link to the neighbour at (dx, dy), 0 if there is no
+ * neighbour or it is active. link[1][1] is the diagonal entry. The excess of the diagonal over the
+ * links acts as a link to the value 0. */
+
+/* The weights of the two parents of a node between them in x (in y if `vertical`), from the node's
+ * stencil summed over the other direction. */
+CVTM_HD void cvtm_grid_line_weights(const double link[3][3], int vertical, double weight[2]) {
+  double excess = link[1][1], side[3] = {0, 0, 0};
   for (int dy = 0; dy < 3; ++dy) {
     for (int dx = 0; dx < 3; ++dx) {
-      const int64_t ni = i + dx - 1, nj = j + dy - 1;
-      if ((dx == 1 && dy == 1) || ni < 0 || nj < 0 || ni >= width || nj >= height) continue;
-      if (cvtm_grid_finer_active(f, ni, nj)) continue;
+      if (dx == 1 && dy == 1) continue;
       excess -= link[dy][dx];
       side[vertical ? dy : dx] += link[dy][dx];
     }
   }
   side[0] = cvtm_grid_positive(side[0]);
   side[2] = cvtm_grid_positive(side[2]);
-  total = side[0] + side[2] + cvtm_grid_positive(excess);
-  if (!(total > 0)) return;
-  weight[0] = side[0] / total;
-  weight[1] = side[2] / total;
+  const double total = side[0] + side[2] + cvtm_grid_positive(excess);
+  weight[0] = total > 0 ? side[0] / total : 0.0;
+  weight[1] = total > 0 ? side[2] / total : 0.0;
 }
 
-/* Stores all weights of block (x, y): of the fine nodes between two parents, then of the one amid
- * four, which takes those of its neighbours. */
-CVTM_HD void cvtm_grid_compute_weights(const cvtm_grid_finer *f, const cvtm_grid_level *c,
-                                       int64_t x, int64_t y) {
-  const int64_t i = c->halved_x ? 2 * x : x, j = c->halved_y ? 2 * y : y;
+/* The weights of the four parents of a node amid them, from the equation of the node, in which the
+ * neighbours are interpolated by their own weights. */
+CVTM_HD void cvtm_grid_amid_weights(const double stencil[3][3], const double north[2],
+                                    const double south[2], const double west[2],
+                                    const double east[2], double amid[4]) {
+  double link[3][3], excess = stencil[1][1];
+  for (int dy = 0; dy < 3; ++dy) {
+    for (int dx = 0; dx < 3; ++dx) {
+      if (dx != 1 || dy != 1) excess -= stencil[dy][dx];
+      link[dy][dx] = cvtm_grid_positive(stencil[dy][dx]);
+    }
+  }
+  const double total = ((link[0][0] + link[0][1] + link[0][2]) + (link[1][0] + link[1][2])) +
+                       (link[2][0] + link[2][1] + link[2][2]) + cvtm_grid_positive(excess);
+  amid[0] = amid[1] = amid[2] = amid[3] = 0;
+  if (!(total > 0)) return;
+  amid[0] = (link[0][0] + link[0][1] * north[0] + link[1][0] * west[0]) / total;
+  amid[1] = (link[0][2] + link[0][1] * north[1] + link[1][2] * east[0]) / total;
+  amid[2] = (link[2][0] + link[2][1] * south[0] + link[1][0] * west[1]) / total;
+  amid[3] = (link[2][2] + link[2][1] * south[1] + link[1][2] * east[1]) / total;
+}
+
+/* The stencil of node (i, j) of a level for these weights; all 0 if the node is active or outside
+ * the grid. */
+CVTM_HD void cvtm_grid_weights_stencil(const cvtm_grid_finer *f, int64_t i, int64_t j,
+                                       double link[3][3]) {
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
-  double row[2], column[2], amid[4] = {0, 0, 0, 0};
-  cvtm_grid_line_weights(f, i, j + c->halved_y, 0, row);
-  cvtm_grid_line_weights(f, i + c->halved_x, j, 1, column);
-  if (c->halved_x && c->halved_y && i < width && j < height && !cvtm_grid_finer_active(f, i, j)) {
+  const int has_node =
+      i >= 0 && j >= 0 && i < width && j < height && !cvtm_grid_finer_active(f, i, j);
+  if (has_node) cvtm_grid_finer_stencil(f, i, j, link);
+  for (int dy = 0; dy < 3; ++dy) {
+    for (int dx = 0; dx < 3; ++dx) {
+      const int64_t ni = i + dx - 1, nj = j + dy - 1;
+      const int inside = ni >= 0 && nj >= 0 && ni < width && nj < height;
+      if (!has_node || !inside || cvtm_grid_finer_active(f, ni, nj)) link[dy][dx] = 0;
+    }
+  }
+}
+
+CVTM_HD void cvtm_grid_line_weights_at(const cvtm_grid_finer *f, int64_t i, int64_t j, int vertical,
+                                       double weight[2]) {
+  double link[3][3];
+  cvtm_grid_weights_stencil(f, i, j, link);
+  cvtm_grid_line_weights(link, vertical, weight);
+}
+
+/* Stores all weights of block (x, y): first of the fine nodes between two parents, then of the node
+ * amid four, which uses the former. below_problem: the finer level is p, not `level`. */
+CVTM_HD void cvtm_grid_compute_weights(const cvtm_grid_problem *p, const cvtm_grid_level *level,
+                                       int below_problem, const cvtm_grid_level *c, int64_t x,
+                                       int64_t y) {
+  const cvtm_grid_finer f = {below_problem ? p : NULL, level};
+  const int64_t i = c->halved_x ? 2 * x : x, j = c->halved_y ? 2 * y : y;
+  double south[2], east[2], amid[4] = {0, 0, 0, 0};
+  cvtm_grid_line_weights_at(&f, i, j + c->halved_y, 0, south);
+  cvtm_grid_line_weights_at(&f, i + c->halved_x, j, 1, east);
+  if (c->halved_x && c->halved_y) {
     double link[3][3], west[2], north[2];
-    cvtm_grid_line_weights(f, i - 1, j, 1, west);
-    cvtm_grid_line_weights(f, i, j - 1, 0, north);
-    cvtm_grid_finer_stencil(f, i, j, link);
-    double excess = link[1][1];
-    for (int dy = 0; dy < 3; ++dy) {
-      for (int dx = 0; dx < 3; ++dx) {
-        const int64_t ni = i + dx - 1, nj = j + dy - 1;
-        if (dx == 1 && dy == 1) continue;
-        const int inside = ni >= 0 && nj >= 0 && ni < width && nj < height;
-        if (!inside || cvtm_grid_finer_active(f, ni, nj)) link[dy][dx] = 0;
-        excess -= link[dy][dx];
-        link[dy][dx] = cvtm_grid_positive(link[dy][dx]);
-      }
-    }
-    const double *east = column, *south = row;
-    const double total = ((link[0][0] + link[0][1] + link[0][2]) + (link[1][0] + link[1][2])) +
-                         (link[2][0] + link[2][1] + link[2][2]) + cvtm_grid_positive(excess);
-    if (total > 0) {
-      amid[0] = (link[0][0] + link[0][1] * north[0] + link[1][0] * west[0]) / total;
-      amid[1] = (link[0][2] + link[0][1] * north[1] + link[1][2] * east[0]) / total;
-      amid[2] = (link[2][0] + link[2][1] * south[0] + link[1][0] * west[1]) / total;
-      amid[3] = (link[2][2] + link[2][1] * south[1] + link[1][2] * east[1]) / total;
-    }
+    cvtm_grid_line_weights_at(&f, i - 1, j, 1, west);
+    cvtm_grid_line_weights_at(&f, i, j - 1, 0, north);
+    cvtm_grid_weights_stencil(&f, i, j, link);
+    cvtm_grid_amid_weights(link, north, south, west, east, amid);
   }
   const int64_t plane = c->blocks_x * c->blocks_y, k = y * c->blocks_x + x;
   for (int a = 0; a < 4; ++a) c->weight[a * plane + k] = (float)amid[a];
   for (int a = 0; a < 2; ++a) {
-    c->weight[(4 + a) * plane + k] = (float)row[a];
-    c->weight[(6 + a) * plane + k] = (float)column[a];
+    c->weight[(4 + a) * plane + k] = (float)south[a];
+    c->weight[(6 + a) * plane + k] = (float)east[a];
   }
 }
 
 /* --- the nested start: coarser problems in finite volumes, and the start that the solution of a
  * coarser problem gives --- */
 
-/* b and bounds of node (x, y) of problem c below problem f: b is restricted as residuals are, the
- * bounds are those of the fine node in the same place. c owns its arrays: const in a problem only
+/* b and bounds of node (x, y) of problem c, the one below f. b is restricted like a residual; the
+ * bounds are those of the fine node at the same place. c owns its arrays: `const` in a problem only
  * says that a solve does not write them. */
 CVTM_HD void cvtm_grid_coarsen_data(const cvtm_grid_problem *f, const cvtm_grid_problem *c,
                                     const cvtm_grid_level *level, int64_t x, int64_t y) {
@@ -521,14 +572,13 @@ CVTM_HD void cvtm_grid_coarsen_data(const cvtm_grid_problem *f, const cvtm_grid_
   const int64_t k = y * c->width + x;
   const int64_t same =
       (y + (level->halved_y ? y + 1 : 0)) * f->width + (x + (level->halved_x ? x + 1 : 0));
-  /* A coarse problem owns the arrays that other problems borrow. */
   ((double *)c->b)[k] = sum;
   if (c->lower) ((double *)c->lower)[k] = f->lower[same];
   if (c->upper) ((double *)c->upper)[k] = f->upper[same];
 }
 
-/* The share of fine index `fine` in its coarse control volume in one direction: half of a node
- * between two volumes, all of it at a Neumann boundary. */
+/* The share of fine index `fine` that belongs to its coarse control volume, in one direction: half
+ * for a node between two volumes, the whole node at a Neumann boundary. */
 CVTM_HD double cvtm_grid_control_volume_share(const cvtm_grid_level *level, int halved,
                                               int64_t coarse_count, int64_t fine) {
   int64_t first;
@@ -536,20 +586,20 @@ CVTM_HD double cvtm_grid_control_volume_share(const cvtm_grid_level *level, int 
   return cvtm_grid_closed_form_weight(level->neumann, count, first, coarse_count);
 }
 
-/* Link `index` (0: the one before node 0) of line `line` of the finer problem; lines run down if
+/* Link `index` of line `line` of the finer problem; link 0 lies before node 0. Lines run down if
  * `vertical`. */
 CVTM_HD double cvtm_grid_line_link(const cvtm_grid_problem *f, int vertical, int64_t index,
                                    int64_t line) {
   double link[4];
   const int64_t count = vertical ? f->height : f->width;
-  const int beyond = index == count; /* seen from the last node */
+  const int beyond = index == count; /* as seen from the last node */
   const int64_t at = index - beyond;
   cvtm_grid_links(f, vertical ? line : at, vertical ? at : line, link);
   return link[2 * vertical + beyond];
 }
 
-/* The same link of the coarser problem: conductances of two fine links in series, of fine lines
- * side by side. */
+/* The same link of the coarser problem: two fine links in series, added over the fine lines side by
+ * side. */
 CVTM_HD double cvtm_grid_coarse_volume_link(const cvtm_grid_problem *f,
                                             const cvtm_grid_level *level, int vertical,
                                             int64_t index, int64_t line) {
@@ -572,8 +622,8 @@ CVTM_HD double cvtm_grid_coarse_volume_link(const cvtm_grid_problem *f,
   return sum;
 }
 
-/* Links, diagonal and mask of node (x, y) of problem c below problem f; x = width and y = height
- * have the last links. */
+/* Links, diagonal and mask of node (x, y) of problem c, the one below f. x = width and y = height
+ * stand for the last links. */
 CVTM_HD void cvtm_grid_coarsen_links(const cvtm_grid_problem *f, const cvtm_grid_problem *c,
                                      const cvtm_grid_level *level, int64_t x, int64_t y) {
   if (c->horizontal && y < c->height) {
@@ -606,10 +656,11 @@ CVTM_HD void cvtm_grid_coarsen_links(const cvtm_grid_problem *f, const cvtm_grid
   }
 }
 
-/* x of node (i, j) from the solution x of the coarser problem. */
-CVTM_HD double cvtm_grid_nested_start_value(const cvtm_grid_problem *p, const cvtm_grid_level *c,
-                                            const double *x, int64_t i, int64_t j) {
-  return cvtm_grid_clipped(p, j * p->width + i, cvtm_grid_interpolated(c, x, i, j));
+/* x of node (i, j), interpolated from the solution of the coarser problem. */
+CVTM_HD void cvtm_grid_prolong_solution(const cvtm_grid_problem *p, const cvtm_grid_problem *c,
+                                        const cvtm_grid_level *level, int64_t i, int64_t j) {
+  const int64_t k = j * p->width + i;
+  p->x[k] = cvtm_grid_clipped(p, k, cvtm_grid_interpolated(level, c->x, i, j));
 }
 
 #endif

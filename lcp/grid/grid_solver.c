@@ -1,6 +1,6 @@
-/* Multigrid for five-point complementarity problems that are never stored as matrices: the solver
- * behind cvtm_lcp_create_grid. Setup of levels, memory and coefficients; the V-cycle, the iteration
- * around it, and the nested start; create and solve. */
+/* The solver behind cvtm_lcp_create_grid: multigrid for five-point complementarity problems that
+ * are never stored as matrices. Setup of levels, memory and coefficients; the V-cycle, the
+ * iteration, and the nested start; create and solve. */
 #include "base/select.h"
 #include "base/primitives.h"
 #include "lcp/grid/grid_node.h"
@@ -17,23 +17,23 @@ typedef struct cvtm_grid_solver {
   cvtm_grid_problem shape[CVTM_GRID_MAX_LEVELS]; /* host copies of `problem` */
   cvtm_grid_problem *problem;                    /* device memory, levels + 1 */
   cvtm_grid_top top[CVTM_GRID_MAX_LEVELS];
-  cvtm_loop *loop[CVTM_GRID_MAX_LEVELS]; /* the iteration on each level's problem */
+  cvtm_loop *loop[CVTM_GRID_MAX_LEVELS]; /* the iteration on the problem of each level */
   struct cvtm_grid_body {
     struct cvtm_grid_solver *solver;
     int at;
-  } body[CVTM_GRID_MAX_LEVELS]; /* context of each loop */
-  void *arena, *extra;          /* device memory of all grids; of those with coefficients */
-  int ready;                    /* the coefficients are set */
-  int linked;                   /* the levels are laid out for links of their own */
-  int kind;                     /* which coefficients the loops were made for; 0: none */
-  double constant, mass;        /* their values */
+  } body[CVTM_GRID_MAX_LEVELS]; /* argument of each loop */
+  void *arena, *extra;          /* device memory: always needed; for varying coefficients */
+  int ready;                    /* the coefficients have been set */
+  int linked;                   /* the levels have been laid out for arrays of links */
+  int kind;                     /* the coefficients that the loops were recorded for; 0: none */
+  double constant, mass;        /* the values of constant coefficients */
 } cvtm_grid_solver;
 
 /* ------ setup: the levels, their memory, and their coefficients ------ */
 
 enum { COARSEST = 3 }; /* nodes per side of the coarsest grid */
 
-/* With links below this share of the mass a sweep solves the problem: no coarser level is used. */
+/* If the links are below this share of the mass, a sweep solves: no coarser level is used. */
 static const double negligible_links = 1.0 / 16;
 
 /* --- memory --- */
@@ -45,7 +45,7 @@ static void drop_loops(cvtm_grid_solver *s) {
   }
 }
 
-/* Places arrays one after the other in a block of memory; with base NULL it only counts bytes. */
+/* Places arrays one after the other in a block of memory. With base NULL it only counts bytes. */
 typedef struct bump_allocator {
   char *base;
   size_t used;
@@ -85,19 +85,19 @@ static void place_arena(cvtm_grid_solver *s, bump_allocator *c) {
     level->r = bump(c, count, sizeof(double));
     level->lower = bump(c, count, sizeof(double));
     level->upper = bump(c, count, sizeof(double));
-    level->support_changed = bump(c, count + 1, 1); /* the last one: whether any is set */
+    level->support_changed = bump(c, count + 1, 1); /* the last entry: whether any flag is set */
     s->top[l - 1].changed = level->support_changed + count;
     level->stencil_changed = bump(c, count, 1);
     level->kind = bump(c, count, 1);
-    /* While the problem of a level is solved, the level corrects no finer one. */
+    /* While the problem of a level is solved, the level is not used to correct a finer one. */
     p->x = level->e;
     p->b = level->r;
     p->d = level->coefficient;
   }
 }
 
-/* Zeros the memory that is read before a cycle has written it: the state; the flags of active
- * nodes, of which CUDA copies whole words with the padding behind the last one; and the operators
+/* Zeroes memory that is read before a cycle has written it: the state; the flags of active nodes,
+ * of which CUDA copies whole words together with the padding after the last flag; and the operators
  * of small levels, which the tail of the V-cycle on CUDA loads before it knows whether they have
  * changed. */
 static cvtm_status clear_arena(const cvtm_grid_solver *s) {
@@ -149,7 +149,7 @@ static void place_extra(cvtm_grid_solver *s, bump_allocator *c, int weights,
 }
 
 /* Allocates memory for the coefficients of all levels once, and assigns the part that this grid
- * uses. */
+ * needs. */
 static cvtm_status lay_out_extra(cvtm_grid_solver *s, int weights, const cvtm_lcp_grid *grid) {
   if (!s->extra) {
     bump_allocator count = {NULL, 0};
@@ -185,8 +185,8 @@ static void plan_levels(cvtm_grid_solver *s, int64_t width, int64_t height, doub
   }
 }
 
-/* Lays out levels and their memory in place of those before, with their loops. aspect: links along
- * x over links along y. On failure the solver has no memory, and may be laid out again. */
+/* Lays out levels, their memory and their loops, and replaces the previous ones. aspect: links
+ * along x over links along y. On failure the solver has no memory, and may be laid out again. */
 static cvtm_status lay_out(cvtm_grid_solver *s, int64_t width, int64_t height, double aspect) {
   drop_loops(s);
   s->kind = 0;
@@ -214,8 +214,8 @@ static cvtm_status lay_out(cvtm_grid_solver *s, int64_t width, int64_t height, d
 /* ------ the V-cycle, the iteration around it, and the nested start ------ */
 
 enum {
-  COARSEST_SWEEPS = 40,     /* on the first problem of the nested start */
-  MASS_COARSEST_SWEEPS = 4, /* on it if its mass dominates its links */
+  COARSEST_SWEEPS = 40,     /* on the coarsest problem of the nested start */
+  MASS_COARSEST_SWEEPS = 4, /* on the coarsest problem if its mass dominates its links */
   NESTED_CYCLES = 1,        /* on each level of the nested start */
 };
 
@@ -226,7 +226,7 @@ static cvtm_status coarse_cycle(const cvtm_grid_solver *s, const cvtm_grid_top *
                                 int last) {
   const cvtm_grid_table *table = s->table;
   const cvtm_grid_level *level = &s->level[l], *coarse = level + 1;
-  if (l == last || table->is_tail(top, s->level, l, last)) {
+  if (l == last || (table->is_tail && table->is_tail(top, s->level, l, last))) {
     return table->tail_cycle(top, s->level, l, last);
   }
   cvtm_status status = table->coarse_pre_smooth_and_restrict(top, level, coarse);
@@ -274,7 +274,7 @@ static cvtm_status make_loops(cvtm_grid_solver *s) {
   return CVTM_OK;
 }
 
-/* Puts the problem to solve on all levels. The arrays are borrowed for the solve. */
+/* Stores b and the bounds in the problem; the arrays are borrowed until the solve ends. */
 static cvtm_status set_problem(cvtm_grid_solver *s, const double *b, const double *lower,
                                const double *upper, double *x) {
   if (!s->ready) {
@@ -293,13 +293,13 @@ static cvtm_status set_problem(cvtm_grid_solver *s, const double *b, const doubl
                              (size_t)(s->levels + 1) * sizeof *s->problem);
 }
 
-/* Lets all active nodes count as changed, so that the first cycle computes all of P'AP. */
+/* Makes all active nodes count as changed, so that the first cycle computes P'AP everywhere. */
 static cvtm_status forget_active(const cvtm_grid_top *top) {
   const size_t nodes = (size_t)(top->shape->width * top->shape->height);
   return cvtm_device_fill(top->device, top->shape->active, CVTM_GRID_CHANGED, nodes);
 }
 
-/* Iterates on the problem of level `at` from its x until it converges or `limit` is reached. */
+/* Iterates from the given x on the problem of level `at` until it converges or reaches `limit`. */
 static cvtm_status iterate(const cvtm_grid_solver *s, int at, int64_t limit) {
   const cvtm_lcp_options *options = &s->head.options;
   const cvtm_grid_table *table = s->table;
@@ -313,14 +313,14 @@ static cvtm_status iterate(const cvtm_grid_solver *s, int at, int64_t limit) {
   };
   cvtm_status status = forget_active(top);
   if (status == CVTM_OK) status = table->begin_iteration(top, &rule);
-  /* The cycle of a nested start needs no norms of its start. */
+  /* The cycle of a nested start does not need the norms at its start. */
   if (status == CVTM_OK && at == 0) status = table->measure(top, 0);
   return status == CVTM_OK ? cvtm_loop_run(s->loop[at]) : status;
 }
 
 /* --- the nested start --- */
 
-/* x from the solutions of the coarser problems. */
+/* Computes a start x from the solutions of the coarser problems. */
 static cvtm_status start_nested(const cvtm_grid_solver *s) {
   const cvtm_grid_table *table = s->table;
   const cvtm_grid_top *top = s->top;
@@ -371,19 +371,19 @@ static cvtm_status check_grid(cvtm_error *error, const cvtm_grid_solver *s,
                      (long long)s->shape[0].height);
   }
   if (!grid->horizontal != !grid->vertical) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "horizontal links without vertical ones");
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "horizontal and vertical links go together");
   }
   if (!grid->horizontal && !(grid->constant >= 0 && isfinite(grid->constant))) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "links of %g", grid->constant);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "links cannot be %g", grid->constant);
   }
   if (!(grid->mass >= 0 && isfinite(grid->mass))) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a mass of %g", grid->mass);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the mass cannot be %g", grid->mass);
   }
   return CVTM_OK;
 }
 
-/* *aspect: the root mean square of the horizontal links over that of the vertical ones; 1 where
- * that is no positive number. */
+/* *aspect = the root mean square of the horizontal links over that of the vertical links; 1 if the
+ * quotient is not a positive number. */
 static cvtm_status find_aspect(const cvtm_grid_solver *s, const cvtm_lcp_grid *grid,
                                double *aspect) {
   const int64_t across = (grid->width + 1) * grid->height, down = grid->width * (grid->height + 1);
@@ -407,7 +407,7 @@ static cvtm_status find_aspect(const cvtm_grid_solver *s, const cvtm_lcp_grid *g
   return status;
 }
 
-/* Operator-dependent weights on all levels, from the operator without active nodes. */
+/* Computes operator-dependent weights on all levels, from the operator without active nodes. */
 static cvtm_status compute_weights(const cvtm_grid_solver *s) {
   cvtm_status status = s->table->mark_masked(&s->top[0]);
   for (int l = 1; l <= s->levels && status == CVTM_OK; ++l) {
@@ -418,8 +418,8 @@ static cvtm_status compute_weights(const cvtm_grid_solver *s) {
   return status;
 }
 
-/* The coarsest level that cycles use. With constant links each level has the links of the one above
- * and four times its mass: soon the mass dominates. */
+/* The coarsest level that cycles use. With constant links, each level has the links of the level
+ * above and four times its mass, so that the mass soon dominates. */
 static int find_bottom(const cvtm_grid_solver *s, const cvtm_lcp_grid *grid) {
   double mass = grid->horizontal ? 0 : grid->mass;
   int level = 0;
@@ -430,7 +430,7 @@ static int find_bottom(const cvtm_grid_solver *s, const cvtm_lcp_grid *grid) {
   return level;
 }
 
-/* The loops, unless those there are were made for such coefficients. */
+/* Records the loops, unless they were recorded for the same coefficients. */
 static cvtm_status renew_loops(cvtm_grid_solver *s, const cvtm_lcp_grid *grid) {
   const int kind =
       1 + !!grid->diagonal + 2 * !!grid->horizontal + 4 * !!grid->mask + 8 * !!grid->neumann;
@@ -442,7 +442,7 @@ static cvtm_status renew_loops(cvtm_grid_solver *s, const cvtm_lcp_grid *grid) {
   return status;
 }
 
-/* Stores the given coefficients, and decides which arrays the levels below have. */
+/* Stores the given coefficients, and decides which arrays the coarser levels need. */
 static cvtm_status place_coefficients(cvtm_grid_solver *s, const cvtm_lcp_grid *grid, int weights) {
   cvtm_grid_problem *p = &s->shape[0];
   p->diagonal = grid->diagonal;
@@ -488,7 +488,7 @@ static cvtm_status set_coefficients(cvtm_grid_solver *s, const cvtm_lcp_grid *gr
 
 /* ------ the solver ------ */
 
-enum { MONITOR_STRIDE = 4 }; /* iterations between two polls by the host, if there is a monitor */
+enum { MONITOR_STRIDE = 4 }; /* with a monitor, the host polls after this many iterations */
 
 static void destroy_grid_solver(cvtm_lcp *lcp) {
   cvtm_grid_solver *s = (cvtm_grid_solver *)lcp;
@@ -499,7 +499,7 @@ static void destroy_grid_solver(cvtm_lcp *lcp) {
   free(s);
 }
 
-/* Reports the iterations from *reported on to the monitor. *stop = 1: it asks to stop. */
+/* Reports iterations from *reported on to the monitor. *stop = 1: the monitor asks to stop. */
 static cvtm_status report_iterations(const cvtm_grid_solver *s, int64_t *reported,
                                      int64_t iteration, int *stop) {
   const cvtm_lcp_options *options = &s->head.options;
@@ -516,7 +516,7 @@ static cvtm_status report_iterations(const cvtm_grid_solver *s, int64_t *reporte
   return status;
 }
 
-/* Iterates until the stop rule ends the loop; with a monitor in strides of MONITOR_STRIDE. */
+/* Iterates until the stop rule ends the loop; with a monitor, in strides of MONITOR_STRIDE. */
 static cvtm_status run_iterations(const cvtm_grid_solver *s, cvtm_grid_state *state) {
   const cvtm_lcp_options *options = &s->head.options;
   const int64_t most = options->max_iterations, stride = options->monitor ? MONITOR_STRIDE : most;
@@ -540,7 +540,7 @@ static cvtm_status run_iterations(const cvtm_grid_solver *s, cvtm_grid_state *st
   return status;
 }
 
-/* Sets the start x, and the norm that the tolerance refers to. */
+/* Sets the start x, and the reference norm of the tolerance. */
 static cvtm_status set_start(const cvtm_grid_solver *s, int warm) {
   const cvtm_lcp_options *options = &s->head.options;
   const cvtm_grid_top *top = &s->top[0];
@@ -581,25 +581,16 @@ static cvtm_status solve_on_grid(cvtm_lcp *lcp, const double *b, const double *l
   return CVTM_OK;
 }
 
-static const cvtm_grid_table *choose_table(const cvtm_device *device) {
-#if CVTMESH_HAVE_CUDA
-  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA && cvtm_uses_plain("grid")) {
-    return &cvtm_grid_reference_table_cuda;
-  }
-#endif
-  return CVTM_TABLE(device, cvtm_grid_table);
-}
-
 cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t height,
                                  const cvtm_lcp_options *options, cvtm_lcp **lcp) {
   CVTM_DEFAULT_OPTIONS(cvtm_lcp, options)
   static const cvtm_lcp_table dispatch = {solve_on_grid, destroy_grid_solver};
   if (!device) return CVTM_ERROR_ARGUMENT;
   cvtm_error *error = cvtm_device_error(device);
-  if (!options || !lcp) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no options or no result");
+  if (!options || !lcp) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "options or result is NULL");
   if (width < 1 || height < 1 || width > INT32_MAX || height > INT32_MAX) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a grid of %lld x %lld nodes", (long long)width,
-                     (long long)height);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a grid cannot have %lld x %lld nodes",
+                     (long long)width, (long long)height);
   }
   if (height > INT32_MAX / width) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
@@ -613,13 +604,9 @@ cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t hei
   }
   cvtm_grid_solver *s = calloc(1, sizeof *s);
   if (!s) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  s->table = CVTM_TABLE(device, cvtm_grid_table);
   cvtm_status status = cvtm_lcp_open(&s->head, &dispatch, device, width * height, &chosen);
-  if (status != CVTM_OK) {
-    free(s);
-    return status;
-  }
-  s->table = choose_table(device);
-  status = lay_out(s, width, height, 1);
+  if (status == CVTM_OK) status = lay_out(s, width, height, 1);
   if (status != CVTM_OK) {
     destroy_grid_solver(&s->head);
     return status;
@@ -632,7 +619,7 @@ cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid) {
   if (!lcp) return CVTM_ERROR_ARGUMENT;
   if (!grid || lcp->table->solve != solve_on_grid) {
     return cvtm_fail(cvtm_device_error(lcp->device), CVTM_ERROR_ARGUMENT,
-                     "no coefficients, or not a solver on a grid");
+                     "no coefficients, or the solver is not for a grid");
   }
   return set_coefficients((cvtm_grid_solver *)lcp, grid);
 }

@@ -20,12 +20,18 @@ struct cvtm_hlcp_grid {
   cvtm_hlcp_pixels pixels;
   double tolerance;
   int64_t limit;
-  int64_t parts;      /* in which the squares of the residual are summed */
+  int64_t parts;      /* number of parts whose sums of squares make the norm of the residual */
   double *diagonal;   /* device memory */
-  double *best, *sum; /* device memory: the best x so far; one number */
+  double *best, *sum; /* device memory: the best x so far; one sum */
   void *workspace;
   size_t workspace_bytes;
 };
+
+static cvtm_arrays grid_arrays(cvtm_hlcp_grid *h) {
+  const int64_t n = h->pixels.links.width * h->pixels.links.height;
+  return (cvtm_arrays){{CVTM_ARRAY(h->diagonal, n), CVTM_ARRAY(h->best, n), CVTM_ARRAY(h->sum, 1),
+                        CVTM_ARRAY(h->pixels.squares, h->parts)}};
+}
 
 cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t height,
                                   double tolerance, int64_t max_iterations, cvtm_hlcp_grid **hlcp) {
@@ -43,17 +49,11 @@ cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t he
   cvtm_lcp_defaults(&linear);
   linear.nested = 0;
   cvtm_status status = cvtm_lcp_create_grid(device, width, height, &linear, &h->linear);
-  const int64_t n = status == CVTM_OK ? width * height : 0;
-  if (status == CVTM_OK) h->parts = h->table->pixel_parts(width, height);
-  double **const vectors[] = {&h->diagonal, &h->best};
-  for (size_t k = 0; k < sizeof vectors / sizeof *vectors && status == CVTM_OK; ++k) {
-    status = cvtm_device_allocate(device, n, CVTM_TYPED(*vectors[k]));
-  }
   if (status == CVTM_OK) {
-    status = cvtm_device_allocate(device, 1, CVTM_TYPED(h->sum));
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_device_allocate(device, h->parts, CVTM_TYPED(h->pixels.squares));
+    h->pixels.links.width = width;
+    h->pixels.links.height = height;
+    h->parts = h->table->pixel_parts(width, height);
+    status = cvtm_device_allocate_arrays(device, grid_arrays(h));
   }
   if (status == CVTM_OK) status = cvtm_reduce_workspace(device, h->parts, &h->workspace_bytes);
   if (status == CVTM_OK) {
@@ -63,8 +63,6 @@ cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t he
     cvtm_hlcp_grid_destroy(h);
     return status;
   }
-  h->pixels.links.width = width;
-  h->pixels.links.height = height;
   *hlcp = h;
   return CVTM_OK;
 }
@@ -72,15 +70,12 @@ cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t he
 void cvtm_hlcp_grid_destroy(cvtm_hlcp_grid *h) {
   if (h == NULL) return;
   cvtm_lcp_destroy(h->linear);
-  cvtm_device_free(h->device, h->diagonal);
-  cvtm_device_free(h->device, h->pixels.squares);
-  cvtm_device_free(h->device, h->best);
-  cvtm_device_free(h->device, h->sum);
+  cvtm_device_free_arrays(h->device, grid_arrays(h));
   cvtm_device_free(h->device, h->workspace);
   free(h);
 }
 
-/* The diagonal by the signs of x, and the norm of the residual. */
+/* Sets the diagonal by the signs of x, and computes the norm of the residual. */
 static cvtm_status evaluate_pixels(cvtm_hlcp_grid *h, double *residual) {
   cvtm_status status = h->table->pixels(h->device, &h->pixels);
   if (status == CVTM_OK) {
@@ -94,7 +89,7 @@ static cvtm_status evaluate_pixels(cvtm_hlcp_grid *h, double *residual) {
   return status;
 }
 
-/* cvtm_lcp_set_grid may reallocate the levels, and the array of changes with them. */
+/* cvtm_lcp_set_grid may reallocate the levels and the array `changed`. */
 static cvtm_status set_links(cvtm_hlcp_grid *h) {
   cvtm_lcp_grid grid = h->pixels.links;
   grid.diagonal = h->pixels.diagonal;
@@ -104,8 +99,8 @@ static cvtm_status set_links(cvtm_hlcp_grid *h) {
   return status;
 }
 
-/* One V-cycle on the linear system of the signs of x. More than one would be wasted on signs that
- * are not final. Operator-dependent interpolation depends on the diagonal, so it is renewed. */
+/* One V-cycle on the linear system that the signs of x select. More cycles would be wasted while
+ * the signs still change. Interpolation depends on the diagonal, and is renewed with it. */
 static cvtm_status newton_cycle(cvtm_hlcp_grid *h) {
   const int is_dependent =
       h->pixels.diagonal && (h->pixels.links.mask || h->pixels.links.horizontal);
@@ -167,7 +162,7 @@ cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, 
   h->pixels.diagonal = a == b ? NULL : h->diagonal;
   h->pixels.changed = cvtm_grid_changes(h->linear);
   cvtm_status status = cvtm_device_fill(h->device, h->diagonal, 0, (size_t)n * sizeof(double));
-  /* NULL: an earlier solve found no memory for new levels. */
+  /* NULL: an earlier solve found no memory for the new levels. */
   if (status == CVTM_OK && h->pixels.changed == NULL) status = set_links(h);
   if (status == CVTM_OK && !warm) status = cvtm_device_fill(h->device, x, 0, (size_t)n * sizeof *x);
   if (status == CVTM_OK) status = newton_iterate(h, n, x, result);

@@ -43,7 +43,7 @@ static cvtm_status check_numbers(const cvtm_hlcp_options *o, cvtm_error *error) 
                      o->beta);
   }
   if (o->block_threads < 0 || o->block_threads > 1024) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "blocks of %lld threads, not 1 to 1024",
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "blocks have 1 to 1024 threads, not %lld",
                      (long long)o->block_threads);
   }
   if (!(o->tolerance >= 0) || o->max_iterations < 0 || !isfinite(o->start)) {
@@ -98,12 +98,8 @@ static cvtm_status check_input(const cvtm_csr *a, const cvtm_csr *b,
   return status;
 }
 
-/* ------ from matrices to the triangular systems of a sweep: the strictly lower parts of the
- * blocks, times beta ------ */
-
-static cvtm_status no_memory(cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to set up a multisplitting");
-}
+/* ------ setup: the triangular systems of a sweep, from the strictly lower parts of the blocks,
+ * times beta ------ */
 
 /* --- Omega -------------------------------------------------------------------------------- */
 
@@ -124,7 +120,8 @@ static cvtm_status omega_row(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hl
 static cvtm_status find_omega(const cvtm_csr *a, const cvtm_csr *b,
                               const cvtm_hlcp_options *options, double **omega, cvtm_error *error) {
   double *values = malloc(((size_t)a->rows + 1) * sizeof *values);
-  if (values == NULL) return no_memory(error);
+  if (values == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to set up a multisplitting");
   cvtm_status status = CVTM_OK;
   for (int64_t row = 0; row < a->rows && status == CVTM_OK; ++row) {
     status = omega_row(a, b, options, row, &values[row], error);
@@ -134,22 +131,19 @@ static cvtm_status find_omega(const cvtm_csr *a, const cvtm_csr *b,
   return status;
 }
 
-/* B Omega: entries times their column's omega. The caller frees. */
+/* B Omega: each entry times the omega of its column. The caller frees. */
 static cvtm_status scale_columns(const cvtm_csr *b, const double *omega, cvtm_csr *scaled,
                                  cvtm_error *error) {
-  const int64_t entries = b->row_start[b->rows];
-  const cvtm_status status = cvtm_csr_create(b->rows, b->columns, entries, scaled, error);
+  const cvtm_status status = cvtm_csr_copy(b, scaled, error);
   if (status != CVTM_OK) return status;
-  memcpy(scaled->row_start, b->row_start, ((size_t)b->rows + 1) * sizeof *b->row_start);
-  memcpy(scaled->column, b->column, (size_t)entries * sizeof *b->column);
-  for (int64_t k = 0; k < entries; ++k) scaled->value[k] = b->value[k] * omega[b->column[k]];
+  for (int64_t k = 0; k < b->row_start[b->rows]; ++k) scaled->value[k] *= omega[b->column[k]];
   return CVTM_OK;
 }
 
 /* --- the systems in host memory ------------------------------------------------------------ */
 
-/* Row i of beta / M_ii times the strictly lower part of its block, which has the rows from `first`
- * on, written from entry `at` of csr on (NULL: not written). Returns the number of entries. */
+/* Row i of beta / M_ii times the strictly lower part of its block, which begins at row `first`.
+ * Written to csr from entry `at` on, unless csr is NULL. Returns the number of entries. */
 static int64_t put_lower_row(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hlcp_options *o,
                              int64_t i, int64_t first, int64_t at, cvtm_csr *csr) {
   const int a_only = o->split == CVTM_HLCP_SPLIT_A_ONLY;
@@ -201,7 +195,7 @@ static cvtm_status build_lower(const cvtm_csr *a, const cvtm_csr *b, const cvtm_
 
 /* --- to the device ------------------------------------------------------------------------- */
 
-/* True if some unknown depends on another. */
+/* True if the equation of some unknown contains another unknown. */
 static int is_chained(const cvtm_csr *lower) {
   for (int64_t t = 0; t < lower->row_start[lower->rows]; ++t) {
     if (lower->column[t] >= lower->rows) return 1;
@@ -209,13 +203,8 @@ static int is_chained(const cvtm_csr *lower) {
   return 0;
 }
 
-static void free_systems(cvtm_device *device, cvtm_hlcp_systems *systems) {
-  cvtm_sell_free(device, &systems->lower);
-  memset(systems, 0, sizeof *systems);
-}
-
-/* What a sweep of the options' method with l splits solves, built on the host and copied to the
- * device. b is B Omega. On failure nothing is left to free. */
+/* Builds on the host what a sweep solves with l splits, and copies it to the device. b is B Omega.
+ * On failure nothing is left to free. */
 static cvtm_status create_systems(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
                                   const cvtm_hlcp_options *options, int64_t splits,
                                   cvtm_hlcp_systems *systems) {
@@ -230,13 +219,12 @@ static cvtm_status create_systems(cvtm_device *device, const cvtm_csr *a, const 
     status = cvtm_sell_create(device, &lower, &systems->lower);
   }
   cvtm_csr_free(&lower);
-  if (status != CVTM_OK) free_systems(device, systems);
   return status;
 }
 
 /* --- setup ---------------------------------------------------------------------------- */
 
-/* mmj and mmgs are members of the AOR family. */
+/* mmj and mmgs are special cases of the AOR family. */
 static void set_aor_parameters(cvtm_hlcp_options *options) {
   if (options->method == CVTM_HLCP_MMJ) {
     options->alpha = 1;
@@ -253,10 +241,6 @@ static int64_t number_of_splits(const cvtm_hlcp *h) {
     return (n + h->table->automatic_block - 1) / h->table->automatic_block;
   }
   return n < h->table->automatic_blocks ? n : h->table->automatic_blocks;
-}
-
-cvtm_status cvtm_hlcp_vector(cvtm_hlcp *h, int64_t count, double **vector) {
-  return cvtm_device_allocate(h->device, count, CVTM_TYPED(*vector));
 }
 
 static cvtm_status hlcp_sweep(void *context) {
@@ -279,10 +263,9 @@ static cvtm_status set_up_sweeps(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr
   }
   if (status == CVTM_OK) status = cvtm_sell_create(h->device, &scaled, &arrays->b);
   if (status == CVTM_OK && h->options.scaling != CVTM_HLCP_OMEGA_NUMBER) {
-    status = cvtm_hlcp_vector(h, arrays->n, &h->omega);
-    if (status == CVTM_OK) {
+    status = cvtm_device_allocate(h->device, arrays->n, CVTM_TYPED(h->omega));
+    if (status == CVTM_OK)
       status = cvtm_device_copy_in(h->device, h->omega, omega, (size_t)arrays->n * sizeof *omega);
-    }
   }
   arrays->omega = h->omega;
   arrays->omega_number = h->options.omega;
@@ -293,29 +276,25 @@ static cvtm_status set_up_sweeps(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr
   return status;
 }
 
-static cvtm_status allocate_hlcp(cvtm_hlcp *h) {
+static cvtm_arrays hlcp_arrays(cvtm_hlcp *h) {
   cvtm_hlcp_arrays *arrays = &h->arrays;
   const int64_t n = arrays->n;
-  cvtm_status status = cvtm_reduce_workspace(h->device, n, &h->workspace_bytes);
-  if (status == CVTM_OK) {
+  return (cvtm_arrays){{CVTM_ARRAY(h->own_x, n), CVTM_ARRAY(h->q, n),
+                        CVTM_ARRAY(arrays->partial, h->table->parts(n)),
+                        CVTM_ARRAY(arrays->change, h->newton != NULL ? n : 2 * n),
+                        CVTM_ARRAY(arrays->state, 1), CVTM_ARRAY(h->reduced, 1)}};
+}
+
+static cvtm_status allocate_hlcp(cvtm_hlcp *h) {
+  cvtm_status status = cvtm_reduce_workspace(h->device, h->arrays.n, &h->workspace_bytes);
+  if (status == CVTM_OK)
     status = cvtm_device_allocate(h->device, (int64_t)h->workspace_bytes, 1, &h->workspace);
-  }
-  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, n, &h->own_x);
-  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, n, &h->q);
-  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, h->table->parts(n), &arrays->partial);
-  if (status == CVTM_OK) {
-    status = cvtm_hlcp_vector(h, h->newton != NULL ? n : 2 * n, &arrays->change);
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_device_allocate(h->device, 1, CVTM_TYPED(arrays->state));
-  }
-  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, 1, &h->reduced);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(h->device, hlcp_arrays(h));
   h->host_state = malloc(sizeof *h->host_state);
-  if (status == CVTM_OK && h->host_state == NULL) {
+  if (status == CVTM_OK && h->host_state == NULL)
     status = cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "out of memory");
-  }
-  arrays->q = h->q;
-  arrays->x = h->own_x;
+  h->arrays.q = h->q;
+  h->arrays.x = h->own_x;
   return status;
 }
 
@@ -360,17 +339,12 @@ void cvtm_hlcp_destroy(cvtm_hlcp *h) {
   if (h == NULL) return;
   cvtm_loop_destroy(h->loop);
   cvtm_hlcp_newton_destroy(h);
-  free_systems(h->device, &h->arrays.systems);
+  cvtm_sell_free(h->device, &h->arrays.systems.lower);
   cvtm_sell_free(h->device, &h->arrays.a);
   cvtm_sell_free(h->device, &h->arrays.b);
   cvtm_device_free(h->device, h->workspace);
-  cvtm_device_free(h->device, h->own_x);
-  cvtm_device_free(h->device, h->q);
   cvtm_device_free(h->device, h->omega);
-  cvtm_device_free(h->device, h->reduced);
-  cvtm_device_free(h->device, h->arrays.partial);
-  cvtm_device_free(h->device, h->arrays.change);
-  cvtm_device_free(h->device, h->arrays.state);
+  cvtm_device_free_arrays(h->device, hlcp_arrays(h));
   free(h->host_state);
   free(h);
 }
@@ -410,7 +384,7 @@ static cvtm_status poll_state(cvtm_hlcp *h) {
   return cvtm_device_copy_out(h->device, h->host_state, h->arrays.state, sizeof *h->host_state);
 }
 
-/* Calls the monitor for the iterations from *next on; nonzero if it asks to stop. */
+/* Calls the monitor for iterations *next and later. Returns nonzero if the monitor asks to stop. */
 static int call_monitor(cvtm_hlcp *h, int64_t *next) {
   const int64_t last =
       h->host_state->apply ? h->host_state->iteration - 1 : h->host_state->iteration;

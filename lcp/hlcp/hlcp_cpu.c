@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* A part of the residual is made of whole slices. */
+/* The residual is summed by parts of whole slices. */
 enum { PART_SLICES = 32, PART_ROWS = PART_SLICES * CVTM_SLICE_ROWS, AUTOMATIC_BLOCKS = 64 };
 
 static int64_t cpu_parts(int64_t n) { return (n + PART_ROWS - 1) / PART_ROWS; }
@@ -21,7 +21,7 @@ typedef struct lanes {
   double a[CVTM_SLICE_ROWS], b[CVTM_SLICE_ROWS]; /* diagonals */
 } lanes;
 
-/* Adds the rows of a slice of A (positive) or B Omega times max(x, 0) or min(x, 0). */
+/* Adds rows of a slice: A times max(x, 0) if `positive`, else B Omega times min(x, 0). */
 CVTM_INLINE void add_slice(const cvtm_sell *m, int64_t slice, const double *x, int positive,
                            double *half, double *diagonal) {
   const int32_t first = (int32_t)(slice * CVTM_SLICE_ROWS);
@@ -89,33 +89,18 @@ static cvtm_status cpu_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   return CVTM_OK;
 }
 
-static cvtm_status cpu_finish(cvtm_device *device, const cvtm_hlcp_arrays *s, double *z,
-                              double *w) {
-  const int threads = threads_for(device, s->n);
-  (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t i = 0; i < s->n; ++i) cvtm_hlcp_finish_row(s, i, z, w);
-  return CVTM_OK;
-}
+#define ROW_PHASE(name, parameters, function, ...)                                                 \
+  static cvtm_status cpu_##name parameters {                                                       \
+    const int threads = threads_for(device, arrays->n);                                            \
+    (void)threads;                                                                                 \
+    _Pragma("omp parallel for schedule(static) num_threads(threads)") for (int64_t row = 0;        \
+                                                                           row < arrays->n; ++row) \
+        function(arrays, __VA_ARGS__, row);                                                        \
+    return CVTM_OK;                                                                                \
+  }
+CVTM_HLCP_ROW_PHASES(ROW_PHASE)
 
-/* --- Newton --------------------------------------------------------------------------- */
-
-static cvtm_status cpu_apply(cvtm_device *device, const cvtm_hlcp_arrays *s, const double *v,
-                             double *out) {
-  const int threads = threads_for(device, s->n);
-  (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t i = 0; i < s->n; ++i) out[i] = cvtm_hlcp_jacobian_row(s, i, v);
-  return CVTM_OK;
-}
-
-static cvtm_status cpu_diagonal(cvtm_device *device, const cvtm_hlcp_arrays *s, double *inverse) {
-  const int threads = threads_for(device, s->n);
-  (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads)
-  for (int64_t i = 0; i < s->n; ++i) inverse[i] = cvtm_hlcp_jacobian_inverse_diagonal(s, i);
-  return CVTM_OK;
-}
+/* --- Newton's method on a grid -------------------------------------------------------- */
 
 static int64_t cpu_pixel_parts(int64_t width, int64_t height) {
   (void)width;
@@ -138,16 +123,13 @@ static cvtm_status cpu_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
   return CVTM_OK;
 }
 
-const cvtm_hlcp_table cvtm_hlcp_table_cpu = {
-    .automatic_block = 0,
-    .automatic_blocks = AUTOMATIC_BLOCKS,
-    .parts = cpu_parts,
-    .residual = cpu_residual,
-    .judge = cpu_judge,
-    .correct = cpu_correct,
-    .finish = cpu_finish,
-    .apply = cpu_apply,
-    .diagonal = cpu_diagonal,
-    .pixel_parts = cpu_pixel_parts,
-    .pixels = cpu_pixels,
-};
+#define ROW_PHASE_NAME(name, ...) .name = cpu_##name,
+const cvtm_hlcp_table cvtm_hlcp_table_cpu = {.automatic_block = 0,
+                                             .automatic_blocks = AUTOMATIC_BLOCKS,
+                                             .parts = cpu_parts,
+                                             .residual = cpu_residual,
+                                             .judge = cpu_judge,
+                                             .correct = cpu_correct,
+                                             .pixel_parts = cpu_pixel_parts,
+                                             .pixels = cpu_pixels,
+                                             CVTM_HLCP_ROW_PHASES(ROW_PHASE_NAME)};

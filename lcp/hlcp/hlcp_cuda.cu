@@ -8,27 +8,14 @@ namespace {
 constexpr int block_size = 128;
 constexpr int resident_blocks = 16; /* per multiprocessor; limits the registers of a thread */
 constexpr int judge_size = 1024;
-constexpr int part_height = 16; /* grid lines of a part of the pixels */
-/* Rows of a block of the splitting: fastest of 1 to 32 on an H200. */
+constexpr int part_height = 16; /* lines of the grid in a part of the pixels */
+/* Rows of a block of the splitting; the fastest of 1 to 32 on an H200. */
 constexpr int automatic_block = 4;
-
-/* The sum over a block in a fixed order, in thread 0. */
-template <int size>
-__device__ double block_sum(double value) {
-  __shared__ double lanes[size];
-  lanes[threadIdx.x] = value;
-  __syncthreads();
-  for (int half = size / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half) lanes[threadIdx.x] += lanes[threadIdx.x + half];
-    __syncthreads();
-  }
-  return lanes[0];
-}
 
 __host__ __device__ int64_t cuda_parts(int64_t n) { return (n + block_size - 1) / block_size; }
 
 struct row_sums {
-  double half, a, b; /* of the residual; the diagonals */
+  double half, a, b; /* half: see cvtm_hlcp_residual; a, b: the diagonal entries */
 };
 
 /* The matrices are read once, so their loads are marked evict-first; x stays in the cache. */
@@ -71,13 +58,13 @@ __global__ void __launch_bounds__(judge_size)
     judge(cvtm_hlcp_arrays s, int64_t parts, int claimed, uint64_t handle) {
   double sum = 0;
   for (int64_t part = threadIdx.x; part < parts; part += judge_size) sum += s.partial[part];
-  sum = block_sum<judge_size>(sum);
+  sum = cvtm_block_sum<judge_size>(sum);
   if (threadIdx.x != 0) return;
   cvtm_hlcp_judge(s.state, sum, s.gamma);
   if (claimed) cudaGraphSetConditional(handle, static_cast<unsigned>(s.state->go_on));
 }
 
-/* Systems in which no unknown depends on another. */
+/* For systems in which no unknown depends on another. */
 __global__ void __launch_bounds__(block_size) correct_rows(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;
   const cvtm_sell &lower = s.systems.lower;
@@ -92,8 +79,8 @@ __global__ void __launch_bounds__(block_size) correct_rows(cvtm_hlcp_arrays s) {
   }
 }
 
-/* Solves a block of at most `group` rows by that many lanes, one row each, which exchange their
- * solutions by shuffles. Columns ascend, so those outside the block come first. */
+/* Solves a block of at most `group` rows, with one lane for each row. The lanes exchange solutions
+ * by shuffles. Columns ascend, so that columns outside the block come first. */
 template <int group>
 __device__ void correct_block(const cvtm_hlcp_arrays &s, int64_t block) {
   const int lane = threadIdx.x % group;
@@ -137,7 +124,7 @@ __device__ void correct_block(const cvtm_hlcp_arrays &s, int64_t block) {
   if (is_row) s.x[e] += right - sum;
 }
 
-/* The loop is over whole warps, since all lanes of a warp take part in shuffles. */
+/* The loop takes whole warps, since all lanes of a warp take part in shuffles. */
 template <int group>
 __global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;
@@ -147,7 +134,7 @@ __global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvt
     correct_block<group>(s, warp * groups + lane / group);
 }
 
-/* Every splitting by one thread, as in the paper: its rows one after the other. */
+/* One thread solves each splitting, row after row, as in the paper. */
 __global__ void correct_by_threads(cvtm_hlcp_arrays s) {
   const cvtm_hlcp_systems &t = s.systems;
   if (!s.state->apply) return;
@@ -158,23 +145,11 @@ __global__ void correct_by_threads(cvtm_hlcp_arrays s) {
   }
 }
 
-__device__ void finish_row(const cvtm_hlcp_arrays *s, double *z, double *w, int64_t row) {
-  cvtm_hlcp_finish_row(s, row, z, w);
-}
-
-__device__ void apply_row(const cvtm_hlcp_arrays *s, const double *v, double *out, int64_t row) {
-  out[row] = cvtm_hlcp_jacobian_row(s, row, v);
-}
-
-__device__ void diagonal_row(const cvtm_hlcp_arrays *s, double *inverse, int64_t row) {
-  inverse[row] = cvtm_hlcp_jacobian_inverse_diagonal(s, row);
-}
-
 __host__ __device__ int64_t cuda_pixel_parts(int64_t width, int64_t height) {
   return (width + block_size - 1) / block_size * ((height + part_height - 1) / part_height);
 }
 
-/* Part `part` of the pixels: a thread takes part_height pixels of a column. All loads come before
+/* Updates one part of the pixels. A thread takes part_height pixels of a column. All loads precede
  * the first store, so that they overlap. */
 __device__ void update_pixels(const cvtm_hlcp_pixels &s, int64_t part) {
   const int64_t across = (s.links.width + block_size - 1) / block_size;
@@ -247,18 +222,11 @@ cvtm_status cuda_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   return launch_small<CVTM_HLCP_SMALL_BLOCK>(device, s);
 }
 
-cvtm_status cuda_finish(cvtm_device *device, const cvtm_hlcp_arrays *s, double *z, double *w) {
-  return launch_rows<finish_row, block_size>(device, "finish", 0, s->n, *s, z, w);
-}
-
-cvtm_status cuda_apply(cvtm_device *device, const cvtm_hlcp_arrays *s, const double *v,
-                       double *out) {
-  return launch_rows<apply_row, block_size>(device, "apply", 0, s->n, *s, v, out);
-}
-
-cvtm_status cuda_diagonal(cvtm_device *device, const cvtm_hlcp_arrays *s, double *inverse) {
-  return launch_rows<diagonal_row, block_size>(device, "diagonal", 0, s->n, *s, inverse);
-}
+#define ROW_PHASE(name, parameters, function, ...)                                               \
+  cvtm_status cuda_##name parameters {                                                           \
+    return launch_rows<function, block_size>(device, #name, 0, arrays->n, *arrays, __VA_ARGS__); \
+  }
+CVTM_HLCP_ROW_PHASES(ROW_PHASE)
 
 cvtm_status cuda_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
   const int64_t blocks = cuda_pixel_parts(s->links.width, s->links.height);
@@ -268,7 +236,8 @@ cvtm_status cuda_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
 
 }  // namespace
 
+#define ROW_PHASE_NAME(name, ...) cuda_##name,
 const cvtm_hlcp_table cvtm_hlcp_table_cuda = {
-    automatic_block, 0,          cuda_parts,    cuda_residual,    cuda_judge,  cuda_correct,
-    cuda_finish,     cuda_apply, cuda_diagonal, cuda_pixel_parts, cuda_pixels,
-};
+    automatic_block,  0,           cuda_parts,
+    cuda_residual,    cuda_judge,  cuda_correct,
+    cuda_pixel_parts, cuda_pixels, CVTM_HLCP_ROW_PHASES(ROW_PHASE_NAME)};

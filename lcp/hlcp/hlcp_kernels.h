@@ -1,7 +1,6 @@
-/* Inside lcp/hlcp only: the arrays and the state of an HLCP solve, its formulas for both devices at
- * a row, an unknown or a pixel, and the kernels. Each kernel enqueues its work and returns no
- * number.
- */
+/* Inside lcp/hlcp only: the arrays and the state of an HLCP solve, the formulas of a row, an
+ * unknown or a pixel for both devices, and the kernels. Each kernel enqueues its work; its results
+ * stay on the device. */
 #ifndef CVTMESH_LCP_HLCP_HLCP_KERNELS_H
 #define CVTMESH_LCP_HLCP_HLCP_KERNELS_H
 
@@ -18,8 +17,8 @@ extern "C" {
 #endif
 
 enum {
-  CVTM_HLCP_RING = 1024,     /* residuals that the state keeps between two polls */
-  CVTM_HLCP_SMALL_BLOCK = 32 /* rows of blocks that CUDA solves by a thread for each row */
+  CVTM_HLCP_RING = 1024,     /* residuals that the state keeps between two polls by the host */
+  CVTM_HLCP_SMALL_BLOCK = 32 /* up to here CUDA solves a block by a thread for each row */
 };
 
 /* In device memory. */
@@ -27,23 +26,23 @@ typedef struct cvtm_hlcp_state {
   double target, residual, first;
   int64_t iteration, limit;
   int64_t pause_at;                 /* the loop ends for a poll at this iteration */
-  int32_t go_on;                    /* the flag of the loop */
-  int32_t apply;                    /* the current sweep changes x */
+  int32_t go_on;                    /* nonzero: the loop continues */
+  int32_t apply;                    /* nonzero: the current sweep changes x */
   int32_t stop;                     /* cvtm_lcp_stop, or CVTM_UNDECIDED */
-  double residuals[CVTM_HLCP_RING]; /* residuals[k % CVTM_HLCP_RING]: of iteration k */
+  double residuals[CVTM_HLCP_RING]; /* iteration k is at index k % CVTM_HLCP_RING */
 } cvtm_hlcp_state;
 
-/* The triangular systems of one sweep. The rows of block k are those from cvtm_hlcp_block_start on:
+/* The triangular systems of one sweep. Block k begins at row cvtm_hlcp_block_start. Row e gives
  *
- *     d_e = change[e] - sum of the entries of row e of `lower` times change[column],  x_e += d_e.
+ *     d_e = change[e] - sum over row e of `lower`: entry times change[column],  x_e += d_e.
  *
- * Columns below n mean change of a row (the Jacobi prediction), column n + e means d_e of an
+ * A column below n means the change of a row (the Jacobi prediction); column n + e means d_e of an
  * earlier row of the same block. */
 typedef struct cvtm_hlcp_systems {
   int64_t blocks, largest; /* largest: rows of the largest block */
-  int chained;             /* some d depends on another */
+  int chained;             /* some d depends on another d */
   cvtm_sell lower;         /* n x 2 n */
-  int64_t block_threads;   /* of the options */
+  int64_t block_threads;   /* as in cvtm_hlcp_options */
 } cvtm_hlcp_systems;
 
 /* All pointers are to device memory, borrowed. */
@@ -68,19 +67,19 @@ typedef struct cvtm_hlcp_pixels {
   cvtm_lcp_grid links;
   double a, b;
   const double *q, *x;
-  double *diagonal; /* a where x > 0, else b; NULL: they are the same */
+  double *diagonal; /* a where x > 0, else b; NULL if a = b */
   uint8_t *changed; /* set to CVTM_GRID_CHANGED where the diagonal changes */
-  double *squares;  /* sums of squares of the residual, by part */
+  double *squares;  /* by part: sum of the squares of the residual */
 } cvtm_hlcp_pixels;
 
-/* First unknown of block k of n unknowns in blocks that differ by at most one in size (section 4 of
- * the paper). */
+/* The first unknown of block k. n unknowns are cut into blocks whose sizes differ by at most one
+ * (section 4 of the paper). */
 CVTM_HD int64_t cvtm_hlcp_block_start(int64_t n, int64_t blocks, int64_t k) {
   const int64_t remainder = n % blocks;
   return n / blocks * k + (k < remainder ? k : remainder);
 }
 
-/* max(x, 0), the factor of A, and min(x, 0), that of B Omega. A NaN stays NaN. */
+/* max(x, 0) multiplies A, min(x, 0) multiplies B Omega. A NaN stays NaN. */
 CVTM_HD double cvtm_hlcp_plus(double x) { return x < 0 ? 0 : x; }
 CVTM_HD double cvtm_hlcp_minus(double x) { return x > 0 ? 0 : x; }
 
@@ -99,7 +98,7 @@ CVTM_HD double cvtm_hlcp_w(double x, double omega, double gamma) {
   return x < 0 ? omega * (-2 * x) / gamma : 0;
 }
 
-/* Enters the residual of an iterate and decides whether its sweep is carried out. squares: the sum
+/* Records the residual of an iterate and decides whether to carry out its sweep. squares: the sum
  * of the r_i^2. */
 CVTM_HD void cvtm_hlcp_judge(cvtm_hlcp_state *state, double squares, double gamma) {
   const double residual = sqrt(squares) / gamma;
@@ -113,33 +112,42 @@ CVTM_HD void cvtm_hlcp_judge(cvtm_hlcp_state *state, double squares, double gamm
   state->go_on = state->apply && state->iteration < state->pause_at;
 }
 
-typedef struct cvtm_hlcp_table {
-  /* If l is chosen for the device: rows of a block, or if that is 0 the number of blocks. */
-  int64_t automatic_block, automatic_blocks;
-  /* Number of parts in which the squares of n residuals are summed. Depends on n alone, so that
-   * sums do not depend on the number of threads. */
-  int64_t (*parts)(int64_t n);
-  /* change[i], i < n, from the residual r of x; partial[p] = sum of r_i^2 over part p. */
-  cvtm_status (*residual)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
-  /* Adds the partial sums in order and judges: cvtm_hlcp_judge. */
-  cvtm_status (*judge)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
-  /* If state.apply: solves the triangular systems, x += d. */
-  cvtm_status (*correct)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
-  /* z and w from x, and change[i] = z_i w_i for i < n. */
-  cvtm_status (*finish)(cvtm_device *device, const cvtm_hlcp_arrays *arrays, double *z, double *w);
+/* X(name, parameters, function, arguments): the phases that call function(arguments, row) for all
+ * rows. Their parameters follow `arrays`. */
+#define CVTM_HLCP_ROW_PHASES(X)                                                                  \
+  /* z and w from x, and change[i] = z_i w_i for i < n. */                                       \
+  X(finish, (cvtm_device * device, const cvtm_hlcp_arrays *arrays, double *z, double *w),        \
+    cvtm_hlcp_finish_row, z, w)                                                                  \
+  /* Newton: out = J v. J is the generalised Jacobian: its column j is that of A where x_j > 0,  \
+   * else that of B. */                                                                          \
+  X(apply, (cvtm_device * device, const cvtm_hlcp_arrays *arrays, const double *v, double *out), \
+    cvtm_hlcp_apply_row, v, out)                                                                 \
+  /* Newton: inverse_i = 1 / J_ii, or 1 if J_ii is 0. */                                         \
+  X(diagonal, (cvtm_device * device, const cvtm_hlcp_arrays *arrays, double *inverse),           \
+    cvtm_hlcp_diagonal_row, inverse)
 
-  /* --- newton --- */
-  /* out = J v with the generalised Jacobian J: column j is that of A where x_j > 0, else that of B.
-   */
-  cvtm_status (*apply)(cvtm_device *device, const cvtm_hlcp_arrays *arrays, const double *v,
-                       double *out);
-  /* inverse_i = 1 / J_ii, or 1 if J_ii is 0. */
-  cvtm_status (*diagonal)(cvtm_device *device, const cvtm_hlcp_arrays *arrays, double *inverse);
-  /* On a grid: the diagonal by the signs of x, and the sums of squares of the residual over the
-   * parts.
-   */
+typedef struct cvtm_hlcp_table {
+  /* If the device chooses l: the rows of a block, or if that is 0, the number of blocks. */
+  int64_t automatic_block, automatic_blocks;
+  /* The number of parts in which the squares of n residuals are summed. It depends on n alone, so
+   * that sums do not depend on the number of threads. */
+  int64_t (*parts)(int64_t n);
+  /* From the residual r of x: change[i], i < n; partial[p] = sum of r_i^2 over part p. */
+  cvtm_status (*residual)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
+  /* Adds the partial sums in order, and calls cvtm_hlcp_judge. */
+  cvtm_status (*judge)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
+  /* If state.apply, solves the triangular systems and adds d to x. */
+  cvtm_status (*correct)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
+  /* Newton on a grid: sets the diagonal by the signs of x, and sums the squares of the residual
+   * over each part. */
   int64_t (*pixel_parts)(int64_t width, int64_t height);
   cvtm_status (*pixels)(cvtm_device *device, const cvtm_hlcp_pixels *pixels);
+
+/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes no parentheses. */
+#define CVTM_HLCP_ROW_PHASE(name, parameters, ...) cvtm_status(*name) parameters;
+  CVTM_HLCP_ROW_PHASES(CVTM_HLCP_ROW_PHASE)
+#undef CVTM_HLCP_ROW_PHASE
+  /* NOLINTEND(bugprone-macro-parentheses) */
 } cvtm_hlcp_table;
 
 extern const cvtm_hlcp_table cvtm_hlcp_table_cpu, cvtm_hlcp_table_cuda;
@@ -153,15 +161,15 @@ CVTM_HD void cvtm_hlcp_solve_unknown(const cvtm_hlcp_arrays *s, int64_t e) {
   s->x[e] += d;
 }
 
-CVTM_HD void cvtm_hlcp_finish_row(const cvtm_hlcp_arrays *s, int64_t i, double *z, double *w) {
+CVTM_HD void cvtm_hlcp_finish_row(const cvtm_hlcp_arrays *s, double *z, double *w, int64_t i) {
   const double omega = s->omega != NULL ? s->omega[i] : s->omega_number;
   z[i] = cvtm_hlcp_z(s->x[i], s->gamma);
   w[i] = cvtm_hlcp_w(s->x[i], omega, s->gamma);
   s->change[i] = z[i] * w[i];
 }
 
-/* Row of the generalised Jacobian times v. */
-CVTM_HD double cvtm_hlcp_jacobian_row(const cvtm_hlcp_arrays *s, int64_t row, const double *v) {
+CVTM_HD void cvtm_hlcp_apply_row(const cvtm_hlcp_arrays *s, const double *v, double *out,
+                                 int64_t row) {
   double sum = 0;
   for (int positive = 1; positive >= 0; --positive) {
     const cvtm_sell *m = positive ? &s->a : &s->b;
@@ -171,21 +179,20 @@ CVTM_HD double cvtm_hlcp_jacobian_row(const cvtm_hlcp_arrays *s, int64_t row, co
       if ((s->x[j] > 0) == positive) sum += m->value[k] * v[j];
     }
   }
-  return sum;
+  out[row] = sum;
 }
 
-/* 1 / the diagonal entry of the generalised Jacobian, or 1 if that is 0. */
-CVTM_HD double cvtm_hlcp_jacobian_inverse_diagonal(const cvtm_hlcp_arrays *s, int64_t row) {
+CVTM_HD void cvtm_hlcp_diagonal_row(const cvtm_hlcp_arrays *s, double *inverse, int64_t row) {
   const cvtm_sell *m = s->x[row] > 0 ? &s->a : &s->b;
   const int64_t end = cvtm_sell_end(m, row);
   double sum = 0;
   for (int64_t k = cvtm_sell_first(m, row); k < end; k += CVTM_SLICE_ROWS) {
     if (m->column[k] == row) sum += m->value[k];
   }
-  return sum != 0 ? 1 / sum : 1;
+  inverse[row] = sum != 0 ? 1 / sum : 1;
 }
 
-/* link (x_p - x_q) for the neighbour q; x_q = 0 beyond the boundary. */
+/* link * (x_p - x_q) for the neighbour q. x_q is 0 beyond the boundary. */
 CVTM_HD double cvtm_hlcp_link(const cvtm_hlcp_pixels *s, const double *links, int64_t place,
                               int inside, int64_t p, int64_t neighbour) {
   const cvtm_lcp_grid *grid = &s->links;
@@ -195,7 +202,7 @@ CVTM_HD double cvtm_hlcp_link(const cvtm_hlcp_pixels *s, const double *links, in
   return link * (s->x[p] - (has_unknown ? s->x[neighbour] : 0));
 }
 
-/* The square of the residual at pixel (i, j). *changes: whether its diagonal must change. */
+/* The squared residual of pixel (i, j). *changes: true if the pixel's diagonal must change. */
 CVTM_HD double cvtm_hlcp_pixel_square(const cvtm_hlcp_pixels *s, int64_t i, int64_t j,
                                       int *changes) {
   const cvtm_lcp_grid *grid = &s->links;

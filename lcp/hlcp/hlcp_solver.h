@@ -9,7 +9,7 @@ typedef struct cvtm_hlcp_newton cvtm_hlcp_newton;
 struct cvtm_hlcp {
   cvtm_device *device;
   const cvtm_hlcp_table *table;
-  cvtm_hlcp_options options; /* checked; its pointers are cleared */
+  cvtm_hlcp_options options; /* checked; pointers in it are cleared */
   int64_t splits;
   cvtm_hlcp_arrays arrays;
   cvtm_loop *loop;
@@ -17,20 +17,19 @@ struct cvtm_hlcp {
   double *own_x, *q, *omega, *reduced;
   void *workspace;
   size_t workspace_bytes;
-  cvtm_hlcp_state *host_state; /* the last copy of the state in host memory */
+  cvtm_hlcp_state *host_state; /* copy of the state in host memory, as of the last poll */
   double setup_seconds;
 };
 
-cvtm_status cvtm_hlcp_vector(cvtm_hlcp *hlcp, int64_t count, double **vector);
-/* host_state = that before the first iteration, with the limits of the options. */
+/* Sets host_state to the state before the first iteration, with the limits of the options. */
 void cvtm_hlcp_reset_state(cvtm_hlcp *hlcp);
 
-/* The semismooth Newton method; A is in hlcp->arrays already. */
+/* Sets up the semismooth Newton method. A is in hlcp->arrays already. */
 cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *hlcp, const cvtm_csr *a, const cvtm_csr *b);
 /* Called once all arrays are allocated. */
 cvtm_status cvtm_hlcp_newton_create_krylov(cvtm_hlcp *hlcp);
 void cvtm_hlcp_newton_destroy(cvtm_hlcp *hlcp);
-/* From and to hlcp->own_x. */
+/* The start and the result are in hlcp->own_x. */
 cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *hlcp, cvtm_hlcp_result *result);
 
 #endif

@@ -1,6 +1,6 @@
-/* The semismooth Newton method on H(x) = A max(x, 0) + B min(x, 0) - q, z = max(x, 0) and
- * w = -min(x, 0). Column j of the generalised Jacobian is that of A where x_j > 0, else that of B.
- * Full steps, then a line search on ||H|| once these make no progress. */
+/* The semismooth Newton method on H(x) = A max(x, 0) + B min(x, 0) - q, where z = max(x, 0) and w =
+ * -min(x, 0). Column j of the generalised Jacobian is that of A where x_j > 0, else that of B. The
+ * method takes full steps; once they make no progress, it adds a line search on ||H||. */
 #include "base/primitives.h"
 #include "lcp/hlcp/hlcp_solver.h"
 #include "lcp/krylov.h"
@@ -12,13 +12,12 @@
 
 /* --- banded linear systems -------------------------------------------------------------- */
 
-/* A matrix with `lower` diagonals below the main one and `upper` above it, replaced by its LU
- * factors with partial pivoting. Entry (i, j) is value[j * height + lower + upper + i - j]; the
- * height of a column leaves `lower` entries for fill-in. */
+/* A matrix with `lower` diagonals below the main diagonal and `upper` above it. Entry (i, j) is
+ * value[j * height + lower + upper + i - j]. The height of a column includes `lower` entries for
+ * the fill-in of pivoting. */
 typedef struct banded_matrix {
   int64_t n, lower, upper;
-  double *value;  /* n * height */
-  int64_t *pivot; /* n */
+  double *value; /* n * height */
 } banded_matrix;
 
 static int64_t band_height(const banded_matrix *band) { return 2 * band->lower + band->upper + 1; }
@@ -26,8 +25,15 @@ static double *band_at(const banded_matrix *band, int64_t i, int64_t j) {
   return band->value + j * band_height(band) + band->lower + band->upper + (i - j);
 }
 
-/* Returns 0 if the matrix is singular. */
-static int band_factor(banded_matrix *band) {
+static void swap(double *a, double *b) {
+  const double value = *a;
+  *a = *b;
+  *b = value;
+}
+
+/* Gaussian elimination with partial pivoting; overwrites the matrix. x has n entries: first the
+ * right side, then the solution. Returns 0 if the matrix is singular. */
+static int band_solve(banded_matrix *band, double *x) {
   const int64_t n = band->n, reach = band->lower + band->upper;
   for (int64_t k = 0; k < n; ++k) {
     const int64_t last_row = k + band->lower < n ? k + band->lower : n - 1;
@@ -36,14 +42,14 @@ static int band_factor(banded_matrix *band) {
     for (int64_t i = k + 1; i <= last_row; ++i) {
       if (fabs(*band_at(band, i, k)) > fabs(*band_at(band, pivot, k))) pivot = i;
     }
-    band->pivot[k] = pivot;
     if (*band_at(band, pivot, k) == 0) return 0;
-    for (int64_t j = k; j <= last_column && pivot != k; ++j) {
-      const double swapped = *band_at(band, k, j);
-      *band_at(band, k, j) = *band_at(band, pivot, j);
-      *band_at(band, pivot, j) = swapped;
+    for (int64_t j = k; j <= last_column && pivot != k; ++j)
+      swap(band_at(band, k, j), band_at(band, pivot, j));
+    swap(&x[k], &x[pivot]);
+    for (int64_t i = k + 1; i <= last_row; ++i) {
+      *band_at(band, i, k) /= *band_at(band, k, k);
+      x[i] -= *band_at(band, i, k) * x[k];
     }
-    for (int64_t i = k + 1; i <= last_row; ++i) *band_at(band, i, k) /= *band_at(band, k, k);
     for (int64_t j = k + 1; j <= last_column; ++j) {
       const double above = *band_at(band, k, j);
       if (above == 0) continue;
@@ -52,51 +58,38 @@ static int band_factor(banded_matrix *band) {
       }
     }
   }
-  return 1;
-}
-
-/* x: the right side, then the solution; n. */
-static void band_solve(const banded_matrix *band, double *x) {
-  const int64_t n = band->n, reach = band->lower + band->upper;
-  for (int64_t k = 0; k < n; ++k) {
-    const double value = x[band->pivot[k]];
-    x[band->pivot[k]] = x[k];
-    x[k] = value;
-    for (int64_t i = k + 1; i <= k + band->lower && i < n; ++i) {
-      x[i] -= *band_at(band, i, k) * value;
-    }
-  }
   for (int64_t k = n - 1; k >= 0; --k) {
     x[k] /= *band_at(band, k, k);
     for (int64_t i = k - reach > 0 ? k - reach : 0; i < k; ++i) {
       x[i] -= *band_at(band, i, k) * x[k];
     }
   }
+  return 1;
 }
 
 /* --- the solver ------------------------------------------------------------------------ */
 
 enum {
   PATIENCE = 8,       /* full steps without progress before the line search */
-  HALVINGS = 30,      /* of a step in the line search */
-  MOST_BAND = 96,     /* entries of a column of a banded matrix */
-  LINEAR_LIMIT = 2000 /* iterations of BiCGStab in a step */
+  HALVINGS = 30,      /* of a step in the line search, at most */
+  MOST_BAND = 96,     /* entries in a column of a banded matrix, at most */
+  LINEAR_LIMIT = 2000 /* iterations of BiCGStab per step, at most */
 };
 static const double band_memory = 4e9; /* bytes */
-/* Range of the forcing terms, by which a linear residual is reduced: weak reductions suffice while
- * the signs of x are not final (Eisenstat & Walker 1996, "Choosing the forcing terms in an inexact
- * Newton method"). */
+/* The range of the forcing terms, that is, the relative tolerances of the linear systems. Weak ones
+ * suffice while the signs of x still change (Eisenstat & Walker 1996, "Choosing the forcing terms
+ * in an inexact Newton method"). */
 static const double least_forcing = 1e-5, most_forcing = 0.1;
 
 struct cvtm_hlcp_newton {
   int is_banded;
   banded_matrix band;
-  cvtm_csr a, b; /* of a banded problem, on the host */
+  cvtm_csr a, b; /* host copies, for a banded problem */
   double *host;  /* n */
   double *step, *best;
   cvtm_krylov *krylov;
   double *right, *inverse; /* right side and diagonal preconditioner of the linear system */
-  double norm_before;      /* ||H|| at the step before; 0: there is none */
+  double norm_before;      /* |H|| at the previous step; 0: no step yet */
 };
 
 /* --- banded systems ------------------------------------------------------------------- */
@@ -120,8 +113,8 @@ static void put_band(cvtm_hlcp_newton *s, const cvtm_csr *m, const double *x, in
   }
 }
 
-/* step = the solution of a banded system for change / 2. A singular one is no error: the step
- * is then 0 and the method stalls. */
+/* Solves a banded system whose right side is change / 2. A singular matrix is no error: the step is
+ * then 0 and the method stalls. */
 static cvtm_status banded_step(cvtm_hlcp *h) {
   cvtm_hlcp_newton *s = h->newton;
   const size_t bytes = (size_t)h->arrays.n * sizeof(double);
@@ -132,15 +125,14 @@ static cvtm_status banded_step(cvtm_hlcp *h) {
   put_band(s, &s->b, s->host, 0);
   status = cvtm_device_copy_out(h->device, s->host, h->arrays.change, bytes);
   if (status != CVTM_OK) return status;
-  const int is_regular = band_factor(&s->band);
-  for (int64_t i = 0; i < s->band.n; ++i) s->host[i] = is_regular ? s->host[i] / 2 : 0;
-  if (is_regular) band_solve(&s->band, s->host);
+  for (int64_t i = 0; i < s->band.n; ++i) s->host[i] /= 2;
+  if (!band_solve(&s->band, s->host)) memset(s->host, 0, bytes);
   return cvtm_device_copy_in(h->device, s->step, s->host, bytes);
 }
 
 /* --- systems without a small band ------------------------------------------------------ */
 
-/* A cvtm_krylov_operator: the generalised Jacobian; the diagonal preconditioner has been applied.
+/* A cvtm_krylov_operator: applies the generalised Jacobian. The solver applies the preconditioner.
  */
 static cvtm_status apply_jacobian(void *context, double *direction, double *preconditioned,
                                   double *image) {
@@ -182,18 +174,17 @@ static cvtm_status set_up_band(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr *
   if (status == CVTM_OK) status = cvtm_csr_copy(b, &s->b, error);
   s->host = malloc(n * sizeof *s->host);
   s->band.value = malloc((size_t)band_height(&s->band) * n * sizeof(double));
-  s->band.pivot = malloc(n * sizeof *s->band.pivot);
-  if (status == CVTM_OK && (!s->host || !s->band.value || !s->band.pivot)) {
+  if (status == CVTM_OK && (!s->host || !s->band.value)) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a banded matrix");
   }
   return status;
 }
 
-static cvtm_status set_up_krylov(cvtm_hlcp *h) {
+static cvtm_arrays newton_arrays(cvtm_hlcp *h) {
   cvtm_hlcp_newton *s = h->newton;
-  cvtm_status status = cvtm_hlcp_vector(h, h->arrays.n, &s->inverse);
-  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, h->arrays.n, &s->right);
-  return status;
+  const int64_t n = h->arrays.n, of_krylov = s->is_banded ? 0 : n;
+  return (cvtm_arrays){{CVTM_ARRAY(s->step, n), CVTM_ARRAY(s->best, n),
+                        CVTM_ARRAY(s->inverse, of_krylov), CVTM_ARRAY(s->right, of_krylov)}};
 }
 
 cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr *b) {
@@ -201,7 +192,7 @@ cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_
   cvtm_hlcp_newton *s = calloc(1, sizeof *s);
   if (s == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   h->newton = s;
-  /* x is z - w itself, and change = -2 H(x). */
+  /* x is z - w itself, so that change = -2 H(x). */
   h->arrays.gamma = 2;
   h->arrays.omega_number = 1;
   h->arrays.alpha = 0;
@@ -211,9 +202,8 @@ cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_
   s->is_banded = band_height(&s->band) <= MOST_BAND &&
                  (double)band_height(&s->band) * (double)a->rows * sizeof(double) <= band_memory;
   cvtm_status status = cvtm_sell_create(h->device, b, &h->arrays.b);
-  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, a->rows, &s->step);
-  if (status == CVTM_OK) status = cvtm_hlcp_vector(h, a->rows, &s->best);
-  if (status == CVTM_OK) status = s->is_banded ? set_up_band(h, a, b) : set_up_krylov(h);
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(h->device, newton_arrays(h));
+  if (status == CVTM_OK && s->is_banded) status = set_up_band(h, a, b);
   return status;
 }
 
@@ -233,22 +223,18 @@ void cvtm_hlcp_newton_destroy(cvtm_hlcp *h) {
   cvtm_hlcp_newton *s = h->newton;
   if (s == NULL) return;
   cvtm_krylov_destroy(s->krylov);
-  cvtm_device_free(h->device, s->step);
-  cvtm_device_free(h->device, s->best);
-  cvtm_device_free(h->device, s->inverse);
-  cvtm_device_free(h->device, s->right);
+  cvtm_device_free_arrays(h->device, newton_arrays(h));
   cvtm_csr_free(&s->a);
   cvtm_csr_free(&s->b);
   free(s->host);
   free(s->band.value);
-  free(s->band.pivot);
   free(s);
   h->newton = NULL;
 }
 
 /* --- the method ----------------------------------------------------------------------- */
 
-/* host_state->residual = ||H(own_x)||. The judge counts iterations. */
+/* host_state->residual = ||H(own_x)||. cvtm_hlcp_judge counts the iterations. */
 static cvtm_status evaluate_h(cvtm_hlcp *h) {
   cvtm_status status = h->table->residual(h->device, &h->arrays);
   if (status == CVTM_OK) status = h->table->judge(h->device, &h->arrays);
@@ -264,8 +250,8 @@ static cvtm_status copy_x(cvtm_hlcp *h, double *to, const double *from) {
   return cvtm_device_copy(h->device, to, from, (size_t)h->arrays.n * sizeof *to);
 }
 
-/* Halves the step from the best iterate until ||H|| falls. If it does not, *found = 0 and own_x is
- * the best iterate. */
+/* Halves the step from the best iterate until ||H|| falls. If it never falls, *found = 0 and own_x
+ * is the best iterate. */
 static cvtm_status line_search(cvtm_hlcp *h, double best, int *found) {
   const cvtm_hlcp_state before = *h->host_state;
   double length = 1;
@@ -294,7 +280,7 @@ static cvtm_status newton_step(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   return h->newton->is_banded ? banded_step(h) : krylov_step(h, result);
 }
 
-/* The step from the best iterate. */
+/* Takes a step from the best iterate. */
 static cvtm_status step_from_best(cvtm_hlcp *h, double best, cvtm_hlcp_result *result) {
   cvtm_status status = copy_x(h, h->own_x, h->newton->best);
   if (status == CVTM_OK) status = h->table->residual(h->device, &h->arrays);

@@ -3,6 +3,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* --- matrices of stencils -------------------------------------------------------------------- */
+
+typedef struct entry {
+  int64_t shift; /* column - row */
+  int along;     /* -1, 0 or 1: the part of the shift within a grid line */
+  double a, b;
+} entry;
+
+enum { STENCIL_ENTRIES = 5 };
+
+typedef struct stencil {
+  int64_t width, n;               /* of a grid line; all rows */
+  entry entries[STENCIL_ENTRIES]; /* shifts ascending */
+} stencil;
+
+static int has_entry(const stencil *s, int64_t row, const entry *e) {
+  const int64_t along = row % s->width + e->along;
+  const int64_t column = row + e->shift;
+  return along >= 0 && along < s->width && column >= 0 && column < s->n;
+}
+
+static int in_b(const entry *e) { return e->along != 0 || e->shift == 0; }
+
+/* A (which = 0) or B (1). */
+static cvtm_status put_matrix(const stencil *s, int which, cvtm_csr *csr, cvtm_error *error) {
+  const cvtm_status status = cvtm_csr_create(s->n, s->n, STENCIL_ENTRIES * s->n, csr, error);
+  int64_t count = 0;
+  for (int64_t row = 0; row < s->n && status == CVTM_OK; ++row) {
+    for (int k = 0; k < STENCIL_ENTRIES; ++k) {
+      const entry *e = &s->entries[k];
+      if (!has_entry(s, row, e) || (which == 1 && !in_b(e))) continue;
+      csr->column[count] = (int32_t)(row + e->shift);
+      csr->value[count++] = which == 1 ? e->b : e->a;
+    }
+    csr->row_start[row + 1] = count;
+  }
+  return status;
+}
+
 /* --- membranes and torsion --------------------------------------------------------------- */
 
 void cvtm_model_problem_free(cvtm_model_problem *problem) {
@@ -14,23 +53,12 @@ void cvtm_model_problem_free(cvtm_model_problem *problem) {
 
 /* The five-point matrix of a grid; x = 0 beyond it. */
 static cvtm_status fill_matrix(cvtm_model_problem *problem, cvtm_error *error) {
-  const int64_t width = problem->width, height = problem->height, rows = width * height;
-  const int64_t shifts[5] = {-width, -1, 0, 1, width};
-  const cvtm_status status =
-      cvtm_csr_create(rows, rows, 5 * rows - 2 * width - 2 * height, &problem->matrix, error);
-  if (status != CVTM_OK) return status;
-  int64_t count = 0;
-  for (int64_t row = 0; row < rows; ++row) {
-    const int64_t i = row % width, j = row / width;
-    const int inside[5] = {j > 0, i > 0, 1, i + 1 < width, j + 1 < height};
-    for (int k = 0; k < 5; ++k) {
-      if (!inside[k]) continue;
-      problem->matrix.column[count] = (int32_t)(row + shifts[k]);
-      problem->matrix.value[count++] = k == 2 ? 4 : -1;
-    }
-    problem->matrix.row_start[row + 1] = count;
-  }
-  return CVTM_OK;
+  const int64_t width = problem->width;
+  const stencil five_points = {
+      width,
+      width * problem->height,
+      {{-width, 0, -1, 0}, {-1, -1, -1, 0}, {0, 0, 4, 0}, {1, 1, -1, 0}, {width, 0, -1, 0}}};
+  return put_matrix(&five_points, 0, &problem->matrix, error);
 }
 
 cvtm_status cvtm_model_problem_create(cvtm_model model, int64_t width, int64_t height,
@@ -71,20 +99,7 @@ cvtm_status cvtm_model_problem_create(cvtm_model model, int64_t width, int64_t h
 
 /* --- examples of HLCPs --------------------------------------------------------------------- */
 
-typedef struct entry {
-  int64_t shift; /* column - row */
-  int along;     /* -1, 0 or 1: the part of the shift within a grid line */
-  double a, b;
-} entry;
-
-enum { STENCIL_ENTRIES = 5 };
-
-typedef struct hlcp_stencil {
-  int64_t size, n;
-  entry entries[STENCIL_ENTRIES]; /* shifts ascending */
-} hlcp_stencil;
-
-static void stencil_of(int example, int64_t size, hlcp_stencil *s) {
+static void stencil_of(int example, int64_t size, stencil *s) {
   const entry first[] = {
       {-1, -1, -1, -1}, {0, 0, 4, 4}, {1, 1, -1, -1}, {size, 0, -1, 0}, {2 * size, 0, -1, 0}};
   const entry second[] = {
@@ -94,37 +109,13 @@ static void stencil_of(int example, int64_t size, hlcp_stencil *s) {
                          {0, 0, 4, 8},
                          {1, 1, -0.5, -0.5},
                          {size, 0, -0.5, 0}};
-  s->size = size;
+  s->width = size;
   s->n = size * size;
   memcpy(s->entries, example == 1 ? first : example == 2 ? second : third, sizeof s->entries);
 }
 
-static int has_entry(const hlcp_stencil *s, int64_t row, const entry *e) {
-  const int64_t along = row % s->size + e->along;
-  const int64_t column = row + e->shift;
-  return along >= 0 && along < s->size && column >= 0 && column < s->n;
-}
-
-static int in_b(const entry *e) { return e->along != 0 || e->shift == 0; }
-
-/* A (which = 0) or B (1). */
-static cvtm_status put_matrix(const hlcp_stencil *s, int which, cvtm_csr *csr, cvtm_error *error) {
-  const cvtm_status status = cvtm_csr_create(s->n, s->n, STENCIL_ENTRIES * s->n, csr, error);
-  int64_t count = 0;
-  for (int64_t row = 0; row < s->n && status == CVTM_OK; ++row) {
-    for (int k = 0; k < STENCIL_ENTRIES; ++k) {
-      const entry *e = &s->entries[k];
-      if (!has_entry(s, row, e) || (which == 1 && !in_b(e))) continue;
-      csr->column[count] = (int32_t)(row + e->shift);
-      csr->value[count++] = which == 1 ? e->b : e->a;
-    }
-    csr->row_start[row + 1] = count;
-  }
-  return status;
-}
-
 /* q = A z - B w with z = (0, 1, 0, 1, ...) and w = (1, 0, 1, 0, ...). */
-static double right_side(const hlcp_stencil *s, int64_t row) {
+static double right_side(const stencil *s, int64_t row) {
   double q = 0;
   for (int k = 0; k < STENCIL_ENTRIES; ++k) {
     const entry *e = &s->entries[k];
@@ -144,7 +135,7 @@ cvtm_status cvtm_hlcp_example(int example, int64_t size, cvtm_hlcp_problem *prob
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the size of an example is 1 to 32768, not %lld",
                      (long long)size);
   }
-  hlcp_stencil s;
+  stencil s;
   stencil_of(example, size, &s);
   cvtm_status status = put_matrix(&s, 0, &problem->a, error);
   if (status == CVTM_OK) status = put_matrix(&s, 1, &problem->b, error);

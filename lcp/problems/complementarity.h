@@ -21,16 +21,16 @@ typedef enum cvtm_model {
 #undef CVTM_MODEL_CODE
 } cvtm_model;
 
-/* On a grid of nodes whose longer side, with the boundary, has length 1; x = 0 on the boundary.
- * Five-point rows are scaled by h^2, so that links are 1. */
+/* The grid's longer side, with the boundary, has length 1; x = 0 on the boundary. Rows of the
+ * five-point matrix are scaled by h^2, so that links are 1. */
 typedef struct cvtm_model_problem {
   int64_t width, height; /* unknowns, x fastest */
   double spacing;
-  cvtm_csr matrix;   /* no rows where it has been left out */
+  cvtm_csr matrix;   /* has no rows if has_matrix is 0 */
   double *b, *lower; /* width * height; no upper bounds */
 } cvtm_model_problem;
 
-/* has_matrix: 0 for the five-point operator alone. The caller frees. */
+/* has_matrix = 0: no matrix, for the five-point operator. The caller frees. */
 cvtm_status cvtm_model_problem_create(cvtm_model model, int64_t width, int64_t height,
                                       int has_matrix, cvtm_model_problem *problem,
                                       cvtm_error *error);
@@ -41,8 +41,8 @@ typedef struct cvtm_hlcp_problem {
   double *q; /* a.rows */
 } cvtm_hlcp_problem;
 
-/* Example 1, 2 or 3 of Mezzadri 2020, section 4.1, n = size^2; its solution is
- * z = (0, 1, 0, 1, ...), w = (1, 0, 1, 0, ...). The caller frees. */
+/* Example 1, 2 or 3 of Mezzadri 2020, section 4.1, with n = size^2 and the solution z = (0, 1, 0,
+ * 1, ...), w = (1, 0, 1, 0, ...). The caller frees. */
 cvtm_status cvtm_hlcp_example(int example, int64_t size, cvtm_hlcp_problem *problem,
                               cvtm_error *error);
 /* The Omega (a multiple of I) that the paper uses for an example. */

@@ -12,7 +12,7 @@ cvtm_status cvtm_csr_create(int64_t rows, int64_t columns, int64_t entries, cvtm
                             cvtm_error *error) {
   memset(matrix, 0, sizeof *matrix);
   if (rows < 0 || rows > INT32_MAX || columns < 0 || columns > INT32_MAX || entries < 0) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "a matrix of %lld x %lld with %lld entries",
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "a matrix cannot be %lld x %lld with %lld entries",
                      (long long)rows, (long long)columns, (long long)entries);
   }
   const size_t most = SIZE_MAX / sizeof(double) - 1;
@@ -97,7 +97,7 @@ static cvtm_status check_diagonal_entry(const cvtm_csr *matrix, const char *name
 typedef cvtm_status (*row_check)(const cvtm_csr *matrix, const char *name, int64_t row,
                                  cvtm_error *error);
 
-/* The complaint about the first row that has one. */
+/* Reports the first row with an error. */
 static cvtm_status check_rows(const cvtm_csr *matrix, const char *name, int threads,
                               row_check check, cvtm_error *error) {
   int64_t first = matrix->rows;
@@ -151,7 +151,7 @@ cvtm_status cvtm_csr_check_diagonal(const cvtm_csr *matrix, const char *name, cv
 
 /* --- transposition ------------------------------------------------------------------------ */
 
-/* Row lengths in row_start[1 ...] become row starts. */
+/* Turns row lengths in row_start[1 ...] into row starts. */
 static void add_lengths(int64_t *row_start, int64_t rows) {
   row_start[0] = 0;
   for (int64_t row = 0; row < rows; ++row) row_start[row + 1] += row_start[row];
@@ -167,6 +167,14 @@ static void sort_row(int32_t *column, double *value, int64_t count) {
     cvtm_insert_entry(column, value, 1, 0, k, column[k], value[k]);
 }
 
+void cvtm_csr_sort_rows(cvtm_csr *matrix, int threads) {
+  const int64_t *start = matrix->row_start;
+  (void)threads;
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t row = 0; row < matrix->rows; ++row)
+    sort_row(matrix->column + start[row], matrix->value + start[row], start[row + 1] - start[row]);
+}
+
 cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *transpose,
                                cvtm_error *error) {
   const int64_t entries = matrix->row_start[matrix->rows], rows = matrix->columns;
@@ -180,7 +188,7 @@ cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *tr
     ++start[matrix->column[k] + 1];
   }
   add_lengths(start, rows);
-  /* Threads fill a row in any order; sorting makes it the same every time. */
+  /* Threads fill a row in any order; sorting makes the result the same for all of them. */
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t row = 0; row < matrix->rows; ++row) {
     for (int64_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; ++k) {
@@ -193,11 +201,7 @@ cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *tr
   }
   memmove(start + 1, start, (size_t)rows * sizeof *start);
   start[0] = 0;
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t row = 0; row < rows; ++row)
-    sort_row(transpose->column + start[row], transpose->value + start[row],
-             start[row + 1] - start[row]);
-  (void)threads;
+  cvtm_csr_sort_rows(transpose, threads);
   return CVTM_OK;
 }
 
@@ -214,8 +218,8 @@ int32_t cvtm_csr_next_column(const cvtm_csr *a, const cvtm_csr *b, int64_t row, 
   return column_a < column_b ? column_a : column_b;
 }
 
-/* The row of a pattern that joins a matrix and its transpose; pattern->column NULL: only its
- * length is counted. */
+/* A row of the pattern of the matrix together with its transpose. If pattern->column is NULL, only
+ * the length is counted. */
 static int64_t join_row(const cvtm_csr *matrix, const cvtm_csr *transpose, int64_t row,
                         cvtm_csr *pattern) {
   int64_t at_a = matrix->row_start[row], at_b = transpose->row_start[row], place[2];
@@ -272,30 +276,24 @@ int64_t cvtm_csr_asymmetric_row(const cvtm_csr *matrix, int threads) {
 
 cvtm_status cvtm_csr_equilibrate(const cvtm_csr *matrix, cvtm_csr *even, double *weight,
                                  cvtm_error *error) {
-  const int64_t *start = matrix->row_start;
-  const cvtm_status status =
-      cvtm_csr_create(matrix->rows, matrix->columns, start[matrix->rows], even, error);
+  const cvtm_status status = cvtm_csr_copy(matrix, even, error);
   if (status != CVTM_OK) return status;
-  even->row_start[0] = 0;
   for (int64_t row = 0; row < matrix->rows; ++row) {
     weight[row] = ldexp(1, ilogb(cvtm_csr_entry(matrix, row, row)));
-    for (int64_t k = start[row]; k < start[row + 1]; ++k) {
-      even->column[k] = matrix->column[k];
-      even->value[k] = matrix->value[k] / weight[row];
-    }
-    even->row_start[row + 1] = start[row + 1];
+    for (int64_t k = even->row_start[row]; k < even->row_start[row + 1]; ++k)
+      even->value[k] /= weight[row];
   }
   return CVTM_OK;
 }
 
-/* Rows first .. end - 1 of a product. */
+/* Rows first .. end - 1 of a matrix product. */
 typedef struct product_part {
   int64_t first, end;
   int64_t row;             /* the row that is computed */
   int64_t count, capacity; /* entries */
   int32_t *column;
   double *value;
-  int32_t *place; /* by column: 1 + the index of its entry in this row, 0 if it has none */
+  int32_t *place; /* by column: 1 + the index of its entry in this row, or 0 */
 } product_part;
 
 static void part_free(product_part *part) {
@@ -304,7 +302,7 @@ static void part_free(product_part *part) {
   free(part->place);
 }
 
-/* Capacity for the whole part, as estimated from the rows so far. Returns 0 if out of memory. */
+/* Allocates for the whole part, as estimated from the rows so far. Returns 0 without memory. */
 static int grow_part(product_part *part) {
   const double done = (double)(part->row - part->first + 1);
   const double guess = 1.05 * (double)part->count * (double)(part->end - part->first) / done;
@@ -324,7 +322,7 @@ static int grow_part(product_part *part) {
   return column != NULL && value != NULL;
 }
 
-/* Adds to the row whose entries begin at `start`. Returns 0 if out of memory. */
+/* Adds a term to the row whose entries begin at `start`. Returns 0 without memory. */
 static int add_term(product_part *part, int64_t start, int32_t column, double term) {
   const int32_t place = part->place[column];
   if (place > 0) {
@@ -355,7 +353,7 @@ static int add_product_row(const cvtm_csr *a, const cvtm_csr *p, const cvtm_csr 
   return 1;
 }
 
-/* Computes the part, and row_start[row + 1] = length of each row. Returns 0 if out of memory. */
+/* Computes the rows, and row_start[row + 1] = length of each row. Returns 0 without memory. */
 static int multiply_part(const cvtm_csr *a, const cvtm_csr *p, const cvtm_csr *r,
                          int64_t *row_start, product_part *part) {
   part->place = calloc((size_t)p->columns + 1, sizeof *part->place);

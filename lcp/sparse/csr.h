@@ -1,5 +1,5 @@
-/* Inside lcp only: operations of setups on CSR matrices in host memory. The caller frees results;
- * on failure nothing is left. Nothing depends on the number of threads. */
+/* Inside lcp only: operations on CSR matrices in host memory for setups. The caller frees the
+ * results; on failure nothing is left to free. No result depends on the number of threads. */
 #ifndef CVTMESH_LCP_SPARSE_CSR_H
 #define CVTMESH_LCP_SPARSE_CSR_H
 
@@ -9,27 +9,29 @@
 cvtm_status cvtm_csr_check_square(const cvtm_csr *matrix, const char *name, int threads,
                                   cvtm_error *error);
 cvtm_status cvtm_csr_copy(const cvtm_csr *matrix, cvtm_csr *copy, cvtm_error *error);
-/* The entry in that row and column, 0 where there is none. */
+/* The entry at (row, column); 0 if none is stored. */
 double cvtm_csr_entry(const cvtm_csr *matrix, int64_t row, int64_t column);
+/* Sorts the entries of each row by column. */
+void cvtm_csr_sort_rows(cvtm_csr *matrix, int threads);
 cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *transpose,
                                cvtm_error *error);
-/* P'AP with every entry that the patterns allow. restriction: the transpose of the prolongation P.
- */
+/* P'AP, with every entry that the patterns allow. restriction: the transpose P' of the
+ * prolongation. */
 cvtm_status cvtm_csr_galerkin(const cvtm_csr *matrix, const cvtm_csr *prolongation,
                               const cvtm_csr *restriction, int threads, cvtm_csr *product,
                               cvtm_error *error);
-/* Walks row `row` of two matrices side by side, columns ascending, from the entries *at_a and *at_b
- * on. Returns the next column, with the places of its entries (-1: none), or -1 at the end. */
+/* Walks along row `row` of two matrices at once, in ascending columns, from entries *at_a and *at_b
+ * on. Returns the next column and the positions of its entries (-1 if absent), or -1 at the end. */
 int32_t cvtm_csr_next_column(const cvtm_csr *a, const cvtm_csr *b, int64_t row, int64_t *at_a,
                              int64_t *at_b, int64_t place[2]);
-/* A with zeros added wherever A' alone has entries: a symmetric pattern. */
+/* A, with zeros added where only A' has an entry, so that the pattern is symmetric. */
 cvtm_status cvtm_csr_symmetric_pattern(const cvtm_csr *matrix, int threads, cvtm_csr *pattern,
                                        cvtm_error *error);
-/* A copy with each row divided by weight[row], the power of two that takes its diagonal to [1, 2).
- */
+/* A copy whose rows are divided by weight[row], the power of two that brings the diagonal into [1,
+ * 2). */
 cvtm_status cvtm_csr_equilibrate(const cvtm_csr *matrix, cvtm_csr *even, double *weight,
                                  cvtm_error *error);
-/* The first row that differs from its column by more than rounding; -1 if there is none. */
+/* The first row that differs from its column by more than rounding errors; -1 if there is none. */
 int64_t cvtm_csr_asymmetric_row(const cvtm_csr *matrix, int threads);
 
 #endif

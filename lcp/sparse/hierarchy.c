@@ -1,6 +1,7 @@
-/* A hierarchy of sparse matrices: its coarse unknowns, its levels, its cycles. */
+/* A hierarchy of sparse matrices: coarse unknowns, levels and cycles. */
 #include "lcp/sparse/sparse_solver.h"
 
+#include "base/host.h"
 #include "base/select.h"
 #include "lcp/colouring.h"
 #include "lcp/grid/grid_node.h"
@@ -12,17 +13,17 @@
 
 enum { COARSEST_ROWS = 9, COARSEST_SWEEPS = 12 };
 
-/* ------ coarse unknowns of grids: in a halved direction coarse node I is fine node 2 I + 1, and
- * the others are interpolated ------ */
+/* ------ coarse unknowns of grids: in a halved direction, coarse node I is fine node 2 I + 1; the
+ * other fine nodes are interpolated ------ */
 
-/* The next coarser grid. Sides above one node are halved; if the links in one direction are more
- * than three times as strong as in the other, only that side (semicoarsening). */
+/* The next coarser grid. Sides of more than one node are halved. If the links in one direction are
+ * more than three times as strong as in the other, only that side is halved (semicoarsening). */
 typedef struct coarsening {
   int64_t width, height;               /* of the fine grid */
-  int64_t coarse_width, coarse_height; /* equal to the fine side if it is kept */
+  int64_t coarse_width, coarse_height; /* the fine side where it is not halved */
 } coarsening;
 
-/* Sums over a grid line of the links to the next node, and to the next line. */
+/* Sums of links over a grid line: to the next node of the line, and to the next line. */
 typedef struct line_links {
   double across, down;
 } line_links;
@@ -62,10 +63,10 @@ static cvtm_status coarsen_grid(const cvtm_csr *matrix, int64_t width, int64_t h
 
 /* --- interpolation ---------------------------------------------------------------------- */
 
-/* In one direction: the coarse nodes that fine node i interpolates from, at most two. */
+/* The coarse nodes, at most two, from which fine node i is interpolated in one direction. */
 typedef struct coarse_nodes {
-  int count, first; /* first = 1: there is none before i */
-  int64_t node;     /* the first one */
+  int count, first; /* first = 1: there is no coarse node before i */
+  int64_t node;     /* the first coarse node */
 } coarse_nodes;
 
 static int is_between(int64_t side, int64_t coarse, int64_t i) {
@@ -77,119 +78,63 @@ static coarse_nodes coarse_nodes_of(int64_t side, int64_t coarse, int64_t i) {
   coarse_nodes s = {0, 0, 0};
   s.count = cvtm_grid_parents(coarse != side, i, &s.node);
   s.first = s.node < 0;
-  s.count -= s.first + (s.node + s.count > coarse); /* those outside the grid */
+  s.count -= s.first + (s.node + s.count > coarse); /* without coarse nodes outside the grid */
   s.node += s.first;
   return s;
 }
 
-/* Interpolation weights of all nodes in one direction. */
+/* The number of interpolation weights of all nodes in one direction. */
 static int64_t side_entries(int64_t side, int64_t coarse) {
   int64_t sum = 0;
   for (int64_t i = 0; i < side; ++i) sum += coarse_nodes_of(side, coarse, i).count;
   return sum;
 }
 
-/* A row of the matrix as a nine-point stencil: entry [v][u] belongs to node (i + u - 1, j + v - 1).
- * All zero if the row has other entries too, and on grids of two columns, where a column distance
- * does not determine a direction. */
-typedef struct nine_points {
-  double at[3][3];
-} nine_points;
-
-static nine_points read_row(const cvtm_csr *a, int64_t width, int64_t i, int64_t j) {
-  nine_points s = {{{0}}};
-  const nine_points none = s;
-  const int64_t row = j * width + i;
+/* The row of node (i, j) as a stencil for cvtm_grid_line_weights. Returns 0 outside the grid, if
+ * the row has entries beyond nine points, and on grids of two columns, where the distance of two
+ * columns does not determine a direction. */
+static int read_stencil(const cvtm_csr *a, coarsening g, int64_t i, int64_t j, double link[3][3]) {
+  if (i < 0 || j < 0 || i >= g.width || j >= g.height || g.width == 2) return 0;
+  const int64_t row = j * g.width + i;
+  memset(link, 0, 9 * sizeof(double));
   for (int64_t k = a->row_start[row]; k < a->row_start[row + 1]; ++k) {
     const int64_t distance = a->column[k] - row;
-    const int64_t v = width == 1 ? distance + 1 : 1 + (distance > 1) - (distance < -1);
-    const int64_t u = distance - (v - 1) * width + 1;
-    if (width == 2 || v < 0 || v > 2 || u < 0 || u > 2 || i + u < 1 || i + u > width) return none;
-    s.at[v][u] += a->value[k];
+    const int64_t v = g.width == 1 ? distance + 1 : 1 + (distance > 1) - (distance < -1);
+    const int64_t u = distance - (v - 1) * g.width + 1;
+    if (v < 0 || v > 2 || u < 0 || u > 2 || i + u < 1 || i + u > g.width) return 0;
+    link[v][u] += distance == 0 ? a->value[k] : -a->value[k];
   }
-  return s;
+  return 1;
 }
 
-/* Interpolation weights of the coarse nodes before and after a node. */
-typedef struct two_weights {
-  double at[2];
-} two_weights;
-
-/* Weights in proportion to the links `before` and `after`. Between two coarse nodes (is_inner) they
- * sum to 1; next to the boundary the node's diagonal `middle` divides if it is larger, since the
- * boundary value is 0. */
-static two_weights share(double before, double after, double middle, int is_inner) {
-  const two_weights halves = {{0.5, 0.5}};
-  const double whole = is_inner || before + after > middle ? before + after : middle;
-  if (!(before >= 0 && after >= 0 && whole > 0)) return halves;
-  const two_weights weights = {{before / whole, after / whole}};
-  return weights;
+/* Weights of the two coarse nodes beside a fine node: 1/2 each if the row is no stencil. */
+static void line_weights(const cvtm_csr *a, coarsening g, int64_t i, int64_t j, int vertical,
+                         double weight[2]) {
+  double link[3][3];
+  weight[0] = weight[1] = 0.5;
+  if (read_stencil(a, g, i, j, link)) cvtm_grid_line_weights(link, vertical, weight);
 }
 
-/* Weights from the stencil summed over the other direction (Dendy). */
-static two_weights across_weights(const nine_points *s, int is_inner) {
-  double sum[3];
-  for (int u = 0; u < 3; ++u) sum[u] = s->at[0][u] + s->at[1][u] + s->at[2][u];
-  return share(-sum[0], -sum[2], sum[1], is_inner);
-}
-
-static two_weights down_weights(const nine_points *s, int is_inner) {
-  double sum[3];
-  for (int v = 0; v < 3; ++v) sum[v] = s->at[v][0] + s->at[v][1] + s->at[v][2];
-  return share(-sum[0], -sum[2], sum[1], is_inner);
-}
-
-/* weight[v][u] of the four coarse nodes around a node at the centre of a coarse cell: its equation
- * with the values of its neighbours interpolated. */
-static void middle_weights(const cvtm_csr *a, coarsening g, int64_t i, int64_t j,
-                           double weight[2][2]) {
-  const int inner_across = coarse_nodes_of(g.width, g.coarse_width, i).count == 2;
-  const int inner_down = coarse_nodes_of(g.height, g.coarse_height, j).count == 2;
-  const nine_points s = read_row(a, g.width, i, j);
-  double sum = 0;
-  int is_sound = 1;
-  memset(weight, 0, 4 * sizeof(double));
-  for (int side = 0; side < 2; ++side) {
-    const int64_t x = i + 2 * side - 1, y = j + 2 * side - 1;
-    const double horizontal = -s.at[1][2 * side], vertical = -s.at[2 * side][1];
-    two_weights w = {{0, 0}};
-    if (horizontal != 0) {
-      const nine_points neighbour = read_row(a, g.width, x, j);
-      w = down_weights(&neighbour, inner_down);
-    }
-    for (int v = 0; v < 2; ++v) weight[v][side] += horizontal * w.at[v] - s.at[2 * v][2 * side];
-    if (vertical != 0) {
-      const nine_points neighbour = read_row(a, g.width, i, y);
-      w = across_weights(&neighbour, inner_across);
-      for (int u = 0; u < 2; ++u) weight[side][u] += vertical * w.at[u];
-    }
-    sum += horizontal + vertical - s.at[0][2 * side] - s.at[2][2 * side];
-    is_sound &= horizontal >= 0 && vertical >= 0;
-  }
-  for (int k = 0; k < 4; ++k) is_sound &= weight[k / 2][k % 2] >= 0;
-  const double whole = (inner_across && inner_down) || sum > s.at[1][1] ? sum : s.at[1][1];
-  for (int k = 0; k < 4; ++k)
-    weight[k / 2][k % 2] = is_sound && whole > 0 ? weight[k / 2][k % 2] / whole : 0.25;
-}
-
+/* weight[v][u] are the weights of the coarse nodes around node (i, j). */
 static void node_weights(const cvtm_csr *a, coarsening g, int64_t i, int64_t j,
                          double weight[2][2]) {
   const int across = is_between(g.width, g.coarse_width, i);
   const int down = is_between(g.height, g.coarse_height, j);
-  if (across && down) {
-    middle_weights(a, g, i, j, weight);
-    return;
+  double link[3][3], amid[4] = {0.25, 0.25, 0.25, 0.25}, beside[2] = {1, 1};
+  if (across && down && read_stencil(a, g, i, j, link)) {
+    double north[2], south[2], west[2], east[2];
+    line_weights(a, g, i, j - 1, 0, north);
+    line_weights(a, g, i, j + 1, 0, south);
+    line_weights(a, g, i - 1, j, 1, west);
+    line_weights(a, g, i + 1, j, 1, east);
+    cvtm_grid_amid_weights(link, north, south, west, east, amid);
   }
-  weight[0][0] = weight[0][1] = weight[1][0] = weight[1][1] = 1;
-  if (!across && !down) return;
-  const nine_points s = read_row(a, g.width, i, j);
-  const two_weights w =
-      across ? across_weights(&s, coarse_nodes_of(g.width, g.coarse_width, i).count == 2)
-             : down_weights(&s, coarse_nodes_of(g.height, g.coarse_height, j).count == 2);
-  for (int k = 0; k < 4; ++k) weight[k / 2][k % 2] = w.at[across ? k % 2 : k / 2];
+  if (across != down) line_weights(a, g, i, j, down, beside);
+  for (int k = 0; k < 4; ++k)
+    weight[k / 2][k % 2] = across && down ? amid[k] : beside[across ? k % 2 : k / 2];
 }
 
-/* The rows of grid line j; the row_start of the first is set. */
+/* Fills the rows of grid line j; row_start of the first row is given. */
 static void fill_line(const cvtm_csr *a, coarsening g, int64_t j, cvtm_csr *p) {
   const coarse_nodes down = coarse_nodes_of(g.height, g.coarse_height, j);
   int64_t k = p->row_start[j * g.width];
@@ -220,7 +165,7 @@ static void fill_prolongation(const cvtm_csr *a, coarsening g, int threads, cvtm
 
 /* Operator-dependent interpolation from the coarse grid (Dendy 1982, "Black box multigrid"):
  * bilinear for constant coefficients and for rows of more than nine points. centre (the caller
- * frees): the fine node of each coarse one. */
+ * frees, also after a failure): the fine node of each coarse one. */
 static cvtm_status interpolate_grid(const cvtm_csr *matrix, coarsening g, int threads,
                                     cvtm_csr *prolongation, int32_t **centre, cvtm_error *error) {
   const int64_t coarse = g.coarse_width * g.coarse_height;
@@ -230,11 +175,7 @@ static cvtm_status interpolate_grid(const cvtm_csr *matrix, coarsening g, int th
       side_entries(g.width, g.coarse_width) * side_entries(g.height, g.coarse_height);
   const cvtm_status status =
       cvtm_csr_create(g.width * g.height, coarse, entries, prolongation, error);
-  if (status != CVTM_OK) {
-    free(*centre);
-    *centre = NULL;
-    return status;
-  }
+  if (status != CVTM_OK) return status;
   fill_prolongation(matrix, g, threads, prolongation);
   for (int64_t j = 0; j < g.coarse_height; ++j) {
     for (int64_t i = 0; i < g.coarse_width; ++i) {
@@ -246,18 +187,18 @@ static cvtm_status interpolate_grid(const cvtm_csr *matrix, coarsening g, int th
   return CVTM_OK;
 }
 
-/* ------ aggregates of strongly joined unknowns (Vanek, Mandel & Brezina 1996, "Algebraic multigrid
- * by smoothed aggregation for second and fourth order elliptic problems") ------ */
+/* ------ aggregates of strongly connected unknowns (Vanek, Mandel & Brezina 1996, "Algebraic
+ * multigrid by smoothed aggregation for second and fourth order elliptic problems") ------ */
 
-/* Instead of an aggregate: a row without strong links; one that has not been assigned yet. */
+/* In place of an aggregate: a row without strong links; a row that is not assigned yet. */
 enum { ISOLATED = -2, FREE = -1 };
 
 typedef struct aggregates {
   const cvtm_csr *matrix;
   double limit; /* a link is strong if |a_ij| > limit sqrt|a_ii a_jj| */
   double *diagonal;
-  int32_t *member; /* aggregate of each row, or FREE or ISOLATED */
-  int32_t *root;   /* of each aggregate */
+  int32_t *member; /* aggregate of each row, or FREE, or ISOLATED */
+  int32_t *root;   /* root row of each aggregate */
   int64_t count;
 } aggregates;
 
@@ -286,7 +227,7 @@ static void mark_isolated_rows(aggregates *work) {
   }
 }
 
-/* A new aggregate of a row and its free strong neighbours. */
+/* A row and its free strong neighbours form a new aggregate. */
 static void start_aggregate(aggregates *work, int64_t row) {
   const cvtm_csr *a = work->matrix;
   const int32_t mine = (int32_t)work->count++;
@@ -297,7 +238,7 @@ static void start_aggregate(aggregates *work, int64_t row) {
       work->member[a->column[k]] = mine;
 }
 
-/* First pass: rows whose strong neighbours are all free start aggregates. */
+/* First pass: a row whose strong neighbours are all free starts an aggregate. */
 static void start_from_free_neighbourhoods(aggregates *work) {
   const cvtm_csr *a = work->matrix;
   for (int64_t row = 0; row < a->rows; ++row) {
@@ -308,8 +249,8 @@ static void start_from_free_neighbourhoods(aggregates *work) {
   }
 }
 
-/* Second pass: each free row joins the aggregate of its strongest link among those of the first
- * pass. */
+/* Second pass: each free row joins the aggregate of the first pass to which it has its strongest
+ * link. */
 static void join_strongest_link(aggregates *work) {
   const cvtm_csr *a = work->matrix;
   for (int64_t row = 0; row < a->rows; ++row) {
@@ -323,13 +264,13 @@ static void join_strongest_link(aggregates *work) {
       chosen = other;
     }
     if (chosen >= 0)
-      work->member[row] = (int32_t)(-3 - chosen); /* encoded: not an aggregate of the first pass */
+      work->member[row] = (int32_t)(-3 - chosen); /* marks the row as assigned in this pass */
   }
   for (int64_t row = 0; row < a->rows; ++row)
     if (work->member[row] < ISOLATED) work->member[row] = -3 - work->member[row];
 }
 
-/* Third pass, in the loop: rows still free start aggregates. */
+/* The loop is the third pass: rows that are still free start aggregates. */
 static void aggregate_rows(aggregates *work) {
   read_diagonal(work);
   mark_isolated_rows(work);
@@ -356,7 +297,7 @@ static cvtm_status build_piecewise_constant(const aggregates *work, cvtm_csr *p,
   return CVTM_OK;
 }
 
-/* Adds to the sorted entries start .. *end - 1 of a row. */
+/* Adds `term` to the sorted entries start .. *end - 1 of a row. */
 static void add_entry(cvtm_csr *p, int64_t start, int64_t *end, int32_t column, double term) {
   int64_t k = *end;
   while (k > start && p->column[k - 1] > column) --k;
@@ -372,8 +313,8 @@ static void add_entry(cvtm_csr *p, int64_t start, int64_t *end, int32_t column, 
   p->value[k] = term;
 }
 
-/* (I - 2/3 D^-1 A_F) times the piecewise constant interpolation. A_F is A with its weak links added
- * to the diagonal, which is D. */
+/* (I - 2/3 D^-1 A_F) times the piecewise constant interpolation. A_F is A whose weak links are
+ * added to the diagonal, and D is the diagonal of A_F. */
 static cvtm_status build_smoothed(const aggregates *work, cvtm_csr *p, cvtm_error *error) {
   const cvtm_csr *a = work->matrix;
   const double damping = 2.0 / 3.0;
@@ -400,28 +341,27 @@ static cvtm_status build_smoothed(const aggregates *work, cvtm_csr *p, cvtm_erro
 /* Interpolation from aggregates. The pattern of the matrix is symmetric. smoothed: a Jacobi step on
  * the piecewise constant interpolation, for corrections without bounds; else piecewise constant.
  * Rows without a strong link get empty rows. centre: the root row of each aggregate; the caller
- * frees. level: 0 for the finest; the limit for strong links falls from level to level. */
+ * frees, also after a failure. level: 0 for the finest; the limit for strong links falls from level
+ * to level. */
 static cvtm_status aggregate(const cvtm_csr *matrix, int level, int smoothed,
                              cvtm_csr *prolongation, int32_t **centre, cvtm_error *error) {
   const size_t rows = (size_t)matrix->rows;
-  aggregates work = {matrix,
-                     0.08 * pow(0.5, level),
-                     malloc((rows + 1) * sizeof(double)),
-                     malloc((rows + 1) * sizeof(int32_t)),
-                     malloc((rows + 1) * sizeof(int32_t)),
-                     0};
+  cvtm_scratch memory = {0};
+  *centre = malloc((rows + 1) * sizeof **centre);
+  aggregates work = {.matrix = matrix,
+                     .limit = 0.08 * pow(0.5, level),
+                     .diagonal = cvtm_scratch_take(&memory, rows, sizeof(double)),
+                     .member = cvtm_scratch_take(&memory, rows, sizeof(int32_t)),
+                     .root = *centre};
   cvtm_status status = CVTM_OK;
-  if (work.diagonal == NULL || work.member == NULL || work.root == NULL) {
+  if (memory.failed || *centre == NULL) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for aggregates");
   } else {
     aggregate_rows(&work);
     status = smoothed ? build_smoothed(&work, prolongation, error)
                       : build_piecewise_constant(&work, prolongation, error);
   }
-  *centre = status == CVTM_OK ? work.root : NULL;
-  if (status != CVTM_OK) free(work.root);
-  free(work.diagonal);
-  free(work.member);
+  cvtm_scratch_free(&memory);
   return status;
 }
 
@@ -429,14 +369,14 @@ static cvtm_status aggregate(const cvtm_csr *matrix, int level, int smoothed,
 
 /* --- setup: one level after the other in host memory ------------------------------------- */
 
-/* A level in host memory, in the user's order. */
+/* A level in host memory, in the user's order of rows. */
 typedef struct host_level {
   cvtm_csr matrix; /* borrowed on level 0 */
   int64_t width, height;
   int32_t *order; /* the rows sorted by colour */
-  int32_t *place; /* the inverse permutation */
+  int32_t *place; /* inverse of `order` */
   int32_t *device_order,
-      *device_place; /* the same in device memory; the hierarchy owns device_place */
+      *device_place; /* the permutations in device memory; the hierarchy owns device_place */
   int64_t *colour_start;
   int64_t colours;
 } host_level;
@@ -450,7 +390,7 @@ static void host_level_free(cvtm_device *device, host_level *d, int is_borrowed)
   memset(d, 0, sizeof *d);
 }
 
-/* Red-black on a grid of five-point rows, four colours for nine points, else a general colouring.
+/* Two colours on a grid with five-point rows, four with nine-point rows; else a general colouring.
  */
 static cvtm_status choose_colours(cvtm_device *device, const host_level *d,
                                   cvtm_colouring *colouring) {
@@ -485,22 +425,24 @@ static cvtm_status sort_by_colour(cvtm_device *device, host_level *d) {
   return CVTM_OK;
 }
 
-cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *h, int64_t count, size_t size, void **memory) {
+cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *h, cvtm_arrays arrays) {
   const int capacity = (int)(sizeof h->owned / sizeof h->owned[0]);
-  if (h->owned_count == capacity) {
-    return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_INTERNAL, "too many arrays");
+  for (const cvtm_array *a = arrays.array; a->memory != NULL; ++a) {
+    if (h->owned_count == capacity) {
+      return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_INTERNAL, "too many arrays");
+    }
+    const cvtm_status status = cvtm_device_allocate(h->device, a->count, a->size, a->memory);
+    if (status != CVTM_OK) return status;
+    h->owned[h->owned_count++] = *a->memory;
   }
-  const cvtm_status status = cvtm_device_allocate(h->device, count, size, memory);
-  if (status == CVTM_OK) h->owned[h->owned_count++] = *memory;
-  return status;
+  return CVTM_OK;
 }
 
 /* A device copy of host memory; the hierarchy owns it. */
-static cvtm_status copy_to_hierarchy(cvtm_hierarchy *h, const void *from, int64_t count,
-                                     size_t size, void **memory) {
-  const cvtm_status status = cvtm_hierarchy_allocate(h, count, size, memory);
+static cvtm_status copy_to_hierarchy(cvtm_hierarchy *h, const void *from, cvtm_array copy) {
+  const cvtm_status status = cvtm_hierarchy_allocate(h, (cvtm_arrays){{copy}});
   if (status != CVTM_OK) return status;
-  return cvtm_device_copy_in(h->device, *memory, from, (size_t)count * size);
+  return cvtm_device_copy_in(h->device, *copy.memory, from, (size_t)copy.count * copy.size);
 }
 
 static cvtm_status upload_order(cvtm_hierarchy *h, host_level *d) {
@@ -511,10 +453,10 @@ static cvtm_status upload_order(cvtm_hierarchy *h, host_level *d) {
         cvtm_device_copy_in(h->device, d->device_order, d->order, (size_t)rows * sizeof *d->order);
   }
   if (status != CVTM_OK) return status;
-  return copy_to_hierarchy(h, d->place, rows, CVTM_TYPED(d->device_place));
+  return copy_to_hierarchy(h, d->place, (cvtm_array)CVTM_ARRAY(d->device_place, rows));
 }
 
-/* The sliced matrix with rows (NULL: unchanged) and columns in the orders of their levels. */
+/* The sliced matrix with rows (unless NULL) and columns in the orders of their levels. */
 static cvtm_status upload_matrix(cvtm_hierarchy *h, const cvtm_csr *matrix, const host_level *rows,
                                  const host_level *columns, cvtm_sell *sell) {
   const cvtm_sell_order order = {rows != NULL ? rows->device_order : NULL, columns->device_place};
@@ -533,26 +475,25 @@ static cvtm_status build_level(cvtm_hierarchy *h, host_level *d) {
   level->has_bounds = h->has_bounds;
   level->place = d->device_place;
   level->colour_start = d->colour_start;
-  d->colour_start = NULL; /* now the level's */
-  double **const vectors[] = {&level->x, &level->b, &level->lower, &level->upper, &level->r};
+  d->colour_start = NULL; /* owned by the level from here on */
   status = upload_matrix(h, &d->matrix, d, d, &level->matrix);
   ++h->count; /* from here on cvtm_hierarchy_destroy frees the level */
   if (status == CVTM_OK) status = cvtm_sell_find_runs(h->device, &level->matrix);
   level->correction = level->matrix;
-  for (size_t k = 0; k < sizeof vectors / sizeof vectors[0] && status == CVTM_OK; ++k)
-    status = cvtm_hierarchy_allocate(h, rows, CVTM_TYPED(*vectors[k]));
-  if (status == CVTM_OK) status = cvtm_hierarchy_allocate(h, rows, CVTM_TYPED(level->state));
-  if (status == CVTM_OK && h->count > 1) {
-    status = cvtm_hierarchy_allocate(h, level->matrix.entries, CVTM_TYPED(level->correction.value));
-  }
-  if (status == CVTM_OK) {
-    status = copy_to_hierarchy(h, level->colour_start, level->colours + 1,
-                               CVTM_TYPED(level->colour_start_device));
-  }
-  return status;
+  if (status == CVTM_OK)
+    status = cvtm_hierarchy_allocate(
+        h, (cvtm_arrays){{CVTM_ARRAY(level->x, rows), CVTM_ARRAY(level->b, rows),
+                          CVTM_ARRAY(level->lower, rows), CVTM_ARRAY(level->upper, rows),
+                          CVTM_ARRAY(level->r, rows), CVTM_ARRAY(level->state, rows)}});
+  if (status == CVTM_OK && h->count > 1)
+    status = cvtm_hierarchy_allocate(
+        h, (cvtm_arrays){{CVTM_ARRAY(level->correction.value, level->matrix.entries)}});
+  if (status != CVTM_OK) return status;
+  return copy_to_hierarchy(h, level->colour_start,
+                           (cvtm_array)CVTM_ARRAY(level->colour_start_device, level->colours + 1));
 }
 
-/* level->centre from `centre`, permuted to the orders of both levels. */
+/* level->centre = `centre` in the orders of both levels. */
 static cvtm_status upload_centres(cvtm_hierarchy *h, const host_level *fine,
                                   const host_level *coarse, const int32_t *centre,
                                   cvtm_level *level) {
@@ -561,7 +502,8 @@ static cvtm_status upload_centres(cvtm_hierarchy *h, const host_level *fine,
     return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "no memory for an order");
   }
   for (int64_t k = 0; k < level->rows; ++k) sorted[k] = fine->place[centre[coarse->order[k]]];
-  const cvtm_status status = copy_to_hierarchy(h, sorted, level->rows, CVTM_TYPED(level->centre));
+  const cvtm_status status =
+      copy_to_hierarchy(h, sorted, (cvtm_array)CVTM_ARRAY(level->centre, level->rows));
   free(sorted);
   return status;
 }
@@ -597,7 +539,7 @@ static cvtm_status build_transfer(const host_level *fine, const cvtm_hierarchy_o
   return status;
 }
 
-/* Builds the next coarser level. *found = 0 if it would have more than 7/8 of the rows, or none. */
+/* Builds the next coarser level. *found = 0 if it would have no rows, or more than 7/8 of them. */
 static cvtm_status add_coarse(cvtm_hierarchy *h, const cvtm_hierarchy_options *options,
                               const host_level *fine, host_level *coarse, int *found) {
   cvtm_error *error = cvtm_device_error(h->device);
@@ -629,9 +571,8 @@ static cvtm_status add_levels(cvtm_hierarchy *h, const cvtm_csr *matrix,
                               const cvtm_hierarchy_options *options) {
   host_level fine = {.matrix = *matrix, .width = options->width, .height = options->height};
   cvtm_status status = build_level(h, &fine);
-  if (status == CVTM_OK) {
-    status = copy_to_hierarchy(h, fine.order, matrix->rows, CVTM_TYPED(h->order));
-  }
+  if (status == CVTM_OK)
+    status = copy_to_hierarchy(h, fine.order, (cvtm_array)CVTM_ARRAY(h->order, matrix->rows));
   while (status == CVTM_OK && h->count < options->levels && fine.matrix.rows > COARSEST_ROWS) {
     int found = 0;
     host_level coarse;
@@ -661,15 +602,14 @@ cvtm_status cvtm_hierarchy_create(cvtm_device *device, const cvtm_csr *matrix,
                                         cvtm_device_error(device));
     matrix = &pattern;
   }
-  if (status == CVTM_OK) {
-    status = cvtm_hierarchy_allocate(hierarchy, 2, CVTM_TYPED(hierarchy->has_bounds));
-  }
+  if (status == CVTM_OK)
+    status =
+        cvtm_hierarchy_allocate(hierarchy, (cvtm_arrays){{CVTM_ARRAY(hierarchy->has_bounds, 2)}});
   if (status == CVTM_OK) status = add_levels(hierarchy, matrix, options);
   cvtm_csr_free(&pattern);
-  if (status == CVTM_OK) {
-    status = copy_to_hierarchy(hierarchy, hierarchy->level, hierarchy->count,
-                               CVTM_TYPED(hierarchy->level_device));
-  }
+  if (status == CVTM_OK)
+    status = copy_to_hierarchy(hierarchy, hierarchy->level,
+                               (cvtm_array)CVTM_ARRAY(hierarchy->level_device, hierarchy->count));
   if (status != CVTM_OK) cvtm_hierarchy_destroy(hierarchy);
   return status;
 }
@@ -715,7 +655,7 @@ cvtm_status cvtm_hierarchy_sweep(const cvtm_hierarchy *h, const cvtm_level *leve
   return status;
 }
 
-/* A sweep and the residual. The last relaxation yields the residual of the last colour. */
+/* A sweep, then the residual. On the last colour, relaxation itself gives the residual. */
 static cvtm_status sweep_to_residual(const cvtm_hierarchy *h, const cvtm_level *level,
                                      cvtm_kernel_flags flags) {
   const int64_t last = level->colours - 1;
@@ -727,7 +667,7 @@ static cvtm_status sweep_to_residual(const cvtm_hierarchy *h, const cvtm_level *
   return h->table->residual(h->device, level, flags, level->colour_start[last]);
 }
 
-/* The first level from `first` on that small_cycle takes together with all coarser ones. */
+/* The first level from `first` on for which small_cycle takes all coarser levels together. */
 static int first_small(const cvtm_hierarchy *h, int first) {
   int l = first;
   if (h->table->small_cycle == NULL || cvtm_uses_plain("small_levels")) return h->count;
@@ -736,7 +676,7 @@ static int first_small(const cvtm_hierarchy *h, int first) {
 }
 
 cvtm_status cvtm_hierarchy_update_galerkin(const cvtm_hierarchy *h, int top) {
-  const int small = first_small(h, top + 1); /* small_cycle updates those below */
+  const int small = first_small(h, top + 1); /* small_cycle updates the levels below */
   for (int l = top; l + 1 < h->count && l < small; ++l) {
     const cvtm_status status =
         h->table->galerkin(h->device, &h->level[l], &h->level[l + 1], l == top);

@@ -1,7 +1,7 @@
-/* Inside lcp only: one level of a hierarchy of sparse matrices, and what the kernels compute in a
- * row of it, for both devices. The rows of a level are ordered by colour. The structure of the
- * Galerkin product P'AP is that of cvtm_csr_galerkin; only its values are computed again, in the
- * rows that a change of the active set affects. */
+/* Inside lcp only: a level of a hierarchy of sparse matrices, and the functions of one row of it
+ * that kernels call, for both devices. The rows of a level are ordered by colour. cvtm_csr_galerkin
+ * gives the structure of the Galerkin product P'AP. Cycles recompute only its values, in the rows
+ * that a change of the active set affects. */
 #ifndef CVTMESH_LCP_SPARSE_ROW_FUNCTIONS_H
 #define CVTMESH_LCP_SPARSE_ROW_FUNCTIONS_H
 
@@ -11,40 +11,40 @@
 
 #include <math.h>
 
-/* Bits of cvtm_level.state. On the finest level of a cycle they say which bound holds x; on
- * coarser levels, whether a row of the Galerkin product is up to date. */
+/* Bits of cvtm_level.state. On the finest level of a cycle they say which bound holds x. On coarser
+ * levels they say whether a row of the Galerkin product is up to date. */
 enum {
   CVTM_ROW_LOWER = 1,                                /* x is held at the lower bound */
   CVTM_ROW_UPPER = 2,                                /* x is held at the upper bound */
   CVTM_ROW_ACTIVE = CVTM_ROW_LOWER | CVTM_ROW_UPPER, /* mask: either of them */
   CVTM_ROW_PENDING = 4,                              /* the row of `correction` is out of date */
-  CVTM_ROW_RENEWED = 8                               /* it was computed in this cycle */
+  CVTM_ROW_RENEWED = 8                               /* the row was computed in this cycle */
 };
 
 enum { CVTM_LEVELS_MAX = 32 };
 
-/* A plain struct of borrowed pointers, in device memory unless said otherwise, that kernels take by
- * value. The problem is A x = b with bounds: the user's, its image on a coarser grid, or that of a
- * correction. */
+/* A struct of borrowed pointers that kernels take by value; they are to device memory unless said
+ * otherwise. The problem is A x = b with bounds: the user's problem, the same on a coarser grid, or
+ * the problem of a correction. */
 typedef struct cvtm_level {
   int64_t rows;
   cvtm_sell matrix;
-  /* The matrix of corrections: the structure of `matrix` with separate values where active nodes
-   * are truncated from the coarse basis functions, else the same arrays. */
+  /* The matrix of corrections. Where active nodes are truncated from the coarse basis functions, it
+   * has the structure of `matrix` with values of its own; else it is the same arrays. */
   cvtm_sell correction;
-  cvtm_sell prolongation; /* rows x rows of the next coarser level; empty on the coarsest */
+  cvtm_sell prolongation; /* rows x coarse rows; empty on the coarsest level */
   /* The transpose of the prolongation. Its rows are in the user's order, so that neighbouring
-   * threads read neighbouring entries; row k belongs to row place[k] of the coarser level. */
+   * threads read neighbouring entries. Row k belongs to row place[k] of the coarser level. */
   cvtm_sell restriction;
-  const int32_t *place;  /* row of this level by the user's row */
-  const int32_t *centre; /* by row: the finer level's node at the centre of its basis function */
+  const int32_t *place;  /* the row of this level for each row of the user */
+  const int32_t *centre; /* node of the finer level at the centre of each row's basis function */
   double *x, *b, *lower, *upper;
-  const uint8_t *has_bounds; /* two flags: 0 where no row has a lower, an upper bound, whose array
-                                is then not read */
+  const uint8_t *has_bounds; /* two flags: 0 if no row has a lower (upper) bound; that array is then
+                                not read */
   double *r;                 /* residuals and directions */
   uint8_t *state;
-  const double *weight; /* powers of two; row i times weight[i] is the user's row, whose residual is
-                           judged. NULL: all 1 */
+  const double *weight; /* powers of two: row i times weight[i] is the user's row, whose residual
+                           decides when to stop. NULL: all 1 */
   int64_t colours;
   const int64_t *colour_start;        /* colours + 1; host memory */
   const int64_t *colour_start_device; /* the same in device memory */
@@ -52,9 +52,9 @@ typedef struct cvtm_level {
 
 /* How a kernel treats a level. */
 typedef struct cvtm_kernel_flags {
-  int correction; /* the operator is level.correction, else level.matrix */
+  int correction; /* the operator is level.correction instead of level.matrix */
   int bounded;    /* x is kept within the bounds */
-  int masked;     /* active rows are left out */
+  int masked;     /* active rows are skipped */
   int residual;   /* relaxation stores the residual of its rows in level.r */
 } cvtm_kernel_flags;
 
@@ -82,8 +82,8 @@ CVTM_HD void cvtm_set_pending(uint8_t *state) {
 #endif
 }
 
-/* Marks all rows of the coarse product whose basis functions contain `row` or a neighbour of it.
- * The pattern of A is symmetric. */
+/* Marks all rows of the coarse product whose basis functions contain `row` or one of its
+ * neighbours. The pattern of A is symmetric. */
 CVTM_HD void cvtm_invalidate_products(const cvtm_level *level, const cvtm_level *next,
                                       int64_t row) {
   const cvtm_sell *a = &level->matrix, *p = &level->prolongation;
@@ -94,8 +94,8 @@ CVTM_HD void cvtm_invalidate_products(const cvtm_level *level, const cvtm_level 
   }
 }
 
-/* Stores which bound holds x in this row: 0, CVTM_ROW_LOWER or CVTM_ROW_UPPER. Returns the value
- * before. next: the coarser level, NULL if there is none. */
+/* Stores which bound holds x in this row: 0, CVTM_ROW_LOWER or CVTM_ROW_UPPER. Returns the previous
+ * value. next: the coarser level, or NULL. */
 CVTM_HD int cvtm_set_active_side(const cvtm_level *level, const cvtm_level *next, int side,
                                  int64_t row) {
   const int before = level->state[row];
@@ -105,8 +105,8 @@ CVTM_HD int cvtm_set_active_side(const cvtm_level *level, const cvtm_level *next
   return before;
 }
 
-/* The choice of the primal-dual active set method: a bound holds the row where x - F / a_ii lies
- * beyond it. Returns true if the row changes sides. */
+/* The primal-dual active set rule: a row is active at the bound that x - F / a_ii violates. Returns
+ * true if the row changes. */
 CVTM_HD int cvtm_active_set_row(const cvtm_level *level, const cvtm_level *next, int64_t row) {
   const cvtm_sell *a = &level->matrix;
   double product = 0, diagonal = 0;
@@ -125,14 +125,14 @@ CVTM_HD int cvtm_active_set_row(const cvtm_level *level, const cvtm_level *next,
 
 /* --- smoother and residual --- */
 
-/* A row times a vector, the diagonal apart. */
+/* A row times a vector, with the diagonal term apart. */
 typedef struct cvtm_split_product {
   double diagonal;
   double others; /* sum of a_ij x_j over j != i */
 } cvtm_split_product;
 
-/* The vector is x; if `along`, which is a constant, x + step * direction in its entries from
- * `first` on. */
+/* The vector is x. If `along` (a constant), its entries from `first` on are x + step * direction.
+ */
 CVTM_HD cvtm_split_product cvtm_split_row(const cvtm_sell *a, const double *x, int along,
                                           const double *direction, double step, int64_t first,
                                           int64_t row) {
@@ -157,7 +157,7 @@ CVTM_HD cvtm_split_product cvtm_split_row(const cvtm_sell *a, const double *x, i
   return product;
 }
 
-/* The numbers of a row, read once before anything is written. */
+/* The numbers of a row, all read before anything is written. */
 typedef struct cvtm_row {
   double x, b, lower, upper;
   double product; /* (A x)_i */
@@ -179,8 +179,8 @@ CVTM_HD void cvtm_set_product(cvtm_row *here, cvtm_split_product product) {
   here->product = product.others + here->largest;
 }
 
-/* Gauss-Seidel on one row, overrelaxed by omega. A row without a diagonal (its basis function is
- * truncated entirely) keeps its value. Returns the row after relaxation. */
+/* Gauss-Seidel on one row, overrelaxed by omega. A row whose diagonal is 0, since its basis
+ * function is truncated entirely, keeps its value. Returns the row after relaxation. */
 CVTM_HD cvtm_row cvtm_relax_row(const cvtm_level *level, cvtm_kernel_flags flags, double omega,
                                 int64_t row) {
   cvtm_row here = cvtm_read_row(level, flags.bounded, row);
@@ -199,16 +199,6 @@ CVTM_HD cvtm_row cvtm_relax_row(const cvtm_level *level, cvtm_kernel_flags flags
   cvtm_set_product(&here, product);
   if (flags.residual) level->r[row] = here.b - here.product;
   return here;
-}
-
-/* Projected Gauss-Seidel from x + step * direction without storing that vector: rows below
- * colour_end are relaxed already, the others still hold x. */
-CVTM_HD void cvtm_relax_along_row(const cvtm_level *level, const double *direction, double step,
-                                  int64_t colour_end, int64_t row) {
-  const cvtm_split_product product =
-      cvtm_split_row(&level->matrix, level->x, 1, direction, step, colour_end, row);
-  const double relaxed = cvtm_relax(level->b[row] - product.others, product.diagonal, 0);
-  level->x[row] = cvtm_clip_at(level, row, relaxed);
 }
 
 /* r = b - A x, 0 in active rows if masked. */
@@ -232,7 +222,7 @@ CVTM_HD void cvtm_clip_row(const cvtm_level *level, int masked, int64_t row) {
     level->x[row] = side == CVTM_ROW_LOWER ? cvtm_lower_at(level, row) : cvtm_upper_at(level, row);
 }
 
-/* --- sums over the rows, in an order that no number of threads changes --- */
+/* --- sums over the rows; their order does not depend on the number of threads --- */
 
 /* What is summed over the rows of a level. */
 typedef enum cvtm_sum_kind {
@@ -243,15 +233,15 @@ typedef enum cvtm_sum_kind {
   CVTM_SUM_ACTIVE_SET   /* cvtm_active_set_row: sum 0 counts the rows that change sides */
 } cvtm_sum_kind;
 
-/* What follows a sum, in the same launch or right after it. */
+/* What follows a sum, in the same launch or after it. */
 typedef enum cvtm_sum_use {
   CVTM_USE_NOTHING,
   CVTM_USE_STEP, /* state.step = cvtm_line_search_step */
-  CVTM_USE_JUDGE /* the iteration is counted and judged: cvtm_sparse_state_judge */
+  CVTM_USE_JUDGE /* counts the iteration and applies the stop rule: cvtm_sparse_state_judge */
 } cvtm_sum_use;
 
 /* Rows are cut into blocks of CVTM_SUM_BLOCK. In a block, lane k adds rows k, k + CVTM_SUM_LANES,
- * ... in turn; the lanes are added by halving. So are the sums of the blocks. */
+ * ... and the lanes are added pairwise. The sums of the blocks are added in the same way. */
 enum {
   CVTM_SUM_LANES = 256,
   CVTM_SUM_BLOCK = 4096,
@@ -275,13 +265,13 @@ CVTM_HD void cvtm_sums_join(cvtm_sums *a, const cvtm_sums *b) {
   a->at[3] += b->at[3];
 }
 
-/* x - clip(x - F), computed without a difference in which a small F would be lost. */
+/* x - clip(x - F), without a difference in which a small F would be lost. */
 CVTM_HD double cvtm_natural_residual(const cvtm_row *at) {
   return cvtm_lcp_clip(at->product - at->b, at->x - at->upper, at->x - at->lower);
 }
 
-/* Sums of the natural residual r: 0: (scale r)^2, 1: the square of scale times the terms whose
- * rounding errors r has, 2: |r|. */
+/* The sums of the natural residual r. 0: (scale r)^2; 1: (scale t)^2, where t are the terms that
+ * give r its rounding errors; 2: |r|. */
 CVTM_HD cvtm_sums cvtm_natural_sums(const cvtm_row *at, double scale) {
   const double r = cvtm_natural_residual(at);
   const double scaled = scale * r;
@@ -290,7 +280,7 @@ CVTM_HD cvtm_sums cvtm_natural_sums(const cvtm_row *at, double scale) {
   return sums;
 }
 
-/* The natural residual of the user's row, and 3: its absolute value in this level's row. */
+/* The natural residual of the user's row; 3: the absolute residual of this level's row. */
 CVTM_HD cvtm_sums cvtm_norm_sums(const cvtm_level *level, const cvtm_row *at, double scale,
                                  int64_t row) {
   cvtm_row given = *at;
@@ -304,7 +294,7 @@ CVTM_HD cvtm_sums cvtm_norm_sums(const cvtm_level *level, const cvtm_row *at, do
   return sums;
 }
 
-/* The natural residual, and level.r = b - A x. Rows at a bound become active, and r is 0 there. */
+/* The natural residual, and level.r = b - A x. Rows at a bound become active; their r is 0. */
 CVTM_HD cvtm_sums cvtm_residual_sums(const cvtm_level *level, const cvtm_level *next,
                                      const cvtm_row *at, double scale, int64_t row) {
   int side = 0;
@@ -317,7 +307,7 @@ CVTM_HD cvtm_sums cvtm_residual_sums(const cvtm_level *level, const cvtm_level *
   return cvtm_natural_sums(at, scale);
 }
 
-/* Line search along d: 0: r'd, 1: d'Ad, both times scale; 2: 1 / the largest feasible step. */
+/* Line search along d. 0: scale r'd; 1: scale d'Ad; 2: the inverse of the largest feasible step. */
 CVTM_HD cvtm_sums cvtm_line_search_sums(const cvtm_level *level, const double *direction,
                                         double scale, int64_t row) {
   const double d = direction[row];
@@ -338,7 +328,7 @@ CVTM_HD double cvtm_line_search_step(const cvtm_sums *sums) {
   return step * sums->at[2] > 1 ? 1 / sums->at[2] : step;
 }
 
-/* 0: the energy 1/2 x'Ax - b'x; 1, 3: rows at the lower, at the upper bound. */
+/* 0: the energy 1/2 x'Ax - b'x; 1 and 3: rows at the lower and at the upper bound. */
 CVTM_HD cvtm_sums cvtm_energy_sums(const cvtm_level *level, int64_t row) {
   const double x = level->x[row];
   const double product = cvtm_sell_row_times(&level->matrix, row, level->x);
@@ -348,36 +338,36 @@ CVTM_HD cvtm_sums cvtm_energy_sums(const cvtm_level *level, int64_t row) {
   return sums;
 }
 
-/* --- the state of a solve, made of them --- */
+/* --- the state of a solve --- */
 
-enum { CVTM_HISTORY_LENGTH = 256 }; /* iterations between two polls by the host, at most */
+enum { CVTM_HISTORY_LENGTH = 256 }; /* the host polls at least this often, in iterations */
 
 /* In device memory. */
 typedef struct cvtm_sparse_state {
   cvtm_iteration_state loop;
-  int64_t pause_at; /* the loop is left after this iteration */
-  double scale;   /* power of two by which residuals are multiplied before they are squared, so that
-                     the squares of very large and very small ones stay in range; 1 for all others */
-  double step;    /* of the line search */
-  int64_t kept;   /* 0, 1: which of two copies is the best iterate; the other one is free */
-  cvtm_sums sums; /* of the last pass */
+  int64_t pause_at; /* the loop pauses after this iteration */
+  double scale;     /* power of two that multiplies residuals before they are squared. It keeps the
+                       squares of very large and very small residuals in range; else it is 1 */
+  double step;      /* of the line search */
+  int64_t kept;     /* 0 or 1: which of two copies is the best iterate; the other is free */
+  cvtm_sums sums;   /* the results of the last pass */
   double norm[CVTM_HISTORY_LENGTH], maximum[CVTM_HISTORY_LENGTH]; /* by iteration modulo length */
 } cvtm_sparse_state;
 
-/* 2-norm of the natural residual. Where its squares overflow (from 1e150 times the start on), the
- * maximum norm stands in. */
+/* The 2-norm of the natural residual. If the squares overflow (from 1e150 times the start on), the
+ * maximum norm replaces it. */
 CVTM_HD double cvtm_norm_of(const cvtm_sums *sums, double scale) {
   const double norm = sqrt(sums->at[0]) / scale;
   return norm == (double)INFINITY ? sums->at[2] : norm;
 }
 
-/* Bound of the rounding errors in the 2-norm of the natural residual. */
+/* An upper bound of the rounding errors in the 2-norm of the natural residual. */
 CVTM_HD double cvtm_rounding_of(const cvtm_sparse_state *state) {
   const double epsilon = 2.220446049250313e-16;
   return 8 * epsilon * sqrt(state->sums.at[1]) / state->scale;
 }
 
-/* Judges the iterate whose natural residual is in state->sums. */
+/* Applies the stop rule to the iterate whose natural residual is in state->sums. */
 CVTM_HD void cvtm_sparse_state_judge(cvtm_sparse_state *state) {
   const cvtm_sums *sums = &state->sums;
   const double norm = cvtm_norm_of(sums, state->scale);
@@ -398,8 +388,8 @@ CVTM_HD void cvtm_use_sums(cvtm_sparse_state *state, cvtm_sum_use use) {
 
 /* --- a pass over the rows --- */
 
-/* The rows of a pass in two parts, in the order in which they are taken. Part 0 is the last colour
- * if last_omega > 0, else empty; part 1 is all others. Returns the end of the part. */
+/* A pass takes the rows in two parts. Part 0 is the last colour if last_omega > 0, else empty; part
+ * 1 is all other rows. Returns the end of the part. */
 CVTM_HD int64_t cvtm_sum_part(const cvtm_level *level, double last_omega, int part,
                               int64_t *first) {
   const int64_t split = last_omega > 0 ? level->colour_start[level->colours - 1] : level->rows;
@@ -407,14 +397,14 @@ CVTM_HD int64_t cvtm_sum_part(const cvtm_level *level, double last_omega, int pa
   return part == 0 ? level->rows : split;
 }
 
-/* Where a pass finds its direction or leaves its copy of x. */
+/* The vector of a pass: the direction that it reads, or the copy of x that it writes. */
 CVTM_HD double *cvtm_sum_vector(const cvtm_level *level, const cvtm_sparse_state *state,
                                 cvtm_sum_kind kind, double *vector) {
   const int copies = vector != NULL && kind != CVTM_SUM_LINE_SEARCH && state->kept == 0;
   return copies ? vector + level->rows : vector;
 }
 
-/* The row for a residual. omega > 0: it is relaxed first, projected. */
+/* The row for the residual. If omega > 0, projected SOR relaxes it first. */
 CVTM_HD cvtm_row cvtm_judged_row(const cvtm_level *level, double omega, int64_t row) {
   const cvtm_kernel_flags projected = {0, 1, 0, 0};
   if (omega > 0) return cvtm_relax_row(level, projected, omega, row);
@@ -445,16 +435,26 @@ CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const cvtm_level *next, 
   }
 }
 
+/* Projected Gauss-Seidel on the vector x + step * direction, which is not stored. Rows below
+ * colour_end have been relaxed, the others still hold x. */
+CVTM_HD void cvtm_relax_along_row(const cvtm_level *level, const double *direction,
+                                  const cvtm_sparse_state *state, int64_t colour_end, int64_t row) {
+  const cvtm_split_product product =
+      cvtm_split_row(&level->matrix, level->x, 1, direction, state->step, colour_end, row);
+  const double relaxed = cvtm_relax(level->b[row] - product.others, product.diagonal, 0);
+  level->x[row] = cvtm_clip_at(level, row, relaxed);
+}
+
 /* --- restriction and prolongation --- */
 
-/* The coarse problem for a correction of the fine x: right side P'r, start 0. */
+/* The coarse problem of a correction: right side P'r, start 0. */
 CVTM_HD void cvtm_restrict_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t from) {
   const int64_t row = coarse->place[from];
   coarse->b[row] = cvtm_sell_row_times(&fine->restriction, from, fine->r);
   coarse->x[row] = 0;
 }
 
-/* Row of P times the coarse x; 0 in active rows if masked. */
+/* A row of P, times the coarse x; 0 in active rows if masked. */
 CVTM_HD double cvtm_prolonged_correction(const cvtm_level *fine, const cvtm_level *coarse,
                                          int masked, int64_t row) {
   if (masked && cvtm_is_active(fine, row)) return 0;
@@ -473,8 +473,8 @@ CVTM_HD void cvtm_direction_row(const cvtm_level *fine, const cvtm_level *coarse
   direction[row] = cvtm_clip_at(fine, row, x + cvtm_prolonged_correction(fine, coarse, 1, row)) - x;
 }
 
-/* For a nested start: the problem on the coarse level, b by P' and bounds by injection at the
- * centres of the basis functions; start clip(0). */
+/* Nested start: the problem on the coarse level. b is restricted by P'; the bounds are those at the
+ * centres of the basis functions; the start is clip(0). */
 CVTM_HD void cvtm_coarsen_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t from) {
   const int64_t row = coarse->place[from];
   coarse->b[row] = cvtm_sell_row_times(&fine->restriction, from, fine->b);
@@ -485,15 +485,28 @@ CVTM_HD void cvtm_coarsen_row(const cvtm_level *fine, const cvtm_level *coarse, 
   coarse->x[row] = cvtm_lcp_clip(0, lower, upper);
 }
 
-/* The fine start clip(P x) from the solution on the coarse level. */
+/* Nested start: the fine start clip(P x) from the coarse solution x. */
 CVTM_HD void cvtm_refine_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t row) {
   const double x = cvtm_sell_row_times(&fine->prolongation, row, coarse->x);
   fine->x[row] = cvtm_clip_at(fine, row, x);
 }
 
+/* --- vectors --- */
+
+CVTM_HD void cvtm_gather_row(const double *from, const int32_t *order, double *to, int64_t k) {
+  to[k] = from[order[k]];
+}
+CVTM_HD void cvtm_scatter_row(const double *from, const int32_t *order, double *to, int64_t k) {
+  to[order[k]] = from[k];
+}
+CVTM_HD void cvtm_combine_row(double a, const double *x, double c, double *y, int64_t k) {
+  y[k] = a * x[k] + c * y[k];
+}
+CVTM_HD void cvtm_divide_row(const double *x, double *y, int64_t k) { y[k] /= x[k]; }
+
 /* --- the Galerkin product --- */
 
-/* True if the coarse row of row `from` of the restriction depends on anything that has changed. */
+/* True if row `from` of the restriction gives a coarse row that is out of date. */
 CVTM_HD int cvtm_galerkin_row_is_stale(const cvtm_level *fine, const cvtm_level *coarse, int is_top,
                                        int64_t from) {
   if (is_top) return coarse->state[coarse->place[from]] == CVTM_ROW_PENDING;
@@ -503,14 +516,14 @@ CVTM_HD int cvtm_galerkin_row_is_stale(const cvtm_level *fine, const cvtm_level 
   return 0;
 }
 
-/* A row of the product under construction: entry k has its column and value at k * stride. */
+/* A row of the product during its computation. Entry k has its column and value at k * stride. */
 typedef struct cvtm_row_sum {
   const int32_t *column;
   double *value;
   int64_t count, stride;
 } cvtm_row_sum;
 
-enum { CVTM_LOCAL_ROW = 32 }; /* rows of at most this many entries are summed in local memory */
+enum { CVTM_LOCAL_ROW = 32 }; /* rows with at most so many entries are summed in local memory */
 
 CVTM_HD void cvtm_row_add(const cvtm_row_sum *row, int32_t column, double term) {
   for (int64_t k = 0; k < row->count * row->stride; k += row->stride) {
@@ -534,8 +547,8 @@ CVTM_HD void cvtm_galerkin_terms(const cvtm_level *fine, int is_top, int32_t i, 
   }
 }
 
-/* Row coarse->place[from] of P'AP into coarse->correction, if it is stale. On the top level the
- * rows of P at active nodes count as zero. */
+/* Row coarse->place[from] of P'AP, stored in coarse->correction if it was out of date. On the top
+ * level the rows of P at active nodes count as zero. */
 CVTM_HD void cvtm_galerkin_row(const cvtm_level *fine, const cvtm_level *coarse, int is_top,
                                int64_t from) {
   const int64_t row = coarse->place[from];

@@ -9,67 +9,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A CSR matrix in device memory and the workspace of its conversion. */
+/* A CSR matrix in device memory, and the workspace of its conversion. */
 typedef struct conversion {
   cvtm_csr csr;
-  int is_borrowed; /* its arrays are the caller's */
+  int64_t entries;
+  int is_borrowed; /* the arrays belong to the caller */
   int32_t *counts;
   void *workspace;
   size_t workspace_bytes;
 } conversion;
 
-static cvtm_status conversion_open(cvtm_device *device, int64_t rows, int64_t columns,
-                                   conversion *work) {
-  memset(work, 0, sizeof *work);
-  work->csr.rows = rows;
-  work->csr.columns = columns;
-  cvtm_status status = cvtm_device_allocate(device, rows + 1, CVTM_TYPED(work->counts));
-  if (status == CVTM_OK) status = cvtm_scan_workspace(device, rows, &work->workspace_bytes);
-  if (status == CVTM_OK) {
-    status = cvtm_device_allocate(device, (int64_t)work->workspace_bytes, 1, &work->workspace);
-  }
-  return status;
-}
-
-static cvtm_status conversion_entries(cvtm_device *device, int64_t entries, conversion *work) {
-  const cvtm_status status = cvtm_device_allocate(device, entries, CVTM_TYPED(work->csr.column));
-  if (status != CVTM_OK) return status;
-  return cvtm_device_allocate(device, entries, CVTM_TYPED(work->csr.value));
+static cvtm_arrays csr_arrays(conversion *work) {
+  return (cvtm_arrays){{CVTM_ARRAY(work->csr.row_start, work->csr.rows + 1),
+                        CVTM_ARRAY(work->csr.column, work->entries),
+                        CVTM_ARRAY(work->csr.value, work->entries)}};
 }
 
 static void conversion_close(cvtm_device *device, conversion *work) {
-  if (!work->is_borrowed) {
-    cvtm_device_free(device, work->csr.row_start);
-    cvtm_device_free(device, work->csr.column);
-    cvtm_device_free(device, work->csr.value);
-  }
+  if (!work->is_borrowed) cvtm_device_free_arrays(device, csr_arrays(work));
   cvtm_device_free(device, work->counts);
   cvtm_device_free(device, work->workspace);
 }
 
 static cvtm_status copy_csr_in(cvtm_device *device, const cvtm_csr *matrix, conversion *work) {
-  if (cvtm_device_get_kind(device) == CVTM_DEVICE_CPU) {
+  work->is_borrowed = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU;
+  if (work->is_borrowed) {
     work->csr = *matrix;
-    work->is_borrowed = 1;
     return CVTM_OK;
   }
-  const size_t entries = (size_t)matrix->row_start[matrix->rows];
-  cvtm_status status =
-      cvtm_device_allocate(device, matrix->rows + 1, CVTM_TYPED(work->csr.row_start));
-  if (status == CVTM_OK) status = conversion_entries(device, (int64_t)entries, work);
-  if (status == CVTM_OK) {
-    status = cvtm_device_copy_in(device, work->csr.row_start, matrix->row_start,
-                                 ((size_t)matrix->rows + 1) * sizeof *matrix->row_start);
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_device_copy_in(device, work->csr.column, matrix->column,
-                                 entries * sizeof *matrix->column);
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_device_copy_in(device, work->csr.value, matrix->value,
-                                 entries * sizeof *matrix->value);
-  }
+  const void *const from[] = {matrix->row_start, matrix->column, matrix->value};
+  cvtm_status status = cvtm_device_allocate_arrays(device, csr_arrays(work));
+  const cvtm_arrays to = csr_arrays(work);
+  for (int k = 0; k < 3 && status == CVTM_OK; ++k)
+    status = cvtm_device_copy_in(device, *to.array[k].memory, from[k],
+                                 (size_t)to.array[k].count * to.array[k].size);
   return status;
+}
+
+static cvtm_status conversion_open(cvtm_device *device, const cvtm_csr *matrix, conversion *work) {
+  *work = (conversion){.csr = {.rows = matrix->rows, .columns = matrix->columns},
+                       .entries = matrix->row_start[matrix->rows]};
+  cvtm_status status = cvtm_device_allocate(device, matrix->rows + 1, CVTM_TYPED(work->counts));
+  if (status == CVTM_OK) status = cvtm_scan_workspace(device, matrix->rows, &work->workspace_bytes);
+  if (status == CVTM_OK)
+    status = cvtm_device_allocate(device, (int64_t)work->workspace_bytes, 1, &work->workspace);
+  return status == CVTM_OK ? copy_csr_in(device, matrix, work) : status;
 }
 
 static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, conversion *work,
@@ -87,19 +71,17 @@ static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, 
     status = cvtm_device_copy_out(device, &sell->entries, sell->slice_start + slices,
                                   sizeof sell->entries);
   }
-  if (status == CVTM_OK) {
-    status = cvtm_device_allocate(device, sell->entries, CVTM_TYPED(sell->column));
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_device_allocate(device, sell->entries, CVTM_TYPED(sell->value));
-  }
+  if (status == CVTM_OK)
+    status = cvtm_device_allocate_arrays(device,
+                                         (cvtm_arrays){{CVTM_ARRAY(sell->column, sell->entries),
+                                                        CVTM_ARRAY(sell->value, sell->entries)}});
   if (status == CVTM_OK) status = table->fill_sell(device, &work->csr, order, sell);
   if (status == CVTM_OK) status = cvtm_device_synchronize(device);
   return status;
 }
 
-/* *uniform: entries of every slice if that adds at most 1/32 of padding, else 0. Refuses rows whose
- * slice would have more entries than 32 bits count. */
+/* *uniform: entries of every slice, if equal slices add at most 1/32 of padding; else 0. Refuses
+ * rows whose slice would have more entries than 32 bits count. */
 static cvtm_status choose_slice_size(cvtm_device *device, const cvtm_csr *matrix,
                                      int64_t *uniform) {
   int64_t longest = 0;
@@ -127,8 +109,7 @@ cvtm_status cvtm_sell_create_ordered(cvtm_device *device, const cvtm_csr *matrix
   sell->rows = matrix->rows;
   sell->columns = matrix->columns;
   conversion work;
-  cvtm_status status = conversion_open(device, matrix->rows, matrix->columns, &work);
-  if (status == CVTM_OK) status = copy_csr_in(device, matrix, &work);
+  cvtm_status status = conversion_open(device, matrix, &work);
   if (status == CVTM_OK) status = fill_sell(device, order, &work, sell);
   conversion_close(device, &work);
   if (status != CVTM_OK) cvtm_sell_free(device, sell);
@@ -196,7 +177,7 @@ void cvtm_colouring_free(cvtm_colouring *colouring) {
   memset(colouring, 0, sizeof *colouring);
 }
 
-/* Rounds until every row has a colour. Each colours at least the row of the largest weight left. */
+/* Runs rounds until every row has a colour. Each colours at least the heaviest uncoloured row. */
 static cvtm_status run_colouring_rounds(cvtm_device *device, const cvtm_sell *graph,
                                         int32_t *colours[2], int32_t *left,
                                         cvtm_colouring *colouring) {
@@ -223,18 +204,16 @@ cvtm_status cvtm_colouring_create(cvtm_device *device, const cvtm_csr *matrix,
   cvtm_sell graph;
   memset(&graph, 0, sizeof graph);
   int32_t *colours[2] = {NULL, NULL}, *left = NULL;
+  const cvtm_arrays arrays = {{CVTM_ARRAY(colours[0], matrix->rows),
+                               CVTM_ARRAY(colours[1], matrix->rows), CVTM_ARRAY(left, 1)}};
   cvtm_status status = cvtm_csr_symmetric_pattern(matrix, cvtm_device_threads(device), &pattern,
                                                   cvtm_device_error(device));
   if (status == CVTM_OK) status = cvtm_sell_create(device, &pattern, &graph);
-  for (int k = 0; k < 2 && status == CVTM_OK; ++k)
-    status = cvtm_device_allocate(device, matrix->rows, CVTM_TYPED(colours[k]));
-  if (status == CVTM_OK) status = cvtm_device_allocate(device, 1, CVTM_TYPED(left));
+  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(device, arrays);
   if (status == CVTM_OK) status = run_colouring_rounds(device, &graph, colours, left, colouring);
   cvtm_csr_free(&pattern);
   cvtm_sell_free(device, &graph);
-  cvtm_device_free(device, colours[0]);
-  cvtm_device_free(device, colours[1]);
-  cvtm_device_free(device, left);
+  cvtm_device_free_arrays(device, arrays);
   if (status != CVTM_OK) {
     cvtm_colouring_free(colouring);
     return status;

@@ -1,5 +1,5 @@
-/* Inside lcp only: the kernels of sliced ELLPACK matrices and of colourings, and access to the rows
- * of such matrices for both devices. */
+/* Inside lcp only: the kernels of sliced ELLPACK matrices and of colourings, and functions that
+ * read the rows of such matrices on both devices. */
 #ifndef CVTMESH_LCP_SPARSE_SELL_KERNELS_H
 #define CVTMESH_LCP_SPARSE_SELL_KERNELS_H
 
@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* A permutation, in device memory: row k of the sliced matrix is row row[k] of the CSR matrix, and
- * column c of that becomes column place[c]. NULL: the identity. */
+/* A permutation in device memory. Row k of the sliced matrix is row row[k] of the CSR matrix;
+ * column c of the CSR matrix becomes column place[c]. NULL: the identity. */
 typedef struct cvtm_sell_order {
   const int32_t *row, *place;
 } cvtm_sell_order;
@@ -19,22 +19,22 @@ typedef struct cvtm_sell_order {
 cvtm_status cvtm_sell_create_ordered(cvtm_device *device, const cvtm_csr *matrix,
                                      const cvtm_sell_order *order, cvtm_sell *sell);
 
-/* All arrays are in device memory, those of the cvtm_csr as well. */
+/* All arrays are in device memory, including those of the cvtm_csr. */
 typedef struct cvtm_sell_table {
   /* sizes[s] = stored entries of slice s, padding included. */
   cvtm_status (*slice_sizes)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
                              int64_t uniform, int32_t *sizes);
   cvtm_status (*fill_sell)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
                            const cvtm_sell *sell);
-  /* sell->run. */
+  /* Fills in sell->run. */
   cvtm_status (*find_runs)(cvtm_device *device, const cvtm_sell *sell);
 } cvtm_sell_table;
 
 extern const cvtm_sell_table cvtm_sell_table_cpu, cvtm_sell_table_cuda;
 
 typedef struct cvtm_colouring_table {
-  /* One round from the colours `from` (-1: none yet) to `to`; *left (device memory, 0 before)
-   * becomes 1 if a row has none yet. The pattern of graph is symmetric. */
+  /* One round of colouring, from the colours `from` (-1: none yet) to `to`. *left (device memory, 0
+   * before) becomes 1 if some row has no colour yet. The pattern of graph is symmetric. */
   cvtm_status (*round)(cvtm_device *device, const cvtm_sell *graph, const int32_t *from,
                        int32_t *to, int32_t *left);
 } cvtm_colouring_table;
@@ -49,8 +49,8 @@ CVTM_HD int64_t cvtm_sell_slices(int64_t rows) {
   return rows / CVTM_SLICE_ROWS + (rows % CVTM_SLICE_ROWS != 0);
 }
 
-/* The index of entry 0 of a row, and the end of its slice. The entries of a row are CVTM_SLICE_ROWS
- * apart. */
+/* The index of entry 0 of a row, and the end of its slice. Consecutive entries of a row are
+ * CVTM_SLICE_ROWS apart. */
 CVTM_HD int64_t cvtm_sell_first(const cvtm_sell *sell, int64_t row) {
   const int64_t slice = row / CVTM_SLICE_ROWS;
   const int64_t start = sell->uniform > 0 ? slice * sell->uniform : sell->slice_start[slice];
@@ -65,8 +65,8 @@ CVTM_HD int32_t cvtm_sell_padding(const cvtm_sell *sell, int64_t row) {
   return row < sell->columns ? (int32_t)row : 0;
 }
 
-/* Entries that are loaded before the first of them is used: several on a GPU, which then overlaps
- * their loads. */
+/* Entries that are loaded before the first of them is used. On a GPU there are several, so that
+ * their loads overlap. */
 #ifdef __CUDA_ARCH__
 #define CVTM_SELL_BATCH 5
 #define CVTM_UNROLLED _Pragma("unroll")
@@ -81,7 +81,7 @@ typedef struct cvtm_sell_batch {
   double value[CVTM_SELL_BATCH];
 } cvtm_sell_batch;
 
-/* The entries of a row from index `at` on, padded beyond its end. */
+/* A batch of a row's entries, beginning at index `at`, padded beyond the end of the row. */
 CVTM_HD cvtm_sell_batch cvtm_sell_read(const cvtm_sell *sell, int64_t row, int64_t at,
                                        int64_t end) {
   cvtm_sell_batch batch;
@@ -112,7 +112,7 @@ CVTM_HD double cvtm_sell_row_times(const cvtm_sell *sell, int64_t row, const dou
   return sum;
 }
 
-/* Entries of a slice, all of whose rows are as long as the longest. uniform: as in cvtm_sell. */
+/* The entries of a slice: 32 times its longest row. uniform: as in cvtm_sell. */
 CVTM_HD int32_t cvtm_sell_slice_size(const cvtm_csr *csr, const cvtm_sell_order *order,
                                      int64_t uniform, int64_t slice) {
   if (uniform > 0) return (int32_t)uniform;
@@ -127,11 +127,10 @@ CVTM_HD int32_t cvtm_sell_slice_size(const cvtm_csr *csr, const cvtm_sell_order 
   return (int32_t)(longest * CVTM_SLICE_ROWS);
 }
 
-/* Rows of more entries are sorted by heapsort, others by insertion, since most are nearly in order.
- */
+/* Longer rows are sorted by heapsort, others by insertion, since most rows are almost sorted. */
 enum { CVTM_LONG_ROW = 256 };
 
-/* Inserts an entry among the sorted ones at first .. at - stride, of which entry `at` is free. */
+/* Inserts an entry among the sorted entries first .. at - stride. Entry `at` is free. */
 CVTM_HD void cvtm_insert_entry(int32_t *column, double *value, int64_t stride, int64_t first,
                                int64_t at, int32_t new_column, double new_value) {
   for (; at > first && column[at - stride] > new_column; at -= stride) {
@@ -171,7 +170,7 @@ CVTM_HD void cvtm_sort_long_row(int32_t *column, double *value, int64_t stride, 
   }
 }
 
-/* Fills a row by increasing columns. Rows beyond the last one, which complete its slice, are all
+/* Fills a row by ascending columns. Rows after the last one, which complete its slice, consist of
  * padding. */
 CVTM_HD void cvtm_sell_fill_row(const cvtm_csr *csr, const cvtm_sell_order *order,
                                 const cvtm_sell *sell, int64_t row) {
@@ -196,7 +195,7 @@ CVTM_HD void cvtm_sell_fill_row(const cvtm_csr *csr, const cvtm_sell_order *orde
   }
 }
 
-/* cvtm_sell.run of a group, which is one entry of the 32 rows of a slice. */
+/* The value of cvtm_sell.run for a group. A group is one entry of the 32 rows of a slice. */
 CVTM_HD int32_t cvtm_sell_run_at(const cvtm_sell *sell, int64_t group) {
   const int32_t *column = sell->column + group * CVTM_SLICE_ROWS;
   for (int32_t j = 1; j < CVTM_SLICE_ROWS; ++j)
@@ -232,7 +231,7 @@ CVTM_HD int32_t cvtm_smallest_colour(const cvtm_sell *graph, int64_t row, const 
   }
 }
 
-/* A row takes its colour once every heavier neighbour has one. Returns its colour or -1. */
+/* A row takes its colour once all heavier neighbours have one. Returns the colour, or -1. */
 CVTM_HD int32_t cvtm_colour_row(const cvtm_sell *graph, int64_t row, const int32_t *colour) {
   if (colour[row] >= 0) return colour[row];
   const uint32_t weight = cvtm_colouring_weight(row);

@@ -7,7 +7,7 @@ static int threads_for(const cvtm_device *device, int64_t rows) {
   return rows < PARALLEL_ROWS ? 1 : cvtm_device_threads(device);
 }
 
-/* Runs the statement for every row of first .. end - 1 in parallel, and returns from the function.
+/* Runs the statement for rows first .. end - 1 in parallel, then returns from the calling function.
  */
 #define FOR_ROWS(device, first, end, statement)                                                    \
   do {                                                                                             \
@@ -21,84 +21,13 @@ static int threads_for(const cvtm_device *device, int64_t rows) {
     return CVTM_OK;                                                                                \
   } while (0)
 
-static cvtm_status relax_cpu(cvtm_device *device, const cvtm_level *level, cvtm_kernel_flags flags,
-                             double omega, int64_t colour) {
-  FOR_ROWS(device, level->colour_start[colour], level->colour_start[colour + 1],
-           cvtm_relax_row(level, flags, omega, row));
-}
+#define ROW_PHASE(name, parameters, first, end, function, ...) \
+  static cvtm_status name##_cpu parameters {                   \
+    FOR_ROWS(device, first, end, function(__VA_ARGS__, row));  \
+  }
+CVTM_SPARSE_ROW_PHASES(ROW_PHASE)
 
-static cvtm_status relax_along_cpu(cvtm_device *device, const cvtm_level *level,
-                                   const double *direction, const cvtm_sparse_state *state,
-                                   int64_t colour) {
-  const int64_t end = level->colour_start[colour + 1];
-  FOR_ROWS(device, level->colour_start[colour], end,
-           cvtm_relax_along_row(level, direction, state->step, end, row));
-}
-
-static cvtm_status residual_cpu(cvtm_device *device, const cvtm_level *level,
-                                cvtm_kernel_flags flags, int64_t end) {
-  FOR_ROWS(device, 0, end, cvtm_residual_row(level, flags, row));
-}
-
-static cvtm_status apply_cpu(cvtm_device *device, const cvtm_level *level, const double *x,
-                             double *y) {
-  FOR_ROWS(device, 0, level->rows, cvtm_apply_row(level, x, y, row));
-}
-
-static cvtm_status galerkin_cpu(cvtm_device *device, const cvtm_level *fine,
-                                const cvtm_level *coarse, int is_top) {
-  FOR_ROWS(device, 0, coarse->rows, cvtm_galerkin_row(fine, coarse, is_top, row));
-}
-
-static cvtm_status restrict_problem_cpu(cvtm_device *device, const cvtm_level *fine,
-                                        const cvtm_level *coarse) {
-  FOR_ROWS(device, 0, coarse->rows, cvtm_restrict_row(fine, coarse, row));
-}
-
-static cvtm_status prolong_cpu(cvtm_device *device, const cvtm_level *fine,
-                               const cvtm_level *coarse, int masked) {
-  FOR_ROWS(device, 0, fine->rows, cvtm_prolong_row(fine, coarse, masked, row));
-}
-
-static cvtm_status direction_cpu(cvtm_device *device, const cvtm_level *fine,
-                                 const cvtm_level *coarse, double *direction) {
-  FOR_ROWS(device, 0, fine->rows, cvtm_direction_row(fine, coarse, direction, row));
-}
-
-static cvtm_status coarsen_cpu(cvtm_device *device, const cvtm_level *fine,
-                               const cvtm_level *coarse) {
-  FOR_ROWS(device, 0, coarse->rows, cvtm_coarsen_row(fine, coarse, row));
-}
-
-static cvtm_status refine_cpu(cvtm_device *device, const cvtm_level *fine,
-                              const cvtm_level *coarse) {
-  FOR_ROWS(device, 0, fine->rows, cvtm_refine_row(fine, coarse, row));
-}
-
-static cvtm_status gather_cpu(cvtm_device *device, const double *from, const int32_t *order,
-                              int64_t count, double *to) {
-  FOR_ROWS(device, 0, count, to[row] = from[order[row]]);
-}
-
-static cvtm_status scatter_cpu(cvtm_device *device, const double *from, const int32_t *order,
-                               int64_t count, double *to) {
-  FOR_ROWS(device, 0, count, to[order[row]] = from[row]);
-}
-
-static cvtm_status clip_cpu(cvtm_device *device, const cvtm_level *level, int masked) {
-  FOR_ROWS(device, 0, level->rows, cvtm_clip_row(level, masked, row));
-}
-
-static cvtm_status combine_cpu(cvtm_device *device, double a, const double *x, double c, double *y,
-                               int64_t count) {
-  FOR_ROWS(device, 0, count, y[row] = a * x[row] + c * y[row]);
-}
-
-static cvtm_status divide_cpu(cvtm_device *device, const double *x, double *y, int64_t count) {
-  FOR_ROWS(device, 0, count, y[row] /= x[row]);
-}
-
-/* Adds the lanes by halving. */
+/* Adds the lanes pairwise. */
 static cvtm_sums join_lanes(cvtm_sums *lanes) {
   for (int half = CVTM_SUM_LANES / 2; half > 0; half /= 2)
     for (int lane = 0; lane < half; ++lane) cvtm_sums_join(&lanes[lane], &lanes[lane + half]);
@@ -162,25 +91,8 @@ static cvtm_status check_cpu(cvtm_device *device, const double *b, const double 
   return CVTM_OK;
 }
 
-const cvtm_sparse_table cvtm_sparse_table_cpu = {
-    relax_cpu,
-    relax_along_cpu,
-    residual_cpu,
-    apply_cpu,
-    galerkin_cpu,
-    restrict_problem_cpu,
-    prolong_cpu,
-    direction_cpu,
-    coarsen_cpu,
-    refine_cpu,
-    sum_cpu,
-    gather_cpu,
-    scatter_cpu,
-    clip_cpu,
-    combine_cpu,
-    divide_cpu,
-    tridiagonal_cpu,
-    check_cpu,
-    NULL,
-    0,
-};
+#define ROW_PHASE_NAME(name, ...) .name = name##_cpu,
+const cvtm_sparse_table cvtm_sparse_table_cpu = {.sum = sum_cpu,
+                                                 .tridiagonal = tridiagonal_cpu,
+                                                 .check = check_cpu,
+                                                 CVTM_SPARSE_ROW_PHASES(ROW_PHASE_NAME)};

@@ -6,112 +6,34 @@
 namespace {
 
 constexpr int block_size = 256, krylov_block = 128;
-/* Resident blocks per multiprocessor: few enough to leave registers for a batch of entries. */
+/* Resident blocks per multiprocessor. They leave registers for a batch of entries. */
 constexpr int row_blocks = 5, sum_blocks_resident = 4;
 constexpr int small_block = 1024;
 constexpr int64_t small_rows = 4096;
 
+/* The argument that a kernel takes: a level is in host memory and is passed by value. */
+const cvtm_level &kernel_argument(const cvtm_level *level) { return *level; }
+template <typename T>
+T kernel_argument(T value) {
+  return value;
+}
+
 template <auto function, typename... Arguments>
 cvtm_status run_rows(cvtm_device *device, const char *name, int64_t first, int64_t end,
                      Arguments... arguments) {
-  return launch_rows<function, block_size, row_blocks>(device, name, first, end, arguments...);
+  return launch_rows<function, block_size, row_blocks>(device, name, first, end,
+                                                       kernel_argument(arguments)...);
 }
 
-cvtm_status relax(cvtm_device *device, const cvtm_level *level, cvtm_kernel_flags flags,
-                  double omega, int64_t colour) {
-  return run_rows<cvtm_relax_row>(device, "relax", level->colour_start[colour],
-                                  level->colour_start[colour + 1], *level, flags, omega);
-}
-
-__device__ void relax_along_row(const cvtm_level *level, const double *direction,
-                                const cvtm_sparse_state *state, int64_t colour_end, int64_t row) {
-  cvtm_relax_along_row(level, direction, state->step, colour_end, row);
-}
-
-cvtm_status relax_along(cvtm_device *device, const cvtm_level *level, const double *along,
-                        const cvtm_sparse_state *state, int64_t colour) {
-  const int64_t end = level->colour_start[colour + 1];
-  return run_rows<relax_along_row>(device, "relax_along", level->colour_start[colour], end, *level,
-                                   along, state, end);
-}
-
-cvtm_status residual(cvtm_device *device, const cvtm_level *level, cvtm_kernel_flags flags,
-                     int64_t end) {
-  return run_rows<cvtm_residual_row>(device, "residual", 0, end, *level, flags);
-}
-
-cvtm_status apply(cvtm_device *device, const cvtm_level *level, const double *x, double *y) {
-  return run_rows<cvtm_apply_row>(device, "apply", 0, level->rows, *level, x, y);
-}
-
-cvtm_status galerkin(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
-                     int is_top) {
-  return run_rows<cvtm_galerkin_row>(device, "galerkin", 0, coarse->rows, *fine, *coarse, is_top);
-}
-
-cvtm_status restrict_problem(cvtm_device *device, const cvtm_level *fine,
-                             const cvtm_level *coarse) {
-  return run_rows<cvtm_restrict_row>(device, "restrict_problem", 0, coarse->rows, *fine, *coarse);
-}
-
-cvtm_status prolong(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
-                    int masked) {
-  return run_rows<cvtm_prolong_row>(device, "prolong", 0, fine->rows, *fine, *coarse, masked);
-}
-
-cvtm_status direction(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
-                      double *to) {
-  return run_rows<cvtm_direction_row>(device, "direction", 0, fine->rows, *fine, *coarse, to);
-}
-
-cvtm_status coarsen(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse) {
-  return run_rows<cvtm_coarsen_row>(device, "coarsen", 0, coarse->rows, *fine, *coarse);
-}
-
-cvtm_status refine(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse) {
-  return run_rows<cvtm_refine_row>(device, "refine", 0, fine->rows, *fine, *coarse);
-}
-
-__device__ void gather_row(const double *from, const int32_t *order, double *to, int64_t k) {
-  to[k] = from[order[k]];
-}
-
-cvtm_status gather(cvtm_device *device, const double *from, const int32_t *order, int64_t count,
-                   double *to) {
-  return run_rows<gather_row>(device, "gather", 0, count, from, order, to);
-}
-
-__device__ void scatter_row(const double *from, const int32_t *order, double *to, int64_t k) {
-  to[order[k]] = from[k];
-}
-
-cvtm_status scatter(cvtm_device *device, const double *from, const int32_t *order, int64_t count,
-                    double *to) {
-  return run_rows<scatter_row>(device, "scatter", 0, count, from, order, to);
-}
-
-cvtm_status clip(cvtm_device *device, const cvtm_level *level, int masked) {
-  return run_rows<cvtm_clip_row>(device, "clip", 0, level->rows, *level, masked);
-}
-
-__device__ void combine_row(double a, const double *x, double c, double *y, int64_t k) {
-  y[k] = a * x[k] + c * y[k];
-}
-
-cvtm_status combine(cvtm_device *device, double a, const double *x, double c, double *y,
-                    int64_t count) {
-  return run_rows<combine_row>(device, "combine", 0, count, a, x, c, y);
-}
-
-__device__ void divide_row(const double *x, double *y, int64_t k) { y[k] /= x[k]; }
-
-cvtm_status divide(cvtm_device *device, const double *x, double *y, int64_t count) {
-  return run_rows<divide_row>(device, "divide", 0, count, x, y);
-}
+#define ROW_PHASE(name, parameters, first, end, function, ...)             \
+  cvtm_status name##_cuda parameters {                                     \
+    return run_rows<function>(device, #name, (first), (end), __VA_ARGS__); \
+  }
+CVTM_SPARSE_ROW_PHASES(ROW_PHASE)
 
 /* --- sums ------------------------------------------------------------------------------ */
 
-/* Adds the lanes by halving; the sum is in lane 0. */
+/* Adds the lanes pairwise; the sum is in lane 0. */
 __device__ void join_lanes(cvtm_sums *lanes) {
   const int lane = static_cast<int>(threadIdx.x);
   __syncthreads();
@@ -200,7 +122,7 @@ cvtm_status sum(cvtm_device *device, const cvtm_level *level, const cvtm_level *
   return cvtm_cuda_launched(device, "finish_sums");
 }
 
-/* Each row depends on the one before it, so a single thread solves. */
+/* Each row depends on the previous row, so a single thread solves. */
 __global__ void solve_tridiagonal(cvtm_level level, cvtm_tridiagonal matrix) {
   cvtm_solve_tridiagonal(&level, &matrix);
 }
@@ -237,7 +159,7 @@ cvtm_status check(cvtm_device *device, const double *b, const double *lower, con
 
 /* --- the V-cycle of small levels, in one block --------------------------------------------- */
 
-/* With a launch for each operation a cycle of tnnmg takes 1.04 to 1.2 times as long at 127 x 127 to
+/* With one launch per operation, a cycle of tnnmg takes 1.04 to 1.2 times as long at 127 x 127 to
  * 511 x 511 (H200). */
 
 template <class Row>
@@ -345,11 +267,9 @@ cvtm_status krylov_pass_cuda(cvtm_device *device, const cvtm_krylov_view *view,
 
 }  // namespace
 
+#define ROW_PHASE_NAME(name, ...) name##_cuda,
 extern "C" const cvtm_sparse_table cvtm_sparse_table_cuda = {
-    relax,     relax_along, residual,    apply, galerkin,    restrict_problem, prolong,
-    direction, coarsen,     refine,      sum,   gather,      scatter,          clip,
-    combine,   divide,      tridiagonal, check, small_cycle, small_rows,
-};
+    sum, tridiagonal, check, small_cycle, small_rows, CVTM_SPARSE_ROW_PHASES(ROW_PHASE_NAME)};
 
 extern "C" const cvtm_colouring_table cvtm_colouring_table_cuda = {round_cuda};
 

@@ -1,5 +1,5 @@
 /* Inside lcp only: the kernels of the solvers for stored matrices. Each enqueues its work on the
- * device's stream and returns no number. */
+ * device's stream; the results stay on the device. */
 #ifndef CVTMESH_LCP_SPARSE_SPARSE_KERNELS_H
 #define CVTMESH_LCP_SPARSE_SPARSE_KERNELS_H
 
@@ -10,79 +10,107 @@
 extern "C" {
 #endif
 
-/* A V-cycle on the levels first .. last, whose b and start are given. Before it the products of all
- * levels after `first` are updated. */
+/* A V-cycle on levels first .. last; b and the start are given. The Galerkin products of the levels
+ * after `first` are updated before. */
 typedef struct cvtm_vcycle {
   int first, last;
-  int coarsest; /* sweeps on the last one */
+  int coarsest; /* number of sweeps on the last level */
 } cvtm_vcycle;
 
-/* A tridiagonal matrix in the user's order; device memory, as many entries as level 0 has rows. */
+/* A tridiagonal matrix in the user's order; device memory, a number for each row of level 0. */
 typedef struct cvtm_tridiagonal {
   const double *below, *diagonal, *above;
-  const int32_t *place;  /* row of level 0 by the user's row */
+  const int32_t *place;  /* the row of level 0 for each row of the user */
   double *ratio, *value; /* workspace of the elimination */
 } cvtm_tridiagonal;
 
+/* X(name, parameters, first, end, function, arguments): the phases that call function(arguments,
+ * row), a function of one row, for rows first .. end - 1 of a level. This list generates both
+ * tables and their phases. */
+#define CVTM_SPARSE_ROW_PHASES(X)                                                                  \
+  /* Gauss-Seidel on one colour. */                                                                \
+  X(relax,                                                                                         \
+    (cvtm_device * device, const cvtm_level *level, cvtm_kernel_flags flags, double omega,         \
+     int64_t colour),                                                                              \
+    level->colour_start[colour], level->colour_start[colour + 1], cvtm_relax_row, level, flags,    \
+    omega)                                                                                         \
+  /* Projected Gauss-Seidel, from x + state.step * direction. */                                   \
+  X(relax_along,                                                                                   \
+    (cvtm_device * device, const cvtm_level *level, const double *direction,                       \
+     const cvtm_sparse_state *state, int64_t colour),                                              \
+    level->colour_start[colour], level->colour_start[colour + 1], cvtm_relax_along_row, level,     \
+    direction, state, level->colour_start[colour + 1])                                             \
+  /* r = b - A x in the rows below `end`. */                                                       \
+  X(residual,                                                                                      \
+    (cvtm_device * device, const cvtm_level *level, cvtm_kernel_flags flags, int64_t end), 0, end, \
+    cvtm_residual_row, level, flags)                                                               \
+  /* y = A x, 0 in active rows. */                                                                 \
+  X(apply, (cvtm_device * device, const cvtm_level *level, const double *x, double *y), 0,         \
+    level->rows, cvtm_apply_row, level, x, y)                                                      \
+  /* Recomputes the rows of P'AP that are out of date. */                                          \
+  X(galerkin,                                                                                      \
+    (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse, int is_top), 0,       \
+    coarse->rows, cvtm_galerkin_row, fine, coarse, is_top)                                         \
+  /* The coarse problem of a correction: P'r, start 0. */                                          \
+  X(restrict_problem, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse), 0, \
+    coarse->rows, cvtm_restrict_row, fine, coarse)                                                 \
+  /* x += P times the coarse x. If masked, active rows stay. */                                    \
+  X(prolong, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse, int masked), \
+    0, fine->rows, cvtm_prolong_row, fine, coarse, masked)                                         \
+  /* direction = clip(x + P times the coarse x) - x, 0 in active rows. */                          \
+  X(direction,                                                                                     \
+    (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse, double *direction),   \
+    0, fine->rows, cvtm_direction_row, fine, coarse, direction)                                    \
+  /* Nested start: the coarse problem; the fine start from its solution. */                        \
+  X(coarsen, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse), 0,          \
+    coarse->rows, cvtm_coarsen_row, fine, coarse)                                                  \
+  X(refine, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse), 0,           \
+    fine->rows, cvtm_refine_row, fine, coarse)                                                     \
+  /* to[k] = from[order[k]]; to[order[k]] = from[k]. */                                            \
+  X(gather,                                                                                        \
+    (cvtm_device * device, const double *from, const int32_t *order, int64_t count, double *to),   \
+    0, count, cvtm_gather_row, from, order, to)                                                    \
+  X(scatter,                                                                                       \
+    (cvtm_device * device, const double *from, const int32_t *order, int64_t count, double *to),   \
+    0, count, cvtm_scatter_row, from, order, to)                                                   \
+  /* Clips every row; or, if masked, sets active rows to their bound. */                           \
+  X(clip, (cvtm_device * device, const cvtm_level *level, int masked), 0, level->rows,             \
+    cvtm_clip_row, level, masked)                                                                  \
+  /* y = a x + c y. */                                                                             \
+  X(combine,                                                                                       \
+    (cvtm_device * device, double a, const double *x, double c, double *y, int64_t count), 0,      \
+    count, cvtm_combine_row, a, x, c, y)                                                           \
+  /* y_i /= x_i. */                                                                                \
+  X(divide, (cvtm_device * device, const double *x, double *y, int64_t count), 0, count,           \
+    cvtm_divide_row, x, y)
+
 typedef struct cvtm_sparse_table {
-  /* Gauss-Seidel on one colour. */
-  cvtm_status (*relax)(cvtm_device *device, const cvtm_level *level, cvtm_kernel_flags flags,
-                       double omega, int64_t colour);
-  /* Projected, from x + state.step * direction. */
-  cvtm_status (*relax_along)(cvtm_device *device, const cvtm_level *level, const double *direction,
-                             const cvtm_sparse_state *state, int64_t colour);
-  /* r = b - A x in the rows below `end`. */
-  cvtm_status (*residual)(cvtm_device *device, const cvtm_level *level, cvtm_kernel_flags flags,
-                          int64_t end);
-  /* y = A x, 0 in active rows. */
-  cvtm_status (*apply)(cvtm_device *device, const cvtm_level *level, const double *x, double *y);
-  /* The stale rows of P'AP. */
-  cvtm_status (*galerkin)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
-                          int is_top);
-  /* The coarse problem of a correction: P'r, start 0. */
-  cvtm_status (*restrict_problem)(cvtm_device *device, const cvtm_level *fine,
-                                  const cvtm_level *coarse);
-  /* x += P times the coarse x, but for active rows if masked. */
-  cvtm_status (*prolong)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
-                         int masked);
-  /* direction = clip(x + P times the coarse x) - x, 0 in active rows. */
-  cvtm_status (*direction)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse,
-                           double *direction);
-  /* For a nested start: the problem on the coarse level; the fine start from its solution. */
-  cvtm_status (*coarsen)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);
-  cvtm_status (*refine)(cvtm_device *device, const cvtm_level *fine, const cvtm_level *coarse);
-  /* state.sums = the sums of `kind`, and then `use`. next: the coarser level, NULL if there is
-   * none. partial: cvtm_sum_blocks(rows) + 1 entries of workspace. last_omega > 0, with sums of the
-   * natural residual: the rows of the last colour are relaxed first, projected, in the same pass.
-   * vector: the direction of a line search; else NULL or two copies of x, of which the one that
-   * state.kept does not name is written. */
+  /* state.sums = the sums of `kind`; then `use` follows. next: the coarser level, or NULL. partial:
+   * a workspace of cvtm_sum_blocks(rows) + 1 entries. If last_omega > 0, with sums of the natural
+   * residual, the same pass first relaxes the last colour, projected. vector: the direction of a
+   * line search; else NULL, or two copies of x, of which the pass writes the one that state.kept
+   * does not name. */
   cvtm_status (*sum)(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
                      double *vector, cvtm_sum_kind kind, double last_omega, cvtm_sum_use use,
                      cvtm_sums *partial, cvtm_sparse_state *state);
-  /* to[k] = from[order[k]]; to[order[k]] = from[k]. */
-  cvtm_status (*gather)(cvtm_device *device, const double *from, const int32_t *order,
-                        int64_t count, double *to);
-  cvtm_status (*scatter)(cvtm_device *device, const double *from, const int32_t *order,
-                         int64_t count, double *to);
-  /* Clips every row; or, if masked, sets active rows to their bound. */
-  cvtm_status (*clip)(cvtm_device *device, const cvtm_level *level, int masked);
-  /* y = a x + c y. */
-  cvtm_status (*combine)(cvtm_device *device, double a, const double *x, double c, double *y,
-                         int64_t count);
-  /* y_i /= x_i. */
-  cvtm_status (*divide)(cvtm_device *device, const double *x, double *y, int64_t count);
-  /* Solves for the inactive rows of a tridiagonal system; b and x of the active rows are given. */
+  /* Solves a tridiagonal system for the inactive rows; b, and x in active rows, are given. */
   cvtm_status (*tridiagonal)(cvtm_device *device, const cvtm_level *level,
                              const cvtm_tridiagonal *matrix);
   /* verdict[0]: the first index where b or a bound is not a number; verdict[1]: the first where
-   * lower > upper; count if there is none. */
+   * lower > upper; `count` if there is none. */
   cvtm_status (*check)(cvtm_device *device, const double *b, const double *lower,
                        const double *upper, int64_t count, int64_t *verdict);
-  /* A V-cycle on levels of at most small_rows rows in one launch, which saves the launches of
-   * kernels that cannot fill the device. levels: device memory. NULL: one kernel per operation. */
+  /* A V-cycle in one launch, on levels of at most small_rows rows, which saves launches of kernels
+   * that cannot fill the device. levels: device memory. NULL: one kernel per operation. */
   cvtm_status (*small_cycle)(cvtm_device *device, const cvtm_level *levels,
                              const cvtm_vcycle *cycle);
   int64_t small_rows;
+
+/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes no parentheses. */
+#define CVTM_SPARSE_ROW_PHASE(name, parameters, ...) cvtm_status(*name) parameters;
+  CVTM_SPARSE_ROW_PHASES(CVTM_SPARSE_ROW_PHASE)
+#undef CVTM_SPARSE_ROW_PHASE
+  /* NOLINTEND(bugprone-macro-parentheses) */
 } cvtm_sparse_table;
 
 extern const cvtm_sparse_table cvtm_sparse_table_cpu, cvtm_sparse_table_cuda;

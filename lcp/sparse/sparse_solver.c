@@ -1,5 +1,5 @@
-/* What the solvers for stored matrices share, and two of them: projected multicolour SOR, and
- * truncated nonsmooth Newton multigrid. */
+/* The shared part of the solvers for stored matrices, and two of the solvers: projected multicolour
+ * SOR, and truncated nonsmooth Newton multigrid. */
 #include "lcp/sparse/sparse_solver.h"
 
 #include <stdlib.h>
@@ -14,41 +14,24 @@ static cvtm_status allocate_parts(cvtm_sparse_solver *s, const cvtm_csr *matrix,
                                   const cvtm_hierarchy_options *options) {
   cvtm_hierarchy *h = &s->hierarchy;
   s->is_symmetric = options->is_symmetric;
-  cvtm_status status = cvtm_hierarchy_create(s->head.device, matrix, options, h);
-  if (status == CVTM_OK) {
-    status = cvtm_hierarchy_allocate(h, 1, CVTM_TYPED(s->state));
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_hierarchy_allocate(h, cvtm_sum_blocks(matrix->rows) + 1, CVTM_TYPED(s->partial));
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_hierarchy_allocate(h, matrix->rows, CVTM_TYPED(s->direction));
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_hierarchy_allocate(h, 2 * matrix->rows, CVTM_TYPED(s->best));
-  }
-  return status;
+  const cvtm_status status = cvtm_hierarchy_create(s->head.device, matrix, options, h);
+  if (status != CVTM_OK) return status;
+  return cvtm_hierarchy_allocate(
+      h, (cvtm_arrays){
+             {CVTM_ARRAY(s->state, 1), CVTM_ARRAY(s->partial, cvtm_sum_blocks(matrix->rows) + 1),
+              CVTM_ARRAY(s->direction, matrix->rows), CVTM_ARRAY(s->best, 2 * matrix->rows)}});
 }
 
 cvtm_status cvtm_sparse_open(const cvtm_lcp_table *table, cvtm_device *device,
                              const cvtm_csr *matrix, const cvtm_hierarchy_options *hierarchy,
-                             const cvtm_lcp_options *options, cvtm_sparse_solver **solver) {
+                             const cvtm_lcp_options *options, cvtm_lcp **lcp) {
   cvtm_sparse_solver *s = calloc(1, sizeof *s);
   if (s == NULL) {
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a solver");
   }
-  cvtm_status status = cvtm_lcp_open(&s->head, table, device, matrix->rows, options);
-  if (status != CVTM_OK) {
-    free(s);
-    return status;
-  }
-  status = allocate_parts(s, matrix, hierarchy);
-  if (status != CVTM_OK) {
-    cvtm_sparse_close(&s->head);
-    return status;
-  }
-  *solver = s;
-  return CVTM_OK;
+  *lcp = &s->head;
+  const cvtm_status status = cvtm_lcp_open(&s->head, table, device, matrix->rows, options);
+  return status == CVTM_OK ? allocate_parts(s, matrix, hierarchy) : status;
 }
 
 static cvtm_status sparse_loop_body(void *context) {
@@ -84,13 +67,18 @@ void cvtm_sparse_close(cvtm_lcp *lcp) {
 
 /* --- one solve ----------------------------------------------------------------------------- */
 
-cvtm_status cvtm_sparse_norm(cvtm_sparse_solver *s, int level, double *norm) {
+static cvtm_status read_sums(cvtm_sparse_solver *s, int level, cvtm_sum_kind kind,
+                             cvtm_sums *sums) {
   const cvtm_hierarchy *h = &s->hierarchy;
-  cvtm_sums sums;
-  cvtm_status status = h->table->sum(h->device, &h->level[level], NULL, NULL, CVTM_SUM_NORM, 0,
-                                     CVTM_USE_NOTHING, s->partial, s->state);
+  const cvtm_status status = h->table->sum(h->device, &h->level[level], NULL, NULL, kind, 0,
+                                           CVTM_USE_NOTHING, s->partial, s->state);
   if (status != CVTM_OK) return status;
-  status = cvtm_device_copy_out(h->device, &sums, &s->state->sums, sizeof sums);
+  return cvtm_device_copy_out(h->device, sums, &s->state->sums, sizeof *sums);
+}
+
+cvtm_status cvtm_sparse_norm(cvtm_sparse_solver *s, int level, double *norm) {
+  cvtm_sums sums;
+  const cvtm_status status = read_sums(s, level, CVTM_SUM_NORM, &sums);
   if (status == CVTM_OK) *norm = cvtm_norm_of(&sums, s->host.scale);
   return status;
 }
@@ -100,10 +88,10 @@ static cvtm_status set_scale(cvtm_sparse_solver *s, double scale) {
   return cvtm_device_copy_in(s->head.device, &s->state->scale, &scale, sizeof scale);
 }
 
-/* The 2-norm of the natural residual at clip(0). Sets the scale if its squares leave the range of
- * doubles. */
+/* The 2-norm of the natural residual at clip(0). If its squares leave the range of doubles, sets
+ * the scale. */
 static cvtm_status measure_cold_norm(cvtm_sparse_solver *s, double *norm) {
-  const double least = 1e-120, most = 1e120; /* the squares of norms between them are in range */
+  const double least = 1e-120, most = 1e120; /* norms between these have squares in range */
   cvtm_sums sums;
   cvtm_status status = set_scale(s, 1);
   if (status == CVTM_OK) status = cvtm_sparse_norm(s, 0, norm);
@@ -161,8 +149,8 @@ static int64_t poll_interval(const cvtm_sparse_solver *s, int top) {
   return s->falls_back_to_pdas ? CVTM_LCP_WINDOW : CVTM_HISTORY_LENGTH;
 }
 
-/* True if pdas is to take over. Not without a nested start: cycles are slow while the free boundary
- * is far from its place, but so is pdas. */
+/* True if pdas takes over. Never without a nested start: then cycles are slow because the free
+ * boundary is far from its place, and pdas would be slow, too. */
 static int is_slow(const cvtm_sparse_solver *s) {
   const cvtm_iteration_state *loop = &s->host.loop;
   return s->falls_back_to_pdas && s->head.options.nested &&
@@ -235,20 +223,8 @@ cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *s, double *x, cvtm_lcp_result
     if (status == CVTM_OK) status = h->table->clip(h->device, level, 0);
   }
   if (status == CVTM_OK) status = h->table->scatter(h->device, level->x, h->order, level->rows, x);
-  if (status == CVTM_OK) {
-    status = h->table->sum(h->device, level, NULL, NULL, CVTM_SUM_NORM, 0, CVTM_USE_NOTHING,
-                           s->partial, s->state);
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_device_copy_out(h->device, &norms, &s->state->sums, sizeof norms);
-  }
-  if (status == CVTM_OK) {
-    status = h->table->sum(h->device, level, NULL, NULL, CVTM_SUM_ENERGY, 0, CVTM_USE_NOTHING,
-                           s->partial, s->state);
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_device_copy_out(h->device, &energy, &s->state->sums, sizeof energy);
-  }
+  if (status == CVTM_OK) status = read_sums(s, 0, CVTM_SUM_NORM, &norms);
+  if (status == CVTM_OK) status = read_sums(s, 0, CVTM_SUM_ENERGY, &energy);
   if (status != CVTM_OK) return status;
   result->stop = (cvtm_lcp_stop)loop.stop;
   result->iterations = loop.iteration;
@@ -287,17 +263,11 @@ cvtm_status cvtm_psor_create(cvtm_device *device, const cvtm_csr *matrix, int is
                              const cvtm_lcp_options *options, cvtm_lcp **lcp) {
   static const cvtm_lcp_table table = {psor_solve, cvtm_sparse_close};
   const cvtm_hierarchy_options one_level = {0, 0, 1, is_symmetric};
-  cvtm_sparse_solver *s = NULL;
-  cvtm_status status = cvtm_sparse_open(&table, device, matrix, &one_level, options, &s);
+  const cvtm_status status = cvtm_sparse_open(&table, device, matrix, &one_level, options, lcp);
   if (status != CVTM_OK) return status;
+  cvtm_sparse_solver *s = (cvtm_sparse_solver *)*lcp;
   s->last_omega = options->omega;
-  status = cvtm_sparse_record(s, psor_sweep, 1);
-  if (status != CVTM_OK) {
-    cvtm_sparse_close(&s->head);
-    return status;
-  }
-  *lcp = &s->head;
-  return CVTM_OK;
+  return cvtm_sparse_record(s, psor_sweep, 1);
 }
 
 /* ------ truncated nonsmooth Newton multigrid ------ */
@@ -306,12 +276,12 @@ enum {
   WINDOW = 10,     /* cycles without progress that count as a stall */
   FAR_WINDOW = 40, /* cycles without progress from a cold start, whose first cycles only move the
                       free boundary */
-  FIRST_NESTED_ROWS = 9, /* a nested start begins on the coarsest level with more rows */
-  NESTED_CYCLES = 30     /* at most, on each level of a nested start but the finest */
+  FIRST_NESTED_ROWS = 9, /* a nested start begins on the coarsest level with more rows than this */
+  NESTED_CYCLES = 30     /* on each level of a nested start but the finest, at most */
 };
 
-/* Line search along the projected linear correction. It finds the step alone; the sweep that
- * follows starts from x + step * direction. */
+/* Line search along the projected linear correction. It computes only the step length; the next
+ * sweep starts from x + step * direction. */
 static cvtm_status search_along_correction(cvtm_sparse_solver *s, const cvtm_level *level) {
   const cvtm_hierarchy *h = &s->hierarchy;
   cvtm_status status = h->table->direction(h->device, level, level + 1, s->direction);
@@ -322,8 +292,8 @@ static cvtm_status search_along_correction(cvtm_sparse_solver *s, const cvtm_lev
   return status;
 }
 
-/* The correction of x from the levels below `top`, from the residual and the active rows: x + step
- * * direction, and the sweep after it. */
+/* Corrects x from the levels below `top`, for the given residual and active rows: the line search,
+ * then a sweep from x + step * direction. */
 static cvtm_status correct(cvtm_sparse_solver *s, int top) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_level *level = &h->level[top];
@@ -336,16 +306,16 @@ static cvtm_status correct(cvtm_sparse_solver *s, int top) {
   return status;
 }
 
-/* The sweep before a correction, except its last colour: cvtm_sparse_judge relaxes it in the pass
- * that finds the residual. */
+/* The sweep before a correction, without its last colour: cvtm_sparse_judge relaxes that colour in
+ * the pass that computes the residual. */
 static cvtm_status pre_smooth(cvtm_sparse_solver *s, int top) {
   const cvtm_kernel_flags projected = {.bounded = 1};
   const cvtm_level *level = &s->hierarchy.level[top];
   return cvtm_hierarchy_relax(&s->hierarchy, level, projected, 1, level->colours - 1);
 }
 
-/* A cycle from residual to residual: correction, post-smoothing, and the pre-smoothing of the next
- * cycle. The residual at its end serves the stop rule and the next correction. */
+/* A cycle from one residual to the next: correction, post-smoothing, and the pre-smoothing of the
+ * next cycle. The stop rule and the next correction use the residual at the end. */
 static cvtm_status multigrid_cycle(cvtm_sparse_solver *s, int top) {
   const cvtm_kernel_flags projected = {.bounded = 1};
   const cvtm_level *level = &s->hierarchy.level[top];
@@ -370,7 +340,7 @@ static int first_nested_level(const cvtm_hierarchy *h) {
   return l;
 }
 
-/* Restricts the problem to all levels, then solves each from the solution of the one below. */
+/* Restricts the problem to all levels; solves each from the solution of the coarser one. */
 static cvtm_status start_nested(cvtm_sparse_solver *s) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const int first = first_nested_level(h);
@@ -412,19 +382,13 @@ cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *ma
                                          const cvtm_lcp_options *options, cvtm_lcp **lcp) {
   static const cvtm_lcp_table table = {multigrid_solve, cvtm_sparse_close};
   const cvtm_hierarchy_options levels = {width, height, CVTM_LEVELS_MAX, is_symmetric};
-  cvtm_sparse_solver *s = NULL;
-  cvtm_status status = cvtm_sparse_open(&table, device, matrix, &levels, options, &s);
+  cvtm_status status = cvtm_sparse_open(&table, device, matrix, &levels, options, lcp);
   if (status != CVTM_OK) return status;
+  cvtm_sparse_solver *s = (cvtm_sparse_solver *)*lcp;
   s->judged_by = CVTM_SUM_RESIDUAL;
   s->last_omega = 1;
   status = cvtm_sparse_record(s, multigrid_cycle,
                               options->nested ? first_nested_level(&s->hierarchy) + 1 : 1);
   s->falls_back_to_pdas = 1;
-  if (status == CVTM_OK) status = cvtm_pdas_prepare(s);
-  if (status != CVTM_OK) {
-    cvtm_sparse_close(&s->head);
-    return status;
-  }
-  *lcp = &s->head;
-  return CVTM_OK;
+  return status == CVTM_OK ? cvtm_pdas_prepare(s, 0) : status;
 }

@@ -34,11 +34,7 @@ static cvtm_status push(triangulation *t, int64_t value) {
 
 /* Nonzero if c lies on the ray from a through b and is not a. */
 static int is_ahead(const triangulation *t, int32_t a, int32_t b, int32_t c) {
-  const int64_t bx = (int64_t)t->m.grid[b].x - t->m.grid[a].x,
-                by = (int64_t)t->m.grid[b].y - t->m.grid[a].y;
-  const int64_t cx = (int64_t)t->m.grid[c].x - t->m.grid[a].x,
-                cy = (int64_t)t->m.grid[c].y - t->m.grid[a].y;
-  return bx * cy == by * cx && bx * cx + by * cy > 0;
+  return orient(t, a, b, c) == 0 && cvtm_dot_at(t->m.grid[a], t->m.grid[b], t->m.grid[c]) > 0;
 }
 
 /* Looks from a towards b: sets *along to the half-edge that leaves a exactly in that direction, or
@@ -46,8 +42,8 @@ static int is_ahead(const triangulation *t, int32_t a, int32_t b, int32_t c) {
 static void look(const triangulation *t, int32_t a, int32_t b, int64_t *along, int64_t *across) {
   const int64_t begin = cvtm_first_of_fan(&t->m, t->m.at[a]);
   *along = *across = -1;
-  for (int64_t h = begin; h >= 0;) {
-    const int32_t right = t->m.corner[cvtm_half_after(h)], left = t->m.corner[cvtm_half_before(h)];
+  for (int64_t h = begin; h >= 0; h = cvtm_next_in_fan(&t->m, h, begin)) {
+    const int32_t right = cvtm_end_of(&t->m, h), left = cvtm_apex_of(&t->m, h);
     if (is_ahead(t, a, b, right)) {
       *along = h;
       return;
@@ -60,20 +56,7 @@ static void look(const triangulation *t, int32_t a, int32_t b, int64_t *along, i
       *across = cvtm_half_after(h);
       return;
     }
-    h = cvtm_turn_left(&t->m, h);
-    if (h == begin) return;
   }
-}
-
-static int64_t find_edge(const triangulation *t, int32_t a, int32_t b) {
-  const int64_t begin = cvtm_first_of_fan(&t->m, t->m.at[a]);
-  for (int64_t h = begin; h >= 0;) {
-    if (t->m.corner[cvtm_half_after(h)] == b) return h;
-    if (t->m.corner[cvtm_half_before(h)] == b) return cvtm_half_before(h);
-    h = cvtm_turn_left(&t->m, h);
-    if (h == begin) return -1;
-  }
-  return -1;
 }
 
 static cvtm_status fail_crossing(const triangulation *t, int32_t a, int32_t b) {
@@ -122,7 +105,7 @@ static cvtm_status clear_way(triangulation *t, int32_t a, int32_t b) {
     int64_t kept = 0;
     for (int64_t k = 0; k < count; ++k) {
       const int32_t u = (int32_t)t->stack[2 * k], v = (int32_t)t->stack[2 * k + 1];
-      const int64_t h = find_edge(t, u, v);
+      const int64_t h = cvtm_half_edges_find(&t->m, u, v);
       if (h < 0 || t->m.twin[h] < 0) return fail_lost(t, u, v);
       const int32_t c = t->m.corner[cvtm_half_before(h)],
                     d = t->m.corner[cvtm_half_before(t->m.twin[h])];
@@ -155,7 +138,7 @@ static cvtm_status insert_constraint(triangulation *t, int32_t a, int32_t b, int
       cvtm_status status = collect_crossed(t, a, b, across, &reached);
       if (status == CVTM_OK) status = clear_way(t, a, reached);
       if (status != CVTM_OK) return status;
-      along = find_edge(t, a, reached);
+      along = cvtm_half_edges_find(&t->m, a, reached);
       if (along < 0) return fail_lost(t, a, reached);
     }
     const int32_t next =
@@ -216,17 +199,10 @@ static cvtm_status find_regions(triangulation *t, int32_t *region) {
 
 /* ---- The result ---- */
 
+/* Sorted by the first four fields. */
 typedef struct kept_edge {
-  int32_t from, to, left, right, curve;
+  int32_t left, right, curve, from, to;
 } kept_edge;
-
-static int compare_edges(const void *first, const void *second) {
-  const kept_edge *a = first, *b = second;
-  if (a->left != b->left) return a->left < b->left ? -1 : 1;
-  if (a->right != b->right) return a->right < b->right ? -1 : 1;
-  if (a->curve != b->curve) return a->curve < b->curve ? -1 : 1;
-  return (a->from > b->from) - (a->from < b->from);
-}
 
 static int64_t list_edges(const triangulation *t, const int32_t *region, const int32_t *number,
                           kept_edge *list) {
@@ -240,18 +216,10 @@ static int64_t list_edges(const triangulation *t, const int32_t *region, const i
     const int32_t from = number[t->m.corner[h]], to = number[t->m.corner[cvtm_half_after(h)]];
     const int turned = right > 0 && (left == 0 || right < left);
     list[count++] =
-        turned ? (kept_edge){to, from, right, left, 0} : (kept_edge){from, to, left, right, 0};
+        turned ? (kept_edge){right, left, 0, to, from} : (kept_edge){left, right, 0, from, to};
   }
-  qsort(list, (size_t)count, sizeof *list, compare_edges);
+  qsort(list, (size_t)count, sizeof *list, cvtm_compare_four);
   return count;
-}
-
-static int32_t root_of(int32_t *parent, int32_t v) {
-  while (parent[v] != v) {
-    parent[v] = parent[parent[v]];
-    v = parent[v];
-  }
-  return v;
 }
 
 /* Numbers the curves of edges that are sorted by their pair of regions: for each pair, a union-find
@@ -265,12 +233,9 @@ static int32_t find_curves(kept_edge *list, int64_t count, int32_t *parent) {
       parent[list[end].from] = list[end].from;
       parent[list[end].to] = list[end].to;
     }
-    for (int64_t e = first; e < end; ++e) {
-      const int32_t a = root_of(parent, list[e].from), b = root_of(parent, list[e].to);
-      parent[a < b ? b : a] = a < b ? a : b;
-    }
-    for (int64_t e = first; e < end; ++e) list[e].curve = root_of(parent, list[e].from);
-    qsort(list + first, (size_t)(end - first), sizeof *list, compare_edges);
+    for (int64_t e = first; e < end; ++e) (void)cvtm_join_trees(parent, list[e].from, list[e].to);
+    for (int64_t e = first; e < end; ++e) list[e].curve = cvtm_root_of(parent, list[e].from);
+    qsort(list + first, (size_t)(end - first), sizeof *list, cvtm_compare_four);
     for (int64_t e = first; e < end;) {
       const int32_t root = list[e].curve;
       for (++curves; e < end && list[e].curve == root; ++e) list[e].curve = curves;
@@ -279,27 +244,22 @@ static int32_t find_curves(kept_edge *list, int64_t count, int32_t *parent) {
   return curves;
 }
 
-/* Numbers the vertices of inside triangles; returns their number. */
-static int64_t number_vertices(const triangulation *t, const int32_t *region, int32_t *number) {
+/* Numbers the vertices of inside triangles, and copies them to their new numbers. origin: their old
+ * numbers. Returns the number of vertices. */
+static int64_t take_vertices(const triangulation *t, const int32_t *region, int32_t *number,
+                             double *points, int32_t *origin) {
   for (int64_t v = 0; v < t->m.vertex_count; ++v) number[v] = -1;
   for (int64_t h = 0; h < 3 * t->m.triangle_count; ++h) {
     if (region[h / 3] > 0) number[t->m.corner[h]] = 0;
   }
   int64_t count = 0;
   for (int64_t v = 0; v < t->m.vertex_count; ++v) {
-    if (number[v] == 0) number[v] = (int32_t)count++;
+    if (number[v] < 0) continue;
+    memcpy(points + 2 * count, t->points + 2 * v, 2 * sizeof *points);
+    origin[count] = (int32_t)v;
+    number[v] = (int32_t)count++;
   }
   return count;
-}
-
-/* Copies the kept vertices to their new numbers. origin: their old numbers. */
-static void copy_vertices(const triangulation *t, const int32_t *number, double *points,
-                          int32_t *origin) {
-  for (int64_t v = 0; v < t->m.vertex_count; ++v) {
-    if (number[v] < 0) continue;
-    memcpy(points + 2 * (int64_t)number[v], t->points + 2 * v, 2 * sizeof *points);
-    origin[number[v]] = (int32_t)v;
-  }
 }
 
 static void copy_edges(const kept_edge *sides, cvtm_regions *regions) {
@@ -317,8 +277,9 @@ static cvtm_status extract_mesh(const triangulation *t, const int32_t *region, c
   const size_t n = (size_t)t->m.vertex_count, triangles = (size_t)t->m.triangle_count + 1;
   const size_t edges =
       (size_t)t->boundary->edge_count + n; /* more than one edge where edges are divided */
-  int32_t *number = malloc(n * sizeof *number);
-  kept_edge *sides = malloc(edges * sizeof *sides);
+  cvtm_scratch memory = {0};
+  int32_t *number = cvtm_scratch_take(&memory, n, sizeof *number);
+  kept_edge *sides = cvtm_scratch_take(&memory, edges, sizeof *sides);
   cvtm_mesh made = {.points = malloc(2 * n * sizeof *made.points),
                     .triangles = malloc(3 * triangles * sizeof *made.triangles)};
   cvtm_regions parts = {.region = malloc(triangles * sizeof *parts.region),
@@ -328,12 +289,11 @@ static cvtm_status extract_mesh(const triangulation *t, const int32_t *region, c
                         .curve = malloc(edges * sizeof *parts.curve)};
   int32_t *origin = malloc(n * sizeof *origin);
   cvtm_status status = CVTM_OK;
-  if (!number || !sides || !parts.curve || !made.points || !made.triangles || !parts.region ||
+  if (memory.failed || !parts.curve || !made.points || !made.triangles || !parts.region ||
       !parts.edges || !parts.left || !parts.right || !origin) {
     status = cvtm_no_memory(t->error, "the constrained triangulation");
   } else {
-    made.vertex_count = number_vertices(t, region, number);
-    copy_vertices(t, number, made.points, origin);
+    made.vertex_count = take_vertices(t, region, number, made.points, origin);
     made.triangle_count = cvtm_half_edges_list(&t->m, number, made.triangles, parts.region);
     parts.edge_count = list_edges(t, region, number, sides);
     parts.curve_count = find_curves(sides, parts.edge_count, number);
@@ -342,8 +302,7 @@ static cvtm_status extract_mesh(const triangulation *t, const int32_t *region, c
     if (made.triangle_count == 0)
       status = cvtm_fail(t->error, CVTM_ERROR_INPUT, "no triangle lies inside the boundary");
   }
-  free(number);
-  free(sides);
+  cvtm_scratch_free(&memory);
   if (status != CVTM_OK) {
     cvtm_mesh_free(&made);
     cvtm_regions_free(&parts);
@@ -387,23 +346,17 @@ static cvtm_status constrain_triangulation(const cvtm_mesh *delaunay, const cvtm
                                            cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
                                            cvtm_error *error) {
   const int64_t n = delaunay->vertex_count;
-  cvtm_grid_point *grid = malloc((size_t)n * sizeof *grid);
   int32_t *first = malloc((size_t)n * sizeof *first);
   triangulation t = {.points = delaunay->points, .boundary = boundary, .error = error};
-  cvtm_status status =
-      grid && first ? CVTM_OK : cvtm_no_memory(error, "the constrained triangulation");
   /* The points are already on the grid and do not move. */
-  if (status == CVTM_OK) status = cvtm_snap_points(delaunay->points, n, grid, error);
-  if (status == CVTM_OK) status = find_first(grid, n, first, error);
-  if (status == CVTM_OK)
-    status = cvtm_half_edges_create(grid, n, delaunay->triangles, NULL, delaunay->triangle_count,
-                                    &t.m, error);
+  cvtm_status status = first != NULL ? cvtm_half_edges_of_mesh(delaunay, NULL, &t.m, NULL, error)
+                                     : cvtm_no_memory(error, "the constrained triangulation");
+  if (status == CVTM_OK) status = find_first(t.m.grid, n, first, error);
   if (status == CVTM_OK) status = constrain(&t, first);
   if (status == CVTM_OK) status = find_regions(&t, t.m.region);
   if (status == CVTM_OK) status = extract_mesh(&t, t.m.region, mesh, regions, source);
   cvtm_half_edges_free(&t.m);
   free(t.stack);
-  free(grid);
   free(first);
   return status;
 }
@@ -415,8 +368,9 @@ cvtm_status cvtm_constrained_delaunay(const double *points, int64_t count,
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no points or no boundary");
   }
   if (boundary->edge_count > INT32_MAX) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%" PRId64 " edges; the most is %" PRId32,
-                     boundary->edge_count, INT32_MAX);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%" PRId64 " edges; at most %" PRId32 " are possible", boundary->edge_count,
+                     INT32_MAX);
   }
   for (int64_t k = 0; k < 2 * boundary->edge_count; ++k) {
     if (boundary->edges[k] >= 0 && boundary->edges[k] < count) continue;

@@ -1,5 +1,6 @@
 #include "meshes/delaunay/crossings.h"
 
+#include "base/host.h"
 #include "meshes/delaunay/grid.h"
 
 #include <math.h>
@@ -22,7 +23,7 @@ static int compare_points(cvtm_grid_point p, cvtm_grid_point q) {
   return p.x != q.x ? (p.x > q.x) - (p.x < q.x) : (p.y > q.y) - (p.y < q.y);
 }
 
-static int same_place(cvtm_grid_point p, cvtm_grid_point q) { return p.x == q.x && p.y == q.y; }
+static int same_point(cvtm_grid_point p, cvtm_grid_point q) { return p.x == q.x && p.y == q.y; }
 
 static int sign(int64_t value) { return (value > 0) - (value < 0); }
 
@@ -96,7 +97,7 @@ static int compare_sides(const void *first, const void *second) {
 }
 
 static void note_through(sweeper *s, side *neighbour, cvtm_grid_point at) {
-  if (neighbour == NULL || same_place(neighbour->a, at) || same_place(neighbour->b, at)) return;
+  if (neighbour == NULL || same_point(neighbour->a, at) || same_point(neighbour->b, at)) return;
   if (cvtm_orient(neighbour->a, neighbour->b, at) == 0) s->through = neighbour;
 }
 
@@ -150,13 +151,14 @@ static void end_side(sweeper *s, side *p) {
   if (above != NULL && above->present) note_through(s, above, p->b);
 }
 
+static cvtm_status no_memory_for_edges(int64_t edges, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare %lld edges", (long long)edges);
+}
+
 static cvtm_status begin_side(sweeper *s, side *p, cvtm_error *error) {
   p->below = p->above = NULL;
   side *const *node = tsearch(p, &s->tree, compare_sides);
-  if (node == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare %lld edges",
-                     (long long)s->count);
-  }
+  if (node == NULL) return no_memory_for_edges(s->count, error);
   if (*node != p) { /* they overlap */
     side *other = *node, *below = other->below, *above = other->above;
     mark_pair(s, p, other);
@@ -176,14 +178,14 @@ static cvtm_status begin_side(sweeper *s, side *p, cvtm_error *error) {
 }
 
 static cvtm_status begin_rings(sweeper *s, cvtm_error *error);
-static void leave_place(struct ring_check *c, const event *events, int64_t count);
-static void enter_place(struct ring_check *c, sweeper *s, const event *events, int64_t count);
+static void leave_point(struct ring_check *c, const event *events, int64_t count);
+static void enter_point(struct ring_check *c, sweeper *s, const event *events, int64_t count);
 
 /* Handles all events at one point: first removes the sides that end there, then inserts those that
  * begin there. */
-static cvtm_status pass_place(sweeper *s, const event *events, int64_t count, cvtm_error *error) {
+static cvtm_status pass_point(sweeper *s, const event *events, int64_t count, cvtm_error *error) {
   s->through = NULL;
-  if (s->rings != NULL) leave_place(s->rings, events, count);
+  if (s->rings != NULL) leave_point(s->rings, events, count);
   for (int64_t k = 0; k < count && !is_over(s); ++k) {
     if (events[k].code % 2 == 1) end_side(s, &s->sides[events[k].code / 2]);
   }
@@ -192,33 +194,30 @@ static cvtm_status pass_place(sweeper *s, const event *events, int64_t count, cv
     const cvtm_status status = begin_side(s, &s->sides[events[k].code / 2], error);
     if (status != CVTM_OK) return status;
   }
-  if (s->rings != NULL && !is_over(s)) enter_place(s->rings, s, events, count);
+  if (s->rings != NULL && !is_over(s)) enter_point(s->rings, s, events, count);
   return CVTM_OK;
 }
 
-static int64_t end_of_place(const sweeper *s, int64_t first) {
+static int64_t end_of_point(const sweeper *s, int64_t first) {
   int64_t end = first + 1;
-  while (end < s->event_count && same_place(s->events[end].at, s->events[first].at)) ++end;
+  while (end < s->event_count && same_point(s->events[end].at, s->events[first].at)) ++end;
   return end;
 }
 
 static cvtm_status sweep_edges(sweeper *s, cvtm_error *error) {
   s->pair[0] = s->pair[1] = -1;
   s->events = malloc(((size_t)s->count + 1) * 2 * sizeof *s->events);
-  if (s->events == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare %lld edges",
-                     (long long)s->count);
-  }
+  if (s->events == NULL) return no_memory_for_edges(s->count, error);
   for (int64_t e = 0; e < s->count; ++e) {
-    if (same_place(s->sides[e].a, s->sides[e].b)) continue;
+    if (same_point(s->sides[e].a, s->sides[e].b)) continue;
     s->events[s->event_count++] = (event){s->sides[e].a, 2 * e};
     s->events[s->event_count++] = (event){s->sides[e].b, 2 * e + 1};
   }
   qsort(s->events, (size_t)s->event_count, sizeof *s->events, compare_events);
   cvtm_status status = s->rings != NULL ? begin_rings(s, error) : CVTM_OK;
   for (int64_t first = 0, end; first < s->event_count && status == CVTM_OK; first = end) {
-    end = end_of_place(s, first);
-    status = pass_place(s, s->events + first, end - first, error);
+    end = end_of_point(s, first);
+    status = pass_point(s, s->events + first, end - first, error);
     if (is_over(s)) break;
   }
   while (s->tree != NULL) (void)tdelete(*(side **)s->tree, &s->tree, compare_sides);
@@ -228,20 +227,13 @@ static cvtm_status sweep_edges(sweeper *s, cvtm_error *error) {
 
 /* ---- All edges that cross ---- */
 
-static cvtm_status snap_copy(const double *points, int64_t count, cvtm_grid_point **grid,
+static cvtm_status make_grid(const double *points, int64_t count, cvtm_grid_point **grid,
                              cvtm_error *error) {
-  double *places = malloc(((size_t)count + 1) * 2 * sizeof *places);
   *grid = malloc(((size_t)count + 1) * sizeof **grid);
-  cvtm_status status = CVTM_OK;
-  if (places == NULL || *grid == NULL) {
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY,
-                       "no memory to compare the edges between %lld points", (long long)count);
-  } else if (count > 0) {
-    memcpy(places, points, (size_t)count * 2 * sizeof *places);
-    status = cvtm_snap_points(places, count, *grid, error);
-  }
-  free(places);
-  return status;
+  if (*grid == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare the edges between %lld points",
+                     (long long)count);
+  return count > 0 ? cvtm_grid_of_points(points, count, *grid, error) : CVTM_OK;
 }
 
 typedef struct active_list {
@@ -271,9 +263,7 @@ static int compare_lefts(const void *first, const void *second) {
  * testing each side against those that the sweep marked. */
 static cvtm_status mark_others(side *sides, int64_t count, uint8_t *crossed, cvtm_error *error) {
   side **memory = malloc(((size_t)count + 1) * 3 * sizeof *memory);
-  if (memory == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare %lld edges", (long long)count);
-  }
+  if (memory == NULL) return no_memory_for_edges(count, error);
   active_list marked = {memory + count, 0}, others = {memory + 2 * count, 0};
   for (int64_t e = 0; e < count; ++e) memory[e] = &sides[e];
   qsort(memory, (size_t)count, sizeof *memory, compare_lefts);
@@ -294,11 +284,8 @@ cvtm_status cvtm_find_crossed(const double *points, int64_t count, const int32_t
   *found = 0;
   cvtm_grid_point *grid;
   sweeper s = {.count = edge_count, .sides = malloc(((size_t)edge_count + 1) * sizeof *s.sides)};
-  cvtm_status status = snap_copy(points, count, &grid, error);
-  if (status == CVTM_OK && s.sides == NULL) {
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare %lld edges",
-                       (long long)edge_count);
-  }
+  cvtm_status status = make_grid(points, count, &grid, error);
+  if (status == CVTM_OK && s.sides == NULL) status = no_memory_for_edges(edge_count, error);
   if (status == CVTM_OK) {
     for (int64_t e = 0; e < edge_count; ++e) {
       s.sides[e] = make_side(grid[edges[2 * e]], grid[edges[2 * e + 1]]);
@@ -320,6 +307,7 @@ cvtm_status cvtm_find_crossed(const double *points, int64_t count, const int32_t
 enum { RING_NEW, RING_OUTER, RING_HOLE };
 
 typedef struct ring_check {
+  cvtm_scratch *memory;
   side *sides;
   const int64_t *start;
   int32_t *ring; /* of each edge */
@@ -407,7 +395,7 @@ static int is_on(const side *p, cvtm_grid_point at) {
 }
 
 /* Called before sides are removed: lists the sides that come from the left, from top to bottom. */
-static void leave_place(ring_check *c, const event *events, int64_t count) {
+static void leave_point(ring_check *c, const event *events, int64_t count) {
   const cvtm_grid_point at = events->at;
   side *p = NULL;
   c->left_count = 0;
@@ -420,7 +408,7 @@ static void leave_place(ring_check *c, const event *events, int64_t count) {
 }
 
 /* Called after sides are inserted: lists the sides that go to the right, from bottom to top. */
-static void enter_place(ring_check *c, sweeper *s, const event *events, int64_t count) {
+static void enter_point(ring_check *c, sweeper *s, const event *events, int64_t count) {
   find_self_touch(c, s, events, count);
   if (s->pair[0] >= 0) return;
   const cvtm_grid_point at = events->at;
@@ -443,7 +431,7 @@ static void enter_place(ring_check *c, sweeper *s, const event *events, int64_t 
 static int find_short_edge(const ring_check *c, const sweeper *s, int64_t pair[2]) {
   for (int64_t e = 0; e < s->count; ++e) {
     const int32_t r = c->ring[e];
-    if (c->start[r + 1] - c->start[r] < 4 || !same_place(s->sides[e].a, s->sides[e].b)) continue;
+    if (c->start[r + 1] - c->start[r] < 4 || !same_point(s->sides[e].a, s->sides[e].b)) continue;
     pair[0] = edge_before(c, e);
     pair[1] = edge_after(c, e);
     return 1;
@@ -455,20 +443,18 @@ static int find_short_edge(const ring_check *c, const sweeper *s, int64_t pair[2
 static cvtm_status begin_rings(sweeper *s, cvtm_error *error) {
   int64_t most = 0;
   for (int64_t first = 0, end; first < s->event_count; first = end) {
-    end = end_of_place(s, first);
+    end = end_of_point(s, first);
     if (end - first > most) most = end - first;
   }
-  s->rings->around = malloc(((size_t)most + 2) * sizeof(side *));
-  s->rings->stack = malloc(((size_t)most + 2) * sizeof(side *));
-  if (s->rings->around != NULL && s->rings->stack != NULL) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare %lld edges",
-                   (long long)s->count);
+  s->rings->around = cvtm_scratch_take(s->rings->memory, (size_t)most + 2, sizeof(side *));
+  s->rings->stack = cvtm_scratch_take(s->rings->memory, (size_t)most + 2, sizeof(side *));
+  return s->rings->memory->failed ? no_memory_for_edges(s->count, error) : CVTM_OK;
 }
 
 static cvtm_status sweep_rings(sweeper *s, ring_check *c, const double *points, int64_t ring_count,
                                int64_t pair[2], cvtm_error *error) {
   cvtm_grid_point *grid;
-  cvtm_status status = snap_copy(points, s->count, &grid, error);
+  cvtm_status status = make_grid(points, s->count, &grid, error);
   if (status == CVTM_OK) {
     for (int64_t r = 0; r < ring_count; ++r) {
       for (int64_t e = c->start[r]; e < c->start[r + 1]; ++e) c->ring[e] = (int32_t)r;
@@ -487,11 +473,13 @@ static cvtm_status check_rings(const double *points, const int64_t *start, int64
                                double depth, uint8_t *reversed, int64_t pair[2],
                                cvtm_error *error) {
   const int64_t count = ring_count > 0 ? start[ring_count] : 0;
-  ring_check c = {.sides = malloc(((size_t)count + 1) * sizeof *c.sides),
+  cvtm_scratch memory = {0};
+  ring_check c = {.memory = &memory,
+                  .sides = cvtm_scratch_take(&memory, (size_t)count, sizeof *c.sides),
                   .start = start,
-                  .ring = malloc(((size_t)count + 1) * sizeof *c.ring),
-                  .kind = calloc((size_t)ring_count + 1, 1),
-                  .open = calloc((size_t)ring_count + 1, 1),
+                  .ring = cvtm_scratch_take(&memory, (size_t)count, sizeof *c.ring),
+                  .kind = cvtm_scratch_zeros(&memory, (size_t)ring_count, 1),
+                  .open = cvtm_scratch_zeros(&memory, (size_t)ring_count, 1),
                   .reversed = reversed};
   sweeper s = {.sides = c.sides,
                .count = count,
@@ -499,19 +487,9 @@ static cvtm_status check_rings(const double *points, const int64_t *start, int64
                .first_only = 1,
                .depth = depth};
   pair[0] = pair[1] = -1;
-  cvtm_status status = CVTM_OK;
-  if (c.sides == NULL || c.ring == NULL || c.kind == NULL || c.open == NULL) {
-    status =
-        cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to compare %lld edges", (long long)count);
-  } else {
-    status = sweep_rings(&s, &c, points, ring_count, pair, error);
-  }
-  free(c.sides);
-  free(c.ring);
-  free(c.kind);
-  free(c.open);
-  free(c.around);
-  free(c.stack);
+  const cvtm_status status = memory.failed ? no_memory_for_edges(count, error)
+                                           : sweep_rings(&s, &c, points, ring_count, pair, error);
+  cvtm_scratch_free(&memory);
   return status;
 }
 

@@ -4,6 +4,7 @@
 #include "base/host.h"
 #include "base/status.h"
 #include "meshes/delaunay/grid.h"
+#include "meshes/delaunay/star.h"
 #include "meshes/mesh.h"
 
 #include <omp.h>
@@ -583,10 +584,6 @@ static hull triangulate_shared(const triangulation *dt, int32_t low, int32_t cou
 
 /* ---- Triangles of the mesh ---- */
 
-typedef struct triangle_corners {
-  int32_t first, second, third;
-} triangle_corners;
-
 /* Adds `count` to start[k] and returns its old value. */
 static uint32_t take_places(uint32_t *start, int64_t k, int64_t count, int shared) {
   uint32_t at;
@@ -605,7 +602,7 @@ static uint32_t take_places(uint32_t *start, int64_t k, int64_t count, int share
 
 /* The number of consecutive triangles with the same smallest vertex from found[t] on. Threads add
  * them with one operation, because a vertex may have most of the triangles. */
-static int64_t length_of_stretch(const triangle_corners *found, int64_t t, int64_t count) {
+static int64_t length_of_stretch(const cvtm_star_corners *found, int64_t t, int64_t count) {
   int64_t end = t + 1;
   while (end < count && found[end].first == found[t].first) ++end;
   return end - t;
@@ -614,20 +611,20 @@ static int64_t length_of_stretch(const triangle_corners *found, int64_t t, int64
 /* A block of triangles. The triangles of the mesh overwrite the sides of the block. */
 typedef struct block {
   int64_t first, end, count;
-  triangle_corners *found;
+  cvtm_star_corners *found;
 } block;
 
 /* Finds the triangles of a block, and counts them in start[vertex + 2] of their smallest
  * vertices. */
 static void find_triangles(const triangulation *dt, block *b, uint32_t *start, int shared) {
   const int32_t *vertex = dt->points.vertex;
-  b->found = (triangle_corners *)(dt->sides + 3 * b->first);
+  b->found = (cvtm_star_corners *)(dt->sides + 3 * b->first);
   b->count = 0;
   for (int64_t t = b->first; t < b->end; ++t) {
     const side_record *s = dt->sides + 3 * t;
     if (s[0].corner == BEYOND || s[1].corner == BEYOND || s[2].corner == BEYOND) continue;
     const int32_t x = vertex[s[0].corner], y = vertex[s[1].corner], z = vertex[s[2].corner];
-    const triangle_corners xyz = {x, y, z}, yzx = {y, z, x}, zxy = {z, x, y};
+    const cvtm_star_corners xyz = {x, y, z}, yzx = {y, z, x}, zxy = {z, x, y};
     b->found[b->count++] = x < y && x < z ? xyz : y < z ? yzx : zxy;
   }
   for (int64_t t = 0, length = 0; t < b->count; t += length) {
@@ -638,7 +635,7 @@ static void find_triangles(const triangulation *dt, block *b, uint32_t *start, i
 
 /* Moves triangles to the fans of their smallest vertices. start[v + 1] advances to the end of the
  * fan of v, so that finally start[v] is its begin. */
-static void spread_triangles(const block *b, uint32_t *start, triangle_corners *fans, int shared) {
+static void spread_triangles(const block *b, uint32_t *start, cvtm_star_corners *fans, int shared) {
   for (int64_t t = 0, length = 0; t < b->count; t += length) {
     length = length_of_stretch(b->found, t, b->count);
     const uint32_t at = take_places(start, b->found[t].first + 1, length, shared);
@@ -646,14 +643,9 @@ static void spread_triangles(const block *b, uint32_t *start, triangle_corners *
   }
 }
 
-static int compare_seconds(const void *left, const void *right) {
-  const triangle_corners *a = left, *b = right;
-  return (a->second > b->second) - (a->second < b->second);
-}
-
 /* Sorts a fan by counting if its second corners, which are distinct, are in a small range. Returns
  * 0 if they are not, or if memory runs out. */
-static int sort_dense_fan(triangle_corners *fan, int64_t count) {
+static int sort_dense_fan(cvtm_star_corners *fan, int64_t count) {
   enum { MOST_GAPS = 4 /* places for each corner */ };
   int32_t least = fan[0].second, most = fan[0].second;
   for (int64_t t = 1; t < count; ++t) {
@@ -666,23 +658,15 @@ static int sort_dense_fan(triangle_corners *fan, int64_t count) {
   memset(third, 0xFF, (size_t)places * sizeof *third);
   for (int64_t t = 0; t < count; ++t) third[fan[t].second - least] = fan[t].third;
   for (int64_t k = 0, t = 0; k < places; ++k)
-    if (third[k] >= 0) fan[t++] = (triangle_corners){fan[0].first, (int32_t)(least + k), third[k]};
+    if (third[k] >= 0) fan[t++] = (cvtm_star_corners){fan[0].first, (int32_t)(least + k), third[k]};
   free(third);
   return 1;
 }
 
 /* Sorts the triangles that share a smallest vertex by the second one. */
-static void sort_fan(triangle_corners *fan, int64_t count) {
-  if (count > 32) {
-    if (!sort_dense_fan(fan, count)) qsort(fan, (size_t)count, sizeof *fan, compare_seconds);
-    return;
-  }
-  for (int64_t i = 1; i < count; ++i) {
-    const triangle_corners moving = fan[i];
-    int64_t k = i;
-    for (; k > 0 && fan[k - 1].second > moving.second; --k) fan[k] = fan[k - 1];
-    fan[k] = moving;
-  }
+static void sort_fan(cvtm_star_corners *fan, int64_t count) {
+  enum { FEW = 32 };
+  if (count <= FEW || !sort_dense_fan(fan, count)) cvtm_star_sort(fan, (int32_t)count);
 }
 
 static void *allocate_large(int64_t count, size_t size) {
@@ -697,7 +681,7 @@ static cvtm_status collect_triangles(const triangulation *dt, cvtm_mesh *mesh, c
   const int64_t vertices = mesh->vertex_count, all = 2 * dt->points.count - 2;
   const int shared = vertices >= WORTH_THREADS && omp_get_max_threads() > 1;
   uint32_t *start = calloc((size_t)vertices + 2, sizeof *start);
-  triangle_corners *fans = NULL;
+  cvtm_star_corners *fans = NULL;
   block blocks[BLOCKS];
   if (!start) goto no_memory;
 #pragma omp parallel for schedule(dynamic) if (shared)
@@ -750,8 +734,8 @@ cvtm_status cvtm_delaunay(const double *points, int64_t count, cvtm_mesh *mesh, 
   if (!points || !mesh) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no points or no mesh");
   if (count < 1) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no point to triangulate");
   if (count > CVTM_DELAUNAY_MOST) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld points; the most is %d", (long long)count,
-                     CVTM_DELAUNAY_MOST);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld points; at most %d are possible",
+                     (long long)count, CVTM_DELAUNAY_MOST);
   }
   cvtm_mesh made = {.vertex_count = count};
   side_record *sides = allocate_large(6 * count, sizeof *sides);

@@ -48,12 +48,10 @@ static int32_t levels_for(int64_t count) {
   return levels;
 }
 
-enum { ARRAYS = 19 };
-
-static void list_delaunay_arrays(cvtm_device_delaunay *d, cvtm_array arrays[ARRAYS]) {
+static cvtm_arrays delaunay_arrays(cvtm_device_delaunay *d) {
   const int64_t n = d->count;
   cvtm_star_output *out = &d->output;
-  const cvtm_array list[ARRAYS] = {
+  return (cvtm_arrays){{
       CVTM_ARRAY(d->points, 2 * n),
       CVTM_ARRAY(d->keys, n),
       CVTM_ARRAY(d->keys_alt, n),
@@ -73,27 +71,21 @@ static void list_delaunay_arrays(cvtm_device_delaunay *d, cvtm_array arrays[ARRA
       CVTM_ARRAY(out->fan_count, n),
       CVTM_ARRAY(d->triangles, 2 * n),
       {&d->workspace, (int64_t)d->workspace_bytes, 1},
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
-enum { WEIGHT_ARRAYS = 4 };
-
-static void list_weight_arrays(cvtm_device_delaunay *d, cvtm_array arrays[WEIGHT_ARRAYS]) {
+static cvtm_arrays weight_arrays(cvtm_device_delaunay *d) {
   const int64_t n = d->count;
-  const cvtm_array list[WEIGHT_ARRAYS] = {
+  return (cvtm_arrays){{
       CVTM_ARRAY(d->weights, n),
       CVTM_ARRAY(d->weight, n),
       CVTM_ARRAY(d->heaviest, cvtm_star_first_of_level(d->levels + 1)),
       CVTM_ARRAY(d->link, n),
-  };
-  memcpy(arrays, list, sizeof list);
+  }};
 }
 
 static cvtm_status allocate_weights(cvtm_device_delaunay *d) {
-  cvtm_array arrays[WEIGHT_ARRAYS];
-  list_weight_arrays(d, arrays);
-  return cvtm_device_allocate_all(d->device, arrays, WEIGHT_ARRAYS);
+  return cvtm_device_allocate_arrays(d->device, weight_arrays(d));
 }
 
 static cvtm_status allocate_stars(cvtm_device_delaunay *d) {
@@ -104,9 +96,7 @@ static cvtm_status allocate_stars(cvtm_device_delaunay *d) {
   if (status != CVTM_OK) return status;
   d->workspace_bytes = sort > scan ? sort : scan;
   if (reduce > d->workspace_bytes) d->workspace_bytes = reduce;
-  cvtm_array arrays[ARRAYS];
-  list_delaunay_arrays(d, arrays);
-  status = cvtm_device_allocate_all(d->device, arrays, ARRAYS);
+  status = cvtm_device_allocate_arrays(d->device, delaunay_arrays(d));
   d->output.room = (int32_t)(2 * d->count);
   d->output.counts = d->counts;
   return status;
@@ -131,12 +121,8 @@ cvtm_status cvtm_device_delaunay_create(cvtm_device *device, int64_t count,
 
 void cvtm_device_delaunay_destroy(cvtm_device_delaunay *d) {
   if (!d) return;
-  cvtm_array arrays[ARRAYS];
-  list_delaunay_arrays(d, arrays);
-  cvtm_device_free_all(d->device, arrays, ARRAYS);
-  cvtm_array weights[WEIGHT_ARRAYS];
-  list_weight_arrays(d, weights);
-  cvtm_device_free_all(d->device, weights, WEIGHT_ARRAYS);
+  cvtm_device_free_arrays(d->device, delaunay_arrays(d));
+  cvtm_device_free_arrays(d->device, weight_arrays(d));
   free(d);
 }
 
@@ -321,8 +307,8 @@ static cvtm_status adopt(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
     status = table->adopt(device, tree, VISITS_OF_ONE, undecided, d->triangles, &d->output);
   if (status == CVTM_OK) status = cvtm_device_copy_out(device, counts, d->counts, sizeof *counts);
   if (status != CVTM_OK || counts->adopted > d->output.room - counts->triangles) return status;
-  status = table->settle(device, tree, list, counts->deferred, undecided, d->triangles,
-                         counts->adopted, &d->output);
+  status = table->sort_adopted(device, tree, list, counts->deferred, undecided, d->triangles,
+                               counts->adopted, &d->output);
   if (status == CVTM_OK) status = cvtm_device_copy_out(device, counts, d->counts, sizeof *counts);
   return status;
 }
@@ -434,19 +420,42 @@ static int made_on_device(cvtm_device *device, const double *points, const doubl
   return report->on_device;
 }
 
-cvtm_status cvtm_delaunay_on(cvtm_device *device, const double *points, int64_t count,
-                             cvtm_mesh *mesh, cvtm_delaunay_report *report, cvtm_error *error) {
+/* The regular triangulation by the threads of the host; device: NULL, or gives their number. */
+static cvtm_status weigh_on_host(const cvtm_device *device, const double *points,
+                                 const double *weights, int64_t count, cvtm_mesh *mesh,
+                                 cvtm_error *error) {
+  cvtm_delaunay_report report = {0};
+  cvtm_device *cpu = NULL;
+  cvtm_status status =
+      cvtm_device_create("cpu", device ? cvtm_device_threads(device) : 0, &cpu, error);
+  if (status != CVTM_OK) return status;
+  status = triangulate_on(cpu, points, weights, count, mesh, &report);
+  if (status != CVTM_OK) cvtm_fail(error, status, "%s", cvtm_device_error(cpu)->message);
+  cvtm_device_destroy(cpu);
+  return status;
+}
+
+/* weights: NULL for none. */
+static cvtm_status triangulate_somewhere(cvtm_device *device, const double *points,
+                                         const double *weights, int64_t count, cvtm_mesh *mesh,
+                                         cvtm_delaunay_report *report, cvtm_error *error) {
   cvtm_delaunay_report own = {0};
   const double start = cvtm_clock();
   cvtm_status status;
-  if (!made_on_device(device, points, NULL, count, mesh, &own, &status)) {
+  if (!made_on_device(device, points, weights, count, mesh, &own, &status)) {
     if (status != CVTM_OK)
       return cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
-    status = cvtm_delaunay(points, count, mesh, error);
+    status = weights ? weigh_on_host(device, points, weights, count, mesh, error)
+                     : cvtm_delaunay(points, count, mesh, error);
   }
   own.seconds = cvtm_clock() - start;
   if (report) *report = own;
   return status;
+}
+
+cvtm_status cvtm_delaunay_on(cvtm_device *device, const double *points, int64_t count,
+                             cvtm_mesh *mesh, cvtm_delaunay_report *report, cvtm_error *error) {
+  return triangulate_somewhere(device, points, NULL, count, mesh, report, error);
 }
 
 cvtm_status cvtm_regular_triangulation(cvtm_device *device, const double *points,
@@ -457,20 +466,5 @@ cvtm_status cvtm_regular_triangulation(cvtm_device *device, const double *points
   if (count < 1 || count > CVTM_DELAUNAY_MOST)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld points; 1 to %d can be triangulated",
                      (long long)count, CVTM_DELAUNAY_MOST);
-  cvtm_delaunay_report own = {0}, host = {0};
-  const double start = cvtm_clock();
-  cvtm_status status;
-  if (!made_on_device(device, points, weights, count, mesh, &own, &status)) {
-    if (status != CVTM_OK)
-      return cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
-    cvtm_device *cpu = NULL;
-    status = cvtm_device_create("cpu", device ? cvtm_device_threads(device) : 0, &cpu, error);
-    if (status != CVTM_OK) return status;
-    status = triangulate_on(cpu, points, weights, count, mesh, &host);
-    if (status != CVTM_OK) cvtm_fail(error, status, "%s", cvtm_device_error(cpu)->message);
-    cvtm_device_destroy(cpu);
-  }
-  own.seconds = cvtm_clock() - start;
-  if (report) *report = own;
-  return status;
+  return triangulate_somewhere(device, points, weights, count, mesh, report, error);
 }

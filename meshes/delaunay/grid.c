@@ -68,6 +68,20 @@ cvtm_status cvtm_snap_to_steps(double *points, int64_t count, cvtm_grid_point *g
   return CVTM_OK;
 }
 
+cvtm_status cvtm_grid_of_points(const double *points, int64_t count, cvtm_grid_point *grid,
+                                cvtm_error *error) {
+  cvtm_bounds box;
+  const cvtm_status status = find_bounds(points, count, &box, error);
+  if (status != CVTM_OK) return status;
+  const cvtm_snapping snapping = cvtm_snapping_for(&box, cvtm_snap_exponent(&box));
+  for (int64_t i = 0; i < count; ++i) {
+    double place[2] = {points[2 * i], points[2 * i + 1]};
+    grid[i].x = cvtm_snap_coordinate(&snapping.x, place);
+    grid[i].y = cvtm_snap_coordinate(&snapping.y, place + 1);
+  }
+  return CVTM_OK;
+}
+
 cvtm_status cvtm_snap_points(double *points, int64_t count, cvtm_grid_point *grid,
                              cvtm_error *error) {
   double step;

@@ -34,6 +34,12 @@ static inline int64_t cvtm_orient(cvtm_grid_point a, cvtm_grid_point b, cvtm_gri
   return abx * acy - aby * acx;
 }
 
+/* The cosine, times the lengths, of the angle at a from b to c. */
+static inline double cvtm_dot_at(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c) {
+  return (double)(((int64_t)b.x - a.x) * ((int64_t)c.x - a.x) +
+                  ((int64_t)b.y - a.y) * ((int64_t)c.y - a.y));
+}
+
 static inline int cvtm_in_circle_exact(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c,
                                        cvtm_grid_point d) {
   const int64_t ax = (int64_t)a.x - d.x, ay = (int64_t)a.y - d.y;
@@ -114,6 +120,10 @@ extern "C" {
  * with y up. CVTM_ERROR_INPUT if a coordinate is not finite or its magnitude exceeds 1e300. */
 cvtm_status cvtm_snap_points(double *points, int64_t count, cvtm_grid_point *grid,
                              cvtm_error *error);
+
+/* The same coordinates, without a change of the points. */
+cvtm_status cvtm_grid_of_points(const double *points, int64_t count, cvtm_grid_point *grid,
+                                cvtm_error *error);
 
 /* Position of a grid: (x, y) are the coordinates of grid point (0, 0), step is the distance between
  * grid points. */

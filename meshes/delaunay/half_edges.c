@@ -180,11 +180,14 @@ void cvtm_half_edges_restore(cvtm_half_edges *m) {
   }
 }
 
-void cvtm_half_edges_restore_all(cvtm_half_edges *m) {
+void cvtm_half_edges_push_all(cvtm_half_edges *m) {
   m->depth = 0;
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
     if (m->twin[h] > h) push(m, h);
-  }
+}
+
+void cvtm_half_edges_restore_all(cvtm_half_edges *m) {
+  cvtm_half_edges_push_all(m);
   cvtm_half_edges_restore(m);
 }
 
@@ -276,20 +279,15 @@ int32_t cvtm_half_edges_insert_on(cvtm_half_edges *m, int64_t h, cvtm_grid_point
 
 int cvtm_half_edges_move(cvtm_half_edges *m, int32_t v, cvtm_grid_point place) {
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
-  for (int64_t h = first; h >= 0;) {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first))
     if (cvtm_orient(place, m->grid[cvtm_end_of(m, h)], m->grid[cvtm_apex_of(m, h)]) <= 0) return 0;
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
-  }
   record(m, CVTM_CHANGED_PLACE, v, pack_point(m->grid[v]));
   m->grid[v] = place;
-  for (int64_t h = first; h >= 0;) {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first)) {
     set_corner(m, h, v); /* the triangle changed */
     push(m, h);
     push(m, cvtm_half_after(h));
     push(m, cvtm_half_before(h));
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
   }
   return 1;
 }
@@ -396,15 +394,22 @@ static int remove_on_segment(cvtm_half_edges *m, int32_t v) {
 int cvtm_half_edges_remove(cvtm_half_edges *m, int32_t v) {
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
   int on_segment = m->twin[first] < 0;
-  for (int64_t h = first; h >= 0 && !on_segment;) {
+  for (int64_t h = first; h >= 0 && !on_segment; h = cvtm_next_in_fan(m, h, first))
     on_segment = m->segment[h] >= 0;
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
-  }
   return on_segment ? remove_on_segment(m, v) : remove_inside(m, v);
 }
 
 /* ---- All triangles ---- */
+
+int64_t cvtm_half_edges_find(const cvtm_half_edges *m, int32_t from, int32_t to) {
+  if (m->at[from] < 0) return -1;
+  const int64_t first = cvtm_first_of_fan(m, m->at[from]);
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first)) {
+    if (cvtm_end_of(m, h) == to) return h;
+    if (cvtm_apex_of(m, h) == to) return cvtm_half_before(h);
+  }
+  return -1;
+}
 
 void cvtm_half_edges_mark(cvtm_half_edges *m, int64_t h, int32_t segment) {
   m->segment[h] = segment;
@@ -457,19 +462,26 @@ cvtm_status cvtm_half_edges_create(const cvtm_grid_point *grid, int64_t count,
   return CVTM_OK;
 }
 
+cvtm_status cvtm_half_edges_of_mesh(const cvtm_mesh *mesh, const int32_t *region,
+                                    cvtm_half_edges *m, cvtm_grid_frame *frame, cvtm_error *error) {
+  double step = 0;
+  cvtm_grid_point *grid = malloc((size_t)mesh->vertex_count * sizeof *grid);
+  if (grid == NULL) return cvtm_no_memory(error, "the mesh");
+  cvtm_status status = cvtm_snap_to_steps(mesh->points, mesh->vertex_count, grid, &step, error);
+  if (status == CVTM_OK && frame != NULL) *frame = cvtm_frame_of(mesh->points, grid[0], step);
+  if (status == CVTM_OK)
+    status = cvtm_half_edges_create(grid, mesh->vertex_count, mesh->triangles, region,
+                                    mesh->triangle_count, m, error);
+  free(grid);
+  return status;
+}
+
 /* ---- The result ---- */
 
+/* Sorted by all fields. */
 typedef struct listed_triangle {
-  int32_t corner[3], region;
+  int32_t region, corner[3];
 } listed_triangle;
-
-static int compare_listed(const void *first, const void *second) {
-  const listed_triangle *a = first, *b = second;
-  if (a->region != b->region) return a->region < b->region ? -1 : 1;
-  for (int k = 0; k < 3; ++k)
-    if (a->corner[k] != b->corner[k]) return a->corner[k] < b->corner[k] ? -1 : 1;
-  return 0;
-}
 
 int64_t cvtm_half_edges_list(const cvtm_half_edges *m, const int32_t *number, int32_t *triangles,
                              int32_t *region) {
@@ -482,9 +494,9 @@ int64_t cvtm_half_edges_list(const cvtm_half_edges *m, const int32_t *number, in
     for (int k = 0; k < 3; ++k) v[k] = number[m->corner[3 * t + k]];
     const int first = v[0] < v[1] ? (v[0] < v[2] ? 0 : 2) : (v[1] < v[2] ? 1 : 2);
     list[count++] =
-        (listed_triangle){{v[first], v[(first + 1) % 3], v[(first + 2) % 3]}, m->region[t]};
+        (listed_triangle){m->region[t], {v[first], v[(first + 1) % 3], v[(first + 2) % 3]}};
   }
-  qsort(list, (size_t)count, sizeof *list, compare_listed);
+  qsort(list, (size_t)count, sizeof *list, cvtm_compare_four);
   for (int64_t k = 0; k < count; ++k) {
     memcpy(triangles + 3 * k, list[k].corner, sizeof list[k].corner);
     region[k] = list[k].region;

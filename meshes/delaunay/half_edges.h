@@ -54,6 +54,14 @@ cvtm_status cvtm_half_edges_create(const cvtm_grid_point *grid, int64_t count,
                                    cvtm_half_edges *m, cvtm_error *error);
 void cvtm_half_edges_free(cvtm_half_edges *m);
 
+/* The same from a mesh, whose points are rounded to the grid. frame: of this grid; may be NULL. */
+cvtm_status cvtm_half_edges_of_mesh(const cvtm_mesh *mesh, const int32_t *region,
+                                    cvtm_half_edges *m, cvtm_grid_frame *frame, cvtm_error *error);
+
+/* The half-edge from one vertex to another or, if only its reverse exists, the reverse; -1: none.
+ */
+int64_t cvtm_half_edges_find(const cvtm_half_edges *m, int32_t from, int32_t to);
+
 /* Marks both halves of an edge. */
 void cvtm_half_edges_mark(cvtm_half_edges *m, int64_t h, int32_t segment);
 
@@ -76,7 +84,9 @@ void cvtm_half_edges_flip(cvtm_half_edges *m, int64_t h);
 
 /* Restores the constrained Delaunay property after the functions above, by Lawson's flips. */
 void cvtm_half_edges_restore(cvtm_half_edges *m);
-/* The same for any triangulation, by testing every edge. */
+/* Makes all edges those that may have to be flipped. */
+void cvtm_half_edges_push_all(cvtm_half_edges *m);
+/* Restores the property in any triangulation, by testing every edge. */
 void cvtm_half_edges_restore_all(cvtm_half_edges *m);
 
 /* Lists the triangles of regions > 0, each from its smallest vertex, sorted by region and then by
@@ -90,6 +100,14 @@ void cvtm_half_edges_undo(cvtm_half_edges *m, int64_t mark);
 /* Drops the record of changes, which can then not be undone. */
 void cvtm_half_edges_commit(cvtm_half_edges *m);
 
+/* Keeps all changes, or undoes them. */
+static inline void cvtm_half_edges_end(cvtm_half_edges *m, int keeps) {
+  if (keeps)
+    cvtm_half_edges_commit(m);
+  else
+    cvtm_half_edges_undo(m, 0);
+}
+
 /* The next half-edge that leaves the same vertex, counterclockwise; -1 at the border. */
 static inline int64_t cvtm_turn_left(const cvtm_half_edges *m, int64_t h) {
   return m->twin[cvtm_half_before(h)];
@@ -99,7 +117,7 @@ static inline int64_t cvtm_turn_right(const cvtm_half_edges *m, int64_t h) {
   return m->twin[h] < 0 ? -1 : cvtm_half_after(m->twin[h]);
 }
 
-/* The first half-edge of the fan of a vertex; cvtm_turn_left gives the others. */
+/* The first half-edge of the fan of a vertex; cvtm_next_in_fan gives the others. */
 static inline int64_t cvtm_first_of_fan(const cvtm_half_edges *m, int64_t begin) {
   int64_t h = begin;
   for (;;) {
@@ -107,6 +125,12 @@ static inline int64_t cvtm_first_of_fan(const cvtm_half_edges *m, int64_t begin)
     if (further < 0 || further == begin) return further < 0 ? h : begin;
     h = further;
   }
+}
+
+/* The half-edge after h, counterclockwise, of a fan that begins at `first`; -1 after the last. */
+static inline int64_t cvtm_next_in_fan(const cvtm_half_edges *m, int64_t h, int64_t first) {
+  const int64_t next = cvtm_turn_left(m, h);
+  return next == first ? -1 : next;
 }
 
 static inline int32_t cvtm_end_of(const cvtm_half_edges *m, int64_t h) {

@@ -329,9 +329,10 @@ typedef struct cvtm_star_table {
                        int32_t *undecided, cvtm_star_corners *adopted,
                        const cvtm_star_output *output);
   /* Sorts the adopted triangles into fans, for the vertices at the places of the list. */
-  cvtm_status (*settle)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
-                        int64_t count, const int32_t *undecided, const cvtm_star_corners *adopted,
-                        int64_t adopted_count, const cvtm_star_output *output);
+  cvtm_status (*sort_adopted)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
+                              int64_t count, const int32_t *undecided,
+                              const cvtm_star_corners *adopted, int64_t adopted_count,
+                              const cvtm_star_output *output);
   /* Writes the triangles of all fans; those of vertex v begin at first[v]. */
   cvtm_status (*collect)(cvtm_device *device, const cvtm_star_output *output, const int64_t *first,
                          int64_t count, cvtm_star_corners *triangles);
@@ -342,7 +343,7 @@ extern const cvtm_star_table cvtm_star_table_cpu, cvtm_star_table_cuda;
 #ifdef __cplusplus
 }
 #endif
-/* Records where the fan of a place begins: at `at`. */
+/* Records that the fan of a place begins at `at`. */
 CVTM_HD void cvtm_star_keep(const cvtm_star_tree *tree, int32_t place, int32_t at, int32_t count,
                             const cvtm_star_output *output) {
   output->fan_start[tree->vertex[place]] = at;

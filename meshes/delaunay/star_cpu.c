@@ -168,10 +168,11 @@ static cvtm_status adopt_triangles(cvtm_device *device, const cvtm_star_tree *tr
   return CVTM_OK;
 }
 
-static cvtm_status settle_triangles(cvtm_device *device, const cvtm_star_tree *tree,
-                                    const int32_t *list, int64_t count, const int32_t *undecided,
-                                    const cvtm_star_corners *adopted, int64_t adopted_count,
-                                    const cvtm_star_output *output) {
+static cvtm_status sort_adopted_triangles(cvtm_device *device, const cvtm_star_tree *tree,
+                                          const int32_t *list, int64_t count,
+                                          const int32_t *undecided,
+                                          const cvtm_star_corners *adopted, int64_t adopted_count,
+                                          const cvtm_star_output *output) {
   const int threads = threads_for_stars(device, tree->count);
   for (int64_t k = 0; k < count; ++k) {
     const int32_t v = tree->vertex[list[k]];
@@ -200,6 +201,7 @@ static cvtm_status collect_fans(cvtm_device *device, const cvtm_star_output *out
 }
 
 const cvtm_star_table cvtm_star_table_cpu = {
-    bound_points, snap_points, mark_distinct,  compact_keys,    weigh_points,     find_heaviest,
-    divide_keys,  make_stars,  flag_undecided, adopt_triangles, settle_triangles, collect_fans,
+    bound_points,           snap_points,  mark_distinct, compact_keys,   weigh_points,
+    find_heaviest,          divide_keys,  make_stars,    flag_undecided, adopt_triangles,
+    sort_adopted_triangles, collect_fans,
 };

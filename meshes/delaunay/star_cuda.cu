@@ -360,10 +360,10 @@ __global__ void sort_fans_kernel(cvtm_star_tree tree, const int32_t *list, int64
   }
 }
 
-cvtm_status settle_triangles(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
-                             int64_t count, const int32_t *undecided,
-                             const cvtm_star_corners *adopted, int64_t adopted_count,
-                             const cvtm_star_output *output) {
+cvtm_status sort_adopted_triangles(cvtm_device *device, const cvtm_star_tree *tree,
+                                   const int32_t *list, int64_t count, const int32_t *undecided,
+                                   const cvtm_star_corners *adopted, int64_t adopted_count,
+                                   const cvtm_star_output *output) {
   const cudaStream_t stream = cvtm_cuda_stream(device);
   const unsigned blocks = cvtm_cuda_blocks(count, block_size);
   begin_fans_kernel<<<blocks, block_size, 0, stream>>>(*tree, list, count, undecided, *output);
@@ -395,6 +395,7 @@ cvtm_status collect_fans(cvtm_device *device, const cvtm_star_output *output, co
 } /* namespace */
 
 const cvtm_star_table cvtm_star_table_cuda = {
-    bound_points, snap_points, mark_distinct,  compact_keys,    weigh_points,     find_heaviest,
-    divide_keys,  make_stars,  flag_undecided, adopt_triangles, settle_triangles, collect_fans,
+    bound_points,           snap_points,  mark_distinct, compact_keys,   weigh_points,
+    find_heaviest,          divide_keys,  make_stars,    flag_undecided, adopt_triangles,
+    sort_adopted_triangles, collect_fans,
 };

@@ -13,8 +13,9 @@
 
 /* ---- A quadtree of grid points ---- */
 
-/* Distinct points along the Morton curve. A square of level l has the side 2^(30 - l); points at
- * 2^30 belong to the last square of their row or column. */
+/* Distinct points along the Morton curve. The "place" of a point is its index in this order. A
+ * square of level l has the side 2^(30 - l); points at 2^30 belong to the last square of their row
+ * or column. */
 typedef struct cvtm_star_tree {
   int64_t count;
   const uint64_t *key;          /* ascending; cvtm_star_key */
@@ -26,7 +27,7 @@ typedef struct cvtm_star_tree {
   /* Of weighted points; else NULL. */
   const int64_t *weight;   /* of each, in units of the squared grid step: 0 .. 2^61 */
   const int64_t *heaviest; /* largest weight in each square from level 0 to `levels` */
-  int32_t *link;           /* of each, the place of a neighbour; -1: none is known */
+  int32_t *link;           /* of each: the place of a neighbour; -1: unknown */
 } cvtm_star_tree;
 
 /* Index of the first square of a level in `heaviest`. */

@@ -5,6 +5,7 @@
  * triangulated in the same way everywhere (mesh.h), so copies of a triangle are triangles. */
 #include "meshes/delaunay/torus.h"
 
+#include "base/host.h"
 #include "meshes/device_delaunay.h"
 #include "meshes/delaunay/grid.h"
 
@@ -30,16 +31,14 @@ typedef struct layout {
       *place; /* of each vertex, in steps from the lower left corner of the surroundings */
   int64_t count;
   cvtm_mesh plane;
-  char *used;   /* per point: nonzero if it is a corner of a triangle */
-  char *chosen; /* per triangle of the plane: nonzero if it belongs to the torus */
+  char *used;          /* per point: nonzero if it is a corner of a triangle */
+  char *chosen;        /* per triangle of the plane: nonzero if it belongs to the torus */
+  cvtm_scratch memory; /* of the arrays except points */
 } layout;
 
 static void free_layout(layout *l) {
   free(l->points);
-  free(l->copies);
-  free(l->place);
-  free(l->used);
-  free(l->chosen);
+  cvtm_scratch_free(&l->memory);
   cvtm_mesh_free(&l->plane);
 }
 
@@ -117,9 +116,9 @@ static cvtm_status lay_out(layout *l, const double *points, cvtm_error *error) {
   const int64_t count = list_copies(l, NULL, NULL);
   double *grown = realloc(l->points, 2 * (size_t)count * sizeof *grown);
   if (grown) l->points = grown;
-  l->copies = malloc((size_t)count * sizeof *l->copies);
-  l->place = malloc((size_t)count * sizeof *l->place);
-  if (!grown || !l->copies || !l->place) return no_memory(l, error);
+  l->copies = cvtm_scratch_take(&l->memory, (size_t)count, sizeof *l->copies);
+  l->place = cvtm_scratch_take(&l->memory, (size_t)count, sizeof *l->place);
+  if (!grown || l->memory.failed) return no_memory(l, error);
   for (int64_t i = 0; i < l->point_count; ++i) l->copies[i] = (copy){(int32_t)i, 0, 0};
   l->count = list_copies(l, l->points, l->copies);
   place_on_steps(l);
@@ -230,9 +229,9 @@ static cvtm_status triangulate(cvtm_device *device, const double *points, layout
   if (status == CVTM_OK)
     status = cvtm_delaunay_on(device, l->points, l->count, &l->plane, NULL, error);
   if (status != CVTM_OK) return status;
-  l->used = calloc((size_t)l->point_count, 1);
-  l->chosen = malloc((size_t)l->plane.triangle_count + 1);
-  if (!l->used || !l->chosen) return no_memory(l, error);
+  l->used = cvtm_scratch_zeros(&l->memory, (size_t)l->point_count, 1);
+  l->chosen = cvtm_scratch_take(&l->memory, (size_t)l->plane.triangle_count, 1);
+  if (l->memory.failed) return no_memory(l, error);
   *complete = choose_triangles(l, &triangles, &distinct);
   return *complete ? make_torus(l, triangles, distinct, torus, error) : CVTM_OK;
 }

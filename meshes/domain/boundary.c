@@ -19,7 +19,7 @@ static const double largest_shift = 0.5; /* largest distance of a vertex from th
 /* Points of a stretch, at most half a pixel apart, with the arc length and the integral of 1 /
  * spacing from its begin to each. */
 typedef struct cvtm_track {
-  double *points, *way, *measure;
+  double *points, *length, *measure;
   int64_t count, capacity;
 } cvtm_track;
 
@@ -36,12 +36,13 @@ typedef struct cvtm_stretch {
 static cvtm_status stretch_add_point(cvtm_stretch *s, double x, double y, double measure) {
   cvtm_track *t = &s->track;
   const cvtm_growing arrays[] = {{&t->points, 2 * sizeof *t->points},
-                                 {&t->way, sizeof *t->way},
+                                 {&t->length, sizeof *t->length},
                                  {&t->measure, sizeof *t->measure}};
   if (!cvtm_grow_all(arrays, 3, &t->capacity, t->count + 1))
     return cvtm_no_memory(s->error, "the boundary");
   const double *last = t->points + 2 * (t->count - 1);
-  t->way[t->count] = t->count > 0 ? t->way[t->count - 1] + hypot(x - last[0], y - last[1]) : 0;
+  t->length[t->count] =
+      t->count > 0 ? t->length[t->count - 1] + hypot(x - last[0], y - last[1]) : 0;
   t->points[2 * t->count] = x;
   t->points[2 * t->count + 1] = y;
   t->measure[t->count++] = measure;
@@ -94,7 +95,7 @@ static cvtm_status stretch_choose_cuts(cvtm_stretch *s, int64_t parts) {
 
 static void track_free(cvtm_track *t) {
   free(t->points);
-  free(t->way);
+  free(t->length);
   free(t->measure);
 }
 
@@ -186,9 +187,7 @@ static double stretch_deviation(const cvtm_stretch *s, int64_t i, const double *
   return largest;
 }
 
-/* ---- Sampling ---- */
-
-/* Vertices on a contour, spaced by a size field. */
+/* ---- Sampling: vertices on a contour, spaced by a size field ---- */
 
 void cvtm_boundary_free(cvtm_boundary *boundary) {
   free(boundary->points);
@@ -268,7 +267,7 @@ static cvtm_status emit_piece(sampler *s, int64_t parts, int closed, int32_t fir
     double place[2];
     stretch_place_cut(&s->stretch, i, parts, closed, place);
     const int32_t to =
-        i == parts ? last : add_vertex(s, place, s->stretch.track.way[s->stretch.cuts[i]], 0);
+        i == parts ? last : add_vertex(s, place, s->stretch.track.length[s->stretch.cuts[i]], 0);
     if (to < 0) return no_vertex(s);
     const double *a = s->made.points + 2 * (int64_t)from, *b = s->made.points + 2 * (int64_t)to;
     status = add_edge(s, from, to, left, right, stretch_deviation(&s->stretch, i - 1, a, b));
@@ -397,19 +396,19 @@ cvtm_status cvtm_boundary_sample(const cvtm_contour *contour, cvtm_spacing spaci
 typedef struct slider {
   cvtm_stretch stretch;
   cvtm_boundary *made;
-  const double *wish;
+  const double *target;
   double share;
   uint8_t *held;    /* per vertex: nonzero if it must not move */
   double *wanted;   /* wanted arc lengths of the vertices of a piece */
   cvtm_track spare; /* scratch memory, swapped with the track of the stretch */
 } slider;
 
-/* The last point of the track at an arc length of at most `way`. */
-static int64_t point_before(const cvtm_track *t, double way) {
+/* The last point of the track at an arc length of at most `length`. */
+static int64_t point_before(const cvtm_track *t, double length) {
   int64_t low = 0, high = t->count - 1;
   while (low < high) {
     const int64_t middle = low + (high - low + 1) / 2;
-    if (t->way[middle] <= way) {
+    if (t->length[middle] <= length) {
       low = middle;
     } else {
       high = middle - 1;
@@ -419,20 +418,20 @@ static int64_t point_before(const cvtm_track *t, double way) {
 }
 
 /* The arc length, from `low` to `high`, of the point of the track nearest to a given point. */
-static double nearest_way(const cvtm_track *t, double low, double high, const double *point) {
+static double nearest_length(const cvtm_track *t, double low, double high, const double *point) {
   double best = low, least = INFINITY;
-  for (int64_t k = point_before(t, low); k + 1 < t->count && t->way[k] <= high; ++k) {
-    const double length = t->way[k + 1] - t->way[k];
+  for (int64_t k = point_before(t, low); k + 1 < t->count && t->length[k] <= high; ++k) {
+    const double length = t->length[k + 1] - t->length[k];
     if (!(length > 0)) continue;
     const double *a = t->points + 2 * k, *b = a + 2;
     const double ux = (b[0] - a[0]) / length, uy = (b[1] - a[1]) / length;
     const double along = (point[0] - a[0]) * ux + (point[1] - a[1]) * uy;
-    const double from = fmax(low - t->way[k], 0), to = fmin(high - t->way[k], length);
-    const double way = fmin(fmax(along, from), to);
-    const double off = hypot(a[0] + way * ux - point[0], a[1] + way * uy - point[1]);
+    const double from = fmax(low - t->length[k], 0), to = fmin(high - t->length[k], length);
+    const double clamped = fmin(fmax(along, from), to);
+    const double off = hypot(a[0] + clamped * ux - point[0], a[1] + clamped * uy - point[1]);
     if (off >= least) continue;
     least = off;
-    best = t->way[k] + way;
+    best = t->length[k] + clamped;
   }
   return best;
 }
@@ -445,9 +444,9 @@ static void find_wanted(slider *s, int64_t first, int64_t parts) {
   double before = 0;
   for (int64_t i = 1; i < parts; ++i) {
     const int32_t v = b->edges[2 * (first + i)], next = b->edges[2 * (first + i) + 1];
-    const double home = b->home[v], after = i + 1 < parts ? b->home[next] : t->way[t->count - 1];
+    const double home = b->home[v], after = i + 1 < parts ? b->home[next] : t->length[t->count - 1];
     const double low = home - reach * (home - before), high = home + reach * (after - home);
-    const double nearest = nearest_way(t, low, high, s->wish + 2 * (int64_t)v);
+    const double nearest = nearest_length(t, low, high, s->target + 2 * (int64_t)v);
     const double wanted = b->along[v] + s->share * (nearest - b->along[v]);
     s->wanted[i] = s->held[v] ? b->along[v] : fmin(fmax(wanted, low), high);
     before = home;
@@ -466,10 +465,11 @@ static cvtm_status cut_at_wanted(slider *s, int64_t parts) {
   cvtm_status status = CVTM_OK;
   int64_t next = 1;
   for (int64_t k = 0; k < sampled.count && status == CVTM_OK; ++k) {
-    for (; k > 0 && next < parts && s->wanted[next] < sampled.way[k] && status == CVTM_OK; ++next) {
+    for (; k > 0 && next < parts && s->wanted[next] < sampled.length[k] && status == CVTM_OK;
+         ++next) {
       const double *a = sampled.points + 2 * (k - 1), *b = a + 2;
       const double t =
-          (s->wanted[next] - sampled.way[k - 1]) / (sampled.way[k] - sampled.way[k - 1]);
+          (s->wanted[next] - sampled.length[k - 1]) / (sampled.length[k] - sampled.length[k - 1]);
       to->cuts[next] = to->track.count;
       status = stretch_add_point(to, a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1]), 0);
     }
@@ -556,15 +556,15 @@ static cvtm_status hold_bad_edges(slider *s, const double *deviation, int64_t *f
 
 /* Replaces the targets of two paired vertices on opposite sides of a periodic image by their mean;
  * the coordinate perpendicular to the side does not matter. */
-static void share_wishes(const cvtm_boundary *b, double *wish) {
+static void average_targets(const cvtm_boundary *b, double *target) {
   for (int64_t k = 0; k < b->pair_count; ++k) {
     const int64_t u = b->pairs[2 * k], v = b->pairs[2 * k + 1];
     const double *p = b->points + 2 * u, *q = b->points + 2 * v;
     const int across = p[0] != q[0] ? 0 : 1;
-    wish[2 * u + !across] = wish[2 * v + !across] =
-        0.5 * (wish[2 * u + !across] + wish[2 * v + !across]);
-    wish[2 * u + across] = p[across];
-    wish[2 * v + across] = q[across];
+    target[2 * u + !across] = target[2 * v + !across] =
+        0.5 * (target[2 * u + !across] + target[2 * v + !across]);
+    target[2 * u + across] = p[across];
+    target[2 * v + across] = q[across];
   }
 }
 
@@ -580,25 +580,25 @@ static void copy_state(const cvtm_boundary *b, const boundary_state *from,
   memcpy(to->deviation, from->deviation, (size_t)b->edge_count * sizeof(double));
 }
 
-cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *wish, double share,
+cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *target, double share,
                                 cvtm_boundary *boundary, cvtm_error *error) {
   const size_t n = (size_t)boundary->vertex_count, edges = (size_t)boundary->edge_count;
   const boundary_state now = {boundary->points, boundary->along, boundary->deviation};
-  boundary_state old = {malloc((3 * n + edges + 1) * sizeof(double)), NULL, NULL};
-  double *shared = malloc((2 * n + 1) * sizeof *shared);
+  cvtm_scratch memory = {0};
+  const boundary_state old = {cvtm_scratch_take(&memory, n, 2 * sizeof(double)),
+                              cvtm_scratch_take(&memory, n, sizeof(double)),
+                              cvtm_scratch_take(&memory, edges, sizeof(double))};
+  double *shared = cvtm_scratch_take(&memory, n, 2 * sizeof *shared);
   slider s = {.stretch = {.keep_on_curve = contour->keep_on_curve, .error = error},
               .made = boundary,
-              .wish = shared,
+              .target = shared,
               .share = share,
-              .held = calloc(n + 1, 1),
-              .wanted = malloc((edges + 1) * sizeof(double))};
-  cvtm_status status =
-      old.points && shared && s.held && s.wanted ? CVTM_OK : cvtm_no_memory(error, "the boundary");
+              .held = cvtm_scratch_zeros(&memory, n, 1),
+              .wanted = cvtm_scratch_take(&memory, edges, sizeof(double))};
+  cvtm_status status = memory.failed ? cvtm_no_memory(error, "the boundary") : CVTM_OK;
   if (status == CVTM_OK) {
-    old.along = old.points + 2 * n;
-    old.deviation = old.along + n;
-    memcpy(shared, wish, 2 * n * sizeof *shared);
-    share_wishes(boundary, shared);
+    memcpy(shared, target, 2 * n * sizeof *shared);
+    average_targets(boundary, shared);
     copy_state(boundary, &now, &old);
   }
   for (int64_t found = 1, held = 1; status == CVTM_OK && found > 0;) {
@@ -610,10 +610,7 @@ cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *wish,
   }
   stretch_free(&s.stretch);
   track_free(&s.spare);
-  free(old.points);
-  free(shared);
-  free(s.held);
-  free(s.wanted);
+  cvtm_scratch_free(&memory);
   return status;
 }
 

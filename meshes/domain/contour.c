@@ -55,20 +55,12 @@ void cvtm_contour_drop_small(cvtm_contour *made, double smallest, int64_t *point
 
 /* ---- Sides of a periodic image ---- */
 
-/* An arc along a side, in increasing coordinates. */
-typedef struct side_edge {
-  int axis; /* the coordinate that is constant on the side */
-  int is_far;
-  double low, high;
-  int64_t arc;
-} side_edge;
-
 typedef struct splitter {
   const cvtm_contour *rings;
   const double *size; /* of the image */
   cvtm_contour made;
   int64_t points;
-  side_edge *edges;
+  cvtm_side_edge *edges; /* by the number of their arc */
   int64_t edge_count;
 } splitter;
 
@@ -97,7 +89,7 @@ static void add_side_edge(splitter *s, int axis, const double *a, const double *
   const int turned = a[!axis] > b[!axis];
   const double *low = turned ? b : a, *high = turned ? a : b;
   s->edges[s->edge_count++] =
-      (side_edge){axis, a[axis] != 0, low[!axis], high[!axis], s->made.arc_count};
+      (cvtm_side_edge){axis, a[axis] != 0, low[!axis], high[!axis], s->made.arc_count};
   begin_split_arc(s, turned ? right : left, turned ? left : right);
   add_arc_point(s, low, 1);
   add_arc_point(s, high, 1);
@@ -132,26 +124,16 @@ static void split_ring(splitter *s, int64_t ring) {
   if (in_arc && !whole) s->made.corner[s->points - 1] = 1;
 }
 
-static int compare_edges(const void *left, const void *right) {
-  const side_edge *a = left, *b = right;
-  if (a->axis != b->axis) return a->axis - b->axis;
-  if (a->low != b->low) return a->low < b->low ? -1 : 1;
-  if (a->high != b->high) return a->high < b->high ? -1 : 1;
-  return a->is_far - b->is_far;
-}
-
 /* Fails if some edges on a pair of sides have copies, and others have none. */
 static cvtm_status join_twins(splitter *s, cvtm_error *error) {
   int64_t paired[2] = {0, 0}, count[2] = {0, 0};
-  qsort(s->edges, (size_t)s->edge_count, sizeof *s->edges, compare_edges);
+  qsort(s->edges, (size_t)s->edge_count, sizeof *s->edges, cvtm_compare_side_edges);
   for (int64_t k = 0; k < s->edge_count; ++k) {
-    const side_edge *a = &s->edges[k], *b = a + 1;
+    const cvtm_side_edge *a = &s->edges[k], *b = a + 1;
     ++count[a->axis];
-    if (k + 1 == s->edge_count || a->axis != b->axis || a->low != b->low || a->high != b->high ||
-        a->is_far == b->is_far)
-      continue;
-    const int64_t later = a->arc > b->arc ? a->arc : b->arc;
-    s->made.twin[later] = a->arc + b->arc - later;
+    if (k + 1 == s->edge_count || !cvtm_are_copies(a, b)) continue;
+    const int64_t later = a->number > b->number ? a->number : b->number;
+    s->made.twin[later] = a->number + b->number - later;
     paired[a->axis] += 2;
   }
   if (paired[0] + paired[1] == 0)
@@ -432,22 +414,20 @@ typedef struct walker {
   const cvtm_boundary *b;
   double sharp;   /* cosine of the least turn of a corner */
   int64_t *begin; /* vertex_count + 1: where the edges of each vertex begin in `list` */
-  int64_t *list;
-  uint8_t *used; /* per edge */
+  int64_t *list;  /* twice the edge, plus 1 at its second end */
+  uint8_t *used;  /* per edge */
   cvtm_contour *made;
   int64_t points;
 } walker;
 
-static cvtm_status list_edges(walker *w, cvtm_error *error) {
+static cvtm_status list_edges(walker *w, cvtm_scratch *memory, cvtm_error *error) {
   const cvtm_boundary *b = w->b;
-  const size_t n = (size_t)b->vertex_count, edges = (size_t)b->edge_count;
-  w->begin = calloc(n + 2, sizeof *w->begin);
-  w->list = malloc((2 * edges + 1) * sizeof *w->list);
-  w->used = calloc(edges + 1, 1);
-  if (!w->begin || !w->list || !w->used) return cvtm_no_memory(error, "the contour");
-  for (size_t k = 0; k < 2 * edges; ++k) ++w->begin[b->edges[k] + 2];
-  for (size_t v = 0; v < n; ++v) w->begin[v + 2] += w->begin[v + 1];
-  for (size_t k = 0; k < 2 * edges; ++k) w->list[w->begin[b->edges[k] + 1]++] = (int64_t)(k / 2);
+  const size_t edges = (size_t)b->edge_count;
+  w->begin = cvtm_scratch_zeros(memory, (size_t)b->vertex_count + 2, sizeof *w->begin);
+  w->list = cvtm_scratch_take(memory, 2 * edges, sizeof *w->list);
+  w->used = cvtm_scratch_zeros(memory, edges, 1);
+  if (memory->failed) return cvtm_no_memory(error, "the contour");
+  cvtm_list_by_key(b->edges, 2 * b->edge_count, b->vertex_count, w->begin, w->list);
   return CVTM_OK;
 }
 
@@ -462,14 +442,14 @@ static int32_t left_from(const walker *w, int64_t edge, int32_t v) {
 }
 
 static int32_t right_from(const walker *w, int64_t edge, int32_t v) {
-  return w->b->edges[2 * edge] == v ? w->b->right[edge] : w->b->left[edge];
+  return left_from(w, edge, other_end(w, edge, v));
 }
 
 /* The edge that continues `edge` at its end v; -1 where the arc ends. */
 static int64_t continue_at(const walker *w, int64_t edge, int32_t v) {
   const int64_t *at = w->list + w->begin[v];
   if (w->begin[v + 1] - w->begin[v] != 2) return -1;
-  const int64_t next = at[0] == edge ? at[1] : at[0];
+  const int64_t next = (at[0] / 2 == edge ? at[1] : at[0]) / 2;
   const int same = left_from(w, next, v) == right_from(w, edge, v) &&
                    right_from(w, next, v) == left_from(w, edge, v);
   return same ? next : -1;
@@ -511,7 +491,7 @@ static void walk_all(walker *w, double smallest) {
   for (int pass = 0; pass < 3; ++pass) {
     for (int32_t v = 0; v < w->b->vertex_count; ++v) {
       for (int64_t k = w->begin[v]; k < w->begin[v + 1]; ++k) {
-        const int64_t edge = w->list[k];
+        const int64_t edge = w->list[k] / 2;
         if (w->used[edge] || (pass == 0 && continue_at(w, edge, v) >= 0) ||
             (pass == 1 && !is_corner(w, edge, v)))
           continue;
@@ -525,19 +505,18 @@ cvtm_status cvtm_contour_of_pslg(const cvtm_pslg *pslg, int width, int height,
                                  const cvtm_contour_options *options, cvtm_contour *contour,
                                  cvtm_error *error) {
   const cvtm_boundary *b = &pslg->boundary;
+  cvtm_scratch memory = {0};
   cvtm_contour made = {0};
   walker w = {.b = b, .sharp = cos(options->corner_angle * CVTM_PI / 180), .made = &made};
   cvtm_status status = contour_check_inside(b->points, b->vertex_count, width, height, error);
   if (status == CVTM_OK)
     status = cvtm_contour_allocate(b->edge_count, 2 * b->edge_count, &made, error);
-  if (status == CVTM_OK) status = list_edges(&w, error);
+  if (status == CVTM_OK) status = list_edges(&w, &memory, error);
   if (status == CVTM_OK) {
     walk_all(&w, options->smallest);
     status = contour_finish_polygons(width, height, options, &made, error);
   }
-  free(w.begin);
-  free(w.list);
-  free(w.used);
+  cvtm_scratch_free(&memory);
   if (status != CVTM_OK) {
     cvtm_contour_free(&made);
     return status;

@@ -10,8 +10,6 @@
  * between two regions, and for arcs beside the outside. */
 static const double snap_between = 0.45;
 static const double snap = 0.25;
-/* Coordinates on a torus are multiples of this (contour_trace.c). */
-static const double torus_step = 0x1p-30;
 
 enum { X_AXIS, Y_AXIS };
 enum { LEFT_SIDE, RIGHT_SIDE, UPPER_SIDE, LOWER_SIDE, SIDES };
@@ -24,14 +22,14 @@ typedef struct step {
 
 /* A point on a side. If an arc ends there: its slope (along the side per step inwards), and the
  * regions before and after it along the side. */
-typedef struct meeting {
+typedef struct side_point {
   double at, slope;
   int32_t before, behind;
   int has_arc;
-} meeting;
+} side_point;
 
 typedef struct side {
-  meeting *places;
+  side_point *points;
   int64_t count, capacity;
   int32_t label; /* region along the whole side, if no arc meets it */
 } side;
@@ -40,8 +38,7 @@ typedef struct cutter {
   const cvtm_contour_picture *picture;
   double size[2];
   cvtm_contour made;
-  int64_t points, arc_capacity, left_capacity, right_capacity, twin_capacity;
-  int64_t point_capacity, corner_capacity;
+  int64_t points, arc_capacity, point_capacity;
   step *steps;
   int64_t step_count, step_capacity;
   side sides[SIDES];
@@ -53,10 +50,11 @@ typedef struct cutter {
 static cvtm_status begin_arc(cutter *c, int32_t left, int32_t right, int64_t twin) {
   cvtm_contour *m = &c->made;
   const int64_t arcs = m->arc_count + 1;
-  if (!cvtm_grow(&m->start, sizeof *m->start, &c->arc_capacity, arcs + 1) ||
-      !cvtm_grow(&m->left, sizeof *m->left, &c->left_capacity, arcs) ||
-      !cvtm_grow(&m->right, sizeof *m->right, &c->right_capacity, arcs) ||
-      !cvtm_grow(&m->twin, sizeof *m->twin, &c->twin_capacity, arcs))
+  const cvtm_growing arrays[] = {{&m->start, sizeof *m->start},
+                                 {&m->left, sizeof *m->left},
+                                 {&m->right, sizeof *m->right},
+                                 {&m->twin, sizeof *m->twin}};
+  if (!cvtm_grow_all(arrays, 4, &c->arc_capacity, arcs + 1))
     return cvtm_no_memory(c->error, "the contour");
   m->start[m->arc_count] = c->points;
   m->left[m->arc_count] = left;
@@ -68,8 +66,9 @@ static cvtm_status begin_arc(cutter *c, int32_t left, int32_t right, int64_t twi
 
 static cvtm_status add_contour_point(cutter *c, double x, double y, int corner) {
   cvtm_contour *m = &c->made;
-  if (!cvtm_grow(&m->points, 2 * sizeof *m->points, &c->point_capacity, c->points + 1) ||
-      !cvtm_grow(&m->corner, sizeof *m->corner, &c->corner_capacity, c->points + 1))
+  const cvtm_growing arrays[] = {{&m->points, 2 * sizeof *m->points},
+                                 {&m->corner, sizeof *m->corner}};
+  if (!cvtm_grow_all(arrays, 2, &c->point_capacity, c->points + 1))
     return cvtm_no_memory(c->error, "the contour");
   m->points[2 * c->points] = x;
   m->points[2 * c->points + 1] = y;
@@ -150,10 +149,10 @@ static void leave_lines(cutter *c, int32_t left, int32_t right, int joined) {
     double *a = c->steps[k].place, *b = c->steps[k + 1].place;
     for (int axis = X_AXIS; axis <= Y_AXIS; ++axis) {
       if (a[axis] != b[axis] || !is_on_line(c, axis, a[axis])) continue;
-      const int way = region_side(axis, a, b, left, right);
+      const int direction = region_side(axis, a, b, left, right);
       const int first = k + 1 == last && !joined; /* b is a junction */
-      (first ? a : b)[axis] += way * snap;
-      if (k + 1 == last && joined) c->steps[0].place[axis] += way * snap;
+      (first ? a : b)[axis] += direction * snap;
+      if (k + 1 == last && joined) c->steps[0].place[axis] += direction * snap;
     }
   }
 }
@@ -183,10 +182,10 @@ static cvtm_status snap_arc(cutter *c, const cvtm_contour *traced, int64_t arc, 
   return CVTM_OK;
 }
 
-/* ---- Places on the sides ---- */
+/* ---- Points on the sides ---- */
 
-static int compare_places(const void *first, const void *second) {
-  const meeting *a = first, *b = second;
+static int compare_side_points(const void *first, const void *second) {
+  const side_point *a = first, *b = second;
   if (a->at != b->at) return a->at < b->at ? -1 : 1;
   return (a->slope > b->slope) - (a->slope < b->slope);
 }
@@ -196,10 +195,10 @@ static double side_coordinate(const cutter *c, int s) {
   return s % 2 == 0 ? 0 : c->size[axis_across(s)];
 }
 
-static cvtm_status add_place(const cutter *c, side *s, meeting p) {
-  if (!cvtm_grow(&s->places, sizeof *s->places, &s->capacity, s->count + 1))
+static cvtm_status add_side_point(const cutter *c, side *s, side_point p) {
+  if (!cvtm_grow(&s->points, sizeof *s->points, &s->capacity, s->count + 1))
     return cvtm_no_memory(c->error, "the contour");
-  s->places[s->count++] = p;
+  s->points[s->count++] = p;
   return CVTM_OK;
 }
 
@@ -211,7 +210,7 @@ static cvtm_status add_end(cutter *c, const double *p, const double *q, int32_t 
   for (int s = 0; s < SIDES && status == CVTM_OK; ++s) {
     const int across = axis_across(s);
     if (p[across] != side_coordinate(c, s)) continue;
-    meeting made = {p[!across], 0, 0, 0, q != NULL};
+    side_point made = {p[!across], 0, 0, 0, q != NULL};
     if (q != NULL) {
       const double inwards = fabs(q[across] - p[across]);
       made.slope = (q[!across] - p[!across]) / inwards;
@@ -221,7 +220,7 @@ static cvtm_status add_end(cutter *c, const double *p, const double *q, int32_t 
       made.before = left_before ? left : right;
       made.behind = left_before ? right : left;
     }
-    status = add_place(c, &c->sides[s], made);
+    status = add_side_point(c, &c->sides[s], made);
   }
   return status;
 }
@@ -247,7 +246,7 @@ static int find_cut(const cutter *c, const double *a, const double *b, int betwe
     const double v = a[!axis] + t * (b[!axis] - a[!axis]);
     const double other = nearest_line(c, !axis, v);
     cut[axis] = line;
-    cut[!axis] = between && fabs(v - other) < snap ? other : rint(v / torus_step) * torus_step;
+    cut[!axis] = between && fabs(v - other) < snap ? other : cvtm_round_on_torus(v);
   }
   return first < 2;
 }
@@ -358,7 +357,7 @@ static int crosses_inside(const cutter *c, int s) {
 
 /* The region along a side that no arc meets: that of the pixel at the begin of the side, or of the
  * pixel beyond it. */
-static int32_t whole_label(const cutter *c, int s) {
+static int32_t label_without_arcs(const cutter *c, int s) {
   const int w = c->picture->width, h = c->picture->height;
   static const int last[SIDES][2] = {{0, 0}, {1, 0}, {0, 0}, {0, 1}};
   static const int opposite[SIDES][2] = {{1, 0}, {0, 0}, {0, 1}, {0, 0}};
@@ -371,12 +370,12 @@ static int32_t whole_label(const cutter *c, int s) {
 static void find_labels(const side *s, const double *cuts, int64_t count, int32_t *label) {
   int32_t now = s->label;
   int64_t next = 0;
-  while (next < s->count && !s->places[next].has_arc) ++next;
-  if (next < s->count) now = s->places[next].before;
+  while (next < s->count && !s->points[next].has_arc) ++next;
+  if (next < s->count) now = s->points[next].before;
   next = 0;
   for (int64_t k = 0; k < count; ++k) {
-    for (; next < s->count && s->places[next].at <= cuts[k]; ++next) {
-      if (s->places[next].has_arc) now = s->places[next].behind;
+    for (; next < s->count && s->points[next].at <= cuts[k]; ++next) {
+      if (s->points[next].has_arc) now = s->points[next].behind;
     }
     label[k] = now;
   }
@@ -387,18 +386,18 @@ static void find_labels(const side *s, const double *cuts, int64_t count, int32_
 static cvtm_status list_cuts(const cutter *c, int s, const side *own, const side *other,
                              double **cuts, int64_t *count) {
   const int64_t most = own->count + (other != NULL ? other->count : 0) + 2;
-  meeting *all = malloc((size_t)most * sizeof *all);
+  side_point *all = malloc((size_t)most * sizeof *all);
   *cuts = malloc((size_t)most * sizeof **cuts);
   if (all == NULL || *cuts == NULL) {
     free(all);
     return cvtm_no_memory(c->error, "the contour");
   }
   int64_t n = 0;
-  all[n++] = (meeting){.at = 0};
-  all[n++] = (meeting){.at = c->size[!axis_across(s)]};
-  for (int64_t k = 0; k < own->count; ++k) all[n++] = own->places[k];
-  for (int64_t k = 0; other != NULL && k < other->count; ++k) all[n++] = other->places[k];
-  qsort(all, (size_t)n, sizeof *all, compare_places);
+  all[n++] = (side_point){.at = 0};
+  all[n++] = (side_point){.at = c->size[!axis_across(s)]};
+  for (int64_t k = 0; k < own->count; ++k) all[n++] = own->points[k];
+  for (int64_t k = 0; other != NULL && k < other->count; ++k) all[n++] = other->points[k];
+  qsort(all, (size_t)n, sizeof *all, compare_side_points);
   *count = 0;
   for (int64_t k = 0; k < n; ++k) {
     if (k == 0 || all[k].at != all[k - 1].at) (*cuts)[(*count)++] = all[k].at;
@@ -471,8 +470,9 @@ static cvtm_status add_sides(cutter *c) {
   }
   for (int s = 0; s < SIDES; ++s) {
     side *own = &c->sides[s];
-    if (own->count > 0) qsort(own->places, (size_t)own->count, sizeof *own->places, compare_places);
-    own->label = whole_label(c, s);
+    if (own->count > 0)
+      qsort(own->points, (size_t)own->count, sizeof *own->points, compare_side_points);
+    own->label = label_without_arcs(c, s);
   }
   if (status == CVTM_OK) status = add_opposite_sides(c, LEFT_SIDE);
   return status == CVTM_OK ? add_opposite_sides(c, UPPER_SIDE) : status;
@@ -486,7 +486,7 @@ cvtm_status cvtm_contour_add_sides(const cvtm_contour_picture *picture, cvtm_con
   for (int64_t arc = 0; arc < contour->arc_count && status == CVTM_OK; ++arc)
     status = torus ? cut_arc(&c, contour, arc) : copy_arc(&c, contour, arc);
   if (status == CVTM_OK) status = add_sides(&c);
-  for (int s = 0; s < SIDES; ++s) free(c.sides[s].places);
+  for (int s = 0; s < SIDES; ++s) free(c.sides[s].points);
   free(c.steps);
   if (status != CVTM_OK || c.made.arc_count == 0) {
     cvtm_contour_free(&c.made);

@@ -7,6 +7,7 @@
  * the spline meets its segment, except near the ends of the segment. Junctions stay in their
  * squares between four centres. So no arcs cross, whatever the spline does: within a square the
  * arcs join points on its sides in the same order as before. */
+#include "base/geometry.h"
 #include "base/portable.h"
 #include "meshes/domain/contour_steps.h"
 
@@ -18,8 +19,8 @@
 
 enum { FIT_ROUNDS = 60, FIT_ITERATIONS = 400 };
 
-static const double good_enough = 1e-9; /* relative error of an area */
-static const double solved = 1e-6;      /* reduction of the residual in a round */
+static const double area_tolerance = 1e-9;     /* relative error of an area */
+static const double residual_reduction = 1e-6; /* reduction of the residual in a round */
 static const double longest_step = 0.1; /* largest change of a coordinate in a round, pixels */
 /* Added to the diagonal of the matrix, which has the perimeters of the regions, so that a region
  * that cannot move does not affect the others. */
@@ -106,7 +107,7 @@ static void solve_for_multipliers(const fit *f) {
   memcpy(f->residual, f->error, ((size_t)n + 1) * sizeof *f->residual);
   memcpy(f->direction, f->error, ((size_t)n + 1) * sizeof *f->direction);
   double now = dot_product(f->residual, f->residual, n);
-  const double wanted = now * solved * solved;
+  const double wanted = now * residual_reduction * residual_reduction;
   for (int k = 0; k < FIT_ITERATIONS && now > wanted; ++k) {
     find_move(f, f->direction);
     find_changes(f, f->image);
@@ -193,7 +194,7 @@ cvtm_status cvtm_fit_areas(const cvtm_area_map *map, const int32_t *regions, con
     }
     set_weights(&f);
     *worst = find_errors(&f, areas);
-    for (int round = 0; round<FIT_ROUNDS && * worst> good_enough; ++round) {
+    for (int round = 0; round<FIT_ROUNDS && * worst> area_tolerance; ++round) {
       solve_for_multipliers(&f);
       take_step(&f);
       *worst = find_errors(&f, areas);
@@ -217,9 +218,8 @@ static const double crossing_reach =
     0.4; /* largest distance of a crossing from the middle of its segment */
 static const double fitted_reach = 0.45; /* the same, when areas are fitted */
 static const double junction_reach =
-    0.3; /* largest distance of a junction from its traced position */
-static const double torus_step = 0x1p-30; /* grid of coordinates on a torus (contour_trace.c) */
-static const double side_room = 0.3;      /* crossings nearer to a side do not move */
+    0.3;                             /* largest distance of a junction from its traced position */
+static const double side_room = 0.3; /* crossings nearer to a side do not move */
 
 /* The workspace of an arc of `count` points; points of an arc without ends are repeated at both
  * ends. */
@@ -357,7 +357,7 @@ static double meet(const spline *s, int64_t k, int fixed, double at) {
 }
 
 static double round_place(const smoother *m, double v) {
-  return m->picture->border == CVTM_BORDER_PERIODIC ? rint(v / torus_step) * torus_step : v;
+  return m->picture->border == CVTM_BORDER_PERIODIC ? cvtm_round_on_torus(v) : v;
 }
 
 /* Moves the crossings of an arc to its spline. */
@@ -383,19 +383,12 @@ static void smooth_arc(smoother *m, int64_t arc) {
 
 /* ---- Ends of arcs ---- */
 
-/* An end of an arc, with the traced position of its junction in the image. */
+/* An end of an arc: the traced position of its junction in the image, and its index among the
+ * points of the contour. */
 typedef struct arc_end {
-  double x, y;
-  int64_t point, next; /* indices in the contour: the end and the point beside it; -1: that point is
-                          an end, too */
+  cvtm_placed at;
+  int64_t next; /* the index of the point beside it */
 } arc_end;
-
-static int compare_ends(const void *first, const void *second) {
-  const arc_end *a = first, *b = second;
-  if (a->x != b->x) return a->x < b->x ? -1 : 1;
-  if (a->y != b->y) return a->y < b->y ? -1 : 1;
-  return (a->point > b->point) - (a->point < b->point);
-}
 
 static int64_t list_ends(const smoother *m, arc_end *ends) {
   const cvtm_contour *c = m->contour;
@@ -411,10 +404,10 @@ static int64_t list_ends(const smoother *m, arc_end *ends) {
         x -= floor(x / m->picture->width) * m->picture->width;
         y -= floor(y / m->picture->height) * m->picture->height;
       }
-      ends[count++] = (arc_end){x, y, point, k == 0 ? first + 1 : last - 1};
+      ends[count++] = (arc_end){{x, y, point}, k == 0 ? first + 1 : last - 1};
     }
   }
-  qsort(ends, (size_t)count, sizeof *ends, compare_ends);
+  qsort(ends, (size_t)count, sizeof *ends, cvtm_compare_placed); /* compares the first field */
   return count;
 }
 
@@ -422,32 +415,32 @@ static int64_t list_ends(const smoother *m, arc_end *ends) {
  * distance between the last two crossings, at most half a pixel. */
 static void extrapolate(const smoother *m, const arc_end *end, double place[2]) {
   const double *p = m->contour->points + 2 * end->next;
-  const double *q = p + (end->next > end->point ? 2 : -2);
-  const double *from = m->contour->points + 2 * end->point;
-  const int64_t way = end->next - end->point;
-  const int64_t other = end->next + way;
+  const double *q = p + (end->next > end->at.index ? 2 : -2);
+  const double *from = m->contour->points + 2 * end->at.index;
+  const int64_t step = end->next - end->at.index;
+  const int64_t other = end->next + step;
   const int is_end = other < 0 || m->contour->corner[other];
   double dx = p[0] - q[0], dy = p[1] - q[1];
   if (is_end) { /* an arc of three points: use the line to the other end */
     dx = from[0] - q[0];
     dy = from[1] - q[1];
   }
-  const double length = hypot(dx, dy), step = length > 0 ? fmin(length, 0.5) / length : 0;
-  place[0] = p[0] + step * dx;
-  place[1] = p[1] + step * dy;
+  const double length = hypot(dx, dy), share = length > 0 ? fmin(length, 0.5) / length : 0;
+  place[0] = p[0] + share * dx;
+  place[1] = p[1] + share * dy;
 }
 
 /* Moves an end on a side along the side, to the extrapolated point. */
 static void move_side_end(const smoother *m, const arc_end *end) {
-  double *p = m->contour->points + 2 * end->point;
+  double *p = m->contour->points + 2 * end->at.index;
   const double *q = m->contour->points + 2 * end->next;
-  const int across = end->x == 0 || end->x == m->picture->width ? 0 : 1;
+  const int across = end->at.x == 0 || end->at.x == m->picture->width ? 0 : 1;
   double on[2];
   extrapolate(m, end, on);
   const double rise = on[across] - q[across];
   const double t = rise != 0 ? (p[across] - q[across]) / rise : 0;
   const double met = q[!across] + t * (on[!across] - q[!across]);
-  const double traced = m->traced[2 * end->point + !across];
+  const double traced = m->traced[2 * end->at.index + !across];
   if (isfinite(met)) p[!across] = fmin(fmax(met, traced - crossing_reach), traced + crossing_reach);
 }
 
@@ -458,22 +451,23 @@ static void move_junction(const smoother *m, const arc_end *ends, int64_t count)
     double place[2];
     extrapolate(m, &ends[k], place);
     for (int axis = 0; axis < 2; ++axis)
-      mean[axis] += (place[axis] - m->traced[2 * ends[k].point + axis]) / (double)count;
+      mean[axis] += (place[axis] - m->traced[2 * ends[k].at.index + axis]) / (double)count;
   }
   for (int axis = 0; axis < 2; ++axis) {
     const double move = round_place(m, fmin(fmax(mean[axis], -junction_reach), junction_reach));
-    for (int64_t k = 0; k < count; ++k)
-      m->contour->points[2 * ends[k].point + axis] = m->traced[2 * ends[k].point + axis] + move;
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t coordinate = 2 * ends[k].at.index + axis;
+      m->contour->points[coordinate] = m->traced[coordinate] + move;
+    }
   }
 }
 
 static void move_ends(const smoother *m, const arc_end *ends, int64_t count) {
   const int flat = m->picture->border == CVTM_BORDER_FLAT;
   for (int64_t first = 0, end; first < count; first = end) {
-    for (end = first + 1;
-         end < count && ends[end].x == ends[first].x && ends[end].y == ends[first].y; ++end) {
-    }
-    const double x = ends[first].x, y = ends[first].y;
+    const double x = ends[first].at.x, y = ends[first].at.y;
+    end = first + 1;
+    while (end < count && ends[end].at.x == x && ends[end].at.y == y) ++end;
     const int on_side = x == 0 || y == 0 || x == m->picture->width || y == m->picture->height;
     if (flat && on_side) {
       for (int64_t k = first; k < end; ++k) move_side_end(m, &ends[k]);
@@ -487,29 +481,26 @@ cvtm_status cvtm_contour_smooth(const cvtm_contour_picture *picture, double sigm
                                 cvtm_contour *contour, cvtm_error *error) {
   const size_t points = (size_t)contour->start[contour->arc_count];
   const size_t n = (size_t)(cvtm_contour_longest(contour) + 2 * padding(sigma) + 4);
-  double *traced = malloc((2 * points + 1) * sizeof *traced);
-  double *memory = malloc(11 * n * sizeof *memory);
-  arc_end *ends = malloc((2 * (size_t)contour->arc_count + 1) * sizeof *ends);
-  cvtm_status status = CVTM_OK;
-  if (traced == NULL || memory == NULL || ends == NULL) {
-    status = cvtm_no_memory(error, "the contour");
-  } else {
+  cvtm_scratch memory = {0};
+  double *traced = cvtm_scratch_take(&memory, points, 2 * sizeof *traced);
+  double *work = cvtm_scratch_take(&memory, n, 11 * sizeof *work);
+  arc_end *ends = cvtm_scratch_take(&memory, (size_t)contour->arc_count, 2 * sizeof *ends);
+  const cvtm_status status = memory.failed ? cvtm_no_memory(error, "the contour") : CVTM_OK;
+  if (status == CVTM_OK) {
     memcpy(traced, contour->points, 2 * points * sizeof *traced);
     smoother m = {picture,
                   contour,
                   traced,
                   sigma,
-                  {memory, memory + 2 * n, memory + 4 * n, memory + 6 * n, memory + 8 * n,
-                   memory + 9 * n, memory + 10 * n, 0}};
+                  {work, work + 2 * n, work + 4 * n, work + 6 * n, work + 8 * n, work + 9 * n,
+                   work + 10 * n, 0}};
     const int64_t count = list_ends(&m, ends);
     for (int round = 0; round < ROUNDS; ++round) {
       for (int64_t arc = 0; arc < contour->arc_count; ++arc) smooth_arc(&m, arc);
       if (round + 1 < ROUNDS) move_ends(&m, ends, count);
     }
   }
-  free(traced);
-  free(memory);
-  free(ends);
+  cvtm_scratch_free(&memory);
   return status;
 }
 

@@ -29,6 +29,10 @@ static inline int32_t cvtm_contour_label(const cvtm_contour_picture *picture, in
   return picture->labels != NULL ? picture->labels[pixel] : picture->coverage[pixel] >= 0.5F;
 }
 
+/* Coordinates on a torus are multiples of 2^-30, so that a shift by the width or height is
+ * exact. */
+static inline double cvtm_round_on_torus(double v) { return rint(v / 0x1p-30) * 0x1p-30; }
+
 /* Traces the arcs between the regions by marching squares; the only corners are the ends of arcs in
  * junctions. With a flat border arcs end on it. With a periodic border the image is a torus: arcs
  * continue beyond the image, and an arc without a junction ends at its first point or at a periodic
@@ -77,6 +81,27 @@ typedef struct cvtm_area_map {
  * remaining relative error. */
 cvtm_status cvtm_fit_areas(const cvtm_area_map *map, const int32_t *regions, const double *areas,
                            int64_t region_count, double *worst, cvtm_error *error);
+
+/* A straight edge along a side of a periodic image, in increasing coordinates. */
+typedef struct cvtm_side_edge {
+  int axis; /* of the coordinate that is constant on the side */
+  int is_far;
+  double low, high;
+  int64_t number;
+} cvtm_side_edge;
+
+/* For qsort: edges that are copies of each other are neighbours. */
+static inline int cvtm_compare_side_edges(const void *left, const void *right) {
+  const cvtm_side_edge *a = left, *b = right;
+  if (a->axis != b->axis) return a->axis - b->axis;
+  if (a->low != b->low) return a->low < b->low ? -1 : 1;
+  if (a->high != b->high) return a->high < b->high ? -1 : 1;
+  return a->is_far - b->is_far;
+}
+
+static inline int cvtm_are_copies(const cvtm_side_edge *a, const cvtm_side_edge *b) {
+  return a->axis == b->axis && a->low == b->low && a->high == b->high && a->is_far != b->is_far;
+}
 
 /* The largest number of points of an arc. */
 static inline int64_t cvtm_contour_longest(const cvtm_contour *c) {

@@ -12,7 +12,7 @@
 
 /* ---- Segments ---- */
 
-/* A segment between two places a and b, which are crossings or junctions; left and right are the
+/* A segment between the points a and b, which are crossings or junctions; left and right are the
  * regions beside it, looking from a to b. */
 typedef struct segment {
   int64_t a, b;
@@ -20,10 +20,7 @@ typedef struct segment {
 } segment;
 
 typedef struct tracer {
-  const float *coverage; /* or */
-  const int32_t *labels;
-  int width, height;
-  cvtm_border border;
+  const cvtm_contour_picture *picture;
   double *points;
   int64_t point_count, point_capacity;
   segment *segments;
@@ -34,10 +31,10 @@ typedef struct tracer {
 
 /* The pixel for (i, j), which may lie beyond the image; -1 if there is none. */
 static int64_t pixel_at(const tracer *t, int i, int j) {
-  const int w = t->width, h = t->height;
+  const int w = t->picture->width, h = t->picture->height;
   const int outside = i < 0 || j < 0 || i >= w || j >= h;
-  if (outside && t->border == CVTM_BORDER_EMPTY) return -1;
-  if (outside && t->border == CVTM_BORDER_PERIODIC) {
+  if (outside && t->picture->border == CVTM_BORDER_EMPTY) return -1;
+  if (outside && t->picture->border == CVTM_BORDER_PERIODIC) {
     i = (i % w + w) % w;
     j = (j % h + h) % h;
   } else if (outside) {
@@ -49,29 +46,26 @@ static int64_t pixel_at(const tracer *t, int i, int j) {
 
 static double coverage_at(const tracer *t, int i, int j) {
   const int64_t pixel = pixel_at(t, i, j);
-  return pixel < 0 ? 0 : (double)t->coverage[pixel];
+  return pixel < 0 ? 0 : (double)t->picture->coverage[pixel];
 }
 
 static int32_t label_at(const tracer *t, int i, int j) {
-  if (t->coverage != NULL) return coverage_at(t, i, j) >= 0.5;
+  if (t->picture->coverage != NULL) return coverage_at(t, i, j) >= 0.5;
   const int64_t pixel = pixel_at(t, i, j);
-  return pixel < 0 ? 0 : t->labels[pixel];
+  return pixel < 0 ? 0 : t->picture->labels[pixel];
 }
 
 /* Coordinate of a corner of squares: the centre of the pixel or, for pixels beyond a flat border,
  * the border. */
 static double node_at(const tracer *t, int i, int size) {
-  if (t->border != CVTM_BORDER_FLAT) return i + 0.5;
+  if (t->picture->border != CVTM_BORDER_FLAT) return i + 0.5;
   return fmin(fmax(i + 0.5, 0), size);
 }
 
-/* Coordinates on a torus are multiples of this, so that a shift by the width or height is exact. */
-static const double torus_step = 0x1p-30;
-
-static int64_t add_place(tracer *t, double x, double y) {
-  if (t->border == CVTM_BORDER_PERIODIC) {
-    x = rint(x / torus_step) * torus_step;
-    y = rint(y / torus_step) * torus_step;
+static int64_t add_point(tracer *t, double x, double y) {
+  if (t->picture->border == CVTM_BORDER_PERIODIC) {
+    x = cvtm_round_on_torus(x);
+    y = cvtm_round_on_torus(y);
   }
   if (!cvtm_grow(&t->points, 2 * sizeof *t->points, &t->point_capacity, t->point_count + 1))
     return -1;
@@ -87,13 +81,13 @@ static cvtm_status add_segment(tracer *t, int64_t a, int64_t b, int32_t left, in
   return CVTM_OK;
 }
 
-/* Sets *place to the crossing between the centres of two neighbouring pixels, or to -1 if there is
+/* Sets *point to the crossing between the centres of two neighbouring pixels, or to -1 if there is
  * none. */
-static cvtm_status place_crossing(tracer *t, int i, int j, int di, int dj, int64_t *place) {
-  *place = -1;
+static cvtm_status find_crossing(tracer *t, int i, int j, int di, int dj, int64_t *point) {
+  *point = -1;
   if (label_at(t, i, j) == label_at(t, i + di, j + dj)) return CVTM_OK;
   double share = 0.5;
-  if (t->coverage != NULL) {
+  if (t->picture->coverage != NULL) {
     const double here = coverage_at(t, i, j), there = coverage_at(t, i + di, j + dj);
     share = (0.5 - here) / (there - here);
     /* Keep away from centres, where up to four crossings would coincide. A line of single pixels,
@@ -102,10 +96,10 @@ static cvtm_status place_crossing(tracer *t, int i, int j, int di, int dj, int64
     const double most = there >= 0.5 && !label_at(t, i + 2 * di, j + 2 * dj) ? 0.75 : 0.999;
     share = fmin(fmax(share, least), most);
   }
-  const double x = node_at(t, i, t->width), y = node_at(t, j, t->height);
-  *place = add_place(t, x + share * (node_at(t, i + di, t->width) - x),
-                     y + share * (node_at(t, j + dj, t->height) - y));
-  return *place < 0 ? cvtm_no_memory(t->error, "the contour") : CVTM_OK;
+  const double x = node_at(t, i, t->picture->width), y = node_at(t, j, t->picture->height);
+  *point = add_point(t, x + share * (node_at(t, i + di, t->picture->width) - x),
+                     y + share * (node_at(t, j + dj, t->picture->height) - y));
+  return *point < 0 ? cvtm_no_memory(t->error, "the contour") : CVTM_OK;
 }
 
 /* Joins the crossings on the sides p < q of a square whose corners have these labels. */
@@ -117,9 +111,9 @@ static cvtm_status join_crossings(tracer *t, const int64_t *crossing, const int3
 /* A crossing on a side of the square (i, j); on a torus, its periodic copy there. */
 static void take_crossing(const tracer *t, int i, int j, int64_t crossing, double place[2]) {
   memcpy(place, t->points + 2 * crossing, 2 * sizeof *place);
-  if (t->border != CVTM_BORDER_PERIODIC) return;
-  place[0] += rint((i + 1 - place[0]) / t->width) * t->width;
-  place[1] += rint((j + 1 - place[1]) / t->height) * t->height;
+  if (t->picture->border != CVTM_BORDER_PERIODIC) return;
+  place[0] += rint((i + 1 - place[0]) / t->picture->width) * t->picture->width;
+  place[1] += rint((j + 1 - place[1]) / t->picture->height) * t->picture->height;
 }
 
 /* When two opposite corners of the square (i, j) are cut off (the second and fourth if `falling`,
@@ -147,16 +141,17 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
   if (count == 2) return join_crossings(t, crossing, label, sides[0], sides[1]);
   int falling = label[0] == label[2], rising = label[1] == label[3];
   if (falling && rising) {
-    const double mean = t->coverage == NULL
+    const double mean = t->picture->coverage == NULL
                             ? 0
                             : coverage_at(t, i, j) + coverage_at(t, i + 1, j) +
                                   coverage_at(t, i, j + 1) + coverage_at(t, i + 1, j + 1);
     const int32_t wins =
-        t->coverage == NULL ? (label[0] > label[1] ? label[0] : label[1]) : (mean >= 2);
+        t->picture->coverage == NULL ? (label[0] > label[1] ? label[0] : label[1]) : (mean >= 2);
     falling = wins == label[0];
     rising = !falling;
   }
-  if (t->coverage != NULL && falling == (label[0] != 0) && is_narrow(t, i, j, crossing, falling)) {
+  if (t->picture->coverage != NULL && falling == (label[0] != 0) &&
+      is_narrow(t, i, j, crossing, falling)) {
     falling = !falling;
     rising = !rising;
   }
@@ -175,7 +170,7 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
     x += place[0] / count;
     y += place[1] / count;
   }
-  const int64_t junction = add_place(t, x, y);
+  const int64_t junction = add_point(t, x, y);
   if (junction < 0) return cvtm_no_memory(t->error, "the contour");
   for (int k = 0; k < count; ++k) {
     const int side = sides[k];
@@ -189,21 +184,22 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
 /* Finds the crossings between the rows j and j + 1 of centres, and those within row j + 1 unless
  * `below` has them already. A torus has only the columns 0 .. width - 1. */
 static cvtm_status cross_rows(tracer *t, int j, int has_below) {
-  const int torus = t->border == CVTM_BORDER_PERIODIC;
+  const int torus = t->picture->border == CVTM_BORDER_PERIODIC;
   cvtm_status status = CVTM_OK;
-  for (int i = torus ? 0 : -1; i <= t->width - torus && status == CVTM_OK; ++i) {
-    status = place_crossing(t, i, j, 0, 1, &t->between[i + 1]);
+  for (int i = torus ? 0 : -1; i <= t->picture->width - torus && status == CVTM_OK; ++i) {
+    status = find_crossing(t, i, j, 0, 1, &t->between[i + 1]);
     if (status == CVTM_OK && !has_below)
-      status = place_crossing(t, i, j + 1, 1, 0, &t->below[i + 1]);
+      status = find_crossing(t, i, j + 1, 1, 0, &t->below[i + 1]);
   }
-  if (torus) t->between[t->width + 1] = t->between[1];
+  if (torus) t->between[t->picture->width + 1] = t->between[1];
   return status;
 }
 
 /* Traces the squares between the rows j and j + 1 of centres; `above` is known. */
 static cvtm_status trace_row(tracer *t, int j, int has_below) {
   cvtm_status status = cross_rows(t, j, has_below);
-  for (int i = t->border == CVTM_BORDER_PERIODIC ? 0 : -1; i < t->width && status == CVTM_OK; ++i) {
+  for (int i = t->picture->border == CVTM_BORDER_PERIODIC ? 0 : -1;
+       i < t->picture->width && status == CVTM_OK; ++i) {
     const int64_t crossing[4] = {t->above[i + 1], t->between[i + 2], t->below[i + 1],
                                  t->between[i + 1]};
     if (crossing[0] < 0 && crossing[1] < 0 && crossing[2] < 0 && crossing[3] < 0) continue;
@@ -218,8 +214,8 @@ static cvtm_status trace_row(tracer *t, int j, int has_below) {
 }
 
 static cvtm_status trace_squares(tracer *t) {
-  const size_t row = (size_t)t->width + 2;
-  const int torus = t->border == CVTM_BORDER_PERIODIC;
+  const size_t row = (size_t)t->picture->width + 2;
+  const int torus = t->picture->border == CVTM_BORDER_PERIODIC;
   int64_t *rows = malloc(4 * row * sizeof *rows);
   if (rows == NULL) return cvtm_no_memory(t->error, "the contour");
   t->above = rows;
@@ -228,13 +224,13 @@ static cvtm_status trace_squares(tracer *t) {
   int64_t *first = rows + 3 * row;
   for (size_t k = 0; k < 4 * row; ++k) rows[k] = -1;
   cvtm_status status = CVTM_OK;
-  if (t->border != CVTM_BORDER_EMPTY) {
-    for (int i = torus ? 0 : -1; i <= t->width - torus && status == CVTM_OK; ++i)
-      status = place_crossing(t, i, torus ? 0 : -1, 1, 0, &t->above[i + 1]);
+  if (t->picture->border != CVTM_BORDER_EMPTY) {
+    for (int i = torus ? 0 : -1; i <= t->picture->width - torus && status == CVTM_OK; ++i)
+      status = find_crossing(t, i, torus ? 0 : -1, 1, 0, &t->above[i + 1]);
   }
   if (torus) memcpy(first, t->above, row * sizeof *first);
-  for (int j = torus ? 0 : -1; j < t->height && status == CVTM_OK; ++j) {
-    const int last = torus && j == t->height - 1;
+  for (int j = torus ? 0 : -1; j < t->picture->height && status == CVTM_OK; ++j) {
+    const int last = torus && j == t->picture->height - 1;
     if (last) memcpy(t->below, first, row * sizeof *first);
     status = trace_row(t, j, last);
   }
@@ -244,24 +240,17 @@ static cvtm_status trace_squares(tracer *t) {
 
 /* ---- Arcs ---- */
 
-/* The segments at each place, listed in `at`. */
+/* The segments at each point, listed in `at`. */
 typedef struct incidence {
   int64_t *start, *at;
   uint8_t *used; /* per segment */
 } incidence;
 
-static void free_incidence(incidence *n) {
-  free(n->start);
-  free(n->at);
-  free(n->used);
-}
-
-static cvtm_status find_incidence(const tracer *t, incidence *n) {
-  n->start = calloc((size_t)t->point_count + 2, sizeof *n->start);
-  n->at = malloc((2 * (size_t)t->segment_count + 1) * sizeof *n->at);
-  n->used = calloc((size_t)t->segment_count + 1, 1);
-  if (n->start == NULL || n->at == NULL || n->used == NULL)
-    return cvtm_no_memory(t->error, "the contour");
+static cvtm_status find_incidence(const tracer *t, cvtm_scratch *memory, incidence *n) {
+  n->start = cvtm_scratch_zeros(memory, (size_t)t->point_count + 2, sizeof *n->start);
+  n->at = cvtm_scratch_take(memory, (size_t)t->segment_count, 2 * sizeof *n->at);
+  n->used = cvtm_scratch_zeros(memory, (size_t)t->segment_count, 1);
+  if (memory->failed) return cvtm_no_memory(t->error, "the contour");
   for (int64_t s = 0; s < t->segment_count; ++s) {
     ++n->start[t->segments[s].a + 2];
     ++n->start[t->segments[s].b + 2];
@@ -274,50 +263,51 @@ static cvtm_status find_incidence(const tracer *t, incidence *n) {
   return CVTM_OK;
 }
 
-static int is_junction(const incidence *n, int64_t place) {
-  return n->start[place + 1] - n->start[place] != 2;
+static int is_junction(const incidence *n, int64_t point) {
+  return n->start[point + 1] - n->start[point] != 2;
 }
 
-/* Appends a place to the last arc; on a torus, its periodic copy nearest to the last point. */
-static void append_place(const tracer *t, cvtm_contour *made, int64_t place, int64_t *points) {
+/* Appends a point to the last arc; on a torus, its periodic copy nearest to the last point. */
+static void append_point(const tracer *t, cvtm_contour *made, int64_t point, int64_t *points) {
   double *p = made->points + 2 * *points;
-  memcpy(p, t->points + 2 * place, 2 * sizeof *p);
-  if (t->border == CVTM_BORDER_PERIODIC && *points > made->start[made->arc_count - 1]) {
-    p[0] += rint((p[-2] - p[0]) / t->width) * t->width;
-    p[1] += rint((p[-1] - p[1]) / t->height) * t->height;
+  memcpy(p, t->points + 2 * point, 2 * sizeof *p);
+  if (t->picture->border == CVTM_BORDER_PERIODIC && *points > made->start[made->arc_count - 1]) {
+    p[0] += rint((p[-2] - p[0]) / t->picture->width) * t->picture->width;
+    p[1] += rint((p[-1] - p[1]) / t->picture->height) * t->picture->height;
   }
   ++*points;
 }
 
-/* Follows unused segments from `place` along `first` to the next junction or back. */
-static void follow_arc(const tracer *t, incidence *n, int64_t place, int64_t first,
+/* Follows unused segments from `point` along `first` to the next junction or back to `point`. */
+static void follow_arc(const tracer *t, incidence *n, int64_t point, int64_t first,
                        cvtm_contour *made, int64_t *points) {
-  const int64_t arc = made->arc_count++, begin = place;
+  const int64_t arc = made->arc_count++, begin = point;
   made->start[arc] = *points;
   made->left[arc] =
-      t->segments[first].a == place ? t->segments[first].left : t->segments[first].right;
+      t->segments[first].a == point ? t->segments[first].left : t->segments[first].right;
   made->right[arc] =
-      t->segments[first].a == place ? t->segments[first].right : t->segments[first].left;
-  append_place(t, made, place, points);
+      t->segments[first].a == point ? t->segments[first].right : t->segments[first].left;
+  append_point(t, made, point, points);
   for (int64_t s = first; s >= 0;) {
     n->used[s] = 1;
-    place = t->segments[s].a == place ? t->segments[s].b : t->segments[s].a;
-    append_place(t, made, place, points);
+    point = t->segments[s].a == point ? t->segments[s].b : t->segments[s].a;
+    append_point(t, made, point, points);
     s = -1;
-    if (is_junction(n, place) || place == begin) break;
-    for (int64_t k = n->start[place]; k < n->start[place + 1]; ++k) {
+    if (is_junction(n, point) || point == begin) break;
+    for (int64_t k = n->start[point]; k < n->start[point + 1]; ++k) {
       if (!n->used[n->at[k]]) s = n->at[k];
     }
   }
   made->start[made->arc_count] = *points;
-  if (t->border != CVTM_BORDER_EMPTY && is_junction(n, begin))
+  if (t->picture->border != CVTM_BORDER_EMPTY && is_junction(n, begin))
     made->corner[made->start[arc]] = made->corner[*points - 1] = 1;
 }
 
 /* First follows the arcs between junctions, then closed curves. */
 static cvtm_status collect_arcs(const tracer *t, double smallest, cvtm_contour *made) {
+  cvtm_scratch memory = {0};
   incidence n = {0};
-  cvtm_status status = find_incidence(t, &n);
+  cvtm_status status = find_incidence(t, &memory, &n);
   if (status == CVTM_OK) {
     status = cvtm_contour_allocate(t->segment_count, 2 * t->segment_count, made, t->error);
   }
@@ -330,7 +320,7 @@ static cvtm_status collect_arcs(const tracer *t, double smallest, cvtm_contour *
       cvtm_contour_drop_small(made, smallest, &points);
     }
   }
-  free_incidence(&n);
+  cvtm_scratch_free(&memory);
   return status;
 }
 
@@ -347,11 +337,6 @@ static int is_speck(const cvtm_contour *c, int64_t arc, double smallest, int32_t
   return fabs(area) < smallest;
 }
 
-static int compare_labels(const void *first, const void *second) {
-  const int32_t a = *(const int32_t *)first, b = *(const int32_t *)second;
-  return (a > b) - (a < b);
-}
-
 /* The sorted list of labels that do not occur only in specks; it includes 0. */
 static int64_t list_kept(const cvtm_contour *c, double smallest, int32_t *kept) {
   int64_t count = 0;
@@ -362,17 +347,19 @@ static int64_t list_kept(const cvtm_contour *c, double smallest, int32_t *kept) 
     kept[count++] = speck ? outside : c->left[arc];
     kept[count++] = speck ? outside : c->right[arc];
   }
-  qsort(kept, (size_t)count, sizeof *kept, compare_labels);
+  qsort(kept, (size_t)count, sizeof *kept, cvtm_compare_int32);
   return count;
 }
 
-static void move_arc(cvtm_contour *c, int64_t arc, int64_t to, int64_t points) {
+/* Moves an arc behind the *arcs arcs that are kept, and counts it. */
+static void keep_arc(cvtm_contour *c, int64_t arc, int64_t *arcs) {
   const int64_t first = c->start[arc], count = c->start[arc + 1] - first;
+  const int64_t to = (*arcs)++, points = c->start[to];
   memmove(c->points + 2 * points, c->points + 2 * first, 2 * (size_t)count * sizeof *c->points);
   memmove(c->corner + points, c->corner + first, (size_t)count);
   c->left[to] = c->left[arc];
   c->right[to] = c->right[arc];
-  c->start[to] = points;
+  c->start[to + 1] = points + count;
 }
 
 /* Drops specks, except those of labels that would vanish. */
@@ -380,19 +367,15 @@ static cvtm_status drop_label_specks(cvtm_contour *c, double smallest, cvtm_erro
   int32_t *kept = malloc((2 * (size_t)c->arc_count + 1) * sizeof *kept);
   if (kept == NULL) return cvtm_no_memory(error, "the contour");
   const int64_t count = list_kept(c, smallest, kept);
-  int64_t arcs = 0, points = 0;
+  int64_t arcs = 0;
   for (int64_t arc = 0; arc < c->arc_count; ++arc) {
-    const int64_t length = c->start[arc + 1] - c->start[arc];
     int32_t inside = 0, outside = 0;
     if (is_speck(c, arc, smallest, &inside, &outside) &&
-        bsearch(&inside, kept, (size_t)count, sizeof *kept, compare_labels) != NULL) {
+        bsearch(&inside, kept, (size_t)count, sizeof *kept, cvtm_compare_int32) != NULL)
       ++c->dropped;
-      continue;
-    }
-    move_arc(c, arc, arcs++, points);
-    points += length;
+    else
+      keep_arc(c, arc, &arcs);
   }
-  c->start[arcs] = points;
   c->arc_count = arcs;
   free(kept);
   return CVTM_OK;
@@ -400,15 +383,11 @@ static cvtm_status drop_label_specks(cvtm_contour *c, double smallest, cvtm_erro
 
 cvtm_status cvtm_contour_trace(const cvtm_contour_picture *picture, double smallest,
                                cvtm_contour *contour, cvtm_error *error) {
-  tracer t = {.coverage = picture->coverage,
-              .labels = picture->labels,
-              .width = picture->width,
-              .height = picture->height,
-              .border = picture->border,
-              .error = error};
+  tracer t = {.picture = picture, .error = error};
   cvtm_status status = trace_squares(&t);
-  if (status == CVTM_OK) status = collect_arcs(&t, t.labels != NULL ? 0 : smallest, contour);
-  if (status == CVTM_OK && t.labels != NULL) status = drop_label_specks(contour, smallest, error);
+  if (status == CVTM_OK) status = collect_arcs(&t, picture->labels != NULL ? 0 : smallest, contour);
+  if (status == CVTM_OK && picture->labels != NULL)
+    status = drop_label_specks(contour, smallest, error);
   free(t.points);
   free(t.segments);
   return status;
@@ -422,7 +401,7 @@ cvtm_status cvtm_contour_count_areas(const cvtm_contour_picture *picture, cvtm_c
   int32_t *sorted = malloc((size_t)pixels * sizeof *sorted);
   if (sorted == NULL) return cvtm_no_memory(error, "the contour");
   memcpy(sorted, picture->labels, (size_t)pixels * sizeof *sorted);
-  qsort(sorted, (size_t)pixels, sizeof *sorted, compare_labels);
+  qsort(sorted, (size_t)pixels, sizeof *sorted, cvtm_compare_int32);
   int64_t regions = 0;
   for (int64_t k = 0; k < pixels; ++k)
     regions += sorted[k] != 0 && (k == 0 || sorted[k] != sorted[k - 1]);
@@ -463,7 +442,7 @@ static void change_area(cvtm_contour *c, int32_t region, double change) {
 /* A curve that cuts off the corners of pixels encloses half a pixel less than the outline of the
  * pixels, which has four more convex than concave corners. */
 void cvtm_contour_drop_specks(cvtm_contour *c, double smallest) {
-  int64_t arcs = 0, points = 0;
+  int64_t arcs = 0;
   for (int64_t arc = 0; arc < c->arc_count; ++arc) {
     const int64_t first = c->start[arc], count = c->start[arc + 1] - first;
     const double *p = c->points + 2 * first;
@@ -472,12 +451,10 @@ void cvtm_contour_drop_specks(cvtm_contour *c, double smallest) {
       change_area(c, area > 0 ? c->left[arc] : c->right[arc], -pixels);
       change_area(c, area > 0 ? c->right[arc] : c->left[arc], pixels);
       ++c->dropped;
-      continue;
+    } else {
+      keep_arc(c, arc, &arcs);
     }
-    move_arc(c, arc, arcs++, points);
-    points += count;
   }
-  c->start[arcs] = points;
   c->arc_count = arcs;
 }
 
@@ -570,20 +547,15 @@ static int64_t farthest_from(const double *p, int64_t count, double x, double y)
   return best;
 }
 
-/* Rotates a closed arc of count points (the last repeats the first) so that it begins at
- * `first`. */
-static void rotate_points(double *p, int64_t count, int64_t first, double *copy) {
-  const int64_t n = count - 1;
-  memcpy(copy, p, (size_t)n * 2 * sizeof *p);
-  for (int64_t k = 0; k < n; ++k) memcpy(p + 2 * k, copy + 2 * ((k + first) % n), 2 * sizeof *p);
-  memcpy(p + 2 * n, p, 2 * sizeof *p);
-}
-
-static void rotate_flags(uint8_t *flags, int64_t count, int64_t first, uint8_t *copy) {
-  const int64_t n = count - 1;
-  memcpy(copy, flags, (size_t)n);
-  for (int64_t k = 0; k < n; ++k) flags[k] = copy[(k + first) % n];
-  flags[n] = flags[0];
+/* Rotates the points or flags of a closed arc (the last repeats the first) so that it begins at
+ * `first`. copy: memory for all items. */
+static void rotate_arc(void *items, size_t size, int64_t count, int64_t first, void *copy) {
+  const size_t behind = (size_t)(count - 1 - first) * size, before = (size_t)first * size;
+  char *to = items;
+  memcpy(copy, items, before);
+  memmove(to, to + before, behind);
+  memcpy(to + behind, copy, before);
+  memcpy(to + behind + before, to, size);
 }
 
 /* The intersection of two lines, if it is within half a pixel of the curve around point k and the
@@ -612,20 +584,20 @@ static void straighten(const double *corner, double *point, const double *beyond
 /* Cosine of the turn at point k between the points about four pixels before and after it (nearer at
  * the ends of an open arc), so that the steps of pixels do not matter. */
 static double wide_turn(const double *p, int64_t count, int closed, int64_t k) {
-  double way[2][2] = {{0, 0}, {0, 0}};
+  double chord[2][2] = {{0, 0}, {0, 0}};
   for (int side = 0; side < 2; ++side) {
     int64_t at = k;
     for (int64_t step = 1; step < count / 3; ++step) {
       at += side == 0 ? -1 : 1;
       if (closed) at = (at + count - 1) % (count - 1);
       if (at < 0 || at >= count) break;
-      way[side][0] = p[2 * at] - p[2 * k];
-      way[side][1] = p[2 * at + 1] - p[2 * k + 1];
-      if (hypot(way[side][0], way[side][1]) >= wide_reach) break;
+      chord[side][0] = p[2 * at] - p[2 * k];
+      chord[side][1] = p[2 * at + 1] - p[2 * k + 1];
+      if (hypot(chord[side][0], chord[side][1]) >= wide_reach) break;
     }
   }
-  const double lengths = hypot(way[0][0], way[0][1]) * hypot(way[1][0], way[1][1]);
-  return lengths > 0 ? -(way[0][0] * way[1][0] + way[0][1] * way[1][1]) / lengths : -1;
+  const double lengths = hypot(chord[0][0], chord[0][1]) * hypot(chord[1][0], chord[1][1]);
+  return lengths > 0 ? -(chord[0][0] * chord[1][0] + chord[0][1] * chord[1][1]) / lengths : -1;
 }
 
 typedef struct corner_workspace {
@@ -714,7 +686,7 @@ static void find_corners(cvtm_contour *c, double *traced, int64_t arc, double an
     return;
   }
   if (closed) {
-    rotate_points(p, count, farthest_from(p, count - 1, p[0], p[1]), work->copy);
+    rotate_arc(p, 2 * sizeof *p, count, farthest_from(p, count - 1, p[0], p[1]), work->copy);
     memcpy(raw, p, (size_t)count * 2 * sizeof *p);
   }
   const int64_t pieces = fit_lines(p, count, closed, work);
@@ -731,33 +703,26 @@ static void find_corners(cvtm_contour *c, double *traced, int64_t arc, double an
   int64_t first = 0;
   while (first < count - 1 && !corner[first]) ++first;
   if (first == 0 || first == count - 1) return;
-  rotate_points(p, count, first, work->copy);
-  rotate_points(raw, count, first, work->copy);
-  rotate_flags(corner, count, first, (uint8_t *)work->copy);
+  rotate_arc(p, 2 * sizeof *p, count, first, work->copy);
+  rotate_arc(raw, 2 * sizeof *raw, count, first, work->copy);
+  rotate_arc(corner, sizeof *corner, count, first, work->copy);
 }
 
 /* traced: a copy of the points at their traced positions, rotated like the points. */
 static cvtm_status find_all_corners(cvtm_contour *c, double *traced, double angle,
                                     cvtm_error *error) {
   const size_t n = (size_t)cvtm_contour_longest(c) + 1;
-  corner_workspace work = {malloc(n),
-                           malloc(n * sizeof *work.stack),
-                           malloc(n * sizeof *work.kept),
-                           malloc(2 * n * sizeof *work.copy),
-                           malloc(n * sizeof *work.cosine),
-                           malloc(n * sizeof *work.lines)};
-  cvtm_status status = CVTM_OK;
-  if (!work.mark || !work.stack || !work.kept || !work.copy || !work.cosine || !work.lines) {
-    status = cvtm_no_memory(error, "the contour");
-  } else {
-    for (int64_t arc = 0; arc < c->arc_count; ++arc) find_corners(c, traced, arc, angle, &work);
-  }
-  free(work.mark);
-  free(work.stack);
-  free(work.kept);
-  free(work.copy);
-  free(work.cosine);
-  free(work.lines);
+  cvtm_scratch memory = {0};
+  corner_workspace work = {cvtm_scratch_take(&memory, n, sizeof *work.mark),
+                           cvtm_scratch_take(&memory, n, sizeof *work.stack),
+                           cvtm_scratch_take(&memory, n, sizeof *work.kept),
+                           cvtm_scratch_take(&memory, n, 2 * sizeof *work.copy),
+                           cvtm_scratch_take(&memory, n, sizeof *work.cosine),
+                           cvtm_scratch_take(&memory, n, sizeof *work.lines)};
+  const cvtm_status status = memory.failed ? cvtm_no_memory(error, "the contour") : CVTM_OK;
+  for (int64_t arc = 0; arc < c->arc_count && status == CVTM_OK; ++arc)
+    find_corners(c, traced, arc, angle, &work);
+  cvtm_scratch_free(&memory);
   return status;
 }
 
@@ -811,12 +776,12 @@ static cvtm_status untangle_corners(cvtm_contour *c, const double *traced, cvtm_
  * their traced positions. */
 static void leave_sides(cvtm_contour *c, const double *traced,
                         const cvtm_contour_picture *picture) {
-  const double room = 0.2; /* pixels */
+  const double margin = 0.2; /* pixels */
   for (int64_t k = 0; k < c->start[c->arc_count]; ++k) {
     double *p = c->points + 2 * k;
     const double depth =
         fmin(fmin(p[0], picture->width - p[0]), fmin(p[1], picture->height - p[1]));
-    if (depth < room) memcpy(p, traced + 2 * k, 2 * sizeof *p);
+    if (depth < margin) memcpy(p, traced + 2 * k, 2 * sizeof *p);
   }
 }
 

@@ -84,7 +84,7 @@ static double spacing_at(const void *context, double x, double y) {
   return least;
 }
 
-/* ---- What the shape asks for ---- */
+/* ---- Limits from the shape ---- */
 
 static double vertex_distance(const cvtm_boundary *b, int32_t u, int32_t v) {
   const double *p = b->points + 2 * (int64_t)u, *q = b->points + 2 * (int64_t)v;
@@ -143,14 +143,14 @@ static void spread_limits(planner *p) {
   static const int di[4] = {-1, -1, 0, 1}, dj[4] = {0, -1, -1, -1};
   const int w = p->width, h = p->height, torus = is_torus(p);
   for (int pass = 0; pass < (torus ? 4 : 2); ++pass) {
-    const int way = pass % 2 == 0 ? 1 : -1;
+    const int direction = pass % 2 == 0 ? 1 : -1;
     for (int row = 0; row < h; ++row) {
-      const int j = way > 0 ? row : h - 1 - row;
+      const int j = direction > 0 ? row : h - 1 - row;
       for (int column = 0; column < w; ++column) {
-        const int i = way > 0 ? column : w - 1 - column;
+        const int i = direction > 0 ? column : w - 1 - column;
         float *limit = &p->limit[(int64_t)j * w + i];
         for (int k = 0; k < 4; ++k) {
-          int ni = i + way * di[k], nj = j + way * dj[k];
+          int ni = i + direction * di[k], nj = j + direction * dj[k];
           if (!torus && (ni < 0 || nj < 0 || ni >= w || nj >= h)) continue;
           if (torus) {
             ni = ni < 0 ? w - 1 : ni >= w ? 0 : ni;
@@ -334,9 +334,8 @@ static cvtm_status raise_density(planner *p, int64_t sites, cvtm_domain_plan_fig
     if ((double)p->density[k] < least) p->density[k] = (float)least;
   }
   if (sites == 0 && hexagon * roots > most_sites) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "the sizes ask for %.3g sites; at most %g are possible", hexagon * roots,
-                     most_sites);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "the sizes need %.3g sites; at most %g are possible",
+                     hexagon * roots, most_sites);
   }
   p->scale = sites > 0 ? sqrt(hexagon * roots / (double)sites) : 1;
   figures->spacing = p->scale / sqrt(mean);
@@ -367,8 +366,8 @@ enum { ROUNDS = 16 };
 
 /* Samples the boundary and reduces the spacings until all limits hold. *sites: the total number of
  * sites. */
-static cvtm_status settle_sizes(planner *p, cvtm_boundary *boundary, int64_t *sites,
-                                cvtm_error *error) {
+static cvtm_status limit_spacings(planner *p, cvtm_boundary *boundary, int64_t *sites,
+                                  cvtm_error *error) {
   int64_t found = 1;
   for (int round = 0; found > 0 && round <= ROUNDS; ++round) {
     cvtm_boundary_free(boundary);
@@ -382,7 +381,8 @@ static cvtm_status settle_sizes(planner *p, cvtm_boundary *boundary, int64_t *si
 }
 
 /* Alternates scaling and limits until both hold. */
-static cvtm_status settle(planner *p, int64_t sites, cvtm_boundary *boundary, cvtm_error *error) {
+static cvtm_status fit_scale(planner *p, int64_t sites, cvtm_boundary *boundary,
+                             cvtm_error *error) {
   const double largest_scale = 16 * p->scale;
   for (int round = 0;; ++round) {
     cvtm_boundary_free(boundary);
@@ -437,8 +437,8 @@ cvtm_status cvtm_domain_plan(const cvtm_contour *contour, int width, int height,
   if (status == CVTM_OK) status = raise_density(&p, sites, &result, error);
   result.sites = sites;
   if (status == CVTM_OK)
-    status =
-        sites > 0 ? settle(&p, sites, &made, error) : settle_sizes(&p, &made, &result.sites, error);
+    status = sites > 0 ? fit_scale(&p, sites, &made, error)
+                       : limit_spacings(&p, &made, &result.sites, error);
   if (status == CVTM_OK) status = cvtm_boundary_fit(contour, 1, &made, error);
   if (status == CVTM_OK) {
     write_density(&p);
@@ -528,18 +528,18 @@ cvtm_status cvtm_domain_mesh(const double *sites, int64_t count, const cvtm_boun
                              cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
                              cvtm_error *error) {
   const size_t n = (size_t)count;
-  selection left = {malloc(2 * n * sizeof *left.sites), malloc(n * sizeof *left.from), malloc(n),
-                    count};
+  cvtm_scratch memory = {0};
+  selection left = {cvtm_scratch_take(&memory, n, 2 * sizeof *left.sites),
+                    cvtm_scratch_take(&memory, n, sizeof *left.from),
+                    cvtm_scratch_take(&memory, n, 1), count};
   cvtm_status status = CVTM_OK;
-  if (left.sites == NULL || left.from == NULL || left.drop == NULL) {
+  if (memory.failed) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the domain's mesh");
   } else {
     memcpy(left.sites, sites, 2 * n * sizeof *left.sites);
     for (size_t i = 0; i < n; ++i) left.from[i] = (int32_t)i;
     status = mesh_selection(&left, boundary, mesh, regions, source, error);
   }
-  free(left.sites);
-  free(left.from);
-  free(left.drop);
+  cvtm_scratch_free(&memory);
   return status;
 }

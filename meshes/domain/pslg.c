@@ -23,6 +23,7 @@ typedef struct plane_parts {
   cvtm_mesh mesh;      /* mirrored, because y is up here */
   cvtm_regions edges;  /* the segments */
   int32_t *source;     /* per vertex: the point that it was */
+  cvtm_scratch memory; /* of the next arrays */
   int64_t *twin;       /* as cvtm_find_twins gives them */
   int64_t *face;       /* per segment: its half-edge */
   int64_t *stack;      /* memory for all half-edges */
@@ -37,12 +38,7 @@ static void plane_parts_free(plane_parts *p) {
   cvtm_mesh_free(&p->mesh);
   cvtm_regions_free(&p->edges);
   free(p->source);
-  free(p->twin);
-  free(p->face);
-  free(p->stack);
-  free(p->is_segment);
-  free(p->part);
-  free(p->region);
+  cvtm_scratch_free(&p->memory);
   *p = (plane_parts){0};
 }
 
@@ -68,15 +64,14 @@ static cvtm_status triangulate(double *points, int64_t count, int32_t *segments,
 
 static cvtm_status find_neighbours(plane_parts *p, cvtm_error *error) {
   const size_t halves = 3 * (size_t)p->mesh.triangle_count;
-  p->twin = malloc(halves * sizeof *p->twin);
-  p->face = malloc(((size_t)p->edges.edge_count + 1) * sizeof *p->face);
-  p->stack = malloc(halves * sizeof *p->stack);
-  p->is_segment = calloc(halves, 1);
-  p->part = malloc(halves * sizeof *p->part);
-  p->region = malloc(halves * sizeof *p->region);
-  if (!p->twin || !p->face || !p->stack || !p->is_segment || !p->part || !p->region ||
-      !cvtm_find_edge_faces(p->mesh.triangles, p->mesh.triangle_count, p->mesh.vertex_count,
-                            &p->edges, p->face))
+  p->twin = cvtm_scratch_take(&p->memory, halves, sizeof *p->twin);
+  p->face = cvtm_scratch_take(&p->memory, (size_t)p->edges.edge_count, sizeof *p->face);
+  p->stack = cvtm_scratch_take(&p->memory, halves, sizeof *p->stack);
+  p->is_segment = cvtm_scratch_zeros(&p->memory, halves, 1);
+  p->part = cvtm_scratch_take(&p->memory, halves, sizeof *p->part);
+  p->region = cvtm_scratch_take(&p->memory, halves, sizeof *p->region);
+  if (p->memory.failed || !cvtm_find_edge_faces(p->mesh.triangles, p->mesh.triangle_count,
+                                                p->mesh.vertex_count, &p->edges, p->face))
     return cvtm_no_memory(error, "the segments");
   const cvtm_status status = cvtm_find_twins(p->mesh.triangles, p->mesh.triangle_count,
                                              p->mesh.vertex_count, p->twin, NULL, error);
@@ -182,13 +177,14 @@ static cvtm_status plane_parts_create(double *points, int64_t count, int32_t *se
 
 /* ---- Edges ---- */
 
-/* An edge between two places, from the smaller number to the larger one. */
+/* An edge between two merged corners, from the smaller number to the larger one. Sorted by its
+ * fields. */
 typedef struct shape_edge {
   int32_t from, to, shape;
 } shape_edge;
 
 typedef struct edge_list {
-  double *points; /* of the places: 2 * count */
+  double *points; /* of the merged corners: 2 * count */
   int64_t count;
   shape_edge *edges; /* sorted; an edge of several shapes is listed once for each */
   int64_t edge_count;
@@ -218,30 +214,19 @@ static int compare_corners(const void *left, const void *right) {
   return (a->corner > b->corner) - (a->corner < b->corner);
 }
 
-static int order_by_ends(const shape_edge *a, const shape_edge *b) {
-  if (a->from != b->from) return a->from < b->from ? -1 : 1;
-  return (a->to > b->to) - (a->to < b->to);
-}
-
-/* For qsort. */
-static int compare_shape_edges(const void *left, const void *right) {
-  const shape_edge *a = left, *b = right;
-  const int ends = order_by_ends(a, b);
-  return ends != 0 ? ends : (a->shape > b->shape) - (a->shape < b->shape);
-}
-
-/* Merges corners at the same grid point. number: the place of each corner. */
-static cvtm_status number_places(const cvtm_polygons *rings, int32_t *number, edge_list *l,
+/* Merges corners at the same grid point. number: the merged corner of each corner. */
+static cvtm_status merge_corners(const cvtm_polygons *rings, int32_t *number, edge_list *l,
                                  cvtm_error *error) {
   const size_t n = (size_t)rings->start[rings->ring_count];
-  double *places = malloc(2 * n * sizeof *places);
+  double *snapped = malloc(2 * n * sizeof *snapped);
   cvtm_grid_point *grid = malloc(n * sizeof *grid);
   placed_corner *sorted = malloc(n * sizeof *sorted);
   cvtm_status status = CVTM_OK;
-  if (places == NULL || grid == NULL || sorted == NULL) status = cvtm_no_memory(error, "the rings");
+  if (snapped == NULL || grid == NULL || sorted == NULL)
+    status = cvtm_no_memory(error, "the rings");
   if (status == CVTM_OK) {
-    memcpy(places, rings->points, 2 * n * sizeof *places);
-    status = cvtm_snap_points(places, (int64_t)n, grid, error);
+    memcpy(snapped, rings->points, 2 * n * sizeof *snapped);
+    status = cvtm_snap_points(snapped, (int64_t)n, grid, error);
   }
   if (status == CVTM_OK) {
     for (size_t k = 0; k < n; ++k) sorted[k] = (placed_corner){grid[k], (int64_t)k};
@@ -255,7 +240,7 @@ static cvtm_status number_places(const cvtm_polygons *rings, int32_t *number, ed
       number[sorted[k].corner] = (int32_t)(l->count - 1);
     }
   }
-  free(places);
+  free(snapped);
   free(grid);
   free(sorted);
   return status;
@@ -271,14 +256,14 @@ static void collect_edges(const cvtm_ring_collector *c, const int32_t *number, e
       l->edges[l->edge_count++] = (shape_edge){a < b ? a : b, a < b ? b : a, c->shape[r]};
     }
   }
-  qsort(l->edges, (size_t)l->edge_count, sizeof *l->edges, compare_shape_edges);
+  qsort(l->edges, (size_t)l->edge_count, sizeof *l->edges, cvtm_compare_three);
 }
 
 /* Two equal edges of the same shape cancel. */
 static void cancel_edges(edge_list *l) {
   int64_t kept = 0;
   for (int64_t k = 0; k < l->edge_count; ++k) {
-    if (kept > 0 && compare_shape_edges(&l->edges[kept - 1], &l->edges[k]) == 0)
+    if (kept > 0 && cvtm_compare_three(&l->edges[kept - 1], &l->edges[k]) == 0)
       --kept;
     else
       l->edges[kept++] = l->edges[k];
@@ -289,7 +274,7 @@ static void cancel_edges(edge_list *l) {
 
 static void list_shape_segments(edge_list *l) {
   for (int64_t k = 0; k < l->edge_count; ++k) {
-    if (k > 0 && order_by_ends(&l->edges[k - 1], &l->edges[k]) == 0) continue;
+    if (k > 0 && cvtm_compare_two(&l->edges[k - 1], &l->edges[k]) == 0) continue;
     l->segments[2 * l->segment_count] = l->edges[k].from;
     l->segments[2 * l->segment_count + 1] = l->edges[k].to;
     l->first[l->segment_count++] = k;
@@ -305,7 +290,7 @@ static cvtm_status make_edges(const cvtm_ring_collector *c, edge_list *l, cvtm_e
                    .segments = malloc(2 * n * sizeof *l->segments),
                    .first = malloc((n + 1) * sizeof *l->first)};
   cvtm_status status = number && l->points && l->edges && l->segments && l->first
-                           ? number_places(&c->rings, number, l, error)
+                           ? merge_corners(&c->rings, number, l, error)
                            : cvtm_no_memory(error, "the rings");
   if (status == CVTM_OK) {
     collect_edges(c, number, l);
@@ -316,7 +301,7 @@ static cvtm_status make_edges(const cvtm_ring_collector *c, edge_list *l, cvtm_e
   return status;
 }
 
-/* ---- Which shape covers a part ---- */
+/* ---- The shape that covers a part ---- */
 
 typedef struct coverer {
   const edge_list *edges;
@@ -331,20 +316,12 @@ typedef struct coverer {
 /* The segment of a half-edge; -1 if the half-edge is only part of a segment. */
 static int64_t segment_at(const coverer *c, int64_t half) {
   const plane_parts *p = c->parts;
-  const int64_t after = half % 3 == 2 ? half - 2 : half + 1;
-  const int32_t a = p->source[p->mesh.triangles[half]], b = p->source[p->mesh.triangles[after]];
-  const shape_edge wanted = {a < b ? a : b, a < b ? b : a, 0};
-  int64_t low = 0, high = c->edges->segment_count;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    const int order = order_by_ends(&c->edges->edges[c->edges->first[middle]], &wanted);
-    if (order == 0) return middle;
-    if (order < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return -1;
+  const int32_t a = p->source[p->mesh.triangles[half]];
+  const int32_t b = p->source[p->mesh.triangles[cvtm_half_after(half)]];
+  const int32_t ends[2] = {a < b ? a : b, a < b ? b : a};
+  const int32_t *found = bsearch(ends, c->edges->segments, (size_t)c->edges->segment_count,
+                                 sizeof ends, cvtm_compare_two);
+  return found != NULL ? (found - c->edges->segments) / 2 : -1;
 }
 
 /* Enters the part on the other side of a half-edge, if it was not visited. Returns 0 if the segment
@@ -412,15 +389,17 @@ static int32_t toggle_shapes(coverer *c, int32_t part) {
 static cvtm_status cover_parts(const edge_list *l, const int32_t *region, int64_t shapes,
                                plane_parts *p, cvtm_error *error) {
   const size_t parts = (size_t)p->part_count, halves = 3 * (size_t)p->mesh.triangle_count;
+  cvtm_scratch memory = {0};
   coverer c = {l,
                p,
-               malloc(parts * sizeof *c.from),
-               malloc(parts * sizeof *c.through),
-               calloc(parts, 1),
-               calloc((size_t)shapes, 1)};
-  int64_t *begin = malloc((parts + 1) * sizeof *begin), *list = malloc(halves * sizeof *list);
+               cvtm_scratch_take(&memory, parts, sizeof *c.from),
+               cvtm_scratch_take(&memory, parts, sizeof *c.through),
+               cvtm_scratch_zeros(&memory, parts, 1),
+               cvtm_scratch_zeros(&memory, (size_t)shapes, 1)};
+  int64_t *begin = cvtm_scratch_take(&memory, parts + 1, sizeof *begin);
+  int64_t *list = cvtm_scratch_take(&memory, halves, sizeof *list);
   cvtm_status status = CVTM_OK;
-  if (c.from && c.through && c.reached && c.inside && begin && list) {
+  if (!memory.failed) {
     int64_t list_count = 0;
     for (size_t h = 0; h < halves; ++h) list_count += p->is_segment[h];
     list_borders(p, begin, list);
@@ -441,12 +420,7 @@ static cvtm_status cover_parts(const edge_list *l, const int32_t *region, int64_
   } else {
     status = cvtm_no_memory(error, "the rings");
   }
-  free(c.from);
-  free(c.through);
-  free(c.reached);
-  free(c.inside);
-  free(begin);
-  free(list);
+  cvtm_scratch_free(&memory);
   return status;
 }
 
@@ -614,16 +588,16 @@ void cvtm_pslg_free(cvtm_pslg *pslg) {
 /* ---- Reading ---- */
 
 /* A point that marks a hole or a region. */
-typedef struct place {
+typedef struct marker {
   double x, y, attribute, area; /* NAN: there is none */
-} place;
+} marker;
 
 typedef struct graph {
   cvtm_source *source;
   cvtm_triangle_vertices vertices;
   int32_t *ends; /* 2 per segment */
   int64_t segment_count, hole_count, region_count;
-  place *holes, *regions;
+  marker *holes, *regions;
 } graph;
 
 static void free_graph(graph *g) {
@@ -634,7 +608,7 @@ static void free_graph(graph *g) {
 }
 
 /* Reads the values after the coordinates on the same line. */
-static cvtm_status read_attributes(cvtm_source *s, place *p) {
+static cvtm_status read_attributes(cvtm_source *s, marker *p) {
   double *const values[2] = {&p->attribute, &p->area};
   cvtm_token token;
   for (int k = 0; k < 2 && cvtm_source_line_token(s, &token); ++k)
@@ -644,8 +618,8 @@ static cvtm_status read_attributes(cvtm_source *s, place *p) {
 }
 
 /* Reads a list of points; the list is empty if the file ends. */
-static cvtm_status read_places(cvtm_source *s, const char *what, int have_attributes, place **list,
-                               int64_t *count) {
+static cvtm_status read_markers(cvtm_source *s, const char *what, int have_attributes,
+                                marker **list, int64_t *count) {
   cvtm_source ahead = *s;
   cvtm_token token;
   *count = 0;
@@ -657,9 +631,9 @@ static cvtm_status read_places(cvtm_source *s, const char *what, int have_attrib
   *list = malloc(((size_t)*count + 1) * sizeof **list);
   if (*list == NULL) return cvtm_source_no_memory(s);
   for (int64_t k = 0; k < *count && status == CVTM_OK; ++k) {
-    place *p = &(*list)[k];
+    marker *p = &(*list)[k];
     double number;
-    *p = (place){0, 0, NAN, NAN};
+    *p = (marker){0, 0, NAN, NAN};
     status = cvtm_source_value(s, CVTM_F64, &number);
     if (status == CVTM_OK) status = cvtm_source_value(s, CVTM_F64, &p->x);
     if (status == CVTM_OK) status = cvtm_source_value(s, CVTM_F64, &p->y);
@@ -672,14 +646,14 @@ static cvtm_status read_graph(graph *g) {
   cvtm_status status =
       cvtm_triangle_read_graph(g->source, &g->vertices, &g->ends, &g->segment_count);
   if (status == CVTM_OK)
-    status = read_places(g->source, "number of holes", 0, &g->holes, &g->hole_count);
+    status = read_markers(g->source, "number of holes", 0, &g->holes, &g->hole_count);
   if (status == CVTM_OK)
-    status = read_places(g->source, "number of regions", 1, &g->regions, &g->region_count);
+    status = read_markers(g->source, "number of regions", 1, &g->regions, &g->region_count);
   return status;
 }
 
 /* The part that contains a point; -1: none. */
-static int32_t part_at(const plane_parts *p, const place *at) {
+static int32_t part_at(const plane_parts *p, const marker *at) {
   const double x = at->x, y = at->y;
   for (int64_t t = 0; t < p->mesh.triangle_count; ++t) {
     int inside = 1;
@@ -707,7 +681,7 @@ static cvtm_status number_parts(const graph *g, plane_parts *p, cvtm_pslg *made,
     p->region[part] = 0;
   }
   for (int64_t k = 0; k < g->region_count; ++k) {
-    const place *at = &g->regions[k];
+    const marker *at = &g->regions[k];
     const int32_t part = part_at(p, at);
     const int named =
         at->attribute >= 1 && at->attribute <= most && at->attribute == floor(at->attribute);

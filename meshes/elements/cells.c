@@ -17,11 +17,6 @@ typedef struct adjacency {
   int64_t largest; /* largest number of entries of a vertex */
 } adjacency;
 
-static void free_adjacency(adjacency *adjacent) {
-  free(adjacent->start);
-  free(adjacent->id);
-}
-
 static void find_largest(adjacency *adjacent, int64_t vertices) {
   for (int64_t v = 0; v < vertices; ++v) {
     const int64_t here = adjacent->start[v + 1] - adjacent->start[v];
@@ -66,27 +61,27 @@ static void adjacency_of_line(const cvtm_mesh *mesh, cvtm_placed *order, adjacen
   }
 }
 
-static cvtm_status find_adjacency(const cvtm_mesh *mesh, adjacency *adjacent, cvtm_error *error) {
-  const int64_t vertices = mesh->vertex_count;
-  const int on_line = mesh->triangle_count == 0;
-  const int64_t entries = on_line ? 2 * vertices : 6 * mesh->triangle_count;
-  cvtm_placed *order = on_line ? malloc((size_t)vertices * sizeof *order) : NULL;
-  adjacent->start = calloc((size_t)vertices + 2, sizeof *adjacent->start);
-  adjacent->id = malloc((size_t)(entries + 1) * sizeof *adjacent->id);
-  cvtm_status status = CVTM_OK;
-  if (!adjacent->start || !adjacent->id || (on_line && !order)) {
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the cells of %lld sites",
-                       (long long)vertices);
+static cvtm_status no_memory_for_cells(int64_t sites, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the cells of %lld sites",
+                   (long long)sites);
+}
+
+static cvtm_status find_adjacency(const cvtm_mesh *mesh, cvtm_scratch *memory, adjacency *adjacent,
+                                  cvtm_error *error) {
+  const size_t vertices = (size_t)mesh->vertex_count, triangles = (size_t)mesh->triangle_count;
+  const int on_line = triangles == 0;
+  const size_t entries = on_line ? 2 * vertices : 6 * triangles;
+  cvtm_placed *order = cvtm_scratch_take(memory, on_line ? vertices : 0, sizeof *order);
+  adjacent->start = cvtm_scratch_zeros(memory, vertices + 2, sizeof *adjacent->start);
+  adjacent->id = cvtm_scratch_take(memory, entries, sizeof *adjacent->id);
+  if (memory->failed) return no_memory_for_cells(mesh->vertex_count, error);
+  if (on_line) {
+    adjacency_of_line(mesh, order, adjacent);
   } else {
-    if (on_line) {
-      adjacency_of_line(mesh, order, adjacent);
-    } else {
-      adjacency_of_triangles(mesh, adjacent);
-    }
-    find_largest(adjacent, vertices);
+    adjacency_of_triangles(mesh, adjacent);
   }
-  free(order);
-  return status;
+  find_largest(adjacent, mesh->vertex_count);
+  return CVTM_OK;
 }
 
 /* ---- One cell ---- */
@@ -127,6 +122,12 @@ static int32_t gather_neighbors(const cvtm_mesh *mesh, const adjacency *adjacent
   return distinct;
 }
 
+/* A corner in a linked ring, for hubs. */
+typedef struct ring_corner {
+  double x, y;
+  int32_t neighbor, after, before;
+} ring_corner;
+
 /* Memory for the largest cell, reused for all cells. */
 typedef struct workspace {
   neighbor_site *sites;
@@ -134,24 +135,11 @@ typedef struct workspace {
   int32_t count;
   double *x, *y;
   int32_t *neighbor;
-  int32_t *after, *before; /* rings of corners, for hubs */
-  double *x_ring, *y_ring;
-  int32_t *neighbor_ring;
+  ring_corner *ring;
 } workspace;
 
-static void free_workspace(workspace *work) {
-  free(work->sites);
-  free(work->x);
-  free(work->y);
-  free(work->neighbor);
-  free(work->after);
-  free(work->before);
-  free(work->x_ring);
-  free(work->y_ring);
-  free(work->neighbor_ring);
-}
-
-static cvtm_status make_workspace(int64_t largest, workspace *work, cvtm_error *error) {
+static cvtm_status make_workspace(int64_t largest, cvtm_scratch *memory, workspace *work,
+                                  cvtm_error *error) {
   /* Every neighbour adds at most one corner to the four of the rectangle; rings also keep corners
    * that were cut off. */
   if (largest > INT32_MAX / 2 - 8) {
@@ -159,19 +147,12 @@ static cvtm_status make_workspace(int64_t largest, workspace *work, cvtm_error *
   }
   const size_t corners = (size_t)largest + 8, ring = 2 * (size_t)largest + 8;
   work->capacity = (int32_t)corners;
-  work->sites = malloc(corners * sizeof *work->sites);
-  work->x = malloc(corners * sizeof *work->x);
-  work->y = malloc(corners * sizeof *work->y);
-  work->neighbor = malloc(corners * sizeof *work->neighbor);
-  work->after = malloc(ring * sizeof *work->after);
-  work->before = malloc(ring * sizeof *work->before);
-  work->x_ring = malloc(ring * sizeof *work->x_ring);
-  work->y_ring = malloc(ring * sizeof *work->y_ring);
-  work->neighbor_ring = malloc(ring * sizeof *work->neighbor_ring);
-  if (work->sites && work->x && work->y && work->neighbor && work->after && work->before &&
-      work->x_ring && work->y_ring && work->neighbor_ring) {
-    return CVTM_OK;
-  }
+  work->sites = cvtm_scratch_take(memory, corners, sizeof *work->sites);
+  work->x = cvtm_scratch_take(memory, corners, sizeof *work->x);
+  work->y = cvtm_scratch_take(memory, corners, sizeof *work->y);
+  work->neighbor = cvtm_scratch_take(memory, corners, sizeof *work->neighbor);
+  work->ring = cvtm_scratch_take(memory, ring, sizeof *work->ring);
+  if (!memory->failed) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a cell of %lld corners",
                    (long long)largest);
 }
@@ -195,21 +176,21 @@ static void clip_in_turn(workspace *work, int32_t sites) {
 enum { HUB_NEIGHBORS = 64 };
 
 static double beyond(const workspace *work, const neighbor_site *site, int32_t corner) {
-  return site->dx * work->x_ring[corner] + site->dy * work->y_ring[corner] -
+  return site->dx * work->ring[corner].x + site->dy * work->ring[corner].y -
          0.5 * (site->dx * site->dx + site->dy * site->dy);
 }
 
 /* The corner farthest beyond the bisector of a site: the maximum over the whole ring, or the local
- * maximum found by walking from `corner` onwards. Decreases of the size of rounding do not end the
- * walk. */
+ * maximum found by walking from `corner` onwards. Decreases as small as rounding errors do not end
+ * the walk. */
 static int32_t farthest_corner(const workspace *work, const neighbor_site *site, int32_t corner,
                                int whole_ring) {
   int32_t best = corner;
   double best_value = beyond(work, site, corner);
   const double rounding =
-      1e-13 * (fabs(site->dx * work->x_ring[corner]) + fabs(site->dy * work->y_ring[corner]) +
+      1e-13 * (fabs(site->dx * work->ring[corner].x) + fabs(site->dy * work->ring[corner].y) +
                site->dx * site->dx + site->dy * site->dy);
-  for (int32_t k = work->after[corner]; k != corner; k = work->after[k]) {
+  for (int32_t k = work->ring[corner].after; k != corner; k = work->ring[k].after) {
     const double value = beyond(work, site, k);
     if (value > best_value) {
       best = k;
@@ -222,8 +203,8 @@ static int32_t farthest_corner(const workspace *work, const neighbor_site *site,
 }
 
 static void link_corners(workspace *work, int32_t a, int32_t b) {
-  work->after[a] = b;
-  work->before[b] = a;
+  work->ring[a].after = b;
+  work->ring[b].before = a;
 }
 
 /* Places the corner where the bisector meets the edge from a removed to a kept corner. */
@@ -231,29 +212,29 @@ static void place_corner(workspace *work, const neighbor_site *site, int32_t rem
                          int32_t corner) {
   const double s = beyond(work, site, removed);
   const double t = s / (s - beyond(work, site, kept));
-  work->x_ring[corner] = work->x_ring[removed] + (work->x_ring[kept] - work->x_ring[removed]) * t;
-  work->y_ring[corner] = work->y_ring[removed] + (work->y_ring[kept] - work->y_ring[removed]) * t;
+  work->ring[corner].x = work->ring[removed].x + (work->ring[kept].x - work->ring[removed].x) * t;
+  work->ring[corner].y = work->ring[removed].y + (work->ring[kept].y - work->ring[removed].y) * t;
 }
 
 /* Cuts off the consecutive corners around `corner`; returns the first new corner, -1 if no corner
  * is left. */
 static int32_t cut_ring(workspace *work, const neighbor_site *site, int32_t corner, int32_t *used) {
   int32_t first = corner, last = corner;
-  int32_t kept_before = work->before[first], kept_after = work->after[last];
+  int32_t kept_before = work->ring[first].before, kept_after = work->ring[last].after;
   while (kept_before != corner && beyond(work, site, kept_before) >= 0) {
     first = kept_before;
-    kept_before = work->before[first];
+    kept_before = work->ring[first].before;
   }
   if (kept_before == corner) return -1;
   while (beyond(work, site, kept_after) >= 0) {
     last = kept_after;
-    kept_after = work->after[last];
+    kept_after = work->ring[last].after;
   }
   const int32_t p = (*used)++, q = (*used)++;
   place_corner(work, site, first, kept_before, p);
   place_corner(work, site, last, kept_after, q);
-  work->neighbor_ring[p] = site->id;
-  work->neighbor_ring[q] = work->neighbor_ring[last];
+  work->ring[p].neighbor = site->id;
+  work->ring[q].neighbor = work->ring[last].neighbor;
   link_corners(work, kept_before, p);
   link_corners(work, p, q);
   link_corners(work, q, kept_after);
@@ -266,12 +247,9 @@ static void clip_by_direction(workspace *work, int32_t sites) {
   }
   qsort(work->sites, (size_t)sites, sizeof *work->sites, compare_angles);
   int32_t used = work->count;
-  for (int32_t k = 0; k < used; ++k) {
-    work->x_ring[k] = work->x[k];
-    work->y_ring[k] = work->y[k];
-    work->neighbor_ring[k] = work->neighbor[k];
-    link_corners(work, k, (k + 1) % used);
-  }
+  for (int32_t k = 0; k < used; ++k)
+    work->ring[k] = (ring_corner){.x = work->x[k], .y = work->y[k], .neighbor = work->neighbor[k]};
+  for (int32_t k = 0; k < used; ++k) link_corners(work, k, (k + 1) % used);
   int32_t corner = 0;
   for (int32_t k = 0; k < sites; ++k) {
     /* Walking onwards reaches the maximum only if the turn is less than half a circle. At most two
@@ -288,10 +266,10 @@ static void clip_by_direction(workspace *work, int32_t sites) {
   work->count = 0;
   int32_t k = corner;
   do {
-    work->x[work->count] = work->x_ring[k];
-    work->y[work->count] = work->y_ring[k];
-    work->neighbor[work->count++] = work->neighbor_ring[k];
-    k = work->after[k];
+    work->x[work->count] = work->ring[k].x;
+    work->y[work->count] = work->ring[k].y;
+    work->neighbor[work->count++] = work->ring[k].neighbor;
+    k = work->ring[k].after;
   } while (k != corner);
 }
 
@@ -322,23 +300,22 @@ static double absolute(double relative, double site, double side) {
   return fmin(fmax(site + relative, 0), side);
 }
 
-static cvtm_status reserve_corners(cvtm_cells *cells, int64_t corners, int64_t *capacity) {
+static int reserve_corners(cvtm_cells *cells, int64_t corners, int64_t *capacity) {
   const cvtm_growing arrays[] = {{&cells->corners, 2 * sizeof *cells->corners},
                                  {&cells->neighbors, sizeof *cells->neighbors}};
-  return cvtm_grow_all(arrays, 2, capacity, corners) ? CVTM_OK : CVTM_ERROR_MEMORY;
+  return cvtm_grow_all(arrays, 2, capacity, corners);
 }
 
-static cvtm_status make_cells(const cvtm_mesh *mesh, const adjacency *adjacent, cvtm_domain domain,
-                              workspace *work, cvtm_cells *cells) {
+/* Returns 0 if memory runs out. */
+static int make_cells(const cvtm_mesh *mesh, const adjacency *adjacent, cvtm_domain domain,
+                      workspace *work, cvtm_cells *cells) {
   int64_t capacity = 0, used = 0;
   cells->start = malloc((size_t)(mesh->vertex_count + 1) * sizeof *cells->start);
-  if (!cells->start) return CVTM_ERROR_MEMORY;
-  if (reserve_corners(cells, 6 * mesh->vertex_count + 8, &capacity) != CVTM_OK)
-    return CVTM_ERROR_MEMORY;
+  if (!cells->start || !reserve_corners(cells, 6 * mesh->vertex_count + 8, &capacity)) return 0;
   for (int64_t v = 0; v < mesh->vertex_count; ++v) {
     cells->start[v] = used;
     make_cell(mesh, adjacent, domain, v, work);
-    if (reserve_corners(cells, used + work->count, &capacity) != CVTM_OK) return CVTM_ERROR_MEMORY;
+    if (!reserve_corners(cells, used + work->count, &capacity)) return 0;
     for (int32_t k = 0; k < work->count; ++k) {
       cells->corners[2 * used] = absolute(work->x[k], mesh->points[2 * v], domain.width);
       cells->corners[2 * used + 1] = absolute(work->y[k], mesh->points[2 * v + 1], domain.height);
@@ -347,7 +324,7 @@ static cvtm_status make_cells(const cvtm_mesh *mesh, const adjacency *adjacent, 
   }
   cells->start[mesh->vertex_count] = used;
   cells->count = mesh->vertex_count;
-  return CVTM_OK;
+  return 1;
 }
 
 static cvtm_status check_mesh(const cvtm_mesh *mesh, cvtm_error *error) {
@@ -357,14 +334,7 @@ static cvtm_status check_mesh(const cvtm_mesh *mesh, cvtm_error *error) {
   if (mesh->triangle_count == 0 && !mesh->collinear) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the mesh has no triangles");
   }
-  for (int64_t k = 0; k < 3 * mesh->triangle_count; ++k) {
-    if (mesh->triangles[k] < 0 || mesh->triangles[k] >= mesh->vertex_count) {
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                       "triangle %lld has vertex %d, but there are %lld vertices",
-                       (long long)(k / 3), (int)mesh->triangles[k], (long long)mesh->vertex_count);
-    }
-  }
-  return CVTM_OK;
+  return cvtm_check_corners(mesh, error);
 }
 
 cvtm_status cvtm_cells_create(const cvtm_mesh *mesh, cvtm_domain domain, cvtm_cells *cells,
@@ -376,20 +346,15 @@ cvtm_status cvtm_cells_create(const cvtm_mesh *mesh, cvtm_domain domain, cvtm_ce
   }
   cvtm_status status = check_mesh(mesh, error);
   if (status != CVTM_OK) return status;
+  cvtm_scratch memory = {0};
   adjacency adjacent = {0};
   workspace work = {0};
   cvtm_cells made = {0};
-  status = find_adjacency(mesh, &adjacent, error);
-  if (status == CVTM_OK) status = make_workspace(adjacent.largest, &work, error);
-  if (status == CVTM_OK) {
-    status = make_cells(mesh, &adjacent, domain, &work, &made);
-    if (status != CVTM_OK) {
-      cvtm_fail(error, status, "no memory for the cells of %lld sites",
-                (long long)mesh->vertex_count);
-    }
-  }
-  free_adjacency(&adjacent);
-  free_workspace(&work);
+  status = find_adjacency(mesh, &memory, &adjacent, error);
+  if (status == CVTM_OK) status = make_workspace(adjacent.largest, &memory, &work, error);
+  if (status == CVTM_OK && !make_cells(mesh, &adjacent, domain, &work, &made))
+    status = no_memory_for_cells(mesh->vertex_count, error);
+  cvtm_scratch_free(&memory);
   if (status != CVTM_OK) {
     cvtm_cells_free(&made);
     return status;
@@ -480,47 +445,36 @@ static void add_cell(builder *b, const int64_t *start, const int64_t *leaving, i
   }
 }
 
-/* Lists the half-edges that leave each vertex. */
-static void list_leaving(const cvtm_mesh *mesh, int64_t *start, int64_t *leaving) {
-  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) ++start[mesh->triangles[h] + 2];
-  for (int64_t v = 0; v < mesh->vertex_count; ++v) start[v + 2] += start[v + 1];
-  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
-    leaving[start[mesh->triangles[h] + 1]++] = h;
-  }
-}
-
 cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_error *error) {
   if (!mesh || !cells) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no mesh or no cells");
   if (mesh->vertex_count > INT32_MAX) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; the most is %ld",
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; at most %ld are possible",
                      (long long)mesh->vertex_count, (long)INT32_MAX);
   }
   const size_t n = (size_t)mesh->vertex_count, halves = 3 * (size_t)mesh->triangle_count;
   /* One corner per triangle, and three per fan at the border, each of which has its own half-edge
    * there. */
   const size_t most = 4 * halves + 1;
+  cvtm_scratch memory = {0};
+  int64_t *start = cvtm_scratch_zeros(&memory, n + 2, sizeof *start);
+  int64_t *leaving = cvtm_scratch_take(&memory, halves, sizeof *leaving);
   builder b = {.mesh = mesh,
-               .twin = malloc((halves + 1) * sizeof *b.twin),
-               .centre = malloc((halves + 1) * sizeof *b.centre),
-               .begun = calloc(halves + 1, 1),
+               .twin = cvtm_scratch_take(&memory, halves, sizeof *b.twin),
+               .centre = cvtm_scratch_take(&memory, halves, sizeof *b.centre),
+               .begun = cvtm_scratch_zeros(&memory, halves, 1),
                .made = {.count = mesh->vertex_count,
                         .start = malloc((n + 1) * sizeof *b.made.start),
                         .corners = malloc(2 * most * sizeof *b.made.corners),
                         .neighbors = malloc(most * sizeof *b.made.neighbors)}};
-  int64_t *start = calloc(n + 2, sizeof *start);
-  int64_t *leaving = malloc((halves + 1) * sizeof *leaving);
   cvtm_status status = CVTM_OK;
-  if (!b.twin || !b.centre || !b.begun || !b.made.start || !b.made.corners || !b.made.neighbors ||
-      !start || !leaving) {
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the cells of %lld sites",
-                       (long long)mesh->vertex_count);
-  }
+  if (memory.failed || !b.made.start || !b.made.corners || !b.made.neighbors)
+    status = no_memory_for_cells(mesh->vertex_count, error);
   if (status == CVTM_OK) {
     status = cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count, b.twin,
                              NULL, error);
   }
   if (status == CVTM_OK) {
-    list_leaving(mesh, start, leaving);
+    cvtm_list_by_key(mesh->triangles, 3 * mesh->triangle_count, mesh->vertex_count, start, leaving);
     for (int64_t t = 0; t < mesh->triangle_count; ++t) find_centre(&b, t, b.centre + 2 * t);
     for (int64_t v = 0; v < mesh->vertex_count; ++v) {
       b.made.start[v] = b.corners;
@@ -531,10 +485,6 @@ cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_
   } else {
     cvtm_cells_free(&b.made);
   }
-  free(b.twin);
-  free(b.centre);
-  free(b.begun);
-  free(start);
-  free(leaving);
+  cvtm_scratch_free(&memory);
   return status;
 }

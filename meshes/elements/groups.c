@@ -1,4 +1,5 @@
 /* Groups of the edges of regions, and periodic pairs. */
+#include "base/host.h"
 #include "meshes/mesh.h"
 
 #include <inttypes.h>
@@ -10,23 +11,25 @@
 /* In the order of their tags. */
 typedef enum group_kind { OUTER, LEFT, RIGHT, BOTTOM, TOP, HOLE, INTERFACE } group_kind;
 
-/* Describes what an edge bounds; edges with equal labels form a group. */
+/* Describes what an edge bounds; edges with equal labels form a group. Sorted by all fields. */
 typedef struct label {
   int32_t kind, first, second; /* HOLE: its number; INTERFACE: the regions, ascending */
 } label;
 
-/* An edge that is being reordered. */
+/* An edge that is being reordered, by the first four fields. */
 typedef struct grouped_edge {
+  int32_t left, right, first_edge, edge; /* first_edge: the first edge of its curve */
   label bounds;
-  int32_t left, right, root, edge; /* root: the first edge of its curve */
 } grouped_edge;
 
 typedef struct grouping {
   const cvtm_mesh *mesh;
   const cvtm_regions *regions;
-  int64_t count;
+  const cvtm_region_name *names;
+  int64_t name_count, count;
   grouped_edge *edges;
-  int32_t *order; /* edges by their first vertex */
+  int64_t *start; /* vertex_count + 1: where the ends of edges at each vertex begin in `ends` */
+  int64_t *ends;  /* twice the edge, plus 1 at its second vertex */
   int64_t *next;  /* the edge after a boundary edge; -1: unknown */
   int32_t *parent;
 } grouping;
@@ -46,19 +49,6 @@ static double direction(const double *a, const double *b) {
   return atan2(a[1] - b[1], b[0] - a[0]);
 }
 
-/* The index in g->order of the first edge that starts at vertex v. */
-static int64_t first_from(const grouping *g, int32_t v) {
-  int64_t low = 0, high = g->count;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (g->regions->edges[2 * (int64_t)g->order[middle]] < v)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 /* The edge that continues e along the same part of the outside: at the end of e, the first one
  * counterclockwise from the reverse of e. */
 static int64_t find_next(const grouping *g, int64_t e) {
@@ -67,10 +57,9 @@ static int64_t find_next(const grouping *g, int64_t e) {
   const double back = direction(end_of(g, e), start_of(g, e));
   int64_t best = -1;
   double least = HUGE_VAL;
-  for (int64_t k = first_from(g, v); k < g->count; ++k) {
-    const int64_t other = g->order[k];
-    if (r->edges[2 * other] != v) break;
-    if (r->right[other] != 0) continue;
+  for (int64_t k = g->start[v]; k < g->start[v + 1]; ++k) {
+    const int64_t other = g->ends[k] / 2;
+    if (g->ends[k] % 2 != 0 || r->right[other] != 0) continue;
     double turn = direction(start_of(g, other), end_of(g, other)) - back;
     if (turn <= 0) turn += 2 * acos(-1.0);
     if (turn < least) {
@@ -119,7 +108,7 @@ static void label_edges(grouping *g, cvtm_domain image) {
   for (int64_t e = 0; e < g->count; ++e) {
     const int32_t a = r->left[e], b = r->right[e];
     g->next[e] = -1;
-    g->edges[e] = (grouped_edge){{-1, 0, 0}, a, b, (int32_t)e, (int32_t)e};
+    g->edges[e] = (grouped_edge){a, b, (int32_t)e, (int32_t)e, {-1, 0, 0}};
     if (b != 0) g->edges[e].bounds = (label){INTERFACE, a < b ? a : b, a < b ? b : a};
   }
   for (int64_t e = 0; e < g->count; ++e) {
@@ -133,79 +122,36 @@ static void label_edges(grouping *g, cvtm_domain image) {
 
 /* ---- curves ---- */
 
-static int compare_labels(const label *a, const label *b) {
-  if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
-  if (a->first != b->first) return a->first < b->first ? -1 : 1;
-  return (a->second > b->second) - (a->second < b->second);
-}
-
-/* One end of an edge. */
-typedef struct edge_end {
-  int32_t vertex, edge;
-} edge_end;
-
-static int compare_ends(const void *first, const void *second) {
-  const edge_end *a = first, *b = second;
-  if (a->vertex != b->vertex) return a->vertex < b->vertex ? -1 : 1;
-  return (a->edge > b->edge) - (a->edge < b->edge);
-}
-
-static int32_t find_root(int32_t *parent, int32_t e) {
-  while (parent[e] != e) e = parent[e] = parent[parent[e]];
-  return e;
-}
-
 static int same_class(const grouped_edge *a, const grouped_edge *b) {
-  return a->left == b->left && a->right == b->right && compare_labels(&a->bounds, &b->bounds) == 0;
+  return cvtm_compare_two(a, b) == 0 && cvtm_compare_three(&a->bounds, &b->bounds) == 0;
 }
 
 /* Joins edges of the same group and between the same regions that meet in a vertex. */
-static void find_curves(grouping *g, edge_end *ends) {
-  const int64_t count = 2 * g->count;
-  for (int64_t e = 0; e < g->count; ++e) {
-    g->parent[e] = (int32_t)e;
-    ends[2 * e] = (edge_end){g->regions->edges[2 * e], (int32_t)e};
-    ends[2 * e + 1] = (edge_end){g->regions->edges[2 * e + 1], (int32_t)e};
-  }
-  qsort(ends, (size_t)count, sizeof *ends, compare_ends);
-  for (int64_t k = 0; k < count; ++k) {
-    for (int64_t j = k + 1; j < count && ends[j].vertex == ends[k].vertex; ++j) {
-      if (!same_class(&g->edges[ends[k].edge], &g->edges[ends[j].edge])) continue;
-      const int32_t p = find_root(g->parent, ends[k].edge), q = find_root(g->parent, ends[j].edge);
-      g->parent[p > q ? p : q] = p < q ? p : q;
+static void find_curves(grouping *g) {
+  for (int64_t e = 0; e < g->count; ++e) g->parent[e] = (int32_t)e;
+  for (int64_t v = 0; v < g->mesh->vertex_count; ++v) {
+    for (int64_t k = g->start[v]; k < g->start[v + 1]; ++k) {
+      const int64_t e = g->ends[k] / 2;
+      for (int64_t j = k + 1; j < g->start[v + 1]; ++j)
+        if (same_class(&g->edges[e], &g->edges[g->ends[j] / 2]))
+          (void)cvtm_join_trees(g->parent, (int32_t)e, (int32_t)(g->ends[j] / 2));
     }
   }
-  for (int64_t e = 0; e < g->count; ++e) g->edges[e].root = find_root(g->parent, (int32_t)e);
-}
-
-static int compare_grouped_edges(const void *first, const void *second) {
-  const grouped_edge *a = first, *b = second;
-  if (a->left != b->left) return a->left < b->left ? -1 : 1;
-  if (a->right != b->right) return a->right < b->right ? -1 : 1;
-  if (a->root != b->root) return a->root < b->root ? -1 : 1;
-  return (a->edge > b->edge) - (a->edge < b->edge);
+  for (int64_t e = 0; e < g->count; ++e)
+    g->edges[e].first_edge = cvtm_root_of(g->parent, (int32_t)e);
 }
 
 /* ---- names ---- */
 
-static const char *given_name(const cvtm_region_name *names, int64_t count, int32_t region) {
-  for (int64_t k = 0; k < count; ++k)
-    if (names[k].region == region) return names[k].name;
-  return NULL;
+/* The given name of a region, or its number behind a prefix. */
+static void name_region(const grouping *g, int32_t region, const char *prefix, char *text,
+                        size_t capacity) {
+  snprintf(text, capacity, "%s%" PRId32, prefix, region);
+  for (int64_t k = g->name_count - 1; k >= 0; --k)
+    if (g->names[k].region == region) snprintf(text, capacity, "%s", g->names[k].name);
 }
 
-/* The name of a region as part of the name of an interface. */
-static void short_name(const cvtm_region_name *names, int64_t count, int32_t region, char *text,
-                       size_t capacity) {
-  const char *given = given_name(names, count, region);
-  if (given != NULL)
-    snprintf(text, capacity, "%s", given);
-  else
-    snprintf(text, capacity, "%" PRId32, region);
-}
-
-static void name_lines(const label *bounds, const cvtm_region_name *names, int64_t name_count,
-                       cvtm_group *group) {
+static void name_lines(const grouping *g, const label *bounds, cvtm_group *group) {
   static const char *const words[] = {"outer", "left", "right", "bottom", "top"};
   char first[CVTM_GROUP_NAME_BYTES / 2 - 6], second[sizeof first];
   if (bounds->kind < HOLE) {
@@ -213,42 +159,34 @@ static void name_lines(const label *bounds, const cvtm_region_name *names, int64
   } else if (bounds->kind == HOLE) {
     snprintf(group->name, sizeof group->name, "hole-%" PRId32, bounds->first);
   } else {
-    short_name(names, name_count, bounds->first, first, sizeof first);
-    short_name(names, name_count, bounds->second, second, sizeof second);
+    name_region(g, bounds->first, "", first, sizeof first);
+    name_region(g, bounds->second, "", second, sizeof second);
     snprintf(group->name, sizeof group->name, "interface-%s-%s", first, second);
   }
-}
-
-static int compare_bounds(const void *first, const void *second) {
-  return compare_labels(first, second);
 }
 
 /* Lists the distinct labels in ascending order; returns their number. */
 static int32_t list_labels(const grouping *g, label *labels) {
   for (int64_t e = 0; e < g->count; ++e) labels[e] = g->edges[e].bounds;
-  qsort(labels, (size_t)g->count, sizeof *labels, compare_bounds);
+  qsort(labels, (size_t)g->count, sizeof *labels, cvtm_compare_three);
   int32_t count = 0;
   for (int64_t e = 0; e < g->count; ++e) {
-    if (e == 0 || compare_labels(&labels[e], &labels[e - 1]) != 0) labels[count++] = labels[e];
+    if (e == 0 || cvtm_compare_three(&labels[e], &labels[e - 1]) != 0) labels[count++] = labels[e];
   }
   return count;
 }
 
 /* Lists the regions, whose triangles are consecutive and ascending; groups NULL: only counts
  * them. */
-static int32_t list_areas(const cvtm_mesh *mesh, const cvtm_regions *r,
-                          const cvtm_region_name *names, int64_t name_count, cvtm_group *groups) {
+static int32_t list_areas(const grouping *g, cvtm_group *groups) {
+  const int32_t *region = g->regions->region;
   int32_t count = 0;
-  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
-    if (t > 0 && r->region[t] == r->region[t - 1]) continue;
+  for (int64_t t = 0; t < g->mesh->triangle_count; ++t) {
+    if (t > 0 && region[t] == region[t - 1]) continue;
     if (groups != NULL) {
-      const char *given = given_name(names, name_count, r->region[t]);
       cvtm_group *group = &groups[count];
-      group->tag = r->region[t];
-      if (given != NULL)
-        snprintf(group->name, sizeof group->name, "%s", given);
-      else
-        snprintf(group->name, sizeof group->name, "region-%" PRId32, r->region[t]);
+      group->tag = region[t];
+      name_region(g, group->tag, "region-", group->name, sizeof group->name);
     }
     ++count;
   }
@@ -267,27 +205,20 @@ static int32_t *take_edges(const grouping *g, const label *labels, int32_t label
   for (int64_t k = 0; k < g->count; ++k) {
     const grouped_edge *e = &g->edges[k];
     const label *found =
-        bsearch(&e->bounds, labels, (size_t)label_count, sizeof *labels, compare_bounds);
+        bsearch(&e->bounds, labels, (size_t)label_count, sizeof *labels, cvtm_compare_three);
     memcpy(edges + 2 * k, r->edges + 2 * (int64_t)e->edge, 2 * sizeof *edges);
     r->left[k] = e->left;
     r->right[k] = e->right;
-    r->curve_count += k == 0 || g->edges[k - 1].root != e->root;
+    r->curve_count += k == 0 || g->edges[k - 1].first_edge != e->first_edge;
     r->curve[k] = r->curve_count;
     group[k] = (int32_t)(found - labels) + 1;
   }
   return edges;
 }
 
-static void sort_by_start(grouping *g, edge_end *ends) {
-  for (int64_t e = 0; e < g->count; ++e) ends[e] = (edge_end){g->regions->edges[2 * e], (int32_t)e};
-  qsort(ends, (size_t)g->count, sizeof *ends, compare_ends);
-  for (int64_t e = 0; e < g->count; ++e) g->order[e] = ends[e].edge;
-}
-
-static int replace_groups(grouping *g, label *labels, const cvtm_region_name *names,
-                          int64_t name_count, cvtm_regions *r) {
+static int replace_groups(const grouping *g, label *labels, cvtm_regions *r) {
   const int32_t lines = list_labels(g, labels);
-  const int32_t areas = list_areas(g->mesh, r, names, name_count, NULL);
+  const int32_t areas = list_areas(g, NULL);
   cvtm_group *line_groups = calloc((size_t)lines + 1, sizeof *line_groups);
   cvtm_group *area_groups = calloc((size_t)areas + 1, sizeof *area_groups);
   int32_t *group = malloc((size_t)(g->count + 1) * sizeof *group), *edges = NULL;
@@ -301,9 +232,9 @@ static int replace_groups(grouping *g, label *labels, const cvtm_region_name *na
   }
   for (int32_t k = 0; k < lines; ++k) {
     line_groups[k].tag = k + 1;
-    name_lines(&labels[k], names, name_count, &line_groups[k]);
+    name_lines(g, &labels[k], &line_groups[k]);
   }
-  list_areas(g->mesh, r, names, name_count, area_groups);
+  list_areas(g, area_groups);
   free(r->edges);
   free(r->group);
   free(r->line_groups);
@@ -320,37 +251,33 @@ static int replace_groups(grouping *g, label *labels, const cvtm_region_name *na
 cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
                                const cvtm_region_name *names, int64_t name_count,
                                cvtm_regions *regions, cvtm_error *error) {
-  const size_t n = (size_t)regions->edge_count + 1;
-  edge_end *ends = malloc(2 * n * sizeof *ends);
-  label *labels = malloc(n * sizeof *labels);
+  const size_t n = (size_t)regions->edge_count;
+  cvtm_scratch memory = {0};
+  label *labels = cvtm_scratch_take(&memory, n, sizeof *labels);
   grouping g = {mesh,
                 regions,
+                names,
+                name_count,
                 regions->edge_count,
-                malloc(n * sizeof *g.edges),
-                malloc(n * sizeof *g.order),
-                malloc(n * sizeof *g.next),
-                malloc(n * sizeof *g.parent)};
+                cvtm_scratch_take(&memory, n, sizeof *g.edges),
+                cvtm_scratch_zeros(&memory, (size_t)mesh->vertex_count + 2, sizeof *g.start),
+                cvtm_scratch_take(&memory, n, 2 * sizeof *g.ends),
+                cvtm_scratch_take(&memory, n, sizeof *g.next),
+                cvtm_scratch_take(&memory, n, sizeof *g.parent)};
   int done = 0;
-  if (ends && labels && g.edges && g.order && g.next && g.parent) {
-    sort_by_start(&g, ends);
+  if (!memory.failed) {
+    cvtm_list_by_key(regions->edges, 2 * g.count, mesh->vertex_count, g.start, g.ends);
     label_edges(&g, image);
-    find_curves(&g, ends);
-    qsort(g.edges, (size_t)g.count, sizeof *g.edges, compare_grouped_edges);
-    done = replace_groups(&g, labels, names, name_count, regions);
+    find_curves(&g);
+    qsort(g.edges, (size_t)g.count, sizeof *g.edges, cvtm_compare_four);
+    done = replace_groups(&g, labels, regions);
   }
-  free(ends);
-  free(labels);
-  free(g.edges);
-  free(g.order);
-  free(g.next);
-  free(g.parent);
+  cvtm_scratch_free(&memory);
   return done ? CVTM_OK : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for groups");
 }
 
-/* ---- Periodic pairs ---- */
-
-/* Pairs vertices and edges on opposite sides of a periodic image that differ in only one
- * coordinate. */
+/* ---- Pairs of vertices and edges on opposite sides of a periodic image, which differ in only one
+ * coordinate ---- */
 
 typedef struct pairing {
   const cvtm_mesh *mesh;
@@ -489,19 +416,21 @@ static void divide_curves(const pairing *p, moving_edge *order, int32_t *copy) {
 cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, const double sides[4], cvtm_regions *regions,
                               cvtm_error *error) {
   const size_t n = (size_t)mesh->vertex_count + 1, edges = (size_t)regions->edge_count + 1;
-  int32_t *memory = malloc(3 * n * sizeof *memory), *copy = malloc(2 * edges * sizeof *copy);
-  side_vertex *list = malloc(2 * n * sizeof *list);
-  moving_edge *order = malloc(edges * sizeof *order);
+  cvtm_scratch memory = {0};
+  int32_t *marks = cvtm_scratch_take(&memory, 3 * n, sizeof *marks);
+  int32_t *copy = cvtm_scratch_take(&memory, 2 * edges, sizeof *copy);
+  side_vertex *list = cvtm_scratch_take(&memory, 2 * n, sizeof *list);
+  moving_edge *order = cvtm_scratch_take(&memory, edges, sizeof *order);
   int32_t *pairs = malloc(6 * n * sizeof *pairs), *edge_copy = malloc(edges * sizeof *edge_copy);
-  const int ready = memory && copy && list && order && pairs && edge_copy;
+  const int ready = !memory.failed && pairs && edge_copy;
   if (ready) {
-    pairing p = {mesh, regions, sides, {memory, memory + n}, memory + 2 * n};
+    pairing p = {mesh, regions, sides, {marks, marks + n}, marks + 2 * n};
     free(regions->pairs);
     free(regions->edge_copy);
     regions->pairs = pairs;
     regions->edge_copy = edge_copy;
     regions->pair_count = regions->unpaired = 0;
-    for (size_t k = 0; k < 2 * n; ++k) memory[k] = -1;
+    for (size_t k = 0; k < 2 * n; ++k) marks[k] = -1;
     for (int axis = 0; axis < 2; ++axis) pair_vertices(&p, axis, list);
     pair_edges(&p);
     divide_curves(&p, order, copy);
@@ -510,9 +439,6 @@ cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, const double sides[4], cvtm
     free(pairs);
     free(edge_copy);
   }
-  free(memory);
-  free(copy);
-  free(list);
-  free(order);
+  cvtm_scratch_free(&memory);
   return ready ? CVTM_OK : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for periodic pairs");
 }

@@ -1,6 +1,7 @@
 /* Edges and half-edges of a mesh, positions of edges in its triangles, and its quality: angles,
  * shapes, areas, degrees. */
 #include "base/host.h"
+#include "base/random.h"
 #include "meshes/elements/twins.h"
 #include "meshes/mesh.h"
 
@@ -31,14 +32,9 @@ void cvtm_regions_free(cvtm_regions *regions) {
 
 /* ---- Edges ---- */
 
-static int compare_vertices(const void *a, const void *b) {
-  const int32_t p = *(const int32_t *)a, q = *(const int32_t *)b;
-  return (p > q) - (p < q);
-}
-
 static void sort_vertices(int32_t *v, int64_t count) {
   if (count > 32) {
-    qsort(v, (size_t)count, sizeof *v, compare_vertices);
+    qsort(v, (size_t)count, sizeof *v, cvtm_compare_int32);
     return;
   }
   for (int64_t i = 1; i < count; ++i) {
@@ -142,11 +138,12 @@ static int64_t last_ending(const int32_t *corners, const int64_t *leaving, int64
 cvtm_status cvtm_find_twins(const int32_t *corners, int64_t triangles, int64_t vertices,
                             int64_t *twin, int64_t *at, cvtm_error *error) {
   const int64_t halves = 3 * triangles;
-  int64_t *start = malloc(((size_t)vertices + 2) * sizeof *start);
-  int64_t *by_end = malloc(((size_t)halves + 1) * sizeof *by_end);
-  int64_t *leaving = malloc(((size_t)halves + 1) * sizeof *leaving);
+  cvtm_scratch memory = {0};
+  int64_t *start = cvtm_scratch_take(&memory, (size_t)vertices + 2, sizeof *start);
+  int64_t *by_end = cvtm_scratch_take(&memory, (size_t)halves, sizeof *by_end);
+  int64_t *leaving = cvtm_scratch_take(&memory, (size_t)halves, sizeof *leaving);
   cvtm_status status = CVTM_OK;
-  if (start == NULL || by_end == NULL || leaving == NULL) {
+  if (memory.failed) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the edges of %lld triangles",
                        (long long)triangles);
   } else {
@@ -159,24 +156,16 @@ cvtm_status cvtm_find_twins(const int32_t *corners, int64_t triangles, int64_t v
       twin[h] = last_ending(corners, leaving, start[to], start[to + 1], corners[h]);
     }
   }
-  free(start);
-  free(by_end);
-  free(leaving);
+  cvtm_scratch_free(&memory);
   return status;
 }
 
 /* ---- Where the edges of regions lie in the triangles ---- */
 
-/* A directed edge, given by its ends. */
+/* A directed edge, given by its ends, by which it is sorted. */
 typedef struct directed_edge {
   int32_t from, to, edge;
 } directed_edge;
-
-static int compare_edges(const void *first, const void *second) {
-  const directed_edge *a = first, *b = second;
-  if (a->from != b->from) return a->from < b->from ? -1 : 1;
-  return (a->to > b->to) - (a->to < b->to);
-}
 
 int cvtm_find_edge_faces(const int32_t *triangles, int64_t triangle_count, int64_t vertex_count,
                          const cvtm_regions *r, int64_t *face) {
@@ -188,12 +177,12 @@ int cvtm_find_edge_faces(const int32_t *triangles, int64_t triangle_count, int64
     face[e] = 0;
   }
   const int ready = list != NULL && begins != NULL;
-  if (ready) qsort(list, (size_t)r->edge_count, sizeof *list, compare_edges);
+  if (ready) qsort(list, (size_t)r->edge_count, sizeof *list, cvtm_compare_two);
   for (int64_t h = 0; ready && h < 3 * triangle_count; ++h) {
     if (!begins[triangles[h]]) continue;
     const directed_edge wanted = {triangles[h], triangles[cvtm_half_after(h)], 0};
     const directed_edge *found =
-        bsearch(&wanted, list, (size_t)r->edge_count, sizeof *list, compare_edges);
+        bsearch(&wanted, list, (size_t)r->edge_count, sizeof *list, cvtm_compare_two);
     if (found != NULL) face[found->edge] = h;
   }
   free(list);
@@ -311,20 +300,12 @@ typedef struct vertex_star {
   uint64_t triangles; /* number of triangles, plus 2^32 for each that is not inner */
 } vertex_star;
 
-/* A bijection of 64-bit numbers (Steele, Lea & Flood 2014). */
-static uint64_t mix(uint64_t z) {
-  z += 0x9e3779b97f4a7c15U;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31);
-}
-
 /* Each triangle at a vertex goes from one neighbour to the next. If the triangles close around the
  * vertex, each neighbour is once the first and once the second, and the sum of the differences of
  * their hashes is 0. For an open fan it is the difference of the two ends. */
 static void add_corner(vertex_star *star, int32_t entered, int32_t left, uint64_t triangle,
                        int threads) {
-  const uint64_t difference = mix((uint64_t)entered) - mix((uint64_t)left);
+  const uint64_t difference = cvtm_mix_bits((uint64_t)entered) - cvtm_mix_bits((uint64_t)left);
   if (threads == 1) {
     star->open += difference;
     star->triangles += triangle;
@@ -402,6 +383,14 @@ static int64_t find_bad_corner(const cvtm_mesh *mesh) {
   return bad;
 }
 
+cvtm_status cvtm_check_corners(const cvtm_mesh *mesh, cvtm_error *error) {
+  const int64_t bad = find_bad_corner(mesh);
+  if (bad == 3 * mesh->triangle_count) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                   "triangle %lld has vertex %d, but there are %lld vertices", (long long)(bad / 3),
+                   (int)mesh->triangles[bad], (long long)mesh->vertex_count);
+}
+
 static cvtm_status fail_memory(const cvtm_mesh *mesh, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the quality of %lld vertices",
                    (long long)mesh->vertex_count);
@@ -432,15 +421,12 @@ static cvtm_status measure_all(const cvtm_mesh *mesh, const cvtm_domain *domain,
 cvtm_status cvtm_quality_compute(const cvtm_mesh *mesh, const cvtm_domain *domain,
                                  cvtm_quality *quality, cvtm_error *error) {
   if (!mesh || !quality) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no mesh or no quality");
-  const int64_t bad = find_bad_corner(mesh);
-  if (bad < 3 * mesh->triangle_count)
-    return cvtm_fail(
-        error, CVTM_ERROR_ARGUMENT, "triangle %lld has vertex %d, but there are %lld vertices",
-        (long long)(bad / 3), (int)mesh->triangles[bad], (long long)mesh->vertex_count);
+  cvtm_status status = cvtm_check_corners(mesh, error);
+  if (status != CVTM_OK) return status;
   vertex_star *stars = calloc((size_t)mesh->vertex_count + 1, sizeof *stars);
   if (!stars) return fail_memory(mesh, error);
   cvtm_quality made = {.vertices = mesh->vertex_count};
-  const cvtm_status status = measure_all(mesh, domain, stars, &made, error);
+  status = measure_all(mesh, domain, stars, &made, error);
   if (status == CVTM_OK) {
     finish_means(&made.all);
     finish_means(&made.inner);

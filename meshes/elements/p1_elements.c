@@ -12,20 +12,17 @@
 
 enum { BLOCK = 64 /* number of boundary edges with a common bounding box */ };
 
-typedef struct boundary_block {
-  double low[2], high[2];
-} boundary_block;
-
 typedef struct builder {
   const cvtm_mesh *mesh;
   cvtm_p1 *p1;
   cvtm_error *error;
+  cvtm_scratch memory;     /* of the next arrays */
   double scale;            /* length 1 in units of the mesh's coordinates */
   int64_t *twin, *leaving; /* of cvtm_find_twins */
   int32_t *unknown;        /* of each vertex; -1: on the boundary or in no triangle */
   int64_t edge_count;      /* boundary edges */
   double *edges;           /* 4 * edge_count: the ends */
-  boundary_block *blocks;
+  cvtm_box *blocks;
 } builder;
 
 void cvtm_p1_free(cvtm_p1 *p1) {
@@ -58,17 +55,13 @@ static void list_boundary(builder *b) {
 
 static void box_blocks(builder *b) {
   for (int64_t k = 0; k < b->edge_count; ++k) {
-    boundary_block *block = &b->blocks[k / BLOCK];
-    const double *edge = b->edges + 4 * k;
-    for (int axis = 0; axis < 2; ++axis) {
-      const double low = fmin(edge[axis], edge[2 + axis]), high = fmax(edge[axis], edge[2 + axis]);
-      block->low[axis] = k % BLOCK == 0 ? low : fmin(block->low[axis], low);
-      block->high[axis] = k % BLOCK == 0 ? high : fmax(block->high[axis], high);
-    }
+    if (k % BLOCK == 0) b->blocks[k / BLOCK] = cvtm_empty_box();
+    for (int end = 0; end < 2; ++end)
+      cvtm_box_add(&b->blocks[k / BLOCK], b->edges + 4 * k + 2 * end);
   }
 }
 
-static double distance_to_box(const boundary_block *block, double x, double y) {
+static double distance_to_box(const cvtm_box *block, double x, double y) {
   const double dx = fmax(fmax(block->low[0] - x, x - block->high[0]), 0);
   const double dy = fmax(fmax(block->low[1] - y, y - block->high[1]), 0);
   return hypot(dx, dy);
@@ -94,9 +87,9 @@ static void measure_distances(const builder *b) {
 
 static cvtm_status find_boundary(builder *b) {
   for (int64_t h = 0; h < 3 * b->mesh->triangle_count; ++h) b->edge_count += b->twin[h] < 0;
-  b->edges = malloc((size_t)(4 * b->edge_count) * sizeof *b->edges);
-  b->blocks = malloc((size_t)(b->edge_count / BLOCK + 1) * sizeof *b->blocks);
-  if (b->edges == NULL || b->blocks == NULL) return cvtm_no_memory(b->error, "the elements");
+  b->edges = cvtm_scratch_take(&b->memory, (size_t)b->edge_count, 4 * sizeof *b->edges);
+  b->blocks = cvtm_scratch_take(&b->memory, (size_t)b->edge_count / BLOCK + 1, sizeof *b->blocks);
+  if (b->memory.failed) return cvtm_no_memory(b->error, "the elements");
   list_boundary(b);
   box_blocks(b);
   return CVTM_OK;
@@ -210,15 +203,10 @@ static cvtm_status add_triangle(builder *b, int64_t t) {
 }
 
 static double longer_side(const cvtm_mesh *mesh) {
-  double low[2] = {HUGE_VAL, HUGE_VAL}, high[2] = {-HUGE_VAL, -HUGE_VAL};
-  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
-    for (int axis = 0; axis < 2; ++axis) {
-      const double at = mesh->points[2 * (int64_t)mesh->triangles[h] + axis];
-      low[axis] = fmin(low[axis], at);
-      high[axis] = fmax(high[axis], at);
-    }
-  }
-  return fmax(high[0] - low[0], high[1] - low[1]);
+  cvtm_box box = cvtm_empty_box();
+  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h)
+    cvtm_box_add(&box, mesh->points + 2 * (int64_t)mesh->triangles[h]);
+  return fmax(box.high[0] - box.low[0], box.high[1] - box.low[1]);
 }
 
 static cvtm_status build_elements(builder *b) {
@@ -226,11 +214,10 @@ static cvtm_status build_elements(builder *b) {
   if (mesh->triangle_count == 0)
     return cvtm_fail(b->error, CVTM_ERROR_INPUT, "the mesh has no triangle");
   b->scale = 1 / longer_side(mesh);
-  b->twin = malloc((size_t)(3 * mesh->triangle_count) * sizeof *b->twin);
-  b->leaving = malloc((size_t)mesh->vertex_count * sizeof *b->leaving);
-  b->unknown = malloc((size_t)mesh->vertex_count * sizeof *b->unknown);
-  if (b->twin == NULL || b->leaving == NULL || b->unknown == NULL)
-    return cvtm_no_memory(b->error, "the elements");
+  b->twin = cvtm_scratch_take(&b->memory, (size_t)mesh->triangle_count, 3 * sizeof *b->twin);
+  b->leaving = cvtm_scratch_take(&b->memory, (size_t)mesh->vertex_count, sizeof *b->leaving);
+  b->unknown = cvtm_scratch_take(&b->memory, (size_t)mesh->vertex_count, sizeof *b->unknown);
+  if (b->memory.failed) return cvtm_no_memory(b->error, "the elements");
   cvtm_status status = cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count,
                                        b->twin, b->leaving, b->error);
   if (status != CVTM_OK) return status;
@@ -248,11 +235,7 @@ cvtm_status cvtm_p1_create(const cvtm_mesh *mesh, cvtm_p1 *p1, cvtm_error *error
   *p1 = (cvtm_p1){0};
   builder b = {.mesh = mesh, .p1 = p1, .error = error};
   const cvtm_status status = build_elements(&b);
-  free(b.twin);
-  free(b.leaving);
-  free(b.unknown);
-  free(b.edges);
-  free(b.blocks);
+  cvtm_scratch_free(&b.memory);
   if (status != CVTM_OK) cvtm_p1_free(p1);
   return status;
 }

@@ -1,5 +1,6 @@
 #include "meshes/second_order.h"
 
+#include "base/geometry.h"
 #include "base/host.h"
 #include "meshes/elements/twins.h"
 
@@ -34,12 +35,6 @@ typedef struct piece_grid {
   int64_t *start; /* number of cells + 1 */
   int32_t *list;  /* pieces, sorted by the cell of their midpoint */
 } piece_grid;
-
-static void free_grid(piece_grid *g) {
-  free(g->pieces);
-  free(g->start);
-  free(g->list);
-}
 
 static int64_t parts_of(const double *a, const double *b) {
   return 1 + (int64_t)(hypot(b[0] - a[0], b[1] - a[1]) / CELL);
@@ -83,24 +78,22 @@ static int64_t cell_of_piece(const piece_grid *g, const piece *p) {
 }
 
 static void measure_grid(const cvtm_contour *c, piece_grid *g) {
-  double high[2] = {c->points[0], c->points[1]};
-  memcpy(g->origin, high, sizeof high);
-  for (int64_t k = 0; k < 2 * c->start[c->arc_count]; ++k) {
-    g->origin[k % 2] = fmin(g->origin[k % 2], c->points[k]);
-    high[k % 2] = fmax(high[k % 2], c->points[k]);
-  }
+  cvtm_box box = cvtm_empty_box();
+  for (int64_t k = 0; k < c->start[c->arc_count]; ++k) cvtm_box_add(&box, c->points + 2 * k);
+  memcpy(g->origin, box.low, sizeof box.low);
   for (int axis = 0; axis < 2; ++axis)
-    g->size[axis] = 1 + (int64_t)((high[axis] - g->origin[axis]) / CELL);
+    g->size[axis] = 1 + (int64_t)((box.high[axis] - box.low[axis]) / CELL);
 }
 
-static cvtm_status make_grid(const cvtm_contour *c, piece_grid *g, cvtm_error *error) {
-  const size_t pieces = (size_t)count_pieces(c) + 1;
+static cvtm_status make_grid(const cvtm_contour *c, cvtm_scratch *memory, piece_grid *g,
+                             cvtm_error *error) {
+  const size_t pieces = (size_t)count_pieces(c);
   measure_grid(c, g);
   const int64_t cells = g->size[0] * g->size[1];
-  g->pieces = malloc(pieces * sizeof *g->pieces);
-  g->start = calloc((size_t)cells + 2, sizeof *g->start);
-  g->list = malloc(pieces * sizeof *g->list);
-  if (!g->pieces || !g->start || !g->list) return cvtm_no_memory(error, "nodes of second order");
+  g->pieces = cvtm_scratch_take(memory, pieces, sizeof *g->pieces);
+  g->start = cvtm_scratch_zeros(memory, (size_t)cells + 2, sizeof *g->start);
+  g->list = cvtm_scratch_take(memory, pieces, sizeof *g->list);
+  if (memory->failed) return cvtm_no_memory(error, "nodes of second order");
   cut_pieces(c, g);
   for (int64_t k = 0; k < g->count; ++k) ++g->start[cell_of_piece(g, &g->pieces[k]) + 2];
   for (int64_t k = 0; k < cells; ++k) g->start[k + 2] += g->start[k + 1];
@@ -127,16 +120,16 @@ static void meet_piece(const bisector *line, const piece *p, double *best) {
   const double e = bx * line->normal[1] - by * line->normal[0];
   if ((s <= 0) == (e <= 0)) return;
   const double share = s / (s - e);
-  const double way =
+  const double offset =
       (ax + share * (bx - ax)) * line->normal[0] + (ay + share * (by - ay)) * line->normal[1];
-  if (fabs(way) < fabs(*best)) *best = way;
+  if (fabs(offset) < fabs(*best)) *best = offset;
 }
 
-/* Searches the cells around the point at the distance `way` along the bisector. */
-static void search_around(const piece_grid *g, const bisector *line, double way, double *best) {
+/* Searches the cells around the point at the distance `offset` along the bisector. */
+static void search_around(const piece_grid *g, const bisector *line, double offset, double *best) {
   int64_t low[2], high[2];
   for (int axis = 0; axis < 2; ++axis) {
-    const double x = line->middle[axis] + way * line->normal[axis];
+    const double x = line->middle[axis] + offset * line->normal[axis];
     low[axis] = cell_along(g, axis, x - CELL);
     high[axis] = cell_along(g, axis, x + CELL);
   }
@@ -150,9 +143,9 @@ static void search_around(const piece_grid *g, const bisector *line, double way,
 /* The distance along the bisector to the contour, or HUGE_VAL. */
 static double find_contour(const piece_grid *g, const bisector *line, double limit) {
   double best = HUGE_VAL;
-  for (double way = 0; way <= limit + CELL && fabs(best) > way - CELL; way += CELL) {
-    search_around(g, line, way, &best);
-    if (way > 0) search_around(g, line, -way, &best);
+  for (double offset = 0; offset <= limit + CELL && fabs(best) > offset - CELL; offset += CELL) {
+    search_around(g, line, offset, &best);
+    if (offset > 0) search_around(g, line, -offset, &best);
   }
   return fabs(best) <= limit ? best : HUGE_VAL;
 }
@@ -164,7 +157,7 @@ static void place_in_middle(const cvtm_mesh *mesh, int32_t a, int32_t b, double 
     place[axis] = 0.5 * (mesh->points[2 * (int64_t)a + axis] + mesh->points[2 * (int64_t)b + axis]);
 }
 
-/* twin: room for cvtm_find_twins. */
+/* twin: memory for cvtm_find_twins. */
 static cvtm_status number_nodes(const cvtm_mesh *mesh, cvtm_second_order *made, int64_t *twin,
                                 cvtm_error *error) {
   const int64_t halves = 3 * mesh->triangle_count;
@@ -251,10 +244,10 @@ static void curve_edges(const cvtm_mesh *mesh, const cvtm_regions *r, const piec
                            {(b[1] - a[1]) / length, -(b[0] - a[0]) / length},
                            r->left[e],
                            r->right[e]};
-    const double way = find_contour(g, &line, 0.5 * length);
-    if (!(fabs(way) > 1e-9 * length) || way == HUGE_VAL) continue;
-    place[0] += way * line.normal[0];
-    place[1] += way * line.normal[1];
+    const double offset = find_contour(g, &line, 0.5 * length);
+    if (!(fabs(offset) > 1e-9 * length) || offset == HUGE_VAL) continue;
+    place[0] += offset * line.normal[0];
+    place[1] += offset * line.normal[1];
     curved[node] = 1;
     ++made->curved;
   }
@@ -282,22 +275,13 @@ static void straighten(const cvtm_mesh *mesh, cvtm_second_order *made, char *cur
   }
 }
 
-/* A curved edge; its node is at the distance `way` from the midpoint, towards the region with the
- * larger number. */
+/* A curved edge; its node is at the distance `offset` from the midpoint, towards the region with
+ * the larger number. */
 typedef struct bent_edge {
-  int32_t low, high; /* the regions beside it */
-  double length, way;
+  int32_t low, high, edge; /* low, high: the regions beside it. Sorted by these three. */
+  double length, offset;
   double normal[2]; /* towards `high` */
-  int64_t edge;
 } bent_edge;
-
-/* For qsort: edges between the same regions are neighbours. */
-static int compare_bent(const void *left, const void *right) {
-  const bent_edge *a = left, *b = right;
-  if (a->low != b->low) return a->low < b->low ? -1 : 1;
-  if (a->high != b->high) return a->high < b->high ? -1 : 1;
-  return (a->edge > b->edge) - (a->edge < b->edge);
-}
 
 static int64_t list_bent(const cvtm_mesh *mesh, const cvtm_regions *r,
                          const cvtm_second_order *made, const char *curved, bent_edge *list) {
@@ -314,12 +298,13 @@ static int64_t list_bent(const cvtm_mesh *mesh, const cvtm_regions *r,
         .high = r->left[e] < r->right[e] ? r->right[e] : r->left[e],
         .length = length,
         .normal = {to_high * (b[1] - a[1]) / length, -to_high * (b[0] - a[0]) / length},
-        .edge = e};
+        .edge = (int32_t)e};
     for (int axis = 0; axis < 2; ++axis)
-      bent.way += (made->points[2 * node + axis] - 0.5 * (a[axis] + b[axis])) * bent.normal[axis];
+      bent.offset +=
+          (made->points[2 * node + axis] - 0.5 * (a[axis] + b[axis])) * bent.normal[axis];
     list[count++] = bent;
   }
-  qsort(list, (size_t)count, sizeof *list, compare_bent);
+  qsort(list, (size_t)count, sizeof *list, cvtm_compare_three);
   return count;
 }
 
@@ -337,7 +322,7 @@ static cvtm_status balance_areas(const cvtm_mesh *mesh, const cvtm_regions *r, c
     for (end = first;
          end < count && list[end].low == list[first].low && list[end].high == list[first].high;
          ++end) {
-      area += list[end].length * list[end].way;
+      area += list[end].length * list[end].offset;
       length += list[end].length;
     }
     for (int64_t k = first; k < end; ++k) {
@@ -353,10 +338,10 @@ static cvtm_status follow_contour(const cvtm_mesh *mesh, const cvtm_regions *reg
                                   const cvtm_contour *contour, cvtm_second_order *made,
                                   cvtm_error *error) {
   enum { ROUNDS = 4 };
+  cvtm_scratch memory = {0};
   piece_grid grid = {0};
-  char *curved = calloc((size_t)made->count + 1, 1);
-  cvtm_status status = curved != NULL ? make_grid(contour, &grid, error)
-                                      : cvtm_no_memory(error, "nodes of second order");
+  char *curved = cvtm_scratch_zeros(&memory, (size_t)made->count, 1);
+  cvtm_status status = make_grid(contour, &memory, &grid, error);
   if (status == CVTM_OK) curve_edges(mesh, regions, &grid, made, curved);
   int64_t before = -1;
   for (int round = 0; round < ROUNDS && status == CVTM_OK && before != made->straightened;
@@ -365,8 +350,7 @@ static cvtm_status follow_contour(const cvtm_mesh *mesh, const cvtm_regions *reg
     if (contour->region_count > 0) status = balance_areas(mesh, regions, curved, made, error);
     if (status == CVTM_OK) straighten(mesh, made, curved);
   }
-  free_grid(&grid);
-  free(curved);
+  cvtm_scratch_free(&memory);
   return status;
 }
 

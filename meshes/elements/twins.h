@@ -1,4 +1,4 @@
-/* Inside meshes only: half-edges of a triangle mesh. */
+/* Inside meshes only: half-edges and corners of a triangle mesh. */
 #ifndef CVTMESH_MESHES_ELEMENTS_TWINS_H
 #define CVTMESH_MESHES_ELEMENTS_TWINS_H
 
@@ -11,6 +11,9 @@
  * vertex a half-edge that leaves it, or -1; may be NULL. */
 cvtm_status cvtm_find_twins(const int32_t *corners, int64_t triangles, int64_t vertices,
                             int64_t *twin, int64_t *at, cvtm_error *error);
+
+/* CVTM_ERROR_ARGUMENT if a corner of a triangle is not the index of a vertex. */
+cvtm_status cvtm_check_corners(const cvtm_mesh *mesh, cvtm_error *error);
 
 /* face[e] = 3 t + k: edge e runs from corner k of triangle t, which is on its left, to the next
  * corner. Returns 0 if memory runs out. */

@@ -64,16 +64,10 @@ static double vertex_of_tag(const node_tags *tags, double tag) {
     return guess >= 0 && guess < (double)tags->count && guess == trunc(guess) ? guess : -1;
   if (guess >= 0 && guess < (double)tags->count && tags->list[(int64_t)guess].tag == tag)
     return tags->list[(int64_t)guess].vertex;
-  int64_t low = 0, high = tags->count;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (tags->list[middle].tag < tag) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low < tags->count && tags->list[low].tag == tag ? tags->list[low].vertex : -1;
+  const node_tag wanted = {tag, 0};
+  const node_tag *found =
+      bsearch(&wanted, tags->list, (size_t)tags->count, sizeof wanted, compare_tags);
+  return found != NULL ? found->vertex : -1;
 }
 
 typedef struct reader {
@@ -103,6 +97,15 @@ static cvtm_status read_int(reader *r, int64_t low, int64_t high, const char *wh
   return cvtm_source_integer(r->source, CVTM_I32, low, high, what, value);
 }
 
+/* Reads numbers that have no use here. */
+static cvtm_status skip_numbers(reader *r, int64_t count) {
+  cvtm_status status = CVTM_OK;
+  double ignored;
+  for (int64_t k = 0; k < count && status == CVTM_OK; ++k)
+    status = cvtm_source_value(r->source, CVTM_F64, &ignored);
+  return status;
+}
+
 /* Reads the header of a block: dimension and tag of the entity, a third integer, and the number of
  * items. */
 static cvtm_status read_block(reader *r, int64_t *dimension, int64_t *third, int64_t *count) {
@@ -123,10 +126,7 @@ static cvtm_status read_node_block(reader *r) {
   }
   for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
     status = read_place(r);
-    for (int64_t k = 0; k < dimension && parametric && status == CVTM_OK; ++k) {
-      double ignored;
-      status = cvtm_source_value(r->source, CVTM_F64, &ignored);
-    }
+    if (status == CVTM_OK && parametric) status = skip_numbers(r, dimension);
   }
   return status;
 }
@@ -166,11 +166,7 @@ static cvtm_status skip_parameters(reader *r) {
   int64_t dimension = 0, tag;
   cvtm_status status = read_int(r, 0, 3, "dimension", &dimension);
   if (status == CVTM_OK) status = read_int(r, INT32_MIN, INT32_MAX, "entity", &tag);
-  for (int64_t k = 0; k < dimension && dimension < 3 && status == CVTM_OK; ++k) {
-    double ignored;
-    status = cvtm_source_value(r->source, CVTM_F64, &ignored);
-  }
-  return status;
+  return status == CVTM_OK && dimension < 3 ? skip_numbers(r, dimension) : status;
 }
 
 static cvtm_status read_nodes_2(reader *r, int is_parametric) {
@@ -332,10 +328,7 @@ static cvtm_status read_data_header(reader *r, cvtm_token *name, int64_t integer
     if (k == 0) *name = found;
   }
   if (status == CVTM_OK) status = read_count(r, "number of times", &count);
-  for (int64_t k = 0; k < count && status == CVTM_OK; ++k) {
-    double time;
-    status = cvtm_source_value(s, CVTM_F64, &time);
-  }
+  if (status == CVTM_OK) status = skip_numbers(r, count);
   if (status == CVTM_OK) status = read_count(r, "number of integers", &count);
   if (status == CVTM_OK && count < 3) status = cvtm_source_fail(s, "data without its size");
   for (int64_t k = 0; k < count && status == CVTM_OK; ++k)
@@ -401,7 +394,7 @@ static cvtm_status read_section(reader *r, cvtm_token name) {
                                              : "$EndElements");
 }
 
-cvtm_status cvtm_read_msh(cvtm_source *s, cvtm_builder *b) {
+static cvtm_status read_msh(cvtm_source *s, cvtm_builder *b) {
   reader r = {.source = s, .builder = b};
   cvtm_status status = read_format(&r);
   cvtm_token token;
@@ -441,8 +434,19 @@ static void put_integer(line *l, cvtm_scalar type, int64_t value) {
   }
 }
 
+static void end_line(line *l) {
+  if (!l->binary) fputc('\n', l->file);
+  l->filled = 0;
+}
+
 static void put_int(line *l, int64_t value) { put_integer(l, CVTM_I32, value); }
 static void put_size(line *l, int64_t value) { put_integer(l, CVTM_U64, value); }
+
+/* A line of sizes. */
+static void put_sizes(line *l, int count, const int64_t *values) {
+  for (int k = 0; k < count; ++k) put_size(l, values[k]);
+  end_line(l);
+}
 
 static void put_real(line *l, double value) {
   if (l->binary) {
@@ -451,11 +455,6 @@ static void put_real(line *l, double value) {
     if (l->filled++ > 0) fputc(' ', l->file);
     cvtm_put_number(l->file, value);
   }
-}
-
-static void end_line(line *l) {
-  if (!l->binary) fputc('\n', l->file);
-  l->filled = 0;
 }
 
 static void end_section(line *l, const char *name) {
@@ -572,13 +571,10 @@ static void put_bounding_curves(line *l, const cvtm_regions *r, int32_t region) 
 /* Each region is a surface; a mesh without regions is one surface. */
 static void write_entities(FILE *file, const cvtm_file_mesh *m) {
   line l = {file, m->binary, 0};
+  const int64_t curves = m->regions != NULL ? m->regions->curve_count : 0;
   const int64_t surfaces = m->regions != NULL ? count_runs(surface_tags(m), m->triangle_count) : 1;
   fputs("$Entities\n", file);
-  put_size(&l, 0);
-  put_size(&l, m->regions != NULL ? m->regions->curve_count : 0);
-  put_size(&l, surfaces);
-  put_size(&l, 0);
-  end_line(&l);
+  put_sizes(&l, 4, (const int64_t[]){0, curves, surfaces, 0});
   put_curves(&l, m);
   if (m->regions == NULL) {
     put_int(&l, 1);
@@ -605,27 +601,21 @@ static void write_entities(FILE *file, const cvtm_file_mesh *m) {
 
 static char *tag_item(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
-  if (m->binary) return cvtm_text_scalar(to, CVTM_U64, 0, (double)(i + 1));
-  return cvtm_text_word(cvtm_text_integer(to, i + 1), "\n");
+  return cvtm_text_value(to, !m->binary, CVTM_U64, 0, (double)(i + 1), '\n');
 }
 
 static char *place_item(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
-  if (!m->binary) return cvtm_text_word(cvtm_text_point(to, ' ', m->points + 2 * i), " 0\n");
-  to = cvtm_text_scalar(to, CVTM_F64, 0, m->points[2 * i]);
-  to = cvtm_text_scalar(to, CVTM_F64, 0, m->points[2 * i + 1]);
-  return cvtm_text_scalar(to, CVTM_F64, 0, 0);
+  to = cvtm_text_value(to, !m->binary, CVTM_F64, 0, m->points[2 * i], ' ');
+  to = cvtm_text_value(to, !m->binary, CVTM_F64, 0, m->points[2 * i + 1], ' ');
+  return cvtm_text_value(to, !m->binary, CVTM_F64, 0, 0, '\n');
 }
 
 static void write_nodes(FILE *file, const cvtm_file_mesh *m) {
   line l = {file, m->binary, 0};
   const int64_t n = m->node_count;
   fputs("$Nodes\n", file);
-  put_size(&l, 1);
-  put_size(&l, n);
-  put_size(&l, 1);
-  put_size(&l, n);
-  end_line(&l);
+  put_sizes(&l, 4, (const int64_t[]){1, n, 1, n});
   put_int(&l, 2);
   put_int(&l, m->triangle_count > 0 && m->regions != NULL ? m->regions->region[0] : 1);
   put_int(&l, 0);
@@ -638,9 +628,8 @@ static void write_nodes(FILE *file, const cvtm_file_mesh *m) {
 
 static char *node_item_2(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
-  if (m->binary) return place_item(cvtm_text_scalar(to, CVTM_I32, 0, (double)(i + 1)), context, i);
-  *(to = cvtm_text_integer(to, i + 1)) = ' ';
-  return place_item(to + 1, context, i);
+  to = cvtm_text_value(to, !m->binary, CVTM_I32, 0, (double)(i + 1), ' ');
+  return place_item(to, context, i);
 }
 
 static void write_nodes_2(FILE *file, const cvtm_file_mesh *m) {
@@ -669,49 +658,32 @@ static int element_nodes(const element_block *block, int64_t k, int32_t *node) {
                         : cvtm_triangle_nodes(block->mesh, block->items.first + k, node);
 }
 
-static char *element_item(char *to, const void *context, int64_t k) {
-  const element_block *block = context;
+static char *put_nodes(char *to, const element_block *block, cvtm_scalar type, int64_t k) {
   int32_t node[6];
   const int count = element_nodes(block, k, node);
-  if (block->mesh->binary) {
-    to = cvtm_text_scalar(to, CVTM_U64, 0, (double)(block->tag + k + 1));
-    for (int c = 0; c < count; ++c) to = cvtm_text_scalar(to, CVTM_U64, 0, (double)node[c] + 1);
-    return to;
-  }
-  to = cvtm_text_integer(to, block->tag + k + 1);
-  for (int c = 0; c < count; ++c) {
-    *to++ = ' ';
-    to = cvtm_text_integer(to, (int64_t)node[c] + 1);
-  }
-  *to++ = '\n';
+  for (int c = 0; c < count; ++c)
+    to = cvtm_text_value(to, !block->mesh->binary, type, 0, (double)node[c] + 1,
+                         c + 1 < count ? ' ' : '\n');
   return to;
+}
+
+static char *element_item(char *to, const void *context, int64_t k) {
+  const element_block *block = context;
+  const double tag = (double)(block->tag + k + 1);
+  to = cvtm_text_value(to, !block->mesh->binary, CVTM_U64, 0, tag, ' ');
+  return put_nodes(to, block, CVTM_U64, k);
 }
 
 static char *element_item_2(char *to, const void *context, int64_t k) {
   const element_block *block = context;
   const cvtm_file_mesh *m = block->mesh;
-  int32_t node[6];
-  const int count = element_nodes(block, k, node);
   const int64_t entity = block->items.tag;
   const int64_t group = block->is_line ? line_group(m, block->items.first) : entity;
   const int64_t head[5] = {block->tag + k + 1, element_type(m, block->is_line), 2, group, entity};
-  if (m->binary) { /* the block has a header with type and number of tags */
-    to = cvtm_text_scalar(to, CVTM_I32, 0, (double)head[0]);
-    to = cvtm_text_scalar(to, CVTM_I32, 0, (double)head[3]);
-    to = cvtm_text_scalar(to, CVTM_I32, 0, (double)head[4]);
-    for (int c = 0; c < count; ++c) to = cvtm_text_scalar(to, CVTM_I32, 0, (double)node[c] + 1);
-    return to;
-  }
-  for (int c = 0; c < 5; ++c) {
-    if (c > 0) *to++ = ' ';
-    to = cvtm_text_integer(to, head[c]);
-  }
-  for (int c = 0; c < count; ++c) {
-    *to++ = ' ';
-    to = cvtm_text_integer(to, (int64_t)node[c] + 1);
-  }
-  *to++ = '\n';
-  return to;
+  for (int c = 0; c < 5; ++c) /* binary blocks have a header with type and number of tags */
+    if (!m->binary || (c != 1 && c != 2))
+      to = cvtm_text_value(to, !m->binary, CVTM_I32, 0, (double)head[c], ' ');
+  return put_nodes(to, block, CVTM_I32, k);
 }
 
 enum { MOST_ELEMENT_BYTES = 11 * (CVTM_TEXT_INTEGER + 1) };
@@ -757,14 +729,10 @@ static void write_blocks(FILE *file, const cvtm_file_mesh *m,
 static void write_elements(FILE *file, const cvtm_file_mesh *m) {
   const int64_t triangles = m->triangle_count, edges = edge_count(m), all = edges + triangles;
   line l = {file, m->binary, 0};
+  const int64_t blocks =
+      triangles > 0 ? count_runs(curve_tags(m), edges) + count_runs(surface_tags(m), triangles) : 0;
   fputs("$Elements\n", file);
-  put_size(&l, triangles > 0
-                   ? count_runs(curve_tags(m), edges) + count_runs(surface_tags(m), triangles)
-                   : 0);
-  put_size(&l, all);
-  put_size(&l, all > 0);
-  put_size(&l, all);
-  end_line(&l);
+  put_sizes(&l, 4, (const int64_t[]){blocks, all, all > 0, all});
   if (triangles > 0) write_blocks(file, m, write_block);
   end_section(&l, "Elements");
 }
@@ -810,9 +778,7 @@ static int64_t count_copies(const cvtm_file_mesh *m, const periodic_curve *c) {
 }
 
 static void put_copy(line *l, int64_t copy, int64_t original) {
-  put_size(l, copy + 1);
-  put_size(l, original + 1);
-  end_line(l);
+  put_sizes(l, 2, (const int64_t[]){copy + 1, original + 1});
 }
 
 static void put_copies(line *l, const cvtm_file_mesh *m, const periodic_curve *c) {
@@ -872,10 +838,8 @@ static void write_periodic(FILE *file, const cvtm_file_mesh *m) {
 static char *value_item(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
   const double value = i < m->vertex_count ? m->value[i] : 0;
-  if (m->binary)
-    return cvtm_text_scalar(cvtm_text_scalar(to, CVTM_I32, 0, (double)(i + 1)), CVTM_F64, 0, value);
-  to = cvtm_text_word(cvtm_text_integer(to, i + 1), " ");
-  return cvtm_text_word(cvtm_text_number(to, value), "\n");
+  to = cvtm_text_value(to, !m->binary, CVTM_I32, 0, (double)(i + 1), ' ');
+  return cvtm_text_value(to, !m->binary, CVTM_F64, 0, value, '\n');
 }
 
 static void write_values(FILE *file, const cvtm_file_mesh *m) {
@@ -896,7 +860,7 @@ static void write_format(FILE *file, const cvtm_file_mesh *m) {
   fputs("$EndMeshFormat\n", file);
 }
 
-void cvtm_write_msh(FILE *file, const cvtm_file_mesh *m) {
+static void write_msh(FILE *file, const cvtm_file_mesh *m) {
   write_format(file, m);
   write_physical_names(file, m);
   if (m->msh_version == CVTM_MSH_2_2) {
@@ -910,3 +874,12 @@ void cvtm_write_msh(FILE *file, const cvtm_file_mesh *m) {
   write_periodic(file, m);
   if (m->value != NULL) write_values(file, m);
 }
+
+const cvtm_format cvtm_format_msh = {
+    .extension = "msh",
+    .help = "Gmsh: meshio, FEniCS, scikit-fem, MFEM; physical groups, with names",
+    .manual = "Version 4.1, or 2.2 by `--format msh2`, as text or, by `--format binary`, binary.",
+    .properties = CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_HOLDS_VALUES |
+                  CVTM_TEXT_OR_BINARY | CVTM_READS_FIELDS,
+    .write_mesh = write_msh,
+    .read_mesh = read_msh};

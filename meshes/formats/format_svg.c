@@ -196,6 +196,15 @@ static cvtm_status svg_length(cvtm_source *source, const char **attributes, cons
   return cvtm_source_fail(source, "%s=\"%.40s\" is not a number of pixels", name, text);
 }
 
+static cvtm_status svg_lengths(cvtm_source *source, const char **attributes,
+                               const char *const *names, int count, double *value) {
+  for (int k = 0; k < count; ++k) {
+    const cvtm_status status = svg_length(source, attributes, names[k], &value[k]);
+    if (status != CVTM_OK) return status;
+  }
+  return CVTM_OK;
+}
+
 static cvtm_status enter_transform(document *d, const char *value, affine *transform) {
   cvtm_source s = svg_value(d->source, value);
   const cvtm_status status = read_transforms(&s, transform);
@@ -244,25 +253,26 @@ static cvtm_status svg_walk(cvtm_source *source, svg_visitor visitor, void *cont
 
 typedef struct dot_reader {
   cvtm_dots dots;
-  int64_t point_capacity, radius_capacity;
+  int64_t capacity;
   int has_box;
 } dot_reader;
 
 static cvtm_status read_circle(dot_reader *r, cvtm_source *source, const char **attributes,
                                const affine *transform) {
-  double x, y, radius;
+  static const char *const names[] = {"cx", "cy", "r"};
+  double v[3];
   cvtm_dots *dots = &r->dots;
-  cvtm_status status = svg_length(source, attributes, "cx", &x);
-  if (status == CVTM_OK) status = svg_length(source, attributes, "cy", &y);
-  if (status == CVTM_OK) status = svg_length(source, attributes, "r", &radius);
+  const cvtm_status status = svg_lengths(source, attributes, names, 3, v);
   if (status != CVTM_OK) return status;
+  double x = v[0], y = v[1], radius = v[2];
   affine_apply(transform, &x, &y);
   if (!transform->is_identity)
     radius *= sqrt(fabs(transform->xx * transform->yy - transform->xy * transform->yx));
   if (!isfinite(x) || !isfinite(y) || !(radius >= 0) || !isfinite(radius))
     return cvtm_source_fail(source, "a circle has a negative radius or a value that is not finite");
-  if (!cvtm_grow(&dots->points, 2 * sizeof *dots->points, &r->point_capacity, dots->count + 1) ||
-      !cvtm_grow(&dots->radius, sizeof *dots->radius, &r->radius_capacity, dots->count + 1))
+  const cvtm_growing arrays[] = {{&dots->points, 2 * sizeof *dots->points},
+                                 {&dots->radius, sizeof *dots->radius}};
+  if (!cvtm_grow_all(arrays, 2, &r->capacity, dots->count + 1))
     return cvtm_source_no_memory(source);
   dots->points[2 * dots->count] = x;
   dots->points[2 * dots->count + 1] = y;
@@ -466,25 +476,11 @@ static cvtm_status draw_path_arc(outline *o, pen *p, const double a[7]) {
   return status == CVTM_OK ? add_outline_point(o, p->x, p->y) : status;
 }
 
+/* The number of arguments of a path command; 0: it is not known. */
 static int arguments_of(char command) {
-  switch (command) {
-    case 'H':
-    case 'V':
-      return 1;
-    case 'M':
-    case 'L':
-    case 'T':
-      return 2;
-    case 'S':
-    case 'Q':
-      return 4;
-    case 'C':
-      return 6;
-    case 'A':
-      return 7;
-    default:
-      return 0;
-  }
+  static const char commands[] = "HVMLTSQCA", counts[] = {1, 1, 2, 2, 2, 4, 4, 6, 7};
+  const char *found = command != 0 ? strchr(commands, command) : NULL;
+  return found != NULL ? counts[found - commands] : 0;
 }
 
 /* Runs a path command with absolute arguments a. */
@@ -587,15 +583,6 @@ static cvtm_status read_corner_list(cvtm_source *s, outline *o) {
 
 /* ---- Closed shapes ---- */
 
-static cvtm_status read_lengths(cvtm_source *source, const char **attributes,
-                                const char *const *names, int count, double *value) {
-  for (int k = 0; k < count; ++k) {
-    const cvtm_status status = svg_length(source, attributes, names[k], &value[k]);
-    if (status != CVTM_OK) return status;
-  }
-  return CVTM_OK;
-}
-
 /* Adds an arc including its first point. */
 static cvtm_status add_arc(outline *o, double x, double y, double rx, double ry, double from,
                            double by) {
@@ -608,7 +595,7 @@ static cvtm_status read_ellipse(cvtm_source *source, const char **attributes, ou
                                 int is_circle) {
   static const char *const names[] = {"cx", "cy", "rx", "ry", "r"};
   double v[5];
-  cvtm_status status = read_lengths(source, attributes, names, 5, v);
+  cvtm_status status = svg_lengths(source, attributes, names, 5, v);
   if (status != CVTM_OK) return status;
   const double rx = is_circle ? v[4] : v[2], ry = is_circle ? v[4] : v[3];
   if (!(rx > 0 && ry > 0)) return CVTM_OK; /* not drawn */
@@ -619,7 +606,7 @@ static cvtm_status read_ellipse(cvtm_source *source, const char **attributes, ou
 static cvtm_status read_rectangle(cvtm_source *source, const char **attributes, outline *o) {
   static const char *const names[] = {"x", "y", "width", "height", "rx", "ry"};
   double v[6];
-  cvtm_status status = read_lengths(source, attributes, names, 6, v);
+  cvtm_status status = svg_lengths(source, attributes, names, 6, v);
   if (status != CVTM_OK || !(v[2] > 0 && v[3] > 0)) return status;
   const int has_rx = cvtm_xml_attribute(attributes, "rx") != NULL;
   const int has_ry = cvtm_xml_attribute(attributes, "ry") != NULL;
@@ -660,7 +647,7 @@ static cvtm_status read_outline(void *context, cvtm_source *source, const char *
   return is_path ? read_path(&s, &o) : read_corner_list(&s, &o);
 }
 
-cvtm_status cvtm_read_polygons_svg(cvtm_source *source, cvtm_ring_collector *collector) {
+static cvtm_status read_polygons(cvtm_source *source, cvtm_ring_collector *collector) {
   return svg_walk(source, read_outline, collector);
 }
 
@@ -842,22 +829,6 @@ static void write_head(FILE *file, cvtm_domain domain, double mm) {
   fprintf(file, "viewBox=\"0 0 %d %d\">\n", domain.width, domain.height);
 }
 
-static void write_mesh_picture(FILE *file, cvtm_svg_kind kind, const cvtm_mesh *mesh,
-                               const cvtm_cells *cells, const double *radius, int light, double mm,
-                               cvtm_domain domain, const int32_t *edges, int64_t edge_count) {
-  int64_t sites = kind == CVTM_SVG_CELLS ? cells->count : mesh->vertex_count;
-  double spacing = mean_spacing(domain, sites);
-  write_head(file, domain, mm);
-  fprintf(file, "<rect width=\"%d\" height=\"%d\" fill=\"%s\"/>\n", domain.width, domain.height,
-          light && kind == CVTM_SVG_STIPPLES ? "#000" : "#fff");
-  if (kind == CVTM_SVG_STIPPLES) write_stipples(file, mesh, radius, light, spacing);
-  if (kind == CVTM_SVG_CELLS) write_cells(file, cells, spacing);
-  if (kind == CVTM_SVG_MESH) write_edges(file, mesh, edges, edge_count, spacing);
-  if (kind == CVTM_SVG_PATH || kind == CVTM_SVG_TOUR)
-    write_path(file, mesh, kind == CVTM_SVG_TOUR, spacing);
-  fputs("</svg>\n", file);
-}
-
 cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh *mesh,
                            const cvtm_cells *cells, const double *radius, int light, double mm,
                            cvtm_domain domain, cvtm_error *error) {
@@ -868,10 +839,43 @@ cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh
       kind == CVTM_SVG_MESH ? cvtm_mesh_edges(mesh, &edges, &edge_count, error) : CVTM_OK;
   if (status == CVTM_OK) status = cvtm_output_open(path, &output, error);
   if (status == CVTM_OK) {
-    write_mesh_picture(cvtm_output_stream(output), kind, mesh, cells, radius, light, mm, domain,
-                       edges, edge_count);
+    FILE *file = cvtm_output_stream(output);
+    const int64_t sites = kind == CVTM_SVG_CELLS ? cells->count : mesh->vertex_count;
+    const double spacing = mean_spacing(domain, sites);
+    write_head(file, domain, mm);
+    fprintf(file, "<rect width=\"%d\" height=\"%d\" fill=\"%s\"/>\n", domain.width, domain.height,
+            light && kind == CVTM_SVG_STIPPLES ? "#000" : "#fff");
+    if (kind == CVTM_SVG_STIPPLES) write_stipples(file, mesh, radius, light, spacing);
+    if (kind == CVTM_SVG_CELLS) write_cells(file, cells, spacing);
+    if (kind == CVTM_SVG_MESH) write_edges(file, mesh, edges, edge_count, spacing);
+    if (kind == CVTM_SVG_PATH || kind == CVTM_SVG_TOUR)
+      write_path(file, mesh, kind == CVTM_SVG_TOUR, spacing);
+    fputs("</svg>\n", file);
     status = cvtm_output_commit(output, error);
   }
   free(edges);
   return status;
 }
+
+static cvtm_status write_edges_of(const char *path, const cvtm_file_mesh *m, cvtm_error *error) {
+  return cvtm_svg_write(path, CVTM_SVG_MESH, m->mesh, NULL, NULL, 0, 0, m->domain, error);
+}
+
+/* The centres of the circles. */
+static cvtm_status read_points(cvtm_source *s, cvtm_point_list *list) {
+  cvtm_dots dots;
+  const cvtm_status status = cvtm_dots_read_bytes(s->data, s->size, s->name, &dots, s->error);
+  if (status != CVTM_OK) return status;
+  list->points = dots.points;
+  list->count = dots.count;
+  dots.points = NULL;
+  cvtm_dots_free(&dots);
+  return CVTM_OK;
+}
+
+/* Drawings on a page are written by cvtm_format_svg_drawing. */
+const cvtm_format cvtm_format_svg = {.extension = "svg",
+                                     .help = "SVG: the edges of a mesh",
+                                     .write_mesh_files = write_edges_of,
+                                     .read_points = read_points,
+                                     .read_polygons = read_polygons};

@@ -2,6 +2,7 @@
  * boundary, with a point in every hole and in every part of a region). Reads .node and .ele, and
  * the boundary of .poly. https://www.cs.cmu.edu/~quake/triangle.html */
 #include "base/file.h"
+#include "base/host.h"
 #include "meshes/formats/formats.h"
 
 #include <inttypes.h>
@@ -9,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+static const char node_ending[] = ".node";
 
 /* ---- writing ---- */
 
@@ -29,7 +32,7 @@ static char *node_line(char *to, const void *context, int64_t i) {
 }
 
 /* The attribute of a vertex is its value, and the marker is the tag of its boundary group. */
-void cvtm_write_node(FILE *file, const cvtm_file_mesh *m) {
+static void write_node(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file, "%" PRId64 " 2 %d %d\n", m->node_count, m->value != NULL, m->sets != NULL);
   cvtm_write_items(file, m->node_count, 2 * CVTM_TEXT_INTEGER + 3 * CVTM_TEXT_NUMBER + 5, node_line,
                    m);
@@ -54,7 +57,7 @@ static char *triangle_line(char *to, const void *context, int64_t t) {
   return to;
 }
 
-void cvtm_write_ele(FILE *file, const cvtm_file_mesh *m) {
+static void write_ele(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file, "%" PRId64 " %d %d\n", m->triangle_count, m->triangle_middle != NULL ? 6 : 3,
           m->regions != NULL);
   cvtm_write_items(file, m->triangle_count, 8 * (CVTM_TEXT_INTEGER + 1), triangle_line, m);
@@ -97,6 +100,11 @@ static int64_t steepest_edge(const cvtm_file_mesh *m, int32_t group) {
   return best;
 }
 
+static void put_place(FILE *file, const double *place) {
+  char text[CVTM_TEXT_POINT];
+  fwrite(text, 1, (size_t)(cvtm_text_point(text, ' ', place) - text), file);
+}
+
 static void write_holes(FILE *file, const cvtm_file_mesh *m) {
   const cvtm_regions *r = m->regions;
   int32_t holes = 0;
@@ -113,9 +121,7 @@ static void write_holes(FILE *file, const cvtm_file_mesh *m) {
       double place[2];
       find_outside(m, e, place);
       fprintf(file, "%" PRId32 " ", holes);
-      cvtm_put_number(file, place[0]);
-      fputc(' ', file);
-      cvtm_put_number(file, place[1]);
+      put_place(file, place);
       fputc('\n', file);
     }
   }
@@ -131,15 +137,13 @@ static void write_seeds(FILE *file, const cvtm_file_mesh *m) {
       place[1] += m->points[2 * (int64_t)m->triangles[3 * t + c] + 1] / 3;
     }
     fprintf(file, "%" PRId64 " ", k + 1);
-    cvtm_put_number(file, place[0]);
-    fputc(' ', file);
-    cvtm_put_number(file, place[1]);
+    put_place(file, place);
     fprintf(file, " %" PRId32 " -1\n", m->regions->region[t]);
   }
 }
 
 /* Writes only the vertices of the boundary, so that Triangle can mesh the domain again. */
-void cvtm_write_poly(FILE *file, const cvtm_file_mesh *m) {
+static void write_poly(FILE *file, const cvtm_file_mesh *m) {
   const cvtm_regions *r = m->regions;
   const int32_t *marker = m->sets->marker;
   int64_t count = 0;
@@ -150,9 +154,7 @@ void cvtm_write_poly(FILE *file, const cvtm_file_mesh *m) {
     m->sets->number[v] = marker[v] > 0 ? (int32_t)++count : 0;
     if (marker[v] == 0) continue;
     fprintf(file, "%" PRId64 " ", count);
-    cvtm_put_number(file, m->points[2 * v]);
-    fputc(' ', file);
-    cvtm_put_number(file, m->points[2 * v + 1]);
+    put_place(file, m->points + 2 * v);
     fprintf(file, " %" PRId32 "\n", marker[v]);
   }
   fprintf(file, "%" PRId64 " 1\n", r->edge_count);
@@ -224,7 +226,7 @@ static cvtm_status read_triangle(cvtm_source *s, cvtm_builder *b, double first, 
 }
 
 /* Reads the vertices, as in a .node file, and then the triangles. */
-cvtm_status cvtm_read_ele(cvtm_source *s, cvtm_builder *b) {
+static cvtm_status read_ele(cvtm_source *s, cvtm_builder *b) {
   cvtm_triangle_vertices vertices;
   int64_t count = 0, nodes = 0, attributes = 0;
   cvtm_status status = cvtm_triangle_read_vertices(s, &vertices);
@@ -242,11 +244,12 @@ cvtm_status cvtm_read_ele(cvtm_source *s, cvtm_builder *b) {
   return status;
 }
 
-cvtm_status cvtm_triangle_read_pair(const char *path, size_t limit, unsigned char **bytes,
-                                    size_t *size, cvtm_error *error) {
+/* Reads the .node file with the same name as `path`, then `path`, into one array. */
+static cvtm_status read_pair(const char *path, size_t limit, unsigned char **bytes, size_t *size,
+                             cvtm_error *error) {
   unsigned char *nodes = NULL, *rest = NULL, *both = NULL;
   size_t node_size = 0, rest_size = 0;
-  char *beside = cvtm_path_beside(path, CVTM_TRIANGLE_NODES);
+  char *beside = cvtm_path_beside(path, node_ending);
   if (beside == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_status status = cvtm_file_read(beside, limit, &nodes, &node_size, error);
   if (status == CVTM_OK) status = cvtm_file_read(path, limit, &rest, &rest_size, error);
@@ -268,8 +271,6 @@ cvtm_status cvtm_triangle_read_pair(const char *path, size_t limit, unsigned cha
   return status;
 }
 
-static const size_t MOST_BYTES = (size_t)1 << 31;
-
 /* Nonzero for a .poly file without vertices, which are then in its .node file. */
 static int refers_to_nodes(const unsigned char *bytes, size_t size) {
   cvtm_source source = cvtm_source_open("", bytes, size, NULL);
@@ -278,24 +279,25 @@ static int refers_to_nodes(const unsigned char *bytes, size_t size) {
   return cvtm_source_token(&source, &count) && cvtm_token_is(count, "0");
 }
 
-int cvtm_poly_has_no_nodes(const char *path) {
+/* Nonzero if the file, on disk or in memory, is complete and has no vertices. */
+static int has_no_nodes(const char *path) {
   struct stat found;
   unsigned char *bytes = NULL;
   size_t size = 0;
   if (stat(path, &found) == 0 && !S_ISREG(found.st_mode))
     return 0; /* a pipe can be read only once */
-  const int has_none = cvtm_file_read(path, MOST_BYTES, &bytes, &size, NULL) == CVTM_OK &&
+  const int has_none = cvtm_file_read(path, (size_t)1 << 31, &bytes, &size, NULL) == CVTM_OK &&
                        refers_to_nodes(bytes, size);
   free(bytes);
   return has_none;
 }
 
-cvtm_status cvtm_triangle_load_poly(const char *path, unsigned char **bytes, size_t *size,
-                                    cvtm_error *error) {
-  const cvtm_status status = cvtm_file_read(path, MOST_BYTES, bytes, size, error);
+static cvtm_status load_poly(const char *path, size_t limit, unsigned char **bytes, size_t *size,
+                             cvtm_error *error) {
+  const cvtm_status status = cvtm_file_read(path, limit, bytes, size, error);
   if (status != CVTM_OK || !refers_to_nodes(*bytes, *size)) return status;
   free(*bytes);
-  return cvtm_triangle_read_pair(path, MOST_BYTES, bytes, size, error);
+  return read_pair(path, limit, bytes, size, error);
 }
 
 /* ---- Rings of a .poly file ---- */
@@ -308,7 +310,7 @@ typedef struct segments {
   int64_t count;
   int32_t *end;    /* 2 per segment */
   int64_t *start;  /* per vertex and one more: its first entry in `beside` */
-  int32_t *beside; /* segments by vertex */
+  int64_t *beside; /* the ends of segments, 2 per segment, by vertex */
   uint8_t *used;   /* per segment */
 } segments;
 
@@ -335,41 +337,36 @@ static cvtm_status read_ends(cvtm_source *s, const cvtm_triangle_vertices *verti
 }
 
 static cvtm_status list_segments(segments *g, const cvtm_triangle_vertices *vertices) {
-  const int64_t n = vertices->count;
-  for (int64_t k = 0; k < 2 * g->count; ++k) ++g->start[g->end[k] + 1];
-  for (int64_t v = 0; v < n; ++v) {
-    if (g->start[v + 1] % 2 != 0) {
+  cvtm_list_by_key(g->end, 2 * g->count, vertices->count, g->start, g->beside);
+  for (int64_t v = 0; v < vertices->count; ++v) {
+    const int64_t count = g->start[v + 1] - g->start[v];
+    if (count % 2 != 0)
       return cvtm_source_fail(
           g->source,
           "the segments do not form closed rings: the number of segments at vertex %" PRId64
           " has %" PRId64,
-          v + (int64_t)vertices->first, g->start[v + 1]);
-    }
-    g->start[v + 1] += g->start[v];
+          v + (int64_t)vertices->first, count);
   }
-  for (int64_t k = 2 * g->count - 1; k >= 0; --k) /* start[v + 1] moves down to its first entry */
-    g->beside[--g->start[g->end[k] + 1]] = (int32_t)(k / 2);
-  for (int64_t v = 0; v < n; ++v) g->start[v] = g->start[v + 1];
-  g->start[n] = 2 * g->count;
   return CVTM_OK;
 }
 
 /* An unused segment at vertex v; -1: there is none. */
-static int32_t next_segment(const segments *g, int32_t v) {
+static int64_t next_segment(const segments *g, int32_t v) {
   for (int64_t k = g->start[v]; k < g->start[v + 1]; ++k)
-    if (!g->used[g->beside[k]]) return g->beside[k];
+    if (!g->used[g->beside[k] / 2]) return g->beside[k] / 2;
   return -1;
 }
 
 /* Walks from `first` along unused segments until it is back and no unused segment starts there. */
 static cvtm_status walk_rings(segments *g, int32_t first, const double *points,
                               cvtm_ring_collector *c) {
-  int32_t segment, v = first;
+  int64_t segment;
+  int32_t v = first;
   while ((segment = next_segment(g, v)) >= 0) {
     const cvtm_status status =
         cvtm_ring_add_point(c, points[2 * (int64_t)v], points[2 * (int64_t)v + 1]);
     if (status != CVTM_OK) return status;
-    const int32_t *end = g->end + 2 * (int64_t)segment;
+    const int32_t *end = g->end + 2 * segment;
     g->used[segment] = 1;
     v = end[0] == v ? end[1] : end[0];
   }
@@ -378,21 +375,16 @@ static cvtm_status walk_rings(segments *g, int32_t first, const double *points,
 
 static cvtm_status find_rings(segments *g, const cvtm_triangle_vertices *vertices,
                               cvtm_ring_collector *c) {
-  const size_t n = (size_t)vertices->count + 2, m = (size_t)g->count + 1;
-  g->start = calloc(n, sizeof *g->start);
-  g->beside = malloc(2 * m * sizeof *g->beside);
-  g->used = calloc(m, 1);
-  cvtm_status status = CVTM_OK;
-  if (!g->start || !g->beside || !g->used) {
-    status = cvtm_source_no_memory(g->source);
-  } else {
-    status = list_segments(g, vertices);
-    for (int64_t k = 0; k < g->count && status == CVTM_OK; ++k)
-      if (!g->used[k]) status = walk_rings(g, g->end[2 * k], vertices->points, c);
-  }
-  free(g->start);
-  free(g->beside);
-  free(g->used);
+  const size_t segment_count = (size_t)g->count;
+  cvtm_scratch memory = {0};
+  g->start = cvtm_scratch_zeros(&memory, (size_t)vertices->count + 2, sizeof *g->start);
+  g->beside = cvtm_scratch_take(&memory, segment_count, 2 * sizeof *g->beside);
+  g->used = cvtm_scratch_zeros(&memory, segment_count, 1);
+  cvtm_status status =
+      memory.failed ? cvtm_source_no_memory(g->source) : list_segments(g, vertices);
+  for (int64_t k = 0; k < g->count && status == CVTM_OK; ++k)
+    if (!g->used[k]) status = walk_rings(g, g->end[2 * k], vertices->points, c);
+  cvtm_scratch_free(&memory);
   return status;
 }
 
@@ -436,7 +428,7 @@ cvtm_status cvtm_triangle_read_graph(cvtm_source *s, cvtm_triangle_vertices *ver
   return status == CVTM_OK ? read_segments(s, vertices, ends, count) : status;
 }
 
-cvtm_status cvtm_read_polygons_poly(cvtm_source *s, cvtm_ring_collector *c) {
+static cvtm_status read_polygons(cvtm_source *s, cvtm_ring_collector *c) {
   cvtm_triangle_vertices vertices;
   segments g = {.source = s};
   cvtm_status status = cvtm_triangle_read_graph(s, &vertices, &g.end, &g.count);
@@ -445,3 +437,45 @@ cvtm_status cvtm_read_polygons_poly(cvtm_source *s, cvtm_ring_collector *c) {
   free(vertices.points);
   return status;
 }
+
+/* ---- Points of a .node file ---- */
+
+/* y is up, as in meshes. */
+static cvtm_status read_points(cvtm_source *source, cvtm_point_list *list) {
+  cvtm_triangle_vertices found;
+  const cvtm_status status = cvtm_triangle_read_vertices(source, &found);
+  if (status != CVTM_OK) return status;
+  double top = -INFINITY;
+  for (int64_t k = 0; k < found.count; ++k) top = fmax(top, found.points[2 * k + 1]);
+  for (int64_t k = 0; k < found.count; ++k) found.points[2 * k + 1] = top - found.points[2 * k + 1];
+  list->points = found.points;
+  list->count = found.count;
+  return CVTM_OK;
+}
+
+const cvtm_format cvtm_format_node = {
+    .extension = "node",
+    .help = "Triangle: vertices, with boundary markers",
+    .manual = "Markers are the tags of boundary groups, as in MSH.",
+    .properties = CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_HOLDS_VALUES | CVTM_USES_SETS,
+    .write_mesh = write_node,
+    .read_points = read_points};
+const cvtm_format cvtm_format_ele = {
+    .extension = "ele",
+    .help = "Triangle: triangles; the vertices are in the .node file",
+    .manual = "Attributes are the numbers of regions.",
+    .properties = CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER,
+    .write_mesh = write_ele,
+    .read_mesh = read_ele,
+    .read_beside = node_ending,
+    .load = read_pair};
+const cvtm_format cvtm_format_poly = {
+    .extension = "poly",
+    .help = "Triangle: the boundary of a --domain",
+    .manual = "It has a point in each hole and in each part of a region.",
+    .properties = CVTM_HOLDS_REGIONS | CVTM_USES_SETS | CVTM_NEEDS_GROUPS,
+    .write_mesh = write_poly,
+    .read_polygons = read_polygons,
+    .read_beside = node_ending,
+    .reads_beside = has_no_nodes,
+    .load = load_poly};

@@ -18,26 +18,24 @@
 
 /* ---- Compressors ---- */
 
-int cvtm_compression_known(cvtm_compression kind) {
-  return kind == CVTM_COMPRESS_NONE || (kind == CVTM_COMPRESS_ZLIB && CVTMESH_HAVE_ZLIB) ||
-         (kind == CVTM_COMPRESS_LZ4 && CVTMESH_HAVE_LZ4);
-}
+/* The names in a file. */
+static const struct {
+  const char *name;
+  int known;
+} compressors[] = {[CVTM_COMPRESS_NONE] = {"", 1},
+                   [CVTM_COMPRESS_ZLIB] = {"vtkZLibDataCompressor", CVTMESH_HAVE_ZLIB},
+                   [CVTM_COMPRESS_LZ4] = {"vtkLZ4DataCompressor", CVTMESH_HAVE_LZ4}};
 
-/* The name in a file, for example vtkZLibDataCompressor; "" for CVTM_COMPRESS_NONE. */
-static const char *compressor_name(cvtm_compression kind) {
-  return kind == CVTM_COMPRESS_ZLIB  ? "vtkZLibDataCompressor"
-         : kind == CVTM_COMPRESS_LZ4 ? "vtkLZ4DataCompressor"
-                                     : "";
+int cvtm_compression_known(cvtm_compression kind) {
+  return (unsigned)kind <= CVTM_COMPRESS_LZ4 && compressors[kind].known;
 }
 
 /* CVTM_COMPRESS_NONE if no compressor of this build has the name. */
 static cvtm_compression compressor_named(const char *name) {
-  for (int kind = CVTM_COMPRESS_ZLIB; kind <= CVTM_COMPRESS_LZ4; ++kind) {
-    if (cvtm_compression_known((cvtm_compression)kind) &&
-        strcmp(name, compressor_name((cvtm_compression)kind)) == 0)
-      return (cvtm_compression)kind;
-  }
-  return CVTM_COMPRESS_NONE;
+  int kind = CVTM_COMPRESS_LZ4;
+  while (kind > 0 && !(compressors[kind].known && strcmp(name, compressors[kind].name) == 0))
+    --kind;
+  return (cvtm_compression)kind;
 }
 
 /* The largest size that `size` bytes can have after compression. */
@@ -104,7 +102,7 @@ typedef enum section { SECTION_OTHER, SECTION_POINTS, SECTION_CELLS, SECTION_POI
 
 typedef struct document {
   cvtm_source *source;
-  int wide_headers; /* lengths have 64 bits, not 32 */
+  size_t width; /* bytes of a length: 4 or 8 */
   cvtm_compression compression;
   int pieces;
   int64_t vertex_count, cell_count;
@@ -161,7 +159,7 @@ static cvtm_status start_file(document *d, const char **attributes) {
       return cvtm_source_fail(s, "this build does not support the compressor %.60s", compressor);
   }
   s->big = attribute_is(attributes, "byte_order", "BigEndian");
-  d->wide_headers = attribute_is(attributes, "header_type", "UInt64");
+  d->width = attribute_is(attributes, "header_type", "UInt64") ? 8 : 4;
   return CVTM_OK;
 }
 
@@ -316,39 +314,15 @@ static size_t decode_base64(const unsigned char *text, size_t length, unsigned c
   return made;
 }
 
-/* Reads the values from bytes that begin with their length. */
-static cvtm_status take_bytes(document *d, const array *a, const unsigned char *bytes, size_t size,
-                              int64_t count, double **values) {
+/* Converts the bytes of `count` values. */
+static cvtm_status take_values(const document *d, const array *a, const unsigned char *bytes,
+                               int64_t count, double **values) {
   cvtm_source inner = *d->source;
   inner.data = bytes;
-  inner.size = size;
+  inner.size = (size_t)count * cvtm_scalar_size(a->type);
   inner.at = 0;
   inner.binary = 1;
-  double length;
-  size_t needed = (size_t)count * cvtm_scalar_size(a->type);
-  cvtm_status status = cvtm_source_value(&inner, d->wide_headers ? CVTM_U64 : CVTM_U32, &length);
-  inner.binary = 0;
-  inner.line = a->line;
-  if (status != CVTM_OK || length != (double)needed || size - inner.at < needed) {
-    return cvtm_source_fail(&inner, "the size of a data array does not match its number of values");
-  }
-  inner.binary = 1;
   return cvtm_source_values(&inner, a->type, count, values);
-}
-
-static cvtm_status take_base64(document *d, const array *a, size_t begin, size_t end, int64_t count,
-                               double **values) {
-  size_t most = (size_t)count * cvtm_scalar_size(a->type) + (d->wide_headers ? 8 : 4);
-  if (most > end - begin) {
-    return cvtm_source_fail(d->source,
-                            "the size of a data array does not match its number of values");
-  }
-  unsigned char *bytes = malloc(most);
-  if (bytes == NULL) return cvtm_source_no_memory(d->source);
-  size_t made = decode_base64(d->source->data + begin, end - begin, bytes, most);
-  cvtm_status status = take_bytes(d, a, bytes, made, count, values);
-  free(bytes);
-  return status;
 }
 
 /* The first `most` bytes of an array that is not text: decoded into `to`, or in place. */
@@ -365,16 +339,31 @@ static size_t first_bytes(const document *d, const array *a, size_t most, unsign
 }
 
 static uint64_t header_word(const document *d, const unsigned char *bytes, uint64_t index) {
-  const size_t width = d->wide_headers ? 8 : 4;
-  const cvtm_scalar type = d->wide_headers ? CVTM_U64 : CVTM_U32;
-  const double value = cvtm_scalar_unpack(type, d->source->big, bytes + width * index);
+  const cvtm_scalar type = d->width == 8 ? CVTM_U64 : CVTM_U32;
+  const double value = cvtm_scalar_unpack(type, d->source->big, bytes + d->width * index);
   return value < 0x1p62 ? (uint64_t)value : (uint64_t)1 << 62;
+}
+
+/* Reads the values from bytes that begin with their length. */
+static cvtm_status take_plain(const document *d, const array *a, int64_t count, double **values) {
+  const size_t needed = (size_t)count * cvtm_scalar_size(a->type), most = d->width + needed;
+  const unsigned char *bytes;
+  unsigned char *room = malloc(most);
+  if (room == NULL) return cvtm_source_no_memory(d->source);
+  const int fits =
+      first_bytes(d, a, most, room, &bytes) == most && header_word(d, bytes, 0) == needed;
+  const cvtm_status status =
+      fits ? take_values(d, a, bytes + d->width, count, values)
+           : cvtm_source_fail(d->source,
+                              "the size of a data array does not match its number of values");
+  free(room);
+  return status;
 }
 
 /* Decompresses blocks of `block` bytes into `needed` bytes at `raw`. */
 static int unpack_blocks(const document *d, const unsigned char *bytes, size_t size,
                          uint64_t blocks, uint64_t block, unsigned char *raw, size_t needed) {
-  size_t at = (d->wide_headers ? 8 : 4) * (size_t)(3 + blocks), made = 0;
+  size_t at = d->width * (size_t)(3 + blocks), made = 0;
   for (uint64_t k = 0; k < blocks; ++k) {
     const uint64_t packed = header_word(d, bytes, 3 + k);
     const size_t wanted = needed - made < block ? needed - made : (size_t)block;
@@ -391,7 +380,7 @@ static int unpack_blocks(const document *d, const unsigned char *bytes, size_t s
 static cvtm_status take_packed(document *d, const array *a, int64_t count, double **values) {
   cvtm_source *s = d->source;
   const size_t most = s->size, needed = (size_t)count * cvtm_scalar_size(a->type);
-  const size_t width = d->wide_headers ? 8 : 4;
+  const size_t width = d->width;
   const unsigned char *bytes;
   d->expanded += needed + (uint64_t)count * sizeof **values;
   cvtm_status status = cvtm_check_expansion(s->name, s->size, d->expanded, s->error);
@@ -409,14 +398,7 @@ static cvtm_status take_packed(document *d, const array *a, int64_t count, doubl
       status = cvtm_source_fail(
           s, "the size of a compressed data array does not match its number of values");
   }
-  if (status == CVTM_OK) {
-    cvtm_source inner = *s;
-    inner.data = raw;
-    inner.size = needed;
-    inner.at = 0;
-    inner.binary = 1;
-    status = cvtm_source_values(&inner, a->type, count, values);
-  }
+  if (status == CVTM_OK) status = take_values(d, a, raw, count, values);
   free(room);
   free(raw);
   return status;
@@ -443,11 +425,8 @@ static cvtm_status take_array(document *d, const array *a, const char *what, int
   if (a->how == APPENDED && (d->appended == 0 || a->begin > s->size - d->appended)) {
     return cvtm_source_fail(s, "the %s are not in the appended data", what);
   }
-  if (d->compression != CVTM_COMPRESS_NONE) return take_packed(d, a, count, values);
-  if (a->how == BASE64) return take_base64(d, a, a->begin, a->end, count, values);
-  size_t begin = d->appended + a->begin;
-  if (!d->appended_raw) return take_base64(d, a, begin, s->size, count, values);
-  return take_bytes(d, a, s->data + begin, s->size - begin, count, values);
+  return d->compression != CVTM_COMPRESS_NONE ? take_packed(d, a, count, values)
+                                              : take_plain(d, a, count, values);
 }
 
 static cvtm_status build_mesh(document *d, cvtm_builder *b) {
@@ -462,18 +441,16 @@ static cvtm_status build_mesh(document *d, cvtm_builder *b) {
   if (status == CVTM_OK) status = cvtm_builder_vertices(b, points, d->vertex_count);
   if (status == CVTM_OK && cells > 0) {
     status = take_array(d, &d->offsets, "offsets", cells, &offsets);
-    if (status == CVTM_OK) {
-      double last = offsets[cells - 1];
-      corners = last >= 0 && last < 0x1p52 ? (int64_t)last : -1;
-      if (corners < 0) status = cvtm_source_fail(d->source, "malformed offsets");
-    }
+    const double last = status == CVTM_OK ? offsets[cells - 1] : 0;
+    if (last >= 0 && last < 0x1p52)
+      corners = (int64_t)last;
+    else
+      status = cvtm_source_fail(d->source, "malformed offsets");
     if (status == CVTM_OK) status = take_array(d, &d->types, "types", cells, &types);
-    if (status == CVTM_OK) {
+    if (status == CVTM_OK)
       status = take_array(d, &d->connectivity, "connectivity", corners, &connectivity);
-    }
-    if (status == CVTM_OK) {
+    if (status == CVTM_OK)
       status = cvtm_builder_cells(b, cells, offsets, connectivity, corners, types);
-    }
   }
   free(points);
   free(offsets);
@@ -482,7 +459,7 @@ static cvtm_status build_mesh(document *d, cvtm_builder *b) {
   return status;
 }
 
-cvtm_status cvtm_read_vtu(cvtm_source *s, cvtm_builder *b) {
+static cvtm_status read_vtu(cvtm_source *s, cvtm_builder *b) {
   static const cvtm_xml_handlers handlers = {start_element, end_element};
   document d = {.source = s, .wants_field = b->wants_field, .field_name = b->field};
   cvtm_status status = cvtm_xml_parse(s, &handlers, &d);
@@ -712,13 +689,13 @@ static void write_pairs(FILE *file, const cvtm_file_mesh *m) {
   fputs("</FieldData>\n", file);
 }
 
-void cvtm_write_vtu(FILE *file, const cvtm_file_mesh *m) {
+static void write_vtu(FILE *file, const cvtm_file_mesh *m) {
   const int packed = !m->ascii && m->compression != CVTM_COMPRESS_NONE;
   fputs(
       "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" "
       "byte_order=\"LittleEndian\" header_type=\"UInt64\"",
       file);
-  if (packed) fprintf(file, " compressor=\"%s\"", compressor_name(m->compression));
+  if (packed) fprintf(file, " compressor=\"%s\"", compressors[m->compression].name);
   fputs(">\n<UnstructuredGrid>\n", file);
   write_pairs(file, m);
   fprintf(file, "<Piece NumberOfPoints=\"%" PRId64 "\" NumberOfCells=\"%" PRId64 "\">\n",
@@ -741,3 +718,11 @@ void cvtm_write_vtu(FILE *file, const cvtm_file_mesh *m) {
   write_array(file, m, CVTM_U8, "Name=\"types\"", cell_count(m), type_at);
   fputs("</Cells>\n</Piece>\n</UnstructuredGrid>\n</VTKFile>\n", file);
 }
+
+const cvtm_format cvtm_format_vtu = {
+    .extension = "vtu",
+    .help = "VTK XML: ParaView, VTK, PyVista; cell data region, curve, boundary",
+    .properties = CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_HOLDS_VALUES |
+                  CVTM_TEXT_OR_BINARY | CVTM_COMPRESSED | CVTM_READS_FIELDS,
+    .write_mesh = write_vtu,
+    .read_mesh = read_vtu};

@@ -3,6 +3,7 @@
  * NAME_boundary.h5, where dolfinx looks for them, or in the XDMF file as text.
  * https://www.xdmf.org/index.php/XDMF_Model_and_Format */
 #include "base/file.h"
+#include "base/host.h"
 #include "base/text.h"
 #include "meshes/formats/formats.h"
 
@@ -172,10 +173,14 @@ typedef struct names {
   char *heavy, *boundary, *boundary_heavy; /* paths beside the file */
 } names;
 
+#define HEAVY_ENDING ".h5"
+#define BOUNDARY_ENDING "_boundary.xdmf"
+#define BOUNDARY_HEAVY_ENDING "_boundary.h5"
+
 static int make_names(const char *path, names *n) {
-  n->heavy = cvtm_path_beside(path, CVTM_XDMF_HEAVY);
-  n->boundary = cvtm_path_beside(path, CVTM_XDMF_BOUNDARY);
-  n->boundary_heavy = cvtm_path_beside(path, CVTM_XDMF_BOUNDARY_HEAVY);
+  n->heavy = cvtm_path_beside(path, HEAVY_ENDING);
+  n->boundary = cvtm_path_beside(path, BOUNDARY_ENDING);
+  n->boundary_heavy = cvtm_path_beside(path, BOUNDARY_HEAVY_ENDING);
   return n->heavy != NULL && n->boundary != NULL && n->boundary_heavy != NULL;
 }
 
@@ -184,8 +189,7 @@ enum { TRIANGLES, POINTS, REGION, VALUE, LINES, BOUNDARY, ARRAYS };
 /* The arrays of the mesh; those without rows are not written. */
 typedef struct content {
   array arrays[ARRAYS];
-  int32_t *nodes, *lines; /* owned */
-  double *value;          /* owned */
+  cvtm_scratch memory; /* of arrays that the mesh does not have */
 } content;
 
 static int make_content(const cvtm_file_mesh *m, content *c) {
@@ -193,28 +197,28 @@ static int make_content(const cvtm_file_mesh *m, content *c) {
   const int64_t triangles = m->triangle_count;
   const int64_t edges =
       m->regions != NULL && m->regions->group != NULL ? m->regions->edge_count : 0;
-  c->nodes = malloc(((size_t)corners * (size_t)triangles + 6) * sizeof *c->nodes);
-  c->lines = malloc(((size_t)ends * (size_t)edges + 3) * sizeof *c->lines);
-  c->value = calloc((size_t)m->node_count + 1, sizeof *c->value);
-  if (c->nodes == NULL || c->lines == NULL || c->value == NULL) return 0;
+  int32_t *nodes =
+      cvtm_scratch_take(&c->memory, (size_t)triangles, (size_t)corners * sizeof *nodes);
+  int32_t *lines = cvtm_scratch_take(&c->memory, (size_t)edges, (size_t)ends * sizeof *lines);
+  double *value = cvtm_scratch_zeros(&c->memory, (size_t)m->node_count, sizeof *value);
+  if (c->memory.failed) return 0;
   for (int64_t t = 0; t < triangles; ++t) {
     int32_t node[6];
-    memcpy(c->nodes + corners * t, node,
-           (size_t)cvtm_triangle_nodes(m, t, node) * sizeof *c->nodes);
+    memcpy(nodes + corners * t, node, (size_t)cvtm_triangle_nodes(m, t, node) * sizeof *nodes);
   }
   for (int64_t e = 0; e < edges; ++e) {
     int32_t node[3];
-    memcpy(c->lines + ends * e, node, (size_t)cvtm_edge_nodes(m, e, node) * sizeof *c->lines);
+    memcpy(lines + ends * e, node, (size_t)cvtm_edge_nodes(m, e, node) * sizeof *lines);
   }
-  if (m->value != NULL) memcpy(c->value, m->value, (size_t)m->vertex_count * sizeof *c->value);
+  if (m->value != NULL) memcpy(value, m->value, (size_t)m->vertex_count * sizeof *value);
   const int64_t regions = m->regions != NULL ? triangles : 0;
-  c->arrays[TRIANGLES] = (array){"triangles", triangles, corners, NULL, c->nodes, NULL};
+  c->arrays[TRIANGLES] = (array){"triangles", triangles, corners, NULL, nodes, NULL};
   c->arrays[POINTS] = (array){"points", m->node_count, 2, m->points, NULL, NULL};
   c->arrays[REGION] =
       (array){"region", regions, 1, NULL, regions > 0 ? m->regions->region : NULL, NULL};
   c->arrays[VALUE] =
-      (array){m->value_name, m->value != NULL ? m->node_count : 0, 1, c->value, NULL, NULL};
-  c->arrays[LINES] = (array){"lines", edges, ends, NULL, c->lines, NULL};
+      (array){m->value_name, m->value != NULL ? m->node_count : 0, 1, value, NULL, NULL};
+  c->arrays[LINES] = (array){"lines", edges, ends, NULL, lines, NULL};
   c->arrays[BOUNDARY] =
       (array){"boundary", edges, 1, NULL, edges > 0 ? m->regions->group : NULL, NULL};
   return 1;
@@ -266,7 +270,7 @@ static cvtm_status write_all(const char *path, const cvtm_file_mesh *m, content 
   return status == CVTM_OK ? write_grid(path, &mesh, error) : status;
 }
 
-cvtm_status cvtm_write_xdmf(const char *path, const cvtm_file_mesh *m, cvtm_error *error) {
+static cvtm_status write_xdmf(const char *path, const cvtm_file_mesh *m, cvtm_error *error) {
   content c = {0};
   names n = {NULL, NULL, NULL};
   cvtm_status status;
@@ -282,8 +286,22 @@ cvtm_status cvtm_write_xdmf(const char *path, const cvtm_file_mesh *m, cvtm_erro
   free(n.heavy);
   free(n.boundary);
   free(n.boundary_heavy);
-  free(c.nodes);
-  free(c.lines);
-  free(c.value);
+  cvtm_scratch_free(&c.memory);
   return status;
 }
+
+const cvtm_format cvtm_format_xdmf = {
+    .extension = "xdmf",
+    .help = "XDMF with HDF5: dolfinx, meshio",
+    .manual =
+        "NAME.xdmf has the triangles, with `region` and the tags as in MSH. With a --domain "
+        "NAME_boundary.xdmf has the edges of the boundary, with the tag of their group as "
+        "`boundary`. The numbers are in NAME.h5 and NAME_boundary.h5 (HDF5, if the build has "
+        "it), or, with `--format ascii`, in the .xdmf files themselves. In dolfinx the grids "
+        "are called `mesh` and `boundary`.",
+    .properties =
+        CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_HOLDS_VALUES | CVTM_TEXT_OR_BINARY,
+    .library = "HDF5",
+    .has_library = cvtm_hdf5_known,
+    .write_mesh_files = write_xdmf,
+    .files_beside = {{HEAVY_ENDING, 1, 0}, {BOUNDARY_ENDING, 0, 1}, {BOUNDARY_HEAVY_ENDING, 1, 1}}};

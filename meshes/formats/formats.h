@@ -5,6 +5,7 @@
 #ifndef CVTMESH_MESHES_FORMATS_FORMATS_H
 #define CVTMESH_MESHES_FORMATS_FORMATS_H
 
+#include "meshes/format.h"
 #include "meshes/mesh_file.h"
 #include "meshes/polygon_file.h"
 
@@ -55,36 +56,21 @@ static inline void cvtm_bytes_of_64(int big, uint64_t bits, unsigned char *b) {
 
 /* Converts bytes to a value and back. Integers above 2^53 lose bits, but no index is that large. */
 static inline double cvtm_scalar_unpack(cvtm_scalar type, int big, const unsigned char *bytes) {
-  uint32_t bits;
-  uint64_t wide;
+  const size_t size = cvtm_scalar_size(type);
+  const uint32_t bits = size == 4   ? cvtm_bytes_to_32(big, bytes)
+                        : size == 2 ? (uint32_t)(bytes[!big] << 8 | bytes[big != 0])
+                                    : bytes[0];
+  const uint64_t wide = size == 8 ? cvtm_bytes_to_64(big, bytes) : bits;
   float single;
   double value;
-  switch (type) {
-    case CVTM_I8:
-      return (int8_t)bytes[0];
-    case CVTM_U8:
-      return bytes[0];
-    case CVTM_I16:
-      return (int16_t)(bytes[!big] << 8 | bytes[big != 0]);
-    case CVTM_U16:
-      return (uint16_t)(bytes[!big] << 8 | bytes[big != 0]);
-    case CVTM_I32:
-      return (int32_t)cvtm_bytes_to_32(big, bytes);
-    case CVTM_U32:
-      return cvtm_bytes_to_32(big, bytes);
-    case CVTM_I64:
-      return (double)(int64_t)cvtm_bytes_to_64(big, bytes);
-    case CVTM_U64:
-      return (double)cvtm_bytes_to_64(big, bytes);
-    case CVTM_F32:
-      bits = cvtm_bytes_to_32(big, bytes);
-      memcpy(&single, &bits, sizeof single);
-      return (double)single;
-    default:
-      wide = cvtm_bytes_to_64(big, bytes);
-      memcpy(&value, &wide, sizeof value);
-      return value;
-  }
+  memcpy(&single, &bits, sizeof single);
+  memcpy(&value, &wide, sizeof value);
+  if (type >= CVTM_F32) return type == CVTM_F32 ? (double)single : value;
+  if (type % 2 != CVTM_I8 % 2) return (double)wide; /* without a sign */
+  return size == 8   ? (double)(int64_t)wide
+         : size == 4 ? (int32_t)bits
+         : size == 2 ? (int16_t)bits
+                     : (int8_t)bits;
 }
 
 static inline void cvtm_scalar_pack(cvtm_scalar type, int big, double value, unsigned char *bytes) {
@@ -124,6 +110,15 @@ char *cvtm_text_number(char *to, double value);
 char *cvtm_text_fixed(char *to, double value, int decimals);
 char *cvtm_text_integer(char *to, int64_t value);
 char *cvtm_text_word(char *to, const char *word);
+
+/* A number as text, with `end` behind it, or as bytes. */
+static inline char *cvtm_text_value(char *to, int is_text, cvtm_scalar type, int big, double value,
+                                    char end) {
+  if (!is_text) return cvtm_text_scalar(to, type, big, value);
+  to = type < CVTM_F32 ? cvtm_text_integer(to, (int64_t)value) : cvtm_text_number(to, value);
+  *to++ = end;
+  return to;
+}
 
 /* Writes an item, which takes `most` bytes at most; called by several threads at once. */
 typedef char *(*cvtm_item_writer)(char *to, const void *context, int64_t item);
@@ -213,10 +208,14 @@ cvtm_status cvtm_builder_middle(cvtm_builder *builder, double index);
 cvtm_status cvtm_builder_cells(cvtm_builder *builder, int64_t cells, const double *ends,
                                const double *connectivity, int64_t corners, const double *types);
 
-cvtm_status cvtm_read_obj(cvtm_source *source, cvtm_builder *builder);
-cvtm_status cvtm_read_vtu(cvtm_source *source, cvtm_builder *builder);
-cvtm_status cvtm_read_msh(cvtm_source *source, cvtm_builder *builder);
-cvtm_status cvtm_read_ele(cvtm_source *source, cvtm_builder *builder);
+/* The points that are read, and their classes where the caller wants them and the file has them;
+ * malloc'd. */
+typedef struct cvtm_point_list {
+  int wants_classes;
+  int64_t count;
+  double *points;
+  int32_t *classes; /* or NULL */
+} cvtm_point_list;
 
 /* ---- XML documents, parsed by expat ---- */
 
@@ -256,19 +255,6 @@ cvtm_status cvtm_triangle_read_vertices(cvtm_source *source, cvtm_triangle_verti
  * segments. ends: 2 per segment, counted from 0. The caller frees both, also on failure. */
 cvtm_status cvtm_triangle_read_graph(cvtm_source *source, cvtm_triangle_vertices *vertices,
                                      int32_t **ends, int64_t *count);
-
-/* Reads a .poly file; if its .node file has the vertices, that file comes first in bytes
- * (malloc'd). */
-cvtm_status cvtm_triangle_load_poly(const char *path, unsigned char **bytes, size_t *size,
-                                    cvtm_error *error);
-
-/* Nonzero if the .poly file `path`, on disk or in memory, is complete and has no vertices. */
-int cvtm_poly_has_no_nodes(const char *path);
-
-/* Reads the .node file with the same name as `path`, then `path`, into one array, as cvtm_mesh_read
- * and cvtm_polygons_read expect. bytes: malloc'd. */
-cvtm_status cvtm_triangle_read_pair(const char *path, size_t limit, unsigned char **bytes,
-                                    size_t *size, cvtm_error *error);
 
 /* ---- rings of polygon files ---- */
 
@@ -319,29 +305,8 @@ cvtm_status cvtm_polygons_load(const char *path, unsigned char **bytes, size_t *
 cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source,
                             cvtm_ring_collector *collector);
 
-/* Reads vertices and segments of Triangle; y stays up. */
-cvtm_status cvtm_read_polygons_poly(cvtm_source *source, cvtm_ring_collector *collector);
-/* Reads the paths and closed shapes of an SVG document, with their transforms. */
-cvtm_status cvtm_read_polygons_svg(cvtm_source *source, cvtm_ring_collector *collector);
-
-/* ---- companion files ---- */
-
-/* The endings that replace the extension in the names of companion files. */
-#define CVTM_TRIANGLE_NODES ".node"
-#define CVTM_XDMF_HEAVY ".h5"
-#define CVTM_XDMF_BOUNDARY "_boundary.xdmf"
-#define CVTM_XDMF_BOUNDARY_HEAVY "_boundary.h5"
-enum { CVTM_FILES_BESIDE = 3 };
-
-/* The path of a companion file, malloc'd; NULL if memory runs out. */
-char *cvtm_path_beside(const char *path, const char *ending);
-/* The endings of the companion files that are written with the mesh `path`; returns their number.
- * grouped: nonzero if the mesh has groups. */
-int cvtm_mesh_written_beside(const char *path, int ascii, int grouped,
-                             const char *ending[CVTM_FILES_BESIDE]);
-/* The ending of the companion file that is read with the mesh or polygon file `path`; NULL:
- * none. */
-const char *cvtm_mesh_read_beside(const char *path);
+/* Lines `x, y`; an empty line separates rings. */
+cvtm_status cvtm_read_polygons_csv(cvtm_source *source, cvtm_ring_collector *collector);
 
 /* ---- writing ---- */
 
@@ -375,7 +340,9 @@ typedef struct cvtm_file_mesh {
   int binary;                  /* nonzero: binary where text is the default */
   cvtm_msh_version msh_version;
   cvtm_compression compression;
-  int *no_memory; /* a writer sets it to 1 if memory runs out */
+  int *no_memory;        /* a writer sets it to 1 if memory runs out */
+  const cvtm_mesh *mesh; /* in pixels, y down, in this domain */
+  cvtm_domain domain;
 } cvtm_file_mesh;
 
 /* The nodes of a triangle (3 or 6) or of an edge of the regions (2 or 3); returns their number. */
@@ -390,19 +357,12 @@ enum { CVTM_TEXT_POINT = 2 * CVTM_TEXT_NUMBER + 1, CVTM_TEXT_CORNERS = 3 * CVTM_
 char *cvtm_text_point(char *to, char separator, const double *p);
 char *cvtm_text_corners(char *to, const int32_t *v, int first);
 
-/* Stream errors are detected when the stream is closed. */
-void cvtm_write_obj(FILE *file, const cvtm_file_mesh *mesh);
-void cvtm_write_off(FILE *file, const cvtm_file_mesh *mesh);
-void cvtm_write_ply(FILE *file, const cvtm_file_mesh *mesh);
-void cvtm_write_stl(FILE *file, const cvtm_file_mesh *mesh);
-void cvtm_write_vtk(FILE *file, const cvtm_file_mesh *mesh);
-void cvtm_write_vtu(FILE *file, const cvtm_file_mesh *mesh);
-void cvtm_write_msh(FILE *file, const cvtm_file_mesh *mesh);
-void cvtm_write_inp(FILE *file, const cvtm_file_mesh *mesh);
-void cvtm_write_node(FILE *file, const cvtm_file_mesh *mesh);
-void cvtm_write_ele(FILE *file, const cvtm_file_mesh *mesh);
-void cvtm_write_poly(FILE *file, const cvtm_file_mesh *mesh);
-/* Writes several files. */
-cvtm_status cvtm_write_xdmf(const char *path, const cvtm_file_mesh *mesh, cvtm_error *error);
+/* Points to write, sorted by class: those of class k are start[k] .. start[k + 1] - 1. */
+typedef struct cvtm_point_set {
+  const double *points;
+  int64_t count;
+  const int64_t *start; /* NULL: there are no classes */
+  int classes;
+} cvtm_point_set;
 
 #endif

@@ -10,11 +10,13 @@
 
 /* Lines of `v x y z` and `f a b c`, indices from 1, negative ones counted from the last vertex. */
 
-static char *obj_vertex(char *to, const void *context, int64_t i) {
+static char *flat_vertex(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
-  to = cvtm_text_word(to, "v ");
-  to = cvtm_text_point(to, ' ', m->points + 2 * i);
-  return cvtm_text_word(to, " 0\n");
+  return cvtm_text_word(cvtm_text_point(to, ' ', m->points + 2 * i), " 0\n");
+}
+
+static char *obj_vertex(char *to, const void *context, int64_t i) {
+  return flat_vertex(cvtm_text_word(to, "v "), context, i);
 }
 
 static char *obj_face(char *to, const void *context, int64_t t) {
@@ -22,7 +24,7 @@ static char *obj_face(char *to, const void *context, int64_t t) {
   return cvtm_text_corners(cvtm_text_word(to, "f "), m->triangles + 3 * t, 1);
 }
 
-void cvtm_write_obj(FILE *file, const cvtm_file_mesh *m) {
+static void write_obj(FILE *file, const cvtm_file_mesh *m) {
   fputs("# cvtmesh\n", file);
   cvtm_write_items(file, m->vertex_count, CVTM_TEXT_POINT + 5, obj_vertex, m);
   cvtm_write_items(file, m->triangle_count, CVTM_TEXT_CORNERS + 2, obj_face, m);
@@ -67,7 +69,7 @@ static int is_ignored(cvtm_token token) {
   return 0;
 }
 
-cvtm_status cvtm_read_obj(cvtm_source *s, cvtm_builder *b) {
+static cvtm_status read_obj(cvtm_source *s, cvtm_builder *b) {
   s->comment = '#';
   cvtm_token token;
   while (cvtm_source_token(s, &token)) {
@@ -85,25 +87,28 @@ cvtm_status cvtm_read_obj(cvtm_source *s, cvtm_builder *b) {
   return CVTM_OK;
 }
 
+const cvtm_format cvtm_format_obj = {.extension = "obj",
+                                     .help = "Wavefront OBJ: 3D programs",
+                                     .write_mesh = write_obj,
+                                     .read_mesh = read_obj};
+
 /* ---- OFF ---- */
 
 /* Object File Format of Geomview: `OFF`, the counts, vertices, faces. */
-
-static char *off_vertex(char *to, const void *context, int64_t i) {
-  const cvtm_file_mesh *m = context;
-  return cvtm_text_word(cvtm_text_point(to, ' ', m->points + 2 * i), " 0\n");
-}
 
 static char *off_face(char *to, const void *context, int64_t t) {
   const cvtm_file_mesh *m = context;
   return cvtm_text_corners(cvtm_text_word(to, "3 "), m->triangles + 3 * t, 0);
 }
 
-void cvtm_write_off(FILE *file, const cvtm_file_mesh *m) {
+static void write_off(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file, "OFF\n%" PRId64 " %" PRId64 " 0\n", m->vertex_count, m->triangle_count);
-  cvtm_write_items(file, m->vertex_count, CVTM_TEXT_POINT + 3, off_vertex, m);
+  cvtm_write_items(file, m->vertex_count, CVTM_TEXT_POINT + 3, flat_vertex, m);
   cvtm_write_items(file, m->triangle_count, CVTM_TEXT_CORNERS + 2, off_face, m);
 }
+
+const cvtm_format cvtm_format_off = {
+    .extension = "off", .help = "Object File Format: Geomview, CGAL", .write_mesh = write_off};
 
 /* ---- PLY ---- */
 
@@ -114,14 +119,8 @@ static char *ply_vertex(char *to, const void *context, int64_t i) {
   const double value[4] = {m->points[2 * i], m->points[2 * i + 1], 0,
                            m->value != NULL ? m->value[i] : 0};
   const int values = m->value != NULL ? 4 : 3;
-  for (int k = 0; k < values; ++k) {
-    if (m->ascii) {
-      to = cvtm_text_number(to, value[k]);
-      *to++ = k + 1 < values ? ' ' : '\n';
-    } else {
-      to = cvtm_text_scalar(to, CVTM_F64, 0, value[k]);
-    }
-  }
+  for (int k = 0; k < values; ++k)
+    to = cvtm_text_value(to, m->ascii, CVTM_F64, 0, value[k], k + 1 < values ? ' ' : '\n');
   return to;
 }
 
@@ -134,7 +133,7 @@ static char *ply_face(char *to, const void *context, int64_t t) {
   return to;
 }
 
-void cvtm_write_ply(FILE *file, const cvtm_file_mesh *m) {
+static void write_ply(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file,
           "ply\nformat %s 1.0\ncomment cvtmesh\nelement vertex %" PRId64
           "\nproperty double x\nproperty double y\nproperty double z\n%s%s%selement face %" PRId64
@@ -145,6 +144,11 @@ void cvtm_write_ply(FILE *file, const cvtm_file_mesh *m) {
   cvtm_write_items(file, m->vertex_count, 4 * (CVTM_TEXT_NUMBER + 1), ply_vertex, m);
   cvtm_write_items(file, m->triangle_count, CVTM_TEXT_CORNERS + 2, ply_face, m);
 }
+
+const cvtm_format cvtm_format_ply = {.extension = "ply",
+                                     .help = "Stanford PLY: 3D programs",
+                                     .properties = CVTM_HOLDS_VALUES | CVTM_TEXT_OR_BINARY,
+                                     .write_mesh = write_ply};
 
 /* ---- STL ---- */
 
@@ -213,7 +217,7 @@ static double *stl_moved_points(const cvtm_file_mesh *m, double origin[2]) {
   return moved;
 }
 
-void cvtm_write_stl(FILE *file, const cvtm_file_mesh *m) {
+static void write_stl(FILE *file, const cvtm_file_mesh *m) {
   if (m->ascii) {
     fputs("solid cvtmesh\n", file);
     cvtm_write_items(file, m->triangle_count, 3 * CVTM_TEXT_POINT + 100, text_facet, m);
@@ -234,6 +238,11 @@ void cvtm_write_stl(FILE *file, const cvtm_file_mesh *m) {
   free(moved);
 }
 
+const cvtm_format cvtm_format_stl = {.extension = "stl",
+                                     .help = "STL, in single precision: 3D printers",
+                                     .properties = CVTM_TEXT_OR_BINARY,
+                                     .write_mesh = write_stl};
+
 /* ---- Legacy VTK ---- */
 
 /* Legacy VTK: an unstructured grid of version 3.0, which every reader supports, as text or
@@ -241,10 +250,7 @@ void cvtm_write_stl(FILE *file, const cvtm_file_mesh *m) {
 
 static char *append_vtk(char *to, const cvtm_file_mesh *m, cvtm_scalar type, double value,
                         char separator) {
-  if (!m->ascii) return cvtm_text_scalar(to, type, 1, value);
-  to = cvtm_text_number(to, value);
-  *to++ = separator;
-  return to;
+  return cvtm_text_value(to, m->ascii, type, 1, value, separator);
 }
 
 static char *vtk_point(char *to, const void *context, int64_t i) {
@@ -279,7 +285,7 @@ static char *vtk_value(char *to, const void *context, int64_t i) {
   return append_vtk(to, m, CVTM_F64, i < m->vertex_count ? m->value[i] : 0, '\n');
 }
 
-void cvtm_write_vtk(FILE *file, const cvtm_file_mesh *m) {
+static void write_vtk(FILE *file, const cvtm_file_mesh *m) {
   enum { MOST = CVTM_TEXT_NUMBER + 1 };
   const int64_t cells = m->triangle_count > 0 ? m->triangle_count : m->vertex_count;
   fprintf(file,
@@ -301,6 +307,12 @@ void cvtm_write_vtk(FILE *file, const cvtm_file_mesh *m) {
   cvtm_write_items(file, m->node_count, MOST, vtk_value, m);
   fputc('\n', file);
 }
+
+const cvtm_format cvtm_format_vtk = {
+    .extension = "vtk",
+    .help = "the older format of VTK: ParaView",
+    .properties = CVTM_HOLDS_SECOND_ORDER | CVTM_HOLDS_VALUES | CVTM_TEXT_OR_BINARY,
+    .write_mesh = write_vtk};
 
 /* ---- Abaqus and CalculiX ---- */
 
@@ -370,7 +382,7 @@ static void write_boundary(FILE *file, const cvtm_file_mesh *m, int32_t g) {
   }
 }
 
-void cvtm_write_inp(FILE *file, const cvtm_file_mesh *m) {
+static void write_inp(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file, "*HEADING\nmesh of cvtmesh: %" PRId64 " nodes, %" PRId64 " triangles\n",
           m->node_count, m->triangle_count);
   fputs("*NODE, NSET=nodes\n", file);
@@ -379,3 +391,10 @@ void cvtm_write_inp(FILE *file, const cvtm_file_mesh *m) {
   for (int32_t g = 0; m->sets != NULL && g < m->regions->line_group_count; ++g)
     write_boundary(file, m, g);
 }
+
+const cvtm_format cvtm_format_inp = {
+    .extension = "inp",
+    .help = "input of Abaqus and CalculiX: element sets, node sets, surfaces",
+    .manual = "Triangles are plane stress elements, CPS3, or CPS6 with --element-order 2.",
+    .properties = CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_USES_SETS,
+    .write_mesh = write_inp};

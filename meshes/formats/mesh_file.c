@@ -1,4 +1,4 @@
-/* Mesh files: the table of formats, and functions for reading and writing that they share. */
+/* Mesh files: functions for reading and writing that the formats share. */
 #include "base/file.h"
 #include "base/host.h"
 #include "base/geometry.h"
@@ -13,17 +13,12 @@
 
 /* ---- Sets of nodes and faces ---- */
 
-static int compare_nodes(const void *a, const void *b) {
-  const int32_t p = *(const int32_t *)a, q = *(const int32_t *)b;
-  return (p > q) - (p < q);
-}
-
 /* Sorts the nodes of each group and removes duplicates. */
 static void sort_nodes(const cvtm_regions *r, cvtm_file_sets *sets) {
   int64_t kept = 0;
   for (int32_t g = 0; g < r->line_group_count; ++g) {
     const int64_t first = sets->start[g], end = sets->start[g + 1];
-    qsort(sets->nodes + first, (size_t)(end - first), sizeof *sets->nodes, compare_nodes);
+    qsort(sets->nodes + first, (size_t)(end - first), sizeof *sets->nodes, cvtm_compare_int32);
     sets->start[g] = kept;
     for (int64_t k = first; k < end; ++k) {
       if (k == first || sets->nodes[k] != sets->nodes[k - 1]) sets->nodes[kept++] = sets->nodes[k];
@@ -63,11 +58,12 @@ static void list_nodes(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
 /* Finds the first triangle of each connected part of a region. */
 static int find_seeds(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
   const size_t n = (size_t)m->triangle_count + 1;
-  int64_t *twin = malloc(3 * n * sizeof *twin), *stack = malloc(n * sizeof *stack);
-  char *seen = calloc(n, 1);
-  const int ready = twin && stack && seen &&
-                    cvtm_find_twins(m->triangles, m->triangle_count, m->vertex_count, twin, NULL,
-                                    NULL) == CVTM_OK;
+  cvtm_scratch memory = {0};
+  int64_t *twin = cvtm_scratch_take(&memory, 3 * n, sizeof *twin);
+  int64_t *stack = cvtm_scratch_take(&memory, n, sizeof *stack);
+  char *seen = cvtm_scratch_zeros(&memory, n, 1);
+  const int ready = !memory.failed && cvtm_find_twins(m->triangles, m->triangle_count,
+                                                      m->vertex_count, twin, NULL, NULL) == CVTM_OK;
   for (int64_t first = 0; ready && first < m->triangle_count; ++first) {
     if (seen[first]) continue;
     int64_t depth = 0;
@@ -83,114 +79,46 @@ static int find_seeds(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
       }
     }
   }
-  free(twin);
-  free(stack);
-  free(seen);
+  cvtm_scratch_free(&memory);
   return ready;
 }
 
-static void file_sets_free(cvtm_file_sets *sets) {
-  free(sets->face);
-  free(sets->start);
-  free(sets->nodes);
-  free(sets->marker);
-  free(sets->number);
-  free(sets->seeds);
-  *sets = (cvtm_file_sets){0};
-}
-
 /* For a mesh with grouped regions; returns 0 if memory runs out. */
-static int file_sets_create(const cvtm_file_mesh *mesh, cvtm_file_sets *sets) {
+static int file_sets_create(const cvtm_file_mesh *mesh, cvtm_scratch *memory,
+                            cvtm_file_sets *sets) {
   const cvtm_regions *r = mesh->regions;
-  const size_t edges = (size_t)r->edge_count + 1;
-  const size_t nodes = (size_t)mesh->node_count + 1;
-  *sets =
-      (cvtm_file_sets){.face = malloc(edges * sizeof *sets->face),
-                       .start = calloc((size_t)r->line_group_count + 2, sizeof *sets->start),
-                       .nodes = malloc(3 * edges * sizeof *sets->nodes),
-                       .marker = calloc(nodes, sizeof *sets->marker),
-                       .number = malloc(nodes * sizeof *sets->number),
-                       .seeds = malloc(((size_t)mesh->triangle_count + 1) * sizeof *sets->seeds)};
-  if (sets->face && sets->start && sets->nodes && sets->marker && sets->number && sets->seeds) {
-    list_nodes(mesh, sets);
-    if (cvtm_find_edge_faces(mesh->triangles, mesh->triangle_count, mesh->vertex_count, r,
-                             sets->face) &&
-        find_seeds(mesh, sets))
-      return 1;
-  }
-  file_sets_free(sets);
-  return 0;
+  const size_t edges = (size_t)r->edge_count, nodes = (size_t)mesh->node_count;
+  const size_t groups = (size_t)r->line_group_count, triangles = (size_t)mesh->triangle_count;
+  *sets = (cvtm_file_sets){.face = cvtm_scratch_take(memory, edges, sizeof *sets->face),
+                           .start = cvtm_scratch_zeros(memory, groups + 2, sizeof *sets->start),
+                           .nodes = cvtm_scratch_take(memory, 3 * edges, sizeof *sets->nodes),
+                           .marker = cvtm_scratch_zeros(memory, nodes, sizeof *sets->marker),
+                           .number = cvtm_scratch_take(memory, nodes, sizeof *sets->number),
+                           .seeds = cvtm_scratch_take(memory, triangles, sizeof *sets->seeds)};
+  if (memory->failed) return 0;
+  list_nodes(mesh, sets);
+  return cvtm_find_edge_faces(mesh->triangles, mesh->triangle_count, mesh->vertex_count, r,
+                              sets->face) &&
+         find_seeds(mesh, sets);
 }
 
 /* ---- Formats ---- */
 
-typedef struct format {
-  const char *extension;
-  void (*write)(FILE *file, const cvtm_file_mesh *mesh);
-  cvtm_status (*read)(cvtm_source *source, cvtm_builder *builder); /* NULL: only written */
-  enum { USES_NOTHING, USES_SETS, NEEDS_SETS } sets;               /* of grouped regions */
-} format;
-
-static const format formats[] = {{"obj", cvtm_write_obj, cvtm_read_obj, USES_NOTHING},
-                                 {"off", cvtm_write_off, NULL, USES_NOTHING},
-                                 {"ply", cvtm_write_ply, NULL, USES_NOTHING},
-                                 {"stl", cvtm_write_stl, NULL, USES_NOTHING},
-                                 {"vtk", cvtm_write_vtk, NULL, USES_NOTHING},
-                                 {"vtu", cvtm_write_vtu, cvtm_read_vtu, USES_NOTHING},
-                                 {"msh", cvtm_write_msh, cvtm_read_msh, USES_NOTHING},
-                                 {"inp", cvtm_write_inp, NULL, USES_SETS},
-                                 {"ele", cvtm_write_ele, cvtm_read_ele, USES_NOTHING},
-                                 {"node", cvtm_write_node, NULL, USES_SETS},
-                                 {"poly", cvtm_write_poly, NULL, NEEDS_SETS}};
-
-static const char readable_formats[] = "obj, vtu, msh, ele";
-static const char written_formats[] =
-    "obj, off, ply, stl, vtk, vtu, msh, inp, node, ele, poly, "
-    "xdmf";
-
-static const format *find_format(const char *extension) {
-  for (size_t k = 0; k < sizeof formats / sizeof formats[0]; ++k) {
-    if (strcmp(formats[k].extension, extension) == 0) return &formats[k];
-  }
-  return NULL;
-}
-
 int cvtm_mesh_format_known(const char *path) {
-  char buffer[8];
-  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
-  return strcmp(extension, "svg") == 0 || strcmp(extension, "xdmf") == 0 ||
-         find_format(extension) != NULL;
+  return cvtm_format_of(path, CVTM_WRITES_MESH) != NULL;
 }
 
-/* ---- companion files ---- */
-
-char *cvtm_path_beside(const char *path, const char *ending) {
-  const char *slash = strrchr(path, '/'), *dot = strrchr(slash != NULL ? slash : path, '.');
-  const size_t stem = dot != NULL ? (size_t)(dot - path) : strlen(path), size = strlen(ending) + 1;
-  char *beside = malloc(stem + size);
-  if (beside == NULL) return NULL;
-  memcpy(beside, path, stem);
-  memcpy(beside + stem, ending, size);
-  return beside;
-}
-
-int cvtm_mesh_written_beside(const char *path, int ascii, int grouped,
-                             const char *ending[CVTM_FILES_BESIDE]) {
-  char buffer[8];
-  int count = 0;
-  if (strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "xdmf") != 0) return 0;
-  if (!ascii) ending[count++] = CVTM_XDMF_HEAVY;
-  if (grouped) ending[count++] = CVTM_XDMF_BOUNDARY;
-  if (!ascii && grouped) ending[count++] = CVTM_XDMF_BOUNDARY_HEAVY;
-  return count;
-}
-
-const char *cvtm_mesh_read_beside(const char *path) {
-  char buffer[8];
-  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
-  if (strcmp(extension, "ele") == 0) return CVTM_TRIANGLE_NODES;
-  return strcmp(extension, "poly") == 0 && cvtm_poly_has_no_nodes(path) ? CVTM_TRIANGLE_NODES
-                                                                        : NULL;
+/* Finds the format of a mesh to read; fields: nonzero: with fields. */
+static cvtm_status find_readable(const char *extension, int fields, const char *name,
+                                 const cvtm_format **f, cvtm_error *error) {
+  const unsigned bits = CVTM_READS_MESH | (fields ? CVTM_READS_FIELDS : 0u);
+  char known[CVTM_FORMAT_NAMES];
+  *f = cvtm_format_find(cvtm_formats, extension, bits);
+  if (*f != NULL) return CVTM_OK;
+  cvtm_format_names(cvtm_formats, bits, fields ? " and " : ", ", known, sizeof known);
+  return fields ? cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: fields are read from %s", name, known)
+                : cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)",
+                            name, known);
 }
 
 /* ---- writing ---- */
@@ -218,54 +146,48 @@ static double *place_nodes(const cvtm_mesh *mesh, const cvtm_mesh_file_options *
   return points;
 }
 
-static cvtm_status write_file(const char *path, const format *f, const cvtm_file_mesh *mesh,
+static cvtm_status write_file(const char *path, const cvtm_format *f, const cvtm_file_mesh *mesh,
                               cvtm_error *error) {
   cvtm_output *output;
+  if (f->write_mesh_files != NULL) return f->write_mesh_files(path, mesh, error);
   const cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;
-  f->write(cvtm_output_stream(output), mesh);
+  f->write_mesh(cvtm_output_stream(output), mesh);
   if (!*mesh->no_memory) return cvtm_output_commit(output, error);
   cvtm_output_abort(output);
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
 }
 
-static cvtm_status write_with_sets(const char *path, const format *f, const cvtm_file_mesh *mesh,
-                                   cvtm_error *error) {
-  if (f->sets == USES_NOTHING) return write_file(path, f, mesh, error);
-  cvtm_file_sets sets = {0};
-  cvtm_file_mesh with_sets = *mesh;
-  if (mesh->regions != NULL && mesh->regions->group != NULL) {
-    if (!file_sets_create(mesh, &sets))
-      return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-    with_sets.sets = &sets;
-  } else if (f->sets == NEEDS_SETS) {
+static cvtm_status write_with_sets(const char *path, const cvtm_format *f,
+                                   const cvtm_file_mesh *mesh, cvtm_error *error) {
+  const int is_grouped = mesh->regions != NULL && mesh->regions->group != NULL;
+  if (!is_grouped && cvtm_format_has(f, CVTM_NEEDS_GROUPS))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "%s: this mesh has no domain, so no boundary to write", path);
-  }
-  const cvtm_status status = write_file(path, f, &with_sets, error);
-  file_sets_free(&sets);
+  if (!is_grouped || !cvtm_format_has(f, CVTM_USES_SETS)) return write_file(path, f, mesh, error);
+  cvtm_scratch memory = {0};
+  cvtm_file_sets sets = {0};
+  cvtm_file_mesh with_sets = *mesh;
+  with_sets.sets = &sets;
+  const cvtm_status status = file_sets_create(mesh, &memory, &sets)
+                                 ? write_file(path, f, &with_sets, error)
+                                 : cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  cvtm_scratch_free(&memory);
   return status;
 }
 
 cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                             const cvtm_mesh_file_options *options, cvtm_error *error) {
   static const cvtm_mesh_file_options none;
-  char buffer[8];
+  char buffer[16];
   if (options == NULL) options = &none;
   if (mesh->vertex_count < 0 || mesh->vertex_count > INT32_MAX || mesh->triangle_count < 0)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: %" PRId64 " vertices, %" PRId64 " triangles",
                      path, mesh->vertex_count, mesh->triangle_count);
   const char *extension =
       options->format != NULL ? options->format : cvtm_file_extension(path, buffer, sizeof buffer);
-  if (strcmp(extension, "svg") == 0) {
-    return cvtm_svg_write(path, CVTM_SVG_MESH, mesh, NULL, NULL, 0, 0, options->domain, error);
-  }
-  const format *f = find_format(extension);
-  const int xdmf = strcmp(extension, "xdmf") == 0;
-  if (f == NULL && !xdmf) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (known: %s, svg)", path,
-                     written_formats);
-  }
+  const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, CVTM_WRITES_MESH);
+  if (f == NULL) return cvtm_format_unknown(path, "mesh", CVTM_WRITES_MESH, error);
   double *points = place_nodes(mesh, options);
   if (points == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   const cvtm_second_order *second = options->second;
@@ -285,9 +207,10 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
       .binary = options->binary,
       .msh_version = options->msh_version,
       .compression = options->compression,
-      .no_memory = &no_memory};
-  const cvtm_status status =
-      xdmf ? cvtm_write_xdmf(path, &in_file, error) : write_with_sets(path, f, &in_file, error);
+      .no_memory = &no_memory,
+      .mesh = mesh,
+      .domain = options->domain};
+  const cvtm_status status = write_with_sets(path, f, &in_file, error);
   free(points);
   return status;
 }
@@ -482,12 +405,12 @@ static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *nam
 }
 
 /* values: NULL, or the output for the field. */
-static cvtm_status read_mesh_bytes(const format *f, const unsigned char *bytes, size_t size,
+static cvtm_status read_mesh_bytes(const cvtm_format *f, const unsigned char *bytes, size_t size,
                                    const char *name, const char *field, cvtm_mesh *mesh,
                                    double **values, cvtm_error *error) {
   cvtm_source source = cvtm_source_open(name, bytes, size, error);
   cvtm_builder builder = {.source = &source, .wants_field = values != NULL, .field = field};
-  cvtm_status status = f->read(&source, &builder);
+  cvtm_status status = f->read_mesh(&source, &builder);
   if (status == CVTM_OK && values != NULL && builder.values == NULL)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no field%s%s of one number per point", name,
                        field != NULL ? " " : "", field != NULL ? field : "");
@@ -506,32 +429,22 @@ static cvtm_status read_mesh_bytes(const format *f, const unsigned char *bytes, 
 cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                  const char *name, cvtm_mesh *mesh, cvtm_error *error) {
   memset(mesh, 0, sizeof *mesh);
-  const format *f = find_format(extension);
-  if (f == NULL || f->read == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)", name,
-                     readable_formats);
-  }
-  return read_mesh_bytes(f, bytes, size, name, NULL, mesh, NULL, error);
+  const cvtm_format *f;
+  const cvtm_status status = find_readable(extension, 0, name, &f, error);
+  return status == CVTM_OK ? read_mesh_bytes(f, bytes, size, name, NULL, mesh, NULL, error)
+                           : status;
 }
 
 static cvtm_status read_file(const char *path, const char *field, cvtm_mesh *mesh, double **values,
                              cvtm_error *error) {
-  const size_t limit = (size_t)1 << 36;
-  memset(mesh, 0, sizeof *mesh);
-  char buffer[8];
-  const format *f = find_format(cvtm_file_extension(path, buffer, sizeof buffer));
-  const int has_fields = f != NULL && (f->read == cvtm_read_vtu || f->read == cvtm_read_msh);
-  if (values != NULL && !has_fields)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: fields are read from vtu and msh", path);
-  if (f == NULL || f->read == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)", path,
-                     readable_formats);
-  }
+  char buffer[16];
+  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
+  const cvtm_format *f;
   unsigned char *bytes;
   size_t size;
-  cvtm_status status = f->read == cvtm_read_ele
-                           ? cvtm_triangle_read_pair(path, limit, &bytes, &size, error)
-                           : cvtm_file_read(path, limit, &bytes, &size, error);
+  memset(mesh, 0, sizeof *mesh);
+  cvtm_status status = find_readable(extension, values != NULL, path, &f, error);
+  if (status == CVTM_OK) status = cvtm_format_load(f, path, (size_t)1 << 36, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   status = read_mesh_bytes(f, bytes, size, path, field, mesh, values, error);
   free(bytes);

@@ -11,39 +11,68 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum format { UNKNOWN, CSV, XYZ, NPY, NODE, SVG } format;
-static const char *const extensions[] = {"", "csv", "xyz", "npy", "node", "svg"};
-
-static format name_format(const char *extension) {
-  for (int f = CSV; f <= SVG; ++f)
-    if (strcmp(extension, extensions[f]) == 0) return (format)f;
-  return UNKNOWN;
+static const char *extension_of(const char *path, char buffer[16]) {
+  return strcmp(path, "-") == 0 ? "csv" : cvtm_file_extension(path, buffer, 16);
 }
 
-static format find_format(const char *path) {
-  char buffer[8];
-  if (strcmp(path, "-") == 0) return CSV;
-  return name_format(cvtm_file_extension(path, buffer, sizeof buffer));
+int cvtm_points_format_known(const char *path) {
+  char buffer[16];
+  return cvtm_format_find(cvtm_formats, extension_of(path, buffer), CVTM_READS_POINTS) != NULL;
 }
 
-static cvtm_status fail_unknown(const char *name, cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                   "%s: unknown point format (known: csv, npy, xyz; node and svg to read)", name);
-}
+/* ---- writing ---- */
 
-int cvtm_points_format_known(const char *path) { return find_format(path) != UNKNOWN; }
-
-cvtm_status cvtm_points_write(const char *path, const double *points, int64_t count,
-                              cvtm_error *error) {
-  return cvtm_points_write_as(extensions[find_format(path)], path, points, count, error);
+/* The number of the point's class, from 1. */
+static int class_of(const cvtm_point_set *set, int64_t i) {
+  int k = 0;
+  while (k + 1 < set->classes && i >= set->start[k + 1]) ++k;
+  return k + 1;
 }
 
 static char *csv_line(char *to, const void *context, int64_t i) {
-  return cvtm_text_word(cvtm_text_point(to, ',', (const double *)context + 2 * i), "\n");
+  const cvtm_point_set *set = context;
+  to = cvtm_text_point(to, ',', set->points + 2 * i);
+  if (set->start != NULL) to = cvtm_text_integer(cvtm_text_word(to, ","), class_of(set, i));
+  return cvtm_text_word(to, "\n");
 }
 
 static char *xyz_line(char *to, const void *context, int64_t i) {
-  return cvtm_text_word(cvtm_text_point(to, ' ', (const double *)context + 2 * i), " 0\n");
+  const cvtm_point_set *set = context;
+  return cvtm_text_word(cvtm_text_point(to, ' ', set->points + 2 * i), " 0\n");
+}
+
+static cvtm_status write_lines(const char *path, const char *title, cvtm_item_writer line,
+                               const cvtm_point_set *set, cvtm_error *error) {
+  cvtm_output *output;
+  const cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *file = cvtm_output_stream(output);
+  fputs(title, file);
+  cvtm_write_items(file, set->count, CVTM_TEXT_POINT + CVTM_TEXT_INTEGER + 3, line, set);
+  return cvtm_output_commit(output, error);
+}
+
+static cvtm_status write_csv(const char *path, const cvtm_point_set *set, cvtm_error *error) {
+  return write_lines(path, set->start != NULL ? "x,y,class\n" : "x,y\n", csv_line, set, error);
+}
+
+static cvtm_status write_xyz(const char *path, const cvtm_point_set *set, cvtm_error *error) {
+  return write_lines(path, "", xyz_line, set, error);
+}
+
+static cvtm_status write_npy(const char *path, const cvtm_point_set *set, cvtm_error *error) {
+  const int columns = set->start != NULL ? 3 : 2;
+  const int64_t shape[2] = {set->count, columns};
+  if (columns == 2) return cvtm_npy_write(path, 'f', 8, 2, shape, set->points, error);
+  double *rows = malloc((3 * (size_t)set->count + 1) * sizeof *rows);
+  if (rows == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  for (int64_t i = 0; i < set->count; ++i) {
+    memcpy(rows + 3 * i, set->points + 2 * i, 2 * sizeof *rows);
+    rows[3 * i + 2] = class_of(set, i);
+  }
+  const cvtm_status status = cvtm_npy_write(path, 'f', 8, 2, shape, rows, error);
+  free(rows);
+  return status;
 }
 
 static const int64_t MOST_POINTS =
@@ -51,78 +80,37 @@ static const int64_t MOST_POINTS =
 
 cvtm_status cvtm_points_write_as(const char *extension, const char *path, const double *points,
                                  int64_t count, cvtm_error *error) {
-  const format f = name_format(extension);
-  if (f == UNKNOWN || f == NODE || f == SVG) return fail_unknown(path, error);
+  const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, CVTM_WRITES_POINTS);
+  const cvtm_point_set set = {.points = points, .count = count};
+  if (f == NULL) return cvtm_format_unknown(path, "point", CVTM_WRITES_POINTS, error);
   if (count < 0 || count > MOST_POINTS)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: %" PRId64 " points", path, count);
-  if (f == NPY) {
-    const int64_t shape[2] = {count, 2};
-    return cvtm_npy_write(path, 'f', 8, 2, shape, points, error);
-  }
-  cvtm_output *output;
-  cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
-  FILE *file = cvtm_output_stream(output);
-  if (f == CSV) fputs("x,y\n", file);
-  cvtm_write_items(file, count, CVTM_TEXT_POINT + 3, f == CSV ? csv_line : xyz_line, points);
-  return cvtm_output_commit(output, error);
+  return f->write_points(path, &set, error);
 }
 
-/* ---- points of several classes ---- */
-
-/* Points sorted by class: those of class k are start[k] .. start[k + 1] - 1. */
-typedef struct classed_points {
-  const double *points;
-  const int64_t *start;
-  int classes;
-} classed_points;
-
-static int class_of(const classed_points *c, int64_t i) {
-  int k = 0;
-  while (k + 1 < c->classes && i >= c->start[k + 1]) ++k;
-  return k + 1;
-}
-
-static char *classed_line(char *to, const void *context, int64_t i) {
-  const classed_points *c = context;
-  to = cvtm_text_word(cvtm_text_point(to, ',', c->points + 2 * i), ",");
-  return cvtm_text_word(cvtm_text_integer(to, class_of(c, i)), "\n");
-}
-
-static cvtm_status write_classed_npy(const char *path, const classed_points *c, cvtm_error *error) {
-  const int64_t count = c->start[c->classes], shape[2] = {count, 3};
-  double *rows = malloc((3 * (size_t)count + 1) * sizeof *rows);
-  if (rows == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  for (int64_t i = 0; i < count; ++i) {
-    memcpy(rows + 3 * i, c->points + 2 * i, 2 * sizeof *rows);
-    rows[3 * i + 2] = class_of(c, i);
-  }
-  const cvtm_status status = cvtm_npy_write(path, 'f', 8, 2, shape, rows, error);
-  free(rows);
-  return status;
+cvtm_status cvtm_points_write(const char *path, const double *points, int64_t count,
+                              cvtm_error *error) {
+  char buffer[16];
+  return cvtm_points_write_as(extension_of(path, buffer), path, points, count, error);
 }
 
 cvtm_status cvtm_points_write_classes(const char *extension, const char *path, const double *points,
                                       const int64_t *start, int classes, cvtm_error *error) {
-  const format f = name_format(extension);
-  const classed_points c = {points, start, classes};
-  if (f != CSV && f != NPY)
+  const unsigned bits = CVTM_WRITES_POINTS | CVTM_HOLDS_CLASSES;
+  const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, bits);
+  char known[CVTM_FORMAT_NAMES];
+  if (f == NULL)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "%s: points of several classes can be written only as csv or npy", path);
+                     "%s: points of several classes can be written only as %s", path,
+                     cvtm_format_names(cvtm_formats, bits, " or ", known, sizeof known));
   if (classes < 1 || start[0] != 0)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: the number of classes is %d", path, classes);
   for (int k = 0; k < classes; ++k)
     if (start[k + 1] < start[k] || start[k + 1] > MOST_POINTS)
       return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: class %d ends at point %" PRId64, path,
                        k + 1, start[k + 1]);
-  if (f == NPY) return write_classed_npy(path, &c, error);
-  cvtm_output *output;
-  cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
-  FILE *file = cvtm_output_stream(output);
-  fputs("x,y,class\n", file);
-  cvtm_write_items(file, start[classes], CVTM_TEXT_POINT + CVTM_TEXT_INTEGER + 3, classed_line, &c);
-  return cvtm_output_commit(output, error);
+  const cvtm_point_set set = {points, start[classes], start, classes};
+  return f->write_points(path, &set, error);
 }
 
 /* ---- reading ---- */
@@ -210,7 +198,7 @@ static cvtm_status read_point(table *t, cvtm_csv_line line) {
 }
 
 /* Nonzero if the first non-empty line is not a point. */
-static int is_special(table *t, cvtm_csv_line line, format f) {
+static int is_special(table *t, cvtm_csv_line line, int is_xyz) {
   cvtm_csv_field first, second;
   double value;
   cvtm_csv_line rest = line;
@@ -218,11 +206,11 @@ static int is_special(table *t, cvtm_csv_line line, format f) {
   int number = cvtm_token_number(token_of(first), &value);
   /* Text that looks like a number (`1,5` next to a semicolon) is an error, not a title. */
   int resembles = first.length > 0 && memchr("0123456789+-.", first.text[0], 13) != NULL;
-  if (f == CSV && !number && !resembles) {
+  if (!is_xyz && !number && !resembles) {
     read_column_names(t, line);
     return 1;
   }
-  if (f == XYZ && number && !cvtm_csv_next_field(&rest, &second) && value >= 0 && value < 0x1p52 &&
+  if (is_xyz && number && !cvtm_csv_next_field(&rest, &second) && value >= 0 && value < 0x1p52 &&
       value == floor(value)) {
     t->announced = (int64_t)value;
     return 1;
@@ -230,12 +218,12 @@ static int is_special(table *t, cvtm_csv_line line, format f) {
   return 0;
 }
 
-static cvtm_status read_table(cvtm_source *s, format f, table *t) {
+static cvtm_status read_table(cvtm_source *s, int is_xyz, table *t) {
   int first = 1;
   for (; s->at < s->size; ++s->line) {
     cvtm_csv_line line = cvtm_csv_take_line(s->data, s->size, &s->at);
     if (line.at == line.end) continue;
-    int special = first && is_special(t, line, f);
+    int special = first && is_special(t, line, is_xyz);
     first = 0;
     if (special) continue;
     cvtm_status status = t->class_column >= 0 ? read_class(t, line) : CVTM_OK;
@@ -249,125 +237,137 @@ static cvtm_status read_table(cvtm_source *s, format f, table *t) {
   return CVTM_OK;
 }
 
-/* classes: NULL if they are not wanted. */
-static cvtm_status read_text(const char *name, format f, const unsigned char *bytes, size_t size,
-                             double **points, int32_t **classes, int64_t *count,
-                             cvtm_error *error) {
-  cvtm_source source = cvtm_source_open(name, bytes, size, error);
-  table t = {.source = &source,
+static cvtm_status read_text(cvtm_source *source, int is_xyz, cvtm_point_list *list) {
+  table t = {.source = source,
              .y_column = 1,
              .class_column = -1,
-             .wants_class = classes != NULL,
+             .wants_class = list->wants_classes,
              .announced = -1};
-  cvtm_status status = read_table(&source, f, &t);
-  if (status == CVTM_OK && t.count == 0) {
-    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no points", name);
-  }
+  const cvtm_status status = read_table(source, is_xyz, &t);
   if (status != CVTM_OK || t.class_column < 0) {
     free(t.class);
     t.class = NULL;
   }
-  if (status != CVTM_OK) {
-    free(t.points);
-    return status;
-  }
-  *points = t.points;
-  if (classes != NULL) *classes = t.class;
-  *count = t.count;
-  return CVTM_OK;
+  *list = (cvtm_point_list){.count = t.count, .points = t.points, .classes = t.class};
+  return status;
 }
 
-/* y is up in .node files, as in those of meshes. */
-static cvtm_status read_nodes(const char *name, const unsigned char *bytes, size_t size,
-                              double **points, int64_t *count, cvtm_error *error) {
-  cvtm_source source = cvtm_source_open(name, bytes, size, error);
-  cvtm_triangle_vertices found;
-  const cvtm_status status = cvtm_triangle_read_vertices(&source, &found);
-  if (status != CVTM_OK) return status;
-  if (found.count == 0) {
-    free(found.points);
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no points", name);
-  }
-  double top = found.points[1];
-  for (int64_t k = 1; k < found.count; ++k) top = fmax(top, found.points[2 * k + 1]);
-  for (int64_t k = 0; k < found.count; ++k) found.points[2 * k + 1] = top - found.points[2 * k + 1];
-  *points = found.points;
-  *count = found.count;
-  return CVTM_OK;
+static cvtm_status read_csv(cvtm_source *source, cvtm_point_list *list) {
+  return read_text(source, 0, list);
 }
 
-static cvtm_status convert_array(const cvtm_npy *array, const char *name, double **points,
-                                 int64_t *count, cvtm_error *error) {
-  if (array->dimensions != 2 || array->shape[1] < 2) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: points need an array of shape n x 2", name);
-  }
-  int64_t n = array->shape[0], columns = array->shape[1];
-  if (n == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no points", name);
-  double *p = malloc((size_t)n * 2 * sizeof *p);
-  if (p == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+static cvtm_status read_xyz(cvtm_source *source, cvtm_point_list *list) {
+  return read_text(source, 1, list);
+}
+
+static cvtm_status convert_array(const cvtm_npy *array, const cvtm_source *s,
+                                 cvtm_point_list *list) {
+  if (array->dimensions != 2 || array->shape[1] < 2)
+    return cvtm_fail(s->error, CVTM_ERROR_INPUT, "%s: points need an array of shape n x 2",
+                     s->name);
+  const int64_t n = array->shape[0], columns = array->shape[1];
+  double *p = malloc((2 * (size_t)n + 1) * sizeof *p);
+  if (p == NULL) return cvtm_fail(s->error, CVTM_ERROR_MEMORY, "%s: out of memory", s->name);
+  list->points = p;
+  list->count = n;
   for (int64_t i = 0; i < n; ++i) {
     for (int k = 0; k < 2; ++k) p[2 * i + k] = cvtm_npy_get(array, i * columns + k);
-    if (isfinite(p[2 * i]) && isfinite(p[2 * i + 1])) continue;
-    free(p);
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: row %" PRId64 ": a point is not finite", name,
-                     i);
+    if (!isfinite(p[2 * i]) || !isfinite(p[2 * i + 1]))
+      return cvtm_fail(s->error, CVTM_ERROR_INPUT, "%s: row %" PRId64 ": a point is not finite",
+                       s->name, i);
   }
-  *points = p;
-  *count = n;
   return CVTM_OK;
 }
 
-static cvtm_status read_circles(const char *name, const unsigned char *bytes, size_t size,
-                                double **points, int64_t *count, cvtm_error *error) {
-  cvtm_dots dots;
-  const cvtm_status status = cvtm_dots_read_bytes(bytes, size, name, &dots, error);
+static cvtm_status read_npy(cvtm_source *source, cvtm_point_list *list) {
+  cvtm_npy array;
+  cvtm_status status =
+      cvtm_npy_parse(source->data, source->size, source->name, &array, source->error);
   if (status != CVTM_OK) return status;
-  *points = dots.points;
-  *count = dots.count;
-  dots.points = NULL;
-  cvtm_dots_free(&dots);
+  status = convert_array(&array, source, list);
+  cvtm_npy_free(&array);
+  return status;
+}
+
+const cvtm_format cvtm_format_csv = {.extension = "csv",
+                                     .help = "lines x,y after a title",
+                                     .properties = CVTM_HOLDS_CLASSES,
+                                     .write_points = write_csv,
+                                     .read_points = read_csv,
+                                     .read_polygons = cvtm_read_polygons_csv};
+const cvtm_format cvtm_format_npy = {.extension = "npy",
+                                     .help = "NumPy: an array n x 2",
+                                     .properties = CVTM_HOLDS_CLASSES,
+                                     .write_points = write_npy,
+                                     .read_points = read_npy};
+const cvtm_format cvtm_format_xyz = {
+    .extension = "xyz", .help = "lines x y 0", .write_points = write_xyz, .read_points = read_xyz};
+
+/* Hands over what a reader has found, or frees it. */
+static cvtm_status hand_over(cvtm_status status, cvtm_point_list *list, const char *name,
+                             double **points, int32_t **classes, int64_t *count,
+                             cvtm_error *error) {
+  if (status == CVTM_OK && list->count == 0)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no points", name);
+  if (status != CVTM_OK) {
+    free(list->points);
+    free(list->classes);
+    return status;
+  }
+  *points = list->points;
+  if (classes != NULL) *classes = list->classes;
+  *count = list->count;
   return CVTM_OK;
 }
 
 cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                    const char *name, double **points, int32_t **classes,
                                    int64_t *count, cvtm_error *error) {
-  const format f = name_format(extension);
+  const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, CVTM_READS_POINTS);
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
+  cvtm_point_list list = {.wants_classes = classes != NULL};
   *points = NULL;
   if (classes != NULL) *classes = NULL;
   *count = 0;
-  if (f == UNKNOWN) return fail_unknown(name, error);
-  if (f == SVG) return read_circles(name, bytes, size, points, count, error);
-  if (f == NODE) return read_nodes(name, bytes, size, points, count, error);
-  if (f != NPY) return read_text(name, f, bytes, size, points, classes, count, error);
-  cvtm_npy array;
-  cvtm_status status = cvtm_npy_parse(bytes, size, name, &array, error);
-  if (status != CVTM_OK) return status;
-  status = convert_array(&array, name, points, count, error);
-  cvtm_npy_free(&array);
-  return status;
+  if (f == NULL) return cvtm_format_unknown(name, "point", CVTM_READS_POINTS, error);
+  return hand_over(f->read_points(&source, &list), &list, name, points, classes, count, error);
 }
 
 /* classes: NULL if they are not wanted. */
 static cvtm_status read_file(const char *path, double **points, int32_t **classes, int64_t *count,
                              cvtm_error *error) {
-  const size_t limit = (size_t)1 << 36;
+  char buffer[16];
+  const char *extension = extension_of(path, buffer);
+  const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, CVTM_READS_POINTS);
   *points = NULL;
   *count = 0;
-  format f = find_format(path);
-  if (f == UNKNOWN) return fail_unknown(path, error);
+  if (f == NULL) return cvtm_format_unknown(path, "point", CVTM_READS_POINTS, error);
   unsigned char *bytes;
   size_t size;
-  cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
+  cvtm_status status = cvtm_file_read(path, (size_t)1 << 36, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-  status = cvtm_points_read_bytes(extensions[f], bytes, size, name, points, classes, count, error);
+  status = cvtm_points_read_bytes(extension, bytes, size, name, points, classes, count, error);
   free(bytes);
   return status;
 }
 
 cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, cvtm_error *error) {
   return read_file(path, points, NULL, count, error);
+}
+
+cvtm_status cvtm_points_open(const cvtm_input *source, double **points, int64_t *count,
+                             cvtm_error *error) {
+  if (source->array == NULL) return cvtm_points_read(source->name, points, count, error);
+  cvtm_npy array;
+  *points = NULL;
+  *count = 0;
+  cvtm_status status = cvtm_npy_open(source, &array, error);
+  if (status != CVTM_OK) return status;
+  const cvtm_source named = {.name = source->name, .error = error};
+  cvtm_point_list list = {0};
+  status = convert_array(&array, &named, &list);
+  return hand_over(status, &list, source->name, points, NULL, count, error);
 }
 
 cvtm_status cvtm_points_read_classes(const char *path, double **points, int32_t **classes,

@@ -1,6 +1,7 @@
 /* Polygons, and polygon files except SVG and .poly. */
 #include "base/text.h"
 #include "base/file.h"
+#include "base/geometry.h"
 #include "base/host.h"
 #include "base/portable.h"
 #include "meshes/delaunay/crossings.h"
@@ -121,74 +122,31 @@ cvtm_status cvtm_ring_close(cvtm_ring_collector *c) {
 
 /* ---- Dividing rings that touch themselves in corners into loops ---- */
 
-typedef struct placed_corner {
-  int64_t ring, corner;
-  cvtm_grid_point place;
-} placed_corner;
-
-/* For qsort: by ring, then by place, then along the ring. */
-static int compare_placed(const void *left, const void *right) {
-  const placed_corner *a = left, *b = right;
-  if (a->ring != b->ring) return a->ring < b->ring ? -1 : 1;
-  if (a->place.x != b->place.x) return a->place.x < b->place.x ? -1 : 1;
-  if (a->place.y != b->place.y) return a->place.y < b->place.y ? -1 : 1;
-  return (a->corner > b->corner) - (a->corner < b->corner);
-}
-
 /* Memory per corner of all rings. */
 typedef struct loop_finder {
   const cvtm_polygons *rings;
-  double *places;
   cvtm_grid_point *grid;
-  placed_corner *sorted;
-  int64_t *first; /* per corner: the first corner of its ring at the same point */
-  int64_t *path;  /* corners of the current path, all at distinct points */
-  int64_t *at;    /* per first corner: its index in the path; -1: not in it */
+  cvtm_placed *sorted; /* each ring by place, then along the ring */
+  int64_t *first;      /* per corner: the first corner of its ring at the same point */
+  int64_t *path;       /* corners of the current path, all at distinct points */
+  int64_t *at;         /* per first corner: its index in the path; -1: not in it */
   cvtm_polygons loops;
 } loop_finder;
 
-static int create_finder(const cvtm_polygons *rings, loop_finder *f) {
-  const size_t n = (size_t)rings->start[rings->ring_count];
-  *f = (loop_finder){.rings = rings,
-                     .places = malloc(2 * n * sizeof *f->places),
-                     .grid = malloc(n * sizeof *f->grid),
-                     .sorted = malloc(n * sizeof *f->sorted),
-                     .first = malloc(n * sizeof *f->first),
-                     .path = malloc(n * sizeof *f->path),
-                     .at = malloc(n * sizeof *f->at)};
-  f->loops.start = calloc(n + 1, sizeof *f->loops.start);
-  f->loops.points = malloc(2 * n * sizeof *f->loops.points);
-  if (!f->places || !f->grid || !f->sorted || !f->first || !f->path || !f->at || !f->loops.start ||
-      !f->loops.points)
-    return 0;
-  memcpy(f->places, rings->points, 2 * n * sizeof *f->places);
-  return 1;
-}
-
-static void free_finder(loop_finder *f) {
-  free(f->places);
-  free(f->grid);
-  free(f->sorted);
-  free(f->first);
-  free(f->path);
-  free(f->at);
-  cvtm_polygons_free(&f->loops);
-}
-
 /* Fills `first`. Returns the number of corners that are not the first at their point. */
 static int64_t find_first(loop_finder *f) {
-  const int64_t count = f->rings->start[f->rings->ring_count];
   int64_t repeated = 0;
-  for (int64_t r = 0; r < f->rings->ring_count; ++r)
-    for (int64_t v = f->rings->start[r]; v < f->rings->start[r + 1]; ++v)
-      f->sorted[v] = (placed_corner){r, v, f->grid[v]};
-  qsort(f->sorted, (size_t)count, sizeof *f->sorted, compare_placed);
-  for (int64_t k = 0; k < count; ++k) {
-    const placed_corner *p = &f->sorted[k];
-    const int same = k > 0 && p[-1].ring == p->ring && p[-1].place.x == p->place.x &&
-                     p[-1].place.y == p->place.y;
-    f->first[p->corner] = same ? f->first[p[-1].corner] : p->corner;
-    repeated += same;
+  for (int64_t r = 0; r < f->rings->ring_count; ++r) {
+    const int64_t begin = f->rings->start[r], end = f->rings->start[r + 1];
+    for (int64_t v = begin; v < end; ++v)
+      f->sorted[v] = (cvtm_placed){f->grid[v].x, f->grid[v].y, v};
+    qsort(f->sorted + begin, (size_t)(end - begin), sizeof *f->sorted, cvtm_compare_placed);
+    for (int64_t k = begin; k < end; ++k) {
+      const cvtm_placed *p = &f->sorted[k];
+      const int same = k > begin && p[-1].x == p->x && p[-1].y == p->y;
+      f->first[p->index] = same ? f->first[p[-1].index] : p->index;
+      repeated += same;
+    }
   }
   return repeated;
 }
@@ -229,18 +187,27 @@ static void find_loops(loop_finder *f) {
 /* Corners of a ring that coincide on the grid of the predicates are one corner. There the ring is
  * divided into loops, which become rings; loops without area are dropped. */
 static cvtm_status rings_divide(cvtm_polygons *rings, cvtm_error *error) {
-  loop_finder f;
-  const int good = create_finder(rings, &f);
-  cvtm_status status =
-      good ? cvtm_snap_points(f.places, rings->start[rings->ring_count], f.grid, error)
-           : cvtm_no_memory(error, "the rings");
+  const size_t n = (size_t)rings->start[rings->ring_count];
+  cvtm_scratch memory = {0};
+  loop_finder f = {.rings = rings,
+                   .grid = cvtm_scratch_take(&memory, n, sizeof *f.grid),
+                   .sorted = cvtm_scratch_take(&memory, n, sizeof *f.sorted),
+                   .first = cvtm_scratch_take(&memory, n, sizeof *f.first),
+                   .path = cvtm_scratch_take(&memory, n, sizeof *f.path),
+                   .at = cvtm_scratch_take(&memory, n, sizeof *f.at),
+                   .loops = {.start = calloc(n + 1, sizeof *f.loops.start),
+                             .points = malloc(2 * n * sizeof *f.loops.points)}};
+  const int good = !memory.failed && f.loops.start != NULL && f.loops.points != NULL;
+  const cvtm_status status = good ? cvtm_grid_of_points(rings->points, (int64_t)n, f.grid, error)
+                                  : cvtm_no_memory(error, "the rings");
   if (status == CVTM_OK && find_first(&f) > 0) {
     find_loops(&f);
     const cvtm_polygons given = *rings;
     *rings = f.loops;
     f.loops = given;
   }
-  free_finder(&f);
+  cvtm_polygons_free(&f.loops);
+  cvtm_scratch_free(&memory);
   return status;
 }
 
@@ -290,24 +257,17 @@ static int test_pair(touch_finder *f, int64_t edge, int64_t corner) {
   return 1;
 }
 
-typedef struct box {
-  double low[2], high[2];
-} box;
-
-static box box_of(const touch_finder *f, const int64_t *corner, int64_t count) {
-  box b = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
+static cvtm_box box_of(const touch_finder *f, const int64_t *corner, int64_t count) {
+  cvtm_box box = cvtm_empty_box();
   for (int64_t k = 0; k < count; ++k) {
     const double place[2] = {f->grid[corner[k]].x, f->grid[corner[k]].y};
-    for (int axis = 0; axis < 2; ++axis) {
-      b.low[axis] = fmin(b.low[axis], place[axis]);
-      b.high[axis] = fmax(b.high[axis], place[axis]);
-    }
+    cvtm_box_add(&box, place);
   }
-  return b;
+  return box;
 }
 
 /* Nonzero if an edge may be within reach of a box. */
-static int is_near(const touch_finder *f, int64_t edge, const box *b) {
+static int is_near(const touch_finder *f, int64_t edge, const cvtm_box *b) {
   const cvtm_grid_point p = f->grid[edge], q = f->grid[f->next[edge]];
   const double px = p.x, py = p.y, qx = q.x, qy = q.y;
   if (fmax(px, qx) < b->low[0] - reach || fmin(px, qx) > b->high[0] + reach ||
@@ -342,7 +302,7 @@ static int64_t partition(const touch_finder *f, int64_t *corner, int64_t count, 
 static int find_touches(touch_finder *f, int64_t *corner, int64_t count, const int64_t *edge,
                         int64_t edge_count) {
   enum { FEW = 12 };
-  const box b = box_of(f, corner, count);
+  const cvtm_box b = box_of(f, corner, count);
   const int axis = b.high[1] - b.low[1] > b.high[0] - b.low[0];
   int64_t *near = malloc(((size_t)edge_count + 1) * sizeof *near), near_count = 0;
   if (near == NULL) return 0;
@@ -414,19 +374,18 @@ static int insert_corners(const touch_finder *f, cvtm_polygons *rings) {
 
 /* Memory per corner. */
 typedef struct corners {
-  double *places;
   cvtm_grid_point *grid;
   int64_t *next, *corner, *edge;
   int32_t *ring;
 } corners;
 
-static int describe_corners(const cvtm_polygons *rings, corners *c) {
+static int describe_corners(const cvtm_polygons *rings, cvtm_scratch *memory, corners *c) {
   const size_t n = (size_t)rings->start[rings->ring_count];
-  *c = (corners){malloc(2 * n * sizeof *c->places), malloc(n * sizeof *c->grid),
-                 malloc(n * sizeof *c->next),       malloc(n * sizeof *c->corner),
-                 malloc(n * sizeof *c->edge),       malloc(n * sizeof *c->ring)};
-  if (!c->places || !c->grid || !c->next || !c->corner || !c->edge || !c->ring) return 0;
-  memcpy(c->places, rings->points, 2 * n * sizeof *c->places);
+  *c = (corners){
+      cvtm_scratch_take(memory, n, sizeof *c->grid), cvtm_scratch_take(memory, n, sizeof *c->next),
+      cvtm_scratch_take(memory, n, sizeof *c->corner),
+      cvtm_scratch_take(memory, n, sizeof *c->edge), cvtm_scratch_take(memory, n, sizeof *c->ring)};
+  if (memory->failed) return 0;
   for (int64_t r = 0; r < rings->ring_count; ++r) {
     for (int64_t v = rings->start[r]; v < rings->start[r + 1]; ++v) {
       c->next[v] = v + 1 < rings->start[r + 1] ? v + 1 : rings->start[r];
@@ -441,10 +400,11 @@ static int describe_corners(const cvtm_polygons *rings, corners *c) {
 static cvtm_status join_once(cvtm_polygons *rings, int with_exact, int *changed,
                              cvtm_error *error) {
   const int64_t count = rings->start[rings->ring_count];
+  cvtm_scratch memory = {0};
   corners c;
   touch_finder f = {0};
-  int good = describe_corners(rings, &c);
-  cvtm_status status = good ? cvtm_snap_points(c.places, count, c.grid, error) : CVTM_OK;
+  int good = describe_corners(rings, &memory, &c);
+  cvtm_status status = good ? cvtm_grid_of_points(rings->points, count, c.grid, error) : CVTM_OK;
   *changed = 0;
   if (good && status == CVTM_OK) {
     f = (touch_finder){.grid = c.grid, .next = c.next, .ring = c.ring, .with_exact = with_exact};
@@ -455,19 +415,17 @@ static cvtm_status join_once(cvtm_polygons *rings, int with_exact, int *changed,
     if (merge_corners(&f, rings) == 0) good = insert_corners(&f, rings);
     *changed = 1;
   }
-  free(c.places);
-  free(c.grid);
-  free(c.next);
-  free(c.corner);
-  free(c.edge);
-  free(c.ring);
+  cvtm_scratch_free(&memory);
   free(f.found);
   return good ? status : cvtm_no_memory(error, "the rings");
 }
 
-/* Without `divide`, rings that touch themselves are not divided, and edges get all corners on
- * them. */
-static cvtm_status join_all(cvtm_polygons *rings, int divide, cvtm_error *error) {
+/* Divides rings, then joins them: a corner within 1.5 grid steps (2^-30 of the longer side of the
+ * bounding box) of a corner of another ring moves onto it, and a corner that near to an edge of
+ * another ring also becomes a corner of that edge. Rings that touch except for rounding then touch
+ * exactly. Without `divide`, rings that touch themselves are not divided, and edges get all corners
+ * on them. */
+static cvtm_status rings_join(cvtm_polygons *rings, int divide, cvtm_error *error) {
   enum { ROUNDS = 8 }; /* inserting a corner bends an edge, which may then be near another corner */
   int changed = 1;
   for (int round = 0; round < ROUNDS && changed && rings->ring_count > 0; ++round) {
@@ -480,16 +438,8 @@ static cvtm_status join_all(cvtm_polygons *rings, int divide, cvtm_error *error)
   return CVTM_OK;
 }
 
-/* Divides rings, then joins them: a corner within 1.5 grid steps (2^-30 of the longer side of the
- * bounding box) of a corner of another ring moves onto it, and a corner that near to an edge of
- * another ring also becomes a corner of that edge. Rings that touch except for rounding then touch
- * exactly. */
-static cvtm_status rings_join(cvtm_polygons *rings, cvtm_error *error) {
-  return join_all(rings, 1, error);
-}
-
 cvtm_status cvtm_rings_touch(cvtm_polygons *rings, cvtm_error *error) {
-  return join_all(rings, 0, error);
+  return rings_join(rings, 0, error);
 }
 
 /* ---- CSV ---- */
@@ -505,7 +455,7 @@ static int take_coordinate(cvtm_csv_line *line, double *value) {
 }
 
 /* An empty line ends a ring; a line that holds only a comment does not. */
-static cvtm_status read_csv(cvtm_source *s, cvtm_ring_collector *c) {
+cvtm_status cvtm_read_polygons_csv(cvtm_source *s, cvtm_ring_collector *c) {
   cvtm_status status = CVTM_OK;
   int may_be_header = 1;
   for (; s->at < s->size && status == CVTM_OK; ++s->line) {
@@ -709,31 +659,22 @@ static cvtm_status check_rings(cvtm_polygons *rings, const char *name, cvtm_erro
 
 /* ---- Reading ---- */
 
-typedef cvtm_status (*reader)(cvtm_source *source, cvtm_ring_collector *c);
-
-static reader find_reader(const char *extension) {
-  if (strcmp(extension, "csv") == 0) return read_csv;
-  if (strcmp(extension, "svg") == 0) return cvtm_read_polygons_svg;
-  if (strcmp(extension, "json") == 0 || strcmp(extension, "geojson") == 0) return read_geojson;
-  return strcmp(extension, "poly") == 0 ? cvtm_read_polygons_poly : NULL;
-}
-
-static cvtm_status fail_unknown(const char *name, cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                   "%s: unknown polygon format (known: csv, geojson, svg, poly)", name);
-}
+const cvtm_format cvtm_format_geojson = {.extension = "geojson",
+                                         .alias = "json",
+                                         .help = "GeoJSON: polygons",
+                                         .read_polygons = read_geojson};
 
 int cvtm_polygon_format_known(const char *path) {
-  char buffer[16];
-  return find_reader(cvtm_file_extension(path, buffer, sizeof buffer)) != NULL;
+  return cvtm_format_of(path, CVTM_READS_POLYGONS) != NULL;
 }
 
 cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source, cvtm_ring_collector *c) {
-  const reader read = find_reader(extension);
+  const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, CVTM_READS_POLYGONS);
   *c = (cvtm_ring_collector){.source = source};
-  if (read == NULL) return fail_unknown(source->name, source->error);
+  if (f == NULL)
+    return cvtm_format_unknown(source->name, "polygon", CVTM_READS_POLYGONS, source->error);
   cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
-  const cvtm_status status = read(source, c);
+  const cvtm_status status = f->read_polygons(source, c);
   cvtm_numeric_locale_leave(locale);
   return status;
 }
@@ -744,7 +685,7 @@ cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char 
   cvtm_ring_collector c;
   cvtm_status status = cvtm_rings_read(extension, &source, &c);
   if (status == CVTM_OK) status = cvtm_rings_refuse_crossings(&c.rings, name, error);
-  if (status == CVTM_OK) status = rings_join(&c.rings, error);
+  if (status == CVTM_OK) status = rings_join(&c.rings, 1, error);
   if (status == CVTM_OK && c.rings.ring_count == 0) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no polygon with an area", name);
   }
@@ -760,12 +701,9 @@ cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char 
 
 cvtm_status cvtm_polygons_load(const char *path, unsigned char **bytes, size_t *size,
                                cvtm_error *error) {
-  const size_t limit = (size_t)1 << 31;
-  char buffer[16];
-  const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
-  if (find_reader(extension) == NULL) return fail_unknown(path, error);
-  return strcmp(extension, "poly") == 0 ? cvtm_triangle_load_poly(path, bytes, size, error)
-                                        : cvtm_file_read(path, limit, bytes, size, error);
+  const cvtm_format *f = cvtm_format_of(path, CVTM_READS_POLYGONS);
+  return f != NULL ? cvtm_format_load(f, path, (size_t)1 << 31, bytes, size, error)
+                   : cvtm_format_unknown(path, "polygon", CVTM_READS_POLYGONS, error);
 }
 
 cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_error *error) {

@@ -206,11 +206,6 @@ static cvtm_status adapt_describe(adapter *a, int32_t v, int32_t segment) {
   return CVTM_OK;
 }
 
-static void mark_segments(adapter *a, const int64_t *face) {
-  for (int64_t e = 0; e < a->given.edge_count; ++e)
-    cvtm_half_edges_mark(&a->m, face[e], (int32_t)e);
-}
-
 static double area_of(const cvtm_half_edges *m) {
   double twice = 0;
   for (int64_t t = 0; t < m->triangle_count; ++t)
@@ -219,27 +214,17 @@ static double area_of(const cvtm_half_edges *m) {
   return 0.5 * twice;
 }
 
-static cvtm_status start_half_edges(adapter *a, cvtm_mesh *mesh) {
-  const size_t n = (size_t)mesh->vertex_count;
-  double step = 0;
-  cvtm_grid_point *grid = malloc(n * sizeof *grid);
+static cvtm_status start_half_edges(adapter *a, const cvtm_mesh *mesh) {
+  const cvtm_status status =
+      cvtm_half_edges_of_mesh(mesh, a->given.region, &a->m, &a->frame, a->error);
+  if (status != CVTM_OK) return status;
   int64_t *face = malloc(((size_t)a->given.edge_count + 1) * sizeof *face);
-  cvtm_status status =
-      grid != NULL && face != NULL ? CVTM_OK : cvtm_no_memory(a->error, "the mesh");
-  if (status == CVTM_OK)
-    status = cvtm_snap_to_steps(mesh->points, mesh->vertex_count, grid, &step, a->error);
-  if (status == CVTM_OK) {
-    a->frame = cvtm_frame_of(mesh->points, grid[0], step);
-    status = cvtm_half_edges_create(grid, mesh->vertex_count, mesh->triangles, a->given.region,
-                                    mesh->triangle_count, &a->m, a->error);
-  }
-  if (status == CVTM_OK && !cvtm_find_edge_faces(mesh->triangles, mesh->triangle_count,
-                                                 mesh->vertex_count, &a->given, face))
-    status = cvtm_no_memory(a->error, "the mesh");
-  if (status == CVTM_OK) mark_segments(a, face);
-  free(grid);
+  const int found = face != NULL && cvtm_find_edge_faces(mesh->triangles, mesh->triangle_count,
+                                                         mesh->vertex_count, &a->given, face);
+  for (int64_t e = 0; e < a->given.edge_count && found; ++e)
+    cvtm_half_edges_mark(&a->m, face[e], (int32_t)e);
   free(face);
-  return status;
+  return found ? CVTM_OK : cvtm_no_memory(a->error, "the mesh");
 }
 
 /* Triangulates the boundary. The caller calls adapt_end, also on failure. */
@@ -285,18 +270,15 @@ static int find_ring(const adapter *a, int32_t v, ring *r) {
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
   const int32_t on = a->on[v];
   *r = (ring){.count = 0};
-  for (int64_t h = first; h >= 0;) {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first)) {
     if (r->count == MOST_NEIGHBOURS) return 0;
     r->on_segment[r->count] = on >= 0 && m->segment[h] == on;
     r->vertex[r->count++] = cvtm_end_of(m, h);
     ++r->triangles;
-    const int64_t next = cvtm_turn_left(m, h);
-    if (next < 0) {
+    if (cvtm_turn_left(m, h) < 0) {
       r->on_segment[r->count] = on >= 0 && m->segment[cvtm_half_before(h)] == on;
       r->vertex[r->count++] = cvtm_apex_of(m, h);
     }
-    h = next;
-    if (h == first) break;
   }
   return 1;
 }
@@ -620,13 +602,7 @@ static cvtm_status remove_short_edges(adapter *a, double bound, int64_t least) {
 /* ---- All steps ---- */
 
 static cvtm_status exchange_all(adapter *a) {
-  cvtm_half_edges *m = &a->m;
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
-    if (m->corner[h] < 0 || m->twin[h] < h) continue;
-    if (!cvtm_grow(&m->stack, sizeof *m->stack, &m->stack_capacity, m->depth + 1))
-      return cvtm_no_memory(a->error, "the mesh");
-    m->stack[m->depth++] = h;
-  }
+  cvtm_half_edges_push_all(&a->m);
   return keep(a);
 }
 

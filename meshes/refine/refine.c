@@ -199,7 +199,7 @@ static const double usual_bound =
     33; /* degrees; up to this bound insertion terminates quickly without moves */
 static const double lower_step =
     2; /* degrees by which a bound that takes too many points is reduced */
-static const double room = 1000; /* points that are allowed for any bound */
+static const double free_points = 1000; /* points that are allowed for any bound */
 
 /* ---- Setting up ---- */
 
@@ -208,29 +208,20 @@ typedef struct start {
   cvtm_mesh mesh;
   cvtm_regions regions;
   int32_t *source;
-  cvtm_grid_point *grid;
 } start;
 
 static void free_start(start *s) {
   cvtm_mesh_free(&s->mesh);
   cvtm_regions_free(&s->regions);
   free(s->source);
-  free(s->grid);
 }
 
 static cvtm_status triangulate_start(const double *points, int64_t count,
                                      const cvtm_boundary *boundary, cvtm_refiner *r, start *s) {
-  cvtm_status status = cvtm_constrained_delaunay(points, count, boundary, &s->mesh, &s->regions,
-                                                 &s->source, r->error);
+  const cvtm_status status = cvtm_constrained_delaunay(points, count, boundary, &s->mesh,
+                                                       &s->regions, &s->source, r->error);
   if (status != CVTM_OK) return status;
-  s->grid = malloc((size_t)s->mesh.vertex_count * sizeof *s->grid);
-  if (s->grid == NULL) return cvtm_no_memory(r->error, "the refinement");
-  double step = 0;
-  status = cvtm_snap_to_steps(s->mesh.points, s->mesh.vertex_count, s->grid, &step, r->error);
-  if (status != CVTM_OK) return status;
-  r->frame = cvtm_frame_of(s->mesh.points, s->grid[0], step);
-  return cvtm_half_edges_create(s->grid, s->mesh.vertex_count, s->mesh.triangles, s->regions.region,
-                                s->mesh.triangle_count, &r->m, r->error);
+  return cvtm_half_edges_of_mesh(&s->mesh, s->regions.region, &r->m, &r->frame, r->error);
 }
 
 /* The segments are the edges of the boundary, divided at vertices of the mesh that lie on them. */
@@ -345,7 +336,7 @@ static cvtm_status check_demand(const cvtm_refiner *r) {
   for (int64_t t = 0; t < r->m.triangle_count; ++t) triangles += cvtm_triangle_excess(r, t);
   if (triangles <= 2 * (double)most) return CVTM_OK;
   return cvtm_fail(r->error, CVTM_ERROR_INPUT,
-                   "the areas ask for %.3g triangles, which have more than %" PRId64 " points",
+                   "the areas need %.3g triangles, which have more than %" PRId64 " points",
                    triangles, most);
 }
 
@@ -496,7 +487,7 @@ static cvtm_status extract_result(const cvtm_refiner *r, const start *s,
   return status;
 }
 
-/* ---- What came out ---- */
+/* ---- Figures ---- */
 
 static double smallest_angle(double cotangent) { return atan2(1, cotangent) * 180 / CVTM_PI; }
 
@@ -588,7 +579,7 @@ static cvtm_status count_figures(const cvtm_refiner *r, cvtm_refine_figures *f) 
   return status;
 }
 
-/* ---- The whole ---- */
+/* ---- All steps ---- */
 
 static cvtm_status check_arguments(const double *points, const cvtm_boundary *boundary,
                                    const cvtm_refine_options *options, cvtm_error *error) {
@@ -616,7 +607,7 @@ static cvtm_status reach_bound(cvtm_refiner *r, double bound) {
 static cvtm_status work_for_bound(cvtm_refiner *r, double bound) {
   cvtm_status status = reach_bound(r, fmin(bound, usual_bound));
   if (status == CVTM_OK && bound > usual_bound) {
-    r->most = (int64_t)(r->options->growth * (double)r->m.vertex_count + room);
+    r->most = (int64_t)(r->options->growth * (double)r->m.vertex_count + free_points);
     status = reach_bound(r, bound);
   }
   if (status == CVTM_OK && r->options->fewest) status = cvtm_refine_simplify(r);
@@ -726,8 +717,8 @@ static void end_moving(moving *m, cvtm_status status, double *points) {
 }
 
 cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary *boundary,
-                             const cvtm_refine_options *options, const double *wish, int64_t *moved,
-                             cvtm_error *error) {
+                             const cvtm_refine_options *options, const double *target,
+                             int64_t *moved, cvtm_error *error) {
   CVTM_DEFAULT_OPTIONS(cvtm_refine, options)
   moving m;
   double *goal = NULL;
@@ -738,7 +729,7 @@ cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary 
     if (goal == NULL) status = cvtm_no_memory(error, "the refinement");
   }
   for (int64_t v = 0; v < m.r.m.vertex_count && status == CVTM_OK; ++v) {
-    const double *to = wish + 2 * (int64_t)m.begin.source[v];
+    const double *to = target + 2 * (int64_t)m.begin.source[v];
     goal[2 * v] = (to[0] - m.r.frame.x) / m.r.frame.step;
     goal[2 * v + 1] = (m.r.frame.y - to[1]) / m.r.frame.step;
   }

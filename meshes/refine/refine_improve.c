@@ -28,7 +28,7 @@ static int find_star(const cvtm_refiner *r, int32_t v, star *s) {
   const cvtm_grid_point at = m->grid[v];
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
   s->count = 0;
-  for (int64_t h = first; h >= 0;) {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first)) {
     if (s->count == MOST_LINKS) return 0;
     const cvtm_grid_point a = m->grid[cvtm_end_of(m, h)], b = m->grid[cvtm_apex_of(m, h)];
     const int k = s->count++;
@@ -38,8 +38,6 @@ static int find_star(const cvtm_refiner *r, int32_t v, star *s) {
     s->by[k] = (double)b.y - at.y;
     const double excess = cvtm_triangle_excess(r, h / 3);
     s->area[k] = excess > 0 ? (s->ax[k] * s->by[k] - s->ay[k] * s->bx[k]) / excess : INFINITY;
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
   }
   return 1;
 }
@@ -196,20 +194,18 @@ static int find_good_share(const star *s, double cotangent, double dx, double dy
 
 /* Nonzero if a triangle below the bound is excused: a small angle of the boundary forces it, and it
  * is not sharper than that angle. */
-static int is_excused(const cvtm_refiner *r, int64_t t, double cotangent) {
+static int is_forced(const cvtm_refiner *r, int64_t t, double cotangent) {
   double of_corner = 0;
   return cvtm_small_corner_of(r, t, &of_corner) >= 0 && cotangent <= of_corner * (1 + 1e-9);
 }
 
 /* Nonzero if a triangle at the vertex is below the bound and excused. */
-static int is_at_excused(const cvtm_refiner *r, int32_t v) {
+static int is_at_forced(const cvtm_refiner *r, int32_t v) {
   const cvtm_half_edges *m = &r->m;
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
-  for (int64_t h = first; h >= 0;) {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first)) {
     const double cotangent = cvtm_triangle_cotangent(r, h / 3);
-    if (cotangent > r->cotangent && is_excused(r, h / 3, cotangent)) return 1;
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
+    if (cotangent > r->cotangent && is_forced(r, h / 3, cotangent)) return 1;
   }
   return 0;
 }
@@ -222,7 +218,7 @@ static int find_move(const cvtm_refiner *r, int32_t v, double cotangent, cvtm_gr
   if (vertex->kind == CVTM_VERTEX_GIVEN || vertex->copy >= 0 || !find_star(r, v, &s)) return 0;
   const cvtm_grid_point at = r->m.grid[v];
   if (vertex->kind == CVTM_VERTEX_ON_SEGMENT) {
-    if (is_at_excused(r, v)) return 0; /* it must stay at its power-of-two distance */
+    if (is_at_forced(r, v)) return 0; /* it must stay at its power-of-two distance */
     const cvtm_grid_point a = r->m.grid[r->ends[2 * (int64_t)vertex->segment]],
                           b = r->m.grid[r->ends[2 * (int64_t)vertex->segment + 1]];
     double t;
@@ -237,13 +233,13 @@ static int find_move(const cvtm_refiner *r, int32_t v, double cotangent, cvtm_gr
   return 1;
 }
 
-/* ---- Moves that make the worst better ---- */
+/* ---- Moves that improve the worst triangle ---- */
 
 /* The badness of a triangle; 0 if it is good. */
 static double badness(const cvtm_refiner *r, int64_t t) {
   const double cotangent = cvtm_triangle_cotangent(r, t), excess = cvtm_triangle_excess(r, t);
   const double sharp =
-      cotangent > r->cotangent && !is_excused(r, t, cotangent) ? cotangent / r->cotangent : 0;
+      cotangent > r->cotangent && !is_forced(r, t, cotangent) ? cotangent / r->cotangent : 0;
   return fmax(sharp, excess > 1 ? excess : 0);
 }
 
@@ -261,15 +257,23 @@ static cvtm_status find_worst(cvtm_refiner *r, int64_t mark, int64_t *triangle, 
   return status;
 }
 
+/* Moves a vertex. *worst: the badness of the worst triangle changed after the first `mark` changes;
+ * INFINITY: it cannot be moved. */
+static cvtm_status try_place(cvtm_refiner *r, int32_t v, cvtm_grid_point to, int64_t mark,
+                             double *worst) {
+  int64_t triangle;
+  *worst = INFINITY;
+  if (!cvtm_half_edges_move(&r->m, v, to)) return CVTM_OK;
+  cvtm_half_edges_restore(&r->m);
+  return find_worst(r, mark, &triangle, worst);
+}
+
 static double worst_around(const cvtm_refiner *r, int32_t v) {
   const cvtm_half_edges *m = &r->m;
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
   double worst = 0;
-  for (int64_t h = first; h >= 0;) {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first))
     worst = larger(worst, badness(r, h / 3));
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
-  }
   return worst;
 }
 
@@ -287,13 +291,9 @@ static cvtm_status improve_vertex(cvtm_refiner *r, int32_t v, int *better) {
     cvtm_grid_point to;
     if (before <= 1 && k > 0) break;
     if (!find_move(r, v, cotangent, &to)) continue;
-    int64_t triangle = -1;
-    double after = INFINITY;
-    if (cvtm_half_edges_move(m, v, to)) {
-      cvtm_half_edges_restore(m);
-      const cvtm_status status = find_worst(r, mark, &triangle, &after);
-      if (status != CVTM_OK) return status;
-    }
+    double after;
+    const cvtm_status status = try_place(r, v, to, mark, &after);
+    if (status != CVTM_OK) return status;
     *better = after < 0.999 * before;
     if (!*better) cvtm_half_edges_undo(m, mark);
   }
@@ -302,7 +302,7 @@ static cvtm_status improve_vertex(cvtm_refiner *r, int32_t v, int *better) {
 
 /* The largest badness after this many moves with which an attempt continues. Of the attempts with a
  * worse triangle less than one in a hundred succeeds. */
-static double hopeless(int moves) {
+static double largest_badness(int moves) {
   static const double limit[] = {INFINITY, 2.4, 1.7, 1.45, 1.28, 1.2, 1.14, 1.09, 1.05, 1.03, 1.02};
   const int last = (int)(sizeof limit / sizeof *limit) - 1;
   return limit[moves < last ? moves : last];
@@ -327,7 +327,7 @@ static cvtm_status improve_changed(cvtm_refiner *r, int rounds, int *good) {
     cvtm_status status = find_worst(r, 0, &t, &worst);
     if (status != CVTM_OK) return status;
     *good = t < 0;
-    if (*good || worst > hopeless(round)) return CVTM_OK;
+    if (*good || worst > largest_badness(round)) return CVTM_OK;
     int better;
     status = improve_corners(r, t, &better);
     if (status != CVTM_OK || !better) return status;
@@ -342,23 +342,16 @@ cvtm_status cvtm_refine_relocate(cvtm_refiner *r, int64_t t, int *done) {
   for (int k = 0; k < 3 && !*done; ++k) {
     cvtm_grid_point to;
     if (!find_move(r, corner[k], r->cotangent, &to)) continue;
-    if (cvtm_half_edges_move(m, corner[k], to)) {
-      int64_t worst;
-      double badness_of_worst;
-      cvtm_half_edges_restore(m);
-      const cvtm_status status = find_worst(r, 0, &worst, &badness_of_worst);
-      if (status != CVTM_OK) return status;
-      *done = worst < 0;
-    }
-    if (*done)
-      cvtm_half_edges_commit(m);
-    else
-      cvtm_half_edges_undo(m, 0);
+    double after;
+    const cvtm_status status = try_place(r, corner[k], to, 0, &after);
+    if (status != CVTM_OK) return status;
+    *done = after == 0;
+    cvtm_half_edges_end(m, *done);
   }
   return CVTM_OK;
 }
 
-/* ---- The whole ---- */
+/* ---- Improvement of triangles ---- */
 
 static int is_free(const cvtm_refiner *r, int32_t v) {
   return r->vertex[v].kind == CVTM_VERTEX_SITE || r->vertex[v].kind == CVTM_VERTEX_FREE;
@@ -374,10 +367,7 @@ static cvtm_status try_without(cvtm_refiner *r, int32_t v, int *removed) {
     cvtm_half_edges_restore(m);
     status = improve_changed(r, 12, removed);
   }
-  if (*removed)
-    cvtm_half_edges_commit(m);
-  else
-    cvtm_half_edges_undo(m, 0);
+  cvtm_half_edges_end(m, *removed);
   return status;
 }
 
@@ -401,25 +391,14 @@ static cvtm_status repair_triangle(cvtm_refiner *r, int64_t t, int *better) {
   return status;
 }
 
-cvtm_status cvtm_refine_repair(cvtm_refiner *r) {
-  enum { ROUNDS = 4 };
-  int64_t changed = 1;
-  for (int round = 0; round < ROUNDS && changed > 0; ++round) {
-    changed = 0;
-    for (int64_t t = 0; t < r->m.triangle_count && !cvtm_refine_is_over(r); ++t) {
-      int better = 0;
-      if (r->m.corner[3 * t] < 0 || !(badness(r, t) > 0)) continue;
-      const cvtm_status status = repair_triangle(r, t, &better);
-      if (status != CVTM_OK) return status;
-      changed += better;
-    }
-  }
-  return CVTM_OK;
+/* Nonzero if near[v] is nonzero for a corner v. */
+static int is_near(const uint8_t *near, const int32_t *corner) {
+  return near[corner[0]] || near[corner[1]] || near[corner[2]];
 }
 
-/* Moves vertices of bad triangles that have a corner v with near[v] nonzero; no triangle becomes
- * worse, and no vertex is removed. */
-static cvtm_status refine_repair_near(cvtm_refiner *r, const uint8_t *near, int64_t *moved) {
+/* Moves or removes vertices of bad triangles; no triangle becomes worse. near: NULL, or only
+ * triangles near these vertices are repaired, and no vertex is removed. */
+static cvtm_status repair(cvtm_refiner *r, const uint8_t *near, int64_t *repaired) {
   enum { ROUNDS = 4 };
   int64_t changed = 1;
   for (int round = 0; round < ROUNDS && changed > 0; ++round) {
@@ -427,41 +406,40 @@ static cvtm_status refine_repair_near(cvtm_refiner *r, const uint8_t *near, int6
     for (int64_t t = 0; t < r->m.triangle_count && !cvtm_refine_is_over(r); ++t) {
       const int32_t *corner = r->m.corner + 3 * t;
       int better = 0;
-      if (corner[0] < 0 || !(near[corner[0]] || near[corner[1]] || near[corner[2]])) continue;
+      if (corner[0] < 0 || (near != NULL && !is_near(near, corner))) continue;
       if (!(badness(r, t) > 0)) continue;
-      const cvtm_status status = improve_triangle(r, t, &better);
+      const cvtm_status status =
+          near != NULL ? improve_triangle(r, t, &better) : repair_triangle(r, t, &better);
       if (status != CVTM_OK) return status;
       changed += better;
     }
-    *moved += changed;
+    *repaired += changed;
   }
   return CVTM_OK;
 }
 
-cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *wish, int64_t *moved) {
+cvtm_status cvtm_refine_repair(cvtm_refiner *r) {
+  int64_t repaired = 0;
+  return repair(r, NULL, &repaired);
+}
+
+cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *target, int64_t *moved) {
   static const double shares[] = {1, 0.5, 0.25};
   cvtm_half_edges *m = &r->m;
   for (int32_t v = 0; v < m->vertex_count && !cvtm_refine_is_over(r); ++v) {
     if (!is_free(r, v)) continue;
     const cvtm_grid_point at = m->grid[v];
-    const double dx = wish[2 * (int64_t)v] - at.x, dy = wish[2 * (int64_t)v + 1] - at.y;
+    const double dx = target[2 * (int64_t)v] - at.x, dy = target[2 * (int64_t)v + 1] - at.y;
     const double before = worst_around(r, v);
     for (int k = 0; k < 3; ++k) {
       const cvtm_grid_point to = {(int32_t)llround(at.x + shares[k] * dx),
                                   (int32_t)llround(at.y + shares[k] * dy)};
-      int64_t triangle = -1;
-      double after = INFINITY;
-      if (cvtm_half_edges_move(m, v, to)) {
-        cvtm_half_edges_restore(m);
-        const cvtm_status status = find_worst(r, 0, &triangle, &after);
-        if (status != CVTM_OK) return status;
-      }
-      if (after <= before) {
-        cvtm_half_edges_commit(m);
-        ++*moved;
-        break;
-      }
-      cvtm_half_edges_undo(m, 0);
+      double after;
+      const cvtm_status status = try_place(r, v, to, 0, &after);
+      if (status != CVTM_OK) return status;
+      cvtm_half_edges_end(m, after <= before);
+      *moved += after <= before;
+      if (after <= before) break;
     }
   }
   return CVTM_OK;
@@ -477,10 +455,7 @@ static cvtm_status move_several(cvtm_refiner *r, int64_t t, int *done) {
     int better = 0;
     status = improve_vertex(r, corner[k], &better);
     if (status == CVTM_OK && better) status = improve_changed(r, MOVES, done);
-    if (*done)
-      cvtm_half_edges_commit(&r->m);
-    else
-      cvtm_half_edges_undo(&r->m, 0);
+    cvtm_half_edges_end(&r->m, *done);
   }
   return status;
 }
@@ -532,11 +507,8 @@ static int is_worth_trying(const cvtm_refiner *r, const trial *trials, int32_t v
   const cvtm_half_edges *m = &r->m;
   const int64_t first = cvtm_first_of_fan(m, m->at[v]);
   if (trials[v].tried == 0) return 1;
-  for (int64_t h = first; h >= 0;) {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first))
     if (trials[cvtm_end_of(m, h)].changed > trials[v].tried) return 1;
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
-  }
   return trials[v].changed > trials[v].tried;
 }
 
@@ -576,8 +548,8 @@ cvtm_status cvtm_refine_simplify(cvtm_refiner *r) {
 
 /* ---- Smallest angles beside the boundary ---- */
 
-/* Smallest angles beside the boundary. There the triangles of least energy are the worst ones,
- * because the vertices of the boundary do not move. */
+/* There the triangles of least energy are the worst ones, because the vertices of the boundary do
+ * not move. */
 
 /* Refinement places vertices on edges to within one grid step (cvtm_refine), plus rounding. */
 static const double steps_off_edge = 1.5;
@@ -665,12 +637,13 @@ static void rename_segments(cvtm_refiner *r, const int32_t *joined) {
 }
 
 cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner) {
-  const size_t n = (size_t)r->segment_count + 1;
-  int32_t *joined = malloc(2 * n * sizeof *joined), *list = joined + n;
-  uint8_t *divides = malloc((size_t)r->given_count + 1);
-  if (joined == NULL || divides == NULL) {
-    free(joined);
-    free(divides);
+  const size_t n = (size_t)r->segment_count;
+  cvtm_scratch memory = {0};
+  int32_t *joined = cvtm_scratch_take(&memory, n, sizeof *joined);
+  int32_t *list = cvtm_scratch_take(&memory, n, sizeof *list);
+  uint8_t *divides = cvtm_scratch_take(&memory, (size_t)r->given_count, 1);
+  if (memory.failed) {
+    cvtm_scratch_free(&memory);
     return cvtm_no_memory(r->error, "the refinement");
   }
   for (int32_t s = 0; s < r->segment_count; ++s) joined[s] = s;
@@ -684,8 +657,7 @@ cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner) {
     }
   }
   rename_segments(r, joined);
-  free(joined);
-  free(divides);
+  cvtm_scratch_free(&memory);
   return CVTM_OK;
 }
 
@@ -693,14 +665,9 @@ cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner) {
 
 static double degrees(double cotangent) { return atan2(1, cotangent) * 180 / CVTM_PI; }
 
-static int compare_angles(const void *left, const void *right) {
-  const double a = *(const double *)left, b = *(const double *)right;
-  return (a > b) - (a < b);
-}
-
 static cvtm_smallest_angles sum_up(double *angle, int64_t count) {
   if (count == 0) return (cvtm_smallest_angles){0};
-  qsort(angle, (size_t)count, sizeof *angle, compare_angles);
+  qsort(angle, (size_t)count, sizeof *angle, cvtm_compare_doubles);
   return (cvtm_smallest_angles){count, angle[0], angle[count / 20], angle[count / 2]};
 }
 
@@ -711,8 +678,7 @@ static cvtm_smallest_angles measure_angles(const cvtm_refiner *r, const uint8_t 
   for (int64_t t = 0; t < r->m.triangle_count; ++t) {
     const int32_t *corner = r->m.corner + 3 * t;
     if (corner[0] < 0) continue;
-    const int is_near = near[corner[0]] || near[corner[1]] || near[corner[2]];
-    if (is_near == beside) angle[count++] = degrees(cvtm_triangle_cotangent(r, t));
+    if (is_near(near, corner) == beside) angle[count++] = degrees(cvtm_triangle_cotangent(r, t));
   }
   return sum_up(angle, count);
 }
@@ -743,7 +709,7 @@ cvtm_status cvtm_refine_raise_at_boundary(cvtm_refiner *r, cvtm_boundary_angles 
   for (int k = 0; k < 4 && status == CVTM_OK; ++k) {
     if (bounds[k] <= r->options->min_angle) continue;
     r->cotangent = 1 / tan(bounds[k] * CVTM_PI / 180);
-    status = refine_repair_near(r, near, &figures->moved);
+    status = repair(r, near, &figures->moved);
   }
   r->cotangent = given;
   if (status == CVTM_OK) {

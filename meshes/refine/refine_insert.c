@@ -1,5 +1,6 @@
 /* Insertion of vertices: on segments that are encroached on, and in bad triangles. */
 #include "base/host.h"
+#include "meshes/domain/contour_steps.h"
 #include "meshes/refine/refine_state.h"
 
 #include <math.h>
@@ -47,7 +48,7 @@ static cvtm_bad_triangle pop_triangle(cvtm_refiner *r) {
   return first;
 }
 
-/* ---- What is bad ---- */
+/* ---- Bad parts and triangles ---- */
 
 /* Nonzero if p is in the lens of a part of a segment: p sees the part at an angle of at least 180
  * degrees minus twice the bound. */
@@ -95,7 +96,7 @@ static cvtm_status refine_keep_changes(cvtm_refiner *r) {
 static cvtm_status refine_describe(cvtm_refiner *r, int32_t v, cvtm_refine_vertex made) {
   const int64_t most = cvtm_most_points(r->options);
   if (r->m.vertex_count > most)
-    return cvtm_fail(r->error, CVTM_ERROR_INPUT, "angles and areas ask for more than %lld points",
+    return cvtm_fail(r->error, CVTM_ERROR_INPUT, "angles and areas need more than %lld points",
                      (long long)most);
   if (!cvtm_grow(&r->vertex, sizeof *r->vertex, &r->vertex_capacity, (int64_t)v + 1))
     return cvtm_no_memory(r->error, "the refinement");
@@ -105,25 +106,10 @@ static cvtm_status refine_describe(cvtm_refiner *r, int32_t v, cvtm_refine_verte
 
 /* ---- Twins: segments on opposite sides of a periodic image ---- */
 
-/* A segment on a side of the image, in grid steps along it. */
-typedef struct side_segment {
-  int axis; /* axis of the coordinate that is constant on the side */
-  int32_t low, high, segment;
-  int is_far;
-} side_segment;
-
-/* For qsort: equal segments of opposite sides are neighbours. */
-static int compare_sides(const void *left, const void *right) {
-  const side_segment *a = left, *b = right;
-  if (a->axis != b->axis) return a->axis - b->axis;
-  if (a->low != b->low) return a->low < b->low ? -1 : 1;
-  if (a->high != b->high) return a->high < b->high ? -1 : 1;
-  return a->is_far - b->is_far;
-}
-
 static int32_t along(cvtm_grid_point p, int axis) { return axis == 0 ? p.y : p.x; }
 
-static int64_t list_sides(const cvtm_refiner *r, const double *points, side_segment *list) {
+/* Lists the segments on sides of the image, in grid steps along them. */
+static int64_t list_sides(const cvtm_refiner *r, const double *points, cvtm_side_edge *list) {
   const double *sides = r->options->paired_sides;
   int64_t count = 0;
   for (int64_t s = 0; s < r->segment_count; ++s) {
@@ -133,8 +119,8 @@ static int64_t list_sides(const cvtm_refiner *r, const double *points, side_segm
       const double low = sides[axis], high = sides[axis + 2];
       if (p[axis] != q[axis] || (p[axis] != low && p[axis] != high)) continue;
       const int32_t from = along(r->m.grid[ends[0]], axis), to = along(r->m.grid[ends[1]], axis);
-      list[count++] = (side_segment){axis, from < to ? from : to, from < to ? to : from, (int32_t)s,
-                                     p[axis] == high};
+      list[count++] =
+          (cvtm_side_edge){axis, p[axis] == high, from < to ? from : to, from < to ? to : from, s};
     }
   }
   return count;
@@ -143,7 +129,7 @@ static int64_t list_sides(const cvtm_refiner *r, const double *points, side_segm
 cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const double *points) {
   const size_t n = (size_t)r->segment_count;
   r->twin = malloc((n + 1) * sizeof *r->twin);
-  side_segment *list = malloc((n + 1) * sizeof *list);
+  cvtm_side_edge *list = malloc((n + 1) * sizeof *list);
   if (r->twin == NULL || list == NULL) {
     free(list);
     return cvtm_no_memory(r->error, "the refinement");
@@ -151,17 +137,16 @@ cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const double *points) {
   for (size_t s = 0; s < n; ++s) r->twin[s] = CVTM_TWIN_NONE;
   const double *sides = r->options->paired_sides;
   const int64_t count = sides[2] > sides[0] ? list_sides(r, points, list) : 0;
-  qsort(list, (size_t)count, sizeof *list, compare_sides);
+  qsort(list, (size_t)count, sizeof *list, cvtm_compare_side_edges);
   for (int64_t k = 0; k + 1 < count; ++k) {
-    const side_segment *a = &list[k], *b = &list[k + 1];
-    if (a->axis != b->axis || a->low != b->low || a->high != b->high || a->is_far == b->is_far)
-      continue;
-    r->twin[a->segment] = b->segment;
-    r->twin[b->segment] = a->segment;
+    const cvtm_side_edge *a = &list[k], *b = &list[k + 1];
+    if (!cvtm_are_copies(a, b)) continue;
+    r->twin[a->number] = (int32_t)b->number;
+    r->twin[b->number] = (int32_t)a->number;
     ++r->figures->paired[a->axis];
   }
   for (int64_t k = 0; k < count; ++k) {
-    int32_t *twin = &r->twin[list[k].segment];
+    int32_t *twin = &r->twin[list[k].number];
     if (*twin >= 0 || r->figures->paired[list[k].axis] == 0) continue;
     *twin = CVTM_TWIN_MISSING;
     ++r->figures->unpaired;
@@ -203,19 +188,6 @@ void cvtm_refine_share_corners(cvtm_refiner *r) {
 
 /* ---- Parts of segments ---- */
 
-/* A half-edge from one vertex to another; -1 if there is none. */
-static int64_t find_half(const cvtm_half_edges *m, int32_t from, int32_t to) {
-  if (m->at[from] < 0) return -1;
-  const int64_t first = cvtm_first_of_fan(m, m->at[from]);
-  for (int64_t h = first; h >= 0;) {
-    if (cvtm_end_of(m, h) == to) return h;
-    if (cvtm_apex_of(m, h) == to) return cvtm_half_before(h);
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
-  }
-  return -1;
-}
-
 static int joins(const cvtm_half_edges *m, int64_t h, int32_t from, int32_t to) {
   return h >= 0 && m->segment[h] >= 0 &&
          ((m->corner[h] == from && cvtm_end_of(m, h) == to) ||
@@ -225,8 +197,8 @@ static int joins(const cvtm_half_edges *m, int64_t h, int32_t from, int32_t to) 
 /* The half-edge of a part; -1 if the part has been divided or is not found. */
 static int64_t refine_find_part(const cvtm_half_edges *m, const cvtm_bad_part *part) {
   if (joins(m, part->half, part->from, part->to)) return part->half;
-  int64_t h = find_half(m, part->from, part->to);
-  if (h < 0) h = find_half(m, part->to, part->from);
+  int64_t h = cvtm_half_edges_find(m, part->from, part->to);
+  if (h < 0) h = cvtm_half_edges_find(m, part->to, part->from);
   return joins(m, h, part->from, part->to) ? h : -1;
 }
 
@@ -291,7 +263,7 @@ static cvtm_status clear_circle(cvtm_refiner *r, int32_t from, int32_t to) {
   cvtm_half_edges *m = &r->m;
   for (int side = 0; side < 2; ++side) {
     for (;;) {
-      const int64_t h = find_half(m, side == 0 ? from : to, side == 0 ? to : from);
+      const int64_t h = cvtm_half_edges_find(m, side == 0 ? from : to, side == 0 ? to : from);
       if (h < 0 || m->corner[h] != (side == 0 ? from : to)) break;
       const int32_t apex = cvtm_apex_of(m, h);
       if (r->vertex[apex].kind != CVTM_VERTEX_FREE ||
@@ -489,34 +461,39 @@ static location walk_to(const cvtm_refiner *r, int64_t t, cvtm_grid_point to) {
   return (location){-1, -1, 0};
 }
 
+/* Finds the new place for a triangle, and walks there. */
+static location locate_centre(const cvtm_refiner *r, int64_t t, int for_angle,
+                              cvtm_grid_point *place) {
+  double centre[2];
+  find_centre(r, t, for_angle, centre);
+  *place = (cvtm_grid_point){round_near_grid(centre[0]), round_near_grid(centre[1])};
+  return walk_to(r, t, *place);
+}
+
 static double shortest_link(const cvtm_refiner *r, int32_t v) {
   const cvtm_half_edges *m = &r->m;
   double shortest = INFINITY;
   const int64_t first = m->at[v];
-  int64_t h = first;
-  do {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first))
     shortest = fmin(shortest, cvtm_length2(m->grid[v], m->grid[cvtm_end_of(m, h)]));
-    h = cvtm_turn_left(m, h);
-  } while (h >= 0 && h != first);
   return sqrt(shortest);
 }
 
 /* Queues the parts that the new vertex v encroaches on; *found: their number. */
-static cvtm_status ask_for_parts(cvtm_refiner *r, int32_t v, double scale, int64_t *found) {
+static cvtm_status queue_encroached_parts(cvtm_refiner *r, int32_t v, double scale,
+                                          int64_t *found) {
   const cvtm_half_edges *m = &r->m;
   const int64_t first = m->at[v];
-  int64_t h = first;
   cvtm_status status = CVTM_OK;
   *found = 0;
-  do {
+  for (int64_t h = first; h >= 0 && status == CVTM_OK; h = cvtm_next_in_fan(m, h, first)) {
     const int64_t link = cvtm_half_after(h);
     const int32_t from = m->corner[link], to = cvtm_end_of(m, link);
     if (m->segment[link] >= 0 && is_too_near(r, m->grid[v], m->grid[from], m->grid[to])) {
       ++*found;
       status = push_part(r, from, to, -1, scale);
     }
-    h = cvtm_turn_left(m, h);
-  } while (h >= 0 && h != first && status == CVTM_OK);
+  }
   return status;
 }
 
@@ -549,7 +526,7 @@ static cvtm_status insert_vertex(cvtm_refiner *r, location at, cvtm_grid_point p
   int64_t found = 0;
   status = refine_check_memory(r);
   const double scale = made.cause == CVTM_CAUSE_AREA ? 0 : made.scale;
-  if (status == CVTM_OK) status = ask_for_parts(r, v, scale, &found);
+  if (status == CVTM_OK) status = queue_encroached_parts(r, v, scale, &found);
   if (status != CVTM_OK) return status;
   if (found > 0) {
     cvtm_half_edges_undo(m, 0);
@@ -565,10 +542,8 @@ static cvtm_status insert_vertex(cvtm_refiner *r, location at, cvtm_grid_point p
 static cvtm_status split_at_centre(cvtm_refiner *r, const cvtm_bad_triangle *bad, double scale,
                                    int for_angle) {
   const cvtm_half_edges *m = &r->m;
-  double centre[2];
-  find_centre(r, bad->triangle, for_angle, centre);
-  const cvtm_grid_point place = {round_near_grid(centre[0]), round_near_grid(centre[1])};
-  const location at = walk_to(r, bad->triangle, place);
+  cvtm_grid_point place;
+  const location at = locate_centre(r, bad->triangle, for_angle, &place);
   const cvtm_refine_vertex made = {scale, -1, -1, CVTM_VERTEX_FREE,
                                    (uint8_t)(for_angle ? CVTM_CAUSE_ANGLE : CVTM_CAUSE_AREA)};
   int again = 0;
@@ -673,10 +648,8 @@ static cvtm_status put_centre(cvtm_refiner *r, int64_t t, int *put) {
   const int64_t side = cvtm_shortest_side(r, t), before = r->part_count;
   const double scale =
       fmin(r->vertex[m->corner[side]].scale, r->vertex[cvtm_end_of(m, side)].scale);
-  double centre[2];
-  find_centre(r, t, 0, centre);
-  const cvtm_grid_point place = {round_near_grid(centre[0]), round_near_grid(centre[1])};
-  const location at = walk_to(r, t, place);
+  cvtm_grid_point place;
+  const location at = locate_centre(r, t, 0, &place);
   if (at.blocked || at.triangle < 0 || at.half >= 0) return CVTM_OK;
   const int32_t v = cvtm_half_edges_insert_inside(m, at.triangle, place);
   int64_t near = 0;
@@ -688,13 +661,10 @@ static cvtm_status put_centre(cvtm_refiner *r, int64_t t, int *put) {
     cvtm_half_edges_restore(m);
     status = refine_check_memory(r);
   }
-  if (v >= 0 && status == CVTM_OK) status = ask_for_parts(r, v, 0, &near);
+  if (v >= 0 && status == CVTM_OK) status = queue_encroached_parts(r, v, 0, &near);
   r->part_count = before;
   if (v >= 0 && status == CVTM_OK && near == 0) status = changes_are_good(r, put);
-  if (*put)
-    cvtm_half_edges_commit(m);
-  else
-    cvtm_half_edges_undo(m, 0);
+  cvtm_half_edges_end(m, *put);
   return status;
 }
 

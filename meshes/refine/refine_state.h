@@ -105,12 +105,6 @@ static inline double cvtm_length2(cvtm_grid_point a, cvtm_grid_point b) {
   return x * x + y * y;
 }
 
-/* Cosine and sine, times the lengths, of the angle at a from b to c. */
-static inline double cvtm_dot_at(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c) {
-  return (double)(((int64_t)b.x - a.x) * ((int64_t)c.x - a.x) +
-                  ((int64_t)b.y - a.y) * ((int64_t)c.y - a.y));
-}
-
 double cvtm_triangle_cotangent(const cvtm_refiner *r, int64_t t);
 /* The half-edge of a triangle's shortest side. */
 int64_t cvtm_shortest_side(const cvtm_refiner *r, int64_t t);
@@ -152,7 +146,7 @@ cvtm_status cvtm_refine_repair(cvtm_refiner *r);
 cvtm_status cvtm_refine_relocate(cvtm_refiner *r, int64_t t, int *done);
 /* Moves sites towards their targets (2 per vertex, in grid steps) as far as all triangles stay
  * good. */
-cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *wish, int64_t *moved);
+cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *target, int64_t *moved);
 /* Joins segments that are parts of one straight edge, so that the vertices between them can move
  * along it. corner: per vertex, nonzero if it stays. */
 cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner);

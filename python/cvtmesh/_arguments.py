@@ -1,4 +1,4 @@
-"""From keywords to options of the program. The names, types, defaults and ranges are those of the
+"""Turns keywords into options of the program. The names, types, defaults and ranges are those of the
 program's own table (``_core.options``), so that an option added there is a keyword here."""
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from ._left_out import LEFT_OUT, PROGRAM_ALONE
 if TYPE_CHECKING:
     import numpy as np
 
-    Input = tuple[str, bytes, Any]
+    Input = tuple[str, bytes]
+    # A number, a text, or a text and the array that it names (`lent`).
+    Value = bool | int | float | str | tuple[str, Any]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,7 +64,7 @@ def host_array(value: Any, name: str) -> np.ndarray[Any, Any]:
 
 
 def from_npy(contents: Any) -> np.ndarray[Any, Any]:
-    """The array of an .npy file in memory, which lives as long as the array; not copied."""
+    """The array of an .npy file in memory, not copied: `contents` lives as long as the array."""
     import numpy as np
 
     head = io.BytesIO(contents[:1024].tobytes())
@@ -104,18 +106,20 @@ def is_array(value: Any) -> bool:
     return any(hasattr(value, name) for name in names)
 
 
-def as_npy(value: Any, name: str) -> Input:
-    """An array as the file NAME.npy in memory."""
+def lent(value: Any, name: str) -> tuple[str, Any]:
+    """The name and an array as the library takes it: kind and bytes of an element, the shape, and an
+    object with a buffer, or None for an empty array."""
     import numpy as np
 
     array = host_array(value, name)
     if name in ("init", "fixed") and array.ndim == 2:
         refuse_infinite(array, name)
-    header = io.BytesIO()
-    contents = np.lib.format.header_data_from_array_1_0(array)
-    np.lib.format.write_array_header_1_0(header, contents)
-    # A buffer of no elements has no bytes; one of a single axis is never refused.
-    return f"<{name}>.npy", header.getvalue(), array.reshape(-1).data if array.size else None
+    if array.dtype == np.float16:
+        array = array.astype(np.float32)
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    # An empty array has no buffer; a buffer of a single axis is never refused.
+    memory = array.reshape(-1).data if array.size else None
+    return name, (array.dtype.kind, array.itemsize, array.shape, memory)
 
 
 def as_polygons(rings: Any, name: str) -> Input:
@@ -124,47 +128,49 @@ def as_polygons(rings: Any, name: str) -> Input:
     coordinates = [points_array(ring, f"{name}[{k}]").tolist() for k, ring in enumerate(rings)]
     closed = [ring if ring[0] == ring[-1] else [*ring, ring[0]] for ring in coordinates]
     text = json.dumps({"type": "Polygon", "coordinates": closed})
-    return f"<{name}>.geojson", text.encode(), None
+    return f"<{name}>.geojson", text.encode()
 
 
-def operand(value: Any, name: str, inputs: list[Input]) -> str:
-    """As `file`, of a path that must exist."""
+def operand(value: Any, name: str, inputs: list[Input]) -> str | tuple[str, Any]:
+    """As `file`; a path must exist."""
     path = file(value, name, inputs)
-    if not path.startswith("<") and path != "-":
+    if isinstance(path, str) and not path.startswith("<") and path != "-":
         os.stat(path)  # raises FileNotFoundError
     return path
 
 
 def on_disk(path: str, name: str) -> str:
-    """The text of a caller, which is no name of a file in memory: those begin with `<`."""
+    """The caller's path, so that it does not name a file in memory: those names begin with `<`."""
     if "\0" in path:
         raise ValueError(f"{name}: embedded null character")
     return f"./{path}" if path.startswith("<") else path
 
 
-def file(value: Any, name: str, inputs: list[Input]) -> str:
-    """The path of a file, or of one in memory that is added to `inputs`: bytes are the contents of
-    a file of any format, an array those of an .npy file, a sparse matrix those of a Matrix Market file, a PIL image
-    those of a PNG file."""
+def file(value: Any, name: str, inputs: list[Input]) -> str | tuple[str, Any]:
+    """An array as `lent`; else the path of a file, or of one in memory that is added to `inputs`:
+    bytes are the contents of a file of any format, a sparse matrix those of a Matrix Market file, a
+    PIL image those of a PNG file."""
     if isinstance(value, (str, os.PathLike)):
         path = os.fspath(value)
         if not isinstance(path, str):
             raise TypeError(f"{name}: a path of bytes is not supported")
         return on_disk(path, name)
     if isinstance(value, (bytes, bytearray)):
-        inputs.append((f"<{name}>", bytes(value), None))
+        inputs.append((f"<{name}>", bytes(value)))
     elif hasattr(value, "save") and hasattr(value, "mode"):
         png = io.BytesIO()
         value.save(png, "png")
-        inputs.append((f"<{name}>", png.getvalue(), None))
+        inputs.append((f"<{name}>", png.getvalue()))
     elif hasattr(value, "tocsr"):
         import scipy.io  # type: ignore[import-untyped, unused-ignore]
 
         market = io.BytesIO()
         scipy.io.mmwrite(market, value)
-        inputs.append((f"<{name}>.mtx", market.getvalue(), None))
+        inputs.append((f"<{name}>.mtx", market.getvalue()))
     elif is_array(value) or isinstance(value, (list, tuple)):
-        inputs.append(as_polygons(value, name) if name == "polygon" else as_npy(value, name))
+        if name != "polygon":
+            return lent(value, name)
+        inputs.append(as_polygons(value, name))
     else:
         raise TypeError(f"{name}: {type(value).__name__} is neither a path nor an array")
     return inputs[-1][0]
@@ -173,11 +179,16 @@ def file(value: Any, name: str, inputs: list[Input]) -> str:
 def output_path(value: Any, name: str) -> str:
     if not isinstance(value, (str, os.PathLike)):
         raise TypeError(f"{name}: {type(value).__name__} is not a path")
-    return file(value, name, [])
+    return str(file(value, name, []))
+
+
+def within(form: str, source: str | tuple[str, Any]) -> Value:
+    """The text `form` with the name of a source in the place of {}."""
+    return form.format(source) if isinstance(source, str) else (form.format(source[0]), source[1])
 
 
 def number(value: Any) -> str:
-    """The text of a real number; TypeError or ValueError of anything else."""
+    """The text of a real number; TypeError or ValueError for anything else."""
     if isinstance(value, (str, bytes, bool)):
         raise TypeError
     try:
@@ -194,20 +205,20 @@ def numbers(value: Any, separator: str = ",") -> str | None:
         return None
 
 
-def item(row: dict[str, Any], value: Any, name: str, inputs: list[Input]) -> str:
+def item(row: dict[str, Any], value: Any, name: str, inputs: list[Input]) -> Value:
     """The text of a number, numbers, a name or a file."""
     text = None
     if "KIND" in (row["argument"] or "") and isinstance(value, tuple):
         kind, source = value if len(value) == 2 else (None, None)
         if not isinstance(kind, str):
             raise TypeError(f"{name}: {value!r} is not a pair of a kind and a file")
-        return f"{kind}={file(source, kind, inputs)}"
+        return within(kind + "={}", file(source, kind, inputs))
     if not is_array(value) and (not row["reads"] or row["argument"] in ("WHAT", "W", "INKS")):
         text = numbers(value, "x" if row["argument"] in ("SIZE", "WxH") else ",")
     return file(value, name, inputs) if text is None else text
 
 
-def weighted(row: dict[str, Any], value: Any, name: str, inputs: list[Input]) -> str:
+def weighted(row: dict[str, Any], value: Any, name: str, inputs: list[Input]) -> Value:
     """The text FILE=FACTOR of a region and its factor."""
     if isinstance(value, str):
         return on_disk(value, name)
@@ -219,16 +230,16 @@ def weighted(row: dict[str, Any], value: Any, name: str, inputs: list[Input]) ->
         raise TypeError(f"{name}: {kind} is not a pair of a region and its factor") from None
     if not 0 <= factor < float("inf"):
         raise ValueError(f"{name}: the factor {factor} is not finite and at least 0")
-    return f"{file(region, name, inputs)}={factor!r}"
+    return within(f"{{}}={factor!r}", file(region, name, inputs))
 
 
-def items(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> list[str]:
-    """The texts of a list option: one value, or a sequence; of regions with factors also a dict."""
+def items(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> list[Value]:
+    """The values of a list option: one value, or a sequence; for regions with factors also a dict."""
     pairs = row["argument"] == "FILE=FACTOR"
     if pairs and isinstance(value, Mapping):
         value = list(value.items())
     if is_array(value) and not (row["reads"] or row["writes"]):
-        value = host_array(value, name).tolist()  # of numbers
+        value = host_array(value, name).tolist()  # numbers
     single = isinstance(value, (str, bytes)) or is_array(value) or not isinstance(value, Sequence)
     if single or (isinstance(value, tuple) and (pairs or numbers(value) is not None)):
         value = [value]
@@ -239,26 +250,26 @@ def items(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> li
     return [text(row, each, own, inputs) for each, own in zip(value, names)]
 
 
-def texts(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> list[str]:
+def typed(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> list[Value]:
+    """The values of an option in the type of its field: one, or those of a list."""
     kind = row["type"]
     if kind == "switch":
         kind = "choice" if isinstance(value, str) else "flag"
     if kind == "flag":
         if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):
             raise TypeError(f"{name}: {value!r} is neither True nor False")
-        return ["true" if value else "false"]
-    if kind == "integer":
+        return [bool(value)]
+    if kind in ("integer", "real"):
         try:
-            if isinstance(value, bool):
+            if isinstance(value, (str, bytes, bool)):
                 raise TypeError
-            return [str(index(value))]
-        except TypeError:
-            raise TypeError(f"{name}: {value!r} is not an integer") from None
-    if kind == "real":
-        try:
-            return [number(value)]
+            given = index(value) if kind == "integer" else float(value)
         except (TypeError, ValueError):
-            raise TypeError(f"{name}: {value!r} is not a number") from None
+            what = "an integer" if kind == "integer" else "a number"
+            raise TypeError(f"{name}: {value!r} is not {what}") from None
+        if kind == "integer" and given.bit_length() > 63:  # type: ignore[union-attr]
+            raise ValueError(f"{name}: {given} is beyond 64 bits")
+        return [given]
     if kind == "choice":
         if not isinstance(value, str) or "\0" in value:
             raise TypeError(f"{name}: {value!r} is not one of {', '.join(row['choices'])}")
@@ -278,15 +289,15 @@ def refuse_unknown(given: Iterable[str], known: Collection[str]) -> None:
             raise TypeError(f"there is no option {name!r}{hint}")
 
 
-def convert(command: str, options: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[Input]]:
-    """The (name, text) pairs and the files in memory of keywords. None is the default."""
+def convert(command: str, options: Mapping[str, Any]) -> tuple[list[tuple[str, Value]], list[Input]]:
+    """The options that keywords give, and the files in memory that these name. None: the default."""
     rows = table(command)
-    values: list[tuple[str, str]] = []
+    values: list[tuple[str, Value]] = []
     inputs: list[Input] = []
     refuse_unknown(options, rows)
     for name, value in options.items():
         if value is not None:
-            values += [(name, text) for text in texts(rows[name], name, value, inputs)]
+            values += [(name, each) for each in typed(rows[name], name, value, inputs)]
     return values, inputs
 
 

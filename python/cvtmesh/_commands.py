@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from . import _core
 from ._arguments import (
-    as_npy,
     convert,
     from_npy,
     is_array,
+    lent,
     on_disk,
     operand,
     points_array,
@@ -57,20 +57,20 @@ def condition(image: Any, **options: Unpack[DensityOptions]) -> Any:
     Parameters
     ----------
     image : path, (height, width) array, bytes, or PIL image
-        As of :func:`tessellate`, which takes the result as its image. An array on a CUDA device is
+        As in :func:`tessellate`, which takes the result as its image. An array on a CUDA device is
         copied to the host if an option other than `smooth` and `grade` changes it.
     {options}
 
     Returns
     -------
     (height, width) float64
-        A NumPy array; of CuPy or PyTorch, where the image is, if that is on a CUDA device, unless
-        `device` names another one.
+        A NumPy array; for an image on a CUDA device one of CuPy or PyTorch there, unless `device`
+        names another device.
 
     Raises
     ------
     ValueError, TypeError, OSError, MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
-        As of :func:`tessellate`.
+        As in :func:`tessellate`.
 
     Examples
     --------
@@ -137,12 +137,12 @@ def segment(image: Any, **options: Unpack[SegmentOptions]) -> Segmentation:
     Returns
     -------
     Segmentation
-        Of NumPy arrays, wherever the image was.
+        Its arrays are NumPy arrays, wherever the image was.
 
     Raises
     ------
     ValueError, TypeError, OSError, MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
-        As of :func:`tessellate`.
+        As in :func:`tessellate`.
 
     Examples
     --------
@@ -161,9 +161,10 @@ def segment(image: Any, **options: Unpack[SegmentOptions]) -> Segmentation:
     return Segmentation(*_core.command("segment", path, values, inputs, outputs))
 
 
-def printed(command: str, path: str | None, values: Any, inputs: Any) -> dict[str, Any]:
-    """What a command prints as JSON."""
-    (text,) = _core.command(command, path, [*values, ("json", "true")], inputs, ["-"])
+def printed(command: str, path: Any, values: Any, inputs: Any, output: str = "-") -> dict[str, Any]:
+    """What a command prints as JSON, or writes to another output."""
+    option = ("json", True) if output == "-" else ("report", output)
+    (text,) = _core.command(command, path, [*values, option], inputs, [output])
     report: dict[str, Any] = json.loads(bytes(text))
     return report
 
@@ -188,7 +189,7 @@ def stats(points: Any, **options: Unpack[StatsOptions]) -> dict[str, Any]:
     Raises
     ------
     ValueError, TypeError, OSError, MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
-        As of :func:`tessellate`.
+        As in :func:`tessellate`.
 
     Examples
     --------
@@ -200,8 +201,7 @@ def stats(points: Any, **options: Unpack[StatsOptions]) -> dict[str, Any]:
     """
     values, inputs = convert("stats", options)
     if is_array(points) or isinstance(points, (list, tuple)):
-        inputs.append(as_npy(points_array(points, "points"), "points"))
-        report = printed("stats", inputs[-1][0], values, inputs)
+        report = printed("stats", lent(points_array(points, "points"), "points"), values, inputs)
         del report["file"]
         return report
     return printed("stats", operand(points, "points", inputs), values, inputs)
@@ -218,12 +218,12 @@ def run_line(run: Mapping[str, Any], name: str) -> str:
     if isinstance(options.get("report"), (str, os.PathLike)):
         options["report"] = os.fspath(options["report"])
     values, inputs = convert("run", options)
-    if inputs:
-        raise TypeError(f"{name}: {inputs[0][0]}: a batch reads files")
-    texts: dict[str, list[str]] = {}
-    for option, text in values:
-        texts.setdefault(option, []).append(text)
-    line = {option: text if len(text) > 1 else text[0] for option, text in texts.items()}
+    given: dict[str, list[Any]] = {}
+    for option, value in values:
+        if inputs or isinstance(value, tuple):
+            raise TypeError(f"{name}: {option}: a batch reads files")
+        given.setdefault(option, []).append(value)
+    line = {option: each if len(each) > 1 else each[0] for option, each in given.items()}
     return json.dumps({"input": on_disk(os.fspath(image), name), **line}) + "\n"
 
 
@@ -244,14 +244,14 @@ def batch(runs: Any, **options: Unpack[BatchOptions]) -> dict[str, Any]:
     -------
     dict
         Counts ``jobs`` (runs), ``done``, ``skipped`` and ``failed``; ``failures``, the first 1000 with
-        their reasons; ``seconds``. A run that fails is no exception.
+        their reasons; ``seconds``. A run that fails raises no exception.
 
     Raises
     ------
     ValueError, TypeError
         A run or an option is wrong; nothing has been done then.
     OSError, MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
-        As of :func:`tessellate`. Without `journal` a list of dicts cannot be resumed.
+        As in :func:`tessellate`. Without `journal` a list of dicts cannot be resumed.
 
     Examples
     --------
@@ -267,7 +267,7 @@ def batch(runs: Any, **options: Unpack[BatchOptions]) -> dict[str, Any]:
         path = on_disk(os.fspath(runs), "runs")
         if not set("*?[") & set(path):
             os.stat(path)  # raises FileNotFoundError
-        return run_batch(path, options)
+        return printed("batch", path, *convert("batch", options), "<report>.json")
     if not isinstance(runs, Sequence):
         raise TypeError(f"runs: {type(runs).__name__} is neither a path nor a sequence of dicts")
     import tempfile
@@ -277,15 +277,7 @@ def batch(runs: Any, **options: Unpack[BatchOptions]) -> dict[str, Any]:
         path = os.path.join(folder, "jobs.jsonl")
         with open(path, "w") as file:
             file.writelines(lines)
-        return run_batch(path, options)
-
-
-def run_batch(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    values, inputs = convert("batch", options)
-    values.append(("report", "<report>.json"))
-    (text,) = _core.command("batch", path, values, inputs, ["<report>.json"])
-    report: dict[str, Any] = json.loads(bytes(text))
-    return report
+        return printed("batch", path, *convert("batch", options), "<report>.json")
 
 
 def info() -> dict[str, Any]:

@@ -15,7 +15,7 @@ CUDA, CUDA_MANAGED = 2, 13  # of DLPack
 
 
 def ordinal_of(array: Any) -> int | None:
-    """The number of the CUDA device that holds an array; None of any other array."""
+    """The number of the CUDA device that holds an array; None for any other array."""
     if hasattr(array, "__dlpack_device__"):
         kind, ordinal = array.__dlpack_device__()
         return int(ordinal) if int(kind) in (CUDA, CUDA_MANAGED) else None
@@ -34,7 +34,7 @@ class Torch:
         return Torch, (self.device.index,)
 
     def array(self, value: Any, dtype: str, name: str) -> Any:
-        """A contiguous array on the device; of numbers or arrays elsewhere a copy."""
+        """A contiguous array on the device; what is elsewhere is copied."""
         array = self.torch.as_tensor(value, device=self.device).detach()
         if array.is_complex():
             raise TypeError(f"{name}: an array of dtype {array.dtype} holds no real numbers")
@@ -44,7 +44,7 @@ class Torch:
         return self.torch.empty(shape, dtype=getattr(self.torch, dtype), device=self.device)
 
     def view(self, exporter: Any) -> Any:
-        """Not copied."""
+        """The array of another library as one of this framework, not copied."""
         return self.torch.from_dlpack(exporter)
 
     def copy(self, array: Any) -> Any:
@@ -60,12 +60,12 @@ class Torch:
         return bool(self.torch.isfinite(array).all())
 
     def range(self, array: Any) -> tuple[float, float]:
-        """NaN if a value is."""
+        """The smallest and the largest value; NaN if a value is NaN."""
         low, high = self.torch.stack(self.torch.aminmax(array)).tolist()
         return low, high
 
     def largest(self, array: Any) -> list[float]:
-        """Of each column."""
+        """The largest value of each column."""
         values: list[float] = array.amax(dim=0).tolist()
         return values
 
@@ -163,12 +163,12 @@ def adopt(array: Any) -> Any:
 
 
 def framework_of(array: Any, ordinal: int) -> Torch | CuPy:
-    """Of an array that `adopt` returned."""
+    """The framework of an array that `adopt` returned."""
     return Torch(ordinal) if is_torch(array) else CuPy(ordinal)
 
 
 def on_device(image: Any, options: dict[str, Any]) -> Torch | CuPy | None:
-    """The framework of an image on a CUDA device where `device` is that device; it is set then."""
+    """The framework of an image on a CUDA device, if `device` allows that device; then sets it."""
     ordinal = ordinal_of(image)
     if ordinal is None or _core.cuda_devices() == 0:
         return None

@@ -1,9 +1,9 @@
-"""Which options of the program are no keywords among the ``**options`` of its functions: they are
+"""Options of the program that are not among the ``**options`` of its functions, since they are
 parameters or results of the functions. Also read at build time, by python/keywords.py."""
 
 from __future__ import annotations
 
-# Of every command: how the program talks, and where options come from.
+# For every command: how the program talks, and where options come from.
 PROGRAM_ALONE = frozenset({"help", "version", "config", "quiet", "verbose"})
 FILES = {"output", "format", "report"}
 LEFT_OUT = {

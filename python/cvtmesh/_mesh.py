@@ -9,7 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from . import _core
-from ._arguments import as_npy, convert, from_npy, host_array, is_array, points_array, with_options
+from ._arguments import convert, from_npy, host_array, is_array, lent, points_array, with_options
 from ._device import adopt, framework_of, ordinal_of
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ class Mesh:
         )
 
     def to_pyvista(self) -> Any:
-        """The mesh as a ``pyvista.UnstructuredGrid``, y up. Of a domain with the cell data
-        of :meth:`to_meshio`."""
+        """The mesh as a ``pyvista.UnstructuredGrid``, y up. For a domain it has the cell
+        data of :meth:`to_meshio`."""
         import pyvista  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
         mesh = self.to_meshio()
@@ -131,7 +131,7 @@ class Mesh:
         ax : matplotlib.axes.Axes, optional
             Where to draw; default: a new figure.
         **style
-            Of ``Axes.triplot``.
+            Arguments of ``Axes.triplot``.
         """
         import matplotlib.pyplot as plt  # type: ignore[import-not-found, unused-ignore]
 
@@ -148,7 +148,7 @@ class Mesh:
 
 
 class Delaunay(Mesh):
-    """What :func:`delaunay` returns: a :class:`Mesh` with its quality. Of points on a CUDA device
+    """What :func:`delaunay` returns: a :class:`Mesh` with its quality. For points on a CUDA device
     `points` and `triangles` are arrays there."""
 
     def __init__(self, points: Any, triangles: Any, largest: Any) -> None:
@@ -159,8 +159,7 @@ class Delaunay(Mesh):
         return f"<Delaunay: {len(self.points)} points, {len(self.triangles)} triangles>"
 
     def _command(self, values: Any, inputs: Any, outputs: list[str]) -> list[bytes]:
-        inputs.append(as_npy(self.points, "points"))
-        contents = _core.command("mesh", inputs[-1][0], values, inputs, outputs)
+        contents = _core.command("mesh", lent(self.points, "points"), values, inputs, outputs)
         return [bytes(each) for each in contents]
 
     @functools.cached_property
@@ -207,8 +206,8 @@ def delaunay(points: ArrayLike) -> Delaunay:
     Parameters
     ----------
     points : (n, 2) array
-        Finite coordinates. Of points that share a place the first has the triangles. Those on a
-        CUDA device, as an array of PyTorch or CuPy, are triangulated there.
+        Finite coordinates. If points coincide, the first has the triangles. Points on a CUDA
+        device, as an array of PyTorch or CuPy, are triangulated there.
 
     Returns
     -------
@@ -240,7 +239,7 @@ def labels_on_device(points: Any, ordinal: int, options: dict[str, Any]) -> Any:
     start = options.pop("labels_from", None)
     values, _ = convert("voronoi", {**options, "device": f"cuda:{ordinal}"})
     if start is None and options.get("first_step") is not None:
-        raise ValueError("first_step goes with labels_from")
+        raise ValueError("first_step needs labels_from")
     sites = framework.array(points, "float64", "points")
     if sites.ndim != 2 or sites.shape[1] != 2 or len(sites) == 0 or not framework.is_finite(sites):
         points_array(points, "points")  # says what is wrong
@@ -295,7 +294,7 @@ def voronoi(
     points : (n, 2) array
         x and y in pixels; they may lie outside.
     shape : (height, width)
-        Of the diagram.
+        The size of the diagram.
     method : str
         ``exact``, or a variant of jump flooding: ``jfa``, ``1+jfa``, ``jfa+1``, ``jfa+2``,
         ``jfa2``.
@@ -305,7 +304,7 @@ def voronoi(
     -------
     (height, width) int32 array
         The index of the point nearest to the centre of each pixel, the lowest of equally near ones.
-        Of points on a CUDA device, as an array of PyTorch or CuPy, the labels are another such
+        For points on a CUDA device, as an array of PyTorch or CuPy, the labels are another such
         array, unless `device` names another device.
 
     Raises
@@ -331,8 +330,8 @@ def voronoi(
         given["labels_from"] = labels_array(earlier, "labels_from")
     values, inputs = convert("voronoi", given)
     values.append(("output", "<labels>.npy"))
-    inputs.append(as_npy(points_array(points, "points"), "points"))
-    (labels,) = _core.command("voronoi", inputs[-1][0], values, inputs, ["<labels>.npy"])
+    sites = lent(points_array(points, "points"), "points")
+    (labels,) = _core.command("voronoi", sites, values, inputs, ["<labels>.npy"])
     return from_npy(labels)
 
 

@@ -43,7 +43,7 @@ def refuse(array: Any, wrong: Any, name: str) -> None:
 
 
 def vector(value: Any, name: str, n: int) -> Any:
-    """float64 of n numbers; a scalar is repeated. None stays None."""
+    """n numbers as float64; a scalar is repeated. None stays None."""
     import numpy as np
 
     if value is None:
@@ -104,7 +104,7 @@ class HostSide:
         return self.solver.host(wanted).reshape(self.shape)
 
     def result(self, fun: Callable[[Any], Any]) -> tuple[Any, Any]:
-        """x and the gradient there."""
+        """x, and the gradient at x."""
         x = self.x(False)
         x.flags.writeable = False
         gradient = value_and_gradient(fun(x))[1]
@@ -179,7 +179,7 @@ def value_and_gradient(returned: Any) -> tuple[Any, Any]:
 
 
 def check_start(value: float, gradient: Any) -> None:
-    """Refuses what is not finite; later such values shorten the step."""
+    """Refuses values that are not finite; after the start they only shorten the step."""
     import numpy as np
 
     finite = np.isfinite(gradient)
@@ -227,7 +227,7 @@ def minimize(
     Returns
     -------
     scipy.optimize.OptimizeResult
-        Or a dict with attributes without SciPy: x, fun, jac (at x, of one more evaluation), success,
+        Without SciPy a dict with attributes: x, fun, jac (at x, by one more evaluation), success,
         status, message, nit, nfev, njev, projected_gradient (largest component), active (variables at a bound).
 
     Raises
@@ -237,7 +237,7 @@ def minimize(
     FloatingPointError
         The function is not finite at the start.
     MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
-        As of :func:`tessellate`.
+        As in :func:`tessellate`.
 
     Examples
     --------
@@ -437,7 +437,7 @@ class Vectors:
         return self.framework.empty((self.n,), "float64")
 
     def settle(self) -> None:
-        """Waits for what the caller's stream still has before it."""
+        """Waits for the work on the caller's stream."""
         if self.framework is not None:
             self.framework.synchronize()
 
@@ -473,7 +473,7 @@ def lcp(
     Raises
     ------
     ValueError, TypeError, MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
-        As of :func:`tessellate`; rows in messages count from 1.
+        As in :func:`tessellate`; rows in messages count from 1.
 
     Examples
     --------
@@ -502,9 +502,9 @@ def hlcp(A: Any, B: Any, q: ArrayLike, **options: Unpack[HlcpOptions]) -> Any:
     Parameters
     ----------
     A, B : (n, n) sparse matrices or arrays
-        B = None is the identity. As of :func:`lcp`.
+        B = None is the identity. As in :func:`lcp`.
     q : (n,) array
-        As of :func:`lcp`; z and w are where it is.
+        As in :func:`lcp`; z and w are where it is.
     {options}
 
     Returns
@@ -515,7 +515,7 @@ def hlcp(A: Any, B: Any, q: ArrayLike, **options: Unpack[HlcpOptions]) -> Any:
     Raises
     ------
     ValueError, TypeError, MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
-        As of :func:`tessellate`; rows in messages count from 1.
+        As in :func:`tessellate`; rows in messages count from 1.
 
     Examples
     --------

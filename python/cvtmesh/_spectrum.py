@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-FREQUENCY, DISTANCE, GAP = 6, 6, 0.04  # the largest ones, and the width of a ring of distances
+FREQUENCY, DISTANCE, GAP = 6, 6, 0.04  # the largest of each, and the width of a ring of distances
 RINGS_MAX, SIDE_MAX, SHOWN = 2400, 257, 3
-DIRECT_MAX = 8192  # points whose sums are products of matrices; of more finufft's are faster
+DIRECT_MAX = 8192  # sums over more points are faster by finufft than as products of matrices
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Spectrum:
     """Power and pair correlation of points.
 
     Lengths are in units of the mean spacing s, the root of area over number, frequencies in units of
-    1 / s. Independent points have power 1. What the points are too few for is nan.
+    1 / s. Independent points have power 1. A figure for which there are too few points is nan.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Spectrum:
         The frequency up to which the mean power is 0.1 (Heck, Schlömer & Deussen 2013).
     oscillation : float
         10 times the root mean square of power less 1, from the first frequency where the power is
-        0.98 over a width of 5 (the same), less what the scatter of the power adds.
+        0.98 over a width of 5 (Heck et al.), less what the scatter of the power adds.
     peak_power : float
         The largest mean power of a ring.
     anisotropy_db : float
@@ -71,17 +71,17 @@ class Spectrum:
 def spectrum(points: ArrayLike, shape: tuple[int, int], *, periodic: bool = False) -> Spectrum:
     """The power spectrum and the pair correlation of points of uniform density.
 
-    Of a torus the power \\|sum exp(-2 pi i f x)\\|^2 / n is taken at all frequencies (k / width,
+    On a torus the power \\|sum exp(-2 pi i f x)\\|^2 / n is taken at all frequencies (k / width,
     l / height). Otherwise each point has the weight of Hann's window, sin^2(pi x / width)
     sin^2(pi y / height), the mean is taken off, and the sum of the squared weights replaces n. More
-    than 8,192 points need the package finufft (``pip install cvtmesh[spectrum]``), and 2.3 kB each.
+    than 8,192 points need the package finufft (``pip install cvtmesh[spectrum]``); each takes 2.3 kB.
 
     Parameters
     ----------
     points : (n, 2) array
         x and y in pixels, inside the domain; 2 at least.
     shape : (height, width)
-        Of the domain.
+        The size of the domain.
     periodic : bool
         Opposite sides are joined.
 
@@ -163,7 +163,7 @@ def of_power(x: Any, size: Any, spacing: float, periodic: bool) -> dict[str, Any
     rings = int(np.ceil(min(FREQUENCY * np.sqrt(len(x)), RINGS_MAX)))
     step = FREQUENCY / rings
     ring = (frequency / step).astype(int)
-    # Of f and -f, which have the same power, one.
+    # Only one of f and -f, which have the same power.
     half = (ring < rings) & ((m > 0) | (k > 0)[:, None])
     ring, frequency, fx, fy, power = (part[half] for part in (ring, frequency, fx, fy, power))
     number = np.bincount(ring, minlength=rings)
@@ -190,7 +190,7 @@ def of_power(x: Any, size: Any, spacing: float, periodic: bool) -> dict[str, Any
 
 
 def figures(power: Any, variance: Any, number: Any, step: float) -> dict[str, float]:
-    """Of mean powers of rings, their variances, and numbers of frequencies."""
+    """Figures from the mean power of each ring, its variance, and its number of frequencies."""
     import numpy as np
 
     rings = np.arange(len(power))
@@ -217,7 +217,7 @@ def figures(power: Any, variance: Any, number: Any, step: float) -> dict[str, fl
 
 
 def of_pairs(x: Any, size: Any, spacing: float, periodic: bool) -> dict[str, Any]:
-    """By cells as wide as the largest distance: neighbours are in the cells around."""
+    """Distances between points, by cells as wide as the largest distance that counts."""
     import numpy as np
 
     gap = GAP * spacing
@@ -246,7 +246,7 @@ def of_pairs(x: Any, size: Any, spacing: float, periodic: bool) -> dict[str, Any
             distance[part[:, None] == others] = np.inf
             nearest[part] = distance.min(axis=1)
             near = distance < radius
-            # A pair is seen from this share of the places of a rectangle.
+            # The share of places in a rectangle at which both points of such a pair are inside.
             share = 1.0 if periodic else (1 - abs(offset[near]) / size).prod(axis=1)
             bins = np.minimum((distance[near] / gap).astype(int), gaps - 1)
             sums += np.bincount(bins, 1 / share * np.ones(len(bins)), gaps)

@@ -89,7 +89,7 @@ class Tessellation(Mesh):
 
     @functools.cached_property
     def weights(self) -> Any:
-        """(n,) float64: of the power diagram with ``equal_mass=True``, else None."""
+        """(n,) float64: weights of the power diagram with ``equal_mass=True``, else None."""
         weights = self._run.weights
         return None if weights is None else self._put(weights)
 
@@ -111,7 +111,7 @@ class Tessellation(Mesh):
 
     @property
     def energy_ratio(self) -> float:
-        """The energy over its lower bound, that of regular hexagons."""
+        """The energy over its reference, that of regular hexagons."""
         return float(self.report["energy_ratio"])
 
     @property
@@ -142,7 +142,7 @@ class Tessellation(Mesh):
         Parameters
         ----------
         path : path
-            An earlier file is replaced when the new one is whole.
+            An earlier file is replaced when the new one is complete.
         **options
             Options of outputs, as ``svg="cells"``, ``unit=True`` or ``format="ascii"``.
 
@@ -205,7 +205,7 @@ def run(
     values, inputs = convert("run", options)
     path = operand(image, "image", inputs)
     lent = None  # the density where it lies, if its layout and type fit
-    if framework is not None and inputs[-1][2] is not None and framework.is_density(image):
+    if framework is not None and not isinstance(path, str) and framework.is_density(image):
         lent = image.detach() if is_torch(image) else image
     bar = None
     if progress:
@@ -231,7 +231,7 @@ def tessellate(
     Parameters
     ----------
     image : path, (height, width) array, bytes, or PIL image
-        A picture (dark is dense), or data, of which the values are the density. An array means what
+        A picture (dark is dense), or data, whose values are the density. An array means what
         it means in an .npy file: data. NumPy, CuPy, PyTorch and JAX arrays are taken. One on a CUDA
         device is worked on there, and the arrays of the result are there too, of CuPy or PyTorch,
         unless `device` names another device. If it is contiguous float32, and no option makes
@@ -289,8 +289,8 @@ def is_polygons(value: Any) -> bool:
 
 
 def rectangle_around(rings: list[Any]) -> tuple[int, int]:
-    """Height and width. Rings that keep clear of the left side keep clear of the right one, and so
-    for the others: a side of the rectangle that they touch has a group of its own."""
+    """Height and width. Only rings that touch the left side may touch the right one, and so for top
+    and bottom, since a side of the rectangle that rings touch has a group of its own."""
     import numpy as np
 
     corners = np.vstack(rings)
@@ -323,10 +323,10 @@ def mesh_domain(
     points : int, optional
         The number of vertices; those on the boundary count.
     shape : (height, width), optional
-        Of the rectangle around polygons; default: the least one that holds them, and a pixel more to
-        the right or below if they touch only that side.
+        The size of the rectangle around polygons; default: the least that holds them, and a pixel
+        more to the right or below if they touch only that side.
     callback, progress
-        As of :func:`tessellate`.
+        As in :func:`tessellate`.
     {options}
 
     Returns
@@ -337,7 +337,7 @@ def mesh_domain(
     Raises
     ------
     ValueError, TypeError, OSError, MemoryError, cvtmesh.DeviceError, KeyboardInterrupt
-        As of :func:`tessellate`.
+        As in :func:`tessellate`.
 
     Examples
     --------

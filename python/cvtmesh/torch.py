@@ -4,17 +4,18 @@ Gradients with respect to sites and density are exact: no finite differences and
 derivatives, and domains that are tori, are not supported.
 
 Where sites and density are on one CUDA device, all is computed there, in the order of the current
-stream, of the density in single precision. The device keeps buffers for the last size of density,
-about 300 bytes a site. Computed in double precision on the CPU is all of tensors on the CPU and of a
-density in double precision that requires a gradient, derivatives by the density where more than 32
-cells may meet a pixel, and those of moments by the sites where a cell has more than 1024 corners.
-Cells of equal mass are computed on the CPU always.
+stream; else on the CPU. A density in double precision is computed as the sum of two in single. The
+device keeps buffers for the last size of density, about 300 bytes a site. The CPU computes derivatives
+by the density where more than 32 cells may meet a pixel, and those of moments by the sites where a cell
+has more than 1024 corners. Cells of equal mass are computed on the CPU always.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,9 @@ from ._device import Torch
 
 __all__ = ["cvt_energy", "cvt_moments", "equal_mass"]
 
-# --- on the CPU -----------------------------------------------------------------------------------
+# --- arguments ------------------------------------------------------------------------------------
+
+FARTHEST = 1e9  # a coordinate of a site
 
 
 def density_array(density: Any) -> Any:
@@ -44,8 +47,25 @@ def density_array(density: Any) -> Any:
     return rho
 
 
-def diagram(sites: Any, density: Any) -> _core.Differential:
-    return _core.Differential(density_array(density), points_array(sites, "sites"))
+def refuse(sites: Any, density: Any) -> None:
+    density_array(density)  # says what is wrong
+    if len(points_array(sites, "sites")) == 0:
+        raise ValueError("sites: there are none")
+    raise ValueError(f"sites: a coordinate is beyond {FARTHEST:g}, or a density beyond single precision")
+
+
+def check_shapes(sites: Any, density: Any) -> None:
+    shaped = sites.ndim == 2 and sites.shape[1] == 2 and density.ndim == 2
+    if not shaped or sites.numel() == 0 or density.numel() == 0:
+        refuse(sites, density)
+
+
+def are_sound(sites: Any, density: Any) -> bool:
+    """Waits for the caller's stream, once."""
+    low, high = torch.aminmax(density)
+    far = torch.stack([low.double(), high.double(), sites.abs().amax()])
+    low, high, far = far.tolist()
+    return bool(low >= 0 and math.isfinite(high) and far <= FARTHEST)
 
 
 def like(array: Any, tensor: Any) -> Any:
@@ -57,43 +77,29 @@ def host(tensor: Any) -> Any:
     return tensor.detach().cpu().numpy().astype(np.float64)
 
 
-# --- on a CUDA device -----------------------------------------------------------------------------
+# --- evaluations ----------------------------------------------------------------------------------
 
-FARTHEST = 1e9  # a coordinate of a site
+OTHER_CELLS = -1  # no evaluator has them
 evaluators: dict[int, _core.Evaluator] = {}  # one for each device
 atexit.register(evaluators.clear)
 
 
-def is_on_device(sites: Any, density: Any) -> bool:
-    """Are the integrals to be computed where the tensors are?"""
-    exact = density.dtype == torch.float64 and density.requires_grad
-    return bool(
-        density.is_cuda and sites.device == density.device and not exact and _core.cuda_devices()
-    )
-
-
-def refuse(sites: Any, density: Any) -> None:
-    diagram(sites, density)  # says what is wrong
-    raise ValueError(f"sites: a coordinate is beyond {FARTHEST:g}")
-
-
-def check_shapes(sites: Any, density: Any) -> None:
-    shaped = sites.ndim == 2 and sites.shape[1] == 2 and density.ndim == 2
-    if not shaped or sites.numel() == 0 or density.numel() == 0:
-        refuse(sites, density)
-
-
-def check_values(sites: Any, density: Any) -> None:
-    """Waits for the caller's stream, once."""
-    low, high = torch.aminmax(density)
-    far = torch.stack([low.double(), high.double(), sites.abs().amax().double()])
-    low, high, far = far.tolist()
-    if not (low >= 0 and math.isfinite(high) and far <= FARTHEST):
-        refuse(sites, density)
+def computed(sites: Any, density: Any) -> tuple[Any, list[Any]]:
+    """The sites as float64 and the density as float32, contiguous, where the integrals are computed.
+    A density in double precision becomes the sum of two."""
+    x, rho = sites.detach().double(), density.detach()
+    if not (rho.is_cuda and x.device == rho.device and _core.cuda_devices()):
+        x, rho = x.cpu(), rho.cpu()
+    single = rho.float().contiguous()
+    rest = (rho - single).float() if rho.dtype == torch.float64 else None
+    parts = [single] if rest is None or not rest.any() else [single, rest.contiguous()]
+    return x.contiguous(), parts
 
 
 def evaluator_of(sites: Any, density: Any) -> _core.Evaluator:
-    """Of contiguous tensors, float64 and float32."""
+    """An evaluator for such tensors. Calls on the CPU, which may run at the same time, share none."""
+    if not density.is_cuda:
+        return _core.Evaluator("cpu", density, len(sites))
     index = density.device.index
     height, width = density.shape
     evaluator = evaluators.get(index)
@@ -104,57 +110,77 @@ def evaluator_of(sites: Any, density: Any) -> _core.Evaluator:
     return evaluator
 
 
+@contextlib.contextmanager
+def ordered(evaluator: _core.Evaluator, device: Any) -> Iterator[None]:
+    """On CUDA what is enqueued here comes between the caller's work before and after it."""
+    stream = Torch(device.index) if device.type == "cuda" else None
+    if stream is not None:
+        stream.follow(evaluator.stream)
+    try:
+        yield
+    finally:
+        if stream is not None:
+            stream.lead(evaluator.stream)
+
+
+def total(parts: Any) -> Any:
+    return parts[0] if len(parts) == 1 else parts.sum(dim=0)
+
+
 def evaluate(sites: Any, density: Any) -> tuple[Any, Any, int]:
     """The energy; of each cell the integrals of density, density (x - site) and density
-    |x - site|^2, (n, 4) float64; both on the device of the tensors; and the number of the cells."""
-    rho = density.detach().float().contiguous()
-    x = sites.detach().double().contiguous()
-    check_shapes(x, rho)
-    evaluator, device = evaluator_of(x, rho), Torch(density.device.index)
-    value = device.empty((1,), "float64")
-    moments = device.empty((len(x), 4), "float64")
-    device.follow(evaluator.stream)
-    cells = evaluator.evaluate(rho, x, value, moments)
-    try:
-        check_values(x, rho)  # meanwhile; the evaluation can bear all values
-    finally:
-        device.lead(evaluator.stream)
-    return value[0], moments, cells
+    |x - site|^2, (n, 4) float64, where they were computed; and the number of the cells."""
+    check_shapes(sites, density)
+    x, parts = computed(sites, density)
+    evaluator = evaluator_of(x, parts[0])
+    value, moments = x.new_empty(len(parts)), x.new_empty(len(parts), len(x), 4)
+    with ordered(evaluator, x.device):
+        for k, part in enumerate(parts):
+            cells = evaluator.evaluate(part, x, value[k : k + 1], moments[k])
+        sound = are_sound(x, parts[0])  # meanwhile; the evaluation accepts any values
+    if not sound:
+        refuse(sites, density)
+    return total(value), total(moments), cells
 
 
 def pull_back(
     cells: int, sites: Any, density: Any, phi: Any, wanted: tuple[bool, bool]
-) -> tuple[Any, Any] | None:
-    """As :func:`derivatives`; None where they cannot be computed on the device. cells: the number
-    that :func:`evaluate` returned."""
-    rho = density.detach().float().contiguous()
-    x = sites.detach().double().contiguous()
-    evaluator, device = evaluator_of(x, rho), Torch(density.device.index)
-    by_sites = device.empty(tuple(x.shape), "float64") if wanted[0] else None
-    by_density = device.empty(tuple(rho.shape), "float32") if wanted[1] else None
-    device.follow(evaluator.stream)
-    done = evaluator.pull_back(cells, rho, x, phi.contiguous(), by_density, by_sites)
+) -> tuple[Any, Any]:
+    """Derivatives of the sum of the integrals of density * phi over the cells, where phi = a + b . (x -
+    site) + c |x - site|^2 as (n, 4) float64: by the sites, float64, and by the density, as far as
+    wanted. cells: the number that :func:`evaluate` returned."""
+    x, parts = computed(sites, density)
+    phi = phi.to(x).contiguous()
+    evaluator = evaluator_of(x, parts[0])
+    by_sites = x.new_empty(len(parts), *x.shape) if wanted[0] else None
+    number = torch.float64 if density.dtype == torch.float64 else torch.float32
+    by_density = torch.empty_like(parts[0], dtype=number) if wanted[1] else None
+    done = True
+    with ordered(evaluator, x.device):
+        for k, part in enumerate(parts if wanted[0] else parts[:1]):
+            to = {torch.float32: None, torch.float64: None, number: by_density if k == 0 else None}
+            done = done and evaluator.pull_back(
+                cells,
+                part,
+                x,
+                phi,
+                by_density=to[torch.float32],
+                by_density_double=to[torch.float64],
+                by_sites=None if by_sites is None else by_sites[k],
+            )
+    if not done and not x.is_cuda:
+        raise MemoryError("no memory for the derivatives")
     if not done:
-        return None
-    return by_sites, None if by_density is None else by_density.to(density.dtype)
+        of_sites, by_density = pull_back(OTHER_CELLS, sites.cpu(), density.cpu(), phi, wanted)
+    else:
+        of_sites = None if by_sites is None else total(by_sites)
+    return (
+        None if of_sites is None else of_sites.to(x),
+        None if by_density is None else by_density.to(density),
+    )
 
 
 # --- functions ------------------------------------------------------------------------------------
-
-
-def derivatives(ctx: Any, phi: Any, wanted: tuple[bool, bool]) -> tuple[Any, Any]:
-    """Those of the sum of the integrals of density * phi over the cells, phi = a + b . (x - site) +
-    c |x - site|^2 as (n, 4) float64: by the sites, float64 on the device of phi, and by the density,
-    as far as they are wanted."""
-    sites, density = ctx.saved_tensors
-    if isinstance(ctx.cells, int):
-        result = pull_back(ctx.cells, sites, density, phi, wanted)
-        if result is not None:
-            return result
-        ctx.cells = diagram(sites, density)
-    by_sites = like(ctx.cells.by_sites(host(phi)), phi) if wanted[0] else None
-    by_density = like(ctx.cells.by_density(host(phi)), density) if wanted[1] else None
-    return by_sites, by_density
 
 
 def require_tensors(sites: Any, density: Any) -> None:
@@ -167,14 +193,9 @@ class Energy(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
     @staticmethod
     def forward(ctx: Any, sites: Any, density: Any) -> Any:
         ctx.save_for_backward(sites, density)
-        if is_on_device(sites, density):
-            energy, moments, ctx.cells = evaluate(sites, density)
-            ctx.first = moments[:, 1:3]
-            return energy.to(sites.dtype)
-        ctx.cells = diagram(sites, density)
-        _, first, second = ctx.cells.moments()
-        ctx.first = torch.from_numpy(first)
-        return like(second.sum(), sites)
+        energy, moments, ctx.cells = evaluate(sites, density)
+        ctx.first = moments[:, 1:3]
+        return energy.to(sites)
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator, misc, unused-ignore]
@@ -186,7 +207,7 @@ class Energy(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
         if ctx.needs_input_grad[1]:
             phi = ctx.first.new_zeros(len(sites), 4)
             phi[:, 3] = gradient
-            _, by_density = derivatives(ctx, phi, (False, True))
+            _, by_density = pull_back(ctx.cells, sites, density, phi, (False, True))
         return by_sites, by_density
 
 
@@ -194,12 +215,8 @@ class Moments(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
     @staticmethod
     def forward(ctx: Any, sites: Any, density: Any) -> Any:
         ctx.save_for_backward(sites, density)
-        if is_on_device(sites, density):
-            _, moments, ctx.cells = evaluate(sites, density)
-            mass, first = moments[:, 0], moments[:, 1:3]
-        else:
-            ctx.cells = diagram(sites, density)
-            mass, first, _ = map(torch.from_numpy, ctx.cells.moments())
+        _, moments, ctx.cells = evaluate(sites, density)
+        mass, first = moments[:, 0], moments[:, 1:3]
         ctx.mass = mass
         ctx.offset = torch.where(mass[:, None] > 0, first / mass[:, None], torch.zeros_like(first))
         centroid = sites.detach().to(ctx.offset) + ctx.offset
@@ -215,10 +232,10 @@ class Moments(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
         slope = torch.where(full, g / ctx.mass[:, None], torch.zeros_like(g))
         value = by_mass.to(g) - (slope * ctx.offset).sum(dim=1)
         phi = torch.column_stack([value, slope, torch.zeros_like(value)])
-        by_sites, by_density = derivatives(ctx, phi, ctx.needs_input_grad)
+        by_sites, by_density = pull_back(ctx.cells, sites, density, phi, ctx.needs_input_grad)
         if by_sites is not None:
             moved = torch.where(full, torch.zeros_like(g), g)  # an empty cell's centroid is its site
-            by_sites = (by_sites + moved).to(sites)
+            by_sites = (by_sites.to(g) + moved).to(sites)
         return by_sites, by_density
 
 
@@ -258,7 +275,7 @@ def cvt_energy(sites: Any, density: Any) -> Any:
     Returns
     -------
     scalar tensor
-        Of the type of `sites`, differentiable by both arguments.
+        It has the type of `sites` and is differentiable by both arguments.
 
     Raises
     ------
@@ -286,7 +303,7 @@ def cvt_moments(sites: Any, density: Any) -> Any:
     Parameters
     ----------
     sites, density : tensors
-        As of :func:`cvt_energy`.
+        As in :func:`cvt_energy`.
 
     Returns
     -------
@@ -298,7 +315,7 @@ def cvt_moments(sites: Any, density: Any) -> Any:
     Raises
     ------
     ValueError, TypeError
-        As of :func:`cvt_energy`.
+        As in :func:`cvt_energy`.
 
     Examples
     --------
@@ -336,7 +353,7 @@ def equal_mass(sites: Any, density: Any) -> Any:
     Raises
     ------
     ValueError, TypeError
-        As of :func:`cvt_energy`; a site is outside, two are at one place, or the density does not
+        As in :func:`cvt_energy`; a site is outside, two are at one place, or the density does not
         determine the weights, as where it is zero between two of its parts.
 
     Examples

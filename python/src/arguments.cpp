@@ -1,4 +1,4 @@
-/* From (name, text) pairs and buffers to the options of a command. */
+/* Turns names, values and buffers into the options of a command. */
 #include "python/src/core.h"
 
 extern "C" {
@@ -31,6 +31,12 @@ std::string label(const std::string &path) {
   return end == std::string::npos ? path : path.substr(1, end - 1);
 }
 
+int row_of(cli_command command, std::string name) {
+  for (char &c : name)
+    if (c == '_') c = '-';
+  return cli_option_find(command, name.c_str());
+}
+
 void free_memory(void *memory) noexcept { free(memory); }
 
 void replace_all(std::string &text, const std::string &from, const std::string &to) {
@@ -40,39 +46,24 @@ void replace_all(std::string &text, const std::string &from, const std::string &
 
 }  // namespace
 
-Arguments::Arguments(const std::string &command, const std::optional<std::string> &operand,
+Arguments::Arguments(const std::string &command, nb::handle operand,
                      const std::vector<Value> &values, const Inputs &inputs,
                      const std::vector<std::string> &outputs) {
   const cli_command found = cli_command_find(command.c_str());
   if (found == CLI_COMMAND_COUNT) throw nb::value_error("there is no such command");
-  for (const Input &input : inputs) {
-    strings_.push_back(nb::cast<std::string>(input[0]));
-    const char *path = strings_.back().c_str();
-    const nb::bytes head = nb::cast<nb::bytes>(input[1]);
-    strings_.emplace_back(head.c_str(), head.size());
-    const std::string &first = strings_.back();
-    cvtm_memory_file file = {path, first.data(), nullptr, first.size(), 0};
-    if (!nb::object(input[2]).is_none()) {
-      buffers_.emplace_back();
-      if (PyObject_GetBuffer(nb::object(input[2]).ptr(), &buffers_.back(), PyBUF_SIMPLE) != 0) {
-        buffers_.pop_back();
-        throw nb::python_error();
-      }
-      file.body = buffers_.back().buf;
-      file.body_size = static_cast<size_t>(buffers_.back().len);
-    }
-    inputs_.push_back(file);
+  for (const auto &[path, bytes] : inputs) {
+    const std::string &contents = strings_.emplace_back(bytes.c_str(), bytes.size());
+    inputs_.push_back({keep(path), contents.data(), contents.size()});
   }
-  for (const std::string &path : outputs) {
-    strings_.push_back(path);
-    outputs_.push_back({strings_.back().c_str(), nullptr, 0});
-  }
+  for (const std::string &path : outputs) outputs_.push_back({keep(path), nullptr, 0});
   files_ = {inputs_.data(), outputs_.data(), inputs_.size(), outputs_.size()};
   cli_options_set_defaults(found, &options);
   options.quiet = 1;
-  if (operand) {
-    strings_.push_back(*operand);
-    options.run.input = strings_.back().c_str();
+  if (nb::isinstance<nb::str>(operand)) {
+    options.run.input.name = keep(nb::cast<std::string>(operand));
+  } else if (!operand.is_none()) {
+    const std::string name = nb::cast<std::string>(operand[0]);
+    options.run.input = {keep(name), borrow(operand[1], name)};
   }
   set(&options, values);
 }
@@ -80,15 +71,56 @@ Arguments::Arguments(const std::string &command, const std::optional<std::string
 Arguments::~Arguments() {
   for (Py_buffer &buffer : buffers_) PyBuffer_Release(&buffer);
   for (cvtm_memory_output &file : outputs_) free(file.bytes);
+  cli_options_free(&options);
+}
+
+/* array: kind and bytes of an element, the shape, and an object with a buffer, or None. */
+const cvtm_npy *Arguments::borrow(nb::handle array, const std::string &name) {
+  const nb::tuple shape = nb::cast<nb::tuple>(array[2]);
+  const nb::object memory = array[3];
+  if (shape.size() > CVTM_NPY_MAX_DIMENSIONS)
+    throw Failure(CVTM_ERROR_INPUT, name + ": more than 4 dimensions");
+  cvtm_npy &made = arrays_.emplace_back(cvtm_npy{});
+  made.kind = nb::cast<std::string>(array[0])[0];
+  made.item = nb::cast<int>(array[1]);
+  made.dimensions = static_cast<int>(shape.size());
+  made.count = 1;
+  for (size_t k = 0; k < shape.size(); ++k)
+    made.count *= made.shape[k] = nb::cast<int64_t>(nb::object(shape[k]));
+  if (memory.is_none()) return &made;
+  if (PyObject_GetBuffer(memory.ptr(), &buffers_.emplace_back(), PyBUF_SIMPLE) != 0) {
+    buffers_.pop_back();
+    throw nb::python_error();
+  }
+  made.data = buffers_.back().buf;
+  return &made;
+}
+
+cvtm_status Arguments::set_one(cli_options *to, int row, nb::handle value, cvtm_error *error) {
+  if (nb::isinstance<nb::bool_>(value) || nb::isinstance<nb::int_>(value))
+    return cli_option_set_integer(to, row, nb::cast<int64_t>(value), error);
+  if (nb::isinstance<nb::float_>(value))
+    return cli_option_set_real(to, row, nb::cast<double>(value), error);
+  if (nb::isinstance<nb::str>(value))
+    return cli_option_set_row(to, row, keep(nb::cast<std::string>(value)), error);
+  const char *text = keep(nb::cast<std::string>(nb::object(value[0])));
+  const cvtm_status status = cli_option_set_row(to, row, text, error);
+  if (status != CVTM_OK) return status;
+  cvtm_input *source = cli_option_source(&cli_option_rows[row], to);
+  if (source == nullptr)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s takes no array", cli_option_rows[row].name);
+  source->array = borrow(value[1], source->name);
+  return CVTM_OK;
 }
 
 void Arguments::set(cli_options *to, const std::vector<Value> &values) {
   const NumericLocale locale;
   cvtm_error error = {CVTM_OK, ""};
-  for (const Value &value : values) {
-    strings_.push_back(value.second);
-    const cvtm_status status =
-        cli_options_set(to, value.first.c_str(), strings_.back().c_str(), &error);
+  for (const auto &[name, value] : values) {
+    const int row = row_of(to->command, name);
+    if (row < 0) throw nb::value_error(("there is no option " + name).c_str());
+    const cvtm_status status = set_one(to, row, value, &error);
+    options.kept = to->kept;
     if (status != CVTM_OK) fail(status, error.message);
   }
 }
@@ -183,7 +215,7 @@ const char *type_name(cli_option_type type) {
 }
 
 /* A dict for each option of the command, in the order of the table. */
-nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::any>> options_of(const std::string &name) {
+nb::typed<nb::list, Figures> options_of(const std::string &name) {
   const cli_command command = cli_command_find(name.c_str());
   if (command == CLI_COMMAND_COUNT) throw nb::value_error("there is no such command");
   cli_options defaults;
@@ -206,7 +238,7 @@ nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::any>> options_of(const std:
     entry["writes"] = nb::bool_(row.file >= CLI_WRITES);
     rows.append(entry);
   }
-  return nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::any>>(rows);
+  return nb::typed<nb::list, Figures>(rows);
 }
 
 }  // namespace

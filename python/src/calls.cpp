@@ -225,5 +225,5 @@ void perform(std::shared_ptr<void> owner, const std::function<void()> &work, nb:
 void bind_calls(nb::module_ &module) {
   pthread_atfork(nullptr, nullptr, forget_workers);
   module.def("wait", &wait_for_all, nb::arg("seconds") = HUGE_VAL,
-             "Waits for the work of interrupted calls, at most so long.");
+             "Waits for the work of interrupted calls, at most for this many seconds.");
 }

@@ -47,25 +47,25 @@ struct NumericLocale {
 /* Throws a Failure unless the status is CVTM_OK. */
 void check(cvtm_status status, const cvtm_error *error);
 
-using Value = std::pair<std::string, std::string>; /* name and text of an option */
-/* Path, first bytes, and an object with a buffer, or None: a file in memory. */
-using Input = nb::typed<nb::tuple, nb::str, nb::bytes, nb::object>;
-using Inputs = std::vector<Input>;
+/* The name of an option and its value: a number, a text, or a text and the array that it names. */
+using Value = std::pair<std::string, nb::object>;
+using Inputs = std::vector<std::pair<std::string, nb::bytes>>; /* paths and files in memory */
+using Figures = nb::typed<nb::dict, nb::str, nb::any>;
 
 template <typename T>
 using Array = nb::ndarray<nb::numpy, T>;
 
-/* The options of one command and the files in memory that they name. Python objects are held, so
- * create and destroy with the GIL. */
+/* The options of one command, and the arrays and the files in memory that they name. Python objects
+ * are held, so create and destroy with the GIL. */
 class Arguments {
  public:
-  Arguments(const std::string &command, const std::optional<std::string> &operand,
-            const std::vector<Value> &values, const Inputs &inputs,
-            const std::vector<std::string> &outputs);
+  /* operand: None, or as the value of an option. */
+  Arguments(const std::string &command, nb::handle operand, const std::vector<Value> &values,
+            const Inputs &inputs, const std::vector<std::string> &outputs);
   ~Arguments();
   Arguments(const Arguments &) = delete;
 
-  /* Sets options of `to`, whose strings live as long as this object. */
+  /* Sets options of `to`, whose strings and arrays live as long as this object. Needs the GIL. */
   void set(cli_options *to, const std::vector<Value> &values);
   /* Runs a stage of a command. If it returns another code than CLI_EXIT_OK, its message becomes a
    * Failure; a batch some of whose jobs fail has no message. */
@@ -73,8 +73,6 @@ class Arguments {
   /* The same for a function of the library. */
   void stage(const std::function<cvtm_status(cvtm_error *)> &work);
   nb::bytes output(size_t index) const;
-  /* The values of an array of the inputs, in the host's memory. */
-  const cvtm_memory_file &input(size_t index) const { return inputs_[index]; }
   /* Once for each output: its bytes, not copied. */
   Array<uint8_t> take_output(size_t index);
 
@@ -82,9 +80,13 @@ class Arguments {
 
  private:
   [[noreturn]] void fail(cvtm_status status, const std::string &message) const;
+  cvtm_status set_one(cli_options *to, int row, nb::handle value, cvtm_error *error);
+  const char *keep(const std::string &text) { return strings_.emplace_back(text).c_str(); }
+  const cvtm_npy *borrow(nb::handle array, const std::string &name);
 
   std::deque<std::string> strings_;
   std::deque<Py_buffer> buffers_;
+  std::deque<cvtm_npy> arrays_;
   std::vector<cvtm_memory_file> inputs_;
   std::vector<cvtm_memory_output> outputs_;
   cvtm_memory_files files_;
@@ -97,6 +99,14 @@ class Arguments {
  * the work uses. */
 void perform(std::shared_ptr<void> owner, const std::function<void()> &work, nb::handle callback,
              int64_t threads);
+
+/* The same for work that has the options as `arguments`, and `run`. */
+template <typename Work>
+void solve(const std::shared_ptr<Work> &work) {
+  Work *w = work.get();
+  perform(
+      work, [w] { w->run(); }, nb::none(), w->arguments.options.run.threads);
+}
 
 /* The same of a function that owns all that it uses. */
 template <typename Work>
@@ -124,6 +134,6 @@ void bind_options(nb::module_ &module);
 void bind_calls(nb::module_ &module);
 void bind_run(nb::module_ &module);
 void bind_on_device(nb::module_ &module);
-void bind_differential(nb::module_ &module);
+void bind_equal_mass(nb::module_ &module);
 void bind_lcp(nb::module_ &module);
 void bind_minimize(nb::module_ &module);

@@ -41,20 +41,12 @@ struct Solution {
   }
 };
 
-/* Solves in a thread that can be interrupted. `work` has the options as `arguments`, and `run`. */
-template <typename Work>
-void solve(const std::shared_ptr<Work> &work) {
-  Work *w = work.get();
-  perform(
-      work, [w] { w->run(); }, nb::none(), w->arguments.options.run.threads);
-}
-
 /* --- lcp ----------------------------------------------------------------------------------------
  */
 
 struct Lcp {
   Lcp(const std::vector<Value> &values, const Inputs &inputs)
-      : arguments("lcp", std::nullopt, values, inputs, {}) {}
+      : arguments("lcp", nb::none(), values, inputs, {}) {}
 
   void run() {
     const cvtm_csr csr = csr_of(*a);
@@ -83,12 +75,9 @@ struct Lcp {
   cvtm_lcp_result result = {};
 };
 
-nb::typed<nb::dict, nb::str, nb::any> solve_lcp(const Matrix &a, const Numbers &q,
-                                                const std::optional<Numbers> &lower,
-                                                const std::optional<Numbers> &upper,
-                                                const std::optional<Result> &x,
-                                                const std::vector<Value> &values,
-                                                const Inputs &inputs) {
+Figures solve_lcp(const Matrix &a, const Numbers &q, const std::optional<Numbers> &lower,
+                  const std::optional<Numbers> &upper, const std::optional<Result> &x,
+                  const std::vector<Value> &values, const Inputs &inputs) {
   auto work = std::make_shared<Lcp>(values, inputs);
   work->a = a;
   work->q = q;
@@ -108,7 +97,7 @@ nb::typed<nb::dict, nb::str, nb::any> solve_lcp(const Matrix &a, const Numbers &
   result["active_lower"] = r.active_lower;
   result["active_upper"] = r.active_upper;
   result["energy"] = r.energy;
-  return nb::typed<nb::dict, nb::str, nb::any>(result);
+  return Figures(result);
 }
 
 /* --- hlcp ---------------------------------------------------------------------------------------
@@ -116,7 +105,7 @@ nb::typed<nb::dict, nb::str, nb::any> solve_lcp(const Matrix &a, const Numbers &
 
 struct Hlcp {
   Hlcp(const std::vector<Value> &values, const Inputs &inputs)
-      : arguments("hlcp", std::nullopt, values, inputs, {}) {}
+      : arguments("hlcp", nb::none(), values, inputs, {}) {}
   ~Hlcp() { free(omega); }
   Hlcp(const Hlcp &) = delete;
 
@@ -148,11 +137,9 @@ struct Hlcp {
   cvtm_hlcp_result result = {};
 };
 
-nb::typed<nb::dict, nb::str, nb::any> solve_hlcp(const Matrix &a, const Matrix &b, const Numbers &q,
-                                                 const std::optional<Result> &z,
-                                                 const std::optional<Result> &w,
-                                                 const std::vector<Value> &values,
-                                                 const Inputs &inputs) {
+Figures solve_hlcp(const Matrix &a, const Matrix &b, const Numbers &q,
+                   const std::optional<Result> &z, const std::optional<Result> &w,
+                   const std::vector<Value> &values, const Inputs &inputs) {
   auto work = std::make_shared<Hlcp>(values, inputs);
   work->a = a;
   work->b = b;
@@ -170,7 +157,7 @@ nb::typed<nb::dict, nb::str, nb::any> solve_hlcp(const Matrix &a, const Matrix &
   result["splits"] = r.splits;
   result["residual"] = r.residual;
   result["max_complementarity"] = r.max_complementarity;
-  return nb::typed<nb::dict, nb::str, nb::any>(result);
+  return Figures(result);
 }
 
 }  // namespace

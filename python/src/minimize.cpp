@@ -13,7 +13,7 @@ using DeviceArray = Numbers; /* in the memory of the solver's device */
 class Minimizer {
  public:
   Minimizer(int64_t n, const std::vector<Value> &values)
-      : arguments_("minimize", "objective", values, {}, {}), n_(n) {
+      : arguments_("minimize", nb::str("objective"), values, {}, {}), n_(n) {
     cvtm_lbfgsb_options settings;
     cvtm_lbfgsb *made = nullptr;
     on_.open(arguments_);
@@ -52,7 +52,7 @@ class Minimizer {
     on_.require(cvtm_device_copy_in(on_.device, at_.g, g.data(), bytes()));
     next();
   }
-  /* Waits for the objective's work if `stream` does. */
+  /* Waits for the objective's work if the solver's stream does. */
   bool advance_on_device(const DeviceArray &f, const DeviceArray &g) {
     on_.require(cvtm_device_copy(on_.device, at_.f, f.data(), sizeof(double)));
     on_.require(cvtm_device_copy(on_.device, at_.g, g.data(), bytes()));
@@ -61,7 +61,7 @@ class Minimizer {
   }
   bool is_running() const { return running_ != 0; }
 
-  nb::typed<nb::dict, nb::str, nb::any> finish() {
+  Figures finish() {
     cvtm_lbfgsb_result r;
     on_.require(cvtm_lbfgsb_finish(solver_.get(), x_, &r));
     on_.require(cvtm_device_synchronize(on_.device));
@@ -76,7 +76,7 @@ class Minimizer {
     result["projected_gradient"] = r.projected_gradient;
     result["active"] = r.active;
     result["restarts"] = r.restarts;
-    return nb::typed<nb::dict, nb::str, nb::any>(result);
+    return Figures(result);
   }
 
   /* x of the evaluation that is wanted, or the result after finish; borrowed from the solver. */
@@ -95,8 +95,8 @@ class Minimizer {
   }
 
   /* The records of the iterations since the last call. */
-  std::vector<nb::typed<nb::dict, nb::str, nb::any>> take_records() {
-    std::vector<nb::typed<nb::dict, nb::str, nb::any>> taken;
+  std::vector<Figures> take_records() {
+    std::vector<Figures> taken;
     for (const cvtm_lbfgsb_progress &r : records_) {
       nb::dict record;
       record["iteration"] = r.iteration;
@@ -142,7 +142,7 @@ class Minimizer {
   std::vector<cvtm_lbfgsb_progress> records_;
 };
 
-/* What work on a solver uses. */
+/* What the work on a solver uses. */
 struct Held {
   nb::object solver;
   std::function<void(Minimizer &)> work;

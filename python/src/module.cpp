@@ -69,8 +69,7 @@ Array<float> read_image(const Bytes &contents) {
 /* --- a whole command of the program, its files in memory --- */
 
 /* Returns the contents of `outputs`, as arrays of bytes. */
-std::vector<Array<uint8_t>> command(const std::string &name,
-                                    const std::optional<std::string> &operand,
+std::vector<Array<uint8_t>> command(const std::string &name, nb::object operand,
                                     const std::vector<Value> &values, const Inputs &inputs,
                                     const std::vector<std::string> &outputs) {
   auto arguments = std::make_shared<Arguments>(name, operand, values, inputs, outputs);
@@ -136,7 +135,7 @@ NB_MODULE(_core, module) {
   bind_options(module);
   bind_calls(module);
   bind_run(module);
-  bind_differential(module);
+  bind_equal_mass(module);
   bind_on_device(module);
   bind_lcp(module);
   bind_minimize(module);

@@ -1,5 +1,5 @@
-/* Work on arrays that are in the memory of a device already, and stay there. Whoever calls sees to
- * it that the stream of the object waits for the stream on which the arrays were made. */
+/* Work on arrays that are in the memory of a device already, and stay there. The caller makes the
+ * stream of the object wait for the stream on which the arrays were made. */
 #include "python/src/on_device.h"
 
 extern "C" {
@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include <atomic>
+#include <mutex>
 
 namespace {
 
@@ -20,36 +21,42 @@ using Phi = nb::ndarray<const double, nb::c_contig>;
 /* --- energy and moments of cells ---------------------------------------------------------------
  */
 
-/* A plan for densities of one size and up to `capacity` sites. */
+/* A plan for densities of one size and up to `capacity` sites. On a CPU a call can be interrupted,
+ * so that its work shares the plan and the arrays. */
 class Evaluator {
  public:
   Evaluator(const std::string &name, const Floats &density, int64_t capacity)
       : height_(static_cast<int64_t>(density.shape(0))),
         width_(static_cast<int64_t>(density.shape(1))),
-        capacity_(capacity) {
+        capacity_(capacity),
+        plan_(std::make_shared<Plan>()) {
     const int limit = CVTM_MAX_SIDE + 1;
     const cvtm_domain domain = {static_cast<int>(std::min<int64_t>(width_, limit)),
                                 static_cast<int>(std::min<int64_t>(height_, limit)), 0};
     cvtm_error error = {CVTM_OK, ""};
     cvtm_cvt *made = nullptr;
-    check(cvtm_device_create(name.c_str(), 0, &on_.device, &error), &error);
-    on_.require(cvtm_cvt_create_view(on_.device, domain, density.data(), capacity, &made));
-    cvt_.reset(made);
+    OnDevice &on = plan_->on;
+    check(cvtm_device_create(name.c_str(), 0, &on.device, &error), &error);
+    on.require(cvtm_cvt_create_view(on.device, domain, density.data(), capacity, &made));
+    plan_->cvt.reset(made);
   }
-  uintptr_t stream() const { return on_.stream(); }
+  uintptr_t stream() const { return plan_->on.stream(); }
 
   bool fits(int64_t height, int64_t width, int64_t count) const {
     return height == height_ && width == width_ && count <= capacity_;
   }
 
-  /* Enqueued: the arrays must live until the work is done. value: 1; moments: 4 for each site.
-   * Returns a number of these cells, which the plan keeps until the next call. */
+  /* CUDA only enqueues: the arrays must live until the work is done. value: 1; moments: 4 for each
+   * site. Returns a number for these cells, which the plan keeps until the next call. */
   int64_t evaluate(const Floats &density, const Sites &sites, const nb::ndarray<double> &value,
                    const nb::ndarray<double> &moments) {
-    on_.require(cvtm_cvt_view_density(cvt_.get(), density.data()));
-    on_.require(cvtm_cvt_evaluate_on_device(cvt_.get(), sites.data(),
-                                            static_cast<int64_t>(sites.shape(0)), CVTM_CVT_EXACT,
-                                            CVTM_VORONOI_EXACT, value.data(), moments.data()));
+    run([density, sites, value, moments](Plan *plan) {
+      cvtm_cvt *cvt = plan->cvt.get();
+      plan->on.require(cvtm_cvt_view_density(cvt, density.data()));
+      plan->on.require(cvtm_cvt_evaluate_on_device(
+          cvt, sites.data(), static_cast<int64_t>(sites.shape(0)), CVTM_CVT_EXACT,
+          CVTM_VORONOI_EXACT, value.data(), moments.data()));
+    });
     return kept_ = ++evaluations;
   }
 
@@ -58,23 +65,43 @@ class Evaluator {
    * has too many corners. */
   bool pull_back(int64_t cells, const Floats &density, const Sites &sites, const Phi &phi,
                  const std::optional<nb::ndarray<float>> &by_density,
+                 const std::optional<nb::ndarray<double>> &by_density_double,
                  const std::optional<nb::ndarray<double>> &by_sites) {
     const bool kept = cells == kept_;
+    const auto status = std::make_shared<cvtm_status>(CVTM_OK);
     kept_ = cells;
-    on_.require(cvtm_cvt_view_density(cvt_.get(), density.data()));
-    const cvtm_status status = cvtm_cvt_pull_back(
-        cvt_.get(), kept ? nullptr : sites.data(), static_cast<int64_t>(sites.shape(0)), phi.data(),
-        by_density ? by_density->data() : nullptr, by_sites ? by_sites->data() : nullptr);
-    if (status != CVTM_ERROR_UNSUPPORTED) on_.require(status);
-    return status == CVTM_OK;
+    run([=](Plan *plan) {
+      plan->on.require(cvtm_cvt_view_density(plan->cvt.get(), density.data()));
+      *status = cvtm_cvt_pull_back(plan->cvt.get(), kept ? nullptr : sites.data(),
+                                   static_cast<int64_t>(sites.shape(0)), phi.data(),
+                                   by_density ? by_density->data() : nullptr,
+                                   by_density_double ? by_density_double->data() : nullptr,
+                                   by_sites ? by_sites->data() : nullptr);
+      if (*status != CVTM_ERROR_UNSUPPORTED) plan->on.require(*status);
+    });
+    return *status == CVTM_OK;
   }
 
  private:
+  struct Plan {
+    std::mutex used; /* the work of an interrupted call may go on */
+    OnDevice on;
+    Owner<cvtm_cvt, cvtm_cvt_destroy> cvt;
+  };
+
+  template <typename Work>
+  void run(Work work) {
+    if (plan_->on.is_cuda()) return work(plan_.get());
+    perform([plan = plan_, work] {
+      std::lock_guard<std::mutex> lock(plan->used);
+      work(plan.get());
+    });
+  }
+
   static std::atomic<int64_t> evaluations; /* of all plans */
 
   int64_t height_, width_, capacity_, kept_ = 0;
-  OnDevice on_;
-  Owner<cvtm_cvt, cvtm_cvt_destroy> cvt_;
+  std::shared_ptr<Plan> plan_;
 };
 
 std::atomic<int64_t> Evaluator::evaluations{0};
@@ -84,10 +111,10 @@ std::atomic<int64_t> Evaluator::evaluations{0};
 
 using Density = nb::ndarray<double, nb::ndim<2>, nb::c_contig>;
 
-/* The command `density` without its files, of a density in the memory of its device. */
+/* The command `density` without its files, for a density in the memory of its device. */
 struct Condition {
   Condition(const std::vector<Value> &values, const Density &given)
-      : arguments("density", "density", values, {}, {}), density(given) {}
+      : arguments("density", nb::str("density"), values, {}, {}), density(given) {}
 
   void run() {
     const cvtm_condition_options options = run_condition_settings(&arguments.options.run);
@@ -109,10 +136,7 @@ struct Condition {
 };
 
 void condition(const std::vector<Value> &values, const Density &density) {
-  auto work = std::make_shared<Condition>(values, density);
-  Condition *w = work.get();
-  perform(
-      work, [w] { w->run(); }, nb::none(), w->arguments.options.run.threads);
+  solve(std::make_shared<Condition>(values, density));
 }
 
 /* --- labels ------------------------------------------------------------------------------------
@@ -122,7 +146,7 @@ void condition(const std::vector<Value> &values, const Density &density) {
 class Labels {
  public:
   Labels(const std::vector<Value> &values, int64_t capacity)
-      : arguments_("voronoi", "points", values, {}, {}) {
+      : arguments_("voronoi", nb::str("points"), values, {}, {}) {
     const cli_options &o = arguments_.options;
     const cvtm_domain domain = {static_cast<int>(o.width), static_cast<int>(o.height),
                                 o.run.periodic};
@@ -132,7 +156,7 @@ class Labels {
     plan_.reset(made);
   }
 
-  /* Enqueued. labels: (height, width); of a warm start those of the earlier diagram. */
+  /* Only enqueues. labels: (height, width); for a warm start those of the earlier diagram. */
   void compute(const Sites &sites, const nb::ndarray<int32_t> &labels) {
     const cli_options &o = arguments_.options;
     on_.require(
@@ -205,7 +229,7 @@ void bind_on_device(nb::module_ &module) {
            nb::arg("moments"))
       .def("pull_back", &Evaluator::pull_back, nb::arg("cells"), nb::arg("density"),
            nb::arg("sites"), nb::arg("phi"), nb::arg("by_density").none(),
-           nb::arg("by_sites").none())
+           nb::arg("by_density_double").none(), nb::arg("by_sites").none())
       .def_prop_ro("stream", &Evaluator::stream);
   module.def("condition", &condition, nb::arg("values"), nb::arg("density"),
              "Changes a density on the device in place.");

@@ -29,7 +29,7 @@ class OnDevice {
   }
   OnDevice(const OnDevice &) = delete;
 
-  /* By the options `device` and `threads` of a command. */
+  /* Opens the device by the options `device` and `threads` of a command. */
   void open(Arguments &arguments) {
     arguments.stage([&] { return cli_open_device(&arguments.options, &device); });
   }

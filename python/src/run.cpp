@@ -12,16 +12,14 @@ extern "C" {
 
 namespace {
 
-/* The last input in the memory of the device, where it is the density. */
+/* The image in the memory of the device, where it is the density. */
 using Lent = nb::ndarray<const float, nb::ndim<2>, nb::c_contig>;
 
 class Run {
  public:
-  Run(const std::optional<std::string> &image, const std::vector<Value> &values,
-      const Inputs &inputs, const std::optional<Lent> &lent)
-      : arguments("run", image, values, inputs, {"<picture>.png", "<drawing>.svg"}), lent_(lent) {
-    if (lent) file_ = inputs.size() - 1;
-  }
+  Run(nb::handle image, const std::vector<Value> &values, const Inputs &inputs,
+      const std::optional<Lent> &lent)
+      : arguments("run", image, values, inputs, {"<picture>.png", "<drawing>.svg"}), lent_(lent) {}
   ~Run() {
     cli_watch_destroy(progress_.watch);
     cvtm_run_destroy(job);
@@ -46,16 +44,22 @@ class Run {
     arguments.stage([&] { return cli_run_place(&progress_, job, device); });
     arguments.stage([&] { return cli_run_order(job); });
     arguments.stage([&] { return cli_run_mesh(job, device); });
+    made_ = job->options;
     arguments.stage([&] { return cli_run_write(&progress_, job); });
   }
 
-  void save(const std::vector<Value> &values) {
-    std::lock_guard<std::mutex> lock(saving_);
-    cli_progress none = {};
+  /* The options of the run with other options of the outputs. Needs the GIL. */
+  cli_options ask(const std::vector<Value> &values) {
     cli_options asked = arguments.options;
-    asked.run = job->options;
+    asked.run = made_;
     cli_options_clear_written(&asked);
     arguments.set(&asked, values);
+    return asked;
+  }
+
+  void save(cli_options asked) {
+    std::lock_guard<std::mutex> lock(saving_);
+    cli_progress none = {};
     cli_progress_attach(&none, &asked);
     arguments.stage([&] { return cli_run_check_values(&asked); });
     arguments.stage([&] { return cli_files_check(&asked); });
@@ -75,21 +79,21 @@ class Run {
 
  private:
   void lend() {
-    const cvtm_memory_file &file = arguments.input(file_);
-    if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA && file.body_size == lent_->nbytes())
-      run_lend(job, static_cast<const float *>(file.body), static_cast<int64_t>(lent_->size()),
-               lent_->data());
+    const cvtm_npy *image = arguments.options.run.input.array;
+    if (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA && image != nullptr &&
+        image->kind == 'f' && image->item == 4 &&
+        image->count == static_cast<int64_t>(lent_->size()))
+      run_lend(job, static_cast<const float *>(image->data), image->count, lent_->data());
   }
 
   std::optional<Lent> lent_;
-  size_t file_ = 0;
+  cvtm_run_options made_ = {}; /* of the run, with the chosen values */
   std::mutex saving_;
   cli_progress progress_ = {};
 };
 
-std::shared_ptr<Run> run(const std::optional<std::string> &image, const std::vector<Value> &values,
-                         const Inputs &inputs, nb::object callback,
-                         const std::optional<Lent> &lent) {
+std::shared_ptr<Run> run(nb::object image, const std::vector<Value> &values, const Inputs &inputs,
+                         nb::object callback, const std::optional<Lent> &lent) {
   auto made = std::make_shared<Run>(image, values, inputs, lent);
   Run *r = made.get();
   perform(
@@ -100,7 +104,7 @@ std::shared_ptr<Run> run(const std::optional<std::string> &image, const std::vec
 
 /* Outputs <picture>.png and <drawing>.svg stay in memory. */
 void save(const std::shared_ptr<Run> &run, const std::vector<Value> &values) {
-  perform([run, values] { run->save(values); });
+  perform([run, asked = run->ask(values)] { run->save(asked); });
 }
 
 size_t sites_of(const Run &r) { return static_cast<size_t>(r.job->count); }
@@ -194,6 +198,6 @@ void bind_run(nb::module_ &module) {
       .def("__deepcopy__", [](nb::handle_t<Run> self, nb::handle) { return nb::borrow(self); })
       .def("picture", [](const Run &r) { return r.arguments.output(0); })
       .def("drawing", [](const Run &r) { return r.arguments.output(1); });
-  module.def("run", &run, nb::arg("image").none(), nb::arg("values"), nb::arg("inputs"),
+  module.def("run", &run, nb::arg("image"), nb::arg("values"), nb::arg("inputs"),
              nb::arg("callback").none(), nb::arg("lent").none());
 }

@@ -5,14 +5,13 @@ them at second order; bad domains are refused."""
 import math
 from collections import Counter, defaultdict
 
-import meshio
 import numpy as np
 import pytest
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import spsolve
 
-from conftest import EXAMPLES, check_gmsh, pgm_bytes
+from conftest import EXAMPLES, PixelMesh, check_gmsh, pgm_bytes
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 WIDTH, HEIGHT = 200, 160
@@ -23,21 +22,10 @@ def rings_text(rings):
     return "\n\n".join("\n".join(f"{x!r},{y!r}" for x, y in ring) for ring in rings)
 
 
-class Mesh:
-    """A mesh in pixels, y down, as meshio reads it."""
+class Mesh(PixelMesh):
+    """With the triangles at each edge."""
     def __init__(self, path, height):
-        found = meshio.read(path)
-        self.points = found.points[:, :2] * [1, -1] + [0, height]
-        data = found.cell_data["gmsh:physical"]
-
-        def pick(kind):
-            return [(c.data, d) for c, d in zip(found.cells, data) if c.type == kind]
-
-        self.triangles = np.concatenate([c for c, _ in pick("triangle")])
-        self.region = np.concatenate([d for _, d in pick("triangle")])
-        self.lines = np.concatenate([c for c, _ in pick("line")])
-        self.curve = np.concatenate([d for _, d in pick("line")])
-        self.names = found.field_data
+        super().__init__(path, height)
         self.sides = defaultdict(list)
         for t, corners in enumerate(self.triangles):
             for k in range(3):
@@ -50,10 +38,6 @@ class Mesh:
         v = np.roll(p, -2, axis=1) - p
         cross = u[..., 1] * v[..., 0] - u[..., 0] * v[..., 1]  # counterclockwise with y up
         return np.degrees(np.arctan2(cross, (u * v).sum(axis=2)))
-
-    def areas(self):
-        a, b, c = (self.points[self.triangles[:, k]] for k in range(3))
-        return ((b - a)[:, 1] * (c - a)[:, 0] - (b - a)[:, 0] * (c - a)[:, 1]) / 2
 
     def border(self):
         return [tuple(side) for side, around in self.sides.items() if len(around) == 1]

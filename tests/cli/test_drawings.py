@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES, length_of, output_of, read_obj, strict_json
+from conftest import EXAMPLES, length_of, output_of, read_obj
 
 CAMERA, COINS, HORSE = [EXAMPLES / name for name in ("camera.png", "coins.png", "horse.png")]
 SMALL = "run", CAMERA, "-n", 300, "--iterations", 5
@@ -17,7 +17,7 @@ SMALL = "run", CAMERA, "-n", 300, "--iterations", 5
 
 @pytest.fixture
 def pdf(cvtmesh):
-    if not strict_json(cvtmesh.call("info", "--json").stdout)["cairo"]:
+    if not cvtmesh.printed("info")["cairo"]:
         cvtmesh.refused(*SMALL, "-o", "a.pdf", code=2, names=["cairo"])
         pytest.skip("this build writes no PDF")
     if not shutil.which("pdftoppm"):
@@ -276,6 +276,6 @@ def test_lines_of_a_dxf(cvtmesh):
 
 
 def test_info_names_the_formats(cvtmesh):
-    info = strict_json(cvtmesh.call("info", "--json").stdout)
+    info = cvtmesh.printed("info")
     assert set(info["drawing_formats"]) - {"pdf"} == {"svg", "dxf", "hpgl", "plt", "gcode", "nc"}
     assert ("pdf" in info["drawing_formats"]) == info["cairo"]

@@ -11,7 +11,7 @@ import shutil
 import numpy as np
 import pytest
 
-from conftest import PROGRAM, strict_json
+from conftest import PROGRAM, Program
 
 POINTS = "x,y\n2,2\n9,3\n5,9\n13,12\n3,14\n"
 
@@ -28,13 +28,21 @@ def jobs(header, *rows):
         for row in rows)
 
 
+@pytest.fixture(scope="module")
+def png(tmp_path_factory):
+    program = Program(tmp_path_factory.mktemp("png"))
+    program.file("a.pgm", picture())
+    program.call("density", "a.pgm", "-o", "a.png", "-q")
+    return program.read("a.png")
+
+
 @pytest.fixture(autouse=True)
-def inputs(cvtmesh):
+def inputs(cvtmesh, png):
     """A file for every format that is read. All of them are whole, so that nothing but the
     clash of names can be wrong."""
     cvtmesh.file("a.pgm", picture())
-    cvtmesh.call("density", "a.pgm", "-o", "a.png", "-q")
-    shutil.copy(cvtmesh.path("a.png"), cvtmesh.path("b.png"))
+    cvtmesh.file("a.png", png)
+    cvtmesh.file("b.png", png)
     cvtmesh.file("p.csv", POINTS)
     cvtmesh.file("v.npy", np.ones(16))
     cvtmesh.file("labels.npy", np.zeros((16, 16), dtype=np.int32))
@@ -115,7 +123,7 @@ FRAME = RUN + ["--domain", "frame", "-o", "x.xdmf"]
 
 
 def has_hdf5(cvtmesh):
-    return strict_json(cvtmesh.call("info", "--json").stdout)["hdf5"]
+    return cvtmesh.printed("info")["hdf5"]
 
 
 @pytest.mark.parametrize("arguments, name", [
@@ -335,7 +343,7 @@ def test_a_batch_keeps_its_own_report(cvtmesh):
 
 def test_a_job_reads_no_stream(cvtmesh):
     cvtmesh.file("jobs.jsonl", jobs("input,output,init", "a.pgm,a.obj,-"))
-    cvtmesh.refused("batch", "jobs.jsonl", "-n", "5", code=2, names=["line 1", "stream"])
+    cvtmesh.refused("batch", "jobs.jsonl", "-n", "5", code=2, names=["line 1", "stdin"])
 
 
 def done(cvtmesh, *options):

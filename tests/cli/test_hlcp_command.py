@@ -126,7 +126,7 @@ def test_lcp(cvtmesh):
             rest = dense[i] @ expected - dense[i, i] * expected[i]
             expected[i] = max(0, (q[i] - rest) / dense[i, i])
     for split in ("both", "a"):
-        report = cvtmesh.report("hlcp", *given, "--method", "mmgs", "--split", split, "--splits", 5,
+        report = cvtmesh.report("hlcp", *given, "--method", "mmgs", "--splitting", split, "--splits", 5,
                                 "--tolerance", 1e-10)
         z, _ = solution(cvtmesh)
         # The inverse of A is below 1 in norm.

@@ -1,10 +1,9 @@
 """`cvtmesh info` says what the build can do."""
 
-from conftest import strict_json
 
 
 def test_info_names_version_and_devices(cvtmesh):
-    info = strict_json(cvtmesh.call("info", "--json").stdout)
+    info = cvtmesh.printed("info")
     assert "png" in info["image_formats"]
     assert info["devices"][0]["name"] == "cpu"
     assert info["devices"][0]["works"] is True

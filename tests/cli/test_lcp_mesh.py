@@ -112,4 +112,4 @@ def test_bad_input(cvtmesh):
     refused(3, "flat.obj", "--mesh", "flat.obj", "--problem", "torsion")
     refused(3, "none.obj", "--mesh", "none.obj", "--problem", "torsion")
     refused(2, "--mesh needs --problem", *mesh, "--problem", "torsion", "--storage", "matrix-free")
-    refused(2, "x is written as npy, png", *mesh, "--problem", "membrane", "-o", "x.svg")
+    refused(2, "x.svg: formats of x: npy png ply", *mesh, "--problem", "membrane", "-o", "x.svg")

@@ -136,7 +136,8 @@ def test_sites_that_are_missing_are_told_of(cvtmesh, examples):
 def test_preview(cvtmesh):
     """A preview of many sites has fewer, says so, and takes fewer iterations; options stand."""
     horse = EXAMPLES / "horse.png"
-    done = cvtmesh.call("run", horse, "-n", "30k", "--effort", "preview", "-o", "p.npy", "--report", "p.json")
+    done = cvtmesh.call("run", horse, "-n", "30k", "--effort", "preview", "--iterations", 2, "-o", "p.npy",
+                        "--report", "p.json")
     report = cvtmesh.json("p.json")
     assert (report["sites_asked"], report["sites"]) == (30000, 20000)
     assert b"  preview    20000 of 30000 sites; at most 2 seconds" in done.stderr
@@ -204,9 +205,13 @@ def test_pictures_that_become_large(cvtmesh, name):
                         environment={"CVTMESH_READ_LIMIT": str(needed - 1)})
     else:
         cvtmesh.call(*run, environment={"CVTMESH_READ_LIMIT": "1K"})
+
+
+def test_limits_that_are_no_size(cvtmesh):
+    cvtmesh.file("a.png", png_bytes(np.zeros((2, 3))))
     for bad in ("", "G", "-1", "1X", "1G1", "99999999999999999999", "99999999999T"):
-        cvtmesh.refused(*run, code=3, names=["CVTMESH_READ_LIMIT", "'%s'" % bad],
-                        environment={"CVTMESH_READ_LIMIT": bad})
+        cvtmesh.refused("run", "a.png", "-n", 5, "-o", "a.csv", code=3,
+                        names=["CVTMESH_READ_LIMIT", "'%s'" % bad], environment={"CVTMESH_READ_LIMIT": bad})
 
 
 def test_files_that_become_large_by_default(cvtmesh):

@@ -7,7 +7,7 @@ import meshio
 import numpy as np
 import pytest
 
-from conftest import pgm_bytes
+from conftest import cells_of, pgm_bytes
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 SIDE = 128
@@ -25,7 +25,7 @@ def picture():
 
 def read(cvtmesh, name="m.msh"):
     found = meshio.read(cvtmesh.path(name))
-    triangles = np.concatenate([c.data for c in found.cells if c.type == "triangle"])
+    triangles = cells_of(found, "triangle")
     return found, found.points[:, :2], triangles
 
 

@@ -31,7 +31,7 @@ def test_blue_noise_beside_a_tessellation(cvtmesh):
     report = cvtmesh.report(*words, "--noise", "blue", "-o", "blue.npy")
     assert report["noise"]["kind"] == "blue" and report["iterations"] == 150
     for effort, iterations in (("low", 75), ("high", 300)):
-        report = cvtmesh.report(*words, "--noise", "blue", "--effort", effort, "-o", "p.npy")
+        report = cvtmesh.report(*words, "-n", 200, "--noise", "blue", "--effort", effort, "-o", "p.npy")
         assert report["iterations"] == iterations
     cvtmesh.call(*words, "--noise", "hexagonal", "-o", "cvt.npy")
     cvtmesh.call(*words, "-o", "default.npy")

@@ -1,6 +1,8 @@
 """Every option of `run` changes what it says, and `batch`, `density`, `segment` and `view` take it
 to mean the same."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -155,17 +157,38 @@ def test_every_option_of_run_is_here():
     assert tested == rows - {"--" + name for name in ELSEWHERE}
 
 
+def job(words, stem):
+    """A line of a list of jobs: the last value of each option, and all outputs."""
+    found = {"input": "rho.npy", "output": []}
+    for word, value in zip(words, [*words[1:], None]):
+        if not str(word).startswith("-"):
+            continue
+        name = {"-n": "points", "-o": "output"}.get(word, word[2:])
+        if value is None or str(value).startswith("-"):
+            found[name] = True
+        elif name == "output":
+            found[name] += named([value], stem)
+        else:
+            found[name] = value.replace("{}", stem) if isinstance(value, str) else value
+    return json.dumps(found) + "\n"
+
+
 def test_effects(inputs):
     """Without the option `run` does something else, or refuses; `batch` writes the same files."""
-    without = {}
+    without, found, jobs = {}, [], ""
     for k, (given, option) in enumerate(EFFECTS):
-        words = ["rho.npy", *RUN, "-o", "{}.csv", *given]
+        words = [*RUN, "-o", "{}.csv", *given]
         if given not in without:
-            without[given] = call(inputs, "run", named(words, "without"), "without", code=(0, 2, 3))
-        found = call(inputs, "run", named([*words, *option], f"r{k}"), f"r{k}")
-        assert found and (found != without[given] or option == SLIDING), option
-        inputs.call("batch", "rho.npy", *named([*words[1:], *option], f"b{k}"), "-q")
-        assert results(inputs, f"b{k}") == found, option
+            without[given] = call(inputs, "run", named(["rho.npy", *words], "without"), "without",
+                                  code=(0, 2, 3))
+        words += option
+        found.append(call(inputs, "run", named(["rho.npy", *words], f"r{k}-"), f"r{k}-"))
+        assert found[k] and (found[k] != without[given] or option == SLIDING), option
+        jobs += job(words, f"b{k}-")
+    inputs.file("jobs.jsonl", jobs)
+    inputs.call("batch", "jobs.jsonl", "-q")
+    for k, (_, option) in enumerate(EFFECTS):
+        assert results(inputs, f"b{k}-") == found[k], option
 
 
 def test_preset_of_run(inputs):
@@ -215,23 +238,49 @@ def test_segment_options(inputs):
     assert len(tested) > 8
 
 
-def test_view_options(inputs):
-    shown = [((), option) for option in (("--layers", "cells"), ("--dark",), ("--window", "90x70"))]
-    shown.append((("--layers", "cells"), ("--colour", "sides")))
-    without = {}
-    for given, option in [*effects_of("view"), *shown]:
+def view_starts():
+    """[given, option and the kind of file that shows its effect, ...]: of options whose effects are in
+    different files one start tests several."""
+    shown = [("--layers", "cells"), ("--dark",), ("--window", "90x70")]
+    effects = [((), option, "-shot.png") for option in shown]
+    effects.append((("--layers", "cells"), ("--colour", "sides"), "-shot.png"))
+    for given, option in effects_of("view"):
         # Layers of a picture: a window has others. Dots of pictures have masses by default.
         if option in (("--layers", "sites,cells"), ("--dots", "mass")):
             continue
-        words = named([
-            "grey.pgm", "-n", 40, "--iterations", 40, "--window", "64x48", "--shot", "v-shot.png", "-o",
-            "v.csv", *given
-        ], "v")
+        effects.append((given[2:], option, given[1][2:]) if "-o" in given else (given, option, ".csv"))
+    starts = []
+    for given, option, kind in effects:
+        for start in starts:
+            # These change all files.
+            alone = ".csv" in (kind, start[1][1]) or ("--unit",) in (option, start[1][0])
+            if start[0] == given and not alone and not [
+                    None for other, of in start[1:] if of == kind or other[0] == option[0]]:
+                start.append((option, kind))
+                break
+        else:
+            starts.append([given, (option, kind)])
+    return starts
+
+
+def test_view_options(inputs):
+    def view(given, kinds):
+        outputs = [word for kind in {*kinds} - {"-shot.png"} for word in ("-o", "v" + kind)]
+        return call(inputs, "view", ["grey.pgm", "-n", 40, "--iterations", 40, "--window", "64x48", "--shot",
+                                     "v-shot.png", *outputs, *given], "v")
+
+    without, starts = {}, view_starts()
+    for given, *_ in starts:
         if given not in without:
-            without[given] = call(inputs, "view", words, "v")
-        assert call(inputs, "view", [*words, *named(option, "v")], "v") != without[given], option
+            kinds = [kind for other, *tested in starts if other == given for _, kind in tested]
+            without[given] = view(given, kinds)
+    for given, *tested in starts:
+        words = [*given, *(word for option, _ in tested for word in option)]
+        found = view(words, [kind for _, kind in tested])
+        for option, kind in tested:
+            assert found[kind] != without[given][kind], option
     # Without CUDA nothing is pinned.
-    assert call(inputs, "view", [*words, "--pinned"], "v") == without[given]
+    assert view([*given, "--pinned"], [".csv"])[".csv"] == without[given][".csv"]
 
 
 def test_dark_pictures_of_watch(inputs):

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES
+from conftest import EXAMPLES, catches_interrupts
 
 HORSE = EXAMPLES / "horse.png"
 RUN = ("run", HORSE, "-n", 300, "--iterations", 6, "--effort", "low")
@@ -87,7 +87,7 @@ def test_batch(cvtmesh):
 
 def test_a_time_limit_ends_the_tour(cvtmesh):
     """Every point is there once; a limit that does not strike changes no byte."""
-    random = np.random.default_rng(5).random((9000, 2)) * 300
+    random = np.random.default_rng(5).random((4000, 2)) * 200
     cvtmesh.file("p.npy", random)
     words = "mesh", "p.npy", "--order", "tsp", "-o", "t.npy"
     whole = cvtmesh.report(*words)["order"]
@@ -103,11 +103,12 @@ def test_a_time_limit_ends_the_tour(cvtmesh):
 
 
 def test_an_interrupt_ends_the_tour(cvtmesh):
-    random = np.random.default_rng(6).random((300000, 2)) * 3000  # a minute
+    random = np.random.default_rng(6).random((100000, 2)) * 3000  # many seconds
     cvtmesh.file("p.npy", random)
 
     def started(process):
-        time.sleep(1)
+        catches_interrupts(process)
+        time.sleep(0.2)
 
     cvtmesh.interrupted("mesh", "p.npy", "--order", "tsp", "-o", "t.npy", when=started)
     np.testing.assert_array_equal(by_rows(cvtmesh.array("t.npy")), by_rows(random))

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES, blurred, covered, from_srgb, strict_json
+from conftest import EXAMPLES, blurred, covered, from_srgb
 
 SIDE, SAMPLES = 96, 6
 INKSCAPE = "{http://www.inkscape.org/namespaces/inkscape}"
@@ -87,8 +87,7 @@ def test_the_drawing_has_the_colours_of_the_picture(cvtmesh, picture, source):
     assert points.shape == (2500, 3)
     assert [pen["sites"] for pen in report["pens"]] == [
         (points[:, 2] == k + 1).sum() for k in range(len(report["pens"]))]
-    classes = strict_json(cvtmesh.call("stats", "a.csv", "--json", "--width", SIDE, "--height",
-                                       SIDE).stdout)["classes"]
+    classes = cvtmesh.printed("stats", "a.csv", "--width", SIDE, "--height", SIDE)["classes"]
     used = [(number, pen) for number, pen in enumerate(report["pens"], 1) if pen["sites"] > 0]
     for (number, pen), found in zip(used, classes, strict=True):
         own = points[points[:, 2] == number, :2]
@@ -101,9 +100,9 @@ def test_the_drawing_has_the_colours_of_the_picture(cvtmesh, picture, source):
 
 def test_a_column_of_other_things_is_no_class(cvtmesh):
     cvtmesh.file("cats.csv", "x,y,class\n1,1,cat\n3,2,cat\n2,4,dog\n")
-    assert "classes" not in strict_json(cvtmesh.call("stats", "cats.csv", "--json").stdout)
+    assert "classes" not in cvtmesh.printed("stats", "cats.csv")
     cvtmesh.file("few.csv", "class,y,x\n7,1,1\n3,2,3\n7,5,4\n")
-    classes = strict_json(cvtmesh.call("stats", "few.csv", "--json").stdout)["classes"]
+    classes = cvtmesh.printed("stats", "few.csv")["classes"]
     assert classes == [{"class": 3, "points": 1, "nearest_least": None, "nearest_mean": None},
                        {"class": 7, "points": 2, "nearest_least": 5, "nearest_mean": 5}]
 
@@ -171,7 +170,8 @@ def test_size_of_pens_gives_their_numbers(cvtmesh, picture):
 
 
 def test_no_dots_overlap(cvtmesh, picture):
-    cvtmesh.call("run", picture, *FEW, "--colours", 3, "--no-overlap", "-o", "a.svg")
+    cvtmesh.call("run", picture, *FEW, "--iterations", 10, "--colours", 3, "--no-overlap", "-o",
+                 "a.svg")
     dots = np.concatenate([dots_of(layer) for layer in layers_of(cvtmesh.path("a.svg"))[1]])
     gap = np.linalg.norm(dots[:, None, :2] - dots[None, :, :2], axis=-1)
     gap -= dots[:, None, 2] + dots[None, :, 2]
@@ -181,14 +181,15 @@ def test_no_dots_overlap(cvtmesh, picture):
 
 def test_same_files_for_any_number_of_threads(cvtmesh, picture):
     for threads in (1, 2):
-        cvtmesh.call("run", picture, *FEW, "--colours", 2, "--threads", threads, "-o",
-                     f"{threads}.svg", "-o", f"{threads}.png", "--picture-size", 300)
+        cvtmesh.call("run", picture, *FEW, "--iterations", 10, "--colours", 2, "--threads", threads, "-o",
+                     f"{threads}.svg", "-o", f"{threads}.png", "--picture-size", 100)
     assert cvtmesh.read("1.svg") == cvtmesh.read("2.svg")
     assert cvtmesh.read("1.png") == cvtmesh.read("2.png")
 
 
 def test_grey_pictures_and_regions(cvtmesh, picture):
-    report = cvtmesh.report("run", EXAMPLES / "coins.png", *FEW, "--colours", 3, "-o", "a.svg")
+    report = cvtmesh.report("run", EXAMPLES / "coins.png", "-n", 600, "--iterations", 3, "--colours", 3, "-o",
+                            "a.svg")
     assert len(report["pens"]) == 1  # black gives all greys
     mask = np.zeros((SIDE, SIDE), np.uint8)
     mask[:, :40] = 255
@@ -200,8 +201,9 @@ def test_grey_pictures_and_regions(cvtmesh, picture):
 def test_batch(cvtmesh, picture):
     cvtmesh.file("a.pens", PENS)
     for k, source in enumerate((("--colours", "cmyk"), ("--colours", "a.pens"), ("--colours", 2))):
-        cvtmesh.call("batch", picture, *FEW, *source, "-o", "{stem}-%d.svg" % k)
-        cvtmesh.call("run", picture, *FEW, *source, "-o", "b.svg")
+        words = picture, "-n", 200, "--iterations", 5, *source
+        cvtmesh.call("batch", *words, "-o", "{stem}-%d.svg" % k)
+        cvtmesh.call("run", *words, "-o", "b.svg")
         assert cvtmesh.read(f"a-{k}.svg") == cvtmesh.read("b.svg")
 
 

@@ -7,7 +7,7 @@ import meshio
 import numpy as np
 import pytest
 
-from conftest import pgm_bytes
+from conftest import areas_of, cells_of, pgm_bytes
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 
@@ -41,15 +41,10 @@ def mesh(cvtmesh, text, *options, name="x.poly"):
 def read_msh(cvtmesh):
     """Points, lines, and the region and area of each triangle."""
     found = meshio.read(cvtmesh.path("x.msh"))
-    kinds = [c.type for c in found.cells]
-    data = found.cell_data["gmsh:physical"]
-    triangles = np.concatenate([c.data for c in found.cells if c.type == "triangle"])
-    region = np.concatenate([d for d, kind in zip(data, kinds) if kind == "triangle"])
-    lines = np.concatenate([c.data for c in found.cells if c.type == "line"])
-    a, b, c = (found.points[triangles[:, k], :2] for k in range(3))
-    areas = ((b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0]) / 2
+    points, region = found.points[:, :2], cells_of(found, "triangle", "gmsh:physical")
+    areas = areas_of(points, cells_of(found, "triangle"))
     assert areas.min() > 0
-    return found.points[:, :2], lines, region, areas
+    return points, cells_of(found, "line"), region, areas
 
 
 def length_on(points, lines, a, b):

@@ -3,8 +3,6 @@ checked in exact arithmetic on the coordinates of the file, for outlines that ar
 
 import math
 import random
-import signal
-import time
 from collections import defaultdict
 from fractions import Fraction
 
@@ -12,7 +10,7 @@ import meshio
 import numpy as np
 import pytest
 
-from conftest import check_gmsh, in_circle
+from conftest import catches_interrupts, check_gmsh, in_circle
 
 DEGREE = math.pi / 180
 
@@ -93,6 +91,15 @@ OUTLINES = {
 def write_outline(cvtmesh, rings):
     text = "\n\n".join("\n".join(f"{float(x)!r},{float(y)!r}" for x, y in ring) for ring in rings)
     cvtmesh.file("outline.csv", (text + "\n").encode())
+
+
+def refined(cvtmesh, rings, *options, code=0):
+    """The report of the refinement and the mesh, which is constrained Delaunay."""
+    write_outline(cvtmesh, rings)
+    report = cvtmesh.report("mesh", "outline.csv", *options, "-o", "x.msh", code=code)
+    mesh = Mesh(cvtmesh.path("x.msh"))
+    mesh.check_delaunay()
+    return report["refinement"], mesh
 
 
 def orientation(a, b, c):
@@ -205,13 +212,9 @@ def small_corners(rings, below):
      if name != "300 holes" or bounds == (30, None)])
 def test_promises(cvtmesh, name, angle, area):
     rings = OUTLINES[name]
-    write_outline(cvtmesh, rings)
     caps = ("--max-area", area) if area else ()
-    report = cvtmesh.report("mesh", "outline.csv", "--min-angle", angle, *caps, "-o", "x.msh")
-    mesh = Mesh(cvtmesh.path("x.msh"))
-    mesh.check_delaunay()
+    found, mesh = refined(cvtmesh, rings, "--min-angle", angle, *caps)
     check_boundary(mesh, rings)
-    found = report["refinement"]
     smallest = [min(mesh.angles(t)) for t in mesh.triangles]
     assert min(smallest) == pytest.approx(found["min_angle"], abs=1e-9)
     assert sum(a < angle for a in smallest) == found["below"]
@@ -240,15 +243,12 @@ def test_circles_that_touch_but_for_rounding(cvtmesh, seed):
         rings.append(circle(x, 90 - radius * 0.6, radius * 0.6, 16, 4))
     chain = [circle(-50, 20, 30, 32), circle(-100, 20, 20, 20), circle(-160, 20, 40, 16)]
     rings = turned(rings + chain, rng.uniform(0, 6))
-    write_outline(cvtmesh, rings)
-    report = cvtmesh.report("mesh", "outline.csv", "--min-angle", 30, "-o", "x.msh")
-    mesh = Mesh(cvtmesh.path("x.msh"))
-    mesh.check_delaunay()
+    found, mesh = refined(cvtmesh, rings, "--min-angle", 30)
     areas = [abs(signed_area(ring)) for ring in rings]
     expected = areas[0] - sum(areas[1:13]) + sum(areas[13:])
     assert mesh.area() == pytest.approx(expected, rel=1e-8)
-    assert report["refinement"]["below_free"] == 0
-    assert all(corner["angle"] > 1 for corner in report["refinement"]["small_corners"])
+    assert found["below_free"] == 0
+    assert all(corner["angle"] > 1 for corner in found["small_corners"])
 
 
 def outline_with_gap(steps, seed):
@@ -268,10 +268,7 @@ def test_gaps_of_few_grid_steps(cvtmesh, steps):
     The bound holds from five steps on."""
     total = 0
     for seed in range(6):
-        write_outline(cvtmesh, outline_with_gap(steps, seed))
-        found = cvtmesh.report("mesh", "outline.csv", "--min-angle", 30, "-o", "x.msh")["refinement"]
-        mesh = Mesh(cvtmesh.path("x.msh"))
-        mesh.check_delaunay()
+        found, mesh = refined(cvtmesh, outline_with_gap(steps, seed), "--min-angle", 30)
         sharp = [t for t in mesh.triangles if min(mesh.angles(t)) < 30]
         centres = [[sum(mesh.places[v][k] for v in t) / 3 for k in (0, 1)] for t in sharp]
         listed = [[n["x"], n["y"]] for n in found["narrow_triangles"]]
@@ -287,10 +284,8 @@ def test_a_bent_slit_of_one_grid_step(cvtmesh):
     """New vertices on its sides, which are next to points of the grid, do not get across it."""
     step, bend = 2.0**-23, (63.5, 42.323323517790485)
     below = [(36, 21), bend, (91, 64)]
-    write_outline(cvtmesh, [[(0, 0), (128, 0), (128, 128), (0, 128)],
-                            below + [(x, y + step) for x, y in below[::-1]]])
-    cvtmesh.call("mesh", "outline.csv", "--min-angle", 30, "--max-area", 20, "-o", "x.msh")
-    Mesh(cvtmesh.path("x.msh")).check_delaunay()
+    refined(cvtmesh, [[(0, 0), (128, 0), (128, 128), (0, 128)],
+                      below + [(x, y + step) for x, y in below[::-1]]], "--min-angle", 30, "--max-area", 20)
 
 
 @pytest.mark.parametrize("seed", range(4, 8))
@@ -300,10 +295,7 @@ def test_corners_that_are_nearly_equal(cvtmesh, seed):
     turns = [2 * math.pi * rng.random() for _ in range(rng.randrange(10, 40))]
     turns += [turn + 10**rng.uniform(-9, -8) for turn in rng.sample(turns, 5)]
     ring = [(math.cos(turn), 0.7 * math.sin(turn)) for turn in sorted(turns)]
-    write_outline(cvtmesh, [ring])
-    found = cvtmesh.report("mesh", "outline.csv", "--min-angle", 30, "-o", "x.msh")["refinement"]
-    mesh = Mesh(cvtmesh.path("x.msh"))
-    mesh.check_delaunay()
+    found, mesh = refined(cvtmesh, [ring], "--min-angle", 30)
     assert mesh.area() == pytest.approx(abs(signed_area(ring)), rel=1e-8)
     assert found["below_free"] == 0 and len(found["narrow_triangles"]) < 6
 
@@ -345,10 +337,7 @@ def polygons_in_a_box(rng):
 def test_random_outlines(cvtmesh, kind, seed):
     rng = random.Random(seed)
     angle, rings = rng.choice([25, 30, 33]), turned(kind(rng), rng.uniform(0, 6))
-    write_outline(cvtmesh, rings)
-    report = cvtmesh.report("mesh", "outline.csv", "--min-angle", angle, "-o", "x.msh")
-    mesh, found = Mesh(cvtmesh.path("x.msh")), report["refinement"]
-    mesh.check_delaunay()
+    found, mesh = refined(cvtmesh, rings, "--min-angle", angle)
     check_boundary(mesh, rings)
     sharp = sum(min(mesh.angles(t)) < angle for t in mesh.triangles)
     assert sharp == found["below"] == sum(c["triangles"] for c in found["small_corners"])
@@ -362,8 +351,7 @@ def test_areas_in_narrow_corners(cvtmesh, degrees, area):
     """Both sides of a small angle are divided at the same distances, for areas too."""
     turn = degrees * DEGREE
     rings = turned([[(0, 0), (90, 0), (50 * math.cos(turn), 50 * math.sin(turn))]], 1)
-    write_outline(cvtmesh, rings)
-    found = cvtmesh.report("mesh", "outline.csv", "--max-area", area, "-o", "x.msh")["refinement"]
+    found, _ = refined(cvtmesh, rings, "--max-area", area)
     assert found["below_free"] == found["oversized"] == 0
     assert found["min_angle"] >= 0.7
 
@@ -386,28 +374,15 @@ def test_angles_have_headroom(cvtmesh, angle):
 
 def test_time_limit_ends_the_refinement(cvtmesh):
     """What is there is written: the triangulation of the outline, with its edges."""
-    write_outline(cvtmesh, OUTLINES["blob 5"])
-    found = cvtmesh.report("mesh", "outline.csv", "--min-angle", 30, "--time-limit", 1e-9, "-o",
-                           "x.msh", code=4)["refinement"]
-    mesh = Mesh(cvtmesh.path("x.msh"))
-    mesh.check_delaunay()
+    found, mesh = refined(cvtmesh, OUTLINES["blob 5"], "--min-angle", 30, "--time-limit", 1e-9, code=4)
     check_boundary(mesh, OUTLINES["blob 5"])
     assert found["stopped"] and found["below_free"] > 0 and found["added_for_angles"] == 0
-
-
-def catches_interrupts(process):
-    """Waits until the program has a handler for SIGINT."""
-    while True:
-        status = open(f"/proc/{process.pid}/status").read()
-        if int(status.split("SigCgt:")[1].split()[0], 16) & (1 << signal.SIGINT - 1):
-            return
-        time.sleep(0.001)
 
 
 def test_interrupt_ends_the_refinement(cvtmesh):
     write_outline(cvtmesh, OUTLINES["100 holes"])
     cvtmesh.interrupted("mesh", "outline.csv", "--max-area", 0.005, "-o", "x.off", "--report",
-                        "r.json", when=catches_interrupts, number=signal.SIGINT)
+                        "r.json", when=catches_interrupts)
     report = cvtmesh.json("r.json")
     assert report["refinement"]["stopped"] and report["refinement"]["oversized"] > 0
     assert len(meshio.read(cvtmesh.path("x.off")).cells_dict["triangle"]) == report["triangles"]

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES, png_bytes, read_obj, strict_json
+from conftest import EXAMPLES, grey_ramp, png_bytes, read_obj, strict_json
 
 CAMERA = EXAMPLES / "camera.png"
 HORSE = EXAMPLES / "horse.png"
@@ -84,12 +84,9 @@ def test_mesh_stats(cvtmesh):
                                 "a.vtu", "-o", "a.msh", *unit)
         close = 1e-9
         for name in ("a.obj", "a.vtu", "a.msh"):
-            plain = strict_json(cvtmesh.call("stats", name, "--json").stdout)
-            placed = strict_json(
-                cvtmesh.call("stats", name, "--json", "--width", 400, "--height", 328,
-                             *unit).stdout)
-            dense = strict_json(
-                cvtmesh.call("stats", name, "--json", "--density", HORSE, *unit).stdout)
+            plain = cvtmesh.printed("stats", name)
+            placed = cvtmesh.printed("stats", name, "--width", 400, "--height", 328, *unit)
+            dense = cvtmesh.printed("stats", name, "--density", HORSE, *unit)
             assert dense["energy_ratio"] / report["energy_ratio"] == pytest.approx(1, abs=close)
             for stats in (plain, placed, dense):
                 assert stats["quality_all"]["triangles"] == report["quality_all"]["triangles"]
@@ -164,13 +161,14 @@ def test_smallest_inputs(cvtmesh):
     cvtmesh.file("line.png", png_bytes([np.arange(0, 200)]))
     cvtmesh.file("column.png", png_bytes(np.arange(0, 200).reshape(-1, 1)))
     cvtmesh.file("small.png", png_bytes(np.zeros((4, 4))))
+    cvtmesh.file("grey.pgm", grey_ramp(1, 60))
     for name, count in (("dot.png", 1), ("dot.png", 7), ("line.png", 1), ("line.png", 2),
                         ("line.png", 30), ("column.png", 30), ("small.png", 50), ("small.png", 1),
-                        (CAMERA, 1), (CAMERA, 2), (CAMERA, 3)):
+                        ("grey.pgm", 1), ("grey.pgm", 2), ("grey.pgm", 3)):
         for periodic in ([], ["--periodic"]):
             report = cvtmesh.report("run", name, "-n", count, "--iterations", 20, "-o", "a.obj",
                                     "-o", "points.npy", "-o", "a.svg", "-o", "a.vtu", "-o",
-                                    "a.png", *periodic)
+                                    "a.png", "--picture-size", 100, *periodic)
             assert report["sites"] == count
             assert np.isfinite(cvtmesh.array("points.npy")).all()
             vertices = cvtmesh.read("a.obj").count(b"\nv ")
@@ -232,11 +230,8 @@ def test_config(cvtmesh):
     cvtmesh.refused("run", CAMERA, "--config", "absent.conf", code=3, names=["absent.conf"])
 
 
-OUTPUTS = ["obj", "off", "ply", "stl", "vtk", "vtu", "msh", "csv", "npy", "xyz", "svg", "png"]
-
-
 def outputs(stem):
-    return [word for e in OUTPUTS for word in ("-o", stem + "." + e)]
+    return ["--picture-size", 200, *(word for e in OUTPUTS for word in ("-o", stem + "." + e))]
 
 
 def test_same_seed_same_files(cvtmesh):

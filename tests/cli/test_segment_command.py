@@ -3,6 +3,7 @@
 import xml.etree.ElementTree
 
 import numpy as np
+import PIL.Image
 import pytest
 
 from conftest import EXAMPLES
@@ -49,9 +50,12 @@ def test_disc(cvtmesh):
 
 def test_coins(cvtmesh):
     """A seed in a coin gives that coin: its place and its radius, read off the picture."""
-    for place, radius in (((102.5, 126), 19), ((270.5, 119.5), 25), ((334.5, 43.5), 28.7)):
-        mask, contour, out = "m.png", "m.svg", "u.npy"
-        cvtmesh.call("segment", EXAMPLES / "coins.png", "--inside", f"{place[0]},{place[1]},4",
+    coins = PIL.Image.open(EXAMPLES / "coins.png")
+    for left, top, place, radius in ((40, 60, (62.5, 66), 19), (210, 60, (60.5, 59.5), 25),
+                                     (274, 0, (60.5, 43.5), 28.7)):
+        picture, mask, contour, out = cvtmesh.path("coin.png"), "m.png", "m.svg", "u.npy"
+        coins.crop((left, top, left + 110, top + 110)).save(picture)
+        cvtmesh.call("segment", picture, "--inside", f"{place[0]},{place[1]},4",
                      "-o", mask, "-o", contour, "-o", out, "--steps", 12)
         inside = cvtmesh.array(out) < 0
         j, i = np.nonzero(inside)
@@ -61,8 +65,8 @@ def test_coins(cvtmesh):
         found = np.sqrt(inside.sum() / np.pi)
         assert abs(found - radius) < 1.5, f"coin at {place}: radius {found}"
         # The mask as a domain: what is white.
-        cvtmesh.call("density", EXAMPLES / "coins.png", "--within", mask, "--density-from",
-                     "density", "--invert", "--floor", 1e-3, "-o", "d.npy")
+        cvtmesh.call("density", picture, "--within", mask, "--density-from", "density",
+                     "--invert", "--floor", 1e-3, "-o", "d.npy")
         assert np.array_equal(cvtmesh.array("d.npy") > 0,
                               inside), "the mask is not the level set's inside"
         path = xml.etree.ElementTree.parse(

@@ -7,7 +7,7 @@ import meshio
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES, PROGRAM
+from conftest import EXAMPLES, PROGRAM, areas_of, cells_of
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 WIDTH, HEIGHT = 120, 80
@@ -66,7 +66,7 @@ def test_given_sizes(cvtmesh):
             cvtmesh.call("run", "flat.npy", "--size-from", f"size={field}", *named, "-o", "m.vtu", *words)
             found = meshio.read(cvtmesh.path("m.vtu"))
             p = found.points[:, :2] / scale
-            made = np.concatenate([c.data for c in found.cells if c.type == "triangle"])
+            made = cells_of(found, "triangle")
             fine = spacing(p, made, lambda c: (c[:, 1] > 50) & (c[:, 1] < 74))
             coarse = spacing(p, made, lambda c: (c[:, 1] < 30) & (c[:, 1] > 8))
             assert abs(fine / 3 - 1) < 0.1 and abs(coarse / 6 - 1) < 0.15, (field, fine, coarse)
@@ -89,10 +89,8 @@ def test_sizes_of_an_outline(cvtmesh, scale, words):
                             "-o", "m.vtu")
     assert report["refinement"]["oversized"] == report["refinement"]["below_free"] == 0
     found = meshio.read(cvtmesh.path("m.vtu"))
-    p = found.points[:, :2] / scale
-    p = p[np.concatenate([c.data for c in found.cells if c.type == "triangle"])]
-    (ux, uy), (vx, vy) = (p[:, 1] - p[:, 0]).T, (p[:, 2] - p[:, 0]).T
-    area, most = (ux * vy - uy * vx) / 2, math.sqrt(3) / 4 * corner_size(p.mean(axis=1))**2
+    p, triangles = found.points[:, :2] / scale, cells_of(found, "triangle")
+    area, most = areas_of(p, triangles), math.sqrt(3) / 4 * corner_size(p[triangles].mean(axis=1))**2
     assert (area > 0).all() and abs(area.sum() - 1.98) < 1e-9
     # The raster has cells of 2 / 1024, and the cone's tip is between its points.
     assert (area / most).max() < 1.05 and (area / most).mean() > 0.5

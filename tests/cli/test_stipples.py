@@ -174,14 +174,14 @@ def test_the_sizes_give_the_number_of_dots(cvtmesh, dots, size):
 
 def test_dots_that_do_not_overlap(cvtmesh):
     for options in ((), ("--dots", "tone"), ("--periodic",), ("--equal-mass",)):
-        draw(cvtmesh, COINS, "--no-overlap", "--iterations", 10, *options)
+        draw(cvtmesh, COINS, "-n", 800, "--no-overlap", "--iterations", 10, *options)
         dots = read_dots(cvtmesh, "a.svg")
         x, y, r = dots.T
         apart = np.hypot(x[:, None] - x, y[:, None] - y) - (r[:, None] + r)
         np.fill_diagonal(apart, 1)
         assert apart.min() >= 0
         assert r.min() > 0
-    draw(cvtmesh, COINS, "--overlap", "--iterations", 10)
+    draw(cvtmesh, COINS, "-n", 800, "--overlap", "--iterations", 10)
     assert read_dots(cvtmesh, "a.svg")[:, 2].max() > r.max()
 
 
@@ -231,7 +231,7 @@ SHOT = "--frames", 2, "--window", "64x48", "--shot", "shot.png"
 
 
 def test_view_draws_the_dots_of_run(cvtmesh):
-    if not strict_json(cvtmesh.call("info", "--json").stdout)["viewer"]:
+    if not cvtmesh.printed("info")["viewer"]:
         pytest.skip("built without the viewer")
     words = "--dots", "mass", "--dot-size", "2,9", "--overlap", "--page", "A5", "--margin", 12
     words += "--orientation", "landscape", "--fill", "-o"
@@ -257,7 +257,7 @@ def test_stats_of_a_drawing(cvtmesh):
     assert moved != box != text
     cvtmesh.file("m.svg", moved)
     for name, more in (("a.svg", ()), ("p.svg", page), ("m.svg", ())):
-        tone = strict_json(cvtmesh.call("stats", name, "--picture", COINS, *more, "--json").stdout)["tone"]
+        tone = cvtmesh.printed("stats", name, "--picture", COINS, *more)["tone"]
         assert tone == pytest.approx(report["tone"], rel=2e-3), name
     points = read_dots(cvtmesh, "a.svg")[:, :2]
     cvtmesh.call("mesh", "a.svg", "-o", "a.npy")

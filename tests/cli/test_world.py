@@ -6,7 +6,7 @@ import meshio
 import numpy as np
 import pytest
 
-from conftest import output_of, read_obj, strict_json
+from conftest import output_of, read_obj
 
 Image = pytest.importorskip("PIL.Image")
 from PIL.TiffImagePlugin import ImageFileDirectory_v2, IFDRational  # noqa: E402
@@ -40,7 +40,7 @@ def vertices_of(cvtmesh, extension, name="w"):
 
 def test_every_file_has_the_same_place(cvtmesh, picture):
     outputs = [f"w.{extension}" for extension in (*MESHES, "csv", "npy", "xyz", "svg", "pdf", "dxf")]
-    if not strict_json(cvtmesh.call("info", "--json").stdout).get("pdf", True):
+    if not cvtmesh.printed("info").get("pdf", True):
         outputs.remove("w.pdf")
     run(cvtmesh, "plain.png", "-o", "p.npy")
     report = run(cvtmesh, "plain.png", *WORLD, *(word for name in outputs for word in ("-o", name)))
@@ -107,9 +107,9 @@ def test_mesh_and_stats(cvtmesh, picture):
     size = ("--width", WIDTH, "--height", HEIGHT)
     report = cvtmesh.report("mesh", "p.npy", *size, *WORLD, "-o", "w.obj", "-o", "w.csv")
     assert report["world"]["unit"] == "um"
-    wanted = strict_json(cvtmesh.call("stats", "p.obj", *size, "--json").stdout)
+    wanted = cvtmesh.printed("stats", "p.obj", *size)
     for name in ("w.obj", "w.csv"):
-        found = strict_json(cvtmesh.call("stats", name, *size, *WORLD, "--json").stdout)
+        found = cvtmesh.printed("stats", name, *size, *WORLD)
         assert found["quality"] == pytest.approx(wanted["quality"], rel=1e-5)
         assert found["world"]["mesh_area"] == pytest.approx(report["world"]["mesh_area"], rel=1e-6)
     cvtmesh.refused("stats", "w.csv", *WORLD, code=3, names=["w.csv", "--width"])

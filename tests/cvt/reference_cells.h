@@ -22,6 +22,9 @@ typedef struct shape {
 /* Sutherland & Hodgman: keeps a x + b y <= c. */
 static void cut(shape *p, real a, real b, real c) {
   static shape q;
+  int cuts = 0;
+  for (int k = 0; k < p->count; ++k) cuts |= a * p->x[k] + b * p->y[k] > c;
+  if (!cuts) return; /* as most do */
   q.count = 0;
   for (int k = 0; k < p->count; ++k) {
     const int next = (k + 1) % p->count;
@@ -44,6 +47,13 @@ static void set_rectangle(shape *p, real x0, real y0, real x1, real y1) {
   *p = r;
 }
 
+/* The squared distance of the farthest corner from the origin. */
+static real radius2_of(const shape *p) {
+  real most = 0;
+  for (int k = 0; k < p->count; ++k) most = fmaxl(most, p->x[k] * p->x[k] + p->y[k] * p->y[k]);
+  return most;
+}
+
 /* The power cell of site i, relative to it; the Voronoi cell without weights (NULL). Of sites in
  * one place with one weight the first has the cell. */
 static void reference_cell(cvtm_domain d, const double *sites, const double *weights, int n, int i,
@@ -53,17 +63,20 @@ static void reference_cell(cvtm_domain d, const double *sites, const double *wei
     set_rectangle(cell, -w / 2, -h / 2, w / 2, h / 2);
   else
     set_rectangle(cell, -sx, -sy, w - sx, h - sy);
+  real radius2 = radius2_of(cell);
   for (int j = 0; j < n; ++j) {
     const real lead = weights ? (real)weights[i] - (real)weights[j] : 0;
     for (int image = 0; image < 9; ++image) {
       if ((!d.periodic && image != 4) || j == i) continue;
       const real dx = sites[2 * j] - sx + (image % 3 - 1) * w;
       const real dy = sites[2 * j + 1] - sy + (image / 3 - 1) * h;
+      if (!weights && dx * dx + dy * dy > 4 * radius2) continue; /* too far to cut */
       if (dx != 0 || dy != 0)
         cut(cell, dx, dy, (dx * dx + dy * dy + lead) / 2);
       else if (lead < 0 || (lead == 0 && j < i))
         cell->count = 0;
     }
+    if (j % 64 == 0) radius2 = radius2_of(cell);
   }
 }
 
@@ -82,25 +95,45 @@ static void add_moments(const shape *p, real rho, real sums[4]) {
   }
 }
 
+/* The smallest rectangle of whole pixels around a shape relative to (sx, sy). */
+typedef struct extent {
+  int x0, y0, x1, y1; /* the first and last pixels */
+} extent;
+
+static extent extent_of(const shape *p, real sx, real sy) {
+  real low_x = p->x[0], high_x = low_x, low_y = p->y[0], high_y = low_y;
+  for (int k = 0; k < p->count; ++k) {
+    low_x = fminl(low_x, p->x[k]);
+    high_x = fmaxl(high_x, p->x[k]);
+    low_y = fminl(low_y, p->y[k]);
+    high_y = fmaxl(high_y, p->y[k]);
+  }
+  return (extent){(int)floorl(sx + low_x), (int)floorl(sy + low_y), (int)floorl(sx + high_x),
+                  (int)floorl(sy + high_y)};
+}
+
+/* The part of a cell in a pixel. */
+static void cut_pixel(const shape *cell, real sx, real sy, int column, int row, shape *part) {
+  *part = *cell;
+  cut(part, -1, 0, -(column - sx));
+  cut(part, 1, 0, column + 1 - sx);
+  cut(part, 0, -1, -(row - sy));
+  cut(part, 0, 1, row + 1 - sy);
+}
+
 /* Mass, first and second moments of cell i about its site; then its squared radius and the largest
  * density that it touches. */
-static void reference_sums(cvtm_domain d, const float *rho, const double *sites,
-                           const double *weights, int n, int i, real sums[6]) {
+static inline void reference_sums(cvtm_domain d, const float *rho, const double *sites,
+                                  const double *weights, int n, int i, real sums[6]) {
   static shape cell, part;
   const real sx = sites[2 * i], sy = sites[2 * i + 1];
   reference_cell(d, sites, weights, n, i, &cell);
   for (int k = 0; k < 6; ++k) sums[k] = 0;
   if (cell.count < 3) return;
-  real low_x = cell.x[0], high_x = low_x, low_y = cell.y[0], high_y = low_y;
-  for (int k = 0; k < cell.count; ++k) {
-    sums[4] = fmaxl(sums[4], cell.x[k] * cell.x[k] + cell.y[k] * cell.y[k]);
-    low_x = fminl(low_x, cell.x[k]);
-    high_x = fmaxl(high_x, cell.x[k]);
-    low_y = fminl(low_y, cell.y[k]);
-    high_y = fmaxl(high_y, cell.y[k]);
-  }
-  for (int j = (int)floorl(sy + low_y); j <= (int)floorl(sy + high_y); ++j) {
-    for (int c = (int)floorl(sx + low_x); c <= (int)floorl(sx + high_x); ++c) {
+  sums[4] = radius2_of(&cell);
+  const extent e = extent_of(&cell, sx, sy);
+  for (int j = e.y0; j <= e.y1; ++j) {
+    for (int c = e.x0; c <= e.x1; ++c) {
       int row = j, column = c;
       if (d.periodic) {
         row = ((j % d.height) + d.height) % d.height;
@@ -108,11 +141,7 @@ static void reference_sums(cvtm_domain d, const float *rho, const double *sites,
       }
       if (row < 0 || row >= d.height || column < 0 || column >= d.width) continue;
       sums[5] = fmaxl(sums[5], (real)rho[row * d.width + column]);
-      part = cell;
-      cut(&part, -1, 0, -(c - sx));
-      cut(&part, 1, 0, c + 1 - sx);
-      cut(&part, 0, -1, -(j - sy));
-      cut(&part, 0, 1, j + 1 - sy);
+      cut_pixel(&cell, sx, sy, c, j, &part);
       add_moments(&part, (real)rho[row * d.width + column], sums);
     }
   }

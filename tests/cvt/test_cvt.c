@@ -1,7 +1,6 @@
 /* Energies, gradients, minimisation and sampling of tessellations. */
 #include "base/device_kernels.h"
 #include "cvt/cvt.h"
-#include "cvt/differential.h"
 #include "tests/test_devices.h"
 #include "tests/splitmix64.h"
 
@@ -37,11 +36,6 @@ static double energy_of(cvtm_device *device, cvtm_cvt *cvt, const double *sites,
 /* --- densities ------------------------------------------------------------------ */
 
 static const cvtm_device_table *own_table;
-
-static cvtm_status no_memory(cvtm_device *device, size_t bytes, void **memory) {
-  (void)bytes, (void)memory;
-  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
-}
 
 /* The copy breaks off in the middle. */
 static cvtm_status half_copy(cvtm_device *device, void *to, const void *from, size_t bytes) {
@@ -532,145 +526,6 @@ TEST_ON_DEVICE(test_on_device) {
   cvtm_cvt_destroy(view);
   device_free_all(device, on_density, on_sites, on_values);
   free_all(sites, rho);
-}
-
-/* A plan that views a density, with room for N sites and arrays of a pull back. */
-typedef struct pull {
-  cvtm_device *device;
-  cvtm_cvt *cvt;
-  void *density, *sites, *phi, *result;
-  int64_t count, pixels;
-} pull;
-
-static pull open_pull(cvtm_domain d, int64_t count) {
-  pull p = {.device = test_device_open(), .count = count, .pixels = (int64_t)d.width * d.height};
-  p.density = device_array(p.device, p.pixels, 4);
-  p.sites = device_array(p.device, 2 * count, 8);
-  p.phi = device_array(p.device, 4 * count, 8);
-  p.result = device_array(p.device, p.pixels, 4);
-  assert_device_ok(p.device, cvtm_cvt_create_view(p.device, d, p.density, count, &p.cvt));
-  return p;
-}
-
-static void close_pull(pull *p) {
-  cvtm_cvt_destroy(p->cvt);
-  device_free_all(p->device, p->density, p->sites, p->phi, p->result);
-  cvtm_device_destroy(p->device);
-}
-
-static void put_sites(pull *p, const double *sites, const double *phi) {
-  const size_t bytes = 2 * (size_t)p->count * sizeof *sites;
-  assert_copy_in(p->device, p->sites, sites, bytes);
-  assert_copy_in(p->device, p->phi, phi, 2 * bytes);
-}
-
-static cvtm_status pull_back(pull *p, const double *sites, const double *phi, float *result) {
-  put_sites(p, sites, phi);
-  const cvtm_status status =
-      cvtm_cvt_pull_back(p->cvt, p->sites, p->count, p->phi, p->result, NULL);
-  if (status == CVTM_OK)
-    assert_copy_out(p->device, result, p->result, (size_t)p->pixels * sizeof *result);
-  return status;
-}
-
-/* Some outside 61 x 47 pixels, two at one place; and their polynomials. */
-static double *scattered_sites(int64_t n, double **phi) {
-  double *sites = doubles(2 * n);
-  *phi = allocated(4 * n, sizeof **phi);
-  for (int64_t i = 0; i < n; ++i) {
-    sites[2 * i] = 70 * uniform() - 5;
-    sites[2 * i + 1] = 55 * uniform() - 4;
-    for (int c = 0; c < 4; ++c) (*phi)[4 * i + c] = uniform() - 0.3;
-  }
-  if (n > 2) memcpy(sites + 2, sites, 2 * sizeof *sites);
-  return sites;
-}
-
-/* The derivatives by the density are those of cvtm_differential, which cuts cells by pixels: for
- * sites far apart and close together, outside the domain, and at one place; and for lattices, of
- * which corners belong to four cells, within pixels and on their corners. */
-TEST(test_pull_to_density) {
-  enum { PIXELS = 61 * 47, SHAPES = 8 };
-  const cvtm_domain d = {61, 47, 0};
-  const int64_t counts[SHAPES] = {1, 2, 30, 600, 2500, 9000, 600, 900};
-  static double rho[PIXELS], wanted[PIXELS];
-  static float found[PIXELS];
-  for (int k = 0; k < SHAPES; ++k) {
-    const int64_t n = counts[k];
-    double *phi, *sites = scattered_sites(n, &phi);
-    for (int64_t i = 0; i < n && k > 5; ++i) {
-      sites[2 * i] = (k > 6 ? 2 : 2.25) * (double)(i % 30);
-      sites[2 * i + 1] = (k > 6 ? 2 : 2.25) * (double)(i / 30);
-    }
-    pull p = open_pull(d, n);
-    assert_device_ok(p.device, pull_back(&p, sites, phi, found));
-    cvtm_differential *reference = NULL;
-    assert_ok(cvtm_differential_create(d, sites, n, &reference, NULL));
-    cvtm_differential_pull_back(reference, rho, phi, wanted, NULL);
-    for (int q = 0; q < PIXELS; ++q)
-      assert_true(fabs(found[q] - wanted[q]) <= 2e-6 * (1 + fabs(wanted[q])));
-    cvtm_differential_destroy(reference);
-    close_pull(&p);
-    free_all(sites, phi);
-  }
-}
-
-/* The derivatives by the sites are those of cvtm_differential, whose cells are those of the
- * Delaunay triangulation: for sites as above, for a lattice, of which corners belong to four cells,
- * and for a cell of many corners. */
-TEST(test_pull_to_sites) {
-  enum { PIXELS = 61 * 47, SHAPES = 7 };
-  const cvtm_domain d = {61, 47, 0};
-  const int64_t counts[SHAPES] = {1, 2, 30, 600, 9000, 600, 200};
-  static float rho[PIXELS];
-  static double exact[PIXELS];
-  for (int q = 0; q < PIXELS; ++q) exact[q] = rho[q] = (float)uniform();
-  for (int k = 0; k < SHAPES; ++k) {
-    const int64_t n = counts[k];
-    double *phi, *sites = scattered_sites(n, &phi);
-    for (int64_t i = 0; i < n && k == 5; ++i) {
-      sites[2 * i] = 2.25 * (double)(i % 30);
-      sites[2 * i + 1] = 2.25 * (double)(i / 30);
-    }
-    for (int64_t i = 1; i < n && k == 6; ++i) {
-      sites[2 * i] = sites[0] + 12 * cos(0.03 * (double)i);
-      sites[2 * i + 1] = sites[1] + 12 * sin(0.03 * (double)i);
-    }
-    double *wanted = doubles(2 * n), *found = doubles(2 * n);
-    pull p = open_pull(d, n);
-    void *result = device_array(p.device, 2 * n, 8);
-    assert_copy_in(p.device, p.density, rho, sizeof rho);
-    put_sites(&p, sites, phi);
-    assert_refused(cvtm_cvt_pull_back(p.cvt, NULL, n, p.phi, NULL, result));
-    /* Derivatives by the density have a limit of cells in a pixel, which 9000 sites may exceed. */
-    const int both = n < 9000;
-    if (both)
-      assert_device_ok(p.device, cvtm_cvt_pull_back(p.cvt, p.sites, n, p.phi, p.result, NULL));
-    assert_device_ok(p.device,
-                     cvtm_cvt_pull_back(p.cvt, both ? NULL : p.sites, n, p.phi, NULL, result));
-    assert_copy_out(p.device, found, result, 2 * (size_t)n * sizeof *found);
-    cvtm_differential *reference = NULL;
-    assert_ok(cvtm_differential_create(d, sites, n, &reference, NULL));
-    cvtm_differential_pull_back(reference, exact, phi, NULL, wanted);
-    for (int64_t i = 0; i < 2 * n; ++i)
-      assert_true(fabs(found[i] - wanted[i]) <= 1e-9 * (1 + fabs(wanted[i])));
-    cvtm_differential_destroy(reference);
-    cvtm_device_free(p.device, result);
-    close_pull(&p);
-    free_all(sites, phi, wanted, found);
-  }
-}
-
-/* CVTM_ERROR_UNSUPPORTED where too many sites are near a pixel. */
-TEST(test_crowded_pull) {
-  enum { N = 3000 };
-  const cvtm_domain d = {40, 30, 0};
-  static double sites[2 * N], phi[4 * N];
-  static float found[1200];
-  for (int k = 0; k < 2 * N; ++k) sites[k] = 3 + 0.4 * uniform();
-  pull p = open_pull(d, N);
-  assert_int_equal(pull_back(&p, sites, phi, found), CVTM_ERROR_UNSUPPORTED);
-  close_pull(&p);
 }
 
 /* Poisson sites have about 1.985 times the energy of hexagons; strata do much better. */

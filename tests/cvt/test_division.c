@@ -226,11 +226,6 @@ TEST(test_a_lost_rank_leaves_no_memory) {
   cvtm_device_destroy(device);
 }
 
-static cvtm_status no_memory_on_rank(cvtm_device *device, size_t bytes, void **memory) {
-  (void)bytes, (void)memory;
-  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
-}
-
 static void fail_on_rank_1(cvtm_device *device, int rank, void *context) {
   const problem *p = context;
   cvtm_cvt *cvt = NULL;
@@ -241,7 +236,7 @@ static void fail_on_rank_1(cvtm_device *device, int rank, void *context) {
                    cvtm_cvt_create(device, p->domain, rank == 0 ? p->density : NULL, COUNT, &cvt));
   const cvtm_device_table *own_table = device->table;
   cvtm_device_table faulty = *own_table;
-  faulty.allocate = no_memory_on_rank;
+  faulty.allocate = no_memory;
   if (rank == 1) device->table = &faulty;
   assert_int_equal(cvtm_cvt_optimize(cvt, &p->options, sites, COUNT, NULL), CVTM_ERROR_MEMORY);
   device->table = own_table;

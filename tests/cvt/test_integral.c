@@ -258,7 +258,7 @@ TEST(test_more_sites_than_pixels) {
 
 /* Sides beyond 2^16; the pixels of such domains have no labels. */
 TEST_ON_DEVICE(test_long_sides) {
-  enum { LONG = 100000, SHORT = 3, N = 64 };
+  enum { LONG = 66000, SHORT = 3, N = 40 };
   static double sites[2 * N];
   static float rho[LONG * SHORT];
   for (int k = 0; k < 4; ++k) {
@@ -277,7 +277,7 @@ TEST_ON_DEVICE(test_long_sides) {
 /* Half of the sites in one pixel, a quarter of them in a millionth of it, a few of these at one
  * point: bins of the site tree that hold far more sites than others. */
 TEST(test_crowded_bins) {
-  enum { N = 1200 };
+  enum { N = 600 };
   static double sites[2 * N];
   static float rho[64 * 48];
   for (int periodic = 0; periodic < 2; ++periodic) {

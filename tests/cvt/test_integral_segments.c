@@ -1,9 +1,9 @@
-/* The three integrators - a walk down a cell, the lanes of a group together, and a batch - against
- * the cell clipped by the square of each pixel, whatever the number of lanes and of rows at a time:
- * random cells; cells whose corners lie on the pixel grid, exactly and nearly; cells much smaller
- * than a pixel; cells with edges along the axes and corners cut off by rounding. A batch gives the
- * same bits wherever in it a cell is, with and without wide vectors; its means along edges against
- * sums over the pixels that the edges cross. */
+/* The three integrators (a walk down a cell, the lanes of a group together, a batch) are compared
+ * with the cell clipped by the square of each pixel, with any number of lanes and of rows at a
+ * time. The cells are random; or have corners on the pixel grid, exactly or nearly; or are much
+ * smaller than a pixel; or have edges along the axes and corners cut off by rounding. A batch gives
+ * the same bits wherever in it a cell is, with and without wide vectors. Its means along edges are
+ * compared with sums over the pixels that the edges cross. */
 
 #include "testing.h"
 
@@ -79,11 +79,11 @@ static void make_shape(placing how, int periodic, double reach, shape *s) {
 }
 
 static cvtm_cell_moments walk(const shape *s) {
-  cvtm_cell_moments sums = {0, 0, 0, 0};
+  cvtm_pixel_sums sums = {0, 0, 0, 0};
   cvtm_cell_walk rows;
   cvtm_cell_begin_walk(s->domain, s->sx, s->sy, &s->cell, &rows);
   cvtm_integral_add_rows(&s->density, &s->cell, &rows, rows.first, rows.last, &sums);
-  return sums;
+  return cvtm_pixel_moments(&sums);
 }
 
 /* Appends to `to` the part of the polygon `from` where a x + b y <= c; returns its corners. */
@@ -166,7 +166,7 @@ static cvtm_cell_moments share(const shape *s, int32_t lanes, int32_t window) {
   for (int32_t e = 0; e < polygon.count; ++e) cvtm_segments_set_edge(&polygon, e, left);
   base[polygon.count] = all;
   entry[0][0] = entry[1][0] = pixel[polygon.top].column;
-  cvtm_segments_sums sums = {0, 0, 0, 0};
+  cvtm_pixel_sums sums = {0, 0, 0, 0};
   for (int32_t from = polygon.first; from <= polygon.last; from += window) {
     for (int32_t lane = 0; lane < lanes; ++lane) {
       int32_t e = 0;
@@ -180,7 +180,7 @@ static cvtm_cell_moments share(const shape *s, int32_t lanes, int32_t window) {
       cvtm_segments_add_run(&s->density, &polygon, j, entry[0][j - from], entry[1][j - from],
                             &sums);
   }
-  return cvtm_segments_moments(&sums);
+  return cvtm_pixel_moments(&sums);
 }
 
 static void integrate_baseline(cvtm_batch *batch, cvtm_cell_moments *moments) {

@@ -167,6 +167,12 @@ static inline void read_fails(const made_file *file, const char *name, const cha
   assert_null(image.alpha);
 }
 
+/* The same, and the file is freed. */
+static inline void refused_file(made_file file, const char *name, const char *part) {
+  read_fails(&file, name, part);
+  free(file.bytes);
+}
+
 static inline void assert_near(double found, double expected, double tolerance, int x, int y) {
   if (!(fabs(found - expected) <= tolerance))
     fail_msg("pixel (%d, %d): %.9g, expected %.9g", x, y, found, expected);

@@ -27,7 +27,7 @@ static int32_t *tour_of(const double *points, int64_t count, int threads) {
 static int count_down(void *context) { return (*(int *)context)-- <= 0; }
 
 TEST(test_stopped_tours) {
-  enum { COUNT = 20000 };
+  enum { COUNT = 5000 };
   double *points = random_points(COUNT, 8);
   int32_t *whole = tour_of(points, COUNT, 2), *order = allocated(COUNT, sizeof *order);
   double before = INFINITY;
@@ -73,9 +73,9 @@ TEST(test_nearest_lists) {
 }
 
 /* The length of long tours is 0.7124 sqrt(n A); that of shorter ones is larger, since points near
- * the border have fewer neighbours: the shortest of 20,000 points is about 1 % longer. */
+ * the border have fewer neighbours: the shortest of 10,000 points is about 1 % longer. */
 TEST(test_uniform_points) {
-  enum { COUNT = 20000 };
+  enum { COUNT = 10000 };
   double *points = random_points(COUNT, 7);
   int32_t *order = tour_of(points, COUNT, 1);
   const double length = cvtm_tour_length(points, COUNT, order, 1);
@@ -86,7 +86,7 @@ TEST(test_uniform_points) {
 }
 
 TEST(test_threads_do_not_matter) {
-  enum { COUNT = 5000 };
+  enum { COUNT = 3000 };
   double *points = random_points(COUNT, 11);
   int32_t *one = tour_of(points, COUNT, 1), *four = tour_of(points, COUNT, 4);
   assert_memory_equal(one, four, COUNT * sizeof *one);

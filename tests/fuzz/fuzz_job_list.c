@@ -10,7 +10,7 @@ static int64_t read_jobs(batch_list *list) {
   batch_job *job = NULL;
   int64_t index = 0;
   while (batch_list_get(list, index, &job, &error) == CVTM_OK && job != NULL) {
-    if (job->index != index || job->options.run.input == NULL) abort();
+    if (job->index != index || job->options.run.input.name == NULL) abort();
     batch_job_free(job);
     ++index;
   }

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   cvtm_error error;
   batch_journal *journal = NULL;
   if (batch_journal_open(path, path, 1, 7, &journal, &error) != CVTM_OK) return 0;
-  batch_job job = {.index = 0, .options = {.command = CLI_RUN, .run.input = "a.png"}};
+  batch_job job = {.index = 0, .options = {.command = CLI_RUN, .run.input.name = "a.png"}};
   (void)batch_journal_code(journal, &job, batch_job_key(&job));
   cJSON *failures = cJSON_CreateArray();
   if (batch_journal_failures(journal, 5, failures, &error) != CVTM_OK) abort();

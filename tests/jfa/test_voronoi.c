@@ -189,9 +189,9 @@ TEST_ON_DEVICE(test_error_rates) {
   };
   static const int64_t cell[] = {10, 100, 1000};
   for (int periodic = 0; periodic < 2; ++periodic) {
-    const cvtm_domain domain = {512, 512, periodic};
+    const cvtm_domain domain = {384, 384, periodic};
     for (int k = 0; k < 3; ++k) {
-      const int64_t count = 512 * 512 / cell[k];
+      const int64_t count = 384 * 384 / cell[k];
       double *sites = uniform_sites(domain, count, 23);
       check_error_rates(device, domain, sites, count, most[k]);
       free(sites);

@@ -1,5 +1,5 @@
 /* Objectives of the tests, one row at a time, so that the CPU and CUDA run the same code:
- * three problems of MINPACK-2 (Averick et al. 1992), quadratics, chained Rosenbrock, and
+ * two problems of MINPACK-2 (Averick et al. 1992), quadratics, chained Rosenbrock, and
  * functions that are not finite everywhere. */
 #ifndef CVTMESH_TESTS_LBFGSB_OBJECTIVES_H
 #define CVTMESH_TESTS_LBFGSB_OBJECTIVES_H
@@ -13,7 +13,6 @@
 typedef enum problem_kind {
   PROBLEM_TORSION,    /* elastic-plastic torsion, c */
   PROBLEM_BEARING,    /* journal bearing, eccentricity e, half width b */
-  PROBLEM_SURFACE,    /* minimal surface, boundary values in `edges` */
   PROBLEM_QUADRATIC,  /* sum a_i x_i^2 / 2 - b_i x_i + coupling (x_i - x_i+1)^2 / 2 */
   PROBLEM_ROSENBROCK, /* chained */
   PROBLEM_BARRIER,    /* sum 10 x_i - log x_i: NaN for x_i <= 0 */
@@ -27,8 +26,7 @@ typedef struct problem {
   double c, e, b;
   const double *diagonal, *linear; /* quadratic, [n] */
   double coupling;
-  const double *edges; /* bottom, top [nx + 2], left, right [ny + 2] */
-  int waits;           /* CUDA: the evaluation synchronises, so it cannot be captured */
+  int waits; /* CUDA: the evaluation synchronises, so it cannot be captured */
 } problem;
 
 /* The gradient of row i in *g; returns the row's part of the value. */
@@ -70,48 +68,6 @@ CVTM_HD double problem_bearing(const problem *p, const double *x, int64_t k, dou
   return 0.5 * sum - load * v;
 }
 
-/* Node (i, j) with 0 and nx + 1, ny + 1 on the boundary. */
-CVTM_HD double problem_surface_at(const problem *p, const double *x, int i, int j) {
-  const double *bottom = p->edges, *top = bottom + p->nx + 2;
-  const double *left = top + p->nx + 2, *right = left + p->ny + 2;
-  if (j == 0) return bottom[i];
-  if (j == p->ny + 1) return top[i];
-  if (i == 0) return left[j];
-  if (i == p->nx + 1) return right[j];
-  return x[(i - 1) + (int64_t)p->nx * (j - 1)];
-}
-
-/* The triangle at (i, j) towards side +1 or -1: its area element; gradient in gx, gy. */
-CVTM_HD double problem_surface_element(const problem *p, const double *x, int i, int j, int side,
-                                       double *gx, double *gy) {
-  const double v = problem_surface_at(p, x, i, j);
-  *gx = side * (problem_surface_at(p, x, i + side, j) - v) * (p->nx + 1);
-  *gy = side * (problem_surface_at(p, x, i, j + side) - v) * (p->ny + 1);
-  return sqrt(1.0 + *gx * *gx + *gy * *gy);
-}
-
-CVTM_HD double problem_surface(const problem *p, const double *x, int64_t k, double *g) {
-  const int i = (int)(k % p->nx) + 1, j = (int)(k / p->nx) + 1;
-  const double rx = p->nx + 1, ry = p->ny + 1, area = 0.5 / (rx * ry);
-  double gx, gy, value = 0.0, slope = 0.0;
-  for (int side = -1; side <= 1; side += 2) {
-    double q = problem_surface_element(p, x, i, j, side, &gx, &gy);
-    value += q;
-    slope -= side * (gx * rx + gy * ry) / q;
-    q = problem_surface_element(p, x, i - side, j, side, &gx, &gy);
-    if (i - side == 0 || i - side == p->nx + 1) value += q;
-    slope += side * gx * rx / q;
-    q = problem_surface_element(p, x, i, j - side, side, &gx, &gy);
-    if (j - side == 0 || j - side == p->ny + 1) value += q;
-    slope += side * gy * ry / q;
-    const int at_corner =
-        (i - side == 0 || i - side == p->nx + 1) && (j - side == 0 || j - side == p->ny + 1);
-    if (at_corner) value += problem_surface_element(p, x, i - side, j - side, side, &gx, &gy);
-  }
-  *g = area * slope;
-  return area * value;
-}
-
 CVTM_HD double problem_quadratic(const problem *p, const double *x, int64_t i, double *g) {
   const double v = x[i];
   double value = 0.5 * p->diagonal[i] * v * v - p->linear[i] * v;
@@ -144,8 +100,6 @@ CVTM_HD double problem_row(const problem *p, const double *x, int64_t i, double 
       return problem_torsion(p, x, i, g);
     case PROBLEM_BEARING:
       return problem_bearing(p, x, i, g);
-    case PROBLEM_SURFACE:
-      return problem_surface(p, x, i, g);
     case PROBLEM_QUADRATIC:
       return problem_quadratic(p, x, i, g);
     case PROBLEM_ROSENBROCK:

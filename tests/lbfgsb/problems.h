@@ -20,7 +20,7 @@ typedef struct fixture {
   cvtm_device *device;
   problem p;
   double *x, *lower, *upper, *scale; /* scale may be NULL */
-  double *diagonal, *linear, *edges; /* may be NULL */
+  double *diagonal, *linear;         /* may be NULL */
   int64_t outside;
   cvtm_lbfgsb_options options;
   cvtm_lbfgsb_result result;
@@ -47,8 +47,7 @@ static inline fixture fixture_make(cvtm_device *device, problem_kind kind, int64
 }
 
 static inline void fixture_free(fixture *made) {
-  free_all(made->x, made->lower, made->upper, made->scale, made->diagonal, made->linear,
-           made->edges);
+  free_all(made->x, made->lower, made->upper, made->scale, made->diagonal, made->linear);
 }
 
 static inline cvtm_status fixture_evaluate_cpu(void *context, const double *x, double *f, double *g,
@@ -77,26 +76,23 @@ typedef struct opened {
   cvtm_objective objective;
   void *context;
   double *x;
-  const double *sent[6];
+  const double *sent[5];
 } opened;
 
 /* To be closed by fixture_close; `open` must stay where it is. */
 static inline void fixture_open(fixture *made, opened *open) {
   cvtm_device *device = made->device;
   const int64_t n = made->p.n;
-  const int64_t edges_count = 2 * (int64_t)(made->p.nx + made->p.ny) + 8;
   made->p.diagonal = made->diagonal;
   made->p.linear = made->linear;
-  made->p.edges = made->edges;
-  const double *const sent[6] = {
-      fixture_send(device, made->diagonal, n),        fixture_send(device, made->linear, n),
-      fixture_send(device, made->edges, edges_count), fixture_send(device, made->lower, n),
-      fixture_send(device, made->upper, n),           fixture_send(device, made->scale, n)};
+  const double *const sent[5] = {
+      fixture_send(device, made->diagonal, n), fixture_send(device, made->linear, n),
+      fixture_send(device, made->lower, n), fixture_send(device, made->upper, n),
+      fixture_send(device, made->scale, n)};
   memcpy(open->sent, sent, sizeof sent);
   open->on_device = made->p;
   open->on_device.diagonal = sent[0];
   open->on_device.linear = sent[1];
-  open->on_device.edges = sent[2];
   open->context = made;
   open->objective = fixture_evaluate_cpu;
 #if CVTMESH_HAVE_CUDA
@@ -108,8 +104,8 @@ static inline void fixture_open(fixture *made, opened *open) {
   open->x = (double *)(uintptr_t)fixture_send(device, made->x, n);
   open->solver = NULL;
   assert_device_ok(device, cvtm_lbfgsb_create(device, n, &made->options, &open->solver));
-  assert_device_ok(device, cvtm_lbfgsb_set_bounds(open->solver, sent[3], sent[4]));
-  assert_device_ok(device, cvtm_lbfgsb_set_scaling(open->solver, sent[5]));
+  assert_device_ok(device, cvtm_lbfgsb_set_bounds(open->solver, sent[2], sent[3]));
+  assert_device_ok(device, cvtm_lbfgsb_set_scaling(open->solver, sent[4]));
 }
 
 /* x of the device comes back into the fixture. */
@@ -119,7 +115,7 @@ static inline void fixture_close(fixture *made, opened *open) {
   assert_device_ok(
       device, cvtm_device_copy_out(device, made->x, open->x, (size_t)made->p.n * sizeof *made->x));
   cvtm_device_free(device, open->x);
-  for (int i = 0; i < 6; ++i) cvtm_device_free(device, (void *)(uintptr_t)open->sent[i]);
+  for (int i = 0; i < 5; ++i) cvtm_device_free(device, (void *)(uintptr_t)open->sent[i]);
 }
 
 /* Solves from x into x; returns the status of minimize. */
@@ -221,45 +217,6 @@ static inline fixture fixture_bearing(cvtm_device *device, int nx, int ny, doubl
     const double angle = 2.0 * 3.14159265358979323846 * (double)(k % nx + 1) / (nx + 1);
     made.x[k] = fmax(sin(angle), 0.0);
     made.lower[k] = 0.0;
-  }
-  return made;
-}
-
-/* Enneper's surface over (x, y). */
-static inline double fixture_enneper(double x, double y) {
-  double u = x, v = -y;
-  for (int step = 0; step < 5; ++step) {
-    const double f = u + u * v * v - u * u * u / 3.0 - x;
-    const double g = -v - u * u * v + v * v * v / 3.0 - y;
-    if (sqrt(f * f + g * g) <= 1e-10) break;
-    const double a = 1.0 + v * v - u * u, b = 2.0 * u * v, c = -2.0 * u * v;
-    const double d = -1.0 - u * u + v * v, determinant = a * d - b * c;
-    u -= (d * f - b * g) / determinant;
-    v -= (a * g - c * f) / determinant;
-  }
-  return u * u - v * v;
-}
-
-static inline fixture fixture_surface(cvtm_device *device, int nx, int ny) {
-  fixture made = fixture_make(device, PROBLEM_SURFACE, (int64_t)nx * ny);
-  made.p.nx = nx;
-  made.p.ny = ny;
-  made.edges = fixture_doubles(2 * (int64_t)(nx + ny) + 8, 0.0);
-  double *bottom = made.edges, *top = bottom + nx + 2, *left = top + nx + 2, *right = left + ny + 2;
-  for (int i = 0; i <= nx + 1; ++i) {
-    bottom[i] = fixture_enneper(-0.5 + (double)i / (nx + 1), -0.5);
-    top[i] = fixture_enneper(-0.5 + (double)i / (nx + 1), 0.5);
-  }
-  for (int j = 0; j <= ny + 1; ++j) {
-    left[j] = fixture_enneper(-0.5, -0.5 + (double)j / (ny + 1));
-    right[j] = fixture_enneper(0.5, -0.5 + (double)j / (ny + 1));
-  }
-  for (int j = 1; j <= ny; ++j) {
-    for (int i = 1; i <= nx; ++i) {
-      const double alpha = (double)j / (ny + 1), beta = (double)i / (nx + 1);
-      made.x[(i - 1) + (int64_t)nx * (j - 1)] = 0.5 * (alpha * top[i] + (1.0 - alpha) * bottom[i] +
-                                                       beta * right[j] + (1.0 - beta) * left[j]);
-    }
   }
   return made;
 }

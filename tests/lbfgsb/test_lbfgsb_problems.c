@@ -1,56 +1,9 @@
-/* Known minima: three problems of MINPACK-2, chained Rosenbrock. */
+/* Known minima: a bearing, chained Rosenbrock, functions that are straight far away. Those of the
+ * other problems of MINPACK-2: test_minpack2.c. */
 #include "problems.h"
 #include "test_devices.h"
 
 static cvtm_device *device;
-
-/* Solves tightly and frees; active < 0: not looked at. */
-static void check(fixture made, double f, double tolerance, int64_t active) {
-  made.options.max_iterations = 5000;
-  if (made.options.gradient_tolerance == 0.0) made.options.gradient_tolerance = 1e-8;
-  assert_device_ok(device, fixture_minimize(&made));
-  if (!(fabs(made.result.f - f) <= tolerance * fabs(f))) {
-    fail_msg("f = %.15g, not %.15g (%s after %lld iterations)", made.result.f, f,
-             cvtm_stop_name(made.result.stop), (long long)made.result.iterations);
-  }
-  if (!(made.result.projected_gradient <= 1e-7)) {
-    fail_msg("projected gradient %g at f = %.15g (%s after %lld iterations, %lld evaluations)",
-             made.result.projected_gradient, made.result.f, cvtm_stop_name(made.result.stop),
-             (long long)made.result.iterations, (long long)made.result.evaluations);
-  }
-  if (active >= 0) assert_int_equal(made.result.active, active);
-  assert_int_equal(made.outside, 0);
-  fixture_free(&made);
-}
-
-TEST(test_torsion) {
-  check(fixture_torsion(device, 50, 50), -0.418087632020, 1e-10, -1);
-  check(fixture_torsion(device, 50, 25), -0.417511, 2e-6, -1);
-  check(fixture_torsion(device, 100, 100), -0.418391026664, 1e-10, -1);
-  check(fixture_torsion(device, 200, 200), -0.418468664331, 1e-10, 11888);
-}
-
-TEST(test_torsion_without_active_bounds) {
-  const int sides[] = {10, 16};
-  const double values[] = {-0.427745, -0.434409};
-  for (int s = 0; s < 2; ++s) {
-    fixture made = fixture_torsion(device, sides[s], sides[s]);
-    for (int64_t k = 0; k < made.p.n; ++k) {
-      made.lower[k] = -1000.0;
-      made.upper[k] = 1000.0;
-    }
-    check(made, values[s], 2e-6, 0);
-  }
-}
-
-TEST(test_bearing) {
-  check(fixture_bearing(device, 8, 12, 0.1, 10.0), -0.183437, 5e-6, -1);
-  check(fixture_bearing(device, 10, 16, 0.9, 10.0), -15.607, 5e-6, -1);
-  check(fixture_bearing(device, 50, 50, 0.1, 10.0), -0.180488, 5e-6, -1);
-  fixture made = fixture_bearing(device, 200, 200, 0.1, 10.0);
-  made.options.gradient_tolerance = 1e-7; /* spares 200 iterations */
-  check(made, -0.180597544848, 1e-9, 12918);
-}
 
 /* Thousands of iterations to the last digits; the printed ones come earlier. */
 TEST(test_bearing_nearly_touching) {
@@ -60,22 +13,6 @@ TEST(test_bearing_nearly_touching) {
   fixture_ends_by(&made, CVTM_STOP_GRADIENT);
   assert_near(made.result.f, -60.1509, 1e-4);
   fixture_free(&made);
-}
-
-TEST(test_surface) { check(fixture_surface(device, 100, 100), 1.4213276121, 1e-10, 0); }
-
-/* The values at the start are exact sums. */
-TEST(test_starts) {
-  fixture made[] = {fixture_torsion(device, 200, 200), fixture_bearing(device, 200, 200, 0.1, 10.0),
-                    fixture_surface(device, 100, 100)};
-  const double values[] = {-0.3333250827, 28.70245761, 1.53243706};
-  for (int i = 0; i < 3; ++i) {
-    made[i].options.max_evaluations = 1;
-    fixture_ends_by(&made[i], CVTM_STOP_EVALUATIONS);
-    assert_int_equal(made[i].result.iterations, 0);
-    assert_near(made[i].result.f, values[i], 1e-8 * fabs(values[i]));
-    fixture_free(&made[i]);
-  }
 }
 
 TEST(test_rosenbrock) {

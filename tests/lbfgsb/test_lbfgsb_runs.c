@@ -240,8 +240,8 @@ TEST(test_size) {
   assert_int_equal(cvtm_lbfgsb_set_size(larger, -1), CVTM_ERROR_ARGUMENT);
   assert_device_ok(device, cvtm_lbfgsb_set_options(larger, &borrowed.options));
   assert_device_ok(device, cvtm_lbfgsb_set_size(larger, borrowed.p.n));
-  assert_device_ok(device, cvtm_lbfgsb_set_bounds(larger, open.sent[3], open.sent[4]));
-  assert_device_ok(device, cvtm_lbfgsb_set_scaling(larger, open.sent[5]));
+  assert_device_ok(device, cvtm_lbfgsb_set_bounds(larger, open.sent[2], open.sent[3]));
+  assert_device_ok(device, cvtm_lbfgsb_set_scaling(larger, open.sent[4]));
   assert_device_ok(
       device, cvtm_lbfgsb_minimize(larger, open.x, open.objective, open.context, &borrowed.result));
   fixture_close(&borrowed, &open);

@@ -193,4 +193,15 @@ static inline grid_case obstacle_make(obstacle kind, int64_t m) {
   return g;
 }
 
+/* The largest error of a solution on m x m nodes. */
+static inline double hemisphere_error(const double *solution, int64_t m) {
+  const double h = 4.0 / (double)(m + 1);
+  double error = 0;
+  for (int64_t n = 0; n < m * m; ++n) {
+    const double x = (double)(n % m + 1) * h - 2, y = (double)(n / m + 1) * h - 2;
+    error = fmax(error, fabs(solution[n] - hemisphere_exact(x, y)));
+  }
+  return error;
+}
+
 #endif

@@ -67,13 +67,7 @@ TEST(test_known_answers) {
                (long long)k->cycles);
     }
     if (k->kind == HEMISPHERE) {
-      const double h = 4.0 / (double)(k->m + 1);
-      double error = 0;
-      for (int64_t n = 0; n < k->m * k->m; ++n) {
-        const double x = (double)(n % k->m + 1) * h - 2, y = (double)(n / k->m + 1) * h - 2;
-        error = fmax(error, fabs(g.x[n] - hemisphere_exact(x, y)));
-      }
-      assert_near("hemisphere", error, k->energy, 5e-7 * k->energy);
+      assert_near("hemisphere", hemisphere_error(g.x, k->m), k->energy, 5e-7 * k->energy);
     } else {
       const double h = 1.0 / (double)(k->m + 1);
       assert_near("energy", g.result.energy, k->energy, 1e-12);
@@ -278,8 +272,7 @@ TEST(test_devices_agree) {
 
 /* The plain kernels, which CUDA's specialised ones replace: all of them, then those of one name. */
 TEST(test_plain_kernels_agree) {
-  static const char *const names[] = {"grid",     "march",    "tiles", "tail",
-                                      "galerkin", "bilinear", "pdl"};
+  static const char *const names[] = {"grid", "march", "tiles", "tail", "bilinear", "pdl"};
   cvtm_device *cpu = test_cpu_open(1);
   for (size_t k = 0; k < sizeof names / sizeof *names; ++k) {
     assert_int_equal(setenv("CVTMESH_PLAIN", names[k], 1), 0);

@@ -195,12 +195,13 @@ TEST(test_against_dense) {
 }
 
 /* Holes, boxes, boundary conditions and sizes hardly change the rate of convergence; coefficients
- * that jump by 1e5 within a coarse cell cost some cycles. */
+ * that jump by 1e5 within a coarse cell cost some cycles. Any two features meet on both grids. */
 TEST(test_large) {
   static const int64_t sizes[][2] = {{255, 255}, {301, 110}};
   for (int s = 0; s < 2; ++s) {
     for (int features = 0; features < 64; ++features) {
       if ((features & NEUMANN) && !(features & DIAGONAL)) continue;
+      if (__builtin_parity((unsigned)features) != s) continue;
       grid_case g = make(sizes[s][0], sizes[s][1], features, (uint64_t)(99 + features));
       grid_case_solve(device, &g);
       check_converged(&g, features, features & JUMPS ? 60 : 13);

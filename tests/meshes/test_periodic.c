@@ -248,11 +248,11 @@ static void check_micrograph(uint64_t seed, int smooth) {
   for (int p = 0; p < MOST * MOST; ++p) density[p] = 1;
   cvtm_status status = cvtm_contour_of_labels(m.labels, m.width, m.height, &how, &contour, &error);
   if (status == CVTM_OK)
-    status = cvtm_domain_plan(&contour, m.width, m.height, 2000, 0.3, density, &boundary, &figures,
+    status = cvtm_domain_plan(&contour, m.width, m.height, 1000, 0.3, density, &boundary, &figures,
                               &error);
-  double *sites = status == CVTM_OK ? add_sites(&boundary, &m, 2000, seed) : NULL;
+  double *sites = status == CVTM_OK ? add_sites(&boundary, &m, 1000, seed) : NULL;
   if (status == CVTM_OK)
-    status = cvtm_domain_mesh(sites, 2000, &boundary, &mesh, &regions, &source, &error);
+    status = cvtm_domain_mesh(sites, 1000, &boundary, &mesh, &regions, &source, &error);
   if (status != CVTM_OK)
     fail_msg("seed %llu, smooth %d: %s", (unsigned long long)seed, smooth, error.message);
   check_pairs(&mesh, &m, seed);

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cvtmesh
-from cvtmesh import _core
+from cvtmesh import _arguments, _core
 from cvtmesh._left_out import LEFT_OUT, PROGRAM_ALONE
 
 COMMANDS = {
@@ -40,6 +40,34 @@ def test_every_option_has_its_keyword_with_the_same_default(command):
         if name != "points" or command != "run":
             assert keywords[name].default == row["default"], name
         assert f"\n{name} : " in COMMANDS[command].__doc__, name
+
+
+def test_an_option_is_one_row(monkeypatch):
+    """A row that the table gets is a keyword, with its type, default and help, and reaches the core."""
+    row = {"name": "fake-count", "type": "integer", "default": 7, "choices": [], "argument": "COUNT",
+           "help": "number of fakes to count", "reads": False, "writes": False}
+    rows = [*_core.options("run"), row]
+    monkeypatch.setattr(_core, "options", lambda command: rows)
+    _arguments.table.cache_clear()
+    try:
+
+        @_arguments.with_options("run")
+        def call(image, points=None, **options):
+            """A call.
+
+            {options}
+            """
+            return _arguments.convert("run", options)
+
+        assert inspect.signature(call).parameters["fake_count"].default == 7
+        assert "\nfake_count : int, default 7\n    number of fakes to count\n" in call.__doc__ + "\n"
+        assert call("a.png", fake_count=3) == ([("fake_count", 3)], [])
+        with pytest.raises(TypeError, match="fake_count: 'x' is not an integer"):
+            call("a.png", fake_count="x")
+        with pytest.raises(TypeError, match="did you mean 'fake_count'"):
+            call("a.png", fake_counts=3)
+    finally:
+        _arguments.table.cache_clear()
 
 
 def test_the_table_is_that_of_the_programs_help(program):
@@ -99,6 +127,41 @@ def test_arrays_of_any_layout_and_type(array):
     assert np.array_equal(t.points, plain.points)
 
 
+def test_arrays_are_read_as_files_with_their_elements(image, tmp_path):
+    """Pictures, masks, labels, regions, seeds, points: the same bits, and none is written as a file."""
+    height, width = image.shape
+    y, x = np.mgrid[:height, :width]
+    left = x < 100
+    labels = (x > 60).astype(np.int16)
+    points = np.column_stack([np.linspace(3, 90, 30), np.linspace(2, 90, 30)])
+    seeds = np.where(np.hypot(x - 90, y - 30) < 4, 1, np.where(y > 90, -1, 0))
+    rows = np.array([[0, 0, 4], [128, 0, 6], [0, 96, 5], [128, 96, 9]], np.float32)
+    fixed = points[::-9].copy()
+
+    def calls(given):
+        t = cvtmesh.tessellate(
+            given("image", image), 34, init=given("init", points.astype(np.float32)),
+            fixed=given("fixed", fixed), within=given("within", left), iterations=3,
+            obstacle=[given("obstacle", x + y < 9)], weight=[(given("weight", left), 2.5)])
+        sized = cvtmesh.tessellate(
+            given("image", image), size_from=("size", given("size", rows)), points=40, iterations=3)
+        mask = cvtmesh.mesh_domain(given("image", image), 60, domain=("mask", given("mask", left)))
+        parts = cvtmesh.mesh_domain(
+            given("image", image), 60, domain=("labels", given("labels", labels)), iterations=3)
+        s = cvtmesh.segment(
+            given("image", image), seeds=given("seeds", seeds), initial=given("first", left), steps=5)
+        figures = cvtmesh.stats(points, density=given("image", image))
+        return [t.points, sized.points, mask.points, parts.points, s.level_set,
+                np.array(figures["energy"])]
+
+    def saved(name, array):
+        np.save(tmp_path / f"{name}.npy", array)
+        return tmp_path / f"{name}.npy"
+
+    for lent, read in zip(calls(lambda _, array: array), calls(saved)):
+        assert np.array_equal(lent, read)
+
+
 def test_any_exporter_of_dlpack_is_taken(image):
     class Exporter:
         def __dlpack__(self, **keywords):
@@ -137,6 +200,11 @@ MASKED = np.ma.masked_array(ONES, mask=np.isnan(NAN))
         (lambda: cvtmesh.tessellate(1e300 * ONES, 3), ValueError, "single precision"),
         (lambda: cvtmesh.tessellate(ONES), ValueError, "points is missing"),
         (lambda: cvtmesh.tessellate(ONES, 0), ValueError, "points: 0 is not between"),
+        (lambda: cvtmesh.tessellate(ONES, 2**70), ValueError, "points: .* is beyond 64 bits"),
+        (lambda: cvtmesh.tessellate(ONES, -(2**62)), ValueError, "points: -4.* is not between"),
+        (lambda: cvtmesh.tessellate(ONES, 3, tolerance=float("inf")), ValueError, "tolerance: 'inf'"),
+        (lambda: cvtmesh.tessellate(ONES, 3, dot_size=(2, 1)), ValueError, "dot_size: '2,1' is neither"),
+        (lambda: cvtmesh.tessellate(ONES, 3, colours=ONES), ValueError, "colours takes no array"),
         (lambda: cvtmesh.tessellate(ONES, 2.5), TypeError, "points: 2.5 is not an integer"),
         (lambda: cvtmesh.tessellate(ONES, True), TypeError, "points: True is not an integer"),
         (lambda: cvtmesh.tessellate(ONES, 3, callback=5), TypeError, "callback: int"),

@@ -27,6 +27,15 @@ def test_gradcheck_in_double(function):
     assert torch.autograd.gradcheck(function, problem(), eps=1e-6, atol=1e-6, rtol=1e-6)
 
 
+@pytest.mark.parametrize("n", [12, 3000])
+def test_gradients_by_a_density_are_in_double_precision(n):
+    """The energy is linear in the density. Many of 3000 cells meet one pixel."""
+    sites, density = problem(n)
+    energy = cvtmesh.torch.cvt_energy(sites, density)
+    energy.backward()
+    assert (density.grad * density).sum().item() == pytest.approx(energy.item(), rel=1e-13)
+
+
 def test_values_are_those_of_the_library(image):
     t = cvtmesh.tessellate(image, 200, iterations=5)
     sites, density = torch.tensor(t.points), torch.tensor(image)

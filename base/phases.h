@@ -1,0 +1,45 @@
+/* Inside the library: lists of the phases that treat each row on its own (a site, a coordinate, a
+ * pixel). A table of phases declares them by its list, and both devices define them by it.
+ *
+ * A list has entries X(name, parameters, device, rows, function, arguments). The phase calls
+ * function(arguments, row), which is CVTM_HD, for row = 0 .. rows - 1. The fields are the last ones
+ * of the table. */
+#ifndef CVTMESH_BASE_PHASES_H
+#define CVTMESH_BASE_PHASES_H
+
+#include "base/device.h"
+
+/* An argument that points to a struct in host memory. CUDA copies the struct. */
+#ifdef __CUDACC__
+#define CVTM_HOST_STRUCT(pointer) *(pointer)
+#else
+#define CVTM_HOST_STRUCT(pointer) (pointer)
+#endif
+
+#define CVTM_PHASE_FIELD(name, parameters, ...) cvtm_status(*name) parameters;
+
+/* --- the CPU's side --------------------------------------------------------------------------- */
+
+enum { CVTM_PHASE_FEW = 2048 /* rows that take less time than starting threads */ };
+
+#define CVTM_PHASE_CPU(name, parameters, device, rows, function, ...)                             \
+  static cvtm_status name##_cpu parameters {                                                      \
+    const int64_t rows_ = (rows);                                                                 \
+    const int threads_ = rows_ < CVTM_PHASE_FEW ? 1 : cvtm_device_threads(device);                \
+    (void)threads_;                                                                               \
+    _Pragma("omp parallel for num_threads(threads_) schedule(static)") for (int64_t row_ = 0;     \
+                                                                            row_ < rows_; ++row_) \
+        function(__VA_ARGS__, row_);                                                              \
+    return CVTM_OK;                                                                               \
+  }
+#define CVTM_PHASE_CPU_NAME(name, ...) .name = name##_cpu,
+
+/* --- the side of CUDA, with base/cuda_utils.h ------------------------------------------------- */
+
+#define CVTM_PHASE_CUDA(name, parameters, device, rows, function, ...)          \
+  cvtm_status name##_cuda parameters {                                          \
+    return launch_rows<function, 256>((device), #name, 0, (rows), __VA_ARGS__); \
+  }
+#define CVTM_PHASE_CUDA_NAME(name, ...) name##_cuda,
+
+#endif

@@ -1,0 +1,11 @@
+/* The formats of drawings and pictures (meshes/format.h). */
+#ifndef CVTMESH_DRAW_FORMATS_H
+#define CVTMESH_DRAW_FORMATS_H
+
+#include "draw/drawing.h"
+#include "meshes/format.h"
+
+/* Their rows, and NULL at the end. */
+extern const cvtm_format *const cvtm_drawing_formats[];
+
+#endif
