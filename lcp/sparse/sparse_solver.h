@@ -114,7 +114,7 @@ cvtm_status cvtm_sparse_run(cvtm_sparse_solver *solver, int top);
 /* Copies the best iterate of level 0 to x, and fills in the result. */
 cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *solver, double *x, cvtm_lcp_result *result);
 
-/* The methods. The options have been checked; method is not auto. *lcp as for cvtm_sparse_open. *lcp as for cvtm_sparse_open. */
+/* The methods. The options have been checked; method is not auto. *lcp as for cvtm_sparse_open. */
 cvtm_status cvtm_psor_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
                              const cvtm_lcp_options *options, cvtm_lcp **lcp);
 cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *matrix,
