@@ -161,7 +161,7 @@ typedef struct outline {
   cvtm_domain domain;     /* the frame of a picture in which the outline lies */
   cvtm_polygons polygons; /* of a file with one region */
   cvtm_pslg graph;        /* of several regions; its boundary moves to the field below */
-  int y_up;               /* true: y in the file is -y, to the last bit; else y is down there, too */
+  int y_up; /* true: y in the file is -y, to the last bit; else y is down there, too */
   cvtm_boundary boundary, refined;
   run_area_caps caps;
   cvtm_refine_options refine;

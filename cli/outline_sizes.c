@@ -33,8 +33,7 @@ static cvtm_status read_size(const cli_options *o, const char *text, cli_size_ru
     if (!(size.value[0] > 0)) return run_usage_error(error, "--size %s: a size is positive", text);
     rule->formula.count = 1;
     rule->formula.step[0].value = size.value[0];
-    if (rule->unit < 0 || !(run_unit_mm(rule->unit) > 0) || run_has_page(&o->run))
-      return CVTM_OK;
+    if (rule->unit < 0 || !(run_unit_mm(rule->unit) > 0) || run_has_page(&o->run)) return CVTM_OK;
     if (run_world_may_have_unit(&o->run)) return CVTM_OK;
     return run_usage_error(error, "--size %s: --pixel-size with a unit is missing, or --page",
                            text);
