@@ -21,8 +21,8 @@ typedef struct run_area_caps {
   cvtm_run_area cap[CVTM_RUN_LIST_MAX];
   int64_t file_count;
   const cvtm_region_area *file; /* of the outline's file, by ascending region; borrowed */
-  run_size_raster sizes; /* of --size-from, for an outline: no triangle is larger than an
-                            equilateral one with the size at its centroid as its side */
+  run_size_raster sizes;        /* of --size-from, for an outline: no triangle is larger than an
+                                   equilateral one with the size at its centroid as its side */
 } run_area_caps;
 
 /* Checks and reads --max-area. CVTM_ERROR_USAGE. */

@@ -135,8 +135,8 @@ static cvtm_svg_kind run_page_shows(const cvtm_run_options *options, const cvtm_
   if (!cvtm_format_has(f, CVTM_FOR_MACHINES) || (options->given & CVTM_RUN_GIVEN_SVG))
     return options->svg;
   if (options->order == CVTM_RUN_ORDER_TSP) return CVTM_SVG_PATH;
-  const int has_lines = cvtm_format_has(f, CVTM_NEEDS_PAGE) || options->purpose == CVTM_RUN_OUTLINE;
-  return has_lines ? CVTM_SVG_STIPPLES : options->svg;
+  const int has_dots = cvtm_format_has(f, CVTM_NEEDS_PAGE) && options->purpose != CVTM_RUN_OUTLINE;
+  return has_dots ? CVTM_SVG_STIPPLES : options->svg;
 }
 
 int run_page_shows_sizes(const cvtm_run_options *options, const char *path) {
@@ -256,7 +256,9 @@ cvtm_status run_frame_find(const cvtm_run_options *options, cvtm_domain domain, 
                            cvtm_error *error) {
   const double mm = run_unit_mm(options->unit);
   cvtm_page page;
-  *frame = (run_frame){.scale = 1, .height = domain.height, .is_up = domain.height == 0};
+  *frame = (run_frame){.scale = 1,
+                       .height = domain.height,
+                       .is_up = options->purpose == CVTM_RUN_OUTLINE && domain.height == 0};
   if (options->world.scale > 0) {
     frame->is_up = 1;
     frame->scale = options->world.scale;

@@ -187,7 +187,7 @@ def test_shapes_without_names_or_common_edges_are_one_region(cvtmesh):
     assert area_of_groups(cvtmesh) == pytest.approx({"region-1": 91})
 
 
-def areas_of(cvtmesh, *words):
+def areas_by_region(cvtmesh, *words):
     """The area of each region of a mesh."""
     cvtmesh.call("mesh", *words, "-o", "areas.vtu")
     mesh = meshio.read(cvtmesh.path("areas.vtu"))
@@ -200,20 +200,20 @@ def test_of_shapes_that_cross_the_last_one_counts(cvtmesh):
     a, b = ({"name": "a"}, box(0, 0, 4, 4)), ({"name": "b"}, box(3, 2.5, 4, 4))
     for shapes, areas in (((a, b), (14.5, 16)), ((b, a), (14.5, 16))):
         cvtmesh.file("x.geojson", collection(*shapes))
-        assert areas_of(cvtmesh, "x.geojson", "--min-angle", 20) == pytest.approx(areas)
-        assert areas_of(cvtmesh, "x.geojson", "--size", 0.7) == pytest.approx(areas)
+        assert areas_by_region(cvtmesh, "x.geojson", "--min-angle", 20) == pytest.approx(areas)
+        assert areas_by_region(cvtmesh, "x.geojson", "--size", 0.7) == pytest.approx(areas)
     star = [[10 + 9 * math.cos(2.4 * math.pi * k), 10 + 9 * math.sin(2.4 * math.pi * k)] for k in range(3)]
     shapes = [({"name": f"n{k}"}, [[x + k * 1.37, y + k * 0.71] for x, y in star])
               for k in range(6)]
     cvtmesh.file("x.geojson", collection(*shapes))
-    found = areas_of(cvtmesh, "x.geojson", "--min-angle", 15)
+    found = areas_by_region(cvtmesh, "x.geojson", "--min-angle", 15)
     assert found[-1] == pytest.approx(max(found)) and len(found) == 6
 
 
 def test_parts_of_a_shape_may_share_an_edge(cvtmesh):
     parts = [[box(0, 0, 5, 4)], [box(5, 1, 3, 2)]]
     cvtmesh.file("x.geojson", json.dumps({"type": "MultiPolygon", "coordinates": parts}))
-    assert areas_of(cvtmesh, "x.geojson", "--size", 1) == pytest.approx([26])
+    assert areas_by_region(cvtmesh, "x.geojson", "--size", 1) == pytest.approx([26])
 
 
 def test_geojson_of_several_lines(cvtmesh):
