@@ -209,7 +209,7 @@ int cli_print_manual(FILE *template_page, FILE *stream) {
     const cli_command command = cli_command_find(name);
     if (command == CLI_COMMAND_COUNT && strcmp(name, "all") != 0) return 0;
     cli_options defaults;
-    cli_options_set_defaults(command, &defaults);
+    cli_options_set_defaults(command == CLI_COMMAND_COUNT ? CLI_RUN : command, &defaults);
     print_own(stream, (int)command, &defaults);
     if (command != CLI_COMMAND_COUNT && command != CLI_BATCH) print_others(stream, command);
   }
