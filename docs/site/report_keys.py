@@ -20,6 +20,7 @@ RUNS = [
     "mesh a.csv --like {e}/horse.png -o m.msh",
     "mesh p.csv --periodic --width 90 --height 80 -o t.ply",
     "mesh p.csv --min-angle 30 -o p.msh",
+    "mesh p.csv --size 5 -n 200 -o s.msh",
     "mesh {e}/coins.png --metric hessian -n 50 -o q.msh",
     "density {e}/coins.png --grade 4 -o d.npy",
     "segment {e}/coins.png --inside 75,75,10 -o s.png",
