@@ -22,7 +22,7 @@ static const char *names_of(unsigned role, char names[CVTM_FORMAT_NAMES]) {
   *names = '\0';
   for (int k = 0; (f = run_format_at(k)) != NULL; ++k) {
     if (!cvtm_format_has(f, role)) continue;
-    if (f->library != NULL && !cvtm_format_has(f, CVTM_TEXT_OR_BINARY) && !f->has_library())
+    if (f->dependency != NULL && !cvtm_format_has(f, CVTM_TEXT_OR_BINARY) && !f->has_library())
       continue;
     used += (size_t)snprintf(names + used, CVTM_FORMAT_NAMES - used, "%s%s%s%s",
                              used > 0 ? " " : "", f->extension, f->alias != NULL ? " " : "",

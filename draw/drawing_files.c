@@ -252,7 +252,7 @@ static cvtm_status write_pdf(FILE *file, const cvtm_drawing *drawing,
 const cvtm_format cvtm_format_pdf = {.extension = "pdf",
                                      .help = "PDF: one page of vectors",
                                      .properties = CVTM_HAS_REAL_SIZE,
-                                     .library = "cairo",
+                                     .dependency = "cairo",
                                      .has_library = cvtm_drawing_writes_pdf,
                                      .write_drawing = write_pdf};
 

@@ -59,7 +59,7 @@ typedef struct cvtm_format {
   unsigned properties;           /* those of the bits above that are not roles */
   /* A library that writes the format, and whether this build has it; NULL: it needs none. With
    * CVTM_TEXT_OR_BINARY text needs none. */
-  const char *library;
+  const char *dependency;
   int (*has_library)(void);
   /* NULL: files of this kind are not written or not read. Stream errors are detected when the
    * stream is closed. */

@@ -123,9 +123,9 @@ static cvtm_status check_format(const cvtm_run_options *options, const char *pat
                                 cvtm_error *error) {
   const cvtm_format *f = run_output_format(options, path);
   const int has_text = cvtm_format_has(f, CVTM_TEXT_OR_BINARY);
-  const int has_library = f->library == NULL || (options->ascii && has_text) || f->has_library();
+  const int has_library = f->dependency == NULL || (options->ascii && has_text) || f->has_library();
   if (!has_library)
-    return run_usage_error(error, "%s: this build has no %s%s", path, f->library,
+    return run_usage_error(error, "%s: this build has no %s%s", path, f->dependency,
                            has_text ? "; --format ascii needs none" : "");
   if (is_stream(path) && f->files_beside[0].ending != NULL && !options->ascii)
     return run_usage_error(error, "%s goes to a stream only with --format ascii", f->extension);

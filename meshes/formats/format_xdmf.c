@@ -301,7 +301,7 @@ const cvtm_format cvtm_format_xdmf = {
         "are called `mesh` and `boundary`.",
     .properties =
         CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_HOLDS_VALUES | CVTM_TEXT_OR_BINARY,
-    .library = "HDF5",
+    .dependency = "HDF5",
     .has_library = cvtm_hdf5_known,
     .write_mesh_files = write_xdmf,
     .files_beside = {{HEAVY_ENDING, 1, 0}, {BOUNDARY_ENDING, 0, 1}, {BOUNDARY_HEAVY_ENDING, 1, 1}}};

@@ -42,7 +42,7 @@ def outline_file(outline: Any, inputs: list[Input]) -> str:
     if hasattr(outline, "__geo_interface__"):
         outline = outline.__geo_interface__
     if isinstance(outline, Mapping):
-        inputs.append(("<outline>.geojson", json.dumps(outline).encode(), None))
+        inputs.append(("<outline>.geojson", json.dumps(outline).encode()))
     elif is_array(outline) or len(outline) > 0:
         flat = not is_array(outline) and not is_array(outline[0]) and len(outline[0]) == 2
         single = flat and not hasattr(outline[0][0], "__len__")
