@@ -337,7 +337,7 @@ cvtm_status cvtm_npy_parse(const unsigned char *bytes, size_t size, const char *
 }
 
 cvtm_status cvtm_npy_read(const char *path, cvtm_npy *array, cvtm_error *error) {
-  const size_t limit = (size_t)1 << 35;
+  const size_t limit = CVTM_FILE_MOST;
   memset(array, 0, sizeof *array);
   unsigned char *bytes;
   size_t size;

@@ -14,14 +14,15 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
 def sources(room):
-    found = [path for path in sorted((ROOT / room).rglob("*")) if path.suffix in (".c", ".h", ".cpp", ".cu")]
+    found = [path for path in sorted((ROOT / room).rglob("*")) if path.suffix in (".c", ".h", ".cpp", ".cu")
+             and (room not in BELOW or room_of(str(path.relative_to(ROOT))) == room)]
     assert found, f"{room}: no source file"
     return found
 
 
 def room_of(file):
     parts = file.split("/")
-    return "/".join(parts[:2]) if parts[0] == "python" else parts[0]
+    return "/".join(parts[:2]) if "/".join(parts[:2]) in BELOW else parts[0]
 
 
 def test_cuda_files_are_named_so():

@@ -513,11 +513,10 @@ cvtm_status cvtm_image_parse_colour(const unsigned char *bytes, size_t size, con
 
 static cvtm_status read_image(const char *path, int with_rgb, cvtm_image *image,
                               cvtm_error *error) {
-  const size_t limit = (size_t)256 << 30; /* a float for each of 262144 x 262144 pixels */
   *image = (cvtm_image){0};
   unsigned char *bytes = NULL;
   size_t size = 0;
-  cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
+  cvtm_status status = cvtm_file_read(path, CVTM_FILE_MOST, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
   const cvtm_image_source source = {bytes, size, name, &bytes, with_rgb};

@@ -444,7 +444,7 @@ static cvtm_status read_file(const char *path, const char *field, cvtm_mesh *mes
   size_t size;
   memset(mesh, 0, sizeof *mesh);
   cvtm_status status = find_readable(extension, values != NULL, path, &f, error);
-  if (status == CVTM_OK) status = cvtm_format_load(f, path, (size_t)1 << 36, &bytes, &size, error);
+  if (status == CVTM_OK) status = cvtm_format_load(f, path, CVTM_FILE_MOST, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   status = read_mesh_bytes(f, bytes, size, path, field, mesh, values, error);
   free(bytes);
