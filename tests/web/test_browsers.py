@@ -161,18 +161,22 @@ class Page:
         assert words[0] == "cvtmesh"
         return words[1:]
 
+    def saved(self):
+        name, data = self.browser.wait_script(
+            "const done = arguments[arguments.length - 1]; window.saved.bytes.then((b) => { let t = '';"
+            "for (const c of new Uint8Array(b)) t += String.fromCharCode(c); done([window.saved.name, btoa(t)]); });")
+        return name, base64.b64decode(data)
+
     def save(self, extension):
         """The file that the page saves, and that of its command."""
         words = self.command(extension)
         self.script("window.saved = null; document.getElementById('export').click()")
         self.until(lambda: self.script("return window.saved !== null") or self.error(), "nothing is saved")
         assert not self.error()
-        name, data = self.browser.wait_script(
-            "const done = arguments[arguments.length - 1]; window.saved.bytes.then((b) => { let t = '';"
-            "for (const c of new Uint8Array(b)) t += String.fromCharCode(c); done([window.saved.name, btoa(t)]); });")
+        name, data = self.saved()
         assert name == words[-1]
         made = self.folder / name
-        made.write_bytes(base64.b64decode(data))
+        made.write_bytes(data)
         other = self.folder / f"program.{extension}"
         done = subprocess.run([PROGRAM, *words[:-1], other, "--quiet"], cwd=self.folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
@@ -285,10 +289,13 @@ RINGS = [[[0, 0], [100, 0], [100, 60], [0, 60], [0, 0]], [[30, 20], [30, 40], [6
 
 def test_outlines(page):
     outline = json.dumps({"type": "Polygon", "coordinates": RINGS}).encode()
-    (page.folder / "plate.geojson").write_bytes(outline)
     drop(page, "plate.geojson", outline, "application/json")
     page.until(lambda: page.text("status").endswith(" s") and "triangles" in page.text("status"), "no mesh")
     page.shot("outline")
+    page.script("window.saved = null; document.querySelector('#note button').click()")
+    page.until(lambda: page.script("return window.saved !== null"), "the rings are not saved")
+    name, data = page.saved()
+    (page.folder / name).write_bytes(data)
     page.set("edge", "-1.6")
     page.until(lambda: page.script("return document.body.dataset.state") == "settled", "no mesh")
     for extension in ("obj", "msh"):
@@ -316,5 +323,6 @@ def test_errors_are_sentences_and_large_pictures_are_reduced(page):
     page.until(lambda: "reduced from 8000 x 5000" in page.text("note"), "no note")
     page.settled()
     assert page.command("svg")[1] == "large-2530.png"
-    assert page.script("return [...document.querySelectorAll('input, select, button, canvas')].every((e) =>"
-                       "e.labels?.length || e.getAttribute('aria-label') || e.textContent.trim())")
+    assert [] == page.script(
+        "return [...document.querySelectorAll('input, select, button, canvas')].filter((e) =>"
+        "!(e.labels?.length || e.getAttribute('aria-label') || e.textContent.trim())).map((e) => e.outerHTML)")

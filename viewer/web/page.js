@@ -104,14 +104,14 @@ function fileWords(extension) {
 const baseName = () => picture.name.replace(/\.[^.]*$/, "");
 const fileName = (extension) => `${baseName()}-${picture.outline ? "mesh" : view()}.${extension}`.replace("-stipples", "-dots");
 
-function commandWords(extension, name = picture.name) {
+function commandWords(extension) {
   const output = ["-o", fileName(extension)];
-  return picture.outline ? ["mesh", name, "--size", edgeLength(), ...output]
+  return picture.outline ? ["mesh", picture.name, "--size", edgeLength(), ...output]
     : [...solveWords(), ...orderWords(), ...fileWords(extension), ...output];
 }
 
 const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : "'" + word.replaceAll("'", "'\\''") + "'");
-const commandText = () => ["cvtmesh", ...commandWords(field.format.value, picture.command)].map(quoted).join(" ");
+const commandText = () => ["cvtmesh", ...commandWords(field.format.value)].map(quoted).join(" ");
 
 // --- runs ---------------------------------------------------------------------------------------
 
@@ -347,7 +347,6 @@ async function readOutline(file, name) {
   const inside = name.replace(/[^.]*$/, "poly"); // other formats become POLY files
   if (/\.svg$/i.test(name)) {
     rings = ringsOfSvg(text);
-    note = `The curves of ${name} have become chords. The command takes these.`;
   } else if (/json$/i.test(name)) {
     try { rings = ringsOfGeojson(JSON.parse(text)); } catch { throw new Error("this is no GeoJSON file."); }
   } else {
@@ -357,8 +356,11 @@ async function readOutline(file, name) {
   if (!rings.length) throw new Error("there is no polygon in this file.");
   const all = rings.flat(), x = all.map((p) => p[0]), y = all.map((p) => p[1]);
   const least = (a) => a.reduce((m, v) => Math.min(m, v), Infinity), most = (a) => -least(a.map((v) => -v));
-  if (!/\.poly$/i.test(name)) bytes = new TextEncoder().encode(polyOf(rings));
-  return {outline: true, name: inside, command: note ? inside : name, bytes, note, left: least(x), top: most(y),
+  if (name !== inside) {
+    bytes = new TextEncoder().encode(polyOf(rings));
+    note = `The page works on the rings of ${name} as corners, and so does the command:`;
+  }
+  return {outline: true, name: inside, bytes, note, left: least(x), top: most(y),
     width: most(x) - least(x), height: most(y) - least(y), saved: note && (async () => new Blob([bytes]))};
 }
 
