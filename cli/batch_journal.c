@@ -46,7 +46,7 @@ static void key_option(void *context, const cli_option_row *row, const void *fie
   if (size > 0)
     batch_key_add(context, field, size);
   else
-    batch_key_add_text(context, *(const char *const *)field);
+    batch_key_add_text(context, *(const char *const *)field); /* the first member of a source */
 }
 
 /* A cli_file_visitor: adds size and modification time of a file that is read to the job's key. */

@@ -707,8 +707,8 @@ static int perform_mesh(meshing *m) {
   const char *name = options->run.input.name;
   const int is_points = options->run.input.array != NULL || cvtm_points_format_known(name);
   if (!is_points && cvtm_polygon_format_known(name))
-    return cli_usage_error(CLI_MESH, "%s is an outline: --size or -n is missing, as in --size 5",
-                           name);
+    return cli_usage_error(CLI_MESH,
+                           "%s is an outline: --size or --points is missing, as in --size 5", name);
   if (!is_points)
     return cli_usage_error(
         CLI_MESH,

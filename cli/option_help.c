@@ -28,6 +28,7 @@ void cli_default_text(const cli_option_row *row, const cli_options *defaults, ch
       if (*(const char *const *)field != NULL)
         snprintf(text, size, "[%s]", *(const char *const *)field);
       break;
+    case CLI_SOURCE:
     case CLI_FLAG:
     case CLI_LIST:
       break;

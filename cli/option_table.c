@@ -125,7 +125,7 @@ enum { CLI_COMMAND_LIST(COMMAND_BIT) };
 #define CHOICE(field, choices) CLI_CHOICE, CLI_FIELD(field), NULL, choices, 0, 0
 #define SWITCH(field, choices, off, on) CLI_SWITCH, CLI_FIELD(field), NULL, choices, off, on
 #define TEXT(field, argument) CLI_TEXT, CLI_FIELD(field), argument, NULL, 0, 0
-#define SOURCE(field, argument) TEXT(field.name, argument) /* NOLINT(*-macro-parentheses) */
+#define SOURCE(field, argument) CLI_SOURCE, CLI_FIELD(field), argument, NULL, 0, 0
 #define LIST(field, argument) CLI_LIST, CLI_FIELD(field), argument, NULL, 0, 0
 
 /* The columns `group` and `is_chief`. */
@@ -223,8 +223,8 @@ const cli_option_row cli_option_rows[] = {
    "pixels, a `bound` that no closed path is shorter than, `uniform_estimate` (0.7124 sqrt(n A) for the rectangle of "
    "the points) and the `seconds`. Outputs that are meshes, and --domain, are refused, since their points have no "
    "order."},
-  {"page", 0, RUN | MESH | STATS | VIEW, TEXT(text.page, "SIZE"), CHIEF(PAGE),
-   "draw on a page: A0 to A6, letter, legal, tabloid, or WIDTHxHEIGHT in mm",
+  {"page", 0, RUN | MESH | STATS | VIEW, TEXT(text.page, "WxH"), CHIEF(PAGE),
+   "draw on a page of this size in mm, or of one that has a name: A0 to A6, letter, legal, tabloid",
    .manual = "SVG, PDF and DXF then have the size of the page; so have the files of pen machines, HPGL (`.hpgl`, "
    "`.plt`) and G-code (`.gcode`, `.nc`), which need this option; see DRAWINGS and PEN MACHINES.",
    .words = "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid", .set = cli_set_page},
@@ -356,9 +356,9 @@ const cli_option_row cli_option_rows[] = {
    "After 15 rounds without a gain, or 200 rounds, the best sites found are taken. See also --time-limit. The report "
    "has the number of rounds (`anneal_rounds`)."},
   {"init", 0, RUN | VIEW, SOURCE(run.init, "FILE"), OTHER(SOLVER), "start from the points of FILE (csv, npy, xyz)",
-   .manual = "The points must all lie inside the image.", .file = CLI_READS, .source = CLI_FIELD(run.init)},
+   .manual = "The points must all lie inside the image.", .file = CLI_READS},
   {"fixed", 0, RUN | VIEW, SOURCE(run.fixed, "FILE"), OTHER(SOLVER),
-   "sites that do not move; they come first and count among the N", .file = CLI_READS, .source = CLI_FIELD(run.fixed)},
+   "sites that do not move; they come first and count among the N", .file = CLI_READS},
   {"periodic", 0, RUN | MESH | VORONOI | STATS | VIEW, FLAG(run.periodic), CHIEF(SOLVER),
    "opposite sides are joined: a torus",
    .manual = "`run` writes the triangulation of the sites in the plane; `cvtmesh mesh --periodic` makes that of the "
@@ -412,7 +412,7 @@ const cli_option_row cli_option_rows[] = {
    "material, label, region and class, else the id; of an element of SVG inkscape:label or the id. Other characters "
    "than letters, digits and hyphens become underscores. Segments of a .poly file may also divide the plane, as with "
    "`mesh`.",
-   .words = "none image frame mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain, .source = CLI_FIELD(run.domain.source)},
+   .words = "none image frame mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},
   {"region-name", 0, RUN, LIST(text.region_names, "N=NAME"), OTHER(DOMAIN),
    "name of region N in msh, inp and the report; can be repeated",
    .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter.", .set = cli_set_region_name},
@@ -457,9 +457,9 @@ const cli_option_row cli_option_rows[] = {
    "also compare a drawing of the points as dots with this picture",
    .manual = "The picture is the domain; see --dots, --dot-size and --overlap. If FILE is an SVG, by any program, its "
    "circles are the dots: what is drawn is measured. Its viewBox must have the shape of the picture; else --page and "
-   "its options say where the picture is.", .file = CLI_READS, .source = CLI_FIELD(photograph)},
+   "its options say where the picture is.", .file = CLI_READS},
   {"density", 0, STATS, SOURCE(density, "IMAGE"), CHIEF(BASIC), "also print the energy ratio for this density",
-   .manual = "The image of the density is the domain.", .file = CLI_READS, .source = CLI_FIELD(density)},
+   .manual = "The image of the density is the domain.", .file = CLI_READS},
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(run.invert), CHIEF(TONE), "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(run.gamma, "G", 1e-6, 1e6), OTHER(TONE), "raise the tone to this power"},
   {"levels", 0, RUN | STATS | VIEW | DENSITY, TEXT(text.levels, "BLACK,WHITE"), OTHER(TONE),
@@ -486,7 +486,7 @@ const cli_option_row cli_option_rows[] = {
    "on a raster of 1024 cells along the longer side of the outline, and lowered where it grows by more than 0.3 per "
    "unit of distance. Sizes from a solution or an indicator, which are known up to a factor, need a number of points: "
    "`cvtmesh run --domain polygon=FILE`.", .words = "solution= indicator= size=", .file = CLI_READS,
-   .set = cli_set_size_from, .source = CLI_FIELD(run.size.from)},
+   .set = cli_set_size_from},
   {"size-field", 0, RUN | MESH, TEXT(run.size.field, "NAME"), OTHER(DENSITY),
    "with --size-from: the name of the field; if omitted, the first"},
   {"size", 0, MESH, LIST(outline.size, "[NAME=]SIZE"), CHIEF(DOMAIN),
@@ -533,10 +533,10 @@ const cli_option_row cli_option_rows[] = {
    "through obstacles. The centroid of a cell around an obstacle may lie in the obstacle. At the end `run` therefore "
    "moves such sites to a place nearby, so that no site is outside the regions or in an obstacle (polygons are taken "
    "exactly), and prints their number (`moved_sites` in the report). Fixed sites, those of --equal-mass, and those of "
-   "--init if there are no iterations, are not moved.", .words = "alpha", .file = CLI_READS, .set = cli_set_within, .source = CLI_FIELD(run.condition.within)},
+   "--init if there are no iterations, are not moved.", .words = "alpha", .file = CLI_READS, .set = cli_set_within},
   {"obstacle", 0, RUN | DENSITY, LIST(text.obstacle, "FILE"), OTHER(DENSITY),
    "no density inside, and no smoothing through it; regions as for --within; can be repeated", .words = "alpha",
-   .file = CLI_READS, .set = cli_set_obstacle, .source = CLI_FIELD(run.condition.obstacle)},
+   .file = CLI_READS, .set = cli_set_obstacle},
   {"weight", 0, RUN | DENSITY, LIST(text.weight, "FILE=FACTOR"), CHIEF(DENSITY),
    "multiply the density of a region; regions as for --within; can be repeated",
    .manual = "The number of sites in a place follows the root of the density: a factor of 4 doubles it. With "
@@ -544,7 +544,7 @@ const cli_option_row cli_option_rows[] = {
    "in a file (svg, geojson, csv, poly), or `alpha`, the picture's own alpha channel. The region of an image is what "
    "is more than half opaque, if the image has an alpha channel, else what is brighter than half; of data it is what "
    "is positive. The region of polygons is the pixels whose centre is inside, and those through which a part thinner "
-   "than a pixel passes.", .file = CLI_READS, .set = cli_set_weight, .source = CLI_FIELD(run.condition.weight)},
+   "than a pixel passes.", .file = CLI_READS, .set = cli_set_weight},
   {"smooth", 0, RUN | DENSITY, TEXT(text.smooth, "LAMBDA[,P]"), CHIEF(DENSITY),
    "smooth the density, over about sqrt(LAMBDA) pixels; with P below 1/2 the result leans above the density, over 1/2 "
    "below it",
@@ -565,7 +565,7 @@ const cli_option_row cli_option_rows[] = {
    "a disc outside the object; can be repeated", .set = cli_set_outside},
   {"seeds", 0, SEGMENT, SOURCE(run.segment.seeds, "IMAGE"), CHIEF(SEGMENTATION),
    "seeds as a picture: white is inside, black outside, grey or transparent neither; data: by sign",
-   .file = CLI_READS, .source = CLI_FIELD(run.segment.seeds)},
+   .file = CLI_READS},
   {"initial", 0, SEGMENT, TEXT(text.initial, "WHAT"), OTHER(SEGMENTATION),
    "the first curve: grow (from the seeds up to edges), image (its border), X,Y,R (a circle) or a file as for "
    "--within of cvtmesh density",
@@ -573,7 +573,7 @@ const cli_option_row cli_option_rows[] = {
    "image if there are none. Edges slow both, and the curve is where they meet. One seed in a coin gives the coin; a "
    "photograph with weak edges needs seeds on both sides of these. `image`: the border of the image, for a single "
    "object on a plain ground. X,Y,R: a circle, whose level set is the exact distance at the pixel centres. A file as "
-   "for --within: a curve drawn around the object.", .words = "grow image", .file = CLI_READS, .set = cli_set_initial, .source = CLI_FIELD(run.segment.first_region)},
+   "for --within: a curve drawn around the object.", .words = "grow image", .file = CLI_READS, .set = cli_set_initial},
   {"sigma", 0, SEGMENT, REAL(run.segment.sigma, "PIXELS", 0, 1000), OTHER(SEGMENTATION),
    "smooth the image by a Gaussian of this width first", .manual = "With a smaller width noise holds the curve."},
   {"k", 0, SEGMENT, REAL(run.segment.k, "K", 0, 1e12), OTHER(SEGMENTATION),
@@ -595,7 +595,7 @@ const cli_option_row cli_option_rows[] = {
   {"height", 0, VORONOI | MESH | STATS | VIEW, INTEGER(height, "H", 0, CVTM_MAX_SIDE), CHIEF(BASIC),
    "height of the domain; 0: from the points, except for voronoi"},
   {"like", 0, VORONOI | MESH | STATS | VIEW, SOURCE(like, "IMAGE"), CHIEF(BASIC),
-   "take the size of the domain from this picture", .file = CLI_READS, .source = CLI_FIELD(like)},
+   "take the size of the domain from this picture", .file = CLI_READS},
   {"nx", 0, MINIMIZE, INTEGER(minimize.nx, "N", 1, 1e15), CHIEF(PROBLEM), "interior nodes across [200; gl2: 100]"},
   {"ny", 0, MINIMIZE, INTEGER(minimize.ny, "N", 1, 1e15), CHIEF(PROBLEM), "interior nodes up [200; gl2: 100]"},
   {"n", 0, MINIMIZE, INTEGER(minimize.n, "N", 1, 1e15), CHIEF(PROBLEM), "variables of gl1 [40000]"},
@@ -623,7 +623,7 @@ const cli_option_row cli_option_rows[] = {
   {"matrix-a", 0, HLCP, TEXT(hlcp.matrix_a, "A.mtx"), CHIEF(PROBLEM), "Matrix Market file", .file = CLI_READS},
   {"matrix-b", 0, HLCP, TEXT(hlcp.matrix_b, "B.mtx"), CHIEF(PROBLEM), "if omitted, the identity: an LCP",
    .file = CLI_READS},
-  {"rhs", 0, HLCP, SOURCE(hlcp.rhs, "Q.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS, .source = CLI_FIELD(hlcp.rhs)},
+  {"rhs", 0, HLCP, SOURCE(hlcp.rhs, "Q.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS},
   {"output-z", 0, HLCP, TEXT(hlcp.output_z, "Z.npy"), OTHER(BASIC), "write z, float64", .file = CLI_WRITES},
   {"output-w", 0, HLCP, TEXT(hlcp.output_w, "W.npy"), OTHER(BASIC), "write w, float64", .file = CLI_WRITES},
   {"method", 0, HLCP, CHOICE(hlcp.solver.method, hlcp_methods), CHIEF(SOLVER),
@@ -637,7 +637,7 @@ const cli_option_row cli_option_rows[] = {
   {"beta", 0, HLCP, REAL(hlcp.solver.beta, "B", 0, HUGE_VAL), OTHER(SOLVER), "parameter of mmsor and mmaor"},
   {"omega", 0, HLCP, SOURCE(hlcp.omega, "W"), OTHER(SOLVER),
    "a number, ratio (a_ii / b_ii) or an .npy of numbers; if omitted: the paper's for an example, else ratio",
-   .words = "ratio", .file = CLI_READS_OMEGA, .source = CLI_FIELD(hlcp.omega)},
+   .words = "ratio", .file = CLI_READS_OMEGA},
   {"gamma", 0, HLCP, REAL(hlcp.solver.gamma, "G", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "scale of the modulus variable"},
   {"rule", 0, HLCP, CHOICE(hlcp.solver.rule, hlcp_rules), OTHER(SOLVER),
    "L_k: the lower part of the rows of block k, or of E_k A E_k",
@@ -652,7 +652,7 @@ const cli_option_row cli_option_rows[] = {
    .manual = "The share of wrong pixels is printed; the labels written stay as they are."},
   {"labels-from", 0, VORONOI, SOURCE(warm.labels, "FILE"), OTHER(BASIC),
    "warm start: jump flooding from the labels (npy) that the sites had before they moved a little; checked, and "
-   "corrected where something was missed", .file = CLI_READS, .source = CLI_FIELD(warm.labels)},
+   "corrected where something was missed", .file = CLI_READS},
   {"first-step", 0, VORONOI, INTEGER(warm.first_step, "PIXELS", 0, CVTM_MAX_SIDE), OTHER(BASIC),
    "with --labels-from: how far the sites may have moved; 0: 0.3 spacings"},
   {"json", 0, STATS | INFO, FLAG(json), CHIEF(BASIC), "print JSON",
@@ -672,10 +672,10 @@ const cli_option_row cli_option_rows[] = {
   {"matrix", 0, LCP, TEXT(lcp.matrix, "A.mtx"), CHIEF(PROBLEM), "Matrix Market file",
    .manual = "With --width and --height the unknowns are the nodes of a grid, row by row, and coarse grids follow it; "
    "else they are found by aggregation.", .file = CLI_READS},
-  {"rhs", 0, LCP, SOURCE(lcp.rhs, "B.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS, .source = CLI_FIELD(lcp.rhs)},
-  {"lower", 0, LCP, SOURCE(lcp.lower, "L.npy"), CHIEF(PROBLEM), "lower bounds; if omitted: none", .file = CLI_READS, .source = CLI_FIELD(lcp.lower)},
+  {"rhs", 0, LCP, SOURCE(lcp.rhs, "B.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS},
+  {"lower", 0, LCP, SOURCE(lcp.lower, "L.npy"), CHIEF(PROBLEM), "lower bounds; if omitted: none", .file = CLI_READS},
   {"upper", 0, LCP, SOURCE(lcp.upper, "U.npy"), CHIEF(PROBLEM), "upper bounds; if omitted: none",
-   .manual = "An entry of a bound that is infinite does not bind.", .file = CLI_READS, .source = CLI_FIELD(lcp.upper)},
+   .manual = "An entry of a bound that is infinite does not bind.", .file = CLI_READS},
   {"method", 0, LCP, CHOICE(lcp.solver.method, lcp_methods), CHIEF(SOLVER), "auto: tnnmg for a symmetric matrix, else pdas",
    .manual = "`tnnmg` (truncated nonsmooth Newton multigrid) needs a symmetric positive definite matrix; where "
    "coefficients jump so much that cycles of tnnmg are slow on a stored matrix, it goes on as pdas; `pdas` "
@@ -799,7 +799,7 @@ const void *cli_option_field_const(const cli_option_row *row, const cli_options 
 }
 
 size_t cli_option_size(const cli_option_row *row) {
-  if (row->type == CLI_TEXT || row->type == CLI_LIST) return 0;
+  if (row->type >= CLI_TEXT) return 0;
   return row->type == CLI_INTEGER ? sizeof(int64_t)
          : row->type == CLI_REAL  ? sizeof(double)
                                   : sizeof(int);

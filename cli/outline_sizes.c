@@ -62,10 +62,10 @@ cvtm_status cli_sizes_read(const cli_options *o, cli_sizes *sizes, cvtm_error *e
   int everywhere = 0;
   *sizes = (cli_sizes){.factor = 1, .cap_factor = 1, .base = INFINITY};
   if (is_max(o) && (list->count > 1 || o->run.points > 0))
-    return run_usage_error(error, "--size max: neither another --size nor -n goes with it");
+    return run_usage_error(error, "--size max does not go with another --size or with --points");
   if (!cli_sizes_wanted(o)) return CVTM_OK;
   if (cli_option_given(o, "min-angle"))
-    return run_usage_error(error, "--min-angle: of outlines for --size max alone");
+    return run_usage_error(error, "--min-angle of an outline needs --size max");
   sizes->rule = calloc((size_t)list->count + 1, sizeof *sizes->rule);
   if (sizes->rule == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   for (; sizes->count < list->count && status == CVTM_OK; ++sizes->count) {
@@ -73,7 +73,7 @@ cvtm_status cli_sizes_read(const cli_options *o, cli_sizes *sizes, cvtm_error *e
     everywhere |= sizes->rule[sizes->count].name[0] == '\0';
   }
   if (status == CVTM_OK && !everywhere && o->run.points == 0)
-    return run_usage_error(error, "--size: a size without a name is missing, or -n");
+    return run_usage_error(error, "a --size without a name is missing, or --points");
   return status;
 }
 

@@ -64,7 +64,7 @@ static size_t count_digits(const char *text) {
 static cvtm_status set_size(run_pens *pens, int k, const char *text, const cvtm_pairs *line) {
   cvtm_run_lengths *size = &pens->size[k];
   if (run_lengths_parse(text, size) && run_dot_size_is_valid(size)) return CVTM_OK;
-  return cvtm_pairs_fail(line, "the size of dots is a diameter or MIN,MAX, as of --dot-size");
+  return cvtm_pairs_fail(line, "the size of dots is a diameter or MIN,MAX");
 }
 
 static cvtm_status read_pen(run_pens *pens, const cvtm_pairs *line) {
@@ -148,26 +148,26 @@ static const char *option_against(const cvtm_run_options *o) {
     int is_set;
     const char *name;
   } table[] = {
-      {o->invert, "--invert"},
-      {o->dark, "--dark"},
-      {o->domain.kind != 0, "--domain"},
-      {o->equal_mass.on, "--equal-mass"},
-      {o->init.name != NULL, "--init"},
-      {o->fixed.name != NULL, "--fixed"},
-      {o->noise != CVTM_RUN_NOISE_HEXAGONAL, "--noise blue"},
-      {o->size.from.name != NULL, "--size-from"},
-      {o->dots == CVTM_RUN_DOTS_TONE, "--dots tone"},
-      {(o->given & CVTM_RUN_GIVEN_DENSITY_FROM), "--density-from"},
-      {o->preset != (int)CVTM_RUN_PRESET_NONE, "--preset"},
-      {o->live, "--watch"},
-      {o->floor > 0, "--floor"},
-      {o->condition.smooth > 0, "--smooth"},
-      {o->condition.grade > 0, "--grade"},
-      {o->condition.grade_size > 0, "--grade-size"},
-      {o->condition.weight.count > 0, "--weight"},
-      {o->density_out != NULL, "--density-out"},
-      {o->layers != 0, "--layers"},
-      {o->iterations == 0, "--iterations 0"},
+      {o->invert, "invert"},
+      {o->dark, "dark"},
+      {o->domain.kind != 0, "domain"},
+      {o->equal_mass.on, "equal-mass"},
+      {o->init.name != NULL, "init"},
+      {o->fixed.name != NULL, "fixed"},
+      {o->noise != CVTM_RUN_NOISE_HEXAGONAL, "noise blue"},
+      {o->size.from.name != NULL, "size-from"},
+      {o->dots == CVTM_RUN_DOTS_TONE, "dots tone"},
+      {(o->given & CVTM_RUN_GIVEN_DENSITY_FROM), "density-from"},
+      {o->preset != (int)CVTM_RUN_PRESET_NONE, "preset"},
+      {o->live, "watch"},
+      {o->floor > 0, "floor"},
+      {o->condition.smooth > 0, "smooth"},
+      {o->condition.grade > 0, "grade"},
+      {o->condition.grade_size > 0, "grade-size"},
+      {o->condition.weight.count > 0, "weight"},
+      {o->density_out != NULL, "density-out"},
+      {o->layers != 0, "layers"},
+      {o->iterations == 0, "iterations 0"},
   };
   for (size_t k = 0; k < sizeof table / sizeof table[0]; ++k)
     if (table[k].is_set) return table[k].name;
@@ -191,7 +191,7 @@ cvtm_status run_colours_check(const cvtm_run_options *o, cvtm_error *error) {
   if (!run_colours_wanted(o)) return CVTM_OK;
   const char *against = option_against(o);
   if (against != NULL)
-    return run_usage_error(error, "%s cannot be used for a drawing in several colours", against);
+    return run_usage_error(error, "--%s cannot be used for a drawing in several colours", against);
   for (int k = 0; k < o->output.count; ++k)
     if (!shows_colours(o, o->output.item[k]))
       return run_usage_error(

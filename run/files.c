@@ -246,10 +246,12 @@ static cvtm_status refuse_overwrite(const run_file *a, const run_file *b, const 
   if (is_stream(written->path) && is_stream(other->path) && other->is_written)
     return run_usage_error(error, "two outputs go to standard output: --%s and --%s", other->option,
                            written->option);
-  return run_usage_error(error, "%s: --%s would overwrite %s, which %s%s %s", written->path,
-                         written->option, other->path, other->option != NULL ? "--" : "",
-                         other->option != NULL ? other->option : operand,
-                         other->is_written ? "writes" : "reads");
+  const char *does = other->is_written ? "writes" : "reads";
+  if (other->option == NULL)
+    return run_usage_error(error, "%s: --%s would overwrite %s, which %s %s", written->path,
+                           written->option, other->path, operand, does);
+  return run_usage_error(error, "%s: --%s would overwrite %s, which --%s %s", written->path,
+                         written->option, other->path, other->option, does);
 }
 
 cvtm_status run_files_check(const run_file_list *list, int named, const char *operand,

@@ -453,15 +453,16 @@ int run_converged(const cvtm_run *r) {
 
 cvtm_status cvtm_run_create(cvtm_device *device, const cvtm_run_options *options, cvtm_run **run,
                             cvtm_error *error) {
-  cvtm_run_options defaults;
-  if (options == NULL) {
-    cvtm_run_defaults(&defaults);
-    options = &defaults;
-  }
+  cvtm_run_options asked;
+  if (options != NULL)
+    asked = *options;
+  else
+    cvtm_run_defaults(&asked);
+  asked.given = run_given(&asked);
   run_json_start();
-  cvtm_status status = run_check(options, error);
-  if (status == CVTM_OK) status = run_refuse_overwriting(options, error);
-  if (status == CVTM_OK) status = run_create(options, run, error);
+  cvtm_status status = run_check(&asked, error);
+  if (status == CVTM_OK) status = run_refuse_overwriting(&asked, error);
+  if (status == CVTM_OK) status = run_create(&asked, run, error);
   if (status == CVTM_OK) (*run)->device = device;
   return status;
 }
@@ -487,7 +488,7 @@ static cvtm_run_options options_of_file(const cvtm_run *r, const char *path,
   made.compression = kind->compression;
   made.element_order = kind->element_order;
   made.unit = kind->unit;
-  made.given = kind->given;
+  made.given = kind == &r->options ? kind->given : run_given(kind);
   made.svg = kind->svg;
   if (kind->dots != CVTM_RUN_DOTS_AUTO) made.dots = kind->dots;
   made.dot_size = kind->dot_size;

@@ -136,8 +136,9 @@ typedef enum cvtm_run_purpose {
   CVTM_RUN_STATS
 } cvtm_run_purpose;
 
-/* Presets, previews and automatic choices replace these values unless `given` has their bit. A
- * value that is given is refused where it has no effect. Code, bit, name of the option. */
+/* Presets, previews and automatic choices replace these values unless they are given, that is, they
+ * differ from the default or `given` has their bit. A value that is given is refused where it has
+ * no effect. Code, bit, name of the option. */
 #define CVTM_RUN_GIVEN_LIST(X)                                  \
   X(CVTM_RUN_GIVEN_CHECKPOINT_EVERY, 0, "checkpoint-every")     \
   X(CVTM_RUN_GIVEN_DENSITY_FROM, 1, "density-from")             \

@@ -35,7 +35,7 @@ def test_what_is_missing_comes_with_the_usage(cvtmesh):
                     names=["--order is missing: tsp or plot"])
     for name in ("plan.geojson", "plan.poly"):
         cvtmesh.refused("mesh", name, "-o", "a.msh", code=2,
-                        names=[name + " is an outline", "--size or -n is missing"])
+                        names=[name + " is an outline", "--size or --points is missing"])
     cvtmesh.refused("mesh", CAMERA, "-o", "a.vtu", code=2, names=["--metric hessian"])
 
 
