@@ -175,20 +175,20 @@ CVTM_HD void cvtm_cvt_transfer_site(const cvtm_cvt_transfer *t, int64_t k) {
   to[1] = cvtm_cvt_clamp(y - dy, height, p);
 }
 
-/* Displaces the site at a place of the tree, unless it has no mass or shares its position. */
-CVTM_HD void cvtm_cvt_repel_site(const cvtm_cvt_repulsion *r, int64_t place) {
+/* Displaces the site at a slot of the tree, unless it has no mass or shares its position. */
+CVTM_HD void cvtm_cvt_repel_site(const cvtm_cvt_repulsion *r, int64_t slot) {
   const cvtm_metric metric = cvtm_metric_of(r->domain);
   const cvtm_domain domain = r->domain;
-  const int64_t i = r->tree.index[place];
+  const int64_t i = r->tree.index[slot];
   const cvtm_cell_moments *cell = &r->moments[i];
   cvtm_nearest nearest = cvtm_nearest_none();
   double x, y, other_x, other_y;
   if (i < r->fixed || !(cell->mass > 0)) return;
-  cvtm_tree_position(&r->tree, place, &x, &y);
-  cvtm_search_range(&r->tree, metric, x, y, 0, place, &nearest);
-  cvtm_search_range(&r->tree, metric, x, y, place + 1, r->tree.count, &nearest);
-  if (nearest.place < 0 || !(nearest.distance2 > 0)) return;
-  cvtm_tree_position(&r->tree, nearest.place, &other_x, &other_y);
+  cvtm_tree_position(&r->tree, slot, &x, &y);
+  cvtm_search_range(&r->tree, metric, x, y, 0, slot, &nearest);
+  cvtm_search_range(&r->tree, metric, x, y, slot + 1, r->tree.count, &nearest);
+  if (nearest.slot < 0 || !(nearest.distance2 > 0)) return;
+  cvtm_tree_position(&r->tree, nearest.slot, &other_x, &other_y);
   if (domain.periodic) {
     other_x += domain.width * floor((x - other_x) / domain.width + 0.5);
     other_y += domain.height * floor((y - other_y) / domain.height + 0.5);
