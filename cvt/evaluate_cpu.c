@@ -33,7 +33,7 @@ static cvtm_ring ring_view(const kept_ring *ring) { return (cvtm_ring){ring->sit
 
 /* What the next evaluation of as many sites begins with (rings.h). */
 typedef struct kept_cells {
-  kept_ring *ring;   /* of each site */
+  kept_ring *ring;  /* of each site */
   int32_t *slot_of; /* of each site, in this evaluation's tree */
   int32_t *cut;  /* the round in which each cell is cut out; 0: it is kept; at the end, DOUBTED */
   int64_t count; /* of sites with a ring */

@@ -78,8 +78,7 @@ __device__ cvtm_cell_moments row_sum(const cvtm_site_tree_view &tree, cvtm_domai
   cvtm_pixel_sums mine = {0, 0, 0, 0};
   if (cell.count < 3) return cvtm_pixel_moments(&mine);
   cvtm_cell_walk rows;
-  cvtm_cell_begin_walk(domain, tree.position[2 * slot], tree.position[2 * slot + 1], &cell,
-                       &rows);
+  cvtm_cell_begin_walk(domain, tree.position[2 * slot], tree.position[2 * slot + 1], &cell, &rows);
   for (int32_t j = rows.first + first; j <= rows.last; j += step)
     cvtm_integral_add_rows(&density, &cell, &rows, j, j, &mine);
   return cvtm_pixel_moments(&mine);
@@ -193,8 +192,8 @@ __device__ void store_sum(const cvtm_site_tree_view &tree, int64_t slot, const c
 
 /* Sets the moments of a constructed cell, or lists the cell as huge or giant. */
 __device__ void sum_or_list(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                            const cvtm_density_view &density, const cuda_state &state,
-                            int64_t slot, const cvtm_cell &cell, cvtm_cell_moments *part,
+                            const cvtm_density_view &density, const cuda_state &state, int64_t slot,
+                            const cvtm_cell &cell, cvtm_cell_moments *part,
                             cvtm_cell_moments *sums) {
   if (is_listed(state, slot, cell, threadIdx.x == 0)) return;
   const cvtm_cell_moments all = share_sum(tree, domain, density, slot, cell, 0, 1, part);
@@ -409,7 +408,7 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   cuda_state *state = new (std::nothrow) cuda_state();
   if (!state) return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory");
   cvt->state = state;
-  const int64_t n = cvt->capacity, all = cvt->whole > 0 ? cvt->whole : n;
+  const int64_t n = cvt->capacity, all = cvt->global_count > 0 ? cvt->global_count : n;
   const int64_t needed = all < CVTM_CHUNKED_CELLS ? 0 : n;
   state->cells.chunk = static_cast<int32_t>(needed < CHUNK ? needed : CHUNK);
   /* A site adds at most one corner to a cell; several of its images add one each only where there

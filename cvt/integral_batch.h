@@ -38,7 +38,7 @@ typedef struct cvtm_batch_cell {
   int32_t first_row, rows;
   int32_t first_edge, edges;
   int32_t left, right; /* first entries of the sides in line_of_row; 0 in at most two columns */
-  int64_t slot;       /* of the moments in the array of the caller */
+  int64_t slot;        /* of the moments in the array of the caller */
 } cvtm_batch_cell;
 
 /* The batch. Edges go down. Where x would decrease, x and columns are mirrored, x to -x. */
@@ -57,7 +57,8 @@ typedef struct cvtm_batch {
   int32_t upper[CVTM_BATCH_EDGES], lower[CVTM_BATCH_EDGES]; /* corners of the polygon */
   int64_t pixel[CVTM_BATCH_EDGES]
       __attribute__((aligned(32))); /* index of the first pixel in the density */
-  int64_t row_index[CVTM_BATCH_EDGES] __attribute__((aligned(32))); /* index of its row in line_of_row */
+  int64_t row_index[CVTM_BATCH_EDGES]
+      __attribute__((aligned(32))); /* index of its row in line_of_row */
   /* The inner line of the pixel in which a side enters each row. Entry 0 is never read. */
   double line_of_row[CVTM_BATCH_LINES];
   cvtm_batch_cell cell[CVTM_BATCH_CELLS];

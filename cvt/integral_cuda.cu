@@ -251,7 +251,7 @@ cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
 cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                       const cvtm_clipped_cells *cells,
                                       const cvtm_deferred_cells *deferred) {
-  const int64_t count = cvt->whole > 0 ? cvt->whole : tree->count;
+  const int64_t count = cvt->global_count > 0 ? cvt->global_count : tree->count;
   if (count < 6000) return launch_cells<2>(cvt, *tree, *deferred);
   if (count < 16000) return launch_cells<4>(cvt, *tree, *deferred);
   if (count < CVTM_CHUNKED_CELLS) return launch_cells<8>(cvt, *tree, *deferred);

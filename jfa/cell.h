@@ -48,7 +48,7 @@ typedef struct cvtm_cell_box {
 typedef struct cvtm_cell_origin {
   double x, y, shift_x, shift_y;
   int32_t index; /* of the site; the caller's */
-  int32_t slot; /* of the site in the tree */
+  int32_t slot;  /* of the site in the tree */
 } cvtm_cell_origin;
 
 /* A corner of a cell is the point where two bisectors meet, the lines ax x + ay y = a and

@@ -28,8 +28,8 @@ CVTM_HD uint64_t cvtm_square_code(uint64_t square) {
 }
 
 /* The slots first .. last - 1 of the sites of a square. */
-CVTM_HD void cvtm_square_slots(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                uint64_t square, int32_t *first, int32_t *last) {
+CVTM_HD void cvtm_square_slots(const cvtm_site_tree_view *tree, cvtm_domain domain, uint64_t square,
+                               int32_t *first, int32_t *last) {
   const int depth = cvtm_square_depth(square), deeper = depth - 2 * tree->levels;
   const uint64_t bin = deeper > 0 ? (square >> deeper) - (UINT64_C(1) << 2 * tree->levels)
                                   : (square - (UINT64_C(1) << depth)) << -deeper;

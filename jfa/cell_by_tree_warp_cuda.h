@@ -29,7 +29,7 @@ static __device__ inline int64_t cvtm_walk_buckets(const cvtm_site_tree_view *tr
 
 /* The slot of this lane's site of a bucket, or -1. */
 static __device__ inline int64_t cvtm_walk_slot(const cvtm_site_tree_view *tree, int64_t buckets,
-                                                 int64_t node, int lane) {
+                                                int64_t node, int lane) {
   const int64_t size = tree->leaf_count / buckets * CVTM_TREE_LEAF;
   const int64_t slot = (node - buckets) * size + lane;
   return lane < size && slot < tree->count ? slot : -1;
@@ -214,8 +214,7 @@ static __device__ inline void cvtm_warp_clip_by(cvtm_warp_clipping *c, const cvt
 /* True if the site cuts the cell or coincides with the site of the cell. */
 static __device__ inline bool cvtm_warp_site_matters(const cvtm_warp_clipping *c,
                                                      const cvtm_warp_site *site) {
-  if (site->slot < 0 || site->slot == c->o.slot || site->distance2 >= 4 * c->radius2)
-    return false;
+  if (site->slot < 0 || site->slot == c->o.slot || site->distance2 >= 4 * c->radius2) return false;
   if (site->dx == 0 && site->dy == 0) return true;
   const double offset = 0.5 * (site->dx * site->dx + site->dy * site->dy);
   for (int32_t k = 0; k < c->cell->count; ++k)

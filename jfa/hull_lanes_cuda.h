@@ -8,7 +8,7 @@
 /* A walk through the sites of the bins of this lane. */
 typedef struct cvtm_hull_bin_walk {
   const int32_t *range; /* of the next bin */
-  int32_t next, end;   /* slots */
+  int32_t next, end;    /* slots */
 } cvtm_hull_bin_walk;
 
 /* The slot of the next site of this lane, or of the site of the cell if there is none. */
@@ -47,8 +47,7 @@ CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cv
     int take = distance2 >= s->from && distance2 < s->to;
     if (!(distance2 > 0) && take) {
       const int same = dx == 0 && dy == 0;
-      owned |=
-          same && current < s->o.slot; /* of coincident sites the first has the lowest index */
+      owned |= same && current < s->o.slot; /* of coincident sites the first has the lowest index */
       take = !same && current != s->o.slot;
     }
     if (cell->count > 0) take = take && cvtm_hull_cuts(cell, dx, dy);

@@ -346,8 +346,7 @@ CVTM_INLINE double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_h
   *good = 1;
   if (sides == 0) return 0;
   for (int32_t k = 0; k < sides; ++k)
-    cvtm_hull_neighbor(s, hull->slot[hull->order[k * hull->stride] * hull->stride], nx + k,
-                       ny + k);
+    cvtm_hull_neighbor(s, hull->slot[hull->order[k * hull->stride] * hull->stride], nx + k, ny + k);
   for (int32_t k = sides; k <= padded; ++k) {
     nx[k] = nx[k - sides];
     ny[k] = ny[k - sides];

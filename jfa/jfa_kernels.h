@@ -160,7 +160,7 @@ typedef struct cvtm_seed_sites {
 /* The first of the slots first .. last - 1 whose pixel has the number `morton` along the curve or
  * a higher one; last if there is none. */
 CVTM_HD int32_t cvtm_first_slot(const cvtm_diagram *diagram, int32_t first, int32_t last,
-                                 uint64_t morton) {
+                                uint64_t morton) {
   while (first < last) {
     const int32_t middle = first + (last - first) / 2;
     if (cvtm_pixel_morton(cvtm_pixel_of_slot(diagram, middle)) < morton)
@@ -355,8 +355,7 @@ CVTM_HD int cvtm_holds_sites(const cvtm_diagram *diagram) {
 }
 
 /* The label of pixel (i, j); -1 if no site is at a finite distance. */
-CVTM_HD int32_t cvtm_final_label(const cvtm_diagram *diagram, int i, int j,
-                                 const uint32_t *slots) {
+CVTM_HD int32_t cvtm_final_label(const cvtm_diagram *diagram, int i, int j, const uint32_t *slots) {
   if (!cvtm_holds_sites(diagram)) {
     const cvtm_nearest nearest =
         cvtm_site_tree_nearest(&diagram->tree, diagram->metric, i + 0.5, j + 0.5);

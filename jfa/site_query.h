@@ -165,7 +165,7 @@ CVTM_HD void cvtm_tree_position(const cvtm_site_tree_view *view, int64_t slot, d
 /* The nearest site found so far. */
 typedef struct cvtm_nearest {
   double distance2;
-  int32_t slot; /* in the tree's order; -1 if none yet */
+  int32_t slot;  /* in the tree's order; -1 if none yet */
   int32_t index; /* the caller's index */
 } cvtm_nearest;
 

@@ -36,8 +36,8 @@ static void find_spacings(const cvtm_site_tree_arrays *tree, int threads) {
   for (int64_t slot = 0; slot < tree->count; ++slot) {
     const int32_t bin = cvtm_bin_of(tree->keys[slot], tree->levels);
     tree->spacing[slot] = cvtm_bin_count(tree, bin, 0) > CVTM_TREE_CROWDED_BIN
-                               ? cvtm_crowded_spacing(tree, slot)
-                               : cvtm_bin_spacing(tree, tree->index[slot], bin);
+                              ? cvtm_crowded_spacing(tree, slot)
+                              : cvtm_bin_spacing(tree, tree->index[slot], bin);
   }
 }
 

@@ -372,8 +372,8 @@ static __global__ void place_kernel(cvtm_site_tree_arrays tree, int64_t bins, co
 static __device__ void find_spacing(const cvtm_site_tree_arrays *tree, int64_t slot) {
   const int32_t bin = cvtm_bin_of(cvtm_tree_code(tree, slot), tree->levels);
   tree->spacing[slot] = cvtm_bin_count(tree, bin, 0) > CVTM_TREE_CROWDED_BIN
-                             ? cvtm_crowded_spacing(tree, slot)
-                             : cvtm_bin_spacing(tree, tree->index[slot], bin);
+                            ? cvtm_crowded_spacing(tree, slot)
+                            : cvtm_bin_spacing(tree, tree->index[slot], bin);
 }
 
 static cvtm_status sort_by_radix(cvtm_device *device, const cvtm_site_tree_arrays *tree,

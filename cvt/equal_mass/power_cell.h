@@ -18,7 +18,7 @@ typedef struct cvtm_power_view {
   cvtm_site_tree_view tree;
   const double *weight;     /* in sorted order */
   const double *max_weight; /* per node of the tree: the largest weight below it */
-  const int32_t *slot_of;  /* the sorted index ("slot") of the caller's site i */
+  const int32_t *slot_of;   /* the sorted index ("slot") of the caller's site i */
   const int32_t *hint_first, *hint_degree, *hint;
 } cvtm_power_view;
 
@@ -121,8 +121,7 @@ CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t slot,
   cvtm_corners corners = {cell->polygon.count, cell->polygon.capacity, 1,
                           cell->polygon.x,     cell->polygon.y,        cell->other};
   int32_t at = 0;
-  const cvtm_clip cut =
-      cvtm_corners_clip(&corners, dx, dy, offset, cvtm_power_label(slot, o), &at);
+  const cvtm_clip cut = cvtm_corners_clip(&corners, dx, dy, offset, cvtm_power_label(slot, o), &at);
   cell->polygon.count = corners.count;
   if (cut == CVTM_CLIP_OVERFLOW) *status = CVTM_CELL_OVERFLOW;
   if (cut == CVTM_CLIP_OVERFLOW || cut == CVTM_CLIP_EMPTY) return 0;

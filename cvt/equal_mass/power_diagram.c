@@ -44,8 +44,7 @@ static int cut_all(const diagram *d, cvtm_cells *cells) {
         const int64_t at = cells->start[i] + k;
         cells->corners[2 * at] = fmin(fmax(x + cell.polygon.x[k], 0), width);
         cells->corners[2 * at + 1] = fmin(fmax(y + cell.polygon.y[k], 0), height);
-        cells->neighbors[at] =
-            cell.other[k] < 0 ? -1 : tree->index[cvtm_power_slot(cell.other[k])];
+        cells->neighbors[at] = cell.other[k] < 0 ? -1 : tree->index[cvtm_power_slot(cell.other[k])];
       }
     }
     cvtm_power_cell_release(&cell);

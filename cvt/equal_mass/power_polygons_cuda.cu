@@ -157,7 +157,7 @@ __device__ bool has_marks(const cvtm_power_state_cuda &state, int32_t round) {
 
 /* Lists the slots in base .. end - 1 whose cells have to be cut; returns their number. */
 __device__ int32_t list_slots(const cvtm_power_view &view, const cvtm_power_polygons &polygons,
-                               int32_t round, int64_t base, int64_t end, int lane, int32_t *list) {
+                              int32_t round, int64_t base, int64_t end, int lane, int32_t *list) {
   const bool all = round > ROUNDS;
   int32_t count = 0;
   for (int64_t at = base; at < end; at += WARP) {

@@ -57,8 +57,7 @@ static void check_structure(const host_tree *tree, cvtm_domain domain, const dou
     for (int64_t node = view->leaf_count + slot / CVTM_TREE_LEAF; node >= 1; node /= 2) {
       const double *box = view->box + 4 * node;
       assert_true(box[0] <= view->position[2 * slot] && view->position[2 * slot] <= box[2]);
-      assert_true(box[1] <= view->position[2 * slot + 1] &&
-                  view->position[2 * slot + 1] <= box[3]);
+      assert_true(box[1] <= view->position[2 * slot + 1] && view->position[2 * slot + 1] <= box[3]);
     }
   }
   free(seen);
