@@ -286,11 +286,11 @@ static void format_layer_name(const cvtm_drawing *drawing, int64_t part,
   const char *pen = drawing->pens != NULL ? drawing->pens[cvtm_drawing_pen_of(drawing, part)].name
                     : drawing->light      ? "white"
                                           : "black";
-  char whole[CVTM_PEN_NAME + 24];
-  snprintf(whole, sizeof whole, "%lld_%s", (long long)part + 1, pen);
+  char full[CVTM_PEN_NAME + 24];
+  snprintf(full, sizeof full, "%lld_%s", (long long)part + 1, pen);
   int length = 0;
-  for (; length < LAYER_NAME_MAX && whole[length] != '\0'; ++length) {
-    const unsigned char byte = (unsigned char)whole[length];
+  for (; length < LAYER_NAME_MAX && full[length] != '\0'; ++length) {
+    const unsigned char byte = (unsigned char)full[length];
     const int is_kept = byte < 128 && (isalnum(byte) || strchr("_-$", byte) != NULL);
     name[length] = is_kept ? (char)toupper(byte) : '_';
   }
