@@ -138,337 +138,352 @@ enum { CLI_COMMAND_LIST(COMMAND_BIT) };
 /* clang-format off */
 const cli_option_row cli_option_rows[] = {
   {"points", 'n', RUN | MESH | VIEW, INTEGER(run.points, "N", 1, COUNT_MAX), CHIEF(BASIC),
-   "number of sites (of vertices, with --metric or of an outline); if omitted, as many dots as the ink of the picture needs (see "
+   "number of sites, or of vertices in a mesh; without it, the ink of the picture gives the number of dots (see "
    "--dot-size)",
-   .manual = "At most 715827882 sites; 5k is 5000 and 2M is 2000000, as for every count. It can be omitted with "
-   "--init, whose points, with the fixed ones, are then the sites; with --density-from size, where the sizes give the "
-   "number; and for a picture, whose darkness then gives the number of dots (see --dot-size). Data and --domain need "
-   "the number. In a domain (--domain) sites that lie too near to the boundary for a triangle are moved to where "
-   "there is room, and the descent continues for a few iterations. Sites for which there is no room or no time are "
-   "dropped: the report has `sites` beside `sites_asked`."},
+   .manual = "At most 715827882 sites. All counts may be written as 5k (5000) or 2M (2000000). The option can be "
+   "left out in three cases: with --init, the points of the file and those of --fixed are the sites; with "
+   "--density-from size, the sizes give the number; for a picture, its darkness gives the number of dots (see "
+   "--dot-size). Data and --domain need the number. In a domain, some sites may be so close to the boundary that no "
+   "good triangle fits between. They are moved to free places, and the descent continues for a few iterations. "
+   "Sites that find no place in time are removed. The report has the number that was requested, `sites_asked`, and "
+   "the number in the result, `sites`."},
   {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(run.output, "FILE"), CHIEF(BASIC),
    "write FILE in the format of its extension; can be repeated; - is standard output",
    .manual = "See FORMATS.",
    .file = CLI_WRITES},
   {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, TEXT(text.format, "LIST"), OTHER(BASIC),
-   "how files are written, separated by commas: ascii or binary, where a mesh format has both; zlib or lz4, for vtu; "
-   "msh2, version 2.2 of Gmsh's format; at last the extension for standard output",
-   .manual = "`ascii` gives text where a format is binary by default, `binary` the reverse (msh). `cvtmesh info` says "
-   "which compressions the build has.", .words = "ascii binary zlib lz4 msh2", .set = cli_set_format},
+   "how files are written; words separated by commas: ascii or binary, for mesh formats that have both; zlib or "
+   "lz4, the compression of vtu; msh2, version 2.2 of Gmsh's format; and as the last word the extension for "
+   "standard output",
+   .manual = "`ascii` writes text in formats that are binary by default. `binary` writes msh in binary form. "
+   "`cvtmesh info` lists the compressions of this build.", .words = "ascii binary zlib lz4 msh2", .set = cli_set_format},
   {"layers", 0, RUN | MESH, TEXT(text.layers, "LIST"), OTHER(DRAWING),
    "what a picture shows, separated by commas: density, cells, cell-edges, triangles, mesh-edges, sites, stipples", .set = cli_set_layers},
   {"picture-size", 0, RUN | MESH | VIEW, INTEGER(run.picture_size, "PIXELS", 0, 16384), OTHER(BASIC),
-   "length of the longer side of a picture; 0: chosen from the spacing of the sites"},
+   "length of the longer side of a picture; 0: the program chooses it from the spacing of the sites"},
   {"density-out", 0, RUN, TEXT(run.density_out, "FILE"), OTHER(BASIC),
-   "write the density that was used as NPY, float32, height x width", .file = CLI_WRITES},
+   "write the density of the run as an NPY array, float32, height x width", .file = CLI_WRITES},
   {"report", 0, RUN_ALONE | VORONOI | MESH | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, TEXT(run.report, "FILE"), CHIEF(BASIC),
    "write a JSON report; - is standard output",
-   .manual = "It has version, options, seed, device, timings, history, energy and quality. `triangulation` says where "
-   "the mesh was made: on a CUDA device from 20,000 sites on (without --domain and --equal-mass), else on the CPU. "
-   "The mesh is the same. `energy_ratio` is the energy over `energy_reference`, the energy of regular hexagons whose "
-   "sizes follow the density: 5 / (18 sqrt 3) times the square of the integral of sqrt(rho), divided by the number of "
-   "sites. The least energy approaches this reference as the number of sites grows, so the ratio says how good a "
-   "tessellation is: 1.002 to 1.01 is good. The reference is asymptotic and not a bound: the ratio of an even density "
-   "is above 1, but where the density changes much within a cell, as in detailed pictures, it can be below 1. "
-   "`energy_bound` is the older name of the reference, and has the same value.", .file = CLI_WRITES},
+   .manual = "The report has the version, options, seed, device, timings, history, energy and quality. "
+   "`triangulation` names the device that made the mesh: a CUDA device from 20,000 sites on (without --domain and "
+   "--equal-mass), else the CPU. The mesh is the same on both. `energy_ratio` is the energy divided by "
+   "`energy_reference`. The reference is the energy of regular hexagons whose sizes follow the density: 5 / (18 "
+   "sqrt 3) times the square of the integral of sqrt(rho), divided by the number of sites. The least possible "
+   "energy approaches the reference as the number of sites grows, so the ratio measures the quality of a "
+   "tessellation: 1.002 to 1.01 is good. The reference is not a lower bound. An even density has a ratio above 1; "
+   "in detailed pictures, where the density varies within a cell, the ratio can be below 1. `energy_bound` is an "
+   "older name of the reference.", .file = CLI_WRITES},
   {"run-report", 0, BATCH, TEXT(run.report, "FILE"), OTHER(BASIC), "write a JSON report of each run", .file = CLI_WRITES},
-  {"svg", 0, RUN | MESH | VIEW, CHOICE(run.svg, svg_kinds), CHIEF(DRAWING), "what an SVG or another drawing shows",
+  {"svg", 0, RUN | MESH | VIEW, CHOICE(run.svg, svg_kinds), CHIEF(DRAWING), "what an SVG or any other drawing shows",
    .manual = "`path` is one line through all points, in the order of --order."},
   {"dots", 0, RUN | STATS | VIEW, CHOICE(run.dots, dot_areas), CHIEF(DRAWING),
-   "sizes of the dots of a drawing. mass: each has the ink of its cell; tone: the same, with larger dots where the "
-   "picture is darker; equal: one size, with the mean ink of the picture; auto: mass for pictures, equal for data",
-   .manual = "`mass`: the area of each dot inside its cell is the integral of the tone over the cell. So the drawing "
-   "has the tone of the picture everywhere. With the default density the dots differ by a few percent in size. "
-   "`tone`: the same, with sites placed so that dots are larger where the picture is darker, as in weighted "
-   "Linde-Buzo-Gray stippling (Deussen, Spicker & Zheng 2017). The diameter grows with the tone from MIN to MAX of "
-   "--dot-size or, without that option, from the smallest diameter to twice as much. Not with --equal-mass. `equal`: "
-   "dots of one size, chosen so that the mean ink is that of the picture. Dots overlap where the tone is above 0.907. "
-   "Data has no tone: there `equal` dots have a radius of 0.3 mean spacings, and the areas of `mass` are proportional "
-   "to the masses of the cells. `auto`: `mass` for pictures, `equal` for data. With --invert or --dark the dots are "
-   "white on black. The summary and the member `tone` of the report compare the drawing with the picture, in linear "
-   "light and after a Gaussian blur of 1.5 mean spacings: `contrast` (ratio of the standard deviations), "
-   "`correlation`, `ssim` (structural similarity); `ink` and `picture_ink` (mean share of the paper), `blur` "
-   "(standard deviation, pixels), `smallest_dot` and `largest_dot` (diameters)."},
+   "sizes of the dots of a drawing. mass: each dot has the ink of its cell; tone: the same, but dots are larger "
+   "where the picture is darker; equal: all dots have one size, and together the ink of the picture; auto: mass for "
+   "pictures, equal for data",
+   .manual = "`mass`: the area of each dot inside its cell equals the integral of the tone over the cell, so the "
+   "drawing has the tone of the picture everywhere. With the default density the sizes of the dots differ by a few "
+   "percent. `tone`: the areas follow the same rule, but the sites are placed so that dots are larger where the "
+   "picture is darker, as in weighted Linde-Buzo-Gray stippling (Deussen, Spicker & Zheng 2017). The diameter grows "
+   "with the tone from MIN to MAX of --dot-size; without that option MAX is twice MIN. `tone` cannot be used with "
+   "--equal-mass. `equal`: all dots have one size, and the drawing has as much ink as the picture. Dots overlap "
+   "where the tone is above 0.907. Data has no tone: `equal` dots then have a radius of 0.3 mean spacings, and the "
+   "areas of `mass` are proportional to the masses of the cells. `auto`: `mass` for pictures, `equal` for data. "
+   "With --invert or --dark the dots are white on black. The summary and the member `tone` of the report compare "
+   "the drawing with the picture in linear light, both after a Gaussian blur of 1.5 mean spacings: `contrast` "
+   "(ratio of the standard deviations), `correlation`, `ssim` (structural similarity); `ink` and `picture_ink` "
+   "(mean share of the paper), `blur` (standard deviation, pixels), `smallest_dot` and `largest_dot` (diameters)."},
   {"dot-size", 0, RUN | STATS | VIEW, TEXT(text.dot_size, "MIN,MAX"), CHIEF(DRAWING),
-   "smallest and largest diameter of the dots, or one number for both: in mm on a page, else in pixels, or with a "
-   "unit (mm, px); without -n it also gives the number of sites",
-   .manual = "Any unit of --unit may follow the last number. Without -n the number of sites is such that the dots, if "
-   "none overlap, cover as much of the paper as the picture is dark, as in Linde-Buzo-Gray stippling. They have the "
-   "mean diameter or, with --dots tone, the diameter for each tone. Without -n and --dot-size this diameter is 1/128 "
-   "of the longer side of the picture. The summary prints the number and the diameter, and the report has them in "
-   "`points_found`: `from` (dot-size or default), `smallest_dot` and `largest_dot` (diameters, pixels), `picture_ink` "
-   "(mean tone).", .set = cli_set_dot_size},
+   "smallest and largest diameter of the dots, or one number for both. The unit is mm on a page, else pixels, "
+   "unless one follows (mm, px). Without -n the diameters also give the number of sites",
+   .manual = "Any unit of --unit may follow the last number. Without -n, the program chooses the number of dots so "
+   "that dots of the mean diameter (with --dots tone, of the diameter for each tone) cover the same share of the "
+   "paper as the ink of the picture, as in Linde-Buzo-Gray stippling. Without -n and --dot-size the diameter is "
+   "1/128 of the longer side of the picture. The summary prints the number and the diameter. The report has them in "
+   "`points_found`: `from` (dot-size or default), `smallest_dot` and `largest_dot` (diameters, pixels), "
+   "`picture_ink` (mean tone).", .set = cli_set_dot_size},
   {"overlap", 0, RUN | STATS | VIEW, FLAG(run.overlap), OTHER(DRAWING),
-   "allow dots to overlap; with --no-overlap dots shrink until they do not",
-   .manual = "With --no-overlap a dot shrinks until it reaches at most halfway to its nearest neighbour. Dark places "
-   "of the drawing are then too light."},
+   "allow dots to overlap; --no-overlap makes dots smaller where they would",
+   .manual = "With --no-overlap the radius of a dot is at most half the distance to its nearest neighbour. Dark "
+   "parts of the drawing are then too light."},
   {"colours", 0, RUN, TEXT(text.colours, "INKS"), CHIEF(DRAWING),
-   "draw with several inks. cmyk: cyan, magenta, yellow and black; a number: as many, chosen from the picture; or a file "
-   "with lines `name = #rrggbb`, or `name = #rrggbb MIN,MAX` with the diameters of dots",
-   .manual = "See SEVERAL COLOURS. The inks of `cmyk` are #00aeef, #ec008c, #fff200 and #000000; a number is at most 16. "
-   "Dots of one ink on white paper give colours between white and the ink. So the colours of the picture are extended "
-   "away from white and clustered in OKLab, and those clusters are taken whose inks reproduce the picture with the "
-   "least error. Inks are drawn from light to dark; a picture of fewer colours gets fewer inks.", .words = "none cmyk",
+   "draw with several inks. cmyk: cyan, magenta, yellow and black; a number: so many inks, chosen from the colours "
+   "of the picture; or a file with lines `name = #rrggbb` or `name = #rrggbb MIN,MAX`, where MIN and MAX are "
+   "diameters of dots",
+   .manual = "See SEVERAL COLOURS. The inks of `cmyk` are #00aeef, #ec008c, #fff200 and #000000. The largest number "
+   "of inks is 16. To choose inks, the program extends the colours of the picture away from white, because dots of "
+   "one ink on white paper give all colours between white and the ink. It clusters these colours in OKLab, and "
+   "takes the clusters whose inks reproduce the picture with the least error. A picture with fewer colours gets "
+   "fewer inks. Inks are drawn from light to dark.", .words = "none cmyk",
    .file = CLI_READS, .set = cli_set_colours},
   {"order", 0, RUN | MESH, CHOICE(run.order, point_orders), CHIEF(DRAWING),
-   "order of the points. tsp: along a short closed path through all; plot: along the same path, opened, so that a pen "
-   "travels little between dots",
-   .manual = "The order of the points in point files, of the dots of a drawing and of the points of --svg path. `tsp` "
-   "is a short closed path through all points that starts near the upper left corner (travelling salesman problem). "
-   "`plot` opens this path at its longest edge, so that a pen travels little between dots; the end that is nearer to "
-   "the upper left corner comes first. For uniform points the path is 2 to 3 % longer than 0.7124 sqrt(number of "
-   "points x area), the length of the shortest path through many points. The order does not depend on the number of "
-   "threads. --time-limit, also of `cvtmesh mesh`, and an interrupt end the search for a shorter path; `stopped` in "
-   "the report is then true. Fixed sites do not come first then. The report has, under `order`, the `length` in "
-   "pixels, a `bound` that no closed path is shorter than, `uniform_estimate` (0.7124 sqrt(n A) for the rectangle of "
-   "the points) and the `seconds`. Outputs that are meshes, and --domain, are refused, since their points have no "
-   "order."},
+   "order of the points. tsp: along a short closed path through all points; plot: along the same path, open, so "
+   "that a pen travels little between dots",
+   .manual = "The order holds for point files, for the dots of a drawing, and for the line of --svg path. `tsp` "
+   "follows a short closed path through all points (travelling salesman problem), which starts near the upper left "
+   "corner. `plot` opens this path at its longest edge, and starts at the end that is closer to the upper left "
+   "corner. For uniform points the path is 2 to 3 % longer than 0.7124 sqrt(number of points x area), the length of "
+   "the shortest path through many points. The order does not depend on the number of threads. --time-limit and an "
+   "interrupt end the search for a shorter path; the report then has `stopped` = true. With --order, fixed sites no "
+   "longer come first. The report has, under `order`, the `length` in pixels, `bound` (a lower bound for closed "
+   "paths), `uniform_estimate` (0.7124 sqrt(n A) for the rectangle of the points) and the `seconds`. Mesh files and "
+   "--domain cannot be used with --order, because the vertices of a mesh have an order of their own."},
   {"page", 0, RUN | MESH | STATS | VIEW, TEXT(text.page, "WxH"), CHIEF(PAGE),
    "draw on a page of this size in mm, or of one that has a name: A0 to A6, letter, legal, tabloid",
-   .manual = "SVG, PDF and DXF then have the size of the page; so have the files of pen machines, HPGL (`.hpgl`, "
-   "`.plt`) and G-code (`.gcode`, `.nc`), which need this option; see DRAWINGS and PEN MACHINES.",
+   .manual = "SVG, PDF and DXF files then have the size of the page. Files for pen machines, HPGL (`.hpgl`, `.plt`) "
+   "and G-code (`.gcode`, `.nc`), need this option. See DRAWINGS and PEN MACHINES.",
    .words = "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid", .set = cli_set_page},
   {"margin", 0, RUN | MESH | STATS | VIEW, REAL(run.page.margin, "MM", 0, 10000), CHIEF(PAGE),
-   "margin of the page; nothing is drawn there"},
+   "width of the page's margin, where nothing is drawn"},
   {"orientation", 0, RUN | MESH | STATS | VIEW, CHOICE(run.page.orientation, page_orientations), OTHER(PAGE),
-   "orientation of the page; auto: that of the picture, except for WIDTHxHEIGHT"},
+   "orientation of the page; auto: that of the picture, but a page given as WIDTHxHEIGHT is not turned"},
   {"fill", 0, RUN | MESH | STATS | VIEW, FLAG(run.page.fill), OTHER(PAGE),
    "fill the page inside the margins and crop the picture; otherwise the whole picture is drawn"},
   {"split", 0, RUN | MESH, REAL(run.page.split, "MM", 0, HUGE_VAL), OTHER(PAGE),
-   "split lines into parts of at most this length, to refill the pen between them; 0: never",
-   .manual = "Between parts HPGL puts the pen into its holder and takes it again, and G-code has the lines `pause` of "
-   "the profile. An SVG has a layer for each part. Dots are not split."},
+   "split lines into parts no longer than this, so that the pen can be refilled between them; 0: never",
+   .manual = "Between two parts, HPGL puts the pen back and takes it again, and G-code has the lines `pause` of its "
+   "profile. An SVG has one layer for each part. Dots are not split."},
   {"gcode", 0, RUN | MESH, TEXT(run.page.gcode, "PROFILE"), OTHER(PAGE),
-   "how to write G-code: grbl-servo, grbl-z, marlin-servo, or a file with a profile", .manual = "See PEN MACHINES.",
+   "profile for G-code: grbl-servo, grbl-z, marlin-servo, or a file", .manual = "See PEN MACHINES.",
    .words = "grbl-servo grbl-z marlin-servo", .file = CLI_READS},
   {"unit", 0, RUN | MESH | STATS | VIEW, SWITCH(run.unit, coordinate_units, CVTM_RUN_UNIT_PIXEL, CVTM_RUN_UNIT_WIDTH), OTHER(PAGE),
-   "unit of coordinates in files. A length: on the page, or in the world (--pixel-size); width, or no value: "
-   "coordinates of meshes are divided by the width of the image",
-   .manual = "A unit of length needs a --pixel-size or a --page; with a page the coordinates are those of the drawing "
-   "on it, measured from the upper left corner of the page in point files, where y goes down, and from the lower left "
-   "corner in mesh files, where y goes up. `width` divides coordinates of meshes by the width of the image, and leaves "
-   "points in pixels; so does --unit without a value."},
+   "unit of coordinates in files. A unit of length needs --page or --pixel-size; width, or no value: coordinates of "
+   "meshes are divided by the width of the image",
+   .manual = "With --page, coordinates are positions on the page: point files measure from its upper left corner, "
+   "with y down, and mesh files from its lower left corner, with y up. With --pixel-size, coordinates are positions "
+   "in the world. `width`, or --unit without a value, divides the coordinates of meshes by the width of the image; "
+   "points stay in pixels."},
   {"pixel-size", 0, RUN | MESH | STATS, TEXT(text.pixel_size, "LENGTH"), CHIEF(PAGE),
-   "the size of a pixel in the world, for example 0.65um; or file: what the picture's file says. Files then have real "
-   "units, y up",
-   .manual = "LENGTH is a number with or without a unit of --unit. `file` takes what the picture's file says: GeoTIFF "
-   "(ModelPixelScale and ModelTiepoint, which is the origin; metres and feet are named), PhysicalSizeX and "
-   "PhysicalSizeY of OME-TIFF, ImageJ's unit, the resolution of TIFF (ResolutionUnit inch or centimetre), pHYs of PNG, "
-   "the density of JFIF. Without --pixel-size none of this is used. With it, points and meshes are both measured in "
-   "the world, x to the right and y up, from the lower left corner of the picture, in the unit of LENGTH or in that of "
-   "--unit; lengths of other options may have units without a --page; SVG, PDF, DXF, HPGL and G-code have the real "
-   "size if the unit is known; and the report has `world`: unit, pixel_size, origin, width, height, area, mesh_area, "
-   "mean_triangle_area, shortest_edge, mean_edge, longest_edge. Points and polygons that are read (--init, --domain) "
-   "stay in pixels; only `stats` needs the options with which its file was written. Pixels that are not square are "
-   "refused.", .words = "file", .set = cli_set_pixel_size},
+   "the size of a pixel in the world, for example 0.65um; or file: the size that the picture's file gives. "
+   "Coordinates in files are then positions in the world, y up",
+   .manual = "LENGTH is a number, with or without a unit of --unit. `file` reads the size from the picture's file: "
+   "from GeoTIFF (ModelPixelScale, and ModelTiepoint for the origin, in metres or feet), PhysicalSizeX and "
+   "PhysicalSizeY of OME-TIFF, the unit of ImageJ, the resolution of TIFF (ResolutionUnit inch or centimetre), pHYs "
+   "of PNG, or the density of JFIF. Without --pixel-size the program ignores all of these. With --pixel-size, "
+   "points and meshes are measured from the lower left corner of the picture, x to the right and y up, in the unit "
+   "of LENGTH or of --unit. Lengths of other options may then have units without a --page. SVG, PDF, DXF, HPGL and "
+   "G-code have their real size if the unit is known. The report has the member `world`: unit, pixel_size, origin, "
+   "width, height, area, mesh_area, mean_triangle_area, shortest_edge, mean_edge, longest_edge. Points and polygons "
+   "that a run reads (--init, --domain) are in pixels all the same. `stats` needs the same --pixel-size, --origin "
+   "and --unit as the run that wrote its file. Pixels that are not square are an error.", .words = "file", .set = cli_set_pixel_size},
   {"origin", 0, RUN | MESH | STATS, TEXT(text.origin, "X,Y"), OTHER(PAGE),
    "with --pixel-size: the coordinates of the picture's lower left corner",
-   .manual = "The unit is that of the files unless one follows Y. Without this option the origin is 0,0, or that of "
-   "the file.", .set = cli_set_origin},
+   .manual = "The numbers are in the unit of the files unless another unit follows Y. Without this option the "
+   "origin is 0,0 or, with --pixel-size file, that of the picture's file.", .set = cli_set_origin},
   {"element-order", 0, RUN | MESH, INTEGER(run.element_order, "N", 1, 2), OTHER(FILES),
-   "2: add nodes in the middle of edges; on the boundary they lie on its curves",
-   .manual = "FORMATS says which formats hold these nodes; files of other formats have the corners alone. A run is "
-   "refused if none of its files holds the nodes. With --domain the vertices of the boundary lie on its contour, and "
-   "the node of an edge is where the edge's perpendicular bisector meets the contour. Where such a bent edge would "
-   "turn a triangle over (a Jacobian that is not positive, or below 1/20 of that of the straight triangle), the edge "
-   "is straight. The report has a member `second_order`: `nodes`, `curved_edges` and `straightened_edges`."},
+   "2: second-order elements, with a node in the middle of each edge; on the boundary the node lies on the curve",
+   .manual = "FORMATS lists the formats that hold these nodes; files of other formats have the corners alone. At "
+   "least one output must hold the nodes. With --domain the vertices of the boundary lie on its contour, and the "
+   "node of an edge lies where the perpendicular bisector of the edge meets the contour. An edge stays straight if "
+   "its curve would invert the triangle (a Jacobian below 1/20 of that of the straight triangle). The report has "
+   "the member `second_order`: `nodes`, `curved_edges` and `straightened_edges`."},
   {"preset", 0, RUN | VIEW, CHOICE(run.preset, presets), OTHER(SOLVER),
-   "paper: the method of Fei, Rong, Wang & Wang 2014: random start, pixel energy, jump flooding, and L-BFGS-B with m "
-   "= 8 and the approximate Cauchy point until the energy stops falling",
-   .manual = "Options that are given keep their values. `paper` also has --effort low and --tolerance 0; no steps of Lloyd's method come first."},
+   "paper: the method of Fei, Rong, Wang & Wang 2014, that is a random start, the pixel energy, jump flooding, and "
+   "L-BFGS-B with m = 8 and the approximate Cauchy point until the energy no longer decreases",
+   .manual = "`paper` also sets --effort low and --tolerance 0, and begins without steps of Lloyd's method. Options "
+   "on the command line take precedence over the preset."},
   {"noise", 0, RUN, CHOICE(run.noise, noise_kinds), CHIEF(BASIC),
-   "kind of sites. hexagonal: a tessellation, nearly a hexagonal lattice; blue: irregular, isotropic blue noise, "
-   "whose density follows that of the image (as with --equal-mass)",
-   .manual = "`blue` is Gaussian blue noise (Ahmed, Ren and Wonka 2022), irregular and isotropic, with hardly any "
-   "power at low frequencies, for sampling and dithering; see docs/noise.md. The number of points in a place follows "
-   "the density of the image itself, as with --equal-mass: tone, value, or value^-2 with --density-from size. Edges of "
-   "the density are blurred by less than half the spacing of the sites. There are 150 iterations by default (75 and "
-   "300 with --effort low and high); many more make the sites more regular. -n, --seed, --periodic, --fixed, --init, "
-   "--tolerance and --time-limit mean the same as for tessellations; other options of tessellations are refused. The "
-   "report has the member `noise`: `kind` and `energy`, the energy of the kernels for each site; `energy_ratio` is "
-   "that of the sites' Voronoi cells."},
+   "kind of sites. hexagonal: sites of a tessellation, which are nearly a hexagonal lattice; blue: irregular sites "
+   "without preferred directions (blue noise), whose density is that of the image, as with --equal-mass",
+   .manual = "`blue` is Gaussian blue noise (Ahmed, Ren and Wonka 2022), for sampling and dithering: irregular, "
+   "isotropic, and with hardly any power at low frequencies; see docs/noise.md. The number of points per area "
+   "follows the density of the image, as with --equal-mass: tone, value, or value^-2 with --density-from size. "
+   "Edges of the density are blurred by less than half the spacing of the sites. The default is 150 iterations (75 "
+   "with --effort low, 300 with --effort high); many more make the sites more regular. -n, --seed, --periodic, "
+   "--fixed, --init, --tolerance and --time-limit mean the same as for tessellations; other options of "
+   "tessellations are an error. The report has the member `noise` with `kind` and `energy`, the energy of the "
+   "kernels per site. `energy_ratio` is that of the Voronoi cells of the sites."},
   {"method", 0, RUN | VIEW, CHOICE(run.method, cvt_methods), CHIEF(SOLVER), "how the energy is minimised",
-   .manual = "`lloyd` moves every site to the centroid of its cell, again and again; it needs about ten times as "
-   "long."},
+   .manual = "`lloyd` moves every site to the centroid of its cell in each iteration. It takes about ten times as "
+   "long as `lbfgsb`."},
   {"method", 0, VORONOI, CHOICE(run.voronoi, voronoi_methods), CHIEF(SOLVER), "how the diagram is computed",
-   .manual = "`exact` has no wrong pixel. `jfa` is jump flooding: passes with steps of half the side, a quarter, and "
-   "so on to 1, after which a few pixels may have the wrong site. `1+jfa` has a pass of step 1 before these, `jfa+1` "
-   "one after them, `jfa+2` passes of steps 2 and 1 after them, and `jfa2` does all passes twice. If a point lies "
-   "outside the domain, every method has no wrong pixel."},
+   .manual = "`exact` gives every pixel the nearest site. `jfa` is jump flooding: passes with steps of half the "
+   "side, a quarter, and so on down to 1, after which a few pixels may have a wrong site. `1+jfa` has an additional "
+   "pass of step 1 at the start, `jfa+1` one at the end, `jfa+2` has passes of steps 2 and 1 at the end, and `jfa2` "
+   "does all passes twice. If a point lies outside the domain, all methods are exact."},
   {"iterations", 0, RUN | VIEW | MINIMIZE, INTEGER(run.iterations, "N", 0, 1e15), OTHER(SOLVER),
-   "maximum number of iterations; 0 keeps the start"},
+   "maximum number of iterations; 0: keep the start"},
   {"tolerance", 0, RUN | VIEW | MINIMIZE, REAL(run.tolerance, "T", 0, 1), OTHER(SOLVER),
-   "stop when the mean relative decrease over 10 iterations is at most this; 0: never"},
+   "stop when the mean relative decrease of the energy over 10 iterations is at most this; 0: never"},
   {"gradient-tolerance", 0, RUN | VIEW, REAL(run.gradient_tolerance, "PIXELS", 0, HUGE_VAL), OTHER(SOLVER),
-   "stop when no site is farther than this from its centroid; 0: never"},
+   "stop when no site is farther than this from the centroid of its cell; 0: never"},
   {"time-limit", 0, RUN | MESH | VIEW | MINIMIZE, REAL(run.time_limit, "SECONDS", 0, HUGE_VAL), CHIEF(SOLVER),
-   "stop optimising, or shortening a path, after this time; 0: never",
-   .manual = "The time is counted from the start of sampling to the last iteration; reading the picture, evaluating "
-   "the final sites, making the mesh and writing the files are not included. At least half of the time is for the "
-   "full set of sites, whatever the --effort, a quarter is for a boundary that slides, 15 % is for the refinement of "
-   "a domain, and a quarter for the path of --order. A run exceeds the limit by one evaluation of the energy at most, "
-   "or by a few just after the set of sites was refined or sites were transferred. With --equal-mass the masses are "
-   "balanced once more after the limit."},
+   "stop the optimisation, or the search for a shorter path, after this time; 0: never",
+   .manual = "The time runs from the start of sampling to the last iteration. Reading the picture, evaluating the "
+   "final sites, making the mesh and writing the files do not count. At least half of the time is reserved for the "
+   "full set of sites at any --effort, a quarter for a sliding boundary, 15 % for the refinement of a domain, and a "
+   "quarter for the path of --order. A run exceeds the limit by at most one evaluation of the energy, or by a few "
+   "if the program has just refined the set of sites or transferred sites. With --equal-mass the program balances "
+   "the masses once more after the limit."},
   {"ranks", 0, RUN_ALONE, TEXT(text.ranks, "N"), OTHER(SOLVER),
-   "processes that share the run. N: start N on this machine; mpi: the ranks of mpirun; 0: one",
-   .manual = "With `mpi` the ranks that `mpirun` or `srun` has started share the work of this run, on CPUs or, with "
-   "--device cuda, on GPUs. In descents and evaluations each rank has its part of the sites, their cells and the state "
-   "of the optimiser. Rank 0 reads the picture and writes the files. Every rank has the whole density on its device. "
-   "The bits of the files do not depend on the number of ranks. They differ in rounding from those of a run on one "
-   "process. The ranks of a machine take its GPUs in turn. If each rank has a GPU of its own, the GPUs exchange data "
-   "by NCCL, if that library is found, else through MPI. A rank that fails or is killed ends all of them. Not with "
-   "--domain, --equal-mass, --noise blue, --watch, the pixel energy (--preset paper) and drawings in several colours. "
-   "Open MPI by default binds a rank to a core or a socket. The program undoes this and says so; the ranks of a "
-   "machine then share its cores. --ranks needs a build with MPI. --device cuda:all starts a process for each GPU. "
-   "Processes of fewer than 5x10^7 sites are not started, unless the sites need the memory of more GPUs; a note then "
-   "says how many there are, and with one the run stays in its process.", .words = "mpi", .effect = CLI_NO_EFFECT, .set = cli_set_ranks},
+   "number of processes that share the run: N starts N processes on this machine, mpi takes the ranks of mpirun, 0 "
+   "means one process",
+   .manual = "With `mpi`, the ranks that `mpirun` or `srun` has started share the work, on CPUs or, with --device "
+   "cuda, on GPUs. In descents and evaluations each rank handles a part of the sites, with their cells and their "
+   "part of the optimiser's state. Rank 0 reads the picture and writes the files. Every rank has the complete "
+   "density on its device. The bits of the files do not depend on the number of ranks; they differ from those of a "
+   "run in one process by rounding. The ranks of a machine take its GPUs in turn. If each rank has its own GPU, the "
+   "GPUs exchange data by NCCL where that library is installed, else by MPI. If one rank fails or is killed, all "
+   "ranks end. --ranks cannot be used with --domain, --equal-mass, --noise blue, --watch, --preset paper (whose "
+   "pixel energy is not divided) and drawings in several colours. By default Open MPI binds each rank to a core or "
+   "a socket. The program removes this binding and says so; the ranks of a machine then share its cores. --ranks "
+   "needs a build with MPI. --device cuda:all starts one process for each GPU. The program starts no more processes "
+   "than have 5x10^7 sites each, unless the sites need the memory of more GPUs. A note then says how many processes "
+   "there are.", .words = "mpi", .effect = CLI_NO_EFFECT, .set = cli_set_ranks},
   {"checkpoint", 0, RUN_ALONE, TEXT(run.checkpoint.file, "FILE"), CHIEF(SOLVER),
-   "write the state of the optimisation to FILE from time to time; where FILE exists, continue from it",
-   .manual = "The file is always complete: it is written under a temporary name, synced and renamed. It has about 400 "
-   "bytes for each site, with --effort best some 60 more; writing it needs as much memory. The file is kept when the "
-   "run has ended; a run that takes less than --checkpoint-every writes none. The sites are the same with and without "
-   "checkpoints. With FILE from a run that was killed, the files are the same, to the last bit, as those of a run "
-   "without a break. The picture, the density, the options that the sites depend on, the version of cvtmesh, the kind "
-   "of device and, with GPUs, the model must be the same; else an error names the difference, and FILE is left as it "
-   "is. Threads, outputs and --time-limit may differ; the time limit counts all parts of the run together. Seconds in "
-   "the report are those since the run was resumed. What follows the optimisation (the boundary that slides, "
-   "refinement, files) is done again. Not for --equal-mass, --noise blue and drawings in several colours.",
+   "save the state of the optimisation in FILE from time to time; if FILE exists, continue from it",
+   .manual = "The file is complete at all times: the program writes it under a temporary name, syncs it and renames "
+   "it. It has about 400 bytes per site (460 with --effort best), and writing it takes as much memory. The file "
+   "remains after the run. A run that takes less time than --checkpoint-every writes none. Checkpoints do not "
+   "change the sites. A run that continues from the FILE of a killed run writes the same files, to the last bit, as "
+   "a run without interruption. The picture, the density, the options that affect the sites, the version of "
+   "cvtmesh, the kind of device and, for GPUs, the model must be the same; otherwise an error names the difference, "
+   "and FILE is unchanged. Threads, outputs and --time-limit may differ. The time limit counts all parts of the run "
+   "together. Seconds in the report count from the continuation on. The steps after the optimisation (the sliding "
+   "boundary, refinement, files) are done again. --checkpoint cannot be used with --equal-mass, --noise blue and "
+   "drawings in several colours.",
    .file = CLI_WRITES, .effect = CLI_NO_EFFECT},
   {"checkpoint-every", 0, RUN_ALONE, REAL(run.checkpoint.every, "SECONDS", 0, HUGE_VAL), OTHER(SOLVER),
    "time between two checkpoints", .effect = CLI_NO_EFFECT},
   {"seed", 0, RUN | VIEW, INTEGER(run.seed, "N", 0, SEED_MAX), CHIEF(SOLVER),
-   "seed of the random start; the same seed gives the same files",
+   "seed of the random numbers; the same seed gives the same files",
    .manual = "The files do not depend on the number of threads, on CPUs of one architecture, and on GPUs of one "
    "model."},
   {"effort", 0, RUN, CHOICE(run.effort, cvt_efforts), CHIEF(SOLVER),
-   "preview: a rough result in some seconds; low: one descent from the first sites; normal: from coarse to fine; high: "
-   "then move sites from crowded to sparse places, which takes several times as long; best: then rounds of random "
-   "changes, keeping those that lower the energy",
-   .manual = "`preview` is low effort with a time limit of 2 seconds, unless --time-limit is given, and at most 20000 "
-   "sites; the summary says what was left out. `low` is one descent from the first sites. `normal` goes from coarse to "
-   "fine: each level starts from a tessellation of a quarter of its sites. On a coarse level whose cells hold many "
-   "pixels, the density has larger pixels, the means of 2 x 2 and more. During the last descent, and after that of a "
-   "sixteenth of the sites, a few sites at a time are moved from crowded places to sparse ones; the descent continues, "
-   "and moves that do not end at a lower energy are undone. `high` has longer descents on coarse levels, and moves "
-   "sites after the descent of each level. With --init or --fixed there are no levels; with --init only `high` and "
-   "`best` move sites from crowded places. `best` continues where `high` ends, with rounds of annealing. Each round "
-   "moves every site away from its nearest neighbour and descends, starting from the sites of the round before it. "
-   "After 15 rounds without a gain, or 200 rounds, the best sites found are taken. See also --time-limit. The report "
-   "has the number of rounds (`anneal_rounds`)."},
+   "preview: a rough result in seconds; low: one descent from the first sites; normal: from coarse to fine; high: "
+   "also move sites from crowded to sparse places, which takes several times as long; best: also rounds of random "
+   "changes, of which those that lower the energy are kept",
+   .manual = "`preview` is low effort with at most 20000 sites and a time limit of 2 seconds, unless --time-limit "
+   "sets another; the summary says what was left out. `low` is one descent from the first sites. `normal` goes from "
+   "coarse to fine: each level starts from a tessellation with a quarter of its sites. On a coarse level whose "
+   "cells contain many pixels, the density is averaged over blocks of 2 x 2 or more pixels. During the last "
+   "descent, and after the descent of the level with a sixteenth of the sites, the program moves a few sites at a "
+   "time from crowded places to sparse ones and continues the descent. It undoes moves that do not lower the "
+   "energy. `high` has longer descents on coarse levels, and moves sites after the descent of each level. With "
+   "--init or --fixed there are no levels; with --init only `high` and `best` move sites between places. `best` "
+   "continues from the result of `high` with rounds of annealing. Each round starts from the sites of the round "
+   "before, moves every site away from its nearest neighbour, and descends. After 15 rounds without improvement, or "
+   "200 rounds in all, the best sites are the result. See also --time-limit. The report has the number of rounds "
+   "(`anneal_rounds`)."},
   {"init", 0, RUN | VIEW, SOURCE(run.init, "FILE"), OTHER(SOLVER), "start from the points of FILE (csv, npy, xyz)",
    .manual = "The points must all lie inside the image.", .file = CLI_READS},
   {"fixed", 0, RUN | VIEW, SOURCE(run.fixed, "FILE"), OTHER(SOLVER),
-   "sites that do not move; they come first and count among the N", .file = CLI_READS},
+   "sites that do not move; they come first in the files, and -n counts them", .file = CLI_READS},
   {"periodic", 0, RUN | MESH | VORONOI | STATS | VIEW, FLAG(run.periodic), CHIEF(SOLVER),
-   "opposite sides are joined: a torus",
-   .manual = "`run` writes the triangulation of the sites in the plane; `cvtmesh mesh --periodic` makes that of the "
-   "torus from them. With --domain the mesh ends at the sides, and their vertices are paired; see MESHES THAT KEEP A "
-   "BOUNDARY.\nWith `cvtmesh mesh` the outline is a cell that repeats. Its sides lie on the rectangle around it. Edges "
-   "on opposite sides that are equal, but for one coordinate, are divided together, so that each vertex has its copy "
-   "on the opposite side, to the last bit. Opposite sides without any equal edges, like the walls of a channel, are "
-   "not paired; an outline with no equal edges at all, or with some edges that have a copy and others that have none, "
-   "is refused. The pairs are in the files as with `run --domain --periodic`, and --pairs-out writes them; their "
-   "number is `pairs` in the report. Points, which have no --min-angle and --max-area, lie on the torus of --width and "
-   "--height, into which they are moved. The mesh is its Delaunay triangulation, two triangles for each point, laid "
-   "out in the plane: after the points come copies of some of them, one width to the right or one height above (or "
-   "both), which are the corners of triangles across a side. Copies of the mesh fill the plane. PLY, VTK, VTU, MSH and "
-   "NODE have, for each vertex, the number `original` of the point that it is or is a copy of, counted from 0. "
-   "--pairs-out writes a row for each copy: the point, the copy, and the axis between them, 0 or 1, or 2 for both; "
-   "their number is `copies` in the report. Points are rounded to multiples of a power of two that divides the sides, "
-   "at most 2^-29 of the longer side and its surroundings. Of points on one circle the leftmost (of these the lowest) "
-   "is a corner of all triangles. This mesh has no pictures and no triangles of second order."},
+   "join opposite sides, so that the domain is a torus",
+   .manual = "`run` writes the triangulation of the sites in the plane; `cvtmesh mesh --periodic` makes the "
+   "triangulation on the torus from them. With --domain the mesh ends at the sides of the image, and vertices on "
+   "opposite sides are paired; see MESHES THAT KEEP A BOUNDARY.\nFor `cvtmesh mesh OUTLINE` the outline is a cell "
+   "that repeats, whose sides lie on the rectangle around it. Edges on opposite sides that differ in one coordinate "
+   "only are divided alike, so that each vertex has an exact copy on the opposite side. Opposite sides without any "
+   "such edges, like the walls of a channel, are not paired. An outline is an error if it has no such edges, or if "
+   "some edges of a side have a copy and others have none. The files have the pairs as with `run --domain "
+   "--periodic`, --pairs-out writes them, and the report has their number, `pairs`.\nFor `cvtmesh mesh POINTS` the "
+   "torus has the size --width x --height, and points outside are moved into it by multiples of these. The mesh is "
+   "the Delaunay triangulation of the torus, with two triangles for each point, laid out in the plane. Triangles "
+   "across a side have corners one width to the right or one height above; these copies follow the points in the "
+   "file. Copies of the mesh fill the plane. PLY, VTK, VTU, MSH and NODE have a number `original` for each vertex: "
+   "the index, from 0 on, of the point that it is or that it copies. --pairs-out writes a row for each copy: the "
+   "point, the copy, and the axis between them, 0 or 1, or 2 for both; the report has their number, `copies`. "
+   "Points are rounded to multiples of a power of two that divides the sides, at most 2^-29 of the longer side and "
+   "its surroundings. If several points lie on one circle, the leftmost (of these the lowest) is a corner of all "
+   "triangles. --min-angle, --max-area, pictures and second-order elements are not available for points."},
   {"equal-mass", 0, RUN, FLAG(run.equal_mass.on), CHIEF(BASIC),
-   "cells of equal mass, by weighted cells (a power diagram); the density of the sites is then that of the image: "
-   "tone, value or value^-2",
-   .manual = "The cells are then power cells: the cell of site i holds the points where |x - x_i|^2 - w_i is least, "
-   "with weights w that semi-discrete optimal transport determines. The sites move to lower transport cost. This cost "
-   "is the energy that is reported; its reference is the energy of hexagons of equal mass. The number of sites in a "
-   "place follows the density itself and not its root, so that the powers of --density-from are halved: tone, value, "
-   "or value^-2. The sites start from a plain tessellation of the squared density; --iterations 0 keeps given or "
-   "sampled sites and only finds the weights. The mesh is the regular triangulation, which is the dual of the cells "
-   "in the plane; like a Delaunay triangulation it is exact for the coordinates of the mesh, and is made on the GPU "
-   "if there is one. On a torus masses and sites are those of the torus; mesh and pictures show the diagram of the "
-   "same weights in the plane. Sites that share a place are refused, as are --preset, --domain and --watch."},
+   "give all cells the same mass, by a power diagram (weighted cells); the density of the sites is then that of the "
+   "image: tone, value or value^-2",
+   .manual = "The cells are power cells: the cell of site i consists of the points where |x - x_i|^2 - w_i is "
+   "least. Semi-discrete optimal transport determines the weights w. The sites move so that the transport cost "
+   "decreases. This cost is the energy in the report, and its reference is the energy of hexagons of equal mass. "
+   "The number of sites per area follows the density itself and not its square root, so the powers of "
+   "--density-from are halved: tone, value, or value^-2. The sites start from a plain tessellation of the squared "
+   "density. --iterations 0 keeps the given or sampled sites and computes the weights alone. The mesh is the "
+   "regular triangulation, the dual of the cells in the plane. Like a Delaunay triangulation it is computed exactly "
+   "from the coordinates, and on the GPU if there is one. On a torus, masses and sites belong to the torus; mesh "
+   "and pictures show the diagram of the same weights in the plane. Two sites at the same position are an error, as "
+   "are --preset, --domain and --watch."},
   {"mass-tolerance", 0, RUN, REAL(run.equal_mass.tolerance, "T", 1e-13, 1), OTHER(SOLVER),
-   "with --equal-mass: the largest relative deviation of a cell's mass",
-   .manual = "If rounding does not let the masses come so close, the best result is written and the exit status is "
+   "with --equal-mass: the largest relative deviation of a cell's mass that is accepted",
+   .manual = "If rounding errors prevent this tolerance, the program writes the best result, and the exit status is "
    "4."},
   {"weights-out", 0, RUN, TEXT(run.equal_mass.weights_out, "FILE"), OTHER(SOLVER),
    "with --equal-mass: write the weights of the sites as NPY, float64",
    .manual = "The weights are in the order of the sites; their mean is 0.", .file = CLI_WRITES},
   {"domain", 0, RUN, TEXT(text.domain, "KIND[=FILE]"), CHIEF(DOMAIN),
-   "mesh a domain and keep its boundary. image: what is dark in the image (bright with --invert); frame: the whole "
-   "image; mask=IMAGE, polygon=FILE, labels=IMAGE: what the file holds; none: all sites are free",
-   .manual = "See MESHES THAT KEEP A BOUNDARY. Pictures have the size of the image that is meshed. `mask`: what is "
-   "opaque, if IMAGE has an alpha channel, else what is bright. `labels`: a region for each grey level but black, "
-   "numbered in ascending order; in an NPY file, for each number but 0. `polygon`: polygons with holes by the even-odd "
-   "rule, in pixels with y down: SVG (paths, polygons, circles, ellipses and rectangles, with their transforms), "
-   "GeoJSON (Polygon and MultiPolygon), or CSV (x,y in a line, an empty line between rings); or a .poly of Triangle, "
-   "with y up, whose segments make closed rings and whose vertices may stand in the .node beside it. Rings may touch "
-   "each other and themselves in points. If two shapes have a common edge, or features of GeoJSON have names, each "
-   "shape is a region, and the edges between regions are shared by the triangles on both sides. Shapes are the "
-   "features of GeoJSON, the elements of SVG, and the rings of CSV. Where shapes overlap, the last one counts; shapes "
-   "of one name are one region. A group has the name of its shape: of a feature the first of the properties name, "
-   "material, label, region and class, else the id; of an element of SVG inkscape:label or the id. Other characters "
-   "than letters, digits and hyphens become underscores. Segments of a .poly file may also divide the plane, as with "
-   "`mesh`.",
+   "mesh a domain and keep its boundary. image: the dark part of the image (the bright part with --invert); frame: "
+   "the complete image; mask=IMAGE, polygon=FILE, labels=IMAGE: the domain in that file; none: no domain",
+   .manual = "See MESHES THAT KEEP A BOUNDARY. A mask or labels must have the size of the image. `mask`: the domain "
+   "is the opaque part if IMAGE has an alpha channel, else the bright part. `labels`: each grey level except black "
+   "is a region, numbered in ascending order; in an NPY file each number except 0. `polygon`: polygons with holes "
+   "by the even-odd rule, in pixels with y down, from SVG (paths, polygons, circles, ellipses and rectangles, with "
+   "their transforms), GeoJSON (Polygon and MultiPolygon), or CSV (x,y on each line, an empty line between rings); "
+   "or a .poly file of Triangle, with y up, whose segments form closed rings, and whose vertices may be in the "
+   ".node file of the same name. Rings may touch other rings and themselves in points. Each shape is a region of "
+   "its own if two shapes have a common edge, or if features of GeoJSON have names; the triangles on both sides "
+   "then share the edges between regions. Shapes are the features of GeoJSON, the elements of SVG, and the rings of "
+   "CSV. Where shapes overlap, the last one counts. Shapes with the same name are one region. A group has the name "
+   "of its shape: for a feature the first of its properties name, material, label, region and class, else its id; "
+   "for an element of SVG inkscape:label or the id. Characters other than letters, digits and hyphens become "
+   "underscores. Segments of a .poly file may also divide the plane, as with `mesh`.",
    .words = "none image frame mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},
   {"region-name", 0, RUN, LIST(text.region_names, "N=NAME"), OTHER(DOMAIN),
    "name of region N in msh, inp and the report; can be repeated",
    .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter.", .set = cli_set_region_name},
   {"domain-smooth", 0, RUN, REAL(run.domain.smooth, "SIGMA", 0, 100), OTHER(DOMAIN),
-   "smooth the boundary from an image, a mask or labels on this scale, in pixels"},
+   "smooth the boundary of an image, a mask or labels on this scale, in pixels"},
   {"domain-smallest", 0, RUN, REAL(run.domain.smallest, "AREA", 0, 1e12), OTHER(DOMAIN),
-   "drop islands and holes smaller than this, in square pixels", .manual = "The last part of a label is not dropped."},
+   "leave out islands and holes smaller than this, in square pixels", .manual = "The largest part of a label always "
+   "remains."},
   {"pairs-out", 0, RUN | MESH, TEXT(run.domain.pairs_out, "FILE"), OTHER(DOMAIN),
-   "with --periodic: write the pairs of vertices on opposite sides as NPY",
+   "with --periodic: write the pairs of vertices on opposite sides as an NPY array",
    .manual = "The array is int32, n x 3; see MESHES THAT KEEP A BOUNDARY, and --periodic for points.",
    .file = CLI_WRITES},
   {"boundary", 0, RUN, CHOICE(run.domain.sliding, boundary_kinds), CHIEF(DOMAIN),
-   "locked: sites on the boundary stay; sliding: they move along it to lower energy"},
+   "locked: sites on the boundary do not move; sliding: they move along it to lower the energy"},
   {"boundary-tolerance", 0, RUN, REAL(run.domain.tolerance, "PIXELS", 0.01, 100), OTHER(DOMAIN),
-   "largest distance between edges and a smooth boundary"},
+   "largest distance between the edges of the mesh and a smooth boundary"},
   {"min-angle", 0, RUN | MESH, REAL(run.refine.min_angle, "DEGREES", 0, 40), CHIEF(DOMAIN),
-   "refine the mesh until no angle is smaller, except at sharper corners of the boundary",
-   .manual = "For `run` see MESHES THAT KEEP A BOUNDARY.\nFor `cvtmesh mesh` the outline is a polygon with holes in a "
-   "svg, geojson, csv or poly file, as with `run --domain polygon=FILE`. Segments of a .poly file may also divide the "
-   "plane into several regions, or end inside, and points may lie on no segment. A part is outside if it can be reached "
-   "from outside without crossing a segment, or has a point in the list of holes. A part with a point in the list of regions has the point's attribute as its number (its "
-   "position in the list, if that is not a positive integer), and the area of its triangles is at most that in the "
-   "file. Other parts are numbered after these. The inside is meshed by Delaunay refinement until no angle is below "
-   "DEGREES (0 to 40; 30 if only --max-area is given), with few triangles. The outline may have any size, and its "
-   "coordinates are those of mesh files; in SVG, y is down as in pictures.\nEvery corner is a vertex and every edge is "
-   "kept: vertices that are added to an edge lie on it exactly if the grid of the coordinates (2^30 steps along the "
-   "longer side of the outline) has a point there, else within one step. Up to 33 degrees the program first tries a "
-   "bound that is larger by 1.5 degrees, so that rounding in the program that reads the mesh does no harm. Two edges "
-   "that meet at less than DEGREES keep their angle, and a few triangles beside such a corner stay below the bound "
-   "too; the report lists these corners (`small_corners`). Between pieces of the outline that are nearer to each other "
-   "than 32 steps of the grid, angles may stay below the bound, since vertices are points of the grid; the report "
-   "lists these triangles (`narrow_triangles`). Refinement ends for every outline. A bound above 33 degrees that takes "
-   "more than eight times as many points as 33 degrees is lowered in steps of 2 degrees until it does not (`bound` in "
-   "the report); the mesh is then written, and the exit status is 4. A signal or --time-limit ends the refinement: the "
-   "mesh as it is then is written (`stopped`)."},
+   "refine the mesh until no angle is smaller than this, except at sharper corners of the boundary",
+   .manual = "For `run` see MESHES THAT KEEP A BOUNDARY.\nFor `cvtmesh mesh` the outline is a polygon with holes in "
+   "an svg, geojson, csv or poly file, as for `run --domain polygon=FILE`. Segments of a .poly file may also divide "
+   "the plane into several regions, or end inside, and points may lie on no segment. A part is outside if a path "
+   "from outside reaches it without crossing a segment, or if the list of holes has a point in it. If the list of "
+   "regions has a point in a part, the attribute of the point is the number of the part (or the position in the "
+   "list, if the attribute is not a positive integer), and the area in the file limits its triangles. The other "
+   "parts have the numbers after these. Delaunay refinement meshes the inside with few triangles until no angle is "
+   "below DEGREES (0 to 40; 30 if only --max-area is given). The outline may have any size, and the mesh has its "
+   "coordinates; in SVG, y is down as in pictures.\nEvery corner is a vertex, and every edge is kept. A new vertex "
+   "on an edge lies exactly on it if the grid of the coordinates (2^30 steps along the longer side of the outline) "
+   "has a point there, else within one step. Up to 33 degrees the program first tries a bound that is 1.5 degrees "
+   "larger, so that rounding in programs that read the mesh does no harm. Two edges that meet at less than DEGREES "
+   "keep their angle, and a few triangles at such a corner are below the bound; the report lists these corners "
+   "(`small_corners`). Where parts of the outline are closer to each other than 32 steps of the grid, angles may be "
+   "below the bound, because vertices are points of the grid; the report lists these triangles "
+   "(`narrow_triangles`). Refinement ends for every outline. If a bound above 33 degrees takes more than eight "
+   "times as many points as 33 degrees, the program lowers it in steps of 2 degrees until it does not (`bound` in "
+   "the report); it then writes the mesh, and the exit status is 4. A signal or --time-limit ends the refinement, "
+   "and the program writes the mesh as it is (`stopped`)."},
   {"max-area", 0, RUN | MESH, LIST(text.max_area, "[REGION=]AREA[UNIT2]"), CHIEF(DOMAIN),
-   "refine the mesh until no triangle (of the region) is larger; can be repeated",
-   .manual = "AREA is in square units of the outline or, for a picture, in square pixels. With the square of a unit of "
-   "length, as in 4mm2 or 3=20um2, the area is measured in the world of --pixel-size (whose unit is needed), or on the "
-   "page of --page. An outline is region 1.", .set = cli_set_max_area},
+   "refine the mesh until no triangle (of the region) is larger than this; can be repeated",
+   .manual = "AREA is in square units of the outline or, for a picture, in square pixels. A unit may follow, as in "
+   "4mm2 or 3=20um2: the area is then one in the world of --pixel-size, which must have a unit, or one on the page "
+   "of --page. The inside of an outline is region 1.", .set = cli_set_max_area},
   {"picture", 0, STATS, SOURCE(photograph, "IMAGE"), CHIEF(BASIC),
-   "also compare a drawing of the points as dots with this picture",
-   .manual = "The picture is the domain; see --dots, --dot-size and --overlap. If FILE is an SVG, by any program, its "
-   "circles are the dots: what is drawn is measured. Its viewBox must have the shape of the picture; else --page and "
-   "its options say where the picture is.", .file = CLI_READS},
-  {"density", 0, STATS, SOURCE(density, "IMAGE"), CHIEF(BASIC), "also print the energy ratio for this density",
-   .manual = "The image of the density is the domain.", .file = CLI_READS},
+   "draw the points as dots, and compare the drawing with this picture",
+   .manual = "The picture is the domain. --dots, --dot-size and --overlap say how the dots are drawn. If FILE is an "
+   "SVG, of any program, its circles are the dots. Its viewBox must have the shape of the picture; if it does not, "
+   "--page and its options must say where the picture lies.", .file = CLI_READS},
+  {"density", 0, STATS, SOURCE(density, "IMAGE"), CHIEF(BASIC), "print the energy ratio for this density, too",
+   .manual = "The domain is that of this image.", .file = CLI_READS},
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(run.invert), CHIEF(TONE), "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(run.gamma, "G", 1e-6, 1e6), OTHER(TONE), "raise the tone to this power"},
   {"levels", 0, RUN | STATS | VIEW | DENSITY, TEXT(text.levels, "BLACK,WHITE"), OTHER(TONE),
-   "levels of a picture (sRGB values, 0 to 1): those up to BLACK become black, those from WHITE on white",
+   "range of levels (sRGB values, 0 to 1): pixels up to BLACK become black, pixels from WHITE on become white",
    .set = cli_set_levels},
   {"contrast", 0, RUN | STATS | VIEW | DENSITY, REAL(run.contrast, "FACTOR", 1e-3, 1e3), CHIEF(TONE),
-   "multiply the distances of levels from middle grey by this"},
+   "multiply the difference between each level and middle grey by this"},
   {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(run.density_from, density_sources), CHIEF(TONE),
-   "density = tone^2, value, or value^-4; auto: tone for pictures, density for data",
+   "tone: the density is tone^2; density: it is the value; size: it is value^-4; auto: tone for pictures, density "
+   "for data",
    .manual = "See FROM A PICTURE TO A DENSITY."},
   {"size-from", 0, RUN | MESH, TEXT(text.size_from, "[KIND=]FILE"), CHIEF(DENSITY),
    "take the sizes of triangles from a field on a mesh (vtu, msh) or at points (npy), not from the picture. KIND is "
