@@ -68,6 +68,11 @@ cvtm_status cvtm_drawing_of_lines(const cvtm_page *page, const double *points, c
 cvtm_status cvtm_drawing_join(const cvtm_drawing *layers, const cvtm_pen *pens, int count,
                               cvtm_drawing *drawing, cvtm_error *error);
 void cvtm_drawing_free(cvtm_drawing *drawing);
+/* Puts the strokes of each part in an order of little travel, some of them backward, and joins
+ * those that meet: after each stroke comes the one with the nearest end. O(n log n). A drawing of
+ * dots stays (cvtm_tour_create orders these). Fails with CVTM_ERROR_MEMORY; then the drawing is
+ * unchanged. */
+cvtm_status cvtm_drawing_order(cvtm_drawing *drawing, cvtm_error *error);
 
 /* Cuts the strokes into parts of at most `distance` mm of line, so that the pen can be refilled
  * between parts. A part may be longer if the line between two points is. Dots have no length. Fails

@@ -52,6 +52,10 @@ static cvtm_status draw_list(line_list *list, cvtm_status status, double width,
   if (status == CVTM_OK)
     status =
         cvtm_drawing_of_lines(page, list->points, list->start, list->count, width, drawing, error);
+  if (status == CVTM_OK) {
+    status = cvtm_drawing_order(drawing, error);
+    if (status != CVTM_OK) cvtm_drawing_free(drawing);
+  }
   free(list->points);
   free(list->start);
   return status;

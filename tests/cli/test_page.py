@@ -218,6 +218,15 @@ def test_order_saves_travel(cvtmesh, points):
     assert travelled["t.npy"] < 0.12 * travelled["p.npy"]
 
 
+@pytest.mark.parametrize("shown, most", [("cells", 0.5), ("mesh", 0.15)])
+def test_lines_are_in_an_order_of_little_travel(cvtmesh, shown, most):
+    """Cells have three edges at each corner, so an order without travel does not exist."""
+    cvtmesh.call("run", EXAMPLES / "camera.png", "-n", 1500, "--iterations", 10, "--svg", shown,
+                 "--page", "A4", "-o", "a.hpgl")
+    plotted = plot_hpgl(cvtmesh.read("a.hpgl"))
+    assert plotted.travelled < most * length_of(plotted.strokes)
+
+
 def inside(points, width, height, margin):
     return ((points >= margin) & (points <= np.array([width, height]) - margin)).all(axis=1)
 
