@@ -238,9 +238,13 @@ const cli_option_row cli_option_rows[] = {
    "split lines into parts of at most this length, to refill the pen between them; 0: never",
    .manual = "Between parts HPGL puts the pen into its holder and takes it again, and G-code has the lines `pause` of "
    "the profile. An SVG has a layer for each part. Dots are not split."},
-  {"gcode", 0, RUN | MESH, TEXT(run.page.gcode, "PROFILE"), OTHER(PAGE),
-   "how to write G-code: grbl-servo, grbl-z, marlin-servo, or a file with a profile", .manual = "See PEN MACHINES.",
-   .words = "grbl-servo grbl-z marlin-servo", .file = CLI_READS},
+  {"plotter", 0, RUN | MESH, TEXT(run.page.plotter, "MACHINE"), CHIEF(PAGE),
+   "the machine that draws: its area, origin, units and speeds; a file with a profile of G-code; list: print the machines",
+   .manual = "See PEN MACHINES. Without --page the page is the paper of the machine. The picture lies inside what the "
+   "machine reaches, and a page that is too large is refused. Without this option HPGL on A4 and A3 is for the HP "
+   "7475A, and G-code for GRBL with a servo. The summary and the report's `plot` have the time to plot.",
+   .words = "list hp7475a hp7475a-a3 hp7550 hp7550-a3 dxy axidraw-a4 axidraw-a3 grbl-servo grbl-z grbl-laser "
+   "marlin-servo marlin-laser hpgl", .file = CLI_READS},
   {"unit", 0, RUN | MESH | STATS | VIEW, SWITCH(run.unit, coordinate_units, CVTM_RUN_UNIT_PIXEL, CVTM_RUN_UNIT_WIDTH), OTHER(PAGE),
    "unit of coordinates in files. A length: on the page, or in the world (--pixel-size); width, or no value: "
    "coordinates of meshes are divided by the width of the image",
@@ -854,6 +858,7 @@ const cli_former_option cli_former_options[] = {
   {"bias", RUN | DENSITY, "--smooth LAMBDA,P"},
   {"grade-max", RUN | DENSITY, "--grade LAMBDA,MAX"},
   {"size", RUN_ALONE | VIEW, "--window WxH"},
+  {"gcode", RUN | MESH, "--plotter MACHINE"},
   {"split", HLCP, "--splitting both or --splitting a"},
   {NULL, 0, NULL}};
 /* clang-format on */
