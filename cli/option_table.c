@@ -676,15 +676,18 @@ const cli_option_row cli_option_rows[] = {
   {"matrix", 0, LCP, TEXT(lcp.matrix, "A.mtx"), CHIEF(PROBLEM), "Matrix Market file",
    .manual = "With --width and --height the unknowns are the nodes of a grid, row by row, and coarse grids follow it; "
    "else they are found by aggregation.", .file = CLI_READS},
-  {"rhs", 0, LCP, SOURCE(lcp.rhs, "B.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS},
+  {"rhs", 0, LCP, SOURCE(lcp.rhs, "B.npy"), CHIEF(PROBLEM), "right side; or a Matrix Market file", .file = CLI_READS},
   {"lower", 0, LCP, SOURCE(lcp.lower, "L.npy"), CHIEF(PROBLEM), "lower bounds; if omitted: none", .file = CLI_READS},
   {"upper", 0, LCP, SOURCE(lcp.upper, "U.npy"), CHIEF(PROBLEM), "upper bounds; if omitted: none",
    .manual = "An entry of a bound that is infinite does not bind.", .file = CLI_READS},
-  {"method", 0, LCP, CHOICE(lcp.solver.method, lcp_methods), CHIEF(SOLVER), "auto: tnnmg for a symmetric matrix, else pdas",
+  {"method", 0, LCP, CHOICE(lcp.solver.method, lcp_methods), CHIEF(SOLVER), "auto: tnnmg for a symmetric matrix, else pdas; lemke where these fail",
    .manual = "`tnnmg` (truncated nonsmooth Newton multigrid) needs a symmetric positive definite matrix; where "
    "coefficients jump so much that cycles of tnnmg are slow on a stored matrix, it goes on as pdas; `pdas` "
-   "(primal-dual active sets) does not need one, and is for M- and H-matrices; `psor` is relaxation alone. `auto` "
-   "takes tnnmg for a symmetric matrix and pdas for others; it does not test definiteness. Rows of a matrix that is "
+   "(primal-dual active sets) does not need one, and is for M- and H-matrices; `psor` is relaxation alone. These three "
+   "need a positive diagonal. `lemke` (Lemke's path, with a dense matrix) takes any matrix: optimality conditions of "
+   "linear programs, for example. If its path is a ray (exit code 4) and the matrix is positive semidefinite, there is "
+   "no solution. `auto` takes tnnmg for a symmetric matrix and pdas for others; it does not test definiteness. For up "
+   "to 2000 rows it takes lemke if the diagonal is not positive, or if the other method finds no solution. Rows of a matrix that is "
    "not symmetric may differ in scale: pdas goes on until they are solved alike, so that no row with small entries is "
    "lost in the norm of the residual."},
   {"storage", 0, LCP, CHOICE(lcp.is_matrix_free, lcp_storages), OTHER(SOLVER),
