@@ -312,7 +312,9 @@ static cvtm_status read_files(work *w, cvtm_error *error) {
   w->width = o->lcp.width;
   w->height = o->lcp.height;
   cvtm_status status = cvtm_matrix_market_read(o->lcp.matrix, &w->matrix, error);
-  if (status == CVTM_OK) status = cvtm_csr_check_diagonal(&w->matrix, o->lcp.matrix, error);
+  const cvtm_lcp_method method = o->lcp.solver.method;
+  if (status == CVTM_OK && method != CVTM_LCP_AUTO && method != CVTM_LCP_LEMKE)
+    status = cvtm_csr_check_diagonal(&w->matrix, o->lcp.matrix, error);
   w->n = w->matrix.rows;
   if (status == CVTM_OK) status = cli_read_vector(&o->lcp.rhs, w->n, &w->b, error);
   if (status == CVTM_OK) status = cli_read_vector(&o->lcp.lower, w->n, &w->lower, error);

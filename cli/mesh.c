@@ -168,6 +168,7 @@ typedef struct outline {
   cvtm_refine_figures figures;
   cli_sizes sizes; /* of --size */
   cli_outline_drawing drawing;
+  run_plot plot;
   cvtm_metric_field metric; /* of --metric */
   cvtm_adapt_figures adapted;
   double *points;
@@ -430,6 +431,7 @@ static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   run_json_real(seconds, "mesh", o->seconds);
   run_page_report(&o->options.run, o->domain, report);
+  run_plot_report(&o->plot, report);
   run_world_report(&o->options.run, o->domain, &o->mesh, report);
   run_json_quality(report, &o->quality);
   return run_json_write(o->options.run.report, report, error);
@@ -451,6 +453,7 @@ static void print_outline_summary(const outline *o) {
     cli_metric_print_summary(&o->adapted);
   else if (!cli_sizes_wanted(&o->options))
     cli_refine_print_summary(&o->refine, &o->figures);
+  cli_plot_print(&o->plot);
 }
 
 static int perform_outline(outline *o) {
@@ -500,7 +503,8 @@ static int perform_outline(outline *o) {
                      .mesh = &o->drawing.mesh,
                      .cells = &o->drawing.cells,
                      .regions = &o->regions,
-                     .second = o->second.count > 0 ? &o->second : NULL};
+                     .second = o->second.count > 0 ? &o->second : NULL,
+                     .plot = &o->plot};
   const run_scene drawn = scene;
   scene.domain = place_domain(o);
   scene.sites = o->mesh.points;
@@ -556,6 +560,7 @@ typedef struct meshing {
   int64_t copy_count;
   double *original; /* with --periodic: the point that each vertex is, or is a copy of */
   run_point_order order;
+  run_plot plot;
   int is_guessed; /* true: the points gave the domain */
   cvtm_delaunay_report triangulation;
 } meshing;
@@ -575,6 +580,7 @@ static cvtm_status write_mesh_report(const meshing *m, cvtm_error *error) {
   run_json_triangulation(report, &m->triangulation);
   run_order_report(&m->order, &m->options.run, report);
   run_page_report(&m->options.run, m->domain, report);
+  run_plot_report(&m->plot, report);
   run_world_report(&m->options.run, m->domain, &m->mesh, report);
   run_json_quality(report, &m->quality);
   return run_json_write(m->options.run.report, report, error);
@@ -600,6 +606,7 @@ static void print_mesh_summary(const meshing *m) {
             "picture's\n",
             m->domain.width, m->domain.height, from);
   cli_order_print_summary(&m->order);
+  cli_plot_print(&m->plot);
   cli_world_print(&m->options.run, m->domain);
   if (m->mesh.coincident_count > 0)
     fprintf(stderr, "  %s no triangle\n",
@@ -746,7 +753,8 @@ static int perform_mesh(meshing *m) {
                      .count = m->count,
                      .original = m->original,
                      .mesh = &mesh,
-                     .cells = &m->cells};
+                     .cells = &m->cells,
+                     .plot = &m->plot};
   const run_scene drawn = scene;
   scene.sites = m->points;
   scene.mesh = &m->mesh;

@@ -231,7 +231,7 @@ const cli_option_row cli_option_rows[] = {
   {"page", 0, RUN | MESH | STATS | VIEW, TEXT(text.page, "WxH"), CHIEF(PAGE),
    "draw on a page of this size in mm, or of one that has a name: A0 to A6, letter, legal, tabloid",
    .manual = "SVG, PDF and DXF files then have the size of the page. Files for pen machines, HPGL (`.hpgl`, `.plt`) "
-   "and G-code (`.gcode`, `.nc`), need this option. See DRAWINGS and PEN MACHINES.",
+   "and G-code (`.gcode`, `.nc`), need this option or --plotter. See DRAWINGS and PEN MACHINES.",
    .words = "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid", .set = cli_set_page},
   {"margin", 0, RUN | MESH | STATS | VIEW, REAL(run.page.margin, "MM", 0, 10000), CHIEF(PAGE),
    "width of the page's margin, where nothing is drawn"},
@@ -243,9 +243,14 @@ const cli_option_row cli_option_rows[] = {
    "split lines into parts no longer than this, so that the pen can be refilled between them; 0: never",
    .manual = "Between two parts, HPGL puts the pen back and takes it again, and G-code has the lines `pause` of its "
    "profile. An SVG has one layer for each part. Dots are not split."},
-  {"gcode", 0, RUN | MESH, TEXT(run.page.gcode, "PROFILE"), OTHER(PAGE),
-   "profile for G-code: grbl-servo, grbl-z, marlin-servo, or a file", .manual = "See PEN MACHINES.",
-   .words = "grbl-servo grbl-z marlin-servo", .file = CLI_READS},
+  {"plotter", 0, RUN | MESH, TEXT(run.page.plotter, "MACHINE"), CHIEF(PAGE),
+   "the machine that draws, which determines area, origin, units and speeds; or a file with a profile of G-code; "
+   "list: print the machines",
+   .manual = "See PEN MACHINES. Without --page the page is the paper of the machine. The picture lies inside what the "
+   "machine reaches, and a page that is too large is refused. Without this option HPGL on A4 and A3 is for the HP "
+   "7475A, and G-code for GRBL with a servo. The summary and the report's `plot` have the time to plot.",
+   .words = "list hp7475a hp7475a-a3 hp7550 hp7550-a3 dxy axidraw-a4 axidraw-a3 grbl-servo grbl-z grbl-laser "
+   "marlin-servo marlin-laser hpgl", .file = CLI_READS},
   {"unit", 0, RUN | MESH | STATS | VIEW, SWITCH(run.unit, coordinate_units, CVTM_RUN_UNIT_PIXEL, CVTM_RUN_UNIT_WIDTH), OTHER(PAGE),
    "unit of coordinates in files. A unit of length needs --page or --pixel-size; width, or no value: coordinates of "
    "meshes are divided by the width of the image",
@@ -486,309 +491,337 @@ const cli_option_row cli_option_rows[] = {
    "for data",
    .manual = "See FROM A PICTURE TO A DENSITY."},
   {"size-from", 0, RUN | MESH, TEXT(text.size_from, "[KIND=]FILE"), CHIEF(DENSITY),
-   "take the sizes of triangles from a field on a mesh (vtu, msh) or at points (npy), not from the picture. KIND is "
-   "what the field is. solution: its interpolation error becomes the same everywhere; indicator: it estimates the "
-   "error; size: in the unit of the mesh; if omitted, solution",
-   .manual = "The field is the point data of a .vtu file or the node data of a .msh file with the name that "
-   "--size-field gives (by default the first with one number for each point), in the coordinates that this run writes. "
-   "A .npy array, whose rows are x, y and the value, is a field on the Delaunay triangulation of its points. "
-   "`solution`: sizes are |H|^-1/2, where |H| is the largest eigenvalue of the Hessian of the quadratic polynomial "
-   "that best fits the values around a vertex, so that the interpolation error of linear elements becomes the same "
-   "everywhere. `indicator`: sizes are those of the mesh divided by the root of the field, an error indicator. For "
-   "both, -n gives the factor. With `size` -n may be left out. docs/examples/l_shape.py solves and adapts in a "
-   "loop.\nWith `cvtmesh mesh` no triangle of an outline is larger than an equilateral one whose side is the size at "
-   "its centroid. The field is one on a mesh or at points, as with `run`, in the coordinates of mesh files; it is read "
-   "on a raster of 1024 cells along the longer side of the outline, and lowered where it grows by more than 0.3 per "
-   "unit of distance. Sizes from a solution or an indicator, which are known up to a factor, need a number of points: "
-   "`cvtmesh run --domain polygon=FILE`.", .words = "solution= indicator= size=", .file = CLI_READS,
+   "take the sizes of triangles from a field on a mesh (vtu, msh) or at points (npy) instead of the picture. KIND "
+   "solution (the default): sizes make the interpolation error of the field the same everywhere; indicator: the "
+   "field is an estimate of the error; size: the field is the size",
+   .manual = "The field is the point data of a .vtu file or the node data of a .msh file that --size-field names "
+   "(by default the first with one number per point). Its coordinates are those of the files that this run writes. "
+   "A .npy array with rows x, y, value is a field on the Delaunay triangulation of its points. `solution`: sizes "
+   "are |H|^-1/2, where |H| is the largest eigenvalue of the Hessian of the quadratic polynomial that best fits the "
+   "values around a vertex, so that the interpolation error of linear elements becomes the same everywhere. "
+   "`indicator`: sizes are those of the mesh divided by the root of the field, an error indicator. Both give sizes "
+   "up to a factor, which follows from -n. With `size` -n may be left out. docs/examples/l_shape.py solves and "
+   "adapts in a loop.\nWith `cvtmesh mesh` no triangle of an outline is larger than an equilateral one whose side "
+   "is the size at its centroid. The field lies on a mesh or at points, as with `run`, in the coordinates of mesh "
+   "files. The program samples it on a raster of 1024 cells along the longer side of the outline, and reduces it "
+   "where it grows by more than 0.3 per unit of distance. `cvtmesh mesh` takes `size` alone; a solution or an "
+   "indicator needs a number of points: `cvtmesh run --domain polygon=FILE`.", .words = "solution= indicator= size=", .file = CLI_READS,
    .set = cli_set_size_from},
   {"size-field", 0, RUN | MESH, TEXT(run.size.field, "NAME"), OTHER(DENSITY),
-   "with --size-from: the name of the field; if omitted, the first"},
+   "with --size-from: the name of the field; default: the first one"},
   {"size", 0, MESH, LIST(outline.size, "[NAME=]SIZE"), CHIEF(DOMAIN),
-   "length of the edges in the mesh of an outline: a number (perhaps with a unit), a formula as 1+0.1*d(hole), or max; "
-   "NAME is a region or a part of the boundary; can be repeated",
-   .manual = "The mesh of an outline by triangles whose edges have this length, in the unit of the outline. Vertices "
-   "inside are those of a centroidal Voronoi tessellation; corners and edges of the outline stay, with the same "
-   "coordinates to the last bit. With a unit, as in 2mm, the size is one in the world of --pixel-size, or on the page "
-   "of --page. NAME=SIZE is for a region (its name or number) or for a part of the boundary (outer, hole-1, hole for "
-   "all holes, left, right, bottom, top, interface-A-B), from which sizes grow inward by --grade; without a name, "
-   "SIZE holds everywhere else. The least size at a place counts, and --max-area and --size-from reduce it. A formula has "
-   "numbers, x, y, + - * / ^, parentheses, sqrt, exp, log, sin, cos, abs, min, max, and distances: d(NAME) to a part of "
-   "the boundary or to a region's, and d(X,Y) to a point. Edges are shorter where edges of the outline are, or where "
-   "it is narrow. `max` asks for the fewest triangles with angles of --min-angle, as that option alone does. With -n "
-   "all sizes get a common factor so that about N vertices are made; -n alone makes equal sizes.", .words = "max"},
+   "length of the edges in the mesh of an outline: a number (a unit may follow), a formula such as 1+0.1*d(hole), "
+   "or max; NAME is a region or a part of the boundary; can be repeated",
+   .manual = "The outline is meshed by triangles whose edges have this length, in the unit of the outline. The "
+   "vertices inside are the sites of a centroidal Voronoi tessellation. Corners and edges of the outline keep their "
+   "coordinates to the last bit. With a unit, as in 2mm, the size is one in the world of --pixel-size, or on the "
+   "page of --page. NAME=SIZE is for a region (its name or number) or for a part of the boundary (outer, hole-1, "
+   "hole for all holes, left, right, bottom, top, interface-A-B), from which sizes grow inward by --grade; without "
+   "a name, SIZE holds everywhere else. Where several sizes apply, the smallest one counts; --max-area and "
+   "--size-from may reduce it further. A formula has numbers, x, y, + - * / ^, parentheses, sqrt, exp, log, sin, "
+   "cos, abs, min, max, and distances: d(NAME) to a part of the boundary or to the boundary of a region, and d(X,Y) "
+   "to a point. Edges are shorter where the outline has short edges or is narrow. `max` makes as few triangles as "
+   "the angles of --min-angle allow, as that option does alone. With -n all sizes are multiplied by one factor, so "
+   "that the mesh has about N vertices; with -n and no size all edges have about the same length.", .words = "max"},
   {"grade", 0, MESH, REAL(outline.grade, "G", 0.01, 10), OTHER(DOMAIN),
-   "of --size: by how much sizes grow per unit of distance from smaller ones at the boundary"},
+   "with --size: how much sizes grow per unit of distance from smaller sizes at the boundary"},
   {"simplify", 0, MESH, REAL(outline.simplify, "TOL", 0, HUGE_VAL), OTHER(DOMAIN),
-   "of --size: chains of short edges are divided by the size, not by the corners between them, within this distance",
-   .manual = "Corners at which the outline turns by 30 degrees or more stay, and so do those where three edges meet. "
-   "Curves of SVG files are divided by the size without this option, within a tenth of the edges' lengths; the nodes "
-   "of paths stay. Not with --periodic."},
+   "with --size: replace chains of short edges by edges of the wanted size that are no farther than this from the "
+   "outline",
+   .manual = "Corners where the outline turns by 30 degrees or more remain, and so do corners where three edges "
+   "meet. Curves of SVG files need no --simplify: edges of the wanted size replace them, within a tenth of the "
+   "length of an edge, and the nodes of paths remain. --simplify cannot be used with --periodic."},
   {"metric", 0, MESH, TEXT(metric.from, "FIELD"), CHIEF(DOMAIN),
-   "stretch triangles along a field, so that --points vertices interpolate it best: the picture that is meshed "
-   "(hessian), another one, a solution (vtu, msh, npy), or a metric (npy)",
-   .manual = "The operand is an outline, or a picture, whose frame is meshed. The field is the picture that is meshed "
-   "(hessian), another picture, or one on a mesh or at points as with --size-from; an array whose rows are x, y, xx, "
-   "xy, yy gives the components of a metric itself, up to a factor: an edge e is to have the same e'Me everywhere.\n"
-   "The metric of a field with the Hessian H is |H| / det(|H|)^(1/6) (Alauzet & Loseille 2010); a picture is smoothed "
-   "over a fifth of the mean distance of the vertices, one pixel at least, and so is its metric; fields on meshes are "
-   "taken on a raster of 1024 cells along the longer side. Edges that are too long in the metric are divided, those "
-   "that are too short vanish, diagonals are exchanged and vertices move. The number of vertices is exact unless the "
-   "corners of the outline take more. There is no bound on angles: R bounds the ratio of the sizes in two "
-   "directions; with 1 the triangles are as regular as their sizes let them be. Outlines, regions and groups are as "
-   "with --min-angle; --periodic and --element-order 2 are refused. The report says what was reached (`metric`)."},
+   "stretch triangles along a field, so that --points vertices interpolate it as well as possible. FIELD: hessian "
+   "for the picture that is meshed, or a file with another picture, a solution (vtu, msh, npy) or a metric (npy)",
+   .manual = "The operand is an outline or a picture; a picture is meshed to its frame. The field is the picture "
+   "that is meshed (hessian), another picture, or a field on a mesh or at points as with --size-from. An array with "
+   "rows x, y, xx, xy, yy is a metric M, up to a factor: e'Me is to be the same for every edge e.\nThe metric of a "
+   "field with the Hessian H is |H| / det(|H|)^(1/6) (Alauzet & Loseille 2010); a picture and its metric are "
+   "smoothed over a fifth of the mean distance of the vertices, at least one pixel; fields on meshes are sampled on "
+   "a raster of 1024 cells along the longer side. The program divides edges that are too long in the metric, "
+   "collapses those that are too short, flips diagonals and moves vertices. The number of vertices is exact unless "
+   "the outline has more corners. Angles have no bound. --metric-ratio bounds the ratio of the sizes in two "
+   "directions; with 1 the triangles are as regular as their sizes allow. Outlines, regions and groups are as with "
+   "--min-angle. --periodic and --element-order 2 are an error. The member `metric` of the report has the result."},
   {"metric-ratio", 0, MESH, REAL(metric.ratio, "R", 1, 1e6), OTHER(DOMAIN),
    "with --metric: the largest ratio of sizes in two directions"},
   {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL(run.floor, "RHO", 0, 3e38), OTHER(TONE),
-   "raise smaller densities to this"},
+   "lower bound of the density: smaller values become this"},
   {"within", 0, RUN | DENSITY, LIST(text.within, "FILE"), OTHER(DENSITY),
-   "keep the density only inside: an image (what is bright), polygons (svg, geojson, csv, poly), or alpha for the "
-   "picture's own alpha channel; can be repeated, to keep it where all overlap",
-   .manual = "--smooth, --grade and --grade-size change the density only where these options keep it, and do not act "
-   "through obstacles. The centroid of a cell around an obstacle may lie in the obstacle. At the end `run` therefore "
-   "moves such sites to a place nearby, so that no site is outside the regions or in an obstacle (polygons are taken "
-   "exactly), and prints their number (`moved_sites` in the report). Fixed sites, those of --equal-mass, and those of "
-   "--init if there are no iterations, are not moved.", .words = "alpha", .file = CLI_READS, .set = cli_set_within},
+   "keep the density inside a region alone: the bright part of an image, polygons (svg, geojson, csv, poly), or "
+   "alpha for the picture's own alpha channel; of several regions, their overlap counts",
+   .manual = "--smooth, --grade and --grade-size change the density inside the regions of --within alone, and do "
+   "not act across obstacles. The centroid of a cell around an obstacle may lie in the obstacle. At the end, `run` "
+   "moves such sites to a place nearby, so that no site is outside the regions or in an obstacle (for polygons "
+   "exactly), and prints the number of these sites (`moved_sites` in the report). It does not move fixed sites, "
+   "sites of --equal-mass, or sites of --init if there are no iterations.", .words = "alpha", .file = CLI_READS, .set = cli_set_within},
   {"obstacle", 0, RUN | DENSITY, LIST(text.obstacle, "FILE"), OTHER(DENSITY),
-   "no density inside, and no smoothing through it; regions as for --within; can be repeated", .words = "alpha",
+   "set the density to 0 inside a region, and do not smooth across it; regions as for --within; can be repeated", .words = "alpha",
    .file = CLI_READS, .set = cli_set_obstacle},
   {"weight", 0, RUN | DENSITY, LIST(text.weight, "FILE=FACTOR"), CHIEF(DENSITY),
    "multiply the density of a region; regions as for --within; can be repeated",
-   .manual = "The number of sites in a place follows the root of the density: a factor of 4 doubles it. With "
-   "--equal-mass and --noise blue it follows the density itself. A region is an image of the picture's size, polygons "
-   "in a file (svg, geojson, csv, poly), or `alpha`, the picture's own alpha channel. The region of an image is what "
-   "is more than half opaque, if the image has an alpha channel, else what is brighter than half; of data it is what "
-   "is positive. The region of polygons is the pixels whose centre is inside, and those through which a part thinner "
-   "than a pixel passes.", .file = CLI_READS, .set = cli_set_weight},
+   .manual = "The number of sites per area follows the square root of the density: a factor of 4 doubles it. With "
+   "--equal-mass and --noise blue it follows the density itself. A region is an image of the same size as the "
+   "picture, polygons in a file (svg, geojson, csv, poly), or `alpha`, the picture's own alpha channel. In an image "
+   "with an alpha channel the region is the part that is more than half opaque; in another image, the part brighter "
+   "than half; in data, the positive values. The region of polygons consists of the pixels whose centres are "
+   "inside, and of those that a part thinner than a pixel crosses.", .file = CLI_READS, .set = cli_set_weight},
   {"smooth", 0, RUN | DENSITY, TEXT(text.smooth, "LAMBDA[,P]"), CHIEF(DENSITY),
-   "smooth the density, over about sqrt(LAMBDA) pixels; with P below 1/2 the result leans above the density, over 1/2 "
-   "below it",
-   .manual = "The density rho is replaced by the u that minimises the sum of (u - rho)^2 over all pixels plus LAMBDA "
-   "times the sum of (u_i - u_j)^2 over neighbouring pixels. With P the first sum is weighted, so that u leans to "
-   "higher values (P below 1/2) or to lower ones (P above 1/2): for P below 1/2 pixels with u < rho weigh (1 - P)/P "
-   "times as much as others, for P above 1/2 those with u > rho weigh P/(1 - P) times as much.",
+   "smooth the density over about sqrt(LAMBDA) pixels. With P below 1/2 the result tends to be above the density, "
+   "with P above 1/2 below it",
+   .manual = "The density rho is replaced by the u that minimises the sum of (u - rho)^2 over all pixels plus "
+   "LAMBDA times the sum of (u_i - u_j)^2 over neighbouring pixels. P weights the first sum. For P below 1/2, "
+   "pixels with u < rho count (1 - P)/P times as much as others, so that u tends to higher values. For P above 1/2, "
+   "pixels with u > rho count P/(1 - P) times as much, so that u tends to lower values.",
    .set = cli_set_smooth},
   {"grade", 0, RUN | DENSITY, TEXT(text.grade, "LAMBDA[,MAX]"), OTHER(DENSITY),
-   "the smoothest density that is nowhere below the image's, and at most MAX where the image is",
-   .manual = "The same minimum as --smooth, but under the constraint u >= rho: the smoothest density that is nowhere "
-   "lower.", .set = cli_set_grade},
+   "replace the density by the smoothest one that is nowhere smaller, and that exceeds MAX nowhere but where the "
+   "density itself does",
+   .manual = "This minimises the same sum as --smooth, but under the constraint u >= rho.", .set = cli_set_grade},
   {"grade-size", 0, RUN | DENSITY, REAL(run.condition.grade_size, "G", 0, 1e6), CHIEF(DENSITY),
    "sizes (density^-1/4) grow by at most G per pixel; 0: no limit"},
   {"inside", 0, SEGMENT, LIST(text.inside, "X,Y,R"), CHIEF(SEGMENTATION),
-   "a disc inside the object, in pixels; can be repeated", .manual = "Seeds that contradict each other are refused.", .set = cli_set_inside},
+   "a disc inside the object: centre and radius in pixels; can be repeated", .manual = "Seeds that contradict each other are refused.", .set = cli_set_inside},
   {"outside", 0, SEGMENT, LIST(text.outside, "X,Y,R"), CHIEF(SEGMENTATION),
-   "a disc outside the object; can be repeated", .set = cli_set_outside},
+   "a disc outside the object, likewise; can be repeated", .set = cli_set_outside},
   {"seeds", 0, SEGMENT, SOURCE(run.segment.seeds, "IMAGE"), CHIEF(SEGMENTATION),
-   "seeds as a picture: white is inside, black outside, grey or transparent neither; data: by sign",
+   "a picture with seeds: white marks the inside, black the outside, grey or transparent neither. In data, positive "
+   "values mark the inside, negative ones the outside",
    .file = CLI_READS},
   {"initial", 0, SEGMENT, TEXT(text.initial, "WHAT"), OTHER(SEGMENTATION),
-   "the first curve: grow (from the seeds up to edges), image (its border), X,Y,R (a circle) or a file as for "
-   "--within of cvtmesh density",
-   .manual = "`grow`: one front starts from the seeds inside, another from those outside, or from the border of the "
-   "image if there are none. Edges slow both, and the curve is where they meet. One seed in a coin gives the coin; a "
-   "photograph with weak edges needs seeds on both sides of these. `image`: the border of the image, for a single "
-   "object on a plain ground. X,Y,R: a circle, whose level set is the exact distance at the pixel centres. A file as "
-   "for --within: a curve drawn around the object.", .words = "grow image", .file = CLI_READS, .set = cli_set_initial},
+   "the first curve: grow (from the seeds to edges), image (the border of the image), X,Y,R (a circle), or a file "
+   "as for --within of cvtmesh density",
+   .manual = "`grow`: one front starts from the seeds inside, another from the seeds outside or, if there are none, "
+   "from the border of the image. Edges slow both fronts, and the curve lies where they meet. One seed in a coin "
+   "finds the coin. A photograph with weak edges needs seeds on both sides of these edges. `image`: the curve "
+   "starts at the border of the image, for a single object on a plain ground. X,Y,R: a circle, whose level set is "
+   "the exact distance at the pixel centres. A file as for --within holds a curve drawn around the object.", .words = "grow image", .file = CLI_READS, .set = cli_set_initial},
   {"sigma", 0, SEGMENT, REAL(run.segment.sigma, "PIXELS", 0, 1000), OTHER(SEGMENTATION),
-   "smooth the image by a Gaussian of this width first", .manual = "With a smaller width noise holds the curve."},
+   "first smooth the image by a Gaussian of this width", .manual = "If the width is too small, noise stops the "
+   "curve."},
   {"k", 0, SEGMENT, REAL(run.segment.k, "K", 0, 1e12), OTHER(SEGMENTATION),
    "how much edges slow the curve: by 1 / (1 + K |grad I|^2), on the unit square"},
   {"epsilon", 0, SEGMENT, REAL(run.segment.epsilon, "E", 1e-6, 1e6), OTHER(SEGMENTATION),
-   "E in Q = sqrt(E^2 + |grad u|^2) of the level set's equation"},
+   "regularisation E of the level set equation, in Q = sqrt(E^2 + |grad u|^2)"},
   {"seed-value", 0, SEGMENT, REAL(run.segment.seed_value, "V", 1e-6, 1e6), OTHER(SEGMENTATION),
-   "the level set is at most -V on what belongs to the object, at least V on what does not; the longer side of the "
-   "image is 1"},
+   "the level set is at most -V at seeds inside and at least V at seeds outside, where the longer side of the image "
+   "is 1"},
   {"tau", 0, SEGMENT, REAL(run.segment.tau, "T", 1e-12, 1e6), OTHER(SEGMENTATION), "step in time"},
   {"steps", 0, SEGMENT, INTEGER(run.segment.steps, "N", 0, 1e6), OTHER(SEGMENTATION),
    "maximum number of steps"},
   {"tolerance", 0, SEGMENT, REAL(run.segment.tolerance, "T", 0, HUGE_VAL), OTHER(SEGMENTATION),
-   "stop when a step changes the level set by less (root mean square)"},
+   "stop when a step changes the level set by less than this (root mean square)"},
   {"width", 0, VORONOI | MESH | STATS | VIEW, INTEGER(width, "W", 0, CVTM_MAX_SIDE), CHIEF(BASIC),
-   "width of the domain; 0: from the points, except for voronoi",
-   .manual = "A file of points does not hold the size of the picture: `cvtmesh voronoi` needs it from --width and "
-   "--height, from --like or from --labels-from."},
+   "width of the domain; 0: from the points (voronoi needs the width)",
+   .manual = "A file of points does not contain the size of the picture, so `cvtmesh voronoi` needs --width and "
+   "--height, or --like, or --labels-from."},
   {"height", 0, VORONOI | MESH | STATS | VIEW, INTEGER(height, "H", 0, CVTM_MAX_SIDE), CHIEF(BASIC),
-   "height of the domain; 0: from the points, except for voronoi"},
+   "height of the domain; 0: from the points (voronoi needs the height)"},
   {"like", 0, VORONOI | MESH | STATS | VIEW, SOURCE(like, "IMAGE"), CHIEF(BASIC),
    "take the size of the domain from this picture", .file = CLI_READS},
-  {"nx", 0, MINIMIZE, INTEGER(minimize.nx, "N", 1, 1e15), CHIEF(PROBLEM), "interior nodes across [200; gl2: 100]"},
-  {"ny", 0, MINIMIZE, INTEGER(minimize.ny, "N", 1, 1e15), CHIEF(PROBLEM), "interior nodes up [200; gl2: 100]"},
-  {"n", 0, MINIMIZE, INTEGER(minimize.n, "N", 1, 1e15), CHIEF(PROBLEM), "variables of gl1 [40000]"},
-  {"atoms", 0, MINIMIZE, INTEGER(minimize.atoms, "N", 1, 1e15), OTHER(PROBLEM), "atoms of lj [20000]"},
+  {"nx", 0, MINIMIZE, INTEGER(minimize.nx, "N", 1, 1e15), CHIEF(PROBLEM), "number of interior nodes in x [200; gl2: "
+   "100]"},
+  {"ny", 0, MINIMIZE, INTEGER(minimize.ny, "N", 1, 1e15), CHIEF(PROBLEM), "number of interior nodes in y [200; gl2: "
+   "100]"},
+  {"n", 0, MINIMIZE, INTEGER(minimize.n, "N", 1, 1e15), CHIEF(PROBLEM), "number of variables of gl1 [40000]"},
+  {"atoms", 0, MINIMIZE, INTEGER(minimize.atoms, "N", 1, 1e15), OTHER(PROBLEM), "number of atoms of lj [20000]"},
   {"dim", 0, MINIMIZE, INTEGER(minimize.dimension, "D", 2, 3), OTHER(PROBLEM), "dimension of lj"},
   {"param", 0, MINIMIZE, LIST(minimize.parameters, "NAME=VALUE"), OTHER(PROBLEM),
-   "ept: c; pjb: e, b; odc, ssc: lambda; gl1: T; gl2: vortices, kappa; can be repeated"},
+   "parameter of the problem. ept: c; pjb: e, b; odc, ssc: lambda; gl1: T; gl2: vortices, kappa; can be repeated"},
   {"bounds", 0, MINIMIZE, CHOICE(minimize.bounds, minimize_bounds), OTHER(PROBLEM),
-   "those of the problem, [-1, 1] for every variable, or none"},
+   "bounds: natural (those of the problem), box ([-1, 1] for every variable), or none"},
   {"memory", 'm', MINIMIZE, INTEGER(minimize.memory, "M", 1, CVTM_LBFGSB_MAX_HISTORY), OTHER(SOLVER),
-   "pairs of steps and gradient changes that are kept",
-   .manual = "More than 20 need cuBLAS on a GPU, which is loaded when it is wanted."},
-  {"cauchy", 0, MINIMIZE, CHOICE(minimize.cauchy, cauchy_points), OTHER(SOLVER), "generalized Cauchy point",
-   .manual = "At most the first breakpoint (`approximate`), or the first minimiser along the projected gradient "
-   "(`exact`)."},
+   "number of pairs of steps and gradient changes in the history of L-BFGS-B",
+   .manual = "On a GPU, more than 20 pairs need cuBLAS, which the program loads then."},
+  {"cauchy", 0, MINIMIZE, CHOICE(minimize.cauchy, cauchy_points), OTHER(SOLVER), "how the generalized Cauchy point "
+   "is computed",
+   .manual = "`approximate` goes no farther than the first breakpoint; `exact` finds the first minimiser along the "
+   "projected gradient."},
   {"evaluations", 0, MINIMIZE, INTEGER(minimize.evaluations, "N", 0, 1e15), OTHER(SOLVER),
-   "maximum number of evaluations; 0: no limit", .manual = "A run that ends at a limit exits with 4."},
+   "maximum number of evaluations; 0: no limit", .manual = "A run that ends at a limit has the exit status 4."},
   {"gradient-tolerance", 0, MINIMIZE, REAL(run.gradient_tolerance, "G", 0, HUGE_VAL), OTHER(SOLVER),
-   "stop when no component of the projected gradient is larger; 0: when the decrease of the objective is rounding",
-   .manual = "Without this option and --tolerance the run ends when the decrease is rounding, 1.8e-15; with this "
-   "option alone, no earlier than when neither the objective nor the projected gradient decreases."},
+   "stop when no component of the projected gradient is larger than this; 0: stop when the objective decreases by "
+   "rounding errors alone",
+   .manual = "Without this option and --tolerance, the run ends when the relative decrease is as small as rounding "
+   "errors, 1.8e-15. With this option alone it ends at the tolerance, or when neither the objective nor the "
+   "projected gradient decreases any more."},
   {"history", 0, MINIMIZE, FLAG(minimize.history), OTHER(SOLVER), "write every iteration to the report"},
   {"example", 0, HLCP, INTEGER(hlcp.example, "N", 1, 3), CHIEF(PROBLEM), "example 1, 2 or 3 of Mezzadri 2020"},
   {"size", 0, HLCP, INTEGER(hlcp.size, "H", 1, COUNT_MAX), CHIEF(PROBLEM), "size of the example: n = H^2"},
   {"matrix-a", 0, HLCP, TEXT(hlcp.matrix_a, "A.mtx"), CHIEF(PROBLEM), "Matrix Market file", .file = CLI_READS},
-  {"matrix-b", 0, HLCP, TEXT(hlcp.matrix_b, "B.mtx"), CHIEF(PROBLEM), "if omitted, the identity: an LCP",
+  {"matrix-b", 0, HLCP, TEXT(hlcp.matrix_b, "B.mtx"), CHIEF(PROBLEM), "Matrix Market file; default: the identity, "
+   "which gives an LCP",
    .file = CLI_READS},
-  {"rhs", 0, HLCP, SOURCE(hlcp.rhs, "Q.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS},
+  {"rhs", 0, HLCP, SOURCE(hlcp.rhs, "Q.npy"), CHIEF(PROBLEM), "vector on the right side", .file = CLI_READS},
   {"output-z", 0, HLCP, TEXT(hlcp.output_z, "Z.npy"), OTHER(BASIC), "write z, float64", .file = CLI_WRITES},
   {"output-w", 0, HLCP, TEXT(hlcp.output_w, "W.npy"), OTHER(BASIC), "write w, float64", .file = CLI_WRITES},
   {"method", 0, HLCP, CHOICE(hlcp.solver.method, hlcp_methods), CHIEF(SOLVER),
-   "multisplitting Jacobi, Gauss-Seidel, SOR, AOR; semismooth Newton"},
+   "modulus-based multisplitting by Jacobi, Gauss-Seidel, SOR or AOR, or a semismooth Newton method"},
   {"splits", 0, HLCP, INTEGER(hlcp.solver.splits, "L", -1e15, 1e15), OTHER(SOLVER),
-   "number of blocks; if omitted, chosen for the device",
-   .manual = "Where L does not divide the number of unknowns, the first blocks have one row more."},
+   "number L of blocks; default: chosen for the device",
+   .manual = "If L does not divide the number of unknowns, the first blocks have one row more."},
   {"alpha", 0, HLCP, REAL(hlcp.solver.alpha, "A", 1e-9, HUGE_VAL), OTHER(SOLVER), "parameter of mmsor and mmaor",
    .manual = "The paper's figures for \"MMSOR, alpha = 1.1\" belong to alpha = 1, beta = 1.1, which is the default; "
    "alpha = beta = 1.1 needs fewer sweeps."},
   {"beta", 0, HLCP, REAL(hlcp.solver.beta, "B", 0, HUGE_VAL), OTHER(SOLVER), "parameter of mmsor and mmaor"},
   {"omega", 0, HLCP, SOURCE(hlcp.omega, "W"), OTHER(SOLVER),
-   "a number, ratio (a_ii / b_ii) or an .npy of numbers; if omitted: the paper's for an example, else ratio",
+   "a number, ratio (a_ii / b_ii), or an .npy file of numbers; default: that of the paper for an example, else ratio",
    .words = "ratio", .file = CLI_READS_OMEGA},
   {"gamma", 0, HLCP, REAL(hlcp.solver.gamma, "G", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "scale of the modulus variable"},
   {"rule", 0, HLCP, CHOICE(hlcp.solver.rule, hlcp_rules), OTHER(SOLVER),
-   "L_k: the lower part of the rows of block k, or of E_k A E_k",
-   .manual = "`rows` has Jacobi predictions for unknowns outside the block (what the paper's tables used)."},
-  {"splitting", 0, HLCP, CHOICE(hlcp.solver.split, hlcp_splits), OTHER(SOLVER), "split A and B, or A alone (B diagonal)",
+   "what the matrix L_k of a splitting is: the lower part of the rows of block k, or of E_k A E_k",
+   .manual = "`rows` uses Jacobi predictions for unknowns outside the block, as the tables of the paper do."},
+  {"splitting", 0, HLCP, CHOICE(hlcp.solver.split, hlcp_splits), OTHER(SOLVER), "split both A and B, or A alone (B "
+   "is then diagonal)",
    .manual = "These are the two forms for LCPs."},
-  {"start", 0, HLCP, REAL(hlcp.solver.start, "X", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "every component of the first x"},
-  {"iterations", 0, HLCP, INTEGER(run.iterations, "N", 0, 1e15), CHIEF(SOLVER), "most sweeps or Newton steps"},
-  {"tolerance", 0, HLCP, REAL(run.tolerance, "T", 0, HUGE_VAL), CHIEF(SOLVER), "stop when ||A z - B w - q|| is less",
-   .manual = "With T = 0 all N are done, unless the residual becomes exactly 0, and the exit status is 4."},
-  {"check", 0, VORONOI, FLAG(check), OTHER(BASIC), "compare with the exact diagram",
-   .manual = "The share of wrong pixels is printed; the labels written stay as they are."},
+  {"start", 0, HLCP, REAL(hlcp.solver.start, "X", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "value of every component of "
+   "x at the start"},
+  {"iterations", 0, HLCP, INTEGER(run.iterations, "N", 0, 1e15), CHIEF(SOLVER), "maximum number of sweeps or Newton "
+   "steps"},
+  {"tolerance", 0, HLCP, REAL(run.tolerance, "T", 0, HUGE_VAL), CHIEF(SOLVER), "stop when ||A z - B w - q|| is less "
+   "than this",
+   .manual = "With T = 0 the solver does all iterations, unless the residual becomes exactly 0, and the exit status "
+   "is 4."},
+  {"check", 0, VORONOI, FLAG(check), OTHER(BASIC), "compare the labels with the exact diagram",
+   .manual = "The program prints the share of wrong pixels. The labels in the file are not corrected."},
   {"labels-from", 0, VORONOI, SOURCE(warm.labels, "FILE"), OTHER(BASIC),
-   "warm start: jump flooding from the labels (npy) that the sites had before they moved a little; checked, and "
-   "corrected where something was missed", .file = CLI_READS},
+   "warm start by jump flooding from the labels (npy) of the sites before they moved a little; the program checks "
+   "the result and corrects it", .file = CLI_READS},
   {"first-step", 0, VORONOI, INTEGER(warm.first_step, "PIXELS", 0, CVTM_MAX_SIDE), OTHER(BASIC),
-   "with --labels-from: how far the sites may have moved; 0: 0.3 spacings"},
+   "with --labels-from: the largest distance that a site has moved; 0: 0.3 mean spacings"},
   {"json", 0, STATS | INFO, FLAG(json), CHIEF(BASIC), "print JSON",
-   .manual = "Of `stats`, the quality object of the report of `run`."},
+   .manual = "`stats` prints the same object `quality` as the report of `run`."},
   {"problem", 0, LCP, CHOICE(lcp.problem, lcp_problems), CHIEF(PROBLEM), "a model problem",
-   .manual = "A loaded membrane over an obstacle, or elastic-plastic torsion of a square bar."},
-  {"size", 0, LCP, INTEGER(lcp.size, "M", 1, COUNT_MAX), CHIEF(PROBLEM), "nodes along a side"},
-  {"width", 0, LCP, INTEGER(lcp.width, "W", 0, COUNT_MAX), OTHER(PROBLEM), "grid of the unknowns, with --height"},
-  {"height", 0, LCP, INTEGER(lcp.height, "H", 0, COUNT_MAX), OTHER(PROBLEM), "without both a matrix has no grid"},
-  {"mesh", 0, LCP, TEXT(lcp.mesh, "FILE"), CHIEF(PROBLEM), "the problem on these triangles (formats of mesh files)",
-   .manual = "The membrane (or `obstacle`) or the torsion problem on the triangles of a mesh file (msh, vtu, obj or "
-   "ele), by linear elements; x is 0 on the boundary, and the longer side of the mesh has length 1. -o then writes "
-   "npy (x at the vertices), vtu, vtk, msh or ply (with the vertex data `solution`), or png: the triangles coloured "
-   "by x, with those outlined that touch the obstacle or, in torsion, are plastic.", .file = CLI_READS},
-  {"load", 0, LCP, REAL(lcp.load, "C", 0, 1e12), OTHER(PROBLEM), "load of --mesh; 0: 1 for membrane, 5 for torsion",
-   .manual = "The load of the membrane, or twice the bar's angle of twist per length."},
+   .manual = "The problems are a loaded membrane over an obstacle, and the elastic-plastic torsion of a square bar."},
+  {"size", 0, LCP, INTEGER(lcp.size, "M", 1, COUNT_MAX), CHIEF(PROBLEM), "number of nodes along a side"},
+  {"width", 0, LCP, INTEGER(lcp.width, "W", 0, COUNT_MAX), OTHER(PROBLEM), "width of the grid of unknowns, together "
+   "with --height"},
+  {"height", 0, LCP, INTEGER(lcp.height, "H", 0, COUNT_MAX), OTHER(PROBLEM), "height of this grid; without both a "
+   "matrix has no grid"},
+  {"mesh", 0, LCP, TEXT(lcp.mesh, "FILE"), CHIEF(PROBLEM), "solve the problem on the triangles of a mesh file",
+   .manual = "The problem `membrane` (or `obstacle`) or `torsion` is solved by linear elements on the triangles of "
+   "a msh, vtu, obj or ele file. x is 0 on the boundary, and the longer side of the mesh has length 1. -o then "
+   "writes npy (x at the vertices), vtu, vtk, msh or ply (with the vertex data `solution`), or png. The PNG shows "
+   "the triangles coloured by x; those that touch the obstacle or, in torsion, are plastic have an outline.", .file = CLI_READS},
+  {"load", 0, LCP, REAL(lcp.load, "C", 0, 1e12), OTHER(PROBLEM), "with --mesh: the load; 0: 1 for membrane, 5 for "
+   "torsion",
+   .manual = "For torsion, the load is twice the angle of twist of the bar per length."},
   {"matrix", 0, LCP, TEXT(lcp.matrix, "A.mtx"), CHIEF(PROBLEM), "Matrix Market file",
-   .manual = "With --width and --height the unknowns are the nodes of a grid, row by row, and coarse grids follow it; "
-   "else they are found by aggregation.", .file = CLI_READS},
-  {"rhs", 0, LCP, SOURCE(lcp.rhs, "B.npy"), CHIEF(PROBLEM), "right side", .file = CLI_READS},
-  {"lower", 0, LCP, SOURCE(lcp.lower, "L.npy"), CHIEF(PROBLEM), "lower bounds; if omitted: none", .file = CLI_READS},
-  {"upper", 0, LCP, SOURCE(lcp.upper, "U.npy"), CHIEF(PROBLEM), "upper bounds; if omitted: none",
-   .manual = "An entry of a bound that is infinite does not bind.", .file = CLI_READS},
-  {"method", 0, LCP, CHOICE(lcp.solver.method, lcp_methods), CHIEF(SOLVER), "auto: tnnmg for a symmetric matrix, else pdas",
+   .manual = "With --width and --height the unknowns are the nodes of a grid, row by row, and multigrid coarsens "
+   "this grid. Without them it finds coarse levels by aggregation.", .file = CLI_READS},
+  {"rhs", 0, LCP, SOURCE(lcp.rhs, "B.npy"), CHIEF(PROBLEM), "vector on the right side; or a Matrix Market file", .file = CLI_READS},
+  {"lower", 0, LCP, SOURCE(lcp.lower, "L.npy"), CHIEF(PROBLEM), "lower bounds; default: none", .file = CLI_READS},
+  {"upper", 0, LCP, SOURCE(lcp.upper, "U.npy"), CHIEF(PROBLEM), "upper bounds; default: none",
+   .manual = "An infinite entry means that the unknown has no such bound.", .file = CLI_READS},
+  {"method", 0, LCP, CHOICE(lcp.solver.method, lcp_methods), CHIEF(SOLVER), "the solver; auto: tnnmg for a "
+   "symmetric matrix, else pdas; lemke where these fail",
    .manual = "`tnnmg` (truncated nonsmooth Newton multigrid) needs a symmetric positive definite matrix; where "
    "coefficients jump so much that cycles of tnnmg are slow on a stored matrix, it goes on as pdas; `pdas` "
-   "(primal-dual active sets) does not need one, and is for M- and H-matrices; `psor` is relaxation alone. `auto` "
-   "takes tnnmg for a symmetric matrix and pdas for others; it does not test definiteness. Rows of a matrix that is "
+   "(primal-dual active sets) does not need one, and is for M- and H-matrices; `psor` is relaxation alone. These three "
+   "need a positive diagonal. `lemke` (Lemke's path, with a dense matrix) takes any matrix: optimality conditions of "
+   "linear programs, for example. If its path is a ray (exit code 4) and the matrix is positive semidefinite, there is "
+   "no solution. `auto` takes tnnmg for a symmetric matrix and pdas for others; it does not test definiteness. For up "
+   "to 2000 rows it takes lemke if the diagonal is not positive, or if the other method finds no solution. Rows of a matrix that is "
    "not symmetric may differ in scale: pdas goes on until they are solved alike, so that no row with small entries is "
    "lost in the norm of the residual."},
   {"storage", 0, LCP, CHOICE(lcp.is_matrix_free, lcp_storages), OTHER(SOLVER),
-   "how the matrix is stored; matrix-free: model problems on grids",
+   "how the matrix is stored; matrix-free is for model problems on grids",
    .manual = "`matrix-free` takes about 75 bytes per unknown in all."},
-  {"omega", 0, LCP, REAL(lcp.solver.omega, "W", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "relaxation of psor, between 0 and 2"},
-  {"nested", 0, LCP, FLAG(lcp.solver.nested), OTHER(SOLVER), "start multigrid from coarser grids",
-   .manual = "Without this a cycle moves the free boundary by a few nodes only, and the number of cycles grows with "
-   "the size."},
+  {"omega", 0, LCP, REAL(lcp.solver.omega, "W", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "relaxation factor of psor, "
+   "between 0 and 2"},
+  {"nested", 0, LCP, FLAG(lcp.solver.nested), OTHER(SOLVER), "start multigrid from the solutions on coarser grids",
+   .manual = "Without this, each cycle moves the free boundary by a few nodes only, so the number of cycles grows "
+   "with the size."},
   {"iterations", 0, LCP, INTEGER(run.iterations, "N", 0, 1e15), CHIEF(SOLVER),
-   "most sweeps, cycles or steps; 0: 100000 sweeps of psor, else 200"},
+   "maximum number of sweeps, cycles or steps; 0: 100000 for psor, else 200"},
   {"tolerance", 0, LCP, REAL(run.tolerance, "T", 0, 1 - 1e-9), CHIEF(SOLVER),
-   "stop when the natural residual has fallen by this factor from its value at x = 0",
-   .manual = "If rounding does not let it fall so far, the solver stops at the least that rounding allows, and the "
+   "stop when the natural residual is at most this times its value at x = 0",
+   .manual = "If rounding errors prevent this, the solver stops at the smallest residual that they allow, and the "
    "exit status is 0."},
   {"jobs", 'j', BATCH, INTEGER(batch.jobs, "N", 0, 256), CHIEF(BATCH),
-   "runs at a time on each device; 0: chosen for it",
-   .manual = "The default is 8 on a GPU, and on the CPU one for each core, each with one thread; with fewer jobs than "
-   "cores they get more threads. Every run at work holds its image and its plan in memory.", .effect = CLI_NO_EFFECT},
-  {"resume", 0, BATCH, FLAG(batch.resume), CHIEF(BASIC), "do only the jobs that the journal does not list as done",
-   .manual = "A job is also done again if an output of it is missing, or if an input file, an option that affects the "
-   "result, or the version of the program has changed. Without this option the journal is cleared and every job is "
-   "done.", .effect = CLI_NO_EFFECT},
-  {"fail-fast", 0, BATCH, FLAG(batch.fail_fast), OTHER(BATCH), "start no further run after a failure",
+   "number of runs at the same time on each device; 0: chosen for the device",
+   .manual = "The default is 8 runs on a GPU. On the CPU it is one run with one thread for each core; with fewer "
+   "jobs than cores, runs get more threads. Each active run keeps its image and its work arrays in memory.", .effect = CLI_NO_EFFECT},
+  {"resume", 0, BATCH, FLAG(batch.resume), CHIEF(BASIC), "skip the jobs that the journal lists as done",
+   .manual = "A job is done again if one of its outputs is missing, or if an input file, an option that affects the "
+   "result, or the version of the program has changed. Without --resume the program clears the journal and does "
+   "every job.", .effect = CLI_NO_EFFECT},
+  {"fail-fast", 0, BATCH, FLAG(batch.fail_fast), OTHER(BATCH), "start no more runs after a failure",
    .effect = CLI_NO_EFFECT},
   {"journal", 0, BATCH, TEXT(batch.journal, "FILE"), OTHER(BATCH),
-   "what was done; default: the list's name with .journal, or cvtmesh-batch.journal",
-   .manual = "The file that gets a line, a JSON object, for every job that has ended. A file of other content is "
-   "refused. The line is on the disk before the job counts as done. Two batches cannot use one journal at the same "
-   "time: a batch locks its journal while it runs, and a second one is refused. Without --resume, the journals of its "
-   "shards are removed, and the batch is refused if one of them is in use. On a file system without locks the program "
-   "prints a note: make sure that no two batches use one journal, and remove temporary files of a killed batch "
-   "yourself. Any other error of locking, as on a network file system whose lock service is down, ends the batch with "
-   "exit status 1; put the journal on another file system then.", .file = CLI_WRITES, .effect = CLI_NO_EFFECT},
+   "file that records finished jobs; default: the name of the list with .journal, or cvtmesh-batch.journal",
+   .manual = "The journal gets one line, a JSON object, for every job that has ended. The line is on the disk "
+   "before the job counts as done. An existing file that is not a journal is an error. A batch locks its journal "
+   "while it runs, so that a second batch with the same journal fails. Without --resume, the program removes the "
+   "journals of the shards, and fails if one of them is in use. On a file system without locks the program prints a "
+   "note: make sure that no two batches use one journal, and remove temporary files of a killed batch yourself. Any "
+   "other error of locking, as on a network file system whose lock service is down, ends the batch with exit status "
+   "1; put the journal on another file system then.", .file = CLI_WRITES, .effect = CLI_NO_EFFECT},
   {"shard", 0, BATCH, TEXT(batch.shard, "I/N"), OTHER(BATCH),
-   "every Nth job from number I, I = 0 to N - 1; slurm: this task of an array",
-   .manual = "`slurm` takes both from the variables of a Slurm array's task. Each shard has a journal of its own, "
-   "FILE.shardI; all of them are read to resume.", .words = "slurm", .effect = CLI_NO_EFFECT},
+   "do every Nth job from job I on, I = 0 to N - 1; slurm: the part of this task of a Slurm array",
+   .manual = "`slurm` takes I and N from the environment of the task. Each shard has its own journal, FILE.shardI; "
+   "--resume reads all of them.", .words = "slurm", .effect = CLI_NO_EFFECT},
   {"report", 0, BATCH, TEXT(batch.report, "FILE"), CHIEF(BASIC), "write a JSON report of the batch; - is stdout",
-   .manual = "It has counts, seconds, devices, and the first 1000 failures with their reasons.", .file = CLI_WRITES,
+   .manual = "The report has counts, seconds, devices, and the first 1000 failures with their reasons.", .file = CLI_WRITES,
    .effect = CLI_NO_EFFECT},
   {"layers", 0, VIEW, TEXT(text.layers, "LIST"), CHIEF(VIEW),
-   "shown at the start, split by commas: density, cells, cell-edges, sites, mesh-edges, defects, boundary, plot, "
-   "figures", .manual = "`defects` are the cells whose number of sides is not six."},
+   "layers that are shown at the start, separated by commas: density, cells, cell-edges, sites, mesh-edges, "
+   "defects, boundary, plot, figures", .manual = "`defects` marks the cells that do not have six sides."},
   {"colour", 0, VIEW, CHOICE(view.colour, cell_fills), OTHER(VIEW), "what the colour of filled cells shows"},
-  {"dark", 0, VIEW | RUN_ALONE, FLAG(run.dark), OTHER(VIEW), "light on a dark ground (--watch, view)"},
+  {"dark", 0, VIEW | RUN_ALONE, FLAG(run.dark), OTHER(VIEW), "draw light on a dark ground (--watch, view)"},
   {"window", 0, VIEW | RUN_ALONE, TEXT(view.size, "WxH"), OTHER(VIEW),
    "size of the window or of the pictures (--watch, view) [1280x800]"},
-  {"paused", 0, VIEW, FLAG(view.paused), OTHER(VIEW), "begin with a pause"},
-  {"script", 0, VIEW, TEXT(view.script, "FILE"), CHIEF(VIEW), "do what FILE says: keys, mouse, waiting, pictures",
-   .manual = "A line is `key` K (a character, space, plus, minus, escape); `move` X Y`,` `press` X Y`,` `release` X "
-   "Y`,` `click` X Y (then a button, left, right or middle, and shift or ctrl); `drag` X Y X Y`;` `scroll` X Y "
-   "NOTCHES`;` `size` W H`;` `layers` LIST`;` `wait` N (iterations); `converge`; `settle` (until all of this is in "
-   "the picture); `frames` N`;` `shot` FILE`.` Coordinates are pixels of the picture or, as in `drag 20i 20i 33i "
-   "41i`, of the image.", .file = CLI_READS},
-  {"frames", 0, VIEW, INTEGER(view.frames, "N", 0, 1e9), OTHER(VIEW), "end after so many frames; 0: no limit",
-   .manual = "The program prints how many were drawn in a second."},
-  {"shot", 0, VIEW, TEXT(view.shot, "FILE"), CHIEF(VIEW), "no window: write the last frame as PNG",
-   .manual = "Nothing needs a display. Without a script the last frame shows the result.", .file = CLI_WRITES},
-  {"record", 0, VIEW, TEXT(view.record, "DIR"), CHIEF(VIEW), "no window: write every frame into DIR",
+  {"paused", 0, VIEW, FLAG(view.paused), OTHER(VIEW), "pause the optimisation at the start"},
+  {"script", 0, VIEW, TEXT(view.script, "FILE"), CHIEF(VIEW), "execute the commands of FILE: keys, mouse, waiting, "
+   "pictures",
+   .manual = "Each line is one of these: `key` K (a character, space, plus, minus, escape); `move` X Y`,` `press` X "
+   "Y`,` `release` X Y`,` `click` X Y (then a button, left, right or middle, and shift or ctrl); `drag` X Y X Y`;` "
+   "`scroll` X Y NOTCHES`;` `size` W H`;` `layers` LIST`;` `wait` N (iterations); `converge`; `settle` (until all "
+   "of this is in the picture); `frames` N`;` `shot` FILE`.` Coordinates are pixels of the picture or, as in `drag "
+   "20i 20i 33i 41i`, of the image.", .file = CLI_READS},
+  {"frames", 0, VIEW, INTEGER(view.frames, "N", 0, 1e9), OTHER(VIEW), "end after this number of frames; 0: no limit",
+   .manual = "The program prints the number of frames per second."},
+  {"shot", 0, VIEW, TEXT(view.shot, "FILE"), CHIEF(VIEW), "write the last frame as PNG, without a window",
+   .manual = "No display is needed. Without a script the last frame shows the result.", .file = CLI_WRITES},
+  {"record", 0, VIEW, TEXT(view.record, "DIR"), CHIEF(VIEW), "write every frame into DIR, without a window",
    .file = CLI_WRITES_FRAMES},
-  {"save", 0, VIEW, TEXT(view.save, "NAME"), OTHER(VIEW), "S writes NAME.png, NAME.csv, NAME.obj",
+  {"save", 0, VIEW, TEXT(view.save, "NAME"), OTHER(VIEW), "name of the files NAME.png, NAME.csv and NAME.obj that "
+   "the key S writes",
    .file = CLI_WRITES_NAMES},
-  {"pinned", 0, VIEW, FLAG(view.pinned), OTHER(VIEW), "no CUDA-OpenGL interop: copy through pinned memory",
+  {"pinned", 0, VIEW, FLAG(view.pinned), OTHER(VIEW), "copy frames through pinned memory, without CUDA-OpenGL "
+   "interoperability",
    .effect = CLI_NO_EFFECT},
   {"watch", 0, RUN_ALONE, TEXT(view.watch, "DIR"), CHIEF(VIEW),
-   "pictures of the optimisation, and a page DIR/index.html with them",
+   "write pictures of the optimisation, and a page DIR/index.html that shows them",
    .manual = "No display is needed. The pictures are DIR/frame-000001.png and so on; the page holds the pictures, the "
    "energy over the iterations and the report, and needs no other file.", .file = CLI_WRITES_FRAMES},
-  {"every", 0, RUN_ALONE, INTEGER(view.every, "K", 1, 1e9), OTHER(VIEW), "iterations between two pictures of --watch"},
+  {"every", 0, RUN_ALONE, INTEGER(view.every, "K", 1, 1e9), OTHER(VIEW), "number of iterations between two pictures "
+   "of --watch"},
   {"device", 0, RUN_ALONE, TEXT(device, "NAME"), CHIEF(GENERAL),
-   "where to compute: cpu, cuda, cuda:N, auto, or cuda:all: a process for each GPU", .manual = "`auto` takes CUDA where it works.",
+   "where to compute: cpu, cuda, cuda:N, auto, or cuda:all: a process for each GPU", .manual = "`auto` takes a CUDA "
+   "device if one works, else the CPU.",
    .words = "auto cpu cuda", .effect = CLI_NO_EFFECT},
   {"device", 0, VORONOI | STATS | VIEW | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, TEXT(device, "NAME"), CHIEF(GENERAL),
    "where to compute: cpu, cuda, cuda:N or auto", .words = "auto cpu cuda", .effect = CLI_NO_EFFECT},
   {"device", 0, MESH, TEXT(device, "NAME"), CHIEF(GENERAL),
    "where to triangulate: cpu, cuda, cuda:N, or auto: CUDA for half a million points and more",
-   .manual = "The mesh is the same. Outlines are meshed on the CPU: another device is refused for them.",
+   .manual = "The mesh is the same on every device. Outlines are meshed on the CPU; another device is an error.",
    .words = "auto cpu cuda", .effect = CLI_NO_EFFECT},
   {"device", 0, BATCH, TEXT(device, "NAMES"), CHIEF(GENERAL),
-   "auto, cpu, cuda, cuda:N, several of them split by commas, or all",
-   .manual = "`auto` is every CUDA device or else the CPU, `all` every CUDA device.", .words = "auto cpu cuda",
+   "where to compute: auto, cpu, cuda, cuda:N, several of these separated by commas, or all",
+   .manual = "`auto` takes every CUDA device, or the CPU if there is none; `all` takes every CUDA device.", .words = "auto cpu cuda",
    .effect = CLI_NO_EFFECT},
   {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, INTEGER(run.threads, "N", 0, 4096), OTHER(GENERAL),
    "CPU threads; 0: as many as there are cores", .effect = CLI_NO_EFFECT},
   {"config", 0, CLI_EVERY_COMMAND, TEXT(config, "FILE"), OTHER(GENERAL),
-   "read options from FILE: lines `name = value`; the command line wins", .manual = "See CONFIG FILES.",
+   "read options from FILE, with lines `name = value`; the command line takes precedence", .manual = "See CONFIG FILES.",
    .file = CLI_READS, .effect = CLI_NO_EFFECT},
-  {"quiet", 'q', CLI_EVERY_COMMAND, FLAG(quiet), CHIEF(GENERAL), "no progress and no summary",
+  {"quiet", 'q', CLI_EVERY_COMMAND, FLAG(quiet), CHIEF(GENERAL), "print no progress and no summary",
    .manual = "`cvtmesh stats` prints nothing then, except with --json.", .effect = CLI_NO_EFFECT},
-  {"verbose", 'v', CLI_EVERY_COMMAND, FLAG(verbose), OTHER(GENERAL), "a line for every iteration",
+  {"verbose", 'v', CLI_EVERY_COMMAND, FLAG(verbose), OTHER(GENERAL), "print a line for every iteration",
    .effect = CLI_NO_EFFECT},
-  {"help", 'h', CLI_EVERY_COMMAND, FLAG(help), CHIEF(GENERAL), "print the chief options; --help all: every one",
+  {"help", 'h', CLI_EVERY_COMMAND, FLAG(help), CHIEF(GENERAL), "print the main options; --help all: every option",
    .manual = "`cvtmesh COMMAND --help TOPIC` prints all options of a group. `cvtmesh --help all` prints every option "
    "of every command.", .effect = CLI_NO_EFFECT},
   {"version", 'V', CLI_EVERY_COMMAND, FLAG(version), OTHER(GENERAL), "print the version", .effect = CLI_NO_EFFECT},
@@ -869,6 +902,7 @@ const cli_former_option cli_former_options[] = {
   {"bias", RUN | DENSITY, "--smooth LAMBDA,P"},
   {"grade-max", RUN | DENSITY, "--grade LAMBDA,MAX"},
   {"size", RUN_ALONE | VIEW, "--window WxH"},
+  {"gcode", RUN | MESH, "--plotter MACHINE"},
   {"split", HLCP, "--splitting both or --splitting a"},
   {NULL, 0, NULL}};
 /* clang-format on */

@@ -95,6 +95,46 @@ void cli_order_print_summary(const run_point_order *order) {
           order->is_stopped ? ", stopped early" : "");
 }
 
+/* Minutes and seconds, or hours and minutes. */
+static const char *time_text(double seconds, char text[32]) {
+  const long long s = llround(fmin(seconds, 1e12));
+  if (s < 3600)
+    snprintf(text, 32, "%lld min %02lld s", s / 60, s % 60);
+  else
+    snprintf(text, 32, "%lld h %02lld min", s / 3600, s / 60 % 60);
+  return text;
+}
+
+void cli_plot_print(const run_plot *plot) {
+  const cvtm_plot_figures *f = &plot->figures;
+  char text[4][32];
+  if (plot->plotter == NULL) return;
+  fprintf(stderr,
+          "  plot       %s on %s: %.1f m drawn, %.1f m travelled; pen down %s, lifting %s, travel "
+          "%s (%s)\n",
+          time_text(f->seconds_drawing + f->seconds_lifting + f->seconds_travelling, text[0]),
+          plot->plotter->name, 1e-3 * f->drawn, 1e-3 * f->travelled,
+          time_text(f->seconds_drawing, text[1]), time_text(f->seconds_lifting, text[2]),
+          time_text(f->seconds_travelling, text[3]), cli_count(f->strokes, "stroke", "strokes"));
+}
+
+int cli_print_plotters(void) {
+  printf("%-14s %-6s %-7s %-17s %-5s %-10s %s\n", "name", "file", "paper", "area, mm", "pens",
+         "mm/s", "machine");
+  for (int k = 0; cvtm_plotter_at(k) != NULL; ++k) {
+    const cvtm_plotter *p = cvtm_plotter_at(k);
+    char paper[32] = "any", area[48] = "the page", pens[16] = "any", speed[32];
+    if (p->paper[0] > 0) snprintf(paper, sizeof paper, "%gx%g", p->paper[0], p->paper[1]);
+    if (p->area[2] > 0)
+      snprintf(area, sizeof area, "%.1f x %.1f", p->area[2] - p->area[0], p->area[3] - p->area[1]);
+    if (p->pens > 0) snprintf(pens, sizeof pens, "%d", p->pens);
+    snprintf(speed, sizeof speed, "%.0f/%.0f", p->draw_speed, p->travel_speed);
+    printf("%-14s %-6s %-7s %-17s %-5s %-10s %s\n", p->name, p->format, paper, area, pens, speed,
+           p->help);
+  }
+  return CLI_EXIT_OK;
+}
+
 static void print_dot_count(const run_dot_count *dots) {
   if (!(dots->count > 0)) return;
   const double unit = dots->mm_per_pixel > 0 ? dots->mm_per_pixel : 1;
@@ -218,6 +258,7 @@ void cli_run_print_summary(const cli_options *options, const cvtm_run *r) {
     fprintf(stderr, "  mesh       %s\n",
             cli_count(r->mesh.triangle_count, "triangle", "triangles"));
   cli_order_print_summary(&r->order);
+  cli_plot_print(&r->plot);
   cli_world_print(&r->options, r->domain);
   if (r->options.domain.kind != CVTM_RUN_DOMAIN_NONE) print_domain(&r->shape);
   if (r->second.straightened > 0)

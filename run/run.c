@@ -333,7 +333,9 @@ static cvtm_status write_outputs(cvtm_run *r, cvtm_error *error) {
                            .regions = has_domain ? &r->shape.regions : NULL,
                            .radius = r->colours.count > 0 ? r->colours.radius : r->stipples.radius,
                            .second = r->options.element_order == 2 ? &r->second : NULL,
-                           .colours = r->colours.count > 0 ? &r->colours : NULL};
+                           .colours = r->colours.count > 0 ? &r->colours : NULL,
+                           .plot = &r->plot};
+  r->plot = (run_plot){.plotter = NULL};
   cvtm_status status = run_scene_write(&scene, error);
   if (status == CVTM_OK && r->options.equal_mass.weights_out != NULL)
     status = cvtm_npy_write(r->options.equal_mass.weights_out, 'f', (int)sizeof(double), 1,

@@ -61,9 +61,9 @@ LINES = {
     "page": (
         "camera.png",
         "--iterations 5 --page A6 --margin 7.5 --orientation landscape --dot-size 0.9,1.8mm "
-        "--dots tone --order plot --gcode grbl-z -o a.svg -o a.plt -o a.nc",
+        "--dots tone --order plot --plotter grbl-z -o a.svg -o a.plt -o a.nc",
         dict(iterations=5, page="A6", margin=7.5, orientation="landscape",
-             dot_size=(0.9, 1.8, "mm"), dots="tone", order="plot", gcode="grbl-z",
+             dot_size=(0.9, 1.8, "mm"), dots="tone", order="plot", plotter="grbl-z",
              output=["a.svg", "a.plt", "a.nc"])),
     "path": (
         "horse.png",

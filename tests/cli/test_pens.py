@@ -126,7 +126,7 @@ def test_pens_and_their_files(cvtmesh, picture):
                  "travel = G0 X{x} Y{y}\ndraw = G1 X{x} Y{y}\n")
     outputs = [word for end in ("svg", "hpgl", "gcode") for word in ("-o", "a." + end)]
     report = cvtmesh.report("run", picture, *FEW, "--colours", "my.pens", "--page", "A5", "--order",
-                            "plot", "--gcode", "tool.profile", *outputs, "-o", "a.csv")
+                            "plot", "--plotter", "tool.profile", *outputs, "-o", "a.csv")
     names = [pen["name"] for pen in report["pens"]]
     assert names == ["sky & sea", "rose", "ink black"]
     assert report["order"]["kind"] == "plot"
