@@ -362,7 +362,8 @@ cvtm_status cvtm_npy_open(const cvtm_input *source, cvtm_npy *array, cvtm_error 
   }
   memset(array, 0, sizeof *array);
   if (!fits || lent->count != count)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: the shape of the array does not hold",
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%s: the shape of the array does not match its number of elements",
                      source->name);
   if (!is_known(lent->kind, lent->item) || (lent->kind == 'f' && lent->item == 2))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: no elements '%c' of %d bytes", source->name,
@@ -463,7 +464,8 @@ cvtm_status cvtm_npy_write(const char *path, char kind, int item, int dimensions
                            const int64_t *shape, const void *data, cvtm_error *error) {
   char header[512];
   if (dimensions < 0 || dimensions > CVTM_NPY_MAX_DIMENSIONS) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: an array of %d dimensions", path, dimensions);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: cannot write an array of %d dimensions", path,
+                     dimensions);
   }
   if (!is_known(kind, item))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: no elements '%c' of %d bytes", path, kind,

@@ -53,12 +53,13 @@ static int cli_metric_check(const cli_options *o) {
     return CLI_EXIT_OK;
   }
   if (strcmp(o->metric.from, "hessian") == 0 && !of_picture)
-    return cli_usage_error(o->command, "--metric hessian is for pictures: name the field");
+    return cli_usage_error(
+        o->command, "--metric hessian needs a picture; for an outline, name a file with a field");
   if (cli_option_given(o, "min-angle") || o->run.refine.max_area.count > 0 ||
       o->run.size.from.name != NULL || o->outline.size.count > 0)
     return cli_usage_error(o->command,
-                           "--metric decides sizes and angles: --size, --min-angle, --max-area and "
-                           "--size-from contradict it");
+                           "--metric determines sizes and angles: --size, --min-angle, --max-area "
+                           "and --size-from contradict it");
   if (o->run.periodic || o->run.element_order == 2)
     return cli_usage_error(o->command, "--metric does not go with --periodic or --element-order 2");
   return o->run.points > 0 ? CLI_EXIT_OK : cli_missing(o->command, "--points");
@@ -315,8 +316,9 @@ static cvtm_status pair_sides(outline *o, cvtm_error *error) {
   if (!o->options.run.periodic) return CVTM_OK;
   find_alike(o, is_alike);
   if (!is_alike[0] && !is_alike[1])
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "--periodic: no edges on opposite sides of the outline are alike");
+    return cvtm_fail(
+        error, CVTM_ERROR_INPUT,
+        "--periodic: no edge on a side of the outline has a copy on the opposite side");
   for (int k = 0; k < 4; ++k) sides[k] = is_alike[k % 2] ? o->snapped[k] : NAN;
   const cvtm_status status = cvtm_regions_pair(&o->mesh, sides, &o->regions, error);
   if (status != CVTM_OK || o->figures.unpaired + o->regions.unpaired == 0) return status;
@@ -610,8 +612,8 @@ static void print_mesh_summary(const meshing *m) {
   cli_world_print(&m->options.run, m->domain);
   if (m->mesh.coincident_count > 0)
     fprintf(stderr, "  %s no triangle\n",
-            cli_count(m->mesh.coincident_count, "point shares another's place and has",
-                      "points share another's place and have"));
+            cli_count(m->mesh.coincident_count, "point has the position of another one, and",
+                      "points have the positions of others, and"));
   if (m->mesh.collinear) fprintf(stderr, "  all points lie on one line: there is no triangle\n");
 }
 
@@ -702,7 +704,8 @@ static cvtm_status triangulate_points(meshing *m, cvtm_error *error) {
 static int perform_mesh(meshing *m) {
   cli_options *options = &m->options;
   if (options->run.periodic && (run_outputs_draw(&options->run) || options->run.element_order == 2))
-    return cli_usage_error(CLI_MESH, "--periodic with points has no drawing or --element-order 2");
+    return cli_usage_error(
+        CLI_MESH, "--periodic with points cannot be used with a drawing or --element-order 2");
   if (options->run.periodic && options->like.name == NULL &&
       (options->width == 0 || options->height == 0))
     return cli_usage_error(CLI_MESH,

@@ -716,15 +716,16 @@ const cli_option_row cli_option_rows[] = {
    .manual = "An infinite entry means that the unknown has no such bound.", .file = CLI_READS},
   {"method", 0, LCP, CHOICE(lcp.solver.method, lcp_methods), CHIEF(SOLVER), "the solver; auto: tnnmg for a "
    "symmetric matrix, else pdas; lemke where these fail",
-   .manual = "`tnnmg` (truncated nonsmooth Newton multigrid) needs a symmetric positive definite matrix; where "
-   "coefficients jump so much that cycles of tnnmg are slow on a stored matrix, it goes on as pdas; `pdas` "
-   "(primal-dual active sets) does not need one, and is for M- and H-matrices; `psor` is relaxation alone. These three "
-   "need a positive diagonal. `lemke` (Lemke's path, with a dense matrix) takes any matrix: optimality conditions of "
-   "linear programs, for example. If its path is a ray (exit code 4) and the matrix is positive semidefinite, there is "
-   "no solution. `auto` takes tnnmg for a symmetric matrix and pdas for others; it does not test definiteness. For up "
-   "to 2000 rows it takes lemke if the diagonal is not positive, or if the other method finds no solution. Rows of a matrix that is "
-   "not symmetric may differ in scale: pdas goes on until they are solved alike, so that no row with small entries is "
-   "lost in the norm of the residual."},
+   .manual = "`tnnmg` (truncated nonsmooth Newton multigrid) needs a symmetric positive definite matrix. If the "
+   "coefficients of a stored matrix jump so much that its cycles converge slowly, it continues as pdas. `pdas` "
+   "(primal-dual active sets) is for M- and H-matrices, which need not be symmetric. `psor` is projected relaxation "
+   "alone. These three need a positive diagonal. `lemke` (Lemke's method, with a dense matrix) takes any matrix, "
+   "for example that of the optimality conditions of a linear program. If its path ends in a ray (exit status 4) "
+   "and the matrix is positive semidefinite, there is no solution. `auto` takes tnnmg for a symmetric matrix and "
+   "pdas for others; it does not test definiteness. For up to 2000 rows it takes lemke if the diagonal is not "
+   "positive, or if the other method finds no solution. The rows of a matrix that is not symmetric may differ in "
+   "scale. pdas continues until rows with small entries are solved as accurately as the others, although the norm "
+   "of the residual hardly shows them."},
   {"storage", 0, LCP, CHOICE(lcp.is_matrix_free, lcp_storages), OTHER(SOLVER),
    "how the matrix is stored; matrix-free is for model problems on grids",
    .manual = "`matrix-free` takes about 75 bytes per unknown in all."},

@@ -15,7 +15,7 @@ static void print_pen(const run_colours *c, int k) {
           cli_count(dots, "dot", "dots"));
   if (dots > 1)
     fprintf(stderr, ", the nearest at %.3g px (%.3g at least)", f->nearest.mean, f->nearest.least);
-  fprintf(stderr, "; ink %.2f %%, asked %.2f %%", 100 * f->drawn, 100 * f->asked);
+  fprintf(stderr, "; ink %.2f %%, wanted %.2f %%", 100 * f->drawn, 100 * f->asked);
   if (dots > 0) fprintf(stderr, "; energy %.4f of the reference", c->solved.ratio[k]);
   fputc('\n', stderr);
 }
@@ -60,7 +60,7 @@ void cli_refine_print_summary(const cvtm_refine_options *refine,
     fprintf(stderr, "  note       %lld %s sharper where the input is too narrow for the grid\n",
             (long long)figures->narrow_count, triangles_are(figures->narrow_count));
   if (figures->below_free > 0)
-    fprintf(stderr, "  warning    %lld %s sharper without such a reason: %.3g degrees\n",
+    fprintf(stderr, "  warning    %lld %s sharper for no such reason: %.3g degrees\n",
             (long long)figures->below_free, triangles_are(figures->below_free),
             figures->min_angle_free);
   if (figures->oversized > 0)
@@ -172,8 +172,7 @@ static void print_equal_mass(const run_equal_mass *made) {
           cli_count(result->diagrams, "diagram", "diagrams"), (long long)result->newton_steps,
           cli_word(result->newton_steps, "step", "steps"));
   if (!result->converged)
-    fprintf(stderr, "  note       rounding keeps the masses from --mass-tolerance %g\n",
-            made->tolerance);
+    fprintf(stderr, "  note       rounding errors prevent --mass-tolerance %g\n", made->tolerance);
 }
 
 static void print_preview(const cvtm_run_options *o) {
@@ -267,11 +266,12 @@ void cli_run_print_summary(const cli_options *options, const cvtm_run *r) {
   cli_stipples_print(&r->stipples, stderr, "  tone       ");
   print_colours(&r->options, &r->colours);
   if (r->count < r->options.points)
-    fprintf(stderr, "  note       %lld of the %lld sites asked for: no room for the others\n",
+    fprintf(stderr,
+            "  note       %lld of the %lld requested sites; there is no room for the others\n",
             (long long)r->count, (long long)r->options.points);
   if (r->mesh.coincident_count > 0)
-    fprintf(stderr, "  note       %s another's place\n",
-            cli_count(r->mesh.coincident_count, "site shares", "sites share"));
+    fprintf(stderr, "  note       %s the position of another\n",
+            cli_count(r->mesh.coincident_count, "site has", "sites have"));
   if (r->moved > 0)
     fprintf(stderr, "  note       %s moved into the domain, or out of an obstacle\n",
             cli_count(r->moved, "site was", "sites were"));

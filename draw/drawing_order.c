@@ -170,8 +170,8 @@ cvtm_status cvtm_drawing_order(cvtm_drawing *drawing, cvtm_error *error) {
   const int64_t strokes = drawing->stroke_count, parts = cvtm_drawing_parts(drawing);
   if (drawing->radius != NULL || strokes == 0) return CVTM_OK;
   if (strokes > INT32_MAX / 2)
-    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "a drawing of %lld strokes is not put in order",
-                     (long long)strokes);
+    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED,
+                     "a drawing of %lld strokes is too large to be ordered", (long long)strokes);
   const size_t n = (size_t)strokes;
   end_tree tree;
   ordered_strokes made = {

@@ -387,7 +387,7 @@ static cvtm_gcode_lines *lines_of_key(cvtm_gcode_profile *profile, const char *k
 static cvtm_status set_origin(cvtm_gcode_profile *profile, const cvtm_pairs *pair) {
   profile->from_top = strcmp(pair->value, "top-left") == 0;
   if (profile->from_top || strcmp(pair->value, "bottom-left") == 0) return CVTM_OK;
-  return cvtm_pairs_fail(pair, "origin is bottom-left or top-left");
+  return cvtm_pairs_fail(pair, "origin must be bottom-left or top-left");
 }
 
 static cvtm_status set_key(cvtm_gcode_profile *profile, const cvtm_pairs *pair) {
@@ -403,7 +403,7 @@ static cvtm_status set_key(cvtm_gcode_profile *profile, const cvtm_pairs *pair) 
   const int is_travel = strcmp(pair->name, "travel") == 0;
   if (!is_travel && strcmp(pair->name, "draw") != 0)
     return cvtm_pairs_fail(
-        pair, "known are start, up, down, dwell, pause, pen, end, travel, draw, origin");
+        pair, "the known names are start, up, down, dwell, pause, pen, end, travel, draw, origin");
   if (strstr(pair->value, "{x}") == NULL || strstr(pair->value, "{y}") == NULL)
     return cvtm_pairs_fail(pair, "travel and draw need {x} and {y}");
   *(is_travel ? &profile->travel : &profile->draw) = pair->value;

@@ -19,7 +19,7 @@ static int has_order(const cvtm_run_options *options, const char *path) {
 cvtm_status run_order_check(const cvtm_run_options *options, cvtm_error *error) {
   if (options->order == CVTM_RUN_ORDER_NONE) {
     if (options->purpose == CVTM_RUN_ALL && options->svg == CVTM_SVG_PATH)
-      return run_usage_error(error, "--svg path: --order is missing: tsp or plot");
+      return run_usage_error(error, "--svg path needs --order tsp or --order plot");
     return CVTM_OK;
   }
   if (options->domain.kind != CVTM_RUN_DOMAIN_NONE)

@@ -130,7 +130,8 @@ static cvtm_status count_by_size(cvtm_run *r, cvtm_error *error) {
     sites += 2 / sqrt(3.0) * (r->options.equal_mass.on ? rho : sqrt(rho));
   }
   if (sites > most)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the sizes ask for %.3g sites; at most %g",
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: the sizes need %.3g sites; at most %g are possible",
                      r->options.input.name, sites, most);
   r->options.points = (int64_t)fmax(round(sites), 1);
   limit_preview(&r->options);
@@ -159,8 +160,8 @@ static cvtm_status choose_dots(cvtm_run *r, cvtm_error *error) {
   if (status != CVTM_OK) return status;
   if (r->dots.count > most)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: the ink needs %.3g dots of --dot-size; at most %g", o->input.name,
-                     r->dots.count, most);
+                     "%s: the ink needs %.3g dots of --dot-size; at most %g are possible",
+                     o->input.name, r->dots.count, most);
   o->points = (int64_t)r->dots.count;
   limit_preview(o);
   return CVTM_OK;

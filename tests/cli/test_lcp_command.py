@@ -150,7 +150,7 @@ def test_refusals(cvtmesh):
     refused(2, "one of --problem and --matrix is needed")
     refused(2, "--rhs is missing", "--matrix", matrix)
     refused(2, "x.obj: formats of x: npy", *files, "-o", "x.obj")
-    refused(2, "--width and --height go together", *files, "--width", 2)
+    refused(2, "--width and --height must be given together", *files, "--width", 2)
     refused(2, "no problem of 100000 x 100000", "--problem", "torsion", "--size", 100000)
     for option, value in (("--size", 0), ("--width", -1), ("--tolerance", -1),
                           ("--tolerance", 1), ("--iterations", -1), ("--omega", "nan")):
