@@ -213,7 +213,8 @@ TEST(malformed_files_are_refused) {
       {"vtu", VTU_HEAD VTU_TAIL, "no piece"},
       {"vtu", VTU_HEAD, "line 1: malformed XML"},
       {"vtu", VTU_POINTS, "line 1: malformed XML"},
-      {"vtu", "<!DOCTYPE s [<!ENTITY a 'a'>\n<!ENTITY b '&a;'>]>" VTU_HEAD, "line 2: a long entity"},
+      {"vtu", "<!DOCTYPE s [<!ENTITY a 'a'>\n<!ENTITY b '&a;'>]>" VTU_HEAD,
+       "line 2: a long entity"},
       {"vtu", "<VTKFile type='PolyData'>", "not an unstructured grid"},
       {"vtu", "<VTKFile type='UnstructuredGrid' compressor='vtkLZMADataCompressor'>",
        "this build does not support the compressor vtkLZMADataCompressor"},
@@ -238,7 +239,7 @@ TEST(malformed_files_are_refused) {
       {"msh", MSH_HEAD "$Elements\n0 0 0 0\n$EndElements\n", "before $Nodes"},
       {"msh", MSH_NODES, "no $Elements"},
       {"msh", MSH_HEAD "$Stuff\n1\n", "a section does not end"},
-      {"msh", MSH_NODES "$Elements\n1 1 1 1\n2 1 2 1\n1 1 2 4\n", "line 17: a triangle names"},
+      {"msh", MSH_NODES "$Elements\n1 1 1 1\n2 1 2 1\n1 1 2 4\n", "line 17: a triangle refers to"},
       {"msh", MSH_NODES "$Elements\n1 1 1 1\n2 1 3 1\n1 1 2 3 1\n", "not a triangle"},
   };
   for (size_t k = 0; k < sizeof files / sizeof files[0]; ++k) {
