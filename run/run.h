@@ -338,7 +338,7 @@ typedef struct cvtm_run_result {
   const cvtm_cvt_result *solve;
   double energy, bound; /* of the sites, and of regular hexagons */
   double seconds;       /* from reading to the last file */
-  int converged;        /* 0: a solver did not, or a mesh misses its smallest angle */
+  int converged;        /* 0: a solver did not converge, or angles are below the bound */
   CVTM_RESERVED(16);
 } cvtm_run_result;
 
