@@ -65,12 +65,16 @@ typedef struct cvtm_memory_file {
   size_t size;
 } cvtm_memory_file;
 
+struct cvtm_npy;
+
 /* path: "-" is standard output. bytes: NULL until the file is complete, then malloc'd; freed by the
- * owner of the list. */
+ * owner of the list. array: NULL, or zeros: cvtm_npy_write and cvtm_png_write (uint8, 0 to 255)
+ * copy their elements there and make no file; freed by cvtm_npy_free. */
 typedef struct cvtm_memory_output {
   const char *path;
   char *bytes;
   size_t size;
+  struct cvtm_npy *array;
 } cvtm_memory_output;
 
 /* The lists are borrowed. */

@@ -35,24 +35,24 @@ int cvtm_cell_copy(const cvtm_cells *cells, int64_t i, const double *site, cvtm_
   return 1;
 }
 
-int cvtm_cell_cut_out_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
+int cvtm_cell_cut_out_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t slot,
                               cvtm_cell *cell) {
-  while (cvtm_cell_by_tree(tree, domain, place, cell) == CVTM_CELL_OVERFLOW) {
+  while (cvtm_cell_by_tree(tree, domain, slot, cell) == CVTM_CELL_OVERFLOW) {
     if (cell->capacity > INT32_MAX / 2 || !cvtm_cell_grow(cell, 2 * cell->capacity)) return 0;
   }
   return 1;
 }
 
-int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
+int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t slot,
                       cvtm_cell *cell) {
   cvtm_hull_pole poles[CVTM_HULL_POLES];
-  int32_t places[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], scratch[CVTM_HULL_SCRATCH];
-  cvtm_hull hull = cvtm_hull_in(tree, poles, places, order, scratch);
+  int32_t slots[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], scratch[CVTM_HULL_SCRATCH];
+  cvtm_hull hull = cvtm_hull_in(tree, poles, slots, order, scratch);
   const cvtm_lanes one = {.lane = 0, .count = 1};
   double radius2;
-  if (cvtm_cell_by_hull(tree, domain, place, 1, one, &hull, cell, &radius2) == CVTM_CELL_DONE)
+  if (cvtm_cell_by_hull(tree, domain, slot, 1, one, &hull, cell, &radius2) == CVTM_CELL_DONE)
     return 1;
-  return cvtm_cell_cut_out_by_tree(tree, domain, place, cell);
+  return cvtm_cell_cut_out_by_tree(tree, domain, slot, cell);
 }
 
 cvtm_cell_moments cvtm_cell_integrate(const cvtm_density_view *density, cvtm_domain domain,

@@ -18,23 +18,23 @@ void cvtm_cell_release(cvtm_cell *cell);
 /* Copies cell i of a diagram, relative to its site. Returns 0 if there is no memory. */
 int cvtm_cell_copy(const cvtm_cells *cells, int64_t i, const double *site, cvtm_cell *cell);
 
-/* Makes the cell of the site at a place, by hull construction, or by tree clipping where that
+/* Makes the cell of the site at a slot, by hull construction, or by tree clipping where that
  * fails. Returns 0 if there is no memory. */
-int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
+int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t slot,
                       cvtm_cell *cell);
 /* The same by tree clipping alone. */
-int cvtm_cell_cut_out_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
+int cvtm_cell_cut_out_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t slot,
                               cvtm_cell *cell);
 
-/* A hull in the memory of the caller: CVTM_HULL_POLES poles and places, CVTM_HULL_SIDES numbers of
+/* A hull in the memory of the caller: CVTM_HULL_POLES poles and slots, CVTM_HULL_SIDES numbers of
  * the order, CVTM_HULL_SCRATCH of scratch. */
 CVTM_INLINE cvtm_hull cvtm_hull_in(const cvtm_site_tree_view *tree, cvtm_hull_pole *poles,
-                                   int32_t *places, int32_t *order, int32_t *scratch) {
+                                   int32_t *slots, int32_t *order, int32_t *scratch) {
   const cvtm_hull hull = {.stride = 1,
                           .capacity = CVTM_HULL_POLES,
                           .reach = CVTM_HULL_REACH,
                           .pole = poles,
-                          .place = places,
+                          .slot = slots,
                           .order = order,
                           .scratch = scratch,
                           .partial = tree->cover != NULL};

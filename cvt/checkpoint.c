@@ -48,11 +48,11 @@ typedef struct cvtm_checkpoint {
   const cvtm_cvt_checkpoint *user;
   cvtm_solve *solve;
   cvtm_descent_pauses pauses;
-  saved_head head;                 /* as read; without a state in a new run */
-  double start;                    /* start of this process, by cvtm_clock */
-  double last;                     /* the time of the last save */
-  int continues;                   /* the next descent continues that of the head */
-  const unsigned char *of_descent; /* state of the descent, unless that is at its start */
+  saved_head head;                    /* as read; without a state in a new run */
+  double start;                       /* start of this process, by cvtm_clock */
+  double last;                        /* the time of the last save */
+  int continues;                      /* the next descent continues that of the head */
+  const unsigned char *saved_descent; /* state of the descent, unless that is at its start */
   size_t descent_bytes;
 } cvtm_checkpoint;
 
@@ -157,12 +157,23 @@ static int state_is_possible(const cvtm_solve *s, const saved_head *head) {
   const cvtm_solve_state *st = &head->solve;
   const cvtm_descent_state *d = &head->descent;
   const cvtm_cvt_result *r = &st->result;
-  const int64_t counts[] = {st->round,        st->limit,     st->transferred,
-                            st->most,         st->idle,      r->iterations,
-                            r->evaluations,   r->levels,     r->coarse_iterations,
-                            r->lattices,      r->rounds,     r->transfers,
-                            r->anneal_rounds, d->iterations, d->evaluations,
-                            d->of_solver,     d->enqueued};
+  const int64_t counts[] = {st->round,
+                            st->limit,
+                            st->transferred,
+                            st->most,
+                            st->idle,
+                            r->iterations,
+                            r->evaluations,
+                            r->levels,
+                            r->coarse_iterations,
+                            r->lattices,
+                            r->rounds,
+                            r->transfers,
+                            r->anneal_rounds,
+                            d->iterations,
+                            d->evaluations,
+                            d->solver_iterations,
+                            d->enqueued};
   if (!are_counts(counts, sizeof counts / sizeof *counts) || !(head->elapsed >= 0)) return 0;
   if (st->level < 0 || st->level > s->levels) return 0;
   const int64_t count = s->counts[st->level];
@@ -197,7 +208,7 @@ cvtm_status cvtm_checkpoint_restore(cvtm_solve *s) {
   cvtm_status status = CVTM_OK;
   if (rest < kept) return fail_damaged(s);
   if (kept > 0) status = cvtm_device_copy_in(cvt->device, s->kept, at, kept);
-  c->of_descent = at + kept;
+  c->saved_descent = at + kept;
   c->descent_bytes = rest - kept;
   const cvtm_cvt_task task = cvtm_solve_task(s);
   const size_t least = stage == CVTM_DESCENT_START
@@ -206,7 +217,7 @@ cvtm_status cvtm_checkpoint_restore(cvtm_solve *s) {
   if (stage == CVTM_DESCENT_LBFGSB ? c->descent_bytes < least : c->descent_bytes != least)
     return fail_damaged(s);
   if (status == CVTM_OK && stage == CVTM_DESCENT_START)
-    status = cvtm_device_copy_in(cvt->device, cvt->sites, c->of_descent, least);
+    status = cvtm_device_copy_in(cvt->device, cvt->sites, c->saved_descent, least);
   return status;
 }
 
@@ -241,11 +252,11 @@ static cvtm_status save_state(cvtm_checkpoint *c, const cvtm_descent_state *desc
   head.elapsed += cvtm_clock() - c->start;
   head.solve = s->state;
   head.descent = *descent;
-  const size_t of_descent =
+  const size_t descent_bytes =
       descent->stage == CVTM_DESCENT_START
           ? bytes_of(s->count)
           : cvtm_descent_save_bytes(&task, descent->stage == CVTM_DESCENT_LBFGSB);
-  const size_t bytes = sizeof head + bytes_of(s->state.kept) + of_descent;
+  const size_t bytes = sizeof head + bytes_of(s->state.kept) + descent_bytes;
   unsigned char *memory = saves ? malloc(bytes) : NULL;
   if (saves && !memory)
     return cvtm_fail(error_of(s), CVTM_ERROR_MEMORY, "no memory for a checkpoint of %zu bytes",
@@ -310,6 +321,6 @@ void cvtm_checkpoint_attach(const cvtm_solve *s, cvtm_descent *d) {
   if (!c->continues) return;
   c->continues = 0;
   d->state = c->head.descent;
-  d->saved = c->of_descent;
+  d->saved = c->saved_descent;
   d->saved_bytes = c->descent_bytes;
 }

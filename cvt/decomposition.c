@@ -315,12 +315,13 @@ static cvtm_status set_order(const cvtm_cvt_task *task) {
   if (task->fixed == 0)
     return cvtm_device_copy(device, v->order, index, (size_t)n * sizeof *v->order);
   cvtm_status status = cvtm_scan_workspace(device, n, &bytes);
-  const size_t of_workspace = (bytes + 7) / 8 * 8, of_sums = (size_t)(n + 1) * sizeof(int64_t);
+  const size_t workspace_bytes = (bytes + 7) / 8 * 8,
+               sums_bytes = (size_t)(n + 1) * sizeof(int64_t);
   if (status == CVTM_OK)
-    status =
-        cvtm_device_scratch(device, of_workspace + of_sums + (size_t)n * sizeof(int32_t), &memory);
+    status = cvtm_device_scratch(device, workspace_bytes + sums_bytes + (size_t)n * sizeof(int32_t),
+                                 &memory);
   if (status != CVTM_OK) return status;
-  int64_t *before = (int64_t *)(void *)((char *)memory + of_workspace);
+  int64_t *before = (int64_t *)(void *)((char *)memory + workspace_bytes);
   int32_t *flags = (int32_t *)(void *)(before + n + 1);
   status = v->subdomain->table->flag_fixed(device, index, n, task->fixed, flags);
   if (status == CVTM_OK) status = cvtm_scan_64(device, flags, n, before, memory, bytes);
@@ -541,11 +542,11 @@ static cvtm_status gather_state(gathering *g, const cvtm_cvt_task *task, int in_
   const cvtm_decomposition *v = cvt->decomposition;
   const double *const arrays[] = {v->sites, v->best, v->scale};
   const int64_t numbers = 2 * v->subdomain->own;
-  const size_t of_order = (size_t)task->count * sizeof *v->order;
+  const size_t order_bytes = (size_t)task->count * sizeof *v->order;
   cvtm_status status = CVTM_OK;
   if (g->to) {
-    status = cvtm_device_copy_out(cvt->device, g->to, v->order, of_order);
-    g->to += of_order;
+    status = cvtm_device_copy_out(cvt->device, g->to, v->order, order_bytes);
+    g->to += order_bytes;
   }
   for (int k = 0; status == CVTM_OK && k < (in_solver ? 3 : 2); ++k) {
     status =
@@ -559,8 +560,8 @@ static cvtm_status save_divided(const cvtm_cvt_task *task, int in_solver, unsign
   const cvtm_cvt *cvt = task->cvt;
   const size_t size = (size_t)cvt->decomposition->subdomain->size,
                own = 2 * (size_t)cvt->decomposition->subdomain->own * sizeof(double),
-               of_solver = in_solver ? cvtm_lbfgsb_save_bytes(cvt->solver) : 0;
-  void *scratch = malloc((own > of_solver ? own : of_solver) + 1);
+               solver_bytes = in_solver ? cvtm_lbfgsb_save_bytes(cvt->solver) : 0;
+  void *scratch = malloc((own > solver_bytes ? own : solver_bytes) + 1);
   double *memory = malloc((SLAB + size + 1) * sizeof *memory);
   gathering g = {cvt->device, to, memory, memory + SLAB, malloc(size * sizeof *g.counts)};
   cvtm_status status =
@@ -580,9 +581,9 @@ static cvtm_status restore_divided(const cvtm_cvt_task *task, int in_solver,
   const cvtm_cvt *cvt = task->cvt;
   const cvtm_decomposition *v = cvt->decomposition;
   double *const arrays[] = {v->sites, v->best, v->scale};
-  const size_t pair = 2 * sizeof(double), of_order = (size_t)task->count * sizeof *v->order;
-  cvtm_status status = cvtm_device_copy_in(cvt->device, v->order, from, of_order);
-  from += of_order + (size_t)v->subdomain->first * pair;
+  const size_t pair = 2 * sizeof(double), order_bytes = (size_t)task->count * sizeof *v->order;
+  cvtm_status status = cvtm_device_copy_in(cvt->device, v->order, from, order_bytes);
+  from += order_bytes + (size_t)v->subdomain->first * pair;
   for (int k = 0; status == CVTM_OK && k < (in_solver ? 3 : 2);
        ++k, from += (size_t)task->count * pair)
     status = cvtm_device_copy_in(cvt->device, arrays[k], from, (size_t)v->subdomain->own * pair);

@@ -220,9 +220,9 @@ static cvtm_status set_bounds(const cvtm_cvt_task *task) {
 static cvtm_status set_scale(const cvtm_cvt_task *task, int keeps_masses) {
   cvtm_cvt *cvt = task->cvt;
   const cvtm_own_sites own = cvt->evaluator->own(task);
-  const double n = (double)task->count, root = keeps_masses ? 0 : cvt->root / n;
+  const double n = (double)task->count, sqrt_integral = keeps_masses ? 0 : cvt->sqrt_integral / n;
   return cvt->updates->scale(cvt->device, cvt->evaluator->moments(cvt), own.count, cvt->mass / n,
-                             root, own.scale);
+                             sqrt_integral, own.scale);
 }
 
 /* Keeps the solver of the last descent. Also keeps its bounds if the number of sites is the same
@@ -276,8 +276,8 @@ static cvtm_lbfgsb_options remaining_options(cvtm_descent *d) {
 size_t cvtm_descent_save_bytes(const cvtm_cvt_task *task, int in_solver) {
   const cvtm_cvt *cvt = task->cvt;
   cvtm_lbfgsb_piece pieces[CVTM_LBFGSB_PIECES];
-  const int64_t of_solver = in_solver ? cvtm_lbfgsb_save_pieces(cvt->solver, pieces) : 0;
-  return cvt->evaluator->array_bytes(task, in_solver) + (size_t)of_solver;
+  const int64_t solver_bytes = in_solver ? cvtm_lbfgsb_save_pieces(cvt->solver, pieces) : 0;
+  return cvt->evaluator->array_bytes(task, in_solver) + (size_t)solver_bytes;
 }
 
 /* Restores the state that the solver had at the last pause. */
@@ -312,7 +312,7 @@ static cvtm_status run_legs(cvtm_descent *d, cvtm_lbfgsb_options *options,
   if (status == CVTM_OK && d->pauses) status = plan_leg(d, 1000000, &leg);
   for (; status == CVTM_OK; resume = 1) {
     const double before = cvtm_clock();
-    const int64_t done = d->state.of_solver, end = done + leg;
+    const int64_t done = d->state.solver_iterations, end = done + leg;
     const int last = !d->pauses || (most > 0 && most <= end);
     if (d->pauses) {
       *options = remaining_options(d);
@@ -325,7 +325,7 @@ static cvtm_status run_legs(cvtm_descent *d, cvtm_lbfgsb_options *options,
     if (status != CVTM_OK || last || d->stop != CVTM_STOP_NONE) break;
     if (result->stop != CVTM_STOP_ITERATIONS) break;
     const int64_t iterations = result->iterations - done;
-    d->state.of_solver = result->iterations;
+    d->state.solver_iterations = result->iterations;
     d->pauses->pace = (cvtm_clock() - before) / ((double)iterations * (double)d->task->count);
     status = plan_leg(d, 8 * iterations, &leg);
     if (status == CVTM_OK) status = pause_descent(d);

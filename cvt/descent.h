@@ -108,7 +108,7 @@ typedef enum cvtm_descent_stage {
 typedef struct cvtm_descent_state {
   int64_t stage; /* a cvtm_descent_stage */
   int64_t iterations, evaluations;
-  int64_t of_solver; /* iterations of L-BFGS-B up to its last pause */
+  int64_t solver_iterations; /* iterations of L-BFGS-B up to its last pause */
   /* Lloyd's method: */
   double last[2], best;             /* last value of `evaluate`; lowest function value */
   double decrease[CVTM_CVT_WINDOW]; /* cvtm_relative_decrease of the last steps */

@@ -33,8 +33,8 @@ static cvtm_ring ring_view(const kept_ring *ring) { return (cvtm_ring){ring->sit
 
 /* What the next evaluation of as many sites begins with (rings.h). */
 typedef struct kept_cells {
-  kept_ring *ring;   /* of each site */
-  int32_t *place_of; /* of each site, in this evaluation's tree */
+  kept_ring *ring;  /* of each site */
+  int32_t *slot_of; /* of each site, in this evaluation's tree */
   int32_t *cut;  /* the round in which each cell is cut out; 0: it is kept; at the end, DOUBTED */
   int64_t count; /* of sites with a ring */
   int tangled;   /* a cell has too many neighbours for a ring */
@@ -52,7 +52,7 @@ static void destroy_state_cpu(cvtm_cvt *cvt) {
   if (!state) return;
   for (int t = 0; t < state->threads; ++t) cvtm_cell_release(&state->cell[t]);
   free(state->kept.ring);
-  free(state->kept.place_of);
+  free(state->kept.slot_of);
   free(state->kept.cut);
   free(state);
   cvt->state = NULL;
@@ -61,9 +61,9 @@ static void destroy_state_cpu(cvtm_cvt *cvt) {
 static int allocate_kept(kept_cells *kept, int64_t capacity) {
   const size_t n = (size_t)(capacity > 0 ? capacity : 1);
   kept->ring = malloc(n * sizeof *kept->ring);
-  kept->place_of = malloc(n * sizeof *kept->place_of);
+  kept->slot_of = malloc(n * sizeof *kept->slot_of);
   kept->cut = malloc(n * sizeof *kept->cut);
-  return kept->ring && kept->place_of && kept->cut;
+  return kept->ring && kept->slot_of && kept->cut;
 }
 
 static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
@@ -101,18 +101,18 @@ typedef struct cell_sums {
 } cell_sums;
 
 /* Sets the moments of the cell in s->cell, or adds it to the batch. */
-CVTM_INLINE void sum_made_cell(cell_sums *s, int64_t place) {
+CVTM_INLINE void sum_made_cell(cell_sums *s, int64_t slot) {
   const cvtm_cvt *cvt = s->cvt;
-  const double sx = s->tree.position[2 * place], sy = s->tree.position[2 * place + 1];
-  const int32_t index = s->tree.index[place];
+  const double sx = s->tree.position[2 * slot], sy = s->tree.position[2 * slot + 1];
+  const int32_t index = s->tree.index[slot];
   if (!cvtm_batch_add(&s->batch, cvt->domain, s->cell, sx, sy, index))
     cvt->moments[index] = cvtm_cell_integrate(&cvt->density, cvt->domain, sx, sy, s->cell);
 }
 
 /* Sets the moments to 0, or NaN for a site that is not finite; returns 0 for that. */
-static int clear_moments(const cell_sums *s, int64_t place) {
-  const double sx = s->tree.position[2 * place], sy = s->tree.position[2 * place + 1];
-  cvtm_cell_moments *sums = &s->cvt->moments[s->tree.index[place]];
+static int clear_moments(const cell_sums *s, int64_t slot) {
+  const double sx = s->tree.position[2 * slot], sy = s->tree.position[2 * slot + 1];
+  cvtm_cell_moments *sums = &s->cvt->moments[s->tree.index[slot]];
   *sums = (cvtm_cell_moments){0, 0, 0, 0};
   if (isfinite(sx) && isfinite(sy)) return 1;
   sums->mass = sums->x = sums->y = sums->second = NAN;
@@ -126,7 +126,7 @@ static int is_kept(const int32_t *cut) { return cvtm_ring_mark_of(cut) == 0; }
 /* Sites in the tree's order, and where the caller's are in it. */
 typedef struct ring_sites {
   const cvtm_site_tree_view *tree;
-  const int32_t *place_of;
+  const int32_t *slot_of;
 } ring_sites;
 
 CVTM_INLINE int may_be_kept(const kept_ring *ring) {
@@ -155,20 +155,20 @@ CVTM_INLINE uint32_t gone_edges(const double *dx, const double *dy, int32_t side
   return gone;
 }
 
-/* Sets the corners of the cell of the site at a place from its ring, which does not touch the
+/* Sets the corners of the cell of the site at a slot from its ring, which does not touch the
  * border. Returns 0 if they bound the cell, as far as it can tell, RING_TURNS, or a bit for
  * each edge that is gone; the cell then has no corners. Memory for RING_PADDED corners. */
-CVTM_INLINE int32_t set_corners(const ring_sites *sites, cvtm_domain domain, int64_t place,
+CVTM_INLINE int32_t set_corners(const ring_sites *sites, cvtm_domain domain, int64_t slot,
                                 const kept_ring *ring, cvtm_cell *cell) {
   double dx[RING_PADDED + 2], dy[RING_PADDED + 2];
   double x[RING_PADDED + 1], y[RING_PADDED + 1];
   const double *position = sites->tree->position;
-  const double sx = position[2 * place], sy = position[2 * place + 1];
+  const double sx = position[2 * slot], sy = position[2 * slot + 1];
   const int32_t n = ring->count, padded = (n + CVTM_SIDE_LANES - 1) & -CVTM_SIDE_LANES;
   int32_t turns = 0;
   int good = 1;
   for (int32_t k = 0; k < n; ++k) {
-    const int64_t other = sites->place_of[ring->site[k]];
+    const int64_t other = sites->slot_of[ring->site[k]];
     dx[k] = position[2 * other] - sx;
     dy[k] = position[2 * other + 1] - sy;
   }
@@ -204,8 +204,8 @@ CVTM_INLINE void ring_of_hull(const cvtm_site_tree_view *tree, const cvtm_hull *
   for (int32_t k = 0; k < sides; ++k) {
     const int32_t order = hull->order[k];
     const int32_t at = compacted ? __builtin_popcount(hull->corners & ((1u << order) - 1)) : order;
-    const int32_t place = hull->place[at];
-    ring->site[k] = place < 0 ? CVTM_POLYGON_BORDER : tree->index[place];
+    const int32_t slot = hull->slot[at];
+    ring->site[k] = slot < 0 ? CVTM_POLYGON_BORDER : tree->index[slot];
   }
 }
 
@@ -224,22 +224,22 @@ CVTM_INLINE int ring_of_polygon(const int32_t *neighbor, int32_t corners, kept_r
   return 1;
 }
 
-enum { PREFETCHED = 6 /* places ahead: rings are in the caller's order */ };
+enum { PREFETCHED = 6 /* slots ahead: rings are in the caller's order */ };
 
 /* Makes the cell if it is kept; else marks the cells that cannot be. */
-CVTM_INLINE void keep_cell(cell_sums *s, int64_t place) {
-  const int64_t later = place + PREFETCHED < s->tree.count ? place + PREFETCHED : place;
+CVTM_INLINE void keep_cell(cell_sums *s, int64_t slot) {
+  const int64_t later = slot + PREFETCHED < s->tree.count ? slot + PREFETCHED : slot;
   __builtin_prefetch(&s->kept->ring[s->tree.index[later]]);
-  const ring_sites sites = {&s->tree, s->kept->place_of};
-  const int32_t i = s->tree.index[place];
+  const ring_sites sites = {&s->tree, s->kept->slot_of};
+  const int32_t i = s->tree.index[slot];
   const kept_ring *ring = &s->kept->ring[i];
   int32_t *cut = s->kept->cut;
   if (!is_kept(&cut[i])) return;
-  if (!clear_moments(s, place) || !may_be_kept(ring)) {
+  if (!clear_moments(s, slot) || !may_be_kept(ring)) {
     cvtm_ring_mark(&cut[i], 1);
     return;
   }
-  const int32_t gone = set_corners(&sites, s->cvt->domain, place, ring, s->cell);
+  const int32_t gone = set_corners(&sites, s->cvt->domain, slot, ring, s->cell);
   if (gone == 0) return;
   cvtm_ring_mark(&cut[i], 1);
   if (gone != RING_TURNS) cvtm_ring_mark_gone(ring_view(ring), (uint32_t)gone, cut);
@@ -247,37 +247,37 @@ CVTM_INLINE void keep_cell(cell_sums *s, int64_t place) {
 
 /* Sets the ring of a cell that tree clipping has made, and its corners from that where they could
  * be kept: a cell has the same corners however it was found. */
-static void set_ring_of_tree(cell_sums *s, int64_t place, kept_ring *ring) {
-  const ring_sites sites = {&s->tree, s->kept->place_of};
+static void set_ring_of_tree(cell_sums *s, int64_t slot, kept_ring *ring) {
+  const ring_sites sites = {&s->tree, s->kept->slot_of};
   cvtm_cell *cell = s->cell;
   const int32_t n = cell->count;
   double x[RING_PADDED], y[RING_PADDED];
   cvtm_cell found = {.capacity = RING_PADDED, .stride = 1, .x = x, .y = y};
   if (!ring_of_polygon(cell->neighbor, n, ring)) s->found |= FOUND_TANGLE;
   if (!may_be_kept(ring)) return;
-  if (set_corners(&sites, s->cvt->domain, place, ring, &found) != 0) return;
+  if (set_corners(&sites, s->cvt->domain, slot, ring, &found) != 0) return;
   cell->count = found.count;
   memcpy(cell->x, x, (size_t)found.count * sizeof x[0]);
   memcpy(cell->y, y, (size_t)found.count * sizeof y[0]);
 }
 
 /* cut_out for the few cells that the hull construction cannot decide. */
-static int cut_out_by_tree(cell_sums *s, int64_t place, kept_ring *ring) {
-  if (!cvtm_cell_cut_out_by_tree(&s->tree, s->cvt->domain, place, s->cell)) return 0;
-  if (ring) set_ring_of_tree(s, place, ring);
+static int cut_out_by_tree(cell_sums *s, int64_t slot, kept_ring *ring) {
+  if (!cvtm_cell_cut_out_by_tree(&s->tree, s->cvt->domain, slot, s->cell)) return 0;
+  if (ring) set_ring_of_tree(s, slot, ring);
   return 1;
 }
 
 /* Makes a cell, and sets its ring unless that is NULL; returns 0 if memory ran out. */
-CVTM_INLINE int cut_out(cell_sums *s, int64_t place, kept_ring *ring) {
+CVTM_INLINE int cut_out(cell_sums *s, int64_t slot, kept_ring *ring) {
   cvtm_hull_pole poles[CVTM_HULL_POLES];
-  int32_t places[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], scratch[CVTM_HULL_SCRATCH];
-  cvtm_hull hull = cvtm_hull_in(&s->tree, poles, places, order, scratch);
+  int32_t slots[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], scratch[CVTM_HULL_SCRATCH];
+  cvtm_hull hull = cvtm_hull_in(&s->tree, poles, slots, order, scratch);
   const cvtm_lanes one = {.lane = 0, .count = 1};
   double radius2;
-  if (s->cvt->tree_clipping || cvtm_cell_by_hull(&s->tree, s->cvt->domain, place, 1, one, &hull,
+  if (s->cvt->tree_clipping || cvtm_cell_by_hull(&s->tree, s->cvt->domain, slot, 1, one, &hull,
                                                  s->cell, &radius2) != CVTM_CELL_DONE)
-    return cut_out_by_tree(s, place, ring);
+    return cut_out_by_tree(s, slot, ring);
   if (ring) ring_of_hull(&s->tree, &hull, s->cell->count, ring);
   return 1;
 }
@@ -287,11 +287,11 @@ static cvtm_ring ring_of_site(const void *kept, int32_t i) {
 }
 
 /* Makes a cell marked for this round; returns 0 if memory ran out. */
-CVTM_INLINE int cut_cell(cell_sums *s, int64_t place) {
-  const int32_t i = s->tree.index[place];
+CVTM_INLINE int cut_cell(cell_sums *s, int64_t slot) {
+  const int32_t i = s->tree.index[slot];
   kept_ring now = {0};
   if (s->round != CUT_ALL && cvtm_ring_mark_of(&s->kept->cut[i]) != s->round) return 1;
-  if (clear_moments(s, place) && !cut_out(s, place, s->kept ? &now : NULL)) return 0;
+  if (clear_moments(s, slot) && !cut_out(s, slot, s->kept ? &now : NULL)) return 0;
   if (s->round == CUT_ALL) return 1;
   if (cvtm_ring_mark_disagreeing(i, ring_of_site(s->kept, i), ring_view(&now), ring_of_site,
                                  s->kept, s->round + 1, s->kept->cut) > 0)
@@ -300,25 +300,25 @@ CVTM_INLINE int cut_cell(cell_sums *s, int64_t place) {
   return 1;
 }
 
-CVTM_INLINE int visit_cell(cell_sums *s, int64_t place) {
+CVTM_INLINE int visit_cell(cell_sums *s, int64_t slot) {
   int good = 1;
   s->cell->count = 0;
-  if (!cvtm_tree_is_own(&s->tree, place)) return 1;
+  if (!cvtm_tree_is_own(&s->tree, slot)) return 1;
   if (s->round == KEEP)
-    keep_cell(s, place);
+    keep_cell(s, slot);
   else
-    good = cut_cell(s, place);
-  if (good && s->cell->count >= 3) sum_made_cell(s, place);
+    good = cut_cell(s, slot);
+  if (good && s->cell->count >= 3) sum_made_cell(s, slot);
   return good;
 }
 
-/* Visits the cells at places first .. end - 1; returns 0 if memory ran out. */
+/* Visits the cells at slots first .. end - 1; returns 0 if memory ran out. */
 CVTM_INLINE int sum_block(cell_sums *s, int64_t first, int64_t end) {
   int good = 1;
   cvtm_batch_clear(&s->batch);
-  for (int64_t place = first; place < end; ++place) {
-    good &= visit_cell(s, place);
-    if (place + 1 == end || cvtm_batch_is_full(&s->batch))
+  for (int64_t slot = first; slot < end; ++slot) {
+    good &= visit_cell(s, slot);
+    if (slot + 1 == end || cvtm_batch_is_full(&s->batch))
       cvtm_batch_integrate(&s->batch, s->cvt->moments);
   }
   return good;
@@ -357,9 +357,9 @@ static int begin_rounds(const cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
   const int other = kept->count != count, all = other || kept->tangled;
 #pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(static)
-  for (int64_t place = 0; place < count; ++place) {
-    const int32_t i = tree.index[place];
-    kept->place_of[i] = (int32_t)place;
+  for (int64_t slot = 0; slot < count; ++slot) {
+    const int32_t i = tree.index[slot];
+    kept->slot_of[i] = (int32_t)slot;
     if (other) kept->ring[i].count = 0;
     kept->cut[i] = all || kept->cut[i] == DOUBTED;
   }

@@ -50,7 +50,7 @@ enum {
 struct cuda_state {
   cvtm_clipped_cells cells;
   int32_t *listed;           /* LISTED */
-  int32_t *list;             /* the places of the deferred cells, in no particular order */
+  int32_t *list;             /* the slots of the deferred cells, in no particular order */
   int32_t *huge, *giant;     /* those of the huge and of the giant ones */
   cvtm_cell_moments *part;   /* PARTS partial sums per huge cell */
   double *corners;           /* of a cell per block */
@@ -73,13 +73,12 @@ __device__ double cell_area(const cvtm_cell &cell) {
 /* The moments of rows first, first + step, first + 2 step ... of a cell, counted from its first
  * row. */
 __device__ cvtm_cell_moments row_sum(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                                     const cvtm_density_view &density, int64_t place,
+                                     const cvtm_density_view &density, int64_t slot,
                                      const cvtm_cell &cell, int first, int step) {
   cvtm_pixel_sums mine = {0, 0, 0, 0};
   if (cell.count < 3) return cvtm_pixel_moments(&mine);
   cvtm_cell_walk rows;
-  cvtm_cell_begin_walk(domain, tree.position[2 * place], tree.position[2 * place + 1], &cell,
-                       &rows);
+  cvtm_cell_begin_walk(domain, tree.position[2 * slot], tree.position[2 * slot + 1], &cell, &rows);
   for (int32_t j = rows.first + first; j <= rows.last; j += step)
     cvtm_integral_add_rows(&density, &cell, &rows, j, j, &mine);
   return cvtm_pixel_moments(&mine);
@@ -87,11 +86,11 @@ __device__ cvtm_cell_moments row_sum(const cvtm_site_tree_view &tree, cvtm_domai
 
 /* The moments of this block's share, one of `blocks`, of a cell's rows. */
 __device__ cvtm_cell_moments share_sum(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                                       const cvtm_density_view &density, int64_t place,
+                                       const cvtm_density_view &density, int64_t slot,
                                        const cvtm_cell &cell, int block, int blocks,
                                        cvtm_cell_moments *part) {
   const int thread = static_cast<int>(threadIdx.x);
-  part[thread] = row_sum(tree, domain, density, place, cell, block * LARGE_THREADS + thread,
+  part[thread] = row_sum(tree, domain, density, slot, cell, block * LARGE_THREADS + thread,
                          blocks * LARGE_THREADS);
   return cvtm_moments_sum_block(part, LARGE_THREADS);
 }
@@ -108,23 +107,23 @@ __device__ cvtm_cell block_cell(const cuda_state &state) {
 }
 
 /* A warp constructs a cell by tree clipping. */
-__device__ void construct_cell(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t place,
+__device__ void construct_cell(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t slot,
                                cvtm_cell *cell) {
   __shared__ cvtm_warp_queue queues[CELLS_AT_ONCE];
   const int lane = static_cast<int>(threadIdx.x) % WARP;
   cell->count = NOT_FINITE;
-  if (isfinite(tree.position[2 * place]) && isfinite(tree.position[2 * place + 1]) &&
-      cvtm_warp_compute_cell(&tree, domain, place, queues + threadIdx.x / WARP, lane, cell) !=
+  if (isfinite(tree.position[2 * slot]) && isfinite(tree.position[2 * slot + 1]) &&
+      cvtm_warp_compute_cell(&tree, domain, slot, queues + threadIdx.x / WARP, lane, cell) !=
           CVTM_CELL_DONE)
     cell->count = TOO_MANY_CORNERS;
   for (int32_t k = lane; k < cell->count; k += WARP) cvtm_cell_set_slope(cell, k);
 }
 
 /* The first warp constructs a cell; all threads of the block get it. */
-__device__ void block_construct(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t place,
+__device__ void block_construct(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t slot,
                                 cvtm_cell *cell, cvtm_cell *shared) {
   __syncthreads();
-  if (threadIdx.x < WARP) construct_cell(tree, domain, place, cell);
+  if (threadIdx.x < WARP) construct_cell(tree, domain, slot, cell);
   if (threadIdx.x == 0) *shared = *cell;
   __syncthreads();
   *cell = *shared;
@@ -175,41 +174,41 @@ __device__ void end_stage(const cuda_state &state, int stage, int32_t items) {
 }
 
 /* True if a constructed cell is huge or giant. The thread with `lists` set lists the cell then. */
-__device__ bool is_listed(const cuda_state &state, int64_t place, const cvtm_cell &cell,
+__device__ bool is_listed(const cuda_state &state, int64_t slot, const cvtm_cell &cell,
                           bool lists) {
   const bool giant = cell.count == TOO_MANY_CORNERS;
   if (!giant && !(cell.count > 0 && cell_area(cell) > HUGE_AREA)) return false;
   int32_t *list = giant ? state.giant : state.huge;
   int32_t *count = state.listed + (giant ? LISTED_GIANT : LISTED_HUGE);
-  if (lists) list[atomicAdd(count, 1)] = static_cast<int32_t>(place);
+  if (lists) list[atomicAdd(count, 1)] = static_cast<int32_t>(slot);
   return true;
 }
 
-__device__ void store_sum(const cvtm_site_tree_view &tree, int64_t place, const cvtm_cell &cell,
+__device__ void store_sum(const cvtm_site_tree_view &tree, int64_t slot, const cvtm_cell &cell,
                           cvtm_cell_moments sum, cvtm_cell_moments *sums) {
   if (cell.count == NOT_FINITE) sum.mass = sum.x = sum.y = sum.second = NAN;
-  sums[tree.index[place]] = sum;
+  sums[tree.index[slot]] = sum;
 }
 
 /* Sets the moments of a constructed cell, or lists the cell as huge or giant. */
 __device__ void sum_or_list(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                            const cvtm_density_view &density, const cuda_state &state,
-                            int64_t place, const cvtm_cell &cell, cvtm_cell_moments *part,
+                            const cvtm_density_view &density, const cuda_state &state, int64_t slot,
+                            const cvtm_cell &cell, cvtm_cell_moments *part,
                             cvtm_cell_moments *sums) {
-  if (is_listed(state, place, cell, threadIdx.x == 0)) return;
-  const cvtm_cell_moments all = share_sum(tree, domain, density, place, cell, 0, 1, part);
-  if (threadIdx.x == 0) store_sum(tree, place, cell, all, sums);
+  if (is_listed(state, slot, cell, threadIdx.x == 0)) return;
+  const cvtm_cell_moments all = share_sum(tree, domain, density, slot, cell, 0, 1, part);
+  if (threadIdx.x == 0) store_sum(tree, slot, cell, all, sums);
 }
 
 /* The same by a warp. */
 __device__ void sum_or_list_by_warp(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                     const cvtm_density_view &density, const cuda_state &state,
-                                    int64_t place, const cvtm_cell &cell, cvtm_cell_moments *sums) {
+                                    int64_t slot, const cvtm_cell &cell, cvtm_cell_moments *sums) {
   const int lane = static_cast<int>(threadIdx.x) % WARP;
-  if (is_listed(state, place, cell, lane == 0)) return;
+  if (is_listed(state, slot, cell, lane == 0)) return;
   const cvtm_cell_moments all =
-      cvtm_moments_sum_lanes<1>(row_sum(tree, domain, density, place, cell, lane, WARP));
-  if (lane == 0) store_sum(tree, place, cell, all, sums);
+      cvtm_moments_sum_lanes<1>(row_sum(tree, domain, density, slot, cell, lane, WARP));
+  if (lane == 0) store_sum(tree, slot, cell, all, sums);
 }
 
 /* Sets the moments of the deferred cells, and lists the largest cells. Where there are many
@@ -243,12 +242,12 @@ __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
 
 /* Sets the moments of a giant cell. */
 __device__ void sum_giant(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                          const cvtm_density_view &density, const cuda_state &state, int64_t place,
+                          const cvtm_density_view &density, const cuda_state &state, int64_t slot,
                           cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
   cvtm_cell cell = scratch_cell(state.giant_corners, state.giant_capacity);
-  block_construct(tree, domain, place, &cell, shared);
-  const cvtm_cell_moments all = share_sum(tree, domain, density, place, cell, 0, 1, part);
-  if (threadIdx.x == 0) sums[tree.index[place]] = all;
+  block_construct(tree, domain, slot, &cell, shared);
+  const cvtm_cell_moments all = share_sum(tree, domain, density, slot, cell, 0, 1, part);
+  if (threadIdx.x == 0) sums[tree.index[slot]] = all;
 }
 
 /* Computes the parts of the huge cells. All giant cells are one item, since there is scratch memory
@@ -266,10 +265,10 @@ __device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
         sum_giant(tree, domain, density, state, __ldcg(state.giant + entry), part, shared, sums);
     } else {
       const int32_t entry = (k - 1) / PARTS, p = (k - 1) % PARTS;
-      const int64_t place = __ldcg(state.huge + entry);
-      if (constructed != entry) block_construct(tree, domain, place, &cell, shared);
+      const int64_t slot = __ldcg(state.huge + entry);
+      if (constructed != entry) block_construct(tree, domain, slot, &cell, shared);
       constructed = entry;
-      const cvtm_cell_moments mine = share_sum(tree, domain, density, place, cell, p, PARTS, part);
+      const cvtm_cell_moments mine = share_sum(tree, domain, density, slot, cell, p, PARTS, part);
       if (threadIdx.x == 0) state.part[k - 1] = mine;
     }
     end_item(state, STAGE_HUGE);
@@ -409,7 +408,7 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   cuda_state *state = new (std::nothrow) cuda_state();
   if (!state) return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory");
   cvt->state = state;
-  const int64_t n = cvt->capacity, all = cvt->whole > 0 ? cvt->whole : n;
+  const int64_t n = cvt->capacity, all = cvt->global_count > 0 ? cvt->global_count : n;
   const int64_t needed = all < CVTM_CHUNKED_CELLS ? 0 : n;
   state->cells.chunk = static_cast<int32_t>(needed < CHUNK ? needed : CHUNK);
   /* A site adds at most one corner to a cell; several of its images add one each only where there
@@ -435,8 +434,8 @@ cvtm_status launch_all_stages(cvtm_cvt *cvt, const cuda_state &state) {
   return cvtm_cuda_launched(cvt->device, "stage_kernel");
 }
 
-__device__ void defer_cell(cvtm_site_tree_view tree, cvtm_deferred_cells deferred, int64_t place) {
-  cvtm_defer_cell(tree, deferred, place);
+__device__ void defer_cell(cvtm_site_tree_view tree, cvtm_deferred_cells deferred, int64_t slot) {
+  cvtm_defer_cell(tree, deferred, slot);
 }
 
 /* The moments of all cells but those that are deferred, which it lists. */

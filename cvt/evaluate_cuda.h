@@ -24,17 +24,17 @@ typedef struct cvtm_clipped_cells {
   int32_t chunk;
 } cvtm_clipped_cells;
 
-/* The deferred cells, which hull construction cannot decide: the places of their sites, in no
+/* The deferred cells, which hull construction cannot decide: the slots of their sites, in no
  * particular order. */
 typedef struct cvtm_deferred_cells {
-  int32_t *place, *count;
+  int32_t *slot, *count;
 } cvtm_deferred_cells;
 
 /* Appends a cell to the deferred ones if its site is an own site (cvtm_tree_is_own). */
 static __device__ inline void cvtm_defer_cell(const cvtm_site_tree_view &tree,
-                                              const cvtm_deferred_cells &deferred, int64_t place) {
-  if (!cvtm_tree_is_own(&tree, place)) return;
-  deferred.place[atomicAdd(deferred.count, 1)] = static_cast<int32_t>(place);
+                                              const cvtm_deferred_cells &deferred, int64_t slot) {
+  if (!cvtm_tree_is_own(&tree, slot)) return;
+  deferred.slot[atomicAdd(deferred.count, 1)] = static_cast<int32_t>(slot);
 }
 
 /* The sum of the energies and the largest distance of a block of THREADS threads, in thread 0. All
@@ -95,7 +95,7 @@ static __device__ inline cvtm_cell_moments cvtm_moments_sum_block(cvtm_cell_mome
 cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                       const cvtm_clipped_cells *cells,
                                       const cvtm_deferred_cells *deferred);
-/* Sets the moments of the constructed cells of all places. Each cell has at most 1000 rows. */
+/* Sets the moments of the constructed cells of all slots. Each cell has at most 1000 rows. */
 cvtm_status cvtm_integrate_clipped_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                         const cvtm_clipped_cells *cells);
 

@@ -26,12 +26,12 @@ struct cvtm_cvt {
   const struct cvtm_site_updates_table *updates;
   cvtm_domain domain;
   int64_t capacity;
-  int64_t whole; /* with domain decomposition (decomposition.h), the number of sites of all ranks,
-                    if this plan has own and ghost sites of one rank; else 0 */
+  int64_t global_count; /* with domain decomposition (decomposition.h), the number of sites of all
+                    ranks, if this plan has own and ghost sites of one rank; else 0 */
   const struct cvtm_evaluator *evaluator;
   struct cvtm_decomposition *decomposition; /* on a device with ranks, else NULL */
   struct cvtm_pyramid *pyramid;             /* while it provides the plan's density, else NULL */
-  double mass, root;                        /* total mass; integral of sqrt(rho) */
+  double mass, sqrt_integral;               /* total mass; integral of sqrt(rho) */
   /* On the host, only on rank 0: integrals of sqrt(rho) over squares of pixels, by
    * cvtm_density_scan_squares. */
   double *square_roots;
@@ -94,10 +94,10 @@ struct cvtm_cvt_table {
   CVTM_CVT_PHASES(CVTM_PHASE_FIELD)
 };
 
-/* Creates a plan for decomposition.h, with at most `capacity` own and ghost sites of `whole` sites
- * in all. density: in device memory, borrowed. */
+/* Creates a plan for decomposition.h, with at most `capacity` own and ghost sites of `global_count`
+ * sites in all. density: in device memory, borrowed. */
 cvtm_status cvtm_cvt_create_part(cvtm_device *device, cvtm_domain domain, const float *density,
-                                 int64_t capacity, int64_t whole, cvtm_cvt **cvt);
+                                 int64_t capacity, int64_t global_count, cvtm_cvt **cvt);
 
 /* Allocates the data of the pixel energy, unless that has been done. */
 cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt);

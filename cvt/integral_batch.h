@@ -38,7 +38,7 @@ typedef struct cvtm_batch_cell {
   int32_t first_row, rows;
   int32_t first_edge, edges;
   int32_t left, right; /* first entries of the sides in line_of_row; 0 in at most two columns */
-  int64_t place;       /* of the moments in the array of the caller */
+  int64_t slot;        /* of the moments in the array of the caller */
 } cvtm_batch_cell;
 
 /* The batch. Edges go down. Where x would decrease, x and columns are mirrored, x to -x. */
@@ -57,7 +57,8 @@ typedef struct cvtm_batch {
   int32_t upper[CVTM_BATCH_EDGES], lower[CVTM_BATCH_EDGES]; /* corners of the polygon */
   int64_t pixel[CVTM_BATCH_EDGES]
       __attribute__((aligned(32))); /* index of the first pixel in the density */
-  int64_t slot[CVTM_BATCH_EDGES] __attribute__((aligned(32))); /* index of its row in line_of_row */
+  int64_t row_index[CVTM_BATCH_EDGES]
+      __attribute__((aligned(32))); /* index of its row in line_of_row */
   /* The inner line of the pixel in which a side enters each row. Entry 0 is never read. */
   double line_of_row[CVTM_BATCH_LINES];
   cvtm_batch_cell cell[CVTM_BATCH_CELLS];
@@ -120,13 +121,13 @@ CVTM_INLINE void cvtm_batch_add_edge(cvtm_batch *batch, const cvtm_cell *cell,
   batch->mirrored[e] = sign;
   batch->line[e] = (double)(mirrored - right);
   batch->pixel[e] = (int64_t)ja * batch->density.width + ka;
-  batch->slot[e] = wide ? (right ? of->right : of->left) + (ja - of->first_row) : 0;
+  batch->row_index[e] = wide ? (right ? of->right : of->left) + (ja - of->first_row) : 0;
 }
 
 /* Adds a polygon of at least 3 corners, relative to a site at (sx, sy). The batch must not be full.
  * Returns 0, and adds nothing, if the polygon does not belong in a batch. */
 CVTM_INLINE int cvtm_batch_add(cvtm_batch *batch, cvtm_domain domain, const cvtm_cell *cell,
-                               double sx, double sy, int64_t place) {
+                               double sx, double sy, int64_t slot) {
   cvtm_batch_corners c;
   if (!cvtm_batch_find_pixels(domain, cell, sx, sy, &c)) return 0;
   cvtm_batch_cell *of = &batch->cell[batch->cells++];
@@ -139,7 +140,7 @@ CVTM_INLINE int cvtm_batch_add(cvtm_batch *batch, cvtm_domain domain, const cvtm
                           .rows = rows,
                           .first_edge = batch->edges,
                           .edges = cell->count,
-                          .place = place};
+                          .slot = slot};
   if (c.high - c.low > 1) {
     of->left = batch->lines;
     of->right = batch->lines + rows;
@@ -201,7 +202,7 @@ typedef struct cvtm_batch_walk {
   cvtm_batch_lanes side; /* 1 outward, -1 inward, 0 past the end: the sign of rho */
   cvtm_batch_masks by_column,
       by_row; /* set if the segment begins on a line between columns, rows */
-  cvtm_batch_masks pixel, slot;
+  cvtm_batch_masks pixel, row_index;
   cvtm_batch_sums sums;
   cvtm_batch_lanes line, turn; /* of cvtm_batch_add_line */
 } cvtm_batch_walk;
@@ -217,7 +218,7 @@ CVTM_INLINE void cvtm_batch_begin_walk(const cvtm_batch *b, int32_t e, cvtm_batc
   w->side = 2 * CVTM_BATCH_READ(b->outward + e) - 1;
   w->by_column = w->by_row = (cvtm_batch_masks)none;
   w->pixel = CVTM_BATCH_READ_INTEGERS(b->pixel + e);
-  w->slot = CVTM_BATCH_READ_INTEGERS(b->slot + e);
+  w->row_index = CVTM_BATCH_READ_INTEGERS(b->row_index + e);
   w->sums.mass = w->sums.x = w->sums.y = w->sums.second = w->line = w->turn = none;
 }
 
@@ -278,8 +279,8 @@ CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means)
     const cvtm_batch_lanes height = CVTM_BATCH_WHERE(has_column, end - from), sum_y = from + end;
     const cvtm_batch_lanes signed_rho = rho * w.side, inner = wide * (right - out) + common;
     const cvtm_batch_lanes entry = mirrored * w.column + line;
-    const cvtm_batch_masks slot = w.slot & w.by_row;
-    for (int k = 0; k < CVTM_BATCH_LANES; ++k) b->line_of_row[slot[k]] = entry[k];
+    const cvtm_batch_masks row_index = w.row_index & w.by_row;
+    for (int k = 0; k < CVTM_BATCH_LANES; ++k) b->line_of_row[row_index[k]] = entry[k];
     const cvtm_batch_lanes from_x = w.x - inner, to_x = xt - inner;
     cvtm_batch_part part;
     cvtm_batch_set_strip(&from_x, &w.y, &to_x, &yt, &part);
@@ -296,7 +297,7 @@ CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means)
     w.rows -= CVTM_BATCH_WHERE(to_row, 1 + (cvtm_batch_lanes){0});
     w.side = CVTM_BATCH_WHERE(to_line, w.side);
     w.pixel += (to_column & (-1 - across)) + (to_row & width);
-    w.slot -= to_row;
+    w.row_index -= to_row;
     if (!(to_line[0] | to_line[1] | to_line[2] | to_line[3])) break;
   }
   CVTM_BATCH_WRITE(b->mass + e, 0.5 * w.sums.mass);
@@ -374,7 +375,7 @@ CVTM_INLINE void cvtm_batch_pad(cvtm_batch *b) {
     b->sx[e] = b->sy[e] = b->y_bottom[e] = b->column[e] = b->row[e] = 0;
     b->columns[e] = b->rows[e] = b->wide[e] = b->inner[e] = 0;
     b->outward[e] = b->mirrored[e] = b->line[e] = 0;
-    b->pixel[e] = b->slot[e] = 0;
+    b->pixel[e] = b->row_index[e] = 0;
   }
 }
 
@@ -389,11 +390,11 @@ CVTM_INLINE void cvtm_batch_sum(cvtm_batch *b, int with_means, cvtm_cell_moments
       cvtm_cell_moments_add(&sums, &edge);
     }
     if (cell->left != 0) cvtm_batch_add_rows(b, cell, &sums);
-    moments[cell->place] = sums;
+    moments[cell->slot] = sums;
   }
 }
 
-/* Sets moments[place] of every polygon, and clears the batch. */
+/* Sets moments[slot] of every polygon, and clears the batch. */
 CVTM_INLINE void cvtm_batch_integrate(cvtm_batch *b, cvtm_cell_moments *moments) {
   cvtm_batch_sum(b, 0, moments);
   cvtm_batch_clear(b);

@@ -16,7 +16,7 @@ enum {
   MOST_TESTS = 48    /* of sites by a lane, times cells of a warp; with more a cell is deferred */
 };
 
-/* Constructs the cells at places first .. last - 1. PARTIAL: see cvtm_warp_cells_by_hull. */
+/* Constructs the cells at slots first .. last - 1. PARTIAL: see cvtm_warp_cells_by_hull. */
 template <bool PARTIAL>
 __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
     clip_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_clipped_cells cells,
@@ -62,18 +62,18 @@ struct warp_segments {
   int32_t base[(CVTM_HULL_SIDES + 1) * CELLS];
 };
 
-/* Reads cell k, at `place`, if that is before `last`; issues all reads before it uses one. */
+/* Reads cell k, at `slot`, if that is before `last`; issues all reads before it uses one. */
 template <int CELLS>
 __device__ warp_cell read_cell(const cvtm_site_tree_view &tree, const cvtm_clipped_cells &cells,
-                               int64_t k, int64_t place, int64_t last, int own, double *x,
+                               int64_t k, int64_t slot, int64_t last, int own, double *x,
                                double *y) {
   constexpr int lanes = WARP / CELLS, rounds = (CVTM_HULL_SIDES + lanes - 1) / lanes;
   warp_cell cell = {CVTM_CELL_DEFERRED, 0, 0, 0};
-  if (place >= last) return cell;
+  if (slot >= last) return cell;
   cell.count = cells.count[k];
-  cell.index = tree.index[place];
-  cell.sx = tree.position[2 * place];
-  cell.sy = tree.position[2 * place + 1];
+  cell.index = tree.index[slot];
+  cell.sx = tree.position[2 * slot];
+  cell.sy = tree.position[2 * slot + 1];
   double corner_x[rounds], corner_y[rounds];
 #pragma unroll
   for (int r = 0; r < rounds; ++r) {
@@ -91,27 +91,27 @@ __device__ warp_cell read_cell(const cvtm_site_tree_view &tree, const cvtm_clipp
   return cell;
 }
 
-/* Constructs the cells at the warp's places. */
+/* Constructs the cells at the warp's slots. */
 template <int CELLS, bool PARTIAL>
 __device__ warp_cell construct_cell(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                     int64_t base, int lane, const cvtm_deferred_cells &deferred,
                                     warp_segments<CELLS> *memory) {
   const int c = lane % CELLS;
-  const int64_t place = base + c;
+  const int64_t slot = base + c;
   warp_cell cell = {CVTM_CELL_DEFERRED, 0, 0, 0};
   cvtm_cell polygon = {0,       CVTM_HULL_SIDES, CELLS, memory->x + c, memory->y + c,
                        nullptr, nullptr,         0};
   const bool done = cvtm_warp_cells_by_hull<CELLS, PARTIAL>(
       tree, domain, base, tree.count, lane, CELLS * MOST_TESTS, &memory->hulls, &polygon);
-  if (place >= tree.count) return cell;
+  if (slot >= tree.count) return cell;
   if (!done) {
-    if (lane < CELLS) cvtm_defer_cell(tree, deferred, place);
+    if (lane < CELLS) cvtm_defer_cell(tree, deferred, slot);
     return cell;
   }
   cell.count = polygon.count;
-  cell.index = tree.index[place];
-  cell.sx = tree.position[2 * place];
-  cell.sy = tree.position[2 * place + 1];
+  cell.index = tree.index[slot];
+  cell.sx = tree.position[2 * slot];
+  cell.sy = tree.position[2 * slot + 1];
   return cell;
 }
 
@@ -231,7 +231,7 @@ cvtm_status launch_cells(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
   return cvtm_cuda_launched(cvt->device, "cell_kernel");
 }
 
-/* The cells at places first .. last - 1, at most cells.chunk of them. */
+/* The cells at slots first .. last - 1, at most cells.chunk of them. */
 cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
                          const cvtm_clipped_cells &cells, const cvtm_deferred_cells &deferred,
                          int64_t first, int64_t last) {
@@ -251,7 +251,7 @@ cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
 cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                       const cvtm_clipped_cells *cells,
                                       const cvtm_deferred_cells *deferred) {
-  const int64_t count = cvt->whole > 0 ? cvt->whole : tree->count;
+  const int64_t count = cvt->global_count > 0 ? cvt->global_count : tree->count;
   if (count < 6000) return launch_cells<2>(cvt, *tree, *deferred);
   if (count < 16000) return launch_cells<4>(cvt, *tree, *deferred);
   if (count < CVTM_CHUNKED_CELLS) return launch_cells<8>(cvt, *tree, *deferred);

@@ -45,7 +45,8 @@ static int64_t pixels_of(const cvtm_pyramid *p, int order) {
 }
 
 cvtm_status cvtm_pyramid_begin(cvtm_cvt *cvt, int order, int64_t shown, cvtm_pyramid *p) {
-  *p = (cvtm_pyramid){.cvt = cvt, .domain = cvt->domain, .mass = cvt->mass, .root = cvt->root};
+  *p = (cvtm_pyramid){
+      .cvt = cvt, .domain = cvt->domain, .mass = cvt->mass, .sqrt_integral = cvt->sqrt_integral};
   p->density[0] = cvt->density.value;
   cvt->pyramid = p;
   int64_t pixels = 0;
@@ -68,7 +69,7 @@ void cvtm_pyramid_use(cvtm_pyramid *p, int order, int64_t count) {
   cvt->density = view_of(p, order);
   cvt->domain = (cvtm_domain){cvt->density.width, cvt->density.height, p->domain.periodic};
   cvt->mass = ldexp(p->mass, -2 * order);
-  cvt->root = ldexp(p->root, -2 * order);
+  cvt->sqrt_integral = ldexp(p->sqrt_integral, -2 * order);
   cvtm_site_tree_set_domain(cvt->tree, cvt->domain);
   p->order = order;
   p->count = count;
@@ -91,7 +92,7 @@ void cvtm_pyramid_end(cvtm_pyramid *p) {
 
 /* --- numbers of sites ------------------------------------------------------------------------- */
 
-double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double root) {
+double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double sqrt_integral) {
   if (domain.periodic) return 0;
   const int64_t width = domain.width, height = domain.height;
   double border = 0;
@@ -103,7 +104,8 @@ double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double ro
     border += sqrt(sqrt((double)density[i]));
     border += sqrt(sqrt((double)density[(height - 1) * width + i]));
   }
-  return 1.07 * border / sqrt(root); /* rows of hexagons are closer than hexagons are high */
+  return 1.07 * border /
+         sqrt(sqrt_integral); /* rows of hexagons are closer than hexagons are high */
 }
 
 /* The solution v of 4 v - c sqrt(v) - 3 = count, by Euler's formula. */
@@ -277,7 +279,8 @@ static cvtm_status find_lattices(cvtm_solve *s) {
 
 static cvtm_status plan_levels(cvtm_solve *s) {
   const cvtm_cvt *cvt = s->cvt;
-  double share = s->density ? cvtm_cvt_border_share(cvt->domain, s->density, cvt->root) : 0;
+  double share =
+      s->density ? cvtm_cvt_border_share(cvt->domain, s->density, cvt->sqrt_integral) : 0;
   const cvtm_status status = cvtm_ranks_broadcast(cvt->device, &share, sizeof share);
   while (s->levels < CVTM_SOLVE_LEVELS) {
     const int64_t coarser = cvtm_cvt_coarse_count(share, s->counts[s->levels]);

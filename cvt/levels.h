@@ -23,7 +23,7 @@ typedef struct cvtm_pyramid {
   int order; /* of the plan's current density */
   /* Values of the plan at order 0: */
   cvtm_domain domain;
-  double mass, root;
+  double mass, sqrt_integral;
   const float *density[CVTM_PYRAMID_ORDERS + 1]; /* by order, in device memory; or NULL */
   float *made;                                   /* memory of orders from 1 on */
   double *shown;                                 /* device memory for cvtm_pyramid_show; or NULL */
@@ -48,8 +48,8 @@ void cvtm_pyramid_end(cvtm_pyramid *pyramid);
 enum { CVTM_CVT_MIN_COARSE_SITES = 64 };
 
 /* The number of cells along the border, over the square root of the number of sites; 0 on a torus.
- * root: the integral of sqrt(rho). */
-double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double root);
+ * sqrt_integral: the integral of sqrt(rho). */
+double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double sqrt_integral);
 /* The number of sites, about count / 4, that refinement turns into `count` sites. */
 int64_t cvtm_cvt_coarse_count(double border_share, int64_t count);
 

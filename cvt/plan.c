@@ -47,20 +47,21 @@ static cvtm_status check_density(cvtm_device *device, cvtm_domain domain, const 
 
 static void keep_sums(cvtm_cvt *cvt, const cvtm_density_sums *sums, double *squares) {
   cvt->mass = sums->mass;
-  cvt->root = sums->root;
+  cvt->sqrt_integral = sums->sqrt_integral;
   free(cvt->square_roots);
   cvt->square_roots = squares;
 }
 
 static cvtm_arrays plan_arrays(cvtm_cvt *cvt) {
-  const int64_t n = cvt->capacity, of_descents = cvt->whole > 0 || cvt->decomposition ? 0 : n;
+  const int64_t n = cvt->capacity,
+                descent_sites = cvt->global_count > 0 || cvt->decomposition ? 0 : n;
   return (cvtm_arrays){{
       CVTM_ARRAY(cvt->sites, 2 * n),
-      CVTM_ARRAY(cvt->best, 2 * of_descents),
-      CVTM_ARRAY(cvt->scale, 2 * of_descents),
+      CVTM_ARRAY(cvt->best, 2 * descent_sites),
+      CVTM_ARRAY(cvt->scale, 2 * descent_sites),
       CVTM_ARRAY(cvt->moments, n),
-      CVTM_ARRAY(cvt->second, of_descents),
-      CVTM_ARRAY(cvt->distance, of_descents),
+      CVTM_ARRAY(cvt->second, descent_sites),
+      CVTM_ARRAY(cvt->distance, descent_sites),
       CVTM_ARRAY(cvt->value, 2 * CVTM_CVT_WINDOW),
       CVTM_ARRAY(cvt->least, CVTM_CVT_WINDOW + 1),
       {&cvt->workspace, (int64_t)cvt->workspace_bytes, 1},
@@ -73,8 +74,8 @@ static cvtm_status allocate_plan(cvtm_cvt *cvt) {
   cvtm_status status = cvtm_reduce_workspace(device, n, &cvt->workspace_bytes);
   if (status == CVTM_OK) status = cvtm_device_allocate_arrays(device, plan_arrays(cvt));
   if (status == CVTM_OK)
-    status = cvt->whole > 0
-                 ? cvtm_site_tree_create_part(device, cvt->domain, n, cvt->whole, &cvt->tree)
+    status = cvt->global_count > 0
+                 ? cvtm_site_tree_create_part(device, cvt->domain, n, cvt->global_count, &cvt->tree)
                  : cvtm_site_tree_create(device, cvt->domain, n, &cvt->tree);
   if (status == CVTM_OK && !cvt->decomposition) status = cvt->table->create_state(cvt);
   return status;
@@ -115,18 +116,18 @@ static cvtm_status copy_density(cvtm_cvt *cvt, const float *density) {
 }
 
 static cvtm_status create_plan(cvtm_device *device, cvtm_domain domain, int64_t capacity,
-                               int64_t whole, cvtm_cvt **result) {
+                               int64_t global_count, cvtm_cvt **result) {
   cvtm_cvt *cvt = calloc(1, sizeof *cvt);
   if (!cvt) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
   cvt->device = device;
   cvt->domain = domain;
   cvt->capacity = capacity;
-  cvt->whole = whole;
+  cvt->global_count = global_count;
   cvt->table = CVTM_TABLE(device, cvtm_cvt_table);
   cvt->updates = CVTM_TABLE(device, cvtm_site_updates);
   cvt->density = (cvtm_density_view){NULL, domain.width, domain.height, domain.periodic != 0};
   cvtm_status status = CVTM_OK;
-  const int divided = whole == 0 && cvtm_device_ranks(device);
+  const int divided = global_count == 0 && cvtm_device_ranks(device);
   cvt->evaluator = divided ? &cvtm_evaluator_of_ranks : &cvtm_evaluator_of_device;
   if (divided) status = cvtm_decomposition_create(cvt);
   if (status == CVTM_OK) status = allocate_plan(cvt);
@@ -194,8 +195,8 @@ cvtm_status cvtm_cvt_create_view(cvtm_device *device, cvtm_domain domain, const 
 }
 
 cvtm_status cvtm_cvt_create_part(cvtm_device *device, cvtm_domain domain, const float *density,
-                                 int64_t capacity, int64_t whole, cvtm_cvt **result) {
-  const cvtm_status status = create_plan(device, domain, capacity, whole, result);
+                                 int64_t capacity, int64_t global_count, cvtm_cvt **result) {
+  const cvtm_status status = create_plan(device, domain, capacity, global_count, result);
   if (status == CVTM_OK) (*result)->density.value = density;
   return status;
 }

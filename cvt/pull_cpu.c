@@ -13,8 +13,8 @@ static cvtm_status pull_polygons(cvtm_cvt *cvt, const double *phi, double *sites
   cvtm_cells cells = {0};
   cvtm_status status = cvtm_site_tree_build_boxes(cvt->tree, NULL);
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
-  for (int64_t place = 0; place < tree.count; ++place)
-    memcpy(sites + 2 * (int64_t)tree.index[place], tree.position + 2 * place, 2 * sizeof *sites);
+  for (int64_t slot = 0; slot < tree.count; ++slot)
+    memcpy(sites + 2 * (int64_t)tree.index[slot], tree.position + 2 * slot, 2 * sizeof *sites);
   if (status == CVTM_OK) status = cvtm_power_cells(cvt->device, &tree, cvt->domain, NULL, &cells);
   const cvtm_pull_cells c = {cvt->domain, &cells, sites, NULL, NULL};
   if (status == CVTM_OK &&
@@ -58,13 +58,13 @@ static cvtm_status pull_cpu(cvtm_cvt *cvt, const double *phi, cvtm_pull_result b
   return good ? CVTM_OK : pull_crowded(cvt, phi, by_density);
 }
 
-static int pull_cell(const cvtm_pull_edges *edges, int64_t place, cvtm_cell *cell,
+static int pull_cell(const cvtm_pull_edges *edges, int64_t slot, cvtm_cell *cell,
                      double *by_sites) {
   double sum[3] = {0, 0, 0};
-  if (!cvtm_cell_cut_out(&edges->tree, edges->domain, place, cell)) return 0;
+  if (!cvtm_cell_cut_out(&edges->tree, edges->domain, slot, cell)) return 0;
   for (int32_t k = 0; k < cell->count; ++k)
-    cvtm_pull_add_side(edges, place, cell, k, CVTM_PULL_UNKNOWN, sum);
-  memcpy(by_sites + 2 * (int64_t)edges->tree.index[place], sum, 2 * sizeof *sum);
+    cvtm_pull_add_side(edges, slot, cell, k, CVTM_PULL_UNKNOWN, sum);
+  memcpy(by_sites + 2 * (int64_t)edges->tree.index[slot], sum, 2 * sizeof *sum);
   return 1;
 }
 
@@ -78,8 +78,8 @@ static cvtm_status pull_to_sites_cpu(cvtm_cvt *cvt, const double *phi, double *b
     cvtm_cell cell = {0};
     good = cvtm_cell_grow(&cell, CVTM_CELL_CORNERS);
 #pragma omp for schedule(dynamic, 256)
-    for (int64_t place = 0; place < edges.tree.count; ++place)
-      good = good && pull_cell(&edges, place, &cell, by_sites);
+    for (int64_t slot = 0; slot < edges.tree.count; ++slot)
+      good = good && pull_cell(&edges, slot, &cell, by_sites);
     cvtm_cell_release(&cell);
   }
   if (!good) memory->flags.failed = 1;

@@ -45,32 +45,32 @@ cvtm_status pull_cuda(cvtm_cvt *cvt, const double *phi, cvtm_pull_result by_dens
   return launch_pull(cvt, phi, by_density.single, crowded);
 }
 
-/* The place of the site across the edge from corner k of a cell to the next corner; negative: the
+/* The slot of the site across the edge from corner k of a cell to the next corner; negative: the
  * border. The hull must be that of the cell. Poles may have been removed after their order was
  * listed; then all remaining poles are corners of the hull. */
 __device__ int32_t across(const cvtm_hull *hull, const cvtm_cell &cell, int32_t k) {
   if (hull == nullptr) return CVTM_PULL_UNKNOWN;
   int32_t pole = hull->order[(k + 1 < cell.count ? k + 1 : 0) * hull->stride];
   if (hull->count == __popc(hull->corners)) pole = __popc(hull->corners & ((1u << pole) - 1));
-  return hull->place[pole * hull->stride];
+  return hull->slot[pole * hull->stride];
 }
 
 /* Adds up the edges of a cell. Lanes k, k + APART, k + 2 APART ... of a warp share them, and lane k
  * stores the result. hull: that of the cell, or NULL. All lanes call. */
 template <int APART>
-__device__ void pull_cell(const cvtm_pull_edges &edges, int64_t place, const cvtm_cell &cell,
+__device__ void pull_cell(const cvtm_pull_edges &edges, int64_t slot, const cvtm_cell &cell,
                           const cvtm_hull *hull, int lane, double *by_sites) {
   const unsigned all = 0xFFFFFFFFu;
   double sum[3] = {0, 0, 0};
   for (int32_t k = lane / APART; k < cell.count; k += CVTM_WARP / APART)
-    cvtm_pull_add_side(&edges, place, &cell, k, across(hull, cell, k), sum);
+    cvtm_pull_add_side(&edges, slot, &cell, k, across(hull, cell, k), sum);
   for (int offset = CVTM_WARP / 2; offset >= APART; offset /= 2) {
     sum[0] += __shfl_down_sync(all, sum[0], offset);
     sum[1] += __shfl_down_sync(all, sum[1], offset);
   }
-  if (lane >= APART || place >= edges.tree.count) return;
-  by_sites[2 * static_cast<int64_t>(edges.tree.index[place])] = sum[0];
-  by_sites[2 * static_cast<int64_t>(edges.tree.index[place]) + 1] = sum[1];
+  if (lane >= APART || slot >= edges.tree.count) return;
+  by_sites[2 * static_cast<int64_t>(edges.tree.index[slot])] = sum[0];
+  by_sites[2 * static_cast<int64_t>(edges.tree.index[slot]) + 1] = sum[1];
 }
 
 /* Computes the sites whose cells hull construction decides, and lists the others. */
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(CVTM_WARP)
     const bool done = cvtm_warp_cells_by_hull(edges.tree, edges.domain, base, edges.tree.count,
                                               lane, 0, &memory.hulls, &cell, &hull);
     if (lane < CELLS && base + c < edges.tree.count && !done)
-      list->place[atomicAdd(&list->flags.deferred, 1)] = static_cast<int32_t>(base + c);
+      list->slot[atomicAdd(&list->flags.deferred, 1)] = static_cast<int32_t>(base + c);
     pull_cell<CELLS>(edges, base + c, cell, &hull, lane, by_sites);
     __syncwarp(); /* the next cells use the same memory */
   }
@@ -101,14 +101,14 @@ __global__ void __launch_bounds__(CVTM_WARP)
   double *corners = list->corners[blockIdx.x];
   for (int32_t k = static_cast<int32_t>(blockIdx.x); k < list->flags.deferred;
        k += static_cast<int32_t>(gridDim.x)) {
-    const int64_t place = list->place[k];
+    const int64_t slot = list->slot[k];
     cvtm_cell cell = {0, n, 1, corners, corners + n, corners + 2 * n, corners + 3 * n, 0};
-    if (cvtm_warp_compute_cell(&edges.tree, edges.domain, place, &queue, lane, &cell) !=
+    if (cvtm_warp_compute_cell(&edges.tree, edges.domain, slot, &queue, lane, &cell) !=
         CVTM_CELL_DONE) {
       list->flags.failed = 1;
       continue;
     }
-    pull_cell<1>(edges, place, cell, nullptr, lane, by_sites);
+    pull_cell<1>(edges, slot, cell, nullptr, lane, by_sites);
     __syncwarp(); /* the next cell uses the same memory */
   }
 }

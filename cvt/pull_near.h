@@ -34,7 +34,7 @@ typedef struct cvtm_pull_near {
   double x[CVTM_PULL_SITES], y[CVTM_PULL_SITES];
   cvtm_pull_polynomial phi[CVTM_PULL_SITES]; /* in powers of x - x_i */
   float fx[CVTM_PULL_SITES], fy[CVTM_PULL_SITES];
-  int32_t place[CVTM_PULL_SITES];
+  int32_t slot[CVTM_PULL_SITES];
   uint32_t of_block[CVTM_PULL_BLOCKS_OF_TILE][CVTM_PULL_WORDS]; /* sites whose cells may meet it */
   uint8_t base[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT];    /* base of each pixel of the part; flagged */
   uint16_t listed[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT]; /* pixels that may meet several cells */
@@ -63,15 +63,15 @@ CVTM_HD double cvtm_pull_spacing(const cvtm_site_tree_view *tree, cvtm_domain do
   return spacing > 0 ? spacing : 0;
 }
 
-/* Adds the site at a place if it is within `reach` of the part. All lanes call; lanes without a
- * site pass a negative place. *count: the number of sites so far, the same in all lanes. */
+/* Adds the site at a slot if it is within `reach` of the part. All lanes call; lanes without a
+ * site pass a negative slot. *count: the number of sites so far, the same in all lanes. */
 CVTM_HD void cvtm_pull_add(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
-                           int32_t place, double reach, int32_t *count) {
+                           int32_t slot, double reach, int32_t *count) {
   cvtm_pull_near *near = part->near;
   double x = 0, y = 0;
   int keep = 0;
-  if (place >= 0) {
-    cvtm_tree_position(tree, place, &x, &y);
+  if (slot >= 0) {
+    cvtm_tree_position(tree, slot, &x, &y);
     x -= part->column + 0.5 * part->width;
     y -= part->row + 0.5 * part->height;
     const double dx = fmax(fabs(x) - 0.5 * part->width, 0);
@@ -84,7 +84,7 @@ CVTM_HD void cvtm_pull_add(const cvtm_pull_part *part, const cvtm_site_tree_view
   near->y[at] = y;
   near->fx[at] = (float)x;
   near->fy[at] = (float)y;
-  near->place[at] = place;
+  near->slot[at] = slot;
 }
 
 /* Gathers the sites within `reach`, and stops if there are too many. Returns 0 if it visited too
@@ -264,7 +264,7 @@ CVTM_HD int cvtm_pull_prepare(const cvtm_pull_part *part, const cvtm_site_tree_v
   }
   if (!(reach < farthest)) return 0;
   for (int32_t k = part->lanes.lane; k < part->near->count; k += part->lanes.count) {
-    const double *own = phi + 4 * (int64_t)tree->index[part->near->place[k]];
+    const double *own = phi + 4 * (int64_t)tree->index[part->near->slot[k]];
     const cvtm_pull_polynomial p = {own[0], own[1], own[2], own[3]};
     part->near->phi[k] = p;
   }

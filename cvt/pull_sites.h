@@ -25,7 +25,7 @@ typedef struct cvtm_pull_flags {
 typedef struct cvtm_pull_memory {
   double corners[CVTM_PULL_BLOCKS][4 * CVTM_PULL_CORNERS];
   cvtm_pull_flags flags;
-  int32_t place[]; /* of the deferred cells */
+  int32_t slot[]; /* of the deferred cells */
 } cvtm_pull_memory;
 
 /* The data that all edges of a diagram share. */
@@ -126,7 +126,7 @@ CVTM_HD void cvtm_pull_add_edge(cvtm_domain domain, const float *density, const 
   sum[2] += scale * own[0];
 }
 
-/* The place of the site at a point of the domain, up to rounding; `expected` if that is there. */
+/* The slot of the site at a point of the domain, up to rounding; `expected` if that is there. */
 CVTM_HD int32_t cvtm_pull_site_at(const cvtm_site_tree_view *tree, cvtm_metric metric,
                                   int32_t expected, double x, double y) {
   const double near = 1e-12 * (1 + x * x + y * y); /* tolerance of squared distances */
@@ -139,15 +139,15 @@ CVTM_HD int32_t cvtm_pull_site_at(const cvtm_site_tree_view *tree, cvtm_metric m
   cvtm_nearest best = cvtm_nearest_none();
   best.distance2 = near;
   cvtm_search_node(tree, metric, x, y, 1, &best);
-  return best.place >= 0 ? best.place : cvtm_site_tree_nearest(tree, metric, x, y).place;
+  return best.slot >= 0 ? best.slot : cvtm_site_tree_nearest(tree, metric, x, y).slot;
 }
 
-/* Adds the contribution of the edge from corner k to the next. across: the place of its neighbour.
- * If it is CVTM_PULL_UNKNOWN or the place of another site, the neighbour is searched for. */
-CVTM_HD void cvtm_pull_add_side(const cvtm_pull_edges *edges, int64_t place, const cvtm_cell *cell,
+/* Adds the contribution of the edge from corner k to the next. across: the slot of its neighbour.
+ * If it is CVTM_PULL_UNKNOWN or the slot of another site, the neighbour is searched for. */
+CVTM_HD void cvtm_pull_add_side(const cvtm_pull_edges *edges, int64_t slot, const cvtm_cell *cell,
                                 int32_t k, int32_t across, double sum[3]) {
   cvtm_cell_box box;
-  const cvtm_cell_origin o = cvtm_cell_origin_at(&edges->tree, edges->domain, place, &box);
+  const cvtm_cell_origin o = cvtm_cell_origin_at(&edges->tree, edges->domain, slot, &box);
   const int32_t at = k * cell->stride, next = (k + 1 < cell->count ? k + 1 : 0) * cell->stride;
   const double ax = cell->x[at], ay = cell->y[at], bx = cell->x[next], by = cell->y[next];
   cvtm_pull_edge e = {o.x, o.y, ax, ay, bx - ax, by - ay, 0, 0, NULL, NULL};

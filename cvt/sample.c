@@ -11,20 +11,20 @@ enum { BLOCK = 64 }; /* pixels per entry of the table of cumulative sums */
 
 static double root_of(float rho) { return sqrt((double)rho); }
 
-/* root: the integral of the square root of the density. */
-static double bound_of(double root, int64_t count) {
-  return 5 / (18 * sqrt(3.0)) * (root * root) / (double)count;
+/* sqrt_integral: the integral of sqrt(rho) over the domain. */
+static double bound_of(double sqrt_integral, int64_t count) {
+  return 5 / (18 * sqrt(3.0)) * (sqrt_integral * sqrt_integral) / (double)count;
 }
 
 double cvtm_cvt_energy_bound(cvtm_domain domain, const float *density, int64_t count) {
   cvtm_density_sums sums;
   if (count <= 0 || !density || cvtm_density_scan(domain, density, &sums, NULL, NULL) != CVTM_OK)
     return INFINITY;
-  return bound_of(sums.root, count);
+  return bound_of(sums.sqrt_integral, count);
 }
 
 double cvtm_cvt_plan_bound(const cvtm_cvt *cvt, int64_t count) {
-  return count > 0 ? bound_of(cvt->root, count) : INFINITY;
+  return count > 0 ? bound_of(cvt->sqrt_integral, count) : INFINITY;
 }
 
 /* A uniformly random point of pixel (i, j), strictly inside the domain. */
@@ -110,7 +110,7 @@ _Static_assert(CVTM_DENSITY_SQUARE == 1 << SQUARE_ORDER,
 typedef struct hilbert_walk {
   cvtm_domain domain;
   const float *density;
-  const double *root; /* of each square: its length, from cvtm_density_scan_squares */
+  const double *sqrt_integral; /* of each square: its length, from cvtm_density_scan_squares */
   int64_t count, next,
       last; /* sites: their number, the next to place, one past the last to place */
   uint64_t seed;
@@ -142,7 +142,7 @@ static void visit_pixel(hilbert_walk *walk, int i, int j) {
 /* The length of the curve in the square whose corner is (i, j). */
 static double square_length(const hilbert_walk *walk, int i, int j) {
   const int64_t row = cvtm_density_squares(walk->domain.width);
-  return walk->root[(j >> SQUARE_ORDER) * row + (i >> SQUARE_ORDER)];
+  return walk->sqrt_integral[(j >> SQUARE_ORDER) * row + (i >> SQUARE_ORDER)];
 }
 
 static double tile_length(const hilbert_walk *walk, const tile *t) {
@@ -269,12 +269,12 @@ static void walk_tiles(const hilbert_walk *all) {
   }
 }
 
-static cvtm_status sample_stratified(cvtm_domain domain, const float *density, const double *root,
-                                     int64_t count, uint64_t seed, double *sites,
-                                     cvtm_error *error) {
+static cvtm_status sample_stratified(cvtm_domain domain, const float *density,
+                                     const double *sqrt_integral, int64_t count, uint64_t seed,
+                                     double *sites, cvtm_error *error) {
   hilbert_walk walk = {.domain = domain,
                        .density = density,
-                       .root = root,
+                       .sqrt_integral = sqrt_integral,
                        .count = count,
                        .seed = seed,
                        .sites = sites};
@@ -290,30 +290,31 @@ static cvtm_status sample_stratified(cvtm_domain domain, const float *density, c
   return CVTM_OK;
 }
 
-cvtm_status cvtm_cvt_sample_scanned(cvtm_domain domain, const float *density, const double *root,
-                                    int64_t count, uint64_t seed, cvtm_cvt_start start,
-                                    double *sites, cvtm_error *error) {
+cvtm_status cvtm_cvt_sample_scanned(cvtm_domain domain, const float *density,
+                                    const double *sqrt_integral, int64_t count, uint64_t seed,
+                                    cvtm_cvt_start start, double *sites, cvtm_error *error) {
   if (count == 0) return CVTM_OK;
   if (start == CVTM_CVT_START_RANDOM)
     return sample_random(domain, density, count, seed, sites, error);
   if (start == CVTM_CVT_START_STRATIFIED || start == CVTM_CVT_START_AUTO)
-    return sample_stratified(domain, density, root, count, seed, sites, error);
+    return sample_stratified(domain, density, sqrt_integral, count, seed, sites, error);
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown way %d to sample sites", (int)start);
 }
 
 cvtm_status cvtm_cvt_sample(cvtm_domain domain, const float *density, int64_t count, uint64_t seed,
                             cvtm_cvt_start start, double *sites, cvtm_error *error) {
   cvtm_density_sums sums;
-  double *root = NULL;
+  double *sqrt_integral = NULL;
   if (count < 0 || (count > 0 && !sites))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no room for %lld sites", (long long)count);
   if (!density || domain.width < 1 || domain.height < 1 || domain.width > CVTM_MAX_SIDE ||
       domain.height > CVTM_MAX_SIDE)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no density of 1 to %d pixels a side",
                      CVTM_MAX_SIDE);
-  cvtm_status status = cvtm_density_scan_squares(domain, density, &sums, &root, error);
+  cvtm_status status = cvtm_density_scan_squares(domain, density, &sums, &sqrt_integral, error);
   if (status == CVTM_OK)
-    status = cvtm_cvt_sample_scanned(domain, density, root, count, seed, start, sites, error);
-  free(root);
+    status =
+        cvtm_cvt_sample_scanned(domain, density, sqrt_integral, count, seed, start, sites, error);
+  free(sqrt_integral);
   return status;
 }

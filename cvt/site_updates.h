@@ -37,33 +37,33 @@ typedef struct cvtm_cvt_repulsion {
 } cvtm_cvt_repulsion;
 
 /* The phases of base/phases.h. */
-#define CVTM_SITE_PHASES(X)                                                                        \
-  /* The bounds of all coordinates. */                                                             \
-  X(bounds,                                                                                        \
-    (cvtm_device * device, cvtm_domain domain, const double *sites, int64_t count, int64_t fixed,  \
-     double *lower, double *upper),                                                                \
-    device, 2 * count, cvtm_cvt_set_bounds, domain, sites, fixed, lower, upper)                    \
-  /* The scales of all coordinates. */                                                             \
-  X(scale,                                                                                         \
-    (cvtm_device * device, const cvtm_cell_moments *sums, int64_t count, double mean, double root, \
-     double *scale),                                                                               \
-    device, count, cvtm_cvt_set_scale, sums, mean, root, scale)                                    \
-  /* Keys that sort as the energies of the cells from `fixed` on, and the sites of these. */       \
-  X(energy_keys,                                                                                   \
-    (cvtm_device * device, const cvtm_cell_moments *sums, int64_t fixed, int64_t movable,          \
-     uint64_t *keys, int32_t *sites),                                                              \
-    device, movable, cvtm_cvt_set_energy_key, sums, fixed, keys, sites)                            \
-  /* A displacement. */                                                                            \
-  X(repel, (cvtm_device * device, const cvtm_cvt_repulsion *repulsion), device,                    \
-    repulsion->tree.count, cvtm_cvt_repel_site, CVTM_HOST_STRUCT(repulsion))                       \
-  /* to[k] = factor * from[k], k < numbers. */                                                     \
-  X(enlarge,                                                                                       \
-    (cvtm_device * device, const double *from, int64_t numbers, double factor, double *to),        \
-    device, numbers, cvtm_cvt_enlarge, from, factor, to)                                           \
-  /* sums = weight * sums + more. */                                                               \
-  X(add_moments,                                                                                   \
-    (cvtm_device * device, const cvtm_cell_moments *more, int64_t count, double weight,            \
-     cvtm_cell_moments *sums),                                                                     \
+#define CVTM_SITE_PHASES(X)                                                                       \
+  /* The bounds of all coordinates. */                                                            \
+  X(bounds,                                                                                       \
+    (cvtm_device * device, cvtm_domain domain, const double *sites, int64_t count, int64_t fixed, \
+     double *lower, double *upper),                                                               \
+    device, 2 * count, cvtm_cvt_set_bounds, domain, sites, fixed, lower, upper)                   \
+  /* The scales of all coordinates. */                                                            \
+  X(scale,                                                                                        \
+    (cvtm_device * device, const cvtm_cell_moments *sums, int64_t count, double mean,             \
+     double sqrt_integral, double *scale),                                                        \
+    device, count, cvtm_cvt_set_scale, sums, mean, sqrt_integral, scale)                          \
+  /* Keys that sort as the energies of the cells from `fixed` on, and the sites of these. */      \
+  X(energy_keys,                                                                                  \
+    (cvtm_device * device, const cvtm_cell_moments *sums, int64_t fixed, int64_t movable,         \
+     uint64_t *keys, int32_t *sites),                                                             \
+    device, movable, cvtm_cvt_set_energy_key, sums, fixed, keys, sites)                           \
+  /* A displacement. */                                                                           \
+  X(repel, (cvtm_device * device, const cvtm_cvt_repulsion *repulsion), device,                   \
+    repulsion->tree.count, cvtm_cvt_repel_site, CVTM_HOST_STRUCT(repulsion))                      \
+  /* to[k] = factor * from[k], k < numbers. */                                                    \
+  X(enlarge,                                                                                      \
+    (cvtm_device * device, const double *from, int64_t numbers, double factor, double *to),       \
+    device, numbers, cvtm_cvt_enlarge, from, factor, to)                                          \
+  /* sums = weight * sums + more. */                                                              \
+  X(add_moments,                                                                                  \
+    (cvtm_device * device, const cvtm_cell_moments *more, int64_t count, double weight,           \
+     cvtm_cell_moments *sums),                                                                    \
     device, count, cvtm_cvt_add_moments, more, weight, sums)
 
 typedef struct cvtm_site_updates_table {
@@ -110,22 +110,23 @@ CVTM_HD void cvtm_cvt_set_bounds(cvtm_domain domain, const double *sites, int64_
 }
 
 /* The mass that a cell will have at the end, within a factor of 8 of its present mass. At the end
- * all cells have nearly the same energy. So a cell has a mass of `root` times the square root of
- * the density around it. That density is estimated from a regular hexagon with the cell's mass and
- * second moment. */
-CVTM_HD double cvtm_cvt_final_mass(const cvtm_cell_moments *sums, double root) {
+ * all cells have nearly the same energy. So a cell has a mass of `sqrt_integral` times the square
+ * root of the density around it. That density is estimated from a regular hexagon with the cell's
+ * mass and second moment. */
+CVTM_HD double cvtm_cvt_final_mass(const cvtm_cell_moments *sums, double sqrt_integral) {
   const double hexagon = 5 / (18 * 1.7320508075688772); /* second moment / (mass * area) */
   if (!(sums->second > 0)) return sums->mass;
-  const double final_mass = root * sums->mass * sqrt(hexagon / sums->second);
+  const double final_mass = sqrt_integral * sums->mass * sqrt(hexagon / sums->second);
   return fmin(fmax(final_mass, sums->mass / 8), 8 * sums->mass);
 }
 
 /* The scale of both variables of site i: with y_i = x_i sqrt(2 m_i) the Hessian is near the
- * identity. m_i is the final mass if root > 0 (the mean over the cells of the integral of
+ * identity. m_i is the final mass if sqrt_integral > 0 (the mean over the cells of the integral of
  * sqrt(rho)), else the mass now; for a site without mass it is the mean mass. */
-CVTM_HD void cvtm_cvt_set_scale(const cvtm_cell_moments *sums, double mean, double root,
+CVTM_HD void cvtm_cvt_set_scale(const cvtm_cell_moments *sums, double mean, double sqrt_integral,
                                 double *scale, int64_t i) {
-  const double mass = root > 0 ? cvtm_cvt_final_mass(&sums[i], root) : sums[i].mass;
+  const double mass =
+      sqrt_integral > 0 ? cvtm_cvt_final_mass(&sums[i], sqrt_integral) : sums[i].mass;
   const double least = 1e-6 * mean;
   scale[2 * i] = scale[2 * i + 1] = 1 / sqrt(2 * (mass > 0 ? (mass > least ? mass : least) : mean));
 }
@@ -176,20 +177,20 @@ CVTM_HD void cvtm_cvt_transfer_site(const cvtm_cvt_transfer *t, int64_t k) {
   to[1] = cvtm_cvt_clamp(y - dy, height, p);
 }
 
-/* Displaces the site at a place of the tree, unless it has no mass or shares its position. */
-CVTM_HD void cvtm_cvt_repel_site(const cvtm_cvt_repulsion *r, int64_t place) {
+/* Displaces the site at a slot of the tree, unless it has no mass or shares its position. */
+CVTM_HD void cvtm_cvt_repel_site(const cvtm_cvt_repulsion *r, int64_t slot) {
   const cvtm_metric metric = cvtm_metric_of(r->domain);
   const cvtm_domain domain = r->domain;
-  const int64_t i = r->tree.index[place];
+  const int64_t i = r->tree.index[slot];
   const cvtm_cell_moments *cell = &r->moments[i];
   cvtm_nearest nearest = cvtm_nearest_none();
   double x, y, other_x, other_y;
   if (i < r->fixed || !(cell->mass > 0)) return;
-  cvtm_tree_position(&r->tree, place, &x, &y);
-  cvtm_search_range(&r->tree, metric, x, y, 0, place, &nearest);
-  cvtm_search_range(&r->tree, metric, x, y, place + 1, r->tree.count, &nearest);
-  if (nearest.place < 0 || !(nearest.distance2 > 0)) return;
-  cvtm_tree_position(&r->tree, nearest.place, &other_x, &other_y);
+  cvtm_tree_position(&r->tree, slot, &x, &y);
+  cvtm_search_range(&r->tree, metric, x, y, 0, slot, &nearest);
+  cvtm_search_range(&r->tree, metric, x, y, slot + 1, r->tree.count, &nearest);
+  if (nearest.slot < 0 || !(nearest.distance2 > 0)) return;
+  cvtm_tree_position(&r->tree, nearest.slot, &other_x, &other_y);
   if (domain.periodic) {
     other_x += domain.width * floor((x - other_x) / domain.width + 0.5);
     other_y += domain.height * floor((y - other_y) / domain.height + 0.5);

@@ -77,11 +77,11 @@ int cvtm_solve_is_late(const cvtm_solve *solve, double deadline);
 
 /* --- levels.c --------------------------------------------------------------------------------- */
 
-/* cvtm_cvt_sample for a density that cvtm_density_scan has accepted. root: the integrals of
- * sqrt(rho) over squares. */
-cvtm_status cvtm_cvt_sample_scanned(cvtm_domain domain, const float *density, const double *root,
-                                    int64_t count, uint64_t seed, cvtm_cvt_start start,
-                                    double *sites, cvtm_error *error);
+/* cvtm_cvt_sample for a density that cvtm_density_scan has accepted. sqrt_integral: the integrals
+ * of sqrt(rho) over squares. */
+cvtm_status cvtm_cvt_sample_scanned(cvtm_domain domain, const float *density,
+                                    const double *sqrt_integral, int64_t count, uint64_t seed,
+                                    cvtm_cvt_start start, double *sites, cvtm_error *error);
 /* Chooses the lattices or the levels to start from. */
 cvtm_status cvtm_solve_plan_start(cvtm_solve *solve);
 /* Sets the plan's density to that of state.level, where the run starts or continues. */

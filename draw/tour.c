@@ -267,10 +267,10 @@ static int try_two_opt(tour_state *t, int32_t a) {
       const double gain = old - point_distance(t, a, c);
       if (gain <= least_gain) break;
       const int32_t d = backward ? previous_point(t, c) : next_point(t, c);
-      const double whole = gain + point_distance(t, c, d) - point_distance(t, b, d);
-      if (whole <= least_gain) continue;
+      const double total = gain + point_distance(t, c, d) - point_distance(t, b, d);
+      if (total <= least_gain) continue;
       if (backward ? exchange_edges(t, b, a, d, c) : exchange_edges(t, a, b, c, d)) {
-        t->gain += whole;
+        t->gain += total;
         return 1;
       }
     }
@@ -320,11 +320,11 @@ static int try_places(tour_state *t, segment s, int32_t a) {
     for (int side = 0; side < 2; ++side) {
       const int32_t d = side ? previous_point(t, c) : next_point(t, c);
       if (c == (side ? s.after : s.before)) continue; /* this edge leads to the segment itself */
-      const double whole = gain + point_distance(t, c, d) - point_distance(t, other, d);
-      if (whole <= least_gain) continue;
+      const double total = gain + point_distance(t, c, d) - point_distance(t, other, d);
+      if (total <= least_gain) continue;
       const int turned = (a == s.last) != side;
       if (side ? carry_segment(t, s, d, c, turned) : carry_segment(t, s, c, d, turned)) {
-        t->gain += whole;
+        t->gain += total;
         return 1;
       }
     }

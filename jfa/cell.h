@@ -48,7 +48,7 @@ typedef struct cvtm_cell_box {
 typedef struct cvtm_cell_origin {
   double x, y, shift_x, shift_y;
   int32_t index; /* of the site; the caller's */
-  int32_t place; /* of the site in the tree */
+  int32_t slot;  /* of the site in the tree */
 } cvtm_cell_origin;
 
 /* A corner of a cell is the point where two bisectors meet, the lines ax x + ay y = a and
@@ -119,26 +119,26 @@ CVTM_HD cvtm_clip cvtm_cell_clip(cvtm_cell *cell, double dx, double dy, int32_t 
   return clip;
 }
 
-/* The position of the site at a place, relative to the site of the cell. */
-CVTM_HD void cvtm_cell_relative_site(const cvtm_site_tree_view *tree, int64_t place,
+/* The position of the site at a slot, relative to the site of the cell. */
+CVTM_HD void cvtm_cell_relative_site(const cvtm_site_tree_view *tree, int64_t slot,
                                      const cvtm_cell_origin *o, double *dx, double *dy) {
   double x, y;
-  cvtm_tree_position(tree, place, &x, &y);
+  cvtm_tree_position(tree, slot, &x, &y);
   *dx = (x - o->shift_x) - o->x;
   *dy = (y - o->shift_y) - o->y;
 }
 
-/* The origin of the cell of the site at a place. Sets *start to the domain relative to the site; on
+/* The origin of the cell of the site at a slot. Sets *start to the domain relative to the site; on
  * a torus, to a rectangle of the size of the domain about the site. */
 CVTM_HD cvtm_cell_origin cvtm_cell_origin_at(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                             int64_t place, cvtm_cell_box *start) {
+                                             int64_t slot, cvtm_cell_box *start) {
   const double width = (double)domain.width, height = (double)domain.height;
   cvtm_cell_origin o;
-  o.x = tree->position[2 * place];
-  o.y = tree->position[2 * place + 1];
+  o.x = tree->position[2 * slot];
+  o.y = tree->position[2 * slot + 1];
   o.shift_x = o.shift_y = 0;
-  o.index = tree->index[place];
-  o.place = (int32_t)place;
+  o.index = tree->index[slot];
+  o.slot = (int32_t)slot;
   start->x0 = domain.periodic ? -0.5 * width : -o.x;
   start->y0 = domain.periodic ? -0.5 * height : -o.y;
   start->x1 = domain.periodic ? 0.5 * width : width - o.x;

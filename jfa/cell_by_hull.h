@@ -85,12 +85,12 @@ CVTM_HD void cvtm_hull_add_edges(const cvtm_hull_search *s, cvtm_hull *hull) {
                                 s->edges.y1 < near);
   if (!cvtm_lanes_any(any)) return;
   for (int32_t k = CVTM_HULL_FIRST_MIRROR; k < 0; k += s->lanes.count) {
-    const int32_t place = k + s->lanes.lane;
+    const int32_t slot = k + s->lanes.lane;
     double dx = 0, dy = 0;
-    if (place < 0) cvtm_hull_neighbor(s, place, &dx, &dy);
+    if (slot < 0) cvtm_hull_neighbor(s, slot, &dx, &dy);
     const float x = (float)dx, y = (float)dy, distance2 = x * x + y * y;
-    const int take = any && place < 0 && distance2 >= s->from && distance2 < s->to;
-    cvtm_hull_add(s, take, x, y, place, hull);
+    const int take = any && slot < 0 && distance2 >= s->from && distance2 < s->to;
+    cvtm_hull_add(s, take, x, y, slot, hull);
   }
 }
 
@@ -153,12 +153,12 @@ CVTM_HD void cvtm_hull_compact(cvtm_lanes lanes, cvtm_hull *hull, int wanted) {
     const int32_t k = first + lanes.lane;
     const int keep = wanted && k < CVTM_HULL_POLES && (hull->corners >> k & 1);
     const cvtm_hull_pole pole = hull->pole[(keep ? k : 0) * hull->stride];
-    const int32_t place = hull->place[(keep ? k : 0) * hull->stride];
+    const int32_t slot = hull->slot[(keep ? k : 0) * hull->stride];
     const int32_t at = cvtm_lanes_number(lanes, keep, &kept);
     cvtm_lanes_sync();
     if (keep) {
       hull->pole[at * hull->stride] = pole;
-      hull->place[at * hull->stride] = place;
+      hull->slot[at * hull->stride] = slot;
     }
     cvtm_lanes_sync();
   }
@@ -170,7 +170,7 @@ CVTM_HD double cvtm_hull_first_reach(const cvtm_hull_search *s, float spacings) 
   const cvtm_cell_box *e = &s->edges;
   if (!isfinite(s->o.x) || !isfinite(s->o.y)) return 0;
   if (!s->domain.periodic && !(e->x0 < 0 && e->y0 < 0 && e->x1 > 0 && e->y1 > 0)) return 0;
-  return (double)spacings * (double)s->tree->spacing[s->o.place];
+  return (double)spacings * (double)s->tree->spacing[s->o.slot];
 }
 
 /* Sets the distance up to which sites are gathered, and the level of bins. The side of its bins is
@@ -192,22 +192,22 @@ CVTM_HD int cvtm_hull_is_crowded(const cvtm_hull_search *s, double spacing) {
   return spacing > 0 && spacing * CVTM_TREE_CROWDED_SPACING <= ldexp(1, exponent);
 }
 
-/* True if the site at the place before coincides with this one. Then that site owns the cell. */
+/* True if the site at the slot before coincides with this one. Then that site owns the cell. */
 CVTM_HD int cvtm_hull_is_repeated(const cvtm_hull_search *s) {
-  if (s->o.place == 0) return 0;
+  if (s->o.slot == 0) return 0;
   double x, y;
-  cvtm_tree_position(s->tree, s->o.place - 1, &x, &y);
+  cvtm_tree_position(s->tree, s->o.slot - 1, &x, &y);
   return x == s->o.x && y == s->o.y;
 }
 
-/* Begins a search for the cell of the site at a place. Returns the square of the distance up to
+/* Begins a search for the cell of the site at a slot. Returns the square of the distance up to
  * which the search may go. */
-CVTM_HD float cvtm_hull_begin(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
+CVTM_HD float cvtm_hull_begin(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t slot,
                               int wanted, cvtm_lanes lanes, float spacings, cvtm_hull_search *s) {
   s->tree = tree;
   s->domain = domain;
   s->lanes = lanes;
-  s->o = cvtm_cell_origin_at(tree, domain, wanted ? place : 0, &s->edges);
+  s->o = cvtm_cell_origin_at(tree, domain, wanted ? slot : 0, &s->edges);
   s->bins.shift = tree->shift;
   s->bins.side = 0;
   const double reach = wanted ? cvtm_hull_first_reach(s, spacings) : 0;
@@ -258,7 +258,7 @@ CVTM_INLINE cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hul
       *radius2 = found.count > 0 ? r2 : HUGE_VAL;
     }
     if (changed && found.count > 0)
-      cell->nearest2 = cvtm_hull_distance2(s, hull->place[hull->order[0] * hull->stride]);
+      cell->nearest2 = cvtm_hull_distance2(s, hull->slot[hull->order[0] * hull->stride]);
     const int more = changed && good && found.count > 0 && 4.000004 * r2 > (double)s->to;
     if (cvtm_lanes_any(more)) cvtm_hull_compact(s->lanes, hull, more);
   }
@@ -281,15 +281,15 @@ CVTM_HD int cvtm_hull_exceeds_tests(cvtm_lanes lanes, cvtm_hull *hull) {
   return cvtm_lanes_vote(lanes, hull->most_tests > 0 && hull->tests > hull->most_tests) != 0;
 }
 
-/* Makes the cell of the site at a place, with at most CVTM_HULL_SIDES corners, and sets *radius2 to
+/* Makes the cell of the site at a slot, with at most CVTM_HULL_SIDES corners, and sets *radius2 to
  * the squared distance of the farthest corner. All lanes of a warp call; wanted is 0 in lanes
  * without a cell. Returns CVTM_CELL_DONE or CVTM_CELL_UNDECIDED. Does not set slopes. On the CPU
  * the cell has room for CVTM_HULL_PADDED corners, and its stride is 1. */
 CVTM_INLINE cvtm_cell_status cvtm_cell_by_hull(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                               int64_t place, int wanted, cvtm_lanes lanes,
+                                               int64_t slot, int wanted, cvtm_lanes lanes,
                                                cvtm_hull *hull, cvtm_cell *cell, double *radius2) {
   cvtm_hull_search s;
-  const float most = cvtm_hull_begin(tree, domain, place, wanted, lanes, hull->reach, &s);
+  const float most = cvtm_hull_begin(tree, domain, slot, wanted, lanes, hull->reach, &s);
   *radius2 = HUGE_VAL;
   cvtm_cell_status result = CVTM_CELL_UNDECIDED;
   hull->count = hull->tests = 0;

@@ -11,7 +11,7 @@
 /* The squares of the Morton curve are a binary tree over the sites of a site tree. Square 1 is the
  * Morton square. Squares 2 k and 2 k + 1 are the halves of square k, divided along y and x in turn,
  * so that every second level has "squares" twice as high as wide. The sites of a square have
- * consecutive places.
+ * consecutive slots.
  *
  * The squares that a search visits, and their order, depend only on the sites near its goal. So a
  * tree that lacks sites far away (cvtm_tree_cover) leads to the same bits. The boxes of the tree
@@ -27,9 +27,9 @@ CVTM_HD uint64_t cvtm_square_code(uint64_t square) {
   return depth == 0 ? 0 : square << (64 - depth);
 }
 
-/* The places first .. last - 1 of the sites of a square. */
-CVTM_HD void cvtm_square_places(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                uint64_t square, int32_t *first, int32_t *last) {
+/* The slots first .. last - 1 of the sites of a square. */
+CVTM_HD void cvtm_square_slots(const cvtm_site_tree_view *tree, cvtm_domain domain, uint64_t square,
+                               int32_t *first, int32_t *last) {
   const int depth = cvtm_square_depth(square), deeper = depth - 2 * tree->levels;
   const uint64_t bin = deeper > 0 ? (square >> deeper) - (UINT64_C(1) << 2 * tree->levels)
                                   : (square - (UINT64_C(1) << depth)) << -deeper;
@@ -158,7 +158,7 @@ typedef struct cvtm_cell_halves {
 CVTM_HD double cvtm_cell_square_distance2(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                           uint64_t square, const cvtm_cell_origin *o) {
   int32_t first, last;
-  cvtm_square_places(tree, domain, square, &first, &last);
+  cvtm_square_slots(tree, domain, square, &first, &last);
   if (first == last && tree->cover == NULL) return HUGE_VAL;
   const cvtm_cell_box box = cvtm_square_relative_box(tree, domain, square, o);
   return cvtm_cell_box_distance2(&box, 0, 0);
@@ -173,11 +173,11 @@ CVTM_HD cvtm_cell_halves cvtm_cell_halves_of(const cvtm_site_tree_view *tree, cv
   return a2 <= b2 ? a_first : b_first;
 }
 
-/* Sets the places *first .. *last - 1 of the sites of a square. Returns 1 if its halves are to be
+/* Sets the slots *first .. *last - 1 of the sites of a square. Returns 1 if its halves are to be
  * visited, and 0 if its sites are, one by one. */
 CVTM_HD int cvtm_cell_visit_square(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                    uint64_t square, int32_t *first, int32_t *last) {
-  cvtm_square_places(tree, domain, square, first, last);
+  cvtm_square_slots(tree, domain, square, first, last);
   const int32_t sites = *last - *first;
   return cvtm_square_is_wanted(tree, square, sites) &&
          cvtm_square_is_divided(tree, cvtm_square_depth(square), sites, CVTM_TREE_LEAF);
@@ -189,10 +189,10 @@ enum { CVTM_NEAREST_CAPACITY = 6 };
 typedef struct cvtm_nearest_list {
   int32_t count;
   double distance2[CVTM_NEAREST_CAPACITY];
-  int32_t place[CVTM_NEAREST_CAPACITY];
+  int32_t slot[CVTM_NEAREST_CAPACITY];
 } cvtm_nearest_list;
 
-CVTM_HD void cvtm_nearest_list_add(cvtm_nearest_list *list, double distance2, int32_t place) {
+CVTM_HD void cvtm_nearest_list_add(cvtm_nearest_list *list, double distance2, int32_t slot) {
   int32_t k = list->count;
   if (k < CVTM_NEAREST_CAPACITY) {
     ++list->count;
@@ -202,10 +202,10 @@ CVTM_HD void cvtm_nearest_list_add(cvtm_nearest_list *list, double distance2, in
   }
   for (; k > 0 && list->distance2[k - 1] > distance2; --k) {
     list->distance2[k] = list->distance2[k - 1];
-    list->place[k] = list->place[k - 1];
+    list->slot[k] = list->slot[k - 1];
   }
   list->distance2[k] = distance2;
-  list->place[k] = place;
+  list->slot[k] = slot;
 }
 
 /* Lists the nearest sites that do not coincide with the site of the cell. Returns 0 if a coincident
@@ -230,13 +230,13 @@ CVTM_HD int cvtm_cell_nearest_sites(const cvtm_site_tree_view *tree, cvtm_domain
         distance2 = halves.near2;
         continue;
       }
-      for (int32_t place = first; place < last; ++place) {
+      for (int32_t slot = first; slot < last; ++slot) {
         double dx, dy;
-        cvtm_cell_relative_site(tree, place, o, &dx, &dy);
+        cvtm_cell_relative_site(tree, slot, o, &dx, &dy);
         const double d2 = dx * dx + dy * dy;
         if (d2 > 0) {
-          cvtm_nearest_list_add(list, d2, place);
-        } else if (dx == 0 && dy == 0 && tree->index[place] < o->index) {
+          cvtm_nearest_list_add(list, d2, slot);
+        } else if (dx == 0 && dy == 0 && tree->index[slot] < o->index) {
           return 0;
         }
       }
@@ -255,16 +255,16 @@ CVTM_HD int cvtm_cell_square_cuts(const cvtm_site_tree_view *tree, cvtm_domain d
   return cvtm_cell_box_cuts(cell, radius2, &box, cvtm_cell_box_distance2(&box, 0, 0));
 }
 
-/* Clips by the sites at places first .. last - 1 that are near enough. Returns 0 as
+/* Clips by the sites at slots first .. last - 1 that are near enough. Returns 0 as
  * cvtm_cell_clip_site does. */
 CVTM_HD int cvtm_cell_clip_sites(const cvtm_site_tree_view *tree, int32_t first, int32_t last,
                                  const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
                                  cvtm_cell_status *status) {
-  for (int32_t place = first; place < last; ++place) {
+  for (int32_t slot = first; slot < last; ++slot) {
     double dx, dy;
-    cvtm_cell_relative_site(tree, place, o, &dx, &dy);
+    cvtm_cell_relative_site(tree, slot, o, &dx, &dy);
     if (dx * dx + dy * dy >= 4 * *radius2) continue;
-    if (!cvtm_cell_clip_site(dx, dy, tree->index[place], o, cell, radius2, status)) return 0;
+    if (!cvtm_cell_clip_site(dx, dy, tree->index[slot], o, cell, radius2, status)) return 0;
   }
   return 1;
 }
@@ -312,8 +312,8 @@ CVTM_HD cvtm_cell_status cvtm_cell_cut_from(const cvtm_site_tree_view *tree, cvt
   cell->nearest2 = list.count > 0 ? list.distance2[0] : HUGE_VAL;
   for (int32_t k = 0; k < list.count; ++k) {
     double dx, dy;
-    cvtm_cell_relative_site(tree, list.place[k], o, &dx, &dy);
-    if (!cvtm_cell_clip_site(dx, dy, tree->index[list.place[k]], o, cell, radius2, &status))
+    cvtm_cell_relative_site(tree, list.slot[k], o, &dx, &dy);
+    if (!cvtm_cell_clip_site(dx, dy, tree->index[list.slot[k]], o, cell, radius2, &status))
       return status;
   }
   if (!cvtm_cell_clip_tree(tree, domain, o, cell, radius2, &status) || !domain.periodic)
@@ -327,13 +327,13 @@ CVTM_HD cvtm_cell_status cvtm_cell_cut_from(const cvtm_site_tree_view *tree, cvt
   return status;
 }
 
-/* Makes the cell of the site at a place: CVTM_CELL_DONE or CVTM_CELL_OVERFLOW. The rounding of
+/* Makes the cell of the site at a slot: CVTM_CELL_DONE or CVTM_CELL_OVERFLOW. The rounding of
  * corners is that of the largest polygon that was clipped. So a cell that is very much smaller than
  * the domain is clipped a second time, from a square that just holds it. */
 CVTM_HD cvtm_cell_status cvtm_cell_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain,
-                                           int64_t place, cvtm_cell *cell) {
+                                           int64_t slot, cvtm_cell *cell) {
   cvtm_cell_box start;
-  cvtm_cell_origin o = cvtm_cell_origin_at(tree, domain, place, &start);
+  cvtm_cell_origin o = cvtm_cell_origin_at(tree, domain, slot, &start);
   double radius2 = 0;
   const cvtm_cell_status status = cvtm_cell_cut_from(tree, domain, &start, &o, cell, &radius2);
   if (status != CVTM_CELL_DONE || cell->count == 0) return status;

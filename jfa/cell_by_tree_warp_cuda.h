@@ -27,12 +27,12 @@ static __device__ inline int64_t cvtm_walk_buckets(const cvtm_site_tree_view *tr
   return tree->leaf_count >= 4 ? tree->leaf_count / 4 : 1;
 }
 
-/* The place of this lane's site of a bucket, or -1. */
-static __device__ inline int64_t cvtm_walk_place(const cvtm_site_tree_view *tree, int64_t buckets,
-                                                 int64_t node, int lane) {
+/* The slot of this lane's site of a bucket, or -1. */
+static __device__ inline int64_t cvtm_walk_slot(const cvtm_site_tree_view *tree, int64_t buckets,
+                                                int64_t node, int lane) {
   const int64_t size = tree->leaf_count / buckets * CVTM_TREE_LEAF;
-  const int64_t place = (node - buckets) * size + lane;
-  return lane < size && place < tree->count ? place : -1;
+  const int64_t slot = (node - buckets) * size + lane;
+  return lane < size && slot < tree->count ? slot : -1;
 }
 
 /* This lane's descendant of a node above the buckets, or -1. */
@@ -78,17 +78,17 @@ typedef struct cvtm_warp_clipping {
   bool ended; /* the cell is empty, or `status` is an error */
 } cvtm_warp_clipping;
 
-/* A site that may cut the cell; place -1: none. */
+/* A site that may cut the cell; slot -1: none. */
 typedef struct cvtm_warp_site {
-  int64_t place;
+  int64_t slot;
   double dx, dy, distance2;
 } cvtm_warp_site;
 
 static __device__ inline cvtm_warp_site cvtm_warp_site_at(const cvtm_warp_clipping *c,
-                                                          int64_t place) {
-  cvtm_warp_site site = {place, 0, 0, HUGE_VAL};
-  if (place < 0) return site;
-  cvtm_cell_relative_site(c->tree, place, &c->o, &site.dx, &site.dy);
+                                                          int64_t slot) {
+  cvtm_warp_site site = {slot, 0, 0, HUGE_VAL};
+  if (slot < 0) return site;
+  cvtm_cell_relative_site(c->tree, slot, &c->o, &site.dx, &site.dy);
   site.distance2 = site.dx * site.dx + site.dy * site.dy;
   return site;
 }
@@ -207,15 +207,14 @@ static __device__ inline void cvtm_warp_clip_by(cvtm_warp_clipping *c, const cvt
                                                 int from, int lane) {
   const unsigned all = 0xFFFFFFFFu;
   const double dx = __shfl_sync(all, site->dx, from), dy = __shfl_sync(all, site->dy, from);
-  const int64_t place = __shfl_sync(all, site->place, from);
-  c->ended = !cvtm_warp_clip_site(c, dx, dy, c->tree->index[place], lane);
+  const int64_t slot = __shfl_sync(all, site->slot, from);
+  c->ended = !cvtm_warp_clip_site(c, dx, dy, c->tree->index[slot], lane);
 }
 
 /* True if the site cuts the cell or coincides with the site of the cell. */
 static __device__ inline bool cvtm_warp_site_matters(const cvtm_warp_clipping *c,
                                                      const cvtm_warp_site *site) {
-  if (site->place < 0 || site->place == c->o.place || site->distance2 >= 4 * c->radius2)
-    return false;
+  if (site->slot < 0 || site->slot == c->o.slot || site->distance2 >= 4 * c->radius2) return false;
   if (site->dx == 0 && site->dy == 0) return true;
   const double offset = 0.5 * (site->dx * site->dx + site->dy * site->dy);
   for (int32_t k = 0; k < c->cell->count; ++k)
@@ -226,17 +225,17 @@ static __device__ inline bool cvtm_warp_site_matters(const cvtm_warp_clipping *c
 /* Clips by the sites of all lanes, from the nearest on. */
 static __device__ inline void cvtm_warp_clip_sites(cvtm_warp_clipping *c, cvtm_warp_site site,
                                                    int lane) {
-  if (site.place >= 0 && site.place != c->o.place && site.distance2 > 0)
+  if (site.slot >= 0 && site.slot != c->o.slot && site.distance2 > 0)
     c->nearest2 = fmin(c->nearest2, site.distance2);
   while (!c->ended) {
     const bool matters = cvtm_warp_site_matters(c, &site);
-    if (!matters) site.place = -1; /* no clip of another site changes that */
+    if (!matters) site.slot = -1; /* no clip of another site changes that */
     const double least = cvtm_warp_min(matters ? site.distance2 : HUGE_VAL);
     const unsigned nearest = __ballot_sync(0xFFFFFFFFu, matters && site.distance2 == least);
     if (nearest == 0) return;
     const int from = __ffs(static_cast<int>(nearest)) - 1;
     cvtm_warp_clip_by(c, &site, from, lane);
-    if (lane == from) site.place = -1;
+    if (lane == from) site.slot = -1;
   }
 }
 
@@ -260,9 +259,9 @@ static __device__ inline void cvtm_warp_queue_add(cvtm_warp_queue *queue, int *s
                                                   uint64_t square, double distance2, int lane) {
   const unsigned mask = __ballot_sync(0xFFFFFFFFu, wanted);
   if (wanted) {
-    const int slot = *size + __popc(mask & ((1u << lane) - 1));
-    queue->square[slot] = square;
-    queue->distance2[slot] = __double2float_rd(distance2);
+    const int item = *size + __popc(mask & ((1u << lane) - 1));
+    queue->square[item] = square;
+    queue->distance2[item] = __double2float_rd(distance2);
   }
   *size += __popc(mask);
   __syncwarp();
@@ -272,25 +271,25 @@ static __device__ inline void cvtm_warp_queue_add(cvtm_warp_queue *queue, int *s
  * walk is depth first, which needs little memory. */
 static __device__ inline uint64_t cvtm_warp_queue_remove(cvtm_warp_queue *queue, int *size,
                                                          double *distance2, int lane) {
-  int slot = *size - 1;
+  int item = *size - 1;
   double least = HUGE_VAL;
   if (*size <= CVTM_WARP_QUEUE_BEST) {
     for (int k = lane; k < *size; k += CVTM_WALK_LANES) {
       if (!(queue->distance2[k] < least)) continue;
       least = queue->distance2[k];
-      slot = k;
+      item = k;
     }
     const double all = cvtm_warp_min(least);
     const unsigned lanes = __ballot_sync(0xFFFFFFFFu, least == all);
-    slot = __shfl_sync(0xFFFFFFFFu, slot, __ffs(static_cast<int>(lanes)) - 1);
+    item = __shfl_sync(0xFFFFFFFFu, item, __ffs(static_cast<int>(lanes)) - 1);
   }
   const int last = --*size;
-  const uint64_t square = queue->square[slot];
-  *distance2 = queue->distance2[slot];
-  __syncwarp(); /* all lanes have read the slot */
+  const uint64_t square = queue->square[item];
+  *distance2 = queue->distance2[item];
+  __syncwarp(); /* all lanes have read the item */
   if (lane == 0) {
-    queue->square[slot] = queue->square[last];
-    queue->distance2[slot] = queue->distance2[last];
+    queue->square[item] = queue->square[last];
+    queue->distance2[item] = queue->distance2[last];
   }
   __syncwarp();
   return square;
@@ -306,7 +305,7 @@ static __device__ inline void cvtm_warp_queue_parts(const cvtm_warp_clipping *c,
   bool wanted = false;
   if (lane < 1 << halvings) {
     int32_t first, last;
-    cvtm_square_places(c->tree, c->domain, part, &first, &last);
+    cvtm_square_slots(c->tree, c->domain, part, &first, &last);
     if (first < last || c->tree->cover != nullptr) {
       const cvtm_cell_box box = cvtm_square_relative_box(c->tree, c->domain, part, &c->o);
       distance2 = cvtm_cell_box_distance2(&box, 0, 0);
@@ -322,7 +321,7 @@ static __device__ inline void cvtm_warp_visit(cvtm_warp_clipping *c, uint64_t sq
                                               cvtm_warp_queue *queue, int *size, int lane) {
   const int depth = cvtm_square_depth(square);
   int32_t first, last;
-  cvtm_square_places(c->tree, c->domain, square, &first, &last);
+  cvtm_square_slots(c->tree, c->domain, square, &first, &last);
   if (cvtm_square_is_divided(c->tree, depth, last - first, CVTM_WALK_LANES)) {
     cvtm_warp_queue_parts(c, square, depth, queue, size, lane);
     return;
@@ -373,14 +372,14 @@ static __device__ inline void cvtm_warp_cut_from(cvtm_warp_clipping *c, const cv
 
 /* cvtm_cell_by_tree by a warp. */
 static __device__ inline cvtm_cell_status cvtm_warp_compute_cell(const cvtm_site_tree_view *tree,
-                                                                 cvtm_domain domain, int64_t place,
+                                                                 cvtm_domain domain, int64_t slot,
                                                                  cvtm_warp_queue *queue, int lane,
                                                                  cvtm_cell *cell) {
   cvtm_cell_box start;
   cvtm_warp_clipping c;
   c.tree = tree;
   c.domain = domain;
-  c.o = cvtm_cell_origin_at(tree, domain, place, &start);
+  c.o = cvtm_cell_origin_at(tree, domain, slot, &start);
   c.cell = cell;
   cvtm_warp_cut_from(&c, &start, queue, lane);
   if (c.status != CVTM_CELL_DONE || cell->count == 0) return c.status;

@@ -123,10 +123,10 @@ CVTM_HD void cvtm_cell_begin_walk(cvtm_domain domain, double sx, double sy, cons
 
 /* --- the pixel centres of a cell ------------------------------------------------------ */
 
-/* True if the label of pixel (column, row) is the site at `place`: no other site is nearer to the
+/* True if the label of pixel (column, row) is the site at `slot`: no other site is nearer to the
  * centre, or as near with a lower index. (x, y): the centre relative to the site. Of two images of
  * the site that are both half a period away, along an axis of a torus, one counts. */
-CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t place,
+CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t slot,
                            int32_t column, int32_t row, double x, double y) {
   if (domain.periodic && !(2 * x >= -domain.width && 2 * x < domain.width &&
                            2 * y >= -domain.height && 2 * y < domain.height))
@@ -136,9 +136,9 @@ CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, 
   o.x = (double)(domain.periodic ? cvtm_cell_wrap(column, domain.width) : column) + 0.5;
   o.y = (double)(domain.periodic ? cvtm_cell_wrap(row, domain.height) : row) + 0.5;
   const double own2 =
-      cvtm_distance2(metric, o.x, o.y, tree->position[2 * place], tree->position[2 * place + 1]);
+      cvtm_distance2(metric, o.x, o.y, tree->position[2 * slot], tree->position[2 * slot + 1]);
   const double reach = sqrt(own2) * (1 + 1e-9);
-  const int32_t index = tree->index[place];
+  const int32_t index = tree->index[slot];
   cvtm_bin_level bins = cvtm_bin_level_for(tree, domain, reach);
   for (int image = 0; image < 9; ++image) {
     if (image != 4 && !domain.periodic) continue;

@@ -12,11 +12,11 @@ enum { CVTM_WARP_ROWS = 512 /* rows of pixels of a cell, at most, roughly */ };
 template <int CELLS>
 struct cvtm_warp_hulls {
   cvtm_hull_pole pole[CVTM_HULL_POLES * CELLS];
-  int32_t place[CVTM_HULL_POLES * CELLS], order[CVTM_HULL_SIDES * CELLS],
+  int32_t slot[CVTM_HULL_POLES * CELLS], order[CVTM_HULL_SIDES * CELLS],
       scratch[CVTM_HULL_SCRATCH * CELLS];
 };
 
-/* Constructs the cells of the sites at places base .. base + CELLS - 1 that are before `end`. Lane
+/* Constructs the cells of the sites at slots base .. base + CELLS - 1 that are before `end`. Lane
  * k of the warp works on cell k % CELLS. Returns true if that cell is done: hull construction did
  * not fail, and the cell does not span more than about CVTM_WARP_ROWS rows. *left, unless it is
  * NULL, is the hull at the end. PARTIAL: for a tree with a cover; only the cells of own sites are
@@ -34,15 +34,15 @@ __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_do
                     CELLS == 16 ? 1.6F : CVTM_HULL_REACH, /* with few lanes a site takes longer */
                     0,
                     memory->pole + c,
-                    memory->place + c,
+                    memory->slot + c,
                     memory->order + c,
                     memory->scratch + c,
                     most_tests,
                     0,
                     PARTIAL};
   double radius2 = 0;
-  const int64_t place = base + c;
-  const bool cut = cvtm_cell_by_hull(&tree, domain, place, place < end, lanes, &hull, cell,
+  const int64_t slot = base + c;
+  const bool cut = cvtm_cell_by_hull(&tree, domain, slot, slot < end, lanes, &hull, cell,
                                      &radius2) == CVTM_CELL_DONE;
   const bool done = cut && 4 * radius2 <= CVTM_WARP_ROWS * CVTM_WARP_ROWS;
   if (!done) cell->count = 0;

@@ -7,18 +7,18 @@
 
 /* A walk through the sites of the bins of this lane. */
 typedef struct cvtm_hull_bin_walk {
-  const int32_t *slot; /* of the next bin */
-  int32_t next, end;   /* places */
+  const int32_t *range; /* of the next bin */
+  int32_t next, end;    /* slots */
 } cvtm_hull_bin_walk;
 
-/* The place of the next site of this lane, or of the site of the cell if there is none. */
+/* The slot of the next site of this lane, or of the site of the cell if there is none. */
 CVTM_HD int32_t cvtm_hull_next_site(const cvtm_hull_search *s, const cvtm_hull *hull, int more,
                                     cvtm_hull_bin_walk *walk) {
-  if (!more) return s->o.place;
+  if (!more) return s->o.slot;
   if (walk->next == walk->end) {
-    walk->next = walk->slot[0];
-    walk->end = walk->slot[hull->stride];
-    walk->slot += 2 * s->lanes.count * hull->stride;
+    walk->next = walk->range[0];
+    walk->end = walk->range[hull->stride];
+    walk->range += 2 * s->lanes.count * hull->stride;
   }
   return walk->next++;
 }
@@ -33,23 +33,22 @@ CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cv
   cvtm_hull_bin_walk walk = {hull->scratch + 2 * s->lanes.lane * hull->stride, 0, 0};
   int owned = 0;
   double x, y, next_x, next_y;
-  int32_t place = cvtm_hull_next_site(s, hull, sites > 0, &walk);
-  cvtm_tree_position(s->tree, place, &next_x, &next_y);
+  int32_t slot = cvtm_hull_next_site(s, hull, sites > 0, &walk);
+  cvtm_tree_position(s->tree, slot, &next_x, &next_y);
   for (int32_t k = 1; k <= most; ++k) {
-    const int32_t current = place;
+    const int32_t current = slot;
     x = next_x;
     y = next_y;
-    place = cvtm_hull_next_site(s, hull, k < sites, &walk);
-    cvtm_tree_position(s->tree, place, &next_x, &next_y);
+    slot = cvtm_hull_next_site(s, hull, k < sites, &walk);
+    cvtm_tree_position(s->tree, slot, &next_x, &next_y);
     const double dx = (x - s->o.shift_x) - s->o.x, dy = (y - s->o.shift_y) - s->o.y;
     const float near_x = (float)dx, near_y = (float)dy;
     const float distance2 = near_x * near_x + near_y * near_y;
     int take = distance2 >= s->from && distance2 < s->to;
     if (!(distance2 > 0) && take) {
       const int same = dx == 0 && dy == 0;
-      owned |=
-          same && current < s->o.place; /* of coincident sites the first has the lowest index */
-      take = !same && current != s->o.place;
+      owned |= same && current < s->o.slot; /* of coincident sites the first has the lowest index */
+      take = !same && current != s->o.slot;
     }
     if (cell->count > 0) take = take && cvtm_hull_cuts(cell, dx, dy);
     cvtm_hull_add(s, take, near_x, near_y, current, hull);
@@ -121,8 +120,8 @@ CVTM_INLINE double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_h
   for (int32_t k = s->lanes.lane; k < sides; k += s->lanes.count) {
     const int32_t next = k + 1 < sides ? k + 1 : 0;
     double ax, ay, bx, by, x, y;
-    cvtm_hull_neighbor(s, hull->place[hull->order[k * hull->stride] * hull->stride], &ax, &ay);
-    cvtm_hull_neighbor(s, hull->place[hull->order[next * hull->stride] * hull->stride], &bx, &by);
+    cvtm_hull_neighbor(s, hull->slot[hull->order[k * hull->stride] * hull->stride], &ax, &ay);
+    cvtm_hull_neighbor(s, hull->slot[hull->order[next * hull->stride] * hull->stride], &bx, &by);
     cvtm_hull_corner(ax, ay, bx, by, &x, &y);
     cell->x[k * cell->stride] = x;
     cell->y[k * cell->stride] = y;
@@ -154,7 +153,7 @@ CVTM_INLINE int cvtm_hull_verify(const cvtm_hull_search *s, const cvtm_hull *hul
   uint32_t inside = cell->count > 0 ? ((1u << hull->count) - 1) & ~hull->corners : 0;
   for (; inside > 0; inside &= inside - 1) {
     double dx, dy;
-    cvtm_hull_neighbor(s, hull->place[cvtm_lowest_bit(inside) * hull->stride], &dx, &dy);
+    cvtm_hull_neighbor(s, hull->slot[cvtm_lowest_bit(inside) * hull->stride], &dx, &dy);
     const double d2 = dx * dx + dy * dy;
     for (int32_t c = s->lanes.lane; c < cell->count; c += s->lanes.count)
       good &= cvtm_within_rounding(cvtm_cell_excess(cell, c, dx, dy, 0.5 * d2), d2 * radius2);

@@ -16,7 +16,7 @@ enum {
   CVTM_HULL_SCRATCH = 32,     /* numbers in cvtm_hull.scratch */
   CVTM_HULL_MAX_SCAN = 256,   /* sites that a lane tests in a round, at most */
   CVTM_HULL_ROUND_TESTS = 16, /* the cost of a round, in tests of one site */
-  CVTM_HULL_FIRST_MIRROR = -4 /* mirror images of the site have the places -4 .. -1 */
+  CVTM_HULL_FIRST_MIRROR = -4 /* mirror images of the site have the slots -4 .. -1 */
 };
 
 #define CVTM_HULL_REACH 1.7F /* spacings; most cells are done in one round */
@@ -34,7 +34,7 @@ typedef struct CVTM_HULL_ALIGNED cvtm_hull_pole {
   float x, y;
 } cvtm_hull_pole;
 
-/* Pole k is pole[k * stride], and its site is at place[k * stride], for k up to `capacity`. order
+/* Pole k is pole[k * stride], and its site is at slot[k * stride], for k up to `capacity`. order
  * lists the corners of the hull; bit k of corners is set if pole k is a corner. scratch holds the
  * bins of a round, then the corner after each pole. All are in memory that the lanes of the cell
  * share. */
@@ -43,7 +43,7 @@ typedef struct cvtm_hull {
   float reach; /* of the first round, in spacings of the sites */
   uint32_t corners;
   cvtm_hull_pole *pole;
-  int32_t *place, *order, *scratch;
+  int32_t *slot, *order, *scratch;
   int32_t most_tests; /* of sites by a lane; with more the cell is undecided; 0: no limit */
   int32_t tests;      /* so far, by this lane */
   int32_t partial;    /* 1: the tree may lack sites; the search marks the bins that it needs */
@@ -80,7 +80,7 @@ CVTM_HULL_RARE void cvtm_tree_want_around(const cvtm_tree_cover *cover, int32_t 
 }
 
 /* Finds the bins within reach that are not empty, and of these the share of this lane. Stores the
- * first place of bin k of the share, and one past its last place, at scratch[2 * (k * lanes +
+ * first slot of bin k of the share, and one past its last slot, at scratch[2 * (k * lanes +
  * lane)]. Returns the number of sites in the share. There are at most 4 x 4 bins. */
 CVTM_INLINE int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hull) {
   const double reach = 1.000001 * s->reach;
@@ -89,7 +89,7 @@ CVTM_INLINE int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hu
   const int32_t x1 = cvtm_bin_coordinate(&s->bins, x + reach, s->domain.width);
   const int32_t y0 = cvtm_bin_coordinate(&s->bins, y - reach, s->domain.height);
   const int32_t y1 = cvtm_bin_coordinate(&s->bins, y + reach, s->domain.height);
-  int32_t *slot = hull->scratch + 2 * s->lanes.lane * hull->stride;
+  int32_t *range = hull->scratch + 2 * s->lanes.lane * hull->stride;
   int32_t sites = 0;
   for (int32_t bx = x0 + s->lanes.lane, by = y0; by <= y1; bx += s->lanes.count) {
     while (bx > x1) {
@@ -99,13 +99,13 @@ CVTM_INLINE int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hu
     if (by > y1) break;
     int32_t first, last;
     if (s->bins.level > s->tree->levels)
-      cvtm_square_sites(s->tree, s->domain, s->bins.level, bx, by, s->o.place, &first, &last);
+      cvtm_square_sites(s->tree, s->domain, s->bins.level, bx, by, s->o.slot, &first, &last);
     else
       cvtm_bin_sites(s->tree, s->bins.level, bx, by, &first, &last);
     if (first == last) continue;
-    slot[0] = first;
-    slot[hull->stride] = last;
-    slot += 2 * s->lanes.count * hull->stride;
+    range[0] = first;
+    range[hull->stride] = last;
+    range += 2 * s->lanes.count * hull->stride;
     sites += last - first;
   }
   return sites;
@@ -121,13 +121,13 @@ CVTM_HD int cvtm_hull_cuts(const cvtm_cell *cell, double dx, double dy) {
 
 /* Adds a site for each lane with `take` set; its position is stored where its pole will be.
  * hull->count may exceed the capacity afterwards. */
-CVTM_HD void cvtm_hull_add(const cvtm_hull_search *s, int take, float x, float y, int32_t place,
+CVTM_HD void cvtm_hull_add(const cvtm_hull_search *s, int take, float x, float y, int32_t slot,
                            cvtm_hull *hull) {
   const int32_t at = cvtm_lanes_number(s->lanes, take, &hull->count);
   if (!take || at >= hull->capacity) return;
   hull->pole[at * hull->stride].x = x;
   hull->pole[at * hull->stride].y = y;
-  hull->place[at * hull->stride] = place;
+  hull->slot[at * hull->stride] = slot;
 }
 
 enum { CVTM_HULL_NONE = 64, CVTM_HULL_TURN = 128 };
@@ -138,16 +138,16 @@ CVTM_HD int cvtm_within_rounding(double value, double scale2) {
   return value <= 0 || value * value <= 1.6e-23 * scale2;
 }
 
-/* The position, relative to the site of the cell, of a mirror image (place < 0) or of the site at a
- * place; on a torus of the nearest image of that site. */
-CVTM_HD void cvtm_hull_neighbor(const cvtm_hull_search *s, int32_t place, double *dx, double *dy) {
-  if (place < 0) {
-    *dx = place == -4 ? 2 * s->edges.x0 : place == -3 ? 2 * s->edges.x1 : 0;
-    *dy = place == -2 ? 2 * s->edges.y0 : place == -1 ? 2 * s->edges.y1 : 0;
+/* The position, relative to the site of the cell, of a mirror image (slot < 0) or of the site at a
+ * slot; on a torus of the nearest image of that site. */
+CVTM_HD void cvtm_hull_neighbor(const cvtm_hull_search *s, int32_t slot, double *dx, double *dy) {
+  if (slot < 0) {
+    *dx = slot == -4 ? 2 * s->edges.x0 : slot == -3 ? 2 * s->edges.x1 : 0;
+    *dy = slot == -2 ? 2 * s->edges.y0 : slot == -1 ? 2 * s->edges.y1 : 0;
     return;
   }
   double x, y;
-  cvtm_tree_position(s->tree, place, &x, &y);
+  cvtm_tree_position(s->tree, slot, &x, &y);
   *dx = x - s->o.x;
   *dy = y - s->o.y;
   if (s->domain.periodic) {
@@ -156,9 +156,9 @@ CVTM_HD void cvtm_hull_neighbor(const cvtm_hull_search *s, int32_t place, double
   }
 }
 
-CVTM_HD double cvtm_hull_distance2(const cvtm_hull_search *s, int32_t place) {
+CVTM_HD double cvtm_hull_distance2(const cvtm_hull_search *s, int32_t slot) {
   double dx, dy;
-  cvtm_hull_neighbor(s, place, &dx, &dy);
+  cvtm_hull_neighbor(s, slot, &dx, &dy);
   return dx * dx + dy * dy;
 }
 
@@ -281,7 +281,7 @@ CVTM_INLINE int cvtm_hull_contains_lanes(double dx, double dy, int32_t sides, co
 CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_cell *cell,
                                  cvtm_hull *hull) {
   cvtm_hull_pole found[CVTM_HULL_MAX_SCAN + 1];
-  int32_t places[CVTM_HULL_MAX_SCAN + 1];
+  int32_t slots[CVTM_HULL_MAX_SCAN + 1];
   const int32_t sites = wanted ? cvtm_hull_find_bins(s, hull) : 0;
   const double x = s->o.x, y = s->o.y, shift_x = s->o.shift_x, shift_y = s->o.shift_y;
   const double *position = s->tree->position;
@@ -294,24 +294,24 @@ CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cv
   for (const int32_t *bin = hull->scratch; seen < sites; bin += 2 * hull->stride) {
     const int32_t first = bin[0], end = bin[hull->stride];
     seen += end - first;
-    for (int32_t place = first; place < end; ++place) {
-      const double dx = (position[2 * place] - shift_x) - x;
-      const double dy = (position[2 * place + 1] - shift_y) - y;
+    for (int32_t slot = first; slot < end; ++slot) {
+      const double dx = (position[2 * slot] - shift_x) - x;
+      const double dy = (position[2 * slot + 1] - shift_y) - y;
       const float near_x = (float)dx, near_y = (float)dy;
       const float distance2 = near_x * near_x + near_y * near_y;
       const int near = (distance2 >= from) & (distance2 < to), same = (dx == 0) & (dy == 0);
-      owned |= near & same & (place < s->o.place); /* the first of them has the lowest index */
+      owned |= near & same & (slot < s->o.slot); /* the first of them has the lowest index */
       int take = near & !same;
       if (cell->count > 0) take = take && cvtm_hull_cuts(cell, dx, dy);
       found[taken].x = near_x;
       found[taken].y = near_y;
-      places[taken] = place;
+      slots[taken] = slot;
       taken += take;
     }
   }
   for (int32_t k = 0; k < taken && hull->count + k < hull->capacity; ++k) {
     hull->pole[(hull->count + k) * hull->stride] = found[k];
-    hull->place[(hull->count + k) * hull->stride] = places[k];
+    hull->slot[(hull->count + k) * hull->stride] = slots[k];
   }
   hull->count += taken;
   hull->tests += sites;
@@ -346,8 +346,7 @@ CVTM_INLINE double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_h
   *good = 1;
   if (sides == 0) return 0;
   for (int32_t k = 0; k < sides; ++k)
-    cvtm_hull_neighbor(s, hull->place[hull->order[k * hull->stride] * hull->stride], nx + k,
-                       ny + k);
+    cvtm_hull_neighbor(s, hull->slot[hull->order[k * hull->stride] * hull->stride], nx + k, ny + k);
   for (int32_t k = sides; k <= padded; ++k) {
     nx[k] = nx[k - sides];
     ny[k] = ny[k - sides];
@@ -377,7 +376,7 @@ CVTM_INLINE int cvtm_hull_verify(const cvtm_hull_search *s, const cvtm_hull *hul
   uint32_t inside = ((1u << hull->count) - 1) & ~hull->corners;
   for (; inside > 0; inside &= inside - 1) {
     double nx, ny;
-    cvtm_hull_neighbor(s, hull->place[cvtm_lowest_bit(inside) * hull->stride], &nx, &ny);
+    cvtm_hull_neighbor(s, hull->slot[cvtm_lowest_bit(inside) * hull->stride], &nx, &ny);
     good &= cvtm_hull_contains_lanes(nx, ny, sides, x + 1, y + 1, radius2);
   }
   return good;

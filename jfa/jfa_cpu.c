@@ -46,15 +46,15 @@ static cvtm_status pass_cpu(cvtm_device *device, const cvtm_diagram *diagram, in
   return CVTM_OK;
 }
 
-/* Replaces the codes of a row by places. Neighbouring pixels mostly have the same code. */
-static void find_places(const cvtm_diagram *diagram, uint32_t *codes) {
-  uint32_t code = codes[0], place = cvtm_place_of_code(diagram, code);
+/* Replaces the codes of a row by slots. Neighbouring pixels mostly have the same code. */
+static void find_slots(const cvtm_diagram *diagram, uint32_t *codes) {
+  uint32_t code = codes[0], slot = cvtm_slot_of_code(diagram, code);
   for (int i = 0; i < diagram->domain.width; ++i) {
     if (codes[i] != code) {
       code = codes[i];
-      place = cvtm_place_of_code(diagram, code);
+      slot = cvtm_slot_of_code(diagram, code);
     }
-    codes[i] = place;
+    codes[i] = slot;
   }
 }
 
@@ -65,7 +65,7 @@ static cvtm_status final_pass_cpu(cvtm_device *device, const cvtm_diagram *diagr
 #pragma omp parallel num_threads(cvtm_device_threads(device))
   {
 #pragma omp for schedule(static)
-    for (int j = 0; j < height; ++j) find_places(diagram, codes + j * width);
+    for (int j = 0; j < height; ++j) find_slots(diagram, codes + j * width);
 #pragma omp for schedule(static)
     for (int j = 0; j < height; ++j)
       for (int i = 0; i < width; ++i)
@@ -96,9 +96,9 @@ typedef struct candidate {
   int32_t index;
 } candidate;
 
-static candidate candidate_at(const cvtm_site_tree_view *tree, int64_t place) {
-  const candidate site = {tree->position[2 * place], tree->position[2 * place + 1],
-                          tree->index[place]};
+static candidate candidate_at(const cvtm_site_tree_view *tree, int64_t slot) {
+  const candidate site = {tree->position[2 * slot], tree->position[2 * slot + 1],
+                          tree->index[slot]};
   return site;
 }
 
@@ -125,10 +125,10 @@ static int gather_candidates(const cvtm_diagram *diagram, cvtm_tile tile, double
       stack[top++] = (int32_t)(2 * node + 1);
       stack[top++] = (int32_t)(2 * node);
     }
-    for (int64_t place = first; place < last; ++place) {
-      const candidate site = candidate_at(tree, place);
+    for (int64_t slot = first; slot < last; ++slot) {
+      const candidate site = candidate_at(tree, slot);
       if (!(cvtm_distance2(diagram->metric, x, y, site.x, site.y) <= reach2) ||
-          cvtm_is_duplicate(tree, place))
+          cvtm_is_duplicate(tree, slot))
         continue;
       if (found == MAX_CANDIDATES) return -1;
       list[found++] = site;
@@ -204,7 +204,7 @@ static void assign_tile(const cvtm_diagram *diagram, cvtm_tile tile, const candi
   }
 }
 
-/* Labels a tile. *guess: the place of a site that is probably near. It is replaced by the place of
+/* Labels a tile. *guess: the slot of a site that is probably near. It is replaced by the slot of
  * the site nearest to the centre of the tile. */
 static void label_tile(const cvtm_diagram *diagram, cvtm_tile tile, int32_t *guess,
                        int32_t *labels) {
@@ -212,7 +212,7 @@ static void label_tile(const cvtm_diagram *diagram, cvtm_tile tile, int32_t *gue
   cvtm_nearest best = cvtm_nearest_none();
   cvtm_nearest_consider(&diagram->tree, diagram->metric, x, y, *guess, &best);
   cvtm_search_node(&diagram->tree, diagram->metric, x, y, 1, &best);
-  *guess = best.place;
+  *guess = best.slot;
   if (tile.width == 1 && tile.height == 1) {
     labels[(int64_t)tile.y * diagram->domain.width + tile.x] = best.index;
     return;

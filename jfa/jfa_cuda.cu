@@ -105,16 +105,16 @@ static __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-static __device__ void set_place(const cvtm_diagram *diagram, uint32_t *codes, int64_t p) {
-  codes[p] = cvtm_place_of_code(diagram, codes[p]);
+static __device__ void set_slot(const cvtm_diagram *diagram, uint32_t *codes, int64_t p) {
+  codes[p] = cvtm_slot_of_code(diagram, codes[p]);
 }
 
 static __device__ void set_final_label(const cvtm_diagram *diagram,
-                                       const uint32_t *__restrict__ places,
+                                       const uint32_t *__restrict__ slots,
                                        int32_t *__restrict__ labels, int64_t p) {
   const int width = diagram->domain.width;
   labels[p] =
-      cvtm_final_label(diagram, static_cast<int>(p) % width, static_cast<int>(p) / width, places);
+      cvtm_final_label(diagram, static_cast<int>(p) % width, static_cast<int>(p) / width, slots);
 }
 
 /* --- launchers -------------------------------------------------------------------------------- */
@@ -139,7 +139,7 @@ static cvtm_status final_pass_cuda(cvtm_device *device, const cvtm_diagram *diag
                                    uint32_t *codes, int32_t *labels) {
   const int64_t pixels = static_cast<int64_t>(diagram->domain.width) * diagram->domain.height;
   const cvtm_status status =
-      launch_rows<set_place, BLOCK>(device, "set_place", 0, pixels, *diagram, codes);
+      launch_rows<set_slot, BLOCK>(device, "set_slot", 0, pixels, *diagram, codes);
   return status == CVTM_OK ? launch_rows<set_final_label, BLOCK>(device, "set_final_label", 0,
                                                                  pixels, *diagram, codes, labels)
                            : status;
@@ -176,12 +176,12 @@ enum {
 
 /* --- cell by cell ----------------------------------------------------------------------------- */
 
-/* Labels the pixels of row j that belong to the site at a place, and returns their number. */
-static __device__ int32_t label_row(const cvtm_diagram *diagram, int64_t place,
+/* Labels the pixels of row j that belong to the site at a slot, and returns their number. */
+static __device__ int32_t label_row(const cvtm_diagram *diagram, int64_t slot,
                                     const cvtm_cell *cell, double tolerance, cvtm_cell_walk *walk,
                                     int32_t j, int32_t *labels) {
   const cvtm_domain domain = diagram->domain;
-  const int32_t index = diagram->tree.index[place];
+  const int32_t index = diagram->tree.index[slot];
   const double y = (static_cast<double>(j) + 0.5) - walk->sy;
   const cvtm_cell_span span = cvtm_cell_row_span(domain, cell, tolerance, walk, j);
   const int32_t wrapped = domain.periodic ? cvtm_cell_wrap(j, domain.height) : j;
@@ -189,7 +189,7 @@ static __device__ int32_t label_row(const cvtm_diagram *diagram, int64_t place,
   int32_t count = 0;
   for (int32_t k = span.first; k <= span.last; ++k) {
     const bool certain = k >= span.certain_first && k <= span.certain_last;
-    if (!certain && !cvtm_cell_owns(&diagram->tree, domain, place, k, j,
+    if (!certain && !cvtm_cell_owns(&diagram->tree, domain, slot, k, j,
                                     (static_cast<double>(k) + 0.5) - walk->sx, y))
       continue;
     row[domain.periodic ? cvtm_cell_wrap(k, domain.width) : k] = index;
@@ -198,7 +198,7 @@ static __device__ int32_t label_row(const cvtm_diagram *diagram, int64_t place,
   return count;
 }
 
-/* Labels the pixels of the cells of the sites at places base .. base + 31, one lane for each cell.
+/* Labels the pixels of the cells of the sites at slots base .. base + 31, one lane for each cell.
  * Returns the number of pixels that this lane labels. */
 static __device__ int32_t label_cells(const cvtm_diagram &diagram, int64_t base, int lane,
                                       cvtm_warp_cells<WARP> *memory, int32_t *labels) {
@@ -206,12 +206,12 @@ static __device__ int32_t label_cells(const cvtm_diagram &diagram, int64_t base,
   const cvtm_cell cell = cvtm_warp_cell(memory, lane);
   int32_t count = 0;
   if (cell.count >= 3) {
-    const int64_t place = base + lane;
+    const int64_t slot = base + lane;
     cvtm_cell_walk walk;
-    cvtm_cell_begin_walk(diagram.domain, diagram.tree.position[2 * place],
-                         diagram.tree.position[2 * place + 1], &cell, &walk);
+    cvtm_cell_begin_walk(diagram.domain, diagram.tree.position[2 * slot],
+                         diagram.tree.position[2 * slot + 1], &cell, &walk);
     for (int32_t j = walk.first; j <= walk.last; ++j)
-      count += label_row(&diagram, place, &cell, memory->tolerance[lane], &walk, j, labels);
+      count += label_row(&diagram, slot, &cell, memory->tolerance[lane], &walk, j, labels);
   }
   __syncwarp(); /* the next cells overwrite the memory */
   return count;
@@ -251,13 +251,13 @@ static __device__ int push_nodes(warp_memory *memory, int top, bool wanted, int6
   const int last = __ffs(static_cast<int>(at_nearest)) - 1; /* -1 if none */
   const int count = __popc(mask);
   if (wanted) {
-    int slot = __popc(mask & ((1u << lane) - 1));
+    int item = __popc(mask & ((1u << lane) - 1));
     if (lane == last)
-      slot = count - 1;
+      item = count - 1;
     else if (last >= 0 && lane > last)
-      --slot;
-    memory->stack_node[top + slot] = static_cast<int32_t>(node);
-    memory->stack_distance[top + slot] = distance;
+      --item;
+    memory->stack_node[top + item] = static_cast<int32_t>(node);
+    memory->stack_distance[top + item] = distance;
   }
   __syncwarp();
   return top + count;
@@ -273,11 +273,11 @@ static __device__ double warp_nearest2(const cvtm_diagram *diagram, warp_memory 
   int64_t node = 1;
   for (;;) {
     if (node >= buckets) {
-      const int64_t place = cvtm_walk_place(tree, buckets, node, lane);
+      const int64_t slot = cvtm_walk_slot(tree, buckets, node, lane);
       double distance2 = HUGE_VAL;
-      if (place >= 0)
-        distance2 = cvtm_distance2(diagram->metric, x, y, tree->position[2 * place],
-                                   tree->position[2 * place + 1]);
+      if (slot >= 0)
+        distance2 = cvtm_distance2(diagram->metric, x, y, tree->position[2 * slot],
+                                   tree->position[2 * slot + 1]);
       distance2 = cvtm_warp_min(distance2);
       if (distance2 < best) best = distance2;
     } else {
@@ -301,14 +301,14 @@ static __device__ double warp_nearest2(const cvtm_diagram *diagram, warp_memory 
 /* Appends the sites of the lanes with `wanted` set. Returns the new number of candidates, or -1 if
  * they do not fit. */
 static __device__ int push_candidates(const cvtm_site_tree_view *tree, warp_memory *memory,
-                                      int found, bool wanted, int64_t place, int lane) {
+                                      int found, bool wanted, int64_t slot, int lane) {
   const unsigned mask = __ballot_sync(0xFFFFFFFFu, wanted);
   if (found + __popc(mask) > MAX_CANDIDATES) return -1;
   if (wanted) {
-    const int slot = found + __popc(mask & ((1u << lane) - 1));
-    memory->x[slot] = tree->position[2 * place];
-    memory->y[slot] = tree->position[2 * place + 1];
-    memory->index[slot] = tree->index[place];
+    const int item = found + __popc(mask & ((1u << lane) - 1));
+    memory->x[item] = tree->position[2 * slot];
+    memory->y[item] = tree->position[2 * slot + 1];
+    memory->index[item] = tree->index[slot];
   }
   __syncwarp();
   return found + __popc(mask);
@@ -324,12 +324,12 @@ static __device__ int warp_gather(const cvtm_diagram *diagram, warp_memory *memo
   int64_t node = 1;
   for (;;) {
     if (node >= buckets) {
-      const int64_t place = cvtm_walk_place(tree, buckets, node, lane);
-      const bool wanted = place >= 0 &&
-                          cvtm_distance2(diagram->metric, x, y, tree->position[2 * place],
-                                         tree->position[2 * place + 1]) <= reach2 &&
-                          !cvtm_is_duplicate(tree, place);
-      found = push_candidates(tree, memory, found, wanted, place, lane);
+      const int64_t slot = cvtm_walk_slot(tree, buckets, node, lane);
+      const bool wanted = slot >= 0 &&
+                          cvtm_distance2(diagram->metric, x, y, tree->position[2 * slot],
+                                         tree->position[2 * slot + 1]) <= reach2 &&
+                          !cvtm_is_duplicate(tree, slot);
+      found = push_candidates(tree, memory, found, wanted, slot, lane);
     } else {
       const int64_t child = cvtm_walk_child(buckets, node, lane);
       const double *box = tree->box + 4 * child;
@@ -338,9 +338,9 @@ static __device__ int warp_gather(const cvtm_diagram *diagram, warp_memory *memo
       const bool within = child >= 0 && distance2 <= reach2;
       /* Of coincident sites the first has the lowest index, so their box needs no visit. */
       const bool coincident = within && cvtm_box_is_point(box);
-      const int64_t place = coincident ? cvtm_node_first(tree, child) : -1;
-      found = push_candidates(tree, memory, found, coincident && !cvtm_is_duplicate(tree, place),
-                              place, lane);
+      const int64_t slot = coincident ? cvtm_node_first(tree, child) : -1;
+      found = push_candidates(tree, memory, found, coincident && !cvtm_is_duplicate(tree, slot),
+                              slot, lane);
       top = push_nodes(memory, top, within && !coincident, child, distance2, -1, lane);
     }
     if (found < 0 || top == 0) return found;

@@ -125,8 +125,8 @@ CVTM_HD cvtm_pixel cvtm_pixel_at(cvtm_domain domain, double x, double y) {
   return pixel;
 }
 
-CVTM_HD cvtm_pixel cvtm_pixel_of_place(const cvtm_diagram *diagram, int64_t place) {
-  const double *site = diagram->tree.position + 2 * place;
+CVTM_HD cvtm_pixel cvtm_pixel_of_slot(const cvtm_diagram *diagram, int64_t slot) {
+  const double *site = diagram->tree.position + 2 * slot;
   return cvtm_pixel_at(diagram->domain, site[0], site[1]);
 }
 
@@ -152,18 +152,18 @@ CVTM_HD uint32_t cvtm_site_code(const cvtm_diagram *diagram, double x, double y)
   return code == CVTM_NO_SEED ? cvtm_middle_code(shift - 16, pixel) : code;
 }
 
-/* The sites at places first .. last - 1 of the tree's order. */
+/* The sites at slots first .. last - 1 of the tree's order. */
 typedef struct cvtm_seed_sites {
   int32_t first, last;
 } cvtm_seed_sites;
 
-/* The first of the places first .. last - 1 whose pixel has the number `morton` along the curve or
+/* The first of the slots first .. last - 1 whose pixel has the number `morton` along the curve or
  * a higher one; last if there is none. */
-CVTM_HD int32_t cvtm_first_place(const cvtm_diagram *diagram, int32_t first, int32_t last,
-                                 uint64_t morton) {
+CVTM_HD int32_t cvtm_first_slot(const cvtm_diagram *diagram, int32_t first, int32_t last,
+                                uint64_t morton) {
   while (first < last) {
     const int32_t middle = first + (last - first) / 2;
-    if (cvtm_pixel_morton(cvtm_pixel_of_place(diagram, middle)) < morton)
+    if (cvtm_pixel_morton(cvtm_pixel_of_slot(diagram, middle)) < morton)
       first = middle + 1;
     else
       last = middle;
@@ -185,8 +185,8 @@ CVTM_HD cvtm_seed_sites cvtm_sites_of_pixel(const cvtm_diagram *diagram, cvtm_pi
   sites.first = start[0];
   sites.last = start[1];
   if (sites.last - sites.first == 1) return sites;
-  sites.first = cvtm_first_place(diagram, sites.first, sites.last, morton);
-  sites.last = cvtm_first_place(diagram, sites.first, sites.last, morton + 1);
+  sites.first = cvtm_first_slot(diagram, sites.first, sites.last, morton);
+  sites.last = cvtm_first_slot(diagram, sites.first, sites.last, morton + 1);
   return sites;
 }
 
@@ -216,30 +216,30 @@ CVTM_HD uint32_t cvtm_code_at(const cvtm_diagram *diagram, double x, double y) {
   return cvtm_site_code(diagram, x, y);
 }
 
-CVTM_HD uint32_t cvtm_code_of_place(const cvtm_diagram *diagram, int64_t place) {
-  const double *site = diagram->tree.position + 2 * place;
+CVTM_HD uint32_t cvtm_code_of_slot(const cvtm_diagram *diagram, int64_t slot) {
+  const double *site = diagram->tree.position + 2 * slot;
   return cvtm_code_at(diagram, site[0], site[1]);
 }
 
-/* Stores the code of the seed that holds the site at a place, if that is the seed's first site. */
-CVTM_HD void cvtm_set_seed(const cvtm_diagram *diagram, uint32_t *codes, int64_t place) {
-  const cvtm_pixel pixel = cvtm_pixel_of_place(diagram, place);
-  if (place > 0) {
-    const cvtm_pixel before = cvtm_pixel_of_place(diagram, place - 1);
+/* Stores the code of the seed that holds the site at a slot, if that is the seed's first site. */
+CVTM_HD void cvtm_set_seed(const cvtm_diagram *diagram, uint32_t *codes, int64_t slot) {
+  const cvtm_pixel pixel = cvtm_pixel_of_slot(diagram, slot);
+  if (slot > 0) {
+    const cvtm_pixel before = cvtm_pixel_of_slot(diagram, slot - 1);
     if (before.column == pixel.column && before.row == pixel.row) return;
   }
   codes[(int64_t)pixel.row * diagram->domain.width + pixel.column] =
-      cvtm_code_of_place(diagram, place);
+      cvtm_code_of_slot(diagram, slot);
 }
 
 /* Sets the code of pixel p to that of the seed that now has the site of its old label. A label that
- * is no index counts as the site at place 0. */
+ * is no index counts as the site at slot 0. */
 CVTM_HD void cvtm_set_warm_code(const cvtm_diagram *diagram, const double *sites,
                                 const int32_t *labels, uint32_t *codes, int64_t p) {
   const int32_t label = labels[p];
   double x, y;
   if (label < 0 || label >= diagram->tree.count) {
-    codes[p] = cvtm_code_of_place(diagram, 0);
+    codes[p] = cvtm_code_of_slot(diagram, 0);
     return;
   }
   cvtm_canonical_site(diagram->metric, sites + 2 * (int64_t)label, &x, &y);
@@ -304,27 +304,27 @@ CVTM_HD int cvtm_step_along(int i, int step, int side, int periodic) {
 }
 
 /* --- the final pass ----------------------------------------------------------------------- *
- * First every code is replaced by the place of its seed's first site, plus CVTM_SEVERAL_SITES if
+ * First every code is replaced by the slot of its seed's first site, plus CVTM_SEVERAL_SITES if
  * the seed has more; CVTM_NO_SEED stays. Then every pixel takes the nearest site of its candidates.
  */
 
 #define CVTM_SEVERAL_SITES 0x80000000U
 
-CVTM_HD uint32_t cvtm_place_of_code(const cvtm_diagram *diagram, uint32_t code) {
+CVTM_HD uint32_t cvtm_slot_of_code(const cvtm_diagram *diagram, uint32_t code) {
   if (code == CVTM_NO_SEED) return code;
   const cvtm_seed_sites sites = cvtm_sites_of_code(diagram, code);
   return (uint32_t)sites.first | (sites.last - sites.first == 1 ? 0 : CVTM_SEVERAL_SITES);
 }
 
-/* Improves *best by all sites of the seed. place: as cvtm_place_of_code returns it. */
-CVTM_HD void cvtm_consider_seed(const cvtm_diagram *diagram, int i, int j, uint32_t place,
+/* Improves *best by all sites of the seed. slot: as cvtm_slot_of_code returns it. */
+CVTM_HD void cvtm_consider_seed(const cvtm_diagram *diagram, int i, int j, uint32_t slot,
                                 cvtm_nearest *best) {
   const double x = i + 0.5, y = j + 0.5;
-  if (place < CVTM_SEVERAL_SITES) {
-    cvtm_nearest_consider(&diagram->tree, diagram->metric, x, y, place, best);
+  if (slot < CVTM_SEVERAL_SITES) {
+    cvtm_nearest_consider(&diagram->tree, diagram->metric, x, y, slot, best);
     return;
   }
-  const cvtm_pixel pixel = cvtm_pixel_of_place(diagram, place & ~CVTM_SEVERAL_SITES);
+  const cvtm_pixel pixel = cvtm_pixel_of_slot(diagram, slot & ~CVTM_SEVERAL_SITES);
   cvtm_consider_sites(diagram, x, y, cvtm_sites_of_pixel(diagram, pixel), best);
 }
 
@@ -355,12 +355,11 @@ CVTM_HD int cvtm_holds_sites(const cvtm_diagram *diagram) {
 }
 
 /* The label of pixel (i, j); -1 if no site is at a finite distance. */
-CVTM_HD int32_t cvtm_final_label(const cvtm_diagram *diagram, int i, int j,
-                                 const uint32_t *places) {
+CVTM_HD int32_t cvtm_final_label(const cvtm_diagram *diagram, int i, int j, const uint32_t *slots) {
   if (!cvtm_holds_sites(diagram)) {
     const cvtm_nearest nearest =
         cvtm_site_tree_nearest(&diagram->tree, diagram->metric, i + 0.5, j + 0.5);
-    return nearest.place >= 0 ? nearest.index : -1;
+    return nearest.slot >= 0 ? nearest.index : -1;
   }
   const cvtm_domain domain = diagram->domain;
   uint32_t candidate[CVTM_FINAL_CANDIDATES];
@@ -368,18 +367,18 @@ CVTM_HD int32_t cvtm_final_label(const cvtm_diagram *diagram, int i, int j,
   for (int k = 0; k < CVTM_FINAL_CANDIDATES; ++k) {
     const int column = cvtm_step_along(i, cvtm_final_column(k), domain.width, domain.periodic);
     const int row = cvtm_step_along(j, cvtm_final_row(k), domain.height, domain.periodic);
-    candidate[k] = places[(int64_t)row * domain.width + column];
+    candidate[k] = slots[(int64_t)row * domain.width + column];
     differ |= candidate[k] != candidate[0];
   }
   if (!differ && candidate[0] < CVTM_SEVERAL_SITES) return diagram->tree.index[candidate[0]];
   cvtm_nearest best = cvtm_nearest_none();
   for (uint32_t from = 0;;) {
-    const uint32_t place = cvtm_next_candidate(candidate, from);
-    if (place < from || place == CVTM_NO_SEED) break;
-    cvtm_consider_seed(diagram, i, j, place, &best);
-    from = place + 1;
+    const uint32_t slot = cvtm_next_candidate(candidate, from);
+    if (slot < from || slot == CVTM_NO_SEED) break;
+    cvtm_consider_seed(diagram, i, j, slot, &best);
+    from = slot + 1;
   }
-  return best.place >= 0 ? best.index : -1;
+  return best.slot >= 0 ? best.index : -1;
 }
 
 /* --- exact labels ----------------------------------------------------------------------------- */
@@ -412,11 +411,11 @@ CVTM_HD double cvtm_tile_reach2(cvtm_tile tile, double nearest2) {
   return reach * reach * (1 + 1e-12);
 }
 
-/* True if the site at a place coincides with the site before it. Then the one before has the lower
+/* True if the site at a slot coincides with the site before it. Then the one before has the lower
  * index, so that this one is nearest to no pixel. */
-CVTM_HD int cvtm_is_duplicate(const cvtm_site_tree_view *tree, int64_t place) {
-  return place > 0 && tree->position[2 * place] == tree->position[2 * place - 2] &&
-         tree->position[2 * place + 1] == tree->position[2 * place - 1];
+CVTM_HD int cvtm_is_duplicate(const cvtm_site_tree_view *tree, int64_t slot) {
+  return slot > 0 && tree->position[2 * slot] == tree->position[2 * slot - 2] &&
+         tree->position[2 * slot + 1] == tree->position[2 * slot - 1];
 }
 
 #endif

@@ -149,48 +149,48 @@ CVTM_HD double cvtm_box_distance2(cvtm_metric metric, double x, double y, const 
   return dx * dx + dy * dy;
 }
 
-/* The position of the site at a place of the tree's order. */
-CVTM_HD void cvtm_tree_position(const cvtm_site_tree_view *view, int64_t place, double *x,
+/* The position of the site at a slot of the tree's order. */
+CVTM_HD void cvtm_tree_position(const cvtm_site_tree_view *view, int64_t slot, double *x,
                                 double *y) {
 #ifdef __CUDA_ARCH__
-  const double2 both = reinterpret_cast<const double2 *>(view->position)[place]; /* one load */
+  const double2 both = reinterpret_cast<const double2 *>(view->position)[slot]; /* one load */
   *x = both.x;
   *y = both.y;
 #else
-  *x = view->position[2 * place];
-  *y = view->position[2 * place + 1];
+  *x = view->position[2 * slot];
+  *y = view->position[2 * slot + 1];
 #endif
 }
 
 /* The nearest site found so far. */
 typedef struct cvtm_nearest {
   double distance2;
-  int32_t place; /* in the tree's order; -1 if none yet */
+  int32_t slot;  /* in the tree's order; -1 if none yet */
   int32_t index; /* the caller's index */
 } cvtm_nearest;
 
 CVTM_HD cvtm_nearest cvtm_nearest_none(void) {
   cvtm_nearest none;
   none.distance2 = HUGE_VAL;
-  none.place = -1;
+  none.slot = -1;
   none.index = INT32_MAX;
   return none;
 }
 
-/* Improves *best by the site at a place. */
+/* Improves *best by the site at a slot. */
 CVTM_HD void cvtm_nearest_consider(const cvtm_site_tree_view *view, cvtm_metric metric, double x,
-                                   double y, int64_t place, cvtm_nearest *best) {
+                                   double y, int64_t slot, cvtm_nearest *best) {
   const double distance2 =
-      cvtm_distance2(metric, x, y, view->position[2 * place], view->position[2 * place + 1]);
+      cvtm_distance2(metric, x, y, view->position[2 * slot], view->position[2 * slot + 1]);
   if (distance2 > best->distance2) return;
-  const int32_t index = view->index[place];
+  const int32_t index = view->index[slot];
   if (distance2 == best->distance2 && index >= best->index) return;
   best->distance2 = distance2;
-  best->place = (int32_t)place;
+  best->slot = (int32_t)slot;
   best->index = index;
 }
 
-/* The first place below a node; count or more if the node is empty. */
+/* The first slot below a node; count or more if the node is empty. */
 CVTM_HD int64_t cvtm_node_first(const cvtm_site_tree_view *view, int64_t node) {
   while (node < view->leaf_count) node *= 2;
   return (node - view->leaf_count) * CVTM_TREE_LEAF;
@@ -216,8 +216,8 @@ CVTM_HD void cvtm_search_node(const cvtm_site_tree_view *view, cvtm_metric metri
         const int64_t first = (node - view->leaf_count) * CVTM_TREE_LEAF;
         const int64_t last =
             first + CVTM_TREE_LEAF < view->count ? first + CVTM_TREE_LEAF : view->count;
-        for (int64_t place = first; place < last; ++place)
-          cvtm_nearest_consider(view, metric, x, y, place, best);
+        for (int64_t slot = first; slot < last; ++slot)
+          cvtm_nearest_consider(view, metric, x, y, slot, best);
       } else {
         int64_t near = 2 * node, far = 2 * node + 1;
         double near_distance = cvtm_box_distance2(metric, x, y, view->box + 4 * near);
@@ -244,21 +244,21 @@ CVTM_HD void cvtm_search_node(const cvtm_site_tree_view *view, cvtm_metric metri
   }
 }
 
-/* Improves *best by the sites at places first .. last - 1. */
+/* Improves *best by the sites at slots first .. last - 1. */
 CVTM_HD void cvtm_search_range(const cvtm_site_tree_view *view, cvtm_metric metric, double x,
                                double y, int64_t first, int64_t last, cvtm_nearest *best) {
   int64_t low =
       (first + CVTM_TREE_LEAF - 1) / CVTM_TREE_LEAF; /* leaves low .. high - 1 lie inside */
   int64_t high = last / CVTM_TREE_LEAF;
   if (low >= high) {
-    for (int64_t place = first; place < last; ++place)
-      cvtm_nearest_consider(view, metric, x, y, place, best);
+    for (int64_t slot = first; slot < last; ++slot)
+      cvtm_nearest_consider(view, metric, x, y, slot, best);
     return;
   }
-  for (int64_t place = first; place < low * CVTM_TREE_LEAF; ++place)
-    cvtm_nearest_consider(view, metric, x, y, place, best);
-  for (int64_t place = high * CVTM_TREE_LEAF; place < last; ++place)
-    cvtm_nearest_consider(view, metric, x, y, place, best);
+  for (int64_t slot = first; slot < low * CVTM_TREE_LEAF; ++slot)
+    cvtm_nearest_consider(view, metric, x, y, slot, best);
+  for (int64_t slot = high * CVTM_TREE_LEAF; slot < last; ++slot)
+    cvtm_nearest_consider(view, metric, x, y, slot, best);
   low += view->leaf_count;
   high += view->leaf_count;
   for (; low < high; low /= 2, high /= 2) {
@@ -267,7 +267,7 @@ CVTM_HD void cvtm_search_range(const cvtm_site_tree_view *view, cvtm_metric metr
   }
 }
 
-/* The site nearest to any point. In a periodic domain the point is wrapped. place is -1 if there
+/* The site nearest to any point. In a periodic domain the point is wrapped. slot is -1 if there
  * are no sites. */
 CVTM_HD cvtm_nearest cvtm_site_tree_nearest(const cvtm_site_tree_view *view, cvtm_metric metric,
                                             double x, double y) {
@@ -328,10 +328,10 @@ CVTM_HD void cvtm_tree_want(const cvtm_tree_cover *cover, int32_t levels, int32_
   }
 }
 
-/* True if the site at a place is an own site. Without a cover all are. */
-CVTM_HD int cvtm_tree_is_own(const cvtm_site_tree_view *tree, int64_t place) {
+/* True if the site at a slot is an own site. Without a cover all are. */
+CVTM_HD int cvtm_tree_is_own(const cvtm_site_tree_view *tree, int64_t slot) {
   return tree->cover == NULL ||
-         (tree->index[place] >= tree->cover->first && tree->index[place] < tree->cover->end);
+         (tree->index[slot] >= tree->cover->first && tree->index[slot] < tree->cover->end);
 }
 
 /* --- bins ------------------------------------------------------------------------------- */
@@ -362,15 +362,15 @@ CVTM_HD int32_t cvtm_bin_coordinate(const cvtm_bin_level *bins, double x, int si
   return (int32_t)(cvtm_quantize(x, size, bins->shift) >> (32 - bins->level));
 }
 
-CVTM_HD int cvtm_is_before_code(const cvtm_site_tree_view *tree, cvtm_domain domain, int32_t place,
+CVTM_HD int cvtm_is_before_code(const cvtm_site_tree_view *tree, cvtm_domain domain, int32_t slot,
                                 uint64_t code) {
   double x, y;
-  cvtm_tree_position(tree, place, &x, &y);
+  cvtm_tree_position(tree, slot, &x, &y);
   return cvtm_morton_code(domain, x, y) < code;
 }
 
-/* The first of the places first .. last - 1 whose code is not below `code`, or last if there is
- * none. The search begins at `guess`, which is one of these places or last. It takes steps away
+/* The first of the slots first .. last - 1 whose code is not below `code`, or last if there is
+ * none. The search begins at `guess`, which is one of these slots or last. It takes steps away
  * from there, each twice as long as the one before, until two of them enclose the result. */
 CVTM_HD int32_t cvtm_first_with_code(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                      uint64_t code, int32_t first, int32_t last, int32_t guess) {
@@ -403,21 +403,21 @@ CVTM_HD int32_t cvtm_first_with_code(const cvtm_site_tree_view *tree, cvtm_domai
   return first;
 }
 
-/* The places first .. last - 1 of the sites of a square that is smaller than the finest bins.
- * place: a place that is probably near. */
+/* The slots first .. last - 1 of the sites of a square that is smaller than the finest bins.
+ * slot: a slot that is probably near. */
 CVTM_HD void cvtm_square_sites(const cvtm_site_tree_view *tree, cvtm_domain domain, int32_t level,
-                               int32_t bx, int32_t by, int32_t place, int32_t *first,
+                               int32_t bx, int32_t by, int32_t slot, int32_t *first,
                                int32_t *last) {
   const uint64_t square = cvtm_spread_bits((uint32_t)bx) | cvtm_spread_bits((uint32_t)by) << 1;
   const uint64_t bin = square >> 2 * (level - tree->levels);
   const uint64_t code = square << (64 - 2 * level), next = (square + 1) << (64 - 2 * level);
   const int32_t begin = tree->start[bin], end = tree->start[bin + 1];
-  const int32_t guess = place < begin ? begin : place < end ? place : end;
+  const int32_t guess = slot < begin ? begin : slot < end ? slot : end;
   *first = cvtm_first_with_code(tree, domain, code, begin, end, guess);
   *last = next == 0 ? end : cvtm_first_with_code(tree, domain, next, *first, end, *first);
 }
 
-/* The places first .. last - 1 of the sites in a bin. */
+/* The slots first .. last - 1 of the sites in a bin. */
 CVTM_HD void cvtm_bin_sites(const cvtm_site_tree_view *tree, int32_t level, int32_t bx, int32_t by,
                             int32_t *first, int32_t *last) {
   const int down = 2 * (tree->levels - level);

@@ -1,7 +1,7 @@
 /* A tree of boxes over sites in Morton order, for exact queries of nearest sites and neighbours. It
  * serves clustered and graded sites as well as even ones. The sites are sorted along the Morton
  * curve and divided into leaves of CVTM_TREE_LEAF consecutive sites. A perfect binary tree of
- * bounding boxes stands above the leaves. site_query.h searches it. The place of a site is its
+ * bounding boxes stands above the leaves. site_query.h searches it. The slot of a site is its
  * number in the sorted order.
  *
  * The curve runs over a square whose side is the least power of two that covers the domain. Each
@@ -29,17 +29,17 @@ enum {
 
 /* Pointers into the device memory of the tree; kernels take them by value. Nodes are numbered as in
  * a heap: the root is 1, the children of k are 2 k and 2 k + 1, and leaf l is leaf_count + l. Leaf
- * l has the places 8 l .. min(8 l + 8, count) - 1. */
+ * l has the slots 8 l .. min(8 l + 8, count) - 1. */
 typedef struct cvtm_site_tree_view {
   int64_t count;          /* sites */
   int64_t leaf_count;     /* a power of two, at least 1 */
-  const double *position; /* 2 * count: x, y by place, wrapped into a periodic domain */
-  const int32_t *index;   /* count: the caller's index by place; equal codes keep index order */
+  const double *position; /* 2 * count: x, y by slot, wrapped into a periodic domain */
+  const int32_t *index;   /* count: the caller's index by slot; equal codes keep index order */
   const double *box;      /* 4 per node: xmin, ymin, xmax, ymax; an empty node has xmin > xmax */
-  const int32_t *start;   /* 4^levels + 1: bin b has the places start[b] .. start[b + 1] - 1 */
+  const int32_t *start;   /* 4^levels + 1: bin b has the slots start[b] .. start[b + 1] - 1 */
   int32_t levels;
   int32_t shift; /* log2 of the steps of the curve in a pixel */
-  /* count: the estimated spacing of the sites around the site at each place, or 0 without an
+  /* count: the estimated spacing of the sites around the site at each slot, or 0 without an
    * estimate. In a crowded bin it is at most the side of a finest bin divided by
    * CVTM_TREE_CROWDED_SPACING. */
   const float *spacing;

@@ -15,29 +15,29 @@ static void encode(const cvtm_site_tree_arrays *tree, int threads, const double 
 static void gather_sites(const cvtm_site_tree_arrays *tree, int threads, const double *sites) {
   const cvtm_metric metric = cvtm_metric_of(tree->domain);
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t place = 0; place < tree->count; ++place)
-    cvtm_canonical_site(metric, sites + 2 * (int64_t)tree->index[place], &tree->position[2 * place],
-                        &tree->position[2 * place + 1]);
+  for (int64_t slot = 0; slot < tree->count; ++slot)
+    cvtm_canonical_site(metric, sites + 2 * (int64_t)tree->index[slot], &tree->position[2 * slot],
+                        &tree->position[2 * slot + 1]);
 }
 
-/* Sets start[b] to the first place whose bin is b or later. */
+/* Sets start[b] to the first slot whose bin is b or later. */
 static void find_starts(const cvtm_site_tree_arrays *tree, int threads) {
   const int32_t bins = (int32_t)1 << 2 * tree->levels;
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t place = 0; place <= tree->count; ++place) {
-    const int32_t before = place > 0 ? cvtm_bin_of(tree->keys[place - 1], tree->levels) : -1;
-    const int32_t here = place < tree->count ? cvtm_bin_of(tree->keys[place], tree->levels) : bins;
-    for (int32_t b = before + 1; b <= here; ++b) tree->start[b] = (int32_t)place;
+  for (int64_t slot = 0; slot <= tree->count; ++slot) {
+    const int32_t before = slot > 0 ? cvtm_bin_of(tree->keys[slot - 1], tree->levels) : -1;
+    const int32_t here = slot < tree->count ? cvtm_bin_of(tree->keys[slot], tree->levels) : bins;
+    for (int32_t b = before + 1; b <= here; ++b) tree->start[b] = (int32_t)slot;
   }
 }
 
 static void find_spacings(const cvtm_site_tree_arrays *tree, int threads) {
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t place = 0; place < tree->count; ++place) {
-    const int32_t bin = cvtm_bin_of(tree->keys[place], tree->levels);
-    tree->spacing[place] = cvtm_bin_count(tree, bin, 0) > CVTM_TREE_CROWDED_BIN
-                               ? cvtm_crowded_spacing(tree, place)
-                               : cvtm_bin_spacing(tree, tree->index[place], bin);
+  for (int64_t slot = 0; slot < tree->count; ++slot) {
+    const int32_t bin = cvtm_bin_of(tree->keys[slot], tree->levels);
+    tree->spacing[slot] = cvtm_bin_count(tree, bin, 0) > CVTM_TREE_CROWDED_BIN
+                              ? cvtm_crowded_spacing(tree, slot)
+                              : cvtm_bin_spacing(tree, tree->index[slot], bin);
   }
 }
 

@@ -1,5 +1,5 @@
 /* The sites are sorted by counting. Most bins hold few sites, which form a chain: comparing a site
- * with the others of its bin gives its place. The sites of crowded bins are sorted by merging.
+ * with the others of its bin gives its slot. The sites of crowded bins are sorted by merging.
  *
  * CUB's radix sort, with the kernels that find bins and spacings, takes 4 to 5 times as long at
  * 4,000 and 60,000 sites, and 2.6 to 2.0 times at 10^6 to 10^7 sites in the order of a start
@@ -18,7 +18,7 @@ enum {
   SHARE = CVTM_TREE_TILE / BLOCK, /* bins of a tile that one thread has */
   RUN = 32,                       /* sites of a crowded bin that counting orders together */
   CROWD_BLOCKS = 1024,
-  CROWD_ITEM = 2 * BLOCK /* places that a block orders or merges at once */
+  CROWD_ITEM = 2 * BLOCK /* slots that a block orders or merges at once */
 };
 
 /* Counts a site and adds it to the chain of its bin. Lanes whose sites share a bin link their
@@ -99,7 +99,7 @@ static __device__ int32_t count_before(const cvtm_site_tree_arrays &tree, int64_
   return before;
 }
 
-/* Sets the first place of each bin of a tile. Bins are contiguous, and follow those of earlier
+/* Sets the first slot of each bin of a tile. Bins are contiguous, and follow those of earlier
  * tiles. */
 static __global__ void __launch_bounds__(BLOCK)
     start_kernel(cvtm_site_tree_arrays tree, int64_t bins, int64_t tiles) {
@@ -112,20 +112,20 @@ static __global__ void __launch_bounds__(BLOCK)
     if (threadIdx.x == 0) atomicExch(tree.tile_count + tile, tile_word(total, tile == 0));
     const int32_t earlier = count_before(tree, tile);
     if (threadIdx.x == 0) atomicExch(tree.tile_count + tile, tile_word(earlier + total, true));
-    int32_t place = before + earlier;
+    int32_t slot = before + earlier;
     for (int k = 0; k < SHARE && first + k < bins; ++k) {
-      tree.start[first + k] = place;
-      place += count[k];
+      tree.start[first + k] = slot;
+      slot += count[k];
     }
     if (tile == 0 && threadIdx.x == 0) tree.start[bins] = static_cast<int32_t>(tree.count);
   }
 }
 
-/* The address of the code of the site at a place of a crowded bin, while the bin is being ordered.
+/* The address of the code of the site at a slot of a crowded bin, while the bin is being ordered.
  * Two arrays of codes use the memory of the bin's positions, which are not known yet. */
 static __device__ double *crowd_code(const cvtm_site_tree_arrays &tree, int32_t first, int32_t last,
-                                     int array, int64_t place) {
-  return tree.position + first + (array == 0 ? 0 : last - first) + place;
+                                     int array, int64_t slot) {
+  return tree.position + first + (array == 0 ? 0 : last - first) + slot;
 }
 
 /* Decrements the count of a crowded bin for one site, and returns the previous count. Lanes whose
@@ -139,7 +139,7 @@ static __device__ int32_t count_off(int32_t *bin_count, int32_t bin) {
   return __shfl_sync(peers, count, leader) - __popc(peers & ((1u << lane) - 1));
 }
 
-/* Orders each bin by code, then index. The sites of a crowded bin get its places in any order, and
+/* Orders each bin by code, then index. The sites of a crowded bin get its slots in any order, and
  * negative spacings. Resets counts and chains for the next sort. */
 static __global__ void order_kernel(cvtm_site_tree_arrays tree, int64_t tiles,
                                     const double *sites) {
@@ -150,14 +150,14 @@ static __global__ void order_kernel(cvtm_site_tree_arrays tree, int64_t tiles,
     const uint64_t code = tree.keys[i];
     const int32_t bin = cvtm_bin_of(code, tree.levels);
     const int32_t count = cvtm_bin_count(&tree, bin, 0);
-    int64_t place = tree.start[bin];
+    int64_t slot = tree.start[bin];
     if (count > CVTM_TREE_CROWDED_BIN) {
       const int32_t left = count_off(tree.bin_count, bin);
-      const int32_t first = static_cast<int32_t>(place), last = first + count;
-      place += left - 1;
-      tree.index[place] = static_cast<int32_t>(i);
-      tree.spacing[place] = -1;
-      *crowd_code(tree, first, last, 0, place) = __longlong_as_double(static_cast<int64_t>(code));
+      const int32_t first = static_cast<int32_t>(slot), last = first + count;
+      slot += left - 1;
+      tree.index[slot] = static_cast<int32_t>(i);
+      tree.spacing[slot] = -1;
+      *crowd_code(tree, first, last, 0, slot) = __longlong_as_double(static_cast<int64_t>(code));
       if (left == 1) {
         tree.bin_head[bin] = -1;
         atomicMax(tree.fullest, count);
@@ -166,13 +166,13 @@ static __global__ void order_kernel(cvtm_site_tree_arrays tree, int64_t tiles,
     }
     for (int32_t other = tree.bin_head[bin]; other >= 0; other = tree.order[other]) {
       const uint64_t other_code = tree.keys[other];
-      place += other_code < code || (other_code == code && other < i);
+      slot += other_code < code || (other_code == code && other < i);
     }
     if (atomicSub(tree.bin_count + bin, 1) == 1) tree.bin_head[bin] = -1;
-    tree.index[place] = static_cast<int32_t>(i);
-    tree.spacing[place] = cvtm_bin_spacing(&tree, i, bin);
-    cvtm_canonical_site(metric, sites + 2 * i, &tree.position[2 * place],
-                        &tree.position[2 * place + 1]);
+    tree.index[slot] = static_cast<int32_t>(i);
+    tree.spacing[slot] = cvtm_bin_spacing(&tree, i, bin);
+    cvtm_canonical_site(metric, sites + 2 * i, &tree.position[2 * slot],
+                        &tree.position[2 * slot + 1]);
   }
 }
 
@@ -188,12 +188,12 @@ struct crowd_pass {
 struct crowded_site {
   int32_t i;           /* index of the caller */
   uint64_t code;       /* on the Morton curve */
-  int32_t first, last; /* first and last place of the bin */
+  int32_t first, last; /* first and last slot of the bin */
 };
 
-static __device__ crowded_site read_crowded(const crowd_pass &pass, int64_t place) {
+static __device__ crowded_site read_crowded(const crowd_pass &pass, int64_t slot) {
   crowded_site site;
-  site.i = pass.from[place];
+  site.i = pass.from[slot];
   site.code = pass.tree.keys[site.i];
   const int32_t bin = cvtm_bin_of(site.code, pass.tree.levels);
   site.first = pass.tree.start[bin];
@@ -202,34 +202,34 @@ static __device__ crowded_site read_crowded(const crowd_pass &pass, int64_t plac
 }
 
 static __device__ void write_crowded(const crowd_pass &pass, const crowded_site &site,
-                                     int64_t place) {
-  pass.to[place] = site.i;
-  *crowd_code(pass.tree, site.first, site.last, 1 - pass.array, place) =
+                                     int64_t slot) {
+  pass.to[slot] = site.i;
+  *crowd_code(pass.tree, site.first, site.last, 1 - pass.array, slot) =
       __longlong_as_double(static_cast<int64_t>(site.code));
 }
 
-/* True if the site at a place of the bin precedes this site. */
-static __device__ bool is_before(const crowd_pass &pass, int64_t place, const crowded_site &site) {
+/* True if the site at a slot of the bin precedes this site. */
+static __device__ bool is_before(const crowd_pass &pass, int64_t slot, const crowded_site &site) {
   const uint64_t code = static_cast<uint64_t>(
-      __double_as_longlong(*crowd_code(pass.tree, site.first, site.last, pass.array, place)));
-  return code < site.code || (code == site.code && pass.from[place] < site.i);
+      __double_as_longlong(*crowd_code(pass.tree, site.first, site.last, pass.array, slot)));
+  return code < site.code || (code == site.code && pass.from[slot] < site.i);
 }
 
-/* Orders runs of RUN sites: finds the place of this site in its run. */
-static __device__ void order_run(const crowd_pass &pass, int64_t place) {
-  const crowded_site site = read_crowded(pass, place);
-  const int64_t begin = place - (place - site.first) % RUN;
+/* Orders runs of RUN sites: finds the slot of this site in its run. */
+static __device__ void order_run(const crowd_pass &pass, int64_t slot) {
+  const crowded_site site = read_crowded(pass, slot);
+  const int64_t begin = slot - (slot - site.first) % RUN;
   const int64_t end = begin + RUN < site.last ? begin + RUN : site.last;
   int64_t target = begin;
   for (int64_t k = begin; k < end; ++k) target += is_before(pass, k, site);
   write_crowded(pass, site, target);
 }
 
-/* Merges pairs of runs of `run` sites. The new place of a site is the number of sites that precede
+/* Merges pairs of runs of `run` sites. The new slot of a site is the number of sites that precede
  * it in its own run and in the other run. */
-static __device__ void merge_run(const crowd_pass &pass, int64_t run, int64_t place) {
-  const crowded_site site = read_crowded(pass, place);
-  const int64_t inside = (place - site.first) % (2 * run), pair = place - inside;
+static __device__ void merge_run(const crowd_pass &pass, int64_t run, int64_t slot) {
+  const crowded_site site = read_crowded(pass, slot);
+  const int64_t inside = (slot - site.first) % (2 * run), pair = slot - inside;
   int64_t low = inside < run ? pair + run : pair;
   const int64_t begin = low < site.last ? low : site.last;
   int64_t high = begin + run < site.last ? begin + run : site.last;
@@ -244,14 +244,14 @@ static __device__ void merge_run(const crowd_pass &pass, int64_t run, int64_t pl
 }
 
 /* Sets position and spacing of an ordered site, once the codes of its bin are no longer needed. */
-static __device__ void place_crowded(const crowd_pass &pass, const double *sites, int64_t place) {
+static __device__ void place_crowded(const crowd_pass &pass, const double *sites, int64_t slot) {
   cvtm_site_tree_arrays ordered = pass.tree;
   ordered.index = const_cast<int32_t *>(pass.from);
-  const int32_t i = pass.from[place];
-  pass.tree.spacing[place] = cvtm_crowded_spacing(&ordered, place);
-  if (pass.from != pass.tree.index) pass.tree.index[place] = i;
+  const int32_t i = pass.from[slot];
+  pass.tree.spacing[slot] = cvtm_crowded_spacing(&ordered, slot);
+  if (pass.from != pass.tree.index) pass.tree.index[slot] = i;
   cvtm_canonical_site(cvtm_metric_of(pass.tree.domain), sites + 2 * static_cast<int64_t>(i),
-                      &pass.tree.position[2 * place], &pass.tree.position[2 * place + 1]);
+                      &pass.tree.position[2 * slot], &pass.tree.position[2 * slot + 1]);
 }
 
 /* Orders the crowded bins in stages: runs, merges, positions. Blocks take the items of all stages
@@ -274,15 +274,15 @@ static __global__ void __launch_bounds__(BLOCK)
     const crowd_pass pass = {tree, stage % 2 == 0 ? tree.index : tree.order,
                              stage % 2 == 0 ? tree.order : tree.index, stage % 2};
     const int64_t begin = item % items * CROWD_ITEM;
-    for (int64_t place = begin + threadIdx.x; place < begin + CROWD_ITEM && place < tree.count;
-         place += BLOCK) {
-      if (!(tree.spacing[place] < 0)) continue;
+    for (int64_t slot = begin + threadIdx.x; slot < begin + CROWD_ITEM && slot < tree.count;
+         slot += BLOCK) {
+      if (!(tree.spacing[slot] < 0)) continue;
       if (stage == 0)
-        order_run(pass, place);
+        order_run(pass, slot);
       else if (stage <= merges)
-        merge_run(pass, static_cast<int64_t>(RUN) << (stage - 1), place);
+        merge_run(pass, static_cast<int64_t>(RUN) << (stage - 1), slot);
       else
-        place_crowded(pass, sites, place);
+        place_crowded(pass, sites, slot);
     }
     __threadfence();
     __syncthreads();
@@ -345,8 +345,8 @@ static __device__ void encode(const cvtm_site_tree_arrays *tree, const double *s
   tree->index[i] = static_cast<int32_t>(i);
 }
 
-/* Finds the first place of each bin by bisection of the sorted codes, sets the position of each
- * place, and writes to keys_alt the codes in the caller's order. */
+/* Finds the first slot of each bin by bisection of the sorted codes, sets the position of each
+ * slot, and writes to keys_alt the codes in the caller's order. */
 static __global__ void place_kernel(cvtm_site_tree_arrays tree, int64_t bins, const double *sites) {
   const cvtm_metric metric = cvtm_metric_of(tree.domain);
   for (int64_t k = cvtm_first_thread(); k <= bins; k += cvtm_thread_count()) {
@@ -360,20 +360,20 @@ static __global__ void place_kernel(cvtm_site_tree_arrays tree, int64_t bins, co
     }
     tree.start[k] = static_cast<int32_t>(low);
   }
-  for (int64_t place = cvtm_first_thread(); place < tree.count; place += cvtm_thread_count()) {
-    const int64_t i = tree.index[place];
-    tree.keys_alt[i] = tree.keys[place];
-    cvtm_canonical_site(metric, sites + 2 * i, &tree.position[2 * place],
-                        &tree.position[2 * place + 1]);
+  for (int64_t slot = cvtm_first_thread(); slot < tree.count; slot += cvtm_thread_count()) {
+    const int64_t i = tree.index[slot];
+    tree.keys_alt[i] = tree.keys[slot];
+    cvtm_canonical_site(metric, sites + 2 * i, &tree.position[2 * slot],
+                        &tree.position[2 * slot + 1]);
   }
 }
 
 /* tree->keys: codes in the caller's order. */
-static __device__ void find_spacing(const cvtm_site_tree_arrays *tree, int64_t place) {
-  const int32_t bin = cvtm_bin_of(cvtm_tree_code(tree, place), tree->levels);
-  tree->spacing[place] = cvtm_bin_count(tree, bin, 0) > CVTM_TREE_CROWDED_BIN
-                             ? cvtm_crowded_spacing(tree, place)
-                             : cvtm_bin_spacing(tree, tree->index[place], bin);
+static __device__ void find_spacing(const cvtm_site_tree_arrays *tree, int64_t slot) {
+  const int32_t bin = cvtm_bin_of(cvtm_tree_code(tree, slot), tree->levels);
+  tree->spacing[slot] = cvtm_bin_count(tree, bin, 0) > CVTM_TREE_CROWDED_BIN
+                            ? cvtm_crowded_spacing(tree, slot)
+                            : cvtm_bin_spacing(tree, tree->index[slot], bin);
 }
 
 static cvtm_status sort_by_radix(cvtm_device *device, const cvtm_site_tree_arrays *tree,

@@ -120,25 +120,25 @@ CVTM_HD float cvtm_bin_spacing(const cvtm_site_tree_arrays *tree, int64_t i, int
   return count > CVTM_TREE_CROWDED_BIN ? 0 : side / sqrtf((float)count);
 }
 
-/* The Morton code of the site at a place, while the tree is built. */
-CVTM_HD uint64_t cvtm_tree_code(const cvtm_site_tree_arrays *tree, int64_t place) {
+/* The Morton code of the site at a slot, while the tree is built. */
+CVTM_HD uint64_t cvtm_tree_code(const cvtm_site_tree_arrays *tree, int64_t slot) {
 #ifdef __CUDA_ARCH__
-  return tree->keys[tree->index[place]];
+  return tree->keys[tree->index[slot]];
 #else
-  return tree->keys[place];
+  return tree->keys[slot];
 #endif
 }
 
-/* The spacing of sites around a place in a crowded bin: estimated from the smallest square of the
+/* The spacing of sites around a slot in a crowded bin: estimated from the smallest square of the
  * Morton curve that holds the site and CVTM_TREE_NEIGHBORS - 1 others, at most the limit of
  * cvtm_hull_is_crowded. 0 if the site is not an own site. */
-CVTM_HD float cvtm_crowded_spacing(const cvtm_site_tree_arrays *tree, int64_t place) {
+CVTM_HD float cvtm_crowded_spacing(const cvtm_site_tree_arrays *tree, int64_t slot) {
   enum { OTHERS = CVTM_TREE_NEIGHBORS - 1 };
-  if (cvtm_tree_is_foreign(tree, tree->index[place])) return 0;
-  const int32_t bin = cvtm_bin_of(cvtm_tree_code(tree, place), tree->levels);
+  if (cvtm_tree_is_foreign(tree, tree->index[slot])) return 0;
+  const int32_t bin = cvtm_bin_of(cvtm_tree_code(tree, slot), tree->levels);
   const int64_t first = tree->start[bin], last = tree->start[bin + 1];
   int32_t depth = tree->levels;
-  for (int64_t k = place - OTHERS > first ? place - OTHERS : first; k <= place && k + OTHERS < last;
+  for (int64_t k = slot - OTHERS > first ? slot - OTHERS : first; k <= slot && k + OTHERS < last;
        ++k) {
     const uint64_t differ = cvtm_tree_code(tree, k) ^ cvtm_tree_code(tree, k + OTHERS);
     const int32_t common = cvtm_leading_zeros(differ) / 2;
@@ -149,12 +149,12 @@ CVTM_HD float cvtm_crowded_spacing(const cvtm_site_tree_arrays *tree, int64_t pl
   return fminf(side / sqrtf((float)CVTM_TREE_NEIGHBORS), most);
 }
 
-/* The box of the sites at places first .. last - 1. If there are none, its lower bounds are +inf
+/* The box of the sites at slots first .. last - 1. If there are none, its lower bounds are +inf
  * and its upper bounds -inf. */
 CVTM_HD void cvtm_tree_sites_box(const double *position, int64_t first, int64_t last, double *box) {
   double x0 = HUGE_VAL, y0 = HUGE_VAL, x1 = -HUGE_VAL, y1 = -HUGE_VAL;
-  for (int64_t place = first; place < last; ++place) {
-    const double x = position[2 * place], y = position[2 * place + 1];
+  for (int64_t slot = first; slot < last; ++slot) {
+    const double x = position[2 * slot], y = position[2 * slot + 1];
     if (x < x0) x0 = x;
     if (y < y0) y0 = y;
     if (x > x1) x1 = x;

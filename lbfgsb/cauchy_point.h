@@ -27,7 +27,7 @@ CVTM_HD void cvtm_lbfgsb_start_walk(cvtm_lane_group group, cvtm_lbfgsb_state *st
     state->walk_dd = state->free_gg;
     state->window_start = 0.0;
     state->window_end = 2.0 * first_minimum;
-    state->due_breakpoints = 1;
+    state->needs_breakpoints = 1;
   }
   cvtm_lanes_sync();
 }
@@ -94,8 +94,8 @@ CVTM_HD void cvtm_lbfgsb_end_window(cvtm_lane_group group, cvtm_lbfgsb_state *st
   }
   if (group.lane == 0) {
     state->cauchy = minimum;
-    state->due_breakpoints = 0;
-    state->due_restrict = minimum >= state->first_breakpoint;
+    state->needs_breakpoints = 0;
+    state->needs_restriction = minimum >= state->first_breakpoint;
   }
   cvtm_lanes_sync();
 }
@@ -117,16 +117,16 @@ CVTM_HD void cvtm_lbfgsb_decide_cauchy(cvtm_lane_group group, cvtm_lbfgsb_state 
     const int first_segment = t < state->first_breakpoint;
     state->walk_second = second;
     state->cauchy = first_segment ? t : state->first_breakpoint;
-    state->due_restrict = state->bounded && state->count > 0 && !first_segment;
+    state->needs_restriction = state->bounded && state->count > 0 && !first_segment;
   }
   cvtm_lanes_sync();
   for (int p = group.lane; p < 2 * state->history; p += group.lanes) {
     model->wc[p] = -state->cauchy * model->wg[p];
   }
   cvtm_lanes_sync();
-  if (state->exact && state->due_restrict) {
+  if (state->exact && state->needs_restriction) {
     cvtm_lanes_sync();
-    if (group.lane == 0) state->due_restrict = 0;
+    if (group.lane == 0) state->needs_restriction = 0;
     cvtm_lbfgsb_start_walk(group, state, model, work, walk, state->free_gg / state->walk_second);
   }
 }

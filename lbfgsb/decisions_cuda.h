@@ -222,7 +222,7 @@ static __device__ __noinline__ void warp_restrict_nearest() {
   const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(state->history, state->bounded);
   const cvtm_lane_group lanes = {static_cast<int>(threadIdx.x) % WARP, WARP};
   const int64_t i = state->nearest_row;
-  const int m = state->history, pending = state->due_commit;
+  const int m = state->history, pending = state->needs_commit;
   for (int c = lanes.lane; c < 2 * m; c += lanes.lanes)
     shared->w[c] = read_row(arrays, *state, i, c, pending);
   cvtm_lanes_sync();
@@ -287,7 +287,7 @@ template <typename executor>
 static __device__ void take_point(executor) {
   shared_memory *shared = block_memory();
   const cvtm_lbfgsb_state *state = &shared->state;
-  if (state->due_update) {
+  if (state->needs_update) {
     const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(state->history, state->bounded);
     copy_doubles(shared->sums, shared->reduced, layout.entries);
   }
@@ -301,7 +301,7 @@ static __device__ void take_point(executor) {
 
 template <typename executor>
 static __device__ void update_matrices(executor) {
-  if (threadIdx.x < WARP && block_memory()->state.due_update) warp_update_model(NOW);
+  if (threadIdx.x < WARP && block_memory()->state.needs_update) warp_update_model(NOW);
   __syncthreads();
 }
 
@@ -352,11 +352,11 @@ static __device__ void decide_speculatively() {
     warp_find_curvature(IF_ACCEPTED);
   } else if (thread == 2 * WARP) {
     thread_decide_search(shared->reduced[CVTM_SUM_TRIAL]);
-    state->due_commit = state->due_update && state->store_pair;
-    if (state->due_commit) thread_decide_point(IF_ACCEPTED);
+    state->needs_commit = state->needs_update && state->store_pair;
+    if (state->needs_commit) thread_decide_point(IF_ACCEPTED);
   }
   __syncthreads();
-  if (!state->due_commit) {
+  if (!state->needs_commit) {
     copy_words(&shared->model, shared->arrays.model);
     return;
   }
@@ -364,7 +364,7 @@ static __device__ void decide_speculatively() {
   if (thread == 0) {
     state->theta = shared->if_accepted.theta;
     state->free_gg = shared->if_accepted.free_gg;
-    state->due_update = 0; /* done */
+    state->needs_update = 0; /* done */
   }
   __syncthreads();
   if (state->running && warp == 0) cvtm_lbfgsb_cauchy_and_subspace(deciding_block());
@@ -465,7 +465,7 @@ static __device__ __noinline__ void walk_window(block_group on) {
     cvtm_lbfgsb_walk_window(sorted_window{t, rows, count, &walked}, lanes, warp_work(0),
                             arrays.walk, shared->w);
     cvtm_lbfgsb_end_window(lanes, &shared->state, &shared->model, warp_work(0), arrays.walk);
-    if (!shared->state.due_breakpoints && !shared->state.due_restrict) {
+    if (!shared->state.needs_breakpoints && !shared->state.needs_restriction) {
       warp_solve_subspace(NOW, 0);
       cvtm_lbfgsb_decide_subspace(lanes, &shared->state, shared->solved);
     }

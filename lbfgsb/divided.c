@@ -51,9 +51,9 @@ static int own_rank(cvtm_device *device) {
 
 static void commit(executor on) {
   cvtm_lbfgsb_state *state = on.arrays->state;
-  if (!state->due_commit) return;
+  if (!state->needs_commit) return;
   check_pass(on, on.arrays->divided->table->commit(on.device, on.arrays));
-  state->due_commit = 0;
+  state->needs_commit = 0;
 }
 
 static cvtm_divided_pass describe_pass(const cvtm_lbfgsb_arrays *arrays, cvtm_lbfgsb_pass pass,
@@ -64,7 +64,7 @@ static cvtm_divided_pass describe_pass(const cvtm_lbfgsb_arrays *arrays, cvtm_lb
                              .entries = entries,
                              .has_row = has_row,
                              .stride = entries + 2 + (has_row ? 2 * arrays->state->history + 1 : 0),
-                             .commit = pass == CVTM_PASS_B && arrays->state->due_commit,
+                             .commit = pass == CVTM_PASS_B && arrays->state->needs_commit,
                              .block = arrays->block,
                              .blocks = d->blocks,
                              .first = d->share.first,
@@ -94,7 +94,7 @@ static void run_pass(executor on, cvtm_lbfgsb_pass pass, int entries, double *re
   if (pass == CVTM_PASS_RESTRICT) commit(on);
   const cvtm_divided_pass described = describe_pass(on.arrays, pass, entries);
   exchange(on, on.arrays, &described, result);
-  if (pass == CVTM_PASS_B) on.arrays->state->due_commit = 0;
+  if (pass == CVTM_PASS_B) on.arrays->state->needs_commit = 0;
 }
 
 /* --- phases of a round, see iteration.h --------------------------------------------------------
@@ -128,8 +128,8 @@ static void test_trial_point(executor on) {
   }
   if (has_failed(on)) return;
   cvtm_lbfgsb_decide_search(state, d->decided->total + entries, slope, requested_stop(on));
-  state->due_commit = speculates && state->due_update && state->store_pair;
-  if (state->due_commit) memcpy(arrays->sums, arrays->reduced, sizeof d->decided->sums);
+  state->needs_commit = speculates && state->needs_update && state->store_pair;
+  if (state->needs_commit) memcpy(arrays->sums, arrays->reduced, sizeof d->decided->sums);
 }
 
 static void update_matrices(executor on) { update_from_sums(on); }
@@ -379,12 +379,12 @@ static void add_row(const cvtm_lbfgsb_arrays *arrays, const cvtm_divided_pass *p
 
 static cvtm_status cpu_pass(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
                             const cvtm_divided_pass *pass, double *records) {
-  const int64_t of_block = pass->block / CVTM_LBFGSB_CPU_PART;
+  const int64_t block_parts = pass->block / CVTM_LBFGSB_CPU_PART;
   double all[CVTM_LBFGSB_MAX_ENTRIES];
   cvtm_lbfgsb_cpu_pass(cvtm_device_threads(device), arrays, pass->pass, arrays->model->q,
                        pass->entries, all);
   for (int64_t b = 0; b < pass->own_blocks; ++b, records += pass->stride) {
-    memcpy(records, arrays->partial + b * of_block * pass->entries,
+    memcpy(records, arrays->partial + b * block_parts * pass->entries,
            (size_t)pass->entries * sizeof *records);
     memcpy(records + pass->entries, arrays->values + 2 * b, 2 * sizeof *records);
     if (pass->has_row) add_row(arrays, pass, records);

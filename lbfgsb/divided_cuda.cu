@@ -32,8 +32,8 @@ static __host__ __device__ int64_t chunks_of_block(int64_t block) {
 
 /* The first row of a chunk, counted in this process. */
 static __device__ int64_t chunk_start(int64_t block, int64_t chunk) {
-  const int64_t of_block = chunks_of_block(block);
-  return chunk / of_block * block + chunk % of_block * chunk_rows(block);
+  const int64_t block_chunks = chunks_of_block(block);
+  return chunk / block_chunks * block + chunk % block_chunks * chunk_rows(block);
 }
 
 /* The arrays of a chunk; it may have no rows. */

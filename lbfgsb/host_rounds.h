@@ -47,7 +47,7 @@ static inline void check_pass(executor on, cvtm_status status) {
   cvtm_lbfgsb_state *state = on.arrays->state;
   if (status == CVTM_OK) return;
   if (*on.status == CVTM_OK) *on.status = status;
-  state->running = state->due_breakpoints = state->due_restrict = state->due_step = 0;
+  state->running = state->needs_breakpoints = state->needs_restriction = state->needs_step = 0;
 }
 
 static cvtm_lbfgsb_layout layout_of(executor on) {
@@ -74,7 +74,7 @@ static double search_slope(executor on) {
 
 static void find_coefficients(executor on) {
   const cvtm_lbfgsb_state *state = on.arrays->state;
-  if (state->due_update && !state->due_commit)
+  if (state->needs_update && !state->needs_commit)
     run_pass(on, CVTM_PASS_A, layout_of(on).entries, on.arrays->sums);
   if (!has_failed(on)) cvtm_lbfgsb_coefficients_from_sums(on);
 }
@@ -88,7 +88,7 @@ static void take_point(executor on) {
 static inline void update_from_sums(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   const cvtm_lbfgsb_layout layout = layout_of(on);
-  if (!arrays->state->due_update) return;
+  if (!arrays->state->needs_update) return;
   cvtm_lbfgsb_update_model(single_lane, arrays->state, arrays->model, &layout, arrays->sums);
 }
 
@@ -152,7 +152,7 @@ static void walk_breakpoints(executor on) {
   if (!has_failed(on)) cvtm_lbfgsb_walk_window(on, single_lane, arrays->work, arrays->walk, w);
   if (has_failed(on)) return;
   cvtm_lbfgsb_end_window(single_lane, arrays->state, arrays->model, arrays->work, arrays->walk);
-  if (!state->due_breakpoints && !state->due_restrict) solve_from_sums(on, arrays->sums, 0);
+  if (!state->needs_breakpoints && !state->needs_restriction) solve_from_sums(on, arrays->sums, 0);
 }
 
 static void compute_direction(executor on) {

@@ -21,7 +21,7 @@
  * and the subspace problem share. Pass B is the second pass of an iteration.
  *
  * `executor` stands for the threads that carry out a phase: on the CPU those that have the problem,
- * on CUDA the blocks that have it. Phases read and set the due_ flags of the state. */
+ * on CUDA the blocks that have it. Phases read and set the needs_ flags of the state. */
 #ifndef CVTMESH_LBFGSB_ITERATION_H
 #define CVTMESH_LBFGSB_ITERATION_H
 
@@ -45,7 +45,7 @@
 
 CVTM_PHASE cvtm_lbfgsb_state *executor_state(executor on);
 /* Line search: accepts the trial point, or chooses the next one. On CUDA this phase may also run
- * pass A and make the decisions after it; then it sets due_update to 0. */
+ * pass A and make the decisions after it; then it sets needs_update to 0. */
 CVTM_PHASE void test_trial_point(executor on);
 /* Pass A if the trial point was accepted: x and g become those of the trial point, and the pass
  * sums projected gradient, t^1, the new columns of W and the products with W. Then
@@ -96,10 +96,10 @@ CVTM_PHASE double breakpoint_column(executor on, int column);
 CVTM_PHASE_CALLED void cvtm_lbfgsb_cauchy_and_subspace(executor on) {
   const cvtm_lbfgsb_state *state = executor_state(on);
   find_cauchy_point(on);
-  if (state->due_breakpoints) return;                        /* walk_breakpoints continues */
-  if (state->due_restrict && state->nearest_row < 0) return; /* restrict_rows continues */
-  if (state->due_restrict) restrict_row(on);
-  solve_subspace(on, state->due_restrict);
+  if (state->needs_breakpoints) return;                           /* walk_breakpoints continues */
+  if (state->needs_restriction && state->nearest_row < 0) return; /* restrict_rows continues */
+  if (state->needs_restriction) restrict_row(on);
+  solve_subspace(on, state->needs_restriction);
 }
 
 /* Steps 1, 2, 3, 6 and 7 after pass A; or, without pass A, a new direction from the current point.
@@ -132,13 +132,13 @@ CVTM_PHASE void cvtm_lbfgsb_walk_window(executor on, cvtm_lane_group lanes, cvtm
 CVTM_PHASE void cvtm_lbfgsb_round(executor on) {
   const cvtm_lbfgsb_state *state = executor_state(on);
   test_trial_point(on);
-  if (state->running && (state->due_update || state->due_direction)) find_coefficients(on);
+  if (state->running && (state->needs_update || state->needs_direction)) find_coefficients(on);
   if (!state->running) return;
-  while (state->due_breakpoints) walk_breakpoints(on);
-  if (state->due_restrict) restrict_rows(on);
-  if (state->due_step) compute_direction(on);
-  if (state->running && state->due_fallback) truncate_direction(on);
-  if (state->running && state->due_trial) move_trial_point(on);
+  while (state->needs_breakpoints) walk_breakpoints(on);
+  if (state->needs_restriction) restrict_rows(on);
+  if (state->needs_step) compute_direction(on);
+  if (state->running && state->needs_fallback) truncate_direction(on);
+  if (state->running && state->needs_trial) move_trial_point(on);
 }
 
 #endif

@@ -31,7 +31,7 @@ typedef void (*part_function)(const cvtm_lbfgsb_arrays *arrays, const double *q,
 static void reduce(int threads, const cvtm_lbfgsb_arrays *arrays, const double *q, int entries,
                    part_function function, int nearest, double *result) {
   const int64_t parts = cvtm_lbfgsb_cpu_parts(arrays->n);
-  const int64_t of_block = arrays->block / CVTM_LBFGSB_CPU_PART;
+  const int64_t block_parts = arrays->block / CVTM_LBFGSB_CPU_PART;
   if (threads > parts) threads = (int)parts;
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
   for (int64_t part = 0; part < parts; ++part) {
@@ -40,9 +40,9 @@ static void reduce(int threads, const cvtm_lbfgsb_arrays *arrays, const double *
     function(arrays, q, part * CVTM_LBFGSB_CPU_PART,
              smaller((part + 1) * CVTM_LBFGSB_CPU_PART, arrays->n), own);
   }
-  for (int64_t first = 0; first < parts; first += of_block) {
+  for (int64_t first = 0; first < parts; first += block_parts) {
     double *block = arrays->partial + first * entries;
-    for (int64_t part = first + 1; part < smaller(first + of_block, parts); ++part)
+    for (int64_t part = first + 1; part < smaller(first + block_parts, parts); ++part)
       cvtm_lbfgsb_combine_entries(block, arrays->partial + part * entries, entries, nearest);
     if (first == 0)
       memcpy(result, block, (size_t)entries * sizeof *result);
@@ -277,7 +277,7 @@ CVTM_INLINE void step_part(const cvtm_lbfgsb_arrays *arrays, const double *q, in
                            int64_t last, double *result) {
   const cvtm_lbfgsb_state *state = arrays->state;
   const int m = state->history, k = state->count;
-  const double factor = state->due_fallback ? state->truncation : 1.0;
+  const double factor = state->needs_fallback ? state->truncation : 1.0;
   double sums[CVTM_SUM_COLUMNS];
   memcpy(sums, result, sizeof sums);
   for (int64_t begin = first; begin < last; begin += TILE) {

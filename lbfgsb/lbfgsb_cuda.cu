@@ -36,10 +36,10 @@ static __device__ void test_speculatively(executor on) {
   __syncthreads();
   executor::pass_a(on, 1);
   decide_in_block_0(on, current_layout().entries, [] { decide_speculatively(); });
-  if (state->due_commit && !(state->running && state->due_step)) {
+  if (state->needs_commit && !(state->running && state->needs_step)) {
     pass_commit(on);
     sync_blocks(on);
-    if (threadIdx.x == 0) shared->state.due_commit = 0;
+    if (threadIdx.x == 0) shared->state.needs_commit = 0;
     __syncthreads();
   }
 }
@@ -59,9 +59,9 @@ static __device__ void test_trial_point(executor on) {
 
 template <typename executor>
 static __device__ void find_coefficients(executor on) {
-  const int due_update = block_memory()->state.due_update;
-  if (due_update) executor::pass_a(on, 0);
-  decide_in_block_0(on, due_update ? current_layout().entries : 0,
+  const int needs_update = block_memory()->state.needs_update;
+  if (needs_update) executor::pass_a(on, 0);
+  decide_in_block_0(on, needs_update ? current_layout().entries : 0,
                     [] { cvtm_lbfgsb_coefficients_from_sums(deciding_block()); });
 }
 
@@ -86,9 +86,9 @@ static __device__ void restrict_rows(executor on) {
 template <typename executor>
 static __device__ void compute_direction(executor on) {
   shared_memory *shared = block_memory();
-  pass_b(on, shared->state.due_commit);
+  pass_b(on, shared->state.needs_commit);
   decide_in_every_block(on, [&] {
-    shared->state.due_commit = 0;
+    shared->state.needs_commit = 0;
     cvtm_lbfgsb_decide_step(&shared->state, shared->reduced);
   });
 }

@@ -55,16 +55,16 @@ typedef struct cvtm_lbfgsb_state {
   double decrease[CVTM_LBFGSB_WINDOW]; /* iteration k is at k modulo CVTM_LBFGSB_WINDOW */
 
   /* The phases of this round; a phase whose flag is 0 is skipped. */
-  int due_update;      /* pass A: the trial point was accepted */
-  int due_commit;      /* CUDA: pass A ran before the trial point was accepted; x, g and the new
+  int needs_update;      /* pass A: the trial point was accepted */
+  int needs_commit;      /* CUDA: pass A ran before the trial point was accepted; x, g and the new
                           pair are not written yet */
-  int store_pair;      /* pass A also stores the new pair s and y */
-  int due_direction;   /* a new direction from the current point, without pass A */
-  int due_breakpoints; /* a window of the breakpoints, for the exact Cauchy point */
-  int due_restrict;    /* rows with 0 < t_i <= t^c leave the free set */
-  int due_step;        /* pass B: the direction d */
-  int due_fallback;    /* pass B with the truncated step */
-  int due_trial;       /* the trial point is not x + d, which pass B has written */
+  int store_pair;        /* pass A also stores the new pair s and y */
+  int needs_direction;   /* a new direction from the current point, without pass A */
+  int needs_breakpoints; /* a window of the breakpoints, for the exact Cauchy point */
+  int needs_restriction; /* rows with 0 < t_i <= t^c leave the free set */
+  int needs_step;        /* pass B: the direction d */
+  int needs_fallback;    /* pass B with the truncated step */
+  int needs_trial;       /* the trial point is not x + d, which pass B has written */
 
   /* The limited-memory matrix. The stored pairs are in columns 0 .. count - 1; column `oldest` has
    * the oldest pair. */

@@ -16,7 +16,7 @@ CVTM_HD void cvtm_lbfgsb_search_failed(cvtm_lbfgsb_state *state) {
   }
   cvtm_lbfgsb_drop_history(state);
   state->restarts++;
-  state->due_direction = 1;
+  state->needs_direction = 1;
 }
 
 /* True if the evaluated point will probably be accepted: it is the first trial of a search, and the
@@ -34,7 +34,7 @@ CVTM_HD void cvtm_lbfgsb_accept(cvtm_lbfgsb_state *state, double trial_slope) {
   state->iteration++;
   state->f = state->trial_f;
   state->measure = state->trial_measure;
-  state->due_update = 1;
+  state->needs_update = 1;
   const double curvature = state->step * (trial_slope - state->slope);
   state->store_pair = curvature > DBL_EPSILON * state->step * -state->slope;
   if (state->store_pair) cvtm_lbfgsb_allocate_column(state);
@@ -43,7 +43,7 @@ CVTM_HD void cvtm_lbfgsb_accept(cvtm_lbfgsb_state *state, double trial_slope) {
 /* Makes x + step d the next trial point. */
 CVTM_HD void cvtm_lbfgsb_set_trial_step(cvtm_lbfgsb_state *state, double step) {
   state->step = step;
-  state->due_trial = 1;
+  state->needs_trial = 1;
 }
 
 /* Shortens the step after a trial whose value is not finite. The trial counts as an evaluation. */
@@ -80,10 +80,10 @@ CVTM_HD void cvtm_lbfgsb_search_limit(cvtm_lbfgsb_state *state, int finite, doub
                                       double tried) {
   const double best = state->search.best_step;
   if (!(best > 0.0 && state->search.best_f < state->f)) {
-    state->due_trial = 0;
+    state->needs_trial = 0;
     cvtm_lbfgsb_search_failed(state);
   } else if (finite && best == tried) {
-    state->due_trial = 0;
+    state->needs_trial = 0;
     state->step = tried;
     cvtm_lbfgsb_accept(state, trial_slope);
   } else {
@@ -104,15 +104,15 @@ CVTM_HD void cvtm_lbfgsb_decide_trial(cvtm_lbfgsb_state *state, int finite, doub
   } else {
     cvtm_lbfgsb_search_shorten(state);
   }
-  if (state->running && state->due_trial && !state->search_forced &&
+  if (state->running && state->needs_trial && !state->search_forced &&
       state->search_evaluations >= state->search_options.evaluations) {
     cvtm_lbfgsb_search_limit(state, finite, trial_slope, tried);
   }
   const cvtm_stop stop = cvtm_lbfgsb_find_interruption(state, request);
-  if (!state->running || state->due_update || stop == CVTM_STOP_NONE) return;
+  if (!state->running || state->needs_update || stop == CVTM_STOP_NONE) return;
   if (finite && state->trial_f < state->f) {
     /* A stop in the middle of a search, at a point below the current one, accepts this point. */
-    state->due_trial = state->due_direction = 0;
+    state->needs_trial = state->needs_direction = 0;
     state->step = tried;
     cvtm_lbfgsb_accept(state, trial_slope);
   } else {
@@ -121,15 +121,15 @@ CVTM_HD void cvtm_lbfgsb_decide_trial(cvtm_lbfgsb_state *state, int finite, doub
 }
 
 /* Decides after an evaluation. values[0..1] are f[0..1]. trial_slope is g'd at the trial point; it
- * is not finite if an entry of g is not. Clears all due_ flags and sets those of this round. */
+ * is not finite if an entry of g is not. Clears all needs_ flags and sets those of this round. */
 CVTM_HD void cvtm_lbfgsb_decide_search(cvtm_lbfgsb_state *state, const double *values,
                                        double trial_slope, int request) {
-  state->due_update = state->due_commit = state->store_pair = state->due_direction = 0;
-  state->due_restrict = state->due_step = state->due_fallback = state->due_trial = 0;
-  state->due_breakpoints = 0;
+  state->needs_update = state->needs_commit = state->store_pair = state->needs_direction = 0;
+  state->needs_restriction = state->needs_step = state->needs_fallback = state->needs_trial = 0;
+  state->needs_breakpoints = 0;
   if (!state->running) return;
   if (state->phase == (int)CVTM_PHASE_RESUME) {
-    state->due_direction = 1;
+    state->needs_direction = 1;
     return;
   }
   state->evaluations++;
@@ -143,9 +143,9 @@ CVTM_HD void cvtm_lbfgsb_decide_search(cvtm_lbfgsb_state *state, const double *v
     }
     state->f = state->trial_f;
     state->measure = state->trial_measure;
-    state->due_update = 1;
+    state->needs_update = 1;
   } else if (state->phase == (int)CVTM_PHASE_AGAIN) {
-    state->due_direction = 1;
+    state->needs_direction = 1;
   } else {
     cvtm_lbfgsb_decide_trial(state, finite, trial_slope, request);
   }
@@ -168,20 +168,20 @@ CVTM_HD void cvtm_lbfgsb_start_search(cvtm_lbfgsb_state *state, double slope, do
   state->step_cap = HUGE_VAL;
   state->search_evaluations = state->search_forced = state->search_not_finite = 0;
   cvtm_search_start(&state->search, state->f, slope, step, limit);
-  state->due_trial = step != 1.0;
+  state->needs_trial = step != 1.0;
 }
 
 /* Decides after pass B. If d is not a descent direction, asks to truncate the subspace step instead
  * of projecting it (Morales & Nocedal 2011). */
 CVTM_HD void cvtm_lbfgsb_decide_step(cvtm_lbfgsb_state *state, const double *sums) {
-  if (!state->running || !state->due_step) return;
+  if (!state->running || !state->needs_step) return;
   const double slope = sums[CVTM_SUM_SLOPE];
   if (slope < 0.0) {
     cvtm_lbfgsb_start_search(state, slope, sums[CVTM_SUM_DD], sums[CVTM_MIN_STEP]);
   } else if (state->count > 0) {
     const double limit = sums[CVTM_MIN_TRUNCATION];
     state->truncation = limit < 1.0 ? limit : 1.0;
-    state->due_fallback = 1;
+    state->needs_fallback = 1;
   } else {
     cvtm_lbfgsb_stop(state, CVTM_STOP_LINE_SEARCH);
   }
@@ -191,7 +191,7 @@ CVTM_HD void cvtm_lbfgsb_decide_step(cvtm_lbfgsb_state *state, const double *sum
  * history; the current point is evaluated once more, and steepest descent follows. This is too rare
  * for a phase of its own. */
 CVTM_HD void cvtm_lbfgsb_decide_fallback(cvtm_lbfgsb_state *state, const double *sums) {
-  if (!state->running || !state->due_fallback) return;
+  if (!state->running || !state->needs_fallback) return;
   const double slope = sums[CVTM_SUM_SLOPE];
   if (slope < 0.0) {
     cvtm_lbfgsb_start_search(state, slope, sums[CVTM_SUM_DD], sums[CVTM_MIN_STEP]);

@@ -149,7 +149,7 @@ static void separate_fixed_rows(executor on) {
 static void update_matrices(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   const cvtm_lbfgsb_layout layout = layout_of_all_rows(on);
-  if (!arrays->state->due_update || has_failed(on)) return;
+  if (!arrays->state->needs_update || has_failed(on)) return;
   cvtm_lbfgsb_state all = *arrays->state;
   all.bounded = 0;
   cvtm_lbfgsb_update_model(single_lane, &all, arrays->model, &layout, arrays->sums);

@@ -99,7 +99,7 @@ static __global__ void __launch_bounds__(THREADS)
 static __global__ void __launch_bounds__(THREADS)
     step_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays,
                 const __grid_constant__ cvtm_lbfgsb_state state, const double *wq, double *to) {
-  const double factor = state.due_fallback ? state.truncation : 1.0;
+  const double factor = state.needs_fallback ? state.truncation : 1.0;
   figures own = empty_figures();
   for (int64_t i = cvtm_first_thread(); i < arrays.n; i += cvtm_thread_count()) {
     const double g = arrays.g[i];

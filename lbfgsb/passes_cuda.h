@@ -373,7 +373,7 @@ static __device__ __noinline__ void pass_b(block_group on, int commit) {
   const cvtm_lbfgsb_arrays arrays = block_memory()->arrays;
   const cvtm_lbfgsb_state *state = &block_memory()->state;
   const int m = state->history, k = state->count, newest = commit ? state->newest : -1;
-  const double factor = state->due_fallback ? state->truncation : 1.0;
+  const double factor = state->needs_fallback ? state->truncation : 1.0;
   const double *q = block_memory()->model.q;
   const double *point = commit ? arrays.trial_x : arrays.x;
   const double *gradient = commit ? arrays.trial_g : arrays.g;

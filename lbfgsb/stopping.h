@@ -117,12 +117,12 @@ CVTM_HD void cvtm_lbfgsb_store_point(cvtm_lbfgsb_state *state, const double *sum
 CVTM_HD void cvtm_lbfgsb_decide_point(cvtm_lbfgsb_state *state, const double *sums,
                                       cvtm_lbfgsb_mailbox *mailbox, int request) {
   const int resuming = state->phase == (int)CVTM_PHASE_RESUME;
-  if (state->due_update) {
+  if (state->needs_update) {
     cvtm_lbfgsb_store_point(state, sums);
     cvtm_lbfgsb_record(state, mailbox);
   }
   const cvtm_stop stop =
-      state->due_update || resuming ? cvtm_lbfgsb_find_stop(state, request) : CVTM_STOP_NONE;
+      state->needs_update || resuming ? cvtm_lbfgsb_find_stop(state, request) : CVTM_STOP_NONE;
   if (stop != CVTM_STOP_NONE) cvtm_lbfgsb_stop(state, stop);
 }
 

@@ -121,8 +121,8 @@ CVTM_HD void cvtm_lbfgsb_decide_subspace(cvtm_lane_group group, cvtm_lbfgsb_stat
       state->cauchy = 0.0;
       state->gradient_factor = -1.0;
     }
-    state->due_restrict = state->due_breakpoints = 0;
-    state->due_step = 1;
+    state->needs_restriction = state->needs_breakpoints = 0;
+    state->needs_step = 1;
   }
   cvtm_lanes_sync();
 }

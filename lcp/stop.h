@@ -60,7 +60,7 @@ CVTM_HD int32_t cvtm_stall_reason(const cvtm_iteration_state *state) {
 
 /* Records the norms of iterate `iteration` (0: the start) and decides whether to continue.
  * rounding: the size of the rounding errors in the 2-norm. */
-CVTM_HD void cvtm_iteration_judge(cvtm_iteration_state *state, double norm, double maximum,
+CVTM_HD void cvtm_iteration_check(cvtm_iteration_state *state, double norm, double maximum,
                                   double rounding) {
   state->norm = norm;
   state->maximum = maximum;

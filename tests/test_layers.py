@@ -54,7 +54,6 @@ REASONS = {
     "cvt/decomposition.c": "subdomains, their ghost sites, and the evaluator over them",
     "density/pictures/image_tiff.c": "every layout of samples that TIFF has",
     "density/segmentation.c": "seeds, the level set that they bound, and the steps from a picture to a segment",
-    "draw/drawing_files.c": "a writer for each kind of drawing, over one walk along its strokes",
     "draw/tour.c": "a tour, from its first edges to its last exchange",
     "lcp/grid/grid_levels_cuda.cu": "the coarse levels, in tiles and in one block",
     "lcp/grid/grid_lines.c": "the functions that are compiled for two widths of vectors",

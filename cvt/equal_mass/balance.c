@@ -52,7 +52,7 @@ static cvtm_arrays power_arrays(cvtm_power *p) {
       CVTM_ARRAY(p->hint_first, n),
       CVTM_ARRAY(p->hint_degree, n),
       CVTM_ARRAY(p->hint, p->edge_capacity),
-      CVTM_ARRAY(p->place_of, n),
+      CVTM_ARRAY(p->slot_of, n),
       CVTM_ARRAY(p->sites, 2 * n),
       CVTM_ARRAY(p->edges, 1),
       CVTM_ARRAY(p->step, n),
@@ -165,7 +165,7 @@ static cvtm_status prepare_hierarchy(cvtm_power *p) {
   }
   p->excess = 0;
   p->fresh = 1;
-  return cvtm_power_hierarchy_build(p->cvt->device, &finest, p->place_of, h);
+  return cvtm_power_hierarchy_build(p->cvt->device, &finest, p->slot_of, h);
 }
 
 /* Counts the iterations beyond those of a new hierarchy. If a new hierarchy needs as many as the
@@ -295,7 +295,7 @@ static cvtm_status find_start(cvtm_power *p, const double *sites, cvtm_power_fig
   if (status != CVTM_OK) return status;
   if (figures->empty > 0)
     return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_INPUT,
-                     "sites share a place or nearly do, so their cells cannot have equal masses");
+                     "sites share a slot or nearly do, so their cells cannot have equal masses");
   if (isfinite(figures->dual)) return CVTM_OK;
   return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_EVALUATION,
                    "the transport cost is not finite");

@@ -280,7 +280,7 @@ typedef struct plan {
 } plan;
 
 /* Replaces *rows by one coarser level, and packs it. row_of: the caller's number of each row of the
- * finest level, which are sorted by place. Returns 1 after the last level, 0 if there may be more,
+ * finest level, which are sorted by slot. Returns 1 after the last level, 0 if there may be more,
  * and -1 if memory runs out. */
 static int add_level(plan *made, host_rows *rows, const int32_t *row_of) {
   const size_t n = (size_t)rows->count + 1;
@@ -313,12 +313,12 @@ static int add_level(plan *made, host_rows *rows, const int32_t *row_of) {
 
 /* A copy of the finest level's matrix on the device. */
 typedef struct device_rows {
-  int32_t *place, *first, *degree, *neighbor;
+  int32_t *slot, *first, *degree, *neighbor;
   double *coupling;
 } device_rows;
 
 static void free_device_rows(device_rows *d) {
-  free(d->place);
+  free(d->slot);
   free(d->neighbor);
   free(d->coupling);
 }
@@ -328,11 +328,11 @@ static cvtm_status copy_rows(cvtm_device *device, const cvtm_power_matrix *a, co
                              device_rows *d, int64_t *entries) {
   const size_t n = (size_t)a->count;
   int64_t end = 0;
-  d->place = malloc(3 * (n + 1) * sizeof *d->place);
-  if (!d->place) return CVTM_ERROR_MEMORY;
-  d->first = d->place + n;
+  d->slot = malloc(3 * (n + 1) * sizeof *d->slot);
+  if (!d->slot) return CVTM_ERROR_MEMORY;
+  d->first = d->slot + n;
   d->degree = d->first + n;
-  cvtm_status status = cvtm_device_copy_out(device, d->place, order, n * sizeof *d->place);
+  cvtm_status status = cvtm_device_copy_out(device, d->slot, order, n * sizeof *d->slot);
   if (!status) status = cvtm_device_copy_out(device, d->first, a->first, n * sizeof *d->first);
   if (!status) status = cvtm_device_copy_out(device, d->degree, a->degree, n * sizeof *d->degree);
   *entries = 0;
@@ -350,7 +350,7 @@ static cvtm_status copy_rows(cvtm_device *device, const cvtm_power_matrix *a, co
   return status;
 }
 
-/* Reads the finest level's rows in the order of their places; fails if a copy fails. */
+/* Reads the finest level's rows in the order of their slots; fails if a copy fails. */
 static cvtm_status read_rows(cvtm_device *device, const cvtm_power_matrix *a, const int32_t *order,
                              int32_t *row_of, host_rows *rows) {
   device_rows d = {0};
@@ -359,7 +359,7 @@ static cvtm_status read_rows(cvtm_device *device, const cvtm_power_matrix *a, co
   cvtm_status status = copy_rows(device, a, order, &d, &entries);
   if (!status && !allocate_rows(rows, a->count, entries, cvtm_device_threads(device)))
     status = CVTM_ERROR_MEMORY;
-  for (int64_t i = 0; !status && i < a->count; ++i) row_of[d.place[i]] = (int32_t)i;
+  for (int64_t i = 0; !status && i < a->count; ++i) row_of[d.slot[i]] = (int32_t)i;
   for (int64_t p = 0; !status && p < a->count; ++p) {
     rows->start[p] = start;
     start += d.degree[row_of[p]];
@@ -371,7 +371,7 @@ static cvtm_status read_rows(cvtm_device *device, const cvtm_power_matrix *a, co
     int32_t k = rows->start[p];
     for (int32_t e = d.first[i]; e < d.first[i] + d.degree[i]; ++e) {
       if (d.neighbor[e] == i || !(d.coupling[e] > 0)) continue;
-      rows->column[k] = d.place[d.neighbor[e]];
+      rows->column[k] = d.slot[d.neighbor[e]];
       rows->coupling[k++] = d.coupling[e];
     }
     rows->end[p] = k;

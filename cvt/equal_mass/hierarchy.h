@@ -45,7 +45,7 @@ typedef struct cvtm_power_hierarchy {
 } cvtm_power_hierarchy;
 
 /* Makes the levels coarser than the given one, whose rows are visited in `order` (device memory:
- * the sorted place of each row). Computed on the host. On failure the hierarchy has no levels. */
+ * the sorted slot of each row). Computed on the host. On failure the hierarchy has no levels. */
 cvtm_status cvtm_power_hierarchy_build(cvtm_device *device, const cvtm_power_level *finest,
                                        const int32_t *order, cvtm_power_hierarchy *hierarchy);
 void cvtm_power_hierarchy_release(cvtm_device *device, cvtm_power_hierarchy *hierarchy);

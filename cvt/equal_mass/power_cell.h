@@ -11,14 +11,14 @@
 #include "cvt/rings.h"
 #include "jfa/cell_by_tree.h"
 
-/* A tree with the weights of its sites. If place_of is not NULL, site i has the neighbours
+/* A tree with the weights of its sites. If slot_of is not NULL, site i has the neighbours
  * hint[hint_first[i]] .. hint[hint_first[i] + hint_degree[i] - 1] in a similar diagram, by the
  * indices of the caller. */
 typedef struct cvtm_power_view {
   cvtm_site_tree_view tree;
   const double *weight;     /* in sorted order */
   const double *max_weight; /* per node of the tree: the largest weight below it */
-  const int32_t *place_of;  /* the sorted index ("place") of the caller's site i */
+  const int32_t *slot_of;   /* the sorted index ("slot") of the caller's site i */
   const int32_t *hint_first, *hint_degree, *hint;
 } cvtm_power_view;
 
@@ -34,8 +34,8 @@ CVTM_HD void cvtm_power_max_of_leaf(const double *weight, int64_t count, int64_t
                                     int64_t leaf, double *max_weight) {
   const int64_t first = leaf * CVTM_TREE_LEAF;
   double most = -HUGE_VAL;
-  for (int64_t place = first; place < first + CVTM_TREE_LEAF && place < count; ++place)
-    if (weight[place] > most) most = weight[place];
+  for (int64_t slot = first; slot < first + CVTM_TREE_LEAF && slot < count; ++slot)
+    if (weight[slot] > most) most = weight[slot];
   max_weight[leaf_count + leaf] = most;
 }
 
@@ -52,15 +52,15 @@ static inline void cvtm_power_set_max_weights(const double *weight, int64_t coun
   for (int64_t node = leaf_count - 1; node >= 1; --node) cvtm_power_max_of_node(node, max_weight);
 }
 
-/* Encodes in one number the site at a place, and the one of its 9 periodic images that the shift of
- * the origin selects. There are fewer than 2^31 / 9 places. */
-CVTM_HD int32_t cvtm_power_label(int64_t place, const cvtm_cell_origin *o) {
+/* Encodes in one number the site at a slot, and the one of its 9 periodic images that the shift of
+ * the origin selects. There are fewer than 2^31 / 9 slots. */
+CVTM_HD int32_t cvtm_power_label(int64_t slot, const cvtm_cell_origin *o) {
   const int32_t ix = (o->shift_x > 0) - (o->shift_x < 0) + 1;
   const int32_t iy = (o->shift_y > 0) - (o->shift_y < 0) + 1;
-  return (int32_t)place * 9 + iy * 3 + ix;
+  return (int32_t)slot * 9 + iy * 3 + ix;
 }
 
-CVTM_HD int32_t cvtm_power_place(int32_t label) { return label / 9; }
+CVTM_HD int32_t cvtm_power_slot(int32_t label) { return label / 9; }
 
 CVTM_HD void cvtm_power_shift_to(cvtm_domain domain, int32_t image, cvtm_cell_origin *o) {
   o->shift_x = (image % 3 - 1) * (double)domain.width;
@@ -102,17 +102,17 @@ CVTM_HD int cvtm_power_box_cuts(const cvtm_cell *cell, double radius2, const cvt
   return 0;
 }
 
-/* Clips by the site at a place. Returns 0 if the cell is empty or *status is CVTM_CELL_OVERFLOW. Of
- * coincident sites the one of largest weight owns the cell; of equal weights the first place does,
+/* Clips by the site at a slot. Returns 0 if the cell is empty or *status is CVTM_CELL_OVERFLOW. Of
+ * coincident sites the one of largest weight owns the cell; of equal weights the first slot does,
  * which has the lowest index. */
-CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t place,
+CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t slot,
                                  const cvtm_cell_origin *o, cvtm_power_cell *cell, double *radius2,
                                  cvtm_cell_status *status) {
   double dx, dy;
-  cvtm_cell_relative_site(&view->tree, place, o, &dx, &dy);
-  const double difference = view->weight[o->place] - view->weight[place];
+  cvtm_cell_relative_site(&view->tree, slot, o, &dx, &dy);
+  const double difference = view->weight[o->slot] - view->weight[slot];
   if (dx == 0 && dy == 0) {
-    if (difference > 0 || (difference == 0 && place >= o->place)) return 1;
+    if (difference > 0 || (difference == 0 && slot >= o->slot)) return 1;
     cell->polygon.count = 0;
     return 0;
   }
@@ -121,8 +121,7 @@ CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t place,
   cvtm_corners corners = {cell->polygon.count, cell->polygon.capacity, 1,
                           cell->polygon.x,     cell->polygon.y,        cell->other};
   int32_t at = 0;
-  const cvtm_clip cut =
-      cvtm_corners_clip(&corners, dx, dy, offset, cvtm_power_label(place, o), &at);
+  const cvtm_clip cut = cvtm_corners_clip(&corners, dx, dy, offset, cvtm_power_label(slot, o), &at);
   cell->polygon.count = corners.count;
   if (cut == CVTM_CLIP_OVERFLOW) *status = CVTM_CELL_OVERFLOW;
   if (cut == CVTM_CLIP_OVERFLOW || cut == CVTM_CLIP_EMPTY) return 0;
@@ -130,11 +129,11 @@ CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t place,
   return 1;
 }
 
-/* The places of sites that have clipped already. A second clip by a site could leave slivers, by
+/* The slots of sites that have clipped already. A second clip by a site could leave slivers, by
  * rounding. */
 enum { CVTM_POWER_CLIPPED = 12 };
 typedef struct cvtm_power_clipped {
-  int32_t count, place[CVTM_POWER_CLIPPED];
+  int32_t count, slot[CVTM_POWER_CLIPPED];
 } cvtm_power_clipped;
 
 /* Clips by the sites of one leaf; returns 0 as cvtm_power_clip_site does. */
@@ -143,10 +142,10 @@ CVTM_HD int cvtm_power_clip_leaf(const cvtm_power_view *view, int64_t leaf,
                                  cvtm_power_cell *cell, double *radius2, cvtm_cell_status *status) {
   const int64_t first = leaf * CVTM_TREE_LEAF, count = view->tree.count;
   const int64_t last = first + CVTM_TREE_LEAF < count ? first + CVTM_TREE_LEAF : count;
-  for (int64_t place = first; place < last; ++place) {
+  for (int64_t slot = first; slot < last; ++slot) {
     int is_clipped = 0;
-    for (int32_t k = 0; k < clipped->count; ++k) is_clipped |= clipped->place[k] == place;
-    if (!is_clipped && !cvtm_power_clip_site(view, place, o, cell, radius2, status)) return 0;
+    for (int32_t k = 0; k < clipped->count; ++k) is_clipped |= clipped->slot[k] == slot;
+    if (!is_clipped && !cvtm_power_clip_site(view, slot, o, cell, radius2, status)) return 0;
   }
   return 1;
 }
@@ -156,17 +155,17 @@ CVTM_HD int cvtm_power_clip_leaf(const cvtm_power_view *view, int64_t leaf,
 CVTM_HD void cvtm_power_find_candidates(const cvtm_power_view *view, cvtm_domain domain,
                                         const cvtm_cell_origin *o, cvtm_power_clipped *clipped) {
   clipped->count = 0;
-  if (view->place_of && view->hint_degree[o->index] > 0) {
+  if (view->slot_of && view->hint_degree[o->index] > 0) {
     const int32_t first = view->hint_first[o->index], degree = view->hint_degree[o->index];
     for (int32_t k = 0; k < degree && clipped->count < CVTM_POWER_CLIPPED; ++k) {
       const int32_t i = view->hint[first + k];
-      if (i != o->index) clipped->place[clipped->count++] = view->place_of[i];
+      if (i != o->index) clipped->slot[clipped->count++] = view->slot_of[i];
     }
     return;
   }
   cvtm_nearest_list nearest;
   (void)cvtm_cell_nearest_sites(&view->tree, domain, o, &nearest);
-  for (int32_t k = 0; k < nearest.count; ++k) clipped->place[clipped->count++] = nearest.place[k];
+  for (int32_t k = 0; k < nearest.count; ++k) clipped->slot[clipped->count++] = nearest.slot[k];
 }
 
 /* Clips by the sites below a node. Returns 0 as cvtm_power_clip_site does. */
@@ -175,7 +174,7 @@ CVTM_HD int cvtm_power_clip_subtree(const cvtm_power_view *view, int64_t root,
                                     cvtm_power_cell *cell, double *radius2,
                                     cvtm_cell_status *status) {
   const cvtm_site_tree_view *tree = &view->tree;
-  const double weight = view->weight[o->place];
+  const double weight = view->weight[o->slot];
   int32_t stack[CVTM_TREE_STACK];
   int top = 0;
   stack[top++] = (int32_t)root;
@@ -202,7 +201,7 @@ CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_or
                                  double *radius2, cvtm_cell_status *status) {
   if (o->shift_x != 0 || o->shift_y != 0)
     return cvtm_power_clip_subtree(view, 1, o, clipped, cell, radius2, status);
-  const int64_t leaf = o->place / CVTM_TREE_LEAF;
+  const int64_t leaf = o->slot / CVTM_TREE_LEAF;
   if (!cvtm_power_clip_leaf(view, leaf, o, clipped, cell, radius2, status)) return 0;
   for (int64_t node = view->tree.leaf_count + leaf; node > 1; node /= 2)
     if (!cvtm_power_clip_subtree(view, node ^ 1, o, clipped, cell, radius2, status)) return 0;
@@ -220,7 +219,7 @@ CVTM_HD int cvtm_power_begin_cell(const cvtm_power_view *view, cvtm_domain domai
   *radius2 = cvtm_cell_radius2(&cell->polygon);
   cvtm_power_find_candidates(view, domain, o, clipped);
   for (int32_t k = 0; k < clipped->count; ++k)
-    if (!cvtm_power_clip_site(view, clipped->place[k], o, cell, radius2, status)) return 0;
+    if (!cvtm_power_clip_site(view, clipped->slot[k], o, cell, radius2, status)) return 0;
   return 1;
 }
 
@@ -264,7 +263,7 @@ CVTM_HD cvtm_power_line cvtm_power_bisector(const cvtm_power_view *view, const c
   cvtm_power_line line;
   cvtm_cell_relative_site(&view->tree, other, o, &line.x, &line.y);
   line.offset =
-      0.5 * (line.x * line.x + line.y * line.y + view->weight[o->place] - view->weight[other]);
+      0.5 * (line.x * line.x + line.y * line.y + view->weight[o->slot] - view->weight[other]);
   return line;
 }
 
@@ -285,18 +284,18 @@ CVTM_HD int cvtm_power_has_edge(const cvtm_cell_box *domain, const cvtm_power_li
  * Returns the sum of 2^k over the edges that are missing, plus CVTM_POWER_NOT_AROUND if the
  * neighbours do not go around once. */
 CVTM_HD uint32_t cvtm_power_set_by_ring(const cvtm_power_view *view, cvtm_domain domain,
-                                        int64_t place, cvtm_ring row, double *x, double *y,
+                                        int64_t slot, cvtm_ring row, double *x, double *y,
                                         int32_t *other, int64_t stride) {
   cvtm_cell_box box;
-  cvtm_cell_origin o = cvtm_cell_origin_at(&view->tree, domain, place, &box);
+  cvtm_cell_origin o = cvtm_cell_origin_at(&view->tree, domain, slot, &box);
   o.shift_x = o.shift_y = 0;
-  cvtm_power_line line = cvtm_power_bisector(view, &o, view->place_of[row.site[row.count - 2]]);
+  cvtm_power_line line = cvtm_power_bisector(view, &o, view->slot_of[row.site[row.count - 2]]);
   double ax = 0, ay = 0;
   uint32_t missing = 0;
   int32_t turns = 0;
   for (int32_t k = -1; k < row.count; ++k) {
     const int32_t last = k > 0 ? k - 1 : row.count - 1;
-    const int32_t at = view->place_of[row.site[k < 0 ? row.count - 1 : k]];
+    const int32_t at = view->slot_of[row.site[k < 0 ? row.count - 1 : k]];
     const cvtm_power_line next = cvtm_power_bisector(view, &o, at);
     const double scale = CVTM_CORNER_SCALE(line.x, line.y, next.x, next.y);
     const double bx = CVTM_CORNER_X(line.y, line.offset, next.y, next.offset, scale);
@@ -374,21 +373,21 @@ typedef struct cvtm_power_edge {
 /* Edge k of a cell that is not empty, from corner k to the next. known: the means along it, or NULL
  * if they are not known. */
 CVTM_HD cvtm_power_edge cvtm_power_edge_of(const cvtm_power_view *view, cvtm_domain domain,
-                                           const cvtm_density_view *density, int64_t place,
+                                           const cvtm_density_view *density, int64_t slot,
                                            const cvtm_power_cell *cell, int32_t k,
                                            const cvtm_power_mean *known, double mass,
                                            double regularisation) {
   const cvtm_cell *polygon = &cell->polygon;
   const int32_t next = k + 1 < polygon->count ? k + 1 : 0, label = cell->other[k];
-  const int32_t other = label < 0 ? -1 : cvtm_power_place(label);
+  const int32_t other = label < 0 ? -1 : cvtm_power_slot(label);
   const double ax = polygon->x[k], ay = polygon->y[k];
   const double bx = polygon->x[next], by = polygon->y[next];
   const double ex = bx - ax, ey = by - ay;
   const double length = sqrt(ex * ex + ey * ey);
   cvtm_power_edge edge = {-1, 0, {0, 0, 0, 0}};
-  if (other < 0 || other == place || !(length > 0)) return edge;
+  if (other < 0 || other == slot || !(length > 0)) return edge;
   cvtm_cell_box unused;
-  cvtm_cell_origin o = cvtm_cell_origin_at(&view->tree, domain, place, &unused);
+  cvtm_cell_origin o = cvtm_cell_origin_at(&view->tree, domain, slot, &unused);
   double dx, dy;
   cvtm_power_shift_to(domain, label % 9, &o);
   cvtm_cell_relative_site(&view->tree, other, &o, &dx, &dy);

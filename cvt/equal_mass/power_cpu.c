@@ -31,10 +31,10 @@ int cvtm_power_cell_grow(cvtm_power_cell *cell, int32_t capacity) {
   return 1;
 }
 
-int cvtm_power_cut_out(const cvtm_power_view *view, cvtm_domain domain, int64_t place,
+int cvtm_power_cut_out(const cvtm_power_view *view, cvtm_domain domain, int64_t slot,
                        const cvtm_cell_box *start, cvtm_power_cell *cell) {
   cvtm_cell_box box;
-  cvtm_cell_origin o = cvtm_cell_origin_at(&view->tree, domain, place, &box);
+  cvtm_cell_origin o = cvtm_cell_origin_at(&view->tree, domain, slot, &box);
   if (start) box = *start;
   while (cvtm_power_cut_from(view, domain, &box, &o, cell) == CVTM_CELL_OVERFLOW) {
     const int32_t capacity = cell->polygon.capacity;
@@ -90,7 +90,7 @@ static cvtm_status create_state_cpu(cvtm_power *power) {
 
 /* A cell of the batch: its couplings are stored when the means along its edges are known. */
 typedef struct pending_cell {
-  int64_t place;
+  int64_t slot;
   int32_t corners;
   double x[CVTM_POWER_RING], y[CVTM_POWER_RING];
   int32_t other[CVTM_POWER_RING];
@@ -132,10 +132,10 @@ CVTM_INLINE int32_t new_entries(const cvtm_power *power, int32_t i, int32_t corn
 
 /* Stores the row of couplings of a cell, in new entries from *next on or in its old ones, if the
  * arrays are large enough. mean: along each edge; NULL: computes it. */
-CVTM_INLINE void store_couplings(const power_part *s, int64_t place, const cvtm_power_cell *cell,
+CVTM_INLINE void store_couplings(const power_part *s, int64_t slot, const cvtm_power_cell *cell,
                                  const cvtm_power_mean *mean, int32_t *next) {
   cvtm_power *power = s->power;
-  const int32_t i = s->view.tree.index[place], corners = cell->polygon.count;
+  const int32_t i = s->view.tree.index[slot], corners = cell->polygon.count;
   const int32_t first =
       power->degree[i] > 0 && new_entries(power, i, corners) == 0 ? power->first[i] : *next;
   int32_t degree = 0;
@@ -145,7 +145,7 @@ CVTM_INLINE void store_couplings(const power_part *s, int64_t place, const cvtm_
   if (first > power->edge_capacity - corners) return;
   for (int32_t k = 0; k < corners; ++k) {
     const cvtm_power_edge edge =
-        cvtm_power_edge_of(&s->view, power->cvt->domain, &power->cvt->density, place, cell, k,
+        cvtm_power_edge_of(&s->view, power->cvt->domain, &power->cvt->density, slot, cell, k,
                            mean ? &mean[k] : NULL, power->target, power->regularisation);
     if (edge.index < 0) continue;
     const int32_t entry = first + degree++;
@@ -173,23 +173,23 @@ CVTM_INLINE cvtm_power_cell cell_of(pending_cell *pending) {
 
 /* Adds a cell to the batch; returns 0 if it must be integrated alone. A cell with few corners is
  * already in the next entry of `pending`. */
-CVTM_INLINE int add_to_batch(power_part *s, int64_t place, const cvtm_cell *polygon) {
-  const double *site = s->view.tree.position + 2 * place;
+CVTM_INLINE int add_to_batch(power_part *s, int64_t slot, const cvtm_cell *polygon) {
+  const double *site = s->view.tree.position + 2 * slot;
   pending_cell *pending = &s->pending[s->batch.cells];
-  pending->place = place;
+  pending->slot = slot;
   pending->corners = polygon->count;
   return cvtm_batch_add(&s->batch, s->power->cvt->domain, polygon, site[0], site[1],
-                        s->view.tree.index[place]);
+                        s->view.tree.index[slot]);
 }
 
 /* Sets the moments and the couplings of the cell in s->cell alone. */
-static void sum_alone(power_part *s, int64_t place) {
+static void sum_alone(power_part *s, int64_t slot) {
   cvtm_power_cell *cell = s->cell;
   const cvtm_cvt *cvt = s->power->cvt;
-  const double *site = s->view.tree.position + 2 * place;
-  const int32_t i = s->view.tree.index[place];
+  const double *site = s->view.tree.position + 2 * slot;
+  const int32_t i = s->view.tree.index[slot];
   int32_t next = allocate_entries(s->power, new_entries(s->power, i, cell->polygon.count));
-  store_couplings(s, place, cell, NULL, &next);
+  store_couplings(s, slot, cell, NULL, &next);
   cvt->moments[i] =
       cvtm_cell_integrate(&cvt->density, cvt->domain, site[0], site[1], &cell->polygon);
 }
@@ -212,14 +212,14 @@ CVTM_INLINE void empty_batch(power_part *s) {
   cvtm_power *power = s->power;
   int32_t entries = 0;
   for (int32_t c = 0; c < s->batch.cells; ++c)
-    entries += new_entries(power, (int32_t)s->batch.cell[c].place, s->pending[c].corners);
+    entries += new_entries(power, (int32_t)s->batch.cell[c].slot, s->pending[c].corners);
   int32_t next = allocate_entries(power, entries);
   cvtm_batch_integrate_with_means(&s->batch, power->cvt->moments);
   for (int32_t c = 0; c < s->batch.cells; ++c) {
     const cvtm_power_cell cell = cell_of(&s->pending[c]);
     cvtm_power_mean mean[CVTM_POWER_RING];
     read_means(&s->batch, c, mean);
-    store_couplings(s, s->pending[c].place, &cell, mean, &next);
+    store_couplings(s, s->pending[c].slot, &cell, mean, &next);
   }
   cvtm_batch_clear(&s->batch);
 }
@@ -229,8 +229,8 @@ CVTM_INLINE void empty_batch(power_part *s) {
 /* Keeps the cell if its ring still bounds it and no other cell has marked it. Else marks the cells
  * to cut: the cell itself, and the four cells that meet at each edge that has vanished. If a kept
  * cell is marked later, it is cut again. */
-CVTM_INLINE void keep_cell(power_part *s, int64_t place) {
-  const int32_t i = s->view.tree.index[place];
+CVTM_INLINE void keep_cell(power_part *s, int64_t slot) {
+  const int32_t i = s->view.tree.index[slot];
   const cvtm_ring row = cvtm_power_hints_of(&s->view, i);
   const cvtm_domain domain = s->power->cvt->domain;
   pending_cell *pending = &s->pending[s->batch.cells];
@@ -239,7 +239,7 @@ CVTM_INLINE void keep_cell(power_part *s, int64_t place) {
     cvtm_ring_mark(&cut[i], 1);
     return;
   }
-  const uint32_t missing = cvtm_power_set_by_ring(&s->view, domain, place, row, pending->x,
+  const uint32_t missing = cvtm_power_set_by_ring(&s->view, domain, slot, row, pending->x,
                                                   pending->y, pending->other, 1);
   if (missing != 0) cvtm_ring_mark(&cut[i], 1);
   cvtm_ring_mark_gone(row, missing, cut);
@@ -247,44 +247,44 @@ CVTM_INLINE void keep_cell(power_part *s, int64_t place) {
   s->power->empty[i] = 0;
   pending->corners = row.count;
   const cvtm_power_cell cell = cell_of(pending);
-  if (add_to_batch(s, place, &cell.polygon)) return;
+  if (add_to_batch(s, slot, &cell.polygon)) return;
   s->cell->polygon.count = row.count;
-  (void)cvtm_power_set_by_ring(&s->view, domain, place, row, s->cell->polygon.x, s->cell->polygon.y,
+  (void)cvtm_power_set_by_ring(&s->view, domain, slot, row, s->cell->polygon.x, s->cell->polygon.y,
                                s->cell->other, 1);
-  sum_alone(s, place);
+  sum_alone(s, slot);
 }
 
 /* Cuts out a cell; returns 0 if memory ran out. */
-CVTM_INLINE int cut_cell(power_part *s, int64_t place) {
+CVTM_INLINE int cut_cell(power_part *s, int64_t slot) {
   cvtm_power *power = s->power;
   const cvtm_cell *polygon = &s->cell->polygon;
-  if (!cvtm_power_cut_out(&s->view, power->cvt->domain, place, NULL, s->cell)) return 0;
+  if (!cvtm_power_cut_out(&s->view, power->cvt->domain, slot, NULL, s->cell)) return 0;
   const size_t corners = (size_t)polygon->count;
   pending_cell *pending = &s->pending[s->batch.cells];
-  power->empty[s->view.tree.index[place]] = corners < 3;
+  power->empty[s->view.tree.index[slot]] = corners < 3;
   if (corners >= 3 && corners <= CVTM_POWER_RING) {
     memcpy(pending->x, polygon->x, corners * sizeof *pending->x);
     memcpy(pending->y, polygon->y, corners * sizeof *pending->y);
     memcpy(pending->other, s->cell->other, corners * sizeof *pending->other);
-    if (add_to_batch(s, place, polygon)) return 1;
+    if (add_to_batch(s, slot, polygon)) return 1;
   }
-  sum_alone(s, place);
+  sum_alone(s, slot);
   return 1;
 }
 
-enum { BLOCK = 32 }; /* places that a thread takes at a time */
+enum { BLOCK = 32 }; /* slots that a thread takes at a time */
 
-/* Visits the cells at some places; returns 0 if memory ran out. */
+/* Visits the cells at some slots; returns 0 if memory ran out. */
 CVTM_INLINE int visit_block(power_part *s, int64_t first, int64_t end) {
   const int32_t *cut = state_of(s->power)->cut;
   int good = 1;
   cvtm_batch_clear(&s->batch);
-  for (int64_t place = first; place < end; ++place) {
+  for (int64_t slot = first; slot < end; ++slot) {
     if (s->round == KEEP)
-      keep_cell(s, place);
-    else if (cut[s->view.tree.index[place]] == s->round)
-      good &= cut_cell(s, place);
-    if (place + 1 == end || cvtm_batch_is_full(&s->batch)) empty_batch(s);
+      keep_cell(s, slot);
+    else if (cut[s->view.tree.index[slot]] == s->round)
+      good &= cut_cell(s, slot);
+    if (slot + 1 == end || cvtm_batch_is_full(&s->batch)) empty_batch(s);
   }
   return good;
 }
@@ -352,9 +352,9 @@ static cvtm_status set_weights_cpu(cvtm_power *power, const double *weight) {
   const int threads = cvtm_device_threads(power->cvt->device);
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(power->cvt->tree);
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t place = 0; place < tree.count; ++place) {
-    power->sorted_weight[place] = weight[tree.index[place]];
-    power->place_of[tree.index[place]] = (int32_t)place;
+  for (int64_t slot = 0; slot < tree.count; ++slot) {
+    power->sorted_weight[slot] = weight[tree.index[slot]];
+    power->slot_of[tree.index[slot]] = (int32_t)slot;
   }
   cvtm_power_set_max_weights(power->sorted_weight, tree.count, tree.leaf_count, power->max_weight);
   return CVTM_OK;

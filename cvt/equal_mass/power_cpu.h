@@ -11,9 +11,9 @@
 int cvtm_power_cell_grow(cvtm_power_cell *cell, int32_t capacity);
 void cvtm_power_cell_release(cvtm_power_cell *cell);
 
-/* Clips the cell of the site at a place out of *start, a rectangle relative to the site, or out of
+/* Clips the cell of the site at a slot out of *start, a rectangle relative to the site, or out of
  * the domain if that is NULL. Returns 0 if memory ran out. */
-int cvtm_power_cut_out(const cvtm_power_view *view, cvtm_domain domain, int64_t place,
+int cvtm_power_cut_out(const cvtm_power_view *view, cvtm_domain domain, int64_t slot,
                        const cvtm_cell_box *start, cvtm_power_cell *cell);
 
 /* The cells of a tree with boxes; weights: in the caller's order, or NULL: all are 0. The sites may

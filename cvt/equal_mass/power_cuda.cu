@@ -86,12 +86,12 @@ __device__ cvtm_power_cell warp_cell(warp_cells *memory, int c) {
 /* The moments of the rows of a cell that are the share of one of `lanes` lanes. The slopes are set.
  */
 __device__ cvtm_cell_moments integrate_share(const cvtm_power_view &view, cvtm_domain domain,
-                                             const cvtm_density_view &density, int64_t place,
+                                             const cvtm_density_view &density, int64_t slot,
                                              const cvtm_cell &cell, int lane, int lanes) {
   cvtm_pixel_sums sums = {0, 0, 0, 0};
   if (cell.count < 3) return cvtm_pixel_moments(&sums);
   cvtm_cell_walk rows;
-  cvtm_cell_begin_walk(domain, view.tree.position[2 * place], view.tree.position[2 * place + 1],
+  cvtm_cell_begin_walk(domain, view.tree.position[2 * slot], view.tree.position[2 * slot + 1],
                        &cell, &rows);
   const int32_t share = (rows.last - rows.first + lanes) / lanes;
   const int32_t first = rows.first + lane * share;
@@ -103,11 +103,11 @@ __device__ cvtm_cell_moments integrate_share(const cvtm_power_view &view, cvtm_d
 /* Stores edge k of the cell as an entry, and returns its coupling. An edge on the border couples
  * the cell with itself. */
 __device__ double store_edge(const cvtm_power &power, const cvtm_power_view &view,
-                             cvtm_domain domain, const cvtm_density_view &density, int64_t place,
+                             cvtm_domain domain, const cvtm_density_view &density, int64_t slot,
                              const cvtm_power_cell &cell, int32_t k, int32_t entry) {
-  const cvtm_power_edge edge = cvtm_power_edge_of(&view, domain, &density, place, &cell, k, nullptr,
+  const cvtm_power_edge edge = cvtm_power_edge_of(&view, domain, &density, slot, &cell, k, nullptr,
                                                   power.target, power.regularisation);
-  power.neighbor[entry] = edge.index < 0 ? view.tree.index[place] : edge.index;
+  power.neighbor[entry] = edge.index < 0 ? view.tree.index[slot] : edge.index;
   power.coupling[entry] = edge.coupling;
   for (int a = 0; a < 4; ++a)
     power.edge_offset[4 * static_cast<int64_t>(entry) + a] = edge.offset[a];
@@ -139,14 +139,14 @@ __device__ bool is_plain(const cvtm_cell &cell) {
 
 /* Integrates by rows over the cells of the lanes with `mine` set. */
 __device__ void sum_by_rows(const cvtm_power_view &view, cvtm_domain domain,
-                            const cvtm_density_view &density, int64_t place, bool mine, int part,
+                            const cvtm_density_view &density, int64_t slot, bool mine, int part,
                             cvtm_power_cell cell, cvtm_cell_moments *sums) {
   if (!mine) cell.polygon.count = 0;
   if (part == 0) cvtm_cell_set_slopes(&cell.polygon);
   __syncwarp();
   const cvtm_cell_moments sum = cvtm_moments_sum_lanes<CELLS>(
-      integrate_share(view, domain, density, place, cell.polygon, part, WARP / CELLS));
-  if (mine && part == 0) sums[view.tree.index[place]] = sum;
+      integrate_share(view, domain, density, slot, cell.polygon, part, WARP / CELLS));
+  if (mine && part == 0) sums[view.tree.index[slot]] = sum;
   __syncwarp();
 }
 
@@ -158,30 +158,30 @@ __global__ void __launch_bounds__(WARP)
                   cvtm_cell_moments *sums) {
   __shared__ warp_cells memory;
   const int lane = static_cast<int>(threadIdx.x), c = lane % CELLS, part = lane / CELLS;
-  const int64_t n = view.tree.count, place = static_cast<int64_t>(blockIdx.x) * CELLS + c;
+  const int64_t n = view.tree.count, slot = static_cast<int64_t>(blockIdx.x) * CELLS + c;
   cvtm_power_cell cell = warp_cell(&memory, c);
-  const int32_t found = place < n ? polygons.corners[place] : CVTM_POWER_IS_LARGE;
+  const int32_t found = slot < n ? polygons.corners[slot] : CVTM_POWER_IS_LARGE;
   const bool mine = found != CVTM_POWER_IS_LARGE;
   const int32_t corners = mine ? found : 0;
   for (int32_t k = part; k < corners; k += WARP / CELLS) {
-    cell.polygon.x[k] = polygons.x[k * n + place];
-    cell.polygon.y[k] = polygons.y[k * n + place];
-    cell.other[k] = polygons.other[k * n + place];
+    cell.polygon.x[k] = polygons.x[k * n + slot];
+    cell.polygon.y[k] = polygons.y[k * n + slot];
+    cell.other[k] = polygons.other[k * n + slot];
   }
   __syncwarp();
   cell.polygon.count = corners;
   const bool plain = is_plain(cell.polygon);
-  if (part == 0 && place < n) count[place] = mine && plain ? corners : CVTM_CELL_DEFERRED;
+  if (part == 0 && slot < n) count[slot] = mine && plain ? corners : CVTM_CELL_DEFERRED;
   if (__any_sync(0xFFFFFFFFu, !plain))
-    sum_by_rows(view, domain, density, place, !plain, part, cell, sums);
+    sum_by_rows(view, domain, density, slot, !plain, part, cell, sums);
   const int32_t taken = reserve_edges(power, part == 0 ? corners : 0, lane);
   const int32_t first = __shfl_sync(0xFFFFFFFFu, taken, c);
   const bool fits = first <= power.edge_capacity - corners;
   for (int32_t k = part; fits && k < corners; k += WARP / CELLS)
-    cell.polygon.slope[k] = store_edge(power, view, domain, density, place, cell, k, first + k);
+    cell.polygon.slope[k] = store_edge(power, view, domain, density, slot, cell, k, first + k);
   __syncwarp();
   if (!mine || part != 0) return;
-  const int32_t i = view.tree.index[place];
+  const int32_t i = view.tree.index[slot];
   double diagonal = 0;
   for (int32_t k = 0; fits && k < corners; ++k) diagonal += cell.polygon.slope[k];
   power.empty[i] = corners < 3;
@@ -192,12 +192,12 @@ __global__ void __launch_bounds__(WARP)
 
 /* Lane 0 clips a cell in scratch memory; all lanes get the result. Returns false if the cell has
  * too many corners. */
-__device__ bool warp_cut(const cvtm_power_view &view, cvtm_domain domain, int64_t place, int lane,
+__device__ bool warp_cut(const cvtm_power_view &view, cvtm_domain domain, int64_t slot, int lane,
                          cvtm_power_cell *cell) {
   int32_t count = 0;
   if (lane == 0) {
     cvtm_cell_box start;
-    cvtm_cell_origin o = cvtm_cell_origin_at(&view.tree, domain, place, &start);
+    cvtm_cell_origin o = cvtm_cell_origin_at(&view.tree, domain, slot, &start);
     const cvtm_cell_status status = cvtm_power_cut_from(&view, domain, &start, &o, cell);
     count = status == CVTM_CELL_DONE ? cell->polygon.count : -1;
     if (count >= 3) cvtm_cell_set_slopes(&cell->polygon);
@@ -209,17 +209,17 @@ __device__ bool warp_cut(const cvtm_power_view &view, cvtm_domain domain, int64_
 }
 
 __device__ void warp_integrate(const cvtm_power &power, const cvtm_power_view &view,
-                               cvtm_domain domain, const cvtm_density_view &density, int64_t place,
+                               cvtm_domain domain, const cvtm_density_view &density, int64_t slot,
                                int lane, const cvtm_power_cell &cell, cvtm_cell_moments *sums) {
-  const int32_t i = view.tree.index[place], corners = cell.polygon.count;
-  cvtm_cell_moments sum = integrate_share(view, domain, density, place, cell.polygon, lane, WARP);
+  const int32_t i = view.tree.index[slot], corners = cell.polygon.count;
+  cvtm_cell_moments sum = integrate_share(view, domain, density, slot, cell.polygon, lane, WARP);
   sum = cvtm_moments_sum_lanes<1>(sum);
   const int32_t own = reserve_edges(power, lane == 0 ? corners : 0, lane);
   const int32_t first = __shfl_sync(0xFFFFFFFFu, own, 0);
   const bool fits = first <= power.edge_capacity - corners;
   double diagonal = 0;
   for (int32_t k = lane; fits && k < corners; k += WARP)
-    diagonal += store_edge(power, view, domain, density, place, cell, k, first + k);
+    diagonal += store_edge(power, view, domain, density, slot, cell, k, first + k);
   diagonal = cvtm_warp_sum(diagonal);
   if (lane != 0) return;
   sums[i] = sum;
@@ -243,9 +243,9 @@ __device__ void sum_giant(const cvtm_power &power, const cvtm_power_view &view, 
   cvtm_power_cell cell = scratch_cell(state.giant_corners, state.giant_other, state.giant_capacity);
   const int32_t listed = __ldcg(state.counter + CVTM_POWER_GIANT);
   for (int32_t entry = 0; entry < listed; ++entry) {
-    const int64_t place = __ldcg(state.giant + entry);
-    (void)warp_cut(view, domain, place, lane, &cell);
-    warp_integrate(power, view, domain, density, place, lane, cell, sums);
+    const int64_t slot = __ldcg(state.giant + entry);
+    (void)warp_cut(view, domain, slot, lane, &cell);
+    warp_integrate(power, view, domain, density, slot, lane, cell, sums);
     __syncwarp();
   }
 }
@@ -262,11 +262,11 @@ __global__ void __launch_bounds__(WARP)
   const int32_t listed = state.counter[CVTM_POWER_LARGE];
   if (listed == 0) return;
   for (int32_t entry = blockIdx.x; entry < listed; entry += gridDim.x) {
-    const int64_t place = state.large[entry];
-    if (warp_cut(view, domain, place, lane, &cell))
-      warp_integrate(power, view, domain, density, place, lane, cell, sums);
+    const int64_t slot = state.large[entry];
+    if (warp_cut(view, domain, slot, lane, &cell))
+      warp_integrate(power, view, domain, density, slot, lane, cell, sums);
     else if (lane == 0)
-      state.giant[atomicAdd(state.counter + CVTM_POWER_GIANT, 1)] = static_cast<int32_t>(place);
+      state.giant[atomicAdd(state.counter + CVTM_POWER_GIANT, 1)] = static_cast<int32_t>(slot);
     __syncwarp();
   }
   if (!cvtm_last_block(state.counter + CVTM_POWER_ENDED)) return;

@@ -26,12 +26,12 @@ enum {
   CVTM_POWER_COUNTERS = CVTM_POWER_MARKED + CVTM_POWER_ROUNDS + 2
 };
 
-/* Corner k of the cell at a place, and the neighbour across the edge that begins there
- * (cvtm_power_label), have the index k * count + place. */
+/* Corner k of the cell at a slot, and the neighbour across the edge that begins there
+ * (cvtm_power_label), have the index k * count + slot. */
 typedef struct cvtm_power_polygons {
   double *x, *y;
   int32_t *other;
-  int32_t *corners; /* of the cell at each place */
+  int32_t *corners; /* of the cell at each slot */
   int32_t *round;   /* per site, by the caller's index: the round in which its cell is cut; 0:
                      * kept */
 } cvtm_power_polygons;
@@ -39,12 +39,12 @@ typedef struct cvtm_power_polygons {
 /* Arrays in device memory. */
 typedef struct cvtm_power_state_cuda {
   int32_t *counter;       /* CVTM_POWER_COUNTERS */
-  int32_t *large, *giant; /* the places of these cells, in no particular order */
+  int32_t *large, *giant; /* the slots of these cells, in no particular order */
   double *corners, *giant_corners;
   int32_t *other, *giant_other;
   int64_t giant_capacity; /* corners */
   cvtm_power_polygons polygons;
-  int32_t *plain; /* per place: the count of couple_kernel */
+  int32_t *plain; /* per slot: the count of couple_kernel */
   double *part;   /* CVTM_POWER_FIGURES * CVTM_POWER_PARTS partial results of reductions */
 } cvtm_power_state_cuda;
 

@@ -27,11 +27,11 @@ static int cut_all(const diagram *d, cvtm_cells *cells) {
     cvtm_power_cell cell = {0};
     failed = !cvtm_power_cell_grow(&cell, CVTM_CELL_CORNERS);
 #pragma omp for schedule(dynamic, 32)
-    for (int64_t place = 0; place < tree->count; ++place) {
-      const double x = tree->position[2 * place], y = tree->position[2 * place + 1];
+    for (int64_t slot = 0; slot < tree->count; ++slot) {
+      const double x = tree->position[2 * slot], y = tree->position[2 * slot + 1];
       const cvtm_cell_box box = {0 - x, 0 - y, width - x, height - y};
-      const int32_t i = tree->index[place];
-      if (failed || !cvtm_power_cut_out(&d->view, d->domain, place, &box, &cell)) {
+      const int32_t i = tree->index[slot];
+      if (failed || !cvtm_power_cut_out(&d->view, d->domain, slot, &box, &cell)) {
         failed = 1;
         continue;
       }
@@ -44,8 +44,7 @@ static int cut_all(const diagram *d, cvtm_cells *cells) {
         const int64_t at = cells->start[i] + k;
         cells->corners[2 * at] = fmin(fmax(x + cell.polygon.x[k], 0), width);
         cells->corners[2 * at + 1] = fmin(fmax(y + cell.polygon.y[k], 0), height);
-        cells->neighbors[at] =
-            cell.other[k] < 0 ? -1 : tree->index[cvtm_power_place(cell.other[k])];
+        cells->neighbors[at] = cell.other[k] < 0 ? -1 : tree->index[cvtm_power_slot(cell.other[k])];
       }
     }
     cvtm_power_cell_release(&cell);
@@ -73,8 +72,8 @@ cvtm_status cvtm_power_cells(cvtm_device *device, const cvtm_site_tree_view *tre
   const diagram d = {device, domain, {.tree = *tree, .weight = weight, .max_weight = max_weight}};
   int good = weight && max_weight;
   if (good) {
-    for (int64_t place = 0; place < tree->count && weights; ++place)
-      weight[place] = weights[tree->index[place]];
+    for (int64_t slot = 0; slot < tree->count && weights; ++slot)
+      weight[slot] = weights[tree->index[slot]];
     cvtm_power_set_max_weights(weight, tree->count, tree->leaf_count, max_weight);
     good = make_cells(&d, cells);
   }

@@ -47,7 +47,7 @@ typedef struct cvtm_power {
   double *coupling, *diagonal;
   double *edge_offset;                      /* 4 per entry: of cvtm_power_edge */
   int32_t *hint_first, *hint_degree, *hint; /* first, degree, neighbor of the last diagram */
-  int32_t *place_of;
+  int32_t *slot_of;
   int32_t *edges; /* the number of entries in use, of edge_capacity */
   int64_t edge_capacity;
   /* Of conjugate gradients: */
@@ -78,7 +78,7 @@ typedef struct cvtm_power {
 struct cvtm_power_table {
   cvtm_status (*create_state)(cvtm_power *power);
   void (*destroy_state)(cvtm_power *power);
-  /* Sets sorted_weight, max_weight and place_of for the plan's tree. */
+  /* Sets sorted_weight, max_weight and slot_of for the plan's tree. */
   cvtm_status (*set_weights)(cvtm_power *power, const double *weight);
   /* Sets the plan's sums over the power cells, `empty`, and the couplings. *edges is 0 before. */
   cvtm_status (*cells)(cvtm_power *power);
@@ -102,7 +102,7 @@ static inline cvtm_power_view cvtm_power_view_of(const cvtm_power *power) {
   view.tree = cvtm_site_tree_get_view(power->cvt->tree);
   view.weight = power->sorted_weight;
   view.max_weight = power->max_weight;
-  view.place_of = power->place_of;
+  view.slot_of = power->slot_of;
   view.hint_first = power->hint_first;
   view.hint_degree = power->hint_degree;
   view.hint = power->hint;

@@ -1,7 +1,7 @@
 /* The polygons of a power diagram on a CUDA device. First come the largest weights of the tree's
  * nodes, level by level. Then each cell is set by its ring (cvt/rings.h). Cells that cannot be kept
  * are cut out by the tree, one per lane, in a few rounds. If kept cells still disagree with cut
- * ones, all cells are cut. A warp always takes the same places, so that the bits do not depend on
+ * ones, all cells are cut. A warp always takes the same slots, so that the bits do not depend on
  * the order of the warps. */
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
@@ -11,8 +11,8 @@ namespace {
 enum {
   WARP = 32,
   ROUNDS = CVTM_POWER_ROUNDS,
-  SEGMENT = 256,   /* the most places that a warp takes */
-  WARPS = 1600,    /* the least number of warps if a warp takes more than WARP places */
+  SEGMENT = 256,   /* the most slots that a warp takes */
+  WARPS = 1600,    /* the least number of warps if a warp takes more than WARP slots */
   TOP_NODES = 1024 /* nodes of the largest level that one block computes together with all levels
                     * above */
 };
@@ -20,11 +20,11 @@ enum {
 /* --- weights ------------------------------------------------------------------------------- */
 
 __device__ void max_of_leaf(const cvtm_site_tree_view *tree, const double *weight, double *sorted,
-                            int32_t *place_of, double *max_weight, int64_t leaf) {
+                            int32_t *slot_of, double *max_weight, int64_t leaf) {
   const int64_t first = leaf * CVTM_TREE_LEAF;
-  for (int64_t place = first; place < first + CVTM_TREE_LEAF && place < tree->count; ++place) {
-    sorted[place] = weight[tree->index[place]];
-    place_of[tree->index[place]] = static_cast<int32_t>(place);
+  for (int64_t slot = first; slot < first + CVTM_TREE_LEAF && slot < tree->count; ++slot) {
+    sorted[slot] = weight[tree->index[slot]];
+    slot_of[tree->index[slot]] = static_cast<int32_t>(slot);
   }
   cvtm_power_max_of_leaf(sorted, tree->count, tree->leaf_count, leaf, max_weight);
 }
@@ -53,17 +53,17 @@ __device__ bool is_ring(cvtm_domain domain, cvtm_ring row, int32_t i) {
  * ring, and the four cells that meet at each edge that has vanished. */
 __global__ void ring_kernel(cvtm_power_view view, cvtm_domain domain,
                             cvtm_power_polygons polygons) {
-  for (int64_t place = cvtm_first_thread(); place < view.tree.count; place += cvtm_thread_count()) {
-    const int32_t i = view.tree.index[place];
+  for (int64_t slot = cvtm_first_thread(); slot < view.tree.count; slot += cvtm_thread_count()) {
+    const int32_t i = view.tree.index[slot];
     const cvtm_ring row = cvtm_power_hints_of(&view, i);
     if (!is_ring(domain, row, i)) {
       polygons.round[i] = 1;
       continue;
     }
     const uint32_t missing =
-        cvtm_power_set_by_ring(&view, domain, place, row, polygons.x + place, polygons.y + place,
-                               polygons.other + place, view.tree.count);
-    polygons.corners[place] = row.count;
+        cvtm_power_set_by_ring(&view, domain, slot, row, polygons.x + slot, polygons.y + slot,
+                               polygons.other + slot, view.tree.count);
+    polygons.corners[slot] = row.count;
     if (missing != 0) polygons.round[i] = 1;
     for (int32_t k = 0; k < row.count; ++k) {
       if (!(missing >> k & 1)) continue;
@@ -81,7 +81,7 @@ struct cut_cells {
   double x[CVTM_POWER_SLOTS * CELLS], y[CVTM_POWER_SLOTS * CELLS];
   int32_t other[CVTM_POWER_SLOTS * CELLS];
   int32_t stack[CVTM_TREE_STACK];
-  int32_t place[SEGMENT]; /* of the cells to cut */
+  int32_t slot[SEGMENT]; /* of the cells to cut */
 };
 
 /* Clips the cells of the lanes that are `cutting` by the sites of one leaf. */
@@ -99,7 +99,7 @@ __device__ void warp_cut_by_tree(const cvtm_power_view &view, const cvtm_cell_or
                                  bool *cutting, cvtm_power_cell *cell, double *radius2,
                                  cvtm_cell_status *status) {
   const cvtm_site_tree_view &tree = view.tree;
-  const double weight = *cutting ? view.weight[o.place] : 0;
+  const double weight = *cutting ? view.weight[o.slot] : 0;
   int top = 0;
   if (lane == 0) stack[top] = 1;
   ++top;
@@ -129,7 +129,7 @@ __device__ void warp_cut_by_tree(const cvtm_power_view &view, const cvtm_cell_or
 }
 
 /* cvtm_power_cut_from for each lane that has a cell; true if this lane's cell is complete. */
-__device__ bool warp_cut_cells(const cvtm_power_view &view, cvtm_domain domain, int64_t place,
+__device__ bool warp_cut_cells(const cvtm_power_view &view, cvtm_domain domain, int64_t slot,
                                bool mine, int lane, int32_t *stack, cvtm_power_cell *cell) {
   cvtm_cell_status status = CVTM_CELL_DONE;
   cvtm_cell_origin o = {0, 0, 0, 0, -1, -1};
@@ -138,7 +138,7 @@ __device__ bool warp_cut_cells(const cvtm_power_view &view, cvtm_domain domain, 
   bool cutting = mine;
   if (mine) {
     cvtm_cell_box start;
-    o = cvtm_cell_origin_at(&view.tree, domain, place, &start);
+    o = cvtm_cell_origin_at(&view.tree, domain, slot, &start);
     cutting =
         cvtm_power_begin_cell(&view, domain, &start, &o, &clipped, cell, &radius2, &status) != 0;
   }
@@ -155,24 +155,24 @@ __device__ bool has_marks(const cvtm_power_state_cuda &state, int32_t round) {
   return round == 1 || state.counter[CVTM_POWER_MARKED + round] > 0;
 }
 
-/* Lists the places in base .. end - 1 whose cells have to be cut; returns their number. */
-__device__ int32_t list_places(const cvtm_power_view &view, const cvtm_power_polygons &polygons,
-                               int32_t round, int64_t base, int64_t end, int lane, int32_t *list) {
+/* Lists the slots in base .. end - 1 whose cells have to be cut; returns their number. */
+__device__ int32_t list_slots(const cvtm_power_view &view, const cvtm_power_polygons &polygons,
+                              int32_t round, int64_t base, int64_t end, int lane, int32_t *list) {
   const bool all = round > ROUNDS;
   int32_t count = 0;
   for (int64_t at = base; at < end; at += WARP) {
-    const int64_t place = at + lane;
-    const int32_t marked = place < end ? polygons.round[view.tree.index[place]] : -1;
+    const int64_t slot = at + lane;
+    const int32_t marked = slot < end ? polygons.round[view.tree.index[slot]] : -1;
     const bool mine = marked == round || (all && marked == 0);
     const unsigned lanes = __ballot_sync(0xFFFFFFFFu, mine);
-    if (mine) list[count + __popc(lanes & ((1U << lane) - 1))] = static_cast<int32_t>(place);
+    if (mine) list[count + __popc(lanes & ((1U << lane) - 1))] = static_cast<int32_t>(slot);
     count += __popc(lanes);
   }
   __syncwarp();
   return count;
 }
 
-/* A warp cuts the cells of a round among the next `segment` places, CELLS at a time. */
+/* A warp cuts the cells of a round among the next `segment` slots, CELLS at a time. */
 template <int CELLS>
 __global__ void __launch_bounds__(WARP)
     cut_kernel(cvtm_power_view view, cvtm_domain domain, cvtm_power_polygons polygons,
@@ -183,25 +183,25 @@ __global__ void __launch_bounds__(WARP)
   const int64_t n = view.tree.count, base = static_cast<int64_t>(blockIdx.x) * segment;
   if (!has_marks(state, round)) return;
   const int64_t end = base + segment < n ? base + segment : n;
-  const int32_t listed = list_places(view, polygons, round, base, end, lane, memory->place);
+  const int32_t listed = list_slots(view, polygons, round, base, end, lane, memory->slot);
   for (int32_t first = 0; first < listed; first += CELLS) {
     const bool mine = lane < CELLS && first + lane < listed;
-    const int64_t place = mine ? memory->place[first + lane] : 0;
+    const int64_t slot = mine ? memory->slot[first + lane] : 0;
     const int at = CVTM_POWER_SLOTS * (lane % CELLS);
     cvtm_power_cell cell = {
         {0, CVTM_POWER_CORNERS, 1, memory->x + at, memory->y + at, nullptr, nullptr, 0},
         memory->other + at};
-    const bool done = warp_cut_cells(view, domain, place, mine, lane, memory->stack, &cell);
+    const bool done = warp_cut_cells(view, domain, slot, mine, lane, memory->stack, &cell);
     if (done) {
-      polygons.corners[place] = cell.polygon.count;
+      polygons.corners[slot] = cell.polygon.count;
       for (int32_t k = 0; k < cell.polygon.count; ++k) {
-        polygons.x[k * n + place] = cell.polygon.x[k];
-        polygons.y[k * n + place] = cell.polygon.y[k];
-        polygons.other[k * n + place] = cell.other[k];
+        polygons.x[k * n + slot] = cell.polygon.x[k];
+        polygons.y[k * n + slot] = cell.polygon.y[k];
+        polygons.other[k * n + slot] = cell.other[k];
       }
     } else if (mine) {
-      polygons.corners[place] = CVTM_POWER_IS_LARGE;
-      state.large[atomicAdd(state.counter + CVTM_POWER_LARGE, 1)] = static_cast<int32_t>(place);
+      polygons.corners[slot] = CVTM_POWER_IS_LARGE;
+      state.large[atomicAdd(state.counter + CVTM_POWER_LARGE, 1)] = static_cast<int32_t>(slot);
     }
     __syncwarp();
   }
@@ -218,15 +218,15 @@ struct cut_row {
   __device__ int32_t operator[](int32_t k) const {
     if (index) return index[k];
     const int32_t of = label[k * stride];
-    return of < 0 ? own : index_of[cvtm_power_place(of)];
+    return of < 0 ? own : index_of[cvtm_power_slot(of)];
   }
 };
 
 __device__ cut_row row_of_cut(const cvtm_power &power, const cvtm_power_view &view,
                               const cvtm_power_polygons &polygons, int32_t i) {
-  const int64_t place = power.place_of[i];
-  const int32_t corners = polygons.corners[place];
-  cut_row row = {nullptr, polygons.other + place, view.tree.index, view.tree.count, corners, i};
+  const int64_t slot = power.slot_of[i];
+  const int32_t corners = polygons.corners[slot];
+  cut_row row = {nullptr, polygons.other + slot, view.tree.index, view.tree.count, corners, i};
   if (corners == CVTM_POWER_IS_LARGE) {
     row.index = power.neighbor + power.first[i];
     row.count = power.degree[i];
@@ -285,7 +285,7 @@ cvtm_status cvtm_power_set_weights_cuda(cvtm_power *power, const double *weight)
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(power->cvt->tree);
   cvtm_status status =
       launch_rows<max_of_leaf, 128>(device, "max_of_leaf", 0, tree.leaf_count, tree, weight,
-                                    power->sorted_weight, power->place_of, power->max_weight);
+                                    power->sorted_weight, power->slot_of, power->max_weight);
   int64_t level = tree.leaf_count / 2;
   for (; status == CVTM_OK && level > TOP_NODES; level /= 2)
     status =

@@ -102,9 +102,9 @@ __global__ void __launch_bounds__(THREADS)
 /* The sum of all threads' values, the same in every thread. `slot` alternates from call to call. */
 __device__ double grid_sum(double value, int slot, const cvtm_power_state_cuda &state,
                            double *memory) {
-  const double of_block = join_block<sum_of>(value, memory);
+  const double block_sum = join_block<sum_of>(value, memory);
   double *part = state.part + slot * BLOCKS;
-  if (threadIdx.x == 0) part[blockIdx.x] = of_block;
+  if (threadIdx.x == 0) part[blockIdx.x] = block_sum;
   cooperative_groups::this_grid().sync();
   double total = 0;
   for (unsigned b = threadIdx.x; b < gridDim.x; b += THREADS) total += part[b];

@@ -6,13 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The distance from the point at a place of the tree to its nearest point. */
-static double nearest_distance(const cvtm_site_tree_view *tree, cvtm_metric metric, int64_t place) {
+/* The distance from the point at a slot of the tree to its nearest point. */
+static double nearest_distance(const cvtm_site_tree_view *tree, cvtm_metric metric, int64_t slot) {
   cvtm_nearest nearest = cvtm_nearest_none();
   double x, y;
-  cvtm_tree_position(tree, place, &x, &y);
-  cvtm_search_range(tree, metric, x, y, 0, place, &nearest);
-  cvtm_search_range(tree, metric, x, y, place + 1, tree->count, &nearest);
+  cvtm_tree_position(tree, slot, &x, &y);
+  cvtm_search_range(tree, metric, x, y, 0, slot, &nearest);
+  cvtm_search_range(tree, metric, x, y, slot + 1, tree->count, &nearest);
   return sqrt(nearest.distance2);
 }
 
@@ -25,8 +25,8 @@ static cvtm_status measure_all(cvtm_device *device, cvtm_domain domain, const do
   if (status == CVTM_OK) {
     const cvtm_site_tree_view view = cvtm_site_tree_get_view(tree);
 #pragma omp parallel for schedule(dynamic, 256) num_threads(cvtm_device_threads(device))
-    for (int64_t place = 0; place < count; ++place)
-      distance[view.index[place]] = nearest_distance(&view, cvtm_metric_of(domain), place);
+    for (int64_t slot = 0; slot < count; ++slot)
+      distance[view.index[slot]] = nearest_distance(&view, cvtm_metric_of(domain), slot);
   }
   cvtm_site_tree_destroy(tree);
   return status;

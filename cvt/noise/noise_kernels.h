@@ -186,8 +186,8 @@ CVTM_HD int cvtm_kernel_walk_next(const cvtm_kernel_cells *cells, const cvtm_wid
 /* exp(x) for -700 < x <= 0, by 2^k times a polynomial, so that compilers can vectorise it. */
 CVTM_INLINE double cvtm_kernel_exponential(double x) {
   const double shift = 0x1.8p52; /* its lowest bits become the nearest integer */
-  const double whole = x * 1.4426950408889634 + shift;
-  const double k = whole - shift;
+  const double rounded = x * 1.4426950408889634 + shift;
+  const double k = rounded - shift;
   /* Subtracts k log 2 in two parts. */
   const double r = (x - k * 0x1.62e42fefa38p-1) - k * 0x1.ef35793c7673p-45;
   double p = 1.0 / 39916800;
@@ -203,7 +203,7 @@ CVTM_INLINE double cvtm_kernel_exponential(double x) {
   p = p * r + 1;
   p = p * r + 1;
   uint64_t exponent, bits;
-  memcpy(&exponent, &whole, sizeof exponent);
+  memcpy(&exponent, &rounded, sizeof exponent);
   memcpy(&bits, &p, sizeof bits);
   bits += exponent << 52;
   memcpy(&p, &bits, sizeof bits);

@@ -107,8 +107,8 @@ static cvtm_grid_norms measure_lines(const cvtm_grid_top *top, const double *x) 
   return sum_of_partials(top);
 }
 
-static void judge_norms(const cvtm_grid_top *top, cvtm_grid_norms n, int counted) {
-  cvtm_grid_judge(top->state, top->history, n.squares, n.maximum, n.rounding, counted);
+static void check_norms(const cvtm_grid_top *top, cvtm_grid_norms n, int counted) {
+  cvtm_grid_check(top->state, top->history, n.squares, n.maximum, n.rounding, counted);
 }
 
 /* --- a pass down a band --- */
@@ -334,7 +334,7 @@ static cvtm_status post_smooth_and_measure_cpu(const cvtm_grid_top *top,
     s.finished(&s, own.first, own.first);
     if (own.first < own.end - 1) s.finished(&s, own.first, own.end - 1);
   }
-  judge_norms(top, sum_of_partials(top), 1);
+  check_norms(top, sum_of_partials(top), 1);
   return CVTM_OK;
 }
 
@@ -526,7 +526,7 @@ static cvtm_status raise_limit_cpu(const cvtm_grid_top *top, int64_t limit) {
 }
 
 static cvtm_status measure_cpu(const cvtm_grid_top *top, int counted) {
-  judge_norms(top, measure_lines(top, top->problem->x), counted);
+  check_norms(top, measure_lines(top, top->problem->x), counted);
   return CVTM_OK;
 }
 

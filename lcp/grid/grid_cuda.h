@@ -235,7 +235,7 @@ static __device__ inline void enter_norms(const cvtm_grid_norms &norms, cvtm_gri
   if (what == MEASURE_COLD_START) {
     state->cold_norm = sqrt(norms.squares);
   } else {
-    cvtm_grid_judge(state, history, norms.squares, norms.maximum, norms.rounding,
+    cvtm_grid_check(state, history, norms.squares, norms.maximum, norms.rounding,
                     what == MEASURE_ITERATION);
   }
 }

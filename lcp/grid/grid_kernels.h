@@ -279,12 +279,12 @@ CVTM_HD int cvtm_grid_is_fast(double norm, double before, const cvtm_grid_state 
 
 /* Records the norms of an iterate and decides whether to continue: the square of the 2-norm of the
  * natural residual, its maximum norm, and the sum of the squared sizes of its terms (rounding). */
-CVTM_HD void cvtm_grid_judge(cvtm_grid_state *state, double *history, double squares,
+CVTM_HD void cvtm_grid_check(cvtm_grid_state *state, double *history, double squares,
                              double maximum, double rounding, int counted) {
   cvtm_iteration_state *loop = &state->loop;
   if (counted) loop->iteration++;
   state->line_search_due = !(counted && cvtm_grid_is_fast(sqrt(squares), loop->norm, state));
-  cvtm_iteration_judge(loop, sqrt(squares), maximum, 0x1p-53 * sqrt(rounding));
+  cvtm_iteration_check(loop, sqrt(squares), maximum, 0x1p-53 * sqrt(rounding));
   if (history) {
     history[2 * loop->iteration] = loop->norm;
     history[2 * loop->iteration + 1] = maximum;

@@ -42,9 +42,9 @@ CVTM_INLINE int is_at_bound(bounds b, int64_t i, double value) {
 
 /* Appends zeros up to a multiple of LANES. */
 CVTM_INLINE int64_t fill_lanes(double *value, int64_t count) {
-  const int64_t whole = (count + LANES - 1) / LANES * LANES;
-  for (int64_t i = count; i < whole; ++i) value[i] = 0;
-  return whole;
+  const int64_t padded = (count + LANES - 1) / LANES * LANES;
+  for (int64_t i = count; i < padded; ++i) value[i] = 0;
+  return padded;
 }
 
 CVTM_INLINE double sum_of_lanes(double lane[LANES]) {
@@ -209,8 +209,8 @@ CVTM_INLINE void measure_varying(const cvtm_grid_problem *p, const double *x, in
       size[i] = cvtm_grid_natural_size(b[i], product);
     }
     fill_lanes(size, count);
-    const int64_t whole = fill_lanes(residual, count);
-    for (int64_t i = 0; i < whole; i += LANES) {
+    const int64_t padded = fill_lanes(residual, count);
+    for (int64_t i = 0; i < padded; i += LANES) {
       for (int l = 0; l < LANES; ++l) {
         const double r = fabs(residual[i + l]);
         squares[l] += r * r;
@@ -257,8 +257,8 @@ CVTM_INLINE void line_search_varying(const cvtm_grid_problem *p, int64_t j, doub
       curvature_terms[i] = d * (diagonal * d - sum_at(&t, varying, i));
     }
     fill_lanes(curvature_terms, count);
-    const int64_t whole = fill_lanes(slope_terms, count);
-    for (int64_t i = 0; i < whole; i += LANES) {
+    const int64_t padded = fill_lanes(slope_terms, count);
+    for (int64_t i = 0; i < padded; i += LANES) {
       for (int l = 0; l < LANES; ++l) {
         slopes[l] += slope_terms[i + l];
         curvatures[l] += curvature_terms[i + l];
@@ -424,15 +424,15 @@ CVTM_INLINE void restrict_line_body(const cvtm_grid_level *c, int64_t fine_width
 
 CVTM_INLINE void mark_changes_body(const cvtm_grid_level *c, int64_t fine_width, int64_t y,
                                    const uint8_t *const lines[3]) {
-  const int64_t w = c->width, whole = 2 * w < fine_width ? w : w - 1;
+  const int64_t w = c->width, covered = 2 * w < fine_width ? w : w - 1;
   const uint8_t *a = lines[0], *b = lines[1], *d = lines[2] ? lines[2] : b;
   uint8_t *marked = c->support_changed + y * w;
-  for (int64_t x = 0; x < whole; ++x) {
+  for (int64_t x = 0; x < covered; ++x) {
     const uint8_t west = a[2 * x] | b[2 * x] | d[2 * x];
     const uint8_t amid = a[2 * x + 1] | b[2 * x + 1] | d[2 * x + 1];
     marked[x] = west | amid | a[2 * x + 2] | b[2 * x + 2] | d[2 * x + 2];
   }
-  for (int64_t x = whole; x < w; ++x) {
+  for (int64_t x = covered; x < w; ++x) {
     marked[x] = a[2 * x] | b[2 * x] | d[2 * x] | a[2 * x + 1] | b[2 * x + 1] | d[2 * x + 1];
   }
 }

@@ -246,7 +246,7 @@ static int64_t number_of_splits(const cvtm_hlcp *h) {
 static cvtm_status hlcp_sweep(void *context) {
   cvtm_hlcp *h = context;
   cvtm_status status = h->table->residual(h->device, &h->arrays);
-  if (status == CVTM_OK) status = h->table->judge(h->device, &h->arrays);
+  if (status == CVTM_OK) status = h->table->check(h->device, &h->arrays);
   return status == CVTM_OK ? h->table->correct(h->device, &h->arrays) : status;
 }
 

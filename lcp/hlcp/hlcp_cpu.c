@@ -67,11 +67,11 @@ static cvtm_status cpu_residual(cvtm_device *device, const cvtm_hlcp_arrays *s) 
   return CVTM_OK;
 }
 
-static cvtm_status cpu_judge(cvtm_device *device, const cvtm_hlcp_arrays *s) {
+static cvtm_status cpu_check(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   (void)device;
   double squares = 0;
   for (int64_t part = 0; part < cpu_parts(s->n); ++part) squares += s->partial[part];
-  cvtm_hlcp_judge(s->state, squares, s->gamma);
+  cvtm_hlcp_check(s->state, squares, s->gamma);
   return CVTM_OK;
 }
 
@@ -128,7 +128,7 @@ const cvtm_hlcp_table cvtm_hlcp_table_cpu = {.automatic_block = 0,
                                              .automatic_blocks = AUTOMATIC_BLOCKS,
                                              .parts = cpu_parts,
                                              .residual = cpu_residual,
-                                             .judge = cpu_judge,
+                                             .check = cpu_check,
                                              .correct = cpu_correct,
                                              .pixel_parts = cpu_pixel_parts,
                                              .pixels = cpu_pixels,

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int block_size = 128;
 constexpr int resident_blocks = 16; /* per multiprocessor; limits the registers of a thread */
-constexpr int judge_size = 1024;
+constexpr int check_size = 1024;
 constexpr int part_height = 16; /* lines of the grid in a part of the pixels */
 /* Rows of a block of the splitting; the fastest of 1 to 32 on an H200. */
 constexpr int automatic_block = 4;
@@ -54,13 +54,13 @@ __global__ void __launch_bounds__(block_size, resident_blocks) residual(cvtm_hlc
   }
 }
 
-__global__ void __launch_bounds__(judge_size)
-    judge(cvtm_hlcp_arrays s, int64_t parts, int claimed, uint64_t handle) {
+__global__ void __launch_bounds__(check_size)
+    check(cvtm_hlcp_arrays s, int64_t parts, int claimed, uint64_t handle) {
   double sum = 0;
-  for (int64_t part = threadIdx.x; part < parts; part += judge_size) sum += s.partial[part];
-  sum = cvtm_block_sum<judge_size>(sum);
+  for (int64_t part = threadIdx.x; part < parts; part += check_size) sum += s.partial[part];
+  sum = cvtm_block_sum<check_size>(sum);
   if (threadIdx.x != 0) return;
-  cvtm_hlcp_judge(s.state, sum, s.gamma);
+  cvtm_hlcp_check(s.state, sum, s.gamma);
   if (claimed) cudaGraphSetConditional(handle, static_cast<unsigned>(s.state->go_on));
 }
 
@@ -184,11 +184,11 @@ cvtm_status cuda_residual(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   return cvtm_cuda_launched(device, "residual");
 }
 
-cvtm_status cuda_judge(cvtm_device *device, const cvtm_hlcp_arrays *s) {
+cvtm_status cuda_check(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   uint64_t handle = 0;
   const int claimed = cvtm_loop_claim(device, &handle);
-  judge<<<1, judge_size, 0, cvtm_cuda_stream(device)>>>(*s, cuda_parts(s->n), claimed, handle);
-  return cvtm_cuda_launched(device, "judge");
+  check<<<1, check_size, 0, cvtm_cuda_stream(device)>>>(*s, cuda_parts(s->n), claimed, handle);
+  return cvtm_cuda_launched(device, "check");
 }
 
 template <int group>
@@ -239,5 +239,5 @@ cvtm_status cuda_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
 #define ROW_PHASE_NAME(name, ...) cuda_##name,
 const cvtm_hlcp_table cvtm_hlcp_table_cuda = {
     automatic_block,  0,           cuda_parts,
-    cuda_residual,    cuda_judge,  cuda_correct,
+    cuda_residual,    cuda_check,  cuda_correct,
     cuda_pixel_parts, cuda_pixels, CVTM_HLCP_ROW_PHASES(ROW_PHASE_NAME)};

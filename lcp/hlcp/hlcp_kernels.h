@@ -100,7 +100,7 @@ CVTM_HD double cvtm_hlcp_w(double x, double omega, double gamma) {
 
 /* Records the residual of an iterate and decides whether to carry out its sweep. squares: the sum
  * of the r_i^2. */
-CVTM_HD void cvtm_hlcp_judge(cvtm_hlcp_state *state, double squares, double gamma) {
+CVTM_HD void cvtm_hlcp_check(cvtm_hlcp_state *state, double squares, double gamma) {
   const double residual = sqrt(squares) / gamma;
   state->residual = residual;
   state->residuals[state->iteration % CVTM_HLCP_RING] = residual;
@@ -134,8 +134,8 @@ typedef struct cvtm_hlcp_table {
   int64_t (*parts)(int64_t n);
   /* From the residual r of x: change[i], i < n; partial[p] = sum of r_i^2 over part p. */
   cvtm_status (*residual)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
-  /* Adds the partial sums in order, and calls cvtm_hlcp_judge. */
-  cvtm_status (*judge)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
+  /* Adds the partial sums in order, and calls cvtm_hlcp_check. */
+  cvtm_status (*check)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
   /* If state.apply, solves the triangular systems and adds d to x. */
   cvtm_status (*correct)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
   /* Newton on a grid: sets the diagonal by the signs of x, and sums the squares of the residual

@@ -182,9 +182,9 @@ static cvtm_status set_up_band(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr *
 
 static cvtm_arrays newton_arrays(cvtm_hlcp *h) {
   cvtm_hlcp_newton *s = h->newton;
-  const int64_t n = h->arrays.n, of_krylov = s->is_banded ? 0 : n;
+  const int64_t n = h->arrays.n, krylov_rows = s->is_banded ? 0 : n;
   return (cvtm_arrays){{CVTM_ARRAY(s->step, n), CVTM_ARRAY(s->best, n),
-                        CVTM_ARRAY(s->inverse, of_krylov), CVTM_ARRAY(s->right, of_krylov)}};
+                        CVTM_ARRAY(s->inverse, krylov_rows), CVTM_ARRAY(s->right, krylov_rows)}};
 }
 
 cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr *b) {
@@ -234,10 +234,10 @@ void cvtm_hlcp_newton_destroy(cvtm_hlcp *h) {
 
 /* --- the method ----------------------------------------------------------------------- */
 
-/* host_state->residual = ||H(own_x)||. cvtm_hlcp_judge counts the iterations. */
+/* host_state->residual = ||H(own_x)||. cvtm_hlcp_check counts the iterations. */
 static cvtm_status evaluate_h(cvtm_hlcp *h) {
   cvtm_status status = h->table->residual(h->device, &h->arrays);
-  if (status == CVTM_OK) status = h->table->judge(h->device, &h->arrays);
+  if (status == CVTM_OK) status = h->table->check(h->device, &h->arrays);
   if (status != CVTM_OK) return status;
   return cvtm_device_copy_out(h->device, h->host_state, h->arrays.state, sizeof *h->host_state);
 }

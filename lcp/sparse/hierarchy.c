@@ -242,10 +242,10 @@ static void start_aggregate(aggregates *work, int64_t row) {
 static void start_from_free_neighbourhoods(aggregates *work) {
   const cvtm_csr *a = work->matrix;
   for (int64_t row = 0; row < a->rows; ++row) {
-    int whole = work->member[row] == FREE;
-    for (int64_t k = a->row_start[row]; whole && k < a->row_start[row + 1]; ++k)
-      whole = !is_strong(work, row, k) || work->member[a->column[k]] < 0;
-    if (whole) start_aggregate(work, row);
+    int all_free = work->member[row] == FREE;
+    for (int64_t k = a->row_start[row]; all_free && k < a->row_start[row + 1]; ++k)
+      all_free = !is_strong(work, row, k) || work->member[a->column[k]] < 0;
+    if (all_free) start_aggregate(work, row);
   }
 }
 

@@ -150,7 +150,7 @@ static cvtm_status pdas_iterate(cvtm_sparse_solver *s) {
     const int relaxes = is_stuck && in->relaxations < RELAXATIONS;
     changes = 1;
     status = relaxes ? relax_projected(s) : pdas_step(s, &changes);
-    if (status == CVTM_OK) status = cvtm_sparse_judge(s, 0, 0);
+    if (status == CVTM_OK) status = cvtm_sparse_check(s, 0, 0);
     if (status == CVTM_OK) status = cvtm_sparse_poll(s, 0);
     if (status != CVTM_OK) return status;
     if (k == 0) changes = 1; /* the start has no chosen active set */
@@ -180,15 +180,15 @@ static cvtm_status set_goals(cvtm_sparse_solver *s, double target) {
 }
 
 cvtm_status cvtm_pdas_continue(cvtm_sparse_solver *s, double target) {
-  const cvtm_sum_kind judged_by = s->judged_by;
+  const cvtm_sum_kind checked_by = s->checked_by;
   s->host.loop.window = PDAS_WINDOW;
   s->host.loop.may_grow = 1;
   s->host.loop.stop = CVTM_UNDECIDED;
   cvtm_status status = cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
-  s->judged_by = CVTM_SUM_NORM;
+  s->checked_by = CVTM_SUM_NORM;
   if (status == CVTM_OK) status = set_goals(s, target);
   if (status == CVTM_OK) status = pdas_iterate(s);
-  s->judged_by = judged_by;
+  s->checked_by = checked_by;
   return status;
 }
 

@@ -237,7 +237,7 @@ typedef enum cvtm_sum_kind {
 typedef enum cvtm_sum_use {
   CVTM_USE_NOTHING,
   CVTM_USE_STEP, /* state.step = cvtm_line_search_step */
-  CVTM_USE_JUDGE /* counts the iteration and applies the stop rule: cvtm_sparse_state_judge */
+  CVTM_USE_CHECK /* counts the iteration and applies the stop rule: cvtm_sparse_state_check */
 } cvtm_sum_use;
 
 /* Rows are cut into blocks of CVTM_SUM_BLOCK. In a block, lane k adds rows k, k + CVTM_SUM_LANES,
@@ -368,21 +368,21 @@ CVTM_HD double cvtm_rounding_of(const cvtm_sparse_state *state) {
 }
 
 /* Applies the stop rule to the iterate whose natural residual is in state->sums. */
-CVTM_HD void cvtm_sparse_state_judge(cvtm_sparse_state *state) {
+CVTM_HD void cvtm_sparse_state_check(cvtm_sparse_state *state) {
   const cvtm_sums *sums = &state->sums;
   const double norm = cvtm_norm_of(sums, state->scale);
   state->norm[state->loop.iteration % CVTM_HISTORY_LENGTH] = norm;
   state->maximum[state->loop.iteration % CVTM_HISTORY_LENGTH] = sums->at[2];
-  cvtm_iteration_judge(&state->loop, norm, sums->at[2], cvtm_rounding_of(state));
+  cvtm_iteration_check(&state->loop, norm, sums->at[2], cvtm_rounding_of(state));
   if (state->loop.improved) state->kept = 1 - state->kept;
   if (state->loop.iteration >= state->pause_at) state->loop.go_on = 0;
 }
 
 CVTM_HD void cvtm_use_sums(cvtm_sparse_state *state, cvtm_sum_use use) {
   if (use == CVTM_USE_STEP) state->step = cvtm_line_search_step(&state->sums);
-  if (use == CVTM_USE_JUDGE) {
+  if (use == CVTM_USE_CHECK) {
     ++state->loop.iteration;
-    cvtm_sparse_state_judge(state);
+    cvtm_sparse_state_check(state);
   }
 }
 
@@ -405,7 +405,7 @@ CVTM_HD double *cvtm_sum_vector(const cvtm_level *level, const cvtm_sparse_state
 }
 
 /* The row for the residual. If omega > 0, projected SOR relaxes it first. */
-CVTM_HD cvtm_row cvtm_judged_row(const cvtm_level *level, double omega, int64_t row) {
+CVTM_HD cvtm_row cvtm_checked_row(const cvtm_level *level, double omega, int64_t row) {
   const cvtm_kernel_flags projected = {0, 1, 0, 0};
   if (omega > 0) return cvtm_relax_row(level, projected, omega, row);
   cvtm_row here = cvtm_read_row(level, 1, row);
@@ -419,7 +419,7 @@ CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const cvtm_level *next, 
   switch (kind) {
     case CVTM_SUM_NORM:
     case CVTM_SUM_RESIDUAL: {
-      const cvtm_row here = cvtm_judged_row(level, omega, row);
+      const cvtm_row here = cvtm_checked_row(level, omega, row);
       if (vector != NULL) vector[row] = here.x;
       if (kind == CVTM_SUM_NORM) return cvtm_norm_sums(level, &here, scale, row);
       return cvtm_residual_sums(level, next, &here, scale, row);

@@ -37,7 +37,7 @@ cvtm_status cvtm_sparse_open(const cvtm_lcp_table *table, cvtm_device *device,
 static cvtm_status sparse_loop_body(void *context) {
   const cvtm_sparse_loop *loop = context;
   const cvtm_status status = loop->solver->iteration(loop->solver, loop->top);
-  return status == CVTM_OK ? cvtm_sparse_judge(loop->solver, loop->top, loop->solver->last_omega)
+  return status == CVTM_OK ? cvtm_sparse_check(loop->solver, loop->top, loop->solver->last_omega)
                            : status;
 }
 
@@ -134,11 +134,11 @@ cvtm_status cvtm_sparse_load(cvtm_sparse_solver *s, const double *b, const doubl
   return status;
 }
 
-cvtm_status cvtm_sparse_judge(cvtm_sparse_solver *s, int top, double last_omega) {
+cvtm_status cvtm_sparse_check(cvtm_sparse_solver *s, int top, double last_omega) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_level *level = &h->level[top];
   const cvtm_level *next = top + 1 < h->count ? level + 1 : NULL;
-  return h->table->sum(h->device, level, next, s->best, s->judged_by, last_omega, CVTM_USE_JUDGE,
+  return h->table->sum(h->device, level, next, s->best, s->checked_by, last_omega, CVTM_USE_CHECK,
                        s->partial, s->state);
 }
 
@@ -173,7 +173,7 @@ cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *s, int top, double target, int
   s->reported = -1;
   const cvtm_status status =
       cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
-  return status == CVTM_OK ? cvtm_sparse_judge(s, top, last_omega) : status;
+  return status == CVTM_OK ? cvtm_sparse_check(s, top, last_omega) : status;
 }
 
 static int call_monitor(cvtm_sparse_solver *s) {
@@ -306,7 +306,7 @@ static cvtm_status correct(cvtm_sparse_solver *s, int top) {
   return status;
 }
 
-/* The sweep before a correction, without its last colour: cvtm_sparse_judge relaxes that colour in
+/* The sweep before a correction, without its last colour: cvtm_sparse_check relaxes that colour in
  * the pass that computes the residual. */
 static cvtm_status pre_smooth(cvtm_sparse_solver *s, int top) {
   const cvtm_kernel_flags projected = {.bounded = 1};
@@ -385,7 +385,7 @@ cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *ma
   cvtm_status status = cvtm_sparse_open(&table, device, matrix, &levels, options, lcp);
   if (status != CVTM_OK) return status;
   cvtm_sparse_solver *s = (cvtm_sparse_solver *)*lcp;
-  s->judged_by = CVTM_SUM_RESIDUAL;
+  s->checked_by = CVTM_SUM_RESIDUAL;
   s->last_omega = 1;
   status = cvtm_sparse_record(s, multigrid_cycle,
                               options->nested ? first_nested_level(&s->hierarchy) + 1 : 1);

@@ -70,9 +70,9 @@ struct cvtm_sparse_solver {
   cvtm_lcp head;
   cvtm_hierarchy hierarchy;
   int is_symmetric;
-  cvtm_sum_kind judged_by; /* the sum that gives the natural residual after an iteration */
-  double last_omega;       /* > 0: this sum also relaxes the last colour of the sweep that ends an
-                              iteration, with this omega */
+  cvtm_sum_kind checked_by; /* the sum that gives the natural residual after an iteration */
+  double last_omega;        /* > 0: this sum also relaxes the last colour of the sweep that ends an
+                               iteration, with this omega */
   cvtm_sparse_iteration iteration; /* NULL: the host takes part in each iteration */
   cvtm_sparse_loop loop[CVTM_LEVELS_MAX];
   cvtm_sparse_state *state; /* device memory */
@@ -102,11 +102,11 @@ cvtm_status cvtm_sparse_load(cvtm_sparse_solver *solver, const double *b, const 
 /* The 2-norm of the natural residual on a level. Waits for the device. */
 cvtm_status cvtm_sparse_norm(cvtm_sparse_solver *solver, int level, double *norm);
 /* Resets the iteration state for level `top` and applies the stop rule to the start. last_omega: as
- * in cvtm_sparse_judge. */
+ * in cvtm_sparse_check. */
 cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *solver, int top, double target, int64_t limit,
                               int64_t window, double last_omega);
 /* Applies the stop rule to x after an iteration. last_omega > 0: relaxes the last colour first. */
-cvtm_status cvtm_sparse_judge(cvtm_sparse_solver *solver, int top, double last_omega);
+cvtm_status cvtm_sparse_check(cvtm_sparse_solver *solver, int top, double last_omega);
 /* Copies the state to solver.host and calls the monitor, which may stop the solve. */
 cvtm_status cvtm_sparse_poll(cvtm_sparse_solver *solver, int top);
 /* Iterates on level `top` until the stop rule decides, or pdas shall take over. */

@@ -498,9 +498,9 @@ typedef struct cvtm_star_rough {
 /* Compares a candidate of the block with the best so far: 1 if it is better, -1 if it is worse or
  * no candidate, 0 if rounding could change the answer. Products of four coordinates are below
  * 2^126. */
-CVTM_HD int cvtm_star_judge(const cvtm_star_search *s, float qx, float qy, float share,
-                            int32_t place, const cvtm_star_rough *best, cvtm_star_rough *here,
-                            int weighted) {
+CVTM_HD int cvtm_star_rank(const cvtm_star_search *s, float qx, float qy, float share,
+                           int32_t place, const cvtm_star_rough *best, cvtm_star_rough *here,
+                           int weighted) {
   const cvtm_grid_point c = cvtm_star_from(s, place);
   const float x = (float)c.x, y = (float)c.y, sense = (float)s->sense;
   const float c0 = qx * y, c1 = qy * x, d0 = qx * x, d1 = qy * y, square = x * x + y * y;
@@ -531,7 +531,7 @@ CVTM_HD void cvtm_star_offer_near(cvtm_star_search *s, int weighted) {
   int32_t found = -1, close = 0;
   for (int32_t k = 0; k < s->near_count; ++k) {
     cvtm_star_rough here;
-    const int sign = cvtm_star_judge(s, qx, qy, share, s->near[k], &best, &here, weighted);
+    const int sign = cvtm_star_rank(s, qx, qy, share, s->near[k], &best, &here, weighted);
     close |= sign == 0;
     if (sign > 0) best = here;
     if (sign > 0) found = s->near[k];
@@ -540,7 +540,7 @@ CVTM_HD void cvtm_star_offer_near(cvtm_star_search *s, int weighted) {
   for (int32_t k = 0; close && k < s->near_count; ++k) {
     cvtm_star_rough here;
     if (s->near[k] == found ||
-        cvtm_star_judge(s, qx, qy, share, s->near[k], &best, &here, weighted) >= 0)
+        cvtm_star_rank(s, qx, qy, share, s->near[k], &best, &here, weighted) >= 0)
       (void)cvtm_star_offer(s, s->near[k], weighted);
   }
 }

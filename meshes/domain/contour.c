@@ -104,11 +104,11 @@ static void split_ring(splitter *s, int64_t ring) {
   const uint8_t *corner = c->corner + c->start[ring];
   int64_t first = 0;
   while (first < n && side_axis(s, p + 2 * first, p + 2 * first + 2) < 0) ++first;
-  const int whole = first == n;
+  const int closed = first == n;
   if (!cvtm_contour_is_closed(c, ring)) first = 0;
   int in_arc = 0;
   for (int64_t k = 0; k < n; ++k) {
-    const int64_t i = whole ? k : (first + k) % n;
+    const int64_t i = closed ? k : (first + k) % n;
     const double *a = p + 2 * i, *b = a + 2;
     const int axis = side_axis(s, a, b);
     if (axis >= 0) {
@@ -116,12 +116,12 @@ static void split_ring(splitter *s, int64_t ring) {
       add_side_edge(s, axis, a, b, c->left[ring], c->right[ring]);
     } else {
       if (!in_arc) begin_split_arc(s, c->left[ring], c->right[ring]);
-      if (!in_arc) add_arc_point(s, a, !whole || corner[0]);
+      if (!in_arc) add_arc_point(s, a, !closed || corner[0]);
       add_arc_point(s, b, corner[i + 1]);
     }
     in_arc = axis < 0;
   }
-  if (in_arc && !whole) s->made.corner[s->points - 1] = 1;
+  if (in_arc && !closed) s->made.corner[s->points - 1] = 1;
 }
 
 /* Fails if some edges on a pair of sides have copies, and others have none. */

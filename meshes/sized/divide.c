@@ -185,7 +185,7 @@ static cvtm_status place_on_edges(cvtm_sizer *z, division *d) {
       if (t >= first && t <= last) z->places[z->added++] = (cvtm_sized_place){(int32_t)e, t};
     }
     if (status == CVTM_OK && z->given->vertex_count + z->added > (int64_t)1 << 30)
-      status = cvtm_fail(z->error, CVTM_ERROR_INPUT, "the sizes ask for more than 2^30 vertices");
+      status = cvtm_fail(z->error, CVTM_ERROR_INPUT, "the sizes need more than 2^30 vertices");
   }
   d->first[z->given->edge_count] = z->added;
   free(s.t);
@@ -416,8 +416,8 @@ static cvtm_status add_short_edges(cvtm_sizer *z) {
 /* The larger given size of the two sides of an edge. */
 static double larger_given(const cvtm_sizer *z, int64_t e, double x, double y) {
   const int32_t left = z->given->left[e], right = z->given->right[e];
-  const double of_left = left > 0 ? cvtm_sizer_given(z, left, x, y) : 0;
-  return right > 0 && right != left ? fmax(of_left, cvtm_sizer_given(z, right, x, y)) : of_left;
+  const double left_size = left > 0 ? cvtm_sizer_given(z, left, x, y) : 0;
+  return right > 0 && right != left ? fmax(left_size, cvtm_sizer_given(z, right, x, y)) : left_size;
 }
 
 /* Where an edge asks for a smaller size than a region beside it, by itself or because of its other
@@ -448,8 +448,8 @@ static cvtm_status add_fine_edges(cvtm_sizer *z) {
 /* The larger size of the two sides of a part. */
 static double larger_on(const cvtm_sizer *z, int64_t part, double x, double y) {
   const int32_t left = z->parts.left[part], right = z->parts.right[part];
-  const double of_left = left > 0 ? cvtm_sizer_at(z, left, x, y) : 0;
-  return right > 0 && right != left ? fmax(of_left, cvtm_sizer_at(z, right, x, y)) : of_left;
+  const double left_size = left > 0 ? cvtm_sizer_at(z, left, x, y) : 0;
+  return right > 0 && right != left ? fmax(left_size, cvtm_sizer_at(z, right, x, y)) : left_size;
 }
 
 /* Parts that are shorter than wanted on a side, because their number is rounded or the other side

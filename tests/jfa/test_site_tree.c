@@ -47,18 +47,17 @@ static void check_structure(const host_tree *tree, cvtm_domain domain, const dou
   assert_true(view->leaf_count * CVTM_TREE_LEAF >= view->count);
   char *seen = calloc((size_t)view->count + 1, 1);
   assert_non_null(seen);
-  for (int64_t place = 0; place < view->count; ++place) {
-    const int32_t i = view->index[place];
+  for (int64_t slot = 0; slot < view->count; ++slot) {
+    const int32_t i = view->index[slot];
     assert_true(i >= 0 && i < view->count && !seen[i]);
     seen[i] = 1;
-    assert_true(view->position[2 * place] == cvtm_wrap(sites[2 * i], metric.period_x));
-    assert_true(view->position[2 * place + 1] == cvtm_wrap(sites[2 * i + 1], metric.period_y));
+    assert_true(view->position[2 * slot] == cvtm_wrap(sites[2 * i], metric.period_x));
+    assert_true(view->position[2 * slot + 1] == cvtm_wrap(sites[2 * i + 1], metric.period_y));
     /* Every box above the site holds it. */
-    for (int64_t node = view->leaf_count + place / CVTM_TREE_LEAF; node >= 1; node /= 2) {
+    for (int64_t node = view->leaf_count + slot / CVTM_TREE_LEAF; node >= 1; node /= 2) {
       const double *box = view->box + 4 * node;
-      assert_true(box[0] <= view->position[2 * place] && view->position[2 * place] <= box[2]);
-      assert_true(box[1] <= view->position[2 * place + 1] &&
-                  view->position[2 * place + 1] <= box[3]);
+      assert_true(box[0] <= view->position[2 * slot] && view->position[2 * slot] <= box[2]);
+      assert_true(box[1] <= view->position[2 * slot + 1] && view->position[2 * slot + 1] <= box[3]);
     }
   }
   free(seen);
@@ -78,11 +77,11 @@ static void check_queries(const host_tree *tree, cvtm_domain domain, const doubl
     }
     const cvtm_nearest found = cvtm_site_tree_nearest(&tree->view, metric, x, y);
     assert_true(is_nearest(domain, sites, tree->view.count, x, y, found.index));
-    assert_int_equal(tree->view.index[found.place], found.index);
+    assert_int_equal(tree->view.index[found.slot], found.index);
     assert_true(found.distance2 == cvtm_distance2(metric, cvtm_wrap(x, metric.period_x),
                                                   cvtm_wrap(y, metric.period_y),
-                                                  tree->view.position[2 * found.place],
-                                                  tree->view.position[2 * found.place + 1]));
+                                                  tree->view.position[2 * found.slot],
+                                                  tree->view.position[2 * found.slot + 1]));
   }
 }
 
@@ -157,14 +156,14 @@ TEST_ON_DEVICE(test_order) {
   host_tree tree = build(device, domain, sites, COUNT);
   char seen[37 * 21] = {0};
   int previous = -1;
-  for (int64_t place = 0; place < COUNT; ++place) {
-    const double *p = tree.position + 2 * place;
+  for (int64_t slot = 0; slot < COUNT; ++slot) {
+    const double *p = tree.position + 2 * slot;
     const int pixel = 37 * (int)p[1] + (int)p[0];
     if (pixel != previous) assert_int_equal(seen[pixel], 0);
     seen[pixel] = 1;
     previous = pixel;
-    if (place > 0 && p[0] == p[-2] && p[1] == p[-1])
-      assert_true(tree.index[place] > tree.index[place - 1]);
+    if (slot > 0 && p[0] == p[-2] && p[1] == p[-1])
+      assert_true(tree.index[slot] > tree.index[slot - 1]);
   }
   free_tree(&tree);
   free(sites);
@@ -188,18 +187,18 @@ TEST_ON_DEVICE(test_crowded_bins) {
   check_structure(&tree, domain, sites);
   const double finest = ldexp(1, 32 - tree.view.shift - tree.view.levels);
   uint64_t before = 0;
-  for (int64_t place = 0; place < COUNT; ++place) {
-    const double x = tree.position[2 * place], y = tree.position[2 * place + 1];
+  for (int64_t slot = 0; slot < COUNT; ++slot) {
+    const double x = tree.position[2 * slot], y = tree.position[2 * slot + 1];
     const uint64_t code = cvtm_morton_code(domain, x, y);
     const int32_t bin = cvtm_bin_of(code, tree.view.levels);
-    assert_true(place >= tree.start[bin] && place < tree.start[bin + 1]);
+    assert_true(slot >= tree.start[bin] && slot < tree.start[bin + 1]);
     assert_true(code >= before);
-    if (place > 0 && code == before) assert_true(tree.index[place] > tree.index[place - 1]);
+    if (slot > 0 && code == before) assert_true(tree.index[slot] > tree.index[slot - 1]);
     before = code;
     if (tree.start[bin + 1] - tree.start[bin] <= CVTM_TREE_CROWDED_BIN) continue;
-    const double spacing = (double)tree.spacing[place];
+    const double spacing = (double)tree.spacing[slot];
     assert_true(spacing > 0 && spacing * CVTM_TREE_CROWDED_SPACING <= finest);
-    if (tree.index[place] % 4 != 0) continue;
+    if (tree.index[slot] % 4 != 0) continue;
     /* COUNT / 4 sites are even over a quarter of a square pixel; the others are in its middle. */
     const double even = 0.5 / sqrt(COUNT / 4);
     const double from_center = fmax(fabs(x - center[0]), fabs(y - center[1]));
@@ -258,10 +257,10 @@ TEST_ON_DEVICE(test_range) {
       const int64_t last = first + 1 + (int64_t)(bits[1] % (uint64_t)(COUNT - first));
       cvtm_nearest best = cvtm_nearest_none(), expected = cvtm_nearest_none();
       cvtm_search_range(&tree.view, metric, 20.5, 17.25, first, last, &best);
-      for (int64_t place = first; place < last; ++place)
-        cvtm_nearest_consider(&tree.view, metric, 20.5, 17.25, place, &expected);
+      for (int64_t slot = first; slot < last; ++slot)
+        cvtm_nearest_consider(&tree.view, metric, 20.5, 17.25, slot, &expected);
       assert_int_equal(best.index, expected.index);
-      assert_int_equal(best.place, expected.place);
+      assert_int_equal(best.slot, expected.slot);
     }
     free_tree(&tree);
     free(sites);
@@ -270,7 +269,7 @@ TEST_ON_DEVICE(test_range) {
 
 TEST_ON_DEVICE(test_empty_and_not_finite) {
   host_tree tree = build(device, domains[0], NULL, 0);
-  assert_int_equal(cvtm_site_tree_nearest(&tree.view, cvtm_metric_of(domains[0]), 1, 1).place, -1);
+  assert_int_equal(cvtm_site_tree_nearest(&tree.view, cvtm_metric_of(domains[0]), 1, 1).slot, -1);
   free_tree(&tree);
   const double sites[] = {NAN, 1, 3, 3, INFINITY, 2, 1e300, -1e300, 60, 40, -INFINITY, NAN};
   for (int d = 0; d < 2; ++d) {
