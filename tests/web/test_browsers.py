@@ -190,6 +190,7 @@ class Page:
 @pytest.fixture(scope="module", params=BROWSERS)
 def page(request, tmp_path_factory):
     made = Page(request.param, tmp_path_factory.mktemp("page"))
+    made.load()
     shutil.copy(CAMERA, made.folder)
     yield made
     made.browser.close()
@@ -213,7 +214,6 @@ def points_of(path):
 
 
 def test_every_file_is_that_of_the_command(page):
-    page.load()
     page.set("number", "3.3")
     page.browser.choose(CAMERA)
     page.settled()
@@ -233,6 +233,7 @@ def test_every_file_is_that_of_the_command(page):
 
 def test_sliders_and_views(page):
     """What only redraws needs no run; what changes the density goes on from the sites, and ends as the command does."""
+    page.browser.choose(CAMERA)
     page.set("number", "3")
     page.set("contrast", "1.5")  # while it runs
     page.set("gamma", "1.2")

@@ -223,7 +223,7 @@ async function command(extension) {
   try {
     await mine.ready;
     const name = fileName(extension);
-    return (await mine.ask({give: [picture], command: name, words: commandWords(extension)})).bytes;
+    return (await mine.ask({give: [{name: picture.name, bytes: picture.bytes}], command: name, words: commandWords(extension)})).bytes;
   } finally { mine.end(); }
 }
 
@@ -615,7 +615,7 @@ const texts = {number: () => count(siteCount()), edge: () => (picture?.outline ?
   size: () => (number("size") ? `${number("size")} ${pageName() ? "mm" : "px"}` : "by tone"), margin: () => `${number("margin")} mm`};
 function showValues() {
   for (const input of form.querySelectorAll("input[type=range]"))
-    input.parentElement.querySelector("output").textContent = (texts[input.name] ?? (() => input.value))();
+    input.parentElement.querySelector(".value").textContent = (texts[input.name] ?? (() => input.value))();
   $("own").hidden = field.page.value !== "own";
 }
 
