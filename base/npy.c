@@ -366,8 +366,9 @@ cvtm_status cvtm_npy_open(const cvtm_input *source, cvtm_npy *array, cvtm_error 
                      "%s: the shape of the array does not match its number of elements",
                      source->name);
   if (!is_known(lent->kind, lent->item) || (lent->kind == 'f' && lent->item == 2))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: no elements '%c' of %d bytes", source->name,
-                     lent->kind, lent->item);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%s: NPY has no elements of kind '%c' with %d bytes", source->name, lent->kind,
+                     lent->item);
   *array = *lent;
   array->storage = NULL;
   return CVTM_OK;
@@ -468,8 +469,8 @@ cvtm_status cvtm_npy_write(const char *path, char kind, int item, int dimensions
                      dimensions);
   }
   if (!is_known(kind, item))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: no elements '%c' of %d bytes", path, kind,
-                     item);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%s: NPY has no elements of kind '%c' with %d bytes", path, kind, item);
   int64_t count = 1;
   int is_empty = 0, is_large = 0;
   for (int k = 0; k < dimensions; ++k) {

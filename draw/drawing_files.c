@@ -556,7 +556,8 @@ cvtm_status cvtm_drawing_write(const char *path, const char *extension, const cv
   const cvtm_format *f = cvtm_format_find(cvtm_drawing_formats, extension, CVTM_WRITES_DRAWING);
   if (settings == NULL) settings = &none;
   if (f == NULL || (cvtm_format_has(f, CVTM_NEEDS_PROFILE) && settings->profile == NULL))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: no format of drawings, or no profile", path);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%s: this is not a format of drawings, or the profile is missing", path);
   cvtm_output *output;
   cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;

@@ -489,8 +489,8 @@ static cvtm_status check_pens(const cvtm_plotter *plotter, const cvtm_drawing *d
     pens = cvtm_drawing_pen_of(drawing, k) >= pens ? cvtm_drawing_pen_of(drawing, k) + 1 : pens;
   if (strcmp(plotter->format, "hpgl") != 0 || plotter->pens == 0 || pens <= plotter->pens)
     return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %d pens, and --plotter %s has %d", path, pens,
-                   plotter->name, plotter->pens);
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the drawing has %d pens, but --plotter %s has %d",
+                   path, pens, plotter->name, plotter->pens);
 }
 
 static cvtm_status write_drawing(const cvtm_run_options *options, const char *path,
