@@ -478,7 +478,7 @@ const cli_option_row cli_option_rows[] = {
    "SVG, of any program, its circles are the dots. Its viewBox must have the shape of the picture; if it does not, "
    "--page and its options must say where the picture lies.", .file = CLI_READS},
   {"density", 0, STATS, SOURCE(density, "IMAGE"), CHIEF(BASIC), "print the energy ratio for this density, too",
-   .manual = "The domain is that of this image.", .file = CLI_READS},
+   .manual = "The domain is that of this image. The density is that of `run` without --domain.", .file = CLI_READS},
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(run.invert), CHIEF(TONE), "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(run.gamma, "G", 1e-6, 1e6), OTHER(TONE), "raise the tone to this power"},
   {"levels", 0, RUN | STATS | VIEW | DENSITY, TEXT(text.levels, "BLACK,WHITE"), OTHER(TONE),

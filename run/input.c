@@ -1,5 +1,7 @@
 #include "run/input.h"
 
+#include "cvt/local_mean.h"
+#include "run/colours.h"
 #include "run/json.h"
 #include "run/stipples.h"
 
@@ -56,6 +58,15 @@ cvtm_status run_read_pslg(const cvtm_run_options *options, const char *path, cvt
     note(options, "%s: note: %lld %s left out: the ends are the same vertex", path,
          (long long)pslg->skipped, pslg->skipped == 1 ? "segment is" : "segments are");
   return status;
+}
+
+cvtm_status run_average_tone(const cvtm_run_options *o, cvtm_domain domain, int64_t count,
+                             float *density, cvtm_error *error) {
+  const int is_plain = o->preset != CVTM_RUN_PRESET_PAPER && !o->equal_mass.on &&
+                       o->noise == CVTM_RUN_NOISE_HEXAGONAL && o->dots != CVTM_RUN_DOTS_TONE &&
+                       !run_colours_wanted(o);
+  if (o->density_from != CVTM_DENSITY_FROM_TONE || count < 1 || !is_plain) return CVTM_OK;
+  return cvtm_density_of_local_mean(domain, (double)count, density, error);
 }
 
 cvtm_status run_read_density(const cvtm_input *source, cvtm_run_options *options, float **density,

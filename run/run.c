@@ -366,6 +366,8 @@ cvtm_status run_read(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   end_phase(r, RUN_PHASE_READ);
   if (status == CVTM_OK) status = place_given_sites(r, error);
   r->options.points = r->count;
+  if (status == CVTM_OK && r->density != NULL && r->options.domain.kind == CVTM_RUN_DOMAIN_NONE)
+    status = run_average_tone(&r->options, r->domain, r->count, r->density, error);
   end_phase(r, RUN_PHASE_SAMPLE);
   return status;
 }
