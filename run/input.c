@@ -2,6 +2,7 @@
 
 #include "cvt/local_mean.h"
 #include "run/colours.h"
+#include "run/condition.h"
 #include "run/json.h"
 #include "run/stipples.h"
 
@@ -65,7 +66,10 @@ cvtm_status run_average_tone(const cvtm_run_options *o, cvtm_domain domain, int6
   const int is_plain = o->preset != CVTM_RUN_PRESET_PAPER && !o->equal_mass.on &&
                        o->noise == CVTM_RUN_NOISE_HEXAGONAL && o->dots != CVTM_RUN_DOTS_TONE &&
                        !run_colours_wanted(o);
-  if (o->density_from != CVTM_DENSITY_FROM_TONE || count < 1 || !is_plain) return CVTM_OK;
+  const cvtm_condition_options conditions = run_condition_settings(o);
+  if (o->density_from != CVTM_DENSITY_FROM_TONE || count < 1 || !is_plain ||
+      cvtm_condition_wanted(&conditions))
+    return CVTM_OK;
   return cvtm_density_of_local_mean(domain, (double)count, density, error);
 }
 

@@ -115,7 +115,7 @@ def lines_of_svg(cvtmesh, name):
 
 
 def segments(strokes):
-    """Both ends of all lines, rounded to the tenth of a mm; each pair sorted."""
+    """Both ends of all lines that are longer than half a mm; each pair sorted."""
     pairs = np.concatenate([np.hstack([stroke[:-1], stroke[1:]]) for stroke in strokes])
     ends = pairs.reshape(-1, 2, 2)
     ends = ends[np.hypot(*(ends[:, 0] - ends[:, 1]).T) > 0.5]
@@ -123,9 +123,10 @@ def segments(strokes):
 
 
 def assert_same_segments(found, wanted):
-    """Each wanted line is found once, within a hundredth of a mm."""
+    """Each wanted line is found once, in either direction, within a hundredth of a mm."""
     assert len(found) == len(wanted)
-    apart = np.abs(found[:, None] - wanted).max(2)
+    apart = np.minimum(np.abs(found[:, None] - wanted).max(2),
+                       np.abs(found[:, None] - wanted[:, [2, 3, 0, 1]]).max(2))
     assert (apart.min(0) < 0.01).all() and (apart.min(1) < 0.01).all()
 
 
