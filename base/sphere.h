@@ -82,28 +82,4 @@ CVTM_HD void cvtm_tangents(cvtm_vector s, cvtm_vector *e1, cvtm_vector *e2) {
   *e2 = cvtm_vector_of(b, sign + s.y * s.y * a, -s.y);
 }
 
-/* atan(y / x) with the quadrant, in -pi .. pi, within 3e-14 and with the same bits on every device.
- * atan2(0, 0) = 0. */
-CVTM_HD double cvtm_quick_atan2(double y, double x) {
-  const double ax = fabs(x), ay = fabs(y);
-  const double high = ax > ay ? ax : ay, low = ax > ay ? ay : ax;
-  const int far = low > 0.41421356237309503 * high; /* tan(pi / 8) */
-  const double top = far ? low - high : low, bottom = far ? low + high : high;
-  const double t = top / (bottom > 0 ? bottom : 1), u = t * t;
-  /* Interpolates atan(sqrt u) / sqrt u at Chebyshev points. */
-  double p = 0.030639723821762915;
-  p = p * u - 0.058729492470346277;
-  p = p * u + 0.075632684937298508;
-  p = p * u - 0.09078328334132689;
-  p = p * u + 0.11110379819032737;
-  p = p * u - 0.14285690186815533;
-  p = p * u + 0.19999999599416252;
-  p = p * u - 0.33333333330750242;
-  p = p * u + 0.99999999999997213;
-  double angle = t * p + (far ? 0.25 * CVTM_PI : 0);
-  angle = ay > ax ? 0.5 * CVTM_PI - angle : angle;
-  angle = x < 0 ? CVTM_PI - angle : angle;
-  return y < 0 ? -angle : angle;
-}
-
 #endif

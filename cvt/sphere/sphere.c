@@ -27,23 +27,6 @@ static float width_beyond(const cvtm_sphere_widths *w, int64_t row, int64_t colu
   return w->columns % 2 == 0 ? line[i] : 0.5F * (line[i] + line[(i + 1) % w->columns]);
 }
 
-/* The widths with one more row at each end and one more column. */
-static float *pad_widths(const cvtm_sphere_widths *w, cvtm_sphere_map *map) {
-  map->rows = w->rows + 2;
-  map->columns = w->columns + 1;
-  map->south = w->south - w->row_step;
-  map->west = w->west;
-  map->row_scale = 1 / w->row_step;
-  map->column_scale = 1 / w->column_step;
-  map->step = fmax(w->row_step, w->column_step);
-  float *padded = malloc((size_t)map->rows * (size_t)map->columns * sizeof *padded);
-  if (padded == NULL) return NULL;
-  for (int64_t j = 0; j < map->rows; ++j)
-    for (int64_t i = 0; i < map->columns; ++i)
-      padded[j * map->columns + i] = width_beyond(w, j - 1, i);
-  return padded;
-}
-
 double cvtm_sphere_widths_at(const cvtm_sphere_widths *w, const double point[3]) {
   if (w->value == NULL) return 0;
   const double latitude = atan2(point[2], hypot(point[0], point[1]));
@@ -57,6 +40,26 @@ double cvtm_sphere_widths_at(const cvtm_sphere_widths *w, const double point[3])
   const double north = (1 - u) * (double)width_beyond(w, j + 1, i) +
                        u * (double)width_beyond(w, j + 1, i + 1);
   return south + v * (north - south);
+}
+
+cvtm_status cvtm_sphere_map_create(const cvtm_sphere_widths *w, cvtm_sphere_map *map,
+                                   cvtm_error *error) {
+  memset(map, 0, sizeof *map);
+  map->most_parts = 8;
+  if (w->value == NULL) return CVTM_OK;
+  map->side = w->rows < 2 ? 2 : w->rows > CVTM_SPHERE_MAP_MOST ? CVTM_SPHERE_MAP_MOST : w->rows;
+  map->step = 2.0 / (map->side - 1);
+  const int64_t count = 6 * (int64_t)map->side * map->side;
+  float *value = malloc((size_t)count * sizeof *value);
+  if (value == NULL) return cvtm_no_memory(error, "the map of widths");
+#pragma omp parallel for schedule(static)
+  for (int64_t k = 0; k < count; ++k) {
+    const cvtm_vector at = cvtm_sphere_map_point(map->side, k);
+    const double point[3] = {at.x, at.y, at.z};
+    value[k] = (float)cvtm_sphere_widths_at(w, point);
+  }
+  map->value = value;
+  return CVTM_OK;
 }
 
 /* The area around row j, divided by that of one column: steps of longitude times sines. */
@@ -137,7 +140,7 @@ void cvtm_sphere_plan_destroy(cvtm_sphere_plan *plan) {
   memset(plan, 0, sizeof *plan);
 }
 
-cvtm_status cvtm_sphere_plan_create(cvtm_device *device, const cvtm_sphere_widths *widths,
+cvtm_status cvtm_sphere_plan_create(cvtm_device *device, const cvtm_sphere_map *map,
                                     int64_t count, cvtm_sphere_plan *plan) {
   memset(plan, 0, sizeof *plan);
   cvtm_sphere_plan *p = plan;
@@ -150,23 +153,17 @@ cvtm_status cvtm_sphere_plan_create(cvtm_device *device, const cvtm_sphere_width
   if (status == CVTM_OK) status = cvtm_reduce_workspace(device, count, &reduce);
   if (status != CVTM_OK) return status;
   p->workspace_bytes = sort > reduce ? sort : reduce;
-  float *padded = NULL;
-  if (widths->value != NULL) {
-    padded = pad_widths(widths, &p->work.map);
-    if (padded == NULL) return cvtm_no_memory(cvtm_device_error(device), "the map of widths");
-  }
-  const int64_t map_size = (int64_t)p->work.map.rows * p->work.map.columns;
+  const int64_t map_size = map->value == NULL ? 0 : 6 * (int64_t)map->side * map->side;
   status = cvtm_device_allocate_arrays(device, plan_arrays(p, map_size));
-  if (status == CVTM_OK) {
-    p->device = device;
-    if (padded != NULL) {
-      status = cvtm_device_copy_in(device, p->map, padded, (size_t)map_size * sizeof *padded);
-      p->work.map.value = p->map;
-    }
-    p->work.tree.sites = p->work.sites;
-    if (status != CVTM_OK) cvtm_sphere_plan_destroy(p);
+  if (status != CVTM_OK) return status;
+  p->device = device;
+  p->work.map = *map;
+  p->work.tree.sites = p->work.sites;
+  if (map->value != NULL) {
+    p->work.map.value = p->map;
+    status = cvtm_device_copy_in(device, p->map, map->value, (size_t)map_size * sizeof *p->map);
   }
-  free(padded);
+  if (status != CVTM_OK) cvtm_sphere_plan_destroy(p);
   return status;
 }
 
@@ -289,8 +286,11 @@ cvtm_status cvtm_sphere_energy(cvtm_device *device, const cvtm_sphere_widths *wi
                                const double *sites, int64_t count, double *energy,
                                double *gradient, double *masses) {
   cvtm_sphere_plan plan;
+  cvtm_sphere_map map;
   double value[2] = {0, 0};
-  cvtm_status status = cvtm_sphere_plan_create(device, widths, count, &plan);
+  memset(&plan, 0, sizeof plan);
+  cvtm_status status = cvtm_sphere_map_create(widths, &map, cvtm_device_error(device));
+  if (status == CVTM_OK) status = cvtm_sphere_plan_create(device, &map, count, &plan);
   if (status == CVTM_OK) status = cvtm_sphere_plan_put(&plan, sites, 0);
   if (status == CVTM_OK)
     status = cvtm_sphere_plan_evaluate(&plan, plan.x, plan.value, plan.gradient);
@@ -302,5 +302,6 @@ cvtm_status cvtm_sphere_energy(cvtm_device *device, const cvtm_sphere_widths *wi
   if (status == CVTM_OK && masses != NULL) status = read_back(&plan, plan.work.mass, 1, masses);
   if (status == CVTM_OK) *energy = value[0];
   cvtm_sphere_plan_destroy(&plan);
+  free((void *)map.value);
   return status;
 }

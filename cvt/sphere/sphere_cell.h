@@ -6,6 +6,7 @@
 #define CVTMESH_CVT_SPHERE_SPHERE_CELL_H
 
 #include "base/geometry.h"
+#include "base/host.h"
 #include "base/sphere.h"
 
 /* --- the tree of sites ------------------------------------------------------------------------ */
@@ -32,12 +33,12 @@ typedef struct cvtm_sphere_tree {
   cvtm_sphere_ball *balls[CVTM_SPHERE_LEVELS];
 } cvtm_sphere_tree;
 
-CVTM_HD int64_t cvtm_sphere_span(int32_t level) {
+CVTM_INLINE int64_t cvtm_sphere_span(int32_t level) {
   return (int64_t)1 << (CVTM_SPHERE_BRANCH_BITS * (level + 1));
 }
 
 /* Makes ball k of a level from the level below, or from the sites. */
-CVTM_HD void cvtm_sphere_make_ball(const cvtm_sphere_tree *tree, int32_t level, int64_t k) {
+CVTM_INLINE void cvtm_sphere_make_ball(const cvtm_sphere_tree *tree, int32_t level, int64_t k) {
   const int64_t below = level == 0 ? tree->count : (tree->count - 1) / cvtm_sphere_span(level - 1) + 1;
   const int64_t first = k << CVTM_SPHERE_BRANCH_BITS;
   const int64_t most = first + (1 << CVTM_SPHERE_BRANCH_BITS), end = most < below ? most : below;
@@ -60,31 +61,51 @@ CVTM_HD void cvtm_sphere_make_ball(const cvtm_sphere_tree *tree, int32_t level, 
 
 /* --- the map of widths ------------------------------------------------------------------------ */
 
-/* Widths with one more row at each end and one more column, so that a look-up tests nothing. */
+/* Widths on the six faces of a cube around the sphere, from the centre: side x side points each.
+ * Face 2 k + (coordinate k is negative); row and column are the next two coordinates, in turn, over
+ * coordinate k, from -1 to 1. A look-up is a division; no place is special, and faces share the
+ * points of their edges. Between the points the width is interpolated bilinearly. */
 typedef struct cvtm_sphere_map {
   const float *value; /* NULL: the density is 1 */
-  int32_t rows, columns;
-  double south, west, row_scale, column_scale; /* of row 0, and 1 / step */
-  double step;                                 /* the larger one, in radians */
+  int32_t side;       /* at least 2 */
+  double step;        /* the largest distance between points, in radians */
+  int32_t most_parts; /* into which a triangle's side may be divided for an integral */
 } cvtm_sphere_map;
 
-/* The density at a point, width^-4. (x, y, z) need not have length 1. */
-CVTM_HD double cvtm_sphere_density(const cvtm_sphere_map *map, double x, double y, double z) {
-  const double latitude = cvtm_quick_atan2(z, sqrt(x * x + y * y));
-  double column = (cvtm_quick_atan2(y, x) - map->west) * map->column_scale;
-  const double turn = (double)(map->columns - 1);
-  column = column < 0 ? column + turn : column;
-  column = column >= turn ? column - turn : column;
-  double row = (latitude - map->south) * map->row_scale;
-  row = row < 0 ? 0 : row;
-  int32_t i = (int32_t)column, j = (int32_t)row;
-  i = i < map->columns - 2 ? i : map->columns - 2;
-  j = j < map->rows - 2 ? j : map->rows - 2;
+/* The direction of a point of the map; not a unit vector. */
+CVTM_INLINE cvtm_vector cvtm_sphere_map_point(int32_t side, int64_t index) {
+  const int64_t face = index / ((int64_t)side * side), place = index % ((int64_t)side * side);
+  const double sign = face % 2 ? -1 : 1;
+  const double u = sign * (2 * (double)(place / side) / (side - 1) - 1);
+  const double v = sign * (2 * (double)(place % side) / (side - 1) - 1);
+  return face / 2 == 0   ? cvtm_vector_of(sign, u, v)
+         : face / 2 == 1 ? cvtm_vector_of(v, sign, u)
+                         : cvtm_vector_of(u, v, sign);
+}
+
+/* The width in a direction of any length. */
+CVTM_INLINE double cvtm_sphere_width(const cvtm_sphere_map *map, double x, double y, double z) {
+  const double ax = fabs(x), ay = fabs(y), az = fabs(z);
+  const int on_x = ax >= ay && ax >= az, on_y = !on_x && ay >= az;
+  const double top = on_x ? x : on_y ? y : z, a = on_x ? y : on_y ? z : x,
+               b = on_x ? z : on_y ? x : y;
+  const double scale = 0.5 * (map->side - 1), f = scale / top;
+  const double row = a * f + scale, column = b * f + scale;
+  int32_t j = (int32_t)row, i = (int32_t)column;
+  j = j < map->side - 2 ? j : map->side - 2;
+  i = i < map->side - 2 ? i : map->side - 2;
   const double u = column - i, v = row - j;
-  const float *lower = map->value + (int64_t)j * map->columns + i, *upper = lower + map->columns;
+  const int64_t face = (on_x ? 0 : on_y ? 2 : 4) + (top < 0);
+  const float *lower = map->value + (face * map->side + j) * map->side + i;
+  const float *upper = lower + map->side;
   const double south = (double)lower[0] + u * ((double)lower[1] - (double)lower[0]);
   const double north = (double)upper[0] + u * ((double)upper[1] - (double)upper[0]);
-  const double w = south + v * (north - south), w2 = w * w;
+  return south + v * (north - south);
+}
+
+/* width^-4. */
+CVTM_INLINE double cvtm_sphere_density(const cvtm_sphere_map *map, double x, double y, double z) {
+  const double w = cvtm_sphere_width(map, x, y, z), w2 = w * w;
   return 1 / (w2 * w2);
 }
 
@@ -103,7 +124,7 @@ typedef enum cvtm_sphere_outcome {
   CVTM_SPHERE_OPEN, /* the cell reaches farther than 83 degrees, or has too many corners */
 } cvtm_sphere_outcome;
 
-CVTM_HD void cvtm_sphere_cell_start(cvtm_vector site, cvtm_sphere_cell *cell) {
+CVTM_INLINE void cvtm_sphere_cell_start(cvtm_vector site, cvtm_sphere_cell *cell) {
   const double far = 8;
   cell->site = site;
   cvtm_tangents(site, &cell->e1, &cell->e2);
@@ -119,7 +140,7 @@ CVTM_HD void cvtm_sphere_cell_start(cvtm_vector site, cvtm_sphere_cell *cell) {
 
 /* Cuts by the bisector with site j. A point s + x e1 + y e2 is nearer to s than to t if
  * x t.e1 + y t.e2 <= |s - t|^2 / 2. Sites farther away than twice the cell's radius do not cut. */
-CVTM_HD void cvtm_sphere_cell_cut(cvtm_sphere_cell *cell, cvtm_vector t, int32_t j) {
+CVTM_INLINE void cvtm_sphere_cell_cut(cvtm_sphere_cell *cell, cvtm_vector t, int32_t j) {
   const double chord2 = cvtm_chord2(cell->site, t);
   if (chord2 * (1 + cell->radius2) > 4 * cell->radius2 || chord2 == 0) return;
   int32_t at;
@@ -134,16 +155,13 @@ CVTM_HD void cvtm_sphere_cell_cut(cvtm_sphere_cell *cell, cvtm_vector t, int32_t
   cell->radius2 = farthest;
 }
 
-/* hints: the cell's neighbours before, -1 after the last; replaced by those of now. */
-CVTM_HD cvtm_sphere_outcome cvtm_sphere_cell_make(const cvtm_sphere_tree *tree, int64_t i,
-                                                  int32_t *hints, cvtm_sphere_cell *cell) {
-  const cvtm_vector s = cvtm_vector_load(tree->sites, i);
-  cvtm_sphere_cell_start(s, cell);
-  int32_t hint_count = 0;
-  for (; hint_count < CVTM_SPHERE_HINTS && hints[hint_count] >= 0; ++hint_count)
-    cvtm_sphere_cell_cut(cell, cvtm_vector_load(tree->sites, hints[hint_count]), hints[hint_count]);
+/* Cuts by the sites of the tree at chords from `from` to `to`, as far as they can cut. */
+CVTM_INLINE void cvtm_sphere_cell_cut_ring(const cvtm_sphere_tree *tree, int64_t i,
+                                       const int32_t *hints, int32_t hint_count, double from,
+                                       double to, cvtm_sphere_cell *cell) {
+  const cvtm_vector s = cell->site;
   int32_t level = tree->levels - 1;
-  double reach = 2 * sqrt(cell->radius2 / (1 + cell->radius2));
+  double reach = fmin(to, 2 * sqrt(cell->radius2 / (1 + cell->radius2)));
   for (int64_t place = 0; place < tree->count;) {
     const int64_t span = cvtm_sphere_span(level);
     const cvtm_sphere_ball *ball =
@@ -156,18 +174,41 @@ CVTM_HD cvtm_sphere_outcome cvtm_sphere_cell_make(const cvtm_sphere_tree *tree, 
       }
       const int64_t end = place + span < tree->count ? place + span : tree->count;
       for (int64_t j = place; j < end; ++j) {
-        if (j == i) continue;
         const cvtm_vector t = cvtm_vector_load(tree->sites, j);
-        if (cvtm_chord2(s, t) > reach * reach) continue;
+        const double chord2 = cvtm_chord2(s, t);
+        if (chord2 > reach * reach || chord2 < from * from || j == i) continue;
         int32_t known = 0;
         while (known < hint_count && hints[known] != (int32_t)j) ++known;
         if (known < hint_count) continue; /* its line has cut already */
         cvtm_sphere_cell_cut(cell, t, (int32_t)j);
-        reach = 2 * sqrt(cell->radius2 / (1 + cell->radius2));
+        reach = fmin(to, 2 * sqrt(cell->radius2 / (1 + cell->radius2)));
       }
     }
     place += span;
     while (level < tree->levels - 1 && (place & (cvtm_sphere_span(level + 1) - 1)) == 0) ++level;
+  }
+}
+
+/* hints: the cell's neighbours before, -1 after the last; replaced by those of now. */
+CVTM_INLINE cvtm_sphere_outcome cvtm_sphere_cell_make(const cvtm_sphere_tree *tree, int64_t i,
+                                                  int32_t *hints, cvtm_sphere_cell *cell) {
+  const cvtm_vector s = cvtm_vector_load(tree->sites, i);
+  cvtm_sphere_cell_start(s, cell);
+  int32_t hint_count = 0;
+  double nearest2 = 4;
+  for (; hint_count < CVTM_SPHERE_HINTS && hints[hint_count] >= 0; ++hint_count) {
+    const cvtm_vector t = cvtm_vector_load(tree->sites, hints[hint_count]);
+    nearest2 = fmin(nearest2, cvtm_chord2(s, t));
+    cvtm_sphere_cell_cut(cell, t, hints[hint_count]);
+  }
+  /* In rings, because the far sites would cut in vain before the near ones have. */
+  double from = 0, to = 3 * sqrt(nearest2);
+  if (!(to > 1e-9)) to = 1e-9;
+  for (;;) {
+    cvtm_sphere_cell_cut_ring(tree, i, hints, hint_count, from, to, cell);
+    if (4 * cell->radius2 <= to * to * (1 + cell->radius2) || to > 2) break;
+    from = to * (1 + 1e-15);
+    to *= 2;
   }
   int32_t open = cell->corners.count < 3 || cell->corners.count == CVTM_SPHERE_SIDES;
   for (int32_t k = 0; k < cell->corners.count; ++k) {
@@ -186,23 +227,24 @@ typedef struct cvtm_sphere_sums {
   double mass, x, y, z, energy;
 } cvtm_sphere_sums;
 
-enum { CVTM_SPHERE_POINTS = 7 };
+enum { CVTM_SPHERE_POINTS = 8 /* seven, and one of no weight that fills the vectors */ };
 
 /* Adds the integrals over the triangle between corners a, b, c of the plane, by the rule of degree
  * 5 with seven points (Radon 1948). A point at distance r in the plane has the area element
  * (1 + r^2)^(-3/2) on the sphere. */
-CVTM_HD void cvtm_sphere_add_triangle(const cvtm_sphere_map *map, const cvtm_sphere_cell *cell,
-                                      const double a[2], const double b[2], const double c[2],
-                                      cvtm_sphere_sums *sums) {
+CVTM_INLINE void cvtm_sphere_add_triangle(const cvtm_sphere_map *map, const cvtm_sphere_cell *cell,
+                                          const double a[2], const double b[2], const double c[2],
+                                          cvtm_sphere_sums *sums) {
   const double p = 0.470142064105115089770, q = 0.101286507323456338800;
   const double weight_p = 0.132394152788506180737, weight_q = 0.125939180544827152595;
   double px[CVTM_SPHERE_POINTS], py[CVTM_SPHERE_POINTS], pw[CVTM_SPHERE_POINTS];
-  const double area =
-      0.5 * fabs((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]));
+  double ps[CVTM_SPHERE_POINTS], pe[CVTM_SPHERE_POINTS];
+  const double area = 0.5 * fabs((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]));
   const double sx = a[0] + b[0] + c[0], sy = a[1] + b[1] + c[1];
-  px[0] = sx / 3;
-  py[0] = sy / 3;
+  px[0] = px[7] = sx / 3;
+  py[0] = py[7] = sy / 3;
   pw[0] = 0.225 * area;
+  pw[7] = 0;
   for (int k = 0; k < 2; ++k) {
     const double t = k == 0 ? p : q, w = area * (k == 0 ? weight_p : weight_q);
     const double rest = 1 - 3 * t; /* of the corner beyond t of each */
@@ -213,28 +255,34 @@ CVTM_HD void cvtm_sphere_add_triangle(const cvtm_sphere_map *map, const cvtm_sph
       pw[1 + 3 * k + corner] = w;
     }
   }
-  if (map->value != NULL)
+  if (map->value != NULL) {
+    const cvtm_vector s = cell->site, e = cell->e1, f = cell->e2;
     for (int k = 0; k < CVTM_SPHERE_POINTS; ++k)
-      pw[k] *= cvtm_sphere_density(map, cell->site.x + px[k] * cell->e1.x + py[k] * cell->e2.x,
-                                   cell->site.y + px[k] * cell->e1.y + py[k] * cell->e2.y,
-                                   cell->site.z + px[k] * cell->e1.z + py[k] * cell->e2.z);
+      pw[k] *= cvtm_sphere_density(map, s.x + px[k] * e.x + py[k] * f.x,
+                                   s.y + px[k] * e.y + py[k] * f.y,
+                                   s.z + px[k] * e.z + py[k] * f.z);
+  }
   for (int k = 0; k < CVTM_SPHERE_POINTS; ++k) {
-    const double r2 = px[k] * px[k] + py[k] * py[k], s2 = 1 / (1 + r2), s = sqrt(s2);
-    const double mass = pw[k] * s2 * s;
-    sums->mass += mass;
-    sums->x += mass * s * px[k];
-    sums->y += mass * s * py[k];
-    sums->z += mass * s;
-    sums->energy += mass * 2 * r2 * s2 / (1 + s);
+    const double r2 = px[k] * px[k] + py[k] * py[k], shrink2 = 1 / (1 + r2), shrink = sqrt(shrink2);
+    pw[k] *= shrink2 * shrink;
+    ps[k] = pw[k] * shrink;
+    pe[k] = pw[k] * 2 * r2 * shrink2 / (1 + shrink);
+  }
+  for (int k = 0; k < CVTM_SPHERE_POINTS - 1; ++k) {
+    sums->mass += pw[k];
+    sums->x += ps[k] * px[k];
+    sums->y += ps[k] * py[k];
+    sums->z += ps[k];
+    sums->energy += pe[k];
   }
 }
 
-CVTM_HD cvtm_sphere_sums cvtm_sphere_integrate(const cvtm_sphere_map *map,
+CVTM_INLINE cvtm_sphere_sums cvtm_sphere_integrate(const cvtm_sphere_map *map,
                                                const cvtm_sphere_cell *cell) {
   cvtm_sphere_sums sums = {0, 0, 0, 0, 0};
   const double limit = map->value != NULL && 2 * map->step < 0.02 ? 2 * map->step : 0.02;
   const double parts = ceil(sqrt(cell->radius2) / limit);
-  const int32_t n = parts < 1 ? 1 : parts < 8 ? (int32_t)parts : 8;
+  const int32_t n = parts < 1 ? 1 : parts < map->most_parts ? (int32_t)parts : map->most_parts;
   const double share = 1 / (double)n;
   for (int32_t k = 0; k < cell->corners.count; ++k) {
     const int32_t next = k + 1 < cell->corners.count ? k + 1 : 0;

@@ -54,7 +54,7 @@ CVTM_HD void cvtm_sphere_set_ball(const cvtm_sphere_work *work, int32_t level, i
 /* The cell of site i: energy, mass and gradient with respect to x[i], whose direction is the site.
  * The gradient with respect to the site is -2 (M - (M.s) s), M the first moment of the cell: the
  * cell's boundary contributes nothing (Du, Faber & Gunzburger 1999). */
-CVTM_HD void cvtm_sphere_evaluate_site(const cvtm_sphere_work *work, const double *x,
+CVTM_INLINE void cvtm_sphere_evaluate_site(const cvtm_sphere_work *work, const double *x,
                                        double *gradient, int64_t i) {
   cvtm_sphere_cell cell;
   const cvtm_sphere_outcome outcome =
@@ -97,9 +97,6 @@ CVTM_HD void cvtm_sphere_set_scale(const double *mass, double mean, double *scal
     count, cvtm_sphere_normalise, x, sites)                                                       \
   X(balls, (cvtm_device * device, const cvtm_sphere_work *work, int32_t level, int64_t nodes),    \
     device, nodes, cvtm_sphere_set_ball, CVTM_HOST_STRUCT(work), level)                           \
-  X(cells,                                                                                        \
-    (cvtm_device * device, const cvtm_sphere_work *work, const double *x, double *gradient),      \
-    device, work->tree.count, cvtm_sphere_evaluate_site, CVTM_HOST_STRUCT(work), x, gradient)     \
   X(move,                                                                                         \
     (cvtm_device * device, const double *gradient, const double *mass, int64_t count, double *x), \
     device, count, cvtm_sphere_move_site, gradient, mass, x)                                      \
@@ -108,6 +105,9 @@ CVTM_HD void cvtm_sphere_set_scale(const double *mass, double mean, double *scal
     device, count, cvtm_sphere_set_scale, mass, mean, scale)
 
 typedef struct cvtm_sphere_table {
+  /* cvtm_sphere_evaluate_site for all sites. */
+  cvtm_status (*cells)(cvtm_device *device, const cvtm_sphere_work *work, const double *x,
+                       double *gradient);
   CVTM_SPHERE_PHASES(CVTM_PHASE_FIELD)
 } cvtm_sphere_table;
 

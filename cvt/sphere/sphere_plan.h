@@ -6,6 +6,13 @@
 #include "cvt/sphere/sphere_phases.h"
 #include "lbfgsb/lbfgsb.h"
 
+enum { CVTM_SPHERE_MAP_MOST = 4096 };
+
+/* The map of a cube for the widths, with as many points along a side as these have rows, at most
+ * CVTM_SPHERE_MAP_MOST. map->value: in host memory, malloc'd; NULL for even widths. */
+cvtm_status cvtm_sphere_map_create(const cvtm_sphere_widths *widths, cvtm_sphere_map *map,
+                                   cvtm_error *error);
+
 /* Memory for evaluations of `count` sites. */
 typedef struct cvtm_sphere_plan {
   cvtm_device *device;
@@ -20,11 +27,11 @@ typedef struct cvtm_sphere_plan {
   size_t workspace_bytes;
 } cvtm_sphere_plan;
 
-/* fixed: the first sites that do not move. */
-cvtm_status cvtm_sphere_plan_create(cvtm_device *device, const cvtm_sphere_widths *widths,
+cvtm_status cvtm_sphere_plan_create(cvtm_device *device, const cvtm_sphere_map *map,
                                     int64_t count, cvtm_sphere_plan *plan);
 void cvtm_sphere_plan_destroy(cvtm_sphere_plan *plan);
-/* Sorts the sites (host, the caller's order) into the plan's order. */
+/* Sorts the sites (host, the caller's order) into the plan's order. fixed: the number of the first
+ * sites, which do not move. */
 cvtm_status cvtm_sphere_plan_put(cvtm_sphere_plan *plan, const double *sites, int64_t fixed);
 cvtm_status cvtm_sphere_plan_get(cvtm_sphere_plan *plan, double *sites);
 /* Enqueues an evaluation at x: value[0] = the energy, value[1] = the number of cells that could not

@@ -150,6 +150,7 @@ static void place_fixed(double *sites, int64_t count, const double *fixed, int64
 typedef struct descent {
   cvtm_device *device;
   const cvtm_sphere_widths *widths;
+  cvtm_sphere_map map;
   int64_t fixed;
   double deadline;
 } descent;
@@ -160,7 +161,7 @@ static cvtm_status descend_sites(const descent *d, double *sites, int64_t count,
   cvtm_sphere_plan plan;
   cvtm_lbfgsb_result run = {0};
   double value[2] = {0, 0};
-  cvtm_status status = cvtm_sphere_plan_create(d->device, d->widths, count, &plan);
+  cvtm_status status = cvtm_sphere_plan_create(d->device, &d->map, count, &plan);
   if (status == CVTM_OK) status = cvtm_sphere_plan_put(&plan, sites, d->fixed);
   if (status == CVTM_OK) status = cvtm_sphere_plan_lloyd(&plan, steps);
   if (status == CVTM_OK && steps > 8) { /* far moves: the order of the tree is made anew */
@@ -221,11 +222,13 @@ static cvtm_status solve_levels(descent *d, const cvtm_sphere_options *o, double
   for (int k = levels - 1; status == CVTM_OK && k >= 0; --k) {
     d->fixed = 0;
     if (k < levels - 1) status = refine_sites(sites, counts[k + 1], counts[k], error);
+    d->map.most_parts = k == levels - 1 ? 8 : 1; /* of small cells between, the sums will do */
     if (status == CVTM_OK && k > 0)
       status = descend_sites(d, *sites, counts[k], k == levels - 1 ? COARSE_STEPS : FINE_STEPS,
                              COARSE_ITERATIONS, 0, result);
   }
   d->fixed = fixed;
+  d->map.most_parts = 8;
   *count = counts[0];
   return status;
 }
@@ -240,11 +243,12 @@ cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *wid
                      "a sphere takes 12 to 300000000 sites, of which half may be fixed");
   cvtm_sphere_result made = {0};
   double *moved = NULL;
-  descent d = {device, widths, o->fixed, o->max_seconds > 0 ? start + o->max_seconds : HUGE_VAL};
+  descent d = {device, widths, {0}, o->fixed, o->max_seconds > 0 ? start + o->max_seconds : HUGE_VAL};
   int64_t n = o->count, a = 1, b = 0;
   find_grid(n, &a, &b);
   made.even = widths->value == NULL && (o->any_count || 10 * (a * a + a * b + b * b) + 2 == n);
-  cvtm_status status = CVTM_OK;
+  cvtm_status status = cvtm_sphere_map_create(widths, &d.map, error);
+  if (status != CVTM_OK) return status;
   if (made.even) {
     moved = icosahedral_grid(a, b, &n);
     if (moved == NULL) status = cvtm_no_memory(error, "the sites");
@@ -256,6 +260,7 @@ cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *wid
     const int steps = made.even ? 0 : n > 4 * COARSEST ? FINE_STEPS : COARSE_STEPS;
     status = descend_sites(&d, moved, n, steps, o->iterations, o->fixed == 0, &made);
   }
+  free((void *)d.map.value);
   if (status != CVTM_OK) {
     free(moved);
     return status;
