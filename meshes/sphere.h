@@ -58,7 +58,7 @@ typedef struct cvtm_sphere_grid {
   double *weights_on_edge; /* tangential velocity of an edge from normal ones (Ringler et al. 2010) */
   double *dc, *dv, *angle; /* between cells, between vertices; of the normal to the east */
   double *cell_area, *triangle_area, *kite_area; /* kite_area: 3 per vertex */
-  int32_t *cell_parent; /* NULL, or the numbers of the cells of an uncut grid */
+  int32_t *cell_parent; /* the point of each cell */
 } cvtm_sphere_grid;
 
 void cvtm_sphere_grid_free(cvtm_sphere_grid *grid);

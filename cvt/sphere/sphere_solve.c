@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COARSEST = 400, COARSE_STEPS = 30, COARSE_ITERATIONS = 100, FINE_STEPS = 2 };
+enum { COARSEST = 400, COARSE_STEPS = 30, COARSE_ITERATIONS = 50, FINE_STEPS = 2 };
 
 void cvtm_sphere_defaults(cvtm_sphere_options *options) {
   memset(options, 0, sizeof *options);
   options->any_count = 1;
-  options->iterations = 60;
+  options->iterations = 40;
   options->seed = 1;
 }
 
