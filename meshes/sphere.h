@@ -68,11 +68,26 @@ void cvtm_sphere_grid_free(cvtm_sphere_grid *grid);
 cvtm_status cvtm_sphere_grid_create(const cvtm_sphere_mesh *mesh, const unsigned char *keep,
                                     cvtm_sphere_grid *grid, cvtm_error *error);
 
+/* True if the build has libnetcdf. */
+int cvtm_netcdf_known(void);
+
+/* Numbers on a grid of latitudes and longitudes, in degrees. */
+typedef struct cvtm_geographic_grid {
+  int64_t rows, columns;
+  double south, west, row_step, column_step; /* of row 0 and column 0; steps are positive */
+  float *value;                              /* malloc'd, rows * columns, from the south */
+} cvtm_geographic_grid;
+
+/* Reads the first variable of a NetCDF file that has two dimensions with coordinates, latitude and
+ * longitude in even steps, in this order. */
+cvtm_status cvtm_geographic_grid_read(const char *path, cvtm_geographic_grid *grid,
+                                      cvtm_error *error);
+
 /* What the files of a grid say beside it. */
 typedef struct cvtm_sphere_labels {
   double radius;         /* of the sphere, in metres; 1: the unit sphere */
   const double *density; /* of each cell, relative to the largest; NULL: 1 */
-  const char *version, *history;
+  const char *source; /* the program and its version; NULL: none */
 } cvtm_sphere_labels;
 
 /* Writes grid.nc (MPAS), NAME.ugrid.nc (UGRID 1.0), .vtu or .obj (the cells), .info (the graph of

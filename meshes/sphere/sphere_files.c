@@ -283,7 +283,7 @@ static int make_image(file *f, const cvtm_sphere_labels *labels, int ugrid, NC_m
   const int64_t longest = 16 * (int64_t)f->grid->max_edges * f->grid->edges;
   const int mode = longest < INT32_MAX ? NC_64BIT_OFFSET : NC_NETCDF4;
   int32_t *owned[4] = {NULL, NULL, NULL, NULL};
-  f->failed = nc_create_mem("cvtmesh.nc", mode, 1 << 20, &f->id);
+  f->failed = nc_create_mem("cvtmesh.nc", mode, 1 << 10, &f->id);
   if (f->failed != NC_NOERR) return 0;
   if (ugrid) {
     fill_ugrid(f, labels, owned);
@@ -291,8 +291,7 @@ static int make_image(file *f, const cvtm_sphere_labels *labels, int ugrid, NC_m
     fill_mpas(f, labels, owned);
     define_variables(f);
   }
-  if (labels->history != NULL) put_text(f, NC_GLOBAL, "history", labels->history);
-  if (labels->version != NULL) put_text(f, NC_GLOBAL, "source", labels->version);
+  if (labels->source != NULL) put_text(f, NC_GLOBAL, "source", labels->source);
   check(f, nc_enddef(f->id));
   if (f->failed == NC_NOERR) write_variables(f);
   const int closed = nc_close_memio(f->id, image);
@@ -325,7 +324,78 @@ static cvtm_status write_netcdf(const cvtm_sphere_grid *grid, const cvtm_sphere_
   free(f);
   return status;
 }
+/* Reads the coordinates of dimension `id` in even steps. *turned: they descend. */
+static int read_axis(int file_id, int id, int64_t *count, double *first, double *step,
+                     int *turned) {
+  char name[NC_MAX_NAME + 1];
+  size_t length = 0;
+  int coordinate = -1;
+  if (nc_inq_dim(file_id, id, name, &length) != NC_NOERR || length < 2 || length > INT32_MAX ||
+      nc_inq_varid(file_id, name, &coordinate) != NC_NOERR)
+    return 0;
+  double *at = malloc(length * sizeof *at);
+  int good = at != NULL && nc_get_var_double(file_id, coordinate, at) == NC_NOERR;
+  if (good) {
+    *count = (int64_t)length;
+    *step = (at[length - 1] - at[0]) / (double)(length - 1);
+    *turned = *step < 0;
+    *first = *turned ? at[length - 1] : at[0];
+    for (size_t k = 0; good && k < length; ++k)
+      good = fabs(at[0] + (double)k * *step - at[k]) <= 1e-3 * fabs(*step);
+    *step = fabs(*step);
+  }
+  free(at);
+  return good && *step > 0;
+}
+
+static int read_variable(int file_id, int id, cvtm_geographic_grid *grid) {
+  int count = 0, shape[NC_MAX_VAR_DIMS], south_last = 0, east_first = 0;
+  if (nc_inq_varndims(file_id, id, &count) != NC_NOERR || count != 2 ||
+      nc_inq_vardimid(file_id, id, shape) != NC_NOERR ||
+      !read_axis(file_id, shape[0], &grid->rows, &grid->south, &grid->row_step, &south_last) ||
+      !read_axis(file_id, shape[1], &grid->columns, &grid->west, &grid->column_step, &east_first))
+    return 0;
+  const int64_t rows = grid->rows, columns = grid->columns;
+  float *raw = malloc((size_t)rows * (size_t)columns * sizeof *raw);
+  float *value = malloc((size_t)rows * (size_t)columns * sizeof *value);
+  const int good = raw != NULL && value != NULL && nc_get_var_float(file_id, id, raw) == NC_NOERR;
+  for (int64_t j = 0; good && j < rows; ++j)
+    for (int64_t i = 0; i < columns; ++i)
+      value[j * columns + i] = raw[(south_last ? rows - 1 - j : j) * columns +
+                                   (east_first ? columns - 1 - i : i)];
+  free(raw);
+  if (good)
+    grid->value = value;
+  else
+    free(value);
+  return good;
+}
+
+cvtm_status cvtm_geographic_grid_read(const char *path, cvtm_geographic_grid *grid,
+                                      cvtm_error *error) {
+  int id, count = 0, found = 0;
+  memset(grid, 0, sizeof *grid);
+  pthread_mutex_lock(&netcdf_lock);
+  const int code = nc_open(path, NC_NOWRITE, &id);
+  if (code == NC_NOERR) {
+    nc_inq_nvars(id, &count);
+    for (int k = 0; !found && k < count; ++k) found = read_variable(id, k, grid);
+    nc_close(id);
+  }
+  pthread_mutex_unlock(&netcdf_lock);
+  if (code != NC_NOERR)
+    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, nc_strerror(code));
+  if (!found)
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: no variable has latitudes and longitudes in even steps", path);
+  return CVTM_OK;
+}
 #else
+cvtm_status cvtm_geographic_grid_read(const char *path, cvtm_geographic_grid *grid,
+                                      cvtm_error *error) {
+  (void)grid;
+  return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: this build has no NetCDF", path);
+}
 static cvtm_status write_netcdf(const cvtm_sphere_grid *grid, const cvtm_sphere_labels *labels,
                                 int ugrid, const char *path, cvtm_error *error) {
   (void)grid, (void)labels, (void)ugrid;
