@@ -250,7 +250,8 @@ static cvtm_grid_point middle_of_part(const cvtm_refiner *r, int64_t h) {
 static int refine_may_divide(const cvtm_refiner *r, int64_t h, double scale) {
   const cvtm_half_edges *m = &r->m;
   const int32_t from = m->corner[h], to = cvtm_end_of(m, h);
-  if (r->twin[m->segment[h]] == CVTM_TWIN_MISSING) return 0;
+  if (r->twin[m->segment[h]] == CVTM_TWIN_MISSING || r->keeps_segments > 1) return 0;
+  if (r->keeps_segments > 0 && r->borders_outside[m->segment[h]]) return 0;
   const double length2 = cvtm_length2(m->grid[from], m->grid[to]);
   const double least =
       2 * cvtm_least_share * fmin(scale, fmin(r->vertex[from].scale, r->vertex[to].scale));
@@ -367,7 +368,7 @@ cvtm_status cvtm_refine_find_touches(cvtm_refiner *r) {
   }
   for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
     const int32_t v = m->corner[h];
-    if (m->twin[h] >= 0 || v >= r->given_count) continue;
+    if (m->twin[h] >= 0 || v < 0 || v >= r->given_count) continue;
     r->touch_count += leaving[v] == 1;
     r->touches[v] = leaving[v] > 0;
     leaving[v] = leaving[v] > 0 ? 2 : 1;
@@ -586,12 +587,19 @@ static cvtm_status split_triangle(cvtm_refiner *r, const cvtm_bad_triangle *bad)
   return split_at_centre(r, bad, scale, for_angle);
 }
 
+/* Nonzero if as many vertices have been added as the caller allows. */
+static int is_full(const cvtm_refiner *r) {
+  return r->most_added > 0 &&
+         r->m.vertex_count - r->given_count - r->figures->removed >= r->most_added;
+}
+
 cvtm_status cvtm_refine_insert(cvtm_refiner *r) {
   cvtm_status status = CVTM_OK;
   r->heap_count = r->part_count = 0;
   for (int64_t t = 0; t < r->m.triangle_count && status == CVTM_OK; ++t)
     if (r->m.corner[3 * t] >= 0) status = check_triangle(r, t);
-  while (status == CVTM_OK && (r->part_count > 0 || r->heap_count > 0) && !cvtm_refine_is_over(r)) {
+  while (status == CVTM_OK && (r->part_count > 0 || r->heap_count > 0) && !cvtm_refine_is_over(r) &&
+         !is_full(r)) {
     if (r->part_count > 0) {
       const cvtm_bad_part part = r->parts[--r->part_count];
       status = refine_divide(r, &part);
