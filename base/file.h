@@ -30,6 +30,9 @@ void cvtm_output_abort(cvtm_output *output);
  * systems that cannot sync and folders that may not be read are skipped. */
 cvtm_status cvtm_folder_sync(const char *path, cvtm_error *error);
 
+/* The limit for files that only the memory limits: 512 GiB; 2 GiB where addresses have 32 bits. */
+#define CVTM_FILE_MOST (SIZE_MAX >> (SIZE_MAX > UINT32_MAX ? 25 : 1))
+
 /* Reads a whole file (`-`: standard input) of at most `limit` bytes into malloc'd memory that the
  * caller frees; one extra zero byte follows the data. A file in memory (below) has precedence over
  * one on the disk. */
@@ -62,12 +65,16 @@ typedef struct cvtm_memory_file {
   size_t size;
 } cvtm_memory_file;
 
+struct cvtm_npy;
+
 /* path: "-" is standard output. bytes: NULL until the file is complete, then malloc'd; freed by the
- * owner of the list. */
+ * owner of the list. array: NULL, or zeros: cvtm_npy_write and cvtm_png_write (uint8, 0 to 255)
+ * copy their elements there and make no file; freed by cvtm_npy_free. */
 typedef struct cvtm_memory_output {
   const char *path;
   char *bytes;
   size_t size;
+  struct cvtm_npy *array;
 } cvtm_memory_output;
 
 /* The lists are borrowed. */

@@ -3,6 +3,7 @@
 #ifndef CVTMESH_BASE_TEXT_H
 #define CVTMESH_BASE_TEXT_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -97,6 +98,22 @@ typedef void *cvtm_numeric_locale;
  * out. */
 cvtm_numeric_locale cvtm_numeric_locale_enter(void);
 void cvtm_numeric_locale_leave(cvtm_numeric_locale previous);
+
+/* --- names of options in messages ---------------------------------------------------------------
+ */
+
+/* How messages of the calling thread name options. The format of a message has --NAME, or --%s and
+ * a name; the arguments may hold any text. */
+typedef enum cvtm_option_style {
+  CVTM_OPTION_DASHES,  /* --mass-tolerance */
+  CVTM_OPTION_KEYWORDS /* mass_tolerance */
+} cvtm_option_style;
+
+/* Returns the style before. */
+cvtm_option_style cvtm_option_style_use(cvtm_option_style style);
+/* cvtm_fail for a list of arguments. */
+CVTM_PRINTF(3, 0)
+void cvtm_fail_list(cvtm_error *error, cvtm_status status, const char *format, va_list arguments);
 
 /* --- names of an enumeration ------------------------------------------------------------------ */
 

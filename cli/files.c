@@ -147,9 +147,8 @@ static int is_left_out(cli_command command, const cli_option_row *row) {
          cli_option_find_field(CLI_RUN, row->offset) >= 0;
 }
 
-static int is_array(const cli_option_row *row, const cli_options *options) {
-  return row->source != 0 &&
-         ((const cvtm_input *)((const char *)options + row->source))->array != NULL;
+static int is_array(const cli_option_row *row, const void *field) {
+  return row->type == CLI_SOURCE && ((const cvtm_input *)field)->array != NULL;
 }
 
 void cli_options_visit_files(const cli_options *options, cli_file_visitor visitor, void *context) {
@@ -166,7 +165,7 @@ void cli_options_visit_files(const cli_options *options, cli_file_visitor visito
     if (row->offset == CLI_FIELD(run.output)) {
       for (int k = 0; k < options->run.output.count; ++k)
         visit_output(options, options->run.output.item[k], context, visitor);
-    } else if (*(const char *const *)field != NULL && !is_array(row, options)) {
+    } else if (*(const char *const *)field != NULL && !is_array(row, field)) {
       visit_value(row, *(const char *const *)field, context, visitor);
     }
   }

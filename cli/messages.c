@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/host.h"
+#include "base/text.h"
 #include "cli/watch.h"
 #include "run/job.h"
 
@@ -82,8 +83,7 @@ int cli_usage_error(cli_command command, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
   if (captured != NULL) {
-    captured->status = CVTM_ERROR_ARGUMENT;
-    vsnprintf(captured->message, sizeof captured->message, format, arguments);
+    cvtm_fail_list(captured, CVTM_ERROR_ARGUMENT, format, arguments);
   } else {
     char message[4096];
     const char *name = cli_commands[command].name;
@@ -107,6 +107,8 @@ int cli_result(cli_command command, cli_phase phase, cvtm_status status, const c
 }
 
 int cli_missing(cli_command command, const char *name) {
+  if (captured != NULL && strncmp(name, "--", 2) == 0)
+    return cli_usage_error(command, "--%s is missing", name + 2);
   if (captured != NULL) return cli_usage_error(command, "%s is missing", name);
   const char *operand = cli_commands[command].operand;
   return cli_usage_error(command, "%s is missing; usage: cvtmesh %s%s%s%s", name,

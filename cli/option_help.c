@@ -28,6 +28,7 @@ void cli_default_text(const cli_option_row *row, const cli_options *defaults, ch
       if (*(const char *const *)field != NULL)
         snprintf(text, size, "[%s]", *(const char *const *)field);
       break;
+    case CLI_SOURCE:
     case CLI_FLAG:
     case CLI_LIST:
       break;
@@ -200,7 +201,7 @@ void cli_print_overview(FILE *stream) {
   fprintf(stream, "  %-12s %s\n", "help", "help about a command: cvtmesh help run");
   print_commands(stream, "Research", 1);
   fputs(
-      "\n`cvtmesh COMMAND --help` lists a command's chief options, `--help all` every one;\n"
+      "\n`cvtmesh COMMAND --help` lists the main options of a command, `--help all` every option;\n"
       "`cvtmesh --help all` does that for all commands. `man cvtmesh` explains them.\n",
       stream);
 }

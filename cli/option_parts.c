@@ -1,4 +1,4 @@
-/* Parses values that have parts into the fields of a run. run/ checks the values. */
+/* Values that have parts set the fields of a run. run/ checks the values. */
 #include "cli/option_table.h"
 
 #include "run/options.h"
@@ -11,7 +11,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-cvtm_status cli_set_domain(cli_options *options, const char *value, cvtm_error *error) {
+/* --- the parts of a value, of its text or as they are given; 0: the value has others --- */
+
+static int is_number(const cli_value *value, int k) {
+  return value->parts[k].word == NULL && isfinite(value->parts[k].number);
+}
+
+/* Exactly `count` numbers. */
+static int numbers_of(const cli_value *value, int count, double *numbers) {
+  if (value->parts == NULL) return run_numbers_parse(value->text, count, numbers);
+  int found = 0;
+  for (; found < value->count && found < count && is_number(value, found); ++found)
+    numbers[found] = value->parts[found].number;
+  return found == count && value->count == count;
+}
+
+/* One number or two, and perhaps a unit. */
+static int lengths_of(const cli_value *value, cvtm_run_lengths *lengths) {
+  if (value->parts == NULL) return run_lengths_parse(value->text, lengths);
+  *lengths = (cvtm_run_lengths){.unit = CVTM_RUN_UNIT_NONE};
+  int *count = &lengths->count;
+  for (; *count < value->count && *count < 2 && is_number(value, *count); ++*count)
+    lengths->value[*count] = value->parts[*count].number;
+  if (*count == 0 || *count == value->count) return *count;
+  const char *unit = value->parts[*count].word;
+  if (unit != NULL) lengths->unit = run_unit_find(unit);
+  return lengths->unit != CVTM_RUN_UNIT_NONE && *count + 1 == value->count;
+}
+
+/* A source alone. */
+static cvtm_input source_of(const cli_value *value) {
+  return (cvtm_input){value->text, value->parts != NULL ? value->parts[0].array : NULL};
+}
+
+cvtm_status cli_set_domain(cli_options *options, const cli_value *value, cvtm_error *error) {
   static const struct {
     const char *name;
     cvtm_run_domain_kind kind;
@@ -19,33 +52,38 @@ cvtm_status cli_set_domain(cli_options *options, const char *value, cvtm_error *
   } kinds[] = {{"none", CVTM_RUN_DOMAIN_NONE, 0},     {"image", CVTM_RUN_DOMAIN_IMAGE, 0},
                {"frame", CVTM_RUN_DOMAIN_FRAME, 0},   {"mask", CVTM_RUN_DOMAIN_MASK, 1},
                {"labels", CVTM_RUN_DOMAIN_LABELS, 1}, {"polygon", CVTM_RUN_DOMAIN_POLYGON, 1}};
-  const size_t length = strcspn(value, "=");
-  const char *file = value[length] == '=' && value[length + 1] != '\0' ? value + length + 1 : NULL;
+  const char *text = value->text;
+  const size_t length = strcspn(text, "=");
+  cvtm_input source = {NULL, NULL};
+  if (value->count == 2)
+    source = (cvtm_input){value->parts[1].word, value->parts[1].array};
+  else if (text[length] == '=' && text[length + 1] != '\0')
+    source.name = text + length + 1;
   for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; ++k) {
-    if (strlen(kinds[k].name) != length || strncmp(kinds[k].name, value, length) != 0) continue;
-    if (kinds[k].has_file && file == NULL)
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--domain: '%s' needs a file: %s=FILE", value,
+    if (strlen(kinds[k].name) != length || strncmp(kinds[k].name, text, length) != 0) continue;
+    if (kinds[k].has_file && source.name == NULL)
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--domain: '%s' needs a file: %s=FILE", text,
                        kinds[k].name);
-    if (!kinds[k].has_file && value[length] == '=') break;
+    if (!kinds[k].has_file && text[length] == '=') break;
     options->run.domain.kind = kinds[k].kind;
-    options->run.domain.source = (cvtm_input){file, NULL};
+    options->run.domain.source = source;
     return CVTM_OK;
   }
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                    "--domain: '%s' is not one of none, image, frame, mask=FILE, polygon=FILE, "
                    "labels=FILE%s",
-                   value,
-                   strcmp(value, "segment") == 0
+                   text,
+                   strcmp(text, "segment") == 0
                        ? "; cvtmesh segment IMAGE -o object.svg makes a file for polygon"
                        : "");
 }
 
-cvtm_status cli_set_format(cli_options *options, const char *value, cvtm_error *error) {
+cvtm_status cli_set_format(cli_options *options, const cli_value *value, cvtm_error *error) {
   static const char *const words[] = {"ascii", "binary", "zlib", "lz4", "msh2"};
   int given[] = {0, 0, 0, 0, 0};
   const cli_command command = options->command;
   options->run.format = cli_commands[command].format;
-  for (const char *word = value;; ++word) {
+  for (const char *word = value->text;; ++word) {
     const size_t length = strcspn(word, ",");
     size_t k = 0;
     while (k < 5 && (strlen(words[k]) != length || strncmp(words[k], word, length) != 0)) ++k;
@@ -71,57 +109,57 @@ cvtm_status cli_set_format(cli_options *options, const char *value, cvtm_error *
   return CVTM_OK;
 }
 
-cvtm_status cli_set_colours(cli_options *options, const char *value, cvtm_error *error) {
+cvtm_status cli_set_colours(cli_options *options, const cli_value *value, cvtm_error *error) {
   double count = 0;
-  options->run.colours.cmyk = strcmp(value, "cmyk") == 0;
+  options->run.colours.cmyk = strcmp(value->text, "cmyk") == 0;
   options->run.colours.pens = NULL;
   options->run.colours.palette = 0;
-  if (options->run.colours.cmyk || strcmp(value, "none") == 0) return CVTM_OK;
-  if (!run_numbers_parse(value, 1, &count)) {
-    options->run.colours.pens = value;
+  if (options->run.colours.cmyk || strcmp(value->text, "none") == 0) return CVTM_OK;
+  if (source_of(value).array != NULL)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--colours takes no array");
+  if (!numbers_of(value, 1, &count)) {
+    options->run.colours.pens = value->text;
     return CVTM_OK;
   }
   if (count != floor(count) || count < 0 || count > CVTM_INKS_MAX)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--colours: %s is not between 0 and %d", value,
-                     CVTM_INKS_MAX);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--colours: %s is not between 0 and %d",
+                     value->text, CVTM_INKS_MAX);
   options->run.colours.palette = (int64_t)count;
   return CVTM_OK;
 }
 
-static const char *size_file(const char *text, int *as) {
+cvtm_status cli_set_size_from(cli_options *options, const cli_value *value, cvtm_error *error) {
   static const cli_choice kinds[] = {{"solution=", CVTM_SIZE_FROM_SOLUTION},
                                      {"indicator=", CVTM_SIZE_FROM_INDICATOR},
                                      {"size=", CVTM_SIZE_GIVEN},
                                      {NULL, 0}};
-  *as = (int)CVTM_SIZE_FROM_SOLUTION;
-  for (const cli_choice *kind = kinds; kind->name != NULL; ++kind) {
-    if (strncmp(text, kind->name, strlen(kind->name)) != 0) continue;
-    *as = kind->value;
-    return text + strlen(kind->name);
-  }
-  return text;
+  const cli_choice *kind = kinds;
+  while (kind->name != NULL && strncmp(value->text, kind->name, strlen(kind->name)) != 0) ++kind;
+  const char *name = value->text + (kind->name != NULL ? strlen(kind->name) : 0);
+  const int has_kind = kind->name != NULL || value->count == 2;
+  options->run.size.as = (cvtm_size_source)(has_kind ? kind->value : (int)CVTM_SIZE_FROM_SOLUTION);
+  options->run.size.from = (cvtm_input){name, NULL};
+  if (value->count > 0) options->run.size.from.array = value->parts[value->count - 1].array;
+  if (value->count == 2 && kind->name == NULL)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "--size-from: '%s' is not one of solution, indicator, size",
+                     value->parts[0].word);
+  if (*name != '\0') return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--size-from: '%s' needs a file", value->text);
 }
 
-cvtm_status cli_set_size_from(cli_options *options, const char *value, cvtm_error *error) {
-  int as;
-  options->run.size.from = (cvtm_input){size_file(value, &as), NULL};
-  options->run.size.as = (cvtm_size_source)as;
-  if (*options->run.size.from.name != '\0') return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--size-from: '%s' needs a file", value);
-}
-
-static cvtm_status add_region(const char *value, int count, cvtm_run_inputs *regions) {
+static cvtm_status add_region(const cli_value *value, int count, cvtm_run_inputs *regions) {
   regions->count = count;
-  regions->item[count - 1] = (cvtm_input){value, NULL};
+  regions->item[count - 1] = source_of(value);
   return CVTM_OK;
 }
 
-cvtm_status cli_set_within(cli_options *options, const char *value, cvtm_error *error) {
+cvtm_status cli_set_within(cli_options *options, const cli_value *value, cvtm_error *error) {
   (void)error;
   return add_region(value, options->text.within.count, &options->run.condition.within);
 }
 
-cvtm_status cli_set_obstacle(cli_options *options, const char *value, cvtm_error *error) {
+cvtm_status cli_set_obstacle(cli_options *options, const cli_value *value, cvtm_error *error) {
   (void)error;
   return add_region(value, options->text.obstacle.count, &options->run.condition.obstacle);
 }
@@ -149,69 +187,79 @@ void cli_options_free(cli_options *options) {
   options->config_text = NULL;
 }
 
-cvtm_status cli_set_weight(cli_options *options, const char *value, cvtm_error *error) {
-  cvtm_run_weights *weights = &options->run.condition.weight;
-  const char *equals = strrchr(value, '=');
-  double factor;
-  if (equals == NULL || equals == value || !run_numbers_parse(equals + 1, 1, &factor))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--weight: '%s' is not FILE=FACTOR", value);
-  const size_t length = (size_t)(equals - value);
+/* FILE=FACTOR: the name of the region is cut off at the last `=`. */
+static cvtm_status parse_weight(cli_options *options, const char *text, cvtm_region_weight *weight,
+                                cvtm_error *error) {
+  const char *equals = strrchr(text, '=');
+  if (equals == NULL || equals == text || !run_numbers_parse(equals + 1, 1, &weight->factor))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--weight: '%s' is not FILE=FACTOR", text);
+  const size_t length = (size_t)(equals - text);
   char *name = cli_options_keep(options, length + 1);
   if (name == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  memcpy(name, value, length);
+  memcpy(name, text, length);
   name[length] = '\0';
-  weights->count = options->text.weight.count;
-  weights->item[weights->count - 1] = (cvtm_region_weight){{name, NULL}, factor};
+  weight->region = (cvtm_input){name, NULL};
   return CVTM_OK;
 }
 
-static int parse_disc(const char *value, cvtm_disc *disc) {
+cvtm_status cli_set_weight(cli_options *options, const cli_value *value, cvtm_error *error) {
+  cvtm_run_weights *weights = &options->run.condition.weight;
+  const cli_part *parts = value->parts;
+  weights->count = options->text.weight.count;
+  cvtm_region_weight *last = &weights->item[weights->count - 1];
+  if (value->count != 2 || parts[0].word == NULL || parts[1].word != NULL)
+    return parse_weight(options, value->text, last, error);
+  *last = (cvtm_region_weight){{parts[0].word, parts[0].array}, parts[1].number};
+  return CVTM_OK;
+}
+
+static int disc_of(const cli_value *value, cvtm_disc *disc) {
   double numbers[3];
-  if (!run_numbers_parse(value, 3, numbers)) return 0;
+  if (!numbers_of(value, 3, numbers)) return 0;
   *disc = (cvtm_disc){numbers[0], numbers[1], numbers[2]};
   return 1;
 }
 
-static cvtm_status add_disc(const char *name, const char *value, int count, cvtm_run_discs *discs,
-                            cvtm_error *error) {
+static cvtm_status add_disc(const char *name, const cli_value *value, int count,
+                            cvtm_run_discs *discs, cvtm_error *error) {
   discs->count = count;
-  if (parse_disc(value, &discs->item[count - 1])) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not X,Y,RADIUS", name, value);
+  if (disc_of(value, &discs->item[count - 1])) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not X,Y,RADIUS", name, value->text);
 }
 
-cvtm_status cli_set_inside(cli_options *options, const char *value, cvtm_error *error) {
+cvtm_status cli_set_inside(cli_options *options, const cli_value *value, cvtm_error *error) {
   return add_disc("inside", value, options->text.inside.count, &options->run.segment.inside, error);
 }
 
-cvtm_status cli_set_outside(cli_options *options, const char *value, cvtm_error *error) {
+cvtm_status cli_set_outside(cli_options *options, const cli_value *value, cvtm_error *error) {
   return add_disc("outside", value, options->text.outside.count, &options->run.segment.outside,
                   error);
 }
 
-cvtm_status cli_set_initial(cli_options *options, const char *value, cvtm_error *error) {
+cvtm_status cli_set_initial(cli_options *options, const cli_value *value, cvtm_error *error) {
   (void)error;
   options->run.segment.first_region = (cvtm_input){NULL, NULL};
-  if (strcmp(value, "grow") == 0) {
+  if (strcmp(value->text, "grow") == 0) {
     options->run.segment.first = CVTM_FIRST_CURVE_GROW;
-  } else if (strcmp(value, "image") == 0) {
+  } else if (strcmp(value->text, "image") == 0) {
     options->run.segment.first = CVTM_FIRST_CURVE_IMAGE;
-  } else if (parse_disc(value, &options->run.segment.first_disc)) {
+  } else if (disc_of(value, &options->run.segment.first_disc)) {
     options->run.segment.first = CVTM_FIRST_CURVE_DISC;
   } else {
     options->run.segment.first = CVTM_FIRST_CURVE_REGION;
-    options->run.segment.first_region.name = value;
+    options->run.segment.first_region = source_of(value);
   }
   return CVTM_OK;
 }
 
-cvtm_status cli_set_layers(cli_options *options, const char *value, cvtm_error *error) {
+cvtm_status cli_set_layers(cli_options *options, const cli_value *value, cvtm_error *error) {
   static const cli_choice layers[] = {
       {"density", CVTM_PICTURE_DENSITY},       {"cells", CVTM_PICTURE_CELLS},
       {"cell-edges", CVTM_PICTURE_CELL_EDGES}, {"triangles", CVTM_PICTURE_TRIANGLES},
       {"mesh-edges", CVTM_PICTURE_MESH_EDGES}, {"sites", CVTM_PICTURE_SITES},
       {"stipples", CVTM_PICTURE_STIPPLES},     {NULL, 0}};
   options->run.layers = 0;
-  for (const char *name = value;; ++name) {
+  for (const char *name = value->text;; ++name) {
     const size_t length = strcspn(name, ",");
     const cli_choice *layer = layers;
     while (layer->name != NULL &&
@@ -226,41 +274,51 @@ cvtm_status cli_set_layers(cli_options *options, const char *value, cvtm_error *
   }
 }
 
-cvtm_status cli_set_dot_size(cli_options *options, const char *value, cvtm_error *error) {
-  if (run_lengths_parse(value, &options->run.dot_size)) return CVTM_OK;
+cvtm_status cli_set_dot_size(cli_options *options, const cli_value *value, cvtm_error *error) {
+  if (lengths_of(value, &options->run.dot_size)) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                   "--dot-size: '%s' is neither a diameter above 0 nor MIN,MAX", value);
+                   "--dot-size: '%s' is neither a diameter above 0 nor MIN,MAX", value->text);
 }
 
-cvtm_status cli_set_page(cli_options *options, const char *value, cvtm_error *error) {
-  double *width = &options->run.page.width, *height = &options->run.page.height;
+/* WIDTHxHEIGHT, perhaps with mm behind it. */
+static int parse_sides(const char *text, double *sides) {
   int end = 0;
   char by;
-  options->run.page.is_format = cvtm_run_page_format(value, width, height);
-  if (options->run.page.is_format ||
-      (sscanf(value, "%lf%c%lf%n", width, &by, height, &end) == 3 && by == 'x' &&
-       (value[end] == '\0' || strcmp(value + end, "mm") == 0) && *width > 0 && *height > 0))
-    return CVTM_OK;
-  return cvtm_fail(
-      error, CVTM_ERROR_ARGUMENT,
-      "--page: '%s' is neither A0 to A6, letter, legal, tabloid nor WIDTHxHEIGHT in mm", value);
+  return sscanf(text, "%lf%c%lf%n", &sides[0], &by, &sides[1], &end) == 3 && by == 'x' &&
+         (text[end] == '\0' || strcmp(text + end, "mm") == 0);
 }
 
-cvtm_status cli_set_pixel_size(cli_options *options, const char *value, cvtm_error *error) {
+cvtm_status cli_set_page(cli_options *options, const cli_value *value, cvtm_error *error) {
+  double *width = &options->run.page.width, *height = &options->run.page.height, sides[2];
+  options->run.page.is_format = cvtm_run_page_format(value->text, width, height);
+  if (options->run.page.is_format) return CVTM_OK;
+  const int found =
+      value->parts != NULL ? numbers_of(value, 2, sides) : parse_sides(value->text, sides);
+  if (!found || !(sides[0] > 0 && sides[1] > 0))
+    return cvtm_fail(
+        error, CVTM_ERROR_ARGUMENT,
+        "--page: '%s' is neither A0 to A6, letter, legal, tabloid nor WIDTHxHEIGHT in mm",
+        value->text);
+  *width = sides[0];
+  *height = sides[1];
+  return CVTM_OK;
+}
+
+cvtm_status cli_set_pixel_size(cli_options *options, const cli_value *value, cvtm_error *error) {
   cvtm_run_lengths *size = &options->run.world.pixel_size;
-  options->run.world.from_file = strcmp(value, "file") == 0;
+  options->run.world.from_file = strcmp(value->text, "file") == 0;
   size->count = 0;
-  if (options->run.world.from_file || run_lengths_parse(value, size)) return CVTM_OK;
+  if (options->run.world.from_file || lengths_of(value, size)) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--pixel-size: '%s' is neither a length nor `file`",
-                   value);
+                   value->text);
 }
 
-cvtm_status cli_set_origin(cli_options *options, const char *value, cvtm_error *error) {
-  if (run_lengths_parse(value, &options->run.world.origin)) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--origin: '%s' is not X,Y", value);
+cvtm_status cli_set_origin(cli_options *options, const cli_value *value, cvtm_error *error) {
+  if (lengths_of(value, &options->run.world.origin)) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--origin: '%s' is not X,Y", value->text);
 }
 
-/* N of N=REST, from 1 to `most`; *rest is REST. 0: the text is not of this form. */
+/* N of N=REST, from 1 to `most`; *rest is REST. 0: the value is not of this form. */
 static int32_t parse_region(const char *value, long most, const char **rest) {
   char *end;
   if (!(*value >= '1' && *value <= '9')) return 0;
@@ -270,16 +328,26 @@ static int32_t parse_region(const char *value, long most, const char **rest) {
   return errno == 0 && *end == '=' && region <= most ? (int32_t)region : 0;
 }
 
-cvtm_status cli_set_region_name(cli_options *options, const char *value, cvtm_error *error) {
+/* The same for the first of two parts. */
+static int32_t region_of(const cli_value *value, int32_t most) {
+  const double number = value->parts[0].number;
+  const int is_region = value->count == 2 && is_number(value, 0) && number == floor(number) &&
+                        number >= 1 && number <= most;
+  return is_region ? (int32_t)number : 0;
+}
+
+cvtm_status cli_set_region_name(cli_options *options, const cli_value *value, cvtm_error *error) {
   cvtm_run_region_names *names = &options->run.domain.region_names;
-  const char *name;
-  const int32_t region = parse_region(value, 1 << 24, &name);
+  const char *name = NULL;
+  const int32_t region =
+      value->parts != NULL ? region_of(value, 1 << 24) : parse_region(value->text, 1 << 24, &name);
   names->count = options->text.region_names.count;
-  if (region > 0) names->item[names->count - 1] = (cvtm_region_name){region, name};
-  if (region > 0) return CVTM_OK;
+  if (value->count == 2) name = value->parts[1].word;
+  names->item[names->count - 1] = (cvtm_region_name){region, name};
+  if (region > 0 && name != NULL) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                    "--region-name: '%s' is not N=NAME, with a name of letters, digits, _ and -",
-                   value);
+                   value->text);
 }
 
 /* A number, perhaps with the square of a unit of length: 4mm2, 4mm^2. */
@@ -304,27 +372,36 @@ static int parse_area(const char *text, cvtm_run_area *area) {
   return 0;
 }
 
-cvtm_status cli_set_max_area(cli_options *options, const char *value, cvtm_error *error) {
+cvtm_status cli_set_max_area(cli_options *options, const cli_value *value, cvtm_error *error) {
   cvtm_run_areas *areas = &options->run.refine.max_area;
-  const char *area = value;
-  const int has_region = strchr(value, '=') != NULL;
-  const int32_t region = has_region ? parse_region(value, INT32_MAX, &area) : 0;
+  const char *area = value->text;
+  int has_region = strchr(area, '=') != NULL, has_area;
   areas->count = options->text.max_area.count;
   cvtm_run_area *last = &areas->item[areas->count - 1];
-  last->region = region;
-  if ((!has_region || region > 0) && parse_area(area, last)) return CVTM_OK;
+  *last = (cvtm_run_area){.unit = CVTM_RUN_UNIT_NONE};
+  if (value->parts != NULL) {
+    has_region = value->count > 1;
+    last->region = region_of(value, INT32_MAX);
+    const cli_part *part = &value->parts[value->count - 1];
+    last->area = part->number;
+    has_area = part->word != NULL ? parse_area(part->word, last) : last->area > 0;
+  } else {
+    last->region = has_region ? parse_region(area, INT32_MAX, &area) : 0;
+    has_area = parse_area(area, last);
+  }
+  if ((!has_region || last->region > 0) && has_area) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--max-area: '%s' is neither AREA nor REGION=AREA",
-                   value);
+                   value->text);
 }
 
 /* A,B or, if the second number may be left out, A. form: as in "LAMBDA[,P]". */
-static cvtm_status parse_pair(const char *name, const char *form, const char *value,
-                              const double (*range)[2], double *first, double *second,
-                              cvtm_error *error) {
+static cvtm_status set_pair(const char *name, const char *form, const cli_value *value,
+                            const double (*range)[2], double *first, double *second,
+                            cvtm_error *error) {
   double found[2] = {*first, *second};
-  const int alone = strchr(form, '[') != NULL && run_numbers_parse(value, 1, found);
-  if (!alone && !run_numbers_parse(value, 2, found))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not %s", name, value, form);
+  const int alone = strchr(form, '[') != NULL && numbers_of(value, 1, found);
+  if (!alone && !numbers_of(value, 2, found))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not %s", name, value->text, form);
   for (int k = 0; k < 2 - alone; ++k)
     if (found[k] < range[k][0] || found[k] > range[k][1])
       return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: %g is not between %g and %g", name,
@@ -334,31 +411,31 @@ static cvtm_status parse_pair(const char *name, const char *form, const char *va
   return CVTM_OK;
 }
 
-cvtm_status cli_set_levels(cli_options *options, const char *value, cvtm_error *error) {
+cvtm_status cli_set_levels(cli_options *options, const cli_value *value, cvtm_error *error) {
   static const double range[][2] = {{0, 1}, {0, 1}};
-  return parse_pair("levels", "BLACK,WHITE", value, range, &options->run.black, &options->run.white,
-                    error);
+  return set_pair("levels", "BLACK,WHITE", value, range, &options->run.black, &options->run.white,
+                  error);
 }
 
-cvtm_status cli_set_smooth(cli_options *options, const char *value, cvtm_error *error) {
+cvtm_status cli_set_smooth(cli_options *options, const cli_value *value, cvtm_error *error) {
   static const double range[][2] = {{0, 1e12}, {1e-9, 1 - 1e-9}};
-  return parse_pair("smooth", "LAMBDA[,P]", value, range, &options->run.condition.smooth,
-                    &options->run.condition.bias, error);
+  return set_pair("smooth", "LAMBDA[,P]", value, range, &options->run.condition.smooth,
+                  &options->run.condition.bias, error);
 }
 
-cvtm_status cli_set_grade(cli_options *options, const char *value, cvtm_error *error) {
+cvtm_status cli_set_grade(cli_options *options, const cli_value *value, cvtm_error *error) {
   static const double range[][2] = {{0, 1e12}, {0, HUGE_VAL}};
-  return parse_pair("grade", "LAMBDA[,MAX]", value, range, &options->run.condition.grade,
-                    &options->run.condition.grade_max, error);
+  return set_pair("grade", "LAMBDA[,MAX]", value, range, &options->run.condition.grade,
+                  &options->run.condition.grade_max, error);
 }
 
-cvtm_status cli_set_ranks(cli_options *options, const char *value, cvtm_error *error) {
+cvtm_status cli_set_ranks(cli_options *options, const cli_value *value, cvtm_error *error) {
   double count = 0;
-  const int is_mpi = strcmp(value, "mpi") == 0;
+  const int is_mpi = strcmp(value->text, "mpi") == 0;
   if (!is_mpi &&
-      (!run_numbers_parse(value, 1, &count) || count != floor(count) || count < 0 || count > 4096))
+      (!numbers_of(value, 1, &count) || count != floor(count) || count < 0 || count > 4096))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "--ranks: '%s' is neither mpi nor a number between 0 and 4096", value);
+                     "--ranks: '%s' is neither mpi nor a number between 0 and 4096", value->text);
   /* A process that `--ranks N` has started has `--ranks mpi` before that option. */
   options->distributed |= is_mpi;
   options->ranks = options->distributed ? 0 : (int64_t)count;

@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 /* The C types of the fields, in this order: int, int64_t, double, int, int, const char *,
- * cvtm_run_list. A switch is a choice that can stand without its value, as a flag: --NAME is the
- * choice `most` of the row, --no-NAME is `least`. */
+ * cvtm_input, cvtm_run_list. A switch is a choice that can stand without its value, as a flag:
+ * --NAME is the choice `most` of the row, --no-NAME is `least`. */
 typedef enum cli_option_type {
   CLI_FLAG,
   CLI_INTEGER,
@@ -19,6 +19,7 @@ typedef enum cli_option_type {
   CLI_CHOICE,
   CLI_SWITCH,
   CLI_TEXT,
+  CLI_SOURCE,
   CLI_LIST
 } cli_option_type;
 
@@ -65,8 +66,22 @@ typedef struct cli_choice {
   int value; /* usually an enumerator of the library */
 } cli_choice;
 
+/* A part of a value: a number, a word, or a source, which is a file or an array. */
+typedef struct cli_part {
+  const char *word;      /* the word, or the name of the source; NULL: a number */
+  const cvtm_npy *array; /* of a source; NULL: a word or the file of this name */
+  double number;
+} cli_part;
+
+/* A value with parts. */
+typedef struct cli_value {
+  const char *text;      /* as on the command line */
+  const cli_part *parts; /* as Python gives them; NULL: they are in the text */
+  int count;
+} cli_value;
+
 /* Sets other fields by the parts of a value. */
-typedef cvtm_status cli_setter(cli_options *options, const char *value, cvtm_error *error);
+typedef cvtm_status cli_setter(cli_options *options, const cli_value *value, cvtm_error *error);
 
 typedef struct cli_option_row {
   const char *name;
@@ -86,10 +101,9 @@ typedef struct cli_option_row {
   const char *words; /* completions of free text, with blanks between; NULL: none */
   cli_file_role file;
   cli_option_effect effect;
-  /* For CLI_TEXT and CLI_LIST whose values have parts: parses the value, or a list's last item,
-   * into other fields; NULL: the text is the value. */
+  /* For CLI_TEXT and CLI_LIST whose values have parts: sets other fields by the value, or by a
+   * list's last item; NULL: the text is the value. */
   cli_setter *set;
-  size_t source; /* offset of the cvtm_input of the value, or of a list's first; 0: none */
 } cli_option_row;
 
 /* A name that an option had before the last release, and what to write in its place. */
@@ -124,11 +138,8 @@ int cli_option_find_field(cli_command command, size_t offset);
 /* The field of `options` that holds the row's value; its type follows row->type. */
 void *cli_option_field(const cli_option_row *row, cli_options *options);
 const void *cli_option_field_const(const cli_option_row *row, const cli_options *options);
-/* The bytes of that value; 0: it is text or a list. */
+/* The bytes of that value; 0: it is text, a source or a list. */
 size_t cli_option_size(const cli_option_row *row);
-
-/* The source that the row's last value names; NULL: it names none. */
-cvtm_input *cli_option_source(const cli_option_row *row, cli_options *options);
 
 /* The choice of this name, and the name of a value; NULL if the list lacks it. */
 const cli_choice *cli_choice_find(const cli_choice *choices, const char *name);
@@ -164,9 +175,12 @@ enum { CLI_GIVEN = 1, CLI_INHERITED = 2 }; /* of cli_options.given */
 /* Parses `value` into the row's field and marks the option as given. */
 cvtm_status cli_option_set_row(cli_options *options, int row, const char *value, cvtm_error *error);
 /* The same for a value that is not text: of CLI_FLAG or CLI_SWITCH (0 or 1) or CLI_INTEGER; of
- * CLI_REAL. */
+ * CLI_REAL; of CLI_TEXT, CLI_SOURCE or CLI_LIST. Words, sources and arrays are borrowed; the text
+ * that reports show is made of the parts. */
 cvtm_status cli_option_set_integer(cli_options *options, int row, int64_t value, cvtm_error *error);
 cvtm_status cli_option_set_real(cli_options *options, int row, double value, cvtm_error *error);
+cvtm_status cli_option_set_parts(cli_options *options, int row, const cli_part *parts, int count,
+                                 cvtm_error *error);
 
 /* `set` of the rows whose values have parts. */
 cli_setter cli_set_domain, cli_set_format, cli_set_colours, cli_set_size_from, cli_set_within,

@@ -103,9 +103,13 @@ static cvtm_status parse_switch(const cli_option_row *row, const char *value, in
   return CVTM_OK;
 }
 
+/* The first value of a list replaces an inherited list. */
 static void mark_given(cli_options *options, int index) {
+  const cli_option_row *row = &cli_option_rows[index];
+  if (row->type == CLI_LIST && options->given[index] == CLI_INHERITED)
+    ((cvtm_run_list *)cli_option_field(row, options))->count = 0;
   options->given[index] = CLI_GIVEN;
-  options->run.given |= run_given_bit(cli_option_rows[index].name);
+  options->run.given |= run_given_bit(row->name);
 }
 
 cvtm_status cli_option_set_integer(cli_options *options, int index, int64_t value,
@@ -138,12 +142,28 @@ cvtm_status cli_option_set_real(cli_options *options, int index, double value, c
   return status;
 }
 
+/* Of CLI_TEXT, CLI_SOURCE or CLI_LIST. */
+static cvtm_status set_value(const cli_option_row *row, const cli_value *value,
+                             cli_options *options, cvtm_error *error) {
+  void *field = cli_option_field(row, options);
+  cvtm_run_list *list = field;
+  if (row->type == CLI_TEXT) {
+    *(const char **)field = value->text;
+  } else if (row->type == CLI_SOURCE) {
+    *(cvtm_input *)field = (cvtm_input){value->text, value->parts ? value->parts[0].array : NULL};
+  } else if (list->count == CVTM_RUN_LIST_MAX) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: given more than %d times", row->name,
+                     CVTM_RUN_LIST_MAX);
+  } else {
+    list->item[list->count++] = value->text;
+  }
+  return row->set == NULL ? CVTM_OK : row->set(options, value, error);
+}
+
 cvtm_status cli_option_set_row(cli_options *options, int index, const char *value,
                                cvtm_error *error) {
   const cli_option_row *row = &cli_option_rows[index];
   void *field = cli_option_field(row, options);
-  if (row->type == CLI_LIST && options->given[index] == CLI_INHERITED)
-    ((cvtm_run_list *)field)->count = 0;
   mark_given(options, index);
   switch (row->type) {
     case CLI_FLAG:
@@ -157,31 +177,57 @@ cvtm_status cli_option_set_row(cli_options *options, int index, const char *valu
     case CLI_SWITCH:
       return parse_switch(row, value, (int *)field, error);
     case CLI_TEXT:
+    case CLI_SOURCE:
     case CLI_LIST:
       break;
   }
   if (*value == '\0')
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: the value is empty", row->name);
-  if (row->type == CLI_TEXT) {
-    *(const char **)field = value;
-    return row->set == NULL ? CVTM_OK : row->set(options, value, error);
-  }
-  cvtm_run_list *list = field;
-  if (list->count == CVTM_RUN_LIST_MAX)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: given more than %d times", row->name,
-                     CVTM_RUN_LIST_MAX);
-  list->item[list->count++] = value;
-  return row->set == NULL ? CVTM_OK : row->set(options, value, error);
+  const cli_value whole = {value, NULL, 0};
+  return set_value(row, &whole, options, error);
 }
 
-cvtm_input *cli_option_source(const cli_option_row *row, cli_options *options) {
-  if (row->source == 0) return NULL;
-  cvtm_input *first = (cvtm_input *)((char *)options + row->source);
-  if (row->type != CLI_LIST) return first->name != NULL ? first : NULL;
-  const int last = ((const cvtm_run_list *)cli_option_field_const(row, options))->count - 1;
-  if (last < 0) return NULL;
-  return row->set == cli_set_weight ? &options->run.condition.weight.item[last].region
-                                    : first + last;
+/* The character that stands between the parts of a row's values in text: that of its argument, as
+ * in MIN,MAX or KIND=FILE. */
+static char separator_of(const cli_option_row *row) {
+  const char *found = row->argument != NULL ? strpbrk(row->argument, "=,x/") : NULL;
+  return found != NULL ? *found : ',';
+}
+
+/* A unit follows its number without a separator. */
+static int write_parts(char separator, const cli_part *parts, int count, char *text, size_t size) {
+  size_t length = 0;
+  text[0] = '\0';
+  for (int k = 0; k < count; ++k) {
+    const int is_unit = k > 0 && parts[k].word != NULL && parts[k - 1].word == NULL;
+    char number[RUN_NUMBER_TEXT];
+    const char between[2] = {k == 0 || (is_unit && separator == ',') ? '\0' : separator, '\0'};
+    const char *word = parts[k].word;
+    if (word == NULL) word = run_number_text(parts[k].number, number);
+    length +=
+        (size_t)snprintf(text + length, size > length ? size - length : 0, "%s%s", between, word);
+    if (length >= size) return 0;
+  }
+  return 1;
+}
+
+cvtm_status cli_option_set_parts(cli_options *options, int index, const cli_part *parts, int count,
+                                 cvtm_error *error) {
+  const cli_option_row *row = &cli_option_rows[index];
+  size_t size = 1;
+  for (int k = 0; k < count; ++k)
+    size += 1 + (parts[k].word != NULL ? strlen(parts[k].word) : RUN_NUMBER_TEXT);
+  char *text = cli_options_keep(options, size);
+  if (text == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  if (count == 0 || row->type < CLI_TEXT ||
+      !write_parts(separator_of(row), parts, count, text, size))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: a value of %d parts", row->name, count);
+  for (int k = 0; k < count; ++k)
+    if (parts[k].array != NULL && row->type == CLI_TEXT && row->set == NULL)
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s takes no array", row->name);
+  mark_given(options, index);
+  const cli_value value = {text, parts, count};
+  return set_value(row, &value, options, error);
 }
 
 static cvtm_status inherit_field(const cli_option_row *row, const cli_options *from,
@@ -195,10 +241,11 @@ static cvtm_status inherit_field(const cli_option_row *row, const cli_options *f
     memcpy(field, source, size);
     return CVTM_OK;
   }
-  if (row->type == CLI_TEXT) {
+  if (row->type != CLI_LIST) { /* the name is the first member of a source */
     status = map(context, *(const char *const *)source, field, error);
     if (status != CVTM_OK || row->set == NULL) return status;
-    return row->set(options, *(const char *const *)field, error);
+    const cli_value value = {*(const char *const *)field, NULL, 0};
+    return row->set(options, &value, error);
   }
   const cvtm_run_list *list = source;
   cvtm_run_list *mapped = field;
@@ -206,7 +253,8 @@ static cvtm_status inherit_field(const cli_option_row *row, const cli_options *f
   for (int k = 0; k < list->count && status == CVTM_OK; ++k) {
     status = map(context, list->item[k], &mapped->item[k], error);
     mapped->count = k + 1;
-    if (status == CVTM_OK && row->set != NULL) status = row->set(options, mapped->item[k], error);
+    const cli_value value = {mapped->item[k], NULL, 0};
+    if (status == CVTM_OK && row->set != NULL) status = row->set(options, &value, error);
   }
   return status;
 }

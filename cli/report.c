@@ -33,6 +33,9 @@ static void add_option(void *context, const cli_option_row *row, const void *fie
     case CLI_TEXT:
       run_json_text(context, key, *(const char *const *)field);
       break;
+    case CLI_SOURCE:
+      run_json_text(context, key, ((const cvtm_input *)field)->name);
+      break;
     case CLI_LIST:
       add_list(context, key, field);
       break;

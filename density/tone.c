@@ -104,25 +104,33 @@ static int changes_levels(const cvtm_density_options *options) {
 static cvtm_status zero_everywhere(const cvtm_image *image, const cvtm_density_options *options,
                                    const char *name, double brightest, double darkest,
                                    cvtm_error *error) {
-  const char *reason;
-  if (changes_levels(options)) {
-    reason = "with these levels the density is zero everywhere; try other values of --levels";
-  } else if (!image->is_data && !options->invert && darkest >= 1) {
-    reason = "no dark pixel, so the density is zero everywhere; try --invert";
-  } else if (!image->is_data && options->invert && brightest <= 0) {
-    reason = "no bright pixel, so the density is zero everywhere; try without --invert";
-  } else if (image->is_data && brightest <= 0) {
-    reason =
-        "every value is zero, so the density is zero everywhere; try data with positive "
-        "values";
-  } else if (image->is_data && options->invert && darkest >= brightest) {
-    reason =
-        "all values are equal, so the inverted density is zero everywhere; try without "
-        "--invert";
-  } else {
-    reason = "the density is too small for single precision everywhere; try a smaller --gamma";
-  }
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", name, reason);
+  const cvtm_status bad = CVTM_ERROR_INPUT;
+  if (changes_levels(options))
+    return cvtm_fail(error, bad,
+                     "%s: with these levels the density is zero everywhere; try other values of "
+                     "--levels",
+                     name);
+  if (!image->is_data && !options->invert && darkest >= 1)
+    return cvtm_fail(error, bad,
+                     "%s: no pixel is dark, so the density is zero everywhere; try --invert", name);
+  if (!image->is_data && options->invert && brightest <= 0)
+    return cvtm_fail(
+        error, bad,
+        "%s: no pixel is bright, so the density is zero everywhere; try without --invert", name);
+  if (image->is_data && brightest <= 0)
+    return cvtm_fail(error, bad,
+                     "%s: every value is zero, so the density is zero everywhere; try data with "
+                     "positive values",
+                     name);
+  if (image->is_data && options->invert && darkest >= brightest)
+    return cvtm_fail(error, bad,
+                     "%s: all values are equal, so the inverted density is zero everywhere; try "
+                     "without --invert",
+                     name);
+  return cvtm_fail(error, bad,
+                   "%s: the density is too small for single precision everywhere; try a smaller "
+                   "--gamma",
+                   name);
 }
 
 /* How values become densities. */

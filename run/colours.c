@@ -64,7 +64,7 @@ static size_t count_digits(const char *text) {
 static cvtm_status set_size(run_pens *pens, int k, const char *text, const cvtm_pairs *line) {
   cvtm_run_lengths *size = &pens->size[k];
   if (run_lengths_parse(text, size) && run_dot_size_is_valid(size)) return CVTM_OK;
-  return cvtm_pairs_fail(line, "the size of dots is a diameter or MIN,MAX, as of --dot-size");
+  return cvtm_pairs_fail(line, "the size of dots must be a diameter or MIN,MAX");
 }
 
 static cvtm_status read_pen(run_pens *pens, const cvtm_pairs *line) {
@@ -73,12 +73,12 @@ static cvtm_status read_pen(run_pens *pens, const cvtm_pairs *line) {
   const int k = pens->inks.count;
   if (k == CVTM_INKS_MAX) return cvtm_pairs_fail(line, "more than 16 pens");
   if (*name == '\0' || strlen(name) >= CVTM_PEN_NAME || !is_printable(name))
-    return cvtm_pairs_fail(line, "the name of a pen is text of 1 to 63 bytes in UTF-8");
+    return cvtm_pairs_fail(line, "the name of a pen must be UTF-8 text of 1 to 63 bytes");
   for (int j = 0; j < k; ++j)
     if (strcmp(pens->pen[j].name, name) == 0)
       return cvtm_pairs_fail(line, "an earlier pen has this name");
   if (value[0] != '#' || count_digits(value + 1) != 6 || strchr(" \t", value[7]) == NULL)
-    return cvtm_pairs_fail(line, "a colour has the form #rrggbb");
+    return cvtm_pairs_fail(line, "a colour must have the form #rrggbb");
   snprintf(pens->pen[k].name, CVTM_PEN_NAME, "%s", name);
   cvtm_status status = set_colour(pens, k, line);
   const char *size = cvtm_trim(value + 7);
@@ -148,26 +148,26 @@ static const char *option_against(const cvtm_run_options *o) {
     int is_set;
     const char *name;
   } table[] = {
-      {o->invert, "--invert"},
-      {o->dark, "--dark"},
-      {o->domain.kind != 0, "--domain"},
-      {o->equal_mass.on, "--equal-mass"},
-      {o->init.name != NULL, "--init"},
-      {o->fixed.name != NULL, "--fixed"},
-      {o->noise != CVTM_RUN_NOISE_HEXAGONAL, "--noise blue"},
-      {o->size.from.name != NULL, "--size-from"},
-      {o->dots == CVTM_RUN_DOTS_TONE, "--dots tone"},
-      {(o->given & CVTM_RUN_GIVEN_DENSITY_FROM), "--density-from"},
-      {o->preset != (int)CVTM_RUN_PRESET_NONE, "--preset"},
-      {o->live, "--watch"},
-      {o->floor > 0, "--floor"},
-      {o->condition.smooth > 0, "--smooth"},
-      {o->condition.grade > 0, "--grade"},
-      {o->condition.grade_size > 0, "--grade-size"},
-      {o->condition.weight.count > 0, "--weight"},
-      {o->density_out != NULL, "--density-out"},
-      {o->layers != 0, "--layers"},
-      {o->iterations == 0, "--iterations 0"},
+      {o->invert, "invert"},
+      {o->dark, "dark"},
+      {o->domain.kind != 0, "domain"},
+      {o->equal_mass.on, "equal-mass"},
+      {o->init.name != NULL, "init"},
+      {o->fixed.name != NULL, "fixed"},
+      {o->noise != CVTM_RUN_NOISE_HEXAGONAL, "noise blue"},
+      {o->size.from.name != NULL, "size-from"},
+      {o->dots == CVTM_RUN_DOTS_TONE, "dots tone"},
+      {(o->given & CVTM_RUN_GIVEN_DENSITY_FROM), "density-from"},
+      {o->preset != (int)CVTM_RUN_PRESET_NONE, "preset"},
+      {o->live, "watch"},
+      {o->floor > 0, "floor"},
+      {o->condition.smooth > 0, "smooth"},
+      {o->condition.grade > 0, "grade"},
+      {o->condition.grade_size > 0, "grade-size"},
+      {o->condition.weight.count > 0, "weight"},
+      {o->density_out != NULL, "density-out"},
+      {o->layers != 0, "layers"},
+      {o->iterations == 0, "iterations 0"},
   };
   for (size_t k = 0; k < sizeof table / sizeof table[0]; ++k)
     if (table[k].is_set) return table[k].name;
@@ -191,7 +191,7 @@ cvtm_status run_colours_check(const cvtm_run_options *o, cvtm_error *error) {
   if (!run_colours_wanted(o)) return CVTM_OK;
   const char *against = option_against(o);
   if (against != NULL)
-    return run_usage_error(error, "%s cannot be used for a drawing in several colours", against);
+    return run_usage_error(error, "--%s cannot be used for a drawing in several colours", against);
   for (int k = 0; k < o->output.count; ++k)
     if (!shows_colours(o, o->output.item[k]))
       return run_usage_error(
@@ -251,8 +251,8 @@ static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count
   all.count = total;
   if (total > most && o->points == 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: the inks need %.3g dots of these sizes; at most %g", o->input.name, total,
-                     most);
+                     "%s: the inks need %.3g dots of these sizes; at most %g are possible",
+                     o->input.name, total, most);
   if (!(total > 0))
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no pen draws any colour of the picture",
                      o->input.name);

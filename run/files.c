@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/host.h"
-#include "draw/drawing.h"
+#include "draw/plotter.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -185,8 +185,8 @@ static void visit_region(const char *option, const cvtm_input *region, void *con
 
 void run_visit_read(const cvtm_run_options *o, cvtm_path_visitor visitor, void *context) {
   const cvtm_input pens = {o->colours.pens, NULL};
-  const int has_profile = o->page.gcode != NULL && cvtm_gcode_builtin(o->page.gcode) == NULL;
-  const cvtm_input profile = {has_profile ? o->page.gcode : NULL, NULL};
+  const int has_profile = o->page.plotter != NULL && cvtm_plotter_find(o->page.plotter) == NULL;
+  const cvtm_input profile = {has_profile ? o->page.plotter : NULL, NULL};
   const struct {
     const char *option;
     const cvtm_input *source;
@@ -194,7 +194,7 @@ void run_visit_read(const cvtm_run_options *o, cvtm_path_visitor visitor, void *
                {"init", &o->init},
                {"fixed", &o->fixed},
                {"colours", &pens},
-               {"gcode", &profile},
+               {"plotter", &profile},
                {"size-from", &o->size.from},
                {"domain", &o->domain.source},
                {"seeds", &o->segment.seeds},
@@ -246,10 +246,12 @@ static cvtm_status refuse_overwrite(const run_file *a, const run_file *b, const 
   if (is_stream(written->path) && is_stream(other->path) && other->is_written)
     return run_usage_error(error, "two outputs go to standard output: --%s and --%s", other->option,
                            written->option);
-  return run_usage_error(error, "%s: --%s would overwrite %s, which %s%s %s", written->path,
-                         written->option, other->path, other->option != NULL ? "--" : "",
-                         other->option != NULL ? other->option : operand,
-                         other->is_written ? "writes" : "reads");
+  const char *does = other->is_written ? "writes" : "reads";
+  if (other->option == NULL)
+    return run_usage_error(error, "%s: --%s would overwrite %s, which %s %s", written->path,
+                           written->option, other->path, operand, does);
+  return run_usage_error(error, "%s: --%s would overwrite %s, which --%s %s", written->path,
+                         written->option, other->path, other->option, does);
 }
 
 cvtm_status run_files_check(const run_file_list *list, int named, const char *operand,

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/host.h"
+#include "run/options.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -52,21 +53,10 @@ cJSON *run_json_item(cJSON *list) {
   return NULL;
 }
 
-/* Prints with the fewest of 15 to 17 digits that read back to the same double. Returns 0 if the
- * value is not finite. */
-static int number_text(double value, char *text, size_t capacity) {
-  if (!isfinite(value)) return 0;
-  for (int digits = 15; digits <= 17; ++digits) {
-    snprintf(text, capacity, "%.*g", digits, value);
-    if (strtod(text, NULL) == value) break;
-  }
-  return 1;
-}
-
 void run_json_real(cJSON *object, const char *name, double value) {
-  char text[40];
-  if (number_text(value, text, sizeof text))
-    cJSON_AddRawToObject(object, name, text);
+  char text[RUN_NUMBER_TEXT];
+  if (isfinite(value))
+    cJSON_AddRawToObject(object, name, run_number_text(value, text));
   else
     cJSON_AddNullToObject(object, name);
 }

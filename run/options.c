@@ -33,7 +33,7 @@ void cvtm_run_defaults(cvtm_run_options *options) {
       .world = {.pixel_size.unit = CVTM_RUN_UNIT_NONE, .origin.unit = CVTM_RUN_UNIT_NONE},
       .overlap = 1,
       .colours.coupling = classes.union_weight,
-      .page = {.margin = 10, .gcode = "grbl-servo"},
+      .page = {.margin = 10},
       .method = cvt.method,
       .energy = cvt.energy,
       .voronoi = CVTM_VORONOI_EXACT,
@@ -77,12 +77,44 @@ unsigned run_given_bit(const char *option) {
   return 0;
 }
 
+unsigned run_given(const cvtm_run_options *o) {
+  cvtm_run_options d;
+  cvtm_run_defaults(&d);
+  const struct {
+    int differs;
+    unsigned bit;
+  } values[] = {{o->checkpoint.every != d.checkpoint.every, CVTM_RUN_GIVEN_CHECKPOINT_EVERY},
+                {o->density_from != d.density_from, CVTM_RUN_GIVEN_DENSITY_FROM},
+                {o->effort != d.effort, CVTM_RUN_GIVEN_EFFORT},
+                {o->gradient_tolerance != d.gradient_tolerance, CVTM_RUN_GIVEN_GRADIENT_TOLERANCE},
+                {o->iterations != d.iterations, CVTM_RUN_GIVEN_ITERATIONS},
+                {o->equal_mass.tolerance != d.equal_mass.tolerance, CVTM_RUN_GIVEN_MASS_TOLERANCE},
+                {o->method != d.method, CVTM_RUN_GIVEN_METHOD},
+                {o->refine.min_angle != d.refine.min_angle, CVTM_RUN_GIVEN_MIN_ANGLE},
+                {o->preset != d.preset, CVTM_RUN_GIVEN_PRESET},
+                {o->svg != d.svg, CVTM_RUN_GIVEN_SVG},
+                {o->time_limit != d.time_limit, CVTM_RUN_GIVEN_TIME_LIMIT},
+                {o->tolerance != d.tolerance, CVTM_RUN_GIVEN_TOLERANCE}};
+  unsigned given = o->given;
+  for (size_t k = 0; k < sizeof values / sizeof values[0]; ++k)
+    if (values[k].differs) given |= values[k].bit;
+  return given;
+}
+
 int run_is_over(const void *limit) {
   const run_limit *l = limit;
   return run_interrupted(l->options) || (l->deadline > 0 && cvtm_clock() >= l->deadline);
 }
 
 /* --- what text says --- */
+
+const char *run_number_text(double value, char text[RUN_NUMBER_TEXT]) {
+  for (int digits = 15; digits <= 17; ++digits) {
+    snprintf(text, RUN_NUMBER_TEXT, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) break;
+  }
+  return text;
+}
 
 int run_numbers_parse(const char *text, int count, double *numbers) {
   for (int k = 0; k < count; ++k) {
@@ -108,6 +140,13 @@ double run_unit_mm(int unit) { return units[unit].mm; }
 
 const char *run_unit_name(int unit) { return units[unit].name; }
 
+cvtm_run_unit run_unit_find(const char *name) {
+  if (strcmp(name, "\xc2\xb5m") == 0 || strcmp(name, "\xce\xbcm") == 0) name = "um";
+  for (int k = 0; k < CVTM_RUN_UNIT_COUNT; ++k)
+    if (k != CVTM_RUN_UNIT_WIDTH && strcmp(units[k].name, name) == 0) return (cvtm_run_unit)k;
+  return CVTM_RUN_UNIT_NONE;
+}
+
 int run_lengths_parse(const char *text, cvtm_run_lengths *lengths) {
   *lengths = (cvtm_run_lengths){.unit = CVTM_RUN_UNIT_NONE};
   do {
@@ -118,10 +157,7 @@ int run_lengths_parse(const char *text, cvtm_run_lengths *lengths) {
     text = end;
   } while (lengths->count < 2 && *text == ',' && *++text != '\0');
   if (*text == '\0') return text[-1] != ',';
-  if (strcmp(text, "\xc2\xb5m") == 0 || strcmp(text, "\xce\xbcm") == 0) text = "um";
-  for (int k = 0; k < CVTM_RUN_UNIT_COUNT; ++k)
-    if (k != CVTM_RUN_UNIT_WIDTH && strcmp(units[k].name, text) == 0)
-      lengths->unit = (cvtm_run_unit)k;
+  lengths->unit = run_unit_find(text);
   return lengths->unit != CVTM_RUN_UNIT_NONE;
 }
 

@@ -23,6 +23,9 @@ typedef struct run_limit {
 /* True after the deadline, or if the caller asks to stop; limit: a run_limit. */
 int run_is_over(const void *limit);
 
+enum { RUN_NUMBER_TEXT = 40 };
+/* Writes the fewest of 15 to 17 digits that read back to the same number; returns the text. */
+const char *run_number_text(double value, char text[RUN_NUMBER_TEXT]);
 /* Parses exactly `count` finite numbers separated by commas; returns 0 for any other text. */
 int run_numbers_parse(const char *text, int count, double *numbers);
 /* Parses one number, or two with a comma between, with a unit of length at the end: 0.3,0.8mm, px
@@ -34,17 +37,22 @@ const char *run_lengths_text(const cvtm_run_lengths *lengths, char text[RUN_LENG
 /* True if there are one or two numbers, above 0, without a unit or with one of pixels or lengths.
  */
 int run_lengths_are_sizes(const cvtm_run_lengths *lengths);
-static inline int run_has_page(const cvtm_run_options *options) {
-  return options->page.width != 0 || options->page.height != 0;
-}
+/* With --page, or with the paper of a --plotter. */
+int run_has_page(const cvtm_run_options *options);
 static inline int run_has_world(const cvtm_run_options *options) {
   return options->world.from_file || options->world.pixel_size.count > 0;
 }
+/* The unit of this name but `width`; CVTM_RUN_UNIT_NONE: there is none. */
+cvtm_run_unit run_unit_find(const char *name);
 /* A unit of lengths in mm; 0 for pixels and widths. */
 double run_unit_mm(int unit);
 const char *run_unit_name(int unit);
 /* The bit of CVTM_RUN_GIVEN_LIST of an option; 0: it has none. */
 unsigned run_given_bit(const char *option);
+
+/* The bits of CVTM_RUN_GIVEN_LIST of a whole run: `given`, and those of values that differ from the
+ * default. */
+unsigned run_given(const cvtm_run_options *options);
 
 /* The word of a list that a mistyped word probably means. */
 typedef struct run_nearest {

@@ -99,7 +99,7 @@ static cvtm_status refuse_extension(const cvtm_run_options *options, const char 
                                     const char *extension, cvtm_error *error) {
   known_formats known = {.nearest = run_nearest_start(extension)};
   run_output_visit(options, offer_format, &known);
-  if (is_stream(path)) path = "--format";
+  if (is_stream(path)) path = "standard output";
   if (*extension == '\0')
     return run_usage_error(error, "%s: the name has no extension; formats:%s", path, known.list);
   if (known.nearest.best != NULL)
@@ -124,9 +124,10 @@ static cvtm_status check_format(const cvtm_run_options *options, const char *pat
   const cvtm_format *f = run_output_format(options, path);
   const int has_text = cvtm_format_has(f, CVTM_TEXT_OR_BINARY);
   const int has_library = f->dependency == NULL || (options->ascii && has_text) || f->has_library();
-  if (!has_library)
-    return run_usage_error(error, "%s: this build has no %s%s", path, f->dependency,
-                           has_text ? "; --format ascii needs none" : "");
+  if (!has_library && has_text)
+    return run_usage_error(error, "%s: this build has no %s; --format ascii needs none", path,
+                           f->dependency);
+  if (!has_library) return run_usage_error(error, "%s: this build has no %s", path, f->dependency);
   if (is_stream(path) && f->files_beside[0].ending != NULL && !options->ascii)
     return run_usage_error(error, "%s goes to a stream only with --format ascii", f->extension);
   if (cvtm_format_has(f, CVTM_NEEDS_GROUPS) && options->domain.kind == CVTM_RUN_DOMAIN_NONE &&
@@ -139,7 +140,7 @@ static cvtm_status check_extensions(const cvtm_run_options *options, cvtm_error 
   char buffer[RUN_EXTENSION_MAX], known[CVTM_FORMAT_NAMES];
   if (options->element_order == 2 && options->output.count > 0 && !holds_middle_nodes(options))
     return run_usage_error(
-        error, "--element-order 2: no output is one of %s",
+        error, "--element-order 2: no output has one of the formats %s",
         cvtm_format_names(cvtm_formats, CVTM_HOLDS_SECOND_ORDER, ", ", known, sizeof known));
   if (!cvtm_compression_known(options->compression))
     return run_usage_error(error, "--format %s: this build does not have it",

@@ -130,7 +130,8 @@ static cvtm_status count_by_size(cvtm_run *r, cvtm_error *error) {
     sites += 2 / sqrt(3.0) * (r->options.equal_mass.on ? rho : sqrt(rho));
   }
   if (sites > most)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the sizes ask for %.3g sites; at most %g",
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: the sizes need %.3g sites; at most %g are possible",
                      r->options.input.name, sites, most);
   r->options.points = (int64_t)fmax(round(sites), 1);
   limit_preview(&r->options);
@@ -159,8 +160,8 @@ static cvtm_status choose_dots(cvtm_run *r, cvtm_error *error) {
   if (status != CVTM_OK) return status;
   if (r->dots.count > most)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: the ink needs %.3g dots of --dot-size; at most %g", o->input.name,
-                     r->dots.count, most);
+                     "%s: the ink needs %.3g dots of --dot-size; at most %g are possible",
+                     o->input.name, r->dots.count, most);
   o->points = (int64_t)r->dots.count;
   limit_preview(o);
   return CVTM_OK;
@@ -333,7 +334,9 @@ static cvtm_status write_outputs(cvtm_run *r, cvtm_error *error) {
                            .regions = has_domain ? &r->shape.regions : NULL,
                            .radius = r->colours.count > 0 ? r->colours.radius : r->stipples.radius,
                            .second = r->options.element_order == 2 ? &r->second : NULL,
-                           .colours = r->colours.count > 0 ? &r->colours : NULL};
+                           .colours = r->colours.count > 0 ? &r->colours : NULL,
+                           .plot = &r->plot};
+  r->plot = (run_plot){.plotter = NULL};
   cvtm_status status = run_scene_write(&scene, error);
   if (status == CVTM_OK && r->options.equal_mass.weights_out != NULL)
     status = cvtm_npy_write(r->options.equal_mass.weights_out, 'f', (int)sizeof(double), 1,
@@ -363,6 +366,8 @@ cvtm_status run_read(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   end_phase(r, RUN_PHASE_READ);
   if (status == CVTM_OK) status = place_given_sites(r, error);
   r->options.points = r->count;
+  if (status == CVTM_OK && r->density != NULL && r->options.domain.kind == CVTM_RUN_DOMAIN_NONE)
+    status = run_average_tone(&r->options, r->domain, r->count, r->density, error);
   end_phase(r, RUN_PHASE_SAMPLE);
   return status;
 }
@@ -453,15 +458,16 @@ int run_converged(const cvtm_run *r) {
 
 cvtm_status cvtm_run_create(cvtm_device *device, const cvtm_run_options *options, cvtm_run **run,
                             cvtm_error *error) {
-  cvtm_run_options defaults;
-  if (options == NULL) {
-    cvtm_run_defaults(&defaults);
-    options = &defaults;
-  }
+  cvtm_run_options asked;
+  if (options != NULL)
+    asked = *options;
+  else
+    cvtm_run_defaults(&asked);
+  asked.given = run_given(&asked);
   run_json_start();
-  cvtm_status status = run_check(options, error);
-  if (status == CVTM_OK) status = run_refuse_overwriting(options, error);
-  if (status == CVTM_OK) status = run_create(options, run, error);
+  cvtm_status status = run_check(&asked, error);
+  if (status == CVTM_OK) status = run_refuse_overwriting(&asked, error);
+  if (status == CVTM_OK) status = run_create(&asked, run, error);
   if (status == CVTM_OK) (*run)->device = device;
   return status;
 }
@@ -487,7 +493,7 @@ static cvtm_run_options options_of_file(const cvtm_run *r, const char *path,
   made.compression = kind->compression;
   made.element_order = kind->element_order;
   made.unit = kind->unit;
-  made.given = kind->given;
+  made.given = kind == &r->options ? kind->given : run_given(kind);
   made.svg = kind->svg;
   if (kind->dots != CVTM_RUN_DOTS_AUTO) made.dots = kind->dots;
   made.dot_size = kind->dot_size;

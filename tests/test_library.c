@@ -339,7 +339,7 @@ static double run(const void *options) {
   const size_t header = strlen((char *)bytes);
   for (int p = 0; p < PIXELS; ++p) bytes[header + (size_t)p] = (unsigned char)(p % 200);
   const cvtm_memory_file file = {"a.pgm", bytes, header + PIXELS};
-  cvtm_memory_output drawing = {"a.svg", NULL, 0};
+  cvtm_memory_output drawing = {"a.svg", NULL, 0, NULL};
   const cvtm_memory_files files = {&file, &drawing, 1, 1};
   cvtm_run_options o;
   cvtm_run *made = NULL;

@@ -493,6 +493,11 @@ cvtm_status cvtm_png_write(const char *path, int width, int height, int channels
                      "%s: cannot write a PNG of %d x %d pixels with %d channels", path, width,
                      height, channels);
   }
+  const cvtm_memory_output *wanted = cvtm_memory_output_find(path);
+  if (wanted != NULL && wanted->array != NULL) {
+    const int64_t shape[] = {height, width, channels};
+    return cvtm_npy_write(path, 'u', 1, channels == 1 ? 2 : 3, shape, pixels, error);
+  }
   cvtm_output *output = NULL;
   cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     Input = tuple[str, bytes]
-    # A number, a text, or a text and the array that it names (`lent`).
-    Value = bool | int | float | str | tuple[str, Any]
+    Source = str | tuple[str, Any]  # a path, or an array with its name (`lent`)
+    Part = float | Source
+    Value = bool | int | float | str | tuple[Part, ...]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,17 +62,6 @@ def host_array(value: Any, name: str) -> np.ndarray[Any, Any]:
     if array.dtype == np.longdouble:
         array = array.astype(np.float64)
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
-
-
-def from_npy(contents: Any) -> np.ndarray[Any, Any]:
-    """The array of an .npy file in memory, not copied: `contents` lives as long as the array."""
-    import numpy as np
-
-    head = io.BytesIO(contents[:1024].tobytes())
-    assert np.lib.format.read_magic(head) == (1, 0)
-    shape, _, dtype = np.lib.format.read_array_header_1_0(head)
-    elements: np.ndarray[Any, Any] = contents[head.tell() :].view(dtype)
-    return elements.reshape(shape)
 
 
 def refuse_infinite(array: np.ndarray[Any, Any], name: str) -> None:
@@ -131,7 +121,7 @@ def as_polygons(rings: Any, name: str) -> Input:
     return f"<{name}>.geojson", text.encode()
 
 
-def operand(value: Any, name: str, inputs: list[Input]) -> str | tuple[str, Any]:
+def operand(value: Any, name: str, inputs: list[Input]) -> Source:
     """As `file`; a path must exist."""
     path = file(value, name, inputs)
     if isinstance(path, str) and not path.startswith("<") and path != "-":
@@ -146,7 +136,7 @@ def on_disk(path: str, name: str) -> str:
     return f"./{path}" if path.startswith("<") else path
 
 
-def file(value: Any, name: str, inputs: list[Input]) -> str | tuple[str, Any]:
+def file(value: Any, name: str, inputs: list[Input]) -> Source:
     """An array as `lent`; else the path of a file, or of one in memory that is added to `inputs`:
     bytes are the contents of a file of any format, a sparse matrix those of a Matrix Market file, a
     PIL image those of a PNG file."""
@@ -182,44 +172,46 @@ def output_path(value: Any, name: str) -> str:
     return str(file(value, name, []))
 
 
-def within(form: str, source: str | tuple[str, Any]) -> Value:
-    """The text `form` with the name of a source in the place of {}."""
-    return form.format(source) if isinstance(source, str) else (form.format(source[0]), source[1])
-
-
-def number(value: Any) -> str:
-    """The text of a real number; TypeError or ValueError for anything else."""
+def part(value: Any) -> float | str:
+    """A word or a real number; TypeError or ValueError for anything else."""
+    if isinstance(value, str) and "\0" not in value:
+        return value
     if isinstance(value, (str, bytes, bool)):
         raise TypeError
-    try:
-        return str(index(value))
-    except TypeError:
-        return repr(float(value))
+    return float(value)
 
 
-def numbers(value: Any, separator: str = ",") -> str | None:
-    """(1, 2.5) as "1,2.5"; None if it is neither a number nor a sequence of numbers."""
+def parts(value: Any) -> tuple[float | str, ...] | None:
+    """The numbers and words of a sequence, or one number; None: the value is something else."""
+    sequence = isinstance(value, (tuple, list))
+    if not sequence and isinstance(value, str):
+        return None
     try:
-        return separator.join(map(number, value if isinstance(value, (tuple, list)) else [value]))
+        return tuple(map(part, value if sequence else [value]))
     except (TypeError, ValueError):
         return None
 
 
 def item(row: dict[str, Any], value: Any, name: str, inputs: list[Input]) -> Value:
-    """The text of a number, numbers, a name or a file."""
-    text = None
+    """A text, numbers and words, or a source, perhaps with its kind."""
     if "KIND" in (row["argument"] or "") and isinstance(value, tuple):
         kind, source = value if len(value) == 2 else (None, None)
         if not isinstance(kind, str):
             raise TypeError(f"{name}: {value!r} is not a pair of a kind and a file")
-        return within(kind + "={}", file(source, kind, inputs))
+        return kind, file(source, kind, inputs)
+    found = None
+    if is_array(value) and not row["reads"]:
+        value = host_array(value, name).tolist()
     if not is_array(value) and (not row["reads"] or row["argument"] in ("WHAT", "W", "INKS")):
-        text = numbers(value, "x" if row["argument"] in ("SIZE", "WxH") else ",")
-    return file(value, name, inputs) if text is None else text
+        found = parts(value)
+    if found is not None:
+        return found
+    source = file(value, name, inputs)
+    return source if isinstance(source, str) else (source,)
 
 
 def weighted(row: dict[str, Any], value: Any, name: str, inputs: list[Input]) -> Value:
-    """The text FILE=FACTOR of a region and its factor."""
+    """A region and its factor."""
     if isinstance(value, str):
         return on_disk(value, name)
     try:
@@ -230,24 +222,30 @@ def weighted(row: dict[str, Any], value: Any, name: str, inputs: list[Input]) ->
         raise TypeError(f"{name}: {kind} is not a pair of a region and its factor") from None
     if not 0 <= factor < float("inf"):
         raise ValueError(f"{name}: the factor {factor} is not finite and at least 0")
-    return within(f"{{}}={factor!r}", file(region, name, inputs))
+    return file(region, name, inputs), factor
+
+
+def is_one(value: tuple[Any, ...]) -> bool:
+    """True if a tuple is one value with parts, as (32, 32, 4) or (1, "plate")."""
+    found = parts(value)
+    return found is not None and not all(isinstance(each, str) for each in found)
 
 
 def items(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> list[Value]:
-    """The values of a list option: one value, or a sequence; for regions with factors also a dict."""
+    """The values of a list option: one value, or a sequence; a dict is a sequence of pairs."""
     pairs = row["argument"] == "FILE=FACTOR"
-    if pairs and isinstance(value, Mapping):
+    if isinstance(value, Mapping):
         value = list(value.items())
     if is_array(value) and not (row["reads"] or row["writes"]):
         value = host_array(value, name).tolist()  # numbers
     single = isinstance(value, (str, bytes)) or is_array(value) or not isinstance(value, Sequence)
-    if single or (isinstance(value, tuple) and (pairs or numbers(value) is not None)):
+    if single or (isinstance(value, tuple) and (pairs or is_one(value))):
         value = [value]
     names = [name if len(value) == 1 else f"{name}[{k}]" for k in range(len(value))]
     if row["writes"]:
         return [output_path(each, own) for each, own in zip(value, names)]
-    text = weighted if pairs else item
-    return [text(row, each, own, inputs) for each, own in zip(value, names)]
+    make = weighted if pairs else item
+    return [make(row, each, own, inputs) for each, own in zip(value, names)]
 
 
 def typed(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> list[Value]:
@@ -305,10 +303,10 @@ def convert(command: str, options: Mapping[str, Any]) -> tuple[list[tuple[str, V
 
 
 def kind_of(row: dict[str, Any]) -> str:
-    names = {"flag": "bool", "integer": "int", "real": "float", "text": "str", "list": "list"}
+    names = {"flag": "bool", "integer": "int", "real": "float", "list": "list"}
     if row["type"] in ("choice", "switch"):
         return ("bool or " if row["type"] == "switch" else "") + "{" + ", ".join(map(repr, row["choices"])) + "}"
-    return names[row["type"]] + (" or array" if row["reads"] else "")
+    return names.get(row["type"], "str") + (" or array" if row["reads"] else "")
 
 
 def describe(rows: Mapping[str, dict[str, Any]]) -> str:

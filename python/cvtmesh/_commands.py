@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 from . import _core
 from ._arguments import (
     convert,
-    from_npy,
     is_array,
     lent,
     on_disk,
@@ -90,8 +89,7 @@ def condition(image: Any, **options: Unpack[DensityOptions]) -> Any:
     values, inputs = convert("density", given)
     values.append(("output", "<density>.npy"))
     path = operand(image, "image", inputs)
-    (density,) = _core.command("density", path, values, inputs, ["<density>.npy"])
-    made = from_npy(density)
+    (made,) = _core.command("density", path, values, inputs, [], ["<density>.npy"])
     return made if framework is None else framework.array(made, "float64", "density")
 
 
@@ -110,11 +108,11 @@ class Segmentation:
         The program's report.
     """
 
-    def __init__(self, report: Any, level_set: Any, mask: Any, contour: Any) -> None:
-        self.mask: Any = _core.read_image(mask) > 0.5
-        self.level_set: NDArray[np.float64] = from_npy(level_set)
-        self.contour = bytes(contour)
-        self.report: dict[str, Any] = json.loads(bytes(report))
+    def __init__(self, report: bytes, contour: bytes, level_set: Any, mask: Any) -> None:
+        self.mask: NDArray[np.bool_] = mask != 0
+        self.level_set: NDArray[np.float64] = level_set
+        self.contour = contour
+        self.report: dict[str, Any] = json.loads(report)
 
     def __repr__(self) -> str:
         height, width = self.mask.shape
@@ -153,19 +151,19 @@ def segment(image: Any, **options: Unpack[SegmentOptions]) -> Segmentation:
     >>> bool(s.mask[32, 32]), bool(s.mask[2, 2])
     (True, False)
     """
-    outputs = ["<report>.json", "<level_set>.npy", "<mask>.png", "<contour>.svg"]
+    report, contour, *arrays = "<report>.json", "<contour>.svg", "<level_set>.npy", "<mask>.png"
     values, inputs = convert("segment", options)
-    values.append(("report", outputs[0]))
-    values += [("output", path) for path in outputs[1:]]
+    values.append(("report", report))
+    values += [("output", path) for path in (contour, *arrays)]
     path = operand(image, "image", inputs)
-    return Segmentation(*_core.command("segment", path, values, inputs, outputs))
+    return Segmentation(*_core.command("segment", path, values, inputs, [report, contour], arrays))
 
 
 def printed(command: str, path: Any, values: Any, inputs: Any, output: str = "-") -> dict[str, Any]:
     """What a command prints as JSON, or writes to another output."""
     option = ("json", True) if output == "-" else ("report", output)
     (text,) = _core.command(command, path, [*values, option], inputs, [output])
-    report: dict[str, Any] = json.loads(bytes(text))
+    report: dict[str, Any] = json.loads(text)
     return report
 
 
@@ -220,8 +218,10 @@ def run_line(run: Mapping[str, Any], name: str) -> str:
     values, inputs = convert("run", options)
     given: dict[str, list[Any]] = {}
     for option, value in values:
-        if inputs or isinstance(value, tuple):
+        if inputs or (isinstance(value, tuple) and any(isinstance(each, tuple) for each in value)):
             raise TypeError(f"{name}: {option}: a batch reads files")
+        if isinstance(value, tuple):
+            value = _core.option_text("run", option, value)
         given.setdefault(option, []).append(value)
     line = {option: each if len(each) > 1 else each[0] for option, each in given.items()}
     return json.dumps({"input": on_disk(os.fspath(image), name), **line}) + "\n"

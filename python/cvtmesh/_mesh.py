@@ -9,7 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from . import _core
-from ._arguments import convert, from_npy, host_array, is_array, lent, points_array, with_options
+from ._arguments import convert, host_array, is_array, lent, points_array, with_options
 from ._device import adopt, framework_of, ordinal_of
 
 if TYPE_CHECKING:
@@ -159,8 +159,10 @@ class Delaunay(Mesh):
         return f"<Delaunay: {len(self.points)} points, {len(self.triangles)} triangles>"
 
     def _command(self, values: Any, inputs: Any, outputs: list[str]) -> list[bytes]:
-        contents = _core.command("mesh", lent(self.points, "points"), values, inputs, outputs)
-        return [bytes(each) for each in contents]
+        contents: list[bytes] = _core.command(
+            "mesh", lent(self.points, "points"), values, inputs, outputs
+        )
+        return contents
 
     @functools.cached_property
     def report(self) -> dict[str, Any]:
@@ -331,8 +333,8 @@ def voronoi(
     values, inputs = convert("voronoi", given)
     values.append(("output", "<labels>.npy"))
     sites = lent(points_array(points, "points"), "points")
-    (labels,) = _core.command("voronoi", sites, values, inputs, ["<labels>.npy"])
-    return from_npy(labels)
+    (labels,) = _core.command("voronoi", sites, values, inputs, [], ["<labels>.npy"])
+    return labels
 
 
 __all__ = ["Cells", "Delaunay", "Mesh", "delaunay", "voronoi"]

@@ -99,8 +99,8 @@ class OutlineMesh(Mesh):
     def _command(self, outputs: list[str]) -> list[bytes]:
         operand, values, inputs = self._arguments
         results = [("report", each) if each.endswith("json") else ("output", each) for each in outputs]
-        found = _core.command("mesh", operand, [*values, *results], inputs, outputs)
-        return [bytes(each) for each in found]
+        found: list[bytes] = _core.command("mesh", operand, [*values, *results], inputs, outputs)
+        return found
 
     @functools.cached_property
     def quality(self) -> dict[str, Any]:

@@ -1,29 +1,9 @@
 /* Turns names, values and buffers into the options of a command. */
 #include "python/src/core.h"
 
-extern "C" {
-#include "cli/option_table.h"
-}
-
 #include <cstdlib>
 
 namespace {
-
-/* A message of the program in the words of Python: --mass-tolerance becomes mass_tolerance. */
-std::string option_names(const std::string &text) {
-  std::string out;
-  for (size_t k = 0; k < text.size(); ++k) {
-    const bool starts = k == 0 || text[k - 1] == ' ' || text[k - 1] == '(';
-    if (!starts || text.compare(k, 2, "--") != 0) {
-      out += text[k];
-      continue;
-    }
-    for (k += 2; k < text.size() && (isalnum((unsigned char)text[k]) || text[k] == '-'); ++k)
-      out += text[k] == '-' ? '_' : text[k];
-    --k;
-  }
-  return out;
-}
 
 /* The name of the argument that a file in memory stands for: image of <image>.npy. */
 std::string label(const std::string &path) {
@@ -48,14 +28,17 @@ void replace_all(std::string &text, const std::string &from, const std::string &
 
 Arguments::Arguments(const std::string &command, nb::handle operand,
                      const std::vector<Value> &values, const Inputs &inputs,
-                     const std::vector<std::string> &outputs) {
+                     const std::vector<std::string> &outputs,
+                     const std::vector<std::string> &arrays) {
   const cli_command found = cli_command_find(command.c_str());
   if (found == CLI_COMMAND_COUNT) throw nb::value_error("there is no such command");
   for (const auto &[path, bytes] : inputs) {
     const std::string &contents = strings_.emplace_back(bytes.c_str(), bytes.size());
     inputs_.push_back({keep(path), contents.data(), contents.size()});
   }
-  for (const std::string &path : outputs) outputs_.push_back({keep(path), nullptr, 0});
+  for (const std::string &path : outputs) outputs_.push_back({keep(path), nullptr, 0, nullptr});
+  for (const std::string &path : arrays)
+    outputs_.push_back({keep(path), nullptr, 0, &made_.emplace_back(cvtm_npy{})});
   files_ = {inputs_.data(), outputs_.data(), inputs_.size(), outputs_.size()};
   cli_options_set_defaults(found, &options);
   options.quiet = 1;
@@ -71,6 +54,7 @@ Arguments::Arguments(const std::string &command, nb::handle operand,
 Arguments::~Arguments() {
   for (Py_buffer &buffer : buffers_) PyBuffer_Release(&buffer);
   for (cvtm_memory_output &file : outputs_) free(file.bytes);
+  for (cvtm_npy &array : made_) cvtm_npy_free(&array);
   cli_options_free(&options);
 }
 
@@ -96,6 +80,13 @@ const cvtm_npy *Arguments::borrow(nb::handle array, const std::string &name) {
   return &made;
 }
 
+cli_part Arguments::part_of(nb::handle value) {
+  if (nb::isinstance<nb::str>(value)) return {keep(nb::cast<std::string>(value)), nullptr, 0};
+  if (!nb::isinstance<nb::tuple>(value)) return {nullptr, nullptr, nb::cast<double>(value)};
+  const std::string name = nb::cast<std::string>(nb::object(value[0]));
+  return {keep(name), borrow(value[1], name), 0};
+}
+
 cvtm_status Arguments::set_one(cli_options *to, int row, nb::handle value, cvtm_error *error) {
   if (nb::isinstance<nb::bool_>(value) || nb::isinstance<nb::int_>(value))
     return cli_option_set_integer(to, row, nb::cast<int64_t>(value), error);
@@ -103,18 +94,13 @@ cvtm_status Arguments::set_one(cli_options *to, int row, nb::handle value, cvtm_
     return cli_option_set_real(to, row, nb::cast<double>(value), error);
   if (nb::isinstance<nb::str>(value))
     return cli_option_set_row(to, row, keep(nb::cast<std::string>(value)), error);
-  const char *text = keep(nb::cast<std::string>(nb::object(value[0])));
-  const cvtm_status status = cli_option_set_row(to, row, text, error);
-  if (status != CVTM_OK) return status;
-  cvtm_input *source = cli_option_source(&cli_option_rows[row], to);
-  if (source == nullptr)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s takes no array", cli_option_rows[row].name);
-  source->array = borrow(value[1], source->name);
-  return CVTM_OK;
+  std::vector<cli_part> parts;
+  for (nb::handle part : nb::borrow<nb::tuple>(value)) parts.push_back(part_of(part));
+  return cli_option_set_parts(to, row, parts.data(), static_cast<int>(parts.size()), error);
 }
 
 void Arguments::set(cli_options *to, const std::vector<Value> &values) {
-  const NumericLocale locale;
+  const Language language;
   cvtm_error error = {CVTM_OK, ""};
   for (const auto &[name, value] : values) {
     const int row = row_of(to->command, name);
@@ -128,11 +114,11 @@ void Arguments::set(cli_options *to, const std::vector<Value> &values) {
 void Arguments::fail(cvtm_status status, const std::string &message) const {
   std::string text = message;
   for (const cvtm_memory_file &file : inputs_) replace_all(text, file.path, label(file.path));
-  throw Failure(status, option_names(text));
+  throw Failure(status, text);
 }
 
 void Arguments::stage(const std::function<int()> &work) {
-  const NumericLocale locale;
+  const Language language;
   cvtm_error message = {CVTM_OK, ""};
   cvtm_memory_files_use(&files_);
   cli_capture_messages(&message);
@@ -145,7 +131,7 @@ void Arguments::stage(const std::function<int()> &work) {
 }
 
 void Arguments::stage(const std::function<cvtm_status(cvtm_error *)> &work) {
-  const NumericLocale locale;
+  const Language language;
   cvtm_error error = {CVTM_OK, ""};
   cvtm_memory_files_use(&files_);
   const cvtm_status status = work(&error);
@@ -159,12 +145,19 @@ nb::bytes Arguments::output(size_t index) const {
   return nb::bytes(file.bytes != nullptr ? file.bytes : "", file.size);
 }
 
-Array<uint8_t> Arguments::take_output(size_t index) {
-  cvtm_memory_output &file = outputs_.at(index);
-  uint8_t *bytes = reinterpret_cast<uint8_t *>(file.bytes);
-  nb::capsule owner(bytes != nullptr ? static_cast<void *>(bytes) : malloc(1), free_memory);
-  file.bytes = nullptr;
-  return Array<uint8_t>(bytes, {file.size}, owner);
+nb::object Arguments::take_array(size_t index) {
+  cvtm_npy &array = made_.at(index);
+  std::vector<size_t> shape(array.shape, array.shape + array.dimensions);
+  nb::capsule owner(array.storage != nullptr ? array.storage : malloc(1), free_memory);
+  array.storage = nullptr;
+  const nb::dlpack::dtype_code code = array.kind == 'f'   ? nb::dlpack::dtype_code::Float
+                                      : array.kind == 'i' ? nb::dlpack::dtype_code::Int
+                                      : array.kind == 'u' ? nb::dlpack::dtype_code::UInt
+                                                          : nb::dlpack::dtype_code::Bool;
+  const nb::dlpack::dtype type = {static_cast<uint8_t>(code), static_cast<uint8_t>(8 * array.item),
+                                  1};
+  return nb::cast(
+      nb::ndarray<nb::numpy>(array.data, shape.size(), shape.data(), owner, nullptr, type));
 }
 
 /* --- the option table, for signatures and docstrings -------------------------------------------
@@ -188,6 +181,8 @@ nb::object default_of(const cli_option_row &row, const cli_options &options) {
       const char *text = *static_cast<const char *const *>(field);
       return text != nullptr ? nb::object(nb::str(text)) : nb::none();
     }
+    case CLI_SOURCE:
+      return nb::none();
     case CLI_LIST:
       break;
   }
@@ -208,6 +203,8 @@ const char *type_name(cli_option_type type) {
       return "switch";
     case CLI_TEXT:
       return "text";
+    case CLI_SOURCE:
+      return "source";
     case CLI_LIST:
       break;
   }
@@ -241,9 +238,20 @@ nb::typed<nb::list, Figures> options_of(const std::string &name) {
   return nb::typed<nb::list, Figures>(rows);
 }
 
+/* A value with parts as text. */
+std::string option_text(const std::string &command, const std::string &name, nb::object value) {
+  const Arguments made(command, nb::none(), {{name, value}}, {}, {});
+  const cli_option_row &row = cli_option_rows[row_of(made.options.command, name)];
+  const void *field = cli_option_field_const(&row, &made.options);
+  return row.type == CLI_LIST ? static_cast<const cvtm_run_list *>(field)->item[0]
+                              : *static_cast<const char *const *>(field);
+}
+
 }  // namespace
 
 void bind_options(nb::module_ &module) {
   module.def("options", &options_of, nb::arg("command"),
              "The options of a command of the program, in the order of its table.");
+  module.def("option_text", &option_text, nb::arg("command"), nb::arg("name"), nb::arg("value"),
+             "A value with parts as the command line has it.");
 }

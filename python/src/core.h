@@ -22,7 +22,7 @@ extern "C" {
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/options.h"
+#include "cli/option_table.h"
 }
 
 namespace nb = nanobind;
@@ -36,18 +36,23 @@ struct Failure : std::exception {
 };
 
 /* While it lives, the thread reads and prints numbers as in the C locale, as commands of the
- * program expect. */
-struct NumericLocale {
-  NumericLocale() = default;
-  NumericLocale(const NumericLocale &) = delete;
-  ~NumericLocale() { cvtm_numeric_locale_leave(previous); }
-  const cvtm_numeric_locale previous = cvtm_numeric_locale_enter();
+ * program expect, and messages name options as keywords. */
+struct Language {
+  Language() = default;
+  Language(const Language &) = delete;
+  ~Language() {
+    cvtm_option_style_use(style);
+    cvtm_numeric_locale_leave(locale);
+  }
+  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  const cvtm_option_style style = cvtm_option_style_use(CVTM_OPTION_KEYWORDS);
 };
 
 /* Throws a Failure unless the status is CVTM_OK. */
 void check(cvtm_status status, const cvtm_error *error);
 
-/* The name of an option and its value: a number, a text, or a text and the array that it names. */
+/* The name of an option and its value: a flag, a number, a text, or a tuple of parts, each a
+ * number, a word, or an array with its name. */
 using Value = std::pair<std::string, nb::object>;
 using Inputs = std::vector<std::pair<std::string, nb::bytes>>; /* paths and files in memory */
 using Figures = nb::typed<nb::dict, nb::str, nb::any>;
@@ -59,9 +64,11 @@ using Array = nb::ndarray<nb::numpy, T>;
  * are held, so create and destroy with the GIL. */
 class Arguments {
  public:
-  /* operand: None, or as the value of an option. */
+  /* operand: None, a path, or an array with its name. outputs: the paths of files that stay in
+   * memory; arrays: those of which only the elements are kept. */
   Arguments(const std::string &command, nb::handle operand, const std::vector<Value> &values,
-            const Inputs &inputs, const std::vector<std::string> &outputs);
+            const Inputs &inputs, const std::vector<std::string> &outputs,
+            const std::vector<std::string> &arrays = {});
   ~Arguments();
   Arguments(const Arguments &) = delete;
 
@@ -73,20 +80,21 @@ class Arguments {
   /* The same for a function of the library. */
   void stage(const std::function<cvtm_status(cvtm_error *)> &work);
   nb::bytes output(size_t index) const;
-  /* Once for each output: its bytes, not copied. */
-  Array<uint8_t> take_output(size_t index);
+  /* Once for each of `arrays`; not copied. */
+  nb::object take_array(size_t index);
 
   cli_options options;
 
  private:
   [[noreturn]] void fail(cvtm_status status, const std::string &message) const;
   cvtm_status set_one(cli_options *to, int row, nb::handle value, cvtm_error *error);
+  cli_part part_of(nb::handle value);
   const char *keep(const std::string &text) { return strings_.emplace_back(text).c_str(); }
   const cvtm_npy *borrow(nb::handle array, const std::string &name);
 
   std::deque<std::string> strings_;
   std::deque<Py_buffer> buffers_;
-  std::deque<cvtm_npy> arrays_;
+  std::deque<cvtm_npy> arrays_, made_;
   std::vector<cvtm_memory_file> inputs_;
   std::vector<cvtm_memory_output> outputs_;
   cvtm_memory_files files_;

@@ -68,18 +68,20 @@ Array<float> read_image(const Bytes &contents) {
 
 /* --- a whole command of the program, its files in memory --- */
 
-/* Returns the contents of `outputs`, as arrays of bytes. */
-std::vector<Array<uint8_t>> command(const std::string &name, nb::object operand,
-                                    const std::vector<Value> &values, const Inputs &inputs,
-                                    const std::vector<std::string> &outputs) {
-  auto arguments = std::make_shared<Arguments>(name, operand, values, inputs, outputs);
+/* Returns the contents of `outputs` and the arrays of `arrays`. */
+nb::typed<nb::list, nb::any> command(const std::string &name, nb::object operand,
+                                     const std::vector<Value> &values, const Inputs &inputs,
+                                     const std::vector<std::string> &outputs,
+                                     const std::vector<std::string> &arrays) {
+  auto arguments = std::make_shared<Arguments>(name, operand, values, inputs, outputs, arrays);
   Arguments *a = arguments.get();
   perform(
       arguments, [a] { a->stage([a] { return cli_command_run(&a->options); }); }, nb::none(),
       a->options.run.threads);
-  std::vector<Array<uint8_t>> contents;
-  for (size_t k = 0; k < outputs.size(); ++k) contents.push_back(a->take_output(k));
-  return contents;
+  nb::list made;
+  for (size_t k = 0; k < outputs.size(); ++k) made.append(a->output(k));
+  for (size_t k = 0; k < arrays.size(); ++k) made.append(a->take_array(k));
+  return nb::typed<nb::list, nb::any>(made);
 }
 
 /* --- Delaunay triangulations of given points --- */
@@ -128,8 +130,9 @@ NB_MODULE(_core, module) {
   module.def("read_image", &read_image, nb::arg("contents"),
              "The luminance of a picture, or the values of data, float32.");
   module.def("command", &command, nb::arg("name"), nb::arg("operand").none(), nb::arg("values"),
-             nb::arg("inputs"), nb::arg("outputs"),
-             "Runs a command of the program and returns the bytes of the files `outputs`.");
+             nb::arg("inputs"), nb::arg("outputs"), nb::arg("arrays") = std::vector<std::string>(),
+             "Runs a command of the program and returns the bytes of the files `outputs` and the "
+             "arrays that it would write to the files `arrays`.");
   module.def("delaunay", &delaunay, nb::arg("points"),
              "The triangles of the Delaunay triangulation of points (n, 2), float64.");
   bind_options(module);

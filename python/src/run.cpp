@@ -115,7 +115,7 @@ std::optional<Array<double>> weights(const Run &r) {
 }
 
 nb::str report(const Run &r) {
-  const NumericLocale locale;
+  const Language language;
   char *text = cvtm_run_report(r.job);
   if (text == nullptr) throw std::bad_alloc();
   nb::str result(text);

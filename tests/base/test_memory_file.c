@@ -23,7 +23,7 @@ TEST(a_file_is_read_from_memory) {
 }
 
 TEST(a_written_array_is_read_again) {
-  cvtm_memory_output output = {"<labels>.npy", NULL, 0};
+  cvtm_memory_output output = {"<labels>.npy", NULL, 0, NULL};
   const cvtm_memory_files written = {NULL, &output, 0, 1};
   const int32_t labels[6] = {0, 1, -1, 7, 5, 3};
   const int64_t shape[2] = {2, 3};
@@ -41,8 +41,27 @@ TEST(a_written_array_is_read_again) {
   free(output.bytes);
 }
 
+TEST(elements_are_handed_over_without_a_file) {
+  cvtm_npy array = {0};
+  cvtm_memory_output output = {"<labels>.npy", NULL, 0, &array};
+  const cvtm_memory_files written = {NULL, &output, 0, 1};
+  const int32_t labels[6] = {0, 1, -1, 7, 5, 3};
+  cvtm_memory_files_use(&written);
+  for (int64_t rows = 3; rows > 1; --rows) { /* the second array replaces the first */
+    const int64_t shape[2] = {rows, 6 / rows};
+    assert_ok(cvtm_npy_write("<labels>.npy", 'i', 4, 2, shape, labels, NULL));
+    assert_int_equal(array.shape[0], rows);
+  }
+  cvtm_memory_files_use(NULL);
+  assert_null(output.bytes);
+  assert_int_equal(array.kind, 'i');
+  assert_int_equal(array.count, 6);
+  assert_memory_equal(array.data, labels, sizeof labels);
+  cvtm_npy_free(&array);
+}
+
 TEST(an_aborted_output_leaves_nothing) {
-  cvtm_memory_output output = {"<report>.json", NULL, 0};
+  cvtm_memory_output output = {"<report>.json", NULL, 0, NULL};
   const cvtm_memory_files files = {NULL, &output, 0, 1};
   cvtm_output *opened = NULL;
   cvtm_memory_files_use(&files);

@@ -343,7 +343,7 @@ def test_a_batch_keeps_its_own_report(cvtmesh):
 
 def test_a_job_reads_no_stream(cvtmesh):
     cvtmesh.file("jobs.jsonl", jobs("input,output,init", "a.pgm,a.obj,-"))
-    cvtmesh.refused("batch", "jobs.jsonl", "-n", "5", code=2, names=["line 1", "stdin"])
+    cvtmesh.refused("batch", "jobs.jsonl", "-n", "5", code=2, names=["line 1", "standard input"])
 
 
 def done(cvtmesh, *options):

@@ -130,7 +130,7 @@ def test_sites_that_are_missing_are_told_of(cvtmesh, examples):
     done = cvtmesh.call("run", examples / "coins.png", "--invert", "-n", 3000, "-o", "mesh.obj",
                         "--domain", "image", "--domain-smooth", 2, "--effort", "low",
                         "--time-limit", 1e-9, "--min-angle", 0)
-    assert f"{report['sites']} of the 3000 sites asked for" in done.stderr.decode()
+    assert f"{report['sites']} of the 3000 requested sites" in done.stderr.decode()
 
 
 def test_preview(cvtmesh):
