@@ -397,9 +397,12 @@ const cli_option_row cli_option_rows[] = {
    "with --equal-mass: write the weights of the sites as NPY, float64",
    .manual = "The weights are in the order of the sites; their mean is 0.", .file = CLI_WRITES},
   {"domain", 0, RUN, TEXT(text.domain, "KIND[=FILE]"), CHIEF(DOMAIN),
-   "mesh a domain and keep its boundary. image: what is dark in the image (bright with --invert); frame: the whole "
-   "image; mask=IMAGE, polygon=FILE, labels=IMAGE: what the file holds; none: all sites are free",
-   .manual = "See MESHES THAT KEEP A BOUNDARY. Pictures have the size of the image that is meshed. `mask`: what is "
+   "mesh a domain and keep its boundary. frame: the whole image, as `auto` does for files of meshes; image: what is "
+   "dark in the image (bright with --invert); mask=IMAGE, polygon=FILE, labels=IMAGE: what the file holds; none: all "
+   "sites are free, and the mesh is the dual of their cells",
+   .manual = "See MESHES THAT KEEP A BOUNDARY. `auto` is `frame` if an output is the file of a mesh, and `none` for "
+   "points, drawings and pictures alone; also `none` with --init, --fixed, --equal-mass, --noise blue, --colours, "
+   "--preset paper and several --ranks. Pictures have the size of the image that is meshed. `mask`: what is "
    "opaque, if IMAGE has an alpha channel, else what is bright. `labels`: a region for each grey level but black, "
    "numbered in ascending order; in an NPY file, for each number but 0. `polygon`: polygons with holes by the even-odd "
    "rule, in pixels with y down: SVG (paths, polygons, circles, ellipses and rectangles, with their transforms), "
@@ -412,7 +415,7 @@ const cli_option_row cli_option_rows[] = {
    "material, label, region and class, else the id; of an element of SVG inkscape:label or the id. Other characters "
    "than letters, digits and hyphens become underscores. Segments of a .poly file may also divide the plane, as with "
    "`mesh`.",
-   .words = "none image frame mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},
+   .words = "auto none frame image mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},
   {"region-name", 0, RUN, LIST(text.region_names, "N=NAME"), OTHER(DOMAIN),
    "name of region N in msh, inp and the report; can be repeated",
    .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter.", .set = cli_set_region_name},

@@ -4,7 +4,23 @@
 #include "cli/processes.h"
 #include "cli/summary.h"
 #include "cli/watch.h"
+#include "run/colours.h"
 #include "run/job.h"
+#include "run/output.h"
+
+#include <string.h>
+
+void cli_run_choose_domain(cli_options *options) {
+  cvtm_run_options *o = &options->run;
+  const int has_ranks = options->distributed || options->ranks > 1 ||
+                        (options->device != NULL && strcmp(options->device, "cuda:all") == 0);
+  const int is_bare = o->init.name != NULL || o->fixed.name != NULL || o->equal_mass.on ||
+                      o->noise == CVTM_RUN_NOISE_BLUE || run_colours_wanted(o) ||
+                      o->preset == CVTM_RUN_PRESET_PAPER || has_ranks;
+  if (strcmp(options->text.domain, "auto") != 0) return;
+  o->domain.kind =
+      run_outputs_have_mesh(o) && !is_bare ? CVTM_RUN_DOMAIN_FRAME : CVTM_RUN_DOMAIN_NONE;
+}
 
 int cli_run_check_values(const cli_options *options) {
   cvtm_error error = {CVTM_OK, ""};
@@ -107,6 +123,7 @@ int cli_run(const cli_options *options) {
   cli_options chosen = *options;
   cli_distributed distributed;
   int failed = CLI_EXIT_OK;
+  cli_run_choose_domain(&chosen);
   const int64_t asked = cli_distributed_count(&chosen);
   int code = asked > 1 ? check_all(&chosen) : CLI_EXIT_OK;
   if (code != CLI_EXIT_OK) return code;

@@ -35,8 +35,6 @@ cvtm_status run_domain_check(const cvtm_run_options *options, cvtm_error *error)
       return run_usage_error(error, "--max-area needs --domain");
     return CVTM_OK;
   }
-  if (options->points == 0 && options->density_from != CVTM_DENSITY_FROM_SIZE)
-    return run_usage_error(error, "--points is missing");
   if (options->init.name != NULL || options->fixed.name != NULL)
     return run_usage_error(error, "--fixed does not go with --domain");
   if (kind == CVTM_RUN_DOMAIN_IMAGE && options->input.array == NULL &&
