@@ -126,10 +126,10 @@ cvtm_status cvtm_loop_create(cvtm_device *device, cvtm_loop_body body, void *con
                              const int *flag, cvtm_loop **loop);
 cvtm_status cvtm_loop_run(cvtm_loop *loop);
 void cvtm_loop_destroy(cvtm_loop *loop);
-/* For a body whose last kernel knows whether another round follows: while it is captured on
- * CUDA this returns 1 and the handle that the kernel then passes to cudaGraphSetConditional,
- * which saves a kernel in every round; the flag is tested before the first round only. Returns
- * 0 elsewhere, where the flag alone counts. */
+/* For a body whose last kernel knows whether another round follows. While the body is captured on
+ * CUDA, this returns 1 and a handle, which the kernel passes to cudaGraphSetConditional. That saves
+ * a kernel in every round, and the flag is tested before the first round only. Otherwise it returns
+ * 0, and the flag alone decides. */
 int cvtm_loop_claim(cvtm_device *device, uint64_t *handle);
 
 CVTM_API_END

@@ -30,6 +30,9 @@ void cvtm_output_abort(cvtm_output *output);
  * systems that cannot sync and folders that may not be read are skipped. */
 cvtm_status cvtm_folder_sync(const char *path, cvtm_error *error);
 
+/* The limit for files that only the memory limits: 512 GiB; 2 GiB where addresses have 32 bits. */
+#define CVTM_FILE_MOST (SIZE_MAX >> (SIZE_MAX > UINT32_MAX ? 25 : 1))
+
 /* Reads a whole file (`-`: standard input) of at most `limit` bytes into malloc'd memory that the
  * caller frees; one extra zero byte follows the data. A file in memory (below) has precedence over
  * one on the disk. */

@@ -337,7 +337,7 @@ cvtm_status cvtm_npy_parse(const unsigned char *bytes, size_t size, const char *
 }
 
 cvtm_status cvtm_npy_read(const char *path, cvtm_npy *array, cvtm_error *error) {
-  const size_t limit = (size_t)1 << 35;
+  const size_t limit = CVTM_FILE_MOST;
   memset(array, 0, sizeof *array);
   unsigned char *bytes;
   size_t size;
@@ -362,11 +362,13 @@ cvtm_status cvtm_npy_open(const cvtm_input *source, cvtm_npy *array, cvtm_error 
   }
   memset(array, 0, sizeof *array);
   if (!fits || lent->count != count)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: the shape of the array does not hold",
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%s: the shape of the array does not match its number of elements",
                      source->name);
   if (!is_known(lent->kind, lent->item) || (lent->kind == 'f' && lent->item == 2))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: no elements '%c' of %d bytes", source->name,
-                     lent->kind, lent->item);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%s: NPY has no elements of kind '%c' with %d bytes", source->name, lent->kind,
+                     lent->item);
   *array = *lent;
   array->storage = NULL;
   return CVTM_OK;
@@ -463,11 +465,12 @@ cvtm_status cvtm_npy_write(const char *path, char kind, int item, int dimensions
                            const int64_t *shape, const void *data, cvtm_error *error) {
   char header[512];
   if (dimensions < 0 || dimensions > CVTM_NPY_MAX_DIMENSIONS) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: an array of %d dimensions", path, dimensions);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: cannot write an array of %d dimensions", path,
+                     dimensions);
   }
   if (!is_known(kind, item))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: no elements '%c' of %d bytes", path, kind,
-                     item);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%s: NPY has no elements of kind '%c' with %d bytes", path, kind, item);
   int64_t count = 1;
   int is_empty = 0, is_large = 0;
   for (int k = 0; k < dimensions; ++k) {

@@ -8,8 +8,8 @@
 static cvtm_status begin_primitive(cvtm_device *device, const char *what, int64_t count,
                                    int64_t limit) {
   if (count < 0 || count > limit) {
-    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT, "%s: %lld elements", what,
-                     (long long)count);
+    return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT,
+                     "%s: cannot work on %lld elements", what, (long long)count);
   }
   return cvtm_device_activate(device);
 }

@@ -60,7 +60,7 @@ static void spell_keywords(char *message) {
 void cvtm_fail_list(cvtm_error *error, cvtm_status status, const char *format, va_list arguments) {
   char marked[1024];
   const int keywords = style == CVTM_OPTION_KEYWORDS && strlen(format) < sizeof marked;
-  const cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   error->status = status;
   if (keywords) mark_options(format, marked, sizeof marked);
   vsnprintf(error->message, sizeof error->message, keywords ? marked : format, arguments);

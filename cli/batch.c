@@ -63,7 +63,8 @@ static cvtm_status add_names(batch_devices *devices, const char *names, cvtm_err
   while (*names != '\0') {
     const size_t length = strcspn(names, ",");
     if (length == 0 || length >= NAME_SIZE || devices->count == DEVICES_MAX)
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--device: '%s' is not a device list", names);
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--device: '%s' is not a list of devices",
+                       names);
     memcpy(devices->name[devices->count++], names, length);
     names += length + (names[length] == ',');
   }
@@ -438,7 +439,8 @@ static cvtm_status read_shard(batch *b, cvtm_error *error) {
     const char *task = getenv("SLURM_ARRAY_TASK_ID"), *tasks = getenv("SLURM_ARRAY_TASK_COUNT");
     const char *least = getenv("SLURM_ARRAY_TASK_MIN"), *step = getenv("SLURM_ARRAY_TASK_STEP");
     if (task == NULL || tasks == NULL)
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--shard slurm: not a task of a Slurm array");
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                       "--shard slurm: this process is not a task of a Slurm array");
     const int64_t stride = step != NULL && atoll(step) > 0 ? atoll(step) : 1;
     snprintf(slurm, sizeof slurm, "%lld/%s",
              (long long)((atoll(task) - (least != NULL ? atoll(least) : 0)) / stride), tasks);
@@ -659,7 +661,7 @@ static void print_batch_summary(const batch *b, double seconds) {
           cvtm_device_name(on->handle[0]), cvtm_device_description(on->handle[0]), on->runs,
           cli_word(on->runs, "run", "runs"), (long long)b->count[DONE]);
   if (b->count[SKIPPED] > 0)
-    fprintf(stderr, "  before     %lld, by the journal\n", (long long)b->count[SKIPPED]);
+    fprintf(stderr, "  before     %lld, according to the journal\n", (long long)b->count[SKIPPED]);
   if (b->count[NOT_CONVERGED] > 0)
     fprintf(stderr, "  of these   %lld not converged\n", (long long)b->count[NOT_CONVERGED]);
   if (b->count[FAILED] > 0)

@@ -204,7 +204,8 @@ static cvtm_status check_content(int file, const char *path, cvtm_error *error) 
   const ssize_t size = pread(file, found, sizeof found, 0);
   if (size >= 0 && memcmp(found, first, (size_t)size) == 0) return CVTM_OK;
   if (size < 0) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
-  return cvtm_fail(error, CVTM_ERROR_IO, "%s: not a journal of a batch; left as it is", path);
+  return cvtm_fail(error, CVTM_ERROR_IO,
+                   "%s: this file is not a journal of a batch; it was not changed", path);
 }
 
 /* Opens and locks this process's journal. Another batch without `resume` may remove the file
@@ -223,8 +224,8 @@ static cvtm_status open_locked(batch_journal *journal, cvtm_error *error) {
   }
   if (state != LOCK_TAKEN)
     fprintf(stderr,
-            "cvtmesh: note: %s: the file system has no locks; a second batch with this journal is "
-            "not refused, and temporary files of a killed batch stay\n",
+            "cvtmesh: note: %s: the file system has no locks, so nothing prevents a second batch "
+            "with this journal, and temporary files of a killed batch remain\n",
             cli_visible(journal->path));
   return check_content(journal->file, journal->path, error);
 }

@@ -84,9 +84,10 @@ static cvtm_status next_piece(const placeholder *known, const char *template, co
     *text = at + length + 2;
     return CVTM_OK;
   }
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                   "%s: braces hold stem, name, ext, dir or index; {{ and }} give { and }",
-                   template);
+  return cvtm_fail(
+      error, CVTM_ERROR_ARGUMENT,
+      "%s: the names in braces are stem, name, ext, dir and index; write {{ and }} for braces",
+      template);
 }
 
 /* A cli_text_map that replaces placeholders. The first pass measures, the second writes. */
@@ -208,7 +209,8 @@ static cvtm_status check_job(batch_job *job, cvtm_error *error) {
   cli_run_choose_domain(options);
   cli_options_visit_files(options, count_streams, &streams);
   if (streams > 0)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a run of a batch has no stdin or stdout");
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "a run of a batch cannot use standard input or standard output");
   cvtm_error *before = cli_capture_messages(error);
   const int code = cli_run_check(options);
   (void)cli_capture_messages(before);
@@ -300,7 +302,8 @@ static cvtm_status open_file(batch_list *list, const char *path, cvtm_error *err
     return cvtm_fail(error, errno == ENOMEM ? CVTM_ERROR_MEMORY : CVTM_ERROR_INPUT, "%s: %s", path,
                      strerror(errno));
   if (fseek(list->file, 0, SEEK_SET) != 0)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a list is read twice; give a pipe as -", path);
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: the program reads the list twice; write - for a pipe", path);
   return CVTM_OK;
 }
 
@@ -309,9 +312,9 @@ cvtm_status batch_list_open(const cli_options *options, batch_list **result, cvt
   char buffer[16];
   const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
   if (strcmp(extension, "csv") == 0)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "%s: a list of jobs is JSON lines (.jsonl), an object of options in each",
-                     path);
+    return cvtm_fail(
+        error, CVTM_ERROR_ARGUMENT,
+        "%s: a list of jobs is a file of JSON lines (.jsonl), each an object of options", path);
   batch_list *list = calloc(1, sizeof *list);
   if (list == NULL) return cvtm_no_memory(error, "a job");
   list->options = options;

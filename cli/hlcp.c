@@ -76,7 +76,7 @@ int cli_hlcp_check(const cli_options *o) {
   const double beta = is_jacobi ? 0 : 1;
   const int other_alpha = cli_option_given(o, "alpha") && given->alpha != 1;
   if (!other_alpha && !(cli_option_given(o, "beta") && given->beta != beta)) return CLI_EXIT_OK;
-  return cli_usage_error(CLI_HLCP, "%s has alpha = 1 and beta = %g; mmaor takes others",
+  return cli_usage_error(CLI_HLCP, "%s sets alpha = 1 and beta = %g; use mmaor for other values",
                          cvtm_hlcp_method_name(given->method), beta);
 }
 

@@ -2,11 +2,14 @@
 
 #include "base/npy.h"
 #include "cli/cli.h"
+#include "base/file.h"
 #include "density/density.h"
+#include "lcp/matrix_market.h"
 #include "run/input.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Points farther from 0 are refused, since the sides of a domain are 32-bit integers. */
 static const double far = 1e9;
@@ -75,18 +78,44 @@ void cli_note_outside(const cli_options *options, const double *points, int64_t 
           domain.height);
 }
 
+static cvtm_status refuse_length(const char *path, long long count, int64_t rows,
+                                 cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %lld numbers for a matrix of %lld rows", path,
+                   count, (long long)rows);
+}
+
+/* A matrix of one column or one row. */
+static cvtm_status read_market_vector(const char *path, int64_t rows, double **vector,
+                                      cvtm_error *error) {
+  cvtm_csr m;
+  cvtm_status status = cvtm_matrix_market_read(path, &m, error);
+  if (status != CVTM_OK) return status;
+  if ((m.rows != 1 && m.columns != 1) || m.rows * m.columns != rows)
+    status = refuse_length(path, (long long)(m.rows * m.columns), rows, error);
+  else if ((*vector = calloc((size_t)rows, sizeof **vector)) == NULL)
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  for (int64_t row = 0; row < m.rows && status == CVTM_OK; ++row) {
+    for (int64_t k = m.row_start[row]; k < m.row_start[row + 1]; ++k)
+      (*vector)[row + m.column[k]] = m.value[k];
+  }
+  cvtm_csr_free(&m);
+  return status;
+}
+
 cvtm_status cli_read_vector(const cvtm_input *source, int64_t rows, double **vector,
                             cvtm_error *error) {
   const char *path = source->name;
+  char extension[8];
   cvtm_npy array;
   if (path == NULL) return CVTM_OK;
+  if (strcmp(cvtm_file_extension(path, extension, sizeof extension), "mtx") == 0)
+    return read_market_vector(path, rows, vector, error);
   const cvtm_status status = cvtm_npy_open(source, &array, error);
   if (status != CVTM_OK) return status;
   if (array.count != rows) {
     const long long count = array.count;
     cvtm_npy_free(&array);
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %lld numbers for a matrix of %lld rows", path,
-                     count, (long long)rows);
+    return refuse_length(path, count, rows, error);
   }
   *vector = malloc((size_t)rows * sizeof **vector);
   for (int64_t k = 0; k < rows && *vector != NULL; ++k) (*vector)[k] = cvtm_npy_get(&array, k);

@@ -263,10 +263,10 @@ static int check_lcp_usage(work *w) {
     return cli_usage_error(CLI_LCP, "one of --problem and --matrix is needed");
   if (w->is_model &&
       (o->lcp.rhs.name != NULL || o->lcp.lower.name != NULL || o->lcp.upper.name != NULL))
-    return cli_usage_error(CLI_LCP, "--rhs, --lower and --upper belong to --matrix");
+    return cli_usage_error(CLI_LCP, "--rhs, --lower and --upper need --matrix");
   if (!w->is_model && o->lcp.rhs.name == NULL) return cli_usage_error(CLI_LCP, "--rhs is missing");
   if ((o->lcp.width > 0) != (o->lcp.height > 0))
-    return cli_usage_error(CLI_LCP, "--width and --height go together");
+    return cli_usage_error(CLI_LCP, "--width and --height must be given together");
   if (o->lcp.is_matrix_free && !w->is_model)
     return cli_usage_error(CLI_LCP, "only the model problems can be matrix-free");
   if (o->lcp.is_matrix_free && o->lcp.solver.method == CVTM_LCP_PDAS)
@@ -312,7 +312,9 @@ static cvtm_status read_files(work *w, cvtm_error *error) {
   w->width = o->lcp.width;
   w->height = o->lcp.height;
   cvtm_status status = cvtm_matrix_market_read(o->lcp.matrix, &w->matrix, error);
-  if (status == CVTM_OK) status = cvtm_csr_check_diagonal(&w->matrix, o->lcp.matrix, error);
+  const cvtm_lcp_method method = o->lcp.solver.method;
+  if (status == CVTM_OK && method != CVTM_LCP_AUTO && method != CVTM_LCP_LEMKE)
+    status = cvtm_csr_check_diagonal(&w->matrix, o->lcp.matrix, error);
   w->n = w->matrix.rows;
   if (status == CVTM_OK) status = cli_read_vector(&o->lcp.rhs, w->n, &w->b, error);
   if (status == CVTM_OK) status = cli_read_vector(&o->lcp.lower, w->n, &w->lower, error);

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/summary.h"
 #include "run/options.h"
 #include "run/json.h"
 #include "meshes/mesh_file.h"
@@ -63,6 +64,10 @@ static int run_command(cli_command command, int argc, char **argv) {
       break;
     case CLI_PARSED_VERSION:
       code = print_version();
+      break;
+    case CLI_PARSED_PLOTTERS:
+      (void)cli_print_plotters();
+      code = printed();
       break;
     case CLI_PARSE_FAILED:
       break;

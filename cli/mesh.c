@@ -53,12 +53,13 @@ static int cli_metric_check(const cli_options *o) {
     return CLI_EXIT_OK;
   }
   if (strcmp(o->metric.from, "hessian") == 0 && !of_picture)
-    return cli_usage_error(o->command, "--metric hessian is for pictures: name the field");
+    return cli_usage_error(
+        o->command, "--metric hessian needs a picture; for an outline, name a file with a field");
   if (cli_option_given(o, "min-angle") || o->run.refine.max_area.count > 0 ||
       o->run.size.from.name != NULL || o->outline.size.count > 0)
     return cli_usage_error(o->command,
-                           "--metric decides sizes and angles: --size, --min-angle, --max-area and "
-                           "--size-from contradict it");
+                           "--metric determines sizes and angles: --size, --min-angle, --max-area "
+                           "and --size-from contradict it");
   if (o->run.periodic || o->run.element_order == 2)
     return cli_usage_error(o->command, "--metric does not go with --periodic or --element-order 2");
   return o->run.points > 0 ? CLI_EXIT_OK : cli_missing(o->command, "--points");
@@ -168,6 +169,7 @@ typedef struct outline {
   cvtm_refine_figures figures;
   cli_sizes sizes; /* of --size */
   cli_outline_drawing drawing;
+  run_plot plot;
   cvtm_metric_field metric; /* of --metric */
   cvtm_adapt_figures adapted;
   double *points;
@@ -314,8 +316,9 @@ static cvtm_status pair_sides(outline *o, cvtm_error *error) {
   if (!o->options.run.periodic) return CVTM_OK;
   find_alike(o, is_alike);
   if (!is_alike[0] && !is_alike[1])
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "--periodic: no edges on opposite sides of the outline are alike");
+    return cvtm_fail(
+        error, CVTM_ERROR_INPUT,
+        "--periodic: no edge on a side of the outline has a copy on the opposite side");
   for (int k = 0; k < 4; ++k) sides[k] = is_alike[k % 2] ? o->snapped[k] : NAN;
   const cvtm_status status = cvtm_regions_pair(&o->mesh, sides, &o->regions, error);
   if (status != CVTM_OK || o->figures.unpaired + o->regions.unpaired == 0) return status;
@@ -430,6 +433,7 @@ static cvtm_status write_outline_report(const outline *o, cvtm_error *error) {
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   run_json_real(seconds, "mesh", o->seconds);
   run_page_report(&o->options.run, o->domain, report);
+  run_plot_report(&o->plot, report);
   run_world_report(&o->options.run, o->domain, &o->mesh, report);
   run_json_quality(report, &o->quality);
   return run_json_write(o->options.run.report, report, error);
@@ -451,6 +455,7 @@ static void print_outline_summary(const outline *o) {
     cli_metric_print_summary(&o->adapted);
   else if (!cli_sizes_wanted(&o->options))
     cli_refine_print_summary(&o->refine, &o->figures);
+  cli_plot_print(&o->plot);
 }
 
 static int perform_outline(outline *o) {
@@ -500,7 +505,8 @@ static int perform_outline(outline *o) {
                      .mesh = &o->drawing.mesh,
                      .cells = &o->drawing.cells,
                      .regions = &o->regions,
-                     .second = o->second.count > 0 ? &o->second : NULL};
+                     .second = o->second.count > 0 ? &o->second : NULL,
+                     .plot = &o->plot};
   const run_scene drawn = scene;
   scene.domain = place_domain(o);
   scene.sites = o->mesh.points;
@@ -556,6 +562,7 @@ typedef struct meshing {
   int64_t copy_count;
   double *original; /* with --periodic: the point that each vertex is, or is a copy of */
   run_point_order order;
+  run_plot plot;
   int is_guessed; /* true: the points gave the domain */
   cvtm_delaunay_report triangulation;
 } meshing;
@@ -575,6 +582,7 @@ static cvtm_status write_mesh_report(const meshing *m, cvtm_error *error) {
   run_json_triangulation(report, &m->triangulation);
   run_order_report(&m->order, &m->options.run, report);
   run_page_report(&m->options.run, m->domain, report);
+  run_plot_report(&m->plot, report);
   run_world_report(&m->options.run, m->domain, &m->mesh, report);
   run_json_quality(report, &m->quality);
   return run_json_write(m->options.run.report, report, error);
@@ -600,11 +608,12 @@ static void print_mesh_summary(const meshing *m) {
             "picture's\n",
             m->domain.width, m->domain.height, from);
   cli_order_print_summary(&m->order);
+  cli_plot_print(&m->plot);
   cli_world_print(&m->options.run, m->domain);
   if (m->mesh.coincident_count > 0)
     fprintf(stderr, "  %s no triangle\n",
-            cli_count(m->mesh.coincident_count, "point shares another's place and has",
-                      "points share another's place and have"));
+            cli_count(m->mesh.coincident_count, "point has the position of another one, and",
+                      "points have the positions of others, and"));
   if (m->mesh.collinear) fprintf(stderr, "  all points lie on one line: there is no triangle\n");
 }
 
@@ -695,7 +704,8 @@ static cvtm_status triangulate_points(meshing *m, cvtm_error *error) {
 static int perform_mesh(meshing *m) {
   cli_options *options = &m->options;
   if (options->run.periodic && (run_outputs_draw(&options->run) || options->run.element_order == 2))
-    return cli_usage_error(CLI_MESH, "--periodic with points has no drawing or --element-order 2");
+    return cli_usage_error(
+        CLI_MESH, "--periodic with points cannot be used with a drawing or --element-order 2");
   if (options->run.periodic && options->like.name == NULL &&
       (options->width == 0 || options->height == 0))
     return cli_usage_error(CLI_MESH,
@@ -746,7 +756,8 @@ static int perform_mesh(meshing *m) {
                      .count = m->count,
                      .original = m->original,
                      .mesh = &mesh,
-                     .cells = &m->cells};
+                     .cells = &m->cells,
+                     .plot = &m->plot};
   const run_scene drawn = scene;
   scene.sites = m->points;
   scene.mesh = &m->mesh;

@@ -201,7 +201,7 @@ void cli_print_overview(FILE *stream) {
   fprintf(stream, "  %-12s %s\n", "help", "help about a command: cvtmesh help run");
   print_commands(stream, "Research", 1);
   fputs(
-      "\n`cvtmesh COMMAND --help` lists a command's chief options, `--help all` every one;\n"
+      "\n`cvtmesh COMMAND --help` lists the main options of a command, `--help all` every option;\n"
       "`cvtmesh --help all` does that for all commands. `man cvtmesh` explains them.\n",
       stream);
 }

@@ -262,6 +262,9 @@ static cli_parsed parse_found(int argc, char **argv, cli_options *options,
   for (int k = 0; k < count; ++k) {
     if (cli_option_rows[found[k].row].offset == CLI_FIELD(help)) return CLI_PARSED_HELP;
     if (cli_option_rows[found[k].row].offset == CLI_FIELD(version)) return CLI_PARSED_VERSION;
+    if (cli_option_rows[found[k].row].offset == CLI_FIELD(run.page.plotter) &&
+        strcmp(found[k].value, "list") == 0)
+      return CLI_PARSED_PLOTTERS;
     if (cli_option_rows[found[k].row].offset == CLI_FIELD(config)) config = found[k].value;
   }
   cvtm_error error = {CVTM_OK, ""};

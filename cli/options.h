@@ -160,6 +160,7 @@ typedef enum cli_parsed {
   CLI_PARSED,
   CLI_PARSED_HELP,
   CLI_PARSED_VERSION,
+  CLI_PARSED_PLOTTERS, /* --plotter list */
   CLI_PARSE_FAILED
 } cli_parsed;
 

@@ -30,13 +30,14 @@ static cvtm_status read_size(const cli_options *o, const char *text, cli_size_ru
   rule->unit = -1;
   if (run_lengths_parse(text, &size) && size.count == 1) {
     rule->unit = size.unit;
-    if (!(size.value[0] > 0)) return run_usage_error(error, "--size %s: a size is positive", text);
+    if (!(size.value[0] > 0))
+      return run_usage_error(error, "--size %s: a size must be positive", text);
     rule->formula.count = 1;
     rule->formula.step[0].value = size.value[0];
     if (rule->unit < 0 || !(run_unit_mm(rule->unit) > 0) || run_has_page(&o->run)) return CVTM_OK;
     if (run_world_may_have_unit(&o->run)) return CVTM_OK;
-    return run_usage_error(error, "--size %s: --pixel-size with a unit is missing, or --page",
-                           text);
+    return run_usage_error(
+        error, "--size %s: a size with a unit needs --page, or --pixel-size with a unit", text);
   }
   cvtm_error reason = {CVTM_OK, ""};
   if (cli_expression_parse(text, &rule->formula, &reason) == CVTM_OK) return CVTM_OK;
@@ -73,7 +74,7 @@ cvtm_status cli_sizes_read(const cli_options *o, cli_sizes *sizes, cvtm_error *e
     everywhere |= sizes->rule[sizes->count].name[0] == '\0';
   }
   if (status == CVTM_OK && !everywhere && o->run.points == 0)
-    return run_usage_error(error, "a --size without a name is missing, or --points");
+    return run_usage_error(error, "--size: a size without a name is missing, or --points");
   return status;
 }
 

@@ -64,7 +64,8 @@ int64_t cli_distributed_useful(const cli_options *options, int64_t asked) {
   if (chosen < asked && !options->quiet) {
     fprintf(stderr, "cvtmesh: note: %lld of %lld processes: ", (long long)chosen, (long long)asked);
     if (chosen > 1 && fits >= pays) fprintf(stderr, "as many as the memory for the sites needs; ");
-    fprintf(stderr, "a process of fewer than %d sites makes no run faster\n", SITES_THAT_PAY);
+    fprintf(stderr, "processes with fewer than %d sites each do not make a run faster\n",
+            SITES_THAT_PAY);
   }
   return chosen;
 }

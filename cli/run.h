@@ -10,8 +10,8 @@ int cli_run_check(const cli_options *options);
 /* The same, but a run that writes no file is allowed. */
 int cli_run_check_values(const cli_options *options);
 
-/* --domain auto: a mesh covers the frame of the picture, unless options say where sites are or the
- * run is divided among ranks. */
+/* --domain auto: a mesh covers the frame of the picture, unless points or dots are written, too,
+ * options say where sites are, or the run is divided among ranks. */
 void cli_run_choose_domain(cli_options *options);
 
 /* progress: all zero before. Both it and the options are borrowed as long as the run lives. */

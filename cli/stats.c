@@ -289,7 +289,10 @@ static cvtm_status read_stats_input(stats *s, cvtm_error *error) {
     status =
         run_world_set(&s->options.run, NULL, s->options.run.input.name, s->domain.height, error);
   if (status != CVTM_OK) return status;
-  return s->is_mesh ? read_mesh(s, error) : read_points(s, error);
+  status = s->is_mesh ? read_mesh(s, error) : read_points(s, error);
+  return status == CVTM_OK && s->density != NULL
+             ? run_average_tone(&s->options.run, s->domain, s->count, s->density, error)
+             : status;
 }
 
 static cvtm_status evaluate_stats(stats *s) {

@@ -15,7 +15,7 @@ static void print_pen(const run_colours *c, int k) {
           cli_count(dots, "dot", "dots"));
   if (dots > 1)
     fprintf(stderr, ", the nearest at %.3g px (%.3g at least)", f->nearest.mean, f->nearest.least);
-  fprintf(stderr, "; ink %.2f %%, asked %.2f %%", 100 * f->drawn, 100 * f->asked);
+  fprintf(stderr, "; ink %.2f %%, wanted %.2f %%", 100 * f->drawn, 100 * f->asked);
   if (dots > 0) fprintf(stderr, "; energy %.4f of the reference", c->solved.ratio[k]);
   fputc('\n', stderr);
 }
@@ -60,7 +60,7 @@ void cli_refine_print_summary(const cvtm_refine_options *refine,
     fprintf(stderr, "  note       %lld %s sharper where the input is too narrow for the grid\n",
             (long long)figures->narrow_count, triangles_are(figures->narrow_count));
   if (figures->below_free > 0)
-    fprintf(stderr, "  warning    %lld %s sharper without such a reason: %.3g degrees\n",
+    fprintf(stderr, "  warning    %lld %s sharper for no such reason: %.3g degrees\n",
             (long long)figures->below_free, triangles_are(figures->below_free),
             figures->min_angle_free);
   if (figures->oversized > 0)
@@ -93,6 +93,46 @@ void cli_order_print_summary(const run_point_order *order) {
           "  path       %.6g px, %.3f of a lower bound of closed paths, in %.2f seconds%s\n",
           order->length, order->length / order->bound, order->seconds,
           order->is_stopped ? ", stopped early" : "");
+}
+
+/* Minutes and seconds, or hours and minutes. */
+static const char *time_text(double seconds, char text[32]) {
+  const long long s = llround(fmin(seconds, 1e12));
+  if (s < 3600)
+    snprintf(text, 32, "%lld min %02lld s", s / 60, s % 60);
+  else
+    snprintf(text, 32, "%lld h %02lld min", s / 3600, s / 60 % 60);
+  return text;
+}
+
+void cli_plot_print(const run_plot *plot) {
+  const cvtm_plot_figures *f = &plot->figures;
+  char text[4][32];
+  if (plot->plotter == NULL) return;
+  fprintf(stderr,
+          "  plot       %s on %s: %.1f m drawn, %.1f m travelled; pen down %s, lifting %s, travel "
+          "%s (%s)\n",
+          time_text(f->seconds_drawing + f->seconds_lifting + f->seconds_travelling, text[0]),
+          plot->plotter->name, 1e-3 * f->drawn, 1e-3 * f->travelled,
+          time_text(f->seconds_drawing, text[1]), time_text(f->seconds_lifting, text[2]),
+          time_text(f->seconds_travelling, text[3]), cli_count(f->strokes, "stroke", "strokes"));
+}
+
+int cli_print_plotters(void) {
+  printf("%-14s %-6s %-7s %-17s %-5s %-10s %s\n", "name", "file", "paper", "area, mm", "pens",
+         "mm/s", "machine");
+  for (int k = 0; cvtm_plotter_at(k) != NULL; ++k) {
+    const cvtm_plotter *p = cvtm_plotter_at(k);
+    char paper[32] = "any", area[48] = "the page", pens[16] = "any", speed[32];
+    if (p->paper[0] > 0) snprintf(paper, sizeof paper, "%gx%g", p->paper[0], p->paper[1]);
+    if (p->area[2] > 0)
+      snprintf(area, sizeof area, "%.1f x %.1f", p->area[2] - p->area[0], p->area[3] - p->area[1]);
+    if (p->pens > 0) snprintf(pens, sizeof pens, "%d", p->pens);
+    snprintf(speed, sizeof speed, "%.0f/%.0f", p->draw_speed, p->travel_speed);
+    printf("%-14s %-6s %-7s %-17s %-5s %-10s %s\n", p->name, p->format, paper, area, pens, speed,
+           p->help);
+  }
+  return CLI_EXIT_OK;
 }
 
 static void print_dot_count(const run_dot_count *dots) {
@@ -132,8 +172,7 @@ static void print_equal_mass(const run_equal_mass *made) {
           cli_count(result->diagrams, "diagram", "diagrams"), (long long)result->newton_steps,
           cli_word(result->newton_steps, "step", "steps"));
   if (!result->converged)
-    fprintf(stderr, "  note       rounding keeps the masses from --mass-tolerance %g\n",
-            made->tolerance);
+    fprintf(stderr, "  note       rounding errors prevent --mass-tolerance %g\n", made->tolerance);
 }
 
 static void print_preview(const cvtm_run_options *o) {
@@ -218,6 +257,7 @@ void cli_run_print_summary(const cli_options *options, const cvtm_run *r) {
     fprintf(stderr, "  mesh       %s\n",
             cli_count(r->mesh.triangle_count, "triangle", "triangles"));
   cli_order_print_summary(&r->order);
+  cli_plot_print(&r->plot);
   cli_world_print(&r->options, r->domain);
   if (r->options.domain.kind != CVTM_RUN_DOMAIN_NONE) print_domain(&r->shape);
   if (r->second.straightened > 0)
@@ -226,11 +266,12 @@ void cli_run_print_summary(const cli_options *options, const cvtm_run *r) {
   cli_stipples_print(&r->stipples, stderr, "  tone       ");
   print_colours(&r->options, &r->colours);
   if (r->count < r->options.points)
-    fprintf(stderr, "  note       %lld of the %lld sites asked for: no room for the others\n",
+    fprintf(stderr,
+            "  note       %lld of the %lld requested sites; there is no room for the others\n",
             (long long)r->count, (long long)r->options.points);
   if (r->mesh.coincident_count > 0)
-    fprintf(stderr, "  note       %s another's place\n",
-            cli_count(r->mesh.coincident_count, "site shares", "sites share"));
+    fprintf(stderr, "  note       %s the position of another\n",
+            cli_count(r->mesh.coincident_count, "site has", "sites have"));
   if (r->moved > 0)
     fprintf(stderr, "  note       %s moved into the domain, or out of an obstacle\n",
             cli_count(r->moved, "site was", "sites were"));

@@ -168,7 +168,7 @@ static int check_view_options(view *v) {
   cvtm_error error = {CVTM_OK, ""};
   if (strlen(o->view.save) > PREFIX_MAX ||
       (o->view.record != NULL && strlen(o->view.record) > PREFIX_MAX))
-    return cli_usage_error(o->command, "--save and --record: names of at most %d bytes",
+    return cli_usage_error(o->command, "--save and --record: a name has at most %d bytes",
                            PREFIX_MAX);
   if (cli_view_size(o, &v->viewer.width, &v->viewer.height) != CLI_EXIT_OK) return CLI_EXIT_USAGE;
   if (o->text.layers != NULL &&

@@ -108,7 +108,8 @@ static cvtm_status check_start(const diagram *d, cvtm_error *error) {
   if (d->start.dimensions != 2 || d->start.shape[0] != d->domain.height ||
       d->start.shape[1] != d->domain.width || d->start.kind != 'i' ||
       d->start.item != sizeof(int32_t))
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: not labels, int32, of %d x %d pixels", path,
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: the array does not hold int32 labels of %d x %d pixels", path,
                      d->domain.width, d->domain.height);
   return CVTM_OK;
 }
@@ -194,9 +195,10 @@ static int perform_voronoi(diagram *d) {
   if (d->options.run.output.count == 0 && d->options.run.report == NULL && !d->options.check)
     return cli_missing(CLI_VORONOI, "--output");
   if (d->options.warm.labels.name && cli_option_given(&d->options, "method"))
-    return cli_usage_error(CLI_VORONOI, "--labels-from has passes of its own; omit --method");
+    return cli_usage_error(CLI_VORONOI,
+                           "--labels-from does not use --method: leave one of them out");
   if (!d->options.warm.labels.name && cli_option_given(&d->options, "first-step"))
-    return cli_usage_error(CLI_VORONOI, "--first-step goes with --labels-from");
+    return cli_usage_error(CLI_VORONOI, "--first-step needs --labels-from");
   cvtm_error error = {CVTM_OK, ""};
   int code =
       cli_result(CLI_VORONOI, CLI_WRITING, run_outputs_check(&d->options.run, &error), &error);

@@ -35,9 +35,9 @@ cvtm_status cvtm_equal_mass_sample(cvtm_domain domain, const float *density, int
                                    cvtm_error *error);
 
 /* The weights (host, count, their mean 0) with which the power cells of the sites (host, 2 * count,
- * inside the domain) have one mass each, to a relative tolerance > 0. Sites that share a place are
- * refused (CVTM_ERROR_INPUT). If rounding keeps the masses farther off, the weights are the best
- * found and result->converged is 0. moments (may be NULL) are those of the power cells. */
+ * inside the domain) have equal masses, to a relative tolerance > 0. CVTM_ERROR_INPUT: two sites
+ * are at the same position. If rounding errors prevent the tolerance, the weights are the best ones
+ * found, and result->converged is 0. moments (may be NULL) are those of the power cells. */
 cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t count,
                                     double tolerance, double *weights,
                                     const cvtm_cvt_moments *moments,

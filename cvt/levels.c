@@ -97,12 +97,12 @@ double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double sq
   const int64_t width = domain.width, height = domain.height;
   double border = 0;
   for (int64_t j = 0; j < height; ++j) {
-    border += pow((double)density[j * width], 0.25);
-    border += pow((double)density[j * width + width - 1], 0.25);
+    border += sqrt(sqrt((double)density[j * width]));
+    border += sqrt(sqrt((double)density[j * width + width - 1]));
   }
   for (int64_t i = 0; i < width; ++i) {
-    border += pow((double)density[i], 0.25);
-    border += pow((double)density[(height - 1) * width + i], 0.25);
+    border += sqrt(sqrt((double)density[i]));
+    border += sqrt(sqrt((double)density[(height - 1) * width + i]));
   }
   return 1.07 * border /
          sqrt(sqrt_integral); /* rows of hexagons are closer than hexagons are high */

@@ -115,14 +115,15 @@ static void move_off(const cvtm_solve *s, const cvtm_cell_moments *sums, int64_t
   const cvtm_domain domain = s->cvt->domain;
   const double width = domain.width, height = domain.height;
   const cvtm_cell_moments *cell = &sums[owner];
-  double draw[2];
+  double draw[2], direction[2];
   cvtm_random_uniform2(s->options->seed, s->state.draws, (uint64_t)site, draw);
+  cvtm_random_direction(draw[0], direction);
   const double mean = 0.1 * sqrt(width * height / (double)s->count);
   const double widest = cell->second > 0 ? sqrt(cell->second / cell->mass) : mean;
-  const double turn = 6.283185307179586 * draw[0], radius = widest * sqrt(draw[1]);
+  const double radius = widest * sqrt(draw[1]);
   double *place = sites + 2 * site;
-  place[0] = step_inside(place[0], radius * cos(turn), width);
-  place[1] = step_inside(place[1], radius * sin(turn), height);
+  place[0] = step_inside(place[0], radius * direction[0], width);
+  place[1] = step_inside(place[1], radius * direction[1], height);
 }
 
 /* Moves all but one of the sites (host) that coincide; the first, or a fixed one, stays. Returns

@@ -165,8 +165,9 @@ CVTM_HD void cvtm_cvt_transfer_site(const cvtm_cvt_transfer *t, int64_t k) {
   const int32_t low = t->order[k], high = t->order[t->movable - 1 - k];
   const double turn = cvtm_random_uniform(t->seed, t->draw, (uint64_t)high);
   const double radius = 0.7 * sqrt(t->moments[high].second / t->moments[high].mass);
-  const double dx = radius * cos(6.283185307179586 * turn);
-  const double dy = radius * sin(6.283185307179586 * turn);
+  double direction[2];
+  cvtm_random_direction(turn, direction);
+  const double dx = radius * direction[0], dy = radius * direction[1];
   double *from = t->sites + 2 * (int64_t)low, *to = t->sites + 2 * (int64_t)high;
   const double x = to[0], y = to[1];
   const int32_t width = t->domain.width, height = t->domain.height, p = t->domain.periodic;

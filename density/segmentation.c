@@ -96,9 +96,9 @@ void cvtm_seeds_free(cvtm_seeds *seeds) {
 static cvtm_status set_mark(cvtm_seeds *seeds, int i, int j, cvtm_seed seed, cvtm_error *error) {
   uint8_t *mark = &seeds->mark[(size_t)j * (size_t)seeds->width + (size_t)i];
   if (*mark != CVTM_SEED_NONE && *mark != seed) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "the seeds contradict: pixel (%d, %d) is marked as inside and as outside", i,
-                     j);
+    return cvtm_fail(
+        error, CVTM_ERROR_INPUT,
+        "the seeds contradict each other: pixel (%d, %d) is marked as inside and as outside", i, j);
   }
   *mark = (uint8_t)seed;
   return CVTM_OK;

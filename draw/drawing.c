@@ -6,22 +6,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-cvtm_status cvtm_page_place(double page_width, double page_height, double margin, int fill,
-                            double width, double height, cvtm_page *page, cvtm_error *error) {
-  const double inner_width = page_width - 2 * margin, inner_height = page_height - 2 * margin;
+cvtm_status cvtm_page_place_in(double page_width, double page_height, const double clip[4],
+                               int fill, double width, double height, cvtm_page *page,
+                               cvtm_error *error) {
+  const double inner_width = clip[2] - clip[0], inner_height = clip[3] - clip[1];
   if (!(inner_width > 0) || !(inner_height > 0))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "margins of %g mm leave nothing of a page of %g x %g mm", margin, page_width,
-                     page_height);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "margins leave nothing of a page of %g x %g mm",
+                     page_width, page_height);
   const double across = inner_width / width, down = inner_height / height;
   const double scale = fill ? fmax(across, down) : fmin(across, down);
   *page = (cvtm_page){.width = page_width,
                       .height = page_height,
                       .scale = scale,
-                      .left = 0.5 * (page_width - scale * width),
-                      .top = 0.5 * (page_height - scale * height),
-                      .clip = {margin, margin, page_width - margin, page_height - margin}};
+                      .left = 0.5 * (clip[0] + clip[2] - scale * width),
+                      .top = 0.5 * (clip[1] + clip[3] - scale * height)};
+  memcpy(page->clip, clip, sizeof page->clip);
   return CVTM_OK;
+}
+
+cvtm_status cvtm_page_place(double page_width, double page_height, double margin, int fill,
+                            double width, double height, cvtm_page *page, cvtm_error *error) {
+  const double clip[4] = {margin, margin, page_width - margin, page_height - margin};
+  if (!(clip[2] > clip[0]) || !(clip[3] > clip[1]))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "margins of %g mm leave nothing of a page of %g x %g mm", margin, page_width,
+                     page_height);
+  return cvtm_page_place_in(page_width, page_height, clip, fill, width, height, page, error);
 }
 
 static void place_point(const cvtm_page *page, const double *pixels, double *mm) {
@@ -33,6 +43,16 @@ static int is_inside(const cvtm_page *page, const double *mm) {
   const double *clip = page->clip, rounding = 1e-9 * (page->width + page->height);
   return mm[0] >= clip[0] - rounding && mm[1] >= clip[1] - rounding &&
          mm[0] <= clip[2] + rounding && mm[1] <= clip[3] + rounding;
+}
+
+/* Moves a point of a stroke so that a pen with this radius stays out of the margins. */
+static void keep_inside(const cvtm_page *page, double radius, double *mm) {
+  if (page->in_pixels) return;
+  for (int axis = 0; axis < 2; ++axis) {
+    const double low = page->clip[axis], high = page->clip[axis + 2];
+    const double inset = fmin(radius, 0.5 * (high - low));
+    mm[axis] = fmin(fmax(mm[axis], low + inset), high - inset);
+  }
 }
 
 static cvtm_status fail_without_memory(cvtm_drawing *drawing, cvtm_error *error) {
@@ -55,6 +75,7 @@ cvtm_status cvtm_drawing_of_dots(const cvtm_page *page, const double *points, co
     place_point(page, points + 2 * i, mm);
     if (!is_inside(page, mm)) continue;
     drawing->radius[dots] = page->scale * radius[i];
+    keep_inside(page, drawing->radius[dots], mm);
     drawing->start[dots] = dots;
     ++dots;
   }
@@ -139,16 +160,35 @@ static int add_path(stroke_builder *b, const cvtm_page *page, const double *poin
   return 1;
 }
 
+/* A cropped picture is cropped by half the width of a line more, so that the whole line stays out
+ * of the margins. */
+static cvtm_page crop_for_lines(const cvtm_page *page, double line_width) {
+  cvtm_page crop = *page;
+  const double rounding = 1e-9 * (page->width + page->height);
+  const int is_cropped =
+      page->left < page->clip[0] - rounding || page->top < page->clip[1] - rounding;
+  if (!is_cropped || page->in_pixels) return crop;
+  for (int axis = 0; axis < 2; ++axis) {
+    const double inset = fmin(0.5 * line_width, 0.5 * (page->clip[axis + 2] - page->clip[axis]));
+    crop.clip[axis] += inset;
+    crop.clip[axis + 2] -= inset;
+  }
+  return crop;
+}
+
 static cvtm_status draw_paths(const cvtm_page *page, const double *points, const int64_t *start,
                               int64_t count, int closed, double line_width, cvtm_drawing *drawing,
                               cvtm_error *error) {
   *drawing = (cvtm_drawing){.page = *page, .line_width = page->scale * line_width};
+  const cvtm_page crop = crop_for_lines(page, drawing->line_width);
   stroke_builder b = {.drawing = drawing};
   int has_memory = cvtm_grow(&drawing->start, sizeof *drawing->start, &b.start_capacity, 1);
   for (int64_t k = 0; has_memory && k < count; ++k)
-    has_memory = add_path(&b, page, points + 2 * start[k], start[k + 1] - start[k], closed);
+    has_memory = add_path(&b, &crop, points + 2 * start[k], start[k + 1] - start[k], closed);
   if (!has_memory) return fail_without_memory(drawing, error);
   drawing->start[drawing->stroke_count] = b.point_count;
+  for (int64_t i = 0; i < b.point_count; ++i)
+    keep_inside(page, 0.5 * drawing->line_width, drawing->points + 2 * i);
   return CVTM_OK;
 }
 

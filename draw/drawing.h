@@ -18,9 +18,13 @@ typedef struct cvtm_page {
   int in_pixels;           /* nonzero: all lengths are in pixels; only for SVG */
 } cvtm_page;
 
-/* Centres the picture inside the margins. fill: nonzero: the picture covers the whole area inside
- * the margins and is cropped there; 0: all of it lies inside. Fails with CVTM_ERROR_ARGUMENT if the
- * margins leave no area. */
+/* Centres the picture in the area `clip`. fill: nonzero: the picture covers the whole area
+ * and is cropped there; 0: all of it lies inside. Fails with CVTM_ERROR_ARGUMENT if there is no
+ * area. */
+cvtm_status cvtm_page_place_in(double page_width, double page_height, const double clip[4],
+                               int fill, double width, double height, cvtm_page *page,
+                               cvtm_error *error);
+/* The same inside margins of one width. */
 cvtm_status cvtm_page_place(double page_width, double page_height, double margin, int fill,
                             double width, double height, cvtm_page *page, cvtm_error *error);
 
@@ -48,11 +52,13 @@ typedef struct cvtm_drawing {
 } cvtm_drawing;
 
 /* A dot for each of `count` points (x, y in pixels) that lies inside the margins. radius: radii of
- * the dots in pixels. Fails with CVTM_ERROR_MEMORY; then *drawing is empty. */
+ * the dots in pixels. On a page a disc that would reach into a margin is moved away from it. Fails
+ * with CVTM_ERROR_MEMORY; then *drawing is empty. */
 cvtm_status cvtm_drawing_of_dots(const cvtm_page *page, const double *points, const double *radius,
                                  int64_t count, cvtm_drawing *drawing, cvtm_error *error);
 /* The line through `count` points, and back to the first if closed; the margins cut it into
- * strokes. line_width: in pixels. Errors as above. */
+ * strokes. line_width: in pixels; on a page the whole width stays out of the margins. Errors as
+ * above. */
 cvtm_status cvtm_drawing_of_path(const cvtm_page *page, const double *points, int64_t count,
                                  int closed, double line_width, cvtm_drawing *drawing,
                                  cvtm_error *error);
@@ -68,6 +74,11 @@ cvtm_status cvtm_drawing_of_lines(const cvtm_page *page, const double *points, c
 cvtm_status cvtm_drawing_join(const cvtm_drawing *layers, const cvtm_pen *pens, int count,
                               cvtm_drawing *drawing, cvtm_error *error);
 void cvtm_drawing_free(cvtm_drawing *drawing);
+/* Puts the strokes of each part in an order of little travel, some of them backward, and joins
+ * those that meet: after each stroke comes the one with the nearest end. O(n log n). A drawing of
+ * dots stays (cvtm_tour_create orders these). Fails with CVTM_ERROR_MEMORY; then the drawing is
+ * unchanged. */
+cvtm_status cvtm_drawing_order(cvtm_drawing *drawing, cvtm_error *error);
 
 /* Cuts the strokes into parts of at most `distance` mm of line, so that the pen can be refilled
  * between parts. A part may be longer if the line between two points is. Dots have no length. Fails
@@ -97,35 +108,14 @@ cvtm_status cvtm_trails_create(const int32_t *edges, int64_t edge_count, int64_t
                                cvtm_trails *trails, cvtm_error *error);
 void cvtm_trails_free(cvtm_trails *trails);
 
-/* A profile: the lines of G-code that a machine needs for each action. The strings are
- * zero-terminated and point into `text`. */
-enum { CVTM_GCODE_LINES = 32 };
-typedef struct cvtm_gcode_lines {
-  const char *line[CVTM_GCODE_LINES];
-  int count;
-} cvtm_gcode_lines;
-typedef struct cvtm_gcode_profile {
-  cvtm_gcode_lines start, up, down, dwell, pause, pen, end;
-  const char *travel, *draw; /* {x} and {y} are replaced by mm with three decimals */
-  int from_top; /* nonzero: y is down from the upper left corner; 0: up from the lower left */
-  char *text;   /* malloc'd and owned */
-} cvtm_gcode_profile;
-
-/* The text of a built-in profile: grbl-servo, grbl-z or marlin-servo; NULL for other names. */
-const char *cvtm_gcode_builtin(const char *name);
-/* Reads a profile: lines `name = value`; # starts a comment line. The names start, up, down, dwell,
- * pause, pen and end may be repeated; all but up and down may be missing. travel, draw and origin
- * (bottom-left or top-left) are given once. In pen, {pen} is replaced by the number of the pen,
- * from 1, and {name} by its name. `name` is used in messages. Fails with CVTM_ERROR_INPUT and the
- * line. */
-cvtm_status cvtm_gcode_profile_parse(const char *text, const char *name,
-                                     cvtm_gcode_profile *profile, cvtm_error *error);
-void cvtm_gcode_profile_free(cvtm_gcode_profile *profile);
 /* What a file needs beside the drawing. */
+struct cvtm_plotter;
+struct cvtm_gcode_profile;
 typedef struct cvtm_drawing_settings {
   int in_mm; /* DXF: nonzero: the header gives mm as the unit; else it names no unit */
-  const cvtm_gcode_profile *profile; /* G-code */
-  CVTM_RESERVED(6);
+  const struct cvtm_gcode_profile *profile; /* G-code (draw/plotter.h) */
+  const struct cvtm_plotter *plotter;       /* HPGL; NULL: 40 units/mm from the lower left corner */
+  CVTM_RESERVED(5);
 } cvtm_drawing_settings;
 
 /* Writes the drawing; the extension names the format, that of the path is ignored. settings: NULL:
@@ -137,8 +127,8 @@ typedef struct cvtm_drawing_settings {
  * CVTM_ERROR_UNSUPPORTED if the build has no cairo, that is, if cvtm_drawing_writes_pdf() is 0.
  * dxf: AutoCAD R12 in ASCII, x right and y up from the lower left corner of the page. Dots become
  * circles, strokes become lines and polylines, and parts become layers.
- * hpgl: 40 units per mm, x right and y up from the lower left corner of the page. Pen k of the
- * drawing is SP(k + 1). Between parts the plotter puts the pen back and takes it again.
+ * hpgl: in the units of the plotter from its origin, where cvtm_plotter_place has the point. Pen k
+ * of the drawing is SP(k + 1). Between parts the plotter puts the pen back and takes it again.
  * gcode: the profile's start and up. For every stroke follow travel to its first point, down, dwell
  * if it is a dot, draw to its other points, and up. Between parts comes pause, and with several
  * pens `pen` before the parts of each pen. Last comes end. */

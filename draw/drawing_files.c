@@ -5,6 +5,7 @@
 #include "base/portable.h"
 #include "base/text.h"
 #include "draw/formats.h"
+#include "draw/plotter.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -405,35 +406,38 @@ const cvtm_format cvtm_format_dxf = {
 /* --- HPGL ------------------------------------------------------------------------------------- */
 
 static void put_hpgl_point(FILE *file, const char *command, const cvtm_drawing *drawing,
-                           int64_t i) {
-  const double units = 40; /* per mm */
-  fprintf(file, "%s%lld,%lld;", command, llround(units * drawing->points[2 * i]),
-          llround(units * (drawing->page.height - drawing->points[2 * i + 1])));
+                           const cvtm_plotter *plotter, int64_t i) {
+  double place[2];
+  cvtm_plotter_place(plotter, drawing->page.width, drawing->page.height, drawing->points + 2 * i,
+                     place);
+  fprintf(file, "%s%lld,%lld;", command, llround(place[0]), llround(place[1]));
 }
 
-static void put_hpgl_part(FILE *file, const cvtm_drawing *drawing, int64_t part) {
+static void put_hpgl_part(FILE *file, const cvtm_drawing *drawing, const cvtm_plotter *plotter,
+                          int64_t part) {
   int64_t first_stroke, end_stroke;
   cvtm_drawing_part(drawing, part, &first_stroke, &end_stroke);
   for (int64_t k = first_stroke; k < end_stroke; ++k) {
     const int64_t first = drawing->start[k];
-    put_hpgl_point(file, "PU", drawing, first);
+    put_hpgl_point(file, "PU", drawing, plotter, first);
     fputs("PD;", file);
     for (int64_t i = first + 1; i < drawing->start[k + 1]; ++i)
-      put_hpgl_point(file, "PD", drawing, i);
+      put_hpgl_point(file, "PD", drawing, plotter, i);
     fputs("PU;\n", file);
   }
 }
 
 static cvtm_status write_hpgl(FILE *file, const cvtm_drawing *drawing,
                               const cvtm_drawing_settings *settings, cvtm_error *error) {
-  (void)settings;
+  const cvtm_plotter *plotter = settings->plotter;
   (void)error;
+  if (plotter == NULL) plotter = cvtm_plotter_find("hpgl");
   fputs("IN;PA;", file);
   int is_first = 1;
   for (int64_t part = 0; part < cvtm_drawing_parts(drawing); ++part) {
     if (drawing->pens != NULL && part_is_empty(drawing, part)) continue;
     fprintf(file, "%sSP%d;\n", is_first ? "" : "SP0;", cvtm_drawing_pen_of(drawing, part) + 1);
-    put_hpgl_part(file, drawing, part);
+    put_hpgl_part(file, drawing, plotter, part);
     is_first = 0;
   }
   if (is_first) fputc('\n', file);
@@ -540,124 +544,9 @@ static cvtm_status write_gcode(FILE *file, const cvtm_drawing *drawing,
 const cvtm_format cvtm_format_gcode = {
     .extension = "gcode",
     .alias = "nc",
-    .help = "G-code: GRBL, Marlin, others by --gcode",
+    .help = "G-code: GRBL, Marlin, lasers, others by --plotter",
     .properties = CVTM_FOR_MACHINES | CVTM_NEEDS_PAGE | CVTM_NEEDS_PROFILE,
     .write_drawing = write_gcode};
-
-/* --- profiles of G-code ----------------------------------------------------------------------- */
-
-static const struct {
-  const char *name, *text;
-} builtin_profiles[] = {{"grbl-servo",
-                         "# GRBL; a servo lifts the pen: S of M3\n"
-                         "start = G21\n"
-                         "start = G90\n"
-                         "up = M3 S300\n"
-                         "up = G4 P0.15\n"
-                         "down = M3 S700\n"
-                         "down = G4 P0.15\n"
-                         "dwell = G4 P0.05\n"
-                         "pause = M0\n"
-                         "pen = (pen {pen}: {name})\n"
-                         "travel = G0 X{x} Y{y}\n"
-                         "draw = G1 X{x} Y{y} F2000\n"
-                         "end = G0 X0 Y0\n"
-                         "end = M5\n"},
-                        {"grbl-z",
-                         "# GRBL; the pen hangs on the Z axis, which is 0 on the paper\n"
-                         "start = G21\n"
-                         "start = G90\n"
-                         "start = G94\n"
-                         "up = G0 Z3\n"
-                         "down = G1 Z0 F600\n"
-                         "dwell = G4 P0.05\n"
-                         "pause = M0\n"
-                         "pen = (pen {pen}: {name})\n"
-                         "travel = G0 X{x} Y{y}\n"
-                         "draw = G1 X{x} Y{y} F2000\n"
-                         "end = G0 X0 Y0\n"
-                         "end = M2\n"},
-                        {"marlin-servo",
-                         "# Marlin; servo 0 lifts the pen; G4 in ms\n"
-                         "start = G21\n"
-                         "start = G90\n"
-                         "start = G28 X Y\n"
-                         "up = M280 P0 S60\n"
-                         "up = G4 P150\n"
-                         "down = M280 P0 S30\n"
-                         "down = G4 P150\n"
-                         "dwell = G4 P50\n"
-                         "pause = M0\n"
-                         "pen = M117 pen {pen}: {name}\n"
-                         "travel = G0 X{x} Y{y} F6000\n"
-                         "draw = G1 X{x} Y{y} F2000\n"
-                         "end = G0 X0 Y0 F6000\n"
-                         "end = M84\n"}};
-
-const char *cvtm_gcode_builtin(const char *name) {
-  for (size_t k = 0; k < sizeof builtin_profiles / sizeof builtin_profiles[0]; ++k)
-    if (strcmp(builtin_profiles[k].name, name) == 0) return builtin_profiles[k].text;
-  return NULL;
-}
-
-static cvtm_gcode_lines *lines_of_key(cvtm_gcode_profile *profile, const char *key) {
-  const struct {
-    const char *key;
-    cvtm_gcode_lines *lines;
-  } table[] = {{"start", &profile->start}, {"up", &profile->up},       {"down", &profile->down},
-               {"dwell", &profile->dwell}, {"pause", &profile->pause}, {"pen", &profile->pen},
-               {"end", &profile->end}};
-  for (size_t k = 0; k < sizeof table / sizeof table[0]; ++k)
-    if (strcmp(table[k].key, key) == 0) return table[k].lines;
-  return NULL;
-}
-
-static cvtm_status set_origin(cvtm_gcode_profile *profile, const cvtm_pairs *pair) {
-  profile->from_top = strcmp(pair->value, "top-left") == 0;
-  if (profile->from_top || strcmp(pair->value, "bottom-left") == 0) return CVTM_OK;
-  return cvtm_pairs_fail(pair, "origin is bottom-left or top-left");
-}
-
-static cvtm_status set_key(cvtm_gcode_profile *profile, const cvtm_pairs *pair) {
-  if (pair->value == NULL) return cvtm_pairs_fail(pair, "this is not of the form name = value");
-  cvtm_gcode_lines *lines = lines_of_key(profile, pair->name);
-  if (lines != NULL) {
-    if (lines->count == CVTM_GCODE_LINES)
-      return cvtm_pairs_fail(pair, "too many lines of this name");
-    lines->line[lines->count++] = pair->value;
-    return CVTM_OK;
-  }
-  if (strcmp(pair->name, "origin") == 0) return set_origin(profile, pair);
-  const int is_travel = strcmp(pair->name, "travel") == 0;
-  if (!is_travel && strcmp(pair->name, "draw") != 0)
-    return cvtm_pairs_fail(
-        pair, "known are start, up, down, dwell, pause, pen, end, travel, draw, origin");
-  if (strstr(pair->value, "{x}") == NULL || strstr(pair->value, "{y}") == NULL)
-    return cvtm_pairs_fail(pair, "travel and draw need {x} and {y}");
-  *(is_travel ? &profile->travel : &profile->draw) = pair->value;
-  return CVTM_OK;
-}
-
-cvtm_status cvtm_gcode_profile_parse(const char *text, const char *name,
-                                     cvtm_gcode_profile *profile, cvtm_error *error) {
-  memset(profile, 0, sizeof *profile);
-  profile->text = strdup(text);
-  if (profile->text == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: no memory", name);
-  cvtm_pairs pairs = {.next = profile->text, .file = name, .error = error};
-  cvtm_status status = CVTM_OK;
-  while (status == CVTM_OK && cvtm_pairs_take(&pairs)) status = set_key(profile, &pairs);
-  const int is_complete = profile->travel != NULL && profile->draw != NULL &&
-                          profile->up.count > 0 && profile->down.count > 0;
-  if (status == CVTM_OK && !is_complete)
-    status = cvtm_pairs_fail(&pairs, "up, down, travel or draw is missing");
-  if (status != CVTM_OK) cvtm_gcode_profile_free(profile);
-  return status;
-}
-
-void cvtm_gcode_profile_free(cvtm_gcode_profile *profile) {
-  free(profile->text);
-  memset(profile, 0, sizeof *profile);
-}
 
 /* --- files ------------------------------------------------------------------------------------ */
 
@@ -667,7 +556,8 @@ cvtm_status cvtm_drawing_write(const char *path, const char *extension, const cv
   const cvtm_format *f = cvtm_format_find(cvtm_drawing_formats, extension, CVTM_WRITES_DRAWING);
   if (settings == NULL) settings = &none;
   if (f == NULL || (cvtm_format_has(f, CVTM_NEEDS_PROFILE) && settings->profile == NULL))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: no format of drawings, or no profile", path);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%s: this is not a format of drawings, or the profile is missing", path);
   cvtm_output *output;
   cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;

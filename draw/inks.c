@@ -464,8 +464,8 @@ static void choose_from_bins(colour_bin *bin, int bins, int count, cvtm_inks *in
 cvtm_status cvtm_inks_choose(const float *rgb, int64_t pixels, int count, cvtm_inks *inks,
                              cvtm_error *error) {
   if (count < 1 || count > CVTM_INKS_MAX)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%d inks; 1 to %d are possible", count,
-                     CVTM_INKS_MAX);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%d inks were requested; 1 to %d are possible",
+                     count, CVTM_INKS_MAX);
   colour_bin *bin = calloc(BINS, sizeof *bin);
   if (bin == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory to choose inks");
   count_colours(rgb, pixels, bin);

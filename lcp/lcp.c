@@ -3,9 +3,11 @@
 #include "base/select.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "lcp/lemke.h"
 #include "lcp/sparse/csr.h"
 #include "lcp/sparse/sparse_solver.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 CVTM_DEFINE_NAMES(cvtm_lcp_method_name, cvtm_lcp_method, CVTM_LCP_METHOD_LIST)
@@ -47,7 +49,9 @@ cvtm_status cvtm_lcp_open(cvtm_lcp *lcp, const cvtm_lcp_table *table, cvtm_devic
   const cvtm_status status = check_lcp_options(options, cvtm_device_error(device));
   if (status != CVTM_OK) return status;
   if (options->max_iterations == 0)
-    lcp->options.max_iterations = options->method == CVTM_LCP_PSOR ? 100000 : 200;
+    lcp->options.max_iterations = options->method == CVTM_LCP_PSOR    ? 100000
+                                  : options->method == CVTM_LCP_LEMKE ? 100 * rows
+                                                                      : 200;
   lcp->setup_seconds = 0;
   return cvtm_device_allocate(device, 2, CVTM_TYPED(lcp->verdict));
 }
@@ -55,6 +59,26 @@ cvtm_status cvtm_lcp_open(cvtm_lcp *lcp, const cvtm_lcp_table *table, cvtm_devic
 void cvtm_lcp_close(cvtm_lcp *lcp) { cvtm_device_free(lcp->device, lcp->verdict); }
 
 /* --- the public interface ----------------------------------------------------------------- */
+
+/* Replaces auto by lemke if the diagonal is not positive and the matrix is small; other methods
+ * need a positive diagonal. */
+static cvtm_status check_matrix(const cvtm_csr *matrix, int threads, cvtm_lcp_options *options,
+                                cvtm_error *error) {
+  cvtm_error diagonal = {CVTM_OK, ""};
+  cvtm_status status = CVTM_OK;
+  if (options->method != CVTM_LCP_LEMKE) {
+    status = cvtm_csr_check_square(matrix, "the matrix", threads, &diagonal);
+    if (status == CVTM_OK) return CVTM_OK;
+    if (options->method != CVTM_LCP_AUTO || matrix->rows > CVTM_LEMKE_ROWS)
+      return cvtm_fail(error, status, "%s; of all methods only lemke would take it",
+                       diagonal.message);
+  }
+  options->method = CVTM_LCP_LEMKE;
+  status = cvtm_csr_check(matrix, "the matrix", error);
+  if (status != CVTM_OK || matrix->rows == matrix->columns) return status;
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "the matrix: %lld rows and %lld columns: not square",
+                   (long long)matrix->rows, (long long)matrix->columns);
+}
 
 /* Replaces auto by a method. Refuses tnnmg if the matrix is not symmetric. */
 static cvtm_status resolve_method(const cvtm_csr *matrix, int threads, cvtm_lcp_options *options,
@@ -78,7 +102,7 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
   cvtm_lcp_options resolved = *options;
   *lcp = NULL;
   cvtm_status status = cvtm_device_activate(device);
-  if (status == CVTM_OK) status = cvtm_csr_check_square(matrix, "the matrix", threads, error);
+  if (status == CVTM_OK) status = check_matrix(matrix, threads, &resolved, error);
   if (status != CVTM_OK) return status;
   if ((width != 0 || height != 0) &&
       (width < 1 || height < 1 || width > matrix->rows || height != matrix->rows / width ||
@@ -97,9 +121,17 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
     case CVTM_LCP_PDAS:
       status = cvtm_pdas_create(device, matrix, is_symmetric, width, height, &resolved, lcp);
       break;
+    case CVTM_LCP_LEMKE:
+      status = cvtm_lemke_create(device, matrix, is_symmetric, &resolved, lcp);
+      break;
     default:
       status =
           cvtm_sparse_multigrid_create(device, matrix, is_symmetric, width, height, &resolved, lcp);
+  }
+  if (status == CVTM_OK && options->method == CVTM_LCP_AUTO && resolved.method != CVTM_LCP_LEMKE &&
+      matrix->rows <= CVTM_LEMKE_ROWS) {
+    resolved.method = CVTM_LCP_LEMKE;
+    status = cvtm_lemke_create(device, matrix, is_symmetric, &resolved, &(*lcp)->fallback);
   }
   if (status == CVTM_OK) {
     (*lcp)->setup_seconds = cvtm_clock() - start;
@@ -111,7 +143,9 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
 }
 
 void cvtm_lcp_destroy(cvtm_lcp *lcp) {
-  if (lcp != NULL) lcp->table->destroy(lcp);
+  if (lcp == NULL) return;
+  cvtm_lcp_destroy(lcp->fallback);
+  lcp->table->destroy(lcp);
 }
 
 static cvtm_status check_problem(cvtm_lcp *lcp, const double *b, const double *lower,
@@ -135,6 +169,32 @@ static cvtm_status check_problem(cvtm_lcp *lcp, const double *b, const double *l
   return CVTM_OK;
 }
 
+static int is_solved(const cvtm_lcp_result *result) {
+  return result->stop == CVTM_LCP_CONVERGED || result->stop == CVTM_LCP_ROUNDING;
+}
+
+/* Tries lemke where the method has found no solution. The better x stays. */
+static cvtm_status solve_again(cvtm_lcp *lcp, const double *b, const double *lower,
+                               const double *upper, double *x, cvtm_lcp_result *found) {
+  const size_t bytes = (size_t)lcp->rows * sizeof *x;
+  cvtm_lcp_result again = {0};
+  double *kept = malloc(bytes);
+  if (kept == NULL)
+    return cvtm_fail(cvtm_device_error(lcp->device), CVTM_ERROR_MEMORY, "no memory for a solution");
+  cvtm_status status = cvtm_device_copy_out(lcp->device, kept, x, bytes);
+  if (status == CVTM_OK)
+    status = lcp->fallback->table->solve(lcp->fallback, b, lower, upper, x, 0, &again);
+  if (status == CVTM_OK && !is_solved(&again) && again.stop != CVTM_LCP_RAY &&
+      !(again.natural_residual < found->natural_residual)) {
+    status = cvtm_device_copy_in(lcp->device, x, kept, bytes);
+  } else {
+    *found = again;
+    found->method = CVTM_LCP_LEMKE;
+  }
+  free(kept);
+  return status;
+}
+
 cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
                            double *x, int warm, cvtm_lcp_result *result) {
   const double start = cvtm_clock();
@@ -144,9 +204,12 @@ cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, 
   cvtm_lcp_result found;
   memset(&found, 0, sizeof found);
   status = lcp->table->solve(lcp, b, lower, upper, x, warm, &found);
+  found.method = lcp->options.method;
+  if (status == CVTM_OK && lcp->fallback && !is_solved(&found) &&
+      found.stop != CVTM_LCP_INTERRUPTED)
+    status = solve_again(lcp, b, lower, upper, x, &found);
   if (status == CVTM_OK) status = cvtm_device_synchronize(lcp->device);
   if (status != CVTM_OK) return status;
-  found.method = lcp->options.method;
   found.seconds = cvtm_clock() - start;
   found.setup_seconds = lcp->setup_seconds;
   *result = found;

@@ -18,6 +18,10 @@ CVTM_API_BEGIN
  * psor       projected multicolour SOR
  * tnnmg      truncated nonsmooth Newton multigrid (Graser & Kornhuber)
  * pdas       primal-dual active set, a semismooth Newton method; any M- or H-matrix
+ * lemke      Lemke's path with lexicographic pivots, on the host with a dense matrix, which may
+ * have any diagonal; finds a solution or a ray if A is positive semidefinite or a P-matrix auto
+ * takes tnnmg where A is symmetric and pdas where it is not; and lemke for up to 2000 rows if the
+ * diagonal is not positive, or if the other method finds no solution.
  * tnnmg needs a symmetric positive definite matrix. On a stored matrix it continues as pdas if its
  * cycles stall, or are still slow after 20, as with coefficients that jump by orders of magnitude.
  * Symmetry and a positive diagonal are checked, definiteness is not; result->stop says whether a
@@ -28,7 +32,8 @@ CVTM_API_BEGIN
   X(CVTM_LCP_AUTO, "auto")      \
   X(CVTM_LCP_PSOR, "psor")      \
   X(CVTM_LCP_TNNMG, "tnnmg")    \
-  X(CVTM_LCP_PDAS, "pdas")
+  X(CVTM_LCP_PDAS, "pdas")      \
+  X(CVTM_LCP_LEMKE, "lemke")
 
 typedef enum cvtm_lcp_method {
 #define CVTM_LCP_METHOD_CODE(code, name) code,
@@ -42,14 +47,17 @@ typedef enum cvtm_lcp_method {
  * stalled      the residual no longer falls
  * diverged     the residual has grown by a factor of 10^6 or is not finite
  * rounding     the residual no longer falls, and is no larger than its rounding errors
- * interrupted  the monitor has asked to stop */
-#define CVTM_LCP_STOP_LIST(X)          \
-  X(CVTM_LCP_CONVERGED, "tolerance")   \
-  X(CVTM_LCP_ITERATIONS, "iterations") \
-  X(CVTM_LCP_STALLED, "stalled")       \
-  X(CVTM_LCP_DIVERGED, "diverged")     \
-  X(CVTM_LCP_ROUNDING, "rounding")     \
-  X(CVTM_LCP_INTERRUPTED, "interrupted")
+ * interrupted  the monitor has asked to stop
+ * ray          the path of lemke does not end: if A is positive semidefinite, there is no solution
+ */
+#define CVTM_LCP_STOP_LIST(X)            \
+  X(CVTM_LCP_CONVERGED, "tolerance")     \
+  X(CVTM_LCP_ITERATIONS, "iterations")   \
+  X(CVTM_LCP_STALLED, "stalled")         \
+  X(CVTM_LCP_DIVERGED, "diverged")       \
+  X(CVTM_LCP_ROUNDING, "rounding")       \
+  X(CVTM_LCP_INTERRUPTED, "interrupted") \
+  X(CVTM_LCP_RAY, "ray")
 
 typedef enum cvtm_lcp_stop {
 #define CVTM_LCP_STOP_CODE(code, name) code,
@@ -61,7 +69,8 @@ const char *cvtm_lcp_method_name(cvtm_lcp_method method);
 const char *cvtm_lcp_stop_name(cvtm_lcp_stop stop);
 
 typedef struct cvtm_lcp_progress {
-  int64_t iteration;       /* sweeps of psor, corrections of multigrid, steps of pdas; 0: the start.
+  int64_t iteration;       /* sweeps of psor, corrections of multigrid, steps of pdas,
+                              pivots of lemke; 0: the start.
                               Multigrid measures it after the sweeps before a correction */
   double natural_residual; /* 2-norm */
   double natural_residual_max;
@@ -72,11 +81,12 @@ typedef struct cvtm_lcp_progress {
 typedef int (*cvtm_lcp_monitor)(void *context, const cvtm_lcp_progress *progress);
 
 typedef struct cvtm_lcp_options {
-  cvtm_lcp_method method;    /* auto: tnnmg where A is symmetric, definite or not; else pdas */
+  cvtm_lcp_method method;    /* auto */
   double tolerance;          /* stop when the 2-norm of the natural residual has fallen by this
                                 factor from its value at the cold start clip(0); 1e-8 */
   double absolute_tolerance; /* or when it is at most this; 0: no such limit */
-  int64_t max_iterations;    /* 0: 100000 sweeps of psor, 200 iterations of the other methods */
+  int64_t max_iterations;    /* 0: 100000 sweeps of psor, 100 pivots of lemke for each row, 200
+                                iterations of the other methods */
   double omega;              /* relaxation of psor, in (0, 2); 1 */
   int nested;                /* start multigrid on coarser grids, unless warm; 1 */
   cvtm_lcp_monitor monitor;

@@ -24,7 +24,8 @@ struct cvtm_lcp {
   int64_t rows;
   cvtm_lcp_options options; /* checked; method is never auto */
   double setup_seconds;
-  int64_t *verdict; /* device memory: 2 numbers, the result of the check of b and the bounds */
+  cvtm_lcp *fallback; /* of auto: lemke, where the method finds no solution; or NULL */
+  int64_t *verdict;   /* device memory: 2 numbers, the result of the check of b and the bounds */
 };
 
 /* Fills in the base: checks and copies the options and allocates `verdict`. On failure nothing is

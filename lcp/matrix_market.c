@@ -23,7 +23,7 @@ typedef struct reader {
   int64_t line;         /* of `at`, counted from 1 */
   const char *name;
   cvtm_error *error;
-  int has_values;
+  int has_values, is_array;
   symmetry kind;
   int64_t rows, columns, listed; /* of the size line */
 } reader;
@@ -78,12 +78,23 @@ static int read_integer(reader *in, int64_t *number) {
   return in->at >= in->end || isspace((unsigned char)*in->at);
 }
 
+/* Also takes the exponents of Fortran, as in 1.0D+00. */
 static int read_real(reader *in, double *number) {
   skip_blanks(in);
   if (in->at >= in->end || *in->at == '\n') return 0;
-  char *stop;
+  char *stop, word[64];
   *number = cvtm_strtod(in->at, &stop);
   if (stop == in->at || stop > in->end) return 0;
+  const size_t mantissa = (size_t)(stop - in->at), left = (size_t)(in->end - in->at);
+  if ((*stop == 'D' || *stop == 'd') && mantissa < sizeof word - 8) {
+    const size_t length = left < sizeof word - 1 ? left : sizeof word - 1;
+    memcpy(word, in->at, length);
+    word[length] = '\0';
+    word[mantissa] = 'e';
+    char *end;
+    *number = cvtm_strtod(word, &end);
+    stop = (char *)in->at + (end - word);
+  }
   in->at = stop;
   return in->at >= in->end || isspace((unsigned char)*in->at);
 }
@@ -104,12 +115,12 @@ static cvtm_status read_banner(reader *in) {
   if (strcasecmp(read_word(in, word), "%%MatrixMarket") != 0) {
     return bad_line(in, "not a Matrix Market file");
   }
-  if (strcasecmp(read_word(in, word), "matrix") != 0 ||
-      strcasecmp(read_word(in, word), "coordinate") != 0) {
-    return bad_line(in, "only 'matrix coordinate' files are read");
-  }
+  const int is_matrix = strcasecmp(read_word(in, word), "matrix") == 0;
+  in->is_array = strcasecmp(read_word(in, word), "array") == 0;
+  if (!is_matrix || (!in->is_array && strcasecmp(word, "coordinate") != 0))
+    return bad_line(in, "only 'matrix coordinate' and 'matrix array' files are read");
   read_word(in, word);
-  in->has_values = strcasecmp(word, "pattern") != 0;
+  in->has_values = in->is_array || strcasecmp(word, "pattern") != 0;
   if (in->has_values && strcasecmp(word, "real") != 0 && strcasecmp(word, "integer") != 0) {
     return bad_line(in, "entries are neither real nor integer nor pattern");
   }
@@ -127,15 +138,23 @@ static cvtm_status read_banner(reader *in) {
   return CVTM_OK;
 }
 
+/* The number of entries in a file of an array: those of general matrices, and of the lower triangle
+ * of others. */
+static int64_t array_entries(const reader *in) {
+  if (in->kind == GENERAL) return in->rows * in->columns;
+  return in->rows * (in->rows + (in->kind == SYMMETRIC ? 1 : -1)) / 2;
+}
+
 /* Refuses sizes that the size of the file rules out, before anything is allocated. */
 static cvtm_status read_sizes(reader *in) {
-  enum { SHORTEST_ENTRY = 4, FREE_ROWS = 1 << 20, ROWS_PER_ENTRY = 1 << 10 };
+  enum { FREE_ROWS = 1 << 20, ROWS_PER_ENTRY = 1 << 10 };
+  const int64_t shortest_entry = in->is_array ? 2 : 4;
   const int64_t bytes = in->end - in->at;
   if (!find_line(in)) return bad_line(in, "the file ends before its size line");
-  if (!read_integer(in, &in->rows) || !read_integer(in, &in->columns) ||
-      !read_integer(in, &in->listed) || !at_line_end(in)) {
-    return bad_line(in, "not three whole numbers: rows, columns, entries");
-  }
+  const int has_sides = read_integer(in, &in->rows) && read_integer(in, &in->columns);
+  if (!has_sides || (!in->is_array && !read_integer(in, &in->listed)) || !at_line_end(in))
+    return bad_line(in, in->is_array ? "not two whole numbers: rows, columns"
+                                     : "not three whole numbers: rows, columns, entries");
   if (in->rows < 1 || in->columns < 1) return bad_line(in, "the matrix is empty");
   if (in->rows > INT32_MAX || in->columns > INT32_MAX) {
     return bad_line(in, "a side is not below 2^31");
@@ -143,7 +162,8 @@ static cvtm_status read_sizes(reader *in) {
   if (in->kind != GENERAL && in->rows != in->columns) {
     return bad_line(in, "symmetric, but not square");
   }
-  if (in->listed > bytes / SHORTEST_ENTRY + 1) {
+  if (in->is_array) in->listed = array_entries(in);
+  if (in->listed > bytes / shortest_entry + 1) {
     return bad_line(in, "more entries than the file has room for");
   }
   if (in->rows - FREE_ROWS > ROWS_PER_ENTRY * in->listed ||
@@ -163,10 +183,20 @@ static void append_triplet(triplets *list, int64_t row, int64_t column, double v
   ++list->count;
 }
 
-static cvtm_status read_entry(reader *in, triplets *list) {
+/* *at_row, *at_column: of the entry before, in a file of an array. */
+static cvtm_status read_entry(reader *in, int64_t *at_row, int64_t *at_column, triplets *list) {
   int64_t row, column;
   double value = 1;
-  if (!read_integer(in, &row) || !read_integer(in, &column)) {
+  if (in->is_array) {
+    row = *at_row + 1;
+    column = *at_column;
+    if (row > in->rows) {
+      ++column;
+      row = in->kind == GENERAL ? 1 : in->kind == SYMMETRIC ? column : column + 1;
+    }
+    *at_row = row;
+    *at_column = column;
+  } else if (!read_integer(in, &row) || !read_integer(in, &column)) {
     return bad_line(in, "the row or the column is missing");
   }
   if (row < 1 || row > in->rows) return bad_line(in, "the row is out of range");
@@ -177,6 +207,7 @@ static cvtm_status read_entry(reader *in, triplets *list) {
   if (in->kind == SKEW_SYMMETRIC && row == column) {
     return bad_line(in, "a diagonal entry in a skew-symmetric matrix");
   }
+  if (in->is_array && value == 0) return CVTM_OK;
   append_triplet(list, row, column, value);
   if (in->kind != GENERAL && row != column) {
     append_triplet(list, column, row, in->kind == SYMMETRIC ? value : -value);
@@ -185,26 +216,32 @@ static cvtm_status read_entry(reader *in, triplets *list) {
 }
 
 static cvtm_status read_entries(reader *in, triplets *list) {
+  int64_t row = in->kind == SKEW_SYMMETRIC ? 1 : 0, column = 1;
   for (int64_t k = 0; k < in->listed; ++k) {
     if (!find_line(in)) return bad_line(in, "the file ends before its last entry");
-    const cvtm_status status = read_entry(in, list);
+    const cvtm_status status = read_entry(in, &row, &column, list);
     if (status != CVTM_OK) return status;
     next_line(in);
   }
   return find_line(in) ? bad_line(in, "more entries than the size line says") : CVTM_OK;
 }
 
-static cvtm_status refuse_duplicates(const reader *in, const cvtm_csr *matrix) {
+/* Adds up entries of the same row and column. */
+static void sum_duplicates(cvtm_csr *matrix) {
+  int64_t kept = 0, first = 0;
   for (int64_t row = 0; row < matrix->rows; ++row) {
-    for (int64_t k = matrix->row_start[row] + 1; k < matrix->row_start[row + 1]; ++k) {
-      if (matrix->column[k] == matrix->column[k - 1]) {
-        return cvtm_fail(in->error, CVTM_ERROR_INPUT,
-                         "%s: row %" PRId64 ", column %" PRId64 " is given twice", in->name,
-                         row + 1, (int64_t)matrix->column[k] + 1);
+    const int64_t end = matrix->row_start[row + 1], start = kept;
+    for (int64_t k = first; k < end; ++k) {
+      if (kept > start && matrix->column[kept - 1] == matrix->column[k]) {
+        matrix->value[kept - 1] += matrix->value[k];
+      } else {
+        matrix->column[kept] = matrix->column[k];
+        matrix->value[kept++] = matrix->value[k];
       }
     }
+    first = end;
+    matrix->row_start[row + 1] = kept;
   }
-  return CVTM_OK;
 }
 
 static cvtm_status build_csr(reader *in, const triplets *list, cvtm_csr *matrix) {
@@ -223,7 +260,8 @@ static cvtm_status build_csr(reader *in, const triplets *list, cvtm_csr *matrix)
       matrix->value[k] = list->value[order[k]];
     }
     cvtm_csr_sort_rows(matrix, 1);
-    status = refuse_duplicates(in, matrix);
+    sum_duplicates(matrix);
+    if (cvtm_csr_check(matrix, in->name, in->error) != CVTM_OK) status = CVTM_ERROR_INPUT;
   }
   cvtm_scratch_free(&memory);
   if (status != CVTM_OK) cvtm_csr_free(matrix);
@@ -254,7 +292,7 @@ cvtm_status cvtm_matrix_market_parse(const unsigned char *bytes, size_t size, co
                                      cvtm_csr *matrix, cvtm_error *error) {
   memset(matrix, 0, sizeof *matrix);
   reader in = {
-      (const char *)bytes, (const char *)bytes + size, 1, name, error, 0, GENERAL, 0, 0, 0};
+      (const char *)bytes, (const char *)bytes + size, 1, name, error, 0, 0, GENERAL, 0, 0, 0};
   return read_matrix(&in, matrix);
 }
 

@@ -1,5 +1,6 @@
 /* Matrix Market files (NIST): `matrix coordinate real|integer|pattern general|symmetric|
- * skew-symmetric`. Entries of a file may come in any order. */
+ * skew-symmetric`, whose entries may come in any order, and `matrix array`, column by column,
+ * except pattern. */
 #ifndef CVTMESH_LCP_MATRIX_MARKET_H
 #define CVTMESH_LCP_MATRIX_MARKET_H
 
@@ -8,8 +9,8 @@
 CVTM_API_BEGIN
 
 /* Fills in the other triangle of symmetric files. Refuses, with the line, indices out of range, a
- * wrong count and values that are not finite; and entries given twice, with row and column. The
- * caller frees. */
+ * wrong count and values that are not finite. Entries that are given several times are added; zeros
+ * of an array are not stored. The caller frees. */
 cvtm_status cvtm_matrix_market_read(const char *path, cvtm_csr *matrix, cvtm_error *error);
 /* The same from memory that ends in a zero byte beyond `size`; `name` is used in messages. */
 cvtm_status cvtm_matrix_market_parse(const unsigned char *bytes, size_t size, const char *name,

@@ -11,7 +11,8 @@ set(cvtmesh_public_headers
     meshes/mesh.h meshes/device_delaunay.h meshes/mesh_file.h meshes/polygon_file.h
     meshes/contour.h meshes/domain_plan.h meshes/domain_mesh.h meshes/constrained.h meshes/refine.h meshes/sized_mesh.h
     meshes/second_order.h
-    draw/disc.h draw/inks.h draw/likeness.h draw/raster.h draw/picture.h draw/drawing.h draw/tour.h
+    draw/disc.h draw/inks.h draw/likeness.h draw/raster.h draw/picture.h draw/drawing.h draw/plotter.h
+    draw/tour.h
     lbfgsb/lbfgsb.h run/run.h
     lcp/sparse.h lcp/matrix_market.h lcp/colouring.h lcp/lcp.h lcp/hlcp.h)
 # Places of headers of 1.0 that have moved, "old new": for one release the old ones include the new.

@@ -33,12 +33,12 @@ static file_head make_head(void) {
 
 cvtm_status run_checkpoint_check(const cvtm_run_options *options, cvtm_error *error) {
   if (options->checkpoint.file == NULL && (options->given & CVTM_RUN_GIVEN_CHECKPOINT_EVERY))
-    return run_usage_error(error, "--checkpoint-every belongs to --checkpoint");
+    return run_usage_error(error, "--checkpoint-every needs --checkpoint");
   if (options->checkpoint.file == NULL) return CVTM_OK;
   if (strcmp(options->checkpoint.file, "-") == 0)
-    return run_usage_error(error, "--checkpoint needs a file that can be replaced, not -");
+    return run_usage_error(error, "--checkpoint needs a regular file, not a standard stream");
   if (options->iterations == 0)
-    return run_usage_error(error, "--checkpoint: --iterations 0 leaves nothing to continue");
+    return run_usage_error(error, "--checkpoint: with --iterations 0 there is nothing to continue");
   if (options->equal_mass.on || options->noise == CVTM_RUN_NOISE_BLUE ||
       run_colours_wanted(options))
     return cvtm_fail(error, CVTM_ERROR_USAGE,

@@ -64,7 +64,7 @@ static size_t count_digits(const char *text) {
 static cvtm_status set_size(run_pens *pens, int k, const char *text, const cvtm_pairs *line) {
   cvtm_run_lengths *size = &pens->size[k];
   if (run_lengths_parse(text, size) && run_dot_size_is_valid(size)) return CVTM_OK;
-  return cvtm_pairs_fail(line, "the size of dots is a diameter or MIN,MAX");
+  return cvtm_pairs_fail(line, "the size of dots must be a diameter or MIN,MAX");
 }
 
 static cvtm_status read_pen(run_pens *pens, const cvtm_pairs *line) {
@@ -73,12 +73,12 @@ static cvtm_status read_pen(run_pens *pens, const cvtm_pairs *line) {
   const int k = pens->inks.count;
   if (k == CVTM_INKS_MAX) return cvtm_pairs_fail(line, "more than 16 pens");
   if (*name == '\0' || strlen(name) >= CVTM_PEN_NAME || !is_printable(name))
-    return cvtm_pairs_fail(line, "the name of a pen is text of 1 to 63 bytes in UTF-8");
+    return cvtm_pairs_fail(line, "the name of a pen must be UTF-8 text of 1 to 63 bytes");
   for (int j = 0; j < k; ++j)
     if (strcmp(pens->pen[j].name, name) == 0)
       return cvtm_pairs_fail(line, "an earlier pen has this name");
   if (value[0] != '#' || count_digits(value + 1) != 6 || strchr(" \t", value[7]) == NULL)
-    return cvtm_pairs_fail(line, "a colour has the form #rrggbb");
+    return cvtm_pairs_fail(line, "a colour must have the form #rrggbb");
   snprintf(pens->pen[k].name, CVTM_PEN_NAME, "%s", name);
   cvtm_status status = set_colour(pens, k, line);
   const char *size = cvtm_trim(value + 7);
@@ -251,8 +251,8 @@ static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count
   all.count = total;
   if (total > most && o->points == 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: the inks need %.3g dots of these sizes; at most %g", o->input.name, total,
-                     most);
+                     "%s: the inks need %.3g dots of these sizes; at most %g are possible",
+                     o->input.name, total, most);
   if (!(total > 0))
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no pen draws any colour of the picture",
                      o->input.name);

@@ -38,16 +38,17 @@ cvtm_status run_size_from_check(const cvtm_run_options *o, cvtm_error *error) {
     return CVTM_OK;
   }
   if (o->size.field != NULL && is_array(&o->size.from))
-    return run_usage_error(error, "--size-field: %s has no names", o->size.from.name);
+    return run_usage_error(error, "--size-field: the fields of %s have no names",
+                           o->size.from.name);
   if (o->given & CVTM_RUN_GIVEN_DENSITY_FROM)
     return run_usage_error(error, "--size-from does not go with --density-from");
   if (o->purpose == CVTM_RUN_OUTLINE && o->size.as != CVTM_SIZE_GIVEN)
-    return run_usage_error(
-        error,
-        "an outline takes given sizes: --size-from size=FILE; sizes from a solution or "
-        "an indicator: cvtmesh run --domain polygon=FILE --points N");
+    return run_usage_error(error,
+                           "an outline needs --size-from size=FILE; for a solution or an indicator "
+                           "use cvtmesh run --domain polygon=FILE --points N");
   if (o->size.as != CVTM_SIZE_GIVEN && o->points == 0)
-    return run_usage_error(error, "--points is missing: --size-from gives sizes up to a factor");
+    return run_usage_error(error,
+                           "--points is missing; --size-from alone gives sizes up to a factor");
   return CVTM_OK;
 }
 

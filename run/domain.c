@@ -39,7 +39,8 @@ cvtm_status run_domain_check(const cvtm_run_options *options, cvtm_error *error)
     return run_usage_error(error, "--fixed does not go with --domain");
   if (kind == CVTM_RUN_DOMAIN_IMAGE && options->input.array == NULL &&
       strcmp(options->input.name, "-") == 0)
-    return run_usage_error(error, "--domain image reads the image twice: name a file");
+    return run_usage_error(error,
+                           "--domain image reads the image twice, so the image must be a file");
   return CVTM_OK;
 }
 

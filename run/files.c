@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/host.h"
-#include "draw/drawing.h"
+#include "draw/plotter.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -185,8 +185,8 @@ static void visit_region(const char *option, const cvtm_input *region, void *con
 
 void run_visit_read(const cvtm_run_options *o, cvtm_path_visitor visitor, void *context) {
   const cvtm_input pens = {o->colours.pens, NULL};
-  const int has_profile = o->page.gcode != NULL && cvtm_gcode_builtin(o->page.gcode) == NULL;
-  const cvtm_input profile = {has_profile ? o->page.gcode : NULL, NULL};
+  const int has_profile = o->page.plotter != NULL && cvtm_plotter_find(o->page.plotter) == NULL;
+  const cvtm_input profile = {has_profile ? o->page.plotter : NULL, NULL};
   const struct {
     const char *option;
     const cvtm_input *source;
@@ -194,7 +194,7 @@ void run_visit_read(const cvtm_run_options *o, cvtm_path_visitor visitor, void *
                {"init", &o->init},
                {"fixed", &o->fixed},
                {"colours", &pens},
-               {"gcode", &profile},
+               {"plotter", &profile},
                {"size-from", &o->size.from},
                {"domain", &o->domain.source},
                {"seeds", &o->segment.seeds},

@@ -1,5 +1,8 @@
 #include "run/input.h"
 
+#include "cvt/local_mean.h"
+#include "run/colours.h"
+#include "run/condition.h"
 #include "run/json.h"
 #include "run/stipples.h"
 
@@ -56,6 +59,18 @@ cvtm_status run_read_pslg(const cvtm_run_options *options, const char *path, cvt
     note(options, "%s: note: %lld %s left out: the ends are the same vertex", path,
          (long long)pslg->skipped, pslg->skipped == 1 ? "segment is" : "segments are");
   return status;
+}
+
+cvtm_status run_average_tone(const cvtm_run_options *o, cvtm_domain domain, int64_t count,
+                             float *density, cvtm_error *error) {
+  const int is_plain = o->preset != CVTM_RUN_PRESET_PAPER && !o->equal_mass.on &&
+                       o->noise == CVTM_RUN_NOISE_HEXAGONAL && o->dots != CVTM_RUN_DOTS_TONE &&
+                       !run_colours_wanted(o);
+  const cvtm_condition_options conditions = run_condition_settings(o);
+  if (o->density_from != CVTM_DENSITY_FROM_TONE || count < 1 || !is_plain ||
+      cvtm_condition_wanted(&conditions))
+    return CVTM_OK;
+  return cvtm_density_of_local_mean(domain, (double)count, density, error);
 }
 
 cvtm_status run_read_density(const cvtm_input *source, cvtm_run_options *options, float **density,
@@ -138,16 +153,16 @@ static cvtm_status check_size(const cvtm_run_options *o, cvtm_error *error) {
   char text[RUN_LENGTHS_TEXT];
   if (o->world.from_file) {
     const int has_picture = o->purpose != CVTM_RUN_POINTS && o->purpose != CVTM_RUN_OUTLINE;
-    return has_picture ? CVTM_OK : run_usage_error(error, "--pixel-size file: there is no picture");
+    return has_picture ? CVTM_OK : run_usage_error(error, "--pixel-size file needs a picture");
   }
   if (!run_lengths_are_sizes(given) || given->unit == CVTM_RUN_UNIT_PIXEL)
     return run_usage_error(error, "--pixel-size: '%s' is neither a length nor `file`",
                            run_lengths_text(given, text));
   if (!is_square(&size))
-    return run_usage_error(error,
-                           "--pixel-size %s: pixels that are not square; resample "
-                           "the picture to square ones first",
-                           run_lengths_text(given, text));
+    return run_usage_error(
+        error,
+        "--pixel-size %s: the pixels are not square; resample the picture to square ones first",
+        run_lengths_text(given, text));
   if (run_unit_mm(o->unit) > 0 && size.unit < 0)
     return run_usage_error(error, "--unit %s: --pixel-size %s has no unit", run_unit_name(o->unit),
                            run_lengths_text(given, text));
@@ -159,8 +174,7 @@ cvtm_status run_world_check(const cvtm_run_options *o, cvtm_error *error) {
   const int in_length = origin->unit == CVTM_RUN_UNIT_NONE || run_unit_mm(origin->unit) > 0;
   char text[RUN_LENGTHS_TEXT];
   if (!run_has_world(o))
-    return origin->count == 0 ? CVTM_OK
-                              : run_usage_error(error, "--origin: --pixel-size is missing");
+    return origin->count == 0 ? CVTM_OK : run_usage_error(error, "--origin needs --pixel-size");
   if (o->unit == CVTM_RUN_UNIT_WIDTH)
     return run_usage_error(error, "--unit width does not go with --pixel-size");
   if (origin->count != 0 && (origin->count != 2 || !in_length))

@@ -25,6 +25,11 @@ cvtm_status run_read_pslg(const cvtm_run_options *options, const char *path, cvt
 cvtm_status run_read_density(const cvtm_input *source, cvtm_run_options *options, float **density,
                              float **tone, cvtm_domain *domain, cvtm_error *error);
 
+/* Where the density is that of the tone: has equal dots follow the mean of the tone over a cell of
+ * `count` sites, not the mean of its square. */
+cvtm_status run_average_tone(const cvtm_run_options *options, cvtm_domain domain, int64_t count,
+                             float *density, cvtm_error *error);
+
 /* The tone options for an image. An automatic density_from becomes the chosen one. */
 void run_choose_tone(const cvtm_image *image, cvtm_run_options *options,
                      cvtm_density_options *tone);

@@ -86,10 +86,11 @@ struct cvtm_run {
   cvtm_cells cells;
   cvtm_quality quality;
   run_stipples stipples;
-  run_colours colours;             /* of a drawing in several colours; else empty */
-  run_dot_count dots;              /* if the number of sites was found from the picture */
-  run_domain shape;                /* of --domain; else empty */
-  cvtm_second_order second;        /* of --element-order 2; else empty */
+  run_colours colours;      /* of a drawing in several colours; else empty */
+  run_dot_count dots;       /* if the number of sites was found from the picture */
+  run_domain shape;         /* of --domain; else empty */
+  cvtm_second_order second; /* of --element-order 2; else empty */
+  run_plot plot;
   run_point_order order;           /* of --order; else empty */
   run_history history;             /* of cvtm_cvt_record */
   run_checkpoint checkpoint;       /* of --checkpoint */

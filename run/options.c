@@ -33,7 +33,7 @@ void cvtm_run_defaults(cvtm_run_options *options) {
       .world = {.pixel_size.unit = CVTM_RUN_UNIT_NONE, .origin.unit = CVTM_RUN_UNIT_NONE},
       .overlap = 1,
       .colours.coupling = classes.union_weight,
-      .page = {.margin = 10, .gcode = "grbl-servo"},
+      .page = {.margin = 10},
       .method = cvt.method,
       .energy = cvt.energy,
       .voronoi = CVTM_VORONOI_EXACT,

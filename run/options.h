@@ -37,9 +37,8 @@ const char *run_lengths_text(const cvtm_run_lengths *lengths, char text[RUN_LENG
 /* True if there are one or two numbers, above 0, without a unit or with one of pixels or lengths.
  */
 int run_lengths_are_sizes(const cvtm_run_lengths *lengths);
-static inline int run_has_page(const cvtm_run_options *options) {
-  return options->page.width != 0 || options->page.height != 0;
-}
+/* With --page, or with the paper of a --plotter. */
+int run_has_page(const cvtm_run_options *options);
 static inline int run_has_world(const cvtm_run_options *options) {
   return options->world.from_file || options->world.pixel_size.count > 0;
 }

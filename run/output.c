@@ -140,7 +140,7 @@ static cvtm_status check_extensions(const cvtm_run_options *options, cvtm_error 
   char buffer[RUN_EXTENSION_MAX], known[CVTM_FORMAT_NAMES];
   if (options->element_order == 2 && options->output.count > 0 && !holds_middle_nodes(options))
     return run_usage_error(
-        error, "--element-order 2: no output is one of %s",
+        error, "--element-order 2: no output has one of the formats %s",
         cvtm_format_names(cvtm_formats, CVTM_HOLDS_SECOND_ORDER, ", ", known, sizeof known));
   if (!cvtm_compression_known(options->compression))
     return run_usage_error(error, "--format %s: this build does not have it",

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "run/options.h"
 #include "draw/picture.h"
+#include "draw/plotter.h"
 #include "meshes/format.h"
 #include "meshes/second_order.h"
 
@@ -48,6 +49,12 @@ typedef cvtm_status (*run_writer)(void *context, const char *path, const char *e
 cvtm_status run_outputs_write(const cvtm_run_options *options, run_writer writer, void *context,
                               cvtm_error *error);
 
+/* What plotting the first drawing on a page takes. */
+typedef struct run_plot {
+  const cvtm_plotter *plotter; /* NULL: nothing is plotted */
+  cvtm_plot_figures figures;
+} run_plot;
+
 /* What the outputs of a command show. What the command does not have is NULL. */
 typedef struct run_scene {
   const cvtm_run_options *options;
@@ -64,6 +71,7 @@ typedef struct run_scene {
   const double *radius; /* of the dots of an SVG */
   const cvtm_second_order *second;
   const struct run_colours *colours; /* of a drawing in several colours */
+  run_plot *plot;                    /* set by the first drawing on a page; may be NULL */
   const struct run_scene *drawn; /* the same in coordinates of the domain, for files that show the
                                     domain; NULL: this scene has these */
 } run_scene;

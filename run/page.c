@@ -1,6 +1,5 @@
 #include "run/page.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "run/colours.h"
 #include "run/input.h"
@@ -10,12 +9,13 @@
 #include "meshes/mesh.h"
 #include "meshes/mesh_file.h"
 #include "draw/formats.h"
-#include "draw/tour.h"
+#include "draw/plotter.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* --- the lines of cells and of meshes ------------------------------------------------------- */
 
@@ -52,6 +52,10 @@ static cvtm_status draw_list(line_list *list, cvtm_status status, double width,
   if (status == CVTM_OK)
     status =
         cvtm_drawing_of_lines(page, list->points, list->start, list->count, width, drawing, error);
+  if (status == CVTM_OK) {
+    status = cvtm_drawing_order(drawing, error);
+    if (status != CVTM_OK) cvtm_drawing_free(drawing);
+  }
   free(list->points);
   free(list->start);
   return status;
@@ -115,7 +119,7 @@ static cvtm_status run_draw_mesh(const cvtm_mesh *mesh, cvtm_domain domain, cons
   return draw_list(&list, status, line_width(domain, mesh->vertex_count), page, drawing, error);
 }
 
-/* --- pages ---------------------------------------------------------------------------------- */
+/* --- what is drawn, and on what -------------------------------------------------------------- */
 
 static const struct {
   const char *name;
@@ -160,27 +164,106 @@ int cvtm_run_page_format(const char *name, double *width, double *height) {
   return 0;
 }
 
+/* --- machines ------------------------------------------------------------------------------- */
+
+/* The machine of --plotter; NULL: none, or a file. */
+static const cvtm_plotter *given_plotter(const cvtm_run_options *options) {
+  return options->page.plotter != NULL ? cvtm_plotter_find(options->page.plotter) : NULL;
+}
+
+int run_has_page(const cvtm_run_options *options) {
+  const cvtm_plotter *plotter = given_plotter(options);
+  return options->page.width != 0 || options->page.height != 0 ||
+         (plotter != NULL && plotter->paper[0] > 0);
+}
+
+static int is_hpgl(const cvtm_format *f) {
+  return f != NULL && cvtm_format_has(f, CVTM_NEEDS_PAGE) &&
+         !cvtm_format_has(f, CVTM_NEEDS_PROFILE);
+}
+
+/* The machine for a file of this format on a page: that of --plotter; without the option HPGL is
+ * for an HP 7475A if the page is a paper of it, and for any plotter else. NULL: the format is for
+ * none. */
+static const cvtm_plotter *choose_plotter(const cvtm_run_options *options, const cvtm_format *f,
+                                          double width, double height) {
+  const cvtm_plotter *given = given_plotter(options);
+  const int is_other = f != NULL && cvtm_format_has(f, CVTM_NEEDS_PAGE) && given != NULL &&
+                       strcmp(given->format, f->extension) != 0;
+  if (given != NULL && !is_other) return cvtm_plotter_for_page(given, width, height);
+  if (!is_hpgl(f)) return NULL;
+  const cvtm_plotter *common = cvtm_plotter_for_page(cvtm_plotter_find("hp7475a"), width, height);
+  const int is_its_paper = fabs(common->paper[0] - fmax(width, height)) < 0.5 &&
+                           fabs(common->paper[1] - fmin(width, height)) < 0.5;
+  return is_its_paper ? common : cvtm_plotter_find("hpgl");
+}
+
+/* The machine whose speeds give the time to plot. */
+static const cvtm_plotter *timed_plotter(const cvtm_run_options *options, const cvtm_format *f,
+                                         const cvtm_page *page) {
+  const cvtm_plotter *chosen = choose_plotter(options, f, page->width, page->height);
+  if (chosen != NULL) return chosen;
+  if (cvtm_format_has(f, CVTM_NEEDS_PROFILE)) return cvtm_plotter_find("grbl-servo");
+  return cvtm_plotter_for_page(cvtm_plotter_find("axidraw-a4"), page->width, page->height);
+}
+
+/* --- pages ---------------------------------------------------------------------------------- */
+
 static int is_page_side(double mm) { return mm > 0 && mm <= 10000; }
 
-static cvtm_status place_on_page(const cvtm_run_options *options, double width, double height,
-                                 cvtm_page *page, cvtm_error *error) {
-  double page_width = options->page.width, page_height = options->page.height;
-  if (!is_page_side(page_width) || !is_page_side(page_height))
+/* The page of --page, or the paper of the machine, as it lies for a picture of this size. */
+static cvtm_status find_sides(const cvtm_run_options *options, double width, double height,
+                              double sides[2], cvtm_error *error) {
+  const cvtm_plotter *plotter = given_plotter(options);
+  int is_format = options->page.is_format;
+  sides[0] = options->page.width;
+  sides[1] = options->page.height;
+  if (sides[0] == 0 && sides[1] == 0 && plotter != NULL) {
+    sides[0] = plotter->paper[1];
+    sides[1] = plotter->paper[0];
+    is_format = 1;
+  }
+  if (!is_page_side(sides[0]) || !is_page_side(sides[1]))
     return cvtm_fail(
         error, CVTM_ERROR_ARGUMENT,
         "--page: '%gx%g' is neither A0 to A6, letter, legal, tabloid nor WIDTHxHEIGHT in mm",
-        page_width, page_height);
+        sides[0], sides[1]);
   const int is_auto = options->page.orientation == CVTM_RUN_PAGE_AUTO;
   const int is_landscape =
       options->page.orientation == CVTM_RUN_PAGE_LANDSCAPE || (is_auto && width > height);
-  const int stays = is_auto && (!options->page.is_format || width == height);
-  if (!stays && is_landscape != (page_width > page_height)) {
-    const double kept = page_width;
-    page_width = page_height;
-    page_height = kept;
+  const int stays = is_auto && (!is_format || width == height);
+  if (!stays && is_landscape != (sides[0] > sides[1])) {
+    const double kept = sides[0];
+    sides[0] = sides[1];
+    sides[1] = kept;
   }
-  return cvtm_page_place(page_width, page_height, options->page.margin, options->page.fill, width,
-                         height, page, error);
+  return CVTM_OK;
+}
+
+/* The picture lies inside the margins and inside what the machine reaches. f: NULL: for files of no
+ * machine but that of --plotter. */
+static cvtm_status place_on_page(const cvtm_run_options *options, const cvtm_format *f,
+                                 double width, double height, cvtm_page *page, cvtm_error *error) {
+  double sides[2], area[4];
+  const double margin = options->page.margin;
+  cvtm_status status = find_sides(options, width, height, sides, error);
+  if (status == CVTM_OK)
+    status =
+        cvtm_page_place(sides[0], sides[1], margin, options->page.fill, width, height, page, error);
+  const cvtm_plotter *plotter =
+      status == CVTM_OK ? choose_plotter(options, f, sides[0], sides[1]) : NULL;
+  if (plotter == NULL) return status;
+  if (!cvtm_plotter_area(plotter, sides[0], sides[1], area))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "--plotter %s reaches %.1f x %.1f mm, and the page is %g x %g mm",
+                     plotter->name, plotter->area[2] - plotter->area[0],
+                     plotter->area[3] - plotter->area[1], sides[0], sides[1]);
+  for (int k = 0; k < 2; ++k) {
+    area[k] = fmax(area[k], margin);
+    area[k + 2] = fmin(area[k + 2], sides[k] - margin);
+  }
+  return cvtm_page_place_in(sides[0], sides[1], area, options->page.fill, width, height, page,
+                            error);
 }
 
 /* The page that the picture fills without margins, with `scale` mm per pixel. */
@@ -196,7 +279,7 @@ static cvtm_page page_of_picture(double width, double height, double scale) {
 static cvtm_status find_page(const cvtm_run_options *options, const cvtm_format *f, double width,
                              double height, cvtm_page *page, cvtm_error *error) {
   const double mm_per_browser_pixel = 25.4 / 96;
-  if (run_has_page(options)) return place_on_page(options, width, height, page, error);
+  if (run_has_page(options)) return place_on_page(options, f, width, height, page, error);
   if (cvtm_format_has(f, CVTM_NEEDS_PAGE) && !(options->world.mm > 0))
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: the file does not name the unit of its pixels; give --page",
@@ -209,11 +292,14 @@ static cvtm_status find_page(const cvtm_run_options *options, const cvtm_format 
   return CVTM_OK;
 }
 
-/* Reads the profile of --gcode: a built-in one, or a file. */
-static cvtm_status read_profile(const char *name, cvtm_gcode_profile *profile, cvtm_error *error) {
+/* Reads the profile of G-code: of a machine, or a file. */
+static cvtm_status read_profile(const cvtm_run_options *options, cvtm_gcode_profile *profile,
+                                cvtm_error *error) {
   enum { LIMIT = 1 << 20 };
-  const char *builtin = cvtm_gcode_builtin(name);
-  if (builtin != NULL) return cvtm_gcode_profile_parse(builtin, name, profile, error);
+  const char *name = options->page.plotter != NULL ? options->page.plotter : "grbl-servo";
+  const cvtm_plotter *plotter = cvtm_plotter_find(name);
+  if (plotter != NULL && plotter->gcode == NULL) plotter = cvtm_plotter_find("grbl-servo");
+  if (plotter != NULL) return cvtm_gcode_profile_parse(plotter->gcode, name, profile, error);
   unsigned char *bytes;
   size_t size;
   cvtm_status status = cvtm_text_read(name, LIMIT, &bytes, &size, error);
@@ -221,6 +307,39 @@ static cvtm_status read_profile(const char *name, cvtm_gcode_profile *profile, c
   status = cvtm_gcode_profile_parse((const char *)bytes, name, profile, error);
   free(bytes);
   return status;
+}
+
+/* Refuses files of machines if none of them is for the machine of --plotter. */
+static cvtm_status check_machine_files(const cvtm_run_options *options, cvtm_error *error) {
+  const cvtm_plotter *plotter = given_plotter(options);
+  const char *other = NULL;
+  for (int k = 0; plotter != NULL && k < options->output.count; ++k) {
+    const char *path = options->output.item[k];
+    const cvtm_format *f = run_output_format(options, path);
+    if (f == NULL || run_output_kind_of(options, path) != RUN_OUTPUT_DRAWING) continue;
+    if (strcmp(plotter->format, f->extension) == 0) return CVTM_OK;
+    if (cvtm_format_has(f, CVTM_NEEDS_PAGE)) other = path;
+  }
+  if (other == NULL) return CVTM_OK;
+  return run_usage_error(error, "%s: --plotter %s draws files .%s", other, options->page.plotter,
+                         plotter->format);
+}
+
+/* Refuses a --plotter that is neither a machine nor a file of this name. */
+static cvtm_status check_plotter(const cvtm_run_options *options, cvtm_error *error) {
+  const char *name = options->page.plotter;
+  if (name == NULL || given_plotter(options) != NULL || strpbrk(name, "./") != NULL ||
+      access(name, F_OK) == 0)
+    return CVTM_OK;
+  run_nearest nearest = run_nearest_start(name);
+  for (int k = 0; cvtm_plotter_at(k) != NULL; ++k)
+    run_nearest_offer(&nearest, cvtm_plotter_at(k)->name);
+  if (nearest.best != NULL)
+    return run_usage_error(error, "--plotter: '%s' is not known; did you mean '%s'?", name,
+                           nearest.best);
+  return run_usage_error(
+      error, "--plotter: '%s' is neither a machine (--plotter list) nor a file with a profile",
+      name);
 }
 
 /* Reads the profile of G-code, if there is one, before the work begins. */
@@ -233,7 +352,7 @@ static cvtm_status check_page_output(const cvtm_run_options *options, const char
       !run_world_may_have_unit(options))
     return run_usage_error(error, "%s: --page is missing, as in --page A4", path);
   if (!cvtm_format_has(f, CVTM_NEEDS_PROFILE)) return CVTM_OK;
-  const cvtm_status status = read_profile(options->page.gcode, &profile, error);
+  const cvtm_status status = read_profile(options, &profile, error);
   if (status == CVTM_OK) cvtm_gcode_profile_free(&profile);
   return status;
 }
@@ -247,7 +366,8 @@ cvtm_status run_page_scale(const cvtm_run_options *options, cvtm_domain domain, 
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: a length needs --page, or a --pixel-size with a unit",
                      options->input.name);
-  const cvtm_status status = place_on_page(options, domain.width, domain.height, &page, error);
+  const cvtm_status status =
+      place_on_page(options, NULL, domain.width, domain.height, &page, error);
   if (status == CVTM_OK) *scale = page.scale;
   return status;
 }
@@ -266,7 +386,8 @@ cvtm_status run_frame_find(const cvtm_run_options *options, cvtm_domain domain, 
     frame->bottom = options->world.bottom;
   }
   if (!(mm > 0) || options->world.scale > 0) return CVTM_OK;
-  const cvtm_status status = place_on_page(options, domain.width, domain.height, &page, error);
+  const cvtm_status status =
+      place_on_page(options, NULL, domain.width, domain.height, &page, error);
   if (status != CVTM_OK) return status;
   frame->scale = page.scale / mm;
   frame->left = page.left / mm;
@@ -279,7 +400,7 @@ cvtm_status run_frame_find(const cvtm_run_options *options, cvtm_domain domain, 
 cvtm_status run_page_check_size(const cvtm_run_options *options, cvtm_error *error) {
   cvtm_page page;
   cvtm_error reason = {CVTM_OK, ""};
-  if (run_has_page(options) && place_on_page(options, 1, 1, &page, &reason) != CVTM_OK)
+  if (run_has_page(options) && place_on_page(options, NULL, 1, 1, &page, &reason) != CVTM_OK)
     return run_usage_error(error, "%s", reason.message);
   if (run_unit_mm(options->unit) > 0 && !run_has_page(options) && !run_has_world(options))
     return run_usage_error(error, "--unit %s: --page is missing, as in --page A4, or --pixel-size",
@@ -288,7 +409,9 @@ cvtm_status run_page_check_size(const cvtm_run_options *options, cvtm_error *err
 }
 
 cvtm_status run_page_check(const cvtm_run_options *options, cvtm_error *error) {
-  cvtm_status status = run_page_check_size(options, error);
+  cvtm_status status = check_plotter(options, error);
+  if (status == CVTM_OK) status = check_machine_files(options, error);
+  if (status == CVTM_OK) status = run_page_check_size(options, error);
   for (int k = 0; status == CVTM_OK && k < options->output.count; ++k)
     status = check_page_output(options, options->output.item[k], error);
   return status;
@@ -358,15 +481,28 @@ static cvtm_status make_layers(const run_scene *scene, const cvtm_format *f, con
   return status;
 }
 
+/* Refuses a drawing with more pens than the machine has. */
+static cvtm_status check_pens(const cvtm_plotter *plotter, const cvtm_drawing *drawing,
+                              const char *path, cvtm_error *error) {
+  int pens = 0;
+  for (int64_t k = 0; k < cvtm_drawing_parts(drawing); ++k)
+    pens = cvtm_drawing_pen_of(drawing, k) >= pens ? cvtm_drawing_pen_of(drawing, k) + 1 : pens;
+  if (strcmp(plotter->format, "hpgl") != 0 || plotter->pens == 0 || pens <= plotter->pens)
+    return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the drawing has %d pens, but --plotter %s has %d",
+                   path, pens, plotter->name, plotter->pens);
+}
+
 static cvtm_status write_drawing(const cvtm_run_options *options, const char *path,
                                  const cvtm_format *f, const cvtm_drawing *drawing,
-                                 cvtm_error *error) {
+                                 const cvtm_plotter *plotter, cvtm_error *error) {
   cvtm_gcode_profile profile = {.text = NULL};
   const cvtm_drawing_settings settings = {.in_mm = run_has_page(options) || options->world.mm > 0,
-                                          .profile = &profile};
+                                          .profile = &profile,
+                                          .plotter = plotter};
   cvtm_status status = CVTM_OK;
-  if (cvtm_format_has(f, CVTM_NEEDS_PROFILE))
-    status = read_profile(options->page.gcode, &profile, error);
+  if (is_hpgl(f)) status = check_pens(plotter, drawing, path, error);
+  if (cvtm_format_has(f, CVTM_NEEDS_PROFILE)) status = read_profile(options, &profile, error);
   if (status == CVTM_OK) status = cvtm_drawing_write(path, f->extension, drawing, &settings, error);
   cvtm_gcode_profile_free(&profile);
   return status;
@@ -383,119 +519,37 @@ cvtm_status run_page_write(const run_scene *scene, const char *path, const char 
   if (status == CVTM_OK)
     status = (scene->colours != NULL ? make_layers : make_layer)(scene, f, &page, &drawing, error);
   if (status != CVTM_OK) return status;
+  const cvtm_plotter *plotter = timed_plotter(options, f, &page);
   drawing.light = drawing.radius != NULL && run_stipples_are_light(options);
-  status = write_drawing(options, path, f, &drawing, error);
+  status = write_drawing(options, path, f, &drawing, plotter, error);
+  if (scene->plot != NULL && scene->plot->plotter == NULL && run_has_page(options)) {
+    scene->plot->plotter = plotter;
+    cvtm_plotter_measure(plotter, &drawing, &scene->plot->figures);
+  }
   cvtm_drawing_free(&drawing);
   return status;
+}
+
+void run_plot_report(const run_plot *plot, cJSON *report) {
+  const cvtm_plot_figures *f = &plot->figures;
+  if (plot->plotter == NULL) return;
+  cJSON *part = cJSON_AddObjectToObject(report, "plot");
+  run_json_text(part, "plotter", plot->plotter->name);
+  run_json_real(part, "strokes", (double)f->strokes);
+  run_json_real(part, "drawn_mm", f->drawn);
+  run_json_real(part, "travelled_mm", f->travelled);
+  run_json_real(part, "seconds_drawing", f->seconds_drawing);
+  run_json_real(part, "seconds_lifting", f->seconds_lifting);
+  run_json_real(part, "seconds_travelling", f->seconds_travelling);
 }
 
 void run_page_report(const cvtm_run_options *options, cvtm_domain domain, cJSON *report) {
   cvtm_page page;
   if (!run_has_page(options) ||
-      place_on_page(options, domain.width, domain.height, &page, NULL) != CVTM_OK)
+      place_on_page(options, NULL, domain.width, domain.height, &page, NULL) != CVTM_OK)
     return;
   cJSON *part = cJSON_AddObjectToObject(report, "page");
   run_json_real(part, "width", page.width);
   run_json_real(part, "height", page.height);
   run_json_real(part, "mm_per_pixel", page.scale);
-}
-
-/* --- the order of points -------------------------------------------------------------------- */
-
-static int has_order(const cvtm_run_options *options, const char *path) {
-  const run_output_kind kind = run_output_kind_of(options, path);
-  return kind == RUN_OUTPUT_DRAWING ? run_page_shows_points(options, path)
-                                    : kind != RUN_OUTPUT_MESH;
-}
-
-cvtm_status run_order_check(const cvtm_run_options *options, cvtm_error *error) {
-  if (options->order == CVTM_RUN_ORDER_NONE) {
-    if (options->purpose == CVTM_RUN_ALL && options->svg == CVTM_SVG_PATH)
-      return run_usage_error(error, "--svg path: --order is missing: tsp or plot");
-    return CVTM_OK;
-  }
-  if (options->domain.kind != CVTM_RUN_DOMAIN_NONE)
-    return run_usage_error(error,
-                           "--order does not go with --domain, whose sites are vertices of a mesh");
-  for (int k = 0; k < options->output.count; ++k)
-    if (!has_order(options, options->output.item[k]))
-      return run_usage_error(error, "--order: %s: cells and meshes have no order",
-                             options->output.item[k]);
-  return CVTM_OK;
-}
-
-/* The area of the rectangle of the points. */
-static double rectangle_area(const double *points, int64_t count) {
-  double least[2] = {INFINITY, INFINITY}, most[2] = {-INFINITY, -INFINITY};
-  for (int64_t k = 0; k < 2 * count; ++k) {
-    least[k % 2] = fmin(least[k % 2], points[k]);
-    most[k % 2] = fmax(most[k % 2], points[k]);
-  }
-  return (most[0] - least[0]) * (most[1] - least[1]);
-}
-
-typedef struct order_watch {
-  run_limit limit;
-  int is_stopped;
-} order_watch;
-
-/* A cvtm_tour_stop. */
-static int has_ended(void *context) {
-  order_watch *watch = context;
-  watch->is_stopped |= run_is_over(&watch->limit);
-  return watch->is_stopped;
-}
-
-cvtm_status run_order_find(const cvtm_run_options *options, const double *points, int64_t count,
-                           double deadline, run_point_order *order, cvtm_error *error) {
-  memset(order, 0, sizeof *order);
-  if (options->order == CVTM_RUN_ORDER_NONE) return CVTM_OK;
-  const double start = cvtm_clock();
-  order->order = malloc((size_t)count * sizeof *order->order);
-  if (order->order == NULL)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to order %lld points", (long long)count);
-  order_watch watch = {{options, deadline}, 0};
-  cvtm_status status = cvtm_tour_create_until(points, count, (int)options->threads, has_ended,
-                                              &watch, order->order, error);
-  order->is_stopped = watch.is_stopped;
-  if (status == CVTM_OK)
-    status = cvtm_tour_bound(points, count, (int)options->threads, &order->bound, error);
-  if (status != CVTM_OK) return status;
-  const int is_closed = options->order == CVTM_RUN_ORDER_TSP;
-  if (!is_closed) cvtm_tour_open(points, count, order->order);
-  order->length = cvtm_tour_length(points, count, order->order, is_closed);
-  order->estimate = cvtm_tour_estimate(count, rectangle_area(points, count));
-  order->seconds = cvtm_clock() - start;
-  return CVTM_OK;
-}
-
-cvtm_status run_order_apply(const run_point_order *order, int64_t count, int columns,
-                            double *values, cvtm_error *error) {
-  if (order->order == NULL || values == NULL) return CVTM_OK;
-  const size_t row = (size_t)columns * sizeof *values;
-  double *sorted = malloc((size_t)count * row);
-  if (sorted == NULL)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to order %lld points", (long long)count);
-  for (int64_t k = 0; k < count; ++k)
-    memcpy(sorted + columns * k, values + columns * (int64_t)order->order[k], row);
-  memcpy(values, sorted, (size_t)count * row);
-  free(sorted);
-  return CVTM_OK;
-}
-
-void run_order_free(run_point_order *order) {
-  free(order->order);
-  order->order = NULL;
-}
-
-void run_order_report(const run_point_order *order, const cvtm_run_options *options,
-                      cJSON *report) {
-  if (order->order == NULL) return;
-  cJSON *part = cJSON_AddObjectToObject(report, "order");
-  run_json_text(part, "kind", options->order == CVTM_RUN_ORDER_TSP ? "tsp" : "plot");
-  run_json_real(part, "length", order->length);
-  run_json_real(part, "bound", order->bound);
-  run_json_real(part, "uniform_estimate", order->estimate);
-  run_json_real(part, "seconds", order->seconds);
-  cJSON_AddBoolToObject(part, "stopped", order->is_stopped);
 }

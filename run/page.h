@@ -37,6 +37,8 @@ typedef struct run_frame {
 cvtm_status run_frame_find(const cvtm_run_options *options, cvtm_domain domain, run_frame *frame,
                            cvtm_error *error);
 
+/* Adds `plot` to the report, if something was plotted. */
+void run_plot_report(const run_plot *plot, cJSON *report);
 /* Adds `page` to the report, if there is one. */
 void run_page_report(const cvtm_run_options *options, cvtm_domain domain, cJSON *report);
 

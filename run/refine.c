@@ -23,9 +23,9 @@ cvtm_status run_area_caps_read(const cvtm_run_options *options, run_area_caps *c
       return run_usage_error(error, "--max-area: '%g%s' is neither AREA nor REGION=AREA", cap->area,
                              unit);
     if (has_length(cap) && !run_has_page(options) && !run_world_may_have_unit(options))
-      return run_usage_error(error,
-                             "--max-area %g%s^2: --pixel-size with a unit is missing, or --page",
-                             cap->area, unit);
+      return run_usage_error(
+          error, "--max-area %g%s^2: an area with a unit needs --page, or --pixel-size with a unit",
+          cap->area, unit);
     caps->cap[k] = *cap;
   }
   return CVTM_OK;

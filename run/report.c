@@ -97,6 +97,7 @@ cJSON *run_report_make(const cvtm_run *r) {
   if (r->triangulation.seconds > 0) run_json_triangulation(report, &r->triangulation);
   run_order_report(&r->order, &r->options, report);
   run_page_report(&r->options, r->domain, report);
+  run_plot_report(&r->plot, report);
   run_world_report(&r->options, r->domain, &r->mesh, report);
   if (r->options.domain.kind != CVTM_RUN_DOMAIN_NONE) run_domain_report(&r->shape, report);
   if (r->second.count > 0) add_second_order(report, r);

@@ -130,7 +130,8 @@ static cvtm_status count_by_size(cvtm_run *r, cvtm_error *error) {
     sites += 2 / sqrt(3.0) * (r->options.equal_mass.on ? rho : sqrt(rho));
   }
   if (sites > most)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the sizes ask for %.3g sites; at most %g",
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: the sizes need %.3g sites; at most %g are possible",
                      r->options.input.name, sites, most);
   r->options.points = (int64_t)fmax(round(sites), 1);
   limit_preview(&r->options);
@@ -160,8 +161,8 @@ static cvtm_status choose_dots(cvtm_run *r, cvtm_error *error) {
   if (status != CVTM_OK) return status;
   if (r->dots.count > most)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: the ink needs %.3g dots of --dot-size; at most %g", o->input.name,
-                     r->dots.count, most);
+                     "%s: the ink needs %.3g dots of --dot-size; at most %g are possible",
+                     o->input.name, r->dots.count, most);
   o->points = (int64_t)r->dots.count;
   limit_preview(o);
   return CVTM_OK;
@@ -248,8 +249,7 @@ cvtm_status run_check(const cvtm_run_options *options, cvtm_error *error) {
   if (options->input.name == NULL) return run_usage_error(error, "IMAGE is missing");
   if (options->points == 0 && options->init.name == NULL && options->fixed.name == NULL &&
       options->density_from != CVTM_DENSITY_FROM_SIZE &&
-      options->domain.kind != CVTM_RUN_DOMAIN_NONE &&
-      options->domain.kind != CVTM_RUN_DOMAIN_FRAME)
+      options->domain.kind != CVTM_RUN_DOMAIN_NONE && options->domain.kind != CVTM_RUN_DOMAIN_FRAME)
     return run_usage_error(error, "--points is missing");
   cvtm_status status = CVTM_OK;
   for (size_t k = 0; status == CVTM_OK && k < sizeof checks / sizeof checks[0]; ++k)
@@ -339,7 +339,9 @@ static cvtm_status write_outputs(cvtm_run *r, cvtm_error *error) {
                            .regions = has_domain ? &r->shape.regions : NULL,
                            .radius = r->colours.count > 0 ? r->colours.radius : r->stipples.radius,
                            .second = r->options.element_order == 2 ? &r->second : NULL,
-                           .colours = r->colours.count > 0 ? &r->colours : NULL};
+                           .colours = r->colours.count > 0 ? &r->colours : NULL,
+                           .plot = &r->plot};
+  r->plot = (run_plot){.plotter = NULL};
   cvtm_status status = run_scene_write(&scene, error);
   if (status == CVTM_OK && r->options.equal_mass.weights_out != NULL)
     status = cvtm_npy_write(r->options.equal_mass.weights_out, 'f', (int)sizeof(double), 1,
@@ -369,6 +371,8 @@ cvtm_status run_read(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   end_phase(r, RUN_PHASE_READ);
   if (status == CVTM_OK) status = place_given_sites(r, error);
   r->options.points = r->count;
+  if (status == CVTM_OK && r->density != NULL && r->options.domain.kind == CVTM_RUN_DOMAIN_NONE)
+    status = run_average_tone(&r->options, r->domain, r->count, r->density, error);
   end_phase(r, RUN_PHASE_SAMPLE);
   return status;
 }

@@ -223,7 +223,8 @@ typedef struct cvtm_run_options {
     double margin, split; /* mm; margin 10; split 0: the pen needs no refill */
     cvtm_run_orientation orientation;
     int fill;
-    const char *gcode; /* a built-in profile or a file; grbl-servo */
+    const char *plotter; /* a machine (draw/plotter.h) or a file with a profile of G-code; NULL: by
+                            the format */
   } page;
   struct {
     cvtm_run_lengths pixel_size; /* one number, or width and height that are equal */
@@ -337,7 +338,7 @@ typedef struct cvtm_run_result {
   const cvtm_cvt_result *solve;
   double energy, bound; /* of the sites, and of regular hexagons */
   double seconds;       /* from reading to the last file */
-  int converged;        /* 0: a solver did not, or a mesh misses its smallest angle */
+  int converged;        /* 0: a solver did not converge, or angles are below the bound */
   CVTM_RESERVED(16);
 } cvtm_run_result;
 

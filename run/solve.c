@@ -17,17 +17,17 @@
 cvtm_status run_equal_mass_check(const cvtm_run_options *options, cvtm_error *error) {
   if (!options->equal_mass.on) {
     if (options->given & CVTM_RUN_GIVEN_MASS_TOLERANCE)
-      return run_usage_error(error, "--mass-tolerance belongs to --equal-mass");
+      return run_usage_error(error, "--mass-tolerance needs --equal-mass");
     if (options->equal_mass.weights_out != NULL)
-      return run_usage_error(error, "--weights-out belongs to --equal-mass");
+      return run_usage_error(error, "--weights-out needs --equal-mass");
     return CVTM_OK;
   }
   if (options->preset != CVTM_RUN_PRESET_NONE)
     return run_usage_error(error, "--preset does not go with --equal-mass");
   if (options->domain.kind != 0)
     return run_usage_error(error,
-                           "--equal-mass cannot keep the boundary of a --domain, nor "
-                           "angles: --within FILE keeps the sites in a shape");
+                           "--equal-mass does not go with --domain or --min-angle; --within FILE "
+                           "keeps the sites inside a shape");
   if (options->live) return run_usage_error(error, "--watch cannot show the cells of --equal-mass");
   return CVTM_OK;
 }
@@ -94,7 +94,8 @@ cvtm_status run_noise_check(const cvtm_run_options *options, cvtm_error *error) 
     return run_usage_error(error, "--noise blue cannot keep the boundary of a --domain");
   for (size_t k = 0; k < sizeof of_tessellations / sizeof of_tessellations[0]; ++k)
     if ((int)options->given & of_tessellations[k].given)
-      return run_usage_error(error, "--%s is for tessellations; --noise blue makes none",
+      return run_usage_error(error,
+                             "--%s is an option of tessellations and does not go with --noise blue",
                              of_tessellations[k].name);
   return CVTM_OK;
 }

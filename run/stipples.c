@@ -67,7 +67,7 @@ cvtm_status run_stipples_check(const cvtm_run_options *o, cvtm_error *error) {
                            "--dot-size %s: --page is missing, as in --page A4, or --pixel-size",
                            run_lengths_text(&o->dot_size, text));
   if (o->dots == CVTM_RUN_DOTS_TONE && o->equal_mass.on)
-    return run_usage_error(error, "--dots tone contradicts --equal-mass, which places the sites");
+    return run_usage_error(error, "--dots tone does not go with --equal-mass");
   return CVTM_OK;
 }
 

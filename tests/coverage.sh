@@ -26,7 +26,7 @@ fi
 find "$build/CMakeFiles" -name '*.gcno' -print0 | (cd "$build" && sed -z "s|^$build/||" |
   xargs -0 -n 50 gcov --json-format --stdout 2>gcov.log) | python3 -c '
 import json, os, sys
-rooms = [line.split(":")[0] for line in open("rooms.txt") if not line.startswith(("cli", "python"))]
+rooms = [line.split(":")[0] for line in open("rooms.txt") if not line.startswith(("cli", "viewer/web", "python"))]
 lines, root = {}, os.getcwd() + "/"
 for text in sys.stdin:
     for file in json.loads(text)["files"]:

@@ -86,7 +86,7 @@ static void page(options *o) {
   o->page.is_format = cvtm_run_page_format("A6", &o->page.width, &o->page.height);
   o->page.margin = 7.5;
   o->page.orientation = CVTM_RUN_PAGE_LANDSCAPE;
-  o->page.gcode = "grbl-z";
+  o->page.plotter = "grbl-z";
   o->dot_size = (cvtm_run_lengths){{0.9, 1.8}, 2, CVTM_RUN_UNIT_MM};
   o->dots = CVTM_RUN_DOTS_TONE;
   o->order = CVTM_RUN_ORDER_PLOT;

@@ -14,14 +14,15 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
 def sources(room):
-    found = [path for path in sorted((ROOT / room).rglob("*")) if path.suffix in (".c", ".h", ".cpp", ".cu")]
+    found = [path for path in sorted((ROOT / room).rglob("*")) if path.suffix in (".c", ".h", ".cpp", ".cu")
+             and (room not in BELOW or room_of(str(path.relative_to(ROOT))) == room)]
     assert found, f"{room}: no source file"
     return found
 
 
 def room_of(file):
     parts = file.split("/")
-    return "/".join(parts[:2]) if parts[0] == "python" else parts[0]
+    return "/".join(parts[:2]) if "/".join(parts[:2]) in BELOW else parts[0]
 
 
 def test_cuda_files_are_named_so():
@@ -53,7 +54,6 @@ REASONS = {
     "cvt/decomposition.c": "subdomains, their ghost sites, and the evaluator over them",
     "density/pictures/image_tiff.c": "every layout of samples that TIFF has",
     "density/segmentation.c": "seeds, the level set that they bound, and the steps from a picture to a segment",
-    "draw/drawing_files.c": "a writer for each kind of drawing, over one walk along its strokes",
     "draw/tour.c": "a tour, from its first edges to its last exchange",
     "lcp/grid/grid_levels_cuda.cu": "the coarse levels, in tiles and in one block",
     "lcp/grid/grid_lines.c": "the functions that are compiled for two widths of vectors",

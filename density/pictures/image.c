@@ -249,7 +249,7 @@ static cvtm_status check_shape(const cvtm_image_source *source, const cvtm_npy *
                      source->name, (long long)array->shape[0], (long long)array->shape[1],
                      (long long)array->shape[2]);
   return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "%s: an array of %d dimensions is not a density: its shape must be "
+                   "%s: cannot write an array of %d dimensions is not a density: its shape must be "
                    "(height, width)",
                    source->name, array->dimensions);
 }
@@ -513,11 +513,10 @@ cvtm_status cvtm_image_parse_colour(const unsigned char *bytes, size_t size, con
 
 static cvtm_status read_image(const char *path, int with_rgb, cvtm_image *image,
                               cvtm_error *error) {
-  const size_t limit = (size_t)256 << 30; /* a float for each of 262144 x 262144 pixels */
   *image = (cvtm_image){0};
   unsigned char *bytes = NULL;
   size_t size = 0;
-  cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
+  cvtm_status status = cvtm_file_read(path, CVTM_FILE_MOST, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
   const cvtm_image_source source = {bytes, size, name, &bytes, with_rgb};

@@ -54,7 +54,7 @@ def main():
     options.write(program, docs / "reference")
     manual.write(program, ROOT / "docs/cvtmesh.1.in", docs / "reference/manual.md")
     headers.write(ROOT, docs / "reference/library")
-    report_keys.write(program, ROOT / "docs/examples", docs / "reference/report.md")
+    report_keys.check(program, ROOT / "docs/examples", docs / "reference/report.md")
     gallery.write(program, ROOT / "docs/examples", docs, draw=not asked.no_pictures)
     environment = {**os.environ, "CVTMESH_SITE_VERSION": version_of(program)}
     return subprocess.run(

@@ -1,4 +1,5 @@
-"""Compares the keys of reports with the page that explains them: none is missing, none is gone."""
+"""Compares the keys of reports with the page that explains them: none is missing, none is gone. The
+build of the site and tests/cli/test_report_keys.py do so."""
 
 import json
 import re
@@ -12,6 +13,7 @@ RUNS = [
     "run {e}/camera.png -n 99 --effort best --time-limit 0.1 -o a.csv",
     "run {e}/camera.png -n 99 --iterations 3 --preset paper -o a.csv",
     "run {e}/horse.png -n 900 --iterations 3 --domain image --periodic --element-order 2 -o a.msh",
+    "run {e}/camera.png -n 99 --iterations 3 --page A4 -o a.hpgl",
     "run {e}/horse.png -n 99 --iterations 3 --noise blue -o a.csv --order tsp",
     "run {e}/coins.png -n 99 --iterations 3 --equal-mass --pixel-size 0.5um -o b.csv",
     "run {e}/coins.png -n 99 --iterations 3 --colours cmyk -o b.svg",
@@ -60,7 +62,7 @@ def reported(program, examples):
     return keys
 
 
-def write(program, examples, page):
+def check(program, examples, page):
     text = page.read_text()
     explained = set()
     for row in re.findall(r"^\| (`.*?`) \|", text, re.M):

@@ -317,7 +317,7 @@ cvtm_status cvtm_dots_read_bytes(const unsigned char *bytes, size_t size, const 
 }
 
 cvtm_status cvtm_dots_read(const char *path, cvtm_dots *dots, cvtm_error *error) {
-  const size_t limit = (size_t)1 << 36;
+  const size_t limit = CVTM_FILE_MOST;
   unsigned char *bytes;
   size_t size;
   *dots = (cvtm_dots){0};

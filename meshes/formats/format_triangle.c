@@ -327,7 +327,7 @@ static cvtm_status read_ends(cvtm_source *s, const cvtm_triangle_vertices *verti
     for (int c = 0; c < 2 && status == CVTM_OK; ++c) {
       const double v = value[c + 1] - vertices->first;
       if (!(v >= 0 && v < (double)vertices->count) || v != (double)(int64_t)v)
-        return cvtm_source_fail(s, "a segment names a vertex that does not exist");
+        return cvtm_source_fail(s, "a segment refers to a vertex that does not exist");
       end[2 * *count + c] = (int32_t)v;
     }
     if (status == CVTM_OK && end[2 * *count] != end[2 * *count + 1]) ++*count;

@@ -477,7 +477,8 @@ static void XMLCALL on_entity(void *data, const char *name, int is_parameter, co
   if (p->done || value == NULL) return;
   if (length <= LONGEST && memchr(value, '&', (size_t)length) == NULL) return;
   find_line(p);
-  end_parse(p, cvtm_source_fail(p->source, "an entity that is long or names another is refused"));
+  end_parse(p, cvtm_source_fail(p->source,
+                                "a long entity, or one that refers to another, is not supported"));
 }
 
 /* Names, numbers and base64 are ASCII, so any 8-bit encoding can be read as Latin-1. */

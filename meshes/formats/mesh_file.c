@@ -245,7 +245,7 @@ static inline int names_vertex(const cvtm_builder *b, double index) {
 cvtm_status cvtm_builder_triangle(cvtm_builder *b, const double index[3]) {
   for (int k = 0; k < 3; ++k) {
     if (!names_vertex(b, index[k]))
-      return cvtm_source_fail(b->source, "a triangle names a vertex that does not exist");
+      return cvtm_source_fail(b->source, "a triangle refers to a vertex that does not exist");
   }
   if (!cvtm_grow(&b->triangles, 3 * sizeof *b->triangles, &b->triangle_capacity,
                  b->triangle_count + 1))
@@ -257,7 +257,7 @@ cvtm_status cvtm_builder_triangle(cvtm_builder *b, const double index[3]) {
 
 cvtm_status cvtm_builder_middle(cvtm_builder *b, double index) {
   if (!names_vertex(b, index))
-    return cvtm_source_fail(b->source, "a triangle names a node that does not exist");
+    return cvtm_source_fail(b->source, "a triangle refers to a node that does not exist");
   if (b->middle == NULL) b->middle = calloc((size_t)b->vertex_count, 1);
   if (b->middle == NULL) return cvtm_source_no_memory(b->source);
   b->middle[(int64_t)index] = 1;
@@ -444,7 +444,7 @@ static cvtm_status read_file(const char *path, const char *field, cvtm_mesh *mes
   size_t size;
   memset(mesh, 0, sizeof *mesh);
   cvtm_status status = find_readable(extension, values != NULL, path, &f, error);
-  if (status == CVTM_OK) status = cvtm_format_load(f, path, (size_t)1 << 36, &bytes, &size, error);
+  if (status == CVTM_OK) status = cvtm_format_load(f, path, CVTM_FILE_MOST, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   status = read_mesh_bytes(f, bytes, size, path, field, mesh, values, error);
   free(bytes);

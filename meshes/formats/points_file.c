@@ -344,7 +344,7 @@ static cvtm_status read_file(const char *path, double **points, int32_t **classe
   if (f == NULL) return cvtm_format_unknown(path, "point", CVTM_READS_POINTS, error);
   unsigned char *bytes;
   size_t size;
-  cvtm_status status = cvtm_file_read(path, (size_t)1 << 36, &bytes, &size, error);
+  cvtm_status status = cvtm_file_read(path, CVTM_FILE_MOST, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
   status = cvtm_points_read_bytes(extension, bytes, size, name, points, classes, count, error);

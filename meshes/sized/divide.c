@@ -185,7 +185,7 @@ static cvtm_status place_on_edges(cvtm_sizer *z, division *d) {
       if (t >= first && t <= last) z->places[z->added++] = (cvtm_sized_place){(int32_t)e, t};
     }
     if (status == CVTM_OK && z->given->vertex_count + z->added > (int64_t)1 << 30)
-      status = cvtm_fail(z->error, CVTM_ERROR_INPUT, "the sizes ask for more than 2^30 vertices");
+      status = cvtm_fail(z->error, CVTM_ERROR_INPUT, "the sizes need more than 2^30 vertices");
   }
   d->first[z->given->edge_count] = z->added;
   free(s.t);

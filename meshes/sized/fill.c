@@ -316,8 +316,8 @@ static cvtm_status check_demand(const cvtm_sizer *z) {
     sum += 2 / sqrt(3) * (double)cvtm_orient(a, b, c) / (size * size);
   }
   if (sum <= most) return CVTM_OK;
-  return cvtm_fail(z->error, CVTM_ERROR_INPUT, "the sizes ask for %.3g triangles; the most is %.3g",
-                   sum, most);
+  return cvtm_fail(z->error, CVTM_ERROR_INPUT,
+                   "the sizes need %.3g triangles; at most %.3g are possible", sum, most);
 }
 
 cvtm_status cvtm_sizer_fill(cvtm_sizer *z) {

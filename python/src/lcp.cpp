@@ -53,7 +53,7 @@ struct Lcp {
     cvtm_lcp_options settings;
     cli_lcp_settings(&arguments.options, &settings);
     settings.monitor = [](void *, const cvtm_lcp_progress *) { return interrupted(nullptr); };
-    arguments.stage([&](cvtm_error *e) { return cvtm_csr_check_diagonal(&csr, "A", e); });
+    arguments.stage([&](cvtm_error *e) { return cvtm_csr_check(&csr, "A", e); });
     on.open(arguments);
     const auto &grid = arguments.options.lcp;
     cvtm_lcp *made = nullptr;

@@ -37,6 +37,15 @@ TEST(unit_numbers_stay_below_one) {
   assert_true(cvtm_random_to_unit(UINT64_MAX) == 1 - ldexp(1, -53));
 }
 
+TEST(directions_are_those_of_the_circle) {
+  for (int k = 0; k <= 1000; ++k) {
+    double direction[2];
+    cvtm_random_direction(k / 1000.0, direction);
+    assert_true(fabs(direction[0] - cos(6.283185307179586 * (k / 1000.0))) < 1e-15);
+    assert_true(fabs(direction[1] - sin(6.283185307179586 * (k / 1000.0))) < 1e-15);
+  }
+}
+
 TEST(pairs_begin_with_the_single_number) {
   for (uint64_t i = 0; i < 100; ++i) {
     double pair[2];

@@ -82,7 +82,7 @@ def test_values(complete):
     assert complete("cvtmesh", "run", "--page", "le") == {"letter", "legal"}
     assert complete("cvtmesh", "run", "--init", "a") == {"a photo.png"}
     assert complete("cvtmesh", "run", "-o", "a") == {"a photo.png"}
-    assert complete("cvtmesh", "run", "--gcode", "") >= {"grbl-z", "marlin-servo", "a photo.png"}
+    assert complete("cvtmesh", "run", "--plotter", "") >= {"grbl-z", "marlin-servo", "a photo.png"}
     assert complete("cvtmesh", "segment", "--initial", "g") == {"grow"}
     assert complete("cvtmesh", "run", "--gamma", "") == set()
 
@@ -111,12 +111,12 @@ def test_words_of_free_texts_are_taken(cvtmesh):
     """No word that is completed is refused as a value."""
     cvtmesh.file("bash", cvtmesh.call("completion", "bash").stdout)
     cvtmesh.file("four.csv", "x,y\n1,1\n9,2\n4,8\n7,7\n")
-    for option in ("page", "gcode"):
+    for option in ("page", "plotter"):
         for word in bash(cvtmesh.folder, ["cvtmesh", "mesh", "--" + option, ""])[:-1]:
             if not cvtmesh.path(word).exists():
                 page = () if option == "page" else ("--page", "A5")
                 cvtmesh.call("mesh", "four.csv", "--" + option, word, *page, "--svg", "path", "-o",
-                             "out.gcode")
+                             "out.gcode", "-o", "out.svg", "-o", "out.hpgl")
     for problem in bash(cvtmesh.folder, ["cvtmesh", "minimize", ""])[:-1]:
         size = ("--atoms", 9) if problem == "lj" else ()
         cvtmesh.call("minimize", problem, *size, "--iterations", 1, "-q", code=(0, 4))

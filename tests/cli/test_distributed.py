@@ -119,7 +119,7 @@ def test_a_run_starts_its_own_ranks(job):
     run = ("run", "none.npy", "-n", "140M", "-o", "a.csv", "--ranks", 3)
     done = job.call(*run, code=3, environment=QUIET_MPI)
     assert done.stderr.count(b"cvtmesh: none.npy: No such file") == 1
-    assert done.stderr.count(b"note: 2 of 3 processes: a process of fewer than 50000000 sites") == 1
+    assert done.stderr.count(b"note: 2 of 3 processes: processes with fewer than 50000000 sites") == 1
     launched = job.file("mpirun", "#!/bin/sh\necho mpirun $*\n")
     launched.chmod(0o755)
     done = job.call(*run, environment={"PATH": "%s:/bin" % job.folder})

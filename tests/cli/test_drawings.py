@@ -115,7 +115,7 @@ def lines_of_svg(cvtmesh, name):
 
 
 def segments(strokes):
-    """Both ends of all lines, rounded to the tenth of a mm; each pair sorted."""
+    """Both ends of all lines that are longer than half a mm; each pair sorted."""
     pairs = np.concatenate([np.hstack([stroke[:-1], stroke[1:]]) for stroke in strokes])
     ends = pairs.reshape(-1, 2, 2)
     ends = ends[np.hypot(*(ends[:, 0] - ends[:, 1]).T) > 0.5]
@@ -123,9 +123,10 @@ def segments(strokes):
 
 
 def assert_same_segments(found, wanted):
-    """Each wanted line is found once, within a hundredth of a mm."""
+    """Each wanted line is found once, in either direction, within a hundredth of a mm."""
     assert len(found) == len(wanted)
-    apart = np.abs(found[:, None] - wanted).max(2)
+    apart = np.minimum(np.abs(found[:, None] - wanted).max(2),
+                       np.abs(found[:, None] - wanted[:, [2, 3, 0, 1]]).max(2))
     assert (apart.min(0) < 0.01).all() and (apart.min(1) < 0.01).all()
 
 
@@ -142,7 +143,8 @@ def test_edges_on_a_page_are_drawn_once(cvtmesh, options):
     else:
         strokes = list(lines_of_svg(cvtmesh, "a.svg")[0].reshape(-1, 2, 2))
         assert len(strokes) > 800
-    wanted = segments([20 + scale * stroke for stroke in strokes])
+    half = scale * 0.05 * 512 / np.sqrt(300) / 2  # of the width of a line, which the margins keep out
+    wanted = segments([np.clip(20 + scale * stroke, 20 + half, 380 - half) for stroke in strokes])
     wanted = np.unique(wanted.round(2), axis=0)
     _, first = np.unique((wanted * 2).round(), axis=0, return_index=True)
     assert_same_segments(segments(lines_of_svg(cvtmesh, "b.svg")), wanted[first])
@@ -183,6 +185,8 @@ def test_cells_of_a_torus(cvtmesh):
     for cell in lines_of_svg(cvtmesh, "a.svg"):
         ends = np.hstack([cell, np.roll(cell, -1, 0)])
         inside = ((ends >= 0) & (ends <= 512)).all(1)
+        half = 0.05 * 512 / np.sqrt(300) / 2  # of the width of a line
+        ends = np.clip(ends, half, 512 - half)
         kept += np.hypot(*(ends[inside, :2] - ends[inside, 2:]).T).sum()
     drawn = length_of(lines_of_svg(cvtmesh, "b.svg"))
     assert abs(drawn - kept) < 1e-5 * kept  # coordinates are rounded

@@ -52,7 +52,7 @@ def test_messages(tmp_path):
                          ("a.quux", "formats: fake phony obj")):
         assert wanted in call(FAKES, "run", HORSE, "-n", 9, "-o", name, code=2, cwd=tmp_path)
     order = ("--element-order", 2, "-o")
-    assert "no output is one of fake, vtk" in call(FAKES, "run", HORSE, "-n", 9, *order, "a.stl",
+    assert "no output has one of the formats fake, vtk" in call(FAKES, "run", HORSE, "-n", 9, *order, "a.stl",
                                                    code=2, cwd=tmp_path)
     assert "fake" in call(FAKES, "lcp", "--mesh", "a.obj", "--problem", "torsion", "-o", "a.csv",
                           code=2, cwd=tmp_path)

@@ -101,6 +101,20 @@ def test_stops(cvtmesh):
     assert np.isfinite(cvtmesh.array("cut.npy")).all(), "interrupted: x is written"
 
 
+def test_any_diagonal(cvtmesh):
+    """The optimality conditions of min -y1 - 2 y2, y1 + y2 <= 1, y >= 0; without the bound, a ray."""
+    matrix = cvtmesh.file("kkt.mtx", "%%MatrixMarket matrix array real general\n3 3\n"
+                          "0\n0\n-1\n0\n0\n-1\n1\n1\n0\n")
+    rhs = cvtmesh.file("b.mtx", "%%MatrixMarket matrix array real general\n3 1\n1\n2\n-1.0D+00\n")
+    files = ["--matrix", matrix, "--rhs", rhs, "--lower", cvtmesh.file("l.npy", np.zeros(3))]
+    row = cvtmesh.report("lcp", *files, "-o", "x.npy")
+    assert row["method"] == "lemke" and row["stop_reason"] == "tolerance"
+    assert np.allclose(cvtmesh.array("x.npy"), [0, 1, 2], atol=1e-14)
+    free = cvtmesh.file("free.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 1\n3 3 1\n")
+    row = cvtmesh.report("lcp", "--matrix", free, *files[2:], code=4)
+    assert row["stop_reason"] == "ray"
+
+
 def test_refusals(cvtmesh):
     def refused(code, reason, *arguments):
         cvtmesh.refused("lcp", *arguments, code=code, names=[reason])
@@ -111,14 +125,14 @@ def test_refusals(cvtmesh):
     files = ["--matrix", matrix, "--rhs", rhs]
     for text, reason in ((head + "2 2 2\n1 1 1\n2 2 0\n", "row 2: the diagonal entry is zero"),
                          (head + "2 2 2\n1 1 -1\n2 2 1\n", "row 1: the diagonal entry is negative"),
-                         (head + "2 2 1\n1 1 1\n", "row 2: the diagonal entry is missing"),
-                         (head + "2 2 2\n1 1 1\n2 2 nan\n", "line 4: the value is not finite"),
-                         (head + "2 2 2\n1 1 1\n2 3 1\n",
-                          "line 4: the column is out of range"), (head + "2 2 2\n1 1 1\n1 1 1\n",
-                                                                  "row 1, column 1 is given twice"),
-                         (head + "2 3 2\n1 1 1\n2 2 1\n",
-                          "not square"), (head + "3 3 3\n1 1 1\n2 2 1\n3 3 1\n",
-                                          "2 numbers for a matrix of 3 rows"),
+                         (head + "2 2 1\n1 1 1\n", "row 2: the diagonal entry is missing")):
+        cvtmesh.file(matrix, text)
+        refused(3, reason, *files, "--method", "pdas")
+    for text, reason in ((head + "2 2 2\n1 1 1\n2 2 nan\n", "line 4: the value is not finite"),
+                         (head + "2 2 2\n1 1 1\n2 3 1\n", "line 4: the column is out of range"),
+                         (head + "2 3 2\n1 1 1\n2 2 1\n", "not square"),
+                         (head + "3 3 3\n1 1 1\n2 2 1\n3 3 1\n",
+                          "2 numbers for a matrix of 3 rows"),
                          ("nonsense\n", "line 1: not a Matrix Market file")):
         cvtmesh.file(matrix, text)
         refused(3, reason, *files)
@@ -136,7 +150,7 @@ def test_refusals(cvtmesh):
     refused(2, "one of --problem and --matrix is needed")
     refused(2, "--rhs is missing", "--matrix", matrix)
     refused(2, "x.obj: formats of x: npy", *files, "-o", "x.obj")
-    refused(2, "--width and --height go together", *files, "--width", 2)
+    refused(2, "--width and --height must be given together", *files, "--width", 2)
     refused(2, "no problem of 100000 x 100000", "--problem", "torsion", "--size", 100000)
     for option, value in (("--size", 0), ("--width", -1), ("--tolerance", -1),
                           ("--tolerance", 1), ("--iterations", -1), ("--omega", "nan")):

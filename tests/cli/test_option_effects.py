@@ -36,7 +36,7 @@ EFFECTS = [
     ((*SVG, "--page", "A5"), ("--margin", 20)),
     ((*SVG, "--page", "A5"), ("--orientation", "portrait")),
     ((*SVG, "--page", "A5"), ("--fill",)),
-    (("-o", "{}.nc", "--page", "A5"), ("--gcode", "grbl-z")),
+    (("-o", "{}.nc", "--page", "A5"), ("--plotter", "grbl-z")),
     (("-o", "{}.nc", "--page", "A5", "--order", "tsp"), ("--split", 100)),
     (("-o", "{}.png"), ("--layers", "sites,cells")),
     (("-o", "{}.png"), ("--picture-size", 90)),

@@ -127,11 +127,15 @@ def mesh(name):
     return "mesh", name, "--width", WIDTH, "--height", HEIGHT, "--svg", "stipples"
 
 
-def on_page(points, width, height, margin, choose=min):
-    """By the definition: centred, one scale."""
+DOT, LINE = 0.3, 0.125  # radius of the pen in mean spacings
+
+
+def on_page(points, width, height, margin, choose=min, pen=DOT):
+    """By the definition: centred, one scale; strokes stay out of the margins with the whole pen."""
     scale = choose((width - 2 * margin) / WIDTH, (height - 2 * margin) / HEIGHT)
     corner = (np.array([width, height]) - scale * np.array([WIDTH, HEIGHT])) / 2
-    return corner + scale * points
+    inset = margin + scale * pen * np.sqrt(WIDTH * HEIGHT / 300)
+    return np.clip(corner + scale * points, inset, np.array([width, height]) - inset)
 
 
 def assert_strokes(strokes, expected, tolerance):
@@ -143,8 +147,11 @@ def y_up(points, height):
     return np.column_stack([points[:, 0], height - points[:, 1]])
 
 
+PLAIN_HPGL = "--plotter", "hpgl"  # 40 units/mm from the corner of the page
+
+
 def test_dots(cvtmesh, points):
-    outputs = [word for end in ("svg", "hpgl", "plt") for word in ("-o", "a." + end)]
+    outputs = [*PLAIN_HPGL] + [word for end in ("svg", "hpgl", "plt") for word in ("-o", "a." + end)]
     report = cvtmesh.report(*mesh("t.npy"), "--page", "A4", "--margin", 15, *outputs)
     assert report["page"] == {"width": 297, "height": 210, "mm_per_pixel": 180 / 96}
     expected = on_page(points, 297, 210, 15)
@@ -156,7 +163,7 @@ def test_dots(cvtmesh, points):
     assert_strokes(plotted.strokes, y_up(expected, 210)[:, None], 0.0126)
     for profile in GCODE:
         for end in ("gcode", "nc"):
-            cvtmesh.call(*mesh("t.npy"), "--page", "A4", "--margin", 15, "--gcode", profile, "-o",
+            cvtmesh.call(*mesh("t.npy"), "--page", "A4", "--margin", 15, "--plotter", profile, "-o",
                          "a." + end)
             assert cvtmesh.read("a." + end).count(b"G4 P") >= 300
             plotted = plot_gcode(cvtmesh.read("a." + end), PEN_DOWN[profile])
@@ -168,7 +175,8 @@ def test_path(cvtmesh, points, order):
     words = (*mesh("t.npy")[:-2], "--order", order, "--svg", "path", "--page", "150x150", "-o")
     cvtmesh.call(*words, "o.npy")
     found = cvtmesh.array("o.npy")
-    expected = on_page(np.vstack([found, found[:1]]) if order == "tsp" else found, 150, 150, 10)
+    expected = on_page(np.vstack([found, found[:1]]) if order == "tsp" else found, 150, 150, 10,
+                       pen=LINE)
     cvtmesh.call(*words, "a.svg", "-o", "a.hpgl", "-o", "a.gcode")
     size, strokes = plot_svg(cvtmesh.path("a.svg"))
     assert size == [150, 150]
@@ -190,9 +198,9 @@ def test_machines_draw_the_path_of_tsp(cvtmesh, points):
 def test_split(cvtmesh, points):
     words = ("mesh", "t.npy", "--width", WIDTH, "--height", HEIGHT, "--svg", "path", "--order", "plot",
              "--page", "A4", "-o")
-    cvtmesh.call(*words, "a.hpgl")
+    cvtmesh.call(*words, "a.hpgl", *PLAIN_HPGL)
     whole = plot_hpgl(cvtmesh.read("a.hpgl")).strokes[0]
-    cvtmesh.call(*words, "b.hpgl", "-o", "b.svg", "-o", "b.gcode", "--split", 700)
+    cvtmesh.call(*words, "b.hpgl", "-o", "b.svg", "-o", "b.gcode", "--split", 700, *PLAIN_HPGL)
     head, *tail = re.split(b"SP0;SP1;", cvtmesh.read("b.hpgl"))
     parts = [plot_hpgl(head + b"SP0;")]
     parts += [plot_hpgl(b"SP1;" + part + b"SP0;") for part in tail[:-1]]
@@ -218,6 +226,66 @@ def test_order_saves_travel(cvtmesh, points):
     assert travelled["t.npy"] < 0.12 * travelled["p.npy"]
 
 
+def units_of(cvtmesh, name):
+    """All places of an HPGL file, in units of the plotter, but for the last one, where the pen rests."""
+    return np.array(re.findall(rb"P[UD](-?\d+),(-?\d+);", cvtmesh.read(name)), int)[:-1]
+
+
+@pytest.mark.parametrize("shape", [(40, 60), (60, 40)])
+@pytest.mark.parametrize("machine, paper, area, unit", [
+    ("hp7475a", "A4", (11040, 7721), 0.02488), ("hp7475a", "A3", (16158, 11040), 0.02488),
+    ("hp7550", "A3", (15970, 10870), 0.025), ("dxy", "A3", (16158, 11040), 0.025)])
+def test_plotters_stay_in_their_area(cvtmesh, shape, machine, paper, area, unit):
+    """A dark picture that fills the area, along the longer side of the paper or turned."""
+    np.save(cvtmesh.path("dark.npy"), np.ones(shape))
+    report = cvtmesh.report("run", "dark.npy", "-n", 200, "--iterations", 3, "--page", paper, "--margin",
+                            0, "--plotter", machine, "--fill", "-o", "a.hpgl", "-o", "a.csv", "--unit",
+                            "mm")
+    places = units_of(cvtmesh, "a.hpgl")
+    assert (places >= 0).all() and (places <= area).all()
+    assert (np.ptp(places, axis=0) > 0.8 * np.array(area)).all()
+    # Turned or not, x of the machine runs along the longer side; its y is up.
+    mm = np.loadtxt(cvtmesh.path("a.csv"), delimiter=",", skiprows=1)
+    seen = mm if shape[1] > shape[0] else np.column_stack([mm[:, 1], -mm[:, 0]])
+    centre = (seen.max(0) + seen.min(0)) / 2
+    if len(places) == len(mm):
+        middle = (places.max(0) + places.min(0)) / 2
+        moved = (places - middle) * (unit, -unit) - (seen - centre)
+        assert np.median(np.abs(moved)) < 1
+    assert report["plot"]["plotter"].startswith(machine)
+    assert report["plot"]["strokes"] == len(places)
+
+
+def test_the_area_of_a_plotter(cvtmesh, points):
+    cvtmesh.refused(*mesh("t.npy"), "--page", "A2", "--plotter", "hp7475a", "-o", "a.hpgl", code=2,
+                    names=["274.7 x 192.1", "594"])
+    cvtmesh.refused(*mesh("t.npy"), "--plotter", "axidraw-a4", "-o", "a.hpgl", code=2, names=[".svg"])
+    cvtmesh.refused(*mesh("t.npy"), "--plotter", "hp747a", "-o", "a.hpgl", code=2, names=["hp7475a"])
+    cvtmesh.call(*mesh("t.npy"), "--plotter", "axidraw-a3", "-o", "a.svg")
+    assert plot_svg(cvtmesh.path("a.svg"))[0] == [420, 297]
+    # HPGL without a plotter is for the commonest one where the page is its paper.
+    for page, most in (("A4", (11040, 7721)), ("A3", (16158, 11040))):
+        cvtmesh.call(*mesh("t.npy"), "--page", page, "--margin", 0, "-o", "a.hpgl")
+        assert (units_of(cvtmesh, "a.hpgl") <= most).all()
+
+
+def test_the_list_of_plotters(cvtmesh, points):
+    listed = cvtmesh.call("run", "--plotter", "list").stdout.decode()
+    for name, file, *_ in [line.split() for line in listed.splitlines()[1:]]:
+        page = ("--page", "A4") if file == "gcode" or name == "hpgl" else ()
+        cvtmesh.call(*mesh("t.npy"), "--plotter", name, *page, "-o", "a." + file)
+    assert "274.7 x 192.1" in listed
+
+
+@pytest.mark.parametrize("shown, most", [("cells", 0.5), ("mesh", 0.15)])
+def test_lines_are_in_an_order_of_little_travel(cvtmesh, shown, most):
+    """Cells have three edges at each corner, so an order without travel does not exist."""
+    cvtmesh.call("run", EXAMPLES / "camera.png", "-n", 1500, "--iterations", 10, "--svg", shown,
+                 "--page", "A4", "-o", "a.hpgl")
+    plotted = plot_hpgl(cvtmesh.read("a.hpgl"))
+    assert plotted.travelled < most * length_of(plotted.strokes)
+
+
 def inside(points, width, height, margin):
     return ((points >= margin) & (points <= np.array([width, height]) - margin)).all(axis=1)
 
@@ -225,7 +293,8 @@ def inside(points, width, height, margin):
 def test_fill(cvtmesh, points):
     words = (*mesh("t.npy"), "--page", "100x100", "--margin", 5, "--fill", "-o")
     expected = on_page(points, 100, 100, 5, max)
-    kept = inside(expected, 100, 100, 5)
+    whole = on_page(points, 100, 100, 5, max, pen=-100)
+    kept = inside(whole, 100, 100, 5)
     assert 100 < kept.sum() < 280
     cvtmesh.call(*words, "a.svg", "-o", "a.hpgl")
     _, strokes = plot_svg(cvtmesh.path("a.svg"))
@@ -237,14 +306,15 @@ def test_fill(cvtmesh, points):
     length = sum(np.hypot(*np.diff(stroke, axis=0).T).sum() for stroke in strokes)
     along = np.linspace(0, 1, 2001)[1:] - 1 / 4000
     expected_length = 0
-    for a, b in zip(expected[:-1], expected[1:]):
+    border = 5 + 90 / HEIGHT * LINE * np.sqrt(WIDTH * HEIGHT / 300)  # the whole pen stays inside
+    for a, b in zip(whole[:-1], whole[1:]):
         samples = a + along[:, None] * (b - a)
-        expected_length += np.hypot(*(b - a)) * inside(samples, 100, 100, 5).mean()
+        expected_length += np.hypot(*(b - a)) * inside(samples, 100, 100, border).mean()
     assert len(strokes) > 1
     assert abs(length / expected_length - 1) < 1e-3
-    assert inside(np.concatenate(strokes), 100, 100, 5 - 0.001).all()
+    assert inside(np.concatenate(strokes), 100, 100, border - 0.001).all()
     for stroke in strokes[1:]:
-        assert np.abs(np.abs(np.array(stroke[0]) - 50) - 45).min() < 0.001
+        assert np.abs(np.abs(np.array(stroke[0]) - 50) - (50 - border)).min() < 0.001
 
 
 def test_orientation(cvtmesh, points):
@@ -252,7 +322,7 @@ def test_orientation(cvtmesh, points):
         cvtmesh.call(*mesh("t.npy"), "--page", "A4", "--orientation", how, "-o", "a.svg")
         assert plot_svg(cvtmesh.path("a.svg"))[0] == size
     cvtmesh.call("run", HORSE, "-n", 50, "--iterations", 2, "--page", "letter", "--orientation",
-                 "portrait", "--margin", 20, "--no-fill", "-o", "h.svg", "-o", "h.gcode", "--gcode",
+                 "portrait", "--margin", 20, "--no-fill", "-o", "h.svg", "-o", "h.gcode", "--plotter",
                  "grbl-z")
     size, strokes = plot_svg(cvtmesh.path("h.svg"))
     assert size == [215.9, 279.4]
@@ -278,7 +348,7 @@ def test_nothing_is_drawn_over_the_margins(cvtmesh, points, page):
         width, height = 297, 210
     for shown in SHOWN:
         cvtmesh.call("mesh", "t.npy", "--width", WIDTH, "--height", HEIGHT, "--page", *page, *shown,
-                     "-o", "a.svg", "-o", "a.hpgl", "-o", "a.gcode")
+                     *PLAIN_HPGL, "-o", "a.svg", "-o", "a.hpgl", "-o", "a.gcode")
         assert plot_svg(cvtmesh.path("a.svg"), None)[0] == [width, height]
         counts = set()
         for pen, rounding in ((plot_hpgl(cvtmesh.read("a.hpgl")), 0.0126),
@@ -309,7 +379,7 @@ def test_profile_of_a_file(cvtmesh, points):
     cvtmesh.file("mine.profile", "\n".join(
         ["# a laser", "origin = top-left", "start=G21", "start = G90", "up = M5", " down  =  M4 S200 ",
          "travel = G0 X{x} Y{y}", "draw = G1 X{x} Y{y} F900", "end = G0 X0 Y0", ""]))
-    cvtmesh.call(*mesh("t.npy"), "--page", "A6", "--gcode", "mine.profile", "-o", "a.gcode")
+    cvtmesh.call(*mesh("t.npy"), "--page", "A6", "--plotter", "mine.profile", "-o", "a.gcode")
     lines = cvtmesh.read("a.gcode").decode().splitlines()
     assert lines[:3] == ["G21", "G90", "M5"] and lines[-1] == "G0 X0 Y0"
     assert lines[4:6] == ["M4 S200", "M5"]
@@ -326,13 +396,13 @@ def test_profile_of_a_file(cvtmesh, points):
                                         ("up = M5", "missing")])
 def test_bad_profiles(cvtmesh, points, line, what):
     cvtmesh.file("bad.profile", line)
-    cvtmesh.refused(*mesh("t.npy"), "--page", "A6", "--gcode", "bad.profile", "-o", "a.nc", code=3,
+    cvtmesh.refused(*mesh("t.npy"), "--page", "A6", "--plotter", "bad.profile", "-o", "a.nc", code=3,
                     names=["bad.profile", what])
 
 
 def test_batch(cvtmesh):
     words = ("-n", 60, "--iterations", 2, "--page", "A6", "--margin", 3, "--orientation", "portrait",
-             "--fill", "--split", 50, "--gcode", "grbl-z", "-q", "-o")
+             "--fill", "--split", 50, "--plotter", "grbl-z", "-q", "-o")
     cvtmesh.call("run", HORSE, *words, "r.nc")
     cvtmesh.call("batch", HORSE, *words, "b.nc")
     assert cvtmesh.read("b.nc") == cvtmesh.read("r.nc")
@@ -345,7 +415,7 @@ def test_refused(cvtmesh, points):
     cvtmesh.refused(*words, "--page", "0x5", "-o", "a.svg", code=2, names=["0x5"])
     cvtmesh.refused(*words, "--page", "90x50mmm", "-o", "a.svg", code=2, names=["90x50mmm"])
     cvtmesh.refused(*words, "--page", "A6", "--margin", 60, "-o", "a.svg", code=2, names=["margins"])
-    cvtmesh.refused(*words, "--page", "A6", "--gcode", "none.profile", "-o", "a.nc", code=3,
+    cvtmesh.refused(*words, "--page", "A6", "--plotter", "none.profile", "-o", "a.nc", code=3,
                     names=["none.profile"])
 
 
@@ -358,7 +428,7 @@ def test_coordinates_on_the_page(cvtmesh, points, unit):
     page = "--page", "A4", "--margin", 15, "--unit", unit
     cvtmesh.call(*mesh("t.npy"), *page, "-o", "a.csv", "-o", "a.npy", "-o", "a.xyz", "-o", "a.obj", "-o",
                  "a.vtu")
-    expected = on_page(points, 297, 210, 15) / UNITS[unit]
+    expected = on_page(points, 297, 210, 15, pen=0) / UNITS[unit]
     np.testing.assert_allclose(cvtmesh.array("a.npy"), expected, rtol=1e-12)
     np.testing.assert_allclose(np.loadtxt(cvtmesh.path("a.csv"), delimiter=",", skiprows=1), expected,
                                rtol=1e-12)

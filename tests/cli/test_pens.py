@@ -126,7 +126,7 @@ def test_pens_and_their_files(cvtmesh, picture):
                  "travel = G0 X{x} Y{y}\ndraw = G1 X{x} Y{y}\n")
     outputs = [word for end in ("svg", "hpgl", "gcode") for word in ("-o", "a." + end)]
     report = cvtmesh.report("run", picture, *FEW, "--colours", "my.pens", "--page", "A5", "--order",
-                            "plot", "--gcode", "tool.profile", *outputs, "-o", "a.csv")
+                            "plot", "--plotter", "tool.profile", *outputs, "-o", "a.csv")
     names = [pen["name"] for pen in report["pens"]]
     assert names == ["sky & sea", "rose", "ink black"]
     assert report["order"]["kind"] == "plot"
@@ -244,7 +244,7 @@ def test_what_cannot_be_measured_is_not_printed(cvtmesh):
     cvtmesh.file("points.csv", "x,y,class\n1,2,1\n3,4,2\n6,4,2\n")
     inks = cvtmesh.call("run", "yellow.ppm", "-n", 60, "--colours", "cmyk", "-o", "a.csv").stderr
     assert re.search(rb"yellow +\d+ dots, the nearest at \d", inks)
-    assert re.search(rb"black +0 dots; ink 0\.00 %, asked 0\.00 %\n", inks)
+    assert re.search(rb"black +0 dots; ink 0\.00 %, wanted 0\.00 %\n", inks)
     assert re.search(rb"colour +error 0\.\d+ in OKLab", inks) and b"nan" not in inks
     dots = cvtmesh.call("run", "yellow.ppm", "-n", 60, "-o", "a.svg").stderr
     assert re.search(rb"tone +ink \d", dots) and b"nan" not in dots

@@ -17,7 +17,7 @@ OUTPUTS = ["obj", "off", "ply", "stl", "vtk", "vtu", "msh", "csv", "npy", "xyz",
 def test_what_nobody_asks_for_is_left_out(cvtmesh):
     """Cells and quality are not computed for a mesh alone, nor a mesh for points alone; the mesh and the
     points are the same."""
-    small = ("run", CAMERA, "-n", 400, "--iterations", 5, "--seed", 3)
+    small = ("run", CAMERA, "-n", 400, "--iterations", 5, "--seed", 3, "--domain", "none")
     cvtmesh.call(*small, "-o", "all.ply", "-o", "all.svg", "-o", "points.csv", "--report", "all.json")
     cvtmesh.call(*small, "-q", "-o", "alone.ply")
     cvtmesh.call(*small, "-q", "-o", "alone.csv")
@@ -80,8 +80,8 @@ def test_stats_agree_with_report(cvtmesh):
 
 def test_mesh_stats(cvtmesh):
     for unit in ([], ["--unit"]):
-        report = cvtmesh.report("run", HORSE, "-n", 300, "--iterations", 5, "-o", "a.obj", "-o",
-                                "a.vtu", "-o", "a.msh", *unit)
+        report = cvtmesh.report("run", HORSE, "-n", 300, "--iterations", 5, "--domain", "none", "-o",
+                                "a.obj", "-o", "a.vtu", "-o", "a.msh", *unit)
         close = 1e-9
         for name in ("a.obj", "a.vtu", "a.msh"):
             plain = cvtmesh.printed("stats", name)
@@ -127,7 +127,8 @@ def test_stops(cvtmesh):
     assert cvtmesh.report("run", *args, "--tolerance", 1e-3)["stop_reason"] == "decrease"
     report = cvtmesh.report("run", *args, "--gradient-tolerance", 3, "--tolerance", 0)
     assert report["stop_reason"] == "gradient"
-    assert report["history"][-1]["gradient_norm"] <= 3
+    # L-BFGS-B may have begun an iteration before the monitor stops it.
+    assert min(record["gradient_norm"] for record in report["history"][-2:]) <= 3
     report = cvtmesh.report("run", *args, "--iterations", 0)
     assert (report["iterations"], report["stop_reason"]) == (0, "iterations")
     assert len(report["history"]) == 1
@@ -175,10 +176,22 @@ def test_smallest_inputs(cvtmesh):
             assert vertices == count
 
 
+def test_dots_follow_the_mean_of_dithered_ink(cvtmesh):
+    """Left half: even grey; right half: the same mean ink as one black pixel in four."""
+    grey = np.full((160, 320), 255, np.uint8)
+    grey[::2, 160::2] = 0
+    grey[:, :160] = 225  # tone 0.2471
+    cvtmesh.file("half.png", png_bytes(grey))
+    cvtmesh.call("run", "half.png", "-n", 1000, "-o", "points.npy")
+    left = (cvtmesh.array("points.npy")[:, 0] < 160).sum()
+    assert abs(left - 1000 * 0.2471 / (0.2471 + 0.25)) < 15
+
+
 def test_density_out(cvtmesh):
     grey = np.arange(0, 240, dtype=np.uint8).reshape(12, 20)
     cvtmesh.file("ramp.png", png_bytes(grey))
-    cvtmesh.call("run", "ramp.png", "-n", 9, "--iterations", 2, "--density-out", "rho.npy")
+    # As many sites as pixels: the tone is not averaged over cells.
+    cvtmesh.call("run", "ramp.png", "-n", 240, "--iterations", 2, "--density-out", "rho.npy")
     value = grey / 255.0
     linear = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055)**2.4)
     rho = cvtmesh.array("rho.npy")

@@ -250,8 +250,12 @@ def test_stats_of_a_drawing(cvtmesh):
     """The dots of an SVG are measured as they are drawn, on a page and moved by transforms too."""
     report = cvtmesh.report("run", COINS, "-n", 400, "--iterations", 9, "--dots", "tone", "-o", "a.svg")
     page = "--page", "A5", "--margin", 7
-    cvtmesh.call("run", COINS, "-n", 400, "--iterations", 9, "--dots", "tone", *page, "-o", "p.svg")
     text = cvtmesh.read("a.svg").decode()
+    scale = 134 / 303  # A5 is 210 mm wide, 148 mm high
+    place = f'<g transform="translate({105 - scale * 384 / 2} 7) scale({scale})" fill="#000">'
+    on_page = text.replace('width="384" height="303" viewBox="0 0 384 303"',
+                           'width="210mm" height="148mm" viewBox="0 0 210 148"')
+    cvtmesh.file("p.svg", on_page.replace('<g fill="#000">', place))
     box = text.replace('viewBox="0 0 384 303"', 'viewBox="-20 30 192 151.5"')
     moved = box.replace('<g fill="#000">', '<g transform="translate(-20 30) scale(.5)">')
     assert moved != box != text

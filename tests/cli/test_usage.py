@@ -32,7 +32,7 @@ def test_what_is_missing_comes_with_the_usage(cvtmesh):
         cvtmesh.refused("run", CAMERA, "-n", 5, "-o", *words, code=2,
                         names=["--page is missing, as in --page A4"])
     cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.svg", "--svg", "path", code=2,
-                    names=["--order is missing: tsp or plot"])
+                    names=["--svg path needs --order tsp or --order plot"])
     for name in ("plan.geojson", "plan.poly"):
         cvtmesh.refused("mesh", name, "-o", "a.msh", code=2,
                         names=[name + " is an outline", "--size or --points is missing"])

@@ -162,7 +162,7 @@ def test_gif_frame_beyond_the_screen(cvtmesh, gif, colours):
         padded[:part.shape[0], :part.shape[1]] = part
         cvtmesh.file("beyond.gif", bytes(content))
         if (padded == 1).all():
-            cvtmesh.refused("density", "beyond.gif", "-o", "x.npy", code=3, names=["no dark pixel"])
+            cvtmesh.refused("density", "beyond.gif", "-o", "x.npy", code=3, names=["no pixel is dark"])
             continue
         np.testing.assert_allclose(luminance(cvtmesh, "beyond.gif"), padded, atol=1e-6)
 

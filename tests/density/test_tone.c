@@ -179,7 +179,7 @@ TEST(zero_everywhere) {
   DEFAULT_OPTIONS(cvtm_density, options);
   cvtm_image image = {.width = 2, .height = 1, .is_data = 0, .value = white};
   convert_fails(&image, &options, CVTM_ERROR_INPUT,
-                "no dark pixel, so the density is zero everywhere; try --invert");
+                "no pixel is dark, so the density is zero everywhere; try --invert");
   options.floor = 0.5; /* a floor makes it even instead */
   check(&image, &options, (double[]){0.5, 0.5});
   options.floor = 0;

@@ -2,7 +2,7 @@
 #include "testing.h"
 
 #include "base/file.h"
-#include "draw/drawing.h"
+#include "draw/plotter.h"
 
 #include "decimal_comma.h"
 

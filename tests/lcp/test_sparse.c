@@ -266,11 +266,48 @@ TEST(matrix_market_kinds) {
   cvtm_csr_free(&a);
 }
 
+static void expect_matrix(const char *text, int64_t rows, int64_t columns, const double *dense) {
+  cvtm_csr a;
+  assert_ok(parse(text, &a, NULL));
+  assert_int_equal(a.rows, rows);
+  assert_int_equal(a.columns, columns);
+  for (int64_t i = 0, k = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      const int is_stored = k < a.row_start[i + 1] && a.column[k] == j;
+      assert_true((is_stored ? a.value[k] : 0) == dense[i * columns + j]);
+      k += is_stored;
+    }
+    assert_int_equal(k, a.row_start[i + 1]);
+  }
+  cvtm_csr_free(&a);
+}
+
+#define ARRAY "%%MatrixMarket matrix array real "
+
+TEST(matrix_market_arrays_go_column_by_column) {
+  expect_matrix(ARRAY "general\n2 3\n1\n0\n3\n4\n5\n6\n", 2, 3, (double[]){1, 3, 5, 0, 4, 6});
+  expect_matrix(ARRAY "symmetric\n2 2\n1\n2\n3\n", 2, 2, (double[]){1, 2, 2, 3});
+  expect_matrix(ARRAY "skew-symmetric\n3 3\n1\n2\n3\n", 3, 3,
+                (double[]){0, -1, -2, 1, 0, -3, 2, 3, 0});
+}
+
+TEST(matrix_market_adds_entries_and_reads_exponents_of_fortran) {
+  expect_matrix(
+      "%%MatrixMarket matrix coordinate real general\n2 2 4\n"
+      "1 1 1.5D+00\n2 1 -2d-1\n1 1 2\n2 2 1D2\n",
+      2, 2, (double[]){3.5, 0, -0.2, 100});
+}
+
 TEST(matrix_market_refusals) {
 #define REAL "%%MatrixMarket matrix coordinate real general\n"
   static const char *const cases[][2] = {
       {"", "line 1: not a Matrix Market file"},
-      {"%%MatrixMarket matrix array real general\n1 1\n1\n", "line 1: only 'matrix coordinate'"},
+      {"%%MatrixMarket vector array real general\n1 1\n1\n", "line 1: only 'matrix coordinate'"},
+      {"%%MatrixMarket matrix array pattern general\n1 1\n1\n", "line 1: entries are neither"},
+      {"%%MatrixMarket matrix array real general\n2\n1\n", "line 2: not two whole numbers"},
+      {"%%MatrixMarket matrix array real general\n99 99\n1\n", "more entries than the file"},
+      {"%%MatrixMarket matrix array real general\n2 1\n1.00\n", "ends before its last entry"},
+      {"%%MatrixMarket matrix array real general\n1 1\n1\n2\n", "line 4: more entries than"},
       {"%%MatrixMarket matrix coordinate complex general\n", "line 1: entries are neither"},
       {"%%MatrixMarket matrix coordinate real hermitian\n", "line 1: neither general"},
       {REAL, "line 2: the file ends before its size line"},
@@ -288,7 +325,7 @@ TEST(matrix_market_refusals) {
       {REAL "2 2 1\n1 1 nan\n", "line 3: the value is not finite"},
       {REAL "2 2 1\n1 1 1e999\n", "line 3: the value is not finite"},
       {REAL "2 2 1\n1 1 1 1\n", "line 3: something follows the entry"},
-      {REAL "2 2 2\n1 1 1\n1 1 2\n", "row 1, column 1 is given twice"},
+      {REAL "2 2 2\n1 1 1e308\n1 1 1e308\n", "row 1: the value in column 1 is inf"},
       {"%%MatrixMarket matrix coordinate real symmetric\n2 3 1\n1 1 1\n", "line 2: symmetric, but"},
       {"%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 1\n",
        "line 3: a diagonal"},

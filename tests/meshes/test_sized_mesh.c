@@ -432,7 +432,7 @@ static double bad_size(const void *context, int32_t region, double x, double y) 
 
 TEST(test_refusals) {
   output out = {0};
-  double factor = 1;
+  static double factor = 1;
   begin(0);
   add_rectangle(0, 0, 10, 10);
   assert_int_equal(

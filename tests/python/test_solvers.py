@@ -135,7 +135,7 @@ def test_callback_args_and_limits():
         (lambda: cvtmesh.lcp(np.eye(2), None), TypeError, "q: None"),
         (lambda: cvtmesh.lcp(np.eye(2), [1, 2], strike=3.0), TypeError, "no option 'strike'"),
         (lambda: cvtmesh.lcp(np.eye(2), [1, 2, 3]), ValueError, "q: 3 numbers for 2"),
-        (lambda: cvtmesh.lcp(-np.eye(2), [1, 2]), ValueError, "A: row 1"),
+        (lambda: cvtmesh.lcp(-np.eye(2), [1, 2], method="psor"), ValueError, "matrix: row 1: the diagonal"),
         (lambda: cvtmesh.lcp(np.eye(2), [1, 2], 3, 2), ValueError, "lower"),
         (lambda: cvtmesh.lcp(np.eye(2), [np.nan, 2]), ValueError, r"q\[0\]"),
         (lambda: cvtmesh.lcp(np.eye(2), [1, -np.inf]), ValueError, r"q\[1\] is -inf"),

@@ -1,0 +1,125 @@
+#include "cvt/local_mean.h"
+
+#include "base/host.h"
+
+#include <math.h>
+
+/* The side of a square of pixels over that of a cell. */
+static const double squares = 1.6;
+
+/* Sums of values over [0, i) x [0, j), at sum[j * (width + 1) + i]. */
+typedef struct summed {
+  cvtm_domain domain;
+  double *sum;
+} summed;
+
+static void add_rows(const summed *s, const float *value) {
+  const int64_t width = s->domain.width, height = s->domain.height;
+#pragma omp parallel for schedule(static)
+  for (int64_t j = 0; j < height; ++j) {
+    double row = 0;
+    double *to = s->sum + (j + 1) * (width + 1);
+    for (int64_t i = 0; i < width; ++i) to[i + 1] = row += (double)value[j * width + i];
+  }
+}
+
+static void add_columns(const summed *s) {
+  const int64_t width = s->domain.width, height = s->domain.height;
+  enum { COLUMNS = 512 }; /* at a time */
+#pragma omp parallel for schedule(static)
+  for (int64_t first = 1; first <= width; first += COLUMNS) {
+    const int64_t end = first + COLUMNS <= width ? first + COLUMNS : width + 1;
+    for (int64_t j = 1; j < height; ++j) {
+      const double *from = s->sum + j * (width + 1);
+      double *to = s->sum + (j + 1) * (width + 1);
+      for (int64_t i = first; i < end; ++i) to[i] += from[i];
+    }
+  }
+}
+
+/* The integral over [0, x) x [0, y): the values are constant on pixels, so it is bilinear between
+ * their corners. */
+static double integral_to(const summed *s, double x, double y) {
+  const int64_t row = s->domain.width + 1;
+  const int64_t i = (int64_t)fmin(x, s->domain.width - 1),
+                j = (int64_t)fmin(y, s->domain.height - 1);
+  const double *at = s->sum + j * row + i, u = x - (double)i, v = y - (double)j;
+  return (1 - v) * ((1 - u) * at[0] + u * at[1]) + v * ((1 - u) * at[row] + u * at[row + 1]);
+}
+
+/* The integral over [left, right) x [top, bottom), inside the domain. */
+static double integral_of(const summed *s, double left, double right, double top, double bottom) {
+  return integral_to(s, right, bottom) - integral_to(s, left, bottom) - integral_to(s, right, top) +
+         integral_to(s, left, top);
+}
+
+/* The parts in [0, size) of the interval of that length around `centre`, two where it wraps around.
+ * Returns their number. */
+static int parts_of(double centre, double length, double size, int periodic, double part[2][2]) {
+  const double first = centre - length / 2, end = centre + length / 2;
+  const int is_all = length >= size, wraps = periodic && !is_all && (first < 0 || end > size);
+  const double shift = first < 0 ? size : 0;
+  part[0][0] = wraps ? first + shift : is_all && periodic ? 0 : fmax(first, 0);
+  part[0][1] = wraps || (is_all && periodic) ? size : fmin(end, size);
+  part[1][0] = 0;
+  part[1][1] = end + shift - size;
+  return wraps ? 2 : 1;
+}
+
+/* The mean of the values over the square of that side around the centre of pixel (i, j). */
+static double mean_around(const summed *s, int64_t i, int64_t j, double side) {
+  const int periodic = s->domain.periodic;
+  double across[2][2], down[2][2], sum = 0, area = 0;
+  const int columns = parts_of((double)i + 0.5, side, s->domain.width, periodic, across);
+  const int rows = parts_of((double)j + 0.5, side, s->domain.height, periodic, down);
+  for (int b = 0; b < rows; ++b) {
+    for (int a = 0; a < columns; ++a) {
+      sum += integral_of(s, across[a][0], across[a][1], down[b][0], down[b][1]);
+      area += (across[a][1] - across[a][0]) * (down[b][1] - down[b][0]);
+    }
+  }
+  return fmax(sum, 0) / area;
+}
+
+/* mean[p] = the mean of value over the square as large as a cell where the ink is near(p), which is
+ * the mean over a cell of even ink if `near` is NULL. */
+static void take_means(const summed *s, double count, const float *value, const float *near,
+                       float *mean) {
+  const int64_t width = s->domain.width, height = s->domain.height;
+  const double even = sqrt((double)width * (double)height / count);
+  add_rows(s, value);
+  add_columns(s);
+  const double total = integral_to(s, (double)width, (double)height);
+#pragma omp parallel for schedule(static)
+  for (int64_t j = 0; j < height; ++j) {
+    for (int64_t i = 0; i < width; ++i) {
+      const int64_t p = j * width + i;
+      const double ink = near ? (double)near[p] : mean_around(s, i, j, squares * even);
+      const double side = ink > 0 ? fmin(sqrt(total / (count * ink)), 4 * even) : 4 * even;
+      mean[p] = (float)mean_around(s, i, j, squares * side);
+    }
+  }
+}
+
+cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, float *rho,
+                                       cvtm_error *error) {
+  const size_t pixels = (size_t)domain.width * (size_t)domain.height;
+  if (sqrt((double)pixels / count) < 2) return CVTM_OK; /* a cell holds a few pixels at most */
+  cvtm_scratch memory = {0};
+  const size_t corners = ((size_t)domain.width + 1) * ((size_t)domain.height + 1);
+  const summed s = {domain, cvtm_scratch_zeros(&memory, corners, sizeof *s.sum)};
+  float *ink = cvtm_scratch_take(&memory, pixels, sizeof *ink);
+  float *once = cvtm_scratch_take(&memory, pixels, sizeof *once);
+  float *twice = cvtm_scratch_take(&memory, pixels, sizeof *twice);
+  cvtm_status status = CVTM_OK;
+  if (memory.failed) {
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for means of the density");
+  } else {
+    for (size_t p = 0; p < pixels; ++p) ink[p] = sqrtf(rho[p]);
+    take_means(&s, count, ink, NULL, once);
+    take_means(&s, count, once, once, twice);
+    for (size_t p = 0; p < pixels; ++p) rho[p] = ink[p] * twice[p];
+  }
+  cvtm_scratch_free(&memory);
+  return status;
+}

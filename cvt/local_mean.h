@@ -1,0 +1,16 @@
+/* Inside the library: a density whose sites follow the mean of the ink over a cell. */
+#ifndef CVTMESH_CVT_LOCAL_MEAN_H
+#define CVTMESH_CVT_LOCAL_MEAN_H
+
+#include "base/device.h"
+#include "base/domain.h"
+
+/* The density of many sites follows sqrt(q^2) = q for an even ink q. Where the ink varies within a
+ * cell, as in a dithered picture, q^2 averaged over the cell is larger than the square of the mean
+ * ink. So this replaces rho = q^2 by q times the mean of q over about a cell of `count` sites
+ * there: the mean over a square of the means over squares, which regular patterns of dither do not
+ * bias. Even areas do not change. On failure rho is untouched. */
+cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, float *rho,
+                                       cvtm_error *error);
+
+#endif

@@ -1,0 +1,214 @@
+/* The order of the strokes of a drawing: each part begins at the end of a stroke that is nearest to
+ * the origin of the page, and goes on with the nearest end of the strokes that are left. A k-d tree
+ * of the ends, from which the ends of drawn strokes are removed, finds it. */
+#include "draw/drawing.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ends 2 k and 2 k + 1 are the first and the last point of stroke k. The node of a range of `order`
+ * is the end in its middle; live[middle] counts the ends of the range that are left. */
+typedef struct end_tree {
+  double *place; /* x, y of each end */
+  int32_t *order, *at, *live;
+  unsigned char *axis, *gone;
+  double best; /* squared distance of `found` */
+  int32_t found;
+} end_tree;
+
+static double coordinate(const end_tree *t, int32_t k, int axis) {
+  return t->place[2 * (int64_t)t->order[k] + axis];
+}
+
+/* Reorders [first, end) such that the node at `middle` divides it (Hoare's selection). */
+static void select_middle(end_tree *t, int32_t first, int32_t end, int32_t middle, int axis) {
+  int32_t low = first, high = end - 1;
+  while (low < high) {
+    const double pivot = coordinate(t, low + (high - low) / 2, axis);
+    int32_t i = low, j = high;
+    while (i <= j) {
+      while (coordinate(t, i, axis) < pivot) ++i;
+      while (coordinate(t, j, axis) > pivot) --j;
+      if (i > j) break;
+      const int32_t kept = t->order[i];
+      t->order[i++] = t->order[j];
+      t->order[j--] = kept;
+    }
+    if (middle <= j)
+      high = j;
+    else if (middle >= i)
+      low = i;
+    else
+      return;
+  }
+}
+
+static void build_range(end_tree *t, int32_t first, int32_t end) {
+  while (first < end) {
+    const int32_t middle = first + (end - first) / 2;
+    double least[2] = {INFINITY, INFINITY}, most[2] = {-INFINITY, -INFINITY};
+    for (int32_t k = first; k < end; ++k)
+      for (int axis = 0; axis < 2; ++axis) {
+        least[axis] = fmin(least[axis], coordinate(t, k, axis));
+        most[axis] = fmax(most[axis], coordinate(t, k, axis));
+      }
+    const int axis = most[1] - least[1] > most[0] - least[0];
+    select_middle(t, first, end, middle, axis);
+    t->axis[middle] = (unsigned char)axis;
+    t->live[middle] = end - first;
+    build_range(t, first, middle);
+    first = middle + 1;
+  }
+}
+
+static void remove_end(end_tree *t, int32_t count, int32_t one) {
+  const int32_t place = t->at[one];
+  for (int32_t first = 0, end = count;;) {
+    const int32_t middle = first + (end - first) / 2;
+    --t->live[middle];
+    if (place == middle) break;
+    if (place < middle)
+      end = middle;
+    else
+      first = middle + 1;
+  }
+  t->gone[one] = 1;
+}
+
+/* Ends at the same distance: the one with the smaller number. */
+static void search_range(end_tree *t, int32_t first, int32_t end, const double *p) {
+  while (first < end) {
+    const int32_t middle = first + (end - first) / 2;
+    if (t->live[middle] == 0) return;
+    const int32_t one = t->order[middle];
+    const double x = t->place[2 * (int64_t)one] - p[0], y = t->place[2 * (int64_t)one + 1] - p[1];
+    const double distance = x * x + y * y;
+    if (!t->gone[one] && (distance < t->best || (distance == t->best && one < t->found))) {
+      t->best = distance;
+      t->found = one;
+    }
+    const double beyond = t->axis[middle] ? y : x; /* positive: p lies in the lower half */
+    const int lower_first = beyond > 0, has_other = beyond * beyond <= t->best;
+    if (lower_first && has_other)
+      search_range(t, first, middle, p), first = middle + 1;
+    else if (lower_first)
+      end = middle;
+    else if (has_other)
+      search_range(t, middle + 1, end, p), end = middle;
+    else
+      first = middle + 1;
+  }
+}
+
+static void free_tree(end_tree *t) {
+  free(t->place);
+  free(t->order);
+  free(t->at);
+  free(t->live);
+  free(t->axis);
+  free(t->gone);
+}
+
+static int allocate_tree(end_tree *t, size_t ends) {
+  *t = (end_tree){.place = malloc(2 * ends * sizeof *t->place),
+                  .order = malloc(ends * sizeof *t->order),
+                  .at = malloc(ends * sizeof *t->at),
+                  .live = malloc(ends * sizeof *t->live),
+                  .axis = malloc(ends),
+                  .gone = malloc(ends)};
+  return t->place && t->order && t->at && t->live && t->axis && t->gone;
+}
+
+/* The strokes of [first, end) in their new order. */
+static void walk_strokes(end_tree *t, const cvtm_drawing *drawing, int64_t first, int32_t strokes,
+                         int32_t *walk) {
+  const int32_t ends = 2 * strokes;
+  for (int32_t e = 0; e < ends; ++e) {
+    const int64_t k = first + e / 2;
+    const int64_t point = e % 2 ? drawing->start[k + 1] - 1 : drawing->start[k];
+    memcpy(t->place + 2 * (int64_t)e, drawing->points + 2 * point, 2 * sizeof *t->place);
+    t->order[e] = e;
+    t->gone[e] = 0;
+  }
+  build_range(t, 0, ends);
+  for (int32_t k = 0; k < ends; ++k) t->at[t->order[k]] = k;
+  double p[2] = {0, 0};
+  for (int32_t k = 0; k < strokes; ++k) {
+    t->best = INFINITY;
+    t->found = INT32_MAX;
+    search_range(t, 0, ends, p);
+    walk[k] = t->found;
+    remove_end(t, ends, t->found);
+    remove_end(t, ends, t->found ^ 1);
+    memcpy(p, t->place + 2 * (int64_t)(t->found ^ 1), sizeof p);
+  }
+}
+
+/* The arrays of the drawing in its new order. */
+typedef struct ordered_strokes {
+  int64_t *start, *part, count, points;
+  double *place;
+} ordered_strokes;
+
+/* Appends stroke walk / 2, backward if walk is odd; a stroke that begins where the last one of the
+ * part ends goes on with it. */
+static void append_stroke(const cvtm_drawing *drawing, int64_t first, int32_t walk, int is_first,
+                          ordered_strokes *made) {
+  const double near = 1e-6 * (drawing->page.width + drawing->page.height);
+  const int64_t k = first + walk / 2, begin = drawing->start[k], end = drawing->start[k + 1];
+  const int64_t step = walk % 2 ? -1 : 1;
+  const double *from = drawing->points + 2 * (walk % 2 ? end - 1 : begin);
+  const double *last = made->place + 2 * (made->points - 1);
+  const int goes_on = !is_first && hypot(from[0] - last[0], from[1] - last[1]) <= near;
+  if (!goes_on) made->start[made->count++] = made->points;
+  for (int64_t i = goes_on; i < end - begin; ++i)
+    memcpy(made->place + 2 * made->points++, from + 2 * step * i, 2 * sizeof *from);
+}
+
+cvtm_status cvtm_drawing_order(cvtm_drawing *drawing, cvtm_error *error) {
+  const int64_t strokes = drawing->stroke_count, parts = cvtm_drawing_parts(drawing);
+  if (drawing->radius != NULL || strokes == 0) return CVTM_OK;
+  if (strokes > INT32_MAX / 2)
+    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED,
+                     "a drawing of %lld strokes is too large to be ordered", (long long)strokes);
+  const size_t n = (size_t)strokes;
+  end_tree tree;
+  ordered_strokes made = {
+      .start = malloc((n + 1) * sizeof *made.start),
+      .part = malloc(((size_t)parts + 1) * sizeof *made.part),
+      .place = malloc(2 * (size_t)drawing->start[strokes] * sizeof *made.place)};
+  int32_t *walk = malloc(n * sizeof *walk);
+  const int has_memory =
+      allocate_tree(&tree, 2 * n) && made.start && made.part && made.place && walk;
+  for (int64_t part = 0; has_memory && part < parts; ++part) {
+    int64_t first, end;
+    cvtm_drawing_part(drawing, part, &first, &end);
+    made.part[part] = made.count;
+    walk_strokes(&tree, drawing, first, (int32_t)(end - first), walk);
+    for (int64_t k = 0; k < end - first; ++k) append_stroke(drawing, first, walk[k], k == 0, &made);
+  }
+  free_tree(&tree);
+  free(walk);
+  if (!has_memory) {
+    free(made.start);
+    free(made.part);
+    free(made.place);
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to order %lld strokes",
+                     (long long)strokes);
+  }
+  made.part[parts] = made.count;
+  made.start[made.count] = made.points;
+  free(drawing->start);
+  free(drawing->points);
+  drawing->start = made.start;
+  drawing->points = made.place;
+  drawing->stroke_count = made.count;
+  if (drawing->part != NULL) {
+    free(drawing->part);
+    drawing->part = made.part;
+  } else {
+    free(made.part);
+  }
+  return CVTM_OK;
+}

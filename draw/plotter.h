@@ -1,0 +1,73 @@
+/* Machines that draw: their area, origin, units and speeds, and how G-code speaks to them. */
+#ifndef CVTMESH_DRAW_PLOTTER_H
+#define CVTMESH_DRAW_PLOTTER_H
+
+#include "draw/drawing.h"
+
+CVTM_API_BEGIN
+
+/* Lengths in mm, y down. A page of the size `paper` lies in the machine as wide as it can, with
+ * the area where it says; a portrait page is turned by 90 degrees, its top to the left. A page of
+ * another size lies with its lower left corner in the origin. The origin of HPGL is the lower left
+ * corner of the area. */
+typedef struct cvtm_plotter {
+  const char *name, *second_name; /* the second may be NULL */
+  const char *help;
+  const char *format; /* the extension of its files: svg, hpgl or gcode */
+  double paper[2];    /* the longer side first; 0: any page */
+  double area[4];     /* left, top, right, bottom on the paper; 0: the whole page */
+  double units;       /* of HPGL, per mm */
+  double draw_speed, travel_speed, acceleration; /* mm/s, mm/s^2 */
+  double lift_seconds, dot_seconds;              /* down and up again; the rest of a dot */
+  int pens;                                      /* 0: changed by hand, as many as there are */
+  const char *gcode;                             /* the text of the profile; NULL: no G-code */
+} cvtm_plotter;
+
+/* Row k of the machines; NULL after the last. */
+const cvtm_plotter *cvtm_plotter_at(int k);
+/* By one of its names, in any case; NULL: there is none. */
+const cvtm_plotter *cvtm_plotter_find(const char *name);
+/* The row of the same machine for this paper, or `plotter`. */
+const cvtm_plotter *cvtm_plotter_for_page(const cvtm_plotter *plotter, double width, double height);
+/* Sets area[] to left, top, right and bottom of what the machine reaches on a page. Returns 0 if
+ * the page is too large for the machine. */
+int cvtm_plotter_area(const cvtm_plotter *plotter, double width, double height, double area[4]);
+/* Where a point of the page lies, in units of the machine, x right and y up from its origin. */
+void cvtm_plotter_place(const cvtm_plotter *plotter, double width, double height, const double *mm,
+                        double *place);
+
+typedef struct cvtm_plot_figures {
+  int64_t strokes;
+  double drawn, travelled; /* mm */
+  double seconds_drawing, seconds_lifting, seconds_travelling;
+} cvtm_plot_figures;
+/* What plotting takes. Each stroke and each way between strokes begins and ends at rest; corners do
+ * not slow the pen. Changes of pens are left out. */
+void cvtm_plotter_measure(const cvtm_plotter *plotter, const cvtm_drawing *drawing,
+                          cvtm_plot_figures *figures);
+
+/* A profile: the lines of G-code that a machine needs for each action. The strings are
+ * zero-terminated and point into `text`. */
+enum { CVTM_GCODE_LINES = 32 };
+typedef struct cvtm_gcode_lines {
+  const char *line[CVTM_GCODE_LINES];
+  int count;
+} cvtm_gcode_lines;
+typedef struct cvtm_gcode_profile {
+  cvtm_gcode_lines start, up, down, dwell, pause, pen, end;
+  const char *travel, *draw; /* {x} and {y} are replaced by mm with three decimals */
+  int from_top; /* nonzero: y is down from the upper left corner; 0: up from the lower left */
+  char *text;   /* malloc'd and owned */
+} cvtm_gcode_profile;
+
+/* Reads a profile: lines `name = value`; # starts a comment line. The names start, up, down, dwell,
+ * pause, pen and end may be repeated; all but up and down may be missing. travel, draw and origin
+ * (bottom-left or top-left) are given once. In pen, {pen} is replaced by the number of the pen,
+ * from 1, and {name} by its name. `name` is used in messages. Fails with CVTM_ERROR_INPUT and the
+ * line. */
+cvtm_status cvtm_gcode_profile_parse(const char *text, const char *name,
+                                     cvtm_gcode_profile *profile, cvtm_error *error);
+void cvtm_gcode_profile_free(cvtm_gcode_profile *profile);
+
+CVTM_API_END
+#endif

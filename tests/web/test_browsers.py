@@ -1,0 +1,329 @@
+"""The page viewer/web in real browsers: pictures in, settings, files out, each compared with the program's by
+"Copy as command". CVTMESH_PAGE names the page that the preset `web` has built. Needs Chromium with Selenium, or Firefox;
+what is missing is skipped. CVTMESH_SHOTS=FOLDER keeps pictures of the page."""
+
+import base64
+import json
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import PROGRAM, ROOT
+
+if "CVTMESH_PAGE" not in os.environ:
+    pytest.skip("CVTMESH_PAGE names no page: ./bootstrap check --all builds one", allow_module_level=True)
+PAGE = Path(os.environ["CVTMESH_PAGE"]).resolve()
+CAMERA = ROOT / "docs/examples/camera.png"
+SECONDS = 60  # of the longest wait
+PORT = 28280  # of Firefox
+SHOTS = os.environ.get("CVTMESH_SHOTS")
+
+
+class Chromium:
+    def __init__(self):
+        webdriver = pytest.importorskip("selenium.webdriver")
+        service = pytest.importorskip("selenium.webdriver.chrome.service").Service
+        options = webdriver.ChromeOptions()
+        for word in ("--headless=new", "--no-sandbox", "--window-size=1280,900", "--disable-gpu"):
+            options.add_argument(word)
+        options.binary_location = shutil.which("chromium")
+        self.driver = webdriver.Chrome(options=options, service=service(shutil.which("chromedriver")))
+        self.open = self.driver.get
+        self.script = self.driver.execute_script
+        self.wait_script = self.driver.execute_async_script
+        self.close = self.driver.quit
+
+    def choose(self, path):
+        self.driver.find_element("css selector", "#file").send_keys(str(path))
+
+    def shot(self, path):
+        self.driver.save_screenshot(path)
+
+
+class Firefox:
+    """Firefox by its own protocol, Marionette, for which Debian has no other driver: messages [0, number, command,
+    parameters] and [1, number, error, result] as JSON behind their length."""
+
+    def __init__(self):
+        self.profile = tempfile.TemporaryDirectory()
+        (Path(self.profile.name) / "user.js").write_text(f'user_pref("marionette.port", {PORT});')
+        self.process = subprocess.Popen(
+            ["firefox-esr", "--headless", "--marionette", "--no-remote", "--profile", self.profile.name],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + SECONDS
+        while True:
+            try:
+                self.socket = socket.create_connection(("127.0.0.1", PORT))
+                break
+            except OSError:
+                assert time.monotonic() < end, "Firefox does not answer"
+                time.sleep(0.1)
+        self.number = 0
+        self.receive()
+        self.send("NewSession", {})
+        self.send("SetTimeouts", {"script": 1000 * SECONDS})
+        self.send("SetWindowRect", {"width": 1280, "height": 900})
+
+    def receive(self):
+        length = b""
+        while (byte := self.socket.recv(1)) != b":":
+            assert byte, "Firefox has ended"
+            length += byte
+        text = b""
+        while len(text) < int(length):
+            text += self.socket.recv(int(length) - len(text))
+        return json.loads(text)
+
+    def send(self, command, parameters):
+        self.number += 1
+        text = json.dumps([0, self.number, "WebDriver:" + command, parameters])
+        self.socket.sendall(f"{len(text)}:{text}".encode())
+        _, _, error, result = self.receive()
+        assert error is None, error
+        return result
+
+    def open(self, address):
+        self.send("Navigate", {"url": address})
+
+    def script(self, text, *arguments):
+        return self.send("ExecuteScript", {"script": text, "args": arguments})["value"]
+
+    def wait_script(self, text, *arguments):
+        return self.send("ExecuteAsyncScript", {"script": text, "args": arguments})["value"]
+
+    def choose(self, path):
+        element = self.send("FindElement", {"using": "css selector", "value": "#file"})["value"]
+        self.send("ElementSendKeys", {"id": list(element.values())[0], "text": str(path)})
+
+    def shot(self, path):
+        Path(path).write_bytes(base64.b64decode(self.send("TakeScreenshot", {"full": False})["value"]))
+
+    def close(self):
+        self.socket.close()
+        self.process.terminate()
+        self.process.wait()
+        self.profile.cleanup()
+
+
+BROWSERS = {"chromium": Chromium, "firefox-esr": Firefox}
+
+
+class Page:
+    def __init__(self, name, folder):
+        if not shutil.which(name) or (name == "chromium" and not shutil.which("chromedriver")):
+            pytest.skip(f"no {name}")
+        self.name = name
+        self.folder = folder
+        self.browser = BROWSERS[name]()
+        self.script = self.browser.script
+
+    def load(self):
+        self.browser.open(PAGE.as_uri())
+        # What a link would download is kept.
+        self.script("HTMLAnchorElement.prototype.click = function () { window.saved = {name: this.download, "
+                    "bytes: fetch(this.href).then((r) => r.arrayBuffer())}; };")
+
+    def text(self, name):
+        return self.script(f"return document.getElementById('{name}').textContent")
+
+    def error(self):
+        return self.script("const e = document.getElementById('error'); return e.hidden ? '' : e.textContent")
+
+    def until(self, condition, what):
+        end = time.monotonic() + SECONDS
+        while not (value := condition()):
+            assert time.monotonic() < end, f"{what}: {self.text('status')} {self.error()}"
+            time.sleep(0.05)
+        return value
+
+    def settled(self):
+        self.until(lambda: self.script("return document.body.dataset.state") == "settled" or self.error(), "not settled")
+        assert not self.error()
+
+    def set(self, name, value):
+        self.script(
+            "const f = document.getElementById('settings').elements[arguments[0]], v = arguments[1];"
+            "if (typeof v === 'boolean') f.checked = v; else f.value = v;"
+            "(f instanceof RadioNodeList ? [...f].find((e) => e.checked) : f)"
+            ".dispatchEvent(new Event('input', {bubbles: true}));", name, value)
+
+    def command(self, extension):
+        self.set("format", extension)
+        self.script("document.getElementById('copy').click()")
+        words = shlex.split(self.text("command"))
+        assert words[0] == "cvtmesh"
+        return words[1:]
+
+    def saved(self):
+        name, data = self.browser.wait_script(
+            "const done = arguments[arguments.length - 1]; window.saved.bytes.then((b) => { let t = '';"
+            "for (const c of new Uint8Array(b)) t += String.fromCharCode(c); done([window.saved.name, btoa(t)]); });")
+        return name, base64.b64decode(data)
+
+    def save(self, extension):
+        """The file that the page saves, and that of its command."""
+        words = self.command(extension)
+        self.script("window.saved = null; document.getElementById('export').click()")
+        self.until(lambda: self.script("return window.saved !== null") or self.error(), "nothing is saved")
+        assert not self.error()
+        name, data = self.saved()
+        assert name == words[-1]
+        made = self.folder / name
+        made.write_bytes(data)
+        other = self.folder / f"program.{extension}"
+        done = subprocess.run([PROGRAM, *words[:-1], other, "--quiet"], cwd=self.folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return made, other
+
+    def shot(self, name):
+        if SHOTS:
+            self.browser.shot(f"{SHOTS}/{self.name}-{name}.png")
+
+
+@pytest.fixture(scope="module", params=BROWSERS)
+def page(request, tmp_path_factory):
+    made = Page(request.param, tmp_path_factory.mktemp("page"))
+    made.load()
+    shutil.copy(CAMERA, made.folder)
+    yield made
+    made.browser.close()
+
+
+def png_pixels(path):
+    """Width, height and the pixels as the program reads them."""
+    folder = path.parent / (path.stem + ".npy")
+    subprocess.run([PROGRAM, "density", path, "--density-from", "density", "-o", folder, "--quiet"], check=True)
+    return np.load(folder)
+
+
+def same_pixels(made, other):
+    a, b = png_pixels(made), png_pixels(other)
+    assert a.shape == b.shape
+    assert np.abs(a - b).max() < 1e-6
+
+
+def points_of(path):
+    return np.loadtxt(path, delimiter=",", skiprows=1)[:, :2]
+
+
+def test_every_file_is_that_of_the_command(page):
+    page.set("number", "3.3")
+    page.browser.choose(CAMERA)
+    page.settled()
+    page.shot("dots")
+    # The points differ by rounding where the C libraries do; so far they have the same bits.
+    a, b = map(points_of, page.save("csv"))
+    assert a.shape == b.shape == (2000, 2)
+    assert np.abs(a - b).max() <= 1e-6
+    for extension in ("svg", "dxf", "hpgl", "gcode", "xyz", "obj", "ply", "stl", "npy", "msh", "vtu"):
+        made, other = page.save(extension)
+        if np.array_equal(a, b):
+            assert made.read_bytes() == other.read_bytes(), extension
+        else:
+            assert abs(made.stat().st_size - other.stat().st_size) < 1e-3 * other.stat().st_size, extension
+    same_pixels(*page.save("png"))
+
+
+def test_sliders_and_views(page):
+    """What only redraws needs no run; what changes the density goes on from the sites, and ends as the command does."""
+    page.browser.choose(CAMERA)
+    page.set("number", "3")
+    page.set("contrast", "1.5")  # while it runs
+    page.set("gamma", "1.2")
+    page.set("black", "0.05")
+    page.set("white", "0.9")
+    assert page.script("return document.body.dataset.state") != "settled"
+    page.settled()
+    a, b = map(points_of, page.save("csv"))
+    assert a.shape == b.shape == (1000, 2)
+    assert np.abs(a - b).max() <= 1e-6
+    page.set("size", "0.8")
+    page.set("apart", True)
+    page.set("page", "A5")
+    page.set("margin", "15")
+    assert page.script("return document.body.dataset.state") == "settled"
+    words = page.command("svg")
+    assert words[words.index("--dot-size") + 1] == "0.8" and "--no-overlap" in words and "A5" in words
+    made, other = page.save("svg")
+    assert made.read_text().count("<circle") == other.read_text().count("<circle") > 900
+    for view, mark in (("cells", "<path"), ("mesh", "<path"), ("path", "<path")):
+        page.set("view", view)
+        page.settled()
+        page.until(lambda: page.script("return document.body.dataset.state") == "settled", view)
+        page.shot(view)
+        made, other = page.save("svg")
+        assert mark in other.read_text()
+        assert len(made.read_text()) == len(other.read_text())
+    page.set("invert", True)
+    page.set("view", "stipples")
+    page.settled()
+    page.shot("invert")
+    made, other = page.save("svg")
+    assert len(made.read_text()) == len(other.read_text())
+    page.set("invert", False)
+    page.set("inks", "cmyk")
+    page.settled()
+    page.shot("inks")
+    made, other = page.save("svg")
+    assert made.read_text().count("<circle") == other.read_text().count("<circle")
+    page.set("inks", "")
+    page.settled()
+
+
+def drop(page, name, data, kind):
+    page.script(
+        "const bytes = Uint8Array.from(atob(arguments[1]), (c) => c.charCodeAt(0)), transfer = new DataTransfer();"
+        "transfer.items.add(new File([bytes], arguments[0], {type: arguments[2]}));"
+        "document.body.dispatchEvent(new DragEvent('drop', {bubbles: true, cancelable: true, dataTransfer: transfer}));",
+        name, base64.b64encode(data).decode(), kind)
+
+
+RINGS = [[[0, 0], [100, 0], [100, 60], [0, 60], [0, 0]], [[30, 20], [30, 40], [60, 40], [60, 20], [30, 20]]]
+
+
+def test_outlines(page):
+    outline = json.dumps({"type": "Polygon", "coordinates": RINGS}).encode()
+    drop(page, "plate.geojson", outline, "application/json")
+    page.until(lambda: page.text("status").endswith(" s") and "triangles" in page.text("status"), "no mesh")
+    page.shot("outline")
+    page.script("window.saved = null; document.querySelector('#note button').click()")
+    page.until(lambda: page.script("return window.saved !== null"), "the rings are not saved")
+    name, data = page.saved()
+    (page.folder / name).write_bytes(data)
+    page.set("edge", "-1.6")
+    page.until(lambda: page.script("return document.body.dataset.state") == "settled", "no mesh")
+    for extension in ("obj", "msh"):
+        made, other = page.save(extension)
+        assert made.read_text() == other.read_text()
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg"><circle cx="50" cy="50" r="40" transform="scale(2)"/></svg>'
+    drop(page, "disc.svg", svg, "image/svg+xml")
+    page.until(lambda: page.script("return !document.getElementById('note').hidden"), "no note")
+    page.until(lambda: page.script("return document.body.dataset.state") == "settled", "no mesh")
+    page.shot("disc")
+    assert not page.error()
+
+
+def test_errors_are_sentences_and_large_pictures_are_reduced(page):
+    drop(page, "notes.txt", b"no picture", "text/plain")
+    assert page.until(page.error, "no error") == "Notes.txt: this browser cannot read it as a picture."
+    drop(page, "empty.geojson", b"{}", "application/json")
+    assert "no polygon" in page.until(lambda: "empty" in page.error().lower() and page.error(), "no error")
+    page.script(
+        "const c = Object.assign(document.createElement('canvas'), {width: 8000, height: 5000});"
+        "const pen = c.getContext('2d'); pen.fillStyle = '#888'; pen.fillRect(0, 0, 8000, 5000);"
+        "pen.fillStyle = '#000'; pen.fillRect(1000, 1000, 3000, 3000);"
+        "c.toBlob((blob) => { const t = new DataTransfer(); t.items.add(new File([blob], 'large.png'));"
+        "document.body.dispatchEvent(new DragEvent('drop', {bubbles: true, dataTransfer: t})); });")
+    page.until(lambda: "reduced from 8000 x 5000" in page.text("note"), "no note")
+    page.settled()
+    assert page.command("svg")[1] == "large-2530.png"
+    assert [] == page.script(
+        "return [...document.querySelectorAll('input, select, button, canvas')].filter((e) =>"
+        "!(e.labels?.length || e.getAttribute('aria-label') || e.textContent.trim())).map((e) => e.outerHTML)")
