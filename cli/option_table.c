@@ -599,7 +599,7 @@ const cli_option_row cli_option_rows[] = {
    "from the border of the image. Edges slow both fronts, and the curve lies where they meet. One seed in a coin "
    "finds the coin. A photograph with weak edges needs seeds on both sides of these edges. `image`: the curve "
    "starts at the border of the image, for a single object on a plain ground. X,Y,R: a circle, whose level set is "
-   "the exact distance at the pixel centres. A file as for --within holds a curve drawn around the object.", .words = "grow image", .file = CLI_READS, .set = cli_set_initial},
+   "the exact distance at the pixel centres. A file (see --within of cvtmesh density) holds a curve around the object.", .words = "grow image", .file = CLI_READS, .set = cli_set_initial},
   {"sigma", 0, SEGMENT, REAL(run.segment.sigma, "PIXELS", 0, 1000), OTHER(SEGMENTATION),
    "first smooth the image by a Gaussian of this width", .manual = "If the width is too small, noise stops the "
    "curve."},
@@ -608,8 +608,8 @@ const cli_option_row cli_option_rows[] = {
   {"epsilon", 0, SEGMENT, REAL(run.segment.epsilon, "E", 1e-6, 1e6), OTHER(SEGMENTATION),
    "regularisation E of the level set equation, in Q = sqrt(E^2 + |grad u|^2)"},
   {"seed-value", 0, SEGMENT, REAL(run.segment.seed_value, "V", 1e-6, 1e6), OTHER(SEGMENTATION),
-   "the level set is at most -V at seeds inside and at least V at seeds outside, where the longer side of the image "
-   "is 1"},
+   "the level set is at most -V at seeds inside, and at least V at seeds outside; the longer side of the image has "
+   "length 1"},
   {"tau", 0, SEGMENT, REAL(run.segment.tau, "T", 1e-12, 1e6), OTHER(SEGMENTATION), "step in time"},
   {"steps", 0, SEGMENT, INTEGER(run.segment.steps, "N", 0, 1e6), OTHER(SEGMENTATION),
    "maximum number of steps"},
@@ -705,8 +705,8 @@ const cli_option_row cli_option_rows[] = {
   {"mesh", 0, LCP, TEXT(lcp.mesh, "FILE"), CHIEF(PROBLEM), "solve the problem on the triangles of a mesh file",
    .manual = "The problem `membrane` (or `obstacle`) or `torsion` is solved by linear elements on the triangles of "
    "a msh, vtu, obj or ele file. x is 0 on the boundary, and the longer side of the mesh has length 1. -o then "
-   "writes npy (x at the vertices), vtu, vtk, msh or ply (with the vertex data `solution`), or png. The PNG shows "
-   "the triangles coloured by x; those that touch the obstacle or, in torsion, are plastic have an outline.", .file = CLI_READS},
+   "writes npy (x at the vertices), vtu, vtk, msh or ply (with the vertex data `solution`), or png. The PNG "
+   "colours the triangles by x. It outlines the triangles that touch the obstacle or, in torsion, are plastic.", .file = CLI_READS},
   {"load", 0, LCP, REAL(lcp.load, "C", 0, 1e12), OTHER(PROBLEM), "with --mesh: the load; 0: 1 for membrane, 5 for "
    "torsion",
    .manual = "For torsion, the load is twice the angle of twist of the bar per length."},

@@ -74,7 +74,7 @@ cvtm_status cli_sizes_read(const cli_options *o, cli_sizes *sizes, cvtm_error *e
     everywhere |= sizes->rule[sizes->count].name[0] == '\0';
   }
   if (status == CVTM_OK && !everywhere && o->run.points == 0)
-    return run_usage_error(error, "--size: a size without a name is missing, or --points");
+    return run_usage_error(error, "--size: give a size without a name, or --points");
   return status;
 }
 

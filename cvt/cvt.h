@@ -181,7 +181,7 @@ typedef struct cvtm_cvt_result {
   int64_t levels;            /* coarse levels before the full set */
   int64_t coarse_iterations; /* iterations on coarse levels; `iterations` does not count them */
   int64_t lattices;          /* lattices tried as starts; 0: the start is no lattice */
-  int64_t rounds, transfers; /* rounds of transfers that were kept; sites that they moved */
+  int64_t rounds, transfers; /* kept rounds of transfers; sites moved by these rounds */
   double seconds_evaluation, seconds_optimizer, seconds;
   int64_t anneal_rounds; /* at effort best */
   CVTM_RESERVED(3);

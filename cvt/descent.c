@@ -384,9 +384,10 @@ static cvtm_status evaluate_final(cvtm_descent *d, double value[2]) {
   return cvtm_device_copy_out(cvt->device, value, cvt->value, 2 * sizeof *value);
 }
 
-/* Evaluates the final sites, or the best sites of Lloyd's method if those were better: a diagram
- * that is not exact can mislead a descent. If evaluations are not timed, each is assumed to last as
- * long as this one. If they are timed, an evaluation that has been done is not repeated. */
+/* Evaluates the final sites. If earlier sites of Lloyd's method were better, evaluates those
+ * instead: a diagram that is not exact can mislead a descent. With timed evaluations, final sites
+ * that have been evaluated are not evaluated again. Without, the time of the final evaluation
+ * stands for the time of each evaluation. */
 static cvtm_status finish_descent(cvtm_descent *d, double start, cvtm_cvt_result *result) {
   cvtm_cvt *cvt = d->task->cvt;
   const cvtm_own_sites own = cvt->evaluator->own(d->task);

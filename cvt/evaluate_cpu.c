@@ -123,7 +123,7 @@ static int clear_moments(const cell_sums *s, int64_t slot) {
 
 static int is_kept(const int32_t *cut) { return cvtm_ring_mark_of(cut) == 0; }
 
-/* Sites in the tree's order, and where the caller's are in it. */
+/* The sites in the tree's order. slot_of: the slot of each site in the caller's order. */
 typedef struct ring_sites {
   const cvtm_site_tree_view *tree;
   const int32_t *slot_of;
@@ -410,7 +410,7 @@ static int sum_in_rounds(cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   return good;
 }
 
-/* The same without rings, but by the same methods. */
+/* As sum_in_rounds, but keeps no rings: every cell is cut out, by the same methods. */
 static int sum_without_rings(cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   int found;
   (void)begin_rounds(cvt, count, kept);

@@ -13,7 +13,7 @@ enum {
   BLOCKS = 20,       /* of one warp, on a multiprocessor: the most that registers allow */
   SHORT_BLOCKS = 24, /* the same for the kernels of one of the two steps */
   CLIP_CELLS = 16,   /* per warp of clip_kernel */
-  MOST_TESTS = 48    /* of sites by a lane, times cells of a warp; with more a cell is deferred */
+  MOST_TESTS = 48    /* site tests of a lane per cell of the warp; beyond them a cell is deferred */
 };
 
 /* Constructs the cells at slots first .. last - 1. PARTIAL: see cvtm_warp_cells_by_hull. */

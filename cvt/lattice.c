@@ -67,8 +67,9 @@ static int compare_ratios(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* The number of rows of height sqrt(3)/2 times the spacing is not an integer: adds the lattices of
- * the two nearest numbers below and above it. Returns the number of lattices. */
+/* Regular rows have the height sqrt(3)/2 times the spacing. A rectangle seldom holds an integer
+ * number of them: adds a lattice for each of the two next smaller and the two next larger integers.
+ * Returns the number of lattices. */
 static int find_in_rectangle(double width, double height, int64_t count, int kind,
                              cvtm_lattice *lattice) {
   int found = 0;

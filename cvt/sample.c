@@ -110,9 +110,9 @@ _Static_assert(CVTM_DENSITY_SQUARE == 1 << SQUARE_ORDER,
 typedef struct hilbert_walk {
   cvtm_domain domain;
   const float *density;
-  const double *sqrt_integral; /* of each square: its length, from cvtm_density_scan_squares */
-  int64_t count, next,
-      last; /* sites: their number, the next to place, one past the last to place */
+  const double *sqrt_integral; /* length of each square on the curve: cvtm_density_scan_squares */
+  /* Number of all sites; the walk has still to place the sites next .. last - 1. */
+  int64_t count, next, last;
   uint64_t seed;
   double total, sum, target; /* target: position of the next site on the curve */
   double *sites;

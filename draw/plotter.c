@@ -11,11 +11,11 @@
 
 /* --- the machines ------------------------------------------------------------------------------
  *
- * Sources. HP 7475A, 7550A: the hard-clip limits of metric paper in their Interfacing and
- * Programming Manuals (1984, 1986); a unit of the 7475A is 0.02488 mm. Roland DXY-1100 to 1300: the
- * part of A3 that all models reach. The areas of the last two are centred on the paper. AxiDraw:
- * the travel that the maker states, with the speeds that its software begins with. Speeds of G-code
- * are those of the profiles. */
+ * Sources. HP 7475A: the hard-clip limits of metric paper in its Interfacing and Programming Manual
+ * (1984); a unit is 0.02488 mm. HP 7550A and Roland DXY-1100 to 1300: areas that are smaller than
+ * those of their makers, centred on the paper. AxiDraw: the travel that the maker states. Times
+ * assume common speeds, which differ between machines; speeds of G-code are those of the profiles.
+ */
 
 #define GRBL_START "start = G21\nstart = G90\n"
 #define GRBL_MOVES              \

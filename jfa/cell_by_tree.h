@@ -148,8 +148,9 @@ CVTM_HD int cvtm_cell_box_cuts(const cvtm_cell *cell, double radius2, const cvtm
   return 0;
 }
 
-/* The halves of a square, the nearer half first, and their squared distances from the site. The
- * distance of a half without sites is infinite, unless the tree may lack its sites. */
+/* The halves of a square, the nearer half first, and their squared distances from the site. A half
+ * without sites is infinitely far away. A tree with a cover may lack sites that exist: then the
+ * distance is that of the half's box. */
 typedef struct cvtm_cell_halves {
   uint64_t near, far;
   double near2, far2;

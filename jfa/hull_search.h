@@ -8,7 +8,7 @@
 #include "jfa/cell_lanes.h"
 
 enum {
-  CVTM_HULL_POLES = 16,       /* of a cell at a time, at most */
+  CVTM_HULL_POLES = 16,       /* most poles that a cell has at a time */
   CVTM_HULL_STEP = 4,         /* poles per unrolled step of gift wrapping */
   CVTM_HULL_SIDES = 10,       /* of a cell, at most */
   CVTM_HULL_PADDED = 12,      /* the same, rounded up to full vectors */
@@ -119,8 +119,8 @@ CVTM_HD int cvtm_hull_cuts(const cvtm_cell *cell, double dx, double dy) {
   return cell->count == 0;
 }
 
-/* Adds a site for each lane with `take` set; its position is stored where its pole will be.
- * hull->count may exceed the capacity afterwards. */
+/* Adds a site for each lane with `take` set. Stores its position in hull->pole; its pole replaces
+ * it later. hull->count also counts the sites that exceed the capacity, which are not stored. */
 CVTM_HD void cvtm_hull_add(const cvtm_hull_search *s, int take, float x, float y, int32_t slot,
                            cvtm_hull *hull) {
   const int32_t at = cvtm_lanes_number(s->lanes, take, &hull->count);

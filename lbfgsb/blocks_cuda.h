@@ -209,8 +209,8 @@ static __device__ cvtm_lbfgsb_nearest warp_combine_nearest(cvtm_lbfgsb_nearest v
   return value;
 }
 
-/* The position to which a block writes entry `entry` of a pass. In pass A (all != 0) the entries of
- * a block are contiguous; in other passes the same entry of all blocks is. */
+/* The address to which a block writes entry `entry` of a pass. In pass A (all != 0) each block
+ * stores its entries contiguously. Other passes store each entry contiguously over the blocks. */
 static __device__ double *block_sum_at(block_group on, int all, int64_t block, int entry) {
   const int64_t at =
       all ? block * block_memory()->arrays.entries + entry : entry * on.blocks + block;

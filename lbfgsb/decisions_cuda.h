@@ -2,11 +2,11 @@
  * a window of breakpoints at a time.
  *
  * If a history has at most SYSTEM_PAIRS pairs, one warp solves the subspace problem and another
- * warp computes the curvature. Both have a symmetric matrix with a negative definite first half and
- * a positive definite Schur complement, so that elimination needs no interchanges. The pivots are
- * the squares of those of the Cholesky factorisations in subspace.h and limited_memory.h, which
- * longer histories use. With these an iteration takes 1.15 times as long at n = 10^4 and at 10^5
- * (H200). */
+ * warp computes the curvature. Each of the two eliminates in a symmetric matrix. Its first half is
+ * negative definite and its Schur complement is positive definite, so no interchanges are needed.
+ * Longer histories use the Cholesky factorisations in subspace.h and limited_memory.h; the pivots
+ * here are the squares of the pivots there. If short histories used these factorisations too, an
+ * iteration would take 1.15 times as long at n = 10^4 and at 10^5 (H200). */
 #ifndef CVTMESH_LBFGSB_DECISIONS_CUDA_H
 #define CVTMESH_LBFGSB_DECISIONS_CUDA_H
 

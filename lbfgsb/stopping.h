@@ -54,9 +54,10 @@ CVTM_HD cvtm_stop cvtm_lbfgsb_find_interruption(const cvtm_lbfgsb_state *state, 
   return CVTM_STOP_NONE;
 }
 
-/* True if f no longer decreases, judged after a full window of iterations. Without any tolerance,
- * its mean relative decrease must be within rounding errors. With only a gradient tolerance, the
- * projected gradient must no longer decrease either. */
+/* True if f no longer decreases. Called after at least a full window of iterations. With a
+ * tolerance of the decrease, the mean relative decrease must be at most this. With only a gradient
+ * tolerance, the mean must be at most 0, and the least projected gradient must be at least a window
+ * old. Without any tolerance, the mean must be within rounding errors. */
 CVTM_HD int cvtm_lbfgsb_has_stalled(const cvtm_lbfgsb_state *state) {
   const double mean = cvtm_mean_decrease(state->decrease);
   if (state->decrease_tolerance > 0.0) return mean <= state->decrease_tolerance;

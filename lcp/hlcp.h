@@ -95,7 +95,7 @@ typedef struct cvtm_hlcp_result {
   double residual;            /* ||A z - B w - q||_2 */
   double max_complementarity; /* max z_i w_i */
   double seconds, setup_seconds;
-  int64_t linear_iterations; /* of newton's Krylov solver in all steps; 0: direct solver */
+  int64_t linear_iterations; /* newton's Krylov iterations, in all steps; 0: direct solver */
   CVTM_RESERVED(8);
 } cvtm_hlcp_result;
 

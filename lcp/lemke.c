@@ -470,8 +470,8 @@ static cvtm_lcp_stop attempt_path(lemke *p, int attempt, double *x, double *scra
   return stop;
 }
 
-/* Solves the problem in host memory; best receives the solution, x and scratch have n numbers, too.
- */
+/* Solves the problem in host memory. best receives the solution; x and scratch are work arrays.
+ * Each of the three has n numbers. */
 static void solve_on_host(lemke *p, double *best, double *x, double *scratch,
                           cvtm_lcp_result *result) {
   const cvtm_lcp_options *o = &p->solver->head.options;

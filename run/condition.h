@@ -36,7 +36,7 @@ void run_condition_report(const cvtm_run_options *options, const cvtm_pipeline_r
 /* --size-from: sizes from a field on a mesh. In `run` they take the place of the picture, in `mesh`
  * they bound the triangles of an outline. */
 
-/* A field on a mesh or at points, which are triangulated; in pixels, y down. */
+/* A field on a mesh. Points of a file are triangulated. Positions are in pixels, y down. */
 typedef struct run_field {
   cvtm_mesh mesh;
   double *values;      /* per vertex; NULL: it is a metric */

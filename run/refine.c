@@ -153,8 +153,8 @@ int run_domain_refines(const cvtm_run_options *options) {
   return !is_zero || options->refine.max_area.count > 0;
 }
 
-/* Nonzero if a smaller bound is tried: if no bound is given, it is the largest of 30, 28 and 26
- * degrees that all triangles reach. */
+/* If the user gives no bound, the bound is the largest of 30, 28 and 26 degrees that all triangles
+ * reach. Nonzero if a smaller one must be tried. */
 static int may_ask_less(const cvtm_run_options *options, const cvtm_refine_options *refine,
                         const cvtm_refine_figures *figures) {
   return !(options->given & CVTM_RUN_GIVEN_MIN_ANGLE) && figures->below_free > 0 &&

@@ -20,8 +20,8 @@ void cvtm_power_destroy(cvtm_power *power);
 /* Enqueues the diagram of the sites in the plan's tree, its sums, couplings and figures. */
 cvtm_status cvtm_power_enqueue(cvtm_power *power, const double *weight);
 
-/* Solves the couplings' system of the last diagram, as cvtm_power_table.solve; builds the hierarchy
- * if there is none or it no longer fits. *iterations: those of conjugate gradients. */
+/* Solves the linear system of the last diagram's couplings by cvtm_power_table.solve. First builds
+ * the hierarchy, if there is none or it no longer fits. *iterations: of conjugate gradients. */
 cvtm_status cvtm_power_solve(cvtm_power *power, double tolerance, int32_t max_iterations,
                              int32_t *iterations);
 

@@ -116,7 +116,7 @@ static void list_children(const int32_t *aggregate, int64_t rows, int64_t count,
   first[0] = 0;
 }
 
-/* Adds the couplings of a row to other aggregates to the row of its own aggregate. */
+/* Adds fine row i to the row of its aggregate; skips the couplings inside the aggregate. */
 static void add_row(const host_rows *fine, int32_t i, const int32_t *aggregate, host_rows *coarse) {
   const int32_t own = aggregate[i], start = coarse->start[own];
   for (int32_t e = fine->start[i]; e < fine->end[i]; ++e) {
@@ -199,8 +199,8 @@ static int pack_indices(packed *all, const int32_t *from, int64_t count) {
   return to != NULL;
 }
 
-/* Packs the matrix of a level, without gaps, and its unknowns, which are 0. Returns the number of
- * entries, or -1 if memory runs out. */
+/* Appends a level to the packed arrays: its matrix, without gaps between rows, then its vectors,
+ * set to 0. Returns the number of entries of the matrix, or -1 if memory runs out. */
 static int64_t pack_rows(packed *all, const host_rows *rows) {
   const int64_t n = rows->count;
   int32_t *first = add_indices(all, 2 * n), entries = 0;

@@ -24,7 +24,7 @@ typedef struct tiff_reader {
   int alpha_channel; /* -1: none */
   int guesses_alpha; /* nonzero: use a fourth sample of RGB as alpha if the file does not say what
                         it is */
-  int is_guessed;    /* nonzero: this file has such a sample */
+  int is_guessed;    /* nonzero: alpha_channel is such a guess */
   int associated;    /* colour is already multiplied by alpha */
   int has_nodata;
   double nodata; /* the sample value that means no data; NaN always means no data */

@@ -107,7 +107,8 @@ CVTM_HD uint32_t cvtm_grid_truncated_nodes(const cvtm_grid_finer *f, int64_t x, 
   return truncated;
 }
 
-/* Adds `own` times the stencil of node (dx, dy) of the support to q = w'A at the 5 x 5 nodes. */
+/* q = w'A has values at 5 x 5 nodes. Adds the part of node (dx, dy) of the support: its weight
+ * `own` times its stencil `link`. */
 CVTM_HD void cvtm_grid_add_stencil(double own, int dx, int dy, double link[3][3], double q[5][5]) {
   link[1][1] = -link[1][1];
   CVTM_UNROLL

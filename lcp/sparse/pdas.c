@@ -153,7 +153,7 @@ static cvtm_status pdas_iterate(cvtm_sparse_solver *s) {
     if (status == CVTM_OK) status = cvtm_sparse_check(s, 0, 0);
     if (status == CVTM_OK) status = cvtm_sparse_poll(s, 0);
     if (status != CVTM_OK) return status;
-    if (k == 0) changes = 1; /* the start has no chosen active set */
+    if (k == 0) changes = 1; /* no active set precedes the first one */
     loop->stop = pdas_stop(s, changes == 0);
     status =
         cvtm_device_copy_in(s->head.device, &s->state->loop.stop, &loop->stop, sizeof loop->stop);

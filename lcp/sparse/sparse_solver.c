@@ -239,7 +239,8 @@ cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *s, double *x, cvtm_lcp_result
 
 /* ------ projected multicolour SOR ------ */
 
-enum { PSOR_WINDOW = 5000 }; /* sweeps without progress that count as a stall: one gains little */
+/* The solver has stalled after so many sweeps without progress. A single sweep gains little. */
+enum { PSOR_WINDOW = 5000 };
 
 static cvtm_status psor_sweep(cvtm_sparse_solver *s, int top) {
   const cvtm_kernel_flags flags = {.bounded = 1};

@@ -251,7 +251,8 @@ cvtm_status cvtm_delaunay_torus(cvtm_device *device, const double *points, int64
     status = triangulate(device, points, &l, torus, &complete, error);
     free_layout(&l);
     if (status == CVTM_OK && !complete && margin >= most)
-      status = cvtm_fail(error, CVTM_ERROR_INTERNAL, "triangles of the torus are missing");
+      status =
+          cvtm_fail(error, CVTM_ERROR_INTERNAL, "the triangulation of the torus is incomplete");
   }
   return status;
 }

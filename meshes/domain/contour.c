@@ -251,7 +251,7 @@ cvtm_status cvtm_contour_of_mask(const float *coverage, int width, int height,
   cvtm_status status = check_size(width, height, options, error);
   for (int64_t p = 0; p < (int64_t)width * height && status == CVTM_OK; ++p) {
     if (coverage[p] >= 0 && coverage[p] <= 1) continue;
-    status = cvtm_fail(error, CVTM_ERROR_INPUT, "coverage at pixel (%d, %d) is %g",
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "coverage at pixel (%d, %d) must be 0 to 1, not %g",
                        (int)(p % width), (int)(p / width), (double)coverage[p]);
   }
   if (status != CVTM_OK) return status;

@@ -17,7 +17,7 @@ static const double gradation = 0.3;      /* growth of a limited spacing per pix
 static const double smallest_edge = 1.25; /* pixels: below that the contour is noise */
 static const double largest_deviation =
     0.5;                                /* largest distance of an edge from the contour, pixels */
-static const double every_point = 0.05; /* pixels; a spacing that uses all points of a contour */
+static const double every_point = 0.05; /* pixels: this spacing keeps all contour points */
 static const double least_limit = 0.25; /* least spacing, away from corners, pixels */
 static const double most_sites = 1e9;   /* largest number of sites for given sizes */
 /* The spacing at two vertices that see each other is at most this many times their distance; the

@@ -127,8 +127,8 @@ static int find_larger_sum(const cvtm_sizer *z, int32_t v, const cvtm_sized_star
   return best > start + enough && round_place(z, v, s, place, to);
 }
 
-/* Moves the vertices at angles below a bound, for the smallest one or for their mean; returns their
- * number. */
+/* Moves vertices whose triangles have an angle below `degrees`. A move raises the smallest angle
+ * around the vertex or, if for_mean, sum_at. Returns the number of moved vertices. */
 static int64_t move_vertices(cvtm_sizer *z, double degrees, int for_mean) {
   const cvtm_half_edges *m = &z->m;
   const double most = 1 / tan(degrees * CVTM_PI / 180);

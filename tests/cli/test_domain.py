@@ -382,7 +382,7 @@ def test_refusals(cvtmesh, black):
         ("labels", "half.npy", "integers"),
     ]
     cvtmesh.file("nan.npy", np.where(three_labels() == 1, np.nan, 1).astype(np.float32))
-    refused += [("mask", "nan.npy", "is nan"), ("labels", "nan.npy", "is nan"),
+    refused += [("mask", "nan.npy", "not nan"), ("labels", "nan.npy", "is nan"),
                 ("polygon", cvtmesh.file("thin.csv", rings_text([[(5, 30), (75, 30),
                                                                   (75, 30.02)]])), "empty")]
     for kind, file, word in refused:
