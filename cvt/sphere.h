@@ -29,7 +29,7 @@ typedef struct cvtm_sphere_options {
   int64_t count;      /* sites, at least 12 */
   int64_t fixed;      /* the first sites of `start` that do not move; 0 */
   int any_count;      /* nonzero: `count` may change a little, to one that suits the method; 1 */
-  int iterations;     /* of L-BFGS-B on all sites; 40 */
+  int iterations;     /* of L-BFGS-B on all sites; 25 */
   uint64_t seed;      /* 1 */
   double max_seconds; /* 0: no limit */
   CVTM_RESERVED(8);

@@ -69,6 +69,7 @@ typedef struct cvtm_sphere_map {
   const float *value; /* NULL: the density is 1 */
   int32_t side;       /* at least 2 */
   double step;        /* the largest distance between points, in radians */
+  int32_t quick;      /* nonzero: the rule of degree 2, for descents */
   int32_t most_parts; /* into which a triangle's side may be divided for an integral */
 } cvtm_sphere_map;
 
@@ -227,48 +228,54 @@ typedef struct cvtm_sphere_sums {
   double mass, x, y, z, energy;
 } cvtm_sphere_sums;
 
-enum { CVTM_SPHERE_POINTS = 8 /* seven, and one of no weight that fills the vectors */ };
+enum {
+  CVTM_SPHERE_POINTS = 8,      /* seven, and one of no weight that fills the vectors */
+  CVTM_SPHERE_QUICK_POINTS = 4 /* three and one */
+};
 
-/* Adds the integrals over the triangle between corners a, b, c of the plane, by the rule of degree
- * 5 with seven points (Radon 1948). A point at distance r in the plane has the area element
- * (1 + r^2)^(-3/2) on the sphere. */
+/* Adds the integrals over the triangle between corners a, b, c of the plane: by the rule of degree
+ * 5 with seven points (Radon 1948), or by that of degree 2 with three. points: one of the numbers
+ * above. A point at distance r in the plane has the area element (1 + r^2)^(-3/2) on the sphere. */
 CVTM_INLINE void cvtm_sphere_add_triangle(const cvtm_sphere_map *map, const cvtm_sphere_cell *cell,
                                           const double a[2], const double b[2], const double c[2],
-                                          cvtm_sphere_sums *sums) {
-  const double p = 0.470142064105115089770, q = 0.101286507323456338800;
-  const double weight_p = 0.132394152788506180737, weight_q = 0.125939180544827152595;
+                                          int points, cvtm_sphere_sums *sums) {
+  const int quick = points == CVTM_SPHERE_QUICK_POINTS;
+  const double p = quick ? 1.0 / 6 : 0.101286507323456338800, q = 0.470142064105115089770;
+  const double weight_p = quick ? 1.0 / 3 : 0.125939180544827152595;
+  const double weight_q = 0.132394152788506180737;
   double px[CVTM_SPHERE_POINTS], py[CVTM_SPHERE_POINTS], pw[CVTM_SPHERE_POINTS];
   double ps[CVTM_SPHERE_POINTS], pe[CVTM_SPHERE_POINTS];
   const double area = 0.5 * fabs((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]));
   const double sx = a[0] + b[0] + c[0], sy = a[1] + b[1] + c[1];
-  px[0] = px[7] = sx / 3;
-  py[0] = py[7] = sy / 3;
+  px[0] = px[points - 1] = sx / 3;
+  py[0] = py[points - 1] = sy / 3;
   pw[0] = 0.225 * area;
-  pw[7] = 0;
-  for (int k = 0; k < 2; ++k) {
+  for (int k = 0; k < (points - 1) / 3; ++k) {
     const double t = k == 0 ? p : q, w = area * (k == 0 ? weight_p : weight_q);
     const double rest = 1 - 3 * t; /* of the corner beyond t of each */
     for (int corner = 0; corner < 3; ++corner) {
       const double *at = corner == 0 ? a : corner == 1 ? b : c;
-      px[1 + 3 * k + corner] = t * sx + rest * at[0];
-      py[1 + 3 * k + corner] = t * sy + rest * at[1];
-      pw[1 + 3 * k + corner] = w;
+      const int place = quick ? corner : 1 + 3 * k + corner;
+      px[place] = t * sx + rest * at[0];
+      py[place] = t * sy + rest * at[1];
+      pw[place] = w;
     }
   }
+  pw[points - 1] = 0;
   if (map->value != NULL) {
     const cvtm_vector s = cell->site, e = cell->e1, f = cell->e2;
-    for (int k = 0; k < CVTM_SPHERE_POINTS; ++k)
+    for (int k = 0; k < points; ++k)
       pw[k] *= cvtm_sphere_density(map, s.x + px[k] * e.x + py[k] * f.x,
                                    s.y + px[k] * e.y + py[k] * f.y,
                                    s.z + px[k] * e.z + py[k] * f.z);
   }
-  for (int k = 0; k < CVTM_SPHERE_POINTS; ++k) {
+  for (int k = 0; k < points; ++k) {
     const double r2 = px[k] * px[k] + py[k] * py[k], shrink2 = 1 / (1 + r2), shrink = sqrt(shrink2);
     pw[k] *= shrink2 * shrink;
     ps[k] = pw[k] * shrink;
     pe[k] = pw[k] * 2 * r2 * shrink2 / (1 + shrink);
   }
-  for (int k = 0; k < CVTM_SPHERE_POINTS - 1; ++k) {
+  for (int k = 0; k < points - 1; ++k) {
     sums->mass += pw[k];
     sums->x += ps[k] * px[k];
     sums->y += ps[k] * py[k];
@@ -277,8 +284,8 @@ CVTM_INLINE void cvtm_sphere_add_triangle(const cvtm_sphere_map *map, const cvtm
   }
 }
 
-CVTM_INLINE cvtm_sphere_sums cvtm_sphere_integrate(const cvtm_sphere_map *map,
-                                               const cvtm_sphere_cell *cell) {
+CVTM_INLINE cvtm_sphere_sums cvtm_sphere_integrate_by(const cvtm_sphere_map *map,
+                                                      const cvtm_sphere_cell *cell, int points) {
   cvtm_sphere_sums sums = {0, 0, 0, 0, 0};
   const double limit = map->value != NULL && 2 * map->step < 0.02 ? 2 * map->step : 0.02;
   const double parts = ceil(sqrt(cell->radius2) / limit);
@@ -297,13 +304,19 @@ CVTM_INLINE cvtm_sphere_sums cvtm_sphere_integrate(const cvtm_sphere_map *map,
         const double far0[2] = {near[0] + ax, near[1] + ay}, far1[2] = {near[0] + bx, near[1] + by};
         const double beside[2] = {near[0] - ax + bx, near[1] - ay + by};
         if (odd)
-          cvtm_sphere_add_triangle(map, cell, near, far1, beside, &sums);
+          cvtm_sphere_add_triangle(map, cell, near, far1, beside, points, &sums);
         else
-          cvtm_sphere_add_triangle(map, cell, near, far0, far1, &sums);
+          cvtm_sphere_add_triangle(map, cell, near, far0, far1, points, &sums);
       }
     }
   }
   return sums;
+}
+
+CVTM_INLINE cvtm_sphere_sums cvtm_sphere_integrate(const cvtm_sphere_map *map,
+                                                   const cvtm_sphere_cell *cell) {
+  if (map->quick) return cvtm_sphere_integrate_by(map, cell, CVTM_SPHERE_QUICK_POINTS);
+  return cvtm_sphere_integrate_by(map, cell, CVTM_SPHERE_POINTS);
 }
 
 #endif

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COARSEST = 400, COARSE_STEPS = 30, COARSE_ITERATIONS = 50, FINE_STEPS = 2 };
+enum { COARSEST = 400, COARSE_STEPS = 30, COARSE_ITERATIONS = 40, FINE_STEPS = 2 };
 
 void cvtm_sphere_defaults(cvtm_sphere_options *options) {
   memset(options, 0, sizeof *options);
   options->any_count = 1;
-  options->iterations = 40;
+  options->iterations = 25;
   options->seed = 1;
 }
 
@@ -162,6 +162,7 @@ static cvtm_status descend_sites(const descent *d, double *sites, int64_t count,
   cvtm_lbfgsb_result run = {0};
   double value[2] = {0, 0};
   cvtm_status status = cvtm_sphere_plan_create(d->device, &d->map, count, &plan);
+  plan.work.map.quick = 1;
   if (status == CVTM_OK) status = cvtm_sphere_plan_put(&plan, sites, d->fixed);
   if (status == CVTM_OK) status = cvtm_sphere_plan_lloyd(&plan, steps);
   if (status == CVTM_OK && steps > 8) { /* far moves: the order of the tree is made anew */
@@ -171,6 +172,7 @@ static cvtm_status descend_sites(const descent *d, double *sites, int64_t count,
   const double left = d->deadline - cvtm_clock();
   if (status == CVTM_OK && iterations > 0 && left > 0)
     status = cvtm_sphere_plan_descend(&plan, iterations, left < 1e9 ? left : 0, &run);
+  plan.work.map.quick = 0;
   if (status == CVTM_OK)
     status = cvtm_sphere_plan_evaluate(&plan, plan.x, plan.value, plan.gradient);
   if (status == CVTM_OK)

@@ -250,7 +250,8 @@ static void fill_ugrid(file *f, const cvtm_sphere_labels *l, int32_t *owned[4]) 
       put_text(f, v->id, "standard_name", strstr(v->name, "lat") ? "latitude" : "longitude");
       continue;
     }
-    check(f, nc_put_att_int(f->id, v->id, "_FillValue", NC_INT, 1, &fill));
+    if (strcmp(v->name, "edge_nodes") != 0) /* no node of an edge is missing */
+      check(f, nc_put_att_int(f->id, v->id, "_FillValue", NC_INT, 1, &fill));
     check(f, nc_put_att_int(f->id, v->id, "start_index", NC_INT, 1, &zero));
     char role[64];
     snprintf(role, sizeof role, "%.4s_%.4s_connectivity", v->name, v->name + 5);
