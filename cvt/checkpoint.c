@@ -32,7 +32,7 @@ static const char *const field_names[] = {"kind of device",
                                           "seed",
                                           "division among ranks"};
 
-enum { FIELDS = sizeof field_names / sizeof *field_names, VERSION = 6 };
+enum { FIELDS = sizeof field_names / sizeof *field_names, VERSION = 7 };
 
 /* The kept sites follow it, and then the sites or the state of the descent. */
 typedef struct saved_head {

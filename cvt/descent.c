@@ -267,7 +267,8 @@ static cvtm_lbfgsb_options remaining_options(cvtm_descent *d) {
   options.max_seconds =
       d->deadline < INFINITY ? fmax(d->deadline - evaluation - cvtm_clock(), 1e-9) : 0;
   options.decrease_tolerance = o->tolerance;
-  if (o->monitor || o->gradient_tolerance > 0) options.monitor = watch_lbfgsb;
+  options.measure_tolerance = o->gradient_tolerance;
+  if (o->monitor) options.monitor = watch_lbfgsb;
   options.monitor_context = d;
   options.host_rounds = o->live || d->objective->synchronous;
   return options;

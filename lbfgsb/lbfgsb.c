@@ -22,6 +22,7 @@ void cvtm_lbfgsb_apply_options(const cvtm_lbfgsb *solver, cvtm_lbfgsb_state *sta
   state->max_evaluations = options->max_evaluations;
   state->gradient_tolerance = options->gradient_tolerance;
   state->decrease_tolerance = options->decrease_tolerance;
+  state->measure_tolerance = options->measure_tolerance;
   state->search_options.decrease = options->search_decrease;
   state->search_options.curvature = options->search_curvature;
   state->search_options.width = options->search_width;

@@ -88,7 +88,8 @@ typedef struct cvtm_lbfgsb_options {
                            after the run; 0 */
   cvtm_lbfgsb_monitor monitor;
   void *monitor_context;
-  CVTM_RESERVED(8);
+  double measure_tolerance; /* stop when the measure is at most this; 0 */
+  CVTM_RESERVED(7);
 } cvtm_lbfgsb_options;
 
 void cvtm_lbfgsb_defaults(cvtm_lbfgsb_options *options);

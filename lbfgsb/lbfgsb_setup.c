@@ -40,7 +40,8 @@ static cvtm_status check_lbfgsb_options(cvtm_error *error, const cvtm_lbfgsb_opt
       !(options->max_seconds >= 0.0)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a limit is negative");
   }
-  if (!(options->gradient_tolerance >= 0.0) || !(options->decrease_tolerance >= 0.0)) {
+  if (!(options->gradient_tolerance >= 0.0) || !(options->decrease_tolerance >= 0.0) ||
+      !(options->measure_tolerance >= 0.0)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a tolerance is negative");
   }
   if (options->search_evaluations < 1) {

@@ -33,7 +33,7 @@ typedef enum cvtm_lbfgsb_phase {
 typedef struct cvtm_lbfgsb_state {
   /* Options and kinds, set by the host. */
   int64_t max_iterations, max_evaluations;
-  double gradient_tolerance, decrease_tolerance;
+  double gradient_tolerance, decrease_tolerance, measure_tolerance;
   cvtm_search_options search_options;
   int history; /* m */
   int bounded; /* some bound is finite */

@@ -68,6 +68,8 @@ CVTM_HD int cvtm_lbfgsb_has_stalled(const cvtm_lbfgsb_state *state) {
 /* The stopping tests at the end of an iteration. */
 CVTM_HD cvtm_stop cvtm_lbfgsb_find_stop(const cvtm_lbfgsb_state *state, int request) {
   if (state->projected_gradient <= state->gradient_tolerance) return CVTM_STOP_GRADIENT;
+  if (state->measure_tolerance > 0 && state->measure <= state->measure_tolerance)
+    return CVTM_STOP_GRADIENT;
   if (state->iteration >= CVTM_LBFGSB_WINDOW && cvtm_lbfgsb_has_stalled(state))
     return CVTM_STOP_DECREASE;
   if (state->max_iterations > 0 && state->iteration >= state->max_iterations) {

@@ -48,7 +48,8 @@ cvtm_status cvtm_lcp_open(cvtm_lcp *lcp, const cvtm_lcp_table *table, cvtm_devic
   lcp->options = *options;
   const cvtm_status status = check_lcp_options(options, cvtm_device_error(device));
   if (status != CVTM_OK) return status;
-  if (options->max_iterations == 0)
+  lcp->has_limit = options->max_iterations > 0;
+  if (!lcp->has_limit)
     lcp->options.max_iterations = options->method == CVTM_LCP_PSOR    ? 100000
                                   : options->method == CVTM_LCP_LEMKE ? 100 * rows
                                                                       : 200;
@@ -205,7 +206,8 @@ cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, 
   memset(&found, 0, sizeof found);
   status = lcp->table->solve(lcp, b, lower, upper, x, warm, &found);
   found.method = lcp->options.method;
-  if (status == CVTM_OK && lcp->fallback && !is_solved(&found) &&
+  const int at_callers_limit = found.stop == CVTM_LCP_ITERATIONS && lcp->has_limit;
+  if (status == CVTM_OK && lcp->fallback && !is_solved(&found) && !at_callers_limit &&
       found.stop != CVTM_LCP_INTERRUPTED)
     status = solve_again(lcp, b, lower, upper, x, &found);
   if (status == CVTM_OK) status = cvtm_device_synchronize(lcp->device);

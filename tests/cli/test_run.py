@@ -127,8 +127,7 @@ def test_stops(cvtmesh):
     assert cvtmesh.report("run", *args, "--tolerance", 1e-3)["stop_reason"] == "decrease"
     report = cvtmesh.report("run", *args, "--gradient-tolerance", 3, "--tolerance", 0)
     assert report["stop_reason"] == "gradient"
-    # L-BFGS-B may have begun an iteration before the monitor stops it.
-    assert min(record["gradient_norm"] for record in report["history"][-2:]) <= 3
+    assert report["history"][-1]["gradient_norm"] <= 3
     report = cvtmesh.report("run", *args, "--iterations", 0)
     assert (report["iterations"], report["stop_reason"]) == (0, "iterations")
     assert len(report["history"]) == 1

@@ -147,6 +147,28 @@ TEST_ON_DEVICE(auto_solves_what_its_first_method_does_not) {
   assert_true(fabs(p.x[0] - 1.0 / 3) < 1e-12);
 }
 
+/* A limit of the caller ends a solve, whatever method might go on. */
+TEST_ON_DEVICE(the_callers_limit_holds_for_all_methods) {
+  int64_t start[] = {0, 2, 4};
+  int32_t column[] = {0, 1, 0, 1};
+  double value[] = {1, 0.9, 0.9, 1}, right[] = {1, 2}, zeros[] = {0, 0};
+  const cvtm_csr a = {2, 2, start, column, value};
+  DEFAULT_OPTIONS(cvtm_lcp, options);
+  options.tolerance = 0;
+  options.max_iterations = 1;
+  options.nested = 0;
+  cvtm_lcp *lcp = NULL;
+  cvtm_lcp_result result;
+  assert_device_ok(device, cvtm_lcp_create(device, &a, 0, 0, &options, &lcp));
+  double *b = copied_in(device, right, 2, sizeof(double)),
+         *lower = copied_in(device, zeros, 2, sizeof(double)),
+         *x = copied_in(device, zeros, 2, sizeof(double));
+  assert_device_ok(device, cvtm_lcp_solve(lcp, b, lower, NULL, x, 0, &result));
+  assert_true(result.method != CVTM_LCP_LEMKE);
+  device_free_all(device, b, lower, x);
+  cvtm_lcp_destroy(lcp);
+}
+
 /* A triangular P-matrix is solved row by row. */
 TEST_ON_DEVICE(triangular_matrices_have_the_solution_of_substitution) {
   problem p = {.n = MOST};
