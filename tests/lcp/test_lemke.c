@@ -31,10 +31,12 @@ static cvtm_csr csr_of(const problem *p) {
   return m;
 }
 
-static cvtm_lcp_result solve(cvtm_device *device, problem *p, cvtm_lcp_method method) {
+static cvtm_lcp_result solve_within(cvtm_device *device, problem *p, cvtm_lcp_method method,
+                                    int64_t limit) {
   cvtm_csr matrix = csr_of(p);
   DEFAULT_OPTIONS(cvtm_lcp, options);
   options.method = method;
+  options.max_iterations = limit;
   cvtm_lcp *lcp = NULL;
   cvtm_lcp_result result;
   assert_device_ok(device, cvtm_lcp_create(device, &matrix, 0, 0, &options, &lcp));
@@ -48,6 +50,10 @@ static cvtm_lcp_result solve(cvtm_device *device, problem *p, cvtm_lcp_method me
   cvtm_lcp_destroy(lcp);
   cvtm_csr_free(&matrix);
   return result;
+}
+
+static cvtm_lcp_result solve(cvtm_device *device, problem *p, cvtm_lcp_method method) {
+  return solve_within(device, p, method, 0);
 }
 
 /* The largest natural residual of p->x. */
@@ -134,39 +140,29 @@ TEST_ON_DEVICE(a_program_without_a_solution_ends_with_a_ray) {
   assert_int_equal(solve(device, &q, CVTM_LCP_AUTO).stop, CVTM_LCP_RAY);
 }
 
-/* auto tries lemke after a method that finds no solution: the example of Murty (1988) on which
- * active sets cycle is a P-matrix. */
-TEST_ON_DEVICE(auto_solves_what_its_first_method_does_not) {
-  problem p = {.n = 3,
-               .a = {{1, 2, 0}, {0, 1, 2}, {2, 0, 1}},
-               .b = {1, 1, 1},
-               .upper = {(double)INFINITY, (double)INFINITY, (double)INFINITY}};
-  const cvtm_lcp_result result = solve(device, &p, CVTM_LCP_AUTO);
-  assert_int_equal(result.stop, CVTM_LCP_CONVERGED);
-  assert_true(residual_of(&p) < 1e-12);
-  assert_true(fabs(p.x[0] - 1.0 / 3) < 1e-12);
+/* Symmetric with a positive diagonal, but indefinite: cycles of tnnmg find no solution. */
+static problem indefinite_problem(void) {
+  return (problem){.n = 2,
+                   .a = {{1, 3}, {3, 1}},
+                   .b = {1, 2},
+                   .lower = {-(double)INFINITY, -(double)INFINITY},
+                   .upper = {(double)INFINITY, (double)INFINITY}};
 }
 
-/* A limit of the caller ends a solve, whatever method might go on. */
+TEST_ON_DEVICE(auto_solves_what_its_first_method_does_not) {
+  problem p = indefinite_problem();
+  const cvtm_lcp_result result = solve(device, &p, CVTM_LCP_AUTO);
+  assert_int_equal(result.method, CVTM_LCP_LEMKE);
+  assert_int_equal(result.stop, CVTM_LCP_CONVERGED);
+  assert_true(residual_of(&p) < 1e-12);
+}
+
+/* A limit of the caller ends the solve, whatever another method could do. */
 TEST_ON_DEVICE(the_callers_limit_holds_for_all_methods) {
-  int64_t start[] = {0, 2, 4};
-  int32_t column[] = {0, 1, 0, 1};
-  double value[] = {1, 0.9, 0.9, 1}, right[] = {1, 2}, zeros[] = {0, 0};
-  const cvtm_csr a = {2, 2, start, column, value};
-  DEFAULT_OPTIONS(cvtm_lcp, options);
-  options.tolerance = 0;
-  options.max_iterations = 1;
-  options.nested = 0;
-  cvtm_lcp *lcp = NULL;
-  cvtm_lcp_result result;
-  assert_device_ok(device, cvtm_lcp_create(device, &a, 0, 0, &options, &lcp));
-  double *b = copied_in(device, right, 2, sizeof(double)),
-         *lower = copied_in(device, zeros, 2, sizeof(double)),
-         *x = copied_in(device, zeros, 2, sizeof(double));
-  assert_device_ok(device, cvtm_lcp_solve(lcp, b, lower, NULL, x, 0, &result));
-  assert_true(result.method != CVTM_LCP_LEMKE);
-  device_free_all(device, b, lower, x);
-  cvtm_lcp_destroy(lcp);
+  problem p = indefinite_problem();
+  const cvtm_lcp_result result = solve_within(device, &p, CVTM_LCP_AUTO, 1);
+  assert_int_equal(result.method, CVTM_LCP_TNNMG);
+  assert_int_equal(result.stop, CVTM_LCP_ITERATIONS);
 }
 
 /* A triangular P-matrix is solved row by row. */
