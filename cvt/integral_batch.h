@@ -15,11 +15,11 @@
 
 enum {
   CVTM_BATCH_LANES = 4,
-  CVTM_BATCH_CORNERS = 16, /* of a polygon, at most */
-  CVTM_BATCH_ROWS = 64,    /* of a polygon, at most */
+  CVTM_BATCH_CORNERS = 16, /* most corners of a polygon */
+  CVTM_BATCH_ROWS = 64,    /* most rows of a polygon */
   CVTM_BATCH_CELLS = 16,
   CVTM_BATCH_EDGES = 128, /* a batch with room for one more polygon is not full */
-  CVTM_BATCH_LINES = 1024 /* the same for the lines of its rows */
+  CVTM_BATCH_LINES = 1024 /* the same limit for the lines of the rows */
 };
 
 typedef double cvtm_batch_lanes
@@ -29,7 +29,7 @@ typedef int64_t cvtm_batch_masks
 
 CVTM_DEFINE_PIXEL_INTEGRALS(cvtm_batch, cvtm_batch_lanes)
 
-/* A number of each edge. */
+/* One number for each edge of a batch. */
 typedef double cvtm_batch_edges[CVTM_BATCH_EDGES] __attribute__((aligned(32)));
 
 /* A polygon of the batch. Row j begins at y = j - sy; the first row at y_top. */
@@ -38,7 +38,7 @@ typedef struct cvtm_batch_cell {
   int32_t first_row, rows;
   int32_t first_edge, edges;
   int32_t left, right; /* first entries of the sides in line_of_row; 0 in at most two columns */
-  int64_t slot;        /* of the moments in the array of the caller */
+  int64_t slot;        /* index of the moments in the caller's array */
 } cvtm_batch_cell;
 
 /* The batch. Edges go down. Where x would decrease, x and columns are mirrored, x to -x. */
@@ -178,8 +178,9 @@ CVTM_INLINE void cvtm_batch_clear(cvtm_batch *batch) {
 
 /* --- the edges --------------------------------------------------------------------------- */
 
-/* Macros, since the passing of vectors depends on the processor. CVTM_BATCH_SELECT: the lanes of
- * `yes` where the mask is set, else those of `no`. CVTM_BATCH_WHERE: the same with 0 for `no`. */
+/* These are macros, since the way of passing vectors depends on the processor. CVTM_BATCH_SELECT:
+ * the lanes of `yes` where the mask is set, else those of `no`. CVTM_BATCH_WHERE: the same with 0
+ * for `no`. */
 #define CVTM_BATCH_SELECT(where, yes, no) \
   ((cvtm_batch_lanes)(((where) & (cvtm_batch_masks)(yes)) | (~(where) & (cvtm_batch_masks)(no))))
 #define CVTM_BATCH_WHERE(where, yes) ((cvtm_batch_lanes)((where) & (cvtm_batch_masks)(yes)))
@@ -368,7 +369,7 @@ CVTM_INLINE void cvtm_batch_add_rows(const cvtm_batch *b, const cvtm_batch_cell 
 
 /* --- all of it --------------------------------------------------------------------------- */
 
-/* Completes the last four edges by edges without extent. */
+/* Pads the edges to a multiple of four with edges of length 0. */
 CVTM_INLINE void cvtm_batch_pad(cvtm_batch *b) {
   for (int32_t e = b->edges; e % CVTM_BATCH_LANES != 0; ++e) {
     b->x0[e] = b->y0[e] = b->x1[e] = b->y1[e] = 0;

@@ -30,8 +30,8 @@
 #include "cvt/density_row.h"
 
 /* Defines types and functions for one segment (`lanes` is double) or for several side by side
- * (`lanes` is a vector of doubles). Vectors are passed by address, since their passing by value
- * depends on the processor.
+ * (`lanes` is a vector of doubles). Vectors are passed by address, since the way of passing them by
+ * value depends on the processor.
  *
  * prefix_sums        Multiples of the moments of a cell: 2 mass, 24 x, 12 y, 24 second.
  * prefix_part        The integrals of 1, x, x^2, y and y^2 over a part of a pixel, times 2, 24, 24,

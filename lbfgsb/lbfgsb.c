@@ -10,7 +10,8 @@
 #include <time.h>
 
 enum {
-  MAX_ROUNDS = 16, /* between two polls of a CUDA device; well below the capacity of the mailbox */
+  MAX_ROUNDS = 16, /* most rounds between two polls of a CUDA device; well below the capacity of the
+                      mailbox */
   TIMED_EVALUATIONS = 100
 };
 
