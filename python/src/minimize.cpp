@@ -12,8 +12,9 @@ using DeviceArray = Numbers; /* in the memory of the solver's device */
 
 class Minimizer {
  public:
-  /* problems: of a batch, of n variables each; 0: one problem, which is not a batch */
-  Minimizer(int64_t problems, int64_t n, const std::vector<Value> &values)
+  /* problems: of a batch, of n variables each; 0: one problem, which is not a batch. search: the
+   * limit of evaluations of one line search; 0: the library's. */
+  Minimizer(int64_t problems, int64_t n, const std::vector<Value> &values, int search)
       : arguments_("minimize", nb::str("objective"), values, {}, {}),
         problems_(problems),
         n_(problems > 0 ? problems * n : n) {
@@ -21,6 +22,7 @@ class Minimizer {
     cvtm_lbfgsb *made = nullptr;
     on_.open(arguments_);
     cli_minimize_settings(&arguments_.options, &settings);
+    if (search > 0) settings.search_evaluations = search;
     settings.monitor = watch;
     settings.monitor_context = this;
     on_.require(problems > 0 ? cvtm_lbfgsb_create_batch(on_.device, problems, n, &settings, &made)
@@ -235,8 +237,8 @@ void bind_minimize(nb::module_ &module) {
     return names;
   });
   nb::class_<Minimizer>(module, "Minimizer", "L-BFGS-B, evaluated by the caller.")
-      .def(nb::init<int64_t, int64_t, const std::vector<Value> &>(), nb::arg("problems"),
-           nb::arg("n"), nb::arg("values"))
+      .def(nb::init<int64_t, int64_t, const std::vector<Value> &, int>(), nb::arg("problems"),
+           nb::arg("n"), nb::arg("values"), nb::arg("search") = 0)
       .def(
           "bound",
           [](nb::handle_t<Minimizer> self, const std::optional<HostVector> &lower,
