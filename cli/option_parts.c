@@ -49,9 +49,10 @@ cvtm_status cli_set_domain(cli_options *options, const cli_value *value, cvtm_er
     const char *name;
     cvtm_run_domain_kind kind;
     int has_file;
-  } kinds[] = {{"none", CVTM_RUN_DOMAIN_NONE, 0},     {"image", CVTM_RUN_DOMAIN_IMAGE, 0},
-               {"frame", CVTM_RUN_DOMAIN_FRAME, 0},   {"mask", CVTM_RUN_DOMAIN_MASK, 1},
-               {"labels", CVTM_RUN_DOMAIN_LABELS, 1}, {"polygon", CVTM_RUN_DOMAIN_POLYGON, 1}};
+  } kinds[] = {{"auto", CVTM_RUN_DOMAIN_NONE, 0},      {"none", CVTM_RUN_DOMAIN_NONE, 0},
+               {"frame", CVTM_RUN_DOMAIN_FRAME, 0},    {"image", CVTM_RUN_DOMAIN_IMAGE, 0},
+               {"mask", CVTM_RUN_DOMAIN_MASK, 1},      {"labels", CVTM_RUN_DOMAIN_LABELS, 1},
+               {"polygon", CVTM_RUN_DOMAIN_POLYGON, 1}};
   const char *text = value->text;
   const size_t length = strcspn(text, "=");
   cvtm_input source = {NULL, NULL};
@@ -69,13 +70,14 @@ cvtm_status cli_set_domain(cli_options *options, const cli_value *value, cvtm_er
     options->run.domain.source = source;
     return CVTM_OK;
   }
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                   "--domain: '%s' is not one of none, image, frame, mask=FILE, polygon=FILE, "
-                   "labels=FILE%s",
-                   text,
-                   strcmp(text, "segment") == 0
-                       ? "; cvtmesh segment IMAGE -o object.svg makes a file for polygon"
-                       : "");
+  return cvtm_fail(
+      error, CVTM_ERROR_ARGUMENT,
+      "--domain: '%s' is not one of auto, none, frame, image, mask=FILE, polygon=FILE, "
+      "labels=FILE%s",
+      text,
+      strcmp(text, "segment") == 0
+          ? "; cvtmesh segment IMAGE -o object.svg makes a file for polygon"
+          : "");
 }
 
 cvtm_status cli_set_format(cli_options *options, const cli_value *value, cvtm_error *error) {

@@ -421,9 +421,12 @@ const cli_option_row cli_option_rows[] = {
    "with --equal-mass: write the weights of the sites as NPY, float64",
    .manual = "The weights are in the order of the sites; their mean is 0.", .file = CLI_WRITES},
   {"domain", 0, RUN, TEXT(text.domain, "KIND[=FILE]"), CHIEF(DOMAIN),
-   "mesh a domain and keep its boundary. image: the dark part of the image (the bright part with --invert); frame: "
-   "the complete image; mask=IMAGE, polygon=FILE, labels=IMAGE: the domain in that file; none: no domain",
-   .manual = "See MESHES THAT KEEP A BOUNDARY. A mask or labels must have the size of the image. `mask`: the domain "
+   "mesh a domain and keep its boundary. auto: frame for files of meshes; frame: the complete image; image: the dark "
+   "part of the image (the bright part with --invert); mask=IMAGE, polygon=FILE, labels=IMAGE: the domain in that "
+   "file; none: no domain",
+   .manual = "See MESHES THAT KEEP A BOUNDARY. `auto` is `frame` if the run writes files of meshes, and neither "
+   "points nor dots; `none` otherwise, and with --init, --fixed, --order, --equal-mass, --noise blue, --colours, "
+   "--preset paper or several ranks. With `none` all sites are free, and the mesh is the dual of their cells. A mask or labels must have the size of the image. `mask`: the domain "
    "is the opaque part if IMAGE has an alpha channel, else the bright part. `labels`: each grey level except black "
    "is a region, numbered in ascending order; in an NPY file each number except 0. `polygon`: polygons with holes "
    "by the even-odd rule, in pixels with y down, from SVG (paths, polygons, circles, ellipses and rectangles, with "
@@ -436,7 +439,7 @@ const cli_option_row cli_option_rows[] = {
    "of its shape: for a feature the first of its properties name, material, label, region and class, else its id; "
    "for an element of SVG inkscape:label or the id. Characters other than letters, digits and hyphens become "
    "underscores. Segments of a .poly file may also divide the plane, as with `mesh`.",
-   .words = "none image frame mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},
+   .words = "auto none frame image mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},
   {"region-name", 0, RUN, LIST(text.region_names, "N=NAME"), OTHER(DOMAIN),
    "name of region N in msh, inp and the report; can be repeated",
    .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter.", .set = cli_set_region_name},

@@ -142,7 +142,8 @@ static cvtm_status count_by_size(cvtm_run *r, cvtm_error *error) {
 static int count_by_dots(const cvtm_run_options *o) {
   return o->points == 0 && o->init.name == NULL &&
          (o->dot_size.count > 0 || o->fixed.name == NULL) &&
-         o->density_from != CVTM_DENSITY_FROM_SIZE && o->domain.kind == CVTM_RUN_DOMAIN_NONE;
+         o->density_from != CVTM_DENSITY_FROM_SIZE &&
+         (o->domain.kind == CVTM_RUN_DOMAIN_NONE || o->domain.kind == CVTM_RUN_DOMAIN_FRAME);
 }
 
 /* Chooses the dots, and their number if it is not given. */
@@ -209,6 +210,10 @@ static cvtm_status read_density(cvtm_run *r, cvtm_device *device, cvtm_error *er
   r->domain = (cvtm_domain){r->made.width, r->made.height, o->periodic};
   const int by_size =
       o->density_from == CVTM_DENSITY_FROM_SIZE && o->points == 0 && o->init.name == NULL;
+  if (status == CVTM_OK && o->domain.kind == CVTM_RUN_DOMAIN_FRAME) {
+    finish_tone(r);
+    status = choose_dots(r, error);
+  }
   if (status == CVTM_OK && o->domain.kind != CVTM_RUN_DOMAIN_NONE) {
     status = run_domain_read(&r->options, r->domain, r->made.density, &r->shape, error);
     r->domain.periodic = 0; /* both sides have sites: cells end at the sides */
@@ -244,7 +249,7 @@ cvtm_status run_check(const cvtm_run_options *options, cvtm_error *error) {
   if (options->input.name == NULL) return run_usage_error(error, "IMAGE is missing");
   if (options->points == 0 && options->init.name == NULL && options->fixed.name == NULL &&
       options->density_from != CVTM_DENSITY_FROM_SIZE &&
-      options->domain.kind != CVTM_RUN_DOMAIN_NONE)
+      options->domain.kind != CVTM_RUN_DOMAIN_NONE && options->domain.kind != CVTM_RUN_DOMAIN_FRAME)
     return run_usage_error(error, "--points is missing");
   cvtm_status status = CVTM_OK;
   for (size_t k = 0; status == CVTM_OK && k < sizeof checks / sizeof checks[0]; ++k)

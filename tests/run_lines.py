@@ -94,8 +94,9 @@ LINES = {
         dict(points=200, iterations=9, within="shape.geojson", obstacle="left.npy",
              weight=[("left.npy", 2.5), ("shape.geojson", 0.5)], smooth=(4, 0.3), grade=(2, 50),
              grade_size=0.4, floor=0.01, density_out="d.npy", output="a.csv")),
-    "sizes": ("density.npy", "--iterations 9 --size-from size=sizes.npy --effort high -o a.off -o a.stl",
-              dict(iterations=9, size_from=("size", "sizes.npy"), effort="high",
+    "sizes": ("density.npy", "--iterations 9 --size-from size=sizes.npy --effort high --domain none -o a.off"
+              " -o a.stl",
+              dict(iterations=9, domain="none", size_from=("size", "sizes.npy"), effort="high",
                    output=["a.off", "a.stl"])),
     "checkpoint": (
         "camera.png",
