@@ -53,9 +53,11 @@ cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *wid
                               double **sites, int64_t *count, cvtm_sphere_result *result);
 
 /* The energy and, unless they are NULL, the gradient (3 * count, tangential) and the masses of the
- * cells, at sites on the host. The integrals over a cell are sums over the triangles between its
- * site and its edges, by a rule of degree 5. Triangles that are larger than two steps of the map or
- * 0.02 are divided, into at most 64. */
+ * cells, at sites on the host. Widths are interpolated from a map of the six faces of a cube around
+ * the sphere, bilinearly in the central projection, with as many points along a side as `widths`
+ * has rows (at most 4096), where it has the width of cvtm_sphere_widths_at. Cells are cut along the
+ * lines of this map and their parts into triangles of at most 0.025, so that the density is smooth
+ * in each; there the rule has degree 5, and its error falls with the sixth power of their size. */
 cvtm_status cvtm_sphere_energy(cvtm_device *device, const cvtm_sphere_widths *widths,
                                const double *sites, int64_t count, double *energy, double *gradient,
                                double *masses);

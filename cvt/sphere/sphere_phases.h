@@ -3,7 +3,7 @@
 #define CVTMESH_CVT_SPHERE_SPHERE_PHASES_H
 
 #include "base/phases.h"
-#include "cvt/sphere/sphere_cell.h"
+#include "cvt/sphere/sphere_integral.h"
 
 /* What the phases read and write, in device memory. Sites are in the order of the tree. */
 typedef struct cvtm_sphere_work {
