@@ -19,7 +19,8 @@ void cvtm_sphere_mesh_free(cvtm_sphere_mesh *mesh);
 /* The Delaunay triangulation of the sphere: the convex hull of the points, which are rounded to
  * multiples of 2^-39 for its predicates. These are exact, so the triangulation always is a closed
  * surface with 2 count - 4 triangles. Triangles start at their smallest vertex and are ordered by
- * it. Fails with CVTM_ERROR_INPUT if points coincide or do not surround the centre. */
+ * it. Fails with CVTM_ERROR_INPUT if points do not surround the centre, or are so near to each
+ * other (about 4e-6) that the sphere is flat there in these numbers. */
 cvtm_status cvtm_sphere_delaunay(const double *points, int64_t count, cvtm_sphere_mesh *mesh,
                                  cvtm_error *error);
 
@@ -46,7 +47,7 @@ cvtm_status cvtm_sphere_refine(const cvtm_sphere_mesh *mesh, int64_t count, doub
 /* The C-grid of MPAS on the dual of a triangulation, with its names, orders and signs, on the unit
  * sphere. Indices count from 0; -1: none. Cells are the Voronoi cells of points, vertices the
  * circumcentres of triangles. `width` is max_edges for arrays on cells, 2 * max_edges for those of
- * edges on an edge. Angles and lengths are arcs. */
+ * edges on an edge. Angles and lengths are arcs. The area of a triangle is that of its kites. */
 typedef struct cvtm_sphere_grid {
   int64_t cells, edges, vertices;
   int32_t max_edges;

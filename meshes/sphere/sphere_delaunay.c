@@ -119,34 +119,14 @@ static int insert_point(hull *m, int32_t start, int32_t p) {
   return 1;
 }
 
-/* The four points that reach farthest towards the corners of the tetrahedron that is turned `turn`
- * times. */
-static int begin_hull(hull *m, int64_t count, int turn) {
-  static const int toward[4][3] = {{1, 1, 1}, {-1, -1, 1}, {-1, 1, -1}, {1, -1, -1}};
-  const double c1 = cos(0.7 * turn), s1 = sin(0.7 * turn), c2 = cos(1.9 * turn),
-               s2 = sin(1.9 * turn);
-  int32_t v[4] = {0, 0, 0, 0};
-  for (int k = 0; k < 4; ++k) {
-    const double x = c1 * toward[k][0] - s1 * toward[k][1],
-                 y = s1 * toward[k][0] + c1 * toward[k][1];
-    const double d[3] = {x, c2 * y - s2 * toward[k][2], s2 * y + c2 * toward[k][2]};
-    double best = -HUGE_VAL;
-    for (int64_t i = 0; i < count; ++i) {
-      double reach = 0;
-      for (int axis = 0; axis < 3; ++axis) reach += d[axis] * (double)m->at[i].v[axis];
-      if (reach > best) {
-        best = reach;
-        v[k] = (int32_t)i;
-      }
-    }
-  }
-  /* Faces, counterclockwise from outside; the centre must lie strictly inside all. */
+/* A small tetrahedron around the centre, of four vertices behind the points. It vanishes inside the
+ * hull of points that surround it. */
+static void begin_hull(hull *m, place *at, int64_t count) {
+  static const int corner[4][3] = {{1, 1, 1}, {-1, -1, 1}, {-1, 1, -1}, {1, -1, -1}};
   static const int face[4][3] = {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {1, 2, 3}};
-  for (int t = 0; t < 4; ++t) {
-    for (int k = 0; k < 3; ++k) m->corner[3 * t + k] = v[face[t][k]];
-    const int32_t *c = m->corner + 3 * t;
-    if (sign_of_triple(m->at[c[0]].v, m->at[c[1]].v, m->at[c[2]].v) <= 0) return 0;
-  }
+  for (int k = 0; k < 4; ++k)
+    for (int axis = 0; axis < 3; ++axis) at[count + k].v[axis] = 1024 * (int64_t)corner[k][axis];
+  for (int h = 0; h < 12; ++h) m->corner[h] = (int32_t)count + face[h / 3][h % 3];
   m->triangles = 4;
   for (int32_t h = 0; h < 12; ++h) {
     m->leaves[m->corner[h]] = h;
@@ -154,7 +134,16 @@ static int begin_hull(hull *m, int64_t count, int turn) {
       if (m->corner[g] == m->corner[next_half(h)] && m->corner[next_half(g)] == m->corner[h])
         m->twin[h] = g;
   }
-  return 1;
+}
+
+/* Every point is a vertex, and no other is. */
+static cvtm_status check_hull(const hull *m, int64_t count, cvtm_error *error) {
+  for (int64_t h = 0; h < 3 * m->triangles; ++h)
+    if (m->corner[h] >= count && !m->removed[h / 3])
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "the points do not surround the sphere's centre");
+  if (m->triangles - m->unused_count != 2 * count - 4)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "points of the sphere are too near to each other");
+  return CVTM_OK;
 }
 
 typedef struct keyed {
@@ -189,7 +178,7 @@ static cvtm_status insert_all(hull *m, keyed *order, int64_t count, cvtm_error *
         at = m->leaves[p] / 3;
       } else {
         return cvtm_fail(error, CVTM_ERROR_INPUT,
-                         "point %lld coincides with another point of the sphere", (long long)p + 1);
+                         "point %lld is too near to another point of the sphere", (long long)p + 1);
       }
     }
   }
@@ -234,11 +223,11 @@ cvtm_status cvtm_sphere_delaunay(const double *points, int64_t count, cvtm_spher
   const size_t n = (size_t)count, most = 2 * n + 64;
   cvtm_scratch memory = {0};
   hull m = {0};
-  place *at = cvtm_scratch_take(&memory, n, sizeof *at);
+  place *at = cvtm_scratch_take(&memory, n + 4, sizeof *at);
   keyed *order = cvtm_scratch_take(&memory, n, sizeof *order);
   m.corner = cvtm_scratch_take(&memory, 3 * most, sizeof *m.corner);
   m.twin = cvtm_scratch_take(&memory, 3 * most, sizeof *m.twin);
-  m.leaves = cvtm_scratch_take(&memory, n, sizeof *m.leaves);
+  m.leaves = cvtm_scratch_take(&memory, n + 4, sizeof *m.leaves);
   m.stack = cvtm_scratch_take(&memory, most, sizeof *m.stack);
   m.rim = cvtm_scratch_take(&memory, 3 * most, sizeof *m.rim);
   m.unused = cvtm_scratch_take(&memory, most, sizeof *m.unused);
@@ -256,12 +245,10 @@ cvtm_status cvtm_sphere_delaunay(const double *points, int64_t count, cvtm_spher
       m.leaves[i] = -1;
     }
     qsort(order, n, sizeof *order, compare_keyed);
-    int turn = 0;
-    while (turn < 64 && !begin_hull(&m, count, turn)) ++turn;
-    if (turn == 64)
-      status = cvtm_fail(error, CVTM_ERROR_INPUT, "the points do not surround the sphere's centre");
+    begin_hull(&m, at, count);
+    status = insert_all(&m, order, count, error);
   }
-  if (status == CVTM_OK) status = insert_all(&m, order, count, error);
+  if (status == CVTM_OK) status = check_hull(&m, count, error);
   if (status == CVTM_OK) {
     memcpy(made.points, points, 3 * n * sizeof *points);
     list_triangles(&m, count, made.triangles);

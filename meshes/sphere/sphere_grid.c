@@ -125,8 +125,8 @@ static void set_vertices(const source *s, cvtm_sphere_grid *g) {
       g->edges_on_vertex[3 * v + k] = s->edge[3 * t + before];
       const double kite = cvtm_triangle_area(p[k], middle_of(mesh, c[k], c[after]), centre) +
                           cvtm_triangle_area(p[k], centre, middle_of(mesh, c[before], c[k]));
-      g->triangle_area[v] += kite;
       if (s->cell[c[k]] < 0) continue;
+      g->triangle_area[v] += kite;
       g->kite_area[3 * v + k] = kite;
       g->cell_area[s->cell[c[k]]] += kite;
     }

@@ -241,7 +241,7 @@ TEST_ON_DEVICE(gradient_is_that_of_the_energy) {
   cvtm_sphere_widths w = some_widths(ROWS, COLUMNS);
   double *sites = random_sites(SITES, 8), energy, gradient[3 * SITES];
   assert_device_ok(device, cvtm_sphere_energy(device, &w, sites, SITES, &energy, gradient, NULL));
-  for (int k = 0; k < 3 * SITES; k += 7) {
+  for (int k = 0; k < 3 * SITES; k += 17) {
     const cvtm_vector at = cvtm_vector_load(sites, k / 3);
     double side[2];
     for (int turn = 0; turn < 2; ++turn) {
@@ -299,7 +299,7 @@ static cvtm_sphere_quality quality_of(const double *sites, int64_t count) {
 
 /* Of every class of icosahedral grids, and with less energy than the grid. */
 TEST_ON_DEVICE(even_widths_have_twelve_pentagons) {
-  static const int64_t counts[] = {12, 42, 72, 500, 1962};
+  static const int64_t counts[] = {12, 42, 72, 500, 1000};
   const cvtm_sphere_widths even = {0, 0, 0, 0, 0, 0, NULL};
   for (int k = 0; k < 5; ++k) {
     DEFAULT_OPTIONS(cvtm_sphere, options);
@@ -329,11 +329,11 @@ TEST_ON_DEVICE(even_widths_have_twelve_pentagons) {
 TEST_ON_DEVICE(a_map_comes_near_the_energy_of_hexagons) {
   cvtm_sphere_widths w = some_widths(ROWS, COLUMNS);
   DEFAULT_OPTIONS(cvtm_sphere, options);
-  options.count = 4000;
+  options.count = 2000;
   double *sites, energy;
   int64_t count;
   solve(device, &w, NULL, &options, &sites, &count);
-  assert_true(llabs(count - 4000) <= 40);
+  assert_true(llabs(count - 2000) <= 40);
   assert_device_ok(device, cvtm_sphere_energy(device, &w, sites, count, &energy, NULL, NULL));
   const double inverse_squares = cvtm_sphere_widths_count(&w) * sqrt(3.0) / 2;
   const double least = 5 / (18 * sqrt(3.0)) * inverse_squares * inverse_squares / (double)count;
@@ -362,9 +362,9 @@ TEST_ON_DEVICE(fixed_sites_stay_and_the_count_is_exact) {
 
 TEST_ON_DEVICE(the_same_seed_gives_the_same_bits) {
   cvtm_sphere_widths w = some_widths(ROWS, COLUMNS);
-  cvtm_device *other = test_device_open_threads(3);
+  cvtm_device *other = test_device_open_threads(1);
   DEFAULT_OPTIONS(cvtm_sphere, options);
-  options.count = 2000;
+  options.count = 500;
   double *a, *b, *c;
   int64_t count, again;
   solve(device, &w, NULL, &options, &a, &count);
