@@ -147,8 +147,13 @@ static cvtm_status read_fixed(work *w, cvtm_error *error) {
   if (status != CVTM_OK) return status;
   w->fixed = malloc(3 * (size_t)w->fixed_count * sizeof *w->fixed);
   if (w->fixed == NULL) status = cvtm_no_memory(error, "the fixed points");
-  for (int64_t i = 0; status == CVTM_OK && i < w->fixed_count; ++i)
+  for (int64_t i = 0; status == CVTM_OK && i < w->fixed_count; ++i) {
+    if (!(fabs(points[2 * i + 1]) <= 90 && fabs(points[2 * i]) <= 720))
+      status =
+          cvtm_fail(error, CVTM_ERROR_INPUT, "%s: point %lld is not a longitude and a latitude",
+                    w->options.run.fixed.name, (long long)i + 1);
     cvtm_vector_store(w->fixed, i, place_of(points[2 * i], points[2 * i + 1]));
+  }
   free(points);
   return status;
 }

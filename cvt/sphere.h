@@ -26,7 +26,7 @@ double cvtm_sphere_widths_count(const cvtm_sphere_widths *widths);
 double cvtm_sphere_widths_at(const cvtm_sphere_widths *widths, const double point[3]);
 
 typedef struct cvtm_sphere_options {
-  int64_t count;      /* sites, at least 12 */
+  int64_t count;      /* sites, at least 12; 0: as many as a map of widths asks for */
   int64_t fixed;      /* the first sites of `start` that do not move; 0 */
   int any_count;      /* nonzero: `count` may change a little, to one that suits the method; 1 */
   int iterations;     /* of L-BFGS-B on all sites; 25 */
@@ -47,7 +47,7 @@ typedef struct cvtm_sphere_result {
 } cvtm_sphere_result;
 
 /* *sites = the sites, 3 * *count coordinates, malloc'd. fixed_sites: 3 * options->fixed, or NULL.
- * Equal options give equal bits on one device. */
+ * options: NULL for the defaults. Equal options give equal bits on one device. */
 cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *widths,
                               const double *fixed_sites, const cvtm_sphere_options *options,
                               double **sites, int64_t *count, cvtm_sphere_result *result);

@@ -220,13 +220,13 @@ static cvtm_status solve_levels(descent *d, const cvtm_sphere_options *o, double
   for (int k = levels - 1; status == CVTM_OK && k >= 0; --k) {
     d->fixed = 0;
     if (k < levels - 1) status = refine_sites(sites, counts[k + 1], counts[k], error);
-    d->map.most_parts = k == levels - 1 ? 8 : 1; /* of small cells between, the sums will do */
+    d->map.most_parts = k == levels - 1 ? 3 : 1; /* of small cells between, the sums will do */
     if (status == CVTM_OK && k > 0)
       status = descend_sites(d, *sites, counts[k], k == levels - 1 ? COARSE_STEPS : FINE_STEPS,
                              COARSE_ITERATIONS, 0, result);
   }
   d->fixed = fixed;
-  d->map.most_parts = 8;
+  d->map.most_parts = 3;
   *count = counts[0];
   return status;
 }
@@ -236,6 +236,12 @@ cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *wid
                               double **sites, int64_t *count, cvtm_sphere_result *result) {
   cvtm_error *error = cvtm_device_error(device);
   const double start = cvtm_clock();
+  cvtm_sphere_options own;
+  cvtm_sphere_defaults(&own);
+  if (o != NULL) own = *o;
+  o = &own;
+  if (o->count == 0 && widths->value != NULL)
+    own.count = (int64_t)fmin(fmax(cvtm_sphere_widths_count(widths), 12), 1e9);
   if (o->count < 12 || o->count > 300000000 || o->fixed < 0 || o->fixed > o->count / 2)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "a sphere takes 12 to 300000000 sites, of which half may be fixed");

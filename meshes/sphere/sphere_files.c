@@ -169,6 +169,18 @@ static int32_t *find_boundary(const int32_t *cells, int64_t count, int per) {
   return flags;
 }
 
+/* Ten letters and digits that differ for other cells, as MPAS has them (FNV-1a). */
+static void put_file_id(file *f) {
+  const unsigned char *bytes = (const unsigned char *)f->grid->cell_point;
+  const size_t size = 3 * (size_t)f->grid->cells * sizeof(double);
+  uint64_t hash = UINT64_C(14695981039346656037);
+  for (size_t k = 0; k < size; ++k) hash = (hash ^ bytes[k]) * UINT64_C(1099511628211);
+  char id[11] = "";
+  for (int k = 0; k < 10; ++k, hash /= 36)
+    id[k] = "0123456789abcdefghijklmnopqrstuvwxyz"[hash % 36];
+  put_text(f, NC_GLOBAL, "file_id", id);
+}
+
 static void fill_mpas(file *f, const cvtm_sphere_labels *l, int32_t *owned[4]) {
   const cvtm_sphere_grid *g = f->grid;
   const double r = l->radius, r2 = r * r;
@@ -224,6 +236,7 @@ static void fill_mpas(file *f, const cvtm_sphere_labels *l, int32_t *owned[4]) {
   put_text(f, NC_GLOBAL, "is_periodic", "NO");
   put_text(f, NC_GLOBAL, "mesh_spec", "1.0");
   put_text(f, NC_GLOBAL, "Conventions", "MPAS");
+  put_file_id(f);
   check(f, nc_put_att_double(f->id, NC_GLOBAL, "sphere_radius", NC_DOUBLE, 1, &l->radius));
 }
 
