@@ -43,13 +43,13 @@ typedef struct file {
   const cvtm_sphere_grid *grid;
 } file;
 
-static void check(file *f, int code) {
+static void expect(file *f, int code) {
   if (f->failed == NC_NOERR) f->failed = code;
 }
 
 static int add_dimension(file *f, const char *name, int64_t size) {
   f->size[f->dimensions] = size;
-  check(f, nc_def_dim(f->id, name, (size_t)size, &f->dimension[f->dimensions]));
+  expect(f, nc_def_dim(f->id, name, (size_t)size, &f->dimension[f->dimensions]));
   return f->dimensions++;
 }
 
@@ -76,7 +76,7 @@ static variable *add_integers(file *f, const char *name, int dimension, int widt
 }
 
 static void put_text(file *f, int variable_id, const char *name, const char *text) {
-  check(f, nc_put_att_text(f->id, variable_id, name, strlen(text), text));
+  expect(f, nc_put_att_text(f->id, variable_id, name, strlen(text), text));
 }
 
 static int64_t rows_of(const file *f, const variable *v, int64_t *width) {
@@ -88,7 +88,7 @@ static void define_variables(file *f) {
   for (int k = 0; k < f->count; ++k) {
     variable *v = &f->list[k];
     const int shape[2] = {f->dimension[v->dimension], v->width < 0 ? 0 : f->dimension[v->width]};
-    check(f, nc_def_var(f->id, v->name, v->integers != NULL ? NC_INT : NC_DOUBLE,
+    expect(f, nc_def_var(f->id, v->name, v->integers != NULL ? NC_INT : NC_DOUBLE,
                         v->width < 0 ? 1 : 2, shape, &v->id));
     if (v->units != NULL) put_text(f, v->id, "units", v->units);
   }
@@ -99,7 +99,7 @@ static void write_variables(file *f) {
   enum { PIECE = 1 << 16 };
   double *reals = malloc(PIECE * sizeof *reals);
   int *integers = malloc(PIECE * sizeof *integers);
-  if (reals == NULL || integers == NULL) check(f, NC_ENOMEM);
+  if (reals == NULL || integers == NULL) expect(f, NC_ENOMEM);
   for (int k = 0; f->failed == NC_NOERR && k < f->count; ++k) {
     const variable *v = &f->list[k];
     int64_t width;
@@ -113,7 +113,7 @@ static void write_variables(file *f) {
         else
           reals[i] = v->factor * v->reals[row * width + i];
       }
-      check(f, v->integers != NULL ? nc_put_vara_int(f->id, v->id, start, count, integers)
+      expect(f, v->integers != NULL ? nc_put_vara_int(f->id, v->id, start, count, integers)
                                    : nc_put_vara_double(f->id, v->id, start, count, reals));
     }
   }
@@ -139,7 +139,7 @@ static void add_points(file *f, const char *what, int dimension, const double *p
       snprintf(names[group][axis], sizeof names[group][axis], "%s%s", mpas[axis], what);
     v->units = axis >= 2 ? "m" : !degrees ? "rad" : axis == 0 ? "degrees_north" : "degrees_east";
     if (values == NULL) {
-      check(f, NC_ENOMEM);
+      expect(f, NC_ENOMEM);
       return;
     }
     for (int64_t i = 0; i < n; ++i) {
@@ -198,7 +198,7 @@ static void fill_mpas(file *f, const cvtm_sphere_labels *l, int32_t *owned[4]) {
   owned[1] = find_boundary(g->cells_on_vertex, g->vertices, 3);
   owned[2] = find_boundary(g->cells_on_edge, g->edges, 2);
   if (owned[0] == NULL || owned[1] == NULL || owned[2] == NULL) {
-    check(f, NC_ENOMEM);
+    expect(f, NC_ENOMEM);
     return;
   }
   add_integers(f, "indexToCellID", cells, -1, owned[0], 1);
@@ -229,7 +229,7 @@ static void fill_mpas(file *f, const cvtm_sphere_labels *l, int32_t *owned[4]) {
   if (l->density == NULL) {
     double *ones = malloc((size_t)g->cells * sizeof *ones);
     for (int64_t i = 0; ones != NULL && i < g->cells; ++i) ones[i] = 1;
-    if (ones == NULL) check(f, NC_ENOMEM);
+    if (ones == NULL) expect(f, NC_ENOMEM);
     density->reals = density->owned = ones;
   }
   put_text(f, NC_GLOBAL, "on_a_sphere", "YES");
@@ -237,7 +237,7 @@ static void fill_mpas(file *f, const cvtm_sphere_labels *l, int32_t *owned[4]) {
   put_text(f, NC_GLOBAL, "mesh_spec", "1.0");
   put_text(f, NC_GLOBAL, "Conventions", "MPAS");
   put_file_id(f);
-  check(f, nc_put_att_double(f->id, NC_GLOBAL, "sphere_radius", NC_DOUBLE, 1, &l->radius));
+  expect(f, nc_put_att_double(f->id, NC_GLOBAL, "sphere_radius", NC_DOUBLE, 1, &l->radius));
 }
 
 static void fill_ugrid(file *f, const cvtm_sphere_labels *l, int32_t *owned[4]) {
@@ -264,15 +264,15 @@ static void fill_ugrid(file *f, const cvtm_sphere_labels *l, int32_t *owned[4]) 
       continue;
     }
     if (strcmp(v->name, "edge_nodes") != 0) /* no node of an edge is missing */
-      check(f, nc_put_att_int(f->id, v->id, "_FillValue", NC_INT, 1, &fill));
-    check(f, nc_put_att_int(f->id, v->id, "start_index", NC_INT, 1, &zero));
+      expect(f, nc_put_att_int(f->id, v->id, "_FillValue", NC_INT, 1, &fill));
+    expect(f, nc_put_att_int(f->id, v->id, "start_index", NC_INT, 1, &zero));
     char role[64];
     snprintf(role, sizeof role, "%.4s_%.4s_connectivity", v->name, v->name + 5);
     put_text(f, v->id, "cf_role", role);
   }
   int mesh;
-  check(f, nc_def_var(f->id, "mesh", NC_INT, 0, NULL, &mesh));
-  check(f, nc_put_att_int(f->id, mesh, "topology_dimension", NC_INT, 1, &dimension));
+  expect(f, nc_def_var(f->id, "mesh", NC_INT, 0, NULL, &mesh));
+  expect(f, nc_put_att_int(f->id, mesh, "topology_dimension", NC_INT, 1, &dimension));
   static const char *const texts[][2] = {{"cf_role", "mesh_topology"},
                                          {"long_name", "Voronoi cells of the sphere"},
                                          {"node_coordinates", "node_lon node_lat"},
@@ -306,10 +306,10 @@ static int make_image(file *f, const cvtm_sphere_labels *labels, int ugrid, NC_m
     define_variables(f);
   }
   if (labels->source != NULL) put_text(f, NC_GLOBAL, "source", labels->source);
-  check(f, nc_enddef(f->id));
+  expect(f, nc_enddef(f->id));
   if (f->failed == NC_NOERR) write_variables(f);
   const int closed = nc_close_memio(f->id, image);
-  check(f, closed);
+  expect(f, closed);
   for (int k = 0; k < 4; ++k) free(owned[k]);
   for (int k = 0; k < f->count; ++k) free(f->list[k].owned);
   return f->failed == NC_NOERR;

@@ -150,7 +150,7 @@ def test_other_files(cvtmesh):
 def test_even_widths(cvtmesh):
     """For any number of cells that a width gives, with --report and options of the computation."""
     for width in (400, 1234):
-        report = cvtmesh.report("sphere", width, "--iterations", 10, "--threads", 1, "--time-limit", 60)
+        report = cvtmesh.report("sphere", width, "--iterations", 10, "--threads", 1, "--time-limit", 60, "-v")
         assert report["quality"]["degrees"][5:7] == [12, report["cells"] - 12]
         assert report["quality"]["obtuse"] == 0 and report["quality"]["min_angle"] > 50
         assert abs(report["cells"] * np.sqrt(3) / 2 * width**2 / (4 * np.pi * 6371.229**2) - 1) < 0.15
@@ -256,6 +256,6 @@ def test_bad_input(cvtmesh):
     cvtmesh.refused("sphere", "w.npy", "--mask", "no.npy", "-o", "grid.nc", code=3, names=["no.npy"])
     cvtmesh.refused("sphere", "w.npy", "--fixed", "no.csv", "-o", "grid.nc", code=3, names=["no.csv"])
     cvtmesh.file("twice.csv", "x,y\n10,50\n10,50\n")
-    cvtmesh.refused("sphere", "w.npy", "--fixed", "twice.csv", "-o", "grid.nc", code=3, names=["fixed", "2"])
+    cvtmesh.refused("sphere", "w.npy", "--fixed", "twice.csv", "-o", "grid.nc", code=3, names=["point 2"])
     cvtmesh.file("beyond.csv", "x,y\n10,95\n")
     cvtmesh.refused("sphere", "w.npy", "--fixed", "beyond.csv", "-o", "grid.nc", code=3, names=["beyond.csv"])
