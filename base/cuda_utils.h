@@ -62,8 +62,8 @@ static inline cvtm_status cvtm_cuda_launched(cvtm_device *device, const char *ke
   return cvtm_cuda_check(device, cvtm_cuda_call_fails() ? cudaErrorUnknown : code, kernel);
 }
 
-/* Launches kernel<<<blocks, threads>>>(arguments) on the device's stream; whether the launch was
- * accepted. */
+/* Launches kernel<<<blocks, threads>>>(arguments) on the device's stream. Returns whether the
+ * launch was accepted. */
 #define CVTM_LAUNCH(device, kernel, blocks, threads, ...)                     \
   (kernel<<<(blocks), (threads), 0, cvtm_cuda_stream(device)>>>(__VA_ARGS__), \
    cvtm_cuda_launched((device), #kernel))
@@ -91,7 +91,7 @@ static inline unsigned cvtm_cuda_blocks(int64_t count, int block_size) {
   return cvtm_cuda_cap(blocks < 1 ? 1 : blocks);
 }
 
-/* The same along y or z, where a launch has fewer blocks. */
+/* The same for the y or z dimension of a launch, which allows fewer blocks than x. */
 static inline unsigned cvtm_cuda_rows(int64_t count, int block_size) {
   const unsigned blocks = cvtm_cuda_blocks(count, block_size), most = 65535;
   return blocks < most ? blocks : most;
@@ -127,8 +127,8 @@ static __device__ inline int64_t cvtm_thread_count() {
   return static_cast<int64_t>(gridDim.x) * blockDim.x;
 }
 
-/* The sum over the 32 lanes of a warp, in lane 0. Order: lane k adds that of lane k + 16, then of
- * k + 8, k + 4, k + 2, k + 1. All lanes call. */
+/* Lane 0 gets the sum over the 32 lanes of a warp. Lane k adds the value of lane k + 16, then the
+ * values of lanes k + 8, k + 4, k + 2 and k + 1. All lanes must call. */
 static __device__ inline double cvtm_warp_sum(double value) {
   for (int offset = 16; offset > 0; offset /= 2) {
     value += __shfl_down_sync(0xFFFFFFFFu, value, offset);
@@ -136,13 +136,13 @@ static __device__ inline double cvtm_warp_sum(double value) {
   return value;
 }
 
-/* The sum over a block of THREADS threads, in thread 0; 0 in the others. Order: the sum of each
- * warp, then these from the first warp to the last. All threads call. */
+/* Thread 0 gets the sum over a block of THREADS threads, the other threads get 0. The sums of the
+ * warps are added from the first warp to the last. All threads must call. */
 template <int THREADS>
 static __device__ double cvtm_block_sum(double value) {
   __shared__ double sums[THREADS / 32];
   value = cvtm_warp_sum(value);
-  __syncthreads(); /* threads may still read the sums of an earlier call */
+  __syncthreads(); /* other threads may still read the sums of an earlier call */
   if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
   __syncthreads();
   if (threadIdx.x != 0) return 0.0;
@@ -150,9 +150,9 @@ static __device__ double cvtm_block_sum(double value) {
   return value;
 }
 
-/* True in all threads of the block that calls this last; it sees what all other blocks wrote before
- * their call. *ended (0 before the kernel) is 0 afterwards. One call per block of a one-dimensional
- * grid. */
+/* Returns true in all threads of the last block that calls. That block sees what the other blocks
+ * wrote before their calls. *ended must be 0 before the kernel and is 0 afterwards. Each block of a
+ * one-dimensional grid calls once. */
 static __device__ inline bool cvtm_last_block(int32_t *ended) {
   __shared__ bool last;
   __syncthreads();

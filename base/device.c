@@ -100,7 +100,7 @@ static cvtm_status open_cuda(int index, int threads, cvtm_device **device, cvtm_
 #else
   (void)threads;
   (void)device;
-  return CVTM_ERROR_DEVICE_UNAVAILABLE; /* the count was 0 */
+  return CVTM_ERROR_DEVICE_UNAVAILABLE; /* no CUDA device was found */
 #endif
 }
 

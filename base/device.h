@@ -24,15 +24,15 @@ typedef enum cvtm_device_kind { CVTM_DEVICE_CPU, CVTM_DEVICE_CUDA } cvtm_device_
 cvtm_status cvtm_device_create(const char *name, int threads, cvtm_device **device,
                                cvtm_error *error);
 void cvtm_device_destroy(cvtm_device *device);
-/* To be called before anything is allocated on a handle that works beside many others:
- * memory that is freed stays with the handle for its next allocations, and waiting for the
+/* Prepares a handle that works beside many others. Call it before the first allocation. Freed
+ * memory then stays with the handle for its next allocations, and a thread that waits for the
  * device leaves the core to other threads. Does nothing on the CPU. */
 cvtm_status cvtm_device_share(cvtm_device *device);
 
 cvtm_device_kind cvtm_device_get_kind(const cvtm_device *device);
 /* "cpu" or "cuda:N". */
 const char *cvtm_device_name(const cvtm_device *device);
-/* For people: "NVIDIA H200", "2 threads". */
+/* A description for people, such as "NVIDIA H200" or "2 threads". */
 const char *cvtm_device_description(const cvtm_device *device);
 /* CPU threads that kernels of this handle may use (at least 1). */
 int cvtm_device_threads(const cvtm_device *device);
@@ -50,7 +50,7 @@ int cvtm_cuda_count(const char **reason);
 int64_t cvtm_cuda_memory(int index);
 
 /* count elements of `size` bytes, uninitialised, aligned to 64 bytes (256 on CUDA).
- * count = 0 gives a valid pointer to nothing. Overflow of count * size fails. */
+ * count = 0 gives a valid pointer. Fails if count * size overflows. */
 cvtm_status cvtm_device_allocate(cvtm_device *device, int64_t count, size_t size, void **memory);
 /* The same for an array that may be larger than a CUDA device's memory. At most two thirds of the
  * free memory are used on the device; kernels read the other bytes from the host's memory. */

@@ -39,7 +39,8 @@ int cvtm_cuda_count_devices(const char **reason) {
   if (code != cudaSuccess) {
     (void)cudaGetLastError();
     count = 0;
-    /* Without a driver the runtime only says that its version is insufficient. */
+    /* Without a driver the runtime reports an insufficient driver version, so this asks for the
+     * version first. */
     const int found = cudaDriverGetVersion(&driver) == cudaSuccess && driver != 0;
     text = found ? cudaGetErrorString(code) : "no NVIDIA driver was found";
   } else if (count == 0) {
@@ -166,7 +167,7 @@ static cvtm_status cuda_allocate(cvtm_device *device, size_t bytes, void **memor
 }
 
 static void cuda_release(cvtm_device *device, void *memory) {
-  /* device->error is left alone: it is often that of the failure being cleaned up after. */
+  /* device->error does not change: it often holds the failure that this call cleans up after. */
   if (device->pool)
     (void)cudaFreeAsync(memory, cvtm_cuda_stream(device));
   else
@@ -374,7 +375,7 @@ static cvtm_status capture_body(cvtm_loop *loop, const loop_state *state) {
   const cudaError_t ended = cudaStreamEndCapture(stream, &captured);
   if (status != CVTM_OK) {
     (void)cudaGetLastError();
-    return status; /* the body's own reason, not the broken capture */
+    return status; /* the reason is the body's failure, not the broken capture */
   }
   return cvtm_cuda_check(device, ended, "capture of the loop's body");
 }

@@ -41,18 +41,18 @@ typedef struct cvtm_device_table {
 struct cvtm_device {
   const cvtm_device_table *table;
   cvtm_device_kind kind;
-  int index;           /* of the CUDA device */
-  int multiprocessors; /* of the CUDA device */
-  size_t memory;       /* of the CUDA device, bytes in all */
-  uint64_t identity;   /* of the CUDA device: no other device has it */
+  int index;           /* number of the CUDA device */
+  int multiprocessors; /* 0 on the CPU */
+  size_t memory;       /* bytes of the CUDA device in all */
+  uint64_t identity;   /* differs for every CUDA device */
   int threads;
   void *stream;
-  void *pool;                     /* of a shared CUDA handle */
-  void *side_stream;              /* of post; made at its first use */
+  void *pool;                     /* memory pool of a shared CUDA handle */
+  void *side_stream;              /* stream of cvtm_device_post, created at its first use */
   void *mapped;                   /* blocks that a shared CUDA handle keeps */
   void *kept_loop;                /* the graph of a loop that has ended, for the next one */
   int loop_open;                  /* a body is captured and has not claimed the condition */
-  uint64_t loop_condition;        /* its handle */
+  uint64_t loop_condition;        /* handle of that condition */
   const struct cvtm_ranks *ranks; /* ranks.h; NULL: none */
   void *scratch;
   size_t scratch_bytes;

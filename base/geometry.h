@@ -30,7 +30,8 @@ typedef struct cvtm_corners {
   int32_t *neighbor;
 } cvtm_corners;
 
-/* The rectangle [x0, x1] x [y0, y1] into arrays of at least 4 with stride 1; x0 < x1, y0 < y1. */
+/* Sets the corners of the rectangle [x0, x1] x [y0, y1], x0 < x1, y0 < y1, in arrays of at least 4
+ * elements with stride 1. */
 CVTM_HD void cvtm_corners_rectangle(double x0, double y0, double x1, double y1, int32_t *count,
                                     double *x, double *y, int32_t *neighbor) {
   *count = 4;
@@ -242,7 +243,8 @@ static inline void cvtm_box_add(cvtm_box *box, const double *point) {
   }
 }
 
-/* Points in the order of x, then of y, then of their numbers: coincident points are consecutive. */
+/* Points sorted by x, then by y, then by their numbers, so that coincident points are consecutive.
+ */
 
 typedef struct cvtm_placed {
   double x, y;

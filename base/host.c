@@ -94,7 +94,7 @@ void cvtm_prefer_large_pages(void *memory, size_t size) {
   const uintptr_t page = (uintptr_t)2 << 20;
   const uintptr_t first = ((uintptr_t)memory + page - 1) / page * page;
   const uintptr_t end = ((uintptr_t)memory + size) / page * page;
-  /* A system without them refuses, and loses nothing. */
+  /* A system without large pages refuses the advice, and nothing is lost. */
   if (memory != NULL && first < end) (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
 #else
   (void)memory;

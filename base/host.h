@@ -27,7 +27,7 @@ static inline void *cvtm_host_allocate(size_t bytes) {
   const size_t rounded = bytes == 0 ? alignment : (bytes + alignment - 1) / alignment * alignment;
   void *block = aligned_alloc(alignment, rounded);
 #ifdef MADV_HUGEPAGE
-  /* Advice: without it, the pages are small ones. */
+  /* This is advice alone: if the system refuses, the pages are small. */
   if (block != NULL && alignment == huge) (void)madvise(block, rounded, MADV_HUGEPAGE);
 #endif
   return block;
@@ -58,15 +58,16 @@ int cvtm_grow(void *array, size_t size, int64_t *capacity, int64_t needed);
 
 enum { CVTM_SCRATCH_BLOCKS = 16 };
 
-/* Blocks of memory, at first {0}. `failed` is nonzero if one of them could not be had, or was one
- * too many, so that only this has to be tested before all are used. */
+/* Blocks of memory that are freed together; initialised to {0}. `failed` becomes nonzero if an
+ * allocation fails or there are too many blocks, so the caller tests it once, before all blocks are
+ * used. */
 typedef struct cvtm_scratch {
   void *blocks[CVTM_SCRATCH_BLOCKS];
   int count, failed;
 } cvtm_scratch;
 
-/* Memory for `count` elements of `size` bytes, as from malloc, and with zeros, as from calloc; also
- * for no element. */
+/* Memory for `count` >= 0 elements of `size` bytes: `take` leaves it uninitialised, as malloc does,
+ * and `zeros` fills it with zeros, as calloc does. */
 void *cvtm_scratch_take(cvtm_scratch *scratch, size_t count, size_t size);
 void *cvtm_scratch_zeros(cvtm_scratch *scratch, size_t count, size_t size);
 void cvtm_scratch_free(cvtm_scratch *scratch);
@@ -75,7 +76,7 @@ void cvtm_scratch_free(cvtm_scratch *scratch);
 
 /* parent: at first parent[i] = i. The root of a tree is its smallest number. */
 int32_t cvtm_root_of(int32_t *parent, int32_t i);
-/* Joins the trees of a and b; returns 0 if they are one already. */
+/* Joins the trees of a and b; returns 0 if a and b were in the same tree before. */
 int cvtm_join_trees(int32_t *parent, int32_t a, int32_t b);
 
 /* --- lists by key ----------------------------------------------------------------------------- */
@@ -109,7 +110,7 @@ static inline int cvtm_compare_integers(const void *left, const void *right, int
   return 0;
 }
 
-/* Structs by their first fields, which are int32_t, in turn. */
+/* Compares structs by their first 2, 3 or 4 fields, which are int32_t, one after the other. */
 static inline int cvtm_compare_two(const void *left, const void *right) {
   return cvtm_compare_integers(left, right, 2);
 }
@@ -140,7 +141,7 @@ void cvtm_touch_pages(void *memory, size_t size);
 #define CVTM_INLINE static inline __attribute__((always_inline))
 #define CVTM_WIDE __attribute__((target("avx2")))
 #else
-#define CVTM_INLINE static inline
+#define CVTM_INLINE static inline __attribute__((always_inline))
 #define CVTM_WIDE
 #endif
 

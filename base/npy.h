@@ -25,9 +25,10 @@ typedef struct cvtm_npy {
   void *storage; /* malloc'd; free with cvtm_npy_free; NULL: `data` is borrowed */
 } cvtm_npy;
 
-/* What a function reads: a file, or an array of the caller, as if it stood in an NPY file. */
+/* The input of a function: a file, or the caller's array, which is read as if it were in an NPY
+ * file. */
 typedef struct cvtm_input {
-  const char *name;      /* of the file; of an array what messages call it; NULL: nothing to read */
+  const char *name;      /* of the file, or of the array in messages; NULL: nothing to read */
   const cvtm_npy *array; /* borrowed; NULL: the file is read */
 } cvtm_input;
 
@@ -39,16 +40,16 @@ cvtm_status cvtm_npy_parse(const unsigned char *bytes, size_t size, const char *
  * stay where they are, unless their order or their kind changes. */
 cvtm_status cvtm_npy_take(unsigned char *bytes, size_t size, const char *name, cvtm_npy *array,
                           cvtm_error *error);
-/* Reads the file, or borrows the array; cvtm_npy_free frees either. CVTM_ERROR_ARGUMENT: there are
- * no such elements, or `count` is not the product of `shape`. */
+/* Reads the file, or borrows the array; cvtm_npy_free frees either. CVTM_ERROR_ARGUMENT: the kind
+ * and size of the elements are unknown, or `count` is not the product of `shape`. */
 cvtm_status cvtm_npy_open(const cvtm_input *source, cvtm_npy *array, cvtm_error *error);
 void cvtm_npy_free(cvtm_npy *array);
 /* Elements first .. first + count - 1, rounded to float; returns 1 if a finite one is too large. */
 int cvtm_npy_get_floats(const cvtm_npy *array, int64_t first, int64_t count, float *values);
 /* Element i converted to double. */
 double cvtm_npy_get(const cvtm_npy *array, int64_t i);
-/* Writes data of the given kind and item size, C order. A shape with a negative size, or with more
- * bytes than there can be, is CVTM_ERROR_ARGUMENT. */
+/* Writes data of the given kind and item size, C order. CVTM_ERROR_ARGUMENT: the shape has a
+ * negative size, or its bytes overflow. */
 cvtm_status cvtm_npy_write(const char *path, char kind, int item, int dimensions,
                            const int64_t *shape, const void *data, cvtm_error *error);
 

@@ -8,7 +8,7 @@
 #define CVTM_HD static inline
 #endif
 
-/* a * b + c, in sums that decide nothing: devices may round it once or twice. */
+/* a * b + c, for sums on which no decision depends: a device may round the result once or twice. */
 #ifdef __CUDA_ARCH__
 #define CVTM_FMA(a, b, c) __fma_rn(a, b, c)
 #define CVTM_FMAF(a, b, c) __fmaf_rn(a, b, c)

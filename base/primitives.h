@@ -28,7 +28,8 @@ cvtm_status cvtm_scan_64(cvtm_device *device, const int32_t *counts, int64_t cou
                          void *workspace, size_t bytes);
 
 typedef enum cvtm_reduction {
-  /* Each with its identity, the result for count = 0. A NaN among the values gives NaN. */
+  /* Each comment is the identity of the reduction, which is the result for count = 0. A NaN among
+     the values gives NaN. */
   CVTM_REDUCE_SUM,     /* 0 */
   CVTM_REDUCE_MIN,     /* +infinity */
   CVTM_REDUCE_MAX,     /* -infinity */

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* The integer primitives cut their input into chunks, one per thread; what they
- * compute does not depend on the number of chunks. */
+/* The integer primitives cut their input into chunks, one for each thread. The result does not
+ * depend on the number of chunks. */
 enum { CHUNK_MIN = 16384, RADIX_BITS = 8, RADIX = 1 << RADIX_BITS };
 
 static int64_t chunks_for(const cvtm_device *device, int64_t count) {

@@ -54,8 +54,9 @@ CVTM_HD double cvtm_random_uniform(uint64_t seed, uint64_t stream, uint64_t coun
   return cvtm_random_to_unit(bits[0]);
 }
 
-/* (cos, sin) of a turn, 0 to 1, to about 1e-16. By sums and products alone, so that every C library
- * and every device has the same bits: sites that differ in the last one end elsewhere. */
+/* (cos, sin) of the angle 2 pi turn, 0 <= turn <= 1, to about 1e-16. The function uses sums and
+ * products alone, so that every C library and every device gives the same bits: a site that differs
+ * in its last bit ends elsewhere. */
 CVTM_HD void cvtm_random_direction(double turn, double direction[2]) {
   const int quarter = (int)(4 * turn + 0.5);
   const double x = 6.283185307179586 * (turn - 0.25 * quarter), square = x * x;

@@ -196,7 +196,7 @@ cvtm_status cvtm_ranks_exchange(cvtm_device *device, const double *from, const i
 
 /* --- NCCL ------------------------------------------------------------------------------------- */
 
-/* What a rank sends about its GPU: integers that a double holds exactly. */
+/* The facts about its GPU that a rank sends, integers that a double holds exactly. */
 enum { DEVICE_KIND, DEVICE_PARTS, DEVICE_LOW, DEVICE_HIGH, HAS_NCCL, FACTS };
 
 static void describe(const cvtm_device *device, int has_nccl, double facts[FACTS]) {

@@ -35,7 +35,7 @@
  * tiles         phases of a coarse level in shared memory; plain: a kernel for each operation
  * tail          the small levels in one block; plain: tiles on all levels
  * bilinear      P'AP by flags in shared memory and closed forms; plain: galerkin_kernel
- * pdl           kernels that start before the ones ahead have ended; plain: ordinary launches
+ * pdl           a kernel starts before the kernel ahead has ended; plain: ordinary launches
  * grid          all of these
  * small_levels  V-cycles on stored matrices: the small levels in one block; plain: many launches
  * stages        deferred cells: the stages of finish_kernel in one kernel; plain: one kernel each

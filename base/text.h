@@ -17,9 +17,9 @@ extern "C" {
 
 /* --- CSV tables of numbers -------------------------------------------------------------------- */
 
-/* The rest of a line whose first fields have been taken, without comment and outer blanks. Commas
- * or blanks separate fields; in a line with semicolons only semicolons do, so that a decimal comma
- * is an error and not two fields. Quotes have no meaning. */
+/* What is left of a line after its first fields were taken, without comment and outer blanks.
+ * Commas or blanks separate fields; in a line with semicolons only semicolons do, so that a decimal
+ * comma is an error and not two fields. Quotes have no meaning. */
 typedef struct cvtm_csv_line {
   const char *at, *end; /* equal where no field is left */
   char separator;       /* , or ; */
@@ -40,7 +40,7 @@ int cvtm_csv_next_field(cvtm_csv_line *line, cvtm_csv_field *field);
 
 /* --- lines `name = value` --------------------------------------------------------------------- */
 
-/* A text of such lines, which reading overwrites, and the last line that was taken. */
+/* A text of such lines, which reading overwrites, and the line that was taken last. */
 typedef struct cvtm_pairs {
   char *next;       /* the rest of the text; NULL: no line is left */
   const char *file; /* for messages */
@@ -109,9 +109,9 @@ typedef enum cvtm_option_style {
   CVTM_OPTION_KEYWORDS /* mass_tolerance */
 } cvtm_option_style;
 
-/* Returns the style before. */
+/* Returns the style that was set before. */
 cvtm_option_style cvtm_option_style_use(cvtm_option_style style);
-/* cvtm_fail for a list of arguments. */
+/* As cvtm_fail, with the arguments in a va_list. */
 CVTM_PRINTF(3, 0)
 void cvtm_fail_list(cvtm_error *error, cvtm_status status, const char *format, va_list arguments);
 

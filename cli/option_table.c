@@ -30,10 +30,12 @@ static const cli_choice lcp_methods[] = {CVTM_LCP_METHOD_LIST(CHOICE_OF) END_OF_
 static const cli_choice lcp_problems[] = {
     CVTM_MODEL_LIST(CHOICE_OF){"obstacle", CVTM_MODEL_MEMBRANE}, END_OF_CHOICES};
 
-static const cli_choice svg_kinds[] = {{"stipples", CVTM_SVG_STIPPLES},
+static const cli_choice svg_kinds[] = {{"dots", CVTM_SVG_STIPPLES},
+                                       {"touches", CVTM_SVG_TOUCHES},
                                        {"cells", CVTM_SVG_CELLS},
                                        {"mesh", CVTM_SVG_MESH},
                                        {"path", CVTM_SVG_PATH},
+                                       {"stipples", CVTM_SVG_STIPPLES},
                                        END_OF_CHOICES};
 static const cli_choice dot_areas[] = {{"auto", CVTM_RUN_DOTS_AUTO},
                                        {"equal", CVTM_RUN_DOTS_EQUAL},
@@ -44,10 +46,6 @@ static const cli_choice point_orders[] = {{"none", CVTM_RUN_ORDER_NONE},
                                           {"tsp", CVTM_RUN_ORDER_TSP},
                                           {"plot", CVTM_RUN_ORDER_PLOT},
                                           END_OF_CHOICES};
-static const cli_choice page_orientations[] = {{"auto", CVTM_RUN_PAGE_AUTO},
-                                               {"portrait", CVTM_RUN_PAGE_PORTRAIT},
-                                               {"landscape", CVTM_RUN_PAGE_LANDSCAPE},
-                                               END_OF_CHOICES};
 #define LENGTH_UNIT(code, name, mm) {name, code},
 static const cli_choice coordinate_units[] = {{"pixel", CVTM_RUN_UNIT_PIXEL},
                                               {"width", CVTM_RUN_UNIT_WIDTH},
@@ -191,8 +189,10 @@ const cli_option_row cli_option_rows[] = {
    "in detailed pictures, where the density varies within a cell, the ratio can be below 1. `energy_bound` is an "
    "older name of the reference.", .file = CLI_WRITES},
   {"run-report", 0, BATCH, TEXT(run.report, "FILE"), OTHER(BASIC), "write a JSON report of each run", .file = CLI_WRITES},
-  {"svg", 0, RUN | MESH | VIEW, CHOICE(run.svg, svg_kinds), CHIEF(DRAWING), "what an SVG or any other drawing shows",
-   .manual = "`path` is one line through all points, in the order of --order."},
+  {"svg", 0, RUN | MESH | STATS | VIEW, CHOICE(run.svg, svg_kinds), CHIEF(DRAWING), "what an SVG or any other drawing shows",
+   .manual = "`dots` are filled circles. `touches` are what a pen does for them: a stroke without length and with "
+   "round ends, as wide as the pen, or a spiral where the dot is wider. They are the default with --pen, for HPGL and "
+   "G-code, and for the SVG of a --plotter. `stipples` is the older name of `dots`. `path` is one line through all points, in the order of --order."},
   {"dots", 0, RUN | STATS | VIEW, CHOICE(run.dots, dot_areas), CHIEF(DRAWING),
    "sizes of the dots of a drawing. mass: each dot has the ink of its cell; tone: the same, but dots are larger "
    "where the picture is darker; equal: all dots have one size, and together the ink of the picture; auto: mass for "
@@ -218,6 +218,13 @@ const cli_option_row cli_option_rows[] = {
    "1/128 of the longer side of the picture. The summary prints the number and the diameter. The report has them in "
    "`points_found`: `from` (dot-size or default), `smallest_dot` and `largest_dot` (diameters, pixels), "
    "`picture_ink` (mean tone).", .set = cli_set_dot_size},
+  {"pen", 0, RUN | MESH | STATS, TEXT(text.pen, "WIDTH"), CHIEF(DRAWING),
+   "width of the pen, in mm on a page, else in pixels, unless a unit follows: a dot is one touch of this pen",
+   .manual = "Drawings show touches then (--svg touches), and lines have this width. Dots are as wide as the pen, "
+   "unless --dot-size gives larger ones, which a spiral of the pen fills. Without -n the width of the pen gives the "
+   "number of touches. In a file of --colours a pen is as wide as the smallest of its dots. Without this option the "
+   "pen is as wide as the smallest dot of --dot-size, else 0.5 mm in drawings for pen machines. The line `tone` of "
+   "the summary measures a simulated plot.", .set = cli_set_pen},
   {"overlap", 0, RUN | STATS | VIEW, FLAG(run.overlap), OTHER(DRAWING),
    "allow dots to overlap; --no-overlap makes dots smaller where they would",
    .manual = "With --no-overlap the radius of a dot is at most half the distance to its nearest neighbour. Dark "
@@ -245,16 +252,14 @@ const cli_option_row cli_option_rows[] = {
    "paths), `uniform_estimate` (0.7124 sqrt(n A) for the rectangle of the points) and the `seconds`. Mesh files and "
    "--domain cannot be used with --order, because the vertices of a mesh have an order of their own."},
   {"page", 0, RUN | MESH | STATS | VIEW, TEXT(text.page, "WxH"), CHIEF(PAGE),
-   "draw on a page of this size in mm, or of one that has a name: A0 to A6, letter, legal, tabloid",
-   .manual = "SVG, PDF and DXF files then have the size of the page. Files for pen machines, HPGL (`.hpgl`, `.plt`) "
+   "draw on a page of this size in mm, or of one that has a name: A0 to A6, letter, legal, tabloid. After a comma: "
+   "portrait or landscape; fill: fill the page inside the margins and crop the picture",
+   .manual = "A page with a name lies as the picture does, unless portrait or landscape follows, as in "
+   "`A4,landscape,fill`. With --plotter these words may stand alone. Without `fill` the whole picture is drawn. SVG, PDF and DXF files then have the size of the page. Files for pen machines, HPGL (`.hpgl`, `.plt`) "
    "and G-code (`.gcode`, `.nc`), need this option or --plotter. See DRAWINGS and PEN MACHINES.",
    .words = "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid", .set = cli_set_page},
   {"margin", 0, RUN | MESH | STATS | VIEW, REAL(run.page.margin, "MM", 0, 10000), CHIEF(PAGE),
    "width of the page's margin, where nothing is drawn"},
-  {"orientation", 0, RUN | MESH | STATS | VIEW, CHOICE(run.page.orientation, page_orientations), OTHER(PAGE),
-   "orientation of the page; auto: that of the picture, but a page given as WIDTHxHEIGHT is not turned"},
-  {"fill", 0, RUN | MESH | STATS | VIEW, FLAG(run.page.fill), OTHER(PAGE),
-   "fill the page inside the margins and crop the picture; otherwise the whole picture is drawn"},
   {"split", 0, RUN | MESH, REAL(run.page.split, "MM", 0, HUGE_VAL), OTHER(PAGE),
    "split lines into parts no longer than this, so that the pen can be refilled between them; 0: never",
    .manual = "Between two parts, HPGL puts the pen back and takes it again, and G-code has the lines `pause` of its "
@@ -430,9 +435,12 @@ const cli_option_row cli_option_rows[] = {
    "with --equal-mass: write the weights of the sites as NPY, float64",
    .manual = "The weights are in the order of the sites; their mean is 0.", .file = CLI_WRITES},
   {"domain", 0, RUN, TEXT(text.domain, "KIND[=FILE]"), CHIEF(DOMAIN),
-   "mesh a domain and keep its boundary. image: the dark part of the image (the bright part with --invert); frame: "
-   "the complete image; mask=IMAGE, polygon=FILE, labels=IMAGE: the domain in that file; none: no domain",
-   .manual = "See MESHES THAT KEEP A BOUNDARY. A mask or labels must have the size of the image. `mask`: the domain "
+   "mesh a domain and keep its boundary. auto: frame for files of meshes; frame: the complete image; image: the dark "
+   "part of the image (the bright part with --invert); mask=IMAGE, polygon=FILE, labels=IMAGE: the domain in that "
+   "file; none: no domain",
+   .manual = "See MESHES THAT KEEP A BOUNDARY. `auto` is `frame` if the run writes files of meshes, and neither "
+   "points nor dots; `none` otherwise, and with --init, --fixed, --order, --equal-mass, --noise blue, --colours, "
+   "--preset paper or several ranks. With `none` all sites are free, and the mesh is the dual of their cells. A mask or labels must have the size of the image. `mask`: the domain "
    "is the opaque part if IMAGE has an alpha channel, else the bright part. `labels`: each grey level except black "
    "is a region, numbered in ascending order; in an NPY file each number except 0. `polygon`: polygons with holes "
    "by the even-odd rule, in pixels with y down, from SVG (paths, polygons, circles, ellipses and rectangles, with "
@@ -445,7 +453,7 @@ const cli_option_row cli_option_rows[] = {
    "of its shape: for a feature the first of its properties name, material, label, region and class, else its id; "
    "for an element of SVG inkscape:label or the id. Characters other than letters, digits and hyphens become "
    "underscores. Segments of a .poly file may also divide the plane, as with `mesh`.",
-   .words = "none image frame mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},
+   .words = "auto none frame image mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},
   {"region-name", 0, RUN, LIST(text.region_names, "N=NAME"), OTHER(DOMAIN),
    "name of region N in msh, inp and the report; can be repeated",
    .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter.", .set = cli_set_region_name},
@@ -490,7 +498,9 @@ const cli_option_row cli_option_rows[] = {
    "of --page. The inside of an outline is region 1.", .set = cli_set_max_area},
   {"picture", 0, STATS, SOURCE(photograph, "IMAGE"), CHIEF(BASIC),
    "draw the points as dots, and compare the drawing with this picture",
-   .manual = "The picture is the domain. --dots, --dot-size and --overlap say how the dots are drawn. If FILE is an "
+   .manual = "The picture is the domain. --dots, --dot-size and --overlap say how the dots are drawn. With --pen the "
+   "drawing is a simulated plot: touches and spirals of the pen or, with --svg path, one line through the points in "
+   "their order. If FILE is an "
    "SVG, of any program, its circles are the dots. Its viewBox must have the shape of the picture; if it does not, "
    "--page and its options must say where the picture lies.", .file = CLI_READS},
   {"density", 0, STATS, SOURCE(density, "IMAGE"), CHIEF(BASIC), "print the energy ratio for this density, too",
@@ -920,6 +930,8 @@ const cli_former_option cli_former_options[] = {
   {"grade-max", RUN | DENSITY, "--grade LAMBDA,MAX"},
   {"size", RUN_ALONE | VIEW, "--window WxH"},
   {"gcode", RUN | MESH, "--plotter MACHINE"},
+  {"orientation", RUN | MESH | STATS | VIEW, "--page A4,landscape"},
+  {"fill", RUN | MESH | STATS | VIEW, "--page A4,fill"},
   {"split", HLCP, "--splitting both or --splitting a"},
   {NULL, 0, NULL}};
 /* clang-format on */

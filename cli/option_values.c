@@ -352,7 +352,8 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   options->command = command;
   options->text.format = options->run.format = cli_commands[command].format;
   options->text.ranks = "0";
-  options->text.colours = options->text.domain = "none";
+  options->text.colours = "none";
+  options->text.domain = "auto";
   options->text.initial = "grow";
   if (command == CLI_MESH) options->run.svg = CVTM_SVG_MESH;
   options->metric.ratio = 100;

@@ -86,7 +86,7 @@ struct cli_options {
 
   struct { /* values with parts, as they are given; cli_set_... sets the parts in `run` */
     const char *format, *colours, *ranks, *levels, *size_from, *domain, *smooth, *grade, *initial;
-    const char *layers, *dot_size, *page, *pixel_size, *origin;
+    const char *layers, *dot_size, *pen, *page, *pixel_size, *origin;
     cvtm_run_list within, obstacle, weight, inside, outside, region_names, max_area;
   } text;
   int distributed; /* true: the ranks of mpirun share the run */

@@ -26,8 +26,8 @@ int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain, int64
 int cvtm_cell_cut_out_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t slot,
                               cvtm_cell *cell);
 
-/* A hull in the memory of the caller: CVTM_HULL_POLES poles and slots, CVTM_HULL_SIDES numbers of
- * the order, CVTM_HULL_SCRATCH of scratch. */
+/* A hull in the memory of the caller: arrays of CVTM_HULL_POLES poles and slots, of CVTM_HULL_SIDES
+ * entries of the order, and of CVTM_HULL_SCRATCH numbers. */
 CVTM_INLINE cvtm_hull cvtm_hull_in(const cvtm_site_tree_view *tree, cvtm_hull_pole *poles,
                                    int32_t *slots, int32_t *order, int32_t *scratch) {
   const cvtm_hull hull = {.stride = 1,

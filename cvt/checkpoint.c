@@ -34,7 +34,8 @@ static const char *const field_names[] = {"kind of device",
 
 enum { FIELDS = sizeof field_names / sizeof *field_names, VERSION = 7 };
 
-/* The kept sites follow it, and then the sites or the state of the descent. */
+/* The start of the bytes. The kept sites follow the head, and then the sites or the state of the
+ * descent. */
 typedef struct saved_head {
   char magic[8];
   int32_t version, byte_order;
@@ -48,10 +49,10 @@ typedef struct cvtm_checkpoint {
   const cvtm_cvt_checkpoint *user;
   cvtm_solve *solve;
   cvtm_descent_pauses pauses;
-  saved_head head;                    /* as read; without a state in a new run */
+  saved_head head;                    /* the head that was read; a new run has none */
   double start;                       /* start of this process, by cvtm_clock */
   double last;                        /* the time of the last save */
-  int continues;                      /* the next descent continues that of the head */
+  int continues;                      /* the next descent continues the descent of the head */
   const unsigned char *saved_descent; /* state of the descent, unless that is at its start */
   size_t descent_bytes;
 } cvtm_checkpoint;
@@ -135,7 +136,7 @@ static int are_counts(const int64_t *value, int count) {
   return 1;
 }
 
-/* True if the phase is on the level where it works, and has the kept sites that it needs. */
+/* True if the phase can run on this level, and the kept sites that the phase needs are there. */
 static int phase_is_possible(const cvtm_solve *s, const cvtm_solve_state *st, int64_t count) {
   switch (st->phase) {
     case CVTM_SOLVE_LATTICE:
@@ -195,7 +196,7 @@ static cvtm_status read_head(cvtm_checkpoint *c) {
   c->head = found;
   c->continues = 1;
   s->state = found.solve;
-  s->deadline -= found.elapsed; /* the limit is for all processes of the run together */
+  s->deadline -= found.elapsed; /* the limit counts the time of all processes of the run */
   return CVTM_OK;
 }
 
@@ -223,7 +224,7 @@ cvtm_status cvtm_checkpoint_restore(cvtm_solve *s) {
 
 /* --- saving ----------------------------------------------------------------------------------- */
 
-/* memory: NULL on ranks other than 0. */
+/* Fills `memory`, which is NULL on ranks other than 0. */
 static cvtm_status fill_state(const cvtm_checkpoint *c, const saved_head *head,
                               const cvtm_cvt_task *task, unsigned char *memory) {
   const cvtm_cvt *cvt = task->cvt;

@@ -28,7 +28,8 @@ static double integral_of(cvtm_domain domain, const float *intensity) {
   return sum;
 }
 
-/* The remainders go to the classes that come next in rounding, the first of equal ones. */
+/* Rounds the shares down. The sites that remain go to the classes with the largest remainders, and
+ * among equal remainders to the first class. */
 static void round_shares(const double *share, int classes, int64_t count, int64_t *start) {
   int64_t number[CVTM_CLASSES_MAX], left = count;
   for (int k = 0; k < classes; ++k) left -= number[k] = (int64_t)floor(share[k]);
@@ -72,7 +73,7 @@ typedef struct classes_run {
   int64_t count;
   cvtm_cvt *all;                                 /* the plan of the union */
   double energy[CVTM_CLASSES_MAX], union_energy; /* of the result */
-  cvtm_stop stop;                                /* of the last class that was placed alone */
+  cvtm_stop stop; /* the stop of the last class that was placed alone */
 } classes_run;
 
 static cvtm_status no_memory_for_sites(const classes_run *r) {
@@ -97,8 +98,8 @@ static void add_intensity(cvtm_domain domain, const float *intensity, double sca
 }
 
 /* Places a class alone. Each class has a different seed, since classes of equal intensity would
- * else coincide. All classes together have half of the time; after a request to stop the sites are
- * only sampled. */
+ * else coincide. All classes together have half of the time. After a request to stop the sites are
+ * sampled without a descent. */
 static cvtm_status place_class(classes_run *r, class_plan *plan, const float *rho, double *sites) {
   const cvtm_cvt_options *o = &r->options->cvt;
   cvtm_cvt_options alone = *o;
@@ -161,7 +162,7 @@ static cvtm_status sum_energy(cvtm_cvt *cvt, int64_t count, double *energy) {
   return status;
 }
 
-/* Evaluates the cells of a plan's sites; measures: reads their energy, too. */
+/* Evaluates the cells of a plan's sites. measures: the function also reads their energy. */
 static cvtm_status evaluate_plan(cvtm_cvt *cvt, const double *sites, int64_t count, int measures,
                                  double *energy) {
   const cvtm_cvt_task task = {cvt, count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT};
@@ -169,10 +170,10 @@ static cvtm_status evaluate_plan(cvtm_cvt *cvt, const double *sites, int64_t cou
   return status == CVTM_OK && measures ? sum_energy(cvt, count, energy) : status;
 }
 
-/* The moments of a site's two cells add up to those of one cell by which energy, gradient and
- * Lloyd's step of the coupled energy follow as those of any tessellation. Lloyd's step goes to the
- * mean of both centroids, weighted by their masses, and so never raises the energy. measures: sets
- * the energies of r. */
+/* The moments of a site's two cells add up to the moments of one cell. The energy, the gradient and
+ * Lloyd's step of the coupled energy follow from this cell as in any tessellation. Lloyd's step
+ * goes to the mean of both centroids, weighted by their masses, and so never raises the energy.
+ * measures: sets the energies of r. */
 static cvtm_status evaluate_coupled(classes_run *r, const double *sites, int measures,
                                     double *value, double *gradient) {
   cvtm_cvt *all = r->all;

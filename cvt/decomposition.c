@@ -170,8 +170,8 @@ static cvtm_status make_own_room(cvtm_subdomain *p, int64_t near, int64_t leavin
 }
 
 /* Allocates for own and ghost sites, and for the sites to send, with some reserve. The matrix tells
- * each rank which ranks need more memory. Only then do the ranks wait for each other, and all fail
- * if one has no memory. */
+ * each rank which ranks need more memory. The ranks wait for each other only if some rank does, and
+ * all fail if one has no memory. */
 static cvtm_status make_room(cvtm_subdomain *p) {
   cvtm_status status = CVTM_OK;
   int grows = 0;
@@ -352,7 +352,7 @@ enum { SLAB = 1 << 20 /* items of each rank per exchange */ };
 typedef struct slabs {
   double *all;
   double *staging; /* the same on the host if the GPUs do not exchange data themselves; else NULL */
-  int64_t *counts; /* numbers of each rank */
+  int64_t *counts; /* counts of numbers for each rank */
 } slabs;
 
 static cvtm_status create_slabs(const cvtm_cvt *cvt, int width, slabs *s) {

@@ -110,12 +110,12 @@ typedef struct cvtm_descent_state {
   int64_t iterations, evaluations;
   int64_t solver_iterations; /* iterations of L-BFGS-B up to its last pause */
   /* Lloyd's method: */
-  double last[2], best;             /* last value of `evaluate`; lowest function value */
+  double last[2], best;             /* last value of `evaluate`; lowest function value so far */
   double decrease[CVTM_CVT_WINDOW]; /* cvtm_relative_decrease of the last steps */
   int64_t evaluated;                /* nonzero: `last` is the value at this process's sites */
   /* All evaluations: */
-  double seconds;   /* their time, if they are timed */
-  int64_t enqueued; /* their number */
+  double seconds;   /* time of all evaluations, if they are timed */
+  int64_t enqueued; /* number of evaluations */
 } cvtm_descent_state;
 
 struct cvtm_descent;
@@ -123,7 +123,7 @@ struct cvtm_descent;
 /* The pauses of a long descent, in which its state can be saved: after steps of Lloyd's method, and
  * after legs of L-BFGS-B. */
 typedef struct cvtm_descent_pauses {
-  double seconds; /* desired time of a leg, approximately */
+  double seconds; /* approximate time that a leg is to take */
   double pace;    /* seconds per iteration and site in the last leg; 0: unknown */
   cvtm_status (*pause)(void *context, const struct cvtm_descent *descent);
   void *context;

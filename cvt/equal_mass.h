@@ -15,7 +15,7 @@ CVTM_API_BEGIN
 
 typedef struct cvtm_equal_mass_result {
   cvtm_cvt_result descent;  /* its objective is the transport cost */
-  int64_t start_iterations; /* of the CVT without weights that the sites start from */
+  int64_t start_iterations; /* iterations of the CVT without weights from which the sites start */
   double target;            /* mass of a cell */
   double deviation;         /* largest |mass - target| / target */
   double deviation_rms;     /* root of the mean square of (mass - target) / target */
@@ -25,8 +25,8 @@ typedef struct cvtm_equal_mass_result {
   CVTM_RESERVED(8);
 } cvtm_equal_mass_result;
 
-/* 5 / (18 sqrt 3) M A / count, A the area where rho > 0: the transport cost of regular hexagons of
- * equal mass, asymptotically. */
+/* 5 / (18 sqrt 3) M A / count, A where A is the area with rho > 0. For many sites this is the
+ * transport cost of regular hexagons of equal mass. */
 double cvtm_equal_mass_bound(cvtm_domain domain, const float *density, int64_t count);
 
 /* cvtm_cvt_sample with a local density of the sites that is proportional to rho. */

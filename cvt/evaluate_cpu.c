@@ -11,11 +11,12 @@
 
 #include <omp.h>
 
-enum { DOUBTED = -1 }; /* the cell does not agree with a neighbour, by rounding: it is not kept */
+/* Rounding makes the cell disagree with a neighbour, so the cell is not kept. */
+enum { DOUBTED = -1 };
 
 enum {
-  RING = 15,        /* neighbours, at most */
-  RING_PADDED = 16, /* in whole vectors */
+  RING = 15,        /* most neighbours */
+  RING_PADDED = 16, /* RING rounded up to whole vectors */
   RING_TURNS = -1   /* the polygon does not go around the site once */
 };
 
@@ -31,12 +32,12 @@ typedef struct kept_ring {
 
 static cvtm_ring ring_view(const kept_ring *ring) { return (cvtm_ring){ring->site, ring->count}; }
 
-/* What the next evaluation of as many sites begins with (rings.h). */
+/* The rings from which the next evaluation begins, if it has as many sites (rings.h). */
 typedef struct kept_cells {
-  kept_ring *ring;  /* of each site */
-  int32_t *slot_of; /* of each site, in this evaluation's tree */
+  kept_ring *ring;  /* the ring of each site */
+  int32_t *slot_of; /* the slot of each site in the tree of this evaluation */
   int32_t *cut;  /* the round in which each cell is cut out; 0: it is kept; at the end, DOUBTED */
-  int64_t count; /* of sites with a ring */
+  int64_t count; /* number of sites with a ring */
   int tangled;   /* a cell has too many neighbours for a ring */
 } kept_cells;
 
@@ -85,19 +86,22 @@ static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
 /* The sites of a block are evaluated together. */
 enum { BLOCK = 64 };
 
-/* A round of rings.h, or: */
-enum { KEEP = 0 /* what can be kept */, CUT_ALL = -1 /* without rings */ };
+/* The number of a round (rings.h), or one of: */
+enum {
+  KEEP = 0 /* keeps the cells that can be kept */,
+  CUT_ALL = -1 /* cuts out all cells, without rings */
+};
 enum { FOUND_MORE = 1 /* cells for the next round */, FOUND_TANGLE = 2 /* no room for a ring */ };
 
 /* A thread's part of an evaluation. */
 typedef struct cell_sums {
   const cvtm_cvt *cvt;
   cvtm_site_tree_view tree;
-  kept_cells *kept; /* NULL where no cell is kept */
+  kept_cells *kept; /* NULL: no cell is kept */
   int32_t round;
-  int found; /* FOUND_MORE, FOUND_TANGLE */
+  int found; /* sum of FOUND_MORE and FOUND_TANGLE, or 0 */
   cvtm_cell *cell;
-  cvtm_batch batch; /* of cells whose integrals are due */
+  cvtm_batch batch; /* cells that are not integrated yet */
 } cell_sums;
 
 /* Sets the moments of the cell in s->cell, or adds it to the batch. */
@@ -109,7 +113,7 @@ CVTM_INLINE void sum_made_cell(cell_sums *s, int64_t slot) {
     cvt->moments[index] = cvtm_cell_integrate(&cvt->density, cvt->domain, sx, sy, s->cell);
 }
 
-/* Sets the moments to 0, or NaN for a site that is not finite; returns 0 for that. */
+/* Sets the moments to 0. If the site is not finite, sets them to NaN and returns 0. */
 static int clear_moments(const cell_sums *s, int64_t slot) {
   const double sx = s->tree.position[2 * slot], sy = s->tree.position[2 * slot + 1];
   cvtm_cell_moments *sums = &s->cvt->moments[s->tree.index[slot]];
@@ -135,9 +139,9 @@ CVTM_INLINE int may_be_kept(const kept_ring *ring) {
   return ring->count >= 3 && !touches_border;
 }
 
-/* The edges of the polygon that are too short or begin too near to the border of the domain, a bit
- * each; edge k begins at corner (x[k], y[k]) and ends at the next, and is at a right angle to
- * (dx[k], dy[k]). */
+/* Returns a bit for each edge of the polygon that is too short or begins too near to the border of
+ * the domain. Edge k goes from corner (x[k], y[k]) to the next corner, at a right angle to (dx[k],
+ * dy[k]). */
 CVTM_INLINE uint32_t gone_edges(const double *dx, const double *dy, int32_t sides, const double *x,
                                 const double *y, double radius2, const cvtm_cell_box *inner) {
   uint32_t gone = 0;
@@ -156,8 +160,9 @@ CVTM_INLINE uint32_t gone_edges(const double *dx, const double *dy, int32_t side
 }
 
 /* Sets the corners of the cell of the site at a slot from its ring, which does not touch the
- * border. Returns 0 if they bound the cell, as far as it can tell, RING_TURNS, or a bit for
- * each edge that is gone; the cell then has no corners. Memory for RING_PADDED corners. */
+ * border. Returns 0 if the ring still bounds the cell. Else the cell gets no corners, and the
+ * result is RING_TURNS, or has a bit for each edge that is gone. The cell has memory for
+ * RING_PADDED corners. */
 CVTM_INLINE int32_t set_corners(const ring_sites *sites, cvtm_domain domain, int64_t slot,
                                 const kept_ring *ring, cvtm_cell *cell) {
   double dx[RING_PADDED + 2], dy[RING_PADDED + 2];
@@ -198,7 +203,8 @@ CVTM_INLINE int32_t set_corners(const ring_sites *sites, cvtm_domain domain, int
 /* The ring of a cell that the hull construction has made. */
 CVTM_INLINE void ring_of_hull(const cvtm_site_tree_view *tree, const cvtm_hull *hull, int32_t sides,
                               kept_ring *ring) {
-  /* Poles may have been compacted after the corners were listed; else these are the same. */
+  /* The poles may have been compacted after the corners were listed. Then every remaining pole is a
+   * corner. */
   const int compacted = hull->count == __builtin_popcount(hull->corners);
   ring->count = sides;
   for (int32_t k = 0; k < sides; ++k) {
@@ -209,8 +215,9 @@ CVTM_INLINE void ring_of_hull(const cvtm_site_tree_view *tree, const cvtm_hull *
   }
 }
 
-/* The ring of a polygon that tree clipping has made. Two clips by one site may have left an edge by
- * rounding. Returns 0, and sets an empty ring, if there are too many. */
+/* The ring of a polygon that tree clipping has made. If a site has clipped twice, rounding may have
+ * left an edge, which is skipped. If there are too many neighbours, the function sets an empty ring
+ * and returns 0. */
 CVTM_INLINE int ring_of_polygon(const int32_t *neighbor, int32_t corners, kept_ring *ring) {
   ring->count = 0;
   for (int32_t k = 0; k < corners; ++k) {
@@ -224,9 +231,9 @@ CVTM_INLINE int ring_of_polygon(const int32_t *neighbor, int32_t corners, kept_r
   return 1;
 }
 
-enum { PREFETCHED = 6 /* slots ahead: rings are in the caller's order */ };
+enum { PREFETCHED = 6 /* slots ahead: rings are in the caller's order, not in that of slots */ };
 
-/* Makes the cell if it is kept; else marks the cells that cannot be. */
+/* Makes the cell if its ring still bounds it. Else marks the cells that cannot be kept. */
 CVTM_INLINE void keep_cell(cell_sums *s, int64_t slot) {
   const int64_t later = slot + PREFETCHED < s->tree.count ? slot + PREFETCHED : slot;
   __builtin_prefetch(&s->kept->ring[s->tree.index[later]]);
@@ -245,8 +252,8 @@ CVTM_INLINE void keep_cell(cell_sums *s, int64_t slot) {
   if (gone != RING_TURNS) cvtm_ring_mark_gone(ring_view(ring), (uint32_t)gone, cut);
 }
 
-/* Sets the ring of a cell that tree clipping has made, and its corners from that where they could
- * be kept: a cell has the same corners however it was found. */
+/* Sets the ring of a cell that tree clipping has made. If the cell could be kept, the ring gives
+ * its corners, too, so that a cell has the same corners however it was found. */
 static void set_ring_of_tree(cell_sums *s, int64_t slot, kept_ring *ring) {
   const ring_sites sites = {&s->tree, s->kept->slot_of};
   cvtm_cell *cell = s->cell;
@@ -261,14 +268,14 @@ static void set_ring_of_tree(cell_sums *s, int64_t slot, kept_ring *ring) {
   memcpy(cell->y, y, (size_t)found.count * sizeof y[0]);
 }
 
-/* cut_out for the few cells that the hull construction cannot decide. */
+/* As cut_out, for the few cells that hull construction cannot decide. */
 static int cut_out_by_tree(cell_sums *s, int64_t slot, kept_ring *ring) {
   if (!cvtm_cell_cut_out_by_tree(&s->tree, s->cvt->domain, slot, s->cell)) return 0;
   if (ring) set_ring_of_tree(s, slot, ring);
   return 1;
 }
 
-/* Makes a cell, and sets its ring unless that is NULL; returns 0 if memory ran out. */
+/* Makes a cell, and sets *ring unless `ring` is NULL. Returns 0 if memory ran out. */
 CVTM_INLINE int cut_out(cell_sums *s, int64_t slot, kept_ring *ring) {
   cvtm_hull_pole poles[CVTM_HULL_POLES];
   int32_t slots[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], scratch[CVTM_HULL_SCRATCH];
@@ -351,8 +358,8 @@ static int sum_cells(cvtm_cvt *cvt, int64_t count, kept_cells *kept, int32_t rou
   return !failed;
 }
 
-/* Marks the cells that are not kept for round 1: all if there are no rings of these sites. Returns
- * 1 if all. */
+/* Marks for round 1 the cells that cannot be kept. If there are no rings of these sites, marks all
+ * cells and returns 1. */
 static int begin_rounds(const cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
   const int other = kept->count != count, all = other || kept->tangled;
@@ -372,8 +379,8 @@ static void mark_kept(kept_cells *kept, int32_t round) {
     if (kept->cut[i] == 0) kept->cut[i] = round;
 }
 
-/* Where rounding decides which cells meet, cells that were cut out may not agree. Kept cells must,
- * or they would leave a gap. */
+/* Where rounding decides which cells meet, two cells that were cut out may disagree. Such cells are
+ * not kept for the next evaluation: kept cells that disagree would leave a gap. */
 static void doubt_disagreeing(const cvtm_cvt *cvt, kept_cells *kept) {
 #pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(static)
   for (int64_t i = 0; i < kept->count; ++i) {
@@ -391,7 +398,8 @@ static void doubt_disagreeing(const cvtm_cvt *cvt, kept_cells *kept) {
 }
 
 /* Sets the moments of all cells; returns 0 if memory ran out. A cell without a ring cannot be
- * compared with others: then all are cut out, and in the next evaluation, too. */
+ * compared with other cells. If there is one, all cells are cut out, in this and in the next
+ * evaluation. */
 static int sum_in_rounds(cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   int all_cut = begin_rounds(cvt, count, kept), found = 0;
   int good = all_cut || sum_cells(cvt, count, kept, KEEP, &found);
@@ -418,7 +426,7 @@ static int sum_without_rings(cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   return sum_cells(cvt, count, kept, CUT_ALL, &found);
 }
 
-/* keeps: cells for the next evaluation. */
+/* Sums all cells. keeps: keeps their rings for the next evaluation. */
 static cvtm_status sum_all_cells(cvtm_cvt *cvt, int64_t count, int keeps) {
   cpu_state *state = cvt->state;
   int found, good;
@@ -436,7 +444,8 @@ static cvtm_status cell_moments_cpu(cvtm_cvt *cvt, int64_t count) {
   return sum_all_cells(cvt, count, 1);
 }
 
-/* A part has no rings: the sites around change from one evaluation to the next. */
+/* With domain decomposition no rings are kept, since the ghost sites change from one evaluation to
+ * the next. */
 static cvtm_status part_moments_cpu(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
                                     int64_t *lacking) {
   const cvtm_status status = sum_all_cells(cvt, count, 0);

@@ -25,7 +25,7 @@ namespace {
 
 enum {
   WARP = CVTM_WARP,
-  BLOCK_CORNERS = 1024, /* of a cell in a block's scratch */
+  BLOCK_CORNERS = 1024, /* most corners of a cell in a block's scratch */
   LARGE_THREADS = 128,
   CELLS_AT_ONCE = LARGE_THREADS / WARP, /* warps of a block, which construct a cell each */
   PARTS = 264,         /* partial sums of a huge cell, and of the energy; a block computes each */
@@ -36,7 +36,7 @@ enum {
 constexpr int64_t CHUNK = 1 << 20;
 
 enum { STAGE_LARGE, STAGE_HUGE, STAGE_JOIN, STAGES };
-/* Indices of cuda_state.listed, which holds numbers of: */
+/* Indices of cuda_state.listed, which holds the numbers of these items: */
 enum {
   LISTED_LARGE,                        /* deferred cells */
   LISTED_HUGE,                         /* deferred cells larger than HUGE_AREA */
@@ -51,16 +51,16 @@ struct cuda_state {
   cvtm_clipped_cells cells;
   int32_t *listed;           /* LISTED */
   int32_t *list;             /* the slots of the deferred cells, in no particular order */
-  int32_t *huge, *giant;     /* those of the huge and of the giant ones */
+  int32_t *huge, *giant;     /* the slots of the huge and of the giant cells */
   cvtm_cell_moments *part;   /* PARTS partial sums per huge cell */
-  double *corners;           /* of a cell per block */
-  double *giant_corners;     /* of one giant cell */
+  double *corners;           /* corners of one cell for each block */
+  double *giant_corners;     /* corners of one giant cell */
   int64_t giant_capacity;    /* corners */
   double *energy, *distance; /* PARTS: energies and largest distances of the blocks' sites */
   int plain;                 /* a kernel for each stage */
   int32_t listed_by_all;     /* deferred cells of all ranks */
 };
-enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2 }; /* as a cell's count */
+enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2 }; /* in place of the number of corners of a cell */
 
 __device__ double cell_area(const cvtm_cell &cell) {
   double twice = 0;
@@ -146,7 +146,8 @@ __device__ void block_construct_several(const cvtm_site_tree_view &tree, cvtm_do
   __syncthreads();
 }
 
-/* Takes the next item of a stage for this block; plain: in a kernel of this stage alone. */
+/* Takes the next item of a stage for this block. With state.plain the kernel has this stage alone.
+ */
 __device__ int32_t take_item(const cuda_state &state, int stage, int32_t before = -1) {
   __shared__ int32_t item;
   if (state.plain)
@@ -411,8 +412,8 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   const int64_t n = cvt->capacity, all = cvt->global_count > 0 ? cvt->global_count : n;
   const int64_t needed = all < CVTM_CHUNKED_CELLS ? 0 : n;
   state->cells.chunk = static_cast<int32_t>(needed < CHUNK ? needed : CHUNK);
-  /* A site adds at most one corner to a cell; several of its images add one each only where there
-   * are few sites. */
+  /* A site adds at most one corner to a cell; several periodic images of a site add one each only
+   * if there are few sites. */
   state->giant_capacity = 4 + n + 8 * (n < BLOCK_CORNERS ? n : int64_t{BLOCK_CORNERS});
   cvtm_status status = cvtm_device_allocate_arrays(cvt->device, arrays_of(cvt, state));
   if (status == CVTM_OK)
@@ -438,7 +439,7 @@ __device__ void defer_cell(cvtm_site_tree_view tree, cvtm_deferred_cells deferre
   cvtm_defer_cell(tree, deferred, slot);
 }
 
-/* The moments of all cells but those that are deferred, which it lists. */
+/* Computes the moments of all cells except the deferred cells, which it lists. */
 cvtm_status sum_cells(cvtm_cvt *cvt, const cuda_state &state) {
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
   const cvtm_deferred_cells deferred = {state.list, state.listed + LISTED_LARGE};
@@ -452,8 +453,8 @@ cvtm_status cell_moments_cuda(cvtm_cvt *cvt, int64_t count) {
   return sum_cells(cvt, *static_cast<const cuda_state *>(cvt->state));
 }
 
-/* The deferred cells are done when all ranks have found theirs: the number of deferred cells of all
- * ranks decides how they are done. */
+/* The deferred cells are computed after all ranks have found theirs, since the number of deferred
+ * cells of all ranks decides how they are computed. */
 cvtm_status part_moments_cuda(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
                               int64_t *lacking) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);

@@ -13,8 +13,8 @@
 enum { CVTM_CHUNKED_CELLS = 100000 };
 
 enum {
-  CVTM_CLIPPED_CORNERS = CVTM_HULL_SIDES, /* of a constructed cell, at most */
-  CVTM_CELL_DEFERRED = -3                 /* as a number of corners: the cell is not done here */
+  CVTM_CLIPPED_CORNERS = CVTM_HULL_SIDES, /* most corners of a constructed cell */
+  CVTM_CELL_DEFERRED = -3 /* in place of a number of corners: the cell is deferred */
 };
 
 /* Memory for `chunk` constructed cells; corner k of all cells is contiguous. */

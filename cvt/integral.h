@@ -13,7 +13,9 @@ CVTM_HD int32_t cvtm_integral_enter_row(const cvtm_cell *cell, const cvtm_cell_w
   cvtm_cell_advance_edge(cell, rows->bottom, step, y, side);
   *at = cvtm_cell_edge_x(side, y);
   const int32_t k = cvtm_to_floor(rows->sx + *at);
-  return k < rows->low ? rows->low : k < rows->high ? k : rows->high; /* outside by rounding */
+  return k < rows->low    ? rows->low
+         : k < rows->high ? k
+                          : rows->high; /* rounding may lead outside */
 }
 
 /* Adds the segments of the left (step 1) or right (step -1) side in a row of pixels, from (x, y) in

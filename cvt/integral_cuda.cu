@@ -10,7 +10,7 @@ namespace {
 
 enum {
   WARP = CVTM_WARP,
-  BLOCKS = 20,       /* of one warp, on a multiprocessor: the most that registers allow */
+  BLOCKS = 20,       /* blocks of one warp on a multiprocessor, as many as registers allow */
   SHORT_BLOCKS = 24, /* the same for the kernels of one of the two steps */
   CLIP_CELLS = 16,   /* per warp of clip_kernel */
   MOST_TESTS = 48    /* site tests of a lane per cell of the warp; beyond them a cell is deferred */
@@ -47,7 +47,7 @@ struct warp_cell {
 /* Shared memory of a warp for its cells. */
 template <int CELLS>
 struct warp_segments {
-  static constexpr int rows = 256 / CELLS; /* of a cell, done at a time */
+  static constexpr int rows = 256 / CELLS; /* rows of a cell that are summed at a time */
   union {
     cvtm_warp_hulls<CELLS> hulls; /* first */
     cvtm_segments_edge edge[CVTM_HULL_SIDES * CELLS];
@@ -245,9 +245,9 @@ cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
 
 }  // namespace
 
-/* Where there are few cells each gets more lanes, so that all multiprocessors have warps. The
- * number of all cells decides, not that of a part, so that the bits of a cell do not depend on the
- * part. */
+/* If there are few cells, each gets more lanes, so that all multiprocessors have warps. With domain
+ * decomposition the number of all cells decides, so that the bits of a cell do not depend on the
+ * decomposition. */
 cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                       const cvtm_clipped_cells *cells,
                                       const cvtm_deferred_cells *deferred) {

@@ -27,7 +27,7 @@ typedef struct cvtm_segments_edge {
   double x0, y0, x1, y1;
   double slope, inverse;     /* dx / dy and dy / dx; 0 if too large to be used */
   uint64_t step, start;      /* crossings of the minor axis per crossing, in 2^-52 */
-  cvtm_segments_pixel pixel; /* of (x0, y0) */
+  cvtm_segments_pixel pixel; /* pixel of (x0, y0) */
   int32_t minor;             /* crossings of the minor axis */
   int32_t flags;             /* the sum of some of: */
 } cvtm_segments_edge;
@@ -37,7 +37,7 @@ enum { CVTM_SEGMENTS_MIRRORED = INT32_MIN, CVTM_SEGMENTS_STEEP = 1, CVTM_SEGMENT
  * The edges are those of the left chain, from the top corner down, then those of the right chain,
  * from the top corner down. */
 typedef struct cvtm_segments {
-  int32_t count, stride; /* count: of corners */
+  int32_t count, stride; /* count: number of corners */
   int32_t top, left;     /* the top corner; the number of edges of the left chain */
   int32_t first, last;   /* rows */
   double sx, sy, y_top, y_bottom;
@@ -113,7 +113,7 @@ CVTM_HD int32_t cvtm_segments_chain(const cvtm_segments *polygon, int chain) {
     edge->x1 = polygon->x[k * s];
     edge->y1 = polygon->y[k * s];
     cvtm_segments_pixel q = polygon->pixel[k * s];
-    q.row = q.row < p.row ? p.row : q.row; /* it is above by rounding alone */
+    q.row = q.row < p.row ? p.row : q.row; /* rounding alone can place it above */
     edge->pixel = p;
     edge->minor = q.column - p.column;
     edge->flags = q.row - p.row;

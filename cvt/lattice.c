@@ -7,10 +7,12 @@
 /* A lattice on a torus is good enough at this ratio: the search ends. */
 static const double good_ratio = 1 + 1e-5;
 
-/* Lattices on a torus that are worse than this have more energy than what coarse levels lead to. */
+/* Lattices on a torus with a larger ratio have more energy than the tessellations to which coarse
+ * levels lead. */
 static const double worst_ratio = 1.004;
 
-/* Of few sites the border decides which lattice is best, and trying all costs little. */
+/* With few sites the border decides which lattice is best, and it costs little to try all lattices.
+ */
 enum { FEW_SITES = 2000 };
 
 /* Gauss's reduction to u, v with 0 <= -2 u.v <= |u|^2 <= |v|^2; then the second moment of the
@@ -109,7 +111,7 @@ static void place_on_torus(cvtm_domain domain, const cvtm_lattice *l, int64_t co
   const int64_t in_row = count / l->rows;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t row = i / in_row;
-    /* In units of width / count, so that integers wrap around exactly. */
+    /* The unit is width / count, so that integers wrap around exactly. */
     const int64_t x = (i % in_row * l->rows + row * l->shift) % count;
     sites[2 * i] = ((double)x + 0.5) * domain.width / (double)count;
     sites[2 * i + 1] = ((double)row + 0.5) * domain.height / (double)l->rows;

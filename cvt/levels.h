@@ -20,14 +20,14 @@ enum { CVTM_PYRAMID_ORDERS = 8 };
 
 typedef struct cvtm_pyramid {
   cvtm_cvt *cvt;
-  int order; /* of the plan's current density */
+  int order; /* order of the plan's current density */
   /* Values of the plan at order 0: */
   cvtm_domain domain;
   double mass, sqrt_integral;
   const float *density[CVTM_PYRAMID_ORDERS + 1]; /* by order, in device memory; or NULL */
   float *made;                                   /* memory of orders from 1 on */
   double *shown;                                 /* device memory for cvtm_pyramid_show; or NULL */
-  int64_t count;                                 /* of the plan's sites */
+  int64_t count;                                 /* number of the plan's sites */
 } cvtm_pyramid;
 
 /* The order for a descent of `count` sites in a domain. */
@@ -54,8 +54,9 @@ double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double sq
 int64_t cvtm_cvt_coarse_count(double border_share, int64_t count);
 
 /* Refines a tessellation on the host: fine (2 * count) = its sites and the midpoints between
- * neighbours. To make `count`, it leaves out evenly chosen midpoints or adds sites. threads: at
- * most; 0: the default of OpenMP. The result does not depend on the number of threads. */
+ * neighbours. To make `count`, it leaves out evenly chosen midpoints or adds sites. threads: the
+ * largest number of threads; 0: the default of OpenMP. The result does not depend on the number of
+ * threads. */
 cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coarse,
                             int64_t coarse_count, double *fine, int64_t count, cvtm_error *error);
 /* The same for the first `from` sites of a plan, on a device that supports it (edge_midpoints in

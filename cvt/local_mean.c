@@ -25,7 +25,7 @@ static void add_rows(const summed *s, const float *value) {
 
 static void add_columns(const summed *s) {
   const int64_t width = s->domain.width, height = s->domain.height;
-  enum { COLUMNS = 512 }; /* at a time */
+  enum { COLUMNS = 512 }; /* columns that are summed at a time */
 #pragma omp parallel for schedule(static)
   for (int64_t first = 1; first <= width; first += COLUMNS) {
     const int64_t end = first + COLUMNS <= width ? first + COLUMNS : width + 1;
@@ -53,8 +53,8 @@ static double integral_of(const summed *s, double left, double right, double top
          integral_to(s, left, top);
 }
 
-/* The parts in [0, size) of the interval of that length around `centre`, two where it wraps around.
- * Returns their number. */
+/* Finds the parts in [0, size) of the interval of length `length` around `centre`. An interval that
+ * wraps around has two parts. Returns their number. */
 static int parts_of(double centre, double length, double size, int periodic, double part[2][2]) {
   const double first = centre - length / 2, end = centre + length / 2;
   const int is_all = length >= size, wraps = periodic && !is_all && (first < 0 || end > size);
@@ -66,7 +66,7 @@ static int parts_of(double centre, double length, double size, int periodic, dou
   return wraps ? 2 : 1;
 }
 
-/* The mean of the values over the square of that side around the centre of pixel (i, j). */
+/* The mean of the values over the square of side `side` around the centre of pixel (i, j). */
 static double mean_around(const summed *s, int64_t i, int64_t j, double side) {
   const int periodic = s->domain.periodic;
   double across[2][2], down[2][2], sum = 0, area = 0;
@@ -81,8 +81,9 @@ static double mean_around(const summed *s, int64_t i, int64_t j, double side) {
   return fmax(sum, 0) / area;
 }
 
-/* mean[p] = the mean of value over the square as large as a cell where the ink is near(p), which is
- * the mean over a cell of even ink if `near` is NULL. */
+/* Sets mean[p] to the mean of `value` over a square around pixel p. The square is as large as a
+ * cell where the ink is near[p]. If `near` is NULL, the ink there is the mean of `value` over a
+ * square of the size for even ink. */
 static void take_means(const summed *s, double count, const float *value, const float *near,
                        float *mean) {
   const int64_t width = s->domain.width, height = s->domain.height;
@@ -104,7 +105,7 @@ static void take_means(const summed *s, double count, const float *value, const 
 cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, float *rho,
                                        cvtm_error *error) {
   const size_t pixels = (size_t)domain.width * (size_t)domain.height;
-  if (sqrt((double)pixels / count) < 2) return CVTM_OK; /* a cell holds a few pixels at most */
+  if (sqrt((double)pixels / count) < 2) return CVTM_OK; /* a cell has few pixels */
   cvtm_scratch memory = {0};
   const size_t corners = ((size_t)domain.width + 1) * ((size_t)domain.height + 1);
   const summed s = {domain, cvtm_scratch_zeros(&memory, corners, sizeof *s.sum)};

@@ -10,8 +10,9 @@
 
 /* --- transfers ---------------------------------------------------------------------------------
  *
- * Sites move from cells of small energy to cells of large. In an optimal tessellation all cells
- * have nearly equal energies (Gersho 1979): a site more or less changes the total by about that. */
+ * Sites move from cells of small energy to cells of large energy. In an optimal tessellation all
+ * cells have nearly equal energies (Gersho 1979): a site more or less changes the total by about
+ * that. */
 
 static cvtm_arrays transfer_arrays(cvtm_solve *s) {
   return (cvtm_arrays){{

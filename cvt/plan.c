@@ -31,8 +31,8 @@ static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const flo
   return CVTM_OK;
 }
 
-/* Sums up the density. Only rank 0 has the density, and sends the sums to the other ranks. It alone
- * gets *squares, which is NULL after a failure. */
+/* Sums up the density. Only rank 0 has the density, and sends the sums to the other ranks. Rank 0
+ * alone gets *squares, which is NULL after a failure. */
 static cvtm_status check_density(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, cvtm_density_sums *sums, double **squares) {
   cvtm_status status = check_plan(device, domain, density, capacity);
@@ -301,7 +301,7 @@ enum { WORTH_THREADS = 1 << 17 /* sites for which a second thread pays */ };
 
 static size_t bytes_of_sites(int64_t count) { return 2 * (size_t)count * sizeof(double); }
 
-/* `inside` and `sites` may be the same array. */
+/* Moves sites into the domain. `inside` and `sites` may be the same array. */
 static void move_inside(cvtm_domain domain, const double *sites, int64_t count, double *inside) {
 #pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
   for (int64_t k = 0; k < 2 * count; ++k)

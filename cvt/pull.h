@@ -113,7 +113,7 @@ typedef struct cvtm_pull_segment {
   double x, y, dx, dy, t0, t1;
 } cvtm_pull_segment;
 
-/* Keeps the part that is not beyond a line. */
+/* Keeps the part of the segment that is not beyond a line. */
 CVTM_HD void cvtm_pull_shorten(cvtm_pull_segment *s, cvtm_pull_line line) {
   const double slope = CVTM_FMA(line.nx, s->dx, line.ny * s->dy);
   const double room = CVTM_FMA(-line.nx, s->x, CVTM_FMA(-line.ny, s->y, line.offset));
@@ -125,7 +125,7 @@ CVTM_HD void cvtm_pull_shorten(cvtm_pull_segment *s, cvtm_pull_line line) {
     s->t1 = s->t0;
 }
 
-/* Keeps the part where |p + t step| <= 1/2. */
+/* Keeps the part of the segment where |p + t step| <= 1/2. */
 CVTM_HD void cvtm_pull_shorten_to_pixel(cvtm_pull_segment *s, double p, double step) {
   const double scale = 1 / step, middle = -p * scale, reach = 0.5 * fabs(scale);
   if (step != 0) {
@@ -269,7 +269,7 @@ CVTM_HD double cvtm_pull_of_two(const cvtm_pull_near *near, const cvtm_pull_pixe
   const cvtm_pull_line line = cvtm_pull_bisector(near, p->base, k, (double)p->x, (double)p->y);
   if (line.offset >= 0)
     return p->phi.a + p->phi.c * (1.0 / 6) + cvtm_pull_cut(line, cvtm_pull_difference(phi, p->phi));
-  /* By rounding errors, the base is the farther of both. */
+  /* Rounding errors can make the base the farther of both sites. */
   const cvtm_pull_line back = {-line.nx, -line.ny, -line.offset};
   return phi.a + phi.c * (1.0 / 6) + cvtm_pull_cut(back, cvtm_pull_difference(p->phi, phi));
 }

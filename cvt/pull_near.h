@@ -12,7 +12,7 @@ enum {
   CVTM_PULL_SHIFT = 5, /* log2 of the width of a tile, in pixels */
   CVTM_PULL_WIDTH = 1 << CVTM_PULL_SHIFT,
   CVTM_PULL_HEIGHT = 16, /* so that the pixels of three cells occupy the lanes of a warp */
-  CVTM_PULL_LEVELS = 4,  /* how often a tile is divided in four if too many sites are near */
+  CVTM_PULL_LEVELS = 4,  /* times that a tile is divided in four if too many sites are near */
   CVTM_PULL_SITES = 96,  /* sites near a tile or a part of it, at most */
   CVTM_PULL_WORDS = CVTM_PULL_SITES / 32, /* words of a set of sites */
   CVTM_PULL_BLOCK_SHIFT = 3,              /* log2 of the sides of a block, in pixels */

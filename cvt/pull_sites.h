@@ -20,12 +20,13 @@ enum {
   CVTM_PULL_UNKNOWN = -1    /* an unknown neighbour */
 };
 typedef struct cvtm_pull_flags {
-  int32_t crowded, failed, deferred; /* 1: a pixel, a cell; the number of deferred cells */
+  int32_t crowded, failed,
+      deferred; /* 1: a pixel is crowded; 1: a cell has failed; the number of deferred cells */
 } cvtm_pull_flags;
 typedef struct cvtm_pull_memory {
   double corners[CVTM_PULL_BLOCKS][4 * CVTM_PULL_CORNERS];
   cvtm_pull_flags flags;
-  int32_t slot[]; /* of the deferred cells */
+  int32_t slot[]; /* slots of the deferred cells */
 } cvtm_pull_memory;
 
 /* The data that all edges of a diagram share. */
@@ -48,7 +49,7 @@ typedef struct cvtm_pull_edge {
 typedef struct cvtm_pull_axis {
   double start, scale; /* start of the edge; 1 / its extent */
   double line;         /* next line between pixels that the edge meets */
-  double t;            /* where on the edge; 1 or more: nowhere */
+  double t;            /* where that line meets the edge, from 0 to 1; 1 or more: it does not */
   int32_t way, pixel;  /* direction, 1 or -1; the pixel before the line */
 } cvtm_pull_axis;
 

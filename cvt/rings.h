@@ -2,11 +2,12 @@
  *
  * A cell is kept if its bisectors with its neighbours of the last diagram, in the same order, bound
  * a convex polygon inside the domain. Other cells are cut out anew, and so are the four cells that
- * meet at an edge that has vanished, and all cells at the border of the domain. If a kept cell
- * disagrees with a cell that was cut out about a corner, it is cut out in the next round, until all
- * agree. Then no cells overlap: cells that agree about their corners cover the domain everywhere as
- * often as they cover its border, that is, once. So kept cells are correct. On a torus all cells
- * are cut out. Compiles as C11 and inside CUDA kernels. */
+ * meet at an edge that has vanished, and all cells at the border of the domain. A kept cell and a
+ * cell that was cut out may disagree about a corner that they share. Then the kept cell is cut out
+ * in the next round. The rounds end when all cells agree. Then no cells overlap: cells that agree
+ * about their corners cover the domain everywhere as often as they cover its border, that is, once.
+ * So kept cells are correct. On a torus all cells are cut out. Compiles as C11 and inside CUDA
+ * kernels. */
 #ifndef CVTMESH_CVT_RINGS_H
 #define CVTMESH_CVT_RINGS_H
 

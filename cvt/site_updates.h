@@ -19,7 +19,7 @@ extern "C" {
 typedef struct cvtm_cvt_transfer {
   cvtm_domain domain;
   double *sites;                    /* changed in place; the moments belong to them */
-  const cvtm_cell_moments *moments; /* by site */
+  const cvtm_cell_moments *moments; /* one for each site */
   const int32_t *order;             /* the `movable` sites, by the energies of their cells */
   int64_t movable, most;            /* at most `most` sites move, and at most half of `movable` */
   double contrast;                  /* the larger energy exceeds the smaller one by this factor */
@@ -48,12 +48,13 @@ typedef struct cvtm_cvt_repulsion {
     (cvtm_device * device, const cvtm_cell_moments *sums, int64_t count, double mean,             \
      double sqrt_integral, double *scale),                                                        \
     device, count, cvtm_cvt_set_scale, sums, mean, sqrt_integral, scale)                          \
-  /* Keys that sort as the energies of the cells from `fixed` on, and the sites of these. */      \
+  /* Sets keys that sort like the energies of the cells from `fixed` on, and the sites of these   \
+   * cells. */                                                                                    \
   X(energy_keys,                                                                                  \
     (cvtm_device * device, const cvtm_cell_moments *sums, int64_t fixed, int64_t movable,         \
      uint64_t *keys, int32_t *sites),                                                             \
     device, movable, cvtm_cvt_set_energy_key, sums, fixed, keys, sites)                           \
-  /* A displacement. */                                                                           \
+  /* Displaces all sites. */                                                                      \
   X(repel, (cvtm_device * device, const cvtm_cvt_repulsion *repulsion), device,                   \
     repulsion->tree.count, cvtm_cvt_repel_site, CVTM_HOST_STRUCT(repulsion))                      \
   /* to[k] = factor * from[k], k < numbers. */                                                    \
@@ -122,7 +123,7 @@ CVTM_HD double cvtm_cvt_final_mass(const cvtm_cell_moments *sums, double sqrt_in
 
 /* The scale of both variables of site i: with y_i = x_i sqrt(2 m_i) the Hessian is near the
  * identity. m_i is the final mass if sqrt_integral > 0 (the mean over the cells of the integral of
- * sqrt(rho)), else the mass now; for a site without mass it is the mean mass. */
+ * sqrt(rho)), else the mass now; for a site without mass m_i is the mean mass. */
 CVTM_HD void cvtm_cvt_set_scale(const cvtm_cell_moments *sums, double mean, double sqrt_integral,
                                 double *scale, int64_t i) {
   const double mass =

@@ -35,7 +35,7 @@ static cvtm_status evaluate_energy(const slide *s, double *energy) {
                            energy, &moments);
 }
 
-/* Copies the data that a step changes to s->saved, or back. */
+/* Copies the data that a step changes to s->saved, or copies the saved data back. */
 static void save_slide(const slide *s, int back) {
   const cvtm_boundary *b = s->boundary;
   const size_t n = (size_t)b->vertex_count;

@@ -28,16 +28,16 @@ enum {
 };
 
 /* At normal effort the tolerance of a coarse level is that of the full set times the first number,
- * but not above the second: the finer levels continue from there. */
+ * but at most the second number. The finer levels continue from the result. */
 static const double coarse_tolerance = 5, largest_coarse_tolerance = 1e-4;
 
 /* The fraction of the sites that the last transfer moves during the descent of the full set. For
  * earlier transfers the fraction grows linearly. */
 static const double share_of_transfer = 0.0035;
 
-/* Such a transfer comes early if the relative decrease of the energy per iteration falls below
- * this. The energies of the cells then show where there are too many sites, and few iterations have
- * been spent on a minimum that will be given up. */
+/* A transfer during that descent comes early if the relative decrease of the energy per iteration
+ * falls below this. By then the energies of the cells show where there are too many sites, and few
+ * iterations have been spent on a minimum that the transfer gives up. */
 static const double slow_decrease = 2e-4;
 
 cvtm_cvt_task cvtm_solve_task(const cvtm_solve *s) {

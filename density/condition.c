@@ -146,7 +146,7 @@ static double value_or_infinity(const field *f, int64_t i, int64_t j) {
   return f->mask == NULL || f->mask[p] ? f->value[p] : (double)INFINITY;
 }
 
-/* The solution of Godunov's upwind difference at (i, j). */
+/* The solution at (i, j) of the equation with Godunov's upwind differences. */
 static double upwind(const field *f, int64_t i, int64_t j) {
   const double a = fmin(value_or_infinity(f, i - 1, j), value_or_infinity(f, i + 1, j));
   const double b = fmin(value_or_infinity(f, i, j - 1), value_or_infinity(f, i, j + 1));
@@ -294,7 +294,7 @@ int cvtm_condition_wanted(const cvtm_condition_options *options) {
 
 void cvtm_grade_size(int width, int height, const uint8_t *mask, double slope, double *density) {
   const int64_t count = (int64_t)width * height;
-  const double up = 1 + 0x1p-49; /* so that no density decreases by the 13 roundings of 2^-53 */
+  const double up = 1 + 0x1p-49; /* more than 13 roundings of 2^-53 */
   for (int64_t p = 0; p < count; ++p) density[p] = 1 / sqrt(sqrt(density[p]));
   cvtm_eikonal(width, height, mask, NULL, slope, density);
   for (int64_t p = 0; p < count; ++p) {

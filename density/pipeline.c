@@ -101,7 +101,7 @@ static cvtm_status check_range(const char *path, const double *density, size_t c
                    path);
 }
 
-/* 1 if a step after the tone changes the density. */
+/* Returns 1 if a step after the tone changes the density. */
 static int shapes(const cvtm_image *image, const cvtm_pipeline_options *o) {
   return image->masked > 0 || o->weight_count > 0 || o->within_count > 0 || o->obstacle_count > 0 ||
          cvtm_condition_wanted(&o->condition);
@@ -137,7 +137,7 @@ static cvtm_status shape_density(cvtm_device *device, const cvtm_image *image, c
   return status;
 }
 
-/* taken: the image, if the density may reuse its values; else NULL. */
+/* Runs all steps. taken: the image if the density may reuse the memory of its values, else NULL. */
 static cvtm_status run_steps(cvtm_device *device, const cvtm_image *image, cvtm_image *taken,
                              const char *name, const cvtm_pipeline_options *options,
                              cvtm_pipeline_result *result, cvtm_error *error) {

@@ -26,7 +26,7 @@ void cvtm_region_free(cvtm_region *region);
  * the positive pixels. Pixels without data are outside. */
 cvtm_status cvtm_region_read(const char *path, int width, int height, cvtm_region *region,
                              cvtm_error *error);
-/* The same of a file or an array, which is data. */
+/* The same for a file or an array; an array is data. */
 cvtm_status cvtm_region_open(const cvtm_input *source, int width, int height, cvtm_region *region,
                              cvtm_error *error);
 /* The opaque pixels of a picture; CVTM_ERROR_INPUT if it has no alpha channel. */

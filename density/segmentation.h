@@ -124,7 +124,7 @@ const char *cvtm_segment_stop_name(cvtm_segment_stop stop);
 typedef struct cvtm_segment_result {
   cvtm_segment_stop stop;
   int64_t steps, cycles;       /* cycles of all steps */
-  double change, area, energy; /* those of the last step */
+  double change, area, energy; /* values of the last step */
   double seconds;
   CVTM_RESERVED(8);
 } cvtm_segment_result;
@@ -166,7 +166,7 @@ typedef struct cvtm_segmentation_options {
   cvtm_first_curve first; /* grow */
   cvtm_disc first_disc;
   cvtm_input first_region;
-  double sigma;                 /* of the Gaussian smoothing of the shades, pixels; 0 */
+  double sigma; /* standard deviation of the Gaussian smoothing of the shades, pixels; 0 */
   cvtm_segment_options segment; /* cvtm_segment_defaults */
   CVTM_RESERVED(8);
 } cvtm_segmentation_options;

@@ -222,7 +222,7 @@ static cvtm_status refuse_value(const cvtm_image *image, size_t i, const convers
   return bad_value(image, i, name, "gives a density too large for single precision", error);
 }
 
-/* density: may be the image's values. */
+/* Converts all values. `density` may be the array of the image's values. */
 static cvtm_status convert(const cvtm_image *image, size_t count,
                            const cvtm_density_options *options, const char *name, double max,
                            float *density, cvtm_error *error) {
@@ -281,7 +281,8 @@ static cvtm_status fill_masked(const cvtm_image *image, const char *name, float 
   return CVTM_OK;
 }
 
-/* own: memory for the density, which may be the values of the image; NULL: allocates it. */
+/* Makes the density. own: memory for the density, which may be the values of the image; NULL: the
+ * function allocates it. */
 static cvtm_status make_density(const cvtm_image *image, const cvtm_density_options *options,
                                 const char *name, float *own, float **density, cvtm_error *error) {
   *density = NULL;

@@ -26,7 +26,8 @@
 typedef struct cvtm_cell {
   int32_t count, capacity, stride;
   double *x, *y, *slope, *inverse;
-  double nearest2;   /* squared distance to the nearest site elsewhere; infinite if there is none */
+  double nearest2; /* squared distance to the nearest site that does not coincide; infinite without
+                      one */
   int32_t *neighbor; /* set by tree clipping on a host, unless NULL: the index of the site across
                         the edge from corner k to the next, or CVTM_POLYGON_BORDER */
 } cvtm_cell;
@@ -42,20 +43,20 @@ typedef struct cvtm_cell_box {
   double x0, y0, x1, y1;
 } cvtm_cell_box;
 
-/* The site of the cell, and a shift. The shift is subtracted from the positions of other sites
- * before they are taken relative to the site. In this order no digits are lost between a site and
- * very near periodic images of others. */
+/* The site of the cell, and a shift by periods. A position relative to the site is (position -
+ * shift) - site. This order of the differences loses no digits where a periodic image of another
+ * site is very near. */
 typedef struct cvtm_cell_origin {
   double x, y, shift_x, shift_y;
-  int32_t index; /* of the site; the caller's */
-  int32_t slot;  /* of the site in the tree */
+  int32_t index; /* the caller's index of the site */
+  int32_t slot;  /* slot of the site in the tree */
 } cvtm_cell_origin;
 
 /* A corner of a cell is the point where two bisectors meet, the lines ax x + ay y = a and
  * bx x + by y = b relative to the site of the cell. The bisector with a site at n has (ax, ay) = n
  * and a = (|n|^2 + w - w_n) / 2, where w and w_n are the weights of the two sites; a Voronoi cell
- * is a power cell of weights 0. Macros, since the arguments are doubles or vectors of doubles.
- * scale: CVTM_CORNER_SCALE. */
+ * is a power cell of weights 0. These are macros, because the arguments are doubles or vectors of
+ * doubles. scale: CVTM_CORNER_SCALE. */
 #define CVTM_CORNER_SCALE(ax, ay, bx, by) (1 / ((ay) * (bx) - (ax) * (by)))
 #define CVTM_CORNER_X(ay, a, by, b, scale) (((b) * (ay) - (a) * (by)) * (scale))
 #define CVTM_CORNER_Y(ax, a, bx, b, scale) (((a) * (bx) - (b) * (ax)) * (scale))

@@ -25,8 +25,8 @@
 
 /* --- the sites around ------------------------------------------------------------------------- */
 
-/* Replaces sites first .. end - 1 by their poles. Appends the origin, which is a corner of no hull,
- * up to a multiple of CVTM_HULL_STEP. */
+/* Replaces sites first .. end - 1 by their poles. Pads the list to a multiple of CVTM_HULL_STEP
+ * with the origin, which is never a corner of the hull. */
 CVTM_INLINE void cvtm_hull_set_poles(const cvtm_hull_search *s, int32_t first, int32_t end,
                                      cvtm_hull *hull) {
   for (int32_t k = first + s->lanes.lane; k < end; k += s->lanes.count) {
@@ -46,10 +46,10 @@ CVTM_INLINE void cvtm_hull_set_poles(const cvtm_hull_search *s, int32_t first, i
   }
 }
 
-/* Marks in the cover of a tree that may lack sites the bins that the next gathering needs. The tree
- * has all sites of the coarse bin of the site and of the coarse bins beside it. The reach is at
- * most 4/3 of the side of a bin of the level, so that it stays within these bins if the level is
- * finer. */
+/* For a tree that may lack sites: marks in its cover (site_query.h) the bins that the next
+ * gathering needs. The tree has all sites of the coarse bin that holds the site, and of the coarse
+ * bins beside that bin. The reach is at most 4/3 of the side of a bin of the level. So the reach
+ * stays within these coarse bins if the level is finer than the coarse one. */
 CVTM_HD void cvtm_hull_mark_cover(const cvtm_hull_search *s, int wanted, const cvtm_hull *hull) {
   const int far =
       s->bins.level <= cvtm_tree_coarse(s->tree->levels) || s->o.shift_x != 0 || s->o.shift_y != 0;
@@ -78,7 +78,7 @@ CVTM_HD int cvtm_hull_gather_images(cvtm_hull_search *s, const cvtm_cell *cell, 
   return owned;
 }
 
-/* Adds the mirror images of the site whose distances are those of the sites to gather. */
+/* Adds the mirror images of the site that lie in the range of distances to gather. */
 CVTM_HD void cvtm_hull_add_edges(const cvtm_hull_search *s, cvtm_hull *hull) {
   const double near = 0.5000001 * s->reach;
   const int any = s->active && (s->edges.x0 > -near || s->edges.x1 < near || s->edges.y0 > -near ||
@@ -96,8 +96,8 @@ CVTM_HD void cvtm_hull_add_edges(const cvtm_hull_search *s, cvtm_hull *hull) {
 
 /* --- the hull --------------------------------------------------------------------------------- */
 
-/* The number that belongs to the largest value of the lanes of the cell; of equal values the least
- * number. */
+/* Each lane of the cell has a value and a number. Returns the number with the largest value; of
+ * equal values, the least number. */
 CVTM_HD int32_t cvtm_hull_farthest(cvtm_lanes lanes, float value, int32_t number) {
 #ifdef __CUDA_ARCH__
   for (int apart = CVTM_WARP / lanes.count; apart < CVTM_WARP; apart *= 2) {
@@ -165,7 +165,7 @@ CVTM_HD void cvtm_hull_compact(cvtm_lanes lanes, cvtm_hull *hull, int wanted) {
   if (wanted) hull->count = kept;
 }
 
-/* The reach of the first round; 0 for a site outside the domain or not finite. */
+/* The reach of the first round; 0 if the site is outside the domain or not finite. */
 CVTM_HD double cvtm_hull_first_reach(const cvtm_hull_search *s, float spacings) {
   const cvtm_cell_box *e = &s->edges;
   if (!isfinite(s->o.x) || !isfinite(s->o.y)) return 0;
@@ -173,8 +173,8 @@ CVTM_HD double cvtm_hull_first_reach(const cvtm_hull_search *s, float spacings) 
   return (double)spacings * (double)s->tree->spacing[s->o.slot];
 }
 
-/* Sets the distance up to which sites are gathered, and the level of bins. The side of its bins is
- * above 3/4 of that distance and at most 3/2, if there is such a level. */
+/* Sets the distance up to which sites are gathered, and the level of bins: the side of its bins is
+ * between 3/4 and 3/2 of that distance, if there is such a level. */
 CVTM_HD void cvtm_hull_set_reach(cvtm_hull_search *s, double reach) {
   const float most = (float)(1.5 * reach);
   uint32_t bits;
@@ -188,11 +188,12 @@ CVTM_HD void cvtm_hull_set_reach(cvtm_hull_search *s, double reach) {
 
 /* True if the site's finest bin is crowded, so that the search needs smaller squares. */
 CVTM_HD int cvtm_hull_is_crowded(const cvtm_hull_search *s, double spacing) {
-  const int32_t exponent = 32 - s->tree->shift - s->tree->levels; /* of a finest bin's side */
+  const int32_t exponent = 32 - s->tree->shift - s->tree->levels; /* log2 of a finest bin's side */
   return spacing > 0 && spacing * CVTM_TREE_CROWDED_SPACING <= ldexp(1, exponent);
 }
 
-/* True if the site at the slot before coincides with this one. Then that site owns the cell. */
+/* True if the site at the preceding slot coincides with this one. Then the preceding site owns the
+ * cell. */
 CVTM_HD int cvtm_hull_is_repeated(const cvtm_hull_search *s) {
   if (s->o.slot == 0) return 0;
   double x, y;

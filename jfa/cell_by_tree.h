@@ -41,8 +41,9 @@ CVTM_HD void cvtm_square_slots(const cvtm_site_tree_view *tree, cvtm_domain doma
   if (next != 0) *last = cvtm_first_with_code(tree, domain, next, *first, *last, *first);
 }
 
-/* The interval along an axis that holds the sites of a square: `steps` of the curve from `from` on.
- * A site outside a domain that is not periodic belongs to a square at the border. */
+/* The interval along an axis that holds the sites of a square. The square has `steps` steps of the
+ * curve, beginning with step `from`. A site outside a domain that is not periodic belongs to a
+ * square at the border. */
 CVTM_HD void cvtm_square_interval(const cvtm_site_tree_view *tree, uint32_t from, uint64_t steps,
                                   int32_t size, int32_t periodic, double *low, double *high) {
   const double pixels = 1 / (double)(UINT64_C(1) << tree->shift); /* exact: a power of two */
@@ -184,7 +185,7 @@ CVTM_HD int cvtm_cell_visit_square(const cvtm_site_tree_view *tree, cvtm_domain 
          cvtm_square_is_divided(tree, cvtm_square_depth(square), sites, CVTM_TREE_LEAF);
 }
 
-/* The sites that clip first, from the nearest on. After them the cell is so small that few others
+/* The nearest sites, which clip first. After these clips the cell is so small that few other sites
  * are tested. */
 enum { CVTM_NEAREST_CAPACITY = 6 };
 typedef struct cvtm_nearest_list {
@@ -328,9 +329,9 @@ CVTM_HD cvtm_cell_status cvtm_cell_cut_from(const cvtm_site_tree_view *tree, cvt
   return status;
 }
 
-/* Makes the cell of the site at a slot: CVTM_CELL_DONE or CVTM_CELL_OVERFLOW. The rounding of
- * corners is that of the largest polygon that was clipped. So a cell that is very much smaller than
- * the domain is clipped a second time, from a square that just holds it. */
+/* Makes the cell of the site at a slot: CVTM_CELL_DONE or CVTM_CELL_OVERFLOW. The corners have the
+ * rounding errors of the largest polygon that was clipped. So a cell that is much smaller than the
+ * domain is clipped a second time, from a square that just holds the cell. */
 CVTM_HD cvtm_cell_status cvtm_cell_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                            int64_t slot, cvtm_cell *cell) {
   cvtm_cell_box start;

@@ -1,7 +1,7 @@
 /* For .cu files only: tree clipping (cell_by_tree.h) by a warp. The lanes test 32 squares or sites
  * at once, and clip with a lane for each corner. All lanes of the warp call these functions
- * together. All have the number of corners of the cell, its radius and the results; the corners are
- * in memory that all can read.
+ * together. Every lane has the number of corners, the radius of the cell and the results; the
+ * corners are in memory that all lanes can read.
  *
  * If one thread clips each deferred cell by cvtm_cell_by_tree, an evaluation of 60,000 sites takes
  * 3.1 times as long. If lane 0 alone clips, it takes 1.2 times as long in the order of a start, and
@@ -73,7 +73,7 @@ typedef struct cvtm_warp_clipping {
   cvtm_cell_origin o;
   cvtm_cell *cell;
   double radius2;  /* of the farthest corner */
-  double nearest2; /* squared distance to the nearest site elsewhere, of those of this lane */
+  double nearest2; /* squared distance to this lane's nearest site that does not coincide */
   cvtm_cell_status status;
   bool ended; /* the cell is empty, or `status` is an error */
 } cvtm_warp_clipping;
@@ -222,7 +222,7 @@ static __device__ inline bool cvtm_warp_site_matters(const cvtm_warp_clipping *c
   return false;
 }
 
-/* Clips by the sites of all lanes, from the nearest on. */
+/* Clips by the sites of all lanes, the nearest site first. */
 static __device__ inline void cvtm_warp_clip_sites(cvtm_warp_clipping *c, cvtm_warp_site site,
                                                    int lane) {
   if (site.slot >= 0 && site.slot != c->o.slot && site.distance2 > 0)
@@ -331,8 +331,8 @@ static __device__ inline void cvtm_warp_visit(cvtm_warp_clipping *c, uint64_t sq
 }
 
 /* Clips by all sites of one image of the tree. Visits squares in the order of their distance. So
- * the cell is small before most squares are tested, and never has many corners unless it ends with
- * many. */
+ * the cell is small before most squares are tested. It has many corners on the way only if the
+ * finished cell has many. */
 static __device__ inline void cvtm_warp_clip_tree(cvtm_warp_clipping *c, cvtm_warp_queue *queue,
                                                   int lane) {
   uint64_t square = 1;

@@ -52,8 +52,8 @@ CVTM_HD uint32_t cvtm_lanes_vote(cvtm_lanes lanes, int yes) {
 #endif
 }
 
-/* Returns the number of this lane among the lanes of the cell with `yes` set, which are counted
- * from *count on, in their order. Adds how many there are to *count. */
+/* Numbers the lanes of the cell that have `yes` set, in their order, from *count on. Returns the
+ * number of this lane, and adds the number of these lanes to *count. */
 CVTM_HD int32_t cvtm_lanes_number(cvtm_lanes lanes, int yes, int32_t *count) {
   const uint32_t votes = cvtm_lanes_vote(lanes, yes);
   const int32_t before = *count;

@@ -14,9 +14,9 @@ typedef struct cvtm_cell_edge {
 /* A walk down a polygon whose site is at (sx, sy) in the domain. */
 typedef struct cvtm_cell_walk {
   double sx, sy, y_top, y_bottom;
-  int32_t bottom;      /* corner */
+  int32_t bottom;      /* the lowest corner */
   int32_t first, last; /* rows; may be outside a periodic domain */
-  int32_t low, high;   /* columns, as well */
+  int32_t low, high;   /* columns; may be outside, too */
   cvtm_cell_edge left, right;
 } cvtm_cell_walk;
 

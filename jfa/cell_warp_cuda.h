@@ -6,7 +6,7 @@
 #include "jfa/cell_by_hull.h"
 #include "jfa/cell_scanlines.h"
 
-enum { CVTM_WARP_ROWS = 512 /* rows of pixels of a cell, at most, roughly */ };
+enum { CVTM_WARP_ROWS = 512 /* about the largest number of pixel rows of a cell */ };
 
 /* Shared memory of the hulls. */
 template <int CELLS>
@@ -51,7 +51,7 @@ __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_do
   return done;
 }
 
-/* Cells in shared memory. Slopes overwrite the hulls. */
+/* Cells in shared memory. The slopes overwrite the hulls. */
 template <int CELLS>
 struct cvtm_warp_cells {
   double x[CVTM_HULL_SIDES * CELLS], y[CVTM_HULL_SIDES * CELLS], tolerance[CELLS];

@@ -110,9 +110,9 @@ CVTM_HD int cvtm_hull_on_bisector(double dx, double dy, double x, double y) {
   return cvtm_within_rounding(fabs(dx * x + dy * y - 0.5 * d2), d2 * (x * x + y * y));
 }
 
-/* Computes the corners of the cell. Returns the squared distance of the farthest corner; infinite
- * unless each bisector turns in the same sense from the one before. Sets *good to 1 if each corner
- * of this lane is within rounding of its two bisectors. */
+/* Computes the corners of the cell. Returns the squared distance of the farthest corner, or
+ * infinity if some bisector does not turn in the same sense as the others. Sets *good to 1 if each
+ * corner of this lane is within rounding of its two bisectors. */
 CVTM_INLINE double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_hull *hull,
                                          int32_t sides, cvtm_cell *cell, int *good) {
   double largest = 0;

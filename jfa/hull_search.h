@@ -10,16 +10,16 @@
 enum {
   CVTM_HULL_POLES = 16,       /* most poles that a cell has at a time */
   CVTM_HULL_STEP = 4,         /* poles per unrolled step of gift wrapping */
-  CVTM_HULL_SIDES = 10,       /* of a cell, at most */
+  CVTM_HULL_SIDES = 10,       /* most sides of a cell */
   CVTM_HULL_PADDED = 12,      /* the same, rounded up to full vectors */
-  CVTM_HULL_MAX_ROUNDS = 8,   /* of gathering */
+  CVTM_HULL_MAX_ROUNDS = 8,   /* most rounds of gathering */
   CVTM_HULL_SCRATCH = 32,     /* numbers in cvtm_hull.scratch */
   CVTM_HULL_MAX_SCAN = 256,   /* sites that a lane tests in a round, at most */
   CVTM_HULL_ROUND_TESTS = 16, /* the cost of a round, in tests of one site */
   CVTM_HULL_FIRST_MIRROR = -4 /* mirror images of the site have the slots -4 .. -1 */
 };
 
-#define CVTM_HULL_REACH 1.7F /* spacings; most cells are done in one round */
+#define CVTM_HULL_REACH 1.7F /* in spacings of the sites; most cells are done in one round */
 
 #ifdef __CUDACC__
 #define CVTM_HULL_ALIGNED __align__(8)
@@ -40,12 +40,13 @@ typedef struct CVTM_HULL_ALIGNED cvtm_hull_pole {
  * share. */
 typedef struct cvtm_hull {
   int32_t count, stride, capacity;
-  float reach; /* of the first round, in spacings of the sites */
+  float reach; /* reach of the first round, in spacings of the sites */
   uint32_t corners;
   cvtm_hull_pole *pole;
   int32_t *slot, *order, *scratch;
-  int32_t most_tests; /* of sites by a lane; with more the cell is undecided; 0: no limit */
-  int32_t tests;      /* so far, by this lane */
+  int32_t most_tests; /* most tests of sites by a lane, beyond which the cell is undecided; 0: no
+                         limit */
+  int32_t tests;      /* tests so far, by this lane */
   int32_t partial;    /* 1: the tree may lack sites; the search marks the bins that it needs */
 } cvtm_hull;
 
@@ -208,15 +209,15 @@ typedef int64_t cvtm_side_masks __attribute__((vector_size(CVTM_SIDE_LANES * siz
 #define CVTM_SIDE_WRITE(to, value) (*(cvtm_side_lanes *)(void *)(to) = (value))
 #define CVTM_SIDE_SELECT(where, yes, no) \
   ((cvtm_side_lanes)(((where) & (cvtm_side_masks)(yes)) | (~(where) & (cvtm_side_masks)(no))))
-/* cvtm_within_rounding of lanes. */
+/* cvtm_within_rounding for vectors. */
 #define CVTM_SIDE_ROUNDS(value, scale2) (((value) <= 0) | ((value) * (value) <= 1.6e-23 * (scale2)))
 #define CVTM_SIDE_ALL(mask) (((mask)[0] & (mask)[1] & (mask)[2] & (mask)[3]) != 0)
 
 /* Sets corners x[k], y[k], k < sides: the points where the bisector with (nx[k], ny[k]) meets the
  * next one. Repeats the first corners up to a full number of lanes; nx and ny repeat their first
- * entries one beyond that. Returns the squared distance of the farthest corner; infinite unless
- * each bisector turns in the same sense from the one before. Sets *good to 1 if each corner is
- * within rounding of its two bisectors. */
+ * entries one beyond that. Returns the squared distance of the farthest corner, or infinity if some
+ * bisector does not turn in the same sense as the others. Sets *good to 1 if each corner is within
+ * rounding of its two bisectors. */
 CVTM_INLINE double cvtm_hull_corner_lanes(const double *nx, const double *ny, int32_t sides,
                                           double *x, double *y, int *good) {
   cvtm_side_lanes largest = {0};
@@ -300,7 +301,7 @@ CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cv
       const float near_x = (float)dx, near_y = (float)dy;
       const float distance2 = near_x * near_x + near_y * near_y;
       const int near = (distance2 >= from) & (distance2 < to), same = (dx == 0) & (dy == 0);
-      owned |= near & same & (slot < s->o.slot); /* the first of them has the lowest index */
+      owned |= near & same & (slot < s->o.slot); /* the first has the lowest index */
       int take = near & !same;
       if (cell->count > 0) take = take && cvtm_hull_cuts(cell, dx, dy);
       found[taken].x = near_x;
@@ -336,8 +337,8 @@ CVTM_INLINE void cvtm_hull_find_next(cvtm_lanes lanes, cvtm_hull *hull, int32_t 
 }
 
 /* Computes the corners of the cell, and repeats the first corners up to a full vector. Returns the
- * squared distance of the farthest corner; infinite unless each bisector turns in the same sense
- * from the one before. Sets *good to 1 if each corner is within rounding of its two bisectors. */
+ * squared distance of the farthest corner, or infinity if some bisector does not turn in the same
+ * sense as the others. Sets *good to 1 if each corner is within rounding of its two bisectors. */
 CVTM_INLINE double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_hull *hull,
                                          int32_t sides, cvtm_cell *cell, int *good) {
   double nx[CVTM_HULL_PADDED + 1], ny[CVTM_HULL_PADDED + 1];

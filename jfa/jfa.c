@@ -14,7 +14,7 @@ struct cvtm_voronoi {
   cvtm_domain domain;
   cvtm_site_tree *tree;
   int32_t *second_array; /* width * height codes or labels */
-  int32_t *unlabelled;   /* one number; *wrong is one number, too */
+  int32_t *unlabelled;   /* one number, as *wrong */
   uint64_t *wrong;
   const double *sites; /* the array that the caller gave for the last diagram */
 };

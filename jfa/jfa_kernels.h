@@ -280,7 +280,7 @@ CVTM_HD float cvtm_flood_distance2(float x2, float dy) {
 #ifdef __CUDA_ARCH__
   return __fmaf_rn(dy, dy, x2);
 #else
-  return (float)((double)x2 + (double)dy * dy); /* rounded once, too: integers < 2^36 */
+  return (float)((double)x2 + (double)dy * dy); /* rounds once: integers < 2^36 */
 #endif
 }
 

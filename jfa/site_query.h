@@ -84,7 +84,7 @@ CVTM_HD uint64_t cvtm_morton_code(cvtm_domain domain, double x, double y) {
          cvtm_spread_bits(cvtm_quantize(y, domain.height, shift)) << 1;
 }
 
-/* x moved into [0, period); unchanged if period is 0. */
+/* x shifted by a multiple of the period into [0, period); unchanged if period is 0. */
 CVTM_HD double cvtm_wrap(double x, double period) {
   if (!(period > 0) || (x >= 0 && x < period)) return x;
   const double wrapped = x - period * floor(x / period);
@@ -291,7 +291,7 @@ enum { CVTM_TREE_COARSE = 3 };
 
 typedef struct cvtm_tree_cover {
   const uint32_t *covered; /* a bit for each coarse bin */
-  uint32_t *wanted;        /* the same */
+  uint32_t *wanted;        /* a bit for each coarse bin */
   uint32_t *missed;
   int32_t first, end;
 } cvtm_tree_cover;
@@ -403,8 +403,8 @@ CVTM_HD int32_t cvtm_first_with_code(const cvtm_site_tree_view *tree, cvtm_domai
   return first;
 }
 
-/* The slots first .. last - 1 of the sites of a square that is smaller than the finest bins.
- * slot: a slot that is probably near. */
+/* The slots first .. last - 1 of the sites of a square that is smaller than the finest bins. The
+ * search begins at `slot`, which is probably near. */
 CVTM_HD void cvtm_square_sites(const cvtm_site_tree_view *tree, cvtm_domain domain, int32_t level,
                                int32_t bx, int32_t by, int32_t slot, int32_t *first,
                                int32_t *last) {

@@ -23,7 +23,7 @@ CVTM_API_BEGIN
 
 enum {
   CVTM_TREE_LEAF = 8,
-  CVTM_TREE_CROWDED_SPACING = 16, /* spacings along the side of a crowded finest bin, at least */
+  CVTM_TREE_CROWDED_SPACING = 16, /* least spacings along the side of a crowded finest bin */
   CVTM_TREE_DEPTH = 31            /* levels of squares for a search by codes */
 };
 
@@ -54,8 +54,9 @@ void cvtm_site_tree_destroy(cvtm_site_tree *tree);
 /* sites: 2 * count doubles in device memory. Enqueued; allocates nothing, and can be captured in a
  * graph. count must not exceed the capacity. */
 cvtm_status cvtm_site_tree_build(cvtm_site_tree *tree, const double *sites, int64_t count);
-/* The two parts of cvtm_site_tree_build: the order and the bins; then the boxes. The boxes are
- * skipped if *wanted is 0 when the device reaches this work (device memory; NULL counts as 1). */
+/* The two parts of cvtm_site_tree_build: the order and the bins; then the boxes. wanted: NULL, or a
+ * number in device memory; if it is 0 when the device reaches this work, the boxes are not built.
+ */
 cvtm_status cvtm_site_tree_sort(cvtm_site_tree *tree, const double *sites, int64_t count);
 cvtm_status cvtm_site_tree_build_boxes(cvtm_site_tree *tree, const int32_t *wanted);
 /* Valid until the next build or destroy. The pointers stay the same for a tree and a count. */

@@ -3,10 +3,10 @@
  *
  * CUB's radix sort, with the kernels that find bins and spacings, takes 4 to 5 times as long at
  * 4,000 and 60,000 sites, and 2.6 to 2.0 times at 10^6 to 10^7 sites in the order of a start
- * (H200). In random order it takes as long at 10^6 sites, and 0.4 times as long at 10^7. If half of
- * the sites lie in a millionth of the area, it takes 0.8 to 0.25 times as long from 60,000 sites
- * on. With it, evaluations take 1.15 to 1.25 times as long at 60,000 sites, and 0.94 to 1.06 times
- * from 10^6 on: no size favours it. sort_by_radix is the reference. */
+ * (H200). For sites in random order CUB takes as long at 10^6 sites, and 0.4 times as long at 10^7.
+ * If half of the sites lie in a millionth of the area, CUB takes 0.8 to 0.25 times as long from
+ * 60,000 sites on. With it, evaluations take 1.15 to 1.25 times as long at 60,000 sites, and 0.94
+ * to 1.06 times from 10^6 on: no size favours it. sort_by_radix is the reference. */
 #include "base/cuda_utils.h"
 #include "base/primitives.h"
 #include "jfa/site_tree_kernels.h"
@@ -324,7 +324,8 @@ __device__ void cvtm_tree_upper_boxes(int64_t leaf_count, double *box) {
   }
 }
 
-/* Each block computes the boxes of some subtrees; the last block to end, the boxes above. */
+/* Each block computes the boxes of some subtrees; the last block to end computes the boxes above
+ * them. */
 static __global__ void __launch_bounds__(BLOCK)
     bound_kernel(cvtm_site_tree_arrays tree, const int32_t *wanted, int64_t subtrees) {
   if (wanted && !*wanted) return;

@@ -30,7 +30,7 @@ typedef struct cvtm_site_tree_arrays {
   size_t workspace_bytes;
   /* Scratch of CUDA. Between sorts all of bin_head is -1, and all of the others is 0. */
   int32_t *bin_count;             /* sites of each bin */
-  int32_t *bin_head;              /* one of them */
+  int32_t *bin_head;              /* a site of each bin, the start of its chain */
   unsigned long long *tile_count; /* of each tile of bins: tile_word of site_tree_cuda.cu, or 0 */
   int32_t *taken;                 /* items of work that blocks have taken; one number */
   int32_t *done;                  /* items that are done */

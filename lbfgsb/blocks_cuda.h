@@ -55,7 +55,7 @@ static inline cudaError_t find_stages(int warps, int *stages) {
 struct shared_memory {
   cvtm_lbfgsb_arrays arrays; /* of this problem */
   cvtm_lbfgsb_state state;
-  cvtm_lbfgsb_state if_accepted;       /* in block 0; other blocks have only its q */
+  cvtm_lbfgsb_state if_accepted;       /* block 0 has all of it, the other blocks its q alone */
   alignas(16) cvtm_lbfgsb_model model; /* of block 0; the other blocks have its q alone */
   alignas(16) double sums[CVTM_LBFGSB_MAX_ENTRIES + 1], reduced[CVTM_LBFGSB_MAX_ENTRIES + 1];
   double w[CVTM_LBFGSB_PAIR]; /* one row of W */
@@ -103,7 +103,7 @@ static __device__ __forceinline__ cvtm_lbfgsb_work *warp_work(int warp) {
   return reinterpret_cast<cvtm_lbfgsb_work *>(block_memory()->buffer) + warp;
 }
 
-/* Copies; all threads of the block call. */
+/* Copies an array. All threads of the block must call. */
 static __device__ void copy_doubles(double *to, const double *from, int count) {
   for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
     to[i] = from[i];
@@ -135,7 +135,7 @@ static constexpr __device__ int device_stages() {
  * All lanes of a warp call; lane l copies the 16-byte words l, l + 32, .. Each call begins a group
  * of copies, which is empty if `tile` is NULL. */
 static __device__ void load_tile(int m, int missing, double *slot, const double *tile) {
-  constexpr int words = TILE * sizeof(double) / sizeof(int4); /* of a column */
+  constexpr int words = TILE * sizeof(double) / sizeof(int4); /* in a column */
   const int lane = static_cast<int>(threadIdx.x) % WARP;
   const int missing_s = missing < 0 ? -1 : m + missing;
   for (int i = lane; tile && i < 2 * m * words; i += WARP) {

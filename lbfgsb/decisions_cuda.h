@@ -21,8 +21,8 @@ enum { SYSTEM_PAIRS = 8 };
  * each in order of age. Lane r holds columns 0 .. 7 of row r, lane r + 16 holds columns 8 .. 15. */
 struct warp_system {
   double a[SYSTEM_PAIRS];
-  double diagonal, b; /* of the row, in both of its lanes; b: the right side */
-  double inverse;     /* 1 / pivot of the row, once eliminated */
+  double diagonal, b; /* entries of the row, in both of its lanes; b: the right side */
+  double inverse;     /* 1 / pivot of the row, after its elimination */
 };
 
 /* The entries of a system. The block of Y and Y has of_yy yy_pq - d_p (d_p only on the diagonal);
@@ -93,8 +93,8 @@ static __device__ __forceinline__ int eliminate(warp_system &system) {
       good = j < SYSTEM_PAIRS ? diagonal < least : diagonal > least;
     }
     diagonal = fma(-own, factor, diagonal);
-    if (j == SYSTEM_PAIRS - 1) least = DBL_EPSILON * diagonal;      /* of the Schur complement */
-    inverse = reciprocal(__shfl_sync(all, diagonal, (j + 1) % 16)); /* of the next pivot */
+    if (j == SYSTEM_PAIRS - 1) least = DBL_EPSILON * diagonal;      /* for the Schur complement */
+    inverse = reciprocal(__shfl_sync(all, diagonal, (j + 1) % 16)); /* for the next pivot */
     b = fma(-top, factor, b);
     const double last =
         fma(-__shfl_sync(all, own, j % SYSTEM_PAIRS + SYSTEM_PAIRS * right), factor, system.a[0]);
@@ -208,7 +208,7 @@ static __device__ __noinline__ void warp_solve_subspace(source from, int first_s
   __syncwarp();
 }
 
-/* The stop that the host requests. */
+/* The stop that the host has requested, or CVTM_STOP_NONE. */
 static __device__ int requested_stop() {
   return *static_cast<const volatile int *>(&block_memory()->arrays.requests->stop);
 }
@@ -255,7 +255,7 @@ static __device__ __noinline__ void warp_update_model(source from) {
                            from == NOW ? shared->sums : shared->reduced);
 }
 
-/* Records the new point and applies the stopping tests; one thread calls. */
+/* Records the new point and applies the stopping tests. One thread calls. */
 static __device__ __noinline__ void thread_decide_point(source from) {
   shared_memory *shared = block_memory();
   cvtm_lbfgsb_decide_point(&shared->state, from == NOW ? shared->sums : shared->reduced,
@@ -364,7 +364,7 @@ static __device__ void decide_speculatively() {
   if (thread == 0) {
     state->theta = shared->if_accepted.theta;
     state->free_gg = shared->if_accepted.free_gg;
-    state->needs_update = 0; /* done */
+    state->needs_update = 0; /* pass A has run */
   }
   __syncthreads();
   if (state->running && warp == 0) cvtm_lbfgsb_cauchy_and_subspace(deciding_block());

@@ -17,7 +17,7 @@ typedef struct decisions {
   cvtm_lbfgsb_model model;
   cvtm_lbfgsb_work work;
   cvtm_lbfgsb_walk walk;
-  cvtm_lbfgsb_requests requests; /* requests of the host to itself */
+  cvtm_lbfgsb_requests requests; /* the host makes them to itself */
   double sums[CVTM_DIVIDED_STRIDE], reduced[CVTM_DIVIDED_STRIDE];
   double total[CVTM_DIVIDED_STRIDE]; /* the sums over all blocks of the last pass */
 } decisions;
@@ -28,10 +28,10 @@ struct cvtm_divided {
   int64_t blocks, first_block, own_blocks;
   int64_t *rank_blocks, *counts; /* [ranks] */
   decisions *decided;
-  double *records;        /* [CVTM_DIVIDED_BLOCKS][stride]: of all blocks, in device memory */
-  double *staging;        /* of the same size, on the host */
-  cvtm_scratch on_host;   /* all that is there */
-  cvtm_lbfgsb_list list;  /* exact Cauchy point */
+  double *records; /* [CVTM_DIVIDED_BLOCKS][stride]: the records of all blocks, in device memory */
+  double *staging; /* the same records on the host */
+  cvtm_scratch on_host;   /* owns all arrays on the host */
+  cvtm_lbfgsb_list list;  /* for the exact Cauchy point */
   double *breakpoints;    /* [ranks][CVTM_DIVIDED_BATCH][PLACE + 2m + 1], on the host */
   double *times, *rows_w; /* the batch of this rank, on the host */
   int32_t *rows;
@@ -134,7 +134,7 @@ static void test_trial_point(executor on) {
 
 static void update_matrices(executor on) { update_from_sums(on); }
 
-/* The record of pass A contains the row. */
+/* The record of pass A contains the row with the nearest breakpoint. */
 static void read_nearest_row(executor on, double *w) {
   const double *row = on.arrays->sums + layout_of(on).entries;
   memcpy(w, row, (size_t)(2 * on.arrays->state->history + 1) * sizeof *w);
@@ -203,7 +203,7 @@ static int find_nearest_rank(executor on, const double **nearest) {
   return of;
 }
 
-/* If a walk goes beyond the batch of some rank, the ranks exchange again. */
+/* When the walk has passed the whole batch of some rank, the ranks exchange the next batches. */
 static int next_breakpoint(executor on, double *t) {
   const cvtm_divided *d = on.arrays->divided;
   host_window *window = on.window;
@@ -364,7 +364,8 @@ cvtm_status cvtm_divided_set_share(cvtm_device *device, cvtm_lbfgsb_arrays *arra
 
 /* --- the passes on the CPU --------------------------------------------------------------- */
 
-/* The row of W with the block's nearest breakpoint, which then is numbered over all ranks. */
+/* Adds to the record the row of W with the nearest breakpoint of the block, and numbers that row
+ * over all ranks. */
 static void add_row(const cvtm_lbfgsb_arrays *arrays, const cvtm_divided_pass *pass,
                     double *record) {
   double *row = record + pass->entries + 2;

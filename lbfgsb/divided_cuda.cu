@@ -30,13 +30,13 @@ static __host__ __device__ int64_t chunks_of_block(int64_t block) {
   return (block - 1) / chunk_rows(block) + 1;
 }
 
-/* The first row of a chunk, counted in this process. */
+/* The first row of a chunk, among the rows of this process. */
 static __device__ int64_t chunk_start(int64_t block, int64_t chunk) {
   const int64_t block_chunks = chunks_of_block(block);
   return chunk / block_chunks * block + chunk % block_chunks * chunk_rows(block);
 }
 
-/* The arrays of a chunk; it may have no rows. */
+/* The arrays of a chunk, which may have no rows. */
 static __device__ cvtm_lbfgsb_arrays chunk_arrays(const cvtm_lbfgsb_arrays &all, int64_t chunk,
                                                   int m) {
   const int64_t rows = chunk_rows(all.block), first = chunk_start(all.block, chunk);
@@ -109,7 +109,8 @@ static __global__ void __launch_bounds__(ROW_WARPS *WARP)
   }
 }
 
-/* The nearest breakpoint of the chunks of a block; its row counts in this process. */
+/* The nearest breakpoint of the chunks of a block. Its row number counts the rows of this process.
+ */
 static __device__ cvtm_lbfgsb_nearest nearest_of_chunks(const cvtm_lbfgsb_arrays &all,
                                                         int64_t chunks) {
   cvtm_lbfgsb_nearest found = {HUGE_VAL, HUGE_VAL};

@@ -10,7 +10,7 @@
 
 /* The breakpoints of a window in the order of (t, row), up to where next_breakpoint has come. */
 typedef struct host_window {
-  int64_t count;     /* listed by this process; on the CPU: left in the heap */
+  int64_t count;     /* breakpoints listed by this process; on the CPU: left in the heap */
   int64_t first;     /* index of the first breakpoint of the batch */
   int next;          /* index in the batch */
   const double *row; /* row of the last breakpoint: the 2m columns of W, then g, scaled */
@@ -19,7 +19,7 @@ typedef struct host_window {
 
 /* A problem and the means to carry out its passes. */
 typedef struct executor {
-  const cvtm_lbfgsb_arrays *arrays; /* of the problem */
+  const cvtm_lbfgsb_arrays *arrays; /* the arrays of the problem */
   cvtm_device *device;
   int threads;         /* CPU: the number of threads that share the problem */
   cvtm_status *status; /* status of the first failed pass of this round */
@@ -37,7 +37,7 @@ static void read_nearest_row(executor on, double *w);
 /* Lists the breakpoints of the window for next_breakpoint. */
 static void list_window(executor on);
 
-/* The requested stop. */
+/* The stop that was requested, or CVTM_STOP_NONE. */
 static int requested_stop(executor on) { return on.arrays->requests->stop; }
 
 static inline int has_failed(executor on) { return *on.status != CVTM_OK; }
@@ -84,7 +84,7 @@ static void take_point(executor on) {
   cvtm_lbfgsb_decide_point(arrays->state, arrays->sums, arrays->mailbox, requested_stop(on));
 }
 
-/* update_matrices if pass A has formed the products that bounds need. */
+/* update_matrices for the case that pass A has formed the products that bounds need. */
 static inline void update_from_sums(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   const cvtm_lbfgsb_layout layout = layout_of(on);

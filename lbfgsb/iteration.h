@@ -54,8 +54,8 @@ CVTM_PHASE void find_coefficients(executor on);
 /* Walks through a window of the breakpoints on the projected gradient path. Then finds the exact
  * Cauchy point and the subspace minimiser, or asks for another window. */
 CVTM_PHASE void walk_breakpoints(executor on);
-/* Used if several rows have 0 < t_i <= t^c: a pass over these rows removes them from the sums. Then
- * solves the subspace problem. */
+/* If several rows have 0 < t_i <= t^c, a pass over these rows removes them from the sums. Then the
+ * phase solves the subspace problem. */
 CVTM_PHASE void restrict_rows(executor on);
 /* Pass B: computes d from t^c and q, and the trial point x + d. Starts the line search if d is a
  * descent direction. */

@@ -65,8 +65,8 @@ typedef enum cvtm_lbfgsb_cauchy {
                                      Byrd et al., section 4 */
 } cvtm_lbfgsb_cauchy;
 
-/* A value of 0 disables a tolerance or limit. Each comment ends with the default. A round is an
- * evaluation and the decisions that follow it. */
+/* A value of 0 disables a tolerance or limit. The number at the end of each comment is the default.
+ * A round is an evaluation and the decisions that follow it. */
 typedef struct cvtm_lbfgsb_options {
   int history;               /* m, 1 .. 128; 8 */
   int64_t max_iterations;    /* 1000 */
@@ -100,9 +100,10 @@ typedef struct cvtm_lbfgsb_result {
   double f, projected_gradient;
   int64_t active;
   int64_t start_projected;   /* start values outside the box, which were moved onto it */
-  int64_t restarts;          /* how often the history was dropped */
-  double seconds;            /* of the call, evaluations included */
-  double evaluation_seconds; /* of the evaluations alone; CUDA: 0 unless time_evaluations */
+  int64_t restarts;          /* how many times the history was dropped */
+  double seconds;            /* duration of the call, evaluations included */
+  double evaluation_seconds; /* duration of the evaluations alone; on CUDA 0 unless time_evaluations
+                                is set */
   int captured;              /* the whole loop ran on the device, as a graph */
   CVTM_RESERVED(8);
 } cvtm_lbfgsb_result;
@@ -172,6 +173,9 @@ cvtm_status cvtm_lbfgsb_start(cvtm_lbfgsb *solver, const double *x, cvtm_lbfgsb_
 cvtm_status cvtm_lbfgsb_advance(cvtm_lbfgsb *solver, int *running);
 /* Ends the run, even if it is still running. x: the best point found. */
 cvtm_status cvtm_lbfgsb_finish(cvtm_lbfgsb *solver, double *x, cvtm_lbfgsb_result *result);
+/* Between start and finish: problem p still runs if element p * *stride is not 0, in device memory
+ * that the solver owns. The evaluations of other problems are not used. */
+const int *cvtm_lbfgsb_running(const cvtm_lbfgsb *solver, int64_t *stride);
 
 /* The complete state of a run as bytes on the host, without bounds, scale and options. It can be
  * saved between two calls of advance, or after a run. Only the same version, on the same kind of

@@ -102,7 +102,7 @@ static void update_rows(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t
     cvtm_lbfgsb_add_point(arrays, &row, i, is_free, sums);
     classify_row(rows, r, is_free, row.g);
   }
-  sums[CVTM_SUM_FREE_GG] = result[CVTM_SUM_FREE_GG]; /* the lanes add it with the products */
+  sums[CVTM_SUM_FREE_GG] = result[CVTM_SUM_FREE_GG]; /* sum_tile adds it */
   memcpy(result, sums, sizeof sums);
 }
 

@@ -38,7 +38,7 @@ typedef struct cvtm_lbfgsb_run {
   int captured;         /* the loop runs as a graph */
 } cvtm_lbfgsb_run;
 
-enum { CVTM_LBFGSB_OWNED = 32 }; /* arrays of a solver, at most */
+enum { CVTM_LBFGSB_OWNED = 32 }; /* most arrays of a solver */
 
 struct cvtm_lbfgsb {
   cvtm_device *device;
@@ -53,7 +53,7 @@ struct cvtm_lbfgsb {
   cvtm_lbfgsb_arrays arrays;
   void *owned[CVTM_LBFGSB_OWNED]; /* all device memory */
   int owned_count;
-  size_t model_bytes;            /* of one problem */
+  size_t model_bytes;            /* size of the model of one problem */
   double *lower, *upper, *scale; /* `arrays` has them only if they are used */
   cvtm_lbfgsb_inputs *found;
   cvtm_lbfgsb_mailbox *mailbox; /* address on the host */

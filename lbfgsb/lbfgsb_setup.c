@@ -144,7 +144,7 @@ static void allocate_decisions(cvtm_lbfgsb *solver, cvtm_status *status) {
     arrays->work = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_work), status);
 }
 
-/* share: NULL unless the variables are divided. */
+/* Allocates all arrays of the solver. share: NULL unless the variables are divided. */
 static cvtm_status allocate_arrays(cvtm_lbfgsb *solver, const cvtm_lbfgsb_share *share) {
   cvtm_lbfgsb_arrays *arrays = &solver->arrays;
   const int exact = solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT;
@@ -208,7 +208,7 @@ static cvtm_status check_sizes(cvtm_error *error, int64_t problems, int64_t n) {
   return CVTM_OK;
 }
 
-/* share: NULL unless the variables are divided. */
+/* Allocates a solver and its arrays. share: NULL unless the variables are divided. */
 static cvtm_status allocate_solver(cvtm_device *device, int64_t problems, int64_t n,
                                    const cvtm_lbfgsb_share *share,
                                    const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver) {
@@ -314,7 +314,7 @@ static cvtm_status share_findings(cvtm_lbfgsb *solver, cvtm_lbfgsb_inputs *found
                    "bounds or scale of another rank's variables are wrong");
 }
 
-/* Collective if the variables are divided. */
+/* Checks bounds and scale. Collective if the variables are divided. */
 static cvtm_status check_inputs(cvtm_lbfgsb *solver, const double *lower, const double *upper,
                                 const double *scale, cvtm_lbfgsb_inputs *found) {
   cvtm_device *device = solver->device;

@@ -153,8 +153,10 @@ enum {
   CVTM_MIN_TRUNCATION = 2, /* B: largest step along the unprojected subspace step */
   CVTM_SUM_FREE_GG = 3,    /* A: g'g over the rows with t_i > 0 */
   CVTM_SUM_SLOPE = 3,      /* B and line search: g'd */
+  CVTM_SUM_FINITE = 3,     /* start: number of finite bounds */
   CVTM_SUM_YY = 4,         /* A: y'y of the new pair */
   CVTM_SUM_DD = 4,         /* B: d'd */
+  CVTM_SUM_BOUNDS = 4,     /* start: number of bounds, finite or not */
   CVTM_SUM_ACTIVE = 5,     /* A: number of variables at a bound */
   CVTM_SUM_TRIAL = 6,      /* A together with the test of the trial point: g'd */
   CVTM_SUM_COLUMNS = 7
@@ -274,7 +276,7 @@ typedef struct cvtm_lbfgsb_arrays {
   double *w;                           /* W = [Y S]; see cvtm_lbfgsb_at */
   const double *lower, *upper, *scale; /* NULL: not given */
   double *partial;                     /* [parts][entries]: the reductions of the parts of a pass */
-  int64_t parts, entries;              /* of one problem */
+  int64_t parts, entries;              /* for one problem */
   double *sums;                        /* [entries]: result of pass A at the current point */
   double *reduced;                     /* [entries]: result of the latest other pass */
   double *breakpoints;                 /* exact Cauchy point: t_i of the window, */
@@ -286,10 +288,10 @@ typedef struct cvtm_lbfgsb_arrays {
   cvtm_lbfgsb_work *work; /* CPU, else NULL */
   cvtm_lbfgsb_mailbox *mailbox;
   cvtm_lbfgsb_requests *requests;
-  int *flag;                    /* of the loop: the number of problems that need another round */
+  int *flag; /* the loop's flag: the number of problems that need another round */
   cvtm_lbfgsb_barrier *barrier; /* CUDA */
   cvtm_panels *panels;          /* on the host; NULL for short histories */
-  cvtm_divided *divided;        /* on the host; NULL: this process has all rows */
+  cvtm_divided *divided;        /* on the host; NULL if this process has all rows */
 } cvtm_lbfgsb_arrays;
 
 /* The number of elements of W for n variables, the last tile padded. */

@@ -27,7 +27,7 @@ _Static_assert((int)CVTM_LBFGSB_ORDER == (int)CVTM_LBFGSB_MAX_HISTORY, "room for
 
 /* --- passes -------------------------------------------------------------------------------- */
 
-/* The arrays, with a state that asks for no products over the free rows. */
+/* The arrays of a problem with a changed state: it asks for no products over the free rows. */
 typedef struct pass_view {
   cvtm_lbfgsb_arrays arrays;
   cvtm_lbfgsb_state state;

@@ -9,11 +9,11 @@
 
 enum {
   THREADS = 256,
-  FIGURES = CVTM_SUM_COLUMNS, /* figures of a block */
+  FIGURES = CVTM_SUM_COLUMNS, /* number of figures of a block */
   VECTORS = 3                 /* factors of W'V: g over free rows, s, y */
 };
 
-static constexpr int64_t MAX_BLOCKS = 528; /* of a pass; their number follows from n alone */
+static constexpr int64_t MAX_BLOCKS = 528; /* most blocks of a pass; n alone sets their number */
 static constexpr int64_t CHUNK = 1 << 16;  /* listed rows that are multiplied together */
 
 struct panels_cuda {
@@ -47,7 +47,8 @@ static __device__ figures empty_figures() {
   return own;
 }
 
-/* Writes the block's figures. The order is fixed: thread t adds those of t + 128, of t + 64, .. */
+/* Writes the block's figures. The order is fixed: thread t adds the figures of thread t + 128, then
+ * those of t + 64, and so on. */
 static __device__ void write_figures(const figures &own, int nearest, double *to) {
   __shared__ figures all[THREADS];
   const int thread = static_cast<int>(threadIdx.x);
@@ -117,8 +118,8 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* to[c * column_step + r * row_step] = the listed rows of g and of the columns. Half of the columns
- * are at W, the other half m columns later. */
+/* Sets to[c * column_step + r * row_step] to listed row r of column c, and of g after the columns.
+ * The first half of the columns begins at W, the second half m columns later. */
 static __global__ void __launch_bounds__(THREADS)
     gather_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, const int32_t *rows, int count,
                   int half, int m, int64_t column_step, int64_t row_step, double *to) {

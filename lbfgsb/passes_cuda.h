@@ -340,7 +340,7 @@ static __device__ void pass_start(block_group on) {
   write_block_sums(on, own, 0);
 }
 
-/* The line search: g'd at the trial point. */
+/* The pass of the line search: computes g'd at the trial point. */
 static __device__ void pass_search(block_group on) {
   thread_sums own = empty_sums();
   for (int64_t i = first_index(on); i < block_memory()->arrays.n; i += index_stride(on)) {
@@ -366,9 +366,9 @@ static __device__ void pass_commit(block_group on) {
   }
 }
 
-/* Pass B: computes d and the trial point of step 1, with the truncated step if that is due. commit:
- * it also writes the rows that a speculative pass A left. It goes from the last row to the first,
- * since the rows that pass A read last are still in the cache. */
+/* Pass B: computes d and the trial point of step 1, with the truncated step if the state needs it.
+ * commit: the pass also writes the rows that a speculative pass A left. The pass goes from the last
+ * row to the first, since the rows that pass A read last are still in the cache. */
 static __device__ __noinline__ void pass_b(block_group on, int commit) {
   const cvtm_lbfgsb_arrays arrays = block_memory()->arrays;
   const cvtm_lbfgsb_state *state = &block_memory()->state;

@@ -55,7 +55,7 @@ typedef struct cvtm_lbfgsb_inputs {
   int64_t finite; /* number of finite bounds */
 } cvtm_lbfgsb_inputs;
 
-/* What differs between devices. */
+/* The functions that differ between devices. */
 typedef struct cvtm_lbfgsb_rows_table {
   /* Checks n variables. lower, upper, scale: n doubles in device memory, or NULL. Enqueued. */
   cvtm_status (*check)(cvtm_device *device, const double *lower, const double *upper,

@@ -67,7 +67,7 @@ typedef int (*cvtm_hlcp_monitor)(void *context, const cvtm_hlcp_progress *progre
 
 typedef struct cvtm_hlcp_options {
   cvtm_hlcp_method method; /* mmsor */
-  double alpha, beta;      /* used by mmsor and mmaor; 1, 1.1 */
+  double alpha, beta;      /* for mmsor and mmaor; 1, 1.1 */
   double gamma;            /* > 0; 2 */
   cvtm_hlcp_scaling scaling;
   double omega;               /* > 0, a factor if the diagonal is a ratio; 1 */

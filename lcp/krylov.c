@@ -10,7 +10,7 @@ struct cvtm_krylov {
   const cvtm_krylov_table *table;
   cvtm_krylov_setup setup;
   cvtm_krylov_view view;
-  void *workspace; /* workspace for dot products */
+  void *workspace; /* workspace of the dot products */
   size_t workspace_bytes;
   cvtm_loop *loop;
 };

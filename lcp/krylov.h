@@ -51,7 +51,7 @@ typedef struct cvtm_krylov_state {
   double shadow_squares;   /* (shadow, shadow) */
   double least;            /* smallest (r, r) so far */
   double goal, relative_goal, scale;
-  double target; /* for `squares` */
+  double target; /* the solve ends when `squares` is at most this */
   int64_t iteration, limit;
   int32_t go_on;   /* nonzero: the loop continues */
   int32_t restart; /* the next iteration takes r as its shadow and its search direction */

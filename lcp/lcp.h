@@ -18,8 +18,8 @@ CVTM_API_BEGIN
  * psor       projected multicolour SOR
  * tnnmg      truncated nonsmooth Newton multigrid (Graser & Kornhuber)
  * pdas       primal-dual active set, a semismooth Newton method; any M- or H-matrix
- * lemke      Lemke's path with lexicographic pivots, on the host with a dense matrix, which may
- * have any diagonal; finds a solution or a ray if A is positive semidefinite or a P-matrix auto
+ * lemke      Lemke's path with lexicographic pivots, on the host with a dense matrix. The diagonal
+ * may be arbitrary. Finds a solution or a ray if A is positive semidefinite or a P-matrix. auto
  * takes tnnmg where A is symmetric and pdas where it is not; and lemke for up to 2000 rows if the
  * diagonal is not positive, or if the other method finds no solution.
  * tnnmg needs a symmetric positive definite matrix. On a stored matrix it continues as pdas if its
@@ -121,7 +121,7 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
  *     (A x)_p = diagonal_p x_p + sum over the four links of p: link (x_p - x_q).
  * x_q is 0 if a link leaves the grid or meets a masked node. There, links of weight 0 give a
  * Neumann boundary, others a Dirichlet boundary. Cycles converge fast for links that jump by a
- * factor of 100 from node to node. With random jumps by 10^6 they do not converge within the
+ * factor of 100 from node to node. With random jumps by 10^6 cycles do not converge within the
  * default limit; use a stored matrix then. */
 typedef struct cvtm_lcp_grid {
   int64_t width, height;

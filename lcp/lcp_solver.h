@@ -25,7 +25,7 @@ struct cvtm_lcp {
   cvtm_lcp_options options; /* checked; method is never auto */
   int has_limit;            /* nonzero: the caller has limited the iterations */
   double setup_seconds;
-  cvtm_lcp *fallback; /* of auto: lemke, where the method finds no solution; or NULL */
+  cvtm_lcp *fallback; /* for auto: lemke, used if the method finds no solution */
   int64_t *verdict;   /* device memory: 2 numbers, the result of the check of b and the bounds */
 };
 

@@ -1,15 +1,17 @@
 /* Lemke's method for variables with bounds (Cottle, Pang & Stone, The Linear Complementarity
  * Problem, 1992, section 4.4; Dirkse & Ferris 1995), on the host with a dense matrix.
  *
- * A pair k is the variable x_k and its F_k. The dictionary expresses the basic variables by the
- * nonbasic ones: a row for each of the former, a column for each of the latter. All pairs are
- * complementary, once a large artificial variable t is added to F at lower bounds and subtracted at
- * upper bounds. The path from there moves one nonbasic variable until a basic one meets a bound;
- * the two change places, and the other variable of that pair moves next. It ends at t = 0.
+ * Pair k consists of the variables x_k and F_k. The dictionary expresses the basic variables by the
+ * nonbasic variables: it has a row for each basic variable and a column for each nonbasic one. An
+ * artificial variable t is added to F at lower bounds and subtracted at upper bounds. For a large t
+ * all pairs are complementary, and there the path begins. Each step of the path moves one nonbasic
+ * variable until a basic variable meets a bound. The two exchange their roles, and the other
+ * variable of the new nonbasic variable's pair moves next. The path ends at t = 0.
  *
  * Ties are resolved as if eps^(k + 1) were subtracted from F_k for a small eps, so that the path
- * does not cycle. A path may be a ray. If the matrix is positive semidefinite, there is no solution
- * then (theorem 4.4.13 there); for others, paths with other weights of t may end at a solution. */
+ * does not cycle. A path may end in a ray. If the matrix is positive semidefinite, the problem then
+ * has no solution (Cottle, Pang & Stone, theorem 4.4.13). For other matrices, a path with other
+ * weights of t may still end at a solution. */
 #include "lcp/lemke.h"
 
 #include "base/host.h"
@@ -38,16 +40,16 @@ typedef struct lemke {
   double *entry;         /* pairs x (pairs + 1): the dictionary */
   double *value;         /* pairs: the basic variables */
   double *lower, *upper; /* pairs: bounds of x_k */
-  int32_t *side;      /* pairs: -1: x_k is at its lower bound, or was last; 1: upper; 0: no bound */
-  int32_t *positive;  /* pairs from n on: the unknown whose negative part x_k is; -1: unused */
-  int32_t *basic;     /* pairs: the variable of each row */
-  int32_t *nonbasic;  /* pairs + 1: the variable of each column */
-  int32_t *column_of; /* 2 pairs + 1: the column of a variable; -1: it is basic */
+  int32_t *side;         /* pairs: the last bound of x_k: -1: lower; 1: upper; 0: none */
+  int32_t *positive;     /* pairs from n on: the unknown whose negative part x_k is; -1: unused */
+  int32_t *basic;        /* pairs: the variable of each row */
+  int32_t *nonbasic;     /* pairs + 1: the variable of each column */
+  int32_t *column_of;    /* 2 pairs + 1: the column of a variable; -1: it is basic */
   int64_t pivots;
 } lemke;
 
 typedef struct residual {
-  double norm, maximum; /* of the natural residual */
+  double norm, maximum; /* 2-norm and maximum of the natural residual */
   double rounding;      /* size of the rounding errors in norm */
   double energy;
   int64_t active_lower, active_upper;
@@ -80,8 +82,8 @@ static void move(lemke *p, int32_t column, double by) {
   for (int64_t i = 0; i < p->pairs; ++i) p->value[i] += by * row_of(p, i)[column];
 }
 
-/* The basic variable of a row and the nonbasic one of a column change places. value: that of the
- * new basic variable. */
+/* The basic variable of a row and the nonbasic variable of a column exchange their roles. value:
+ * the value of the new basic variable. */
 static void pivot(lemke *p, int64_t row, int32_t column, double value) {
   const int64_t columns = p->pairs + 1;
   double *pivot_row = row_of(p, row);
@@ -133,8 +135,8 @@ static void fill_dictionary(lemke *p) {
   }
 }
 
-/* The largest entry that makes a variable without a bound basic. Returns 0 if all that is left is
- * rounding errors. */
+/* Finds the largest entry whose pivot makes a variable without a bound basic. Returns 0 if the
+ * remaining entries are rounding errors. */
 static int find_free_pivot(const lemke *p, int64_t *row, int32_t *column) {
   double largest = 0, scale = 0;
   for (int64_t i = 0; i < p->n; ++i) {
@@ -151,7 +153,8 @@ static int find_free_pivot(const lemke *p, int64_t *row, int32_t *column) {
   return largest > 1e-9 * scale;
 }
 
-/* The variable of a column becomes basic in the row; the one that was there becomes 0. */
+/* The variable of a column becomes basic in the row. The variable that was basic there becomes 0.
+ */
 static void exchange(lemke *p, int64_t row, int32_t column) {
   const double step = -p->value[row] / row_of(p, row)[column];
   const double value = nonbasic_value(p, p->nonbasic[column]) + step;
@@ -159,8 +162,9 @@ static void exchange(lemke *p, int64_t row, int32_t column) {
   pivot(p, row, column, value);
 }
 
-/* Makes variables without a bound basic, so that their F is 0. Which F belongs to which of these
- * variables does not matter, so two F exchange their numbers where the pivot is not on a pair. */
+/* Makes variables without a bound basic, so that their F is 0. All these F are 0 in the end, so it
+ * does not matter which F belongs to which variable: if a pivot does not exchange the two variables
+ * of a pair, two F exchange their numbers. */
 static void pivot_free_variables(lemke *p) {
   int64_t row = 0;
   int32_t column = 0;
@@ -179,8 +183,8 @@ static int64_t row_with(const lemke *p, int32_t variable) {
   return NO_ROW;
 }
 
-/* Where the block of the variables without a bound is singular: makes x_k basic together with a
- * variable x_c that has one bound, by a pivot on both pairs. */
+/* For a singular block of the variables without a bound: makes x_k basic together with a variable
+ * x_c that has one bound, by a pivot on both pairs. */
 static void pivot_with_bounded_variable(lemke *p, int32_t k) {
   const int64_t row_k = row_with(p, (int32_t)p->pairs + k);
   int64_t row_c = NO_ROW;
@@ -201,8 +205,8 @@ static void pivot_with_bounded_variable(lemke *p, int32_t k) {
   exchange(p, row_k, p->column_of[c]);
 }
 
-/* A variable without a bound that could not become basic is the difference of two that are >= 0;
- * the F of the second is the negative F of the first. */
+/* Splits each variable without a bound that could not become basic into the difference of two
+ * variables >= 0. The F of the second is minus the F of the first. */
 static void split_free_variables(lemke *p) {
   const int64_t columns = p->pairs + 1;
   int32_t copy = (int32_t)p->n;
@@ -225,9 +229,9 @@ static void split_free_variables(lemke *p) {
   }
 }
 
-/* Adds t to basic variables that may not be too small, subtracts it from those that may not be too
- * large; in later attempts with the weights 10^-1 to 10. Returns the least t that makes all pairs
- * complementary, or less than 0 if they are without t. */
+/* Adds t to basic variables with a lower bound, and subtracts it from those with an upper bound.
+ * Later attempts use weights of t from 10^-1 to 10. Returns the least t that makes all pairs
+ * complementary, or a number below 0 if all pairs are complementary without t. */
 static double add_artificial_variable(lemke *p, int attempt) {
   double least = -1;
   for (int64_t i = 0; i < p->pairs; ++i) {
@@ -424,9 +428,9 @@ static int solve_dense(double *a, double *right, int64_t m) {
   return 1;
 }
 
-/* The dictionary has the rounding errors of all pivots. Solves F = 0 anew for the variables between
- * their bounds, in the memory of the dictionary, and takes the result if it is better. scratch: n
- * numbers. */
+/* The dictionary has accumulated the rounding errors of all pivots. So this solves F = 0 again for
+ * the variables between their bounds, in the memory of the dictionary, and takes the result if the
+ * result has a smaller residual. scratch: n numbers. */
 static void refine(lemke *p, double *x, double *scratch) {
   const cvtm_csr *a = p->matrix;
   int32_t *between = p->basic, *position = p->column_of;
@@ -456,7 +460,7 @@ static void refine(lemke *p, double *x, double *scratch) {
 /* --- the solver --------------------------------------------------------------------------------
  */
 
-/* One path, from its start to the solution of the basis at its end. */
+/* Follows one path from its start, and computes the solution from the basis at its end. */
 static cvtm_lcp_stop attempt_path(lemke *p, int attempt, double *x, double *scratch) {
   fill_dictionary(p);
   pivot_free_variables(p);

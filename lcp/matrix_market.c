@@ -20,7 +20,7 @@ typedef enum symmetry { GENERAL, SYMMETRIC, SKEW_SYMMETRIC } symmetry;
 
 typedef struct reader {
   const char *at, *end; /* *end is 0 */
-  int64_t line;         /* of `at`, counted from 1 */
+  int64_t line;         /* line number of `at`, counted from 1 */
   const char *name;
   cvtm_error *error;
   int has_values, is_array;
@@ -183,7 +183,8 @@ static void append_triplet(triplets *list, int64_t row, int64_t column, double v
   ++list->count;
 }
 
-/* *at_row, *at_column: of the entry before, in a file of an array. */
+/* Reads an entry. *at_row, *at_column: in a file of an array, the row and column of the preceding
+ * entry. */
 static cvtm_status read_entry(reader *in, int64_t *at_row, int64_t *at_column, triplets *list) {
   int64_t row, column;
   double value = 1;

@@ -36,7 +36,7 @@ enum { CVTM_SLICE_ROWS = 32 };
  * if this adds little padding. */
 typedef struct cvtm_sell {
   int64_t rows, columns;
-  int64_t entries;      /* stored, padding included */
+  int64_t entries;      /* stored entries, padding included */
   int64_t uniform;      /* entries of every slice, if equal; else 0 */
   int64_t *slice_start; /* slices + 1 */
   int32_t *column;

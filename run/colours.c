@@ -235,9 +235,8 @@ static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count
   double amount[CVTM_INKS_MAX], total = 0;
   run_dot_count all = {.smallest = INFINITY};
   for (int k = 0; k < c->count; ++k) {
-    cvtm_run_options own = *o;
+    const cvtm_run_options own = run_options_of_pen(o, &c->pens.size[k]);
     run_dot_count found;
-    if (c->pens.size[k].count > 0) own.dot_size = c->pens.size[k];
     const cvtm_status status = run_stipples_count(&own, c->domain, c->coverage[k], &found, error);
     if (status != CVTM_OK) return status;
     amount[k] = found.ink > 0 ? found.count : 0;

@@ -208,6 +208,8 @@ typedef struct cvtm_run_options {
   cvtm_run_dots dots;
   cvtm_run_lengths dot_size; /* least and largest diameter, or one for both; without a unit in mm
                                 on a page, else in pixels */
+  cvtm_run_lengths pen;      /* width of the pen; one number; units as for dot_size */
+  int pen_is_chosen;         /* set by the run: `pen` was not given */
   int overlap;               /* of dots; 1 */
   int dark;                  /* light dots on a dark ground */
   cvtm_run_order order;

@@ -14,8 +14,7 @@
 
 enum { MAX_STEPS = 200, WINDOW = 20, MAX_HALVINGS = 24, MAX_CG_ITERATIONS = 2000 };
 
-static const double sufficient = 1e-4; /* Armijo's constant: the least gain as a share of the
-                                        * slope */
+static const double sufficient = 1e-4; /* Armijo's constant: the least gain over the slope */
 /* Newton's method stops if a window of steps leaves more than this share of the squared deficit. */
 static const double stagnant = 0.9;
 static const double rounding = 1e-13; /* rounding error of the dual, relative to the energy */
@@ -220,8 +219,9 @@ static cvtm_status try_step(cvtm_power *p, double length, cvtm_power_figures *fi
   return status == CVTM_OK ? evaluate_diagram(p, p->trial, figures, effort) : status;
 }
 
-/* No cell may become empty, because a cell without edges is not part of the linear systems. If the
- * gain of the dual is within rounding, the masses decide. */
+/* True if the new weights are better. No cell may become empty, because a cell without edges is not
+ * part of the linear systems. If the gain of the dual is within rounding errors, the masses decide.
+ */
 static int is_better(const cvtm_power_figures *found, const cvtm_power_figures *last, double gain) {
   const double noise = rounding * (last->energy + fabs(last->dual));
   if (found->empty > 0) return 0;
@@ -235,7 +235,8 @@ static double cg_tolerance(double deviation, double tolerance) {
   return fmin(fmax(deviation, 0.3 * tolerance / deviation), loosest_cg_tolerance);
 }
 
-/* Takes power->step, halved until it improves the weights; *moved = 0 if no length does. */
+/* Takes power->step, which is halved until it improves the weights. *moved = 0 if no length
+ * improves them. */
 static cvtm_status search_along(cvtm_power *p, double slope, cvtm_power_figures *figures,
                                 int *moved, cvtm_power_effort *effort) {
   double length = 1;
@@ -267,7 +268,7 @@ static cvtm_status newton_step(cvtm_power *p, double tolerance, cvtm_power_figur
 /* --- the weights ----------------------------------------------------------------------------- */
 
 /* Starts from the weights of the last sites, changed by the step that their couplings predict for
- * these sites. *good = 0 if that leaves a cell empty. */
+ * these sites. *good = 0 if a cell is then empty. */
 static cvtm_status begin_predicted(cvtm_power *p, const double *sites, cvtm_power_figures *figures,
                                    int *good, cvtm_power_effort *effort) {
   cvtm_status status = p->table->predict(p, sites);
@@ -278,8 +279,8 @@ static cvtm_status begin_predicted(cvtm_power *p, const double *sites, cvtm_powe
   return status;
 }
 
-/* Starts from the predicted weights, else from the last ones, else, where these leave a cell empty,
- * from equal weights. */
+/* Starts from the predicted weights. If they leave a cell empty, starts from the last weights, and
+ * if these do, too, from equal weights. */
 static cvtm_status find_start(cvtm_power *p, const double *sites, cvtm_power_figures *figures,
                               cvtm_power_effort *effort) {
   int good = 0;

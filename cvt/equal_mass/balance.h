@@ -7,9 +7,9 @@
 
 /* The work that was done to find weights. */
 typedef struct cvtm_power_effort {
-  int64_t steps;             /* of Newton's method */
+  int64_t steps;             /* steps of Newton's method */
   int64_t evaluations;       /* diagrams integrated */
-  int64_t solver_iterations; /* of conjugate gradients */
+  int64_t solver_iterations; /* iterations of conjugate gradients */
   double seconds_evaluation, seconds_solver;
 } cvtm_power_effort;
 
@@ -21,7 +21,8 @@ void cvtm_power_destroy(cvtm_power *power);
 cvtm_status cvtm_power_enqueue(cvtm_power *power, const double *weight);
 
 /* Solves the linear system of the last diagram's couplings by cvtm_power_table.solve. First builds
- * the hierarchy, if there is none or it no longer fits. *iterations: of conjugate gradients. */
+ * the hierarchy, if there is none or it no longer fits. *iterations: number of iterations of
+ * conjugate gradients. */
 cvtm_status cvtm_power_solve(cvtm_power *power, double tolerance, int32_t max_iterations,
                              int32_t *iterations);
 
@@ -29,8 +30,8 @@ cvtm_status cvtm_power_solve(cvtm_power *power, double tolerance, int32_t max_it
  * the gain that Newton's method still predicts is small compared with the cost, and adds this gain
  * to figures->dual, which is then correct to second order. power->step is the predicted change of
  * the weights, for cvtm_power_table.correct. The plan's sums are those of the cells. *known = 0 if
- * no step brings the masses close enough to the target. Adds to *effort; errors as
- * cvtm_power_balance. */
+ * no step brings the masses close enough to the target, so that the cost is unknown. Adds to
+ * *effort; errors as cvtm_power_balance. */
 cvtm_status cvtm_power_estimate(cvtm_power *power, const double *sites, cvtm_power_figures *figures,
                                 int *known, cvtm_power_effort *effort);
 

@@ -27,14 +27,14 @@ CVTM_HD cvtm_cg cvtm_cg_begin(double square, double tolerance, int32_t max_itera
   return cg;
 }
 
-/* curvature: d'Ad. Where it is not positive, the iteration ends without a step. */
+/* curvature: d'Ad. If the curvature is not positive, the iteration ends without a step. */
 CVTM_HD void cvtm_cg_set_alpha(cvtm_cg *cg, double curvature) {
   cg->running = curvature > 0;
   cg->alpha = curvature > 0 ? cg->square / curvature : 0;
   ++cg->iteration;
 }
 
-/* After a step. square: the new r'z. */
+/* To be called after a step. square: the new r'z. */
 CVTM_HD void cvtm_cg_set_beta(cvtm_cg *cg, double square) {
   cg->beta = square / cg->square;
   cg->square = square;

@@ -25,7 +25,7 @@ typedef struct equal_mass_run {
   cvtm_cvt_task task;
   const cvtm_cvt_options *options;
   cvtm_power *power;
-  double deadline; /* of cvtm_clock; infinity: none */
+  double deadline; /* by cvtm_clock; infinite if there is none */
   int started;     /* nonzero: a cost was finite, or the initial sites were moved apart */
   cvtm_stop stop;
   cvtm_power_effort effort;
@@ -310,7 +310,8 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options
   if (status == CVTM_OK) status = cvtm_power_create(cvt, count, &r.power);
   if (status == CVTM_OK) status = descend_equal_mass(&r);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
-  if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, sites, count); /* as they are returned */
+  if (status == CVTM_OK)
+    status = cvtm_cvt_put_sites(cvt, sites, count); /* the sites as the caller gets them */
   if (status == CVTM_OK) status = finish_equal_mass(&r, tolerance, sites, weights, moments);
   cvtm_power_destroy(r.power);
   r.result.descent.seconds = cvtm_clock() - start;

@@ -13,21 +13,22 @@ struct cvtm_equal_mass_derivative {
   cvtm_domain domain;
   int64_t count;
   double target; /* mass of a cell */
-  /* The density is the sum of both; rest: NULL if it is single precision. */
+  /* The density is the sum of both arrays. rest: NULL if the density is in single precision. */
   float *density, *rest;
   double *sites, *weights, *centroids;
   double *scratch; /* 2 * count */
   cvtm_cell_moments *moments;
   cvtm_cells cells;
-  double *coupling; /* of each edge of the cells (pull_cells.h) */
+  double *coupling; /* the coupling of each edge of the cells (pull_cells.h) */
 };
 
 static cvtm_pull_cells cells_of(const cvtm_equal_mass_derivative *e) {
   return (cvtm_pull_cells){e->domain, &e->cells, e->sites, e->density, e->rest};
 }
 
-static const double start_tolerance = 1e-5; /* of the masses, before Newton's method in double */
-static const double rounding = 1e-14;       /* relative error of a mass that is not reduced */
+/* The tolerance of the masses before Newton's method in double precision. */
+static const double start_tolerance = 1e-5;
+static const double rounding = 1e-14; /* relative error of a mass that rounding leaves */
 enum { MOST_NEWTON_STEPS = 10, MOST_SOLVER_SWEEPS = 20 };
 
 /* --- K x = b by conjugate gradients -----------------------------------------------------------
@@ -97,7 +98,7 @@ static int solve_by_cg(const cvtm_equal_mass_derivative *e, const double *b, dou
   return size <= 1e12 * small;
 }
 
-/* x of mean 0 with K x = b less its mean; b is changed. */
+/* Solves K x = b - mean(b) for x of mean 0. Overwrites b. */
 static cvtm_status solve_laplacian(const cvtm_equal_mass_derivative *e, double *b, double *x,
                                    cvtm_error *error) {
   double *memory = malloc(5 * (size_t)e->count * sizeof *memory);
@@ -114,7 +115,8 @@ static cvtm_status solve_laplacian(const cvtm_equal_mass_derivative *e, double *
 /* --- the weights ------------------------------------------------------------------------------
  */
 
-/* Makes the cells of the weights, masses and centroids. *deviation: the largest of a mass. */
+/* Makes the cells of the weights, and their masses and centroids. *deviation: the largest deviation
+ * of a mass from the target. */
 static cvtm_status set_cells(cvtm_equal_mass_derivative *e, double *deviation, cvtm_error *error) {
   const int64_t n = e->count;
   const cvtm_pull_cells cells = cells_of(e);
@@ -141,7 +143,8 @@ static cvtm_status set_cells(cvtm_equal_mass_derivative *e, double *deviation, c
   return status;
 }
 
-/* Newton's method from weights that are nearly right: ends where rounding stops it. */
+/* Newton's method from weights that are nearly right. It ends when rounding errors prevent further
+ * progress. */
 static cvtm_status improve(cvtm_equal_mass_derivative *e, cvtm_error *error) {
   const int64_t n = e->count;
   double deviation, before = INFINITY;
@@ -257,8 +260,9 @@ const double *cvtm_equal_mass_derivative_centroids(const cvtm_equal_mass_derivat
 /* --- derivatives ------------------------------------------------------------------------------
  */
 
-/* phi: of a function that is the sum of by_centroids . centroid; at the solution the masses are
- * those of phi = 1, so that d centroid = d (integral of rho (x - centroid)) / mass. */
+/* Sets phi for the function sum_i by_centroids_i . centroid_i. Since d centroid_i = d (integral
+ * over cell i of rho (x - centroid_i)) / mass_i at fixed centroid_i on the right, phi_i(x) =
+ * by_centroids_i . (x - centroid_i) / mass_i. */
 static void set_phi(const cvtm_equal_mass_derivative *e, const double *by_centroids, double *phi) {
   for (int64_t i = 0; i < e->count; ++i) {
     const double mass = e->moments[i].mass;

@@ -1,13 +1,13 @@
 /* Inside the library: the weights and centroids of the power cells of equal mass of given sites, in
  * double precision on the host, and their derivatives by sites and density.
  *
- * The weights solve m(x, w, rho) = M / n, w of mean 0, with m the masses of the cells, M that of
- * the density. By the implicit function theorem K dw = -(dm by the sites and the density at fixed
- * w)
+ * The weights w, of mean 0, solve m(x, w, rho) = M / n, where m are the masses of the cells and M
+ * is the mass of the density. By the implicit function theorem K dw = -(dm by the sites and the
+ * density at fixed w)
  * + dM / n, where K, the derivative of m by w, is the graph Laplacian of the power diagram
  * (Kitagawa, Merigot & Thibert 2019). So the derivative of a function of w and the centroids takes
- * one solution of K lambda = its derivative by w: lambda is then subtracted from the constants of
- * the phi_i of cvt/pull.h. */
+ * one solution of K lambda = g, where g is the derivative of the function by w. The constants of
+ * the phi_i of cvt/pull.h are then reduced by lambda. */
 #ifndef CVTMESH_CVT_EQUAL_MASS_EQUAL_MASS_DERIVATIVE_H
 #define CVTMESH_CVT_EQUAL_MASS_EQUAL_MASS_DERIVATIVE_H
 
@@ -19,19 +19,19 @@
 typedef struct cvtm_equal_mass_derivative cvtm_equal_mass_derivative;
 
 /* density: width * height, copied; sites: 2 * count, copied, inside the domain, which is not
- * periodic. CVTM_ERROR_INPUT: sites share a place, or the density does not determine the weights,
- * as where it is zero between two of its parts. */
+ * periodic. CVTM_ERROR_INPUT: two sites are at the same position, or the density does not determine
+ * the weights, for example because it is zero between two of its parts. */
 cvtm_status cvtm_equal_mass_derivative_create(cvtm_domain domain, const double *density,
                                               const double *sites, int64_t count,
                                               cvtm_equal_mass_derivative **made, cvtm_error *error);
 void cvtm_equal_mass_derivative_destroy(cvtm_equal_mass_derivative *e);
 
-/* count, and 2 * count; as long as the object lives. */
+/* The weights (count) and the centroids (2 * count), which the object owns. */
 const double *cvtm_equal_mass_derivative_weights(const cvtm_equal_mass_derivative *e);
 const double *cvtm_equal_mass_derivative_centroids(const cvtm_equal_mass_derivative *e);
 
-/* The derivatives of a function by sites (2 * count) and density (width * height), either of which
- * may be NULL, from those by weights (count) and centroids (2 * count). */
+/* Computes the derivatives of a function by sites (2 * count) and by density (width * height) from
+ * its derivatives by weights (count) and by centroids (2 * count). Either result may be NULL. */
 cvtm_status cvtm_equal_mass_derivative_pull_back(const cvtm_equal_mass_derivative *e,
                                                  const double *by_weights,
                                                  const double *by_centroids, double *by_sites,

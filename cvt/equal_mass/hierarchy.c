@@ -21,7 +21,7 @@ typedef struct host_rows {
   int32_t *start, *end;
   int32_t *column;
   double *coupling;
-  int threads; /* for its rows */
+  int threads; /* number of threads for loops over the rows */
 } host_rows;
 
 /* All indices and values of the levels, one array after the other. */
@@ -86,7 +86,8 @@ static int32_t match_block(const host_rows *rows, int32_t first, int32_t last, i
 }
 
 /* The aggregate of each row. Rows of different blocks are not matched, so that threads can take
- * blocks. before: of each block, the number of aggregates before it. Returns their number. */
+ * blocks. before[b]: the number of aggregates in the blocks before block b. Returns the number of
+ * all aggregates. */
 static int32_t match_pairs(const host_rows *rows, int32_t *aggregate, int32_t *before) {
   const int32_t n = (int32_t)rows->count, blocks = (n + MATCHED - 1) / MATCHED;
   int32_t count = 0;
@@ -152,8 +153,8 @@ static int sum_couplings(const host_rows *fine, const int32_t *aggregate, int32_
   return 1;
 }
 
-/* One matching; *coarse: the couplings of its aggregates. first, child: scratch for list_children.
- * Returns 0 if memory runs out. */
+/* Makes one matching. *coarse: the couplings of its aggregates. first, child: scratch for
+ * list_children. Returns 0 if memory runs out. */
 static int halve(const host_rows *fine, int32_t *aggregate, int32_t *first, int32_t *child,
                  host_rows *coarse) {
   const int32_t count = match_pairs(fine, aggregate, first);
@@ -161,7 +162,8 @@ static int halve(const host_rows *fine, int32_t *aggregate, int32_t *first, int3
   return sum_couplings(fine, aggregate, count, first, child, coarse);
 }
 
-/* Two matchings, one after the other; aggregate, first and child describe their composition. */
+/* Makes two matchings, one after the other. aggregate, first and child describe their composition.
+ */
 static int coarsen_by_matchings(const host_rows *fine, int32_t *aggregate, int32_t *first,
                                 int32_t *child, host_rows *coarse) {
   host_rows half = {0};
@@ -232,7 +234,7 @@ static int64_t pack_rows(packed *all, const host_rows *rows) {
 }
 
 /* Replaces a symmetric, positive definite matrix by its inverse, by Gauss-Jordan elimination. A row
- * that rounding leaves without a pivot becomes 0. */
+ * whose pivot is a rounding error becomes 0. */
 static void invert(double *a, int32_t n) {
   double smallest[INVERTED];
   for (int32_t k = 0; k < n; ++k) smallest[k] = 1e-14 * a[k * n + k];
@@ -323,7 +325,8 @@ static void free_device_rows(device_rows *d) {
   free(d->coupling);
 }
 
-/* Copies the matrix; the caller frees, also on failure. *entries: their number in all rows. */
+/* Copies the matrix; the caller frees, also on failure. *entries: the number of entries in all
+ * rows. */
 static cvtm_status copy_rows(cvtm_device *device, const cvtm_power_matrix *a, const int32_t *order,
                              device_rows *d, int64_t *entries) {
   const size_t n = (size_t)a->count;

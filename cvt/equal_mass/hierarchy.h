@@ -2,8 +2,9 @@
  * preconditioner of conjugate gradients. An unknown of a level is an aggregate of up to about six
  * of the finer level, made by matching strongly coupled pairs and then pairs of these (Notay 2010).
  * Interpolation is constant on an aggregate, so that the matrix of a level couples two aggregates
- * by the sum of the couplings between them. Corrections are stretched, because constants are too
- * stiff (Braess 1995). Compiles as C11 and inside CUDA kernels. */
+ * by the sum of the couplings between them. Corrections are multiplied by a factor above 1, because
+ * the energy of piecewise constant functions is too large (Braess 1995). Compiles as C11 and inside
+ * CUDA kernels. */
 #ifndef CVTMESH_CVT_EQUAL_MASS_HIERARCHY_H
 #define CVTMESH_CVT_EQUAL_MASS_HIERARCHY_H
 
@@ -54,7 +55,7 @@ void cvtm_power_hierarchy_release(cvtm_device *device, cvtm_power_hierarchy *hie
 }
 #endif
 
-/* The damping of Jacobi's method, and the factor by which corrections are stretched. */
+/* The damping of Jacobi's method, and the factor by which corrections are multiplied. */
 #define CVTM_POWER_DAMPING 0.67
 #define CVTM_POWER_STRETCH 1.8
 

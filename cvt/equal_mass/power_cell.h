@@ -244,7 +244,7 @@ CVTM_HD cvtm_cell_status cvtm_power_cut_from(const cvtm_power_view *view, cvtm_d
 /* --- kept cells (rings.h) ------------------------------------------------------------------ */
 
 enum {
-  CVTM_POWER_RING = 16, /* neighbours, at most */
+  CVTM_POWER_RING = 16, /* most neighbours */
   CVTM_POWER_NOT_AROUND = 1 << CVTM_POWER_RING
 };
 

@@ -97,7 +97,7 @@ typedef struct pending_cell {
 } pending_cell;
 
 /* The value of `round` before the first round. */
-enum { KEEP = 0 /* keeps the cells that their rings still bound */ };
+enum { KEEP = 0 /* keeps the cells that are still bounded by their rings */ };
 
 /* A thread's part of a diagram. */
 typedef struct power_part {
@@ -131,7 +131,8 @@ CVTM_INLINE int32_t new_entries(const cvtm_power *power, int32_t i, int32_t corn
 }
 
 /* Stores the row of couplings of a cell, in new entries from *next on or in its old ones, if the
- * arrays are large enough. mean: along each edge; NULL: computes it. */
+ * arrays are large enough. mean: the means of the density along the edges; NULL: the function
+ * computes them. */
 CVTM_INLINE void store_couplings(const power_part *s, int64_t slot, const cvtm_power_cell *cell,
                                  const cvtm_power_mean *mean, int32_t *next) {
   cvtm_power *power = s->power;

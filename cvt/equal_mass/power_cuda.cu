@@ -83,7 +83,8 @@ __device__ cvtm_power_cell warp_cell(warp_cells *memory, int c) {
   return cell;
 }
 
-/* The moments of the rows of a cell that are the share of one of `lanes` lanes. The slopes are set.
+/* The moments of the rows of a cell that belong to one of `lanes` lanes. The slopes of the cell
+ * must be set.
  */
 __device__ cvtm_cell_moments integrate_share(const cvtm_power_view &view, cvtm_domain domain,
                                              const cvtm_density_view &density, int64_t slot,

@@ -33,7 +33,7 @@ typedef struct cvtm_power {
   const cvtm_power_table *table;
   int64_t count;
   double target;         /* the mass of a cell */
-  double regularisation; /* of cvtm_power_coupling */
+  double regularisation; /* argument of cvtm_power_coupling */
   double *weight, *trial;
   double *sorted_weight, *max_weight; /* as in cvtm_power_view */
   double *deficit;                    /* target - mass: the gradient of the dual */
@@ -45,14 +45,14 @@ typedef struct cvtm_power {
   int32_t *first, *degree;
   int32_t *neighbor; /* the site itself for an edge on the border */
   double *coupling, *diagonal;
-  double *edge_offset;                      /* 4 per entry: of cvtm_power_edge */
+  double *edge_offset;                      /* 4 per entry: offset of cvtm_power_edge */
   int32_t *hint_first, *hint_degree, *hint; /* first, degree, neighbor of the last diagram */
   int32_t *slot_of;
   int32_t *edges; /* the number of entries in use, of edge_capacity */
   int64_t edge_capacity;
-  /* Of conjugate gradients: */
+  /* The vectors of conjugate gradients: */
   double *step, *residual, *preconditioned, *direction, *next_direction, *product;
-  int32_t *iterations;            /* the number for the last system */
+  int32_t *iterations;            /* iterations for the last system */
   cvtm_power_hierarchy hierarchy; /* of the matrix of couplings, or of an earlier similar matrix */
   double fresh_rate;      /* the most iterations per digit that a new hierarchy has needed */
   double excess;          /* iterations beyond fresh_rate since the hierarchy was made */

@@ -25,9 +25,9 @@ typedef struct cvtm_kernel_source {
 } cvtm_kernel_source;
 
 typedef struct cvtm_kernel_sum {
-  double value;        /* sum of mass K */
+  double value;        /* sum of mass times K */
   double by_x, by_y;   /* its derivatives with respect to the point */
-  double by_log_width; /* and to the logarithm of its width */
+  double by_log_width; /* derivative with respect to the logarithm of its width */
 } cvtm_kernel_sum;
 
 /* Allocates memory for up to `capacity` sources. Sets the device's error on failure. */
@@ -47,7 +47,7 @@ cvtm_status cvtm_kernels_sum(const cvtm_kernels *kernels, const cvtm_kernel_sour
 typedef struct cvtm_blue_noise cvtm_blue_noise;
 
 /* Creates the energy of `count` points. density: in host memory, as for cvtm_gaussian_noise; width:
- * of the kernels. Sets the device's error on failure. */
+ * that of the kernels, in local spacings. Sets the device's error on failure. */
 cvtm_status cvtm_blue_noise_create(cvtm_device *device, cvtm_domain domain, const float *density,
                                    double width, int64_t count, cvtm_blue_noise **noise);
 void cvtm_blue_noise_destroy(cvtm_blue_noise *noise);

@@ -16,7 +16,7 @@ static double nearest_distance(const cvtm_site_tree_view *tree, cvtm_metric metr
   return sqrt(nearest.distance2);
 }
 
-/* distance: of each point, in the caller's order. */
+/* Measures all distances. distance: one number for each point, in the caller's order. */
 static cvtm_status measure_all(cvtm_device *device, cvtm_domain domain, const double *points,
                                int64_t count, double *distance) {
   cvtm_site_tree *tree = NULL;

@@ -28,7 +28,7 @@ enum {
 typedef struct cvtm_width_class {
   int64_t count;
   int columns, rows;
-  double width, height; /* of a cell */
+  double width, height; /* size of a cell */
   double widest;        /* the largest variance */
   int64_t start;        /* number of its first cell */
 } cvtm_width_class;
@@ -40,13 +40,13 @@ typedef struct cvtm_kernel_cells {
   cvtm_width_class *classes; /* CVTM_WIDTH_CLASSES */
   int64_t *starts;           /* first source of each cell, and the end of the last */
   int32_t *order;            /* the caller's index of each stored source */
-  double *x, *y, *variance;  /* of the stored sources, and CVTM_KERNEL_LANES more */
+  double *x, *y, *variance;  /* of the stored sources, with CVTM_KERNEL_LANES unused entries */
   double *strength;          /* 2 mass width */
-  int32_t *cell;             /* of each source, in the order given */
+  int32_t *cell;             /* the cell of each source, in the caller's order */
   /* Only for CUDA: */
   uint64_t *keys, *keys_alt;
   int32_t *order_alt, *cell_count;
-  double *least; /* variance */
+  double *least; /* the least variance */
   void *workspace;
   size_t workspace_bytes;
 } cvtm_kernel_cells;
@@ -241,9 +241,9 @@ typedef struct cvtm_noise_points {
   cvtm_target target;         /* its arrays are in device memory, too */
   cvtm_target_value *local;   /* the target at each point */
   cvtm_kernel_source *source; /* the point's kernel */
-  cvtm_kernel_sum *sum;       /* over all kernels */
+  cvtm_kernel_sum *sum;       /* the sum over all kernels at each point */
   double *term;               /* the point's share of the energy */
-  void *workspace;            /* of cvtm_reduce */
+  void *workspace;            /* workspace of cvtm_reduce */
   size_t workspace_bytes;
 } cvtm_noise_points;
 
@@ -258,7 +258,8 @@ typedef struct cvtm_noise_table {
   /* Sorts `count` sources into cells. Sources of a cell keep their order. */
   cvtm_status (*sort)(cvtm_device *device, const cvtm_kernel_cells *cells,
                       const cvtm_kernel_source *source, int64_t count);
-  /* sum[i] at place[i], i = order[k] or k without `order`, k = 0 .. count - 1. */
+  /* Sets sum[i] to the sum at place[i], where i = order[k], or k without `order`, for k = 0 ..
+   * count - 1. */
   cvtm_status (*sums)(cvtm_device *device, const cvtm_kernel_cells *cells,
                       const cvtm_kernel_source *place, const int32_t *order, int64_t count,
                       cvtm_kernel_sum *sum);

@@ -25,11 +25,11 @@ typedef struct cvtm_target {
 enum { CVTM_TARGET_MARGIN = 2 };
 
 /* density: width * height, >= 0, finite, not all 0, proportional to the wanted density of `count`
- * points. width: of the kernels, in units of the local spacing 1 / sqrt(local density). The local
- * density is the mean with Gaussian weights of the kernel's own width, so that the width is finite
- * where the density is 0. The potential is 0. *target is empty on failure (CVTM_ERROR_MEMORY); else
- * cvtm_target_free frees it. masses, unless NULL, receives the number of points wanted in each
- * cell, which the caller frees. */
+ * points. width: that of the kernels, in units of the local spacing 1 / sqrt(local density). The
+ * local density is the mean with Gaussian weights of the kernel's own width, so that the width is
+ * finite where the density is 0. The potential is 0. *target is empty on failure
+ * (CVTM_ERROR_MEMORY); else cvtm_target_free frees it. masses, unless NULL, receives the number of
+ * points wanted in each cell, which the caller frees. */
 cvtm_status cvtm_target_create(cvtm_domain domain, const float *density, int64_t count,
                                double width, int threads, cvtm_target *target, double **masses,
                                cvtm_error *error);
@@ -51,7 +51,7 @@ typedef struct cvtm_target_value {
 
 /* Four nodes along each axis, their weights, and the derivatives of the weights. */
 typedef struct cvtm_target_stencil {
-  int first[2]; /* node */
+  int first[2]; /* the first of the four nodes along each axis */
   double spline[2][4], spline_by[2][4], keys[2][4], keys_by[2][4];
 } cvtm_target_stencil;
 

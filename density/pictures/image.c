@@ -383,9 +383,9 @@ static int is_heif(const cvtm_image_source *source) {
 
 typedef struct image_kind {
   const char *name;
-  const char
-      *formats; /* as cvtm_image_formats lists them; NULL: another row does, or it is not read */
-  const char *extensions; /* beside these; NULL: none */
+  const char *formats; /* names as cvtm_image_formats lists them; NULL: another row has the name, or
+                          the format is not read */
+  const char *extensions; /* other extensions of the format; NULL: none */
   const char *magic;
   size_t at, length;
   int (*matches)(const cvtm_image_source *source); /* test that replaces the magic bytes */

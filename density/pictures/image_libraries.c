@@ -15,9 +15,9 @@ typedef struct gif_reader {
   const cvtm_image_source *source;
   size_t position;
   GifFileType *gif;
-  int width, height;    /* of the screen */
-  int transparent;      /* colour; -1: none */
-  unsigned char *index; /* of the frame, row by row */
+  int width, height;    /* size of the screen */
+  int transparent;      /* index of the transparent colour; -1: none */
+  unsigned char *index; /* indices of the frame, row by row */
   cvtm_pixels pixels;
 } gif_reader;
 
@@ -68,7 +68,7 @@ static cvtm_status find_frame(gif_reader *r, cvtm_error *error) {
 /* If the screen has a width or height of 0, that of the frame is used. */
 static cvtm_status check_frame(gif_reader *r, cvtm_error *error) {
   const GifImageDesc *frame = &r->gif->Image;
-  const uint64_t largest_ratio = 4096; /* of LZW with codes of 12 bits */
+  const uint64_t largest_ratio = 4096; /* LZW with codes of 12 bits expands no further */
   r->width = r->gif->SWidth > 0 ? r->gif->SWidth : frame->Left + frame->Width;
   r->height = r->gif->SHeight > 0 ? r->gif->SHeight : frame->Top + frame->Height;
   cvtm_status status =
@@ -178,8 +178,8 @@ typedef struct webp_reader {
   WebPDemuxer *file;
   WebPIterator frame;
   WebPChunkIterator profile;
-  int width, height; /* of the canvas */
-  uint8_t *rgba;     /* of the frame */
+  int width, height; /* size of the canvas */
+  uint8_t *rgba;     /* pixels of the frame */
   cvtm_pixels pixels;
 } webp_reader;
 

@@ -397,7 +397,7 @@ static cvtm_status read_plain_rows(png_reader *reader, int *done, cvtm_error *er
 
 static void read_by_libpng(png_reader *reader) {
   if (reader->rows != NULL) {
-    png_read_image(reader->png, reader->rows); /* its passes end together */
+    png_read_image(reader->png, reader->rows); /* libpng completes all passes at once */
     cvtm_pixels_store_rows(&reader->pixels, 0, reader->image->height, reader->all);
   } else {
     for (int y = 0; y < reader->image->height; ++y)

@@ -16,9 +16,10 @@ struct cvtm_minpack2 {
   const cvtm_minpack2_table *table;
   cvtm_minpack2_data data;
   int64_t n;
-  double start_value; /* gl1: of every unknown */
+  double start_value; /* gl1: the start of every unknown */
   double vortices;    /* gl2 */
-  /* Owned. The boundary values are also on the host, for the starting point. */
+  /* The problem owns these arrays. The starting point needs the boundary values on the host, too.
+   */
   double *host_boundary, *boundary, *tables;
 };
 

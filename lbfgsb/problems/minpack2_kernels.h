@@ -281,7 +281,8 @@ CVTM_HD cvtm_complex cvtm_minpack2_link(cvtm_complex centre, cvtm_complex next, 
   return cvtm_complex_make(next.re - carried.re, next.im - carried.im);
 }
 
-/* gl2: that of link (i, j) in x (vertical = 0) or y (1), i = 0 .. nx - 1, j = 0 .. ny - 1. */
+/* gl2: the covariant difference along link (i, j) in x (vertical = 0) or y (vertical = 1), i = 0 ..
+ * nx - 1, j = 0 .. ny - 1. */
 CVTM_HD cvtm_complex cvtm_minpack2_difference(const cvtm_minpack2_data *data, const double *x,
                                               int64_t i, int64_t j, int vertical,
                                               cvtm_complex *carrier) {

@@ -2,8 +2,8 @@
  *
  * On the five-point problem a thread passes once down its band of lines in each phase: black
  * follows red one line behind, residuals and norms follow black, so that a line is still in the
- * cache when it is read again. On coarse levels it does so with pairs of lines. What happens on a
- * line is in grid_lines.c. */
+ * cache when it is read again. On coarse levels it does so with pairs of lines. grid_lines.c has
+ * the work on one line. */
 #include "lcp/grid/grid_galerkin.h"
 #include "lcp/grid/grid_lines.h"
 #include "lcp/grid/grid_node.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { MIN_PASS_LINES = 16 }; /* grids with fewer lines are restricted node by node */
-enum { ONE_THREAD = 8192 };   /* nodes below which a second thread costs more than it gains */
+enum { ONE_THREAD = 8192 };   /* nodes below which a second thread does not pay */
 
 /* Threads for loops over the nodes of the problem. */
 static int threads_of(const cvtm_grid_top *top) {
@@ -116,7 +116,7 @@ static void check_norms(const cvtm_grid_top *top, cvtm_grid_norms n, int counted
 typedef struct pass {
   const cvtm_grid_top *top;
   const cvtm_grid_lines *lines;
-  const double *step; /* if not NULL, x moves along d by this step before the sweep */
+  const double *step; /* if not NULL, before the sweep x moves along d by this step */
   /* If not NULL, called with each line once x is final on the line and on both lines beside it. */
   void (*finished)(const struct pass *pass, int64_t first, int64_t j);
   const cvtm_grid_level *coarse; /* for `finished` */
@@ -152,8 +152,9 @@ static int is_shared(const cvtm_grid_problem *p, int64_t first, int64_t end, int
   return (j == first && first > 0) || (j == end - 1 && end < p->height);
 }
 
-/* The pass of one band; all threads call it. Bands read the first and last lines of their
- * neighbours: those lines are relaxed before the pass, and the caller finishes them after it. */
+/* The pass of one band; all threads call it. A band reads the nearest line of each neighbouring
+ * band. The first and last lines of all bands are therefore relaxed before the pass, and the caller
+ * finishes them after it. */
 static void sweep_band(const pass *s, int64_t first, int64_t end) {
   const cvtm_grid_problem *p = s->top->problem;
   if (s->step) {
@@ -292,7 +293,7 @@ static cvtm_status prolong_and_correct_cpu(const cvtm_grid_top *top,
     const int64_t first = own.first, end = own.end;
     for (int64_t j = first; j < end; ++j) {
       correct_line(top, coarse, j);
-      const int64_t i = j - 1; /* slope and curvature follow one line behind */
+      const int64_t i = j - 1; /* slope and curvature are added one line behind */
       if (searched && i > first) lines->line_search(p, i, &partial[2 * i], &partial[2 * i + 1]);
     }
 #pragma omp barrier

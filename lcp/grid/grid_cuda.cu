@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(tile_x *tile_y, 2)
     const int64_t height = below_problem ? coarse.height : finer.height;
     const int scale_x = below_problem || !coarse.halved_x ? 1 : 2;
     const int scale_y = below_problem || !coarse.halved_y ? 1 : 2;
-    /* The nodes that cvtm_grid_needs_galerkin reads, with one more on each side. */
+    /* The nodes that cvtm_grid_needs_galerkin reads, and one more node on each side. */
     const int across = scale_x * tile_x + 4, down = scale_y * tile_y * rounds + 4;
     const int64_t first_i = left * scale_x - 1, first_j = top * scale_y - 1;
 #pragma unroll 4

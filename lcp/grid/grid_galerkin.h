@@ -21,7 +21,7 @@
 CVTM_HD int cvtm_grid_needs_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
                                      int64_t y, int all) {
   if (all) return 1;
-  int any = 0;      /* no early exit: without branches between them the loads overlap */
+  int any = 0; /* the loop has no early exit: without branches between them the loads overlap */
   if (f->problem) { /* a stencil reaches over the supports of the neighbours */
     for (int64_t ny = y > 0 ? y - 1 : 0; ny <= y + 1 && ny < c->height; ++ny) {
       for (int64_t nx = x > 0 ? x - 1 : 0; nx <= x + 1 && nx < c->width; ++nx) {

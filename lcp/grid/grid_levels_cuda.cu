@@ -64,7 +64,8 @@ struct quad_place {
   /* Lines begin at even indices, so that both nodes of a line are loaded and stored at once. */
   __device__ bool pairs_aligned() const { return (width & 1) == 0; }
 
-  /* 0 outside the grid. By the L2 cache: loads before pdl_wait must leave nothing in the L1. */
+  /* Returns 0 outside the grid. The load bypasses the L1 cache: before pdl_wait nothing may enter
+   * that cache. */
   __device__ quad load(const double *array) const {
     quad q = {{0, 0, 0, 0}};
 #pragma unroll
@@ -94,7 +95,8 @@ struct quad_place {
       }
     }
   }
-  /* Starts to load the bytes of the four nodes. Outside the grid it loads those of any nodes. */
+  /* Starts to load the bytes of the four nodes. Outside the grid it loads the bytes of some nodes
+   * of the grid. */
   __device__ quad_bytes load_bytes(const uint8_t *array) const {
     quad_bytes bytes;
 #pragma unroll
@@ -335,7 +337,7 @@ __global__ void __launch_bounds__(tile_threads, 2)
   quad e;
   const double last = relax_quads<true>(a, r, t.at, &e);
   t.store(level.scratch, e);
-  /* Sweeps do not need the diagonal: loaded again here, it occupies no registers before. */
+  /* The sweeps do not need the diagonal, so it is loaded here and occupies no registers before. */
   const quad residual =
       a.varying ? quad_residuals<true>(a, t.load(level.coefficient), r, t.at, e, last)
                 : quad_residuals<false>(a, a.constant_diagonal(constant), r, t.at, e, last);

@@ -453,9 +453,10 @@ __device__ void line_search_bounded(const strip<interior> &s, const cvtm_grid_pr
   });
 }
 
-/* The same where no node leaves its bounds: there d is the interpolated e, and r'd is the coarse
- * residual times e, so that x and b are not read. Returns 0 if a node may leave its bounds; then
- * line_search_bounded must add the curvature, and to the slope the change that the bounds make. */
+/* The same for a tile in which no node leaves its bounds. There d is the interpolated e, and r'd is
+ * the coarse residual times e, so x and b are not read. Returns 0 if a node may leave its bounds;
+ * then line_search_bounded must add the curvature, and to the slope the change that the bounds
+ * make. */
 template <bool interior, typename Operator>
 __device__ int line_search_unbounded(const strip<interior> &s, const cvtm_grid_problem *p,
                                      const Operator &op, const cvtm_grid_level *c,

@@ -22,11 +22,11 @@ typedef struct cvtm_grid_solver {
     struct cvtm_grid_solver *solver;
     int at;
   } body[CVTM_GRID_MAX_LEVELS]; /* argument of each loop */
-  void *arena, *extra;          /* device memory: always needed; for varying coefficients */
-  int ready;                    /* the coefficients have been set */
-  int linked;                   /* the levels have been laid out for arrays of links */
-  int kind;                     /* the coefficients that the loops were recorded for; 0: none */
-  double constant, mass;        /* the values of constant coefficients */
+  void *arena, *extra; /* device memory: what every problem needs; what varying coefficients need */
+  int ready;           /* the coefficients have been set */
+  int linked;          /* the levels have been laid out for arrays of links */
+  int kind;            /* the coefficients that the loops were recorded for; 0: none */
+  double constant, mass; /* the values of constant coefficients */
 } cvtm_grid_solver;
 
 /* ------ setup: the levels, their memory, and their coefficients ------ */
@@ -85,7 +85,7 @@ static void place_arena(cvtm_grid_solver *s, bump_allocator *c) {
     level->r = bump(c, count, sizeof(double));
     level->lower = bump(c, count, sizeof(double));
     level->upper = bump(c, count, sizeof(double));
-    level->support_changed = bump(c, count + 1, 1); /* the last entry: whether any flag is set */
+    level->support_changed = bump(c, count + 1, 1); /* last: is any flag set? */
     s->top[l - 1].changed = level->support_changed + count;
     level->stencil_changed = bump(c, count, 1);
     level->kind = bump(c, count, 1);

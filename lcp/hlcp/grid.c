@@ -162,7 +162,7 @@ cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, 
   h->pixels.diagonal = a == b ? NULL : h->diagonal;
   h->pixels.changed = cvtm_grid_changes(h->linear);
   cvtm_status status = cvtm_device_fill(h->device, h->diagonal, 0, (size_t)n * sizeof(double));
-  /* NULL: an earlier solve found no memory for the new levels. */
+  /* `changed` is NULL if an earlier solve found no memory for the new levels. */
   if (status == CVTM_OK && h->pixels.changed == NULL) status = set_links(h);
   if (status == CVTM_OK && !warm) status = cvtm_device_fill(h->device, x, 0, (size_t)n * sizeof *x);
   if (status == CVTM_OK) status = newton_iterate(h, n, x, result);

@@ -18,7 +18,7 @@ extern "C" {
 
 enum {
   CVTM_HLCP_RING = 1024,     /* residuals that the state keeps between two polls by the host */
-  CVTM_HLCP_SMALL_BLOCK = 32 /* up to here CUDA solves a block by a thread for each row */
+  CVTM_HLCP_SMALL_BLOCK = 32 /* up to this size CUDA solves a block with a thread for each row */
 };
 
 /* In device memory. */

@@ -71,9 +71,9 @@ static int band_solve(banded_matrix *band, double *x) {
 
 enum {
   PATIENCE = 8,       /* full steps without progress before the line search */
-  HALVINGS = 30,      /* of a step in the line search, at most */
-  MOST_BAND = 96,     /* entries in a column of a banded matrix, at most */
-  LINEAR_LIMIT = 2000 /* iterations of BiCGStab per step, at most */
+  HALVINGS = 30,      /* most halvings of a step in the line search */
+  MOST_BAND = 96,     /* most entries in a column of a banded matrix */
+  LINEAR_LIMIT = 2000 /* most iterations of BiCGStab in a step */
 };
 static const double band_memory = 4e9; /* bytes */
 /* The range of the forcing terms, that is, the relative tolerances of the linear systems. Weak ones
@@ -144,7 +144,7 @@ static cvtm_status apply_jacobian(void *context, double *direction, double *prec
 static cvtm_status krylov_step(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   cvtm_hlcp_newton *s = h->newton;
   const size_t bytes = (size_t)h->arrays.n * sizeof(double);
-  const double norm = h->host_state->residual; /* of the right side */
+  const double norm = h->host_state->residual; /* norm of the right side */
   const double progress = norm / s->norm_before;
   double forcing = s->norm_before > 0 ? progress * progress : most_forcing;
   forcing = fmin(fmax(forcing, least_forcing), most_forcing);

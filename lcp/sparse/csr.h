@@ -15,7 +15,7 @@ double cvtm_csr_entry(const cvtm_csr *matrix, int64_t row, int64_t column);
 void cvtm_csr_sort_rows(cvtm_csr *matrix, int threads);
 cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *transpose,
                                cvtm_error *error);
-/* P'AP, with every entry that the patterns allow. restriction: the transpose P' of the
+/* P'AP, with every entry that the patterns allow. `restriction` is P', the transpose of the
  * prolongation. */
 cvtm_status cvtm_csr_galerkin(const cvtm_csr *matrix, const cvtm_csr *prolongation,
                               const cvtm_csr *restriction, int threads, cvtm_csr *product,

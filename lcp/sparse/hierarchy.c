@@ -78,7 +78,7 @@ static coarse_nodes coarse_nodes_of(int64_t side, int64_t coarse, int64_t i) {
   coarse_nodes s = {0, 0, 0};
   s.count = cvtm_grid_parents(coarse != side, i, &s.node);
   s.first = s.node < 0;
-  s.count -= s.first + (s.node + s.count > coarse); /* without coarse nodes outside the grid */
+  s.count -= s.first + (s.node + s.count > coarse); /* coarse nodes outside the grid do not count */
   s.node += s.first;
   return s;
 }
@@ -115,7 +115,7 @@ static void line_weights(const cvtm_csr *a, coarsening g, int64_t i, int64_t j, 
   if (read_stencil(a, g, i, j, link)) cvtm_grid_line_weights(link, vertical, weight);
 }
 
-/* weight[v][u] are the weights of the coarse nodes around node (i, j). */
+/* Sets weight[v][u] to the weights of the coarse nodes around node (i, j). */
 static void node_weights(const cvtm_csr *a, coarsening g, int64_t i, int64_t j,
                          double weight[2][2]) {
   const int across = is_between(g.width, g.coarse_width, i);
@@ -475,7 +475,7 @@ static cvtm_status build_level(cvtm_hierarchy *h, host_level *d) {
   level->has_bounds = h->has_bounds;
   level->place = d->device_place;
   level->colour_start = d->colour_start;
-  d->colour_start = NULL; /* owned by the level from here on */
+  d->colour_start = NULL; /* the level owns the array from here on */
   status = upload_matrix(h, &d->matrix, d, d, &level->matrix);
   ++h->count; /* from here on cvtm_hierarchy_destroy frees the level */
   if (status == CVTM_OK) status = cvtm_sell_find_runs(h->device, &level->matrix);
@@ -493,7 +493,7 @@ static cvtm_status build_level(cvtm_hierarchy *h, host_level *d) {
                            (cvtm_array)CVTM_ARRAY(level->colour_start_device, level->colours + 1));
 }
 
-/* level->centre = `centre` in the orders of both levels. */
+/* Sets level->centre to `centre`, in the row orders of both levels. */
 static cvtm_status upload_centres(cvtm_hierarchy *h, const host_level *fine,
                                   const host_level *coarse, const int32_t *centre,
                                   cvtm_level *level) {

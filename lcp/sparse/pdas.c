@@ -26,7 +26,7 @@ typedef struct pdas {
   double goal;         /* tolerance of the 2-norm of the linear residual */
   double merit_target; /* target of the merit */
   double best;         /* smallest merit so far */
-  int idle;            /* iterations since then */
+  int idle;            /* iterations since the smallest merit */
   int relaxations;
   cvtm_tridiagonal band; /* diagonal NULL: A is not tridiagonal */
 } pdas;
@@ -286,7 +286,7 @@ static cvtm_status set_weights(cvtm_sparse_solver *s, const double *weight) {
   return status;
 }
 
-/* weight: NULL, or in the user's order, as in cvtm_level. */
+/* Creates the solver. weight: as in cvtm_level, in the user's order, or NULL. */
 static cvtm_status create_weighted(cvtm_device *device, const cvtm_csr *matrix,
                                    const double *weight, const cvtm_hierarchy_options *levels,
                                    const cvtm_lcp_options *options, cvtm_lcp **lcp) {

@@ -342,13 +342,12 @@ CVTM_HD cvtm_sums cvtm_energy_sums(const cvtm_level *level, int64_t row) {
 
 enum { CVTM_HISTORY_LENGTH = 256 }; /* the host polls at least this often, in iterations */
 
-/* In device memory. */
-typedef struct cvtm_sparse_state {
+/* The state of a solve, in device memory. */ typedef struct cvtm_sparse_state {
   cvtm_iteration_state loop;
   int64_t pause_at; /* the loop pauses after this iteration */
   double scale;     /* power of two that multiplies residuals before they are squared. It keeps the
                        squares of very large and very small residuals in range; else it is 1 */
-  double step;      /* of the line search */
+  double step;      /* step length of the line search */
   int64_t kept;     /* 0 or 1: which of two copies is the best iterate; the other is free */
   cvtm_sums sums;   /* the results of the last pass */
   double norm[CVTM_HISTORY_LENGTH], maximum[CVTM_HISTORY_LENGTH]; /* by iteration modulo length */

@@ -141,7 +141,7 @@ CVTM_HD void cvtm_insert_entry(int32_t *column, double *value, int64_t stride, i
   value[at] = new_value;
 }
 
-/* Restores the heap below `place`; entries are `stride` apart. */
+/* Restores the heap below `place`. Entries of the heap are `stride` apart. */
 CVTM_HD void cvtm_sift_down(int32_t *column, double *value, int64_t stride, int64_t place,
                             int64_t count) {
   const int32_t c = column[place * stride];

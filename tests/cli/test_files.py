@@ -52,7 +52,7 @@ def inputs(cvtmesh, png):
     cvtmesh.file("script.txt", "key q\n")
 
 
-RUN = ["run", "a.pgm", "-n", "5"]
+RUN = ["run", "a.pgm", "-n", "5", "--domain", "none"]
 MESHED = RUN + ["-o", "out.obj"]
 SEGMENT = ["segment", "a.pgm", "--inside", "8,8,2"]
 HLCP = ["hlcp", "--matrix-a", "m.mtx", "--rhs", "v.npy"]
@@ -278,8 +278,8 @@ def test_a_link_to_nothing_is_the_file_that_it_would_make(cvtmesh):
 def test_devices_and_pipes_repeat(cvtmesh):
     cvtmesh.call("hlcp", "--example", "1", "--size", "4", "--report", "/dev/null",
                  "--config", "/dev/null")
-    cvtmesh.file("jobs.jsonl", jobs("input,points,output,report", "a.pgm,5,a.obj,/dev/null",
-                                    "b.png,5,b.obj,/dev/null"))
+    cvtmesh.file("jobs.jsonl", jobs("input,points,output,report", "a.pgm,40,a.obj,/dev/null",
+                                    "b.png,40,b.obj,/dev/null"))
     cvtmesh.call("batch", "jobs.jsonl", "-q")
     assert cvtmesh.path("a.obj").exists() and cvtmesh.path("b.obj").exists()
 
@@ -355,7 +355,7 @@ def done(cvtmesh, *options):
 
 
 @pytest.mark.parametrize("header, job, changed", [
-    ("input,points,output", "a.pgm,5,x.obj", "a.pgm"),
+    ("input,points,output", "a.pgm,40,x.obj", "a.pgm"),
     ("input,points,output,weight", "a.pgm,5,x.obj,b.png=2", "b.png"),
     ("input,points,output,within", "a.pgm,5,x.obj,b.png", "b.png"),
     ("input,points,output,obstacle", "a.pgm,5,x.obj,b.png", "b.png"),
