@@ -205,8 +205,8 @@ CVTM_INLINE void cvtm_sphere_piece_lines(const cvtm_sphere_cell *cell, cvtm_vect
     least = fmin(least, line);
     most = fmax(most, line);
   }
-  *first = least > 0 ? (int32_t)fmin(least, side - 2) : 0;
-  *last = most > 0 ? (int32_t)fmin(most, side - 2) : 0;
+  *first = least > 0 ? (int32_t)fmin(least, (double)(side - 2)) : 0;
+  *last = most > 0 ? (int32_t)fmin(most, (double)(side - 2)) : 0;
 }
 
 /* Adds the integrals over a piece, by triangles of at most `limit`. */
@@ -224,7 +224,7 @@ CVTM_INLINE void cvtm_sphere_add_piece(const cvtm_sphere_map *map, const cvtm_sp
     const double longest =
         fmax(hypot(c[0] - b[0], c[1] - b[1]),
              fmax(hypot(b[0] - a[0], b[1] - a[1]), hypot(c[0] - a[0], c[1] - a[1])));
-    const int32_t n = (int32_t)fmin(1 + longest / limit, 1024);
+    const int32_t n = (int32_t)fmin(1 + longest / limit, 1024.0);
     cvtm_sphere_add_parts(map, cell, a, b, c, n, CVTM_SPHERE_POINTS, sums);
   }
 }

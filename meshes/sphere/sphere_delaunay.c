@@ -172,14 +172,10 @@ static cvtm_status insert_all(hull *m, keyed *order, int64_t count, cvtm_error *
   for (int32_t at = 0; stride > 0; stride /= 4) {
     for (int64_t i = 0; i < count; i += stride) {
       const int32_t p = (int32_t)order[i].index;
-      if (m->leaves[p] >= 0) {
-        at = m->leaves[p] / 3;
-      } else if (insert_point(m, at, p)) {
-        at = m->leaves[p] / 3;
-      } else {
+      if (m->leaves[p] < 0 && !insert_point(m, at, p))
         return cvtm_fail(error, CVTM_ERROR_INPUT,
                          "point %lld is too near to another point of the sphere", (long long)p + 1);
-      }
+      at = m->leaves[p] / 3;
     }
   }
   return CVTM_OK;

@@ -89,7 +89,7 @@ static void define_variables(file *f) {
     variable *v = &f->list[k];
     const int shape[2] = {f->dimension[v->dimension], v->width < 0 ? 0 : f->dimension[v->width]};
     expect(f, nc_def_var(f->id, v->name, v->integers != NULL ? NC_INT : NC_DOUBLE,
-                        v->width < 0 ? 1 : 2, shape, &v->id));
+                         v->width < 0 ? 1 : 2, shape, &v->id));
     if (v->units != NULL) put_text(f, v->id, "units", v->units);
   }
 }
@@ -114,7 +114,7 @@ static void write_variables(file *f) {
           reals[i] = v->factor * v->reals[row * width + i];
       }
       expect(f, v->integers != NULL ? nc_put_vara_int(f->id, v->id, start, count, integers)
-                                   : nc_put_vara_double(f->id, v->id, start, count, reals));
+                                    : nc_put_vara_double(f->id, v->id, start, count, reals));
     }
   }
   free(reals);
