@@ -129,12 +129,12 @@ static double discs_needed(double coverage) {
   return high;
 }
 
-/* The length of a tour per area goes with the root of the number of sites per area. Measured: the
- * share that a line covers whose width is 0, 0.1, 0.2 and so on of the root of the area of a cell,
- * along a tour through 10,000 sites of an even density. */
+/* The length of a tour per area goes with the root of the number of sites per area. Measured in
+ * simulated plots of photographs: the share that a line covers whose width is 0, 0.1, 0.2 and so on
+ * of the root of the area of a cell. With an even density it covers 6 % more. */
 static double line_needed(double coverage) {
-  static const double covered[] = {0,      0.1062, 0.2119, 0.3166, 0.4213, 0.5251, 0.6279,
-                                   0.7303, 0.8323, 0.9329, 0.9821, 0.9945, 0.9994, 1};
+  static const double covered[] = {0,     0.092, 0.187, 0.285, 0.387, 0.492, 0.6,
+                                   0.705, 0.808, 0.91,  0.972, 0.992, 0.999, 1};
   enum { LAST = sizeof covered / sizeof covered[0] - 1 };
   int k = 1;
   while (k < LAST && covered[k] < coverage) ++k;

@@ -176,7 +176,7 @@ cvtm_status run_ink_find(const cvtm_run_options *o, cvtm_domain domain, cvtm_ink
     ink->area = status == CVTM_OK ? size[0] * size[0] : 0;
     return status;
   }
-  *is_even = is_fixed || (o->dots == CVTM_RUN_DOTS_EQUAL && o->dot_size.count == 0);
+  *is_even = is_fixed;
   if (!is_fixed) return CVTM_OK;
   const cvtm_status status = find_sizes(o, domain, size, error);
   if (status == CVTM_OK) ink->area = 0.25 * CVTM_PI * size[0] * size[0];
