@@ -702,3 +702,4 @@ showValues();
 listFormats();
 tell();
 plot();
+document.querySelector(`[data-example="${CSS.escape(location.hash.slice(1))}"]`)?.click(); // page.html#camera.png
