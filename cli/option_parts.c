@@ -238,6 +238,13 @@ cvtm_status cli_set_outside(cli_options *options, const cli_value *value, cvtm_e
                   error);
 }
 
+cvtm_status cli_set_region(cli_options *options, const cli_value *value, cvtm_error *error) {
+  double *cap = options->sphere.region;
+  if (numbers_of(value, 3, cap) && fabs(cap[1]) <= 90 && cap[2] > 0 && cap[2] < 180) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--region: '%s' is not LON,LAT,RADIUS in degrees",
+                   value->text);
+}
+
 cvtm_status cli_set_initial(cli_options *options, const cli_value *value, cvtm_error *error) {
   (void)error;
   options->run.segment.first_region = (cvtm_input){NULL, NULL};
@@ -451,7 +458,7 @@ static cvtm_status set_pair(const char *name, const char *form, const cli_value 
 }
 
 cvtm_status cli_set_levels(cli_options *options, const cli_value *value, cvtm_error *error) {
-  static const double range[][2] = {{0, 1}, {0, 1}};
+  static const double range[][2] = {{-10, 1}, {0, 10}};
   return set_pair("levels", "BLACK,WHITE", value, range, &options->run.black, &options->run.white,
                   error);
 }

@@ -9,6 +9,7 @@
 #include "run/input.h"
 #include "run/options.h"
 #include "run/output.h"
+#include "run/stages.h"
 #include "run/json.h"
 #include "meshes/mesh_file.h"
 
@@ -258,6 +259,7 @@ static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count
   if (o->points == 0) {
     *dots = all;
     o->points = (int64_t)total;
+    run_preview_limit(o);
   }
   return cvtm_classes_share(amount, c->count, o->points, c->start, error);
 }
