@@ -277,8 +277,10 @@ cvtm_status run_colours_read(cvtm_run_options *o, cvtm_domain domain, float *rgb
 /* --- positions and order --- */
 
 cvtm_status run_colours_solve(const cvtm_run_options *o, cvtm_device *device,
-                              const cvtm_cvt_options *descent, run_colours *c, double *sites) {
-  const cvtm_classes_options options = {.union_weight = o->colours.coupling, .cvt = *descent};
+                              const cvtm_cvt_options *descent, cvtm_cvt **plan, run_colours *c,
+                              double *sites) {
+  const cvtm_classes_options options = {
+      .union_weight = o->colours.coupling, .cvt = *descent, .plan = plan};
   return cvtm_classes_solve(device, c->domain, (const float *const *)c->coverage, c->count,
                             c->start, &options, sites, &c->solved);
 }
