@@ -202,10 +202,11 @@ static void count_streams(void *context, cli_file_use use, const char *option, c
   *(int *)context += strcmp(path, "-") == 0;
 }
 
-static cvtm_status check_job(const batch_job *job, cvtm_error *error) {
-  const cli_options *options = &job->options;
+static cvtm_status check_job(batch_job *job, cvtm_error *error) {
+  cli_options *options = &job->options;
   if (options->run.input.name == NULL) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no input");
   int streams = 0;
+  cli_run_choose_domain(options);
   cli_options_visit_files(options, count_streams, &streams);
   if (streams > 0)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,

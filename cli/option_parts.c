@@ -49,9 +49,10 @@ cvtm_status cli_set_domain(cli_options *options, const cli_value *value, cvtm_er
     const char *name;
     cvtm_run_domain_kind kind;
     int has_file;
-  } kinds[] = {{"none", CVTM_RUN_DOMAIN_NONE, 0},     {"image", CVTM_RUN_DOMAIN_IMAGE, 0},
-               {"frame", CVTM_RUN_DOMAIN_FRAME, 0},   {"mask", CVTM_RUN_DOMAIN_MASK, 1},
-               {"labels", CVTM_RUN_DOMAIN_LABELS, 1}, {"polygon", CVTM_RUN_DOMAIN_POLYGON, 1}};
+  } kinds[] = {{"auto", CVTM_RUN_DOMAIN_NONE, 0},      {"none", CVTM_RUN_DOMAIN_NONE, 0},
+               {"frame", CVTM_RUN_DOMAIN_FRAME, 0},    {"image", CVTM_RUN_DOMAIN_IMAGE, 0},
+               {"mask", CVTM_RUN_DOMAIN_MASK, 1},      {"labels", CVTM_RUN_DOMAIN_LABELS, 1},
+               {"polygon", CVTM_RUN_DOMAIN_POLYGON, 1}};
   const char *text = value->text;
   const size_t length = strcspn(text, "=");
   cvtm_input source = {NULL, NULL};
@@ -69,13 +70,14 @@ cvtm_status cli_set_domain(cli_options *options, const cli_value *value, cvtm_er
     options->run.domain.source = source;
     return CVTM_OK;
   }
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                   "--domain: '%s' is not one of none, image, frame, mask=FILE, polygon=FILE, "
-                   "labels=FILE%s",
-                   text,
-                   strcmp(text, "segment") == 0
-                       ? "; cvtmesh segment IMAGE -o object.svg makes a file for polygon"
-                       : "");
+  return cvtm_fail(
+      error, CVTM_ERROR_ARGUMENT,
+      "--domain: '%s' is not one of auto, none, frame, image, mask=FILE, polygon=FILE, "
+      "labels=FILE%s",
+      text,
+      strcmp(text, "segment") == 0
+          ? "; cvtmesh segment IMAGE -o object.svg makes a file for polygon"
+          : "");
 }
 
 cvtm_status cli_set_format(cli_options *options, const cli_value *value, cvtm_error *error) {
@@ -236,6 +238,13 @@ cvtm_status cli_set_outside(cli_options *options, const cli_value *value, cvtm_e
                   error);
 }
 
+cvtm_status cli_set_region(cli_options *options, const cli_value *value, cvtm_error *error) {
+  double *cap = options->sphere.region;
+  if (numbers_of(value, 3, cap) && fabs(cap[1]) <= 90 && cap[2] > 0 && cap[2] < 180) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--region: '%s' is not LON,LAT,RADIUS in degrees",
+                   value->text);
+}
+
 cvtm_status cli_set_initial(cli_options *options, const cli_value *value, cvtm_error *error) {
   (void)error;
   options->run.segment.first_region = (cvtm_input){NULL, NULL};
@@ -288,20 +297,57 @@ static int parse_sides(const char *text, double *sides) {
          (text[end] == '\0' || strcmp(text + end, "mm") == 0);
 }
 
-cvtm_status cli_set_page(cli_options *options, const cli_value *value, cvtm_error *error) {
+/* One word of --page. */
+static int set_page_word(cli_options *options, const char *word) {
+  const struct {
+    const char *name;
+    int *field, value;
+  } words[] = {
+      {"portrait", (int *)&options->run.page.orientation, CVTM_RUN_PAGE_PORTRAIT},
+      {"landscape", (int *)&options->run.page.orientation, CVTM_RUN_PAGE_LANDSCAPE},
+      {"fill", &options->run.page.fill, 1},
+  };
   double *width = &options->run.page.width, *height = &options->run.page.height, sides[2];
-  options->run.page.is_format = cvtm_run_page_format(value->text, width, height);
-  if (options->run.page.is_format) return CVTM_OK;
-  const int found =
-      value->parts != NULL ? numbers_of(value, 2, sides) : parse_sides(value->text, sides);
-  if (!found || !(sides[0] > 0 && sides[1] > 0))
-    return cvtm_fail(
-        error, CVTM_ERROR_ARGUMENT,
-        "--page: '%s' is neither A0 to A6, letter, legal, tabloid nor WIDTHxHEIGHT in mm",
-        value->text);
+  for (size_t k = 0; k < sizeof words / sizeof words[0]; ++k) {
+    if (strcmp(words[k].name, word) != 0) continue;
+    *words[k].field = words[k].value;
+    return 1;
+  }
+  options->run.page.is_format = cvtm_run_page_format(word, width, height);
+  if (options->run.page.is_format) return 1;
+  if (!parse_sides(word, sides) || !(sides[0] > 0 && sides[1] > 0)) return 0;
   *width = sides[0];
   *height = sides[1];
-  return CVTM_OK;
+  return 1;
+}
+
+cvtm_status cli_set_page(cli_options *options, const cli_value *value, cvtm_error *error) {
+  double sides[2];
+  char word[64];
+  options->run.page.fill = 0;
+  options->run.page.orientation = CVTM_RUN_PAGE_AUTO;
+  if (value->parts != NULL && numbers_of(value, 2, sides) && sides[0] > 0 && sides[1] > 0) {
+    options->run.page.width = sides[0];
+    options->run.page.height = sides[1];
+    return CVTM_OK;
+  }
+  for (const char *text = value->text;; ++text) {
+    const size_t length = strcspn(text, ",");
+    snprintf(word, sizeof word, "%.*s", (int)length, text);
+    if (length >= sizeof word || !set_page_word(options, word))
+      return cvtm_fail(
+          error, CVTM_ERROR_ARGUMENT,
+          "--page: '%s' is neither A0 to A6, letter, legal, tabloid nor WIDTHxHEIGHT in mm, with "
+          "portrait, landscape or fill after a comma",
+          value->text);
+    text += length;
+    if (*text == '\0') return CVTM_OK;
+  }
+}
+
+cvtm_status cli_set_pen(cli_options *options, const cli_value *value, cvtm_error *error) {
+  if (lengths_of(value, &options->run.pen) && options->run.pen.count == 1) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--pen: '%s' is not a width above 0", value->text);
 }
 
 cvtm_status cli_set_pixel_size(cli_options *options, const cli_value *value, cvtm_error *error) {
@@ -412,7 +458,7 @@ static cvtm_status set_pair(const char *name, const char *form, const cli_value 
 }
 
 cvtm_status cli_set_levels(cli_options *options, const cli_value *value, cvtm_error *error) {
-  static const double range[][2] = {{0, 1}, {0, 1}};
+  static const double range[][2] = {{-10, 1}, {0, 10}};
   return set_pair("levels", "BLACK,WHITE", value, range, &options->run.black, &options->run.white,
                   error);
 }

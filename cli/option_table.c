@@ -30,10 +30,12 @@ static const cli_choice lcp_methods[] = {CVTM_LCP_METHOD_LIST(CHOICE_OF) END_OF_
 static const cli_choice lcp_problems[] = {
     CVTM_MODEL_LIST(CHOICE_OF){"obstacle", CVTM_MODEL_MEMBRANE}, END_OF_CHOICES};
 
-static const cli_choice svg_kinds[] = {{"stipples", CVTM_SVG_STIPPLES},
+static const cli_choice svg_kinds[] = {{"dots", CVTM_SVG_STIPPLES},
+                                       {"touches", CVTM_SVG_TOUCHES},
                                        {"cells", CVTM_SVG_CELLS},
                                        {"mesh", CVTM_SVG_MESH},
                                        {"path", CVTM_SVG_PATH},
+                                       {"stipples", CVTM_SVG_STIPPLES},
                                        END_OF_CHOICES};
 static const cli_choice dot_areas[] = {{"auto", CVTM_RUN_DOTS_AUTO},
                                        {"equal", CVTM_RUN_DOTS_EQUAL},
@@ -44,10 +46,8 @@ static const cli_choice point_orders[] = {{"none", CVTM_RUN_ORDER_NONE},
                                           {"tsp", CVTM_RUN_ORDER_TSP},
                                           {"plot", CVTM_RUN_ORDER_PLOT},
                                           END_OF_CHOICES};
-static const cli_choice page_orientations[] = {{"auto", CVTM_RUN_PAGE_AUTO},
-                                               {"portrait", CVTM_RUN_PAGE_PORTRAIT},
-                                               {"landscape", CVTM_RUN_PAGE_LANDSCAPE},
-                                               END_OF_CHOICES};
+static const cli_choice tone_choices[] = {
+    {"auto", CVTM_RUN_TONE_AUTO}, {"linear", CVTM_RUN_TONE_LINEAR}, END_OF_CHOICES};
 #define LENGTH_UNIT(code, name, mm) {name, code},
 static const cli_choice coordinate_units[] = {{"pixel", CVTM_RUN_UNIT_PIXEL},
                                               {"width", CVTM_RUN_UNIT_WIDTH},
@@ -147,7 +147,23 @@ const cli_option_row cli_option_rows[] = {
    "good triangle fits between. They are moved to free places, and the descent continues for a few iterations. "
    "Sites that find no place in time are removed. The report has the number that was requested, `sites_asked`, and "
    "the number in the result, `sites`."},
-  {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(run.output, "FILE"), CHIEF(BASIC),
+  {"points", 'n', SPHERE, INTEGER(run.points, "N", 12, 3e8), CHIEF(BASIC),
+   "exact number of cells; the widths are then scaled. Without it the widths give the number, approximately"},
+  {"radius", 0, SPHERE, REAL(sphere.radius, "KM", 1e-3, 1e9), CHIEF(BASIC),
+   "radius of the sphere in km; 1: the unit sphere",
+   .manual = "Widths are in km, too, and files in metres. With --radius 1 both are in units of the radius."},
+  {"grade", 0, SPHERE, REAL(sphere.grade, "G", 0.01, 10), OTHER(BASIC),
+   "widths grow by at most this per unit of distance",
+   .manual = "Where the map of widths changes faster, for example at a step, the smaller widths reach beyond it."},
+  {"mask", 0, SPHERE, SOURCE(sphere.mask, "FILE"), OTHER(BASIC),
+   "leave out the cells where this map (npy or nc) is not 0, and number the others anew",
+   .manual = "Edges without a cell and vertices without a cell are left out, too. `boundaryVertex` and `boundaryEdge` "
+   "mark those that lack a cell, and `cellParent` has the number of each cell before.", .file = CLI_READS},
+  {"region", 0, SPHERE, TEXT(sphere.region_text, "LON,LAT,RADIUS"), OTHER(BASIC),
+   "keep only the cells in a cap: longitude, latitude and radius of its centre in degrees", .set = cli_set_region},
+  {"fixed", 0, SPHERE, SOURCE(run.fixed, "FILE"), OTHER(SOLVER),
+   "points, as longitudes and latitudes in degrees, that are cells exactly; they come first", .file = CLI_READS},
+  {"output", 'o', RUN | VORONOI | MESH | SPHERE | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(run.output, "FILE"), CHIEF(BASIC),
    "write FILE in the format of its extension; can be repeated; - is standard output",
    .manual = "See FORMATS.",
    .file = CLI_WRITES},
@@ -163,7 +179,7 @@ const cli_option_row cli_option_rows[] = {
    "length of the longer side of a picture; 0: the program chooses it from the spacing of the sites"},
   {"density-out", 0, RUN, TEXT(run.density_out, "FILE"), OTHER(BASIC),
    "write the density of the run as an NPY array, float32, height x width", .file = CLI_WRITES},
-  {"report", 0, RUN_ALONE | VORONOI | MESH | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, TEXT(run.report, "FILE"), CHIEF(BASIC),
+  {"report", 0, RUN_ALONE | VORONOI | MESH | SPHERE | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, TEXT(run.report, "FILE"), CHIEF(BASIC),
    "write a JSON report; - is standard output",
    .manual = "The report has the version, options, seed, device, timings, history, energy and quality. "
    "`triangulation` names the device that made the mesh: a CUDA device from 20,000 sites on (without --domain and "
@@ -175,8 +191,10 @@ const cli_option_row cli_option_rows[] = {
    "in detailed pictures, where the density varies within a cell, the ratio can be below 1. `energy_bound` is an "
    "older name of the reference.", .file = CLI_WRITES},
   {"run-report", 0, BATCH, TEXT(run.report, "FILE"), OTHER(BASIC), "write a JSON report of each run", .file = CLI_WRITES},
-  {"svg", 0, RUN | MESH | VIEW, CHOICE(run.svg, svg_kinds), CHIEF(DRAWING), "what an SVG or any other drawing shows",
-   .manual = "`path` is one line through all points, in the order of --order."},
+  {"svg", 0, RUN | MESH | STATS | VIEW, CHOICE(run.svg, svg_kinds), CHIEF(DRAWING), "what an SVG or any other drawing shows",
+   .manual = "`dots` are filled circles. `touches` are what a pen does for them: a stroke without length and with "
+   "round ends, as wide as the pen, or a spiral where the dot is wider. They are the default with --pen, for HPGL and "
+   "G-code, and for the SVG of a --plotter. `stipples` is the older name of `dots`. `path` is one line through all points, in the order of --order."},
   {"dots", 0, RUN | STATS | VIEW, CHOICE(run.dots, dot_areas), CHIEF(DRAWING),
    "sizes of the dots of a drawing. mass: each dot has the ink of its cell; tone: the same, but dots are larger "
    "where the picture is darker; equal: all dots have one size, and together the ink of the picture; auto: mass for "
@@ -202,6 +220,13 @@ const cli_option_row cli_option_rows[] = {
    "1/128 of the longer side of the picture. The summary prints the number and the diameter. The report has them in "
    "`points_found`: `from` (dot-size or default), `smallest_dot` and `largest_dot` (diameters, pixels), "
    "`picture_ink` (mean tone).", .set = cli_set_dot_size},
+  {"pen", 0, RUN | MESH | STATS, TEXT(text.pen, "WIDTH"), CHIEF(DRAWING),
+   "width of the pen, in mm on a page, else in pixels, unless a unit follows: a dot is one touch of this pen",
+   .manual = "Drawings show touches then (--svg touches), and lines have this width. Dots are as wide as the pen, "
+   "unless --dot-size gives larger ones, which a spiral of the pen fills. Without -n the width of the pen gives the "
+   "number of touches. In a file of --colours a pen is as wide as the smallest of its dots. Without this option the "
+   "pen is as wide as the smallest dot of --dot-size, else 0.5 mm in drawings for pen machines. The line `tone` of "
+   "the summary measures a simulated plot.", .set = cli_set_pen},
   {"overlap", 0, RUN | STATS | VIEW, FLAG(run.overlap), OTHER(DRAWING),
    "allow dots to overlap; --no-overlap makes dots smaller where they would",
    .manual = "With --no-overlap the radius of a dot is at most half the distance to its nearest neighbour. Dark "
@@ -229,16 +254,14 @@ const cli_option_row cli_option_rows[] = {
    "paths), `uniform_estimate` (0.7124 sqrt(n A) for the rectangle of the points) and the `seconds`. Mesh files and "
    "--domain cannot be used with --order, because the vertices of a mesh have an order of their own."},
   {"page", 0, RUN | MESH | STATS | VIEW, TEXT(text.page, "WxH"), CHIEF(PAGE),
-   "draw on a page of this size in mm, or of one that has a name: A0 to A6, letter, legal, tabloid",
-   .manual = "SVG, PDF and DXF files then have the size of the page. Files for pen machines, HPGL (`.hpgl`, `.plt`) "
+   "draw on a page of this size in mm, or of one that has a name: A0 to A6, letter, legal, tabloid. After a comma: "
+   "portrait or landscape; fill: fill the page inside the margins and crop the picture",
+   .manual = "A page with a name lies as the picture does, unless portrait or landscape follows, as in "
+   "`A4,landscape,fill`. With --plotter these words may stand alone. Without `fill` the whole picture is drawn. SVG, PDF and DXF files then have the size of the page. Files for pen machines, HPGL (`.hpgl`, `.plt`) "
    "and G-code (`.gcode`, `.nc`), need this option or --plotter. See DRAWINGS and PEN MACHINES.",
    .words = "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid", .set = cli_set_page},
   {"margin", 0, RUN | MESH | STATS | VIEW, REAL(run.page.margin, "MM", 0, 10000), CHIEF(PAGE),
    "width of the page's margin, where nothing is drawn"},
-  {"orientation", 0, RUN | MESH | STATS | VIEW, CHOICE(run.page.orientation, page_orientations), OTHER(PAGE),
-   "orientation of the page; auto: that of the picture, but a page given as WIDTHxHEIGHT is not turned"},
-  {"fill", 0, RUN | MESH | STATS | VIEW, FLAG(run.page.fill), OTHER(PAGE),
-   "fill the page inside the margins and crop the picture; otherwise the whole picture is drawn"},
   {"split", 0, RUN | MESH, REAL(run.page.split, "MM", 0, HUGE_VAL), OTHER(PAGE),
    "split lines into parts no longer than this, so that the pen can be refilled between them; 0: never",
    .manual = "Between two parts, HPGL puts the pen back and takes it again, and G-code has the lines `pause` of its "
@@ -306,13 +329,13 @@ const cli_option_row cli_option_rows[] = {
    "side, a quarter, and so on down to 1, after which a few pixels may have a wrong site. `1+jfa` has an additional "
    "pass of step 1 at the start, `jfa+1` one at the end, `jfa+2` has passes of steps 2 and 1 at the end, and `jfa2` "
    "does all passes twice. If a point lies outside the domain, all methods are exact."},
-  {"iterations", 0, RUN | VIEW | MINIMIZE, INTEGER(run.iterations, "N", 0, 1e15), OTHER(SOLVER),
+  {"iterations", 0, RUN | VIEW | SPHERE | MINIMIZE, INTEGER(run.iterations, "N", 0, 1e15), OTHER(SOLVER),
    "maximum number of iterations; 0: keep the start"},
   {"tolerance", 0, RUN | VIEW | MINIMIZE, REAL(run.tolerance, "T", 0, 1), OTHER(SOLVER),
    "stop when the mean relative decrease of the energy over 10 iterations is at most this; 0: never"},
   {"gradient-tolerance", 0, RUN | VIEW, REAL(run.gradient_tolerance, "PIXELS", 0, HUGE_VAL), OTHER(SOLVER),
    "stop when no site is farther than this from the centroid of its cell; 0: never"},
-  {"time-limit", 0, RUN | MESH | VIEW | MINIMIZE, REAL(run.time_limit, "SECONDS", 0, HUGE_VAL), CHIEF(SOLVER),
+  {"time-limit", 0, RUN | MESH | SPHERE | VIEW | MINIMIZE, REAL(run.time_limit, "SECONDS", 0, HUGE_VAL), CHIEF(SOLVER),
    "stop the optimisation, or the search for a shorter path, after this time; 0: never",
    .manual = "The time runs from the start of sampling to the last iteration. Reading the picture, evaluating the "
    "final sites, making the mesh and writing the files do not count. At least half of the time is reserved for the "
@@ -350,7 +373,7 @@ const cli_option_row cli_option_rows[] = {
    .file = CLI_WRITES, .effect = CLI_NO_EFFECT},
   {"checkpoint-every", 0, RUN_ALONE, REAL(run.checkpoint.every, "SECONDS", 0, HUGE_VAL), OTHER(SOLVER),
    "time between two checkpoints", .effect = CLI_NO_EFFECT},
-  {"seed", 0, RUN | VIEW, INTEGER(run.seed, "N", 0, SEED_MAX), CHIEF(SOLVER),
+  {"seed", 0, RUN | VIEW | SPHERE, INTEGER(run.seed, "N", 0, SEED_MAX), CHIEF(SOLVER),
    "seed of the random numbers; the same seed gives the same files",
    .manual = "The files do not depend on the number of threads, on CPUs of one architecture, and on GPUs of one "
    "model."},
@@ -414,9 +437,12 @@ const cli_option_row cli_option_rows[] = {
    "with --equal-mass: write the weights of the sites as NPY, float64",
    .manual = "The weights are in the order of the sites; their mean is 0.", .file = CLI_WRITES},
   {"domain", 0, RUN, TEXT(text.domain, "KIND[=FILE]"), CHIEF(DOMAIN),
-   "mesh a domain and keep its boundary. image: the dark part of the image (the bright part with --invert); frame: "
-   "the complete image; mask=IMAGE, polygon=FILE, labels=IMAGE: the domain in that file; none: no domain",
-   .manual = "See MESHES THAT KEEP A BOUNDARY. A mask or labels must have the size of the image. `mask`: the domain "
+   "mesh a domain and keep its boundary. auto: frame for files of meshes; frame: the complete image; image: the dark "
+   "part of the image (the bright part with --invert); mask=IMAGE, polygon=FILE, labels=IMAGE: the domain in that "
+   "file; none: no domain",
+   .manual = "See MESHES THAT KEEP A BOUNDARY. `auto` is `frame` if the run writes files of meshes, and neither "
+   "points nor dots; `none` otherwise, and with --init, --fixed, --order, --equal-mass, --noise blue, --colours, "
+   "--preset paper or several ranks. With `none` all sites are free, and the mesh is the dual of their cells. A mask or labels must have the size of the image. `mask`: the domain "
    "is the opaque part if IMAGE has an alpha channel, else the bright part. `labels`: each grey level except black "
    "is a region, numbered in ascending order; in an NPY file each number except 0. `polygon`: polygons with holes "
    "by the even-odd rule, in pixels with y down, from SVG (paths, polygons, circles, ellipses and rectangles, with "
@@ -429,7 +455,7 @@ const cli_option_row cli_option_rows[] = {
    "of its shape: for a feature the first of its properties name, material, label, region and class, else its id; "
    "for an element of SVG inkscape:label or the id. Characters other than letters, digits and hyphens become "
    "underscores. Segments of a .poly file may also divide the plane, as with `mesh`.",
-   .words = "none image frame mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},
+   .words = "auto none frame image mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},
   {"region-name", 0, RUN, LIST(text.region_names, "N=NAME"), OTHER(DOMAIN),
    "name of region N in msh, inp and the report; can be repeated",
    .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter.", .set = cli_set_region_name},
@@ -474,7 +500,9 @@ const cli_option_row cli_option_rows[] = {
    "of --page. The inside of an outline is region 1.", .set = cli_set_max_area},
   {"picture", 0, STATS, SOURCE(photograph, "IMAGE"), CHIEF(BASIC),
    "draw the points as dots, and compare the drawing with this picture",
-   .manual = "The picture is the domain. --dots, --dot-size and --overlap say how the dots are drawn. If FILE is an "
+   .manual = "The picture is the domain. --dots, --dot-size and --overlap say how the dots are drawn. With --pen the "
+   "drawing is a simulated plot: touches and spirals of the pen or, with --svg path, one line through the points in "
+   "their order. If FILE is an "
    "SVG, of any program, its circles are the dots. Its viewBox must have the shape of the picture; if it does not, "
    "--page and its options must say where the picture lies.", .file = CLI_READS},
   {"density", 0, STATS, SOURCE(density, "IMAGE"), CHIEF(BASIC), "print the energy ratio for this density, too",
@@ -486,6 +514,14 @@ const cli_option_row cli_option_rows[] = {
    .set = cli_set_levels},
   {"contrast", 0, RUN | STATS | VIEW | DENSITY, REAL(run.contrast, "FACTOR", 1e-3, 1e3), CHIEF(TONE),
    "multiply the difference between each level and middle grey by this"},
+  {"tone", 0, RUN, CHOICE(run.tone, tone_choices), CHIEF(TONE),
+   "tones of -n dots of one size, as of a --pen. auto: levels and gamma are chosen such that these dots can show the "
+   "picture; linear: the dots follow its tone, however much ink they have",
+   .manual = "-n dots of a pen have less ink than most photographs need, or more. `auto` chooses the BLACK and WHITE of "
+   "--levels and the --gamma at which the dots have as much ink as the tones, and of these the ones whose drawing, "
+   "resembles the picture most (structural similarity of local contrasts after a blur of 1.5 spacings; the eye half "
+   "adapts to the contrast of the whole). BLACK below 0 means that no place is fully covered. The summary prints them. Where one of --levels, --gamma and --contrast is given, nothing is chosen. With `linear` "
+   "and too little ink the drawing is pale. The report has `tone_chosen`: `black`, `white`, `gamma`."},
   {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(run.density_from, density_sources), CHIEF(TONE),
    "tone: the density is tone^2; density: it is the value; size: it is value^-4; auto: tone for pictures, density "
    "for data",
@@ -803,7 +839,7 @@ const cli_option_row cli_option_rows[] = {
    "where to compute: cpu, cuda, cuda:N, auto, or cuda:all: a process for each GPU", .manual = "`auto` takes a CUDA "
    "device if one works, else the CPU.",
    .words = "auto cpu cuda", .effect = CLI_NO_EFFECT},
-  {"device", 0, VORONOI | STATS | VIEW | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, TEXT(device, "NAME"), CHIEF(GENERAL),
+  {"device", 0, VORONOI | SPHERE | STATS | VIEW | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, TEXT(device, "NAME"), CHIEF(GENERAL),
    "where to compute: cpu, cuda, cuda:N or auto", .words = "auto cpu cuda", .effect = CLI_NO_EFFECT},
   {"device", 0, MESH, TEXT(device, "NAME"), CHIEF(GENERAL),
    "where to triangulate: cpu, cuda, cuda:N, or auto: CUDA for half a million points and more",
@@ -813,7 +849,7 @@ const cli_option_row cli_option_rows[] = {
    "where to compute: auto, cpu, cuda, cuda:N, several of these separated by commas, or all",
    .manual = "`auto` takes every CUDA device, or the CPU if there is none; `all` takes every CUDA device.", .words = "auto cpu cuda",
    .effect = CLI_NO_EFFECT},
-  {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, INTEGER(run.threads, "N", 0, 4096), OTHER(GENERAL),
+  {"threads", 0, RUN | VORONOI | SPHERE | STATS | VIEW | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, INTEGER(run.threads, "N", 0, 4096), OTHER(GENERAL),
    "CPU threads; 0: as many as there are cores", .effect = CLI_NO_EFFECT},
   {"config", 0, CLI_EVERY_COMMAND, TEXT(config, "FILE"), OTHER(GENERAL),
    "read options from FILE, with lines `name = value`; the command line takes precedence", .manual = "See CONFIG FILES.",
@@ -904,6 +940,8 @@ const cli_former_option cli_former_options[] = {
   {"grade-max", RUN | DENSITY, "--grade LAMBDA,MAX"},
   {"size", RUN_ALONE | VIEW, "--window WxH"},
   {"gcode", RUN | MESH, "--plotter MACHINE"},
+  {"orientation", RUN | MESH | STATS | VIEW, "--page A4,landscape"},
+  {"fill", RUN | MESH | STATS | VIEW, "--page A4,fill"},
   {"split", HLCP, "--splitting both or --splitting a"},
   {NULL, 0, NULL}};
 /* clang-format on */

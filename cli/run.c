@@ -4,7 +4,33 @@
 #include "cli/processes.h"
 #include "cli/summary.h"
 #include "cli/watch.h"
+#include "run/colours.h"
 #include "run/job.h"
+#include "run/output.h"
+
+#include <string.h>
+
+/* Nonzero if the run writes files of meshes, and no points or dots: those would get other places.
+ */
+static int writes_meshes(const cvtm_run_options *o) {
+  for (int k = 0; k < o->output.count; ++k) {
+    const run_output_kind kind = run_output_kind_of(o, o->output.item[k]);
+    if (kind == RUN_OUTPUT_POINTS || (kind == RUN_OUTPUT_DRAWING && o->svg != CVTM_SVG_MESH))
+      return 0;
+  }
+  return run_outputs_have_mesh(o);
+}
+
+void cli_run_choose_domain(cli_options *options) {
+  cvtm_run_options *o = &options->run;
+  const int has_ranks =
+      options->distributed || options->ranks > 1 || strcmp(options->device, "cuda:all") == 0;
+  const int is_bare = o->init.name != NULL || o->fixed.name != NULL || o->equal_mass.on ||
+                      o->noise == CVTM_RUN_NOISE_BLUE || o->order != CVTM_RUN_ORDER_NONE ||
+                      run_colours_wanted(o) || o->preset == CVTM_RUN_PRESET_PAPER || has_ranks;
+  if (strcmp(options->text.domain, "auto") != 0) return;
+  o->domain.kind = writes_meshes(o) && !is_bare ? CVTM_RUN_DOMAIN_FRAME : CVTM_RUN_DOMAIN_NONE;
+}
 
 int cli_run_check_values(const cli_options *options) {
   cvtm_error error = {CVTM_OK, ""};
@@ -107,6 +133,7 @@ int cli_run(const cli_options *options) {
   cli_options chosen = *options;
   cli_distributed distributed;
   int failed = CLI_EXIT_OK;
+  cli_run_choose_domain(&chosen);
   const int64_t asked = cli_distributed_count(&chosen);
   int code = asked > 1 ? check_all(&chosen) : CLI_EXIT_OK;
   if (code != CLI_EXIT_OK) return code;

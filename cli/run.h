@@ -10,6 +10,10 @@ int cli_run_check(const cli_options *options);
 /* The same, but a run that writes no file is allowed. */
 int cli_run_check_values(const cli_options *options);
 
+/* --domain auto: a mesh covers the frame of the picture, unless points or dots are written, too,
+ * options say where sites are, or the run is divided among ranks. */
+void cli_run_choose_domain(cli_options *options);
+
 /* progress: all zero before. Both it and the options are borrowed as long as the run lives. */
 int cli_run_create(cli_options *options, cli_progress *progress, cvtm_run **run);
 int cli_run_read(cvtm_run *run, cvtm_device *device);

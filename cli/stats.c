@@ -368,6 +368,7 @@ static int perform_stats(stats *s) {
     s->options.run.purpose = CVTM_RUN_POINTS; /* there is no picture */
   if (run_stipples_check(&s->options.run, &error) == CVTM_OK)
     (void)run_page_check_size(&s->options.run, &error);
+  run_pen_choose(&s->options.run);
   const int code = cli_result(CLI_STATS, CLI_READING, error.status, &error);
   if (code != CLI_EXIT_OK) return code;
   s->is_mesh = s->options.run.input.array == NULL && !cvtm_points_format_known(path);
@@ -389,6 +390,14 @@ static int perform_stats(stats *s) {
   if (s->tone != NULL) {
     const run_stipples_source source = {s->domain, s->tone, NULL, &s->mesh, NULL, s->radius};
     status = run_stipples_make(&s->options.run, &source, &s->stipples, &error);
+    if (status == CVTM_OK && s->options.run.pen.count > 0) {
+      const run_scene scene = {.options = &s->options.run,
+                               .domain = s->domain,
+                               .sites = s->mesh.points,
+                               .count = s->count,
+                               .radius = s->stipples.radius};
+      status = run_page_measure(&scene, s->tone, &s->stipples, &error);
+    }
     if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
   }
   const double *points = s->is_mesh ? s->mesh.points : s->points;

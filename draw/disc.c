@@ -15,7 +15,14 @@ typedef struct interval {
   double begin, end;
 } interval;
 
-/* The discs that overlap row j, from left to right: disc[start[j] .. start[j + 1]). */
+/* Strokes with round ends: stroke i is the set of points within radii[i] of the line from from[i]
+ * to to[i]. Of discs both ends are the same array. */
+typedef struct strokes {
+  const double *from, *to, *radii;
+  int64_t count;
+} strokes;
+
+/* The strokes that overlap row j, from left to right: disc[start[j] .. start[j + 1]). */
 typedef struct rows {
   int64_t *start;
   int32_t *disc;
@@ -38,52 +45,53 @@ static int clamp_row(const cvtm_disc_grid *grid, double y) {
   return (int)fmin(fmax(floor(y / grid->side), 0), grid->height - 1);
 }
 
-/* The rows of a disc are first .. last; none if it has no area in the domain. */
-static int find_rows(const cvtm_disc_grid *grid, const double *centre, double radius, int *first,
+/* The rows of a stroke are first .. last; none if it has no area in the domain. */
+static int find_rows(const cvtm_disc_grid *grid, const strokes *s, int64_t i, int *first,
                      int *last) {
-  const double top = centre[1] - radius, bottom = centre[1] + radius;
+  const double a = s->from[2 * i + 1], b = s->to[2 * i + 1], radius = s->radii[i];
+  const double top = fmin(a, b) - radius, bottom = fmax(a, b) + radius;
   if (!(radius > 0) || !(bottom > 0) || !(top < grid->domain.height)) return 0;
   *first = clamp_row(grid, top);
   *last = clamp_row(grid, bottom);
   return 1;
 }
 
-/* Sets start[j + 1] to the number of discs in the rows up to j. */
-static void count_rows(const cvtm_disc_grid *grid, const double *centres, const double *radii,
-                       int64_t count, int64_t *start) {
+/* Sets start[j + 1] to the number of strokes in the rows up to j. */
+static void count_rows(const cvtm_disc_grid *grid, const strokes *s, int64_t *start) {
   int first, last;
-  for (int64_t i = 0; i < count; ++i) {
-    if (!find_rows(grid, centres + 2 * i, radii[i], &first, &last)) continue;
+  for (int64_t i = 0; i < s->count; ++i) {
+    if (!find_rows(grid, s, i, &first, &last)) continue;
     for (int j = first; j <= last; ++j) ++start[j + 1];
   }
   for (int j = 0; j < grid->height; ++j) start[j + 1] += start[j];
 }
 
 /* Fills the lists. Meanwhile start[j] advances to the end of row j; it is reset afterwards. */
-static void fill_rows(const cvtm_disc_grid *grid, const double *centres, const double *radii,
-                      const placed *order, int64_t count, rows *lists) {
+static void fill_rows(const cvtm_disc_grid *grid, const strokes *s, const placed *order,
+                      rows *lists) {
   int first, last;
-  for (int64_t k = 0; k < count; ++k) {
+  for (int64_t k = 0; k < s->count; ++k) {
     const int32_t i = order[k].disc;
-    if (!find_rows(grid, centres + 2 * (int64_t)i, radii[i], &first, &last)) continue;
+    if (!find_rows(grid, s, i, &first, &last)) continue;
     for (int j = first; j <= last; ++j) lists->disc[lists->start[j]++] = i;
   }
   memmove(lists->start + 1, lists->start, (size_t)grid->height * sizeof *lists->start);
   lists->start[0] = 0;
 }
 
-static int make_rows(const cvtm_disc_grid *grid, const double *centres, const double *radii,
-                     int64_t count, rows *lists) {
+static int make_rows(const cvtm_disc_grid *grid, const strokes *s, rows *lists) {
+  const int64_t count = s->count;
   placed *order = malloc(((size_t)count + 1) * sizeof *order);
   lists->start = calloc((size_t)grid->height + 1, sizeof *lists->start);
   if (order != NULL && lists->start != NULL) {
-    count_rows(grid, centres, radii, count, lists->start);
+    count_rows(grid, s, lists->start);
     lists->disc = malloc(((size_t)lists->start[grid->height] + 1) * sizeof *lists->disc);
   }
   if (lists->disc != NULL) {
-    for (int64_t i = 0; i < count; ++i) order[i] = (placed){centres[2 * i], (int32_t)i};
+    for (int64_t i = 0; i < count; ++i)
+      order[i] = (placed){fmin(s->from[2 * i], s->to[2 * i]), (int32_t)i};
     qsort(order, (size_t)count, sizeof *order, compare_placed);
-    fill_rows(grid, centres, radii, order, count, lists);
+    fill_rows(grid, s, order, lists);
   }
   free(order);
   return lists->disc != NULL;
@@ -125,16 +133,38 @@ static void add_interval(double *row, int width, double begin, double end) {
   row[last] += end - last;
 }
 
-/* Adds the union of the discs of a row along the line at y. */
-static void add_line(const cvtm_disc_grid *grid, const double *centres, const double *radii,
-                     const int32_t *disc, int64_t count, double y, interval *list, double *row) {
+static void widen(interval *cut, double begin, double end) {
+  cut->begin = fmin(cut->begin, begin);
+  cut->end = fmax(cut->end, end);
+}
+
+/* The part of the line at y that lies in stroke i; empty: begin above end. It is bounded by the
+ * circles about the ends and by the two sides, which are the line moved by the radius. */
+static interval cut_stroke(const strokes *s, int64_t i, double y) {
+  const double *a = s->from + 2 * i, *b = s->to + 2 * i, radius = s->radii[i];
+  interval cut = {INFINITY, -INFINITY};
+  const double *const ends[2] = {a, b};
+  for (int k = 0; k < 1 + (a != b); ++k) {
+    const double dy = y - ends[k][1], square = radius * radius - dy * dy;
+    if (square > 0) widen(&cut, ends[k][0] - sqrt(square), ends[k][0] + sqrt(square));
+  }
+  const double dx = b[0] - a[0], dy = b[1] - a[1], length = hypot(dx, dy);
+  for (int sign = -1; sign <= 1 && dy != 0; sign += 2) {
+    const double move = sign * radius / length, t = (y - a[1] - move * dx) / dy;
+    const double x = a[0] - move * dy + t * dx;
+    if (t >= 0 && t <= 1) widen(&cut, x, x);
+  }
+  return cut;
+}
+
+/* Adds the union of the strokes of a row along the line at y. */
+static void add_line(const cvtm_disc_grid *grid, const strokes *s, const int32_t *disc,
+                     int64_t count, double y, interval *list, double *row) {
   const double scale = 1.0 / grid->side, right = grid->domain.width;
   int64_t kept = 0;
   for (int64_t k = 0; k < count; ++k) {
-    const double *c = centres + 2 * (int64_t)disc[k];
-    const double dy = y - c[1], square = radii[disc[k]] * radii[disc[k]] - dy * dy;
-    if (!(square > 0)) continue;
-    const double half = sqrt(square), begin = fmax(c[0] - half, 0), end = fmin(c[0] + half, right);
+    const interval cut = cut_stroke(s, disc[k], y);
+    const double begin = fmax(cut.begin, 0), end = fmin(cut.end, right);
     if (begin < end) list[kept++] = (interval){begin * scale, end * scale};
   }
   sort_intervals(list, kept);
@@ -147,21 +177,22 @@ static void add_line(const cvtm_disc_grid *grid, const double *centres, const do
 }
 
 /* row: a buffer of grid->width numbers; list: of `count` intervals. */
-static void cover_row(const cvtm_disc_grid *grid, const double *centres, const double *radii,
-                      const int32_t *disc, int64_t count, int j, int lines, interval *list,
-                      double *row, float *coverage) {
+static void cover_row(const cvtm_disc_grid *grid, const strokes *s, const int32_t *disc,
+                      int64_t count, int j, int lines, interval *list, double *row,
+                      float *coverage) {
   const double top = (double)j * grid->side, side = grid->side;
   const double height = fmin(side, grid->domain.height - top);
   memset(row, 0, (size_t)grid->width * sizeof *row);
   for (int k = 0; k < lines && count > 0; ++k)
-    add_line(grid, centres, radii, disc, count, top + (k + 0.5) / lines * height, list, row);
+    add_line(grid, s, disc, count, top + (k + 0.5) / lines * height, list, row);
   for (int i = 0; i < grid->width; ++i) {
     const double width = fmin(side, grid->domain.width - i * side);
     coverage[i] = (float)fmin(row[i] * side / (width * lines), 1);
   }
 }
 
-/* The number of lines per row of the grid, such that about 32 pass through a disc of mean size. */
+/* The number of lines per row of the grid, such that about 32 pass through a stroke of mean
+ * width. */
 static int choose_lines(const cvtm_disc_grid *grid, const double *radii, int64_t count) {
   double sum = 0;
   for (int64_t i = 0; i < count; ++i) sum += radii[i];
@@ -170,8 +201,8 @@ static int choose_lines(const cvtm_disc_grid *grid, const double *radii, int64_t
 }
 
 /* Covers all rows. Returns 0 if memory ran out. */
-static int cover_rows(const cvtm_disc_grid *grid, const double *centres, const double *radii,
-                      const rows *lists, int lines, float *coverage) {
+static int cover_rows(const cvtm_disc_grid *grid, const strokes *s, const rows *lists, int lines,
+                      float *coverage) {
   int64_t longest = 0;
   for (int j = 0; j < grid->height; ++j) {
     const int64_t length = lists->start[j + 1] - lists->start[j];
@@ -186,9 +217,8 @@ static int cover_rows(const cvtm_disc_grid *grid, const double *centres, const d
 #pragma omp for schedule(dynamic, 4)
     for (int j = 0; j < grid->height; ++j) {
       if (failed) continue;
-      cover_row(grid, centres, radii, lists->disc + lists->start[j],
-                lists->start[j + 1] - lists->start[j], j, lines, list, row,
-                coverage + (size_t)j * (size_t)grid->width);
+      cover_row(grid, s, lists->disc + lists->start[j], lists->start[j + 1] - lists->start[j], j,
+                lines, list, row, coverage + (size_t)j * (size_t)grid->width);
     }
     free(list);
     free(row);
@@ -196,20 +226,27 @@ static int cover_rows(const cvtm_disc_grid *grid, const double *centres, const d
   return !failed;
 }
 
-cvtm_status cvtm_disc_coverage(const cvtm_disc_grid *grid, const double *centres,
-                               const double *radii, int64_t count, float *coverage,
-                               cvtm_error *error) {
+cvtm_status cvtm_stroke_coverage(const cvtm_disc_grid *grid, const double *from, const double *to,
+                                 const double *radii, int64_t count, float *coverage,
+                                 cvtm_error *error) {
+  const strokes all = {from, to, radii, count};
   rows lists = {NULL, NULL};
-  int good = make_rows(grid, centres, radii, count, &lists);
+  int good = make_rows(grid, &all, &lists);
   if (good) {
     const int lines = choose_lines(grid, radii, count);
-    good = cover_rows(grid, centres, radii, &lists, lines, coverage);
+    good = cover_rows(grid, &all, &lists, lines, coverage);
   }
   free(lists.start);
   free(lists.disc);
   if (good) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a picture of %lld dots",
                    (long long)count);
+}
+
+cvtm_status cvtm_disc_coverage(const cvtm_disc_grid *grid, const double *centres,
+                               const double *radii, int64_t count, float *coverage,
+                               cvtm_error *error) {
+  return cvtm_stroke_coverage(grid, centres, centres, radii, count, coverage, error);
 }
 
 /* --- A disc in a polygon ---------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* Discs in the plane: the area of a polygon that a disc covers, and the coverage of pixels by many
- * discs. */
+ * discs or strokes. */
 #ifndef CVTMESH_DRAW_DISC_H
 #define CVTMESH_DRAW_DISC_H
 
@@ -37,6 +37,12 @@ cvtm_disc_grid cvtm_disc_grid_make(cvtm_domain domain, int side);
 cvtm_status cvtm_disc_coverage(const cvtm_disc_grid *grid, const double *centres,
                                const double *radii, int64_t count, float *coverage,
                                cvtm_error *error);
+
+/* The same of strokes with round ends, the points within radii[i] of the line from from[i] to
+ * to[i] (both 2 * count). */
+cvtm_status cvtm_stroke_coverage(const cvtm_disc_grid *grid, const double *from, const double *to,
+                                 const double *radii, int64_t count, float *coverage,
+                                 cvtm_error *error);
 
 CVTM_API_END
 

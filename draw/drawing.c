@@ -1,6 +1,7 @@
 #include "draw/drawing.h"
 
 #include "base/host.h"
+#include "base/portable.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -80,6 +81,65 @@ cvtm_status cvtm_drawing_of_dots(const cvtm_page *page, const double *points, co
     ++dots;
   }
   drawing->start[dots] = dots;
+  drawing->stroke_count = dots;
+  return CVTM_OK;
+}
+
+/* --- touches of a pen --- */
+
+/* The turns of a spiral whose outermost turn touches a circle of this radius from inside; 0: the
+ * pen covers the disc by one touch. */
+static int turns_of(double radius, double pen) {
+  const double way = radius - 0.5 * pen, rounding = 1e-6;
+  return way > rounding * pen ? (int)ceil(way / pen - rounding) : 0;
+}
+
+/* Points per turn: the chords leave the circle by less than 3 hundredths of the pen. */
+static int chords_of(double radius, double pen) {
+  return (int)fmax(ceil(CVTM_PI / acos(1 - 0.03 * pen / radius)), 12);
+}
+
+static int64_t touch_points(double radius, double pen) {
+  const int turns = turns_of(radius, pen);
+  return turns == 0 ? 1 : (int64_t)(turns + 1) * chords_of(radius, pen) + 1;
+}
+
+/* A spiral from the centre outward whose turns lie at most the width of the pen apart, then a
+ * circle. The corners lie outside the circle by so much that the area is right. */
+static int64_t add_touch(const double *mm, double radius, double pen, double *points) {
+  const int64_t count = touch_points(radius, pen);
+  const int turns = turns_of(radius, pen), chords = count > 1 ? chords_of(radius, pen) : 1;
+  const double way = radius - 0.5 * pen;
+  const double last = way * (1 + 2 / 3. * (1 - cos(CVTM_PI / chords)));
+  for (int64_t k = 0; k < count; ++k) {
+    const double turn = (double)k / chords, share = turns > 0 ? fmin(turn / turns, 1) : 0;
+    points[2 * k] = mm[0] + last * share * cos(2 * CVTM_PI * turn);
+    points[2 * k + 1] = mm[1] + last * share * sin(2 * CVTM_PI * turn);
+  }
+  return count;
+}
+
+cvtm_status cvtm_drawing_of_touches(const cvtm_page *page, const double *points,
+                                    const double *radius, int64_t count, double pen,
+                                    cvtm_drawing *drawing, cvtm_error *error) {
+  const double width = page->scale * pen;
+  int64_t all = 0, made = 0, dots = 0;
+  for (int64_t i = 0; i < count; ++i) all += touch_points(page->scale * radius[i], width);
+  *drawing = (cvtm_drawing){.page = *page,
+                            .line_width = width,
+                            .start = malloc(((size_t)count + 1) * sizeof *drawing->start),
+                            .points = malloc(2 * ((size_t)all + 1) * sizeof *drawing->points)};
+  if (!drawing->start || !drawing->points) return fail_without_memory(drawing, error);
+  for (int64_t i = 0; i < count; ++i) {
+    const double r = fmax(page->scale * radius[i], 0.5 * width);
+    double mm[2];
+    place_point(page, points + 2 * i, mm);
+    if (!is_inside(page, mm)) continue;
+    keep_inside(page, r, mm);
+    drawing->start[dots++] = made;
+    made += add_touch(mm, r, width, drawing->points + 2 * made);
+  }
+  drawing->start[dots] = made;
   drawing->stroke_count = dots;
   return CVTM_OK;
 }
@@ -211,6 +271,7 @@ void cvtm_drawing_free(cvtm_drawing *drawing) {
   free(drawing->pen);
   free(drawing->points);
   free(drawing->radius);
+  free(drawing->width);
   *drawing = (cvtm_drawing){0};
 }
 
@@ -227,6 +288,10 @@ void cvtm_drawing_part(const cvtm_drawing *drawing, int64_t k, int64_t *first, i
 
 int cvtm_drawing_pen_of(const cvtm_drawing *drawing, int64_t k) {
   return drawing->pen != NULL ? drawing->pen[k] : 0;
+}
+
+double cvtm_drawing_width_of(const cvtm_drawing *drawing, int64_t k) {
+  return drawing->width != NULL ? drawing->width[k] : drawing->line_width;
 }
 
 typedef struct part_builder {
@@ -294,8 +359,9 @@ static cvtm_status allocate_joined(const drawing_sizes *sizes, int has_dots, cvt
   drawing->points = malloc((2 * (size_t)sizes->points + 1) * sizeof *drawing->points);
   drawing->part = malloc(((size_t)sizes->parts + 1) * sizeof *drawing->part);
   drawing->pen = malloc((size_t)sizes->parts * sizeof *drawing->pen);
+  drawing->width = malloc((size_t)sizes->parts * sizeof *drawing->width);
   if (has_dots) drawing->radius = malloc(((size_t)sizes->strokes + 1) * sizeof *drawing->radius);
-  if (drawing->start && drawing->points && drawing->part && drawing->pen &&
+  if (drawing->start && drawing->points && drawing->part && drawing->pen && drawing->width &&
       (drawing->radius || !has_dots))
     return CVTM_OK;
   cvtm_drawing_free(drawing);
@@ -310,6 +376,7 @@ static void add_layer(const cvtm_drawing *layer, int pen, int64_t *points, cvtm_
     int64_t first, end;
     cvtm_drawing_part(layer, part, &first, &end);
     drawing->part[drawing->part_count] = stroke + first;
+    drawing->width[drawing->part_count] = cvtm_drawing_width_of(layer, part);
     drawing->pen[drawing->part_count++] = pen;
   }
   const size_t count = (size_t)points_of(layer);

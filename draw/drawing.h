@@ -46,8 +46,9 @@ typedef struct cvtm_drawing {
   int64_t *part; /* part_count + 1: its strokes are part[k] .. part[k + 1) - 1; NULL: one part */
   int *pen;      /* part_count: index into `pens` of the pen that draws each part */
   const cvtm_pen *pens; /* borrowed; NULL: one black pen, or a white one if `light` */
-  double *radius;       /* of each dot, in mm; NULL: the drawing has no dots */
-  double line_width;    /* mm; used in SVG and PDF */
+  double *radius;       /* of each dot, in mm; NULL: strokes of the pen alone */
+  double line_width;    /* of the pen, mm; used in SVG and PDF */
+  double *width;        /* part_count: of the pen of each part; NULL: line_width */
   int light;            /* nonzero: SVG and PDF show white ink on black paper */
 } cvtm_drawing;
 
@@ -56,6 +57,12 @@ typedef struct cvtm_drawing {
  * with CVTM_ERROR_MEMORY; then *drawing is empty. */
 cvtm_status cvtm_drawing_of_dots(const cvtm_page *page, const double *points, const double *radius,
                                  int64_t count, cvtm_drawing *drawing, cvtm_error *error);
+/* What a pen of this width (in pixels) does for these dots: one touch, a stroke of one point, or
+ * for a disc that is wider than the pen a spiral that fills it. Dots inside the margins, as above.
+ */
+cvtm_status cvtm_drawing_of_touches(const cvtm_page *page, const double *points,
+                                    const double *radius, int64_t count, double pen,
+                                    cvtm_drawing *drawing, cvtm_error *error);
 /* The line through `count` points, and back to the first if closed; the margins cut it into
  * strokes. line_width: in pixels; on a page the whole width stays out of the margins. Errors as
  * above. */
@@ -67,7 +74,7 @@ cvtm_status cvtm_drawing_of_path(const cvtm_page *page, const double *points, in
 cvtm_status cvtm_drawing_of_lines(const cvtm_page *page, const double *points, const int64_t *start,
                                   int64_t count, double line_width, cvtm_drawing *drawing,
                                   cvtm_error *error);
-/* Joins `count` drawings of the same page, all of dots or all of paths. layers[k] is drawn with
+/* Joins `count` drawings of the same page, all of dots or all of strokes. layers[k] is drawn with
  * pens[k]; pens must outlive *drawing. The parts of each layer stay separate parts; an empty layer
  * becomes an empty part. The layers are copied. Fails with CVTM_ERROR_MEMORY; then *drawing is
  * empty. */
@@ -90,6 +97,14 @@ int64_t cvtm_drawing_parts(const cvtm_drawing *drawing);
 void cvtm_drawing_part(const cvtm_drawing *drawing, int64_t k, int64_t *first, int64_t *end);
 /* The number of the pen that draws part k, from 0. */
 int cvtm_drawing_pen_of(const cvtm_drawing *drawing, int64_t k);
+
+/* The width in mm of the pen that draws part k. */
+double cvtm_drawing_width_of(const cvtm_drawing *drawing, int64_t k);
+
+/* A simulated plot: the share of each of width * height pixels of the picture that the strokes of
+ * all pens cover, each as wide as its pen (draw/disc.h). */
+cvtm_status cvtm_drawing_coverage(const cvtm_drawing *drawing, int width, int height,
+                                  float *coverage, cvtm_error *error);
 
 /* Lines that together pass along every edge of a graph once. Trail k goes through vertices
  * vertex[start[k]] .. vertex[start[k + 1] - 1]. Arrays are owned. */

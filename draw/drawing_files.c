@@ -86,7 +86,8 @@ static void write_lines(FILE *file, const cvtm_drawing *drawing, int64_t first_s
       fputc(',', file);
       put_fixed(file, drawing->points[2 * i + 1]);
     }
-    fputs("\"/>\n", file);
+    /* vpype leaves out lines without any length, so a touch is the shortest that is written. */
+    fputs(drawing->start[k + 1] == first + 1 ? "h.001\"/>\n" : "\"/>\n", file);
   }
 }
 
@@ -114,7 +115,7 @@ static void write_layer(FILE *file, const cvtm_drawing *drawing, int64_t part) {
   } else {
     fprintf(file, " fill=\"none\" stroke=\"%s\" stroke-linejoin=\"round\"", ink);
     fputs(" stroke-linecap=\"round\"", file);
-    put_attribute(file, "stroke-width", drawing->line_width, "");
+    put_attribute(file, "stroke-width", cvtm_drawing_width_of(drawing, part), "");
     fputs(">\n", file);
     write_lines(file, drawing, first, end);
   }
@@ -159,11 +160,13 @@ static void draw_dots(cairo_t *cairo, const cvtm_drawing *drawing, int64_t first
   cairo_fill(cairo);
 }
 
+/* Cairo draws the round cap of a line that does not move, but not that of a single point. */
 static void draw_lines(cairo_t *cairo, const cvtm_drawing *drawing, int64_t first, int64_t end) {
-  cairo_set_line_width(cairo, drawing->line_width);
   cairo_set_line_join(cairo, CAIRO_LINE_JOIN_ROUND);
   cairo_set_line_cap(cairo, CAIRO_LINE_CAP_ROUND);
   for (int64_t k = first; k < end; ++k) {
+    const double *p = drawing->points + 2 * drawing->start[k];
+    cairo_move_to(cairo, p[0], p[1]);
     for (int64_t i = drawing->start[k]; i < drawing->start[k + 1]; ++i)
       cairo_line_to(cairo, drawing->points[2 * i], drawing->points[2 * i + 1]);
     cairo_stroke(cairo);
@@ -174,6 +177,7 @@ static void draw_parts(cairo_t *cairo, const cvtm_drawing *drawing, int64_t firs
   for (int64_t part = first; part < end; ++part) {
     int64_t first_stroke, end_stroke;
     cvtm_drawing_part(drawing, part, &first_stroke, &end_stroke);
+    cairo_set_line_width(cairo, cvtm_drawing_width_of(drawing, part));
     (drawing->radius != NULL ? draw_dots : draw_lines)(cairo, drawing, first_stroke, end_stroke);
   }
 }
@@ -346,10 +350,11 @@ static void put_layers(FILE *file, const cvtm_drawing *drawing) {
 }
 
 static void put_dot(FILE *file, const cvtm_drawing *drawing, int64_t k, const char *layer) {
-  put_text_group(file, 0, drawing->radius[k] > 0 ? "CIRCLE" : "POINT");
+  const int is_disc = drawing->radius != NULL && drawing->radius[k] > 0;
+  put_text_group(file, 0, is_disc ? "CIRCLE" : "POINT");
   put_text_group(file, 8, layer);
-  put_dxf_point(file, drawing, 10, k);
-  if (drawing->radius[k] > 0) put_real_group(file, 40, drawing->radius[k]);
+  put_dxf_point(file, drawing, 10, drawing->start[k]);
+  if (is_disc) put_real_group(file, 40, drawing->radius[k]);
 }
 
 static void put_dxf_vertex(FILE *file, const cvtm_drawing *drawing, int64_t i, const char *layer) {
@@ -390,8 +395,10 @@ static cvtm_status write_dxf(FILE *file, const cvtm_drawing *drawing,
     int64_t first, end;
     format_layer_name(drawing, part, layer);
     cvtm_drawing_part(drawing, part, &first, &end);
-    for (int64_t k = first; k < end; ++k)
-      (drawing->radius != NULL ? put_dot : put_stroke)(file, drawing, k, layer);
+    for (int64_t k = first; k < end; ++k) {
+      const int is_dot = drawing->start[k + 1] == drawing->start[k] + 1;
+      (is_dot ? put_dot : put_stroke)(file, drawing, k, layer);
+    }
   }
   fputs("  0\nENDSEC\n  0\nEOF\n", file);
   return CVTM_OK;

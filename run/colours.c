@@ -9,6 +9,7 @@
 #include "run/input.h"
 #include "run/options.h"
 #include "run/output.h"
+#include "run/stages.h"
 #include "run/json.h"
 #include "meshes/mesh_file.h"
 
@@ -235,9 +236,8 @@ static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count
   double amount[CVTM_INKS_MAX], total = 0;
   run_dot_count all = {.smallest = INFINITY};
   for (int k = 0; k < c->count; ++k) {
-    cvtm_run_options own = *o;
+    const cvtm_run_options own = run_options_of_pen(o, &c->pens.size[k]);
     run_dot_count found;
-    if (c->pens.size[k].count > 0) own.dot_size = c->pens.size[k];
     const cvtm_status status = run_stipples_count(&own, c->domain, c->coverage[k], &found, error);
     if (status != CVTM_OK) return status;
     amount[k] = found.ink > 0 ? found.count : 0;
@@ -259,6 +259,7 @@ static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count
   if (o->points == 0) {
     *dots = all;
     o->points = (int64_t)total;
+    run_preview_limit(o);
   }
   return cvtm_classes_share(amount, c->count, o->points, c->start, error);
 }
@@ -276,8 +277,10 @@ cvtm_status run_colours_read(cvtm_run_options *o, cvtm_domain domain, float *rgb
 /* --- positions and order --- */
 
 cvtm_status run_colours_solve(const cvtm_run_options *o, cvtm_device *device,
-                              const cvtm_cvt_options *descent, run_colours *c, double *sites) {
-  const cvtm_classes_options options = {.union_weight = o->colours.coupling, .cvt = *descent};
+                              const cvtm_cvt_options *descent, cvtm_cvt **plan, run_colours *c,
+                              double *sites) {
+  const cvtm_classes_options options = {
+      .union_weight = o->colours.coupling, .cvt = *descent, .plan = plan};
   return cvtm_classes_solve(device, c->domain, (const float *const *)c->coverage, c->count,
                             c->start, &options, sites, &c->solved);
 }

@@ -123,9 +123,7 @@ static cvtm_status blur_planes(const colour_drawing *d, float *planes, cvtm_erro
 /* --- sizes --- */
 
 static cvtm_run_options options_of_pen(const colour_drawing *d, int k) {
-  cvtm_run_options own = *d->options;
-  if (d->c->pens.size[k].count > 0) own.dot_size = d->c->pens.size[k];
-  return own;
+  return run_options_of_pen(d->options, &d->c->pens.size[k]);
 }
 
 /* True if the dots of each pen have one given size, which no correction changes. */

@@ -35,8 +35,6 @@ cvtm_status run_domain_check(const cvtm_run_options *options, cvtm_error *error)
       return run_usage_error(error, "--max-area needs --domain");
     return CVTM_OK;
   }
-  if (options->points == 0 && options->density_from != CVTM_DENSITY_FROM_SIZE)
-    return run_usage_error(error, "--points is missing");
   if (options->init.name != NULL || options->fixed.name != NULL)
     return run_usage_error(error, "--fixed does not go with --domain");
   if (kind == CVTM_RUN_DOMAIN_IMAGE && options->input.array == NULL &&
@@ -265,6 +263,10 @@ cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image, 
     status = cvtm_domain_plan(&domain->contour, image.width, image.height, options->points,
                               options->domain.tolerance, density, &domain->boundary,
                               &domain->figures, error);
+  if (status == CVTM_ERROR_INPUT && kind == CVTM_RUN_DOMAIN_FRAME && error != NULL) {
+    const cvtm_error cause = *error;
+    status = cvtm_fail(error, status, "%s (--domain none meshes free sites)", cause.message);
+  }
   return run_name_file(source->name, status, error);
 }
 

@@ -30,6 +30,7 @@ void cvtm_run_defaults(cvtm_run_options *options) {
       .element_order = 1,
       .svg = CVTM_SVG_STIPPLES,
       .dot_size.unit = CVTM_RUN_UNIT_NONE,
+      .pen.unit = CVTM_RUN_UNIT_NONE,
       .world = {.pixel_size.unit = CVTM_RUN_UNIT_NONE, .origin.unit = CVTM_RUN_UNIT_NONE},
       .overlap = 1,
       .colours.coupling = classes.union_weight,

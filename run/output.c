@@ -211,7 +211,8 @@ cvtm_status run_outputs_write(const cvtm_run_options *options, run_writer writer
 /* Writes a drawing of the whole picture; an SVG has its pixels as units. */
 static cvtm_status write_drawing(const run_scene *scene, const char *path, const char *extension,
                                  cvtm_error *error) {
-  if (strcmp(extension, "svg") != 0 || run_has_page(scene->options) || scene->colours != NULL)
+  if (strcmp(extension, "svg") != 0 || run_has_page(scene->options) || scene->colours != NULL ||
+      scene->options->pen.count > 0)
     return run_page_write(scene, path, extension, error);
   cvtm_svg_kind kind = scene->options->svg;
   if (kind == CVTM_SVG_PATH && scene->options->order == CVTM_RUN_ORDER_TSP) kind = CVTM_SVG_TOUR;

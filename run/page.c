@@ -1,6 +1,7 @@
 #include "run/page.h"
 
 #include "base/file.h"
+#include "base/host.h"
 #include "run/colours.h"
 #include "run/input.h"
 #include "run/output.h"
@@ -16,108 +17,6 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-
-/* --- the lines of cells and of meshes ------------------------------------------------------- */
-
-/* The line width of all SVG files of cells and meshes. */
-static double line_width(cvtm_domain domain, int64_t count) {
-  return 0.05 * sqrt((double)domain.width * domain.height / (double)(count > 0 ? count : 1));
-}
-
-/* Lines that are appended to arrays of sufficient size. */
-typedef struct line_list {
-  double *points;
-  int64_t *start;
-  int64_t count, point_count;
-} line_list;
-
-static cvtm_status allocate_lines(int64_t points, int64_t lines, line_list *list,
-                                  cvtm_error *error) {
-  *list = (line_list){.points = malloc((2 * (size_t)points + 1) * sizeof *list->points),
-                      .start = malloc(((size_t)lines + 1) * sizeof *list->start)};
-  if (list->points == NULL || list->start == NULL)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the lines of a drawing");
-  list->start[0] = 0;
-  return CVTM_OK;
-}
-
-static void add_line_point(line_list *list, const double *point) {
-  memcpy(list->points + 2 * list->point_count++, point, 2 * sizeof *point);
-}
-
-static void end_line(line_list *list) { list->start[++list->count] = list->point_count; }
-
-static cvtm_status draw_list(line_list *list, cvtm_status status, double width,
-                             const cvtm_page *page, cvtm_drawing *drawing, cvtm_error *error) {
-  if (status == CVTM_OK)
-    status =
-        cvtm_drawing_of_lines(page, list->points, list->start, list->count, width, drawing, error);
-  if (status == CVTM_OK) {
-    status = cvtm_drawing_order(drawing, error);
-    if (status != CVTM_OK) cvtm_drawing_free(drawing);
-  }
-  free(list->points);
-  free(list->start);
-  return status;
-}
-
-/* An edge between two cells belongs to the first of them. On a torus each cell draws all its edges,
- * because the edges of a neighbour across the border lie elsewhere. */
-static int is_own_edge(const cvtm_cells *cells, cvtm_domain domain, int64_t i, int64_t edge) {
-  const int32_t other = cells->neighbors[edge];
-  return other < 0 || other > i || domain.periodic;
-}
-
-/* Adds the edges that belong to the cell, each run of consecutive ones as one line. */
-static void add_cell(const cvtm_cells *cells, cvtm_domain domain, int64_t i, line_list *list) {
-  const int64_t first = cells->start[i], count = cells->start[i + 1] - first;
-  int64_t begin = 0; /* the first edge after one that does not belong to the cell; 0 if all do */
-  for (int64_t k = 0; k < count; ++k)
-    if (!is_own_edge(cells, domain, i, first + k)) begin = k + 1;
-  int is_drawing = 0;
-  for (int64_t k = 0; k < count; ++k) {
-    const int64_t at = (begin + k) % count, next = (at + 1) % count;
-    const int is_own = is_own_edge(cells, domain, i, first + at);
-    if (is_drawing && !is_own) end_line(list);
-    if (is_own && !is_drawing) add_line_point(list, cells->corners + 2 * (first + at));
-    if (is_own) add_line_point(list, cells->corners + 2 * (first + next));
-    is_drawing = is_own;
-  }
-  if (is_drawing) end_line(list);
-}
-
-/* Fails with CVTM_ERROR_MEMORY; then *drawing is empty. */
-static cvtm_status run_draw_cells(const cvtm_cells *cells, cvtm_domain domain,
-                                  const cvtm_page *page, cvtm_drawing *drawing, cvtm_error *error) {
-  line_list list;
-  const int64_t corners = cells->start[cells->count];
-  const cvtm_status status = allocate_lines(2 * corners, corners, &list, error);
-  for (int64_t i = 0; status == CVTM_OK && i < cells->count; ++i) add_cell(cells, domain, i, &list);
-  return draw_list(&list, status, line_width(domain, cells->count), page, drawing, error);
-}
-
-/* Draws a mesh in few strokes of many edges. Fails with CVTM_ERROR_MEMORY; then *drawing is
- * empty. */
-static cvtm_status run_draw_mesh(const cvtm_mesh *mesh, cvtm_domain domain, const cvtm_page *page,
-                                 cvtm_drawing *drawing, cvtm_error *error) {
-  line_list list = {0};
-  cvtm_trails trails = {0};
-  int32_t *edges = NULL;
-  int64_t count = 0;
-  cvtm_status status = cvtm_mesh_edges(mesh, &edges, &count, error);
-  if (status == CVTM_OK)
-    status = cvtm_trails_create(edges, count, mesh->vertex_count, &trails, error);
-  if (status == CVTM_OK)
-    status = allocate_lines(trails.start[trails.count], trails.count, &list, error);
-  for (int64_t k = 0; status == CVTM_OK && k < trails.count; ++k) {
-    for (int64_t i = trails.start[k]; i < trails.start[k + 1]; ++i)
-      add_line_point(&list, mesh->points + 2 * (int64_t)trails.vertex[i]);
-    end_line(&list);
-  }
-  free(edges);
-  cvtm_trails_free(&trails);
-  return draw_list(&list, status, line_width(domain, mesh->vertex_count), page, drawing, error);
-}
 
 /* --- what is drawn, and on what -------------------------------------------------------------- */
 
@@ -135,7 +34,7 @@ static const cvtm_format *find_drawing(const char *extension) {
 
 /* What a drawing of this format shows. Without --svg, machines follow the closed path of --order
  * tsp, and pens draw dots if there is no such path. */
-static cvtm_svg_kind run_page_shows(const cvtm_run_options *options, const cvtm_format *f) {
+static cvtm_svg_kind choose_shown(const cvtm_run_options *options, const cvtm_format *f) {
   if (!cvtm_format_has(f, CVTM_FOR_MACHINES) || (options->given & CVTM_RUN_GIVEN_SVG))
     return options->svg;
   if (options->order == CVTM_RUN_ORDER_TSP) return CVTM_SVG_PATH;
@@ -143,15 +42,42 @@ static cvtm_svg_kind run_page_shows(const cvtm_run_options *options, const cvtm_
   return has_dots ? CVTM_SVG_STIPPLES : options->svg;
 }
 
-int run_page_shows_sizes(const cvtm_run_options *options, const char *path) {
+/* True if this file is for the machine of --plotter. */
+static int is_for_plotter(const cvtm_run_options *options, const cvtm_format *f) {
+  const char *name = options->page.plotter;
+  const cvtm_plotter *plotter = name != NULL ? cvtm_plotter_find(name) : NULL;
+  return plotter != NULL && strcmp(plotter->format, f->extension) == 0;
+}
+
+/* Pen machines draw dots by touches of the pen; so do other drawings for them, unless --svg says
+ * otherwise. */
+static cvtm_svg_kind run_page_shows(const cvtm_run_options *options, const cvtm_format *f) {
+  const cvtm_svg_kind shown = choose_shown(options, f);
+  if (shown != CVTM_SVG_STIPPLES) return shown;
+  const int has_pen = options->pen.count > 0 && !options->pen_is_chosen;
+  const int by_pen =
+      !(options->given & CVTM_RUN_GIVEN_SVG) && (has_pen || is_for_plotter(options, f));
+  return by_pen || cvtm_format_has(f, CVTM_NEEDS_PAGE) ? CVTM_SVG_TOUCHES : shown;
+}
+
+/* What the drawing `path` shows; -1: it is no drawing. */
+static int shown_by(const cvtm_run_options *options, const char *path) {
   const cvtm_format *f = run_output_format(options, path);
-  return f != NULL && cvtm_format_has(f, CVTM_WRITES_DRAWING) &&
-         !cvtm_format_has(f, CVTM_NEEDS_PAGE) && run_page_shows(options, f) == CVTM_SVG_STIPPLES;
+  const int is_drawing = f != NULL && cvtm_format_has(f, CVTM_WRITES_DRAWING);
+  return is_drawing ? (int)run_page_shows(options, f) : -1;
+}
+
+int run_page_shows_touches(const cvtm_run_options *options, const char *path) {
+  return shown_by(options, path) == CVTM_SVG_TOUCHES;
+}
+
+int run_page_shows_sizes(const cvtm_run_options *options, const char *path) {
+  const int shown = shown_by(options, path);
+  return shown == CVTM_SVG_STIPPLES || shown == CVTM_SVG_TOUCHES;
 }
 
 int run_page_shows_points(const cvtm_run_options *options, const char *path) {
-  const cvtm_svg_kind shown = run_page_shows(options, run_output_format(options, path));
-  return shown == CVTM_SVG_STIPPLES || shown == CVTM_SVG_PATH;
+  return run_page_shows_sizes(options, path) || shown_by(options, path) == CVTM_SVG_PATH;
 }
 
 int cvtm_run_page_format(const char *name, double *width, double *height) {
@@ -417,70 +343,6 @@ cvtm_status run_page_check(const cvtm_run_options *options, cvtm_error *error) {
   return status;
 }
 
-static cvtm_status make_dots(const run_scene *scene, const cvtm_page *page, double spacing,
-                             cvtm_drawing *drawing, cvtm_error *error) {
-  const double share = 0.3; /* of the mean spacing: neighbours do not touch */
-  if (scene->radius != NULL)
-    return cvtm_drawing_of_dots(page, scene->sites, scene->radius, scene->count, drawing, error);
-  double *equal = malloc((size_t)scene->count * sizeof *equal);
-  if (equal == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the radii of dots");
-  for (int64_t i = 0; i < scene->count; ++i) equal[i] = share * spacing;
-  cvtm_status status =
-      cvtm_drawing_of_dots(page, scene->sites, equal, scene->count, drawing, error);
-  free(equal);
-  return status;
-}
-
-/* Splits the drawing by --split. Frees the drawing on failure. */
-static cvtm_status split_lines(const cvtm_run_options *options, cvtm_drawing *drawing,
-                               cvtm_error *error) {
-  if (!(options->page.split > 0)) return CVTM_OK;
-  const cvtm_status status = cvtm_drawing_split(drawing, options->page.split, error);
-  if (status != CVTM_OK) cvtm_drawing_free(drawing);
-  return status;
-}
-
-/* Makes the drawing of one pen. */
-static cvtm_status make_layer(const run_scene *scene, const cvtm_format *f, const cvtm_page *page,
-                              cvtm_drawing *drawing, cvtm_error *error) {
-  const double line_share = 0.25; /* of the mean spacing: the width of a path */
-  const cvtm_domain domain = scene->domain;
-  const double spacing = sqrt((double)domain.width * domain.height / fmax((double)scene->count, 1));
-  const int is_closed = scene->options->order == CVTM_RUN_ORDER_TSP;
-  cvtm_status status;
-  switch (run_page_shows(scene->options, f)) {
-    case CVTM_SVG_CELLS:
-      return run_draw_cells(scene->cells, domain, page, drawing, error);
-    case CVTM_SVG_MESH:
-      return run_draw_mesh(scene->mesh, domain, page, drawing, error);
-    case CVTM_SVG_PATH:
-      status = cvtm_drawing_of_path(page, scene->sites, scene->count, is_closed,
-                                    line_share * spacing, drawing, error);
-      return status == CVTM_OK ? split_lines(scene->options, drawing, error) : status;
-    default:
-      return make_dots(scene, page, spacing, drawing, error);
-  }
-}
-
-/* Makes a layer for each pen. */
-static cvtm_status make_layers(const run_scene *scene, const cvtm_format *f, const cvtm_page *page,
-                               cvtm_drawing *drawing, cvtm_error *error) {
-  const run_colours *colours = scene->colours;
-  cvtm_drawing layer[CVTM_INKS_MAX] = {{.page = *page}};
-  cvtm_status status = CVTM_OK;
-  for (int k = 0; status == CVTM_OK && k < colours->count; ++k) {
-    run_scene own = *scene;
-    own.sites = scene->sites + 2 * colours->start[k];
-    own.radius = scene->radius + colours->start[k];
-    own.count = colours->start[k + 1] - colours->start[k];
-    status = make_layer(&own, f, page, &layer[k], error);
-  }
-  if (status == CVTM_OK)
-    status = cvtm_drawing_join(layer, colours->pens.pen, colours->count, drawing, error);
-  for (int k = 0; k < colours->count; ++k) cvtm_drawing_free(&layer[k]);
-  return status;
-}
-
 /* Refuses a drawing with more pens than the machine has. */
 static cvtm_status check_pens(const cvtm_plotter *plotter, const cvtm_drawing *drawing,
                               const char *path, cvtm_error *error) {
@@ -517,16 +379,44 @@ cvtm_status run_page_write(const run_scene *scene, const char *path, const char 
   cvtm_status status =
       find_page(options, f, scene->domain.width, scene->domain.height, &page, error);
   if (status == CVTM_OK)
-    status = (scene->colours != NULL ? make_layers : make_layer)(scene, f, &page, &drawing, error);
+    status = run_page_draw(scene, run_page_shows(options, f), &page, &drawing, error);
   if (status != CVTM_OK) return status;
   const cvtm_plotter *plotter = timed_plotter(options, f, &page);
-  drawing.light = drawing.radius != NULL && run_stipples_are_light(options);
+  drawing.light = run_page_shows_sizes(options, path) && run_stipples_are_light(options);
   status = write_drawing(options, path, f, &drawing, plotter, error);
   if (scene->plot != NULL && scene->plot->plotter == NULL && run_has_page(options)) {
     scene->plot->plotter = plotter;
     cvtm_plotter_measure(plotter, &drawing, &scene->plot->figures);
   }
   cvtm_drawing_free(&drawing);
+  return status;
+}
+
+/* What the first output shows that shows the points; for `stats`, --svg. */
+static cvtm_svg_kind measured_kind(const cvtm_run_options *options) {
+  for (int k = 0; k < options->output.count; ++k)
+    if (run_page_shows_points(options, options->output.item[k]))
+      return run_page_shows(options, run_output_format(options, options->output.item[k]));
+  return options->svg == CVTM_SVG_PATH ? CVTM_SVG_PATH : CVTM_SVG_TOUCHES;
+}
+
+cvtm_status run_page_measure(const run_scene *scene, const float *tone, run_stipples *stipples,
+                             cvtm_error *error) {
+  const cvtm_domain domain = scene->domain;
+  cvtm_page page = page_of_picture(domain.width, domain.height, 1);
+  cvtm_drawing drawing;
+  page.in_pixels = 1;
+  float *drawn = malloc((size_t)domain.width * (size_t)domain.height * sizeof *drawn);
+  if (drawn == NULL) return cvtm_no_memory(error, "a simulated plot");
+  cvtm_status status = run_page_draw(scene, measured_kind(scene->options), &page, &drawing, error);
+  if (status == CVTM_OK) {
+    status = cvtm_drawing_coverage(&drawing, domain.width, domain.height, drawn, error);
+    cvtm_drawing_free(&drawing);
+  }
+  if (status == CVTM_OK)
+    status =
+        run_stipples_measure(scene->options, domain, tone, scene->count, drawn, stipples, error);
+  free(drawn);
   return status;
 }
 

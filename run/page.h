@@ -4,11 +4,14 @@
 
 #include "run/options.h"
 #include "run/output.h"
+#include "run/stipples.h"
 
 #include <cjson/cJSON.h>
 
 /* True if the file is a drawing that shows dots with their sizes. */
 int run_page_shows_sizes(const cvtm_run_options *options, const char *path);
+/* True if a pen of some width draws the dots of the drawing `path`. */
+int run_page_shows_touches(const cvtm_run_options *options, const char *path);
 /* True if the drawing `path` shows the points, as dots or along a path. */
 int run_page_shows_points(const cvtm_run_options *options, const char *path);
 /* Checks --page, --margin and --unit. CVTM_ERROR_USAGE. */
@@ -20,6 +23,13 @@ cvtm_status run_page_check(const cvtm_run_options *options, cvtm_error *error);
  * a PDF is 1/96 inch, and the unit of a DXF is the pixel; the others need a page. */
 cvtm_status run_page_write(const run_scene *scene, const char *path, const char *extension,
                            cvtm_error *error);
+/* Makes the drawing of a scene on a page: `shown`, by one pen or those of --colours. */
+cvtm_status run_page_draw(const run_scene *scene, cvtm_svg_kind shown, const cvtm_page *page,
+                          cvtm_drawing *drawing, cvtm_error *error);
+/* With a pen: compares a simulated plot of the scene, touches or with --svg path a line, with the
+ * ink wanted in each pixel. */
+cvtm_status run_page_measure(const run_scene *scene, const float *tone, run_stipples *stipples,
+                             cvtm_error *error);
 /* Sets *scale to the mm of a pixel on the page or, without a page, in the world. Fails if neither
  * is known. */
 cvtm_status run_page_scale(const cvtm_run_options *options, cvtm_domain domain, double *scale,

@@ -9,6 +9,7 @@
 #include "run/input.h"
 #include "run/job.h"
 #include "run/output.h"
+#include "run/page.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,8 +19,7 @@
 
 static const double preview_seconds = 2; /* of the descent */
 
-/* In a preview: no more sites than it has time for. */
-static void limit_preview(cvtm_run_options *o) {
+void run_preview_limit(cvtm_run_options *o) {
   if (!o->preview.on || o->points <= RUN_PREVIEW_SITES) return;
   o->preview.asked = o->points;
   o->points = RUN_PREVIEW_SITES;
@@ -32,7 +32,7 @@ static void apply_preview(cvtm_run_options *o) {
   }
   if (!o->preview.on) return;
   if (!(o->given & CVTM_RUN_GIVEN_TIME_LIMIT)) o->time_limit = preview_seconds;
-  limit_preview(o);
+  run_preview_limit(o);
 }
 
 void run_preset_apply(cvtm_run_options *o) {
@@ -134,7 +134,7 @@ static cvtm_status count_by_size(cvtm_run *r, cvtm_error *error) {
                      "%s: the sizes need %.3g sites; at most %g are possible",
                      r->options.input.name, sites, most);
   r->options.points = (int64_t)fmax(round(sites), 1);
-  limit_preview(&r->options);
+  run_preview_limit(&r->options);
   return CVTM_OK;
 }
 
@@ -142,7 +142,8 @@ static cvtm_status count_by_size(cvtm_run *r, cvtm_error *error) {
 static int count_by_dots(const cvtm_run_options *o) {
   return o->points == 0 && o->init.name == NULL &&
          (o->dot_size.count > 0 || o->fixed.name == NULL) &&
-         o->density_from != CVTM_DENSITY_FROM_SIZE && o->domain.kind == CVTM_RUN_DOMAIN_NONE;
+         o->density_from != CVTM_DENSITY_FROM_SIZE &&
+         (o->domain.kind == CVTM_RUN_DOMAIN_NONE || o->domain.kind == CVTM_RUN_DOMAIN_FRAME);
 }
 
 /* Chooses the dots, and their number if it is not given. */
@@ -163,7 +164,7 @@ static cvtm_status choose_dots(cvtm_run *r, cvtm_error *error) {
                      "%s: the ink needs %.3g dots of --dot-size; at most %g are possible",
                      o->input.name, r->dots.count, most);
   o->points = (int64_t)r->dots.count;
-  limit_preview(o);
+  run_preview_limit(o);
   return CVTM_OK;
 }
 
@@ -209,6 +210,10 @@ static cvtm_status read_density(cvtm_run *r, cvtm_device *device, cvtm_error *er
   r->domain = (cvtm_domain){r->made.width, r->made.height, o->periodic};
   const int by_size =
       o->density_from == CVTM_DENSITY_FROM_SIZE && o->points == 0 && o->init.name == NULL;
+  if (status == CVTM_OK && o->domain.kind == CVTM_RUN_DOMAIN_FRAME) {
+    finish_tone(r);
+    status = choose_dots(r, error);
+  }
   if (status == CVTM_OK && o->domain.kind != CVTM_RUN_DOMAIN_NONE) {
     status = run_domain_read(&r->options, r->domain, r->made.density, &r->shape, error);
     r->domain.periodic = 0; /* both sides have sites: cells end at the sides */
@@ -244,7 +249,7 @@ cvtm_status run_check(const cvtm_run_options *options, cvtm_error *error) {
   if (options->input.name == NULL) return run_usage_error(error, "IMAGE is missing");
   if (options->points == 0 && options->init.name == NULL && options->fixed.name == NULL &&
       options->density_from != CVTM_DENSITY_FROM_SIZE &&
-      options->domain.kind != CVTM_RUN_DOMAIN_NONE)
+      options->domain.kind != CVTM_RUN_DOMAIN_NONE && options->domain.kind != CVTM_RUN_DOMAIN_FRAME)
     return run_usage_error(error, "--points is missing");
   cvtm_status status = CVTM_OK;
   for (size_t k = 0; status == CVTM_OK && k < sizeof checks / sizeof checks[0]; ++k)
@@ -318,7 +323,16 @@ static cvtm_status make_stipples(cvtm_run *r, cvtm_error *error) {
   if (r->colours.count > 0)
     return run_colours_draw(&r->options, &r->colours, r->sites, &r->cells, error);
   if (!run_stipples_wanted(&r->options)) return CVTM_OK;
-  return run_stipples_make(&r->options, &source, &r->stipples, error);
+  const cvtm_status status = run_stipples_make(&r->options, &source, &r->stipples, error);
+  if (status != CVTM_OK || r->tone == NULL || !r->options.measure ||
+      !run_stipples_are_strokes(&r->options))
+    return status;
+  const run_scene scene = {.options = &r->options,
+                           .domain = r->domain,
+                           .sites = r->sites,
+                           .count = r->count,
+                           .radius = r->stipples.radius};
+  return run_page_measure(&scene, r->tone, &r->stipples, error);
 }
 
 static cvtm_status write_outputs(cvtm_run *r, cvtm_error *error) {
@@ -352,6 +366,7 @@ cvtm_status run_create(const cvtm_run_options *options, cvtm_run **run, cvtm_err
   cvtm_run *r = calloc(1, sizeof *r);
   if (r == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   r->options = *options;
+  run_pen_choose(&r->options);
   run_preset_apply(&r->options);
   run_noise_choose(&r->options);
   *run = r;
@@ -443,6 +458,7 @@ cvtm_status run_save(cvtm_run *r, const cvtm_run_options *asked, cvtm_error *err
   if (status != CVTM_OK) return status;
   const cvtm_run_options made = r->options;
   r->options = *asked;
+  run_pen_choose(&r->options);
   run_stipples_free(&r->stipples);
   status = run_write(r, error);
   r->options = made;
@@ -497,6 +513,8 @@ static cvtm_run_options options_of_file(const cvtm_run *r, const char *path,
   made.svg = kind->svg;
   if (kind->dots != CVTM_RUN_DOTS_AUTO) made.dots = kind->dots;
   made.dot_size = kind->dot_size;
+  made.pen = kind->pen;
+  made.pen_is_chosen = 0;
   made.overlap = kind->overlap;
   made.dark = kind->dark;
   made.page = kind->page;

@@ -11,35 +11,70 @@
 #include "meshes/mesh_file.h"
 #include "run/input.h"
 #include "cvt/equal_mass.h"
+#include "cvt/local_mean.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 int run_stipples_wanted(const cvtm_run_options *options) {
-  for (int k = 0; k < options->output.count; ++k)
-    if (run_page_shows_sizes(options, options->output.item[k])) return 1;
+  for (int k = 0; k < options->output.count; ++k) {
+    const char *path = options->output.item[k];
+    if (run_page_shows_sizes(options, path)) return 1;
+    if (options->pen.count > 0 && run_page_shows_points(options, path)) return 1;
+  }
   return 0;
+}
+
+int run_stipples_are_strokes(const cvtm_run_options *options) {
+  if (options->pen.count == 0) return 0;
+  for (int k = 0; k < options->output.count; ++k)
+    if (run_page_shows_sizes(options, options->output.item[k]) &&
+        !run_page_shows_touches(options, options->output.item[k]))
+      return 0;
+  return 1;
 }
 
 int run_stipples_are_light(const cvtm_run_options *options) {
   return options->invert || options->dark;
 }
 
-/* Sets the bounds of --dot-size and their unit: 0 and infinity without the option. Sizes without a
- * unit are in pixels, or in mm on a page. */
+/* Sizes without a unit are in pixels, or in mm on a page. */
+static int unit_of(const cvtm_run_options *options, const cvtm_run_lengths *given) {
+  return given->count == 0                   ? CVTM_RUN_UNIT_PIXEL
+         : given->unit != CVTM_RUN_UNIT_NONE ? (int)given->unit
+         : run_has_page(options)             ? CVTM_RUN_UNIT_MM
+                                             : CVTM_RUN_UNIT_PIXEL;
+}
+
+/* Sets the bounds of --dot-size and their unit: 0 and infinity without the option. */
 static void find_bounds(const cvtm_run_options *options, double *size, int *unit) {
   const cvtm_run_lengths *given = &options->dot_size;
   size[0] = given->count > 0 ? given->value[0] : 0;
   size[1] = given->count > 0 ? given->value[given->count - 1] : (double)INFINITY;
-  *unit = given->count == 0                   ? CVTM_RUN_UNIT_PIXEL
-          : given->unit != CVTM_RUN_UNIT_NONE ? (int)given->unit
-          : run_has_page(options)             ? CVTM_RUN_UNIT_MM
-                                              : CVTM_RUN_UNIT_PIXEL;
+  *unit = unit_of(options, given);
 }
 
 int run_dot_size_is_valid(const cvtm_run_lengths *size) {
   return run_lengths_are_sizes(size) && size->value[0] <= size->value[size->count - 1];
+}
+
+/* In a preview with fewer dots than asked for they are larger, so that the tone is right. */
+static double preview_scale(const cvtm_run_options *o) {
+  const int has_fewer = o->preview.asked > o->points && o->points > 0;
+  return has_fewer ? sqrt((double)o->preview.asked / (double)o->points) : 1;
+}
+
+/* Sets *scale to the pixels of a unit. */
+static cvtm_status find_scale(const cvtm_run_options *options, cvtm_domain domain, int unit,
+                              double *scale, cvtm_error *error) {
+  double mm = 1;
+  cvtm_status status = CVTM_OK;
+  *scale = preview_scale(options);
+  if (!(run_unit_mm(unit) > 0)) return CVTM_OK;
+  status = run_page_scale(options, domain, &mm, error);
+  if (status == CVTM_OK) *scale *= run_unit_mm(unit) / mm;
+  return status;
 }
 
 /* The bounds of --dot-size in pixels. */
@@ -48,10 +83,62 @@ static cvtm_status find_sizes(const cvtm_run_options *options, cvtm_domain domai
   int unit;
   double scale;
   find_bounds(options, size, &unit);
-  if (!(run_unit_mm(unit) > 0)) return CVTM_OK;
-  const cvtm_status status = run_page_scale(options, domain, &scale, error);
-  for (int k = 0; k < 2 && status == CVTM_OK; ++k) size[k] *= run_unit_mm(unit) / scale;
+  const cvtm_status status = find_scale(options, domain, unit, &scale, error);
+  for (int k = 0; k < 2 && status == CVTM_OK; ++k) size[k] *= scale;
   return status;
+}
+
+/* --- the pen --- */
+
+/* True if a drawing is among the outputs that a pen of some width draws. */
+static int needs_pen(const cvtm_run_options *options) {
+  for (int k = 0; k < options->output.count; ++k)
+    if (run_page_shows_touches(options, options->output.item[k])) return 1;
+  return 0;
+}
+
+void run_pen_choose(cvtm_run_options *o) {
+  if (o->pen.count == 0 && needs_pen(o)) {
+    const int has_mm = run_has_page(o) || run_world_may_have_unit(o);
+    o->pen_is_chosen = 1;
+    if (o->dot_size.count > 0)
+      o->pen = (cvtm_run_lengths){.value[0] = o->dot_size.value[0], .unit = o->dot_size.unit};
+    else
+      o->pen = (cvtm_run_lengths){.value[0] = 0.5, .unit = CVTM_RUN_UNIT_MM};
+    o->pen.count = o->dot_size.count > 0 || has_mm;
+  }
+  if (o->dot_size.count == 0) o->dot_size = o->pen;
+}
+
+cvtm_status run_pen_width(const cvtm_run_options *o, cvtm_domain domain, double *width,
+                          cvtm_error *error) {
+  double scale;
+  const cvtm_status status = find_scale(o, domain, unit_of(o, &o->pen), &scale, error);
+  *width = status == CVTM_OK && o->pen.count > 0 ? o->pen.value[0] * scale : 0;
+  return status;
+}
+
+cvtm_run_options run_options_of_pen(const cvtm_run_options *options, const cvtm_run_lengths *size) {
+  cvtm_run_options own = *options;
+  if (size->count == 0) return own;
+  own.dot_size = *size;
+  if (own.pen.count > 0) own.pen = (cvtm_run_lengths){{size->value[0], 0}, 1, size->unit};
+  return own;
+}
+
+static cvtm_status check_pen(const cvtm_run_options *o, cvtm_error *error) {
+  cvtm_run_options chosen = *o;
+  char text[RUN_LENGTHS_TEXT];
+  run_lengths_text(&o->pen, text);
+  if (o->pen.count != 0 && (o->pen.count != 1 || !run_lengths_are_sizes(&o->pen)))
+    return run_usage_error(error, "--pen: '%s' is not a width above 0", text);
+  if (run_unit_mm(unit_of(o, &o->pen)) > 0 && !run_has_page(o) && !run_world_may_have_unit(o))
+    return run_usage_error(error, "--pen %s: --page is missing, as in --page A4, or --pixel-size",
+                           text);
+  run_pen_choose(&chosen);
+  if (chosen.pen.count == 0 && needs_pen(o))
+    return run_usage_error(error, "--svg touches: --pen is missing, as in --pen 0.5mm");
+  return CVTM_OK;
 }
 
 cvtm_status run_stipples_check(const cvtm_run_options *o, cvtm_error *error) {
@@ -68,13 +155,43 @@ cvtm_status run_stipples_check(const cvtm_run_options *o, cvtm_error *error) {
                            run_lengths_text(&o->dot_size, text));
   if (o->dots == CVTM_RUN_DOTS_TONE && o->equal_mass.on)
     return run_usage_error(error, "--dots tone does not go with --equal-mass");
-  return CVTM_OK;
+  return check_pen(o, error);
 }
 
 double run_dot_ratio(const cvtm_run_options *options) {
   const cvtm_run_lengths *size = &options->dot_size;
   const double without = 0.5;
   return size->count > 0 ? size->value[0] / size->value[size->count - 1] : without;
+}
+
+cvtm_status run_dot_area(const cvtm_run_options *o, cvtm_domain domain, double *area,
+                         cvtm_error *error) {
+  double size[2];
+  const int is_fixed = o->dot_size.count > 0 && run_dot_ratio(o) == 1;
+  *area = !is_fixed && o->dots == CVTM_RUN_DOTS_EQUAL && o->dot_size.count == 0 ? -1 : 0;
+  if (!is_fixed) return CVTM_OK;
+  const cvtm_status status = find_sizes(o, domain, size, error);
+  if (status == CVTM_OK) *area = 0.25 * CVTM_PI * size[0] * size[0];
+  return status;
+}
+
+/* The area of equal dots that cover the tone, over that of the domain. Dots that overlap in dark
+ * places cover less there; a dot takes the mean tone of a square of its size. */
+static double area_of_dots(cvtm_domain domain, const float *tone, double diameter) {
+  const int side = (int)fmin(fmax(round(diameter), 1), fmin(domain.width, domain.height));
+  double sum = 0;
+  for (int top = 0; top < domain.height; top += side) {
+    for (int left = 0; left < domain.width; left += side) {
+      const int right = left + side < domain.width ? left + side : domain.width;
+      const int bottom = top + side < domain.height ? top + side : domain.height;
+      const double pixels = (double)(right - left) * (bottom - top);
+      double ink = 0;
+      for (int y = top; y < bottom; ++y)
+        for (int x = left; x < right; ++x) ink += (double)tone[(int64_t)y * domain.width + x];
+      sum += pixels * cvtm_discs_for(ink / pixels);
+    }
+  }
+  return sum;
 }
 
 cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain domain,
@@ -92,6 +209,8 @@ cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain doma
     count += (double)tone[p] / (0.25 * CVTM_PI * diameter * diameter);
     ink += (double)tone[p];
   }
+  if (!is_default && run_dot_ratio(options) == 1)
+    count = area_of_dots(domain, tone, size[0]) / (0.25 * CVTM_PI * size[0] * size[0]);
   *dots = (run_dot_count){.count = fmax(round(count), 1),
                           .smallest = size[0],
                           .largest = size[1],
@@ -336,18 +455,18 @@ static double mean_of(const float *value, int64_t count) {
 }
 
 /* drawn: the coverage of each pixel. */
-static cvtm_status compare_tones(const cvtm_run_options *o, const run_stipples_source *s,
-                                 const float *drawn, run_stipples *stipples, cvtm_error *error) {
-  const double spacing = mean_spacing(s);
-  const comparison c = make_comparison(s->domain, spacing);
+static cvtm_status compare_tones(const cvtm_run_options *o, cvtm_domain domain, double spacing,
+                                 const float *tone, const float *drawn, run_stipples *stipples,
+                                 cvtm_error *error) {
+  const comparison c = make_comparison(domain, spacing);
   const size_t count = (size_t)c.columns * (size_t)c.rows;
   const int light = !run_stipples_are_light(o);
-  const double area = (double)s->domain.width * s->domain.height;
+  const double area = (double)domain.width * domain.height;
   float *a = malloc(count * sizeof *a), *b = malloc(count * sizeof *b);
   cvtm_status status = a != NULL && b != NULL ? CVTM_OK : cvtm_no_memory(error, "dots");
   if (status == CVTM_OK) {
     shrink(&c, drawn, light, a);
-    shrink(&c, s->tone, light, b);
+    shrink(&c, tone, light, b);
     stipples->blur = 1.5 * spacing;
     status =
         cvtm_likeness_measure(a, b, c.columns, c.rows, stipples->blur * sqrt((double)count / area),
@@ -358,21 +477,28 @@ static cvtm_status compare_tones(const cvtm_run_options *o, const run_stipples_s
   return status;
 }
 
-static cvtm_status measure_tones(const cvtm_run_options *o, const run_stipples_source *s,
+cvtm_status run_stipples_measure(const cvtm_run_options *o, cvtm_domain domain, const float *tone,
+                                 int64_t count, const float *drawn, run_stipples *stipples,
+                                 cvtm_error *error) {
+  const int64_t pixels = (int64_t)domain.width * domain.height;
+  const double spacing = sqrt((double)pixels / (double)count);
+  stipples->ink = mean_of(drawn, pixels);
+  stipples->picture_ink = mean_of(tone, pixels);
+  const cvtm_status status = compare_tones(o, domain, spacing, tone, drawn, stipples, error);
+  stipples->is_measured = status == CVTM_OK;
+  return status;
+}
+
+static cvtm_status measure_discs(const cvtm_run_options *o, const run_stipples_source *s,
                                  run_stipples *stipples, cvtm_error *error) {
   const cvtm_disc_grid grid = cvtm_disc_grid_make(s->domain, 1);
-  const int64_t pixels = (int64_t)s->domain.width * s->domain.height;
-  float *drawn = malloc((size_t)pixels * sizeof *drawn);
+  const int64_t count = s->mesh->vertex_count;
+  float *drawn = malloc((size_t)s->domain.width * (size_t)s->domain.height * sizeof *drawn);
   cvtm_status status = drawn != NULL ? CVTM_OK : cvtm_no_memory(error, "dots");
   if (status == CVTM_OK)
-    status = cvtm_disc_coverage(&grid, s->mesh->points, stipples->radius, s->mesh->vertex_count,
-                                drawn, error);
-  if (status == CVTM_OK) {
-    stipples->ink = mean_of(drawn, pixels);
-    stipples->picture_ink = mean_of(s->tone, pixels);
-    status = compare_tones(o, s, drawn, stipples, error);
-  }
-  stipples->is_measured = status == CVTM_OK;
+    status = cvtm_disc_coverage(&grid, s->mesh->points, stipples->radius, count, drawn, error);
+  if (status == CVTM_OK)
+    status = run_stipples_measure(o, s->domain, s->tone, count, drawn, stipples, error);
   free(drawn);
   return status;
 }
@@ -405,7 +531,8 @@ static cvtm_status make(const cvtm_run_options *o, const run_stipples_source *s,
     status = bound_radii(o, s, s->cells, stipples->radius, error);
   if (status != CVTM_OK) return status;
   find_extremes(stipples, count);
-  return s->tone != NULL && o->measure ? measure_tones(o, s, stipples, error) : CVTM_OK;
+  if (s->tone == NULL || !o->measure || run_stipples_are_strokes(o)) return CVTM_OK;
+  return measure_discs(o, s, stipples, error);
 }
 
 cvtm_status run_stipples_make(const cvtm_run_options *options, const run_stipples_source *source,

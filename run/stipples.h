@@ -19,16 +19,33 @@ typedef struct run_stipples {
   cvtm_likeness likeness;
 } run_stipples;
 
-/* True if a drawing of dots with their sizes is among the outputs. */
+/* Chooses what --pen and --dot-size leave open: a pen is as wide as the smallest dot, 0.5 mm
+ * without either where a drawing is for a machine; dots are as wide as the pen. */
+void run_pen_choose(cvtm_run_options *options);
+/* Sets *width to the width of the pen in pixels of the domain; 0: there is none. */
+cvtm_status run_pen_width(const cvtm_run_options *options, cvtm_domain domain, double *width,
+                          cvtm_error *error);
+/* The options of one pen of several, whose dots have this size if it is given. */
+cvtm_run_options run_options_of_pen(const cvtm_run_options *options, const cvtm_run_lengths *size);
+
+/* True if a drawing of dots with their sizes is among the outputs, or a path of a pen. */
 int run_stipples_wanted(const cvtm_run_options *options);
 
-/* Checks --dots and --dot-size. CVTM_ERROR_USAGE. */
+/* True if a pen draws, and discs are not among the outputs. */
+int run_stipples_are_strokes(const cvtm_run_options *options);
+
+/* Checks --pen, --dots and --dot-size. CVTM_ERROR_USAGE. */
 cvtm_status run_stipples_check(const cvtm_run_options *options, cvtm_error *error);
 
 /* With --dots tone: the diameter of dots in bright places over that in dark ones. */
 double run_dot_ratio(const cvtm_run_options *options);
 /* True for a diameter above 0, or a least and a largest one. */
 int run_dot_size_is_valid(const cvtm_run_lengths *size);
+
+/* Sets *area to that of the dots in square pixels if all have one size; -1: the size that has the
+ * ink of the picture; 0: sizes differ. */
+cvtm_status run_dot_area(const cvtm_run_options *options, cvtm_domain domain, double *area,
+                         cvtm_error *error);
 
 /* How many dots a picture needs. */
 typedef struct run_dot_count {
@@ -60,9 +77,14 @@ typedef struct run_stipples_source {
 } run_stipples_source;
 
 /* *stipples is empty on failure; else run_stipples_free frees it. */
+/* With a pen and no discs among the outputs the drawing is not measured: run_page_measure does. */
 cvtm_status run_stipples_make(const cvtm_run_options *options, const run_stipples_source *source,
                               run_stipples *stipples, cvtm_error *error);
 void run_stipples_free(run_stipples *stipples);
+/* Compares with the tone what a drawing of `count` points covers of each pixel. */
+cvtm_status run_stipples_measure(const cvtm_run_options *options, cvtm_domain domain,
+                                 const float *tone, int64_t count, const float *drawn,
+                                 run_stipples *stipples, cvtm_error *error);
 
 /* Shrinks dots (radius, at `points`) that reach farther than halfway to the nearest other one, so
  * that none overlap. */

@@ -60,16 +60,16 @@ LINES = {
              output=["a.svg", "a.png", "a.csv"])),
     "page": (
         "camera.png",
-        "--iterations 5 --page A6 --margin 7.5 --orientation landscape --dot-size 0.9,1.8mm "
+        "--iterations 5 --page A6,landscape --margin 7.5 --dot-size 0.9,1.8mm "
         "--dots tone --order plot --plotter grbl-z -o a.svg -o a.plt -o a.nc",
-        dict(iterations=5, page="A6", margin=7.5, orientation="landscape",
+        dict(iterations=5, page="A6,landscape", margin=7.5,
              dot_size=(0.9, 1.8, "mm"), dots="tone", order="plot", plotter="grbl-z",
              output=["a.svg", "a.plt", "a.nc"])),
     "path": (
         "horse.png",
-        "-n 300 --iterations 9 --order tsp --svg path --page 120x90 --fill --split 300 "
+        "-n 300 --iterations 9 --order tsp --svg path --page 120x90,fill --split 300 "
         "--levels 0.1,0.9 --contrast 1.3 --gamma 1.2 -o a.svg -o a.dxf",
-        dict(points=300, iterations=9, order="tsp", svg="path", page=(120, 90), fill=True,
+        dict(points=300, iterations=9, order="tsp", svg="path", page="120x90,fill",
              split=300, levels=(0.1, 0.9), contrast=1.3, gamma=1.2, output=["a.svg", "a.dxf"])),
     "equal mass": (
         "density.npy",
@@ -94,8 +94,9 @@ LINES = {
         dict(points=200, iterations=9, within="shape.geojson", obstacle="left.npy",
              weight=[("left.npy", 2.5), ("shape.geojson", 0.5)], smooth=(4, 0.3), grade=(2, 50),
              grade_size=0.4, floor=0.01, density_out="d.npy", output="a.csv")),
-    "sizes": ("density.npy", "--iterations 9 --size-from size=sizes.npy --effort high -o a.off -o a.stl",
-              dict(iterations=9, size_from=("size", "sizes.npy"), effort="high",
+    "sizes": ("density.npy", "--iterations 9 --size-from size=sizes.npy --effort high --domain none -o a.off"
+              " -o a.stl",
+              dict(iterations=9, domain="none", size_from=("size", "sizes.npy"), effort="high",
                    output=["a.off", "a.stl"])),
     "checkpoint": (
         "camera.png",

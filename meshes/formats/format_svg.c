@@ -835,6 +835,7 @@ cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh
   int32_t *edges = NULL;
   int64_t edge_count = 0;
   cvtm_output *output = NULL;
+  if (kind == CVTM_SVG_TOUCHES) kind = CVTM_SVG_STIPPLES;
   cvtm_status status =
       kind == CVTM_SVG_MESH ? cvtm_mesh_edges(mesh, &edges, &edge_count, error) : CVTM_OK;
   if (status == CVTM_OK) status = cvtm_output_open(path, &output, error);

@@ -33,6 +33,7 @@ class Run {
       throw Failure(CVTM_ERROR_UNSUPPORTED,
                     "ranks: a call in Python is one process; use the program");
     options->run.keep = 1;
+    cli_run_choose_domain(options);
     cli_progress_attach(&progress_, options);
     arguments.stage([&] { return cli_run_check_values(options); });
     arguments.stage([&] { return cli_files_check(options); });

@@ -335,6 +335,33 @@ def test_border(cvtmesh, black):
     assert cvtmesh.read("again.msh") == first, "border: another file with one thread"
 
 
+def test_a_mesh_of_a_picture_covers_its_frame(cvtmesh, black):
+    """By default, from pictures and data, with the bytes of --domain frame. Points and dots stay, and
+    a mesh beside them is their dual."""
+    def same(options, others, *names):
+        for name in names:
+            assert cvtmesh.path(options + name).read_bytes() == cvtmesh.path(others + name).read_bytes()
+
+    small = ("--iterations", 20)
+    horse = EXAMPLES / "horse.png"
+    cvtmesh.file("data.npy", np.random.default_rng(2).uniform(1, 9, (60, 90)).astype(np.float32))
+    for picture, width, height in ((horse, 400, 328), ("data.npy", 90, 60)):
+        for name, domain in (("auto", []), ("frame", ["--domain", "frame"]),
+                             ("none", ["--domain", "none"])):
+            cvtmesh.call("run", picture, "-n", 600, *small, *domain, "-o", name + ".msh")
+            cvtmesh.call("run", picture, "-n", 600, *small, *domain, "-o", name + ".csv", "-o",
+                         name + ".svg", "-o", name + ".obj")
+        same("auto", "frame", ".msh")
+        same("auto", "none", ".csv", ".svg", ".obj")
+        mesh = Mesh(cvtmesh.path("auto.msh"), height)
+        corners = {(0, 0), (0, height), (width, 0), (width, height)}
+        assert corners <= {tuple(p) for p in np.asarray(mesh.points)[:, :2]}
+        assert cvtmesh.printed("stats", "auto.msh")["quality_all"]["min_angle"] > 29.99
+        assert cvtmesh.printed("stats", "none.msh")["quality_all"]["min_angle"] < 25
+    report = cvtmesh.report("run", horse, *small, "-o", "dots.vtu")  # as many as the ink needs
+    assert report["points_found"]["from"] == "default" and report["quality_all"]["min_angle"] > 29.99
+
+
 def test_refusals(cvtmesh, black):
     """Domains that are refused."""
     empty = cvtmesh.file("empty.pgm", pgm_bytes(np.zeros((HEIGHT, WIDTH))))
@@ -363,8 +390,10 @@ def test_refusals(cvtmesh, black):
                         f"{kind}={file}", code=3, names=[word, file])
     cvtmesh.file("star.csv", rings_text([star(), turn(100, 10)]))
     cvtmesh.refused("run", black, "-n", 20, "-o", "no.msh", "--domain", "polygon=star.csv", code=3, names=["too few"])
+    cvtmesh.refused("run", black, "-n", 3, "-o", "no.msh", code=3, names=["too few", "--domain none"])
     for arguments in (["--domain", "mask"], ["--domain", "mask="],
                       ["--domain", f"image={file}"], ["--domain", "segment"],
-                      ["--domain", "image", "--fixed", file], ["--boundary", "sliding"],
+                      ["--domain", "image", "--fixed", file],
+                      ["--domain", "none", "--boundary", "sliding"],
                       ["--domain", f"polygon={file}", "--domain-smooth", 1]):
         cvtmesh.refused("run", black, "-n", 300, "-o", "no.msh", *arguments, code=2)

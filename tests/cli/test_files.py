@@ -52,7 +52,7 @@ def inputs(cvtmesh, png):
     cvtmesh.file("script.txt", "key q\n")
 
 
-RUN = ["run", "a.pgm", "-n", "5"]
+RUN = ["run", "a.pgm", "-n", "5", "--domain", "none"]
 MESHED = RUN + ["-o", "out.obj"]
 SEGMENT = ["segment", "a.pgm", "--inside", "8,8,2"]
 HLCP = ["hlcp", "--matrix-a", "m.mtx", "--rhs", "v.npy"]
@@ -83,6 +83,8 @@ OVERWRITES = [
     (["voronoi", "p.csv", "--labels-from", "labels.npy", "-o", "labels.npy"], "labels.npy",
      "--labels-from"),
     (["mesh", "p.csv", "-o", "p.csv"], "p.csv", "--output"),
+    (["sphere", "labels.npy", "--report", "labels.npy"], "labels.npy", "--report"),
+    (["sphere", "900", "--mask", "labels.npy", "--report", "labels.npy"], "labels.npy", "--mask"),
     (["density", "a.png", "-o", "a.png"], "a.png", "--output"),
     (["density", "a.pgm", "--weight", "b.png=2", "-o", "b.png"], "b.png", "--weight"),
     (["segment", "a.png", "--inside", "8,8,2", "-o", "a.png"], "a.png", "--output"),
@@ -170,7 +172,7 @@ WRITING = {"output", "density-out", "weights-out", "pairs-out", "report", "run-r
            "journal", "output-z", "output-w", "shot", "record", "save", "watch"}
 
 
-@pytest.mark.parametrize("command", ["run", "voronoi", "mesh", "density", "segment", "view",
+@pytest.mark.parametrize("command", ["run", "voronoi", "mesh", "sphere", "density", "segment", "view",
                                      "stats", "minimize", "hlcp", "lcp", "info"])
 def test_every_option_that_reads_a_file_is_known(cvtmesh, command):
     """By the help: an argument in capitals with FILE, IMAGE, WHAT or an extension is a file."""
@@ -183,7 +185,7 @@ def test_every_option_that_reads_a_file_is_known(cvtmesh, command):
     if "report" not in options:
         return
     operands = {"run": ["a.pgm"], "density": ["a.pgm"], "segment": ["a.pgm"],
-                "minimize": ["ept"], "hlcp": [], "lcp": [], "info": []}
+                "sphere": ["2000"], "minimize": ["ept"], "hlcp": [], "lcp": [], "info": []}
     operand = operands.get(command, ["p.csv"])
     for name in reading:
         value = "x.csv=2" if name == "weight" else "x.csv"
@@ -276,8 +278,8 @@ def test_a_link_to_nothing_is_the_file_that_it_would_make(cvtmesh):
 def test_devices_and_pipes_repeat(cvtmesh):
     cvtmesh.call("hlcp", "--example", "1", "--size", "4", "--report", "/dev/null",
                  "--config", "/dev/null")
-    cvtmesh.file("jobs.jsonl", jobs("input,points,output,report", "a.pgm,5,a.obj,/dev/null",
-                                    "b.png,5,b.obj,/dev/null"))
+    cvtmesh.file("jobs.jsonl", jobs("input,points,output,report", "a.pgm,40,a.obj,/dev/null",
+                                    "b.png,40,b.obj,/dev/null"))
     cvtmesh.call("batch", "jobs.jsonl", "-q")
     assert cvtmesh.path("a.obj").exists() and cvtmesh.path("b.obj").exists()
 
@@ -353,7 +355,7 @@ def done(cvtmesh, *options):
 
 
 @pytest.mark.parametrize("header, job, changed", [
-    ("input,points,output", "a.pgm,5,x.obj", "a.pgm"),
+    ("input,points,output", "a.pgm,40,x.obj", "a.pgm"),
     ("input,points,output,weight", "a.pgm,5,x.obj,b.png=2", "b.png"),
     ("input,points,output,within", "a.pgm,5,x.obj,b.png", "b.png"),
     ("input,points,output,obstacle", "a.pgm,5,x.obj,b.png", "b.png"),

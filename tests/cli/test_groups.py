@@ -117,8 +117,8 @@ def test_region_names(labels):
                   ["1=a", "--region-name", "1=b"], ["1=a", "--region-name", "2=a"]):
         labels.refused("run", *RUN, "-o", "no.msh", "--region-name", *words, code=2,
                        names=["--region-name"])
-    labels.refused("run", "flat.npy", "-n", 20, "-o", "no.msh", "--region-name", "1=a", code=2,
-                   names=["--domain"])
+    labels.refused("run", "flat.npy", "-n", 20, "-o", "no.msh", "--domain", "none", "--region-name",
+                   "1=a", code=2, names=["--domain"])
 
 
 def test_msh_of_points_is_one_region(labels):

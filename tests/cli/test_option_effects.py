@@ -34,8 +34,7 @@ EFFECTS = [
     ((), ("--order", "plot")),
     (SVG, ("--page", "A5")),
     ((*SVG, "--page", "A5"), ("--margin", 20)),
-    ((*SVG, "--page", "A5"), ("--orientation", "portrait")),
-    ((*SVG, "--page", "A5"), ("--fill",)),
+    ((*SVG, "--page", "A5"), ("--pen", "0.7mm")),
     (("-o", "{}.nc", "--page", "A5"), ("--plotter", "grbl-z")),
     (("-o", "{}.nc", "--page", "A5", "--order", "tsp"), ("--split", 100)),
     (("-o", "{}.png"), ("--layers", "sites,cells")),
@@ -110,7 +109,7 @@ FIELD = """<VTKFile type="UnstructuredGrid"><UnstructuredGrid>
 """
 # Options of pictures, of outputs and of how a run is watched, tested by themselves.
 ELSEWHERE = {
-    "levels", "contrast", "colours", "overlap", "output", "report", "dark", "window", "watch",
+    "levels", "contrast", "tone", "colours", "overlap", "output", "report", "dark", "window", "watch",
     "every", "ranks", "checkpoint", "checkpoint-every", "device", "threads", "config",
     "quiet", "verbose", "help", "version"
 }

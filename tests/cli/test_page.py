@@ -128,13 +128,14 @@ def mesh(name):
 
 
 DOT, LINE = 0.3, 0.125  # radius of the pen in mean spacings
+TOUCH = 0.25  # radius of the pen of machines, mm
 
 
-def on_page(points, width, height, margin, choose=min, pen=DOT):
+def on_page(points, width, height, margin, choose=min, pen=DOT, touch=0):
     """By the definition: centred, one scale; strokes stay out of the margins with the whole pen."""
     scale = choose((width - 2 * margin) / WIDTH, (height - 2 * margin) / HEIGHT)
     corner = (np.array([width, height]) - scale * np.array([WIDTH, HEIGHT])) / 2
-    inset = margin + scale * pen * np.sqrt(WIDTH * HEIGHT / 300)
+    inset = margin + (touch or scale * pen * np.sqrt(WIDTH * HEIGHT / 300))
     return np.clip(corner + scale * points, inset, np.array([width, height]) - inset)
 
 
@@ -158,6 +159,7 @@ def test_dots(cvtmesh, points):
     size, strokes = plot_svg(cvtmesh.path("a.svg"))
     assert size == [297, 210]
     assert_strokes(strokes, expected[:, None], 0.0006)
+    expected = on_page(points, 297, 210, 15, touch=TOUCH)
     plotted = plot_hpgl(cvtmesh.read("a.hpgl"))
     assert cvtmesh.read("a.plt") == cvtmesh.read("a.hpgl")
     assert_strokes(plotted.strokes, y_up(expected, 210)[:, None], 0.0126)
@@ -238,9 +240,9 @@ def units_of(cvtmesh, name):
 def test_plotters_stay_in_their_area(cvtmesh, shape, machine, paper, area, unit):
     """A dark picture that fills the area, along the longer side of the paper or turned."""
     np.save(cvtmesh.path("dark.npy"), np.ones(shape))
-    report = cvtmesh.report("run", "dark.npy", "-n", 200, "--iterations", 3, "--page", paper, "--margin",
-                            0, "--plotter", machine, "--fill", "-o", "a.hpgl", "-o", "a.csv", "--unit",
-                            "mm")
+    report = cvtmesh.report("run", "dark.npy", "-n", 200, "--iterations", 3, "--page", f"{paper},fill",
+                            "--margin", 0, "--plotter", machine, "--order", "plot", "-o", "a.hpgl", "-o", "a.csv",
+                            "--unit", "mm")
     places = units_of(cvtmesh, "a.hpgl")
     assert (places >= 0).all() and (places <= area).all()
     assert (np.ptp(places, axis=0) > 0.8 * np.array(area)).all()
@@ -291,7 +293,7 @@ def inside(points, width, height, margin):
 
 
 def test_fill(cvtmesh, points):
-    words = (*mesh("t.npy"), "--page", "100x100", "--margin", 5, "--fill", "-o")
+    words = (*mesh("t.npy"), "--page", "100x100,fill", "--margin", 5, "-o")
     expected = on_page(points, 100, 100, 5, max)
     whole = on_page(points, 100, 100, 5, max, pen=-100)
     kept = inside(whole, 100, 100, 5)
@@ -318,12 +320,12 @@ def test_fill(cvtmesh, points):
 
 
 def test_orientation(cvtmesh, points):
-    for how, size in (("auto", [297, 210]), ("portrait", [210, 297]), ("landscape", [297, 210])):
-        cvtmesh.call(*mesh("t.npy"), "--page", "A4", "--orientation", how, "-o", "a.svg")
+    for how, size in (("", [297, 210]), (",portrait", [210, 297]), (",landscape", [297, 210])):
+        cvtmesh.call(*mesh("t.npy"), "--page", "A4" + how, "-o", "a.svg")
         assert plot_svg(cvtmesh.path("a.svg"))[0] == size
-    cvtmesh.call("run", HORSE, "-n", 50, "--iterations", 2, "--page", "letter", "--orientation",
-                 "portrait", "--margin", 20, "--no-fill", "-o", "h.svg", "-o", "h.gcode", "--plotter",
-                 "grbl-z")
+    cvtmesh.call("run", HORSE, "-n", 50, "--iterations", 2, "--page", "letter,portrait",
+                 "--margin", 20, "-o", "h.svg", "-o", "h.gcode", "--plotter", "grbl-z",
+                 "--order", "plot")
     size, strokes = plot_svg(cvtmesh.path("h.svg"))
     assert size == [215.9, 279.4]
     assert len(strokes) == 50 and inside(np.concatenate(strokes), *size, 19.999).all()
@@ -331,9 +333,9 @@ def test_orientation(cvtmesh, points):
     assert_strokes(plotted.strokes, y_up(np.concatenate(strokes), 279.4)[:, None], 0.0011)
 
 
-ODD = (("a6", "--orientation", "landscape"), ("1000x20", "--margin", 2), ("20x1000", "--margin", 2),
-       ("1000x20", "--margin", 2, "--fill"), ("5x5", "--margin", 0), ("9000x9000", "--margin", 0),
-       ("LETTER", "--margin", 100), ("0.5x0.5mm", "--margin", 0.1), ("A4", "--margin", 60, "--fill"))
+ODD = (("a6,landscape",), ("1000x20", "--margin", 2), ("20x1000", "--margin", 2),
+       ("1000x20,fill", "--margin", 2), ("5x5", "--margin", 0), ("9000x9000", "--margin", 0),
+       ("LETTER", "--margin", 100), ("0.5x0.5mm", "--margin", 0.1), ("A4,fill", "--margin", 60))
 SHOWN = (("--svg", "stipples"), ("--svg", "path", "--order", "tsp"), ("--svg", "cells"),
          ("--svg", "mesh"), ("--svg", "path", "--order", "plot", "--split", 120))
 
@@ -341,10 +343,10 @@ SHOWN = (("--svg", "stipples"), ("--svg", "path", "--order", "tsp"), ("--svg", "
 @pytest.mark.parametrize("page", ODD)
 def test_nothing_is_drawn_over_the_margins(cvtmesh, points, page):
     margin = page[2] if "--margin" in page else 10
-    width, height = (148, 105) if page[0] == "a6" else (279.4, 215.9)
+    width, height = (148, 105) if page[0] == "a6,landscape" else (279.4, 215.9)
     if "x" in page[0]:
-        width, height = map(float, page[0].removesuffix("mm").split("x"))  # as given, whatever the picture
-    elif page[0] == "A4":
+        width, height = map(float, page[0].removesuffix(",fill").removesuffix("mm").split("x"))  # as given, whatever the picture
+    elif page[0] == "A4,fill":
         width, height = 297, 210
     for shown in SHOWN:
         cvtmesh.call("mesh", "t.npy", "--width", WIDTH, "--height", HEIGHT, "--page", *page, *shown,
@@ -388,7 +390,7 @@ def test_profile_of_a_file(cvtmesh, points):
         return words[0] == ("M", 4) or (was_down and words[0] != ("M", 5))
 
     plotted = plot_gcode(cvtmesh.read("a.gcode"), laser)
-    assert_strokes(plotted.strokes, on_page(points, 148, 105, 10)[:, None], 0.0006)
+    assert_strokes(plotted.strokes, on_page(points, 148, 105, 10, touch=TOUCH)[:, None], 0.0006)
 
 
 @pytest.mark.parametrize("line, what", [("hop = G0", "line 1"), ("up", "line 1"),
@@ -401,8 +403,7 @@ def test_bad_profiles(cvtmesh, points, line, what):
 
 
 def test_batch(cvtmesh):
-    words = ("-n", 60, "--iterations", 2, "--page", "A6", "--margin", 3, "--orientation", "portrait",
-             "--fill", "--split", 50, "--plotter", "grbl-z", "-q", "-o")
+    words = ("-n", 60, "--iterations", 2, "--page", "A6,portrait,fill", "--margin", 3, "--split", 50, "--plotter", "grbl-z", "-q", "-o")
     cvtmesh.call("run", HORSE, *words, "r.nc")
     cvtmesh.call("batch", HORSE, *words, "b.nc")
     assert cvtmesh.read("b.nc") == cvtmesh.read("r.nc")
@@ -446,7 +447,7 @@ def test_coordinates_on_the_page(cvtmesh, points, unit):
 
 
 def test_stats_know_the_page(cvtmesh, points):
-    page = "--page", "A4", "--orientation", "portrait", "--margin", 20, "--fill", "--unit", "mm"
+    page = "--page", "A4,portrait,fill", "--margin", 20, "--unit", "mm"
     cvtmesh.call(*mesh("t.npy"), *page, "-o", "a.npy")
     given = "--width", WIDTH, "--height", HEIGHT, "--json"
     wanted = strict_json(cvtmesh.call("stats", "t.npy", *given).stdout)["quality"]

@@ -287,7 +287,7 @@ def test_points_on_a_torus(inputs, name):
 
 def test_misuse_is_refused(inputs):
     for options in (["--pairs-out", "p.npy"], ["--domain", "frame", "--pairs-out", "p.npy"],
-                    ["--periodic", "--pairs-out", "p.npy"],
+                    ["--domain", "none", "--periodic", "--pairs-out", "p.npy"],
                     ["--domain", "frame", "--periodic", "--pairs-out", "p.csv"],
                     ["--domain", "frame", "--domain-smooth", "1"]):
         inputs.refused("run", "rho.npy", "-n", 300, "-o", "m.msh", *options, code=2)

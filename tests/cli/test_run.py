@@ -17,7 +17,7 @@ OUTPUTS = ["obj", "off", "ply", "stl", "vtk", "vtu", "msh", "csv", "npy", "xyz",
 def test_what_nobody_asks_for_is_left_out(cvtmesh):
     """Cells and quality are not computed for a mesh alone, nor a mesh for points alone; the mesh and the
     points are the same."""
-    small = ("run", CAMERA, "-n", 400, "--iterations", 5, "--seed", 3)
+    small = ("run", CAMERA, "-n", 400, "--iterations", 5, "--seed", 3, "--domain", "none")
     cvtmesh.call(*small, "-o", "all.ply", "-o", "all.svg", "-o", "points.csv", "--report", "all.json")
     cvtmesh.call(*small, "-q", "-o", "alone.ply")
     cvtmesh.call(*small, "-q", "-o", "alone.csv")
@@ -80,8 +80,8 @@ def test_stats_agree_with_report(cvtmesh):
 
 def test_mesh_stats(cvtmesh):
     for unit in ([], ["--unit"]):
-        report = cvtmesh.report("run", HORSE, "-n", 300, "--iterations", 5, "-o", "a.obj", "-o",
-                                "a.vtu", "-o", "a.msh", *unit)
+        report = cvtmesh.report("run", HORSE, "-n", 300, "--iterations", 5, "--domain", "none", "-o",
+                                "a.obj", "-o", "a.vtu", "-o", "a.msh", *unit)
         close = 1e-9
         for name in ("a.obj", "a.vtu", "a.msh"):
             plain = cvtmesh.printed("stats", name)

@@ -233,8 +233,8 @@ SHOT = "--frames", 2, "--window", "64x48", "--shot", "shot.png"
 def test_view_draws_the_dots_of_run(cvtmesh):
     if not cvtmesh.printed("info")["viewer"]:
         pytest.skip("built without the viewer")
-    words = "--dots", "mass", "--dot-size", "2,9", "--overlap", "--page", "A5", "--margin", 12
-    words += "--orientation", "landscape", "--fill", "-o"
+    words = "--dots", "mass", "--dot-size", "2,9", "--overlap", "--margin", 12, "--page"
+    words += "A5,landscape,fill", "-o"
     cvtmesh.call("run", COINS, "-n", 200, "--iterations", 5, "-o", "a.npy")
     for more in ((), words[:4], words[:-1], ("--no-overlap",), ("--invert",)):
         start = "--init", "a.npy", "--iterations", 0, *more, "-o"

@@ -40,7 +40,7 @@ def test_points_have_the_bits_of_the_program(options, image, program, tmp_path):
 
 @pytest.mark.parametrize("name", ["a.vtu", "a.msh", "a.obj", "a.csv", "a.svg", "a.png", "a.ply"])
 def test_saved_files_are_those_of_the_program(name, program, tmp_path):
-    program("run", CAMERA, "-n", 500, "--iterations", 20, "-o", name)
+    program("run", CAMERA, "-n", 500, "--iterations", 20, "--domain", "none", "-o", name)
     t = cvtmesh.tessellate(CAMERA, 500, iterations=20)
     t.save(tmp_path / f"python-{name}")
     assert (tmp_path / f"python-{name}").read_bytes() == (tmp_path / name).read_bytes()
@@ -54,8 +54,8 @@ def test_sizes_are_tuples(program, tmp_path):
 
 
 def test_options_of_outputs_are_options_of_save(program, tmp_path):
-    program("run", CAMERA, "-n", 200, "--iterations", 5, "-o", "a.svg", "--svg", "cells")
-    program("run", CAMERA, "-n", 200, "--iterations", 5, "-o", "a.obj", "--unit")
+    program("run", CAMERA, "-n", 200, "--iterations", 5, "--domain", "none", "-o", "a.svg", "--svg", "cells")
+    program("run", CAMERA, "-n", 200, "--iterations", 5, "--domain", "none", "-o", "a.obj", "--unit")
     t = cvtmesh.tessellate(CAMERA, 200, iterations=5)
     t.save(tmp_path / "b.svg", svg="cells")
     t.save(tmp_path / "b.obj", unit=True)

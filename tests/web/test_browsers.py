@@ -1,6 +1,6 @@
 """The page viewer/web in real browsers: pictures in, settings, files out, each compared with the program's by
-"Copy as command". CVTMESH_PAGE names the page that the preset `web` has built. Needs Chromium with Selenium, or Firefox;
-what is missing is skipped. CVTMESH_SHOTS=FOLDER keeps pictures of the page."""
+"Copy as command". CVTMESH_PAGE names the page that the preset `web` has built. Chromium and Firefox are driven by
+their own protocols, without a driver; one that is missing is skipped. CVTMESH_SHOTS=FOLDER keeps pictures of the page."""
 
 import base64
 import json
@@ -16,72 +16,112 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import PROGRAM, ROOT
+from PIL import Image
 
 if "CVTMESH_PAGE" not in os.environ:
     pytest.skip("CVTMESH_PAGE names no page: ./bootstrap check --all builds one", allow_module_level=True)
-PAGE = Path(os.environ["CVTMESH_PAGE"]).resolve()
+PAGE = ROOT / os.environ["CVTMESH_PAGE"]
 CAMERA = ROOT / "docs/examples/camera.png"
 SECONDS = 60  # of the longest wait
-PORT = 28280  # of Firefox
 SHOTS = os.environ.get("CVTMESH_SHOTS")
 
 
-class Chromium:
+class Browser:
+    def begin(self, command, **more):
+        self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        command = [word.replace("PROFILE", self.profile.name) for word in command]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **more)
+        self.number = 0
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait()
+        self.profile.cleanup()
+
+
+class Chromium(Browser):
+    """By the DevTools protocol: JSON and a zero byte, which Chromium reads from file 3 and writes to file 4."""
+
     def __init__(self):
-        webdriver = pytest.importorskip("selenium.webdriver")
-        service = pytest.importorskip("selenium.webdriver.chrome.service").Service
-        options = webdriver.ChromeOptions()
-        for word in ("--headless=new", "--no-sandbox", "--window-size=1280,900", "--disable-gpu"):
-            options.add_argument(word)
-        options.binary_location = shutil.which("chromium")
-        self.driver = webdriver.Chrome(options=options, service=service(shutil.which("chromedriver")))
-        self.open = self.driver.get
-        self.script = self.driver.execute_script
-        self.wait_script = self.driver.execute_async_script
-        self.close = self.driver.quit
+        theirs, self.to = os.pipe()
+        self.source, answers = os.pipe()
+        self.begin(["bash", "-c", f'exec "$@" 3<&{theirs} 4>&{answers}', "bash", "chromium", "--headless=new", "--no-sandbox",
+                    "--disable-gpu", "--window-size=1280,900", "--user-data-dir=PROFILE", "--remote-debugging-pipe"],
+                   pass_fds=(theirs, answers))
+        os.close(theirs)
+        os.close(answers)
+        self.read = os.fdopen(self.source, "rb")
+        self.session = {}
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        self.session = {"sessionId": self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]}
+        self.send("Page.enable")
+
+    def receive(self):
+        text = bytearray()
+        while (byte := self.read.read(1)) != b"\0":
+            assert byte, "Chromium has ended"
+            text += byte
+        return json.loads(text)
+
+    def send(self, method, **parameters):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": parameters, **self.session}
+        os.write(self.to, json.dumps(message).encode() + b"\0")
+        while (answer := self.receive()).get("id") != self.number:
+            pass
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def open(self, address):
+        self.send("Page.navigate", url=address)
+        while self.receive().get("method") != "Page.loadEventFired":
+            pass
+
+    def wait_script(self, text, *arguments):
+        return self.script(f"const all = [...arguments]; return new Promise((done) => (function () {{ {text} }})(...all, done));",
+                           *arguments)
+
+    def script(self, text, *arguments):
+        result = self.send("Runtime.evaluate", expression=f"(function () {{ {text} }})(...{json.dumps(arguments)})",
+                           awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in result, result
+        return result["result"].get("value")
 
     def choose(self, path):
-        self.driver.find_element("css selector", "#file").send_keys(str(path))
+        root = self.send("DOM.getDocument")["root"]["nodeId"]
+        node = self.send("DOM.querySelector", nodeId=root, selector="#file")["nodeId"]
+        self.send("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
 
-    def shot(self, path):
-        self.driver.save_screenshot(path)
+    def shot(self):
+        return self.send("Page.captureScreenshot")["data"]
 
 
-class Firefox:
-    """Firefox by its own protocol, Marionette, for which Debian has no other driver: messages [0, number, command,
-    parameters] and [1, number, error, result] as JSON behind their length."""
+class Firefox(Browser):
+    """By Marionette: messages [0, number, command, parameters] and [1, number, error, result] as JSON behind their
+    length. Firefox chooses a free port, and writes it into its profile."""
 
     def __init__(self):
-        self.profile = tempfile.TemporaryDirectory()
-        (Path(self.profile.name) / "user.js").write_text(f'user_pref("marionette.port", {PORT});')
-        self.process = subprocess.Popen(
-            ["firefox-esr", "--headless", "--marionette", "--no-remote", "--profile", self.profile.name],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        end = time.monotonic() + SECONDS
-        while True:
-            try:
-                self.socket = socket.create_connection(("127.0.0.1", PORT))
-                break
-            except OSError:
-                assert time.monotonic() < end, "Firefox does not answer"
-                time.sleep(0.1)
-        self.number = 0
+        self.begin(["sh", "-c", "echo 'user_pref(\"marionette.port\", 0);' > PROFILE/user.js && "
+                    "exec firefox-esr --headless --marionette --no-remote --profile PROFILE"])
+        port, end = Path(self.profile.name) / "MarionetteActivePort", time.monotonic() + SECONDS
+        while not port.exists() or not port.read_text():
+            assert time.monotonic() < end, "Firefox does not answer"
+            time.sleep(0.1)
+        self.socket = socket.create_connection(("127.0.0.1", int(port.read_text())), 2 * SECONDS)
+        self.read = self.socket.makefile("rb")
         self.receive()
-        self.send("NewSession", {})
-        self.send("SetTimeouts", {"script": 1000 * SECONDS})
-        self.send("SetWindowRect", {"width": 1280, "height": 900})
+        self.send("NewSession")
+        self.send("SetTimeouts", script=1000 * SECONDS)
+        self.send("SetWindowRect", width=1280, height=900)
 
     def receive(self):
         length = b""
-        while (byte := self.socket.recv(1)) != b":":
+        while (byte := self.read.read(1)) != b":":
             assert byte, "Firefox has ended"
             length += byte
-        text = b""
-        while len(text) < int(length):
-            text += self.socket.recv(int(length) - len(text))
-        return json.loads(text)
+        return json.loads(self.read.read(int(length)))
 
-    def send(self, command, parameters):
+    def send(self, command, **parameters):
         self.number += 1
         text = json.dumps([0, self.number, "WebDriver:" + command, parameters])
         self.socket.sendall(f"{len(text)}:{text}".encode())
@@ -90,26 +130,20 @@ class Firefox:
         return result
 
     def open(self, address):
-        self.send("Navigate", {"url": address})
+        self.send("Navigate", url=address)
 
     def script(self, text, *arguments):
-        return self.send("ExecuteScript", {"script": text, "args": arguments})["value"]
+        return self.send("ExecuteScript", script=text, args=arguments)["value"]
 
     def wait_script(self, text, *arguments):
-        return self.send("ExecuteAsyncScript", {"script": text, "args": arguments})["value"]
+        return self.send("ExecuteAsyncScript", script=text, args=arguments)["value"]
 
     def choose(self, path):
-        element = self.send("FindElement", {"using": "css selector", "value": "#file"})["value"]
-        self.send("ElementSendKeys", {"id": list(element.values())[0], "text": str(path)})
+        element = self.send("FindElement", using="css selector", value="#file")["value"]
+        self.send("ElementSendKeys", id=list(element.values())[0], text=str(path))
 
-    def shot(self, path):
-        Path(path).write_bytes(base64.b64decode(self.send("TakeScreenshot", {"full": False})["value"]))
-
-    def close(self):
-        self.socket.close()
-        self.process.terminate()
-        self.process.wait()
-        self.profile.cleanup()
+    def shot(self):
+        return self.send("TakeScreenshot", full=False)["value"]
 
 
 BROWSERS = {"chromium": Chromium, "firefox-esr": Firefox}
@@ -117,7 +151,7 @@ BROWSERS = {"chromium": Chromium, "firefox-esr": Firefox}
 
 class Page:
     def __init__(self, name, folder):
-        if not shutil.which(name) or (name == "chromium" and not shutil.which("chromedriver")):
+        if not shutil.which(name):
             pytest.skip(f"no {name}")
         self.name = name
         self.folder = folder
@@ -184,7 +218,7 @@ class Page:
 
     def shot(self, name):
         if SHOTS:
-            self.browser.shot(f"{SHOTS}/{self.name}-{name}.png")
+            Path(f"{SHOTS}/{self.name}-{name}.png").write_bytes(base64.b64decode(self.browser.shot()))
 
 
 @pytest.fixture(scope="module", params=BROWSERS)
@@ -270,6 +304,8 @@ def test_sliders_and_views(page):
     page.set("invert", False)
     page.set("inks", "cmyk")
     page.settled()
+    # All inks were seen as they moved.
+    assert len(page.script("return document.querySelector('#plot polyline').getAttribute('points')").split()) > 20
     page.shot("inks")
     made, other = page.save("svg")
     assert made.read_text().count("<circle") == other.read_text().count("<circle")
@@ -308,6 +344,27 @@ def test_outlines(page):
     page.until(lambda: page.script("return document.body.dataset.state") == "settled", "no mesh")
     page.shot("disc")
     assert not page.error()
+
+
+@pytest.mark.parametrize("kind, note", [("alpha", "put on white"), ("deep", "reduced from 16 to 8 bits")])
+def test_the_command_takes_the_picture_that_is_shown(page, kind, note):
+    """Browsers put pictures on white in other numbers than the program, and read 8 bits."""
+    grey = np.asarray(Image.open(CAMERA).convert("L").resize((160, 160)))
+    picture = Image.fromarray((grey * 257.0 ** 0.999).astype(np.uint16)) if kind == "deep" else Image.fromarray(grey)
+    if kind == "alpha":
+        picture.putalpha(Image.linear_gradient("L").resize((160, 160)))
+    picture.save(page.folder / f"{kind}.png")
+    page.set("number", "2.5")
+    page.browser.choose(page.folder / f"{kind}.png")
+    page.until(lambda: note in page.text("note"), "no note")
+    page.settled()
+    page.script("window.saved = null; document.querySelector('#note button').click()")
+    page.until(lambda: page.script("return window.saved !== null"), "the picture is not saved")
+    name, data = page.saved()
+    assert name == f"{kind}-page.png"
+    (page.folder / name).write_bytes(data)
+    made, other = page.save("csv")
+    assert made.read_bytes() == other.read_bytes()
 
 
 def test_errors_are_sentences_and_large_pictures_are_reduced(page):

@@ -1,0 +1,174 @@
+"""--pen: drawings by touches of a pen, its width in every format, and the simulated plot against one
+that is made here."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from conftest import EXAMPLES, blurred, covered, pgm_bytes
+
+COINS = EXAMPLES / "coins.png"
+FEW = ("--iterations", 25)
+SVG = "{http://www.w3.org/2000/svg}"
+SAMPLES = 8
+
+
+def read_layers(path):
+    """(name, width, strokes) of each layer; strokes are arrays of points in user units."""
+    made = []
+    for layer in ElementTree.parse(path).getroot().iter(SVG + "g"):
+        assert layer.get("stroke-linecap") == "round" and layer.get("fill") == "none"
+        strokes = [np.array([pair.split(",") for pair in re.split("[ML]", p.get("d").split("h")[0])[1:]],
+                            float) for p in layer]
+        name = layer.get("{http://www.inkscape.org/namespaces/inkscape}label")
+        made.append((name, float(layer.get("stroke-width")), strokes))
+    return made
+
+
+def plotted(strokes, width, shape):
+    """The share of each pixel that strokes cover, whose points are near each other."""
+    points = np.concatenate(strokes)
+    dots = np.column_stack([points, np.full(len(points), width / 2)])
+    plane = covered(dots, *shape, SAMPLES)
+    return plane.reshape(shape[0], SAMPLES, shape[1], SAMPLES).mean((1, 3))
+
+
+def soft_picture(cvtmesh):
+    """A picture whose tones a pen can show by dots that hardly overlap."""
+    y, x = np.mgrid[:96, :128] / 96
+    grey = 0.55 + 0.3 * np.sin(5 * x + 1) * np.cos(4 * y)
+    levels = np.where(grey <= 0.0031308, 12.92 * grey, 1.055 * grey ** (1 / 2.4) - 0.055)
+    cvtmesh.file("soft.pgm", pgm_bytes((255 * levels).round().astype(np.uint8)))
+    return "soft.pgm"
+
+
+@pytest.mark.parametrize("more, widest", [((), 1.2), (("--dot-size", "1.2,3"), 3)])
+def test_touches_have_the_tone_of_the_picture(cvtmesh, more, widest):
+    """Touches, and spirals for larger dots; by the rule of the pen and measured here."""
+    picture = soft_picture(cvtmesh)
+    tone = cvtmesh.report("run", picture, "--pen", "1.2px", *more, "-o", "a.svg")["tone"]
+    ((name, width, strokes),) = read_layers(cvtmesh.path("a.svg"))
+    assert name == "1 black" and width == 1.2
+    assert {len(stroke) for stroke in strokes} == {1} or widest > 1.2
+    drawn = plotted(strokes, width, (96, 128))
+    cvtmesh.call("density", picture, "-o", "ink.npy", "--density-from", "density")
+    ink = np.load(cvtmesh.path("ink.npy"))
+    assert drawn.mean() == pytest.approx(ink.mean(), rel=0.02)
+    sigma = 1.5 * np.sqrt(ink.size / len(strokes))
+    assert 0.95 < blurred(drawn, sigma).std() / blurred(ink, sigma).std() < 1.05
+    assert tone["ink"] == pytest.approx(drawn.mean(), rel=0.02)
+    assert 0.95 < tone["contrast"] < 1.05
+
+
+def test_the_same_points_measured_later(cvtmesh):
+    picture = soft_picture(cvtmesh)
+    made = cvtmesh.report("run", picture, "--pen", "1.5px", *FEW, "-o", "a.csv", "-o", "a.svg")
+    seen = cvtmesh.printed("stats", "a.csv", "--picture", picture, "--pen", "1.5px")
+    for key in ("ink", "contrast", "correlation"):
+        assert seen["tone"][key] == pytest.approx(made["tone"][key], rel=1e-3)
+
+
+def test_a_pen_of_half_the_width_touches_four_times_as_often(cvtmesh):
+    counts = [cvtmesh.report("run", COINS, "--page", "A5", "--pen", width, "--iterations", 0, "-o",
+                             "a.svg")["sites"] for width in ("2mm", "0.1cm")]
+    assert counts[1] == pytest.approx(4 * counts[0], rel=0.005)
+
+
+def test_every_format_touches_the_same_places(cvtmesh):
+    words = "-n", 300, *FEW, "--page", "A6", "--pen", 0.7, "--order", "plot"
+    cvtmesh.call("run", COINS, *words, "-o", "a.svg", "-o", "a.dxf", "-o", "a.nc", "-o", "a.hpgl",
+                 "--plotter", "hpgl")
+    ((_, width, strokes),) = read_layers(cvtmesh.path("a.svg"))
+    places = np.concatenate(strokes)
+    assert width == 0.7 and len(places) == 300
+    height = min(105, 148)
+    hpgl = np.array(re.findall(r"PU(\d+),(\d+);PD;PU;", cvtmesh.read("a.hpgl").decode()), float) / 40
+    dxf = np.array(re.findall(r"POINT\n  8\n\w+\n 10\n(.+)\n 20\n(.+)\n",
+                              cvtmesh.read("a.dxf").decode()), float)
+    gcode = np.array(re.findall(r"G0 X([\d.]+) Y([\d.]+)\nM3 S700\n(?:.*\n){2}M3 S300",
+                                cvtmesh.read("a.nc").decode()), float)
+    for found in (hpgl, dxf, gcode):
+        assert np.abs(found - (places * (1, -1) + (0, height))).max() < 0.013
+
+
+def test_when_a_drawing_has_touches(cvtmesh):
+    """With a pen, for an SVG plotter, on demand; --svg dots has circles all the same."""
+    few = "-n", 40, "--iterations", 2, "-o", "a.svg"
+    for more, width in ((("--page", "A6", "--pen", 0.3), 0.3), (("--plotter", "axidraw"), 0.5),
+                        (("--page", "A6", "--svg", "touches"), 0.5),
+                        (("--page", "A6", "--svg", "touches", "--dot-size", "0.8,2"), 0.8)):
+        cvtmesh.call("run", COINS, *few, *more)
+        assert read_layers(cvtmesh.path("a.svg"))[0][1] == width
+    cvtmesh.call("run", COINS, *few, "--plotter", "axidraw", "--svg", "dots")
+    assert cvtmesh.read("a.svg").count(b"<circle") == 40
+    cvtmesh.refused("run", COINS, *few, "--svg", "touches", code=2, names=["--pen is missing"])
+    cvtmesh.refused("run", COINS, *few, "--pen", "0.5mm", code=2, names=["--pen", "--page"])
+    cvtmesh.refused("run", COINS, *few, "--pen", "1,2", code=2, names=["--pen", "1,2"])
+
+
+def test_lines_are_as_wide_as_the_pen(cvtmesh):
+    cvtmesh.file("four.csv", b"x,y\n1,1\n9,1\n9,7\n1,7\n")
+    for kind in ("mesh", "path"):
+        cvtmesh.call("mesh", "four.csv", "--width", 10, "--height", 8, "--page", "A6", "--svg", kind,
+                     "--pen", "0.4mm", "-o", "a.svg")
+        assert read_layers(cvtmesh.path("a.svg"))[0][1] == 0.4
+
+
+def test_pens_of_several_widths(cvtmesh):
+    cvtmesh.file("two.pens", b"fine = #0000a0 0.3mm\nbroad = #a00000 0.6,1.2mm\n")
+    colours = np.zeros((40, 60, 3), np.uint8) + 255
+    colours[:, :30, :2] = colours[:, 30:, 1:] = 90
+    cvtmesh.file("c.ppm", b"P6 60 40 255\n" + colours.tobytes())
+    cvtmesh.call("run", "c.ppm", "-n", 200, *FEW, "--page", "A6", "--colours", "two.pens", "--svg",
+                 "touches", "-o", "a.svg")
+    fine, broad = read_layers(cvtmesh.path("a.svg"))
+    assert fine[:2] == ("1 fine", 0.3) and broad[:2] == ("2 broad", 0.6)
+    assert {len(stroke) for stroke in fine[2]} == {1}
+    assert max(len(stroke) for stroke in broad[2]) > 12
+
+
+def waves(cvtmesh, mean, swing):
+    """A picture whose ink varies by `swing` around `mean`."""
+    y, x = np.mgrid[:100, :140] / 100
+    light = 1 - mean - swing * np.sin(7 * x) * np.cos(6 * y)
+    levels = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+    cvtmesh.file("waves.pgm", pgm_bytes((255 * levels).round().astype(np.uint8)))
+    return "waves.pgm"
+
+
+def test_touches_that_overlap_have_the_tone(cvtmesh):
+    """Dark places need more touches than their ink, since touches overlap there."""
+    tone = cvtmesh.report("run", waves(cvtmesh, 0.85, 0.14), "--pen", "1.5px", "-o", "a.svg")["tone"]
+    assert tone["ink"] == pytest.approx(tone["picture_ink"], rel=0.02)
+    assert 0.95 < tone["contrast"] < 1.05
+
+
+def test_tones_that_the_ink_can_show(cvtmesh):
+    """1,500 touches have a seventh of the ink; levels and gamma are chosen, and are those to repeat."""
+    words = "run", waves(cvtmesh, 0.55, 0.4), "-n", 1500, "--pen", "1px"
+    made = cvtmesh.report(*words, "-o", "a.svg", "-o", "a.csv")
+    pale = cvtmesh.report(*words, "--tone", "linear", "-o", "b.svg")
+    share = 1500 * np.pi / 4 / 14000
+    for report in (made, pale):
+        assert report["tone"]["ink"] == pytest.approx(share, rel=0.02)
+    assert made["tone"]["picture_ink"] == pytest.approx(share, rel=0.03)
+    assert 0.95 < made["tone"]["contrast"] < 1.05
+    assert "tone_chosen" not in pale and pale["tone"]["contrast"] < 0.3
+    chosen = made["tone_chosen"]
+    again = cvtmesh.report(*words, "--levels", f"{chosen['black']},{chosen['white']}", "--gamma",
+                           chosen["gamma"], "-o", "c.csv")
+    assert "tone_chosen" not in again and cvtmesh.read("a.csv") == cvtmesh.read("c.csv")
+    # The same ink shows more of the picture: the drawings, as they look from some distance.
+    seen = [blurred(plotted(read_layers(cvtmesh.path(name))[0][2], 1, (100, 140)), 4).std()
+            for name in ("a.svg", "b.svg")]
+    assert seen[0] > 1.5 * seen[1]
+
+
+def test_a_preview_has_the_tone(cvtmesh):
+    tone = cvtmesh.report("run", waves(cvtmesh, 0.5, 0.3), "--pen", "0.5px", "--effort", "preview", "-o",
+                          "a.svg")
+    assert tone["sites"] == 20000 and tone["sites_asked"] > 30000
+    assert tone["tone"]["ink"] == pytest.approx(tone["tone"]["picture_ink"], rel=0.02)
+    assert 0.95 < tone["tone"]["contrast"] < 1.05
