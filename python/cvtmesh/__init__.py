@@ -25,6 +25,7 @@ from ._outline import OutlineMesh, mesh
 from ._solvers import hlcp, lbfgsb, lcp, minimize
 from ._spectrum import Spectrum, bond_order, spectrum
 from ._tessellation import Tessellation, mesh_domain, tessellate
+from ._triangulate import triangulate
 
 __all__ = [
     "Cells",
@@ -50,6 +51,7 @@ __all__ = [
     "spectrum",
     "stats",
     "tessellate",
+    "triangulate",
     "voronoi",
 ]
 
