@@ -46,6 +46,8 @@ static const cli_choice point_orders[] = {{"none", CVTM_RUN_ORDER_NONE},
                                           {"tsp", CVTM_RUN_ORDER_TSP},
                                           {"plot", CVTM_RUN_ORDER_PLOT},
                                           END_OF_CHOICES};
+static const cli_choice tone_choices[] = {
+    {"auto", CVTM_RUN_TONE_AUTO}, {"linear", CVTM_RUN_TONE_LINEAR}, END_OF_CHOICES};
 #define LENGTH_UNIT(code, name, mm) {name, code},
 static const cli_choice coordinate_units[] = {{"pixel", CVTM_RUN_UNIT_PIXEL},
                                               {"width", CVTM_RUN_UNIT_WIDTH},
@@ -514,6 +516,14 @@ const cli_option_row cli_option_rows[] = {
    .set = cli_set_levels},
   {"contrast", 0, RUN | STATS | VIEW | DENSITY, REAL(run.contrast, "FACTOR", 1e-3, 1e3), CHIEF(TONE),
    "multiply the difference between each level and middle grey by this"},
+  {"tone", 0, RUN, CHOICE(run.tone, tone_choices), CHIEF(TONE),
+   "tones of -n dots of one size, as of a --pen. auto: levels and gamma are chosen such that these dots can show the "
+   "picture; linear: the dots follow its tone, however much ink they have",
+   .manual = "-n dots of a pen have less ink than most photographs need, or more. `auto` chooses the BLACK and WHITE of "
+   "--levels and the --gamma at which the dots have as much ink as the tones, and of these the ones whose drawing, "
+   "resembles the picture most (structural similarity of local contrasts after a blur of 1.5 spacings; the eye half "
+   "adapts to the contrast of the whole). BLACK below 0 means that no place is fully covered. The summary prints them. Where one of --levels, --gamma and --contrast is given, nothing is chosen. With `linear` "
+   "and too little ink the drawing is pale. The report has `tone_chosen`: `black`, `white`, `gamma`."},
   {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(run.density_from, density_sources), CHIEF(TONE),
    "tone: the density is tone^2; density: it is the value; size: it is value^-4; auto: tone for pictures, density "
    "for data",

@@ -1,6 +1,7 @@
 #include "cvt/local_mean.h"
 
 #include "base/host.h"
+#include "base/portable.h"
 
 #include <math.h>
 
@@ -102,10 +103,90 @@ static void take_means(const summed *s, double count, const float *value, const 
   }
 }
 
-cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, float *rho,
-                                       cvtm_error *error) {
+/* --- dots that overlap --- */
+
+static const double meeting = 0.90689968211710893; /* pi / sqrt(12) */
+static const double most_discs = 1.2091995761561452;
+
+/* The share that discs of this area cover: each is cut by the lenses which it has in common with
+ * its six neighbours. */
+static double coverage_of(double discs) {
+  const double distance = sqrt(2 * CVTM_PI / (sqrt(3.0) * discs)); /* in radii */
+  if (distance >= 2) return discs;
+  const double lens = 2 * acos(distance / 2) - distance / 2 * sqrt(4 - distance * distance);
+  return discs * (1 - 3 * lens / CVTM_PI);
+}
+
+double cvtm_discs_for(double coverage) {
+  enum { STEPS = 30 };
+  double low = meeting, high = most_discs;
+  if (coverage <= meeting) return fmax(coverage, 0);
+  for (int k = 0; k < STEPS; ++k) {
+    const double middle = 0.5 * (low + high);
+    *(coverage_of(middle) < coverage ? &low : &high) = middle;
+  }
+  return high;
+}
+
+/* Values of cvtm_discs_for between `meeting` and 1. */
+enum { OVERLAPS = 256 };
+typedef struct overlap {
+  double discs[OVERLAPS + 2];
+} overlap;
+
+static void fill_overlap(overlap *o) {
+  for (int k = 0; k <= OVERLAPS; ++k)
+    o->discs[k] = cvtm_discs_for(meeting + (1 - meeting) * k / OVERLAPS);
+  o->discs[OVERLAPS + 1] = o->discs[OVERLAPS];
+}
+
+static double look_up(const overlap *o, double ink) {
+  if (ink <= meeting) return ink;
+  const double at = fmin((ink - meeting) / (1 - meeting), 1) * OVERLAPS;
+  const int k = (int)at;
+  return o->discs[k] + (at - k) * (o->discs[k + 1] - o->discs[k]);
+}
+
+/* The multiple of the ink `mean` for which discs have the area `discs` per pixel. The ink is sorted
+ * into a histogram first. */
+static double multiple_of_ink(const overlap *o, const float *mean, size_t pixels, double discs) {
+  enum { STEPS = 40, BINS = 1024 };
+  double low = 0, high = 64, share[BINS + 1] = {0}, ink[BINS + 1] = {0};
+  for (size_t p = 0; p < pixels; ++p) {
+    const int bin = (int)(fmin((double)mean[p], 1) * BINS);
+    ++share[bin];
+    ink[bin] += (double)mean[p];
+  }
+  for (int k = 0; k < STEPS; ++k) {
+    const double middle = 0.5 * (low + high);
+    double sum = 0;
+    for (int bin = 0; bin <= BINS; ++bin)
+      sum += share[bin] > 0 ? share[bin] * look_up(o, middle * ink[bin] / share[bin]) : 0;
+    *(sum < discs * (double)pixels ? &low : &high) = middle;
+  }
+  return low;
+}
+
+/* Multiplies the density by the square of discs over ink. */
+static void add_overlaps(const float *mean, size_t pixels, double count, double dot_area,
+                         float *rho) {
+  overlap o;
+  fill_overlap(&o);
+  const double multiple =
+      dot_area > 0 ? multiple_of_ink(&o, mean, pixels, count * dot_area / (double)pixels) : 1;
+#pragma omp parallel for schedule(static)
+  for (size_t p = 0; p < pixels; ++p) {
+    const double ink = multiple * (double)mean[p];
+    const double more = ink > 0 ? look_up(&o, ink) / ink : 1;
+    rho[p] = (float)((double)rho[p] * more * more);
+  }
+}
+
+cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, double dot_area,
+                                       float *rho, cvtm_error *error) {
   const size_t pixels = (size_t)domain.width * (size_t)domain.height;
-  if (sqrt((double)pixels / count) < 2) return CVTM_OK; /* a cell has few pixels */
+  const int is_coarse = sqrt((double)pixels / count) < 2; /* a cell has few pixels */
+  if (is_coarse && dot_area == 0) return CVTM_OK;
   cvtm_scratch memory = {0};
   const size_t corners = ((size_t)domain.width + 1) * ((size_t)domain.height + 1);
   const summed s = {domain, cvtm_scratch_zeros(&memory, corners, sizeof *s.sum)};
@@ -117,9 +198,12 @@ cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, float *
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for means of the density");
   } else {
     for (size_t p = 0; p < pixels; ++p) ink[p] = sqrtf(rho[p]);
-    take_means(&s, count, ink, NULL, once);
-    take_means(&s, count, once, once, twice);
-    for (size_t p = 0; p < pixels; ++p) rho[p] = ink[p] * twice[p];
+    if (!is_coarse) {
+      take_means(&s, count, ink, NULL, once);
+      take_means(&s, count, once, once, twice);
+      for (size_t p = 0; p < pixels; ++p) rho[p] = ink[p] * twice[p];
+    }
+    if (dot_area != 0) add_overlaps(is_coarse ? ink : twice, pixels, count, dot_area, rho);
   }
   cvtm_scratch_free(&memory);
   return status;

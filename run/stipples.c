@@ -11,6 +11,7 @@
 #include "meshes/mesh_file.h"
 #include "run/input.h"
 #include "cvt/equal_mass.h"
+#include "cvt/local_mean.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,15 +59,32 @@ int run_dot_size_is_valid(const cvtm_run_lengths *size) {
   return run_lengths_are_sizes(size) && size->value[0] <= size->value[size->count - 1];
 }
 
+/* In a preview with fewer dots than asked for they are larger, so that the tone is right. */
+static double preview_scale(const cvtm_run_options *o) {
+  const int has_fewer = o->preview.asked > o->points && o->points > 0;
+  return has_fewer ? sqrt((double)o->preview.asked / (double)o->points) : 1;
+}
+
+/* Sets *scale to the pixels of a unit. */
+static cvtm_status find_scale(const cvtm_run_options *options, cvtm_domain domain, int unit,
+                              double *scale, cvtm_error *error) {
+  double mm = 1;
+  cvtm_status status = CVTM_OK;
+  *scale = preview_scale(options);
+  if (!(run_unit_mm(unit) > 0)) return CVTM_OK;
+  status = run_page_scale(options, domain, &mm, error);
+  if (status == CVTM_OK) *scale *= run_unit_mm(unit) / mm;
+  return status;
+}
+
 /* The bounds of --dot-size in pixels. */
 static cvtm_status find_sizes(const cvtm_run_options *options, cvtm_domain domain, double *size,
                               cvtm_error *error) {
   int unit;
   double scale;
   find_bounds(options, size, &unit);
-  if (!(run_unit_mm(unit) > 0)) return CVTM_OK;
-  const cvtm_status status = run_page_scale(options, domain, &scale, error);
-  for (int k = 0; k < 2 && status == CVTM_OK; ++k) size[k] *= run_unit_mm(unit) / scale;
+  const cvtm_status status = find_scale(options, domain, unit, &scale, error);
+  for (int k = 0; k < 2 && status == CVTM_OK; ++k) size[k] *= scale;
   return status;
 }
 
@@ -94,12 +112,9 @@ void run_pen_choose(cvtm_run_options *o) {
 
 cvtm_status run_pen_width(const cvtm_run_options *o, cvtm_domain domain, double *width,
                           cvtm_error *error) {
-  const int unit = unit_of(o, &o->pen);
   double scale;
-  *width = o->pen.count > 0 ? o->pen.value[0] : 0;
-  if (!(run_unit_mm(unit) > 0)) return CVTM_OK;
-  const cvtm_status status = run_page_scale(o, domain, &scale, error);
-  if (status == CVTM_OK) *width *= run_unit_mm(unit) / scale;
+  const cvtm_status status = find_scale(o, domain, unit_of(o, &o->pen), &scale, error);
+  *width = status == CVTM_OK && o->pen.count > 0 ? o->pen.value[0] * scale : 0;
   return status;
 }
 
@@ -149,6 +164,36 @@ double run_dot_ratio(const cvtm_run_options *options) {
   return size->count > 0 ? size->value[0] / size->value[size->count - 1] : without;
 }
 
+cvtm_status run_dot_area(const cvtm_run_options *o, cvtm_domain domain, double *area,
+                         cvtm_error *error) {
+  double size[2];
+  const int is_fixed = o->dot_size.count > 0 && run_dot_ratio(o) == 1;
+  *area = !is_fixed && o->dots == CVTM_RUN_DOTS_EQUAL && o->dot_size.count == 0 ? -1 : 0;
+  if (!is_fixed) return CVTM_OK;
+  const cvtm_status status = find_sizes(o, domain, size, error);
+  if (status == CVTM_OK) *area = 0.25 * CVTM_PI * size[0] * size[0];
+  return status;
+}
+
+/* The area of equal dots that cover the tone, over that of the domain. Dots that overlap in dark
+ * places cover less there; a dot takes the mean tone of a square of its size. */
+static double area_of_dots(cvtm_domain domain, const float *tone, double diameter) {
+  const int side = (int)fmin(fmax(round(diameter), 1), fmin(domain.width, domain.height));
+  double sum = 0;
+  for (int top = 0; top < domain.height; top += side) {
+    for (int left = 0; left < domain.width; left += side) {
+      const int right = left + side < domain.width ? left + side : domain.width;
+      const int bottom = top + side < domain.height ? top + side : domain.height;
+      const double pixels = (double)(right - left) * (bottom - top);
+      double ink = 0;
+      for (int y = top; y < bottom; ++y)
+        for (int x = left; x < right; ++x) ink += (double)tone[(int64_t)y * domain.width + x];
+      sum += pixels * cvtm_discs_for(ink / pixels);
+    }
+  }
+  return sum;
+}
+
 cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain domain,
                                const float *tone, run_dot_count *dots, cvtm_error *error) {
   const int64_t pixels = (int64_t)domain.width * domain.height;
@@ -164,6 +209,8 @@ cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain doma
     count += (double)tone[p] / (0.25 * CVTM_PI * diameter * diameter);
     ink += (double)tone[p];
   }
+  if (!is_default && run_dot_ratio(options) == 1)
+    count = area_of_dots(domain, tone, size[0]) / (0.25 * CVTM_PI * size[0] * size[0]);
   *dots = (run_dot_count){.count = fmax(round(count), 1),
                           .smallest = size[0],
                           .largest = size[1],

@@ -42,6 +42,11 @@ double run_dot_ratio(const cvtm_run_options *options);
 /* True for a diameter above 0, or a least and a largest one. */
 int run_dot_size_is_valid(const cvtm_run_lengths *size);
 
+/* Sets *area to that of the dots in square pixels if all have one size; -1: the size that has the
+ * ink of the picture; 0: sizes differ. */
+cvtm_status run_dot_area(const cvtm_run_options *options, cvtm_domain domain, double *area,
+                         cvtm_error *error);
+
 /* How many dots a picture needs. */
 typedef struct run_dot_count {
   double count;             /* at least 1; 0: the number was given */
