@@ -1,7 +1,6 @@
 /* Values that have parts set the fields of a run. run/ checks the values. */
 #include "cli/option_table.h"
 
-#include "meshes/polygon_file.h"
 #include "run/options.h"
 #include "density/size_field.h"
 #include "draw/inks.h"
@@ -237,16 +236,6 @@ cvtm_status cli_set_inside(cli_options *options, const cli_value *value, cvtm_er
 cvtm_status cli_set_outside(cli_options *options, const cli_value *value, cvtm_error *error) {
   return add_disc("outside", value, options->text.outside.count, &options->run.segment.outside,
                   error);
-}
-
-cvtm_status cli_set_region(cli_options *options, const cli_value *value, cvtm_error *error) {
-  double *cap = options->sphere.region;
-  if (numbers_of(value, 3, cap) && fabs(cap[1]) <= 90 && cap[2] > 0 && cap[2] < 180) return CVTM_OK;
-  memset(cap, 0, 3 * sizeof *cap);
-  if (cvtm_polygon_format_known(value->text)) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                   "--region: '%s' is neither LON,LAT,RADIUS in degrees nor a file of polygons",
-                   value->text);
 }
 
 cvtm_status cli_set_initial(cli_options *options, const cli_value *value, cvtm_error *error) {

@@ -160,9 +160,8 @@ const cli_option_row cli_option_rows[] = {
    .manual = "A cell is left out if its centre is on land. Polygons have longitudes and latitudes in degrees. "
    "The other cells are numbered anew. Edges without a cell and vertices without a cell are left out, too. `boundaryVertex` and `boundaryEdge` "
    "mark those that lack a cell, and `cellParent` has the number of each cell before.", .file = CLI_READS},
-  {"region", 0, SPHERE, TEXT(sphere.region_text, "CAP|FILE"), OTHER(BASIC),
-   "keep only the cells in a cap, LON,LAT,RADIUS in degrees, or in polygons (geojson, csv, svg)",
-   .set = cli_set_region, .file = CLI_READS},
+  {"region", 0, SPHERE, TEXT(sphere.region, "CAP|FILE"), OTHER(BASIC),
+   "keep only the cells in a cap, LON,LAT,RADIUS in degrees, or in polygons (geojson, csv, svg)", .file = CLI_READS},
   {"fixed", 0, SPHERE, SOURCE(run.fixed, "FILE"), OTHER(SOLVER),
    "points, as longitudes and latitudes in degrees, that are cells exactly; they come first", .file = CLI_READS},
   {"output", 'o', RUN | VORONOI | MESH | SPHERE | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(run.output, "FILE"), CHIEF(BASIC),

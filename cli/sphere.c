@@ -26,7 +26,8 @@ typedef struct work {
   cli_options options;
   cvtm_device *device;
   cvtm_sphere_widths widths;
-  double even; /* the width that is the same everywhere, in radii; 0: a map */
+  double even;   /* the width that is the same everywhere, in radii; 0: a map */
+  double cap[3]; /* of --region: longitude, latitude, radius in degrees; radius 0: a file or none */
   double *fixed;
   int64_t fixed_count, wanted;
   cvtm_sphere_result result;
@@ -186,10 +187,10 @@ static cvtm_status leave_out(const work *w, const char *path, int inside, unsign
 /* *keep: malloc'd, nonzero for each cell that stays; NULL: all. */
 static cvtm_status choose_cells(work *w, unsigned char **keep, cvtm_error *error) {
   const cli_options *o = &w->options;
-  const double *cap = o->sphere.region;
+  const double *cap = w->cap;
   const cvtm_input *mask = &o->sphere.mask;
   *keep = NULL;
-  if (mask->name == NULL && o->sphere.region_text == NULL) return CVTM_OK;
+  if (mask->name == NULL && o->sphere.region == NULL) return CVTM_OK;
   unsigned char *kept = malloc((size_t)w->mesh.count);
   if (kept == NULL) return cvtm_no_memory(error, "the mask");
   *keep = kept;
@@ -198,8 +199,8 @@ static cvtm_status choose_cells(work *w, unsigned char **keep, cvtm_error *error
     kept[i] = cap[2] == 0 ||
               cvtm_arc(cvtm_vector_load(w->mesh.points, i), centre) <= cap[2] * CVTM_PI / 180;
   cvtm_status status = CVTM_OK;
-  if (o->sphere.region_text != NULL && cap[2] == 0)
-    status = leave_out(w, o->sphere.region_text, 0, kept, error);
+  if (o->sphere.region != NULL && cap[2] == 0)
+    status = leave_out(w, o->sphere.region, 0, kept, error);
   if (status == CVTM_OK && is_polygon_file(mask)) {
     status = leave_out(w, mask->name, 1, kept, error);
   } else if (status == CVTM_OK && mask->name != NULL) {
@@ -379,6 +380,19 @@ static void print_sphere_summary(const work *w) {
           (long long)w->result.iterations, cvtm_clock() - w->start);
 }
 
+/* --region: a cap, or a file of polygons. */
+static int read_region(const cli_options *o, double cap[3]) {
+  const char *text = o->sphere.region;
+  if (text == NULL) return CLI_EXIT_OK;
+  if (run_numbers_parse(text, 3, cap) && fabs(cap[1]) <= 90 && cap[2] > 0 && cap[2] < 180)
+    return CLI_EXIT_OK;
+  cap[2] = 0;
+  if (cvtm_polygon_format_known(text)) return CLI_EXIT_OK;
+  return cli_usage_error(
+      o->command, "--region: '%s' is neither LON,LAT,RADIUS in degrees nor a file of polygons",
+      text);
+}
+
 static int check_sphere_usage(const cli_options *o) {
   static const char known[] = "nc info vtu obj png";
   if (o->run.output.count == 0 && o->run.report == NULL) return cli_missing(o->command, "--output");
@@ -412,7 +426,8 @@ static int perform_sphere(work *w) {
 
 int cli_sphere(const cli_options *options) {
   work w = {.options = *options, .start = cvtm_clock()};
-  int code = check_sphere_usage(options);
+  int code = read_region(options, w.cap);
+  if (code == CLI_EXIT_OK) code = check_sphere_usage(options);
   if (code == CLI_EXIT_OK) code = perform_sphere(&w);
   cvtm_sphere_grid_free(&w.grid);
   cvtm_sphere_mesh_free(&w.mesh);
