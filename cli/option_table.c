@@ -195,7 +195,8 @@ const cli_option_row cli_option_rows[] = {
   {"svg", 0, RUN | MESH | STATS | VIEW, CHOICE(run.svg, svg_kinds), CHIEF(DRAWING), "what an SVG or any other drawing shows",
    .manual = "`dots` are filled circles. `touches` are what a pen does for them: a stroke without length and with "
    "round ends, as wide as the pen, or a spiral where the dot is wider. They are the default with --pen, for HPGL and "
-   "G-code, and for the SVG of a --plotter. `stipples` is the older name of `dots`. `path` is one line through all points, in the order of --order."},
+   "G-code, and for the SVG of a --plotter. `stipples` is the older name of `dots`. `path` is one line through all points, in the order of --order. "
+   "With --pen the density of the points is such that the line has the tone of the picture."},
   {"dots", 0, RUN | STATS | VIEW, CHOICE(run.dots, dot_areas), CHIEF(DRAWING),
    "sizes of the dots of a drawing. mass: each dot has the ink of its cell; tone: the same, but dots are larger "
    "where the picture is darker; equal: all dots have one size, and together the ink of the picture; auto: mass for "
