@@ -141,7 +141,7 @@ void cvtm_touch_pages(void *memory, size_t size);
 #define CVTM_INLINE static inline __attribute__((always_inline))
 #define CVTM_WIDE __attribute__((target("avx2")))
 #else
-#define CVTM_INLINE static inline
+#define CVTM_INLINE static inline __attribute__((always_inline))
 #define CVTM_WIDE
 #endif
 

@@ -57,6 +57,9 @@ static inline const char *cli_word(int64_t count, const char *one, const char *m
  * from now. */
 const char *cli_count(int64_t count, const char *one, const char *many);
 
+/* Opens the page in a browser and does not return, or prints why not and returns an exit code. */
+int cli_open_page(void);
+
 /* What stderr and the pictures of --watch show of a run. */
 typedef struct cli_progress {
   const cli_options *options; /* borrowed */

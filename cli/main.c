@@ -92,11 +92,23 @@ static int print_completion(int argc, char **argv) {
   return CLI_EXIT_USAGE;
 }
 
+static int open_page(int argc, char **argv) {
+  static const char usage[] = "usage: cvtmesh page\n";
+  if (argc == 2) return cli_open_page();
+  if (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0) {
+    printf("%s", usage);
+    return printed();
+  }
+  fprintf(stderr, "%s", usage);
+  return CLI_EXIT_USAGE;
+}
+
 /* --- a first word that is no command --- */
 
 static const char *command_near(const char *word) {
   run_nearest nearest = run_nearest_start(word);
   for (int k = 0; k < CLI_COMMAND_COUNT; ++k) run_nearest_offer(&nearest, cli_commands[k].name);
+  run_nearest_offer(&nearest, "page");
   run_nearest_offer(&nearest, "completion");
   run_nearest_offer(&nearest, "help");
   run_nearest_offer(&nearest, "--help");
@@ -208,6 +220,7 @@ int main(int argc, char **argv) {
     return print_help_about(argc, argv);
   if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) return print_version();
   if (strcmp(name, "completion") == 0) return print_completion(argc, argv);
+  if (strcmp(name, "page") == 0) return open_page(argc, argv);
   cli_command command = cli_command_find(name);
   if (command == CLI_COMMAND_COUNT) return refuse_command(name);
   limit_spinning(argv);

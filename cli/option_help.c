@@ -197,6 +197,8 @@ void cli_print_overview(FILE *stream) {
       "    cvtmesh run photo.png -n 5000 -o mesh.vtu       a mesh that is fine where it is dark\n",
       stream);
   print_commands(stream, "Commands", 0);
+  fprintf(stream, "  %-12s %s\n", "page",
+          "drop pictures, move sliders and save files in a browser");
   fprintf(stream, "  %-12s %s\n", "completion", "the completions for bash, zsh or fish");
   fprintf(stream, "  %-12s %s\n", "help", "help about a command: cvtmesh help run");
   print_commands(stream, "Research", 1);
@@ -330,7 +332,7 @@ static void print_bash(FILE *stream) {
   fputs("' ;;\n  esac\n  if [[ $COMP_CWORD -le 1 ]]; then words='", stream);
   print_command_names(stream);
   fputs(
-      "completion help --help --version'; files=''; fi\n"
+      "page completion help --help --version'; files=''; fi\n"
       "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
       "  if [[ $files ]]; then\n"
       "    mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- \"$word\")\n"
@@ -410,7 +412,8 @@ static void print_zsh(FILE *stream) {
     fputs("'\n", stream);
   }
   fputs(
-      "    'completion:what a shell completes' 'help:help about a command'\n"
+      "    'page:a page in a browser' 'completion:what a shell completes' 'help:help about a "
+      "command'\n"
       "  )\n"
       "  if (( CURRENT == 2 )); then\n"
       "    _describe command commands\n"
@@ -472,6 +475,7 @@ static void print_fish(FILE *stream) {
     print_fish_command(stream, (cli_command)command);
   fputs(
       "complete -c cvtmesh -n __fish_use_subcommand -f -a completion -d 'what a shell completes'\n"
+      "complete -c cvtmesh -n __fish_use_subcommand -f -a page -d 'a page in a browser'\n"
       "complete -c cvtmesh -n __fish_use_subcommand -f -a help -d 'help about a command'\n"
       "complete -c cvtmesh -n __fish_use_subcommand -l help -l version\n"
       "complete -c cvtmesh -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n"

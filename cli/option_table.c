@@ -46,6 +46,8 @@ static const cli_choice point_orders[] = {{"none", CVTM_RUN_ORDER_NONE},
                                           {"tsp", CVTM_RUN_ORDER_TSP},
                                           {"plot", CVTM_RUN_ORDER_PLOT},
                                           END_OF_CHOICES};
+static const cli_choice tone_choices[] = {
+    {"auto", CVTM_RUN_TONE_AUTO}, {"linear", CVTM_RUN_TONE_LINEAR}, END_OF_CHOICES};
 #define LENGTH_UNIT(code, name, mm) {name, code},
 static const cli_choice coordinate_units[] = {{"pixel", CVTM_RUN_UNIT_PIXEL},
                                               {"width", CVTM_RUN_UNIT_WIDTH},
@@ -145,7 +147,24 @@ const cli_option_row cli_option_rows[] = {
    "good triangle fits between. They are moved to free places, and the descent continues for a few iterations. "
    "Sites that find no place in time are removed. The report has the number that was requested, `sites_asked`, and "
    "the number in the result, `sites`."},
-  {"output", 'o', RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(run.output, "FILE"), CHIEF(BASIC),
+  {"points", 'n', SPHERE, INTEGER(run.points, "N", 12, 3e8), CHIEF(BASIC),
+   "exact number of cells; the widths are then scaled. Without it the widths give the number, approximately"},
+  {"radius", 0, SPHERE, REAL(sphere.radius, "KM", 1e-3, 1e9), CHIEF(BASIC),
+   "radius of the sphere in km; 1: the unit sphere",
+   .manual = "Widths are in km, too, and files in metres. With --radius 1 both are in units of the radius."},
+  {"grade", 0, SPHERE, REAL(sphere.grade, "G", 0.01, 10), OTHER(BASIC),
+   "widths grow by at most this per unit of distance",
+   .manual = "Where the map of widths changes faster, for example at a step, the smaller widths reach beyond it."},
+  {"mask", 0, SPHERE, SOURCE(sphere.mask, "FILE"), OTHER(BASIC),
+   "leave out the cells where this map (npy, nc) is not 0, or in polygons (geojson, csv, svg)",
+   .manual = "A cell is left out if its centre is on land. Polygons have longitudes and latitudes in degrees. "
+   "The other cells are numbered anew. Edges without a cell and vertices without a cell are left out, too. `boundaryVertex` and `boundaryEdge` "
+   "mark those that lack a cell, and `cellParent` has the number of each cell before.", .file = CLI_READS},
+  {"region", 0, SPHERE, TEXT(sphere.region, "CAP|FILE"), OTHER(BASIC),
+   "keep only the cells in a cap, LON,LAT,RADIUS in degrees, or in polygons (geojson, csv, svg)", .file = CLI_READS},
+  {"fixed", 0, SPHERE, SOURCE(run.fixed, "FILE"), OTHER(SOLVER),
+   "points, as longitudes and latitudes in degrees, that are cells exactly; they come first", .file = CLI_READS},
+  {"output", 'o', RUN | VORONOI | MESH | SPHERE | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(run.output, "FILE"), CHIEF(BASIC),
    "write FILE in the format of its extension; can be repeated; - is standard output",
    .manual = "See FORMATS.",
    .file = CLI_WRITES},
@@ -161,7 +180,7 @@ const cli_option_row cli_option_rows[] = {
    "length of the longer side of a picture; 0: the program chooses it from the spacing of the sites"},
   {"density-out", 0, RUN, TEXT(run.density_out, "FILE"), OTHER(BASIC),
    "write the density of the run as an NPY array, float32, height x width", .file = CLI_WRITES},
-  {"report", 0, RUN_ALONE | VORONOI | MESH | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, TEXT(run.report, "FILE"), CHIEF(BASIC),
+  {"report", 0, RUN_ALONE | VORONOI | MESH | SPHERE | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, TEXT(run.report, "FILE"), CHIEF(BASIC),
    "write a JSON report; - is standard output",
    .manual = "The report has the version, options, seed, device, timings, history, energy and quality. "
    "`triangulation` names the device that made the mesh: a CUDA device from 20,000 sites on (without --domain and "
@@ -176,7 +195,8 @@ const cli_option_row cli_option_rows[] = {
   {"svg", 0, RUN | MESH | STATS | VIEW, CHOICE(run.svg, svg_kinds), CHIEF(DRAWING), "what an SVG or any other drawing shows",
    .manual = "`dots` are filled circles. `touches` are what a pen does for them: a stroke without length and with "
    "round ends, as wide as the pen, or a spiral where the dot is wider. They are the default with --pen, for HPGL and "
-   "G-code, and for the SVG of a --plotter. `stipples` is the older name of `dots`. `path` is one line through all points, in the order of --order."},
+   "G-code, and for the SVG of a --plotter. `stipples` is the older name of `dots`. `path` is one line through all points, in the order of --order. "
+   "With --pen the density of the points is such that the line has the tone of the picture."},
   {"dots", 0, RUN | STATS | VIEW, CHOICE(run.dots, dot_areas), CHIEF(DRAWING),
    "sizes of the dots of a drawing. mass: each dot has the ink of its cell; tone: the same, but dots are larger "
    "where the picture is darker; equal: all dots have one size, and together the ink of the picture; auto: mass for "
@@ -311,13 +331,13 @@ const cli_option_row cli_option_rows[] = {
    "side, a quarter, and so on down to 1, after which a few pixels may have a wrong site. `1+jfa` has an additional "
    "pass of step 1 at the start, `jfa+1` one at the end, `jfa+2` has passes of steps 2 and 1 at the end, and `jfa2` "
    "does all passes twice. If a point lies outside the domain, all methods are exact."},
-  {"iterations", 0, RUN | VIEW | MINIMIZE, INTEGER(run.iterations, "N", 0, 1e15), OTHER(SOLVER),
+  {"iterations", 0, RUN | VIEW | SPHERE | MINIMIZE, INTEGER(run.iterations, "N", 0, 1e15), OTHER(SOLVER),
    "maximum number of iterations; 0: keep the start"},
   {"tolerance", 0, RUN | VIEW | MINIMIZE, REAL(run.tolerance, "T", 0, 1), OTHER(SOLVER),
    "stop when the mean relative decrease of the energy over 10 iterations is at most this; 0: never"},
   {"gradient-tolerance", 0, RUN | VIEW, REAL(run.gradient_tolerance, "PIXELS", 0, HUGE_VAL), OTHER(SOLVER),
    "stop when no site is farther than this from the centroid of its cell; 0: never"},
-  {"time-limit", 0, RUN | MESH | VIEW | MINIMIZE, REAL(run.time_limit, "SECONDS", 0, HUGE_VAL), CHIEF(SOLVER),
+  {"time-limit", 0, RUN | MESH | SPHERE | VIEW | MINIMIZE, REAL(run.time_limit, "SECONDS", 0, HUGE_VAL), CHIEF(SOLVER),
    "stop the optimisation, or the search for a shorter path, after this time; 0: never",
    .manual = "The time runs from the start of sampling to the last iteration. Reading the picture, evaluating the "
    "final sites, making the mesh and writing the files do not count. At least half of the time is reserved for the "
@@ -355,7 +375,7 @@ const cli_option_row cli_option_rows[] = {
    .file = CLI_WRITES, .effect = CLI_NO_EFFECT},
   {"checkpoint-every", 0, RUN_ALONE, REAL(run.checkpoint.every, "SECONDS", 0, HUGE_VAL), OTHER(SOLVER),
    "time between two checkpoints", .effect = CLI_NO_EFFECT},
-  {"seed", 0, RUN | VIEW, INTEGER(run.seed, "N", 0, SEED_MAX), CHIEF(SOLVER),
+  {"seed", 0, RUN | VIEW | SPHERE, INTEGER(run.seed, "N", 0, SEED_MAX), CHIEF(SOLVER),
    "seed of the random numbers; the same seed gives the same files",
    .manual = "The files do not depend on the number of threads, on CPUs of one architecture, and on GPUs of one "
    "model."},
@@ -496,6 +516,14 @@ const cli_option_row cli_option_rows[] = {
    .set = cli_set_levels},
   {"contrast", 0, RUN | STATS | VIEW | DENSITY, REAL(run.contrast, "FACTOR", 1e-3, 1e3), CHIEF(TONE),
    "multiply the difference between each level and middle grey by this"},
+  {"tone", 0, RUN, CHOICE(run.tone, tone_choices), CHIEF(TONE),
+   "tones of -n dots of one size, as of a --pen. auto: levels and gamma are chosen such that these dots can show the "
+   "picture; linear: the dots follow its tone, however much ink they have",
+   .manual = "-n dots of a pen have less ink than most photographs need, or more. `auto` chooses the BLACK and WHITE of "
+   "--levels and the --gamma at which the dots have as much ink as the tones, and of these the ones whose drawing, "
+   "resembles the picture most (structural similarity of local contrasts after a blur of 1.5 spacings; the eye half "
+   "adapts to the contrast of the whole). BLACK below 0 means that no place is fully covered. The summary prints them. Where one of --levels, --gamma and --contrast is given, nothing is chosen. With `linear` "
+   "and too little ink the drawing is pale. The report has `tone_chosen`: `black`, `white`, `gamma`."},
   {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(run.density_from, density_sources), CHIEF(TONE),
    "tone: the density is tone^2; density: it is the value; size: it is value^-4; auto: tone for pictures, density "
    "for data",
@@ -813,7 +841,7 @@ const cli_option_row cli_option_rows[] = {
    "where to compute: cpu, cuda, cuda:N, auto, or cuda:all: a process for each GPU", .manual = "`auto` takes a CUDA "
    "device if one works, else the CPU.",
    .words = "auto cpu cuda", .effect = CLI_NO_EFFECT},
-  {"device", 0, VORONOI | STATS | VIEW | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, TEXT(device, "NAME"), CHIEF(GENERAL),
+  {"device", 0, VORONOI | SPHERE | STATS | VIEW | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, TEXT(device, "NAME"), CHIEF(GENERAL),
    "where to compute: cpu, cuda, cuda:N or auto", .words = "auto cpu cuda", .effect = CLI_NO_EFFECT},
   {"device", 0, MESH, TEXT(device, "NAME"), CHIEF(GENERAL),
    "where to triangulate: cpu, cuda, cuda:N, or auto: CUDA for half a million points and more",
@@ -823,7 +851,7 @@ const cli_option_row cli_option_rows[] = {
    "where to compute: auto, cpu, cuda, cuda:N, several of these separated by commas, or all",
    .manual = "`auto` takes every CUDA device, or the CPU if there is none; `all` takes every CUDA device.", .words = "auto cpu cuda",
    .effect = CLI_NO_EFFECT},
-  {"threads", 0, RUN | VORONOI | STATS | VIEW | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, INTEGER(run.threads, "N", 0, 4096), OTHER(GENERAL),
+  {"threads", 0, RUN | VORONOI | SPHERE | STATS | VIEW | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, INTEGER(run.threads, "N", 0, 4096), OTHER(GENERAL),
    "CPU threads; 0: as many as there are cores", .effect = CLI_NO_EFFECT},
   {"config", 0, CLI_EVERY_COMMAND, TEXT(config, "FILE"), OTHER(GENERAL),
    "read options from FILE, with lines `name = value`; the command line takes precedence", .manual = "See CONFIG FILES.",

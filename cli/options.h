@@ -26,6 +26,8 @@
     "compute a discrete Voronoi diagram") \
   X(MESH, cli_mesh, "mesh", "POINTS|OUTLINE|IMAGE", " -o MESH [-o MESH2 ...]", CVTM_RUN_POINTS, "obj", 0, \
     "triangulate points, mesh a polygon or, by --metric, a picture") \
+  X(SPHERE, cli_sphere, "sphere", "WIDTHS", " -o GRID.nc [-o GRID2 ...]", CVTM_RUN_ALL, "nc", 0, \
+    "mesh the globe by Voronoi cells of wanted widths, for climate models") \
   X(DENSITY, cli_density, "density", "IMAGE", " -o OUT [-o OUT2 ...]", CVTM_RUN_DENSITY, "npy", 0, \
     "the density that run uses: tone, weights, smoothing, grading") \
   X(SEGMENT, cli_segment, "segment", "IMAGE", " --inside X,Y,R -o MASK", CVTM_RUN_SEGMENTATION, "npy", 0, \
@@ -101,6 +103,12 @@ struct cli_options {
     cvtm_run_list size;
     double grade, simplify;
   } outline;
+
+  struct {
+    double radius, grade; /* radius in km; 1: the unit sphere */
+    cvtm_input mask;
+    const char *region; /* a cap, or a file */
+  } sphere;
 
   int64_t width, height; /* 0: not given */
   cvtm_input like;       /* a picture of the same size */

@@ -138,7 +138,8 @@ int cli_print_plotters(void) {
 static void print_dot_count(const run_dot_count *dots) {
   if (!(dots->count > 0)) return;
   const double unit = dots->mm_per_pixel > 0 ? dots->mm_per_pixel : 1;
-  fprintf(stderr, "  points     %.0f: as many dots of ", dots->count);
+  fprintf(stderr, "  points     %.0f: as many %s of ", dots->count,
+          dots->is_line ? "points of a line" : "dots");
   if (dots->largest > dots->smallest) fprintf(stderr, "%.3g to ", unit * dots->smallest);
   fprintf(stderr, "%.3g %s%s as have the ink of the picture, %.2f %% of the paper\n",
           unit * dots->largest, dots->mm_per_pixel > 0 ? "mm" : "px",
@@ -263,6 +264,11 @@ void cli_run_print_summary(const cli_options *options, const cvtm_run *r) {
   if (r->second.straightened > 0)
     fprintf(stderr, "  note       %s straight that would turn a triangle over\n",
             cli_count(r->second.straightened, "edge is", "edges are"));
+  if (r->options.tone == CVTM_RUN_TONE_CHOSEN)
+    fprintf(stderr,
+            "  tone       for the ink of these dots: --levels %g,%g --gamma %g (--tone linear is "
+            "literal)\n",
+            r->options.black, r->options.white, r->options.gamma);
   cli_stipples_print(&r->stipples, stderr, "  tone       ");
   print_colours(&r->options, &r->colours);
   if (r->count < r->options.points)

@@ -239,6 +239,7 @@ static cvtm_status descend_classes(classes_run *r, double deadline, cvtm_classes
 /* --- the whole -------------------------------------------------------------------------------- */
 
 static void destroy_run(classes_run *r) {
+  if (r->options->plan != NULL) *r->options->plan = NULL;
   for (int k = 0; k < r->classes; ++k) cvtm_cvt_destroy(r->plan[k].cvt);
   cvtm_cvt_destroy(r->all);
 }
@@ -273,6 +274,7 @@ cvtm_status cvtm_classes_solve(cvtm_device *device, cvtm_domain domain,
   status = place_classes(&r, intensity, sites);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(r.all, sites, r.count);
   found.descent.stop = r.stop;
+  if (options->plan != NULL) *options->plan = r.all;
   if (status == CVTM_OK && options->union_weight > 0 && r.stop != CVTM_STOP_REQUEST)
     status = descend_classes(&r, deadline, &found);
   if (status == CVTM_OK) status = evaluate_result(&r, &found);

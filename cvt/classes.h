@@ -25,7 +25,8 @@ enum { CVTM_CLASSES_MAX = 64 };
 typedef struct cvtm_classes_options {
   double union_weight;  /* w >= 0; default 0.5; with 0 each class is placed alone */
   cvtm_cvt_options cvt; /* of all descents; no site is fixed, and the energy is the exact one */
-  CVTM_RESERVED(8);
+  cvtm_cvt **plan; /* for monitors: the plan of all sites while they descend together, else NULL */
+  CVTM_RESERVED(7);
 } cvtm_classes_options;
 
 void cvtm_classes_defaults(cvtm_classes_options *options);

@@ -13,8 +13,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The lanes in which edges are walked, as many as a vector of the processor has. The sums do not
+ * depend on their number, since each edge has a lane of its own. */
+#ifndef __x86_64__
+enum { CVTM_BATCH_LANES = 2 };
+#define CVTM_BATCH_DENSITIES(value, pixel) \
+  { (double)(value)[(pixel)[0]], (double)(value)[(pixel)[1]] }
+#define CVTM_BATCH_ANY(mask) ((mask)[0] | (mask)[1])
+#else
+enum { CVTM_BATCH_LANES = 4 };
+#define CVTM_BATCH_DENSITIES(value, pixel)                                                 \
+  {                                                                                        \
+    (double)(value)[(pixel)[0]], (double)(value)[(pixel)[1]], (double)(value)[(pixel)[2]], \
+        (double)(value)[(pixel)[3]]                                                        \
+  }
+#define CVTM_BATCH_ANY(mask) ((mask)[0] | (mask)[1] | (mask)[2] | (mask)[3])
+#endif
+
 enum {
-  CVTM_BATCH_LANES = 4,
+  CVTM_ROW_LANES = 4,
   CVTM_BATCH_CORNERS = 16, /* most corners of a polygon */
   CVTM_BATCH_ROWS = 64,    /* most rows of a polygon */
   CVTM_BATCH_CELLS = 16,
@@ -26,6 +43,11 @@ typedef double cvtm_batch_lanes
     __attribute__((vector_size(CVTM_BATCH_LANES * sizeof(double)), may_alias));
 typedef int64_t cvtm_batch_masks
     __attribute__((vector_size(CVTM_BATCH_LANES * sizeof(int64_t)), may_alias));
+
+typedef double cvtm_row_lanes
+    __attribute__((vector_size(CVTM_ROW_LANES * sizeof(double)), may_alias));
+typedef int64_t cvtm_row_masks
+    __attribute__((vector_size(CVTM_ROW_LANES * sizeof(int64_t)), may_alias));
 
 CVTM_DEFINE_PIXEL_INTEGRALS(cvtm_batch, cvtm_batch_lanes)
 
@@ -196,7 +218,7 @@ CVTM_INLINE void cvtm_batch_slope(const cvtm_batch_lanes *a, const cvtm_batch_la
   *slope = CVTM_BATCH_WHERE(CVTM_BATCH_SIZE(*a) < huge * CVTM_BATCH_SIZE(*b), *a / *b);
 }
 
-/* Four edges on their way down. */
+/* The edges of the lanes on their way down. */
 typedef struct cvtm_batch_walk {
   cvtm_batch_lanes x, y, column, row, columns,
       rows;              /* the present point and lines; lines left to cross */
@@ -235,8 +257,8 @@ CVTM_INLINE void cvtm_batch_add_line(const cvtm_batch_lanes *rho, const cvtm_bat
   w->turn += part * (from + to);
 }
 
-/* Integrates along edges e .. e + 3, and stores the inner lines where they enter rows. with_means
- * is a constant. */
+/* Integrates along the edges from e on, one in each lane, and stores the inner lines where they
+ * enter rows. with_means is a constant. */
 CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means) {
   const cvtm_batch_lanes x0 = CVTM_BATCH_READ(b->x0 + e), y0 = CVTM_BATCH_READ(b->y0 + e);
   const cvtm_batch_lanes x1 = CVTM_BATCH_READ(b->x1 + e), y1 = CVTM_BATCH_READ(b->y1 + e);
@@ -262,8 +284,7 @@ CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means)
   cvtm_batch_begin_walk(b, e, &w);
   for (;;) {
     const cvtm_batch_lanes right = w.column - sx, below = w.row - sy;
-    const cvtm_batch_lanes rho = {(double)value[w.pixel[0]], (double)value[w.pixel[1]],
-                                  (double)value[w.pixel[2]], (double)value[w.pixel[3]]};
+    const cvtm_batch_lanes rho = CVTM_BATCH_DENSITIES(value, w.pixel);
     const cvtm_batch_lanes leave_y = (right - x0) * inverse + y0;
     const cvtm_batch_lanes end_x = (below - y0) * slope + x0;
     const cvtm_batch_masks more_columns = w.columns > 0, more_rows = w.rows > 0;
@@ -299,7 +320,7 @@ CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means)
     w.side = CVTM_BATCH_WHERE(to_line, w.side);
     w.pixel += (to_column & (-1 - across)) + (to_row & width);
     w.row_index -= to_row;
-    if (!(to_line[0] | to_line[1] | to_line[2] | to_line[3])) break;
+    if (!CVTM_BATCH_ANY(to_line)) break;
   }
   CVTM_BATCH_WRITE(b->mass + e, 0.5 * w.sums.mass);
   CVTM_BATCH_WRITE(b->x + e, (1.0 / 24) * (mirrored * w.sums.x));
@@ -314,24 +335,28 @@ CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means)
 
 /* --- the rows ---------------------------------------------------------------------------- */
 
+typedef struct cvtm_row_sums {
+  cvtm_row_lanes mass, x, y, second;
+} cvtm_row_sums;
+
 /* Adds `count` pixels to the sums. The first pixel has its centre at x; their middle is at y, and
  * they count over a height h. turning: the second moment about the site, per mass, of a column of
  * width 1 with its middle at x = 0. Does not read past `end`. */
 CVTM_INLINE void cvtm_batch_add_pixels(const float *pixel, const float *end, int32_t count,
                                        double x, double y, double h, double turning,
-                                       cvtm_batch_sums *sums) {
-  const cvtm_batch_lanes steps = {0, 1, 2, 3};
-  const cvtm_batch_masks number = {0, 1, 2, 3};
-  for (int32_t i = 0; i < count; i += CVTM_BATCH_LANES) {
-    float four[CVTM_BATCH_LANES] = {0, 0, 0, 0};
-    if (pixel + i + CVTM_BATCH_LANES <= end)
+                                       cvtm_row_sums *sums) {
+  const cvtm_row_lanes steps = {0, 1, 2, 3};
+  const cvtm_row_masks number = {0, 1, 2, 3};
+  for (int32_t i = 0; i < count; i += CVTM_ROW_LANES) {
+    float four[CVTM_ROW_LANES] = {0, 0, 0, 0};
+    if (pixel + i + CVTM_ROW_LANES <= end)
       memcpy(four, pixel + i, sizeof four);
     else
       memcpy(four, pixel + i, (size_t)(count - i) * sizeof four[0]);
-    const cvtm_batch_lanes rho = {(double)four[0], (double)four[1], (double)four[2],
-                                  (double)four[3]};
-    const cvtm_batch_lanes at = steps + (x + (double)i);
-    const cvtm_batch_lanes mass = CVTM_BATCH_WHERE(number < (int64_t)(count - i), h * rho);
+    const cvtm_row_lanes rho = {(double)four[0], (double)four[1], (double)four[2], (double)four[3]};
+    const cvtm_row_lanes at = steps + (x + (double)i);
+    const cvtm_row_lanes mass =
+        (cvtm_row_lanes)((number < (int64_t)(count - i)) & (cvtm_row_masks)(h * rho));
     sums->mass += mass;
     sums->x += mass * at;
     sums->y += mass * y;
@@ -339,14 +364,14 @@ CVTM_INLINE void cvtm_batch_add_pixels(const float *pixel, const float *end, int
   }
 }
 
-CVTM_INLINE double cvtm_batch_total(const cvtm_batch_lanes *lanes) {
+CVTM_INLINE double cvtm_batch_total(const cvtm_row_lanes *lanes) {
   return ((*lanes)[0] + (*lanes)[2]) + ((*lanes)[1] + (*lanes)[3]);
 }
 
 /* Adds the pixels between the lines at which the two sides enter each row. */
 CVTM_INLINE void cvtm_batch_add_rows(const cvtm_batch *b, const cvtm_batch_cell *cell,
                                      cvtm_cell_moments *moments) {
-  cvtm_batch_sums sums = {{0}, {0}, {0}, {0}};
+  cvtm_row_sums sums = {{0}, {0}, {0}, {0}};
   const int64_t width = b->density.width;
   const float *image_end = b->density.value + width * b->density.height;
   for (int32_t k = 0; k < cell->rows; ++k) {
@@ -369,7 +394,7 @@ CVTM_INLINE void cvtm_batch_add_rows(const cvtm_batch *b, const cvtm_batch_cell 
 
 /* --- all of it --------------------------------------------------------------------------- */
 
-/* Pads the edges to a multiple of four with edges of length 0. */
+/* Pads the edges to full lanes with edges of length 0. */
 CVTM_INLINE void cvtm_batch_pad(cvtm_batch *b) {
   for (int32_t e = b->edges; e % CVTM_BATCH_LANES != 0; ++e) {
     b->x0[e] = b->y0[e] = b->x1[e] = b->y1[e] = 0;

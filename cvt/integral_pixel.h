@@ -2,7 +2,7 @@
  * contributions in different orders, and agree up to rounding:
  *
  * integral.h           walks down the two sides of one cell. It takes any cell, and any rows of it.
- * integral_batch.h     walks down four edges at a time, of several cells, on a CPU. It takes 0.5 of
+ * integral_batch.h     walks down 2 or 4 edges at a time, of several cells, on a CPU. Takes 0.5 of
  *                      the time of integral.h for cells of 30 pixels and more, 0.7 for one of 3.
  * integral_segments.h  computes all segments independently, so that the lanes of a warp share a
  *                      cell of few corners.

@@ -1,6 +1,7 @@
 #include "cvt/local_mean.h"
 
 #include "base/host.h"
+#include "base/portable.h"
 
 #include <math.h>
 
@@ -102,24 +103,125 @@ static void take_means(const summed *s, double count, const float *value, const 
   }
 }
 
-cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, float *rho,
-                                       cvtm_error *error) {
+/* --- ink that overlaps --- */
+
+/* Discs on a triangular lattice meet at this coverage, and cover all at most_discs. */
+static const double meeting = 0.90689968211710893; /* pi / sqrt(12) */
+static const double most_discs = 1.2091995761561452;
+
+/* The share that discs of this area cover: each is cut by the lenses which it has in common with
+ * its six neighbours. */
+static double coverage_of(double discs) {
+  const double distance = sqrt(2 * CVTM_PI / (sqrt(3.0) * discs)); /* in radii */
+  if (distance >= 2) return discs;
+  const double lens = 2 * acos(distance / 2) - distance / 2 * sqrt(4 - distance * distance);
+  return discs * (1 - 3 * lens / CVTM_PI);
+}
+
+static double discs_needed(double coverage) {
+  enum { STEPS = 30 };
+  double low = meeting, high = most_discs;
+  if (coverage <= meeting) return fmax(coverage, 0);
+  for (int k = 0; k < STEPS; ++k) {
+    const double middle = 0.5 * (low + high);
+    *(coverage_of(middle) < coverage ? &low : &high) = middle;
+  }
+  return high;
+}
+
+/* The length of a tour per area goes with the root of the number of sites per area. Measured in
+ * simulated plots of photographs: the share that a line covers whose width is 0, 0.1, 0.2 and so on
+ * of the root of the area of a cell. With an even density it covers 6 % more. */
+static double line_needed(double coverage) {
+  static const double covered[] = {0,     0.092, 0.187, 0.285, 0.387, 0.492, 0.6,
+                                   0.705, 0.808, 0.91,  0.972, 0.992, 0.999, 1};
+  enum { LAST = sizeof covered / sizeof covered[0] - 1 };
+  int k = 1;
+  while (k < LAST && covered[k] < coverage) ++k;
+  const double part = (fmin(fmax(coverage, 0), 1) - covered[k - 1]) / (covered[k] - covered[k - 1]);
+  const double width = 0.1 * (k - 1 + part);
+  return width * width;
+}
+
+double cvtm_ink_needed(cvtm_ink_kind kind, double coverage) {
+  return kind == CVTM_INK_LINE ? line_needed(coverage) : discs_needed(coverage);
+}
+
+/* Values of cvtm_ink_needed between 0 and 1. */
+enum { NEEDS = 4096 };
+typedef struct need_table {
+  double need[NEEDS + 2];
+} need_table;
+
+static void fill_table(cvtm_ink_kind kind, need_table *t) {
+  for (int k = 0; k <= NEEDS; ++k) t->need[k] = cvtm_ink_needed(kind, (double)k / NEEDS);
+  t->need[NEEDS + 1] = t->need[NEEDS];
+}
+
+static double look_up(const need_table *t, double ink) {
+  const double at = fmin(ink, 1) * NEEDS;
+  const int k = (int)at;
+  return t->need[k] + (at - k) * (t->need[k + 1] - t->need[k]);
+}
+
+/* The multiple of the ink `mean` that needs `wanted` per pixel. The ink is sorted into a histogram
+ * first. */
+static double multiple_of_ink(const need_table *t, const float *mean, size_t pixels,
+                              double wanted) {
+  enum { STEPS = 40, BINS = 1024 };
+  double low = 0, high = 64, share[BINS + 1] = {0}, ink[BINS + 1] = {0};
+  for (size_t p = 0; p < pixels; ++p) {
+    const int bin = (int)(fmin((double)mean[p], 1) * BINS);
+    ++share[bin];
+    ink[bin] += (double)mean[p];
+  }
+  for (int k = 0; k < STEPS; ++k) {
+    const double middle = 0.5 * (low + high);
+    double sum = 0;
+    for (int bin = 0; bin <= BINS; ++bin)
+      sum += share[bin] > 0 ? share[bin] * look_up(t, middle * ink[bin] / share[bin]) : 0;
+    *(sum < wanted * (double)pixels ? &low : &high) = middle;
+  }
+  return low;
+}
+
+/* Multiplies the density by the square of what the ink needs over the ink. */
+static void add_overlaps(const float *mean, size_t pixels, double count, const cvtm_ink *ink,
+                         float *rho) {
+  need_table t;
+  fill_table(ink->kind, &t);
+  const double multiple =
+      ink->area > 0 ? multiple_of_ink(&t, mean, pixels, count * ink->area / (double)pixels) : 1;
+#pragma omp parallel for schedule(static)
+  for (size_t p = 0; p < pixels; ++p) {
+    const double q = multiple * (double)mean[p];
+    const double more = q > 0 ? look_up(&t, q) / q : 1;
+    rho[p] = (float)((double)rho[p] * more * more);
+  }
+}
+
+cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, const cvtm_ink *ink,
+                                       float *rho, cvtm_error *error) {
   const size_t pixels = (size_t)domain.width * (size_t)domain.height;
-  if (sqrt((double)pixels / count) < 2) return CVTM_OK; /* a cell has few pixels */
+  const int is_coarse = sqrt((double)pixels / count) < 2; /* a cell has few pixels */
+  if (is_coarse && ink == NULL) return CVTM_OK;
   cvtm_scratch memory = {0};
   const size_t corners = ((size_t)domain.width + 1) * ((size_t)domain.height + 1);
   const summed s = {domain, cvtm_scratch_zeros(&memory, corners, sizeof *s.sum)};
-  float *ink = cvtm_scratch_take(&memory, pixels, sizeof *ink);
+  float *root = cvtm_scratch_take(&memory, pixels, sizeof *root);
   float *once = cvtm_scratch_take(&memory, pixels, sizeof *once);
   float *twice = cvtm_scratch_take(&memory, pixels, sizeof *twice);
   cvtm_status status = CVTM_OK;
   if (memory.failed) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for means of the density");
   } else {
-    for (size_t p = 0; p < pixels; ++p) ink[p] = sqrtf(rho[p]);
-    take_means(&s, count, ink, NULL, once);
-    take_means(&s, count, once, once, twice);
-    for (size_t p = 0; p < pixels; ++p) rho[p] = ink[p] * twice[p];
+    for (size_t p = 0; p < pixels; ++p) root[p] = sqrtf(rho[p]);
+    if (!is_coarse) {
+      take_means(&s, count, root, NULL, once);
+      take_means(&s, count, once, once, twice);
+      for (size_t p = 0; p < pixels; ++p) rho[p] = root[p] * twice[p];
+    }
+    if (ink != NULL) add_overlaps(is_coarse ? root : twice, pixels, count, ink, rho);
   }
   cvtm_scratch_free(&memory);
   return status;

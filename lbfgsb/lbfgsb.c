@@ -29,8 +29,6 @@ void cvtm_lbfgsb_apply_options(const cvtm_lbfgsb *solver, cvtm_lbfgsb_state *sta
   state->search_options.width = options->search_width;
   state->search_options.evaluations = options->search_evaluations;
   state->history = options->history;
-  state->bounded = solver->finite_bounds > 0;
-  state->boxed = state->bounded && solver->finite_bounds == 2 * solver->everywhere;
   state->exact = options->cauchy == CVTM_LBFGSB_CAUCHY_EXACT;
   state->monitored = options->monitor != NULL && solver->problems == 1;
   state->recorded = 0;
@@ -50,6 +48,16 @@ static int count_running(const cvtm_lbfgsb *solver) {
   int count = 0;
   for (int64_t p = 0; p < solver->problems; ++p) count += solver->states[p].running != 0;
   return count;
+}
+
+/* The number of running problems of a batch whose kernels keep the flag: the states stay on the
+ * device until the run ends. Otherwise the states are read. */
+static cvtm_status read_running(cvtm_lbfgsb *solver, int *running) {
+  if (solver->problems > 1 && !cvtm_lbfgsb_host_decides(solver))
+    return cvtm_device_copy_out(solver->device, running, solver->arrays.flag, sizeof *running);
+  const cvtm_status status = cvtm_lbfgsb_read_states(solver);
+  if (status == CVTM_OK) *running = count_running(solver);
+  return status;
 }
 
 cvtm_status cvtm_lbfgsb_clear_signals(cvtm_lbfgsb *solver) {
@@ -139,19 +147,19 @@ static int next_rounds(const cvtm_lbfgsb_options *options, int rounds, double se
 static cvtm_status loop_by_host(cvtm_lbfgsb_run *current) {
   cvtm_lbfgsb *solver = current->solver;
   cvtm_status status = CVTM_OK;
-  int rounds = 1;
-  while (status == CVTM_OK && count_running(solver) > 0) {
+  int rounds = 1, running = count_running(solver);
+  while (status == CVTM_OK && running > 0) {
     const double before = cvtm_clock();
     for (int round = 0; status == CVTM_OK && round < rounds; ++round) {
       status = enqueue_whole_round(current);
     }
-    if (status == CVTM_OK) status = cvtm_lbfgsb_read_states(solver);
+    if (status == CVTM_OK) status = read_running(solver, &running);
     if (status == CVTM_OK) status = deliver_records(current);
     if (!cvtm_lbfgsb_on_cpu(solver) && !cvtm_lbfgsb_host_decides(solver) &&
         !cvtm_device_ranks(solver->device))
       rounds = next_rounds(&solver->options, rounds, cvtm_clock() - before);
   }
-  return status;
+  return status == CVTM_OK ? cvtm_lbfgsb_read_states(solver) : status;
 }
 
 static void pause_before_poll(void) {
@@ -374,15 +382,22 @@ static cvtm_status check_reverse_run(const cvtm_lbfgsb *solver) {
 cvtm_status cvtm_lbfgsb_advance(cvtm_lbfgsb *solver, int *running) {
   cvtm_status status = check_reverse_run(solver);
   if (status == CVTM_OK) status = cvtm_device_activate(solver->device);
+  int count = 0;
   if (status == CVTM_OK) status = enqueue_round(solver);
-  if (status == CVTM_OK) status = cvtm_lbfgsb_read_states(solver);
+  if (status == CVTM_OK) status = read_running(solver, &count);
   if (status == CVTM_OK) status = deliver_records(&solver->reverse_run);
-  if (status == CVTM_OK) *running = count_running(solver) > 0;
+  if (status == CVTM_OK) *running = count > 0;
   return status;
+}
+
+const int *cvtm_lbfgsb_running(const cvtm_lbfgsb *solver, int64_t *stride) {
+  *stride = (int64_t)(sizeof *solver->states / sizeof(int));
+  return &solver->arrays.state->running;
 }
 
 cvtm_status cvtm_lbfgsb_finish(cvtm_lbfgsb *solver, double *x, cvtm_lbfgsb_result *result) {
   cvtm_status status = check_reverse_run(solver);
+  if (status == CVTM_OK) status = cvtm_lbfgsb_read_states(solver);
   if (status != CVTM_OK) return status;
   for (int64_t p = 0; p < solver->problems; ++p) {
     cvtm_lbfgsb_state *state = solver->states + p;

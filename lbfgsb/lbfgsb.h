@@ -173,6 +173,9 @@ cvtm_status cvtm_lbfgsb_start(cvtm_lbfgsb *solver, const double *x, cvtm_lbfgsb_
 cvtm_status cvtm_lbfgsb_advance(cvtm_lbfgsb *solver, int *running);
 /* Ends the run, even if it is still running. x: the best point found. */
 cvtm_status cvtm_lbfgsb_finish(cvtm_lbfgsb *solver, double *x, cvtm_lbfgsb_result *result);
+/* Between start and finish: problem p still runs if element p * *stride is not 0, in device memory
+ * that the solver owns. The evaluations of other problems are not used. */
+const int *cvtm_lbfgsb_running(const cvtm_lbfgsb *solver, int64_t *stride);
 
 /* The complete state of a run as bytes on the host, without bounds, scale and options. It can be
  * saved between two calls of advance, or after a run. Only the same version, on the same kind of

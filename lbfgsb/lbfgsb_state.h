@@ -153,8 +153,10 @@ enum {
   CVTM_MIN_TRUNCATION = 2, /* B: largest step along the unprojected subspace step */
   CVTM_SUM_FREE_GG = 3,    /* A: g'g over the rows with t_i > 0 */
   CVTM_SUM_SLOPE = 3,      /* B and line search: g'd */
+  CVTM_SUM_FINITE = 3,     /* start: number of finite bounds */
   CVTM_SUM_YY = 4,         /* A: y'y of the new pair */
   CVTM_SUM_DD = 4,         /* B: d'd */
+  CVTM_SUM_BOUNDS = 4,     /* start: number of bounds, finite or not */
   CVTM_SUM_ACTIVE = 5,     /* A: number of variables at a bound */
   CVTM_SUM_TRIAL = 6,      /* A together with the test of the trial point: g'd */
   CVTM_SUM_COLUMNS = 7

@@ -29,6 +29,8 @@ CVTM_HD void cvtm_lbfgsb_stop(cvtm_lbfgsb_state *state, cvtm_stop stop) {
 /* Sets the state before the first evaluation. `sums` is the result of the start pass. */
 CVTM_HD void cvtm_lbfgsb_init_state(cvtm_lbfgsb_state *state, const double *sums) {
   state->start_projected = (int64_t)sums[CVTM_SUM_ACTIVE];
+  state->bounded = sums[CVTM_SUM_FINITE] > 0.0;
+  state->boxed = state->bounded && sums[CVTM_SUM_FINITE] == sums[CVTM_SUM_BOUNDS];
   state->running = 1;
   state->stop = (int)CVTM_STOP_NONE;
   state->phase = (int)CVTM_PHASE_START;

@@ -214,6 +214,8 @@ CVTM_HD void cvtm_lbfgsb_start_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, 
   const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(arrays, i, arrays->x[i], 0.0);
   const double x = cvtm_clamp(row.x, row.lower, row.upper);
   if (x != row.x) sums[CVTM_SUM_ACTIVE] += 1.0;
+  sums[CVTM_SUM_FINITE] += (double)((row.lower > -HUGE_VAL) + (row.upper < HUGE_VAL));
+  sums[CVTM_SUM_BOUNDS] += 2.0;
   arrays->x[i] = x;
   arrays->trial_x[i] = x;
   arrays->g[i] = 0.0;

@@ -6,11 +6,11 @@ set(cvtmesh_public_headers
     density/density.h density/pipeline.h density/condition.h
     density/region.h density/segmentation.h density/size_field.h
     cvt/cvt.h cvt/classes.h cvt/slide.h cvt/cell_mass.h cvt/equal_mass.h
-    cvt/gaussian.h cvt/nearest.h
+    cvt/gaussian.h cvt/nearest.h cvt/sphere.h
     jfa/site_tree.h jfa/jfa.h
     meshes/mesh.h meshes/device_delaunay.h meshes/mesh_file.h meshes/polygon_file.h
     meshes/contour.h meshes/domain_plan.h meshes/domain_mesh.h meshes/constrained.h meshes/refine.h meshes/sized_mesh.h
-    meshes/second_order.h
+    meshes/second_order.h meshes/sphere.h
     draw/disc.h draw/inks.h draw/likeness.h draw/raster.h draw/picture.h draw/drawing.h draw/plotter.h
     draw/tour.h
     lbfgsb/lbfgsb.h run/run.h

@@ -41,6 +41,6 @@ test_in newest ../tests/python --doctest-modules --doctest-ignore-import-errors 
 /usr/bin/python3 -m venv --system-site-packages "$folder/debian"
 install debian scikit-fem # for the tutorial
 # NumPy 1.24 and PyTorch
-test_in debian ../tests/python/test_torch.py ../tests/python/test_arguments.py \
+test_in debian ../tests/python/test_torch.py ../tests/python/test_batches.py ../tests/python/test_arguments.py \
   ../tests/python/test_images.py --doctest-modules --pyargs cvtmesh
 "$folder/debian/bin/python" docs/tutorial.py

@@ -9,6 +9,7 @@
 #include "run/input.h"
 #include "run/options.h"
 #include "run/output.h"
+#include "run/stages.h"
 #include "run/json.h"
 #include "meshes/mesh_file.h"
 
@@ -258,6 +259,7 @@ static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count
   if (o->points == 0) {
     *dots = all;
     o->points = (int64_t)total;
+    run_preview_limit(o);
   }
   return cvtm_classes_share(amount, c->count, o->points, c->start, error);
 }
@@ -275,8 +277,10 @@ cvtm_status run_colours_read(cvtm_run_options *o, cvtm_domain domain, float *rgb
 /* --- positions and order --- */
 
 cvtm_status run_colours_solve(const cvtm_run_options *o, cvtm_device *device,
-                              const cvtm_cvt_options *descent, run_colours *c, double *sites) {
-  const cvtm_classes_options options = {.union_weight = o->colours.coupling, .cvt = *descent};
+                              const cvtm_cvt_options *descent, cvtm_cvt **plan, run_colours *c,
+                              double *sites) {
+  const cvtm_classes_options options = {
+      .union_weight = o->colours.coupling, .cvt = *descent, .plan = plan};
   return cvtm_classes_solve(device, c->domain, (const float *const *)c->coverage, c->count,
                             c->start, &options, sites, &c->solved);
 }

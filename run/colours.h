@@ -64,9 +64,10 @@ cvtm_status run_colours_check(const cvtm_run_options *options, cvtm_error *error
  * *colours then owns. If options->points is not given, sets it; *dots then explains the number. */
 cvtm_status run_colours_read(cvtm_run_options *options, cvtm_domain domain, float *rgb,
                              run_colours *colours, run_dot_count *dots, cvtm_error *error);
-/* Places the dots: sites (2 * start[count]). */
+/* Places the dots: sites (2 * start[count]). plan: as in cvtm_classes_options. */
 cvtm_status run_colours_solve(const cvtm_run_options *options, cvtm_device *device,
-                              const cvtm_cvt_options *descent, run_colours *colours, double *sites);
+                              const cvtm_cvt_options *descent, cvtm_cvt **plan,
+                              run_colours *colours, double *sites);
 /* Orders the dots of each pen by --order. *order: the sums of their figures. deadline: as for
  * run_order_find. */
 cvtm_status run_colours_order(const cvtm_run_options *options, const run_colours *colours,

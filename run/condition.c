@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/npy.h"
+#include "run/budget.h"
 #include "run/input.h"
 #include "run/page.h"
 #include "run/json.h"
@@ -382,6 +383,10 @@ cvtm_status run_read_conditioned(cvtm_device *device, cvtm_run_options *options,
   cvtm_status status = run_read_image(options, &options->input, rgb != NULL, &image, error);
   if (status == CVTM_OK) status = run_world_set(options, &image.place, path, image.height, error);
   if (status == CVTM_OK) status = run_size_from_apply(options, &image, error);
+  if (status == CVTM_OK) {
+    run_choose_tone(&image, options, &settings.tone);
+    status = run_budget_choose(options, &image, error);
+  }
   if (status == CVTM_OK) {
     run_choose_tone(&image, options, &settings.tone);
     status = run_check_sizes(&image, options, error);

@@ -1,5 +1,6 @@
 /* The report of a run. */
 #include "base/clock.h"
+#include "run/budget.h"
 #include "run/input.h"
 #include "run/page.h"
 #include "run/json.h"
@@ -89,6 +90,7 @@ cJSON *run_report_make(const cvtm_run *r) {
   run_json_integer(report, "coincident_sites", r->mesh.coincident_count);
   cJSON_AddBoolToObject(report, "collinear", r->mesh.collinear != 0);
   run_condition_report(&r->options, &r->made, report);
+  run_budget_report(o, report);
   run_stipples_report(&r->stipples, report);
   if (r->options.noise == CVTM_RUN_NOISE_BLUE) add_noise(report, r);
   run_colours_report(&r->colours, report);

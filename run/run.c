@@ -19,8 +19,7 @@
 
 static const double preview_seconds = 2; /* of the descent */
 
-/* In a preview: no more sites than it has time for. */
-static void limit_preview(cvtm_run_options *o) {
+void run_preview_limit(cvtm_run_options *o) {
   if (!o->preview.on || o->points <= RUN_PREVIEW_SITES) return;
   o->preview.asked = o->points;
   o->points = RUN_PREVIEW_SITES;
@@ -33,7 +32,7 @@ static void apply_preview(cvtm_run_options *o) {
   }
   if (!o->preview.on) return;
   if (!(o->given & CVTM_RUN_GIVEN_TIME_LIMIT)) o->time_limit = preview_seconds;
-  limit_preview(o);
+  run_preview_limit(o);
 }
 
 void run_preset_apply(cvtm_run_options *o) {
@@ -135,7 +134,7 @@ static cvtm_status count_by_size(cvtm_run *r, cvtm_error *error) {
                      "%s: the sizes need %.3g sites; at most %g are possible",
                      r->options.input.name, sites, most);
   r->options.points = (int64_t)fmax(round(sites), 1);
-  limit_preview(&r->options);
+  run_preview_limit(&r->options);
   return CVTM_OK;
 }
 
@@ -165,7 +164,7 @@ static cvtm_status choose_dots(cvtm_run *r, cvtm_error *error) {
                      "%s: the ink needs %.3g dots of --dot-size; at most %g are possible",
                      o->input.name, r->dots.count, most);
   o->points = (int64_t)r->dots.count;
-  limit_preview(o);
+  run_preview_limit(o);
   return CVTM_OK;
 }
 

@@ -64,6 +64,11 @@ typedef enum cvtm_run_dots {
 enum { CVTM_RUN_EFFORT_PREVIEW = -1 }; /* of `effort`: low, with limits of time and of sites */
 typedef enum cvtm_run_preset { CVTM_RUN_PRESET_NONE, CVTM_RUN_PRESET_PAPER } cvtm_run_preset;
 typedef enum cvtm_run_noise { CVTM_RUN_NOISE_HEXAGONAL, CVTM_RUN_NOISE_BLUE } cvtm_run_noise;
+typedef enum cvtm_run_tone {
+  CVTM_RUN_TONE_AUTO,
+  CVTM_RUN_TONE_LINEAR,
+  CVTM_RUN_TONE_CHOSEN /* set by the run: black, white and gamma are chosen ones */
+} cvtm_run_tone;
 typedef enum cvtm_run_order {
   CVTM_RUN_ORDER_NONE,
   CVTM_RUN_ORDER_TSP,
@@ -269,6 +274,7 @@ typedef struct cvtm_run_options {
   int invert;
   cvtm_density_from density_from; /* these as in cvtm_density_options */
   double gamma, floor, black, white, contrast;
+  cvtm_run_tone tone;
   struct {
     cvtm_input from;   /* a mesh with a field, or rows of x, y and value */
     const char *field; /* NULL: the first one */

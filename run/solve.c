@@ -359,7 +359,8 @@ static cvtm_status optimize_colours(cvtm_run *r) {
   r->bound = hexagon * (double)r->count;
   (void)announce(r, CVTM_RUN_BEGINS, NULL, CVTM_OK);
   const cvtm_cvt_options settings = descent_options(r);
-  cvtm_status status = run_colours_solve(&r->options, r->device, &settings, &r->colours, r->sites);
+  cvtm_status status =
+      run_colours_solve(&r->options, r->device, &settings, &r->cvt, &r->colours, r->sites);
   (void)announce(r, CVTM_RUN_ENDS, NULL, status);
   if (status == CVTM_OK) status = run_history_check(&r->history, error);
   r->result = r->colours.solved.descent;

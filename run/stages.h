@@ -45,5 +45,7 @@ void run_preset_apply(cvtm_run_options *options);
  * point in every L-BFGS-B, and no steps of Lloyd's method before. */
 void run_preset_descent(const cvtm_run_options *options, cvtm_cvt_options *settings);
 enum { RUN_PREVIEW_SITES = 20000 };
+/* In a preview: no more sites than it has time for. */
+void run_preview_limit(cvtm_run_options *options);
 
 #endif

@@ -11,6 +11,7 @@
 #include "meshes/mesh_file.h"
 #include "run/input.h"
 #include "cvt/equal_mass.h"
+#include "cvt/local_mean.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,15 +59,32 @@ int run_dot_size_is_valid(const cvtm_run_lengths *size) {
   return run_lengths_are_sizes(size) && size->value[0] <= size->value[size->count - 1];
 }
 
+/* In a preview with fewer dots than asked for they are larger, so that the tone is right. */
+static double preview_scale(const cvtm_run_options *o) {
+  const int has_fewer = o->preview.asked > o->points && o->points > 0;
+  return has_fewer ? sqrt((double)o->preview.asked / (double)o->points) : 1;
+}
+
+/* Sets *scale to the pixels of a unit. */
+static cvtm_status find_scale(const cvtm_run_options *options, cvtm_domain domain, int unit,
+                              double *scale, cvtm_error *error) {
+  double mm = 1;
+  cvtm_status status = CVTM_OK;
+  *scale = preview_scale(options);
+  if (!(run_unit_mm(unit) > 0)) return CVTM_OK;
+  status = run_page_scale(options, domain, &mm, error);
+  if (status == CVTM_OK) *scale *= run_unit_mm(unit) / mm;
+  return status;
+}
+
 /* The bounds of --dot-size in pixels. */
 static cvtm_status find_sizes(const cvtm_run_options *options, cvtm_domain domain, double *size,
                               cvtm_error *error) {
   int unit;
   double scale;
   find_bounds(options, size, &unit);
-  if (!(run_unit_mm(unit) > 0)) return CVTM_OK;
-  const cvtm_status status = run_page_scale(options, domain, &scale, error);
-  for (int k = 0; k < 2 && status == CVTM_OK; ++k) size[k] *= run_unit_mm(unit) / scale;
+  const cvtm_status status = find_scale(options, domain, unit, &scale, error);
+  for (int k = 0; k < 2 && status == CVTM_OK; ++k) size[k] *= scale;
   return status;
 }
 
@@ -94,12 +112,9 @@ void run_pen_choose(cvtm_run_options *o) {
 
 cvtm_status run_pen_width(const cvtm_run_options *o, cvtm_domain domain, double *width,
                           cvtm_error *error) {
-  const int unit = unit_of(o, &o->pen);
   double scale;
-  *width = o->pen.count > 0 ? o->pen.value[0] : 0;
-  if (!(run_unit_mm(unit) > 0)) return CVTM_OK;
-  const cvtm_status status = run_page_scale(o, domain, &scale, error);
-  if (status == CVTM_OK) *width *= run_unit_mm(unit) / scale;
+  const cvtm_status status = find_scale(o, domain, unit_of(o, &o->pen), &scale, error);
+  *width = status == CVTM_OK && o->pen.count > 0 ? o->pen.value[0] * scale : 0;
   return status;
 }
 
@@ -149,12 +164,53 @@ double run_dot_ratio(const cvtm_run_options *options) {
   return size->count > 0 ? size->value[0] / size->value[size->count - 1] : without;
 }
 
+cvtm_status run_ink_find(const cvtm_run_options *o, cvtm_domain domain, cvtm_ink *ink, int *is_even,
+                         cvtm_error *error) {
+  const int is_fixed = o->dot_size.count > 0 && run_dot_ratio(o) == 1;
+  double size[2];
+  *ink = (cvtm_ink){.kind = CVTM_INK_DISCS};
+  *is_even = 1;
+  if (run_page_shows_line(o)) {
+    ink->kind = CVTM_INK_LINE;
+    const cvtm_status status = run_pen_width(o, domain, &size[0], error);
+    ink->area = status == CVTM_OK ? size[0] * size[0] : 0;
+    return status;
+  }
+  *is_even = is_fixed;
+  if (!is_fixed) return CVTM_OK;
+  const cvtm_status status = find_sizes(o, domain, size, error);
+  if (status == CVTM_OK) ink->area = 0.25 * CVTM_PI * size[0] * size[0];
+  return status;
+}
+
+/* The pieces of ink that cover the tone, of which each takes the mean of a square of its size. */
+static double pieces_for(cvtm_domain domain, const float *tone, const cvtm_ink *ink) {
+  const double width = round(sqrt(ink->area)), most = fmin(domain.width, domain.height);
+  const int side = (int)fmin(fmax(width, 1), most);
+  double sum = 0;
+  for (int top = 0; top < domain.height; top += side) {
+    for (int left = 0; left < domain.width; left += side) {
+      const int right = left + side < domain.width ? left + side : domain.width;
+      const int bottom = top + side < domain.height ? top + side : domain.height;
+      const double pixels = (double)(right - left) * (bottom - top);
+      double here = 0;
+      for (int y = top; y < bottom; ++y)
+        for (int x = left; x < right; ++x) here += (double)tone[(int64_t)y * domain.width + x];
+      sum += pixels * cvtm_ink_needed(ink->kind, here / pixels);
+    }
+  }
+  return sum / ink->area;
+}
+
 cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain domain,
                                const float *tone, run_dot_count *dots, cvtm_error *error) {
   const int64_t pixels = (int64_t)domain.width * domain.height;
   const double dots_along = 128; /* the longer side, without --dot-size */
   double size[2], count = 0, ink = 0;
-  const cvtm_status status = find_sizes(options, domain, size, error);
+  cvtm_ink piece;
+  int is_even;
+  cvtm_status status = find_sizes(options, domain, size, error);
+  if (status == CVTM_OK) status = run_ink_find(options, domain, &piece, &is_even, error);
   if (status != CVTM_OK) return status;
   const int is_default = options->dot_size.count == 0;
   if (is_default) size[0] = size[1] = fmax(domain.width, domain.height) / dots_along;
@@ -164,10 +220,12 @@ cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain doma
     count += (double)tone[p] / (0.25 * CVTM_PI * diameter * diameter);
     ink += (double)tone[p];
   }
+  if (is_even && piece.area > 0) count = pieces_for(domain, tone, &piece);
   *dots = (run_dot_count){.count = fmax(round(count), 1),
                           .smallest = size[0],
                           .largest = size[1],
                           .ink = ink / (double)pixels,
+                          .is_line = piece.kind == CVTM_INK_LINE,
                           .is_default = is_default};
   if (!run_has_page(options)) return CVTM_OK;
   return run_page_scale(options, domain, &dots->mm_per_pixel, error);

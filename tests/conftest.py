@@ -65,7 +65,7 @@ def help_text(*arguments):
 def commands():
     """Every command that has options, by the program's own list."""
     names = re.findall(r"^  (\w+) ", help_text("--help"), re.M)
-    return [name for name in names if name not in ("completion", "help")]
+    return [name for name in names if name not in ("page", "completion", "help")]
 
 
 class Option:

@@ -243,3 +243,19 @@ def test_the_tree_can_be_moved(prefix, sanitizers, shared, tmp_path, monkeypatch
     subprocess.run([*C, *sanitizers, EXAMPLES / "minimal.c", *flags, "-o", program], check=True)
     monkeypatch.setenv("LD_LIBRARY_PATH", str(next(moved.rglob("libcvtmesh.so")).parent))
     run_example("minimal.c", program, tmp_path)
+
+
+def test_the_page_is_opened(prefix, tmp_path):
+    """Whether this machine could build the page or not."""
+    page, program, opener = prefix / "share/cvtmesh/cvtmesh.html", prefix / "bin/cvtmesh", tmp_path / "xdg-open"
+    page.unlink(missing_ok=True)
+    done = subprocess.run([program, "page"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "not installed" in done.stderr and done.stdout == ""
+    page.parent.mkdir(exist_ok=True)
+    page.write_text("<!doctype html>")
+    done = subprocess.run([program, "page"], capture_output=True, text=True, check=False, env={"PATH": str(tmp_path)})
+    assert done.returncode == 1 and "xdg-open: No such file" in done.stderr
+    opener.write_text("#!/bin/sh\necho opened \"$@\"\n")
+    opener.chmod(0o755)
+    text = output_of(program, "page", env={"PATH": str(tmp_path)})
+    assert text == f"{page.resolve()}\nopened {page.resolve()}\n"

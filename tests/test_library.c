@@ -6,6 +6,7 @@
 #include "base/npy.h"
 #include "cvt/classes.h"
 #include "cvt/slide.h"
+#include "cvt/sphere.h"
 #include "density/condition.h"
 #include "density/pipeline.h"
 #include "density/segmentation.h"
@@ -228,6 +229,21 @@ static double refine(const void *options) {
   return sum;
 }
 
+/* The number of sites is that of the map. */
+static double sphere(const void *options) {
+  float widths[12];
+  double *sites, sum = 0;
+  int64_t count;
+  cvtm_sphere_result result;
+  for (int k = 0; k < 12; ++k) widths[k] = 0.4F + 0.02F * (float)k;
+  const cvtm_sphere_widths map = {
+      3, 4, -1.5707963267948966, 0, 1.5707963267948966, 1.5707963267948966, widths};
+  assert_ok(cvtm_sphere_solve(device, &map, NULL, options, &sites, &count, &result));
+  for (int64_t k = 0; k < 3 * count; ++k) sum += (double)(k % 7) * sites[k];
+  free(sites);
+  return sum;
+}
+
 static double sized(const void *options) {
   cvtm_contour outline;
   cvtm_boundary boundary;
@@ -373,6 +389,7 @@ DEFAULTS(cvtm_gaussian)
 DEFAULTS(cvtm_contour)
 DEFAULTS(cvtm_refine)
 DEFAULTS(cvtm_sized)
+DEFAULTS(cvtm_sphere)
 DEFAULTS(cvtm_picture)
 DEFAULTS(cvtm_lbfgsb)
 DEFAULTS(cvtm_lcp)
@@ -398,6 +415,7 @@ TEST(test_no_options_are_the_defaults) {
                {contour, cvtm_contour_fill},
                {refine, cvtm_refine_fill},
                {sized, cvtm_sized_fill},
+               {sphere, cvtm_sphere_fill},
                {mesh_file, nothing},
                {picture_file, cvtm_picture_fill},
                {lbfgsb, cvtm_lbfgsb_fill},

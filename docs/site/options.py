@@ -47,7 +47,7 @@ def write(program, folder):
     folder.mkdir(parents=True)
     names = []
     for name, what in commands_of(program):
-        if name in ("help", "completion"):  # they have no options
+        if name in ("page", "completion", "help"):  # they have no options
             continue
         names.append(name)
         text = subprocess.run([program, name, "--help", "all"], check=True, text=True,

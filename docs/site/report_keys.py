@@ -24,6 +24,7 @@ RUNS = [
     "mesh p.csv --min-angle 30 -o p.msh",
     "mesh p.csv --size 5 -n 200 -o s.msh",
     "mesh {e}/coins.png --metric hessian -n 50 -o q.msh",
+    "sphere 2000 -o s.obj",
     "density {e}/coins.png --grade 4 -o d.npy",
     "segment {e}/coins.png --inside 75,75,10 -o s.png",
     "stats a.csv --json",

@@ -69,14 +69,14 @@ typedef struct cvtm_refiner {
   int touch_count;   /* of such vertices */
   int64_t given_count; /* vertices of the boundary: the first ones */
   int64_t segment_count;
-  int keeps_inside; /* nonzero: new vertices on the border are never outside, so that parts of the
-                       border that are a grid step apart do not cross */
+  int keeps_inside;   /* nonzero: new vertices on the border are never outside, so that parts of the
+                         border that are a grid step apart do not cross */
   int keeps_segments; /* 1: segments on the border are not divided; 2: no segment is */
   int64_t most_added; /* number of vertices beside the given ones at which insertion stops */
-  double cotangent; /* cotangent of the bound */
-  int relocates;    /* nonzero: try to move corners before vertices are inserted */
-  int64_t most;     /* number of vertices at which insertion for angles stops */
-  int64_t polls;    /* number of opportunities to call options->stop */
+  double cotangent;   /* cotangent of the bound */
+  int relocates;      /* nonzero: try to move corners before vertices are inserted */
+  int64_t most;       /* number of vertices at which insertion for angles stops */
+  int64_t polls;      /* number of opportunities to call options->stop */
   int stopped;
   double lens; /* a vertex encroaches on a part if it sees the part at an angle with at most this
                   cosine */

@@ -474,7 +474,7 @@ void cvtm_triangulated_free(cvtm_triangulated *made) {
 
 /* The place of a vertex, y down: that given; on a segment exactly on the line between its ends, as
  * doubles allow; or its grid point. */
-static void place_of(const planar *p, int64_t v, double place[2]) {
+static void place_of_planar(const planar *p, int64_t v, double place[2]) {
   const cvtm_refiner *r = &p->r;
   const int is_added = v >= p->in->vertex_count + p->crossings;
   const int32_t segment = is_added ? r->vertex[v].segment : -1;
@@ -528,7 +528,7 @@ static cvtm_status list_vertices(planar *p, int32_t *number, cvtm_triangulated *
   for (int64_t v = given; v < m->vertex_count; ++v) {
     if (number[v] < 0) continue;
     double *place = made->vertices + 2 * (int64_t)number[v];
-    place_of(p, v, place);
+    place_of_planar(p, v, place);
     if (width > 0) interpolate(p, place, made->attributes + width * number[v]);
     place[1] = -place[1];
   }

@@ -20,9 +20,10 @@ typedef struct cvtm_triangulate_input {
   int64_t hole_count;
   const double *holes; /* 2 * hole_count: a point in each */
   int64_t region_count;
-  const double *regions; /* 4 * region_count: a point, its attribute, the largest area (<= 0: any) */
+  const double
+      *regions; /* 4 * region_count: a point, its attribute, the largest area (<= 0: any) */
   int64_t triangle_count;
-  const int32_t *triangles;        /* 3 * triangle_count */
+  const int32_t *triangles;         /* 3 * triangle_count */
   int64_t triangle_attribute_count; /* of each triangle */
   const double *triangle_attributes;
   const double *triangle_areas; /* triangle_count (<= 0: any), or NULL */
@@ -30,16 +31,16 @@ typedef struct cvtm_triangulate_input {
 
 /* The letters are Triangle's switches. */
 typedef struct cvtm_triangulate_options {
-  int takes_segments; /* p: otherwise segments, holes and regions are ignored */
-  int refines;        /* r: refines the triangles given */
-  int keeps_hull;     /* c */
-  double min_angle;   /* q: degrees, 0 .. 40; 0: no bound */
-  double max_area;    /* a with a number; 0: no bound */
-  int has_areas;      /* a without a number: areas of regions or triangles count */
-  int marks_regions;  /* A */
-  int is_conforming;  /* D */
-  int keeps_segments; /* Y: no new vertex on the border; 2 (YY): on no segment */
-  int64_t most_added; /* S: the most new vertices; < 0: any number */
+  int takes_segments;               /* p: otherwise segments, holes and regions are ignored */
+  int refines;                      /* r: refines the triangles given */
+  int keeps_hull;                   /* c */
+  double min_angle;                 /* q: degrees, 0 .. 40; 0: no bound */
+  double max_area;                  /* a with a number; 0: no bound */
+  int has_areas;                    /* a without a number: areas of regions or triangles count */
+  int marks_regions;                /* A */
+  int is_conforming;                /* D */
+  int keeps_segments;               /* Y: no new vertex on the border; 2 (YY): on no segment */
+  int64_t most_added;               /* S: the most new vertices; < 0: any number */
   int (*stop)(const void *context); /* a nonzero value fails with CVTM_ERROR_INTERRUPTED */
   const void *stop_context;
 } cvtm_triangulate_options;

@@ -22,8 +22,10 @@ from ._commands import Segmentation, batch, condition, info, segment, stats
 from ._core import DeviceError, cuda_devices, version as __version__, wait as _wait
 from ._mesh import Cells, Mesh, delaunay, voronoi
 from ._outline import OutlineMesh, mesh
-from ._solvers import hlcp, lbfgsb, lcp, minimize
+from ._solvers import hlcp, lcp
+from .optimize import lbfgsb, minimize
 from ._spectrum import Spectrum, bond_order, spectrum
+from ._sphere import Sphere, sphere
 from ._tessellation import Tessellation, mesh_domain, tessellate
 from ._triangulate import triangulate
 
@@ -34,6 +36,7 @@ __all__ = [
     "OutlineMesh",
     "Segmentation",
     "Spectrum",
+    "Sphere",
     "Tessellation",
     "batch",
     "bond_order",
@@ -49,6 +52,7 @@ __all__ = [
     "minimize",
     "segment",
     "spectrum",
+    "sphere",
     "stats",
     "tessellate",
     "triangulate",

@@ -50,6 +50,14 @@ class Torch:
     def copy(self, array: Any) -> Any:
         return array.clone()
 
+    def repeat(self, array: Any, times: int) -> Any:
+        """A vector several times, one after the other."""
+        return array.repeat(times)
+
+    def pairs(self, array: Any) -> Any:
+        """Each number of a vector twice."""
+        return array.repeat_interleave(2)
+
     def is_density(self, array: Any) -> bool:
         """Contiguous float32 of two axes."""
         return bool(
@@ -113,6 +121,14 @@ class CuPy:
         with self.device:
             return array.copy()
 
+    def repeat(self, array: Any, times: int) -> Any:
+        with self.device:
+            return self.cupy.tile(array, times)
+
+    def pairs(self, array: Any) -> Any:
+        with self.device:
+            return self.cupy.repeat(array, 2)
+
     def is_density(self, array: Any) -> bool:
         return bool(array.ndim == 2 and array.dtype == "float32" and array.flags.c_contiguous)
 
@@ -144,6 +160,11 @@ class CuPy:
 def is_torch(array: Any) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(array, torch.Tensor)
+
+
+def is_jax(array: Any) -> bool:
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(array, jax.Array)
 
 
 def adopt(array: Any) -> Any:

@@ -12,17 +12,23 @@ using DeviceArray = Numbers; /* in the memory of the solver's device */
 
 class Minimizer {
  public:
-  Minimizer(int64_t n, const std::vector<Value> &values)
-      : arguments_("minimize", nb::str("objective"), values, {}, {}), n_(n) {
+  /* problems: of a batch, of n variables each; 0: one problem, which is not a batch. search: the
+   * limit of evaluations of one line search; 0: the library's. */
+  Minimizer(int64_t problems, int64_t n, const std::vector<Value> &values, int search)
+      : arguments_("minimize", nb::str("objective"), values, {}, {}),
+        problems_(problems),
+        n_(problems > 0 ? problems * n : n) {
     cvtm_lbfgsb_options settings;
     cvtm_lbfgsb *made = nullptr;
     on_.open(arguments_);
     cli_minimize_settings(&arguments_.options, &settings);
+    if (search > 0) settings.search_evaluations = search;
     settings.monitor = watch;
     settings.monitor_context = this;
-    on_.require(cvtm_lbfgsb_create(on_.device, n, &settings, &made));
+    on_.require(problems > 0 ? cvtm_lbfgsb_create_batch(on_.device, problems, n, &settings, &made)
+                             : cvtm_lbfgsb_create(on_.device, n, &settings, &made));
     solver_.reset(made);
-    x_ = on_.vector(n);
+    x_ = on_.vector(n_);
   }
   Minimizer(const Minimizer &) = delete;
 
@@ -47,37 +53,72 @@ class Minimizer {
     begin();
   }
 
-  void advance(double f, const HostVector &g) {
-    on_.require(cvtm_device_copy_in(on_.device, at_.f, &f, sizeof f));
+  /* f: the value; of a batch, for each problem the value and a number that is not used. */
+  void advance(const HostVector &f, const HostVector &g) {
+    on_.require(cvtm_device_copy_in(on_.device, at_.f, f.data(), f.size() * sizeof(double)));
     on_.require(cvtm_device_copy_in(on_.device, at_.g, g.data(), bytes()));
     next();
   }
   /* Waits for the objective's work if the solver's stream does. */
   bool advance_on_device(const DeviceArray &f, const DeviceArray &g) {
-    on_.require(cvtm_device_copy(on_.device, at_.f, f.data(), sizeof(double)));
+    on_.require(cvtm_device_copy(on_.device, at_.f, f.data(), f.size() * sizeof(double)));
     on_.require(cvtm_device_copy(on_.device, at_.g, g.data(), bytes()));
     next();
     return is_running();
   }
   bool is_running() const { return running_ != 0; }
 
+  /* Of a batch: arrays with an element for each problem. */
   Figures finish() {
-    cvtm_lbfgsb_result r;
-    on_.require(cvtm_lbfgsb_finish(solver_.get(), x_, &r));
-    on_.require(cvtm_device_synchronize(on_.device));
+    std::vector<cvtm_lbfgsb_result> results(problems_ > 0 ? static_cast<size_t>(problems_) : 1);
+    {
+      nb::gil_scoped_release release;
+      const cvtm_status status = cvtm_lbfgsb_finish(solver_.get(), x_, results.data());
+      /* A problem of a batch that is not finite at its start has this as its stop reason. */
+      if (problems_ == 0 || status != CVTM_ERROR_EVALUATION) on_.require(status);
+      on_.require(cvtm_device_synchronize(on_.device));
+    }
     nb::dict result;
-    result["fun"] = r.f;
-    result["success"] = cli_minimize_converged(&arguments_.options, &r) != 0;
-    result["status"] = static_cast<int>(r.stop);
-    result["message"] = cvtm_stop_name(r.stop);
-    result["nit"] = r.iterations;
-    result["nfev"] = r.evaluations;
-    result["njev"] = r.evaluations;
-    result["projected_gradient"] = r.projected_gradient;
-    result["active"] = r.active;
-    result["restarts"] = r.restarts;
+    const auto add = [&](const char *name, auto of) {
+      using T = decltype(of(results[0]));
+      if (problems_ == 0) {
+        result[name] = of(results[0]);
+        return;
+      }
+      std::vector<char> bytes(results.size() * sizeof(T));
+      T *values = reinterpret_cast<T *>(bytes.data());
+      for (size_t p = 0; p < results.size(); ++p) values[p] = of(results[p]);
+      result[name] = copy_array<T>(values, {results.size()});
+    };
+    using R = const cvtm_lbfgsb_result &;
+    add("fun", [](R r) { return r.f; });
+    add("success", [&](R r) { return cli_minimize_converged(&arguments_.options, &r) != 0; });
+    add("status", [](R r) { return static_cast<int>(r.stop); });
+    add("nit", [](R r) { return r.iterations; });
+    add("nfev", [](R r) { return r.evaluations; });
+    add("njev", [](R r) { return r.evaluations; });
+    add("projected_gradient", [](R r) { return r.projected_gradient; });
+    add("active", [](R r) { return r.active; });
+    add("restarts", [](R r) { return r.restarts; });
     return Figures(result);
   }
+
+  /* The best point so far. */
+  const double *point() const { return cvtm_lbfgsb_point(solver_.get()); }
+  /* Of each problem: not 0 while it runs; on the solver's device. */
+  const int *running(int64_t *stride) const { return cvtm_lbfgsb_running(solver_.get(), stride); }
+  /* The same, copied to the host. */
+  Array<int> host_running() {
+    int64_t stride = 1;
+    const int *first = running(&stride);
+    std::vector<int> states((problems() - 1) * static_cast<size_t>(stride) + 1), picked;
+    on_.require(
+        cvtm_device_copy_out(on_.device, states.data(), first, states.size() * sizeof(int)));
+    for (size_t p = 0; p < problems(); ++p)
+      picked.push_back(states[p * static_cast<size_t>(stride)]);
+    return copy_array<int>(picked.data(), {problems()});
+  }
+  size_t problems() const { return static_cast<size_t>(problems_); }
 
   /* x of the evaluation that is wanted, or the result after finish; borrowed from the solver. */
   const double *x(bool wanted) const { return wanted ? at_.x : x_; }
@@ -87,12 +128,8 @@ class Minimizer {
   int ordinal() const { return on_.ordinal(); }
   uintptr_t stream() const { return on_.stream(); }
 
-  Array<double> host(bool wanted) {
-    double *copy = new double[size() + 1];
-    nb::capsule owner(copy, [](void *p) noexcept { delete[] static_cast<double *>(p); });
-    on_.require(cvtm_device_copy_out(on_.device, copy, x(wanted), bytes()));
-    return Array<double>(copy, {size()}, owner);
-  }
+  Array<double> host(bool wanted) { return to_host(x(wanted)); }
+  Array<double> host_point() { return to_host(point()); }
 
   /* The records of the iterations since the last call. */
   std::vector<Figures> take_records() {
@@ -118,6 +155,13 @@ class Minimizer {
     return 0;
   }
 
+  Array<double> to_host(const double *from) {
+    double *copy = new double[size() + 1];
+    nb::capsule owner(copy, [](void *p) noexcept { delete[] static_cast<double *>(p); });
+    on_.require(cvtm_device_copy_out(on_.device, copy, from, bytes()));
+    return Array<double>(copy, {size()}, owner);
+  }
+
   void set_bounds(const double *lower, const double *upper) {
     on_.require(cvtm_lbfgsb_set_bounds(solver_.get(), lower, upper));
   }
@@ -133,7 +177,7 @@ class Minimizer {
   size_t bytes() const { return OnDevice::bytes_of(n_); }
 
   Arguments arguments_;
-  int64_t n_;
+  int64_t problems_, n_; /* n: the variables of all problems */
   OnDevice on_;
   Owner<cvtm_lbfgsb, cvtm_lbfgsb_destroy> solver_;
   double *x_ = nullptr;
@@ -164,23 +208,47 @@ void work_on(nb::handle solver, std::function<void(Minimizer &)> work) {
   }
 }
 
-/* x without a copy, on the solver's device, alive as long as the solver. */
+/* Numbers of the solver without a copy, on its device, alive as long as the solver. */
+template <typename T>
+nb::object show(nb::handle self, const Minimizer &m, const T *data, size_t count, int64_t stride) {
+  const size_t shape[1] = {count};
+  const int64_t strides[1] = {stride};
+  if (!m.on_cuda()) return nb::cast(nb::ndarray<nb::numpy, const T>(data, 1, shape, self, strides));
+  /* Frameworks refuse DLPack arrays that are read-only. */
+  return nb::cast(nb::ndarray<T>(const_cast<T *>(data), 1, shape, self, strides, nb::dtype<T>(),
+                                 nb::device::cuda::value, m.ordinal()));
+}
+
 nb::object view(nb::handle self, bool wanted) {
   const Minimizer &m = *nb::inst_ptr<Minimizer>(self);
-  const size_t shape[1] = {m.size()};
-  if (!m.on_cuda())
-    return nb::cast(nb::ndarray<nb::numpy, const double>(m.x(wanted), 1, shape, self));
-  /* Frameworks refuse DLPack arrays that are read-only. */
-  return nb::cast(nb::ndarray<double>(const_cast<double *>(m.x(wanted)), 1, shape, self, nullptr,
-                                      nb::dtype<double>(), nb::device::cuda::value, m.ordinal()));
+  return show(self, m, m.x(wanted), m.size(), 1);
+}
+
+nb::object point(nb::handle self) {
+  const Minimizer &m = *nb::inst_ptr<Minimizer>(self);
+  return show(self, m, m.point(), m.size(), 1);
+}
+
+nb::object running(nb::handle self) {
+  const Minimizer &m = *nb::inst_ptr<Minimizer>(self);
+  int64_t stride = 1;
+  const int *first = m.running(&stride);
+  return show(self, m, first, m.problems(), stride);
 }
 
 }  // namespace
 
 void bind_minimize(nb::module_ &module) {
   const nb::call_guard<nb::gil_scoped_release> unlocked;
+  module.def("stop_reasons", [] {
+    std::vector<std::string> names;
+    for (int stop = 0; stop <= static_cast<int>(CVTM_STOP_NOT_FINITE); ++stop)
+      names.emplace_back(cvtm_stop_name(static_cast<cvtm_stop>(stop)));
+    return names;
+  });
   nb::class_<Minimizer>(module, "Minimizer", "L-BFGS-B, evaluated by the caller.")
-      .def(nb::init<int64_t, const std::vector<Value> &>(), nb::arg("n"), nb::arg("values"))
+      .def(nb::init<int64_t, int64_t, const std::vector<Value> &, int>(), nb::arg("problems"),
+           nb::arg("n"), nb::arg("values"), nb::arg("search") = 0)
       .def(
           "bound",
           [](nb::handle_t<Minimizer> self, const std::optional<HostVector> &lower,
@@ -199,7 +267,7 @@ void bind_minimize(nb::module_ &module) {
       .def("start_on_device", &Minimizer::start_on_device, nb::arg("x"), unlocked)
       .def(
           "advance",
-          [](nb::handle_t<Minimizer> self, double f, const HostVector &g) {
+          [](nb::handle_t<Minimizer> self, const HostVector &f, const HostVector &g) {
             work_on(self, [f, g](Minimizer &m) { m.advance(f, g); });
             return nb::inst_ptr<Minimizer>(self)->is_running();
           },
@@ -210,6 +278,14 @@ void bind_minimize(nb::module_ &module) {
       .def(
           "view", [](nb::handle_t<Minimizer> self, bool wanted) { return view(self, wanted); },
           nb::arg("wanted"), "x of the wanted evaluation, or the result; not copied.")
+      .def(
+          "point", [](nb::handle_t<Minimizer> self) { return point(self); },
+          "The best point so far; not copied.")
+      .def("host_point", &Minimizer::host_point, "The same, copied to the host.")
+      .def(
+          "running", [](nb::handle_t<Minimizer> self) { return running(self); },
+          "Of each problem of a batch: not 0 while it runs; not copied.")
+      .def("host_running", &Minimizer::host_running, "The same, copied to the host.")
       .def("host", &Minimizer::host, nb::arg("wanted"), "The same, copied to the host.")
       .def("take_records", &Minimizer::take_records)
       .def_prop_ro("on_cuda", &Minimizer::on_cuda)

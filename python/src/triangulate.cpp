@@ -51,8 +51,7 @@ void take_input(Triangulation *t) {
   in->holes = t->reals("holes", &in->hole_count);
   in->regions = t->reals("regions", &in->region_count);
   in->triangles = t->numbers("triangles", &in->triangle_count);
-  in->triangle_attributes =
-      t->reals("triangle_attributes", &rows, &in->triangle_attribute_count);
+  in->triangle_attributes = t->reals("triangle_attributes", &rows, &in->triangle_attribute_count);
   in->triangle_areas = t->reals("triangle_max_area", &rows);
 }
 
@@ -112,7 +111,10 @@ nb::dict triangulate(const nb::dict &given, const std::string &switches, double 
 }  // namespace
 
 void bind_triangulate(nb::module_ &module) {
-  module.def("triangulate", &triangulate, nb::arg("given"), nb::arg("switches"),
-             nb::arg("min_angle"), nb::arg("max_area"), nb::arg("most_added"),
-             "The arrays of a triangulation, from arrays of rows by their names.");
+  module.def(
+      "triangulate", &triangulate, nb::arg("given"), nb::arg("switches"), nb::arg("min_angle"),
+      nb::arg("max_area"), nb::arg("most_added"),
+      nb::sig("def triangulate(given: dict[str, typing.Any], switches: str, min_angle: float, "
+              "max_area: float, most_added: int) -> dict[str, typing.Any]"),
+      "The arrays of a triangulation, from arrays of rows by their names.");
 }

@@ -16,6 +16,7 @@ SMALL = {
     ],
     "voronoi": ["forty.npy", "--like", "grey.pgm", "-o", "result.npy"],
     "mesh": ["forty.npy", "-o", "result.obj"],
+    "sphere": ["3000", "--iterations", 3, "-o", "result.obj"],
     "density": ["rho.npy", "--grade", 2, "-o", "result.npy"],
     "segment": ["rho.npy", *SEED, "--steps", 3, "-o", "result.npy"],
     "minimize": ["ept", "--nx", 60, "--ny", 50, "-o", "result.npy"],

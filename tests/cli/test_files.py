@@ -83,6 +83,8 @@ OVERWRITES = [
     (["voronoi", "p.csv", "--labels-from", "labels.npy", "-o", "labels.npy"], "labels.npy",
      "--labels-from"),
     (["mesh", "p.csv", "-o", "p.csv"], "p.csv", "--output"),
+    (["sphere", "labels.npy", "--report", "labels.npy"], "labels.npy", "--report"),
+    (["sphere", "900", "--mask", "labels.npy", "--report", "labels.npy"], "labels.npy", "--mask"),
     (["density", "a.png", "-o", "a.png"], "a.png", "--output"),
     (["density", "a.pgm", "--weight", "b.png=2", "-o", "b.png"], "b.png", "--weight"),
     (["segment", "a.png", "--inside", "8,8,2", "-o", "a.png"], "a.png", "--output"),
@@ -170,7 +172,7 @@ WRITING = {"output", "density-out", "weights-out", "pairs-out", "report", "run-r
            "journal", "output-z", "output-w", "shot", "record", "save", "watch"}
 
 
-@pytest.mark.parametrize("command", ["run", "voronoi", "mesh", "density", "segment", "view",
+@pytest.mark.parametrize("command", ["run", "voronoi", "mesh", "sphere", "density", "segment", "view",
                                      "stats", "minimize", "hlcp", "lcp", "info"])
 def test_every_option_that_reads_a_file_is_known(cvtmesh, command):
     """By the help: an argument in capitals with FILE, IMAGE, WHAT or an extension is a file."""
@@ -183,7 +185,7 @@ def test_every_option_that_reads_a_file_is_known(cvtmesh, command):
     if "report" not in options:
         return
     operands = {"run": ["a.pgm"], "density": ["a.pgm"], "segment": ["a.pgm"],
-                "minimize": ["ept"], "hlcp": [], "lcp": [], "info": []}
+                "sphere": ["2000"], "minimize": ["ept"], "hlcp": [], "lcp": [], "info": []}
     operand = operands.get(command, ["p.csv"])
     for name in reading:
         value = "x.csv=2" if name == "weight" else "x.csv"

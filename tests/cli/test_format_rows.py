@@ -95,7 +95,7 @@ def test_pages_name_every_format(page):
     assert named >= written, written - named
     read = set(re.search(r"^Points are read from(.*?)^\.SH", manual(PROGRAM) + ".SH", re.M | re.S)
                .group(1).replace(";", ",").replace(",", " ").split())
-    assert named <= written | read | {"h5", "pgm"}, named - written
+    assert named <= written | read | {"h5", "pgm", "info"}, named - written
 
 
 def test_the_table_of_readme():

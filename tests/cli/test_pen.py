@@ -73,7 +73,7 @@ def test_the_same_points_measured_later(cvtmesh):
 def test_a_pen_of_half_the_width_touches_four_times_as_often(cvtmesh):
     counts = [cvtmesh.report("run", COINS, "--page", "A5", "--pen", width, "--iterations", 0, "-o",
                              "a.svg")["sites"] for width in ("2mm", "0.1cm")]
-    assert counts[1] == pytest.approx(4 * counts[0], abs=3)
+    assert counts[1] == pytest.approx(4 * counts[0], rel=0.005)
 
 
 def test_every_format_touches_the_same_places(cvtmesh):
@@ -127,3 +127,66 @@ def test_pens_of_several_widths(cvtmesh):
     assert fine[:2] == ("1 fine", 0.3) and broad[:2] == ("2 broad", 0.6)
     assert {len(stroke) for stroke in fine[2]} == {1}
     assert max(len(stroke) for stroke in broad[2]) > 12
+
+
+def waves(cvtmesh, mean, swing):
+    """A picture whose ink varies by `swing` around `mean`."""
+    y, x = np.mgrid[:100, :140] / 100
+    light = 1 - mean - swing * np.sin(7 * x) * np.cos(6 * y)
+    levels = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+    cvtmesh.file("waves.pgm", pgm_bytes((255 * levels).round().astype(np.uint8)))
+    return "waves.pgm"
+
+
+def test_touches_that_overlap_have_the_tone(cvtmesh):
+    """Dark places need more touches than their ink, since touches overlap there."""
+    tone = cvtmesh.report("run", waves(cvtmesh, 0.8, 0.17), "--pen", "1.2px", "-o", "a.svg")["tone"]
+    assert tone["ink"] == pytest.approx(tone["picture_ink"], rel=0.02)
+    assert 0.95 < tone["contrast"] < 1.05
+
+
+def test_tones_that_the_ink_can_show(cvtmesh):
+    """1,500 touches have a seventh of the ink; levels and gamma are chosen, and are those to repeat."""
+    words = "run", waves(cvtmesh, 0.55, 0.4), "-n", 1500, "--pen", "1px"
+    made = cvtmesh.report(*words, "-o", "a.svg", "-o", "a.csv")
+    pale = cvtmesh.report(*words, "--tone", "linear", "-o", "b.svg")
+    share = 1500 * np.pi / 4 / 14000
+    for report in (made, pale):
+        assert report["tone"]["ink"] == pytest.approx(share, rel=0.02)
+    assert made["tone"]["picture_ink"] == pytest.approx(share, rel=0.03)
+    assert 0.95 < made["tone"]["contrast"] < 1.05
+    assert "tone_chosen" not in pale and pale["tone"]["contrast"] < 0.3
+    chosen = made["tone_chosen"]
+    again = cvtmesh.report(*words, "--levels", f"{chosen['black']},{chosen['white']}", "--gamma",
+                           chosen["gamma"], "-o", "c.csv")
+    assert "tone_chosen" not in again and cvtmesh.read("a.csv") == cvtmesh.read("c.csv")
+    # The same ink shows more of the picture: the drawings, as they look from some distance.
+    seen = [blurred(plotted(read_layers(cvtmesh.path(name))[0][2], 1, (100, 140)), 4).std()
+            for name in ("a.svg", "b.svg")]
+    assert seen[0] > 1.5 * seen[1]
+
+
+def test_a_preview_has_the_tone(cvtmesh):
+    tone = cvtmesh.report("run", waves(cvtmesh, 0.5, 0.3), "--pen", "0.5px", "--effort", "preview", "-o",
+                          "a.svg")
+    assert tone["sites"] == 20000 and tone["sites_asked"] > 30000
+    assert tone["tone"]["ink"] == pytest.approx(tone["tone"]["picture_ink"], rel=0.02)
+    assert 0.95 < tone["tone"]["contrast"] < 1.05
+
+
+@pytest.mark.parametrize("more", [(), ("-n", 1500)])
+def test_a_line_has_the_tone_of_the_picture(cvtmesh, more):
+    """The pen gives the number of points, or -n the tones; measured here along the line."""
+    made = cvtmesh.report("run", waves(cvtmesh, 0.5, 0.35), "--pen", "1.2px", *more, "--order", "tsp",
+                          "--svg", "path", "-o", "a.svg", "-o", "a.csv")
+    tone = made["tone"]
+    ((_, width, (line,)),) = read_layers(cvtmesh.path("a.svg"))
+    assert width == 1.2 and len(line) == made["sites"] + 1
+    steps = np.linspace(0, 1, 9)[:-1, None, None]
+    drawn = plotted([((1 - steps) * line[:-1] + steps * line[1:]).reshape(-1, 2)], width, (100, 140))
+    assert drawn.mean() == pytest.approx(tone["picture_ink"], rel=0.06)
+    assert tone["ink"] == pytest.approx(drawn.mean(), rel=0.02)
+    assert 0.93 < tone["contrast"] < 1.08
+    assert tone["correlation"] > 0.97
+    seen = cvtmesh.printed("stats", "a.csv", "--picture", "waves.pgm", "--pen", "1.2px", "--svg", "path")
+    assert seen["tone"]["ink"] == pytest.approx(tone["ink"], rel=0.01)  # but for the last edge

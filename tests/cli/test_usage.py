@@ -121,7 +121,7 @@ def test_suggestions(cvtmesh):
         (["run", CAMERA, "--no-invret"], ["'--no-invert'"]),
         (["run", CAMERA, "--dmain=mask"], ["'--domain'"]),
         (["run", CAMERA, "--domain-s"], ["--domain-smooth", "--domain-smallest"]),
-        (["stats", "points.csv", "--points", 5], ["one of run, batch, mesh, view"]),
+        (["stats", "points.csv", "--points", 5], ["one of run, batch, mesh, sphere, view"]),
         (["run", CAMERA, "-n", "5q"], ["5000 or 5k"]),
         (["run", CAMERA, "-n", 5, "-o", "a.xyz2"], ["'xyz'", "csv", "vtu", "gcode"]),
         (["run", CAMERA, "-n", 5, "-o", "a"], ["no extension", "csv"]),

@@ -26,6 +26,24 @@ static double sum_of(const float *plane) {
   return sum;
 }
 
+typedef struct watch {
+  cvtm_device *device;
+  cvtm_cvt *plan;
+  int seen;
+} watch;
+
+/* A monitor sees all sites while they descend together. */
+static int look(void *context, const cvtm_cvt_record *record) {
+  watch *w = context;
+  double sites[2 * COUNT];
+  assert_int_equal(w->plan != NULL, record->sites == COUNT);
+  if (w->plan == NULL) return 0;
+  assert_copy_out(w->device, sites, cvtm_cvt_current_sites(w->plan), sizeof sites);
+  for (int k = 0; k < 2 * COUNT; ++k) assert_true(sites[k] >= 0 && sites[k] <= SIDE);
+  ++w->seen;
+  return 0;
+}
+
 static cvtm_classes_result solve(cvtm_device *device, double weight, double *sites,
                                  int64_t *start) {
   const float *plane[CLASSES];
@@ -35,10 +53,15 @@ static cvtm_classes_result solve(cvtm_device *device, double weight, double *sit
   double amount[CLASSES];
   options.union_weight = weight;
   options.cvt.max_iterations = 60;
+  watch w = {.device = device};
+  options.cvt.monitor = look;
+  options.cvt.monitor_context = &w;
+  options.plan = &w.plan;
   for (int k = 0; k < CLASSES; ++k) amount[k] = sum_of(plane[k]);
   assert_ok(cvtm_classes_share(amount, CLASSES, COUNT, start, NULL));
   assert_device_ok(
       device, cvtm_classes_solve(device, square, plane, CLASSES, start, &options, sites, &result));
+  assert_true(w.plan == NULL && (w.seen > 0) == (weight > 0));
   free(all);
   return result;
 }

@@ -232,6 +232,87 @@ TEST(test_batch) {
   device_free_all(device, (void *)(uintptr_t)low, (void *)(uintptr_t)high, on_device);
 }
 
+/* Solves `problems` quadratics of `n` variables; results and x are those of the first. Returns the
+ * sum over all rounds of the number of problems that ran. */
+static int64_t solve_batch(const batch_problem *all, const double *lower, const double *upper,
+                           double *x, cvtm_lbfgsb_result *results) {
+  enum { MOST = 400 };
+  const int64_t count = all->problems * all->n;
+  double trial[MOST], f[MOST], g[MOST];
+  DEFAULT_OPTIONS(cvtm_lbfgsb, options);
+  options.gradient_tolerance = 1e-8;
+  cvtm_lbfgsb *solver = NULL;
+  cvtm_lbfgsb_evaluation at;
+  int64_t ran = 0;
+  assert_true(count <= MOST);
+  assert_device_ok(device,
+                   cvtm_lbfgsb_create_batch(device, all->problems, all->n, &options, &solver));
+  const double *low = fixture_send(device, lower, count),
+               *high = fixture_send(device, upper, count);
+  double *on_device = (double *)(uintptr_t)fixture_send(device, x, count);
+  assert_device_ok(device, cvtm_lbfgsb_set_bounds(solver, low, high));
+  assert_device_ok(device, cvtm_lbfgsb_start(solver, on_device, &at));
+  const size_t bytes = (size_t)count * sizeof(double);
+  for (int running = 1; running;) {
+    int64_t stride = 0;
+    const int *first = cvtm_lbfgsb_running(solver, &stride);
+    assert_device_ok(device, cvtm_device_copy_out(device, trial, at.x, bytes));
+    evaluate_batch(all, trial, f, g);
+    for (int64_t p = 0; p < all->problems; ++p) {
+      int runs = 0;
+      assert_device_ok(device,
+                       cvtm_device_copy_out(device, &runs, first + p * stride, sizeof runs));
+      ran += runs;
+      if (!runs) f[2 * p] = g[p * all->n] = NAN; /* not used */
+    }
+    const size_t values = 2 * (size_t)all->problems * sizeof(double);
+    assert_device_ok(device, cvtm_device_copy_in(device, at.f, f, values));
+    assert_device_ok(device, cvtm_device_copy_in(device, at.g, g, bytes));
+    assert_device_ok(device, cvtm_lbfgsb_advance(solver, &running));
+  }
+  assert_device_ok(device, cvtm_lbfgsb_finish(solver, on_device, results));
+  assert_device_ok(device, cvtm_device_copy_out(device, x, on_device, bytes));
+  cvtm_lbfgsb_destroy(solver);
+  device_free_all(device, (void *)(uintptr_t)low, (void *)(uintptr_t)high, on_device);
+  return ran;
+}
+
+/* A problem has the same bits beside problems with other bounds, or none, as beside a copy. */
+TEST(test_batch_of_mixed_bounds) {
+  enum { PROBLEMS = 6, N = 40, ALL = PROBLEMS * N };
+  double diagonal[ALL], linear[ALL], lower[ALL], upper[ALL], x[ALL];
+  cvtm_lbfgsb_result results[PROBLEMS];
+  int64_t evaluations = 0;
+  uint64_t seed = 8;
+  for (int64_t i = 0; i < ALL; ++i) {
+    const int64_t p = i / N; /* 0, 3: no bounds; 1, 4: all bounds; 2, 5: some */
+    diagonal[i] = pow(10.0, 3.0 * random_unit(&seed));
+    linear[i] = 10.0 * (random_unit(&seed) - 0.5);
+    lower[i] = p % 3 == 1 || (p % 3 == 2 && i % 2) ? -0.05 : -INFINITY;
+    upper[i] = p % 3 == 1 ? 0.07 : INFINITY;
+    x[i] = random_unit(&seed);
+  }
+  double together[ALL];
+  memcpy(together, x, sizeof x);
+  const batch_problem all = {PROBLEMS, N, diagonal, linear};
+  const int64_t ran = solve_batch(&all, lower, upper, together, results);
+  for (int p = 0; p < PROBLEMS; ++p) {
+    double two[5][2 * N];
+    const double *from[] = {diagonal, linear, lower, upper, x};
+    cvtm_lbfgsb_result pair[2];
+    for (int k = 0; k < 10; ++k)
+      memcpy(two[k / 2] + k % 2 * N, from[k / 2] + (ptrdiff_t)p * N, N * sizeof(double));
+    const batch_problem copies = {2, N, two[0], two[1]};
+    solve_batch(&copies, two[2], two[3], two[4], pair);
+    assert_memory_equal(two[4], together + (ptrdiff_t)p * N, N * sizeof(double));
+    assert_memory_equal(two[4], two[4] + N, N * sizeof(double));
+    assert_int_equal(pair[0].stop, CVTM_STOP_GRADIENT);
+    assert_int_equal(pair[0].evaluations, results[p].evaluations);
+    evaluations += pair[0].evaluations;
+  }
+  assert_int_equal(ran, evaluations);
+}
+
 static double host_quadratic(void *context, const double *x, double *g) {
   const fixture *made = context;
   double value = 0.0;

@@ -19,6 +19,7 @@ COMMANDS = {
     "density": cvtmesh.condition,
     "segment": cvtmesh.segment,
     "voronoi": cvtmesh.voronoi,
+    "sphere": cvtmesh.sphere,
     "stats": cvtmesh.stats,
     "batch": cvtmesh.batch,
     "minimize": cvtmesh.minimize,
@@ -81,7 +82,7 @@ def test_the_table_is_that_of_the_programs_help(program):
 
 # delaunay and mesh_domain do what `mesh` does, info() has no options. The wheels hold no window, and
 # the others are about the program itself.
-WITHOUT_KEYWORDS = {"mesh", "info", "view", "completion", "help"}
+WITHOUT_KEYWORDS = {"mesh", "info", "view", "page", "completion", "help"}
 
 
 def test_every_command_has_its_function():

@@ -63,18 +63,86 @@ def test_as_a_method_of_scipy():
     assert r.success and np.allclose(r.x, 1, atol=1e-5) and len(seen) > 3
     assert all(not np.shares_memory(a, b) for a, b in zip(seen, seen[1:]))
     with pytest.raises(ValueError, match="jac"):
-        optimize.minimize(optimize.rosen, [0, 0], method=cvtmesh.lbfgsb)
+        cvtmesh.lbfgsb(optimize.rosen, [0, 0], jac="cs")
     constraint = {"type": "eq", "fun": lambda x: x[0]}
     with pytest.raises(ValueError, match="constraints"):
         cvtmesh.lbfgsb(optimize.rosen, [0, 0], jac=optimize.rosen_der, constraints=[constraint])
 
 
-def test_options_and_callbacks_of_scipy():
+def both_ways(x0, **given):
+    """By our L-BFGS-B and by SciPy's."""
+    given = {"jac": optimize.rosen_der, **given}
+    return [optimize.minimize(optimize.rosen, x0, method=m, **given) for m in (cvtmesh.lbfgsb, "L-BFGS-B")]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"tol": 1e-3},
+        {"tol": 1e-12},
+        {"options": {"maxiter": 3}},
+        {"options": {"maxiter": 2.1}},
+        {"options": {"maxiter": 0}},
+        {"options": {"maxfun": 8}},
+        {"options": {"ftol": 0.5, "gtol": 0}},
+        {"options": {"ftol": 0, "gtol": 1e-9, "maxcor": 3}},
+        {"options": {"gtol": 1e9}},
+        {"jac": None},
+        {"jac": None, "bounds": [(-2, 0.5), (None, 2)]},
+        {"jac": None, "bounds": [(0.3, 0.3), (0.1, 0.3)]},
+    ],
+)
+def test_a_run_ends_as_in_scipy(given):
+    ours, theirs = both_ways([-1.2, 1], **given)
+    for name in ("message", "status", "success"):
+        assert ours[name] == theirs[name]
+    if "iterations" in ours.message.lower() or ours.nit == 0:
+        assert ours.nit == theirs.nit
+    elif "EVALUATIONS" in ours.message:
+        assert 8 < ours.nfev <= 28
+    elif given.get("options", {}).get("ftol") != 0.5:
+        assert ours.fun == pytest.approx(theirs.fun, rel=1e-5, abs=1e-5)
+    assert ours.nfev == ours.njev or given["jac"] is None
+    if theirs.hess_inv is not None:  # it leaves out a variable whose bounds are equal
+        assert type(ours.hess_inv) is type(theirs.hess_inv)
+
+
+def test_the_evaluations_are_counted():
+    calls = {"fun": 0, "jac": 0}
+
+    def fun(x):
+        calls["fun"] += 1
+        x += 0.0  # it may write to its x
+        return optimize.rosen(x)
+
+    def jac(x):
+        calls["jac"] += 1
+        return optimize.rosen_der(x)
+
+    r = optimize.minimize(fun, [-1.2, 1], jac=jac, method=cvtmesh.lbfgsb)
+    assert calls == {"fun": r.nfev, "jac": r.njev}
+    assert np.array_equal(r.jac, optimize.rosen_der(r.x)) and r.fun == optimize.rosen(r.x)
+    calls["fun"] = 0
+    r = optimize.minimize(fun, [-1.2, 1], method=cvtmesh.lbfgsb)
+    assert calls["fun"] == r.nfev and r.success
+    with pytest.raises(ValueError, match="maxls"):
+        optimize.minimize(fun, [-1.2, 1], method=cvtmesh.lbfgsb, options={"maxls": 0})
+    short = optimize.minimize(fun, [-1.2, 1], jac=jac, method=cvtmesh.lbfgsb, options={"maxls": 2, "gtol": 1e-8, "ftol": 0})
+    assert np.allclose(short.x, 1) and short.nfev != r.njev
+
+
+def test_the_inverse_hessian():
+    hessian = np.array([[4.0, 1, 0], [1, 3, 0.5], [0, 0.5, 2]])
+    r = optimize.minimize(
+        lambda x: (0.5 * x @ hessian @ x, hessian @ x), [10.0, -20, 5], jac=True, method=cvtmesh.lbfgsb,
+        options={"ftol": 0, "gtol": 1e-10},
+    )  # fmt: skip
+    assert np.allclose(r.hess_inv.todense(), np.linalg.inv(hessian), atol=5e-3)
+
+
+def test_callbacks_of_scipy():
     keywords = {"jac": optimize.rosen_der, "method": cvtmesh.lbfgsb}
-    limited = optimize.minimize(optimize.rosen, [-1.2, 1], options={"maxfun": 10}, **keywords)
-    assert limited.nfev == 11 and not limited.success  # and one for `jac`
-    loose = optimize.minimize(optimize.rosen, [-1.2, 1], options={"gtol": 1, "maxcor": 3}, **keywords)
-    assert 1e-6 < loose.projected_gradient <= 1
     seen = []
 
     def stop(intermediate_result):
@@ -83,8 +151,15 @@ def test_options_and_callbacks_of_scipy():
             raise StopIteration
 
     r = optimize.minimize(optimize.rosen, [-1.2, 1], callback=stop, **keywords)
-    assert r.message == "request" and len(seen) == 3
-    assert all(each.fun == pytest.approx(optimize.rosen(each.x)) for each in seen)
+    assert len(seen) == r.nit == 3
+    assert all(each.fun == optimize.rosen(each.x) for each in seen) and np.array_equal(seen[-1].x, r.x)
+    seen.clear()
+    theirs = optimize.minimize(
+        optimize.rosen, [-1.2, 1], jac=optimize.rosen_der, method="L-BFGS-B", callback=stop
+    )
+    assert r.message == theirs.message and r.status == theirs.status == 99 and not r.success
+    nowhere = optimize.minimize(lambda x: np.nan, [1.0], jac=lambda x: x, method=cvtmesh.lbfgsb)
+    assert nowhere.status == 2 and nowhere.message == "ABNORMAL: " and np.isnan(nowhere.fun)
 
 
 def test_a_million_variables():

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import PROGRAM, ROOT
+from PIL import Image
 
 if "CVTMESH_PAGE" not in os.environ:
     pytest.skip("CVTMESH_PAGE names no page: ./bootstrap check --all builds one", allow_module_level=True)
@@ -303,6 +304,8 @@ def test_sliders_and_views(page):
     page.set("invert", False)
     page.set("inks", "cmyk")
     page.settled()
+    # All inks were seen as they moved.
+    assert len(page.script("return document.querySelector('#plot polyline').getAttribute('points')").split()) > 20
     page.shot("inks")
     made, other = page.save("svg")
     assert made.read_text().count("<circle") == other.read_text().count("<circle")
@@ -341,6 +344,27 @@ def test_outlines(page):
     page.until(lambda: page.script("return document.body.dataset.state") == "settled", "no mesh")
     page.shot("disc")
     assert not page.error()
+
+
+@pytest.mark.parametrize("kind, note", [("alpha", "put on white"), ("deep", "reduced from 16 to 8 bits")])
+def test_the_command_takes_the_picture_that_is_shown(page, kind, note):
+    """Browsers put pictures on white in other numbers than the program, and read 8 bits."""
+    grey = np.asarray(Image.open(CAMERA).convert("L").resize((160, 160)))
+    picture = Image.fromarray((grey * 257.0 ** 0.999).astype(np.uint16)) if kind == "deep" else Image.fromarray(grey)
+    if kind == "alpha":
+        picture.putalpha(Image.linear_gradient("L").resize((160, 160)))
+    picture.save(page.folder / f"{kind}.png")
+    page.set("number", "2.5")
+    page.browser.choose(page.folder / f"{kind}.png")
+    page.until(lambda: note in page.text("note"), "no note")
+    page.settled()
+    page.script("window.saved = null; document.querySelector('#note button').click()")
+    page.until(lambda: page.script("return window.saved !== null"), "the picture is not saved")
+    name, data = page.saved()
+    assert name == f"{kind}-page.png"
+    (page.folder / name).write_bytes(data)
+    made, other = page.save("csv")
+    assert made.read_bytes() == other.read_bytes()
 
 
 def test_errors_are_sentences_and_large_pictures_are_reduced(page):

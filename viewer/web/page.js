@@ -94,6 +94,7 @@ function fileWords(extension) {
   const isDrawing = ["svg", "dxf", "hpgl", "gcode"].includes(extension);
   if (extension === "png" && !inks())
     return ["--layers", {stipples: "stipples", cells: "cell-edges", mesh: "mesh-edges"}[view()]];
+  if (["msh", "vtu", "obj", "ply", "stl"].includes(extension)) return ["--domain", "none"]; // the triangles that are shown
   if (!isDrawing) return [];
   const size = view() === "stipples" && number("size") > 0 ? ["--dot-size", String(number("size"))] : [];
   return [...option("svg", view(), "stipples"), ...size,
@@ -167,14 +168,14 @@ async function run(how) {
     await mine.ready;
     let {figures} = await mine.ask({give: files, run: words});
     if (mine !== engine) return;
-    const final = how !== "follow", done = {sites: figures.sites, count: figures.count, figures, final};
+    const final = how !== "follow", seconds = how === "order" ? shown.seconds : (performance.now() - began) / 1000;
     if (how === "start" || how === "again") settled = figures.sites;
-    if (how !== "order") figures.seconds = (performance.now() - began) / 1000;
-    else figures.seconds = shown.figures?.seconds;
-    shown = {...done, seconds: figures.seconds};
-    running = "";
+    shown = {sites: figures.sites, count: figures.count, inks: figures.inks, figures, final, seconds};
     if (final && how !== "order" && view() === "path" && !inks()) return run("order");
     await redraw();
+    if (mine !== engine) return;
+    running = "";
+    refresh();
     if (!final) later = setTimeout(() => run("again"), 700);
   } catch (error) {
     if (mine === engine) { running = ""; fail(error); }
@@ -183,15 +184,16 @@ async function run(how) {
 
 // The radii and the figures of the drawing: the program writes it, and the page shows the same.
 async function redraw() {
+  if (!shown) return;
   divide();
   refresh();
   const mine = engine, now = shown;
-  if (running || !now?.figures) return;
+  if (!now.figures) return;
   const words = [...solveWords(), ...orderWords(), ...fileWords("svg"), "-o", "view.svg"];
   try {
     const {figures} = await mine.ask({write: "view.svg", words});
     if (mine !== engine || now !== shown) return;
-    shown.figures = {...figures, seconds: now.seconds};
+    shown.figures = figures;
     shown.radius = figures.radius;
     clearError();
   } catch (error) { if (mine === engine) fail(error); }
@@ -321,7 +323,7 @@ async function open(file, name) {
     const isOutline = /\.(svg|json|geojson|poly)$/i.test(name);
     picture = isOutline ? await readOutline(file, name) : await readPicture(file, name);
   } catch (error) {
-    $("hint").textContent = "Drop a picture here";
+    $("hint").textContent = "Drop, paste or choose a picture";
     return fail(new Error(`${name}: ${error.message}`));
   }
   $("hint").textContent = "";
@@ -371,16 +373,22 @@ async function readPicture(file, name) {
   const width = Math.max(1, Math.round(bitmap.width * shrink)), height = Math.max(1, Math.round(bitmap.height * shrink));
   const sheet = Object.assign(document.createElement("canvas"), {width, height});
   const pen = sheet.getContext("2d", {willReadFrequently: true});
-  pen.fillStyle = "#fff"; // as the program does with alpha
-  pen.fillRect(0, 0, width, height);
   pen.imageSmoothingQuality = "high";
   pen.drawImage(bitmap, 0, 0, width, height);
+  let at = 3;
+  for (const {data} = pen.getImageData(0, 0, width, height); data[at] === 255;) at += 4;
+  pen.globalCompositeOperation = "destination-over";
+  pen.fillStyle = "#fff";
+  pen.fillRect(0, 0, width, height);
   const from = `${bitmap.width} x ${bitmap.height}`;
   bitmap.close();
   const made = {name, width, height, outline: false, ...pnm(pen.getImageData(0, 0, width, height).data, width, height)};
-  if (shrink === 1) return made;
-  made.name = name.replace(/(\.[^.]*)?$/, `-${width}.png`);
-  made.note = `The picture was reduced from ${from} to ${width} x ${height} pixels. The command takes the reduced one.`;
+  const head = new Uint8Array(await file.slice(0, 25).arrayBuffer()), deep = head[1] === 0x50 && head[24] === 16; // of PNG
+  const why = shrink < 1 ? `reduced from ${from} to ${width} x ${height} pixels` : at < 4 * width * height ? "put on white"
+    : deep ? "reduced from 16 to 8 bits" : "";
+  if (!why) return made;
+  made.name = name.replace(/(\.[^.]*)?$/, `-${shrink < 1 ? width : "page"}.png`);
+  made.note = `The picture was ${why}. The command takes the picture that is shown:`;
   made.saved = () => new Promise((resolve) => sheet.toBlob(resolve));
   return made;
 }
@@ -441,7 +449,7 @@ function draw() {
 const spacing = () => Math.sqrt(picture.width * picture.height / shown.count);
 
 function fillDots(pen, place) {
-  const {sites, radius, count, figures: f} = shown, size = number("size");
+  const {sites, radius, count, inks} = shown, size = number("size");
   const fixed = size > 0 && view() === "stipples" ? (place.perMm ? size * place.perMm / place.scale : size) / 2 : 0;
   const mean = Math.sqrt(picture.ink * picture.width * picture.height / (Math.PI * count)) || 0.3 * spacing();
   const discs = (first, end) => {
@@ -453,9 +461,9 @@ function fillDots(pen, place) {
     }
     pen.fill();
   };
-  if (!f?.pens) return discs(0, count);
+  if (!inks) return discs(0, count);
   pen.globalCompositeOperation = "multiply";
-  f.colours.forEach((colour, k) => { pen.fillStyle = colour; discs(f.penStart[k], f.penStart[k + 1]); });
+  inks.colours.forEach((colour, k) => { pen.fillStyle = colour; discs(inks.start[k], inks.start[k + 1]); });
   pen.globalCompositeOperation = "source-over";
 }
 
@@ -466,10 +474,9 @@ function polygon(pen, at, from, to) {
 }
 
 function strokePath(pen) {
-  const {sites, count, figures: f} = shown;
-  const starts = f.pens ? f.penStart : [0, count];
+  const {sites, count, inks} = shown, starts = inks ? inks.start : [0, count];
   for (let k = 0; k + 1 < starts.length; ++k) {
-    if (f.pens) pen.strokeStyle = f.colours[k];
+    if (inks) pen.strokeStyle = inks.colours[k];
     pen.beginPath();
     polygon(pen, sites, starts[k], starts[k + 1]);
     pen.stroke();
@@ -544,10 +551,11 @@ function figuresOf() {
 function plot() {
   $("plot").style.display = ratios.length > 1 ? "" : "none";
   if (ratios.length < 2) return;
-  const low = Math.min(...ratios) - 1e-4, height = ratios.map((r) => Math.log(Math.max(r - low, 1e-5)));
+  const width = stage.clientWidth, low = Math.min(...ratios) - 1e-4, height = ratios.map((r) => Math.log(Math.max(r - low, 1e-5)));
   const least = Math.min(...height), most = Math.max(...height, least + 1);
-  const points = height.map((h, k) => `${(600 * k / (height.length - 1)).toFixed(1)},${(6 + 78 * (most - h) / (most - least)).toFixed(1)}`);
-  $("plot").innerHTML = `<polyline points="${points.join(" ")}"/><text x="594" y="14" text-anchor="end">energy, log; ${ratios.length} iterations, now ${ratios.at(-1).toFixed(4)}</text>`;
+  const points = height.map((h, k) => `${(width * k / (height.length - 1)).toFixed(1)},${(6 + 78 * (most - h) / (most - least)).toFixed(1)}`);
+  $("plot").setAttribute("viewBox", `0 0 ${width} 90`);
+  $("plot").innerHTML = `<polyline points="${points.join(" ")}"/><text x="${width - 6}" y="14" text-anchor="end">energy, log; ${ratios.length} iterations, now ${ratios.at(-1).toFixed(4)}</text>`;
 }
 
 function fail(error) {
@@ -635,8 +643,8 @@ function change(name) {
   else if (name === "view" && running === "order") run("order");
   else {
     refresh();
-    if (!running) { clearTimeout(resting); resting = setTimeout(redraw, 120); }
-    else if (name === "view" && shown) divide();
+    clearTimeout(resting);
+    resting = setTimeout(redraw, 120);
   }
 }
 let resting = 0;
@@ -688,8 +696,9 @@ canvas.onpointermove = (event) => {
   else move(event.offsetX - before.offsetX, event.offsetY - before.offsetY);
   fingers.set(event.pointerId, event);
 };
+canvas.onclick = () => { if (!picture) $("file").click(); };
 canvas.onkeydown = ({key}) => {
-  const keys = {"+": () => zoom(1.25), "=": () => zoom(1.25), "-": () => zoom(0.8), "0": whole, ArrowLeft: () => move(40, 0),
+  const keys = {Enter: canvas.onclick, "+": () => zoom(1.25), "=": () => zoom(1.25), "-": () => zoom(0.8), "0": whole, ArrowLeft: () => move(40, 0),
     ArrowRight: () => move(-40, 0), ArrowUp: () => move(0, 40), ArrowDown: () => move(0, -40)};
   keys[key]?.();
 };
@@ -702,3 +711,4 @@ showValues();
 listFormats();
 tell();
 plot();
+document.querySelector(`[data-example="${CSS.escape(location.hash.slice(1))}"]`)?.click(); // page.html#camera.png

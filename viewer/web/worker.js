@@ -38,13 +38,10 @@ function figures() {
   const f = Object.fromEntries(names.map((name, k) => [name, all[k]]));
   f.sites = doubles(f.sites, 2 * f.count);
   f.radius = f.radius > 0 ? doubles(f.radius, f.count) : null;
-  if (f.pens > 0) {
-    f.penStart = longs(f.penStart, f.pens + 1);
-    f.colours = Array.from({length: f.pens}, (_, k) => {
-      const at = f.pen + k * f.penSize + f.penSize - 3;
-      return `rgb(${c.HEAPU8.slice(at, at + 3)})`;
-    });
-  }
+  f.inks = f.pens > 0 ? {start: longs(f.penStart, f.pens + 1), colours: Array.from({length: f.pens}, (_, k) => {
+    const at = f.pen + k * f.penSize + f.penSize - 3;
+    return `rgb(${c.HEAPU8.slice(at, at + 3)})`;
+  })} : null;
   return f;
 }
 
@@ -55,6 +52,7 @@ function show(at, count, iteration, ratio, offset) {
   const frame = {count, iteration, ratio, offset};
   if (now >= next) {
     frame.sites = doubles(at, 2 * count);
+    frame.inks = figures().inks;
     next = now + 60;
   }
   postMessage({frame});

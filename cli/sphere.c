@@ -1,0 +1,439 @@
+/* cvtmesh sphere: a centroidal Voronoi tessellation of the globe. */
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/host.h"
+#include "base/npy.h"
+#include "base/sphere.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/sphere_area.h"
+#include "cvt/sphere.h"
+#include "density/density.h"
+#include "draw/raster.h"
+#include "meshes/mesh_file.h"
+#include "meshes/polygon_file.h"
+#include "meshes/sphere.h"
+#include "run/json.h"
+#include "run/options.h"
+#include "run/output.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GLOBE_SIDE = 1000, NOT_LESS = 46 /* degrees, the wanted least angle */ };
+
+typedef struct work {
+  cli_options options;
+  cvtm_device *device;
+  cvtm_sphere_widths widths;
+  double even;   /* the width that is the same everywhere, in radii; 0: a map */
+  double cap[3]; /* of --region: longitude, latitude, radius in degrees; radius 0: a file or none */
+  double *fixed;
+  int64_t fixed_count, wanted;
+  cvtm_sphere_result result;
+  cvtm_sphere_mesh mesh;
+  cvtm_sphere_quality quality;
+  cvtm_sphere_grid grid;
+  double *density; /* of each cell of the grid, relative to the largest */
+  double start, raise_seconds;
+} work;
+
+/* --- what is read ----------------------------------------------------------------------------- */
+
+/* An array of odd sides has rows at the poles, and its first and last column are one meridian;
+ * the elements of any other array are pixels. */
+static cvtm_status grid_of_array(const cvtm_input *source, cvtm_geographic_grid *grid,
+                                 cvtm_error *error) {
+  cvtm_npy array;
+  cvtm_status status = cvtm_npy_open(source, &array, error);
+  if (status != CVTM_OK) return status;
+  if (array.dimensions != 2 || array.shape[0] < 2 || array.shape[1] < 4 ||
+      array.shape[0] > CVTM_MAX_SIDE || array.shape[1] > CVTM_MAX_SIDE) {
+    cvtm_npy_free(&array);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a map has latitudes x longitudes", source->name);
+  }
+  const int64_t rows = array.shape[0], columns = array.shape[1];
+  const int nodes = rows % 2 == 1 && columns % 2 == 1;
+  const double row_step = 180.0 / (double)(rows - nodes);
+  const double column_step = 360.0 / (double)(columns - nodes);
+  *grid = (cvtm_geographic_grid){rows,
+                                 columns - nodes,
+                                 -90 + (nodes ? 0 : 0.5 * row_step),
+                                 -180 + (nodes ? 0 : 0.5 * column_step),
+                                 row_step,
+                                 column_step,
+                                 malloc((size_t)(rows * columns) * sizeof(float))};
+  if (grid->value == NULL) status = cvtm_no_memory(error, "the map");
+  for (int64_t j = 0; status == CVTM_OK && j < rows; ++j)
+    for (int64_t i = 0; i < columns - nodes; ++i)
+      grid->value[j * (columns - nodes) + i] = (float)cvtm_npy_get(&array, j * columns + i);
+  cvtm_npy_free(&array);
+  return status;
+}
+
+/* Reads a map that covers the globe; values are not checked. */
+static cvtm_status read_map(const cvtm_input *source, double scale, cvtm_sphere_widths *map,
+                            cvtm_error *error) {
+  char extension[16] = "npy";
+  cvtm_geographic_grid grid = {0};
+  if (source->array == NULL) cvtm_file_extension(source->name, extension, sizeof extension);
+  if (strcmp(extension, "npy") != 0 && strcmp(extension, "nc") != 0)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a map of the globe is an npy or nc file",
+                     source->name);
+  cvtm_status status = strcmp(extension, "nc") == 0
+                           ? cvtm_geographic_grid_read(source->name, &grid, error)
+                           : grid_of_array(source, &grid, error);
+  if (status != CVTM_OK) return status;
+  const int64_t file_columns = grid.columns;
+  const double turn = grid.column_step * (double)(grid.columns - 1);
+  if (fabs(turn - 360) < 0.01 * grid.column_step) --grid.columns; /* the first meridian again */
+  const double north = grid.south + grid.row_step * (double)(grid.rows - 1);
+  if (fabs(grid.column_step * (double)grid.columns - 360) > 0.01 * grid.column_step ||
+      grid.south > -90 + 1.01 * grid.row_step || north < 90 - 1.01 * grid.row_step ||
+      grid.south < -90.001 || north > 90.001) {
+    free(grid.value);
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the map does not cover the globe", source->name);
+  }
+  for (int64_t j = 0; j < grid.rows; ++j)
+    for (int64_t i = 0; i < grid.columns; ++i)
+      grid.value[j * grid.columns + i] = (float)(scale * (double)grid.value[j * file_columns + i]);
+  const double degree = CVTM_PI / 180;
+  *map = (cvtm_sphere_widths){(int32_t)grid.rows, (int32_t)grid.columns,  degree * grid.south,
+                              degree * grid.west, degree * grid.row_step, degree * grid.column_step,
+                              grid.value};
+  return CVTM_OK;
+}
+
+static cvtm_status read_widths(work *w, cvtm_error *error) {
+  const cli_options *o = &w->options;
+  const cvtm_input *source = &o->run.input;
+  double number;
+  if (source->array == NULL && run_numbers_parse(source->name, 1, &number)) {
+    w->even = number / o->sphere.radius;
+    if (!(w->even > 0 && w->even < 1.5))
+      return cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "a width of %s does not fit a sphere with a radius of %g", source->name,
+                       o->sphere.radius);
+    w->wanted = llround(4 * CVTM_PI * 2 / sqrt(3.0) / (w->even * w->even));
+  } else {
+    const cvtm_status status = read_map(source, 1 / o->sphere.radius, &w->widths, error);
+    if (status != CVTM_OK) return status;
+    const int64_t count = (int64_t)w->widths.rows * w->widths.columns;
+    for (int64_t k = 0; k < count; ++k)
+      if (!(w->widths.value[k] > 0 && w->widths.value[k] < 1e6F))
+        return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: width %lld of the map is not positive",
+                         source->name, (long long)k + 1);
+    cvtm_sphere_widths_grade(&w->widths, o->sphere.grade);
+    const double cells = cvtm_sphere_widths_count(&w->widths);
+    if (!(cells < 3e8))
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: these widths take %.3g cells", source->name,
+                       cells);
+    w->wanted = llround(cells);
+  }
+  if (o->run.points > 0) w->wanted = o->run.points;
+  if (w->wanted < 12) w->wanted = 12;
+  if (w->wanted > 300000000)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: these widths take %lld cells", source->name,
+                     (long long)w->wanted);
+  return CVTM_OK;
+}
+
+static cvtm_vector place_of(double longitude, double latitude) {
+  const double x = longitude * CVTM_PI / 180, y = latitude * CVTM_PI / 180;
+  return cvtm_vector_of(cos(y) * cos(x), cos(y) * sin(x), sin(y));
+}
+
+static cvtm_status read_fixed(work *w, cvtm_error *error) {
+  if (w->options.run.fixed.name == NULL) return CVTM_OK;
+  double *points;
+  cvtm_status status = cvtm_points_open(&w->options.run.fixed, &points, &w->fixed_count, error);
+  if (status != CVTM_OK) return status;
+  w->fixed = malloc(3 * (size_t)w->fixed_count * sizeof *w->fixed);
+  if (w->fixed == NULL) status = cvtm_no_memory(error, "the fixed points");
+  for (int64_t i = 0; status == CVTM_OK && i < w->fixed_count; ++i) {
+    if (!(fabs(points[2 * i + 1]) <= 90 && fabs(points[2 * i]) <= 720))
+      status =
+          cvtm_fail(error, CVTM_ERROR_INPUT, "%s: point %lld is not a longitude and a latitude",
+                    w->options.run.fixed.name, (long long)i + 1);
+    cvtm_vector_store(w->fixed, i, place_of(points[2 * i], points[2 * i + 1]));
+  }
+  free(points);
+  return status;
+}
+
+/* --- the work --------------------------------------------------------------------------------- */
+
+static int is_polygon_file(const cvtm_input *source) {
+  return source->name != NULL && source->array == NULL && cvtm_polygon_format_known(source->name);
+}
+
+/* Leaves out the cells in polygons (inside: 1) or outside of them (inside: 0). */
+static cvtm_status leave_out(const work *w, const char *path, int inside, unsigned char *keep,
+                             cvtm_error *error) {
+  cli_area area;
+  const cvtm_status status = cli_area_read(path, &area, error);
+  if (status != CVTM_OK) return status;
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < w->mesh.count; ++i) {
+    const cvtm_vector p = cvtm_vector_load(w->mesh.points, i);
+    const double longitude = atan2(p.y, p.x) * 180 / CVTM_PI;
+    const double latitude = atan2(p.z, hypot(p.x, p.y)) * 180 / CVTM_PI;
+    if (cli_area_contains(&area, longitude, latitude) == inside) keep[i] = 0;
+  }
+  cli_area_free(&area);
+  return CVTM_OK;
+}
+
+/* *keep: malloc'd, nonzero for each cell that stays; NULL: all. */
+static cvtm_status choose_cells(work *w, unsigned char **keep, cvtm_error *error) {
+  const cli_options *o = &w->options;
+  const double *cap = w->cap;
+  const cvtm_input *mask = &o->sphere.mask;
+  *keep = NULL;
+  if (mask->name == NULL && o->sphere.region == NULL) return CVTM_OK;
+  unsigned char *kept = malloc((size_t)w->mesh.count);
+  if (kept == NULL) return cvtm_no_memory(error, "the mask");
+  *keep = kept;
+  const cvtm_vector centre = place_of(cap[0], cap[1]);
+  for (int64_t i = 0; i < w->mesh.count; ++i)
+    kept[i] = cap[2] == 0 ||
+              cvtm_arc(cvtm_vector_load(w->mesh.points, i), centre) <= cap[2] * CVTM_PI / 180;
+  cvtm_status status = CVTM_OK;
+  if (o->sphere.region != NULL && cap[2] == 0)
+    status = leave_out(w, o->sphere.region, 0, kept, error);
+  if (status == CVTM_OK && is_polygon_file(mask)) {
+    status = leave_out(w, mask->name, 1, kept, error);
+  } else if (status == CVTM_OK && mask->name != NULL) {
+    cvtm_sphere_widths map;
+    status = read_map(mask, 1, &map, error);
+    if (status != CVTM_OK) return status;
+    for (int64_t i = 0; i < w->mesh.count; ++i)
+      if (!(cvtm_sphere_widths_at(&map, w->mesh.points + 3 * i) < 0.5)) kept[i] = 0;
+    cvtm_sphere_widths_free(&map);
+  }
+  return status;
+}
+
+static cvtm_status set_density(work *w, cvtm_error *error) {
+  const int64_t n = w->grid.cells;
+  if (w->widths.value == NULL) return CVTM_OK;
+  w->density = malloc((size_t)n * sizeof *w->density);
+  if (w->density == NULL) return cvtm_no_memory(error, "the density");
+  double most = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const double width = cvtm_sphere_widths_at(&w->widths, w->grid.cell_point + 3 * i);
+    w->density[i] = 1 / (width * width * width * width);
+    most = fmax(most, w->density[i]);
+  }
+  for (int64_t i = 0; i < n; ++i) w->density[i] /= most;
+  return CVTM_OK;
+}
+
+static cvtm_status solve_sphere(work *w, cvtm_error *error) {
+  const cli_options *o = &w->options;
+  cvtm_sphere_options settings;
+  cvtm_sphere_defaults(&settings);
+  settings.count = w->wanted;
+  settings.fixed = w->fixed_count;
+  settings.any_count = o->run.points == 0;
+  settings.iterations = (int)fmin((double)o->run.iterations, 1e9);
+  settings.seed = (uint64_t)o->run.seed;
+  settings.max_seconds = o->run.time_limit;
+  double *sites = NULL;
+  int64_t count = 0;
+  unsigned char *keep = NULL;
+  cvtm_status status =
+      cvtm_sphere_solve(w->device, &w->widths, w->fixed, &settings, &sites, &count, &w->result);
+  if (status != CVTM_OK) {
+    *error = *cvtm_device_error(w->device);
+    return status;
+  }
+  const double raised = cvtm_clock();
+  status = cvtm_sphere_delaunay(sites, count, &w->mesh, error);
+  free(sites);
+  if (status == CVTM_OK) status = cvtm_sphere_raise(&w->mesh, w->fixed_count, NOT_LESS, error);
+  w->raise_seconds = cvtm_clock() - raised;
+  if (status == CVTM_OK) cvtm_sphere_quality_compute(&w->mesh, &w->quality);
+  if (status == CVTM_OK) status = choose_cells(w, &keep, error);
+  if (status == CVTM_OK) status = cvtm_sphere_grid_create(&w->mesh, keep, &w->grid, error);
+  free(keep);
+  return status == CVTM_OK ? set_density(w, error) : status;
+}
+
+/* --- what is written -------------------------------------------------------------------------- */
+
+/* Draws the cells of one half of the globe around a disc. view: longitude of its centre. */
+static void draw_half(const work *w, cvtm_raster *raster, double x0, double longitude) {
+  const cvtm_sphere_grid *g = &w->grid;
+  const double tilt = 20, radius = 0.48 * GLOBE_SIDE, middle = 0.5 * GLOBE_SIDE;
+  const cvtm_vector toward = place_of(longitude, tilt), up = place_of(longitude, tilt + 90);
+  const cvtm_vector right = cvtm_vector_cross(up, toward);
+  double least = HUGE_VAL, most = 0;
+  for (int64_t c = 0; c < g->cells; ++c) {
+    least = fmin(least, g->cell_area[c]);
+    most = fmax(most, g->cell_area[c]);
+  }
+  const double spread = log(most / least) > 0.7 ? log(most / least) : 0.7;
+  for (int64_t c = 0; c < g->cells; ++c) {
+    if (cvtm_vector_dot(cvtm_vector_load(g->cell_point, c), toward) < 0.01) continue;
+    double corner[64];
+    const int n = g->edge_count_on_cell[c] < 32 ? g->edge_count_on_cell[c] : 32;
+    for (int k = 0; k < n; ++k) {
+      const cvtm_vector p =
+          cvtm_vector_load(g->vertex_point, g->vertices_on_cell[c * g->max_edges + k]);
+      corner[2 * k] = x0 + middle + radius * cvtm_vector_dot(p, right);
+      corner[2 * k + 1] = middle - radius * cvtm_vector_dot(p, up);
+    }
+    const float t = (float)(log(g->cell_area[c] / least) / spread);
+    const cvtm_colour six = {{0.03F + 0.75F * t, 0.12F + 0.75F * t, 0.35F + 0.55F * t}};
+    const cvtm_colour few = {{0.8F, 0.05F, 0.03F}}, many = {{0.9F, 0.5F, 0.02F}};
+    const int degree = g->edge_count_on_cell[c];
+    cvtm_raster_polygon(raster, corner, n, degree == 6 ? six : degree < 6 ? few : many);
+  }
+  cvtm_raster_merge(raster, 1);
+  /* Outlines where the cells have at least 6 pixels. */
+  const cvtm_colour line = {{0.01F, 0.02F, 0.05F}};
+  for (int64_t e = 0; e < g->edges; ++e) {
+    const cvtm_vector at = cvtm_vector_load(g->edge_point, e);
+    if (g->dc[e] * radius < 6 || cvtm_vector_dot(at, toward) < 0.02) continue;
+    const cvtm_vector p = cvtm_vector_load(g->vertex_point, g->vertices_on_edge[2 * e]);
+    const cvtm_vector q = cvtm_vector_load(g->vertex_point, g->vertices_on_edge[2 * e + 1]);
+    cvtm_raster_line(raster, x0 + middle + radius * cvtm_vector_dot(p, right),
+                     middle - radius * cvtm_vector_dot(p, up),
+                     x0 + middle + radius * cvtm_vector_dot(q, right),
+                     middle - radius * cvtm_vector_dot(q, up), 0.8, line);
+  }
+  cvtm_raster_merge(raster, 0.7);
+}
+
+/* Two orthographic views; cells without six neighbours are red or orange. */
+static cvtm_status write_globe(const work *w, const char *path, cvtm_error *error) {
+  const cvtm_colour paper = {{1, 1, 1}};
+  cvtm_raster raster;
+  cvtm_status status = cvtm_raster_create(2 * GLOBE_SIDE, GLOBE_SIDE, paper, &raster, error);
+  if (status != CVTM_OK) return status;
+  unsigned char *pixels = malloc((size_t)6 * GLOBE_SIDE * GLOBE_SIDE);
+  if (pixels == NULL) status = cvtm_no_memory(error, "the picture");
+  if (status == CVTM_OK) {
+    draw_half(w, &raster, 0, -60);
+    draw_half(w, &raster, GLOBE_SIDE, 120);
+    cvtm_raster_encode(&raster, pixels);
+    status = cvtm_png_write(path, 2 * GLOBE_SIDE, GLOBE_SIDE, 3, pixels, error);
+  }
+  free(pixels);
+  cvtm_raster_destroy(&raster);
+  return status;
+}
+
+/* A run_writer. */
+static cvtm_status write_sphere(void *context, const char *path, const char *extension,
+                                cvtm_error *error) {
+  const work *w = context;
+  const double radius = w->options.sphere.radius;
+  if (strcmp(extension, "png") == 0) return write_globe(w, path, error);
+  const cvtm_sphere_labels labels = {radius == 1 ? 1 : 1000 * radius, w->density,
+                                     "cvtmesh " CVTMESH_VERSION};
+  return cvtm_sphere_grid_write(&w->grid, &labels, path, error);
+}
+
+static void add_quality(const work *w, cJSON *report) {
+  const cvtm_sphere_quality *q = &w->quality;
+  const double radius = w->options.sphere.radius;
+  cJSON *quality = cJSON_AddObjectToObject(report, "quality");
+  run_json_real(quality, "min_angle", q->min_angle);
+  run_json_real(quality, "mean_min_angle", q->mean_min_angle);
+  run_json_real(quality, "max_angle", q->max_angle);
+  run_json_integer(quality, "obtuse", q->obtuse);
+  run_json_real(quality, "not_six_share", q->not_six);
+  run_json_real(quality, "min_edge", radius * q->min_arc);
+  run_json_real(quality, "max_edge", radius * q->max_arc);
+  cJSON *degrees = cJSON_AddArrayToObject(quality, "degrees");
+  for (int k = 0; k < 16; ++k) run_json_append(degrees, cJSON_CreateNumber((double)q->degree[k]));
+}
+
+static cvtm_status write_sphere_report(const work *w, cvtm_error *error) {
+  if (w->options.run.report == NULL) return CVTM_OK;
+  cJSON *report = cli_report_begin(w->device, &w->options);
+  run_json_integer(report, "cells", w->grid.cells);
+  run_json_integer(report, "edges", w->grid.edges);
+  run_json_integer(report, "vertices", w->grid.vertices);
+  run_json_real(report, "energy", w->result.energy);
+  run_json_integer(report, "iterations", w->result.iterations);
+  run_json_integer(report, "evaluations", w->result.evaluations);
+  add_quality(w, report);
+  cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
+  run_json_real(seconds, "solve", w->result.seconds);
+  run_json_real(seconds, "raise", w->raise_seconds);
+  run_json_real(seconds, "total", cvtm_clock() - w->start);
+  return run_json_write(w->options.run.report, report, error);
+}
+
+static void print_sphere_summary(const work *w) {
+  const cvtm_sphere_quality *q = &w->quality;
+  fprintf(stderr,
+          "%s: %s on %s (%s)\n"
+          "  %.3g %% without six neighbours, angles %.1f to %.1f degrees, %s\n"
+          "  %lld iterations on all sites, %.2f seconds\n",
+          cli_visible(w->options.run.input.name), cli_count(w->grid.cells, "cell", "cells"),
+          cvtm_device_name(w->device), cvtm_device_description(w->device), 100 * q->not_six,
+          q->min_angle, q->max_angle, cli_count(q->obtuse, "obtuse triangle", "obtuse triangles"),
+          (long long)w->result.iterations, cvtm_clock() - w->start);
+}
+
+/* --region: a cap, or a file of polygons. */
+static int read_region(const cli_options *o, double cap[3]) {
+  const char *text = o->sphere.region;
+  if (text == NULL) return CLI_EXIT_OK;
+  if (run_numbers_parse(text, 3, cap) && fabs(cap[1]) <= 90 && cap[2] > 0 && cap[2] < 180)
+    return CLI_EXIT_OK;
+  cap[2] = 0;
+  if (cvtm_polygon_format_known(text)) return CLI_EXIT_OK;
+  return cli_usage_error(
+      o->command, "--region: '%s' is neither LON,LAT,RADIUS in degrees nor a file of polygons",
+      text);
+}
+
+static int check_sphere_usage(const cli_options *o) {
+  static const char known[] = "nc info vtu obj png";
+  if (o->run.output.count == 0 && o->run.report == NULL) return cli_missing(o->command, "--output");
+  for (int k = 0; k < o->run.output.count; ++k) {
+    char buffer[RUN_EXTENSION_MAX];
+    const char *path = o->run.output.item[k];
+    const char *extension = run_output_extension(&o->run, path, buffer);
+    if (!cvtm_text_has_word(known, extension))
+      return cli_usage_error(o->command, "%s: formats of a sphere: %s", path, known);
+    if (strcmp(extension, "nc") == 0 && !cvtm_netcdf_known())
+      return cli_usage_error(o->command, "%s: this build has no NetCDF", path);
+  }
+  return CLI_EXIT_OK;
+}
+
+static int perform_sphere(work *w) {
+  cvtm_error error = {CVTM_OK, ""};
+  const int code = cli_open_device(&w->options, &w->device);
+  if (code != CLI_EXIT_OK) return code;
+  cvtm_status status = read_widths(w, &error);
+  if (status == CVTM_OK) status = read_fixed(w, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
+  status = solve_sphere(w, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  status = run_outputs_write(&w->options.run, write_sphere, w, &error);
+  if (status == CVTM_OK) status = write_sphere_report(w, &error);
+  if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
+  if (!w->options.quiet) print_sphere_summary(w);
+  return CLI_EXIT_OK;
+}
+
+int cli_sphere(const cli_options *options) {
+  work w = {.options = *options, .start = cvtm_clock()};
+  int code = read_region(options, w.cap);
+  if (code == CLI_EXIT_OK) code = check_sphere_usage(options);
+  if (code == CLI_EXIT_OK) code = perform_sphere(&w);
+  cvtm_sphere_grid_free(&w.grid);
+  cvtm_sphere_mesh_free(&w.mesh);
+  cvtm_sphere_widths_free(&w.widths);
+  free(w.fixed);
+  free(w.density);
+  cvtm_device_destroy(w.device);
+  return code;
+}

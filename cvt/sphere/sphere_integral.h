@@ -1,0 +1,286 @@
+/* Integrals of the density over a cell of the sphere. Compiles as C11 and inside CUDA kernels. */
+#ifndef CVTMESH_CVT_SPHERE_SPHERE_INTEGRAL_H
+#define CVTMESH_CVT_SPHERE_SPHERE_INTEGRAL_H
+
+#include "cvt/sphere/sphere_cell.h"
+
+/* --- the map of widths ------------------------------------------------------------------------ */
+
+/* Widths on the six faces of a cube around the sphere, from the centre: side x side points each.
+ * Face 2 k + (coordinate k is negative); row and column are the next two coordinates, in turn, over
+ * coordinate k, from -1 to 1. A look-up is a division; no place is special, and faces share the
+ * points of their edges. Between the points the width is interpolated bilinearly. */
+typedef struct cvtm_sphere_map {
+  const float *value; /* NULL: the density is 1 */
+  int32_t side;       /* at least 2 */
+  double step;        /* the largest distance between points, in radians */
+  int32_t quick;      /* nonzero: for descents, triangles with the rule of degree 2 */
+  int32_t most_parts; /* (quick) into which a triangle's side may be divided */
+} cvtm_sphere_map;
+
+/* The direction of a point of the map; not a unit vector. */
+CVTM_INLINE cvtm_vector cvtm_sphere_map_point(int32_t side, int64_t index) {
+  const int64_t face = index / ((int64_t)side * side), place = index % ((int64_t)side * side);
+  const double sign = face % 2 ? -1 : 1;
+  const double u = sign * (2 * (double)(place / side) / (side - 1) - 1);
+  const double v = sign * (2 * (double)(place % side) / (side - 1) - 1);
+  return face / 2 == 0   ? cvtm_vector_of(sign, u, v)
+         : face / 2 == 1 ? cvtm_vector_of(v, sign, u)
+                         : cvtm_vector_of(u, v, sign);
+}
+
+/* The width in a direction of any length. */
+CVTM_INLINE double cvtm_sphere_width(const cvtm_sphere_map *map, double x, double y, double z) {
+  const double ax = fabs(x), ay = fabs(y), az = fabs(z);
+  const int on_x = ax >= ay && ax >= az, on_y = !on_x && ay >= az;
+  const double top = on_x   ? x
+                     : on_y ? y
+                            : z,
+               a = on_x   ? y
+                   : on_y ? z
+                          : x,
+               b = on_x   ? z
+                   : on_y ? x
+                          : y;
+  const double scale = 0.5 * (map->side - 1), f = scale / top;
+  const double row = a * f + scale, column = b * f + scale;
+  int32_t j = (int32_t)row, i = (int32_t)column;
+  j = j < map->side - 2 ? j : map->side - 2;
+  i = i < map->side - 2 ? i : map->side - 2;
+  const double u = column - i, v = row - j;
+  const int64_t face = (on_x ? 0 : on_y ? 2 : 4) + (top < 0);
+  const float *lower = map->value + (face * map->side + j) * map->side + i;
+  const float *upper = lower + map->side;
+  const double south = (double)lower[0] + u * ((double)lower[1] - (double)lower[0]);
+  const double north = (double)upper[0] + u * ((double)upper[1] - (double)upper[0]);
+  return south + v * (north - south);
+}
+
+/* width^-4. */
+CVTM_INLINE double cvtm_sphere_density(const cvtm_sphere_map *map, double x, double y, double z) {
+  const double w = cvtm_sphere_width(map, x, y, z), w2 = w * w;
+  return 1 / (w2 * w2);
+}
+
+/* --- the integrals ---------------------------------------------------------------------------- */
+
+/* Integrals of the density over the cell: its mass, its first moment along the axes of the cell,
+ * and its energy, with the squared chord from the site. */
+typedef struct cvtm_sphere_sums {
+  double mass, x, y, z, energy;
+} cvtm_sphere_sums;
+
+enum {
+  CVTM_SPHERE_POINTS = 8,      /* seven, and one of no weight that fills the vectors */
+  CVTM_SPHERE_QUICK_POINTS = 4 /* three and one */
+};
+
+#define CVTM_SPHERE_LARGEST 0.025 /* sides of triangles where the density is smooth */
+
+/* Adds the integrals over the triangle between corners a, b, c of the plane: by the rule of degree
+ * 5 with seven points (Radon 1948), or by that of degree 2 with three. points: one of the numbers
+ * above. A point at distance r in the plane has the area element (1 + r^2)^(-3/2) on the sphere. */
+CVTM_INLINE void cvtm_sphere_add_triangle(const cvtm_sphere_map *map, const cvtm_sphere_cell *cell,
+                                          const double a[2], const double b[2], const double c[2],
+                                          int points, cvtm_sphere_sums *sums) {
+  const int quick = points == CVTM_SPHERE_QUICK_POINTS;
+  const double p = quick ? 1.0 / 6 : 0.101286507323456338800, q = 0.470142064105115089770;
+  const double weight_p = quick ? 1.0 / 3 : 0.125939180544827152595;
+  const double weight_q = 0.132394152788506180737;
+  double px[CVTM_SPHERE_POINTS], py[CVTM_SPHERE_POINTS], pw[CVTM_SPHERE_POINTS];
+  double ps[CVTM_SPHERE_POINTS], pe[CVTM_SPHERE_POINTS];
+  const double area = 0.5 * fabs((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]));
+  const double sx = a[0] + b[0] + c[0], sy = a[1] + b[1] + c[1];
+  px[0] = px[points - 1] = sx / 3;
+  py[0] = py[points - 1] = sy / 3;
+  pw[0] = 0.225 * area;
+  for (int k = 0; k < (points - 1) / 3; ++k) {
+    const double t = k == 0 ? p : q, w = area * (k == 0 ? weight_p : weight_q);
+    const double rest = 1 - 3 * t; /* of the corner beyond t of each */
+    for (int corner = 0; corner < 3; ++corner) {
+      const double *at = corner == 0 ? a : corner == 1 ? b : c;
+      const int place = quick ? corner : 1 + 3 * k + corner;
+      px[place] = t * sx + rest * at[0];
+      py[place] = t * sy + rest * at[1];
+      pw[place] = w;
+    }
+  }
+  pw[points - 1] = 0;
+  if (map->value != NULL) {
+    const cvtm_vector s = cell->site, e = cell->e1, f = cell->e2;
+    for (int k = 0; k < points; ++k)
+      pw[k] *=
+          cvtm_sphere_density(map, s.x + px[k] * e.x + py[k] * f.x, s.y + px[k] * e.y + py[k] * f.y,
+                              s.z + px[k] * e.z + py[k] * f.z);
+  }
+  for (int k = 0; k < points; ++k) {
+    const double r2 = px[k] * px[k] + py[k] * py[k], shrink2 = 1 / (1 + r2), shrink = sqrt(shrink2);
+    pw[k] *= shrink2 * shrink;
+    ps[k] = pw[k] * shrink;
+    pe[k] = pw[k] * 2 * r2 * shrink2 / (1 + shrink);
+  }
+  for (int k = 0; k < points - 1; ++k) {
+    sums->mass += pw[k];
+    sums->x += ps[k] * px[k];
+    sums->y += ps[k] * py[k];
+    sums->z += ps[k];
+    sums->energy += pe[k];
+  }
+}
+
+/* Divides the triangle between corners a, b, c into n^2 parts and adds their integrals. */
+CVTM_INLINE void cvtm_sphere_add_parts(const cvtm_sphere_map *map, const cvtm_sphere_cell *cell,
+                                       const double a[2], const double b[2], const double c[2],
+                                       int32_t n, int points, cvtm_sphere_sums *sums) {
+  const double share = 1 / (double)n;
+  const double ux = share * (b[0] - a[0]), uy = share * (b[1] - a[1]);
+  const double vx = share * (c[0] - a[0]), vy = share * (c[1] - a[1]);
+  /* Those of row i, in turn with two corners away from a and with one. */
+  for (int32_t i = 0; i < n; ++i) {
+    for (int32_t j = 0; j <= 2 * i; ++j) {
+      const int32_t m = j / 2, odd = j % 2;
+      const double near[2] = {a[0] + (i - m) * ux + m * vx, a[1] + (i - m) * uy + m * vy};
+      const double far0[2] = {near[0] + ux, near[1] + uy}, far1[2] = {near[0] + vx, near[1] + vy};
+      const double beside[2] = {near[0] - ux + vx, near[1] - uy + vy};
+      if (odd)
+        cvtm_sphere_add_triangle(map, cell, near, far1, beside, points, sums);
+      else
+        cvtm_sphere_add_triangle(map, cell, near, far0, far1, points, sums);
+    }
+  }
+}
+
+/* For descents: the triangles between the site and the edges, wherever the map has its points. */
+CVTM_INLINE void cvtm_sphere_integrate_quickly(const cvtm_sphere_map *map,
+                                               const cvtm_sphere_cell *cell,
+                                               cvtm_sphere_sums *sums) {
+  const double limit = map->value != NULL && 2 * map->step < 0.02 ? 2 * map->step : 0.02;
+  const double parts = ceil(sqrt(cell->radius2) / limit);
+  const int32_t n = parts < 1 ? 1 : parts < map->most_parts ? (int32_t)parts : map->most_parts;
+  const double site[2] = {0, 0};
+  for (int32_t k = 0; k < cell->corners.count; ++k) {
+    const int32_t next = k + 1 < cell->corners.count ? k + 1 : 0;
+    const double a[2] = {cell->x[k], cell->y[k]}, b[2] = {cell->x[next], cell->y[next]};
+    cvtm_sphere_add_parts(map, cell, site, a, b, n, CVTM_SPHERE_QUICK_POINTS, sums);
+  }
+}
+
+/* A convex part of a cell, in the plane of the cell. */
+enum { CVTM_SPHERE_PIECE_SIDES = CVTM_SPHERE_SIDES + 8 };
+typedef struct cvtm_sphere_piece {
+  int32_t count;
+  double x[CVTM_SPHERE_PIECE_SIDES], y[CVTM_SPHERE_PIECE_SIDES];
+} cvtm_sphere_piece;
+
+/* Keeps the directions d with d . normal <= 0. */
+CVTM_INLINE void cvtm_sphere_piece_cut(const cvtm_sphere_cell *cell, cvtm_vector normal,
+                                       cvtm_sphere_piece *piece) {
+  cvtm_corners corners = {piece->count, CVTM_SPHERE_PIECE_SIDES, 1, piece->x, piece->y, NULL};
+  int32_t at;
+  cvtm_corners_clip(&corners, cvtm_vector_dot(normal, cell->e1), cvtm_vector_dot(normal, cell->e2),
+                    -cvtm_vector_dot(normal, cell->site), 0, &at);
+  piece->count = corners.count;
+}
+
+/* The part between lines `line` and line + 1 of a face, of the 2 / step that cross `along`. */
+CVTM_INLINE void cvtm_sphere_piece_between(const cvtm_sphere_cell *cell, cvtm_vector top,
+                                           cvtm_vector along, double step, int32_t line,
+                                           cvtm_sphere_piece *piece) {
+  const cvtm_vector minus = {-along.x, -along.y, -along.z};
+  cvtm_sphere_piece_cut(cell, cvtm_vector_add(minus, line * step - 1, top), piece);
+  cvtm_sphere_piece_cut(cell, cvtm_vector_add(along, 1 - (line + 1) * step, top), piece);
+}
+
+/* The lines between which the piece lies: from *first to *last + 1. */
+CVTM_INLINE void cvtm_sphere_piece_lines(const cvtm_sphere_cell *cell, cvtm_vector top,
+                                         cvtm_vector along, int32_t side,
+                                         const cvtm_sphere_piece *piece, int32_t *first,
+                                         int32_t *last) {
+  double least = side, most = 0;
+  for (int32_t k = 0; k < piece->count; ++k) {
+    const cvtm_vector d =
+        cvtm_vector_add(cvtm_vector_add(cell->site, piece->x[k], cell->e1), piece->y[k], cell->e2);
+    const double line =
+        (cvtm_vector_dot(d, along) / cvtm_vector_dot(d, top) + 1) * 0.5 * (side - 1);
+    least = fmin(least, line);
+    most = fmax(most, line);
+  }
+  *first = least > 0 ? (int32_t)fmin(least, (double)(side - 2)) : 0;
+  *last = most > 0 ? (int32_t)fmin(most, (double)(side - 2)) : 0;
+}
+
+/* Adds the integrals over a piece, by triangles of at most `limit`. */
+CVTM_INLINE void cvtm_sphere_add_piece(const cvtm_sphere_map *map, const cvtm_sphere_cell *cell,
+                                       const cvtm_sphere_piece *piece, double limit,
+                                       cvtm_sphere_sums *sums) {
+  double a[2] = {0, 0};
+  for (int32_t k = 0; k < piece->count; ++k) {
+    a[0] += piece->x[k] / piece->count;
+    a[1] += piece->y[k] / piece->count;
+  }
+  for (int32_t k = 0; k < piece->count; ++k) {
+    const int32_t next = k + 1 < piece->count ? k + 1 : 0;
+    const double b[2] = {piece->x[k], piece->y[k]}, c[2] = {piece->x[next], piece->y[next]};
+    const double longest =
+        fmax(hypot(c[0] - b[0], c[1] - b[1]),
+             fmax(hypot(b[0] - a[0], b[1] - a[1]), hypot(c[0] - a[0], c[1] - a[1])));
+    const int32_t n = (int32_t)fmin(1 + longest / limit, 1024.0);
+    cvtm_sphere_add_parts(map, cell, a, b, c, n, CVTM_SPHERE_POINTS, sums);
+  }
+}
+
+/* Cuts the cell along the lines of the map, between which the width is a polynomial. */
+CVTM_INLINE void cvtm_sphere_integrate_pieces(const cvtm_sphere_map *map,
+                                              const cvtm_sphere_cell *cell,
+                                              cvtm_sphere_sums *sums) {
+  cvtm_sphere_piece whole;
+  whole.count = cell->corners.count;
+  for (int32_t k = 0; k < whole.count; ++k) {
+    whole.x[k] = cell->x[k];
+    whole.y[k] = cell->y[k];
+  }
+  if (map->value == NULL) {
+    cvtm_sphere_add_piece(map, cell, &whole, CVTM_SPHERE_LARGEST, sums);
+    return;
+  }
+  const double step = 2.0 / (map->side - 1);
+  for (int32_t face = 0; face < 6; ++face) {
+    const double sign = face % 2 ? -1 : 1;
+    const cvtm_vector x = {sign, 0, 0}, y = {0, sign, 0}, z = {0, 0, sign};
+    const cvtm_vector top = face / 2 == 0 ? x : face / 2 == 1 ? y : z;
+    const cvtm_vector rows = face / 2 == 0 ? y : face / 2 == 1 ? z : x;
+    const cvtm_vector columns = face / 2 == 0 ? z : face / 2 == 1 ? x : y;
+    cvtm_sphere_piece part = whole;
+    for (int32_t k = 0; k < 2 && part.count > 0; ++k) {
+      const cvtm_vector along = k == 0 ? rows : columns, minus = {-along.x, -along.y, -along.z};
+      cvtm_sphere_piece_cut(cell, cvtm_vector_add(along, -1, top), &part);
+      cvtm_sphere_piece_cut(cell, cvtm_vector_add(minus, -1, top), &part);
+    }
+    if (part.count == 0) continue;
+    int32_t row, last_row, column, last_column;
+    cvtm_sphere_piece_lines(cell, top, rows, map->side, &part, &row, &last_row);
+    for (; row <= last_row; ++row) {
+      cvtm_sphere_piece strip = part;
+      cvtm_sphere_piece_between(cell, top, rows, step, row, &strip);
+      if (strip.count == 0) continue;
+      cvtm_sphere_piece_lines(cell, top, columns, map->side, &strip, &column, &last_column);
+      for (; column <= last_column; ++column) {
+        cvtm_sphere_piece pixel = strip;
+        cvtm_sphere_piece_between(cell, top, columns, step, column, &pixel);
+        if (pixel.count > 0) cvtm_sphere_add_piece(map, cell, &pixel, CVTM_SPHERE_LARGEST, sums);
+      }
+    }
+  }
+}
+
+CVTM_INLINE cvtm_sphere_sums cvtm_sphere_integrate(const cvtm_sphere_map *map,
+                                                   const cvtm_sphere_cell *cell) {
+  cvtm_sphere_sums sums = {0, 0, 0, 0, 0};
+  if (map->quick)
+    cvtm_sphere_integrate_quickly(map, cell, &sums);
+  else
+    cvtm_sphere_integrate_pieces(map, cell, &sums);
+  return sums;
+}
+
+#endif

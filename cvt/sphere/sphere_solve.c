@@ -1,0 +1,278 @@
+#include "cvt/sphere/sphere_plan.h"
+
+#include "base/clock.h"
+#include "base/host.h"
+#include "base/random.h"
+#include "meshes/sphere.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { COARSEST = 400, COARSE_STEPS = 30, COARSE_ITERATIONS = 40, FINE_STEPS = 2 };
+
+void cvtm_sphere_defaults(cvtm_sphere_options *options) {
+  memset(options, 0, sizeof *options);
+  options->any_count = 1;
+  options->iterations = 25;
+  options->seed = 1;
+}
+
+/* --- the start -------------------------------------------------------------------------------- */
+
+/* The whole numbers a >= b >= 0 whose icosahedral grid, of 10 (a^2 + a b + b^2) + 2 points, is
+ * nearest to count (Caspar & Klug 1962). */
+static void find_grid(int64_t count, int64_t *a, int64_t *b) {
+  int64_t best = INT64_MAX;
+  for (int64_t i = 1; 10 * i * i + 2 <= 2 * count; ++i) {
+    for (int64_t j = 0; j <= i; ++j) {
+      const int64_t off = llabs(10 * (i * i + i * j + j * j) + 2 - count);
+      if (off < best) {
+        best = off;
+        *a = i;
+        *b = j;
+      }
+    }
+  }
+}
+
+static const double golden = 1.6180339887498949;
+
+static void find_icosahedron(cvtm_vector vertex[12], int face[20][3]) {
+  for (int k = 0; k < 12; ++k) {
+    const double one = k & 1 ? -1 : 1, long_side = k & 2 ? -golden : golden;
+    const int axis = k / 4;
+    vertex[k] = cvtm_vector_unit(axis == 0   ? cvtm_vector_of(0, one, long_side)
+                                 : axis == 1 ? cvtm_vector_of(long_side, 0, one)
+                                             : cvtm_vector_of(one, long_side, 0));
+  }
+  int faces = 0;
+  for (int i = 0; i < 12; ++i)
+    for (int j = i + 1; j < 12; ++j)
+      for (int k = j + 1; k < 12; ++k) {
+        const double dots[3] = {cvtm_vector_dot(vertex[i], vertex[j]),
+                                cvtm_vector_dot(vertex[j], vertex[k]),
+                                cvtm_vector_dot(vertex[k], vertex[i])};
+        if (dots[0] < 0.4 || dots[1] < 0.4 || dots[2] < 0.4) continue;
+        const int turned = cvtm_vector_dot(vertex[i], cvtm_vector_cross(vertex[j], vertex[k])) < 0;
+        face[faces][0] = i;
+        face[faces][1] = turned ? k : j;
+        face[faces++][2] = turned ? j : k;
+      }
+}
+
+/* The points of a lattice on the faces of an icosahedron. A face is the triangle (0, 0), (a, b),
+ * (-b, a + b) of the lattice; of points on its edges the face with the smaller corners has them. */
+static double *icosahedral_grid(int64_t a, int64_t b, int64_t *count) {
+  const int64_t parts = a * a + a * b + b * b;
+  cvtm_vector vertex[12];
+  int face[20][3];
+  find_icosahedron(vertex, face);
+  double *points = malloc(3 * (size_t)(10 * parts + 2) * sizeof *points);
+  int64_t made = 0;
+  if (points == NULL) return NULL;
+  for (int k = 0; k < 12; ++k) cvtm_vector_store(points, made++, vertex[k]);
+  for (int f = 0; f < 20; ++f) {
+    const int *corner = face[f];
+    for (int64_t j = 0; j <= a + b; ++j) {
+      for (int64_t i = -b; i <= a; ++i) {
+        const int64_t share[3] = {parts - (i * (a + b) + j * b) - (a * j - b * i),
+                                  i * (a + b) + j * b, a * j - b * i};
+        int own = 1, zeros = 0;
+        for (int k = 0; k < 3; ++k) {
+          own &= share[k] >= 0;
+          if (share[k] != 0) continue;
+          ++zeros; /* on the edge that runs from the next corner to the one after */
+          own &= corner[(k + 1) % 3] < corner[(k + 2) % 3];
+        }
+        if (!own || zeros > 1) continue;
+        cvtm_vector sum = {0, 0, 0};
+        for (int k = 0; k < 3; ++k) sum = cvtm_vector_add(sum, (double)share[k], vertex[corner[k]]);
+        cvtm_vector_store(points, made++, cvtm_vector_unit(sum));
+      }
+    }
+  }
+  *count = made;
+  return points;
+}
+
+/* Random points with a density of width^-2, stratified along the rows of the map. */
+static double *random_points(const cvtm_sphere_widths *w, uint64_t seed, int64_t count) {
+  double *points = malloc(3 * (size_t)count * sizeof *points);
+  if (points == NULL) return NULL;
+  const int64_t pixels = (int64_t)w->rows * w->columns;
+  double total = 0, sum = 0;
+  for (int pass = 0; pass < 2; ++pass) {
+    int64_t made = 0;
+    for (int64_t p = 0; w->value != NULL && p < pixels; ++p) {
+      const double latitude = w->south + (double)(p / w->columns) * w->row_step;
+      const double width = (double)w->value[p], share = cos(latitude) / (width * width);
+      if (pass == 0) {
+        total += share > 0 ? share : 0;
+        continue;
+      }
+      sum += share > 0 ? share : 0;
+      for (; made < count && ((double)made + 0.5) * total <= sum * (double)count; ++made) {
+        const uint64_t at = (uint64_t)made;
+        const double y = latitude + (cvtm_random_uniform(seed, 1, at) - 0.5) * w->row_step;
+        const double x = w->west + ((double)(p % w->columns) + cvtm_random_uniform(seed, 2, at)) *
+                                       w->column_step;
+        cvtm_vector_store(points, made, cvtm_vector_of(cos(y) * cos(x), cos(y) * sin(x), sin(y)));
+      }
+    }
+    for (; pass == 1 && made < count; ++made) { /* even widths, and what rounding left */
+      const double z = 1 - 2 * ((double)made + 0.5) / (double)count, r = sqrt(1 - z * z);
+      const double turn = 2 * CVTM_PI * cvtm_random_uniform(seed, 3, (uint64_t)made);
+      cvtm_vector_store(points, made, cvtm_vector_of(r * cos(turn), r * sin(turn), z));
+    }
+  }
+  return points;
+}
+
+/* --- levels ----------------------------------------------------------------------------------- */
+
+/* Brings the fixed sites to the front, each in place of the nearest other site. */
+static void place_fixed(double *sites, int64_t count, const double *fixed, int64_t fixed_count) {
+  for (int64_t f = 0; f < fixed_count; ++f) {
+    const cvtm_vector at = cvtm_vector_unit(cvtm_vector_load(fixed, f));
+    int64_t nearest = f;
+    for (int64_t i = f + 1; i < count; ++i)
+      if (cvtm_chord2(at, cvtm_vector_load(sites, i)) <
+          cvtm_chord2(at, cvtm_vector_load(sites, nearest)))
+        nearest = i;
+    cvtm_vector_store(sites, nearest, cvtm_vector_load(sites, f));
+    cvtm_vector_store(sites, f, at);
+  }
+}
+
+typedef struct descent {
+  cvtm_device *device;
+  const cvtm_sphere_widths *widths;
+  cvtm_sphere_map map;
+  int64_t fixed;
+  double deadline;
+} descent;
+
+/* Moves the sites. in_order: they come back in the order of a Morton curve. */
+static cvtm_status descend_sites(const descent *d, double *sites, int64_t count, int steps,
+                                 int iterations, int in_order, cvtm_sphere_result *result) {
+  cvtm_sphere_plan plan;
+  cvtm_lbfgsb_result run = {0};
+  double value[2] = {0, 0};
+  cvtm_status status = cvtm_sphere_plan_create(d->device, &d->map, count, &plan);
+  plan.work.map.quick = 1;
+  if (status == CVTM_OK) status = cvtm_sphere_plan_put(&plan, sites, d->fixed);
+  if (status == CVTM_OK) status = cvtm_sphere_plan_lloyd(&plan, steps);
+  if (status == CVTM_OK && steps > 8) { /* far moves: the order of the tree is made anew */
+    status = cvtm_sphere_plan_get(&plan, sites);
+    if (status == CVTM_OK) status = cvtm_sphere_plan_put(&plan, sites, d->fixed);
+  }
+  const double left = d->deadline - cvtm_clock();
+  if (status == CVTM_OK && iterations > 0 && left > 0)
+    status = cvtm_sphere_plan_descend(&plan, iterations, left < 1e9 ? left : 0, &run);
+  plan.work.map.quick = 0;
+  if (status == CVTM_OK)
+    status = cvtm_sphere_plan_evaluate(&plan, plan.x, plan.value, plan.gradient);
+  if (status == CVTM_OK) status = cvtm_device_copy_out(d->device, value, plan.value, sizeof value);
+  if (status == CVTM_OK)
+    status = in_order ? cvtm_device_copy_out(d->device, sites, plan.work.sites,
+                                             3 * (size_t)count * sizeof *sites)
+                      : cvtm_sphere_plan_get(&plan, sites);
+  cvtm_sphere_plan_destroy(&plan);
+  if (status == CVTM_OK && value[1] > 0 && in_order)
+    return cvtm_fail(cvtm_device_error(d->device), CVTM_ERROR_UNSUPPORTED,
+                     "%.0f cells reach farther than 83 degrees from their sites; take more sites",
+                     value[1]);
+  result->energy = value[0];
+  result->iterations = run.iterations;
+  result->evaluations = run.evaluations;
+  return status;
+}
+
+/* Refines the sites to `count`. */
+static cvtm_status refine_sites(double **sites, int64_t from, int64_t count, cvtm_error *error) {
+  cvtm_sphere_mesh mesh;
+  double *fine = NULL;
+  cvtm_status status = cvtm_sphere_delaunay(*sites, from, &mesh, error);
+  if (status != CVTM_OK) return status;
+  status = cvtm_sphere_refine(&mesh, count, &fine, error);
+  cvtm_sphere_mesh_free(&mesh);
+  if (status != CVTM_OK) return status;
+  free(*sites);
+  *sites = fine;
+  return CVTM_OK;
+}
+
+/* Descends on a quarter of the sites first. *count: the wanted number; it becomes the number of the
+ * result. */
+static cvtm_status solve_levels(descent *d, const cvtm_sphere_options *o, double **sites,
+                                int64_t *count, cvtm_sphere_result *result) {
+  cvtm_error *error = cvtm_device_error(d->device);
+  int64_t counts[32] = {*count};
+  int levels = 1;
+  for (; counts[levels - 1] > 4 * COARSEST; ++levels) counts[levels] = (counts[levels - 1] + 9) / 4;
+  if (o->any_count) {
+    for (int k = levels - 2; k >= 0; --k) counts[k] = 4 * counts[k + 1] - 6;
+  }
+  *sites = random_points(d->widths, o->seed, counts[levels - 1]);
+  if (*sites == NULL) return cvtm_no_memory(error, "the sites");
+  const int64_t fixed = d->fixed;
+  cvtm_status status = CVTM_OK;
+  for (int k = levels - 1; status == CVTM_OK && k >= 0; --k) {
+    d->fixed = 0;
+    if (k < levels - 1) status = refine_sites(sites, counts[k + 1], counts[k], error);
+    d->map.most_parts = k == levels - 1 ? 3 : 1; /* of small cells between, the sums will do */
+    if (status == CVTM_OK && k > 0)
+      status = descend_sites(d, *sites, counts[k], k == levels - 1 ? COARSE_STEPS : FINE_STEPS,
+                             COARSE_ITERATIONS, 0, result);
+  }
+  d->fixed = fixed;
+  d->map.most_parts = 3;
+  *count = counts[0];
+  return status;
+}
+
+cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *widths,
+                              const double *fixed_sites, const cvtm_sphere_options *o,
+                              double **sites, int64_t *count, cvtm_sphere_result *result) {
+  cvtm_error *error = cvtm_device_error(device);
+  const double start = cvtm_clock();
+  cvtm_sphere_options own;
+  cvtm_sphere_defaults(&own);
+  if (o != NULL) own = *o;
+  o = &own;
+  if (o->count == 0 && widths->value != NULL)
+    own.count = (int64_t)fmin(fmax(cvtm_sphere_widths_count(widths), 12), 1e9);
+  if (o->count < 12 || o->count > 300000000 || o->fixed < 0 || o->fixed > o->count / 2)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "a sphere takes 12 to 300000000 sites, of which half may be fixed");
+  cvtm_sphere_result made = {0};
+  double *moved = NULL;
+  descent d = {
+      device, widths, {0}, o->fixed, o->max_seconds > 0 ? start + o->max_seconds : HUGE_VAL};
+  int64_t n = o->count, a = 1, b = 0;
+  find_grid(n, &a, &b);
+  made.even = widths->value == NULL && (o->any_count || 10 * (a * a + a * b + b * b) + 2 == n);
+  cvtm_status status = cvtm_sphere_map_create(widths, &d.map, error);
+  if (status != CVTM_OK) return status;
+  if (made.even) {
+    moved = icosahedral_grid(a, b, &n);
+    if (moved == NULL) status = cvtm_no_memory(error, "the sites");
+  } else {
+    status = solve_levels(&d, o, &moved, &n, &made);
+  }
+  if (status == CVTM_OK) {
+    if (o->fixed > 0) place_fixed(moved, n, fixed_sites, o->fixed);
+    const int steps = made.even ? 0 : n > 4 * COARSEST ? FINE_STEPS : COARSE_STEPS;
+    status = descend_sites(&d, moved, n, steps, o->iterations, o->fixed == 0, &made);
+  }
+  free((void *)d.map.value);
+  if (status != CVTM_OK) {
+    free(moved);
+    return status;
+  }
+  made.seconds = cvtm_clock() - start;
+  *sites = moved;
+  *count = n;
+  *result = made;
+  return CVTM_OK;
+}

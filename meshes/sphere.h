@@ -1,0 +1,101 @@
+/* Triangulations of the unit sphere, their dual, and its files. */
+#ifndef CVTMESH_MESHES_SPHERE_H
+#define CVTMESH_MESHES_SPHERE_H
+
+#include "base/status.h"
+
+#include <stdint.h>
+
+CVTM_API_BEGIN
+
+typedef struct cvtm_sphere_mesh {
+  int64_t count, triangle_count;
+  double *points;     /* 3 * count, unit vectors; malloc'd */
+  int32_t *triangles; /* 3 * triangle_count, counterclockwise from outside; malloc'd */
+} cvtm_sphere_mesh;
+
+void cvtm_sphere_mesh_free(cvtm_sphere_mesh *mesh);
+
+/* The Delaunay triangulation of the sphere: the convex hull of the points, which are rounded to
+ * multiples of 2^-39 for its predicates. These are exact, so the triangulation always is a closed
+ * surface with 2 count - 4 triangles. Triangles start at their smallest vertex and are ordered by
+ * it. Fails with CVTM_ERROR_INPUT if points do not surround the centre, or are so near to each
+ * other (about 4e-6) that the sphere is flat there in these numbers. */
+cvtm_status cvtm_sphere_delaunay(const double *points, int64_t count, cvtm_sphere_mesh *mesh,
+                                 cvtm_error *error);
+
+typedef struct cvtm_sphere_quality {
+  double min_angle, mean_min_angle, max_angle; /* of the chordal triangles, in degrees */
+  int64_t obtuse;                              /* triangles */
+  int64_t degree[16];      /* vertices by the number of neighbours; the last counts 15 and more */
+  double not_six;          /* the share of vertices without six neighbours */
+  double min_arc, max_arc; /* edges, in radians */
+} cvtm_sphere_quality;
+
+void cvtm_sphere_quality_compute(const cvtm_sphere_mesh *mesh, cvtm_sphere_quality *quality);
+
+/* Moves points where triangles have an angle above 89 or below `least` degrees, and flips edges,
+ * until there is no such triangle or no move helps. The first `fixed` points stay. */
+cvtm_status cvtm_sphere_raise(cvtm_sphere_mesh *mesh, int64_t fixed, double least,
+                              cvtm_error *error);
+
+/* Doubles the resolution: *fine = the points and the midpoints of edges, `count` in all, malloc'd.
+ * count: at most 4 mesh->count - 6; midpoints are left out evenly. */
+cvtm_status cvtm_sphere_refine(const cvtm_sphere_mesh *mesh, int64_t count, double **fine,
+                               cvtm_error *error);
+
+/* The C-grid of MPAS on the dual of a triangulation, with its names, orders and signs, on the unit
+ * sphere. Indices count from 0; -1: none. Cells are the Voronoi cells of points, vertices the
+ * circumcentres of triangles. `width` is max_edges for arrays on cells, 2 * max_edges for those of
+ * edges on an edge. Angles and lengths are arcs. The area of a triangle is that of its kites. */
+typedef struct cvtm_sphere_grid {
+  int64_t cells, edges, vertices;
+  int32_t max_edges;
+  double *cell_point, *edge_point, *vertex_point; /* 3 each */
+  int32_t *edges_on_cell, *cells_on_cell, *vertices_on_cell, *edge_count_on_cell;
+  int32_t *cells_on_edge, *vertices_on_edge;  /* 2 each */
+  int32_t *cells_on_vertex, *edges_on_vertex; /* 3 each */
+  int32_t *edges_on_edge, *edge_count_on_edge;
+  double
+      *weights_on_edge; /* tangential velocity of an edge from normal ones (Ringler et al. 2010) */
+  double *dc, *dv, *angle; /* between cells, between vertices; of the normal to the east */
+  double *cell_area, *triangle_area, *kite_area; /* kite_area: 3 per vertex */
+  int32_t *cell_parent;                          /* the point of each cell */
+} cvtm_sphere_grid;
+
+void cvtm_sphere_grid_free(cvtm_sphere_grid *grid);
+
+/* keep: NULL, or nonzero for each cell that the grid has: then vertices without a cell and edges
+ * without a cell are left out, and the others numbered anew, as MPAS culls. */
+cvtm_status cvtm_sphere_grid_create(const cvtm_sphere_mesh *mesh, const unsigned char *keep,
+                                    cvtm_sphere_grid *grid, cvtm_error *error);
+
+/* True if the build has libnetcdf. */
+int cvtm_netcdf_known(void);
+
+/* Numbers on a grid of latitudes and longitudes, in degrees. */
+typedef struct cvtm_geographic_grid {
+  int64_t rows, columns;
+  double south, west, row_step, column_step; /* of row 0 and column 0; steps are positive */
+  float *value;                              /* malloc'd, rows * columns, from the south */
+} cvtm_geographic_grid;
+
+/* Reads the first variable of a NetCDF file that has two dimensions with coordinates, latitude and
+ * longitude in even steps, in this order. */
+cvtm_status cvtm_geographic_grid_read(const char *path, cvtm_geographic_grid *grid,
+                                      cvtm_error *error);
+
+/* What the files of a grid say beside it. */
+typedef struct cvtm_sphere_labels {
+  double radius;         /* of the sphere, in metres; 1: the unit sphere */
+  const double *density; /* of each cell, relative to the largest; NULL: 1 */
+  const char *source;    /* the program and its version; NULL: none */
+} cvtm_sphere_labels;
+
+/* Writes grid.nc (MPAS), NAME.ugrid.nc (UGRID 1.0), .vtu or .obj (the cells), .info (the graph of
+ * METIS), by the extension. CVTM_ERROR_UNSUPPORTED: the build has no libnetcdf. */
+cvtm_status cvtm_sphere_grid_write(const cvtm_sphere_grid *grid, const cvtm_sphere_labels *labels,
+                                   const char *path, cvtm_error *error);
+
+CVTM_API_END
+#endif

@@ -1,0 +1,507 @@
+#include "meshes/sphere.h"
+
+#include "base/file.h"
+#include "base/host.h"
+#include "base/sphere.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#if CVTMESH_HAVE_NETCDF
+#include <netcdf.h>
+#include <netcdf_mem.h>
+#include <pthread.h>
+#endif
+
+int cvtm_netcdf_known(void) { return CVTMESH_HAVE_NETCDF; }
+
+/* --- NetCDF ----------------------------------------------------------------------------------- */
+
+#if CVTMESH_HAVE_NETCDF
+
+enum { VARIABLES = 64, DIMENSIONS = 8 };
+
+/* A variable and where its numbers come from: `reals`, or `integers` to which `add` is added. */
+typedef struct variable {
+  const char *name;
+  int dimension, width; /* numbers of dimensions; width -1: none */
+  const double *reals;
+  const int32_t *integers;
+  double factor;
+  int add;
+  double *owned; /* freed with the list */
+  const char *units;
+  int id;
+} variable;
+
+typedef struct file {
+  int id, failed; /* the first error of libnetcdf */
+  int64_t size[DIMENSIONS];
+  int dimension[DIMENSIONS], dimensions;
+  variable list[VARIABLES];
+  int count;
+  const cvtm_sphere_grid *grid;
+} file;
+
+static void expect(file *f, int code) {
+  if (f->failed == NC_NOERR) f->failed = code;
+}
+
+static int add_dimension(file *f, const char *name, int64_t size) {
+  f->size[f->dimensions] = size;
+  expect(f, nc_def_dim(f->id, name, (size_t)size, &f->dimension[f->dimensions]));
+  return f->dimensions++;
+}
+
+static variable *add_variable(file *f, const char *name, int dimension, int width) {
+  variable *v = &f->list[f->count++];
+  *v = (variable){name, dimension, width, NULL, NULL, 1, 0, NULL, NULL, 0};
+  return v;
+}
+
+static void add_reals(file *f, const char *name, int dimension, int width, const double *reals,
+                      double factor, const char *units) {
+  variable *v = add_variable(f, name, dimension, width);
+  v->reals = reals;
+  v->factor = factor;
+  v->units = units;
+}
+
+static variable *add_integers(file *f, const char *name, int dimension, int width,
+                              const int32_t *integers, int add) {
+  variable *v = add_variable(f, name, dimension, width);
+  v->integers = integers;
+  v->add = add;
+  return v;
+}
+
+static void put_text(file *f, int variable_id, const char *name, const char *text) {
+  expect(f, nc_put_att_text(f->id, variable_id, name, strlen(text), text));
+}
+
+static int64_t rows_of(const file *f, const variable *v, int64_t *width) {
+  *width = v->width < 0 ? 1 : f->size[v->width];
+  return f->size[v->dimension];
+}
+
+static void define_variables(file *f) {
+  for (int k = 0; k < f->count; ++k) {
+    variable *v = &f->list[k];
+    const int shape[2] = {f->dimension[v->dimension], v->width < 0 ? 0 : f->dimension[v->width]};
+    expect(f, nc_def_var(f->id, v->name, v->integers != NULL ? NC_INT : NC_DOUBLE,
+                         v->width < 0 ? 1 : 2, shape, &v->id));
+    if (v->units != NULL) put_text(f, v->id, "units", v->units);
+  }
+}
+
+/* Converts and writes the numbers in pieces. */
+static void write_variables(file *f) {
+  enum { PIECE = 1 << 16 };
+  double *reals = malloc(PIECE * sizeof *reals);
+  int *integers = malloc(PIECE * sizeof *integers);
+  if (reals == NULL || integers == NULL) expect(f, NC_ENOMEM);
+  for (int k = 0; f->failed == NC_NOERR && k < f->count; ++k) {
+    const variable *v = &f->list[k];
+    int64_t width;
+    const int64_t rows = rows_of(f, v, &width), piece = PIECE / width;
+    for (int64_t row = 0; row < rows && f->failed == NC_NOERR; row += piece) {
+      const int64_t now = rows - row < piece ? rows - row : piece;
+      const size_t start[2] = {(size_t)row, 0}, count[2] = {(size_t)now, (size_t)width};
+      for (int64_t i = 0; i < now * width; ++i) {
+        if (v->integers != NULL)
+          integers[i] = v->integers[row * width + i] + v->add;
+        else
+          reals[i] = v->factor * v->reals[row * width + i];
+      }
+      expect(f, v->integers != NULL ? nc_put_vara_int(f->id, v->id, start, count, integers)
+                                    : nc_put_vara_double(f->id, v->id, start, count, reals));
+    }
+  }
+  free(reals);
+  free(integers);
+}
+
+/* Adds x, y, z, and longitude and latitude in radians, or degrees for UGRID (plain: no x, y, z).
+ */
+static void add_points(file *f, const char *what, int dimension, const double *points,
+                       double radius, int degrees) {
+  static const char *const mpas[5] = {"lat", "lon", "x", "y", "z"};
+  static char names[3][5][32];
+  const int64_t n = f->size[dimension];
+  const int group = what[0] == 'C' || what[0] == 'f' ? 0 : what[0] == 'E' || what[0] == 'e' ? 1 : 2;
+  for (int axis = 0; axis < (degrees ? 2 : 5); ++axis) {
+    double *values = malloc((size_t)n * sizeof *values + 1);
+    variable *v = add_variable(f, names[group][axis], dimension, -1);
+    v->reals = v->owned = values;
+    if (degrees)
+      snprintf(names[group][axis], sizeof names[group][axis], "%s_%s", what, mpas[axis]);
+    else
+      snprintf(names[group][axis], sizeof names[group][axis], "%s%s", mpas[axis], what);
+    v->units = axis >= 2 ? "m" : !degrees ? "rad" : axis == 0 ? "degrees_north" : "degrees_east";
+    if (values == NULL) {
+      expect(f, NC_ENOMEM);
+      return;
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      const double *p = points + 3 * i;
+      const double lon = atan2(p[1], p[0]);
+      values[i] = axis == 0   ? atan2(p[2], hypot(p[0], p[1]))
+                  : axis == 1 ? (lon < 0 && !degrees ? lon + 2 * CVTM_PI : lon)
+                              : radius * p[axis - 2];
+      if (degrees) values[i] *= 180 / CVTM_PI;
+    }
+  }
+}
+
+static int32_t *count_up(int64_t count) {
+  int32_t *numbers = malloc((size_t)count * sizeof *numbers + 1);
+  for (int64_t i = 0; numbers != NULL && i < count; ++i) numbers[i] = (int32_t)i;
+  return numbers;
+}
+
+/* Nonzero for vertices, edges and cells on the boundary of a culled grid. */
+static int32_t *find_boundary(const int32_t *cells, int64_t count, int per) {
+  int32_t *flags = malloc((size_t)count * sizeof *flags + 1);
+  for (int64_t i = 0; flags != NULL && i < count; ++i) {
+    flags[i] = 0;
+    for (int k = 0; k < per; ++k) flags[i] |= cells[per * i + k] < 0;
+  }
+  return flags;
+}
+
+/* Ten letters and digits that differ for other cells, as MPAS has them (FNV-1a). */
+static void put_file_id(file *f) {
+  const unsigned char *bytes = (const unsigned char *)f->grid->cell_point;
+  const size_t size = 3 * (size_t)f->grid->cells * sizeof(double);
+  uint64_t hash = UINT64_C(14695981039346656037);
+  for (size_t k = 0; k < size; ++k) hash = (hash ^ bytes[k]) * UINT64_C(1099511628211);
+  char id[11] = "";
+  for (int k = 0; k < 10; ++k, hash /= 36)
+    id[k] = "0123456789abcdefghijklmnopqrstuvwxyz"[hash % 36];
+  put_text(f, NC_GLOBAL, "file_id", id);
+}
+
+static void fill_mpas(file *f, const cvtm_sphere_labels *l, int32_t *owned[4]) {
+  const cvtm_sphere_grid *g = f->grid;
+  const double r = l->radius, r2 = r * r;
+  const int cells = add_dimension(f, "nCells", g->cells);
+  const int edges = add_dimension(f, "nEdges", g->edges);
+  const int vertices = add_dimension(f, "nVertices", g->vertices);
+  const int most = add_dimension(f, "maxEdges", g->max_edges);
+  const int most2 = add_dimension(f, "maxEdges2", 2 * (int64_t)g->max_edges);
+  const int two = add_dimension(f, "TWO", 2), three = add_dimension(f, "vertexDegree", 3);
+  add_points(f, "Cell", cells, g->cell_point, r, 0);
+  add_points(f, "Edge", edges, g->edge_point, r, 0);
+  add_points(f, "Vertex", vertices, g->vertex_point, r, 0);
+  const int64_t longest = g->edges > g->vertices ? g->edges : g->vertices;
+  owned[0] = count_up(longest > g->cells ? longest : g->cells);
+  owned[1] = find_boundary(g->cells_on_vertex, g->vertices, 3);
+  owned[2] = find_boundary(g->cells_on_edge, g->edges, 2);
+  if (owned[0] == NULL || owned[1] == NULL || owned[2] == NULL) {
+    expect(f, NC_ENOMEM);
+    return;
+  }
+  add_integers(f, "indexToCellID", cells, -1, owned[0], 1);
+  add_integers(f, "indexToEdgeID", edges, -1, owned[0], 1);
+  add_integers(f, "indexToVertexID", vertices, -1, owned[0], 1);
+  add_integers(f, "nEdgesOnCell", cells, -1, g->edge_count_on_cell, 0);
+  add_integers(f, "nEdgesOnEdge", edges, -1, g->edge_count_on_edge, 0);
+  add_integers(f, "cellsOnCell", cells, most, g->cells_on_cell, 1);
+  add_integers(f, "edgesOnCell", cells, most, g->edges_on_cell, 1);
+  add_integers(f, "verticesOnCell", cells, most, g->vertices_on_cell, 1);
+  add_integers(f, "edgesOnEdge", edges, most2, g->edges_on_edge, 1);
+  add_integers(f, "cellsOnEdge", edges, two, g->cells_on_edge, 1);
+  add_integers(f, "verticesOnEdge", edges, two, g->vertices_on_edge, 1);
+  add_integers(f, "cellsOnVertex", vertices, three, g->cells_on_vertex, 1);
+  add_integers(f, "edgesOnVertex", vertices, three, g->edges_on_vertex, 1);
+  add_integers(f, "boundaryVertex", vertices, -1, owned[1], 0);
+  add_integers(f, "boundaryEdge", edges, -1, owned[2], 0);
+  add_integers(f, "cellParent", cells, -1, g->cell_parent, 1);
+  add_reals(f, "dcEdge", edges, -1, g->dc, r, "m");
+  add_reals(f, "dvEdge", edges, -1, g->dv, r, "m");
+  add_reals(f, "angleEdge", edges, -1, g->angle, 1, "rad");
+  add_reals(f, "weightsOnEdge", edges, most2, g->weights_on_edge, 1, NULL);
+  add_reals(f, "areaCell", cells, -1, g->cell_area, r2, "m2");
+  add_reals(f, "areaTriangle", vertices, -1, g->triangle_area, r2, "m2");
+  add_reals(f, "kiteAreasOnVertex", vertices, three, g->kite_area, r2, "m2");
+  variable *density = add_variable(f, "meshDensity", cells, -1);
+  density->reals = l->density;
+  if (l->density == NULL) {
+    double *ones = malloc((size_t)g->cells * sizeof *ones);
+    for (int64_t i = 0; ones != NULL && i < g->cells; ++i) ones[i] = 1;
+    if (ones == NULL) expect(f, NC_ENOMEM);
+    density->reals = density->owned = ones;
+  }
+  put_text(f, NC_GLOBAL, "on_a_sphere", "YES");
+  put_text(f, NC_GLOBAL, "is_periodic", "NO");
+  put_text(f, NC_GLOBAL, "mesh_spec", "1.0");
+  put_text(f, NC_GLOBAL, "Conventions", "MPAS");
+  put_file_id(f);
+  expect(f, nc_put_att_double(f->id, NC_GLOBAL, "sphere_radius", NC_DOUBLE, 1, &l->radius));
+}
+
+static void fill_ugrid(file *f, const cvtm_sphere_labels *l, int32_t *owned[4]) {
+  (void)l, (void)owned;
+  const cvtm_sphere_grid *g = f->grid;
+  static const int fill = -1, zero = 0, dimension = 2;
+  const int faces = add_dimension(f, "face", g->cells), edges = add_dimension(f, "edge", g->edges);
+  const int nodes = add_dimension(f, "node", g->vertices);
+  const int most = add_dimension(f, "max_face_nodes", g->max_edges);
+  const int two = add_dimension(f, "two", 2);
+  add_points(f, "face", faces, g->cell_point, 1, 1);
+  add_points(f, "edge", edges, g->edge_point, 1, 1);
+  add_points(f, "node", nodes, g->vertex_point, 1, 1);
+  add_integers(f, "face_nodes", faces, most, g->vertices_on_cell, 0);
+  add_integers(f, "face_edges", faces, most, g->edges_on_cell, 0);
+  add_integers(f, "face_faces", faces, most, g->cells_on_cell, 0);
+  add_integers(f, "edge_nodes", edges, two, g->vertices_on_edge, 0);
+  add_integers(f, "edge_faces", edges, two, g->cells_on_edge, 0);
+  define_variables(f);
+  for (int k = 0; k < f->count; ++k) {
+    const variable *v = &f->list[k];
+    if (v->integers == NULL) {
+      put_text(f, v->id, "standard_name", strstr(v->name, "lat") ? "latitude" : "longitude");
+      continue;
+    }
+    if (strcmp(v->name, "edge_nodes") != 0) /* no node of an edge is missing */
+      expect(f, nc_put_att_int(f->id, v->id, "_FillValue", NC_INT, 1, &fill));
+    expect(f, nc_put_att_int(f->id, v->id, "start_index", NC_INT, 1, &zero));
+    char role[64];
+    snprintf(role, sizeof role, "%.4s_%.4s_connectivity", v->name, v->name + 5);
+    put_text(f, v->id, "cf_role", role);
+  }
+  int mesh;
+  expect(f, nc_def_var(f->id, "mesh", NC_INT, 0, NULL, &mesh));
+  expect(f, nc_put_att_int(f->id, mesh, "topology_dimension", NC_INT, 1, &dimension));
+  static const char *const texts[][2] = {{"cf_role", "mesh_topology"},
+                                         {"long_name", "Voronoi cells of the sphere"},
+                                         {"node_coordinates", "node_lon node_lat"},
+                                         {"face_coordinates", "face_lon face_lat"},
+                                         {"edge_coordinates", "edge_lon edge_lat"},
+                                         {"face_node_connectivity", "face_nodes"},
+                                         {"edge_node_connectivity", "edge_nodes"},
+                                         {"face_edge_connectivity", "face_edges"},
+                                         {"face_face_connectivity", "face_faces"},
+                                         {"edge_face_connectivity", "edge_faces"},
+                                         {"face_dimension", "face"},
+                                         {"edge_dimension", "edge"}};
+  for (size_t k = 0; k < sizeof texts / sizeof *texts; ++k)
+    put_text(f, mesh, texts[k][0], texts[k][1]);
+  put_text(f, NC_GLOBAL, "Conventions", "CF-1.11 UGRID-1.0");
+}
+
+/* libnetcdf is not thread-safe. */
+static pthread_mutex_t netcdf_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int make_image(file *f, const cvtm_sphere_labels *labels, int ugrid, NC_memio *image) {
+  const int64_t longest = 16 * (int64_t)f->grid->max_edges * f->grid->edges;
+  const int mode = longest < INT32_MAX ? NC_64BIT_OFFSET : NC_NETCDF4;
+  int32_t *owned[4] = {NULL, NULL, NULL, NULL};
+  f->failed = nc_create_mem("cvtmesh.nc", mode, 1 << 10, &f->id);
+  if (f->failed != NC_NOERR) return 0;
+  if (ugrid) {
+    fill_ugrid(f, labels, owned);
+  } else {
+    fill_mpas(f, labels, owned);
+    define_variables(f);
+  }
+  if (labels->source != NULL) put_text(f, NC_GLOBAL, "source", labels->source);
+  expect(f, nc_enddef(f->id));
+  if (f->failed == NC_NOERR) write_variables(f);
+  const int closed = nc_close_memio(f->id, image);
+  expect(f, closed);
+  for (int k = 0; k < 4; ++k) free(owned[k]);
+  for (int k = 0; k < f->count; ++k) free(f->list[k].owned);
+  return f->failed == NC_NOERR;
+}
+
+static cvtm_status write_netcdf(const cvtm_sphere_grid *grid, const cvtm_sphere_labels *labels,
+                                int ugrid, const char *path, cvtm_error *error) {
+  file *f = calloc(1, sizeof *f);
+  if (f == NULL) return cvtm_no_memory(error, "the file");
+  NC_memio image = {0};
+  f->grid = grid;
+  pthread_mutex_lock(&netcdf_lock);
+  const int made = make_image(f, labels, ugrid, &image);
+  cvtm_status status = CVTM_OK;
+  if (!made)
+    status = cvtm_fail(error, f->failed == NC_ENOMEM ? CVTM_ERROR_MEMORY : CVTM_ERROR_IO, "%s: %s",
+                       path, nc_strerror(f->failed));
+  pthread_mutex_unlock(&netcdf_lock);
+  cvtm_output *output;
+  if (status == CVTM_OK) status = cvtm_output_open(path, &output, error);
+  if (status == CVTM_OK) {
+    fwrite(image.memory, 1, image.size, cvtm_output_stream(output));
+    status = cvtm_output_commit(output, error);
+  }
+  free(image.memory);
+  free(f);
+  return status;
+}
+/* Reads the coordinates of dimension `id` in even steps. *turned: they descend. */
+static int read_axis(int file_id, int id, int64_t *count, double *first, double *step,
+                     int *turned) {
+  char name[NC_MAX_NAME + 1];
+  size_t length = 0;
+  int coordinate = -1;
+  if (nc_inq_dim(file_id, id, name, &length) != NC_NOERR || length < 2 || length > INT32_MAX ||
+      nc_inq_varid(file_id, name, &coordinate) != NC_NOERR)
+    return 0;
+  double *at = malloc(length * sizeof *at);
+  int good = at != NULL && nc_get_var_double(file_id, coordinate, at) == NC_NOERR;
+  if (good) {
+    *count = (int64_t)length;
+    *step = (at[length - 1] - at[0]) / (double)(length - 1);
+    *turned = *step < 0;
+    *first = *turned ? at[length - 1] : at[0];
+    for (size_t k = 0; good && k < length; ++k)
+      good = fabs(at[0] + (double)k * *step - at[k]) <= 1e-3 * fabs(*step);
+    *step = fabs(*step);
+  }
+  free(at);
+  return good && *step > 0;
+}
+
+static cvtm_status read_variable(int file_id, int id, const char *path, size_t size,
+                                 cvtm_geographic_grid *grid, int *found, cvtm_error *error) {
+  int count = 0, shape[NC_MAX_VAR_DIMS], south_last = 0, east_first = 0;
+  if (nc_inq_varndims(file_id, id, &count) != NC_NOERR || count != 2 ||
+      nc_inq_vardimid(file_id, id, shape) != NC_NOERR ||
+      !read_axis(file_id, shape[0], &grid->rows, &grid->south, &grid->row_step, &south_last) ||
+      !read_axis(file_id, shape[1], &grid->columns, &grid->west, &grid->column_step, &east_first))
+    return CVTM_OK;
+  const int64_t rows = grid->rows, columns = grid->columns;
+  const uint64_t bytes = 2 * sizeof(float) * (uint64_t)rows * (uint64_t)columns;
+  const cvtm_status status = cvtm_check_expansion(path, size, bytes, error);
+  if (status != CVTM_OK) return status;
+  float *raw = malloc(bytes / 2), *value = malloc(bytes / 2);
+  *found = raw != NULL && value != NULL && nc_get_var_float(file_id, id, raw) == NC_NOERR;
+  for (int64_t j = 0; *found && j < rows; ++j)
+    for (int64_t i = 0; i < columns; ++i)
+      value[j * columns + i] =
+          raw[(south_last ? rows - 1 - j : j) * columns + (east_first ? columns - 1 - i : i)];
+  const int missing = raw == NULL || value == NULL;
+  free(raw);
+  if (*found)
+    grid->value = value;
+  else
+    free(value);
+  return missing ? cvtm_no_memory(error, path) : CVTM_OK;
+}
+
+cvtm_status cvtm_geographic_grid_read(const char *path, cvtm_geographic_grid *grid,
+                                      cvtm_error *error) {
+  int id, count = 0, found = 0;
+  unsigned char *bytes;
+  size_t size;
+  memset(grid, 0, sizeof *grid);
+  cvtm_status status = cvtm_file_read(path, SIZE_MAX / 2, &bytes, &size, error);
+  if (status != CVTM_OK) return status;
+  pthread_mutex_lock(&netcdf_lock);
+  const int code = nc_open_mem(path, NC_NOWRITE, size, bytes, &id);
+  if (code == NC_NOERR) {
+    nc_inq_nvars(id, &count);
+    for (int k = 0; status == CVTM_OK && !found && k < count; ++k)
+      status = read_variable(id, k, path, size, grid, &found, error);
+    nc_close(id);
+  }
+  pthread_mutex_unlock(&netcdf_lock);
+  free(bytes);
+  if (code != NC_NOERR)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", path, nc_strerror(code));
+  if (status == CVTM_OK && !found)
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: no variable has latitudes and longitudes in even steps", path);
+  return status;
+}
+#else
+cvtm_status cvtm_geographic_grid_read(const char *path, cvtm_geographic_grid *grid,
+                                      cvtm_error *error) {
+  (void)grid;
+  return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: this build has no NetCDF", path);
+}
+static cvtm_status write_netcdf(const cvtm_sphere_grid *grid, const cvtm_sphere_labels *labels,
+                                int ugrid, const char *path, cvtm_error *error) {
+  (void)grid, (void)labels, (void)ugrid;
+  return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: this build has no NetCDF", path);
+}
+#endif
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+/* METIS: the cells, the edges between two cells, and the neighbours of each cell. */
+static void put_graph(FILE *stream, const cvtm_sphere_grid *g) {
+  int64_t inner = 0;
+  for (int64_t e = 0; e < g->edges; ++e) inner += g->cells_on_edge[2 * e + 1] >= 0;
+  fprintf(stream, "%" PRId64 " %" PRId64 "\n", g->cells, inner);
+  for (int64_t c = 0; c < g->cells; ++c) {
+    const int32_t *near = g->cells_on_cell + c * g->max_edges;
+    for (int32_t k = 0, some = 0; k < g->edge_count_on_cell[c]; ++k)
+      if (near[k] >= 0) fprintf(stream, some++ ? " %d" : "%d", near[k] + 1);
+    fputc('\n', stream);
+  }
+}
+
+static void put_obj(FILE *stream, const cvtm_sphere_grid *g, double radius) {
+  for (int64_t v = 0; v < g->vertices; ++v)
+    fprintf(stream, "v %.17g %.17g %.17g\n", radius * g->vertex_point[3 * v],
+            radius * g->vertex_point[3 * v + 1], radius * g->vertex_point[3 * v + 2]);
+  for (int64_t c = 0; c < g->cells; ++c) {
+    fputc('f', stream);
+    for (int32_t k = 0; k < g->edge_count_on_cell[c]; ++k)
+      fprintf(stream, " %d", g->vertices_on_cell[c * g->max_edges + k] + 1);
+    fputc('\n', stream);
+  }
+}
+
+static void put_vtu(FILE *stream, const cvtm_sphere_grid *g, const cvtm_sphere_labels *l) {
+  fprintf(stream,
+          "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\">\n"
+          "<UnstructuredGrid>\n<Piece NumberOfPoints=\"%" PRId64 "\" NumberOfCells=\"%" PRId64
+          "\">\n<Points>\n<DataArray type=\"Float64\" NumberOfComponents=\"3\">\n",
+          g->vertices, g->cells);
+  for (int64_t v = 0; v < g->vertices; ++v)
+    fprintf(stream, "%.17g %.17g %.17g\n", l->radius * g->vertex_point[3 * v],
+            l->radius * g->vertex_point[3 * v + 1], l->radius * g->vertex_point[3 * v + 2]);
+  fputs("</DataArray>\n</Points>\n<Cells>\n<DataArray type=\"Int32\" Name=\"connectivity\">\n",
+        stream);
+  for (int64_t c = 0; c < g->cells; ++c) {
+    for (int32_t k = 0; k < g->edge_count_on_cell[c]; ++k)
+      fprintf(stream, "%d ", g->vertices_on_cell[c * g->max_edges + k]);
+    fputc('\n', stream);
+  }
+  fputs("</DataArray>\n<DataArray type=\"Int64\" Name=\"offsets\">\n", stream);
+  int64_t sum = 0;
+  for (int64_t c = 0; c < g->cells; ++c)
+    fprintf(stream, "%" PRId64 "\n", sum += g->edge_count_on_cell[c]);
+  fputs("</DataArray>\n<DataArray type=\"UInt8\" Name=\"types\">\n", stream);
+  for (int64_t c = 0; c < g->cells; ++c) fputs("7\n", stream);
+  fputs("</DataArray>\n</Cells>\n<CellData>\n<DataArray type=\"Float64\" Name=\"area\">\n", stream);
+  for (int64_t c = 0; c < g->cells; ++c)
+    fprintf(stream, "%.17g\n", l->radius * l->radius * g->cell_area[c]);
+  fputs("</DataArray>\n</CellData>\n</Piece>\n</UnstructuredGrid>\n</VTKFile>\n", stream);
+}
+
+cvtm_status cvtm_sphere_grid_write(const cvtm_sphere_grid *grid, const cvtm_sphere_labels *labels,
+                                   const char *path, cvtm_error *error) {
+  char extension[16];
+  cvtm_file_extension(path, extension, sizeof extension);
+  const size_t length = strlen(path);
+  const int ugrid = length > 9 && strcmp(path + length - 9, ".ugrid.nc") == 0;
+  if (strcmp(extension, "nc") == 0) return write_netcdf(grid, labels, ugrid, path, error);
+  const int graph = strcmp(extension, "info") == 0, obj = strcmp(extension, "obj") == 0;
+  if (!graph && !obj && strcmp(extension, "vtu") != 0)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%s: a mesh of the sphere is written as nc, ugrid.nc, info, vtu or obj", path);
+  cvtm_output *output;
+  const cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  FILE *stream = cvtm_output_stream(output);
+  if (graph)
+    put_graph(stream, grid);
+  else if (obj)
+    put_obj(stream, grid, labels->radius);
+  else
+    put_vtu(stream, grid, labels);
+  return cvtm_output_commit(output, error);
+}

@@ -1,0 +1,252 @@
+#include "meshes/sphere.h"
+
+#include "base/host.h"
+#include "base/sphere.h"
+#include "meshes/elements/twins.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void cvtm_sphere_grid_free(cvtm_sphere_grid *g) {
+  void *const all[] = {g->cell_point,
+                       g->edge_point,
+                       g->vertex_point,
+                       g->edges_on_cell,
+                       g->cells_on_cell,
+                       g->vertices_on_cell,
+                       g->edge_count_on_cell,
+                       g->cells_on_edge,
+                       g->vertices_on_edge,
+                       g->cells_on_vertex,
+                       g->edges_on_vertex,
+                       g->edges_on_edge,
+                       g->edge_count_on_edge,
+                       g->weights_on_edge,
+                       g->dc,
+                       g->dv,
+                       g->angle,
+                       g->cell_area,
+                       g->triangle_area,
+                       g->kite_area,
+                       g->cell_parent};
+  for (size_t k = 0; k < sizeof all / sizeof *all; ++k) free(all[k]);
+  memset(g, 0, sizeof *g);
+}
+
+/* The triangulation, and the new numbers of what is kept: -1 for what is not. */
+typedef struct source {
+  const cvtm_sphere_mesh *mesh;
+  int64_t *twin, *leaves;
+  int32_t *cell, *edge, *vertex; /* by point, half-edge, triangle */
+} source;
+
+static void number_kept(const source *s, const unsigned char *keep, cvtm_sphere_grid *g) {
+  const cvtm_sphere_mesh *mesh = s->mesh;
+  for (int64_t i = 0; i < mesh->count; ++i)
+    s->cell[i] = keep == NULL || keep[i] ? (int32_t)g->cells++ : -1;
+  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
+    const int32_t a = mesh->triangles[h], b = mesh->triangles[cvtm_half_after(h)];
+    if (a > b) continue;
+    s->edge[h] = s->edge[s->twin[h]] =
+        s->cell[a] >= 0 || s->cell[b] >= 0 ? (int32_t)g->edges++ : -1;
+  }
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+    const int32_t *c = mesh->triangles + 3 * t;
+    s->vertex[t] = s->cell[c[0]] >= 0 || s->cell[c[1]] >= 0 || s->cell[c[2]] >= 0
+                       ? (int32_t)g->vertices++
+                       : -1;
+  }
+  for (int64_t i = 0; i < mesh->count; ++i) {
+    int32_t degree = 0;
+    int64_t h = s->leaves[i];
+    do {
+      ++degree;
+      h = s->twin[cvtm_half_before(h)];
+    } while (h != s->leaves[i]);
+    if (s->cell[i] >= 0 && degree > g->max_edges) g->max_edges = degree;
+  }
+}
+
+static int allocate_grid(cvtm_sphere_grid *g) {
+  const size_t c = (size_t)g->cells, e = (size_t)g->edges, v = (size_t)g->vertices;
+  const size_t m = (size_t)g->max_edges, real = sizeof(double), whole = sizeof(int32_t);
+  struct {
+    void *array;
+    size_t count, size;
+  } const all[] = {{&g->cell_point, 3 * c, real},
+                   {&g->edge_point, 3 * e, real},
+                   {&g->vertex_point, 3 * v, real},
+                   {&g->edges_on_cell, m * c, whole},
+                   {&g->cells_on_cell, m * c, whole},
+                   {&g->vertices_on_cell, m * c, whole},
+                   {&g->edge_count_on_cell, c, whole},
+                   {&g->cells_on_edge, 2 * e, whole},
+                   {&g->vertices_on_edge, 2 * e, whole},
+                   {&g->cells_on_vertex, 3 * v, whole},
+                   {&g->edges_on_vertex, 3 * v, whole},
+                   {&g->edges_on_edge, 2 * m * e, whole},
+                   {&g->edge_count_on_edge, e, whole},
+                   {&g->weights_on_edge, 2 * m * e, real},
+                   {&g->dc, e, real},
+                   {&g->dv, e, real},
+                   {&g->angle, e, real},
+                   {&g->cell_area, c, real},
+                   {&g->triangle_area, v, real},
+                   {&g->kite_area, 3 * v, real},
+                   {&g->cell_parent, c, whole}};
+  for (size_t k = 0; k < sizeof all / sizeof *all; ++k) {
+    void *memory = malloc(all[k].count * all[k].size + 1);
+    if (memory == NULL) return 0;
+    memset(memory, all[k].size == whole ? 0xff : 0, all[k].count * all[k].size);
+    memcpy(all[k].array, &memory, sizeof memory);
+  }
+  return 1;
+}
+
+/* The point between two cells, on the edge that they share. */
+static cvtm_vector middle_of(const cvtm_sphere_mesh *mesh, int32_t a, int32_t b) {
+  return cvtm_vector_unit(
+      cvtm_vector_add(cvtm_vector_load(mesh->points, a), 1, cvtm_vector_load(mesh->points, b)));
+}
+
+static void set_vertices(const source *s, cvtm_sphere_grid *g) {
+  const cvtm_sphere_mesh *mesh = s->mesh;
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+    const int32_t v = s->vertex[t], *c = mesh->triangles + 3 * t;
+    if (v < 0) continue;
+    cvtm_vector p[3];
+    for (int k = 0; k < 3; ++k) p[k] = cvtm_vector_load(mesh->points, c[k]);
+    const cvtm_vector centre = cvtm_circumcentre(p[0], p[1], p[2]);
+    cvtm_vector_store(g->vertex_point, v, centre);
+    for (int k = 0; k < 3; ++k) {
+      const int before = (k + 2) % 3, after = (k + 1) % 3;
+      /* Cell k lies between edges k and k + 1. */
+      g->cells_on_vertex[3 * v + k] = s->cell[c[k]];
+      g->edges_on_vertex[3 * v + k] = s->edge[3 * t + before];
+      const double kite = cvtm_triangle_area(p[k], middle_of(mesh, c[k], c[after]), centre) +
+                          cvtm_triangle_area(p[k], centre, middle_of(mesh, c[before], c[k]));
+      if (s->cell[c[k]] < 0) continue;
+      g->triangle_area[v] += kite;
+      g->kite_area[3 * v + k] = kite;
+      g->cell_area[s->cell[c[k]]] += kite;
+    }
+  }
+}
+
+/* The normal of an edge points from its first cell to its second, the tangent from its first
+ * vertex to its second, which is 90 degrees to the left. The first cell always exists. */
+static void set_edges(const source *s, cvtm_sphere_grid *g) {
+  const cvtm_sphere_mesh *mesh = s->mesh;
+  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
+    const int32_t a = mesh->triangles[h], b = mesh->triangles[cvtm_half_after(h)];
+    const int32_t e = s->edge[h];
+    if (a > b || e < 0) continue;
+    const int turned = s->cell[a] < 0;
+    const int32_t from = turned ? b : a, to = turned ? a : b;
+    const int64_t left = turned ? s->twin[h] : h;
+    const cvtm_vector p = cvtm_vector_load(mesh->points, from);
+    const cvtm_vector q = cvtm_vector_load(mesh->points, to), at = middle_of(mesh, a, b);
+    cvtm_vector_store(g->edge_point, e, at);
+    g->cells_on_edge[2 * e] = s->cell[from];
+    g->cells_on_edge[2 * e + 1] = s->cell[to];
+    g->vertices_on_edge[2 * e] = s->vertex[s->twin[left] / 3];
+    g->vertices_on_edge[2 * e + 1] = s->vertex[left / 3];
+    g->dc[e] = cvtm_arc(p, q);
+    g->dv[e] = cvtm_arc(cvtm_vector_load(g->vertex_point, g->vertices_on_edge[2 * e]),
+                        cvtm_vector_load(g->vertex_point, g->vertices_on_edge[2 * e + 1]));
+    const cvtm_vector normal = cvtm_vector_add(q, -1, p), east = {-at.y, at.x, 0};
+    const cvtm_vector north = cvtm_vector_cross(at, east);
+    g->angle[e] = atan2(cvtm_vector_dot(normal, north), cvtm_vector_dot(normal, east));
+  }
+}
+
+/* Counterclockwise: cell k is beyond edge k, and vertex k is between edges k and k + 1. */
+static void set_cells(const source *s, cvtm_sphere_grid *g) {
+  const cvtm_sphere_mesh *mesh = s->mesh;
+  for (int64_t i = 0; i < mesh->count; ++i) {
+    const int32_t c = s->cell[i];
+    if (c < 0) continue;
+    cvtm_vector_store(g->cell_point, c, cvtm_vector_load(mesh->points, i));
+    g->cell_parent[c] = (int32_t)i;
+    int64_t h = s->leaves[i], place = (int64_t)c * g->max_edges;
+    int32_t count = 0;
+    do {
+      g->edges_on_cell[place + count] = s->edge[h];
+      g->cells_on_cell[place + count] = s->cell[mesh->triangles[cvtm_half_after(h)]];
+      g->vertices_on_cell[place + count++] = s->vertex[h / 3];
+      h = s->twin[cvtm_half_before(h)];
+    } while (h != s->leaves[i]);
+    g->edge_count_on_cell[c] = count;
+  }
+}
+
+/* The share of cell c in its kite at vertex v. */
+static double kite_share(const cvtm_sphere_grid *g, int32_t c, int32_t v) {
+  for (int k = 0; k < 3; ++k)
+    if (g->cells_on_vertex[3 * v + k] == c) return g->kite_area[3 * v + k] / g->cell_area[c];
+  return 0;
+}
+
+/* TRiSK (Thuburn et al. 2009; Ringler et al. 2010, (24) and (33)): around each cell of the edge,
+ * counterclockwise from the edge, 1/2 less the shares of the kites that have been passed. */
+static void set_weights(cvtm_sphere_grid *g) {
+#pragma omp parallel for schedule(static)
+  for (int64_t e = 0; e < g->edges; ++e) {
+    const int64_t place = 2 * e * g->max_edges;
+    int32_t count = 0;
+    for (int side = 0; side < 2; ++side) {
+      const int32_t c = g->cells_on_edge[2 * e + side];
+      if (c < 0) continue;
+      const int32_t n = g->edge_count_on_cell[c],
+                    *edges = g->edges_on_cell + (int64_t)c * g->max_edges;
+      const int32_t *vertices = g->vertices_on_cell + (int64_t)c * g->max_edges;
+      int32_t at = 0;
+      while (edges[at] != e) ++at;
+      double passed = 0;
+      for (int32_t k = 1; k < n; ++k) {
+        const int32_t other = edges[(at + k) % n];
+        passed += kite_share(g, c, vertices[(at + k - 1) % n]);
+        const double outward = g->cells_on_edge[2 * (int64_t)other] == c ? 1 : -1;
+        const double sign = side == 0 ? outward : -outward;
+        g->edges_on_edge[place + count] = other;
+        g->weights_on_edge[place + count++] = sign * (0.5 - passed) * g->dv[other] / g->dc[e];
+      }
+    }
+    g->edge_count_on_edge[e] = count;
+  }
+}
+
+cvtm_status cvtm_sphere_grid_create(const cvtm_sphere_mesh *mesh, const unsigned char *keep,
+                                    cvtm_sphere_grid *grid, cvtm_error *error) {
+  const size_t n = (size_t)mesh->count, t = (size_t)mesh->triangle_count;
+  cvtm_scratch memory = {0};
+  source s = {mesh, NULL, NULL, NULL, NULL, NULL};
+  s.twin = cvtm_scratch_take(&memory, 3 * t, sizeof *s.twin);
+  s.leaves = cvtm_scratch_take(&memory, n, sizeof *s.leaves);
+  s.cell = cvtm_scratch_take(&memory, n, sizeof *s.cell);
+  s.edge = cvtm_scratch_take(&memory, 3 * t, sizeof *s.edge);
+  s.vertex = cvtm_scratch_take(&memory, t, sizeof *s.vertex);
+  cvtm_sphere_grid g = {0};
+  cvtm_status status = memory.failed ? cvtm_no_memory(error, "the grid") : CVTM_OK;
+  if (status == CVTM_OK)
+    status = cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->count, s.twin, s.leaves,
+                             error);
+  if (status == CVTM_OK) {
+    number_kept(&s, keep, &g);
+    if (g.cells == 0)
+      status = cvtm_fail(error, CVTM_ERROR_INPUT, "the mask leaves no cell");
+    else if (!allocate_grid(&g))
+      status = cvtm_no_memory(error, "the grid");
+  }
+  if (status == CVTM_OK) {
+    set_vertices(&s, &g);
+    set_edges(&s, &g);
+    set_cells(&s, &g);
+    set_weights(&g);
+    *grid = g;
+  } else {
+    cvtm_sphere_grid_free(&g);
+  }
+  cvtm_scratch_free(&memory);
+  return status;
+}
