@@ -156,11 +156,12 @@ const cli_option_row cli_option_rows[] = {
    "widths grow by at most this per unit of distance",
    .manual = "Where the map of widths changes faster, for example at a step, the smaller widths reach beyond it."},
   {"mask", 0, SPHERE, SOURCE(sphere.mask, "FILE"), OTHER(BASIC),
-   "leave out the cells where this map (npy or nc) is not 0, and number the others anew",
-   .manual = "Edges without a cell and vertices without a cell are left out, too. `boundaryVertex` and `boundaryEdge` "
+   "leave out the cells where this map (npy, nc) is not 0, or in polygons (geojson, csv, svg)",
+   .manual = "A cell is left out if its centre is on land. Polygons have longitudes and latitudes in degrees. "
+   "The other cells are numbered anew. Edges without a cell and vertices without a cell are left out, too. `boundaryVertex` and `boundaryEdge` "
    "mark those that lack a cell, and `cellParent` has the number of each cell before.", .file = CLI_READS},
-  {"region", 0, SPHERE, TEXT(sphere.region_text, "LON,LAT,RADIUS"), OTHER(BASIC),
-   "keep only the cells in a cap: longitude, latitude and radius of its centre in degrees", .set = cli_set_region},
+  {"region", 0, SPHERE, TEXT(sphere.region, "CAP|FILE"), OTHER(BASIC),
+   "keep only the cells in a cap, LON,LAT,RADIUS in degrees, or in polygons (geojson, csv, svg)", .file = CLI_READS},
   {"fixed", 0, SPHERE, SOURCE(run.fixed, "FILE"), OTHER(SOLVER),
    "points, as longitudes and latitudes in degrees, that are cells exactly; they come first", .file = CLI_READS},
   {"output", 'o', RUN | VORONOI | MESH | SPHERE | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(run.output, "FILE"), CHIEF(BASIC),
@@ -757,8 +758,9 @@ const cli_option_row cli_option_rows[] = {
    "coefficients of a stored matrix jump so much that its cycles converge slowly, it continues as pdas. `pdas` "
    "(primal-dual active sets) is for M- and H-matrices, which need not be symmetric. `psor` is projected relaxation "
    "alone. These three need a positive diagonal. `lemke` (Lemke's method, with a dense matrix) takes any matrix, "
-   "for example that of the optimality conditions of a linear program. If its path ends in a ray (exit status 4) "
-   "and the matrix is positive semidefinite, there is no solution. `auto` takes tnnmg for a symmetric matrix and "
+   "for example that of the optimality conditions of a linear program. Its path may end in a ray (exit status "
+   "4). If the matrix is then positive semidefinite, there is no solution (stop reason `infeasible`), else it stays "
+   "open (`ray`). `auto` takes tnnmg for a symmetric matrix and "
    "pdas for others; it does not test definiteness. For up to 2000 rows it takes lemke if the diagonal is not "
    "positive, or if the other method finds no solution. The rows of a matrix that is not symmetric may differ in "
    "scale. pdas continues until rows with small entries are solved as accurately as the others, although the norm "

@@ -25,7 +25,9 @@ from ._outline import OutlineMesh, mesh
 from ._solvers import hlcp, lcp
 from .optimize import lbfgsb, minimize
 from ._spectrum import Spectrum, bond_order, spectrum
+from ._sphere import Sphere, sphere
 from ._tessellation import Tessellation, mesh_domain, tessellate
+from ._triangulate import triangulate
 
 __all__ = [
     "Cells",
@@ -34,6 +36,7 @@ __all__ = [
     "OutlineMesh",
     "Segmentation",
     "Spectrum",
+    "Sphere",
     "Tessellation",
     "batch",
     "bond_order",
@@ -49,8 +52,10 @@ __all__ = [
     "minimize",
     "segment",
     "spectrum",
+    "sphere",
     "stats",
     "tessellate",
+    "triangulate",
     "voronoi",
 ]
 
