@@ -238,13 +238,6 @@ cvtm_status cli_set_outside(cli_options *options, const cli_value *value, cvtm_e
                   error);
 }
 
-cvtm_status cli_set_region(cli_options *options, const cli_value *value, cvtm_error *error) {
-  double *cap = options->sphere.region;
-  if (numbers_of(value, 3, cap) && fabs(cap[1]) <= 90 && cap[2] > 0 && cap[2] < 180) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--region: '%s' is not LON,LAT,RADIUS in degrees",
-                   value->text);
-}
-
 cvtm_status cli_set_initial(cli_options *options, const cli_value *value, cvtm_error *error) {
   (void)error;
   options->run.segment.first_region = (cvtm_input){NULL, NULL};

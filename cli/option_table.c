@@ -156,11 +156,12 @@ const cli_option_row cli_option_rows[] = {
    "widths grow by at most this per unit of distance",
    .manual = "Where the map of widths changes faster, for example at a step, the smaller widths reach beyond it."},
   {"mask", 0, SPHERE, SOURCE(sphere.mask, "FILE"), OTHER(BASIC),
-   "leave out the cells where this map (npy or nc) is not 0, and number the others anew",
-   .manual = "Edges without a cell and vertices without a cell are left out, too. `boundaryVertex` and `boundaryEdge` "
+   "leave out the cells where this map (npy, nc) is not 0, or in polygons (geojson, csv, svg)",
+   .manual = "A cell is left out if its centre is on land. Polygons have longitudes and latitudes in degrees. "
+   "The other cells are numbered anew. Edges without a cell and vertices without a cell are left out, too. `boundaryVertex` and `boundaryEdge` "
    "mark those that lack a cell, and `cellParent` has the number of each cell before.", .file = CLI_READS},
-  {"region", 0, SPHERE, TEXT(sphere.region_text, "LON,LAT,RADIUS"), OTHER(BASIC),
-   "keep only the cells in a cap: longitude, latitude and radius of its centre in degrees", .set = cli_set_region},
+  {"region", 0, SPHERE, TEXT(sphere.region, "CAP|FILE"), OTHER(BASIC),
+   "keep only the cells in a cap, LON,LAT,RADIUS in degrees, or in polygons (geojson, csv, svg)", .file = CLI_READS},
   {"fixed", 0, SPHERE, SOURCE(run.fixed, "FILE"), OTHER(SOLVER),
    "points, as longitudes and latitudes in degrees, that are cells exactly; they come first", .file = CLI_READS},
   {"output", 'o', RUN | VORONOI | MESH | SPHERE | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(run.output, "FILE"), CHIEF(BASIC),
@@ -194,7 +195,8 @@ const cli_option_row cli_option_rows[] = {
   {"svg", 0, RUN | MESH | STATS | VIEW, CHOICE(run.svg, svg_kinds), CHIEF(DRAWING), "what an SVG or any other drawing shows",
    .manual = "`dots` are filled circles. `touches` are what a pen does for them: a stroke without length and with "
    "round ends, as wide as the pen, or a spiral where the dot is wider. They are the default with --pen, for HPGL and "
-   "G-code, and for the SVG of a --plotter. `stipples` is the older name of `dots`. `path` is one line through all points, in the order of --order."},
+   "G-code, and for the SVG of a --plotter. `stipples` is the older name of `dots`. `path` is one line through all points, in the order of --order. "
+   "With --pen the density of the points is such that the line has the tone of the picture."},
   {"dots", 0, RUN | STATS | VIEW, CHOICE(run.dots, dot_areas), CHIEF(DRAWING),
    "sizes of the dots of a drawing. mass: each dot has the ink of its cell; tone: the same, but dots are larger "
    "where the picture is darker; equal: all dots have one size, and together the ink of the picture; auto: mass for "

@@ -107,8 +107,7 @@ struct cli_options {
   struct {
     double radius, grade; /* radius in km; 1: the unit sphere */
     cvtm_input mask;
-    const char *region_text;
-    double region[3]; /* longitude, latitude and radius of a cap, in degrees; radius 0: none */
+    const char *region; /* a cap, or a file */
   } sphere;
 
   int64_t width, height; /* 0: not given */

@@ -6,10 +6,12 @@
 #include "base/sphere.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/sphere_area.h"
 #include "cvt/sphere.h"
 #include "density/density.h"
 #include "draw/raster.h"
 #include "meshes/mesh_file.h"
+#include "meshes/polygon_file.h"
 #include "meshes/sphere.h"
 #include "run/json.h"
 #include "run/options.h"
@@ -24,7 +26,8 @@ typedef struct work {
   cli_options options;
   cvtm_device *device;
   cvtm_sphere_widths widths;
-  double even; /* the width that is the same everywhere, in radii; 0: a map */
+  double even;   /* the width that is the same everywhere, in radii; 0: a map */
+  double cap[3]; /* of --region: longitude, latitude, radius in degrees; radius 0: a file or none */
   double *fixed;
   int64_t fixed_count, wanted;
   cvtm_sphere_result result;
@@ -160,27 +163,55 @@ static cvtm_status read_fixed(work *w, cvtm_error *error) {
 
 /* --- the work --------------------------------------------------------------------------------- */
 
+static int is_polygon_file(const cvtm_input *source) {
+  return source->name != NULL && source->array == NULL && cvtm_polygon_format_known(source->name);
+}
+
+/* Leaves out the cells in polygons (inside: 1) or outside of them (inside: 0). */
+static cvtm_status leave_out(const work *w, const char *path, int inside, unsigned char *keep,
+                             cvtm_error *error) {
+  cli_area area;
+  const cvtm_status status = cli_area_read(path, &area, error);
+  if (status != CVTM_OK) return status;
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < w->mesh.count; ++i) {
+    const cvtm_vector p = cvtm_vector_load(w->mesh.points, i);
+    const double longitude = atan2(p.y, p.x) * 180 / CVTM_PI;
+    const double latitude = atan2(p.z, hypot(p.x, p.y)) * 180 / CVTM_PI;
+    if (cli_area_contains(&area, longitude, latitude) == inside) keep[i] = 0;
+  }
+  cli_area_free(&area);
+  return CVTM_OK;
+}
+
 /* *keep: malloc'd, nonzero for each cell that stays; NULL: all. */
 static cvtm_status choose_cells(work *w, unsigned char **keep, cvtm_error *error) {
   const cli_options *o = &w->options;
-  const double *cap = o->sphere.region;
+  const double *cap = w->cap;
+  const cvtm_input *mask = &o->sphere.mask;
   *keep = NULL;
-  if (o->sphere.mask.name == NULL && cap[2] == 0) return CVTM_OK;
-  cvtm_sphere_widths mask = {0};
-  cvtm_status status = CVTM_OK;
-  if (o->sphere.mask.name != NULL) status = read_map(&o->sphere.mask, 1, &mask, error);
-  if (status != CVTM_OK) return status;
-  const cvtm_vector centre = place_of(cap[0], cap[1]);
+  if (mask->name == NULL && o->sphere.region == NULL) return CVTM_OK;
   unsigned char *kept = malloc((size_t)w->mesh.count);
-  for (int64_t i = 0; kept != NULL && i < w->mesh.count; ++i) {
-    const cvtm_vector p = cvtm_vector_load(w->mesh.points, i);
-    kept[i] = cap[2] == 0 || cvtm_arc(p, centre) <= cap[2] * CVTM_PI / 180;
-    if (mask.value != NULL && cvtm_sphere_widths_at(&mask, w->mesh.points + 3 * i) >= 0.5)
-      kept[i] = 0;
-  }
-  cvtm_sphere_widths_free(&mask);
+  if (kept == NULL) return cvtm_no_memory(error, "the mask");
   *keep = kept;
-  return kept == NULL ? cvtm_no_memory(error, "the mask") : CVTM_OK;
+  const cvtm_vector centre = place_of(cap[0], cap[1]);
+  for (int64_t i = 0; i < w->mesh.count; ++i)
+    kept[i] = cap[2] == 0 ||
+              cvtm_arc(cvtm_vector_load(w->mesh.points, i), centre) <= cap[2] * CVTM_PI / 180;
+  cvtm_status status = CVTM_OK;
+  if (o->sphere.region != NULL && cap[2] == 0)
+    status = leave_out(w, o->sphere.region, 0, kept, error);
+  if (status == CVTM_OK && is_polygon_file(mask)) {
+    status = leave_out(w, mask->name, 1, kept, error);
+  } else if (status == CVTM_OK && mask->name != NULL) {
+    cvtm_sphere_widths map;
+    status = read_map(mask, 1, &map, error);
+    if (status != CVTM_OK) return status;
+    for (int64_t i = 0; i < w->mesh.count; ++i)
+      if (!(cvtm_sphere_widths_at(&map, w->mesh.points + 3 * i) < 0.5)) kept[i] = 0;
+    cvtm_sphere_widths_free(&map);
+  }
+  return status;
 }
 
 static cvtm_status set_density(work *w, cvtm_error *error) {
@@ -349,6 +380,19 @@ static void print_sphere_summary(const work *w) {
           (long long)w->result.iterations, cvtm_clock() - w->start);
 }
 
+/* --region: a cap, or a file of polygons. */
+static int read_region(const cli_options *o, double cap[3]) {
+  const char *text = o->sphere.region;
+  if (text == NULL) return CLI_EXIT_OK;
+  if (run_numbers_parse(text, 3, cap) && fabs(cap[1]) <= 90 && cap[2] > 0 && cap[2] < 180)
+    return CLI_EXIT_OK;
+  cap[2] = 0;
+  if (cvtm_polygon_format_known(text)) return CLI_EXIT_OK;
+  return cli_usage_error(
+      o->command, "--region: '%s' is neither LON,LAT,RADIUS in degrees nor a file of polygons",
+      text);
+}
+
 static int check_sphere_usage(const cli_options *o) {
   static const char known[] = "nc info vtu obj png";
   if (o->run.output.count == 0 && o->run.report == NULL) return cli_missing(o->command, "--output");
@@ -382,7 +426,8 @@ static int perform_sphere(work *w) {
 
 int cli_sphere(const cli_options *options) {
   work w = {.options = *options, .start = cvtm_clock()};
-  int code = check_sphere_usage(options);
+  int code = read_region(options, w.cap);
+  if (code == CLI_EXIT_OK) code = check_sphere_usage(options);
   if (code == CLI_EXIT_OK) code = perform_sphere(&w);
   cvtm_sphere_grid_free(&w.grid);
   cvtm_sphere_mesh_free(&w.mesh);

@@ -138,7 +138,8 @@ int cli_print_plotters(void) {
 static void print_dot_count(const run_dot_count *dots) {
   if (!(dots->count > 0)) return;
   const double unit = dots->mm_per_pixel > 0 ? dots->mm_per_pixel : 1;
-  fprintf(stderr, "  points     %.0f: as many dots of ", dots->count);
+  fprintf(stderr, "  points     %.0f: as many %s of ", dots->count,
+          dots->is_line ? "points of a line" : "dots");
   if (dots->largest > dots->smallest) fprintf(stderr, "%.3g to ", unit * dots->smallest);
   fprintf(stderr, "%.3g %s%s as have the ink of the picture, %.2f %% of the paper\n",
           unit * dots->largest, dots->mm_per_pixel > 0 ? "mm" : "px",

@@ -107,24 +107,44 @@ static double move_coverage(mixture *m, int k, const double wanted[3], double me
   return fabs(m->coverage[k] - before);
 }
 
+static double luminance_of(const double rgb[3]) {
+  return 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2];
+}
+
+/* Lists the inks from the darkest to the lightest. */
+static void order_by_luminance(const cvtm_inks *inks, int *order) {
+  for (int k = 0; k < inks->count; ++k) {
+    int to = k;
+    for (; to > 0 && luminance_of(inks->colour[order[to - 1]]) > luminance_of(inks->colour[k]);
+         --to)
+      order[to] = order[to - 1];
+    order[to] = k;
+  }
+}
+
 /* Coordinate descent over the coverages; each step minimises a parabola. The weights of variation
  * and ink are large at first, to choose among the mixtures, and then decrease, so that the result
- * is the mixture near that choice with the nearest colour. */
+ * is the mixture near that choice with the nearest colour. Each sweep begins with the darkest ink,
+ * which so takes the place of lighter inks that together would give a grey. */
 static void separate(const cvtm_inks *inks, const double rgb[3], int stages, double *coverage) {
   enum { SWEEPS = 400 };
-  const double variation_weight = 0.02, ink_weight = 5e-4, fading = 0.25, close = 1e-5;
+  const double variation_weight = 0.05, ink_weight = 0.02, fading = 0.25, close = 1e-5;
   double metric[3][3], cost[CVTM_INKS_MAX], weight = 1;
+  int order[CVTM_INKS_MAX];
   mixture m = {inks, coverage, {1, 1, 1}};
   find_metric(rgb, metric);
   find_costs(inks, rgb, cost);
+  order_by_luminance(inks, order);
   for (int k = 0; k < inks->count; ++k) coverage[k] = 0;
   for (int stage = 0; stage < stages; ++stage, weight *= fading) {
     double largest = 1;
     for (int sweep = 0; sweep < SWEEPS && largest > close; ++sweep) {
       largest = 0;
-      for (int k = 0; k < inks->count; ++k)
-        largest = fmax(largest, move_coverage(&m, k, rgb, metric, weight * ink_weight,
-                                              -0.5 * weight * variation_weight * cost[k]));
+      for (int i = 0; i < inks->count; ++i) {
+        const double pull = -0.5 * weight * variation_weight * cost[order[i]];
+        largest =
+            fmax(largest, move_coverage(&m, order[i], rgb, metric, weight * ink_weight, pull));
+      }
     }
   }
 }
@@ -350,10 +370,6 @@ static double depth_of_cluster(const colour_bin *bin, int bins, int ink) {
     if (sum >= share * total) return (step + 1) / (double)DEPTHS;
   }
   return 1;
-}
-
-static double luminance_of(const double rgb[3]) {
-  return 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2];
 }
 
 static void sort_inks(cvtm_inks *inks) {

@@ -28,8 +28,8 @@ void cvtm_inks_mix(const cvtm_inks *inks, const double *coverage, double rgb[3])
 /* The inverse for one colour in [0, 1]: the coverages whose mixed colour is nearest to rgb, by
  * OKLab's metric at rgb. Of coverages with nearly the same error, those are chosen whose inks
  * differ least from the colour in lightness (the minimal brightness variation criterion of Shaked,
- * Arad, Fitzhugh & Sobel 1996), and then those with least ink. So light greys are mixed from
- * coloured inks, and the darker a grey is, the more black ink it has. */
+ * Arad, Fitzhugh & Sobel 1996), and then those with least ink. The darkest ink is chosen first, so
+ * black replaces the grey component of the other inks, the more of it the darker the colour is. */
 void cvtm_inks_separate_colour(const cvtm_inks *inks, const double rgb[3], double *coverage);
 /* A faster approximation: minimises a weighted sum of the error of the colour, the variation of
  * lightness and the ink. Its colour is therefore not the nearest one. */

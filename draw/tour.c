@@ -361,6 +361,66 @@ static void search_queue(tour_state *t) {
   }
 }
 
+/* The point after which the longest edge comes that has not been tried. */
+static int32_t find_long_edge(const tour_state *t, const unsigned char *tried) {
+  int32_t found = -1;
+  double longest = 0;
+  for (int32_t k = 0; k < t->count; ++k) {
+    const int32_t a = t->tour[k], b = t->tour[k + 1 < t->count ? k + 1 : 0];
+    const double square = squared_distance(t->points, a, b);
+    if (tried[a] && tried[b]) continue;
+    if (square > longest) {
+      longest = square;
+      found = a;
+    }
+  }
+  return found;
+}
+
+/* Replaces the edge after a and the other edge with which that wins most. */
+static int exchange_long_edge(tour_state *t, int32_t a) {
+  const int32_t b = next_point(t, a);
+  const double old = point_distance(t, a, b);
+  double best = least_gain;
+  int32_t c = -1;
+  for (int32_t k = 0; k < t->count; ++k) {
+    const int32_t p = t->tour[k], q = t->tour[k + 1 < t->count ? k + 1 : 0];
+    if (p == a || p == b || q == a) continue;
+    const double gain =
+        old + point_distance(t, p, q) - point_distance(t, a, p) - point_distance(t, b, q);
+    if (gain <= best) continue;
+    best = gain;
+    c = p;
+  }
+  return c >= 0 && exchange_edges(t, a, b, c, next_point(t, c));
+}
+
+/* The lists of neighbours do not show that a long edge, as the last of the greedy ones, crosses
+ * short edges far from its ends. So the longest edges are compared with all others. */
+static cvtm_status exchange_long_edges(tour_state *t, cvtm_error *error) {
+  enum { ROUNDS = 512, FAILURES = 32 };
+  unsigned char *tried = calloc((size_t)t->count, 1);
+  if (tried == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to order %ld points", (long)t->count);
+  t->reversal_max = t->count;
+  for (int round = 0, failures = 0; round < ROUNDS && failures < FAILURES && !t->is_stopped;
+       ++round) {
+    const int32_t a = find_long_edge(t, tried);
+    if (a < 0) break;
+    tried[a] = tried[next_point(t, a)] = 1;
+    if (!exchange_long_edge(t, a)) {
+      ++failures;
+      continue;
+    }
+    failures = 0;
+    while (t->queue_count > 0) tried[pop_point(t)] = 0;
+    is_stopped(t);
+  }
+  free(tried);
+  for (int32_t i = 0; i < t->count; ++i) push_point(t, i);
+  return CVTM_OK;
+}
+
 /* Exchanges two consecutive segments, which begin after place `start`. */
 static void exchange_segments(tour_state *t, int32_t start, int32_t length_a, int32_t length_b) {
   int32_t at[4] = {start, start + 1, start + 1 + length_a, start + 1 + length_a + length_b};
@@ -410,6 +470,10 @@ static cvtm_status shorten_tour(tour_state *t, cvtm_error *error) {
   if (t->count < 4) return CVTM_OK; /* there is only one tour */
   t->reversal_max = REVERSAL_MAX;
   for (int32_t i = 0; i < t->count; ++i) push_point(t, i);
+  search_queue(t);
+  const cvtm_status status = exchange_long_edges(t, error);
+  if (status != CVTM_OK) return status;
+  t->reversal_max = REVERSAL_MAX;
   search_queue(t);
   if (t->count < KICKED_MIN) return CVTM_OK;
   t->journal_capacity = JOURNAL;

@@ -6,6 +6,7 @@
 #include "draw/likeness.h"
 #include "run/colours.h"
 #include "run/json.h"
+#include "run/page.h"
 #include "run/stipples.h"
 
 #include <math.h>
@@ -25,7 +26,8 @@ typedef struct budget {
   float *drawn;          /* of the drawing */
   float *wanted, *other; /* work arrays */
   double share[LEVELS];  /* of the pixels of each level */
-  double ink;            /* that the dots have: their area over that of the picture */
+  cvtm_ink_kind kind;
+  double ink; /* that the dots have: their area over that of the picture */
   cvtm_scratch memory;
 } budget;
 
@@ -36,7 +38,7 @@ typedef struct tones {
 
 static int is_wanted(const cvtm_run_options *o, const cvtm_image *image) {
   const int is_plain = o->gamma == 1 && o->black == 0 && o->white == 1 && o->contrast == 1;
-  const int has_size = o->dot_size.count > 0 && run_dot_ratio(o) == 1;
+  const int has_size = (o->dot_size.count > 0 && run_dot_ratio(o) == 1) || run_page_shows_line(o);
   return o->tone == CVTM_RUN_TONE_AUTO && is_plain && has_size && o->points > 0 &&
          !image->is_data && o->density_from == CVTM_DENSITY_FROM_TONE && !run_colours_wanted(o) &&
          o->preset == CVTM_RUN_PRESET_NONE && o->domain.kind == CVTM_RUN_DOMAIN_NONE;
@@ -54,7 +56,7 @@ static double ink_of(const budget *b, const tones *t) {
   double sum = 0;
   for (int bin = 0; bin < LEVELS; ++bin)
     if (b->share[bin] > 0)
-      sum += b->share[bin] * cvtm_discs_for(tone_of(b, t, (bin + 0.5) / LEVELS));
+      sum += b->share[bin] * cvtm_ink_needed(b->kind, tone_of(b, t, (bin + 0.5) / LEVELS));
   return sum;
 }
 
@@ -155,13 +157,15 @@ static cvtm_status shrink_to_cells(budget *b, const cvtm_image *image, cvtm_erro
 cvtm_status run_budget_choose(cvtm_run_options *o, const cvtm_image *image, cvtm_error *error) {
   budget b = {.options = o};
   tones best = {.score = -1};
-  double dot;
+  cvtm_ink piece;
+  int is_even;
   if (!is_wanted(o, image)) return CVTM_OK;
   const cvtm_domain domain = {image->width, image->height, o->periodic};
-  cvtm_status status = run_dot_area(o, domain, &dot, error);
+  cvtm_status status = run_ink_find(o, domain, &piece, &is_even, error);
   if (status == CVTM_OK) status = shrink_to_cells(&b, image, error);
   if (status == CVTM_OK) {
-    b.ink = (double)o->points * dot / ((double)image->width * image->height);
+    b.kind = piece.kind;
+    b.ink = (double)o->points * piece.area / ((double)image->width * image->height);
     status = search(&b, &best, error);
   }
   cvtm_scratch_free(&b.memory);

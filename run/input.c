@@ -70,10 +70,11 @@ cvtm_status run_average_tone(const cvtm_run_options *o, cvtm_domain domain, int6
   if (o->density_from != CVTM_DENSITY_FROM_TONE || count < 1 || !is_plain ||
       cvtm_condition_wanted(&conditions))
     return CVTM_OK;
-  double dot_area;
-  const cvtm_status status = run_dot_area(o, domain, &dot_area, error);
+  cvtm_ink ink;
+  int is_even;
+  const cvtm_status status = run_ink_find(o, domain, &ink, &is_even, error);
   if (status != CVTM_OK) return status;
-  return cvtm_density_of_local_mean(domain, (double)count, dot_area, density, error);
+  return cvtm_density_of_local_mean(domain, (double)count, is_even ? &ink : NULL, density, error);
 }
 
 cvtm_status run_read_density(const cvtm_input *source, cvtm_run_options *options, float **density,

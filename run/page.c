@@ -80,6 +80,14 @@ int run_page_shows_points(const cvtm_run_options *options, const char *path) {
   return run_page_shows_sizes(options, path) || shown_by(options, path) == CVTM_SVG_PATH;
 }
 
+int run_page_shows_line(const cvtm_run_options *options) {
+  if (options->pen.count == 0) return 0;
+  for (int k = 0; k < options->output.count; ++k)
+    if (run_page_shows_points(options, options->output.item[k]))
+      return shown_by(options, options->output.item[k]) == CVTM_SVG_PATH;
+  return options->svg == CVTM_SVG_PATH; /* of `stats` */
+}
+
 int cvtm_run_page_format(const char *name, double *width, double *height) {
   for (size_t k = 0; k < sizeof page_sizes / sizeof page_sizes[0]; ++k) {
     if (strcasecmp(page_sizes[k].name, name) != 0) continue;
@@ -392,23 +400,17 @@ cvtm_status run_page_write(const run_scene *scene, const char *path, const char 
   return status;
 }
 
-/* What the first output shows that shows the points; for `stats`, --svg. */
-static cvtm_svg_kind measured_kind(const cvtm_run_options *options) {
-  for (int k = 0; k < options->output.count; ++k)
-    if (run_page_shows_points(options, options->output.item[k]))
-      return run_page_shows(options, run_output_format(options, options->output.item[k]));
-  return options->svg == CVTM_SVG_PATH ? CVTM_SVG_PATH : CVTM_SVG_TOUCHES;
-}
-
 cvtm_status run_page_measure(const run_scene *scene, const float *tone, run_stipples *stipples,
                              cvtm_error *error) {
   const cvtm_domain domain = scene->domain;
   cvtm_page page = page_of_picture(domain.width, domain.height, 1);
   cvtm_drawing drawing;
+  const cvtm_svg_kind shown =
+      run_page_shows_line(scene->options) ? CVTM_SVG_PATH : CVTM_SVG_TOUCHES;
   page.in_pixels = 1;
   float *drawn = malloc((size_t)domain.width * (size_t)domain.height * sizeof *drawn);
   if (drawn == NULL) return cvtm_no_memory(error, "a simulated plot");
-  cvtm_status status = run_page_draw(scene, measured_kind(scene->options), &page, &drawing, error);
+  cvtm_status status = run_page_draw(scene, shown, &page, &drawing, error);
   if (status == CVTM_OK) {
     status = cvtm_drawing_coverage(&drawing, domain.width, domain.height, drawn, error);
     cvtm_drawing_free(&drawing);

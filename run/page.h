@@ -12,6 +12,8 @@
 int run_page_shows_sizes(const cvtm_run_options *options, const char *path);
 /* True if a pen of some width draws the dots of the drawing `path`. */
 int run_page_shows_touches(const cvtm_run_options *options, const char *path);
+/* True if a pen draws one line through the points: in the first drawing that shows them. */
+int run_page_shows_line(const cvtm_run_options *options);
 /* True if the drawing `path` shows the points, as dots or along a path. */
 int run_page_shows_points(const cvtm_run_options *options, const char *path);
 /* Checks --page, --margin and --unit. CVTM_ERROR_USAGE. */

@@ -164,34 +164,42 @@ double run_dot_ratio(const cvtm_run_options *options) {
   return size->count > 0 ? size->value[0] / size->value[size->count - 1] : without;
 }
 
-cvtm_status run_dot_area(const cvtm_run_options *o, cvtm_domain domain, double *area,
+cvtm_status run_ink_find(const cvtm_run_options *o, cvtm_domain domain, cvtm_ink *ink, int *is_even,
                          cvtm_error *error) {
-  double size[2];
   const int is_fixed = o->dot_size.count > 0 && run_dot_ratio(o) == 1;
-  *area = !is_fixed && o->dots == CVTM_RUN_DOTS_EQUAL && o->dot_size.count == 0 ? -1 : 0;
+  double size[2];
+  *ink = (cvtm_ink){.kind = CVTM_INK_DISCS};
+  *is_even = 1;
+  if (run_page_shows_line(o)) {
+    ink->kind = CVTM_INK_LINE;
+    const cvtm_status status = run_pen_width(o, domain, &size[0], error);
+    ink->area = status == CVTM_OK ? size[0] * size[0] : 0;
+    return status;
+  }
+  *is_even = is_fixed;
   if (!is_fixed) return CVTM_OK;
   const cvtm_status status = find_sizes(o, domain, size, error);
-  if (status == CVTM_OK) *area = 0.25 * CVTM_PI * size[0] * size[0];
+  if (status == CVTM_OK) ink->area = 0.25 * CVTM_PI * size[0] * size[0];
   return status;
 }
 
-/* The area of equal dots that cover the tone, over that of the domain. Dots that overlap in dark
- * places cover less there; a dot takes the mean tone of a square of its size. */
-static double area_of_dots(cvtm_domain domain, const float *tone, double diameter) {
-  const int side = (int)fmin(fmax(round(diameter), 1), fmin(domain.width, domain.height));
+/* The pieces of ink that cover the tone, of which each takes the mean of a square of its size. */
+static double pieces_for(cvtm_domain domain, const float *tone, const cvtm_ink *ink) {
+  const double width = round(sqrt(ink->area)), most = fmin(domain.width, domain.height);
+  const int side = (int)fmin(fmax(width, 1), most);
   double sum = 0;
   for (int top = 0; top < domain.height; top += side) {
     for (int left = 0; left < domain.width; left += side) {
       const int right = left + side < domain.width ? left + side : domain.width;
       const int bottom = top + side < domain.height ? top + side : domain.height;
       const double pixels = (double)(right - left) * (bottom - top);
-      double ink = 0;
+      double here = 0;
       for (int y = top; y < bottom; ++y)
-        for (int x = left; x < right; ++x) ink += (double)tone[(int64_t)y * domain.width + x];
-      sum += pixels * cvtm_discs_for(ink / pixels);
+        for (int x = left; x < right; ++x) here += (double)tone[(int64_t)y * domain.width + x];
+      sum += pixels * cvtm_ink_needed(ink->kind, here / pixels);
     }
   }
-  return sum;
+  return sum / ink->area;
 }
 
 cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain domain,
@@ -199,7 +207,10 @@ cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain doma
   const int64_t pixels = (int64_t)domain.width * domain.height;
   const double dots_along = 128; /* the longer side, without --dot-size */
   double size[2], count = 0, ink = 0;
-  const cvtm_status status = find_sizes(options, domain, size, error);
+  cvtm_ink piece;
+  int is_even;
+  cvtm_status status = find_sizes(options, domain, size, error);
+  if (status == CVTM_OK) status = run_ink_find(options, domain, &piece, &is_even, error);
   if (status != CVTM_OK) return status;
   const int is_default = options->dot_size.count == 0;
   if (is_default) size[0] = size[1] = fmax(domain.width, domain.height) / dots_along;
@@ -209,12 +220,12 @@ cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain doma
     count += (double)tone[p] / (0.25 * CVTM_PI * diameter * diameter);
     ink += (double)tone[p];
   }
-  if (!is_default && run_dot_ratio(options) == 1)
-    count = area_of_dots(domain, tone, size[0]) / (0.25 * CVTM_PI * size[0] * size[0]);
+  if (is_even && piece.area > 0) count = pieces_for(domain, tone, &piece);
   *dots = (run_dot_count){.count = fmax(round(count), 1),
                           .smallest = size[0],
                           .largest = size[1],
                           .ink = ink / (double)pixels,
+                          .is_line = piece.kind == CVTM_INK_LINE,
                           .is_default = is_default};
   if (!run_has_page(options)) return CVTM_OK;
   return run_page_scale(options, domain, &dots->mm_per_pixel, error);

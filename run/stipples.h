@@ -4,6 +4,7 @@
 #define CVTMESH_RUN_STIPPLES_H
 
 #include "base/domain.h"
+#include "cvt/local_mean.h"
 #include "run/options.h"
 #include "draw/likeness.h"
 #include "meshes/mesh.h"
@@ -42,10 +43,10 @@ double run_dot_ratio(const cvtm_run_options *options);
 /* True for a diameter above 0, or a least and a largest one. */
 int run_dot_size_is_valid(const cvtm_run_lengths *size);
 
-/* Sets *area to that of the dots in square pixels if all have one size; -1: the size that has the
- * ink of the picture; 0: sizes differ. */
-cvtm_status run_dot_area(const cvtm_run_options *options, cvtm_domain domain, double *area,
-                         cvtm_error *error);
+/* Sets *ink to what is drawn at the points: discs or, with --svg path and a pen, a line. *is_even:
+ * 0: the sizes of the dots differ. */
+cvtm_status run_ink_find(const cvtm_run_options *options, cvtm_domain domain, cvtm_ink *ink,
+                         int *is_even, cvtm_error *error);
 
 /* How many dots a picture needs. */
 typedef struct run_dot_count {
@@ -53,6 +54,7 @@ typedef struct run_dot_count {
   double smallest, largest; /* diameters in pixels */
   double ink;               /* mean tone of the picture */
   double mm_per_pixel;      /* 0: there is no page */
+  int is_line;              /* true: points of a line as wide as `largest` */
   int is_default;           /* true: --dot-size is not given */
 } run_dot_count;
 /* The number of dots of --dot-size that have the ink of the picture if none overlap, as in

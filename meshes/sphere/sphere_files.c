@@ -362,46 +362,57 @@ static int read_axis(int file_id, int id, int64_t *count, double *first, double 
   return good && *step > 0;
 }
 
-static int read_variable(int file_id, int id, cvtm_geographic_grid *grid) {
+static cvtm_status read_variable(int file_id, int id, const char *path, size_t size,
+                                 cvtm_geographic_grid *grid, int *found, cvtm_error *error) {
   int count = 0, shape[NC_MAX_VAR_DIMS], south_last = 0, east_first = 0;
   if (nc_inq_varndims(file_id, id, &count) != NC_NOERR || count != 2 ||
       nc_inq_vardimid(file_id, id, shape) != NC_NOERR ||
       !read_axis(file_id, shape[0], &grid->rows, &grid->south, &grid->row_step, &south_last) ||
       !read_axis(file_id, shape[1], &grid->columns, &grid->west, &grid->column_step, &east_first))
-    return 0;
+    return CVTM_OK;
   const int64_t rows = grid->rows, columns = grid->columns;
-  float *raw = malloc((size_t)rows * (size_t)columns * sizeof *raw);
-  float *value = malloc((size_t)rows * (size_t)columns * sizeof *value);
-  const int good = raw != NULL && value != NULL && nc_get_var_float(file_id, id, raw) == NC_NOERR;
-  for (int64_t j = 0; good && j < rows; ++j)
+  const uint64_t bytes = 2 * sizeof(float) * (uint64_t)rows * (uint64_t)columns;
+  const cvtm_status status = cvtm_check_expansion(path, size, bytes, error);
+  if (status != CVTM_OK) return status;
+  float *raw = malloc(bytes / 2), *value = malloc(bytes / 2);
+  *found = raw != NULL && value != NULL && nc_get_var_float(file_id, id, raw) == NC_NOERR;
+  for (int64_t j = 0; *found && j < rows; ++j)
     for (int64_t i = 0; i < columns; ++i)
       value[j * columns + i] =
           raw[(south_last ? rows - 1 - j : j) * columns + (east_first ? columns - 1 - i : i)];
+  const int missing = raw == NULL || value == NULL;
   free(raw);
-  if (good)
+  if (*found)
     grid->value = value;
   else
     free(value);
-  return good;
+  return missing ? cvtm_no_memory(error, path) : CVTM_OK;
 }
 
 cvtm_status cvtm_geographic_grid_read(const char *path, cvtm_geographic_grid *grid,
                                       cvtm_error *error) {
   int id, count = 0, found = 0;
+  unsigned char *bytes;
+  size_t size;
   memset(grid, 0, sizeof *grid);
+  cvtm_status status = cvtm_file_read(path, SIZE_MAX / 2, &bytes, &size, error);
+  if (status != CVTM_OK) return status;
   pthread_mutex_lock(&netcdf_lock);
-  const int code = nc_open(path, NC_NOWRITE, &id);
+  const int code = nc_open_mem(path, NC_NOWRITE, size, bytes, &id);
   if (code == NC_NOERR) {
     nc_inq_nvars(id, &count);
-    for (int k = 0; !found && k < count; ++k) found = read_variable(id, k, grid);
+    for (int k = 0; status == CVTM_OK && !found && k < count; ++k)
+      status = read_variable(id, k, path, size, grid, &found, error);
     nc_close(id);
   }
   pthread_mutex_unlock(&netcdf_lock);
-  if (code != NC_NOERR) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, nc_strerror(code));
-  if (!found)
+  free(bytes);
+  if (code != NC_NOERR)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", path, nc_strerror(code));
+  if (status == CVTM_OK && !found)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: no variable has latitudes and longitudes in even steps", path);
-  return CVTM_OK;
+  return status;
 }
 #else
 cvtm_status cvtm_geographic_grid_read(const char *path, cvtm_geographic_grid *grid,

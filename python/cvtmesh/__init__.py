@@ -25,6 +25,7 @@ from ._outline import OutlineMesh, mesh
 from ._solvers import hlcp, lcp
 from .optimize import lbfgsb, minimize
 from ._spectrum import Spectrum, bond_order, spectrum
+from ._sphere import Sphere, sphere
 from ._tessellation import Tessellation, mesh_domain, tessellate
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "OutlineMesh",
     "Segmentation",
     "Spectrum",
+    "Sphere",
     "Tessellation",
     "batch",
     "bond_order",
@@ -49,6 +51,7 @@ __all__ = [
     "minimize",
     "segment",
     "spectrum",
+    "sphere",
     "stats",
     "tessellate",
     "voronoi",

@@ -9,6 +9,7 @@ FILES = {"output", "format", "report"}
 LEFT_OUT = {
     "run": {"points"},
     "mesh": {"output", "points", "size"},
+    "sphere": {"output", "points", "report"},
     "stats": {"json"},
     "batch": {"report"},
     "voronoi": FILES | set("method width height like check".split()),

@@ -581,8 +581,8 @@ def lbfgsb(
     >>> import cvtmesh, scipy.optimize
     >>> from scipy.optimize import rosen, rosen_der
     >>> r = scipy.optimize.minimize(rosen, [-1.2, 1], jac=rosen_der, method=cvtmesh.lbfgsb)
-    >>> r.x.round(4).tolist(), r.message
-    ([1.0, 1.0], 'CONVERGENCE: NORM OF PROJECTED GRADIENT <= PGTOL')
+    >>> r.x.round(4).tolist(), r.message[:11]
+    ([1.0, 1.0], 'CONVERGENCE')
     """
     import numpy as np
 
@@ -632,7 +632,7 @@ def lbfgsb(
     protocol = Protocol(both, callback, limits)
     start: Any = np.asarray(host_array(x0, "x0"), dtype=np.float64)
     settings = {
-        "iterations": max(min(math.ceil(limits["maxiter"]), 2**62), 1),
+        "iterations": max(min(math.ceil(limits["maxiter"]), 10**15), 1),
         "memory": limits["maxcor"],
         "gradient_tolerance": limits["gtol"],
         **others,

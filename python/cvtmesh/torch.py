@@ -1,4 +1,5 @@
-"""CVT energy, moments of Voronoi cells, and cells of equal mass, as differentiable functions of PyTorch.
+"""CVT energy, moments of Voronoi cells, and cells of equal mass, as differentiable functions of PyTorch;
+and an optimiser of parameters within bounds.
 
 Gradients with respect to sites and density are exact: no finite differences and no smoothing. Second
 derivatives, and domains that are tori, are not supported.
@@ -25,10 +26,11 @@ from torch.autograd.function import (  # type: ignore[import-not-found, unused-i
 )
 
 from . import _core
-from ._arguments import points_array
+from ._arguments import convert, points_array
 from ._device import Torch
+from .optimize import DeviceSide, HostSide
 
-__all__ = ["cvt_energy", "cvt_moments", "equal_mass"]
+__all__ = ["LBFGSB", "cvt_energy", "cvt_moments", "equal_mass"]
 
 # --- arguments ------------------------------------------------------------------------------------
 
@@ -369,3 +371,142 @@ def equal_mass(sites: Any, density: Any) -> Any:
     """
     require_tensors(sites, density)
     return EqualMass.apply(sites, density)
+
+
+# --- an optimiser ---------------------------------------------------------------------------------
+
+
+class LBFGSB(torch.optim.Optimizer):  # type: ignore[misc, unused-ignore]
+    """L-BFGS-B for parameters of PyTorch, as ``torch.optim.LBFGS`` but with bounds.
+
+    All parameters are one vector in double precision, on the device of the first. A step continues the run of
+    the one before, with its history, if the parameters are where that left them; else, and after the run
+    has ended, it begins a new run. So the closure must be the same function at every step.
+
+    Parameters
+    ----------
+    params : iterable of tensors
+        All on one device.
+    lower, upper : number, tensor, or a sequence with one of them or None for each parameter, optional
+        None: no bound. A tensor has the shape of its parameter, or one that broadcasts to it.
+    max_iter : int
+        The iterations of a step.
+    options
+        Those of :func:`cvtmesh.minimize`: memory, gradient_tolerance, tolerance, cauchy, ...
+
+    Attributes
+    ----------
+    message : str
+        Why the run ended, as that of :func:`cvtmesh.minimize`; "running" while it has not.
+    iterations, evaluations : int
+        Of the run.
+
+    Examples
+    --------
+    >>> import torch, cvtmesh.torch
+    >>> weights = torch.zeros(3, dtype=torch.double, requires_grad=True)
+    >>> optimizer = cvtmesh.torch.LBFGSB([weights], lower=0.0, upper=[torch.tensor([9.0, 9.0, 0.5])])
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = ((weights - torch.tensor([-1.0, 2.0, 3.0])) ** 2).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> loss = optimizer.step(closure)
+    >>> [round(w, 6) for w in weights.tolist()], round(loss.item(), 6), optimizer.message
+    ([0.0, 2.0, 0.5], 7.25, 'gradient')
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lower: Any = None,
+        upper: Any = None,
+        *,
+        max_iter: int = 20,
+        **options: Any,
+    ) -> None:
+        if not max_iter > 0:
+            raise ValueError(f"max_iter: {max_iter} is not positive")
+        super().__init__(params, {"max_iter": max_iter})
+        if len(self.param_groups) != 1:
+            raise ValueError("params: all parameters are in one group")
+        self._params: list[Any] = self.param_groups[0]["params"]
+        self._device = self._params[0].device
+        if any(p.device != self._device for p in self._params):
+            raise ValueError("params: they are on several devices")
+        sides = [self._side(side, name, sign) for side, name, sign in ((lower, "lower", -1), (upper, "upper", 1))]
+        self._bounds = None if sides == [None, None] else torch.stack([self._flat(s) for s in sides], dim=1)
+        options.setdefault("iterations", 10**15)
+        options.setdefault("device", str(self._device))
+        self._options, _ = convert("minimize", options)
+        self._run: HostSide | DeviceSide | None = None
+        self._left: Any = None  # where the last step left the parameters
+        self._value = math.nan
+        self.message, self.iterations, self.evaluations = "running", 0, 0
+
+    def _side(self, bound: Any, name: str, sign: int) -> Any:
+        """A bound as a list of tensors, in the precision of the parameters."""
+        if bound is None:
+            return None
+        single = isinstance(bound, torch.Tensor) or not isinstance(bound, (list, tuple))
+        each = [bound] * len(self._params) if single else list(bound)
+        if len(each) != len(self._params):
+            raise ValueError(f"{name}: {len(each)} bounds for {len(self._params)} parameters")
+        made = []
+        for k, (value, p) in enumerate(zip(each, self._params)):
+            value = torch.as_tensor(sign * math.inf if value is None else value, device=self._device)
+            try:
+                made.append(value.to(p.dtype).expand(p.shape))
+            except RuntimeError:
+                shapes = f"{tuple(value.shape)} for a parameter of shape {tuple(p.shape)}"
+                raise ValueError(f"{name}[{k}]: shape {shapes}") from None
+        return made
+
+    def _flat(self, tensors: Any) -> Any:
+        return torch.cat([t.detach().reshape(-1).double() for t in tensors])
+
+    def _set(self, x: Any) -> None:
+        """Gives the parameters the numbers of x."""
+        x = x if isinstance(x, torch.Tensor) else torch.tensor(x)
+        parts = x.split([p.numel() for p in self._params])
+        for p, part in zip(self._params, parts):
+            p.copy_(part.reshape(p.shape))
+
+    def _begin(self, x: Any) -> HostSide | DeviceSide:
+        solver = _core.Minimizer(0, len(x), self._options)
+        self.message, self.iterations, self.evaluations = "running", 0, 0
+        if x.is_cuda:
+            return DeviceSide(solver, x, self._bounds, 0)
+        return HostSide(solver, x.numpy(), None if self._bounds is None else self._bounds.numpy(), 0)
+
+    def _point(self, run: HostSide | DeviceSide) -> Any:
+        if isinstance(run, HostSide):
+            return run.solver.host_point()
+        return run.framework.view(run.solver.point())
+
+    @torch.no_grad()  # type: ignore[untyped-decorator, misc, unused-ignore]
+    def step(self, closure: Any) -> Any:
+        """Up to `max_iter` iterations. closure: computes the loss and its gradients, as for
+        torch.optim.LBFGS. Returns the loss at the parameters that it leaves."""
+        closure = torch.enable_grad()(closure)
+        before = self._flat(self._params)
+        run, self._run = self._run, None  # an exception ends the run
+        if run is None or not torch.equal(before, self._left):
+            run = self._begin(before)
+        running, done, loss = True, 0, None
+        while running and done < self.param_groups[0]["max_iter"]:
+            self._set(run.x(True))
+            loss = closure()
+            gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self._params]
+            running = run.advance(loss.detach().double(), self._flat(gradients))
+            for record in run.solver.take_records():
+                done += record["iteration"] > 0
+                self.iterations, self.evaluations = record["iteration"], record["evaluations"]
+                self._value = record["fun"]
+        self._set(self._point(run))
+        self._left = self._flat(self._params)
+        if running:
+            self._run = run
+        else:
+            self.message = _core.stop_reasons()[run.solver.finish()["status"]]
+        return torch.full_like(loss, self._value)

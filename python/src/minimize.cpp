@@ -103,6 +103,8 @@ class Minimizer {
     return Figures(result);
   }
 
+  /* The best point so far. */
+  const double *point() const { return cvtm_lbfgsb_point(solver_.get()); }
   /* Of each problem: not 0 while it runs; on the solver's device. */
   const int *running(int64_t *stride) const { return cvtm_lbfgsb_running(solver_.get(), stride); }
   /* The same, copied to the host. */
@@ -126,12 +128,8 @@ class Minimizer {
   int ordinal() const { return on_.ordinal(); }
   uintptr_t stream() const { return on_.stream(); }
 
-  Array<double> host(bool wanted) {
-    double *copy = new double[size() + 1];
-    nb::capsule owner(copy, [](void *p) noexcept { delete[] static_cast<double *>(p); });
-    on_.require(cvtm_device_copy_out(on_.device, copy, x(wanted), bytes()));
-    return Array<double>(copy, {size()}, owner);
-  }
+  Array<double> host(bool wanted) { return to_host(x(wanted)); }
+  Array<double> host_point() { return to_host(point()); }
 
   /* The records of the iterations since the last call. */
   std::vector<Figures> take_records() {
@@ -155,6 +153,13 @@ class Minimizer {
   static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
     static_cast<Minimizer *>(context)->records_.push_back(*progress);
     return 0;
+  }
+
+  Array<double> to_host(const double *from) {
+    double *copy = new double[size() + 1];
+    nb::capsule owner(copy, [](void *p) noexcept { delete[] static_cast<double *>(p); });
+    on_.require(cvtm_device_copy_out(on_.device, copy, from, bytes()));
+    return Array<double>(copy, {size()}, owner);
   }
 
   void set_bounds(const double *lower, const double *upper) {
@@ -219,6 +224,11 @@ nb::object view(nb::handle self, bool wanted) {
   return show(self, m, m.x(wanted), m.size(), 1);
 }
 
+nb::object point(nb::handle self) {
+  const Minimizer &m = *nb::inst_ptr<Minimizer>(self);
+  return show(self, m, m.point(), m.size(), 1);
+}
+
 nb::object running(nb::handle self) {
   const Minimizer &m = *nb::inst_ptr<Minimizer>(self);
   int64_t stride = 1;
@@ -268,6 +278,10 @@ void bind_minimize(nb::module_ &module) {
       .def(
           "view", [](nb::handle_t<Minimizer> self, bool wanted) { return view(self, wanted); },
           nb::arg("wanted"), "x of the wanted evaluation, or the result; not copied.")
+      .def(
+          "point", [](nb::handle_t<Minimizer> self) { return point(self); },
+          "The best point so far; not copied.")
+      .def("host_point", &Minimizer::host_point, "The same, copied to the host.")
       .def(
           "running", [](nb::handle_t<Minimizer> self) { return running(self); },
           "Of each problem of a batch: not 0 while it runs; not copied.")

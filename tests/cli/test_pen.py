@@ -140,7 +140,7 @@ def waves(cvtmesh, mean, swing):
 
 def test_touches_that_overlap_have_the_tone(cvtmesh):
     """Dark places need more touches than their ink, since touches overlap there."""
-    tone = cvtmesh.report("run", waves(cvtmesh, 0.85, 0.14), "--pen", "1.5px", "-o", "a.svg")["tone"]
+    tone = cvtmesh.report("run", waves(cvtmesh, 0.8, 0.17), "--pen", "1.2px", "-o", "a.svg")["tone"]
     assert tone["ink"] == pytest.approx(tone["picture_ink"], rel=0.02)
     assert 0.95 < tone["contrast"] < 1.05
 
@@ -172,3 +172,21 @@ def test_a_preview_has_the_tone(cvtmesh):
     assert tone["sites"] == 20000 and tone["sites_asked"] > 30000
     assert tone["tone"]["ink"] == pytest.approx(tone["tone"]["picture_ink"], rel=0.02)
     assert 0.95 < tone["tone"]["contrast"] < 1.05
+
+
+@pytest.mark.parametrize("more", [(), ("-n", 1500)])
+def test_a_line_has_the_tone_of_the_picture(cvtmesh, more):
+    """The pen gives the number of points, or -n the tones; measured here along the line."""
+    made = cvtmesh.report("run", waves(cvtmesh, 0.5, 0.35), "--pen", "1.2px", *more, "--order", "tsp",
+                          "--svg", "path", "-o", "a.svg", "-o", "a.csv")
+    tone = made["tone"]
+    ((_, width, (line,)),) = read_layers(cvtmesh.path("a.svg"))
+    assert width == 1.2 and len(line) == made["sites"] + 1
+    steps = np.linspace(0, 1, 9)[:-1, None, None]
+    drawn = plotted([((1 - steps) * line[:-1] + steps * line[1:]).reshape(-1, 2)], width, (100, 140))
+    assert drawn.mean() == pytest.approx(tone["picture_ink"], rel=0.06)
+    assert tone["ink"] == pytest.approx(drawn.mean(), rel=0.02)
+    assert 0.93 < tone["contrast"] < 1.08
+    assert tone["correlation"] > 0.97
+    seen = cvtmesh.printed("stats", "a.csv", "--picture", "waves.pgm", "--pen", "1.2px", "--svg", "path")
+    assert seen["tone"]["ink"] == pytest.approx(tone["ink"], rel=0.01)  # but for the last edge

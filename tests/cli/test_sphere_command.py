@@ -1,6 +1,7 @@
 """cvtmesh sphere: the files as SciPy and NumPy read them, their cells against SciPy's, maps of every kind,
 what is left out, and bad input."""
 
+import json
 import re
 
 import numpy as np
@@ -212,12 +213,37 @@ def test_mask_region_and_fixed(cvtmesh):
     assert set(cap["cellParent"] - 1) == set(np.flatnonzero(cosine >= np.cos(np.radians(40))))
 
 
+def test_polygons(cvtmesh):
+    """A rectangle across the date line with a hole, beside a second one."""
+    def ring(west, south, east, north):
+        return [[west, south], [east, south], [east, north], [west, north], [west, south]]
+
+    rings = [[ring(150, -40, 230, 50), ring(170, -10, 200, 20)], [ring(-60, 60, 20, 90)]]
+    cvtmesh.file("land.geojson", json.dumps({"type": "MultiPolygon", "coordinates": rings}))
+    whole = grid(cvtmesh, "700")
+    lat, lon = np.degrees(whole["latCell"]), np.degrees(whole["lonCell"])
+
+    def inside(west, south, east, north):
+        return (lat > south) & (lat < north) & ((lon - west) % 360 < east - west)
+
+    land = inside(150, -40, 230, 50) & ~inside(170, -10, 200, 20) | inside(-60, 60, 20, 90)
+    assert 50 < land.sum() < len(land) / 2
+    sea = grid(cvtmesh, "700", "--mask", "land.geojson")["cellParent"] - 1
+    assert set(sea) == set(np.flatnonzero(~land))
+    kept = grid(cvtmesh, "700", "--region", "land.geojson")["cellParent"] - 1
+    assert set(kept) == set(np.flatnonzero(land))
+    for option in "--mask", "--region":
+        cvtmesh.file("bad.geojson", '{"type": "Polygon", "coordinates": [[[0, 0], [1, "a"]]]}')
+        cvtmesh.refused("sphere", "700", option, "bad.geojson", "-o", "grid.nc", code=3, names=["bad.geojson"])
+        cvtmesh.refused("sphere", "700", option, "no.geojson", "-o", "grid.nc", code=3, names=["no.geojson"])
+
+
 def test_grade(cvtmesh):
     """A step from 500 to 2000 km becomes a slope."""
     values = np.full((60, 120), 2000.0)
     values[45:] = 500
     cvtmesh.file("w.npy", values)
-    cells = [cvtmesh.report("sphere", "w.npy", "--grade", grade)["cells"] for grade in (5, 0.3, 0.1)]
+    cells = [cvtmesh.report("sphere", "w.npy", "--iterations", 0, "--grade", grade)["cells"] for grade in (5, 0.3, 0.1)]
     assert cells[0] < 0.95 * cells[1] < 0.9 * cells[2]
 
 
@@ -240,6 +266,14 @@ def test_bad_input(cvtmesh):
         file.variables["lat"][:] *= 0.4
     cvtmesh.refused("sphere", "none.npy", "-o", "grid.nc", code=3, names=["none.npy"])
     cvtmesh.refused("sphere", "none.nc", "-o", "grid.nc", code=3, names=["none.nc"])
+    with netcdf_file(cvtmesh.path("huge.nc"), "w") as file:  # a header alone
+        for name, size in (("lat", 9), ("lon", 18)):
+            file.createDimension(name, size)
+            file.createVariable(name, "d", (name,))[:] = np.linspace(-80, 80, size) * (1 + (size > 9))
+        file.createVariable("w", "d", ("lat", "lon"))
+    cut = cvtmesh.read("huge.nc")[:-600]
+    cvtmesh.file("cut.nc", cut)
+    cvtmesh.refused("sphere", "cut.nc", "-o", "grid.nc", code=3, names=["cut.nc"])
     cvtmesh.refused("sphere", "text.nc", "-o", "grid.nc", code=3, names=["text.nc"])
     cvtmesh.refused("sphere", "half.npy", "-o", "grid.nc", code=3, names=["half.npy"])
     cvtmesh.refused("sphere", "part.nc", "-o", "grid.nc", code=3, names=["part.nc", "globe"])

@@ -14,7 +14,7 @@ static float rho[PIXELS];
 static void average(double count, int periodic) {
   const cvtm_domain domain = {SIDE, SIDE, periodic};
   cvtm_error error = {CVTM_OK, ""};
-  assert_int_equal(cvtm_density_of_local_mean(domain, count, 0, rho, &error), CVTM_OK);
+  assert_int_equal(cvtm_density_of_local_mean(domain, count, NULL, rho, &error), CVTM_OK);
 }
 
 TEST(even_ink_does_not_change) {
@@ -64,9 +64,10 @@ TEST(small_cells_keep_the_density) {
 /* Discs on a triangular lattice, counted at many points. */
 TEST(discs_that_overlap) {
   enum { STEPS = 400 };
-  assert_true(cvtm_discs_for(0.3) == 0.3 && cvtm_discs_for(0) == 0);
+  assert_true(cvtm_ink_needed(CVTM_INK_DISCS, 0.3) == 0.3 &&
+              cvtm_ink_needed(CVTM_INK_DISCS, 0) == 0);
   for (double coverage = 0.91; coverage <= 1; coverage += 0.015) {
-    const double discs = cvtm_discs_for(coverage);
+    const double discs = cvtm_ink_needed(CVTM_INK_DISCS, coverage);
     const double radius = sqrt(discs * sqrt(0.75) / acos(-1)); /* the sides are 1 */
     int hits = 0;
     for (int j = 0; j < STEPS; ++j) {
@@ -89,13 +90,28 @@ TEST(dark_ink_has_more_dots) {
   for (int few = 1; few <= 2; ++few) {
     double sum[2] = {0, 0};
     for (int p = 0; p < PIXELS; ++p) rho[p] = p % SIDE < SIDE / 2 ? 0.25F : 0.98F * 0.98F;
-    const double discs = (0.5 + cvtm_discs_for(0.98)) / 2 / few, count = 900;
-    assert_ok(cvtm_density_of_local_mean(domain, count, discs * PIXELS / count, rho, NULL));
+    const double discs = (0.5 + cvtm_ink_needed(CVTM_INK_DISCS, 0.98)) / 2 / few, count = 900;
+    const cvtm_ink ink = {CVTM_INK_DISCS, discs * PIXELS / count};
+    assert_ok(cvtm_density_of_local_mean(domain, count, &ink, rho, NULL));
     for (int p = 0; p < PIXELS; ++p)
       if (p % SIDE % (SIDE / 2) == SIDE / 4) sum[p % SIDE > SIDE / 2] += sqrt((double)rho[p]);
-    const double ratio = few == 1 ? cvtm_discs_for(0.98) / 0.5 : 0.98 / 0.5;
+    const double ratio = few == 1 ? cvtm_ink_needed(CVTM_INK_DISCS, 0.98) / 0.5 : 0.98 / 0.5;
     assert_true(fabs(sum[1] / sum[0] / ratio - 1) < 0.01);
   }
+}
+
+/* A line of twice the ink has twice the length per area, so four times the sites. */
+TEST(lines_need_sites_by_the_square_of_the_ink) {
+  const cvtm_domain domain = {SIDE, SIDE, 1};
+  const cvtm_ink ink = {CVTM_INK_LINE, 0};
+  for (int p = 0; p < PIXELS; ++p) rho[p] = p % SIDE < SIDE / 2 ? 0.04F : 0.16F;
+  assert_ok(cvtm_density_of_local_mean(domain, 900, &ink, rho, NULL));
+  const double low = (double)rho[SIDE / 4], high = (double)rho[3 * SIDE / 4];
+  assert_true(fabs(sqrt(high / low) / 4 - 1) < 0.02); /* sites per area: the root of the density */
+  assert_true(cvtm_ink_needed(CVTM_INK_LINE, 0) == 0);
+  for (double ink_wanted = 0.1; ink_wanted < 1; ink_wanted += 0.1)
+    assert_true(cvtm_ink_needed(CVTM_INK_LINE, ink_wanted) <
+                cvtm_ink_needed(CVTM_INK_LINE, ink_wanted + 0.05));
 }
 
 TEST_MAIN()

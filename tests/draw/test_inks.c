@@ -95,6 +95,21 @@ TEST(test_white_needs_no_ink_and_black_little_colour) {
   assert_true(light[3] < 0.02);
 }
 
+/* Black takes the place of the grey component where colours are dark: of a dark grey all of it, of
+ * a dark brown the part that its least saturated ink would have. */
+TEST(test_black_replaces_the_grey_component) {
+  double rgb[2][3] = {{0.07, 0.07, 0.07}, {0.2, 0.08, 0.04}}, coverage[2][CVTM_INKS_MAX], error[2];
+  cvtm_inks inks;
+  cvtm_inks_cmyk(&inks);
+  separate(&inks, 2, rgb, coverage, error);
+  const double *grey = coverage[0], *brown = coverage[1];
+  assert_true(grey[3] > 0.9);
+  assert_true(grey[0] + grey[1] + grey[2] < 0.4);
+  assert_true(brown[3] > 0.7);
+  assert_true(brown[0] < 0.02);
+  for (int p = 0; p < 2; ++p) assert_true(error[p] < 0.02);
+}
+
 /* Of a colour that no ink gives, the nearest is taken: one ink gives its own tints. */
 TEST(test_one_ink) {
   const cvtm_inks blue = {1, {{0.1, 0.2, 0.9}}};

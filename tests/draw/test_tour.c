@@ -183,6 +183,39 @@ TEST(test_open) {
   free_all(order, points);
 }
 
+static double side_of(const double *a, const double *b, const double *c) {
+  return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+}
+
+/* Dense clusters far from each other: long edges do not cross what lies between. */
+TEST(test_long_edges_cross_none) {
+  enum { COUNT = 3000, LONGEST = 20, SEEDS = 8 };
+  for (uint64_t seed = 1; seed <= SEEDS; ++seed) {
+    double *points = random_points(COUNT, seed);
+    for (int i = 0; i < 2 * COUNT; ++i) points[i] = pow(points[i], 4);
+    int32_t *order = tour_of(points, COUNT, 2);
+    for (int round = 0, taken[LONGEST]; round < LONGEST; ++round) {
+      double longest = 0;
+      for (int k = 0; k < COUNT; ++k) {
+        int is_taken = 0;
+        for (int j = 0; j < round; ++j) is_taken |= taken[j] == k;
+        const double length = distance(points, order[k], order[(k + 1) % COUNT]);
+        if (is_taken || length <= longest) continue;
+        longest = length;
+        taken[round] = k;
+      }
+      const double *a = points + 2 * order[taken[round]];
+      const double *b = points + 2 * order[(taken[round] + 1) % COUNT];
+      for (int k = 0; k < COUNT; ++k) {
+        const double *c = points + 2 * order[k], *d = points + 2 * order[(k + 1) % COUNT];
+        assert_false(side_of(a, b, c) * side_of(a, b, d) < 0 &&
+                     side_of(c, d, a) * side_of(c, d, b) < 0);
+      }
+    }
+    free_all(order, points);
+  }
+}
+
 TEST(test_errors) {
   cvtm_error error = {CVTM_OK, ""};
   double points[] = {0, 0, 1, NAN};

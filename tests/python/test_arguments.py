@@ -19,6 +19,7 @@ COMMANDS = {
     "density": cvtmesh.condition,
     "segment": cvtmesh.segment,
     "voronoi": cvtmesh.voronoi,
+    "sphere": cvtmesh.sphere,
     "stats": cvtmesh.stats,
     "batch": cvtmesh.batch,
     "minimize": cvtmesh.minimize,

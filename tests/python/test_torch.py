@@ -121,3 +121,89 @@ def test_wrong_input_is_named():
 def test_torch_tensors_are_images(image):
     t = cvtmesh.tessellate(torch.tensor(image, requires_grad=True), 50, iterations=2)
     assert np.array_equal(t.points, cvtmesh.tessellate(image, 50, iterations=2).points)
+
+
+# --- the optimiser --------------------------------------------------------------------------------
+
+
+def valley(dtype=torch.double):
+    """Rosenbrock's function of two parameters of different shapes, and an optimiser's closure."""
+    a = torch.full((2, 3), -1.2, dtype=dtype, requires_grad=True)
+    b = torch.full((6,), 1.0, dtype=dtype, requires_grad=True)
+
+    def loss():
+        x = a.reshape(-1)
+        return (100 * (b - x**2) ** 2 + (1 - x) ** 2).sum()
+
+    def closure_of(optimizer):
+        def closure():
+            optimizer.zero_grad()
+            value = loss()
+            value.backward()
+            return value
+
+        return closure
+
+    return a, b, loss, closure_of
+
+
+def test_steps_are_a_run_of_minimize():
+    a, b, loss, closure_of = valley()
+    lower, upper = [-2.0, None], [torch.linspace(0.5, 2, 3, dtype=torch.double), 9.0]
+    optimizer = cvtmesh.torch.LBFGSB([a, b], lower, upper, max_iter=3, gradient_tolerance=1e-9)
+    assert isinstance(optimizer, torch.optim.Optimizer)
+    values = [optimizer.step(closure_of(optimizer))]
+    assert optimizer.message == "running" and optimizer.iterations == 3
+    assert values[0].item() == loss().item()  # at the parameters that the step leaves
+    while optimizer.message == "running":
+        values.append(optimizer.step(closure_of(optimizer)))
+    assert all(y <= x for x, y in zip(values, values[1:])) and optimizer.message == "gradient"
+
+    def fun(x):
+        x = torch.tensor(x, requires_grad=True)
+        y, z = x[:6], x[6:]
+        value = (100 * (z - y**2) ** 2 + (1 - y) ** 2).sum()
+        value.backward()
+        return value.item(), x.grad.numpy()
+
+    high = np.concatenate([np.tile(np.linspace(0.5, 2, 3), 2), np.full(6, 9.0)])
+    low = np.concatenate([np.full(6, -2.0), np.full(6, -np.inf)])
+    r = cvtmesh.minimize(fun, np.repeat([-1.2, 1.0], 6), np.stack([low, high], axis=1), gradient_tolerance=1e-9)
+    assert np.array_equal(np.concatenate([a.detach().numpy().ravel(), b.detach().numpy()]), r.x)
+    assert (optimizer.iterations, optimizer.evaluations) == (r.nit, r.nfev - 1)
+
+
+def test_a_moved_parameter_begins_a_new_run():
+    a, b, loss, closure_of = valley()
+    optimizer = cvtmesh.torch.LBFGSB([a, b], max_iter=5)
+    optimizer.step(closure_of(optimizer))
+    optimizer.step(closure_of(optimizer))
+    assert optimizer.iterations == 10
+    with torch.no_grad():
+        a += 0.25
+    optimizer.step(closure_of(optimizer))
+    assert optimizer.iterations == 5
+
+
+def test_single_precision_and_parameters_without_gradient():
+    a, b, loss, closure_of = valley(torch.float32)
+    unused = torch.ones(3, requires_grad=True)
+    optimizer = cvtmesh.torch.LBFGSB([a, b, unused], -1.5, [0.3, 2.0, 1.0], max_iter=100)
+    optimizer.step(closure_of(optimizer))
+    assert a.max() <= torch.tensor(0.3) and torch.allclose(a, torch.tensor(0.3))
+    assert torch.allclose(b, torch.tensor(0.09), atol=1e-4) and unused.tolist() == [1, 1, 1]
+
+
+def test_wrong_bounds_of_parameters():
+    a, b, loss, closure_of = valley()
+    with pytest.raises(ValueError, match="lower: 1 bounds for 2 parameters"):
+        cvtmesh.torch.LBFGSB([a, b], lower=[0.0])
+    with pytest.raises(ValueError, match=r"upper\[1\]: shape \(2,\) for a parameter of shape \(6,\)"):
+        cvtmesh.torch.LBFGSB([a, b], upper=[1.0, torch.ones(2)])
+    with pytest.raises(TypeError, match="momentum"):
+        cvtmesh.torch.LBFGSB([a, b], momentum=0.9)
+    with pytest.raises(ValueError, match="max_iter"):
+        cvtmesh.torch.LBFGSB([a, b], max_iter=0)
+    with pytest.raises(ValueError, match="lower 2, upper 1"):
+        optimizer = cvtmesh.torch.LBFGSB([a, b], 2.0, 1.0)
+        optimizer.step(closure_of(optimizer))
