@@ -334,6 +334,13 @@ def drop(page, name, data, kind):
 RINGS = [[[0, 0], [100, 0], [100, 60], [0, 60], [0, 0]], [[30, 20], [30, 40], [60, 40], [60, 20], [30, 20]]]
 
 
+def area_of(obj):
+    rows = [line.split() for line in obj.read_text().splitlines()]
+    points = np.array([row[1:3] for row in rows if row[0] == "v"], float)
+    a, b, c = np.moveaxis(points[np.array([row[1:4] for row in rows if row[0] == "f"], int) - 1], 1, 0)
+    return np.abs(np.cross(b - a, c - a)).sum() / 2
+
+
 def test_outlines(page):
     outline = json.dumps({"type": "Polygon", "coordinates": RINGS}).encode()
     drop(page, "plate.geojson", outline, "application/json")
@@ -345,9 +352,10 @@ def test_outlines(page):
     (page.folder / name).write_bytes(data)
     page.set("edge", "-1.6")
     page.until(lambda: page.script("return document.body.dataset.state") == "settled", "no mesh")
-    for extension in ("obj", "msh"):
+    for extension in ("msh", "obj"):
         made, other = page.save(extension)
         assert made.read_text() == other.read_text()
+    assert area_of(made) == pytest.approx(100 * 60 - 30 * 20)  # the hole is left out
     svg = b'<svg xmlns="http://www.w3.org/2000/svg"><circle cx="50" cy="50" r="40" transform="scale(2)"/></svg>'
     drop(page, "disc.svg", svg, "image/svg+xml")
     page.until(lambda: page.script("return !document.getElementById('note').hidden"), "no note")

@@ -265,8 +265,21 @@ function anglesOf(points, faces) {
   return {minAngle: least.reduce((a, b) => Math.min(a, b), 60), meanAngle: least.reduce((a, b) => a + b, 0) / least.length};
 }
 
+// A point beside a ring, on its inner side, if an even number of rings is around the point: then it is in a hole.
+function holeOf(ring, rings) {
+  const heights = [...new Set(ring.map((p) => p[1]))].sort((a, b) => a - b), y = (heights[0] + heights[1]) / 2;
+  const crossings = (of) => of.flatMap((a, k) => {
+    const b = of[(k + 1) % of.length];
+    return (a[1] > y) === (b[1] > y) ? [] : [a[0] + (y - a[1]) * (b[0] - a[0]) / (b[1] - a[1])];
+  });
+  const first = Math.min(...crossings(ring)), all = rings.flatMap(crossings);
+  const x = (first + Math.min(...all.filter((c) => c > first))) / 2;
+  return all.filter((c) => c < x).length % 2 ? [] : [[x, y]];
+}
+
 // Rings of [x, y] as one of Triangle's POLY files, with y up.
 function polyOf(rings) {
+  const holes = rings.flatMap((ring) => holeOf(ring, rings));
   const points = rings.flat();
   let first = 0;
   const segments = rings.flatMap((ring) => {
@@ -275,7 +288,7 @@ function polyOf(rings) {
     return ring.map((_, k) => [from + k, from + (k + 1) % ring.length]);
   });
   return [`${points.length} 2 0 0`, ...points.map(([x, y], k) => `${k} ${x} ${y}`), `${segments.length} 0`,
-    ...segments.map((s, k) => `${k} ${s.join(" ")}`), "0", ""].join("\n");
+    ...segments.map((s, k) => `${k} ${s.join(" ")}`), String(holes.length), ...holes.map((p, k) => `${k} ${p.join(" ")}`), ""].join("\n");
 }
 
 const closed = (ring) => (ring.length > 1 && ring[0].join() === ring.at(-1).join() ? ring.slice(0, -1) : ring);
@@ -322,6 +335,7 @@ function ringsOfSvg(text) {
 async function open(file, name) {
   engine?.end();
   engine = shown = settled = null;
+  ratios = [];
   running = "";
   clearError();
   $("hint").textContent = "Reading…";
