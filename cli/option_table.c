@@ -554,7 +554,7 @@ const cli_option_row cli_option_rows[] = {
    "vertices inside are the sites of a centroidal Voronoi tessellation. Corners and edges of the outline keep their "
    "coordinates to the last bit. With a unit, as in 2mm, the size is one in the world of --pixel-size, or on the "
    "page of --page. NAME=SIZE is for a region (its name or number) or for a part of the boundary (outer, hole-1, "
-   "hole for all holes, left, right, bottom, top, interface-A-B), from which sizes grow inward by --grade; without "
+   "hole for all holes, left, right, bottom, top, interface-A-B, marker-N), from which sizes grow inward by --grade; without "
    "a name, SIZE holds everywhere else. Where several sizes apply, the smallest one counts; --max-area and "
    "--size-from may reduce it further. A formula has numbers, x, y, + - * / ^, parentheses, sqrt, exp, log, sin, "
    "cos, abs, min, max, and distances: d(NAME) to a part of the boundary or to the boundary of a region, and d(X,Y) "

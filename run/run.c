@@ -168,12 +168,14 @@ static cvtm_status choose_dots(cvtm_run *r, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Chooses the dots, and leaves out the ink where no sites may be. */
+/* Chooses the dots, and leaves out the ink where no sites may be. The places of the sites depend on
+ * the dots, also where no drawing is asked for and the tone is not read. */
 static void finish_tone(cvtm_run *r) {
   const size_t pixels = (size_t)r->domain.width * (size_t)r->domain.height;
+  const int of_picture = r->options.density_from == CVTM_DENSITY_FROM_TONE || r->tone != NULL ||
+                         run_colours_wanted(&r->options);
   if (r->options.dots == CVTM_RUN_DOTS_AUTO)
-    r->options.dots = r->tone != NULL || run_colours_wanted(&r->options) ? CVTM_RUN_DOTS_MASS
-                                                                         : CVTM_RUN_DOTS_EQUAL;
+    r->options.dots = of_picture ? CVTM_RUN_DOTS_MASS : CVTM_RUN_DOTS_EQUAL;
   for (size_t p = 0; p < pixels && r->tone != NULL; ++p)
     if (!(r->made.density[p] > 0)) r->tone[p] = 0;
 }
