@@ -100,6 +100,8 @@ COMMANDS = {
                      "outer=1.5", "-o", "m.off", "-o", "m.png", "--report", "report.json"],
     "mesh_curves": ["mesh", "round.svg", "-n", "60", "-o", "m.off"],
     "mesh_periodic": ["mesh", "box.csv", "--size", "3", "--periodic", "-o", "m.off"],
+    "sphere": ["sphere", "widths.npy", "--mask", "p.geojson", "--fixed", "points.csv", "--iterations", "2",
+               "-o", "s.obj", "-o", "s.info", "-o", "s.vtu", "-o", "s.png", "--report", "report.json"],
     "stats": ["stats", "mesh.obj"],
     "stats_json": ["stats", "points.csv", "--density", "tiny.npy", "--json"],
     **{f"density_{name}": ["density", name, "-o", "d.npy"] for name in PICTURES},
@@ -146,6 +148,7 @@ def write_inputs(folder):
     (folder / "mesh.obj").write_text("v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3\nf 1 3 4\n")
     np.save(folder / "q.npy", np.array([1.0, -2, 3, -4]))
     np.save(folder / "zero.npy", np.zeros(4))
+    np.save(folder / "widths.npy", np.full((6, 12), 3000.0))
     for name, text in (("jobs.jsonl", JOBS), ("p.svg", SQUARE),
                        ("p.geojson", GEOJSON), ("two.geojson", FEATURES), ("round.svg", ROUND), ("box.csv", "0,0\n9,0\n9,6\n0,6\n"), ("a.mtx", MATRIX),
                        ("inks.pens", "blue = #0040c0\nred = #d02010 1,3\n"),
