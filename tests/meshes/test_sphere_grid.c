@@ -132,6 +132,28 @@ TEST(no_point_is_outside_a_triangle) {
   free_all(random, lattice);
 }
 
+/* Points of three circles, nearly: where rounded numbers lie is decided by few units of
+ * determinants of 120 bits. */
+TEST(near_ties_are_decided_exactly) {
+  uint64_t seed = 11;
+  for (int trial = 0; trial < 3000; ++trial) {
+    double points[45];
+    const cvtm_vector axis = cvtm_vector_unit(cvtm_vector_of(
+        random_unit(&seed) - 0.5, random_unit(&seed) - 0.5, random_unit(&seed) - 0.5));
+    cvtm_vector e1, e2;
+    cvtm_tangents(axis, &e1, &e2);
+    for (int k = 0; k < 15; ++k) {
+      const double z = 0.7 * (k % 3 - 1), r = sqrt(1 - z * z);
+      const double turn = 0.4 * pi * ((double)(k / 3) + 0.9 * random_unit(&seed));
+      const cvtm_vector aside = {r * (cos(turn) * e1.x + sin(turn) * e2.x),
+                                 r * (cos(turn) * e1.y + sin(turn) * e2.y),
+                                 r * (cos(turn) * e1.z + sin(turn) * e2.z)};
+      cvtm_vector_store(points, k, cvtm_vector_add(aside, z, axis));
+    }
+    check_delaunay(points, 15);
+  }
+}
+
 TEST(triangles_do_not_depend_on_the_order_of_points) {
   enum { N = 1000 };
   double *points = random_points(N, 2), *turned = doubles(3 * N);
