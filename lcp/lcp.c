@@ -170,6 +170,10 @@ static cvtm_status check_problem(cvtm_lcp *lcp, const double *b, const double *l
   return CVTM_OK;
 }
 
+static int ends_in_ray(const cvtm_lcp_result *result) {
+  return result->stop == CVTM_LCP_RAY || result->stop == CVTM_LCP_INFEASIBLE;
+}
+
 static int is_solved(const cvtm_lcp_result *result) {
   return result->stop == CVTM_LCP_CONVERGED || result->stop == CVTM_LCP_ROUNDING;
 }
@@ -185,7 +189,7 @@ static cvtm_status solve_again(cvtm_lcp *lcp, const double *b, const double *low
   cvtm_status status = cvtm_device_copy_out(lcp->device, kept, x, bytes);
   if (status == CVTM_OK)
     status = lcp->fallback->table->solve(lcp->fallback, b, lower, upper, x, 0, &again);
-  if (status == CVTM_OK && !is_solved(&again) && again.stop != CVTM_LCP_RAY &&
+  if (status == CVTM_OK && !is_solved(&again) && !ends_in_ray(&again) &&
       !(again.natural_residual < found->natural_residual)) {
     status = cvtm_device_copy_in(lcp->device, x, kept, bytes);
   } else {

@@ -48,7 +48,9 @@ typedef enum cvtm_lcp_method {
  * diverged     the residual has grown by a factor of 10^6 or is not finite
  * rounding     the residual no longer falls, and is no larger than its rounding errors
  * interrupted  the monitor has asked to stop
- * ray          the path of lemke does not end: if A is positive semidefinite, there is no solution
+ * ray          the path of lemke does not end, and A is not positive semidefinite: there may be a
+ *              solution
+ * infeasible   the path of lemke does not end, and A is positive semidefinite: there is no solution
  */
 #define CVTM_LCP_STOP_LIST(X)            \
   X(CVTM_LCP_CONVERGED, "tolerance")     \
@@ -57,7 +59,8 @@ typedef enum cvtm_lcp_method {
   X(CVTM_LCP_DIVERGED, "diverged")       \
   X(CVTM_LCP_ROUNDING, "rounding")       \
   X(CVTM_LCP_INTERRUPTED, "interrupted") \
-  X(CVTM_LCP_RAY, "ray")
+  X(CVTM_LCP_RAY, "ray")                 \
+  X(CVTM_LCP_INFEASIBLE, "infeasible")
 
 typedef enum cvtm_lcp_stop {
 #define CVTM_LCP_STOP_CODE(code, name) code,

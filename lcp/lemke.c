@@ -497,6 +497,8 @@ static void solve_on_host(lemke *p, double *best, double *x, double *scratch,
     else
       result->stop = stop == CVTM_LCP_CONVERGED ? CVTM_LCP_STALLED : stop;
   }
+  if (result->stop == CVTM_LCP_RAY && cvtm_csr_is_semidefinite(p->matrix, p->entry))
+    result->stop = CVTM_LCP_INFEASIBLE;
   result->iterations = p->pivots;
   result->natural_residual = end.norm;
   result->natural_residual_max = end.maximum;

@@ -222,7 +222,7 @@ static cvtm_status find_page(const cvtm_run_options *options, const cvtm_format 
                           options->world.mm > 0                    ? options->world.mm
                           : cvtm_format_has(f, CVTM_HAS_REAL_SIZE) ? mm_per_browser_pixel
                                                                    : 1);
-  page->in_pixels = 1;
+  page->in_pixels = !(options->world.mm > 0);
   return CVTM_OK;
 }
 

@@ -433,8 +433,12 @@ cvtm_status run_refine(cvtm_run *r) {
   const cvtm_status status =
       run_domain_refine(&r->options, image, &r->shape, &r->sites, &r->count, error);
   if (status != CVTM_OK || !r->shape.refined) return status;
+  /* Where refinement has kept the sites of the tessellation, nothing is to be relaxed. */
+  const cvtm_refine_figures *made = &r->shape.refinement;
+  const int64_t changes =
+      made->added_on_boundary + made->added_for_angles + made->added_for_areas + made->removed;
   cvtm_status next = plan_again(r);
-  for (int round = 0; round < RELAXATIONS && next == CVTM_OK; ++round) {
+  for (int round = 0; changes > 0 && round < RELAXATIONS && next == CVTM_OK; ++round) {
     int64_t moved = 0;
     double energy;
     next = evaluate_sites(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &energy);

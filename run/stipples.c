@@ -136,7 +136,8 @@ static cvtm_status check_pen(const cvtm_run_options *o, cvtm_error *error) {
     return run_usage_error(error, "--pen %s: --page is missing, as in --page A4, or --pixel-size",
                            text);
   run_pen_choose(&chosen);
-  if (chosen.pen.count == 0 && needs_pen(o))
+  /* A file for a machine without a page is refused later, by its name. */
+  if (chosen.pen.count == 0 && needs_pen(o) && o->svg == CVTM_SVG_TOUCHES)
     return run_usage_error(error, "--svg touches: --pen is missing, as in --pen 0.5mm");
   return CVTM_OK;
 }

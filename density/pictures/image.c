@@ -350,6 +350,8 @@ int cvtm_exif_orientation(const unsigned char *data, size_t size) {
 #define WITH_1(decode) decode
 #define WITH_LIBRARY(has, decode) WITH_FLAG(has, decode)
 #define WITH_FLAG(has, decode) WITH_##has(decode)
+#define DECODE_PNG WITH_LIBRARY(CVTMESH_HAVE_PNG, cvtm_image_decode_png)
+#define DECODE_JPEG WITH_LIBRARY(CVTMESH_HAVE_JPEG, cvtm_image_decode_jpeg)
 #define DECODE_TIFF WITH_LIBRARY(CVTMESH_HAVE_TIFF, cvtm_image_decode_tiff)
 #define DECODE_WEBP WITH_LIBRARY(CVTMESH_HAVE_WEBP, cvtm_image_decode_webp)
 #define DECODE_GIF WITH_LIBRARY(CVTMESH_HAVE_GIF, cvtm_image_decode_gif)
@@ -396,8 +398,8 @@ typedef struct image_kind {
 } image_kind;
 
 static const image_kind kinds[] = {
-    {"PNG", "png", NULL, "\x89PNG", 0, 4, NULL, cvtm_image_decode_png, NULL, NULL},
-    {"JPEG", "jpeg", "jpg", "\xff\xd8\xff", 0, 3, NULL, cvtm_image_decode_jpeg, NULL, NULL},
+    {"PNG", "png", NULL, "\x89PNG", 0, 4, NULL, DECODE_PNG, NULL, NULL},
+    {"JPEG", "jpeg", "jpg", "\xff\xd8\xff", 0, 3, NULL, DECODE_JPEG, "convert", ""},
     {"TIFF", "tiff", "tif", "II*\0", 0, 4, NULL, DECODE_TIFF, "convert", ""},
     {"TIFF", NULL, NULL, "MM\0*", 0, 4, NULL, DECODE_TIFF, "convert", ""},
     {"TIFF", NULL, NULL, "II+\0", 0, 4, NULL, DECODE_TIFF, "convert", ""},
@@ -442,6 +444,9 @@ static cvtm_status find_decoder(const cvtm_image_source *source, cvtm_image_deco
                                 cvtm_error *error) {
   const char *name = source->name;
   const image_kind *kind = find_kind(source);
+  if (kind != NULL && kind->decode == NULL && (kind->convert == NULL || !CVTMESH_HAVE_PNG))
+    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: this build does not read %s", name,
+                     kind->name);
   if (kind != NULL && kind->decode == NULL)
     return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED,
                      "%s: this build does not read %s; convert it to PNG: %s %s %s%s.png", name,
@@ -474,7 +479,7 @@ int cvtm_image_applies_profiles(void) { return CVTMESH_HAVE_LCMS2; }
 static cvtm_status decode_in_team(cvtm_image_decoder *decode, const cvtm_image_source *source,
                                   cvtm_image *image, cvtm_error *error) {
   const size_t small = (size_t)1 << 16; /* bytes of a file below which one thread is as fast */
-  const int has_tasks = decode == cvtm_image_decode_png || decode == cvtm_image_decode_jpeg;
+  const int has_tasks = decode == DECODE_PNG || decode == DECODE_JPEG;
   if (!has_tasks || source->size < small) return decode(source, image, error);
   cvtm_status status = CVTM_OK;
 #pragma omp parallel

@@ -1,5 +1,7 @@
 #include "density/pictures/image_formats.h"
 
+#if CVTMESH_HAVE_JPEG
+
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,3 +187,5 @@ cvtm_status cvtm_image_decode_jpeg(const cvtm_image_source *source, cvtm_image *
   free(reader);
   return status == CVTM_OK ? cvtm_image_orient(source, orientation, image, error) : status;
 }
+
+#endif

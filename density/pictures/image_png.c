@@ -3,6 +3,8 @@
 #include "base/file.h"
 #include "base/host.h"
 
+#if CVTMESH_HAVE_PNG
+
 #include <errno.h>
 #include <png.h>
 #include <setjmp.h>
@@ -485,6 +487,39 @@ static cvtm_status run_writer(png_writer *writer, int width, int height, int cha
   return CVTM_OK;
 }
 
+static cvtm_status write_by_libpng(const char *path, int width, int height, int channels,
+                                   const unsigned char *pixels, cvtm_error *error) {
+  cvtm_output *output = NULL;
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status != CVTM_OK) return status;
+  png_writer writer = {.path = path, .stream = cvtm_output_stream(output)};
+  writer.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &writer.reason, on_error, on_warning);
+  if (writer.png != NULL) writer.info = png_create_info_struct(writer.png);
+  status = writer.info != NULL ? run_writer(&writer, width, height, channels, pixels, error)
+                               : cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  png_destroy_write_struct(&writer.png, &writer.info);
+  if (status == CVTM_OK) return cvtm_output_commit(output, error);
+  cvtm_output_abort(output);
+  return status;
+}
+
+#else
+
+cvtm_status cvtm_png_rows_read(const cvtm_image_source *source, size_t *position,
+                               cvtm_pixels *pixels, int *done, cvtm_error *error) {
+  (void)source, (void)position, (void)pixels, (void)error;
+  *done = 0;
+  return CVTM_OK;
+}
+
+static cvtm_status write_by_libpng(const char *path, int width, int height, int channels,
+                                   const unsigned char *pixels, cvtm_error *error) {
+  (void)width, (void)height, (void)channels, (void)pixels;
+  return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: this build has no libpng", path);
+}
+
+#endif
+
 cvtm_status cvtm_png_write(const char *path, int width, int height, int channels,
                            const unsigned char *pixels, cvtm_error *error) {
   if (width < 1 || height < 1 || width > CVTM_MAX_SIDE || height > CVTM_MAX_SIDE ||
@@ -498,16 +533,5 @@ cvtm_status cvtm_png_write(const char *path, int width, int height, int channels
     const int64_t shape[] = {height, width, channels};
     return cvtm_npy_write(path, 'u', 1, channels == 1 ? 2 : 3, shape, pixels, error);
   }
-  cvtm_output *output = NULL;
-  cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
-  png_writer writer = {.path = path, .stream = cvtm_output_stream(output)};
-  writer.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &writer.reason, on_error, on_warning);
-  if (writer.png != NULL) writer.info = png_create_info_struct(writer.png);
-  status = writer.info != NULL ? run_writer(&writer, width, height, channels, pixels, error)
-                               : cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  png_destroy_write_struct(&writer.png, &writer.info);
-  if (status == CVTM_OK) return cvtm_output_commit(output, error);
-  cvtm_output_abort(output);
-  return status;
+  return write_by_libpng(path, width, height, channels, pixels, error);
 }

@@ -4,6 +4,7 @@
 #include "base/portable.h"
 #include "lcp/sparse/sell_kernels.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,18 +81,21 @@ static cvtm_status check_entries(const cvtm_csr *matrix, const char *name, int64
   return CVTM_OK;
 }
 
+#define ANY_DIAGONAL "; the methods lemke of lcp and newton of hlcp take any diagonal"
+
 static cvtm_status check_diagonal_entry(const cvtm_csr *matrix, const char *name, int64_t row,
                                         cvtm_error *error) {
   int64_t k = matrix->row_start[row];
   const int64_t end = matrix->row_start[row + 1];
   while (k < end && matrix->column[k] < row) ++k;
   if (k == end || matrix->column[k] != row) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: row %lld: the diagonal entry is missing", name,
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: row %lld: the diagonal entry is missing" ANY_DIAGONAL, name,
                      (long long)row + 1);
   }
   if (matrix->value[k] > 0) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: row %lld: the diagonal entry is %s", name,
-                   (long long)row + 1, matrix->value[k] < 0 ? "negative" : "zero");
+  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: row %lld: the diagonal entry is %s" ANY_DIAGONAL,
+                   name, (long long)row + 1, matrix->value[k] < 0 ? "negative" : "zero");
 }
 
 typedef cvtm_status (*row_check)(const cvtm_csr *matrix, const char *name, int64_t row,
@@ -408,4 +412,49 @@ cvtm_status cvtm_csr_galerkin(const cvtm_csr *matrix, const cvtm_csr *prolongati
   free(parts);
   free(row_start);
   return status;
+}
+
+/* Exchanges rows and columns i and j of a symmetric matrix of order n. */
+static void exchange(double *s, int64_t n, int64_t i, int64_t j) {
+  for (int64_t k = 0; k < n && i != j; ++k) {
+    const double kept = s[i * n + k];
+    s[i * n + k] = s[j * n + k];
+    s[j * n + k] = kept;
+  }
+  for (int64_t k = 0; k < n && i != j; ++k) {
+    const double kept = s[k * n + i];
+    s[k * n + i] = s[k * n + j];
+    s[k * n + j] = kept;
+  }
+}
+
+int cvtm_csr_is_semidefinite(const cvtm_csr *matrix, double *s) {
+  const int64_t n = matrix->rows;
+  double largest = 0;
+  memset(s, 0, (size_t)(n * n) * sizeof *s);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t k = matrix->row_start[i]; k < matrix->row_start[i + 1]; ++k) {
+      const int64_t j = matrix->column[k];
+      s[i * n + j] += matrix->value[k] / 2;
+      s[j * n + i] += matrix->value[k] / 2;
+    }
+  }
+  for (int64_t k = 0; k < n * n; ++k) largest = fmax(largest, fabs(s[k]));
+  const double rounding = 8 * (double)n * DBL_EPSILON * largest;
+  for (int64_t k = 0; k < n; ++k) {
+    int64_t best = k;
+    for (int64_t i = k + 1; i < n; ++i)
+      if (s[i * n + i] > s[best * n + best]) best = i;
+    exchange(s, n, k, best);
+    const double pivot = s[k * n + k];
+    for (int64_t i = k; i < n && pivot <= rounding; ++i)
+      for (int64_t j = k; j < n; ++j)
+        if (fabs(s[i * n + j]) > rounding) return 0;
+    if (pivot <= rounding) return 1;
+    for (int64_t i = k + 1; i < n; ++i) {
+      const double by = s[i * n + k] / pivot;
+      for (int64_t j = k + 1; j < n && by != 0; ++j) s[i * n + j] -= by * s[k * n + j];
+    }
+  }
+  return 1;
 }

@@ -2,10 +2,12 @@
 
 #include "base/host.h"
 #include "base/geometry.h"
+#include "meshes/delaunay/constraints.h"
 #include "meshes/delaunay/half_edges.h"
 #include "meshes/delaunay/grid.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +16,11 @@ typedef struct triangulation {
   cvtm_half_edges m;
   const double *points; /* for messages */
   const cvtm_boundary *boundary;
-  int64_t *stack; /* of triangles, or of pairs of vertices */
+  cvtm_constraints *crossing; /* NULL: constraints that cross are an error */
+  int64_t *stack;             /* of triangles, or of pairs of vertices */
   int64_t depth, capacity;
+  int32_t *goals; /* the ends that a constraint has to reach, the next one last */
+  int64_t goal_count, goal_capacity;
   cvtm_error *error;
 } triangulation;
 
@@ -71,13 +76,39 @@ static cvtm_status fail_lost(const triangulation *t, int32_t a, int32_t b) {
                    "the edge from point %" PRId32 " to %" PRId32 " was lost", a, b);
 }
 
+/* Nonzero if vertex v lies between a and b within the rounding of places to the grid. Exact
+ * constraints, which may not cross, have no such vertices. */
+static int is_between(const triangulation *t, int32_t a, int32_t b, int32_t v) {
+  const cvtm_grid_point *p = t->m.grid;
+  const double length2 = cvtm_length2(p[a], p[b]), along = cvtm_dot_at(p[a], p[b], p[v]);
+  const double side = (double)orient(t, a, b, v);
+  return t->crossing != NULL && side * side <= 4 * length2 && along > 0 && along < length2;
+}
+
+/* Of the vertices beside a one that lies between a and b; -1: none. */
+static int32_t beside_between(const triangulation *t, int32_t a, int32_t b) {
+  const int64_t first = t->m.at[a];
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(&t->m, h, first)) {
+    const int32_t ends[2] = {cvtm_end_of(&t->m, h), cvtm_apex_of(&t->m, h)};
+    for (int k = 0; k < 2; ++k)
+      if (ends[k] != b && is_between(t, a, b, ends[k])) return ends[k];
+  }
+  return -1;
+}
+
 /* Lists, as pairs of vertices, the edges that the line from a to b crosses before *reached: b, or
- * the first vertex on the line. */
+ * the first vertex on the line. *met: the half-edge of a constraint that it crosses before; *near:
+ * a vertex that is_between before; -1: none. */
 static cvtm_status collect_crossed(triangulation *t, int32_t a, int32_t b, int64_t across,
-                                   int32_t *reached) {
+                                   int32_t *reached, int64_t *met, int32_t *near) {
   t->depth = 0;
+  *met = -1;
+  *near = -1;
   for (int64_t h = across;;) {
-    if (t->m.segment[h] >= 0) return fail_crossing(t, a, b);
+    if (t->m.segment[h] >= 0) {
+      *met = h;
+      return t->crossing != NULL ? CVTM_OK : fail_crossing(t, a, b);
+    }
     cvtm_status status = push(t, t->m.corner[h]);
     if (status == CVTM_OK) status = push(t, t->m.corner[cvtm_half_after(h)]);
     if (status != CVTM_OK) return status;
@@ -85,6 +116,10 @@ static cvtm_status collect_crossed(triangulation *t, int32_t a, int32_t b, int64
     if (g < 0) return fail_lost(t, a, b);
     const int32_t opposite = t->m.corner[cvtm_half_before(g)];
     const int64_t side = orient(t, a, b, opposite);
+    if (side != 0 && opposite != b && is_between(t, a, b, opposite)) {
+      *near = opposite;
+      return CVTM_OK;
+    }
     if (side == 0) {
       *reached = opposite;
       return CVTM_OK;
@@ -127,15 +162,80 @@ static cvtm_status clear_way(triangulation *t, int32_t a, int32_t b) {
   return count == 0 ? CVTM_OK : fail_lost(t, a, b);
 }
 
+/* Nonzero if two places are equal but for rounding. */
+static int same_place(cvtm_grid_point p, cvtm_grid_point q) { return cvtm_length2(p, q) <= 8; }
+
+static cvtm_status add_goal(triangulation *t, int32_t goal) {
+  if (!cvtm_grow(&t->goals, sizeof *t->goals, &t->goal_capacity, t->goal_count + 1))
+    return cvtm_no_memory(t->error, "the constrained triangulation");
+  t->goals[t->goal_count++] = goal;
+  return CVTM_OK;
+}
+
+/* The line from a to b crosses the constraint of half-edge h. Makes a vertex where they cross, or
+ * takes an end of h if the grid has no place between, the next goal. */
+static cvtm_status meet_constraint(triangulation *t, int32_t a, int32_t b, int64_t h,
+                                   int32_t constraint) {
+  cvtm_constraints *c = t->crossing;
+  const int32_t u = t->m.corner[h], w = cvtm_end_of(&t->m, h), other = t->m.segment[h];
+  const cvtm_grid_point p = t->m.grid[u], q = t->m.grid[w];
+  const double of_p = (double)orient(t, a, b, u), of_q = (double)orient(t, a, b, w);
+  const double s = of_p / (of_p - of_q);
+  const cvtm_grid_point place = {(int32_t)(p.x + llround(s * (double)((int64_t)q.x - p.x))),
+                                 (int32_t)(p.y + llround(s * (double)((int64_t)q.y - p.y)))};
+  if (same_place(place, p)) return add_goal(t, u);
+  if (same_place(place, q)) return add_goal(t, w);
+  const int32_t v = cvtm_half_edges_insert_on(&t->m, h, place);
+  if (t->m.out_of_memory ||
+      !cvtm_grow(&c->crossed, 2 * sizeof *c->crossed, &c->crossed_capacity, c->crossed_count + 1))
+    return cvtm_no_memory(t->error, "the constrained triangulation");
+  if (v < 0) return add_goal(t, s < 0.5 ? u : w);
+  c->crossed[2 * c->crossed_count] = constraint;
+  c->crossed[2 * c->crossed_count++ + 1] = other;
+  return add_goal(t, v);
+}
+
+/* Marks an edge that is on a constraint already only if the new one has a marker and the old has
+ * none. */
+static cvtm_status mark_constraint(triangulation *t, int64_t h, int32_t a, int32_t next,
+                                   int32_t constraint) {
+  const int32_t old = t->m.segment[h];
+  if (old >= 0 && t->crossing == NULL) return fail_crossing(t, a, next);
+  const int32_t *marker = t->crossing != NULL ? t->crossing->marker : NULL;
+  if (old < 0 || (marker != NULL && marker[old] == 0 && marker[constraint] != 0))
+    cvtm_half_edges_mark(&t->m, h, constraint);
+  return CVTM_OK;
+}
+
 static cvtm_status insert_constraint(triangulation *t, int32_t a, int32_t b, int32_t constraint) {
-  while (a != b) {
-    int64_t along, across;
-    if (t->m.at[a] < 0) return fail_lost(t, a, b);
+  t->goal_count = 0;
+  cvtm_status status = add_goal(t, b);
+  for (int64_t patience = 8 * (t->m.vertex_count + 100); t->goal_count > 0 && status == CVTM_OK;) {
+    int64_t along, across, met = -1;
+    b = t->goals[t->goal_count - 1];
+    if (a == b) {
+      --t->goal_count;
+      continue;
+    }
+    if (t->m.at[a] < 0 || patience-- == 0) return fail_lost(t, a, b);
+    int32_t near = beside_between(t, a, b);
+    if (near >= 0) {
+      status = add_goal(t, near);
+      continue;
+    }
     look(t, a, b, &along, &across);
     if (along < 0) {
       if (across < 0) return fail_lost(t, a, b);
       int32_t reached = a;
-      cvtm_status status = collect_crossed(t, a, b, across, &reached);
+      status = collect_crossed(t, a, b, across, &reached, &met, &near);
+      if (status == CVTM_OK && near >= 0) {
+        status = add_goal(t, near);
+        continue;
+      }
+      if (status == CVTM_OK && met >= 0) {
+        status = meet_constraint(t, a, b, met, constraint);
+        continue;
+      }
       if (status == CVTM_OK) status = clear_way(t, a, reached);
       if (status != CVTM_OK) return status;
       along = cvtm_half_edges_find(&t->m, a, reached);
@@ -143,11 +243,10 @@ static cvtm_status insert_constraint(triangulation *t, int32_t a, int32_t b, int
     }
     const int32_t next =
         t->m.corner[along] == a ? t->m.corner[cvtm_half_after(along)] : t->m.corner[along];
-    if (t->m.segment[along] >= 0) return fail_crossing(t, a, next);
-    cvtm_half_edges_mark(&t->m, along, constraint);
+    status = mark_constraint(t, along, a, next, constraint);
     a = next;
   }
-  return CVTM_OK;
+  return status;
 }
 
 /* ---- Regions ---- */
@@ -342,6 +441,22 @@ static cvtm_status constrain(triangulation *t, const int32_t *first) {
   return t->m.out_of_memory ? cvtm_no_memory(t->error, "the constrained triangulation") : status;
 }
 
+cvtm_status cvtm_constrain(cvtm_half_edges *m, cvtm_boundary *segments, cvtm_constraints *c,
+                           cvtm_error *error) {
+  const int64_t n = m->vertex_count;
+  triangulation t = {
+      .m = *m, .points = segments->points, .boundary = segments, .crossing = c, .error = error};
+  int32_t *first = malloc(((size_t)n + 1) * sizeof *first);
+  cvtm_status status = first != NULL ? find_first(t.m.grid, n, first, error)
+                                     : cvtm_no_memory(error, "the constrained triangulation");
+  if (status == CVTM_OK) status = constrain(&t, first);
+  *m = t.m;
+  free(first);
+  free(t.stack);
+  free(t.goals);
+  return status;
+}
+
 static cvtm_status constrain_triangulation(const cvtm_mesh *delaunay, const cvtm_boundary *boundary,
                                            cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
                                            cvtm_error *error) {
@@ -357,6 +472,7 @@ static cvtm_status constrain_triangulation(const cvtm_mesh *delaunay, const cvtm
   if (status == CVTM_OK) status = extract_mesh(&t, t.m.region, mesh, regions, source);
   cvtm_half_edges_free(&t.m);
   free(t.stack);
+  free(t.goals);
   free(first);
   return status;
 }

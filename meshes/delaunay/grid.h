@@ -34,6 +34,11 @@ static inline int64_t cvtm_orient(cvtm_grid_point a, cvtm_grid_point b, cvtm_gri
   return abx * acy - aby * acx;
 }
 
+static inline double cvtm_length2(cvtm_grid_point a, cvtm_grid_point b) {
+  const double x = (double)a.x - b.x, y = (double)a.y - b.y;
+  return x * x + y * y;
+}
+
 /* The cosine, times the lengths, of the angle at a from b to c. */
 static inline double cvtm_dot_at(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c) {
   return (double)(((int64_t)b.x - a.x) * ((int64_t)c.x - a.x) +

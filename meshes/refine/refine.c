@@ -226,17 +226,22 @@ static cvtm_status triangulate_start(const double *points, int64_t count,
 
 /* The segments are the edges of the boundary, divided at vertices of the mesh that lie on them. */
 static cvtm_status take_segments(cvtm_refiner *r, const start *s) {
-  const size_t edges = (size_t)s->regions.edge_count, n = (size_t)s->mesh.vertex_count;
+  const size_t edges = (size_t)s->regions.edge_count;
   r->segment_count = s->regions.edge_count;
   r->ends = malloc(2 * edges * sizeof *r->ends);
   r->borders_outside = malloc(edges);
-  r->met = malloc(2 * edges * sizeof *r->met);
-  r->meeting = calloc(n + 2, sizeof *r->meeting);
-  r->is_acute = calloc(n, 1);
-  if (!r->ends || !r->borders_outside || !r->met || !r->meeting || !r->is_acute)
-    return cvtm_no_memory(r->error, "the refinement");
+  if (!r->ends || !r->borders_outside) return cvtm_no_memory(r->error, "the refinement");
   memcpy(r->ends, s->regions.edges, 2 * edges * sizeof *r->ends);
   for (size_t e = 0; e < edges; ++e) r->borders_outside[e] = s->regions.right[e] == 0;
+  return cvtm_refine_index_segments(r);
+}
+
+cvtm_status cvtm_refine_index_segments(cvtm_refiner *r) {
+  const size_t edges = (size_t)r->segment_count, n = (size_t)r->m.vertex_count;
+  r->met = malloc((2 * edges + 1) * sizeof *r->met);
+  r->meeting = calloc(n + 2, sizeof *r->meeting);
+  r->is_acute = calloc(n, 1);
+  if (!r->met || !r->meeting || !r->is_acute) return cvtm_no_memory(r->error, "the refinement");
   for (size_t k = 0; k < 2 * edges; ++k) ++r->meeting[r->ends[k] + 2];
   for (size_t v = 0; v < n; ++v) r->meeting[v + 2] += r->meeting[v + 1];
   for (size_t k = 0; k < 2 * edges; ++k) r->met[r->meeting[r->ends[k] + 1]++] = (int32_t)(k / 2);
@@ -283,7 +288,7 @@ static void find_acute(cvtm_refiner *r) {
 static void lower_scales_at_segments(cvtm_refiner *r) {
   const cvtm_half_edges *m = &r->m;
   for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
-    if (m->segment[h] < 0) continue;
+    if (m->segment[h] < 0 || m->corner[h] < 0) continue;
     const int32_t from = m->corner[h], to = cvtm_end_of(m, h), apex = cvtm_apex_of(m, h);
     const double length2 = cvtm_length2(m->grid[from], m->grid[to]);
     const double along = cvtm_dot_at(m->grid[from], m->grid[to], m->grid[apex]);
@@ -295,32 +300,35 @@ static void lower_scales_at_segments(cvtm_refiner *r) {
 }
 
 /* The scale of a vertex: the length of its shortest edge. */
-static cvtm_status describe_vertices(cvtm_refiner *r, const start *s, int64_t boundary_vertices) {
+static cvtm_status describe_vertices(cvtm_refiner *r) {
   const cvtm_half_edges *m = &r->m;
   const int64_t n = m->vertex_count;
   r->vertex = malloc((size_t)n * sizeof *r->vertex);
-  r->vertex_capacity = n;
+  r->vertex_capacity = r->given_count = n;
   if (r->vertex == NULL) return cvtm_no_memory(r->error, "the refinement");
-  for (int64_t v = 0; v < n; ++v) {
-    const int on_boundary = s->source[v] < boundary_vertices;
-    r->given_count += on_boundary;
-    r->vertex[v] = (cvtm_refine_vertex){.scale = INFINITY,
-                                        .segment = -1,
-                                        .copy = -1,
-                                        .kind = on_boundary || r->meeting[v] < r->meeting[v + 1]
-                                                    ? CVTM_VERTEX_GIVEN
-                                                    : CVTM_VERTEX_SITE};
-  }
+  for (int64_t v = 0; v < n; ++v)
+    r->vertex[v] = (cvtm_refine_vertex){
+        .scale = INFINITY, .segment = -1, .copy = -1, .kind = CVTM_VERTEX_GIVEN};
   for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
-    const int32_t v = m->corner[h], w = cvtm_end_of(m, h);
-    const double length = sqrt(cvtm_length2(m->grid[v], m->grid[w]));
+    const int32_t v = m->corner[h], w = v < 0 ? v : cvtm_end_of(m, h);
+    if (v < 0) continue;
+    const double length = cvtm_length2(m->grid[v], m->grid[w]);
     r->vertex[v].scale = fmin(r->vertex[v].scale, length);
     r->vertex[w].scale = fmin(r->vertex[w].scale, length);
   }
+  for (int64_t v = 0; v < n; ++v) r->vertex[v].scale = sqrt(r->vertex[v].scale);
   return CVTM_OK;
 }
 
-static void set_bound(cvtm_refiner *r, double degrees) {
+/* Points that are neither vertices of the boundary nor on one of its edges, which they would
+ * divide, may move. */
+static void find_sites(cvtm_refiner *r, const start *s, int64_t boundary_vertices) {
+  for (int64_t v = 0; v < r->m.vertex_count; ++v)
+    if (s->source[v] >= boundary_vertices && r->meeting[v] == r->meeting[v + 1])
+      r->vertex[v].kind = CVTM_VERTEX_SITE;
+}
+
+void cvtm_refine_set_bound(cvtm_refiner *r, double degrees) {
   const double angle = degrees * CVTM_PI / 180;
   /* Slightly stricter than the bound, so that rounding leaves no angle below the bound. */
   r->cotangent = angle > 0 ? (1 - 1e-12) / tan(angle) : INFINITY;
@@ -333,25 +341,18 @@ static void set_bound(cvtm_refiner *r, double degrees) {
 static cvtm_status check_demand(const cvtm_refiner *r) {
   const int64_t most = cvtm_most_points(r->options);
   double triangles = 0;
-  for (int64_t t = 0; t < r->m.triangle_count; ++t) triangles += cvtm_triangle_excess(r, t);
+  for (int64_t t = 0; t < r->m.triangle_count; ++t)
+    if (r->m.corner[3 * t] >= 0) triangles += cvtm_triangle_excess(r, t);
   if (triangles <= 2 * (double)most) return CVTM_OK;
   return cvtm_fail(r->error, CVTM_ERROR_INPUT,
                    "the areas need %.3g triangles, which have more than %" PRId64 " points",
                    triangles, most);
 }
 
-static cvtm_status start_refinement(cvtm_refiner *r, const double *points, int64_t count,
-                                    const cvtm_boundary *boundary, start *s) {
-  set_bound(r, r->options->min_angle);
-  cvtm_status status = triangulate_start(points, count, boundary, r, s);
-  if (status == CVTM_OK) status = take_segments(r, s);
-  if (status == CVTM_OK) status = describe_vertices(r, s, boundary->vertex_count);
+cvtm_status cvtm_refine_begin(cvtm_refiner *r, const double *points) {
+  cvtm_status status = describe_vertices(r);
+  if (status == CVTM_OK) status = cvtm_refine_pair_segments(r, points);
   if (status != CVTM_OK) return status;
-  /* A site exactly on an edge divides it and becomes a vertex of the boundary. */
-  r->given_count = s->mesh.vertex_count;
-  status = cvtm_refine_pair_segments(r, s->mesh.points);
-  if (status != CVTM_OK) return status;
-  mark_segments(r);
   lower_scales_at_segments(r);
   find_acute(r);
   cvtm_refine_share_corners(r);
@@ -360,7 +361,19 @@ static cvtm_status start_refinement(cvtm_refiner *r, const double *points, int64
   return check_demand(r);
 }
 
-static void destroy(cvtm_refiner *r) {
+static cvtm_status start_refinement(cvtm_refiner *r, const double *points, int64_t count,
+                                    const cvtm_boundary *boundary, start *s) {
+  cvtm_refine_set_bound(r, r->options->min_angle);
+  cvtm_status status = triangulate_start(points, count, boundary, r, s);
+  if (status == CVTM_OK) status = take_segments(r, s);
+  if (status != CVTM_OK) return status;
+  mark_segments(r);
+  status = cvtm_refine_begin(r, s->mesh.points);
+  if (status == CVTM_OK) find_sites(r, s, boundary->vertex_count);
+  return status;
+}
+
+void cvtm_refine_destroy(cvtm_refiner *r) {
   cvtm_half_edges_free(&r->m);
   free(r->vertex);
   free(r->ends);
@@ -595,7 +608,7 @@ static cvtm_status check_arguments(const double *points, const cvtm_boundary *bo
 /* Inserts vertices until no triangle is bad, or until there are too many vertices. */
 static cvtm_status reach_bound(cvtm_refiner *r, double bound) {
   cvtm_status status = CVTM_OK;
-  set_bound(r, bound);
+  cvtm_refine_set_bound(r, bound);
   for (int round = 0; round < 2 && status == CVTM_OK; ++round) {
     status = cvtm_refine_repair(r);
     if (status == CVTM_OK) status = cvtm_refine_divide_between_touches(r);
@@ -629,14 +642,14 @@ static cvtm_status refine_to(double bound, int keeps_inside, const double *point
                     .error = error};
   cvtm_status status = start_refinement(&r, points, count, boundary, &begin);
   if (status == CVTM_OK) status = work_for_bound(&r, bound);
-  set_bound(&r, options->min_angle);
+  cvtm_refine_set_bound(&r, options->min_angle);
   if (status == CVTM_OK) status = count_figures(&r, &made->figures);
   const int is_bad = made->figures.below_free > 0 || made->figures.oversized > 0;
   *enough = r.stopped || (r.m.vertex_count < r.most && !(is_bad && bound > options->min_angle));
   if (status == CVTM_OK && *enough) status = extract_result(&r, &begin, boundary, made);
   made->figures.bound = bound;
   made->figures.stopped = r.stopped;
-  destroy(&r);
+  cvtm_refine_destroy(&r);
   free_start(&begin);
   return status;
 }
@@ -712,7 +725,7 @@ static cvtm_status begin_moving(const double *points, int64_t count, const cvtm_
 static void end_moving(moving *m, cvtm_status status, double *points) {
   for (int64_t v = 0; v < m->r.m.vertex_count && status == CVTM_OK; ++v)
     place_vertex(&m->r, v, points + 2 * (int64_t)m->begin.source[v]);
-  destroy(&m->r);
+  cvtm_refine_destroy(&m->r);
   free_start(&m->begin);
 }
 

@@ -250,7 +250,8 @@ static cvtm_grid_point middle_of_part(const cvtm_refiner *r, int64_t h) {
 static int refine_may_divide(const cvtm_refiner *r, int64_t h, double scale) {
   const cvtm_half_edges *m = &r->m;
   const int32_t from = m->corner[h], to = cvtm_end_of(m, h);
-  if (r->twin[m->segment[h]] == CVTM_TWIN_MISSING) return 0;
+  if (r->twin[m->segment[h]] == CVTM_TWIN_MISSING || r->keeps_segments > 1) return 0;
+  if (r->keeps_segments > 0 && r->borders_outside[m->segment[h]]) return 0;
   const double length2 = cvtm_length2(m->grid[from], m->grid[to]);
   const double least =
       2 * cvtm_least_share * fmin(scale, fmin(r->vertex[from].scale, r->vertex[to].scale));
@@ -367,7 +368,7 @@ cvtm_status cvtm_refine_find_touches(cvtm_refiner *r) {
   }
   for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
     const int32_t v = m->corner[h];
-    if (m->twin[h] >= 0 || v >= r->given_count) continue;
+    if (m->twin[h] >= 0 || v < 0 || v >= r->given_count) continue;
     r->touch_count += leaving[v] == 1;
     r->touches[v] = leaving[v] > 0;
     leaving[v] = leaving[v] > 0 ? 2 : 1;
@@ -528,14 +529,23 @@ static cvtm_status insert_vertex(cvtm_refiner *r, location at, cvtm_grid_point p
   const double scale = made.cause == CVTM_CAUSE_AREA ? 0 : made.scale;
   if (status == CVTM_OK) status = queue_encroached_parts(r, v, scale, &found);
   if (status != CVTM_OK) return status;
-  if (found > 0) {
+  if (found > 0 && (keep_divisible(r, before) || r->keeps_segments == 0)) {
     cvtm_half_edges_undo(m, 0);
-    *again = keep_divisible(r, before);
+    *again = r->part_count > before;
     return CVTM_OK;
   }
   if (made.cause == CVTM_CAUSE_AREA)
     r->vertex[v].scale = fmin(r->vertex[v].scale, shortest_link(r, v));
   return refine_keep_changes(r);
+}
+
+static cvtm_grid_point middle_of_triangle(const cvtm_half_edges *m, int64_t t) {
+  int64_t x = 0, y = 0;
+  for (int k = 0; k < 3; ++k) {
+    x += m->grid[m->corner[3 * t + k]].x;
+    y += m->grid[m->corner[3 * t + k]].y;
+  }
+  return (cvtm_grid_point){(int32_t)(x / 3), (int32_t)(y / 3)};
 }
 
 /* Inserts a vertex at the centre of a triangle, or queues parts of segments to divide first. */
@@ -548,11 +558,16 @@ static cvtm_status split_at_centre(cvtm_refiner *r, const cvtm_bad_triangle *bad
                                    (uint8_t)(for_angle ? CVTM_CAUSE_ANGLE : CVTM_CAUSE_AREA)};
   int again = 0;
   cvtm_status status = CVTM_OK;
-  if (at.blocked) {
+  const int is_kept = r->keeps_segments > 0 && at.half >= 0 && m->segment[at.half] >= 0;
+  if (at.blocked || is_kept) {
     const int64_t before = r->part_count;
     status =
         push_part(r, m->corner[at.half], cvtm_end_of(m, at.half), at.half, for_angle ? scale : 0);
     if (status == CVTM_OK) again = keep_divisible(r, before);
+    if (status == CVTM_OK && !again && r->keeps_segments > 0 &&
+        cvtm_triangle_excess(r, bad->triangle) > 1)
+      status = insert_vertex(r, (location){.triangle = bad->triangle, .half = -1},
+                             middle_of_triangle(m, bad->triangle), made, &again);
   } else if (at.triangle >= 0) {
     status = insert_vertex(r, at, place, made, &again);
   }
@@ -586,12 +601,19 @@ static cvtm_status split_triangle(cvtm_refiner *r, const cvtm_bad_triangle *bad)
   return split_at_centre(r, bad, scale, for_angle);
 }
 
+/* Nonzero if as many vertices have been added as the caller allows. */
+static int is_full(const cvtm_refiner *r) {
+  return r->most_added > 0 &&
+         r->m.vertex_count - r->given_count - r->figures->removed >= r->most_added;
+}
+
 cvtm_status cvtm_refine_insert(cvtm_refiner *r) {
   cvtm_status status = CVTM_OK;
   r->heap_count = r->part_count = 0;
   for (int64_t t = 0; t < r->m.triangle_count && status == CVTM_OK; ++t)
     if (r->m.corner[3 * t] >= 0) status = check_triangle(r, t);
-  while (status == CVTM_OK && (r->part_count > 0 || r->heap_count > 0) && !cvtm_refine_is_over(r)) {
+  while (status == CVTM_OK && (r->part_count > 0 || r->heap_count > 0) && !cvtm_refine_is_over(r) &&
+         !is_full(r)) {
     if (r->part_count > 0) {
       const cvtm_bad_part part = r->parts[--r->part_count];
       status = refine_divide(r, &part);

@@ -69,12 +69,14 @@ typedef struct cvtm_refiner {
   int touch_count;   /* of such vertices */
   int64_t given_count; /* vertices of the boundary: the first ones */
   int64_t segment_count;
-  int keeps_inside; /* nonzero: new vertices on the border are never outside, so that parts of the
-                       border that are a grid step apart do not cross */
-  double cotangent; /* cotangent of the bound */
-  int relocates;    /* nonzero: try to move corners before vertices are inserted */
-  int64_t most;     /* number of vertices at which insertion for angles stops */
-  int64_t polls;    /* number of opportunities to call options->stop */
+  int keeps_inside;   /* nonzero: new vertices on the border are never outside, so that parts of the
+                         border that are a grid step apart do not cross */
+  int keeps_segments; /* 1: segments on the border are not divided; 2: no segment is */
+  int64_t most_added; /* number of vertices beside the given ones at which insertion stops */
+  double cotangent;   /* cotangent of the bound */
+  int relocates;      /* nonzero: try to move corners before vertices are inserted */
+  int64_t most;       /* number of vertices at which insertion for angles stops */
+  int64_t polls;      /* number of opportunities to call options->stop */
   int stopped;
   double lens; /* a vertex encroaches on a part if it sees the part at an angle with at most this
                   cosine */
@@ -100,11 +102,6 @@ static inline int64_t cvtm_most_points(const cvtm_refine_options *options) {
   return options->most_points > 0 ? options->most_points : 100000000;
 }
 
-static inline double cvtm_length2(cvtm_grid_point a, cvtm_grid_point b) {
-  const double x = (double)a.x - b.x, y = (double)a.y - b.y;
-  return x * x + y * y;
-}
-
 double cvtm_triangle_cotangent(const cvtm_refiner *r, int64_t t);
 /* The half-edge of a triangle's shortest side. */
 int64_t cvtm_shortest_side(const cvtm_refiner *r, int64_t t);
@@ -123,6 +120,14 @@ cvtm_status cvtm_list_changed(cvtm_refiner *r, int64_t mark);
 cvtm_grid_point cvtm_segment_place(const cvtm_refiner *r, int32_t segment, double s,
                                    double tolerance);
 double cvtm_segment_parameter(const cvtm_refiner *r, int32_t segment, cvtm_grid_point p);
+
+void cvtm_refine_set_bound(cvtm_refiner *r, double degrees);
+/* Lists the segments of each vertex. */
+cvtm_status cvtm_refine_index_segments(cvtm_refiner *r);
+/* Describes all vertices as given ones and finds scales and acute corners. The triangulation and
+ * the segments are there. points: of the vertices; used only with options->paired_sides. */
+cvtm_status cvtm_refine_begin(cvtm_refiner *r, const double *points);
+void cvtm_refine_destroy(cvtm_refiner *r);
 
 /* Finds the twins of segments from the positions of their vertices. */
 cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const double *points);

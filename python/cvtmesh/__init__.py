@@ -27,6 +27,7 @@ from .optimize import lbfgsb, minimize
 from ._spectrum import Spectrum, bond_order, spectrum
 from ._sphere import Sphere, sphere
 from ._tessellation import Tessellation, mesh_domain, tessellate
+from ._triangulate import triangulate
 
 __all__ = [
     "Cells",
@@ -54,6 +55,7 @@ __all__ = [
     "sphere",
     "stats",
     "tessellate",
+    "triangulate",
     "voronoi",
 ]
 

@@ -145,3 +145,4 @@ void bind_on_device(nb::module_ &module);
 void bind_equal_mass(nb::module_ &module);
 void bind_lcp(nb::module_ &module);
 void bind_minimize(nb::module_ &module);
+void bind_triangulate(nb::module_ &module);

@@ -142,4 +142,5 @@ NB_MODULE(_core, module) {
   bind_on_device(module);
   bind_lcp(module);
   bind_minimize(module);
+  bind_triangulate(module);
 }

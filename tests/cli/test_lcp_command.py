@@ -112,7 +112,7 @@ def test_any_diagonal(cvtmesh):
     assert np.allclose(cvtmesh.array("x.npy"), [0, 1, 2], atol=1e-14)
     free = cvtmesh.file("free.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 1\n3 3 1\n")
     row = cvtmesh.report("lcp", "--matrix", free, *files[2:], code=4)
-    assert row["stop_reason"] == "ray"
+    assert row["stop_reason"] == "infeasible"
 
 
 def test_refusals(cvtmesh):
@@ -125,7 +125,7 @@ def test_refusals(cvtmesh):
     files = ["--matrix", matrix, "--rhs", rhs]
     for text, reason in ((head + "2 2 2\n1 1 1\n2 2 0\n", "row 2: the diagonal entry is zero"),
                          (head + "2 2 2\n1 1 -1\n2 2 1\n", "row 1: the diagonal entry is negative"),
-                         (head + "2 2 1\n1 1 1\n", "row 2: the diagonal entry is missing")):
+                         (head + "2 2 1\n1 1 1\n", "row 2: the diagonal entry is missing; the methods lemke of lcp")):
         cvtmesh.file(matrix, text)
         refused(3, reason, *files, "--method", "pdas")
     for text, reason in ((head + "2 2 2\n1 1 1\n2 2 nan\n", "line 4: the value is not finite"),

@@ -122,6 +122,13 @@ def test_the_same_dots_from_any_number_of_threads(cvtmesh):
     assert cvtmesh.read("1.svg") == cvtmesh.read("2.svg")
 
 
+def test_the_same_places_whatever_files_are_written(cvtmesh):
+    for name in ("points.csv", "dots.svg"):
+        cvtmesh.call("run", CAMERA, "-n", 300, *SHORT, "-o", name, "-o", "places.csv")
+        cvtmesh.file(f"{name}.places", cvtmesh.read("places.csv"))
+    assert cvtmesh.read("points.csv.places") == cvtmesh.read("dots.svg.places")
+
+
 def test_data_have_no_tone(cvtmesh):
     np.save(cvtmesh.path("even.npy"), np.ones((40, 60)))
     report = cvtmesh.report("run", "even.npy", "-n", 50, "-o", "a.svg")

@@ -129,15 +129,33 @@ TEST_ON_DEVICE(linear_programs_are_solved) {
 }
 
 /* y >= 0 with y1 + y2 <= -1 has no point; a second program has no least value. */
-TEST_ON_DEVICE(a_program_without_a_solution_ends_with_a_ray) {
+TEST_ON_DEVICE(a_program_without_a_solution_is_infeasible) {
   problem p = {.n = 3,
                .a = {{0, 0, 1}, {0, 0, 1}, {-1, -1, 0}},
                .b = {-1, -1, 1},
                .upper = {(double)INFINITY, (double)INFINITY, (double)INFINITY}};
-  assert_int_equal(solve(device, &p, CVTM_LCP_AUTO).stop, CVTM_LCP_RAY);
+  assert_int_equal(solve(device, &p, CVTM_LCP_AUTO).stop, CVTM_LCP_INFEASIBLE);
   problem q = {
       .n = 2, .a = {{0, -1}, {1, 0}}, .b = {1, -1}, .upper = {(double)INFINITY, (double)INFINITY}};
-  assert_int_equal(solve(device, &q, CVTM_LCP_AUTO).stop, CVTM_LCP_RAY);
+  assert_int_equal(solve(device, &q, CVTM_LCP_AUTO).stop, CVTM_LCP_INFEASIBLE);
+  /* x'Ax = -4 x1 x2 + 2 x1^2 + 2 x2^2 = 2 (x1 - x2)^2, and 0 where x1 = x2. */
+  problem r = {
+      .n = 2, .a = {{2, -4}, {0, 2}}, .b = {1, 1}, .upper = {(double)INFINITY, (double)INFINITY}};
+  assert_int_equal(solve(device, &r, CVTM_LCP_LEMKE).stop, CVTM_LCP_CONVERGED);
+  r.a[0][1] = -2;
+  r.a[1][0] = -2; /* x1 - x2 >= 1/2 and x2 - x1 >= 1/2 */
+  assert_int_equal(solve(device, &r, CVTM_LCP_LEMKE).stop, CVTM_LCP_INFEASIBLE);
+}
+
+/* -x - 1 >= 0 has no point x >= 0, but lemke cannot know. */
+TEST_ON_DEVICE(a_ray_of_an_indefinite_matrix_says_nothing) {
+  problem p = {.n = 1, .a = {{-1}}, .b = {1}, .upper = {(double)INFINITY}};
+  assert_int_equal(solve(device, &p, CVTM_LCP_AUTO).stop, CVTM_LCP_RAY);
+  problem q = {.n = 2,
+               .a = {{1, -2.001}, {-2, 1}},
+               .b = {1, 1},
+               .upper = {(double)INFINITY, (double)INFINITY}};
+  assert_int_equal(solve(device, &q, CVTM_LCP_LEMKE).stop, CVTM_LCP_RAY);
 }
 
 /* Symmetric with a positive diagonal, but indefinite: cycles of tnnmg find no solution. */

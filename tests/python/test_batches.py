@@ -1,5 +1,8 @@
 """Minimisation of many problems at a time."""
 
+import pathlib
+import runpy
+
 import numpy as np
 import pytest
 
@@ -28,7 +31,7 @@ def problems():
 
 def test_a_batch_has_the_bits_of_its_problems_alone(problems):
     x0, bounds, scale = problems
-    options = {"gradient_tolerance": 1e-9, "iterations": 300}
+    options = {"gradient_tolerance": 1e-9, "iterations": 300, "device": "cpu"}
     all_together = minimize(lambda x: rosenbrock(x, scale), x0, bounds, **options)
     assert all_together.x.shape == x0.shape and all_together.success.all()
     assert len(set(all_together.nit)) > 5  # each stops when it is done
@@ -175,3 +178,11 @@ def test_arrays_of_jax(problems):
 def test_autograd_needs_a_library_that_differentiates():
     with pytest.raises(TypeError, match="autograd"):
         cvtmesh.minimize(lambda x: x.sum(), np.ones(3), jac="autograd")
+
+
+def test_the_notebook_of_the_solvers_runs(capsys):
+    pytest.importorskip("scipy")
+    example = pathlib.Path(__file__).parents[2] / "docs/examples/optimiser.py"
+    found = runpy.run_path(str(example))
+    assert found["many"].success.all() and abs(found["many"].x.mean(axis=0) - found["one"].x).max() < 0.2
+    assert "LCP" in capsys.readouterr().out

@@ -580,3 +580,72 @@ def test_wrong_tensors_are_named():
         with pytest.raises(ValueError, match=r"sites"):
             energy(spoilt, density)
     assert torch.isfinite(energy(sites, density))
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+def quartics(x, centre):
+    return ((x - centre) ** 2 + (x - centre) ** 4).sum(axis=1), 2 * (x - centre) + 4 * (x - centre) ** 3
+
+
+@pytest.mark.parametrize("n", [3, 70])
+@pytest.mark.parametrize("put", [put_torch, put_cupy, put_jax])
+def test_batches_stay_on_the_device(put, n):
+    rng = np.random.default_rng(1)
+    centre, x0 = rng.uniform(-2, 2, (2, 200, n))
+    bounds = np.tile([-1.0, 1.5], (200, n, 1))
+    bounds[::3] = [-np.inf, np.inf]
+    on_device, seen = put(centre), []
+
+    def fun(x, running):
+        assert type(x) is type(on_device) and str(running.dtype).endswith("bool")
+        seen.append(int(running.sum()))
+        return quartics(x, on_device)
+
+    r = cvtmesh.minimize(fun, put(x0), put(bounds), gradient_tolerance=1e-9)
+    assert type(r.x) is type(on_device) and r.success.all() and r.fun.shape == (200,)
+    assert np.allclose(np.asarray(take(r.x) if put is not put_jax else r.x), np.clip(centre, bounds[..., 0], bounds[..., 1]), atol=1e-8)
+    assert seen[0] == seen[-1] == 200 and sum(seen) == r.nfev.sum()
+    few = put(centre[50:60])
+    part = cvtmesh.minimize(lambda x: quartics(x, few), put(x0[50:60]), bounds[50:60], gradient_tolerance=1e-9)
+    assert bool((part.x == r.x[50:60]).all()) and np.array_equal(part.nit, r.nit[50:60])
+
+
+def test_batches_of_the_host_on_the_device():
+    centre = np.random.default_rng(2).uniform(-2, 2, (50, 4))
+    seen = []
+
+    def fun(x, running):
+        seen.append(running.sum())
+        return quartics(x, centre)
+
+    r = cvtmesh.minimize(fun, np.zeros((50, 4)), [(-1, 1)] * 4, device="cuda", gradient_tolerance=1e-9)
+    assert np.allclose(r.x, np.clip(centre, -1, 1), atol=1e-8) and sum(seen) == r.nfev.sum()
+
+
+@pytest.mark.parametrize("put", [put_torch, put_jax])
+def test_gradients_by_the_framework(put):
+    centre = put(np.random.default_rng(2).uniform(-2, 2, (50, 4)))
+    r = cvtmesh.minimize(lambda x: ((x - centre) ** 2).sum(axis=1), put(np.zeros((50, 4))), jac="autograd")
+    assert r.success.all() and float(abs(r.x - centre).max()) < 1e-9
+
+
+def test_an_optimiser_of_parameters_on_the_device():
+    torch = pytest.importorskip("torch")
+    import cvtmesh.torch
+
+    x = torch.zeros(100, device="cuda", dtype=torch.double, requires_grad=True)
+    target = torch.linspace(-2, 2, 100, device="cuda", dtype=torch.double)
+    optimizer = cvtmesh.torch.LBFGSB([x], -1, torch.tensor(1.5, device="cuda"), max_iter=2, gradient_tolerance=1e-9)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = ((x - target) ** 2 + (x - target) ** 4).sum()
+        loss.backward()
+        return loss
+
+    while optimizer.message == "running":
+        loss = optimizer.step(closure)
+    assert optimizer.message == "gradient" and loss.is_cuda
+    assert torch.allclose(x.detach(), target.clamp(-1, 1.5), atol=1e-8)

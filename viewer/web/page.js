@@ -47,6 +47,7 @@ let picture = null; // {name, bytes, width, height, ink, outline: it is one, sav
 let engine = null; // of the run that is shown or going on
 let running = ""; // "start", "follow", "again" or "order"
 let shown = null; // {sites, count, radius, figures, geometry, final: of the settings alone, mesh: of an outline}
+let solved = ""; // the words of the last run
 let settled = null; // the sites of the last run from the start, in their order
 let ratios = [], began = 0, later = 0;
 const camera = {zoom: 1, x: 0, y: 0}; // x, y: shift in CSS pixels
@@ -77,8 +78,14 @@ function solveWords() {
   const black = number("black"), white = Math.max(number("white"), black + 0.01);
   return ["run", picture.name, "-n", String(siteCount()), ...option("contrast", number("contrast"), 1),
     ...option("gamma", number("gamma"), 1), ...(black > 0 || white < 1 ? ["--levels", `${black},${white}`] : []),
-    ...(field.invert.checked ? ["--invert"] : []), ...option("colours", inks(), "")];
+    ...(field.invert.checked ? ["--invert"] : []), ...option("colours", inks(), ""), ...sizeWords()];
 }
+
+// Dots of one size, as those of a pen, have so much ink and no more: their tones and places depend on it. 0: by tone.
+const byPen = () => ["hpgl", "gcode"].includes(field.format.value) && pageName() !== "" && !picture?.outline;
+const dotSize = () => (view() === "stipples" ? number("size") || (byPen() ? 0.5 : 0) : 0);
+const sizeWords = () => (dotSize() ? ["--dot-size", String(dotSize()), ...pageWords()] : []);
+const pageWords = () => (pageSize() ? ["--page", pageName(), ...option("margin", number("margin"), 10)] : []);
 
 const orderWords = () => (view() === "path" ? ["--order", "tsp"] : []);
 
@@ -96,10 +103,8 @@ function fileWords(extension) {
     return ["--layers", {stipples: "stipples", cells: "cell-edges", mesh: "mesh-edges"}[view()]];
   if (["msh", "vtu", "obj", "ply", "stl"].includes(extension)) return ["--domain", "none"]; // the triangles that are shown
   if (!isDrawing) return [];
-  const size = view() === "stipples" && number("size") > 0 ? ["--dot-size", String(number("size"))] : [];
-  return [...option("svg", view(), "stipples"), ...size,
-    ...(field.apart.checked && view() === "stipples" ? ["--no-overlap"] : []),
-    ...(pageSize() ? ["--page", pageName(), ...option("margin", number("margin"), 10)] : [])];
+  return [...option("svg", view(), "stipples"), ...(field.apart.checked && view() === "stipples" ? ["--no-overlap"] : []),
+    ...(dotSize() ? [] : pageWords())];
 }
 
 const baseName = () => picture.name.replace(/\.[^.]*$/, "");
@@ -149,6 +154,7 @@ async function run(how) {
   if (how !== "order") began = performance.now();
   if (how !== "order" && how !== "again") ratios = [];
   if (shown) shown.final = false;
+  solved = solveWords().join(" ");
   const words = solveWords(), files = [{name: picture.name, bytes: picture.bytes}];
   if (inks()) words.push(...orderWords());
   if (how === "follow") words.push("--init", "present.npy", "--effort", "low");
@@ -259,8 +265,21 @@ function anglesOf(points, faces) {
   return {minAngle: least.reduce((a, b) => Math.min(a, b), 60), meanAngle: least.reduce((a, b) => a + b, 0) / least.length};
 }
 
+// A point beside a ring, on its inner side, if an even number of rings is around the point: then it is in a hole.
+function holeOf(ring, rings) {
+  const heights = [...new Set(ring.map((p) => p[1]))].sort((a, b) => a - b), y = (heights[0] + heights[1]) / 2;
+  const crossings = (of) => of.flatMap((a, k) => {
+    const b = of[(k + 1) % of.length];
+    return (a[1] > y) === (b[1] > y) ? [] : [a[0] + (y - a[1]) * (b[0] - a[0]) / (b[1] - a[1])];
+  });
+  const first = Math.min(...crossings(ring)), all = rings.flatMap(crossings);
+  const x = (first + Math.min(...all.filter((c) => c > first))) / 2;
+  return all.filter((c) => c < x).length % 2 ? [] : [[x, y]];
+}
+
 // Rings of [x, y] as one of Triangle's POLY files, with y up.
 function polyOf(rings) {
+  const holes = rings.flatMap((ring) => holeOf(ring, rings));
   const points = rings.flat();
   let first = 0;
   const segments = rings.flatMap((ring) => {
@@ -269,7 +288,7 @@ function polyOf(rings) {
     return ring.map((_, k) => [from + k, from + (k + 1) % ring.length]);
   });
   return [`${points.length} 2 0 0`, ...points.map(([x, y], k) => `${k} ${x} ${y}`), `${segments.length} 0`,
-    ...segments.map((s, k) => `${k} ${s.join(" ")}`), "0", ""].join("\n");
+    ...segments.map((s, k) => `${k} ${s.join(" ")}`), String(holes.length), ...holes.map((p, k) => `${k} ${p.join(" ")}`), ""].join("\n");
 }
 
 const closed = (ring) => (ring.length > 1 && ring[0].join() === ring.at(-1).join() ? ring.slice(0, -1) : ring);
@@ -316,6 +335,7 @@ function ringsOfSvg(text) {
 async function open(file, name) {
   engine?.end();
   engine = shown = settled = null;
+  ratios = [];
   running = "";
   clearError();
   $("hint").textContent = "Reading…";
@@ -449,8 +469,8 @@ function draw() {
 const spacing = () => Math.sqrt(picture.width * picture.height / shown.count);
 
 function fillDots(pen, place) {
-  const {sites, radius, count, inks} = shown, size = number("size");
-  const fixed = size > 0 && view() === "stipples" ? (place.perMm ? size * place.perMm / place.scale : size) / 2 : 0;
+  const {sites, radius, count, inks} = shown, size = dotSize();
+  const fixed = size ? (place.perMm ? size * place.perMm / place.scale : size) / 2 : 0;
   const mean = Math.sqrt(picture.ink * picture.width * picture.height / (Math.PI * count)) || 0.3 * spacing();
   const discs = (first, end) => {
     pen.beginPath();
@@ -519,7 +539,8 @@ function tell() {
   const text = running ? texts[running] : shown && !shown.final ? texts.again : done;
   if ($("status").textContent !== text) $("status").textContent = text;
   document.body.dataset.state = running || (shown?.final ? "settled" : shown ? "followed" : "empty");
-  $("export").disabled = $("copy").disabled = !shown || (running !== "" && running !== "again") || (!picture.outline && !shown.figures);
+  $("copy").disabled = !picture;
+  $("export").disabled = running !== "" || !shown?.final;
   figuresOf();
 }
 
@@ -593,10 +614,8 @@ async function pngOf(ppm) {
 
 async function contents(extension) {
   if (picture.outline) return new Blob([await command(extension)]);
-  const source = running === "again" ? null : engine;
-  if (!source) throw new Error("The drawing is being settled; try again in a moment");
   const inside = extension === "png" ? "ppm" : extension, name = fileName(inside);
-  const {bytes} = await source.ask({write: name, words: [...solveWords(), ...orderWords(), ...fileWords(extension), "-o", name]});
+  const {bytes} = await engine.ask({write: name, words: [...solveWords(), ...orderWords(), ...fileWords(extension), "-o", name]});
   return extension === "png" ? pngOf(bytes) : new Blob([bytes]);
 }
 
@@ -620,7 +639,7 @@ async function copyCommand() {
 // --- events -------------------------------------------------------------------------------------
 
 const texts = {number: () => count(siteCount()), edge: () => (picture?.outline ? edgeLength() : ""),
-  size: () => (number("size") ? `${number("size")} ${pageName() ? "mm" : "px"}` : "by tone"), margin: () => `${number("margin")} mm`};
+  size: () => (dotSize() ? `${dotSize()} ${pageName() ? "mm" : "px"}` : "by tone"), margin: () => `${number("margin")} mm`};
 function showValues() {
   for (const input of form.querySelectorAll("input[type=range]"))
     input.parentElement.querySelector(".value").textContent = (texts[input.name] ?? (() => input.value))();
@@ -632,15 +651,13 @@ function change(name) {
   showValues();
   $("command").hidden = true;
   if (["view", "inks"].includes(name)) listFormats();
-  if (!picture || name === "format") return;
-  if (name === "edge") return mesh();
+  if (!picture) return;
+  if (picture.outline) return name === "edge" ? mesh() : undefined;
   if (name === "invert" && shown) shown.radius = null;
-  const restarts = ["number", "contrast", "gamma", "black", "white", "invert"].includes(name);
-  if (name === "inks" || (restarts && (inks() || !shown))) run("start");
-  else if (restarts) run("follow");
-  else if (name === "view" && !running && settled && !inks()) run("order");
-  else if (name === "view" && inks()) run("start");
-  else if (name === "view" && running === "order") run("order");
+  const changed = solveWords().join(" ") !== solved;
+  if ((changed && (name === "inks" || inks() || !shown)) || (name === "view" && inks())) run("start");
+  else if (changed) run("follow");
+  else if (name === "view" && settled && (!running || running === "order")) run("order");
   else {
     refresh();
     clearTimeout(resting);

@@ -1,0 +1,699 @@
+#include "meshes/refine/triangulate.h"
+
+#include "base/host.h"
+#include "meshes/delaunay/constraints.h"
+#include "meshes/delaunay/locate.h"
+#include "meshes/mesh.h"
+#include "meshes/refine/refine_state.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct planar {
+  const cvtm_triangulate_input *in;
+  const cvtm_triangulate_options *options;
+  double *points;                /* y down: of the vertices given and of the crossings */
+  int64_t crossings;             /* number of the latter */
+  int32_t *ends, *marker, *ones; /* of the constraints */
+  int64_t constraint_count,
+      hidden; /* constraints from `hidden` on are not segments of the result */
+  cvtm_constraints constraints;
+  int32_t *part; /* per triangle: 1, 2, ...; then the region of the triangle */
+  int64_t part_count, stack_count;
+  int32_t *row; /* per part: the region, or the triangle given, that it belongs to; -1: none, -2:
+                   outside */
+  int64_t *stack;
+  int32_t *constraint_of; /* per segment of the refiner */
+  cvtm_locator before;    /* triangles before vertices are added */
+  double *values;         /* attributes of the vertices given and of the crossings */
+  cvtm_refine_options refine;
+  cvtm_refine_figures figures;
+  cvtm_refiner r;
+  cvtm_error *error;
+} planar;
+
+/* Angles alone get at most this many new vertices, and four for each given one. */
+enum { MOST_FOR_ANGLES = 1000000 };
+
+static const char *const planar_work = "the triangulation";
+
+/* ---- The triangulation of the vertices ---- */
+
+static cvtm_status check_input(const planar *p) {
+  const cvtm_triangulate_input *in = p->in;
+  if (in->vertex_count < 3)
+    return cvtm_fail(p->error, CVTM_ERROR_INPUT, "%" PRId64 " vertices; a triangle has three",
+                     in->vertex_count);
+  if (in->vertex_count > CVTM_DELAUNAY_MOST || in->segment_count > INT32_MAX / 4)
+    return cvtm_fail(p->error, CVTM_ERROR_INPUT, "too many vertices or segments");
+  for (int64_t i = 0; i < 2 * in->vertex_count; ++i)
+    if (!isfinite(in->vertices[i]))
+      return cvtm_fail(p->error, CVTM_ERROR_INPUT, "vertex %" PRId64 " is (%g, %g)", i / 2,
+                       in->vertices[i / 2 * 2], in->vertices[i / 2 * 2 + 1]);
+  for (int64_t k = 0; k < 2 * in->segment_count && p->options->takes_segments; ++k)
+    if (in->segments[k] < 0 || in->segments[k] >= in->vertex_count)
+      return cvtm_fail(p->error, CVTM_ERROR_INPUT,
+                       "segment %" PRId64 " ends at vertex %" PRId32
+                       "; the vertices are 0 to %" PRId64,
+                       k / 2, in->segments[k], in->vertex_count - 1);
+  for (int64_t k = 0; k < 3 * in->triangle_count && p->options->refines; ++k)
+    if (in->triangles[k] < 0 || in->triangles[k] >= in->vertex_count)
+      return cvtm_fail(p->error, CVTM_ERROR_INPUT,
+                       "triangle %" PRId64 " has the corner %" PRId32
+                       "; the vertices are 0 to %" PRId64,
+                       k / 3, in->triangles[k], in->vertex_count - 1);
+  return CVTM_OK;
+}
+
+static cvtm_status copy_points(planar *p) {
+  const size_t n = (size_t)p->in->vertex_count;
+  p->points = malloc(2 * n * sizeof *p->points);
+  if (p->points == NULL) return cvtm_no_memory(p->error, planar_work);
+  for (size_t v = 0; v < n; ++v) {
+    p->points[2 * v] = p->in->vertices[2 * v];
+    p->points[2 * v + 1] = -p->in->vertices[2 * v + 1];
+  }
+  return CVTM_OK;
+}
+
+/* Nonzero if the corner opposite to half-edge h lies on it, but for the rounding to the grid. */
+static int is_flat(const cvtm_half_edges *m, int64_t h) {
+  const cvtm_grid_point a = m->grid[m->corner[h]], b = m->grid[cvtm_end_of(m, h)];
+  const cvtm_grid_point c = m->grid[cvtm_apex_of(m, h)];
+  return fabs(cvtm_side_of(a, b, c.x, c.y)) <= 2 * sqrt(cvtm_length2(a, b));
+}
+
+/* Removes the triangle of a half-edge of the border if it is flat and its apex is inside; the other
+ * sides become the border. */
+static int peel(cvtm_half_edges *m, uint8_t *on_border, int64_t h) {
+  const int64_t after = cvtm_half_after(h), before = cvtm_half_after(after);
+  const int32_t apex = m->corner[before];
+  if (on_border[apex] || m->twin[after] < 0 || m->twin[before] < 0 || !is_flat(m, h)) return 0;
+  on_border[apex] = 1;
+  m->twin[m->twin[after]] = m->twin[m->twin[before]] = -1;
+  return 1;
+}
+
+/* Vertices on one line, as users mean it, lie beside it by rounding: removes the triangles without
+ * area that they make along the convex hull. */
+static cvtm_status peel_border(planar *p, cvtm_mesh *mesh) {
+  cvtm_half_edges *m = &p->r.m;
+  uint8_t *on_border = calloc((size_t)m->vertex_count + 1, 1);
+  int64_t *border = malloc((3 * (size_t)m->triangle_count + 1) * sizeof *border), count = 0;
+  uint8_t *is_gone = calloc((size_t)m->triangle_count + 1, 1);
+  cvtm_status status =
+      on_border && border && is_gone ? CVTM_OK : cvtm_no_memory(p->error, planar_work);
+  for (int64_t h = 0; h < 3 * m->triangle_count && status == CVTM_OK; ++h) {
+    if (m->twin[h] >= 0) continue;
+    on_border[m->corner[h]] = 1;
+    border[count++] = h;
+  }
+  while (status == CVTM_OK && count > 0) {
+    const int64_t h = border[--count], after = cvtm_half_after(h), before = cvtm_half_after(after),
+                  beside[2] = {m->twin[after], m->twin[before]};
+    if (!peel(m, on_border, h)) continue;
+    is_gone[h / 3] = 1;
+    border[count++] = beside[0];
+    border[count++] = beside[1];
+  }
+  int64_t kept = 0;
+  for (int64_t t = 0; t < mesh->triangle_count && status == CVTM_OK; ++t)
+    if (!is_gone[t])
+      memmove(mesh->triangles + 3 * kept++, mesh->triangles + 3 * t, 3 * sizeof *mesh->triangles);
+  const int is_changed = status == CVTM_OK && kept < mesh->triangle_count;
+  free(on_border);
+  free(border);
+  free(is_gone);
+  if (!is_changed) return status;
+  mesh->triangle_count = kept;
+  cvtm_half_edges_free(m);
+  return cvtm_half_edges_of_mesh(mesh, NULL, m, &p->r.frame, p->error);
+}
+
+static cvtm_status take_delaunay(planar *p) {
+  cvtm_mesh mesh = {0};
+  cvtm_status status = cvtm_delaunay(p->points, p->in->vertex_count, &mesh, p->error);
+  if (status == CVTM_OK && mesh.triangle_count == 0)
+    status = cvtm_fail(p->error, CVTM_ERROR_INPUT, "all vertices lie on one line");
+  if (status == CVTM_OK)
+    status = cvtm_half_edges_of_mesh(&mesh, NULL, &p->r.m, &p->r.frame, p->error);
+  if (status == CVTM_OK) status = peel_border(p, &mesh);
+  cvtm_mesh_free(&mesh);
+  return status;
+}
+
+/* r: the triangles given. */
+static cvtm_status take_triangles(planar *p) {
+  const int64_t n = p->in->vertex_count, count = p->in->triangle_count;
+  int32_t *corners = malloc((3 * (size_t)count + 1) * sizeof *corners);
+  double *snapped = malloc(2 * (size_t)n * sizeof *snapped);
+  cvtm_grid_point *grid = malloc((size_t)n * sizeof *grid);
+  cvtm_status status = corners && snapped && grid ? CVTM_OK : cvtm_no_memory(p->error, planar_work);
+  if (status == CVTM_OK && count == 0)
+    status = cvtm_fail(p->error, CVTM_ERROR_INPUT, "there are no triangles to refine");
+  double step = 0;
+  if (status == CVTM_OK) {
+    memcpy(snapped, p->points, 2 * (size_t)n * sizeof *snapped);
+    memcpy(corners, p->in->triangles, 3 * (size_t)count * sizeof *corners);
+    status = cvtm_snap_to_steps(snapped, n, grid, &step, p->error);
+  }
+  for (int64_t t = 0; t < count && status == CVTM_OK; ++t) {
+    int32_t *c = corners + 3 * t;
+    const int64_t turn = cvtm_orient(grid[c[0]], grid[c[1]], grid[c[2]]);
+    if (turn == 0)
+      status = cvtm_fail(p->error, CVTM_ERROR_INPUT,
+                         "the corners of triangle %" PRId64 " are on a line", t);
+    if (turn >= 0) continue;
+    const int32_t swap = c[1];
+    c[1] = c[2];
+    c[2] = swap;
+  }
+  if (status == CVTM_OK) {
+    p->r.frame = cvtm_frame_of(snapped, grid[0], step);
+    status = cvtm_half_edges_create(grid, n, corners, NULL, count, &p->r.m, p->error);
+  }
+  free(corners);
+  free(snapped);
+  free(grid);
+  return status;
+}
+
+/* ---- Constraints ---- */
+
+static int same_attributes(const cvtm_triangulate_input *in, int64_t s, int64_t t) {
+  const size_t count = (size_t)in->triangle_attribute_count;
+  return count == 0 || memcmp(in->triangle_attributes + count * (size_t)s,
+                              in->triangle_attributes + count * (size_t)t,
+                              count * sizeof *in->triangle_attributes) == 0;
+}
+
+/* The segments given; the border of the vertices, or of the triangles given; edges between
+ * triangles with different attributes. */
+static cvtm_status list_constraints(planar *p) {
+  const cvtm_triangulate_input *in = p->in;
+  const cvtm_half_edges *m = &p->r.m;
+  const int has_border =
+      !p->options->takes_segments || p->options->keeps_hull || p->options->refines;
+  const int64_t given = p->options->takes_segments ? in->segment_count : 0;
+  const size_t room = (size_t)given + 3 * (size_t)m->triangle_count + 1;
+  int64_t count = given;
+  p->ends = malloc(2 * room * sizeof *p->ends);
+  p->marker = calloc(room, sizeof *p->marker);
+  if (!p->ends || !p->marker) return cvtm_no_memory(p->error, planar_work);
+  if (given > 0) memcpy(p->ends, in->segments, 2 * (size_t)given * sizeof *p->ends);
+  if (given > 0 && in->segment_markers != NULL)
+    memcpy(p->marker, in->segment_markers, (size_t)given * sizeof *p->marker);
+  for (int pass = 0; pass < 2; ++pass) {
+    if (pass == 1) p->hidden = count;
+    for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+      const int64_t g = m->twin[h];
+      const int is_wanted =
+          pass == 0 ? has_border && g < 0
+                    : p->options->refines && g > h && !same_attributes(in, h / 3, g / 3);
+      if (!is_wanted) continue;
+      p->ends[2 * count] = m->corner[h];
+      p->ends[2 * count++ + 1] = cvtm_end_of(m, h);
+    }
+  }
+  p->constraint_count = count;
+  return CVTM_OK;
+}
+
+static cvtm_status constrain_planar(planar *p) {
+  cvtm_boundary all = {.vertex_count = p->in->vertex_count,
+                       .points = p->points,
+                       .edge_count = p->constraint_count,
+                       .edges = p->ends};
+  p->constraints.marker = p->marker;
+  cvtm_status status = cvtm_constrain(&p->r.m, &all, &p->constraints, p->error);
+  p->crossings = p->constraints.crossed_count;
+  return status;
+}
+
+/* The point in which the lines of two constraints cross; y down. */
+static void find_crossing(const planar *p, const int32_t pair[2], double place[2]) {
+  const double *a = p->points + 2 * (int64_t)p->ends[2 * (int64_t)pair[0]],
+               *b = p->points + 2 * (int64_t)p->ends[2 * (int64_t)pair[0] + 1],
+               *c = p->points + 2 * (int64_t)p->ends[2 * (int64_t)pair[1]],
+               *d = p->points + 2 * (int64_t)p->ends[2 * (int64_t)pair[1] + 1];
+  const double ux = b[0] - a[0], uy = b[1] - a[1], vx = d[0] - c[0], vy = d[1] - c[1];
+  const double s = ((c[0] - a[0]) * vy - (c[1] - a[1]) * vx) / (ux * vy - uy * vx);
+  place[0] = a[0] + s * ux;
+  place[1] = a[1] + s * uy;
+}
+
+/* Coordinates of a grid point; y down. */
+static void place_on_grid(const planar *p, int64_t v, double place[2]) {
+  place[0] = p->r.frame.x + p->r.m.grid[v].x * p->r.frame.step;
+  place[1] = p->r.frame.y - p->r.m.grid[v].y * p->r.frame.step;
+}
+
+/* Attributes of a crossing: linear along the first of both constraints. */
+static void value_crossing(planar *p, int64_t k) {
+  const int64_t width = p->in->attribute_count, v = p->in->vertex_count + k;
+  const int32_t *pair = p->constraints.crossed + 2 * k,
+                first = pair[0] < pair[1] ? pair[0] : pair[1];
+  const int32_t *ends = p->ends + 2 * (int64_t)first;
+  const cvtm_grid_point a = p->r.m.grid[ends[0]], b = p->r.m.grid[ends[1]];
+  const double s = cvtm_dot_at(a, b, p->r.m.grid[v]) / cvtm_length2(a, b);
+  for (int64_t i = 0; i < width; ++i) {
+    const double from = p->in->attributes[width * ends[0] + i],
+                 to = p->in->attributes[width * ends[1] + i];
+    p->values[width * v + i] = from + fmin(fmax(s, 0), 1) * (to - from);
+  }
+}
+
+static cvtm_status take_attributes(planar *p) {
+  const int64_t width = p->in->attribute_count, n = p->in->vertex_count;
+  if (width == 0) return CVTM_OK;
+  p->values = malloc((size_t)(width * (n + p->crossings)) * sizeof *p->values);
+  if (p->values == NULL) return cvtm_no_memory(p->error, planar_work);
+  memcpy(p->values, p->in->attributes, (size_t)(width * n) * sizeof *p->values);
+  for (int64_t k = 0; k < p->crossings; ++k) value_crossing(p, k);
+  return CVTM_OK;
+}
+
+static cvtm_status place_crossings(planar *p) {
+  const int64_t n = p->in->vertex_count;
+  if (p->crossings == 0) return CVTM_OK;
+  double *grown = realloc(p->points, 2 * (size_t)(n + p->crossings) * sizeof *grown);
+  if (grown == NULL) return cvtm_no_memory(p->error, planar_work);
+  p->points = grown;
+  for (int64_t k = 0; k < p->crossings; ++k) {
+    double exact[2], *place = grown + 2 * (n + k);
+    place_on_grid(p, n + k, place);
+    find_crossing(p, p->constraints.crossed + 2 * k, exact);
+    if (fabs(exact[0] - place[0]) <= p->r.frame.step &&
+        fabs(exact[1] - place[1]) <= p->r.frame.step)
+      memcpy(place, exact, sizeof exact);
+  }
+  return CVTM_OK;
+}
+
+/* ---- Parts of the plane ---- */
+
+/* Numbers the triangles that no segment separates from triangle t. Returns 1 if they reach the hull
+ * without crossing a segment. */
+static int flood(planar *p, int64_t t, int32_t number) {
+  const cvtm_half_edges *m = &p->r.m;
+  int is_open = 0;
+  int64_t depth = 0;
+  p->part[t] = number;
+  p->stack[depth++] = t;
+  while (depth > 0) {
+    const int64_t here = p->stack[--depth];
+    for (int64_t h = 3 * here; h < 3 * here + 3; ++h) {
+      if (m->segment[h] >= 0) continue;
+      const int64_t beside = m->twin[h] < 0 ? -1 : m->twin[h] / 3;
+      is_open |= beside < 0;
+      if (beside < 0 || p->part[beside] > 0) continue;
+      p->part[beside] = number;
+      p->stack[depth++] = beside;
+    }
+  }
+  return is_open;
+}
+
+/* The triangle that contains a point of the user's; -1: it is outside the hull. */
+static int64_t find_triangle(planar *p, cvtm_locator *l, const double at[2]) {
+  const double x = (at[0] - p->r.frame.x) / p->r.frame.step,
+               y = (p->r.frame.y + at[1]) / p->r.frame.step;
+  return isfinite(x) && isfinite(y) ? cvtm_walk(l, x, y) : -1;
+}
+
+static void read_markers_of_parts(planar *p) {
+  cvtm_half_edges *m = &p->r.m;
+  cvtm_locator l = {m->triangle_count, m->grid, m->corner, m->twin, 0};
+  for (int64_t k = 0; k < p->in->hole_count; ++k) {
+    const int64_t t = find_triangle(p, &l, p->in->holes + 2 * k);
+    if (t >= 0) p->row[p->part[t]] = -2;
+  }
+  for (int64_t k = 0; k < p->in->region_count; ++k) {
+    const int64_t t = find_triangle(p, &l, p->in->regions + 4 * k);
+    if (t >= 0 && p->row[p->part[t]] != -2) p->row[p->part[t]] = (int32_t)k;
+  }
+}
+
+static void drop_outside(planar *p) {
+  cvtm_half_edges *m = &p->r.m;
+  for (int64_t v = 0; v < m->vertex_count; ++v) m->at[v] = -1;
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+    m->region[h / 3] = p->part[h / 3];
+    if (p->row[p->part[h / 3]] == -2) {
+      if (m->twin[h] >= 0) m->twin[m->twin[h]] = -1;
+      m->twin[h] = -1;
+    } else {
+      m->at[m->corner[h]] = h;
+    }
+  }
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
+    if (p->row[p->part[h / 3]] == -2) m->corner[h] = m->segment[h] = -1;
+}
+
+static cvtm_status find_planar_parts(planar *p) {
+  cvtm_half_edges *m = &p->r.m;
+  const size_t triangles = (size_t)m->triangle_count;
+  p->part = calloc(triangles + 1, sizeof *p->part);
+  p->row = malloc((triangles + 2) * sizeof *p->row);
+  p->stack = malloc((triangles + 1) * sizeof *p->stack);
+  if (!p->part || !p->row || !p->stack) return cvtm_no_memory(p->error, planar_work);
+  int32_t parts = 0;
+  for (int64_t t = 0; t < m->triangle_count; ++t) {
+    if (p->part[t] > 0) continue;
+    const int is_open = flood(p, t, ++parts);
+    p->row[parts] = is_open ? -2 : -1;
+  }
+  if (p->options->takes_segments && !p->options->refines) read_markers_of_parts(p);
+  drop_outside(p);
+  for (int64_t t = 0; t < m->triangle_count; ++t)
+    if (m->corner[3 * t] >= 0) return CVTM_OK;
+  return cvtm_fail(
+      p->error, CVTM_ERROR_INPUT,
+      "the segments enclose nothing that is not a hole; switch c keeps the convex hull");
+}
+
+/* ---- Refinement ---- */
+
+/* Makes a segment of each part of a constraint between two vertices. */
+static cvtm_status number_segments(planar *p) {
+  cvtm_refiner *r = &p->r;
+  cvtm_half_edges *m = &r->m;
+  int64_t count = 0;
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) count += m->segment[h] >= 0 && m->twin[h] < h;
+  r->ends = malloc((2 * (size_t)count + 1) * sizeof *r->ends);
+  r->borders_outside = malloc((size_t)count + 1);
+  p->constraint_of = malloc(((size_t)count + 1) * sizeof *p->constraint_of);
+  if (!r->ends || !r->borders_outside || !p->constraint_of)
+    return cvtm_no_memory(p->error, planar_work);
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+    if (m->segment[h] < 0 || m->twin[h] >= h) continue;
+    const int64_t s = r->segment_count++;
+    p->constraint_of[s] = m->segment[h];
+    r->ends[2 * s] = m->corner[h];
+    r->ends[2 * s + 1] = cvtm_end_of(m, h);
+    r->borders_outside[s] = m->twin[h] < 0;
+  }
+  int64_t s = 0;
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
+    if (m->segment[h] >= 0 && m->twin[h] < h) m->segment[h] = (int32_t)s++;
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
+    if (m->segment[h] >= 0 && m->twin[h] > h) m->segment[h] = m->segment[m->twin[h]];
+  return CVTM_OK;
+}
+
+static double area_at(const void *context, int32_t region, double x, double y) {
+  planar *p = (planar *)(uintptr_t)context;
+  double cap = p->options->max_area > 0 ? p->options->max_area : INFINITY, own = 0;
+  if (!p->options->has_areas) return cap;
+  if (p->options->refines) {
+    const cvtm_grid_frame *f = &p->r.frame;
+    if (p->in->triangle_areas != NULL)
+      own =
+          p->in
+              ->triangle_areas[cvtm_locate(&p->before, (x - f->x) / f->step, (f->y - y) / f->step)];
+  } else if (p->row[region] >= 0) {
+    own = p->in->regions[4 * (int64_t)p->row[region] + 3];
+  }
+  return own > 0 && own < cap ? own : cap;
+}
+
+static cvtm_status refine_planar(planar *p) {
+  const cvtm_triangulate_options *o = p->options;
+  const int has_area = o->max_area > 0 || o->has_areas;
+  p->refine = (cvtm_refine_options){.min_angle = o->min_angle,
+                                    .area = has_area ? area_at : NULL,
+                                    .area_context = p,
+                                    .stop = o->stop,
+                                    .stop_context = o->stop_context};
+  if ((o->min_angle <= 0 && !has_area && !o->is_conforming) || o->most_added == 0) return CVTM_OK;
+  cvtm_refiner *r = &p->r;
+  r->options = &p->refine;
+  r->figures = &p->figures;
+  r->error = p->error;
+  r->keeps_inside = 1;
+  r->most = 5 * r->m.vertex_count + MOST_FOR_ANGLES;
+  r->keeps_segments = o->keeps_segments;
+  if (o->most_added > 0) {
+    r->most_added = o->most_added - p->crossings;
+    if (r->most_added <= 0) return CVTM_OK;
+  }
+  r->m.records_changes = 1;
+  cvtm_refine_set_bound(r, o->min_angle);
+  if (o->is_conforming) r->lens = 0;
+  cvtm_status status = cvtm_refine_index_segments(r);
+  if (status == CVTM_OK) status = cvtm_refine_begin(r, NULL);
+  if (status == CVTM_OK) status = cvtm_refine_divide_between_touches(r);
+  if (status == CVTM_OK) status = cvtm_refine_insert(r);
+  if (status == CVTM_OK && r->m.vertex_count >= r->most && o->most_added < 0 && !has_area)
+    status = cvtm_fail(p->error, CVTM_ERROR_INPUT,
+                       "no angle below %g degrees needs more than %" PRId64
+                       " vertices: segments or "
+                       "vertices are very near each other; switch S bounds the number",
+                       o->min_angle, r->most);
+  if (status == CVTM_OK && r->stopped)
+    status = cvtm_fail(p->error, CVTM_ERROR_INPUT, "the triangulation was interrupted");
+  return status;
+}
+
+/* ---- The result ---- */
+
+void cvtm_triangulated_free(cvtm_triangulated *made) {
+  free(made->vertices);
+  free(made->attributes);
+  free(made->markers);
+  free(made->triangles);
+  free(made->neighbors);
+  free(made->triangle_attributes);
+  free(made->edges);
+  free(made->edge_markers);
+  free(made->is_segment);
+  *made = (cvtm_triangulated){0};
+}
+
+/* The place of a vertex, y down: that given; on a segment exactly on the line between its ends, as
+ * doubles allow; or its grid point. */
+static void place_of_planar(const planar *p, int64_t v, double place[2]) {
+  const cvtm_refiner *r = &p->r;
+  const int is_added = v >= p->in->vertex_count + p->crossings;
+  const int32_t segment = is_added ? r->vertex[v].segment : -1;
+  if (!is_added) {
+    memcpy(place, p->points + 2 * v, 2 * sizeof *place);
+  } else if (segment < 0) {
+    place_on_grid(p, v, place);
+  } else {
+    const double s = cvtm_segment_parameter(r, segment, r->m.grid[v]);
+    const double *a = p->points + 2 * (int64_t)r->ends[2 * (int64_t)segment],
+                 *b = p->points + 2 * (int64_t)r->ends[2 * (int64_t)segment + 1];
+    for (int k = 0; k < 2; ++k) place[k] = a[k] + s * (b[k] - a[k]);
+  }
+}
+
+/* Attributes at a vertex that was not given: linear in the triangle where it lies. */
+static void interpolate(planar *p, const double place[2], double *values) {
+  const int64_t count = p->in->attribute_count;
+  const cvtm_grid_frame *f = &p->r.frame;
+  const double x = (place[0] - f->x) / f->step, y = (f->y - place[1]) / f->step;
+  const int32_t *c = p->before.corner + 3 * cvtm_locate(&p->before, x, y);
+  const cvtm_grid_point *g = p->before.grid;
+  double weight[3], sum = 0;
+  for (int k = 0; k < 3; ++k) {
+    weight[k] = fmax(cvtm_side_of(g[c[(k + 1) % 3]], g[c[(k + 2) % 3]], x, y), 0);
+    sum += weight[k];
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    values[i] = 0;
+    for (int k = 0; k < 3; ++k) values[i] += weight[k] / sum * p->values[count * c[k] + i];
+  }
+}
+
+static cvtm_status list_vertices(planar *p, int32_t *number, cvtm_triangulated *made) {
+  const cvtm_half_edges *m = &p->r.m;
+  const int64_t given = p->in->vertex_count, width = p->in->attribute_count;
+  int64_t count = 0;
+  for (int64_t v = 0; v < m->vertex_count; ++v)
+    number[v] = v < given || m->at[v] >= 0 ? (int32_t)count++ : -1;
+  made->vertex_count = count;
+  made->vertices = malloc(2 * (size_t)count * sizeof *made->vertices);
+  made->markers = calloc((size_t)count + 1, sizeof *made->markers);
+  made->attributes = malloc(((size_t)(count * width) + 1) * sizeof *made->attributes);
+  if (!made->vertices || !made->markers || !made->attributes)
+    return cvtm_no_memory(p->error, planar_work);
+  memcpy(made->vertices, p->in->vertices, 2 * (size_t)given * sizeof *made->vertices);
+  if (width > 0)
+    memcpy(made->attributes, p->in->attributes, (size_t)(given * width) * sizeof *made->attributes);
+  if (p->in->markers != NULL)
+    memcpy(made->markers, p->in->markers, (size_t)given * sizeof *made->markers);
+  for (int64_t v = given; v < m->vertex_count; ++v) {
+    if (number[v] < 0) continue;
+    double *place = made->vertices + 2 * (int64_t)number[v];
+    place_of_planar(p, v, place);
+    if (width > 0) interpolate(p, place, made->attributes + width * number[v]);
+    place[1] = -place[1];
+  }
+  return CVTM_OK;
+}
+
+static int32_t segment_marker(const planar *p, int64_t h) {
+  const int32_t own = p->marker[p->constraint_of[p->r.m.segment[h]]];
+  return own != 0 ? own : p->r.m.twin[h] < 0;
+}
+
+static void mark_end(const int32_t *number, int32_t v, int32_t marker, cvtm_triangulated *made) {
+  int32_t *own = v < 0 || number[v] < 0 ? NULL : &made->markers[number[v]];
+  if (own != NULL && *own == 0) *own = marker;
+}
+
+/* A vertex without a marker gets that of the first segment on it that has one; else 1 on the
+ * border. */
+static void mark_planar_vertices(const planar *p, const int32_t *number, cvtm_triangulated *made) {
+  const cvtm_half_edges *m = &p->r.m;
+  for (int64_t v = p->in->vertex_count + p->crossings; v < m->vertex_count; ++v)
+    if (number[v] >= 0 && p->r.vertex[v].segment >= 0)
+      mark_end(number, (int32_t)v, p->marker[p->constraint_of[p->r.vertex[v].segment]], made);
+  for (int64_t k = 0; k < 2 * p->hidden; ++k) mark_end(number, p->ends[k], p->marker[k / 2], made);
+  for (int pass = 0; pass < 2; ++pass) { /* also where segments were divided at vertices */
+    for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+      if (m->corner[h] < 0 || m->segment[h] < 0 || (pass == 1 && m->twin[h] >= 0)) continue;
+      const int32_t marker = segment_marker(p, h);
+      if (pass == 0 && p->marker[p->constraint_of[m->segment[h]]] == 0) continue;
+      mark_end(number, m->corner[h], marker, made);
+      mark_end(number, cvtm_end_of(m, h), marker, made);
+    }
+  }
+}
+
+/* p and r without A: the attributes of the triangles given. */
+static void attribute_triangle(planar *p, int64_t t, double *values) {
+  const cvtm_half_edges *m = &p->r.m;
+  if (!p->options->refines) {
+    const int32_t row = p->row[m->region[t]];
+    values[0] = row >= 0 ? p->in->regions[4 * (int64_t)row + 2] : 0;
+    return;
+  }
+  double x = 0, y = 0;
+  for (int k = 0; k < 3; ++k) {
+    x += m->grid[m->corner[3 * t + k]].x / 3.0;
+    y += m->grid[m->corner[3 * t + k]].y / 3.0;
+  }
+  const int64_t count = p->in->triangle_attribute_count;
+  memcpy(values, p->in->triangle_attributes + count * cvtm_locate(&p->before, x, y),
+         (size_t)count * sizeof *values);
+}
+
+static cvtm_status list_triangles(planar *p, const int32_t *number, cvtm_triangulated *made) {
+  const cvtm_half_edges *m = &p->r.m;
+  const int64_t width =
+      p->options->refines ? p->in->triangle_attribute_count : p->options->marks_regions;
+  const size_t room = (size_t)m->triangle_count + 1;
+  int32_t *named = malloc(room * sizeof *named);
+  made->triangle_attribute_count = width;
+  made->triangles = malloc(3 * room * sizeof *made->triangles);
+  made->neighbors = malloc(3 * room * sizeof *made->neighbors);
+  made->triangle_attributes = malloc((room * (size_t)width + 1) * sizeof(double));
+  made->edges = malloc(6 * room * sizeof *made->edges);
+  made->edge_markers = malloc(3 * room * sizeof *made->edge_markers);
+  made->is_segment = malloc(3 * room);
+  if (!named || !made->triangles || !made->neighbors || !made->triangle_attributes ||
+      !made->edges || !made->edge_markers || !made->is_segment) {
+    free(named);
+    return cvtm_no_memory(p->error, planar_work);
+  }
+  for (int64_t t = 0; t < m->triangle_count; ++t)
+    named[t] = m->corner[3 * t] < 0 ? -1 : (int32_t)made->triangle_count++;
+  for (int64_t t = 0; t < m->triangle_count; ++t) {
+    if (named[t] < 0) continue;
+    if (width > 0) attribute_triangle(p, t, made->triangle_attributes + width * named[t]);
+    for (int k = 0; k < 3; ++k) {
+      const int64_t h = 3 * t + k, opposite = m->twin[3 * t + (k + 1) % 3];
+      made->triangles[3 * (int64_t)named[t] + k] = number[m->corner[h]];
+      made->neighbors[3 * (int64_t)named[t] + k] = opposite < 0 ? -1 : named[opposite / 3];
+      if (m->twin[h] >= h) continue;
+      const int is_segment = m->segment[h] >= 0;
+      const int64_t e = made->edge_count++;
+      made->edges[2 * e] = number[m->corner[h]];
+      made->edges[2 * e + 1] = number[cvtm_end_of(m, h)];
+      made->is_segment[e] = is_segment && p->constraint_of[m->segment[h]] < p->hidden;
+      made->edge_markers[e] = made->is_segment[e] ? segment_marker(p, h) : m->twin[h] < 0;
+    }
+  }
+  free(named);
+  return CVTM_OK;
+}
+
+/* Refuses triangles that have no area in doubles, between segments within the rounding of their
+ * crossings. */
+static cvtm_status check_areas(const planar *p, const cvtm_triangulated *made) {
+  for (int64_t t = 0; t < made->triangle_count; ++t) {
+    const int32_t *corner = made->triangles + 3 * t;
+    const double *a = made->vertices + 2 * (int64_t)corner[0],
+                 *b = made->vertices + 2 * (int64_t)corner[1],
+                 *c = made->vertices + 2 * (int64_t)corner[2];
+    if ((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) > 0) continue;
+    return cvtm_fail(p->error, CVTM_ERROR_INPUT,
+                     "segments or vertices lie too near each other at (%.17g, %.17g): a triangle "
+                     "between them has no area",
+                     a[0], a[1]);
+  }
+  return CVTM_OK;
+}
+
+static cvtm_status extract_planar(planar *p, cvtm_triangulated *made) {
+  int32_t *number = malloc(((size_t)p->r.m.vertex_count + 1) * sizeof *number);
+  cvtm_status status =
+      number != NULL ? list_vertices(p, number, made) : cvtm_no_memory(p->error, planar_work);
+  if (status == CVTM_OK) mark_planar_vertices(p, number, made);
+  if (status == CVTM_OK) status = list_triangles(p, number, made);
+  if (status == CVTM_OK) status = check_areas(p, made);
+  free(number);
+  return status;
+}
+
+/* ---- All steps ---- */
+
+static void free_planar(planar *p) {
+  free(p->points);
+  free(p->ends);
+  free(p->marker);
+  free(p->constraints.crossed);
+  free(p->part);
+  free(p->row);
+  free(p->stack);
+  free(p->constraint_of);
+  free(p->values);
+  cvtm_locator_free(&p->before);
+  cvtm_refine_figures_free(&p->figures);
+  cvtm_refine_destroy(&p->r);
+}
+
+cvtm_status cvtm_triangulate(const cvtm_triangulate_input *input,
+                             const cvtm_triangulate_options *options, cvtm_triangulated *made,
+                             cvtm_error *error) {
+  planar p = {.in = input, .options = options, .error = error};
+  cvtm_triangulated result = {0};
+  cvtm_status status = check_input(&p);
+  if (status == CVTM_OK) status = copy_points(&p);
+  if (status == CVTM_OK) status = options->refines ? take_triangles(&p) : take_delaunay(&p);
+  if (status == CVTM_OK && options->refines) status = cvtm_locator_keep(&p.r.m, &p.before, error);
+  if (status == CVTM_OK) status = list_constraints(&p);
+  if (status == CVTM_OK) status = constrain_planar(&p);
+  if (status == CVTM_OK) status = place_crossings(&p);
+  if (status == CVTM_OK) status = take_attributes(&p);
+  if (status == CVTM_OK && !options->refines && input->attribute_count > 0)
+    status = cvtm_locator_keep(&p.r.m, &p.before, error);
+  if (status == CVTM_OK) status = find_planar_parts(&p);
+  if (status == CVTM_OK) status = number_segments(&p);
+  if (status == CVTM_OK) status = refine_planar(&p);
+  if (status == CVTM_OK) status = extract_planar(&p, &result);
+  free_planar(&p);
+  if (status == CVTM_ERROR_INTERNAL)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                       options->refines ? "the triangles given overlap"
+                                        : "segments that cross lie too near each other");
+  if (status == CVTM_OK)
+    *made = result;
+  else
+    cvtm_triangulated_free(&result);
+  return status;
+}
