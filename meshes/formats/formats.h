@@ -296,7 +296,7 @@ cvtm_status cvtm_rings_touch(cvtm_polygons *rings, cvtm_error *error);
 
 /* Refuses rings that cross so deeply that neither function above can join them. Without this test
  * many long edges that cross would take quadratic time. */
-cvtm_status cvtm_rings_refuse_crossings(const cvtm_polygons *rings, const char *name,
+cvtm_status cvtm_rings_refuse_crossings(const cvtm_ring_collector *c, const char *name,
                                         cvtm_error *error);
 
 /* Reads a polygon file into bytes (malloc'd); for .poly also its .node file. */

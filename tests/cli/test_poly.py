@@ -270,3 +270,19 @@ def test_bad_markers(cvtmesh):
     for marker in "x", "1.5", "3e9":
         cvtmesh.file("bad.poly", "3 2 0 0\n1 0 0\n2 1 0\n3 0 1\n3 1\n1 1 2 1\n2 2 3 %s\n3 3 1 1\n0\n" % marker)
         cvtmesh.refused("mesh", "bad.poly", "--size", 1, "-o", "no.msh", code=3, names=["bad.poly"])
+
+
+def test_a_crossing_is_named_by_shapes_and_place(cvtmesh):
+    def square(x, y, **more):
+        corners = [[x, y], [x + 4, y], [x + 4, y + 4], [x, y + 4], [x, y]]
+        return {"type": "Feature", "properties": more, "geometry": {"type": "Polygon", "coordinates": [corners]}}
+
+    for first, second in (({}, {}), ({"note": "a"}, {"note": "b"})):
+        features = [square(9, 9, **first), square(0, 0, **first), square(2, 1, **second)]
+        cvtmesh.file("c.geojson", json.dumps({"type": "FeatureCollection", "features": features}))
+        cvtmesh.refused("mesh", "c.geojson", "--size", 1, "-o", "no.msh", code=3,
+                        names=["c.geojson", "shape 2", "shape 3"])
+        text = cvtmesh.refused("mesh", "c.geojson", "--size", 1, "-o", "no.msh", code=3).stderr
+        assert b"at (4, 1)" in text or b"at (2, 4)" in text
+    cvtmesh.file("eight.csv", "0,0\n4,4\n4,0\n0,4\n")
+    cvtmesh.refused("mesh", "eight.csv", "--size", 1, "-o", "no.msh", code=3, names=["meets itself at (2, 2)"])
