@@ -340,6 +340,7 @@ typedef struct cvtm_file_mesh {
   int ascii;                   /* nonzero: text where binary is the default */
   int binary;                  /* nonzero: binary where text is the default */
   cvtm_msh_version msh_version;
+  cvtm_inp_elements inp_elements;
   cvtm_compression compression;
   int *no_memory;        /* a writer sets it to 1 if memory runs out */
   const cvtm_mesh *mesh; /* in pixels, y down, in this domain */
