@@ -227,7 +227,9 @@ const cli_option_row cli_option_rows[] = {
    "width of the pen, in mm on a page, else in pixels, unless a unit follows: a dot is one touch of this pen",
    .manual = "Drawings show touches then (--svg touches), and lines have this width. Dots are as wide as the pen, "
    "unless --dot-size gives larger ones, which a spiral of the pen fills. Without -n the width of the pen gives the "
-   "number of touches. In a file of --colours a pen is as wide as the smallest of its dots. Without this option the "
+   "number of touches. In a file of --colours a pen is as wide as the smallest of its dots. Sites have 12 iterations at low effort, after which touches form no rows in "
+   "even places; with one of --effort, --iterations, --tolerance, --gradient-tolerance and --method they are regular. "
+   "Without this option the "
    "pen is as wide as the smallest dot of --dot-size, else 0.5 mm in drawings for pen machines. The line `tone` of "
    "the summary measures a simulated plot.", .set = cli_set_pen},
   {"overlap", 0, RUN | STATS | VIEW, FLAG(run.overlap), OTHER(DRAWING),
@@ -793,6 +795,13 @@ const cli_option_row cli_option_rows[] = {
    .manual = "A job is done again if one of its outputs is missing, or if an input file, an option that affects the "
    "result, or the version of the program has changed. Without --resume the program clears the journal and does "
    "every job.", .effect = CLI_NO_EFFECT},
+  {"follow", 0, BATCH, FLAG(batch.follow), CHIEF(BATCH),
+   "the pictures are frames of a film: each starts from the sites of the one before",
+   .manual = "Sites move with the scene. Where the tone changed much, sites go from places that have too many to places "
+   "that have too few. CSV and NPY files have a third column, `id`: a site keeps its number as long as it stays. All "
+   "frames have the size, the number of sites and the tones (see --tone) of the first one. The jobs are done one after "
+   "the other, in the order of the names; --resume, --shard, --order, --colours, --domain, --equal-mass and --noise blue "
+   "are errors.", .effect = CLI_NO_EFFECT},
   {"fail-fast", 0, BATCH, FLAG(batch.fail_fast), OTHER(BATCH), "start no more runs after a failure",
    .effect = CLI_NO_EFFECT},
   {"journal", 0, BATCH, TEXT(batch.journal, "FILE"), OTHER(BATCH),

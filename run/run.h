@@ -215,6 +215,7 @@ typedef struct cvtm_run_options {
                                 on a page, else in pixels */
   cvtm_run_lengths pen;      /* width of the pen; one number; units as for dot_size */
   int pen_is_chosen;         /* set by the run: `pen` was not given */
+  int is_loose;              /* set by the run: few iterations, so that touches have no rows */
   int overlap;               /* of dots; 1 */
   int dark;                  /* light dots on a dark ground */
   cvtm_run_order order;
@@ -260,6 +261,11 @@ typedef struct cvtm_run_options {
   double tolerance, gradient_tolerance, time_limit;
   int periodic;
   cvtm_input init, fixed; /* points */
+  struct {                /* of a frame of a film: `init` are the sites of the frame before */
+    int on;
+    const int64_t *id; /* of these sites; NULL: this is the first frame */
+    int64_t next_id;
+  } follow;
   struct {
     const char *file; /* a run continues from it if it exists */
     double every;     /* seconds; 600 */

@@ -365,6 +365,7 @@ typedef struct cvtm_point_set {
   int64_t count;
   const int64_t *start; /* NULL: there are no classes */
   int classes;
+  const int64_t *id; /* of each point, in place of the class; NULL: none */
 } cvtm_point_set;
 
 #endif
