@@ -498,10 +498,8 @@ int run_converged(const cvtm_run *r) {
 cvtm_status cvtm_run_create(cvtm_device *device, const cvtm_run_options *options, cvtm_run **run,
                             cvtm_error *error) {
   cvtm_run_options asked;
-  if (options != NULL)
-    asked = *options;
-  else
-    cvtm_run_defaults(&asked);
+  cvtm_run_defaults(&asked);
+  if (options != NULL) asked = *options;
   asked.given = run_given(&asked);
   run_json_start();
   cvtm_status status = run_check(&asked, error);
