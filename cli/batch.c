@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/batch.h"
 #include "cli/cli.h"
+#include "run/job.h"
 #include "run/files.h"
 #include "cli/mpi_ranks.h"
 #include "cli/options.h"
@@ -201,6 +202,12 @@ typedef struct batch {
   int64_t listed;        /* jobs in the whole list */
   int64_t mine;          /* jobs of this shard */
   double start;
+  struct {          /* --follow: the frame before; there is one lane */
+    cvtm_npy sites; /* `data` is owned; NULL: there is none */
+    int64_t *id, next_id;
+    double black, white, gamma; /* that it had */
+    cvtm_run_tone tone;
+  } last;
   int visible;               /* a progress line is shown */
   pthread_mutex_t list_lock; /* protects the list and the next member */
   int64_t next;              /* number of the next job, among the jobs of this shard */
@@ -296,17 +303,65 @@ static int mesh_job(batch *b, cvtm_run *run) {
   return code;
 }
 
+/* Has a job start from the frame before, with its tones. */
+static void follow_last(const batch *b, cvtm_run_options *o) {
+  o->follow.on = 1;
+  if (b->last.sites.data == NULL) return;
+  o->init = (cvtm_input){"the frame before", &b->last.sites};
+  o->points = b->last.sites.shape[0];
+  o->follow.id = b->last.id;
+  o->follow.next_id = b->last.next_id;
+  if (b->last.tone != CVTM_RUN_TONE_CHOSEN) return;
+  o->black = b->last.black;
+  o->white = b->last.white;
+  o->gamma = b->last.gamma;
+}
+
+/* Keeps the sites of a frame for the next one. */
+static int keep_last(batch *b, cvtm_run *run) {
+  const size_t n = (size_t)run->count;
+  double *sites = malloc(2 * n * sizeof *sites);
+  int64_t *id = malloc(n * sizeof *id);
+  if (sites == NULL || id == NULL) {
+    cvtm_error error;
+    free(sites);
+    free(id);
+    return cli_failed(CLI_WORKING, cvtm_fail(&error, CVTM_ERROR_MEMORY, "out of memory"), &error);
+  }
+  memcpy(sites, run->sites, 2 * n * sizeof *sites);
+  memcpy(id, run->frame.id, n * sizeof *id);
+  if (run->options.tone == CVTM_RUN_TONE_CHOSEN) {
+    b->last.tone = CVTM_RUN_TONE_CHOSEN;
+    b->last.black = run->options.black;
+    b->last.white = run->options.white;
+    b->last.gamma = run->options.gamma;
+  }
+  free(b->last.sites.data);
+  free(b->last.id);
+  b->last.sites = (cvtm_npy){.kind = 'f',
+                             .item = (int)sizeof *sites,
+                             .dimensions = 2,
+                             .shape = {run->count, 2},
+                             .count = 2 * run->count,
+                             .data = sites};
+  b->last.id = id;
+  b->last.next_id = run->frame.next_id;
+  return CLI_EXIT_OK;
+}
+
 /* Runs all stages of a job. Returns CLI_EXIT_INTERRUPTED if it was abandoned before it wrote a
  * file, CLI_EXIT_NOT_CONVERGED if it has written them all. */
 static int run_stages(batch *b, batch_job *job) {
   double begin = cvtm_clock();
   cli_progress progress = {0};
   cvtm_run *run = NULL;
+  if (b->options->batch.follow) follow_last(b, &job->options.run);
   int code = cli_outputs_check(&job->options);
   if (code == CLI_EXIT_OK) code = cli_run_create(&job->options, &progress, &run);
   if (code == CLI_EXIT_OK) code = cli_run_read(run, NULL);
   end_stage(b, STAGE_READ, &begin);
   if (code == CLI_EXIT_OK) code = solve_job(b, &progress, run, &begin);
+  if (code == CLI_EXIT_OK && b->options->batch.follow) code = keep_last(b, run);
   if (code == CLI_EXIT_OK) code = cli_run_order(run);
   if (cli_interrupted()) code = CLI_EXIT_INTERRUPTED;
   if (code == CLI_EXIT_OK) {
@@ -410,7 +465,7 @@ static void watch_lanes(batch *b) {
 }
 
 static cvtm_status work(batch *b, cvtm_error *error) {
-  const int wanted = batch_devices_lanes(b->devices);
+  const int wanted = b->options->batch.follow ? 1 : batch_devices_lanes(b->devices);
   pthread_t *threads = calloc((size_t)wanted, sizeof *threads);
   if (threads == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for threads");
   cvtm_status status = CVTM_OK;
@@ -711,6 +766,10 @@ int cli_batch(const cli_options *options) {
     return cli_usage_error(CLI_BATCH,
                            "every process of mpirun would do all jobs; give each a part "
                            "by --shard I/N");
+  if (options->batch.follow && (options->batch.resume || options->batch.shard != NULL))
+    return cli_usage_error(CLI_BATCH,
+                           "--follow does all frames in turn, without --resume and "
+                           "--shard");
   pthread_mutex_init(&b.list_lock, NULL);
   pthread_mutex_init(&b.lock, NULL);
   pthread_cond_init(&b.ended, NULL);
@@ -722,5 +781,7 @@ int cli_batch(const cli_options *options) {
   pthread_mutex_destroy(&b.lock);
   pthread_mutex_destroy(&b.list_lock);
   free(b.journal_base);
+  free(b.last.sites.data);
+  free(b.last.id);
   return code;
 }

@@ -202,7 +202,7 @@ static void count_streams(void *context, cli_file_use use, const char *option, c
   *(int *)context += strcmp(path, "-") == 0;
 }
 
-static cvtm_status check_job(batch_job *job, cvtm_error *error) {
+static cvtm_status check_job(const batch_list *list, batch_job *job, cvtm_error *error) {
   cli_options *options = &job->options;
   if (options->run.input.name == NULL) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no input");
   int streams = 0;
@@ -212,6 +212,7 @@ static cvtm_status check_job(batch_job *job, cvtm_error *error) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "a run of a batch cannot use standard input or standard output");
   cvtm_error *before = cli_capture_messages(error);
+  options->run.follow.on = list->options->batch.follow;
   const int code = cli_run_check(options);
   (void)cli_capture_messages(before);
   return code == CLI_EXIT_OK ? CVTM_OK : CVTM_ERROR_ARGUMENT;
@@ -221,7 +222,7 @@ static cvtm_status make_from_record(batch_list *list, batch_job *job, cvtm_error
   cvtm_error detail = {CVTM_OK, ""};
   cvtm_status status = cli_options_inherit(list->options, keep_text, NULL, &job->options, &detail);
   if (status == CVTM_OK) status = set_json_record(list, job, &detail);
-  if (status == CVTM_OK) status = check_job(job, &detail);
+  if (status == CVTM_OK) status = check_job(list, job, &detail);
   if (status == CVTM_OK) return CVTM_OK;
   return cvtm_fail(error, status, "%s: line %lld: %.400s", list->name, (long long)list->line,
                    detail.message);
@@ -237,7 +238,7 @@ static cvtm_status make_from_file(const batch_list *list, batch_job *job, cvtm_e
       cli_options_inherit(list->options, expand, &context, &job->options, error);
   if (status != CVTM_OK) return status;
   job->options.run.input.name = path;
-  return check_job(job, error);
+  return check_job(list, job, error);
 }
 
 cvtm_status batch_list_get(batch_list *list, int64_t index, batch_job **result, cvtm_error *error) {
@@ -272,9 +273,11 @@ cvtm_status batch_list_rewind(batch_list *list, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", list->name, strerror(errno));
 }
 
-static cvtm_status find_files(batch_list *list, const char *pattern, cvtm_error *error) {
+/* Adds the files of a pattern. */
+static cvtm_status find_files(batch_list *list, const char *pattern, int appends,
+                              cvtm_error *error) {
   errno = 0;
-  const int code = glob(pattern, GLOB_ERR, NULL, &list->found);
+  const int code = glob(pattern, GLOB_ERR | (appends ? GLOB_APPEND : 0), NULL, &list->found);
   if (code == GLOB_NOSPACE || (code == GLOB_ABORTED && errno == ENOMEM))
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", pattern);
   if (code == GLOB_NOMATCH) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no such file", pattern);
@@ -322,7 +325,12 @@ cvtm_status batch_list_open(const cli_options *options, batch_list **result, cvt
   const int is_pattern = strpbrk(path, "*?[") != NULL;
   const int is_json = strcmp(extension, "jsonl") == 0 || strcmp(extension, "ndjson") == 0;
   const int is_list = !is_pattern && (is_json || strcmp(path, "-") == 0);
-  cvtm_status status = is_list ? open_file(list, path, error) : find_files(list, path, error);
+  cvtm_status status = is_list ? open_file(list, path, error) : find_files(list, path, 0, error);
+  if (status == CVTM_OK && is_list && options->batch.more_count > 0)
+    status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "'%s' is one argument too many",
+                       options->batch.more[0]);
+  for (int k = 0; status == CVTM_OK && k < options->batch.more_count; ++k)
+    status = find_files(list, options->batch.more[k], 1, error);
   if (status == CVTM_OK) status = batch_list_rewind(list, error);
   if (status == CVTM_OK)
     *result = list;

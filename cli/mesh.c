@@ -382,6 +382,7 @@ static cvtm_status triangulate_outline(outline *o, cvtm_error *error) {
   const cli_sized_outline sized = {.boundary = &o->boundary,
                                    .names = o->graph.names,
                                    .name_count = o->graph.name_count,
+                                   .marks = &o->graph.marks,
                                    .sides = o->sides,
                                    .domain = o->domain,
                                    .is_up = o->y_up,
@@ -402,7 +403,7 @@ static cvtm_status mesh_outline(outline *o, cvtm_error *error) {
   o->seconds = cvtm_clock() - start;
   if (status == CVTM_OK)
     status = cli_outline_group(&o->mesh, o->snapped, o->graph.names, o->graph.name_count,
-                               &o->regions, error);
+                               &o->graph.marks, &o->regions, error);
   if (status == CVTM_OK) status = pair_sides(o, error);
   if (status == CVTM_OK) place_exactly(o);
   if (status == CVTM_OK && o->options.run.element_order == 2)

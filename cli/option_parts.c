@@ -451,7 +451,7 @@ static cvtm_status set_pair(const char *name, const char *form, const cli_value 
 }
 
 cvtm_status cli_set_levels(cli_options *options, const cli_value *value, cvtm_error *error) {
-  static const double range[][2] = {{-10, 1}, {0, 10}};
+  static const double range[][2] = {{-2, 1}, {0, 1}};
   return set_pair("levels", "BLACK,WHITE", value, range, &options->run.black, &options->run.white,
                   error);
 }

@@ -554,7 +554,7 @@ const cli_option_row cli_option_rows[] = {
    "vertices inside are the sites of a centroidal Voronoi tessellation. Corners and edges of the outline keep their "
    "coordinates to the last bit. With a unit, as in 2mm, the size is one in the world of --pixel-size, or on the "
    "page of --page. NAME=SIZE is for a region (its name or number) or for a part of the boundary (outer, hole-1, "
-   "hole for all holes, left, right, bottom, top, interface-A-B), from which sizes grow inward by --grade; without "
+   "hole for all holes, left, right, bottom, top, interface-A-B, marker-N), from which sizes grow inward by --grade; without "
    "a name, SIZE holds everywhere else. Where several sizes apply, the smallest one counts; --max-area and "
    "--size-from may reduce it further. A formula has numbers, x, y, + - * / ^, parentheses, sqrt, exp, log, sin, "
    "cos, abs, min, max, and distances: d(NAME) to a part of the boundary or to the boundary of a region, and d(X,Y) "
@@ -787,6 +787,13 @@ const cli_option_row cli_option_rows[] = {
    .manual = "A job is done again if one of its outputs is missing, or if an input file, an option that affects the "
    "result, or the version of the program has changed. Without --resume the program clears the journal and does "
    "every job.", .effect = CLI_NO_EFFECT},
+  {"follow", 0, BATCH, FLAG(batch.follow), CHIEF(BATCH),
+   "the pictures are frames of a film: each starts from the sites of the one before",
+   .manual = "Sites move with the scene. Where the tone changed much, sites go from places that have too many to places "
+   "that have too few. CSV and NPY files have a third column, `id`: a site keeps its number as long as it stays. All "
+   "frames have the size, the number of sites and the tones (see --tone) of the first one. The jobs are done one after "
+   "the other, in the order of the names; --resume, --shard, --order, --colours, --domain, --equal-mass and --noise blue "
+   "are errors.", .effect = CLI_NO_EFFECT},
   {"fail-fast", 0, BATCH, FLAG(batch.fail_fast), OTHER(BATCH), "start no more runs after a failure",
    .effect = CLI_NO_EFFECT},
   {"journal", 0, BATCH, TEXT(batch.journal, "FILE"), OTHER(BATCH),

@@ -243,7 +243,10 @@ static cli_parsed parse_operand(int argc, char **argv, cli_options *options) {
     cli_missing(options->command, operand);
     return CLI_PARSE_FAILED;
   }
-  if (operands > wanted) {
+  if (options->command == CLI_BATCH) {
+    options->batch.more = argv + optind + 1;
+    options->batch.more_count = operands - 1;
+  } else if (operands > wanted) {
     cli_usage_error(options->command, "'%s' is one argument too many", argv[optind + wanted]);
     return CLI_PARSE_FAILED;
   }

@@ -144,8 +144,10 @@ struct cli_options {
 
   struct {
     int64_t jobs; /* simultaneous runs on each device; 0: chosen for the device */
-    int resume, fail_fast;
+    int resume, fail_fast, follow;
     const char *journal, *shard, *report;
+    char **more; /* further operands, borrowed */
+    int more_count;
   } batch;
 
   struct {

@@ -246,9 +246,9 @@ static cvtm_status find_parts(const cli_sized_outline *o, parts *p, cvtm_error *
   const cvtm_status status =
       cvtm_constrained_delaunay(o->boundary->points, o->boundary->vertex_count, o->boundary,
                                 &p->mesh, &p->regions, &p->source, error);
-  return status == CVTM_OK
-             ? cli_outline_group(&p->mesh, o->sides, o->names, o->name_count, &p->regions, error)
-             : status;
+  return status == CVTM_OK ? cli_outline_group(&p->mesh, o->sides, o->names, o->name_count,
+                                               o->marks, &p->regions, error)
+                           : status;
 }
 
 static cvtm_status resolve_names(cli_sizes *sizes, const cli_sized_outline *o, cvtm_error *error) {
@@ -472,18 +472,34 @@ void cli_sizes_report(const cli_sizes *sizes, cJSON *report) {
 
 cvtm_status cli_outline_group(const cvtm_mesh *mesh, const double sides[4],
                               const cvtm_region_name *names, int64_t name_count,
-                              cvtm_regions *regions, cvtm_error *error) {
+                              const cvtm_marks *marks, cvtm_regions *regions, cvtm_error *error) {
   const int width = 1 << 30; /* so that half a pixel is a rounding error */
   cvtm_mesh moved = *mesh;
+  cvtm_marks placed = {marks->count, malloc(((size_t)marks->count + 1) * sizeof *placed.mark)};
   moved.points = malloc((2 * (size_t)mesh->vertex_count + 1) * sizeof *moved.points);
-  if (moved.points == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for groups");
-  for (int64_t i = 0; i < 2 * mesh->vertex_count; ++i) {
-    const int axis = (int)(i % 2);
-    const double span = sides[2 + axis] - sides[axis];
-    moved.points[i] = width * ((mesh->points[i] - sides[axis]) / (span > 0 ? span : 1));
+  if (moved.points == NULL || placed.mark == NULL) {
+    free(moved.points);
+    free(placed.mark);
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for groups");
   }
+  double span[2], slack = 4; /* grid steps */
+  for (int axis = 0; axis < 2; ++axis) {
+    span[axis] = sides[2 + axis] > sides[axis] ? sides[2 + axis] - sides[axis] : 1;
+    for (int64_t v = 0; v < mesh->vertex_count; ++v)
+      moved.points[2 * v + axis] =
+          width * ((mesh->points[2 * v + axis] - sides[axis]) / span[axis]);
+    for (int64_t k = 0; k < marks->count; ++k) {
+      const cvtm_mark *m = &marks->mark[k];
+      placed.mark[k].marker = m->marker;
+      placed.mark[k].from[axis] = width * ((m->from[axis] - sides[axis]) / span[axis]);
+      placed.mark[k].to[axis] = width * ((m->to[axis] - sides[axis]) / span[axis]);
+    }
+  }
+  slack *= fmax(span[0] / span[1], span[1] / span[0]);
   const cvtm_domain image = {width, width, 0};
-  const cvtm_status status = cvtm_regions_group(&moved, image, names, name_count, regions, error);
+  const cvtm_status status =
+      cvtm_regions_group_marked(&moved, image, names, name_count, &placed, slack, regions, error);
   free(moved.points);
+  free(placed.mark);
   return status;
 }

@@ -47,6 +47,7 @@ typedef struct cli_sized_outline {
   const cvtm_boundary *boundary; /* y down */
   const cvtm_region_name *names;
   int64_t name_count;
+  const cvtm_marks *marks;
   const double *sides; /* left, upper, right, lower */
   cvtm_domain domain;  /* for --page */
   int is_up;           /* y in the file is -y */
@@ -60,9 +61,9 @@ cvtm_status cli_sizes_mesh(const cli_options *options, const cli_sized_outline *
                            cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error);
 void cli_sizes_report(const cli_sizes *sizes, cJSON *report);
 
-/* cvtm_regions_group with the sides of the outline's rectangle in place of the image's. */
+/* cvtm_regions_group_marked with the sides of the outline's rectangle in place of the image's. */
 cvtm_status cli_outline_group(const cvtm_mesh *mesh, const double sides[4],
                               const cvtm_region_name *names, int64_t name_count,
-                              cvtm_regions *regions, cvtm_error *error);
+                              const cvtm_marks *marks, cvtm_regions *regions, cvtm_error *error);
 
 #endif

@@ -50,10 +50,14 @@ static int count_running(const cvtm_lbfgsb *solver) {
   return count;
 }
 
-/* The number of running problems of a batch whose kernels keep the flag: the states stay on the
- * device until the run ends. Otherwise the states are read. */
+/* The states of a large batch are large: they stay on the device until the run ends. */
+static int keeps_states(const cvtm_lbfgsb *solver) {
+  return solver->problems > 1 && !cvtm_lbfgsb_host_decides(solver);
+}
+
+/* The number of running problems. */
 static cvtm_status read_running(cvtm_lbfgsb *solver, int *running) {
-  if (solver->problems > 1 && !cvtm_lbfgsb_host_decides(solver))
+  if (keeps_states(solver))
     return cvtm_device_copy_out(solver->device, running, solver->arrays.flag, sizeof *running);
   const cvtm_status status = cvtm_lbfgsb_read_states(solver);
   if (status == CVTM_OK) *running = count_running(solver);
@@ -260,13 +264,15 @@ static cvtm_status prepare_run(cvtm_lbfgsb *solver, const double *x) {
     status = cvtm_device_copy(device, arrays->x, x, (size_t)solver->total * sizeof *x);
   }
   if (status == CVTM_OK) status = solver->table->start(device, arrays, solver->options.history);
-  if (status == CVTM_OK) status = cvtm_lbfgsb_read_states(solver);
+  if (status == CVTM_OK && !keeps_states(solver)) status = cvtm_lbfgsb_read_states(solver);
   return status;
 }
 
 /* Prepares a stopped run to continue. A problem that has evaluated a point gets a new direction. */
 static cvtm_status prepare_resume(cvtm_lbfgsb *solver) {
   int stopped = 0;
+  cvtm_status status = cvtm_lbfgsb_read_states(solver);
+  if (status != CVTM_OK) return status;
   for (int64_t p = 0; p < solver->problems; ++p) {
     cvtm_lbfgsb_state *state = solver->states + p;
     cvtm_lbfgsb_apply_options(solver, state);
@@ -276,7 +282,7 @@ static cvtm_status prepare_resume(cvtm_lbfgsb *solver) {
     state->stop = (int)CVTM_STOP_NONE;
     if (state->phase != (int)CVTM_PHASE_START) state->phase = (int)CVTM_PHASE_RESUME;
   }
-  cvtm_status status = cvtm_lbfgsb_write_states(solver);
+  status = cvtm_lbfgsb_write_states(solver);
   if (status == CVTM_OK) status = cvtm_lbfgsb_clear_signals(solver);
   if (status == CVTM_OK && stopped > 0) status = enqueue_round(solver);
   if (status == CVTM_OK) status = cvtm_lbfgsb_read_states(solver);
@@ -399,13 +405,14 @@ cvtm_status cvtm_lbfgsb_finish(cvtm_lbfgsb *solver, double *x, cvtm_lbfgsb_resul
   cvtm_status status = check_reverse_run(solver);
   if (status == CVTM_OK) status = cvtm_lbfgsb_read_states(solver);
   if (status != CVTM_OK) return status;
+  const int stopped = count_running(solver);
   for (int64_t p = 0; p < solver->problems; ++p) {
     cvtm_lbfgsb_state *state = solver->states + p;
     if (!state->running) continue;
     state->running = 0;
     state->stop = (int)CVTM_STOP_REQUEST;
   }
-  status = cvtm_lbfgsb_write_states(solver);
+  if (stopped > 0) status = cvtm_lbfgsb_write_states(solver);
   return finish_call(&solver->reverse_run, status, x, result);
 }
 

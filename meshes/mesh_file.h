@@ -87,6 +87,9 @@ cvtm_status cvtm_points_write(const char *path, const double *points, int64_t co
 /* The same; `extension` names the format, and that of the path is ignored. */
 cvtm_status cvtm_points_write_as(const char *extension, const char *path, const double *points,
                                  int64_t count, cvtm_error *error);
+/* The same with a third column `id` in CSV and NPY; id: count; NULL: without the column. */
+cvtm_status cvtm_points_write_ids(const char *extension, const char *path, const double *points,
+                                  const int64_t *id, int64_t count, cvtm_error *error);
 /* Writes points sorted by class: those of class k are start[k] .. start[k + 1] - 1. A third column
  * holds k + 1. For CSV (header x,y,class) and NPY (n x 3). */
 cvtm_status cvtm_points_write_classes(const char *extension, const char *path, const double *points,

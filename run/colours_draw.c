@@ -144,6 +144,7 @@ static cvtm_status size_pen(colour_drawing *d, int k, int measures, cvtm_error *
                                       &d->pen[k].mesh, &d->pen[k].cells, NULL};
   run_stipples dots;
   own.measure = own.measure && measures;
+  own.pen.count = 0; /* the discs are measured */
   const cvtm_status status = run_stipples_make(&own, &source, &dots, error);
   if (status != CVTM_OK) return status;
   memcpy(c->radius + c->start[k], dots.radius, (size_t)count_of(c, k) * sizeof *dots.radius);

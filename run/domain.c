@@ -10,6 +10,7 @@
 #include "density/segmentation.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,30 @@ static cvtm_status take_labels(const char *path, const cvtm_image *image, int32_
   return CVTM_OK;
 }
 
+/* Refuses labels that differ nearly everywhere, as the grey levels of a photograph do: of which the
+ * contours would have a junction between most pixels. */
+static cvtm_status check_noise(const char *path, const cvtm_image *image, const int32_t *labels,
+                               cvtm_error *error) {
+  const int64_t w = image->width, h = image->height, squares = (w - 1) * (h - 1);
+  int64_t junctions = 0;
+  for (int64_t j = 0; j + 1 < h; ++j) {
+    for (int64_t i = 0; i + 1 < w; ++i) {
+      const int32_t *p = labels + j * w + i, *q = p + w;
+      const int repeated = (p[1] == p[0]) + (q[0] == p[0] || q[0] == p[1]) +
+                           (q[1] == p[0] || q[1] == p[1] || q[1] == q[0]);
+      junctions += repeated < 2; /* three labels or four */
+    }
+  }
+  if (junctions * 4 <= squares || squares < 256) return CVTM_OK;
+  int32_t most = 0;
+  for (int64_t k = 0; k < w * h; ++k) most = labels[k] > most ? labels[k] : most;
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "%s: %" PRId32
+                   " grey levels, three or more around %.0f %% of the corners of "
+                   "pixels, are no regions: threshold the picture first",
+                   path, most + 1, 100.0 * (double)junctions / (double)squares);
+}
+
 /* Copies the values of a periodic image to `wide`, continued by `margin` pixels on all sides. */
 static void extend_periodically(const cvtm_image *image, int margin, double *wide) {
   const int64_t w = image->width, h = image->height, row = w + 2 * margin;
@@ -177,6 +202,7 @@ static cvtm_status trace_labels(const char *path, const cvtm_image *picture,
   int32_t *labels = malloc((size_t)picture->width * (size_t)picture->height * sizeof *labels);
   if (labels == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_status status = take_labels(path, picture, labels, error);
+  if (status == CVTM_OK) status = check_noise(path, picture, labels, error);
   if (status == CVTM_OK)
     status =
         cvtm_contour_of_labels(labels, picture->width, picture->height, settings, contour, error);

@@ -10,6 +10,7 @@
 #include "run/page.h"
 #include "run/checkpoint.h"
 #include "run/stages.h"
+#include "run/follow.h"
 #include "run/stipples.h"
 #include "cvt/cvt.h"
 #include "cvt/equal_mass.h"
@@ -71,9 +72,10 @@ struct cvtm_run {
   float *tone;   /* ink wanted in each pixel; NULL for data, and without an SVG of dots */
   double *sites; /* 2 * count; first the fixed sites, then those of --init, then samples */
   int64_t count, fixed;
-  int64_t given; /* fixed sites and those of --init */
-  int64_t moved; /* sites moved out of obstacles at the end */
-  double bound;  /* the reference energy, of regular hexagons */
+  int64_t given;         /* fixed sites and those of --init */
+  run_frame_sites frame; /* of a film: the sites and their numbers; `id` is owned */
+  int64_t moved;         /* sites moved out of obstacles at the end */
+  double bound;          /* the reference energy, of regular hexagons */
   cvtm_cvt *cvt;
   cvtm_cvt_result result;
   run_equal_mass equal; /* of --equal-mass; else empty */

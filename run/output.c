@@ -263,7 +263,7 @@ static cvtm_status put_points(const run_scene *scene, const char *path, const ch
   if (scene->colours != NULL)
     return cvtm_points_write_classes(extension, path, points, scene->colours->start,
                                      scene->colours->count, error);
-  return cvtm_points_write_as(extension, path, points, scene->count, error);
+  return cvtm_points_write_ids(extension, path, points, scene->id, scene->count, error);
 }
 
 static cvtm_status write_points(const run_scene *scene, const char *path, const char *extension,

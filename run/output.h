@@ -69,6 +69,7 @@ typedef struct run_scene {
   const cvtm_cells *cells;
   const cvtm_regions *regions;
   const double *radius; /* of the dots of an SVG */
+  const int64_t *id;    /* of the sites of a film, for point formats */
   const cvtm_second_order *second;
   const struct run_colours *colours; /* of a drawing in several colours */
   run_plot *plot;                    /* set by the first drawing on a page; may be NULL */

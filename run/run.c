@@ -99,6 +99,22 @@ static cvtm_status check_count(const cvtm_run *r, int64_t init_count, cvtm_error
   return CVTM_OK;
 }
 
+/* With --follow: numbers the sites, and adapts those of the frame before to this one. */
+static cvtm_status follow_frame(cvtm_run *r, cvtm_error *error) {
+  const cvtm_run_options *o = &r->options;
+  if (!o->follow.on) return CVTM_OK;
+  r->frame = (run_frame_sites){.points = r->sites,
+                               .id = malloc((size_t)r->count * sizeof *r->frame.id),
+                               .count = r->count,
+                               .next_id = r->count};
+  if (r->frame.id == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a frame");
+  for (int64_t i = 0; i < r->count; ++i) r->frame.id[i] = i;
+  if (o->follow.id == NULL) return CVTM_OK;
+  memcpy(r->frame.id, o->follow.id, (size_t)r->count * sizeof *r->frame.id);
+  r->frame.next_id = o->follow.next_id;
+  return run_follow(r->domain, r->density, r->fixed, &r->frame, error);
+}
+
 /* Allocates all sites and sets the given ones. */
 static cvtm_status place_given_sites(cvtm_run *r, cvtm_error *error) {
   const cvtm_run_options *options = &r->options;
@@ -247,7 +263,8 @@ cvtm_status run_check(const cvtm_run_options *options, cvtm_error *error) {
   static cvtm_status (*const checks[])(const cvtm_run_options *, cvtm_error *) = {
       run_condition_check,  run_size_from_check, run_region_names_check, run_domain_check,
       run_equal_mass_check, run_noise_check,     run_checkpoint_check,   run_stipples_check,
-      run_colours_check,    run_order_check,     run_page_check,         run_outputs_check};
+      run_colours_check,    run_order_check,     run_page_check,         run_outputs_check,
+      run_follow_check};
   if (options->input.name == NULL) return run_usage_error(error, "IMAGE is missing");
   if (options->points == 0 && options->init.name == NULL && options->fixed.name == NULL &&
       options->density_from != CVTM_DENSITY_FROM_SIZE &&
@@ -349,6 +366,7 @@ static cvtm_status write_outputs(cvtm_run *r, cvtm_error *error) {
                            .cells = &r->cells,
                            .regions = has_domain ? &r->shape.regions : NULL,
                            .radius = r->colours.count > 0 ? r->colours.radius : r->stipples.radius,
+                           .id = r->frame.id,
                            .second = r->options.element_order == 2 ? &r->second : NULL,
                            .colours = r->colours.count > 0 ? &r->colours : NULL,
                            .plot = &r->plot};
@@ -385,6 +403,7 @@ cvtm_status run_read(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   r->options.points = r->count;
   if (status == CVTM_OK && r->density != NULL && r->options.domain.kind == CVTM_RUN_DOMAIN_NONE)
     status = run_average_tone(&r->options, r->domain, r->count, r->density, error);
+  if (status == CVTM_OK) status = follow_frame(r, error);
   end_phase(r, RUN_PHASE_SAMPLE);
   return status;
 }
@@ -569,6 +588,7 @@ void cvtm_run_destroy(cvtm_run *r) {
   cvtm_cvt_destroy(r->cvt);
   run_equal_mass_free(&r->equal);
   run_order_free(&r->order);
+  free(r->frame.id);
   free(r->tone);
   free(r->mass);
   free(r->centroid);

@@ -137,7 +137,7 @@ static cvtm_status check_pen(const cvtm_run_options *o, cvtm_error *error) {
                            text);
   run_pen_choose(&chosen);
   /* A file for a machine without a page is refused later, by its name. */
-  if (chosen.pen.count == 0 && needs_pen(o) && (o->given & CVTM_RUN_GIVEN_SVG))
+  if (chosen.pen.count == 0 && needs_pen(o) && o->svg == CVTM_SVG_TOUCHES)
     return run_usage_error(error, "--svg touches: --pen is missing, as in --pen 0.5mm");
   return CVTM_OK;
 }

@@ -578,6 +578,7 @@ static cvtm_status pslg_read_shapes(const char *extension, const unsigned char *
 void cvtm_pslg_free(cvtm_pslg *pslg) {
   cvtm_boundary_free(&pslg->boundary);
   free(pslg->curve);
+  free(pslg->marks.mark);
   free(pslg->areas);
   for (int64_t k = 0; k < pslg->name_count; ++k) free(pslg->text[k]);
   free(pslg->text);
@@ -595,7 +596,8 @@ typedef struct marker {
 typedef struct graph {
   cvtm_source *source;
   cvtm_triangle_vertices vertices;
-  int32_t *ends; /* 2 per segment */
+  int32_t *ends;   /* 2 per segment */
+  int32_t *marker; /* per segment */
   int64_t segment_count, hole_count, region_count;
   marker *holes, *regions;
 } graph;
@@ -603,6 +605,7 @@ typedef struct graph {
 static void free_graph(graph *g) {
   free(g->vertices.points);
   free(g->ends);
+  free(g->marker);
   free(g->holes);
   free(g->regions);
 }
@@ -644,7 +647,7 @@ static cvtm_status read_markers(cvtm_source *s, const char *what, int have_attri
 
 static cvtm_status read_graph(graph *g) {
   cvtm_status status =
-      cvtm_triangle_read_graph(g->source, &g->vertices, &g->ends, &g->segment_count);
+      cvtm_triangle_read_graph(g->source, &g->vertices, &g->ends, &g->marker, &g->segment_count);
   if (status == CVTM_OK)
     status = read_markers(g->source, "number of holes", 0, &g->holes, &g->hole_count);
   if (status == CVTM_OK)
@@ -703,6 +706,22 @@ static cvtm_status number_parts(const graph *g, plane_parts *p, cvtm_pslg *made,
                    holes > 0 ? "everything they enclose is a hole" : "they form no closed ring");
 }
 
+/* Copies the segments, before they are divided, if one has a marker. */
+static cvtm_status take_marks(const graph *g, cvtm_marks *made, cvtm_error *error) {
+  int64_t marked = 0;
+  for (int64_t k = 0; k < g->segment_count; ++k) marked += g->marker[k] != 0 && g->marker[k] != 1;
+  if (marked == 0) return CVTM_OK;
+  made->mark = malloc((size_t)g->segment_count * sizeof *made->mark);
+  if (made->mark == NULL) return cvtm_no_memory(error, "the segments");
+  for (int64_t k = 0; k < g->segment_count; ++k) {
+    cvtm_mark *m = &made->mark[made->count++];
+    m->marker = g->marker[k];
+    memcpy(m->from, g->vertices.points + 2 * (int64_t)g->ends[2 * k], sizeof m->from);
+    memcpy(m->to, g->vertices.points + 2 * (int64_t)g->ends[2 * k + 1], sizeof m->to);
+  }
+  return CVTM_OK;
+}
+
 static cvtm_status divide_plane(const graph *g, cvtm_pslg *made, cvtm_error *error) {
   double *points = g->vertices.points;
   plane_parts p;
@@ -721,6 +740,7 @@ static cvtm_status read_poly(const unsigned char *bytes, size_t size, const char
   cvtm_pslg made = {0};
   cvtm_status status = read_graph(&g);
   *is_rings = status == CVTM_OK && g.segment_count < 3; /* which its reader refuses */
+  if (status == CVTM_OK && !*is_rings) status = take_marks(&g, &made.marks, error);
   if (status == CVTM_OK && !*is_rings) status = divide_plane(&g, &made, error);
   free_graph(&g);
   if (status != CVTM_OK) {
@@ -756,6 +776,11 @@ void cvtm_pslg_turn(cvtm_pslg *pslg, int y_up, int height) {
   cvtm_boundary *b = &pslg->boundary;
   for (int64_t v = 0; v < b->vertex_count && y_up; ++v)
     b->points[2 * v + 1] = height - b->points[2 * v + 1];
+  for (int64_t k = 0; k < pslg->marks.count && y_up; ++k) {
+    cvtm_mark *m = &pslg->marks.mark[k];
+    m->from[1] = height - m->from[1];
+    m->to[1] = height - m->to[1];
+  }
   if (y_up) return;
   int32_t *const left = b->left;
   b->left = b->right;

@@ -4,6 +4,7 @@
 #define CVTMESH_MESHES_DOMAIN_PSLG_H
 
 #include "meshes/contour.h"
+#include "meshes/elements/marks.h"
 #include "meshes/mesh.h"
 
 /* The largest area of triangles in a region, as given in a file. */
@@ -21,8 +22,9 @@ typedef struct cvtm_pslg {
   cvtm_region_name *names; /* of regions that have one in the file */
   char **text;             /* name_count: the memory of the names */
   int64_t curve_count;
-  double *curve;   /* 2 * curve_count, as in the file: corners between chords of curves */
-  int64_t skipped; /* number of segments dropped because their ends are equal */
+  double *curve;    /* 2 * curve_count, as in the file: corners between chords of curves */
+  cvtm_marks marks; /* of a .poly file with markers other than 0 and 1: all segments */
+  int64_t skipped;  /* number of segments dropped because their ends are equal */
 } cvtm_pslg;
 
 void cvtm_pslg_free(cvtm_pslg *pslg);

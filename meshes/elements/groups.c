@@ -1,5 +1,6 @@
 /* Groups of the edges of regions, and periodic pairs. */
 #include "base/host.h"
+#include "meshes/elements/marks.h"
 #include "meshes/mesh.h"
 
 #include <inttypes.h>
@@ -9,11 +10,12 @@
 #include <string.h>
 
 /* In the order of their tags. */
-typedef enum group_kind { OUTER, LEFT, RIGHT, BOTTOM, TOP, HOLE, INTERFACE } group_kind;
+typedef enum group_kind { OUTER, LEFT, RIGHT, BOTTOM, TOP, HOLE, INTERFACE, MARKED } group_kind;
 
 /* Describes what an edge bounds; edges with equal labels form a group. Sorted by all fields. */
 typedef struct label {
-  int32_t kind, first, second; /* HOLE: its number; INTERFACE: the regions, ascending */
+  int32_t kind, first, second; /* HOLE: its number; INTERFACE: the regions, ascending;
+                                  MARKED: the marker */
 } label;
 
 /* An edge that is being reordered, by the first four fields. */
@@ -27,6 +29,8 @@ typedef struct grouping {
   const cvtm_regions *regions;
   const cvtm_region_name *names;
   int64_t name_count, count;
+  const cvtm_marks *marks;
+  double slack;
   grouped_edge *edges;
   int64_t *start; /* vertex_count + 1: where the ends of edges at each vertex begin in `ends` */
   int64_t *ends;  /* twice the edge, plus 1 at its second vertex */
@@ -102,6 +106,30 @@ static group_kind side_of(const double *a, const double *b, cvtm_domain image) {
   return OUTER;
 }
 
+static int is_on(const cvtm_mark *m, const double *p, double slack) {
+  const double ux = m->to[0] - m->from[0], uy = m->to[1] - m->from[1];
+  const double x = p[0] - m->from[0], y = p[1] - m->from[1], length = hypot(ux, uy);
+  const double along = (x * ux + y * uy) / length, side = (x * uy - y * ux) / length;
+  return fabs(side) <= slack && along >= -slack && along <= length + slack;
+}
+
+/* Edges that follow each other are on the same segment or on those beside it, where the search
+ * begins. */
+static void label_marked(grouping *g) {
+  const int64_t count = g->marks != NULL ? g->marks->count : 0;
+  int64_t last = 0;
+  for (int64_t e = 0; e < g->count && count > 0; ++e) {
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t at = (last + k) % count;
+      const cvtm_mark *m = &g->marks->mark[at];
+      if (!is_on(m, start_of(g, e), g->slack) || !is_on(m, end_of(g, e), g->slack)) continue;
+      if (m->marker != 0 && m->marker != 1) g->edges[e].bounds = (label){MARKED, m->marker, 0};
+      last = at;
+      break;
+    }
+  }
+}
+
 static void label_edges(grouping *g, cvtm_domain image) {
   const cvtm_regions *r = g->regions;
   int32_t holes = 0;
@@ -118,6 +146,7 @@ static void label_edges(grouping *g, cvtm_domain image) {
     if (g->edges[e].bounds.kind != OUTER) continue;
     g->edges[e].bounds.kind = (int32_t)side_of(start_of(g, e), end_of(g, e), image);
   }
+  label_marked(g);
 }
 
 /* ---- curves ---- */
@@ -158,6 +187,8 @@ static void name_lines(const grouping *g, const label *bounds, cvtm_group *group
     snprintf(group->name, sizeof group->name, "%s", words[bounds->kind]);
   } else if (bounds->kind == HOLE) {
     snprintf(group->name, sizeof group->name, "hole-%" PRId32, bounds->first);
+  } else if (bounds->kind == MARKED) {
+    snprintf(group->name, sizeof group->name, "marker-%" PRId32, bounds->first);
   } else {
     name_region(g, bounds->first, "", first, sizeof first);
     name_region(g, bounds->second, "", second, sizeof second);
@@ -251,6 +282,13 @@ static int replace_groups(const grouping *g, label *labels, cvtm_regions *r) {
 cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
                                const cvtm_region_name *names, int64_t name_count,
                                cvtm_regions *regions, cvtm_error *error) {
+  return cvtm_regions_group_marked(mesh, image, names, name_count, NULL, 0, regions, error);
+}
+
+cvtm_status cvtm_regions_group_marked(const cvtm_mesh *mesh, cvtm_domain image,
+                                      const cvtm_region_name *names, int64_t name_count,
+                                      const cvtm_marks *marks, double slack, cvtm_regions *regions,
+                                      cvtm_error *error) {
   const size_t n = (size_t)regions->edge_count;
   cvtm_scratch memory = {0};
   label *labels = cvtm_scratch_take(&memory, n, sizeof *labels);
@@ -259,6 +297,8 @@ cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
                 names,
                 name_count,
                 regions->edge_count,
+                marks,
+                slack,
                 cvtm_scratch_take(&memory, n, sizeof *g.edges),
                 cvtm_scratch_zeros(&memory, (size_t)mesh->vertex_count + 2, sizeof *g.start),
                 cvtm_scratch_take(&memory, n, 2 * sizeof *g.ends),

@@ -316,12 +316,12 @@ typedef struct segments {
 
 /* A segment with equal ends is left out, as in Triangle. */
 static cvtm_status read_ends(cvtm_source *s, const cvtm_triangle_vertices *vertices,
-                             int64_t markers, int64_t *count, int32_t *end) {
+                             int64_t markers, int64_t *count, int32_t *end, int32_t *marker) {
   const int64_t listed = *count;
   cvtm_status status = CVTM_OK;
   *count = 0;
   for (int64_t k = 0; k < listed && status == CVTM_OK; ++k) {
-    double value[4];
+    double value[4] = {0, 0, 0, 0};
     for (int64_t c = 0; c < 3 + markers && status == CVTM_OK; ++c)
       status = cvtm_source_value(s, CVTM_F64, &value[c]);
     for (int c = 0; c < 2 && status == CVTM_OK; ++c) {
@@ -330,6 +330,9 @@ static cvtm_status read_ends(cvtm_source *s, const cvtm_triangle_vertices *verti
         return cvtm_source_fail(s, "a segment refers to a vertex that does not exist");
       end[2 * *count + c] = (int32_t)v;
     }
+    if (!(fabs(value[3]) <= INT32_MAX) || value[3] != (double)(int32_t)value[3])
+      return cvtm_source_fail(s, "the marker of a segment is not an integer of 32 bits");
+    marker[*count] = (int32_t)value[3];
     if (status == CVTM_OK && end[2 * *count] != end[2 * *count + 1]) ++*count;
   }
   s->skipped = listed - *count;
@@ -399,7 +402,7 @@ static int count_on_line(cvtm_source s) {
 }
 
 static cvtm_status read_segments(cvtm_source *s, const cvtm_triangle_vertices *vertices,
-                                 int32_t **ends, int64_t *count) {
+                                 int32_t **ends, int32_t **marker, int64_t *count) {
   int64_t markers = 0;
   cvtm_status status =
       cvtm_source_integer(s, CVTM_I64, 0, INT32_MAX / 2, "number of segments", count);
@@ -408,14 +411,15 @@ static cvtm_status read_segments(cvtm_source *s, const cvtm_triangle_vertices *v
   if ((uint64_t)*count > s->size)
     return cvtm_source_fail(s, "the header claims more segments than the file can hold");
   *ends = malloc(2 * ((size_t)*count + 1) * sizeof **ends);
-  if (*ends == NULL) return cvtm_source_no_memory(s);
-  return read_ends(s, vertices, markers, count, *ends);
+  *marker = malloc(((size_t)*count + 1) * sizeof **marker);
+  if (*ends == NULL || *marker == NULL) return cvtm_source_no_memory(s);
+  return read_ends(s, vertices, markers, count, *ends, *marker);
 }
 
 cvtm_status cvtm_triangle_read_graph(cvtm_source *s, cvtm_triangle_vertices *vertices,
-                                     int32_t **ends, int64_t *count) {
+                                     int32_t **ends, int32_t **marker, int64_t *count) {
   cvtm_triangle_vertices none;
-  *ends = NULL;
+  *ends = *marker = NULL;
   cvtm_status status = cvtm_triangle_read_vertices(s, vertices);
   if (status != CVTM_OK) return status;
   /* After the vertices of a .node file, skip the empty vertex list of the .poly file. */
@@ -425,15 +429,17 @@ cvtm_status cvtm_triangle_read_graph(cvtm_source *s, cvtm_triangle_vertices *ver
       status = cvtm_source_fail(s, "vertices are listed twice");
     free(none.points);
   }
-  return status == CVTM_OK ? read_segments(s, vertices, ends, count) : status;
+  return status == CVTM_OK ? read_segments(s, vertices, ends, marker, count) : status;
 }
 
 static cvtm_status read_polygons(cvtm_source *s, cvtm_ring_collector *c) {
   cvtm_triangle_vertices vertices;
   segments g = {.source = s};
-  cvtm_status status = cvtm_triangle_read_graph(s, &vertices, &g.end, &g.count);
+  int32_t *marker;
+  cvtm_status status = cvtm_triangle_read_graph(s, &vertices, &g.end, &marker, &g.count);
   if (status == CVTM_OK) status = find_rings(&g, &vertices, c);
   free(g.end);
+  free(marker);
   free(vertices.points);
   return status;
 }

@@ -252,9 +252,10 @@ typedef struct cvtm_triangle_vertices {
 cvtm_status cvtm_triangle_read_vertices(cvtm_source *source, cvtm_triangle_vertices *vertices);
 
 /* Reads the vertices and segments of a .poly file, or the vertices of its .node file and then the
- * segments. ends: 2 per segment, counted from 0. The caller frees both, also on failure. */
+ * segments. ends: 2 per segment, counted from 0; markers: of each, 0 where the file has none. The
+ * caller frees all, also on failure. */
 cvtm_status cvtm_triangle_read_graph(cvtm_source *source, cvtm_triangle_vertices *vertices,
-                                     int32_t **ends, int64_t *count);
+                                     int32_t **ends, int32_t **marker, int64_t *count);
 
 /* ---- rings of polygon files ---- */
 
@@ -363,6 +364,7 @@ typedef struct cvtm_point_set {
   int64_t count;
   const int64_t *start; /* NULL: there are no classes */
   int classes;
+  const int64_t *id; /* of each point, in place of the class; NULL: none */
 } cvtm_point_set;
 
 #endif

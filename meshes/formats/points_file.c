@@ -33,6 +33,7 @@ static char *csv_line(char *to, const void *context, int64_t i) {
   const cvtm_point_set *set = context;
   to = cvtm_text_point(to, ',', set->points + 2 * i);
   if (set->start != NULL) to = cvtm_text_integer(cvtm_text_word(to, ","), class_of(set, i));
+  if (set->id != NULL) to = cvtm_text_integer(cvtm_text_word(to, ","), set->id[i]);
   return cvtm_text_word(to, "\n");
 }
 
@@ -53,7 +54,8 @@ static cvtm_status write_lines(const char *path, const char *title, cvtm_item_wr
 }
 
 static cvtm_status write_csv(const char *path, const cvtm_point_set *set, cvtm_error *error) {
-  return write_lines(path, set->start != NULL ? "x,y,class\n" : "x,y\n", csv_line, set, error);
+  const char *title = set->start != NULL ? "x,y,class\n" : set->id != NULL ? "x,y,id\n" : "x,y\n";
+  return write_lines(path, title, csv_line, set, error);
 }
 
 static cvtm_status write_xyz(const char *path, const cvtm_point_set *set, cvtm_error *error) {
@@ -61,14 +63,14 @@ static cvtm_status write_xyz(const char *path, const cvtm_point_set *set, cvtm_e
 }
 
 static cvtm_status write_npy(const char *path, const cvtm_point_set *set, cvtm_error *error) {
-  const int columns = set->start != NULL ? 3 : 2;
+  const int columns = set->start != NULL || set->id != NULL ? 3 : 2;
   const int64_t shape[2] = {set->count, columns};
   if (columns == 2) return cvtm_npy_write(path, 'f', 8, 2, shape, set->points, error);
   double *rows = malloc((3 * (size_t)set->count + 1) * sizeof *rows);
   if (rows == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   for (int64_t i = 0; i < set->count; ++i) {
     memcpy(rows + 3 * i, set->points + 2 * i, 2 * sizeof *rows);
-    rows[3 * i + 2] = class_of(set, i);
+    rows[3 * i + 2] = set->id != NULL ? (double)set->id[i] : class_of(set, i);
   }
   const cvtm_status status = cvtm_npy_write(path, 'f', 8, 2, shape, rows, error);
   free(rows);
@@ -80,8 +82,13 @@ static const int64_t MOST_POINTS =
 
 cvtm_status cvtm_points_write_as(const char *extension, const char *path, const double *points,
                                  int64_t count, cvtm_error *error) {
+  return cvtm_points_write_ids(extension, path, points, NULL, count, error);
+}
+
+cvtm_status cvtm_points_write_ids(const char *extension, const char *path, const double *points,
+                                  const int64_t *id, int64_t count, cvtm_error *error) {
   const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, CVTM_WRITES_POINTS);
-  const cvtm_point_set set = {.points = points, .count = count};
+  const cvtm_point_set set = {.points = points, .count = count, .id = id};
   if (f == NULL) return cvtm_format_unknown(path, "point", CVTM_WRITES_POINTS, error);
   if (count < 0 || count > MOST_POINTS)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: %" PRId64 " points", path, count);
@@ -109,7 +116,7 @@ cvtm_status cvtm_points_write_classes(const char *extension, const char *path, c
     if (start[k + 1] < start[k] || start[k + 1] > MOST_POINTS)
       return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: class %d ends at point %" PRId64, path,
                        k + 1, start[k + 1]);
-  const cvtm_point_set set = {points, start[classes], start, classes};
+  const cvtm_point_set set = {points, start[classes], start, classes, NULL};
   return f->write_points(path, &set, error);
 }
 

@@ -362,6 +362,20 @@ def test_a_mesh_of_a_picture_covers_its_frame(cvtmesh, black):
     assert report["points_found"]["from"] == "default" and report["quality_all"]["min_angle"] > 29.99
 
 
+def test_labels_without_regions(cvtmesh):
+    """A photograph in place of labels is refused at once; specks in labels are not."""
+    rng = np.random.default_rng(4)
+    labels = np.repeat(np.repeat(rng.integers(1, 200, (6, 8)), 20, axis=0), 20, axis=1)
+    noisy = np.clip(labels + rng.normal(0, 3, labels.shape), 0, 255)
+    cvtmesh.file("noisy.pgm", pgm_bytes(noisy.astype(np.uint8)))
+    cvtmesh.refused("run", "noisy.pgm", "-n", 900, "--domain", "labels=noisy.pgm", "-o", "no.msh", code=3,
+                    names=["noisy.pgm", "grey levels", "threshold the picture"])
+    specks = np.where(rng.random(labels.shape) < 0.01, 255, labels)
+    cvtmesh.file("specks.pgm", pgm_bytes(specks.astype(np.uint8)))
+    cvtmesh.call("run", "specks.pgm", "-n", 6000, "--domain", "labels=specks.pgm", "--domain-smallest", 9,
+                 "--iterations", 5, "-o", "specks.msh")
+
+
 def test_refusals(cvtmesh, black):
     """Domains that are refused."""
     empty = cvtmesh.file("empty.pgm", pgm_bytes(np.zeros((HEIGHT, WIDTH))))

@@ -228,3 +228,45 @@ def test_geojson_of_several_lines(cvtmesh):
     for rest in ("x", "]", "\n{", "1"):
         cvtmesh.file("x.geojson", lines[0] + rest)
         cvtmesh.refused("mesh", "x.geojson", "--size", 1, "-o", "x.vtu", code=3, names=["x.geojson"])
+
+
+@pytest.mark.parametrize("options", [["--size", 1.5], ["--min-angle", 30, "--max-area", 1],
+                                     ["--size", 3, "--size", "marker-7=0.5"]])
+def test_markers_name_groups(cvtmesh, options):
+    """Edges of a segment with a marker are a group; those with 0 or 1 keep their names. 0.7 is no
+    place of the grid; the segment of marker 7 is divided by the end of another one."""
+    vertices = [(0.7, 0), (20, 0.3), (20, 10), (10, 10), (0.7, 10), (4, 3), (8, 3), (6, 6)]
+    markers = [7, -3, 0, 1, 12, 5, 5, 5]
+    lines = poly(vertices, [*ring(1, 5), *ring(6, 3)], [(6, 4)]).splitlines()
+    first = len(vertices) + 2
+    lines[first - 1] = "8 1"
+    for k, marker in enumerate(markers):
+        lines[first + k] += f" {marker}"
+    cvtmesh.file("m.poly", "\n".join(lines) + "\n")
+    cvtmesh.call("mesh", "m.poly", *options, "-o", "m.msh", "-o", "m.inp", "-o", "m.vtu")
+    found = meshio.read(cvtmesh.path("m.msh"))
+    groups = {name: int(tag) for name, (tag, dimension) in found.field_data.items() if dimension == 1}
+    assert set(groups) - {"outer", "top"} == {"marker--3", "marker-5", "marker-7", "marker-12"}
+    edges = cells_of(found, "line")
+    tags = cells_of(found, "line", "gmsh:physical")
+    points = found.points[:, :2]
+    for (a, b), marker in zip([*ring(0, 5), *ring(5, 3)], markers):
+        if marker in (7, -3, 12):
+            on = edges[tags == groups[f"marker-{marker}"]]
+            length = np.linalg.norm(points[on[:, 0]] - points[on[:, 1]], axis=1)
+            assert length.sum() == pytest.approx(math.dist(vertices[a], vertices[b]))
+            assert {vertices[a], vertices[b]} <= {tuple(p) for p in points[on].reshape(-1, 2)}
+            assert marker != 7 or "marker-7=0.5" not in options or length.max() < 0.6
+    hole = edges[tags == groups["marker-5"]]
+    assert points[hole].reshape(-1, 2).min(axis=0).tolist() == [4, 3]
+    assert points[hole].reshape(-1, 2).max(axis=0).tolist() == [8, 6]
+    text = cvtmesh.read("m.inp").decode()
+    assert "NSET=marker-7\n" in text and "NAME=marker--3," in text
+    boundary = meshio.read(cvtmesh.path("m.vtu")).cell_data["boundary"]
+    assert set(np.concatenate(boundary)) - {0} == set(groups.values())
+
+
+def test_bad_markers(cvtmesh):
+    for marker in "x", "1.5", "3e9":
+        cvtmesh.file("bad.poly", "3 2 0 0\n1 0 0\n2 1 0\n3 0 1\n3 1\n1 1 2 1\n2 2 3 %s\n3 3 1 1\n0\n" % marker)
+        cvtmesh.refused("mesh", "bad.poly", "--size", 1, "-o", "no.msh", code=3, names=["bad.poly"])

@@ -12,7 +12,7 @@ def test_counts(cvtmesh):
 
 
 def test_ranges_and_choices(cvtmesh):
-    for option, bad in (("--method", "bfgs"), ("--levels", "1"), ("--levels", "0,2"),
+    for option, bad in (("--method", "bfgs"), ("--levels", "1"), ("--levels", "0,11"),
                         ("--smooth", "1,1"), ("--grade", "-1"), ("--colours", "17"),
                         ("--tolerance", "-1"), ("--tolerance", "nan"), ("--time-limit", "inf"),
                         ("--iterations", "-1"), ("--seed", "-1"), ("--gamma", "0"),

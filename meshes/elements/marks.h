@@ -1,0 +1,25 @@
+/* Inside meshes and the program: segments of an outline with markers, which name groups of edges.
+ */
+#ifndef CVTMESH_MESHES_ELEMENTS_MARKS_H
+#define CVTMESH_MESHES_ELEMENTS_MARKS_H
+
+#include "meshes/mesh.h"
+
+typedef struct cvtm_mark {
+  double from[2], to[2];
+  int32_t marker; /* 0, 1: none */
+} cvtm_mark;
+
+typedef struct cvtm_marks {
+  int64_t count;
+  cvtm_mark *mark; /* malloc'd */
+} cvtm_marks;
+
+/* cvtm_regions_group; edges on a segment with a marker other than 0 and 1 are the group marker-N.
+ * An edge is on a segment if its ends are at most `slack` away. marks may be NULL. */
+cvtm_status cvtm_regions_group_marked(const cvtm_mesh *mesh, cvtm_domain image,
+                                      const cvtm_region_name *names, int64_t name_count,
+                                      const cvtm_marks *marks, double slack, cvtm_regions *regions,
+                                      cvtm_error *error);
+
+#endif

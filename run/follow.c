@@ -1,0 +1,133 @@
+/* The frames of a film: the sites of a frame start from those of the frame before. */
+#include "run/follow.h"
+
+#include "base/host.h"
+#include "base/portable.h"
+#include "cvt/cell_mass.h"
+#include "meshes/mesh.h"
+#include "run/colours.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A site and the number of sites that the density wants in its cell. */
+typedef struct wanted_site {
+  double wanted;
+  int32_t index;
+} wanted_site;
+
+static int compare_wanted(const void *a, const void *b) {
+  const wanted_site *p = a, *q = b;
+  if (p->wanted != q->wanted) return p->wanted < q->wanted ? -1 : 1;
+  return (p->index > q->index) - (p->index < q->index);
+}
+
+/* What a pass works with. */
+typedef struct follower {
+  cvtm_domain domain;
+  int64_t count, fixed;
+  const float *root; /* of the density, to which the number of sites is proportional */
+  double total;      /* its integral */
+  double *mass;
+  wanted_site *site;
+  run_frame_sites *frame;
+} follower;
+
+/* Sorts the sites that may move by what the density wants. area: of each cell. */
+static cvtm_status find_wanted(follower *f, double *area, cvtm_error *error) {
+  double *points = f->frame->points;
+  cvtm_mesh mesh = {0};
+  cvtm_cells cells = {0};
+  cvtm_status status = cvtm_delaunay(points, f->count, &mesh, error);
+  if (status == CVTM_OK) status = cvtm_cells_create(&mesh, f->domain, &cells, error);
+  if (status == CVTM_OK)
+    status = cvtm_cells_mass(&cells, points, f->domain, f->root, f->mass, error);
+  for (int64_t i = 0; status == CVTM_OK && i < f->count; ++i) {
+    const double *corner = cells.corners + 2 * cells.start[i];
+    const int64_t corners = cells.start[i + 1] - cells.start[i];
+    double twice = 0;
+    for (int64_t k = 0; k < corners; ++k) {
+      const double *a = corner + 2 * k, *b = corner + 2 * ((k + 1) % corners);
+      twice += a[0] * b[1] - a[1] * b[0];
+    }
+    area[i] = 0.5 * fabs(twice);
+    f->site[i] = (wanted_site){f->mass[i] * (double)f->count / f->total, (int32_t)i};
+  }
+  cvtm_cells_free(&cells);
+  cvtm_mesh_free(&mesh);
+  if (status == CVTM_OK)
+    qsort(f->site + f->fixed, (size_t)(f->count - f->fixed), sizeof *f->site, compare_wanted);
+  return status;
+}
+
+/* A place in the cell of site i for the k-th of `more` new sites: a spiral of sunflower seeds. */
+static void place_in_cell(const follower *f, const double *site, double area, int k, int more,
+                          double *place) {
+  const double golden = CVTM_PI * (3 - sqrt(5.0));
+  const double radius = 0.5 * sqrt(area * (k + 1) / (more + 1));
+  const double size[2] = {f->domain.width, f->domain.height};
+  place[0] = site[0] + radius * cos(golden * k);
+  place[1] = site[1] + radius * sin(golden * k);
+  for (int axis = 0; axis < 2; ++axis)
+    place[axis] = fmin(fmax(place[axis], 0.01), size[axis] - 0.01);
+}
+
+/* Moves sites of cells where the density wants few sites to cells where it wants many: of cells for
+ * less than half a site to those for more than one and a half, and of most cells to those for two
+ * and more. In a scene that rests cells are for about one. A site that was moved gets a new
+ * identity. Returns their number. */
+static int64_t move_sites(const follower *f, const double *area) {
+  run_frame_sites *frame = f->frame;
+  int64_t next = f->fixed, moved = 0;
+  for (int64_t at = f->count - 1; at > next; --at) {
+    const wanted_site *s = &f->site[at];
+    const int more = (int)fmin(round(s->wanted) - 1, 1000);
+    const double few = s->wanted >= 2 ? 0.95 : 0.5;
+    if (more < 1) break;
+    for (int k = 0; k < more && next < at && f->site[next].wanted < few; ++k, ++next, ++moved) {
+      const int32_t i = f->site[next].index;
+      place_in_cell(f, frame->points + 2 * (int64_t)s->index, area[s->index], k, more,
+                    frame->points + 2 * (int64_t)i);
+      frame->id[i] = frame->next_id++;
+    }
+  }
+  return moved;
+}
+
+cvtm_status run_follow(cvtm_domain domain, const float *density, int64_t fixed,
+                       run_frame_sites *frame, cvtm_error *error) {
+  enum { PASSES = 4 };
+  const size_t pixels = (size_t)domain.width * (size_t)domain.height, n = (size_t)frame->count;
+  cvtm_scratch memory = {0};
+  float *root = cvtm_scratch_take(&memory, pixels, sizeof *root);
+  follower f = {.domain = domain,
+                .count = frame->count,
+                .fixed = fixed,
+                .root = root,
+                .mass = cvtm_scratch_take(&memory, n, sizeof *f.mass),
+                .site = cvtm_scratch_take(&memory, n, sizeof *f.site),
+                .frame = frame};
+  double *area = cvtm_scratch_take(&memory, n, sizeof *area);
+  cvtm_status status = memory.failed ? cvtm_no_memory(error, "the sites of a frame") : CVTM_OK;
+  for (size_t p = 0; status == CVTM_OK && p < pixels; ++p) {
+    root[p] = sqrtf(density[p]);
+    f.total += (double)root[p];
+  }
+  for (int pass = 0; status == CVTM_OK && pass < PASSES; ++pass) {
+    status = find_wanted(&f, area, error);
+    if (status == CVTM_OK && move_sites(&f, area) == 0) break;
+  }
+  cvtm_scratch_free(&memory);
+  return status;
+}
+
+cvtm_status run_follow_check(const cvtm_run_options *o, cvtm_error *error) {
+  const int is_plain = o->order == CVTM_RUN_ORDER_NONE && !run_colours_wanted(o) &&
+                       o->domain.kind == CVTM_RUN_DOMAIN_NONE && !o->equal_mass.on &&
+                       o->noise == CVTM_RUN_NOISE_HEXAGONAL;
+  if (!o->follow.on || is_plain) return CVTM_OK;
+  return run_usage_error(error,
+                         "--follow cannot be used with --order, --colours, --domain, "
+                         "--equal-mass and --noise blue");
+}

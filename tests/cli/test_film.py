@@ -1,0 +1,76 @@
+"""batch --follow: dots of a film keep their numbers, move with the scene, and come and go with it."""
+
+import numpy as np
+import pytest
+
+from conftest import pgm_bytes
+
+WIDTH, HEIGHT, COUNT = 120, 80, 400
+SPACING = np.sqrt(WIDTH * HEIGHT / COUNT)
+
+
+def frame(cvtmesh, name, x, extra=0):
+    """A dark disc at x on grey, and another one of the darkness `extra`."""
+    i, j = np.meshgrid(np.arange(WIDTH) + 0.5, np.arange(HEIGHT) + 0.5)
+    tone = 0.25 + 0.6 / (1 + np.exp(np.hypot(i - x, j - 30) - 15))
+    tone = tone + extra / (1 + np.exp(np.hypot(i - 100, j - 15) - 8))
+    cvtmesh.file(name, pgm_bytes((255 * (1 - tone) ** 0.45).round().astype(np.uint8)))
+
+
+def sites_of(cvtmesh, stem):
+    assert cvtmesh.read(stem + ".csv").startswith(b"x,y,id\n")
+    rows = np.loadtxt(cvtmesh.path(stem + ".csv"), delimiter=",", skiprows=1)
+    assert len(rows) == COUNT and len(set(rows[:, 2])) == COUNT
+    return {int(number): np.array([x, y]) for x, y, number in rows}
+
+
+@pytest.fixture
+def film(cvtmesh):
+    for k, (x, extra) in enumerate(((40, 0), (41, 0), (41, 0), (41, 0.6), (41, 0.6))):
+        frame(cvtmesh, f"f{k}.pgm", x, extra)
+    names = [f"f{k}.pgm" for k in range(5)]
+    cvtmesh.call("batch", *names, "--follow", "-n", COUNT, "--tone", "linear", "-o", "{stem}.csv",
+                 "-o", "{stem}.npy", "-q")
+    assert (cvtmesh.array("f3.npy")[:, 2] == list(sites_of(cvtmesh, "f3"))).all()
+    return [sites_of(cvtmesh, f"f{k}") for k in range(5)]
+
+
+def moves(before, after, near=None):
+    kept = sorted(set(before) & set(after))
+    ways = np.array([after[k] - before[k] for k in kept])
+    places = np.array([before[k] for k in kept])
+    return ways if near is None else ways[np.hypot(*(places - near).T) < 12]
+
+
+def test_dots_move_with_the_scene(film):
+    ways = moves(film[0], film[1], (40, 30))
+    assert 0.3 < np.median(ways[:, 0]) < 1.2  # about half of the way, by the descent alone
+    assert np.median(np.abs(ways[:, 1])) < 0.1 * SPACING
+    still = moves(film[0], film[1], (100, 65))
+    assert len(still) > 5 and np.median(np.hypot(*still.T)) < 0.1 * SPACING
+
+
+def test_nothing_moves_while_the_scene_rests(film):
+    assert set(film[1]) == set(film[2]) and set(film[3]) == set(film[4])
+    assert np.median(np.hypot(*moves(film[1], film[2]).T)) < 0.05 * SPACING
+
+
+def test_dots_come_where_the_scene_becomes_dark(film):
+    new = np.array([film[3][k] for k in set(film[3]) - set(film[2])])
+    assert len(new) > 5
+    assert min(set(film[3]) - set(film[2])) >= COUNT
+    assert np.mean(np.hypot(*(new - (100, 15)).T) < 14) > 0.8
+    inside = [sum(np.hypot(*(p - (100, 15))) < 8 for p in sites.values()) for sites in film[2:4]]
+    assert inside[1] > 1.7 * inside[0]
+
+
+def test_refused(cvtmesh):
+    frame(cvtmesh, "a.pgm", 40)
+    frame(cvtmesh, "b.pgm", 50)
+    words = "batch", "a.pgm", "b.pgm", "--follow", "-n", 50, "-o", "{stem}.csv"
+    for more in (("--resume",), ("--shard", "0/2")):
+        cvtmesh.refused(*words, *more, code=2, names=["--follow"])
+    cvtmesh.refused(*words, "--order", "plot", code=2, names=["--follow", "--order"])
+    cvtmesh.file("c.pgm", pgm_bytes(np.zeros((9, 9), np.uint8)))
+    said = cvtmesh.call("batch", "a.pgm", "c.pgm", *words[3:], code=1).stderr.decode()
+    assert "job 2: c.pgm: the frame before: point" in said
