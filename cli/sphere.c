@@ -253,7 +253,7 @@ static cvtm_status solve_sphere(work *w, cvtm_error *error) {
   free(sites);
   if (status == CVTM_OK) status = cvtm_sphere_raise(&w->mesh, w->fixed_count, NOT_LESS, error);
   w->raise_seconds = cvtm_clock() - raised;
-  if (status == CVTM_OK) cvtm_sphere_quality_compute(&w->mesh, &w->quality);
+  if (status == CVTM_OK) status = cvtm_sphere_quality_compute(&w->mesh, &w->quality, error);
   if (status == CVTM_OK) status = choose_cells(w, &keep, error);
   if (status == CVTM_OK) status = cvtm_sphere_grid_create(&w->mesh, keep, &w->grid, error);
   free(keep);

@@ -32,10 +32,11 @@ typedef struct cvtm_sphere_quality {
   double min_arc, max_arc; /* edges, in radians */
 } cvtm_sphere_quality;
 
-void cvtm_sphere_quality_compute(const cvtm_sphere_mesh *mesh, cvtm_sphere_quality *quality);
+cvtm_status cvtm_sphere_quality_compute(const cvtm_sphere_mesh *mesh, cvtm_sphere_quality *quality,
+                                        cvtm_error *error);
 
-/* Moves points where triangles have an angle above 89 or below `least` degrees, and flips edges,
- * until there is no such triangle or no move helps. The first `fixed` points stay. */
+/* Moves points where triangles have an angle below `least` or above 134 - `least` degrees, and
+ * flips edges, until there is no such triangle or no move helps. The first `fixed` points stay. */
 cvtm_status cvtm_sphere_raise(cvtm_sphere_mesh *mesh, int64_t fixed, double least,
                               cvtm_error *error);
 

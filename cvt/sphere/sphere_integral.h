@@ -213,18 +213,14 @@ CVTM_INLINE void cvtm_sphere_piece_lines(const cvtm_sphere_cell *cell, cvtm_vect
 CVTM_INLINE void cvtm_sphere_add_piece(const cvtm_sphere_map *map, const cvtm_sphere_cell *cell,
                                        const cvtm_sphere_piece *piece, double limit,
                                        cvtm_sphere_sums *sums) {
-  double a[2] = {0, 0};
-  for (int32_t k = 0; k < piece->count; ++k) {
-    a[0] += piece->x[k] / piece->count;
-    a[1] += piece->y[k] / piece->count;
-  }
-  for (int32_t k = 0; k < piece->count; ++k) {
-    const int32_t next = k + 1 < piece->count ? k + 1 : 0;
-    const double b[2] = {piece->x[k], piece->y[k]}, c[2] = {piece->x[next], piece->y[next]};
-    const double longest =
-        fmax(hypot(c[0] - b[0], c[1] - b[1]),
-             fmax(hypot(b[0] - a[0], b[1] - a[1]), hypot(c[0] - a[0], c[1] - a[1])));
-    const int32_t n = (int32_t)fmin(1 + longest / limit, 1024.0);
+  const double a[2] = {piece->x[0], piece->y[0]};
+  for (int32_t k = 1; k + 1 < piece->count; ++k) {
+    const double b[2] = {piece->x[k], piece->y[k]}, c[2] = {piece->x[k + 1], piece->y[k + 1]};
+    const double ab = (b[0] - a[0]) * (b[0] - a[0]) + (b[1] - a[1]) * (b[1] - a[1]);
+    const double bc = (c[0] - b[0]) * (c[0] - b[0]) + (c[1] - b[1]) * (c[1] - b[1]);
+    const double ca = (a[0] - c[0]) * (a[0] - c[0]) + (a[1] - c[1]) * (a[1] - c[1]);
+    const double parts = sqrt(fmax(ab, fmax(bc, ca))) / limit;
+    const int32_t n = parts < 1024 ? 1 + (int32_t)parts : 1024;
     cvtm_sphere_add_parts(map, cell, a, b, c, n, CVTM_SPHERE_POINTS, sums);
   }
 }

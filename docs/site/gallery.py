@@ -35,6 +35,7 @@ PICTURES = [
       " --picture-size 800"], "mass.png"),
     ("Blue noise", ["cvtmesh run horse.png -n 3000 --noise blue -o blue.svg"], "blue.svg"),
     ("The density, graded", ["cvtmesh density camera.png --grade 200 -o graded.png"], "graded.png"),
+    ("The globe, by even cells for a climate model", ["cvtmesh sphere 400 -o globe.png"], "globe.png"),
     ("An obstacle problem on a mesh",
      ["cvtmesh run horse.png -n 1200 --domain image -o h.msh",
       "cvtmesh lcp --mesh h.msh --problem torsion --load 25 -o torsion.png"], "torsion.png"),

@@ -26,10 +26,12 @@ static void corners_of(const cvtm_sphere_mesh *mesh, int64_t t, cvtm_vector corn
     corner[k] = cvtm_vector_load(mesh->points, mesh->triangles[3 * t + k]);
 }
 
-void cvtm_sphere_quality_compute(const cvtm_sphere_mesh *mesh, cvtm_sphere_quality *quality) {
+cvtm_status cvtm_sphere_quality_compute(const cvtm_sphere_mesh *mesh, cvtm_sphere_quality *quality,
+                                        cvtm_error *error) {
   memset(quality, 0, sizeof *quality);
   quality->min_angle = quality->min_arc = HUGE_VAL;
   unsigned char *degree = calloc((size_t)mesh->count, 1);
+  if (degree == NULL) return cvtm_no_memory(error, "the quality");
   double sum = 0;
   for (int64_t t = 0; t < mesh->triangle_count; ++t) {
     cvtm_vector p[3];
@@ -44,14 +46,15 @@ void cvtm_sphere_quality_compute(const cvtm_sphere_mesh *mesh, cvtm_sphere_quali
       const double arc = cvtm_arc(p[k], p[(k + 1) % 3]);
       quality->min_arc = fmin(quality->min_arc, arc);
       quality->max_arc = fmax(quality->max_arc, arc);
-      unsigned char *own = degree == NULL ? NULL : degree + mesh->triangles[3 * t + k];
-      if (own != NULL && *own < 15) ++*own;
+      unsigned char *own = degree + mesh->triangles[3 * t + k];
+      if (*own < 15) ++*own;
     }
   }
   quality->mean_min_angle = sum / (double)mesh->triangle_count;
-  for (int64_t i = 0; degree != NULL && i < mesh->count; ++i) ++quality->degree[degree[i]];
+  for (int64_t i = 0; i < mesh->count; ++i) ++quality->degree[degree[i]];
   quality->not_six = 1 - (double)quality->degree[6] / (double)mesh->count;
   free(degree);
+  return CVTM_OK;
 }
 
 /* --- the raise -------------------------------------------------------------------------------- */

@@ -292,7 +292,7 @@ static cvtm_sphere_quality quality_of(const double *sites, int64_t count) {
   cvtm_sphere_mesh mesh;
   cvtm_sphere_quality quality;
   assert_ok(cvtm_sphere_delaunay(sites, count, &mesh, NULL));
-  cvtm_sphere_quality_compute(&mesh, &quality);
+  assert_ok(cvtm_sphere_quality_compute(&mesh, &quality, NULL));
   cvtm_sphere_mesh_free(&mesh);
   return quality;
 }

@@ -100,6 +100,9 @@ COMMANDS = {
                      "outer=1.5", "-o", "m.off", "-o", "m.png", "--report", "report.json"],
     "mesh_curves": ["mesh", "round.svg", "-n", "60", "-o", "m.off"],
     "mesh_periodic": ["mesh", "box.csv", "--size", "3", "--periodic", "-o", "m.off"],
+    "sphere": ["sphere", "widths.npy", "--mask", "p.geojson", "--fixed", "points.csv", "--iterations", "2",
+               "-o", "s.obj", "-o", "s.info", "-o", "s.vtu", "-o", "s.png", "--report", "report.json"],
+    "sphere_netcdf": ["sphere", "3000", "--iterations", "2", "-o", "s.nc", "-o", "s.ugrid.nc"],
     "stats": ["stats", "mesh.obj"],
     "stats_json": ["stats", "points.csv", "--density", "tiny.npy", "--json"],
     **{f"density_{name}": ["density", name, "-o", "d.npy"] for name in PICTURES},
@@ -124,7 +127,7 @@ COMMANDS = {
     "help": ["run", "--help"],
     "completion": ["completion", "bash"],
 }
-WITH_VIEWER = {"view", "run_watch"}
+NEEDED = {"view": "viewer", "run_watch": "viewer", "sphere_netcdf": "netcdf"}
 NO_DEVICE = {"mesh", "info", "completion"}
 
 
@@ -146,6 +149,7 @@ def write_inputs(folder):
     (folder / "mesh.obj").write_text("v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3\nf 1 3 4\n")
     np.save(folder / "q.npy", np.array([1.0, -2, 3, -4]))
     np.save(folder / "zero.npy", np.zeros(4))
+    np.save(folder / "widths.npy", np.full((6, 12), 3000.0))
     for name, text in (("jobs.jsonl", JOBS), ("p.svg", SQUARE),
                        ("p.geojson", GEOJSON), ("two.geojson", FEATURES), ("round.svg", ROUND), ("box.csv", "0,0\n9,0\n9,6\n0,6\n"), ("a.mtx", MATRIX),
                        ("inks.pens", "blue = #0040c0\nred = #d02010 1,3\n"),
@@ -217,7 +221,7 @@ class Command:
         environment = {**os.environ, "LD_PRELOAD": SHIM,
                        "ASAN_OPTIONS": "verify_asan_link_order=0",
                        "LSAN_OPTIONS": f"suppressions={SUPPRESSIONS}:print_suppressions=0"}
-        if self.name in WITH_VIEWER:
+        if NEEDED.get(self.name) == "viewer":
             environment["CVTMESH_FAULT_OWN"] = "1"
             # The leaks of drivers are known by their stacks, which end at the shim.
             environment["ASAN_OPTIONS"] += ":detect_leaks=0"
@@ -256,7 +260,7 @@ class Command:
             assert set(found) == set(self.outputs), "exit code %d, files %s" % (code, set(found))
         else:
             allowed = {1, 3} if kind in ("open", "read", "close") else {1}
-            if self.name in WITH_VIEWER:
+            if NEEDED.get(self.name) == "viewer":
                 allowed.add(5)  # no OpenGL
             assert code in allowed, "exit code %d, stderr %r" % (code, text)
             assert text.count("\n") == 1 and text.startswith("cvtmesh"), \
@@ -302,8 +306,8 @@ def numbers(kind, stacks):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_faults(name, tmp_path):
-    if name in WITH_VIEWER and not has_viewer():
-        pytest.skip("this build has no viewer")
+    if name in NEEDED and not json.loads(output_of(PROGRAM, "info", "--json"))[NEEDED[name]]:
+        pytest.skip(f"this build has no {NEEDED[name]}")
     command = Command(name, tmp_path)
     tasks = [(kind, number) for kind in KINDS for number in numbers(kind, command.stacks[kind])]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -321,7 +325,3 @@ def write_figures(command, wrong):
             counts = " ".join("%d:%d" % (code, codes.count(code)) for code in sorted(set(codes)))
             stream.write("%s %s %d %s\n" % (command.name, kind, len(codes), counts))
         stream.writelines("wrong: %s\n" % line for line in wrong)
-
-
-def has_viewer():
-    return json.loads(output_of(PROGRAM, "info", "--json"))["viewer"]
