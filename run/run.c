@@ -529,6 +529,7 @@ static cvtm_run_options options_of_file(const cvtm_run *r, const char *path,
   made.ascii = kind->ascii;
   made.binary = kind->binary;
   made.msh_version = kind->msh_version;
+  made.inp_elements = kind->inp_elements;
   made.compression = kind->compression;
   made.element_order = kind->element_order;
   made.unit = kind->unit;
