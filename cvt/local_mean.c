@@ -143,8 +143,24 @@ static double line_needed(double coverage) {
   return width * width;
 }
 
+/* Measured: the share that discs at 10,000 sites of an even density cover, after 12 iterations from
+ * random sites, if their area per area is 0.6, 0.65 and so on. */
+static double loose_discs_needed(double coverage) {
+  static const double covered[] = {0.6,    0.6497, 0.6991, 0.7472, 0.7929, 0.835,  0.8725,
+                                   0.9046, 0.9313, 0.9527, 0.969,  0.9807, 0.9887, 0.9935,
+                                   0.9965, 0.9982, 0.999,  0.9995, 1};
+  enum { LAST = sizeof covered / sizeof covered[0] - 1 };
+  int k = 1;
+  if (coverage <= covered[0]) return fmax(coverage, 0);
+  while (k < LAST && covered[k] < coverage) ++k;
+  const double part = (fmin(coverage, 1) - covered[k - 1]) / (covered[k] - covered[k - 1]);
+  return 0.6 + 0.05 * (k - 1 + part);
+}
+
 double cvtm_ink_needed(cvtm_ink_kind kind, double coverage) {
-  return kind == CVTM_INK_LINE ? line_needed(coverage) : discs_needed(coverage);
+  return kind == CVTM_INK_LINE          ? line_needed(coverage)
+         : kind == CVTM_INK_LOOSE_DISCS ? loose_discs_needed(coverage)
+                                        : discs_needed(coverage);
 }
 
 /* Values of cvtm_ink_needed between 0 and 1. */

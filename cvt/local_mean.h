@@ -7,8 +7,9 @@
 
 /* What is drawn at the sites. */
 typedef enum cvtm_ink_kind {
-  CVTM_INK_DISCS, /* equal discs; a piece has the area of a disc */
-  CVTM_INK_LINE   /* a short tour through the sites; a piece is a square as wide as the line */
+  CVTM_INK_DISCS,       /* equal discs on a lattice; a piece has the area of a disc */
+  CVTM_INK_LOOSE_DISCS, /* the same of sites after a few iterations, which are irregular */
+  CVTM_INK_LINE /* a short tour through the sites; a piece is a square as wide as the line */
 } cvtm_ink_kind;
 typedef struct cvtm_ink {
   cvtm_ink_kind kind;

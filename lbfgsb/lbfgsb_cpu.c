@@ -24,6 +24,15 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 typedef void (*part_function)(const cvtm_lbfgsb_arrays *arrays, const double *q, int64_t first,
                               int64_t last, double *result);
 
+/* A pass over one part, from the identity. */
+static void reduce_part(const cvtm_lbfgsb_arrays *arrays, const double *q, int entries,
+                        part_function function, int64_t part) {
+  double *own = arrays->partial + part * entries;
+  for (int e = 0; e < entries; ++e) own[e] = cvtm_lbfgsb_identity(e);
+  function(arrays, q, part * CVTM_LBFGSB_CPU_PART,
+           smaller((part + 1) * CVTM_LBFGSB_CPU_PART, arrays->n), own);
+}
+
 /* Runs a pass. Parts of fixed size run in parallel. They are combined in the order of their
  * indices: first the parts of each block, into the place of its first part, then the blocks. So the
  * result does not depend on the number of threads, or of ranks that have the blocks. nearest: the
@@ -33,12 +42,11 @@ static void reduce(int threads, const cvtm_lbfgsb_arrays *arrays, const double *
   const int64_t parts = cvtm_lbfgsb_cpu_parts(arrays->n);
   const int64_t block_parts = arrays->block / CVTM_LBFGSB_CPU_PART;
   if (threads > parts) threads = (int)parts;
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
-  for (int64_t part = 0; part < parts; ++part) {
-    double *own = arrays->partial + part * entries;
-    for (int e = 0; e < entries; ++e) own[e] = cvtm_lbfgsb_identity(e);
-    function(arrays, q, part * CVTM_LBFGSB_CPU_PART,
-             smaller((part + 1) * CVTM_LBFGSB_CPU_PART, arrays->n), own);
+  if (threads > 1) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t part = 0; part < parts; ++part) reduce_part(arrays, q, entries, function, part);
+  } else { /* a team of one thread would take a fifth of the time of a small problem */
+    for (int64_t part = 0; part < parts; ++part) reduce_part(arrays, q, entries, function, part);
   }
   for (int64_t first = 0; first < parts; first += block_parts) {
     double *block = arrays->partial + first * entries;
@@ -330,10 +338,12 @@ void cvtm_lbfgsb_cpu_pass(int threads, const cvtm_lbfgsb_arrays *arrays, cvtm_lb
 void cvtm_lbfgsb_cpu_move(int threads, const cvtm_lbfgsb_arrays *arrays) {
   const int64_t n = arrays->n;
   const double step = arrays->state->step;
-  (void)threads;
-#pragma omp parallel for schedule(static) \
-    num_threads(threads) if (threads > 1 && n > CVTM_LBFGSB_CPU_PART)
-  for (int64_t i = 0; i < n; ++i) cvtm_lbfgsb_move_row(arrays, i, step);
+  if (threads > 1 && n > CVTM_LBFGSB_CPU_PART) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < n; ++i) cvtm_lbfgsb_move_row(arrays, i, step);
+  } else {
+    for (int64_t i = 0; i < n; ++i) cvtm_lbfgsb_move_row(arrays, i, step);
+  }
 }
 
 void cvtm_lbfgsb_cpu_read_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double *w) {

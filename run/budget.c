@@ -177,6 +177,21 @@ cvtm_status run_budget_choose(cvtm_run_options *o, const cvtm_image *image, cvtm
   return CVTM_OK;
 }
 
+void run_touches_choose(cvtm_run_options *o) {
+  const unsigned of_sites = CVTM_RUN_GIVEN_EFFORT | CVTM_RUN_GIVEN_ITERATIONS |
+                            CVTM_RUN_GIVEN_TOLERANCE | CVTM_RUN_GIVEN_GRADIENT_TOLERANCE |
+                            CVTM_RUN_GIVEN_PRESET | CVTM_RUN_GIVEN_METHOD;
+  const int is_film = o->follow.on || o->init.name != NULL;
+  const int is_plain = o->noise == CVTM_RUN_NOISE_HEXAGONAL && !o->equal_mass.on &&
+                       o->domain.kind == CVTM_RUN_DOMAIN_NONE && !run_colours_wanted(o);
+  if (o->pen.count == 0 || run_page_shows_line(o) || (run_given(o) & of_sites) != 0 || is_film ||
+      !is_plain)
+    return;
+  o->is_loose = 1;
+  o->effort = CVTM_CVT_EFFORT_LOW;
+  o->iterations = 12;
+}
+
 void run_budget_report(const cvtm_run_options *o, cJSON *report) {
   if (o->tone != CVTM_RUN_TONE_CHOSEN) return;
   cJSON *part = cJSON_AddObjectToObject(report, "tone_chosen");

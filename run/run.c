@@ -5,6 +5,7 @@
 #include "base/npy.h"
 #include "base/ranks.h"
 #include "meshes/mesh_file.h"
+#include "run/budget.h"
 #include "run/files.h"
 #include "run/input.h"
 #include "run/job.h"
@@ -36,6 +37,7 @@ static void apply_preview(cvtm_run_options *o) {
 }
 
 void run_preset_apply(cvtm_run_options *o) {
+  run_touches_choose(o);
   apply_preview(o);
   if (o->preset != CVTM_RUN_PRESET_PAPER) return;
   o->energy = CVTM_CVT_PIXEL;

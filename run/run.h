@@ -215,6 +215,7 @@ typedef struct cvtm_run_options {
                                 on a page, else in pixels */
   cvtm_run_lengths pen;      /* width of the pen; one number; units as for dot_size */
   int pen_is_chosen;         /* set by the run: `pen` was not given */
+  int is_loose;              /* set by the run: few iterations, so that touches have no rows */
   int overlap;               /* of dots; 1 */
   int dark;                  /* light dots on a dark ground */
   cvtm_run_order order;

@@ -177,6 +177,7 @@ cvtm_status run_ink_find(const cvtm_run_options *o, cvtm_domain domain, cvtm_ink
     ink->area = status == CVTM_OK ? size[0] * size[0] : 0;
     return status;
   }
+  if (o->is_loose) ink->kind = CVTM_INK_LOOSE_DISCS;
   *is_even = is_fixed;
   if (!is_fixed) return CVTM_OK;
   const cvtm_status status = find_sizes(o, domain, size, error);

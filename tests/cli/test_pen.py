@@ -190,3 +190,11 @@ def test_a_line_has_the_tone_of_the_picture(cvtmesh, more):
     assert tone["correlation"] > 0.97
     seen = cvtmesh.printed("stats", "a.csv", "--picture", "waves.pgm", "--pen", "1.2px", "--svg", "path")
     assert seen["tone"]["ink"] == pytest.approx(tone["ink"], rel=0.01)  # but for the last edge
+
+
+def test_touches_form_no_rows(cvtmesh):
+    """Even grey: the share of sites with six neighbours, which a lattice has nearly everywhere."""
+    cvtmesh.file("even.pgm", pgm_bytes(np.full((100, 140), 120, np.uint8)))
+    share = [cvtmesh.report("run", "even.pgm", "--pen", "2px", *more, "-o", "a.svg")["quality"]["degree6_share"]
+             for more in ((), ("--effort", "normal"))]
+    assert share[0] < 0.75 and share[1] > 0.85

@@ -240,7 +240,7 @@ static int64_t solve_batch(const batch_problem *all, const double *lower, const 
   const int64_t count = all->problems * all->n;
   double trial[MOST], f[MOST], g[MOST];
   DEFAULT_OPTIONS(cvtm_lbfgsb, options);
-  options.gradient_tolerance = 1e-8;
+  options.gradient_tolerance = 1e-6; /* above sqrt(rounding of f times curvature) = 3e-7 */
   cvtm_lbfgsb *solver = NULL;
   cvtm_lbfgsb_evaluation at;
   int64_t ran = 0;
