@@ -378,11 +378,10 @@ static cvtm_status triangulate_refined(outline *o, cvtm_error *error) {
   return status;
 }
 
-static cvtm_status triangulate_outline(outline *o, cvtm_error *error) {
+static cvtm_status triangulate_outline(outline *o, const cli_outline_names *names,
+                                       cvtm_error *error) {
   const cli_sized_outline sized = {.boundary = &o->boundary,
-                                   .names = o->graph.names,
-                                   .name_count = o->graph.name_count,
-                                   .marks = &o->graph.marks,
+                                   .names = names,
                                    .sides = o->sides,
                                    .domain = o->domain,
                                    .is_up = o->y_up,
@@ -399,11 +398,12 @@ static cvtm_status triangulate_outline(outline *o, cvtm_error *error) {
 
 static cvtm_status mesh_outline(outline *o, cvtm_error *error) {
   const double start = cvtm_clock();
-  cvtm_status status = triangulate_outline(o, error);
+  const cli_outline_names names = {o->graph.names, o->graph.name_count, &o->graph.marks,
+                                   &o->options.outline.boundary_names};
+  cvtm_status status = triangulate_outline(o, &names, error);
   o->seconds = cvtm_clock() - start;
   if (status == CVTM_OK)
-    status = cli_outline_group(&o->mesh, o->snapped, o->graph.names, o->graph.name_count,
-                               &o->graph.marks, &o->regions, error);
+    status = cli_outline_group(&o->mesh, o->snapped, &names, &o->regions, error);
   if (status == CVTM_OK) status = pair_sides(o, error);
   if (status == CVTM_OK) place_exactly(o);
   if (status == CVTM_OK && o->options.run.element_order == 2)
@@ -470,7 +470,8 @@ static int perform_outline(outline *o) {
   cvtm_run_options sizes = options->run;
   if (options->metric.from != NULL) sizes.size.field = NULL; /* it names the metric's field */
   if (run_area_caps_read(&options->run, &o->caps, &error) == CVTM_OK &&
-      cli_sizes_read(options, &o->sizes, &error) == CVTM_OK)
+      cli_sizes_read(options, &o->sizes, &error) == CVTM_OK &&
+      cli_outline_names_check(&options->outline.boundary_names, &error) == CVTM_OK)
     (void)run_size_from_check(&sizes, &error);
   int code = cli_result(CLI_MESH, CLI_READING, error.status, &error);
   if (code == CLI_EXIT_OK) code = cli_metric_check(options);

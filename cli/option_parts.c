@@ -81,20 +81,21 @@ cvtm_status cli_set_domain(cli_options *options, const cli_value *value, cvtm_er
 }
 
 cvtm_status cli_set_format(cli_options *options, const cli_value *value, cvtm_error *error) {
-  static const char *const words[] = {"ascii", "binary", "zlib", "lz4", "msh2"};
-  int given[] = {0, 0, 0, 0, 0};
+  static const char *const words[] = {"ascii", "binary", "zlib", "lz4", "msh2", "cpe", "shell"};
+  enum { WORDS = sizeof words / sizeof words[0] };
+  int given[WORDS] = {0};
   const cli_command command = options->command;
   options->run.format = cli_commands[command].format;
   for (const char *word = value->text;; ++word) {
     const size_t length = strcspn(word, ",");
     size_t k = 0;
-    while (k < 5 && (strlen(words[k]) != length || strncmp(words[k], word, length) != 0)) ++k;
-    if (k < 5)
+    while (k < WORDS && (strlen(words[k]) != length || strncmp(words[k], word, length) != 0)) ++k;
+    if (k < WORDS)
       given[k] = 1;
     else if (word[length] == ',' || length == 0)
       return cvtm_fail(
           error, CVTM_ERROR_ARGUMENT,
-          "--format: '%.*s' is not one of ascii, binary, zlib, lz4, msh2; an extension "
+          "--format: '%.*s' is not one of ascii, binary, zlib, lz4, msh2, cpe, shell; an extension "
           "comes last",
           (int)length, word);
     else
@@ -108,6 +109,7 @@ cvtm_status cli_set_format(cli_options *options, const cli_value *value, cvtm_er
                               : given[3] ? CVTM_COMPRESS_LZ4
                                          : CVTM_COMPRESS_NONE);
   options->run.msh_version = given[4] ? CVTM_MSH_2_2 : CVTM_MSH_4_1;
+  options->run.inp_elements = given[5] ? CVTM_INP_CPE : given[6] ? CVTM_INP_SHELL : CVTM_INP_CPS;
   return CVTM_OK;
 }
 

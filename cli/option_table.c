@@ -170,10 +170,11 @@ const cli_option_row cli_option_rows[] = {
    .file = CLI_WRITES},
   {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, TEXT(text.format, "LIST"), OTHER(BASIC),
    "how files are written; words separated by commas: ascii or binary, for mesh formats that have both; zlib or "
-   "lz4, the compression of vtu; msh2, version 2.2 of Gmsh's format; and as the last word the extension for "
+   "lz4, the compression of vtu; msh2, version 2.2 of Gmsh's format; cpe or shell, the elements of inp; and as the last word the extension for "
    "standard output",
-   .manual = "`ascii` writes text in formats that are binary by default. `binary` writes msh in binary form. "
-   "`cvtmesh info` lists the compressions of this build.", .words = "ascii binary zlib lz4 msh2", .set = cli_set_format},
+   .manual = "`ascii` writes text in formats that are binary by default. `binary` writes msh in binary form. Triangles of inp are in plane stress "
+   "(CPS3, CPS6), with `cpe` in plane strain (CPE3, CPE6), with `shell` shells (S3, S6). "
+   "`cvtmesh info` lists the compressions of this build.", .words = "ascii binary zlib lz4 msh2 cpe shell", .set = cli_set_format},
   {"layers", 0, RUN | MESH, TEXT(text.layers, "LIST"), OTHER(DRAWING),
    "what a picture shows, separated by commas: density, cells, cell-edges, triangles, mesh-edges, sites, stipples", .set = cli_set_layers},
   {"picture-size", 0, RUN | MESH | VIEW, INTEGER(run.picture_size, "PIXELS", 0, 16384), OTHER(BASIC),
@@ -506,9 +507,8 @@ const cli_option_row cli_option_rows[] = {
    "draw the points as dots, and compare the drawing with this picture",
    .manual = "The picture is the domain. --dots, --dot-size and --overlap say how the dots are drawn. With --pen the "
    "drawing is a simulated plot: touches and spirals of the pen or, with --svg path, one line through the points in "
-   "their order. If FILE is an "
-   "SVG, of any program, its circles are the dots. Its viewBox must have the shape of the picture; if it does not, "
-   "--page and its options must say where the picture lies.", .file = CLI_READS},
+   "their order. If FILE is an SVG, of any program, its circles are the dots, and so are touches of a pen. Its viewBox "
+   "must have the shape of the picture; if it does not, --page and its options must say where the picture lies.", .file = CLI_READS},
   {"density", 0, STATS, SOURCE(density, "IMAGE"), CHIEF(BASIC), "print the energy ratio for this density, too",
    .manual = "The domain is that of this image. The density is that of `run` without --domain.", .file = CLI_READS},
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(run.invert), CHIEF(TONE), "bright is dense"},
@@ -563,6 +563,11 @@ const cli_option_row cli_option_rows[] = {
    "to a point. Edges are shorter where the outline has short edges or is narrow. `max` makes as few triangles as "
    "the angles of --min-angle allow, as that option does alone. With -n all sizes are multiplied by one factor, so "
    "that the mesh has about N vertices; with -n and no size all edges have about the same length.", .words = "max"},
+  {"boundary-name", 0, MESH, LIST(outline.boundary_names, "PART=NAME"), OTHER(DOMAIN),
+   "name a part of the boundary of an outline; PART is its name so far, as hole-1, or the N of marker-N; can be "
+   "repeated",
+   .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter. The other options know the part "
+   "by its new name."},
   {"grade", 0, MESH, REAL(outline.grade, "G", 0.01, 10), OTHER(DOMAIN),
    "with --size: how much sizes grow per unit of distance from smaller sizes at the boundary"},
   {"simplify", 0, MESH, REAL(outline.simplify, "TOL", 0, HUGE_VAL), OTHER(DOMAIN),

@@ -100,7 +100,7 @@ struct cli_options {
   } metric;
 
   struct {
-    cvtm_run_list size;
+    cvtm_run_list size, boundary_names;
     double grade, simplify;
   } outline;
 

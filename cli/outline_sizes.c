@@ -246,8 +246,7 @@ static cvtm_status find_parts(const cli_sized_outline *o, parts *p, cvtm_error *
   const cvtm_status status =
       cvtm_constrained_delaunay(o->boundary->points, o->boundary->vertex_count, o->boundary,
                                 &p->mesh, &p->regions, &p->source, error);
-  return status == CVTM_OK ? cli_outline_group(&p->mesh, o->sides, o->names, o->name_count,
-                                               o->marks, &p->regions, error)
+  return status == CVTM_OK ? cli_outline_group(&p->mesh, o->sides, o->names, &p->regions, error)
                            : status;
 }
 
@@ -470,10 +469,48 @@ void cli_sizes_report(const cli_sizes *sizes, cJSON *report) {
 
 /* ---- Groups ---- */
 
+cvtm_status cli_outline_names_check(const cvtm_run_list *given, cvtm_error *error) {
+  for (int k = 0; k < given->count; ++k) {
+    const char *equals = strchr(given->item[k], '=');
+    if (equals == NULL || equals == given->item[k] || !run_name_is_valid(equals + 1))
+      return run_usage_error(error,
+                             "--boundary-name: '%s' is not PART=NAME, with a name of letters, "
+                             "digits, _ and -",
+                             given->item[k]);
+  }
+  return CVTM_OK;
+}
+
+/* Gives a group the name in PART=NAME. */
+static cvtm_status rename_part(const char *text, cvtm_regions *r, cvtm_error *error) {
+  const size_t length = strcspn(text, "=");
+  const int is_marker = strspn(text, "-0123456789") == length;
+  char part[CVTM_GROUP_NAME_BYTES], known[256] = "";
+  cvtm_group *found = NULL;
+  size_t used = 0;
+  snprintf(part, sizeof part, "%s%.*s", is_marker ? "marker-" : "", (int)length, text);
+  for (int32_t k = 0; k < r->line_group_count; ++k) {
+    cvtm_group *group = &r->line_groups[k];
+    if (strcmp(group->name, part) == 0) found = group;
+    if (strcmp(group->name, text + length + 1) == 0)
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "--boundary-name %s: another part is called '%s'",
+                       text, group->name);
+    if (used < sizeof known)
+      used += (size_t)snprintf(known + used, sizeof known - used, " %s", group->name);
+  }
+  if (found == NULL)
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "--boundary-name %s: the outline has no part '%s'; it has%s", text, part,
+                     known);
+  snprintf(found->name, sizeof found->name, "%s", text + length + 1);
+  return CVTM_OK;
+}
+
 cvtm_status cli_outline_group(const cvtm_mesh *mesh, const double sides[4],
-                              const cvtm_region_name *names, int64_t name_count,
-                              const cvtm_marks *marks, cvtm_regions *regions, cvtm_error *error) {
+                              const cli_outline_names *names, cvtm_regions *regions,
+                              cvtm_error *error) {
   const int width = 1 << 30; /* so that half a pixel is a rounding error */
+  const cvtm_marks *marks = names->marks;
   cvtm_mesh moved = *mesh;
   cvtm_marks placed = {marks->count, malloc(((size_t)marks->count + 1) * sizeof *placed.mark)};
   moved.points = malloc((2 * (size_t)mesh->vertex_count + 1) * sizeof *moved.points);
@@ -497,9 +534,11 @@ cvtm_status cli_outline_group(const cvtm_mesh *mesh, const double sides[4],
   }
   slack *= fmax(span[0] / span[1], span[1] / span[0]);
   const cvtm_domain image = {width, width, 0};
-  const cvtm_status status =
-      cvtm_regions_group_marked(&moved, image, names, name_count, &placed, slack, regions, error);
+  cvtm_status status = cvtm_regions_group_marked(&moved, image, names->regions, names->region_count,
+                                                 &placed, slack, regions, error);
   free(moved.points);
   free(placed.mark);
+  for (int k = 0; k < names->parts->count && status == CVTM_OK; ++k)
+    status = rename_part(names->parts->item[k], regions, error);
   return status;
 }

@@ -42,12 +42,18 @@ int cli_sizes_wanted(const cli_options *options);
 cvtm_status cli_sizes_read(const cli_options *options, cli_sizes *sizes, cvtm_error *error);
 void cli_sizes_free(cli_sizes *sizes);
 
+/* Names of regions and of parts of the boundary; borrowed. */
+typedef struct cli_outline_names {
+  const cvtm_region_name *regions;
+  int64_t region_count;
+  const cvtm_marks *marks;
+  const cvtm_run_list *parts; /* --boundary-name */
+} cli_outline_names;
+
 /* The outline that is meshed; borrowed. */
 typedef struct cli_sized_outline {
   const cvtm_boundary *boundary; /* y down */
-  const cvtm_region_name *names;
-  int64_t name_count;
-  const cvtm_marks *marks;
+  const cli_outline_names *names;
   const double *sides; /* left, upper, right, lower */
   cvtm_domain domain;  /* for --page */
   int is_up;           /* y in the file is -y */
@@ -61,9 +67,13 @@ cvtm_status cli_sizes_mesh(const cli_options *options, const cli_sized_outline *
                            cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error);
 void cli_sizes_report(const cli_sizes *sizes, cJSON *report);
 
-/* cvtm_regions_group_marked with the sides of the outline's rectangle in place of the image's. */
+/* Checks --boundary-name, but for the parts. CVTM_ERROR_USAGE. */
+cvtm_status cli_outline_names_check(const cvtm_run_list *given, cvtm_error *error);
+
+/* cvtm_regions_group_marked, then the names of --boundary-name, with the sides of the outline's
+ * rectangle in place of the image's. */
 cvtm_status cli_outline_group(const cvtm_mesh *mesh, const double sides[4],
-                              const cvtm_region_name *names, int64_t name_count,
-                              const cvtm_marks *marks, cvtm_regions *regions, cvtm_error *error);
+                              const cli_outline_names *names, cvtm_regions *regions,
+                              cvtm_error *error);
 
 #endif

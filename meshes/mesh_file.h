@@ -12,6 +12,9 @@ CVTM_API_BEGIN
 
 typedef enum cvtm_msh_version { CVTM_MSH_4_1, CVTM_MSH_2_2 } cvtm_msh_version;
 
+/* The elements of INP: plane stress, plane strain, shells. */
+typedef enum cvtm_inp_elements { CVTM_INP_CPS, CVTM_INP_CPE, CVTM_INP_SHELL } cvtm_inp_elements;
+
 typedef enum cvtm_compression {
   CVTM_COMPRESS_NONE,
   CVTM_COMPRESS_ZLIB,
@@ -38,7 +41,8 @@ typedef struct cvtm_mesh_file_options {
   const char *format;  /* an extension that replaces that of the path, or NULL */
   double scale;        /* if `unit` is 0: units of the file per pixel; 0 means 1 */
   double left, bottom; /* of the domain in the file, in units of the file */
-  CVTM_RESERVED(8);
+  cvtm_inp_elements inp_elements;
+  CVTM_RESERVED(7);
 } cvtm_mesh_file_options; /* all 0 by default */
 
 /* Returns 1 if the extension of `path` names a mesh format that can be written: obj off ply stl vtk
@@ -80,7 +84,7 @@ cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *byt
  * z`, where z is ignored; if the first line is a single integer, it must be the number of points.
  * Further columns are ignored. NaN and Inf are refused; the message names the line, or the row
  * counted from 0. Two formats are only read: Triangle's .node files, with y flipped as for meshes,
- * and SVG, from which the centres of circles are read. */
+ * and SVG, from which the centres of circles and of touches of a pen are read. */
 int cvtm_points_format_known(const char *path);
 cvtm_status cvtm_points_write(const char *path, const double *points, int64_t count,
                               cvtm_error *error);

@@ -514,7 +514,7 @@ void run_domain_free(run_domain *domain) {
 enum { NAME_MAX_BYTES = 31 }; /* so that the names of interfaces fit */
 
 /* A name is valid in every format: a letter, then letters, digits, _ and -. */
-static int is_name(const char *name) {
+int run_name_is_valid(const char *name) {
   static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
   const size_t length = strlen(name);
@@ -528,7 +528,7 @@ cvtm_status run_region_names_check(const cvtm_run_options *o, cvtm_error *error)
   if (count > 0 && o->domain.kind == CVTM_RUN_DOMAIN_NONE)
     return run_usage_error(error, "--region-name needs --domain");
   for (int k = 0; k < count; ++k) {
-    if (item[k].region < 1 || item[k].region > 1 << 24 || !is_name(item[k].name))
+    if (item[k].region < 1 || item[k].region > 1 << 24 || !run_name_is_valid(item[k].name))
       return run_usage_error(error,
                              "--region-name: '%d=%s' is not N=NAME, with a name of letters, digits,"
                              " _ and -",

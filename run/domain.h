@@ -121,6 +121,8 @@ cvtm_status run_domain_raise_angles(const cvtm_run_options *options, cvtm_domain
 
 /* --region-name of `run`: names of the regions of a domain. */
 
+/* Nonzero if a name is valid in every format. */
+int run_name_is_valid(const char *name);
 /* CVTM_ERROR_USAGE. */
 cvtm_status run_region_names_check(const cvtm_run_options *options, cvtm_error *error);
 /* cvtm_regions_group with the names that the options give, else those of the graph. */

@@ -246,6 +246,7 @@ static cvtm_status write_mesh(const run_scene *scene, const char *path, const ch
       .ascii = options->ascii,
       .binary = options->binary,
       .msh_version = options->msh_version,
+      .inp_elements = options->inp_elements,
       .vertex_data = scene->original ? scene->original : scene->mass,
       .vertex_data_name = scene->original ? "original" : NULL,
       .compression = options->compression,

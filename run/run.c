@@ -498,10 +498,8 @@ int run_converged(const cvtm_run *r) {
 cvtm_status cvtm_run_create(cvtm_device *device, const cvtm_run_options *options, cvtm_run **run,
                             cvtm_error *error) {
   cvtm_run_options asked;
-  if (options != NULL)
-    asked = *options;
-  else
-    cvtm_run_defaults(&asked);
+  cvtm_run_defaults(&asked);
+  if (options != NULL) asked = *options;
   asked.given = run_given(&asked);
   run_json_start();
   cvtm_status status = run_check(&asked, error);
@@ -529,6 +527,7 @@ static cvtm_run_options options_of_file(const cvtm_run *r, const char *path,
   made.ascii = kind->ascii;
   made.binary = kind->binary;
   made.msh_version = kind->msh_version;
+  made.inp_elements = kind->inp_elements;
   made.compression = kind->compression;
   made.element_order = kind->element_order;
   made.unit = kind->unit;

@@ -327,7 +327,8 @@ typedef struct cvtm_run_options {
    * such member. chosen: these options with the chosen values in place of automatic ones. */
   void (*describe)(void *context, const struct cvtm_run_options *chosen, const cvtm_device *device,
                    struct cJSON *member);
-  CVTM_RESERVED(16);
+  cvtm_inp_elements inp_elements;
+  CVTM_RESERVED(15);
 } cvtm_run_options;
 
 void cvtm_run_defaults(cvtm_run_options *options);

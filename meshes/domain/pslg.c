@@ -540,7 +540,7 @@ static cvtm_status join_shapes(cvtm_ring_collector *c, const char *name, cvtm_er
     status = cvtm_shapes_cross(&c->rings, c->shape, &found, error);
     if (status == CVTM_OK && found > 0) status = cvtm_rings_touch(&c->rings, error);
   }
-  if (status == CVTM_OK) status = cvtm_rings_refuse_crossings(&c->rings, name, error);
+  if (status == CVTM_OK) status = cvtm_rings_refuse_crossings(c, name, error);
   return status == CVTM_OK ? cvtm_rings_touch(&c->rings, error) : status;
 }
 

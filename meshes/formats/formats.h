@@ -296,7 +296,7 @@ cvtm_status cvtm_rings_touch(cvtm_polygons *rings, cvtm_error *error);
 
 /* Refuses rings that cross so deeply that neither function above can join them. Without this test
  * many long edges that cross would take quadratic time. */
-cvtm_status cvtm_rings_refuse_crossings(const cvtm_polygons *rings, const char *name,
+cvtm_status cvtm_rings_refuse_crossings(const cvtm_ring_collector *c, const char *name,
                                         cvtm_error *error);
 
 /* Reads a polygon file into bytes (malloc'd); for .poly also its .node file. */
@@ -340,6 +340,7 @@ typedef struct cvtm_file_mesh {
   int ascii;                   /* nonzero: text where binary is the default */
   int binary;                  /* nonzero: binary where text is the default */
   cvtm_msh_version msh_version;
+  cvtm_inp_elements inp_elements;
   cvtm_compression compression;
   int *no_memory;        /* a writer sets it to 1 if memory runs out */
   const cvtm_mesh *mesh; /* in pixels, y down, in this domain */

@@ -347,9 +347,10 @@ static char *inp_element(char *to, const void *context, int64_t k) {
 
 static void write_region(FILE *file, const cvtm_file_mesh *m, const char *name, int64_t first,
                          int64_t end) {
+  static const char *const kinds[] = {"CPS", "CPE", "S"};
   const element_lines lines = {m, first};
-  fprintf(file, "*ELEMENT, TYPE=%s, ELSET=%s\n", m->triangle_middle != NULL ? "CPS6" : "CPS3",
-          name);
+  fprintf(file, "*ELEMENT, TYPE=%s%d, ELSET=%s\n", kinds[m->inp_elements],
+          m->triangle_middle != NULL ? 6 : 3, name);
   cvtm_write_items(file, end - first, 7 * (CVTM_TEXT_INTEGER + 2), inp_element, &lines);
 }
 
@@ -395,6 +396,9 @@ static void write_inp(FILE *file, const cvtm_file_mesh *m) {
 const cvtm_format cvtm_format_inp = {
     .extension = "inp",
     .help = "input of Abaqus and CalculiX: element sets, node sets, surfaces",
-    .manual = "Triangles are plane stress elements, CPS3, or CPS6 with --element-order 2.",
+    .manual =
+        "Triangles are plane stress elements, CPS3, or CPS6 with --element-order 2; with --format "
+        "cpe plane "
+        "strain, CPE3, with --format shell S3.",
     .properties = CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_USES_SETS,
     .write_mesh = write_inp};

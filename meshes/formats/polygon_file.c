@@ -596,20 +596,55 @@ static int64_t ring_of(const cvtm_polygons *rings, int64_t point) {
          1;
 }
 
-static cvtm_status refuse_pair(const cvtm_polygons *rings, const int64_t pair[2], const char *name,
-                               cvtm_error *error) {
+/* The place where two edges meet: their crossing, or the first corner if they are parallel. */
+static void find_meeting(const cvtm_polygons *rings, const int64_t pair[2], double place[2]) {
+  const double *p[4];
+  for (int k = 0; k < 2; ++k) {
+    const int64_t ring = ring_of(rings, pair[k]);
+    const int64_t next = pair[k] + 1 < rings->start[ring + 1] ? pair[k] + 1 : rings->start[ring];
+    p[2 * k] = rings->points + 2 * pair[k];
+    p[2 * k + 1] = rings->points + 2 * next;
+  }
+  const double ux = p[1][0] - p[0][0], uy = p[1][1] - p[0][1], vx = p[3][0] - p[2][0],
+               vy = p[3][1] - p[2][1], turn = ux * vy - uy * vx;
+  const double s = ((p[2][0] - p[0][0]) * vy - (p[2][1] - p[0][1]) * vx) / turn;
+  const double along = turn != 0 && s > 0 ? fmin(s, 1) : 0;
+  place[0] = p[0][0] + along * ux;
+  place[1] = p[0][1] + along * uy;
+}
+
+/* Names a ring by its shape, as far as the format has shapes. c: NULL if the rings are no longer
+ * those of its shapes. */
+static void describe_ring(const cvtm_ring_collector *c, int64_t ring, char *text, size_t size) {
+  const int32_t shape = c != NULL && c->shape_count > 0 ? c->shape[ring] : -1;
+  const char *name = shape >= 0 && c->name != NULL ? c->name[shape] : NULL;
+  if (shape < 0)
+    snprintf(text, size, "ring %" PRId64, ring);
+  else if (name != NULL)
+    snprintf(text, size, "ring %" PRId64 " (shape %" PRId32 ", %s)", ring, shape + 1, name);
+  else
+    snprintf(text, size, "ring %" PRId64 " (shape %" PRId32 ")", ring, shape + 1);
+}
+
+static cvtm_status refuse_pair(const cvtm_polygons *rings, const cvtm_ring_collector *c,
+                               const int64_t pair[2], const char *name, cvtm_error *error) {
   const int64_t ring = ring_of(rings, pair[0]), other = ring_of(rings, pair[1]);
   const double *a = rings->points + 2 * pair[0], *b = rings->points + 2 * pair[1];
+  char first[128], second[128];
+  double place[2];
+  describe_ring(c, ring < other ? ring : other, first, sizeof first);
+  describe_ring(c, ring < other ? other : ring, second, sizeof second);
+  find_meeting(rings, pair, place);
   if (ring == other) {
     return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: ring %" PRId64
-                     " meets itself: the edges that begin at (%g, %g) and at (%g, %g)",
-                     name, ring, a[0], a[1], b[0], b[1]);
+                     "%s: %s meets itself at (%g, %g): the edges that begin at (%g, %g) and at "
+                     "(%g, %g)",
+                     name, first, place[0], place[1], a[0], a[1], b[0], b[1]);
   }
   return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "%s: rings %" PRId64 " and %" PRId64
-                   " cross: the edges that begin at (%g, %g) and at (%g, %g)",
-                   name, ring, other, a[0], a[1], b[0], b[1]);
+                   "%s: %s and %s cross at (%g, %g): the edges that begin at (%g, %g) and at "
+                   "(%g, %g)",
+                   name, first, second, place[0], place[1], a[0], a[1], b[0], b[1]);
 }
 
 static void reverse(double *points, int64_t count) {
@@ -633,13 +668,14 @@ void cvtm_polygons_turn(cvtm_polygons *polygons, int height) {
   polygons->y_up = 0;
 }
 
-cvtm_status cvtm_rings_refuse_crossings(const cvtm_polygons *rings, const char *name,
+cvtm_status cvtm_rings_refuse_crossings(const cvtm_ring_collector *c, const char *name,
                                         cvtm_error *error) {
+  const cvtm_polygons *rings = &c->rings;
   const double depth = 32; /* grid steps; joining moves edges by less */
   int64_t pair[2];
   const cvtm_status status =
       cvtm_find_deep_crossing(rings->points, rings->start, rings->ring_count, depth, pair, error);
-  return status == CVTM_OK && pair[0] >= 0 ? refuse_pair(rings, pair, name, error) : status;
+  return status == CVTM_OK && pair[0] >= 0 ? refuse_pair(rings, c, pair, name, error) : status;
 }
 
 static cvtm_status check_rings(cvtm_polygons *rings, const char *name, cvtm_error *error) {
@@ -648,7 +684,7 @@ static cvtm_status check_rings(cvtm_polygons *rings, const char *name, cvtm_erro
   int64_t pair[2];
   cvtm_status status =
       cvtm_check_rings(rings->points, rings->start, rings->ring_count, reversed, pair, error);
-  if (status == CVTM_OK && pair[0] >= 0) status = refuse_pair(rings, pair, name, error);
+  if (status == CVTM_OK && pair[0] >= 0) status = refuse_pair(rings, NULL, pair, name, error);
   for (int64_t r = 0; r < rings->ring_count && status == CVTM_OK; ++r) {
     const int64_t first = rings->start[r];
     if (reversed[r]) reverse(rings->points + 2 * first, rings->start[r + 1] - first);
@@ -684,7 +720,7 @@ cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char 
   cvtm_source source = cvtm_source_open(name, bytes, size, error);
   cvtm_ring_collector c;
   cvtm_status status = cvtm_rings_read(extension, &source, &c);
-  if (status == CVTM_OK) status = cvtm_rings_refuse_crossings(&c.rings, name, error);
+  if (status == CVTM_OK) status = cvtm_rings_refuse_crossings(&c, name, error);
   if (status == CVTM_OK) status = rings_join(&c.rings, 1, error);
   if (status == CVTM_OK && c.rings.ring_count == 0) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no polygon with an area", name);

@@ -14,6 +14,7 @@ MASK = ("--domain", "mask=mask.pgm")
 PLY = ("-o", "{}.ply")
 SVG = ("-o", "{}.svg")
 MSH = ("-o", "{}.msh")
+INP = ("-o", "{}.inp")
 VTU = ("-o", "{}.vtu")
 # What is given in both calls, and the option that makes the difference.
 SLIDING = ("--boundary", "sliding")  # nothing slides on these inputs: test_domain.py tests it
@@ -26,6 +27,8 @@ EFFECTS = [
     ((*PLY, "--pixel-size", "2um"), ("--origin", "3,4")),
     (MSH, ("--format", "binary")),
     (MSH, ("--format", "msh2")),
+    (INP, ("--format", "cpe")),
+    (INP, ("--format", "shell")),
     (MSH, ("--element-order", 2)),
     (VTU, ("--format", "zlib")),
     (("-o", "{}.svg"), ("--svg", "mesh")),
@@ -219,7 +222,7 @@ def effects_of(command):
 def test_density_means_the_same(inputs):
     tested = set()
     for given, option in effects_of("density"):
-        words = [word for word in (*given, *option) if word not in PLY + MSH + VTU]
+        words = [word for word in (*given, *option) if word not in PLY + MSH + VTU + INP]
         inputs.call("density", "rho.npy", *words, "-o", "density.npy")
         inputs.call("run", "rho.npy", *RUN, "--iterations", 0, *words, "--density-out", "run.npy")
         assert np.array_equal(inputs.array("density.npy").astype("f4"), inputs.array("run.npy"))

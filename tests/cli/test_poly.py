@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import meshio
 import numpy as np
@@ -266,7 +267,45 @@ def test_markers_name_groups(cvtmesh, options):
     assert set(np.concatenate(boundary)) - {0} == set(groups.values())
 
 
+def test_elements_of_inp_and_names_of_boundaries(cvtmesh):
+    vertices = [(0, 0), (4, 0), (4, 3), (0, 3), (1, 1), (2, 1), (2, 2)]
+    text = poly(vertices, [*ring(1, 4), *ring(5, 3)], [(1.7, 1.3)])
+    text = text.replace("7 0\n1 1 2\n", "7 1\n1 1 2 6\n").replace("2 2 3\n3 3 4\n4 4 1\n", "2 2 3 0\n3 3 4 0\n4 4 1 0\n")
+    text = text.replace("5 5 6\n6 6 7\n7 7 5\n", "5 5 6 0\n6 6 7 0\n7 7 5 0\n")
+    cvtmesh.file("b.poly", text)
+    names = ["--boundary-name", "6=wall", "--boundary-name", "hole-1=inlet", "--boundary-name", "right=outlet"]
+    for words, kind in ((), "CPS3"), (("--format", "cpe"), "CPE3"), (("--format", "shell"), "S3"), (
+            ("--format", "cpe", "--element-order", 2), "CPE6"):
+        cvtmesh.call("mesh", "b.poly", "--size", 0.5, "--size", "inlet=0.2", *names, *words, "-o", "b.inp")
+        deck = cvtmesh.read("b.inp").decode()
+        assert f"*ELEMENT, TYPE={kind}, ELSET=region-1\n" in deck
+        assert {"wall", "inlet", "outlet", "left", "top"} == set(re.findall(r"\*NSET, NSET=(?!nodes)(.*)", deck))
+    cvtmesh.call("mesh", "b.poly", "--min-angle", 30, *names, "-o", "b.msh", "-o", "b.vtu")
+    groups = meshio.read(cvtmesh.path("b.msh")).field_data
+    assert {"wall", "inlet", "outlet", "left", "top", "region-1"} == set(groups)
+    for word, code, said in (("6", 2, "PART=NAME"), ("6=", 2, "PART=NAME"), ("6=a b", 2, "PART=NAME"), ("6=7a", 2, "PART=NAME"),
+                             ("lid=a", 3, "no part 'lid'"), ("6=left", 3, "called 'left'")):
+        cvtmesh.refused("mesh", "b.poly", "--size", 1, "--boundary-name", word, "-o", "no.msh", code=code,
+                        names=["--boundary-name", said])
+
+
 def test_bad_markers(cvtmesh):
     for marker in "x", "1.5", "3e9":
         cvtmesh.file("bad.poly", "3 2 0 0\n1 0 0\n2 1 0\n3 0 1\n3 1\n1 1 2 1\n2 2 3 %s\n3 3 1 1\n0\n" % marker)
         cvtmesh.refused("mesh", "bad.poly", "--size", 1, "-o", "no.msh", code=3, names=["bad.poly"])
+
+
+def test_a_crossing_is_named_by_shapes_and_place(cvtmesh):
+    def square(x, y, **more):
+        corners = [[x, y], [x + 4, y], [x + 4, y + 4], [x, y + 4], [x, y]]
+        return {"type": "Feature", "properties": more, "geometry": {"type": "Polygon", "coordinates": [corners]}}
+
+    for first, second in (({}, {}), ({"note": "a"}, {"note": "b"})):
+        features = [square(9, 9, **first), square(0, 0, **first), square(2, 1, **second)]
+        cvtmesh.file("c.geojson", json.dumps({"type": "FeatureCollection", "features": features}))
+        cvtmesh.refused("mesh", "c.geojson", "--size", 1, "-o", "no.msh", code=3,
+                        names=["c.geojson", "shape 2", "shape 3"])
+        text = cvtmesh.refused("mesh", "c.geojson", "--size", 1, "-o", "no.msh", code=3).stderr
+        assert b"at (4, 1)" in text or b"at (2, 4)" in text
+    cvtmesh.file("eight.csv", "0,0\n4,4\n4,0\n0,4\n")
+    cvtmesh.refused("mesh", "eight.csv", "--size", 1, "-o", "no.msh", code=3, names=["meets itself at (2, 2)"])

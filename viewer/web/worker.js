@@ -45,7 +45,7 @@ function figures() {
   return f;
 }
 
-// Every frame costs the copy of the sites, so the page gets no more than it can draw.
+// Drawing takes time from the run where processors are few.
 let next = 0;
 function show(at, count, iteration, ratio, offset) {
   const now = performance.now();
@@ -53,7 +53,7 @@ function show(at, count, iteration, ratio, offset) {
   if (now >= next) {
     frame.sites = doubles(at, 2 * count);
     frame.inks = figures().inks;
-    next = now + 60;
+    next = now + Math.max(60, count / 100);
   }
   postMessage({frame});
 }
