@@ -84,7 +84,7 @@ cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *byt
  * z`, where z is ignored; if the first line is a single integer, it must be the number of points.
  * Further columns are ignored. NaN and Inf are refused; the message names the line, or the row
  * counted from 0. Two formats are only read: Triangle's .node files, with y flipped as for meshes,
- * and SVG, from which the centres of circles are read. */
+ * and SVG, from which the centres of circles and of touches of a pen are read. */
 int cvtm_points_format_known(const char *path);
 cvtm_status cvtm_points_write(const char *path, const double *points, int64_t count,
                               cvtm_error *error);

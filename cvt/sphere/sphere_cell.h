@@ -110,32 +110,51 @@ CVTM_INLINE void cvtm_sphere_cell_cut_ring(const cvtm_sphere_tree *tree, int64_t
                                            const int32_t *hints, int32_t hint_count, double from,
                                            double to, cvtm_sphere_cell *cell) {
   const cvtm_vector s = cell->site;
-  int32_t level = tree->levels - 1;
+  const int32_t top = tree->levels - 1;
+  int64_t first[CVTM_SPHERE_LEVELS]; /* of the nodes of a level that are to be visited, by bits */
+  uint32_t near_nodes[CVTM_SPHERE_LEVELS];
   double reach = fmin(to, 2 * sqrt(cell->radius2 / (1 + cell->radius2)));
-  for (int64_t place = 0; place < tree->count;) {
-    const int64_t span = cvtm_sphere_span(level);
-    const cvtm_sphere_ball *ball =
-        tree->balls[level] + (place >> (CVTM_SPHERE_BRANCH_BITS * (level + 1)));
-    const double near = reach + ball->radius;
-    if (cvtm_chord2(s, ball->centre) <= near * near) {
-      if (level > 0) {
-        --level;
-        continue;
-      }
-      const int64_t end = place + span < tree->count ? place + span : tree->count;
-      for (int64_t j = place; j < end; ++j) {
-        const cvtm_vector t = cvtm_vector_load(tree->sites, j);
-        const double chord2 = cvtm_chord2(s, t);
-        if (chord2 > reach * reach || chord2 < from * from || j == i) continue;
-        int32_t known = 0;
-        while (known < hint_count && hints[known] != (int32_t)j) ++known;
-        if (known < hint_count) continue; /* its line has cut already */
-        cvtm_sphere_cell_cut(cell, t, (int32_t)j);
-        reach = fmin(to, 2 * sqrt(cell->radius2 / (1 + cell->radius2)));
-      }
+  first[top] = 0;
+  near_nodes[top] = 1; /* the root */
+  for (int32_t level = top; level <= top;) {
+    if (near_nodes[level] == 0) {
+      ++level;
+      continue;
     }
-    place += span;
-    while (level < tree->levels - 1 && (place & (cvtm_sphere_span(level + 1) - 1)) == 0) ++level;
+    int64_t node = first[level];
+    for (uint32_t bits = near_nodes[level]; (bits & 1) == 0; bits >>= 1) ++node;
+    near_nodes[level] &= near_nodes[level] - 1;
+    const int64_t begin = node << CVTM_SPHERE_BRANCH_BITS;
+    uint32_t found = 0;
+    if (level > 0) {
+      const int64_t last =
+          (tree->count - 1) >> (CVTM_SPHERE_BRANCH_BITS * level); /* node of the level below */
+      const cvtm_sphere_ball *balls = tree->balls[level - 1] + begin;
+      const int32_t children = (int32_t)(last - begin < 7 ? last - begin + 1 : 8);
+      for (int32_t k = 0; k < children; ++k) { /* without branches, which no one could predict */
+        const double near = reach + balls[k].radius;
+        found |= (uint32_t)(cvtm_chord2(s, balls[k].centre) <= near * near) << k;
+      }
+      --level;
+      first[level] = begin;
+      near_nodes[level] = found;
+      continue;
+    }
+    const int32_t own = (int32_t)(tree->count - begin < 8 ? tree->count - begin : 8);
+    for (int32_t k = 0; k < own; ++k) {
+      const double chord2 = cvtm_chord2(s, cvtm_vector_load(tree->sites, begin + k));
+      found |= (uint32_t)((chord2 <= reach * reach) & (chord2 >= from * from) & (begin + k != i))
+               << k;
+    }
+    for (int32_t k = 0; found >> k != 0; ++k) {
+      if ((found >> k & 1) == 0) continue;
+      const int32_t j = (int32_t)begin + k;
+      int32_t known = 0;
+      while (known < hint_count && hints[known] != j) ++known;
+      if (known < hint_count) continue; /* its line has cut already */
+      cvtm_sphere_cell_cut(cell, cvtm_vector_load(tree->sites, j), j);
+      reach = fmin(to, 2 * sqrt(cell->radius2 / (1 + cell->radius2)));
+    }
   }
 }
 

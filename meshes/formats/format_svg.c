@@ -254,16 +254,13 @@ static cvtm_status svg_walk(cvtm_source *source, svg_visitor visitor, void *cont
 typedef struct dot_reader {
   cvtm_dots dots;
   int64_t capacity;
-  int has_box;
+  int has_box, has_lines, has_touches;
+  double pen; /* the stroke-width that was given last */
 } dot_reader;
 
-static cvtm_status read_circle(dot_reader *r, cvtm_source *source, const char **attributes,
-                               const affine *transform) {
-  static const char *const names[] = {"cx", "cy", "r"};
-  double v[3];
+static cvtm_status add_dot(dot_reader *r, cvtm_source *source, const double v[3],
+                           const affine *transform) {
   cvtm_dots *dots = &r->dots;
-  const cvtm_status status = svg_lengths(source, attributes, names, 3, v);
-  if (status != CVTM_OK) return status;
   double x = v[0], y = v[1], radius = v[2];
   affine_apply(transform, &x, &y);
   if (!transform->is_identity)
@@ -278,6 +275,33 @@ static cvtm_status read_circle(dot_reader *r, cvtm_source *source, const char **
   dots->points[2 * dots->count + 1] = y;
   dots->radius[dots->count++] = radius;
   return CVTM_OK;
+}
+
+static cvtm_status read_circle(dot_reader *r, cvtm_source *source, const char **attributes,
+                               const affine *transform) {
+  static const char *const names[] = {"cx", "cy", "r"};
+  double v[3];
+  const cvtm_status status = svg_lengths(source, attributes, names, 3, v);
+  return status == CVTM_OK ? add_dot(r, source, v, transform) : status;
+}
+
+/* A touch of a pen is a path that moves to a point and draws hardly any line. */
+static cvtm_status read_touch(dot_reader *r, cvtm_source *source, const char **attributes,
+                              const affine *transform) {
+  const char *text = cvtm_xml_attribute(attributes, "d");
+  double v[3] = {0, 0, 0.5 * r->pen}, way = 0;
+  if (text == NULL) return CVTM_OK;
+  const char *line = strchr(text, 'h');
+  r->has_lines |= line == NULL || *text != 'M';
+  if (line == NULL || *text != 'M' || strpbrk(text + 1, "MmLlHVvCcSsQqTtAaZz") != NULL ||
+      strchr(line + 1, 'h') != NULL)
+    return CVTM_OK;
+  cvtm_source place = svg_value(source, text + 1), length = svg_value(source, line + 1);
+  if (!svg_take_number(&place, &v[0]) || !svg_take_number(&place, &v[1]) ||
+      !svg_take_number(&length, &way) || fabs(way) > 0.1 * r->pen)
+    return CVTM_OK;
+  r->has_touches = 1;
+  return add_dot(r, source, v, transform);
 }
 
 /* Reads the viewBox of the outermost element; leaves it 0 if there is none. */
@@ -297,8 +321,12 @@ static void read_box(dot_reader *r, const cvtm_source *source, const char **attr
 static cvtm_status read_shape(void *context, cvtm_source *source, const char *name,
                               const char **attributes, const affine *transform) {
   if (strcmp(name, "svg") == 0) read_box(context, source, attributes);
+  dot_reader *r = context;
+  const char *pen = cvtm_xml_attribute(attributes, "stroke-width");
+  if (pen != NULL) r->pen = strtod(pen, NULL);
+  if (strcmp(name, "path") == 0) return read_touch(r, source, attributes, transform);
   if (strcmp(name, "circle") != 0) return CVTM_OK;
-  return read_circle(context, source, attributes, transform);
+  return read_circle(r, source, attributes, transform);
 }
 
 cvtm_status cvtm_dots_read_bytes(const unsigned char *bytes, size_t size, const char *name,
@@ -309,6 +337,9 @@ cvtm_status cvtm_dots_read_bytes(const unsigned char *bytes, size_t size, const 
   cvtm_status status = svg_walk(&source, read_shape, &r);
   if (status == CVTM_OK && r.dots.count == 0)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the SVG has no circle", name);
+  else if (status == CVTM_OK && r.has_lines && r.has_touches)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "%s: the SVG has lines beside its touches, which are not read", name);
   if (status == CVTM_OK)
     *dots = r.dots;
   else

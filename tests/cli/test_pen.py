@@ -66,8 +66,13 @@ def test_the_same_points_measured_later(cvtmesh):
     picture = soft_picture(cvtmesh)
     made = cvtmesh.report("run", picture, "--pen", "1.5px", *FEW, "-o", "a.csv", "-o", "a.svg")
     seen = cvtmesh.printed("stats", "a.csv", "--picture", picture, "--pen", "1.5px")
+    read = cvtmesh.printed("stats", "a.svg", "--picture", picture)
     for key in ("ink", "contrast", "correlation"):
         assert seen["tone"][key] == pytest.approx(made["tone"][key], rel=1e-3)
+        assert read["tone"][key] == pytest.approx(made["tone"][key], rel=1e-3)
+    cvtmesh.file("b.svg", b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 128 96"><g stroke-width="2">'
+                 b'<path d="M9,9h.001"/><path d="M20,20L30,30"/></g></svg>')
+    cvtmesh.refused("stats", "b.svg", "--picture", picture, code=3, names=["b.svg", "lines"])
 
 
 def test_a_pen_of_half_the_width_touches_four_times_as_often(cvtmesh):
@@ -196,5 +201,5 @@ def test_touches_form_no_rows(cvtmesh):
     """Even grey: the share of sites with six neighbours, which a lattice has nearly everywhere."""
     cvtmesh.file("even.pgm", pgm_bytes(np.full((100, 140), 120, np.uint8)))
     share = [cvtmesh.report("run", "even.pgm", "--pen", "2px", *more, "-o", "a.svg")["quality"]["degree6_share"]
-             for more in ((), ("--effort", "normal"))]
-    assert share[0] < 0.75 and share[1] > 0.85
+             for more in ((), ("--effort", "normal"), ("-o", "a.obj"))]
+    assert share[0] < 0.75 and share[1] > 0.85 and share[2] > 0.85  # meshes stay regular
