@@ -75,7 +75,8 @@ class Option:
         if self.argument and row.start(3) - row.start() >= 30:  # the first word of the help
             self.argument = None
         self.help = " ".join(row.group().split())
-        self.choices = self.argument.split("|") if self.argument and "|" in self.argument else []
+        has_choices = self.argument and "|" in self.argument and not self.argument.isupper()  # CAP|FILE: two kinds
+        self.choices = self.argument.split("|") if has_choices else []
         # A switch: its value may be left out.
         value = re.match(r" *--[\w-]+\[=(\S+)\]", row.group())
         self.is_switch = value is not None

@@ -28,7 +28,7 @@ from torch.autograd.function import (  # type: ignore[import-not-found, unused-i
 from . import _core
 from ._arguments import convert, points_array
 from ._device import Torch
-from .optimize import DeviceSide, HostSide
+from ._minimize import DeviceSide, HostSide
 
 __all__ = ["LBFGSB", "cvt_energy", "cvt_moments", "equal_mass"]
 
