@@ -108,6 +108,9 @@ void run_pen_choose(cvtm_run_options *o) {
     o->pen.count = o->dot_size.count > 0 || has_mm;
   }
   if (o->dot_size.count == 0) o->dot_size = o->pen;
+  /* No dot is finer than the pen. */
+  for (int k = 0; k < o->dot_size.count && unit_of(o, &o->pen) == unit_of(o, &o->dot_size); ++k)
+    o->dot_size.value[k] = fmax(o->dot_size.value[k], o->pen.value[0]);
 }
 
 cvtm_status run_pen_width(const cvtm_run_options *o, cvtm_domain domain, double *width,

@@ -44,7 +44,8 @@ def soft_picture(cvtmesh):
     return "soft.pgm"
 
 
-@pytest.mark.parametrize("more, widest", [((), 1.2), (("--dot-size", "1.2,3"), 3)])
+@pytest.mark.parametrize("more, widest", [((), 1.2), (("--dot-size", "1.2,3"), 3),
+                                          (("--dot-size", "0.5,1"), 1.2)])
 def test_touches_have_the_tone_of_the_picture(cvtmesh, more, widest):
     """Touches, and spirals for larger dots; by the rule of the pen and measured here."""
     picture = soft_picture(cvtmesh)
@@ -172,8 +173,8 @@ def test_tones_that_the_ink_can_show(cvtmesh):
 
 
 def test_a_preview_has_the_tone(cvtmesh):
-    tone = cvtmesh.report("run", waves(cvtmesh, 0.5, 0.3), "--pen", "0.5px", "--effort", "preview", "-o",
-                          "a.svg")
+    tone = cvtmesh.report("run", waves(cvtmesh, 0.5, 0.3), "--pen", "0.5px", "--effort", "preview",
+                          "--time-limit", 0.3, "-o", "a.svg")
     assert tone["sites"] == 20000 and tone["sites_asked"] > 30000
     assert tone["tone"]["ink"] == pytest.approx(tone["tone"]["picture_ink"], rel=0.02)
     assert 0.95 < tone["tone"]["contrast"] < 1.05
