@@ -84,7 +84,7 @@ function solveWords() {
 // Dots of one size, as those of a pen, have so much ink and no more: their tones and places depend on it. 0: by tone.
 const byPen = () => ["hpgl", "gcode"].includes(field.format.value) && pageName() !== "" && !picture?.outline;
 const dotSize = () => (view() === "stipples" ? number("size") || (byPen() ? 0.5 : 0) : 0);
-const sizeWords = () => (dotSize() ? ["--dot-size", String(dotSize()), ...pageWords()] : []);
+const sizeWords = () => (dotSize() ? [byPen() ? "--pen" : "--dot-size", String(dotSize()), ...pageWords()] : []);
 const pageWords = () => (pageSize() ? ["--page", pageName(), ...option("margin", number("margin"), 10)] : []);
 
 const orderWords = () => (view() === "path" ? ["--order", "tsp"] : []);
