@@ -168,7 +168,8 @@ def test_steps_are_a_run_of_minimize():
 
     high = np.concatenate([np.tile(np.linspace(0.5, 2, 3), 2), np.full(6, 9.0)])
     low = np.concatenate([np.full(6, -2.0), np.full(6, -np.inf)])
-    r = cvtmesh.minimize(fun, np.repeat([-1.2, 1.0], 6), np.stack([low, high], axis=1), gradient_tolerance=1e-9)
+    r = cvtmesh.minimize(fun, np.repeat([-1.2, 1.0], 6), np.stack([low, high], axis=1), gradient_tolerance=1e-9,
+                         device="cpu")  # as the parameters
     assert np.array_equal(np.concatenate([a.detach().numpy().ravel(), b.detach().numpy()]), r.x)
     assert (optimizer.iterations, optimizer.evaluations) == (r.nit, r.nfev - 1)
 
