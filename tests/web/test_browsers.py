@@ -212,7 +212,7 @@ class Page:
         assert name == words[-1]
         made = self.folder / name
         made.write_bytes(data)
-        other = self.folder / f"program.{extension}"
+        other = self.folder / f"program{made.suffix}"
         done = subprocess.run([PROGRAM, *words[:-1], other, "--quiet"], cwd=self.folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return made, other
@@ -257,7 +257,7 @@ def test_every_file_is_that_of_the_command(page):
     a, b = map(points_of, page.save("csv"))
     assert a.shape == b.shape == (2000, 2)
     assert np.abs(a - b).max() <= 1e-6
-    for extension in ("svg", "dxf", "hpgl", "gcode", "xyz", "obj", "ply", "stl", "npy", "msh", "vtu"):
+    for extension in ("svg", "touches", "dxf", "hpgl", "gcode", "xyz", "obj", "ply", "stl", "npy", "msh", "vtu"):
         made, other = page.save(extension)
         if np.array_equal(a, b):
             assert made.read_bytes() == other.read_bytes(), extension

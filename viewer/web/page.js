@@ -82,33 +82,34 @@ function solveWords() {
 }
 
 // Dots of one size, as those of a pen, have so much ink and no more: their tones and places depend on it. 0: by tone.
-const byPen = () => ["hpgl", "gcode"].includes(field.format.value) && pageName() !== "" && !picture?.outline;
+const byPen = () => ["touches", "hpgl", "gcode"].includes(field.format.value) && pageName() !== "" && !picture?.outline;
 const dotSize = () => (view() === "stipples" ? number("size") || (byPen() ? 0.5 : 0) : 0);
 const sizeWords = () => (dotSize() ? [byPen() ? "--pen" : "--dot-size", String(dotSize()), ...pageWords()] : []);
 const pageWords = () => (pageSize() ? ["--page", pageName(), ...option("margin", number("margin"), 10)] : []);
 
 const orderWords = () => (view() === "path" ? ["--order", "tsp"] : []);
 
-const kinds = {picture: ["svg", "png", "dxf", "hpgl", "gcode", "csv", "npy", "xyz", "msh", "vtu", "obj", "ply", "stl"],
-  inks: ["svg", "png", "dxf", "hpgl", "gcode", "csv", "npy"],
+const kinds = {picture: ["svg", "touches", "png", "dxf", "hpgl", "gcode", "csv", "npy", "xyz", "msh", "vtu", "obj", "ply", "stl"],
+  inks: ["svg", "touches", "png", "dxf", "hpgl", "gcode", "csv", "npy"],
   line: ["svg", "dxf", "hpgl", "gcode", "csv", "npy", "xyz"],
   outline: ["msh", "vtu", "obj", "off", "ply", "stl", "inp", "svg", "dxf"]};
-const labels = {svg: "SVG: vectors", png: "PNG: pixels", dxf: "DXF: laser cutters", hpgl: "HPGL: plotters",
+const labels = {svg: "SVG: vectors", touches: "SVG: touches of a pen", png: "PNG: pixels", dxf: "DXF: laser cutters", hpgl: "HPGL: plotters",
   gcode: "G-code: plotters", csv: "CSV: points", npy: "NumPy: points", xyz: "XYZ: points", msh: "MSH: Gmsh mesh",
   vtu: "VTU: ParaView mesh", obj: "OBJ mesh", ply: "PLY mesh", stl: "STL mesh", off: "OFF mesh", inp: "INP: Abaqus mesh"};
 
 function fileWords(extension) {
-  const isDrawing = ["svg", "dxf", "hpgl", "gcode"].includes(extension);
+  const isDrawing = ["svg", "touches", "dxf", "hpgl", "gcode"].includes(extension);
   if (extension === "png" && !inks())
     return ["--layers", {stipples: "stipples", cells: "cell-edges", mesh: "mesh-edges"}[view()]];
   if (["msh", "vtu", "obj", "ply", "stl"].includes(extension)) return ["--domain", "none"]; // the triangles that are shown
   if (!isDrawing) return [];
-  return [...option("svg", view(), "stipples"), ...(field.apart.checked && view() === "stipples" ? ["--no-overlap"] : []),
+  return [...option("svg", extension === "touches" ? extension : view(), "stipples"), ...(field.apart.checked && view() === "stipples" ? ["--no-overlap"] : []),
     ...(dotSize() ? [] : pageWords())];
 }
 
 const baseName = () => picture.name.replace(/\.[^.]*$/, "");
-const fileName = (extension) => `${baseName()}-${picture.outline ? "mesh" : view()}.${extension}`.replace("-stipples", "-dots");
+const fileName = (extension) => `${baseName()}-${picture.outline ? "mesh" : extension === "touches" ? extension : view()}.${extension}`
+  .replace("-stipples", "-dots").replace(/touches$/, "svg");
 
 function commandWords(extension) {
   const output = ["-o", fileName(extension)];
@@ -590,7 +591,8 @@ const clearError = () => { $("error").hidden = true; };
 // --- files out ----------------------------------------------------------------------------------
 
 function listFormats() {
-  const list = kinds[picture?.outline ? "outline" : inks() ? "inks" : view() === "path" ? "line" : "picture"];
+  const list = kinds[picture?.outline ? "outline" : inks() ? "inks" : view() === "path" ? "line" : "picture"]
+    .filter((e) => e !== "touches" || (view() === "stipples" && pageName()));
   const before = field.format.value;
   field.format.replaceChildren(...list.map((e) => new Option(labels[e], e, false, e === before)));
   $("command").hidden = true;
@@ -650,7 +652,7 @@ function showValues() {
 function change(name) {
   showValues();
   $("command").hidden = true;
-  if (["view", "inks"].includes(name)) listFormats();
+  if (["view", "inks", "page"].includes(name)) listFormats();
   if (!picture) return;
   if (picture.outline) return name === "edge" ? mesh() : undefined;
   if (name === "invert" && shown) shown.radius = null;
