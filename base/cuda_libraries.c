@@ -16,7 +16,7 @@ static int find_symbol(void *library, const char *name, void *function) {
 
 /* --- cuBLAS ----------------------------------------------------------------------------------- */
 
-/* cublasFillMode_t and cublasOperation_t. */
+/* Values of cublasFillMode_t (UPPER) and cublasOperation_t (PLAIN, TRANSPOSED). */
 enum { UPPER = 1, PLAIN = 0, TRANSPOSED = 1 };
 
 /* Functions of cuBLAS, declared as in cublas_api.h. */

@@ -231,7 +231,8 @@ static cvtm_status open_temporary(cvtm_output *output, mode_t mode, cvtm_error *
   return CVTM_OK;
 }
 
-/* The absent file that `path`, or the dangling link there, names; malloc'd. NULL: errno. */
+/* Follows links from `path`, where no file exists, and returns the path at which a file is to be
+ * made; malloc'd. NULL: see errno. */
 static char *follow_links(const char *path) {
   enum { MOST_LINKS = 40, TARGET_SIZE = 4096 };
   char target[TARGET_SIZE];

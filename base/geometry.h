@@ -184,7 +184,7 @@ static inline void cvtm_cover_row(double low, double high, double height, int y,
                                   cvtm_add_coverage add, void *accumulator) {
   const int first = (int)fmin(floor(low), last_pixel), last = (int)fmin(floor(high), last_pixel);
   const double slope = high > low ? 1 / (high - low) : 0;
-  double before = 0; /* share of the edge's height that lies left of the pixel's right side */
+  double before = 0; /* share of the edge's height in the pixels before pixel i */
   double done = 0;
   for (int i = first; i <= last; ++i) {
     const double right = i == last ? high : i + 1.0;
@@ -226,7 +226,7 @@ static inline double cvtm_segment_distance(const double *a, const double *b, dou
   return hypot(a[0] + t * dx - x, a[1] + t * dy - y);
 }
 
-/* The bounding box of points that are added to an empty one. */
+/* A bounding box. It begins empty (cvtm_empty_box) and grows by each point that is added. */
 typedef struct cvtm_box {
   double low[2], high[2];
 } cvtm_box;

@@ -36,7 +36,7 @@ enum {
   CVTM_BATCH_ROWS = 64,    /* most rows of a polygon */
   CVTM_BATCH_CELLS = 16,
   CVTM_BATCH_EDGES = 128, /* a batch with room for one more polygon is not full */
-  CVTM_BATCH_LINES = 1024 /* the same limit for the lines of the rows */
+  CVTM_BATCH_LINES = 1024 /* entries of line_of_row up to which a batch is not full */
 };
 
 typedef double cvtm_batch_lanes
@@ -59,8 +59,9 @@ typedef struct cvtm_batch_cell {
   double sx, sy, y_top, y_bottom;
   int32_t first_row, rows;
   int32_t first_edge, edges;
-  int32_t left, right; /* first entries of the sides in line_of_row; 0 in at most two columns */
-  int64_t slot;        /* index of the moments in the caller's array */
+  int32_t left,
+      right;    /* first entries of the sides in line_of_row; both 0 for at most two columns */
+  int64_t slot; /* index of the moments in the caller's array */
 } cvtm_batch_cell;
 
 /* The batch. Edges go down. Where x would decrease, x and columns are mirrored, x to -x. */

@@ -16,7 +16,8 @@ enum {
   MOST_TESTS = 48    /* site tests of a lane per cell of the warp; beyond them a cell is deferred */
 };
 
-/* Constructs the cells at slots first .. last - 1. PARTIAL: see cvtm_warp_cells_by_hull. */
+/* Constructs the cells at slots first .. last - 1. PARTIAL: the tree has a cover, and only the
+ * cells of own sites are done. */
 template <bool PARTIAL>
 __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
     clip_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_clipped_cells cells,

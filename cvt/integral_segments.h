@@ -42,7 +42,8 @@ typedef struct cvtm_segments {
   int32_t first, last;   /* rows */
   double sx, sy, y_top, y_bottom;
   double wide;  /* 1; 0 for a polygon of at most two columns */
-  double inner; /* the x of the common inner line of such a polygon; else 0 */
+  double inner; /* for such a polygon, the x of the line between its columns or within its one
+                   column */
   const double *x, *y;
   cvtm_segments_pixel *pixel;
   cvtm_segments_edge *edge;

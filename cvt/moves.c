@@ -83,7 +83,8 @@ cvtm_status cvtm_solve_restore(cvtm_solve *s) {
 
 /* --- displacements ---------------------------------------------------------------------------- */
 
-/* The displacement in root mean square radii of the cell: 0.4 of the spacing of hexagons. */
+/* How far a site is displaced, in root mean square radii of its cell. In a tiling by regular
+ * hexagons this is 0.4 of the distance between neighbouring sites. */
 static const double anneal_reach = 1.07;
 
 cvtm_status cvtm_solve_displace(cvtm_solve *s) {

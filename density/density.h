@@ -71,7 +71,7 @@ typedef enum cvtm_density_from {
 
 typedef struct cvtm_density_options {
   int invert;   /* nonzero: bright areas are dense */
-  double gamma; /* the tone is raised to this power first; 1 */
+  double gamma; /* the tone is raised to this power first; default 1 */
   cvtm_density_from from;
   double floor; /* lower bound of rho; 0 */
   /* For pictures, applied to sRGB-encoded values before the tone: values up to `black` become

@@ -533,7 +533,7 @@ static cvtm_status read_first_region(const cvtm_input *source, int width, int he
   return status;
 }
 
-/* Sets s->inside to the region within the first curve, unless that is a disc. */
+/* Sets s->inside to the region within the first curve. Not for CVTM_FIRST_CURVE_DISC. */
 static cvtm_status make_first_region(const cvtm_segmentation_options *o, cvtm_segmentation *s,
                                      cvtm_error *error) {
   const int width = s->seeds.width, height = s->seeds.height;

@@ -93,7 +93,7 @@ typedef struct cvtm_segment_progress {
 typedef int (*cvtm_segment_monitor)(void *context, const cvtm_segment_progress *progress);
 
 typedef struct cvtm_segment_options {
-  double k;              /* K >= 0: how strongly edges of the picture slow the curve; 10 */
+  double k;              /* K >= 0: how strongly edges of the picture slow the curve; default 10 */
   double epsilon;        /* 1 */
   double tau;            /* the time step; 5e-3 */
   int64_t max_steps;     /* 200 */

@@ -35,8 +35,9 @@ void cvtm_inks_separate_colour(const cvtm_inks *inks, const double rgb[3], doubl
  * lightness and the ink. Its colour is therefore not the nearest one. */
 void cvtm_inks_separate_roughly(const cvtm_inks *inks, const double rgb[3], double *coverage);
 
-/* The same for three planes of `pixels` floats, which are clamped to [0, 1]; coverage[k]: `pixels`
- * floats. Coverages are computed on a grid of colours and interpolated. */
+/* Separates the colours of three planes of `pixels` floats, which are clamped to [0, 1];
+ * coverage[k]: `pixels` floats. cvtm_inks_separate_colour is called on a grid of colours, and its
+ * coverages are interpolated. */
 cvtm_status cvtm_inks_separate(const cvtm_inks *inks, const float *rgb, int64_t pixels,
                                float *const *coverage, cvtm_error *error);
 

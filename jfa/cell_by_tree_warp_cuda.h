@@ -150,7 +150,7 @@ static __device__ inline cvtm_clip cvtm_warp_clip(cvtm_cell *cell, double dx, do
   const double s_from = __shfl_sync(all, excess, from), s_to = __shfl_sync(all, excess, to);
   double new_x, new_y;
   cvtm_warp_new_corner(cell, from, to, s_from, s_to, &new_x, &new_y);
-  if (dy == 0) new_x = 0.5 * dx; /* a bisector along pixel edges stays on them */
+  if (dy == 0) new_x = 0.5 * dx; /* new corners lie exactly on a bisector along x */
   if (dx == 0) new_y = 0.5 * dy;
   const bool wraps = run.first > run.last;
   const int at = wraps ? kept : run.first; /* of the new corners */

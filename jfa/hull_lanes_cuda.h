@@ -23,8 +23,8 @@ CVTM_HD int32_t cvtm_hull_next_site(const cvtm_hull_search *s, const cvtm_hull *
   return walk->next++;
 }
 
-/* Adds the sites to gather that can cut the cell. Returns 1 if a coincident site owns the cell. The
- * position of the next site is loaded before the current one is used. */
+/* Adds to the hull those of the gathered sites that can cut the cell. Returns 1 if a coincident
+ * site owns the cell. The position of the next site is loaded before the current one is used. */
 CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_cell *cell,
                                  cvtm_hull *hull) {
   const int32_t found = wanted ? cvtm_hull_find_bins(s, hull) : 0;
@@ -59,8 +59,9 @@ CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cv
   return owned;
 }
 
-/* A candidate for the next corner of the hull: its number, and the components of the step there
- * along the direction of the current corner and across it. */
+/* A candidate for the next corner of the hull: the number of its pole, and the step to it from the
+ * current corner p. `out` is the component of the step along p, `across` the one perpendicular to
+ * p; both are multiplied by |p|. */
 typedef struct cvtm_hull_step {
   float out, across;
   int32_t pole;

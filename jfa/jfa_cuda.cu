@@ -169,8 +169,8 @@ enum {
   CELL_BLOCKS = 8,      /* blocks per multiprocessor that registers allow */
   CELL_PIXELS = 2048,   /* pixels per site; above this no cells are cut out */
   MAX_BLOCKS = 2048,    /* blocks of label_tiles_kernel, at most; warps take tiles round-robin */
-  /* A visit pops one node and pushes at most 32. A path down the 2^26 nodes above the buckets of
-   * 2^31 sites has at most 6 visits. */
+  /* A visit pops one node and pushes at most 32, since it descends 5 levels. A tree of 2^31 sites
+     has at most 2^26 buckets, so a path down to a bucket has at most 6 visits. */
   STACK = 6 * WARP
 };
 

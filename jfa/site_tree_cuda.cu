@@ -16,7 +16,7 @@
 enum {
   BLOCK = 256,
   SHARE = CVTM_TREE_TILE / BLOCK, /* bins of a tile that one thread has */
-  RUN = 32,                       /* sites of a crowded bin that counting orders together */
+  RUN = 32, /* sites in a run of a crowded bin, which order_run orders by counting */
   CROWD_BLOCKS = 1024,
   CROWD_ITEM = 2 * BLOCK /* slots that a block orders or merges at once */
 };

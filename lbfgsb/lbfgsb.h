@@ -74,9 +74,10 @@ typedef struct cvtm_lbfgsb_options {
   double max_seconds;        /* 0 */
   double gradient_tolerance; /* stop when projected_gradient <= this; 0 */
   double decrease_tolerance; /* stop when the mean of (f_old - f) / max(|f_old|, |f|) over the last
-                                10 iterations is at most this. 0: at most 8 DBL_EPSILON; or, with a
-                                gradient_tolerance, only when neither f nor the projected gradient
-                                decreased in these iterations; 0 */
+                                10 iterations is at most this. If this is 0: without a
+                                gradient_tolerance, stop when the mean is at most 8 DBL_EPSILON;
+                                with one, only when neither f nor the projected gradient decreased
+                                in these iterations; 0 */
   int search_evaluations;    /* limit of one line search; 20 */
   double search_decrease;    /* sufficient decrease; 1e-3 */
   double search_curvature;   /* 0.9 */

@@ -118,7 +118,8 @@ enum {
 /* Products of the stored pairs, and vectors that the directions need. Entry (p, q), counted by
  * columns of memory, is at p * CVTM_LBFGSB_ORDER + q. */
 typedef struct cvtm_lbfgsb_model {
-  /* S'S, S'Y, Y'Y over all rows. Y'Y, and s_p'y_q with p older than q, only without bounds. */
+  /* S'S, S'Y and Y'Y over all rows. Two parts are set only without bounds: Y'Y, and the s_p'y_q
+   * with p older than q. */
   double ss[CVTM_LBFGSB_SQUARE], sy[CVTM_LBFGSB_SQUARE], yy[CVTM_LBFGSB_SQUARE];
   double wg[CVTM_LBFGSB_PAIR]; /* W'g over the rows with t_i > 0, Y before S */
   double q[CVTM_LBFGSB_PAIR];  /* coefficients of the subspace step, for pass B */

@@ -1,7 +1,8 @@
 /* The phases of iteration.h for histories of more than CVTM_LBFGSB_SHORT pairs, and their passes on
- * the CPU; panels_cuda.cu has those on CUDA. The host decides. A sum over the free rows is the sum
- * over all rows minus the sum over the fixed rows. An iteration changes one column of the former,
- * and recomputes the latter: O(n m) operations, and O(m^2) for each fixed row. */
+ * the CPU; the passes on CUDA are in panels_cuda.cu. The host makes the decisions. A sum over the
+ * free rows is the sum over all rows minus the sum over the fixed rows. An iteration changes one
+ * column of the sums over all rows, in O(n m) operations, and recomputes the sums over the fixed
+ * rows, in O(m^2) operations for each fixed row. */
 #define CVTM_LBFGSB_ORDER 128
 
 #include "base/host.h"
@@ -291,9 +292,9 @@ void cvtm_panels_destroy(cvtm_device *device, cvtm_panels *panels) {
 /* --- the passes on the CPU ---------------------------------------------------------------------
  */
 
-/* W has the tiles of cvtm_lbfgsb_at, as for short histories, and shares their passes. No library
- * multiplies the panels, since the order of its sums would depend on the processor and on the
- * number of threads (docs/design.md, rule 4). */
+/* W is stored in the tiles of cvtm_lbfgsb_at, as for short histories, so that both have the same
+ * passes over all rows. No library multiplies the panels, since the order of its sums would depend
+ * on the processor and on the number of threads (docs/design.md, rule 4). */
 enum {
   BLOCK = 128,       /* listed rows that are multiplied together */
   PART = 32 * BLOCK, /* listed rows in a part */

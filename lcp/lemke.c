@@ -35,7 +35,7 @@ typedef struct lemke {
   const cvtm_csr *matrix;
   const double *b, *given_lower, *given_upper; /* n; a bound that is NULL is infinite */
   int threads;
-  int64_t n, pairs;      /* unknowns; one more pair for each variable without a bound */
+  int64_t n, pairs;      /* n: unknowns; pairs: n, and one for each variable without a bound */
   int32_t t;             /* the number of the artificial variable */
   double *entry;         /* pairs x (pairs + 1): the dictionary */
   double *value;         /* pairs: the basic variables */
@@ -362,7 +362,7 @@ static void read_unknowns(const lemke *p, double *x) {
   }
 }
 
-/* F_i = (A x - b)_i; *size: the sum of the absolute values of its terms. */
+/* F_i = (A x - b)_i; *size: the sum of the absolute values of its terms, plus |x_i|. */
 static double f_of(const lemke *p, const double *x, int64_t i, double *size) {
   const cvtm_csr *a = p->matrix;
   double sum = -p->b[i];

@@ -41,8 +41,9 @@ typedef struct cvtm_sell {
   int64_t *slice_start; /* slices + 1 */
   int32_t *column;
   double *value;
-  int32_t *run; /* entries / 32 numbers: the first column, if entry k of the 32 rows of a slice has
-                   consecutive columns, which are then not read; else -1. NULL: not computed */
+  int32_t *run; /* entries / 32 numbers, one for each entry k of the 32 rows of a slice. If the
+                   columns of these 32 entries are consecutive: the first of them; the columns are
+                   then not read. Else -1. NULL: not computed */
 } cvtm_sell;
 
 /* Converts on the device; the caller frees. */

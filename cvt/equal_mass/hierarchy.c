@@ -106,7 +106,8 @@ static int32_t match_pairs(const host_rows *rows, int32_t *aggregate, int32_t *b
   return count;
 }
 
-/* Lists the rows of each aggregate; first: count + 1. */
+/* Lists the rows of each aggregate: those of aggregate k are child[first[k]] .. child[first[k + 1]
+ * - 1]. `first` has count + 1 entries. */
 static void list_children(const int32_t *aggregate, int64_t rows, int64_t count, int32_t *first,
                           int32_t *child) {
   memset(first, 0, ((size_t)count + 1) * sizeof *first);

@@ -239,7 +239,8 @@ __device__ void mark_kept(const cvtm_power_polygons &polygons, int32_t j, int32_
   if (atomicCAS(polygons.round + j, 0, round) == 0) atomicAdd(marked, 1);
 }
 
-/* Marks for the next round the kept cells that do not agree with one that was cut in this round. */
+/* Finds the kept cells that do not agree with a cell that was cut in this round, and marks them for
+ * the next round. */
 __global__ void agree_kernel(cvtm_power power, cvtm_power_view view, cvtm_power_polygons polygons,
                              cvtm_power_state_cuda state, int32_t round) {
   int32_t *next = state.counter + CVTM_POWER_MARKED + round + 1;

@@ -131,7 +131,8 @@ CVTM_INLINE void cvtm_sphere_cell_cut_ring(const cvtm_sphere_tree *tree, int64_t
           (tree->count - 1) >> (CVTM_SPHERE_BRANCH_BITS * level); /* node of the level below */
       const cvtm_sphere_ball *balls = tree->balls[level - 1] + begin;
       const int32_t children = (int32_t)(last - begin < 7 ? last - begin + 1 : 8);
-      for (int32_t k = 0; k < children; ++k) { /* without branches, which no one could predict */
+      for (int32_t k = 0; k < children;
+           ++k) { /* without branches, because the processor could not predict them */
         const double near = reach + balls[k].radius;
         found |= (uint32_t)(cvtm_chord2(s, balls[k].centre) <= near * near) << k;
       }

@@ -15,8 +15,8 @@ typedef struct cvtm_image_source {
   const unsigned char *bytes;
   size_t size;
   const char *name;
-  /* The malloc'd bytes, if the decoder may keep them; it then sets *owned to NULL. NULL: it must
-   * not keep them. */
+  /* Points to the malloc'd bytes if the decoder may keep them; if it does, it sets *owned to NULL.
+   * If `owned` itself is NULL, the decoder must not keep them. */
   unsigned char **owned;
   int with_rgb; /* nonzero: decode linear red, green and blue beside the luminance */
 } cvtm_image_source;

@@ -31,7 +31,7 @@ typedef struct tiff_reader {
   int tiled;
   uint32_t chunk_width, chunk_height; /* of a tile or a strip */
   size_t chunk_bytes, row_bytes;
-  unsigned char *chunk; /* planes chunks, one after another */
+  unsigned char *chunk; /* memory for `planes` chunks, one after another */
   uint16_t *palette[3];
   cvtm_pixels pixels;
   cvtm_image *image;

@@ -264,7 +264,8 @@ static cvtm_status pre_smooth_and_restrict_cpu(const cvtm_grid_top *top,
   const cvtm_grid_finer f = {p, NULL};
   smooth_cpu(top, 1);
   FOR_NODES(threads_of(top), coarse->width, coarse->height, cvtm_grid_restrict(&f, coarse, i, j));
-  /* This follows cvtm_grid_restrict, which compares with the active nodes of the previous cycle. */
+  /* The nodes are marked after cvtm_grid_restrict, which still compares with the active nodes of
+   * the previous cycle. */
   FOR_NODES(threads_of(top), p->width, p->height, cvtm_grid_mark_active(p, 0, i, j));
   return CVTM_OK;
 }

@@ -542,8 +542,9 @@ void with_operator(const cvtm_grid_problem *shape, Launch launch) {
   }
 }
 
-/* The number of lines that each warp owns: the blocks then fill as few rounds of full_round blocks
- * as possible. It is at most max_lines, since warps that are far apart no longer share the cache.
+/* The number of lines that each warp owns. It is chosen such that the blocks run in as few rounds
+ * as possible, of full_round blocks each. It is at most max_lines, since warps that are far apart
+ * no longer share the cache.
  */
 int lines_of(int64_t width, int64_t height) {
   const int64_t full_round = 528, max_lines = 64;

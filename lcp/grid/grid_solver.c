@@ -89,7 +89,8 @@ static void place_arena(cvtm_grid_solver *s, bump_allocator *c) {
     s->top[l - 1].changed = level->support_changed + count;
     level->stencil_changed = bump(c, count, 1);
     level->kind = bump(c, count, 1);
-    /* While the problem of a level is solved, the level is not used to correct a finer one. */
+    /* The problem of a level uses arrays of the level: while the problem is solved, the level does
+     * not correct a finer one. */
     p->x = level->e;
     p->b = level->r;
     p->d = level->coefficient;

@@ -131,7 +131,8 @@ typedef struct cvtm_split_product {
   double others; /* sum of a_ij x_j over j != i */
 } cvtm_split_product;
 
-/* The vector is x. If `along` (a constant), its entries from `first` on are x + step * direction.
+/* Row `row` of A times x. If `along` (a compile-time constant) is nonzero, x + step * direction
+ * replaces x in the entries from `first` on.
  */
 CVTM_HD cvtm_split_product cvtm_split_row(const cvtm_sell *a, const double *x, int along,
                                           const double *direction, double step, int64_t first,
@@ -328,7 +329,8 @@ CVTM_HD double cvtm_line_search_step(const cvtm_sums *sums) {
   return step * sums->at[2] > 1 ? 1 / sums->at[2] : step;
 }
 
-/* 0: the energy 1/2 x'Ax - b'x; 1 and 3: rows at the lower and at the upper bound. */
+/* The part of a row in these sums: at[0] is the energy 1/2 x'Ax - b'x; at[1] and at[3] count the
+ * rows at the lower and at the upper bound. */
 CVTM_HD cvtm_sums cvtm_energy_sums(const cvtm_level *level, int64_t row) {
   const double x = level->x[row];
   const double product = cvtm_sell_row_times(&level->matrix, row, level->x);

@@ -350,9 +350,9 @@ static inline seen_point seen_from(const triangulation *dt, int32_t from, int32_
 /* The border of one of two parts at the gap between them. The base is the uppermost edge so far
  * that joins the parts; the chain begins at one end of the base. */
 typedef struct chain {
-  int32_t end;     /* end of the base in this part */
-  side outer;      /* side of the outer triangle at the gap: from `end` to BEYOND (left part), or to
-                      `end` */
+  int32_t end; /* end of the base in this part */
+  side outer;  /* side of the outer triangle at the gap: left: from `end` to BEYOND; right: to `end`
+                */
   seen_point near; /* from `end`: the third corner of that triangle */
   side edge;       /* between `end` and `near`, of the triangle inside */
   seen_point far;  /* from `end`: the third corner of the triangle inside */

@@ -342,8 +342,8 @@ static cvtm_status copy_arc(cutter *c, const cvtm_contour *traced, int64_t arc) 
 
 /* ---- The sides ---- */
 
-/* Nonzero if some crossing between a pixel at the side and the opposite one lies on the inner
- * half. */
+/* Between the centre of the first pixel at a side and that of the opposite pixel an arc may cross.
+ * Nonzero if one crosses on the half inside the image, next to this side. */
 static int crosses_inside(const cutter *c, int s) {
   const int across = axis_across(s);
   const double coordinate = side_coordinate(c, s);

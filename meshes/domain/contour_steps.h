@@ -15,7 +15,7 @@ cvtm_status cvtm_contour_allocate(int64_t arcs, int64_t points, cvtm_contour *co
  * number of points of all arcs. */
 void cvtm_contour_drop_small(cvtm_contour *contour, double smallest, int64_t *points);
 
-/* A mask (coverage) or labels, the other being NULL: width * height. */
+/* A mask (coverage) or labels, of width * height pixels; the pointer to the other one is NULL. */
 typedef struct cvtm_contour_picture {
   const float *coverage;
   const int32_t *labels;

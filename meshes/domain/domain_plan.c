@@ -217,8 +217,8 @@ static void find_vicinities(const cvtm_boundary *b, vicinity *around) {
   }
 }
 
-/* The corner such that u and v lie on its two sides, at distances not much larger than their own
- * distance; -1 if there is none. */
+/* The corner that has u on one of its sides and v on the other, and whose distance from u is less
+ * than 8 times the distance between u and v; -1 if there is none. */
 static int32_t corner_between(const cvtm_boundary *b, const vicinity *around, int32_t u,
                               int32_t v) {
   for (int k = 0; k < 4; ++k) {

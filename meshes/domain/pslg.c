@@ -663,7 +663,7 @@ static int32_t part_at(const plane_parts *p, const marker *at) {
     for (int k = 0; k < 3 && inside; ++k) {
       const double *a = p->mesh.points + 2 * (int64_t)p->mesh.triangles[3 * t + k];
       const double *b = p->mesh.points + 2 * (int64_t)p->mesh.triangles[3 * t + (k + 1) % 3];
-      /* Clockwise; counterclockwise after mirroring. */
+      /* The triangles are clockwise here; mirroring makes them counterclockwise. */
       inside = (b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]) <= 0;
     }
     if (inside) return p->part[t];

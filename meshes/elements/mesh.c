@@ -103,8 +103,9 @@ cvtm_status cvtm_mesh_edges(const cvtm_mesh *mesh, int32_t **edges, int64_t *cou
 
 /* ---- Half-edges ---- */
 
-/* Stable sort of half-edges (from; NULL: all) by the vertex where they begin or end. Those of
- * vertex v are to[start[v]] .. to[start[v + 1] - 1]. */
+/* Sorts half-edges, stably, by the vertex where they begin or, if by_end is nonzero, end. from: the
+ * half-edges to sort; NULL: all of them. Those of vertex v become to[start[v]] .. to[start[v + 1] -
+ * 1]. */
 static void sort_halves(const int32_t *corners, int by_end, const int64_t *from, int64_t halves,
                         int64_t vertices, int64_t *start, int64_t *to) {
   for (int64_t v = 0; v < vertices + 2; ++v) start[v] = 0;

@@ -472,8 +472,9 @@ void cvtm_triangulated_free(cvtm_triangulated *made) {
   *made = (cvtm_triangulated){0};
 }
 
-/* The place of a vertex, y down: that given; on a segment exactly on the line between its ends, as
- * doubles allow; or its grid point. */
+/* The place of a vertex, y down. Given vertices and crossings stay where they are. A new vertex on
+ * a segment is on the line between the ends of the segment, as exactly as doubles allow. All other
+ * new vertices are at their grid points. */
 static void place_of_planar(const planar *p, int64_t v, double place[2]) {
   const cvtm_refiner *r = &p->r;
   const int is_added = v >= p->in->vertex_count + p->crossings;

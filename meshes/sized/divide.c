@@ -420,8 +420,9 @@ static double larger_given(const cvtm_sizer *z, int64_t e, double x, double y) {
   return right > 0 && right != left ? fmax(left_size, cvtm_sizer_given(z, right, x, y)) : left_size;
 }
 
-/* Where an edge asks for a smaller size than a region beside it, by itself or because of its other
- * side, sizes grow from there. */
+/* Adds sources along an edge, from which sizes grow, wherever the size wanted on the edge is
+ * smaller than that of a region beside it: the edge has a size of its own, or the region on its
+ * other side has a smaller one. */
 static cvtm_status add_fine_edge(cvtm_sizer *z, int64_t e) {
   const edge_ends ends = ends_of(z, e);
   cvtm_status status = CVTM_OK;

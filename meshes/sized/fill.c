@@ -9,7 +9,8 @@
 static const double least_distance = 0.75, least_height = 0.5;
 static const double widest_hole = 0.8; /* radius of the largest empty circle */
 
-/* A vertex around which the lattice grows: one of the directions of its edges. */
+/* A vertex around which the lattice grows. direction: the angle of one of the lattice's edges
+ * there; the other edges follow at multiples of 60 degrees. */
 typedef struct seed {
   int32_t v;
   float direction;

@@ -16,7 +16,7 @@ static const double over_relaxation = 1.6;
  * at a vertex that is removed, and of edges at the end of a short one. */
 static const double longest = 1.3, shortest = 0.6, shortest_mean = 0.78, crowded_mean = 0.93;
 static const double stale = 0.1;   /* the size of a vertex is found anew after a way of this size */
-static const double still = 0.003; /* a way that is short, in sizes */
+static const double still = 0.003; /* a vertex rests if its way is shorter, in sizes */
 
 /* ---- Centroids ---- */
 

@@ -45,7 +45,8 @@ typedef struct cvtm_sizer {
   cvtm_sized_figures *figures;
 } cvtm_sizer;
 
-/* The wanted size in a region, without the boundary's demands, and with them. */
+/* The wanted size in a region: cvtm_sizer_given does not count what the boundary demands,
+ * cvtm_sizer_at does. */
 double cvtm_sizer_given(const cvtm_sizer *z, int32_t region, double x, double y);
 /* Fails because of a size at (x, y). */
 cvtm_status cvtm_sizer_refuse(const cvtm_sizer *z, double size, double x, double y);
