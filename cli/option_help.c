@@ -135,8 +135,9 @@ const char *cli_help_topic_near(cli_command command, const char *word) {
 
 static void print_jobs(FILE *stream) {
   fputs(
-      "\nJOBS is a list, .jsonl (one object of run's options in a line, with `input` for the\n"
-      "image); - reads it from stdin. Otherwise it is a glob of images, and file names among the\n"
+      "\nJOBS is a .jsonl list (each line is a JSON object with options of run, and `input` for "
+      "the\n"
+      "image); - reads the list from stdin. Or JOBS is images or a glob, and file names among the\n"
       "options may hold {stem}, {name}, {ext}, {dir} and {index}: cvtmesh batch 'in/*.png' -n "
       "5000\n"
       "-o 'out/{stem}.msh'\n",

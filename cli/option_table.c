@@ -156,14 +156,14 @@ const cli_option_row cli_option_rows[] = {
    "widths grow by at most this per unit of distance",
    .manual = "Where the map of widths changes faster, for example at a step, the smaller widths reach beyond it."},
   {"mask", 0, SPHERE, SOURCE(sphere.mask, "FILE"), OTHER(BASIC),
-   "leave out the cells where this map (npy, nc) is not 0, or in polygons (geojson, csv, svg)",
+   "leave out the cells whose centre lies where this map (npy, nc) is not 0, or inside these polygons (geojson, csv, svg)",
    .manual = "A cell is left out if its centre is on land. Polygons have longitudes and latitudes in degrees. "
    "The other cells are numbered anew. Edges without a cell and vertices without a cell are left out, too. `boundaryVertex` and `boundaryEdge` "
    "mark those that lack a cell, and `cellParent` has the number of each cell before.", .file = CLI_READS},
   {"region", 0, SPHERE, TEXT(sphere.region, "CAP|FILE"), OTHER(BASIC),
    "keep only the cells in a cap, LON,LAT,RADIUS in degrees, or in polygons (geojson, csv, svg)", .file = CLI_READS},
   {"fixed", 0, SPHERE, SOURCE(run.fixed, "FILE"), OTHER(SOLVER),
-   "points, as longitudes and latitudes in degrees, that are cells exactly; they come first", .file = CLI_READS},
+   "fixed centres of cells, as longitude and latitude in degrees; these cells come first in the files", .file = CLI_READS},
   {"output", 'o', RUN | VORONOI | MESH | SPHERE | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(run.output, "FILE"), CHIEF(BASIC),
    "write FILE in the format of its extension; can be repeated; - is standard output",
    .manual = "See FORMATS.",
@@ -193,7 +193,7 @@ const cli_option_row cli_option_rows[] = {
    "in detailed pictures, where the density varies within a cell, the ratio can be below 1. `energy_bound` is an "
    "older name of the reference.", .file = CLI_WRITES},
   {"run-report", 0, BATCH, TEXT(run.report, "FILE"), OTHER(BASIC), "write a JSON report of each run", .file = CLI_WRITES},
-  {"svg", 0, RUN | MESH | STATS | VIEW, CHOICE(run.svg, svg_kinds), CHIEF(DRAWING), "what an SVG or any other drawing shows",
+  {"svg", 0, RUN | MESH | STATS | VIEW, CHOICE(run.svg, svg_kinds), CHIEF(DRAWING), "what a drawing shows. dots: filled circles; touches: a touch of the pen for each dot; path: one line through the points; stipples: an older name of dots",
    .manual = "`dots` are filled circles. `touches` are what a pen does for them: a stroke without length and with "
    "round ends, as wide as the pen, or a spiral where the dot is wider. They are the default with --pen, for HPGL and "
    "G-code, and for the SVG of a --plotter. `stipples` is the older name of `dots`. `path` is one line through all points, in the order of --order. "
@@ -216,7 +216,7 @@ const cli_option_row cli_option_rows[] = {
    "(mean share of the paper), `blur` (standard deviation, pixels), `smallest_dot` and `largest_dot` (diameters)."},
   {"dot-size", 0, RUN | STATS | VIEW, TEXT(text.dot_size, "MIN,MAX"), CHIEF(DRAWING),
    "smallest and largest diameter of the dots, or one number for both. The unit is mm on a page, else pixels, "
-   "unless one follows (mm, px). Without -n the diameters also give the number of sites",
+   "unless a unit follows (mm, px). Without -n the diameters also give the number of sites",
    .manual = "Any unit of --unit may follow the last number. Without -n, the program chooses the number of dots so "
    "that dots of the mean diameter (with --dots tone, of the diameter for each tone) cover the same share of the "
    "paper as the ink of the picture, as in Linde-Buzo-Gray stippling. Without -n and --dot-size the diameter is "
@@ -263,7 +263,7 @@ const cli_option_row cli_option_rows[] = {
    "portrait or landscape; fill: fill the page inside the margins and crop the picture",
    .manual = "A page with a name lies as the picture does, unless portrait or landscape follows, as in "
    "`A4,landscape,fill`. With --plotter these words may stand alone. Without `fill` the whole picture is drawn. SVG, PDF and DXF files then have the size of the page. Files for pen machines, HPGL (`.hpgl`, `.plt`) "
-   "and G-code (`.gcode`, `.nc`), need this option or --plotter. See DRAWINGS and PEN MACHINES.",
+   "and G-code (`.gcode`, `.nc`), need this option, or a --plotter with a paper of its own (not grbl-*, marlin-* or hpgl). See DRAWINGS and PEN MACHINES.",
    .words = "A0 A1 A2 A3 A4 A5 A6 letter legal tabloid", .set = cli_set_page},
   {"margin", 0, RUN | MESH | STATS | VIEW, REAL(run.page.margin, "MM", 0, 10000), CHIEF(PAGE),
    "width of the page's margin, where nothing is drawn"},
@@ -272,7 +272,7 @@ const cli_option_row cli_option_rows[] = {
    .manual = "Between two parts, HPGL puts the pen back and takes it again, and G-code has the lines `pause` of its "
    "profile. An SVG has one layer for each part. Dots are not split."},
   {"plotter", 0, RUN | MESH, TEXT(run.page.plotter, "MACHINE"), CHIEF(PAGE),
-   "the machine that draws, which determines area, origin, units and speeds; or a file with a profile of G-code; "
+   "the machine that draws: it determines area, origin, units and speeds; or a file that describes your own G-code machine; "
    "list: print the machines",
    .manual = "See PEN MACHINES. Without --page the page is the paper of the machine. The picture lies inside what the "
    "machine reaches, and a page that is too large is refused. Without this option HPGL on A4 and A3 is for the HP "
@@ -287,7 +287,7 @@ const cli_option_row cli_option_rows[] = {
    "in the world. `width`, or --unit without a value, divides the coordinates of meshes by the width of the image; "
    "points stay in pixels."},
   {"pixel-size", 0, RUN | MESH | STATS, TEXT(text.pixel_size, "LENGTH"), CHIEF(PAGE),
-   "the size of a pixel in the world, for example 0.65um; or file: the size that the picture's file gives. "
+   "the real size of a pixel, for example 0.65um; file: the size that is stored in the picture's file. "
    "Coordinates in files are then positions in the world, y up",
    .manual = "LENGTH is a number, with or without a unit of --unit. `file` reads the size from the picture's file: "
    "from GeoTIFF (ModelPixelScale, and ModelTiepoint for the origin, in metres or feet), PhysicalSizeX and "
@@ -349,7 +349,7 @@ const cli_option_row cli_option_rows[] = {
    "if the program has just refined the set of sites or transferred sites. With --equal-mass the program balances "
    "the masses once more after the limit."},
   {"ranks", 0, RUN_ALONE, TEXT(text.ranks, "N"), OTHER(SOLVER),
-   "number of processes that share the run: N starts N processes on this machine, mpi takes the ranks of mpirun, 0 "
+   "number of processes that share the run: N starts up to N processes on this machine, mpi takes the ranks of mpirun, 0 "
    "means one process",
    .manual = "With `mpi`, the ranks that `mpirun` or `srun` has started share the work, on CPUs or, with --device "
    "cuda, on GPUs. In descents and evaluations each rank handles a part of the sites, with their cells and their "
@@ -499,7 +499,7 @@ const cli_option_row cli_option_rows[] = {
    "the report); it then writes the mesh, and the exit status is 4. A signal or --time-limit ends the refinement, "
    "and the program writes the mesh as it is (`stopped`)."},
   {"max-area", 0, RUN | MESH, LIST(text.max_area, "[REGION=]AREA[UNIT2]"), CHIEF(DOMAIN),
-   "refine the mesh until no triangle (of the region) is larger than this; can be repeated",
+   "refine the mesh until no triangle (or none in REGION) is larger than this, for example 4mm2 or 3=20um2; can be repeated",
    .manual = "AREA is in square units of the outline or, for a picture, in square pixels. A unit may follow, as in "
    "4mm2 or 3=20um2: the area is then one in the world of --pixel-size, which must have a unit, or one on the page "
    "of --page. The inside of an outline is region 1.", .set = cli_set_max_area},
@@ -514,15 +514,15 @@ const cli_option_row cli_option_rows[] = {
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(run.invert), CHIEF(TONE), "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(run.gamma, "G", 1e-6, 1e6), OTHER(TONE), "raise the tone to this power"},
   {"levels", 0, RUN | STATS | VIEW | DENSITY, TEXT(text.levels, "BLACK,WHITE"), OTHER(TONE),
-   "range of levels (sRGB values, 0 to 1): pixels up to BLACK become black, pixels from WHITE on become white",
+   "range of levels (sRGB values; BLACK may be below 0): pixels up to BLACK become black, pixels from WHITE on become white",
    .set = cli_set_levels},
   {"contrast", 0, RUN | STATS | VIEW | DENSITY, REAL(run.contrast, "FACTOR", 1e-3, 1e3), CHIEF(TONE),
    "multiply the difference between each level and middle grey by this"},
   {"tone", 0, RUN, CHOICE(run.tone, tone_choices), CHIEF(TONE),
-   "tones of -n dots of one size, as of a --pen. auto: levels and gamma are chosen such that these dots can show the "
+   "tones where the number and the size of the dots are both given, as by -n and --pen. auto: levels and gamma are chosen so that these dots can show the "
    "picture; linear: the dots follow its tone, however much ink they have",
    .manual = "-n dots of a pen have less ink than most photographs need, or more. `auto` chooses the BLACK and WHITE of "
-   "--levels and the --gamma at which the dots have as much ink as the tones, and of these the ones whose drawing, "
+   "--levels and the --gamma at which the dots have as much ink as the tones, and of these the ones whose drawing "
    "resembles the picture most (structural similarity of local contrasts after a blur of 1.5 spacings; the eye half "
    "adapts to the contrast of the whole). BLACK below 0 means that no place is fully covered. The summary prints them. Where one of --levels, --gamma and --contrast is given, nothing is chosen. With `linear` "
    "and too little ink the drawing is pale. The report has `tone_chosen`: `black`, `white`, `gamma`."},
@@ -551,7 +551,7 @@ const cli_option_row cli_option_rows[] = {
    "with --size-from: the name of the field; default: the first one"},
   {"size", 0, MESH, LIST(outline.size, "[NAME=]SIZE"), CHIEF(DOMAIN),
    "length of the edges in the mesh of an outline: a number (a unit may follow), a formula such as 1+0.1*d(hole), "
-   "or max; NAME is a region or a part of the boundary; can be repeated",
+   "or max (as few triangles as --min-angle allows); NAME is a region or a part of the boundary; can be repeated",
    .manual = "The outline is meshed by triangles whose edges have this length, in the unit of the outline. The "
    "vertices inside are the sites of a centroidal Voronoi tessellation. Corners and edges of the outline keep their "
    "coordinates to the last bit. With a unit, as in 2mm, the size is one in the world of --pixel-size, or on the "
@@ -564,7 +564,7 @@ const cli_option_row cli_option_rows[] = {
    "the angles of --min-angle allow, as that option does alone. With -n all sizes are multiplied by one factor, so "
    "that the mesh has about N vertices; with -n and no size all edges have about the same length.", .words = "max"},
   {"boundary-name", 0, MESH, LIST(outline.boundary_names, "PART=NAME"), OTHER(DOMAIN),
-   "name a part of the boundary of an outline; PART is its name so far, as hole-1, or the N of marker-N; can be "
+   "rename a part of the boundary of an outline; PART is its present name, such as hole-1, or just the number N of marker-N; can be "
    "repeated",
    .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter. The other options know the part "
    "by its new name."},
@@ -595,7 +595,7 @@ const cli_option_row cli_option_rows[] = {
    "lower bound of the density: smaller values become this"},
   {"within", 0, RUN | DENSITY, LIST(text.within, "FILE"), OTHER(DENSITY),
    "keep the density inside a region alone: the bright part of an image, polygons (svg, geojson, csv, poly), or "
-   "alpha for the picture's own alpha channel; of several regions, their overlap counts",
+   "alpha for the picture's own alpha channel; if the option is repeated, only the overlap of the regions is kept",
    .manual = "--smooth, --grade and --grade-size change the density inside the regions of --within alone, and do "
    "not act across obstacles. The centroid of a cell around an obstacle may lie in the obstacle. At the end, `run` "
    "moves such sites to a place nearby, so that no site is outside the regions or in an obstacle (for polygons "
@@ -621,8 +621,8 @@ const cli_option_row cli_option_rows[] = {
    "pixels with u > rho count P/(1 - P) times as much, so that u tends to lower values.",
    .set = cli_set_smooth},
   {"grade", 0, RUN | DENSITY, TEXT(text.grade, "LAMBDA[,MAX]"), OTHER(DENSITY),
-   "replace the density by the smoothest one that is nowhere smaller, and that exceeds MAX nowhere but where the "
-   "density itself does",
+   "replace the density by the smoothest one that is nowhere smaller; it stays at or below MAX, except where the "
+   "density itself is above MAX",
    .manual = "This minimises the same sum as --smooth, but under the constraint u >= rho.", .set = cli_set_grade},
   {"grade-size", 0, RUN | DENSITY, REAL(run.condition.grade_size, "G", 0, 1e6), CHIEF(DENSITY),
    "sizes (density^-1/4) grow by at most G per pixel; 0: no limit"},
@@ -686,8 +686,8 @@ const cli_option_row cli_option_rows[] = {
   {"evaluations", 0, MINIMIZE, INTEGER(minimize.evaluations, "N", 0, 1e15), OTHER(SOLVER),
    "maximum number of evaluations; 0: no limit", .manual = "A run that ends at a limit has the exit status 4."},
   {"gradient-tolerance", 0, MINIMIZE, REAL(run.gradient_tolerance, "G", 0, HUGE_VAL), OTHER(SOLVER),
-   "stop when no component of the projected gradient is larger than this; 0: stop when the objective decreases by "
-   "rounding errors alone",
+   "stop when no component of the projected gradient is larger than this; 0: go on until the objective changes only by "
+   "rounding errors",
    .manual = "Without this option and --tolerance, the run ends when the relative decrease is as small as rounding "
    "errors, 1.8e-15. With this option alone it ends at the tolerance, or when neither the objective nor the "
    "projected gradient decreases any more."},
@@ -715,12 +715,12 @@ const cli_option_row cli_option_rows[] = {
    .words = "ratio", .file = CLI_READS_OMEGA},
   {"gamma", 0, HLCP, REAL(hlcp.solver.gamma, "G", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "scale of the modulus variable"},
   {"rule", 0, HLCP, CHOICE(hlcp.solver.rule, hlcp_rules), OTHER(SOLVER),
-   "what the matrix L_k of a splitting is: the lower part of the rows of block k, or of E_k A E_k",
+   "the matrix L_k of a splitting. rows: the lower part of the rows of block k; block: the lower part of E_k A E_k",
    .manual = "`rows` uses Jacobi predictions for unknowns outside the block, as the tables of the paper do."},
   {"splitting", 0, HLCP, CHOICE(hlcp.solver.split, hlcp_splits), OTHER(SOLVER), "split both A and B, or A alone (B "
    "is then diagonal)",
    .manual = "These are the two forms for LCPs."},
-  {"start", 0, HLCP, REAL(hlcp.solver.start, "X", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "value of every component of "
+  {"start", 0, HLCP, REAL(hlcp.solver.start, "X", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "value of every component of the modulus variable "
    "x at the start"},
   {"iterations", 0, HLCP, INTEGER(run.iterations, "N", 0, 1e15), CHIEF(SOLVER), "maximum number of sweeps or Newton "
    "steps"},
@@ -740,16 +740,16 @@ const cli_option_row cli_option_rows[] = {
   {"problem", 0, LCP, CHOICE(lcp.problem, lcp_problems), CHIEF(PROBLEM), "a model problem",
    .manual = "The problems are a loaded membrane over an obstacle, and the elastic-plastic torsion of a square bar."},
   {"size", 0, LCP, INTEGER(lcp.size, "M", 1, COUNT_MAX), CHIEF(PROBLEM), "number of nodes along a side"},
-  {"width", 0, LCP, INTEGER(lcp.width, "W", 0, COUNT_MAX), OTHER(PROBLEM), "width of the grid of unknowns, together "
+  {"width", 0, LCP, INTEGER(lcp.width, "W", 0, COUNT_MAX), OTHER(PROBLEM), "the unknowns are the nodes of a grid of this width; give it together "
    "with --height"},
-  {"height", 0, LCP, INTEGER(lcp.height, "H", 0, COUNT_MAX), OTHER(PROBLEM), "height of this grid; without both a "
+  {"height", 0, LCP, INTEGER(lcp.height, "H", 0, COUNT_MAX), OTHER(PROBLEM), "height of this grid; without both options a "
    "matrix has no grid"},
   {"mesh", 0, LCP, TEXT(lcp.mesh, "FILE"), CHIEF(PROBLEM), "solve the problem on the triangles of a mesh file",
    .manual = "The problem `membrane` (or `obstacle`) or `torsion` is solved by linear elements on the triangles of "
    "a msh, vtu, obj or ele file. x is 0 on the boundary, and the longer side of the mesh has length 1. -o then "
    "writes npy (x at the vertices), vtu, vtk, msh or ply (with the vertex data `solution`), or png. The PNG "
    "colours the triangles by x. It outlines the triangles that touch the obstacle or, in torsion, are plastic.", .file = CLI_READS},
-  {"load", 0, LCP, REAL(lcp.load, "C", 0, 1e12), OTHER(PROBLEM), "with --mesh: the load; 0: 1 for membrane, 5 for "
+  {"load", 0, LCP, REAL(lcp.load, "C", 0, 1e12), OTHER(PROBLEM), "with --mesh: the load; 0 means 1 for membrane and 5 for "
    "torsion",
    .manual = "For torsion, the load is twice the angle of twist of the bar per length."},
   {"matrix", 0, LCP, TEXT(lcp.matrix, "A.mtx"), CHIEF(PROBLEM), "Matrix Market file",
@@ -795,7 +795,7 @@ const cli_option_row cli_option_rows[] = {
    "result, or the version of the program has changed. Without --resume the program clears the journal and does "
    "every job.", .effect = CLI_NO_EFFECT},
   {"follow", 0, BATCH, FLAG(batch.follow), CHIEF(BATCH),
-   "the pictures are frames of a film: each starts from the sites of the one before",
+   "the pictures are frames of a film: each run starts from the sites of the frame before",
    .manual = "Sites move with the scene. Where the tone changed much, sites go from places that have too many to places "
    "that have too few. CSV and NPY files have a third column, `id`: a site keeps its number as long as it stays. All "
    "frames have the size, the number of sites and the tones (see --tone) of the first one. The jobs are done one after "
@@ -813,7 +813,7 @@ const cli_option_row cli_option_rows[] = {
    "other error of locking, as on a network file system whose lock service is down, ends the batch with exit status "
    "1; put the journal on another file system then.", .file = CLI_WRITES, .effect = CLI_NO_EFFECT},
   {"shard", 0, BATCH, TEXT(batch.shard, "I/N"), OTHER(BATCH),
-   "do every Nth job from job I on, I = 0 to N - 1; slurm: the part of this task of a Slurm array",
+   "do only every Nth job, starting with job I (0 to N - 1); slurm: take I and N from the Slurm array task",
    .manual = "`slurm` takes I and N from the environment of the task. Each shard has its own journal, FILE.shardI; "
    "--resume reads all of them.", .words = "slurm", .effect = CLI_NO_EFFECT},
   {"report", 0, BATCH, TEXT(batch.report, "FILE"), CHIEF(BASIC), "write a JSON report of the batch; - is stdout",
@@ -853,7 +853,7 @@ const cli_option_row cli_option_rows[] = {
   {"every", 0, RUN_ALONE, INTEGER(view.every, "K", 1, 1e9), OTHER(VIEW), "number of iterations between two pictures "
    "of --watch"},
   {"device", 0, RUN_ALONE, TEXT(device, "NAME"), CHIEF(GENERAL),
-   "where to compute: cpu, cuda, cuda:N, auto, or cuda:all: a process for each GPU", .manual = "`auto` takes a CUDA "
+   "where to compute: cpu, cuda, cuda:N, auto, or cuda:all (up to one process for each GPU)", .manual = "`auto` takes a CUDA "
    "device if one works, else the CPU.",
    .words = "auto cpu cuda", .effect = CLI_NO_EFFECT},
   {"device", 0, VORONOI | SPHERE | STATS | VIEW | MINIMIZE | HLCP | LCP | DENSITY | SEGMENT, TEXT(device, "NAME"), CHIEF(GENERAL),

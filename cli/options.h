@@ -27,18 +27,18 @@
   X(MESH, cli_mesh, "mesh", "POINTS|OUTLINE|IMAGE", " -o MESH [-o MESH2 ...]", CVTM_RUN_POINTS, "obj", 0, \
     "triangulate points, mesh a polygon or, by --metric, a picture") \
   X(SPHERE, cli_sphere, "sphere", "WIDTHS", " -o GRID.nc [-o GRID2 ...]", CVTM_RUN_ALL, "nc", 0, \
-    "mesh the globe by Voronoi cells of wanted widths, for climate models") \
+    "mesh the globe by Voronoi cells; WIDTHS is a number of km or a map of widths") \
   X(DENSITY, cli_density, "density", "IMAGE", " -o OUT [-o OUT2 ...]", CVTM_RUN_DENSITY, "npy", 0, \
     "the density that run uses: tone, weights, smoothing, grading") \
   X(SEGMENT, cli_segment, "segment", "IMAGE", " --inside X,Y,R -o MASK", CVTM_RUN_SEGMENTATION, "npy", 0, \
-    "find the object that seeds mark in a picture") \
+    "find an object in a picture from marks inside and outside it") \
   X(VIEW, cli_view, "view", "IMAGE|POINTS", " [-n POINTS] [--shot FILE]", CVTM_RUN_VIEW, "csv", 0, \
     "watch and steer the optimisation in a window") \
   X(STATS, cli_stats, "stats", "FILE", "", CVTM_RUN_STATS, "npy", 0, \
     "measure a mesh, a point file or a drawing") \
   X(MINIMIZE, cli_minimize, "minimize", "PROBLEM", " [-o X.npy] [--report FILE]", CVTM_RUN_ALL, "npy", 1, \
     "the optimiser on a problem of MINPACK-2: ept pjb msa odc gl1 lj ssc gl2") \
-  X(HLCP, cli_hlcp, "hlcp", "", " --example N | --problem NAME | --matrix-a FILE", CVTM_RUN_ALL, "npy", 1, \
+  X(HLCP, cli_hlcp, "hlcp", "", " --example N | --matrix-a A.mtx --rhs Q.npy", CVTM_RUN_ALL, "npy", 1, \
     "solve a horizontal linear complementarity problem") \
   X(LCP, cli_lcp, "lcp", "", " --problem NAME --size M | --matrix A.mtx --rhs B.npy", CVTM_RUN_ALL, "npy", 1, \
     "solve a linear complementarity problem with bounds") \

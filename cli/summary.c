@@ -266,8 +266,9 @@ void cli_run_print_summary(const cli_options *options, const cvtm_run *r) {
             cli_count(r->second.straightened, "edge is", "edges are"));
   if (r->options.tone == CVTM_RUN_TONE_CHOSEN)
     fprintf(stderr,
-            "  tone       for the ink of these dots: --levels %g,%g --gamma %g (--tone linear is "
-            "literal)\n",
+            "  tone       mapped to the ink of these dots by --levels %g,%g --gamma %g (--tone "
+            "linear keeps the picture's "
+            "tones)\n",
             r->options.black, r->options.white, r->options.gamma);
   cli_stipples_print(&r->stipples, stderr, "  tone       ");
   print_colours(&r->options, &r->colours);

@@ -71,7 +71,7 @@ static cvtm_status check_matrix(const cvtm_csr *matrix, int threads, cvtm_lcp_op
     status = cvtm_csr_check_square(matrix, "the matrix", threads, &diagonal);
     if (status == CVTM_OK) return CVTM_OK;
     if (options->method != CVTM_LCP_AUTO || matrix->rows > CVTM_LEMKE_ROWS)
-      return cvtm_fail(error, status, "%s; of all methods only lemke would take it",
+      return cvtm_fail(error, status, "%s; only --method lemke accepts such a matrix",
                        diagonal.message);
   }
   options->method = CVTM_LCP_LEMKE;
@@ -88,10 +88,10 @@ static cvtm_status resolve_method(const cvtm_csr *matrix, int threads, cvtm_lcp_
   *is_symmetric = row < 0;
   if (options->method == CVTM_LCP_AUTO) options->method = row < 0 ? CVTM_LCP_TNNMG : CVTM_LCP_PDAS;
   if (row < 0 || options->method != CVTM_LCP_TNNMG) return CVTM_OK;
-  return cvtm_fail(
-      error, CVTM_ERROR_INPUT,
-      "tnnmg needs a symmetric matrix: row %lld differs from column %lld; pdas does not",
-      (long long)row + 1, (long long)row + 1);
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "tnnmg needs a symmetric matrix, but row %lld differs from column %lld; pdas "
+                   "does not need one",
+                   (long long)row + 1, (long long)row + 1);
 }
 
 cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t width,

@@ -399,7 +399,7 @@ cvtm_status cvtm_colour_create(const cvtm_colour_source *source, int colours, cv
   if (source == NULL || !says_something(source, colours)) return CVTM_OK;
   colour->curves = malloc((size_t)3 * CVTM_COLOUR_STEPS * sizeof *colour->curves);
   if (colour->curves == NULL)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the curves of colours");
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for the tone curves of the picture");
   cvtm_status status = CVTM_OK;
   if (source->has_codes && colours != 4) {
     from_codes(source, colour);

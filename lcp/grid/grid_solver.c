@@ -367,7 +367,7 @@ static cvtm_status check_grid(cvtm_error *error, const cvtm_grid_solver *s,
                               const cvtm_lcp_grid *grid) {
   if (grid->width != s->shape[0].width || grid->height != s->shape[0].height) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "coefficients of %lld x %lld nodes for a solver of %lld x %lld",
+                     "the coefficients have %lld x %lld nodes, but the solver has %lld x %lld",
                      (long long)grid->width, (long long)grid->height, (long long)s->shape[0].width,
                      (long long)s->shape[0].height);
   }
@@ -620,7 +620,7 @@ cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid) {
   if (!lcp) return CVTM_ERROR_ARGUMENT;
   if (!grid || lcp->table->solve != solve_on_grid) {
     return cvtm_fail(cvtm_device_error(lcp->device), CVTM_ERROR_ARGUMENT,
-                     "no coefficients, or the solver is not for a grid");
+                     "no coefficients were given, or the solver was not made for a grid");
   }
   return set_coefficients((cvtm_grid_solver *)lcp, grid);
 }

@@ -124,7 +124,8 @@ static cvtm_status check_structure(const cvtm_csr *matrix, const char *name, int
   }
   for (int64_t row = 0; row < matrix->rows; ++row) {
     if (matrix->row_start[row + 1] < matrix->row_start[row]) {
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: row %lld: the row starts decrease", name,
+      return cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "%s: row %lld ends before it starts: row starts must not decrease", name,
                        (long long)row + 1);
     }
   }

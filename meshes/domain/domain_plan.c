@@ -392,8 +392,8 @@ static cvtm_status fit_scale(planner *p, int64_t sites, cvtm_boundary *boundary,
     if (round == ROUNDS) {
       if (wanted < 1.1 * (double)sites && boundary->vertex_count <= sites) return CVTM_OK;
       return cvtm_fail(error, CVTM_ERROR_INPUT,
-                       "%" PRId64 " sites are too few: the boundary needs %" PRId64
-                       ", and the domain about %.0f in all where the shape is finest",
+                       "%" PRId64 " sites are too few: the boundary alone needs %" PRId64
+                       ", and the domain about %.0f in all, because of its finest parts",
                        sites, boundary->vertex_count,
                        fmax(wanted, fmax((double)sites, (double)boundary->vertex_count)));
     }

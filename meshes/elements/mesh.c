@@ -421,7 +421,9 @@ static cvtm_status measure_all(const cvtm_mesh *mesh, const cvtm_domain *domain,
 
 cvtm_status cvtm_quality_compute(const cvtm_mesh *mesh, const cvtm_domain *domain,
                                  cvtm_quality *quality, cvtm_error *error) {
-  if (!mesh || !quality) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no mesh or no quality");
+  if (!mesh || !quality)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "the mesh, or the struct for its quality, is NULL");
   cvtm_status status = cvtm_check_corners(mesh, error);
   if (status != CVTM_OK) return status;
   vertex_star *stars = calloc((size_t)mesh->vertex_count + 1, sizeof *stars);

@@ -116,7 +116,8 @@ static cvtm_status find_readable(const char *extension, int fields, const char *
   *f = cvtm_format_find(cvtm_formats, extension, bits);
   if (*f != NULL) return CVTM_OK;
   cvtm_format_names(cvtm_formats, bits, fields ? " and " : ", ", known, sizeof known);
-  return fields ? cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: fields are read from %s", name, known)
+  return fields ? cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                            "%s: fields cannot be read from this format, only from %s", name, known)
                 : cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: unknown mesh format (readable: %s)",
                             name, known);
 }

@@ -345,7 +345,8 @@ static cvtm_status check_demand(const cvtm_refiner *r) {
     if (r->m.corner[3 * t] >= 0) triangles += cvtm_triangle_excess(r, t);
   if (triangles <= 2 * (double)most) return CVTM_OK;
   return cvtm_fail(r->error, CVTM_ERROR_INPUT,
-                   "the areas need %.3g triangles, which have more than %" PRId64 " points",
+                   "the largest areas need %.3g triangles, and with these more than %" PRId64
+                   " points",
                    triangles, most);
 }
 

@@ -96,7 +96,8 @@ static cvtm_status refine_keep_changes(cvtm_refiner *r) {
 static cvtm_status refine_describe(cvtm_refiner *r, int32_t v, cvtm_refine_vertex made) {
   const int64_t most = cvtm_most_points(r->options);
   if (r->m.vertex_count > most)
-    return cvtm_fail(r->error, CVTM_ERROR_INPUT, "angles and areas need more than %lld points",
+    return cvtm_fail(r->error, CVTM_ERROR_INPUT,
+                     "the bounds on angles and areas need more points than the limit of %lld",
                      (long long)most);
   if (!cvtm_grow(&r->vertex, sizeof *r->vertex, &r->vertex_capacity, (int64_t)v + 1))
     return cvtm_no_memory(r->error, "the refinement");

@@ -44,8 +44,8 @@ static const char *const planar_work = "the triangulation";
 static cvtm_status check_input(const planar *p) {
   const cvtm_triangulate_input *in = p->in;
   if (in->vertex_count < 3)
-    return cvtm_fail(p->error, CVTM_ERROR_INPUT, "%" PRId64 " vertices; a triangle has three",
-                     in->vertex_count);
+    return cvtm_fail(p->error, CVTM_ERROR_INPUT,
+                     "%" PRId64 " vertices are too few: a triangle has three", in->vertex_count);
   if (in->vertex_count > CVTM_DELAUNAY_MOST || in->segment_count > INT32_MAX / 4)
     return cvtm_fail(p->error, CVTM_ERROR_INPUT, "too many vertices or segments");
   for (int64_t i = 0; i < 2 * in->vertex_count; ++i)

@@ -66,7 +66,7 @@ and tolerances (`ftol` 0, `gtol` 1e-10) and the same memory, which is 10 where t
   {long} for which SciPy takes 6 or more, {mean_long:.3f} times.
 * {equal} take the same number of evaluations, {fewer} take fewer with cvtmesh, {more} take more.
 
-These take more than 5 % more, and two or more:
+For these, cvtmesh takes over 5 % more evaluations than SciPy, and at least two more:
 
 {exceptions}
 

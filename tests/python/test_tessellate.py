@@ -48,7 +48,7 @@ def test_saved_files_are_those_of_the_program(name, program, tmp_path):
 
 def test_sizes_are_tuples(program, tmp_path):
     program("run", CAMERA, "-n", 200, "--iterations", 5, "-o", "a.hpgl", "--page", "100x200")
-    t = cvtmesh.tessellate(CAMERA, 200, iterations=5)
+    t = cvtmesh.tessellate(CAMERA, 200, iterations=5, pen=0.5, page=(100, 200))
     t.save(tmp_path / "b.hpgl", page=(100, 200))
     assert (tmp_path / "b.hpgl").read_bytes() == (tmp_path / "a.hpgl").read_bytes()
 
