@@ -154,12 +154,11 @@ cvtm_status cvtm_sphere_plan_create(cvtm_device *device, const cvtm_sphere_map *
   if (status != CVTM_OK) return status;
   p->workspace_bytes = sort > reduce ? sort : reduce;
   const int64_t map_size = map->value == NULL ? 0 : 6 * (int64_t)map->side * map->side;
-  status = cvtm_device_allocate_arrays(device, plan_arrays(p, map_size));
-  if (status != CVTM_OK) return status;
   p->device = device;
+  status = cvtm_device_allocate_arrays(device, plan_arrays(p, map_size));
   p->work.map = *map;
   p->work.tree.sites = p->work.sites;
-  if (map->value != NULL) {
+  if (status == CVTM_OK && map->value != NULL) {
     p->work.map.value = p->map;
     status = cvtm_device_copy_in(device, p->map, map->value, (size_t)map_size * sizeof *p->map);
   }
@@ -174,8 +173,8 @@ cvtm_status cvtm_sphere_plan_put(cvtm_sphere_plan *p, const double *sites, int64
   const cvtm_arrays sorting = {
       {CVTM_ARRAY(keys, n), CVTM_ARRAY(keys_alt, n), CVTM_ARRAY(order_alt, n)}};
   cvtm_status status = cvtm_device_allocate_arrays(p->device, sorting);
-  if (status != CVTM_OK) return status;
-  status = cvtm_device_copy_in(p->device, p->work.sites, sites, 3 * (size_t)n * sizeof *sites);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_in(p->device, p->work.sites, sites, 3 * (size_t)n * sizeof *sites);
   if (status == CVTM_OK) status = p->table->keys(p->device, p->work.sites, n, keys, p->order);
   if (status == CVTM_OK)
     status = cvtm_sort_pairs(p->device, keys, p->order, keys_alt, order_alt, n, 63, p->workspace,

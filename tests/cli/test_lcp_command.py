@@ -137,7 +137,7 @@ def test_refusals(cvtmesh):
         cvtmesh.file(matrix, text)
         refused(3, reason, *files)
     cvtmesh.file(matrix, head + "2 2 3\n1 1 2\n2 2 2\n1 2 -1\n")
-    refused(3, "tnnmg needs a symmetric matrix: row 1", *files, "--method", "tnnmg")
+    refused(3, "tnnmg needs a symmetric matrix, but row 1", *files, "--method", "tnnmg")
     refused(3, "omega is 2.5", *files, "--method", "psor", "--omega", 2.5)
     refused(3, "2 rows are not a grid of 3 x 4", *files, "--width", 3, "--height", 4)
     cvtmesh.file("l.npy", np.array([0.0, 2.0]))

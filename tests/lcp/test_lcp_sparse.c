@@ -620,7 +620,7 @@ TEST_ON_DEVICE(refusals) {
   cvtm_lcp_options options = options_of(&s);
   cvtm_lcp *lcp = NULL;
   expect_refusal(device, cvtm_lcp_create(device, &a, 0, 0, &options, &lcp),
-                 "tnnmg needs a symmetric matrix: row 1 differs from column 1");
+                 "tnnmg needs a symmetric matrix, but row 1 differs from column 1");
   options.method = CVTM_LCP_PSOR;
   expect_refusal(device, cvtm_lcp_create(device, &a, 3, 1, &options, &lcp),
                  "2 rows are not a grid of 3 x 1");

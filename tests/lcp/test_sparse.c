@@ -208,7 +208,7 @@ typedef struct bad_matrix {
 TEST(refusals_name_row_and_reason) {
   const double nan = (double)NAN, infinite = (double)INFINITY;
   bad_matrix cases[] = {
-      {2, 2, {0, 2, 1}, {0, 1, 1}, {1, 1, 1}, "row 2: the row starts decrease"},
+      {2, 2, {0, 2, 1}, {0, 1, 1}, {1, 1, 1}, "row 2 ends before it starts"},
       {2, 2, {0, 1, 2}, {0, 2}, {1, 1}, "row 2: column 3 is not within 1 .. 2"},
       {2, 2, {0, 1, 2}, {-1, 1}, {1, 1}, "row 1: column 0 is not within 1 .. 2"},
       {2, 2, {0, 1, 3}, {0, 1, 0}, {1, 1, 1}, "row 2: column 1 is out of order"},
