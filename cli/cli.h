@@ -94,10 +94,6 @@ void cli_catch_signals(void);
 /* True after such a signal, or if the thread's listener says so. */
 int cli_interrupted(void);
 
-/* `mesh` of a polygon: Delaunay refinement of its inside. */
-/* Nonzero if the options ask for the mesh of an outline rather than of points. */
-int cli_outline_wanted(const cli_options *options);
-
 /* A new report with its first members: `version`, the device (NULL: none), `options`. */
 cJSON *cli_report_begin(const cvtm_device *device, const cli_options *options);
 /* Adds every option of the command, with the value that was in effect. */

@@ -8,6 +8,7 @@
 #include "cli/option_table.h"
 #include "run/files.h"
 #include "run/options.h"
+#include "run/outline_parts.h"
 #include "run/output.h"
 
 #include <dirent.h>
@@ -106,7 +107,7 @@ static void visit_use(void *context, const char *option, const char *path) {
 static void visit_output(const cli_options *options, const char *path, void *context,
                          cli_file_visitor visitor) {
   const int grouped =
-      options->run.domain.kind != CVTM_RUN_DOMAIN_NONE || cli_outline_wanted(options);
+      options->run.domain.kind != CVTM_RUN_DOMAIN_NONE || run_outline_wanted(&options->run);
   use_visit visit = {context, visitor, CLI_FILE_WRITTEN};
   cvtm_visit_written(path, "output", options->run.ascii, grouped, visit_use, &visit);
 }

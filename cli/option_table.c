@@ -549,7 +549,7 @@ const cli_option_row cli_option_rows[] = {
    .set = cli_set_size_from},
   {"size-field", 0, RUN | MESH, TEXT(run.size.field, "NAME"), OTHER(DENSITY),
    "with --size-from: the name of the field; default: the first one"},
-  {"size", 0, MESH, LIST(outline.size, "[NAME=]SIZE"), CHIEF(DOMAIN),
+  {"size", 0, MESH, LIST(run.outline.size, "[NAME=]SIZE"), CHIEF(DOMAIN),
    "length of the edges in the mesh of an outline: a number (a unit may follow), a formula such as 1+0.1*d(hole), "
    "or max (as few triangles as --min-angle allows); NAME is a region or a part of the boundary; can be repeated",
    .manual = "The outline is meshed by triangles whose edges have this length, in the unit of the outline. The "
@@ -563,20 +563,20 @@ const cli_option_row cli_option_rows[] = {
    "to a point. Edges are shorter where the outline has short edges or is narrow. `max` makes as few triangles as "
    "the angles of --min-angle allow, as that option does alone. With -n all sizes are multiplied by one factor, so "
    "that the mesh has about N vertices; with -n and no size all edges have about the same length.", .words = "max"},
-  {"boundary-name", 0, MESH, LIST(outline.boundary_names, "PART=NAME"), OTHER(DOMAIN),
+  {"boundary-name", 0, MESH, LIST(run.outline.boundary_names, "PART=NAME"), OTHER(DOMAIN),
    "rename a part of the boundary of an outline; PART is its present name, such as hole-1, or just the number N of marker-N; can be "
    "repeated",
    .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter. The other options know the part "
    "by its new name."},
-  {"grade", 0, MESH, REAL(outline.grade, "G", 0.01, 10), OTHER(DOMAIN),
+  {"grade", 0, MESH, REAL(run.outline.grade, "G", 0.01, 10), OTHER(DOMAIN),
    "with --size: how much sizes grow per unit of distance from smaller sizes at the boundary"},
-  {"simplify", 0, MESH, REAL(outline.simplify, "TOL", 0, HUGE_VAL), OTHER(DOMAIN),
+  {"simplify", 0, MESH, REAL(run.outline.simplify, "TOL", 0, HUGE_VAL), OTHER(DOMAIN),
    "with --size: replace chains of short edges by edges of the wanted size that are no farther than this from the "
    "outline",
    .manual = "Corners where the outline turns by 30 degrees or more remain, and so do corners where three edges "
    "meet. Curves of SVG files need no --simplify: edges of the wanted size replace them, within a tenth of the "
    "length of an edge, and the nodes of paths remain. --simplify cannot be used with --periodic."},
-  {"metric", 0, MESH, TEXT(metric.from, "FIELD"), CHIEF(DOMAIN),
+  {"metric", 0, MESH, TEXT(run.outline.metric, "FIELD"), CHIEF(DOMAIN),
    "stretch triangles along a field, so that --points vertices interpolate it as well as possible. FIELD: hessian "
    "for the picture that is meshed, or a file with another picture, a solution (vtu, msh, npy) or a metric (npy)",
    .manual = "The operand is an outline or a picture; a picture is meshed to its frame. The field is the picture "
@@ -589,7 +589,7 @@ const cli_option_row cli_option_rows[] = {
    "the outline has more corners. Angles have no bound. --metric-ratio bounds the ratio of the sizes in two "
    "directions; with 1 the triangles are as regular as their sizes allow. Outlines, regions and groups are as with "
    "--min-angle. --periodic and --element-order 2 are an error. The member `metric` of the report has the result."},
-  {"metric-ratio", 0, MESH, REAL(metric.ratio, "R", 1, 1e6), OTHER(DOMAIN),
+  {"metric-ratio", 0, MESH, REAL(run.outline.metric_ratio, "R", 1, 1e6), OTHER(DOMAIN),
    "with --metric: the largest ratio of sizes in two directions"},
   {"floor", 0, RUN | STATS | VIEW | DENSITY, REAL(run.floor, "RHO", 0, 3e38), OTHER(TONE),
    "lower bound of the density: smaller values become this"},

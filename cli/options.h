@@ -95,16 +95,6 @@ struct cli_options {
   cvtm_input photograph; /* the picture that stats compares with */
 
   struct {
-    const char *from; /* `hessian`, or a picture or a field; NULL: no metric */
-    double ratio;     /* largest ratio of sizes in two directions */
-  } metric;
-
-  struct {
-    cvtm_run_list size, boundary_names;
-    double grade, simplify;
-  } outline;
-
-  struct {
     double radius, grade; /* radius in km; 1: the unit sphere */
     cvtm_input mask;
     const char *region; /* a cap, or a file */

@@ -62,6 +62,9 @@ typedef struct cvtm_mesh_file_options {
 int cvtm_mesh_format_known(const char *path);
 cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                             const cvtm_mesh_file_options *options, cvtm_error *error);
+/* The vertices, then the nodes of second order, in the coordinates of a file of these options:
+ * malloc'd; NULL without memory. options NULL: y changes its sign. */
+double *cvtm_mesh_file_points(const cvtm_mesh *mesh, const cvtm_mesh_file_options *options);
 /* Reads the triangles of obj, vtu, msh and ele files. An ele file needs its node file in the same
  * folder; in memory the node file comes first. y becomes max(y) - y, and max(y) is stored as
  * file_top. z must be constant. Lines and single vertices are skipped, clockwise triangles are

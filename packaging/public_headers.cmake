@@ -13,7 +13,7 @@ set(cvtmesh_public_headers
     meshes/second_order.h meshes/sphere.h
     draw/disc.h draw/inks.h draw/likeness.h draw/raster.h draw/picture.h draw/drawing.h draw/plotter.h
     draw/tour.h
-    lbfgsb/lbfgsb.h run/run.h
+    lbfgsb/lbfgsb.h run/run.h run/outline.h
     lcp/sparse.h lcp/matrix_market.h lcp/colouring.h lcp/lcp.h lcp/hlcp.h)
 # Places of headers of 1.0 that have moved, "old new": for one release the old ones include the new.
 set(cvtmesh_moved_headers

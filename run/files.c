@@ -187,6 +187,8 @@ void run_visit_read(const cvtm_run_options *o, cvtm_path_visitor visitor, void *
   const cvtm_input pens = {o->colours.pens, NULL};
   const int has_profile = o->page.plotter != NULL && cvtm_plotter_find(o->page.plotter) == NULL;
   const cvtm_input profile = {has_profile ? o->page.plotter : NULL, NULL};
+  const char *metric = o->outline.metric;
+  const cvtm_input field = {metric != NULL && strcmp(metric, "hessian") != 0 ? metric : NULL, NULL};
   const struct {
     const char *option;
     const cvtm_input *source;
@@ -198,7 +200,8 @@ void run_visit_read(const cvtm_run_options *o, cvtm_path_visitor visitor, void *
                {"size-from", &o->size.from},
                {"domain", &o->domain.source},
                {"seeds", &o->segment.seeds},
-               {"initial", &o->segment.first_region}};
+               {"initial", &o->segment.first_region},
+               {"metric", &field}};
   for (size_t k = 0; k < sizeof files / sizeof files[0]; ++k)
     visit_source(files[k].option, files[k].source, context, visitor);
   for (int k = 0; k < o->condition.within.count; ++k)
@@ -280,7 +283,7 @@ cvtm_status run_refuse_overwriting(const cvtm_run_options *o, cvtm_error *error)
                 {"weights-out", o->equal_mass.weights_out},
                 {"pairs-out", o->domain.pairs_out},
                 {"checkpoint", o->checkpoint.file}};
-  const int grouped = o->domain.kind != CVTM_RUN_DOMAIN_NONE;
+  const int grouped = o->domain.kind != CVTM_RUN_DOMAIN_NONE || o->purpose == CVTM_RUN_OUTLINE;
   run_file_list list = {0};
   run_visit_read(o, add_read, &list);
   for (int k = 0; k < o->output.count; ++k)

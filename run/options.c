@@ -64,6 +64,7 @@ void cvtm_run_defaults(cvtm_run_options *options) {
                   .steps = segment->max_steps},
       .domain = {.smallest = 1, .tolerance = 0.3},
       .refine.min_angle = 30,
+      .outline = {.grade = 0.2, .metric_ratio = 100},
   };
 }
 
@@ -95,11 +96,41 @@ unsigned run_given(const cvtm_run_options *o) {
                 {o->preset != d.preset, CVTM_RUN_GIVEN_PRESET},
                 {o->svg != d.svg, CVTM_RUN_GIVEN_SVG},
                 {o->time_limit != d.time_limit, CVTM_RUN_GIVEN_TIME_LIMIT},
-                {o->tolerance != d.tolerance, CVTM_RUN_GIVEN_TOLERANCE}};
+                {o->tolerance != d.tolerance, CVTM_RUN_GIVEN_TOLERANCE},
+                {o->outline.simplify != d.outline.simplify, CVTM_RUN_GIVEN_SIMPLIFY},
+                {o->outline.metric_ratio != d.outline.metric_ratio, CVTM_RUN_GIVEN_METRIC_RATIO}};
   unsigned given = o->given;
   for (size_t k = 0; k < sizeof values / sizeof values[0]; ++k)
     if (values[k].differs) given |= values[k].bit;
   return given;
+}
+
+cvtm_run_options run_options_of_file(const cvtm_run_options *options, const char *path,
+                                     const cvtm_run_options *kind) {
+  cvtm_run_options made = *options;
+  made.format = kind->format;
+  made.layers = kind->layers;
+  made.picture_size = kind->picture_size;
+  made.ascii = kind->ascii;
+  made.binary = kind->binary;
+  made.msh_version = kind->msh_version;
+  made.inp_elements = kind->inp_elements;
+  made.compression = kind->compression;
+  made.element_order = kind->element_order;
+  made.unit = kind->unit;
+  made.given = kind == options ? kind->given : run_given(kind);
+  made.svg = kind->svg;
+  if (kind->dots != CVTM_RUN_DOTS_AUTO) made.dots = kind->dots;
+  made.dot_size = kind->dot_size;
+  made.pen = kind->pen;
+  made.pen_is_chosen = 0;
+  made.overlap = kind->overlap;
+  made.dark = kind->dark;
+  made.page = kind->page;
+  made.output = (cvtm_run_list){{path}, 1};
+  made.density_out = made.report = NULL;
+  made.equal_mass.weights_out = made.domain.pairs_out = NULL;
+  return made;
 }
 
 int run_is_over(const void *limit) {

@@ -54,6 +54,10 @@ unsigned run_given_bit(const char *option);
  * default. */
 unsigned run_given(const cvtm_run_options *options);
 
+/* The options of what was made for writing one file. *kind has the options of the file. */
+cvtm_run_options run_options_of_file(const cvtm_run_options *options, const char *path,
+                                     const cvtm_run_options *kind);
+
 /* The word of a list that a mistyped word probably means. */
 typedef struct run_nearest {
   const char *word;

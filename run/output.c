@@ -234,29 +234,36 @@ static cvtm_status write_scene_picture(const run_scene *scene, const char *path,
                             &picture, error);
 }
 
-static cvtm_status write_mesh(const run_scene *scene, const char *path, const char *extension,
-                              cvtm_error *error) {
+/* How a mesh becomes a file. */
+static cvtm_status choose_mesh_file(const run_scene *scene, const char *extension,
+                                    cvtm_mesh_file_options *how, cvtm_error *error) {
   const cvtm_run_options *options = scene->options;
   run_frame frame;
   const cvtm_status status = run_frame_find(options, scene->domain, &frame, error);
   if (status != CVTM_OK) return status;
-  const cvtm_mesh_file_options how = {
-      .domain = scene->domain,
-      .unit = options->unit == CVTM_RUN_UNIT_WIDTH,
-      .ascii = options->ascii,
-      .binary = options->binary,
-      .msh_version = options->msh_version,
-      .inp_elements = options->inp_elements,
-      .vertex_data = scene->original ? scene->original : scene->mass,
-      .vertex_data_name = scene->original ? "original" : NULL,
-      .compression = options->compression,
-      .regions = scene->regions,
-      .second = scene->second,
-      .format = extension,
-      .scale = frame.scale,
-      .left = frame.left,
-      .bottom = frame.bottom};
-  return cvtm_mesh_write(path, scene->mesh, &how, error);
+  *how = (cvtm_mesh_file_options){.domain = scene->domain,
+                                  .unit = options->unit == CVTM_RUN_UNIT_WIDTH,
+                                  .ascii = options->ascii,
+                                  .binary = options->binary,
+                                  .msh_version = options->msh_version,
+                                  .inp_elements = options->inp_elements,
+                                  .vertex_data = scene->original ? scene->original : scene->mass,
+                                  .vertex_data_name = scene->original ? "original" : NULL,
+                                  .compression = options->compression,
+                                  .regions = scene->regions,
+                                  .second = scene->second,
+                                  .format = extension,
+                                  .scale = frame.scale,
+                                  .left = frame.left,
+                                  .bottom = frame.bottom};
+  return CVTM_OK;
+}
+
+static cvtm_status write_mesh(const run_scene *scene, const char *path, const char *extension,
+                              cvtm_error *error) {
+  cvtm_mesh_file_options how;
+  const cvtm_status status = choose_mesh_file(scene, extension, &how, error);
+  return status == CVTM_OK ? cvtm_mesh_write(path, scene->mesh, &how, error) : status;
 }
 
 static cvtm_status put_points(const run_scene *scene, const char *path, const char *extension,
@@ -287,14 +294,27 @@ static cvtm_status write_points(const run_scene *scene, const char *path, const 
   return status;
 }
 
+/* The scene in the coordinates of a file of this kind. */
+static const run_scene *scene_for(const run_scene *scene, run_output_kind kind) {
+  const int has_places = (kind == RUN_OUTPUT_MESH || kind == RUN_OUTPUT_POINTS) &&
+                         scene->options->unit != CVTM_RUN_UNIT_WIDTH &&
+                         !run_has_page(scene->options);
+  return scene->drawn != NULL && !has_places ? scene->drawn : scene;
+}
+
+double *run_scene_place(const run_scene *scene) {
+  cvtm_mesh_file_options how;
+  scene = scene_for(scene, RUN_OUTPUT_MESH);
+  if (choose_mesh_file(scene, NULL, &how, NULL) != CVTM_OK) return NULL;
+  how.second = NULL;
+  return cvtm_mesh_file_points(scene->mesh, &how);
+}
+
 static cvtm_status write_scene_file(void *context, const char *path, const char *extension,
                                     cvtm_error *error) {
   const run_scene *scene = context;
   const run_output_kind kind = run_output_kind_of(scene->options, path);
-  const int has_places = (kind == RUN_OUTPUT_MESH || kind == RUN_OUTPUT_POINTS) &&
-                         scene->options->unit != CVTM_RUN_UNIT_WIDTH &&
-                         !run_has_page(scene->options);
-  if (scene->drawn != NULL && !has_places) scene = scene->drawn;
+  scene = scene_for(scene, kind);
   switch (kind) {
     case RUN_OUTPUT_MESH:
       return write_mesh(scene, path, extension, error);

@@ -77,6 +77,9 @@ typedef struct run_scene {
                                     domain; NULL: this scene has these */
 } run_scene;
 
+/* The vertices of the mesh as files of meshes have them, y up: malloc'd; NULL without memory. */
+double *run_scene_place(const run_scene *scene);
+
 /* Writes every -o. */
 cvtm_status run_scene_write(const run_scene *scene, cvtm_error *error);
 

@@ -517,39 +517,11 @@ cvtm_status cvtm_run_solve(cvtm_run *r, cvtm_error *error) {
   return status == CVTM_OK ? run_mesh(r, device, error) : status;
 }
 
-/* The options of the run for writing one file. *kind has the options of the file. */
-static cvtm_run_options options_of_file(const cvtm_run *r, const char *path,
-                                        const cvtm_run_options *kind) {
-  cvtm_run_options made = r->options;
-  made.format = kind->format;
-  made.layers = kind->layers;
-  made.picture_size = kind->picture_size;
-  made.ascii = kind->ascii;
-  made.binary = kind->binary;
-  made.msh_version = kind->msh_version;
-  made.inp_elements = kind->inp_elements;
-  made.compression = kind->compression;
-  made.element_order = kind->element_order;
-  made.unit = kind->unit;
-  made.given = kind == &r->options ? kind->given : run_given(kind);
-  made.svg = kind->svg;
-  if (kind->dots != CVTM_RUN_DOTS_AUTO) made.dots = kind->dots;
-  made.dot_size = kind->dot_size;
-  made.pen = kind->pen;
-  made.pen_is_chosen = 0;
-  made.overlap = kind->overlap;
-  made.dark = kind->dark;
-  made.page = kind->page;
-  made.output = (cvtm_run_list){{path}, 1};
-  made.density_out = made.report = NULL;
-  made.equal_mass.weights_out = made.domain.pairs_out = NULL;
-  return made;
-}
-
 cvtm_status cvtm_run_write(cvtm_run *r, const char *path, const cvtm_run_options *options,
                            cvtm_error *error) {
   if (options == NULL) options = &r->options;
-  const cvtm_run_options asked = path != NULL ? options_of_file(r, path, options) : *options;
+  const cvtm_run_options asked =
+      path != NULL ? run_options_of_file(&r->options, path, options) : *options;
   const cvtm_status status = run_refuse_overwriting(&asked, error);
   return status == CVTM_OK ? run_save(r, &asked, error) : status;
 }

@@ -157,7 +157,9 @@ typedef enum cvtm_run_purpose {
   X(CVTM_RUN_GIVEN_SVG, 9, "svg")                               \
   X(CVTM_RUN_GIVEN_TIME_LIMIT, 10, "time-limit")                \
   X(CVTM_RUN_GIVEN_TOLERANCE, 11, "tolerance")                  \
-  X(CVTM_RUN_GIVEN_WATCH, 12, "watch")
+  X(CVTM_RUN_GIVEN_WATCH, 12, "watch")                          \
+  X(CVTM_RUN_GIVEN_SIMPLIFY, 13, "simplify")                    \
+  X(CVTM_RUN_GIVEN_METRIC_RATIO, 14, "metric-ratio")
 
 enum {
 #define CVTM_RUN_GIVEN_CODE(code, bit, name) code = 1 << (bit),
@@ -314,6 +316,16 @@ typedef struct cvtm_run_options {
     double min_angle; /* 30 */
     cvtm_run_areas max_area;
   } refine;
+
+  /* The mesh of an outline (run/outline.h). */
+  struct {
+    cvtm_run_list size;           /* a number, a unit after it; a formula; `max`; NAME= before it */
+    cvtm_run_list boundary_names; /* PART=NAME */
+    double grade, simplify;       /* grade 0.2 */
+    const char *metric;           /* `hessian`, or a file with a picture or a field; NULL: none */
+    double metric_ratio;          /* 100 */
+    int64_t width, height;        /* of the frame of a drawing; 0: chosen */
+  } outline;
 
   /* Called in the thread of the run. Each may be NULL. */
   void *context;

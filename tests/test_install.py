@@ -18,6 +18,7 @@ CXX = ["c++", "-std=c++17", *WARNINGS]
 RESULTS = {
     "minimal.c": r"[01]\.\d{4} of the energy of hexagons",
     "run.c": r"^5000 sites$",
+    "outline.c": r"^\d{4} triangles$",
     "domain_mesh.c": r"smallest angle (29\.9|30|[34]\d)",
     "minimize.c": r"500 variables at a bound",
     "lcp.c": r"tolerance after .*x in the middle 0\.100000, 1 at the bound",
@@ -28,7 +29,13 @@ RESULTS = {
 }
 CUDA = [name for name in RESULTS if name.endswith(".cu")]
 ARGUMENTS = {"domain_mesh.c": [EXAMPLES / "horse.png", "horse.msh"],
-             "run.c": [EXAMPLES / "camera.png"]}
+             "run.c": [EXAMPLES / "camera.png"],
+             "outline.c": [EXAMPLES / "plate.geojson"]}
+# Examples that do what a command does, and the words of that command.
+COMMANDS = {
+    "run": (f"run {EXAMPLES / 'camera.png'} -n 5000", ["a.svg", "a.msh"]),
+    "outline": (f"mesh {EXAMPLES / 'plate.geojson'} --size 0.2+0.1*d(hole)", ["plate.msh", "plate.svg"]),
+}
 
 
 @pytest.fixture(scope="module")
@@ -148,14 +155,16 @@ def test_example_with_the_shared_library(prefix, shared, sanitizers, name, tmp_p
     run_example(name, program, tmp_path)
 
 
-def test_run_example_writes_what_the_program_writes(prefix, sanitizers, tmp_path):
+@pytest.mark.parametrize("example", COMMANDS)
+def test_example_writes_what_the_program_writes(prefix, sanitizers, example, tmp_path):
     if not list(prefix.rglob("libcvtmesh.a")):
         pytest.skip("this build has no static library")
     flags = flags_of(prefix, "--cflags", "--libs", package="cvtmesh-static")
-    subprocess.run([*C, *sanitizers, EXAMPLES / "run.c", *flags, "-o", tmp_path / "run"], check=True)
-    picture, files = EXAMPLES / "camera.png", ["a.svg", "a.msh"]
-    commands = {"library": [tmp_path / "run", picture],
-                "program": [prefix / "bin/cvtmesh", "run", picture, "-n", "5000", "-q",
+    source, program = f"{example}.c", tmp_path / "example"
+    subprocess.run([*C, *sanitizers, EXAMPLES / source, *flags, "-o", program], check=True)
+    words, files = COMMANDS[example]
+    commands = {"library": [program, *ARGUMENTS[source]],
+                "program": [prefix / "bin/cvtmesh", *words.split(), "-q",
                             *(word for file in files for word in ("-o", file))]}
     for name, command in commands.items():
         (tmp_path / name).mkdir()

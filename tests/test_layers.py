@@ -49,7 +49,6 @@ LINES_MAX = 1000
 LINES_WITHOUT_REASON = 600
 REASONS = {
     "cli/batch.c": "the jobs, their devices and the journal share one state",
-    "cli/mesh.c": "two ways to a mesh, of an outline and of points, with one set of options",
     "cli/option_table.c": "a row for each option, with its paragraph of the manual page",
     "cvt/decomposition.c": "subdomains, their ghost sites, and the evaluator over them",
     "density/pictures/image_tiff.c": "every layout of samples that TIFF has",

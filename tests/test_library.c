@@ -19,6 +19,7 @@
 #include "cvt/equal_mass.h"
 #include "cvt/gaussian.h"
 #include "draw/picture.h"
+#include "run/outline.h"
 #include "run/run.h"
 
 #include <unistd.h>
@@ -376,6 +377,30 @@ static double run(const void *options) {
   return figure;
 }
 
+static const char plate[] = "0,0\n8,0\n8,6\n0,6\n\n3,2\n5,2\n5,4\n3,4\n";
+
+/* A triangle of a plate with a hole. */
+static double outline(const void *options) {
+  const cvtm_memory_file file = {"a.csv", (const unsigned char *)plate, sizeof plate - 1};
+  cvtm_memory_output mesh = {"a.obj", NULL, 0, NULL};
+  const cvtm_memory_files files = {&file, &mesh, 1, 1};
+  cvtm_run_options o;
+  cvtm_outline *made = NULL;
+  cvtm_run_defaults(&o);
+  o.input.name = "a.csv";
+  o.outline.size = (cvtm_run_list){{"0.3+0.2*d(hole)"}, 1};
+  cvtm_memory_files_use(&files);
+  assert_int_equal(cvtm_outline_create(options, &made, NULL), CVTM_ERROR_USAGE);
+  assert_ok(cvtm_outline_create(&o, &made, NULL));
+  assert_ok(cvtm_outline_solve(made, NULL));
+  assert_ok(cvtm_outline_write(made, "a.obj", options, NULL));
+  cvtm_memory_files_use(NULL);
+  const double figure = (double)mesh.size;
+  free(mesh.bytes);
+  cvtm_outline_destroy(made);
+  return figure;
+}
+
 #define DEFAULTS(room) \
   static void room##_fill(void *options) { room##_defaults(options); }
 DEFAULTS(cvtm_density)
@@ -421,7 +446,8 @@ TEST(test_no_options_are_the_defaults) {
                {lbfgsb, cvtm_lbfgsb_fill},
                {lcp, cvtm_lcp_fill},
                {hlcp, cvtm_hlcp_fill},
-               {run, cvtm_run_fill}};
+               {run, cvtm_run_fill},
+               {outline, cvtm_run_fill}};
   for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; ++k) {
     double options[2048] = {0}; /* larger than any */
     kinds[k].fill(options);
@@ -564,6 +590,67 @@ TEST(test_values_of_a_run) {
       strstr(report, "\"world\":{\"unit\":\"cm\",\"pixel_size\":2,\"origin\":[100,200]"));
   free(report);
   cvtm_run_destroy(made);
+}
+
+/* The mesh of an outline: points of files, groups, the report, several files; no file is written
+ * over the outline. */
+TEST(test_files_of_an_outline) {
+  const cvtm_memory_file file = {"a.csv", (const unsigned char *)plate, sizeof plate - 1};
+  cvtm_memory_output made_files[] = {
+      {"a.obj", NULL, 0, NULL}, {"b.svg", NULL, 0, NULL}, {"r.json", NULL, 0, NULL}};
+  const cvtm_memory_files files = {&file, made_files, 1, 3};
+  cvtm_run_options o, wrong[3];
+  cvtm_outline *made = NULL;
+  cvtm_error error;
+  cvtm_run_defaults(&o);
+  o.input.name = "a.csv";
+  o.points = 300;
+  for (int k = 0; k < 3; ++k) wrong[k] = o;
+  wrong[0].outline.size = (cvtm_run_list){{"1+"}, 1};
+  wrong[1].outline.metric_ratio = 3;
+  wrong[2].refine.min_angle = 20;
+  cvtm_memory_files_use(&files);
+  for (int k = 0; k < 3; ++k)
+    assert_int_equal(cvtm_outline_create(&wrong[k], &made, &error), CVTM_ERROR_USAGE);
+  o.outline.boundary_names = (cvtm_run_list){{"hole-1=inlet"}, 1};
+  o.report = "r.json";
+  assert_ok(cvtm_outline_create(&o, &made, &error));
+  assert_ok(cvtm_outline_solve(made, &error));
+  const cvtm_outline_result *got = cvtm_outline_get(made);
+  const int64_t n = got->mesh->vertex_count;
+  assert_true(n > 280 && n < 320 && got->converged);
+  int is_corner = 0;
+  for (int64_t v = 0; v < n; ++v) {
+    assert_true(got->points[2 * v + 1] >= 0 && got->points[2 * v + 1] <= 6);
+    is_corner |= got->points[2 * v] == 3 && got->points[2 * v + 1] == 2;
+  }
+  assert_true(is_corner);
+  assert_string_equal(got->regions->line_groups[4].name, "inlet");
+  assert_ok(cvtm_outline_write(made, "a.obj", NULL, &error));
+  assert_ok(cvtm_outline_write(made, "b.svg", NULL, &error));
+  assert_int_equal(cvtm_outline_write(made, "a.unknown", NULL, &error), CVTM_ERROR_USAGE);
+  assert_ok(cvtm_outline_write(made, NULL, NULL, &error));
+  char *report = cvtm_outline_report(made);
+  assert_non_null(strstr(report, "\"input_corners\":8,"));
+  free(report);
+  cvtm_outline_destroy(made);
+  cvtm_memory_files_use(NULL);
+  for (int k = 0; k < 3; ++k) {
+    assert_true(made_files[k].size > 100);
+    free(made_files[k].bytes);
+  }
+  char folder[] = "/tmp/cvtmesh-outline-XXXXXX", path[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/a.csv", folder);
+  FILE *stream = fopen(path, "w");
+  assert_non_null(stream);
+  assert_true(fputs(plate, stream) >= 0 && fclose(stream) == 0);
+  o.input.name = path;
+  o.report = NULL;
+  o.output = (cvtm_run_list){{path}, 1};
+  assert_int_equal(cvtm_outline_create(&o, &made, &error), CVTM_ERROR_USAGE);
+  assert_non_null(strstr(error.message, "overwrite"));
+  assert_int_equal(unlink(path) + rmdir(folder), 0);
 }
 
 /* A run refuses to overwrite what it reads, and writes several kinds of a file. */

@@ -136,8 +136,9 @@ static void place_points(const double *from, int64_t count, const cvtm_mesh_file
   }
 }
 
-/* The coordinates of the vertices, then of the nodes of second order. */
-static double *place_nodes(const cvtm_mesh *mesh, const cvtm_mesh_file_options *options) {
+double *cvtm_mesh_file_points(const cvtm_mesh *mesh, const cvtm_mesh_file_options *options) {
+  static const cvtm_mesh_file_options none;
+  if (options == NULL) options = &none;
   const int64_t middles = options->second != NULL ? options->second->count : 0;
   double *points = malloc((2 * (size_t)(mesh->vertex_count + middles) + 1) * sizeof *points);
   if (points == NULL) return NULL;
@@ -189,7 +190,7 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
       options->format != NULL ? options->format : cvtm_file_extension(path, buffer, sizeof buffer);
   const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, CVTM_WRITES_MESH);
   if (f == NULL) return cvtm_format_unknown(path, "mesh", CVTM_WRITES_MESH, error);
-  double *points = place_nodes(mesh, options);
+  double *points = cvtm_mesh_file_points(mesh, options);
   if (points == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   const cvtm_second_order *second = options->second;
   int no_memory = 0;

@@ -1,4 +1,4 @@
-#include "cli/expression.h"
+#include "run/outline_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static const struct {
 
 typedef struct parser {
   const char *text, *at;
-  cli_expression *made;
+  run_expression *made;
   cvtm_error *error;
   int depth, level; /* of the stack at that step, and of parentheses */
 } parser;
@@ -59,9 +59,9 @@ static int take(parser *p, char wanted) {
 /* effect: by which the step changes the depth of the stack. */
 static cvtm_status put(parser *p, step_code code, double value, int effect) {
   p->depth += effect;
-  if (p->made->count == CLI_EXPRESSION_STEPS || p->depth > STACK)
+  if (p->made->count == RUN_EXPRESSION_STEPS || p->depth > STACK)
     return cvtm_fail(p->error, CVTM_ERROR_USAGE, "'%s': too long", p->text);
-  p->made->step[p->made->count++] = (cli_expression_step){(int)code, value};
+  p->made->step[p->made->count++] = (run_expression_step){(int)code, value};
   return CVTM_OK;
 }
 
@@ -78,7 +78,7 @@ static cvtm_status parse_arguments(parser *p, int count) {
 
 /* What follows d: (NAME) or (X,Y). */
 static cvtm_status parse_distance(parser *p) {
-  cli_expression *made = p->made;
+  run_expression *made = p->made;
   const char *const end = strchr(p->at, ')'), *const comma = strchr(p->at, ',');
   if (end != NULL && comma != NULL && comma < end) {
     const cvtm_status status = parse_arguments(p, 2);
@@ -86,10 +86,10 @@ static cvtm_status parse_distance(parser *p) {
   }
   if (!take(p, '(') || end == NULL) return fail(p, "(NAME)");
   const size_t length = (size_t)(end - p->at);
-  if (length == 0 || length >= CLI_EXPRESSION_NAME_BYTES) return fail(p, "a name");
-  if (made->name_count == CLI_EXPRESSION_NAMES)
+  if (length == 0 || length >= RUN_EXPRESSION_NAME_BYTES) return fail(p, "a name");
+  if (made->name_count == RUN_EXPRESSION_NAMES)
     return cvtm_fail(p->error, CVTM_ERROR_USAGE, "'%s': more than %d names", p->text,
-                     CLI_EXPRESSION_NAMES);
+                     RUN_EXPRESSION_NAMES);
   memcpy(made->name[made->name_count], p->at, length);
   made->name[made->name_count][length] = '\0';
   p->at = end + 1;
@@ -169,7 +169,7 @@ static cvtm_status parse_sum(parser *p) {
   return status;
 }
 
-cvtm_status cli_expression_parse(const char *text, cli_expression *made, cvtm_error *error) {
+cvtm_status run_expression_parse(const char *text, run_expression *made, cvtm_error *error) {
   parser p = {.text = text, .at = text, .made = made, .error = error};
   made->count = made->name_count = 0;
   const cvtm_status status = parse_sum(&p);
@@ -218,12 +218,12 @@ static double of_two(int code, double a, double b, double x, double y) {
   }
 }
 
-double cli_expression_value(const cli_expression *e, double x, double y, cli_distance distance,
+double run_expression_value(const run_expression *e, double x, double y, run_distance distance,
                             const void *context) {
   double stack[STACK + 1] = {0};
   int depth = 0;
   for (int k = 0; k < e->count; ++k) {
-    const cli_expression_step *s = &e->step[k];
+    const run_expression_step *s = &e->step[k];
     if (s->code <= Y) {
       stack[depth++] = s->code == NUMBER ? s->value : s->code == X ? x : y;
     } else if (s->code == DISTANCE) {

@@ -1,4 +1,4 @@
-#include "cli/outline_curves.h"
+#include "run/outline_parts.h"
 
 #include "base/host.h"
 #include "base/portable.h"
@@ -58,7 +58,7 @@ static double turn_at(const cvtm_boundary *b, const joints *j, int64_t v) {
   return fabs(atan2(ux * vy - uy * vx, ux * vx + uy * vy));
 }
 
-cvtm_status cli_outline_find_smooth(const cvtm_boundary *b, double *points, int64_t count,
+cvtm_status run_outline_find_smooth(const cvtm_boundary *b, double *points, int64_t count,
                                     double tolerance, uint8_t *is_smooth, cvtm_error *error) {
   joints j;
   const cvtm_status status = find_joints(b, &j, error);
@@ -87,7 +87,7 @@ typedef struct divider {
   const cvtm_boundary *b;
   const uint8_t *is_smooth;
   double tolerance;
-  cli_edge_size size;
+  run_edge_size size;
   const void *context;
   joints joints;
   uint8_t *is_done; /* per edge */
@@ -256,8 +256,8 @@ static cvtm_status divide_all(divider *d) {
   return status;
 }
 
-cvtm_status cli_outline_divide_curves(const cvtm_boundary *boundary, const uint8_t *is_smooth,
-                                      double tolerance, cli_edge_size size, const void *context,
+cvtm_status run_outline_divide_curves(const cvtm_boundary *boundary, const uint8_t *is_smooth,
+                                      double tolerance, run_edge_size size, const void *context,
                                       cvtm_boundary *made, int64_t **source, cvtm_error *error) {
   divider d = {.b = boundary,
                .is_smooth = is_smooth,

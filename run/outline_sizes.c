@@ -1,6 +1,5 @@
-#include "cli/outline_sizes.h"
+#include "run/outline_parts.h"
 
-#include "cli/outline_curves.h"
 #include "run/input.h"
 #include "run/json.h"
 #include "run/page.h"
@@ -12,19 +11,19 @@
 
 /* ---- Reading ---- */
 
-static int is_max(const cli_options *o) {
+static int is_max(const cvtm_run_options *o) {
   for (int k = 0; k < o->outline.size.count; ++k)
     if (strcmp(o->outline.size.item[k], "max") == 0) return 1;
   return 0;
 }
 
-int cli_sizes_wanted(const cli_options *o) {
-  if (o->metric.from != NULL || is_max(o)) return 0;
-  return o->outline.size.count > 0 || o->run.points > 0;
+int run_sizes_wanted(const cvtm_run_options *o) {
+  if (o->outline.metric != NULL || is_max(o)) return 0;
+  return o->outline.size.count > 0 || o->points > 0;
 }
 
 /* A number with a unit, or a formula. */
-static cvtm_status read_size(const cli_options *o, const char *text, cli_size_rule *rule,
+static cvtm_status read_size(const cvtm_run_options *o, const char *text, run_size_rule *rule,
                              cvtm_error *error) {
   cvtm_run_lengths size;
   rule->unit = -1;
@@ -34,18 +33,18 @@ static cvtm_status read_size(const cli_options *o, const char *text, cli_size_ru
       return run_usage_error(error, "--size %s: a size must be positive", text);
     rule->formula.count = 1;
     rule->formula.step[0].value = size.value[0];
-    if (rule->unit < 0 || !(run_unit_mm(rule->unit) > 0) || run_has_page(&o->run)) return CVTM_OK;
-    if (run_world_may_have_unit(&o->run)) return CVTM_OK;
+    if (rule->unit < 0 || !(run_unit_mm(rule->unit) > 0) || run_has_page(o)) return CVTM_OK;
+    if (run_world_may_have_unit(o)) return CVTM_OK;
     return run_usage_error(
         error, "--size %s: a size with a unit needs --page, or --pixel-size with a unit", text);
   }
   cvtm_error reason = {CVTM_OK, ""};
-  if (cli_expression_parse(text, &rule->formula, &reason) == CVTM_OK) return CVTM_OK;
+  if (run_expression_parse(text, &rule->formula, &reason) == CVTM_OK) return CVTM_OK;
   return run_usage_error(error, "--size %s", reason.message);
 }
 
 /* NAME=SIZE, or SIZE. */
-static cvtm_status read_rule(const cli_options *o, const char *text, cli_size_rule *rule,
+static cvtm_status read_rule(const cvtm_run_options *o, const char *text, run_size_rule *rule,
                              cvtm_error *error) {
   const char *equals = strchr(text, '=');
   const size_t length = equals != NULL ? (size_t)(equals - text) : 0;
@@ -57,15 +56,15 @@ static cvtm_status read_rule(const cli_options *o, const char *text, cli_size_ru
   return read_size(o, equals + 1, rule, error);
 }
 
-cvtm_status cli_sizes_read(const cli_options *o, cli_sizes *sizes, cvtm_error *error) {
+cvtm_status run_sizes_read(const cvtm_run_options *o, run_sizes *sizes, cvtm_error *error) {
   const cvtm_run_list *list = &o->outline.size;
   cvtm_status status = CVTM_OK;
   int everywhere = 0;
-  *sizes = (cli_sizes){.factor = 1, .cap_factor = 1, .base = INFINITY};
-  if (is_max(o) && (list->count > 1 || o->run.points > 0))
+  *sizes = (run_sizes){.factor = 1, .cap_factor = 1, .base = INFINITY};
+  if (is_max(o) && (list->count > 1 || o->points > 0))
     return run_usage_error(error, "--size max does not go with another --size or with --points");
-  if (!cli_sizes_wanted(o)) return CVTM_OK;
-  if (cli_option_given(o, "min-angle"))
+  if (!run_sizes_wanted(o)) return CVTM_OK;
+  if (o->given & CVTM_RUN_GIVEN_MIN_ANGLE)
     return run_usage_error(error, "--min-angle of an outline needs --size max");
   sizes->rule = calloc((size_t)list->count + 1, sizeof *sizes->rule);
   if (sizes->rule == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
@@ -73,47 +72,47 @@ cvtm_status cli_sizes_read(const cli_options *o, cli_sizes *sizes, cvtm_error *e
     status = read_rule(o, list->item[sizes->count], &sizes->rule[sizes->count], error);
     everywhere |= sizes->rule[sizes->count].name[0] == '\0';
   }
-  if (status == CVTM_OK && !everywhere && o->run.points == 0)
+  if (status == CVTM_OK && !everywhere && o->points == 0)
     return run_usage_error(error, "--size: give a size without a name, or --points");
   return status;
 }
 
-void cli_sizes_free(cli_sizes *sizes) {
+void run_sizes_free(run_sizes *sizes) {
   for (int k = 0; k < sizes->count; ++k)
-    for (int i = 0; i < CLI_EXPRESSION_NAMES; ++i) cvtm_size_tree_free(&sizes->rule[k].near[i]);
+    for (int i = 0; i < RUN_EXPRESSION_NAMES; ++i) cvtm_size_tree_free(&sizes->rule[k].near[i]);
   free(sizes->rule);
   free(sizes->edge_size);
   free(sizes->is_smooth);
-  *sizes = (cli_sizes){0};
+  *sizes = (run_sizes){0};
 }
 
 /* ---- Values ---- */
 
 typedef struct distances {
-  const cli_size_rule *rule;
+  const run_size_rule *rule;
   int is_up;
 } distances;
 
-/* A cli_distance; y as in the file. */
+/* A run_distance; y as in the file. */
 static double distance_from(const void *context, int name, double x, double y) {
   const distances *d = context;
   return cvtm_size_tree_find(&d->rule->near[name], 1, x, d->is_up ? -y : y, (double)INFINITY);
 }
 
 /* Sizes that are not positive become NaN, which the mesher refuses. */
-static double value_of(const cli_sizes *sizes, const cli_size_rule *rule, double x, double y) {
+static double value_of(const run_sizes *sizes, const run_size_rule *rule, double x, double y) {
   const distances d = {rule, sizes->is_up};
   const double value =
-      cli_expression_value(&rule->formula, x, sizes->is_up ? -y : y, distance_from, &d);
+      run_expression_value(&rule->formula, x, sizes->is_up ? -y : y, distance_from, &d);
   return value > 0 ? value : (double)NAN;
 }
 
 /* A cvtm_size_function. */
 static double find_size(const void *context, int32_t region, double x, double y) {
-  const cli_sizes *sizes = context;
+  const run_sizes *sizes = context;
   double least = sizes->base;
   for (int k = 0; k < sizes->count; ++k) {
-    const cli_size_rule *rule = &sizes->rule[k];
+    const run_size_rule *rule = &sizes->rule[k];
     if (rule->is_of_boundary || (rule->region > 0 && rule->region != region)) continue;
     const double value = value_of(sizes, rule, x, y);
     if (!(value >= least)) least = value;
@@ -181,9 +180,9 @@ static cvtm_status fail_name(const parts *p, const char *name, cvtm_error *error
 }
 
 /* The edges of the boundary with a name get the size of a rule. */
-static cvtm_status size_edges(cli_sizes *sizes, const cli_sized_outline *o, const parts *p,
-                              const cli_size_rule *rule, cvtm_error *error) {
-  const cvtm_boundary *b = o->boundary;
+static cvtm_status size_edges(run_sizes *sizes, const cvtm_outline *o, const parts *p,
+                              const run_size_rule *rule, cvtm_error *error) {
+  const cvtm_boundary *b = &o->boundary;
   const size_t n = (size_t)b->vertex_count;
   int64_t *first = calloc(n + 2, sizeof *first),
           *from = malloc(((size_t)b->edge_count + 1) * sizeof *from);
@@ -222,7 +221,7 @@ static cvtm_status size_edges(cli_sizes *sizes, const cli_sized_outline *o, cons
 
 /* Places on the edges with a name, so near to each other that distances are good to a part in
  * thousands of the outline. */
-static cvtm_status find_places(const cli_sized_outline *o, const parts *p, const char *name,
+static cvtm_status find_places(const cvtm_outline *o, const parts *p, const char *name,
                                cvtm_size_tree *near, cvtm_error *error) {
   const double wide = fmax(o->sides[2] - o->sides[0], o->sides[3] - o->sides[1]);
   const int32_t region = region_named(p, name);
@@ -242,19 +241,18 @@ static cvtm_status find_places(const cli_sized_outline *o, const parts *p, const
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the sizes");
 }
 
-static cvtm_status find_parts(const cli_sized_outline *o, parts *p, cvtm_error *error) {
+static cvtm_status find_parts(const cvtm_outline *o, parts *p, cvtm_error *error) {
   const cvtm_status status =
-      cvtm_constrained_delaunay(o->boundary->points, o->boundary->vertex_count, o->boundary,
+      cvtm_constrained_delaunay(o->boundary.points, o->boundary.vertex_count, &o->boundary,
                                 &p->mesh, &p->regions, &p->source, error);
-  return status == CVTM_OK ? cli_outline_group(&p->mesh, o->sides, o->names, &p->regions, error)
-                           : status;
+  return status == CVTM_OK ? run_outline_group(o, &p->mesh, o->sides, &p->regions, error) : status;
 }
 
-static cvtm_status resolve_names(cli_sizes *sizes, const cli_sized_outline *o, cvtm_error *error) {
+static cvtm_status resolve_names(run_sizes *sizes, const cvtm_outline *o, cvtm_error *error) {
   parts p = {0};
   cvtm_status status = CVTM_OK;
   for (int k = 0; k < sizes->count && status == CVTM_OK; ++k) {
-    cli_size_rule *rule = &sizes->rule[k];
+    run_size_rule *rule = &sizes->rule[k];
     if (rule->name[0] == '\0' && rule->formula.name_count == 0) continue;
     if (p.source == NULL) status = find_parts(o, &p, error);
     for (int i = 0; i < rule->formula.name_count && status == CVTM_OK; ++i)
@@ -268,13 +266,12 @@ static cvtm_status resolve_names(cli_sizes *sizes, const cli_sized_outline *o, c
   return status;
 }
 
-static cvtm_status convert_units(const cli_options *options, cvtm_domain domain, cli_sizes *sizes,
-                                 cvtm_error *error) {
+static cvtm_status convert_units(const cvtm_outline *o, run_sizes *sizes, cvtm_error *error) {
   for (int k = 0; k < sizes->count; ++k) {
-    cli_size_rule *rule = &sizes->rule[k];
+    run_size_rule *rule = &sizes->rule[k];
     double mm_per_pixel;
     if (rule->unit < 0 || !(run_unit_mm(rule->unit) > 0)) continue;
-    const cvtm_status status = run_page_scale(&options->run, domain, &mm_per_pixel, error);
+    const cvtm_status status = run_page_scale(&o->options, o->domain, &mm_per_pixel, error);
     if (status != CVTM_OK) return status;
     rule->formula.step[0].value *= run_unit_mm(rule->unit) / mm_per_pixel;
   }
@@ -295,9 +292,9 @@ static double outline_area(const cvtm_boundary *b) {
   return 0.5 * fabs(twice);
 }
 
-/* A cli_edge_size, and its context. */
+/* A run_edge_size, and its context. */
 typedef struct sized_edges {
-  const cli_sizes *sizes;
+  const run_sizes *sizes;
   const cvtm_boundary *boundary;
 } sized_edges;
 
@@ -310,19 +307,19 @@ static double size_on_edge(const void *context, int64_t e, double x, double y) {
 }
 
 /* Meshes the outline, with its curves divided by the sizes; as it is if that makes edges cross. */
-static cvtm_status mesh_curves(const cli_sized_outline *o, const cli_sizes *sizes,
+static cvtm_status mesh_curves(const cvtm_outline *o, const run_sizes *sizes,
                                const cvtm_sized_options *given, cvtm_mesh *mesh,
                                cvtm_regions *regions, cvtm_sized_figures *figures,
                                cvtm_error *error) {
   cvtm_sized_options options = *given;
-  const sized_edges edges = {sizes, o->boundary};
+  const sized_edges edges = {sizes, &o->boundary};
   cvtm_boundary divided = {0};
   int64_t *source = NULL;
   double *size = NULL;
   cvtm_error reason = {CVTM_OK, ""};
   if (sizes->is_smooth == NULL)
-    return cvtm_sized_mesh(o->boundary, &options, mesh, regions, NULL, figures, error);
-  cvtm_status status = cli_outline_divide_curves(o->boundary, sizes->is_smooth, sizes->tolerance,
+    return cvtm_sized_mesh(&o->boundary, &options, mesh, regions, NULL, figures, error);
+  cvtm_status status = run_outline_divide_curves(&o->boundary, sizes->is_smooth, sizes->tolerance,
                                                  size_on_edge, &edges, &divided, &source, &reason);
   if (status == CVTM_OK && sizes->edge_size != NULL) {
     size = malloc(((size_t)divided.edge_count + 1) * sizeof *size);
@@ -338,12 +335,12 @@ static cvtm_status mesh_curves(const cli_sized_outline *o, const cli_sizes *size
   cvtm_boundary_free(&divided);
   if (status != CVTM_OK && status != CVTM_ERROR_INPUT && error != NULL) *error = reason;
   if (status != CVTM_ERROR_INPUT) return status;
-  return cvtm_sized_mesh(o->boundary, given, mesh, regions, NULL, figures, error);
+  return cvtm_sized_mesh(&o->boundary, given, mesh, regions, NULL, figures, error);
 }
 
 /* Finds the factor of the sizes by which the lattice, before its vertices move, has about the
  * wanted number of them. */
-static cvtm_status fit_number(const cli_sized_outline *o, int64_t wanted, cli_sizes *sizes,
+static cvtm_status fit_number(const cvtm_outline *o, int64_t wanted, run_sizes *sizes,
                               cvtm_error *error) {
   enum { TRIES = 6 };
   const double later = 1.01, good = 0.005; /* vertices after the moves; relative error */
@@ -351,7 +348,7 @@ static cvtm_status fit_number(const cli_sized_outline *o, int64_t wanted, cli_si
   cvtm_status status = CVTM_OK;
   options.sweeps = 0;
   if (!isfinite(sizes->base) && sizes->count == 0)
-    sizes->base = sqrt(2 / sqrt(3) * outline_area(o->boundary) / (double)wanted);
+    sizes->base = sqrt(2 / sqrt(3) * outline_area(&o->boundary) / (double)wanted);
   for (int k = 0; k < TRIES && status == CVTM_OK; ++k) {
     cvtm_mesh mesh = {0};
     cvtm_regions regions = {0};
@@ -367,19 +364,18 @@ static cvtm_status fit_number(const cli_sized_outline *o, int64_t wanted, cli_si
 
 /* Finds the corners that sizes may replace: of curves, and with --simplify of chains. Not of
  * periodic outlines, whose sides would have to be alike. */
-static cvtm_status find_curves(const cli_options *options, const cli_sized_outline *o,
-                               cli_sizes *sizes, cvtm_error *error) {
-  const int is_simplified = cli_option_given(options, "simplify");
-  sizes->tolerance = is_simplified ? options->outline.simplify : -1;
-  if (o->twin != NULL || (o->curve_count == 0 && !is_simplified)) return CVTM_OK;
-  sizes->is_smooth = calloc((size_t)o->boundary->vertex_count + 1, 1);
+static cvtm_status find_curves(const cvtm_outline *o, run_sizes *sizes, cvtm_error *error) {
+  const int is_simplified = (o->options.given & CVTM_RUN_GIVEN_SIMPLIFY) != 0;
+  sizes->tolerance = is_simplified ? o->options.outline.simplify : -1;
+  if (o->twin != NULL || (o->graph.curve_count == 0 && !is_simplified)) return CVTM_OK;
+  sizes->is_smooth = calloc((size_t)o->boundary.vertex_count + 1, 1);
   if (sizes->is_smooth == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  return cli_outline_find_smooth(o->boundary, o->curve, o->curve_count, sizes->tolerance,
-                                 sizes->is_smooth, error);
+  return run_outline_find_smooth(&o->boundary, o->graph.curve, o->graph.curve_count,
+                                 sizes->tolerance, sizes->is_smooth, error);
 }
 
 /* Nonzero if a triangle is larger than its region allows. */
-static int is_oversized(const cli_sizes *sizes, const cvtm_mesh *mesh,
+static int is_oversized(const run_sizes *sizes, const cvtm_mesh *mesh,
                         const cvtm_regions *regions) {
   for (int64_t t = 0; t < mesh->triangle_count; ++t) {
     const double *p = mesh->points + 2 * (int64_t)mesh->triangles[3 * t],
@@ -392,8 +388,8 @@ static int is_oversized(const cli_sizes *sizes, const cvtm_mesh *mesh,
 }
 
 /* Meshes with smaller sizes where areas are bounded until no triangle is too large. */
-static cvtm_status mesh_below_caps(const cli_sized_outline *outline, cli_sizes *sizes,
-                                   cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error) {
+static cvtm_status mesh_below_caps(const cvtm_outline *outline, run_sizes *sizes, cvtm_mesh *mesh,
+                                   cvtm_regions *regions, cvtm_error *error) {
   enum { TRIES = 8 };
   for (int k = 0;; ++k) {
     const cvtm_status status =
@@ -406,11 +402,11 @@ static cvtm_status mesh_below_caps(const cli_sized_outline *outline, cli_sizes *
 }
 
 /* Meshes again while the number of vertices is off by two percent, and comes nearer. */
-static cvtm_status fit_again(const cli_sized_outline *outline, int64_t wanted, cli_sizes *sizes,
+static cvtm_status fit_again(const cvtm_outline *outline, int64_t wanted, run_sizes *sizes,
                              cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error) {
   enum { TRIES = 4 };
   for (int k = 0; k < TRIES; ++k) {
-    const cli_sizes last = *sizes;
+    const run_sizes last = *sizes;
     const double ratio = (double)mesh->vertex_count / (double)wanted;
     cvtm_mesh next = {0};
     cvtm_regions divided = {0};
@@ -431,31 +427,30 @@ static cvtm_status fit_again(const cli_sized_outline *outline, int64_t wanted, c
   return CVTM_OK;
 }
 
-cvtm_status cli_sizes_mesh(const cli_options *options, const cli_sized_outline *outline,
-                           const run_area_caps *caps, const run_limit *limit, cli_sizes *sizes,
-                           cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error) {
-  sizes->caps = caps;
-  sizes->is_up = outline->is_up;
-  cvtm_status status = convert_units(options, outline->domain, sizes, error);
-  if (status == CVTM_OK) status = resolve_names(sizes, outline, error);
-  if (status == CVTM_OK) status = find_curves(options, outline, sizes, error);
+cvtm_status run_sizes_mesh(cvtm_outline *o, cvtm_error *error) {
+  run_sizes *sizes = &o->sizes;
+  const int64_t wanted = o->options.points;
+  sizes->caps = &o->caps;
+  sizes->is_up = o->y_up;
+  cvtm_status status = convert_units(o, sizes, error);
+  if (status == CVTM_OK) status = resolve_names(sizes, o, error);
+  if (status == CVTM_OK) status = find_curves(o, sizes, error);
   cvtm_sized_defaults(&sizes->options);
   sizes->options.size = find_size;
   sizes->options.size_context = sizes;
   sizes->options.edge_size = sizes->edge_size;
-  sizes->options.twin = outline->twin;
-  sizes->options.growth = options->outline.grade;
+  sizes->options.twin = o->twin;
+  sizes->options.growth = o->options.outline.grade;
   sizes->options.stop = run_is_over;
-  sizes->options.stop_context = limit;
-  if (status == CVTM_OK && options->run.points > 0)
-    status = fit_number(outline, options->run.points, sizes, error);
-  if (status == CVTM_OK) status = mesh_below_caps(outline, sizes, mesh, regions, error);
-  return status == CVTM_OK && options->run.points > 0
-             ? fit_again(outline, options->run.points, sizes, mesh, regions, error)
-             : status;
+  sizes->options.stop_context = &o->limit;
+  if (status == CVTM_OK && wanted > 0) status = fit_number(o, wanted, sizes, error);
+  if (status == CVTM_OK) status = mesh_below_caps(o, sizes, &o->mesh, &o->regions, error);
+  if (status == CVTM_OK && wanted > 0)
+    status = fit_again(o, wanted, sizes, &o->mesh, &o->regions, error);
+  return status;
 }
 
-void cli_sizes_report(const cli_sizes *sizes, cJSON *report) {
+void run_sizes_report(const run_sizes *sizes, cJSON *report) {
   const cvtm_sized_figures *f = &sizes->figures;
   cJSON *entry = cJSON_AddObjectToObject(report, "sizes");
   run_json_real(entry, "factor", sizes->factor);
@@ -469,7 +464,7 @@ void cli_sizes_report(const cli_sizes *sizes, cJSON *report) {
 
 /* ---- Groups ---- */
 
-cvtm_status cli_outline_names_check(const cvtm_run_list *given, cvtm_error *error) {
+cvtm_status run_outline_names_check(const cvtm_run_list *given, cvtm_error *error) {
   for (int k = 0; k < given->count; ++k) {
     const char *equals = strchr(given->item[k], '=');
     if (equals == NULL || equals == given->item[k] || !run_name_is_valid(equals + 1))
@@ -506,11 +501,11 @@ static cvtm_status rename_part(const char *text, cvtm_regions *r, cvtm_error *er
   return CVTM_OK;
 }
 
-cvtm_status cli_outline_group(const cvtm_mesh *mesh, const double sides[4],
-                              const cli_outline_names *names, cvtm_regions *regions,
-                              cvtm_error *error) {
+cvtm_status run_outline_group(const cvtm_outline *o, const cvtm_mesh *mesh, const double sides[4],
+                              cvtm_regions *regions, cvtm_error *error) {
   const int width = 1 << 30; /* so that half a pixel is a rounding error */
-  const cvtm_marks *marks = names->marks;
+  const cvtm_marks *marks = &o->graph.marks;
+  const cvtm_run_list *names = &o->options.outline.boundary_names;
   cvtm_mesh moved = *mesh;
   cvtm_marks placed = {marks->count, malloc(((size_t)marks->count + 1) * sizeof *placed.mark)};
   moved.points = malloc((2 * (size_t)mesh->vertex_count + 1) * sizeof *moved.points);
@@ -534,11 +529,11 @@ cvtm_status cli_outline_group(const cvtm_mesh *mesh, const double sides[4],
   }
   slack *= fmax(span[0] / span[1], span[1] / span[0]);
   const cvtm_domain image = {width, width, 0};
-  cvtm_status status = cvtm_regions_group_marked(&moved, image, names->regions, names->region_count,
+  cvtm_status status = cvtm_regions_group_marked(&moved, image, o->graph.names, o->graph.name_count,
                                                  &placed, slack, regions, error);
   free(moved.points);
   free(placed.mark);
-  for (int k = 0; k < names->parts->count && status == CVTM_OK; ++k)
-    status = rename_part(names->parts->item[k], regions, error);
+  for (int k = 0; k < names->count && status == CVTM_OK; ++k)
+    status = rename_part(names->item[k], regions, error);
   return status;
 }

@@ -1,4 +1,4 @@
-#include "cli/outline_sides.h"
+#include "run/outline_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static int compare_on_sides(const void *left, const void *right) {
   return (a->index > b->index) - (a->index < b->index);
 }
 
-void cli_outline_box(const double *points, int64_t count, double sides[4]) {
+void run_outline_box(const double *points, int64_t count, double sides[4]) {
   for (int k = 0; k < 4; ++k) sides[k] = points[k % 2];
   for (int64_t i = 0; i < 2 * count; ++i) {
     sides[i % 2] = fmin(sides[i % 2], points[i]);
@@ -47,11 +47,11 @@ static void align_across(cvtm_boundary *b, const double sides[4], int axis, doub
   }
 }
 
-cvtm_status cli_outline_align(cvtm_boundary *b, cvtm_error *error) {
+cvtm_status run_outline_align(cvtm_boundary *b, cvtm_error *error) {
   double sides[4];
   on_side *list = malloc(((size_t)b->vertex_count + 1) * sizeof *list);
   if (list == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the sides");
-  cli_outline_box(b->points, b->vertex_count, sides);
+  run_outline_box(b->points, b->vertex_count, sides);
   const double slack = 1e-9 * fmax(sides[2] - sides[0], sides[3] - sides[1]);
   for (int axis = 0; axis < 2; ++axis) align_across(b, sides, axis, slack, list);
   free(list);
@@ -77,7 +77,7 @@ static void find_twins(const cvtm_boundary *b, const double sides[4], int axis, 
   }
 }
 
-cvtm_status cli_outline_twins(const cvtm_boundary *b, const double sides[4], int32_t **twin,
+cvtm_status run_outline_twins(const cvtm_boundary *b, const double sides[4], int32_t **twin,
                               cvtm_error *error) {
   on_side *list = malloc(((size_t)b->edge_count + 1) * sizeof *list);
   int32_t *made = malloc(((size_t)b->edge_count + 1) * sizeof *made);

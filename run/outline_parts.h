@@ -1,0 +1,160 @@
+/* The mesh of an outline, of which run/outline.c is the control: its sizes, and their formulas
+ * (expression.c); its curves, which sizes divide; opposite sides of a periodic outline. */
+#ifndef CVTMESH_RUN_OUTLINE_PARTS_H
+#define CVTMESH_RUN_OUTLINE_PARTS_H
+
+#include "meshes/domain/pslg.h"
+#include "meshes/refine/adapt.h"
+#include "meshes/sized/size_tree.h"
+#include "meshes/sized_mesh.h"
+#include "run/domain.h"
+#include "run/outline.h"
+#include "run/output.h"
+
+#include <cjson/cJSON.h>
+
+/* ---- Formulas of x, y and distances, as in --size '1+0.1*d(hole)' ---- */
+
+enum { RUN_EXPRESSION_STEPS = 128, RUN_EXPRESSION_NAMES = 8, RUN_EXPRESSION_NAME_BYTES = 80 };
+
+/* A step takes its operands from a stack, and leaves its value there. */
+typedef struct run_expression_step {
+  int code;
+  double value; /* a number, or the index of a name */
+} run_expression_step;
+
+typedef struct run_expression {
+  int count, name_count;
+  run_expression_step step[RUN_EXPRESSION_STEPS];
+  char name[RUN_EXPRESSION_NAMES][RUN_EXPRESSION_NAME_BYTES]; /* of d(NAME) */
+} run_expression;
+
+/* Numbers, x, y, + - * / ^, parentheses, sqrt exp log sin cos abs min max, d(NAME) and d(X,Y): the
+ * distance to a named thing and to a point. CVTM_ERROR_USAGE says where the text is wrong. */
+cvtm_status run_expression_parse(const char *text, run_expression *made, cvtm_error *error);
+
+/* The distance of (x, y) from the thing with this index in `name`. */
+typedef double (*run_distance)(const void *context, int name, double x, double y);
+double run_expression_value(const run_expression *e, double x, double y, run_distance distance,
+                            const void *context);
+
+/* ---- Curves ---- */
+
+/* The wanted length on edge e of the boundary at (x, y). */
+typedef double (*run_edge_size)(const void *context, int64_t e, double x, double y);
+
+/* Sets is_smooth (per vertex) for the vertices that are listed points (2 * count, sorted here), or,
+ * with a tolerance >= 0, for those at which the boundary turns by less than 30 degrees. */
+cvtm_status run_outline_find_smooth(const cvtm_boundary *boundary, double *points, int64_t count,
+                                    double tolerance, uint8_t *is_smooth, cvtm_error *error);
+
+/* Divides chains of edges between vertices that are not smooth into parts of about the wanted
+ * length, whose ends lie on the chains. tolerance: the largest distance between a chain and its
+ * parts; < 0: a tenth of the length of the part. Chains of short parts stay. source: malloc'd, of
+ * each new edge the old one where it begins. */
+cvtm_status run_outline_divide_curves(const cvtm_boundary *boundary, const uint8_t *is_smooth,
+                                      double tolerance, run_edge_size size, const void *context,
+                                      cvtm_boundary *made, int64_t **source, cvtm_error *error);
+
+/* ---- Opposite sides of a periodic outline ---- */
+
+/* The bounding box: left, upper, right, lower. */
+void run_outline_box(const double *points, int64_t count, double sides[4]);
+
+/* Moves corners that are within a rounding error (10^-9 of the longer side) of a side of the
+ * bounding box onto it, and those on opposite sides that differ by no more to equal places. */
+cvtm_status run_outline_align(cvtm_boundary *boundary, cvtm_error *error);
+
+/* Sets *twin (malloc'd) to the copy of each edge on the opposite side, or -1. */
+cvtm_status run_outline_twins(const cvtm_boundary *boundary, const double sides[4], int32_t **twin,
+                              cvtm_error *error);
+
+/* ---- Sizes ---- */
+
+/* The size of one --size. */
+typedef struct run_size_rule {
+  char name[RUN_EXPRESSION_NAME_BYTES]; /* "": everywhere */
+  run_expression formula;
+  int unit;       /* of a number that is still in this unit; -1: none */
+  int32_t region; /* > 0: only there */
+  int is_of_boundary;
+  cvtm_size_tree near[RUN_EXPRESSION_NAMES]; /* places on what d(NAME) names */
+} run_size_rule;
+
+typedef struct run_sizes {
+  int count;
+  run_size_rule *rule;
+  double factor;     /* of all sizes, for -n */
+  double cap_factor; /* of sizes that areas bound */
+  double base;       /* if no rule holds everywhere: the size elsewhere; INFINITY: with -n alone */
+  int is_up;         /* y of the formulas is -y of the boundary */
+  const run_area_caps *caps;
+  double *edge_size;  /* per edge of the boundary; NULL: none has its own */
+  uint8_t *is_smooth; /* per vertex of the boundary; NULL: none is */
+  double tolerance;   /* of --simplify; -1: that of curves */
+  cvtm_sized_options options;
+  cvtm_sized_figures figures;
+} run_sizes;
+
+/* True if --size or -n asks for such a mesh; not with --metric or --size max. */
+int run_sizes_wanted(const cvtm_run_options *options);
+/* Reads every --size. CVTM_ERROR_USAGE. */
+cvtm_status run_sizes_read(const cvtm_run_options *options, run_sizes *sizes, cvtm_error *error);
+void run_sizes_free(run_sizes *sizes);
+
+/* ---- The outline ---- */
+
+struct cvtm_outline {
+  cvtm_run_options options;
+  cvtm_domain domain;     /* the frame of a picture in which the outline lies */
+  cvtm_polygons polygons; /* of a file with one region */
+  cvtm_pslg graph;        /* of several regions; its boundary moves to the field below */
+  int y_up; /* true: y in the file is -y, to the last bit; else y is down there, too */
+  cvtm_boundary boundary;
+  run_area_caps caps;
+  cvtm_refine_options refine;
+  cvtm_refine_figures figures;
+  run_sizes sizes; /* of --size */
+  run_plot plot;
+  cvtm_metric_field metric; /* of --metric */
+  cvtm_adapt_figures adapted;
+  cvtm_mesh mesh;
+  cvtm_regions regions;
+  cvtm_second_order second; /* of --element-order 2; else empty */
+  cvtm_quality quality;
+  double sides[4];   /* of the rectangle around the outline: left, upper, right, lower */
+  double snapped[4]; /* the same in the mesh before place_exactly */
+  int32_t *twin;     /* of a periodic outline: the copy of each edge, or -1 */
+  int32_t *origin;   /* of --min-angle: of each vertex the corner of the outline, or -1 */
+  int is_framed;     /* options or a picture gave the domain */
+  double seconds;
+  run_limit limit; /* of the refinement */
+  struct {         /* the mesh in the coordinates of drawings; shares all but the points */
+    cvtm_domain domain;
+    cvtm_mesh mesh;
+    cvtm_cells cells; /* of the domain; empty: not made yet */
+  } drawn;
+  double *placed; /* the vertices in the coordinates of files */
+  cvtm_outline_result got;
+};
+
+/* Nonzero if the options ask for the mesh of an outline rather than of points. */
+int run_outline_wanted(const cvtm_run_options *options);
+
+/* The two stages of cvtm_outline_solve. */
+cvtm_status run_outline_read(cvtm_outline *outline, cvtm_error *error);
+cvtm_status run_outline_mesh(cvtm_outline *outline, cvtm_error *error);
+
+/* Makes `mesh` and `regions` by the sizes. */
+cvtm_status run_sizes_mesh(cvtm_outline *outline, cvtm_error *error);
+void run_sizes_report(const run_sizes *sizes, cJSON *report);
+
+/* Checks --boundary-name, but for the parts. CVTM_ERROR_USAGE. */
+cvtm_status run_outline_names_check(const cvtm_run_list *given, cvtm_error *error);
+
+/* cvtm_regions_group_marked, then the names of --boundary-name, with the sides of the rectangle in
+ * place of the image's. */
+cvtm_status run_outline_group(const cvtm_outline *outline, const cvtm_mesh *mesh,
+                              const double sides[4], cvtm_regions *regions, cvtm_error *error);
+
+#endif
