@@ -35,6 +35,7 @@ typedef struct work {
   cvtm_sphere_quality quality;
   cvtm_sphere_grid grid;
   double *density; /* of each cell of the grid, relative to the largest */
+  int weights;     /* nonzero: a file has the weights of the grid */
   double start, raise_seconds;
 } work;
 
@@ -239,23 +240,20 @@ static cvtm_status solve_sphere(work *w, cvtm_error *error) {
   settings.iterations = (int)fmin((double)o->run.iterations, 1e9);
   settings.seed = (uint64_t)o->run.seed;
   settings.max_seconds = o->run.time_limit;
-  double *sites = NULL;
-  int64_t count = 0;
   unsigned char *keep = NULL;
   cvtm_status status =
-      cvtm_sphere_solve(w->device, &w->widths, w->fixed, &settings, &sites, &count, &w->result);
+      cvtm_sphere_solve(w->device, &w->widths, w->fixed, &settings, &w->mesh, &w->result);
   if (status != CVTM_OK) {
     *error = *cvtm_device_error(w->device);
     return status;
   }
   const double raised = cvtm_clock();
-  status = cvtm_sphere_delaunay(sites, count, &w->mesh, error);
-  free(sites);
-  if (status == CVTM_OK) status = cvtm_sphere_raise(&w->mesh, w->fixed_count, NOT_LESS, error);
+  status = cvtm_sphere_raise(&w->mesh, w->fixed_count, NOT_LESS, error);
   w->raise_seconds = cvtm_clock() - raised;
   if (status == CVTM_OK) status = cvtm_sphere_quality_compute(&w->mesh, &w->quality, error);
   if (status == CVTM_OK) status = choose_cells(w, &keep, error);
-  if (status == CVTM_OK) status = cvtm_sphere_grid_create(&w->mesh, keep, &w->grid, error);
+  if (status == CVTM_OK)
+    status = cvtm_sphere_grid_create(&w->mesh, keep, w->weights, &w->grid, error);
   free(keep);
   return status == CVTM_OK ? set_density(w, error) : status;
 }
@@ -393,7 +391,8 @@ static int read_region(const cli_options *o, double cap[3]) {
       text);
 }
 
-static int check_sphere_usage(const cli_options *o) {
+static int check_sphere_usage(work *w) {
+  const cli_options *o = &w->options;
   static const char known[] = "nc info vtu obj png";
   if (o->run.output.count == 0 && o->run.report == NULL) return cli_missing(o->command, "--output");
   for (int k = 0; k < o->run.output.count; ++k) {
@@ -402,7 +401,8 @@ static int check_sphere_usage(const cli_options *o) {
     const char *extension = run_output_extension(&o->run, path, buffer);
     if (!cvtm_text_has_word(known, extension))
       return cli_usage_error(o->command, "%s: formats of a sphere: %s", path, known);
-    if (strcmp(extension, "nc") == 0 && !cvtm_netcdf_known())
+    w->weights |= strcmp(extension, "nc") == 0;
+    if (w->weights && !cvtm_netcdf_known())
       return cli_usage_error(o->command, "%s: this build has no NetCDF", path);
   }
   return CLI_EXIT_OK;
@@ -427,7 +427,7 @@ static int perform_sphere(work *w) {
 int cli_sphere(const cli_options *options) {
   work w = {.options = *options, .start = cvtm_clock()};
   int code = read_region(options, w.cap);
-  if (code == CLI_EXIT_OK) code = check_sphere_usage(options);
+  if (code == CLI_EXIT_OK) code = check_sphere_usage(&w);
   if (code == CLI_EXIT_OK) code = perform_sphere(&w);
   cvtm_sphere_grid_free(&w.grid);
   cvtm_sphere_mesh_free(&w.mesh);

@@ -3,6 +3,7 @@
 #define CVTMESH_CVT_SPHERE_H
 
 #include "base/device.h"
+#include "meshes/sphere.h"
 
 CVTM_API_BEGIN
 
@@ -46,11 +47,12 @@ typedef struct cvtm_sphere_result {
   CVTM_RESERVED(8);
 } cvtm_sphere_result;
 
-/* *sites = the sites, 3 * *count coordinates, malloc'd. fixed_sites: 3 * options->fixed, or NULL.
- * options: NULL for the defaults. Equal options give equal bits on one device. */
+/* *mesh = the sites and their Delaunay triangulation; unchanged on failure. fixed_sites: 3 *
+ * options->fixed, or NULL; they are the first sites. options: NULL for the defaults. Equal options
+ * give equal bits on one device. */
 cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *widths,
                               const double *fixed_sites, const cvtm_sphere_options *options,
-                              double **sites, int64_t *count, cvtm_sphere_result *result);
+                              cvtm_sphere_mesh *mesh, cvtm_sphere_result *result);
 
 /* The energy and, unless they are NULL, the gradient (3 * count, tangential) and the masses of the
  * cells, at sites on the host. Widths are interpolated from a map of the six faces of a cube around

@@ -10,19 +10,30 @@ CVTM_API_BEGIN
 
 typedef struct cvtm_sphere_mesh {
   int64_t count, triangle_count;
-  double *points;     /* 3 * count, unit vectors; malloc'd */
-  int32_t *triangles; /* 3 * triangle_count, counterclockwise from outside; malloc'd */
+  double *points;     /* 3 * count, unit vectors; arrays are malloc'd */
+  int32_t *triangles; /* 3 * triangle_count, counterclockwise from outside */
+  /* Half-edge 3 t + k runs from corner k of triangle t to the next corner. */
+  int32_t *twins;  /* 3 * triangle_count: the same edge in the neighbouring triangle */
+  int32_t *leaves; /* count: the half-edge from each point to its smallest neighbour */
 } cvtm_sphere_mesh;
 
 void cvtm_sphere_mesh_free(cvtm_sphere_mesh *mesh);
 
 /* The Delaunay triangulation of the sphere: the convex hull of the points, which are rounded to
  * multiples of 2^-39 for its predicates. These are exact, so the triangulation always is a closed
- * surface with 2 count - 4 triangles. Triangles start at their smallest vertex and are ordered by
- * it. Fails with CVTM_ERROR_INPUT if points do not surround the centre, or are so near to each
- * other (about 4e-6) that the sphere is flat there in these numbers. */
+ * surface with 2 count - 4 triangles. Of points on one circle the one with the smallest number is a
+ * corner of all their triangles. Triangles start at their smallest vertex and are ordered by it,
+ * and counterclockwise from its smallest neighbour. Fails with CVTM_ERROR_INPUT if points do not
+ * surround the centre, or are so near to each other (about 4e-6) that the sphere is flat there in
+ * these numbers. */
 cvtm_status cvtm_sphere_delaunay(const double *points, int64_t count, cvtm_sphere_mesh *mesh,
                                  cvtm_error *error);
+
+/* The same, from the neighbours of each point in the order of its Voronoi cell's edges,
+ * clockwise: `most` for each, -1 after the last. Neighbours that disagree, because the cells
+ * were rounded or have more than `most` edges, cost time alone. */
+cvtm_status cvtm_sphere_join(const double *points, int64_t count, const int32_t *neighbors,
+                             int32_t most, cvtm_sphere_mesh *mesh, cvtm_error *error);
 
 typedef struct cvtm_sphere_quality {
   double min_angle, mean_min_angle, max_angle; /* of the chordal triangles, in degrees */
@@ -67,9 +78,10 @@ typedef struct cvtm_sphere_grid {
 void cvtm_sphere_grid_free(cvtm_sphere_grid *grid);
 
 /* keep: NULL, or nonzero for each cell that the grid has: then vertices without a cell and edges
- * without a cell are left out, and the others numbered anew, as MPAS culls. */
+ * without a cell are left out, and the others numbered anew, as MPAS culls. weights: nonzero if
+ * edges_on_edge and weights_on_edge, which take most of the memory, are to be set. */
 cvtm_status cvtm_sphere_grid_create(const cvtm_sphere_mesh *mesh, const unsigned char *keep,
-                                    cvtm_sphere_grid *grid, cvtm_error *error);
+                                    int weights, cvtm_sphere_grid *grid, cvtm_error *error);
 
 /* True if the build has libnetcdf. */
 int cvtm_netcdf_known(void);

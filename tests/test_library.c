@@ -233,15 +233,15 @@ static double refine(const void *options) {
 /* The number of sites is that of the map. */
 static double sphere(const void *options) {
   float widths[12];
-  double *sites, sum = 0;
-  int64_t count;
+  double sum = 0;
+  cvtm_sphere_mesh mesh;
   cvtm_sphere_result result;
   for (int k = 0; k < 12; ++k) widths[k] = 0.4F + 0.02F * (float)k;
   const cvtm_sphere_widths map = {
       3, 4, -1.5707963267948966, 0, 1.5707963267948966, 1.5707963267948966, widths};
-  assert_ok(cvtm_sphere_solve(device, &map, NULL, options, &sites, &count, &result));
-  for (int64_t k = 0; k < 3 * count; ++k) sum += (double)(k % 7) * sites[k];
-  free(sites);
+  assert_ok(cvtm_sphere_solve(device, &map, NULL, options, &mesh, &result));
+  for (int64_t k = 0; k < 3 * mesh.count; ++k) sum += (double)(k % 7) * mesh.points[k];
+  cvtm_sphere_mesh_free(&mesh);
   return sum;
 }
 

@@ -226,6 +226,36 @@ cvtm_status cvtm_sphere_plan_get(cvtm_sphere_plan *p, double *sites) {
   return status == CVTM_OK ? read_back(p, p->work.sites, 3, sites) : status;
 }
 
+cvtm_status cvtm_sphere_plan_mesh(cvtm_sphere_plan *p, cvtm_sphere_mesh *mesh) {
+  enum { WIDE = CVTM_SPHERE_HINTS };
+  cvtm_error *error = cvtm_device_error(p->device);
+  const size_t n = (size_t)p->count;
+  cvtm_scratch memory = {0};
+  double *sites = cvtm_scratch_take(&memory, 3 * n, sizeof *sites);
+  int32_t *rings = cvtm_scratch_take(&memory, WIDE * n, sizeof *rings), *turned = NULL;
+  int32_t *order = cvtm_scratch_take(&memory, n, sizeof *order);
+  if (p->work.fixed != NULL) turned = cvtm_scratch_take(&memory, WIDE * n, sizeof *turned);
+  cvtm_status status = memory.failed ? cvtm_no_memory(error, "the triangulation") : CVTM_OK;
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(p->device, rings, p->work.hints, WIDE * n * sizeof *rings);
+  if (status == CVTM_OK)
+    status = turned != NULL
+                 ? read_back(p, p->work.sites, 3, sites)
+                 : cvtm_device_copy_out(p->device, sites, p->work.sites, 3 * n * sizeof *sites);
+  if (status == CVTM_OK && turned != NULL)
+    status = cvtm_device_copy_out(p->device, order, p->order, n * sizeof *order);
+  for (size_t i = 0; status == CVTM_OK && turned != NULL && i < n; ++i) {
+    int32_t *own = turned + WIDE * (size_t)order[i], k = 0;
+    for (const int32_t *ring = rings + WIDE * i; k < WIDE && ring[k] >= 0; ++k)
+      own[k] = order[ring[k]];
+    if (k < WIDE) own[k] = -1;
+  }
+  if (status == CVTM_OK)
+    status = cvtm_sphere_join(sites, p->count, turned != NULL ? turned : rings, WIDE, mesh, error);
+  cvtm_scratch_free(&memory);
+  return status;
+}
+
 cvtm_status cvtm_sphere_plan_evaluate(cvtm_sphere_plan *p, const double *x, double *value,
                                       double *gradient) {
   cvtm_status status = p->table->normalise(p->device, x, p->count, p->work.sites);

@@ -14,7 +14,7 @@ enum {
   CVTM_SPHERE_LEVELS = 10,
   CVTM_SPHERE_BRANCH_BITS = 3, /* 8 sites in a leaf, 8 children of a node */
   CVTM_SPHERE_SIDES = 32,      /* the most corners of a cell */
-  CVTM_SPHERE_HINTS = 10       /* neighbours that are kept for the next evaluation */
+  CVTM_SPHERE_HINTS = 12       /* neighbours that are kept for the next evaluation */
 };
 
 /* A ball around the sites of a node. */

@@ -14,7 +14,7 @@ typedef struct cvtm_sphere_map {
   const float *value; /* NULL: the density is 1 */
   int32_t side;       /* at least 2 */
   double step;        /* the largest distance between points, in radians */
-  int32_t quick;      /* nonzero: for descents, triangles with the rule of degree 2 */
+  int32_t quick;      /* nonzero: for descents, by the rule of degree 2 */
   int32_t most_parts; /* (quick) into which a triangle's side may be divided */
 } cvtm_sphere_map;
 
@@ -64,74 +64,78 @@ CVTM_INLINE double cvtm_sphere_density(const cvtm_sphere_map *map, double x, dou
 
 /* --- the integrals ---------------------------------------------------------------------------- */
 
-/* Integrals of the density over the cell: its mass, its first moment along the axes of the cell,
- * and its energy, with the squared chord from the site. */
+/* Integrals of the density over the cell: its mass, its first moment along e1 and e2 of the
+ * cell, and its energy, with the squared chord from the site. */
 typedef struct cvtm_sphere_sums {
-  double mass, x, y, z, energy;
+  double mass, x, y, energy;
 } cvtm_sphere_sums;
 
-enum {
-  CVTM_SPHERE_POINTS = 8,      /* seven, and one of no weight that fills the vectors */
-  CVTM_SPHERE_QUICK_POINTS = 4 /* three and one */
-};
+enum { CVTM_SPHERE_POINTS = 8 /* seven, and one of no weight that fills the vectors */ };
 
 #define CVTM_SPHERE_LARGEST 0.025 /* sides of triangles where the density is smooth */
 
-/* Adds the integrals over the triangle between corners a, b, c of the plane: by the rule of degree
- * 5 with seven points (Radon 1948), or by that of degree 2 with three. points: one of the numbers
- * above. A point at distance r in the plane has the area element (1 + r^2)^(-3/2) on the sphere. */
-CVTM_INLINE void cvtm_sphere_add_triangle(const cvtm_sphere_map *map, const cvtm_sphere_cell *cell,
-                                          const double a[2], const double b[2], const double c[2],
-                                          int points, cvtm_sphere_sums *sums) {
-  const int quick = points == CVTM_SPHERE_QUICK_POINTS;
-  const double p = quick ? 1.0 / 6 : 0.101286507323456338800, q = 0.470142064105115089770;
-  const double weight_p = quick ? 1.0 / 3 : 0.125939180544827152595;
-  const double weight_q = 0.132394152788506180737;
-  double px[CVTM_SPHERE_POINTS], py[CVTM_SPHERE_POINTS], pw[CVTM_SPHERE_POINTS];
+/* Adds the integrand at points of the plane, with weights pw that are areas of the plane; they are
+ * overwritten. A point at distance r has the area element (1 + r^2)^(-3/2) on the sphere. */
+CVTM_INLINE void cvtm_sphere_add_points(const cvtm_sphere_map *map, const cvtm_sphere_cell *cell,
+                                        int count, const double *px, const double *py, double *pw,
+                                        cvtm_sphere_sums *sums) {
   double ps[CVTM_SPHERE_POINTS], pe[CVTM_SPHERE_POINTS];
-  const double area = 0.5 * fabs((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]));
-  const double sx = a[0] + b[0] + c[0], sy = a[1] + b[1] + c[1];
-  px[0] = px[points - 1] = sx / 3;
-  py[0] = py[points - 1] = sy / 3;
-  pw[0] = 0.225 * area;
-  for (int k = 0; k < (points - 1) / 3; ++k) {
-    const double t = k == 0 ? p : q, w = area * (k == 0 ? weight_p : weight_q);
-    const double rest = 1 - 3 * t; /* of the corner beyond t of each */
-    for (int corner = 0; corner < 3; ++corner) {
-      const double *at = corner == 0 ? a : corner == 1 ? b : c;
-      const int place = quick ? corner : 1 + 3 * k + corner;
-      px[place] = t * sx + rest * at[0];
-      py[place] = t * sy + rest * at[1];
-      pw[place] = w;
-    }
-  }
-  pw[points - 1] = 0;
   if (map->value != NULL) {
     const cvtm_vector s = cell->site, e = cell->e1, f = cell->e2;
-    for (int k = 0; k < points; ++k)
+    for (int k = 0; k < count; ++k)
       pw[k] *=
           cvtm_sphere_density(map, s.x + px[k] * e.x + py[k] * f.x, s.y + px[k] * e.y + py[k] * f.y,
                               s.z + px[k] * e.z + py[k] * f.z);
   }
-  for (int k = 0; k < points; ++k) {
+  for (int k = 0; k < count; ++k) {
     const double r2 = px[k] * px[k] + py[k] * py[k], shrink2 = 1 / (1 + r2), shrink = sqrt(shrink2);
     pw[k] *= shrink2 * shrink;
     ps[k] = pw[k] * shrink;
     pe[k] = pw[k] * 2 * r2 * shrink2 / (1 + shrink);
   }
-  for (int k = 0; k < points - 1; ++k) {
+  for (int k = 0; k < count; ++k) {
     sums->mass += pw[k];
     sums->x += ps[k] * px[k];
     sums->y += ps[k] * py[k];
-    sums->z += ps[k];
     sums->energy += pe[k];
   }
+}
+
+CVTM_INLINE double cvtm_sphere_flat_area(const double a[2], const double b[2], const double c[2]) {
+  return 0.5 * fabs((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]));
+}
+
+/* Adds the integrals over the triangle between corners a, b, c of the plane, by the rule of degree
+ * 5 with seven points (Radon 1948) or, for descents, by that of degree 2 with three. */
+CVTM_INLINE void cvtm_sphere_add_triangle(const cvtm_sphere_map *map, const cvtm_sphere_cell *cell,
+                                          const double a[2], const double b[2], const double c[2],
+                                          cvtm_sphere_sums *sums) {
+  const double area = cvtm_sphere_flat_area(a, b, c);
+  const double sx = a[0] + b[0] + c[0], sy = a[1] + b[1] + c[1];
+  double px[CVTM_SPHERE_POINTS], py[CVTM_SPHERE_POINTS], pw[CVTM_SPHERE_POINTS];
+  const int count = map->quick ? 3 : CVTM_SPHERE_POINTS;
+  px[6] = px[7] = sx / 3;
+  py[6] = py[7] = sy / 3;
+  pw[6] = 0.225 * area;
+  pw[7] = 0;
+  for (int k = 0; k < 6 && k < count; ++k) {
+    const double t = map->quick ? 1.0 / 6
+                     : k < 3    ? 0.101286507323456338800
+                                : 0.470142064105115089770;
+    const double *at = k % 3 == 0 ? a : k % 3 == 1 ? b : c;
+    px[k] = t * sx + (1 - 3 * t) * at[0];
+    py[k] = t * sy + (1 - 3 * t) * at[1];
+    pw[k] = area * (map->quick ? 1.0 / 3
+                    : k < 3    ? 0.125939180544827152595
+                               : 0.132394152788506180737);
+  }
+  cvtm_sphere_add_points(map, cell, count, px, py, pw, sums);
 }
 
 /* Divides the triangle between corners a, b, c into n^2 parts and adds their integrals. */
 CVTM_INLINE void cvtm_sphere_add_parts(const cvtm_sphere_map *map, const cvtm_sphere_cell *cell,
                                        const double a[2], const double b[2], const double c[2],
-                                       int32_t n, int points, cvtm_sphere_sums *sums) {
+                                       int32_t n, cvtm_sphere_sums *sums) {
   const double share = 1 / (double)n;
   const double ux = share * (b[0] - a[0]), uy = share * (b[1] - a[1]);
   const double vx = share * (c[0] - a[0]), vy = share * (c[1] - a[1]);
@@ -143,14 +147,16 @@ CVTM_INLINE void cvtm_sphere_add_parts(const cvtm_sphere_map *map, const cvtm_sp
       const double far0[2] = {near[0] + ux, near[1] + uy}, far1[2] = {near[0] + vx, near[1] + vy};
       const double beside[2] = {near[0] - ux + vx, near[1] - uy + vy};
       if (odd)
-        cvtm_sphere_add_triangle(map, cell, near, far1, beside, points, sums);
+        cvtm_sphere_add_triangle(map, cell, near, far1, beside, sums);
       else
-        cvtm_sphere_add_triangle(map, cell, near, far0, far1, points, sums);
+        cvtm_sphere_add_triangle(map, cell, near, far0, far1, sums);
     }
   }
 }
 
-/* For descents: the triangles between the site and the edges, wherever the map has its points. */
+/* For descents: the triangles between the site and the edges, wherever the map has its points, by
+ * the rule of degree 2 in the middles of their sides. A cell that is large beside the steps of the
+ * map is divided into smaller triangles, with three points inside each. */
 CVTM_INLINE void cvtm_sphere_integrate_quickly(const cvtm_sphere_map *map,
                                                const cvtm_sphere_cell *cell,
                                                cvtm_sphere_sums *sums) {
@@ -158,10 +164,23 @@ CVTM_INLINE void cvtm_sphere_integrate_quickly(const cvtm_sphere_map *map,
   const double parts = ceil(sqrt(cell->radius2) / limit);
   const int32_t n = parts < 1 ? 1 : parts < map->most_parts ? (int32_t)parts : map->most_parts;
   const double site[2] = {0, 0};
-  for (int32_t k = 0; k < cell->corners.count; ++k) {
-    const int32_t next = k + 1 < cell->corners.count ? k + 1 : 0;
-    const double a[2] = {cell->x[k], cell->y[k]}, b[2] = {cell->x[next], cell->y[next]};
-    cvtm_sphere_add_parts(map, cell, site, a, b, n, CVTM_SPHERE_QUICK_POINTS, sums);
+  const int32_t corners = cell->corners.count;
+  double before = 0; /* the area of the triangle before */
+  for (int32_t k = n == 1 ? -1 : 0; k < corners; ++k) {
+    const int32_t at = k < 0 ? corners - 1 : k, next = k + 1 < corners ? k + 1 : 0;
+    const double a[2] = {cell->x[at], cell->y[at]}, b[2] = {cell->x[next], cell->y[next]};
+    if (n > 1) {
+      cvtm_sphere_add_parts(map, cell, site, a, b, n, sums);
+      continue;
+    }
+    const double area = cvtm_sphere_flat_area(site, a, b);
+    if (k >= 0) {
+      const double px[2] = {0.5 * a[0], 0.5 * (a[0] + b[0])};
+      const double py[2] = {0.5 * a[1], 0.5 * (a[1] + b[1])};
+      double pw[2] = {(before + area) / 3, area / 3};
+      cvtm_sphere_add_points(map, cell, 2, px, py, pw, sums);
+    }
+    before = area;
   }
 }
 
@@ -221,7 +240,7 @@ CVTM_INLINE void cvtm_sphere_add_piece(const cvtm_sphere_map *map, const cvtm_sp
     const double ca = (a[0] - c[0]) * (a[0] - c[0]) + (a[1] - c[1]) * (a[1] - c[1]);
     const double parts = sqrt(fmax(ab, fmax(bc, ca))) / limit;
     const int32_t n = parts < 1024 ? 1 + (int32_t)parts : 1024;
-    cvtm_sphere_add_parts(map, cell, a, b, c, n, CVTM_SPHERE_POINTS, sums);
+    cvtm_sphere_add_parts(map, cell, a, b, c, n, sums);
   }
 }
 
@@ -271,7 +290,7 @@ CVTM_INLINE void cvtm_sphere_integrate_pieces(const cvtm_sphere_map *map,
 
 CVTM_INLINE cvtm_sphere_sums cvtm_sphere_integrate(const cvtm_sphere_map *map,
                                                    const cvtm_sphere_cell *cell) {
-  cvtm_sphere_sums sums = {0, 0, 0, 0, 0};
+  cvtm_sphere_sums sums = {0, 0, 0, 0};
   if (map->quick)
     cvtm_sphere_integrate_quickly(map, cell, &sums);
   else

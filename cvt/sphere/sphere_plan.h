@@ -34,6 +34,9 @@ void cvtm_sphere_plan_destroy(cvtm_sphere_plan *plan);
  * sites, which do not move. */
 cvtm_status cvtm_sphere_plan_put(cvtm_sphere_plan *plan, const double *sites, int64_t fixed);
 cvtm_status cvtm_sphere_plan_get(cvtm_sphere_plan *plan, double *sites);
+/* The triangulation of the sites of the last evaluation: in the plan's order or, if sites are
+ * fixed, in the caller's. */
+cvtm_status cvtm_sphere_plan_mesh(cvtm_sphere_plan *plan, cvtm_sphere_mesh *mesh);
 /* Enqueues an evaluation at x: value[0] = the energy, value[1] = the number of cells that could not
  * be cut; gradient. */
 cvtm_status cvtm_sphere_plan_evaluate(cvtm_sphere_plan *plan, const double *x, double *value,

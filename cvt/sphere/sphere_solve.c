@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/host.h"
 #include "base/random.h"
-#include "meshes/sphere.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -152,9 +151,11 @@ typedef struct descent {
   double deadline;
 } descent;
 
-/* Moves the sites. in_order: they come back in the order of a Morton curve. */
-static cvtm_status descend_sites(const descent *d, double *sites, int64_t count, int steps,
-                                 int iterations, int in_order, cvtm_sphere_result *result) {
+/* Moves the sites; the mesh has them in the order of a Morton curve, unless some are fixed. last:
+ * with the exact energy. */
+static cvtm_status descend_sites(const descent *d, const double *sites, int64_t count, int steps,
+                                 int iterations, int last, cvtm_sphere_mesh *mesh,
+                                 cvtm_sphere_result *result) {
   cvtm_sphere_plan plan;
   cvtm_lbfgsb_result run = {0};
   double value[2] = {0, 0};
@@ -163,43 +164,29 @@ static cvtm_status descend_sites(const descent *d, double *sites, int64_t count,
   if (status == CVTM_OK) status = cvtm_sphere_plan_put(&plan, sites, d->fixed);
   if (status == CVTM_OK) status = cvtm_sphere_plan_lloyd(&plan, steps);
   if (status == CVTM_OK && steps > 8) { /* far moves: the order of the tree is made anew */
-    status = cvtm_sphere_plan_get(&plan, sites);
-    if (status == CVTM_OK) status = cvtm_sphere_plan_put(&plan, sites, d->fixed);
+    double *moved = malloc(3 * (size_t)count * sizeof *moved);
+    if (moved == NULL) status = cvtm_no_memory(cvtm_device_error(d->device), "the sites");
+    if (status == CVTM_OK) status = cvtm_sphere_plan_get(&plan, moved);
+    if (status == CVTM_OK) status = cvtm_sphere_plan_put(&plan, moved, d->fixed);
+    free(moved);
   }
   const double left = d->deadline - cvtm_clock();
   if (status == CVTM_OK && iterations > 0 && left > 0)
     status = cvtm_sphere_plan_descend(&plan, iterations, left < 1e9 ? left : 0, &run);
-  plan.work.map.quick = 0;
+  plan.work.map.quick = !last;
   if (status == CVTM_OK)
     status = cvtm_sphere_plan_evaluate(&plan, plan.x, plan.value, plan.gradient);
   if (status == CVTM_OK) status = cvtm_device_copy_out(d->device, value, plan.value, sizeof value);
-  if (status == CVTM_OK)
-    status = in_order ? cvtm_device_copy_out(d->device, sites, plan.work.sites,
-                                             3 * (size_t)count * sizeof *sites)
-                      : cvtm_sphere_plan_get(&plan, sites);
+  if (status == CVTM_OK && value[1] > 0 && last)
+    status = cvtm_fail(cvtm_device_error(d->device), CVTM_ERROR_UNSUPPORTED,
+                       "%.0f cells reach farther than 83 degrees from their sites; take more sites",
+                       value[1]);
+  if (status == CVTM_OK) status = cvtm_sphere_plan_mesh(&plan, mesh);
   cvtm_sphere_plan_destroy(&plan);
-  if (status == CVTM_OK && value[1] > 0 && in_order)
-    return cvtm_fail(cvtm_device_error(d->device), CVTM_ERROR_UNSUPPORTED,
-                     "%.0f cells reach farther than 83 degrees from their sites; take more sites",
-                     value[1]);
   result->energy = value[0];
   result->iterations = run.iterations;
   result->evaluations = run.evaluations;
   return status;
-}
-
-/* Refines the sites to `count`. */
-static cvtm_status refine_sites(double **sites, int64_t from, int64_t count, cvtm_error *error) {
-  cvtm_sphere_mesh mesh;
-  double *fine = NULL;
-  cvtm_status status = cvtm_sphere_delaunay(*sites, from, &mesh, error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_sphere_refine(&mesh, count, &fine, error);
-  cvtm_sphere_mesh_free(&mesh);
-  if (status != CVTM_OK) return status;
-  free(*sites);
-  *sites = fine;
-  return CVTM_OK;
 }
 
 /* Descends on a quarter of the sites first. *count: the wanted number; it becomes the number of the
@@ -213,27 +200,28 @@ static cvtm_status solve_levels(descent *d, const cvtm_sphere_options *o, double
   if (o->any_count) {
     for (int k = levels - 2; k >= 0; --k) counts[k] = 4 * counts[k + 1] - 6;
   }
+  *count = counts[0];
   *sites = random_points(d->widths, o->seed, counts[levels - 1]);
   if (*sites == NULL) return cvtm_no_memory(error, "the sites");
-  const int64_t fixed = d->fixed;
   cvtm_status status = CVTM_OK;
-  for (int k = levels - 1; status == CVTM_OK && k >= 0; --k) {
-    d->fixed = 0;
-    if (k < levels - 1) status = refine_sites(sites, counts[k + 1], counts[k], error);
-    d->map.most_parts = k == levels - 1 ? 3 : 1; /* of small cells between, the sums will do */
-    if (status == CVTM_OK && k > 0)
-      status = descend_sites(d, *sites, counts[k], k == levels - 1 ? COARSE_STEPS : FINE_STEPS,
-                             COARSE_ITERATIONS, 0, result);
+  for (int k = levels - 1; status == CVTM_OK && k > 0; --k) {
+    cvtm_sphere_mesh mesh = {0};
+    const int coarsest = k == levels - 1;
+    d->map.most_parts = coarsest ? 3 : 1; /* of small cells between, the sums will do */
+    status = descend_sites(d, *sites, counts[k], coarsest ? COARSE_STEPS : FINE_STEPS,
+                           COARSE_ITERATIONS, 0, &mesh, result);
+    free(*sites);
+    *sites = NULL;
+    if (status == CVTM_OK) status = cvtm_sphere_refine(&mesh, counts[k - 1], sites, error);
+    cvtm_sphere_mesh_free(&mesh);
   }
-  d->fixed = fixed;
   d->map.most_parts = 3;
-  *count = counts[0];
   return status;
 }
 
 cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *widths,
                               const double *fixed_sites, const cvtm_sphere_options *o,
-                              double **sites, int64_t *count, cvtm_sphere_result *result) {
+                              cvtm_sphere_mesh *mesh, cvtm_sphere_result *result) {
   cvtm_error *error = cvtm_device_error(device);
   const double start = cvtm_clock();
   cvtm_sphere_options own;
@@ -247,8 +235,7 @@ cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *wid
                      "a sphere takes 12 to 300000000 sites, of which half may be fixed");
   cvtm_sphere_result made = {0};
   double *moved = NULL;
-  descent d = {
-      device, widths, {0}, o->fixed, o->max_seconds > 0 ? start + o->max_seconds : HUGE_VAL};
+  descent d = {device, widths, {0}, 0, o->max_seconds > 0 ? start + o->max_seconds : HUGE_VAL};
   int64_t n = o->count, a = 1, b = 0;
   find_grid(n, &a, &b);
   made.even = widths->value == NULL && (o->any_count || 10 * (a * a + a * b + b * b) + 2 == n);
@@ -261,18 +248,15 @@ cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *wid
     status = solve_levels(&d, o, &moved, &n, &made);
   }
   if (status == CVTM_OK) {
-    if (o->fixed > 0) place_fixed(moved, n, fixed_sites, o->fixed);
+    d.fixed = o->fixed;
+    place_fixed(moved, n, fixed_sites, o->fixed);
     const int steps = made.even ? 0 : n > 4 * COARSEST ? FINE_STEPS : COARSE_STEPS;
-    status = descend_sites(&d, moved, n, steps, o->iterations, o->fixed == 0, &made);
+    status = descend_sites(&d, moved, n, steps, o->iterations, 1, mesh, &made);
   }
   free((void *)d.map.value);
-  if (status != CVTM_OK) {
-    free(moved);
-    return status;
-  }
+  free(moved);
+  if (status != CVTM_OK) return status;
   made.seconds = cvtm_clock() - start;
-  *sites = moved;
-  *count = n;
   *result = made;
   return CVTM_OK;
 }

@@ -609,7 +609,13 @@ static int64_t first_cells(const cvtm_file_mesh *m) {
   return m->triangle_count > 0 ? m->triangle_count : m->vertex_count;
 }
 
-static int64_t cell_count(const cvtm_file_mesh *m) { return first_cells(m) + line_count(m); }
+static int64_t node_count(const cvtm_file_mesh *m) {
+  return m->cells != NULL ? m->cells->point_count : m->node_count;
+}
+
+static int64_t cell_count(const cvtm_file_mesh *m) {
+  return m->cells != NULL ? m->cells->count : first_cells(m) + line_count(m);
+}
 
 /* Number of nodes of a cell before the lines, and of a line. */
 static int64_t first_nodes(const cvtm_file_mesh *m) {
@@ -618,7 +624,13 @@ static int64_t first_nodes(const cvtm_file_mesh *m) {
 
 static int64_t line_nodes(const cvtm_file_mesh *m) { return m->edge_middle != NULL ? 3 : 2; }
 
+static int64_t corner_count(const cvtm_file_mesh *m) {
+  return m->cells != NULL ? m->cells->end[m->cells->count - 1]
+                          : first_nodes(m) * first_cells(m) + line_nodes(m) * line_count(m);
+}
+
 static double connectivity_at(const cvtm_file_mesh *m, int64_t k) {
+  if (m->cells != NULL) return m->cells->corners[k];
   const int64_t corners = first_nodes(m), lines = k - corners * first_cells(m);
   int32_t node[6];
   if (m->triangle_count == 0) return (double)k;
@@ -632,19 +644,29 @@ static double connectivity_at(const cvtm_file_mesh *m, int64_t k) {
 }
 
 static double offset_at(const cvtm_file_mesh *m, int64_t k) {
+  if (m->cells != NULL) return (double)m->cells->end[k];
   const int64_t first = first_cells(m), lines = k + 1 - first;
   return (double)(lines <= 0 ? first_nodes(m) * (k + 1)
                              : first_nodes(m) * first + line_nodes(m) * lines);
 }
 
 static double type_at(const cvtm_file_mesh *m, int64_t k) {
-  enum { VERTEX = 1, LINE = 3, TRIANGLE = 5, QUADRATIC_EDGE = 21, QUADRATIC_TRIANGLE = 22 };
+  enum {
+    VERTEX = 1,
+    LINE = 3,
+    TRIANGLE = 5,
+    POLYGON = 7,
+    QUADRATIC_EDGE = 21,
+    QUADRATIC_TRIANGLE = 22
+  };
+  if (m->cells != NULL) return POLYGON;
   if (m->triangle_count == 0) return VERTEX;
   if (k >= m->triangle_count) return m->edge_middle != NULL ? QUADRATIC_EDGE : LINE;
   return m->triangle_middle != NULL ? QUADRATIC_TRIANGLE : TRIANGLE;
 }
 
 static double coordinate_at(const cvtm_file_mesh *m, int64_t k) {
+  if (m->cells != NULL) return m->cells->points[k];
   return k % 3 == 2 ? 0 : m->points[2 * (k / 3) + k % 3];
 }
 
@@ -664,7 +686,14 @@ static double boundary_at(const cvtm_file_mesh *m, int64_t k) {
   return k < m->triangle_count ? 0 : m->regions->group[k - m->triangle_count];
 }
 
+static double area_at(const cvtm_file_mesh *m, int64_t k) { return m->cells->area[k]; }
+
 static void write_cell_data(FILE *file, const cvtm_file_mesh *m) {
+  if (m->cells != NULL) {
+    fputs("<CellData Scalars=\"area\">\n", file);
+    write_array(file, m, CVTM_F64, "Name=\"area\"", m->cells->count, area_at);
+    fputs("</CellData>\n", file);
+  }
   if (m->regions == NULL || m->triangle_count == 0) return;
   const int64_t n = cell_count(m);
   fputs("<CellData Scalars=\"region\">\n", file);
@@ -699,7 +728,7 @@ static void write_vtu(FILE *file, const cvtm_file_mesh *m) {
   fputs(">\n<UnstructuredGrid>\n", file);
   write_pairs(file, m);
   fprintf(file, "<Piece NumberOfPoints=\"%" PRId64 "\" NumberOfCells=\"%" PRId64 "\">\n",
-          m->node_count, cell_count(m));
+          node_count(m), cell_count(m));
   if (m->value != NULL) {
     char name[64];
     (void)snprintf(name, sizeof name, "Name=\"%s\"", m->value_name);
@@ -709,11 +738,10 @@ static void write_vtu(FILE *file, const cvtm_file_mesh *m) {
   }
   write_cell_data(file, m);
   fputs("<Points>\n", file);
-  write_array(file, m, CVTM_F64, "Name=\"Points\" NumberOfComponents=\"3\"", 3 * m->node_count,
+  write_array(file, m, CVTM_F64, "Name=\"Points\" NumberOfComponents=\"3\"", 3 * node_count(m),
               coordinate_at);
   fputs("</Points>\n<Cells>\n", file);
-  write_array(file, m, CVTM_I64, "Name=\"connectivity\"",
-              first_nodes(m) * first_cells(m) + line_nodes(m) * line_count(m), connectivity_at);
+  write_array(file, m, CVTM_I64, "Name=\"connectivity\"", corner_count(m), connectivity_at);
   write_array(file, m, CVTM_I64, "Name=\"offsets\"", cell_count(m), offset_at);
   write_array(file, m, CVTM_U8, "Name=\"types\"", cell_count(m), type_at);
   fputs("</Cells>\n</Piece>\n</UnstructuredGrid>\n</VTKFile>\n", file);

@@ -342,10 +342,21 @@ typedef struct cvtm_file_mesh {
   cvtm_msh_version msh_version;
   cvtm_inp_elements inp_elements;
   cvtm_compression compression;
-  int *no_memory;        /* a writer sets it to 1 if memory runs out */
-  const cvtm_mesh *mesh; /* in pixels, y down, in this domain */
+  int *no_memory;                      /* a writer sets it to 1 if memory runs out */
+  const struct cvtm_file_cells *cells; /* for OBJ and VTU, in place of all arrays above; or NULL */
+  const cvtm_mesh *mesh;               /* in pixels, y down, in this domain */
   cvtm_domain domain;
 } cvtm_file_mesh;
+
+/* Polygons in space: cell k has the corners from end[k - 1] to end[k] - 1 (from 0 for the first).
+ */
+typedef struct cvtm_file_cells {
+  int64_t count, point_count;
+  const double *points; /* 3 * point_count */
+  const int64_t *end;   /* count */
+  const int32_t *corners;
+  const double *area; /* count */
+} cvtm_file_cells;
 
 /* The nodes of a triangle (3 or 6) or of an edge of the regions (2 or 3); returns their number. */
 int cvtm_triangle_nodes(const cvtm_file_mesh *mesh, int64_t triangle, int32_t node[6]);

@@ -24,8 +24,28 @@ static char *obj_face(char *to, const void *context, int64_t t) {
   return cvtm_text_corners(cvtm_text_word(to, "f "), m->triangles + 3 * t, 1);
 }
 
+static char *obj_corner_point(char *to, const void *context, int64_t i) {
+  const double *p = ((const cvtm_file_cells *)context)->points + 3 * i;
+  to = cvtm_text_point(cvtm_text_word(to, "v "), ' ', p);
+  return cvtm_text_word(cvtm_text_number(cvtm_text_word(to, " "), p[2]), "\n");
+}
+
+static char *obj_cell(char *to, const void *context, int64_t i) {
+  const cvtm_file_cells *cells = context;
+  to = cvtm_text_word(to, "f");
+  for (int64_t k = i > 0 ? cells->end[i - 1] : 0; k < cells->end[i]; ++k)
+    to = cvtm_text_integer(cvtm_text_word(to, " "), cells->corners[k] + 1);
+  return cvtm_text_word(to, "\n");
+}
+
 static void write_obj(FILE *file, const cvtm_file_mesh *m) {
   fputs("# cvtmesh\n", file);
+  if (m->cells != NULL) {
+    cvtm_write_items(file, m->cells->point_count, 3 * CVTM_TEXT_NUMBER + 8, obj_corner_point,
+                     m->cells);
+    cvtm_write_items(file, m->cells->count, CVTM_MOST_ITEM_BYTES, obj_cell, m->cells);
+    return;
+  }
   cvtm_write_items(file, m->vertex_count, CVTM_TEXT_POINT + 5, obj_vertex, m);
   cvtm_write_items(file, m->triangle_count, CVTM_TEXT_CORNERS + 2, obj_face, m);
 }

@@ -1,29 +1,54 @@
-#include "meshes/sphere.h"
-
 #include "base/host.h"
-#include "base/sphere.h"
 #include "meshes/delaunay/grid.h"
+#include "meshes/mesh.h"
+#include "meshes/sphere/sphere_mesh.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Points are inserted one by one into a convex hull that contains the centre. Half-edge h = 3 t + k
- * runs from corner k of triangle t to the next. */
+void cvtm_sphere_mesh_free(cvtm_sphere_mesh *mesh) {
+  void *const all[] = {mesh->points, mesh->triangles, mesh->twins, mesh->leaves};
+  for (size_t k = 0; k < sizeof all / sizeof *all; ++k) free(all[k]);
+  memset(mesh, 0, sizeof *mesh);
+}
+
+static cvtm_status make_mesh(const double *points, int64_t count, cvtm_sphere_mesh *mesh,
+                             cvtm_error *error) {
+  if (count < 4 || count > 300000000)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a sphere takes 4 to 300000000 points");
+  for (int64_t k = 0; k < 3 * count; ++k)
+    if (!(fabs(points[k]) <= 1.0000001))
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "point %lld is not on the unit sphere",
+                       (long long)(k / 3) + 1);
+  const size_t n = (size_t)count, t = 2 * n - 4;
+  cvtm_sphere_mesh m = {count,
+                        (int64_t)t,
+                        malloc(3 * n * sizeof *m.points),
+                        malloc(3 * t * sizeof *m.triangles),
+                        malloc(3 * t * sizeof *m.twins),
+                        malloc(n * sizeof *m.leaves)};
+  if (m.points == NULL || m.triangles == NULL || m.twins == NULL || m.leaves == NULL) {
+    cvtm_sphere_mesh_free(&m);
+    return cvtm_no_memory(error, "the triangulation");
+  }
+  memcpy(m.points, points, 3 * n * sizeof *points);
+  *mesh = m;
+  return CVTM_OK;
+}
+
+/* --- predicates ------------------------------------------------------------------------------- */
 
 typedef struct place {
   int64_t v[3];
 } place;
 
-typedef struct hull {
-  const place *at;
-  int32_t *corner, *twin, *leaves; /* leaves: for each vertex a half-edge from it, or -1 */
-  int32_t *stack, *rim;            /* triangles to visit; half-edges around the removed ones */
-  int32_t *unused;                 /* removed triangles */
-  unsigned char *removed;
-  int64_t triangles, unused_count, capacity;
-} hull;
+static place rounded(const cvtm_sphere_mesh *m, int32_t i) {
+  place at;
+  for (int k = 0; k < 3; ++k) at.v[k] = llrint(m->points[3 * (int64_t)i + k] * 549755813888.0);
+  return at;
+}
 
-/* The determinant of u, v, w, whose coordinates are at most 2^40. */
+/* The sign of the determinant of u, v, w, whose coordinates are at most 2^40. */
 static int sign_of_triple(const int64_t *u, const int64_t *v, const int64_t *w) {
   const double a = (double)u[0], b = (double)u[1], c = (double)u[2];
   const double p = (double)v[1] * (double)w[2], q = (double)v[2] * (double)w[1];
@@ -51,207 +76,360 @@ static int outside(const place *a, const place *b, const place *c, const place *
   return sign_of_triple(u, v, w);
 }
 
-static int32_t next_half(int32_t h) { return h % 3 == 2 ? h - 2 : h + 1; }
-
-static int sees(const hull *m, int32_t t, int32_t p) {
-  const int32_t *c = m->corner + 3 * (int64_t)t;
-  return outside(&m->at[c[0]], &m->at[c[1]], &m->at[c[2]], &m->at[p]) > 0;
+/* True if the triangle is counterclockwise from outside. */
+static int is_upright(const cvtm_sphere_mesh *m, int64_t t) {
+  place p[3];
+  for (int k = 0; k < 3; ++k) p[k] = rounded(m, m->triangles[3 * t + k]);
+  return sign_of_triple(p[0].v, p[1].v, p[2].v) > 0;
 }
 
-/* The triangle that the ray from the centre to p passes through. */
-static int32_t find_triangle(const hull *m, int32_t t, int32_t p) {
-  for (int32_t from = -1;;) {
-    int32_t beyond = -1;
-    for (int32_t k = 0; k < 3 && beyond < 0; ++k) {
-      const int32_t h = 3 * t + k;
-      if (h == from) continue;
-      if (sign_of_triple(m->at[m->corner[h]].v, m->at[m->corner[next_half(h)]].v, m->at[p].v) < 0)
-        beyond = h;
+/* True if the edge is not Delaunay and its quadrilateral convex. Of points on one circle the one
+ * with the smallest number is a corner of all their triangles, so that the triangulation is the
+ * only one. */
+static int wants_flip(const cvtm_sphere_mesh *m, int32_t h) {
+  const int32_t g = m->twins[h], a = m->triangles[h], b = m->triangles[g];
+  const int32_t c = m->triangles[cvtm_half_before(h)], d = m->triangles[cvtm_half_before(g)];
+  const place at = rounded(m, a), bt = rounded(m, b), ct = rounded(m, c), dt = rounded(m, d);
+  const int side = outside(&at, &bt, &ct, &dt);
+  if (side < 0 || (side == 0 && (c < d ? c : d) > (a < b ? a : b))) return 0;
+  return sign_of_triple(ct.v, at.v, dt.v) > 0 && sign_of_triple(dt.v, bt.v, ct.v) > 0;
+}
+
+/* --- flips ------------------------------------------------------------------------------------ */
+
+void cvtm_sphere_push(cvtm_sphere_stack *s, int32_t half) {
+  if (s->depth == s->capacity) {
+    const int64_t more = s->capacity == 0 ? 1024 : 2 * s->capacity;
+    int32_t *grown = realloc(s->half, (size_t)more * sizeof *grown);
+    if (grown == NULL) {
+      s->out_of_memory = 1;
+      return;
     }
-    if (beyond < 0) return t;
-    from = m->twin[beyond];
-    t = from / 3;
+    s->half = grown;
+    s->capacity = more;
+  }
+  s->half[s->depth++] = half;
+}
+
+static void join(cvtm_sphere_mesh *m, int32_t h, int32_t g) {
+  m->twins[h] = g;
+  m->twins[g] = h;
+}
+
+void cvtm_sphere_flip(cvtm_sphere_mesh *m, cvtm_sphere_stack *s, unsigned char *marked) {
+  while (s->depth > 0) {
+    const int32_t h = s->half[--s->depth];
+    if (!wants_flip(m, h)) continue;
+    /* Triangles (a, b, c) of h and (b, a, d) of g become (d, b, c) and (c, a, d). */
+    const int32_t g = m->twins[h];
+    const int32_t h1 = (int32_t)cvtm_half_after(h), h2 = (int32_t)cvtm_half_before(h);
+    const int32_t g1 = (int32_t)cvtm_half_after(g), g2 = (int32_t)cvtm_half_before(g);
+    const int32_t a = m->triangles[h], b = m->triangles[g];
+    const int32_t c = m->triangles[h2], d = m->triangles[g2];
+    const int32_t beyond_ca = m->twins[h2], beyond_db = m->twins[g2];
+    m->triangles[h] = d;
+    m->triangles[g] = c;
+    join(m, h, beyond_db);
+    join(m, g, beyond_ca);
+    join(m, h2, g2);
+    m->leaves[a] = g1;
+    m->leaves[b] = h1;
+    m->leaves[c] = g;
+    m->leaves[d] = h;
+    const int32_t rim[4] = {h, h1, g, g1}, corner[4] = {a, b, c, d};
+    for (int k = 0; k < 4; ++k) {
+      cvtm_sphere_push(s, rim[k]);
+      if (marked != NULL) marked[corner[k]] = 1;
+    }
   }
 }
 
-static void join(hull *m, int32_t h, int32_t g) {
-  m->twin[h] = g;
-  m->twin[g] = h;
+/* Flips edges until the triangulation is Delaunay. Fails if it then is none. */
+static cvtm_status flip_all(cvtm_sphere_mesh *m, cvtm_error *error) {
+  cvtm_sphere_stack stack = {NULL, 0, 0, 0};
+#pragma omp parallel for schedule(static)
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+    if (m->twins[h] < h || !wants_flip(m, (int32_t)h)) continue;
+#pragma omp critical(cvtm_sphere_stack) /* whose order does not matter */
+    cvtm_sphere_push(&stack, (int32_t)h);
+  }
+  cvtm_sphere_flip(m, &stack, NULL);
+  free(stack.half);
+  if (stack.out_of_memory) return cvtm_no_memory(error, "the triangulation");
+  int64_t turned = 0;
+#pragma omp parallel for schedule(static) reduction(+ : turned)
+  for (int64_t t = 0; t < m->triangle_count; ++t) turned += !is_upright(m, t);
+  if (turned > 0)
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "points of the sphere are too near to each other, or do not surround its "
+                     "centre");
+  return CVTM_OK;
 }
 
-/* Replaces the triangles that p sees by those between p and their rim. Returns 0 if it sees none.
+/* --- the order of triangles ------------------------------------------------------------------- */
+
+int64_t cvtm_sphere_number(int64_t count, int32_t *number) {
+  enum { BLOCKS = 256 };
+  int64_t first[BLOCKS + 1] = {0};
+#pragma omp parallel for schedule(static)
+  for (int block = 0; block < BLOCKS; ++block)
+    for (int64_t k = count * block / BLOCKS; k < count * (block + 1) / BLOCKS; ++k)
+      first[block + 1] += number[k] >= 0;
+  for (int block = 0; block < BLOCKS; ++block) first[block + 1] += first[block];
+#pragma omp parallel for schedule(static)
+  for (int block = 0; block < BLOCKS; ++block) {
+    int32_t next = (int32_t)first[block];
+    for (int64_t k = count * block / BLOCKS; k < count * (block + 1) / BLOCKS; ++k)
+      if (number[k] >= 0) number[k] = next++;
+  }
+  return first[BLOCKS];
+}
+
+int64_t cvtm_sphere_number_edges(const cvtm_sphere_mesh *m, const unsigned char *keep,
+                                 int32_t *edge) {
+  const int64_t halves = 3 * m->triangle_count;
+#pragma omp parallel for schedule(static)
+  for (int64_t h = 0; h < halves; ++h) {
+    const int32_t a = m->triangles[h], b = cvtm_sphere_end(m, (int32_t)h);
+    edge[h] = a < b && (keep == NULL || keep[a] || keep[b]) ? 0 : -1;
+  }
+  const int64_t count = cvtm_sphere_number(halves, edge);
+#pragma omp parallel for schedule(static)
+  for (int64_t h = 0; h < halves; ++h)
+    if (m->triangles[h] > cvtm_sphere_end(m, (int32_t)h)) edge[h] = edge[m->twins[h]];
+  return count;
+}
+
+/* Triangles are listed around their smallest vertex, counterclockwise from its smallest neighbour.
  */
-static int insert_point(hull *m, int32_t start, int32_t p) {
-  const int32_t first = find_triangle(m, start, p);
-  if (!sees(m, first, p)) return 0;
-  int64_t depth = 0, rim = 0;
-  m->stack[depth++] = first;
-  m->removed[first] = 1;
-  while (depth > 0) {
-    const int32_t t = m->stack[--depth];
-    m->unused[m->unused_count++] = t;
-    for (int32_t k = 0; k < 3; ++k) {
-      const int32_t g = m->twin[3 * t + k], beside = g / 3;
-      if (m->removed[beside]) continue;
-      if (sees(m, beside, p)) {
-        m->removed[beside] = 1;
-        m->stack[depth++] = beside;
-      } else {
-        m->rim[rim++] = g; /* runs backwards along the rim */
-      }
+cvtm_status cvtm_sphere_order(cvtm_sphere_mesh *m, cvtm_error *error) {
+  const int64_t n = m->count, halves = 3 * m->triangle_count;
+  cvtm_scratch memory = {0};
+  int64_t *start = cvtm_scratch_take(&memory, (size_t)n + 1, sizeof *start);
+  int32_t *now = cvtm_scratch_take(&memory, (size_t)halves, sizeof *now);
+  int32_t *corner = malloc((size_t)halves * sizeof *corner);
+  int32_t *twin = malloc((size_t)halves * sizeof *twin);
+  if (memory.failed || corner == NULL || twin == NULL) {
+    free(corner);
+    free(twin);
+    cvtm_scratch_free(&memory);
+    return cvtm_no_memory(error, "the triangulation");
+  }
+  for (int pass = 0; pass < 2; ++pass) {
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < n; ++i) {
+      const int32_t first = m->leaves[i];
+      int32_t h = first, least = first;
+      int64_t own = pass == 0 ? 0 : start[i];
+      do {
+        if (cvtm_sphere_end(m, h) < cvtm_sphere_end(m, least)) least = h;
+        h = cvtm_sphere_around(m, h);
+      } while (h != first);
+      m->leaves[i] = h = least;
+      do {
+        const int32_t h1 = (int32_t)cvtm_half_after(h), h2 = (int32_t)cvtm_half_before(h);
+        if (i < m->triangles[h1] && i < m->triangles[h2]) {
+          if (pass == 1) {
+            now[h] = (int32_t)(3 * own);
+            now[h1] = (int32_t)(3 * own + 1);
+            now[h2] = (int32_t)(3 * own + 2);
+          }
+          ++own;
+        }
+        h = cvtm_sphere_around(m, h);
+      } while (h != least);
+      if (pass == 0) start[i + 1] = own;
     }
+    start[0] = 0;
+    for (int64_t i = 0; pass == 0 && i < n; ++i) start[i + 1] += start[i];
   }
-  for (int64_t k = 0; k < rim; ++k) {
-    const int32_t g = m->rim[k], from = m->corner[next_half(g)], to = m->corner[g];
-    const int32_t t = m->unused_count > 0 ? m->unused[--m->unused_count] : (int32_t)m->triangles++;
-    m->removed[t] = 0;
-    m->corner[3 * t] = from;
-    m->corner[3 * t + 1] = to;
-    m->corner[3 * t + 2] = p;
-    join(m, 3 * t, g);
-    m->leaves[from] = 3 * t;
+#pragma omp parallel for schedule(static)
+  for (int64_t h = 0; h < halves; ++h) {
+    corner[now[h]] = m->triangles[h];
+    twin[now[h]] = now[m->twins[h]];
   }
-  for (int64_t k = 0; k < rim; ++k) { /* the side from `to` to p lies beside the triangle of `to` */
-    const int32_t h = m->twin[m->rim[k]], next = m->leaves[m->corner[h + 1]];
-    join(m, h + 1, next + 2);
-  }
-  m->leaves[p] = m->leaves[m->corner[m->rim[0]]] + 2;
-  return 1;
-}
-
-/* A small tetrahedron around the centre, of four vertices behind the points. It vanishes inside the
- * hull of points that surround it. */
-static void begin_hull(hull *m, place *at, int64_t count) {
-  static const int corner[4][3] = {{1, 1, 1}, {-1, -1, 1}, {-1, 1, -1}, {1, -1, -1}};
-  static const int face[4][3] = {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {1, 2, 3}};
-  for (int k = 0; k < 4; ++k)
-    for (int axis = 0; axis < 3; ++axis) at[count + k].v[axis] = 1024 * (int64_t)corner[k][axis];
-  for (int h = 0; h < 12; ++h) m->corner[h] = (int32_t)count + face[h / 3][h % 3];
-  m->triangles = 4;
-  for (int32_t h = 0; h < 12; ++h) {
-    m->leaves[m->corner[h]] = h;
-    for (int32_t g = 0; g < 12; ++g)
-      if (m->corner[g] == m->corner[next_half(h)] && m->corner[next_half(g)] == m->corner[h])
-        m->twin[h] = g;
-  }
-}
-
-/* Every point is a vertex, and no other is. */
-static cvtm_status check_hull(const hull *m, int64_t count, cvtm_error *error) {
-  for (int64_t h = 0; h < 3 * m->triangles; ++h)
-    if (m->corner[h] >= count && !m->removed[h / 3])
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "the points do not surround the sphere's centre");
-  if (m->triangles - m->unused_count != 2 * count - 4)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "points of the sphere are too near to each other");
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < n; ++i) m->leaves[i] = now[m->leaves[i]];
+  free(m->triangles);
+  free(m->twins);
+  m->triangles = corner;
+  m->twins = twin;
+  cvtm_scratch_free(&memory);
   return CVTM_OK;
 }
 
-typedef struct keyed {
-  uint64_t key;
-  int64_t index;
-} keyed;
+/* --- from the plane --------------------------------------------------------------------------- */
 
-static int compare_keyed(const void *left, const void *right) {
-  const keyed *a = left, *b = right;
-  if (a->key != b->key) return a->key < b->key ? -1 : 1;
-  return (a->index > b->index) - (a->index < b->index);
-}
-
-static uint64_t key_of(const place *at) {
-  uint64_t key = 0;
-  for (int bit = 39; bit >= 19; --bit)
-    for (int axis = 0; axis < 3; ++axis)
-      key = key << 1 | ((uint64_t)(at->v[axis] + ((int64_t)1 << 39)) >> bit & 1);
-  return key;
-}
-
-/* Every fourth, then every other one of those that remain and so on, each round along the curve. */
-static cvtm_status insert_all(hull *m, keyed *order, int64_t count, cvtm_error *error) {
-  int64_t stride = 1;
-  while (stride * 4 < count) stride *= 4;
-  for (int32_t at = 0; stride > 0; stride /= 4) {
-    for (int64_t i = 0; i < count; i += stride) {
-      const int32_t p = (int32_t)order[i].index;
-      if (m->leaves[p] < 0 && !insert_point(m, at, p))
-        return cvtm_fail(error, CVTM_ERROR_INPUT,
-                         "point %lld is too near to another point of the sphere", (long long)p + 1);
-      at = m->leaves[p] / 3;
-    }
+/* Of eight points the one whose nearest neighbour is farthest. */
+static int64_t find_lonely(const double *points, int64_t count) {
+  double most = -1;
+  int64_t lonely = 0;
+  for (int k = 0; k < 8; ++k) {
+    const int64_t i = count * k / 8;
+    const cvtm_vector at = cvtm_vector_load(points, i);
+    double nearest = 4;
+#pragma omp parallel for schedule(static) reduction(min : nearest)
+    for (int64_t j = 0; j < count; ++j)
+      if (j != i) nearest = fmin(nearest, cvtm_chord2(at, cvtm_vector_load(points, j)));
+    if (nearest > most) lonely = i;
+    most = fmax(most, nearest);
   }
-  return CVTM_OK;
+  return lonely;
 }
 
-/* Lists the triangles of each vertex of which it is the smallest, counterclockwise. */
-static void list_triangles(const hull *m, int64_t count, int32_t *triangles) {
-  for (int64_t i = 0; i < count; ++i) {
-    int32_t first = m->leaves[i], least = first, h = first;
-    do { /* begins at the smallest neighbour, so that the list is that of the triangulation */
-      if (m->corner[next_half(h)] < m->corner[next_half(least)]) least = h;
-      h = m->twin[next_half(next_half(h))];
-    } while (h != first);
-    h = first = least;
-    do {
-      const int32_t b = m->corner[next_half(h)], c = m->corner[next_half(next_half(h))];
-      if (i < b && i < c) {
-        *triangles++ = (int32_t)i;
-        *triangles++ = b;
-        *triangles++ = c;
-      }
-      h = m->twin[next_half(next_half(h))];
-    } while (h != first);
+/* The stereographic projection from a point maps circles to circles. So the triangulation in the
+ * plane is that of the sphere, but for the triangles of the point itself, which are between it and
+ * the border of the plane's triangulation. */
+static cvtm_status triangulate_plane(cvtm_sphere_mesh *m, cvtm_error *error) {
+  const int64_t n = m->count, eye = find_lonely(m->points, n);
+  const cvtm_vector from = cvtm_vector_load(m->points, eye);
+  cvtm_vector e1, e2;
+  cvtm_tangents(from, &e1, &e2);
+  cvtm_scratch memory = {0};
+  double *flat = cvtm_scratch_take(&memory, 2 * (size_t)n, sizeof *flat);
+  int64_t *twin = cvtm_scratch_take(&memory, 3 * (size_t)m->triangle_count, sizeof *twin);
+  cvtm_status status = memory.failed ? cvtm_no_memory(error, "the triangulation") : CVTM_OK;
+  cvtm_mesh plane = {0};
+  for (int64_t i = 0; status == CVTM_OK && i < n; ++i) {
+    const cvtm_vector p = cvtm_vector_load(m->points, i);
+    const double f = 1 / cvtm_chord2(p, from);
+    const int64_t at = 2 * (i - (i > eye));
+    if (i == eye) continue;
+    if (!(f < 1e30))
+      status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                         "point %lld is too near to another point of the sphere", (long long)i + 1);
+    flat[at] = f * cvtm_vector_dot(p, e1);
+    flat[at + 1] = f * cvtm_vector_dot(p, e2); /* y down, as if seen from outside */
   }
+  if (status == CVTM_OK) status = cvtm_delaunay(flat, n - 1, &plane, error);
+  const int64_t flat_halves = 3 * plane.triangle_count;
+  if (status == CVTM_OK && plane.collinear)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "the points do not surround the sphere's centre");
+  for (int64_t i = 0; i < n; ++i) m->leaves[i] = i == eye ? 0 : -1;
+  for (int64_t h = 0; h < flat_halves; ++h) {
+    m->triangles[h] = plane.triangles[h] + (plane.triangles[h] >= eye);
+    m->leaves[m->triangles[h]] = (int32_t)h;
+  }
+  for (int64_t i = 0; status == CVTM_OK && i < n; ++i)
+    if (m->leaves[i] < 0)
+      status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                         "point %lld is too near to another point of the sphere", (long long)i + 1);
+  if (status == CVTM_OK)
+    status = cvtm_find_twins(plane.triangles, plane.triangle_count, n, twin, NULL, error);
+  for (int64_t h = 0, made = flat_halves; status == CVTM_OK && h < flat_halves; ++h) {
+    if (twin[h] >= 0) continue;
+    m->triangles[made++] = m->triangles[cvtm_half_after(h)];
+    m->triangles[made++] = m->triangles[h];
+    m->triangles[made++] = (int32_t)eye;
+  }
+  if (status == CVTM_OK)
+    status = cvtm_find_twins(m->triangles, m->triangle_count, n, twin, NULL, error);
+  for (int64_t h = 0; status == CVTM_OK && h < 3 * m->triangle_count; ++h) {
+    m->twins[h] = (int32_t)twin[h];
+    m->leaves[m->triangles[h]] = (int32_t)h;
+  }
+  cvtm_mesh_free(&plane);
+  cvtm_scratch_free(&memory);
+  return status;
 }
 
-void cvtm_sphere_mesh_free(cvtm_sphere_mesh *mesh) {
-  free(mesh->points);
-  free(mesh->triangles);
-  memset(mesh, 0, sizeof *mesh);
+/* Flips, orders, and sets *mesh, or frees m. */
+static cvtm_status finish(cvtm_status status, cvtm_sphere_mesh *m, cvtm_sphere_mesh *mesh,
+                          cvtm_error *error) {
+  if (status == CVTM_OK) status = flip_all(m, error);
+  if (status == CVTM_OK) status = cvtm_sphere_order(m, error);
+  if (status == CVTM_OK)
+    *mesh = *m;
+  else
+    cvtm_sphere_mesh_free(m);
+  return status;
 }
 
 cvtm_status cvtm_sphere_delaunay(const double *points, int64_t count, cvtm_sphere_mesh *mesh,
                                  cvtm_error *error) {
-  if (count < 4 || count > 300000000)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a sphere takes 4 to 300000000 points");
-  for (int64_t k = 0; k < 3 * count; ++k)
-    if (!(fabs(points[k]) <= 1.0000001))
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "point %lld is not on the unit sphere",
-                       (long long)(k / 3) + 1);
-  const size_t n = (size_t)count, most = 2 * n + 64;
-  cvtm_scratch memory = {0};
-  hull m = {0};
-  place *at = cvtm_scratch_take(&memory, n + 4, sizeof *at);
-  keyed *order = cvtm_scratch_take(&memory, n, sizeof *order);
-  m.corner = cvtm_scratch_take(&memory, 3 * most, sizeof *m.corner);
-  m.twin = cvtm_scratch_take(&memory, 3 * most, sizeof *m.twin);
-  m.leaves = cvtm_scratch_take(&memory, n + 4, sizeof *m.leaves);
-  m.stack = cvtm_scratch_take(&memory, most, sizeof *m.stack);
-  m.rim = cvtm_scratch_take(&memory, 3 * most, sizeof *m.rim);
-  m.unused = cvtm_scratch_take(&memory, most, sizeof *m.unused);
-  m.removed = cvtm_scratch_zeros(&memory, most, sizeof *m.removed);
-  cvtm_sphere_mesh made = {count, 2 * count - 4, malloc(3 * n * sizeof *made.points),
-                           malloc(3 * (2 * n - 4) * sizeof *made.triangles)};
-  cvtm_status status = CVTM_OK;
-  if (memory.failed || made.points == NULL || made.triangles == NULL)
-    status = cvtm_no_memory(error, "the triangulation");
-  if (status == CVTM_OK) {
-    m.at = at;
-    for (int64_t i = 0; i < count; ++i) {
-      for (int k = 0; k < 3; ++k) at[i].v[k] = llrint(points[3 * i + k] * 549755813888.0);
-      order[i] = (keyed){key_of(&at[i]), i};
-      m.leaves[i] = -1;
+  cvtm_sphere_mesh m;
+  const cvtm_status status = make_mesh(points, count, &m, error);
+  return status != CVTM_OK ? status : finish(triangulate_plane(&m, error), &m, mesh, error);
+}
+
+/* --- from rings ------------------------------------------------------------------------------- */
+
+/* Counts the triangles of which site i is the smallest vertex, or lists them from corner on. */
+static int64_t own_triangles(const int32_t *ring, int32_t most, int32_t i, int32_t *corner) {
+  int32_t count = 0;
+  int64_t own = 0;
+  while (count < most && ring[count] >= 0) ++count;
+  for (int32_t k = 0; k < count; ++k) {
+    const int32_t b = ring[k], c = ring[k > 0 ? k - 1 : count - 1];
+    if (i >= b || i >= c) continue;
+    if (corner != NULL) {
+      corner[3 * own] = i;
+      corner[3 * own + 1] = b;
+      corner[3 * own + 2] = c;
     }
-    qsort(order, n, sizeof *order, compare_keyed);
-    begin_hull(&m, at, count);
-    status = insert_all(&m, order, count, error);
+    ++own;
   }
-  if (status == CVTM_OK) status = check_hull(&m, count, error);
-  if (status == CVTM_OK) {
-    memcpy(made.points, points, 3 * n * sizeof *points);
-    list_triangles(&m, count, made.triangles);
-    *mesh = made;
-  } else {
-    cvtm_sphere_mesh_free(&made);
+  return own;
+}
+
+/* The half-edge from a to b, which is one of the triangle of a, b and the site before b in the ring
+ * of a; -1: there is none. start: of the triangles of each smallest vertex. */
+static int64_t find_half(const cvtm_sphere_mesh *m, const int32_t *ring, int32_t most,
+                         const int64_t *start, int32_t a, int32_t b) {
+  const int32_t *own = ring + (int64_t)a * most;
+  int32_t at = 0, end = 0;
+  while (at < most && own[at] >= 0 && own[at] != b) ++at;
+  if (at == most || own[at] < 0) return -1;
+  for (end = at; end < most && own[end] >= 0;) ++end;
+  const int32_t before = own[at > 0 ? at - 1 : end - 1];
+  const int32_t c = before < b ? before : b, first = c < a ? c : a;
+  for (int64_t h = 3 * start[first]; h < 3 * start[first + 1]; ++h)
+    if (m->triangles[h] == a && cvtm_sphere_end(m, (int32_t)h) == b) return h;
+  return -1;
+}
+
+/* Returns 0 if the rings are not those of one triangulation. */
+static int join_rings(cvtm_sphere_mesh *m, const int32_t *ring, int32_t most, int64_t *start) {
+  int64_t wrong = 0;
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < m->count; ++i)
+    start[i + 1] = own_triangles(ring + i * most, most, (int32_t)i, NULL);
+  start[0] = 0;
+  for (int64_t i = 0; i < m->count; ++i) start[i + 1] += start[i];
+  if (start[m->count] != m->triangle_count) return 0;
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < m->count; ++i) {
+    own_triangles(ring + i * most, most, (int32_t)i, m->triangles + 3 * start[i]);
+    m->leaves[i] = -1;
   }
-  cvtm_scratch_free(&memory);
-  return status;
+#pragma omp parallel for schedule(static) reduction(+ : wrong)
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+    const int64_t twin =
+        find_half(m, ring, most, start, cvtm_sphere_end(m, (int32_t)h), m->triangles[h]);
+    m->twins[h] = (int32_t)twin;
+    wrong += twin < 0;
+  }
+#pragma omp parallel for schedule(static) reduction(+ : wrong)
+  for (int64_t i = 0; i < m->count; ++i) {
+    m->leaves[i] = (int32_t)find_half(m, ring, most, start, (int32_t)i, ring[i * most]);
+    wrong += m->leaves[i] < 0;
+  }
+#pragma omp parallel for schedule(static) reduction(+ : wrong)
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
+    wrong += m->twins[h] >= 0 && m->twins[m->twins[h]] != h;
+  return wrong == 0;
+}
+
+cvtm_status cvtm_sphere_join(const double *points, int64_t count, const int32_t *ring, int32_t most,
+                             cvtm_sphere_mesh *mesh, cvtm_error *error) {
+  cvtm_sphere_mesh m;
+  cvtm_status status = make_mesh(points, count, &m, error);
+  if (status != CVTM_OK) return status;
+  int64_t *start = malloc(((size_t)count + 1) * sizeof *start);
+  if (start == NULL)
+    status = cvtm_no_memory(error, "the triangulation");
+  else if (!join_rings(&m, ring, most, start))
+    status = triangulate_plane(&m, error);
+  free(start);
+  return finish(status, &m, mesh, error);
 }

@@ -3,6 +3,8 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/sphere.h"
+#include "base/text.h"
+#include "meshes/formats/formats.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -429,57 +431,46 @@ static cvtm_status write_netcdf(const cvtm_sphere_grid *grid, const cvtm_sphere_
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
+static char *graph_line(char *to, const void *context, int64_t c) {
+  const cvtm_sphere_grid *g = context;
+  const int32_t *near = g->cells_on_cell + c * g->max_edges;
+  for (int32_t k = 0, some = 0; k < g->edge_count_on_cell[c]; ++k)
+    if (near[k] >= 0) to = cvtm_text_integer(cvtm_text_word(to, some++ ? " " : ""), near[k] + 1);
+  return cvtm_text_word(to, "\n");
+}
+
 /* METIS: the cells, the edges between two cells, and the neighbours of each cell. */
 static void put_graph(FILE *stream, const cvtm_sphere_grid *g) {
   int64_t inner = 0;
   for (int64_t e = 0; e < g->edges; ++e) inner += g->cells_on_edge[2 * e + 1] >= 0;
   fprintf(stream, "%" PRId64 " %" PRId64 "\n", g->cells, inner);
-  for (int64_t c = 0; c < g->cells; ++c) {
-    const int32_t *near = g->cells_on_cell + c * g->max_edges;
-    for (int32_t k = 0, some = 0; k < g->edge_count_on_cell[c]; ++k)
-      if (near[k] >= 0) fprintf(stream, some++ ? " %d" : "%d", near[k] + 1);
-    fputc('\n', stream);
-  }
+  cvtm_write_items(stream, g->cells, CVTM_MOST_ITEM_BYTES, graph_line, g);
 }
 
-static void put_obj(FILE *stream, const cvtm_sphere_grid *g, double radius) {
-  for (int64_t v = 0; v < g->vertices; ++v)
-    fprintf(stream, "v %.17g %.17g %.17g\n", radius * g->vertex_point[3 * v],
-            radius * g->vertex_point[3 * v + 1], radius * g->vertex_point[3 * v + 2]);
-  for (int64_t c = 0; c < g->cells; ++c) {
-    fputc('f', stream);
-    for (int32_t k = 0; k < g->edge_count_on_cell[c]; ++k)
-      fprintf(stream, " %d", g->vertices_on_cell[c * g->max_edges + k] + 1);
-    fputc('\n', stream);
+/* The cells as OBJ or VTU. */
+static cvtm_status put_cells(FILE *stream, const cvtm_format *format, const cvtm_sphere_grid *g,
+                             double radius, cvtm_error *error) {
+  const size_t n = (size_t)g->cells, v = 3 * (size_t)g->vertices;
+  cvtm_scratch memory = {0};
+  double *points = cvtm_scratch_take(&memory, v, sizeof *points);
+  double *area = cvtm_scratch_take(&memory, n, sizeof *area);
+  int64_t *end = cvtm_scratch_take(&memory, n, sizeof *end), sum = 0;
+  int32_t *corners = cvtm_scratch_take(&memory, n * (size_t)g->max_edges, sizeof *corners);
+  int no_memory = memory.failed;
+  if (!no_memory) {
+    for (int64_t c = 0; c < g->cells; ++c) {
+      area[c] = radius * radius * g->cell_area[c];
+      memcpy(corners + sum, g->vertices_on_cell + c * g->max_edges,
+             (size_t)g->edge_count_on_cell[c] * sizeof *corners);
+      end[c] = sum += g->edge_count_on_cell[c];
+    }
+    for (size_t k = 0; k < v; ++k) points[k] = radius * g->vertex_point[k];
+    const cvtm_file_cells cells = {g->cells, g->vertices, points, end, corners, area};
+    const cvtm_file_mesh mesh = {.cells = &cells, .no_memory = &no_memory};
+    format->write_mesh(stream, &mesh);
   }
-}
-
-static void put_vtu(FILE *stream, const cvtm_sphere_grid *g, const cvtm_sphere_labels *l) {
-  fprintf(stream,
-          "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\">\n"
-          "<UnstructuredGrid>\n<Piece NumberOfPoints=\"%" PRId64 "\" NumberOfCells=\"%" PRId64
-          "\">\n<Points>\n<DataArray type=\"Float64\" NumberOfComponents=\"3\">\n",
-          g->vertices, g->cells);
-  for (int64_t v = 0; v < g->vertices; ++v)
-    fprintf(stream, "%.17g %.17g %.17g\n", l->radius * g->vertex_point[3 * v],
-            l->radius * g->vertex_point[3 * v + 1], l->radius * g->vertex_point[3 * v + 2]);
-  fputs("</DataArray>\n</Points>\n<Cells>\n<DataArray type=\"Int32\" Name=\"connectivity\">\n",
-        stream);
-  for (int64_t c = 0; c < g->cells; ++c) {
-    for (int32_t k = 0; k < g->edge_count_on_cell[c]; ++k)
-      fprintf(stream, "%d ", g->vertices_on_cell[c * g->max_edges + k]);
-    fputc('\n', stream);
-  }
-  fputs("</DataArray>\n<DataArray type=\"Int64\" Name=\"offsets\">\n", stream);
-  int64_t sum = 0;
-  for (int64_t c = 0; c < g->cells; ++c)
-    fprintf(stream, "%" PRId64 "\n", sum += g->edge_count_on_cell[c]);
-  fputs("</DataArray>\n<DataArray type=\"UInt8\" Name=\"types\">\n", stream);
-  for (int64_t c = 0; c < g->cells; ++c) fputs("7\n", stream);
-  fputs("</DataArray>\n</Cells>\n<CellData>\n<DataArray type=\"Float64\" Name=\"area\">\n", stream);
-  for (int64_t c = 0; c < g->cells; ++c)
-    fprintf(stream, "%.17g\n", l->radius * l->radius * g->cell_area[c]);
-  fputs("</DataArray>\n</CellData>\n</Piece>\n</UnstructuredGrid>\n</VTKFile>\n", stream);
+  cvtm_scratch_free(&memory);
+  return no_memory ? cvtm_no_memory(error, "the file") : CVTM_OK;
 }
 
 cvtm_status cvtm_sphere_grid_write(const cvtm_sphere_grid *grid, const cvtm_sphere_labels *labels,
@@ -489,19 +480,23 @@ cvtm_status cvtm_sphere_grid_write(const cvtm_sphere_grid *grid, const cvtm_sphe
   const size_t length = strlen(path);
   const int ugrid = length > 9 && strcmp(path + length - 9, ".ugrid.nc") == 0;
   if (strcmp(extension, "nc") == 0) return write_netcdf(grid, labels, ugrid, path, error);
-  const int graph = strcmp(extension, "info") == 0, obj = strcmp(extension, "obj") == 0;
-  if (!graph && !obj && strcmp(extension, "vtu") != 0)
+  const int graph = strcmp(extension, "info") == 0;
+  if (!graph && !cvtm_text_has_word("obj vtu", extension))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "%s: a mesh of the sphere is written as nc, ugrid.nc, info, vtu or obj", path);
+  enum { MOST_EDGES = CVTM_MOST_ITEM_BYTES / (CVTM_TEXT_INTEGER + 1) - 1 };
+  if (grid->max_edges > MOST_EDGES)
+    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: a cell has more than %d edges", path,
+                     (int)MOST_EDGES);
   cvtm_output *output;
-  const cvtm_status status = cvtm_output_open(path, &output, error);
+  cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;
   FILE *stream = cvtm_output_stream(output);
   if (graph)
     put_graph(stream, grid);
-  else if (obj)
-    put_obj(stream, grid, labels->radius);
   else
-    put_vtu(stream, grid, labels);
-  return cvtm_output_commit(output, error);
+    status = put_cells(stream, cvtm_format_of(path, CVTM_WRITES_MESH), grid, labels->radius, error);
+  if (status == CVTM_OK) return cvtm_output_commit(output, error);
+  cvtm_output_abort(output);
+  return status;
 }

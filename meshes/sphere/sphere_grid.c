@@ -1,8 +1,5 @@
-#include "meshes/sphere.h"
-
 #include "base/host.h"
-#include "base/sphere.h"
-#include "meshes/elements/twins.h"
+#include "meshes/sphere/sphere_mesh.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,40 +33,37 @@ void cvtm_sphere_grid_free(cvtm_sphere_grid *g) {
 /* The triangulation, and the new numbers of what is kept: -1 for what is not. */
 typedef struct source {
   const cvtm_sphere_mesh *mesh;
-  int64_t *twin, *leaves;
   int32_t *cell, *edge, *vertex; /* by point, half-edge, triangle */
 } source;
 
 static void number_kept(const source *s, const unsigned char *keep, cvtm_sphere_grid *g) {
   const cvtm_sphere_mesh *mesh = s->mesh;
-  for (int64_t i = 0; i < mesh->count; ++i)
-    s->cell[i] = keep == NULL || keep[i] ? (int32_t)g->cells++ : -1;
-  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
-    const int32_t a = mesh->triangles[h], b = mesh->triangles[cvtm_half_after(h)];
-    if (a > b) continue;
-    s->edge[h] = s->edge[s->twin[h]] =
-        s->cell[a] >= 0 || s->cell[b] >= 0 ? (int32_t)g->edges++ : -1;
-  }
-  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
-    const int32_t *c = mesh->triangles + 3 * t;
-    s->vertex[t] = s->cell[c[0]] >= 0 || s->cell[c[1]] >= 0 || s->cell[c[2]] >= 0
-                       ? (int32_t)g->vertices++
-                       : -1;
-  }
+  int32_t most = 0;
+#pragma omp parallel for schedule(static) reduction(max : most)
   for (int64_t i = 0; i < mesh->count; ++i) {
-    int32_t degree = 0;
-    int64_t h = s->leaves[i];
+    int32_t degree = 0, h = mesh->leaves[i];
     do {
       ++degree;
-      h = s->twin[cvtm_half_before(h)];
-    } while (h != s->leaves[i]);
-    if (s->cell[i] >= 0 && degree > g->max_edges) g->max_edges = degree;
+      h = cvtm_sphere_around(mesh, h);
+    } while (h != mesh->leaves[i]);
+    s->cell[i] = keep == NULL || keep[i] ? 0 : -1;
+    if (s->cell[i] == 0 && degree > most) most = degree;
   }
+  g->max_edges = most;
+#pragma omp parallel for schedule(static)
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
+    const int32_t *c = mesh->triangles + 3 * t;
+    s->vertex[t] = s->cell[c[0]] & s->cell[c[1]] & s->cell[c[2]];
+  }
+  g->cells = cvtm_sphere_number(mesh->count, s->cell);
+  g->edges = cvtm_sphere_number_edges(mesh, keep, s->edge);
+  g->vertices = cvtm_sphere_number(mesh->triangle_count, s->vertex);
 }
 
-static int allocate_grid(cvtm_sphere_grid *g) {
+static int allocate_grid(int weights, cvtm_sphere_grid *g) {
   const size_t c = (size_t)g->cells, e = (size_t)g->edges, v = (size_t)g->vertices;
-  const size_t m = (size_t)g->max_edges, real = sizeof(double), whole = sizeof(int32_t);
+  const size_t m = (size_t)g->max_edges, w = weights ? 2 * m * e : 0, real = sizeof(double),
+               whole = sizeof(int32_t);
   struct {
     void *array;
     size_t count, size;
@@ -84,9 +78,9 @@ static int allocate_grid(cvtm_sphere_grid *g) {
                    {&g->vertices_on_edge, 2 * e, whole},
                    {&g->cells_on_vertex, 3 * v, whole},
                    {&g->edges_on_vertex, 3 * v, whole},
-                   {&g->edges_on_edge, 2 * m * e, whole},
+                   {&g->edges_on_edge, w, whole},
                    {&g->edge_count_on_edge, e, whole},
-                   {&g->weights_on_edge, 2 * m * e, real},
+                   {&g->weights_on_edge, w, real},
                    {&g->dc, e, real},
                    {&g->dv, e, real},
                    {&g->angle, e, real},
@@ -97,7 +91,6 @@ static int allocate_grid(cvtm_sphere_grid *g) {
   for (size_t k = 0; k < sizeof all / sizeof *all; ++k) {
     void *memory = malloc(all[k].count * all[k].size + 1);
     if (memory == NULL) return 0;
-    memset(memory, all[k].size == whole ? 0xff : 0, all[k].count * all[k].size);
     memcpy(all[k].array, &memory, sizeof memory);
   }
   return 1;
@@ -111,6 +104,7 @@ static cvtm_vector middle_of(const cvtm_sphere_mesh *mesh, int32_t a, int32_t b)
 
 static void set_vertices(const source *s, cvtm_sphere_grid *g) {
   const cvtm_sphere_mesh *mesh = s->mesh;
+#pragma omp parallel for schedule(static)
   for (int64_t t = 0; t < mesh->triangle_count; ++t) {
     const int32_t v = s->vertex[t], *c = mesh->triangles + 3 * t;
     if (v < 0) continue;
@@ -125,11 +119,10 @@ static void set_vertices(const source *s, cvtm_sphere_grid *g) {
       g->edges_on_vertex[3 * v + k] = s->edge[3 * t + before];
       const double kite = cvtm_triangle_area(p[k], middle_of(mesh, c[k], c[after]), centre) +
                           cvtm_triangle_area(p[k], centre, middle_of(mesh, c[before], c[k]));
-      if (s->cell[c[k]] < 0) continue;
-      g->triangle_area[v] += kite;
-      g->kite_area[3 * v + k] = kite;
-      g->cell_area[s->cell[c[k]]] += kite;
+      g->kite_area[3 * v + k] = s->cell[c[k]] < 0 ? 0 : kite;
     }
+    const double *kites = g->kite_area + 3 * (int64_t)v;
+    g->triangle_area[v] = kites[0] + kites[1] + kites[2];
   }
 }
 
@@ -137,19 +130,20 @@ static void set_vertices(const source *s, cvtm_sphere_grid *g) {
  * vertex to its second, which is 90 degrees to the left. The first cell always exists. */
 static void set_edges(const source *s, cvtm_sphere_grid *g) {
   const cvtm_sphere_mesh *mesh = s->mesh;
+#pragma omp parallel for schedule(static)
   for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
-    const int32_t a = mesh->triangles[h], b = mesh->triangles[cvtm_half_after(h)];
-    const int32_t e = s->edge[h];
+    const int32_t a = mesh->triangles[h], b = cvtm_sphere_end(mesh, (int32_t)h);
+    const int64_t e = s->edge[h];
     if (a > b || e < 0) continue;
     const int turned = s->cell[a] < 0;
     const int32_t from = turned ? b : a, to = turned ? a : b;
-    const int64_t left = turned ? s->twin[h] : h;
+    const int64_t left = turned ? mesh->twins[h] : h;
     const cvtm_vector p = cvtm_vector_load(mesh->points, from);
     const cvtm_vector q = cvtm_vector_load(mesh->points, to), at = middle_of(mesh, a, b);
     cvtm_vector_store(g->edge_point, e, at);
     g->cells_on_edge[2 * e] = s->cell[from];
     g->cells_on_edge[2 * e + 1] = s->cell[to];
-    g->vertices_on_edge[2 * e] = s->vertex[s->twin[left] / 3];
+    g->vertices_on_edge[2 * e] = s->vertex[mesh->twins[left] / 3];
     g->vertices_on_edge[2 * e + 1] = s->vertex[left / 3];
     g->dc[e] = cvtm_arc(p, q);
     g->dv[e] = cvtm_arc(cvtm_vector_load(g->vertex_point, g->vertices_on_edge[2 * e]),
@@ -163,20 +157,27 @@ static void set_edges(const source *s, cvtm_sphere_grid *g) {
 /* Counterclockwise: cell k is beyond edge k, and vertex k is between edges k and k + 1. */
 static void set_cells(const source *s, cvtm_sphere_grid *g) {
   const cvtm_sphere_mesh *mesh = s->mesh;
+#pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < mesh->count; ++i) {
     const int32_t c = s->cell[i];
     if (c < 0) continue;
     cvtm_vector_store(g->cell_point, c, cvtm_vector_load(mesh->points, i));
     g->cell_parent[c] = (int32_t)i;
-    int64_t h = s->leaves[i], place = (int64_t)c * g->max_edges;
-    int32_t count = 0;
+    int32_t h = mesh->leaves[i], count = 0;
+    const int64_t place = (int64_t)c * g->max_edges;
+    g->cell_area[c] = 0;
     do {
+      const int64_t v = s->vertex[h / 3];
       g->edges_on_cell[place + count] = s->edge[h];
-      g->cells_on_cell[place + count] = s->cell[mesh->triangles[cvtm_half_after(h)]];
-      g->vertices_on_cell[place + count++] = s->vertex[h / 3];
-      h = s->twin[cvtm_half_before(h)];
-    } while (h != s->leaves[i]);
+      g->cells_on_cell[place + count] = s->cell[cvtm_sphere_end(mesh, h)];
+      g->vertices_on_cell[place + count++] = (int32_t)v;
+      g->cell_area[c] += g->kite_area[3 * v + h % 3];
+      h = cvtm_sphere_around(mesh, h);
+    } while (h != mesh->leaves[i]);
     g->edge_count_on_cell[c] = count;
+    for (; count < g->max_edges; ++count)
+      g->edges_on_cell[place + count] = g->cells_on_cell[place + count] =
+          g->vertices_on_cell[place + count] = -1;
   }
 }
 
@@ -213,36 +214,35 @@ static void set_weights(cvtm_sphere_grid *g) {
       }
     }
     g->edge_count_on_edge[e] = count;
+    for (; count < 2 * g->max_edges; ++count) {
+      g->edges_on_edge[place + count] = -1;
+      g->weights_on_edge[place + count] = 0;
+    }
   }
 }
 
 cvtm_status cvtm_sphere_grid_create(const cvtm_sphere_mesh *mesh, const unsigned char *keep,
-                                    cvtm_sphere_grid *grid, cvtm_error *error) {
+                                    int weights, cvtm_sphere_grid *grid, cvtm_error *error) {
   const size_t n = (size_t)mesh->count, t = (size_t)mesh->triangle_count;
   cvtm_scratch memory = {0};
-  source s = {mesh, NULL, NULL, NULL, NULL, NULL};
-  s.twin = cvtm_scratch_take(&memory, 3 * t, sizeof *s.twin);
-  s.leaves = cvtm_scratch_take(&memory, n, sizeof *s.leaves);
+  source s = {mesh, NULL, NULL, NULL};
   s.cell = cvtm_scratch_take(&memory, n, sizeof *s.cell);
   s.edge = cvtm_scratch_take(&memory, 3 * t, sizeof *s.edge);
   s.vertex = cvtm_scratch_take(&memory, t, sizeof *s.vertex);
   cvtm_sphere_grid g = {0};
   cvtm_status status = memory.failed ? cvtm_no_memory(error, "the grid") : CVTM_OK;
-  if (status == CVTM_OK)
-    status = cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->count, s.twin, s.leaves,
-                             error);
   if (status == CVTM_OK) {
     number_kept(&s, keep, &g);
     if (g.cells == 0)
       status = cvtm_fail(error, CVTM_ERROR_INPUT, "the mask leaves no cell");
-    else if (!allocate_grid(&g))
+    else if (!allocate_grid(weights, &g))
       status = cvtm_no_memory(error, "the grid");
   }
   if (status == CVTM_OK) {
     set_vertices(&s, &g);
     set_edges(&s, &g);
     set_cells(&s, &g);
-    set_weights(&g);
+    if (weights) set_weights(&g);
     *grid = g;
   } else {
     cvtm_sphere_grid_free(&g);

@@ -1,8 +1,5 @@
-#include "meshes/sphere.h"
-
 #include "base/host.h"
-#include "base/sphere.h"
-#include "meshes/elements/twins.h"
+#include "meshes/sphere/sphere_mesh.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,31 +26,50 @@ static void corners_of(const cvtm_sphere_mesh *mesh, int64_t t, cvtm_vector corn
 cvtm_status cvtm_sphere_quality_compute(const cvtm_sphere_mesh *mesh, cvtm_sphere_quality *quality,
                                         cvtm_error *error) {
   memset(quality, 0, sizeof *quality);
-  quality->min_angle = quality->min_arc = HUGE_VAL;
-  unsigned char *degree = calloc((size_t)mesh->count, 1);
-  if (degree == NULL) return cvtm_no_memory(error, "the quality");
-  double sum = 0;
-  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
-    cvtm_vector p[3];
-    double least, most;
-    corners_of(mesh, t, p);
-    find_angles(p[0], p[1], p[2], &least, &most);
-    sum += least;
-    quality->min_angle = fmin(quality->min_angle, least);
-    quality->max_angle = fmax(quality->max_angle, most);
-    quality->obtuse += most > 90;
-    for (int k = 0; k < 3; ++k) {
-      const double arc = cvtm_arc(p[k], p[(k + 1) % 3]);
-      quality->min_arc = fmin(quality->min_arc, arc);
-      quality->max_arc = fmax(quality->max_arc, arc);
-      unsigned char *own = degree + mesh->triangles[3 * t + k];
-      if (*own < 15) ++*own;
+  cvtm_scratch memory = {0};
+  enum { BLOCK = 1024 }; /* whose sums are added in order */
+  const int64_t blocks = (mesh->triangle_count - 1) / BLOCK + 1;
+  double *sum = cvtm_scratch_take(&memory, (size_t)blocks, sizeof *sum);
+  unsigned char *degree = cvtm_scratch_zeros(&memory, (size_t)mesh->count, 1);
+  if (memory.failed) {
+    cvtm_scratch_free(&memory);
+    return cvtm_no_memory(error, "the quality");
+  }
+  double min_angle = HUGE_VAL, max_angle = 0, min_arc = HUGE_VAL, max_arc = 0;
+  int64_t obtuse = 0;
+#pragma omp parallel for schedule(static) reduction(min : min_angle, min_arc) \
+    reduction(max : max_angle, max_arc) reduction(+ : obtuse)
+  for (int64_t block = 0; block < blocks; ++block) {
+    sum[block] = 0;
+    for (int64_t t = block * BLOCK; t < mesh->triangle_count && t < (block + 1) * BLOCK; ++t) {
+      cvtm_vector p[3];
+      double least, most;
+      corners_of(mesh, t, p);
+      find_angles(p[0], p[1], p[2], &least, &most);
+      sum[block] += least;
+      min_angle = fmin(min_angle, least);
+      max_angle = fmax(max_angle, most);
+      obtuse += most > 90;
+      for (int k = 0; k < 3; ++k) {
+        const double arc = cvtm_arc(p[k], p[(k + 1) % 3]);
+        min_arc = fmin(min_arc, arc);
+        max_arc = fmax(max_arc, arc);
+      }
     }
   }
-  quality->mean_min_angle = sum / (double)mesh->triangle_count;
+  double total = 0;
+  for (int64_t block = 0; block < blocks; ++block) total += sum[block];
+  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h)
+    if (degree[mesh->triangles[h]] < 15) ++degree[mesh->triangles[h]];
+  quality->min_angle = min_angle;
+  quality->max_angle = max_angle;
+  quality->min_arc = min_arc;
+  quality->max_arc = max_arc;
+  quality->obtuse = obtuse;
+  quality->mean_min_angle = total / (double)mesh->triangle_count;
   for (int64_t i = 0; i < mesh->count; ++i) ++quality->degree[degree[i]];
   quality->not_six = 1 - (double)quality->degree[6] / (double)mesh->count;
-  free(degree);
+  cvtm_scratch_free(&memory);
   return CVTM_OK;
 }
 
@@ -61,60 +77,73 @@ cvtm_status cvtm_sphere_quality_compute(const cvtm_sphere_mesh *mesh, cvtm_spher
 
 enum { ROUNDS = 12, SWEEPS = 6, RING = 24 };
 
-typedef struct stars {
-  const cvtm_sphere_mesh *mesh;
-  int64_t *twin, *leaves; /* a half-edge from each vertex */
-} stars;
+/* A vertex and its neighbours, counterclockwise. */
+typedef struct star {
+  int count; /* 0: too many neighbours */
+  int32_t site[RING];
+  cvtm_vector at[RING], rim[RING]; /* rim: from a neighbour to the next */
+  double rim_length[RING];
+} star;
 
-/* The neighbours of a vertex, counterclockwise; 0 if there are too many. */
-static int ring_of(const stars *s, int32_t v, int32_t ring[RING]) {
-  int count = 0;
-  int64_t h = s->leaves[v];
+static void find_star(const cvtm_sphere_mesh *mesh, int32_t v, star *s) {
+  int32_t h = mesh->leaves[v];
+  s->count = 0;
   do {
-    if (count == RING) return 0;
-    ring[count++] = s->mesh->triangles[cvtm_half_after(h)];
-    h = s->twin[cvtm_half_before(h)];
-  } while (h != s->leaves[v]);
-  return count;
+    if (s->count == RING) {
+      s->count = 0;
+      return;
+    }
+    s->site[s->count] = cvtm_sphere_end(mesh, h);
+    s->at[s->count] = cvtm_vector_load(mesh->points, s->site[s->count]);
+    ++s->count;
+    h = cvtm_sphere_around(mesh, h);
+  } while (h != mesh->leaves[v]);
+  for (int k = 0; k < s->count; ++k) {
+    s->rim[k] = cvtm_vector_add(s->at[k + 1 < s->count ? k + 1 : 0], -1, s->at[k]);
+    s->rim_length[k] = cvtm_vector_length(s->rim[k]);
+  }
 }
 
-/* The least of the triangle's angles and 134 degrees less its largest one: 45 where no angle is
- * above 89. Turned triangles count as 0. */
-static double score_triangle(cvtm_vector a, cvtm_vector b, cvtm_vector c) {
-  const cvtm_vector ab = cvtm_vector_add(b, -1, a), ac = cvtm_vector_add(c, -1, a);
-  if (cvtm_vector_dot(a, cvtm_vector_cross(ab, ac)) <= 0) return 0;
-  double least, most;
-  find_angles(a, b, c, &least, &most);
-  return fmin(least, 134 - most);
-}
-
-static double score_star(const cvtm_sphere_mesh *mesh, cvtm_vector at, const int32_t *ring,
-                         int count) {
-  double score = HUGE_VAL;
-  for (int k = 0; k < count && score > 0; ++k)
-    score = fmin(score, score_triangle(at, cvtm_vector_load(mesh->points, ring[k]),
-                                       cvtm_vector_load(mesh->points, ring[(k + 1) % count])));
-  return score;
+/* The least angle of the star's triangles, with the vertex at `at`, or 134 degrees less their
+ * largest one if that is less: 45 where no angle is above 89. Turned triangles count as 0. */
+static double score_star(const star *s, cvtm_vector at) {
+  cvtm_vector spoke[RING + 1];
+  double length[RING + 1], most = -1, least = 1; /* cosines */
+  for (int k = 0; k < s->count; ++k) {
+    spoke[k] = cvtm_vector_add(s->at[k], -1, at);
+    length[k] = cvtm_vector_length(spoke[k]);
+  }
+  spoke[s->count] = spoke[0];
+  length[s->count] = length[0];
+  for (int k = 0; k < s->count; ++k) {
+    const cvtm_vector u = spoke[k], v = spoke[k + 1];
+    if (cvtm_vector_dot(at, cvtm_vector_cross(u, v)) <= 0) return 0;
+    const double a = cvtm_vector_dot(u, v) / (length[k] * length[k + 1]);
+    const double b = -cvtm_vector_dot(u, s->rim[k]) / (length[k] * s->rim_length[k]);
+    const double c = cvtm_vector_dot(v, s->rim[k]) / (length[k + 1] * s->rim_length[k]);
+    most = fmax(most, fmax(a, fmax(b, c)));
+    least = fmin(least, fmin(a, fmin(b, c)));
+  }
+  return fmin(acos(fmin(most, 1)), 134 * CVTM_PI / 180 - acos(fmax(least, -1))) * 180 / CVTM_PI;
 }
 
 /* Moves a vertex to raise the score of its star, by a search in eight directions with steps that
  * become smaller. Returns whether it moved. */
-static int raise_vertex(const stars *s, int32_t v) {
-  int32_t ring[RING];
-  const int count = ring_of(s, v, ring);
-  if (count == 0) return 0;
-  cvtm_vector at = cvtm_vector_load(s->mesh->points, v), e1, e2;
-  double score = score_star(s->mesh, at, ring, count), span = HUGE_VAL;
+static int raise_vertex(cvtm_sphere_mesh *mesh, int32_t v) {
+  star s;
+  find_star(mesh, v, &s);
+  if (s.count == 0) return 0;
+  cvtm_vector at = cvtm_vector_load(mesh->points, v), e1, e2;
+  double score = score_star(&s, at), span = HUGE_VAL;
   int moved = 0;
-  for (int k = 0; k < count; ++k)
-    span = fmin(span, sqrt(cvtm_chord2(at, cvtm_vector_load(s->mesh->points, ring[k]))));
+  for (int k = 0; k < s.count; ++k) span = fmin(span, sqrt(cvtm_chord2(at, s.at[k])));
   cvtm_tangents(at, &e1, &e2);
   for (double step = 0.16 * span; step > 0.004 * span; step *= 0.5) {
     for (int direction = 0; direction < 8; ++direction) {
       const double turn = direction * CVTM_PI / 4;
       const cvtm_vector aside = cvtm_vector_add(at, step * cos(turn), e1);
       const cvtm_vector to = cvtm_vector_unit(cvtm_vector_add(aside, step * sin(turn), e2));
-      const double now = score_star(s->mesh, to, ring, count);
+      const double now = score_star(&s, to);
       if (now > score + 1e-6) {
         score = now;
         at = to;
@@ -122,56 +151,112 @@ static int raise_vertex(const stars *s, int32_t v) {
       }
     }
   }
-  cvtm_vector_store(s->mesh->points, v, at);
+  cvtm_vector_store(mesh->points, v, at);
   return moved;
 }
 
-/* Marks the corners of bad triangles and, if `around`, of the triangles beside them. Returns the
- * number of bad triangles. */
-static int64_t mark_bad(const stars *s, double least, unsigned char *marked) {
-  const cvtm_sphere_mesh *mesh = s->mesh;
-  int64_t bad = 0;
-  memset(marked, 0, (size_t)mesh->count);
-  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
-    cvtm_vector p[3];
-    corners_of(mesh, t, p);
-    if (score_triangle(p[0], p[1], p[2]) >= least) continue;
-    ++bad;
-    for (int k = 0; k < 3; ++k) {
-      int32_t ring[RING];
-      const int32_t v = mesh->triangles[3 * t + k];
-      const int count = ring_of(s, v, ring);
-      marked[v] = 1;
-      for (int i = 0; i < count; ++i) marked[ring[i]] = 1;
+/* Places: sets of vertices around bad triangles. No two places are neighbours, so that threads may
+ * move their vertices at the same time. */
+typedef struct places {
+  int64_t count;
+  int64_t *first;       /* of each place in `vertex`, and the end */
+  int32_t *vertex;      /* of all places */
+  unsigned char *state; /* of each vertex, as below */
+} places;
+
+enum { IDLE, LOOK /* whether its triangles are bad */, BAD, NEAR /* a bad one */, PLACED };
+
+/* Makes places of the bad triangles around the vertices that are to be looked at. */
+static void find_places(const cvtm_sphere_mesh *mesh, double least, places *p) {
+  unsigned char *state = p->state;
+#pragma omp parallel for schedule(dynamic, 4096)
+  for (int64_t v = 0; v < mesh->count; ++v) {
+    if (state[v] != LOOK) continue;
+    star s;
+    find_star(mesh, (int32_t)v, &s);
+    const int is_bad = s.count > 0 && score_star(&s, cvtm_vector_load(mesh->points, v)) < least;
+    state[v] = is_bad ? BAD : IDLE;
+  }
+  for (int64_t v = 0; v < mesh->count; ++v) {
+    if (state[v] != BAD) continue;
+    int32_t h = mesh->leaves[v];
+    do {
+      unsigned char *near = state + cvtm_sphere_end(mesh, h);
+      if (*near != BAD) *near = NEAR;
+      h = cvtm_sphere_around(mesh, h);
+    } while (h != mesh->leaves[v]);
+  }
+  int64_t end = 0;
+  p->count = 0;
+  for (int64_t v = 0; v < mesh->count; ++v) {
+    if (state[v] != BAD) continue;
+    int64_t at = p->first[p->count++] = end;
+    p->vertex[end++] = (int32_t)v;
+    state[v] = PLACED;
+    for (; at < end; ++at) {
+      const int32_t first = mesh->leaves[p->vertex[at]];
+      int32_t h = first;
+      do {
+        const int32_t beside = cvtm_sphere_end(mesh, h);
+        if (state[beside] == BAD || state[beside] == NEAR) {
+          p->vertex[end++] = beside;
+          state[beside] = PLACED;
+        }
+        h = cvtm_sphere_around(mesh, h);
+      } while (h != first);
     }
   }
-  return bad;
+  p->first[p->count] = end;
+}
+
+/* Moves the vertices of places. Those of places where none moves become idle, those of others are
+ * looked at again. */
+static int64_t raise_places(cvtm_sphere_mesh *mesh, int64_t fixed, const places *p) {
+  int64_t all = 0;
+#pragma omp parallel for schedule(dynamic, 8) reduction(+ : all)
+  for (int64_t k = 0; k < p->count; ++k) {
+    int moved = 0;
+    for (int sweep = 0; sweep < SWEEPS; ++sweep)
+      for (int64_t i = p->first[k]; i < p->first[k + 1]; ++i)
+        if (p->vertex[i] >= fixed) moved |= raise_vertex(mesh, p->vertex[i]);
+    for (int64_t i = p->first[k]; i < p->first[k + 1]; ++i)
+      p->state[p->vertex[i]] = moved ? LOOK : IDLE;
+    all += moved;
+  }
+  return all;
 }
 
 cvtm_status cvtm_sphere_raise(cvtm_sphere_mesh *mesh, int64_t fixed, double least,
                               cvtm_error *error) {
-  const size_t n = (size_t)mesh->count, t = (size_t)mesh->triangle_count;
+  const size_t n = (size_t)mesh->count;
   cvtm_scratch memory = {0};
-  stars s = {mesh, cvtm_scratch_take(&memory, 3 * t, sizeof(int64_t)),
-             cvtm_scratch_take(&memory, n, sizeof(int64_t))};
-  unsigned char *marked = cvtm_scratch_take(&memory, n, 1);
-  cvtm_status status = memory.failed ? cvtm_no_memory(error, "the angles") : CVTM_OK;
-  for (int round = 0, moved = 1; status == CVTM_OK && moved && round < ROUNDS; ++round) {
-    status = cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->count, s.twin, s.leaves,
-                             error);
-    if (status != CVTM_OK || mark_bad(&s, least, marked) == 0) break;
-    moved = 0;
-    for (int sweep = 0; sweep < SWEEPS; ++sweep)
-      for (int64_t v = fixed; v < mesh->count; ++v)
-        if (marked[v]) moved |= raise_vertex(&s, (int32_t)v);
-    cvtm_sphere_mesh again;
-    status = cvtm_sphere_delaunay(mesh->points, mesh->count, &again, error);
-    if (status != CVTM_OK) break;
-    cvtm_sphere_mesh_free(mesh);
-    *mesh = again;
+  places p = {0, cvtm_scratch_take(&memory, n + 1, sizeof *p.first),
+              cvtm_scratch_take(&memory, n, sizeof *p.vertex), cvtm_scratch_take(&memory, n, 1)};
+  cvtm_sphere_stack stack = {NULL, 0, 0, 0};
+  if (memory.failed) {
+    cvtm_scratch_free(&memory);
+    return cvtm_no_memory(error, "the angles");
+  }
+  memset(p.state, LOOK, n);
+  for (int round = 0; round < ROUNDS && !stack.out_of_memory; ++round) {
+    find_places(mesh, least, &p);
+    if (raise_places(mesh, fixed, &p) == 0) break;
+    for (int64_t i = 0; i < p.first[p.count]; ++i) {
+      const int32_t first = mesh->leaves[p.vertex[i]];
+      int32_t h = first;
+      if (p.state[p.vertex[i]] != LOOK) continue;
+      do {
+        cvtm_sphere_push(&stack, h);
+        cvtm_sphere_push(&stack, (int32_t)cvtm_half_after(h));
+        h = cvtm_sphere_around(mesh, h);
+      } while (h != first);
+    }
+    cvtm_sphere_flip(mesh, &stack, p.state);
   }
   cvtm_scratch_free(&memory);
-  return status;
+  free(stack.half);
+  if (stack.out_of_memory) return cvtm_no_memory(error, "the angles");
+  return cvtm_sphere_order(mesh, error);
 }
 
 /* --- refinement ------------------------------------------------------------------------------- */
@@ -183,18 +268,23 @@ cvtm_status cvtm_sphere_refine(const cvtm_sphere_mesh *mesh, int64_t count, doub
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "refinement makes %lld to %lld points",
                      (long long)n, (long long)(n + edges));
   double *points = malloc(3 * (size_t)count * sizeof *points);
-  if (points == NULL) return cvtm_no_memory(error, "the finer points");
-  memcpy(points, mesh->points, 3 * (size_t)n * sizeof *points);
-  int64_t edge = 0, made = n;
-  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
-    const int32_t a = mesh->triangles[h], b = mesh->triangles[cvtm_half_after(h)];
-    if (a > b) continue;
-    /* Takes `wanted` of the edges, evenly. */
-    const int64_t before = edge * wanted / edges;
-    if (++edge * wanted / edges == before) continue;
-    const cvtm_vector p = cvtm_vector_load(mesh->points, a), q = cvtm_vector_load(mesh->points, b);
-    cvtm_vector_store(points, made++, cvtm_vector_unit(cvtm_vector_add(p, 1, q)));
+  int32_t *edge = malloc(3 * (size_t)mesh->triangle_count * sizeof *edge);
+  if (points == NULL || edge == NULL) {
+    free(points);
+    free(edge);
+    return cvtm_no_memory(error, "the finer points");
   }
+  memcpy(points, mesh->points, 3 * (size_t)n * sizeof *points);
+  cvtm_sphere_number_edges(mesh, NULL, edge);
+#pragma omp parallel for schedule(static)
+  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
+    const int32_t a = mesh->triangles[h], b = cvtm_sphere_end(mesh, (int32_t)h);
+    const int64_t before = edge[h] * wanted / edges;
+    if (a > b || (edge[h] + 1) * wanted / edges == before) continue; /* an even choice of edges */
+    const cvtm_vector p = cvtm_vector_load(mesh->points, a), q = cvtm_vector_load(mesh->points, b);
+    cvtm_vector_store(points, n + before, cvtm_vector_unit(cvtm_vector_add(p, 1, q)));
+  }
+  free(edge);
   *fine = points;
   return CVTM_OK;
 }

@@ -283,7 +283,15 @@ TEST_ON_DEVICE(device_and_cpu_agree) {
 static void solve(cvtm_device *device, const cvtm_sphere_widths *w, const double *fixed,
                   const cvtm_sphere_options *options, double **sites, int64_t *count) {
   cvtm_sphere_result result;
-  assert_device_ok(device, cvtm_sphere_solve(device, w, fixed, options, sites, count, &result));
+  cvtm_sphere_mesh mesh, again;
+  assert_device_ok(device, cvtm_sphere_solve(device, w, fixed, options, &mesh, &result));
+  *count = mesh.count;
+  *sites = doubles(3 * mesh.count);
+  memcpy(*sites, mesh.points, 3 * (size_t)mesh.count * sizeof **sites);
+  assert_ok(cvtm_sphere_delaunay(*sites, *count, &again, NULL));
+  assert_memory_equal(mesh.triangles, again.triangles, 6 * (size_t)(*count - 2) * sizeof(int32_t));
+  assert_memory_equal(mesh.twins, again.twins, 6 * (size_t)(*count - 2) * sizeof(int32_t));
+  CALL_EACH(cvtm_sphere_mesh_free, cvtm_sphere_mesh, &mesh, &again);
   for (int64_t i = 0; i < *count; ++i)
     assert_true(fabs(cvtm_vector_length(cvtm_vector_load(*sites, i)) - 1) <= 1e-15);
 }
@@ -415,13 +423,12 @@ TEST_ON_DEVICE(bad_options_are_refused) {
   static const int64_t bad[][2] = {{11, 0}, {300000001, 0}, {100, 51}, {100, -1}};
   for (int k = 0; k < 4; ++k) {
     DEFAULT_OPTIONS(cvtm_sphere, options);
-    double *sites = NULL;
-    int64_t count;
+    cvtm_sphere_mesh mesh = {0};
     cvtm_sphere_result result;
     options.count = bad[k][0];
     options.fixed = bad[k][1];
-    assert_refused(cvtm_sphere_solve(device, &even, NULL, &options, &sites, &count, &result));
-    assert_null(sites);
+    assert_refused(cvtm_sphere_solve(device, &even, NULL, &options, &mesh, &result));
+    assert_null(mesh.points);
   }
 }
 

@@ -246,7 +246,7 @@ typedef struct sphere {
 static sphere new_sphere(double *points, int64_t count, const unsigned char *keep) {
   sphere s;
   assert_ok(cvtm_sphere_delaunay(points, count, &s.mesh, NULL));
-  assert_ok(cvtm_sphere_grid_create(&s.mesh, keep, &s.grid, NULL));
+  assert_ok(cvtm_sphere_grid_create(&s.mesh, keep, 1, &s.grid, NULL));
   free(points);
   return s;
 }
@@ -530,7 +530,7 @@ TEST(left_out_cells_are_left_out_alone) {
   cvtm_error error;
   cvtm_sphere_grid none = {0};
   memset(keep, 0, sizeof keep);
-  assert_int_equal(cvtm_sphere_grid_create(&spheres[0].mesh, keep, &none, &error),
+  assert_int_equal(cvtm_sphere_grid_create(&spheres[0].mesh, keep, 1, &none, &error),
                    CVTM_ERROR_INPUT);
   assert_null(none.cell_point);
 }
