@@ -72,8 +72,8 @@ static void print_domain(const run_domain *domain) {
   fprintf(stderr,
           "  domain     %lld boundary %s, %lld of them corners; within %.2f px of the"
           " contour, area off by %.3f %%\n",
-          (long long)domain->boundary.vertex_count,
-          cli_word(domain->boundary.vertex_count, "vertex", "vertices"),
+          (long long)domain->boundary_vertices,
+          cli_word(domain->boundary_vertices, "vertex", "vertices"),
           (long long)run_domain_corners(domain), run_domain_deviation(domain),
           100 * fabs(domain->mesh_area - domain->contour.area) / domain->contour.area);
   if (domain->regions.pairs != NULL)

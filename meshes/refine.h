@@ -75,14 +75,16 @@ typedef struct cvtm_refine_figures {
 
 void cvtm_refine_figures_free(cvtm_refine_figures *figures);
 
-/* Computes vertices for a constrained Delaunay triangulation (cvtm_constrained_delaunay) of the
- * regions inside the boundary, such that no angle is below the bound and no area above its cap, as
- * far as the angles of the boundary allow. points: count points; the first are the vertices of the
- * boundary and stay; the others may be moved or removed, and are dropped if they lie outside. The
- * result has the vertices of the boundary, then those added on it, then the others. refined: the
- * edges of the boundary, divided at the added vertices. An added vertex lies exactly on the edge if
- * the edge passes through a nearby grid point, else within one grid step of it (2^-30 of the longer
- * side of the bounding box). source[v]: the point that vertex v was, or -1. Arrays are malloc'd.
+/* A refined triangulation, whose vertices can still move. */
+typedef struct cvtm_refinement cvtm_refinement;
+
+/* Makes a constrained Delaunay triangulation (cvtm_constrained_delaunay) of the regions inside the
+ * boundary, such that no angle is below the bound and no area above its cap, as far as the angles
+ * of the boundary allow. points: count points; the first are the vertices of the boundary and stay;
+ * the others may be moved or removed, and are dropped if they lie outside. An added vertex of the
+ * boundary lies exactly on the edge if the edge passes through a nearby grid point, else within one
+ * grid step of it (2^-30 of the longer side of the bounding box). options->area_context and
+ * stop_context are borrowed. The caller destroys *made.
  *
  * Chew's second algorithm (Chew 1993; Shewchuk 1997) with off-centres (Uengoer 2004). Edges that
  * meet at less than 60 degrees are divided at distances from their common end that are powers of
@@ -93,16 +95,25 @@ void cvtm_refine_figures_free(cvtm_refine_figures *figures);
  * instead of inserting a vertex, if this makes all triangles around it good (Erten & Uengoer 2009).
  * If such a bound takes more points than `growth` allows, it is reduced by up to 2 degrees. */
 cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary *boundary,
-                        const cvtm_refine_options *options, double **refined_points,
-                        int64_t *refined_count, cvtm_boundary *refined, int32_t **source,
+                        const cvtm_refine_options *options, cvtm_refinement **made,
                         cvtm_refine_figures *figures, cvtm_error *error);
+void cvtm_refinement_destroy(cvtm_refinement *refinement);
 
-/* Moves the interior points that cvtm_refine returned towards their targets (2 * count): all the
- * way, half of it or a quarter, such that all triangles keep the bounds. Points on the boundary
- * stay. *moved: number of points moved. */
-cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary *boundary,
-                             const cvtm_refine_options *options, const double *target,
-                             int64_t *moved, cvtm_error *error);
+/* The number of vertices. They are those of the boundary (*on_boundary, which may be NULL): first
+ * the given ones, then those added on it; and the vertices inside. */
+int64_t cvtm_refinement_count(const cvtm_refinement *refinement, int64_t *on_boundary);
+/* points: 2 for each vertex. */
+void cvtm_refinement_points(const cvtm_refinement *refinement, double *points);
+/* mesh, regions: as of cvtm_constrained_delaunay. *source (malloc'd): per vertex the point that it
+ * was, or -1. */
+cvtm_status cvtm_refinement_mesh(const cvtm_refinement *refinement, cvtm_mesh *mesh,
+                                 cvtm_regions *regions, int32_t **source, cvtm_error *error);
+
+/* Moves the vertices inside within four edges of what refinement has changed towards their targets
+ * (2 for each vertex): all the way, half of it or a quarter, such that all triangles keep the
+ * bounds. *moved: number of vertices moved. */
+cvtm_status cvtm_refinement_move(cvtm_refinement *refinement, const double *target, int64_t *moved,
+                                 cvtm_error *error);
 
 /* The smallest angles of triangles, degrees. */
 typedef struct cvtm_smallest_angles {
@@ -119,13 +130,12 @@ typedef struct cvtm_boundary_angles {
   int64_t moved;
 } cvtm_boundary_angles;
 
-/* Moves the interior points that cvtm_refine returned so that the smallest angles of triangles
- * within two elements of the boundary grow, up to 48 degrees. Vertices on straight edges of the
- * boundary also move, along the edge, unless they are corners or have a copy on the opposite side.
- * No move makes the worst triangle around a point worse, or exceeds the cap of an area. */
-cvtm_status cvtm_refine_boundary_angles(double *points, int64_t count, cvtm_boundary *boundary,
-                                        const cvtm_refine_options *options,
-                                        cvtm_boundary_angles *figures, cvtm_error *error);
+/* Moves the vertices inside so that the smallest angles of triangles within two elements of the
+ * boundary grow, up to 48 degrees. Vertices on straight edges of the boundary also move, along the
+ * edge, unless they are corners or have a copy on the opposite side. No move makes the worst
+ * triangle around a vertex worse, or exceeds the cap of an area. */
+cvtm_status cvtm_refinement_boundary_angles(cvtm_refinement *refinement,
+                                            cvtm_boundary_angles *figures, cvtm_error *error);
 
 CVTM_API_END
 #endif

@@ -289,6 +289,7 @@ cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image, 
     status = cvtm_domain_plan(&domain->contour, image.width, image.height, options->points,
                               options->domain.tolerance, density, &domain->boundary,
                               &domain->figures, error);
+  domain->boundary_vertices = domain->boundary.vertex_count;
   if (status == CVTM_ERROR_INPUT && kind == CVTM_RUN_DOMAIN_FRAME && error != NULL) {
     const cvtm_error cause = *error;
     status = cvtm_fail(error, status, "%s (--domain none meshes free sites)", cause.message);
@@ -396,10 +397,13 @@ cvtm_status run_domain_triangulate(run_domain *domain, double *sites, double *ma
                                    double *centroid, int64_t *count, cvtm_mesh *mesh,
                                    cvtm_error *error) {
   int32_t *source = NULL;
-  const cvtm_status status = (domain->refined ? cvtm_constrained_delaunay : cvtm_domain_mesh)(
-      sites, *count, &domain->boundary, mesh, &domain->regions, &source, error);
+  const cvtm_status status =
+      domain->refined != NULL
+          ? cvtm_refinement_mesh(domain->refined, mesh, &domain->regions, &source, error)
+          : cvtm_domain_mesh(sites, *count, &domain->boundary, mesh, &domain->regions, &source,
+                             error);
   if (status != CVTM_OK) return status;
-  for (int64_t v = 0; v < mesh->vertex_count; ++v) {
+  for (int64_t v = 0; v < mesh->vertex_count && domain->refined == NULL; ++v) {
     const int64_t from = source[v];
     mass[v] = mass[from];
     memmove(sites + 2 * v, sites + 2 * from, 2 * sizeof *sites);
@@ -430,8 +434,7 @@ int64_t run_domain_corners(const run_domain *domain) {
 }
 
 double run_domain_deviation(const run_domain *domain) {
-  return fmax(domain->contour.corner_shift,
-              fmax(domain->deviation, cvtm_boundary_deviation(&domain->boundary)));
+  return fmax(domain->contour.corner_shift, cvtm_boundary_deviation(&domain->boundary));
 }
 
 static void list_groups(const cvtm_group *groups, int32_t count, int dimension, cJSON *list) {
@@ -477,8 +480,9 @@ void run_domain_report(const run_domain *domain, cJSON *report) {
   cJSON *entry = cJSON_AddObjectToObject(report, "domain");
   run_json_integer(entry, "curves", domain->contour.arc_count);
   run_json_integer(entry, "dropped_curves", domain->contour.dropped);
-  run_json_integer(entry, "boundary_vertices", boundary->vertex_count);
-  run_json_integer(entry, "boundary_edges", boundary->edge_count);
+  run_json_integer(entry, "boundary_vertices", domain->boundary_vertices);
+  run_json_integer(entry, "boundary_edges",
+                   domain->refined ? domain->regions.edge_count : boundary->edge_count);
   run_json_integer(entry, "corners", run_domain_corners(domain));
   run_json_integer(entry, "limited_edges", domain->figures.limited);
   run_json_integer(entry, "dropped_sites", domain->dropped);
@@ -506,6 +510,7 @@ void run_domain_free(run_domain *domain) {
   cvtm_contour_free(&domain->contour);
   cvtm_boundary_free(&domain->boundary);
   cvtm_regions_free(&domain->regions);
+  cvtm_refinement_destroy(domain->refined);
   cvtm_refine_figures_free(&domain->refinement);
 }
 

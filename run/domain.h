@@ -58,12 +58,12 @@ typedef struct run_domain {
   cvtm_cvt_slides slides; /* of --boundary sliding */
   int64_t dropped;        /* sites that the mesh leaves out */
   run_area_caps caps;
-  run_limit limit; /* of the refinement */
-  int refined;     /* nonzero: run_domain_refine has refined it */
+  run_limit limit;          /* of the refinement */
+  cvtm_refinement *refined; /* made by run_domain_refine; NULL: the mesh is not refined */
+  int64_t boundary_vertices;
   cvtm_refine_options refine;
   cvtm_refine_figures refinement;
   cvtm_boundary_angles angles;
-  double deviation;           /* of the boundary from the contour, before it was refined */
   double mesh_area, smallest; /* smallest: area of the smallest part of the domain that is kept */
 } run_domain;
 
@@ -110,14 +110,11 @@ cvtm_status run_domain_refine(const cvtm_run_options *options, cvtm_domain image
                               cvtm_error *error);
 /* Moves the sites inside towards the centroids of their cells (2 * count) where the mesh stays as
  * good as run_domain_refine has made it. */
-cvtm_status run_domain_relax(const cvtm_run_options *options, cvtm_domain image, run_domain *domain,
-                             double *sites, int64_t count, const double *centroid, int64_t *moved,
-                             cvtm_error *error);
+cvtm_status run_domain_relax(run_domain *domain, double *sites, const double *centroid,
+                             int64_t *moved, cvtm_error *error);
 /* Comes after run_domain_relax: moves sites near the boundary so that the smallest angles there
  * grow. */
-cvtm_status run_domain_raise_angles(const cvtm_run_options *options, cvtm_domain image,
-                                    run_domain *domain, double *sites, int64_t count,
-                                    cvtm_error *error);
+cvtm_status run_domain_raise_angles(run_domain *domain, double *sites, cvtm_error *error);
 
 /* --region-name of `run`: names of the regions of a domain. */
 

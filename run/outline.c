@@ -328,21 +328,12 @@ static void place_exactly(cvtm_outline *o) {
 }
 
 static cvtm_status triangulate_refined(cvtm_outline *o, cvtm_error *error) {
-  cvtm_boundary refined = {0};
-  double *points = NULL;
-  int64_t count = 0;
-  int32_t *source = NULL;
-  cvtm_status status =
-      cvtm_refine(o->boundary.points, o->boundary.vertex_count, &o->boundary, &o->refine, &points,
-                  &count, &refined, &source, &o->figures, error);
+  cvtm_refinement *refined = NULL;
+  cvtm_status status = cvtm_refine(o->boundary.points, o->boundary.vertex_count, &o->boundary,
+                                   &o->refine, &refined, &o->figures, error);
   if (status == CVTM_OK)
-    status = cvtm_constrained_delaunay(points, count, &refined, &o->mesh, &o->regions, &o->origin,
-                                       error);
-  for (int64_t v = 0; v < o->mesh.vertex_count && status == CVTM_OK; ++v)
-    o->origin[v] = source[o->origin[v]];
-  cvtm_boundary_free(&refined);
-  free(points);
-  free(source);
+    status = cvtm_refinement_mesh(refined, &o->mesh, &o->regions, &o->origin, error);
+  cvtm_refinement_destroy(refined);
   return status;
 }
 

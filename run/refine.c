@@ -165,54 +165,36 @@ cvtm_status run_domain_refine(const cvtm_run_options *options, cvtm_domain image
                               run_domain *domain, double **sites, int64_t *count,
                               cvtm_error *error) {
   cvtm_refine_options *refine = &domain->refine;
-  cvtm_boundary boundary = {0};
-  double *made = NULL;
-  int32_t *source = NULL;
-  int64_t made_count = 0;
   domain->limit.options = options;
   choose(options, image, domain, refine);
   refine->wanted = *count;
-  domain->refined = run_domain_refines(options);
-  if (!domain->refined) return CVTM_OK;
-  domain->deviation = cvtm_boundary_deviation(&domain->boundary);
+  if (!run_domain_refines(options)) return CVTM_OK;
   for (;;) {
-    const cvtm_status status =
-        cvtm_refine(*sites, *count, &domain->boundary, refine, &made, &made_count, &boundary,
-                    &source, &domain->refinement, error);
+    const cvtm_status status = cvtm_refine(*sites, *count, &domain->boundary, refine,
+                                           &domain->refined, &domain->refinement, error);
     if (status != CVTM_OK) return status;
-    free(source);
     if (!may_ask_less(options, refine, &domain->refinement)) break;
     refine->min_angle -= 2;
-    free(made);
-    cvtm_boundary_free(&boundary);
+    cvtm_refinement_destroy(domain->refined);
+    domain->refined = NULL;
     cvtm_refine_figures_free(&domain->refinement);
   }
-  cvtm_boundary_free(&domain->boundary);
-  domain->boundary = boundary;
+  *count = cvtm_refinement_count(domain->refined, &domain->boundary_vertices);
   free(*sites);
-  *sites = made;
-  *count = made_count;
+  *sites = malloc(2 * (size_t)*count * sizeof **sites);
+  if (*sites == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld sites", (long long)*count);
+  cvtm_refinement_points(domain->refined, *sites);
   return CVTM_OK;
 }
 
-/* The options of moves that keep the bound that refinement has reached. */
-static cvtm_refine_options keep_bound(const cvtm_run_options *options, cvtm_domain image,
-                                      const run_domain *domain) {
-  cvtm_refine_options refine;
-  choose(options, image, domain, &refine);
-  refine.min_angle = domain->refine.min_angle;
-  return refine;
-}
-
-cvtm_status run_domain_raise_angles(const cvtm_run_options *options, cvtm_domain image,
-                                    run_domain *domain, double *sites, int64_t count,
-                                    cvtm_error *error) {
-  const cvtm_refine_options refine = keep_bound(options, image, domain);
+cvtm_status run_domain_raise_angles(run_domain *domain, double *sites, cvtm_error *error) {
   cvtm_refine_figures *reached = &domain->refinement;
   const cvtm_boundary_angles *angles = &domain->angles;
   const cvtm_status status =
-      cvtm_refine_boundary_angles(sites, count, &domain->boundary, &refine, &domain->angles, error);
+      cvtm_refinement_boundary_angles(domain->refined, &domain->angles, error);
   if (status != CVTM_OK) return status;
+  cvtm_refinement_points(domain->refined, sites);
   reached->min_angle = angles->after.least;
   if (angles->inside.triangles > 0)
     reached->min_angle = fmin(reached->min_angle, angles->inside.least);
@@ -221,9 +203,9 @@ cvtm_status run_domain_raise_angles(const cvtm_run_options *options, cvtm_domain
   return CVTM_OK;
 }
 
-cvtm_status run_domain_relax(const cvtm_run_options *options, cvtm_domain image, run_domain *domain,
-                             double *sites, int64_t count, const double *centroid, int64_t *moved,
-                             cvtm_error *error) {
-  const cvtm_refine_options refine = keep_bound(options, image, domain);
-  return cvtm_refine_move(sites, count, &domain->boundary, &refine, centroid, moved, error);
+cvtm_status run_domain_relax(run_domain *domain, double *sites, const double *centroid,
+                             int64_t *moved, cvtm_error *error) {
+  const cvtm_status status = cvtm_refinement_move(domain->refined, centroid, moved, error);
+  if (status == CVTM_OK) cvtm_refinement_points(domain->refined, sites);
+  return status;
 }

@@ -409,7 +409,7 @@ static cvtm_status plan_again(cvtm_run *r) {
   if (centroid != NULL) r->centroid = centroid;
   if (mass == NULL || centroid == NULL)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld sites", (long long)r->count);
-  r->fixed = r->given = r->shape.boundary.vertex_count;
+  r->fixed = r->given = r->shape.boundary_vertices;
   cvtm_cvt_destroy(r->cvt);
   r->cvt = NULL;
   const cvtm_status status =
@@ -442,13 +442,10 @@ cvtm_status run_refine(cvtm_run *r) {
     int64_t moved = 0;
     double energy;
     next = evaluate_sites(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &energy);
-    if (next == CVTM_OK)
-      next = run_domain_relax(&r->options, image, &r->shape, r->sites, r->count, r->centroid,
-                              &moved, error);
+    if (next == CVTM_OK) next = run_domain_relax(&r->shape, r->sites, r->centroid, &moved, error);
     if (moved == 0) break;
   }
-  if (next == CVTM_OK)
-    next = run_domain_raise_angles(&r->options, image, &r->shape, r->sites, r->count, error);
+  if (next == CVTM_OK) next = run_domain_raise_angles(&r->shape, r->sites, error);
   return next;
 }
 

@@ -209,22 +209,26 @@ static double contour(const void *options) {
 
 static double refine(const void *options) {
   cvtm_contour outline;
-  cvtm_boundary boundary, refined;
+  cvtm_boundary boundary;
+  cvtm_refinement *made = NULL;
   cvtm_refine_figures figures;
   cvtm_boundary_angles angles;
-  double *points = NULL;
-  int32_t *source = NULL;
-  int64_t count = 0, moved = 0;
+  int64_t moved = 0;
   make_boundary(&outline, &boundary);
-  assert_ok(cvtm_refine(boundary.points, boundary.vertex_count, &boundary, options, &points, &count,
-                        &refined, &source, &figures, NULL));
-  assert_ok(cvtm_refine_move(points, count, &refined, options, points, &moved, NULL));
-  assert_ok(cvtm_refine_boundary_angles(points, count, &refined, options, &angles, NULL));
+  assert_ok(cvtm_refine(boundary.points, boundary.vertex_count, &boundary, options, &made, &figures,
+                        NULL));
+  const int64_t count = cvtm_refinement_count(made, NULL);
+  double *points = malloc(2 * (size_t)count * sizeof *points);
+  assert_non_null(points);
+  cvtm_refinement_points(made, points);
+  assert_ok(cvtm_refinement_move(made, points, &moved, NULL));
+  assert_ok(cvtm_refinement_boundary_angles(made, &angles, NULL));
+  cvtm_refinement_points(made, points);
   double sum = (double)count;
   for (int64_t k = 0; k < 2 * count; ++k) sum += points[k];
-  free_all(points, source);
+  free(points);
+  cvtm_refinement_destroy(made);
   cvtm_refine_figures_free(&figures);
-  cvtm_boundary_free(&refined);
   cvtm_boundary_free(&boundary);
   cvtm_contour_free(&outline);
   return sum;

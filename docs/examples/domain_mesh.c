@@ -15,10 +15,11 @@ typedef struct work {
   float *density; /* of the picture, then of the domain */
   float *coverage;
   cvtm_contour contour;
-  cvtm_boundary boundary, refined;
+  cvtm_boundary boundary;
+  cvtm_refinement *refined;
   cvtm_cvt *cvt;
-  double *sites, *points; /* before and after the refinement */
-  int64_t site_count, point_count;
+  double *sites; /* before the refinement */
+  int64_t site_count;
   cvtm_refine_figures figures;
   cvtm_mesh mesh;
   cvtm_regions regions;
@@ -70,13 +71,9 @@ static cvtm_status triangulate(work *w, const char *path, cvtm_error *error) {
   cvtm_refine_options refine;
   cvtm_refine_defaults(&refine);
   refine.wanted = w->site_count;
-  if (cvtm_refine(w->sites, w->site_count, &w->boundary, &refine, &w->points, &w->point_count,
-                  &w->refined, &w->source, &w->figures, error))
-    return error->status;
-  free(w->source);
-  w->source = NULL;
-  if (cvtm_constrained_delaunay(w->points, w->point_count, &w->refined, &w->mesh, &w->regions,
-                                &w->source, error))
+  if (cvtm_refine(w->sites, w->site_count, &w->boundary, &refine, &w->refined, &w->figures,
+                  error) ||
+      cvtm_refinement_mesh(w->refined, &w->mesh, &w->regions, &w->source, error))
     return error->status;
   const cvtm_domain domain = {w->image.width, w->image.height, 0};
   if (cvtm_regions_group(&w->mesh, domain, NULL, 0, &w->regions, error)) return error->status;
@@ -89,10 +86,9 @@ static void free_work(work *w) {
   cvtm_regions_free(&w->regions);
   cvtm_mesh_free(&w->mesh);
   cvtm_refine_figures_free(&w->figures);
-  free(w->points);
   free(w->sites);
   cvtm_cvt_destroy(w->cvt);
-  cvtm_boundary_free(&w->refined);
+  cvtm_refinement_destroy(w->refined);
   cvtm_boundary_free(&w->boundary);
   cvtm_contour_free(&w->contour);
   free(w->coverage);

@@ -148,6 +148,7 @@ static cvtm_status clear_way(triangulation *t, int32_t a, int32_t b) {
       int32_t p = u, q = v;
       if (orient(t, d, c, from) > 0 && orient(t, d, c, to) < 0) {
         cvtm_half_edges_flip(&t->m, h);
+        cvtm_half_edges_push(&t->m, h);
         p = c;
         q = d;
       }
@@ -263,8 +264,9 @@ static int32_t region_beside(const triangulation *t, int64_t h) {
   return way > 0 ? t->boundary->left[constraint] : t->boundary->right[constraint];
 }
 
-/* Spreads the region of triangle `first` up to constraints. region: per triangle, -1: unknown. */
-static cvtm_status spread(triangulation *t, int64_t first, int32_t *region) {
+/* Spreads the region of triangle `first` up to constraints. -1: unknown. */
+static cvtm_status spread(triangulation *t, int64_t first) {
+  int32_t *region = t->m.region;
   t->depth = 0;
   cvtm_status status = push(t, first);
   while (t->depth > 0 && status == CVTM_OK) {
@@ -286,132 +288,14 @@ static cvtm_status spread(triangulation *t, int64_t first, int32_t *region) {
   return status;
 }
 
-static cvtm_status find_regions(triangulation *t, int32_t *region) {
+static cvtm_status find_regions(triangulation *t) {
   cvtm_status status = CVTM_OK;
   for (int64_t h = 0; h < 3 * t->m.triangle_count && status == CVTM_OK; ++h) {
-    if (t->m.segment[h] < 0 || region[h / 3] >= 0) continue;
-    region[h / 3] = region_beside(t, h);
-    status = spread(t, h / 3, region);
+    if (t->m.segment[h] < 0 || t->m.region[h / 3] >= 0) continue;
+    t->m.region[h / 3] = region_beside(t, h);
+    status = spread(t, h / 3);
   }
   return status;
-}
-
-/* ---- The result ---- */
-
-/* Sorted by the first four fields. */
-typedef struct kept_edge {
-  int32_t left, right, curve, from, to;
-} kept_edge;
-
-static int64_t list_edges(const triangulation *t, const int32_t *region, const int32_t *number,
-                          kept_edge *list) {
-  int64_t count = 0;
-  for (int64_t h = 0; h < 3 * t->m.triangle_count; ++h) {
-    const int64_t g = t->m.twin[h];
-    if (t->m.segment[h] < 0 || (g >= 0 && g < h)) continue;
-    const int32_t left = region[h / 3] > 0 ? region[h / 3] : 0;
-    const int32_t right = g >= 0 && region[g / 3] > 0 ? region[g / 3] : 0;
-    if (left == 0 && right == 0) continue;
-    const int32_t from = number[t->m.corner[h]], to = number[t->m.corner[cvtm_half_after(h)]];
-    const int turned = right > 0 && (left == 0 || right < left);
-    list[count++] =
-        turned ? (kept_edge){right, left, 0, to, from} : (kept_edge){left, right, 0, from, to};
-  }
-  qsort(list, (size_t)count, sizeof *list, cvtm_compare_four);
-  return count;
-}
-
-/* Numbers the curves of edges that are sorted by their pair of regions: for each pair, a union-find
- * joins the vertices that edges connect. parent: one entry per vertex. */
-static int32_t find_curves(kept_edge *list, int64_t count, int32_t *parent) {
-  int32_t curves = 0;
-  for (int64_t first = 0, end; first < count; first = end) {
-    for (end = first;
-         end < count && list[end].left == list[first].left && list[end].right == list[first].right;
-         ++end) {
-      parent[list[end].from] = list[end].from;
-      parent[list[end].to] = list[end].to;
-    }
-    for (int64_t e = first; e < end; ++e) (void)cvtm_join_trees(parent, list[e].from, list[e].to);
-    for (int64_t e = first; e < end; ++e) list[e].curve = cvtm_root_of(parent, list[e].from);
-    qsort(list + first, (size_t)(end - first), sizeof *list, cvtm_compare_four);
-    for (int64_t e = first; e < end;) {
-      const int32_t root = list[e].curve;
-      for (++curves; e < end && list[e].curve == root; ++e) list[e].curve = curves;
-    }
-  }
-  return curves;
-}
-
-/* Numbers the vertices of inside triangles, and copies them to their new numbers. origin: their old
- * numbers. Returns the number of vertices. */
-static int64_t take_vertices(const triangulation *t, const int32_t *region, int32_t *number,
-                             double *points, int32_t *origin) {
-  for (int64_t v = 0; v < t->m.vertex_count; ++v) number[v] = -1;
-  for (int64_t h = 0; h < 3 * t->m.triangle_count; ++h) {
-    if (region[h / 3] > 0) number[t->m.corner[h]] = 0;
-  }
-  int64_t count = 0;
-  for (int64_t v = 0; v < t->m.vertex_count; ++v) {
-    if (number[v] < 0) continue;
-    memcpy(points + 2 * count, t->points + 2 * v, 2 * sizeof *points);
-    origin[count] = (int32_t)v;
-    number[v] = (int32_t)count++;
-  }
-  return count;
-}
-
-static void copy_edges(const kept_edge *sides, cvtm_regions *regions) {
-  for (int64_t e = 0; e < regions->edge_count; ++e) {
-    regions->edges[2 * e] = sides[e].from;
-    regions->edges[2 * e + 1] = sides[e].to;
-    regions->left[e] = sides[e].left;
-    regions->right[e] = sides[e].right;
-    regions->curve[e] = sides[e].curve;
-  }
-}
-
-static cvtm_status extract_mesh(const triangulation *t, const int32_t *region, cvtm_mesh *mesh,
-                                cvtm_regions *regions, int32_t **source) {
-  const size_t n = (size_t)t->m.vertex_count, triangles = (size_t)t->m.triangle_count + 1;
-  const size_t edges =
-      (size_t)t->boundary->edge_count + n; /* more than one edge where edges are divided */
-  cvtm_scratch memory = {0};
-  int32_t *number = cvtm_scratch_take(&memory, n, sizeof *number);
-  kept_edge *sides = cvtm_scratch_take(&memory, edges, sizeof *sides);
-  cvtm_mesh made = {.points = malloc(2 * n * sizeof *made.points),
-                    .triangles = malloc(3 * triangles * sizeof *made.triangles)};
-  cvtm_regions parts = {.region = malloc(triangles * sizeof *parts.region),
-                        .edges = malloc(2 * edges * sizeof *parts.edges),
-                        .left = malloc(edges * sizeof *parts.left),
-                        .right = malloc(edges * sizeof *parts.right),
-                        .curve = malloc(edges * sizeof *parts.curve)};
-  int32_t *origin = malloc(n * sizeof *origin);
-  cvtm_status status = CVTM_OK;
-  if (memory.failed || !parts.curve || !made.points || !made.triangles || !parts.region ||
-      !parts.edges || !parts.left || !parts.right || !origin) {
-    status = cvtm_no_memory(t->error, "the constrained triangulation");
-  } else {
-    made.vertex_count = take_vertices(t, region, number, made.points, origin);
-    made.triangle_count = cvtm_half_edges_list(&t->m, number, made.triangles, parts.region);
-    parts.edge_count = list_edges(t, region, number, sides);
-    parts.curve_count = find_curves(sides, parts.edge_count, number);
-    copy_edges(sides, &parts);
-    if (made.triangle_count < 0) status = cvtm_no_memory(t->error, "the constrained triangulation");
-    if (made.triangle_count == 0)
-      status = cvtm_fail(t->error, CVTM_ERROR_INPUT, "no triangle lies inside the boundary");
-  }
-  cvtm_scratch_free(&memory);
-  if (status != CVTM_OK) {
-    cvtm_mesh_free(&made);
-    cvtm_regions_free(&parts);
-    free(origin);
-    return status;
-  }
-  *mesh = made;
-  *regions = parts;
-  *source = origin;
-  return CVTM_OK;
 }
 
 /* ---- All steps ---- */
@@ -435,68 +319,108 @@ static cvtm_status constrain(triangulation *t, const int32_t *first) {
   cvtm_status status = CVTM_OK;
   const cvtm_boundary *b = t->boundary;
   for (int64_t e = 0; e < b->edge_count && status == CVTM_OK; ++e) {
-    status = insert_constraint(t, first[b->edges[2 * e]], first[b->edges[2 * e + 1]], (int32_t)e);
+    const int32_t from = b->edges[2 * e], to = b->edges[2 * e + 1];
+    status = insert_constraint(t, first ? first[from] : from, first ? first[to] : to, (int32_t)e);
   }
-  if (status == CVTM_OK) cvtm_half_edges_restore_all(&t->m);
+  if (status == CVTM_OK) cvtm_half_edges_restore(&t->m);
   return t->m.out_of_memory ? cvtm_no_memory(t->error, "the constrained triangulation") : status;
+}
+
+/* The number of points with triangles. */
+static int64_t count_used(const cvtm_half_edges *m) {
+  int64_t used = 0;
+  for (int64_t v = 0; v < m->vertex_count; ++v) used += m->at[v] >= 0;
+  return used;
+}
+
+static cvtm_status constrain_all(triangulation *t) {
+  const int64_t n = t->m.vertex_count;
+  if (count_used(&t->m) == n) return constrain(t, NULL);
+  int32_t *first = malloc(((size_t)n + 1) * sizeof *first);
+  cvtm_status status = first != NULL ? find_first(t->m.grid, n, first, t->error)
+                                     : cvtm_no_memory(t->error, "the constrained triangulation");
+  if (status == CVTM_OK) status = constrain(t, first);
+  free(first);
+  return status;
 }
 
 cvtm_status cvtm_constrain(cvtm_half_edges *m, cvtm_boundary *segments, cvtm_constraints *c,
                            cvtm_error *error) {
-  const int64_t n = m->vertex_count;
   triangulation t = {
       .m = *m, .points = segments->points, .boundary = segments, .crossing = c, .error = error};
-  int32_t *first = malloc(((size_t)n + 1) * sizeof *first);
-  cvtm_status status = first != NULL ? find_first(t.m.grid, n, first, error)
-                                     : cvtm_no_memory(error, "the constrained triangulation");
-  if (status == CVTM_OK) status = constrain(&t, first);
+  cvtm_half_edges_push_all(&t.m); /* the triangles may be those of the caller */
+  const cvtm_status status = constrain_all(&t);
   *m = t.m;
-  free(first);
   free(t.stack);
   free(t.goals);
   return status;
 }
 
-static cvtm_status constrain_triangulation(const cvtm_mesh *delaunay, const cvtm_boundary *boundary,
-                                           cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
-                                           cvtm_error *error) {
-  const int64_t n = delaunay->vertex_count;
-  int32_t *first = malloc((size_t)n * sizeof *first);
-  triangulation t = {.points = delaunay->points, .boundary = boundary, .error = error};
-  /* The points are already on the grid and do not move. */
-  cvtm_status status = first != NULL ? cvtm_half_edges_of_mesh(delaunay, NULL, &t.m, NULL, error)
-                                     : cvtm_no_memory(error, "the constrained triangulation");
-  if (status == CVTM_OK) status = find_first(t.m.grid, n, first, error);
-  if (status == CVTM_OK) status = constrain(&t, first);
-  if (status == CVTM_OK) status = find_regions(&t, t.m.region);
-  if (status == CVTM_OK) status = extract_mesh(&t, t.m.region, mesh, regions, source);
-  cvtm_half_edges_free(&t.m);
-  free(t.stack);
-  free(t.goals);
-  free(first);
-  return status;
-}
-
-cvtm_status cvtm_constrained_delaunay(const double *points, int64_t count,
-                                      const cvtm_boundary *boundary, cvtm_mesh *mesh,
-                                      cvtm_regions *regions, int32_t **source, cvtm_error *error) {
-  if (!points || !boundary || !mesh || !regions || !source || boundary->edge_count < 3) {
+cvtm_status cvtm_constrained_half_edges(const double *points, int64_t count,
+                                        const cvtm_boundary *boundary, cvtm_half_edges *m,
+                                        cvtm_grid_frame *frame, cvtm_error *error) {
+  if (!points || !boundary || boundary->edge_count < 3)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no points or no boundary");
-  }
-  if (boundary->edge_count > INT32_MAX) {
+  if (boundary->edge_count > INT32_MAX)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "%" PRId64 " edges; at most %" PRId32 " are possible", boundary->edge_count,
                      INT32_MAX);
-  }
   for (int64_t k = 0; k < 2 * boundary->edge_count; ++k) {
     if (boundary->edges[k] >= 0 && boundary->edges[k] < count) continue;
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "edge %" PRId64 " has no point %" PRId32, k / 2,
                      boundary->edges[k]);
   }
-  cvtm_mesh delaunay = {0};
-  cvtm_status status = cvtm_delaunay(points, count, &delaunay, error);
+  triangulation t = {.points = points, .boundary = boundary, .error = error};
+  cvtm_status status = cvtm_delaunay_half_edges(points, count, &t.m, frame, error);
+  if (status == CVTM_OK) status = constrain_all(&t);
+  if (status == CVTM_OK) status = find_regions(&t);
+  if (status == CVTM_OK) status = cvtm_half_edges_drop_outside(&t.m, error);
+  if (status == CVTM_OK && count_used(&t.m) == 0)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "no triangle lies inside the boundary");
+  free(t.stack);
+  free(t.goals);
+  t.m.records_changes = 1;
+  if (status == CVTM_OK)
+    *m = t.m;
+  else
+    cvtm_half_edges_free(&t.m);
+  return status;
+}
+
+/* Numbers the vertices that have triangles. Returns their number. source: their old numbers. */
+static int64_t number_vertices(const cvtm_half_edges *m, int32_t *number, int32_t *source) {
+  int64_t count = 0;
+  for (int64_t v = 0; v < m->vertex_count; ++v) {
+    if (m->at[v] < 0) continue;
+    source[count] = (int32_t)v;
+    number[v] = (int32_t)count++;
+  }
+  return count;
+}
+
+cvtm_status cvtm_constrained_delaunay(const double *points, int64_t count,
+                                      const cvtm_boundary *boundary, cvtm_mesh *mesh,
+                                      cvtm_regions *regions, int32_t **source, cvtm_error *error) {
+  if (!mesh || !regions || !source)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no mesh, no regions or no source");
+  cvtm_half_edges m = {0};
+  cvtm_grid_frame frame;
+  cvtm_status status = cvtm_constrained_half_edges(points, count, boundary, &m, &frame, error);
   if (status != CVTM_OK) return status;
-  status = constrain_triangulation(&delaunay, boundary, mesh, regions, source, error);
-  cvtm_mesh_free(&delaunay);
+  const size_t n = (size_t)m.vertex_count;
+  int32_t *number = malloc(n * sizeof *number), *from = malloc(n * sizeof *from);
+  int64_t kept = 0;
+  status = number && from ? CVTM_OK : cvtm_no_memory(error, "the constrained triangulation");
+  if (status == CVTM_OK) kept = number_vertices(&m, number, from);
+  if (status == CVTM_OK) status = cvtm_half_edges_extract(&m, number, kept, mesh, regions, error);
+  if (status == CVTM_OK) {
+    for (int64_t k = 0; k < kept; ++k)
+      cvtm_grid_place(&frame, m.grid[from[k]], mesh->points + 2 * k);
+    *source = from;
+    from = NULL;
+  }
+  free(number);
+  free(from);
+  cvtm_half_edges_free(&m);
   return status;
 }

@@ -20,4 +20,11 @@ typedef struct cvtm_constraints {
 cvtm_status cvtm_constrain(cvtm_half_edges *m, cvtm_boundary *segments, cvtm_constraints *c,
                            cvtm_error *error);
 
+/* The triangulation of cvtm_constrained_delaunay as half-edges. Vertex v is point v; those without
+ * a triangle are not dropped. The segment of a half-edge is the edge of the boundary that it is a
+ * part of. */
+cvtm_status cvtm_constrained_half_edges(const double *points, int64_t count,
+                                        const cvtm_boundary *boundary, cvtm_half_edges *m,
+                                        cvtm_grid_frame *frame, cvtm_error *error);
+
 #endif

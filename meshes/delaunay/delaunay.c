@@ -4,6 +4,7 @@
 #include "base/host.h"
 #include "base/status.h"
 #include "meshes/delaunay/grid.h"
+#include "meshes/delaunay/half_edges.h"
 #include "meshes/delaunay/star.h"
 #include "meshes/mesh.h"
 
@@ -713,40 +714,52 @@ _Static_assert(CVTM_DELAUNAY_MOST == UINT32_MAX / 6, "sides are counted in 32 bi
 _Static_assert(6 * sizeof(side_record) >= SORT_SPACE + sizeof(cvtm_grid_point),
                "six sides have room for the sorting of a point");
 
-static cvtm_status triangulate_points(cvtm_mesh *mesh, side_record *sides, cvtm_error *error) {
-  const int64_t n = mesh->vertex_count;
-  triangulation dt = {.sides = sides};
-  cvtm_grid_point *grid = (cvtm_grid_point *)((char *)sides + n * SORT_SPACE);
-  cvtm_status status = cvtm_snap_points(mesh->points, n, grid, error);
-  if (status == CVTM_OK) status = sort_distinct(grid, n, sides, &dt.points, error);
-  if (status == CVTM_OK) {
-    mesh->coincident_count = n - dt.points.count;
+/* Triangulates points, which are rounded in place. grid: their places; *step: of the grid. */
+static cvtm_status triangulate_points(double *points, int64_t n, cvtm_grid_point *grid,
+                                      double *step, triangulation *dt, cvtm_error *error) {
+  cvtm_status status = cvtm_snap_to_steps(points, n, grid, step, error);
+  if (status == CVTM_OK) status = sort_distinct(grid, n, dt->sides, &dt->points, error);
+  if (status != CVTM_OK) return status;
 #pragma omp parallel if (n >= WORTH_THREADS)
 #pragma omp single
-    if (dt.points.count > 1) triangulate_shared(&dt, 0, (int32_t)dt.points.count);
+  if (dt->points.count > 1) triangulate_shared(dt, 0, (int32_t)dt->points.count);
+  return CVTM_OK;
+}
+
+static cvtm_status triangulate_mesh(cvtm_mesh *mesh, side_record *sides, cvtm_error *error) {
+  const int64_t n = mesh->vertex_count;
+  triangulation dt = {.sides = sides};
+  double step;
+  cvtm_grid_point *grid = (cvtm_grid_point *)((char *)sides + n * SORT_SPACE);
+  cvtm_status status = triangulate_points(mesh->points, n, grid, &step, &dt, error);
+  if (status == CVTM_OK) {
+    mesh->coincident_count = n - dt.points.count;
     status = collect_triangles(&dt, mesh, error);
   }
   sorted_points_free(&dt.points);
   return status;
 }
 
+static cvtm_status check_count(int64_t count, cvtm_error *error) {
+  if (count < 1) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no point to triangulate");
+  if (count <= CVTM_DELAUNAY_MOST) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld points; at most %d are possible",
+                   (long long)count, CVTM_DELAUNAY_MOST);
+}
+
 cvtm_status cvtm_delaunay(const double *points, int64_t count, cvtm_mesh *mesh, cvtm_error *error) {
   if (!points || !mesh) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no points or no mesh");
-  if (count < 1) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no point to triangulate");
-  if (count > CVTM_DELAUNAY_MOST) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld points; at most %d are possible",
-                     (long long)count, CVTM_DELAUNAY_MOST);
-  }
+  cvtm_status status = check_count(count, error);
+  if (status != CVTM_OK) return status;
   cvtm_mesh made = {.vertex_count = count};
   side_record *sides = allocate_large(6 * count, sizeof *sides);
   made.points = allocate_large(2 * count, sizeof *made.points);
-  cvtm_status status = CVTM_OK;
   if (!sides || !made.points) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to triangulate %lld points",
                        (long long)count);
   } else {
     memcpy(made.points, points, (size_t)count * 2 * sizeof *points);
-    status = triangulate_points(&made, sides, error);
+    status = triangulate_mesh(&made, sides, error);
   }
   free(sides);
   if (status != CVTM_OK) {
@@ -756,4 +769,67 @@ cvtm_status cvtm_delaunay(const double *points, int64_t count, cvtm_mesh *mesh, 
   made.collinear = made.triangle_count == 0;
   *mesh = made;
   return CVTM_OK;
+}
+
+/* ---- Half-edges ---- */
+
+/* Leaves out the outer triangles. The others keep their order, along the Morton curve. */
+static void take_half_edges(const triangulation *dt, cvtm_half_edges *m) {
+  const int64_t all = 2 * dt->points.count - 2;
+  int32_t *number = m->region; /* of each triangle; -1: an outer one */
+  for (int64_t t = 0; t < all; ++t) {
+    const side_record *s = dt->sides + 3 * t;
+    const int is_outer = s[0].corner == BEYOND || s[1].corner == BEYOND || s[2].corner == BEYOND;
+    number[t] = is_outer ? -1 : (int32_t)m->triangle_count++;
+  }
+  for (int64_t v = 0; v < m->vertex_count; ++v) m->at[v] = -1;
+  for (int64_t t = 0; t < all; ++t) {
+    if (number[t] < 0) continue;
+    for (side s = 3 * (side)t; s < 3 * (side)t + 3; ++s) {
+      const side_record *record = dt->sides + s;
+      const int64_t h = 3 * (int64_t)number[t] + s % 3, beyond = number[record->twin / 3];
+      m->corner[h] = dt->points.vertex[record->corner];
+      m->twin[h] = beyond < 0 ? -1 : 3 * beyond + record->twin % 3;
+      m->segment[h] = -1;
+      m->at[m->corner[h]] = h;
+    }
+  }
+  for (int64_t t = 0; t < all; ++t) number[t] = -1;
+}
+
+cvtm_status cvtm_delaunay_half_edges(const double *points, int64_t count, cvtm_half_edges *m,
+                                     cvtm_grid_frame *frame, cvtm_error *error) {
+  cvtm_status status = check_count(count, error);
+  if (status != CVTM_OK) return status;
+  const int64_t all = 2 * count;
+  triangulation dt = {.sides = allocate_large(6 * count, sizeof *dt.sides)};
+  double *rounded = allocate_large(2 * count, sizeof *rounded), step;
+  cvtm_half_edges made = {.vertex_count = count,
+                          .vertex_capacity = count,
+                          .triangle_capacity = all,
+                          .grid = allocate_large(count, sizeof *made.grid),
+                          .at = allocate_large(count, sizeof *made.at),
+                          .corner = allocate_large(3 * all, sizeof *made.corner),
+                          .twin = allocate_large(3 * all, sizeof *made.twin),
+                          .segment = allocate_large(3 * all, sizeof *made.segment),
+                          .region = allocate_large(all, sizeof *made.region)};
+  if (!dt.sides || !rounded || !made.grid || !made.at || !made.corner || !made.twin ||
+      !made.segment || !made.region) {
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to triangulate %lld points",
+                       (long long)count);
+  } else {
+    memcpy(rounded, points, (size_t)count * 2 * sizeof *points);
+    status = triangulate_points(rounded, count, made.grid, &step, &dt, error);
+  }
+  if (status == CVTM_OK) {
+    take_half_edges(&dt, &made);
+    *frame = cvtm_frame_of(rounded, made.grid[0], step);
+    *m = made;
+  } else {
+    cvtm_half_edges_free(&made);
+  }
+  sorted_points_free(&dt.points);
+  free(dt.sides);
+  free(rounded);
+  return status;
 }

@@ -142,6 +142,12 @@ static inline cvtm_grid_frame cvtm_frame_of(const double *point, cvtm_grid_point
   return frame;
 }
 
+static inline void cvtm_grid_place(const cvtm_grid_frame *frame, cvtm_grid_point at,
+                                   double place[2]) {
+  place[0] = frame->x + at.x * frame->step;
+  place[1] = frame->y - at.y * frame->step;
+}
+
 /* As cvtm_snap_points; *step: the step of the grid. */
 cvtm_status cvtm_snap_to_steps(double *points, int64_t count, cvtm_grid_point *grid, double *step,
                                cvtm_error *error);

@@ -97,7 +97,7 @@ void cvtm_half_edges_commit(cvtm_half_edges *m) {
 
 /* ---- Triangles ---- */
 
-static void push(cvtm_half_edges *m, int64_t h) {
+void cvtm_half_edges_push(cvtm_half_edges *m, int64_t h) {
   if (!cvtm_grow(&m->stack, sizeof *m->stack, &m->stack_capacity, m->depth + 1)) {
     m->out_of_memory = 1;
     return;
@@ -146,7 +146,7 @@ static void put_half(cvtm_half_edges *m, int64_t h, int32_t origin, int64_t twin
   if (twin >= 0) set_twin(m, twin, h);
   set_segment(m, h, segment);
   set_at(m, origin, h);
-  push(m, h);
+  cvtm_half_edges_push(m, h);
 }
 
 void cvtm_half_edges_flip(cvtm_half_edges *m, int64_t h) {
@@ -183,7 +183,7 @@ void cvtm_half_edges_restore(cvtm_half_edges *m) {
 void cvtm_half_edges_push_all(cvtm_half_edges *m) {
   m->depth = 0;
   for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
-    if (m->twin[h] > h) push(m, h);
+    if (m->twin[h] > h) cvtm_half_edges_push(m, h);
 }
 
 void cvtm_half_edges_restore_all(cvtm_half_edges *m) {
@@ -244,7 +244,7 @@ static int64_t cut_triangle(cvtm_half_edges *m, int64_t h, int32_t v) {
   put_half(m, 3 * t + 1, b, bc, on_bc);
   put_half(m, h1, v, -1, -1);
   put_half(m, 3 * t + 2, c, h1, -1);
-  push(m, cvtm_half_before(h));
+  cvtm_half_edges_push(m, cvtm_half_before(h));
   set_corner(m, h, m->corner[h]); /* the triangle changed */
   return 3 * t;
 }
@@ -285,9 +285,9 @@ int cvtm_half_edges_move(cvtm_half_edges *m, int32_t v, cvtm_grid_point place) {
   m->grid[v] = place;
   for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first)) {
     set_corner(m, h, v); /* the triangle changed */
-    push(m, h);
-    push(m, cvtm_half_after(h));
-    push(m, cvtm_half_before(h));
+    cvtm_half_edges_push(m, h);
+    cvtm_half_edges_push(m, cvtm_half_after(h));
+    cvtm_half_edges_push(m, cvtm_half_before(h));
   }
   return 1;
 }
@@ -416,6 +416,33 @@ void cvtm_half_edges_mark(cvtm_half_edges *m, int64_t h, int32_t segment) {
   if (m->twin[h] >= 0) m->segment[m->twin[h]] = segment;
 }
 
+/* Moves triangle `from` to the number `to`, which is not larger. number: of each triangle; -1: it
+ * is removed. */
+static void move_triangle(cvtm_half_edges *m, int64_t from, int64_t to, const int32_t *number) {
+  m->region[to] = m->region[from];
+  for (int k = 0; k < 3; ++k) {
+    const int64_t h = 3 * to + k, old = 3 * from + k, g = m->twin[old];
+    m->corner[h] = m->corner[old];
+    m->segment[h] = m->segment[old];
+    m->twin[h] = g < 0 || number[g / 3] < 0 ? -1 : 3 * (int64_t)number[g / 3] + g % 3;
+    m->at[m->corner[h]] = h;
+  }
+}
+
+cvtm_status cvtm_half_edges_drop_outside(cvtm_half_edges *m, cvtm_error *error) {
+  const int64_t before = m->triangle_count;
+  int32_t *number = malloc(((size_t)before + 1) * sizeof *number);
+  if (number == NULL) return cvtm_no_memory(error, "the triangulation");
+  m->triangle_count = 0;
+  for (int64_t t = 0; t < before; ++t)
+    number[t] = m->region[t] > 0 ? (int32_t)m->triangle_count++ : -1;
+  for (int64_t v = 0; v < m->vertex_count; ++v) m->at[v] = -1;
+  for (int64_t t = 0; t < before; ++t)
+    if (number[t] >= 0) move_triangle(m, t, number[t], number);
+  free(number);
+  return CVTM_OK;
+}
+
 void cvtm_half_edges_free(cvtm_half_edges *m) {
   free(m->grid);
   free(m->at);
@@ -460,47 +487,4 @@ cvtm_status cvtm_half_edges_create(const cvtm_grid_point *grid, int64_t count,
   for (size_t h = 0; h < 3 * t; ++h) made.segment[h] = -1;
   *m = made;
   return CVTM_OK;
-}
-
-cvtm_status cvtm_half_edges_of_mesh(const cvtm_mesh *mesh, const int32_t *region,
-                                    cvtm_half_edges *m, cvtm_grid_frame *frame, cvtm_error *error) {
-  double step = 0;
-  cvtm_grid_point *grid = malloc((size_t)mesh->vertex_count * sizeof *grid);
-  if (grid == NULL) return cvtm_no_memory(error, "the mesh");
-  cvtm_status status = cvtm_snap_to_steps(mesh->points, mesh->vertex_count, grid, &step, error);
-  if (status == CVTM_OK && frame != NULL) *frame = cvtm_frame_of(mesh->points, grid[0], step);
-  if (status == CVTM_OK)
-    status = cvtm_half_edges_create(grid, mesh->vertex_count, mesh->triangles, region,
-                                    mesh->triangle_count, m, error);
-  free(grid);
-  return status;
-}
-
-/* ---- The result ---- */
-
-/* Sorted by all fields. */
-typedef struct listed_triangle {
-  int32_t region, corner[3];
-} listed_triangle;
-
-int64_t cvtm_half_edges_list(const cvtm_half_edges *m, const int32_t *number, int32_t *triangles,
-                             int32_t *region) {
-  listed_triangle *list = malloc(((size_t)m->triangle_count + 1) * sizeof *list);
-  int64_t count = 0;
-  if (list == NULL) return -1;
-  for (int64_t t = 0; t < m->triangle_count; ++t) {
-    if (m->corner[3 * t] < 0 || m->region[t] <= 0) continue;
-    int32_t v[3];
-    for (int k = 0; k < 3; ++k) v[k] = number[m->corner[3 * t + k]];
-    const int first = v[0] < v[1] ? (v[0] < v[2] ? 0 : 2) : (v[1] < v[2] ? 1 : 2);
-    list[count++] =
-        (listed_triangle){m->region[t], {v[first], v[(first + 1) % 3], v[(first + 2) % 3]}};
-  }
-  qsort(list, (size_t)count, sizeof *list, cvtm_compare_four);
-  for (int64_t k = 0; k < count; ++k) {
-    memcpy(triangles + 3 * k, list[k].corner, sizeof list[k].corner);
-    region[k] = list[k].region;
-  }
-  free(list);
-  return count;
 }

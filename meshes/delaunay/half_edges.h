@@ -54,9 +54,13 @@ cvtm_status cvtm_half_edges_create(const cvtm_grid_point *grid, int64_t count,
                                    cvtm_half_edges *m, cvtm_error *error);
 void cvtm_half_edges_free(cvtm_half_edges *m);
 
-/* The same from a mesh, whose points are rounded to the grid. frame: of this grid; may be NULL. */
-cvtm_status cvtm_half_edges_of_mesh(const cvtm_mesh *mesh, const int32_t *region,
-                                    cvtm_half_edges *m, cvtm_grid_frame *frame, cvtm_error *error);
+/* The Delaunay triangulation of points, by cvtm_delaunay's rules: vertex v is point v, coincident
+ * points but the first have no triangle, and all regions are -1. Records no changes. */
+cvtm_status cvtm_delaunay_half_edges(const double *points, int64_t count, cvtm_half_edges *m,
+                                     cvtm_grid_frame *frame, cvtm_error *error);
+
+/* Removes the triangles of regions <= 0, and numbers the others anew. */
+cvtm_status cvtm_half_edges_drop_outside(cvtm_half_edges *m, cvtm_error *error);
 
 /* The half-edge from one vertex to another or, if only its reverse exists, the reverse; -1: none.
  */
@@ -84,16 +88,18 @@ void cvtm_half_edges_flip(cvtm_half_edges *m, int64_t h);
 
 /* Restores the constrained Delaunay property after the functions above, by Lawson's flips. */
 void cvtm_half_edges_restore(cvtm_half_edges *m);
-/* Makes all edges those that may have to be flipped. */
+/* Makes an edge, or all, those that may have to be flipped. */
+void cvtm_half_edges_push(cvtm_half_edges *m, int64_t h);
 void cvtm_half_edges_push_all(cvtm_half_edges *m);
 /* Restores the property in any triangulation, by testing every edge. */
 void cvtm_half_edges_restore_all(cvtm_half_edges *m);
 
-/* Lists the triangles of regions > 0, each from its smallest vertex, sorted by region and then by
- * vertices. number: the number of each vertex. triangles, region: arrays for all triangles. Returns
- * the number of triangles; -1: out of memory. */
-int64_t cvtm_half_edges_list(const cvtm_half_edges *m, const int32_t *number, int32_t *triangles,
-                             int32_t *region);
+/* Makes a mesh of all triangles and the parts of segments. number: of each vertex in the mesh,
+ * which has count vertices. Each triangle begins with its smallest vertex; they are sorted by
+ * region and then by vertices. The outside is never on the left of a part. The caller sets
+ * mesh->points (2 * count, malloc'd). */
+cvtm_status cvtm_half_edges_extract(const cvtm_half_edges *m, const int32_t *number, int64_t count,
+                                    cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error);
 
 /* Undoes all changes after the first `mark`. */
 void cvtm_half_edges_undo(cvtm_half_edges *m, int64_t mark);

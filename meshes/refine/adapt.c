@@ -2,6 +2,7 @@
 #include "base/host.h"
 #include "meshes/constrained.h"
 #include "meshes/delaunay/grid.h"
+#include "meshes/delaunay/constraints.h"
 #include "meshes/delaunay/half_edges.h"
 #include "meshes/elements/twins.h"
 #include "meshes/refine/adapt.h"
@@ -107,13 +108,13 @@ typedef struct adapter {
   cvtm_half_edges m;
   cvtm_grid_frame frame;
   const cvtm_metric_field *field;
-  double scale;             /* of the field */
-  cvtm_metric *metric;      /* per vertex, scaled, per grid step squared */
-  int32_t *on;              /* per vertex: the segment along which it may move, or ADAPT_... */
-  int64_t capacity;         /* of both */
-  int64_t live;             /* number of remaining vertices */
-  double longest, shortest; /* longer edges are divided, shorter ones collapsed */
-  cvtm_regions given;       /* of the first triangulation; its edges are the segments */
+  double scale;               /* of the field */
+  cvtm_metric *metric;        /* per vertex, scaled, per grid step squared */
+  int32_t *on;                /* per vertex: the segment along which it may move, or ADAPT_... */
+  int64_t capacity;           /* of both */
+  int64_t live;               /* number of remaining vertices */
+  double longest, shortest;   /* longer edges are divided, shorter ones collapsed */
+  const cvtm_boundary *given; /* its edges are the segments */
   int (*stop)(const void *context);
   const void *stop_context;
   int64_t polls;
@@ -187,7 +188,7 @@ static double adapt_quality(const adapter *a, int32_t u, int32_t v, int32_t w) {
 
 /* The point of a segment nearest to (x, y), in grid steps. */
 static cvtm_grid_point adapt_place_on(const adapter *a, int32_t segment, double x, double y) {
-  const int32_t *ends = a->given.edges + 2 * (int64_t)segment;
+  const int32_t *ends = a->given->edges + 2 * (int64_t)segment;
   const cvtm_grid_point p = a->m.grid[ends[0]], q = a->m.grid[ends[1]];
   const double ux = (double)q.x - p.x, uy = (double)q.y - p.y;
   const double s = ((x - p.x) * ux + (y - p.y) * uy) / (ux * ux + uy * uy);
@@ -214,42 +215,25 @@ static double area_of(const cvtm_half_edges *m) {
   return 0.5 * twice;
 }
 
-static cvtm_status start_half_edges(adapter *a, const cvtm_mesh *mesh) {
-  const cvtm_status status =
-      cvtm_half_edges_of_mesh(mesh, a->given.region, &a->m, &a->frame, a->error);
-  if (status != CVTM_OK) return status;
-  int64_t *face = malloc(((size_t)a->given.edge_count + 1) * sizeof *face);
-  const int found = face != NULL && cvtm_find_edge_faces(mesh->triangles, mesh->triangle_count,
-                                                         mesh->vertex_count, &a->given, face);
-  for (int64_t e = 0; e < a->given.edge_count && found; ++e)
-    cvtm_half_edges_mark(&a->m, face[e], (int32_t)e);
-  free(face);
-  return found ? CVTM_OK : cvtm_no_memory(a->error, "the mesh");
-}
-
 /* Triangulates the boundary. The caller calls adapt_end, also on failure. */
 static cvtm_status adapt_begin(adapter *a, const cvtm_boundary *boundary, int64_t wanted) {
-  cvtm_mesh mesh = {0};
-  int32_t *source = NULL;
-  cvtm_status status = cvtm_constrained_delaunay(boundary->points, boundary->vertex_count, boundary,
-                                                 &mesh, &a->given, &source, a->error);
-  if (status == CVTM_OK) status = start_half_edges(a, &mesh);
+  cvtm_status status = cvtm_constrained_half_edges(boundary->points, boundary->vertex_count,
+                                                   boundary, &a->m, &a->frame, a->error);
   if (status == CVTM_OK) {
     /* An equilateral triangle with sides 1 has the area sqrt (3) / 4, and there are about twice as
      * many triangles as vertices. */
     const double area = area_of(&a->m) * a->frame.step * a->frame.step;
     a->scale = 0.5 * sqrt(3) * (double)wanted / (metric_mean_density(a->field) * area);
   }
-  for (int32_t v = 0; v < mesh.vertex_count && status == CVTM_OK; ++v)
+  for (int32_t v = 0; v < boundary->vertex_count && status == CVTM_OK; ++v) {
     status = adapt_describe(a, v, ADAPT_CORNER);
-  cvtm_mesh_free(&mesh);
-  free(source);
+    a->live -= a->m.at[v] < 0;
+  }
   return status;
 }
 
 static void adapt_end(adapter *a) {
   cvtm_half_edges_free(&a->m);
-  cvtm_regions_free(&a->given);
   free(a->metric);
   free(a->on);
 }
@@ -353,25 +337,6 @@ static cvtm_status adapt_smooth(adapter *a) {
 
 /* ---- The result ---- */
 
-/* Lists the parts of segments. As in the first triangulation, the outside is never on the left. */
-static void list_pieces(const adapter *a, const int32_t *number, cvtm_regions *made) {
-  const cvtm_half_edges *m = &a->m;
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
-    const int32_t s = m->corner[h] < 0 ? -1 : m->segment[h];
-    if (s < 0 || m->twin[h] >= h) continue;
-    const int32_t left = m->region[h / 3], right = m->twin[h] >= 0 ? m->region[m->twin[h] / 3] : 0;
-    const int turned = right > 0 && right < left;
-    const int32_t from = number[m->corner[h]], to = number[cvtm_end_of(m, h)];
-    const int64_t e = made->edge_count++;
-    made->edges[2 * e] = turned ? to : from;
-    made->edges[2 * e + 1] = turned ? from : to;
-    made->left[e] = turned ? right : left;
-    made->right[e] = turned ? left : right;
-    made->curve[e] = 1;
-  }
-  made->curve_count = 1;
-}
-
 static void measure(const adapter *a, cvtm_adapt_figures *f) {
   const cvtm_half_edges *m = &a->m;
   int64_t edges = 0, good = 0, triangles = 0;
@@ -398,38 +363,18 @@ static void measure(const adapter *a, cvtm_adapt_figures *f) {
 /* Extracts the mesh and the figures. */
 static cvtm_status adapt_extract(const adapter *a, cvtm_mesh *mesh, cvtm_regions *regions) {
   const cvtm_half_edges *m = &a->m;
-  const size_t n = (size_t)m->vertex_count + 1, t = (size_t)m->triangle_count + 1;
-  int32_t *number = malloc(n * sizeof *number);
-  cvtm_mesh made = {.points = malloc(2 * n * sizeof *made.points),
-                    .triangles = malloc(3 * t * sizeof *made.triangles)};
-  cvtm_regions parts = {.region = malloc(t * sizeof *parts.region),
-                        .edges = malloc(6 * t * sizeof *parts.edges),
-                        .left = malloc(3 * t * sizeof *parts.left),
-                        .right = malloc(3 * t * sizeof *parts.right),
-                        .curve = malloc(3 * t * sizeof *parts.curve)};
-  int all = number && made.points && made.triangles && parts.region && parts.edges && parts.left &&
-            parts.right && parts.curve;
-  for (int64_t v = 0; v < m->vertex_count && all; ++v) {
-    number[v] = (int32_t)made.vertex_count;
-    if (m->at[v] < 0) continue;
-    made.points[2 * made.vertex_count] = a->frame.x + m->grid[v].x * a->frame.step;
-    made.points[2 * made.vertex_count++ + 1] = a->frame.y - m->grid[v].y * a->frame.step;
-  }
-  if (all) {
-    made.triangle_count = cvtm_half_edges_list(m, number, made.triangles, parts.region);
-    all = made.triangle_count >= 0;
-    list_pieces(a, number, &parts);
-    measure(a, a->figures);
-  }
+  int32_t *number = malloc(((size_t)m->vertex_count + 1) * sizeof *number);
+  int64_t count = 0;
+  if (number == NULL) return cvtm_no_memory(a->error, "the mesh");
+  for (int64_t v = 0; v < m->vertex_count; ++v)
+    if (m->at[v] >= 0) number[v] = (int32_t)count++;
+  const cvtm_status status = cvtm_half_edges_extract(m, number, count, mesh, regions, a->error);
+  for (int64_t v = 0; v < m->vertex_count && status == CVTM_OK; ++v)
+    if (m->at[v] >= 0)
+      cvtm_grid_place(&a->frame, m->grid[v], mesh->points + 2 * (int64_t)number[v]);
+  if (status == CVTM_OK) measure(a, a->figures);
   free(number);
-  if (!all) {
-    cvtm_mesh_free(&made);
-    cvtm_regions_free(&parts);
-    return cvtm_no_memory(a->error, "the mesh");
-  }
-  *mesh = made;
-  *regions = parts;
-  return CVTM_OK;
+  return status;
 }
 
 /* ---- Edges whose length is out of bounds ---- */
@@ -670,6 +615,7 @@ cvtm_status cvtm_adapt(const cvtm_boundary *boundary, const cvtm_metric_field *f
                        cvtm_error *error) {
   *figures = (cvtm_adapt_figures){0};
   adapter a = {.field = field,
+               .given = boundary,
                .longest = sqrt(2),
                .shortest = sqrt(0.5),
                .stop = stop,

@@ -1,6 +1,7 @@
 #include "base/host.h"
 #include "base/select.h"
 #include "base/portable.h"
+#include "meshes/delaunay/constraints.h"
 #include "meshes/delaunay/crossings.h"
 #include "meshes/refine.h"
 #include "meshes/refine/refine_state.h"
@@ -203,40 +204,31 @@ static const double free_points = 1000; /* points that are allowed for any bound
 
 /* ---- Setting up ---- */
 
-/* Orders the vertices of a mesh like the caller's points: those of the boundary first. */
-typedef struct start {
-  cvtm_mesh mesh;
-  cvtm_regions regions;
-  int32_t *source;
-} start;
-
-static void free_start(start *s) {
-  cvtm_mesh_free(&s->mesh);
-  cvtm_regions_free(&s->regions);
-  free(s->source);
+cvtm_status cvtm_refine_number_segments(cvtm_refiner *r, int32_t **edge_of) {
+  cvtm_half_edges *m = &r->m;
+  int64_t count = 0;
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
+    count += m->corner[h] >= 0 && m->segment[h] >= 0 && m->twin[h] < h;
+  r->ends = malloc((2 * (size_t)count + 1) * sizeof *r->ends);
+  r->borders_outside = malloc((size_t)count + 1);
+  int32_t *edge = malloc(((size_t)count + 1) * sizeof *edge);
+  if (edge_of != NULL) *edge_of = edge;
+  if (!r->ends || !r->borders_outside || !edge) return cvtm_no_memory(r->error, "the refinement");
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+    if (m->corner[h] < 0 || m->segment[h] < 0 || m->twin[h] >= h) continue;
+    const int64_t s = r->segment_count++;
+    edge[s] = m->segment[h];
+    r->ends[2 * s] = m->corner[h];
+    r->ends[2 * s + 1] = cvtm_end_of(m, h);
+    r->borders_outside[s] = m->twin[h] < 0;
+    cvtm_half_edges_mark(m, h, (int32_t)s);
+  }
+  if (edge_of == NULL) free(edge);
+  return CVTM_OK;
 }
 
-static cvtm_status triangulate_start(const double *points, int64_t count,
-                                     const cvtm_boundary *boundary, cvtm_refiner *r, start *s) {
-  const cvtm_status status = cvtm_constrained_delaunay(points, count, boundary, &s->mesh,
-                                                       &s->regions, &s->source, r->error);
-  if (status != CVTM_OK) return status;
-  return cvtm_half_edges_of_mesh(&s->mesh, s->regions.region, &r->m, &r->frame, r->error);
-}
-
-/* The segments are the edges of the boundary, divided at vertices of the mesh that lie on them. */
-static cvtm_status take_segments(cvtm_refiner *r, const start *s) {
-  const size_t edges = (size_t)s->regions.edge_count;
-  r->segment_count = s->regions.edge_count;
-  r->ends = malloc(2 * edges * sizeof *r->ends);
-  r->borders_outside = malloc(edges);
-  if (!r->ends || !r->borders_outside) return cvtm_no_memory(r->error, "the refinement");
-  memcpy(r->ends, s->regions.edges, 2 * edges * sizeof *r->ends);
-  for (size_t e = 0; e < edges; ++e) r->borders_outside[e] = s->regions.right[e] == 0;
-  return cvtm_refine_index_segments(r);
-}
-
-cvtm_status cvtm_refine_index_segments(cvtm_refiner *r) {
+/* Lists the segments of each vertex. */
+static cvtm_status index_segments(cvtm_refiner *r) {
   const size_t edges = (size_t)r->segment_count, n = (size_t)r->m.vertex_count;
   r->met = malloc((2 * edges + 1) * sizeof *r->met);
   r->meeting = calloc(n + 2, sizeof *r->meeting);
@@ -246,19 +238,6 @@ cvtm_status cvtm_refine_index_segments(cvtm_refiner *r) {
   for (size_t v = 0; v < n; ++v) r->meeting[v + 2] += r->meeting[v + 1];
   for (size_t k = 0; k < 2 * edges; ++k) r->met[r->meeting[r->ends[k] + 1]++] = (int32_t)(k / 2);
   return CVTM_OK;
-}
-
-/* Marks the half-edges of segments; each is the half-edge between the two vertices of the
- * segment. */
-static void mark_segments(cvtm_refiner *r) {
-  cvtm_half_edges *m = &r->m;
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
-    const int32_t from = m->corner[h], to = cvtm_end_of(m, h);
-    for (int64_t k = r->meeting[from]; k < r->meeting[from + 1]; ++k) {
-      const int32_t *ends = r->ends + 2 * (int64_t)r->met[k];
-      if (ends[0] == to || ends[1] == to) m->segment[h] = r->met[k];
-    }
-  }
 }
 
 /* The smallest angle between two segments that meet at a vertex, degrees. */
@@ -322,10 +301,9 @@ static cvtm_status describe_vertices(cvtm_refiner *r) {
 
 /* Points that are neither vertices of the boundary nor on one of its edges, which they would
  * divide, may move. */
-static void find_sites(cvtm_refiner *r, const start *s, int64_t boundary_vertices) {
-  for (int64_t v = 0; v < r->m.vertex_count; ++v)
-    if (s->source[v] >= boundary_vertices && r->meeting[v] == r->meeting[v + 1])
-      r->vertex[v].kind = CVTM_VERTEX_SITE;
+static void find_sites(cvtm_refiner *r, int64_t boundary_vertices) {
+  for (int64_t v = boundary_vertices; v < r->m.vertex_count; ++v)
+    if (r->meeting[v] == r->meeting[v + 1]) r->vertex[v].kind = CVTM_VERTEX_SITE;
 }
 
 void cvtm_refine_set_bound(cvtm_refiner *r, double degrees) {
@@ -350,9 +328,10 @@ static cvtm_status check_demand(const cvtm_refiner *r) {
                    triangles, most);
 }
 
-cvtm_status cvtm_refine_begin(cvtm_refiner *r, const double *points) {
-  cvtm_status status = describe_vertices(r);
-  if (status == CVTM_OK) status = cvtm_refine_pair_segments(r, points);
+cvtm_status cvtm_refine_begin(cvtm_refiner *r) {
+  cvtm_status status = index_segments(r);
+  if (status == CVTM_OK) status = describe_vertices(r);
+  if (status == CVTM_OK) status = cvtm_refine_pair_segments(r);
   if (status != CVTM_OK) return status;
   lower_scales_at_segments(r);
   find_acute(r);
@@ -363,14 +342,13 @@ cvtm_status cvtm_refine_begin(cvtm_refiner *r, const double *points) {
 }
 
 static cvtm_status start_refinement(cvtm_refiner *r, const double *points, int64_t count,
-                                    const cvtm_boundary *boundary, start *s) {
+                                    const cvtm_boundary *boundary) {
   cvtm_refine_set_bound(r, r->options->min_angle);
-  cvtm_status status = triangulate_start(points, count, boundary, r, s);
-  if (status == CVTM_OK) status = take_segments(r, s);
-  if (status != CVTM_OK) return status;
-  mark_segments(r);
-  status = cvtm_refine_begin(r, s->mesh.points);
-  if (status == CVTM_OK) find_sites(r, s, boundary->vertex_count);
+  cvtm_status status =
+      cvtm_constrained_half_edges(points, count, boundary, &r->m, &r->frame, r->error);
+  if (status == CVTM_OK) status = cvtm_refine_number_segments(r, NULL);
+  if (status == CVTM_OK) status = cvtm_refine_begin(r);
+  if (status == CVTM_OK) find_sites(r, boundary->vertex_count);
   return status;
 }
 
@@ -388,6 +366,7 @@ void cvtm_refine_destroy(cvtm_refiner *r) {
   free(r->parts);
   free(r->changed);
   free(r->stamp);
+  free(r->near);
 }
 
 /* ---- The result ---- */
@@ -407,98 +386,62 @@ static int64_t number_vertices(const cvtm_refiner *r, int32_t *number, int64_t *
   return count;
 }
 
-static int64_t count_parts(const cvtm_refiner *r) {
-  int64_t parts = 0;
-  for (int64_t h = 0; h < 3 * r->m.triangle_count; ++h)
-    parts += r->m.corner[h] >= 0 && r->m.segment[h] >= 0 && r->m.twin[h] < h;
-  return parts;
-}
-
-static cvtm_status allocate_boundary(int64_t vertices, int64_t edges, cvtm_boundary *b,
-                                     cvtm_error *error) {
-  const size_t n = (size_t)vertices + 1, e = (size_t)edges + 1;
-  *b = (cvtm_boundary){.vertex_count = vertices,
-                       .points = malloc(2 * n * sizeof *b->points),
-                       .corner = calloc(n, sizeof *b->corner),
-                       .edges = malloc(2 * e * sizeof *b->edges),
-                       .left = malloc(e * sizeof *b->left),
-                       .right = malloc(e * sizeof *b->right),
-                       .deviation = calloc(e, sizeof *b->deviation),
-                       .along = calloc(n, sizeof *b->along),
-                       .home = calloc(n, sizeof *b->home)};
-  if (b->points && b->corner && b->edges && b->left && b->right && b->deviation && b->along &&
-      b->home)
-    return CVTM_OK;
-  cvtm_boundary_free(b);
-  return cvtm_no_memory(error, "the refinement");
-}
-
-/* Lists the parts of each segment from its first end to its second, with left and right of the
- * segment. */
-static void list_parts(const cvtm_refiner *r, const int32_t *number, const cvtm_regions *regions,
-                       cvtm_boundary *b) {
-  const cvtm_half_edges *m = &r->m;
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
-    const int32_t segment = m->corner[h] < 0 ? -1 : m->segment[h];
-    if (segment < 0 || m->twin[h] >= h) continue;
-    int32_t from = m->corner[h], to = cvtm_end_of(m, h);
-    const cvtm_grid_point p = m->grid[r->ends[2 * (int64_t)segment]],
-                          q = m->grid[r->ends[2 * (int64_t)segment + 1]];
-    const int64_t way = ((int64_t)q.x - p.x) * ((int64_t)m->grid[to].x - m->grid[from].x) +
-                        ((int64_t)q.y - p.y) * ((int64_t)m->grid[to].y - m->grid[from].y);
-    if (way < 0) {
-      const int32_t swap = from;
-      from = to;
-      to = swap;
-    }
-    const int64_t e = b->edge_count++;
-    b->edges[2 * e] = number[from];
-    b->edges[2 * e + 1] = number[to];
-    b->left[e] = regions->left[segment];
-    b->right[e] = regions->right[segment];
-  }
-}
-
 static void place_vertex(const cvtm_refiner *r, int64_t v, double *place) {
-  place[0] = r->frame.x + r->m.grid[v].x * r->frame.step;
-  place[1] = r->frame.y - r->m.grid[v].y * r->frame.step;
+  cvtm_grid_place(&r->frame, r->m.grid[v], place);
 }
 
-typedef struct result {
-  double *points;
-  int64_t count;
-  cvtm_boundary boundary;
-  int32_t *source;
+struct cvtm_refinement {
+  cvtm_refiner r;
+  cvtm_refine_options options;
   cvtm_refine_figures figures;
-} result;
+  uint8_t *corner;                  /* of the given vertices of the boundary */
+  int64_t boundary_vertices, given; /* numbers of the points given */
+  int64_t on_boundary, count;       /* numbers of the vertices */
+  int32_t *number;                  /* per vertex of r.m, of those that are left */
+  int is_joined;                    /* nonzero: straight edges are joined */
+};
 
-static cvtm_status extract_result(const cvtm_refiner *r, const start *s,
-                                  const cvtm_boundary *boundary, result *made) {
-  const size_t n = (size_t)r->m.vertex_count;
-  int32_t *number = malloc(n * sizeof *number);
-  made->points = malloc(2 * n * sizeof *made->points);
-  made->source = malloc(n * sizeof *made->source);
-  cvtm_status status =
-      number && made->points && made->source ? CVTM_OK : cvtm_no_memory(r->error, "the refinement");
-  int64_t on_boundary = 0;
-  if (status == CVTM_OK) {
-    made->count = number_vertices(r, number, &on_boundary);
-    status = allocate_boundary(on_boundary, count_parts(r), &made->boundary, r->error);
+void cvtm_refinement_destroy(cvtm_refinement *f) {
+  if (f == NULL) return;
+  cvtm_refine_destroy(&f->r);
+  cvtm_refine_figures_free(&f->figures);
+  free(f->corner);
+  free(f->number);
+  free(f);
+}
+
+static cvtm_status number_result(cvtm_refinement *f) {
+  f->number = malloc((size_t)f->r.m.vertex_count * sizeof *f->number);
+  if (f->number == NULL) return cvtm_no_memory(f->r.error, "the refinement");
+  f->count = number_vertices(&f->r, f->number, &f->on_boundary);
+  return CVTM_OK;
+}
+
+int64_t cvtm_refinement_count(const cvtm_refinement *f, int64_t *on_boundary) {
+  if (on_boundary != NULL) *on_boundary = f->on_boundary;
+  return f->count;
+}
+
+void cvtm_refinement_points(const cvtm_refinement *f, double *points) {
+  for (int64_t v = 0; v < f->r.m.vertex_count; ++v)
+    if (is_kept(&f->r, v)) place_vertex(&f->r, v, points + 2 * (int64_t)f->number[v]);
+}
+
+cvtm_status cvtm_refinement_mesh(const cvtm_refinement *f, cvtm_mesh *mesh, cvtm_regions *regions,
+                                 int32_t **source, cvtm_error *error) {
+  int32_t *from = malloc((size_t)f->count * sizeof *from);
+  cvtm_status status = from != NULL ? CVTM_OK : cvtm_no_memory(error, "the mesh");
+  if (status == CVTM_OK)
+    status = cvtm_half_edges_extract(&f->r.m, f->number, f->count, mesh, regions, error);
+  if (status != CVTM_OK) {
+    free(from);
+    return status;
   }
-  for (int64_t v = 0; v < r->m.vertex_count && status == CVTM_OK; ++v) {
-    if (!is_kept(r, v)) continue;
-    const int64_t k = number[v];
-    const int32_t source = v < s->mesh.vertex_count ? s->source[v] : -1;
-    place_vertex(r, v, made->points + 2 * k);
-    made->source[k] = source;
-    if (k >= on_boundary) continue;
-    memcpy(made->boundary.points + 2 * k, made->points + 2 * k, 2 * sizeof(double));
-    if (source >= 0 && source < boundary->vertex_count)
-      made->boundary.corner[k] = boundary->corner[source];
-  }
-  if (status == CVTM_OK) list_parts(r, number, &s->regions, &made->boundary);
-  free(number);
-  return status;
+  cvtm_refinement_points(f, mesh->points);
+  for (int32_t v = 0; v < f->r.m.vertex_count; ++v)
+    if (is_kept(&f->r, v)) from[f->number[v]] = v < f->given ? v : -1;
+  *source = from;
+  return CVTM_OK;
 }
 
 /* ---- Figures ---- */
@@ -633,150 +576,150 @@ static cvtm_status work_for_bound(cvtm_refiner *r, double bound) {
 /* Refines for a bound. *enough: nonzero if the result is to be kept. A bound with headroom is
  * dropped if a bad triangle remains, another bound if it takes too many points. */
 static cvtm_status refine_to(double bound, int keeps_inside, const double *points, int64_t count,
-                             const cvtm_boundary *boundary, const cvtm_refine_options *options,
-                             result *made, int *enough, cvtm_error *error) {
-  start begin = {0};
-  cvtm_refiner r = {.options = options,
-                    .keeps_inside = keeps_inside,
-                    .most = INT64_MAX,
-                    .figures = &made->figures,
-                    .error = error};
-  cvtm_status status = start_refinement(&r, points, count, boundary, &begin);
-  if (status == CVTM_OK) status = work_for_bound(&r, bound);
-  cvtm_refine_set_bound(&r, options->min_angle);
-  if (status == CVTM_OK) status = count_figures(&r, &made->figures);
-  const int is_bad = made->figures.below_free > 0 || made->figures.oversized > 0;
-  *enough = r.stopped || (r.m.vertex_count < r.most && !(is_bad && bound > options->min_angle));
-  if (status == CVTM_OK && *enough) status = extract_result(&r, &begin, boundary, made);
-  made->figures.bound = bound;
-  made->figures.stopped = r.stopped;
-  cvtm_refine_destroy(&r);
-  free_start(&begin);
-  return status;
+                             const cvtm_boundary *boundary, cvtm_refinement *f, int *enough) {
+  cvtm_refiner *r = &f->r;
+  *r = (cvtm_refiner){.options = &f->options,
+                      .keeps_inside = keeps_inside,
+                      .most = INT64_MAX,
+                      .figures = &f->figures,
+                      .error = r->error};
+  cvtm_status status = start_refinement(r, points, count, boundary);
+  if (status == CVTM_OK) status = work_for_bound(r, bound);
+  if (status != CVTM_OK) return status;
+  cvtm_refine_set_bound(r, f->options.min_angle);
+  status = count_figures(r, &f->figures);
+  const int is_bad = f->figures.below_free > 0 || f->figures.oversized > 0;
+  *enough =
+      r->stopped || (r->m.vertex_count < r->most && !(is_bad && bound > f->options.min_angle));
+  f->figures.bound = bound;
+  f->figures.stopped = r->stopped;
+  return status == CVTM_OK ? number_result(f) : status;
 }
 
-static void free_result(result *made) {
-  free(made->points);
-  free(made->source);
-  cvtm_boundary_free(&made->boundary);
-  cvtm_refine_figures_free(&made->figures);
-  *made = (result){0};
-}
-
-/* *crosses: nonzero if edges of the boundary meet in a point that is not an end of both. */
-static cvtm_status test_boundary(const cvtm_boundary *b, int *crosses, cvtm_error *error) {
-  uint8_t *crossed = malloc((size_t)b->edge_count + 1);
-  int64_t found = 0;
-  if (crossed == NULL) return cvtm_no_memory(error, "the refinement");
-  const cvtm_status status = cvtm_find_crossed(b->points, b->vertex_count, b->edges, b->edge_count,
-                                               crossed, &found, error);
+/* *crosses: nonzero if parts of the boundary meet in a point that is not an end of both. Only
+ * vertices beside their segments can be the reason. */
+static cvtm_status test_boundary(const cvtm_refinement *f, int *crosses) {
+  const cvtm_half_edges *m = &f->r.m;
+  int64_t parts = 0, found = 0;
+  if (f->figures.added_on_boundary == 0) return CVTM_OK;
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
+    parts += m->corner[h] >= 0 && m->segment[h] >= 0 && m->twin[h] < h;
+  double *points = malloc(2 * (size_t)f->on_boundary * sizeof *points);
+  int32_t *edges = malloc((2 * (size_t)parts + 1) * sizeof *edges);
+  uint8_t *crossed = malloc((size_t)parts + 1);
+  cvtm_status status =
+      points && edges && crossed ? CVTM_OK : cvtm_no_memory(f->r.error, "the refinement");
+  parts = 0;
+  for (int64_t v = 0; v < m->vertex_count && status == CVTM_OK; ++v)
+    if (is_kept(&f->r, v) && f->number[v] < f->on_boundary)
+      place_vertex(&f->r, v, points + 2 * (int64_t)f->number[v]);
+  for (int64_t h = 0; h < 3 * m->triangle_count && status == CVTM_OK; ++h) {
+    if (m->corner[h] < 0 || m->segment[h] < 0 || m->twin[h] >= h) continue;
+    edges[2 * parts] = f->number[m->corner[h]];
+    edges[2 * parts++ + 1] = f->number[cvtm_end_of(m, h)];
+  }
+  if (status == CVTM_OK)
+    status = cvtm_find_crossed(points, f->on_boundary, edges, parts, crossed, &found, f->r.error);
+  free(points);
+  free(edges);
   free(crossed);
   *crosses = found > 0;
   return status;
 }
 
-cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary *boundary,
-                        const cvtm_refine_options *options, double **refined_points,
-                        int64_t *refined_count, cvtm_boundary *refined, int32_t **source,
-                        cvtm_refine_figures *figures, cvtm_error *error) {
-  CVTM_DEFAULT_OPTIONS(cvtm_refine, options)
-  cvtm_status status = check_arguments(points, boundary, options, error);
-  if (status != CVTM_OK) return status;
-  result made = {0};
+/* Frees what an attempt has made. */
+static void forget_attempt(cvtm_refinement *f) {
+  cvtm_error *const error = f->r.error;
+  cvtm_refine_destroy(&f->r);
+  cvtm_refine_figures_free(&f->figures);
+  free(f->number);
+  f->number = NULL;
+  f->r = (cvtm_refiner){.error = error};
+}
+
+static cvtm_status refine_all(cvtm_refinement *f, const double *points, int64_t count,
+                              const cvtm_boundary *boundary) {
+  const cvtm_refine_options *options = &f->options;
   int enough = 0, keeps_inside = 0;
   double bound = options->min_angle;
   if (bound > 0) bound += fmax(fmin(options->headroom, usual_bound - bound), 0);
   for (;;) {
-    status =
-        refine_to(bound, keeps_inside, points, count, boundary, options, &made, &enough, error);
-    if (status != CVTM_OK || (enough && keeps_inside)) break;
-    if (enough) status = test_boundary(&made.boundary, &keeps_inside, error);
-    if (status != CVTM_OK || (enough && !keeps_inside)) break;
-    free_result(&made);
+    cvtm_status status = refine_to(bound, keeps_inside, points, count, boundary, f, &enough);
+    if (status != CVTM_OK || (enough && keeps_inside)) return status;
+    if (enough) status = test_boundary(f, &keeps_inside);
+    if (status != CVTM_OK || (enough && !keeps_inside)) return status;
+    forget_attempt(f);
     if (enough) continue;
     bound = bound > options->min_angle ? options->min_angle : fmax(bound - lower_step, usual_bound);
   }
-  if (status == CVTM_OK) {
-    *refined_points = made.points;
-    *refined_count = made.count;
-    *refined = made.boundary;
-    *source = made.source;
-    *figures = made.figures;
-  } else {
-    free_result(&made);
-  }
-  return status;
 }
 
-/* A refiner whose points move but are neither added nor removed. */
-typedef struct moving {
-  start begin;
-  cvtm_refine_figures found;
-  cvtm_refiner r;
-} moving;
-
-static cvtm_status begin_moving(const double *points, int64_t count, const cvtm_boundary *boundary,
-                                const cvtm_refine_options *options, moving *m, cvtm_error *error) {
-  *m = (moving){.r = {.options = options, .keeps_inside = 1, .most = INT64_MAX, .error = error}};
-  m->r.figures = &m->found;
-  const cvtm_status status = check_arguments(points, boundary, options, error);
-  return status == CVTM_OK ? start_refinement(&m->r, points, count, boundary, &m->begin) : status;
-}
-
-static void end_moving(moving *m, cvtm_status status, double *points) {
-  for (int64_t v = 0; v < m->r.m.vertex_count && status == CVTM_OK; ++v)
-    place_vertex(&m->r, v, points + 2 * (int64_t)m->begin.source[v]);
-  cvtm_refine_destroy(&m->r);
-  free_start(&m->begin);
-}
-
-cvtm_status cvtm_refine_move(double *points, int64_t count, const cvtm_boundary *boundary,
-                             const cvtm_refine_options *options, const double *target,
-                             int64_t *moved, cvtm_error *error) {
+cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary *boundary,
+                        const cvtm_refine_options *options, cvtm_refinement **made,
+                        cvtm_refine_figures *figures, cvtm_error *error) {
   CVTM_DEFAULT_OPTIONS(cvtm_refine, options)
-  moving m;
-  double *goal = NULL;
+  cvtm_status status = check_arguments(points, boundary, options, error);
+  if (status != CVTM_OK) return status;
+  const size_t n = (size_t)boundary->vertex_count;
+  cvtm_refinement *f = calloc(1, sizeof *f);
+  if (f != NULL) f->corner = malloc(n + 1);
+  if (f == NULL || f->corner == NULL) {
+    free(f);
+    return cvtm_no_memory(error, "the refinement");
+  }
+  memcpy(f->corner, boundary->corner, n);
+  f->options = *options;
+  f->boundary_vertices = boundary->vertex_count;
+  f->given = count;
+  f->r.error = error;
+  status = refine_all(f, points, count, boundary);
+  if (status != CVTM_OK) {
+    cvtm_refinement_destroy(f);
+    return status;
+  }
+  f->r.keeps_inside = 1;
+  *figures = f->figures;
+  f->figures = (cvtm_refine_figures){0};
+  *made = f;
+  return CVTM_OK;
+}
+
+/* ---- Moves afterwards ---- */
+
+cvtm_status cvtm_refinement_move(cvtm_refinement *f, const double *target, int64_t *moved,
+                                 cvtm_error *error) {
+  const cvtm_grid_frame *frame = &f->r.frame;
+  double *goal = malloc(2 * (size_t)f->r.m.vertex_count * sizeof *goal);
+  f->r.error = error;
   *moved = 0;
-  cvtm_status status = begin_moving(points, count, boundary, options, &m, error);
-  if (status == CVTM_OK) {
-    goal = malloc(2 * (size_t)m.r.m.vertex_count * sizeof *goal);
-    if (goal == NULL) status = cvtm_no_memory(error, "the refinement");
+  if (goal == NULL) return cvtm_no_memory(error, "the refinement");
+  for (int64_t v = 0; v < f->r.m.vertex_count; ++v) {
+    if (!is_kept(&f->r, v)) continue;
+    const double *to = target + 2 * (int64_t)f->number[v];
+    goal[2 * v] = (to[0] - frame->x) / frame->step;
+    goal[2 * v + 1] = (frame->y - to[1]) / frame->step;
   }
-  for (int64_t v = 0; v < m.r.m.vertex_count && status == CVTM_OK; ++v) {
-    const double *to = target + 2 * (int64_t)m.begin.source[v];
-    goal[2 * v] = (to[0] - m.r.frame.x) / m.r.frame.step;
-    goal[2 * v + 1] = (m.r.frame.y - to[1]) / m.r.frame.step;
-  }
-  if (status == CVTM_OK) status = cvtm_refine_approach(&m.r, goal, moved);
+  const cvtm_status status = cvtm_refine_approach(&f->r, goal, moved);
   free(goal);
-  end_moving(&m, status, points);
   return status;
 }
 
-/* The points that do not move: corners of the boundary, and sites that lie on it. */
-static cvtm_status join_edges(moving *m, const cvtm_boundary *boundary) {
-  const int64_t n = m->r.m.vertex_count;
-  uint8_t *corner = malloc((size_t)n + 1);
-  if (corner == NULL) return cvtm_no_memory(m->r.error, "the refinement");
-  for (int64_t v = 0; v < n; ++v) {
-    const int32_t source = m->begin.source[v];
-    corner[v] = source >= boundary->vertex_count || boundary->corner[source];
-  }
-  const cvtm_status status = cvtm_refine_join_segments(&m->r, corner);
+/* Corners of the boundary, and sites that lie on it, do not move. */
+static cvtm_status join_edges(cvtm_refinement *f) {
+  cvtm_refiner *r = &f->r;
+  uint8_t *corner = malloc((size_t)r->given_count + 1);
+  if (corner == NULL) return cvtm_no_memory(r->error, "the refinement");
+  for (int64_t v = 0; v < r->given_count; ++v)
+    corner[v] = v >= f->boundary_vertices || f->corner[v];
+  const cvtm_status status = cvtm_refine_join_segments(r, corner);
+  f->is_joined = 1;
   free(corner);
   return status;
 }
 
-cvtm_status cvtm_refine_boundary_angles(double *points, int64_t count, cvtm_boundary *boundary,
-                                        const cvtm_refine_options *options,
-                                        cvtm_boundary_angles *figures, cvtm_error *error) {
-  CVTM_DEFAULT_OPTIONS(cvtm_refine, options)
-  moving m;
-  cvtm_status status = begin_moving(points, count, boundary, options, &m, error);
-  if (status == CVTM_OK) status = join_edges(&m, boundary);
-  if (status == CVTM_OK) status = cvtm_refine_raise_at_boundary(&m.r, figures);
-  end_moving(&m, status, points);
-  if (status == CVTM_OK)
-    memcpy(boundary->points, points, 2 * (size_t)boundary->vertex_count * sizeof *points);
-  return status;
+cvtm_status cvtm_refinement_boundary_angles(cvtm_refinement *f, cvtm_boundary_angles *figures,
+                                            cvtm_error *error) {
+  f->r.error = error;
+  const cvtm_status status = f->is_joined ? CVTM_OK : join_edges(f);
+  return status == CVTM_OK ? cvtm_refine_raise_at_boundary(&f->r, figures) : status;
 }

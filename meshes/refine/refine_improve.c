@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_LINKS = 24, MOST_CORNERS = 80, CUTS = 16 };
 
@@ -391,25 +392,19 @@ static cvtm_status repair_triangle(cvtm_refiner *r, int64_t t, int *better) {
   return status;
 }
 
-/* Nonzero if near[v] is nonzero for a corner v. */
-static int is_near(const uint8_t *near, const int32_t *corner) {
-  return near[corner[0]] || near[corner[1]] || near[corner[2]];
-}
-
-/* Moves or removes vertices of bad triangles; no triangle becomes worse. near: NULL, or only
- * triangles near these vertices are repaired, and no vertex is removed. */
-static cvtm_status repair(cvtm_refiner *r, const uint8_t *near, int64_t *repaired) {
+/* Moves or removes vertices of bad triangles; no triangle becomes worse. list: NULL, or only these
+ * triangles are repaired, and no vertex is removed. */
+static cvtm_status repair(cvtm_refiner *r, const int64_t *list, int64_t count, int64_t *repaired) {
   enum { ROUNDS = 4 };
   int64_t changed = 1;
   for (int round = 0; round < ROUNDS && changed > 0; ++round) {
     changed = 0;
-    for (int64_t t = 0; t < r->m.triangle_count && !cvtm_refine_is_over(r); ++t) {
-      const int32_t *corner = r->m.corner + 3 * t;
+    for (int64_t k = 0; k < (list ? count : r->m.triangle_count) && !cvtm_refine_is_over(r); ++k) {
+      const int64_t t = list ? list[k] : k;
       int better = 0;
-      if (corner[0] < 0 || (near != NULL && !is_near(near, corner))) continue;
-      if (!(badness(r, t) > 0)) continue;
+      if (r->m.corner[3 * t] < 0 || !(badness(r, t) > 0)) continue;
       const cvtm_status status =
-          near != NULL ? improve_triangle(r, t, &better) : repair_triangle(r, t, &better);
+          list ? improve_triangle(r, t, &better) : repair_triangle(r, t, &better);
       if (status != CVTM_OK) return status;
       changed += better;
     }
@@ -420,29 +415,57 @@ static cvtm_status repair(cvtm_refiner *r, const uint8_t *near, int64_t *repaire
 
 cvtm_status cvtm_refine_repair(cvtm_refiner *r) {
   int64_t repaired = 0;
-  return repair(r, NULL, &repaired);
+  return repair(r, NULL, 0, &repaired);
+}
+
+/* Marks the vertices within RINGS edges of a triangle that was changed. */
+static void mark_changed(const cvtm_refiner *r, uint8_t *near) {
+  enum { RINGS = 4 };
+  const cvtm_half_edges *m = &r->m;
+  memset(near, 0, (size_t)m->vertex_count);
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
+    if (m->corner[h] >= 0 && h / 3 < r->stamp_capacity && r->stamp[h / 3] > 0)
+      near[m->corner[h]] = RINGS;
+  for (uint8_t ring = RINGS; ring > 1; --ring) {
+    for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+      const int32_t from = m->corner[h], to = from < 0 ? -1 : cvtm_end_of(m, h);
+      if (from < 0 || (near[from] != ring && near[to] != ring)) continue;
+      if (near[to] == 0) near[to] = (uint8_t)(ring - 1);
+      if (near[from] == 0) near[from] = (uint8_t)(ring - 1);
+    }
+  }
+}
+
+/* Moves a vertex towards its target, as far as no triangle becomes worse. */
+static cvtm_status approach_target(cvtm_refiner *r, int32_t v, const double *target,
+                                   int64_t *moved) {
+  static const double shares[] = {1, 0.5, 0.25};
+  const cvtm_grid_point at = r->m.grid[v];
+  const double dx = target[0] - at.x, dy = target[1] - at.y, before = worst_around(r, v);
+  double after = INFINITY;
+  for (int k = 0; k < 3 && after > before; ++k) {
+    const cvtm_grid_point to = {(int32_t)llround(at.x + shares[k] * dx),
+                                (int32_t)llround(at.y + shares[k] * dy)};
+    const cvtm_status status = try_place(r, v, to, 0, &after);
+    if (status != CVTM_OK) return status;
+    cvtm_half_edges_end(&r->m, after <= before);
+    *moved += after <= before;
+  }
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *target, int64_t *moved) {
-  static const double shares[] = {1, 0.5, 0.25};
-  cvtm_half_edges *m = &r->m;
-  for (int32_t v = 0; v < m->vertex_count && !cvtm_refine_is_over(r); ++v) {
-    if (!is_free(r, v)) continue;
-    const cvtm_grid_point at = m->grid[v];
-    const double dx = target[2 * (int64_t)v] - at.x, dy = target[2 * (int64_t)v + 1] - at.y;
-    const double before = worst_around(r, v);
-    for (int k = 0; k < 3; ++k) {
-      const cvtm_grid_point to = {(int32_t)llround(at.x + shares[k] * dx),
-                                  (int32_t)llround(at.y + shares[k] * dy)};
-      double after;
-      const cvtm_status status = try_place(r, v, to, 0, &after);
-      if (status != CVTM_OK) return status;
-      cvtm_half_edges_end(m, after <= before);
-      *moved += after <= before;
-      if (after <= before) break;
-    }
+  const cvtm_half_edges *m = &r->m;
+  cvtm_status status = CVTM_OK;
+  if (r->near == NULL) {
+    r->near = malloc((size_t)m->vertex_count + 1);
+    if (r->near == NULL) return cvtm_no_memory(r->error, "the refinement");
+    mark_changed(r, r->near);
   }
-  return CVTM_OK;
+  for (int32_t v = 0; v < m->vertex_count && status == CVTM_OK && !cvtm_refine_is_over(r); ++v)
+    if (r->near[v] > 0 && m->at[v] >= 0 && is_free(r, v))
+      status = approach_target(r, v, target + 2 * (int64_t)v, moved);
+  return status;
 }
 
 /* Moves several vertices to make a bad triangle good. *done: nonzero if that succeeded. */
@@ -628,8 +651,10 @@ static void join_segments(cvtm_refiner *r, int32_t first, int32_t last, const in
   ends[ends[0] == first] = last;
 }
 
-/* The segments of half-edges and given vertices. */
+/* The segments of half-edges and vertices. */
 static void rename_segments(cvtm_refiner *r, const int32_t *joined) {
+  for (int64_t v = 0; v < r->m.vertex_count; ++v)
+    if (r->vertex[v].segment >= 0) r->vertex[v].segment = joined[r->vertex[v].segment];
   for (int64_t v = 0; v < r->given_count; ++v)
     for (int64_t k = r->meeting[v]; k < r->meeting[v + 1]; ++k) r->met[k] = joined[r->met[k]];
   for (int64_t h = 0; h < 3 * r->m.triangle_count; ++h)
@@ -663,24 +688,56 @@ cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner) {
 
 /* ---- Angles ---- */
 
-static double degrees(double cotangent) { return atan2(1, cotangent) * 180 / CVTM_PI; }
-
-static cvtm_smallest_angles sum_up(double *angle, int64_t count) {
-  if (count == 0) return (cvtm_smallest_angles){0};
-  qsort(angle, (size_t)count, sizeof *angle, cvtm_compare_doubles);
-  return (cvtm_smallest_angles){count, angle[0], angle[count / 20], angle[count / 2]};
+/* Nonzero if near[v] is nonzero for a corner v. */
+static int is_near(const uint8_t *near, const int32_t *corner) {
+  return near[corner[0]] || near[corner[1]] || near[corner[2]];
 }
 
-/* The angles of triangles near the boundary, or of the others. angle: memory for all triangles. */
-static cvtm_smallest_angles measure_angles(const cvtm_refiner *r, const uint8_t *near, int beside,
-                                           double *angle) {
+static int64_t list_near(const cvtm_refiner *r, const uint8_t *near, int64_t *list) {
   int64_t count = 0;
-  for (int64_t t = 0; t < r->m.triangle_count; ++t) {
-    const int32_t *corner = r->m.corner + 3 * t;
-    if (corner[0] < 0) continue;
-    if (is_near(near, corner) == beside) angle[count++] = degrees(cvtm_triangle_cotangent(r, t));
+  for (int64_t t = 0; t < r->m.triangle_count; ++t)
+    if (r->m.corner[3 * t] >= 0 && is_near(near, r->m.corner + 3 * t)) list[count++] = t;
+  return count;
+}
+
+static double degrees(double cotangent) { return atan2(1, cotangent) * 180 / CVTM_PI; }
+
+/* The k-th largest of count numbers (k from 0), by Hoare's selection, which reorders them. */
+static double select_largest(double *list, int64_t count, int64_t k) {
+  int64_t low = 0, high = count - 1;
+  while (low < high) {
+    const double pivot = list[low + (high - low) / 2];
+    int64_t i = low, j = high;
+    while (i <= j) {
+      while (list[i] > pivot) ++i;
+      while (list[j] < pivot) --j;
+      if (i > j) break;
+      const double swap = list[i];
+      list[i++] = list[j];
+      list[j--] = swap;
+    }
+    if (k <= j)
+      high = j;
+    else if (k >= i)
+      low = i;
+    else
+      break;
   }
-  return sum_up(angle, count);
+  return list[k];
+}
+
+/* The angles of triangles near the boundary, or of the others. list: memory for all triangles. */
+static cvtm_smallest_angles measure_angles(const cvtm_refiner *r, const uint8_t *near, int beside,
+                                           double *list) {
+  int64_t count = 0;
+  for (int64_t t = 0; t < r->m.triangle_count; ++t)
+    if (r->m.corner[3 * t] >= 0 && is_near(near, r->m.corner + 3 * t) == beside)
+      list[count++] = cvtm_triangle_cotangent(r, t);
+  if (count == 0) return (cvtm_smallest_angles){0};
+  const double least = select_largest(list, count, 0),
+               fifth = select_largest(list, count, count / 20);
+  return (cvtm_smallest_angles){count, degrees(least), degrees(fifth),
+                                degrees(select_largest(list, count, count / 2))};
 }
 
 /* The smallest angle that is not below the bound. */
@@ -697,28 +754,31 @@ static double least_kept(const cvtm_refiner *r) {
 cvtm_status cvtm_refine_raise_at_boundary(cvtm_refiner *r, cvtm_boundary_angles *figures) {
   static const double bounds[] = {36, 40, 44, 48}; /* degrees; the largest possible bound is 60 */
   const double given = r->cotangent;
+  const size_t triangles = (size_t)r->m.triangle_count + 1;
   uint8_t *near = malloc((size_t)r->m.vertex_count + 1);
-  double *angle = malloc(((size_t)r->m.triangle_count + 1) * sizeof *angle);
-  cvtm_status status = CVTM_OK;
-  if (near == NULL || angle == NULL) status = cvtm_no_memory(r->error, "the refinement");
+  double *cotangent = malloc(triangles * sizeof *cotangent);
+  int64_t *list = malloc(triangles * sizeof *list);
+  cvtm_status status =
+      near && cotangent && list ? CVTM_OK : cvtm_no_memory(r->error, "the refinement");
   *figures = (cvtm_boundary_angles){0};
   if (status == CVTM_OK) {
     mark_near(r, near);
-    figures->before = measure_angles(r, near, 1, angle);
+    figures->before = measure_angles(r, near, 1, cotangent);
   }
   for (int k = 0; k < 4 && status == CVTM_OK; ++k) {
     if (bounds[k] <= r->options->min_angle) continue;
     r->cotangent = 1 / tan(bounds[k] * CVTM_PI / 180);
-    status = repair(r, near, &figures->moved);
+    status = repair(r, list, list_near(r, near, list), &figures->moved);
   }
   r->cotangent = given;
   if (status == CVTM_OK) {
     mark_near(r, near);
-    figures->after = measure_angles(r, near, 1, angle);
-    figures->inside = measure_angles(r, near, 0, angle);
+    figures->after = measure_angles(r, near, 1, cotangent);
+    figures->inside = measure_angles(r, near, 0, cotangent);
     figures->least_kept = least_kept(r);
   }
   free(near);
-  free(angle);
+  free(cotangent);
+  free(list);
   return status;
 }

@@ -110,12 +110,14 @@ static cvtm_status refine_describe(cvtm_refiner *r, int32_t v, cvtm_refine_verte
 static int32_t along(cvtm_grid_point p, int axis) { return axis == 0 ? p.y : p.x; }
 
 /* Lists the segments on sides of the image, in grid steps along them. */
-static int64_t list_sides(const cvtm_refiner *r, const double *points, cvtm_side_edge *list) {
+static int64_t list_sides(const cvtm_refiner *r, cvtm_side_edge *list) {
   const double *sides = r->options->paired_sides;
   int64_t count = 0;
   for (int64_t s = 0; s < r->segment_count; ++s) {
     const int32_t *ends = r->ends + 2 * s;
-    const double *p = points + 2 * (int64_t)ends[0], *q = points + 2 * (int64_t)ends[1];
+    double p[2], q[2];
+    cvtm_grid_place(&r->frame, r->m.grid[ends[0]], p);
+    cvtm_grid_place(&r->frame, r->m.grid[ends[1]], q);
     for (int axis = 0; axis < 2; ++axis) {
       const double low = sides[axis], high = sides[axis + 2];
       if (p[axis] != q[axis] || (p[axis] != low && p[axis] != high)) continue;
@@ -127,7 +129,7 @@ static int64_t list_sides(const cvtm_refiner *r, const double *points, cvtm_side
   return count;
 }
 
-cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const double *points) {
+cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r) {
   const size_t n = (size_t)r->segment_count;
   r->twin = malloc((n + 1) * sizeof *r->twin);
   cvtm_side_edge *list = malloc((n + 1) * sizeof *list);
@@ -137,7 +139,7 @@ cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const double *points) {
   }
   for (size_t s = 0; s < n; ++s) r->twin[s] = CVTM_TWIN_NONE;
   const double *sides = r->options->paired_sides;
-  const int64_t count = sides[2] > sides[0] ? list_sides(r, points, list) : 0;
+  const int64_t count = sides[2] > sides[0] ? list_sides(r, list) : 0;
   qsort(list, (size_t)count, sizeof *list, cvtm_compare_side_edges);
   for (int64_t k = 0; k + 1 < count; ++k) {
     const cvtm_side_edge *a = &list[k], *b = &list[k + 1];
@@ -628,33 +630,6 @@ cvtm_status cvtm_refine_insert(cvtm_refiner *r) {
 
 /* ---- Vertices for a wanted number ---- */
 
-typedef struct large_triangle {
-  double area;
-  int64_t triangle;
-  int32_t corner[3];
-} large_triangle;
-
-/* For qsort: larger ones first. */
-static int compare_areas(const void *left, const void *right) {
-  const large_triangle *a = left, *b = right;
-  if (a->area != b->area) return a->area > b->area ? -1 : 1;
-  return (a->triangle > b->triangle) - (a->triangle < b->triangle);
-}
-
-static int64_t list_large(const cvtm_refiner *r, large_triangle *list) {
-  const cvtm_half_edges *m = &r->m;
-  int64_t count = 0;
-  for (int64_t t = 0; t < m->triangle_count; ++t) {
-    const int32_t *corner = m->corner + 3 * t;
-    if (corner[0] < 0) continue;
-    list[count++] = (large_triangle){(double)cvtm_orient_of(m, corner[0], corner[1], corner[2]),
-                                     t,
-                                     {corner[0], corner[1], corner[2]}};
-  }
-  qsort(list, (size_t)count, sizeof *list, compare_areas);
-  return count;
-}
-
 /* Nonzero if all triangles that changed are good. */
 static cvtm_status changes_are_good(cvtm_refiner *r, int *good) {
   const cvtm_status status = cvtm_list_changed(r, 0);
@@ -694,19 +669,23 @@ static cvtm_status put_centre(cvtm_refiner *r, int64_t t, int *put) {
 cvtm_status cvtm_refine_fill(cvtm_refiner *r, int64_t wanted) {
   int64_t missing = wanted;
   for (int64_t v = 0; v < r->m.vertex_count; ++v) missing -= r->m.at[v] >= 0;
-  if (missing <= 0) return CVTM_OK;
-  large_triangle *list = malloc((size_t)r->m.triangle_count * sizeof *list);
-  if (list == NULL) return cvtm_no_memory(r->error, "the refinement");
-  const int64_t count = list_large(r, list);
   cvtm_status status = CVTM_OK;
-  for (int64_t k = 0; k < count && missing > 0 && status == CVTM_OK && !cvtm_refine_is_over(r);
-       ++k) {
-    const int32_t *corner = r->m.corner + 3 * list[k].triangle;
-    if (memcmp(corner, list[k].corner, sizeof list[k].corner) != 0) continue;
+  r->heap_count = 0;
+  for (int64_t t = 0; t < r->m.triangle_count && missing > 0 && status == CVTM_OK; ++t) {
+    const int32_t *corner = r->m.corner + 3 * t;
+    if (corner[0] < 0) continue;
+    const double area = (double)cvtm_orient_of(&r->m, corner[0], corner[1], corner[2]);
+    status = push_triangle(
+        r, (cvtm_bad_triangle){
+               .priority = area, .triangle = t, .corner = {corner[0], corner[1], corner[2]}});
+  }
+  while (r->heap_count > 0 && missing > 0 && status == CVTM_OK && !cvtm_refine_is_over(r)) {
+    const cvtm_bad_triangle largest = pop_triangle(r);
+    const int32_t *corner = r->m.corner + 3 * largest.triangle;
+    if (memcmp(corner, largest.corner, sizeof largest.corner) != 0) continue;
     int put = 0;
-    status = put_centre(r, list[k].triangle, &put);
+    status = put_centre(r, largest.triangle, &put);
     missing -= put;
   }
-  free(list);
   return status;
 }

@@ -89,6 +89,8 @@ typedef struct cvtm_refiner {
   int64_t changed_count, changed_capacity;
   int64_t *stamp; /* per triangle: the round in which it was last listed as changed */
   int64_t stamp_capacity, round;
+  uint8_t *near; /* per vertex: nonzero near a triangle that insertion changed; made when vertices
+                    first approach their targets */
   cvtm_refine_figures *figures;
   cvtm_error *error;
 } cvtm_refiner;
@@ -122,15 +124,16 @@ cvtm_grid_point cvtm_segment_place(const cvtm_refiner *r, int32_t segment, doubl
 double cvtm_segment_parameter(const cvtm_refiner *r, int32_t segment, cvtm_grid_point p);
 
 void cvtm_refine_set_bound(cvtm_refiner *r, double degrees);
-/* Lists the segments of each vertex. */
-cvtm_status cvtm_refine_index_segments(cvtm_refiner *r);
+/* Makes a segment of each part of a constraint between two vertices. *edge_of (malloc'd; may be
+ * NULL): the constraint of each segment. */
+cvtm_status cvtm_refine_number_segments(cvtm_refiner *r, int32_t **edge_of);
 /* Describes all vertices as given ones and finds scales and acute corners. The triangulation and
- * the segments are there. points: of the vertices; used only with options->paired_sides. */
-cvtm_status cvtm_refine_begin(cvtm_refiner *r, const double *points);
+ * the segments are there. */
+cvtm_status cvtm_refine_begin(cvtm_refiner *r);
 void cvtm_refine_destroy(cvtm_refiner *r);
 
 /* Finds the twins of segments from the positions of their vertices. */
-cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const double *points);
+cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r);
 /* Gives vertices at corresponding ends of twins the smaller scale of the two, and makes both acute
  * if one is. */
 void cvtm_refine_share_corners(cvtm_refiner *r);
@@ -149,13 +152,13 @@ cvtm_status cvtm_refine_repair(cvtm_refiner *r);
 /* Moves a corner of a bad triangle so that all triangles around it are good. *done: nonzero if it
  * succeeded. */
 cvtm_status cvtm_refine_relocate(cvtm_refiner *r, int64_t t, int *done);
-/* Moves sites towards their targets (2 per vertex, in grid steps) as far as all triangles stay
- * good. */
+/* Moves the vertices near changes towards their targets (2 per vertex, in grid steps) as far as all
+ * triangles stay good. */
 cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *target, int64_t *moved);
 /* Joins segments that are parts of one straight edge, so that the vertices between them can move
  * along it. corner: per vertex, nonzero if it stays. */
 cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner);
-/* cvtm_refine_boundary_angles, for an initialised refiner. */
+/* cvtm_refinement_boundary_angles, after cvtm_refine_join_segments. */
 cvtm_status cvtm_refine_raise_at_boundary(cvtm_refiner *r, cvtm_boundary_angles *figures);
 /* Raises the bound, which holds, in steps of a quarter of a degree as long as moving vertices
  * reaches it. */

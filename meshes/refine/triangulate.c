@@ -85,7 +85,7 @@ static int is_flat(const cvtm_half_edges *m, int64_t h) {
   return fabs(cvtm_side_of(a, b, c.x, c.y)) <= 2 * sqrt(cvtm_length2(a, b));
 }
 
-/* Removes the triangle of a half-edge of the border if it is flat and its apex is inside; the other
+/* Marks the triangle of a half-edge of the border if it is flat and its apex is inside; the other
  * sides become the border. */
 static int peel(cvtm_half_edges *m, uint8_t *on_border, int64_t h) {
   const int64_t after = cvtm_half_after(h), before = cvtm_half_after(after);
@@ -93,19 +93,19 @@ static int peel(cvtm_half_edges *m, uint8_t *on_border, int64_t h) {
   if (on_border[apex] || m->twin[after] < 0 || m->twin[before] < 0 || !is_flat(m, h)) return 0;
   on_border[apex] = 1;
   m->twin[m->twin[after]] = m->twin[m->twin[before]] = -1;
+  m->region[h / 3] = 0;
   return 1;
 }
 
 /* Vertices on one line, as users mean it, lie beside it by rounding: removes the triangles without
  * area that they make along the convex hull. */
-static cvtm_status peel_border(planar *p, cvtm_mesh *mesh) {
+static cvtm_status peel_border(planar *p) {
   cvtm_half_edges *m = &p->r.m;
   uint8_t *on_border = calloc((size_t)m->vertex_count + 1, 1);
   int64_t *border = malloc((3 * (size_t)m->triangle_count + 1) * sizeof *border), count = 0;
-  uint8_t *is_gone = calloc((size_t)m->triangle_count + 1, 1);
-  cvtm_status status =
-      on_border && border && is_gone ? CVTM_OK : cvtm_no_memory(p->error, planar_work);
+  cvtm_status status = on_border && border ? CVTM_OK : cvtm_no_memory(p->error, planar_work);
   for (int64_t h = 0; h < 3 * m->triangle_count && status == CVTM_OK; ++h) {
+    m->region[h / 3] = 1;
     if (m->twin[h] >= 0) continue;
     on_border[m->corner[h]] = 1;
     border[count++] = h;
@@ -114,34 +114,21 @@ static cvtm_status peel_border(planar *p, cvtm_mesh *mesh) {
     const int64_t h = border[--count], after = cvtm_half_after(h), before = cvtm_half_after(after),
                   beside[2] = {m->twin[after], m->twin[before]};
     if (!peel(m, on_border, h)) continue;
-    is_gone[h / 3] = 1;
     border[count++] = beside[0];
     border[count++] = beside[1];
   }
-  int64_t kept = 0;
-  for (int64_t t = 0; t < mesh->triangle_count && status == CVTM_OK; ++t)
-    if (!is_gone[t])
-      memmove(mesh->triangles + 3 * kept++, mesh->triangles + 3 * t, 3 * sizeof *mesh->triangles);
-  const int is_changed = status == CVTM_OK && kept < mesh->triangle_count;
   free(on_border);
   free(border);
-  free(is_gone);
-  if (!is_changed) return status;
-  mesh->triangle_count = kept;
-  cvtm_half_edges_free(m);
-  return cvtm_half_edges_of_mesh(mesh, NULL, m, &p->r.frame, p->error);
+  return status == CVTM_OK ? cvtm_half_edges_drop_outside(m, p->error) : status;
 }
 
 static cvtm_status take_delaunay(planar *p) {
-  cvtm_mesh mesh = {0};
-  cvtm_status status = cvtm_delaunay(p->points, p->in->vertex_count, &mesh, p->error);
-  if (status == CVTM_OK && mesh.triangle_count == 0)
+  cvtm_half_edges *m = &p->r.m;
+  cvtm_status status =
+      cvtm_delaunay_half_edges(p->points, p->in->vertex_count, m, &p->r.frame, p->error);
+  if (status == CVTM_OK && m->triangle_count == 0)
     status = cvtm_fail(p->error, CVTM_ERROR_INPUT, "all vertices lie on one line");
-  if (status == CVTM_OK)
-    status = cvtm_half_edges_of_mesh(&mesh, NULL, &p->r.m, &p->r.frame, p->error);
-  if (status == CVTM_OK) status = peel_border(p, &mesh);
-  cvtm_mesh_free(&mesh);
-  return status;
+  return status == CVTM_OK ? peel_border(p) : status;
 }
 
 /* r: the triangles given. */
@@ -336,22 +323,6 @@ static void read_markers_of_parts(planar *p) {
   }
 }
 
-static void drop_outside(planar *p) {
-  cvtm_half_edges *m = &p->r.m;
-  for (int64_t v = 0; v < m->vertex_count; ++v) m->at[v] = -1;
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
-    m->region[h / 3] = p->part[h / 3];
-    if (p->row[p->part[h / 3]] == -2) {
-      if (m->twin[h] >= 0) m->twin[m->twin[h]] = -1;
-      m->twin[h] = -1;
-    } else {
-      m->at[m->corner[h]] = h;
-    }
-  }
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
-    if (p->row[p->part[h / 3]] == -2) m->corner[h] = m->segment[h] = -1;
-}
-
 static cvtm_status find_planar_parts(planar *p) {
   cvtm_half_edges *m = &p->r.m;
   const size_t triangles = (size_t)m->triangle_count;
@@ -366,42 +337,15 @@ static cvtm_status find_planar_parts(planar *p) {
     p->row[parts] = is_open ? -2 : -1;
   }
   if (p->options->takes_segments && !p->options->refines) read_markers_of_parts(p);
-  drop_outside(p);
-  for (int64_t t = 0; t < m->triangle_count; ++t)
-    if (m->corner[3 * t] >= 0) return CVTM_OK;
+  for (size_t t = 0; t < triangles; ++t) m->region[t] = p->row[p->part[t]] == -2 ? 0 : p->part[t];
+  const cvtm_status status = cvtm_half_edges_drop_outside(m, p->error);
+  if (status != CVTM_OK || m->triangle_count > 0) return status;
   return cvtm_fail(
       p->error, CVTM_ERROR_INPUT,
       "the segments enclose nothing that is not a hole; switch c keeps the convex hull");
 }
 
 /* ---- Refinement ---- */
-
-/* Makes a segment of each part of a constraint between two vertices. */
-static cvtm_status number_segments(planar *p) {
-  cvtm_refiner *r = &p->r;
-  cvtm_half_edges *m = &r->m;
-  int64_t count = 0;
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) count += m->segment[h] >= 0 && m->twin[h] < h;
-  r->ends = malloc((2 * (size_t)count + 1) * sizeof *r->ends);
-  r->borders_outside = malloc((size_t)count + 1);
-  p->constraint_of = malloc(((size_t)count + 1) * sizeof *p->constraint_of);
-  if (!r->ends || !r->borders_outside || !p->constraint_of)
-    return cvtm_no_memory(p->error, planar_work);
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
-    if (m->segment[h] < 0 || m->twin[h] >= h) continue;
-    const int64_t s = r->segment_count++;
-    p->constraint_of[s] = m->segment[h];
-    r->ends[2 * s] = m->corner[h];
-    r->ends[2 * s + 1] = cvtm_end_of(m, h);
-    r->borders_outside[s] = m->twin[h] < 0;
-  }
-  int64_t s = 0;
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
-    if (m->segment[h] >= 0 && m->twin[h] < h) m->segment[h] = (int32_t)s++;
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
-    if (m->segment[h] >= 0 && m->twin[h] > h) m->segment[h] = m->segment[m->twin[h]];
-  return CVTM_OK;
-}
 
 static double area_at(const void *context, int32_t region, double x, double y) {
   planar *p = (planar *)(uintptr_t)context;
@@ -431,7 +375,6 @@ static cvtm_status refine_planar(planar *p) {
   cvtm_refiner *r = &p->r;
   r->options = &p->refine;
   r->figures = &p->figures;
-  r->error = p->error;
   r->keeps_inside = 1;
   r->most = 5 * r->m.vertex_count + MOST_FOR_ANGLES;
   r->keeps_segments = o->keeps_segments;
@@ -442,8 +385,7 @@ static cvtm_status refine_planar(planar *p) {
   r->m.records_changes = 1;
   cvtm_refine_set_bound(r, o->min_angle);
   if (o->is_conforming) r->lens = 0;
-  cvtm_status status = cvtm_refine_index_segments(r);
-  if (status == CVTM_OK) status = cvtm_refine_begin(r, NULL);
+  cvtm_status status = cvtm_refine_begin(r);
   if (status == CVTM_OK) status = cvtm_refine_divide_between_touches(r);
   if (status == CVTM_OK) status = cvtm_refine_insert(r);
   if (status == CVTM_OK && r->m.vertex_count >= r->most && o->most_added < 0 && !has_area)
@@ -671,7 +613,7 @@ static void free_planar(planar *p) {
 cvtm_status cvtm_triangulate(const cvtm_triangulate_input *input,
                              const cvtm_triangulate_options *options, cvtm_triangulated *made,
                              cvtm_error *error) {
-  planar p = {.in = input, .options = options, .error = error};
+  planar p = {.in = input, .options = options, .r.error = error, .error = error};
   cvtm_triangulated result = {0};
   cvtm_status status = check_input(&p);
   if (status == CVTM_OK) status = copy_points(&p);
@@ -684,7 +626,7 @@ cvtm_status cvtm_triangulate(const cvtm_triangulate_input *input,
   if (status == CVTM_OK && !options->refines && input->attribute_count > 0)
     status = cvtm_locator_keep(&p.r.m, &p.before, error);
   if (status == CVTM_OK) status = find_planar_parts(&p);
-  if (status == CVTM_OK) status = number_segments(&p);
+  if (status == CVTM_OK) status = cvtm_refine_number_segments(&p.r, &p.constraint_of);
   if (status == CVTM_OK) status = refine_planar(&p);
   if (status == CVTM_OK) status = extract_planar(&p, &result);
   free_planar(&p);

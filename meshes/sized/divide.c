@@ -1,5 +1,6 @@
 #include "base/host.h"
 #include "base/portable.h"
+#include "meshes/delaunay/constraints.h"
 #include "meshes/sized/sized_state.h"
 
 #include <math.h>
@@ -296,68 +297,12 @@ static cvtm_status make_parts(cvtm_sizer *z, const division *d) {
 
 /* ---- Its triangulation ---- */
 
-cvtm_status cvtm_sizer_triangulate(const cvtm_sizer *z, const double *points, int64_t count,
-                                   cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source) {
-  return cvtm_constrained_delaunay(points, count, &z->parts, mesh, regions, source, z->error);
-}
-
-/* The half-edge between two vertices; -1: there is none. */
-static int64_t edge_between(const cvtm_half_edges *m, int32_t from, int32_t to) {
-  if (m->at[from] < 0) return -1;
-  const int64_t first = cvtm_first_of_fan(m, m->at[from]);
-  for (int64_t h = first; h >= 0;) {
-    if (cvtm_end_of(m, h) == to) return h;
-    if (cvtm_apex_of(m, h) == to) return cvtm_half_before(h);
-    h = cvtm_turn_left(m, h);
-    if (h == first) break;
-  }
-  return -1;
-}
-
-/* A vertex that touches the border from inside may have several fans, of which `at` knows one. */
-static cvtm_status mark_parts(cvtm_sizer *z, const cvtm_regions *regions, const int32_t *source) {
-  cvtm_half_edges *m = &z->m;
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
-    if (m->twin[h] < 0) m->segment[h] = 0;
-  for (int64_t e = 0; e < regions->edge_count; ++e) {
-    const int32_t a = source[regions->edges[2 * e]], b = source[regions->edges[2 * e + 1]];
-    if (regions->right[e] == 0) continue;
-    int64_t h = edge_between(m, a, b);
-    if (h < 0) h = edge_between(m, b, a);
-    for (int64_t k = 0; k < 3 * m->triangle_count && h < 0; ++k)
-      if (m->corner[k] == a && cvtm_end_of(m, k) == b) h = k;
-    if (h < 0)
-      return cvtm_fail(z->error, CVTM_ERROR_INTERNAL, "the edge from %d to %d was lost", a, b);
-    cvtm_half_edges_mark(m, h, 0);
-  }
-  return CVTM_OK;
-}
-
 /* Makes m of the divided boundary, with all its vertices, under their numbers. */
 static cvtm_status triangulate_parts(cvtm_sizer *z) {
-  const int64_t n = z->parts.vertex_count;
-  cvtm_mesh mesh = {0};
-  cvtm_regions regions = {0};
-  int32_t *source = NULL;
-  cvtm_grid_point *grid = malloc(((size_t)n + 1) * sizeof *grid);
-  if (grid == NULL) return cvtm_no_memory(z->error, "the boundary");
+  cvtm_grid_frame frame;
   cvtm_half_edges_free(&z->m);
-  cvtm_status status = cvtm_sizer_triangulate(z, z->parts.points, n, &mesh, &regions, &source);
-  if (status == CVTM_OK) {
-    for (int64_t v = 0; v < n; ++v)
-      grid[v] =
-          (cvtm_grid_point){(int32_t)z->parts.points[2 * v], (int32_t)-z->parts.points[2 * v + 1]};
-    for (int64_t k = 0; k < 3 * mesh.triangle_count; ++k)
-      mesh.triangles[k] = source[mesh.triangles[k]];
-    status = cvtm_half_edges_create(grid, n, mesh.triangles, regions.region, mesh.triangle_count,
-                                    &z->m, z->error);
-  }
-  if (status == CVTM_OK) status = mark_parts(z, &regions, source);
-  free(grid);
-  free(source);
-  cvtm_mesh_free(&mesh);
-  cvtm_regions_free(&regions);
-  return status;
+  return cvtm_constrained_half_edges(z->parts.points, z->parts.vertex_count, &z->parts, &z->m,
+                                     &frame, z->error);
 }
 
 /* ---- All of it ---- */

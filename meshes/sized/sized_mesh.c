@@ -63,28 +63,21 @@ static cvtm_status extract(cvtm_sizer *z, cvtm_mesh *mesh, cvtm_regions *regions
                            cvtm_sized_figures *figures) {
   const cvtm_half_edges *m = &z->m;
   const size_t n = (size_t)m->vertex_count;
-  double *points = malloc((2 * n + 1) * sizeof *points);
-  int32_t *kept = malloc((n + 1) * sizeof *kept), *from = NULL;
+  int32_t *number = malloc((n + 1) * sizeof *number), *from = malloc((n + 1) * sizeof *from);
   int64_t count = 0;
-  cvtm_status status = points && kept ? CVTM_OK : cvtm_no_memory(z->error, "the mesh");
+  cvtm_status status = number && from ? CVTM_OK : cvtm_no_memory(z->error, "the mesh");
   for (int64_t v = 0; v < m->vertex_count && status == CVTM_OK; ++v) {
-    if (v >= z->fixed_count && m->at[v] < 0) continue;
-    kept[count] = (int32_t)v;
-    points[2 * count] = m->grid[v].x;
-    points[2 * count++ + 1] = -m->grid[v].y;
+    if (m->at[v] < 0) continue;
+    from[count] = v < z->given->vertex_count ? (int32_t)v : -1;
+    number[v] = (int32_t)count++;
+    figures->on_boundary += v >= z->given->vertex_count && v < z->fixed_count;
+    figures->inside += v >= z->fixed_count;
   }
-  if (status == CVTM_OK) status = cvtm_sizer_triangulate(z, points, count, mesh, regions, &from);
-  if (status == CVTM_OK) {
-    for (int64_t k = 0; k < mesh->vertex_count; ++k) {
-      const int32_t v = kept[from[k]];
-      place_exactly(z, v, mesh->points + 2 * k);
-      figures->on_boundary += v >= z->given->vertex_count && v < z->fixed_count;
-      figures->inside += v >= z->fixed_count;
-      from[k] = v < z->given->vertex_count ? v : -1;
-    }
-  }
-  free(points);
-  free(kept);
+  if (status == CVTM_OK)
+    status = cvtm_half_edges_extract(m, number, count, mesh, regions, z->error);
+  for (int64_t v = 0; v < m->vertex_count && status == CVTM_OK; ++v)
+    if (m->at[v] >= 0) place_exactly(z, v, mesh->points + 2 * (int64_t)number[v]);
+  free(number);
   if (source != NULL && status == CVTM_OK)
     *source = from;
   else

@@ -122,9 +122,5 @@ cvtm_status cvtm_sizer_relax(cvtm_sizer *z);
 cvtm_status cvtm_sizer_raise(cvtm_sizer *z);
 /* Adds what belongs to a new vertex of m. */
 cvtm_status cvtm_sizer_take_vertex(cvtm_sizer *z, int32_t v, double size);
-/* Triangulates count points, of which the first are those of the divided boundary. mesh->points are
- * grid places. */
-cvtm_status cvtm_sizer_triangulate(const cvtm_sizer *z, const double *points, int64_t count,
-                                   cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source);
 
 #endif

@@ -196,36 +196,28 @@ static void check_refined(const double *points, const cvtm_boundary *boundary, c
   options.paired_sides[3] = m->height;
   options.area = largest_area;
   options.area_context = m;
-  double *refined_points = NULL;
-  int64_t count = 0;
-  cvtm_boundary refined = {0};
+  cvtm_refinement *made = NULL;
   int32_t *source = NULL;
   cvtm_refine_figures figures;
   cvtm_mesh mesh = {0};
   cvtm_regions regions = {0};
   cvtm_error error = {CVTM_OK, ""};
-  cvtm_status status = cvtm_refine(points, boundary->vertex_count, boundary, &options,
-                                   &refined_points, &count, &refined, &source, &figures, &error);
-  free(source);
-  source = NULL;
+  cvtm_status status =
+      cvtm_refine(points, boundary->vertex_count, boundary, &options, &made, &figures, &error);
   cvtm_boundary_angles angles = {0};
-  if (status == CVTM_OK)
-    status =
-        cvtm_refine_boundary_angles(refined_points, count, &refined, &options, &angles, &error);
+  if (status == CVTM_OK) status = cvtm_refinement_boundary_angles(made, &angles, &error);
   if (status == CVTM_OK && !(angles.after.least >= angles.before.least))
     fail_msg("seed %llu: %g degrees, %g before", (unsigned long long)seed, angles.after.least,
              angles.before.least);
-  if (status == CVTM_OK)
-    status = cvtm_constrained_delaunay(refined_points, count, &refined, &mesh, &regions, &source,
-                                       &error);
+  if (status == CVTM_OK) status = cvtm_refinement_mesh(made, &mesh, &regions, &source, &error);
   if (status != CVTM_OK) fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
   check_pairs(&mesh, m, seed);
   if (figures.below_free + figures.oversized > 0)
     fail_msg("seed %llu: %g of %g degrees", (unsigned long long)seed, figures.min_angle_free,
              options.min_angle);
-  free_all(refined_points, source);
+  free(source);
+  cvtm_refinement_destroy(made);
   cvtm_refine_figures_free(&figures);
-  cvtm_boundary_free(&refined);
   cvtm_mesh_free(&mesh);
   cvtm_regions_free(&regions);
 }

@@ -28,16 +28,15 @@ static void make_star(double *points, cvtm_boundary *b) {
 }
 
 static cvtm_refine_figures refine_star(const cvtm_refine_options *options, int64_t *count) {
-  double points[2 * CORNERS], *made = NULL;
-  cvtm_boundary star, refined;
-  int32_t *source = NULL;
+  double points[2 * CORNERS];
+  cvtm_boundary star;
+  cvtm_refinement *made = NULL;
   cvtm_refine_figures figures;
   make_star(points, &star);
-  assert_ok(cvtm_refine(points, CORNERS, &star, options, &made, count, &refined, &source, &figures,
-                        NULL));
-  free_all(made, source);
+  assert_ok(cvtm_refine(points, CORNERS, &star, options, &made, &figures, NULL));
+  *count = cvtm_refinement_count(made, NULL);
+  cvtm_refinement_destroy(made);
   cvtm_boundary_free(&star);
-  cvtm_boundary_free(&refined);
   return figures;
 }
 
