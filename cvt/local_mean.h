@@ -28,7 +28,12 @@ typedef struct cvtm_ink {
 cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, const cvtm_ink *ink,
                                        float *rho, cvtm_error *error);
 
-/* The pieces that cover this share of the plane, times the area of a piece, per area. */
+/* Sets *count to the number of pieces, whose area is given, that cover this ink of each pixel. */
+cvtm_status cvtm_ink_count(cvtm_domain domain, const float *wanted, const cvtm_ink *ink,
+                           double *count, cvtm_error *error);
+
+/* The pieces that cover this share of the plane, times the area of a piece, per area, where
+ * the ink is even. */
 double cvtm_ink_needed(cvtm_ink_kind kind, double coverage);
 
 #endif

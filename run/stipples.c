@@ -188,25 +188,6 @@ cvtm_status run_ink_find(const cvtm_run_options *o, cvtm_domain domain, cvtm_ink
   return status;
 }
 
-/* The pieces of ink that cover the tone, of which each takes the mean of a square of its size. */
-static double pieces_for(cvtm_domain domain, const float *tone, const cvtm_ink *ink) {
-  const double width = round(sqrt(ink->area)), most = fmin(domain.width, domain.height);
-  const int side = (int)fmin(fmax(width, 1), most);
-  double sum = 0;
-  for (int top = 0; top < domain.height; top += side) {
-    for (int left = 0; left < domain.width; left += side) {
-      const int right = left + side < domain.width ? left + side : domain.width;
-      const int bottom = top + side < domain.height ? top + side : domain.height;
-      const double pixels = (double)(right - left) * (bottom - top);
-      double here = 0;
-      for (int y = top; y < bottom; ++y)
-        for (int x = left; x < right; ++x) here += (double)tone[(int64_t)y * domain.width + x];
-      sum += pixels * cvtm_ink_needed(ink->kind, here / pixels);
-    }
-  }
-  return sum / ink->area;
-}
-
 cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain domain,
                                const float *tone, run_dot_count *dots, cvtm_error *error) {
   const int64_t pixels = (int64_t)domain.width * domain.height;
@@ -225,7 +206,8 @@ cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain doma
     count += (double)tone[p] / (0.25 * CVTM_PI * diameter * diameter);
     ink += (double)tone[p];
   }
-  if (is_even && piece.area > 0) count = pieces_for(domain, tone, &piece);
+  if (is_even && piece.area > 0) status = cvtm_ink_count(domain, tone, &piece, &count, error);
+  if (status != CVTM_OK) return status;
   *dots = (run_dot_count){.count = fmax(round(count), 1),
                           .smallest = size[0],
                           .largest = size[1],
