@@ -482,3 +482,23 @@ cvtm_status cli_set_ranks(cli_options *options, const cli_value *value, cvtm_err
   options->ranks = options->distributed ? 0 : (int64_t)count;
   return CVTM_OK;
 }
+
+cvtm_status cli_set_plot_time(cli_options *options, const cli_value *value, cvtm_error *error) {
+  static const struct {
+    const char *name;
+    double seconds;
+  } units[] = {{"h", 3600}, {"min", 60}, {"s", 1}};
+  const double most = 1e9;
+  char *unit;
+  const double number = strtod(value->text, &unit);
+  for (size_t k = 0; k < sizeof units / sizeof units[0]; ++k) {
+    const double seconds = round(number * units[k].seconds);
+    if (strcmp(unit, units[k].name) != 0 || !(seconds >= 1 && seconds <= most)) continue;
+    options->run.points = -(int64_t)seconds; /* cvtm_run_options.points */
+    return CVTM_OK;
+  }
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                   "--points: '%s' is neither a whole number like 5000 or 5k nor a time like 2h or "
+                   "90min",
+                   value->text);
+}

@@ -137,16 +137,21 @@ enum { CLI_COMMAND_LIST(COMMAND_BIT) };
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 /* clang-format off */
 const cli_option_row cli_option_rows[] = {
-  {"points", 'n', RUN | MESH | VIEW, INTEGER(run.points, "N", 1, COUNT_MAX), CHIEF(BASIC),
-   "number of sites, or of vertices in a mesh; without it, the ink of the picture gives the number of dots (see "
-   "--dot-size)",
-   .manual = "At most 715827882 sites. All counts may be written as 5k (5000) or 2M (2000000). The option can be "
+  {"points", 'n', RUN, INTEGER(run.points, "N|TIME", 1, COUNT_MAX), CHIEF(BASIC),
+   "number of sites, or of vertices in a mesh; a time as 2h or 90min: as many touches of the --pen as the machine "
+   "draws in it; without it, the ink of the picture gives the number of dots (see --dot-size)",
+   .manual = "At most 715827882 sites. A time, in h, min or s, is for the machine of --plotter or of the first "
+   "drawing: as many touches, or with --svg path points of a line, as it draws by its speeds, without changes of "
+   "pens; at most those that the ink of the picture needs. All counts may be written as 5k (5000) or 2M (2000000). The option can be "
    "left out in three cases: with --init, the points of the file and those of --fixed are the sites; with "
    "--density-from size, the sizes give the number; for a picture, its darkness gives the number of dots (see "
    "--dot-size). Data and --domain need the number. In a domain, some sites may be so close to the boundary that no "
    "good triangle fits between. They are moved to free places, and the descent continues for a few iterations. "
    "Sites that find no place in time are removed. The report has the number that was requested, `sites_asked`, and "
-   "the number in the result, `sites`."},
+   "the number in the result, `sites`.", .set = cli_set_plot_time},
+  {"points", 'n', MESH | VIEW, INTEGER(run.points, "N", 1, COUNT_MAX), CHIEF(BASIC),
+   "number of sites, or of vertices in a mesh; without it, the ink of the picture gives the number of dots (see "
+   "--dot-size)"},
   {"points", 'n', SPHERE, INTEGER(run.points, "N", 12, 3e8), CHIEF(BASIC),
    "exact number of cells; the widths are then scaled. Without it the widths give the number, approximately"},
   {"radius", 0, SPHERE, REAL(sphere.radius, "KM", 1e-3, 1e9), CHIEF(BASIC),

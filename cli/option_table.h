@@ -102,7 +102,8 @@ typedef struct cli_option_row {
   cli_file_role file;
   cli_option_effect effect;
   /* For CLI_TEXT and CLI_LIST whose values have parts: sets other fields by the value, or by a
-   * list's last item; NULL: the text is the value. */
+   * list's last item; NULL: the text is the value. For CLI_INTEGER: takes text that is no whole
+   * number; NULL: this is refused. */
   cli_setter *set;
 } cli_option_row;
 
@@ -187,6 +188,6 @@ cli_setter cli_set_domain, cli_set_format, cli_set_colours, cli_set_size_from, c
     cli_set_obstacle, cli_set_weight, cli_set_inside, cli_set_outside, cli_set_initial,
     cli_set_layers, cli_set_dot_size, cli_set_pen, cli_set_page, cli_set_pixel_size, cli_set_origin,
     cli_set_region_name, cli_set_max_area, cli_set_levels, cli_set_smooth, cli_set_grade,
-    cli_set_ranks;
+    cli_set_ranks, cli_set_plot_time;
 
 #endif

@@ -169,6 +169,8 @@ cvtm_status cli_option_set_row(cli_options *options, int index, const char *valu
     case CLI_FLAG:
       return parse_flag(row, value, (int *)field, error);
     case CLI_INTEGER:
+      if (row->set != NULL && strpbrk(value, "hins") != NULL)
+        return row->set(options, &(cli_value){value, NULL, 0}, error);
       return parse_integer(row, value, (int64_t *)field, error);
     case CLI_REAL:
       return parse_real(row, value, (double *)field, error);

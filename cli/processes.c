@@ -58,7 +58,7 @@ static int64_t processes_that_fit(int64_t sites, int64_t most) {
 int64_t cli_distributed_useful(const cli_options *options, int64_t asked) {
   const int on_gpus = strcmp(options->device, "cpu") != 0 && cvtm_cuda_count(NULL) > 0;
   const int64_t sites = options->run.points, pays = sites / SITES_THAT_PAY;
-  if (sites == 0 || pays >= asked) return asked; /* 0: the input decides how many */
+  if (sites <= 0 || pays >= asked) return asked; /* the input decides how many */
   const int64_t fits = on_gpus ? processes_that_fit(sites, asked) : 1;
   const int64_t chosen = fits > pays ? fits : pays;
   if (chosen < asked && !options->quiet) {

@@ -237,10 +237,14 @@ static void print_seconds(const cvtm_run *r) {
 
 void cli_run_print_summary(const cli_options *options, const cvtm_run *r) {
   const cvtm_quality_figures *inner = &r->quality.inner;
+  char text[32];
   fprintf(stderr, "%s: %d x %d pixels, %s, on %s (%s)\n", cli_visible(r->options.input.name),
           r->domain.width, r->domain.height, cli_count(r->count, "site", "sites"),
           cvtm_device_name(r->device), cvtm_device_description(r->device));
   print_dot_count(&r->dots);
+  if (r->options.plot_seconds > 0)
+    fprintf(stderr, "  points     %lld: as many as the machine draws in %s, or the ink needs\n",
+            (long long)r->options.points, time_text(r->options.plot_seconds, text));
   fprintf(stderr,
           "  energy     %.6f of the hexagonal reference; sites within %.2g px of their centroids\n",
           r->energy / r->bound, r->result.gradient_norm);

@@ -370,13 +370,10 @@ static cvtm_status draw_layers(picture *p, cvtm_error *error) {
 
 /* --- All layers --- */
 
-/* The longer side, such that sites are about ten pixels apart, limited to 1600 .. 2048 pixels. */
-static int choose_side(const picture *p) {
-  if (p->options->long_side > 0) return p->options->long_side;
-  double width = p->domain.width, height = p->domain.height;
-  double sites = p->mesh != NULL ? (double)p->mesh->vertex_count : 0;
-  double aspect = fmax(width, height) / fmin(width, height);
-  return (int)fmin(fmax(10 * sqrt(sites * aspect), 1600), 2048);
+int cvtm_picture_side(cvtm_domain domain, int64_t sites, int64_t asked) {
+  const double width = domain.width, height = domain.height;
+  const double aspect = fmax(width, height) / fmin(width, height);
+  return asked > 0 ? (int)asked : (int)fmin(fmax(10 * sqrt((double)sites * aspect), 1600), 2048);
 }
 
 static cvtm_status check_picture(const picture *p, cvtm_error *error) {
@@ -407,7 +404,8 @@ cvtm_status cvtm_raster_write(const cvtm_raster *raster, const char *path, cvtm_
 }
 
 static cvtm_status draw_picture(picture *p, const char *path, cvtm_error *error) {
-  int side = choose_side(p);
+  const int64_t sites = p->mesh != NULL ? p->mesh->vertex_count : 0;
+  int side = cvtm_picture_side(p->domain, sites, p->options->long_side);
   int longer = p->domain.width > p->domain.height ? p->domain.width : p->domain.height;
   p->scale = (double)side / longer;
   int width = (int)fmax(floor(p->domain.width * p->scale + 0.5), 1);

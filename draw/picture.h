@@ -43,6 +43,9 @@ cvtm_status cvtm_picture_write(const char *path, const float *density, cvtm_doma
                                const cvtm_mesh *mesh, const cvtm_cells *cells,
                                const cvtm_picture_options *options, cvtm_error *error);
 
+/* The longer side of a picture, in pixels: `asked` or, if that is 0, such that sites are about ten
+ * pixels apart, limited to 1600 .. 2048. */
+int cvtm_picture_side(cvtm_domain domain, int64_t sites, int64_t asked);
 /* Writes a PNG at `path` (`-`: standard output). */
 cvtm_status cvtm_raster_write(const cvtm_raster *raster, const char *path, cvtm_error *error);
 

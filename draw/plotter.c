@@ -348,6 +348,10 @@ static double seconds_of(double length, double speed, double acceleration) {
   return length / speed + speed / acceleration;
 }
 
+double cvtm_plotter_seconds(const cvtm_plotter *plotter, double mm) {
+  return seconds_of(mm, plotter->travel_speed, plotter->acceleration);
+}
+
 void cvtm_plotter_measure(const cvtm_plotter *plotter, const cvtm_drawing *drawing,
                           cvtm_plot_figures *figures) {
   const double home[2] = {0, 0}, *at = home;
@@ -363,7 +367,7 @@ void cvtm_plotter_measure(const cvtm_plotter *plotter, const cvtm_drawing *drawi
     figures->seconds_drawing += length > 0
                                     ? seconds_of(length, plotter->draw_speed, plotter->acceleration)
                                     : plotter->dot_seconds;
-    figures->seconds_travelling += seconds_of(way, plotter->travel_speed, plotter->acceleration);
+    figures->seconds_travelling += cvtm_plotter_seconds(plotter, way);
     at = last;
   }
   figures->seconds_lifting = plotter->lift_seconds * (double)figures->strokes;

@@ -36,6 +36,9 @@ int cvtm_plotter_area(const cvtm_plotter *plotter, double width, double height, 
 void cvtm_plotter_place(const cvtm_plotter *plotter, double width, double height, const double *mm,
                         double *place);
 
+/* The seconds in which the raised pen moves by this way, from rest to rest. */
+double cvtm_plotter_seconds(const cvtm_plotter *plotter, double mm);
+
 typedef struct cvtm_plot_figures {
   int64_t strokes;
   double drawn, travelled; /* mm */

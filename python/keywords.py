@@ -31,6 +31,8 @@ def type_of(row):
         return "Any"
     if row["type"] == "list":
         return "Union[Path, Numbers, Sequence[Union[Path, Numbers]]]"
+    if "|" in (row["argument"] or ""):
+        return "Union[int, str]"
     return PLAIN.get(row["type"], "Union[Path, Numbers]")
 
 

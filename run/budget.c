@@ -7,6 +7,7 @@
 #include "run/colours.h"
 #include "run/json.h"
 #include "run/page.h"
+#include "run/stages.h"
 #include "run/stipples.h"
 
 #include <math.h>
@@ -18,16 +19,20 @@ enum { LEVELS = 1024 };
 /* The picture in cells of about the spacing of the dots, as it looks from a distance. Levels are
  * encoded as in sRGB, which is nearly even for the eye. */
 typedef struct budget {
-  const cvtm_run_options *options;
+  cvtm_run_options *options;
   int width, height;
   int64_t cells;
   float *level;          /* of the picture */
   float *local;          /* its local contrasts */
   float *drawn;          /* of the drawing */
   float *wanted, *other; /* work arrays */
-  double share[LEVELS];  /* of the pixels of each level */
-  cvtm_ink_kind kind;
-  double ink; /* that the dots have: their area over that of the picture */
+  double spread[LEVELS]; /* share of the pixels that have this level */
+  double share[LEVELS];  /* the same; in several colours of the dots that the inks need */
+  cvtm_ink piece;        /* of a dot, or of a point of a line */
+  double area;           /* of the picture, square pixels */
+  double ink;            /* that the dots have: their area over that of the picture */
+  int pens;              /* in several colours; else 0 */
+  const double *areas;   /* of their dots */
   cvtm_scratch memory;
 } budget;
 
@@ -36,40 +41,59 @@ typedef struct tones {
   double black, white, gamma, score;
 } tones;
 
-static int is_wanted(const cvtm_run_options *o, const cvtm_image *image) {
-  const int is_plain = o->gamma == 1 && o->black == 0 && o->white == 1 && o->contrast == 1;
+static const tones own_tones = {.black = 0, .white = 1, .gamma = 1};
+
+/* True if dots of one size, or a line, show the tone of a picture. */
+static int shows_tone(const cvtm_run_options *o) {
   const int has_size = (o->dot_size.count > 0 && run_dot_ratio(o) == 1) || run_page_shows_line(o);
-  return o->tone == CVTM_RUN_TONE_AUTO && is_plain && has_size && o->points > 0 &&
-         !image->is_data && o->density_from == CVTM_DENSITY_FROM_TONE && !run_colours_wanted(o) &&
-         o->preset == CVTM_RUN_PRESET_NONE && o->domain.kind == CVTM_RUN_DOMAIN_NONE;
+  return has_size && o->density_from != CVTM_DENSITY_FROM_DENSITY &&
+         o->density_from != CVTM_DENSITY_FROM_SIZE && o->preset == CVTM_RUN_PRESET_NONE &&
+         o->domain.kind == CVTM_RUN_DOMAIN_NONE;
+}
+
+static int tones_are_wanted(const cvtm_run_options *o) {
+  const int is_plain = o->gamma == 1 && o->black == 0 && o->white == 1 && o->contrast == 1;
+  return o->tone == CVTM_RUN_TONE_AUTO && is_plain && o->points != 0 && shows_tone(o);
 }
 
 /* The ink of a level, as the density has it. */
 static double tone_of(const budget *b, const tones *t, double level) {
   const double moved = (level - t->black) / (t->white - t->black);
-  const double light = cvtm_srgb_to_linear(fmin(fmax(moved, 0), 1));
+  const double shown = 0.5 + (moved - 0.5) * b->options->contrast;
+  const double light = cvtm_srgb_to_linear(fmin(fmax(shown, 0), 1));
   return pow(b->options->invert ? light : 1 - light, t->gamma);
+}
+
+/* By how much tones thin the inks of a level that has another tone by itself. */
+static double thinning(const budget *b, const tones *t, double level) {
+  const double own = tone_of(b, &own_tones, level);
+  return own > 0 ? tone_of(b, t, level) / own : 0;
+}
+
+/* The ink of the dots that a level needs. */
+static double need_of(const budget *b, const tones *t, int bin) {
+  const double level = (bin + 0.5) / LEVELS;
+  if (b->share[bin] == 0) return 0;
+  return b->pens > 0 ? thinning(b, t, level) : cvtm_ink_needed(b->piece.kind, tone_of(b, t, level));
 }
 
 /* The area of the dots that these tones need, over that of the picture. */
 static double ink_of(const budget *b, const tones *t) {
   double sum = 0;
-  for (int bin = 0; bin < LEVELS; ++bin)
-    if (b->share[bin] > 0)
-      sum += b->share[bin] * cvtm_ink_needed(b->kind, tone_of(b, t, (bin + 0.5) / LEVELS));
+  for (int bin = 0; bin < LEVELS; ++bin) sum += b->share[bin] * need_of(b, t, bin);
   return sum;
 }
 
-/* Sets the gamma at which the tones need all ink. Returns 0 if there is none. */
-static int find_gamma(const budget *b, tones *t) {
+/* Sets the gamma at which the tones need this ink. Returns 0 if there is none. */
+static int find_gamma(const budget *b, double ink, tones *t) {
   enum { STEPS = 24 };
   double low = log(0.1), high = log(20);
   for (int k = 0; k < STEPS; ++k) {
     const double middle = 0.5 * (low + high);
     t->gamma = exp(middle);
-    *(ink_of(b, t) > b->ink ? &low : &high) = middle;
+    *(ink_of(b, t) > ink ? &low : &high) = middle;
   }
-  return fabs(ink_of(b, t) / b->ink - 1) < 0.02;
+  return fabs(ink_of(b, t) / ink - 1) < 0.02;
 }
 
 /* Replaces a plane by its difference from its mean over some cells around, about middle grey. */
@@ -118,7 +142,7 @@ static cvtm_status search(budget *b, tones *best, cvtm_error *error) {
   for (size_t i = 0; i < sizeof blacks / sizeof blacks[0]; ++i) {
     for (size_t j = 0; status == CVTM_OK && j < sizeof whites / sizeof whites[0]; ++j) {
       tones t = {.black = blacks[i], .white = whites[j]};
-      if (!(t.black < t.white) || !find_gamma(b, &t)) continue;
+      if (!(t.black < t.white) || !find_gamma(b, b->ink, &t)) continue;
       status = score(b, &t, error);
       if (t.score > best->score) *best = t;
     }
@@ -126,54 +150,181 @@ static cvtm_status search(budget *b, tones *best, cvtm_error *error) {
   return status;
 }
 
-/* Averages the picture over cells. */
-static cvtm_status shrink_to_cells(budget *b, const cvtm_image *image, cvtm_error *error) {
+static double level_of(double light) { return cvtm_linear_to_srgb(fmin(fmax(light, 0), 1)); }
+
+/* Averages the picture over cells. coverage: by each pen; NULL: one colour. */
+static cvtm_status shrink_to_cells(budget *b, cvtm_domain domain, const float *light,
+                                   float *const *coverage, cvtm_error *error) {
   enum { MOST = 128 }; /* cells along the longer side */
-  const double area = (double)image->width * image->height;
-  const double longer = fmax(image->width, image->height);
-  const double spacing = sqrt(area / (double)b->options->points);
-  const int side = (int)fmax(ceil(fmax(spacing, longer / MOST)), 1);
-  b->width = (image->width + side - 1) / side;
-  b->height = (image->height + side - 1) / side;
+  const double sites = b->options->points > 0 ? (double)b->options->points : MOST * MOST;
+  const double longer = fmax(domain.width, domain.height);
+  const int side = (int)fmax(ceil(fmax(sqrt(b->area / sites), longer / MOST)), 1);
+  b->width = (domain.width + side - 1) / side;
+  b->height = (domain.height + side - 1) / side;
   b->cells = (int64_t)b->width * b->height;
-  const int64_t pixels = (int64_t)image->width * image->height;
+  const int64_t pixels = (int64_t)domain.width * domain.height;
   b->level = cvtm_scratch_take(&b->memory, (size_t)b->cells, sizeof *b->level);
   b->drawn = cvtm_scratch_take(&b->memory, (size_t)b->cells, sizeof *b->drawn);
   b->wanted = cvtm_scratch_take(&b->memory, (size_t)b->cells, sizeof *b->wanted);
   b->other = cvtm_scratch_take(&b->memory, (size_t)b->cells, sizeof *b->other);
   b->local = cvtm_scratch_take(&b->memory, (size_t)b->cells, sizeof *b->local);
   if (b->memory.failed) return cvtm_no_memory(error, "the tones of a drawing");
-  cvtm_plane_shrink(image->value, image->width, image->height, side, b->level);
-  for (int64_t k = 0; k < b->cells; ++k)
-    b->level[k] = (float)cvtm_linear_to_srgb(fmin(fmax((double)b->level[k], 0), 1));
+  cvtm_plane_shrink(light, domain.width, domain.height, side, b->level);
+  for (int64_t k = 0; k < b->cells; ++k) b->level[k] = (float)level_of((double)b->level[k]);
   memcpy(b->local, b->level, (size_t)b->cells * sizeof *b->level);
+  double all = 0;
   for (int64_t p = 0; p < pixels; ++p) {
-    const double level = cvtm_linear_to_srgb(fmin(fmax((double)image->value[p], 0), 1));
-    b->share[(int)fmin(level * LEVELS, LEVELS - 1)] += 1 / (double)pixels;
+    const int bin = (int)fmin(level_of((double)light[p]) * LEVELS, LEVELS - 1);
+    double inks = b->pens == 0;
+    for (int k = 0; k < b->pens; ++k) inks += (double)coverage[k][p] / b->areas[k];
+    b->spread[bin] += 1 / (double)pixels;
+    b->share[bin] += inks;
+    all += inks;
   }
+  for (int bin = 0; bin < LEVELS && all > 0; ++bin) b->share[bin] /= all;
+  if (b->pens > 0) b->piece.area = b->area / all;
   return keep_local(b, b->local, error);
 }
 
-cvtm_status run_budget_choose(cvtm_run_options *o, const cvtm_image *image, cvtm_error *error) {
-  budget b = {.options = o};
-  tones best = {.score = -1};
-  cvtm_ink piece;
-  int is_even;
-  if (!is_wanted(o, image)) return CVTM_OK;
-  const cvtm_domain domain = {image->width, image->height, o->periodic};
-  cvtm_status status = run_ink_find(o, domain, &piece, &is_even, error);
-  if (status == CVTM_OK) status = shrink_to_cells(&b, image, error);
-  if (status == CVTM_OK) {
-    b.kind = piece.kind;
-    b.ink = (double)o->points * piece.area / ((double)image->width * image->height);
-    status = search(&b, &best, error);
+/* A line is shorter where the tone changes from cell to cell, which levels alone do not tell:
+ * corrects the gamma by the points that the cells need. */
+static cvtm_status correct_gamma(budget *b, tones *t, cvtm_error *error) {
+  enum { ROUNDS = 3 };
+  const double cell = b->area / (double)b->cells;
+  const cvtm_ink piece = {b->piece.kind, b->piece.area / cell};
+  const cvtm_domain domain = {b->width, b->height, 0};
+  double ink = b->ink, count;
+  for (int round = 0; round < ROUNDS; ++round) {
+    for (int64_t k = 0; k < b->cells; ++k) b->drawn[k] = (float)tone_of(b, t, (double)b->level[k]);
+    const cvtm_status status = cvtm_ink_count(domain, b->drawn, &piece, &count, error);
+    if (status != CVTM_OK) return status;
+    ink *= (double)b->options->points / count;
+    if (!find_gamma(b, ink, t)) break;
   }
-  cvtm_scratch_free(&b.memory);
+  return CVTM_OK;
+}
+
+/* --- time ------------------------------------------------------------------------------------ */
+
+/* The seconds in which a machine draws `count` touches, or a line through as many points, whose
+ * spacings follow the tones. Measured in drawings of photographs: a pen moves by this many spacings
+ * from one touch to the next, or along a line from point to point. */
+static double seconds_of(const budget *b, const tones *t, const run_machine *machine,
+                         double count) {
+  const double way = 1, step = 1.085;
+  const cvtm_plotter *p = machine->plotter;
+  const double area = b->area * machine->mm * machine->mm, ink = ink_of(b, t);
+  double sum = 0;
+  for (int bin = 0; bin < LEVELS; ++bin) {
+    const double dots = b->share[bin] * need_of(b, t, bin) / ink; /* share of all */
+    if (!(dots > 0)) continue;
+    const double spacing = sqrt(area * b->spread[bin] * fmax(b->pens, 1) / (count * dots));
+    sum += dots * (b->piece.kind == CVTM_INK_LINE
+                       ? step * spacing / p->draw_speed
+                       : cvtm_plotter_seconds(p, way * spacing) + p->lift_seconds + p->dot_seconds);
+  }
+  return count * sum;
+}
+
+/* Sets the number of touches or points for the time of -n, at most `most`. Returns 0 if the time is
+ * enough for these. */
+static int count_in_time(budget *b, const tones *t, const run_machine *machine, double seconds,
+                         double most) {
+  enum { STEPS = 40 };
+  double low = 1, high = fmax(most, 1);
+  const int is_short = seconds_of(b, t, machine, high) > seconds;
+  for (int k = 0; k < STEPS && is_short; ++k) {
+    const double middle = sqrt(low * high);
+    *(seconds_of(b, t, machine, middle) < seconds ? &low : &high) = middle;
+  }
+  b->options->points = (int64_t)fmax(round(high), 1);
+  b->ink = (double)b->options->points * b->piece.area / b->area;
+  return is_short;
+}
+
+/* --- both ------------------------------------------------------------------------------------ */
+
+/* Chooses the number of dots for the time of -n, and the tones that so many show. coverage: as
+ * for shrink_to_cells. */
+static cvtm_status choose(budget *b, cvtm_domain domain, const float *light, float *const *coverage,
+                          cvtm_error *error) {
+  cvtm_run_options *o = b->options;
+  const double seconds = -(double)o->points;
+  int chooses = tones_are_wanted(o);
+  const tones own = {.black = o->black, .white = o->white, .gamma = o->gamma};
+  tones best = {.score = -1};
+  run_machine machine;
+  cvtm_status status = shrink_to_cells(b, domain, light, coverage, error);
+  const double most = ink_of(b, &own) * b->area / b->piece.area;
+  if (status == CVTM_OK && seconds > 0) {
+    status = run_page_machine(o, domain, &machine, error);
+    if (status == CVTM_OK) chooses &= count_in_time(b, &own, &machine, seconds, most);
+  }
+  b->ink = (double)o->points * b->piece.area / b->area;
+  if (status == CVTM_OK && chooses) status = search(b, &best, error);
+  if (status == CVTM_OK && best.score >= 0 && seconds > 0) {
+    (void)count_in_time(b, &best, &machine, seconds, most);
+    (void)find_gamma(b, b->ink, &best);
+  }
+  if (seconds > 0) {
+    o->plot_seconds = seconds;
+    run_preview_limit(o);
+  }
+  if (status == CVTM_OK && best.score >= 0 && b->piece.kind == CVTM_INK_LINE && b->pens == 0)
+    status = correct_gamma(b, &best, error);
+  cvtm_scratch_free(&b->memory);
   if (status != CVTM_OK || best.score < 0) return status;
   o->black = best.black;
   o->white = best.white;
   o->gamma = round(1e3 * best.gamma) / 1e3;
   o->tone = CVTM_RUN_TONE_CHOSEN;
+  return CVTM_OK;
+}
+
+cvtm_status run_budget_choose(cvtm_run_options *o, const cvtm_image *image, cvtm_error *error) {
+  const cvtm_domain domain = {image->width, image->height, o->periodic};
+  budget b = {.options = o, .area = (double)image->width * image->height};
+  int is_even;
+  if (run_colours_wanted(o) || (o->points > 0 && image->is_data)) return CVTM_OK;
+  if (o->points < 0 && (image->is_data || o->density_from != CVTM_DENSITY_FROM_TONE))
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: a time for -n needs the tone of a picture, not data", o->input.name);
+  if (o->points > 0 && !tones_are_wanted(o)) return CVTM_OK;
+  const cvtm_status status = run_ink_find(o, domain, &b.piece, &is_even, error);
+  return status == CVTM_OK && o->points != 0 ? choose(&b, domain, image->value, NULL, error)
+                                             : status;
+}
+
+cvtm_status run_budget_choose_colours(cvtm_run_options *o, cvtm_domain domain, const float *light,
+                                      float *const *coverage, int pens, const double *areas,
+                                      cvtm_error *error) {
+  const int64_t pixels = (int64_t)domain.width * domain.height;
+  budget b = {.options = o, .area = (double)pixels, .pens = pens, .areas = areas};
+  if (o->points == 0 || (o->points > 0 && !tones_are_wanted(o))) return CVTM_OK;
+  b.piece.kind = run_page_shows_line(o) ? CVTM_INK_LINE : CVTM_INK_DISCS;
+  const cvtm_status status = choose(&b, domain, light, coverage, error);
+  if (status != CVTM_OK || o->tone != CVTM_RUN_TONE_CHOSEN) return status;
+  const tones chosen = {.black = o->black, .white = o->white, .gamma = o->gamma};
+  for (int64_t p = 0; p < pixels; ++p) {
+    const double thinned = thinning(&b, &chosen, level_of((double)light[p]));
+    for (int k = 0; k < pens; ++k)
+      coverage[k][p] = (float)fmin(thinned * (double)coverage[k][p], 1);
+  }
+  return CVTM_OK;
+}
+
+cvtm_status run_budget_check(const cvtm_run_options *o, cvtm_error *error) {
+  cvtm_run_options chosen = *o;
+  if (o->points >= 0) return CVTM_OK;
+  run_pen_choose(&chosen);
+  if (!run_page_has_machine(&chosen))
+    return run_usage_error(error,
+                           "--points: a time needs a drawing by a pen on a page, as by "
+                           "--plotter axidraw --pen 0.5mm -o x.svg");
+  if (!shows_tone(&chosen) || o->init.name != NULL || o->fixed.name != NULL)
+    return run_usage_error(error,
+                           "--points: a time needs dots of one size or a line; and no "
+                           "--init, --fixed, --domain, --preset or --density-from");
   return CVTM_OK;
 }
 
@@ -183,7 +334,7 @@ void run_touches_choose(cvtm_run_options *o) {
                             CVTM_RUN_GIVEN_PRESET | CVTM_RUN_GIVEN_METHOD;
   const int is_film = o->follow.on || o->init.name != NULL;
   const int is_plain = o->noise == CVTM_RUN_NOISE_HEXAGONAL && !o->equal_mass.on &&
-                       o->domain.kind == CVTM_RUN_DOMAIN_NONE && !run_colours_wanted(o);
+                       o->domain.kind == CVTM_RUN_DOMAIN_NONE;
   if (o->pen.count == 0 || run_page_shows_line(o) || run_outputs_have_mesh(o) ||
       (run_given(o) & of_sites) != 0 || is_film || !is_plain)
     return;
@@ -193,6 +344,11 @@ void run_touches_choose(cvtm_run_options *o) {
 }
 
 void run_budget_report(const cvtm_run_options *o, cJSON *report) {
+  if (o->plot_seconds > 0) {
+    cJSON *found = cJSON_AddObjectToObject(report, "points_found");
+    run_json_text(found, "from", "time");
+    run_json_real(found, "seconds", o->plot_seconds);
+  }
   if (o->tone != CVTM_RUN_TONE_CHOSEN) return;
   cJSON *part = cJSON_AddObjectToObject(report, "tone_chosen");
   run_json_real(part, "black", o->black);

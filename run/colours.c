@@ -6,6 +6,7 @@
 #include "base/host.h"
 #include "base/srgb.h"
 #include "base/text.h"
+#include "run/budget.h"
 #include "run/input.h"
 #include "run/options.h"
 #include "run/output.h"
@@ -228,50 +229,89 @@ static cvtm_status separate(run_colours *c, cvtm_error *error) {
   return cvtm_inks_separate(&c->pens.inks, c->rgb, count_canvas_pixels(c), c->coverage, error);
 }
 
-/* Distributes the points among pens in the ratio of the dots that their inks need. If the number of
- * points is not given, it is the sum of these dots. */
-static cvtm_status share_dots(cvtm_run_options *o, run_colours *c, run_dot_count *dots,
-                              cvtm_error *error) {
+/* Counts the dots that the inks need. amount: of each pen; *all: of all. */
+static cvtm_status count_dots(const cvtm_run_options *o, const run_colours *c, double *amount,
+                              run_dot_count *all, cvtm_error *error) {
   const double most = 1e9;
-  double amount[CVTM_INKS_MAX], total = 0;
-  run_dot_count all = {.smallest = INFINITY};
+  *all = (run_dot_count){.smallest = INFINITY};
   for (int k = 0; k < c->count; ++k) {
     const cvtm_run_options own = run_options_of_pen(o, &c->pens.size[k]);
     run_dot_count found;
     const cvtm_status status = run_stipples_count(&own, c->domain, c->coverage[k], &found, error);
     if (status != CVTM_OK) return status;
     amount[k] = found.ink > 0 ? found.count : 0;
-    total += amount[k];
-    all.smallest = fmin(all.smallest, found.smallest);
-    all.largest = fmax(all.largest, found.largest);
-    all.ink += found.ink;
-    all.mm_per_pixel = found.mm_per_pixel;
-    all.is_default = own.dot_size.count == 0;
+    all->count += amount[k];
+    all->smallest = fmin(all->smallest, found.smallest);
+    all->largest = fmax(all->largest, found.largest);
+    all->ink += found.ink;
+    all->mm_per_pixel = found.mm_per_pixel;
+    all->is_default = own.dot_size.count == 0;
   }
-  all.count = total;
-  if (total > most && o->points == 0)
+  if (all->count > most && o->points == 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: the inks need %.3g dots of these sizes; at most %g are possible",
-                     o->input.name, total, most);
-  if (!(total > 0))
+                     o->input.name, all->count, most);
+  if (!(all->count > 0))
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no pen draws any colour of the picture",
                      o->input.name);
-  if (o->points == 0) {
-    *dots = all;
-    o->points = (int64_t)total;
-    run_preview_limit(o);
+  return CVTM_OK;
+}
+
+int run_colours_have_sizes(const cvtm_run_options *options, const run_colours *c) {
+  for (int k = 0; k < c->count; ++k) {
+    const cvtm_run_options own = run_options_of_pen(options, &c->pens.size[k]);
+    if (own.dot_size.count == 0 || run_dot_ratio(&own) < 1) return 0;
   }
-  return cvtm_classes_share(amount, c->count, o->points, c->start, error);
+  return 1;
+}
+
+/* Chooses the tones that -n dots of one size can show. The picture gets the colours of the inks
+ * that are left. */
+static cvtm_status choose_tones(cvtm_run_options *o, run_colours *c, double *amount,
+                                run_dot_count *all, cvtm_error *error) {
+  const int64_t pixels = count_canvas_pixels(c);
+  double areas[CVTM_INKS_MAX];
+  cvtm_status status = CVTM_OK;
+  if (!run_colours_have_sizes(o, c) || o->points == 0) return CVTM_OK;
+  for (int k = 0; status == CVTM_OK && k < c->count; ++k) {
+    const cvtm_run_options own = run_options_of_pen(o, &c->pens.size[k]);
+    cvtm_ink piece;
+    int is_even;
+    status = run_ink_find(&own, c->domain, &piece, &is_even, error);
+    areas[k] = piece.area;
+  }
+  if (status != CVTM_OK) return status;
+  float *light = malloc((size_t)pixels * sizeof *light);
+  if (light == NULL) return cvtm_no_memory(error, "the tones of a drawing");
+  for (int64_t p = 0; p < pixels; ++p)
+    light[p] =
+        0.2126F * c->rgb[p] + 0.7152F * c->rgb[pixels + p] + 0.0722F * c->rgb[2 * pixels + p];
+  status = run_budget_choose_colours(o, c->domain, light, c->coverage, c->count, areas, error);
+  free(light);
+  if (status != CVTM_OK || o->tone != CVTM_RUN_TONE_CHOSEN) return status;
+  run_colours_mix(c, c->rgb);
+  return count_dots(o, c, amount, all, error);
 }
 
 cvtm_status run_colours_read(cvtm_run_options *o, cvtm_domain domain, float *rgb, run_colours *c,
                              run_dot_count *dots, cvtm_error *error) {
+  double amount[CVTM_INKS_MAX];
+  run_dot_count all;
   *c = (run_colours){.domain = domain, .rgb = rgb};
   cvtm_status status = find_pens(o, c, error);
   if (status != CVTM_OK) return status;
   c->count = c->pens.inks.count;
   status = separate(c, error);
-  return status == CVTM_OK ? share_dots(o, c, dots, error) : status;
+  if (status == CVTM_OK) status = count_dots(o, c, amount, &all, error);
+  if (status == CVTM_OK) status = choose_tones(o, c, amount, &all, error);
+  if (status == CVTM_OK && o->points == 0) {
+    *dots = all;
+    o->points = (int64_t)all.count;
+    run_preview_limit(o);
+  }
+  /* The points are distributed in the ratio of the dots that the inks need. */
+  return status == CVTM_OK ? cvtm_classes_share(amount, c->count, o->points, c->start, error)
+                           : status;
 }
 
 /* --- positions and order --- */

@@ -56,6 +56,8 @@ typedef struct run_colours {
   int is_measured;
 } run_colours;
 
+/* True if the dots of each pen have one given size. */
+int run_colours_have_sizes(const cvtm_run_options *options, const run_colours *colours);
 int run_colours_wanted(const cvtm_run_options *options);
 /* Checks the options against each other. CVTM_ERROR_USAGE. */
 cvtm_status run_colours_check(const cvtm_run_options *options, cvtm_error *error);
@@ -64,6 +66,8 @@ cvtm_status run_colours_check(const cvtm_run_options *options, cvtm_error *error
  * *colours then owns. If options->points is not given, sets it; *dots then explains the number. */
 cvtm_status run_colours_read(cvtm_run_options *options, cvtm_domain domain, float *rgb,
                              run_colours *colours, run_dot_count *dots, cvtm_error *error);
+/* Sets the colours that these coverages give, by the model of cvtm_inks_mix: three planes. */
+void run_colours_mix(const run_colours *colours, float *mixed);
 /* Places the dots: sites (2 * start[count]). plan: as in cvtm_classes_options. */
 cvtm_status run_colours_solve(const cvtm_run_options *options, cvtm_device *device,
                               const cvtm_cvt_options *descent, cvtm_cvt **plan,

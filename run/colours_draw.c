@@ -126,15 +126,6 @@ static cvtm_run_options options_of_pen(const colour_drawing *d, int k) {
   return run_options_of_pen(d->options, &d->c->pens.size[k]);
 }
 
-/* True if the dots of each pen have one given size, which no correction changes. */
-static int sizes_are_given(const colour_drawing *d) {
-  for (int k = 0; k < d->c->count; ++k) {
-    const cvtm_run_options own = options_of_pen(d, k);
-    if (own.dot_size.count == 0 || run_dot_ratio(&own) < 1) return 0;
-  }
-  return 1;
-}
-
 /* Sizes the dots of pen k by its coverage. measures: nonzero: also compares the dots with the
  * coverage. */
 static cvtm_status size_pen(colour_drawing *d, int k, int measures, cvtm_error *error) {
@@ -181,16 +172,14 @@ static cvtm_status render(colour_drawing *d, cvtm_error *error) {
 
 /* --- the correction --- */
 
-/* Sets the colours that the inks can give, by the model of cvtm_inks_mix. */
-static void find_possible(colour_drawing *d) {
-  const run_colours *c = d->c;
+void run_colours_mix(const run_colours *c, float *mixed) {
   const int64_t pixels = (int64_t)c->domain.width * c->domain.height;
 #pragma omp parallel for schedule(static)
   for (int64_t p = 0; p < pixels; ++p) {
     double coverage[CVTM_INKS_MAX], rgb[3];
     for (int k = 0; k < c->count; ++k) coverage[k] = (double)c->coverage[k][p];
     cvtm_inks_mix(&c->pens.inks, coverage, rgb);
-    for (int i = 0; i < 3; ++i) d->possible[i * pixels + p] = (float)rgb[i];
+    for (int i = 0; i < 3; ++i) mixed[i * pixels + p] = (float)rgb[i];
   }
 }
 
@@ -294,10 +283,10 @@ cvtm_status run_colours_draw(const cvtm_run_options *options, run_colours *c, co
   cvtm_status status = allocate_canvas(&d, error);
   if (status == CVTM_OK) status = make_cells_of_pens(&d, error);
   if (status == CVTM_OK) {
-    find_possible(&d);
+    run_colours_mix(c, d.possible);
     start_correction(&d);
   }
-  const int rounds = sizes_are_given(&d) ? 0 : ROUNDS;
+  const int rounds = run_colours_have_sizes(options, c) ? 0 : ROUNDS; /* given sizes stay */
   for (int round = 0; status == CVTM_OK && round < rounds; ++round) {
     status = size_dots(&d, 0, error);
     if (status == CVTM_OK) status = correct(&d, error);
@@ -325,10 +314,7 @@ static void encode_srgb(const float *rgb, int64_t pixels, unsigned char *bytes) 
 cvtm_status run_colours_picture(const run_colours *c, const double *sites, int64_t long_side,
                                 cvtm_pixels_writer write, const char *path, cvtm_error *error) {
   const double longer = fmax(c->domain.width, c->domain.height);
-  const double sites_along =
-      longer * sqrt((double)c->start[c->count] / ((double)c->domain.width * c->domain.height));
-  const double chosen = fmin(fmax(10 * sites_along, 1600), 2048);
-  const double scale = (long_side > 0 ? (double)long_side : chosen) / longer;
+  const double scale = cvtm_picture_side(c->domain, c->start[c->count], long_side) / longer;
   const cvtm_domain canvas = cvtm_canvas_of(c->domain, scale);
   const size_t pixels = (size_t)canvas.width * (size_t)canvas.height;
   double drawn[CVTM_INKS_MAX];

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/host.h"
+#include "base/srgb.h"
 #include "run/colours.h"
 #include "run/input.h"
 #include "run/output.h"
@@ -60,9 +61,15 @@ static cvtm_svg_kind run_page_shows(const cvtm_run_options *options, const cvtm_
   return by_pen || cvtm_format_has(f, CVTM_NEEDS_PAGE) ? CVTM_SVG_TOUCHES : shown;
 }
 
-/* What the drawing `path` shows; -1: it is no drawing. */
+int run_page_shows_plot(const cvtm_run_options *options, const char *path) {
+  return options->pen.count > 0 && options->purpose == CVTM_RUN_ALL && options->layers == 0 &&
+         run_output_kind_of(options, path) == RUN_OUTPUT_PICTURE;
+}
+
+/* What the drawing `path` shows, or the picture of a drawing; -1: it is none. */
 static int shown_by(const cvtm_run_options *options, const char *path) {
   const cvtm_format *f = run_output_format(options, path);
+  if (run_page_shows_plot(options, path)) f = find_drawing("svg");
   const int is_drawing = f != NULL && cvtm_format_has(f, CVTM_WRITES_DRAWING);
   return is_drawing ? (int)run_page_shows(options, f) : -1;
 }
@@ -224,6 +231,30 @@ static cvtm_status find_page(const cvtm_run_options *options, const cvtm_format 
                                                                    : 1);
   page->in_pixels = !(options->world.mm > 0);
   return CVTM_OK;
+}
+
+/* The format of the first output in which a pen draws the points; NULL: there is none. */
+static const cvtm_format *find_pen_drawing(const cvtm_run_options *options) {
+  for (int k = 0; options->pen.count > 0 && k < options->output.count; ++k) {
+    const int shown = shown_by(options, options->output.item[k]);
+    if (shown == CVTM_SVG_TOUCHES || shown == CVTM_SVG_PATH)
+      return run_output_format(options, options->output.item[k]);
+  }
+  return NULL;
+}
+
+int run_page_has_machine(const cvtm_run_options *options) {
+  return find_pen_drawing(options) != NULL &&
+         (run_has_page(options) || run_world_may_have_unit(options));
+}
+
+cvtm_status run_page_machine(const cvtm_run_options *options, cvtm_domain domain,
+                             run_machine *machine, cvtm_error *error) {
+  const cvtm_format *f = find_pen_drawing(options);
+  cvtm_page page;
+  const cvtm_status status = find_page(options, f, domain.width, domain.height, &page, error);
+  if (status == CVTM_OK) *machine = (run_machine){timed_plotter(options, f, &page), page.scale};
+  return status;
 }
 
 /* Reads the profile of G-code: of a machine, or a file. */
@@ -400,24 +431,54 @@ cvtm_status run_page_write(const run_scene *scene, const char *path, const char 
   return status;
 }
 
+/* Simulates the plot of what is shown on a canvas with `scale` pixels per pixel of the picture; the
+ * caller frees *drawn. */
+static cvtm_status simulate(const run_scene *scene, cvtm_svg_kind shown, double scale,
+                            cvtm_domain canvas, float **drawn, cvtm_error *error) {
+  cvtm_page page = page_of_picture(scene->domain.width, scene->domain.height, 1);
+  cvtm_drawing drawing;
+  page.in_pixels = 1;
+  *drawn = malloc((size_t)canvas.width * (size_t)canvas.height * sizeof **drawn);
+  if (*drawn == NULL) return cvtm_no_memory(error, "a simulated plot");
+  cvtm_status status = run_page_draw(scene, shown, &page, &drawing, error);
+  if (status != CVTM_OK) return status;
+  drawing.page.scale = 1 / scale;
+  status = cvtm_drawing_coverage(&drawing, canvas.width, canvas.height, *drawn, error);
+  cvtm_drawing_free(&drawing);
+  return status;
+}
+
 cvtm_status run_page_measure(const run_scene *scene, const float *tone, run_stipples *stipples,
                              cvtm_error *error) {
-  const cvtm_domain domain = scene->domain;
-  cvtm_page page = page_of_picture(domain.width, domain.height, 1);
-  cvtm_drawing drawing;
   const cvtm_svg_kind shown =
       run_page_shows_line(scene->options) ? CVTM_SVG_PATH : CVTM_SVG_TOUCHES;
-  page.in_pixels = 1;
-  float *drawn = malloc((size_t)domain.width * (size_t)domain.height * sizeof *drawn);
-  if (drawn == NULL) return cvtm_no_memory(error, "a simulated plot");
-  cvtm_status status = run_page_draw(scene, shown, &page, &drawing, error);
-  if (status == CVTM_OK) {
-    status = cvtm_drawing_coverage(&drawing, domain.width, domain.height, drawn, error);
-    cvtm_drawing_free(&drawing);
-  }
+  float *drawn;
+  cvtm_status status = simulate(scene, shown, 1, scene->domain, &drawn, error);
   if (status == CVTM_OK)
-    status =
-        run_stipples_measure(scene->options, domain, tone, scene->count, drawn, stipples, error);
+    status = run_stipples_measure(scene->options, scene->domain, tone, scene->count, drawn,
+                                  stipples, error);
+  free(drawn);
+  return status;
+}
+
+cvtm_status run_page_picture(const run_scene *scene, const char *path, cvtm_pixels_writer write,
+                             cvtm_error *error) {
+  const cvtm_run_options *options = scene->options;
+  const cvtm_domain domain = scene->domain;
+  const double longer = fmax(domain.width, domain.height);
+  const double scale = cvtm_picture_side(domain, scene->count, options->picture_size) / longer;
+  const cvtm_domain canvas = cvtm_canvas_of(domain, scale);
+  const int64_t pixels = (int64_t)canvas.width * canvas.height;
+  const int light = run_page_shows_sizes(options, path) && run_stipples_are_light(options);
+  float *drawn;
+  cvtm_status status =
+      simulate(scene, (cvtm_svg_kind)shown_by(options, path), scale, canvas, &drawn, error);
+  unsigned char *grey = (unsigned char *)drawn;
+  for (int64_t p = 0; status == CVTM_OK && p < pixels; ++p) {
+    const double ink = (double)drawn[p]; /* a byte never lies behind its float */
+    grey[p] = (unsigned char)lround(255 * cvtm_linear_to_srgb(light ? ink : 1 - ink));
+  }
+  if (status == CVTM_OK) status = write(path, canvas.width, canvas.height, 1, grey, error);
   free(drawn);
   return status;
 }

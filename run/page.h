@@ -14,6 +14,16 @@ int run_page_shows_sizes(const cvtm_run_options *options, const char *path);
 int run_page_shows_touches(const cvtm_run_options *options, const char *path);
 /* True if a pen draws one line through the points: in the first drawing that shows them. */
 int run_page_shows_line(const cvtm_run_options *options);
+/* The machine that draws, and the mm of a pixel on its page. */
+typedef struct run_machine {
+  const cvtm_plotter *plotter;
+  double mm;
+} run_machine;
+/* True if a pen draws one of the outputs on a page. */
+int run_page_has_machine(const cvtm_run_options *options);
+/* Sets *machine to that of the first such output. */
+cvtm_status run_page_machine(const cvtm_run_options *options, cvtm_domain domain,
+                             run_machine *machine, cvtm_error *error);
 /* True if the drawing `path` shows the points, as dots or along a path. */
 int run_page_shows_points(const cvtm_run_options *options, const char *path);
 /* Checks --page, --margin and --unit. CVTM_ERROR_USAGE. */
@@ -28,6 +38,11 @@ cvtm_status run_page_write(const run_scene *scene, const char *path, const char 
 /* Makes the drawing of a scene on a page: `shown`, by one pen or those of --colours. */
 cvtm_status run_page_draw(const run_scene *scene, cvtm_svg_kind shown, const cvtm_page *page,
                           cvtm_drawing *drawing, cvtm_error *error);
+/* True if the picture `path` shows the drawing of a pen: one without --layers, with a pen. */
+int run_page_shows_plot(const cvtm_run_options *options, const char *path);
+/* Writes such a picture, the simulated plot of the scene. */
+cvtm_status run_page_picture(const run_scene *scene, const char *path, cvtm_pixels_writer write,
+                             cvtm_error *error);
 /* With a pen: compares a simulated plot of the scene, touches or with --svg path a line, with the
  * ink wanted in each pixel. */
 cvtm_status run_page_measure(const run_scene *scene, const float *tone, run_stipples *stipples,

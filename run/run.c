@@ -266,7 +266,7 @@ cvtm_status run_check(const cvtm_run_options *options, cvtm_error *error) {
       run_condition_check,  run_size_from_check, run_region_names_check, run_domain_check,
       run_equal_mass_check, run_noise_check,     run_checkpoint_check,   run_stipples_check,
       run_colours_check,    run_order_check,     run_page_check,         run_outputs_check,
-      run_follow_check};
+      run_follow_check,     run_budget_check};
   if (options->input.name == NULL) return run_usage_error(error, "IMAGE is missing");
   if (options->points == 0 && options->init.name == NULL && options->fixed.name == NULL &&
       options->density_from != CVTM_DENSITY_FROM_SIZE &&

@@ -189,8 +189,10 @@ typedef struct cvtm_run_progress {
  * is data, or points. */
 typedef struct cvtm_run_options {
   cvtm_input input; /* the picture */
-  int64_t points;   /* sites; 0: as many as the picture needs dots */
-  unsigned given;   /* bits of CVTM_RUN_GIVEN_LIST */
+  /* Sites; 0: as many as the picture needs dots; below 0: as many touches of a pen, or points of a
+   * line, as the machine draws in this number of seconds. */
+  int64_t points;
+  unsigned given; /* bits of CVTM_RUN_GIVEN_LIST */
   cvtm_run_purpose purpose;
   int64_t threads; /* for meshes and drawings; 0: all */
 
@@ -340,7 +342,8 @@ typedef struct cvtm_run_options {
   void (*describe)(void *context, const struct cvtm_run_options *chosen, const cvtm_device *device,
                    struct cJSON *member);
   cvtm_inp_elements inp_elements;
-  CVTM_RESERVED(15);
+  double plot_seconds; /* set by the run: the time that was given in place of a number of points */
+  CVTM_RESERVED(14);
 } cvtm_run_options;
 
 void cvtm_run_defaults(cvtm_run_options *options);

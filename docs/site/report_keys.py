@@ -13,7 +13,7 @@ RUNS = [
     "run {e}/camera.png -n 99 --effort best --time-limit 0.1 -o a.csv",
     "run {e}/camera.png -n 99 --iterations 3 --preset paper -o a.csv",
     "run {e}/horse.png -n 900 --iterations 3 --domain image --periodic --element-order 2 -o a.msh",
-    "run {e}/camera.png -n 99 --iterations 3 --page A4 -o a.hpgl",
+    "run {e}/camera.png -n 2min --iterations 3 --page A4 -o a.hpgl",
     "run {e}/horse.png -n 99 --iterations 3 --noise blue -o a.csv --order tsp",
     "run {e}/coins.png -n 99 --iterations 3 --equal-mass --pixel-size 0.5um -o b.csv",
     "run {e}/coins.png -n 99 --iterations 3 --colours cmyk -o b.svg",

@@ -257,6 +257,8 @@ def typed(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> li
         if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):
             raise TypeError(f"{name}: {value!r} is neither True nor False")
         return [bool(value)]
+    if kind == "integer" and isinstance(value, str) and "|" in row["argument"]:  # -n 2h
+        return [value]
     if kind in ("integer", "real"):
         try:
             if isinstance(value, (str, bytes, bool)):
@@ -306,7 +308,8 @@ def kind_of(row: dict[str, Any]) -> str:
     names = {"flag": "bool", "integer": "int", "real": "float", "list": "list"}
     if row["type"] in ("choice", "switch"):
         return ("bool or " if row["type"] == "switch" else "") + "{" + ", ".join(map(repr, row["choices"])) + "}"
-    return names.get(row["type"], "str") + (" or array" if row["reads"] else "")
+    name = "int or str" if "|" in (row["argument"] or "") else names.get(row["type"], "str")
+    return name + (" or array" if row["reads"] else "")
 
 
 def describe(rows: Mapping[str, dict[str, Any]]) -> str:
