@@ -2,7 +2,7 @@
  * structure of triangles and their neighbours (Shewchuk 1996) and alternating cuts along both axes
  * (Dwyer 1987). */
 #include "base/host.h"
-#include "base/status.h"
+#include "base/primitives.h"
 #include "meshes/delaunay/grid.h"
 #include "meshes/delaunay/half_edges.h"
 #include "meshes/delaunay/star.h"
@@ -12,7 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Sorting: into columns by the upper bits of the codes, then within each column ---- */
+static void *allocate_large(int64_t count, size_t size) {
+  void *made = malloc((size_t)count * size);
+  cvtm_prefer_large_pages(made, (size_t)count * size);
+  return made;
+}
+
+/* ---- Sorting ---- */
 
 typedef struct sorted_points {
   int64_t count;
@@ -20,121 +26,7 @@ typedef struct sorted_points {
   int32_t *vertex; /* the vertex of each point; the first of coincident vertices */
 } sorted_points;
 
-enum { SORT_SPACE = 32 /* bytes a point */ };
-
-typedef struct keyed {
-  uint64_t key; /* cvtm_star_code */
-  int32_t index;
-} keyed;
-
-enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
-enum {
-  COLUMN_BITS = 11,
-  COLUMNS = (1 << COLUMN_BITS) + 1 /* 2^30 has its own */,
-  SORT_BLOCKS = 64
-};
-enum { WORTH_COLUMNS = 1 << 15, WORTH_DIGITS = 1 << 16 };
-
-/* Stable radix sort. Returns the one of the two arrays that holds the result. */
-static keyed *sort_by_digits(keyed *from, keyed *to, int64_t count) {
-  for (int shift = 0; shift < CVTM_STAR_KEY_BITS; shift += DIGIT_BITS) {
-    int64_t start[DIGITS] = {0};
-    for (int64_t i = 0; i < count; ++i) start[(from[i].key >> shift) % DIGITS]++;
-    int64_t sum = 0;
-    for (int d = 0; d < DIGITS; ++d) {
-      const int64_t here = start[d];
-      start[d] = sum;
-      sum += here;
-    }
-    for (int64_t i = 0; i < count; ++i) to[start[(from[i].key >> shift) % DIGITS]++] = from[i];
-    keyed *swap = from;
-    from = to;
-    to = swap;
-  }
-  return from;
-}
-
-static void sort_by_insertion(keyed *keys, int64_t count) {
-  for (int64_t i = 1; i < count; ++i) {
-    const keyed moving = keys[i];
-    int64_t k = i;
-    for (; k > 0 && keys[k - 1].key > moving.key; --k) keys[k] = keys[k - 1];
-    keys[k] = moving;
-  }
-}
-
-/* Stable merge sort in place; space: memory for half of the points. */
-static void sort_by_merging(keyed *keys, keyed *space, int64_t count) {
-  if (count <= 16) {
-    sort_by_insertion(keys, count);
-    return;
-  }
-  const int64_t half = count / 2;
-  sort_by_merging(keys, space, half);
-  sort_by_merging(keys + half, space, count - half);
-  memcpy(space, keys, (size_t)half * sizeof *keys);
-  int64_t left = 0, right = half, at = 0;
-  while (left < half && right < count)
-    keys[at++] = space[left].key <= keys[right].key ? space[left++] : keys[right++];
-  while (left < half) keys[at++] = space[left++];
-}
-
-static void sort_column(keyed *keys, keyed *space, int64_t count) {
-  if (count < WORTH_DIGITS) {
-    sort_by_merging(keys, space, count);
-  } else if (sort_by_digits(keys, space, count) != keys) {
-    memcpy(keys, space, (size_t)count * sizeof *keys);
-  }
-}
-
-static inline int column_of(keyed k) {
-  const uint64_t column = k.key >> (2 * CVTM_GRID_BITS - COLUMN_BITS);
-  return column < COLUMNS ? (int)column : COLUMNS - 1;
-}
-
-/* Moves keys to their columns, block by block, so that coincident points stay in order. Sets
- * start[c] to the begin of column c. `place`: memory for SORT_BLOCKS * COLUMNS. */
-static void spread_columns(const keyed *from, keyed *to, int64_t count, int64_t *place,
-                           int64_t *start) {
-  memset(place, 0, (size_t)SORT_BLOCKS * COLUMNS * sizeof *place);
-#pragma omp parallel for schedule(static)
-  for (int b = 0; b < SORT_BLOCKS; ++b) {
-    for (int64_t i = count * b / SORT_BLOCKS; i < count * (b + 1) / SORT_BLOCKS; ++i)
-      place[b * COLUMNS + column_of(from[i])]++;
-  }
-  int64_t sum = 0;
-  for (int c = 0; c < COLUMNS; ++c) {
-    start[c] = sum;
-    for (int b = 0; b < SORT_BLOCKS; ++b) {
-      const int64_t here = place[b * COLUMNS + c];
-      place[b * COLUMNS + c] = sum;
-      sum += here;
-    }
-  }
-  start[COLUMNS] = sum;
-#pragma omp parallel for schedule(static)
-  for (int b = 0; b < SORT_BLOCKS; ++b) {
-    for (int64_t i = count * b / SORT_BLOCKS; i < count * (b + 1) / SORT_BLOCKS; ++i)
-      to[place[b * COLUMNS + column_of(from[i])]++] = from[i];
-  }
-}
-
-/* Sorts; returns the one of the two arrays that holds the result, or NULL if memory runs out. */
-static keyed *sort_keys(keyed *keys, keyed *other, int64_t count) {
-  if (count < WORTH_COLUMNS) {
-    sort_column(keys, other, count);
-    return keys;
-  }
-  int64_t *place = malloc(((size_t)SORT_BLOCKS * COLUMNS + COLUMNS + 1) * sizeof *place);
-  if (place == NULL) return NULL;
-  int64_t *start = place + (ptrdiff_t)SORT_BLOCKS * COLUMNS;
-  spread_columns(keys, other, count, place, start);
-#pragma omp parallel for schedule(dynamic, 16)
-  for (int c = 0; c < COLUMNS; ++c)
-    sort_column(other + start[c], keys + start[c], start[c + 1] - start[c]);
-  free(place);
-  return other;
-}
+enum { SORT_SPACE = 24 /* bytes a point */, SORT_BLOCKS = 64, WORTH_BLOCKS = 1 << 15 };
 
 static void sorted_points_free(sorted_points *sorted) {
   free(sorted->place);
@@ -142,57 +34,65 @@ static void sorted_points_free(sorted_points *sorted) {
 }
 
 /* Nonzero if key k differs from the one before. */
-static int is_distinct(const keyed *order, int64_t k) {
-  return k == 0 || order[k].key != order[k - 1].key;
-}
+static int is_distinct(const uint64_t *keys, int64_t k) { return k == 0 || keys[k] != keys[k - 1]; }
 
-static void keep_distinct(const keyed *order, int64_t count, sorted_points *sorted) {
+static void keep_distinct(const uint64_t *keys, const int32_t *index, int64_t count,
+                          sorted_points *sorted) {
   int64_t at[SORT_BLOCKS + 1] = {0};
-#pragma omp parallel for schedule(static) if (count >= WORTH_COLUMNS)
+#pragma omp parallel for schedule(static) if (count >= WORTH_BLOCKS)
   for (int b = 0; b < SORT_BLOCKS; ++b)
     for (int64_t k = count * b / SORT_BLOCKS; k < count * (b + 1) / SORT_BLOCKS; ++k)
-      at[b + 1] += is_distinct(order, k);
+      at[b + 1] += is_distinct(keys, k);
   for (int b = 0; b < SORT_BLOCKS; ++b) at[b + 1] += at[b];
   sorted->count = at[SORT_BLOCKS];
-#pragma omp parallel for schedule(static) if (count >= WORTH_COLUMNS)
+#pragma omp parallel for schedule(static) if (count >= WORTH_BLOCKS)
   for (int b = 0; b < SORT_BLOCKS; ++b) {
     int64_t to = at[b];
     for (int64_t k = count * b / SORT_BLOCKS; k < count * (b + 1) / SORT_BLOCKS; ++k) {
-      if (!is_distinct(order, k)) continue;
-      const uint64_t key = order[k].key;
-      sorted->place[to] =
-          (cvtm_grid_point){(int32_t)cvtm_star_collect(key), (int32_t)cvtm_star_collect(key >> 1)};
-      sorted->vertex[to++] = order[k].index;
+      if (!is_distinct(keys, k)) continue;
+      sorted->place[to] = (cvtm_grid_point){(int32_t)cvtm_star_collect(keys[k]),
+                                            (int32_t)cvtm_star_collect(keys[k] >> 1)};
+      sorted->vertex[to++] = index[k];
     }
   }
 }
 
-_Static_assert(2 * sizeof(keyed) == SORT_SPACE, "keys twice");
+/* Coincident points stay in order. */
+static cvtm_status sort_keys(uint64_t *keys, int32_t *index, int64_t count, cvtm_error *error) {
+  cvtm_device *cpu = NULL;
+  size_t bytes = 0;
+  cvtm_status status = cvtm_device_create("cpu", omp_get_max_threads(), &cpu, error);
+  if (status != CVTM_OK) return status;
+  status = cvtm_sort_workspace(cpu, count, &bytes);
+  void *workspace = malloc(bytes);
+  if (workspace == NULL) status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to sort points");
+  if (status == CVTM_OK)
+    status = cvtm_sort_pairs(cpu, keys, index, keys + count, index + count, count,
+                             CVTM_STAR_KEY_BITS, workspace, bytes);
+  free(workspace);
+  cvtm_device_destroy(cpu);
+  return status;
+}
 
 /* space: count * SORT_SPACE bytes, aligned as malloc does. Both arrays are malloc'd, even on
  * failure; sorted_points_free frees them. */
 static cvtm_status sort_distinct(const cvtm_grid_point *grid, int64_t count, void *space,
                                  sorted_points *sorted, cvtm_error *error) {
-  keyed *keys = space, *other = keys + count;
-  sorted->place = malloc((size_t)count * sizeof *sorted->place);
-  sorted->vertex = malloc((size_t)count * sizeof *sorted->vertex);
-  const keyed *order = NULL;
-  if (sorted->place && sorted->vertex) {
-    cvtm_prefer_large_pages(sorted->place, (size_t)count * sizeof *sorted->place);
-    cvtm_prefer_large_pages(sorted->vertex, (size_t)count * sizeof *sorted->vertex);
-#pragma omp parallel for schedule(static) if (count >= WORTH_COLUMNS)
-    for (int64_t i = 0; i < count; ++i) {
-      keys[i].key = cvtm_star_code((uint32_t)grid[i].x, (uint32_t)grid[i].y);
-      keys[i].index = (int32_t)i;
-    }
-    order = sort_keys(keys, other, count);
+  uint64_t *keys = space;
+  int32_t *index = (int32_t *)(keys + 2 * count);
+  sorted->place = allocate_large(count, sizeof *sorted->place);
+  sorted->vertex = allocate_large(count, sizeof *sorted->vertex);
+  if (sorted->place == NULL || sorted->vertex == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to triangulate %lld points",
+                     (long long)count);
+#pragma omp parallel for schedule(static) if (count >= WORTH_BLOCKS)
+  for (int64_t i = 0; i < count; ++i) {
+    keys[i] = cvtm_star_code((uint32_t)grid[i].x, (uint32_t)grid[i].y);
+    index[i] = (int32_t)i;
   }
-  if (order != NULL) {
-    keep_distinct(order, count, sorted);
-    return CVTM_OK;
-  }
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to triangulate %lld points",
-                   (long long)count);
+  const cvtm_status status = sort_keys(keys, index, count, error);
+  if (status == CVTM_OK) keep_distinct(keys, index, count, sorted);
+  return status;
 }
 
 enum { WORTH_THREADS = 1 << 13 /* points */ };
@@ -668,12 +568,6 @@ static int sort_dense_fan(cvtm_star_corners *fan, int64_t count) {
 static void sort_fan(cvtm_star_corners *fan, int64_t count) {
   enum { FEW = 32 };
   if (count <= FEW || !sort_dense_fan(fan, count)) cvtm_star_sort(fan, (int32_t)count);
-}
-
-static void *allocate_large(int64_t count, size_t size) {
-  void *made = malloc((size_t)count * size);
-  cvtm_prefer_large_pages(made, (size_t)count * size);
-  return made;
 }
 
 /* Writes all triangles, each from its smallest vertex, in lexicographic order. */
