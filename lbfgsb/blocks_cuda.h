@@ -7,7 +7,7 @@
 #define CVTMESH_LBFGSB_BLOCKS_CUDA_H
 
 #include "base/cuda_utils.h"
-#include "lbfgsb/lbfgsb_state.h"
+#include "lbfgsb/stopping.h"
 
 #include <cuda/atomic>
 
@@ -407,6 +407,36 @@ static __device__ thread_sums empty_sums() {
 #pragma unroll
   for (int e = 0; e < CVTM_SUM_COLUMNS; ++e) own.value[e] = cvtm_lbfgsb_identity(e);
   return own;
+}
+
+/* Tells the loop whether to continue; one thread of each problem calls. claimed: the loop is a
+ * graph, whose condition this kernel sets. */
+static __device__ void signal_loop(const cvtm_lbfgsb_state *state, const cvtm_lbfgsb_arrays &all,
+                                   int was_running, int claimed,
+                                   cudaGraphConditionalHandle handle) {
+  if (all.problems > 1) {
+    if (was_running && !state->running) atomicSub(all.flag, 1);
+    return;
+  }
+  int more = state->running;
+  if (state->monitored) {
+    const int64_t records_read =
+        *static_cast<const volatile int64_t *>(&all.requests->records_read);
+    more = more && !cvtm_lbfgsb_mailbox_full(state, records_read);
+  }
+  *all.flag = more;
+  if (claimed) cudaGraphSetConditional(handle, more ? 1u : 0u);
+}
+
+/* Phases of iteration.h that are one pass of an executor. */
+template <typename executor>
+static __device__ void test_trial_point(executor on) {
+  pass_test(on);
+}
+
+template <typename executor>
+static __device__ void move_trial_point(executor on) {
+  pass_trial(on);
 }
 
 /* The rows of a thread in a pass are first_index, first_index + index_stride, .. */

@@ -100,25 +100,28 @@ CVTM_HD void cvtm_lbfgsb_end_window(cvtm_lane_group group, cvtm_lbfgsb_state *st
   cvtm_lanes_sync();
 }
 
+/* Sets t^c = min(t*, t^1), and asks to restrict the free rows if t^c = t^1. `second` is f'' along
+ * the projected gradient; if it is not positive, the history is dropped. One lane calls. */
+CVTM_HD void cvtm_lbfgsb_choose_cauchy(cvtm_lbfgsb_state *state, double second) {
+  if (!(second > 0.0 && cvtm_is_finite(state->theta)) && state->count > 0) {
+    cvtm_lbfgsb_drop_history(state);
+    state->restarts++;
+    second = state->free_gg;
+  }
+  const double t = second > 0.0 ? state->free_gg / second : 1.0;
+  const int first_segment = t < state->first_breakpoint;
+  state->walk_second = second;
+  state->cauchy = first_segment ? t : state->first_breakpoint;
+  state->needs_restriction = state->bounded && state->count > 0 && !first_segment;
+}
+
 /* Sets the approximate Cauchy point, or starts the search for the exact one if t* is beyond the
- * first breakpoint. `second` is the result f'' of cvtm_lbfgsb_model_curvature; if it is not
- * positive, the history is dropped. `work` must be unchanged since that function. */
+ * first breakpoint. `second` is the result f'' of cvtm_lbfgsb_model_curvature. `work` must be
+ * unchanged since that function. */
 CVTM_HD void cvtm_lbfgsb_decide_cauchy(cvtm_lane_group group, cvtm_lbfgsb_state *state,
                                        cvtm_lbfgsb_model *model, const cvtm_lbfgsb_work *work,
                                        cvtm_lbfgsb_walk *walk, double second) {
-  const int convex = second > 0.0 && cvtm_is_finite(state->theta);
-  if (group.lane == 0) {
-    if (!convex && state->count > 0) {
-      cvtm_lbfgsb_drop_history(state);
-      state->restarts++;
-      second = state->free_gg;
-    }
-    const double t = second > 0.0 ? state->free_gg / second : 1.0;
-    const int first_segment = t < state->first_breakpoint;
-    state->walk_second = second;
-    state->cauchy = first_segment ? t : state->first_breakpoint;
-    state->needs_restriction = state->bounded && state->count > 0 && !first_segment;
-  }
+  if (group.lane == 0) cvtm_lbfgsb_choose_cauchy(state, second);
   cvtm_lanes_sync();
   for (int p = group.lane; p < 2 * state->history; p += group.lanes) {
     model->wc[p] = -state->cauchy * model->wg[p];

@@ -222,10 +222,12 @@ static int next_breakpoint(executor on, double *t) {
 /* --- the functions of the table ----------------------------------------------------------------
  */
 
-cvtm_status cvtm_divided_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
-  cvtm_status status = cvtm_device_synchronize(device); /* completes the writes of the state */
+cvtm_status cvtm_divided_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
+                               const cvtm_lbfgsb_state *first) {
+  cvtm_status status = cvtm_device_synchronize(device); /* the device fills `model` */
   const executor on = {arrays, device, 0, &status, NULL};
   (void)m;
+  *arrays->state = *first;
   if (status == CVTM_OK) run_pass(on, CVTM_PASS_START, CVTM_SUM_COLUMNS, arrays->sums);
   if (status == CVTM_OK) cvtm_lbfgsb_init_state(arrays->state, arrays->sums);
   return status;

@@ -70,7 +70,8 @@ const cvtm_lbfgsb_share *cvtm_divided_share(const cvtm_divided *divided);
 int64_t cvtm_divided_own_blocks(const cvtm_divided *divided);
 int64_t cvtm_divided_parts(cvtm_device *device, int64_t n, int64_t problems);
 /* Functions of cvtm_lbfgsb_table. */
-cvtm_status cvtm_divided_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
+cvtm_status cvtm_divided_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
+                               const cvtm_lbfgsb_state *first);
 cvtm_status cvtm_divided_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
 
 #ifdef __cplusplus

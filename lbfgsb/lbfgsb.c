@@ -44,8 +44,8 @@ cvtm_status cvtm_lbfgsb_read_states(cvtm_lbfgsb *solver) {
                               (size_t)solver->problems * sizeof *solver->states);
 }
 
-static int count_running(const cvtm_lbfgsb *solver) {
-  int count = 0;
+int64_t cvtm_lbfgsb_count_running(const cvtm_lbfgsb *solver) {
+  int64_t count = 0;
   for (int64_t p = 0; p < solver->problems; ++p) count += solver->states[p].running != 0;
   return count;
 }
@@ -60,13 +60,13 @@ static cvtm_status read_running(cvtm_lbfgsb *solver, int *running) {
   if (keeps_states(solver))
     return cvtm_device_copy_out(solver->device, running, solver->arrays.flag, sizeof *running);
   const cvtm_status status = cvtm_lbfgsb_read_states(solver);
-  if (status == CVTM_OK) *running = count_running(solver);
+  if (status == CVTM_OK) *running = (int)cvtm_lbfgsb_count_running(solver);
   return status;
 }
 
-cvtm_status cvtm_lbfgsb_clear_signals(cvtm_lbfgsb *solver) {
+cvtm_status cvtm_lbfgsb_clear_signals(cvtm_lbfgsb *solver, int64_t running) {
   const cvtm_lbfgsb_requests requests = {0, (int)CVTM_STOP_NONE};
-  const int flag = count_running(solver);
+  const int flag = (int)running;
   solver->mailbox->recorded = 0;
   const cvtm_status status =
       cvtm_device_copy_in(solver->device, solver->arrays.requests, &requests, sizeof requests);
@@ -151,7 +151,7 @@ static int next_rounds(const cvtm_lbfgsb_options *options, int rounds, double se
 static cvtm_status loop_by_host(cvtm_lbfgsb_run *current) {
   cvtm_lbfgsb *solver = current->solver;
   cvtm_status status = CVTM_OK;
-  int rounds = 1, running = count_running(solver);
+  int rounds = 1, running = 1;
   while (status == CVTM_OK && running > 0) {
     const double before = cvtm_clock();
     for (int round = 0; status == CVTM_OK && round < rounds; ++round) {
@@ -185,7 +185,7 @@ static cvtm_status loop_by_graph(cvtm_lbfgsb_run *current, cvtm_loop *loop) {
     }
     if (status != CVTM_OK) break;
     status = cvtm_lbfgsb_read_states(solver);
-    const int running = count_running(solver);
+    const int running = (int)cvtm_lbfgsb_count_running(solver);
     if (status != CVTM_OK || running == 0) break;
     current->records_read = current->reported;
     status = cvtm_device_copy_in(solver->device, &solver->arrays.requests->records_read,
@@ -201,7 +201,6 @@ static cvtm_status loop_by_graph(cvtm_lbfgsb_run *current, cvtm_loop *loop) {
 static cvtm_status iterate(cvtm_lbfgsb_run *current) {
   cvtm_lbfgsb *solver = current->solver;
   cvtm_loop *loop = NULL;
-  if (count_running(solver) == 0) return CVTM_OK;
   if (cvtm_lbfgsb_on_cpu(solver) || solver->options.host_rounds || cvtm_lbfgsb_host_decides(solver))
     return loop_by_host(current);
   cvtm_status status = cvtm_loop_try(solver->device, enqueue_whole_round, current);
@@ -244,13 +243,9 @@ static cvtm_status prepare_run(cvtm_lbfgsb *solver, const double *x) {
   const cvtm_lbfgsb_arrays *arrays = &solver->arrays;
   cvtm_device *device = solver->device;
   cvtm_lbfgsb_forget_run(solver);
-  for (int64_t p = 0; p < solver->problems; ++p) {
-    cvtm_lbfgsb_apply_options(solver, solver->states + p);
-    solver->states[p].running = 1;
-  }
+  cvtm_lbfgsb_apply_options(solver, solver->states);
   cvtm_status status = cvtm_device_activate(device);
-  if (status == CVTM_OK) status = cvtm_lbfgsb_write_states(solver);
-  if (status == CVTM_OK) status = cvtm_lbfgsb_clear_signals(solver);
+  if (status == CVTM_OK) status = cvtm_lbfgsb_clear_signals(solver, solver->problems);
   if (status == CVTM_OK)
     status = cvtm_device_fill(device, arrays->w, 0, cvtm_lbfgsb_w_bytes(solver));
   if (status == CVTM_OK) {
@@ -263,7 +258,8 @@ static cvtm_status prepare_run(cvtm_lbfgsb *solver, const double *x) {
   if (status == CVTM_OK) {
     status = cvtm_device_copy(device, arrays->x, x, (size_t)solver->total * sizeof *x);
   }
-  if (status == CVTM_OK) status = solver->table->start(device, arrays, solver->options.history);
+  if (status == CVTM_OK)
+    status = solver->table->start(device, arrays, solver->options.history, solver->states);
   if (status == CVTM_OK && !keeps_states(solver)) status = cvtm_lbfgsb_read_states(solver);
   return status;
 }
@@ -283,7 +279,7 @@ static cvtm_status prepare_resume(cvtm_lbfgsb *solver) {
     if (state->phase != (int)CVTM_PHASE_START) state->phase = (int)CVTM_PHASE_RESUME;
   }
   status = cvtm_lbfgsb_write_states(solver);
-  if (status == CVTM_OK) status = cvtm_lbfgsb_clear_signals(solver);
+  if (status == CVTM_OK) status = cvtm_lbfgsb_clear_signals(solver, solver->problems);
   if (status == CVTM_OK && stopped > 0) status = enqueue_round(solver);
   if (status == CVTM_OK) status = cvtm_lbfgsb_read_states(solver);
   return status;
@@ -358,9 +354,10 @@ cvtm_status cvtm_lbfgsb_resume(cvtm_lbfgsb *solver, double *x, cvtm_objective ob
     return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
                      "there is no run to resume");
   }
-  const cvtm_status status = prepare_resume(solver);
+  cvtm_status status = prepare_resume(solver);
   if (status != CVTM_OK) return status;
-  return finish_call(&current, iterate(&current), x, result);
+  if (cvtm_lbfgsb_count_running(solver) > 0) status = iterate(&current);
+  return finish_call(&current, status, x, result);
 }
 
 /* --- reverse communication ------------------------------------------------------------------ */
@@ -405,7 +402,7 @@ cvtm_status cvtm_lbfgsb_finish(cvtm_lbfgsb *solver, double *x, cvtm_lbfgsb_resul
   cvtm_status status = check_reverse_run(solver);
   if (status == CVTM_OK) status = cvtm_lbfgsb_read_states(solver);
   if (status != CVTM_OK) return status;
-  const int stopped = count_running(solver);
+  const int64_t stopped = cvtm_lbfgsb_count_running(solver);
   for (int64_t p = 0; p < solver->problems; ++p) {
     cvtm_lbfgsb_state *state = solver->states + p;
     if (!state->running) continue;

@@ -439,10 +439,12 @@ static int64_t cpu_parts(cvtm_device *device, int64_t n, int64_t problems) {
   return cvtm_lbfgsb_cpu_parts(n);
 }
 
-static cvtm_status cpu_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
+static cvtm_status cpu_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
+                             const cvtm_lbfgsb_state *first) {
   const int threads = arrays->problems > 1 ? 1 : cvtm_device_threads(device);
   for (int64_t p = 0; p < arrays->problems; ++p) {
     const cvtm_lbfgsb_arrays one = cvtm_lbfgsb_problem_arrays(arrays, p, m);
+    *one.state = *first;
     cvtm_lbfgsb_cpu_pass(threads, &one, CVTM_PASS_START, NULL, CVTM_SUM_COLUMNS, one.sums);
     cvtm_lbfgsb_init_state(one.state, one.sums);
   }

@@ -45,7 +45,7 @@ static __device__ void test_speculatively(executor on) {
 }
 
 template <typename executor>
-static __device__ void test_trial_point(executor on) {
+static __device__ void pass_test(executor on) {
   shared_memory *shared = block_memory();
   if (cvtm_lbfgsb_may_speculate(&shared->state)) {
     test_speculatively(on);
@@ -101,21 +101,18 @@ static __device__ void truncate_direction(executor on) {
   decide_in_every_block(on, [&] { cvtm_lbfgsb_decide_fallback(&shared->state, shared->reduced); });
 }
 
-template <typename executor>
-static __device__ void move_trial_point(executor on) {
-  pass_trial(on);
-}
-
 /* --- kernels ---------------------------------------------------------------------------------- */
 
-/* Fills shared memory. first: the problem of block 0 of this launch, in a batch. */
-static __device__ block_group load_problem(const cvtm_lbfgsb_arrays &all, int64_t first, int m) {
+/* Fills shared memory. first: the problem of block 0 of this launch, in a batch. first_state: the
+ * state at the start of a run, else NULL. */
+static __device__ block_group load_problem(const cvtm_lbfgsb_arrays &all, int64_t first, int m,
+                                           const cvtm_lbfgsb_state *first_state) {
   const int batch = all.problems > 1, thread = static_cast<int>(threadIdx.x);
   const int64_t problem = batch ? first + blockIdx.x : 0;
   shared_memory *shared = block_memory();
   const block_group on = {batch ? 0 : blockIdx.x, batch ? 1 : gridDim.x};
   copy_words(&shared->arrays, &all);
-  copy_words(&shared->state, all.state + problem);
+  copy_words(&shared->state, first_state ? first_state : all.state + problem);
   if (thread == 0) {
     shared->epochs = all.barrier->epochs;
     shared->solved = 1;
@@ -145,42 +142,25 @@ static __device__ void store_problem(block_group on) {
   }
 }
 
-/* Tells the loop whether to continue; one thread of each problem calls. claimed: the loop is a
- * graph, whose condition this kernel sets. */
-static __device__ void signal_loop(block_group on, const cvtm_lbfgsb_arrays &all, int was_running,
-                                   int claimed, cudaGraphConditionalHandle handle) {
-  const cvtm_lbfgsb_state *state = &block_memory()->state;
-  if (all.problems > 1) {
-    if (was_running && !state->running) atomicSub(all.flag, 1);
-    return;
-  }
-  int more = state->running;
-  if (state->monitored) {
-    const int64_t records_read =
-        *static_cast<const volatile int64_t *>(&all.requests->records_read);
-    more = more && !cvtm_lbfgsb_mailbox_full(state, records_read);
-  }
-  *all.flag = more;
-  if (claimed) cudaGraphSetConditional(handle, more ? 1u : 0u);
-}
-
 template <int BLOCKS, int WARPS>
 static __global__ void __launch_bounds__(WARPS *WARP)
     round_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all, int64_t first, int m, int claimed,
                  cudaGraphConditionalHandle handle) {
-  const block_group on = load_problem(all, first, m);
+  const block_group on = load_problem(all, first, m, nullptr);
   const int was_running = block_memory()->state.running;
   if (was_running) {
     cvtm_lbfgsb_round(round_executor<BLOCKS, WARPS>(on));
     store_problem(on);
   }
-  if (on.block == 0 && threadIdx.x == 0) signal_loop(on, all, was_running, claimed, handle);
+  if (on.block == 0 && threadIdx.x == 0)
+    signal_loop(&block_memory()->state, all, was_running, claimed, handle);
 }
 
 template <int WARPS>
 static __global__ void __launch_bounds__(WARPS *WARP)
-    start_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all, int64_t first, int m) {
-  const block_group on = load_problem(all, first, m);
+    start_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all, int64_t first, int m,
+                 const __grid_constant__ cvtm_lbfgsb_state state) {
+  const block_group on = load_problem(all, first, m, &state);
   pass_start(on);
   decide_in_every_block(
       on, [&] { cvtm_lbfgsb_init_state(&block_memory()->state, block_memory()->reduced); });
@@ -203,7 +183,7 @@ static const void *find_round(int m, int batch) {
 }
 
 static const void *find_start(int warps) {
-  typedef void (*kernel)(cvtm_lbfgsb_arrays, int64_t, int);
+  typedef void (*kernel)(cvtm_lbfgsb_arrays, int64_t, int, cvtm_lbfgsb_state);
   const kernel found = warps == BATCH_WARPS    ? start_kernel<BATCH_WARPS>
                        : warps == warps_for(1) ? start_kernel<warps_for(1)>
                                                : start_kernel<warps_for(2)>;
@@ -254,10 +234,12 @@ static int64_t cuda_parts(cvtm_device *device, int64_t n, int64_t problems) {
   return cvtm_cuda_cap(wanted < multiprocessors ? wanted : multiprocessors);
 }
 
-static cvtm_status cuda_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
+static cvtm_status cuda_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
+                              const cvtm_lbfgsb_state *state) {
   cvtm_lbfgsb_arrays all = *arrays;
   int64_t first = 0;
-  void *arguments[] = {&all, &first, &m};
+  cvtm_lbfgsb_state first_state = *state;
+  void *arguments[] = {&all, &first, &m, &first_state};
   return launch(device, arrays, m, find_start(find_warps(arrays, m)), arguments, &first);
 }
 

@@ -15,15 +15,18 @@ typedef struct cvtm_lbfgsb_table {
   /* The number of parts of a pass over n rows. It fixes the order of sums, and depends only on n,
    * on `problems` and on the device. */
   int64_t (*parts)(cvtm_device *device, int64_t n, int64_t problems);
-  /* Sets x = trial_x = x projected onto the box, and g = d = 0. The states become those before the
-   * first evaluation. */
-  cvtm_status (*start)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
+  /* Sets x = trial_x = x projected onto the box, and g = d = 0. The states become `first`, with
+   * what follows from the bounds, as before the first evaluation. */
+  cvtm_status (*start)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
+                       const cvtm_lbfgsb_state *first);
   /* Runs the phases of iteration.h for every running problem. *arrays->flag becomes 0 when the loop
    * shall end. */
   cvtm_status (*round)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
 } cvtm_lbfgsb_table;
 
 extern const cvtm_lbfgsb_table cvtm_lbfgsb_table_cpu, cvtm_lbfgsb_table_cuda;
+/* The same on CUDA for at most CVTM_LBFGSB_SMALL variables: small_cuda.cu. */
+extern const cvtm_lbfgsb_table cvtm_lbfgsb_small_cuda;
 
 /* One call of minimize or resume, or a run in reverse communication (objective NULL). */
 typedef struct cvtm_lbfgsb_run {
@@ -54,6 +57,7 @@ struct cvtm_lbfgsb {
   void *owned[CVTM_LBFGSB_OWNED]; /* all device memory */
   int owned_count;
   size_t model_bytes;            /* size of the model of one problem */
+  int is_small;                  /* the table is cvtm_lbfgsb_small_cuda */
   double *lower, *upper, *scale; /* `arrays` has them only if they are used */
   cvtm_lbfgsb_inputs *found;
   cvtm_lbfgsb_mailbox *mailbox; /* address on the host */
@@ -77,8 +81,10 @@ void cvtm_lbfgsb_forget_run(cvtm_lbfgsb *solver);
 void cvtm_lbfgsb_apply_options(const cvtm_lbfgsb *solver, cvtm_lbfgsb_state *state);
 cvtm_status cvtm_lbfgsb_write_states(cvtm_lbfgsb *solver);
 cvtm_status cvtm_lbfgsb_read_states(cvtm_lbfgsb *solver);
-/* Clears requests and mailbox, and sets the flag of the loop if a problem is running. */
-cvtm_status cvtm_lbfgsb_clear_signals(cvtm_lbfgsb *solver);
+/* The number of running problems, by the host's copies of the states. */
+int64_t cvtm_lbfgsb_count_running(const cvtm_lbfgsb *solver);
+/* Clears requests and mailbox, and sets the flag of the loop to the number of running problems. */
+cvtm_status cvtm_lbfgsb_clear_signals(cvtm_lbfgsb *solver, int64_t running);
 /* Begins reverse communication. *at receives the arrays of the evaluations; at may be NULL. */
 void cvtm_lbfgsb_start_reverse_run(cvtm_lbfgsb *solver, cvtm_lbfgsb_evaluation *at);
 

@@ -13,7 +13,7 @@ typedef struct saved_header {
   uint64_t state_bytes;
 } saved_header;
 
-enum { SAVED_VERSION = 4, SAVED_ARRAYS = 11, COMMON_ARRAYS = 4 /* full on every rank */ };
+enum { SAVED_VERSION = 5, SAVED_ARRAYS = 11, COMMON_ARRAYS = 4 /* full on every rank */ };
 
 _Static_assert(1 + (int)SAVED_ARRAYS - (int)COMMON_ARRAYS == (int)CVTM_LBFGSB_PIECES,
                "a piece for each divided array");
@@ -167,7 +167,8 @@ cvtm_status cvtm_lbfgsb_restore(cvtm_lbfgsb *solver, const void *bytes, size_t c
     }
   }
   if (status == CVTM_OK) status = cvtm_lbfgsb_write_states(solver);
-  if (status == CVTM_OK) status = cvtm_lbfgsb_clear_signals(solver);
+  if (status == CVTM_OK)
+    status = cvtm_lbfgsb_clear_signals(solver, cvtm_lbfgsb_count_running(solver));
   if (status != CVTM_OK) {
     cvtm_lbfgsb_forget_run(solver);
     return status;

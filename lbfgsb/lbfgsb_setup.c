@@ -73,12 +73,20 @@ static const cvtm_lbfgsb_table divided_table = {
     .parts = cvtm_divided_parts, .start = cvtm_divided_start, .round = cvtm_divided_round};
 
 /* CVTMESH_PLAIN=panels makes panels.c handle every history, unless the variables are divided. */
-static const cvtm_lbfgsb_table *find_table(cvtm_device *device, const cvtm_lbfgsb_options *options,
+static const cvtm_lbfgsb_table *find_table(cvtm_device *device, int64_t n,
+                                           const cvtm_lbfgsb_options *options,
                                            const cvtm_lbfgsb_share *share) {
   if (share) return &divided_table;
-  return cvtm_uses_plain("panels") || options->history > CVTM_LBFGSB_SHORT
-             ? &panels_table
-             : CVTM_TABLE(device, cvtm_lbfgsb_table);
+  if (cvtm_uses_plain("panels")) return &panels_table;
+#if CVTMESH_HAVE_CUDA
+  if (n <= CVTM_LBFGSB_SMALL && cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA &&
+      !cvtm_uses_plain("small"))
+    return &cvtm_lbfgsb_small_cuda;
+#else
+  (void)n;
+#endif
+  return options->history > CVTM_LBFGSB_SHORT ? &panels_table
+                                              : CVTM_TABLE(device, cvtm_lbfgsb_table);
 }
 
 /* Allocates device memory that the solver owns, unless *status is already an error. */
@@ -90,8 +98,9 @@ static void *allocate_owned(cvtm_lbfgsb *solver, int64_t count, size_t size, cvt
 }
 
 size_t cvtm_lbfgsb_w_bytes(const cvtm_lbfgsb *solver) {
-  return (size_t)(cvtm_lbfgsb_w_count(solver->n, solver->options.history) * solver->problems) *
-         sizeof(double);
+  const int m = solver->options.history;
+  const int64_t each = solver->is_small ? 2 * m * solver->n : cvtm_lbfgsb_w_count(solver->n, m);
+  return (size_t)(each * solver->problems) * sizeof(double);
 }
 
 /* The number of entries of arrays->partial. */
@@ -133,13 +142,14 @@ static cvtm_status clear_arrays(cvtm_lbfgsb *solver) {
 static void allocate_decisions(cvtm_lbfgsb *solver, cvtm_status *status) {
   cvtm_lbfgsb_arrays *arrays = &solver->arrays;
   const int64_t problems = solver->problems, figures = problems * arrays->entries;
+  arrays->state = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_state), status);
+  arrays->requests = allocate_owned(solver, 1, sizeof *arrays->requests, status);
+  if (solver->is_small) return;
   arrays->sums = allocate_owned(solver, figures, sizeof(double), status);
   arrays->reduced = allocate_owned(solver, figures, sizeof(double), status);
   if (solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT)
     arrays->walk = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_walk), status);
-  arrays->state = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_state), status);
   arrays->model = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_model), status);
-  arrays->requests = allocate_owned(solver, 1, sizeof *arrays->requests, status);
   if (cvtm_device_get_kind(solver->device) == CVTM_DEVICE_CPU)
     arrays->work = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_work), status);
 }
@@ -147,7 +157,7 @@ static void allocate_decisions(cvtm_lbfgsb *solver, cvtm_status *status) {
 /* Allocates all arrays of the solver. share: NULL unless the variables are divided. */
 static cvtm_status allocate_arrays(cvtm_lbfgsb *solver, const cvtm_lbfgsb_share *share) {
   cvtm_lbfgsb_arrays *arrays = &solver->arrays;
-  const int exact = solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT;
+  const int exact = solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT && !solver->is_small;
   const int64_t total = solver->total, problems = solver->problems;
   const int m = solver->options.history;
   cvtm_status status = CVTM_OK;
@@ -157,6 +167,7 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver, const cvtm_lbfgsb_share 
   arrays->problems = problems;
   arrays->entries = (cvtm_lbfgsb_get_layout(m, 1).entries + 1) / 2 * 2;
   if (share) arrays->entries = CVTM_DIVIDED_STRIDE;
+  if (solver->is_small) arrays->entries = 0;
   arrays->parts = solver->table->parts(solver->device, solver->n, problems);
   arrays->x = allocate_owned(solver, total, sizeof(double), &status);
   arrays->g = allocate_owned(solver, total, sizeof(double), &status);
@@ -224,9 +235,13 @@ static cvtm_status allocate_solver(cvtm_device *device, int64_t problems, int64_
   cvtm_lbfgsb *result = calloc(1, sizeof *result);
   if (!result) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   result->device = device;
-  result->table = find_table(device, options, share);
-  result->model_bytes =
-      result->table == &panels_table ? cvtm_panels_model_bytes() : sizeof(cvtm_lbfgsb_model);
+  result->table = find_table(device, n, options, share);
+#if CVTMESH_HAVE_CUDA
+  result->is_small = result->table == &cvtm_lbfgsb_small_cuda;
+#endif
+  result->model_bytes = result->is_small                 ? 0
+                        : result->table == &panels_table ? cvtm_panels_model_bytes()
+                                                         : sizeof(cvtm_lbfgsb_model);
   result->rows = CVTM_TABLE(device, cvtm_lbfgsb_rows_table);
   result->options = *options;
   result->n = result->capacity = n;
@@ -328,7 +343,7 @@ static cvtm_status check_inputs(cvtm_lbfgsb *solver, const double *lower, const 
 }
 
 void cvtm_lbfgsb_forget_run(cvtm_lbfgsb *solver) {
-  memset(solver->states, 0, (size_t)solver->problems * sizeof *solver->states);
+  memset(solver->states, 0, sizeof *solver->states);
 }
 
 /* *shown = *own = a copy of `array`, allocated at the first use; *shown = NULL for a NULL array. */

@@ -10,6 +10,9 @@
 /* The longest history of lbfgsb_cpu.c and lbfgsb_cuda.cu; panels.c handles longer ones. */
 enum { CVTM_LBFGSB_SHORT = 20 };
 
+/* The most variables of small_cuda.cu. */
+enum { CVTM_LBFGSB_SMALL = 32 };
+
 /* The largest order of the small matrices in a translation unit. panels.c defines another one, so
  * cvtm_lbfgsb_model, _walk and _work have different sizes in different units. */
 #ifndef CVTM_LBFGSB_ORDER

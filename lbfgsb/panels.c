@@ -210,11 +210,13 @@ static cvtm_lbfgsb_arrays problem_arrays(const cvtm_lbfgsb_arrays *arrays, int64
   return one;
 }
 
-cvtm_status cvtm_panels_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m) {
-  cvtm_status status = cvtm_device_synchronize(device); /* completes the writes of the state */
+cvtm_status cvtm_panels_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
+                              const cvtm_lbfgsb_state *first) {
+  cvtm_status status = cvtm_device_synchronize(device); /* the device fills `model` */
   for (int64_t p = 0; status == CVTM_OK && p < arrays->problems; ++p) {
     const cvtm_lbfgsb_arrays one = problem_arrays(arrays, p, m);
     const executor on = {&one, device, 0, &status, NULL};
+    *one.state = *first;
     run_pass(on, CVTM_PASS_START, CVTM_SUM_COLUMNS, one.sums);
     if (status == CVTM_OK) cvtm_lbfgsb_init_state(one.state, one.sums);
   }

@@ -44,7 +44,8 @@ cvtm_status cvtm_panels_create(cvtm_device *device, cvtm_lbfgsb_arrays *arrays, 
                                cvtm_panels **panels);
 void cvtm_panels_destroy(cvtm_device *device, cvtm_panels *panels);
 /* Functions of cvtm_lbfgsb_table. */
-cvtm_status cvtm_panels_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
+cvtm_status cvtm_panels_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
+                              const cvtm_lbfgsb_state *first);
 cvtm_status cvtm_panels_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
 /* The size in bytes of the model of one problem. */
 size_t cvtm_panels_model_bytes(void);

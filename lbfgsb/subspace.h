@@ -106,24 +106,26 @@ CVTM_HD int cvtm_lbfgsb_solve_subspace(cvtm_lane_group group, const cvtm_lbfgsb_
 }
 
 /* Asks for pass B: with the subspace step if `solved`, else with steepest descent and an empty
- * history. */
+ * history. One lane calls. */
+CVTM_HD void cvtm_lbfgsb_ask_for_step(cvtm_lbfgsb_state *state, int solved) {
+  if (!solved && state->count > 0) {
+    cvtm_lbfgsb_drop_history(state);
+    state->restarts++;
+  }
+  state->gradient_factor = -(1.0 - state->theta * state->cauchy) / state->theta;
+  if (state->count == 0) {
+    /* Without pairs the model does not determine a step length: d = P(x - g) - x. */
+    state->cauchy = 0.0;
+    state->gradient_factor = -1.0;
+  }
+  state->needs_restriction = state->needs_breakpoints = 0;
+  state->needs_step = 1;
+}
+
 CVTM_HD void cvtm_lbfgsb_decide_subspace(cvtm_lane_group group, cvtm_lbfgsb_state *state,
                                          int solved) {
   cvtm_lanes_sync();
-  if (group.lane == 0) {
-    if (!solved && state->count > 0) {
-      cvtm_lbfgsb_drop_history(state);
-      state->restarts++;
-    }
-    state->gradient_factor = -(1.0 - state->theta * state->cauchy) / state->theta;
-    if (state->count == 0) {
-      /* Without pairs the model does not determine a step length: d = P(x - g) - x. */
-      state->cauchy = 0.0;
-      state->gradient_factor = -1.0;
-    }
-    state->needs_restriction = state->needs_breakpoints = 0;
-    state->needs_step = 1;
-  }
+  if (group.lane == 0) cvtm_lbfgsb_ask_for_step(state, solved);
   cvtm_lanes_sync();
 }
 

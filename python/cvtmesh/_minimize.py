@@ -153,21 +153,19 @@ class HostSide:
         solver.bound(*split_bounds(bounds, x0.shape))
         solver.start(np.ascontiguousarray(x0, dtype=np.float64).reshape(-1))
 
-    def x(self, wanted: bool) -> Any:
-        if wanted and not self.solver.on_cuda:
-            view: Any = self.solver.view(True)
-            return view.reshape(self.shape)
-        return self.solver.host(wanted).reshape(self.shape)
+    def x(self) -> Any:
+        found: Any = self.solver.host("x") if self.solver.on_cuda else self.solver.view("x")
+        return found.reshape(self.shape)
 
     def running(self) -> Any:
         return self.solver.host_running()
 
     def result(self) -> Any:
-        return self.x(False)
+        return self.solver.host("result").reshape(self.shape)
 
     def gradient(self, objective: Objective) -> Any:
         """At the result, of all problems."""
-        x = self.x(False)
+        x = self.result()
         x.flags.writeable = False
         return objective(x, self.running() + 1 if objective.masked else None)[1]
 
@@ -195,6 +193,8 @@ class DeviceSide:
         self.framework.follow(solver.stream)
         solver.bound_on_device(low, high)
         solver.start_on_device(start)
+        self.at_x, self.at_f, self.at_g = (self.framework.view(solver.view(name)) for name in "xfg")
+        self.states = self.framework.view(solver.running()) if problems > 0 else None
 
     def vector(self, value: Any, name: str) -> Any:
         value = value if ordinal_of(value) is None else adopt(value)
@@ -215,14 +215,14 @@ class DeviceSide:
         low, high = (self.framework.repeat(pairs[:, k], times) for k in (0, 1))
         return self.vector(low, "bounds"), self.vector(high, "bounds")
 
-    def x(self, wanted: bool) -> Any:
-        return self.framework.view(self.solver.view(wanted)).reshape(self.shape)
+    def x(self) -> Any:
+        return self.at_x.reshape(self.shape)
 
     def running(self) -> Any:
-        return self.framework.copy(self.framework.view(self.solver.running()))
+        return self.states
 
     def result(self) -> Any:
-        return self.framework.copy(self.x(False))
+        return self.framework.copy(self.framework.view(self.solver.view("result"))).reshape(self.shape)
 
     def gradient(self, objective: Objective) -> Any:
         gradient = objective(self.result(), self.running() + 1 if objective.masked else None)[1]
@@ -233,9 +233,10 @@ class DeviceSide:
         f, g = self.vector(f, "value"), self.vector(g, "gradient")
         check_values(len(f), self.problems)
         check_size(len(g), self.shape)
-        f = self.framework.pairs(f) if self.problems > 0 else f
+        self.framework.assign(self.at_f, f)
+        self.framework.assign(self.at_g, g)
         self.framework.follow(self.solver.stream)
-        return self.solver.advance_on_device(f, g)
+        return self.solver.advance_on_device()
 
 
 class StartNotFinite(FloatingPointError):
@@ -307,7 +308,7 @@ def run(
     if objective.masked and len(shape) < 2:
         raise ValueError(f"fun has a parameter `running`, but x0 of shape {shape} is no batch")
     side = begin(shape[0] if objective.masked else 0)
-    f, g = objective(side.x(True), side.running() if objective.masked else None)
+    f, g = objective(side.x(), side.running() if objective.masked else None)
     if side.problems == 0 and problems_of(f, shape) > 0:
         side = begin(shape[0])  # from the same point
     if callback is not None and side.problems > 0:
@@ -318,7 +319,7 @@ def run(
             asked = asked or (callback is not None and bool(callback(record)))
         if asked or not running:
             break
-        running = side.advance(*objective(side.x(True), side.running() if objective.masked else None))
+        running = side.advance(*objective(side.x(), side.running() if objective.masked else None))
     figures = side.solver.finish()
     reasons: Any = _core.stop_reasons()
     reasons = np.array(reasons) if side.problems > 0 else reasons

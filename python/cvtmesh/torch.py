@@ -481,8 +481,8 @@ class LBFGSB(torch.optim.Optimizer):  # type: ignore[misc, unused-ignore]
 
     def _point(self, run: HostSide | DeviceSide) -> Any:
         if isinstance(run, HostSide):
-            return run.solver.host_point()
-        return run.framework.view(run.solver.point())
+            return run.solver.host("point")
+        return run.framework.view(run.solver.view("point"))
 
     @torch.no_grad()  # type: ignore[untyped-decorator, misc, unused-ignore]
     def step(self, closure: Any) -> Any:

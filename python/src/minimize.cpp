@@ -59,10 +59,9 @@ class Minimizer {
     on_.require(cvtm_device_copy_in(on_.device, at_.g, g.data(), bytes()));
     next();
   }
-  /* Waits for the objective's work if the solver's stream does. */
-  bool advance_on_device(const DeviceArray &f, const DeviceArray &g) {
-    on_.require(cvtm_device_copy(on_.device, at_.f, f.data(), f.size() * sizeof(double)));
-    on_.require(cvtm_device_copy(on_.device, at_.g, g.data(), bytes()));
+  /* With the value and the gradient in the solver's memory. Waits for the objective's work if the
+   * solver's stream does. */
+  bool advance_on_device() {
     next();
     return is_running();
   }
@@ -103,8 +102,21 @@ class Minimizer {
     return Figures(result);
   }
 
-  /* The best point so far. */
-  const double *point() const { return cvtm_lbfgsb_point(solver_.get()); }
+  /* Numbers of the solver on its device, by what they are: `x` and `g` of the evaluation that is
+   * wanted, its value `f` or values, the best `point` so far, or the `result` after finish. */
+  struct Place {
+    const double *data;
+    size_t count;
+    int64_t stride;
+  };
+  Place place(const std::string &name) const {
+    if (name == "f") return {at_.f, problems_ > 0 ? problems() : 1, 2};
+    const double *of = name == "x"       ? at_.x
+                       : name == "g"     ? at_.g
+                       : name == "point" ? cvtm_lbfgsb_point(solver_.get())
+                                         : x_;
+    return {of, size(), 1};
+  }
   /* Of each problem: not 0 while it runs; on the solver's device. */
   const int *running(int64_t *stride) const { return cvtm_lbfgsb_running(solver_.get(), stride); }
   /* The same, copied to the host. */
@@ -119,17 +131,18 @@ class Minimizer {
     return copy_array<int>(picked.data(), {problems()});
   }
   size_t problems() const { return static_cast<size_t>(problems_); }
-
-  /* x of the evaluation that is wanted, or the result after finish; borrowed from the solver. */
-  const double *x(bool wanted) const { return wanted ? at_.x : x_; }
   size_t size() const { return static_cast<size_t>(n_); }
   int64_t threads() const { return arguments_.options.run.threads; }
   bool on_cuda() const { return on_.is_cuda(); }
   int ordinal() const { return on_.ordinal(); }
   uintptr_t stream() const { return on_.stream(); }
 
-  Array<double> host(bool wanted) { return to_host(x(wanted)); }
-  Array<double> host_point() { return to_host(point()); }
+  Array<double> host(const std::string &name) {
+    double *copy = new double[size() + 1];
+    nb::capsule owner(copy, [](void *p) noexcept { delete[] static_cast<double *>(p); });
+    on_.require(cvtm_device_copy_out(on_.device, copy, place(name).data, bytes()));
+    return Array<double>(copy, {size()}, owner);
+  }
 
   /* The records of the iterations since the last call. */
   std::vector<Figures> take_records() {
@@ -153,13 +166,6 @@ class Minimizer {
   static int watch(void *context, const cvtm_lbfgsb_progress *progress) {
     static_cast<Minimizer *>(context)->records_.push_back(*progress);
     return 0;
-  }
-
-  Array<double> to_host(const double *from) {
-    double *copy = new double[size() + 1];
-    nb::capsule owner(copy, [](void *p) noexcept { delete[] static_cast<double *>(p); });
-    on_.require(cvtm_device_copy_out(on_.device, copy, from, bytes()));
-    return Array<double>(copy, {size()}, owner);
   }
 
   void set_bounds(const double *lower, const double *upper) {
@@ -219,14 +225,10 @@ nb::object show(nb::handle self, const Minimizer &m, const T *data, size_t count
                                  nb::device::cuda::value, m.ordinal()));
 }
 
-nb::object view(nb::handle self, bool wanted) {
+nb::object view(nb::handle self, const std::string &name) {
   const Minimizer &m = *nb::inst_ptr<Minimizer>(self);
-  return show(self, m, m.x(wanted), m.size(), 1);
-}
-
-nb::object point(nb::handle self) {
-  const Minimizer &m = *nb::inst_ptr<Minimizer>(self);
-  return show(self, m, m.point(), m.size(), 1);
+  const Minimizer::Place at = m.place(name);
+  return show(self, m, at.data, at.count, at.stride);
 }
 
 nb::object running(nb::handle self) {
@@ -273,20 +275,20 @@ void bind_minimize(nb::module_ &module) {
           },
           nb::arg("f"), nb::arg("g"),
           "Uses the value and the gradient at x; false when the run has ended.")
-      .def("advance_on_device", &Minimizer::advance_on_device, nb::arg("f"), nb::arg("g"), unlocked)
+      .def("advance_on_device", &Minimizer::advance_on_device, unlocked,
+           "The same with f and g of `view`.")
       .def("finish", &Minimizer::finish)
       .def(
-          "view", [](nb::handle_t<Minimizer> self, bool wanted) { return view(self, wanted); },
-          nb::arg("wanted"), "x of the wanted evaluation, or the result; not copied.")
-      .def(
-          "point", [](nb::handle_t<Minimizer> self) { return point(self); },
-          "The best point so far; not copied.")
-      .def("host_point", &Minimizer::host_point, "The same, copied to the host.")
+          "view",
+          [](nb::handle_t<Minimizer> self, const std::string &name) { return view(self, name); },
+          nb::arg("name"),
+          "x, f and g of the wanted evaluation, the best point so far, or the result; not copied.")
       .def(
           "running", [](nb::handle_t<Minimizer> self) { return running(self); },
           "Of each problem of a batch: not 0 while it runs; not copied.")
       .def("host_running", &Minimizer::host_running, "The same, copied to the host.")
-      .def("host", &Minimizer::host, nb::arg("wanted"), "The same, copied to the host.")
+      .def("host", &Minimizer::host, nb::arg("name"),
+           "x, the point or the result, copied to the host.")
       .def("take_records", &Minimizer::take_records)
       .def_prop_ro("on_cuda", &Minimizer::on_cuda)
       .def_prop_ro("ordinal", &Minimizer::ordinal)
