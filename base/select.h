@@ -41,9 +41,10 @@
  * stages        deferred cells: the stages of finish_kernel in one kernel; plain: one kernel each
  * sort          the tree of sites: sorted by counting; plain: by CUB
  * flooding      jump flooding: chains of pixels; plain: one pixel per thread
+ * small         L-BFGS-B of at most 32 variables: a group of lanes; plain: a block
  *
  * bench_lcp times those of grids, bench_cvt stages and sort, bench_voronoi
- * flooding, with and without the variable. */
+ * flooding, batches.py small, with and without the variable. */
 #ifdef __cplusplus
 extern "C" {
 #endif

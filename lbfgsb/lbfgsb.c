@@ -67,7 +67,7 @@ static cvtm_status read_running(cvtm_lbfgsb *solver, int *running) {
 cvtm_status cvtm_lbfgsb_clear_signals(cvtm_lbfgsb *solver, int64_t running) {
   const cvtm_lbfgsb_requests requests = {0, (int)CVTM_STOP_NONE};
   const int flag = (int)running;
-  solver->mailbox->recorded = 0;
+  if (solver->mailbox) solver->mailbox->recorded = 0;
   const cvtm_status status =
       cvtm_device_copy_in(solver->device, solver->arrays.requests, &requests, sizeof requests);
   if (status != CVTM_OK) return status;
@@ -111,7 +111,8 @@ static cvtm_status request_stop(cvtm_lbfgsb_run *current, cvtm_stop stop) {
 static cvtm_status deliver_records(cvtm_lbfgsb_run *current) {
   cvtm_lbfgsb *solver = current->solver;
   const cvtm_lbfgsb_options *options = &solver->options;
-  const int64_t recorded = __atomic_load_n(&solver->mailbox->recorded, __ATOMIC_ACQUIRE);
+  const int64_t recorded =
+      solver->mailbox ? __atomic_load_n(&solver->mailbox->recorded, __ATOMIC_ACQUIRE) : 0;
   const int limited = options->max_seconds > 0.0;
   int64_t stop = CVTM_STOP_NONE;
   cvtm_status status = CVTM_OK;

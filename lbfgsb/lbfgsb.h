@@ -118,7 +118,8 @@ typedef struct cvtm_lbfgsb cvtm_lbfgsb;
 cvtm_status cvtm_lbfgsb_create(cvtm_device *device, int64_t n, const cvtm_lbfgsb_options *options,
                                cvtm_lbfgsb **solver);
 /* The same for `problems` independent problems of n variables each. CUDA solves each problem in one
- * block, the CPU in one thread. Bounds, scale and x are then [problems][n]. */
+ * block, or by the lanes of a warp if n <= 32; the CPU in one thread. Bounds, scale and x are then
+ * [problems][n]. */
 cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int64_t n,
                                      const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver);
 void cvtm_lbfgsb_destroy(cvtm_lbfgsb *solver);

@@ -41,8 +41,6 @@ typedef struct cvtm_lbfgsb_run {
   int captured;         /* the loop runs as a graph */
 } cvtm_lbfgsb_run;
 
-enum { CVTM_LBFGSB_OWNED = 32 }; /* most arrays of a solver */
-
 struct cvtm_lbfgsb {
   cvtm_device *device;
   const cvtm_lbfgsb_table *table;
@@ -54,13 +52,13 @@ struct cvtm_lbfgsb {
   int64_t everywhere;    /* n * problems over all ranks */
   int64_t finite_bounds; /* finite bounds among the 2 * everywhere */
   cvtm_lbfgsb_arrays arrays;
-  void *owned[CVTM_LBFGSB_OWNED]; /* all device memory */
-  int owned_count;
+  void *block;                   /* the memory of `arrays`, but for bounds and scale */
+  size_t taken;                  /* bytes of it that are in use */
   size_t model_bytes;            /* size of the model of one problem */
   int is_small;                  /* the table is cvtm_lbfgsb_small_cuda */
   double *lower, *upper, *scale; /* `arrays` has them only if they are used */
   cvtm_lbfgsb_inputs *found;
-  cvtm_lbfgsb_mailbox *mailbox; /* address on the host */
+  cvtm_lbfgsb_mailbox *mailbox; /* address on the host; NULL in a batch */
   cvtm_lbfgsb_state *states;    /* [problems]: host copies, as last read. history is 0 while there
                                    is no run to resume. */
   cvtm_lbfgsb_run reverse_run;  /* the run in reverse communication */

@@ -89,12 +89,11 @@ static const cvtm_lbfgsb_table *find_table(cvtm_device *device, int64_t n,
                                               : CVTM_TABLE(device, cvtm_lbfgsb_table);
 }
 
-/* Allocates device memory that the solver owns, unless *status is already an error. */
-static void *allocate_owned(cvtm_lbfgsb *solver, int64_t count, size_t size, cvtm_status *status) {
-  void *block = NULL;
-  if (*status == CVTM_OK) *status = cvtm_device_allocate(solver->device, count, size, &block);
-  if (block) solver->owned[solver->owned_count++] = block;
-  return block;
+/* Takes an array from the solver's block. Without a block it only counts. */
+static void *take(cvtm_lbfgsb *solver, int64_t count, size_t size) {
+  void *array = solver->block ? (char *)solver->block + solver->taken : NULL;
+  solver->taken += ((size_t)count * size + 255) / 256 * 256;
+  return array;
 }
 
 size_t cvtm_lbfgsb_w_bytes(const cvtm_lbfgsb *solver) {
@@ -138,29 +137,54 @@ static cvtm_status clear_arrays(cvtm_lbfgsb *solver) {
   return status;
 }
 
-/* Allocates the data of the decisions, unless panels.c handles the history. */
-static void allocate_decisions(cvtm_lbfgsb *solver, cvtm_status *status) {
+/* The data of the decisions, unless panels.c handles the history. */
+static void take_decisions(cvtm_lbfgsb *solver) {
   cvtm_lbfgsb_arrays *arrays = &solver->arrays;
   const int64_t problems = solver->problems, figures = problems * arrays->entries;
-  arrays->state = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_state), status);
-  arrays->requests = allocate_owned(solver, 1, sizeof *arrays->requests, status);
+  arrays->state = take(solver, problems, sizeof(cvtm_lbfgsb_state));
+  arrays->requests = take(solver, 1, sizeof *arrays->requests);
   if (solver->is_small) return;
-  arrays->sums = allocate_owned(solver, figures, sizeof(double), status);
-  arrays->reduced = allocate_owned(solver, figures, sizeof(double), status);
+  arrays->sums = take(solver, figures, sizeof(double));
+  arrays->reduced = take(solver, figures, sizeof(double));
   if (solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT)
-    arrays->walk = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_walk), status);
-  arrays->model = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_model), status);
+    arrays->walk = take(solver, problems, sizeof(cvtm_lbfgsb_walk));
+  arrays->model = take(solver, problems, sizeof(cvtm_lbfgsb_model));
   if (cvtm_device_get_kind(solver->device) == CVTM_DEVICE_CPU)
-    arrays->work = allocate_owned(solver, problems, sizeof(cvtm_lbfgsb_work), status);
+    arrays->work = take(solver, problems, sizeof(cvtm_lbfgsb_work));
+}
+
+/* The arrays of the solver, and its block once it is allocated. */
+static void take_arrays(cvtm_lbfgsb *solver, int divided, int exact) {
+  cvtm_lbfgsb_arrays *arrays = &solver->arrays;
+  const int64_t total = solver->total, problems = solver->problems;
+  solver->taken = 0;
+  arrays->x = take(solver, total, sizeof(double));
+  arrays->g = take(solver, total, sizeof(double));
+  arrays->trial_x = take(solver, total, sizeof(double));
+  arrays->trial_g = take(solver, total, sizeof(double));
+  arrays->d = take(solver, total, sizeof(double));
+  arrays->w = take(solver, (int64_t)cvtm_lbfgsb_w_bytes(solver), 1);
+  arrays->values =
+      take(solver, 2 * (divided ? (int64_t)CVTM_DIVIDED_BLOCKS : problems), sizeof(double));
+  arrays->partial = take(solver, count_partial(solver), sizeof(double));
+  if (exact) arrays->breakpoints = take(solver, total, sizeof(double));
+  if (exact && !divided) {
+    arrays->breakpoint_rows = take(solver, total, sizeof(int64_t));
+    arrays->breakpoint_count = take(solver, problems, sizeof(int64_t));
+  }
+  if (!divided && solver->table != &panels_table) take_decisions(solver);
+  solver->found = take(solver, 1, sizeof *solver->found);
+  arrays->flag = take(solver, 1, sizeof(int));
+  arrays->barrier = take(solver, 1, sizeof *arrays->barrier);
 }
 
 /* Allocates all arrays of the solver. share: NULL unless the variables are divided. */
 static cvtm_status allocate_arrays(cvtm_lbfgsb *solver, const cvtm_lbfgsb_share *share) {
   cvtm_lbfgsb_arrays *arrays = &solver->arrays;
+  cvtm_device *device = solver->device;
   const int exact = solver->options.cauchy == CVTM_LBFGSB_CAUCHY_EXACT && !solver->is_small;
-  const int64_t total = solver->total, problems = solver->problems;
+  const int64_t problems = solver->problems;
   const int m = solver->options.history;
-  cvtm_status status = CVTM_OK;
   void *mapped = NULL, *host = NULL;
   arrays->n = solver->n;
   arrays->block = cvtm_lbfgsb_block(solver->n);
@@ -168,41 +192,20 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver, const cvtm_lbfgsb_share 
   arrays->entries = (cvtm_lbfgsb_get_layout(m, 1).entries + 1) / 2 * 2;
   if (share) arrays->entries = CVTM_DIVIDED_STRIDE;
   if (solver->is_small) arrays->entries = 0;
-  arrays->parts = solver->table->parts(solver->device, solver->n, problems);
-  arrays->x = allocate_owned(solver, total, sizeof(double), &status);
-  arrays->g = allocate_owned(solver, total, sizeof(double), &status);
-  arrays->trial_x = allocate_owned(solver, total, sizeof(double), &status);
-  arrays->trial_g = allocate_owned(solver, total, sizeof(double), &status);
-  arrays->d = allocate_owned(solver, total, sizeof(double), &status);
-  arrays->w = allocate_owned(solver, (int64_t)cvtm_lbfgsb_w_bytes(solver), 1, &status);
-  arrays->values = allocate_owned(solver, 2 * (share ? (int64_t)CVTM_DIVIDED_BLOCKS : problems),
-                                  sizeof(double), &status);
-  arrays->partial = allocate_owned(solver, count_partial(solver), sizeof(double), &status);
-  if (exact) {
-    arrays->breakpoints = allocate_owned(solver, total, sizeof(double), &status);
-  }
-  if (exact && !share) {
-    arrays->breakpoint_rows = allocate_owned(solver, total, sizeof(int64_t), &status);
-    arrays->breakpoint_count = allocate_owned(solver, problems, sizeof(int64_t), &status);
-  }
+  arrays->parts = solver->table->parts(device, solver->n, problems);
+  take_arrays(solver, share != NULL, exact);
+  cvtm_status status = cvtm_device_allocate(device, (int64_t)solver->taken, 1, &solver->block);
+  if (status != CVTM_OK) return status;
+  take_arrays(solver, share != NULL, exact);
   if (share) {
-    if (status == CVTM_OK)
-      status = cvtm_divided_create(solver->device, arrays, solver->n, exact, &arrays->divided);
-    if (status == CVTM_OK)
-      status = cvtm_divided_set_share(solver->device, arrays, solver->n, share);
-  } else if (solver->table != &panels_table) {
-    allocate_decisions(solver, &status);
-  } else if (status == CVTM_OK) {
-    status = cvtm_panels_create(solver->device, arrays, m, exact, &arrays->panels);
+    status = cvtm_divided_create(device, arrays, solver->n, exact, &arrays->divided);
+    if (status == CVTM_OK) status = cvtm_divided_set_share(device, arrays, solver->n, share);
+  } else if (solver->table == &panels_table) {
+    status = cvtm_panels_create(device, arrays, m, exact, &arrays->panels);
   }
-  solver->found = allocate_owned(solver, 1, sizeof *solver->found, &status);
-  arrays->flag = allocate_owned(solver, 1, sizeof(int), &status);
-  arrays->barrier = allocate_owned(solver, 1, sizeof *arrays->barrier, &status);
   if (status == CVTM_OK) status = clear_arrays(solver);
-  if (status == CVTM_OK) {
-    status =
-        cvtm_device_allocate_mapped(solver->device, sizeof(cvtm_lbfgsb_mailbox), &host, &mapped);
-  }
+  if (status == CVTM_OK && problems == 1)
+    status = cvtm_device_allocate_mapped(device, sizeof(cvtm_lbfgsb_mailbox), &host, &mapped);
   solver->mailbox = host;
   arrays->mailbox = mapped;
   return status;
@@ -279,7 +282,9 @@ cvtm_status cvtm_lbfgsb_create_divided(cvtm_device *device, const cvtm_lbfgsb_sh
 
 void cvtm_lbfgsb_destroy(cvtm_lbfgsb *solver) {
   if (!solver) return;
-  for (int k = 0; k < solver->owned_count; ++k) cvtm_device_free(solver->device, solver->owned[k]);
+  void *const owned[] = {solver->block, solver->lower, solver->upper, solver->scale};
+  for (size_t k = 0; k < sizeof owned / sizeof *owned; ++k)
+    cvtm_device_free(solver->device, owned[k]);
   cvtm_panels_destroy(solver->device, solver->arrays.panels);
   cvtm_divided_destroy(solver->device, solver->arrays.divided);
   cvtm_device_free_mapped(solver->device, solver->mailbox);
@@ -353,7 +358,8 @@ static cvtm_status copy_vector(cvtm_lbfgsb *solver, const double *array, double 
   if (!array) return CVTM_OK;
   cvtm_status status = CVTM_OK;
   if (!*own)
-    *own = allocate_owned(solver, solver->capacity * solver->problems, sizeof(double), &status);
+    status = cvtm_device_allocate(solver->device, solver->capacity * solver->problems,
+                                  sizeof(double), (void **)own);
   if (status == CVTM_OK) {
     status = cvtm_device_copy(solver->device, *own, array, (size_t)solver->total * sizeof **own);
   }

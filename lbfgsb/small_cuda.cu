@@ -53,7 +53,10 @@ struct lane_group {
   __device__ double multiply(const double (&row)[LANES], double element) const {
     double product = 0.0;
 #pragma unroll
-    for (int j = 0; j < LANES; ++j) product += row[j] * get(element, j);
+    for (int j = 0; j < LANES; ++j) {
+      if (j >= n) break;
+      product += row[j] * get(element, j);
+    }
     return product;
   }
   /* One lane decides; then all see the new state. */
@@ -103,7 +106,10 @@ static __device__ int make_matrix(const lane_group<LANES> &on, double (&b)[LANES
     const double of_y = y / sy, of_v = v / sv;
     good = good && sv > 0.0 && sy > 0.0;
 #pragma unroll
-    for (int j = 0; j < LANES; ++j) b[j] += of_y * on.get(y, j) - of_v * on.get(v, j);
+    for (int j = 0; j < LANES; ++j) {
+      if (j >= on.n) break;
+      b[j] += of_y * on.get(y, j) - of_v * on.get(v, j);
+    }
   }
   return good;
 }
@@ -153,7 +159,10 @@ static __device__ int solve(const lane_group<LANES> &on, const double (&b)[LANES
     if (on.lane == j) inverse = by;
     right -= factor * top;
 #pragma unroll
-    for (int c = 1; c < LANES; ++c) a[c - 1] = a[c] - factor * on.get(a[c], j);
+    for (int c = 1; c < LANES; ++c) {
+      if (c >= on.n - j) break; /* no columns are left */
+      a[c - 1] = a[c] - factor * on.get(a[c], j);
+    }
   }
   *x = right * inverse;
   return good && cvtm_is_finite(on.sum(*x * 0.0));

@@ -219,7 +219,7 @@ class DeviceSide:
         return self.at_x.reshape(self.shape)
 
     def running(self) -> Any:
-        return self.states
+        return self.framework.copy(self.states)  # contiguous, as JAX needs it
 
     def result(self) -> Any:
         return self.framework.copy(self.framework.view(self.solver.view("result"))).reshape(self.shape)

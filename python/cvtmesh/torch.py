@@ -495,7 +495,7 @@ class LBFGSB(torch.optim.Optimizer):  # type: ignore[misc, unused-ignore]
             run = self._begin(before)
         running, done, loss = True, 0, None
         while running and done < self.param_groups[0]["max_iter"]:
-            self._set(run.x(True))
+            self._set(run.x())
             loss = closure()
             gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self._params]
             running = run.advance(loss.detach().double(), self._flat(gradients))
