@@ -87,6 +87,10 @@ static int print_completion(int argc, char **argv) {
     printf("%s", usage);
     return printed();
   }
+  if (argc > 3 && strcmp(argv[2], "--") == 0) {
+    cli_complete(stdout, argc - 3, argv + 3);
+    return printed();
+  }
   if (argc == 3 && cli_print_completion(stdout, argv[2])) return printed();
   fprintf(stderr, "%s", usage);
   return CLI_EXIT_USAGE;
@@ -108,9 +112,8 @@ static int open_page(int argc, char **argv) {
 static const char *command_near(const char *word) {
   run_nearest nearest = run_nearest_start(word);
   for (int k = 0; k < CLI_COMMAND_COUNT; ++k) run_nearest_offer(&nearest, cli_commands[k].name);
-  run_nearest_offer(&nearest, "page");
-  run_nearest_offer(&nearest, "completion");
-  run_nearest_offer(&nearest, "help");
+  for (int k = 0; cli_other_commands[k][0] != NULL; ++k)
+    run_nearest_offer(&nearest, cli_other_commands[k][0]);
   run_nearest_offer(&nearest, "--help");
   run_nearest_offer(&nearest, "--version");
   return nearest.best;

@@ -124,7 +124,8 @@ struct cli_options {
   } hlcp;
 
   struct {
-    int problem, is_matrix_free;
+    int problem; /* a cvtm_model; -1: none */
+    int is_matrix_free;
     cvtm_lcp_options solver;
     int64_t size, width, height; /* width, height 0: size x size, or no grid for a file */
     cvtm_input rhs, lower, upper;
@@ -203,9 +204,16 @@ int cli_print_manual(FILE *template_page, FILE *stream);
 typedef void (*cli_name_visitor)(void *context, const char *name);
 /* The topic of --help that `word` is or probably means, or NULL. */
 const char *cli_help_topic_near(cli_command command, const char *word);
-/* Prints what the shell (bash, zsh, fish) reads to complete the program's arguments. Returns 0,
- * with nothing printed, for another shell. */
+/* The word `all`, `formats` if the command writes some, and the groups of its options. */
+void cli_visit_topics(cli_command command, cli_name_visitor visitor, void *context);
+/* Prints what the shell (bash, zsh, fish) reads to complete the program's arguments: it then asks
+ * cli_complete. Returns 0, with nothing printed, for another shell. */
 int cli_print_completion(FILE *stream, const char *shell);
+/* Prints what may stand for the last word after the others: the word, a tab and its help on each
+ * line; a line `/` stands for names of files. */
+void cli_complete(FILE *stream, int count, char **words);
+/* Name and summary of what is no row of CLI_COMMAND_LIST; ends with a NULL name. */
+extern const char *const cli_other_commands[][2];
 
 typedef enum cli_file_use {
   CLI_FILE_READ,

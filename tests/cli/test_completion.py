@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import commands, options
+from conftest import BUILD, commands, options
 
 COMMANDS = commands()
 
@@ -29,7 +29,8 @@ print -r -- "$text"
 
 
 def said(words, folder):
-    environment = {**os.environ, "HOME": str(folder), "TERM": "dumb"}
+    path = f"{BUILD}:{os.environ['PATH']}"  # the scripts ask the program
+    environment = {**os.environ, "HOME": str(folder), "TERM": "dumb", "PATH": path}
     return subprocess.run(words, stdout=subprocess.PIPE, check=True, cwd=folder, timeout=60,
                           env=environment).stdout.decode(errors="replace")
 

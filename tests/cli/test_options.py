@@ -195,8 +195,10 @@ def test_an_option_is_one_row(tmp_path):
     for topic in ([], ["basic"], ["all"]):
         assert re.search(r"-F, --fake-count COUNT +number of fakes to count \[0\]",
                          call("run", "--help", *topic))
-    assert "--fake-count | -F) words='three'" in call("completion", "bash")
-    assert "-l fake-count -s F -x -a 'three'" in call("completion", "fish")
+    assert call("completion", "--", "run", "--fake") == "--fake-count\tnumber of fakes to count\n"
+    for words in (["-F", ""], ["--fake-count", "th"], ["--fake-count", "=", "t"]):
+        assert call("completion", "--", "run", *words) == "three\t\n"
+    assert call("completion", "--", "run", "--fake-count=t") == "--fake-count=three\t\n"
     config = tmp_path / "fake.conf"
     config.write_text("fake-count = x\n")
     assert "'x' is not a whole number" in call("info", "--config", config, code=2)
