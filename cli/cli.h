@@ -57,7 +57,7 @@ static inline const char *cli_word(int64_t count, const char *one, const char *m
  * from now. */
 const char *cli_count(int64_t count, const char *one, const char *many);
 
-/* Opens the page in a browser and does not return, or prints why not and returns an exit code. */
+/* Prints where the page is and opens it in a browser, or prints why not; returns an exit code. */
 int cli_open_page(void);
 
 /* What stderr and the pictures of --watch show of a run. */
@@ -93,6 +93,11 @@ const cli_listener *cli_listening(void);
 void cli_catch_signals(void);
 /* True after such a signal, or if the thread's listener says so. */
 int cli_interrupted(void);
+
+/* Reads and meshes an outline by the options of `mesh`, to which cli_progress_attach was applied,
+ * and which get the chosen sides for the report. Returns an exit code. */
+struct cvtm_outline;
+int cli_outline_make(cli_options *own, struct cvtm_outline **made);
 
 /* A new report with its first members: `version`, the device (NULL: none), `options`. */
 cJSON *cli_report_begin(const cvtm_device *device, const cli_options *options);

@@ -43,9 +43,11 @@ static void print_outline_summary(const cvtm_outline *o) {
   cli_plot_print(&o->plot);
 }
 
-/* own: a copy, in which the chosen sides are set for the report. */
-static int mesh_outline(cli_options *own, cvtm_outline **made) {
+int cli_outline_make(cli_options *own, cvtm_outline **made) {
   cvtm_error error = {CVTM_OK, ""};
+  if (strcmp(own->device, "auto") != 0 && strcmp(own->device, "cpu") != 0)
+    return cli_usage_error(CLI_MESH, "--device %s: an outline is meshed on the CPU", own->device);
+  own->run.purpose = CVTM_RUN_OUTLINE;
   own->run.outline.width = own->width;
   own->run.outline.height = own->height;
   int code =
@@ -59,24 +61,25 @@ static int mesh_outline(cli_options *own, cvtm_outline **made) {
   own->height = o->domain.height;
   cli_catch_signals();
   status = run_outline_mesh(o, &error);
-  if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
-  status = cvtm_outline_write(o, NULL, NULL, &error);
+  return status == CVTM_OK ? CLI_EXIT_OK : cli_failed(CLI_WORKING, status, &error);
+}
+
+static int write_outline(const cli_options *own, cvtm_outline *o) {
+  cvtm_error error = {CVTM_OK, ""};
+  const cvtm_status status = cvtm_outline_write(o, NULL, NULL, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!own->quiet) print_outline_summary(o);
   if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
-  return run_refine_fell_short(&o->figures) ? CLI_EXIT_NOT_CONVERGED : CLI_EXIT_OK;
+  return !run_refine_fell_short(&o->figures) ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
 }
 
 static int run_outline(const cli_options *options) {
   cli_options own = *options;
   cli_progress progress = {0};
   cvtm_outline *outline = NULL;
-  if (strcmp(options->device, "auto") != 0 && strcmp(options->device, "cpu") != 0)
-    return cli_usage_error(CLI_MESH, "--device %s: an outline is meshed on the CPU",
-                           options->device);
-  own.run.purpose = CVTM_RUN_OUTLINE;
   cli_progress_attach(&progress, &own);
-  const int code = mesh_outline(&own, &outline);
+  int code = cli_outline_make(&own, &outline);
+  if (code == CLI_EXIT_OK) code = write_outline(&own, outline);
   cvtm_outline_destroy(outline);
   return code;
 }

@@ -474,8 +474,14 @@ static cvtm_status check_files(const cvtm_run_options *options, cvtm_error *erro
 static cvtm_status check_outline(cvtm_outline *o, cvtm_error *error) {
   const cvtm_run_options *options = &o->options;
   cvtm_run_options sizes = *options;
+  char known[CVTM_FORMAT_NAMES];
   if (options->outline.metric != NULL) sizes.size.field = NULL; /* it names the metric's field */
   if (options->input.name == NULL) return run_usage_error(error, "OUTLINE is missing");
+  if (options->outline.metric == NULL && !cvtm_polygon_format_known(options->input.name))
+    return run_usage_error(
+        error, "%s is no outline (%s); meshes of pictures: cvtmesh run, or --metric hessian",
+        options->input.name,
+        cvtm_format_names(cvtm_formats, CVTM_READS_POLYGONS, " ", known, sizeof known));
   if (options->order != CVTM_RUN_ORDER_NONE)
     return run_usage_error(error, "--order does not go with the mesh of an outline");
   cvtm_status status = run_area_caps_read(options, &o->caps, error);
@@ -507,6 +513,18 @@ cvtm_status cvtm_outline_solve(cvtm_outline *o, cvtm_error *error) {
   return status == CVTM_OK ? run_outline_mesh(o, error) : status;
 }
 
+/* Nonzero if these options ask for another mesh. */
+static int asks_for_another(const cvtm_run_options *made, const cvtm_run_options *asked) {
+  return asked->points != made->points || asked->periodic != made->periodic ||
+         asked->refine.min_angle != made->refine.min_angle ||
+         asked->refine.max_area.count != made->refine.max_area.count ||
+         asked->outline.size.count != made->outline.size.count ||
+         asked->outline.boundary_names.count != made->outline.boundary_names.count ||
+         asked->outline.grade != made->outline.grade ||
+         asked->outline.simplify != made->outline.simplify ||
+         asked->outline.metric != made->outline.metric;
+}
+
 cvtm_status cvtm_outline_write(cvtm_outline *o, const char *path, const cvtm_run_options *options,
                                cvtm_error *error) {
   if (options == NULL) options = &o->options;
@@ -514,6 +532,9 @@ cvtm_status cvtm_outline_write(cvtm_outline *o, const char *path, const cvtm_run
       path != NULL ? run_options_of_file(&o->options, path, options) : *options;
   choose_outline(&asked);
   run_scene scene, drawn;
+  if (asks_for_another(&o->options, &asked))
+    return run_usage_error(error,
+                           "options that determine the mesh cannot change after it was made");
   o->plot = (run_plot){.plotter = NULL};
   cvtm_status status = check_files(&asked, error);
   if (status == CVTM_OK) status = make_scene(o, &asked, &scene, &drawn, error);

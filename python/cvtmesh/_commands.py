@@ -212,14 +212,14 @@ def run_line(run: Mapping[str, Any], name: str) -> str:
     options = dict(run)
     image = options.pop("input")
     if not isinstance(image, (str, os.PathLike)):
-        raise TypeError(f"{name}: input: a batch reads files")
+        raise TypeError(f"{name}: input must be a path, since a batch reads files")
     if isinstance(options.get("report"), (str, os.PathLike)):
         options["report"] = os.fspath(options["report"])
     values, inputs = convert("run", options)
     given: dict[str, list[Any]] = {}
     for option, value in values:
         if inputs or (isinstance(value, tuple) and any(isinstance(each, tuple) for each in value)):
-            raise TypeError(f"{name}: {option}: a batch reads files")
+            raise TypeError(f"{name}: {option} must be a path, since a batch reads files")
         if isinstance(value, tuple):
             value = _core.option_text("run", option, value)
         given.setdefault(option, []).append(value)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import json
 import os
-import re
 from typing import TYPE_CHECKING, Any, Mapping
 
 from . import _core
@@ -20,20 +18,6 @@ if TYPE_CHECKING:
 
     from ._arguments import Input
     from ._keywords import MeshOptions
-
-ARRAY = re.compile(rb'<DataArray type="(\w+)" Name="(\w+)"[^>]*>\s*([A-Za-z0-9+/=]+)\s*</DataArray>')
-NAME = re.compile(rb'^1 (\d+) "([^"]*)"', re.M)
-
-
-def read_vtu(contents: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays of a file of the program, by their names."""
-    import numpy as np
-
-    def decoded(kind: bytes, text: bytes) -> NDArray[Any]:
-        return np.frombuffer(base64.b64decode(text), kind.decode().lower(), offset=8)
-
-    return {name.decode(): decoded(kind, text) for kind, name, text in ARRAY.findall(contents)}
-
 
 def outline_file(outline: Any, inputs: list[Input]) -> str:
     """The operand for an outline: a path, or a file in memory."""
@@ -66,41 +50,34 @@ class OutlineMesh(Mesh):
     ----------
     points : (n, 2) float64
         In the unit of the outline, y up. Corners of the outline have its very coordinates.
-    triangles : (m, 3) int64
+    triangles : (m, 3) int32
         Counterclockwise.
-    region : (m,) int64
+    region : (m,) int32
         Of each triangle, from 1 on.
-    edges : (k, 2) int64
+    edges : (k, 2) int32
         On the outline and between regions.
-    boundary : (k,) int64
+    boundary : (k,) int32
         Of each edge: a key of `names`.
     names : dict
         As ``outer``, ``hole-1``, ``left``, ``interface-A-B``.
     """
 
     def __init__(self, operand: str, values: Any, inputs: list[Input]) -> None:
-        self._arguments = operand, values, inputs
-        vtu, msh, report = self._command(["<mesh>.vtu", "<mesh>.msh", "<report>.json"])
-        arrays = read_vtu(vtu)
+        self._made = _core.outline(operand, values, inputs)
+        self.points: NDArray[np.float64]
+        self.triangles: NDArray[np.int32]
+        self.region: NDArray[np.int32]
+        self.edges: NDArray[np.int32]
+        self.boundary: NDArray[np.int32]
+        self.points, self.triangles, self.region, self.edges, self.boundary, names, report = (
+            self._made.arrays()
+        )
+        self.names = {tag: name for name, tag, dimension in names if dimension == 1}
         self.report: dict[str, Any] = json.loads(report)
-        self.points: NDArray[np.float64] = arrays["Points"].reshape(-1, 3)[:, :2].copy()
-        count = int((arrays["types"] == 5).sum())
-        corners = arrays["connectivity"]
-        self.triangles: NDArray[np.int64] = corners[: 3 * count].reshape(-1, 3)
-        self.edges: NDArray[np.int64] = corners[3 * count :].reshape(-1, 2)
-        self.region: NDArray[np.int64] = arrays["region"][:count]
-        self.boundary: NDArray[np.int64] = arrays["boundary"][count:]
-        self.names = {int(tag): name.decode() for tag, name in NAME.findall(msh)}
         self.width, self.height = (float(side) for side in self.points.max(axis=0))
 
     def __repr__(self) -> str:
         return f"<OutlineMesh: {len(self.points)} points, {len(self.triangles)} triangles>"
-
-    def _command(self, outputs: list[str]) -> list[bytes]:
-        operand, values, inputs = self._arguments
-        results = [("report", each) if each.endswith("json") else ("output", each) for each in outputs]
-        found: list[bytes] = _core.command("mesh", operand, [*values, *results], inputs, outputs)
-        return found
 
     @functools.cached_property
     def quality(self) -> dict[str, Any]:
@@ -108,19 +85,17 @@ class OutlineMesh(Mesh):
         quality: dict[str, Any] = self.report["quality_all"]
         return quality
 
-    def group(self, name: str) -> NDArray[np.int64]:
+    def group(self, name: str) -> NDArray[np.int32]:
         """The edges of a group, (k, 2): of ``outer``, ``hole-1`` and so on."""
         for tag, known in self.names.items():
             if known == name:
-                edges: NDArray[np.int64] = self.edges[self.boundary == tag]
+                edges: NDArray[np.int32] = self.edges[self.boundary == tag]
                 return edges
         raise KeyError(f"{name!r}; groups: {', '.join(self.names.values())}")
 
     def save(self, path: str | os.PathLike[str], **options: Unpack[MeshOptions]) -> None:
-        """Writes the mesh in the format of the extension, by the program's command ``mesh``."""
-        operand, values, inputs = self._arguments
-        more, files = convert("mesh", {**options, "output": [path]})
-        _core.command("mesh", operand, [*values, *more], [*inputs, *files], [])
+        """Writes the mesh in the format of the extension; options say how."""
+        self._made.save(convert("mesh", {**options, "output": [path]})[0])
 
     def to_meshio(self) -> Any:
         """The mesh as a ``meshio.Mesh``, with the cell data ``region`` and ``boundary`` (0 where a

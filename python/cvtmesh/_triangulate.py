@@ -204,7 +204,7 @@ def triangulate(tri: Mapping[str, Any], opts: str = "") -> dict[str, NDArray[Any
     given = arrays_of(tri)
     asked = wanted.letters
     if "r" in asked and "triangles" not in given:
-        raise ValueError("triangles: missing, which switch r refines")
+        raise ValueError("triangles: missing; switch r refines them")
     if not np.isfinite(given.get("triangle_max_area", np.empty(0))).all():
         raise ValueError("triangle_max_area: not finite")
     made: dict[str, Any] = _core.triangulate(

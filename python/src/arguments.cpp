@@ -140,6 +140,23 @@ void Arguments::stage(const std::function<cvtm_status(cvtm_error *)> &work) {
     fail(status, error.message[0] != '\0' ? error.message : cvtm_status_text(status));
 }
 
+cli_options Arguments::ask(const cvtm_run_options &made, const std::vector<Value> &values) {
+  cli_options asked = options;
+  asked.run = made;
+  cli_options_clear_written(&asked);
+  set(&asked, values);
+  return asked;
+}
+
+void Arguments::save(cli_options *asked, const std::function<cvtm_status(cvtm_error *)> &write) {
+  std::lock_guard<std::mutex> lock(saving_);
+  cli_progress none = {};
+  cli_progress_attach(&none, asked);
+  stage([&] { return cli_files_check(asked); });
+  stage([&] { return cli_outputs_check(asked); });
+  stage(write);
+}
+
 nb::bytes Arguments::output(size_t index) const {
   const cvtm_memory_output &file = outputs_.at(index);
   return nb::bytes(file.bytes != nullptr ? file.bytes : "", file.size);
@@ -165,6 +182,10 @@ nb::object Arguments::take_array(size_t index) {
 
 namespace {
 
+nb::object text_or_none(const char *text) {
+  return text != nullptr ? nb::object(nb::str(text)) : nb::none();
+}
+
 nb::object default_of(const cli_option_row &row, const cli_options &options) {
   const void *field = cli_option_field_const(&row, &options);
   switch (row.type) {
@@ -176,11 +197,9 @@ nb::object default_of(const cli_option_row &row, const cli_options &options) {
       return nb::float_(*static_cast<const double *>(field));
     case CLI_CHOICE:
     case CLI_SWITCH:
-      return nb::str(cli_choice_name(row.choices, *static_cast<const int *>(field)));
-    case CLI_TEXT: {
-      const char *text = *static_cast<const char *const *>(field);
-      return text != nullptr ? nb::object(nb::str(text)) : nb::none();
-    }
+      return text_or_none(cli_choice_name(row.choices, *static_cast<const int *>(field)));
+    case CLI_TEXT:
+      return text_or_none(*static_cast<const char *const *>(field));
     case CLI_SOURCE:
       return nb::none();
     case CLI_LIST:

@@ -14,6 +14,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ extern "C" {
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/option_table.h"
+#include "meshes/mesh.h"
 }
 
 namespace nb = nanobind;
@@ -79,6 +81,10 @@ class Arguments {
   void stage(const std::function<int()> &work);
   /* The same for a function of the library. */
   void stage(const std::function<cvtm_status(cvtm_error *)> &work);
+  /* The options with other options of the outputs, after `made`. Needs the GIL. */
+  cli_options ask(const cvtm_run_options &made, const std::vector<Value> &values);
+  /* Checks the files of such options, then writes them; one call at a time. */
+  void save(cli_options *asked, const std::function<cvtm_status(cvtm_error *)> &write);
   nb::bytes output(size_t index) const;
   /* Once for each of `arrays`; not copied. */
   nb::object take_array(size_t index);
@@ -92,6 +98,7 @@ class Arguments {
   const char *keep(const std::string &text) { return strings_.emplace_back(text).c_str(); }
   const cvtm_npy *borrow(nb::handle array, const std::string &name);
 
+  std::mutex saving_;
   std::deque<std::string> strings_;
   std::deque<Py_buffer> buffers_;
   std::deque<cvtm_npy> arrays_, made_;
@@ -138,9 +145,16 @@ Array<T> copy_array(const T *from, std::initializer_list<size_t> shape) {
   return Array<T>(data, shape, owner);
 }
 
+using Names = std::vector<std::tuple<std::string, int32_t, int>>; /* name, tag, dimension */
+/* The groups of a mesh, those of edges first. */
+Names names_of(const cvtm_regions &regions);
+/* The text of a report, which is freed. */
+nb::str report_text(char *text);
+
 void bind_options(nb::module_ &module);
 void bind_calls(nb::module_ &module);
 void bind_run(nb::module_ &module);
+void bind_outline(nb::module_ &module);
 void bind_on_device(nb::module_ &module);
 void bind_equal_mass(nb::module_ &module);
 void bind_lcp(nb::module_ &module);

@@ -138,6 +138,7 @@ NB_MODULE(_core, module) {
   bind_options(module);
   bind_calls(module);
   bind_run(module);
+  bind_outline(module);
   bind_equal_mass(module);
   bind_on_device(module);
   bind_lcp(module);

@@ -8,8 +8,6 @@ extern "C" {
 #include "run/job.h"
 }
 
-#include <mutex>
-
 namespace {
 
 /* The image in the memory of the device, where it is the density. */
@@ -49,26 +47,10 @@ class Run {
     arguments.stage([&] { return cli_run_write(&progress_, job); });
   }
 
-  /* The options of the run with other options of the outputs. Needs the GIL. */
-  cli_options ask(const std::vector<Value> &values) {
-    cli_options asked = arguments.options;
-    asked.run = made_;
-    cli_options_clear_written(&asked);
-    arguments.set(&asked, values);
-    return asked;
-  }
+  cli_options ask(const std::vector<Value> &values) { return arguments.ask(made_, values); }
 
   void save(cli_options asked) {
-    std::lock_guard<std::mutex> lock(saving_);
-    cli_progress none = {};
-    cli_progress_attach(&none, &asked);
-    arguments.stage([&] { return cli_run_check_values(&asked); });
-    arguments.stage([&] { return cli_files_check(&asked); });
-    arguments.stage([&] { return cli_outputs_check(&asked); });
-    arguments.stage([&] {
-      cvtm_error error = {CVTM_OK, ""};
-      return cli_result(CLI_RUN, CLI_WRITING, run_save(job, &asked.run, &error), &error);
-    });
+    arguments.save(&asked, [&](cvtm_error *error) { return run_save(job, &asked.run, error); });
   }
 
   Arguments arguments;
@@ -89,7 +71,6 @@ class Run {
 
   std::optional<Lent> lent_;
   cvtm_run_options made_ = {}; /* of the run, with the chosen values */
-  std::mutex saving_;
   cli_progress progress_ = {};
 };
 
@@ -117,11 +98,7 @@ std::optional<Array<double>> weights(const Run &r) {
 
 nb::str report(const Run &r) {
   const Language language;
-  char *text = cvtm_run_report(r.job);
-  if (text == nullptr) throw std::bad_alloc();
-  nb::str result(text);
-  cJSON_free(text);
-  return result;
+  return report_text(cvtm_run_report(r.job));
 }
 
 /* start, corners, neighbors of the cells. */
@@ -134,7 +111,6 @@ std::tuple<Array<int64_t>, Array<double>, std::optional<Array<int32_t>>> cells(c
 }
 
 using Integers = Array<int32_t>;
-using Names = std::vector<std::tuple<std::string, int32_t, int>>; /* name, tag, dimension */
 
 /* region of each triangle; ends, curve and group of each edge between regions; names of the groups.
  * None without a domain. */
@@ -142,17 +118,28 @@ std::optional<std::tuple<Integers, Integers, Integers, Integers, Names>> groups(
   if (r.job->options.domain.kind == CVTM_RUN_DOMAIN_NONE) return std::nullopt;
   const cvtm_regions &g = r.job->shape.regions;
   const size_t edges = static_cast<size_t>(g.edge_count);
+  return std::make_tuple(copy_array(g.region, {static_cast<size_t>(r.job->mesh.triangle_count)}),
+                         copy_array(g.edges, {edges, 2}), copy_array(g.curve, {edges}),
+                         copy_array(g.group, {edges}), names_of(g));
+}
+
+}  // namespace
+
+Names names_of(const cvtm_regions &g) {
   Names names;
   for (int32_t k = 0; k < g.line_group_count; ++k)
     names.emplace_back(g.line_groups[k].name, g.line_groups[k].tag, 1);
   for (int32_t k = 0; k < g.area_group_count; ++k)
     names.emplace_back(g.area_groups[k].name, g.area_groups[k].tag, 2);
-  return std::make_tuple(copy_array(g.region, {static_cast<size_t>(r.job->mesh.triangle_count)}),
-                         copy_array(g.edges, {edges, 2}), copy_array(g.curve, {edges}),
-                         copy_array(g.group, {edges}), names);
+  return names;
 }
 
-}  // namespace
+nb::str report_text(char *text) {
+  if (text == nullptr) throw std::bad_alloc();
+  nb::str result(text);
+  cJSON_free(text);
+  return result;
+}
 
 void bind_run(nb::module_ &module) {
   constexpr auto OWN = nb::rv_policy::move; /* arrays own their memory */
