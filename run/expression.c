@@ -6,34 +6,20 @@
 
 enum { STACK = 64, DEPTH = 64 };
 
-typedef enum step_code {
-  NUMBER,
-  X,
-  Y,
-  ADD,
-  SUBTRACT,
-  MULTIPLY,
-  DIVIDE,
-  POWER,
-  NEGATE,
-  SQRT,
-  EXP,
-  LOG,
-  SIN,
-  COS,
-  ABS,
-  MIN,
-  MAX,
-  DISTANCE,
-  DISTANCE_FROM_POINT
-} step_code;
+typedef enum step_code { NUMBER, X, Y, DISTANCE, OF_ONE, OF_TWO, DISTANCE_FROM_POINT } step_code;
+
+static double add(double a, double b) { return a + b; }
+static double subtract(double a, double b) { return a - b; }
+static double multiply(double a, double b) { return a * b; }
+static double divide(double a, double b) { return a / b; }
+static double negate(double a) { return -a; }
 
 static const struct {
-  const char *name;
-  int arguments;
-  step_code code;
-} functions[] = {{"sqrt", 1, SQRT}, {"exp", 1, EXP}, {"log", 1, LOG}, {"sin", 1, SIN},
-                 {"cos", 1, COS},   {"abs", 1, ABS}, {"min", 2, MIN}, {"max", 2, MAX}};
+  const char *name; /* "": none */
+  run_function function;
+} functions[] = {{"sqrt", {.of_one = sqrt}}, {"exp", {.of_one = exp}}, {"log", {.of_one = log}},
+                 {"sin", {.of_one = sin}},   {"cos", {.of_one = cos}}, {"abs", {.of_one = fabs}},
+                 {"min", {.of_two = fmin}},  {"max", {.of_two = fmax}}};
 
 typedef struct parser {
   const char *text, *at;
@@ -57,12 +43,22 @@ static int take(parser *p, char wanted) {
 }
 
 /* effect: by which the step changes the depth of the stack. */
-static cvtm_status put(parser *p, step_code code, double value, int effect) {
+static cvtm_status put_step(parser *p, run_expression_step step, int effect) {
   p->depth += effect;
   if (p->made->count == RUN_EXPRESSION_STEPS || p->depth > STACK)
     return cvtm_fail(p->error, CVTM_ERROR_USAGE, "'%s': too long", p->text);
-  p->made->step[p->made->count++] = (run_expression_step){(int)code, value};
+  p->made->step[p->made->count++] = step;
   return CVTM_OK;
+}
+
+static cvtm_status put(parser *p, step_code code, double value, int effect) {
+  return put_step(p, (run_expression_step){.code = (int)code, .value = value}, effect);
+}
+
+static cvtm_status put_function(parser *p, run_function f) {
+  const int takes_one = f.of_one != NULL;
+  return put_step(p, (run_expression_step){.code = takes_one ? OF_ONE : OF_TWO, .function = f},
+                  takes_one ? 0 : -1);
 }
 
 static cvtm_status parse_sum(parser *p);
@@ -106,8 +102,9 @@ static cvtm_status parse_word(parser *p) {
   for (size_t k = 0; k < sizeof functions / sizeof functions[0]; ++k) {
     if (strlen(functions[k].name) != length || strncmp(functions[k].name, word, length) != 0)
       continue;
-    const cvtm_status status = parse_arguments(p, functions[k].arguments);
-    return status == CVTM_OK ? put(p, functions[k].code, 0, 1 - functions[k].arguments) : status;
+    const run_function f = functions[k].function;
+    const cvtm_status status = parse_arguments(p, f.of_one != NULL ? 1 : 2);
+    return status == CVTM_OK ? put_function(p, f) : status;
   }
   p->at = word;
   return fail(p, "a number, x, y, d(NAME) or a function");
@@ -137,36 +134,37 @@ static cvtm_status parse_power(parser *p) {
     if (++p->level > DEPTH) return cvtm_fail(p->error, CVTM_ERROR_USAGE, "'%s': too deep", p->text);
     const cvtm_status status = parse_power(p);
     --p->level;
-    return status == CVTM_OK ? put(p, NEGATE, 0, 0) : status;
+    return status == CVTM_OK ? put_function(p, (run_function){.of_one = negate}) : status;
   }
   cvtm_status status = parse_primary(p);
   if (status != CVTM_OK || !take(p, '^')) return status;
   if (++p->level > DEPTH) return cvtm_fail(p->error, CVTM_ERROR_USAGE, "'%s': too deep", p->text);
   status = parse_power(p);
   --p->level;
-  return status == CVTM_OK ? put(p, POWER, 0, -1) : status;
+  return status == CVTM_OK ? put_function(p, (run_function){.of_two = pow}) : status;
+}
+
+/* Terms with one of two operators between them. */
+static cvtm_status parse_series(parser *p, cvtm_status (*parse)(parser *p), const char operators[2],
+                                const run_function functions_of[2]) {
+  cvtm_status status = parse(p);
+  while (status == CVTM_OK) {
+    const int first = take(p, operators[0]);
+    if (!first && !take(p, operators[1])) break;
+    status = parse(p);
+    if (status == CVTM_OK) status = put_function(p, functions_of[!first]);
+  }
+  return status;
 }
 
 static cvtm_status parse_product(parser *p) {
-  cvtm_status status = parse_power(p);
-  while (status == CVTM_OK) {
-    const int times = take(p, '*');
-    if (!times && !take(p, '/')) break;
-    status = parse_power(p);
-    if (status == CVTM_OK) status = put(p, times ? MULTIPLY : DIVIDE, 0, -1);
-  }
-  return status;
+  static const run_function both[2] = {{.of_two = multiply}, {.of_two = divide}};
+  return parse_series(p, parse_power, "*/", both);
 }
 
 static cvtm_status parse_sum(parser *p) {
-  cvtm_status status = parse_product(p);
-  while (status == CVTM_OK) {
-    const int plus = take(p, '+');
-    if (!plus && !take(p, '-')) break;
-    status = parse_product(p);
-    if (status == CVTM_OK) status = put(p, plus ? ADD : SUBTRACT, 0, -1);
-  }
-  return status;
+  static const run_function both[2] = {{.of_two = add}, {.of_two = subtract}};
+  return parse_series(p, parse_product, "+-", both);
 }
 
 cvtm_status run_expression_parse(const char *text, run_expression *made, cvtm_error *error) {
@@ -178,61 +176,24 @@ cvtm_status run_expression_parse(const char *text, run_expression *made, cvtm_er
   return *p.at == '\0' ? CVTM_OK : fail(&p, "an operator");
 }
 
-static double of_one(int code, double a) {
-  switch (code) {
-    case NEGATE:
-      return -a;
-    case SQRT:
-      return sqrt(a);
-    case EXP:
-      return exp(a);
-    case LOG:
-      return log(a);
-    case SIN:
-      return sin(a);
-    case COS:
-      return cos(a);
-    default:
-      return fabs(a);
-  }
-}
-
-static double of_two(int code, double a, double b, double x, double y) {
-  switch (code) {
-    case ADD:
-      return a + b;
-    case SUBTRACT:
-      return a - b;
-    case MULTIPLY:
-      return a * b;
-    case DIVIDE:
-      return a / b;
-    case POWER:
-      return pow(a, b);
-    case MIN:
-      return fmin(a, b);
-    case MAX:
-      return fmax(a, b);
-    default:
-      return hypot(x - a, y - b);
-  }
-}
-
 double run_expression_value(const run_expression *e, double x, double y, run_distance distance,
                             const void *context) {
   double stack[STACK + 1] = {0};
   int depth = 0;
   for (int k = 0; k < e->count; ++k) {
     const run_expression_step *s = &e->step[k];
-    if (s->code <= Y) {
-      stack[depth++] = s->code == NUMBER ? s->value : s->code == X ? x : y;
-    } else if (s->code == DISTANCE) {
-      stack[depth++] = distance(context, (int)s->value, x, y);
-    } else if (s->code >= NEGATE && s->code <= ABS) {
-      stack[depth - 1] = of_one(s->code, stack[depth - 1]);
+    double *top = stack + depth;
+    if (s->code <= DISTANCE) {
+      stack[depth++] = s->code == NUMBER ? s->value
+                       : s->code == X    ? x
+                       : s->code == Y    ? y
+                                         : distance(context, (int)s->value, x, y);
+    } else if (s->code == OF_ONE) {
+      top[-1] = s->function.of_one(top[-1]);
     } else {
       --depth;
-      stack[depth - 1] = of_two(s->code, stack[depth - 1], stack[depth], x, y);
+      top[-2] = s->code == OF_TWO ? s->function.of_two(top[-2], top[-1])
+                                  : hypot(x - top[-2], y - top[-1]);
     }
   }
   return stack[0];

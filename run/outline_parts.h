@@ -17,10 +17,17 @@
 
 enum { RUN_EXPRESSION_STEPS = 128, RUN_EXPRESSION_NAMES = 8, RUN_EXPRESSION_NAME_BYTES = 80 };
 
+/* One of the two; the other is NULL. */
+typedef struct run_function {
+  double (*of_one)(double);
+  double (*of_two)(double, double);
+} run_function;
+
 /* A step takes its operands from a stack, and leaves its value there. */
 typedef struct run_expression_step {
   int code;
   double value; /* a number, or the index of a name */
+  run_function function;
 } run_expression_step;
 
 typedef struct run_expression {

@@ -93,27 +93,26 @@ int run_refine_fell_short(const cvtm_refine_figures *figures) {
   return figures->below_free > 0 || figures->oversized > 0;
 }
 
-static void report_corners(const cvtm_refine_figures *figures, double height, cJSON *entry) {
-  cJSON *list = cJSON_AddArrayToObject(entry, "small_corners");
-  for (int64_t k = 0; k < figures->corner_count; ++k) {
-    const cvtm_small_corner *corner = &figures->corners[k];
-    cJSON *item = run_json_item(list);
-    run_json_real(item, "x", corner->x);
-    run_json_real(item, "y", isnan(height) ? corner->y : height - corner->y);
-    run_json_real(item, "angle", corner->angle);
-    run_json_integer(item, "triangles", corner->triangles);
-  }
+/* An entry of a list, at height - y; NaN: at y. */
+static cJSON *report_place(cJSON *list, double x, double y, double height, double angle) {
+  cJSON *item = run_json_item(list);
+  run_json_real(item, "x", x);
+  run_json_real(item, "y", isnan(height) ? y : height - y);
+  run_json_real(item, "angle", angle);
+  return item;
 }
 
-static void report_narrow(const cvtm_refine_figures *figures, double height, cJSON *entry) {
-  cJSON *list = cJSON_AddArrayToObject(entry, "narrow_triangles");
+static void report_small(const cvtm_refine_figures *figures, double height, cJSON *entry) {
+  cJSON *corners = cJSON_AddArrayToObject(entry, "small_corners");
+  for (int64_t k = 0; k < figures->corner_count; ++k) {
+    const cvtm_small_corner *c = &figures->corners[k];
+    run_json_integer(report_place(corners, c->x, c->y, height, c->angle), "triangles",
+                     c->triangles);
+  }
+  cJSON *narrow = cJSON_AddArrayToObject(entry, "narrow_triangles");
   for (int64_t k = 0; k < figures->narrow_count; ++k) {
-    const cvtm_narrow_triangle *narrow = &figures->narrow[k];
-    cJSON *item = run_json_item(list);
-    run_json_real(item, "x", narrow->x);
-    run_json_real(item, "y", isnan(height) ? narrow->y : height - narrow->y);
-    run_json_real(item, "angle", narrow->angle);
-    run_json_real(item, "distance", narrow->distance);
+    const cvtm_narrow_triangle *t = &figures->narrow[k];
+    run_json_real(report_place(narrow, t->x, t->y, height, t->angle), "distance", t->distance);
   }
 }
 
@@ -133,8 +132,7 @@ void run_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figu
   run_json_integer(entry, "added_for_areas", figures->added_for_areas);
   run_json_integer(entry, "removed", figures->removed);
   run_json_integer(entry, "moved", figures->moved);
-  report_corners(figures, height, entry);
-  report_narrow(figures, height, entry);
+  report_small(figures, height, entry);
 }
 
 /* --- the mesh of a domain ------------------------------------------------------------------- */
