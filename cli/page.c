@@ -3,15 +3,33 @@
 
 #include "cli/cli.h"
 
-#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+extern char **environ;
 
 #ifndef CVTMESH_PAGE
 #define CVTMESH_PAGE "../share/cvtmesh/cvtmesh.html"
 #endif
+
+/* xdg-open tries one browser after the other and prints what each said, so its messages are left
+ * out. */
+static int open_in_browser(char *page) {
+  char *const words[] = {"xdg-open", page, NULL};
+  posix_spawn_file_actions_t actions;
+  pid_t child;
+  int status = -1;
+  if (posix_spawn_file_actions_init(&actions) != 0) return 0;
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  const int began = posix_spawnp(&child, words[0], &actions, NULL, words, environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  return began && waitpid(child, &status, 0) == child && status == 0;
+}
 
 /* Looks where it is installed and where the preset `web` builds it, both seen from the program's
  * folder. */
@@ -27,9 +45,11 @@ int cli_open_page(void) {
     if (page == NULL) continue;
     puts(page);
     fflush(stdout);
-    (void)execlp("xdg-open", "xdg-open", page, (char *)NULL);
+    const int is_open = open_in_browser(page);
     free(page);
-    fprintf(stderr, "cvtmesh: xdg-open: %s; open the file in a browser\n", strerror(errno));
+    if (is_open) return CLI_EXIT_OK;
+    fprintf(stderr,
+            "cvtmesh: no browser was found by xdg-open; open the file above in a browser\n");
     return CLI_EXIT_FAILURE;
   }
   fprintf(stderr,

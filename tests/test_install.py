@@ -263,7 +263,12 @@ def test_the_page_is_opened(prefix, tmp_path):
     page.parent.mkdir(exist_ok=True)
     page.write_text("<!doctype html>")
     done = subprocess.run([program, "page"], capture_output=True, text=True, check=False, env={"PATH": str(tmp_path)})
-    assert done.returncode == 1 and "xdg-open: No such file" in done.stderr
+    assert done.returncode == 1 and "open the file above in a browser" in done.stderr
+    opener.write_text("#!/bin/sh\necho x-www-browser: not found >&2\nexit 3\n")
+    opener.chmod(0o755)
+    done = subprocess.run([program, "page"], capture_output=True, text=True, check=False, env={"PATH": str(tmp_path)})
+    assert done.returncode == 1 and done.stdout == f"{page.resolve()}\n"
+    assert "no browser was found" in done.stderr and "not found\n" not in done.stderr
     opener.write_text("#!/bin/sh\necho opened \"$@\"\n")
     opener.chmod(0o755)
     text = output_of(program, "page", env={"PATH": str(tmp_path)})
