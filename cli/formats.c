@@ -30,6 +30,7 @@ static void print_row(void *context, run_output_kind kind, const cvtm_format *f)
 
 void cli_print_format_table(FILE *stream, cli_command command) {
   const cvtm_run_options of_command = {.purpose = cli_commands[command].purpose};
+  if (command == CLI_VORONOI) return; /* the texts are about points and pictures of a run */
   fputs("\nFormats:\n", stream);
   run_output_visit(&of_command, print_row, stream);
 }
@@ -67,7 +68,7 @@ void cli_print_formats(FILE *stream, cli_command command) {
     unsigned commands, role;
     const char *name;
   } inputs[] = {{1u << CLI_MESH | 1u << CLI_STATS | 1u << CLI_VORONOI, CVTM_READS_POINTS, "points"},
-                {1u << CLI_MESH, CVTM_READS_POLYGONS, "outlines"},
+                {1u << CLI_MESH, CVTM_READS_POLYGONS, "outlines (with --size, -n or --min-angle)"},
                 {1u << CLI_STATS, CVTM_READS_MESH, "meshes"},
                 {1u << CLI_RUN | 1u << CLI_BATCH, 0, "pictures"}};
   const cvtm_run_options of_command = {.purpose = cli_commands[command].purpose};

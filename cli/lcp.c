@@ -258,7 +258,7 @@ static int record_lcp_step(void *context, const cvtm_lcp_progress *progress) {
 
 static int check_lcp_usage(work *w) {
   const cli_options *o = &w->options;
-  w->is_model = cli_option_given(o, "problem");
+  w->is_model = o->lcp.problem >= 0;
   if (w->is_model == (o->lcp.matrix != NULL))
     return cli_usage_error(CLI_LCP, "one of --problem and --matrix is needed");
   if (w->is_model &&

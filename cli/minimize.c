@@ -54,7 +54,7 @@ static int unknown_problem(const char *name) {
   for (int kind = 0; kind < (int)CVTM_MINPACK2_COUNT; ++kind)
     length += (size_t)snprintf(names + length, sizeof names - length, " %s",
                                cvtm_minpack2_name((cvtm_minpack2_kind)kind));
-  return cli_usage_error(CLI_MINIMIZE, "there is no problem '%s', but%s", name, names);
+  return cli_usage_error(CLI_MINIMIZE, "there is no problem '%s'; there are%s", name, names);
 }
 
 /* Sets a parameter of the problem from NAME=VALUE. */
@@ -94,13 +94,14 @@ static int set_sizes(solution *s) {
   };
   for (size_t k = 0; k < sizeof rows / sizeof rows[0]; ++k) {
     if (*rows[k].given != 0 && !rows[k].belongs)
-      return cli_usage_error(CLI_MINIMIZE, "--%s: %s has no such size", rows[k].name,
+      return cli_usage_error(CLI_MINIMIZE, "--%s: the problem %s has no such size", rows[k].name,
                              cvtm_minpack2_name(s->kind));
     if (*rows[k].given != 0) *rows[k].size = *rows[k].given;
     if (rows[k].belongs) *rows[k].given = *rows[k].size;
   }
   if (!atoms && cli_option_given(o, "dim"))
-    return cli_usage_error(CLI_MINIMIZE, "--dim: %s has no such size", cvtm_minpack2_name(s->kind));
+    return cli_usage_error(CLI_MINIMIZE, "--dim: the problem %s has no dimension",
+                           cvtm_minpack2_name(s->kind));
   s->sizes.dimension = (int)o->minimize.dimension;
   return CLI_EXIT_OK;
 }

@@ -138,8 +138,8 @@ enum { CLI_COMMAND_LIST(COMMAND_BIT) };
 /* clang-format off */
 const cli_option_row cli_option_rows[] = {
   {"points", 'n', RUN, INTEGER(run.points, "N|TIME", 1, COUNT_MAX), CHIEF(BASIC),
-   "number of sites, or of vertices in a mesh; a time as 2h or 90min: as many touches of the --pen as the machine "
-   "draws in it; without it, the ink of the picture gives the number of dots (see --dot-size)",
+   "number of sites: of dots, cells, or vertices of the mesh. A time, as 2h or 90min: as many touches of the --pen as the "
+   "machine draws in it. Without -n, the ink of the picture gives the number of dots (see --dot-size)",
    .manual = "At most 715827882 sites. A time, in h, min or s, is for the machine of --plotter or of the first "
    "drawing: as many touches, or with --svg path points of a line, as it draws by its speeds, without changes of "
    "pens; at most those that the ink of the picture needs. All counts may be written as 5k (5000) or 2M (2000000). The option can be "
@@ -149,16 +149,19 @@ const cli_option_row cli_option_rows[] = {
    "good triangle fits between. They are moved to free places, and the descent continues for a few iterations. "
    "Sites that find no place in time are removed. The report has the number that was requested, `sites_asked`, and "
    "the number in the result, `sites`.", .set = cli_set_plot_time},
-  {"points", 'n', MESH | VIEW, INTEGER(run.points, "N", 1, COUNT_MAX), CHIEF(BASIC),
-   "number of sites, or of vertices in a mesh; without it, the ink of the picture gives the number of dots (see "
-   "--dot-size)"},
+  {"points", 'n', VIEW, INTEGER(run.points, "N", 1, COUNT_MAX), CHIEF(BASIC),
+   "number of sites; without it, the ink of the picture gives the number of dots (see --dot-size)"},
+  {"points", 'n', MESH, INTEGER(run.points, "N", 1, COUNT_MAX), CHIEF(BASIC),
+   "number of vertices in the mesh of an outline, approximately; with --metric, exactly",
+   .manual = "Points that are triangulated are all vertices, and -n is an error. With --metric an outline that has more "
+   "corners than N keeps them all. Counts may be written as 5k (5000) or 2M (2000000)."},
   {"points", 'n', SPHERE, INTEGER(run.points, "N", 12, 3e8), CHIEF(BASIC),
-   "exact number of cells; the widths are then scaled. Without it the widths give the number, approximately"},
+   "number of cells; all widths are multiplied by one factor that gives it. Without -n the widths determine the number"},
   {"radius", 0, SPHERE, REAL(sphere.radius, "KM", 1e-3, 1e9), CHIEF(BASIC),
    "radius of the sphere in km; 1: the unit sphere",
    .manual = "Widths are in km, too, and files in metres. With --radius 1 both are in units of the radius."},
   {"grade", 0, SPHERE, REAL(sphere.grade, "G", 0.01, 10), OTHER(BASIC),
-   "widths grow by at most this per unit of distance",
+   "largest growth of the widths, in km per km of distance",
    .manual = "Where the map of widths changes faster, for example at a step, the smaller widths reach beyond it."},
   {"mask", 0, SPHERE, SOURCE(sphere.mask, "FILE"), OTHER(BASIC),
    "leave out the cells whose centre lies where this map (npy, nc) is not 0, or inside these polygons (geojson, csv, svg)",
@@ -169,14 +172,29 @@ const cli_option_row cli_option_rows[] = {
    "keep only the cells in a cap, LON,LAT,RADIUS in degrees, or in polygons (geojson, csv, svg)", .file = CLI_READS},
   {"fixed", 0, SPHERE, SOURCE(run.fixed, "FILE"), OTHER(SOLVER),
    "fixed centres of cells, as longitude and latitude in degrees; these cells come first in the files", .file = CLI_READS},
-  {"output", 'o', RUN | VORONOI | MESH | SPHERE | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, LIST(run.output, "FILE"), CHIEF(BASIC),
+  {"output", 'o', SPHERE, LIST(run.output, "FILE"), CHIEF(BASIC),
+   "write FILE in the format of its extension: .nc (the mesh of MPAS), .ugrid.nc (UGRID), .info (graph.info for "
+   "METIS), .vtu, .obj, .png (a picture); can be repeated", .file = CLI_WRITES},
+  {"output", 'o', DENSITY, LIST(run.output, "FILE"), CHIEF(BASIC),
+   "write the density as .npy (float64, height x width) or as a picture, .png; can be repeated; - is standard output", .file = CLI_WRITES},
+  {"output", 'o', SEGMENT, LIST(run.output, "FILE"), CHIEF(BASIC),
+   "write the object: .png (a mask), .svg (its contour) or .npy (the level set); can be repeated; - is standard output",
+   .file = CLI_WRITES},
+  {"output", 'o', MINIMIZE, LIST(run.output, "FILE"), CHIEF(BASIC),
+   "write the minimiser as .npy, float64; - is standard output", .file = CLI_WRITES},
+  {"output", 'o', LCP, LIST(run.output, "FILE"), CHIEF(BASIC),
+   "write the solution x as .npy, float64; with --mesh also as a picture (.png) or on the mesh (.vtu, .msh and others); "
+   "can be repeated; - is standard output", .file = CLI_WRITES},
+  {"output", 'o', RUN | VORONOI | MESH | VIEW, LIST(run.output, "FILE"), CHIEF(BASIC),
    "write FILE in the format of its extension; can be repeated; - is standard output",
    .manual = "See FORMATS.",
    .file = CLI_WRITES},
-  {"format", 0, RUN | VORONOI | MESH | VIEW | MINIMIZE | LCP | DENSITY | SEGMENT, TEXT(text.format, "LIST"), OTHER(BASIC),
+  {"format", 0, VORONOI | MINIMIZE | DENSITY | SEGMENT, TEXT(text.format, "EXTENSION"), OTHER(BASIC),
+   "format of standard output, as an extension", .set = cli_set_format},
+  {"format", 0, RUN | MESH | VIEW | LCP, TEXT(text.format, "LIST"), OTHER(BASIC),
    "how files are written; words separated by commas: ascii or binary, for mesh formats that have both; zlib or "
-   "lz4, the compression of vtu; msh2, version 2.2 of Gmsh's format; cpe or shell, the elements of inp; and as the last word the extension for "
-   "standard output",
+   "lz4, the compression of vtu; msh2, version 2.2 of Gmsh's format; cpe or shell, the elements of inp. The last word may be the "
+   "extension that names the format of standard output",
    .manual = "`ascii` writes text in formats that are binary by default. `binary` writes msh in binary form. Triangles of inp are in plane stress "
    "(CPS3, CPS6), with `cpe` in plane strain (CPE3, CPE6), with `shell` shells (S3, S6). "
    "`cvtmesh info` lists the compressions of this build.", .words = "ascii binary zlib lz4 msh2 cpe shell", .set = cli_set_format},
@@ -264,8 +282,8 @@ const cli_option_row cli_option_rows[] = {
    "paths), `uniform_estimate` (0.7124 sqrt(n A) for the rectangle of the points) and the `seconds`. Mesh files and "
    "--domain cannot be used with --order, because the vertices of a mesh have an order of their own."},
   {"page", 0, RUN | MESH | STATS | VIEW, TEXT(text.page, "WxH"), CHIEF(PAGE),
-   "draw on a page of this size in mm, or of one that has a name: A0 to A6, letter, legal, tabloid. After a comma: "
-   "portrait or landscape; fill: fill the page inside the margins and crop the picture",
+   "draw on a page: its size in mm, or A0 to A6, letter, legal, tabloid. After a comma: portrait, landscape, or fill, "
+   "which crops the picture so that it fills the page inside the margins",
    .manual = "A page with a name lies as the picture does, unless portrait or landscape follows, as in "
    "`A4,landscape,fill`. With --plotter these words may stand alone. Without `fill` the whole picture is drawn. SVG, PDF and DXF files then have the size of the page. Files for pen machines, HPGL (`.hpgl`, `.plt`) "
    "and G-code (`.gcode`, `.nc`), need this option, or a --plotter with a paper of its own (not grbl-*, marlin-* or hpgl). See DRAWINGS and PEN MACHINES.",
@@ -341,11 +359,18 @@ const cli_option_row cli_option_rows[] = {
    "does all passes twice. If a point lies outside the domain, all methods are exact."},
   {"iterations", 0, RUN | VIEW | SPHERE | MINIMIZE, INTEGER(run.iterations, "N", 0, 1e15), OTHER(SOLVER),
    "maximum number of iterations; 0: keep the start"},
-  {"tolerance", 0, RUN | VIEW | MINIMIZE, REAL(run.tolerance, "T", 0, 1), OTHER(SOLVER),
+  {"tolerance", 0, MINIMIZE, REAL(run.tolerance, "T", 0, 1), OTHER(SOLVER),
+   "stop when the mean relative decrease of the objective over 10 iterations is at most this; 0: when it is a rounding "
+   "error, or with --gradient-tolerance never"},
+  {"tolerance", 0, RUN | VIEW, REAL(run.tolerance, "T", 0, 1), OTHER(SOLVER),
    "stop when the mean relative decrease of the energy over 10 iterations is at most this; 0: never"},
   {"gradient-tolerance", 0, RUN | VIEW, REAL(run.gradient_tolerance, "PIXELS", 0, HUGE_VAL), OTHER(SOLVER),
    "stop when no site is farther than this from the centroid of its cell; 0: never"},
-  {"time-limit", 0, RUN | MESH | SPHERE | VIEW | MINIMIZE, REAL(run.time_limit, "SECONDS", 0, HUGE_VAL), CHIEF(SOLVER),
+  {"time-limit", 0, SPHERE | VIEW | MINIMIZE, REAL(run.time_limit, "SECONDS", 0, HUGE_VAL), CHIEF(SOLVER),
+   "stop the optimisation after this time, and write the result that it has reached; 0: never"},
+  {"time-limit", 0, MESH, REAL(run.time_limit, "SECONDS", 0, HUGE_VAL), CHIEF(SOLVER),
+   "stop improving the mesh of an outline, or searching for a shorter path (--order), after this time; 0: never"},
+  {"time-limit", 0, RUN, REAL(run.time_limit, "SECONDS", 0, HUGE_VAL), CHIEF(SOLVER),
    "stop the optimisation, or the search for a shorter path, after this time; 0: never",
    .manual = "The time runs from the start of sampling to the last iteration. Reading the picture, evaluating the "
    "final sites, making the mesh and writing the files do not count. At least half of the time is reserved for the "
@@ -514,7 +539,7 @@ const cli_option_row cli_option_rows[] = {
    "drawing is a simulated plot: touches and spirals of the pen or, with --svg path, one line through the points in "
    "their order. If FILE is an SVG, of any program, its circles are the dots, and so are touches of a pen. Its viewBox "
    "must have the shape of the picture; if it does not, --page and its options must say where the picture lies.", .file = CLI_READS},
-  {"density", 0, STATS, SOURCE(density, "IMAGE"), CHIEF(BASIC), "print the energy ratio for this density, too",
+  {"density", 0, STATS, SOURCE(density, "IMAGE"), CHIEF(BASIC), "also measure how well the points follow this density: the ratio of energies",
    .manual = "The domain is that of this image. The density is that of `run` without --domain.", .file = CLI_READS},
   {"invert", 0, RUN | STATS | VIEW | DENSITY, FLAG(run.invert), CHIEF(TONE), "bright is dense"},
   {"gamma", 0, RUN | STATS | VIEW | DENSITY, REAL(run.gamma, "G", 1e-6, 1e6), OTHER(TONE), "raise the tone to this power"},
@@ -524,8 +549,8 @@ const cli_option_row cli_option_rows[] = {
   {"contrast", 0, RUN | STATS | VIEW | DENSITY, REAL(run.contrast, "FACTOR", 1e-3, 1e3), CHIEF(TONE),
    "multiply the difference between each level and middle grey by this"},
   {"tone", 0, RUN, CHOICE(run.tone, tone_choices), CHIEF(TONE),
-   "tones where the number and the size of the dots are both given, as by -n and --pen. auto: levels and gamma are chosen so that these dots can show the "
-   "picture; linear: the dots follow its tone, however much ink they have",
+   "-n dots of a pen have less ink than most pictures, or more. auto: levels and gamma are chosen so that the dots can show "
+   "the picture; linear: the tones stay as they are, so that the drawing may be too light or too dark",
    .manual = "-n dots of a pen have less ink than most photographs need, or more. `auto` chooses the BLACK and WHITE of "
    "--levels and the --gamma at which the dots have as much ink as the tones, and of these the ones whose drawing "
    "resembles the picture most (structural similarity of local contrasts after a blur of 1.5 spacings; the eye half "
@@ -535,7 +560,14 @@ const cli_option_row cli_option_rows[] = {
    "tone: the density is tone^2; density: it is the value; size: it is value^-4; auto: tone for pictures, density "
    "for data",
    .manual = "See FROM A PICTURE TO A DENSITY."},
-  {"size-from", 0, RUN | MESH, TEXT(text.size_from, "[KIND=]FILE"), CHIEF(DENSITY),
+  {"size-from", 0, MESH, TEXT(text.size_from, "[KIND=]FILE"), CHIEF(DENSITY),
+   "bound the sizes of triangles by a field on a mesh (vtu, msh) or at points (npy); KIND must be size",
+   .manual = "No triangle of an outline is larger than an equilateral one whose side is the size at its centroid. The "
+   "field is as for `run`, in the coordinates of mesh files. The program samples it on a raster of 1024 cells along the "
+   "longer side of the outline, and reduces it where it grows by more than 0.3 per unit of distance. A solution or an "
+   "indicator needs a number of points: `cvtmesh run --domain polygon=FILE`.", .words = "size=", .file = CLI_READS,
+   .set = cli_set_size_from},
+  {"size-from", 0, RUN, TEXT(text.size_from, "[KIND=]FILE"), CHIEF(DENSITY),
    "take the sizes of triangles from a field on a mesh (vtu, msh) or at points (npy) instead of the picture. KIND "
    "solution (the default): sizes make the interpolation error of the field the same everywhere; indicator: the "
    "field is an estimate of the error; size: the field is the size",
@@ -546,11 +578,7 @@ const cli_option_row cli_option_rows[] = {
    "values around a vertex, so that the interpolation error of linear elements becomes the same everywhere. "
    "`indicator`: sizes are those of the mesh divided by the root of the field, an error indicator. Both give sizes "
    "up to a factor, which follows from -n. With `size` -n may be left out. docs/examples/l_shape.py solves and "
-   "adapts in a loop.\nWith `cvtmesh mesh` no triangle of an outline is larger than an equilateral one whose side "
-   "is the size at its centroid. The field lies on a mesh or at points, as with `run`, in the coordinates of mesh "
-   "files. The program samples it on a raster of 1024 cells along the longer side of the outline, and reduces it "
-   "where it grows by more than 0.3 per unit of distance. `cvtmesh mesh` takes `size` alone; a solution or an "
-   "indicator needs a number of points: `cvtmesh run --domain polygon=FILE`.", .words = "solution= indicator= size=", .file = CLI_READS,
+   "adapts in a loop.", .words = "solution= indicator= size=", .file = CLI_READS,
    .set = cli_set_size_from},
   {"size-field", 0, RUN | MESH, TEXT(run.size.field, "NAME"), OTHER(DENSITY),
    "with --size-from: the name of the field; default: the first one"},
@@ -626,8 +654,8 @@ const cli_option_row cli_option_rows[] = {
    "pixels with u > rho count P/(1 - P) times as much, so that u tends to lower values.",
    .set = cli_set_smooth},
   {"grade", 0, RUN | DENSITY, TEXT(text.grade, "LAMBDA[,MAX]"), OTHER(DENSITY),
-   "replace the density by the smoothest one that is nowhere smaller; it stays at or below MAX, except where the "
-   "density itself is above MAX",
+   "replace the density by the smoothest one that is nowhere smaller (LAMBDA as for --smooth) and nowhere above MAX, except "
+   "where the density itself is",
    .manual = "This minimises the same sum as --smooth, but under the constraint u >= rho.", .set = cli_set_grade},
   {"grade-size", 0, RUN | DENSITY, REAL(run.condition.grade_size, "G", 0, 1e6), CHIEF(DENSITY),
    "sizes (density^-1/4) grow by at most G per pixel; 0: no limit"},
@@ -651,25 +679,27 @@ const cli_option_row cli_option_rows[] = {
    "first smooth the image by a Gaussian of this width", .manual = "If the width is too small, noise stops the "
    "curve."},
   {"k", 0, SEGMENT, REAL(run.segment.k, "K", 0, 1e12), OTHER(SEGMENTATION),
-   "how much edges slow the curve: by 1 / (1 + K |grad I|^2), on the unit square"},
+   "how much edges slow the curve: its speed is multiplied by 1 / (1 + K |grad I|^2); the longer side of the image has "
+   "length 1"},
   {"epsilon", 0, SEGMENT, REAL(run.segment.epsilon, "E", 1e-6, 1e6), OTHER(SEGMENTATION),
    "regularisation E of the level set equation, in Q = sqrt(E^2 + |grad u|^2)"},
   {"seed-value", 0, SEGMENT, REAL(run.segment.seed_value, "V", 1e-6, 1e6), OTHER(SEGMENTATION),
    "the level set is at most -V at seeds inside, and at least V at seeds outside; the longer side of the image has "
    "length 1"},
-  {"tau", 0, SEGMENT, REAL(run.segment.tau, "T", 1e-12, 1e6), OTHER(SEGMENTATION), "step in time"},
+  {"tau", 0, SEGMENT, REAL(run.segment.tau, "T", 1e-12, 1e6), OTHER(SEGMENTATION), "time step of the level set equation"},
   {"steps", 0, SEGMENT, INTEGER(run.segment.steps, "N", 0, 1e6), OTHER(SEGMENTATION),
    "maximum number of steps"},
   {"tolerance", 0, SEGMENT, REAL(run.segment.tolerance, "T", 0, HUGE_VAL), OTHER(SEGMENTATION),
    "stop when a step changes the level set by less than this (root mean square)"},
-  {"width", 0, VORONOI | MESH | STATS | VIEW, INTEGER(width, "W", 0, CVTM_MAX_SIDE), CHIEF(BASIC),
-   "width of the domain; 0: from the points (voronoi needs the width)",
-   .manual = "A file of points does not contain the size of the picture, so `cvtmesh voronoi` needs --width and "
-   "--height, or --like, or --labels-from."},
-  {"height", 0, VORONOI | MESH | STATS | VIEW, INTEGER(height, "H", 0, CVTM_MAX_SIDE), CHIEF(BASIC),
-   "height of the domain; 0: from the points (voronoi needs the height)"},
+  {"width", 0, VORONOI, INTEGER(width, "W", 0, CVTM_MAX_SIDE), CHIEF(BASIC),
+   "width of the diagram, unless --like or --labels-from gives its size"},
+  {"height", 0, VORONOI, INTEGER(height, "H", 0, CVTM_MAX_SIDE), CHIEF(BASIC), "height of the diagram, likewise"},
+  {"width", 0, MESH | STATS | VIEW, INTEGER(width, "W", 0, CVTM_MAX_SIDE), CHIEF(BASIC),
+   "width of the domain; 0: as wide as the points need"},
+  {"height", 0, MESH | STATS | VIEW, INTEGER(height, "H", 0, CVTM_MAX_SIDE), CHIEF(BASIC),
+   "height of the domain; 0: as high as the points need"},
   {"like", 0, VORONOI | MESH | STATS | VIEW, SOURCE(like, "IMAGE"), CHIEF(BASIC),
-   "take the size of the domain from this picture", .file = CLI_READS},
+   "give the domain the size of this picture", .file = CLI_READS},
   {"nx", 0, MINIMIZE, INTEGER(minimize.nx, "N", 1, 1e15), CHIEF(PROBLEM), "number of interior nodes in x [200; gl2: "
    "100]"},
   {"ny", 0, MINIMIZE, INTEGER(minimize.ny, "N", 1, 1e15), CHIEF(PROBLEM), "number of interior nodes in y [200; gl2: "
@@ -680,7 +710,7 @@ const cli_option_row cli_option_rows[] = {
   {"param", 0, MINIMIZE, LIST(minimize.parameters, "NAME=VALUE"), OTHER(PROBLEM),
    "parameter of the problem. ept: c; pjb: e, b; odc, ssc: lambda; gl1: T; gl2: vortices, kappa; can be repeated"},
   {"bounds", 0, MINIMIZE, CHOICE(minimize.bounds, minimize_bounds), OTHER(PROBLEM),
-   "bounds: natural (those of the problem), box ([-1, 1] for every variable), or none"},
+   "natural: the bounds of the problem; box: [-1, 1] for every variable; none: no bounds"},
   {"memory", 'm', MINIMIZE, INTEGER(minimize.memory, "M", 1, CVTM_LBFGSB_MAX_HISTORY), OTHER(SOLVER),
    "number of pairs of steps and gradient changes in the history of L-BFGS-B",
    .manual = "On a GPU, more than 20 pairs need cuBLAS, which the program loads then."},
@@ -698,18 +728,18 @@ const cli_option_row cli_option_rows[] = {
    "projected gradient decreases any more."},
   {"history", 0, MINIMIZE, FLAG(minimize.history), OTHER(SOLVER), "write every iteration to the report"},
   {"example", 0, HLCP, INTEGER(hlcp.example, "N", 1, 3), CHIEF(PROBLEM), "example 1, 2 or 3 of Mezzadri 2020"},
-  {"size", 0, HLCP, INTEGER(hlcp.size, "H", 1, COUNT_MAX), CHIEF(PROBLEM), "size of the example: n = H^2"},
-  {"matrix-a", 0, HLCP, TEXT(hlcp.matrix_a, "A.mtx"), CHIEF(PROBLEM), "Matrix Market file", .file = CLI_READS},
-  {"matrix-b", 0, HLCP, TEXT(hlcp.matrix_b, "B.mtx"), CHIEF(PROBLEM), "Matrix Market file; default: the identity, "
-   "which gives an LCP",
+  {"size", 0, HLCP, INTEGER(hlcp.size, "H", 1, COUNT_MAX), CHIEF(PROBLEM), "size of the example, which has H^2 unknowns"},
+  {"matrix-a", 0, HLCP, TEXT(hlcp.matrix_a, "A.mtx"), CHIEF(PROBLEM), "the matrix A, a Matrix Market file", .file = CLI_READS},
+  {"matrix-b", 0, HLCP, TEXT(hlcp.matrix_b, "B.mtx"), CHIEF(PROBLEM), "the matrix B, a Matrix Market file; default: "
+   "the identity, which gives an LCP",
    .file = CLI_READS},
-  {"rhs", 0, HLCP, SOURCE(hlcp.rhs, "Q.npy"), CHIEF(PROBLEM), "vector on the right side", .file = CLI_READS},
+  {"rhs", 0, HLCP, SOURCE(hlcp.rhs, "Q.npy"), CHIEF(PROBLEM), "the right-hand side q", .file = CLI_READS},
   {"output-z", 0, HLCP, TEXT(hlcp.output_z, "Z.npy"), OTHER(BASIC), "write z, float64", .file = CLI_WRITES},
   {"output-w", 0, HLCP, TEXT(hlcp.output_w, "W.npy"), OTHER(BASIC), "write w, float64", .file = CLI_WRITES},
   {"method", 0, HLCP, CHOICE(hlcp.solver.method, hlcp_methods), CHIEF(SOLVER),
    "modulus-based multisplitting by Jacobi, Gauss-Seidel, SOR or AOR, or a semismooth Newton method"},
   {"splits", 0, HLCP, INTEGER(hlcp.solver.splits, "L", -1e15, 1e15), OTHER(SOLVER),
-   "number L of blocks; default: chosen for the device",
+   "number of splittings, each with a block of the unknowns; default: chosen for the device",
    .manual = "If L does not divide the number of unknowns, the first blocks have one row more."},
   {"alpha", 0, HLCP, REAL(hlcp.solver.alpha, "A", 1e-9, HUGE_VAL), OTHER(SOLVER), "parameter of mmsor and mmaor",
    .manual = "The paper's figures for \"MMSOR, alpha = 1.1\" belong to alpha = 1, beta = 1.1, which is the default; "
@@ -757,10 +787,10 @@ const cli_option_row cli_option_rows[] = {
   {"load", 0, LCP, REAL(lcp.load, "C", 0, 1e12), OTHER(PROBLEM), "with --mesh: the load; 0 means 1 for membrane and 5 for "
    "torsion",
    .manual = "For torsion, the load is twice the angle of twist of the bar per length."},
-  {"matrix", 0, LCP, TEXT(lcp.matrix, "A.mtx"), CHIEF(PROBLEM), "Matrix Market file",
+  {"matrix", 0, LCP, TEXT(lcp.matrix, "A.mtx"), CHIEF(PROBLEM), "the matrix, a Matrix Market file",
    .manual = "With --width and --height the unknowns are the nodes of a grid, row by row, and multigrid coarsens "
    "this grid. Without them it finds coarse levels by aggregation.", .file = CLI_READS},
-  {"rhs", 0, LCP, SOURCE(lcp.rhs, "B.npy"), CHIEF(PROBLEM), "vector on the right side; or a Matrix Market file", .file = CLI_READS},
+  {"rhs", 0, LCP, SOURCE(lcp.rhs, "B.npy"), CHIEF(PROBLEM), "the right-hand side, as .npy or as a Matrix Market file", .file = CLI_READS},
   {"lower", 0, LCP, SOURCE(lcp.lower, "L.npy"), CHIEF(PROBLEM), "lower bounds; default: none", .file = CLI_READS},
   {"upper", 0, LCP, SOURCE(lcp.upper, "U.npy"), CHIEF(PROBLEM), "upper bounds; default: none",
    .manual = "An infinite entry means that the unknown has no such bound.", .file = CLI_READS},
@@ -828,9 +858,9 @@ const cli_option_row cli_option_rows[] = {
    "layers that are shown at the start, separated by commas: density, cells, cell-edges, sites, mesh-edges, "
    "defects, boundary, plot, figures", .manual = "`defects` marks the cells that do not have six sides."},
   {"colour", 0, VIEW, CHOICE(view.colour, cell_fills), OTHER(VIEW), "what the colour of filled cells shows"},
-  {"dark", 0, VIEW | RUN_ALONE, FLAG(run.dark), OTHER(VIEW), "draw light on a dark ground (--watch, view)"},
+  {"dark", 0, VIEW | RUN_ALONE, FLAG(run.dark), OTHER(VIEW), "light on a dark ground, in `view` and the pictures of --watch"},
   {"window", 0, VIEW | RUN_ALONE, TEXT(view.size, "WxH"), OTHER(VIEW),
-   "size of the window or of the pictures (--watch, view) [1280x800]"},
+   "size of the window of `view`, or of the pictures of --watch [1280x800]"},
   {"paused", 0, VIEW, FLAG(view.paused), OTHER(VIEW), "pause the optimisation at the start"},
   {"script", 0, VIEW, TEXT(view.script, "FILE"), CHIEF(VIEW), "execute the commands of FILE: keys, mouse, waiting, "
    "pictures",

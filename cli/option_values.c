@@ -344,6 +344,7 @@ static void set_lcp_defaults(cli_options *options) {
   options->run.iterations = options->lcp.solver.max_iterations;
   options->run.tolerance = options->lcp.solver.tolerance;
   options->lcp.size = 255;
+  options->lcp.problem = -1;
 }
 
 void cli_options_set_defaults(cli_command command, cli_options *options) {

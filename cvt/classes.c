@@ -251,7 +251,7 @@ static cvtm_status check_run(const classes_run *r) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the weight of the union must be 0 or more");
   if (o->fixed != 0 || o->energy != CVTM_CVT_EXACT)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
-                     "sites of several classes need the exact energy, and none is fixed");
+                     "several classes need the exact energy, and no site may be fixed");
   return r->count > 0 ? CVTM_OK : cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no sites");
 }
 

@@ -309,7 +309,7 @@ cvtm_status cvtm_cvt_sample(cvtm_domain domain, const float *density, int64_t co
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no room for %lld sites", (long long)count);
   if (!density || domain.width < 1 || domain.height < 1 || domain.width > CVTM_MAX_SIDE ||
       domain.height > CVTM_MAX_SIDE)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no density of 1 to %d pixels a side",
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the density must have 1 to %d pixels a side",
                      CVTM_MAX_SIDE);
   cvtm_status status = cvtm_density_scan_squares(domain, density, &sums, &sqrt_integral, error);
   if (status == CVTM_OK)

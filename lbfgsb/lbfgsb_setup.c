@@ -216,8 +216,9 @@ static cvtm_status check_sizes(cvtm_error *error, int64_t problems, int64_t n) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no problem has %lld variables", (long long)n);
   }
   if (problems < 1 || problems > INT32_MAX || n > INT64_MAX / 4096 / problems) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no batch has %lld problems of %lld variables",
-                     (long long)problems, (long long)n);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "a batch cannot have %lld problems of %lld variables", (long long)problems,
+                     (long long)n);
   }
   return CVTM_OK;
 }

@@ -152,10 +152,9 @@ static cvtm_status check_noise(const char *path, const cvtm_image *image, const 
   int32_t most = 0;
   for (int64_t k = 0; k < w * h; ++k) most = labels[k] > most ? labels[k] : most;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "%s: %" PRId32
-                   " grey levels, three or more around %.0f %% of the corners of "
-                   "pixels, are no regions: threshold the picture first",
-                   path, most + 1, 100.0 * (double)junctions / (double)squares);
+                   "%s: at %.0f %% of the corners of pixels three or more of its %" PRId32
+                   " grey levels meet, so they are no regions: threshold the picture first",
+                   path, 100.0 * (double)junctions / (double)squares, most + 1);
 }
 
 /* Copies the values of a periodic image to `wide`, continued by `margin` pixels on all sides. */

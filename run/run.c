@@ -95,8 +95,7 @@ static cvtm_status check_count(const cvtm_run *r, int64_t init_count, cvtm_error
     return run_usage_error(error, "%s: %lld fixed sites are more than the %lld of --points",
                            o->fixed.name, (long long)r->fixed, (long long)r->count);
   if (init_count > 0 && r->fixed + init_count != r->count)
-    return run_usage_error(error,
-                           "%s: %lld sites, fixed ones included, are not the %lld of --points",
+    return run_usage_error(error, "%s: with the fixed sites there are %lld, but --points is %lld",
                            o->init.name, (long long)(r->fixed + init_count), (long long)r->count);
   return CVTM_OK;
 }

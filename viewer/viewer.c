@@ -60,7 +60,8 @@ static cvtm_status start_builder(cvtm_solver *solver, builder **result, cvtm_err
   cvtm_mailbox_open(&b->box);
   if (pthread_create(&b->thread, NULL, build_states, b) != 0) {
     free(b);
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "no thread for the geometry");
+    return cvtm_fail(error, CVTM_ERROR_MEMORY,
+                     "the thread that makes the geometry cannot be started");
   }
   *result = b;
   return CVTM_OK;

@@ -390,7 +390,7 @@ static cvtm_status refine_planar(planar *p) {
   if (status == CVTM_OK) status = cvtm_refine_insert(r);
   if (status == CVTM_OK && r->m.vertex_count >= r->most && o->most_added < 0 && !has_area)
     status = cvtm_fail(p->error, CVTM_ERROR_INPUT,
-                       "no angle below %g degrees needs more than %" PRId64
+                       "a mesh without angles below %g degrees needs more than %" PRId64
                        " vertices: segments or "
                        "vertices are very near each other; switch S bounds the number",
                        o->min_angle, r->most);
