@@ -295,12 +295,12 @@ static int solve_job(batch *b, const cli_progress *progress, cvtm_run *run, doub
 }
 
 /* Only a large mesh is made sooner on a device than on the host. */
-static int mesh_job(batch *b, cvtm_run *run) {
-  if (!run_mesh_is_large(run)) return cli_run_mesh(run, NULL);
+static cvtm_status mesh_job(batch *b, cvtm_run *run, cvtm_error *error) {
+  if (!run_mesh_is_large(run)) return run_mesh(run, NULL, error);
   cvtm_device *device = batch_devices_lend(b->devices);
-  const int code = cli_run_mesh(run, device);
+  const cvtm_status status = run_mesh(run, device, error);
   batch_devices_give_back(b->devices, device);
-  return code;
+  return status;
 }
 
 /* Has a job start from the frame before, with its tones. */
@@ -355,17 +355,19 @@ static int run_stages(batch *b, batch_job *job) {
   double begin = cvtm_clock();
   cli_progress progress = {0};
   cvtm_run *run = NULL;
+  cvtm_error error = {CVTM_OK, ""};
   if (b->options->batch.follow) follow_last(b, &job->options.run);
   int code = cli_outputs_check(&job->options);
   if (code == CLI_EXIT_OK) code = cli_run_create(&job->options, &progress, &run);
-  if (code == CLI_EXIT_OK) code = cli_run_read(run, NULL);
+  if (code == CLI_EXIT_OK)
+    code = cli_result(CLI_RUN, CLI_READING, run_read(run, NULL, &error), &error);
   end_stage(b, STAGE_READ, &begin);
   if (code == CLI_EXIT_OK) code = solve_job(b, &progress, run, &begin);
   if (code == CLI_EXIT_OK && b->options->batch.follow) code = keep_last(b, run);
-  if (code == CLI_EXIT_OK) code = cli_run_order(run);
+  if (code == CLI_EXIT_OK) code = cli_result(CLI_RUN, CLI_WORKING, run_order(run, &error), &error);
   if (cli_interrupted()) code = CLI_EXIT_INTERRUPTED;
   if (code == CLI_EXIT_OK) {
-    code = mesh_job(b, run);
+    code = cli_result(CLI_RUN, CLI_WORKING, mesh_job(b, run, &error), &error);
     if (code == CLI_EXIT_OK) code = cli_run_write(&progress, run);
     if (code == CLI_EXIT_OK && !run_converged(run)) code = CLI_EXIT_NOT_CONVERGED;
     end_stage(b, STAGE_WRITE, &begin);

@@ -1,6 +1,4 @@
 /* The files that the options of a command name. */
-#define _XOPEN_SOURCE 700
-
 #include "base/file.h"
 #include "base/host.h"
 #include "base/text.h"

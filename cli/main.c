@@ -1,6 +1,4 @@
 /* The program cvtmesh: finds the command, parses its options, runs it. */
-#define _POSIX_C_SOURCE 200809L
-
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/summary.h"

@@ -1,6 +1,4 @@
 /* Messages and their exit codes, the list of commands, progress and signals. */
-#define _XOPEN_SOURCE 700
-
 #include "cli/cli.h"
 
 #include "base/clock.h"
@@ -270,7 +268,7 @@ static void show_segmentation(void *context, const cvtm_segment_progress *step) 
   fputc('\r', stderr);
   if (step != NULL)
     fprintf(stderr, "segmentation: step %lld, change %.1e, ends at %.1e", (long long)step->step,
-            step->change, o->run.segment.tolerance);
+            step->change, o->run.segment.how.segment.tolerance);
   fputs("\033[K", stderr);
   fflush(stderr);
 }

@@ -242,16 +242,16 @@ cvtm_status cli_set_outside(cli_options *options, const cli_value *value, cvtm_e
 
 cvtm_status cli_set_initial(cli_options *options, const cli_value *value, cvtm_error *error) {
   (void)error;
-  options->run.segment.first_region = (cvtm_input){NULL, NULL};
+  options->run.segment.how.first_region = (cvtm_input){NULL, NULL};
   if (strcmp(value->text, "grow") == 0) {
-    options->run.segment.first = CVTM_FIRST_CURVE_GROW;
+    options->run.segment.how.first = CVTM_FIRST_CURVE_GROW;
   } else if (strcmp(value->text, "image") == 0) {
-    options->run.segment.first = CVTM_FIRST_CURVE_IMAGE;
-  } else if (disc_of(value, &options->run.segment.first_disc)) {
-    options->run.segment.first = CVTM_FIRST_CURVE_DISC;
+    options->run.segment.how.first = CVTM_FIRST_CURVE_IMAGE;
+  } else if (disc_of(value, &options->run.segment.how.first_disc)) {
+    options->run.segment.how.first = CVTM_FIRST_CURVE_DISC;
   } else {
-    options->run.segment.first = CVTM_FIRST_CURVE_REGION;
-    options->run.segment.first_region = source_of(value);
+    options->run.segment.how.first = CVTM_FIRST_CURVE_REGION;
+    options->run.segment.how.first_region = source_of(value);
   }
   return CVTM_OK;
 }
@@ -460,14 +460,14 @@ cvtm_status cli_set_levels(cli_options *options, const cli_value *value, cvtm_er
 
 cvtm_status cli_set_smooth(cli_options *options, const cli_value *value, cvtm_error *error) {
   static const double range[][2] = {{0, 1e12}, {1e-9, 1 - 1e-9}};
-  return set_pair("smooth", "LAMBDA[,P]", value, range, &options->run.condition.smooth,
-                  &options->run.condition.bias, error);
+  return set_pair("smooth", "LAMBDA[,P]", value, range, &options->run.condition.how.smooth,
+                  &options->run.condition.how.bias, error);
 }
 
 cvtm_status cli_set_grade(cli_options *options, const cli_value *value, cvtm_error *error) {
   static const double range[][2] = {{0, 1e12}, {0, HUGE_VAL}};
-  return set_pair("grade", "LAMBDA[,MAX]", value, range, &options->run.condition.grade,
-                  &options->run.condition.grade_max, error);
+  return set_pair("grade", "LAMBDA[,MAX]", value, range, &options->run.condition.how.grade,
+                  &options->run.condition.how.grade_max, error);
 }
 
 cvtm_status cli_set_ranks(cli_options *options, const cli_value *value, cvtm_error *error) {

@@ -382,17 +382,14 @@ const cli_option_row cli_option_rows[] = {
    "number of processes that share the run: N starts up to N processes on this machine, mpi takes the ranks of mpirun, 0 "
    "means one process",
    .manual = "With `mpi`, the ranks that `mpirun` or `srun` has started share the work, on CPUs or, with --device "
-   "cuda, on GPUs. In descents and evaluations each rank handles a part of the sites, with their cells and their "
-   "part of the optimiser's state. Rank 0 reads the picture and writes the files. Every rank has the complete "
-   "density on its device. The bits of the files do not depend on the number of ranks; they differ from those of a "
-   "run in one process by rounding. The ranks of a machine take its GPUs in turn. If each rank has its own GPU, the "
-   "GPUs exchange data by NCCL where that library is installed, else by MPI. If one rank fails or is killed, all "
-   "ranks end. --ranks cannot be used with --domain, --equal-mass, --noise blue, --watch, --preset paper (whose "
-   "pixel energy is not divided) and drawings in several colours. By default Open MPI binds each rank to a core or "
-   "a socket. The program removes this binding and says so; the ranks of a machine then share its cores. --ranks "
-   "needs a build with MPI. --device cuda:all starts one process for each GPU. The program starts no more processes "
-   "than have 5x10^7 sites each, unless the sites need the memory of more GPUs. A note then says how many processes "
-   "there are.", .words = "mpi", .effect = CLI_NO_EFFECT, .set = cli_set_ranks},
+   "cuda, on GPUs, which they take in turn. In descents and evaluations each rank handles a part of the sites, with their "
+   "cells and their part of the optimiser's state. Rank 0 reads the picture and writes the files. Every rank has the "
+   "complete density on its device. The bits of the files do not depend on the number of ranks; they differ from those of "
+   "a run in one process by rounding. If one rank fails or is killed, all ranks end. N and --device cuda:all start one "
+   "process for each 5x10^7 sites, and more only if the sites need the memory of more GPUs; a note says how many. GPUs "
+   "exchange data by NCCL where that library is installed and each rank has its own, else by MPI, which the build must "
+   "have. --ranks cannot be used with --domain, --equal-mass, --noise blue, --watch, --preset paper (whose pixel energy is "
+   "not divided) and drawings in several colours.", .words = "mpi", .effect = CLI_NO_EFFECT, .set = cli_set_ranks},
   {"checkpoint", 0, RUN_ALONE, TEXT(run.checkpoint.file, "FILE"), CHIEF(SOLVER),
    "save the state of the optimisation in FILE from time to time; if FILE exists, continue from it",
    .manual = "The file is complete at all times: the program writes it under a temporary name, syncs it and renames "
@@ -657,13 +654,13 @@ const cli_option_row cli_option_rows[] = {
    "replace the density by the smoothest one that is nowhere smaller (LAMBDA as for --smooth) and nowhere above MAX, except "
    "where the density itself is",
    .manual = "This minimises the same sum as --smooth, but under the constraint u >= rho.", .set = cli_set_grade},
-  {"grade-size", 0, RUN | DENSITY, REAL(run.condition.grade_size, "G", 0, 1e6), CHIEF(DENSITY),
+  {"grade-size", 0, RUN | DENSITY, REAL(run.condition.how.grade_size, "G", 0, 1e6), CHIEF(DENSITY),
    "sizes (density^-1/4) grow by at most G per pixel; 0: no limit"},
   {"inside", 0, SEGMENT, LIST(text.inside, "X,Y,R"), CHIEF(SEGMENTATION),
    "a disc inside the object: centre and radius in pixels; can be repeated", .manual = "Seeds that contradict each other are refused.", .set = cli_set_inside},
   {"outside", 0, SEGMENT, LIST(text.outside, "X,Y,R"), CHIEF(SEGMENTATION),
    "a disc outside the object, likewise; can be repeated", .set = cli_set_outside},
-  {"seeds", 0, SEGMENT, SOURCE(run.segment.seeds, "IMAGE"), CHIEF(SEGMENTATION),
+  {"seeds", 0, SEGMENT, SOURCE(run.segment.how.seeds, "IMAGE"), CHIEF(SEGMENTATION),
    "a picture with seeds: white marks the inside, black the outside, grey or transparent neither. In data, positive "
    "values mark the inside, negative ones the outside",
    .file = CLI_READS},
@@ -675,21 +672,21 @@ const cli_option_row cli_option_rows[] = {
    "finds the coin. A photograph with weak edges needs seeds on both sides of these edges. `image`: the curve "
    "starts at the border of the image, for a single object on a plain ground. X,Y,R: a circle, whose level set is "
    "the exact distance at the pixel centres. A file (see --within of cvtmesh density) holds a curve around the object.", .words = "grow image", .file = CLI_READS, .set = cli_set_initial},
-  {"sigma", 0, SEGMENT, REAL(run.segment.sigma, "PIXELS", 0, 1000), OTHER(SEGMENTATION),
+  {"sigma", 0, SEGMENT, REAL(run.segment.how.sigma, "PIXELS", 0, 1000), OTHER(SEGMENTATION),
    "first smooth the image by a Gaussian of this width", .manual = "If the width is too small, noise stops the "
    "curve."},
-  {"k", 0, SEGMENT, REAL(run.segment.k, "K", 0, 1e12), OTHER(SEGMENTATION),
+  {"k", 0, SEGMENT, REAL(run.segment.how.segment.k, "K", 0, 1e12), OTHER(SEGMENTATION),
    "how much edges slow the curve: its speed is multiplied by 1 / (1 + K |grad I|^2); the longer side of the image has "
    "length 1"},
-  {"epsilon", 0, SEGMENT, REAL(run.segment.epsilon, "E", 1e-6, 1e6), OTHER(SEGMENTATION),
+  {"epsilon", 0, SEGMENT, REAL(run.segment.how.segment.epsilon, "E", 1e-6, 1e6), OTHER(SEGMENTATION),
    "regularisation E of the level set equation, in Q = sqrt(E^2 + |grad u|^2)"},
-  {"seed-value", 0, SEGMENT, REAL(run.segment.seed_value, "V", 1e-6, 1e6), OTHER(SEGMENTATION),
+  {"seed-value", 0, SEGMENT, REAL(run.segment.how.seed_value, "V", 1e-6, 1e6), OTHER(SEGMENTATION),
    "the level set is at most -V at seeds inside, and at least V at seeds outside; the longer side of the image has "
    "length 1"},
-  {"tau", 0, SEGMENT, REAL(run.segment.tau, "T", 1e-12, 1e6), OTHER(SEGMENTATION), "time step of the level set equation"},
-  {"steps", 0, SEGMENT, INTEGER(run.segment.steps, "N", 0, 1e6), OTHER(SEGMENTATION),
+  {"tau", 0, SEGMENT, REAL(run.segment.how.segment.tau, "T", 1e-12, 1e6), OTHER(SEGMENTATION), "time step of the level set equation"},
+  {"steps", 0, SEGMENT, INTEGER(run.segment.how.segment.max_steps, "N", 0, 1e6), OTHER(SEGMENTATION),
    "maximum number of steps"},
-  {"tolerance", 0, SEGMENT, REAL(run.segment.tolerance, "T", 0, HUGE_VAL), OTHER(SEGMENTATION),
+  {"tolerance", 0, SEGMENT, REAL(run.segment.how.segment.tolerance, "T", 0, HUGE_VAL), OTHER(SEGMENTATION),
    "stop when a step changes the level set by less than this (root mean square)"},
   {"width", 0, VORONOI, INTEGER(width, "W", 0, CVTM_MAX_SIDE), CHIEF(BASIC),
    "width of the diagram, unless --like or --labels-from gives its size"},

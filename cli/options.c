@@ -1,6 +1,4 @@
 /* Parses the command line and config files into cli_options. */
-#define _POSIX_C_SOURCE 200809L
-
 #include "cli/options.h"
 
 #include "base/file.h"

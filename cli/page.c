@@ -1,6 +1,4 @@
 /* `cvtmesh page`: opens the page of viewer/web in a browser. */
-#define _XOPEN_SOURCE 700
-
 #include "cli/cli.h"
 
 #include <fcntl.h>
@@ -10,8 +8,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 #ifndef CVTMESH_PAGE
 #define CVTMESH_PAGE "../share/cvtmesh/cvtmesh.html"

@@ -56,26 +56,11 @@ int cli_run_create(cli_options *options, cli_progress *progress, cvtm_run **run)
   return cli_result(CLI_RUN, CLI_WORKING, run_create(&options->run, run, &error), &error);
 }
 
-int cli_run_read(cvtm_run *run, cvtm_device *device) {
-  cvtm_error error = {CVTM_OK, ""};
-  return cli_result(CLI_RUN, CLI_READING, run_read(run, device, &error), &error);
-}
-
 int cli_run_place(const cli_progress *progress, cvtm_run *run, cvtm_device *device) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = run_place(run, device, &error);
   if (status == CVTM_OK && run->options.live) status = cli_watch_status(progress->watch, &error);
   return cli_result(CLI_RUN, CLI_WORKING, status, &error);
-}
-
-int cli_run_order(cvtm_run *run) {
-  cvtm_error error = {CVTM_OK, ""};
-  return cli_result(CLI_RUN, CLI_WORKING, run_order(run, &error), &error);
-}
-
-int cli_run_mesh(cvtm_run *run, cvtm_device *device) {
-  cvtm_error error = {CVTM_OK, ""};
-  return cli_result(CLI_RUN, CLI_WORKING, run_mesh(run, device, &error), &error);
 }
 
 int cli_run_write(const cli_progress *progress, cvtm_run *run) {
@@ -93,13 +78,14 @@ static int exit_code_of(const cvtm_run *run) {
 
 /* Ranks that do not write end after the solve. */
 static int run_on(const cli_progress *progress, cvtm_run *run, cvtm_device *device, int writes) {
-  int code = cli_run_read(run, device);
+  cvtm_error error = {CVTM_OK, ""};
+  int code = cli_result(CLI_RUN, CLI_READING, run_read(run, device, &error), &error);
   if (code == CLI_EXIT_OK) code = cli_run_place(progress, run, device);
   if (code != CLI_EXIT_OK || !writes) return code;
-  code = cli_run_order(run);
-  if (code == CLI_EXIT_OK) code = cli_run_mesh(run, device);
-  if (code == CLI_EXIT_OK) code = cli_run_write(progress, run);
-  return code;
+  cvtm_status status = run_order(run, &error);
+  if (status == CVTM_OK) status = run_mesh(run, device, &error);
+  code = cli_result(CLI_RUN, CLI_WORKING, status, &error);
+  return code == CLI_EXIT_OK ? cli_run_write(progress, run) : code;
 }
 
 /* *failed: the code of a failure that ends all ranks. */

@@ -1,4 +1,4 @@
-/* The stages of `run` for a command: each returns CLI_EXIT_OK, or the exit code after a message. */
+/* What stages of `run` need besides run/stages.h: each returns CLI_EXIT_OK, or the exit code after a message. */
 #ifndef CVTMESH_CLI_RUN_H
 #define CVTMESH_CLI_RUN_H
 
@@ -16,10 +16,7 @@ void cli_run_choose_domain(cli_options *options);
 
 /* progress: all zero before. Both it and the options are borrowed as long as the run lives. */
 int cli_run_create(cli_options *options, cli_progress *progress, cvtm_run **run);
-int cli_run_read(cvtm_run *run, cvtm_device *device);
 int cli_run_place(const cli_progress *progress, cvtm_run *run, cvtm_device *device);
-int cli_run_order(cvtm_run *run);
-int cli_run_mesh(cvtm_run *run, cvtm_device *device);
 /* Writes every file of the options, and the page of --watch. */
 int cli_run_write(const cli_progress *progress, cvtm_run *run);
 

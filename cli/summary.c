@@ -226,7 +226,7 @@ static void print_written(const cli_options *command, const cvtm_run_options *op
 static void print_seconds(const cvtm_run *r) {
   const cvtm_run_options *o = &r->options;
   const char *reading =
-      o->condition.smooth > 0 || o->condition.grade > 0 ? "read and smooth" : "read";
+      o->condition.how.smooth > 0 || o->condition.how.grade > 0 ? "read and smooth" : "read";
   fprintf(stderr, "  seconds    %.2f: %s %.2f", cvtm_clock() - r->start, reading,
           r->seconds[RUN_PHASE_READ]);
   const double least = 0.005; /* printed as 0.01 */

@@ -253,12 +253,13 @@ static cvtm_status check_discs(const char *name, const cvtm_disc *discs, int cou
 
 cvtm_status run_segment_check(const cvtm_run_options *o, cvtm_error *error) {
   const cvtm_run_discs *inside = &o->segment.inside, *outside = &o->segment.outside;
-  const int has_disc = o->segment.first == CVTM_FIRST_CURVE_DISC;
+  const int has_disc = o->segment.how.first == CVTM_FIRST_CURVE_DISC;
   cvtm_status status = check_discs("inside", inside->item, inside->count, error);
   if (status == CVTM_OK) status = check_discs("outside", outside->item, outside->count, error);
-  if (status == CVTM_OK) status = check_discs("initial", &o->segment.first_disc, has_disc, error);
+  if (status == CVTM_OK)
+    status = check_discs("initial", &o->segment.how.first_disc, has_disc, error);
   if (status != CVTM_OK) return status;
-  if (inside->count == 0 && o->segment.seeds.name == NULL)
+  if (inside->count == 0 && o->segment.how.seeds.name == NULL)
     return run_usage_error(error, "no seeds inside: give --inside X,Y,RADIUS or --seeds IMAGE");
   return CVTM_OK;
 }
@@ -281,36 +282,19 @@ static int show_step(void *context, const cvtm_segment_progress *progress) {
   return run_interrupted(o);
 }
 
-static void set_segmentation(const cvtm_run_options *o, cvtm_segmentation_options *made) {
-  cvtm_segment_options *settings = &made->segment;
-  made->inside = o->segment.inside.item;
-  made->inside_count = o->segment.inside.count;
-  made->outside = o->segment.outside.item;
-  made->outside_count = o->segment.outside.count;
-  made->seeds = o->segment.seeds;
-  made->first = o->segment.first;
-  made->first_disc = o->segment.first_disc;
-  made->first_region = o->segment.first_region;
-  made->sigma = o->segment.sigma;
-  made->seed_value = o->segment.seed_value;
-  settings->k = o->segment.k;
-  settings->epsilon = o->segment.epsilon;
-  settings->tau = o->segment.tau;
-  settings->max_steps = o->segment.steps;
-  settings->tolerance = o->segment.tolerance;
-  /* A step that is solved too roughly would look like one that changes nothing. */
-  if (settings->tolerance > 0)
-    settings->step_tolerance =
-        fmin(settings->step_tolerance, fmax(0.2 * settings->tolerance, 1e-9));
-  settings->monitor = show_step;
-  settings->monitor_context = (void *)(uintptr_t)o;
-}
-
 cvtm_status run_segment_image(cvtm_device *device, const cvtm_run_options *options,
                               const cvtm_image *image, cvtm_segmentation *made, cvtm_error *error) {
-  cvtm_segmentation_options settings;
-  cvtm_segmentation_defaults(&settings);
-  set_segmentation(options, &settings);
+  cvtm_segmentation_options settings = options->segment.how;
+  settings.inside = options->segment.inside.item;
+  settings.inside_count = options->segment.inside.count;
+  settings.outside = options->segment.outside.item;
+  settings.outside_count = options->segment.outside.count;
+  /* A step that is solved too roughly would look like one that changes nothing. */
+  const double step = 0.2 * settings.segment.tolerance;
+  if (step > 0)
+    settings.segment.step_tolerance = fmin(settings.segment.step_tolerance, fmax(step, 1e-9));
+  settings.segment.monitor = show_step;
+  settings.segment.monitor_context = (void *)(uintptr_t)options;
   const cvtm_status status =
       cvtm_segmentation_run(device, image, options->input.name, &settings, made, error);
   if (options->segmented != NULL) options->segmented(options->context, NULL); /* the end */
@@ -342,15 +326,6 @@ void run_segment_report(const cvtm_segmentation *s, cJSON *report) {
 
 /* --- the pipeline -------------------------------------------------------------------------- */
 
-cvtm_condition_options run_condition_settings(const cvtm_run_options *o) {
-  return (cvtm_condition_options){
-      .bias = o->condition.bias,
-      .smooth = o->condition.smooth,
-      .grade = o->condition.grade,
-      .grade_max = o->condition.grade_max > 0 ? o->condition.grade_max : (double)INFINITY,
-      .grade_size = o->condition.grade_size};
-}
-
 static void set_pipeline(const cvtm_run_options *o, cvtm_pipeline_options *made) {
   made->within = o->condition.within.item;
   made->within_count = o->condition.within.count;
@@ -358,7 +333,7 @@ static void set_pipeline(const cvtm_run_options *o, cvtm_pipeline_options *made)
   made->obstacle_count = o->condition.obstacle.count;
   made->weights = o->condition.weight.item;
   made->weight_count = o->condition.weight.count;
-  made->condition = run_condition_settings(o);
+  made->condition = o->condition.how;
   made->precise = o->purpose == CVTM_RUN_DENSITY;
   made->threads = (int)o->threads;
 }
@@ -407,7 +382,7 @@ cvtm_status run_read_conditioned(cvtm_device *device, cvtm_run_options *options,
 
 void run_condition_report(const cvtm_run_options *o, const cvtm_pipeline_result *made,
                           cJSON *report) {
-  if (o->condition.smooth > 0) {
+  if (o->condition.how.smooth > 0) {
     const cvtm_hlcp_result *r = &made->condition.bias;
     cJSON *entry = cJSON_AddObjectToObject(report, "smoothing");
     run_json_integer(entry, "iterations", r->iterations);
@@ -416,7 +391,7 @@ void run_condition_report(const cvtm_run_options *o, const cvtm_pipeline_result 
     run_json_text(entry, "stop_reason", cvtm_lcp_stop_name(r->stop));
     run_json_real(entry, "seconds", r->seconds);
   }
-  if (o->condition.grade > 0) {
+  if (o->condition.how.grade > 0) {
     const cvtm_lcp_result *r = &made->condition.grade;
     cJSON *entry = cJSON_AddObjectToObject(report, "grading");
     run_json_integer(entry, "iterations", r->iterations);

@@ -21,8 +21,6 @@ cvtm_status run_segment_image(cvtm_device *device, const cvtm_run_options *optio
                               const cvtm_image *image, cvtm_segmentation *made, cvtm_error *error);
 void run_segment_report(const cvtm_segmentation *made, cJSON *report);
 
-cvtm_condition_options run_condition_settings(const cvtm_run_options *options);
-
 /* Reads the picture and makes its density by the options; cvtm_pipeline_free. Device NULL: the CPU.
  * An automatic density_from becomes the chosen one. *tone: the ink that a drawing needs in each
  * pixel, malloc'd, 0 where the density is 0; NULL for data. *rgb: cvtm_colours_from_image. `tone`

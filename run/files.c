@@ -1,5 +1,3 @@
-#define _XOPEN_SOURCE 700
-
 #include "run/files.h"
 
 #include "base/file.h"
@@ -7,6 +5,7 @@
 #include "draw/plotter.h"
 
 #include <limits.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,45 +52,28 @@ int batch_key_parse(const char *text, batch_key *key) {
   return 1;
 }
 
-static int is_free(const batch_key *slot) { return slot->word[0] == 0 && slot->word[1] == 0; }
-
-/* The slot that holds the key, or else the free slot where it belongs. */
-static batch_key *find(const batch_key_set *set, batch_key key) {
-  size_t place = (size_t)key.word[1] & (set->capacity - 1);
-  while (!is_free(&set->slot[place]) && memcmp(&set->slot[place], &key, sizeof key) != 0)
-    place = (place + 1) & (set->capacity - 1);
-  return &set->slot[place];
-}
-
-static int grow(batch_key_set *set) {
-  batch_key_set larger = {NULL, set->count, set->capacity > 0 ? 2 * set->capacity : 64};
-  larger.slot = calloc(larger.capacity, sizeof *larger.slot);
-  if (larger.slot == NULL) return 0;
-  for (size_t k = 0; k < set->capacity; ++k)
-    if (!is_free(&set->slot[k])) *find(&larger, set->slot[k]) = set->slot[k];
-  free(set->slot);
-  *set = larger;
-  return 1;
+/* For tsearch. */
+static int compare_keys(const void *left, const void *right) {
+  return memcmp(left, right, sizeof(batch_key));
 }
 
 int batch_key_set_add(batch_key_set *set, batch_key key) {
-  if (is_free(&key)) key.word[0] = 1;
-  if (2 * (set->count + 1) > set->capacity && !grow(set)) return -1;
-  batch_key *slot = find(set, key);
-  if (!is_free(slot)) return 0;
-  *slot = key;
-  ++set->count;
-  return 1;
+  batch_key *own = malloc(sizeof *own);
+  if (own == NULL) return -1;
+  *own = key;
+  batch_key **found = tsearch(own, &set->tree, compare_keys);
+  if (found != NULL && *found == own) return 1;
+  free(own);
+  return found != NULL ? 0 : -1;
 }
 
 int batch_key_set_has(const batch_key_set *set, batch_key key) {
-  if (is_free(&key)) key.word[0] = 1;
-  return set->capacity > 0 && !is_free(find(set, key));
+  return tfind(&key, &set->tree, compare_keys) != NULL;
 }
 
 void batch_key_set_free(batch_key_set *set) {
-  free(set->slot);
-  memset(set, 0, sizeof *set);
+  tdestroy(set->tree, free);
+  set->tree = NULL;
 }
 
 /* --- one file --------------------------------------------------------------------------- */
@@ -199,8 +181,8 @@ void run_visit_read(const cvtm_run_options *o, cvtm_path_visitor visitor, void *
                {"plotter", &profile},
                {"size-from", &o->size.from},
                {"domain", &o->domain.source},
-               {"seeds", &o->segment.seeds},
-               {"initial", &o->segment.first_region},
+               {"seeds", &o->segment.how.seeds},
+               {"initial", &o->segment.how.first_region},
                {"metric", &field}};
   for (size_t k = 0; k < sizeof files / sizeof files[0]; ++k)
     visit_source(files[k].option, files[k].source, context, visitor);

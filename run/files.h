@@ -24,10 +24,9 @@ void batch_key_print(const batch_key *key, char text[BATCH_KEY_TEXT]);
 /* Returns 0 if the text is not a key. */
 int batch_key_parse(const char *text, batch_key *key);
 
-/* An open-addressing hash set; all zero: empty. */
+/* A set of keys; all zero: empty. */
 typedef struct batch_key_set {
-  batch_key *slot; /* of `capacity`, a power of two; a key of zeros marks a free slot */
-  size_t count, capacity;
+  void *tree; /* of tsearch */
 } batch_key_set;
 
 /* Returns 1 if the key was added, 0 if the set has it, -1 without memory. */

@@ -66,7 +66,7 @@ cvtm_status run_average_tone(const cvtm_run_options *o, cvtm_domain domain, int6
   const int is_plain = o->preset != CVTM_RUN_PRESET_PAPER && !o->equal_mass.on &&
                        o->noise == CVTM_RUN_NOISE_HEXAGONAL && o->dots != CVTM_RUN_DOTS_TONE &&
                        !run_colours_wanted(o);
-  const cvtm_condition_options conditions = run_condition_settings(o);
+  const cvtm_condition_options conditions = o->condition.how;
   if (o->density_from != CVTM_DENSITY_FROM_TONE || count < 1 || !is_plain ||
       cvtm_condition_wanted(&conditions))
     return CVTM_OK;

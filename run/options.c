@@ -18,11 +18,6 @@ void cvtm_run_defaults(cvtm_run_options *options) {
   cvtm_density_defaults(&density);
   cvtm_classes_options classes;
   cvtm_classes_defaults(&classes);
-  cvtm_condition_options condition;
-  cvtm_condition_defaults(&condition);
-  cvtm_segmentation_options segmentation;
-  cvtm_segmentation_defaults(&segmentation);
-  const cvtm_segment_options *segment = &segmentation.segment;
   *options = (cvtm_run_options){
       .format = "csv",
       .keep = 1,
@@ -53,19 +48,13 @@ void cvtm_run_defaults(cvtm_run_options *options) {
       .black = density.black,
       .white = density.white,
       .contrast = density.contrast,
-      .condition.bias = condition.bias,
-      .segment = {.first = segmentation.first,
-                  .sigma = 1,
-                  .k = segment->k,
-                  .epsilon = segment->epsilon,
-                  .seed_value = segmentation.seed_value,
-                  .tau = segment->tau,
-                  .tolerance = segment->tolerance,
-                  .steps = segment->max_steps},
       .domain = {.smallest = 1, .tolerance = 0.3},
       .refine.min_angle = 30,
       .outline = {.grade = 0.2, .metric_ratio = 100},
   };
+  cvtm_condition_defaults(&options->condition.how);
+  cvtm_segmentation_defaults(&options->segment.how);
+  options->segment.how.sigma = 1;
 }
 
 unsigned run_given_bit(const char *option) {

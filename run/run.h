@@ -17,6 +17,7 @@
 #include "base/npy.h"
 #include "base/status.h"
 #include "cvt/cvt.h"
+#include "density/condition.h"
 #include "density/density.h"
 #include "density/pipeline.h"
 #include "density/segmentation.h"
@@ -291,18 +292,13 @@ typedef struct cvtm_run_options {
     cvtm_size_source as;
   } size;
   struct {
-    double bias, smooth, grade, grade_max, grade_size; /* as in cvtm_condition_options */
-    cvtm_run_inputs within, obstacle;                  /* regions, as in cvtm_pipeline_options */
+    cvtm_condition_options how;
+    cvtm_run_inputs within, obstacle; /* regions, as in cvtm_pipeline_options */
     cvtm_run_weights weight;
   } condition;
   struct {
     cvtm_run_discs inside, outside;
-    cvtm_input seeds;
-    cvtm_first_curve first; /* as in cvtm_segmentation_options */
-    cvtm_disc first_disc;
-    cvtm_input first_region;
-    double sigma, k, epsilon, seed_value, tau, tolerance; /* as in cvtm_segmentation_options */
-    int64_t steps;
+    cvtm_segmentation_options how; /* but for the seeds of `inside` and `outside`; sigma 1 */
   } segment;
 
   /* The mesh of a domain. */

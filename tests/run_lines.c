@@ -150,11 +150,11 @@ static void density(options *o) {
   o->condition.obstacle = (cvtm_run_inputs){{{"left.npy", NULL}}, 1};
   o->condition.weight =
       (cvtm_run_weights){{{{"left.npy", NULL}, 2.5}, {{"shape.geojson", NULL}, 0.5}}, 2};
-  o->condition.smooth = 4;
-  o->condition.bias = 0.3;
-  o->condition.grade = 2;
-  o->condition.grade_max = 50;
-  o->condition.grade_size = 0.4;
+  o->condition.how.smooth = 4;
+  o->condition.how.bias = 0.3;
+  o->condition.how.grade = 2;
+  o->condition.how.grade_max = 50;
+  o->condition.how.grade_size = 0.4;
   o->floor = 0.01;
   o->density_out = "d.npy";
   add(o, "a.csv");

@@ -75,6 +75,10 @@ class Mesh:
     def _groups(self) -> tuple[Any, ...] | None:
         return None
 
+    def _limits(self) -> dict[str, tuple[float, float]]:
+        """Of the axes: the picture, y down."""
+        return {"xlim": (0, self.width), "ylim": (self.height, 0)}
+
     def _on_host(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Points and triangles."""
         return host_array(self.points, "points"), host_array(self.triangles, "triangles")
@@ -138,7 +142,7 @@ class Mesh:
         if ax is None:
             ax = plt.figure().add_subplot()
         ax.set_aspect("equal")
-        ax.set(xlim=(0, self.width), ylim=(self.height, 0))
+        ax.set(**self._limits())
         style = {"linewidth": 0.5, "color": "black", **style}
         points, triangles = self._on_host()
         ax.triplot(points[:, 0], points[:, 1], triangles, **style)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import json
 import os
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Mapping
 from . import _core
 from ._arguments import as_polygons, convert, is_array, with_options
 from ._mesh import Mesh
+from ._tessellation import Stored
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 
     from ._arguments import Input
     from ._keywords import MeshOptions
+
+# A pickled mesh has its arrays and its report.
+copyreg.pickle(_core.Outline, lambda made: (Stored, ({},)))  # type: ignore[arg-type, unused-ignore]
+
 
 def outline_file(outline: Any, inputs: list[Input]) -> str:
     """The operand for an outline: a path, or a file in memory."""
@@ -85,6 +91,9 @@ class OutlineMesh(Mesh):
         quality: dict[str, Any] = self.report["quality_all"]
         return quality
 
+    def _limits(self) -> dict[str, tuple[float, float]]:
+        return {}
+
     def group(self, name: str) -> NDArray[np.int32]:
         """The edges of a group, (k, 2): of ``outer``, ``hole-1`` and so on."""
         for tag, known in self.names.items():
@@ -115,17 +124,6 @@ class OutlineMesh(Mesh):
                 name: [none, np.flatnonzero(self.boundary == tag)] for tag, name in self.names.items()
             },
         )
-
-    def plot(self, ax: Any = None, **style: Any) -> Any:
-        """Draws the triangles with Matplotlib; returns the axes."""
-        import matplotlib.pyplot as plt  # type: ignore[import-not-found, unused-ignore]
-
-        if ax is None:
-            ax = plt.figure().add_subplot()
-        ax.set_aspect("equal")
-        style = {"linewidth": 0.5, "color": "black", **style}
-        ax.triplot(self.points[:, 0], self.points[:, 1], self.triangles, **style)
-        return ax
 
 
 @with_options("mesh")

@@ -117,7 +117,7 @@ struct Condition {
       : arguments("density", nb::str("density"), values, {}, {}), density(given) {}
 
   void run() {
-    const cvtm_condition_options options = run_condition_settings(&arguments.options.run);
+    const cvtm_condition_options options = arguments.options.run.condition.how;
     cvtm_condition_result result;
     arguments.stage([&] {
       cvtm_error error = {CVTM_OK, ""};

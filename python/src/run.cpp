@@ -38,11 +38,11 @@ class Run {
     arguments.stage([&] { return cli_outputs_check(options); });
     arguments.stage([&] { return cli_open_device(options, &device); });
     arguments.stage([&] { return cli_run_create(options, &progress_, &job); });
-    arguments.stage([&] { return cli_run_read(job, device); });
+    arguments.stage([&](cvtm_error *e) { return run_read(job, device, e); });
     if (lent_) lend();
     arguments.stage([&] { return cli_run_place(&progress_, job, device); });
-    arguments.stage([&] { return cli_run_order(job); });
-    arguments.stage([&] { return cli_run_mesh(job, device); });
+    arguments.stage([&](cvtm_error *e) { return run_order(job, e); });
+    arguments.stage([&](cvtm_error *e) { return run_mesh(job, device, e); });
     made_ = job->options;
     arguments.stage([&] { return cli_run_write(&progress_, job); });
   }

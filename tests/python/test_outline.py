@@ -1,6 +1,7 @@
 """cvtmesh.mesh: outlines of every kind, sizes, groups, and refusals."""
 
 import json
+import pickle
 
 import cvtmesh
 import numpy as np
@@ -53,6 +54,10 @@ def test_sizes_and_groups(tmp_path):
     with pytest.raises(ValueError, match="cannot change after"):
         mesh.save(tmp_path / "n.obj", grade=0.7)
     assert not (tmp_path / "n.obj").exists()
+    copy = pickle.loads(pickle.dumps(mesh))
+    assert np.array_equal(copy.points, mesh.points) and copy.quality == mesh.quality
+    with pytest.raises(NotImplementedError, match="pickled"):
+        copy.save(tmp_path / "n.obj")
     found = mesh.to_meshio()
     assert len(found.cells_dict["line"]) == len(mesh.edges) and "hole-1" in found.cell_sets
 
