@@ -1,4 +1,5 @@
-/* What stages of `run` need besides run/stages.h: each returns CLI_EXIT_OK, or the exit code after a message. */
+/* What stages of `run` need besides run/stages.h: each returns CLI_EXIT_OK, or the exit code after
+ * a message. */
 #ifndef CVTMESH_CLI_RUN_H
 #define CVTMESH_CLI_RUN_H
 

@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from ._arguments import Input
     from ._keywords import MeshOptions
 
-# A pickled mesh has its arrays and its report.
-copyreg.pickle(_core.Outline, lambda made: (Stored, ({},)))  # type: ignore[arg-type, unused-ignore]
+def stored(made: _core.Outline) -> tuple[Any, ...]:
+    """A pickled mesh has its arrays and its report."""
+    return Stored, ({},)
+
+
+copyreg.pickle(_core.Outline, stored)  # type: ignore[arg-type, unused-ignore]
 
 
 def outline_file(outline: Any, inputs: list[Input]) -> str:
