@@ -690,10 +690,8 @@ const cli_option_row cli_option_rows[] = {
   {"height", 0, MESH | STATS | VIEW, INTEGER(height, "H", 0, CVTM_MAX_SIDE), CHIEF(BASIC), "height of the domain; 0: as high as the points need"},
   {"like", 0, VORONOI | MESH | STATS | VIEW, SOURCE(like, "IMAGE"), CHIEF(BASIC),
    "give the domain the size of this picture", .file = CLI_READS},
-  {"nx", 0, MINIMIZE, INTEGER(minimize.nx, "N", 1, 1e15), CHIEF(PROBLEM), "number of interior nodes in x [200; gl2: "
-   "100]"},
-  {"ny", 0, MINIMIZE, INTEGER(minimize.ny, "N", 1, 1e15), CHIEF(PROBLEM), "number of interior nodes in y [200; gl2: "
-   "100]"},
+  {"nx", 0, MINIMIZE, INTEGER(minimize.nx, "N", 1, 1e15), CHIEF(PROBLEM), "number of interior nodes in x [200; gl2: 100]"},
+  {"ny", 0, MINIMIZE, INTEGER(minimize.ny, "N", 1, 1e15), CHIEF(PROBLEM), "number of interior nodes in y [200; gl2: 100]"},
   {"n", 0, MINIMIZE, INTEGER(minimize.n, "N", 1, 1e15), CHIEF(PROBLEM), "number of variables of gl1 [40000]"},
   {"atoms", 0, MINIMIZE, INTEGER(minimize.atoms, "N", 1, 1e15), OTHER(PROBLEM), "number of atoms of lj [20000]"},
   {"dim", 0, MINIMIZE, INTEGER(minimize.dimension, "D", 2, 3), OTHER(PROBLEM), "dimension of lj"},
@@ -704,8 +702,7 @@ const cli_option_row cli_option_rows[] = {
   {"memory", 'm', MINIMIZE, INTEGER(minimize.memory, "M", 1, CVTM_LBFGSB_MAX_HISTORY), OTHER(SOLVER),
    "number of pairs of steps and gradient changes in the history of L-BFGS-B",
    .manual = "On a GPU, more than 20 pairs need cuBLAS, which the program loads then."},
-  {"cauchy", 0, MINIMIZE, CHOICE(minimize.cauchy, cauchy_points), OTHER(SOLVER), "how the generalized Cauchy point "
-   "is computed",
+  {"cauchy", 0, MINIMIZE, CHOICE(minimize.cauchy, cauchy_points), OTHER(SOLVER), "how the generalized Cauchy point is computed",
    .manual = "`approximate` goes no farther than the first breakpoint; `exact` finds the first minimiser along the "
    "projected gradient."},
   {"evaluations", 0, MINIMIZE, INTEGER(minimize.evaluations, "N", 0, 1e15), OTHER(SOLVER),
@@ -720,8 +717,7 @@ const cli_option_row cli_option_rows[] = {
   {"example", 0, HLCP, INTEGER(hlcp.example, "N", 1, 3), CHIEF(PROBLEM), "example 1, 2 or 3 of Mezzadri 2020"},
   {"size", 0, HLCP, INTEGER(hlcp.size, "H", 1, COUNT_MAX), CHIEF(PROBLEM), "size of the example, which has H^2 unknowns"},
   {"matrix-a", 0, HLCP, TEXT(hlcp.matrix_a, "A.mtx"), CHIEF(PROBLEM), "the matrix A, a Matrix Market file", .file = CLI_READS},
-  {"matrix-b", 0, HLCP, TEXT(hlcp.matrix_b, "B.mtx"), CHIEF(PROBLEM), "the matrix B, a Matrix Market file; default: "
-   "the identity, which gives an LCP",
+  {"matrix-b", 0, HLCP, TEXT(hlcp.matrix_b, "B.mtx"), CHIEF(PROBLEM), "the matrix B, a Matrix Market file; default: the identity, which gives an LCP",
    .file = CLI_READS},
   {"rhs", 0, HLCP, SOURCE(hlcp.rhs, "Q.npy"), CHIEF(PROBLEM), "the right-hand side q", .file = CLI_READS},
   {"output-z", 0, HLCP, TEXT(hlcp.output_z, "Z.npy"), OTHER(BASIC), "write z, float64", .file = CLI_WRITES},
@@ -742,15 +738,11 @@ const cli_option_row cli_option_rows[] = {
   {"rule", 0, HLCP, CHOICE(hlcp.solver.rule, hlcp_rules), OTHER(SOLVER),
    "the matrix L_k of a splitting. rows: the lower part of the rows of block k; block: the lower part of E_k A E_k",
    .manual = "`rows` uses Jacobi predictions for unknowns outside the block, as the tables of the paper do."},
-  {"splitting", 0, HLCP, CHOICE(hlcp.solver.split, hlcp_splits), OTHER(SOLVER), "split both A and B, or A alone (B "
-   "is then diagonal)",
+  {"splitting", 0, HLCP, CHOICE(hlcp.solver.split, hlcp_splits), OTHER(SOLVER), "split both A and B, or A alone (B is then diagonal)",
    .manual = "These are the two forms for LCPs."},
-  {"start", 0, HLCP, REAL(hlcp.solver.start, "X", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "value of every component of the modulus variable "
-   "x at the start"},
-  {"iterations", 0, HLCP, INTEGER(run.iterations, "N", 0, 1e15), CHIEF(SOLVER), "maximum number of sweeps or Newton "
-   "steps"},
-  {"tolerance", 0, HLCP, REAL(run.tolerance, "T", 0, HUGE_VAL), CHIEF(SOLVER), "stop when ||A z - B w - q|| is less "
-   "than this",
+  {"start", 0, HLCP, REAL(hlcp.solver.start, "X", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "value of every component of the modulus variable x at the start"},
+  {"iterations", 0, HLCP, INTEGER(run.iterations, "N", 0, 1e15), CHIEF(SOLVER), "maximum number of sweeps or Newton steps"},
+  {"tolerance", 0, HLCP, REAL(run.tolerance, "T", 0, HUGE_VAL), CHIEF(SOLVER), "stop when ||A z - B w - q|| is less than this",
    .manual = "With T = 0 the solver does all iterations, unless the residual becomes exactly 0, and the exit status "
    "is 4."},
   {"check", 0, VORONOI, FLAG(check), OTHER(BASIC), "compare the labels with the exact diagram",
@@ -765,17 +757,14 @@ const cli_option_row cli_option_rows[] = {
   {"problem", 0, LCP, CHOICE(lcp.problem, lcp_problems), CHIEF(PROBLEM), "a model problem",
    .manual = "The problems are a loaded membrane over an obstacle, and the elastic-plastic torsion of a square bar."},
   {"size", 0, LCP, INTEGER(lcp.size, "M", 1, COUNT_MAX), CHIEF(PROBLEM), "number of nodes along a side"},
-  {"width", 0, LCP, INTEGER(lcp.width, "W", 0, COUNT_MAX), OTHER(PROBLEM), "the unknowns are the nodes of a grid of this width; give it together "
-   "with --height"},
-  {"height", 0, LCP, INTEGER(lcp.height, "H", 0, COUNT_MAX), OTHER(PROBLEM), "height of this grid; without both options a "
-   "matrix has no grid"},
+  {"width", 0, LCP, INTEGER(lcp.width, "W", 0, COUNT_MAX), OTHER(PROBLEM), "the unknowns are the nodes of a grid of this width; give it together with --height"},
+  {"height", 0, LCP, INTEGER(lcp.height, "H", 0, COUNT_MAX), OTHER(PROBLEM), "height of this grid; without both options a matrix has no grid"},
   {"mesh", 0, LCP, TEXT(lcp.mesh, "FILE"), CHIEF(PROBLEM), "solve the problem on the triangles of a mesh file",
    .manual = "The problem `membrane` (or `obstacle`) or `torsion` is solved by linear elements on the triangles of "
    "a msh, vtu, obj or ele file. x is 0 on the boundary, and the longer side of the mesh has length 1. -o then "
    "writes npy (x at the vertices), vtu, vtk, msh or ply (with the vertex data `solution`), or png. The PNG "
    "colours the triangles by x. It outlines the triangles that touch the obstacle or, in torsion, are plastic.", .file = CLI_READS},
-  {"load", 0, LCP, REAL(lcp.load, "C", 0, 1e12), OTHER(PROBLEM), "with --mesh: the load; 0 means 1 for membrane and 5 for "
-   "torsion",
+  {"load", 0, LCP, REAL(lcp.load, "C", 0, 1e12), OTHER(PROBLEM), "with --mesh: the load; 0 means 1 for membrane and 5 for torsion",
    .manual = "For torsion, the load is twice the angle of twist of the bar per length."},
   {"matrix", 0, LCP, TEXT(lcp.matrix, "A.mtx"), CHIEF(PROBLEM), "the matrix, a Matrix Market file",
    .manual = "With --width and --height the unknowns are the nodes of a grid, row by row, and multigrid coarsens "
@@ -784,8 +773,7 @@ const cli_option_row cli_option_rows[] = {
   {"lower", 0, LCP, SOURCE(lcp.lower, "L.npy"), CHIEF(PROBLEM), "lower bounds; default: none", .file = CLI_READS},
   {"upper", 0, LCP, SOURCE(lcp.upper, "U.npy"), CHIEF(PROBLEM), "upper bounds; default: none",
    .manual = "An infinite entry means that the unknown has no such bound.", .file = CLI_READS},
-  {"method", 0, LCP, CHOICE(lcp.solver.method, lcp_methods), CHIEF(SOLVER), "the solver; auto: tnnmg for a "
-   "symmetric matrix, else pdas; lemke where these fail",
+  {"method", 0, LCP, CHOICE(lcp.solver.method, lcp_methods), CHIEF(SOLVER), "the solver; auto: tnnmg for a symmetric matrix, else pdas; lemke where these fail",
    .manual = "`tnnmg` (truncated nonsmooth Newton multigrid) needs a symmetric positive definite matrix. If the "
    "coefficients of a stored matrix jump so much that its cycles converge slowly, it continues as pdas. `pdas` "
    "(primal-dual active sets) is for M- and H-matrices, which need not be symmetric. `psor` is projected relaxation "
@@ -800,8 +788,7 @@ const cli_option_row cli_option_rows[] = {
   {"storage", 0, LCP, CHOICE(lcp.is_matrix_free, lcp_storages), OTHER(SOLVER),
    "how the matrix is stored; matrix-free is for model problems on grids",
    .manual = "`matrix-free` takes about 75 bytes per unknown in all."},
-  {"omega", 0, LCP, REAL(lcp.solver.omega, "W", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "relaxation factor of psor, "
-   "between 0 and 2"},
+  {"omega", 0, LCP, REAL(lcp.solver.omega, "W", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "relaxation factor of psor, between 0 and 2"},
   {"nested", 0, LCP, FLAG(lcp.solver.nested), OTHER(SOLVER), "start multigrid from the solutions on coarser grids",
    .manual = "Without this, each cycle moves the free boundary by a few nodes only, so the number of cycles grows "
    "with the size."},
@@ -852,8 +839,7 @@ const cli_option_row cli_option_rows[] = {
   {"window", 0, VIEW | RUN_ALONE, TEXT(view.size, "WxH"), OTHER(VIEW),
    "size of the window of `view`, or of the pictures of --watch [1280x800]"},
   {"paused", 0, VIEW, FLAG(view.paused), OTHER(VIEW), "pause the optimisation at the start"},
-  {"script", 0, VIEW, TEXT(view.script, "FILE"), CHIEF(VIEW), "execute the commands of FILE: keys, mouse, waiting, "
-   "pictures",
+  {"script", 0, VIEW, TEXT(view.script, "FILE"), CHIEF(VIEW), "execute the commands of FILE: keys, mouse, waiting, pictures",
    .manual = "Each line is one of these: `key` K (a character, space, plus, minus, escape); `move` X Y`,` `press` X "
    "Y`,` `release` X Y`,` `click` X Y (then a button, left, right or middle, and shift or ctrl); `drag` X Y X Y`;` "
    "`scroll` X Y NOTCHES`;` `size` W H`;` `layers` LIST`;` `wait` N (iterations); `converge`; `settle` (until all "
@@ -865,18 +851,15 @@ const cli_option_row cli_option_rows[] = {
    .manual = "No display is needed. Without a script the last frame shows the result.", .file = CLI_WRITES},
   {"record", 0, VIEW, TEXT(view.record, "DIR"), CHIEF(VIEW), "write every frame into DIR, without a window",
    .file = CLI_WRITES_FRAMES},
-  {"save", 0, VIEW, TEXT(view.save, "NAME"), OTHER(VIEW), "name of the files NAME.png, NAME.csv and NAME.obj that "
-   "the key S writes",
+  {"save", 0, VIEW, TEXT(view.save, "NAME"), OTHER(VIEW), "name of the files NAME.png, NAME.csv and NAME.obj that the key S writes",
    .file = CLI_WRITES_NAMES},
-  {"pinned", 0, VIEW, FLAG(view.pinned), OTHER(VIEW), "copy frames through pinned memory, without CUDA-OpenGL "
-   "interoperability",
+  {"pinned", 0, VIEW, FLAG(view.pinned), OTHER(VIEW), "copy frames through pinned memory, without CUDA-OpenGL interoperability",
    .effect = CLI_NO_EFFECT},
   {"watch", 0, RUN_ALONE, TEXT(view.watch, "DIR"), CHIEF(VIEW),
    "write pictures of the optimisation, and a page DIR/index.html that shows them",
    .manual = "No display is needed. The pictures are DIR/frame-000001.png and so on; the page holds the pictures, the "
    "energy over the iterations and the report, and needs no other file.", .file = CLI_WRITES_FRAMES},
-  {"every", 0, RUN_ALONE, INTEGER(view.every, "K", 1, 1e9), OTHER(VIEW), "number of iterations between two pictures "
-   "of --watch"},
+  {"every", 0, RUN_ALONE, INTEGER(view.every, "K", 1, 1e9), OTHER(VIEW), "number of iterations between two pictures of --watch"},
   {"device", 0, RUN_ALONE, TEXT(device, "NAME"), CHIEF(GENERAL),
    "where to compute: cpu, cuda, cuda:N, auto, or cuda:all (up to one process for each GPU)", .manual = "`auto` takes a CUDA "
    "device if one works, else the CPU.",
