@@ -45,10 +45,8 @@ double cvtm_sphere_widths_at(const cvtm_sphere_widths *w, const double point[3])
 cvtm_status cvtm_sphere_map_create(const cvtm_sphere_widths *w, cvtm_sphere_map *map,
                                    cvtm_error *error) {
   memset(map, 0, sizeof *map);
-  map->most_parts = 3;
   if (w->value == NULL) return CVTM_OK;
   map->side = w->rows < 2 ? 2 : w->rows > CVTM_SPHERE_MAP_MOST ? CVTM_SPHERE_MAP_MOST : w->rows;
-  map->step = 2.0 / (map->side - 1);
   const int64_t count = 6 * (int64_t)map->side * map->side;
   float *value = malloc((size_t)count * sizeof *value);
   if (value == NULL) return cvtm_no_memory(error, "the map of widths");

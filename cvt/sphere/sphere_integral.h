@@ -13,9 +13,7 @@
 typedef struct cvtm_sphere_map {
   const float *value; /* NULL: the density is 1 */
   int32_t side;       /* at least 2 */
-  double step;        /* the largest distance between points, in radians */
   int32_t quick;      /* nonzero: for descents, by the rule of degree 2 */
-  int32_t most_parts; /* (quick) into which a triangle's side may be divided */
 } cvtm_sphere_map;
 
 /* The direction of a point of the map; not a unit vector. */
@@ -106,30 +104,25 @@ CVTM_INLINE double cvtm_sphere_flat_area(const double a[2], const double b[2], c
 }
 
 /* Adds the integrals over the triangle between corners a, b, c of the plane, by the rule of degree
- * 5 with seven points (Radon 1948) or, for descents, by that of degree 2 with three. */
+ * 5 with seven points (Radon 1948). */
 CVTM_INLINE void cvtm_sphere_add_triangle(const cvtm_sphere_map *map, const cvtm_sphere_cell *cell,
                                           const double a[2], const double b[2], const double c[2],
                                           cvtm_sphere_sums *sums) {
   const double area = cvtm_sphere_flat_area(a, b, c);
   const double sx = a[0] + b[0] + c[0], sy = a[1] + b[1] + c[1];
   double px[CVTM_SPHERE_POINTS], py[CVTM_SPHERE_POINTS], pw[CVTM_SPHERE_POINTS];
-  const int count = map->quick ? 3 : CVTM_SPHERE_POINTS;
   px[6] = px[7] = sx / 3;
   py[6] = py[7] = sy / 3;
   pw[6] = 0.225 * area;
   pw[7] = 0;
-  for (int k = 0; k < 6 && k < count; ++k) {
-    const double t = map->quick ? 1.0 / 6
-                     : k < 3    ? 0.101286507323456338800
-                                : 0.470142064105115089770;
+  for (int k = 0; k < 6; ++k) {
+    const double t = k < 3 ? 0.101286507323456338800 : 0.470142064105115089770;
     const double *at = k % 3 == 0 ? a : k % 3 == 1 ? b : c;
     px[k] = t * sx + (1 - 3 * t) * at[0];
     py[k] = t * sy + (1 - 3 * t) * at[1];
-    pw[k] = area * (map->quick ? 1.0 / 3
-                    : k < 3    ? 0.125939180544827152595
-                               : 0.132394152788506180737);
+    pw[k] = area * (k < 3 ? 0.125939180544827152595 : 0.132394152788506180737);
   }
-  cvtm_sphere_add_points(map, cell, count, px, py, pw, sums);
+  cvtm_sphere_add_points(map, cell, CVTM_SPHERE_POINTS, px, py, pw, sums);
 }
 
 /* Divides the triangle between corners a, b, c into n^2 parts and adds their integrals. */
@@ -155,24 +148,16 @@ CVTM_INLINE void cvtm_sphere_add_parts(const cvtm_sphere_map *map, const cvtm_sp
 }
 
 /* For descents: the triangles between the site and the edges, wherever the map has its points, by
- * the rule of degree 2 in the middles of their sides. A cell that is large beside the steps of the
- * map is divided into smaller triangles, with three points inside each. */
+ * the rule of degree 2 in the middles of their sides. */
 CVTM_INLINE void cvtm_sphere_integrate_quickly(const cvtm_sphere_map *map,
                                                const cvtm_sphere_cell *cell,
                                                cvtm_sphere_sums *sums) {
-  const double limit = map->value != NULL && 2 * map->step < 0.02 ? 2 * map->step : 0.02;
-  const double parts = ceil(sqrt(cell->radius2) / limit);
-  const int32_t n = parts < 1 ? 1 : parts < map->most_parts ? (int32_t)parts : map->most_parts;
   const double site[2] = {0, 0};
   const int32_t corners = cell->corners.count;
   double before = 0; /* the area of the triangle before */
-  for (int32_t k = n == 1 ? -1 : 0; k < corners; ++k) {
+  for (int32_t k = -1; k < corners; ++k) {
     const int32_t at = k < 0 ? corners - 1 : k, next = k + 1 < corners ? k + 1 : 0;
     const double a[2] = {cell->x[at], cell->y[at]}, b[2] = {cell->x[next], cell->y[next]};
-    if (n > 1) {
-      cvtm_sphere_add_parts(map, cell, site, a, b, n, sums);
-      continue;
-    }
     const double area = cvtm_sphere_flat_area(site, a, b);
     if (k >= 0) {
       const double px[2] = {0.5 * a[0], 0.5 * (a[0] + b[0])};

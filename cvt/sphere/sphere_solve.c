@@ -207,7 +207,6 @@ static cvtm_status solve_levels(descent *d, const cvtm_sphere_options *o, double
   for (int k = levels - 1; status == CVTM_OK && k > 0; --k) {
     cvtm_sphere_mesh mesh = {0};
     const int coarsest = k == levels - 1;
-    d->map.most_parts = coarsest ? 3 : 1; /* of small cells between, the sums will do */
     status = descend_sites(d, *sites, counts[k], coarsest ? COARSE_STEPS : FINE_STEPS,
                            COARSE_ITERATIONS, 0, &mesh, result);
     free(*sites);
@@ -215,7 +214,6 @@ static cvtm_status solve_levels(descent *d, const cvtm_sphere_options *o, double
     if (status == CVTM_OK) status = cvtm_sphere_refine(&mesh, counts[k - 1], sites, error);
     cvtm_sphere_mesh_free(&mesh);
   }
-  d->map.most_parts = 3;
   return status;
 }
 

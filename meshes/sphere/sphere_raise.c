@@ -127,20 +127,21 @@ static double score_star(const star *s, cvtm_vector at) {
   return fmin(acos(fmin(most, 1)), 134 * CVTM_PI / 180 - acos(fmax(least, -1))) * 180 / CVTM_PI;
 }
 
-/* Moves a vertex to raise the score of its star, by a search in eight directions with steps that
- * become smaller. Returns whether it moved. */
-static int raise_vertex(cvtm_sphere_mesh *mesh, int32_t v) {
+/* Moves a vertex to raise the score of its star if that is less than `target`, by a search in eight
+ * directions, which each sweep turns, with steps that become smaller. Returns whether it moved. */
+static int raise_vertex(cvtm_sphere_mesh *mesh, int32_t v, double target, int sweep) {
   star s;
   find_star(mesh, v, &s);
   if (s.count == 0) return 0;
   cvtm_vector at = cvtm_vector_load(mesh->points, v), e1, e2;
   double score = score_star(&s, at), span = HUGE_VAL;
   int moved = 0;
+  if (score >= target) return 0;
   for (int k = 0; k < s.count; ++k) span = fmin(span, sqrt(cvtm_chord2(at, s.at[k])));
   cvtm_tangents(at, &e1, &e2);
   for (double step = 0.16 * span; step > 0.004 * span; step *= 0.5) {
     for (int direction = 0; direction < 8; ++direction) {
-      const double turn = direction * CVTM_PI / 4;
+      const double turn = (direction + 0.382 * sweep) * CVTM_PI / 4;
       const cvtm_vector aside = cvtm_vector_add(at, step * cos(turn), e1);
       const cvtm_vector to = cvtm_vector_unit(cvtm_vector_add(aside, step * sin(turn), e2));
       const double now = score_star(&s, to);
@@ -164,10 +165,11 @@ typedef struct places {
   unsigned char *state; /* of each vertex, as below */
 } places;
 
-enum { IDLE, LOOK /* whether its triangles are bad */, BAD, NEAR /* a bad one */, PLACED };
+enum { IDLE, LOOK /* whether its triangles are bad */, PLACED, BAD /* and more: rings around */ };
 
-/* Makes places of the bad triangles around the vertices that are to be looked at. */
-static void find_places(const cvtm_sphere_mesh *mesh, double least, places *p) {
+/* Makes places of the vertices of bad triangles, among those that are to be looked at, with a
+ * number of rings of vertices around them. */
+static void find_places(const cvtm_sphere_mesh *mesh, double least, int rings, places *p) {
   unsigned char *state = p->state;
 #pragma omp parallel for schedule(dynamic, 4096)
   for (int64_t v = 0; v < mesh->count; ++v) {
@@ -177,14 +179,16 @@ static void find_places(const cvtm_sphere_mesh *mesh, double least, places *p) {
     const int is_bad = s.count > 0 && score_star(&s, cvtm_vector_load(mesh->points, v)) < least;
     state[v] = is_bad ? BAD : IDLE;
   }
-  for (int64_t v = 0; v < mesh->count; ++v) {
-    if (state[v] != BAD) continue;
-    int32_t h = mesh->leaves[v];
-    do {
-      unsigned char *near = state + cvtm_sphere_end(mesh, h);
-      if (*near != BAD) *near = NEAR;
-      h = cvtm_sphere_around(mesh, h);
-    } while (h != mesh->leaves[v]);
+  for (int ring = BAD; ring < BAD + rings; ++ring) {
+    for (int64_t v = 0; v < mesh->count; ++v) {
+      if (state[v] != ring) continue;
+      int32_t h = mesh->leaves[v];
+      do {
+        unsigned char *beside = state + cvtm_sphere_end(mesh, h);
+        if (*beside == IDLE) *beside = (unsigned char)(ring + 1);
+        h = cvtm_sphere_around(mesh, h);
+      } while (h != mesh->leaves[v]);
+    }
   }
   int64_t end = 0;
   p->count = 0;
@@ -198,7 +202,7 @@ static void find_places(const cvtm_sphere_mesh *mesh, double least, places *p) {
       int32_t h = first;
       do {
         const int32_t beside = cvtm_sphere_end(mesh, h);
-        if (state[beside] == BAD || state[beside] == NEAR) {
+        if (state[beside] >= BAD) {
           p->vertex[end++] = beside;
           state[beside] = PLACED;
         }
@@ -209,21 +213,14 @@ static void find_places(const cvtm_sphere_mesh *mesh, double least, places *p) {
   p->first[p->count] = end;
 }
 
-/* Moves the vertices of places. Those of places where none moves become idle, those of others are
- * looked at again. */
-static int64_t raise_places(cvtm_sphere_mesh *mesh, int64_t fixed, const places *p) {
-  int64_t all = 0;
-#pragma omp parallel for schedule(dynamic, 8) reduction(+ : all)
-  for (int64_t k = 0; k < p->count; ++k) {
-    int moved = 0;
+/* Moves the vertices of places; all of them are to be looked at again. target: of raise_vertex. */
+static void raise_places(cvtm_sphere_mesh *mesh, int64_t fixed, double target, const places *p) {
+#pragma omp parallel for schedule(dynamic, 8)
+  for (int64_t k = 0; k < p->count; ++k)
     for (int sweep = 0; sweep < SWEEPS; ++sweep)
       for (int64_t i = p->first[k]; i < p->first[k + 1]; ++i)
-        if (p->vertex[i] >= fixed) moved |= raise_vertex(mesh, p->vertex[i]);
-    for (int64_t i = p->first[k]; i < p->first[k + 1]; ++i)
-      p->state[p->vertex[i]] = moved ? LOOK : IDLE;
-    all += moved;
-  }
-  return all;
+        if (p->vertex[i] >= fixed) raise_vertex(mesh, p->vertex[i], target, sweep);
+  for (int64_t i = 0; i < p->first[p->count]; ++i) p->state[p->vertex[i]] = LOOK;
 }
 
 cvtm_status cvtm_sphere_raise(cvtm_sphere_mesh *mesh, int64_t fixed, double least,
@@ -239,15 +236,17 @@ cvtm_status cvtm_sphere_raise(cvtm_sphere_mesh *mesh, int64_t fixed, double leas
   }
   memset(p.state, LOOK, n);
   for (int round = 0; round < ROUNDS && !stack.out_of_memory; ++round) {
-    find_places(mesh, least, &p);
-    if (raise_places(mesh, fixed, &p) == 0) break;
+    const int rings = round / 2; /* more room for places that are still bad */
+    find_places(mesh, least, rings, &p);
+    if (p.count == 0) break;
+    raise_places(mesh, fixed, rings > 0 ? HUGE_VAL : least, &p);
     for (int64_t i = 0; i < p.first[p.count]; ++i) {
       const int32_t first = mesh->leaves[p.vertex[i]];
       int32_t h = first;
-      if (p.state[p.vertex[i]] != LOOK) continue;
       do {
         cvtm_sphere_push(&stack, h);
         cvtm_sphere_push(&stack, (int32_t)cvtm_half_after(h));
+        p.state[cvtm_sphere_end(mesh, h)] = LOOK;
         h = cvtm_sphere_around(mesh, h);
       } while (h != first);
     }
