@@ -8,6 +8,9 @@
 #include <string.h>
 
 enum { COARSEST = 400, COARSE_STEPS = 30, COARSE_ITERATIONS = 40, FINE_STEPS = 2 };
+/* The long steps of L-BFGS-B in a large icosahedral grid make more pentagons; short ones of Lloyd's
+ * method do not. */
+enum { MOST_EVEN = 200000, STEADY_STEPS = 8 };
 
 void cvtm_sphere_defaults(cvtm_sphere_options *options) {
   memset(options, 0, sizeof *options);
@@ -67,30 +70,38 @@ static double *icosahedral_grid(int64_t a, int64_t b, int64_t *count) {
   int face[20][3];
   find_icosahedron(vertex, face);
   double *points = malloc(3 * (size_t)(10 * parts + 2) * sizeof *points);
-  int64_t made = 0;
+  int64_t first[21] = {12};
   if (points == NULL) return NULL;
-  for (int k = 0; k < 12; ++k) cvtm_vector_store(points, made++, vertex[k]);
-  for (int f = 0; f < 20; ++f) {
-    const int *corner = face[f];
-    for (int64_t j = 0; j <= a + b; ++j) {
-      for (int64_t i = -b; i <= a; ++i) {
-        const int64_t share[3] = {parts - (i * (a + b) + j * b) - (a * j - b * i),
-                                  i * (a + b) + j * b, a * j - b * i};
-        int own = 1, zeros = 0;
-        for (int k = 0; k < 3; ++k) {
-          own &= share[k] >= 0;
-          if (share[k] != 0) continue;
-          ++zeros; /* on the edge that runs from the next corner to the one after */
-          own &= corner[(k + 1) % 3] < corner[(k + 2) % 3];
+  for (int k = 0; k < 12; ++k) cvtm_vector_store(points, k, vertex[k]);
+  for (int pass = 0; pass < 2; ++pass) {
+#pragma omp parallel for schedule(dynamic)
+    for (int f = 0; f < 20; ++f) {
+      const int *corner = face[f];
+      int64_t made = pass == 0 ? 0 : first[f];
+      for (int64_t j = 0; j <= a + b; ++j) {
+        for (int64_t i = -b; i <= a; ++i) {
+          const int64_t share[3] = {parts - (i * (a + b) + j * b) - (a * j - b * i),
+                                    i * (a + b) + j * b, a * j - b * i};
+          int own = 1, zeros = 0;
+          for (int k = 0; k < 3; ++k) {
+            own &= share[k] >= 0;
+            if (share[k] != 0) continue;
+            ++zeros; /* on the edge that runs from the next corner to the one after */
+            own &= corner[(k + 1) % 3] < corner[(k + 2) % 3];
+          }
+          if (!own || zeros > 1) continue;
+          cvtm_vector sum = {0, 0, 0};
+          for (int k = 0; k < 3; ++k)
+            sum = cvtm_vector_add(sum, (double)share[k], vertex[corner[k]]);
+          if (pass == 1) cvtm_vector_store(points, made, cvtm_vector_unit(sum));
+          ++made;
         }
-        if (!own || zeros > 1) continue;
-        cvtm_vector sum = {0, 0, 0};
-        for (int k = 0; k < 3; ++k) sum = cvtm_vector_add(sum, (double)share[k], vertex[corner[k]]);
-        cvtm_vector_store(points, made++, cvtm_vector_unit(sum));
       }
+      if (pass == 0) first[f + 1] = made;
     }
+    for (int f = 0; pass == 0 && f < 20; ++f) first[f + 1] += first[f];
   }
-  *count = made;
+  *count = first[20];
   return points;
 }
 
@@ -217,6 +228,13 @@ static cvtm_status solve_levels(descent *d, const cvtm_sphere_options *o, double
   return status;
 }
 
+/* True if the cells are 12 pentagons and hexagons. */
+static int has_pentagons(const cvtm_sphere_mesh *mesh) {
+  cvtm_sphere_quality quality;
+  return cvtm_sphere_quality_compute(mesh, &quality, NULL) == CVTM_OK && quality.degree[5] == 12 &&
+         quality.degree[6] == mesh->count - 12;
+}
+
 cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *widths,
                               const double *fixed_sites, const cvtm_sphere_options *o,
                               cvtm_sphere_mesh *mesh, cvtm_sphere_result *result) {
@@ -232,6 +250,7 @@ cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *wid
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "a sphere takes 12 to 300000000 sites, of which half may be fixed");
   cvtm_sphere_result made = {0};
+  cvtm_sphere_mesh found = {0};
   double *moved = NULL;
   descent d = {device, widths, {0}, 0, o->max_seconds > 0 ? start + o->max_seconds : HUGE_VAL};
   int64_t n = o->count, a = 1, b = 0;
@@ -249,12 +268,23 @@ cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *wid
     d.fixed = o->fixed;
     place_fixed(moved, n, fixed_sites, o->fixed);
     const int steps = made.even ? 0 : n > 4 * COARSEST ? FINE_STEPS : COARSE_STEPS;
-    status = descend_sites(&d, moved, n, steps, o->iterations, 1, mesh, &made);
+    int done = 0;
+    if (!made.even || n <= MOST_EVEN) {
+      status = descend_sites(&d, moved, n, steps, o->iterations, 1, &found, &made);
+      done = !made.even || o->fixed > 0 || (status == CVTM_OK && has_pentagons(&found));
+    }
+    if (status == CVTM_OK && !done) {
+      cvtm_sphere_mesh_free(&found);
+      status =
+          descend_sites(&d, moved, n, o->iterations < STEADY_STEPS ? o->iterations : STEADY_STEPS,
+                        0, 1, &found, &made);
+    }
   }
   free((void *)d.map.value);
   free(moved);
   if (status != CVTM_OK) return status;
   made.seconds = cvtm_clock() - start;
+  *mesh = found;
   *result = made;
   return CVTM_OK;
 }

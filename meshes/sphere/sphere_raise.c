@@ -75,7 +75,7 @@ cvtm_status cvtm_sphere_quality_compute(const cvtm_sphere_mesh *mesh, cvtm_spher
 
 /* --- the raise -------------------------------------------------------------------------------- */
 
-enum { ROUNDS = 12, SWEEPS = 6, RING = 24 };
+enum { ROUNDS = 16, SWEEPS = 6, RING = 24 };
 
 /* A vertex and its neighbours, counterclockwise. */
 typedef struct star {
@@ -156,30 +156,31 @@ static int raise_vertex(cvtm_sphere_mesh *mesh, int32_t v, double target, int sw
   return moved;
 }
 
-/* Places: sets of vertices around bad triangles. No two places are neighbours, so that threads may
- * move their vertices at the same time. */
-typedef struct places {
-  int64_t count;
-  int64_t *first;       /* of each place in `vertex`, and the end */
-  int32_t *vertex;      /* of all places */
-  unsigned char *state; /* of each vertex, as below */
-} places;
+/* The state of a vertex. Bad ones have a bad triangle; rings around them have the numbers after.
+ * Vertices that are to be moved get colours that differ from those of their neighbours. */
+enum { IDLE, LOOK /* whether its triangles are bad */, MOVES, BAD, COLOURS = 32 };
 
-enum { IDLE, LOOK /* whether its triangles are bad */, PLACED, BAD /* and more: rings around */ };
+typedef struct moves {
+  int64_t first[COLOURS + 1]; /* of each colour in `vertex` */
+  int32_t *vertex, *unsorted;
+  unsigned char *state;
+} moves;
 
-/* Makes places of the vertices of bad triangles, among those that are to be looked at, with a
- * number of rings of vertices around them. */
-static void find_places(const cvtm_sphere_mesh *mesh, double least, int rings, places *p) {
-  unsigned char *state = p->state;
-#pragma omp parallel for schedule(dynamic, 4096)
+/* Marks the vertices of bad triangles, among those that are to be looked at, and a number of rings
+ * around them. Returns the number of bad ones. */
+static int64_t mark_bad(const cvtm_sphere_mesh *mesh, double least, int rings,
+                        unsigned char *state) {
+  int64_t bad = 0;
+#pragma omp parallel for schedule(dynamic, 4096) reduction(+ : bad)
   for (int64_t v = 0; v < mesh->count; ++v) {
     if (state[v] != LOOK) continue;
     star s;
     find_star(mesh, (int32_t)v, &s);
     const int is_bad = s.count > 0 && score_star(&s, cvtm_vector_load(mesh->points, v)) < least;
     state[v] = is_bad ? BAD : IDLE;
+    bad += is_bad;
   }
-  for (int ring = BAD; ring < BAD + rings; ++ring) {
+  for (int ring = BAD; bad > 0 && ring < BAD + rings; ++ring) {
     for (int64_t v = 0; v < mesh->count; ++v) {
       if (state[v] != ring) continue;
       int32_t h = mesh->leaves[v];
@@ -190,67 +191,152 @@ static void find_places(const cvtm_sphere_mesh *mesh, double least, int rings, p
       } while (h != mesh->leaves[v]);
     }
   }
-  int64_t end = 0;
-  p->count = 0;
-  for (int64_t v = 0; v < mesh->count; ++v) {
-    if (state[v] != BAD) continue;
-    int64_t at = p->first[p->count++] = end;
-    p->vertex[end++] = (int32_t)v;
-    state[v] = PLACED;
-    for (; at < end; ++at) {
-      const int32_t first = mesh->leaves[p->vertex[at]];
-      int32_t h = first;
-      do {
-        const int32_t beside = cvtm_sphere_end(mesh, h);
-        if (state[beside] >= BAD) {
-          p->vertex[end++] = beside;
-          state[beside] = PLACED;
-        }
-        h = cvtm_sphere_around(mesh, h);
-      } while (h != first);
-    }
-  }
-  p->first[p->count] = end;
+  return bad;
 }
 
-/* Moves the vertices of places; all of them are to be looked at again. target: of raise_vertex. */
-static void raise_places(cvtm_sphere_mesh *mesh, int64_t fixed, double target, const places *p) {
-#pragma omp parallel for schedule(dynamic, 8)
-  for (int64_t k = 0; k < p->count; ++k)
-    for (int sweep = 0; sweep < SWEEPS; ++sweep)
-      for (int64_t i = p->first[k]; i < p->first[k + 1]; ++i)
-        if (p->vertex[i] >= fixed) raise_vertex(mesh, p->vertex[i], target, sweep);
-  for (int64_t i = 0; i < p->first[p->count]; ++i) p->state[p->vertex[i]] = LOOK;
+/* Sorts the marked vertices by colours. Those beside too many colours stay where they are. */
+static void colour_marked(const cvtm_sphere_mesh *mesh, int64_t fixed, moves *m) {
+  int64_t count = 0;
+  for (int64_t v = 0; v < mesh->count; ++v) {
+    if (m->state[v] < BAD) continue;
+    m->state[v] = v < fixed ? IDLE : MOVES;
+    if (v >= fixed) m->unsorted[count++] = (int32_t)v;
+  }
+  memset(m->first, 0, sizeof m->first);
+  for (int64_t i = 0; i < count; ++i) {
+    const int32_t v = m->unsorted[i];
+    uint32_t taken = 0;
+    int32_t h = mesh->leaves[v], colour = 0;
+    do {
+      const int beside = m->state[cvtm_sphere_end(mesh, h)] - BAD;
+      if (beside >= 0) taken |= 1U << beside;
+      h = cvtm_sphere_around(mesh, h);
+    } while (h != mesh->leaves[v]);
+    while (colour < COLOURS && (taken >> colour & 1)) ++colour;
+    m->state[v] = (unsigned char)(colour < COLOURS ? BAD + colour : IDLE);
+    if (colour < COLOURS) ++m->first[colour + 1];
+  }
+  int64_t next[COLOURS];
+  for (int c = 0; c < COLOURS; ++c) {
+    m->first[c + 1] += m->first[c];
+    next[c] = m->first[c];
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    const int colour = m->state[m->unsorted[i]] - BAD;
+    if (colour >= 0) m->vertex[next[colour]++] = m->unsorted[i];
+  }
+}
+
+/* Threads move vertices of one colour, which are no neighbours. target: of raise_vertex. */
+static void move_marked(cvtm_sphere_mesh *mesh, double target, const moves *m) {
+  for (int sweep = 0; sweep < SWEEPS; ++sweep)
+    for (int c = 0; c < COLOURS && m->first[c] < m->first[COLOURS]; ++c) {
+#pragma omp parallel for schedule(dynamic, 16)
+      for (int64_t i = m->first[c]; i < m->first[c + 1]; ++i)
+        raise_vertex(mesh, m->vertex[i], target, sweep);
+    }
+}
+
+static void set_triangle(cvtm_sphere_mesh *mesh, int32_t t, const int32_t corner[3],
+                         const int32_t twin[3]) {
+  for (int k = 0; k < 3; ++k) {
+    const int32_t h = 3 * t + k;
+    mesh->triangles[h] = corner[k];
+    mesh->leaves[corner[k]] = h;
+    mesh->twins[h] = twin[k];
+    mesh->twins[twin[k]] = h;
+  }
+}
+
+static int degree_of(const cvtm_sphere_mesh *mesh, int32_t v) {
+  int degree = 0;
+  int32_t h = mesh->leaves[v];
+  do {
+    ++degree;
+    h = cvtm_sphere_around(mesh, h);
+  } while (h != mesh->leaves[v]);
+  return degree;
+}
+
+/* Takes a vertex with four neighbours out of their quadrilateral: four right angles are the best
+ * that it could have. The last vertex and the last triangles get its number and theirs. */
+static void remove_vertex(cvtm_sphere_mesh *mesh, int32_t v, unsigned char *state) {
+  int32_t slot[4], ring[4], rim[4], h = mesh->leaves[v];
+  for (int k = 0; k < 4; ++k) {
+    slot[k] = h / 3;
+    ring[k] = cvtm_sphere_end(mesh, h);
+    rim[k] = mesh->twins[cvtm_half_after(h)];
+    h = cvtm_sphere_around(mesh, h);
+    state[ring[k]] = LOOK;
+  }
+  set_triangle(mesh, slot[0], (int32_t[3]){ring[0], ring[1], ring[2]},
+               (int32_t[3]){rim[0], rim[1], 3 * slot[1] + 2});
+  set_triangle(mesh, slot[1], (int32_t[3]){ring[2], ring[3], ring[0]},
+               (int32_t[3]){rim[2], rim[3], 3 * slot[0] + 2});
+  for (int k = 0; k < 2; ++k) {
+    const int32_t from = (int32_t)--mesh->triangle_count;
+    const int32_t to = (slot[2] > slot[3]) == (k == 0) ? slot[2] : slot[3];
+    if (to != from) set_triangle(mesh, to, mesh->triangles + 3 * from, mesh->twins + 3 * from);
+  }
+  const int32_t last = (int32_t)--mesh->count;
+  if (v == last) return;
+  cvtm_vector_store(mesh->points, v, cvtm_vector_load(mesh->points, last));
+  state[v] = state[last];
+  h = mesh->leaves[v] = mesh->leaves[last];
+  do {
+    mesh->triangles[h] = v;
+    h = cvtm_sphere_around(mesh, h);
+  } while (h != mesh->leaves[v]);
+}
+
+/* Flips edges around the vertices that are to be looked at. */
+static void flip_around(cvtm_sphere_mesh *mesh, unsigned char *state, cvtm_sphere_stack *stack) {
+  for (int64_t v = 0; v < mesh->count; ++v) {
+    if (state[v] != LOOK) continue;
+    const int32_t first = mesh->leaves[v];
+    int32_t h = first;
+    do {
+      cvtm_sphere_push(stack, h);
+      cvtm_sphere_push(stack, (int32_t)cvtm_half_after(h));
+      h = cvtm_sphere_around(mesh, h);
+    } while (h != first);
+  }
+  cvtm_sphere_flip(mesh, stack, state);
 }
 
 cvtm_status cvtm_sphere_raise(cvtm_sphere_mesh *mesh, int64_t fixed, double least,
                               cvtm_error *error) {
   const size_t n = (size_t)mesh->count;
   cvtm_scratch memory = {0};
-  places p = {0, cvtm_scratch_take(&memory, n + 1, sizeof *p.first),
-              cvtm_scratch_take(&memory, n, sizeof *p.vertex), cvtm_scratch_take(&memory, n, 1)};
+  moves m = {.vertex = cvtm_scratch_take(&memory, n, sizeof *m.vertex),
+             .unsorted = cvtm_scratch_take(&memory, n, sizeof *m.unsorted),
+             .state = cvtm_scratch_take(&memory, n, 1)};
   cvtm_sphere_stack stack = {NULL, 0, 0, 0};
   if (memory.failed) {
     cvtm_scratch_free(&memory);
     return cvtm_no_memory(error, "the angles");
   }
-  memset(p.state, LOOK, n);
+  memset(m.state, LOOK, n);
   for (int round = 0; round < ROUNDS && !stack.out_of_memory; ++round) {
-    const int rings = round / 2; /* more room for places that are still bad */
-    find_places(mesh, least, rings, &p);
-    if (p.count == 0) break;
-    raise_places(mesh, fixed, rings > 0 ? HUGE_VAL : least, &p);
-    for (int64_t i = 0; i < p.first[p.count]; ++i) {
-      const int32_t first = mesh->leaves[p.vertex[i]];
+    const int rings = round / 2 % 4; /* more room for triangles that are still bad */
+    if (mark_bad(mesh, least, rings, m.state) == 0) break;
+    for (int64_t v = fixed; rings == 3 && v < mesh->count && mesh->count > 12;)
+      if (m.state[v] == BAD && degree_of(mesh, (int32_t)v) == 4)
+        remove_vertex(mesh, (int32_t)v, m.state);
+      else
+        ++v;
+    colour_marked(mesh, fixed, &m);
+    move_marked(mesh, rings > 0 ? HUGE_VAL : least, &m);
+    for (int64_t i = 0; i < m.first[COLOURS]; ++i) {
+      const int32_t first = mesh->leaves[m.vertex[i]];
       int32_t h = first;
+      m.state[m.vertex[i]] = LOOK;
       do {
-        cvtm_sphere_push(&stack, h);
-        cvtm_sphere_push(&stack, (int32_t)cvtm_half_after(h));
-        p.state[cvtm_sphere_end(mesh, h)] = LOOK;
+        m.state[cvtm_sphere_end(mesh, h)] = LOOK;
         h = cvtm_sphere_around(mesh, h);
       } while (h != first);
     }
-    cvtm_sphere_flip(mesh, &stack, p.state);
+    flip_around(mesh, m.state, &stack);
   }
   cvtm_scratch_free(&memory);
   free(stack.half);

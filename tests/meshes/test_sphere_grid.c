@@ -236,6 +236,64 @@ TEST(raised_triangles_are_not_obtuse) {
   free_all(points, raised);
 }
 
+/* A point between two others of a regular grid has four neighbours, and angles of 90 degrees
+ * however it moves. */
+TEST(a_point_with_four_neighbours_is_left_out) {
+  int64_t count;
+  double *points = icosahedral_points(3, 0, &count);
+  double *more = doubles(3 * (count + 2));
+  cvtm_sphere_mesh mesh;
+  cvtm_sphere_quality q;
+  memcpy(more, points, 3 * (size_t)count * sizeof *more);
+  assert_ok(cvtm_sphere_delaunay(points, count, &mesh, NULL));
+  for (int k = 0; k < 2; ++k) {
+    const int32_t *c = mesh.triangles + 3 * (300 + 400 * (int64_t)k);
+    cvtm_vector_store(more, count + k,
+                      cvtm_vector_unit(cvtm_vector_add(cvtm_vector_load(points, c[0]), 1,
+                                                       cvtm_vector_load(points, c[1]))));
+  }
+  cvtm_sphere_mesh_free(&mesh);
+  assert_ok(cvtm_sphere_delaunay(more, count + 2, &mesh, NULL));
+  assert_ok(cvtm_sphere_quality_compute(&mesh, &q, NULL));
+  assert_int_equal(q.degree[4], 2);
+  assert_ok(cvtm_sphere_raise(&mesh, 12, 45, NULL));
+  assert_ok(cvtm_sphere_quality_compute(&mesh, &q, NULL));
+  assert_int_equal(mesh.count, count);
+  assert_int_equal(q.obtuse, 0);
+  assert_true(q.min_angle >= 45);
+  double *raised = doubles(3 * count);
+  memcpy(raised, mesh.points, 3 * (size_t)count * sizeof *raised);
+  cvtm_sphere_mesh_free(&mesh);
+  check_delaunay(raised, count);
+  free_all(points, more, raised);
+}
+
+/* Neighbours that disagree do not matter. */
+TEST(neighbours_are_joined) {
+  enum { N = 300, MOST = 12 };
+  double *points = random_points(N, 17);
+  cvtm_sphere_mesh mesh, joined;
+  int32_t *rings = allocated(MOST * N, sizeof *rings);
+  assert_ok(cvtm_sphere_delaunay(points, N, &mesh, NULL));
+  for (int32_t i = 0; i < N; ++i) {
+    int32_t h = mesh.leaves[i], count = 0, ring[N];
+    do {
+      ring[count++] = mesh.triangles[h % 3 == 2 ? h - 2 : h + 1];
+      h = mesh.twins[h % 3 == 0 ? h + 2 : h - 1];
+    } while (h != mesh.leaves[i]);
+    for (int k = 0; k < MOST; ++k) rings[MOST * i + k] = k < count ? ring[count - 1 - k] : -1;
+  }
+  for (int pass = 0; pass < 2; ++pass) {
+    assert_ok(cvtm_sphere_join(points, N, rings, MOST, &joined, NULL));
+    assert_memory_equal(mesh.triangles, joined.triangles, 6 * (N - 2) * sizeof(int32_t));
+    assert_memory_equal(mesh.leaves, joined.leaves, N * sizeof(int32_t));
+    cvtm_sphere_mesh_free(&joined);
+    rings[MOST * 7 + 1] = 8;
+  }
+  cvtm_sphere_mesh_free(&mesh);
+  free_all(points, rings);
+}
+
 /* --- the grid --------------------------------------------------------------------------------- */
 
 typedef struct sphere {
