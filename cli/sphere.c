@@ -35,6 +35,7 @@ typedef struct work {
   cvtm_sphere_quality quality;
   cvtm_sphere_grid grid;
   double *density; /* of each cell of the grid, relative to the largest */
+  int32_t *zone;   /* of each cell of the grid, with --region */
   int weights;     /* nonzero: a file has the weights of the grid */
   double start, raise_seconds;
 } work;
@@ -185,7 +186,17 @@ static cvtm_status leave_out(const work *w, const char *path, int inside, unsign
   return CVTM_OK;
 }
 
-/* *keep: malloc'd, nonzero for each cell that stays; NULL: all. */
+/* Adds seven rings of cells around a region, the zones where limited-area models relax to their
+ * boundary values. keep: 1 in the region, 2 to 8 in the rings. */
+static void add_zones(const cvtm_sphere_mesh *mesh, unsigned char *keep) {
+  for (unsigned char ring = 1; ring <= 7; ++ring)
+    for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
+      unsigned char *beside = keep + mesh->triangles[mesh->twins[h]];
+      if (keep[mesh->triangles[h]] == ring && *beside == 0) *beside = ring + 1;
+    }
+}
+
+/* *keep: malloc'd, nonzero for each cell that stays, as add_zones has it; NULL: all. */
 static cvtm_status choose_cells(work *w, unsigned char **keep, cvtm_error *error) {
   const cli_options *o = &w->options;
   const double *cap = w->cap;
@@ -202,6 +213,7 @@ static cvtm_status choose_cells(work *w, unsigned char **keep, cvtm_error *error
   cvtm_status status = CVTM_OK;
   if (o->sphere.region != NULL && cap[2] == 0)
     status = leave_out(w, o->sphere.region, 0, kept, error);
+  if (status == CVTM_OK && o->sphere.region != NULL) add_zones(&w->mesh, kept);
   if (status == CVTM_OK && is_polygon_file(mask)) {
     status = leave_out(w, mask->name, 1, kept, error);
   } else if (status == CVTM_OK && mask->name != NULL) {
@@ -254,6 +266,12 @@ static cvtm_status solve_sphere(work *w, cvtm_error *error) {
   if (status == CVTM_OK) status = choose_cells(w, &keep, error);
   if (status == CVTM_OK)
     status = cvtm_sphere_grid_create(&w->mesh, keep, w->weights, &w->grid, error);
+  if (status == CVTM_OK && o->sphere.region != NULL) {
+    w->zone = malloc((size_t)w->grid.cells * sizeof *w->zone);
+    if (w->zone == NULL) status = cvtm_no_memory(error, "the zones");
+    for (int64_t c = 0; w->zone != NULL && c < w->grid.cells; ++c)
+      w->zone[c] = keep[w->grid.cell_parent[c]] - 1;
+  }
   free(keep);
   return status == CVTM_OK ? set_density(w, error) : status;
 }
@@ -330,7 +348,7 @@ static cvtm_status write_sphere(void *context, const char *path, const char *ext
   const double radius = w->options.sphere.radius;
   if (strcmp(extension, "png") == 0) return write_globe(w, path, error);
   const cvtm_sphere_labels labels = {radius == 1 ? 1 : 1000 * radius, w->density,
-                                     "cvtmesh " CVTMESH_VERSION};
+                                     "cvtmesh " CVTMESH_VERSION, w->zone};
   return cvtm_sphere_grid_write(&w->grid, &labels, path, error);
 }
 
@@ -434,6 +452,7 @@ int cli_sphere(const cli_options *options) {
   cvtm_sphere_widths_free(&w.widths);
   free(w.fixed);
   free(w.density);
+  free(w.zone);
   cvtm_device_destroy(w.device);
   return code;
 }

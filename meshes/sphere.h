@@ -105,6 +105,7 @@ typedef struct cvtm_sphere_labels {
   double radius;         /* of the sphere, in metres; 1: the unit sphere */
   const double *density; /* of each cell, relative to the largest; NULL: 1 */
   const char *source;    /* the program and its version; NULL: none */
+  const int32_t *zone;   /* of each cell, bdyMaskCell of limited-area models; NULL: none */
 } cvtm_sphere_labels;
 
 /* Writes grid.nc (MPAS), NAME.ugrid.nc (UGRID 1.0), .vtu or .obj (the cells), .info (the graph of

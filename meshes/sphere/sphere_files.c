@@ -219,6 +219,7 @@ static void fill_mpas(file *f, const cvtm_sphere_labels *l, int32_t *owned[4]) {
   add_integers(f, "boundaryVertex", vertices, -1, owned[1], 0);
   add_integers(f, "boundaryEdge", edges, -1, owned[2], 0);
   add_integers(f, "cellParent", cells, -1, g->cell_parent, 1);
+  if (l->zone != NULL) add_integers(f, "bdyMaskCell", cells, -1, l->zone, 0);
   add_reals(f, "dcEdge", edges, -1, g->dc, r, "m");
   add_reals(f, "dvEdge", edges, -1, g->dv, r, "m");
   add_reals(f, "angleEdge", edges, -1, g->angle, 1, "rad");

@@ -210,7 +210,13 @@ def test_mask_region_and_fixed(cvtmesh):
     centre = np.radians([170, 20])
     cosine = (np.sin(centre[1]) * np.sin(whole["latCell"]) +
               np.cos(centre[1]) * np.cos(whole["latCell"]) * np.cos(whole["lonCell"] - centre[0]))
-    assert set(cap["cellParent"] - 1) == set(np.flatnonzero(cosine >= np.cos(np.radians(40))))
+    zone = cap["bdyMaskCell"]
+    assert set(cap["cellParent"][zone == 0] - 1) == set(np.flatnonzero(cosine >= np.cos(np.radians(40))))
+    # Seven rings of cells around the region: beside a cell of ring k the smallest ring is k - 1.
+    beside = np.where(cap["cellsOnCell"] > 0, zone[cap["cellsOnCell"] - 1], 8).min(1)
+    assert set(zone) == set(range(8)) and (beside[zone > 0] == zone[zone > 0] - 1).all()
+    assert (zone[(cap["cellsOnCell"] == 0)[:, :5].any(1)] == 7).all()
+    assert "bdyMaskCell" not in whole
 
 
 def test_polygons(cvtmesh):
@@ -230,8 +236,8 @@ def test_polygons(cvtmesh):
     assert 50 < land.sum() < len(land) / 2
     sea = grid(cvtmesh, "700", "--mask", "land.geojson")["cellParent"] - 1
     assert set(sea) == set(np.flatnonzero(~land))
-    kept = grid(cvtmesh, "700", "--region", "land.geojson")["cellParent"] - 1
-    assert set(kept) == set(np.flatnonzero(land))
+    kept = grid(cvtmesh, "700", "--region", "land.geojson")
+    assert set(kept["cellParent"][kept["bdyMaskCell"] == 0] - 1) == set(np.flatnonzero(land))
     for option in "--mask", "--region":
         cvtmesh.file("bad.geojson", '{"type": "Polygon", "coordinates": [[[0, 0], [1, "a"]]]}')
         cvtmesh.refused("sphere", "700", option, "bad.geojson", "-o", "grid.nc", code=3, names=["bad.geojson"])
