@@ -168,7 +168,10 @@ const cli_option_row cli_option_rows[] = {
    "The other cells are numbered anew. Edges without a cell and vertices without a cell are left out, too. `boundaryVertex` and `boundaryEdge` "
    "mark those that lack a cell, and `cellParent` has the number of each cell before.", .file = CLI_READS},
   {"region", 0, SPHERE, TEXT(sphere.region, "CAP|FILE"), OTHER(BASIC),
-   "keep only the cells in a cap, LON,LAT,RADIUS in degrees, or in polygons (geojson, csv, svg)", .file = CLI_READS},
+   "keep only the cells in a cap, LON,LAT,RADIUS in degrees, or in polygons (geojson, csv, svg), and seven rings of "
+   "cells around them", .manual =
+   "`bdyMaskCell` is 0 inside and 1 to 7 in the rings, the zones where limited-area models relax to their boundary values.",
+   .file = CLI_READS},
   {"fixed", 0, SPHERE, SOURCE(run.fixed, "FILE"), OTHER(SOLVER),
    "fixed centres of cells, as longitude and latitude in degrees; these cells come first in the files", .file = CLI_READS},
   {"output", 'o', SPHERE, LIST(run.output, "FILE"), CHIEF(BASIC),

@@ -40,7 +40,7 @@ CVTM_HD void cvtm_sphere_gather(const double *sites, const int32_t *order, int64
   int k = 0;
   for (int64_t j = i - 4; j <= i + 4; ++j)
     if (j != i && j >= 0 && j < count) own[k++] = (int32_t)j;
-  own[k] = -1;
+  while (k < CVTM_SPHERE_HINTS) own[k++] = -1;
 }
 
 CVTM_HD void cvtm_sphere_normalise(const double *x, double *sites, int64_t i) {
