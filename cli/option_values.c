@@ -223,7 +223,8 @@ cvtm_status cli_option_set_parts(cli_options *options, int index, const cli_part
   if (text == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   if (count == 0 || row->type < CLI_TEXT ||
       !write_parts(separator_of(row), parts, count, text, size))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: a value of %d parts", row->name, count);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s takes no value of %d parts", row->name,
+                     count);
   for (int k = 0; k < count; ++k)
     if (parts[k].array != NULL && row->type == CLI_TEXT && row->set == NULL)
       return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s takes no array", row->name);

@@ -286,8 +286,8 @@ static cvtm_status check_machine_files(const cvtm_run_options *options, cvtm_err
     if (cvtm_format_has(f, CVTM_NEEDS_PAGE)) other = path;
   }
   if (other == NULL) return CVTM_OK;
-  return run_usage_error(error, "%s: --plotter %s draws files .%s", other, options->page.plotter,
-                         plotter->format);
+  return run_usage_error(error, "%s: --plotter %s is a machine for .%s files", other,
+                         options->page.plotter, plotter->format);
 }
 
 /* Refuses a --plotter that is neither a machine nor a file of this name. */

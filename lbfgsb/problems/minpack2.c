@@ -109,7 +109,7 @@ static cvtm_status set_sizes(cvtm_error *error, cvtm_minpack2 *problem,
     data->ny = options->ny;
     each = data->kind == CVTM_MINPACK2_GL2 ? 4 : 1;
     if (data->nx < 1 || data->ny < 1 || data->nx > most / each / data->ny) {
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: a grid of %lld x %lld nodes", name,
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: a grid cannot have %lld x %lld nodes", name,
                        (long long)data->nx, (long long)data->ny);
     }
   } else if (data->kind == CVTM_MINPACK2_GL1) {

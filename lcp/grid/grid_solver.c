@@ -375,7 +375,8 @@ static cvtm_status check_grid(cvtm_error *error, const cvtm_grid_solver *s,
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "horizontal and vertical links go together");
   }
   if (!grid->horizontal && !(grid->constant >= 0 && isfinite(grid->constant))) {
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "links cannot be %g", grid->constant);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "the weight of links must be 0 or more and finite, not %g", grid->constant);
   }
   if (!(grid->mass >= 0 && isfinite(grid->mass))) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the mass cannot be %g", grid->mass);
