@@ -338,28 +338,43 @@ static cvtm_status mesh_curves(const cvtm_outline *o, const run_sizes *sizes,
   return cvtm_sized_mesh(&o->boundary, given, mesh, regions, NULL, figures, error);
 }
 
+/* The factor of lengths by which `most` vertices come out of those counted: those inside go with
+ * the square of 1 / factor, those added on the boundary with 1 / factor, and the given ones stay.
+ */
+static double factor_for(const cvtm_sized_figures *found, int64_t count, double most) {
+  const double inside = (double)found->inside, added = (double)found->on_boundary;
+  const double rest = most - ((double)count - inside - added);
+  if (!(inside > 0 && rest > 0)) return sqrt((double)count / most);
+  return 2 * inside / (sqrt(added * added + 4 * inside * rest) - added);
+}
+
 /* Finds the factor of the sizes by which the lattice, before its vertices move, has about the
  * wanted number of them. */
 static cvtm_status fit_number(const cvtm_outline *o, int64_t wanted, run_sizes *sizes,
                               cvtm_error *error) {
   enum { TRIES = 6 };
-  const double later = 1.01, good = 0.005; /* vertices after the moves; relative error */
+  const double later = 1.01; /* vertices after the moves */
+  const double near = 0.1;   /* a change of the factor that is good without another try */
   cvtm_sized_options options = sizes->options;
-  cvtm_status status = CVTM_OK;
+  int64_t last = 0;
   options.sweeps = 0;
   if (!isfinite(sizes->base) && sizes->count == 0)
     sizes->base = sqrt(2 / sqrt(3) * outline_area(&o->boundary) / (double)wanted);
-  for (int k = 0; k < TRIES && status == CVTM_OK; ++k) {
+  for (int k = 0; k < TRIES; ++k) {
     cvtm_mesh mesh = {0};
     cvtm_regions regions = {0};
-    status = mesh_curves(o, sizes, &options, &mesh, &regions, NULL, error);
-    const double ratio = later * (double)mesh.vertex_count / (double)wanted;
+    cvtm_sized_figures found = {0};
+    const cvtm_status status = mesh_curves(o, sizes, &options, &mesh, &regions, &found, error);
+    const int64_t count = mesh.vertex_count;
     cvtm_mesh_free(&mesh);
     cvtm_regions_free(&regions);
-    if (status == CVTM_OK && fabs(ratio - 1) < good) break;
-    if (status == CVTM_OK) sizes->factor *= sqrt(ratio);
+    if (status != CVTM_OK) return status;
+    const double factor = factor_for(&found, count, (double)wanted / later);
+    sizes->factor *= factor;
+    if (fabs(factor - 1) < near || count == last) break;
+    last = count;
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* Finds the corners that sizes may replace: of curves, and with --simplify of chains. Not of

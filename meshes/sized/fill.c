@@ -7,6 +7,9 @@
 
 /* In wanted lengths: the least distance of a new vertex from others, and from the boundary. */
 static const double least_distance = 0.75, least_height = 0.5;
+/* A neighbour of a vertex that is nearer than this to the place of a new one leaves no room for it,
+ * whatever the size there, which takes time to find. */
+static const double taken = 0.45;
 static const double widest_hole = 0.8; /* radius of the largest empty circle */
 
 /* A vertex around which the lattice grows. direction: the angle of one of the lattice's edges
@@ -135,8 +138,11 @@ static cvtm_status grow(filler *f, int32_t v, double direction) {
   const cvtm_half_edges *m = &z->m;
   const cvtm_grid_point p = m->grid[v];
   const double c = cos(direction), s = sin(direction), from = z->vertex[v].size;
-  const int64_t h = find_wedge(m, v, place_near(p.x + from * c, p.y + from * s));
-  if (h < 0) return CVTM_OK;
+  const cvtm_grid_point about = place_near(p.x + from * c, p.y + from * s);
+  const int64_t h = find_wedge(m, v, about);
+  if (h < 0 || cvtm_sized_distance(m->grid[cvtm_end_of(m, h)], about) < taken * from ||
+      cvtm_sized_distance(m->grid[cvtm_apex_of(m, h)], about) < taken * from)
+    return CVTM_OK;
   const int32_t region = m->region[h / 3];
   const double length = cvtm_sizer_at(z, region, p.x + 0.5 * from * c, p.y + 0.5 * from * s);
   const cvtm_grid_point to = place_near(p.x + length * c, p.y + length * s);

@@ -7,7 +7,7 @@
 
 enum {
   RAISES = 8,   /* rounds of moves for the smallest angles */
-  POLISHES = 4, /* rounds of moves for their mean */
+  POLISHES = 8, /* rounds of moves for their mean */
   REPAIRS = 3,  /* rounds of removals and additions */
   SETTLES = 4   /* rounds of moves after one of them */
 };
@@ -48,16 +48,15 @@ static double worst_at(const cvtm_sized_star *s, double x, double y) {
   return worst;
 }
 
-/* Descends from place by steps in eight directions, which are halved down to a hundredth of the
+/* Descends from place by steps in four directions, which are halved down to a hundredth of the
  * vertex's size; returns the least value. */
 static double climb(const cvtm_sized_star *s,
                     double (*value)(const cvtm_sized_star *, double, double), double best,
                     double step, double place[2]) {
-  static const double way[8][2] = {{1, 0},  {0.7, 0.7},   {0, 1},  {-0.7, 0.7},
-                                   {-1, 0}, {-0.7, -0.7}, {0, -1}, {0.7, -0.7}};
+  static const double way[4][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
   for (int halvings = 0; halvings < 4 && step > 0.5;) {
     int found = -1;
-    for (int k = 0; k < 8; ++k) {
+    for (int k = 0; k < 4; ++k) {
       const double here = value(s, place[0] + step * way[k][0], place[1] + step * way[k][1]);
       if (!(here < best)) continue;
       best = here;
@@ -128,20 +127,24 @@ static int find_larger_sum(const cvtm_sizer *z, int32_t v, const cvtm_sized_star
 }
 
 /* Moves vertices whose triangles have an angle below `degrees`. A move raises the smallest angle
- * around the vertex or, if for_mean, sum_at. Returns the number of moved vertices. */
+ * around the vertex or, if for_mean, sum_at. A vertex that stays is still until one beside it
+ * moves. Returns the number of moved vertices. */
 static int64_t move_vertices(cvtm_sizer *z, double degrees, int for_mean) {
   const cvtm_half_edges *m = &z->m;
   const double most = 1 / tan(degrees * CVTM_PI / 180);
   int64_t moved = 0;
   cvtm_sized_star s;
   for (int32_t v = (int32_t)z->fixed_count; v < m->vertex_count; ++v) {
-    if (m->at[v] < 0 || !cvtm_sized_find_star(m, v, &s)) continue;
+    if (m->at[v] < 0 || z->vertex[v].is_still || !cvtm_sized_find_star(m, v, &s)) continue;
     const double worst = worst_at(&s, 0, 0);
     cvtm_grid_point to;
+    z->vertex[v].is_still = 1;
     if (!(worst > most)) continue;
     if (!(for_mean ? find_larger_sum(z, v, &s, &to) : find_better(z, v, &s, worst, &to))) continue;
     m->grid[v] = to;
     ++moved;
+    z->vertex[v].is_still = 0;
+    for (int k = 0; k < s.count; ++k) z->vertex[s.vertex[k]].is_still = 0;
   }
   cvtm_half_edges_restore_all(&z->m);
   return moved;
@@ -255,10 +258,16 @@ static int64_t repair_triangles(cvtm_sizer *z, double degrees) {
 
 /* ---- Both ---- */
 
+/* Moves all vertices in rounds, until none moves. */
+static void settle_all(cvtm_sizer *z, int rounds, double degrees, int for_mean) {
+  for (int64_t v = 0; v < z->m.vertex_count; ++v) z->vertex[v].is_still = 0;
+  for (int k = 0; k < rounds && move_vertices(z, degrees, for_mean) > 0;) ++k;
+}
+
 cvtm_status cvtm_sizer_raise(cvtm_sizer *z) {
-  for (int k = 0; k < RAISES && move_vertices(z, raised_to, 0) > 0;) ++k;
-  for (int k = 0; k < POLISHES && move_vertices(z, polished_to, 1) > 0;) ++k;
+  settle_all(z, RAISES, raised_to, 0);
+  settle_all(z, POLISHES, polished_to, 1);
   for (int k = 0; k < REPAIRS && repair_triangles(z, repaired_to) > 0;) ++k;
-  for (int k = 0; k < RAISES && move_vertices(z, kept_at, 0) > 0;) ++k;
+  settle_all(z, RAISES, kept_at, 0);
   return z->m.out_of_memory ? cvtm_no_memory(z->error, "the mesh") : CVTM_OK;
 }

@@ -10,7 +10,7 @@
 typedef struct cvtm_sized_vertex {
   double size; /* wanted length of edges at `at` */
   cvtm_grid_point at;
-  int is_still; /* its last move was short */
+  int is_still; /* its last move was short, or it found no better place */
 } cvtm_sized_vertex;
 
 /* A vertex added on an edge of the boundary, at the share t between its lower and upper end, in the
