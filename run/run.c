@@ -310,8 +310,10 @@ static cvtm_status triangulate_sites(cvtm_run *r, cvtm_device *device, cvtm_erro
     run_domain_paired_sides(&r->options, image, &r->shape.contour, sides);
     if (status == CVTM_OK && image.periodic)
       status = cvtm_regions_pair(&r->mesh, sides, &r->shape.regions, error);
-    if (status == CVTM_OK) status = cvtm_cells_of_domain(&r->mesh, &r->cells, error);
-    if (status == CVTM_OK) status = cvtm_quality_compute(&r->mesh, NULL, &r->quality, error);
+    if (status == CVTM_OK && needs_cells(r))
+      status = cvtm_cells_of_domain(&r->mesh, &r->cells, error);
+    if (status == CVTM_OK && needs_quality(r))
+      status = cvtm_quality_compute(&r->mesh, NULL, &r->quality, error);
     return status;
   }
   if (!needs_mesh(r)) return CVTM_OK;
