@@ -318,7 +318,7 @@ int cli_mesh(const cli_options *options) {
   if (options->run.output.count == 0 && options->run.report == NULL)
     return cli_missing(CLI_MESH, "--output");
   if (!is_outline && options->run.size.field != NULL)
-    return cli_usage_error(CLI_MESH, "--size-field needs --size-from");
+    return cli_usage_error(CLI_MESH, "--size-field needs --size or --metric");
   if (options->run.domain.pairs_out != NULL && !options->run.periodic)
     return cli_usage_error(CLI_MESH, "--pairs-out needs --periodic");
   if (is_outline) return run_outline(options);

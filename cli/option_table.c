@@ -512,7 +512,7 @@ const cli_option_row cli_option_rows[] = {
    "regions has a point in a part, the attribute of the point is the number of the part (or the position in the "
    "list, if the attribute is not a positive integer), and the area in the file limits its triangles. The other "
    "parts have the numbers after these. Delaunay refinement meshes the inside with few triangles until no angle is "
-   "below DEGREES (0 to 40; 30 if only --max-area is given). The outline may have any size, and the mesh has its "
+   "below DEGREES (0 to 40). The outline may have any size, and the mesh has its "
    "coordinates; in SVG, y is down as in pictures.\nEvery corner is a vertex, and every edge is kept. A new vertex "
    "on an edge lies exactly on it if the grid of the coordinates (2^30 steps along the longer side of the outline) "
    "has a point there, else within one step. Up to 33 degrees the program first tries a bound that is 1.5 degrees "
@@ -524,11 +524,11 @@ const cli_option_row cli_option_rows[] = {
    "times as many points as 33 degrees, the program lowers it in steps of 2 degrees until it does not (`bound` in "
    "the report); it then writes the mesh, and the exit status is 4. A signal or --time-limit ends the refinement, "
    "and the program writes the mesh as it is (`stopped`)."},
-  {"max-area", 0, RUN | MESH, LIST(text.max_area, "[REGION=]AREA[UNIT2]"), CHIEF(DOMAIN),
+  {"max-area", 0, RUN, LIST(text.max_area, "[REGION=]AREA[UNIT2]"), CHIEF(DOMAIN),
    "refine the mesh until no triangle (or none in REGION) is larger than this, for example 4mm2 or 3=20um2; can be repeated",
-   .manual = "AREA is in square units of the outline or, for a picture, in square pixels. A unit may follow, as in "
+   .manual = "AREA is in square pixels. A unit may follow, as in "
    "4mm2 or 3=20um2: the area is then one in the world of --pixel-size, which must have a unit, or one on the page "
-   "of --page. The inside of an outline is region 1.", .set = cli_set_max_area},
+   "of --page.", .set = cli_set_max_area},
   {"picture", 0, STATS, SOURCE(photograph, "IMAGE"), CHIEF(BASIC),
    "draw the points as dots, and compare the drawing with this picture",
    .manual = "The picture is the domain. --dots, --dot-size and --overlap say how the dots are drawn. With --pen the "
@@ -556,13 +556,6 @@ const cli_option_row cli_option_rows[] = {
    "tone: the density is tone^2; density: it is the value; size: it is value^-4; auto: tone for pictures, density "
    "for data",
    .manual = "See FROM A PICTURE TO A DENSITY."},
-  {"size-from", 0, MESH, TEXT(text.size_from, "[KIND=]FILE"), CHIEF(DENSITY),
-   "bound the sizes of triangles by a field on a mesh (vtu, msh) or at points (npy); KIND must be size",
-   .manual = "No triangle of an outline is larger than an equilateral one whose side is the size at its centroid. The "
-   "field is as for `run`, in the coordinates of mesh files. The program samples it on a raster of 1024 cells along the "
-   "longer side of the outline, and reduces it where it grows by more than 0.3 per unit of distance. A solution or an "
-   "indicator needs a number of points: `cvtmesh run --domain polygon=FILE`.", .words = "size=", .file = CLI_READS,
-   .set = cli_set_size_from},
   {"size-from", 0, RUN, TEXT(text.size_from, "[KIND=]FILE"), CHIEF(DENSITY),
    "take the sizes of triangles from a field on a mesh (vtu, msh) or at points (npy) instead of the picture. KIND "
    "solution (the default): sizes make the interpolation error of the field the same everywhere; indicator: the "
@@ -574,23 +567,25 @@ const cli_option_row cli_option_rows[] = {
    "values around a vertex, so that the interpolation error of linear elements becomes the same everywhere. "
    "`indicator`: sizes are those of the mesh divided by the root of the field, an error indicator. Both give sizes "
    "up to a factor, which follows from -n. With `size` -n may be left out. docs/examples/l_shape.py solves and "
-   "adapts in a loop.", .words = "solution= indicator= size=", .file = CLI_READS,
+   "adapts in a loop; for an outline it runs `cvtmesh run --domain polygon=FILE`.", .words = "solution= indicator= size=", .file = CLI_READS,
    .set = cli_set_size_from},
   {"size-field", 0, RUN | MESH, TEXT(run.size.field, "NAME"), OTHER(DENSITY),
-   "with --size-from: the name of the field; default: the first one"},
+   "the name of the field in the file of sizes or of the metric; default: the first one"},
   {"size", 0, MESH, LIST(run.outline.size, "[NAME=]SIZE"), CHIEF(DOMAIN),
    "length of the edges in the mesh of an outline: a number (a unit may follow), a formula such as 1+0.1*d(hole), "
-   "or max (as few triangles as --min-angle allows); NAME is a region or a part of the boundary; can be repeated",
+   "a file with a field (vtu, msh, npy), or max (as few triangles as --min-angle allows); NAME is a region or a part of the boundary; can be repeated",
    .manual = "The outline is meshed by triangles whose edges have this length, in the unit of the outline. The "
    "vertices inside are the sites of a centroidal Voronoi tessellation. Corners and edges of the outline keep their "
    "coordinates to the last bit. With a unit, as in 2mm, the size is one in the world of --pixel-size, or on the "
    "page of --page. NAME=SIZE is for a region (its name or number) or for a part of the boundary (outer, hole-1, "
    "hole for all holes, left, right, bottom, top, interface-A-B, marker-N), from which sizes grow inward by --grade; without "
-   "a name, SIZE holds everywhere else. Where several sizes apply, the smallest one counts; --max-area and "
-   "--size-from may reduce it further. A formula has numbers, x, y, + - * / ^, parentheses, sqrt, exp, log, sin, "
+   "a name, SIZE holds everywhere else. Where several sizes apply, the smallest one counts. A formula has numbers, x, y, + - * / ^, parentheses, sqrt, exp, log, sin, "
    "cos, abs, min, max, and distances: d(NAME) to a part of the boundary or to the boundary of a region, and d(X,Y) "
-   "to a point. Edges are shorter where the outline has short edges or is narrow. `max` makes as few triangles as "
-   "the angles of --min-angle allow, as that option does alone. With -n all sizes are multiplied by one factor, so "
+   "to a point. A file has a field on a mesh (.vtu, .msh; --size-field names it) or rows of x, y and the size (.npy), "
+   "in the coordinates of mesh files. The program samples it on a raster of 1024 cells along the longer side of the "
+   "outline, and reduces it where it grows by more than 0.3 per unit of distance. Edges are shorter where the outline has short edges or is narrow. `max` makes as few triangles as "
+   "the angles of --min-angle allow, as that option does alone. With --min-angle the triangles are as few as possible, "
+   "too, but none is larger than an equilateral one with sides of the size at its centroid. With -n all sizes are multiplied by one factor, so "
    "that the mesh has about N vertices; with -n and no size all edges have about the same length.", .words = "max"},
   {"boundary-name", 0, MESH, LIST(run.outline.boundary_names, "PART=NAME"), OTHER(DOMAIN),
    "rename a part of the boundary of an outline; PART is its present name, such as hole-1, or just the number N of marker-N; can be "
@@ -961,7 +956,10 @@ const cli_former_option cli_former_options[] = {
   {"preview", RUN_ALONE, "--effort preview"},
   {"pens", RUN, "--colours FILE"},
   {"palette", RUN, "--colours N"},
-  {"size-as", RUN | MESH, "--size-from KIND=FILE"},
+  {"size-as", RUN, "--size-from KIND=FILE"},
+  {"size-as", MESH, "--size FILE"},
+  {"size-from", MESH, "--size FILE"},
+  {"max-area", MESH, "--min-angle 30 --size LENGTH, the side of an equilateral triangle of that area"},
   {"black", RUN | STATS | VIEW | DENSITY, "--levels BLACK,WHITE"},
   {"white", RUN | STATS | VIEW | DENSITY, "--levels BLACK,WHITE"},
   {"bias", RUN | DENSITY, "--smooth LAMBDA,P"},

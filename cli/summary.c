@@ -64,7 +64,7 @@ void cli_refine_print_summary(const cvtm_refine_options *refine,
             (long long)figures->below_free, triangles_are(figures->below_free),
             figures->min_angle_free);
   if (figures->oversized > 0)
-    fprintf(stderr, "  warning    %lld %s larger than --max-area\n", (long long)figures->oversized,
+    fprintf(stderr, "  warning    %lld %s larger than asked for\n", (long long)figures->oversized,
             triangles_are(figures->oversized));
 }
 

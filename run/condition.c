@@ -43,10 +43,6 @@ cvtm_status run_size_from_check(const cvtm_run_options *o, cvtm_error *error) {
                            o->size.from.name);
   if (o->given & CVTM_RUN_GIVEN_DENSITY_FROM)
     return run_usage_error(error, "--size-from does not go with --density-from");
-  if (o->purpose == CVTM_RUN_OUTLINE && o->size.as != CVTM_SIZE_GIVEN)
-    return run_usage_error(error,
-                           "an outline needs --size-from size=FILE; for a solution or an indicator "
-                           "use cvtmesh run --domain polygon=FILE --points N");
   if (o->size.as != CVTM_SIZE_GIVEN && o->points == 0)
     return run_usage_error(error,
                            "--points is missing; --size-from alone gives sizes up to a factor");
@@ -206,9 +202,9 @@ static cvtm_status fill_raster(cvtm_mesh *mesh, const double *values, run_size_r
   return status;
 }
 
-cvtm_status run_size_raster_read(const cvtm_run_options *options, cvtm_domain domain,
-                                 const double rectangle[4], run_size_raster *raster,
-                                 cvtm_error *error) {
+cvtm_status run_size_raster_read(const cvtm_run_options *options, const char *path,
+                                 cvtm_domain domain, const double rectangle[4],
+                                 run_size_raster *raster, cvtm_error *error) {
   enum { CELLS = 1024 }; /* along the longer side */
   const double width = rectangle[2] - rectangle[0], height = rectangle[3] - rectangle[1];
   const double step = fmax(width, height) / CELLS;
@@ -218,12 +214,14 @@ cvtm_status run_size_raster_read(const cvtm_run_options *options, cvtm_domain do
                               (int)fmax(ceil(width / step), 1),
                               (int)fmax(ceil(height / step), 1),
                               NULL};
+  cvtm_run_options given = *options;
+  given.size.from = (cvtm_input){path, NULL};
+  given.size.as = CVTM_SIZE_GIVEN;
   run_field field;
-  cvtm_status status = read_sizes(options, domain, &field, error);
+  cvtm_status status = read_sizes(&given, domain, &field, error);
   if (status == CVTM_OK) {
     map_points(raster, &field.mesh);
-    status = run_name_file(options->size.from.name,
-                           fill_raster(&field.mesh, field.values, raster, error), error);
+    status = run_name_file(path, fill_raster(&field.mesh, field.values, raster, error), error);
   }
   run_field_free(&field);
   return status;

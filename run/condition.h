@@ -31,8 +31,8 @@ cvtm_status run_read_conditioned(cvtm_device *device, cvtm_run_options *options,
 void run_condition_report(const cvtm_run_options *options, const cvtm_pipeline_result *made,
                           cJSON *report);
 
-/* --size-from: sizes from a field on a mesh. In `run` they take the place of the picture, in `mesh`
- * they bound the triangles of an outline. */
+/* Sizes from a field on a mesh. In `run`, --size-from, they take the place of the picture; in
+ * `mesh` they are one of those of --size. */
 
 /* A field on a mesh. Points of a file are triangulated. Positions are in pixels, y down. */
 typedef struct run_field {
@@ -61,11 +61,11 @@ typedef struct run_size_raster {
   double *size; /* malloc'd: width * height, in the unit of the rectangle; NULL: none */
 } run_size_raster;
 
-/* The sizes of --size-from over the rectangle (left, upper, right, lower; y down, in pixels of the
+/* The sizes in a file over the rectangle (left, upper, right, lower; y down, in pixels of the
  * domain), lowered so that they grow by at most 0.3 per unit of distance. */
-cvtm_status run_size_raster_read(const cvtm_run_options *options, cvtm_domain domain,
-                                 const double rectangle[4], run_size_raster *raster,
-                                 cvtm_error *error);
+cvtm_status run_size_raster_read(const cvtm_run_options *options, const char *path,
+                                 cvtm_domain domain, const double rectangle[4],
+                                 run_size_raster *raster, cvtm_error *error);
 double run_size_at(const run_size_raster *raster, double x, double y);
 
 #endif

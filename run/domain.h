@@ -21,8 +21,6 @@ typedef struct run_area_caps {
   cvtm_run_area cap[CVTM_RUN_LIST_MAX];
   int64_t file_count;
   const cvtm_region_area *file; /* of the outline's file, by ascending region; borrowed */
-  run_size_raster sizes;        /* of --size-from, for an outline: no triangle is larger than an
-                                   equilateral one with the size at its centroid as its side */
 } run_area_caps;
 
 /* Checks and reads --max-area. CVTM_ERROR_USAGE. */
@@ -34,8 +32,8 @@ cvtm_status run_area_caps_convert(const cvtm_run_options *options, cvtm_domain d
 
 /* Sets the largest area of a triangle of a region by --max-area and the outline's file. */
 double run_area_cap_of(const run_area_caps *caps, int32_t region);
-/* The length of edges with which triangles at (x, y) stay below their caps; INFINITY: any. */
-double run_area_caps_size(const run_area_caps *caps, int32_t region, double x, double y);
+/* The length of edges with which triangles of a region stay below their cap; INFINITY: any. */
+double run_area_caps_size(const run_area_caps *caps, int32_t region);
 
 /* The options of a refinement, which ends at the limit. caps and limit are borrowed. */
 void run_refine_choose(const cvtm_run_options *options, const run_area_caps *caps,

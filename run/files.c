@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "draw/plotter.h"
+#include "run/condition.h"
 
 #include <limits.h>
 #include <search.h>
@@ -186,6 +187,11 @@ void run_visit_read(const cvtm_run_options *o, cvtm_path_visitor visitor, void *
                {"metric", &field}};
   for (size_t k = 0; k < sizeof files / sizeof files[0]; ++k)
     visit_source(files[k].option, files[k].source, context, visitor);
+  for (int k = 0; k < o->outline.size.count; ++k) {
+    const char *text = o->outline.size.item[k], *equals = strchr(text, '=');
+    const cvtm_input size = {equals != NULL ? equals + 1 : text, NULL};
+    if (run_field_file_known(size.name)) visit_source("size", &size, context, visitor);
+  }
   for (int k = 0; k < o->condition.within.count; ++k)
     visit_region("within", &o->condition.within.item[k], context, visitor);
   for (int k = 0; k < o->condition.obstacle.count; ++k)

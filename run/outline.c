@@ -22,9 +22,8 @@ static int is_of_picture(const cvtm_run_options *o) {
 }
 
 int run_outline_wanted(const cvtm_run_options *o) {
-  return (o->given & CVTM_RUN_GIVEN_MIN_ANGLE) || o->refine.max_area.count > 0 ||
-         o->size.from.name != NULL || o->outline.metric != NULL || o->outline.size.count > 0 ||
-         (o->points > 0 && cvtm_polygon_format_known(o->input.name));
+  return (o->given & CVTM_RUN_GIVEN_MIN_ANGLE) || o->outline.metric != NULL ||
+         o->outline.size.count > 0 || (o->points > 0 && cvtm_polygon_format_known(o->input.name));
 }
 
 /* --- the metric ----------------------------------------------------------------------------- */
@@ -43,11 +42,9 @@ static cvtm_status check_metric(const cvtm_run_options *o, cvtm_error *error) {
   if (strcmp(o->outline.metric, "hessian") == 0 && !is_of_picture(o))
     return run_usage_error(
         error, "--metric hessian needs a picture; for an outline, name a file with a field");
-  if ((o->given & CVTM_RUN_GIVEN_MIN_ANGLE) || o->refine.max_area.count > 0 ||
-      o->size.from.name != NULL || o->outline.size.count > 0)
-    return run_usage_error(error,
-                           "--metric determines sizes and angles: --size, --min-angle, --max-area "
-                           "and --size-from contradict it");
+  if ((o->given & CVTM_RUN_GIVEN_MIN_ANGLE) || o->outline.size.count > 0)
+    return run_usage_error(
+        error, "--metric determines sizes and angles: --size and --min-angle contradict it");
   if (o->periodic || o->element_order == 2)
     return run_usage_error(error, "--metric does not go with --periodic or --element-order 2");
   return o->points > 0 ? CVTM_OK : run_usage_error(error, "--points is missing");
@@ -139,7 +136,7 @@ static void report_metric(const cvtm_adapt_figures *f, cJSON *report) {
 /* --- reading -------------------------------------------------------------------------------- */
 
 /* The domain whose lower side has y = 0 in files. */
-static cvtm_domain place_domain(const cvtm_outline *o) {
+cvtm_domain run_outline_place_domain(const cvtm_outline *o) {
   return (cvtm_domain){o->domain.width, o->y_up ? 0 : o->domain.height, 0};
 }
 
@@ -204,7 +201,7 @@ static int compare_regions(const void *left, const void *right) {
   return (a->region > b->region) - (a->region < b->region);
 }
 
-/* Areas that the file gives count like those of --max-area. */
+/* The file may give largest areas. */
 static void take_graph(cvtm_outline *o) {
   run_area_caps *caps = &o->caps;
   o->domain = domain_around(&o->options, o->graph.boundary.points, o->graph.boundary.vertex_count);
@@ -275,11 +272,8 @@ cvtm_status run_outline_read(cvtm_outline *o, cvtm_error *error) {
   if (status == CVTM_OK) status = find_sides(o, error);
   if (status == CVTM_OK)
     status = run_world_set(options, NULL, options->input.name, o->domain.height, error);
-  if (status == CVTM_OK) status = run_area_caps_convert(options, o->domain, &o->caps, error);
-  if (status == CVTM_OK && options->size.from.name != NULL)
-    status = run_size_raster_read(options, place_domain(o), o->sides, &o->caps.sizes, error);
   if (status == CVTM_OK && options->outline.metric != NULL)
-    status = read_metric(options, place_domain(o), o->sides, &o->metric, error);
+    status = read_metric(options, run_outline_place_domain(o), o->sides, &o->metric, error);
   return status;
 }
 
@@ -329,8 +323,10 @@ static void place_exactly(cvtm_outline *o) {
 
 static cvtm_status triangulate_refined(cvtm_outline *o, cvtm_error *error) {
   cvtm_refinement *refined = NULL;
-  cvtm_status status = cvtm_refine(o->boundary.points, o->boundary.vertex_count, &o->boundary,
-                                   &o->refine, &refined, &o->figures, error);
+  cvtm_status status = run_sizes_bound_areas(o, error);
+  if (status == CVTM_OK)
+    status = cvtm_refine(o->boundary.points, o->boundary.vertex_count, &o->boundary, &o->refine,
+                         &refined, &o->figures, error);
   if (status == CVTM_OK)
     status = cvtm_refinement_mesh(refined, &o->mesh, &o->regions, &o->origin, error);
   cvtm_refinement_destroy(refined);
@@ -423,7 +419,7 @@ static cvtm_status make_scene(cvtm_outline *o, const cvtm_run_options *options, 
                        .second = second ? &o->second : NULL,
                        .plot = &o->plot};
   *scene = *drawn;
-  scene->domain = place_domain(o);
+  scene->domain = run_outline_place_domain(o);
   scene->sites = o->mesh.points;
   scene->mesh = &o->mesh;
   scene->cells = NULL;
@@ -473,9 +469,7 @@ static cvtm_status check_files(const cvtm_run_options *options, cvtm_error *erro
 
 static cvtm_status check_outline(cvtm_outline *o, cvtm_error *error) {
   const cvtm_run_options *options = &o->options;
-  cvtm_run_options sizes = *options;
   char known[CVTM_FORMAT_NAMES];
-  if (options->outline.metric != NULL) sizes.size.field = NULL; /* it names the metric's field */
   if (options->input.name == NULL) return run_usage_error(error, "OUTLINE is missing");
   if (options->outline.metric == NULL && !cvtm_polygon_format_known(options->input.name))
     return run_usage_error(
@@ -484,10 +478,10 @@ static cvtm_status check_outline(cvtm_outline *o, cvtm_error *error) {
         cvtm_format_names(cvtm_formats, CVTM_READS_POLYGONS, " ", known, sizeof known));
   if (options->order != CVTM_RUN_ORDER_NONE)
     return run_usage_error(error, "--order does not go with the mesh of an outline");
-  cvtm_status status = run_area_caps_read(options, &o->caps, error);
-  if (status == CVTM_OK) status = run_sizes_read(options, &o->sizes, error);
+  if (options->refine.max_area.count > 0 || options->size.from.name != NULL)
+    return run_usage_error(error, "--max-area and --size-from are not for outlines: give --size");
+  cvtm_status status = run_sizes_read(options, &o->sizes, error);
   if (status == CVTM_OK) status = run_outline_names_check(&options->outline.boundary_names, error);
-  if (status == CVTM_OK) status = run_size_from_check(&sizes, error);
   if (status == CVTM_OK) status = check_metric(options, error);
   return status == CVTM_OK ? check_files(options, error) : status;
 }
@@ -571,7 +565,6 @@ void cvtm_outline_destroy(cvtm_outline *o) {
   cvtm_pslg_free(&o->graph);
   cvtm_boundary_free(&o->boundary);
   cvtm_refine_figures_free(&o->figures);
-  free(o->caps.sizes.size);
   cvtm_metric_field_free(&o->metric);
   run_sizes_free(&o->sizes);
   free(o->twin);

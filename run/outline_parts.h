@@ -82,8 +82,10 @@ cvtm_status run_outline_twins(const cvtm_boundary *boundary, const double sides[
 typedef struct run_size_rule {
   char name[RUN_EXPRESSION_NAME_BYTES]; /* "": everywhere */
   run_expression formula;
-  int unit;       /* of a number that is still in this unit; -1: none */
-  int32_t region; /* > 0: only there */
+  const char *file;       /* with a field that is the size, in place of the formula; NULL: none */
+  run_size_raster raster; /* of that field */
+  int unit;               /* of a number that is still in this unit; -1: none */
+  int32_t region;         /* > 0: only there */
   int is_of_boundary;
   cvtm_size_tree near[RUN_EXPRESSION_NAMES]; /* places on what d(NAME) names */
 } run_size_rule;
@@ -103,7 +105,8 @@ typedef struct run_sizes {
   cvtm_sized_figures figures;
 } run_sizes;
 
-/* True if --size or -n asks for such a mesh; not with --metric or --size max. */
+/* True if --size or -n asks for edges of these lengths; not with --metric, --size max or
+ * --min-angle. */
 int run_sizes_wanted(const cvtm_run_options *options);
 /* Reads every --size. CVTM_ERROR_USAGE. */
 cvtm_status run_sizes_read(const cvtm_run_options *options, run_sizes *sizes, cvtm_error *error);
@@ -148,12 +151,17 @@ struct cvtm_outline {
 /* Nonzero if the options ask for the mesh of an outline rather than of points. */
 int run_outline_wanted(const cvtm_run_options *options);
 
+/* The frame in which coordinates of files lie. */
+cvtm_domain run_outline_place_domain(const cvtm_outline *outline);
+
 /* The two stages of cvtm_outline_solve. */
 cvtm_status run_outline_read(cvtm_outline *outline, cvtm_error *error);
 cvtm_status run_outline_mesh(cvtm_outline *outline, cvtm_error *error);
 
 /* Makes `mesh` and `regions` by the sizes. */
 cvtm_status run_sizes_mesh(cvtm_outline *outline, cvtm_error *error);
+/* With --min-angle and --size: no triangle is larger than an equilateral one with that side. */
+cvtm_status run_sizes_bound_areas(cvtm_outline *outline, cvtm_error *error);
 void run_sizes_report(const run_sizes *sizes, cJSON *report);
 
 /* Checks --boundary-name, but for the parts. CVTM_ERROR_USAGE. */

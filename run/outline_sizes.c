@@ -1,5 +1,6 @@
 #include "run/outline_parts.h"
 
+#include "base/file.h"
 #include "run/input.h"
 #include "run/json.h"
 #include "run/page.h"
@@ -18,15 +19,19 @@ static int is_max(const cvtm_run_options *o) {
 }
 
 int run_sizes_wanted(const cvtm_run_options *o) {
-  if (o->outline.metric != NULL || is_max(o)) return 0;
+  if (o->outline.metric != NULL || is_max(o) || (o->given & CVTM_RUN_GIVEN_MIN_ANGLE)) return 0;
   return o->outline.size.count > 0 || o->points > 0;
 }
 
-/* A number with a unit, or a formula. */
+/* A number with a unit, a formula, or a file. */
 static cvtm_status read_size(const cvtm_run_options *o, const char *text, run_size_rule *rule,
                              cvtm_error *error) {
   cvtm_run_lengths size;
   rule->unit = -1;
+  if (run_field_file_known(text)) {
+    rule->file = text;
+    return CVTM_OK;
+  }
   if (run_lengths_parse(text, &size) && size.count == 1) {
     rule->unit = size.unit;
     if (!(size.value[0] > 0))
@@ -56,30 +61,44 @@ static cvtm_status read_rule(const cvtm_run_options *o, const char *text, run_si
   return read_size(o, equals + 1, rule, error);
 }
 
+/* Fields of arrays have no names. */
+static int has_named_fields(const run_size_rule *rule) {
+  char buffer[16];
+  return rule->file != NULL &&
+         strcmp(cvtm_file_extension(rule->file, buffer, sizeof buffer), "npy") != 0;
+}
+
 cvtm_status run_sizes_read(const cvtm_run_options *o, run_sizes *sizes, cvtm_error *error) {
   const cvtm_run_list *list = &o->outline.size;
   cvtm_status status = CVTM_OK;
-  int everywhere = 0;
+  int everywhere = 0, has_names = 0;
   *sizes = (run_sizes){.factor = 1, .cap_factor = 1, .base = INFINITY};
   if (is_max(o) && (list->count > 1 || o->points > 0))
     return run_usage_error(error, "--size max does not go with another --size or with --points");
-  if (!run_sizes_wanted(o)) return CVTM_OK;
-  if (o->given & CVTM_RUN_GIVEN_MIN_ANGLE)
-    return run_usage_error(error, "--min-angle of an outline needs --size max");
+  if (o->outline.metric != NULL || is_max(o)) return CVTM_OK;
+  const int is_refined = (o->given & CVTM_RUN_GIVEN_MIN_ANGLE) != 0;
+  if (is_refined && o->points > 0)
+    return run_usage_error(error, "--points of an outline does not go with --min-angle");
   sizes->rule = calloc((size_t)list->count + 1, sizeof *sizes->rule);
   if (sizes->rule == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   for (; sizes->count < list->count && status == CVTM_OK; ++sizes->count) {
     status = read_rule(o, list->item[sizes->count], &sizes->rule[sizes->count], error);
     everywhere |= sizes->rule[sizes->count].name[0] == '\0';
+    has_names |= has_named_fields(&sizes->rule[sizes->count]);
   }
-  if (status == CVTM_OK && !everywhere && o->points == 0)
+  if (status == CVTM_OK && list->count > 0 && !everywhere && o->points == 0 && !is_refined)
     return run_usage_error(error, "--size: give a size without a name, or --points");
+  if (status == CVTM_OK && o->size.field != NULL && !has_names)
+    return run_usage_error(error,
+                           "--size-field needs a .vtu or .msh file: --size FILE or --metric FILE");
   return status;
 }
 
 void run_sizes_free(run_sizes *sizes) {
-  for (int k = 0; k < sizes->count; ++k)
+  for (int k = 0; k < sizes->count; ++k) {
+    free(sizes->rule[k].raster.size);
     for (int i = 0; i < RUN_EXPRESSION_NAMES; ++i) cvtm_size_tree_free(&sizes->rule[k].near[i]);
+  }
   free(sizes->rule);
   free(sizes->edge_size);
   free(sizes->is_smooth);
@@ -101,15 +120,15 @@ static double distance_from(const void *context, int name, double x, double y) {
 
 /* Sizes that are not positive become NaN, which the mesher refuses. */
 static double value_of(const run_sizes *sizes, const run_size_rule *rule, double x, double y) {
+  if (rule->raster.size != NULL) return run_size_at(&rule->raster, x, y);
   const distances d = {rule, sizes->is_up};
   const double value =
       run_expression_value(&rule->formula, x, sizes->is_up ? -y : y, distance_from, &d);
   return value > 0 ? value : (double)NAN;
 }
 
-/* A cvtm_size_function. */
-static double find_size(const void *context, int32_t region, double x, double y) {
-  const run_sizes *sizes = context;
+/* The least size that rules give at a place inside. */
+static double size_by_rules(const run_sizes *sizes, int32_t region, double x, double y) {
   double least = sizes->base;
   for (int k = 0; k < sizes->count; ++k) {
     const run_size_rule *rule = &sizes->rule[k];
@@ -117,8 +136,23 @@ static double find_size(const void *context, int32_t region, double x, double y)
     const double value = value_of(sizes, rule, x, y);
     if (!(value >= least)) least = value;
   }
-  const double most = sizes->cap_factor * run_area_caps_size(sizes->caps, region, x, y);
-  return sizes->factor * least > most ? most : sizes->factor * least;
+  return least;
+}
+
+/* A cvtm_size_function. */
+static double find_size(const void *context, int32_t region, double x, double y) {
+  const run_sizes *sizes = context;
+  const double wanted = sizes->factor * size_by_rules(sizes, region, x, y);
+  const double most = sizes->cap_factor * run_area_caps_size(sizes->caps, region);
+  return wanted > most ? most : wanted;
+}
+
+/* A cvtm_area_cap. */
+static double largest_area(const void *context, int32_t region, double x, double y) {
+  const run_sizes *sizes = context;
+  const double size = size_by_rules(sizes, region, x, y), area = sqrt(3) / 4 * size * size;
+  const double most = run_area_cap_of(sizes->caps, region);
+  return area > most ? most : area;
 }
 
 /* ---- Names ---- */
@@ -442,13 +476,38 @@ static cvtm_status fit_again(const cvtm_outline *outline, int64_t wanted, run_si
   return CVTM_OK;
 }
 
-cvtm_status run_sizes_mesh(cvtm_outline *o, cvtm_error *error) {
+/* Reads the fields of --size, and finds what its names name. */
+static cvtm_status prepare(cvtm_outline *o, cvtm_error *error) {
   run_sizes *sizes = &o->sizes;
-  const int64_t wanted = o->options.points;
   sizes->caps = &o->caps;
   sizes->is_up = o->y_up;
   cvtm_status status = convert_units(o, sizes, error);
-  if (status == CVTM_OK) status = resolve_names(sizes, o, error);
+  for (int k = 0; k < sizes->count && status == CVTM_OK; ++k)
+    if (sizes->rule[k].file != NULL)
+      status = run_size_raster_read(&o->options, sizes->rule[k].file, run_outline_place_domain(o),
+                                    o->sides, &sizes->rule[k].raster, error);
+  return status == CVTM_OK ? resolve_names(sizes, o, error) : status;
+}
+
+cvtm_status run_sizes_bound_areas(cvtm_outline *o, cvtm_error *error) {
+  run_sizes *sizes = &o->sizes;
+  const cvtm_status status = prepare(o, error);
+  for (int k = 0; k < sizes->count && status == CVTM_OK; ++k)
+    if (sizes->rule[k].is_of_boundary)
+      return run_usage_error(error,
+                             "--size %s=...: parts of the boundary have no size of their own "
+                             "with --min-angle",
+                             sizes->rule[k].name);
+  if (sizes->count == 0 && o->caps.file_count == 0) return status;
+  o->refine.area = largest_area;
+  o->refine.area_context = sizes;
+  return status;
+}
+
+cvtm_status run_sizes_mesh(cvtm_outline *o, cvtm_error *error) {
+  run_sizes *sizes = &o->sizes;
+  const int64_t wanted = o->options.points;
+  cvtm_status status = prepare(o, error);
   if (status == CVTM_OK) status = find_curves(o, sizes, error);
   cvtm_sized_defaults(&sizes->options);
   sizes->options.size = find_size;

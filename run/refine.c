@@ -65,17 +65,14 @@ double run_area_cap_of(const run_area_caps *caps, int32_t region) {
 
 /* A cvtm_area_cap. */
 static double find_cap(const void *context, int32_t region, double x, double y) {
-  const run_area_caps *caps = context;
-  const double least = run_area_cap_of(caps, region);
-  if (caps->sizes.size == NULL) return least;
-  const double size = run_size_at(&caps->sizes, x, y);
-  return fmin(least, sqrt(3) / 4 * size * size);
+  (void)x;
+  (void)y;
+  return run_area_cap_of(context, region);
 }
 
-double run_area_caps_size(const run_area_caps *caps, int32_t region, double x, double y) {
+double run_area_caps_size(const run_area_caps *caps, int32_t region) {
   const double largest = 1.6; /* area of a triangle, in those of an equilateral one of that size */
-  const double least = sqrt(4 / sqrt(3) / largest * run_area_cap_of(caps, region));
-  return caps->sizes.size != NULL ? fmin(least, run_size_at(&caps->sizes, x, y)) : least;
+  return sqrt(4 / sqrt(3) / largest * run_area_cap_of(caps, region));
 }
 
 void run_refine_choose(const cvtm_run_options *options, const run_area_caps *caps,
@@ -84,7 +81,7 @@ void run_refine_choose(const cvtm_run_options *options, const run_area_caps *cap
   refine->stop = run_is_over;
   refine->stop_context = limit;
   if (options->given & CVTM_RUN_GIVEN_MIN_ANGLE) refine->min_angle = options->refine.min_angle;
-  if (caps->count == 0 && caps->file_count == 0 && caps->sizes.size == NULL) return;
+  if (caps->count == 0) return;
   refine->area = find_cap;
   refine->area_context = caps;
 }

@@ -36,8 +36,9 @@ def solve(path):
 def run(cvtmesh, folder, order, area, name="disc.msh"):
     folder.mkdir(exist_ok=True)
     write_outline(folder / "disc.csv")
-    subprocess.run([cvtmesh, "mesh", "disc.csv", "--max-area", str(area), "--element-order",
-                    str(order), "-o", name, "-q"], cwd=folder, check=True)
+    subprocess.run([cvtmesh, "mesh", "disc.csv", "--min-angle", "30", "--size",
+                    str(math.sqrt(4 * area / math.sqrt(3))), "--element-order", str(order), "-o", name,
+                    "-q"], cwd=folder, check=True)
     return solve(folder / name)
 
 

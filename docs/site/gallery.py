@@ -27,7 +27,7 @@ PICTURES = [
     ("One coin, by one disc inside it",
      ["cvtmesh segment coins.png --inside 48,56,8 -o coin.png"], "coin.png"),
     ("A polygon, no angle below 30 degrees",
-     ["cvtmesh mesh plan.csv --min-angle 30 --max-area 40 -o plan.svg"], "plan.svg"),
+     ["cvtmesh mesh plan.csv --min-angle 30 --size 9.6 -o plan.svg"], "plan.svg"),
     ("Triangles stretched along a picture",
      ["cvtmesh mesh camera.png --metric hessian -n 2500 -o stretched.svg"], "stretched.svg"),
     ("Cells of equal mass",

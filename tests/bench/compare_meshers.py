@@ -181,7 +181,7 @@ def main():
             folder = pathlib.Path(place)
             own = given.cvtmesh, folder, rings
             rows = [("cvtmesh", by_cvtmesh, (*own, "--min-angle", 30)),
-                    ("cvtmesh, area", by_cvtmesh, (*own, "--min-angle", 30, "--max-area", repr(area))),
+                    ("cvtmesh, area", by_cvtmesh, (*own, "--min-angle", 30, "--size", repr(size))),
                     ("cvtmesh, size", by_cvtmesh, (*own, "--size", repr(size)))]
             if importlib.util.find_spec("triangle"):
                 rows += [("Triangle pq30", by_triangle, (rings, "pq30")),

@@ -124,7 +124,7 @@ def test_refusals(cvtmesh):
     for file, words, code, said in (
             ("f.npy", ("--metric", "hessian"), 2, "--points"),
             ("f.npy", ("-n", 50), 2, "--metric"),
-            ("o.csv", ("--metric-ratio", 3, "--max-area", 1), 2, "--metric"),
+            ("o.csv", ("--metric-ratio", 3, "--min-angle", 30), 2, "--metric"),
             ("o.csv", ("-n", 50, "--metric", "hessian"), 2, "file with a field"),
             ("o.csv", ("-n", 50, "--metric", "f.npy", "--min-angle", 20), 2, "--min-angle"),
             ("o.csv", ("-n", 50, "--metric", "f.npy", "--periodic"), 2, "--periodic"),

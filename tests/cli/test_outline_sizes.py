@@ -104,9 +104,10 @@ def test_regions(cvtmesh):
         '{"type":"Feature","properties":{"name":"%s"},"geometry":{"type":"Polygon","coordinates":%s}}'
         % (name, ring.format(a, b)) for name, a, b in (("fine", 0, 10), ("coarse", 10, 30)))
     cvtmesh.file("two.geojson", '{"type":"FeatureCollection","features":[%s]}' % features)
+    cvtmesh.file("fine.npy", np.array([[0, 0, .25], [10, 0, .25], [10, 10, .25], [0, 10, .25]]))
     sizes = {}
     for text in (("--size", 1, "--size", "fine=.25"), ("--size", 1, "--size", "1=.25"),
-                 ("--size", 1, "--max-area", "1=.04")):
+                 ("--size", 1, "--size", "fine=fine.npy")):
         cvtmesh.call("mesh", "two.geojson", *text, "-o", "m.vtu")
         points, triangles = read(cvtmesh)
         edges, length = lengths(points, triangles)
@@ -124,7 +125,7 @@ def test_refusals(cvtmesh):
     for words, name in ((("--size", "hole=1"), "without a name"), (("--size", -1), "--size"),
                         (("--size", "2mm"), "--pixel-size"), (("--size", "max", "-n", 9), "max"),
                         (("--size", "=2"), "name"),
-                        (("--size", 2, "--min-angle", 20), "--min-angle"),
+                        (("--points", 40, "--min-angle", 20), "--min-angle"),
                         (("--size", 2, "--metric", "f.npy", "-n", 9), "--size")):
         cvtmesh.refused("mesh", "plate.csv", *words, "-o", "m.vtu", code=2, names=[name])
     cvtmesh.refused("mesh", "plate.csv", "--size", 1e-3, "-o", "m.vtu", code=3, names=["triangles"])
@@ -143,7 +144,7 @@ def test_max_is_the_mesh_of_fewest_triangles(cvtmesh):
 def test_any_place(cvtmesh, x, y, width):
     """Corners have the doubles of the file, and vertices on sides exactly the coordinate of the side."""
     cvtmesh.file("o.csv", rectangle(x, y, width, width / 2))
-    for words in (("--size", width / 20), ("--max-area", width**2 / 1000)):
+    for words in (("--size", width / 20), ("--min-angle", 30, "--size", width / 20)):
         cvtmesh.call("mesh", "o.csv", *words, "-o", "m.vtu", "-o", "m.npy", "-o", "m.node", "-o", "d.svg",
                      "-o", "d.png")
         points, triangles = read(cvtmesh)
@@ -197,7 +198,7 @@ def test_periodic_outlines(cvtmesh):
             ring = [(x + w / 4, y), (x + 3 * w / 4, y), (x + w, y + h / 2), (x + 3 * w / 4, y + h),
                     (x + w / 4, y + h), (x, y + h / 2)]
         cvtmesh.file("o.csv", "".join(f"{a!r},{b!r}\n" for a, b in ring))
-        for words in (("--size", min(w, h) / 4), ("--max-area", w * h / 50)):
+        for words in (("--size", min(w, h) / 4), ("--min-angle", 30, "--size", min(w, h) / 4)):
             cvtmesh.call("mesh", "o.csv", "--periodic", *words, "-o", "m.vtu", "--pairs-out", "p.npy")
             points, _ = read(cvtmesh)
             pairs = cvtmesh.array("p.npy")

@@ -190,7 +190,7 @@ def test_labels_end_on_the_sides(inputs):
     assert np.sum(flat, axis=0).min() == 1
 
 
-@pytest.mark.parametrize("options", [("--min-angle", 35), ("--max-area", 0.004)])
+@pytest.mark.parametrize("options", [("--min-angle", 35), ("--min-angle", 30, "--size", 0.0961)])
 def test_periodic_outlines(inputs, options):
     """A cell with a hole, whose sides are alike in both directions."""
     ring = [(1, 1), (1.75, 1), (2, 1), (2, 1.4), (2, 2.5), (1.75, 2.5), (1, 2.5), (1, 1.4)]
@@ -216,7 +216,7 @@ def test_periodic_outlines(inputs, options):
 def test_channel_is_periodic_in_one_direction(inputs):
     """Its walls are not alike and are divided freely."""
     inputs.file("o.csv", "0,0\n1,0\n3,0\n3,2\n2,2\n1.5,1.5\n0,2\n")
-    inputs.call("mesh", "o.csv", "--periodic", "--max-area", 0.01, "-o", "m.off", "--pairs-out",
+    inputs.call("mesh", "o.csv", "--periodic", "--min-angle", 30, "--size", 0.152, "-o", "m.off", "--pairs-out",
                 "pairs.npy")
     points = meshio.read(inputs.path("m.off")).points[:, :2]
     pairs = inputs.array("pairs.npy")

@@ -71,7 +71,7 @@ def test_regions_holes_and_a_crack(cvtmesh):
 
 def test_parts_without_a_point_are_numbered(cvtmesh):
     """Nothing is a hole here: the triangle is a region, too."""
-    _, _, _, region, areas = mesh(cvtmesh, poly(SQUARES, SEGMENTS), "--max-area", 3)
+    _, _, _, region, areas = mesh(cvtmesh, poly(SQUARES, SEGMENTS), "--min-angle", 30, "--size", 2.632)
     assert sorted(np.bincount(region, areas)) == pytest.approx([0, 2, 98, 100])
     assert areas.max() <= 3
 
@@ -146,7 +146,7 @@ WANTED = {"St_Louis": 91, "East": 171, "North": 100, "Town": 9}
 
 
 def test_features_are_regions(cvtmesh):
-    report, points, lines, _, areas = mesh(cvtmesh, COUNTIES, "--max-area", 2, name="x.geojson")
+    report, points, lines, _, areas = mesh(cvtmesh, COUNTIES, "--min-angle", 30, "--size", 2.149, name="x.geojson")
     assert area_of_groups(cvtmesh) == pytest.approx(WANTED)
     assert report["refinement"]["below"] == 0 and areas.max() <= 2
     assert length_on(points, lines, (10, 0), (10, 10)) == pytest.approx(10)
@@ -231,7 +231,7 @@ def test_geojson_of_several_lines(cvtmesh):
         cvtmesh.refused("mesh", "x.geojson", "--size", 1, "-o", "x.vtu", code=3, names=["x.geojson"])
 
 
-@pytest.mark.parametrize("options", [["--size", 1.5], ["--min-angle", 30, "--max-area", 1],
+@pytest.mark.parametrize("options", [["--size", 1.5], ["--min-angle", 30, "--size", 1.52],
                                      ["--size", 3, "--size", "marker-7=0.5"]])
 def test_markers_name_groups(cvtmesh, options):
     """Edges of a segment with a marker are a group; those with 0 or 1 keep their names. 0.7 is no

@@ -1,4 +1,4 @@
-"""mesh OUTLINE --min-angle --max-area, and both with run --domain: what the refinement promises,
+"""mesh OUTLINE --min-angle --size, and run --domain with --min-angle --max-area: what the refinement promises,
 checked in exact arithmetic on the coordinates of the file, for outlines that are hard to mesh."""
 
 import math
@@ -190,6 +190,11 @@ def signed_area(ring):
                for p, q in zip(ring, ring[1:] + ring[:1])) / 2
 
 
+def side_of(area):
+    """Of an equilateral triangle: --size, which with --min-angle bounds areas."""
+    return math.sqrt(4 * area / math.sqrt(3))
+
+
 def small_corners(rings, below):
     """Corners at which two segments meet at an angle below this one, in any direction."""
     directions = defaultdict(list)
@@ -212,7 +217,7 @@ def small_corners(rings, below):
      if name != "300 holes" or bounds == (30, None)])
 def test_promises(cvtmesh, name, angle, area):
     rings = OUTLINES[name]
-    caps = ("--max-area", area) if area else ()
+    caps = ("--size", side_of(area)) if area else ()
     found, mesh = refined(cvtmesh, rings, "--min-angle", angle, *caps)
     check_boundary(mesh, rings)
     smallest = [min(mesh.angles(t)) for t in mesh.triangles]
@@ -285,7 +290,7 @@ def test_a_bent_slit_of_one_grid_step(cvtmesh):
     step, bend = 2.0**-23, (63.5, 42.323323517790485)
     below = [(36, 21), bend, (91, 64)]
     refined(cvtmesh, [[(0, 0), (128, 0), (128, 128), (0, 128)],
-                      below + [(x, y + step) for x, y in below[::-1]]], "--min-angle", 30, "--max-area", 20)
+                      below + [(x, y + step) for x, y in below[::-1]]], "--min-angle", 30, "--size", side_of(20))
 
 
 @pytest.mark.parametrize("seed", range(4, 8))
@@ -351,7 +356,7 @@ def test_areas_in_narrow_corners(cvtmesh, degrees, area):
     """Both sides of a small angle are divided at the same distances, for areas too."""
     turn = degrees * DEGREE
     rings = turned([[(0, 0), (90, 0), (50 * math.cos(turn), 50 * math.sin(turn))]], 1)
-    found, _ = refined(cvtmesh, rings, "--max-area", area)
+    found, _ = refined(cvtmesh, rings, "--min-angle", 30, "--size", side_of(area))
     assert found["below_free"] == found["oversized"] == 0
     assert found["min_angle"] >= 0.7
 
@@ -381,28 +386,28 @@ def test_time_limit_ends_the_refinement(cvtmesh):
 
 def test_interrupt_ends_the_refinement(cvtmesh):
     write_outline(cvtmesh, OUTLINES["100 holes"])
-    cvtmesh.interrupted("mesh", "outline.csv", "--max-area", 0.005, "-o", "x.off", "--report",
-                        "r.json", when=catches_interrupts)
+    cvtmesh.interrupted("mesh", "outline.csv", "--min-angle", 30, "--size", side_of(0.005), "-o",
+                        "x.off", "--report", "r.json", when=catches_interrupts)
     report = cvtmesh.json("r.json")
     assert report["refinement"]["stopped"] and report["refinement"]["oversized"] > 0
     assert len(meshio.read(cvtmesh.path("x.off")).cells_dict["triangle"]) == report["triangles"]
 
 
-def test_only_areas(cvtmesh):
+def test_areas_of_a_square(cvtmesh):
     write_outline(cvtmesh, OUTLINES["square"])
-    found = cvtmesh.report("mesh", "outline.csv", "--max-area", 7, "-o", "x.msh")
+    found = cvtmesh.report("mesh", "outline.csv", "--min-angle", 30, "--size", side_of(7), "-o", "x.msh")
     assert found["refinement"]["min_angle"] >= 30
     assert found["quality_all"]["max_area"] <= 7
     assert 10000 / 7 <= found["triangles"] < 3 * 10000 / 7
 
 
-@pytest.mark.parametrize("area", ["7", "7px2", "28um2", "28µm^2", "2.8e-5mm²", "1=28um2"])
-def test_areas_with_units(cvtmesh, area):
+@pytest.mark.parametrize("size", ["4.02", "4.02px", "8.04um", "8.04µm", "8.04e-3mm", "1=8.04um"])
+def test_sizes_with_units(cvtmesh, size):
     """A unit of the outline is 2 um long; coordinates of the file are in um then."""
     write_outline(cvtmesh, OUTLINES["square"])
-    cvtmesh.call("mesh", "outline.csv", "--max-area", "7", "-o", "plain.msh")
-    found = cvtmesh.report("mesh", "outline.csv", "--max-area", area, "--pixel-size", "2um", "-o",
-                           "x.msh")
+    cvtmesh.call("mesh", "outline.csv", "--min-angle", 30, "--size", "4.02", "-o", "plain.msh")
+    found = cvtmesh.report("mesh", "outline.csv", "--min-angle", 30, "--size", size, "--pixel-size",
+                           "2um", "-o", "x.msh")
     plain, world = Mesh(cvtmesh.path("plain.msh")), Mesh(cvtmesh.path("x.msh"))
     assert found["quality_all"]["max_area"] <= 7 and world.triangles == plain.triangles
     assert world.area() == pytest.approx(4 * plain.area())
@@ -486,11 +491,19 @@ def test_small_curves_of_svg_stay_round(cvtmesh, shape):
     assert Mesh(cvtmesh.path("x.msh")).area() == pytest.approx(area, rel=0.02)
 
 
-@pytest.mark.parametrize("arguments", [("--min-angle", 41), ("--max-area", 0),
-                                       ("--max-area", "x=3"), ("--max-area", "0=3"),
-                                       ("--max-area", "-1"), ("--max-area", "4mm2"),
-                                       ("--max-area", "4mm", "--pixel-size", "1mm"),
-                                       ("--max-area", "4mm2", "--pixel-size", "1"), ("--min-angle", 30, "--order", "tsp"),
+@pytest.mark.parametrize("area", [[0], ["x=3"], ["0=3"], ["-1"], ["4mm2"], ["4mm", "--pixel-size", "1mm"],
+                                  ["4mm2", "--pixel-size", "1"]])
+def test_areas_that_are_refused(cvtmesh, area):
+    cvtmesh.file("flat.npy", np.ones((40, 60), np.float32))
+    cvtmesh.refused("run", "flat.npy", "-n", 100, "--domain", "frame", "--max-area", *area, "-o", "x.msh",
+                    code=2, names=["--max-area"])
+
+
+@pytest.mark.parametrize("arguments", [("--min-angle", 41), ("--max-area", 7), ("--size-from", "size=h.npy"),
+                                       ("--min-angle", 30, "--size", 0), ("--min-angle", 30, "--size", "4mm"),
+                                       ("--min-angle", 30, "--size", "4mm", "--pixel-size", "1"),
+                                       ("--min-angle", 30, "--size", "outer=4"),
+                                       ("--min-angle", 30, "--points", 40), ("--min-angle", 30, "--order", "tsp"),
                                        ("--min-angle", 30, "--device", "cuda:0")])
 def test_usage(cvtmesh, arguments):
     write_outline(cvtmesh, OUTLINES["square"])
@@ -499,7 +512,7 @@ def test_usage(cvtmesh, arguments):
 
 @pytest.mark.parametrize("rings, option, names", [
     ([[(0, 0), (10, 10), (10, 0), (0, 10)]], ("--min-angle", 30), ("outline.csv", "meets itself")),
-    (OUTLINES["square"], ("--max-area", 1e-6), ("outline.csv", "more than")),
+    (OUTLINES["square"], ("--min-angle", 30, "--size", side_of(1e-6)), ("outline.csv", "more than")),
 ])
 def test_bad_outlines(cvtmesh, rings, option, names):
     write_outline(cvtmesh, rings)

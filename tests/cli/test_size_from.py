@@ -77,7 +77,7 @@ def corner_size(points):
     return 0.02 + 0.1 * np.hypot(points[..., 0] - 0.5, points[..., 1] - 0.5)
 
 
-@pytest.mark.parametrize("scale, words", [(1, []), (2, ["--pixel-size", "2mm", "--min-angle", 33])])
+@pytest.mark.parametrize("scale, words", [(1, ["--min-angle", 30]), (2, ["--pixel-size", "2mm", "--min-angle", 33])])
 def test_sizes_of_an_outline(cvtmesh, scale, words):
     """No triangle is larger than an equilateral one with the size at its centroid, and few are much
     smaller; a spot that is far smaller than the outline is found."""
@@ -85,7 +85,7 @@ def test_sizes_of_an_outline(cvtmesh, scale, words):
     x, y = (v.ravel() for v in np.meshgrid(np.linspace(0, 2, 81), np.linspace(0, 1, 41)))
     size = corner_size(np.stack([x, y], axis=1))
     cvtmesh.file("h.npy", scale * np.stack([x, y, size], axis=1))
-    report = cvtmesh.report("mesh", "o.csv", "--size-from", "size=h.npy", *words,
+    report = cvtmesh.report("mesh", "o.csv", "--size", "h.npy", *words,
                             "-o", "m.vtu")
     assert report["refinement"]["oversized"] == report["refinement"]["below_free"] == 0
     found = meshio.read(cvtmesh.path("m.vtu"))
@@ -97,7 +97,7 @@ def test_sizes_of_an_outline(cvtmesh, scale, words):
     spot = np.full(len(x), 0.5)
     spot[np.hypot(x - 1, y - 0.25).argmin()] = 0.004
     cvtmesh.file("spot.npy", np.stack([x, y, spot], axis=1))
-    cvtmesh.call("mesh", "o.csv", "--size-from", "size=spot.npy", "-o", "s.vtu")
+    cvtmesh.call("mesh", "o.csv", "--size", "spot.npy", "--min-angle", 30, "-o", "s.vtu")
     found = meshio.read(cvtmesh.path("s.vtu"))
     at = np.hypot(*(found.points[:, :2] - (1, 0.25)).T)
     assert np.sort(at)[2] < 0.01 and len(at) < 600, (np.sort(at)[:3], len(at))
@@ -111,7 +111,7 @@ def test_a_named_size_of_an_outline(cvtmesh):
         points, [("triangle", triangles)], point_data={"other": 12 - size, "h": size}))
     middle = {}
     for field in ("h", "other"):
-        cvtmesh.call("mesh", "o.csv", "--size-from", "size=h.vtu", "--size-field", field, "-o", "m.vtu")
+        cvtmesh.call("mesh", "o.csv", "--size", "h.vtu", "--size-field", field, "-o", "m.vtu")
         middle[field] = np.median(meshio.read(cvtmesh.path("m.vtu")).points[:, 1]) / HEIGHT
     assert middle["h"] < 0.45 and middle["other"] > 0.55, middle
 
@@ -122,9 +122,9 @@ def test_sizes_of_an_outline_that_are_refused(cvtmesh):
     ends = ["-o", "no.vtu"]
     for words in (["--size-from", "h.npy"], ["--size-from", "indicator=h.npy"],
                   ["--size-from", "size="], ["--size-field", "h", "--min-angle", 30],
-                  ["--size-from", "size=h.npy", "--size-field", "h"]):
+                  ["--size", "h.npy", "--size-field", "h"]):
         cvtmesh.refused("mesh", "o.csv", *words, *ends, code=2, names=["--size"])
-    cvtmesh.refused("mesh", "o.csv", "--size-from", "size=h.npy", *ends, code=3,
+    cvtmesh.refused("mesh", "o.csv", "--size", "h.npy", *ends, code=3,
                     names=["h.npy", "-1"])
 
 
