@@ -494,10 +494,9 @@ cvtm_status run_sizes_bound_areas(cvtm_outline *o, cvtm_error *error) {
   const cvtm_status status = prepare(o, error);
   for (int k = 0; k < sizes->count && status == CVTM_OK; ++k)
     if (sizes->rule[k].is_of_boundary)
-      return run_usage_error(error,
-                             "--size %s=...: parts of the boundary have no size of their own "
-                             "with --min-angle",
-                             sizes->rule[k].name);
+      return cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "--size %s=...: with --min-angle only regions have sizes of their own",
+                       sizes->rule[k].name);
   if (sizes->count == 0 && o->caps.file_count == 0) return status;
   o->refine.area = largest_area;
   o->refine.area_context = sizes;

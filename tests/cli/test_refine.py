@@ -502,7 +502,6 @@ def test_areas_that_are_refused(cvtmesh, area):
 @pytest.mark.parametrize("arguments", [("--min-angle", 41), ("--max-area", 7), ("--size-from", "size=h.npy"),
                                        ("--min-angle", 30, "--size", 0), ("--min-angle", 30, "--size", "4mm"),
                                        ("--min-angle", 30, "--size", "4mm", "--pixel-size", "1"),
-                                       ("--min-angle", 30, "--size", "outer=4"),
                                        ("--min-angle", 30, "--points", 40), ("--min-angle", 30, "--order", "tsp"),
                                        ("--min-angle", 30, "--device", "cuda:0")])
 def test_usage(cvtmesh, arguments):
@@ -513,6 +512,7 @@ def test_usage(cvtmesh, arguments):
 @pytest.mark.parametrize("rings, option, names", [
     ([[(0, 0), (10, 10), (10, 0), (0, 10)]], ("--min-angle", 30), ("outline.csv", "meets itself")),
     (OUTLINES["square"], ("--min-angle", 30, "--size", side_of(1e-6)), ("outline.csv", "more than")),
+    (OUTLINES["square"], ("--min-angle", 30, "--size", "left=4"), ("outline.csv", "left")),
 ])
 def test_bad_outlines(cvtmesh, rings, option, names):
     write_outline(cvtmesh, rings)
