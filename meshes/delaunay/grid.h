@@ -45,6 +45,16 @@ static inline double cvtm_dot_at(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid
                   ((int64_t)b.y - a.y) * ((int64_t)c.y - a.y));
 }
 
+/* The cotangent of the smallest angle of a positively oriented triangle. */
+static inline double cvtm_largest_cotangent(cvtm_grid_point a, cvtm_grid_point b,
+                                            cvtm_grid_point c) {
+  const double cross = (double)cvtm_orient(a, b, c);
+  const double of_a = cvtm_dot_at(a, b, c), of_b = cvtm_dot_at(b, c, a),
+               of_c = cvtm_dot_at(c, a, b);
+  const double of_ab = of_a > of_b ? of_a : of_b;
+  return (of_ab > of_c ? of_ab : of_c) / cross;
+}
+
 static inline int cvtm_in_circle_exact(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c,
                                        cvtm_grid_point d) {
   const int64_t ax = (int64_t)a.x - d.x, ay = (int64_t)a.y - d.y;

@@ -140,26 +140,26 @@ static void set_limit(planner *p, const cvtm_boundary *b, int64_t e, double allo
 /* Chamfer distance transform, a forward and a backward pass (Borgefors 1986, weights 1 and sqrt 2);
  * on a torus twice, so that values cross the sides. */
 static void spread_limits(planner *p) {
-  static const int di[4] = {-1, -1, 0, 1}, dj[4] = {0, -1, -1, -1};
+  const float side = (float)gradation, diagonal = (float)(gradation * 1.4142135623730951);
   const int w = p->width, h = p->height, torus = is_torus(p);
   for (int pass = 0; pass < (torus ? 4 : 2); ++pass) {
-    const int direction = pass % 2 == 0 ? 1 : -1;
+    const int back = pass % 2;
     for (int row = 0; row < h; ++row) {
-      const int j = direction > 0 ? row : h - 1 - row;
+      const int j = back ? h - 1 - row : row;
+      float *here = p->limit + (int64_t)j * w;
+      const float *last = p->limit + (int64_t)(back ? (j + 1) % h : (j + h - 1) % h) * w;
+      float reached = torus ? here[back ? 0 : w - 1] : INFINITY;
+      for (int i = 0; i < w && (row > 0 || torus); ++i) {
+        const float left = last[i > 0 ? i - 1 : torus ? w - 1 : i];
+        const float right = last[i + 1 < w ? i + 1 : torus ? 0 : i];
+        const float across = (left < right ? left : right) + diagonal, along = last[i] + side;
+        const float least = across < along ? across : along;
+        if (least < here[i]) here[i] = least;
+      }
       for (int column = 0; column < w; ++column) {
-        const int i = direction > 0 ? column : w - 1 - column;
-        float *limit = &p->limit[(int64_t)j * w + i];
-        for (int k = 0; k < 4; ++k) {
-          int ni = i + direction * di[k], nj = j + direction * dj[k];
-          if (!torus && (ni < 0 || nj < 0 || ni >= w || nj >= h)) continue;
-          if (torus) {
-            ni = ni < 0 ? w - 1 : ni >= w ? 0 : ni;
-            nj = nj < 0 ? h - 1 : nj >= h ? 0 : nj;
-          }
-          const double step = di[k] != 0 && dj[k] != 0 ? 1.4142135623730951 : 1;
-          const float reached = p->limit[(int64_t)nj * w + ni] + (float)(gradation * step);
-          if (reached < *limit) *limit = reached;
-        }
+        float *limit = &here[back ? w - 1 - column : column];
+        if (reached + side < *limit) *limit = reached + side;
+        reached = *limit;
       }
     }
   }

@@ -13,21 +13,13 @@
 
 /* ---- Shapes ---- */
 
-/* The cotangent of the smallest angle of a positively oriented triangle. */
-static double largest_cotangent(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c) {
-  const double cross = (double)cvtm_orient(a, b, c);
-  const double of_a = cvtm_dot_at(a, b, c), of_b = cvtm_dot_at(b, c, a),
-               of_c = cvtm_dot_at(c, a, b);
-  const double of_ab = of_a > of_b ? of_a : of_b;
-  return (of_ab > of_c ? of_ab : of_c) / cross;
-}
-
 static cvtm_grid_point corner_place(const cvtm_refiner *r, int64_t t, int k) {
   return r->m.grid[r->m.corner[3 * t + k]];
 }
 
 double cvtm_triangle_cotangent(const cvtm_refiner *r, int64_t t) {
-  return largest_cotangent(corner_place(r, t, 0), corner_place(r, t, 1), corner_place(r, t, 2));
+  return cvtm_largest_cotangent(corner_place(r, t, 0), corner_place(r, t, 1),
+                                corner_place(r, t, 2));
 }
 
 int64_t cvtm_shortest_side(const cvtm_refiner *r, int64_t t) {

@@ -418,6 +418,18 @@ cvtm_status cvtm_refine_repair(cvtm_refiner *r) {
   return repair(r, NULL, 0, &repaired);
 }
 
+/* Marks the vertices around those marked `rings`: with one less for every edge between. */
+static void spread_marks(const cvtm_half_edges *m, uint8_t *near, uint8_t rings) {
+  for (uint8_t ring = rings; ring > 1; --ring) {
+    for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+      const int32_t from = m->corner[h], to = from < 0 ? -1 : cvtm_end_of(m, h);
+      if (from < 0 || (near[from] != ring && near[to] != ring)) continue;
+      if (near[to] == 0) near[to] = (uint8_t)(ring - 1);
+      if (near[from] == 0) near[from] = (uint8_t)(ring - 1);
+    }
+  }
+}
+
 /* Marks the vertices within RINGS edges of a triangle that was changed. */
 static void mark_changed(const cvtm_refiner *r, uint8_t *near) {
   enum { RINGS = 4 };
@@ -426,14 +438,7 @@ static void mark_changed(const cvtm_refiner *r, uint8_t *near) {
   for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
     if (m->corner[h] >= 0 && h / 3 < r->stamp_capacity && r->stamp[h / 3] > 0)
       near[m->corner[h]] = RINGS;
-  for (uint8_t ring = RINGS; ring > 1; --ring) {
-    for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
-      const int32_t from = m->corner[h], to = from < 0 ? -1 : cvtm_end_of(m, h);
-      if (from < 0 || (near[from] != ring && near[to] != ring)) continue;
-      if (near[to] == 0) near[to] = (uint8_t)(ring - 1);
-      if (near[from] == 0) near[from] = (uint8_t)(ring - 1);
-    }
-  }
+  spread_marks(m, near, RINGS);
 }
 
 /* Moves a vertex towards its target, as far as no triangle becomes worse. */
@@ -579,14 +584,8 @@ static const double steps_off_edge = 1.5;
 
 /* near[v]: 2 on the boundary, 1 beside it, else 0. */
 static void mark_near(const cvtm_refiner *r, uint8_t *near) {
-  const cvtm_half_edges *m = &r->m;
-  for (int32_t v = 0; v < m->vertex_count; ++v) near[v] = cvtm_is_on_boundary(r, v) ? 2 : 0;
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
-    if (m->corner[h - h % 3] < 0) continue;
-    const int32_t from = m->corner[h], to = cvtm_end_of(m, h);
-    if (near[from] == 2 && near[to] == 0) near[to] = 1;
-    if (near[to] == 2 && near[from] == 0) near[from] = 1;
-  }
+  for (int64_t v = 0; v < r->m.vertex_count; ++v) near[v] = cvtm_is_on_boundary(r, v) ? 2 : 0;
+  spread_marks(&r->m, near, 2);
 }
 
 /* ---- Straight edges of the boundary ---- */

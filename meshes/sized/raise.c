@@ -152,13 +152,9 @@ static int64_t move_vertices(cvtm_sizer *z, double degrees, int for_mean) {
 
 /* ---- Removals and additions ---- */
 
-/* The largest cotangent of a triangle's angles. */
 static double cotangent_of(const cvtm_half_edges *m, int64_t t) {
-  const cvtm_grid_point a = m->grid[m->corner[3 * t]], b = m->grid[m->corner[3 * t + 1]],
-                        c = m->grid[m->corner[3 * t + 2]];
-  const corner_values v =
-      values_of((double)b.x - a.x, (double)b.y - a.y, (double)c.x - a.x, (double)c.y - a.y);
-  return v.largest / v.cross;
+  const int32_t *c = m->corner + 3 * t;
+  return cvtm_largest_cotangent(m->grid[c[0]], m->grid[c[1]], m->grid[c[2]]);
 }
 
 /* Lists the triangles that were changed since the last commit, perhaps more than once; returns
