@@ -3,22 +3,12 @@
 #include "base/sphere.h"
 #include "cvt/sphere.h"
 #include "meshes/sphere.h"
-#include "splitmix64.h"
+#include "sphere_points.h"
 #include "tests/test_devices.h"
 
 enum { ROWS = 9, COLUMNS = 16, SITES = 40 };
 
 static const double pi = 3.14159265358979323846;
-
-static double *random_sites(int64_t count, uint64_t seed) {
-  double *sites = doubles(3 * count);
-  for (int64_t i = 0; i < count; ++i) {
-    const double z = 2 * random_unit(&seed) - 1, turn = 2 * pi * random_unit(&seed);
-    const double r = sqrt(1 - z * z);
-    cvtm_vector_store(sites, i, cvtm_vector_of(r * cos(turn), r * sin(turn), z));
-  }
-  return sites;
-}
 
 /* Rows at the poles. Widths differ by a third, in a way that is the same at no two places. */
 static cvtm_sphere_widths some_widths(int32_t rows, int32_t columns) {
@@ -212,7 +202,7 @@ static void find_reference(const cvtm_sphere_widths *w, const double *sites, ref
 /* 1e-10 of the largest number of each kind. */
 static void check_integrals(cvtm_device *device, const cvtm_sphere_widths *w) {
   static reference r;
-  double *sites = random_sites(SITES, 7), energy, mass[SITES], gradient[3 * SITES];
+  double *sites = random_sphere(SITES, 7), energy, mass[SITES], gradient[3 * SITES];
   find_reference(w, sites, &r);
   assert_device_ok(device, cvtm_sphere_energy(device, w, sites, SITES, &energy, gradient, mass));
   double most_mass = 0, most_gradient = 0;
@@ -239,7 +229,7 @@ TEST_ON_DEVICE(integrals_of_a_map) {
 /* Central differences, whose error is near 1e-9 with these steps. */
 TEST_ON_DEVICE(gradient_is_that_of_the_energy) {
   cvtm_sphere_widths w = some_widths(ROWS, COLUMNS);
-  double *sites = random_sites(SITES, 8), energy, gradient[3 * SITES];
+  double *sites = random_sphere(SITES, 8), energy, gradient[3 * SITES];
   assert_device_ok(device, cvtm_sphere_energy(device, &w, sites, SITES, &energy, gradient, NULL));
   for (int k = 0; k < 3 * SITES; k += 17) {
     const cvtm_vector at = cvtm_vector_load(sites, k / 3);
@@ -262,7 +252,7 @@ TEST_ON_DEVICE(device_and_cpu_agree) {
   enum { MANY = 3000 };
   cvtm_device *cpu = test_cpu_open(1);
   cvtm_sphere_widths w = some_widths(ROWS, COLUMNS);
-  double *sites = random_sites(MANY, 9), *gradient = doubles(3 * MANY), *mass = doubles(MANY);
+  double *sites = random_sphere(MANY, 9), *gradient = doubles(3 * MANY), *mass = doubles(MANY);
   double *other_gradient = doubles(3 * MANY), *other_mass = doubles(MANY), energy, other;
   assert_device_ok(device, cvtm_sphere_energy(device, &w, sites, MANY, &energy, gradient, mass));
   assert_device_ok(cpu,
@@ -355,7 +345,7 @@ TEST_ON_DEVICE(a_map_comes_near_the_energy_of_hexagons) {
 TEST_ON_DEVICE(fixed_sites_stay_and_the_count_is_exact) {
   enum { FIXED = 5 };
   cvtm_sphere_widths w = some_widths(ROWS, COLUMNS);
-  double *fixed = random_sites(FIXED, 3), *sites;
+  double *fixed = random_sphere(FIXED, 3), *sites;
   int64_t count;
   DEFAULT_OPTIONS(cvtm_sphere, options);
   options.count = 777;

@@ -5,21 +5,11 @@
 
 #include "base/sphere.h"
 #include "meshes/sphere.h"
-#include "splitmix64.h"
+#include "sphere_points.h"
 
 typedef __int128 wide;
 
 static const double pi = 3.14159265358979323846;
-
-static double *random_points(int64_t count, uint64_t seed) {
-  double *points = doubles(3 * count);
-  for (int64_t i = 0; i < count; ++i) {
-    const double z = 2 * random_unit(&seed) - 1, turn = 2 * pi * random_unit(&seed);
-    const double r = sqrt(1 - z * z);
-    cvtm_vector_store(points, i, cvtm_vector_of(r * cos(turn), r * sin(turn), z));
-  }
-  return points;
-}
 
 /* Latitudes and longitudes: four points of each quadrilateral lie on one circle. */
 static double *lattice_points(int rows, int columns, int64_t *count) {
@@ -115,7 +105,7 @@ static void check_delaunay(const double *points, int64_t count) {
 
 TEST(no_point_is_outside_a_triangle) {
   int64_t count;
-  double *random = random_points(400, 1), *lattice = lattice_points(15, 24, &count);
+  double *random = random_sphere(400, 1), *lattice = lattice_points(15, 24, &count);
   check_delaunay(lattice, count);
   check_delaunay(random, 400);
   for (int64_t i = 100; i < 400; ++i) /* three quarters within a thousandth of the radius */
@@ -156,7 +146,7 @@ TEST(near_ties_are_decided_exactly) {
 
 TEST(triangles_do_not_depend_on_the_order_of_points) {
   enum { N = 1000 };
-  double *points = random_points(N, 2), *turned = doubles(3 * N);
+  double *points = random_sphere(N, 2), *turned = doubles(3 * N);
   cvtm_sphere_mesh a, b;
   for (int64_t i = 0; i < N; ++i)
     cvtm_vector_store(turned, (i * 7 + 3) % N, cvtm_vector_load(points, i));
@@ -177,7 +167,7 @@ TEST(triangles_do_not_depend_on_the_order_of_points) {
 TEST(bad_points_are_refused) {
   cvtm_sphere_mesh mesh = {0};
   cvtm_error error;
-  double *points = random_points(100, 3);
+  double *points = random_sphere(100, 3);
   assert_refused(cvtm_sphere_delaunay(points, 3, &mesh, &error));
   memcpy(points + 3 * 60, points + 3 * 20, 3 * sizeof *points);
   assert_int_equal(cvtm_sphere_delaunay(points, 100, &mesh, &error), CVTM_ERROR_INPUT);
@@ -192,7 +182,7 @@ TEST(bad_points_are_refused) {
   assert_int_equal(cvtm_sphere_delaunay(points, 100, &mesh, &error), CVTM_ERROR_INPUT);
   assert_non_null(strstr(error.message, "point 61"));
   free(points);
-  points = random_points(100, 3);
+  points = random_sphere(100, 3);
   for (int64_t i = 0; i < 100; ++i) points[3 * i] = fabs(points[3 * i]);
   assert_int_equal(cvtm_sphere_delaunay(points, 100, &mesh, &error), CVTM_ERROR_INPUT);
   assert_non_null(strstr(error.message, "surround"));
@@ -271,7 +261,7 @@ TEST(a_point_with_four_neighbours_is_left_out) {
 /* Neighbours that disagree do not matter. */
 TEST(neighbours_are_joined) {
   enum { N = 300, MOST = 12 };
-  double *points = random_points(N, 17);
+  double *points = random_sphere(N, 17);
   cvtm_sphere_mesh mesh, joined;
   int32_t *rings = allocated(MOST * N, sizeof *rings);
   assert_ok(cvtm_sphere_delaunay(points, N, &mesh, NULL));
@@ -321,7 +311,7 @@ static int open_spheres(void **state) {
   (void)state;
   int64_t count;
   double *points = icosahedral_points(3, 0.05, &count);
-  spheres[0] = new_sphere(random_points(500, 4), 500, NULL);
+  spheres[0] = new_sphere(random_sphere(500, 4), 500, NULL);
   spheres[1] = new_sphere(points, count, NULL);
   return 0;
 }
