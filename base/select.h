@@ -37,14 +37,9 @@
  * bilinear      P'AP by flags in shared memory and closed forms; plain: galerkin_kernel
  * pdl           a kernel starts before the kernel ahead has ended; plain: ordinary launches
  * grid          all of these
- * small_levels  V-cycles on stored matrices: the small levels in one block; plain: many launches
- * stages        deferred cells: the stages of finish_kernel in one kernel; plain: one kernel each
- * sort          the tree of sites: sorted by counting; plain: by CUB
- * flooding      jump flooding: chains of pixels; plain: one pixel per thread
  * small         L-BFGS-B of at most 32 variables: a group of lanes; plain: a block
  *
- * bench_lcp times those of grids, bench_cvt stages and sort, bench_voronoi
- * flooding, batches.py small, with and without the variable. */
+ * bench_lcp times those of grids, batches.py small, with and without the variable. */
 #ifdef __cplusplus
 extern "C" {
 #endif

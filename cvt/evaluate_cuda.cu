@@ -9,7 +9,6 @@
  * takes as long with a kernel for each stage (4,000 to 600,000 sites, H200); without deferred cells
  * those launches do nothing, and solves of 1,000 to 10,000 sites take 3 to 6 % longer. */
 #include "base/cuda_utils.h"
-#include "base/select.h"
 #include "base/ranks.h"
 #include "base/portable.h"
 #include "cvt/evaluate_cuda.h"
@@ -57,7 +56,6 @@ struct cuda_state {
   double *giant_corners;     /* corners of one giant cell */
   int64_t giant_capacity;    /* corners */
   double *energy, *distance; /* PARTS: energies and largest distances of the blocks' sites */
-  int plain;                 /* a kernel for each stage */
   int32_t listed_by_all;     /* deferred cells of all ranks */
 };
 enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2 }; /* in place of the number of corners of a cell */
@@ -146,12 +144,9 @@ __device__ void block_construct_several(const cvtm_site_tree_view &tree, cvtm_do
   __syncthreads();
 }
 
-/* Takes the next item of a stage for this block. With state.plain the kernel has this stage alone.
- */
-__device__ int32_t take_item(const cuda_state &state, int stage, int32_t before = -1) {
+/* Takes the next item of a stage for this block. */
+__device__ int32_t take_item(const cuda_state &state, int stage) {
   __shared__ int32_t item;
-  if (state.plain)
-    return before < 0 ? static_cast<int32_t>(blockIdx.x) : before + static_cast<int32_t>(gridDim.x);
   __syncthreads();
   if (threadIdx.x == 0) item = atomicAdd(state.listed + LISTED_TAKEN + stage, 1);
   __syncthreads();
@@ -159,7 +154,6 @@ __device__ int32_t take_item(const cuda_state &state, int stage, int32_t before 
 }
 
 __device__ void end_item(const cuda_state &state, int stage) {
-  if (state.plain) return;
   __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) atomicAdd(state.listed + LISTED_DONE + stage, 1);
@@ -167,7 +161,6 @@ __device__ void end_item(const cuda_state &state, int stage) {
 
 /* Waits until all `items` of a stage are done; their writes are then visible. */
 __device__ void end_stage(const cuda_state &state, int stage, int32_t items) {
-  if (state.plain) return;
   if (threadIdx.x == 0)
     while (atomicAdd(state.listed + LISTED_DONE + stage, 0) < items) __nanosleep(100);
   __syncthreads();
@@ -223,7 +216,7 @@ __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
   const int32_t at_once = min(max((max(listed, state.listed_by_all) + PARTS - 1) / PARTS, 1),
                               static_cast<int32_t>(CELLS_AT_ONCE));
   const int32_t items = (listed + at_once - 1) / at_once;
-  for (int32_t k = take_item(state, STAGE_LARGE); k < items; k = take_item(state, STAGE_LARGE, k)) {
+  for (int32_t k = take_item(state, STAGE_LARGE); k < items; k = take_item(state, STAGE_LARGE)) {
     const int32_t first = k * at_once, count = min(listed - first, at_once);
     block_construct_several(tree, domain, state, first, count, at_once, cells);
     if (at_once == 1)
@@ -260,7 +253,7 @@ __device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
   const int32_t giants = __ldcg(state.listed + LISTED_GIANT);
   cvtm_cell cell = block_cell(state);
   int32_t constructed = -1;
-  for (int32_t k = take_item(state, STAGE_HUGE); k < items; k = take_item(state, STAGE_HUGE, k)) {
+  for (int32_t k = take_item(state, STAGE_HUGE); k < items; k = take_item(state, STAGE_HUGE)) {
     if (k == 0) {
       for (int32_t entry = 0; entry < giants; ++entry)
         sum_giant(tree, domain, density, state, __ldcg(state.giant + entry), part, shared, sums);
@@ -287,7 +280,7 @@ __device__ cvtm_cell_moments read_sums(const cvtm_cell_moments *sums) {
 __device__ void join_huge(const cvtm_site_tree_view &tree, const cuda_state &state,
                           cvtm_cell_moments *sums) {
   const int32_t huge = __ldcg(state.listed + LISTED_HUGE);
-  for (int32_t k = take_item(state, STAGE_JOIN); k < huge; k = take_item(state, STAGE_JOIN, k)) {
+  for (int32_t k = take_item(state, STAGE_JOIN); k < huge; k = take_item(state, STAGE_JOIN)) {
     if (threadIdx.x == 0) {
       cvtm_cell_moments all = {0, 0, 0, 0};
       for (int p = 0; p < PARTS; ++p) {
@@ -309,7 +302,7 @@ __global__ void __launch_bounds__(LARGE_THREADS)
                   double *gradient, double *value) {
   __shared__ cvtm_cell_moments part[LARGE_THREADS];
   __shared__ cvtm_cell shared;
-  if (state.listed[LISTED_LARGE] > 0 && !state.plain) {
+  if (state.listed[LISTED_LARGE] > 0) {
     sum_large(tree, domain, density, state, part, &shared, sums);
     sum_huge(tree, domain, density, state, part, &shared, sums);
     join_huge(tree, state, sums);
@@ -485,12 +478,7 @@ cvtm_status label_moments_cuda(cvtm_cvt *cvt, const double *sites, int64_t count
 
 cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
                         double *gradient) {
-  cuda_state state = *static_cast<const cuda_state *>(cvt->state);
-  state.plain = cvtm_uses_plain("stages");
-  if (state.plain) {
-    const cvtm_status status = launch_all_stages(cvt, state);
-    if (status != CVTM_OK) return status;
-  }
+  const cuda_state &state = *static_cast<const cuda_state *>(cvt->state);
   return CVTM_LAUNCH(cvt->device, finish_kernel, cvtm_cuda_cap(PARTS), LARGE_THREADS,
                      cvtm_site_tree_get_view(cvt->tree), cvt->domain, cvt->density, state,
                      cvt->moments, count, fixed, gradient, value);

@@ -3,7 +3,6 @@
  * pixel per thread, flooding takes 1.5 times as long at 2048^2 and 8192^2 (H200). All other kernels
  * take one pixel or one site per thread. */
 #include "base/cuda_utils.h"
-#include "base/select.h"
 #include "jfa/cell_warp_cuda.h"
 #include "jfa/jfa_kernels.h"
 #include "jfa/cell_by_tree_warp_cuda.h"
@@ -48,8 +47,8 @@ static __device__ uint32_t least_key(const cvtm_flood_scale &scale, const candid
   return least;
 }
 
-/* Floods LENGTH pixels (i, j), (i, j + step), ..., or fewer if the last row comes first. */
-template <int LENGTH, bool PERIODIC>
+/* Floods CHAIN pixels (i, j), (i, j + step), ..., or fewer if the last row comes first. */
+template <bool PERIODIC>
 static __device__ void flood_chain(const cvtm_diagram &diagram, const cvtm_flood_scale &scale,
                                    int step, int i, int j, const uint32_t *__restrict__ from,
                                    uint32_t *__restrict__ to) {
@@ -61,7 +60,7 @@ static __device__ void flood_chain(const cvtm_diagram &diagram, const cvtm_flood
       diagram, scale, from, cvtm_step_along(j, -step, height, PERIODIC), column, x);
   candidate_row own = read_candidates<PERIODIC>(diagram, scale, from, j, column, x);
 #pragma unroll
-  for (int k = 0; k < LENGTH; ++k, j += step) {
+  for (int k = 0; k < CHAIN; ++k, j += step) {
     if (j >= height) break;
     const candidate_row below = read_candidates<PERIODIC>(
         diagram, scale, from, cvtm_step_along(j, step, height, PERIODIC), column, x);
@@ -82,26 +81,24 @@ static __device__ void flood_chain(const cvtm_diagram &diagram, const cvtm_flood
 }
 
 /* The number of chains that cover a column. */
-static __host__ __device__ int chains_of(int height, int step, int length) {
-  return (height + length * step - 1) / (length * step) * step;
+static __host__ __device__ int chains_of(int height, int step) {
+  return (height + CHAIN * step - 1) / (CHAIN * step) * step;
 }
 
-template <int LENGTH>
 static __global__ void __launch_bounds__(BLOCK)
     pass_kernel(cvtm_diagram diagram, int step, const uint32_t *__restrict__ from,
                 uint32_t *__restrict__ to) {
   const cvtm_flood_scale scale = cvtm_flood_scale_of(&diagram);
   const int width = diagram.domain.width, periodic = diagram.domain.periodic;
-  const int64_t chains =
-      static_cast<int64_t>(width) * chains_of(diagram.domain.height, step, LENGTH);
+  const int64_t chains = static_cast<int64_t>(width) * chains_of(diagram.domain.height, step);
   for (int64_t p = cvtm_first_thread(); p < chains; p += cvtm_thread_count()) {
     const int i = static_cast<int>(p % width), chain = static_cast<int>(p / width);
-    const int j = chain / step * LENGTH * step + chain % step;
+    const int j = chain / step * CHAIN * step + chain % step;
     if (j >= diagram.domain.height) continue;
     if (periodic)
-      flood_chain<LENGTH, true>(diagram, scale, step, i, j, from, to);
+      flood_chain<true>(diagram, scale, step, i, j, from, to);
     else
-      flood_chain<LENGTH, false>(diagram, scale, step, i, j, from, to);
+      flood_chain<false>(diagram, scale, step, i, j, from, to);
   }
 }
 
@@ -119,20 +116,12 @@ static __device__ void set_final_label(const cvtm_diagram *diagram,
 
 /* --- launchers -------------------------------------------------------------------------------- */
 
-template <int LENGTH>
-static cvtm_status launch_pass(cvtm_device *device, const cvtm_diagram *diagram, int step,
-                               const uint32_t *from, uint32_t *to) {
-  const int64_t chains =
-      static_cast<int64_t>(diagram->domain.width) * chains_of(diagram->domain.height, step, LENGTH);
-  pass_kernel<LENGTH><<<cvtm_cuda_blocks(chains, BLOCK), BLOCK, 0, cvtm_cuda_stream(device)>>>(
-      *diagram, step, from, to);
-  return cvtm_cuda_launched(device, "pass_kernel");
-}
-
 static cvtm_status pass_cuda(cvtm_device *device, const cvtm_diagram *diagram, int step,
                              const uint32_t *from, uint32_t *to) {
-  return cvtm_uses_plain("flooding") ? launch_pass<1>(device, diagram, step, from, to)
-                                     : launch_pass<CHAIN>(device, diagram, step, from, to);
+  const int64_t chains =
+      static_cast<int64_t>(diagram->domain.width) * chains_of(diagram->domain.height, step);
+  return CVTM_LAUNCH(device, pass_kernel, cvtm_cuda_blocks(chains, BLOCK), BLOCK, *diagram, step,
+                     from, to);
 }
 
 static cvtm_status final_pass_cuda(cvtm_device *device, const cvtm_diagram *diagram,

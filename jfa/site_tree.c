@@ -64,7 +64,7 @@ static cvtm_arrays tree_arrays(cvtm_site_tree *tree) {
       CVTM_ARRAY(a->index, n),
       CVTM_ARRAY(a->order, n),
       CVTM_ARRAY(a->keys, n),
-      CVTM_ARRAY(a->keys_alt, a->by_radix ? n : 0),
+      CVTM_ARRAY(a->keys_alt, cuda ? 0 : n),
       CVTM_ARRAY(a->start, bins + 1),
       CVTM_ARRAY(a->bin_count, counts),
       CVTM_ARRAY(a->bin_head, counts),
@@ -82,7 +82,7 @@ static cvtm_status allocate_tree(cvtm_site_tree *tree) {
   cvtm_site_tree_arrays *a = &tree->arrays;
   const int cuda = on_cuda(tree);
   cvtm_status status =
-      a->by_radix ? cvtm_sort_workspace(device, tree->capacity, &a->workspace_bytes) : CVTM_OK;
+      cuda ? CVTM_OK : cvtm_sort_workspace(device, tree->capacity, &a->workspace_bytes);
   if (status != CVTM_OK) return status;
   status = cvtm_device_allocate_arrays(device, tree_arrays(tree));
   if (status != CVTM_OK || !cuda) return status;
@@ -115,7 +115,6 @@ static cvtm_status create_tree(cvtm_device *device, cvtm_domain domain, int64_t 
   tree->device = device;
   tree->table = CVTM_TABLE(device, cvtm_site_tree_table);
   tree->arrays.domain = domain;
-  tree->arrays.by_radix = !on_cuda(tree) || cvtm_uses_plain("sort");
   tree->capacity = capacity;
   tree->total = total;
   tree->has_boxes = has_boxes;

@@ -6,9 +6,8 @@
  * (H200). For sites in random order CUB takes as long at 10^6 sites, and 0.4 times as long at 10^7.
  * If half of the sites lie in a millionth of the area, CUB takes 0.8 to 0.25 times as long from
  * 60,000 sites on. With it, evaluations take 1.15 to 1.25 times as long at 60,000 sites, and 0.94
- * to 1.06 times from 10^6 on: no size favours it. sort_by_radix is the reference. */
+ * to 1.06 times from 10^6 on: no size favours it. */
 #include "base/cuda_utils.h"
-#include "base/primitives.h"
 #include "jfa/site_tree_kernels.h"
 
 #include <cub/block/block_scan.cuh>
@@ -337,65 +336,8 @@ static __global__ void __launch_bounds__(BLOCK)
   cvtm_tree_upper_boxes<BLOCK>(tree.leaf_count, tree.box);
 }
 
-/* --- by radix sort ---------------------------------------------------------------------------- */
-
-static __device__ void encode(const cvtm_site_tree_arrays *tree, const double *sites, int64_t i) {
-  double x, y;
-  cvtm_canonical_site(cvtm_metric_of(tree->domain), sites + 2 * i, &x, &y);
-  tree->keys[i] = cvtm_morton_code(tree->domain, x, y);
-  tree->index[i] = static_cast<int32_t>(i);
-}
-
-/* Finds the first slot of each bin by bisection of the sorted codes, sets the position of each
- * slot, and writes to keys_alt the codes in the caller's order. */
-static __global__ void place_kernel(cvtm_site_tree_arrays tree, int64_t bins, const double *sites) {
-  const cvtm_metric metric = cvtm_metric_of(tree.domain);
-  for (int64_t k = cvtm_first_thread(); k <= bins; k += cvtm_thread_count()) {
-    int64_t low = 0, high = tree.count;
-    while (low < high) {
-      const int64_t middle = (low + high) / 2;
-      if (cvtm_bin_of(tree.keys[middle], tree.levels) < k)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    tree.start[k] = static_cast<int32_t>(low);
-  }
-  for (int64_t slot = cvtm_first_thread(); slot < tree.count; slot += cvtm_thread_count()) {
-    const int64_t i = tree.index[slot];
-    tree.keys_alt[i] = tree.keys[slot];
-    cvtm_canonical_site(metric, sites + 2 * i, &tree.position[2 * slot],
-                        &tree.position[2 * slot + 1]);
-  }
-}
-
-/* tree->keys: codes in the caller's order. */
-static __device__ void find_spacing(const cvtm_site_tree_arrays *tree, int64_t slot) {
-  const int32_t bin = cvtm_bin_of(cvtm_tree_code(tree, slot), tree->levels);
-  tree->spacing[slot] = cvtm_bin_count(tree, bin, 0) > CVTM_TREE_CROWDED_BIN
-                            ? cvtm_crowded_spacing(tree, slot)
-                            : cvtm_bin_spacing(tree, tree->index[slot], bin);
-}
-
-static cvtm_status sort_by_radix(cvtm_device *device, const cvtm_site_tree_arrays *tree,
-                                 const double *sites) {
-  cvtm_status status = launch_rows<encode, BLOCK>(device, "encode", 0, tree->count, *tree, sites);
-  if (status == CVTM_OK)
-    status = cvtm_sort_pairs(device, tree->keys, tree->index, tree->keys_alt, tree->order,
-                             tree->count, 64, tree->workspace, tree->workspace_bytes);
-  if (status == CVTM_OK)
-    status = CVTM_LAUNCH(device, place_kernel, cvtm_cuda_blocks(tree->count, BLOCK), BLOCK, *tree,
-                         INT64_C(1) << 2 * tree->levels, sites);
-  cvtm_site_tree_arrays placed = *tree;
-  placed.keys = tree->keys_alt;
-  return status == CVTM_OK
-             ? launch_rows<find_spacing, BLOCK>(device, "find_spacing", 0, tree->count, placed)
-             : status;
-}
-
 static cvtm_status sort_cuda(cvtm_device *device, const cvtm_site_tree_arrays *tree,
                              const double *sites) {
-  if (tree->by_radix) return sort_by_radix(device, tree, sites);
   const unsigned blocks = cvtm_cuda_blocks(tree->count, BLOCK);
   const int64_t bins = INT64_C(1) << 2 * tree->levels;
   const int64_t tiles = (bins + CVTM_TREE_TILE - 1) / CVTM_TREE_TILE;

@@ -20,11 +20,10 @@ typedef struct cvtm_site_tree_arrays {
   float *spacing;
   int32_t *index, *start;
   const cvtm_tree_cover *cover; /* of a tree that lacks some sites; else NULL */
-  int by_radix;                 /* 1 if a radix sort orders the sites, as always on the CPU */
   /* Scratch of both devices: codes; an order, or chains of sites. */
   uint64_t *keys;
   int32_t *order;
-  /* Scratch of a radix sort. */
+  /* Scratch of the CPU's radix sort. */
   uint64_t *keys_alt;
   void *workspace;
   size_t workspace_bytes;

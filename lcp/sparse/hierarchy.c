@@ -488,9 +488,7 @@ static cvtm_status build_level(cvtm_hierarchy *h, host_level *d) {
   if (status == CVTM_OK && h->count > 1)
     status = cvtm_hierarchy_allocate(
         h, (cvtm_arrays){{CVTM_ARRAY(level->correction.value, level->matrix.entries)}});
-  if (status != CVTM_OK) return status;
-  return copy_to_hierarchy(h, level->colour_start,
-                           (cvtm_array)CVTM_ARRAY(level->colour_start_device, level->colours + 1));
+  return status;
 }
 
 /* Sets level->centre to `centre`, in the row orders of both levels. */
@@ -607,9 +605,6 @@ cvtm_status cvtm_hierarchy_create(cvtm_device *device, const cvtm_csr *matrix,
         cvtm_hierarchy_allocate(hierarchy, (cvtm_arrays){{CVTM_ARRAY(hierarchy->has_bounds, 2)}});
   if (status == CVTM_OK) status = add_levels(hierarchy, matrix, options);
   cvtm_csr_free(&pattern);
-  if (status == CVTM_OK)
-    status = copy_to_hierarchy(hierarchy, hierarchy->level,
-                               (cvtm_array)CVTM_ARRAY(hierarchy->level_device, hierarchy->count));
   if (status != CVTM_OK) cvtm_hierarchy_destroy(hierarchy);
   return status;
 }
@@ -667,17 +662,8 @@ static cvtm_status sweep_to_residual(const cvtm_hierarchy *h, const cvtm_level *
   return h->table->residual(h->device, level, flags, level->colour_start[last]);
 }
 
-/* The first level from `first` on for which small_cycle takes all coarser levels together. */
-static int first_small(const cvtm_hierarchy *h, int first) {
-  int l = first;
-  if (h->table->small_cycle == NULL || cvtm_uses_plain("small_levels")) return h->count;
-  while (l < h->count && h->level[l].rows > h->table->small_rows) ++l;
-  return l;
-}
-
 cvtm_status cvtm_hierarchy_update_galerkin(const cvtm_hierarchy *h, int top) {
-  const int small = first_small(h, top + 1); /* small_cycle updates the levels below */
-  for (int l = top; l + 1 < h->count && l < small; ++l) {
+  for (int l = top; l + 1 < h->count; ++l) {
     const cvtm_status status =
         h->table->galerkin(h->device, &h->level[l], &h->level[l + 1], l == top);
     if (status != CVTM_OK) return status;
@@ -688,10 +674,6 @@ cvtm_status cvtm_hierarchy_update_galerkin(const cvtm_hierarchy *h, int top) {
 cvtm_status cvtm_hierarchy_cycle(const cvtm_hierarchy *h, int first) {
   const cvtm_kernel_flags flags = {.correction = 1};
   const cvtm_level *level = &h->level[first];
-  if (first == first_small(h, first)) {
-    const cvtm_vcycle cycle = {first, h->count - 1, COARSEST_SWEEPS};
-    return h->table->small_cycle(h->device, h->level_device, &cycle);
-  }
   if (first == h->count - 1) return cvtm_hierarchy_sweep(h, level, flags, 1, COARSEST_SWEEPS);
   cvtm_status status = sweep_to_residual(h, level, flags);
   if (status == CVTM_OK) status = h->table->restrict_problem(h->device, level, level + 1);

@@ -46,8 +46,7 @@ typedef struct cvtm_level {
   const double *weight; /* powers of two: row i times weight[i] is the user's row, whose residual
                            decides when to stop. NULL: all 1 */
   int64_t colours;
-  const int64_t *colour_start;        /* colours + 1; host memory */
-  const int64_t *colour_start_device; /* the same in device memory */
+  const int64_t *colour_start; /* colours + 1; host memory */
 } cvtm_level;
 
 /* How a kernel treats a level. */

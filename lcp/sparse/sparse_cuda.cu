@@ -8,8 +8,6 @@ namespace {
 constexpr int block_size = 256, krylov_block = 128;
 /* Resident blocks per multiprocessor. They leave registers for a batch of entries. */
 constexpr int row_blocks = 5, sum_blocks_resident = 4;
-constexpr int small_block = 1024;
-constexpr int64_t small_rows = 4096;
 
 /* The argument that a kernel takes: a level is in host memory and is passed by value. */
 const cvtm_level &kernel_argument(const cvtm_level *level) { return *level; }
@@ -157,56 +155,6 @@ cvtm_status check(cvtm_device *device, const double *b, const double *lower, con
   return run_rows<check_row>(device, "check", 0, count, b, lower, upper, verdict);
 }
 
-/* --- the V-cycle of small levels, in one block --------------------------------------------- */
-
-/* With one launch per operation, a cycle of tnnmg takes 1.04 to 1.2 times as long at 127 x 127 to
- * 511 x 511 (H200). */
-
-template <class Row>
-__device__ void block_rows(int64_t first, int64_t end, const Row &at) {
-  for (int64_t row = first + threadIdx.x; row < end; row += small_block) at(row);
-  __syncthreads();
-}
-
-__device__ void block_sweeps(const cvtm_level *level, cvtm_kernel_flags flags, int sweeps) {
-  for (int sweep = 0; sweep < sweeps; ++sweep) {
-    for (int64_t colour = 0; colour < level->colours; ++colour) {
-      block_rows(level->colour_start_device[colour], level->colour_start_device[colour + 1],
-                 [=](int64_t row) { cvtm_relax_row(level, flags, 1, row); });
-    }
-  }
-}
-
-__global__ void __launch_bounds__(small_block)
-    small_cycle_kernel(const cvtm_level *levels, cvtm_vcycle cycle) {
-  __shared__ cvtm_level level[CVTM_LEVELS_MAX];
-  const cvtm_kernel_flags flags = {1, 0, 0, 0};
-  for (int l = cycle.first + static_cast<int>(threadIdx.x); l <= cycle.last; l += small_block)
-    level[l] = levels[l];
-  __syncthreads();
-  for (int l = cycle.first; l < cycle.last; ++l) {
-    const cvtm_level *fine = &level[l];
-    block_rows(0, fine[1].rows, [=](int64_t k) { cvtm_galerkin_row(fine, fine + 1, 0, k); });
-  }
-  for (int l = cycle.first; l < cycle.last; ++l) {
-    const cvtm_level *fine = &level[l];
-    block_sweeps(fine, flags, 1);
-    block_rows(0, fine->rows, [=](int64_t row) { cvtm_residual_row(fine, flags, row); });
-    block_rows(0, fine[1].rows, [=](int64_t k) { cvtm_restrict_row(fine, fine + 1, k); });
-  }
-  block_sweeps(&level[cycle.last], flags, cycle.coarsest);
-  for (int l = cycle.last - 1; l >= cycle.first; --l) {
-    const cvtm_level *fine = &level[l];
-    block_rows(0, fine->rows, [=](int64_t row) { cvtm_prolong_row(fine, fine + 1, 0, row); });
-    block_sweeps(fine, flags, 1);
-  }
-}
-
-cvtm_status small_cycle(cvtm_device *device, const cvtm_level *levels, const cvtm_vcycle *cycle) {
-  small_cycle_kernel<<<1, small_block, 0, cvtm_cuda_stream(device)>>>(levels, *cycle);
-  return cvtm_cuda_launched(device, "small_cycle_kernel");
-}
-
 /* --- colouring, and conversion to slices --- */
 
 /* All threads that write *left write the same number. */
@@ -269,7 +217,7 @@ cvtm_status krylov_pass_cuda(cvtm_device *device, const cvtm_krylov_view *view,
 
 #define ROW_PHASE_NAME(name, ...) name##_cuda,
 extern "C" const cvtm_sparse_table cvtm_sparse_table_cuda = {
-    sum, tridiagonal, check, small_cycle, small_rows, CVTM_SPARSE_ROW_PHASES(ROW_PHASE_NAME)};
+    sum, tridiagonal, check, CVTM_SPARSE_ROW_PHASES(ROW_PHASE_NAME)};
 
 extern "C" const cvtm_colouring_table cvtm_colouring_table_cuda = {round_cuda};
 

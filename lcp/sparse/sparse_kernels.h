@@ -10,13 +10,6 @@
 extern "C" {
 #endif
 
-/* A V-cycle on levels first .. last; b and the start are given. The Galerkin products of the levels
- * after `first` are updated before. */
-typedef struct cvtm_vcycle {
-  int first, last;
-  int coarsest; /* number of sweeps on the last level */
-} cvtm_vcycle;
-
 /* A tridiagonal matrix in the user's order; device memory, a number for each row of level 0. */
 typedef struct cvtm_tridiagonal {
   const double *below, *diagonal, *above;
@@ -100,11 +93,6 @@ typedef struct cvtm_sparse_table {
    * lower > upper; `count` if there is none. */
   cvtm_status (*check)(cvtm_device *device, const double *b, const double *lower,
                        const double *upper, int64_t count, int64_t *verdict);
-  /* A V-cycle in one launch, on levels of at most small_rows rows, which saves launches of kernels
-   * that cannot fill the device. levels: device memory. NULL: one kernel per operation. */
-  cvtm_status (*small_cycle)(cvtm_device *device, const cvtm_level *levels,
-                             const cvtm_vcycle *cycle);
-  int64_t small_rows;
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes no parentheses. */
 #define CVTM_SPARSE_ROW_PHASE(name, parameters, ...) cvtm_status(*name) parameters;

@@ -22,9 +22,8 @@ typedef struct cvtm_hierarchy {
   const cvtm_sparse_table *table;
   int count;
   cvtm_level level[CVTM_LEVELS_MAX];
-  cvtm_level *level_device; /* copy in device memory */
-  uint8_t *has_bounds;      /* cvtm_level.has_bounds for all levels */
-  int32_t *order;           /* the user's row for each row of level 0; device memory */
+  uint8_t *has_bounds; /* cvtm_level.has_bounds for all levels */
+  int32_t *order;      /* the user's row for each row of level 0; device memory */
   void *owned[16 * CVTM_LEVELS_MAX];
   int owned_count;
 } cvtm_hierarchy;
