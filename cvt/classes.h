@@ -22,8 +22,9 @@ CVTM_API_BEGIN
 
 enum { CVTM_CLASSES_MAX = 64 };
 
+/* Comments end with the default, which is 0 or NULL where they give none. */
 typedef struct cvtm_classes_options {
-  double union_weight;  /* w >= 0; default 0.5; with 0 each class is placed alone */
+  double union_weight;  /* w >= 0; with 0 each class is placed alone; 0.5 */
   cvtm_cvt_options cvt; /* of all descents; no site is fixed, and the energy is the exact one */
   cvtm_cvt **plan; /* for monitors: the plan of all sites while they descend together, else NULL */
   CVTM_RESERVED(7);

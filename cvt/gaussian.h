@@ -16,8 +16,7 @@
 
 CVTM_API_BEGIN
 
-/* A value of 0 disables a tolerance or limit. The number at the end of each comment is the default.
- */
+/* A value of 0 disables a tolerance or limit. Comments end with the default. */
 typedef struct cvtm_gaussian_options {
   double width;           /* width of the kernel of two points, in local spacings; 0.9 */
   int64_t max_iterations; /* far more than 150 make the points more regular; 150 */

@@ -88,13 +88,14 @@ void cvtm_signed_distance(int width, int height, const uint8_t *inside, double *
 
 /* --- all steps -------------------------------------------------------------------------------- */
 
+/* Comments end with the default. */
 typedef struct cvtm_condition_options {
   double bias;       /* p of the asymmetric smoothing; 0.5 */
-  double smooth;     /* lambda of the asymmetric smoothing; 0: no smoothing */
-  double grade;      /* lambda of grading; 0: no grading */
+  double smooth;     /* lambda of the asymmetric smoothing; 0, which means none */
+  double grade;      /* lambda of grading; 0, which means none */
   double grade_max;  /* upper bound of grading; where the density exceeds it, the density is the
                         bound; infinite */
-  double grade_size; /* largest slope of the size density^(-1/4); 0: no bound */
+  double grade_size; /* largest slope of the size density^(-1/4); 0, which means any */
   CVTM_RESERVED(7);
 } cvtm_condition_options;
 

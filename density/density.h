@@ -69,9 +69,10 @@ typedef enum cvtm_density_from {
   CVTM_DENSITY_FROM_SIZE     /* rho = value^-4: spacing follows value */
 } cvtm_density_from;
 
+/* Comments end with the default, which is 0 or NULL where they give none. */
 typedef struct cvtm_density_options {
   int invert;   /* nonzero: bright areas are dense */
-  double gamma; /* the tone is raised to this power first; default 1 */
+  double gamma; /* the tone is raised to this power first; 1 */
   cvtm_density_from from;
   double floor; /* lower bound of rho; 0 */
   /* For pictures, applied to sRGB-encoded values before the tone: values up to `black` become
@@ -79,8 +80,8 @@ typedef struct cvtm_density_options {
    * grey. */
   double black, white, contrast; /* 0, 1, 1 */
   /* With TONE: the ratio of the dot diameter at tone 0 to that at tone 1. In between, the diameter
-   * varies linearly with the tone, and rho is chosen such that the ink matches the tone. 1: equal
-   * dots. */
+   * varies linearly with the tone, and rho is chosen such that the ink matches the tone. Equal
+   * dots: 1. */
   double dot_ratio;
   CVTM_RESERVED(8);
 } cvtm_density_options;

@@ -16,7 +16,8 @@ typedef struct cvtm_region_weight {
   double factor; /* >= 0, multiplies the density in the region */
 } cvtm_region_weight;
 
-/* The arrays and strings must outlive the call. */
+/* The arrays and strings must outlive the call. Comments end with the default, which is 0 or NULL
+ * where they give none. */
 typedef struct cvtm_pipeline_options {
   cvtm_density_options tone;
   const cvtm_region_weight *weights;
@@ -26,7 +27,7 @@ typedef struct cvtm_pipeline_options {
   int within_count, obstacle_count;
   cvtm_condition_options condition;
   int precise; /* nonzero: set result->precise; 0 */
-  int threads; /* number of threads if no device is given; 0: all */
+  int threads; /* number of threads if no device is given; 0, which means all */
   CVTM_RESERVED(8);
 } cvtm_pipeline_options;
 

@@ -92,8 +92,9 @@ typedef struct cvtm_segment_progress {
 /* Called on the host after every step; returns nonzero to stop. */
 typedef int (*cvtm_segment_monitor)(void *context, const cvtm_segment_progress *progress);
 
+/* Comments end with the default, which is 0 or NULL where they give none. */
 typedef struct cvtm_segment_options {
-  double k;              /* K >= 0: how strongly edges of the picture slow the curve; default 10 */
+  double k;              /* K >= 0: how strongly edges of the picture slow the curve; 10 */
   double epsilon;        /* 1 */
   double tau;            /* the time step; 5e-3 */
   int64_t max_steps;     /* 200 */
@@ -156,7 +157,8 @@ typedef enum cvtm_first_curve {
   CVTM_FIRST_CURVE_REGION /* the boundary of a region: cvtm_region_open */
 } cvtm_first_curve;
 
-/* The arrays and strings must outlive the call. */
+/* The arrays and strings must outlive the call. Comments end with the default, which is 0 or NULL
+ * where they give none. */
 typedef struct cvtm_segmentation_options {
   const cvtm_disc *inside, *outside; /* seeds */
   int inside_count, outside_count;

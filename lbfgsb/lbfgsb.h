@@ -65,8 +65,8 @@ typedef enum cvtm_lbfgsb_cauchy {
                                      Byrd et al., section 4 */
 } cvtm_lbfgsb_cauchy;
 
-/* A value of 0 disables a tolerance or limit. The number at the end of each comment is the default.
- * A round is an evaluation and the decisions that follow it. */
+/* A value of 0 disables a tolerance or limit. Comments end with the default. A round is an
+ * evaluation and the decisions that follow it. */
 typedef struct cvtm_lbfgsb_options {
   int history;               /* m, 1 .. 128; 8 */
   int64_t max_iterations;    /* 1000 */

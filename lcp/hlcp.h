@@ -65,6 +65,7 @@ typedef struct cvtm_hlcp_progress {
 /* Called on the host for every iteration, in order, perhaps late; nonzero stops the solve. */
 typedef int (*cvtm_hlcp_monitor)(void *context, const cvtm_hlcp_progress *progress);
 
+/* Comments end with the default, which is 0 or NULL where they give none. */
 typedef struct cvtm_hlcp_options {
   cvtm_hlcp_method method; /* mmsor */
   double alpha, beta;      /* for mmsor and mmaor; 1, 1.1 */
@@ -80,7 +81,7 @@ typedef struct cvtm_hlcp_options {
                              32 rows */
   double start;           /* x^(0) in every component where no x is given; 2 */
   double tolerance;       /* on ||A z - B w - q||_2, absolute, after every iteration; 1e-6 */
-  int64_t max_iterations; /* 10000 sweeps; newton counts steps */
+  int64_t max_iterations; /* sweeps; newton counts steps; 10000 */
   cvtm_hlcp_monitor monitor;
   void *monitor_context;
   CVTM_RESERVED(8);

@@ -83,11 +83,12 @@ typedef struct cvtm_lcp_progress {
  * stops the solve. */
 typedef int (*cvtm_lcp_monitor)(void *context, const cvtm_lcp_progress *progress);
 
+/* Comments end with the default, which is 0 or NULL where they give none. */
 typedef struct cvtm_lcp_options {
   cvtm_lcp_method method;    /* auto */
   double tolerance;          /* stop when the 2-norm of the natural residual has fallen by this
                                 factor from its value at the cold start clip(0); 1e-8 */
-  double absolute_tolerance; /* or when it is at most this; 0: no such limit */
+  double absolute_tolerance; /* or when it is at most this; 0, which means never */
   int64_t max_iterations;    /* 0: 100000 sweeps of psor, 100 pivots of lemke for each row, 200
                                 iterations of the other methods */
   double omega;              /* relaxation of psor, in (0, 2); 1 */
