@@ -770,8 +770,8 @@ int cli_batch(const cli_options *options) {
                            "by --shard I/N");
   if (options->batch.follow && (options->batch.resume || options->batch.shard != NULL))
     return cli_usage_error(CLI_BATCH,
-                           "--follow does all frames in turn, without --resume and "
-                           "--shard");
+                           "--follow makes the frames one after the other, so it goes neither with "
+                           "--resume nor with --shard");
   pthread_mutex_init(&b.list_lock, NULL);
   pthread_mutex_init(&b.lock, NULL);
   pthread_cond_init(&b.ended, NULL);

@@ -399,7 +399,7 @@ static cvtm_status set_key(cvtm_gcode_profile *profile, const cvtm_pairs *pair) 
   cvtm_gcode_lines *lines = lines_of_key(profile, pair->name);
   if (lines != NULL) {
     if (lines->count == CVTM_GCODE_LINES)
-      return cvtm_pairs_fail(pair, "too many lines of this name");
+      return cvtm_pairs_fail(pair, "too many lines have this name");
     lines->line[lines->count++] = pair->value;
     return CVTM_OK;
   }

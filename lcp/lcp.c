@@ -29,9 +29,10 @@ static cvtm_status check_lcp_options(const cvtm_lcp_options *options, cvtm_error
     return cvtm_fail(error, CVTM_ERROR_INPUT, "omega is %g, not between 0 and 2", options->omega);
   }
   if (!(options->tolerance >= 0 && options->tolerance < 1) || !(options->absolute_tolerance >= 0)) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "a tolerance of %g (0 to below 1), absolute %g (at least 0)",
-                     options->tolerance, options->absolute_tolerance);
+    return cvtm_fail(
+        error, CVTM_ERROR_INPUT,
+        "a tolerance of %g is not from 0 to below 1, or the absolute one, %g, is negative",
+        options->tolerance, options->absolute_tolerance);
   }
   if (options->max_iterations < 0) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "the limit of iterations is negative: %lld",

@@ -264,7 +264,8 @@ static cvtm_status check_row(const cvtm_csr *matrix, const cvtm_colouring *colou
 cvtm_status cvtm_colouring_check(const cvtm_csr *matrix, const cvtm_colouring *colouring,
                                  int threads, cvtm_error *error) {
   if (colouring->rows != matrix->rows) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "colours of %lld rows for a matrix of %lld",
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "the colouring has %lld rows, but the matrix has %lld",
                      (long long)colouring->rows, (long long)matrix->rows);
   }
   int64_t first = matrix->rows;
