@@ -150,7 +150,7 @@ static cvtm_status flip_all(cvtm_sphere_mesh *m, cvtm_error *error) {
 #pragma omp parallel for schedule(static)
   for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
     if (m->twins[h] < h || !wants_flip(m, (int32_t)h)) continue;
-#pragma omp critical(cvtm_sphere_stack) /* whose order does not matter */
+#pragma omp critical /* whose order does not matter; a name would be an exported symbol */
     cvtm_sphere_push(&stack, (int32_t)h);
   }
   cvtm_sphere_flip(m, &stack, NULL);
