@@ -73,15 +73,15 @@ static cvtm_status add_names(batch_devices *devices, const char *names, cvtm_err
 }
 
 /* On the CPU many runs with one thread each use the cores best. A run gets several threads only if
- * there are fewer jobs than cores. */
+ * there are fewer jobs than cores, or the jobs are frames of a film, one after the other. */
 static void share_out(batch_devices *devices, const cli_options *options, int64_t jobs) {
   const int available = options->run.threads > 0 ? (int)options->run.threads : omp_get_num_procs();
-  const int most = devices->is_cuda ? RUNS_PER_GPU : available;
+  const int most = options->batch.follow ? 1 : devices->is_cuda ? RUNS_PER_GPU : available;
   const int64_t needed = (jobs + devices->count - 1) / devices->count;
   devices->runs = options->batch.jobs > 0 ? (int)options->batch.jobs : most;
   if (needed < devices->runs) devices->runs = needed > 1 ? (int)needed : 1;
   devices->threads = available / devices->runs;
-  if (devices->is_cuda || devices->threads < 1) devices->threads = 1;
+  if ((devices->is_cuda && !options->batch.follow) || devices->threads < 1) devices->threads = 1;
   devices->handles = devices->count * devices->runs;
 }
 

@@ -335,6 +335,10 @@ void run_touches_choose(cvtm_run_options *o) {
   const int is_film = o->follow.on || o->init.name != NULL;
   const int is_plain = o->noise == CVTM_RUN_NOISE_HEXAGONAL && !o->equal_mass.on &&
                        o->domain.kind == CVTM_RUN_DOMAIN_NONE;
+  if (o->follow.id != NULL && (run_given(o) & of_sites) == 0) {
+    o->effort = CVTM_CVT_EFFORT_LOW;
+    o->iterations = 25;
+  }
   if (o->pen.count == 0 || run_page_shows_line(o) || run_outputs_have_mesh(o) ||
       (run_given(o) & of_sites) != 0 || is_film || !is_plain)
     return;

@@ -24,7 +24,8 @@ cvtm_status run_budget_choose_colours(cvtm_run_options *options, cvtm_domain dom
 /* Checks a time of -n. CVTM_ERROR_USAGE. */
 cvtm_status run_budget_check(const cvtm_run_options *options, cvtm_error *error);
 /* Touches of a pen show the rows of a regular tessellation in even places. After few iterations
- * there are none, and edges are as sharp: so where nothing is said of the descent, it is short. */
+ * there are none, and edges are as sharp: so where nothing is said of the descent, it is short. So
+ * it is for a frame of a film after the first, whose sites start near their places. */
 void run_touches_choose(cvtm_run_options *options);
 void run_budget_report(const cvtm_run_options *options, cJSON *report);
 
