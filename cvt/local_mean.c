@@ -187,7 +187,7 @@ static double look_up(const need_table *t, double ink) {
  * over a cell. */
 static double line_share(double change) {
   const double c = fmin(change, 2);
-  return 1 / (1 + 0.22 * c + 0.025 * c / (c + 0.02));
+  return 1 / (1 + 0.26 * c + 0.03 * c / (c + 0.02));
 }
 
 /* Divides the ink of a line by line_share, for even cells that cover as much: even[p]. `mean` is

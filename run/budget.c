@@ -338,6 +338,7 @@ void run_touches_choose(cvtm_run_options *o) {
   if (o->follow.id != NULL && (run_given(o) & of_sites) == 0) {
     o->effort = CVTM_CVT_EFFORT_LOW;
     o->iterations = 25;
+    o->tolerance = 0; /* it would stop while all dots still move with the scene */
   }
   if (o->pen.count == 0 || run_page_shows_line(o) || run_outputs_have_mesh(o) ||
       (run_given(o) & of_sites) != 0 || is_film || !is_plain)

@@ -74,3 +74,16 @@ def test_refused(cvtmesh):
     cvtmesh.file("c.pgm", pgm_bytes(np.zeros((9, 9), np.uint8)))
     said = cvtmesh.call("batch", "a.pgm", "c.pgm", *words[3:], code=1).stderr.decode()
     assert "job 2: c.pgm: the frame before: point" in said
+
+
+def test_touches_move_with_a_camera(cvtmesh):
+    """The scene moves by 0.16 spacings a frame; in the median the dots leave this motion by less than 0.1."""
+    y, x = np.mgrid[:HEIGHT, :WIDTH] + 0.5
+    for k in range(4):
+        tone = 0.5 + 0.3 * np.sin((x - 0.8 * k) / 6) * np.cos(y / 8) + 0.15 * np.sin((x - 0.8 * k + y) / 15)
+        cvtmesh.file(f"p{k}.pgm", pgm_bytes((255 * (1 - tone) ** 0.45).round().astype(np.uint8)))
+    cvtmesh.call("batch", "p*.pgm", "--follow", "-n", COUNT, "--pen", "1.5px", "-o", "{stem}.csv", "-q")
+    seen = [sites_of(cvtmesh, f"p{k}") for k in range(4)]
+    ways = np.concatenate([moves(a, b) for a, b in zip(seen, seen[1:])])
+    assert len(ways) > 2.8 * COUNT
+    assert np.median(np.hypot(*(ways - (0.8, 0)).T)) < 0.1 * SPACING
