@@ -4,9 +4,11 @@ usage: optimiser_sizes.py [--device cuda] --record FIGURES.json
        optimiser_sizes.py --plot PICTURE.svg FIGURES.json ...
 
 The problem is a chain of Rosenbrock functions in [-2, 0.8], where most variables end at a bound; 10
-pairs are kept. The time includes the objective, which is that of NumPy for cvtmesh and SciPy on the
-CPU, of PyTorch for cvtmesh on a GPU, and of JAX for jaxopt, which compiles before the timed run. On the
-CPU it is processor time, with one thread each, on a GPU wall time.
+pairs are kept. The time includes the objective, which is that of NumPy for cvtmesh, SciPy and PETSc TAO (BLMVM,
+5 pairs, its default) on the CPU, of PyTorch for cvtmesh on a GPU and pytorch-minimize, and of JAX for jaxopt and
+optax, which compile before the timed run. pytorch-minimize has no bounds in its L-BFGS, and optax only a
+projection after each step: they are measured as they are. On the CPU it is processor time, with one
+thread each, on a GPU wall time. A package that is missing is left out.
 """
 
 import argparse
@@ -83,6 +85,66 @@ def by_jaxopt(n):
     return int(found.state.iter_num.block_until_ready())
 
 
+def by_optax(n):
+    import jax
+    import optax
+
+    jax.config.update("jax_enable_x64", True)
+
+    def value(x):
+        rise, rest = x[1:] - x[:-1] ** 2, 1 - x[:-1]
+        return 100 * (rise * rise).sum() + (rest * rest).sum()
+
+    method = optax.lbfgs(memory_size=10)
+    both = optax.value_and_grad_from_state(value)
+
+    def step(_, carry):
+        x, state = carry
+        f, g = both(x, state=state)
+        move, state = method.update(g, state, x, value=f, grad=g, value_fn=value)
+        return optax.projections.projection_box(optax.apply_updates(x, move), LOW, HIGH), state
+
+    x0 = jax.numpy.asarray(start(n))
+    if ("optax", n) not in compiled:
+        compiled["optax", n] = jax.jit(lambda x: jax.lax.fori_loop(0, ITERATIONS, step, (x, method.init(x))))
+    jax.block_until_ready(compiled["optax", n](x0))
+    return ITERATIONS
+
+
+def by_pytorch_minimize(n):
+    import torch
+    import torchmin
+
+    torch.set_num_threads(1)
+
+    def value(x):
+        rise, rest = x[1:] - x[:-1] ** 2, 1 - x[:-1]
+        return 100 * (rise * rise).sum() + (rest * rest).sum()
+
+    options = {"history_size": 10, "gtol": 0.0, "xtol": 0.0}
+    x0 = torch.tensor(start(n), device=arguments.device)
+    return torchmin.minimize(value, x0, method="l-bfgs", max_iter=ITERATIONS, options=options).nit
+
+
+def by_tao(n):
+    from petsc4py import PETSc
+
+    x, low, high = (PETSc.Vec().createWithArray(a) for a in (start(n), np.full(n, LOW), np.full(n, HIGH)))
+
+    def both(tao, at, gradient):
+        f, gradient.array[:] = rosenbrock(at.array_r, np.zeros_like)
+        return f
+
+    tao = PETSc.TAO().create(PETSc.COMM_SELF)
+    tao.setType("blmvm")
+    tao.setObjectiveGradient(both, x.duplicate())
+    tao.setVariableBounds((low, high))
+    tao.setTolerances(gatol=0, grtol=0, gttol=0)
+    tao.setMaximumIterations(ITERATIONS)
+    tao.solve(x)
+    return tao.getIterationNumber()
+
+
 compiled = {}
 
 
@@ -136,9 +198,14 @@ if arguments.record:
     if arguments.device == "cpu":
         measure("cvtmesh, CPU", by_cvtmesh, figures)
         measure("SciPy", by_scipy, figures)
+        measure("PETSc TAO, BLMVM", by_tao, figures)
+        measure("pytorch-minimize, CPU", by_pytorch_minimize, figures)
+        measure("optax, CPU", by_optax, figures)
         measure("jaxopt.LBFGSB, CPU", by_jaxopt, figures)
     else:
         measure("cvtmesh, GPU", by_cvtmesh_cuda, figures)
+        measure("pytorch-minimize, GPU", by_pytorch_minimize, figures)
+        measure("optax, GPU", by_optax, figures)
         measure("jaxopt.LBFGSB, GPU", by_jaxopt, figures)
     with open(arguments.record, "w") as out:
         json.dump(figures, out, indent=1)
