@@ -79,13 +79,20 @@ the two finds. Both stop after 2,000 evaluations, or at a projected gradient of 
 def cutest():
     """The page of CUTEst's problems."""
     import importlib.metadata
+    import importlib.util
+    import types
 
     import jax
-    import sif2jax
 
+    # The package itself imports problems with constraints, which takes minutes.
+    for name in ("sif2jax", "sif2jax.cutest"):
+        module = types.ModuleType(name)
+        module.__path__ = importlib.util.find_spec(name).submodule_search_locations
+        sys.modules[name] = module
+    bounded = importlib.import_module("sif2jax.cutest._bounded_minimisation")
     jax.config.update("jax_enable_x64", True)
     rows, found, left_out = [], [], []
-    for problem in sif2jax.bounded_minimisation_problems:
+    for problem in bounded.bounded_minimisation_problems:
         try:
             x0, shape = jax.flatten_util.ravel_pytree(problem.y0)
             if x0.size > 10**4:
