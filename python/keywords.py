@@ -31,7 +31,7 @@ def type_of(row):
         return "Any"
     if row["type"] == "list":
         return "Union[Path, Numbers, Sequence[Union[Path, Numbers]]]"
-    if "|" in (row["argument"] or ""):
+    if row["type"] == "integer" and "|" in row["argument"]:
         return "Union[int, str]"
     return PLAIN.get(row["type"], "Union[Path, Numbers]")
 

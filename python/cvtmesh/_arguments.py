@@ -308,8 +308,9 @@ def kind_of(row: dict[str, Any]) -> str:
     names = {"flag": "bool", "integer": "int", "real": "float", "list": "list"}
     if row["type"] in ("choice", "switch"):
         return ("bool or " if row["type"] == "switch" else "") + "{" + ", ".join(map(repr, row["choices"])) + "}"
-    name = "int or str" if "|" in (row["argument"] or "") else names.get(row["type"], "str")
-    return name + (" or array" if row["reads"] else "")
+    if row["type"] == "integer" and "|" in row["argument"]:
+        return "int or str"
+    return names.get(row["type"], "str") + (" or array" if row["reads"] else "")
 
 
 def describe(rows: Mapping[str, dict[str, Any]]) -> str:
