@@ -458,6 +458,13 @@ cvtm_status cli_set_levels(cli_options *options, const cli_value *value, cvtm_er
                   error);
 }
 
+cvtm_status cli_set_picture_widths(cli_options *options, const cli_value *value,
+                                   cvtm_error *error) {
+  static const double range[][2] = {{1e-9, 1e9}, {1e-9, 1e9}};
+  double *widths = options->sphere.picture_widths;
+  return set_pair("picture-widths", "BLACK,WHITE", value, range, widths, widths + 1, error);
+}
+
 cvtm_status cli_set_smooth(cli_options *options, const cli_value *value, cvtm_error *error) {
   static const double range[][2] = {{0, 1e12}, {1e-9, 1 - 1e-9}};
   return set_pair("smooth", "LAMBDA[,P]", value, range, &options->run.condition.how.smooth,

@@ -162,8 +162,11 @@ const cli_option_row cli_option_rows[] = {
   {"grade", 0, SPHERE, REAL(sphere.grade, "G", 0.01, 10), OTHER(BASIC),
    "largest growth of the widths, in km per km of distance",
    .manual = "Where the map of widths changes faster, for example at a step, the smaller widths reach beyond it."},
+  {"picture-widths", 0, SPHERE, TEXT(text.picture_widths, "BLACK,WHITE"), OTHER(BASIC),
+   "widths in km that black and white stand for where WIDTHS is a picture; greys between follow their sRGB values",
+   .set = cli_set_picture_widths},
   {"mask", 0, SPHERE, SOURCE(sphere.mask, "FILE"), OTHER(BASIC),
-   "leave out the cells whose centre lies where this map (npy, nc) is not 0, or inside these polygons (geojson, csv, svg)",
+   "leave out the cells whose centre lies where this map (npy, nc, a picture) is not 0, or inside these polygons (geojson, csv, svg)",
    .manual = "A cell is left out if its centre is on land. Polygons have longitudes and latitudes in degrees. "
    "The other cells are numbered anew. Edges without a cell and vertices without a cell are left out, too. `boundaryVertex` and `boundaryEdge` "
    "mark those that lack a cell, and `cellParent` has the number of each cell before.", .file = CLI_READS},

@@ -4,6 +4,7 @@
 #include "base/host.h"
 #include "base/npy.h"
 #include "base/sphere.h"
+#include "base/srgb.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/sphere_area.h"
@@ -42,19 +43,12 @@ typedef struct work {
 
 /* --- what is read ----------------------------------------------------------------------------- */
 
-/* An array of odd sides has rows at the poles, and its first and last column are one meridian;
- * the elements of any other array are pixels. */
-static cvtm_status grid_of_array(const cvtm_input *source, cvtm_geographic_grid *grid,
-                                 cvtm_error *error) {
-  cvtm_npy array;
-  cvtm_status status = cvtm_npy_open(source, &array, error);
-  if (status != CVTM_OK) return status;
-  if (array.dimensions != 2 || array.shape[0] < 2 || array.shape[1] < 4 ||
-      array.shape[0] > CVTM_MAX_SIDE || array.shape[1] > CVTM_MAX_SIDE) {
-    cvtm_npy_free(&array);
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a map has latitudes x longitudes", source->name);
-  }
-  const int64_t rows = array.shape[0], columns = array.shape[1];
+/* Allocates a map. One of odd sides has rows at the poles, and its first and last column are one
+ * meridian; the elements of any other are pixels. */
+static cvtm_status create_grid(const char *name, int64_t rows, int64_t columns,
+                               cvtm_geographic_grid *grid, cvtm_error *error) {
+  if (rows < 2 || columns < 4 || rows > CVTM_MAX_SIDE || columns > CVTM_MAX_SIDE)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a map has latitudes x longitudes", name);
   const int nodes = rows % 2 == 1 && columns % 2 == 1;
   const double row_step = 180.0 / (double)(rows - nodes);
   const double column_step = 360.0 / (double)(columns - nodes);
@@ -65,26 +59,57 @@ static cvtm_status grid_of_array(const cvtm_input *source, cvtm_geographic_grid 
                                  row_step,
                                  column_step,
                                  malloc((size_t)(rows * columns) * sizeof(float))};
-  if (grid->value == NULL) status = cvtm_no_memory(error, "the map");
-  for (int64_t j = 0; status == CVTM_OK && j < rows; ++j)
-    for (int64_t i = 0; i < columns - nodes; ++i)
-      grid->value[j * (columns - nodes) + i] = (float)cvtm_npy_get(&array, j * columns + i);
+  return grid->value == NULL ? cvtm_no_memory(error, "the map") : CVTM_OK;
+}
+
+static cvtm_status grid_of_array(const cvtm_input *source, cvtm_geographic_grid *grid,
+                                 cvtm_error *error) {
+  cvtm_npy array;
+  cvtm_status status = cvtm_npy_open(source, &array, error);
+  if (status != CVTM_OK) return status;
+  const int64_t columns = array.dimensions == 2 ? array.shape[1] : 0;
+  status = create_grid(source->name, array.shape[0], columns, grid, error);
+  for (int64_t j = 0; status == CVTM_OK && j < grid->rows; ++j)
+    for (int64_t i = 0; i < grid->columns; ++i)
+      grid->value[j * grid->columns + i] = (float)cvtm_npy_get(&array, j * columns + i);
   cvtm_npy_free(&array);
   return status;
 }
 
+/* Row 0 of a picture is in the north. The sRGB values of a picture without data are interpolated
+ * between the two values of black_white, which may be NULL for data. */
+static cvtm_status grid_of_picture(const char *name, const double *black_white,
+                                   cvtm_geographic_grid *grid, cvtm_error *error) {
+  cvtm_image image;
+  cvtm_status status = cvtm_image_read(name, &image, error);
+  if (status != CVTM_OK) return status;
+  if (!image.is_data && black_white == NULL)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "%s: --picture-widths says which widths black and white stand for", name);
+  if (status == CVTM_OK) status = create_grid(name, image.height, image.width, grid, error);
+  for (int64_t j = 0; status == CVTM_OK && j < grid->rows; ++j)
+    for (int64_t i = 0; i < grid->columns; ++i) {
+      const double value = (double)image.value[(grid->rows - 1 - j) * image.width + i];
+      grid->value[j * grid->columns + i] =
+          (float)(image.is_data ? value
+                                : black_white[0] + (black_white[1] - black_white[0]) *
+                                                       cvtm_linear_to_srgb(value));
+    }
+  cvtm_image_free(&image);
+  return status;
+}
+
 /* Reads a map that covers the globe; values are not checked. */
-static cvtm_status read_map(const cvtm_input *source, double scale, cvtm_sphere_widths *map,
-                            cvtm_error *error) {
+static cvtm_status read_map(const cvtm_input *source, double scale, const double *black_white,
+                            cvtm_sphere_widths *map, cvtm_error *error) {
   char extension[16] = "npy";
   cvtm_geographic_grid grid = {0};
   if (source->array == NULL) cvtm_file_extension(source->name, extension, sizeof extension);
-  if (strcmp(extension, "npy") != 0 && strcmp(extension, "nc") != 0)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a map of the globe is an npy or nc file",
-                     source->name);
-  cvtm_status status = strcmp(extension, "nc") == 0
+  const int is_array = *extension == '\0' || strcmp(extension, "npy") == 0;
+  cvtm_status status = is_array ? grid_of_array(source, &grid, error)
+                       : strcmp(extension, "nc") == 0
                            ? cvtm_geographic_grid_read(source->name, &grid, error)
-                           : grid_of_array(source, &grid, error);
+                           : grid_of_picture(source->name, black_white, &grid, error);
   if (status != CVTM_OK) return status;
   const int64_t file_columns = grid.columns;
   const double turn = grid.column_step * (double)(grid.columns - 1);
@@ -118,7 +143,9 @@ static cvtm_status read_widths(work *w, cvtm_error *error) {
                        o->sphere.radius);
     w->wanted = llround(4 * CVTM_PI * 2 / sqrt(3.0) / (w->even * w->even));
   } else {
-    const cvtm_status status = read_map(source, 1 / o->sphere.radius, &w->widths, error);
+    const int given = o->sphere.picture_widths[0] > 0;
+    const cvtm_status status = read_map(source, 1 / o->sphere.radius,
+                                        given ? o->sphere.picture_widths : NULL, &w->widths, error);
     if (status != CVTM_OK) return status;
     const int64_t count = (int64_t)w->widths.rows * w->widths.columns;
     for (int64_t k = 0; k < count; ++k)
@@ -218,7 +245,7 @@ static cvtm_status choose_cells(work *w, unsigned char **keep, cvtm_error *error
     status = leave_out(w, mask->name, 1, kept, error);
   } else if (status == CVTM_OK && mask->name != NULL) {
     cvtm_sphere_widths map;
-    status = read_map(mask, 1, &map, error);
+    status = read_map(mask, 1, (const double[]){0, 1}, &map, error);
     if (status != CVTM_OK) return status;
     for (int64_t i = 0; i < w->mesh.count; ++i)
       if (!(cvtm_sphere_widths_at(&map, w->mesh.points + 3 * i) < 0.5)) kept[i] = 0;

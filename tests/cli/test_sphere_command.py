@@ -244,6 +244,24 @@ def test_polygons(cvtmesh):
         cvtmesh.refused("sphere", "700", option, "no.geojson", "-o", "grid.nc", code=3, names=["no.geojson"])
 
 
+def test_pictures(cvtmesh):
+    """North is at the top: PFM has the widths, PGM greys between two widths."""
+    greys = np.round(255 * (a_map() - 500) / 500).astype(np.uint8)
+    widths = (500 + 500 / 255 * greys).astype("<f4")
+    cvtmesh.file("w.npy", widths)
+    cvtmesh.file("w.pfm", b"Pf 120 60 -1\n" + widths.tobytes())
+    cvtmesh.file("w.pgm", b"P5 120 60 255\n" + greys[::-1].tobytes())
+    words = "--iterations", 2
+    wanted = grid(cvtmesh, "w.npy", *words)
+    assert np.array_equal(grid(cvtmesh, "w.pfm", *words)["latCell"], wanted["latCell"])
+    found = grid(cvtmesh, "w.pgm", "--picture-widths", "500,1000", *words)
+    assert np.allclose(found["latCell"], wanted["latCell"], atol=1e-3)
+    cvtmesh.file("land.pgm", b"P5 120 60 1\n" + np.repeat([1, 0], 3600).astype(np.uint8).tobytes())
+    assert grid(cvtmesh, "w.npy", "--mask", "land.pgm", *words)["latCell"].max() < 0.03
+    cvtmesh.refused("sphere", "w.pgm", "-o", "grid.nc", code=3, names=["w.pgm", "--picture-widths"])
+    cvtmesh.refused("sphere", "w.pgm", "--picture-widths", 5, "-o", "grid.nc", code=2, names=["--picture-widths"])
+
+
 def test_grade(cvtmesh):
     """A step from 500 to 2000 km becomes a slope."""
     values = np.full((60, 120), 2000.0)
