@@ -26,6 +26,7 @@ fi
 runs_of() {
   case $1 in
     fuzz_labels | fuzz_checkpoint) echo 600 ;;
+    fuzz_triangulate) echo 3000 ;;
     fuzz_job_list | fuzz_journal | fuzz_polygon) echo 6000 ;;
     *) echo 30000 ;;
   esac
