@@ -75,7 +75,7 @@ static __host__ __device__ int sort_capacity(const cvtm_lbfgsb_arrays *arrays) {
 }
 
 /* Size of the dynamic shared memory of a block in bytes. */
-static size_t shared_bytes(const cvtm_lbfgsb_arrays *all, int warps, int stages, int m) {
+static inline size_t shared_bytes(const cvtm_lbfgsb_arrays *all, int warps, int stages, int m) {
   const size_t columns = static_cast<size_t>(stages) * 2 * static_cast<size_t>(m) + VECTORS;
   const size_t pass = columns * sizeof(double) * TILE * static_cast<size_t>(warps);
   const size_t sums = static_cast<size_t>(warps) * FRAGMENTS_AT_ONCE * FRAGMENT * sizeof(double);
