@@ -228,11 +228,12 @@ static cvtm_status solve_levels(descent *d, const cvtm_sphere_options *o, double
   return status;
 }
 
-/* True if the cells are 12 pentagons and hexagons. */
-static int has_pentagons(const cvtm_sphere_mesh *mesh) {
+/* *has: true if the cells are 12 pentagons and hexagons. */
+static cvtm_status find_pentagons(const cvtm_sphere_mesh *mesh, int *has, cvtm_error *error) {
   cvtm_sphere_quality quality;
-  return cvtm_sphere_quality_compute(mesh, &quality, NULL) == CVTM_OK && quality.degree[5] == 12 &&
-         quality.degree[6] == mesh->count - 12;
+  const cvtm_status status = cvtm_sphere_quality_compute(mesh, &quality, error);
+  *has = status == CVTM_OK && quality.degree[5] == 12 && quality.degree[6] == mesh->count - 12;
+  return status;
 }
 
 cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *widths,
@@ -271,7 +272,8 @@ cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *wid
     int done = 0;
     if (!made.even || n <= MOST_EVEN) {
       status = descend_sites(&d, moved, n, steps, o->iterations, 1, &found, &made);
-      done = !made.even || o->fixed > 0 || (status == CVTM_OK && has_pentagons(&found));
+      done = !made.even || o->fixed > 0;
+      if (status == CVTM_OK && !done) status = find_pentagons(&found, &done, error);
     }
     if (status == CVTM_OK && !done) {
       cvtm_sphere_mesh_free(&found);
@@ -282,7 +284,10 @@ cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *wid
   }
   free((void *)d.map.value);
   free(moved);
-  if (status != CVTM_OK) return status;
+  if (status != CVTM_OK) {
+    cvtm_sphere_mesh_free(&found);
+    return status;
+  }
   made.seconds = cvtm_clock() - start;
   *mesh = found;
   *result = made;

@@ -205,8 +205,8 @@ cvtm_status cvtm_refine_number_segments(cvtm_refiner *r, int32_t **edge_of) {
   r->borders_outside = malloc((size_t)count + 1);
   int32_t *edge = malloc(((size_t)count + 1) * sizeof *edge);
   if (edge_of != NULL) *edge_of = edge;
-  if (!r->ends || !r->borders_outside || !edge) return cvtm_no_memory(r->error, "the refinement");
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
+  const int is_short = !r->ends || !r->borders_outside || !edge;
+  for (int64_t h = 0; h < 3 * m->triangle_count && !is_short; ++h) {
     if (m->corner[h] < 0 || m->segment[h] < 0 || m->twin[h] >= h) continue;
     const int64_t s = r->segment_count++;
     edge[s] = m->segment[h];
@@ -216,7 +216,7 @@ cvtm_status cvtm_refine_number_segments(cvtm_refiner *r, int32_t **edge_of) {
     cvtm_half_edges_mark(m, h, (int32_t)s);
   }
   if (edge_of == NULL) free(edge);
-  return CVTM_OK;
+  return is_short ? cvtm_no_memory(r->error, "the refinement") : CVTM_OK;
 }
 
 /* Lists the segments of each vertex. */
