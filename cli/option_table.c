@@ -579,8 +579,8 @@ const cli_option_row cli_option_rows[] = {
    "a file with a field (vtu, msh, npy), or max (as few triangles as --min-angle allows); NAME is a region or a part of the boundary; can be repeated",
    .manual = "The outline is meshed by triangles whose edges have this length, in the unit of the outline. The "
    "vertices inside are the sites of a centroidal Voronoi tessellation. Corners and edges of the outline keep their "
-   "coordinates to the last bit. With a unit, as in 2mm, the size is one in the world of --pixel-size, or on the "
-   "page of --page. NAME=SIZE is for a region (its name or number) or for a part of the boundary (outer, hole-1, "
+   "coordinates to the last bit. With a unit, as in 2mm, the size is one in the world of --pixel-size, on the "
+   "page of --page, or in an SVG that states its own size in mm, cm, in, pt or pc. NAME=SIZE is for a region (its name or number) or for a part of the boundary (outer, hole-1, "
    "hole for all holes, left, right, bottom, top, interface-A-B, marker-N), from which sizes grow inward by --grade; without "
    "a name, SIZE holds everywhere else. Where several sizes apply, the smallest one counts. A formula has numbers, x, y, + - * / ^, parentheses, sqrt, exp, log, sin, "
    "cos, abs, min, max, and distances: d(NAME) to a part of the boundary or to the boundary of a region, and d(X,Y) "

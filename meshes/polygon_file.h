@@ -47,6 +47,10 @@ cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_e
 cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                      const char *name, cvtm_polygons *polygons, cvtm_error *error);
 
+/* The length of a user unit of an SVG in millimetres, by width, height and viewBox of its outermost
+ * element; 0 if they have no unit of length. */
+cvtm_status cvtm_svg_unit(const char *path, double *mm, cvtm_error *error);
+
 /* Signed area of one ring: positive if it runs counterclockwise as seen with y up. */
 double cvtm_ring_area(const double *points, int64_t count);
 

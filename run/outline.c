@@ -225,15 +225,19 @@ static cvtm_status read_rings(cvtm_outline *o, cvtm_error *error) {
   return bound_rings(o, error);
 }
 
+int run_outline_is_svg(const cvtm_run_options *options) {
+  char buffer[16];
+  return strcmp(cvtm_file_extension(options->input.name, buffer, sizeof buffer), "svg") == 0;
+}
+
 /* Reads the outline. Its y is up, as in mesh files, except in SVG. */
 static cvtm_status read_outline(cvtm_outline *o, cvtm_error *error) {
   const char *path = o->options.input.name;
-  char buffer[16];
   int is_rings = 1;
   if (is_of_picture(&o->options)) return take_frame(o, error);
   const cvtm_status status =
       run_name_file(path, run_read_pslg(&o->options, path, &o->graph, &is_rings, error), error);
-  o->y_up = strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") != 0;
+  o->y_up = !run_outline_is_svg(&o->options);
   if (status != CVTM_OK) return status;
   if (is_rings) return read_rings(o, error);
   take_graph(o);
@@ -272,6 +276,8 @@ cvtm_status run_outline_read(cvtm_outline *o, cvtm_error *error) {
   if (status == CVTM_OK) status = find_sides(o, error);
   if (status == CVTM_OK)
     status = run_world_set(options, NULL, options->input.name, o->domain.height, error);
+  if (status == CVTM_OK && options->world.mm == 0 && run_outline_is_svg(options))
+    status = cvtm_svg_unit(options->input.name, &options->world.mm, error);
   if (status == CVTM_OK && options->outline.metric != NULL)
     status = read_metric(options, run_outline_place_domain(o), o->sides, &o->metric, error);
   return status;

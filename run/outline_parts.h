@@ -151,6 +151,9 @@ struct cvtm_outline {
 /* Nonzero if the options ask for the mesh of an outline rather than of points. */
 int run_outline_wanted(const cvtm_run_options *options);
 
+/* True if the outline is an SVG, whose y is down and which may state its size. */
+int run_outline_is_svg(const cvtm_run_options *options);
+
 /* The frame in which coordinates of files lie. */
 cvtm_domain run_outline_place_domain(const cvtm_outline *outline);
 

@@ -39,7 +39,7 @@ static cvtm_status read_size(const cvtm_run_options *o, const char *text, run_si
     rule->formula.count = 1;
     rule->formula.step[0].value = size.value[0];
     if (rule->unit < 0 || !(run_unit_mm(rule->unit) > 0) || run_has_page(o)) return CVTM_OK;
-    if (run_world_may_have_unit(o)) return CVTM_OK;
+    if (run_world_may_have_unit(o) || run_outline_is_svg(o)) return CVTM_OK;
     return run_usage_error(
         error, "--size %s: a size with a unit needs --page, or --pixel-size with a unit", text);
   }

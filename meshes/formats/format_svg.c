@@ -365,6 +365,62 @@ void cvtm_dots_free(cvtm_dots *dots) {
   *dots = (cvtm_dots){0};
 }
 
+/* ---- The unit ---- */
+
+typedef struct unit_reader {
+  double mm; /* in a user unit */
+  int seen;  /* the outermost element has been read */
+} unit_reader;
+
+/* The length of a side in mm; 0 if it is absent or has no unit of length. */
+static double side_in_mm(const cvtm_source *source, const char **attributes, const char *name) {
+  static const struct {
+    const char *name;
+    double mm;
+  } units[] = {{"mm", 1}, {"cm", 10}, {"in", 25.4}, {"pt", 25.4 / 72}, {"pc", 25.4 / 6}};
+  const char *text = cvtm_xml_attribute(attributes, name);
+  double value = 0;
+  if (text == NULL) return 0;
+  cvtm_source s = svg_value(source, text);
+  if (!svg_take_number(&s, &value) || !(value > 0)) return 0;
+  for (size_t k = 0; k < sizeof units / sizeof units[0]; ++k)
+    if (strncmp(text + s.at, units[k].name, 2) == 0) return value * units[k].mm;
+  return 0;
+}
+
+/* A svg_visitor. The viewBox is scaled to fit into width and height; without it a user unit is
+ * 1/96 inch. */
+static cvtm_status read_unit(void *context, cvtm_source *source, const char *name,
+                             const char **attributes, const affine *transform) {
+  unit_reader *r = context;
+  (void)transform;
+  if (r->seen || strcmp(name, "svg") != 0) return CVTM_OK;
+  dot_reader box = {0};
+  const double width = side_in_mm(source, attributes, "width");
+  const double height = side_in_mm(source, attributes, "height");
+  read_box(&box, source, attributes);
+  r->seen = 1;
+  if (box.dots.box[2] > 0 && width > 0) r->mm = width / box.dots.box[2];
+  if (box.dots.box[3] > 0 && height > 0 && !(r->mm < height / box.dots.box[3] && r->mm > 0))
+    r->mm = height / box.dots.box[3];
+  if (cvtm_xml_attribute(attributes, "viewBox") == NULL && (width > 0 || height > 0))
+    r->mm = 25.4 / 96;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_svg_unit(const char *path, double *mm, cvtm_error *error) {
+  unsigned char *bytes;
+  size_t size;
+  unit_reader r = {0};
+  cvtm_status status = cvtm_file_read(path, CVTM_FILE_MOST, &bytes, &size, error);
+  if (status != CVTM_OK) return status;
+  cvtm_source source = cvtm_source_open(path, bytes, size, error);
+  status = svg_walk(&source, read_unit, &r);
+  free(bytes);
+  *mm = r.mm;
+  return status;
+}
+
 /* ---- Polygons ---- */
 
 /* The largest distance of chords from their curve, in pixels. */

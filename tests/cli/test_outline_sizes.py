@@ -244,6 +244,20 @@ def test_any_number_of_regions_with_areas(cvtmesh):
     assert len(counts) == count and counts[::2].min() > 50 and counts[1::2].max() < 40
 
 
+def test_a_size_of_an_svg_may_have_a_unit(cvtmesh):
+    """The SVG gives the length of its user unit; one without width and height does not."""
+    def count(head, size):
+        cvtmesh.file("u.svg", f'<svg {head}><path d="M0 0H100V80H0Z"/></svg>')
+        cvtmesh.call("mesh", "u.svg", "--size", size, "-o", "m.vtu")
+        return len(read(cvtmesh)[0])
+    box = 'viewBox="0 0 100 80"'
+    for head, mm in ((f'width="200mm" {box}', 2), (f'height="4in" {box}', 101.6 / 80),
+                     (f'width="20cm" height="8cm" {box}', 1), ('width="9pt" height="9pt"', 25.4 / 96)):
+        assert count(head, "10mm") == count(head, "1cm") == count("", repr(10 / mm))
+    cvtmesh.file("u.svg", '<svg width="100" height="80"><path d="M0 0H100V80H0Z"/></svg>')
+    cvtmesh.refused("mesh", "u.svg", "--size", "10mm", "-o", "m.vtu", code=3, names=["u.svg", "--pixel-size"])
+
+
 def test_curves_are_divided_by_the_size(cvtmesh):
     """A circle of an SVG has vertices at distances of the size; nodes of paths and corners stay."""
     cvtmesh.file("o.svg", '<svg><path d="M0 0H100V80H0Z"/><path d="M70 40A20 20 0 1 0 30 40A20 20 0 1 0 70 40Z"/>'
