@@ -61,6 +61,15 @@ cvtm_status cvtm_cvt_evaluate(cvtm_cvt *cvt, const double *sites, int64_t count,
                               cvtm_cvt_energy energy, cvtm_voronoi_method voronoi, double *value,
                               const cvtm_cvt_moments *moments);
 
+/* The same for sites that the plan has from its last evaluation, cvtm_cvt_optimize or
+ * cvtm_cvt_solve: they do not cross the bus again. sites: what the caller got or gave then. */
+cvtm_status cvtm_cvt_evaluate_again(cvtm_cvt *cvt, const double *sites, int64_t count,
+                                    cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
+                                    double *value, const cvtm_cvt_moments *moments);
+/* The array of these sites (device memory), which the caller frees by cvtm_device_free. All that
+ * may follow with the plan is cvtm_cvt_destroy. */
+double *cvtm_cvt_take_sites(cvtm_cvt *cvt);
+
 /* Enqueues the same for arrays in device memory: nothing crosses the bus, and on CUDA the call does
  * not wait. sites: 2 * count. value: 1. moments: 4 * count, or NULL: for each cell the integrals of
  * rho, rho (x - x_i), rho (y - y_i) and rho |x - x_i|^2, so that the gradient of the energy is -2

@@ -3,6 +3,7 @@
 #include "cvt/descent.h"
 
 #include "base/clock.h"
+#include "base/primitives.h"
 #include "base/select.h"
 #include "cvt/levels.h"
 #include "cvt/site_updates.h"
@@ -426,18 +427,16 @@ cvtm_status cvtm_cvt_descend(cvtm_descent *d, cvtm_cvt_result *result) {
   return status == CVTM_OK ? finish_descent(d, start, result) : status;
 }
 
-enum { WORTH_THREADS = 1 << 17 /* sites for which a second thread pays */ };
-
 cvtm_status cvtm_cvt_count_empty(cvtm_cvt *cvt, int64_t count, int64_t *empty) {
-  cvtm_cell_moments *sums = NULL;
-  const cvtm_status status = cvtm_cvt_read_cell_moments(cvt, count, &sums);
-  if (status != CVTM_OK) return status;
-  int64_t found = 0;
-#pragma omp parallel for schedule(static) reduction(+ : found) if (count >= WORTH_THREADS)
-  for (int64_t i = 0; i < count; ++i) found += !(sums[i].mass > 0);
-  free(sums);
-  *empty = found;
-  return CVTM_OK;
+  double total = 0;
+  cvtm_status status = cvt->updates->mark_empty(cvt->device, cvt->moments, count, cvt->distance);
+  if (status == CVTM_OK)
+    status = cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, cvt->distance, count, cvt->least,
+                         cvt->workspace, cvt->workspace_bytes);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_out(cvt->device, &total, cvt->least, sizeof total);
+  if (status == CVTM_OK) *empty = (int64_t)total;
+  return status;
 }
 
 cvtm_status cvtm_cvt_check_options(cvtm_cvt *cvt, const cvtm_cvt_options *o, int64_t count) {

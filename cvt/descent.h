@@ -74,13 +74,13 @@ cvtm_status cvtm_cvt_read_cell_moments(cvtm_cvt *cvt, int64_t count, cvtm_cell_m
 /* Reads the same as masses, centroids and second moments of the sites (host). */
 cvtm_status cvtm_cvt_read_moments(cvtm_cvt *cvt, const double *sites, int64_t count,
                                   const cvtm_cvt_moments *moments);
-/* Counts the cells without mass in the last evaluation. */
+/* Counts the cells without mass in the last evaluation. Overwrites its distances. */
 cvtm_status cvtm_cvt_count_empty(cvtm_cvt *cvt, int64_t count, int64_t *empty);
 
 /* Refuses sites (host) that are not finite, and a count that is not within 1 .. capacity. */
 cvtm_status cvtm_cvt_check_sites(const cvtm_cvt *cvt, const double *sites, int64_t count);
 cvtm_status cvtm_cvt_check_options(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64_t count);
-/* Copy sites (host) to cvt->sites, and back. Both clamp or wrap the sites into the domain. */
+/* Copy sites (host) to cvt->sites, and back. Both clamp or wrap cvt->sites into the domain. */
 cvtm_status cvtm_cvt_put_sites(cvtm_cvt *cvt, const double *sites, int64_t count);
 cvtm_status cvtm_cvt_get_sites(cvtm_cvt *cvt, double *sites, int64_t count);
 /* *density = the plan's density on the host; *copied = memory that the caller frees. */

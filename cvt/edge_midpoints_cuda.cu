@@ -26,15 +26,12 @@ __global__ void __launch_bounds__(CVTM_WARP)
   }
 }
 
-__device__ void move_inside(cvtm_domain domain, double *site) {
-  site[0] = cvtm_cvt_inside(site[0], domain.width, domain.periodic);
-  site[1] = cvtm_cvt_inside(site[1], domain.height, domain.periodic);
-}
-
 __device__ void place_site(cvtm_domain domain, const cvtm_edge_midpoints *midpoints,
                            const int64_t *before, int64_t from, int64_t to, double *sites,
                            int64_t i) {
-  move_inside(domain, sites + 2 * i);
+  double *site = sites + 2 * i;
+  site[0] = cvtm_cvt_inside(site[0], domain.width, domain.periodic);
+  site[1] = cvtm_cvt_inside(site[1], domain.height, domain.periodic);
   cvtm_place_midpoints(midpoints + i, before[i], before[from], to - from, sites + 2 * from);
 }
 
@@ -42,12 +39,6 @@ __global__ void fill_up_kernel(const int64_t *before, int64_t from, int64_t to, 
   const int64_t total = before[from], have = from + cvtm_chosen_before(total, total, to - from);
   for (int64_t k = cvtm_first_thread(); have + k < to; k += cvtm_thread_count())
     cvtm_fill_up(sites, have, to, k);
-}
-
-__device__ void rescale_site(cvtm_domain domain, double factor, double *sites, int64_t i) {
-  sites[2 * i] *= factor;
-  sites[2 * i + 1] *= factor;
-  move_inside(domain, sites + 2 * i);
 }
 
 }  // namespace
@@ -67,9 +58,4 @@ extern "C" cvtm_status cvtm_place_midpoints_cuda(cvtm_cvt *cvt,
   if (status != CVTM_OK) return status;
   return CVTM_LAUNCH(cvt->device, fill_up_kernel, cvtm_cuda_blocks(to - from, THREADS), THREADS,
                      before, from, to, cvt->sites);
-}
-
-extern "C" cvtm_status cvtm_rescale_cuda(cvtm_cvt *cvt, double factor, int64_t count) {
-  return launch_rows<rescale_site, THREADS>(cvt->device, "rescale_site", 0, count, cvt->domain,
-                                            factor, cvt->sites);
 }

@@ -202,12 +202,20 @@ cvtm_status cvtm_cvt_read_moments(cvtm_cvt *cvt, const double *sites, int64_t co
 cvtm_status cvtm_cvt_evaluate(cvtm_cvt *cvt, const double *sites, int64_t count,
                               cvtm_cvt_energy energy, cvtm_voronoi_method voronoi, double *value,
                               const cvtm_cvt_moments *moments) {
-  const cvtm_cvt_task task = {cvt, count, 0, energy, voronoi};
   const size_t bytes = 2 * (size_t)count * sizeof(double);
-  double result = 0;
   cvtm_status status = cvtm_cvt_check_sites(cvt, sites, count);
-  if (status == CVTM_OK) status = cvtm_cvt_prepare(&task);
   if (status == CVTM_OK) status = cvtm_device_copy_in(cvt->device, cvt->sites, sites, bytes);
+  return status == CVTM_OK
+             ? cvtm_cvt_evaluate_again(cvt, sites, count, energy, voronoi, value, moments)
+             : status;
+}
+
+cvtm_status cvtm_cvt_evaluate_again(cvtm_cvt *cvt, const double *sites, int64_t count,
+                                    cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
+                                    double *value, const cvtm_cvt_moments *moments) {
+  const cvtm_cvt_task task = {cvt, count, 0, energy, voronoi};
+  double result = 0;
+  cvtm_status status = cvtm_cvt_prepare(&task);
   if (status == CVTM_OK) status = cvtm_cvt_enqueue(&task, cvt->sites, cvt->value, NULL);
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(cvt->device, &result, cvt->value, sizeof result);

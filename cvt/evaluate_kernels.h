@@ -41,7 +41,7 @@ struct cvtm_cvt {
   cvtm_site_tree *tree;
   double *sites;              /* 2 * capacity: the current sites */
   cvtm_cell_moments *moments; /* capacity, in the caller's order */
-  /* On a device with ranks, a plan has none of the arrays up to `distance`, and no `state`: */
+  /* On a device with ranks, a plan has none of the arrays up to `second`, and no `state`: */
   double *best;     /* 2 * capacity: the best sites of Lloyd's method */
   double *scale;    /* 2 * capacity: cvtm_cvt_set_scale */
   double *second;   /* capacity: second moments */

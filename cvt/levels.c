@@ -227,12 +227,10 @@ cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, i
 
 /* --- the start of a solve --------------------------------------------------------------------- */
 
-/* sites *= 2^order */
-static void scale_sites(double *sites, int64_t count, int order) {
-  const double factor = ldexp(1, order);
-  if (order == 0) return;
-#pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
-  for (int64_t k = 0; k < 2 * count; ++k) sites[k] *= factor;
+/* Multiplies the plan's sites by 2^order. */
+static cvtm_status scale_sites(const cvtm_solve *s, int order) {
+  return s->cvt->updates->rescale(s->cvt->device, s->cvt->domain, ldexp(1, order), s->count,
+                                  s->cvt->sites);
 }
 
 /* With several ranks, rank 0 samples. */
@@ -240,6 +238,7 @@ cvtm_status cvtm_solve_sample(cvtm_solve *s) {
   cvtm_cvt *cvt = s->cvt;
   cvtm_device *device = cvt->device;
   const int64_t count = s->count, given = s->given;
+  const size_t bytes = 2 * (size_t)count * sizeof(double);
   const cvtm_domain picture = cvt->pyramid ? s->pyramid.domain : cvt->domain;
   cvtm_status status = CVTM_OK;
   if (cvtm_ranks_lead(device)) {
@@ -247,12 +246,10 @@ cvtm_status cvtm_solve_sample(cvtm_solve *s) {
                                      s->options->seed, s->options->start, s->sites + 2 * given,
                                      cvtm_device_error(device));
     if (status == CVTM_OK) status = cvtm_cvt_check_sites(cvt, s->sites, count);
-    scale_sites(s->sites, count, -s->pyramid.order);
-    if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, s->sites, count);
+    if (status == CVTM_OK) status = cvtm_device_copy_in(device, cvt->sites, s->sites, bytes);
+    if (status == CVTM_OK) status = scale_sites(s, -s->pyramid.order);
   }
-  return status == CVTM_OK ? cvtm_ranks_broadcast_on_device(device, cvt->sites,
-                                                            2 * (size_t)count * sizeof(double))
-                           : status;
+  return status == CVTM_OK ? cvtm_ranks_broadcast_on_device(device, cvt->sites, bytes) : status;
 }
 
 cvtm_status cvtm_solve_place_lattice(cvtm_solve *s, const cvtm_lattice *lattice) {
@@ -343,9 +340,10 @@ cvtm_status cvtm_solve_refine(cvtm_solve *s) {
   s->state.level = level;
   s->state.kept = 0;
   cvtm_pyramid_use(&s->pyramid, order, to);
-  if (on_host) scale_sites(s->sites, to, before - order);
-  status = on_host ? cvtm_cvt_put_sites(s->cvt, s->sites, to)
-                   : s->cvt->updates->rescale(s->cvt, ldexp(1, before - order), to);
+  if (on_host)
+    status = cvtm_device_copy_in(s->cvt->device, s->cvt->sites, s->sites,
+                                 2 * (size_t)to * sizeof *s->sites);
+  if (status == CVTM_OK) status = scale_sites(s, before - order);
   if (level == 0) cvtm_pyramid_end(&s->pyramid);
   return status;
 }

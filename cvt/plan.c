@@ -61,7 +61,7 @@ static cvtm_arrays plan_arrays(cvtm_cvt *cvt) {
       CVTM_ARRAY(cvt->scale, 2 * descent_sites),
       CVTM_ARRAY(cvt->moments, n),
       CVTM_ARRAY(cvt->second, descent_sites),
-      CVTM_ARRAY(cvt->distance, descent_sites),
+      CVTM_ARRAY(cvt->distance, n),
       CVTM_ARRAY(cvt->value, 2 * CVTM_CVT_WINDOW),
       CVTM_ARRAY(cvt->least, CVTM_CVT_WINDOW + 1),
       {&cvt->workspace, (int64_t)cvt->workspace_bytes, 1},
@@ -297,31 +297,28 @@ cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
 
 /* --- sites ------------------------------------------------------------------------------------ */
 
-enum { WORTH_THREADS = 1 << 17 /* sites for which a second thread pays */ };
-
 static size_t bytes_of_sites(int64_t count) { return 2 * (size_t)count * sizeof(double); }
 
-/* Moves sites into the domain. `inside` and `sites` may be the same array. */
-static void move_inside(cvtm_domain domain, const double *sites, int64_t count, double *inside) {
-#pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
-  for (int64_t k = 0; k < 2 * count; ++k)
-    inside[k] = cvtm_cvt_inside(sites[k], k % 2 ? domain.height : domain.width, domain.periodic);
+/* Moves the plan's sites into the domain. */
+static cvtm_status move_inside(cvtm_cvt *cvt, int64_t count) {
+  return cvt->updates->rescale(cvt->device, cvt->domain, 1, count, cvt->sites);
 }
 
 cvtm_status cvtm_cvt_put_sites(cvtm_cvt *cvt, const double *sites, int64_t count) {
-  double *inside = malloc(bytes_of_sites(count));
-  if (!inside)
-    return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for sites");
-  move_inside(cvt->domain, sites, count, inside);
   const cvtm_status status =
-      cvtm_device_copy_in(cvt->device, cvt->sites, inside, bytes_of_sites(count));
-  free(inside);
-  return status;
+      cvtm_device_copy_in(cvt->device, cvt->sites, sites, bytes_of_sites(count));
+  return status == CVTM_OK ? move_inside(cvt, count) : status;
 }
 
 cvtm_status cvtm_cvt_get_sites(cvtm_cvt *cvt, double *sites, int64_t count) {
-  const cvtm_status status =
-      cvtm_device_copy_out(cvt->device, sites, cvt->sites, bytes_of_sites(count));
-  if (status == CVTM_OK) move_inside(cvt->domain, sites, count, sites);
-  return status;
+  const cvtm_status status = move_inside(cvt, count);
+  return status == CVTM_OK
+             ? cvtm_device_copy_out(cvt->device, sites, cvt->sites, bytes_of_sites(count))
+             : status;
+}
+
+double *cvtm_cvt_take_sites(cvtm_cvt *cvt) {
+  double *sites = cvt->sites;
+  cvt->sites = NULL;
+  return sites;
 }

@@ -57,6 +57,14 @@ typedef struct cvtm_cvt_repulsion {
   /* Displaces all sites. */                                                                      \
   X(repel, (cvtm_device * device, const cvtm_cvt_repulsion *repulsion), device,                   \
     repulsion->tree.count, cvtm_cvt_repel_site, CVTM_HOST_STRUCT(repulsion))                      \
+  /* Multiplies sites by a factor, and clamps or wraps them into the domain. */                   \
+  X(rescale,                                                                                      \
+    (cvtm_device * device, cvtm_domain domain, double factor, int64_t count, double *sites),      \
+    device, 2 * count, cvtm_cvt_rescale, domain, factor, sites)                                   \
+  /* marks[i] = 1 if cell i has no mass, else 0. */                                               \
+  X(mark_empty,                                                                                   \
+    (cvtm_device * device, const cvtm_cell_moments *sums, int64_t count, double *marks), device,  \
+    count, cvtm_cvt_mark_empty, sums, marks)                                                      \
   /* to[k] = factor * from[k], k < numbers. */                                                    \
   X(enlarge,                                                                                      \
     (cvtm_device * device, const double *from, int64_t numbers, double factor, double *to),       \
@@ -80,8 +88,6 @@ typedef struct cvtm_site_updates_table {
    * the sum of the counts before i. */
   cvtm_status (*place_midpoints)(cvtm_cvt *cvt, const cvtm_edge_midpoints *midpoints,
                                  const int64_t *before, int64_t from, int64_t to);
-  /* Multiplies the plan's first `count` sites by a factor, and moves them inside its domain. */
-  cvtm_status (*rescale)(cvtm_cvt *cvt, double factor, int64_t count);
   /* Performs a transfer. *moved (device memory, zero before): the number of sites that moved. */
   cvtm_status (*transfer)(cvtm_device *device, const cvtm_cvt_transfer *transfer, int64_t *moved);
   /* Sets `half` to the density in pixels of twice the side: cvtm_pyramid_pixel. */
@@ -94,7 +100,6 @@ cvtm_status cvtm_edge_midpoints_cuda(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoin
                                      int32_t *failed);
 cvtm_status cvtm_place_midpoints_cuda(cvtm_cvt *cvt, const cvtm_edge_midpoints *midpoints,
                                       const int64_t *before, int64_t from, int64_t to);
-cvtm_status cvtm_rescale_cuda(cvtm_cvt *cvt, double factor, int64_t count);
 
 #ifdef __cplusplus
 }
@@ -130,6 +135,15 @@ CVTM_HD void cvtm_cvt_set_scale(const cvtm_cell_moments *sums, double mean, doub
       sqrt_integral > 0 ? cvtm_cvt_final_mass(&sums[i], sqrt_integral) : sums[i].mass;
   const double least = 1e-6 * mean;
   scale[2 * i] = scale[2 * i + 1] = 1 / sqrt(2 * (mass > 0 ? (mass > least ? mass : least) : mean));
+}
+
+CVTM_HD void cvtm_cvt_rescale(cvtm_domain domain, double factor, double *sites, int64_t k) {
+  sites[k] =
+      cvtm_cvt_inside(factor * sites[k], k % 2 ? domain.height : domain.width, domain.periodic);
+}
+
+CVTM_HD void cvtm_cvt_mark_empty(const cvtm_cell_moments *sums, double *marks, int64_t i) {
+  marks[i] = sums[i].mass > 0 ? 0 : 1;
 }
 
 CVTM_HD void cvtm_cvt_enlarge(const double *from, double factor, double *to, int64_t k) {

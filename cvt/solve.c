@@ -267,8 +267,8 @@ static cvtm_status after_lattice(cvtm_solve *s, const cvtm_cvt_result *found) {
     return cvtm_solve_place_lattice(s, &s->lattice[st->round]);
   status = cvtm_device_copy(s->cvt->device, s->cvt->sites, s->kept,
                             2 * (size_t)s->count * sizeof *s->kept);
-  if (status == CVTM_OK) status = cvtm_cvt_get_sites(s->cvt, s->sites, s->count);
-  if (status == CVTM_OK) status = cvtm_cvt_put_sites(s->cvt, s->sites, s->count);
+  if (status == CVTM_OK) /* wraps the sites of a torus */
+    status = s->cvt->updates->rescale(s->cvt->device, s->cvt->domain, 1, s->count, s->cvt->sites);
   if (status == CVTM_OK) begin_fine(s);
   return status;
 }

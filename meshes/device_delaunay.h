@@ -26,6 +26,11 @@ typedef struct cvtm_delaunay_report {
  * host memory. report may be NULL. Errors: those of cvtm_delaunay and of the device. */
 cvtm_status cvtm_delaunay_on(cvtm_device *device, const double *points, int64_t count,
                              cvtm_mesh *mesh, cvtm_delaunay_report *report, cvtm_error *error);
+/* The same without a copy of the points to the device, which has them at `resident` (2 * count;
+ * NULL: it does not have them). A host that triangulates uses `points`. */
+cvtm_status cvtm_delaunay_resident(cvtm_device *device, const double *points,
+                                   const double *resident, int64_t count, cvtm_mesh *mesh,
+                                   cvtm_delaunay_report *report, cvtm_error *error);
 
 /* The regular triangulation of weighted points: the dual of their power diagram. If all weights are
  * equal, it is the triangulation of cvtm_delaunay. It differs from cvtm_delaunay as follows. A

@@ -318,10 +318,12 @@ static cvtm_status triangulate_sites(cvtm_run *r, cvtm_device *device, cvtm_erro
   }
   if (!needs_mesh(r)) return CVTM_OK;
   const double *weights = r->options.equal_mass.on ? r->equal.weights : NULL;
-  cvtm_status status =
-      weights ? cvtm_regular_triangulation(device, r->sites, weights, r->count, &r->mesh,
-                                           &r->triangulation, error)
-              : cvtm_delaunay_on(device, r->sites, r->count, &r->mesh, &r->triangulation, error);
+  cvtm_status status = CVTM_OK;
+  if (weights)
+    status = cvtm_regular_triangulation(device, r->sites, weights, r->count, &r->mesh,
+                                        &r->triangulation, error);
+  else if (r->mesh.points == NULL) /* not made by run_place */
+    status = cvtm_delaunay_on(device, r->sites, r->count, &r->mesh, &r->triangulation, error);
   if (status == CVTM_OK && needs_cells(r))
     status = weights ? cvtm_power_diagram(r->domain, r->sites, weights, r->count,
                                           (int)r->options.threads, &r->cells, NULL, error)
@@ -411,7 +413,20 @@ cvtm_status run_read(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   return status;
 }
 
+int run_mesh_is_large(const cvtm_run *r) {
+  enum { LARGE = 20000 }; /* memory of a device takes milliseconds */
+  return r->count >= LARGE && r->options.domain.kind == CVTM_RUN_DOMAIN_NONE;
+}
+
+/* Nonzero if run_place makes the mesh, since the device has the sites. An order comes first. */
+static int meshes_in_place(const cvtm_run *r) {
+  return run_mesh_is_large(r) && needs_mesh(r) && !r->options.equal_mass.on &&
+         r->colours.count == 0 && r->options.order == CVTM_RUN_ORDER_NONE &&
+         cvtm_ranks_lead(r->device);
+}
+
 cvtm_status run_place(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
+  double *resident = NULL;
   start_phase(r);
   r->solve_start = r->phase_start;
   r->device = device;
@@ -419,11 +434,17 @@ cvtm_status run_place(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   if (status == CVTM_OK) status = run_refine(r);
   end_phase(r, RUN_PHASE_OPTIMIZE);
   if (status == CVTM_OK && r->colours.count == 0) status = run_evaluate_result(r);
+  if (status == CVTM_OK && meshes_in_place(r)) resident = cvtm_cvt_take_sites(r->cvt);
   cvtm_cvt_destroy(r->cvt);
   r->cvt = NULL;
   end_phase(r, RUN_PHASE_EVALUATION);
-  return status == CVTM_OK ? status
-                           : cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
+  if (status != CVTM_OK) return cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
+  if (resident)
+    status = cvtm_delaunay_resident(device, r->sites, resident, r->count, &r->mesh,
+                                    &r->triangulation, error);
+  cvtm_device_free(device, resident);
+  end_phase(r, RUN_PHASE_MESH);
+  return status;
 }
 
 void run_lend(cvtm_run *r, const float *array, int64_t pixels, const float *on_device) {
@@ -450,11 +471,6 @@ cvtm_status run_order(cvtm_run *r, cvtm_error *error) {
   const cvtm_status status = order_sites(r, error);
   end_phase(r, RUN_PHASE_MESH);
   return status;
-}
-
-int run_mesh_is_large(const cvtm_run *r) {
-  enum { LARGE = 20000 }; /* memory of a device takes milliseconds */
-  return r->count >= LARGE && r->options.domain.kind == CVTM_RUN_DOMAIN_NONE;
 }
 
 cvtm_status run_mesh(cvtm_run *r, cvtm_device *device, cvtm_error *error) {

@@ -205,12 +205,14 @@ static int record_iteration(void *context, const cvtm_cvt_record *record) {
 }
 
 /* The energy of the sites, with the masses and centroids of their cells; of several ranks rank 0
- * alone has these. */
-static cvtm_status evaluate_sites(cvtm_run *r, cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
-                                  double *value) {
+ * alone has these. in_plan: nonzero if the plan has the sites from its last call. */
+static cvtm_status evaluate_sites(cvtm_run *r, int in_plan, cvtm_cvt_energy energy,
+                                  cvtm_voronoi_method voronoi, double *value) {
   const cvtm_cvt_moments moments = {r->mass, r->centroid, NULL};
-  return cvtm_cvt_evaluate(r->cvt, r->sites, r->count, energy, voronoi, value,
-                           cvtm_ranks_lead(r->device) ? &moments : NULL);
+  const cvtm_cvt_moments *wanted = cvtm_ranks_lead(r->device) ? &moments : NULL;
+  return in_plan
+             ? cvtm_cvt_evaluate_again(r->cvt, r->sites, r->count, energy, voronoi, value, wanted)
+             : cvtm_cvt_evaluate(r->cvt, r->sites, r->count, energy, voronoi, value, wanted);
 }
 
 /* The largest distance from a site that may move to the centroid of its cell. */
@@ -243,7 +245,7 @@ static cvtm_status keep_start(cvtm_run *r) {
                         r->options.start, r->sites + 2 * r->given, cvtm_device_error(r->device));
   if (status == CVTM_OK) status = share_sites(r);
   if (status != CVTM_OK) return status;
-  status = evaluate_sites(r, r->options.energy, r->options.voronoi, &record.energy);
+  status = evaluate_sites(r, 0, r->options.energy, r->options.voronoi, &record.energy);
   if (status != CVTM_OK) return status;
   if (cvtm_ranks_lead(r->device)) record.gradient_norm = largest_offset(r);
   r->result.stop = r->fixed == r->count ? CVTM_STOP_GRADIENT : CVTM_STOP_ITERATIONS;
@@ -441,7 +443,7 @@ cvtm_status run_refine(cvtm_run *r) {
   for (int round = 0; changes > 0 && round < RELAXATIONS && next == CVTM_OK; ++round) {
     int64_t moved = 0;
     double energy;
-    next = evaluate_sites(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &energy);
+    next = evaluate_sites(r, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &energy);
     if (next == CVTM_OK) next = run_domain_relax(&r->shape, r->sites, r->centroid, &moved, error);
     if (moved == 0) break;
   }
@@ -457,10 +459,13 @@ cvtm_status run_evaluate_result(cvtm_run *r) {
     r->moved = cvtm_pipeline_move_sites(&r->made, r->sites + 2 * first, r->count - first);
   cvtm_status status = cvtm_ranks_agree(r->device, &r->moved);
   if (status == CVTM_OK && r->moved > 0) status = share_sites(r);
-  if (status == CVTM_OK && r->options.energy == CVTM_CVT_PIXEL)
-    status = cvtm_cvt_evaluate(r->cvt, r->sites, r->count, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT,
-                               &r->energy_pixel, NULL);
-  if (status == CVTM_OK) status = evaluate_sites(r, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &r->energy);
+  const int pixel = r->options.energy == CVTM_CVT_PIXEL;
+  const int in_plan = r->moved == 0 && r->options.domain.kind == CVTM_RUN_DOMAIN_NONE &&
+                      r->options.noise != CVTM_RUN_NOISE_BLUE;
+  if (status == CVTM_OK && pixel)
+    status = evaluate_sites(r, in_plan, CVTM_CVT_PIXEL, CVTM_VORONOI_EXACT, &r->energy_pixel);
+  if (status == CVTM_OK)
+    status = evaluate_sites(r, in_plan || pixel, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT, &r->energy);
   if (status != CVTM_OK) return status;
   if (r->options.noise == CVTM_RUN_NOISE_BLUE) r->result.gradient_norm = largest_offset(r);
   r->result.empty_cells = 0;

@@ -310,8 +310,6 @@ cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options
   if (status == CVTM_OK) status = cvtm_power_create(cvt, count, &r.power);
   if (status == CVTM_OK) status = descend_equal_mass(&r);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, sites, count);
-  if (status == CVTM_OK)
-    status = cvtm_cvt_put_sites(cvt, sites, count); /* the sites as the caller gets them */
   if (status == CVTM_OK) status = finish_equal_mass(&r, tolerance, sites, weights, moments);
   cvtm_power_destroy(r.power);
   r.result.descent.seconds = cvtm_clock() - start;

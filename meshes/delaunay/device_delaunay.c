@@ -380,20 +380,33 @@ cvtm_status cvtm_device_delaunay_copy_out(const cvtm_device_delaunay *d, cvtm_me
   return CVTM_OK;
 }
 
-/* Triangulates on the device. weights: NULL for none. If *undecided is not 0, there is no mesh. */
-static cvtm_status triangulate_on(cvtm_device *device, const double *points, const double *weights,
-                                  int64_t count, cvtm_mesh *mesh, cvtm_delaunay_report *report) {
+typedef struct weighted_points {
+  const double *points;
+  const double *resident; /* the same in device memory; NULL: copied there */
+  const double *weights;  /* NULL: none */
+  int64_t count;
+} weighted_points;
+
+static cvtm_status fill_points(cvtm_device_delaunay *d, const weighted_points *p) {
+  const size_t bytes = (size_t)(2 * p->count) * sizeof *p->points;
+  return p->resident ? cvtm_device_copy(d->device, d->points, p->resident, bytes)
+                     : cvtm_device_copy_in(d->device, d->points, p->points, bytes);
+}
+
+/* Triangulates on the device. If report->undecided is not 0, there is no mesh. */
+static cvtm_status triangulate_on(cvtm_device *device, const weighted_points *p, cvtm_mesh *mesh,
+                                  cvtm_delaunay_report *report) {
   cvtm_device_delaunay *d = NULL;
   const double start = cvtm_clock();
-  cvtm_status status = cvtm_device_delaunay_create(device, count, &d);
-  if (status == CVTM_OK && weights) {
+  cvtm_status status = cvtm_device_delaunay_create(device, p->count, &d);
+  if (status == CVTM_OK && p->weights) {
     d->thorough = cvtm_device_get_kind(device) == CVTM_DEVICE_CPU;
     status = allocate_weights(d);
     if (status == CVTM_OK)
-      status = cvtm_device_copy_in(device, d->weights, weights, (size_t)count * sizeof *weights);
+      status = cvtm_device_copy_in(device, d->weights, p->weights,
+                                   (size_t)p->count * sizeof *p->weights);
   }
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_in(device, d->points, points, (size_t)(2 * count) * sizeof *points);
+  if (status == CVTM_OK) status = fill_points(d, p);
   const double there = cvtm_clock();
   if (status == CVTM_OK) status = cvtm_device_delaunay_build(d, &report->undecided);
   const double built = cvtm_clock();
@@ -407,46 +420,44 @@ static cvtm_status triangulate_on(cvtm_device *device, const double *points, con
 
 /* Nonzero if a device has made the mesh. *status: an error that would also occur on the host. Other
  * errors are left to the host, which has more memory and names the point with a bad coordinate. */
-static int made_on_device(cvtm_device *device, const double *points, const double *weights,
-                          int64_t count, cvtm_mesh *mesh, cvtm_delaunay_report *report,
-                          cvtm_status *status) {
-  const int useful = device && points && mesh && count >= 1 && count <= CVTM_DELAUNAY_MOST &&
+static int made_on_device(cvtm_device *device, const weighted_points *p, cvtm_mesh *mesh,
+                          cvtm_delaunay_report *report, cvtm_status *status) {
+  const int useful = device && p->points && mesh && p->count >= 1 &&
+                     p->count <= CVTM_DELAUNAY_MOST &&
                      cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
   *status = CVTM_OK;
   if (!useful) return 0;
-  const cvtm_status made = triangulate_on(device, points, weights, count, mesh, report);
+  const cvtm_status made = triangulate_on(device, p, mesh, report);
   if (made != CVTM_OK && made != CVTM_ERROR_MEMORY && made != CVTM_ERROR_INPUT) *status = made;
   report->on_device = made == CVTM_OK && report->undecided == 0;
   return report->on_device;
 }
 
 /* The regular triangulation by the threads of the host; device: NULL, or gives their number. */
-static cvtm_status weigh_on_host(const cvtm_device *device, const double *points,
-                                 const double *weights, int64_t count, cvtm_mesh *mesh,
-                                 cvtm_error *error) {
+static cvtm_status weigh_on_host(const cvtm_device *device, const weighted_points *p,
+                                 cvtm_mesh *mesh, cvtm_error *error) {
   cvtm_delaunay_report report = {0};
   cvtm_device *cpu = NULL;
   cvtm_status status =
       cvtm_device_create("cpu", device ? cvtm_device_threads(device) : 0, &cpu, error);
   if (status != CVTM_OK) return status;
-  status = triangulate_on(cpu, points, weights, count, mesh, &report);
+  status = triangulate_on(cpu, p, mesh, &report);
   if (status != CVTM_OK) cvtm_fail(error, status, "%s", cvtm_device_error(cpu)->message);
   cvtm_device_destroy(cpu);
   return status;
 }
 
-/* weights: NULL for none. */
-static cvtm_status triangulate_somewhere(cvtm_device *device, const double *points,
-                                         const double *weights, int64_t count, cvtm_mesh *mesh,
-                                         cvtm_delaunay_report *report, cvtm_error *error) {
+static cvtm_status triangulate_somewhere(cvtm_device *device, const weighted_points *p,
+                                         cvtm_mesh *mesh, cvtm_delaunay_report *report,
+                                         cvtm_error *error) {
   cvtm_delaunay_report own = {0};
   const double start = cvtm_clock();
   cvtm_status status;
-  if (!made_on_device(device, points, weights, count, mesh, &own, &status)) {
+  if (!made_on_device(device, p, mesh, &own, &status)) {
     if (status != CVTM_OK)
       return cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
-    status = weights ? weigh_on_host(device, points, weights, count, mesh, error)
-                     : cvtm_delaunay(points, count, mesh, error);
+    status = p->weights ? weigh_on_host(device, p, mesh, error)
+                        : cvtm_delaunay(p->points, p->count, mesh, error);
   }
   own.seconds = cvtm_clock() - start;
   if (report) *report = own;
@@ -455,7 +466,14 @@ static cvtm_status triangulate_somewhere(cvtm_device *device, const double *poin
 
 cvtm_status cvtm_delaunay_on(cvtm_device *device, const double *points, int64_t count,
                              cvtm_mesh *mesh, cvtm_delaunay_report *report, cvtm_error *error) {
-  return triangulate_somewhere(device, points, NULL, count, mesh, report, error);
+  return cvtm_delaunay_resident(device, points, NULL, count, mesh, report, error);
+}
+
+cvtm_status cvtm_delaunay_resident(cvtm_device *device, const double *points,
+                                   const double *resident, int64_t count, cvtm_mesh *mesh,
+                                   cvtm_delaunay_report *report, cvtm_error *error) {
+  const weighted_points p = {points, resident, NULL, count};
+  return triangulate_somewhere(device, &p, mesh, report, error);
 }
 
 cvtm_status cvtm_regular_triangulation(cvtm_device *device, const double *points,
@@ -466,5 +484,6 @@ cvtm_status cvtm_regular_triangulation(cvtm_device *device, const double *points
   if (count < 1 || count > CVTM_DELAUNAY_MOST)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld points; 1 to %d can be triangulated",
                      (long long)count, CVTM_DELAUNAY_MOST);
-  return triangulate_somewhere(device, points, weights, count, mesh, report, error);
+  const weighted_points p = {points, NULL, weights, count};
+  return triangulate_somewhere(device, &p, mesh, report, error);
 }

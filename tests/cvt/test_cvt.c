@@ -528,6 +528,39 @@ TEST_ON_DEVICE(test_on_device) {
   free_all(sites, rho);
 }
 
+/* After a descent on a torus the plan has the sites that the caller gets, wrapped. */
+TEST_ON_DEVICE(test_sites_stay_in_plan) {
+  enum { N = 300 };
+  const cvtm_domain d = {60, 40, 1};
+  float *rho = make_density(d, 0);
+  cvtm_cvt *cvt = make_plan(device, d, rho, N);
+  double *sites = make_sites(d, rho, N, 7);
+  double again, once, mass[2][N], centroid[2][2 * N];
+  for (int i = 0; i < N; ++i) sites[2 * i] -= 600;
+  DEFAULT_OPTIONS(cvtm_cvt, options);
+  cvtm_cvt_result result;
+  options.max_iterations = 20;
+  assert_device_ok(device, cvtm_cvt_optimize(cvt, &options, sites, N, &result));
+  for (int i = 0; i < N; ++i) assert_true(sites[2 * i] >= 0 && sites[2 * i] < 60);
+  cvtm_cvt_moments moments = {mass[0], centroid[0], NULL};
+  assert_device_ok(device, cvtm_cvt_evaluate_again(cvt, sites, N, CVTM_CVT_EXACT,
+                                                   CVTM_VORONOI_EXACT, &again, &moments));
+  moments = (cvtm_cvt_moments){mass[1], centroid[1], NULL};
+  evaluate_cvt(device, cvt, sites, N, &once, &moments);
+  assert_true(again == once);
+  assert_memory_equal(mass[0], mass[1], sizeof mass[0]);
+  assert_memory_equal(centroid[0], centroid[1], sizeof centroid[0]);
+  int64_t empty = 0;
+  for (int i = 0; i < N; ++i) empty += !(mass[0][i] > 0);
+  assert_int_equal(result.empty_cells, empty);
+  double *resident = cvtm_cvt_take_sites(cvt);
+  cvtm_cvt_destroy(cvt);
+  double *taken = copied_out(device, resident, 2 * N, sizeof *taken);
+  assert_memory_equal(taken, sites, 2 * N * sizeof *sites);
+  cvtm_device_free(device, resident);
+  free_all(sites, rho, taken);
+}
+
 /* Poisson sites have about 1.985 times the energy of hexagons; strata do much better. */
 TEST_ON_DEVICE(test_sample_energy) {
   enum { N = 4000 };

@@ -198,6 +198,27 @@ TEST(test_whole_call) {
   free(points);
 }
 
+/* The points that the device has are those that it takes. */
+TEST(test_resident_points) {
+  enum { COUNT = 3000 };
+  random_state = 11;
+  double *points = new_points(COUNT), *other = new_points(COUNT);
+  fill_random(points, COUNT, 1, &random_state);
+  fill_random(other, COUNT, 1, &random_state);
+  double *resident = copied_in(device, points, 2 * COUNT, sizeof *points);
+  const int is_cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
+  cvtm_mesh mesh = {0};
+  cvtm_delaunay_report report;
+  assert_ok(cvtm_delaunay_resident(device, is_cuda ? other : points, resident, COUNT, &mesh,
+                                   &report, NULL));
+  assert_int_equal(report.on_device, is_cuda);
+  assert_of_host(points, COUNT, &mesh);
+  double *kept = copied_out(device, resident, 2 * COUNT, sizeof *kept);
+  assert_memory_equal(kept, points, 2 * COUNT * sizeof *points);
+  cvtm_device_free(device, resident);
+  free_all(points, other, kept);
+}
+
 TEST(test_bad_input) {
   double points[] = {0, 0, 1, 0, 0, 1};
   cvtm_mesh mesh = {.vertex_count = 77};
