@@ -204,9 +204,9 @@ cvtm_status launch_rows(cvtm_device *device, const char *name, int64_t first, in
 
 /* --- copies from global to shared memory ------------------------------------------------------ */
 
-/* A thread starts copies from global to shared memory and waits for them later. Assembly, because
- * the compiler may move a thread's reads before the wait of cuda_pipeline.h where no block barrier
- * follows. */
+/* A thread starts copies from global to shared memory and waits for them later. This is assembly,
+ * because with cuda_pipeline.h the compiler may move a thread's reads before its wait where no
+ * block barrier follows. */
 /* Starts to copy 16, 8 or 4 aligned bytes. */
 static __device__ inline void cvtm_copy_start(void *to, const void *from, int bytes) {
   const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(to));

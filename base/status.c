@@ -27,8 +27,8 @@ cvtm_option_style cvtm_option_style_use(cvtm_option_style wanted) {
   return before;
 }
 
-/* Stands in the place of the dashes of a name, which `format` has before letters or %s, so that the
- * names are known when the arguments are in the text. */
+/* Replaces the dashes before the name of an option in `format`, where a letter or %s follows them.
+ * So the names are known once the arguments are in the text. */
 enum { MARK = '\x01' };
 
 static void mark_options(const char *format, char *marked, size_t size) {

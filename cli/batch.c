@@ -205,7 +205,7 @@ typedef struct batch {
   struct {          /* --follow: the frame before; there is one lane */
     cvtm_npy sites; /* `data` is owned; NULL: there is none */
     int64_t *id, next_id;
-    double black, white, gamma; /* that it had */
+    double black, white, gamma; /* tones of the frame before */
     cvtm_run_tone tone;
   } last;
   int visible;               /* a progress line is shown */

@@ -34,8 +34,8 @@ void cvtm_classes_defaults(cvtm_classes_options *options);
 
 typedef struct cvtm_classes_result {
   cvtm_cvt_result descent; /* of F */
-  /* Energies divided by cvtm_cvt_energy_bound: of each class, 0 if the class has no sites; of the
-   * union, by rho_u. */
+  /* Energies divided by cvtm_cvt_energy_bound. ratio[k] is that of class k, or 0 if the class has
+   * no sites; union_ratio is that of the union, by rho_u. */
   double ratio[CVTM_CLASSES_MAX], union_ratio;
   CVTM_RESERVED(8);
 } cvtm_classes_result;

@@ -79,16 +79,16 @@ cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int6
                                         cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
                                         double *value, double *moments);
 
-/* Computes the derivatives of L = sum_i integral over cell i of rho phi_i, where
- * phi_i(x) = a + b . (x - x_i) + c |x - x_i|^2, in arrays in device memory. By the density:
- * width * height numbers, in double precision, or in single if by_density_double is NULL. By the
- * sites: 2 * count, where the phi_i do not change as functions of x. NULL: not computed. sites:
- * 2 * count; NULL: those of the plan's last call, with the same count and exact cells. phi:
- * 4 * count: a, b (2), c. Waits for the device. L is linear in the density. So for a density in
- * double precision, add the results for two in single precision whose sum it is; the same holds for
- * moments and energy. CVTM_ERROR_UNSUPPORTED: the domain is periodic; on CUDA also: by the density,
- * more than 32 cells may meet a pixel, or many sites are about equally near a pixel; by the sites,
- * a cell has more than 1024 corners. Use a plan on a CPU then. */
+/* Computes the derivatives of L = sum_i integral over cell i of rho phi_i, where phi_i(x) = a + b .
+ * (x - x_i) + c |x - x_i|^2, in arrays in device memory. By the density: width * height numbers, in
+ * double precision, or in single if by_density_double is NULL. By the sites: 2 * count, where the
+ * phi_i do not change as functions of x. NULL: not computed. sites: 2 * count; NULL: those of the
+ * plan's last call, with the same count and exact cells. phi: 4 * count: a, b (2), c. Waits for the
+ * device. L is linear in the density. So split a density in double precision into two densities in
+ * single precision, and add their results; do the same for moments and energy.
+ * CVTM_ERROR_UNSUPPORTED: the domain is periodic; on CUDA also: by the density, more than 32 cells
+ * may meet a pixel, or many sites are about equally near a pixel; by the sites, a cell has more
+ * than 1024 corners. Use a plan on a CPU then. */
 cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count, const double *phi,
                                float *by_density, double *by_density_double, double *by_sites);
 

@@ -388,8 +388,8 @@ static cvtm_status evaluate_final(cvtm_descent *d, double value[2]) {
 
 /* Evaluates the final sites. If earlier sites of Lloyd's method were better, evaluates those
  * instead: a diagram that is not exact can mislead a descent. With timed evaluations, final sites
- * that have been evaluated are not evaluated again. Without, the time of the final evaluation
- * stands for the time of each evaluation. */
+ * that have been evaluated are not evaluated again. With other evaluations, the time of the final
+ * one stands for the time of each. */
 static cvtm_status finish_descent(cvtm_descent *d, double start, cvtm_cvt_result *result) {
   cvtm_cvt *cvt = d->task->cvt;
   const cvtm_own_sites own = cvt->evaluator->own(d->task);

@@ -1,5 +1,5 @@
-/* Inside cvt, power and bench: descents of the sites cvt->sites in device memory. A descent is some
- * steps of Lloyd's method, then L-BFGS-B. */
+/* Inside cvt and bench: descents of the sites cvt->sites in device memory. A descent is some steps
+ * of Lloyd's method, then L-BFGS-B. */
 #ifndef CVTMESH_CVT_DESCENT_H
 #define CVTMESH_CVT_DESCENT_H
 

@@ -47,7 +47,8 @@ CVTM_HD void cvtm_find_edge_midpoints(cvtm_domain domain, const cvtm_site_tree_v
   midpoints->count = found;
 }
 
-/* How many of the first i items an even choice of `chosen` among `count` items takes. */
+/* An even choice takes `chosen` of `count` items. Returns how many of them are among the first
+ * i. */
 CVTM_HD int64_t cvtm_chosen_before(int64_t i, int64_t count, int64_t chosen) {
   const double share = (double)chosen / (double)count;
   return count <= chosen ? i : (int64_t)floor((double)i * share);

@@ -1,5 +1,4 @@
-/* Inside cvt, power and bench: the plan, and the phases of an evaluation that differ between
- * devices. */
+/* Inside cvt and bench: the plan, and the phases of an evaluation that differ between devices. */
 #ifndef CVTMESH_CVT_EVALUATE_KERNELS_H
 #define CVTMESH_CVT_EVALUATE_KERNELS_H
 

@@ -219,10 +219,11 @@ CVTM_INLINE void cvtm_batch_slope(const cvtm_batch_lanes *a, const cvtm_batch_la
   *slope = CVTM_BATCH_WHERE(CVTM_BATCH_SIZE(*a) < huge * CVTM_BATCH_SIZE(*b), *a / *b);
 }
 
-/* The edges of the lanes on their way down. */
+/* Each lane walks down one edge. These are its present point, and the lines of the pixel grid that
+ * it has still to cross. */
 typedef struct cvtm_batch_walk {
   cvtm_batch_lanes x, y, column, row, columns,
-      rows;              /* the present point and lines; lines left to cross */
+      rows; /* the present point and its lines; `columns`, `rows`: lines left to cross */
   cvtm_batch_lanes side; /* 1 outward, -1 inward, 0 past the end: the sign of rho */
   cvtm_batch_masks by_column,
       by_row; /* set if the segment begins on a line between columns, rows */

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The side of a square of pixels over that of a cell. */
+/* The side of the square over which ink is averaged, divided by the side of a cell. */
 static const double squares = 1.6;
 
 /* Sums of values over [0, i) x [0, j), at sum[j * (width + 1) + i]. */
@@ -84,8 +84,8 @@ static double mean_around(const summed *s, int64_t i, int64_t j, double side) {
 }
 
 /* Sets mean[p] to the mean of `value` over a square around pixel p. The square is as large as a
- * cell where the ink is near[p]. If `near` is NULL, the ink there is the mean of `value` over a
- * square of the size for even ink. */
+ * cell at the ink near[p]. If `near` is NULL, that ink is itself the mean of `value` over a square
+ * of the size for even ink. */
 static void take_means(const summed *s, double count, const float *value, const float *near,
                        float *mean) {
   const int64_t width = s->domain.width, height = s->domain.height;
@@ -106,12 +106,13 @@ static void take_means(const summed *s, double count, const float *value, const 
 
 /* --- ink that overlaps --- */
 
-/* Discs on a triangular lattice meet at this coverage, and cover all at most_discs. */
+/* Discs on a triangular lattice touch each other at this coverage. At most_discs they cover the
+ * plane. */
 static const double meeting = 0.90689968211710893; /* pi / sqrt(12) */
 static const double most_discs = 1.2091995761561452;
 
-/* The share that discs of this area cover: each is cut by the lenses which it has in common with
- * its six neighbours. */
+/* The share of the plane that discs with this area per cell cover. Each disc has a lens in common
+ * with each of its six neighbours. */
 static double coverage_of(double discs) {
   const double distance = sqrt(2 * CVTM_PI / (sqrt(3.0) * discs)); /* in radii */
   if (distance >= 2) return discs;
@@ -130,9 +131,9 @@ static double discs_needed(double coverage) {
   return high;
 }
 
-/* The length of a tour per area goes with the root of the number of sites per area. Measured in
- * simulated plots of even ink: the share that a line covers whose width is 0, 0.1, 0.2 and so on of
- * the root of the area of a cell. */
+/* The length of a tour per area is proportional to the square root of the number of sites per area.
+ * The table was measured in simulated plots of even ink: entry k is the share that a line covers if
+ * its width is k / 10 of the square root of a cell's area. */
 static double line_needed(double coverage) {
   static const double covered[] = {0,      0.1048, 0.2092, 0.313,  0.4165, 0.5195, 0.6222,
                                    0.7245, 0.8264, 0.9274, 0.9868, 0.9962, 0.9995, 1};
@@ -144,8 +145,8 @@ static double line_needed(double coverage) {
   return width * width;
 }
 
-/* Measured: the share that discs at 10,000 sites of an even density cover, after 12 iterations from
- * random sites, if their area per area is 0.6, 0.65 and so on. */
+/* The table was measured for 10,000 sites with an even density, after 12 iterations from random
+ * sites: the shares that discs cover if their area per unit of area is 0.6, 0.65 and so on. */
 static double loose_discs_needed(double coverage) {
   static const double covered[] = {0.6,    0.6497, 0.6991, 0.7472, 0.7929, 0.835,  0.8725,
                                    0.9046, 0.9313, 0.9527, 0.969,  0.9807, 0.9887, 0.9935,
@@ -182,16 +183,16 @@ static double look_up(const need_table *t, double ink) {
 }
 
 /* Where the ink changes from cell to cell, the cells are irregular, and a tour through them is
- * shorter than through even cells; a small change suffices to break their rows. Measured in
- * simulated plots of photographs: the share of the length; `change`: of the logarithm of the ink
- * over a cell. */
+ * shorter than through even cells. A small change suffices to break their rows. Returns the ratio
+ * of the lengths, which was measured in simulated plots of photographs. change: how much the
+ * logarithm of the ink changes over a cell. */
 static double line_share(double change) {
   const double c = fmin(change, 2);
   return 1 / (1 + 0.26 * c + 0.03 * c / (c + 0.02));
 }
 
-/* Divides the ink of a line by line_share, for even cells that cover as much: even[p]. `mean` is
- * the mean ink over a cell; area: of a piece. */
+/* Sets even[p] to the ink at which a line through even cells covers as much: the ink divided by
+ * line_share. mean: the mean ink over a cell; area: that of a piece. */
 static void divide_by_share(cvtm_domain domain, const need_table *t, const float *mean, double area,
                             float *even) {
   const int64_t width = domain.width, height = domain.height;
@@ -215,8 +216,8 @@ static void divide_by_share(cvtm_domain domain, const need_table *t, const float
   }
 }
 
-/* The multiple of the ink `mean` that needs `wanted` per pixel. The ink is sorted into a histogram
- * first. */
+/* The factor with which the ink `mean` needs `wanted` area of pieces per pixel. Sorts the ink into
+ * a histogram first. */
 static double multiple_of_ink(const need_table *t, const float *mean, size_t pixels,
                               double wanted) {
   enum { STEPS = 40, BINS = 1024 };
@@ -236,8 +237,8 @@ static double multiple_of_ink(const need_table *t, const float *mean, size_t pix
   return low;
 }
 
-/* Multiplies the density by the square of what the ink needs over the ink. even: as long as `mean`.
- */
+/* Multiplies the density by the square of the ratio of cvtm_ink_needed to the ink. even: as long as
+ * `mean`. */
 static void add_overlaps(cvtm_domain domain, const float *mean, double count, const cvtm_ink *ink,
                          float *even, float *rho) {
   const size_t pixels = (size_t)domain.width * (size_t)domain.height;
@@ -258,7 +259,7 @@ static void add_overlaps(cvtm_domain domain, const float *mean, double count, co
   }
 }
 
-/* What both functions below work with. */
+/* The arrays that both public functions work with. */
 typedef struct means {
   cvtm_scratch memory;
   summed sums;

@@ -73,7 +73,8 @@ __device__ void pull_cell(const cvtm_pull_edges &edges, int64_t slot, const cvtm
   by_sites[2 * static_cast<int64_t>(edges.tree.index[slot]) + 1] = sum[1];
 }
 
-/* Computes the sites whose cells hull construction decides, and lists the others. */
+/* Computes the derivatives by the sites whose cells hull construction decides, and lists the other
+ * sites. */
 __global__ void __launch_bounds__(CVTM_WARP)
     pull_sites_kernel(cvtm_pull_edges edges, double *by_sites, cvtm_pull_memory *list) {
   __shared__ cvtm_warp_cells<CELLS> memory;
@@ -92,7 +93,7 @@ __global__ void __launch_bounds__(CVTM_WARP)
   }
 }
 
-/* Computes the listed sites, one warp for each. */
+/* Computes the derivatives by the listed sites, with one warp for each. */
 __global__ void __launch_bounds__(CVTM_WARP)
     pull_listed_sites_kernel(cvtm_pull_edges edges, double *by_sites, cvtm_pull_memory *list) {
   __shared__ cvtm_warp_queue queue;

@@ -43,7 +43,8 @@ typedef struct cvtm_image {
 cvtm_status cvtm_image_read(const char *path, cvtm_image *image, cvtm_error *error);
 /* The same, and sets image->rgb, also composited over white. */
 cvtm_status cvtm_image_read_colour(const char *path, cvtm_image *image, cvtm_error *error);
-/* As cvtm_image_read or, with_rgb, cvtm_image_read_colour; an array is data. */
+/* Reads a file as cvtm_image_read does or, if with_rgb is nonzero, as cvtm_image_read_colour does.
+ * An array counts as data. */
 cvtm_status cvtm_image_open(const cvtm_input *source, int with_rgb, cvtm_image *image,
                             cvtm_error *error);
 /* As cvtm_image_read, from memory. Messages begin with `name`. If the format is unknown, the

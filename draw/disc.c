@@ -16,7 +16,7 @@ typedef struct interval {
 } interval;
 
 /* Strokes with round ends: stroke i is the set of points within radii[i] of the line from from[i]
- * to to[i]. Of discs both ends are the same array. */
+ * to to[i]. For discs `from` and `to` are the same array. */
 typedef struct strokes {
   const double *from, *to, *radii;
   int64_t count;

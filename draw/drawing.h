@@ -57,9 +57,9 @@ typedef struct cvtm_drawing {
  * with CVTM_ERROR_MEMORY; then *drawing is empty. */
 cvtm_status cvtm_drawing_of_dots(const cvtm_page *page, const double *points, const double *radius,
                                  int64_t count, cvtm_drawing *drawing, cvtm_error *error);
-/* What a pen of this width (in pixels) does for these dots: one touch, a stroke of one point, or
- * for a disc that is wider than the pen a spiral that fills it. Dots inside the margins, as above.
- */
+/* What a pen of this width (in pixels) draws for these dots: one touch, which is a stroke of one
+ * point, or, for a disc wider than the pen, a spiral that fills it. Dots lie inside the margins, as
+ * above. */
 cvtm_status cvtm_drawing_of_touches(const cvtm_page *page, const double *points,
                                     const double *radius, int64_t count, double pen,
                                     cvtm_drawing *drawing, cvtm_error *error);
@@ -88,8 +88,8 @@ void cvtm_drawing_free(cvtm_drawing *drawing);
 cvtm_status cvtm_drawing_order(cvtm_drawing *drawing, cvtm_error *error);
 
 /* Cuts the strokes into parts of at most `distance` mm of line, so that the pen can be refilled
- * between parts. A part may be longer if the line between two points is. Dots have no length. Fails
- * with CVTM_ERROR_MEMORY; then the drawing is unchanged. */
+ * between parts. A part is longer only if a single line between two points is. Dots have no length.
+ * Fails with CVTM_ERROR_MEMORY; then the drawing is unchanged. */
 cvtm_status cvtm_drawing_split(cvtm_drawing *drawing, double distance, cvtm_error *error);
 /* The number of parts; 1 for a drawing that was not cut. */
 int64_t cvtm_drawing_parts(const cvtm_drawing *drawing);

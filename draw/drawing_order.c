@@ -76,7 +76,7 @@ static void remove_end(end_tree *t, int32_t count, int32_t one) {
   t->gone[one] = 1;
 }
 
-/* Ends at the same distance: the one with the smaller number. */
+/* Of several ends at the same distance, the one with the smallest number is taken. */
 static void search_range(end_tree *t, int32_t first, int32_t end, const double *p) {
   while (first < end) {
     const int32_t middle = first + (end - first) / 2;

@@ -1,4 +1,4 @@
-/* The machines that draw: one row each, and what a plot on them takes. */
+/* The machines that draw, with one row for each, and the time that a plot takes on them. */
 #include "draw/plotter.h"
 
 #include "base/text.h"
@@ -101,7 +101,7 @@ static const char marlin_laser[] =
   .lift_seconds = 0.4, .dot_seconds = 0.05, .pens = 1
 #define GCODE .format = "gcode", .acceleration = 500, .dot_seconds = 0.05
 
-/* What is not named is 0 or NULL, as plotter.h explains it. */
+/* Members that a row does not name are 0 or NULL; plotter.h says what that means. */
 static const cvtm_plotter plotters[] = {
     {"hp7475a", "hp7475a-a4", "HP 7475A, A4", HP7475A, A4,
      .area = {10, 206 - 7721 * 0.02488, 10 + 11040 * 0.02488, 206}},
@@ -197,7 +197,7 @@ void cvtm_plotter_place(const cvtm_plotter *plotter, double width, double height
 /* --- the time to plot --------------------------------------------------------------------------
  */
 
-/* Seconds of a way from rest to rest. */
+/* The seconds of a straight move that begins and ends at rest. */
 static double seconds_of(double length, double speed, double acceleration) {
   if (length * acceleration < speed * speed) return 2 * sqrt(length / acceleration);
   return length / speed + speed / acceleration;

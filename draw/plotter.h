@@ -6,10 +6,10 @@
 
 CVTM_API_BEGIN
 
-/* Lengths in mm, y down. A page of the size `paper` lies in the machine as wide as it can, with
- * the area where it says; a portrait page is turned by 90 degrees, its top to the left. A page of
- * another size lies with its lower left corner in the origin. The origin of HPGL is the lower left
- * corner of the area. */
+/* Lengths are in mm, y down. A page of the size `paper` is put into the machine with its longer
+ * side across, and `area` is then what the machine reaches. A portrait page is turned by 90
+ * degrees, with its top to the left. A page of another size has its lower left corner at the
+ * origin. The origin of HPGL is the lower left corner of the area. */
 typedef struct cvtm_plotter {
   const char *name, *second_name; /* the second may be NULL */
   const char *help;
@@ -25,7 +25,7 @@ typedef struct cvtm_plotter {
 
 /* Row k of the machines; NULL after the last. */
 const cvtm_plotter *cvtm_plotter_at(int k);
-/* By one of its names, in any case; NULL: there is none. */
+/* Finds a machine by one of its names, in upper or lower case; NULL if there is none. */
 const cvtm_plotter *cvtm_plotter_find(const char *name);
 /* The row of the same machine for this paper, or `plotter`. */
 const cvtm_plotter *cvtm_plotter_for_page(const cvtm_plotter *plotter, double width, double height);
@@ -36,7 +36,7 @@ int cvtm_plotter_area(const cvtm_plotter *plotter, double width, double height, 
 void cvtm_plotter_place(const cvtm_plotter *plotter, double width, double height, const double *mm,
                         double *place);
 
-/* The seconds in which the raised pen moves by this way, from rest to rest. */
+/* The seconds that the raised pen needs for this distance, from rest to rest. */
 double cvtm_plotter_seconds(const cvtm_plotter *plotter, double mm);
 
 typedef struct cvtm_plot_figures {
@@ -44,8 +44,8 @@ typedef struct cvtm_plot_figures {
   double drawn, travelled; /* mm */
   double seconds_drawing, seconds_lifting, seconds_travelling;
 } cvtm_plot_figures;
-/* What plotting takes. Each stroke and each way between strokes begins and ends at rest; corners do
- * not slow the pen. Changes of pens are left out. */
+/* Measures what plotting takes. Each stroke and each move between strokes begins and ends at rest;
+ * corners do not slow the pen. The time for changes of pens is left out. */
 void cvtm_plotter_measure(const cvtm_plotter *plotter, const cvtm_drawing *drawing,
                           cvtm_plot_figures *figures);
 

@@ -361,7 +361,7 @@ static void search_queue(tour_state *t) {
   }
 }
 
-/* The point after which the longest edge comes that has not been tried. */
+/* The first point of the longest edge that has not been tried. */
 static int32_t find_long_edge(const tour_state *t, const unsigned char *tried) {
   int32_t found = -1;
   double longest = 0;
@@ -377,7 +377,7 @@ static int32_t find_long_edge(const tour_state *t, const unsigned char *tried) {
   return found;
 }
 
-/* Replaces the edge after a and the other edge with which that wins most. */
+/* Exchanges the edge after a with the edge for which the exchange shortens the tour most. */
 static int exchange_long_edge(tour_state *t, int32_t a) {
   const int32_t b = next_point(t, a);
   const double old = point_distance(t, a, b);

@@ -124,8 +124,8 @@ CVTM_HD void cvtm_cell_begin_walk(cvtm_domain domain, double sx, double sy, cons
 /* --- the pixel centres of a cell ------------------------------------------------------ */
 
 /* True if the label of pixel (column, row) is the site at `slot`: no other site is nearer to the
- * centre, or as near with a lower index. (x, y): the centre relative to the site. Of two images of
- * the site that are both half a period away, along an axis of a torus, one counts. */
+ * centre, or as near with a lower index. (x, y): the centre relative to the site. If two images of
+ * the site are both half a period away along an axis of a torus, only one of them counts. */
 CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t slot,
                            int32_t column, int32_t row, double x, double y) {
   if (domain.periodic && !(2 * x >= -domain.width && 2 * x < domain.width &&

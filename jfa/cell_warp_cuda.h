@@ -16,11 +16,11 @@ struct cvtm_warp_hulls {
       scratch[CVTM_HULL_SCRATCH * CELLS];
 };
 
-/* Constructs the cells of the sites at slots base .. base + CELLS - 1 that are before `end`. Lane
- * k of the warp works on cell k % CELLS. Returns true if that cell is done: hull construction did
- * not fail, and the cell does not span more than about CVTM_WARP_ROWS rows. *left, unless it is
- * NULL, is the hull at the end. PARTIAL: for a tree with a cover; only the cells of own sites are
- * done. The kernel for other trees is 2 % faster without (H200). */
+/* Constructs the cells of the sites at slots base .. base + CELLS - 1 that are before `end`. Lane k
+ * of the warp works on cell k % CELLS. Returns true if that cell is done: hull construction did not
+ * fail, and the cell does not span more than about CVTM_WARP_ROWS rows. *left, unless it is NULL,
+ * is the hull at the end. PARTIAL: for a tree with a cover; only the cells of own sites are done.
+ * Without PARTIAL the kernel for other trees is 2 % faster (H200). */
 template <int CELLS, bool PARTIAL = false>
 __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                         int64_t base, int64_t end, int lane, int32_t most_tests,

@@ -27,7 +27,8 @@ typedef struct cvtm_site_tree_arrays {
   uint64_t *keys_alt;
   void *workspace;
   size_t workspace_bytes;
-  /* Scratch of CUDA. Between sorts all of bin_head is -1, and all of the others is 0. */
+  /* Scratch of CUDA. Between sorts all entries of bin_head are -1, and all entries of the other
+   * arrays are 0. */
   int32_t *bin_count;             /* sites of each bin */
   int32_t *bin_head;              /* a site of each bin, the start of its chain */
   unsigned long long *tile_count; /* of each tile of bins: tile_word of site_tree_cuda.cu, or 0 */

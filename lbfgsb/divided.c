@@ -366,8 +366,8 @@ cvtm_status cvtm_divided_set_share(cvtm_device *device, cvtm_lbfgsb_arrays *arra
 
 /* --- the passes on the CPU --------------------------------------------------------------- */
 
-/* Adds to the record the row of W with the nearest breakpoint of the block, and numbers that row
- * over all ranks. */
+/* Appends the row of W that has the block's nearest breakpoint to the record, and gives it its
+ * number among the rows of all ranks. */
 static void add_row(const cvtm_lbfgsb_arrays *arrays, const cvtm_divided_pass *pass,
                     double *record) {
   double *row = record + pass->entries + 2;

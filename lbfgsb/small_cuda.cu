@@ -75,7 +75,7 @@ struct row_sums {
   __device__ row_sums() {
     for (int e = 0; e < CVTM_SUM_COLUMNS; ++e) value[e] = cvtm_lbfgsb_identity(e);
   }
-  /* Combines the entries of all lanes, in each of them. nearest: the pass is pass A. */
+  /* Combines the entries of all lanes; every lane gets the result. nearest: nonzero in pass A. */
   template <int LANES>
   __device__ void combine(const lane_group<LANES> &on, int nearest) {
 #pragma unroll

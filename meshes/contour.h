@@ -75,8 +75,8 @@ cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
 cvtm_status cvtm_contour_of_frame(int width, int height, const cvtm_contour_options *options,
                                   cvtm_contour *contour, cvtm_error *error);
 /* A contour of the unchanged rings. CVTM_ERROR_INPUT if a ring leaves the image. With a periodic
- * border also if only some edges along a side have a copy on the opposite side, or no edge on any
- * side has one. */
+ * border it is also an error if only some edges along a side have a copy on the opposite side, or
+ * if no edge has one. */
 cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, int height,
                                      const cvtm_contour_options *options, cvtm_contour *contour,
                                      cvtm_error *error);

@@ -16,8 +16,8 @@
 
 enum { LEVELS = 1024 };
 
-/* The picture in cells of about the spacing of the dots, as it looks from a distance. Levels are
- * encoded as in sRGB, which is nearly even for the eye. */
+/* The picture in cells about as wide as the spacing of the dots, as it looks from a distance.
+ * Levels are encoded as in sRGB, whose steps look nearly even to the eye. */
 typedef struct budget {
   cvtm_run_options *options;
   int width, height;
@@ -27,12 +27,12 @@ typedef struct budget {
   float *drawn;          /* of the drawing */
   float *wanted, *other; /* work arrays */
   double spread[LEVELS]; /* share of the pixels that have this level */
-  double share[LEVELS];  /* the same; in several colours of the dots that the inks need */
-  cvtm_ink piece;        /* of a dot, or of a point of a line */
-  double area;           /* of the picture, square pixels */
-  double ink;            /* that the dots have: their area over that of the picture */
-  int pens;              /* in several colours; else 0 */
-  const double *areas;   /* of their dots */
+  double share[LEVELS]; /* the same; in several colours, the share of the dots that the inks need */
+  cvtm_ink piece;       /* of a dot, or of a point of a line */
+  double area;          /* of the picture, square pixels */
+  double ink;           /* of the dots: their area divided by the area of the picture */
+  int pens;             /* in several colours; else 0 */
+  const double *areas;  /* of their dots */
   cvtm_scratch memory;
 } budget;
 
@@ -56,7 +56,7 @@ static int tones_are_wanted(const cvtm_run_options *o) {
   return o->tone == CVTM_RUN_TONE_AUTO && is_plain && o->points != 0 && shows_tone(o);
 }
 
-/* The ink of a level, as the density has it. */
+/* The ink that the density assigns to a level. */
 static double tone_of(const budget *b, const tones *t, double level) {
   const double moved = (level - t->black) / (t->white - t->black);
   const double shown = 0.5 + (moved - 0.5) * b->options->contrast;
@@ -64,7 +64,7 @@ static double tone_of(const budget *b, const tones *t, double level) {
   return pow(b->options->invert ? light : 1 - light, t->gamma);
 }
 
-/* By how much tones thin the inks of a level that has another tone by itself. */
+/* The factor by which these tones reduce the inks of a level whose own tone differs. */
 static double thinning(const budget *b, const tones *t, double level) {
   const double own = tone_of(b, &own_tones, level);
   return own > 0 ? tone_of(b, t, level) / own : 0;
@@ -77,7 +77,7 @@ static double need_of(const budget *b, const tones *t, int bin) {
   return b->pens > 0 ? thinning(b, t, level) : cvtm_ink_needed(b->piece.kind, tone_of(b, t, level));
 }
 
-/* The area of the dots that these tones need, over that of the picture. */
+/* The area of the dots that these tones need, divided by the area of the picture. */
 static double ink_of(const budget *b, const tones *t) {
   double sum = 0;
   for (int bin = 0; bin < LEVELS; ++bin) sum += b->share[bin] * need_of(b, t, bin);
@@ -96,7 +96,8 @@ static int find_gamma(const budget *b, double ink, tones *t) {
   return fabs(ink_of(b, t) / ink - 1) < 0.02;
 }
 
-/* Replaces a plane by its difference from its mean over some cells around, about middle grey. */
+/* Replaces each value of a plane by its difference from the mean over some cells around it, plus
+ * middle grey. */
 static cvtm_status keep_local(budget *b, float *plane, cvtm_error *error) {
   const double around = 8; /* cells */
   memcpy(b->other, plane, (size_t)b->cells * sizeof *plane);
@@ -114,9 +115,9 @@ static double contrast_of(const float *plane, int64_t count) {
   return sqrt(sum / (double)count);
 }
 
-/* Sets the structural similarity of the local contrasts of the drawing and the picture, as they are
- * seen from a distance. The eye half adapts to the contrast of the whole drawing. Without that only
- * the darkest parts would get dots. */
+/* Sets the score of the tones: the structural similarity of the local contrasts of drawing and
+ * picture, seen from a distance. The eye adapts by half to the contrast of the whole drawing.
+ * Without this adaptation only the darkest parts would get dots. */
 static cvtm_status score(budget *b, tones *t, cvtm_error *error) {
   const double blur = 1.5; /* cells */
   cvtm_likeness likeness;
@@ -186,8 +187,8 @@ static cvtm_status shrink_to_cells(budget *b, cvtm_domain domain, const float *l
   return keep_local(b, b->local, error);
 }
 
-/* A line is shorter where the tone changes from cell to cell, which levels alone do not tell:
- * corrects the gamma by the points that the cells need. */
+/* A line is shorter where the tone changes from cell to cell, and the levels alone do not show such
+ * changes. So this corrects gamma by the number of points that the cells need. */
 static cvtm_status correct_gamma(budget *b, tones *t, cvtm_error *error) {
   enum { ROUNDS = 3 };
   const double cell = b->area / (double)b->cells;
@@ -206,9 +207,9 @@ static cvtm_status correct_gamma(budget *b, tones *t, cvtm_error *error) {
 
 /* --- time ------------------------------------------------------------------------------------ */
 
-/* The seconds in which a machine draws `count` touches, or a line through as many points, whose
- * spacings follow the tones. Measured in drawings of photographs: a pen moves by this many spacings
- * from one touch to the next, or along a line from point to point. */
+/* The seconds that a machine needs for `count` touches, or for a line through as many points, whose
+ * spacings follow the tones. The constants were measured in drawings of photographs: they are the
+ * length of a pen's way from one touch, or point, to the next, in spacings. */
 static double seconds_of(const budget *b, const tones *t, const run_machine *machine,
                          double count) {
   const double way = 1, step = 1.085;
@@ -226,8 +227,8 @@ static double seconds_of(const budget *b, const tones *t, const run_machine *mac
   return count * sum;
 }
 
-/* Sets the number of touches or points for the time of -n, at most `most`. Returns 0 if the time is
- * enough for these. */
+/* Sets the number of touches or points that can be drawn in the time of -n, at most `most`. Returns
+ * 0 if `most` can be drawn. */
 static int count_in_time(budget *b, const tones *t, const run_machine *machine, double seconds,
                          double most) {
   enum { STEPS = 40 };
@@ -244,8 +245,8 @@ static int count_in_time(budget *b, const tones *t, const run_machine *machine, 
 
 /* --- both ------------------------------------------------------------------------------------ */
 
-/* Chooses the number of dots for the time of -n, and the tones that so many show. coverage: as
- * for shrink_to_cells. */
+/* Chooses the number of dots by the time of -n, and the tones that this number of dots can show.
+ * coverage: as for shrink_to_cells. */
 static cvtm_status choose(budget *b, cvtm_domain domain, const float *light, float *const *coverage,
                           cvtm_error *error) {
   cvtm_run_options *o = b->options;
@@ -338,7 +339,7 @@ void run_touches_choose(cvtm_run_options *o) {
   if (o->follow.id != NULL && (run_given(o) & of_sites) == 0) {
     o->effort = CVTM_CVT_EFFORT_LOW;
     o->iterations = 25;
-    o->tolerance = 0; /* it would stop while all dots still move with the scene */
+    o->tolerance = 0; /* with a tolerance it would stop while all dots still follow the scene */
   }
   if (o->pen.count == 0 || run_page_shows_line(o) || run_outputs_have_mesh(o) ||
       (run_given(o) & of_sites) != 0 || is_film || !is_plain)

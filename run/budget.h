@@ -9,23 +9,25 @@
 
 #include <cjson/cJSON.h>
 
-/* For a time of -n (options->points below 0), sets the number of touches, or of points of a line,
- * that the machine draws in it. Where -n dots of one size are to show a picture whose levels and
- * gamma are not given, sets both such that the dots have the ink of the tones, and that the drawing
- * resembles the picture most. */
+/* If -n gives a time (options->points is below 0), sets the number of touches, or of points of a
+ * line, that the machine draws in it. If dots of one size have to show a picture whose levels and
+ * gamma are not given, sets levels and gamma so that the dots have as much ink as the tones and the
+ * drawing resembles the picture most. */
 cvtm_status run_budget_choose(cvtm_run_options *options, const cvtm_image *image,
                               cvtm_error *error);
-/* The same in several colours, whose inks the chosen tones thin; so black, which has most contrast,
- * stays where it is dark. light: the luminance of the picture; coverage: by each of the `pens` pens
- * for the picture's own tones, then for the chosen ones; areas: of their dots, in square pixels. */
+/* The same in several colours. The chosen tones reduce the inks; black, which has the most
+ * contrast, stays where the picture is dark. light: the luminance of the picture. coverage: of each
+ * of the `pens` pens, first for the picture's own tones, on return for the chosen ones. areas: of
+ * the pens' dots, in square pixels. */
 cvtm_status run_budget_choose_colours(cvtm_run_options *options, cvtm_domain domain,
                                       const float *light, float *const *coverage, int pens,
                                       const double *areas, cvtm_error *error);
-/* Checks a time of -n. CVTM_ERROR_USAGE. */
+/* Checks -n if it gives a time. CVTM_ERROR_USAGE. */
 cvtm_status run_budget_check(const cvtm_run_options *options, cvtm_error *error);
-/* Touches of a pen show the rows of a regular tessellation in even places. After few iterations
- * there are none, and edges are as sharp: so where nothing is said of the descent, it is short. So
- * it is for a frame of a film after the first, whose sites start near their places. */
+/* In even areas touches of a pen show the rows of a regular tessellation. After few iterations
+ * there are no rows yet, while edges are just as sharp. So the descent is short unless options of
+ * the descent are given. It is also short for the frames of a film after the first, whose sites
+ * start near their final positions. */
 void run_touches_choose(cvtm_run_options *options);
 void run_budget_report(const cvtm_run_options *options, cJSON *report);
 

@@ -116,7 +116,7 @@ cvtm_status run_checkpoint_open(const cvtm_run_options *options, run_checkpoint 
   c->path = options->checkpoint.file;
   c->solve.seconds = options->checkpoint.every;
   if (c->path != NULL) c->solve.save = save_file;
-  /* Thus one command line starts a run and, repeated, continues it. */
+  /* Thus the same command line starts a run and, if repeated, continues it. */
   if (c->path == NULL || access(c->path, F_OK) != 0) return CVTM_OK;
   c->resumed = c->path;
   size_t size = 0;

@@ -229,7 +229,7 @@ static cvtm_status separate(run_colours *c, cvtm_error *error) {
   return cvtm_inks_separate(&c->pens.inks, c->rgb, count_canvas_pixels(c), c->coverage, error);
 }
 
-/* Counts the dots that the inks need. amount: of each pen; *all: of all. */
+/* Counts the dots that the inks need. amount[k]: the number for pen k; *all: the sum. */
 static cvtm_status count_dots(const cvtm_run_options *o, const run_colours *c, double *amount,
                               run_dot_count *all, cvtm_error *error) {
   const double most = 1e9;
@@ -265,8 +265,8 @@ int run_colours_have_sizes(const cvtm_run_options *options, const run_colours *c
   return 1;
 }
 
-/* Chooses the tones that -n dots of one size can show. The picture gets the colours of the inks
- * that are left. */
+/* Chooses the tones that -n dots of one size can show. Replaces the picture by the colours of the
+ * reduced inks. */
 static cvtm_status choose_tones(cvtm_run_options *o, run_colours *c, double *amount,
                                 run_dot_count *all, cvtm_error *error) {
   const int64_t pixels = count_canvas_pixels(c);

@@ -44,8 +44,9 @@ static int64_t count_of(const run_colours *c, int k) { return c->start[k + 1] - 
 
 /* --- the grids --- */
 
-/* A pixel of the grid is a third of the spacing wide; one of the canvas about an eighth, but the
- * canvas has at most this number of pixels, or that of the picture if it is larger. */
+/* A pixel of the grid is a third of the spacing wide. A pixel of the canvas is about an eighth of
+ * it wide, but the canvas has at most this number of pixels or, if that is larger, the number of
+ * the picture. */
 static void choose_grids(colour_drawing *d) {
   const cvtm_domain domain = d->c->domain;
   const double most = 1.6e7, area = (double)domain.width * domain.height;

@@ -287,7 +287,7 @@ cvtm_status run_segment_image(cvtm_device *device, const cvtm_run_options *optio
   settings.inside_count = options->segment.inside.count;
   settings.outside = options->segment.outside.item;
   settings.outside_count = options->segment.outside.count;
-  /* A step that is solved too roughly would look like one that changes nothing. */
+  /* A step that is solved inaccurately could look like a step that changes nothing. */
   const double step = 0.2 * settings.segment.tolerance;
   if (step > 0)
     settings.segment.step_tolerance = fmin(settings.segment.step_tolerance, fmax(step, 1e-9));

@@ -31,15 +31,15 @@ cvtm_status run_read_conditioned(cvtm_device *device, cvtm_run_options *options,
 void run_condition_report(const cvtm_run_options *options, const cvtm_pipeline_result *made,
                           cJSON *report);
 
-/* Sizes from a field on a mesh. In `run`, --size-from, they take the place of the picture; in
- * `mesh` they are one of those of --size. */
+/* Sizes from a field on a mesh. In `run`, --size-from replaces the picture by them; in `mesh`
+ * --size takes them like any other size. */
 
 /* A field on a mesh. Points of a file are triangulated. Positions are in pixels, y down. */
 typedef struct run_field {
   cvtm_mesh mesh;
   double *values;      /* per vertex; NULL: it is a metric */
   cvtm_metric *metric; /* per vertex; NULL: it is one number */
-  double scale;        /* from pixels to the unit of the file, in which values are */
+  double scale; /* factor from pixels to the unit of the file, which is the unit of the values */
 } run_field;
 
 /* Nonzero if files of this extension hold fields on meshes or at points: vtu, msh and npy. */
@@ -61,8 +61,8 @@ typedef struct run_size_raster {
   double *size; /* malloc'd: width * height, in the unit of the rectangle; NULL: none */
 } run_size_raster;
 
-/* The sizes in a file over the rectangle (left, upper, right, lower; y down, in pixels of the
- * domain), lowered so that they grow by at most 0.3 per unit of distance. */
+/* Reads the sizes of a file over the rectangle (left, upper, right, lower; y down, in pixels of the
+ * domain), and lowers them so that they grow by at most 0.3 per unit of distance. */
 cvtm_status run_size_raster_read(const cvtm_run_options *options, const char *path,
                                  cvtm_domain domain, const double rectangle[4],
                                  run_size_raster *raster, cvtm_error *error);

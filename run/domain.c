@@ -134,7 +134,7 @@ static cvtm_status take_labels(const char *path, const cvtm_image *image, int32_
   return CVTM_OK;
 }
 
-/* Refuses labels that differ nearly everywhere, as the grey levels of a photograph do: of which the
+/* Refuses labels that differ nearly everywhere, as the grey levels of a photograph do. Their
  * contours would have a junction between most pixels. */
 static cvtm_status check_noise(const char *path, const cvtm_image *image, const int32_t *labels,
                                cvtm_error *error) {
@@ -367,7 +367,7 @@ cvtm_status run_domain_move_dropped(const run_domain *domain, cvtm_domain image,
   triangle_demand *candidates = malloc((size_t)mesh.triangle_count * sizeof *candidates);
   char *taken = calloc((size_t)mesh.vertex_count, 1);
   if (mesh.vertex_count == count || mesh.triangle_count == 0) {
-    /* no site was dropped, or there is no triangle for it */
+    /* either no site was dropped, or no triangle can take one */
   } else if (candidates == NULL || taken == NULL) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   } else {

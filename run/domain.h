@@ -32,7 +32,8 @@ cvtm_status run_area_caps_convert(const cvtm_run_options *options, cvtm_domain d
 
 /* Sets the largest area of a triangle of a region by --max-area and the outline's file. */
 double run_area_cap_of(const run_area_caps *caps, int32_t region);
-/* The length of edges with which triangles of a region stay below their cap; INFINITY: any. */
+/* The edge length with which the triangles of a region do not exceed its largest area; INFINITY if
+ * it has none. */
 double run_area_caps_size(const run_area_caps *caps, int32_t region);
 
 /* The options of a refinement, which ends at the limit. caps and limit are borrowed. */
@@ -42,8 +43,7 @@ void run_refine_choose(const cvtm_run_options *options, const run_area_caps *cap
 /* Nonzero if triangles are worse than asked for and no small angle of the input is the reason. */
 int run_refine_fell_short(const cvtm_refine_figures *figures);
 
-/* Adds the member `refinement`. height: the corners are reported at height - y; NaN: as they are.
- */
+/* Adds the member `refinement`. Corners are reported at height - y, or at y if height is NaN. */
 void run_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figures *figures,
                        double height, cJSON *report);
 
@@ -72,7 +72,7 @@ cvtm_status run_domain_check(const cvtm_run_options *options, cvtm_error *error)
 cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image, float *density,
                             run_domain *domain, cvtm_error *error);
 /* Moves sites that run_domain_triangulate would leave out into the triangles where the density asks
- * for most sites. sites: 2 * count. *moved: the number of moved sites. */
+ * for the most sites. sites: 2 * count. *moved: the number of moved sites. */
 cvtm_status run_domain_move_dropped(const run_domain *domain, cvtm_domain image,
                                     const float *density, double *sites, int64_t count,
                                     int64_t *moved, cvtm_error *error);
@@ -86,7 +86,7 @@ cvtm_status run_domain_triangulate(run_domain *domain, double *sites, double *ma
  * on two opposite sides. */
 void run_domain_paired_sides(const cvtm_run_options *options, cvtm_domain image,
                              const cvtm_contour *contour, double sides[4]);
-/* --pairs-out, if it is given. */
+/* Writes the file of --pairs-out, if that is given. */
 cvtm_status run_domain_write_pairs(const cvtm_run_options *options, const cvtm_regions *regions,
                                    cvtm_error *error);
 int64_t run_domain_corners(const run_domain *domain);

@@ -72,7 +72,7 @@ static cvtm_status parse_arguments(parser *p, int count) {
   return take(p, ')') ? CVTM_OK : fail(p, "')'");
 }
 
-/* What follows d: (NAME) or (X,Y). */
+/* Parses the argument of d: (NAME) or (X,Y). */
 static cvtm_status parse_distance(parser *p) {
   run_expression *made = p->made;
   const char *const end = strchr(p->at, ')'), *const comma = strchr(p->at, ',');
@@ -144,7 +144,7 @@ static cvtm_status parse_power(parser *p) {
   return status == CVTM_OK ? put_function(p, (run_function){.of_two = pow}) : status;
 }
 
-/* Terms with one of two operators between them. */
+/* Parses terms joined by either of two operators. */
 static cvtm_status parse_series(parser *p, cvtm_status (*parse)(parser *p), const char operators[2],
                                 const run_function functions_of[2]) {
   cvtm_status status = parse(p);

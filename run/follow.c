@@ -23,18 +23,19 @@ static int compare_wanted(const void *a, const void *b) {
   return (p->index > q->index) - (p->index < q->index);
 }
 
-/* What a pass works with. */
+/* The data of a pass. */
 typedef struct follower {
   cvtm_domain domain;
   int64_t count, fixed;
-  const float *root; /* of the density, to which the number of sites is proportional */
+  const float *root; /* square root of the density, to which the number of sites is proportional */
   double total;      /* its integral */
   double *mass;
   wanted_site *site;
   run_frame_sites *frame;
 } follower;
 
-/* Sorts the sites that may move by what the density wants. area: of each cell. */
+/* Sorts the movable sites by the number of sites that the density wants in their cells. area: of
+ * each cell. */
 static cvtm_status find_wanted(follower *f, double *area, cvtm_error *error) {
   double *points = f->frame->points;
   cvtm_mesh mesh = {0};
@@ -61,7 +62,8 @@ static cvtm_status find_wanted(follower *f, double *area, cvtm_error *error) {
   return status;
 }
 
-/* A place in the cell of site i for the k-th of `more` new sites: a spiral of sunflower seeds. */
+/* Sets the position of the k-th of `more` new sites in the cell of site i. The positions form a
+ * spiral, as sunflower seeds do. */
 static void place_in_cell(const follower *f, const double *site, double area, int k, int more,
                           double *place) {
   const double golden = CVTM_PI * (3 - sqrt(5.0));
@@ -73,10 +75,10 @@ static void place_in_cell(const follower *f, const double *site, double area, in
     place[axis] = fmin(fmax(place[axis], 0.01), size[axis] - 0.01);
 }
 
-/* Moves sites of cells where the density wants few sites to cells where it wants many: of cells for
- * less than half a site to those for more than one and a half, and of most cells to those for two
- * and more. In a scene that rests cells are for about one. A site that was moved gets a new
- * identity. Returns their number. */
+/* Moves sites from cells where the density wants few sites to cells where it wants many. All cells
+ * that should have less than half a site go to cells that should have more than one and a half;
+ * most cells go to cells that should have two or more. In a scene at rest each cell should have
+ * about one. A moved site gets a new identity. Returns the number of moved sites. */
 static int64_t move_sites(const follower *f, const double *area) {
   run_frame_sites *frame = f->frame;
   int64_t next = f->fixed, moved = 0;

@@ -15,13 +15,13 @@ typedef struct run_frame_sites {
   int64_t count, next_id;
 } run_frame_sites;
 
-/* Adapts the sites of the frame before to the density of this one: sites go from places where it
- * has too many to places where it has too few, and have new numbers there. All others stay. The
- * first `fixed` sites do, too. */
+/* Adapts the sites of the previous frame to the density of this frame. Sites move from places with
+ * too many to places with too few, and get new numbers. All others stay, as do the first `fixed`
+ * sites. */
 cvtm_status run_follow(cvtm_domain domain, const float *density, int64_t fixed,
                        run_frame_sites *frame, cvtm_error *error);
 
-/* CVTM_ERROR_USAGE: a film has no such frames. */
+/* Checks the options of a frame. CVTM_ERROR_USAGE: they do not go with a film. */
 cvtm_status run_follow_check(const cvtm_run_options *options, cvtm_error *error);
 
 #endif

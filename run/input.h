@@ -25,8 +25,8 @@ cvtm_status run_read_pslg(const cvtm_run_options *options, const char *path, cvt
 cvtm_status run_read_density(const cvtm_input *source, cvtm_run_options *options, float **density,
                              float **tone, cvtm_domain *domain, cvtm_error *error);
 
-/* Where the density is that of the tone: has equal dots follow the mean of the tone over a cell of
- * `count` sites, not the mean of its square. */
+/* If the density comes from the tone: changes it so that the number of equal dots is proportional
+ * to the mean of the tone over a cell of `count` sites, and not to the mean of its square. */
 cvtm_status run_average_tone(const cvtm_run_options *options, cvtm_domain domain, int64_t count,
                              float *density, cvtm_error *error);
 
@@ -55,8 +55,8 @@ cvtm_status run_world_check(const cvtm_run_options *options, cvtm_error *error);
 /* True if --pixel-size has a unit of length, or its file may have one. */
 int run_world_may_have_unit(const cvtm_run_options *options);
 
-/* Sets the numbers of options->world. place: what the picture `path` of `height` pixels says of its
- * place; NULL where there is no picture. Does nothing without --pixel-size. */
+/* Sets the numbers of options->world. place: what the picture `path`, `height` pixels high, says
+ * about its position; NULL without a picture. Does nothing without --pixel-size. */
 cvtm_status run_world_set(cvtm_run_options *options, const cvtm_image_place *place,
                           const char *path, int height, cvtm_error *error);
 

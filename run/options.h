@@ -14,7 +14,7 @@ static inline int run_interrupted(const cvtm_run_options *options) {
   return options->interrupted != NULL && options->interrupted(options->context);
 }
 
-/* When work has to end. */
+/* The limit of a piece of work. */
 typedef struct run_limit {
   const cvtm_run_options *options;
   double deadline; /* by cvtm_clock; 0: none */
@@ -54,7 +54,8 @@ unsigned run_given_bit(const char *option);
  * default. */
 unsigned run_given(const cvtm_run_options *options);
 
-/* The options of what was made for writing one file. *kind has the options of the file. */
+/* The options with which the file `path` is written: those of the finished run, and of *kind the
+ * options that describe a file. */
 cvtm_run_options run_options_of_file(const cvtm_run_options *options, const char *path,
                                      const cvtm_run_options *kind);
 
@@ -68,7 +69,7 @@ typedef struct run_nearest {
 /* word: borrowed. A candidate is near if at most a third of the word's characters must be
  * inserted, deleted, replaced or exchanged with their neighbours, and one at least. */
 run_nearest run_nearest_start(const char *word);
-/* Of candidates at the same distance the first stays. */
+/* If several candidates are equally near, the first one is kept. */
 void run_nearest_offer(run_nearest *nearest, const char *candidate);
 
 #endif

@@ -244,8 +244,8 @@ static cvtm_status read_outline(cvtm_outline *o, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* The box of the outline, and that of its corners on the grid of the mesh, where the mesh has
- * those. */
+/* Finds the bounding box of the outline and, if the mesh has the corners, their box on the grid of
+ * the mesh. */
 static cvtm_status find_sides(cvtm_outline *o, cvtm_error *error) {
   cvtm_boundary *b = &o->boundary;
   const size_t n = (size_t)b->vertex_count;
@@ -285,7 +285,8 @@ cvtm_status run_outline_read(cvtm_outline *o, cvtm_error *error) {
 
 /* --- the mesh ------------------------------------------------------------------------------- */
 
-/* Sides of a periodic outline that have equal edges: of the width, of the height. */
+/* Finds the pairs of opposite sides of a periodic outline that have equal edges: is_alike[0] for
+ * left and right, [1] for top and bottom. */
 static void find_alike(const cvtm_outline *o, int is_alike[2]) {
   is_alike[0] = o->figures.paired[0] > 0;
   is_alike[1] = o->figures.paired[1] > 0;
@@ -315,8 +316,8 @@ static cvtm_status pair_sides(cvtm_outline *o, cvtm_error *error) {
                    (long long)o->figures.unpaired, (long long)o->regions.unpaired);
 }
 
-/* Vertices of the outline get the doubles of the file, and those on the sides of a periodic one
- * stay on these. */
+/* Gives vertices of the outline exactly the numbers of the file, and puts vertices of a periodic
+ * outline exactly on its sides. */
 static void place_exactly(cvtm_outline *o) {
   for (int64_t v = 0; v < o->mesh.vertex_count && o->origin != NULL; ++v) {
     double *p = o->mesh.points + 2 * v;
@@ -405,7 +406,7 @@ static cvtm_status draw(cvtm_outline *o, cvtm_error *error) {
   return cvtm_cells_of_domain(drawn, &o->drawn.cells, error);
 }
 
-/* Makes what files of these options show. The scene borrows *drawn. */
+/* Makes the scene that files with these options show. The scene borrows *drawn. */
 static cvtm_status make_scene(cvtm_outline *o, const cvtm_run_options *options, run_scene *scene,
                               run_scene *drawn, cvtm_error *error) {
   const int second = options->element_order == 2;

@@ -16,7 +16,7 @@ static int compare_points(const void *left, const void *right) {
   return (a[1] > b[1]) - (a[1] < b[1]);
 }
 
-/* The edges at the vertices that have two, in the direction of one chain; else -1. */
+/* For each vertex with two edges, these edges in the direction of one chain; else -1. */
 typedef struct joints {
   int64_t *in, *out;
 } joints;
@@ -208,7 +208,7 @@ static cvtm_status add_edge(divider *d, int64_t e, int32_t from, int32_t to) {
   return CVTM_OK;
 }
 
-/* Writes the chain as n parts; as it is if they are as many as its edges, or more. */
+/* Writes the chain as n parts, or unchanged if it has at most n edges. */
 static cvtm_status write_parts(divider *d, int64_t n) {
   const chain *c = &d->chain;
   const int is_kept = n >= c->count - 1;
@@ -252,7 +252,7 @@ static cvtm_status divide_all(divider *d) {
   for (int64_t e = 0; e < b->edge_count && status == CVTM_OK; ++e)
     if (!d->is_smooth[b->edges[2 * e]] && !d->is_done[e]) status = divide_chain(d, e);
   for (int64_t e = 0; e < b->edge_count && status == CVTM_OK; ++e)
-    if (!d->is_done[e]) status = divide_chain(d, e); /* closed without a corner */
+    if (!d->is_done[e]) status = divide_chain(d, e); /* a closed chain without a corner */
   return status;
 }
 

@@ -1,5 +1,5 @@
-/* The mesh of an outline, of which run/outline.c is the control: its sizes, and their formulas
- * (expression.c); its curves, which sizes divide; opposite sides of a periodic outline. */
+/* The parts of meshing an outline, which run/outline.c controls: sizes and their formulas
+ * (expression.c), curves that the sizes divide, and opposite sides of a periodic outline. */
 #ifndef CVTMESH_RUN_OUTLINE_PARTS_H
 #define CVTMESH_RUN_OUTLINE_PARTS_H
 
@@ -17,7 +17,7 @@
 
 enum { RUN_EXPRESSION_STEPS = 128, RUN_EXPRESSION_NAMES = 8, RUN_EXPRESSION_NAME_BYTES = 80 };
 
-/* One of the two; the other is NULL. */
+/* A function of one or of two numbers; the other pointer is NULL. */
 typedef struct run_function {
   double (*of_one)(double);
   double (*of_two)(double, double);
@@ -84,10 +84,10 @@ typedef struct run_size_rule {
   run_expression formula;
   const char *file;       /* with a field that is the size, in place of the formula; NULL: none */
   run_size_raster raster; /* of that field */
-  int unit;               /* of a number that is still in this unit; -1: none */
+  int unit;               /* unit in which the number is still given; -1: none */
   int32_t region;         /* > 0: only there */
   int is_of_boundary;
-  cvtm_size_tree near[RUN_EXPRESSION_NAMES]; /* places on what d(NAME) names */
+  cvtm_size_tree near[RUN_EXPRESSION_NAMES]; /* points on the parts that d(NAME) names */
 } run_size_rule;
 
 typedef struct run_sizes {
@@ -95,7 +95,7 @@ typedef struct run_sizes {
   run_size_rule *rule;
   double factor;     /* of all sizes, for -n */
   double cap_factor; /* of sizes that areas bound */
-  double base;       /* if no rule holds everywhere: the size elsewhere; INFINITY: with -n alone */
+  double base;       /* size where no rule holds; INFINITY: with -n alone */
   int is_up;         /* y of the formulas is -y of the boundary */
   const run_area_caps *caps;
   double *edge_size;  /* per edge of the boundary; NULL: none has its own */
@@ -119,7 +119,7 @@ struct cvtm_outline {
   cvtm_domain domain;     /* the frame of a picture in which the outline lies */
   cvtm_polygons polygons; /* of a file with one region */
   cvtm_pslg graph;        /* of several regions; its boundary moves to the field below */
-  int y_up; /* true: y in the file is -y, to the last bit; else y is down there, too */
+  int y_up; /* true: the file has y up, and y here is exactly -y; else y is down in the file, too */
   cvtm_boundary boundary;
   run_area_caps caps;
   cvtm_refine_options refine;
@@ -133,9 +133,9 @@ struct cvtm_outline {
   cvtm_second_order second; /* of --element-order 2; else empty */
   cvtm_quality quality;
   double sides[4];   /* of the rectangle around the outline: left, upper, right, lower */
-  double snapped[4]; /* the same in the mesh before place_exactly */
+  double snapped[4]; /* the same rectangle as the mesh has it before place_exactly */
   int32_t *twin;     /* of a periodic outline: the copy of each edge, or -1 */
-  int32_t *origin;   /* of --min-angle: of each vertex the corner of the outline, or -1 */
+  int32_t *origin;   /* with --min-angle, for each vertex its corner of the outline, or -1 */
   int is_framed;     /* options or a picture gave the domain */
   double seconds;
   run_limit limit; /* of the refinement */

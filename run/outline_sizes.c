@@ -23,7 +23,7 @@ int run_sizes_wanted(const cvtm_run_options *o) {
   return o->outline.size.count > 0 || o->points > 0;
 }
 
-/* A number with a unit, a formula, or a file. */
+/* Reads a size: a number with a unit, a formula, or a file. */
 static cvtm_status read_size(const cvtm_run_options *o, const char *text, run_size_rule *rule,
                              cvtm_error *error) {
   cvtm_run_lengths size;
@@ -48,7 +48,7 @@ static cvtm_status read_size(const cvtm_run_options *o, const char *text, run_si
   return run_usage_error(error, "--size %s", reason.message);
 }
 
-/* NAME=SIZE, or SIZE. */
+/* Reads a rule, NAME=SIZE or SIZE. */
 static cvtm_status read_rule(const cvtm_run_options *o, const char *text, run_size_rule *rule,
                              cvtm_error *error) {
   const char *equals = strchr(text, '=');
@@ -61,7 +61,7 @@ static cvtm_status read_rule(const cvtm_run_options *o, const char *text, run_si
   return read_size(o, equals + 1, rule, error);
 }
 
-/* Fields of arrays have no names. */
+/* Returns 0 for the field of an array, which has no name. */
 static int has_named_fields(const run_size_rule *rule) {
   char buffer[16];
   return rule->file != NULL &&
@@ -177,7 +177,7 @@ static const char *group_name(const cvtm_group *groups, int32_t count, int32_t t
   return "";
 }
 
-/* hole stands for hole-1, hole-2, ... */
+/* True if the group has the name; `hole` stands for hole-1, hole-2, and so on. */
 static int is_named(const char *group, const char *name) {
   const size_t length = strlen(name);
   return strncmp(group, name, length) == 0 && (group[length] == '\0' || group[length] == '-');
@@ -213,7 +213,7 @@ static cvtm_status fail_name(const parts *p, const char *name, cvtm_error *error
                    list);
 }
 
-/* The edges of the boundary with a name get the size of a rule. */
+/* Gives the size of a rule to the edges of the boundary that it names. */
 static cvtm_status size_edges(run_sizes *sizes, const cvtm_outline *o, const parts *p,
                               const run_size_rule *rule, cvtm_error *error) {
   const cvtm_boundary *b = &o->boundary;
@@ -253,8 +253,8 @@ static cvtm_status size_edges(run_sizes *sizes, const cvtm_outline *o, const par
   return found > 0 ? CVTM_OK : fail_name(p, rule->name, error);
 }
 
-/* Places on the edges with a name, so near to each other that distances are good to a part in
- * thousands of the outline. */
+/* Lists points on the named edges. They are so close to each other that distances to them are
+ * accurate to a few thousandths of the outline. */
 static cvtm_status find_places(const cvtm_outline *o, const parts *p, const char *name,
                                cvtm_size_tree *near, cvtm_error *error) {
   const double wide = fmax(o->sides[2] - o->sides[0], o->sides[3] - o->sides[1]);
@@ -340,7 +340,8 @@ static double size_on_edge(const void *context, int64_t e, double x, double y) {
   return right > 0 && right != left ? fmin(size, find_size(s->sizes, right, x, y)) : size;
 }
 
-/* Meshes the outline, with its curves divided by the sizes; as it is if that makes edges cross. */
+/* Meshes the outline with its curves divided by the sizes, or with undivided curves if divided ones
+ * would cross. */
 static cvtm_status mesh_curves(const cvtm_outline *o, const run_sizes *sizes,
                                const cvtm_sized_options *given, cvtm_mesh *mesh,
                                cvtm_regions *regions, cvtm_sized_figures *figures,
@@ -372,9 +373,9 @@ static cvtm_status mesh_curves(const cvtm_outline *o, const run_sizes *sizes,
   return cvtm_sized_mesh(&o->boundary, given, mesh, regions, NULL, figures, error);
 }
 
-/* The factor of lengths by which `most` vertices come out of those counted: those inside go with
- * the square of 1 / factor, those added on the boundary with 1 / factor, and the given ones stay.
- */
+/* The factor for all lengths with which the mesh gets `most` vertices. The number of inner vertices
+ * is proportional to 1 / factor^2, the number of added vertices on the boundary to 1 / factor, and
+ * the given vertices stay. */
 static double factor_for(const cvtm_sized_figures *found, int64_t count, double most) {
   const double inside = (double)found->inside, added = (double)found->on_boundary;
   const double rest = most - ((double)count - inside - added);
@@ -388,7 +389,7 @@ static cvtm_status fit_number(const cvtm_outline *o, int64_t wanted, run_sizes *
                               cvtm_error *error) {
   enum { TRIES = 6 };
   const double later = 1.01; /* vertices after the moves */
-  const double near = 0.1;   /* a change of the factor that is good without another try */
+  const double near = 0.1;   /* a change of the factor that needs no further try */
   cvtm_sized_options options = sizes->options;
   int64_t last = 0;
   options.sweeps = 0;
@@ -411,8 +412,8 @@ static cvtm_status fit_number(const cvtm_outline *o, int64_t wanted, run_sizes *
   return CVTM_OK;
 }
 
-/* Finds the corners that sizes may replace: of curves, and with --simplify of chains. Not of
- * periodic outlines, whose sides would have to be alike. */
+/* Finds the corners that sizes may replace: those of curves and, with --simplify, those of chains.
+ * Periodic outlines keep all corners, because opposite sides would have to be divided alike. */
 static cvtm_status find_curves(const cvtm_outline *o, run_sizes *sizes, cvtm_error *error) {
   const int is_simplified = (o->options.given & CVTM_RUN_GIVEN_SIMPLIFY) != 0;
   sizes->tolerance = is_simplified ? o->options.outline.simplify : -1;
@@ -436,7 +437,7 @@ static int is_oversized(const run_sizes *sizes, const cvtm_mesh *mesh,
   return 0;
 }
 
-/* Meshes with smaller sizes where areas are bounded until no triangle is too large. */
+/* Meshes again, with smaller sizes in regions of bounded area, until no triangle is too large. */
 static cvtm_status mesh_below_caps(const cvtm_outline *outline, run_sizes *sizes, cvtm_mesh *mesh,
                                    cvtm_regions *regions, cvtm_error *error) {
   enum { TRIES = 8 };
@@ -450,7 +451,8 @@ static cvtm_status mesh_below_caps(const cvtm_outline *outline, run_sizes *sizes
   }
 }
 
-/* Meshes again while the number of vertices is off by two percent, and comes nearer. */
+/* Meshes again as long as the number of vertices differs by more than two percent from the wanted
+ * one and each try comes nearer. */
 static cvtm_status fit_again(const cvtm_outline *outline, int64_t wanted, run_sizes *sizes,
                              cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error) {
   enum { TRIES = 4 };
@@ -476,7 +478,7 @@ static cvtm_status fit_again(const cvtm_outline *outline, int64_t wanted, run_si
   return CVTM_OK;
 }
 
-/* Reads the fields of --size, and finds what its names name. */
+/* Reads the fields of --size, and finds the parts that its names denote. */
 static cvtm_status prepare(cvtm_outline *o, cvtm_error *error) {
   run_sizes *sizes = &o->sizes;
   sizes->caps = &o->caps;

@@ -33,8 +33,8 @@ static const cvtm_format *find_drawing(const char *extension) {
   return cvtm_format_find(cvtm_drawing_formats, extension, CVTM_WRITES_DRAWING);
 }
 
-/* What a drawing of this format shows. Without --svg, machines follow the closed path of --order
- * tsp, and pens draw dots if there is no such path. */
+/* Returns what a drawing in this format shows. Without --svg, machines draw the closed path of
+ * --order tsp; without that path, pens draw dots. */
 static cvtm_svg_kind choose_shown(const cvtm_run_options *options, const cvtm_format *f) {
   if (!cvtm_format_has(f, CVTM_FOR_MACHINES) || (options->given & CVTM_RUN_GIVEN_SVG))
     return options->svg;
@@ -123,9 +123,9 @@ static int is_hpgl(const cvtm_format *f) {
          !cvtm_format_has(f, CVTM_NEEDS_PROFILE);
 }
 
-/* The machine for a file of this format on a page: that of --plotter; without the option HPGL is
- * for an HP 7475A if the page is a paper of it, and for any plotter else. NULL: the format is for
- * none. */
+/* The machine for a file of this format on a page: that of --plotter. Without this option, HPGL is
+ * for an HP 7475A if the page is one of its papers, and else for any plotter. NULL: the format is
+ * for no machine. */
 static const cvtm_plotter *choose_plotter(const cvtm_run_options *options, const cvtm_format *f,
                                           double width, double height) {
   const cvtm_plotter *given = given_plotter(options);
@@ -181,8 +181,8 @@ static cvtm_status find_sides(const cvtm_run_options *options, double width, dou
   return CVTM_OK;
 }
 
-/* The picture lies inside the margins and inside what the machine reaches. f: NULL: for files of no
- * machine but that of --plotter. */
+/* Places the picture inside the margins and inside the area that the machine reaches. f: the format
+ * of the file; NULL for files that are for no machine but that of --plotter. */
 static cvtm_status place_on_page(const cvtm_run_options *options, const cvtm_format *f,
                                  double width, double height, cvtm_page *page, cvtm_error *error) {
   double sides[2], area[4];

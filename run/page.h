@@ -14,7 +14,7 @@ int run_page_shows_sizes(const cvtm_run_options *options, const char *path);
 int run_page_shows_touches(const cvtm_run_options *options, const char *path);
 /* True if a pen draws one line through the points: in the first drawing that shows them. */
 int run_page_shows_line(const cvtm_run_options *options);
-/* The machine that draws, and the mm of a pixel on its page. */
+/* The machine that draws, and the width of a pixel on its page in mm. */
 typedef struct run_machine {
   const cvtm_plotter *plotter;
   double mm;
@@ -43,8 +43,8 @@ int run_page_shows_plot(const cvtm_run_options *options, const char *path);
 /* Writes such a picture, the simulated plot of the scene. */
 cvtm_status run_page_picture(const run_scene *scene, const char *path, cvtm_pixels_writer write,
                              cvtm_error *error);
-/* With a pen: compares a simulated plot of the scene, touches or with --svg path a line, with the
- * ink wanted in each pixel. */
+/* With a pen: compares a simulated plot of the scene with the ink wanted in each pixel. The plot
+ * consists of touches, or of a line with --svg path. */
 cvtm_status run_page_measure(const run_scene *scene, const float *tone, run_stipples *stipples,
                              cvtm_error *error);
 /* Sets *scale to the mm of a pixel on the page or, without a page, in the world. Fails if neither

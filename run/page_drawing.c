@@ -139,8 +139,8 @@ static cvtm_status split_lines(const cvtm_run_options *options, cvtm_drawing *dr
   return status;
 }
 
-/* One touch for each point, or spirals where dots have sizes. The strokes get an order of little
- * travel, unless the points have one, of --order or of their file. */
+/* Draws one touch for each point, or spirals if dots have sizes. The strokes are ordered for little
+ * travel, unless --order or the file of the points gives an order. */
 static cvtm_status make_touches(const run_scene *scene, const cvtm_page *page, double pen,
                                 cvtm_drawing *drawing, cvtm_error *error) {
   double *touch = NULL;

@@ -71,7 +71,8 @@ static double find_cap(const void *context, int32_t region, double x, double y) 
 }
 
 double run_area_caps_size(const run_area_caps *caps, int32_t region) {
-  const double largest = 1.6; /* area of a triangle, in those of an equilateral one of that size */
+  const double largest =
+      1.6; /* largest area of a triangle, divided by that of an equilateral one with this size */
   return sqrt(4 / sqrt(3) / largest * run_area_cap_of(caps, region));
 }
 

@@ -185,8 +185,8 @@ static cvtm_status choose_dots(cvtm_run *r, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Chooses the dots, and leaves out the ink where no sites may be. The places of the sites depend on
- * the dots, also where no drawing is asked for and the tone is not read. */
+/* Chooses the dots, and removes the ink where no sites may be. The positions of the sites depend on
+ * the dots even if no drawing is asked for and no tone is read. */
 static void finish_tone(cvtm_run *r) {
   const size_t pixels = (size_t)r->domain.width * (size_t)r->domain.height;
   const int of_picture = r->options.density_from == CVTM_DENSITY_FROM_TONE || r->tone != NULL ||
@@ -197,7 +197,7 @@ static void finish_tone(cvtm_run *r) {
     if (!(r->made.density[p] > 0)) r->tone[p] = 0;
 }
 
-/* Chooses pens and the number of dots of each; no ink where no sites may be. */
+/* Chooses the pens and the number of dots of each, and removes the ink where no sites may be. */
 static cvtm_status choose_colours(cvtm_run *r, float *rgb, cvtm_error *error) {
   const size_t pixels = (size_t)r->domain.width * (size_t)r->domain.height;
   for (size_t p = 0; p < pixels; ++p)

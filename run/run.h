@@ -121,7 +121,8 @@ typedef struct cvtm_run_lengths {
 typedef struct cvtm_run_area {
   int32_t region; /* from 1 on; 0: all */
   double area;
-  /* The area is in squares of this; CVTM_RUN_UNIT_NONE: of pixels, or of the unit of an outline. */
+  /* The area is in squares of this unit. CVTM_RUN_UNIT_NONE: in pixels, or in the unit of an
+   * outline. */
   cvtm_run_unit unit;
 } cvtm_run_area;
 typedef struct cvtm_run_areas {
@@ -182,7 +183,7 @@ typedef struct cvtm_run_progress {
   const cvtm_cvt_record *record; /* of an iteration; else NULL */
   int64_t sites;                 /* of the run: the records of coarser levels have fewer */
   double bound;       /* the reference energy: the energy is shown as its ratio to this */
-  cvtm_status status; /* at the end: that of the optimisation */
+  cvtm_status status; /* of the optimisation, at its end */
 } cvtm_run_progress;
 
 /* Strings and arrays are borrowed; they must outlive the run. A default is 0 or NULL where no
@@ -220,7 +221,7 @@ typedef struct cvtm_run_options {
                                 on a page, else in pixels */
   cvtm_run_lengths pen;      /* width of the pen; one number; units as for dot_size */
   int pen_is_chosen;         /* set by the run: `pen` was not given */
-  int is_loose;              /* set by the run: few iterations, so that touches have no rows */
+  int is_loose;              /* set by the run: iterations are few, so that touches form no rows */
   int overlap;               /* of dots; 1 */
   int dark;                  /* light dots on a dark ground */
   cvtm_run_order order;
@@ -298,7 +299,7 @@ typedef struct cvtm_run_options {
   } condition;
   struct {
     cvtm_run_discs inside, outside;
-    cvtm_segmentation_options how; /* but for the seeds of `inside` and `outside`; sigma 1 */
+    cvtm_segmentation_options how; /* without seeds, which the fields above give; sigma 1 */
   } segment;
 
   /* The mesh of a domain. */

@@ -185,14 +185,14 @@ static cvtm_status solve_noise(cvtm_run *r) {
 static int announce(const cvtm_run *r, cvtm_run_event event, const cvtm_cvt_record *record,
                     cvtm_status status) {
   const cvtm_run_options *o = &r->options;
-  /* The objective of several inks has two such parts: of the classes and of their union. */
+  /* The objective of several inks is a sum of two energies: of the classes and of their union. */
   const double bound = r->colours.count > 0 ? 2 * r->bound : r->bound;
   const cvtm_run_progress now = {event, r, record, r->count, bound, status};
   return o->progress != NULL && o->progress(o->context, &now);
 }
 
-/* A cvtm_cvt_monitor; context is the run. Asks to stop without memory for the record, too;
- * run_history_check tells that apart. */
+/* A cvtm_cvt_monitor whose context is the run. It also asks to stop if there is no memory for the
+ * record; run_history_check then reports that. */
 static int record_iteration(void *context, const cvtm_cvt_record *record) {
   cvtm_run *r = context;
   if (record->sites == r->count) {

@@ -14,12 +14,13 @@ cvtm_status run_create(const cvtm_run_options *options, cvtm_run **run, cvtm_err
 /* Reads the image, computes its density and takes the sites of --fixed and --init. device: for
  * smoothing and segmentation; NULL: the CPU. */
 cvtm_status run_read(cvtm_run *run, cvtm_device *device, cvtm_error *error);
-/* Before run_place: the array that was read is also in the memory of the device of the run, with
- * `pixels` values, and stays there unchanged. array: its values on the host. Where they are the
- * density, bit for bit, the device uses that array and gets no copy. */
+/* To be called before run_place if the device of the run also has the array that was read, with
+ * `pixels` values, and keeps it unchanged. array: the values on the host. If they are the density,
+ * bit for bit, the device uses its array and gets no copy. */
 void run_lend(cvtm_run *run, const float *array, int64_t pixels, const float *on_device);
-/* Minimises the energy and evaluates the result. Other runs may use the device afterwards, but it
- * must outlive the run, which reports its name. */
+/* Minimises the energy, evaluates the result and, if that saves a copy of the sites to the device,
+ * triangulates them. Other runs may use the device afterwards, but it must outlive the run, which
+ * reports its name. */
 cvtm_status run_place(cvtm_run *run, cvtm_device *device, cvtm_error *error);
 /* --order: puts the sites into the order of a pen. An interruption or --time-limit stops this
  * early; the files then differ from those of a run without. */
@@ -41,11 +42,11 @@ int run_converged(const cvtm_run *run);
 
 /* Replaces defaults by those of the preset and of a preview. */
 void run_preset_apply(cvtm_run_options *options);
-/* Sets what has no option: for the paper's pipeline, a history of m = 8 and the approximate Cauchy
- * point in every L-BFGS-B, and no steps of Lloyd's method before. */
+/* Sets what no option sets. For the paper's pipeline these are a history of m = 8, the approximate
+ * Cauchy point, and no steps of Lloyd's method before L-BFGS-B. */
 void run_preset_descent(const cvtm_run_options *options, cvtm_cvt_options *settings);
 enum { RUN_PREVIEW_SITES = 20000 };
-/* In a preview: no more sites than it has time for. */
+/* Limits the sites of a preview to a number for which it has time. */
 void run_preview_limit(cvtm_run_options *options);
 
 #endif

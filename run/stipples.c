@@ -108,7 +108,7 @@ void run_pen_choose(cvtm_run_options *o) {
     o->pen.count = o->dot_size.count > 0 || has_mm;
   }
   if (o->dot_size.count == 0) o->dot_size = o->pen;
-  /* No dot is finer than the pen. */
+  /* No dot is smaller than the width of the pen. */
   for (int k = 0; k < o->dot_size.count && unit_of(o, &o->pen) == unit_of(o, &o->dot_size); ++k)
     o->dot_size.value[k] = fmax(o->dot_size.value[k], o->pen.value[0]);
 }
@@ -233,7 +233,7 @@ static double mean_spacing(const run_stipples_source *s) {
 
 /* --- data, which has no tone --- */
 
-/* Dots whose area is proportional to the mass of the cell. */
+/* Sets radii such that the area of a dot is proportional to the mass of its cell. */
 static void set_radii_by_mass(const run_stipples_source *s, double *radius) {
   const int64_t count = s->mesh->vertex_count;
   double total = 0;

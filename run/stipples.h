@@ -20,13 +20,14 @@ typedef struct run_stipples {
   cvtm_likeness likeness;
 } run_stipples;
 
-/* Chooses what --pen and --dot-size leave open: a pen is as wide as the smallest dot, 0.5 mm
- * without either where a drawing is for a machine; dots are as wide as the pen. */
+/* Chooses what --pen and --dot-size leave open. A pen is as wide as the smallest dot or, if
+ * --dot-size is not given either, 0.5 mm wide in a drawing for a machine. Dots are as wide as the
+ * pen. */
 void run_pen_choose(cvtm_run_options *options);
 /* Sets *width to the width of the pen in pixels of the domain; 0: there is none. */
 cvtm_status run_pen_width(const cvtm_run_options *options, cvtm_domain domain, double *width,
                           cvtm_error *error);
-/* The options of one pen of several, whose dots have this size if it is given. */
+/* The options for one of several pens, with the size of its dots if that is given. */
 cvtm_run_options run_options_of_pen(const cvtm_run_options *options, const cvtm_run_lengths *size);
 
 /* True if a drawing of dots with their sizes is among the outputs, or a path of a pen. */
@@ -79,7 +80,8 @@ typedef struct run_stipples_source {
 } run_stipples_source;
 
 /* *stipples is empty on failure; else run_stipples_free frees it. */
-/* With a pen and no discs among the outputs the drawing is not measured: run_page_measure does. */
+/* With a pen, and without discs among the outputs, this function does not measure the drawing;
+ * run_page_measure does. */
 cvtm_status run_stipples_make(const cvtm_run_options *options, const run_stipples_source *source,
                               run_stipples *stipples, cvtm_error *error);
 void run_stipples_free(run_stipples *stipples);

@@ -44,7 +44,7 @@ struct cvtm_solver {
   int64_t plan_capacity;
   double *sites;
   int64_t count, capacity, fixed, held; /* held: the site that is held in place; -1: none */
-  double bound;                         /* lower bound of the energy of bound_count sites */
+  double bound; /* reference energy of bound_count sites, cvtm_cvt_plan_bound */
   int64_t bound_count;
   double reference; /* the density that the brush paints */
   int paused, converged, dirty;

@@ -68,7 +68,7 @@ static __device__ void find_node(const tiling &t, int64_t part, int64_t *i, int6
   *j = (band * across + thread / t.width) * t.rows;
 }
 
-/* Adds a thread's unknowns of gl1 in a part. */
+/* Adds up, for problem gl1, the terms of the unknowns that this thread has in a part. */
 static __device__ double sum_ring(const cvtm_minpack2_data &data, const tiling &t,
                                   const double *__restrict__ x, int64_t part,
                                   double *__restrict__ g) {

@@ -116,9 +116,9 @@ typedef struct cvtm_star_corners {
   int32_t first, second, third;
 } cvtm_star_corners;
 
-/* Triangles around a point. With undecided NULL, those of which the point is the first vertex.
- * Otherwise those whose vertices with smaller numbers are all undecided. Triangles beyond `room`
- * are counted but not stored. */
+/* Triangles around a point. If `undecided` is NULL, these are the triangles whose first vertex is
+ * the point. Otherwise they are those in which all vertices with smaller numbers are undecided.
+ * Triangles beyond `room` are counted but not stored. */
 typedef struct cvtm_star_fan {
   cvtm_star_corners *triangles;
   int32_t room, count;

@@ -342,7 +342,7 @@ static cvtm_status copy_arc(cutter *c, const cvtm_contour *traced, int64_t arc) 
 
 /* ---- The sides ---- */
 
-/* Between the centre of the first pixel at a side and that of the opposite pixel an arc may cross.
+/* An arc may cross a side between the centres of the first pixel inside and of the pixel beyond it.
  * Nonzero if one crosses on the half inside the image, next to this side. */
 static int crosses_inside(const cutter *c, int s) {
   const int across = axis_across(s);

@@ -496,7 +496,8 @@ static void mark_planar_vertices(const planar *p, const int32_t *number, cvtm_tr
     if (number[v] >= 0 && p->r.vertex[v].segment >= 0)
       mark_end(number, (int32_t)v, p->marker[p->constraint_of[p->r.vertex[v].segment]], made);
   for (int64_t k = 0; k < 2 * p->hidden; ++k) mark_end(number, p->ends[k], p->marker[k / 2], made);
-  for (int pass = 0; pass < 2; ++pass) { /* also where segments were divided at vertices */
+  for (int pass = 0; pass < 2;
+       ++pass) { /* both passes also visit segments that were divided at vertices */
     for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
       if (m->corner[h] < 0 || m->segment[h] < 0 || (pass == 1 && m->twin[h] >= 0)) continue;
       const int32_t marker = segment_marker(p, h);

@@ -290,7 +290,7 @@ static cvtm_status grow_over_part(filler *f, int64_t part) {
   return status;
 }
 
-/* The parts of one edge begin together; the lattice then grows as far as it can before another
+/* All parts of an edge begin their lattice together. It then grows as far as it can before the next
  * edge begins one. */
 static cvtm_status grow_from_boundary(filler *f) {
   const cvtm_sizer *z = f->z;

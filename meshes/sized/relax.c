@@ -20,9 +20,9 @@ static const double still = 0.003; /* a vertex rests if its way is shorter, in s
 
 /* ---- Centroids ---- */
 
-/* The centroid, relative to the vertex, of its Voronoi cell with the density size^-4. The cell is
- * made of the triangles between the vertex and two neighbouring circumcentres, each at one
- * neighbour. A circumcentre beyond a part of the boundary moves to the middle of the part. */
+/* The centroid, relative to the vertex, of its Voronoi cell with the density size^-4. The cell
+ * consists of triangles, one for each neighbour, between the vertex and two consecutive
+ * circumcentres. A circumcentre beyond a part of the boundary moves to the middle of the part. */
 static void find_centroid(const cvtm_sizer *z, const cvtm_sized_star *s, double size,
                           double centroid[2]) {
   double cx[CVTM_SIZED_LINKS], cy[CVTM_SIZED_LINKS], mass = 0, x = 0, y = 0;

@@ -71,7 +71,7 @@ int cvtm_size_tree_build(cvtm_size_tree *tree) {
   return 1;
 }
 
-/* A bound from below on what the sources of a node give. */
+/* A lower bound of the sizes that the sources of a node allow at (x, y). */
 static double bound_of(const cvtm_size_node *n, double growth, double x, double y) {
   const double dx = x < n->low[0] ? n->low[0] - x : x > n->high[0] ? x - n->high[0] : 0;
   const double dy = y < n->low[1] ? n->low[1] - y : y > n->high[1] ? y - n->high[1] : 0;
