@@ -72,10 +72,21 @@ static cvtm_status add_names(batch_devices *devices, const char *names, cvtm_err
   return CVTM_OK;
 }
 
+static int available_threads(const cli_options *options) {
+  return options->run.threads > 0 ? (int)options->run.threads : omp_get_num_procs();
+}
+
+/* While a frame is solved, others are read and written. */
+static int film_lanes(const cli_options *options) {
+  enum { MOST = 8 };
+  const int available = available_threads(options);
+  return available < MOST ? available : MOST;
+}
+
 /* On the CPU many runs with one thread each use the cores best. A run gets several threads only if
  * there are fewer jobs than cores, or the jobs are frames of a film, one after the other. */
 static void share_out(batch_devices *devices, const cli_options *options, int64_t jobs) {
-  const int available = options->run.threads > 0 ? (int)options->run.threads : omp_get_num_procs();
+  const int available = available_threads(options);
   const int most = options->batch.follow ? 1 : devices->is_cuda ? RUNS_PER_GPU : available;
   const int64_t needed = (jobs + devices->count - 1) / devices->count;
   devices->runs = options->batch.jobs > 0 ? (int)options->batch.jobs : most;
@@ -202,12 +213,13 @@ typedef struct batch {
   int64_t listed;        /* jobs in the whole list */
   int64_t mine;          /* jobs of this shard */
   double start;
-  struct {          /* --follow: the frame before; there is one lane */
-    cvtm_npy sites; /* `data` is owned; NULL: there is none */
-    int64_t *id, next_id;
-    double black, white, gamma; /* tones of the frame before */
+  struct {                      /* --follow: the last frame that was solved, under the lock */
+    run_film_frame frame;       /* its sites; count 0: there is none */
+    int64_t job;                /* whose turn it is to be solved */
+    double black, white, gamma; /* that the first frame chose */
     cvtm_run_tone tone;
   } last;
+  pthread_cond_t solved;     /* signalled when the next frame's turn comes */
   int visible;               /* a progress line is shown */
   pthread_mutex_t list_lock; /* protects the list and the next member */
   int64_t next;              /* number of the next job, among the jobs of this shard */
@@ -303,50 +315,65 @@ static cvtm_status mesh_job(batch *b, cvtm_run *run, cvtm_error *error) {
   return status;
 }
 
-/* Has a job start from the frame before, with its tones. */
-static void follow_last(const batch *b, cvtm_run_options *o) {
-  o->follow.on = 1;
-  if (b->last.sites.data == NULL) return;
-  o->init = (cvtm_input){"the frame before", &b->last.sites};
-  o->points = b->last.sites.shape[0];
-  o->follow.id = b->last.id;
-  o->follow.next_id = b->last.next_id;
-  if (b->last.tone != CVTM_RUN_TONE_CHOSEN) return;
-  o->black = b->last.black;
-  o->white = b->last.white;
-  o->gamma = b->last.gamma;
+static void wait_for_turn(batch *b, const batch_job *job) {
+  pthread_mutex_lock(&b->lock);
+  while (b->last.job != (int64_t)job->index) pthread_cond_wait(&b->solved, &b->lock);
+  pthread_mutex_unlock(&b->lock);
 }
 
-/* Keeps the sites of a frame for the next one. */
-static int keep_last(batch *b, cvtm_run *run) {
-  const size_t n = (size_t)run->count;
-  double *sites = malloc(2 * n * sizeof *sites);
-  int64_t *id = malloc(n * sizeof *id);
-  if (sites == NULL || id == NULL) {
-    cvtm_error error;
-    free(sites);
-    free(id);
-    return cli_failed(CLI_WORKING, cvtm_fail(&error, CVTM_ERROR_MEMORY, "out of memory"), &error);
+static void pass_turn(batch *b) {
+  pthread_mutex_lock(&b->lock);
+  ++b->last.job;
+  pthread_cond_broadcast(&b->solved);
+  pthread_mutex_unlock(&b->lock);
+}
+
+/* Waits for a first frame, which chooses the number of dots and the tones of all, or for the turn
+ * to be it. */
+static void choose_as_first(batch *b, const batch_job *job, cvtm_run_options *o) {
+  pthread_mutex_lock(&b->lock);
+  while (b->last.frame.count == 0 && b->last.job != (int64_t)job->index)
+    pthread_cond_wait(&b->solved, &b->lock);
+  if (b->last.frame.count > 0) {
+    o->follow.continues = 1;
+    o->init = (cvtm_input){.name = NULL};
+    o->points = b->last.frame.count;
+    if (b->last.tone == CVTM_RUN_TONE_CHOSEN) {
+      o->black = b->last.black;
+      o->white = b->last.white;
+      o->gamma = b->last.gamma;
+    }
   }
-  memcpy(sites, run->sites, 2 * n * sizeof *sites);
-  memcpy(id, run->frame.id, n * sizeof *id);
+  pthread_mutex_unlock(&b->lock);
+}
+
+/* Keeps a frame for the next one. */
+static cvtm_status keep_last(batch *b, const cvtm_run *run, cvtm_error *error) {
+  pthread_mutex_lock(&b->lock);
   if (run->options.tone == CVTM_RUN_TONE_CHOSEN) {
     b->last.tone = CVTM_RUN_TONE_CHOSEN;
     b->last.black = run->options.black;
     b->last.white = run->options.white;
     b->last.gamma = run->options.gamma;
   }
-  free(b->last.sites.data);
-  free(b->last.id);
-  b->last.sites = (cvtm_npy){.kind = 'f',
-                             .item = (int)sizeof *sites,
-                             .dimensions = 2,
-                             .shape = {run->count, 2},
-                             .count = 2 * run->count,
-                             .data = sites};
-  b->last.id = id;
-  b->last.next_id = run->frame.next_id;
-  return CLI_EXIT_OK;
+  const cvtm_status status = run_frame_keep(&run->frame, &b->last.frame, error);
+  pthread_mutex_unlock(&b->lock);
+  return status;
+}
+
+/* Solves a frame of a film that was read with this exit code, when its turn comes. */
+static int solve_frame(batch *b, const batch_job *job, const cli_progress *progress, int code,
+                       cvtm_run *run, double *begin) {
+  cvtm_error error = {CVTM_OK, ""};
+  wait_for_turn(b, job);
+  end_stage(b, STAGE_WAIT, begin);
+  if (code == CLI_EXIT_OK && run->options.follow.continues)
+    code = cli_result(CLI_RUN, CLI_READING, run_follow(run, &b->last.frame, &error), &error);
+  if (code == CLI_EXIT_OK) code = solve_job(b, progress, run, begin);
+  if (code == CLI_EXIT_OK)
+    code = cli_result(CLI_RUN, CLI_WORKING, keep_last(b, run, &error), &error);
+  pass_turn(b);
+  return code;
 }
 
 /* Runs all stages of a job. Returns CLI_EXIT_INTERRUPTED if it was abandoned before it wrote a
@@ -356,14 +383,16 @@ static int run_stages(batch *b, batch_job *job) {
   cli_progress progress = {0};
   cvtm_run *run = NULL;
   cvtm_error error = {CVTM_OK, ""};
-  if (b->options->batch.follow) follow_last(b, &job->options.run);
+  if (b->options->batch.follow) choose_as_first(b, job, &job->options.run);
   int code = cli_outputs_check(&job->options);
   if (code == CLI_EXIT_OK) code = cli_run_create(&job->options, &progress, &run);
   if (code == CLI_EXIT_OK)
     code = cli_result(CLI_RUN, CLI_READING, run_read(run, NULL, &error), &error);
   end_stage(b, STAGE_READ, &begin);
-  if (code == CLI_EXIT_OK) code = solve_job(b, &progress, run, &begin);
-  if (code == CLI_EXIT_OK && b->options->batch.follow) code = keep_last(b, run);
+  if (b->options->batch.follow)
+    code = solve_frame(b, job, &progress, code, run, &begin);
+  else if (code == CLI_EXIT_OK)
+    code = solve_job(b, &progress, run, &begin);
   if (code == CLI_EXIT_OK) code = cli_result(CLI_RUN, CLI_WORKING, run_order(run, &error), &error);
   if (cli_interrupted()) code = CLI_EXIT_INTERRUPTED;
   if (code == CLI_EXIT_OK) {
@@ -418,7 +447,8 @@ static void *lane(void *context) {
   batch_key key;
   (void)cvtm_numeric_locale_enter(); /* for this thread, until it ends */
   cli_listen(b->listener);
-  omp_set_num_threads(b->devices->threads);
+  const int of_film = available_threads(b->options) / film_lanes(b->options);
+  omp_set_num_threads(b->options->batch.follow ? of_film : b->devices->threads);
   for (batch_job *job = take_job(b, &key); job != NULL; job = take_job(b, &key)) {
     do_job(b, job, key);
     batch_job_free(job);
@@ -467,7 +497,8 @@ static void watch_lanes(batch *b) {
 }
 
 static cvtm_status work(batch *b, cvtm_error *error) {
-  const int wanted = b->options->batch.follow ? 1 : batch_devices_lanes(b->devices);
+  const int wanted =
+      b->options->batch.follow ? film_lanes(b->options) : batch_devices_lanes(b->devices);
   pthread_t *threads = calloc((size_t)wanted, sizeof *threads);
   if (threads == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for threads");
   cvtm_status status = CVTM_OK;
@@ -775,15 +806,16 @@ int cli_batch(const cli_options *options) {
   pthread_mutex_init(&b.list_lock, NULL);
   pthread_mutex_init(&b.lock, NULL);
   pthread_cond_init(&b.ended, NULL);
+  pthread_cond_init(&b.solved, NULL);
   const int code = perform_batch(&b);
   batch_devices_close(b.devices);
   batch_journal_close(b.journal);
   batch_list_close(b.list);
   pthread_cond_destroy(&b.ended);
+  pthread_cond_destroy(&b.solved);
   pthread_mutex_destroy(&b.lock);
   pthread_mutex_destroy(&b.list_lock);
   free(b.journal_base);
-  free(b.last.sites.data);
-  free(b.last.id);
+  run_frame_free(&b.last.frame);
   return code;
 }

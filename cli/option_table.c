@@ -811,8 +811,8 @@ const cli_option_row cli_option_rows[] = {
    "the pictures are frames of a film: each run starts from the sites of the frame before",
    .manual = "Sites move with the scene. Where the tone changed much, sites go from places that have too many to places "
    "that have too few. CSV and NPY files have a third column, `id`: a site keeps its number as long as it stays. All "
-   "frames have the size, the number of sites and the tones (see --tone) of the first one. The jobs are done one after "
-   "the other, in the order of the names; --resume, --shard, --order, --colours, --domain, --equal-mass and --noise blue "
+   "frames have the size, the number of sites and the tones (see --tone) of the first one. Frames are solved one "
+   "after the other, in the order of the names; --resume, --shard, --order, --colours, --domain, --equal-mass and --noise blue "
    "are errors.", .effect = CLI_NO_EFFECT},
   {"fail-fast", 0, BATCH, FLAG(batch.fail_fast), OTHER(BATCH), "start no more runs after a failure",
    .effect = CLI_NO_EFFECT},

@@ -243,6 +243,15 @@ void cvtm_plane_shrink(const float *from, int width, int height, int side, float
   }
 }
 
+double cvtm_plane_at(const float *plane, int width, int height, double x, double y) {
+  const double u = fmin(fmax(x, 0), width - 1), v = fmin(fmax(y, 0), height - 1);
+  const int i = (int)u, j = (int)v, right = i + 1 < width, below = j + 1 < height ? width : 0;
+  const float *at = plane + (int64_t)j * width + i;
+  const double s = u - i, t = v - j;
+  return (1 - t) * ((1 - s) * (double)at[0] + s * (double)at[right]) +
+         t * ((1 - s) * (double)at[below] + s * (double)at[below + right]);
+}
+
 static void compare_colours(const float *a, const float *b, int64_t pixels,
                             cvtm_colour_likeness *likeness) {
   double sum = 0, squares = 0;

@@ -44,6 +44,10 @@ cvtm_status cvtm_ink_drawing_render(const cvtm_inks *inks, cvtm_domain domain, d
  * ceil(height / side) values. */
 void cvtm_plane_shrink(const float *from, int width, int height, int side, float *to);
 
+/* The value of a plane at a point, where pixel (i, j) is at (i, j): interpolated bilinearly;
+ * outside the value at the border. */
+double cvtm_plane_at(const float *plane, int width, int height, double x, double y);
+
 /* Mean and root mean square distance of the colours of two blurred pictures in OKLab, where the eye
  * just sees a distance of about 0.02; and the likeness of their luminances. */
 typedef struct cvtm_colour_likeness {

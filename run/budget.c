@@ -336,9 +336,9 @@ void run_touches_choose(cvtm_run_options *o) {
   const int is_film = o->follow.on || o->init.name != NULL;
   const int is_plain = o->noise == CVTM_RUN_NOISE_HEXAGONAL && !o->equal_mass.on &&
                        o->domain.kind == CVTM_RUN_DOMAIN_NONE;
-  if (o->follow.id != NULL && (run_given(o) & of_sites) == 0) {
+  if (o->follow.continues && (run_given(o) & of_sites) == 0) {
     o->effort = CVTM_CVT_EFFORT_LOW;
-    o->iterations = 25;
+    o->iterations = 8;
     o->tolerance = 0; /* with a tolerance it would stop while all dots still follow the scene */
   }
   if (o->pen.count == 0 || run_page_shows_line(o) || run_outputs_have_mesh(o) ||

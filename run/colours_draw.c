@@ -184,18 +184,6 @@ void run_colours_mix(const run_colours *c, float *mixed) {
   }
 }
 
-/* The value of a plane of the grid at a point of the picture, interpolated bilinearly. */
-static double value_at(const colour_drawing *d, const float *plane, double x, double y) {
-  const double u = fmin(fmax(x / d->side - 0.5, 0), d->width - 1);
-  const double v = fmin(fmax(y / d->side - 0.5, 0), d->height - 1);
-  const int i = (int)u, j = (int)v;
-  const int right = i + 1 < d->width ? i + 1 : i, below = j + 1 < d->height ? j + 1 : j;
-  const float *row = plane + (int64_t)j * d->width, *next = plane + (int64_t)below * d->width;
-  const double s = u - i, t = v - j;
-  return (1 - t) * ((1 - s) * (double)row[i] + s * (double)row[right]) +
-         t * ((1 - s) * (double)next[i] + s * (double)next[right]);
-}
-
 static void set_asked(colour_drawing *d) {
   const cvtm_domain domain = d->c->domain;
   const int64_t pixels = (int64_t)domain.width * domain.height;
@@ -204,8 +192,9 @@ static void set_asked(colour_drawing *d) {
   for (int64_t p = 0; p < pixels; ++p) {
     const double x = (double)(p % domain.width) + 0.5, y = (double)(p / domain.width) + 0.5;
     for (int c = 0; c < 3; ++c) {
-      const double absorbed =
-          (1 - (double)d->possible[c * pixels + p]) * value_at(d, d->correction + c * grid, x, y);
+      const double absorbed = (1 - (double)d->possible[c * pixels + p]) *
+                              cvtm_plane_at(d->correction + c * grid, d->width, d->height,
+                                            x / d->side - 0.5, y / d->side - 0.5);
       d->asked[c * pixels + p] = (float)fmax(1 - absorbed, 0);
     }
   }

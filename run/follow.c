@@ -6,6 +6,7 @@
 #include "cvt/cell_mass.h"
 #include "meshes/mesh.h"
 #include "run/colours.h"
+#include "run/motion.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ typedef struct follower {
   double total;      /* its integral */
   double *mass;
   wanted_site *site;
-  run_frame_sites *frame;
+  run_film_frame *frame;
 } follower;
 
 /* Sorts the movable sites by the number of sites that the density wants in their cells. area: of
@@ -80,7 +81,7 @@ static void place_in_cell(const follower *f, const double *site, double area, in
  * most cells go to cells that should have two or more. In a scene at rest each cell should have
  * about one. A moved site gets a new identity. Returns the number of moved sites. */
 static int64_t move_sites(const follower *f, const double *area) {
-  run_frame_sites *frame = f->frame;
+  run_film_frame *frame = f->frame;
   int64_t next = f->fixed, moved = 0;
   for (int64_t at = f->count - 1; at > next; --at) {
     const wanted_site *s = &f->site[at];
@@ -97,9 +98,10 @@ static int64_t move_sites(const follower *f, const double *area) {
   return moved;
 }
 
-cvtm_status run_follow(cvtm_domain domain, const float *density, int64_t fixed,
-                       run_frame_sites *frame, cvtm_error *error) {
+/* Adapts the sites to the density. */
+static cvtm_status adapt(int64_t fixed, run_film_frame *frame, cvtm_error *error) {
   enum { PASSES = 4 };
+  const cvtm_domain domain = frame->domain;
   const size_t pixels = (size_t)domain.width * (size_t)domain.height, n = (size_t)frame->count;
   cvtm_scratch memory = {0};
   float *root = cvtm_scratch_take(&memory, pixels, sizeof *root);
@@ -113,7 +115,7 @@ cvtm_status run_follow(cvtm_domain domain, const float *density, int64_t fixed,
   double *area = cvtm_scratch_take(&memory, n, sizeof *area);
   cvtm_status status = memory.failed ? cvtm_no_memory(error, "the sites of a frame") : CVTM_OK;
   for (size_t p = 0; status == CVTM_OK && p < pixels; ++p) {
-    root[p] = sqrtf(density[p]);
+    root[p] = sqrtf(frame->density[p]);
     f.total += (double)root[p];
   }
   for (int pass = 0; status == CVTM_OK && pass < PASSES; ++pass) {
@@ -122,6 +124,56 @@ cvtm_status run_follow(cvtm_domain domain, const float *density, int64_t fixed,
   }
   cvtm_scratch_free(&memory);
   return status;
+}
+
+cvtm_status run_frame_number(run_film_frame *frame, cvtm_error *error) {
+  frame->id = malloc((size_t)frame->count * sizeof *frame->id);
+  if (frame->id == NULL) return cvtm_no_memory(error, "the sites of a frame");
+  for (int64_t i = 0; i < frame->count; ++i) frame->id[i] = i;
+  frame->next_id = frame->count;
+  return CVTM_OK;
+}
+
+cvtm_status run_frame_follow(const run_film_frame *before, int64_t fixed, run_film_frame *frame,
+                             cvtm_error *error) {
+  const cvtm_domain domain = frame->domain;
+  const int64_t moving = frame->count - fixed;
+  if (domain.width != before->domain.width || domain.height != before->domain.height)
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "the frame has %d x %d pixels, but the frame before %d x %d", domain.width,
+                     domain.height, before->domain.width, before->domain.height);
+  memcpy(frame->id, before->id, (size_t)frame->count * sizeof *frame->id);
+  frame->next_id = before->next_id;
+  memcpy(frame->points + 2 * fixed, before->points + 2 * fixed,
+         2 * (size_t)moving * sizeof *frame->points);
+  const cvtm_status status = run_motion_follow(domain, before->density, frame->density,
+                                               frame->points + 2 * fixed, moving, error);
+  return status == CVTM_OK ? adapt(fixed, frame, error) : status;
+}
+
+void run_frame_free(run_film_frame *copy) {
+  free(copy->density);
+  free(copy->points);
+  free(copy->id);
+  *copy = (run_film_frame){.density = NULL};
+}
+
+cvtm_status run_frame_keep(const run_film_frame *frame, run_film_frame *copy, cvtm_error *error) {
+  const size_t n = (size_t)frame->count;
+  const size_t pixels = (size_t)frame->domain.width * (size_t)frame->domain.height;
+  run_frame_free(copy);
+  *copy = *frame;
+  copy->density = malloc(pixels * sizeof *copy->density);
+  copy->points = malloc(2 * n * sizeof *copy->points);
+  copy->id = malloc(n * sizeof *copy->id);
+  if (copy->density == NULL || copy->points == NULL || copy->id == NULL) {
+    run_frame_free(copy);
+    return cvtm_no_memory(error, "the sites of a frame");
+  }
+  memcpy(copy->density, frame->density, pixels * sizeof *copy->density);
+  memcpy(copy->points, frame->points, 2 * n * sizeof *copy->points);
+  memcpy(copy->id, frame->id, n * sizeof *copy->id);
+  return CVTM_OK;
 }
 
 cvtm_status run_follow_check(const cvtm_run_options *o, cvtm_error *error) {

@@ -8,18 +8,25 @@
 
 #include <stdint.h>
 
-/* The sites of a frame. */
-typedef struct run_frame_sites {
+/* A frame with its sites. */
+typedef struct run_film_frame {
+  cvtm_domain domain;
+  float *density;
   double *points; /* 2 * count */
   int64_t *id;    /* count; a site keeps its number from frame to frame */
   int64_t count, next_id;
-} run_frame_sites;
+} run_film_frame;
 
-/* Adapts the sites of the previous frame to the density of this frame. Sites move from places with
- * too many to places with too few, and get new numbers. All others stay, as do the first `fixed`
- * sites. */
-cvtm_status run_follow(cvtm_domain domain, const float *density, int64_t fixed,
-                       run_frame_sites *frame, cvtm_error *error);
+/* Numbers the sites of the first frame. */
+cvtm_status run_frame_number(run_film_frame *frame, cvtm_error *error);
+/* Starts a frame, whose first `fixed` sites are set, from the one before, which has as many sites:
+ * they move with the scene and adapt to the density of this frame. Sites go from places where it
+ * has too many to places where it has too few, and have new numbers there. */
+cvtm_status run_frame_follow(const run_film_frame *before, int64_t fixed, run_film_frame *frame,
+                             cvtm_error *error);
+/* Replaces *copy, which is empty or such a copy. On failure it is empty. */
+cvtm_status run_frame_keep(const run_film_frame *frame, run_film_frame *copy, cvtm_error *error);
+void run_frame_free(run_film_frame *copy);
 
 /* Checks the options of a frame. CVTM_ERROR_USAGE: they do not go with a film. */
 cvtm_status run_follow_check(const cvtm_run_options *options, cvtm_error *error);

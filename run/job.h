@@ -72,10 +72,10 @@ struct cvtm_run {
   float *tone;   /* ink wanted in each pixel; NULL for data, and without an SVG of dots */
   double *sites; /* 2 * count; first the fixed sites, then those of --init, then samples */
   int64_t count, fixed;
-  int64_t given;         /* fixed sites and those of --init */
-  run_frame_sites frame; /* of a film: the sites and their numbers; `id` is owned */
-  int64_t moved;         /* sites moved out of obstacles at the end */
-  double bound;          /* the reference energy, of regular hexagons */
+  int64_t given;        /* fixed sites and those of --init */
+  run_film_frame frame; /* of a film: its `id` is owned */
+  int64_t moved;        /* sites moved out of obstacles at the end */
+  double bound;         /* the reference energy, of regular hexagons */
   cvtm_cvt *cvt;
   cvtm_cvt_result result;
   run_equal_mass equal; /* of --equal-mass; else empty */

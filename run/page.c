@@ -473,12 +473,17 @@ cvtm_status run_page_picture(const run_scene *scene, const char *path, cvtm_pixe
   float *drawn;
   cvtm_status status =
       simulate(scene, (cvtm_svg_kind)shown_by(options, path), scale, canvas, &drawn, error);
-  unsigned char *grey = (unsigned char *)drawn;
-  for (int64_t p = 0; status == CVTM_OK && p < pixels; ++p) {
-    const double ink = (double)drawn[p]; /* a byte never lies behind its float */
-    grey[p] = (unsigned char)lround(255 * cvtm_linear_to_srgb(light ? ink : 1 - ink));
+  unsigned char *grey = malloc((size_t)pixels);
+  if (status == CVTM_OK && grey == NULL) status = cvtm_no_memory(error, "a picture");
+  if (status == CVTM_OK) {
+#pragma omp parallel for schedule(static)
+    for (int64_t p = 0; p < pixels; ++p) {
+      const double ink = (double)drawn[p];
+      grey[p] = (unsigned char)lround(255 * cvtm_linear_to_srgb(light ? ink : 1 - ink));
+    }
+    status = write(path, canvas.width, canvas.height, 1, grey, error);
   }
-  if (status == CVTM_OK) status = write(path, canvas.width, canvas.height, 1, grey, error);
+  free(grey);
   free(drawn);
   return status;
 }

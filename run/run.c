@@ -100,22 +100,6 @@ static cvtm_status check_count(const cvtm_run *r, int64_t init_count, cvtm_error
   return CVTM_OK;
 }
 
-/* With --follow: numbers the sites, and adapts those of the frame before to this one. */
-static cvtm_status follow_frame(cvtm_run *r, cvtm_error *error) {
-  const cvtm_run_options *o = &r->options;
-  if (!o->follow.on) return CVTM_OK;
-  r->frame = (run_frame_sites){.points = r->sites,
-                               .id = malloc((size_t)r->count * sizeof *r->frame.id),
-                               .count = r->count,
-                               .next_id = r->count};
-  if (r->frame.id == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a frame");
-  for (int64_t i = 0; i < r->count; ++i) r->frame.id[i] = i;
-  if (o->follow.id == NULL) return CVTM_OK;
-  memcpy(r->frame.id, o->follow.id, (size_t)r->count * sizeof *r->frame.id);
-  r->frame.next_id = o->follow.next_id;
-  return run_follow(r->domain, r->density, r->fixed, &r->frame, error);
-}
-
 /* Allocates all sites and sets the given ones. */
 static cvtm_status place_given_sites(cvtm_run *r, cvtm_error *error) {
   const cvtm_run_options *options = &r->options;
@@ -408,7 +392,11 @@ cvtm_status run_read(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   r->options.points = r->count;
   if (status == CVTM_OK && r->density != NULL && r->options.domain.kind == CVTM_RUN_DOMAIN_NONE)
     status = run_average_tone(&r->options, r->domain, r->count, r->density, error);
-  if (status == CVTM_OK) status = follow_frame(r, error);
+  if (status == CVTM_OK && r->options.follow.on) {
+    r->frame = (run_film_frame){
+        .domain = r->domain, .density = r->density, .points = r->sites, .count = r->count};
+    status = run_frame_number(&r->frame, error);
+  }
   end_phase(r, RUN_PHASE_SAMPLE);
   return status;
 }
@@ -423,6 +411,14 @@ static int meshes_in_place(const cvtm_run *r) {
   return run_mesh_is_large(r) && needs_mesh(r) && !r->options.equal_mass.on &&
          r->colours.count == 0 && r->options.order == CVTM_RUN_ORDER_NONE &&
          cvtm_ranks_lead(r->device);
+}
+
+cvtm_status run_follow(cvtm_run *r, const run_film_frame *before, cvtm_error *error) {
+  start_phase(r);
+  const cvtm_status status = run_frame_follow(before, r->fixed, &r->frame, error);
+  r->given = r->count;
+  end_phase(r, RUN_PHASE_SAMPLE);
+  return run_name_file(r->options.input.name, status, error);
 }
 
 cvtm_status run_place(cvtm_run *r, cvtm_device *device, cvtm_error *error) {

@@ -267,10 +267,8 @@ typedef struct cvtm_run_options {
   double tolerance, gradient_tolerance, time_limit;
   int periodic;
   cvtm_input init, fixed; /* points */
-  struct {                /* of a frame of a film: `init` are the sites of the frame before */
-    int on;
-    const int64_t *id; /* of these sites; NULL: this is the first frame */
-    int64_t next_id;
+  struct {                /* of a frame of a film */
+    int on, continues;    /* continues: it starts from the sites of the frame before */
   } follow;
   struct {
     const char *file; /* a run continues from it if it exists */

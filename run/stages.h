@@ -3,6 +3,7 @@
 #ifndef CVTMESH_RUN_STAGES_H
 #define CVTMESH_RUN_STAGES_H
 
+#include "run/follow.h"
 #include "run/options.h"
 
 /* Checks the options against each other, before any file is read but the profile of G-code.
@@ -14,9 +15,11 @@ cvtm_status run_create(const cvtm_run_options *options, cvtm_run **run, cvtm_err
 /* Reads the image, computes its density and takes the sites of --fixed and --init. device: for
  * smoothing and segmentation; NULL: the CPU. */
 cvtm_status run_read(cvtm_run *run, cvtm_device *device, cvtm_error *error);
-/* To be called before run_place if the device of the run also has the array that was read, with
- * `pixels` values, and keeps it unchanged. array: the values on the host. If they are the density,
- * bit for bit, the device uses its array and gets no copy. */
+/* With --follow, before run_place: starts from the frame before (run_frame_follow). */
+cvtm_status run_follow(cvtm_run *run, const run_film_frame *before, cvtm_error *error);
+/* Before run_place: the array that was read is also in the memory of the device of the run, with
+ * `pixels` values, and stays there unchanged. array: its values on the host. Where they are the
+ * density, bit for bit, the device uses that array and gets no copy. */
 void run_lend(cvtm_run *run, const float *array, int64_t pixels, const float *on_device);
 /* Minimises the energy, evaluates the result and, if that saves a copy of the sites to the device,
  * triangulates them. Other runs may use the device afterwards, but it must outlive the run, which

@@ -44,10 +44,38 @@ def moves(before, after, near=None):
 
 def test_dots_move_with_the_scene(film):
     ways = moves(film[0], film[1], (40, 30))
-    assert 0.3 < np.median(ways[:, 0]) < 1.2  # about half of the way, by the descent alone
+    assert 0.8 < np.median(ways[:, 0]) < 1.2
     assert np.median(np.abs(ways[:, 1])) < 0.1 * SPACING
     still = moves(film[0], film[1], (100, 65))
     assert len(still) > 5 and np.median(np.hypot(*still.T)) < 0.1 * SPACING
+
+
+def test_a_small_disc_takes_its_dots_with_it(cvtmesh):
+    """It moves by 0.8 spacings a frame, on a ground without any texture."""
+    for k in range(4):
+        frame(cvtmesh, f"s{k}.pgm", 30 + 4 * k)
+    cvtmesh.call("batch", "s*.pgm", "--follow", "-n", COUNT, "-o", "{stem}.csv", "-q")
+    seen = [sites_of(cvtmesh, f"s{k}") for k in range(4)]
+    for k in range(3):
+        ways = moves(seen[k], seen[k + 1], (30 + 4 * k, 30))
+        assert np.median(np.hypot(*(ways - (4, 0)).T)) < 0.2 * SPACING
+        still = moves(seen[k], seen[k + 1], (105, 70))
+        assert len(still) > 5 and np.median(np.hypot(*still.T)) < 0.1 * SPACING
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_frames_do_not_depend_on_the_threads(cvtmesh, film, threads):
+    cvtmesh.call("batch", "f*.pgm", "--follow", "-n", COUNT, "--tone", "linear", "-o", "t-{stem}.csv", "-q",
+                 "--threads", threads)
+    for k in range(5):
+        assert cvtmesh.read(f"t-f{k}.csv") == cvtmesh.read(f"f{k}.csv")
+
+
+def test_a_frame_that_cannot_be_read_is_left_out(cvtmesh, film):
+    cvtmesh.file("f1.pgm", b"P5 nothing")
+    said = cvtmesh.call("batch", "f*.pgm", "--follow", "-n", COUNT, "-o", "l-{stem}.csv", "-q", code=1)
+    assert "job 2: f1.pgm" in said.stderr.decode()
+    assert set(sites_of(cvtmesh, "l-f2")) == set(sites_of(cvtmesh, "l-f0"))
 
 
 def test_nothing_moves_while_the_scene_rests(film):
@@ -73,7 +101,7 @@ def test_refused(cvtmesh):
     cvtmesh.refused(*words, "--order", "plot", code=2, names=["--follow", "--order"])
     cvtmesh.file("c.pgm", pgm_bytes(np.zeros((9, 9), np.uint8)))
     said = cvtmesh.call("batch", "a.pgm", "c.pgm", *words[3:], code=1).stderr.decode()
-    assert "job 2: c.pgm: the frame before: point" in said
+    assert "job 2: c.pgm: the frame has 9 x 9 pixels, but the frame before 120 x 80" in said
 
 
 def test_touches_move_with_a_camera(cvtmesh):
