@@ -473,15 +473,10 @@ static void print_lcp_summary(const work *w) {
           r->natural_residual, r->natural_residual_max, cvtm_lcp_stop_name(r->stop),
           (long long)r->active_lower, (long long)r->active_upper, r->setup_seconds, r->seconds);
   if (r->stop == CVTM_LCP_INFEASIBLE)
-    fputs(
-        "  the problem has no solution: the path ends in a ray, and the matrix is positive "
-        "semidefinite\n",
-        stderr);
+    fputs("  the problem has no solution: no x within the bounds gives F the signs that it needs\n",
+          stderr);
   if (r->stop == CVTM_LCP_RAY)
-    fputs(
-        "  there may be a solution, but no method here finds it: the matrix is not positive "
-        "semidefinite\n",
-        stderr);
+    fputs("  there may be a solution, but no method here finds it\n", stderr);
 }
 
 static int finish_lcp(work *w) {

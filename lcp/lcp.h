@@ -48,9 +48,10 @@ typedef enum cvtm_lcp_method {
  * diverged     the residual has grown by a factor of 10^6 or is not finite
  * rounding     the residual no longer falls, and is no larger than its rounding errors
  * interrupted  the monitor has asked to stop
- * ray          the path of lemke does not end, and A is not positive semidefinite: there may be a
- *              solution
- * infeasible   the path of lemke does not end, and A is positive semidefinite: there is no solution
+ * ray          no path of lemke ends at a solution, but there may be one. A is not positive
+ *              semidefinite
+ * infeasible   there is no solution: lemke has a vector y with y'F < 0 for every x within the
+ *              bounds, although y has the signs that F needs
  */
 #define CVTM_LCP_STOP_LIST(X)            \
   X(CVTM_LCP_CONVERGED, "tolerance")     \

@@ -1,21 +1,6 @@
-/* Lemke's method for variables with bounds (Cottle, Pang & Stone, The Linear Complementarity
- * Problem, 1992, section 4.4; Dirkse & Ferris 1995), on the host with a dense matrix.
- *
- * Pair k consists of the variables x_k and F_k. The dictionary expresses the basic variables by the
- * nonbasic variables: it has a row for each basic variable and a column for each nonbasic one. An
- * artificial variable t is added to F at lower bounds and subtracted at upper bounds. For a large t
- * all pairs are complementary, and there the path begins. Each step of the path moves one nonbasic
- * variable until a basic variable meets a bound. The two exchange their roles, and the other
- * variable of the new nonbasic variable's pair moves next. The path ends at t = 0.
- *
- * Ties are resolved as if eps^(k + 1) were subtracted from F_k for a small eps, so that the path
- * does not cycle. A path may end in a ray. If the matrix is positive semidefinite, the problem then
- * has no solution (Cottle, Pang & Stone, theorem 4.4.13). For other matrices, a path with other
- * weights of t may still end at a solution. */
-#include "lcp/lemke.h"
+/* Lemke's method as a solver: paths until one ends at a solution, or a proof that there is none. */
+#include "lcp/lemke_path.h"
 
-#include "base/host.h"
-#include "base/random.h"
 #include "lcp/sparse/csr.h"
 #include "lcp/stop.h"
 
@@ -23,344 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct lemke_solver {
-  cvtm_lcp head;
-  cvtm_csr matrix;
-  int is_symmetric;
-} lemke_solver;
-
-/* A problem in host memory. The variables are numbered: x_k is k, F_k is pairs + k. */
-typedef struct lemke {
-  const lemke_solver *solver;
-  const cvtm_csr *matrix;
-  const double *b, *given_lower, *given_upper; /* n; a bound that is NULL is infinite */
-  int threads;
-  int64_t n, pairs;      /* n: unknowns; pairs: n, and one for each variable without a bound */
-  int32_t t;             /* the number of the artificial variable */
-  double *entry;         /* pairs x (pairs + 1): the dictionary */
-  double *value;         /* pairs: the basic variables */
-  double *lower, *upper; /* pairs: bounds of x_k */
-  int32_t *side;         /* pairs: the last bound of x_k: -1: lower; 1: upper; 0: none */
-  int32_t *positive;     /* pairs from n on: the unknown whose negative part x_k is; -1: unused */
-  int32_t *basic;        /* pairs: the variable of each row */
-  int32_t *nonbasic;     /* pairs + 1: the variable of each column */
-  int32_t *column_of;    /* 2 pairs + 1: the column of a variable; -1: it is basic */
-  int64_t pivots;
-} lemke;
-
-typedef struct residual {
-  double norm, maximum; /* 2-norm and maximum of the natural residual */
-  double rounding;      /* size of the rounding errors in norm */
-  double energy;
-  int64_t active_lower, active_upper;
-} residual;
-
-enum { NO_ROW = -1, OWN_BOUND = -2 };
-enum { ATTEMPTS = 20 };                  /* paths with other weights of t, if the first is a ray */
-static const double least_pivot = 1e-10; /* relative to the largest entry of the column */
-
-/* --- the dictionary ----------------------------------------------------------------------------
- */
-
-static double *row_of(const lemke *p, int64_t row) { return p->entry + row * (p->pairs + 1); }
-
-static int is_f(const lemke *p, int32_t variable) {
-  return variable >= p->pairs && variable != p->t;
-}
-
-static int32_t other_of_pair(const lemke *p, int32_t variable) {
-  return is_f(p, variable) ? variable - (int32_t)p->pairs : variable + (int32_t)p->pairs;
-}
-
-static double nonbasic_value(const lemke *p, int32_t variable) {
-  if (variable >= p->pairs || p->side[variable] == 0) return 0;
-  return p->side[variable] < 0 ? p->lower[variable] : p->upper[variable];
-}
-
-/* Changes a nonbasic variable. */
-static void move(lemke *p, int32_t column, double by) {
-  for (int64_t i = 0; i < p->pairs; ++i) p->value[i] += by * row_of(p, i)[column];
-}
-
-/* The basic variable of a row and the nonbasic variable of a column exchange their roles. value:
- * the value of the new basic variable. */
-static void pivot(lemke *p, int64_t row, int32_t column, double value) {
-  const int64_t columns = p->pairs + 1;
-  double *pivot_row = row_of(p, row);
-  const double inverse = 1 / pivot_row[column];
-  for (int64_t j = 0; j < columns; ++j) pivot_row[j] *= -inverse;
-  pivot_row[column] = inverse;
-#pragma omp parallel for num_threads(p->threads) schedule(static) if (p->pairs > 200)
-  for (int64_t i = 0; i < p->pairs; ++i) {
-    double *to = row_of(p, i);
-    const double by = to[column];
-    if (i == row || by == 0) continue;
-    to[column] = 0;
-    for (int64_t j = 0; j < columns; ++j) to[j] += by * pivot_row[j];
-  }
-  const int32_t leaving = p->basic[row], entering = p->nonbasic[column];
-  p->basic[row] = entering;
-  p->nonbasic[column] = leaving;
-  p->column_of[leaving] = column;
-  p->column_of[entering] = -1;
-  p->value[row] = value;
-  ++p->pivots;
-}
-
-/* --- the start ---------------------------------------------------------------------------------
- */
-
-static void fill_dictionary(lemke *p) {
-  const cvtm_csr *a = p->matrix;
-  memset(p->entry, 0, (size_t)(p->pairs * (p->pairs + 1)) * sizeof *p->entry);
-  memset(p->value, 0, (size_t)p->pairs * sizeof *p->value);
-  for (int32_t k = 0; k < (int32_t)p->pairs; ++k) {
-    const int is_unknown = k < p->n;
-    p->lower[k] = is_unknown ? (p->given_lower ? p->given_lower[k] : -(double)INFINITY) : 0;
-    p->upper[k] = is_unknown && p->given_upper ? p->given_upper[k] : (double)INFINITY;
-    p->side[k] = isfinite(p->lower[k]) ? -1 : isfinite(p->upper[k]) ? 1 : 0;
-    p->positive[k] = -1;
-    p->basic[k] = (int32_t)p->pairs + k;
-    p->nonbasic[k] = p->column_of[k] = k;
-    p->column_of[p->pairs + k] = -1;
-  }
-  p->nonbasic[p->pairs] = p->t;
-  p->column_of[p->t] = (int32_t)p->pairs;
-  for (int64_t i = 0; i < p->n; ++i) {
-    p->value[i] = -p->b[i];
-    for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; ++k) {
-      row_of(p, i)[a->column[k]] = a->value[k];
-      p->value[i] += a->value[k] * nonbasic_value(p, a->column[k]);
-    }
-  }
-}
-
-/* Finds the largest entry whose pivot makes a variable without a bound basic. Returns 0 if the
- * remaining entries are rounding errors. */
-static int find_free_pivot(const lemke *p, int64_t *row, int32_t *column) {
-  double largest = 0, scale = 0;
-  for (int64_t i = 0; i < p->n; ++i) {
-    if (!is_f(p, p->basic[i]) || p->side[p->basic[i] - p->pairs] != 0) continue;
-    for (int64_t j = 0; j < p->n; ++j) {
-      const double size = fabs(row_of(p, i)[j]);
-      scale = fmax(scale, size);
-      if (p->nonbasic[j] >= p->pairs || p->side[p->nonbasic[j]] != 0 || size <= largest) continue;
-      largest = size;
-      *row = i;
-      *column = (int32_t)j;
-    }
-  }
-  return largest > 1e-9 * scale;
-}
-
-/* The variable of a column becomes basic in the row. The variable that was basic there becomes 0.
- */
-static void exchange(lemke *p, int64_t row, int32_t column) {
-  const double step = -p->value[row] / row_of(p, row)[column];
-  const double value = nonbasic_value(p, p->nonbasic[column]) + step;
-  move(p, column, step);
-  pivot(p, row, column, value);
-}
-
-/* Makes variables without a bound basic, so that their F is 0. All these F are 0 in the end, so it
- * does not matter which F belongs to which variable: if a pivot does not exchange the two variables
- * of a pair, two F exchange their numbers. */
-static void pivot_free_variables(lemke *p) {
-  int64_t row = 0;
-  int32_t column = 0;
-  while (find_free_pivot(p, &row, &column)) {
-    const int32_t wanted = other_of_pair(p, p->nonbasic[column]);
-    for (int64_t i = 0; i < p->n; ++i)
-      if (p->basic[i] == wanted) p->basic[i] = p->basic[row];
-    p->basic[row] = wanted;
-    exchange(p, row, column);
-  }
-}
-
-static int64_t row_with(const lemke *p, int32_t variable) {
-  for (int64_t i = 0; i < p->pairs; ++i)
-    if (p->basic[i] == variable) return i;
-  return NO_ROW;
-}
-
-/* For a singular block of the variables without a bound: makes x_k basic together with a variable
- * x_c that has one bound, by a pivot on both pairs. */
-static void pivot_with_bounded_variable(lemke *p, int32_t k) {
-  const int64_t row_k = row_with(p, (int32_t)p->pairs + k);
-  int64_t row_c = NO_ROW;
-  double largest = 0, scale = 0;
-  for (int64_t i = 0; i < p->n; ++i) {
-    const int32_t f = p->basic[i], c = f - (int32_t)p->pairs;
-    if (!is_f(p, f) || c >= p->n || p->side[c] == 0) continue;
-    const double size =
-        fmin(fabs(row_of(p, row_k)[p->column_of[c]]), fabs(row_of(p, i)[p->column_of[k]]));
-    scale = fmax(scale, fabs(row_of(p, i)[p->column_of[k]]));
-    if (size <= largest || (isfinite(p->lower[c]) && isfinite(p->upper[c]))) continue;
-    largest = size;
-    row_c = i;
-  }
-  if (row_c == NO_ROW || largest <= 1e-9 * scale) return;
-  const int32_t c = p->basic[row_c] - (int32_t)p->pairs;
-  exchange(p, row_c, p->column_of[k]);
-  exchange(p, row_k, p->column_of[c]);
-}
-
-/* Splits each variable without a bound that could not become basic into the difference of two
- * variables >= 0. The F of the second is minus the F of the first. */
-static void split_free_variables(lemke *p) {
-  const int64_t columns = p->pairs + 1;
-  int32_t copy = (int32_t)p->n;
-  for (int32_t k = 0; k < (int32_t)p->n; ++k) {
-    if (p->side[k] != 0 || p->column_of[k] < 0) continue;
-    p->side[k] = -1;
-    p->lower[k] = 0;
-    p->positive[copy] = k;
-    const int32_t column = p->column_of[k];
-    for (int64_t i = 0; i < p->n; ++i) row_of(p, i)[copy] = -row_of(p, i)[column];
-    ++copy;
-  }
-  for (copy = (int32_t)p->n; copy < (int32_t)p->pairs && p->positive[copy] >= 0; ++copy) {
-    const int32_t wanted = (int32_t)p->pairs + p->positive[copy];
-    for (int64_t i = 0; i < p->n; ++i) {
-      if (p->basic[i] != wanted) continue;
-      for (int64_t j = 0; j < columns; ++j) row_of(p, copy)[j] = -row_of(p, i)[j];
-      p->value[copy] = -p->value[i];
-    }
-  }
-}
-
-/* Adds t to basic variables with a lower bound, and subtracts it from those with an upper bound.
- * Later attempts use weights of t from 10^-1 to 10. Returns the least t that makes all pairs
- * complementary, or a number below 0 if all pairs are complementary without t. */
-static double add_artificial_variable(lemke *p, int attempt) {
-  double least = -1;
-  for (int64_t i = 0; i < p->pairs; ++i) {
-    const int32_t variable = p->basic[i], k = variable % (int32_t)p->pairs;
-    const int side = p->side[k];
-    if (side == 0) continue;
-    const double bound = is_f(p, variable) ? 0 : side < 0 ? p->lower[k] : p->upper[k];
-    const double exponent = 2 * cvtm_random_uniform(1, (uint64_t)attempt, (uint64_t)i) - 1;
-    const double weight = attempt == 0 ? 1 : pow(10, exponent);
-    const double violation = side * (p->value[i] - bound);
-    row_of(p, i)[p->column_of[p->t]] = -side * weight;
-    if (violation > 0) least = fmax(least, violation / weight);
-  }
-  return least;
-}
-
-/* --- the path ----------------------------------------------------------------------------------
- */
-
-/* The distance of a row's variable from the bound that it meets by changing at that rate. */
-static double distance_to_bound(const lemke *p, int64_t row, double rate) {
-  const int32_t variable = p->basic[row];
-  const double value = p->value[row];
-  if (variable == p->t) return rate < 0 ? value : (double)INFINITY;
-  if (!is_f(p, variable)) return rate < 0 ? value - p->lower[variable] : p->upper[variable] - value;
-  const int side = p->side[variable - p->pairs];
-  return side * rate > 0 ? -side * value : (double)INFINITY;
-}
-
-/* The coefficient of eps^(k + 1) in the basic variable of a row. */
-static double perturbation(const lemke *p, int64_t row, int64_t k) {
-  const int32_t f = (int32_t)(p->pairs + k), column = p->column_of[f];
-  return column >= 0 ? row_of(p, row)[column] : -(p->basic[row] == f);
-}
-
-/* True if the variable of row a meets its bound before that of row b, at equal distances. */
-static int is_before(const lemke *p, int32_t column, int way, int64_t a, int64_t b) {
-  const double rate_a = way * row_of(p, a)[column], rate_b = way * row_of(p, b)[column];
-  for (int64_t k = 0; k < p->pairs; ++k) {
-    const double by_a = perturbation(p, a, k) / -rate_a, by_b = perturbation(p, b, k) / -rate_b;
-    if (fabs(by_a - by_b) > 1e-12 * (fabs(by_a) + fabs(by_b))) return by_a < by_b;
-  }
-  return fabs(rate_a) > fabs(rate_b);
-}
-
-/* The row whose variable first meets a bound when the variable of `column` moves by *step in
- * direction `way`. OWN_BOUND: the moving variable meets its other bound; NO_ROW: none does. */
-static int64_t find_blocking(const lemke *p, int32_t column, int way, double *step) {
-  const int32_t moving = p->nonbasic[column];
-  const double own = moving < p->pairs ? p->upper[moving] - p->lower[moving] : (double)INFINITY;
-  double largest = 0, least = own;
-  for (int64_t i = 0; i < p->pairs; ++i) largest = fmax(largest, fabs(row_of(p, i)[column]));
-  for (int pass = 0;; ++pass) {
-    const double tie = least + 1e-13 * (1 + fabs(least));
-    int64_t found = NO_ROW;
-    for (int64_t i = 0; i < p->pairs; ++i) {
-      const double rate = way * row_of(p, i)[column];
-      if (fabs(rate) <= least_pivot * largest) continue;
-      const double ratio = fmax(distance_to_bound(p, i, rate), 0) / fabs(rate);
-      if (pass == 0) {
-        least = fmin(least, ratio);
-      } else if (ratio <= tie) {
-        if (p->basic[i] == p->t) return i;
-        if (found == NO_ROW || is_before(p, column, way, i, found)) found = i;
-      }
-    }
-    if (pass == 0) {
-      *step = least;
-      if (!isfinite(least)) return NO_ROW;
-    } else {
-      return own <= tie ? OWN_BOUND : found;
-    }
-  }
-}
-
-static void read_unknowns(const lemke *p, double *x);
-static residual measure(const lemke *p, const double *x);
-
-/* Reports the progress; true if the monitor stops the path. x: n numbers of scratch memory. */
-static int is_interrupted(const lemke *p, double *x) {
-  const cvtm_lcp_options *o = &p->solver->head.options;
-  if (o->monitor == NULL) return 0;
-  read_unknowns(p, x);
-  const residual now = measure(p, x);
-  const cvtm_lcp_progress progress = {p->pivots, now.norm, now.maximum};
-  return o->monitor(o->monitor_context, &progress) != 0;
-}
-
-/* Returns CVTM_LCP_CONVERGED at t = 0. */
-static cvtm_lcp_stop follow_path(lemke *p, int attempt, double *x) {
-  double at = add_artificial_variable(p, attempt), step = 0;
-  if (at < 0) return CVTM_LCP_CONVERGED;
-  int32_t column = p->column_of[p->t];
-  int way = -1;
-  at = 2 * at + 1;
-  for (move(p, column, at);; at = nonbasic_value(p, p->nonbasic[column])) {
-    if (is_interrupted(p, x)) return CVTM_LCP_INTERRUPTED;
-    if (p->pivots >= p->solver->head.options.max_iterations) return CVTM_LCP_ITERATIONS;
-    const int64_t row = find_blocking(p, column, way, &step);
-    if (row == NO_ROW) return CVTM_LCP_RAY;
-    const double rate = row >= 0 ? way * row_of(p, row)[column] : 0;
-    const int32_t stopped = row == OWN_BOUND ? p->nonbasic[column] : p->basic[row];
-    move(p, column, way * step);
-    if (row == OWN_BOUND) {
-      p->side[stopped] = -p->side[stopped];
-    } else {
-      if (stopped < p->pairs) p->side[stopped] = rate < 0 ? -1 : 1;
-      pivot(p, row, column, at + way * step);
-    }
-    if (stopped == p->t) return CVTM_LCP_CONVERGED;
-    const int32_t next = other_of_pair(p, stopped);
-    column = p->column_of[next];
-    way = -p->side[next % p->pairs];
-  }
-}
+enum { ATTEMPTS = 30 }; /* paths, if the first is a ray */
 
 /* --- the solution ------------------------------------------------------------------------------
  */
-
-static void read_unknowns(const lemke *p, double *x) {
-  for (int32_t k = 0; k < (int32_t)p->n; ++k) x[k] = p->column_of[k] < 0 ? 0 : nonbasic_value(p, k);
-  for (int64_t i = 0; i < p->pairs; ++i) {
-    const int32_t k = p->basic[i];
-    if (k < p->n)
-      x[k] += p->value[i];
-    else if (k < p->pairs && p->positive[k] >= 0)
-      x[p->positive[k]] -= p->value[i];
-  }
-}
 
 /* F_i = (A x - b)_i; *size: the sum of the absolute values of its terms, plus |x_i|. */
 static double f_of(const lemke *p, const double *x, int64_t i, double *size) {
@@ -380,8 +31,8 @@ static double clip(const lemke *p, double x, int64_t i) {
   return p->given_lower ? fmax(x, p->given_lower[i]) : x;
 }
 
-static residual measure(const lemke *p, const double *x) {
-  residual r = {0};
+cvtm_lemke_residual cvtm_lemke_measure(const lemke *p, const double *x) {
+  cvtm_lemke_residual r = {0};
   for (int64_t i = 0; i < p->n; ++i) {
     double size;
     const double f = f_of(p, x, i, &size), distance = fabs(x[i] - clip(p, x[i] - f, i));
@@ -442,7 +93,7 @@ static void refine(lemke *p, double *x, double *scratch) {
     position[i] = is_between ? (int32_t)m : -1;
     if (is_between) between[m++] = i;
   }
-  const residual before = measure(p, x);
+  const cvtm_lemke_residual before = cvtm_lemke_measure(p, x);
   memset(p->entry, 0, (size_t)(m * m) * sizeof *p->entry);
   for (int64_t r = 0; r < m; ++r) {
     double size;
@@ -454,38 +105,113 @@ static void refine(lemke *p, double *x, double *scratch) {
   memcpy(scratch, x, (size_t)p->n * sizeof *x);
   for (int64_t r = 0; r < m; ++r)
     scratch[between[r]] = clip(p, x[between[r]] + p->value[r], between[r]);
-  if (measure(p, scratch).norm < before.norm) memcpy(x, scratch, (size_t)p->n * sizeof *x);
+  if (cvtm_lemke_measure(p, scratch).norm < before.norm)
+    memcpy(x, scratch, (size_t)p->n * sizeof *x);
 }
 
 /* --- the solver --------------------------------------------------------------------------------
  */
 
-/* Follows one path from its start, and computes the solution from the basis at its end. */
-static cvtm_lcp_stop attempt_path(lemke *p, int attempt, double *x, double *scratch) {
-  fill_dictionary(p);
-  pivot_free_variables(p);
-  for (int32_t k = 0; k < (int32_t)p->n; ++k)
-    if (p->side[k] == 0 && p->column_of[k] >= 0) pivot_with_bounded_variable(p, k);
-  pivot_free_variables(p);
-  split_free_variables(p);
-  const cvtm_lcp_stop stop = follow_path(p, attempt, scratch);
-  read_unknowns(p, x);
-  refine(p, x, scratch);
-  return stop;
+/* The matrix [0 -A'; A 0]. */
+static cvtm_status skew_matrix(const cvtm_csr *a, cvtm_csr *skew, cvtm_error *error) {
+  const int64_t n = a->rows, entries = a->row_start[n];
+  cvtm_csr transpose;
+  *skew = (cvtm_csr){0};
+  cvtm_status status = cvtm_csr_transpose(a, 1, &transpose, error);
+  if (status != CVTM_OK) return status;
+  status = cvtm_csr_create(2 * n, 2 * n, 2 * entries, skew, error);
+  for (int64_t i = 0; i <= n && status == CVTM_OK; ++i) {
+    skew->row_start[i] = transpose.row_start[i];
+    skew->row_start[n + i] = entries + a->row_start[i];
+  }
+  for (int64_t k = 0; k < entries && status == CVTM_OK; ++k) {
+    skew->column[k] = transpose.column[k] + (int32_t)n;
+    skew->value[k] = -transpose.value[k];
+    skew->column[entries + k] = a->column[k];
+    skew->value[entries + k] = a->value[k];
+  }
+  cvtm_csr_free(&transpose);
+  return status;
+}
+
+/* True if y'F < 0 for every x within the bounds, although each y_i is 0 or has the sign that F_i
+ * needs. sums: 2n numbers of scratch memory. */
+static int is_proof(const lemke *p, const double *y, double *sums) {
+  const cvtm_csr *a = p->matrix;
+  double *factor = sums, *rounding = sums + p->n, most = 0,
+         size = 0; /* A'y; the most that y'F can be */
+  memset(sums, 0, 2 * (size_t)p->n * sizeof *sums);
+  for (int64_t i = 0; i < p->n; ++i) {
+    most -= y[i] * p->b[i];
+    size += fabs(y[i] * p->b[i]);
+    for (int64_t k = a->row_start[i]; k < a->row_start[i + 1]; ++k) {
+      factor[a->column[k]] += y[i] * a->value[k];
+      rounding[a->column[k]] += 1e-11 * fabs(y[i] * a->value[k]);
+    }
+  }
+  for (int64_t j = 0; j < p->n; ++j) {
+    const double *side = factor[j] > 0 ? p->given_upper : p->given_lower;
+    const int is_bound = side && isfinite(side[j]);
+    if (!is_bound && fabs(factor[j]) > rounding[j]) return 0;
+    most += is_bound ? factor[j] * side[j] : 0;
+    size += is_bound ? fabs(factor[j] * side[j]) : 0;
+  }
+  return most < -1e-9 * size;
+}
+
+/* *stop becomes CVTM_LCP_INFEASIBLE if it is proved that no x within the bounds gives every F the
+ * sign that it needs; F of a variable with two bounds may have any sign. */
+static cvtm_status look_for_proof(const lemke *p, cvtm_lcp_stop *stop) {
+  const int64_t n = p->n;
+  lemke_solver solver = *p->solver;
+  cvtm_scratch memory = {0};
+  double *b = cvtm_scratch_take(&memory, 10 * (size_t)n, sizeof *b);
+  cvtm_error *error = cvtm_device_error(solver.head.device);
+  if (memory.failed) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a linear program");
+  double *lower = b + 2 * n, *upper = lower + 2 * n, *ray = upper + 2 * n, *scratch = ray + 2 * n;
+  for (int64_t i = 0; i < n; ++i) {
+    b[i] = 0;
+    b[n + i] = p->b[i];
+    lower[i] = p->given_lower ? p->given_lower[i] : -(double)INFINITY;
+    upper[i] = p->given_upper ? p->given_upper[i] : (double)INFINITY;
+    lower[n + i] = isfinite(lower[i]) ? 0 : -(double)INFINITY;
+    upper[n + i] = isfinite(upper[i]) ? 0 : (double)INFINITY;
+  }
+  lemke program = {.solver = &solver, .matrix = &solver.matrix, .threads = p->threads, .n = 2 * n};
+  program.b = b;
+  program.given_lower = lower;
+  program.given_upper = upper;
+  solver.head.options.max_iterations = 200 * n;
+  cvtm_status status = skew_matrix(p->matrix, &solver.matrix, error);
+  if (status == CVTM_OK) status = cvtm_lemke_open(&program, &memory);
+  if (status == CVTM_OK && cvtm_lemke_follow(&program, 1, scratch) == CVTM_LCP_RAY) {
+    cvtm_lemke_read_ray(&program, ray);
+    double *y = ray + n;
+    for (int64_t i = 0; i < n; ++i) y[i] = fmin(fmax(y[i], lower[n + i]), upper[n + i]);
+    if (is_proof(p, y, scratch)) *stop = CVTM_LCP_INFEASIBLE;
+  }
+  cvtm_csr_free(&solver.matrix);
+  cvtm_scratch_free(&memory);
+  return status;
 }
 
 /* Solves the problem in host memory. best receives the solution; x and scratch are work arrays.
  * Each of the three has n numbers. */
-static void solve_on_host(lemke *p, double *best, double *x, double *scratch,
-                          cvtm_lcp_result *result) {
+static cvtm_status solve_on_host(lemke *p, double *best, double *x, double *scratch,
+                                 cvtm_lcp_result *result) {
   const cvtm_lcp_options *o = &p->solver->head.options;
+  cvtm_status status = CVTM_OK;
   for (int64_t i = 0; i < p->n; ++i) best[i] = clip(p, 0, i);
-  residual end = measure(p, best);
+  cvtm_lemke_residual end = cvtm_lemke_measure(p, best);
   const double cold = end.norm, target = fmax(o->tolerance * cold, o->absolute_tolerance);
   result->stop = CVTM_LCP_RAY;
-  for (int k = 0; k < ATTEMPTS && result->stop == CVTM_LCP_RAY; ++k) {
-    const cvtm_lcp_stop stop = attempt_path(p, k, x, scratch);
-    const residual now = measure(p, x);
+  for (int k = 0; k < ATTEMPTS && status == CVTM_OK &&
+                  (result->stop == CVTM_LCP_RAY || result->stop == CVTM_LCP_STALLED);
+       ++k) {
+    const cvtm_lcp_stop stop = cvtm_lemke_follow(p, k, scratch);
+    cvtm_lemke_read(p, x);
+    refine(p, x, scratch);
+    const cvtm_lemke_residual now = cvtm_lemke_measure(p, x);
     if (now.norm < end.norm || k == 0) {
       end = now;
       memcpy(best, x, (size_t)p->n * sizeof *x);
@@ -496,9 +222,8 @@ static void solve_on_host(lemke *p, double *best, double *x, double *scratch,
       result->stop = CVTM_LCP_ROUNDING;
     else
       result->stop = stop == CVTM_LCP_CONVERGED ? CVTM_LCP_STALLED : stop;
+    if (k == 0 && result->stop == CVTM_LCP_RAY) status = look_for_proof(p, &result->stop);
   }
-  if (result->stop == CVTM_LCP_RAY && cvtm_csr_is_semidefinite(p->matrix, p->entry))
-    result->stop = CVTM_LCP_INFEASIBLE;
   result->iterations = p->pivots;
   result->natural_residual = end.norm;
   result->natural_residual_max = end.maximum;
@@ -506,6 +231,7 @@ static void solve_on_host(lemke *p, double *best, double *x, double *scratch,
   result->active_upper = end.active_upper;
   result->energy = end.energy;
   result->rate = (double)NAN;
+  return status;
 }
 
 /* Copies a vector from the device; NULL stays NULL. */
@@ -521,37 +247,19 @@ static cvtm_status lemke_solve(cvtm_lcp *lcp, const double *b, const double *low
   const lemke_solver *s = (const lemke_solver *)lcp;
   const int64_t n = lcp->rows;
   cvtm_scratch memory = {0};
-  double *vectors = cvtm_scratch_take(&memory, 6 * (size_t)n, sizeof *vectors);
+  double *v = cvtm_scratch_take(&memory, 6 * (size_t)n, sizeof *v);
   lemke p = {
       .solver = s, .matrix = &s->matrix, .threads = cvtm_device_threads(lcp->device), .n = n};
   cvtm_status status = CVTM_OK;
-  if (!memory.failed) {
-    status = copy_vector(lcp->device, b, n, vectors, &p.b);
-    if (status == CVTM_OK) status = copy_vector(lcp->device, lower, n, vectors + n, &p.given_lower);
-    if (status == CVTM_OK)
-      status = copy_vector(lcp->device, upper, n, vectors + 2 * n, &p.given_upper);
-    p.pairs = n;
-    for (int64_t i = 0; i < n && status == CVTM_OK; ++i)
-      p.pairs += (!lower || isinf(p.given_lower[i])) && (!upper || isinf(p.given_upper[i]));
-    const size_t pairs = (size_t)p.pairs;
-    p.t = (int32_t)(2 * pairs);
-    p.entry = cvtm_scratch_take(&memory, pairs * (pairs + 1), sizeof *p.entry);
-    p.value = cvtm_scratch_take(&memory, 3 * pairs, sizeof *p.value);
-    p.side = cvtm_scratch_take(&memory, 6 * pairs + 2, sizeof *p.side);
-  }
-  if (status == CVTM_OK && memory.failed)
-    status = cvtm_fail(cvtm_device_error(lcp->device), CVTM_ERROR_MEMORY,
-                       "no memory for a dense matrix of %lld rows", (long long)p.pairs);
-  if (status == CVTM_OK) {
-    p.lower = p.value + p.pairs;
-    p.upper = p.lower + p.pairs;
-    p.positive = p.side + p.pairs;
-    p.basic = p.positive + p.pairs;
-    p.nonbasic = p.basic + p.pairs;
-    p.column_of = p.nonbasic + p.pairs + 1;
-    solve_on_host(&p, vectors + 3 * n, vectors + 4 * n, vectors + 5 * n, result);
-    status = cvtm_device_copy_in(lcp->device, x, vectors + 3 * n, (size_t)n * sizeof *x);
-  }
+  if (memory.failed)
+    return cvtm_fail(cvtm_device_error(lcp->device), CVTM_ERROR_MEMORY, "no memory for a problem");
+  status = copy_vector(lcp->device, b, n, v, &p.b);
+  if (status == CVTM_OK) status = copy_vector(lcp->device, lower, n, v + n, &p.given_lower);
+  if (status == CVTM_OK) status = copy_vector(lcp->device, upper, n, v + 2 * n, &p.given_upper);
+  if (status == CVTM_OK) status = cvtm_lemke_open(&p, &memory);
+  if (status == CVTM_OK) status = solve_on_host(&p, v + 3 * n, v + 4 * n, v + 5 * n, result);
+  if (status == CVTM_OK)
+    status = cvtm_device_copy_in(lcp->device, x, v + 3 * n, (size_t)n * sizeof *x);
   cvtm_scratch_free(&memory);
   return status;
 }

@@ -34,8 +34,4 @@ cvtm_status cvtm_csr_equilibrate(const cvtm_csr *matrix, cvtm_csr *even, double 
 /* The first row that differs from its column by more than rounding errors; -1 if there is none. */
 int64_t cvtm_csr_asymmetric_row(const cvtm_csr *matrix, int threads);
 
-/* True if (A + A') / 2 is positive semidefinite up to rounding, by elimination whose pivots are the
- * largest diagonal entries. s: workspace of rows * rows numbers. */
-int cvtm_csr_is_semidefinite(const cvtm_csr *matrix, double *s);
-
 #endif

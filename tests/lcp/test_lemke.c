@@ -147,15 +147,42 @@ TEST_ON_DEVICE(a_program_without_a_solution_is_infeasible) {
   assert_int_equal(solve(device, &r, CVTM_LCP_LEMKE).stop, CVTM_LCP_INFEASIBLE);
 }
 
-/* -x - 1 >= 0 has no point x >= 0, but lemke cannot know. */
-TEST_ON_DEVICE(a_ray_of_an_indefinite_matrix_says_nothing) {
+/* -x - 1 >= 0 has no point x >= 0. With x2 >= 1 both F are >= 0, but F2 = 1 wants x2 = 0. */
+TEST_ON_DEVICE(a_ray_of_an_indefinite_matrix_says_nothing_unless_no_point_has_the_signs) {
   problem p = {.n = 1, .a = {{-1}}, .b = {1}, .upper = {(double)INFINITY}};
-  assert_int_equal(solve(device, &p, CVTM_LCP_AUTO).stop, CVTM_LCP_RAY);
+  assert_int_equal(solve(device, &p, CVTM_LCP_AUTO).stop, CVTM_LCP_INFEASIBLE);
+  problem r = {.n = 2, .a = {{0, 1}}, .b = {1, -1}, .upper = {(double)INFINITY, (double)INFINITY}};
+  assert_int_equal(solve(device, &r, CVTM_LCP_LEMKE).stop, CVTM_LCP_RAY);
   problem q = {.n = 2,
                .a = {{1, -2.001}, {-2, 1}},
                .b = {1, 1},
                .upper = {(double)INFINITY, (double)INFINITY}};
-  assert_int_equal(solve(device, &q, CVTM_LCP_LEMKE).stop, CVTM_LCP_RAY);
+  assert_int_equal(solve(device, &q, CVTM_LCP_LEMKE).stop, CVTM_LCP_INFEASIBLE);
+}
+
+/* Prices of a game of two players: from x = 0 every path of Lemke ends in a ray, as the diagonal is
+ * 0 and no entry is negative. */
+TEST_ON_DEVICE(games_of_two_players_are_solved_from_another_basis) {
+  problem p = {.n = 6};
+  for (int i = 0; i < p.n; ++i) {
+    for (int j = 0; j < p.n; ++j) p.a[i][j] = (i < p.n / 2) == (j < p.n / 2) ? 0 : 2 + draw(&p);
+    p.b[i] = 1;
+    p.upper[i] = (double)INFINITY;
+  }
+  assert_int_equal(solve(device, &p, CVTM_LCP_LEMKE).stop, CVTM_LCP_CONVERGED);
+  assert_true(residual_of(&p) < 1e-12);
+}
+
+/* Units that differ by 10^8 do not hide a solution or a proof. */
+TEST_ON_DEVICE(the_units_of_rows_and_columns_do_not_matter) {
+  problem p = {.n = 4,
+               .a = {{0, 0, 1e-4, 1e4}, {0, 0, 1, 1e8}, {-1e-4, -1, 0, 0}, {-1e4, -1e8, 0, 0}},
+               .b = {1e-4, 1, -1, -1e4}};
+  for (int i = 0; i < p.n; ++i) p.upper[i] = (double)INFINITY;
+  assert_int_equal(solve(device, &p, CVTM_LCP_LEMKE).stop, CVTM_LCP_CONVERGED);
+  p.b[0] = -1;
+  p.b[2] = 1; /* -1e-4 x1 - x2 >= 1 */
+  assert_int_equal(solve(device, &p, CVTM_LCP_LEMKE).stop, CVTM_LCP_INFEASIBLE);
 }
 
 /* Symmetric with a positive diagonal, but indefinite: cycles of tnnmg find no solution. */
