@@ -127,7 +127,7 @@ int cli_open_device(cli_options *options, cvtm_device **device) {
 /* --- commands ------------------------------------------------------------------------------- */
 
 const cli_command_row cli_commands[] = {
-#define CLI_COMMAND_ROW(code, ...) {__VA_ARGS__},
+#define CLI_COMMAND_ROW(code, function, ...) {__VA_ARGS__},
     CLI_COMMAND_LIST(CLI_COMMAND_ROW)
 #undef CLI_COMMAND_ROW
 };
@@ -139,11 +139,17 @@ cli_command cli_command_find(const char *name) {
 }
 
 int cli_command_run(const cli_options *options) {
+  /* Not in the rows: a linker drops the commands where nothing calls this function. */
+  static int (*const functions[])(const cli_options *) = {
+#define CLI_COMMAND_FUNCTION(code, function, ...) function,
+      CLI_COMMAND_LIST(CLI_COMMAND_FUNCTION)
+#undef CLI_COMMAND_FUNCTION
+  };
   cli_options own = *options;
   cli_progress progress = {0};
   cli_progress_attach(&progress, &own);
   const int code = cli_files_check(&own);
-  return code == CLI_EXIT_OK ? cli_commands[own.command].run(&own) : code;
+  return code == CLI_EXIT_OK ? functions[own.command](&own) : code;
 }
 
 /* --- progress, signals and listeners -------------------------------------------------------- */

@@ -56,7 +56,6 @@ typedef enum cli_command {
 typedef struct cli_options cli_options;
 
 typedef struct cli_command_row {
-  int (*run)(const cli_options *options);
   const char *name;
   const char *operand; /* as --help prints it, as in "IMAGE"; "" if the command takes none */
   const char *usage;   /* what `usage:` prints after the operand; "" or it begins with a blank */

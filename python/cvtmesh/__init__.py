@@ -18,45 +18,22 @@ from . import _extension
 
 _extension.choose()
 
-from ._commands import Segmentation, batch, condition, info, segment, stats
-from ._core import DeviceError, cuda_devices, version as __version__, wait as _wait
-from ._mesh import Cells, Mesh, delaunay, voronoi
-from ._outline import OutlineMesh, mesh
-from ._solvers import hlcp, lcp
-from .optimize import lbfgsb, minimize
-from ._spectrum import Spectrum, bond_order, spectrum
-from ._sphere import Sphere, sphere
-from ._tessellation import Tessellation, mesh_domain, tessellate
-from ._triangulate import triangulate
+from ._core import DeviceError, cuda_devices, solvers_alone, version as __version__, wait as _wait
+from .optimize import hlcp, lbfgsb, lcp, minimize
 
-__all__ = [
-    "Cells",
-    "DeviceError",
-    "Mesh",
-    "OutlineMesh",
-    "Segmentation",
-    "Spectrum",
-    "Sphere",
-    "Tessellation",
-    "batch",
-    "bond_order",
-    "condition",
-    "cuda_devices",
-    "delaunay",
-    "hlcp",
-    "info",
-    "lbfgsb",
-    "lcp",
-    "mesh",
-    "mesh_domain",
-    "minimize",
-    "segment",
-    "spectrum",
-    "sphere",
-    "stats",
-    "tessellate",
-    "triangulate",
-    "voronoi",
-]
+__all__ = ["DeviceError", "cuda_devices", "hlcp", "lbfgsb", "lcp", "minimize"]
+
+if not solvers_alone:
+    from ._commands import Segmentation, batch, condition, info, segment, stats
+    from ._mesh import Cells, Mesh, delaunay, voronoi
+    from ._outline import OutlineMesh, mesh
+    from ._spectrum import Spectrum, bond_order, spectrum
+    from ._sphere import Sphere, sphere
+    from ._tessellation import Tessellation, mesh_domain, tessellate
+    from ._triangulate import triangulate
+
+    __all__ += ["Cells", "Mesh", "OutlineMesh", "Segmentation", "Spectrum", "Sphere", "Tessellation"]
+    __all__ += ["batch", "bond_order", "condition", "delaunay", "info", "mesh", "mesh_domain"]
+    __all__ += ["segment", "spectrum", "sphere", "stats", "tessellate", "triangulate", "voronoi"]
 
 _atexit.register(_wait, 2.0)

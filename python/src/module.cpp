@@ -47,6 +47,7 @@ PyObject *exception_of(cvtm_status status, const std::string &message) {
   }
 }
 
+#if !CVTMESH_SOLVERS_ALONE
 using Bytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 /* The luminance, or the data, of a file in memory. */
@@ -101,6 +102,7 @@ Array<int32_t> delaunay(const Points &points) {
   });
   return copy_array(mesh->triangles, {static_cast<size_t>(mesh->triangle_count), 3});
 }
+#endif
 
 }  // namespace
 
@@ -121,12 +123,18 @@ NB_MODULE(_core, module) {
                       failure.message.c_str());
     }
   });
-  run_json_start();
   module.attr("version") = CVTMESH_VERSION;
   module.attr("max_side") = static_cast<int>(CVTM_MAX_SIDE);
   module.def(
       "cuda_devices", [] { return cvtm_cuda_count(nullptr); },
       "The number of CUDA devices that can be used.");
+  module.attr("solvers_alone") = nb::bool_(CVTMESH_SOLVERS_ALONE != 0);
+  bind_options(module);
+  bind_calls(module);
+  bind_lcp(module);
+  bind_minimize(module);
+#if !CVTMESH_SOLVERS_ALONE
+  run_json_start();
   module.def("read_image", &read_image, nb::arg("contents"),
              "The luminance of a picture, or the values of data, float32.");
   module.def("command", &command, nb::arg("name"), nb::arg("operand").none(), nb::arg("values"),
@@ -135,13 +143,10 @@ NB_MODULE(_core, module) {
              "arrays that it would write to the files `arrays`.");
   module.def("delaunay", &delaunay, nb::arg("points"),
              "The triangles of the Delaunay triangulation of points (n, 2), float64.");
-  bind_options(module);
-  bind_calls(module);
   bind_run(module);
   bind_outline(module);
   bind_equal_mass(module);
   bind_on_device(module);
-  bind_lcp(module);
-  bind_minimize(module);
   bind_triangulate(module);
+#endif
 }
