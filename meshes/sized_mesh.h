@@ -18,7 +18,7 @@ typedef struct cvtm_sized_options {
   const int32_t *twin;     /* per edge of the boundary: another one that is its copy, moved, and is
                               divided alike; -1: none; NULL: no edge has one */
   double growth;           /* by which sizes that are smaller on or between parts of the boundary
-                              grow per unit of distance; > 0; 0.2 */
+                              grow per unit of distance; > 0; 0.1 */
   int sweeps;              /* of moves of all vertices; 0: the lattice as it is; 30 */
   int (*stop)(const void *context); /* called between sweeps; a nonzero value ends the moves, and
                                        the result is the mesh so far; NULL: never */
@@ -40,14 +40,14 @@ typedef struct cvtm_sized_figures {
  * the boundary keep their coordinates to the bit, also those without edges; edges are divided into
  * parts of about the wanted length, by places that depend on the ends and the sizes along the edge
  * alone where no part of the boundary is near. Sizes are reduced where edges are shorter or the
- * boundary is narrower. The inside is filled from the boundary on by a lattice of equilateral
- * triangles; its vertices then move to the centroids of their Voronoi cells by the density size^-4
- * (Du, Faber & Gunzburger 1999), with flips that keep the triangulation constrained Delaunay;
- * vertices are added and removed where edges are too long or too short. In the end the smallest
- * angles are raised by moves of single vertices. One thread; the result is a function of the
- * arguments alone. mesh, regions: as of cvtm_constrained_delaunay. *source (malloc'd, may be NULL):
- * the vertex of the boundary that a vertex of the mesh was, or -1. Fails as
- * cvtm_constrained_delaunay, and with CVTM_ERROR_INPUT if a size is not positive. */
+ * boundary is narrower; there the vertices on both sides alternate. The inside is filled from the
+ * boundary on by a lattice of equilateral triangles; its vertices then move to the centroids of
+ * their Voronoi cells by the density size^-4 (Du, Faber & Gunzburger 1999), with flips that keep
+ * the triangulation constrained Delaunay; vertices are added and removed where edges are too long
+ * or too short. In the end the smallest angles are raised by moves of single vertices. One thread;
+ * the result is a function of the arguments alone. mesh, regions: as of cvtm_constrained_delaunay.
+ * *source (malloc'd, may be NULL): the vertex of the boundary that a vertex of the mesh was, or -1.
+ * Fails as cvtm_constrained_delaunay, and with CVTM_ERROR_INPUT if a size is not positive. */
 cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_options *options,
                             cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
                             cvtm_sized_figures *figures, cvtm_error *error);

@@ -50,7 +50,7 @@ void cvtm_run_defaults(cvtm_run_options *options) {
       .contrast = density.contrast,
       .domain = {.smallest = 1, .tolerance = 0.3},
       .refine.min_angle = 30,
-      .outline = {.grade = 0.2, .metric_ratio = 100},
+      .outline = {.metric_ratio = 100},
   };
   cvtm_condition_defaults(&options->condition.how);
   cvtm_segmentation_defaults(&options->segment.how);

@@ -115,7 +115,7 @@ typedef struct distances {
 /* A run_distance; y as in the file. */
 static double distance_from(const void *context, int name, double x, double y) {
   const distances *d = context;
-  return cvtm_size_tree_find(&d->rule->near[name], 1, x, d->is_up ? -y : y, (double)INFINITY);
+  return cvtm_size_tree_find(&d->rule->near[name], 1, x, d->is_up ? -y : y, (double)INFINITY, NULL);
 }
 
 /* Sizes that are not positive become NaN, which the mesher refuses. */
@@ -516,6 +516,7 @@ cvtm_status run_sizes_mesh(cvtm_outline *o, cvtm_error *error) {
   sizes->options.edge_size = sizes->edge_size;
   sizes->options.twin = o->twin;
   sizes->options.growth = o->options.outline.grade;
+  if (!(sizes->options.growth > 0)) sizes->options.growth = wanted > 0 ? 0.2 : 0.1;
   sizes->options.stop = run_is_over;
   sizes->options.stop_context = &o->limit;
   if (status == CVTM_OK && wanted > 0) status = fit_number(o, wanted, sizes, error);

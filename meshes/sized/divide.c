@@ -43,7 +43,7 @@ static double wanted_on(const cvtm_sizer *z, int64_t e, double x, double y) {
 }
 
 static double size_on(const cvtm_sizer *z, int64_t e, double x, double y) {
-  return cvtm_size_tree_find(&z->tree, z->options->growth, x, y, wanted_on(z, e, x, y));
+  return cvtm_size_tree_find(&z->tree, z->options->growth, x, y, wanted_on(z, e, x, y), NULL);
 }
 
 cvtm_status cvtm_sizer_add_source(cvtm_sizer *z, double x, double y, double size) {
@@ -244,6 +244,17 @@ void cvtm_sizer_place(const cvtm_sizer *z, int64_t v, double place[2]) {
   for (int k = 0; k < 2; ++k) place[k] = fma(on->t, q[k] - p[k], p[k]);
 }
 
+cvtm_grid_point cvtm_sizer_round(const cvtm_sizer *z, const double place[2]) {
+  return (cvtm_grid_point){(int32_t)(rint(place[0] / z->step) - z->corner[0] / z->step),
+                           (int32_t)(z->corner[1] / z->step - rint(place[1] / z->step))};
+}
+
+void cvtm_sizer_way(const cvtm_sizer *z, int32_t v, double way[2]) {
+  const edge_ends ends = ends_of(z, z->places[v - z->given->vertex_count].edge);
+  way[0] = ends.dx;
+  way[1] = ends.dy;
+}
+
 static cvtm_status allocate_parts(cvtm_sizer *z) {
   const size_t vertices = (size_t)(z->given->vertex_count + z->added) + 1;
   const size_t edges = (size_t)(z->given->edge_count + z->added) + 1;
@@ -282,10 +293,10 @@ static cvtm_status make_parts(cvtm_sizer *z, const division *d) {
     int32_t last = ends.lower;
     for (int64_t k = d->first[e]; k < d->first[e + 1]; ++k) {
       double place[2];
-      double *p = z->parts.points + 2 * (n + k);
       cvtm_sizer_place(z, n + k, place);
-      p[0] = rint(place[0] / z->step) - z->corner[0] / z->step;
-      p[1] = rint(place[1] / z->step) - z->corner[1] / z->step;
+      const cvtm_grid_point at = cvtm_sizer_round(z, place);
+      z->parts.points[2 * (n + k)] = at.x;
+      z->parts.points[2 * (n + k) + 1] = -at.y;
       put_part(z, e, last, (int32_t)(n + k), is_turned);
       last = (int32_t)(n + k);
     }
@@ -320,7 +331,8 @@ static cvtm_status describe_corners(cvtm_sizer *z) {
   int32_t *met = malloc((2 * edges + 1) * sizeof *met);
   z->least = malloc((n + 1) * sizeof *z->least);
   z->is_acute = calloc(n + 1, 1);
-  cvtm_status status = meeting && met && z->least && z->is_acute
+  z->is_narrow = calloc(edges + 1, 1);
+  cvtm_status status = meeting && met && z->least && z->is_acute && z->is_narrow
                            ? CVTM_OK
                            : cvtm_no_memory(z->error, "the boundary");
   if (status == CVTM_OK) {

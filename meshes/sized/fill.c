@@ -132,12 +132,41 @@ static cvtm_grid_point place_near(double x, double y) {
 
 /* ---- The lattice ---- */
 
-/* Adds a vertex at about the wanted length from v. */
-static cvtm_status grow(filler *f, int32_t v, double direction) {
+/* Edges of the lattice are geodesics where lengths are measured in sizes: the direction of an edge
+ * turns by turn[0] per step along x and turn[1] per step along y. Where the logarithm of the sizes
+ * is harmonic, such a lattice closes without a defect. */
+static void find_turn(const cvtm_sizer *z, int32_t v, double turn[2]) {
+  const cvtm_grid_point p = z->m.grid[v];
+  const int32_t region = z->m.region[z->m.at[v] / 3];
+  const double given = cvtm_sizer_given(z, region, p.x, p.y);
+  double slope[2] = {0, 0};
+  int64_t k;
+  const double size = cvtm_size_tree_find(&z->tree, z->options->growth, p.x, p.y, given, &k);
+  if (k >= 0) {
+    const double dx = p.x - z->tree.sources[k].x, dy = p.y - z->tree.sources[k].y;
+    const double distance = hypot(dx, dy);
+    slope[0] = distance > 0 ? z->options->growth * dx / distance : 0;
+    slope[1] = distance > 0 ? z->options->growth * dy / distance : 0;
+  } else if (z->options->size != NULL) {
+    const double step = 0.1 * size;
+    slope[0] = (cvtm_sizer_given(z, region, p.x + step, p.y) - given) / step;
+    slope[1] = (cvtm_sizer_given(z, region, p.x, p.y + step) - given) / step;
+  }
+
+  turn[0] = -slope[1] / size;
+  turn[1] = slope[0] / size;
+}
+
+/* Adds a vertex at about the wanted length from v, along the edge of the lattice that begins in
+ * direction `ahead`. */
+static cvtm_status grow(filler *f, int32_t v, double ahead, double direction,
+                        const double turn[2]) {
   cvtm_sizer *z = f->z;
   const cvtm_half_edges *m = &z->m;
   const cvtm_grid_point p = m->grid[v];
-  const double c = cos(direction), s = sin(direction), from = z->vertex[v].size;
+  const double from = z->vertex[v].size;
+  const double bend = from * (turn[0] * cos(ahead) + turn[1] * sin(ahead));
+  const double c = cos(ahead + 0.5 * bend), s = sin(ahead + 0.5 * bend);
   const cvtm_grid_point about = place_near(p.x + from * c, p.y + from * s);
   const int64_t h = find_wedge(m, v, about);
   if (h < 0 || cvtm_sized_distance(m->grid[cvtm_end_of(m, h)], about) < taken * from ||
@@ -150,7 +179,7 @@ static cvtm_status grow(filler *f, int32_t v, double direction) {
   int32_t made = -1;
   if (t < 0) return CVTM_OK;
   const cvtm_status status = insert(z, t, to, cvtm_sizer_at(z, region, to.x, to.y), &made);
-  return status == CVTM_OK && made >= 0 ? push_seed(f, made, direction) : status;
+  return status == CVTM_OK && made >= 0 ? push_seed(f, made, direction + bend) : status;
 }
 
 /* Adds the third corner of a triangle over a part of the boundary. */
@@ -180,8 +209,10 @@ static cvtm_status empty_queue(filler *f) {
   cvtm_status status = CVTM_OK;
   for (; f->head < f->count && status == CVTM_OK; ++f->head) {
     const seed s = f->queue[f->head];
+    double turn[2];
+    find_turn(f->z, s.v, turn);
     for (int k = 0; k < 6 && status == CVTM_OK; ++k)
-      status = grow(f, s.v, s.direction + k * CVTM_PI / 3);
+      status = grow(f, s.v, s.direction + k * CVTM_PI / 3, s.direction, turn);
   }
   return status;
 }

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static const double across = 1.2; /* a gap of width w allows edges of this times w */
+static const double wide = 1.15; /* a gap of width w allows edges of this times w */
 
 /* The edge of the given boundary on which a vertex of the divided one lies; -1: a given vertex. */
 static int32_t edge_under(const cvtm_sizer *z, int32_t v) {
@@ -22,13 +22,14 @@ static int32_t common_corner(const cvtm_sizer *z, int32_t v, int32_t w) {
   return -1;
 }
 
-/* Asks for smaller edges at a gap between two places, of width `gap`. */
+/* Asks for smaller edges at a gap of width `gap` between vertex v and (x, y), which is vertex w, or
+ * on the edge `across` with w as an end of its part there. */
 static cvtm_status narrow(cvtm_sizer *z, int32_t region, int32_t v, double x, double y, int32_t w,
-                          double gap, int64_t *found) {
+                          int32_t across, double gap, int64_t *found) {
   const cvtm_grid_point at = z->m.grid[v];
   const double mx = 0.5 * (at.x + x), my = 0.5 * (at.y + y);
   const double wanted = cvtm_sizer_at(z, region, mx, my);
-  const double size = across * gap;
+  const double size = wide * gap;
   if (size > 0.9 * wanted) return CVTM_OK;
   const int32_t corner = common_corner(z, v, w);
   if (corner >= 0) {
@@ -38,6 +39,9 @@ static cvtm_status narrow(cvtm_sizer *z, int32_t region, int32_t v, double x, do
     if (cvtm_sized_distance(at, c) < 0.45 * tip) return CVTM_OK;
   }
   ++*found;
+  const int32_t beside[2] = {edge_under(z, v), across >= 0 ? across : edge_under(z, w)};
+  for (int k = 0; k < 2; ++k)
+    if (beside[k] >= 0) z->is_narrow[beside[k]] = 1;
   cvtm_status status = cvtm_sizer_add_source(z, at.x, at.y, size);
   return status == CVTM_OK ? cvtm_sizer_add_source(z, x, y, size) : status;
 }
@@ -55,7 +59,7 @@ cvtm_status cvtm_sizer_find_gaps(cvtm_sizer *z, int64_t *found) {
     if (m->segment[h] < 0) {
       const int32_t e = edge_under(z, a);
       if (e >= 0 && e == edge_under(z, b)) continue;
-      if (m->twin[h] > h) status = narrow(z, region, a, q.x, q.y, b, length, found);
+      if (m->twin[h] > h) status = narrow(z, region, a, q.x, q.y, b, -1, length, found);
       continue;
     }
     const double along =
@@ -64,7 +68,7 @@ cvtm_status cvtm_sizer_find_gaps(cvtm_sizer *z, int64_t *found) {
     if (!(t > 0.1 && t < 0.9)) continue;
     const double height = (double)cvtm_orient(p, q, r) / length;
     status = narrow(z, region, c, p.x + t * ((double)q.x - p.x), p.y + t * ((double)q.y - p.y), a,
-                    height, found);
+                    z->part_edge[m->segment[h]], height, found);
   }
   return status;
 }

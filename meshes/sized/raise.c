@@ -9,7 +9,8 @@ enum {
   RAISES = 8,   /* rounds of moves for the smallest angles */
   POLISHES = 8, /* rounds of moves for their mean */
   REPAIRS = 3,  /* rounds of removals and additions */
-  SETTLES = 4   /* rounds of moves after one of them */
+  SETTLES = 4,  /* rounds of moves after one of them */
+  SLIDES = 4    /* rounds of moves along narrow edges */
 };
 
 /* Degrees. Vertices at smaller angles move, first for the least angle, then for the mean, in which
@@ -39,7 +40,7 @@ static inline corner_values values_of(double ux, double uy, double vx, double vy
  * INFINITY if one is not positive. */
 static double worst_at(const cvtm_sized_star *s, double x, double y) {
   double worst = 0;
-  for (int k = 0; k < s->count; ++k) {
+  for (int k = 0; k < s->triangles; ++k) {
     const int next = k + 1 < s->count ? k + 1 : 0;
     const corner_values c = values_of(s->x[k] - x, s->y[k] - y, s->x[next] - x, s->y[next] - y);
     if (!(c.cross > 0)) return INFINITY;
@@ -48,15 +49,16 @@ static double worst_at(const cvtm_sized_star *s, double x, double y) {
   return worst;
 }
 
-/* Descends from place by steps in four directions, which are halved down to a hundredth of the
+static const double four_ways[4][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
+
+/* Descends from place by steps in some directions, which are halved down to a hundredth of the
  * vertex's size; returns the least value. */
 static double climb(const cvtm_sized_star *s,
                     double (*value)(const cvtm_sized_star *, double, double), double best,
-                    double step, double place[2]) {
-  static const double way[4][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
+                    double step, const double (*way)[2], int ways, double place[2]) {
   for (int halvings = 0; halvings < 4 && step > 0.5;) {
     int found = -1;
-    for (int k = 0; k < 4; ++k) {
+    for (int k = 0; k < ways; ++k) {
       const double here = value(s, place[0] + step * way[k][0], place[1] + step * way[k][1]);
       if (!(here < best)) continue;
       best = here;
@@ -86,7 +88,7 @@ static int round_place(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s,
 static int find_better(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s, double worst,
                        cvtm_grid_point *to) {
   double place[2] = {0, 0};
-  const double best = climb(s, worst_at, worst, 0.1 * z->vertex[v].size, place);
+  const double best = climb(s, worst_at, worst, 0.1 * z->vertex[v].size, four_ways, 4, place);
   return best < 0.999 * worst && round_place(z, v, s, place, to);
 }
 
@@ -103,7 +105,7 @@ static double angle_of(double tangent) {
 static double sum_at(const cvtm_sized_star *s, double x, double y) {
   const double heavy = 8, bound = mean_bound * CVTM_PI / 180;
   double sum = 0;
-  for (int k = 0; k < s->count; ++k) {
+  for (int k = 0; k < s->triangles; ++k) {
     const int next = k + 1 < s->count ? k + 1 : 0;
     const corner_values c = values_of(s->x[k] - x, s->y[k] - y, s->x[next] - x, s->y[next] - y);
     if (!(c.cross > 0)) return -INFINITY;
@@ -122,8 +124,62 @@ static int find_larger_sum(const cvtm_sizer *z, int32_t v, const cvtm_sized_star
                            cvtm_grid_point *to) {
   const double start = sum_at(s, 0, 0), enough = 1e-4;
   double place[2] = {0, 0};
-  const double best = -climb(s, negative_sum, -start, 0.06 * z->vertex[v].size, place);
+  const double best =
+      -climb(s, negative_sum, -start, 0.06 * z->vertex[v].size, four_ways, 4, place);
   return best > start + enough && round_place(z, v, s, place, to);
+}
+
+/* Moves a vertex along its edge to where the sum is larger; returns 0 if that is not near. */
+static int slide(cvtm_sizer *z, int32_t v, const cvtm_sized_star *s) {
+  cvtm_sized_place *on = &z->places[v - z->given->vertex_count];
+  const double start = sum_at(s, 0, 0), enough = 1e-4, before = on->t;
+  double way[2], place[2] = {0, 0}, exact[2];
+  cvtm_sizer_way(z, v, way);
+  const double length = hypot(way[0], way[1]);
+  const double both[2][2] = {{way[0] / length, way[1] / length},
+                             {-way[0] / length, -way[1] / length}};
+  const double best = -climb(s, negative_sum, -start, 0.1 * z->vertex[v].size, both, 2, place);
+  const double kept = 1 / tan(kept_at * CVTM_PI / 180);
+  if (!(best > start + enough) || worst_at(s, place[0], place[1]) > fmax(kept, worst_at(s, 0, 0)))
+    return 0;
+  on->t += (place[0] * both[0][0] + place[1] * both[0][1]) / length;
+  cvtm_sizer_place(z, v, exact);
+  const cvtm_grid_point to = cvtm_sizer_round(z, exact);
+  if (on->t > 0 && on->t < 1 && cvtm_sized_is_inside(&z->m, s, to)) {
+    z->m.grid[v] = to;
+    return 1;
+  }
+  on->t = before;
+  return 0;
+}
+
+/* Nonzero if the links that leave the edge of an added vertex are short: on the other side of a
+ * channel, not of a region. */
+static int is_in_channel(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s) {
+  for (int k = 0; k < s->count; ++k)
+    if (hypot(s->x[k], s->y[k]) > 2 * z->vertex[v].size) return 0;
+  return 1;
+}
+
+int64_t cvtm_sizer_slide(cvtm_sizer *z, int rounds) {
+  cvtm_half_edges *m = &z->m;
+  const int recorded = m->records_changes;
+  int64_t moved = z->options->twin == NULL, sum = 0;
+  cvtm_sized_star s;
+  m->records_changes = 0;
+  for (int k = 0; k < rounds && moved > 0; ++k) {
+    moved = 0;
+    for (int32_t v = (int32_t)z->given->vertex_count; v < z->fixed_count; ++v) {
+      if (m->at[v] < 0 || !z->is_narrow[z->places[v - z->given->vertex_count].edge] ||
+          !cvtm_sized_find_star(m, v, cvtm_first_of_fan(m, m->at[v]), &s))
+        continue;
+      if (is_in_channel(z, v, &s)) moved += slide(z, v, &s);
+    }
+    if (moved > 0) cvtm_half_edges_restore_all(m);
+    sum += moved;
+  }
+  m->records_changes = recorded;
+  return sum;
 }
 
 /* Moves vertices whose triangles have an angle below `degrees`. A move raises the smallest angle
@@ -135,7 +191,8 @@ static int64_t move_vertices(cvtm_sizer *z, double degrees, int for_mean) {
   int64_t moved = 0;
   cvtm_sized_star s;
   for (int32_t v = (int32_t)z->fixed_count; v < m->vertex_count; ++v) {
-    if (m->at[v] < 0 || z->vertex[v].is_still || !cvtm_sized_find_star(m, v, &s)) continue;
+    if (m->at[v] < 0 || z->vertex[v].is_still || !cvtm_sized_find_star(m, v, m->at[v], &s))
+      continue;
     const double worst = worst_at(&s, 0, 0);
     cvtm_grid_point to;
     z->vertex[v].is_still = 1;
@@ -180,7 +237,7 @@ static void settle(cvtm_sizer *z, double most) {
       const int64_t h = m->changes[k].index;
       if (m->changes[k].kind != CVTM_CHANGED_CORNER || m->corner[h] < z->fixed_count) continue;
       const int32_t v = m->corner[h];
-      if (!cvtm_sized_find_star(m, v, &s)) continue;
+      if (!cvtm_sized_find_star(m, v, m->at[v], &s)) continue;
       const double worst = worst_at(&s, 0, 0);
       cvtm_grid_point to;
       if (!(worst > most) || !find_better(z, v, &s, worst, &to)) continue;
@@ -263,6 +320,7 @@ static void settle_all(cvtm_sizer *z, int rounds, double degrees, int for_mean) 
 cvtm_status cvtm_sizer_raise(cvtm_sizer *z) {
   settle_all(z, RAISES, raised_to, 0);
   settle_all(z, POLISHES, polished_to, 1);
+  if (cvtm_sizer_slide(z, SLIDES) > 0) settle_all(z, POLISHES, polished_to, 1);
   for (int k = 0; k < REPAIRS && repair_triangles(z, repaired_to) > 0;) ++k;
   settle_all(z, RAISES, kept_at, 0);
   return z->m.out_of_memory ? cvtm_no_memory(z->error, "the mesh") : CVTM_OK;

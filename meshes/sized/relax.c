@@ -81,7 +81,8 @@ static void sweep(cvtm_sizer *z, double share, int with_still) {
   const cvtm_half_edges *m = &z->m;
   cvtm_sized_star s;
   for (int32_t v = (int32_t)z->fixed_count; v < m->vertex_count; ++v) {
-    if (m->at[v] < 0 || (z->vertex[v].is_still && !with_still) || !cvtm_sized_find_star(m, v, &s))
+    if (m->at[v] < 0 || (z->vertex[v].is_still && !with_still) ||
+        !cvtm_sized_find_star(m, v, m->at[v], &s))
       continue;
     approach_centroid(z, v, &s, share);
   }
@@ -122,7 +123,7 @@ static cvtm_status remove_some(cvtm_sizer *z) {
   cvtm_status status = CVTM_OK;
   cvtm_sized_star s;
   for (int32_t v = (int32_t)z->fixed_count; v < m->vertex_count && status == CVTM_OK; ++v) {
-    if (m->at[v] >= 0 && cvtm_sized_find_star(m, v, &s) && is_crowded(z, v, &s))
+    if (m->at[v] >= 0 && cvtm_sized_find_star(m, v, m->at[v], &s) && is_crowded(z, v, &s))
       status = remove_vertex(z, v);
   }
   return status;

@@ -85,7 +85,9 @@ typedef struct visit {
 } visit;
 
 double cvtm_size_tree_find(const cvtm_size_tree *tree, double growth, double x, double y,
-                           double most) {
+                           double most, int64_t *source) {
+  int64_t found = -1;
+  if (source != NULL) *source = -1;
   if (tree->built == 0 || !(most > 0)) return most;
   visit stack[MOST_LEVELS + 1];
   int depth = 0;
@@ -111,8 +113,11 @@ double cvtm_size_tree_find(const cvtm_size_tree *tree, double growth, double x, 
       const cvtm_small_size *s = tree->sources + k;
       const double dx = s->x - x, dy = s->y - y;
       const double here = s->size + growth * sqrt(dx * dx + dy * dy);
-      if (here < most) most = here;
+      if (!(here < most)) continue;
+      most = here;
+      found = k;
     }
   }
+  if (source != NULL) *source = found;
   return most;
 }

@@ -26,8 +26,9 @@ void cvtm_size_tree_free(cvtm_size_tree *tree);
 int cvtm_size_tree_add(cvtm_size_tree *tree, double x, double y, double size);
 /* Makes the nodes; returns 0 if there is no memory. */
 int cvtm_size_tree_build(cvtm_size_tree *tree);
-/* The least of `most` and, over all sources, size + growth * distance. */
+/* The least of `most` and, over all sources, size + growth * distance. *source (may be NULL): the
+ * source that gives it, -1: `most`. */
 double cvtm_size_tree_find(const cvtm_size_tree *tree, double growth, double x, double y,
-                           double most);
+                           double most, int64_t *source);
 
 #endif

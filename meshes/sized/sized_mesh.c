@@ -8,7 +8,7 @@
 #include <string.h>
 
 void cvtm_sized_defaults(cvtm_sized_options *options) {
-  *options = (cvtm_sized_options){.length = 1, .growth = 0.2, .sweeps = 30};
+  *options = (cvtm_sized_options){.length = 1, .growth = 0.1, .sweeps = 30};
 }
 
 /* ---- The grid ---- */
@@ -97,6 +97,7 @@ cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_opti
                             cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
                             cvtm_sized_figures *figures, cvtm_error *error) {
   CVTM_DEFAULT_OPTIONS(cvtm_sized, options)
+  const int slides = 40; /* rounds of moves along narrow edges before there are vertices inside */
   cvtm_sized_figures found = {0};
   cvtm_status status = check(boundary, options, error);
   if (status != CVTM_OK) return status;
@@ -105,6 +106,7 @@ cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_opti
   status = place_given(&z);
   if (status == CVTM_OK) status = cvtm_sizer_divide(&z);
   if (status == CVTM_OK) status = describe_fixed(&z);
+  if (status == CVTM_OK) (void)cvtm_sizer_slide(&z, slides);
   if (status == CVTM_OK) status = cvtm_sizer_fill(&z);
   if (status == CVTM_OK) status = cvtm_sizer_relax(&z);
   if (status == CVTM_OK) status = extract(&z, mesh, regions, source, &found);
@@ -115,6 +117,7 @@ cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_opti
   free(z.place);
   free(z.least);
   free(z.is_acute);
+  free(z.is_narrow);
   free(z.places);
   free(z.part_edge);
   free(z.vertex);

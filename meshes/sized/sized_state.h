@@ -31,6 +31,7 @@ typedef struct cvtm_sizer {
   cvtm_size_tree tree;    /* of sizes that the boundary asks for */
   double *least;          /* per given vertex: length of its shortest edge */
   uint8_t *is_acute;      /* per given vertex: two edges meet at less than 60 degrees */
+  uint8_t *is_narrow;     /* per given edge: sizes are reduced by a gap beside it */
 
   /* The divided boundary: the given vertices, then the added ones. */
   int64_t added;
@@ -52,7 +53,8 @@ double cvtm_sizer_given(const cvtm_sizer *z, int32_t region, double x, double y)
 cvtm_status cvtm_sizer_refuse(const cvtm_sizer *z, double size, double x, double y);
 
 static inline double cvtm_sizer_at(const cvtm_sizer *z, int32_t region, double x, double y) {
-  return cvtm_size_tree_find(&z->tree, z->options->growth, x, y, cvtm_sizer_given(z, region, x, y));
+  return cvtm_size_tree_find(&z->tree, z->options->growth, x, y, cvtm_sizer_given(z, region, x, y),
+                             NULL);
 }
 
 static inline double cvtm_sized_distance(cvtm_grid_point a, cvtm_grid_point b) {
@@ -67,34 +69,41 @@ enum { CVTM_SIZED_LINKS = 32 };
 /* Around a vertex, counterclockwise: links relative to it, and the vertices. */
 typedef struct cvtm_sized_star {
   int count;
+  int triangles; /* one less than the links on the border; triangle k is between links k, k + 1 */
   int64_t half[CVTM_SIZED_LINKS]; /* that leave the vertex */
   int32_t vertex[CVTM_SIZED_LINKS];
   double x[CVTM_SIZED_LINKS], y[CVTM_SIZED_LINKS];
 } cvtm_sized_star;
 
-/* Returns 0 if the vertex has too many neighbours. All neighbours of a free vertex are known,
- * because it is not on the border. */
-static inline int cvtm_sized_find_star(const cvtm_half_edges *m, int32_t v, cvtm_sized_star *s) {
-  const cvtm_grid_point at = m->grid[v];
-  const int64_t first = m->at[v];
-  int64_t h = first;
+static inline void cvtm_sized_add_link(const cvtm_half_edges *m, int32_t v, int64_t h, int32_t w,
+                                       cvtm_sized_star *s) {
+  s->half[s->count] = h;
+  s->vertex[s->count] = w;
+  s->x[s->count] = (double)m->grid[w].x - m->grid[v].x;
+  s->y[s->count++] = (double)m->grid[w].y - m->grid[v].y;
+}
+
+/* Of a vertex inside, or of one on an edge of the boundary that begins at half-edge `first`.
+ * Returns 0 if the vertex has too many neighbours. */
+static inline int cvtm_sized_find_star(const cvtm_half_edges *m, int32_t v, int64_t first,
+                                       cvtm_sized_star *s) {
+  int64_t h = first, last;
   s->count = 0;
   do {
-    if (s->count == CVTM_SIZED_LINKS) return 0;
-    const int32_t w = cvtm_end_of(m, h);
-    s->half[s->count] = h;
-    s->vertex[s->count] = w;
-    s->x[s->count] = (double)m->grid[w].x - at.x;
-    s->y[s->count++] = (double)m->grid[w].y - at.y;
+    if (s->count + 1 >= CVTM_SIZED_LINKS) return 0;
+    cvtm_sized_add_link(m, v, h, cvtm_end_of(m, h), s);
+    last = h;
     h = cvtm_turn_left(m, h);
-  } while (h != first);
+  } while (h != first && h >= 0);
+  s->triangles = s->count;
+  if (h < 0) cvtm_sized_add_link(m, v, -1, cvtm_apex_of(m, last), s);
   return 1;
 }
 
 /* Nonzero if all triangles of the star are positive with the vertex at `to`. */
 static inline int cvtm_sized_is_inside(const cvtm_half_edges *m, const cvtm_sized_star *s,
                                        cvtm_grid_point to) {
-  for (int k = 0; k < s->count; ++k) {
+  for (int k = 0; k < s->triangles; ++k) {
     const int next = k + 1 < s->count ? k + 1 : 0;
     if (cvtm_orient(to, m->grid[s->vertex[k]], m->grid[s->vertex[next]]) <= 0) return 0;
   }
@@ -114,6 +123,12 @@ cvtm_status cvtm_sizer_find_gaps(cvtm_sizer *z, int64_t *found);
 /* The coordinates of a vertex of the divided boundary: the doubles of the input, or on an edge as
  * near to it as doubles allow. */
 void cvtm_sizer_place(const cvtm_sizer *z, int64_t v, double place[2]);
+cvtm_grid_point cvtm_sizer_round(const cvtm_sizer *z, const double place[2]);
+/* The way along the edge of an added vertex, from its lower to its upper end. */
+void cvtm_sizer_way(const cvtm_sizer *z, int32_t v, double way[2]);
+/* Moves vertices along narrow edges, in channels, where that raises the smallest angles. Returns
+ * the number of moves. */
+int64_t cvtm_sizer_slide(cvtm_sizer *z, int rounds);
 /* Fills the triangulation with vertices. */
 cvtm_status cvtm_sizer_fill(cvtm_sizer *z);
 /* Moves, adds and removes vertices. */

@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""Triangles, smallest angles and processor time of `cvtmesh mesh`, Triangle, gmsh and JIGSAW.
+"""Triangles, smallest angles, lengths of edges and processor time of `cvtmesh mesh`, Triangle, CDT,
+gmsh and JIGSAW.
 
-    python3 tests/bench/compare_meshers.py [--cvtmesh build/cvtmesh] [--jigsaw jigsaw]
+    python3 tests/bench/compare_meshers.py [--cvtmesh build/cvtmesh] [--jigsaw jigsaw] [--cdt FOLDER]
 
-On six outlines: at a bound of 30 degrees (cvtmesh and Triangle), at that bound with a largest area,
-that of an equilateral triangle whose side is 1/40 of the outline, and at sizes of 1/40 (cvtmesh,
-gmsh's Frontal-Delaunay, JIGSAW); cvtmesh once more with the number of gmsh's vertices. Triangle and gmsh are Python packages (pip install
-triangle gmsh); JIGSAW is a program (github.com/dengwirda/jigsaw). What is missing is left out. Times
-are those of the programs cvtmesh and JIGSAW, and of the calls of Triangle and gmsh. Needs numpy."""
+On ten outlines: at a bound of 30 degrees (cvtmesh, Triangle and CDT), at that bound with a largest
+area, that of an equilateral triangle whose side is 1/40 of the outline, and at sizes of 1/40 (cvtmesh,
+gmsh's Frontal-Delaunay, JIGSAW); cvtmesh once more with the number of gmsh's vertices. The columns
+5 % and 95 % are percentiles, over the edges inside, of their length divided by the wanted one: the
+given size or, where parts of the boundary are shorter, their length and 0.1 times the distance from
+them. Triangle and gmsh are Python packages (pip install triangle gmsh); JIGSAW is a program
+(github.com/dengwirda/jigsaw); CDT is a folder of headers (github.com/artem-ogre/CDT, with its
+refinement), compiled here. What is missing is left out. Times are those of the programs cvtmesh and
+JIGSAW, and of the calls of the others. Needs numpy."""
 
 import argparse
 import importlib.util
@@ -71,6 +76,33 @@ def sieve(rows, columns):
     return rings
 
 
+def spikes():
+    return [(100 + r * math.cos(math.pi * k / 6 + turn), 100 + r * math.sin(math.pi * k / 6 + turn))
+            for k in range(12) for turn, r in ((-0.08, 30), (0, 100), (0.08, 30))]
+
+
+def channels():
+    holes = [[(10 + 20 * k, 3 + k % 3), (28 + 20 * k, 3), (28 + 20 * k, 97), (10 + 20 * k, 97 - k % 2)]
+             for k in range(9)]
+    return [[(0, 0), (200, 0), (200, 100), (0, 100)], *holes]
+
+
+def spline():
+    turns = [2 * math.pi * k / 400 for k in range(400)]
+    radii = [100 + 25 * math.sin(3 * t) + 12 * math.cos(7 * t + 1) for t in turns]
+    return [[(200 + r * math.cos(t), 200 + r * math.sin(t)) for t, r in zip(turns, radii)],
+            [(200 + 30 * math.cos(t) + 8 * math.cos(3 * t), 200 + 30 * math.sin(t)) for t in turns]]
+
+
+def coast(count):
+    """An island in metres of UTM."""
+    rng = random.Random(5)
+    waves = [(k, rng.gauss(0, 1) * 1800 / k ** 1.3, rng.uniform(0, 6.28)) for k in range(2, 60)]
+    turns = [2 * math.pi * k / count for k in range(count)]
+    radii = [500 + abs(3000 + sum(a * math.cos(k * t + b) for k, a, b in waves)) for t in turns]
+    return [(512345.25 + r * math.cos(t), 5412345.5 + r * math.sin(t)) for t, r in zip(turns, radii)]
+
+
 OUTLINES = {
     "plate with a hole": [[(0, 0), (300, 0), (300, 200), (0, 200)], circle(150, 100, 30, 48)],
     "box around an airfoil": [[(0, 0), (400, 0), (400, 200), (0, 200)], airfoil(40)],
@@ -78,6 +110,10 @@ OUTLINES = {
     "Koch's curve": [koch(3)],
     "random star": [random_star(3, 85)],
     "306 holes": sieve(17, 18),
+    "spikes": [spikes()],
+    "channels": channels(),
+    "spline": spline(),
+    "coast, UTM": [coast(700)],
 }
 
 
@@ -89,6 +125,20 @@ def smallest_angles(points, triangles):
         cross = np.abs(u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0])
         angles.append(np.degrees(np.arctan2(cross, (u * v).sum(axis=1))))
     return np.min(angles, axis=0)
+
+
+def relative_lengths(points, triangles, size):
+    """5th and 95th percentile over the edges inside."""
+    ends = np.sort(np.concatenate([triangles[:, [k, (k + 1) % 3]] for k in range(3)]), axis=1)
+    ends, sides = np.unique(ends, axis=0, return_counts=True)
+    a, b = points[ends[:, 0]], points[ends[:, 1]]
+    length, middle = np.hypot(*(a - b).T), (a + b) / 2
+    on_boundary, wanted = sides == 1, np.full(len(ends), size)
+    for k in range(0, len(ends), 1000):
+        way = middle[k:k + 1000, None] - middle[on_boundary]
+        grown = length[on_boundary] + 0.1 * np.hypot(way[..., 0], way[..., 1])
+        wanted[k:k + 1000] = np.minimum(size, grown.min(axis=1))
+    return np.percentile((length / wanted)[~on_boundary], [5, 95])
 
 
 def timed(*command):
@@ -124,6 +174,23 @@ def by_triangle(rings, switches):
     start = time.process_time()
     made = triangle.triangulate(given, switches)
     return made["vertices"], made["triangles"], time.process_time() - start
+
+
+def by_cdt(program, rings, degrees):
+    points, segments = segments_of(rings)
+    lines = [f"{len(points)} {len(segments)}", *(f"{float(x)!r} {float(y)!r}" for x, y in points),
+             *(f"{a} {b}" for a, b in segments)]
+    made = subprocess.run([program, str(degrees)], input="\n".join(lines), text=True, check=True,
+                          capture_output=True, timeout=60).stdout.split()
+    count, triangles = int(made[1]), int(made[2])
+    places = np.array(made[3:3 + 2 * count], float).reshape(-1, 2)
+    return (places, np.array(made[3 + 2 * count:], int).reshape(triangles, 3), float(made[0]))
+
+
+def compile_cdt(headers, folder):
+    source = pathlib.Path(__file__).parent / "compare_cdt.cpp"
+    subprocess.run(["g++", "-O2", "-std=c++17", f"-I{headers}", source, "-o", folder / "cdt"], check=True)
+    return folder / "cdt"
 
 
 def by_gmsh(rings, size):
@@ -171,9 +238,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--cvtmesh", default="build/cvtmesh")
     parser.add_argument("--jigsaw")
+    parser.add_argument("--cdt", help="the folder of CDT.h")
     given = parser.parse_args()
-    print("| outline | mesher | triangles | least | 1 % | mean | below 30 | seconds |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| outline | mesher | triangles | least | 1 % | mean | below 30 | 5 % | 95 % | seconds |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for name, rings in OUTLINES.items():
         size = float(np.ptp(np.concatenate(rings), axis=0).max()) / 40
         area = math.sqrt(3) / 4 * size * size
@@ -186,6 +254,8 @@ def main():
             if importlib.util.find_spec("triangle"):
                 rows += [("Triangle pq30", by_triangle, (rings, "pq30")),
                          ("Triangle, area", by_triangle, (rings, f"pq30a{area:.9f}"))]
+            if given.cdt:
+                rows.append(("CDT", by_cdt, (compile_cdt(given.cdt, folder), rings, 30)))
             if importlib.util.find_spec("gmsh"):
                 rows.append(("gmsh, size", by_gmsh, (rings, size)))
                 count = len(np.unique(by_gmsh(rings, size)[1]))
@@ -193,11 +263,18 @@ def main():
             if given.jigsaw:
                 rows.append(("JIGSAW, size", by_jigsaw, (given.jigsaw, folder, rings, size)))
             for mesher, function, arguments in rows:
-                points, triangles, seconds = function(*arguments)
+                try:
+                    points, triangles, seconds = function(*arguments)
+                except subprocess.SubprocessError as error:
+                    print(f"| {name} | {mesher} | {type(error).__name__} |", flush=True)
+                    continue
                 angles = smallest_angles(points, triangles)
+                lengths = " | "
+                if mesher.endswith(", size"):
+                    lengths = "{:.2f} | {:.2f}".format(*relative_lengths(points, triangles, size))
                 print(f"| {name} | {mesher} | {len(triangles)} | {angles.min():.2f} |"
                       f" {np.percentile(angles, 1):.1f} | {angles.mean():.1f} |"
-                      f" {int((angles < 30).sum())} | {seconds:.3f} |", flush=True)
+                      f" {int((angles < 30).sum())} | {lengths} | {seconds:.3f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -339,6 +339,42 @@ TEST(test_narrow_channel) {
   discard(&out);
 }
 
+/* Vertices on one side of a channel stand opposite to the middles of the parts on the other side.
+ */
+TEST(test_vertices_alternate_across_a_channel) {
+  const double corner[2][6][2] = {{{0, 0}, {30, 0}, {60, 0}, {60, 0.6}, {30, 0.6}, {0, 0.6}},
+                                  {{0, 0}, {40, 0}, {40, 8}, {39.5, 8}, {39.5, 0.5}, {0, 0.5}}};
+  const double area[2] = {36, 23.75};
+  for (int k = 0; k < 2; ++k) {
+    output out;
+    begin(1);
+    for (int i = 0; i < 6; ++i) (void)add_point(corner[k][i][0], corner[k][i][1]);
+    close_ring(0, 1, 0);
+    make_and_check(&out, area[k]);
+    assert_true(out.least > 38 && out.mean > 56);
+    discard(&out);
+  }
+}
+
+static double size_by_radius(const void *context, int32_t region, double x, double y) {
+  (void)region;
+  return *(const double *)context * hypot(x, y);
+}
+
+/* The logarithm of these sizes is harmonic, so a lattice of geodesics closes around the ring. */
+TEST(test_lattice_follows_sizes) {
+  const double rate = 0.1;
+  output out;
+  begin(0);
+  add_circle(0, 0, 60, 63, 1, 0);
+  add_circle(0, 0, 8, 63, 0, 1);
+  in.options.size = size_by_radius;
+  in.options.size_context = &rate;
+  make(&out);
+  assert_true(out.least > 44 && out.mean > 57);
+  discard(&out);
+}
+
 /* A star of random radii whose corners are not sharp. */
 TEST(test_random_stars) {
   uint64_t state = 7;
