@@ -553,7 +553,8 @@ const cli_option_row cli_option_rows[] = {
    .manual = "-n dots of a pen have less ink than most photographs need, or more. `auto` chooses the BLACK and WHITE of "
    "--levels and the --gamma at which the dots have as much ink as the tones, and of these the ones whose drawing "
    "resembles the picture most (structural similarity of local contrasts after a blur of 1.5 spacings; the eye half "
-   "adapts to the contrast of the whole). BLACK below 0 means that no place is fully covered. The summary prints them. Where one of --levels, --gamma and --contrast is given, nothing is chosen. With `linear` "
+   "adapts to the contrast of the whole). BLACK below 0 means that no place is fully covered. The summary prints them. Where one of --levels, --gamma and --contrast is given, nothing is chosen. With --colours "
+   "they reduce the inks of these dots, and keep their colours. With `linear` "
    "and too little ink the drawing is pale. The report has `tone_chosen`: `black`, `white`, `gamma`."},
   {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(run.density_from, density_sources), CHIEF(TONE),
    "tone: the density is tone^2; density: it is the value; size: it is value^-4; auto: tone for pictures, density "

@@ -51,9 +51,16 @@ static int shows_tone(const cvtm_run_options *o) {
          o->domain.kind == CVTM_RUN_DOMAIN_NONE;
 }
 
+static int tones_are_plain(const cvtm_run_options *o) {
+  return o->gamma == 1 && o->black == 0 && o->white == 1 && o->contrast == 1;
+}
+
 static int tones_are_wanted(const cvtm_run_options *o) {
-  const int is_plain = o->gamma == 1 && o->black == 0 && o->white == 1 && o->contrast == 1;
-  return o->tone == CVTM_RUN_TONE_AUTO && is_plain && o->points != 0 && shows_tone(o);
+  return o->tone == CVTM_RUN_TONE_AUTO && tones_are_plain(o) && o->points != 0 && shows_tone(o);
+}
+
+int run_tones_thin_inks(const cvtm_run_options *o) {
+  return run_colours_wanted(o) && shows_tone(o);
 }
 
 /* The ink that the density assigns to a level. */
@@ -299,19 +306,26 @@ cvtm_status run_budget_choose(cvtm_run_options *o, const cvtm_image *image, cvtm
 cvtm_status run_budget_choose_colours(cvtm_run_options *o, cvtm_domain domain, const float *light,
                                       float *const *coverage, int pens, const double *areas,
                                       cvtm_error *error) {
-  const int64_t pixels = (int64_t)domain.width * domain.height;
-  budget b = {.options = o, .area = (double)pixels, .pens = pens, .areas = areas};
+  budget b = {
+      .options = o, .area = (double)domain.width * domain.height, .pens = pens, .areas = areas};
   if (o->points == 0 || (o->points > 0 && !tones_are_wanted(o))) return CVTM_OK;
   b.piece.kind = run_page_shows_line(o) ? CVTM_INK_LINE : CVTM_INK_DISCS;
-  const cvtm_status status = choose(&b, domain, light, coverage, error);
-  if (status != CVTM_OK || o->tone != CVTM_RUN_TONE_CHOSEN) return status;
-  const tones chosen = {.black = o->black, .white = o->white, .gamma = o->gamma};
+  return choose(&b, domain, light, coverage, error);
+}
+
+int run_tones_thin(cvtm_run_options *o, cvtm_domain domain, const float *light,
+                   float *const *coverage, int pens) {
+  const int64_t pixels = (int64_t)domain.width * domain.height;
+  const budget b = {.options = o};
+  const tones t = {.black = o->black, .white = o->white, .gamma = o->gamma};
+  if (!run_tones_thin_inks(o) || tones_are_plain(o)) return 0;
+#pragma omp parallel for schedule(static)
   for (int64_t p = 0; p < pixels; ++p) {
-    const double thinned = thinning(&b, &chosen, level_of((double)light[p]));
+    const double thinned = thinning(&b, &t, level_of((double)light[p]));
     for (int k = 0; k < pens; ++k)
       coverage[k][p] = (float)fmin(thinned * (double)coverage[k][p], 1);
   }
-  return CVTM_OK;
+  return 1;
 }
 
 cvtm_status run_budget_check(const cvtm_run_options *o, cvtm_error *error) {

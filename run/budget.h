@@ -15,13 +15,17 @@
  * drawing resembles the picture most. */
 cvtm_status run_budget_choose(cvtm_run_options *options, const cvtm_image *image,
                               cvtm_error *error);
-/* The same in several colours. The chosen tones reduce the inks; black, which has the most
- * contrast, stays where the picture is dark. light: the luminance of the picture. coverage: of each
- * of the `pens` pens, first for the picture's own tones, on return for the chosen ones. areas: of
- * the pens' dots, in square pixels. */
+/* The same in several colours. light: the luminance of the picture; coverage: of each of the `pens`
+ * pens for the picture's own tones; areas: of the pens' dots, in square pixels. */
 cvtm_status run_budget_choose_colours(cvtm_run_options *options, cvtm_domain domain,
                                       const float *light, float *const *coverage, int pens,
                                       const double *areas, cvtm_error *error);
+/* Nonzero if levels and gamma do not change the colours of the picture but reduce the inks. Then
+ * black, which has the most contrast, stays where the picture is dark. */
+int run_tones_thin_inks(const cvtm_run_options *options);
+/* Reduces the inks by levels and gamma, given or chosen. Returns 0 if these change nothing. */
+int run_tones_thin(cvtm_run_options *options, cvtm_domain domain, const float *light,
+                   float *const *coverage, int pens);
 /* Checks -n if it gives a time. CVTM_ERROR_USAGE. */
 cvtm_status run_budget_check(const cvtm_run_options *options, cvtm_error *error);
 /* In even areas touches of a pen show the rows of a regular tessellation. After few iterations

@@ -265,14 +265,19 @@ int run_colours_have_sizes(const cvtm_run_options *options, const run_colours *c
   return 1;
 }
 
-/* Chooses the tones that -n dots of one size can show. Replaces the picture by the colours of the
- * reduced inks. */
+/* Chooses the tones that -n dots of one size can show, and reduces the inks by these or by given
+ * ones. Replaces the picture by the colours of the inks that are left. */
 static cvtm_status choose_tones(cvtm_run_options *o, run_colours *c, double *amount,
                                 run_dot_count *all, cvtm_error *error) {
   const int64_t pixels = count_canvas_pixels(c);
   double areas[CVTM_INKS_MAX];
   cvtm_status status = CVTM_OK;
-  if (!run_colours_have_sizes(o, c) || o->points == 0) return CVTM_OK;
+  if (!run_tones_thin_inks(o)) return CVTM_OK;
+  float *light = malloc((size_t)pixels * sizeof *light);
+  if (light == NULL) return cvtm_no_memory(error, "the tones of a drawing");
+  for (int64_t p = 0; p < pixels; ++p)
+    light[p] =
+        0.2126F * c->rgb[p] + 0.7152F * c->rgb[pixels + p] + 0.0722F * c->rgb[2 * pixels + p];
   for (int k = 0; status == CVTM_OK && k < c->count; ++k) {
     const cvtm_run_options own = run_options_of_pen(o, &c->pens.size[k]);
     cvtm_ink piece;
@@ -280,17 +285,14 @@ static cvtm_status choose_tones(cvtm_run_options *o, run_colours *c, double *amo
     status = run_ink_find(&own, c->domain, &piece, &is_even, error);
     areas[k] = piece.area;
   }
-  if (status != CVTM_OK) return status;
-  float *light = malloc((size_t)pixels * sizeof *light);
-  if (light == NULL) return cvtm_no_memory(error, "the tones of a drawing");
-  for (int64_t p = 0; p < pixels; ++p)
-    light[p] =
-        0.2126F * c->rgb[p] + 0.7152F * c->rgb[pixels + p] + 0.0722F * c->rgb[2 * pixels + p];
-  status = run_budget_choose_colours(o, c->domain, light, c->coverage, c->count, areas, error);
+  if (status == CVTM_OK && run_colours_have_sizes(o, c))
+    status = run_budget_choose_colours(o, c->domain, light, c->coverage, c->count, areas, error);
+  if (status == CVTM_OK && run_tones_thin(o, c->domain, light, c->coverage, c->count)) {
+    run_colours_mix(c, c->rgb);
+    status = count_dots(o, c, amount, all, error);
+  }
   free(light);
-  if (status != CVTM_OK || o->tone != CVTM_RUN_TONE_CHOSEN) return status;
-  run_colours_mix(c, c->rgb);
-  return count_dots(o, c, amount, all, error);
+  return status;
 }
 
 cvtm_status run_colours_read(cvtm_run_options *o, cvtm_domain domain, float *rgb, run_colours *c,

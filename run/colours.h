@@ -82,9 +82,6 @@ cvtm_status run_colours_draw(const cvtm_run_options *options, run_colours *colou
                              const double *sites, const cvtm_cells *cells, cvtm_error *error);
 void run_colours_free(run_colours *colours);
 
-/* Writes the drawing as PNG; long_side: pixels, 0: chosen. */
-cvtm_status run_colours_picture(const run_colours *colours, const double *sites, int64_t long_side,
-                                cvtm_pixels_writer write, const char *path, cvtm_error *error);
 void run_colours_report(const run_colours *colours, cJSON *report);
 
 #endif

@@ -1,7 +1,5 @@
-/* The sizes of the dots of several inks, the comparison with the picture, and the drawing as PNG.
- */
+/* The sizes of the dots of several inks, and the comparison with the picture. */
 #include "base/host.h"
-#include "base/srgb.h"
 #include "run/colours.h"
 #include "density/density.h"
 
@@ -287,39 +285,5 @@ cvtm_status run_colours_draw(const cvtm_run_options *options, run_colours *c, co
   if (status == CVTM_OK) status = measure_spacings(&d, error);
   if (status == CVTM_OK && c->is_measured) status = measure_likeness(&d, error);
   free_drawing(&d);
-  return status;
-}
-
-/* --- pictures --- */
-
-static void encode_srgb(const float *rgb, int64_t pixels, unsigned char *bytes) {
-#pragma omp parallel for schedule(static)
-  for (int64_t p = 0; p < pixels; ++p)
-    for (int c = 0; c < 3; ++c) {
-      const double light = fmin(fmax((double)rgb[c * pixels + p], 0), 1);
-      bytes[3 * p + c] = (unsigned char)lround(255 * cvtm_linear_to_srgb(light));
-    }
-}
-
-cvtm_status run_colours_picture(const run_colours *c, const double *sites, int64_t long_side,
-                                cvtm_pixels_writer write, const char *path, cvtm_error *error) {
-  const double longer = fmax(c->domain.width, c->domain.height);
-  const double scale = cvtm_picture_side(c->domain, c->start[c->count], long_side) / longer;
-  const cvtm_domain canvas = cvtm_canvas_of(c->domain, scale);
-  const size_t pixels = (size_t)canvas.width * (size_t)canvas.height;
-  double drawn[CVTM_INKS_MAX];
-  float *rgb = malloc(3 * pixels * sizeof *rgb);
-  unsigned char *bytes = malloc(3 * pixels);
-  cvtm_status status =
-      rgb != NULL && bytes != NULL ? CVTM_OK : cvtm_no_memory(error, "the colours of a drawing");
-  if (status == CVTM_OK)
-    status = cvtm_ink_drawing_render(&c->pens.inks, c->domain, scale, sites, c->radius, c->start,
-                                     rgb, drawn, error);
-  if (status == CVTM_OK) {
-    encode_srgb(rgb, (int64_t)pixels, bytes);
-    status = write(path, canvas.width, canvas.height, 3, bytes, error);
-  }
-  free(rgb);
-  free(bytes);
   return status;
 }

@@ -364,6 +364,7 @@ cvtm_status run_read_conditioned(cvtm_device *device, cvtm_run_options *options,
     run_choose_tone(&image, options, &settings.tone);
     status = run_check_sizes(&image, options, error);
   }
+  if (run_tones_thin_inks(options)) cvtm_density_defaults(&settings.tone); /* later, the inks */
   set_pipeline(options, &settings);
   if (status == CVTM_OK)
     status = tone != NULL || rgb != NULL

@@ -225,10 +225,8 @@ static cvtm_status write_scene_picture(const run_scene *scene, const char *path,
                                        cvtm_error *error) {
   const cvtm_pixels_writer write = run_output_format(scene->options, path)->write_pixels;
   cvtm_picture_options picture;
-  if (scene->colours != NULL)
-    return run_colours_picture(scene->colours, scene->sites, scene->options->picture_size, write,
-                               path, error);
-  if (run_page_shows_plot(scene->options, path)) return run_page_picture(scene, path, write, error);
+  if (scene->colours != NULL || run_page_shows_plot(scene->options, path))
+    return run_page_picture(scene, path, write, error);
   choose_picture(scene->options, &picture);
   picture.write = write;
   return cvtm_picture_write(path, scene->density, scene->domain, scene->mesh, scene->cells,

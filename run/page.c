@@ -461,30 +461,57 @@ cvtm_status run_page_measure(const run_scene *scene, const float *tone, run_stip
   return status;
 }
 
+/* Multiplies the light of a plane by what the drawn ink lets through. */
+static void lay_plot(const float *drawn, double ink, int64_t pixels, float *light) {
+#pragma omp parallel for schedule(static)
+  for (int64_t p = 0; p < pixels; ++p) light[p] *= (float)(1 - (double)drawn[p] * (1 - ink));
+}
+
+/* Encodes planes of light, or of ink, as bytes of sRGB. */
+static void encode_planes(const float *plane, int channels, int64_t pixels, int is_ink,
+                          unsigned char *bytes) {
+#pragma omp parallel for schedule(static)
+  for (int64_t p = 0; p < pixels; ++p)
+    for (int c = 0; c < channels; ++c) {
+      const double value = fmin(fmax((double)plane[c * pixels + p], 0), 1);
+      bytes[channels * p + c] =
+          (unsigned char)lround(255 * cvtm_linear_to_srgb(is_ink ? 1 - value : value));
+    }
+}
+
 cvtm_status run_page_picture(const run_scene *scene, const char *path, cvtm_pixels_writer write,
                              cvtm_error *error) {
   const cvtm_run_options *options = scene->options;
+  const run_colours *colours = scene->colours;
   const cvtm_domain domain = scene->domain;
   const double longer = fmax(domain.width, domain.height);
   const double scale = cvtm_picture_side(domain, scene->count, options->picture_size) / longer;
   const cvtm_domain canvas = cvtm_canvas_of(domain, scale);
   const int64_t pixels = (int64_t)canvas.width * canvas.height;
+  const cvtm_svg_kind shown = run_page_shows(options, find_drawing("svg"));
   const int light = run_page_shows_sizes(options, path) && run_stipples_are_light(options);
-  float *drawn;
+  const int channels = colours != NULL ? 3 : 1, pens = colours != NULL ? colours->count : 1;
+  float *plane = malloc((size_t)channels * (size_t)pixels * sizeof *plane);
+  unsigned char *bytes = malloc((size_t)channels * (size_t)pixels);
   cvtm_status status =
-      simulate(scene, (cvtm_svg_kind)shown_by(options, path), scale, canvas, &drawn, error);
-  unsigned char *grey = malloc((size_t)pixels);
-  if (status == CVTM_OK && grey == NULL) status = cvtm_no_memory(error, "a picture");
-  if (status == CVTM_OK) {
-#pragma omp parallel for schedule(static)
-    for (int64_t p = 0; p < pixels; ++p) {
-      const double ink = (double)drawn[p];
-      grey[p] = (unsigned char)lround(255 * cvtm_linear_to_srgb(light ? ink : 1 - ink));
-    }
-    status = write(path, canvas.width, canvas.height, 1, grey, error);
+      plane != NULL && bytes != NULL ? CVTM_OK : cvtm_no_memory(error, "a simulated plot");
+  for (int64_t p = 0; status == CVTM_OK && p < channels * pixels; ++p) plane[p] = 1;
+  for (int k = 0; status == CVTM_OK && k < pens; ++k) {
+    cvtm_run_options of_pen;
+    const run_scene own = run_scene_of_pen(scene, k, &of_pen);
+    float *drawn = NULL;
+    status = simulate(&own, shown, scale, canvas, &drawn, error);
+    for (int c = 0; status == CVTM_OK && c < channels; ++c)
+      lay_plot(drawn, colours != NULL ? colours->pens.inks.colour[k][c] : 0, pixels,
+               plane + c * pixels);
+    free(drawn);
   }
-  free(grey);
-  free(drawn);
+  if (status == CVTM_OK) {
+    encode_planes(plane, channels, pixels, light, bytes);
+    status = write(path, canvas.width, canvas.height, channels, bytes, error);
+  }
+  free(plane);
+  free(bytes);
   return status;
 }
 

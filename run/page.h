@@ -38,9 +38,11 @@ cvtm_status run_page_write(const run_scene *scene, const char *path, const char 
 /* Makes the drawing of a scene on a page: `shown`, by one pen or those of --colours. */
 cvtm_status run_page_draw(const run_scene *scene, cvtm_svg_kind shown, const cvtm_page *page,
                           cvtm_drawing *drawing, cvtm_error *error);
+/* The scene of pen k; without --colours the scene itself. *of_pen: memory for its options. */
+run_scene run_scene_of_pen(const run_scene *scene, int k, cvtm_run_options *of_pen);
 /* True if the picture `path` shows the drawing of a pen: one without --layers, with a pen. */
 int run_page_shows_plot(const cvtm_run_options *options, const char *path);
-/* Writes such a picture, the simulated plot of the scene. */
+/* Writes such a picture, or that of a drawing in several colours: the simulated plot. */
 cvtm_status run_page_picture(const run_scene *scene, const char *path, cvtm_pixels_writer write,
                              cvtm_error *error);
 /* With a pen: compares a simulated plot of the scene with the ink wanted in each pixel. The plot

@@ -185,6 +185,19 @@ static cvtm_status make_layer(const run_scene *scene, cvtm_svg_kind shown, const
   }
 }
 
+run_scene run_scene_of_pen(const run_scene *scene, int k, cvtm_run_options *of_pen) {
+  const run_colours *colours = scene->colours;
+  run_scene own = *scene;
+  if (colours == NULL) return own;
+  *of_pen = run_options_of_pen(scene->options, &colours->pens.size[k]);
+  own.options = of_pen;
+  own.colours = NULL;
+  own.sites = scene->sites + 2 * colours->start[k];
+  own.radius = scene->radius + colours->start[k];
+  own.count = colours->start[k + 1] - colours->start[k];
+  return own;
+}
+
 /* Makes a layer for each pen. */
 static cvtm_status make_layers(const run_scene *scene, cvtm_svg_kind shown, const cvtm_page *page,
                                cvtm_drawing *drawing, cvtm_error *error) {
@@ -192,12 +205,8 @@ static cvtm_status make_layers(const run_scene *scene, cvtm_svg_kind shown, cons
   cvtm_drawing layer[CVTM_INKS_MAX] = {{.page = *page}};
   cvtm_status status = CVTM_OK;
   for (int k = 0; status == CVTM_OK && k < colours->count; ++k) {
-    const cvtm_run_options of_pen = run_options_of_pen(scene->options, &colours->pens.size[k]);
-    run_scene own = *scene;
-    own.options = &of_pen;
-    own.sites = scene->sites + 2 * colours->start[k];
-    own.radius = scene->radius + colours->start[k];
-    own.count = colours->start[k + 1] - colours->start[k];
+    cvtm_run_options of_pen;
+    const run_scene own = run_scene_of_pen(scene, k, &of_pen);
     status = make_layer(&own, shown, page, &layer[k], error);
   }
   if (status == CVTM_OK)

@@ -221,11 +221,35 @@ def test_tones_that_several_pens_can_show(cvtmesh):
     rgb = np.stack([0.55 + 0.45 * np.sin(6 * x), 0.5 + 0.4 * np.cos(5 * y), 0.4 + 0.3 * np.sin(4 * x + y)], -1)
     cvtmesh.file("c.ppm", b"P6 120 90 255\n" + (255 * rgb).round().astype(np.uint8).tobytes())
     words = "run", "c.ppm", "-n", 1200, "--pen", "1px", "--colours", "cmyk", "-o", "a.svg"
-    made, pale = cvtmesh.report(*words), cvtmesh.report(*words, "--tone", "linear")
+    pale, made = cvtmesh.report(*words, "--tone", "linear"), cvtmesh.report(*words)
     assert 0.9 < made["colour_error"]["contrast"] < 1.15 and pale["colour_error"]["contrast"] < 0.4
     assert sum(pen["coverage_asked"] for pen in made["pens"]) == pytest.approx(
         sum(pen["coverage"] for pen in made["pens"]), rel=0.05)
     assert made["pens"][3]["sites"] > 0.8 * pale["pens"][3]["sites"]
+    found = made["tone_chosen"]
+    cvtmesh.call(*words[:-1], "b.svg", "--levels", f"{found['black']},{found['white']}", "--gamma", found["gamma"])
+    assert cvtmesh.read("b.svg") == cvtmesh.read("a.svg")
+
+
+def test_a_picture_shows_the_lines_of_several_pens(cvtmesh):
+    """A PPM beside an SVG, against the strokes of each layer, rendered here."""
+    y, x = np.mgrid[:90, :120] / 90
+    rgb = np.stack([0.55 + 0.45 * np.sin(6 * x), 0.5 + 0.4 * np.cos(5 * y), 0.4 + 0.3 * np.sin(4 * x + y)], -1)
+    cvtmesh.file("c.ppm", b"P6 120 90 255\n" + (255 * rgb).round().astype(np.uint8).tobytes())
+    cvtmesh.file("two.pens", "red = #d03020\nblue = #2030c0\n")
+    cvtmesh.call("run", "c.ppm", "-n", 600, "--pen", "2px", "--colours", "two.pens", "--svg", "path", "--order", "tsp",
+                 "--picture-size", 240, "-o", "a.svg", "-o", "a.ppm")
+    shown = np.frombuffer(cvtmesh.read("a.ppm")[-180 * 240 * 3:], np.uint8).reshape(180, 240, 3) / 255
+    linear = lambda v: np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055) ** 2.4)
+    steps, light = np.linspace(0, 1, 9)[:-1, None, None], np.ones((180, 240, 3))
+    layers = read_layers(cvtmesh.path("a.svg"))
+    assert len(layers) == 2
+    for (_, width, strokes), ink in zip(layers, ((0xd0, 0x30, 0x20), (0x20, 0x30, 0xc0))):
+        lines = [((1 - steps) * s[:-1] + steps * s[1:]).reshape(-1, 2) for s in strokes]
+        drawn = plotted([2 * line for line in lines], 2 * width, (180, 240))
+        light *= 1 - drawn[..., None] * (1 - linear(np.array(ink) / 255))
+    assert np.abs(light - 1).mean() > 0.1
+    assert np.abs(linear(shown) - light).mean() < 0.02
 
 
 def test_a_preview_has_the_tone(cvtmesh):
