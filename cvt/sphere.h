@@ -33,7 +33,9 @@ typedef struct cvtm_sphere_options {
   int iterations;     /* of L-BFGS-B on all sites; 25 */
   uint64_t seed;      /* 1 */
   double max_seconds; /* 0: no limit */
-  CVTM_RESERVED(8);
+  /* Then on the shapes of triangles, on each level; 30. 0: sites stay at centroids. */
+  int64_t shape_iterations;
+  CVTM_RESERVED(7);
 } cvtm_sphere_options;
 
 void cvtm_sphere_defaults(cvtm_sphere_options *options);

@@ -70,6 +70,46 @@ CVTM_INLINE void cvtm_sphere_evaluate_site(const cvtm_sphere_work *work, const d
   cvtm_vector_store(gradient, i, cvtm_vector_add(along, share * sums.y, cell.e2));
 }
 
+/* The shapes of the triangles around site i, between it and its neighbours: the sum of 1 / t - 1,
+ * with t = 4 sqrt(3) area / (sum of squared sides), 1 for an equilateral triangle (Bank & Smith
+ * 1997). Below `least` a tangent goes on, so that turned triangles have values too. energy[i]: a
+ * third of the sum, since each triangle has three sites. */
+CVTM_INLINE void cvtm_sphere_evaluate_shape(const cvtm_sphere_work *work, const double *x,
+                                            double *gradient, int64_t i) {
+  const double root = 6.928203230275509, least = 0.2; /* root: 4 sqrt(3) */
+  const int32_t *ring = work->hints + CVTM_SPHERE_HINTS * i;
+  const cvtm_vector s = cvtm_vector_load(work->sites, i), zero = {0, 0, 0};
+  cvtm_vector sum = zero;
+  double energy = 0;
+  int32_t count = 0;
+  while (count < CVTM_SPHERE_HINTS && ring[count] >= 0) ++count;
+  for (int32_t k = 0; k < count && count < CVTM_SPHERE_HINTS; ++k) {
+    const cvtm_vector p = cvtm_vector_load(work->sites, ring[k]); /* the rings are clockwise */
+    const cvtm_vector q = cvtm_vector_load(work->sites, ring[k > 0 ? k - 1 : count - 1]);
+    const cvtm_vector u = cvtm_vector_add(p, -1, s), v = cvtm_vector_add(q, -1, s);
+    const cvtm_vector across = cvtm_vector_add(q, -1, p), normal = cvtm_vector_cross(u, v);
+    const double length = cvtm_vector_length(normal);
+    if (!(length > 0)) continue;
+    const double area2 = cvtm_vector_dot(normal, s) < 0 ? -length : length;
+    const double squares =
+        cvtm_vector_dot(u, u) + cvtm_vector_dot(v, v) + cvtm_vector_dot(across, across);
+    const double t = 0.5 * root * area2 / squares, from = t > least ? t : least;
+    const double slope = -1 / (from * from);
+    energy += 1 / from + slope * (t - from) - 1;
+    /* The slopes of twice the area and of the squares with respect to s. */
+    const cvtm_vector area_slope = cvtm_vector_cross(normal, across);
+    const cvtm_vector squares_slope = cvtm_vector_add(cvtm_vector_add(zero, -2, u), -2, v);
+    sum = cvtm_vector_add(sum, slope * 0.5 * root / (squares * area2), area_slope);
+    sum = cvtm_vector_add(sum, -slope * t / squares, squares_slope);
+  }
+  work->energy[i] = energy / 3;
+  work->open[i] = 0;
+  const double share =
+      work->fixed != NULL && work->fixed[i] ? 0 : 1 / cvtm_vector_length(cvtm_vector_load(x, i));
+  sum = cvtm_vector_add(sum, -cvtm_vector_dot(sum, s), s);
+  cvtm_vector_store(gradient, i, cvtm_vector_add(zero, share, sum));
+}
+
 /* A step of Lloyd's method on unit vectors x. */
 CVTM_HD void cvtm_sphere_move_site(const double *gradient, const double *mass, double *x,
                                    int64_t i) {
@@ -97,6 +137,9 @@ CVTM_HD void cvtm_sphere_set_scale(const double *mass, double mean, double *scal
     count, cvtm_sphere_normalise, x, sites)                                                       \
   X(balls, (cvtm_device * device, const cvtm_sphere_work *work, int32_t level, int64_t nodes),    \
     device, nodes, cvtm_sphere_set_ball, CVTM_HOST_STRUCT(work), level)                           \
+  X(shapes,                                                                                       \
+    (cvtm_device * device, const cvtm_sphere_work *work, const double *x, double *gradient),      \
+    device, work->tree.count, cvtm_sphere_evaluate_shape, CVTM_HOST_STRUCT(work), x, gradient)    \
   X(move,                                                                                         \
     (cvtm_device * device, const double *gradient, const double *mass, int64_t count, double *x), \
     device, count, cvtm_sphere_move_site, gradient, mass, x)                                      \

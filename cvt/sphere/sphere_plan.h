@@ -21,6 +21,7 @@ typedef struct cvtm_sphere_plan {
   cvtm_sphere_work work;
   float *map;
   unsigned char *fixed;
+  int shapes; /* nonzero: evaluations are those of shapes, and the neighbours stay */
   double *x, *gradient, *value, *scale; /* 3 * count, but value: 4 */
   int32_t *order;                       /* count: the caller's number of each place */
   void *workspace;
@@ -43,8 +44,8 @@ cvtm_status cvtm_sphere_plan_evaluate(cvtm_sphere_plan *plan, const double *x, d
                                       double *gradient);
 /* Steps of Lloyd's method. */
 cvtm_status cvtm_sphere_plan_lloyd(cvtm_sphere_plan *plan, int steps);
-/* L-BFGS-B. */
-cvtm_status cvtm_sphere_plan_descend(cvtm_sphere_plan *plan, int iterations, double max_seconds,
-                                     cvtm_lbfgsb_result *result);
+/* L-BFGS-B, of the energy or of the shapes of the triangles between neighbours at the start. */
+cvtm_status cvtm_sphere_plan_descend(cvtm_sphere_plan *plan, int shapes, int iterations,
+                                     double max_seconds, cvtm_lbfgsb_result *result);
 
 #endif

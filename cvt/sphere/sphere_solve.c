@@ -16,6 +16,7 @@ void cvtm_sphere_defaults(cvtm_sphere_options *options) {
   memset(options, 0, sizeof *options);
   options->any_count = 1;
   options->iterations = 25;
+  options->shape_iterations = 30;
   options->seed = 1;
 }
 
@@ -159,16 +160,18 @@ typedef struct descent {
   const cvtm_sphere_widths *widths;
   cvtm_sphere_map map;
   int64_t fixed;
+  int shapes; /* iterations */
   double deadline;
 } descent;
 
-/* Moves the sites; the mesh has them in the order of a Morton curve, unless some are fixed. last:
- * with the exact energy. */
+/* Moves the sites to less energy, then to better shapes of triangles. The strain of a mesh reaches
+ * far, so that the energy would take many iterations to bring it back. The mesh has them in the
+ * order of a Morton curve, unless some are fixed. last: with the exact energy. */
 static cvtm_status descend_sites(const descent *d, const double *sites, int64_t count, int steps,
                                  int iterations, int last, cvtm_sphere_mesh *mesh,
                                  cvtm_sphere_result *result) {
   cvtm_sphere_plan plan;
-  cvtm_lbfgsb_result run = {0};
+  cvtm_lbfgsb_result run = {0}, of_shapes;
   double value[2] = {0, 0};
   cvtm_status status = cvtm_sphere_plan_create(d->device, &d->map, count, &plan);
   plan.work.map.quick = 1;
@@ -183,7 +186,12 @@ static cvtm_status descend_sites(const descent *d, const double *sites, int64_t 
   }
   const double left = d->deadline - cvtm_clock();
   if (status == CVTM_OK && iterations > 0 && left > 0)
-    status = cvtm_sphere_plan_descend(&plan, iterations, left < 1e9 ? left : 0, &run);
+    status = cvtm_sphere_plan_descend(&plan, 0, iterations, left < 1e9 ? left : 0, &run);
+  const double rest = d->deadline - cvtm_clock();
+  if (status == CVTM_OK && d->shapes > 0 && rest > 0)
+    status = cvtm_sphere_plan_descend(&plan, 1, d->shapes, rest < 1e9 ? rest : 0, &of_shapes);
+  if (status == CVTM_OK && d->shapes > 0 && last)
+    status = cvtm_sphere_plan_lloyd(&plan, FINE_STEPS); /* back towards the centroids */
   plan.work.map.quick = !last;
   if (status == CVTM_OK)
     status = cvtm_sphere_plan_evaluate(&plan, plan.x, plan.value, plan.gradient);
@@ -253,7 +261,12 @@ cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *wid
   cvtm_sphere_result made = {0};
   cvtm_sphere_mesh found = {0};
   double *moved = NULL;
-  descent d = {device, widths, {0}, 0, o->max_seconds > 0 ? start + o->max_seconds : HUGE_VAL};
+  descent d = {device,
+               widths,
+               {0},
+               0,
+               o->iterations > 0 ? (int)o->shape_iterations : 0,
+               o->max_seconds > 0 ? start + o->max_seconds : HUGE_VAL};
   int64_t n = o->count, a = 1, b = 0;
   find_grid(n, &a, &b);
   made.even = widths->value == NULL && (o->any_count || 10 * (a * a + a * b + b * b) + 2 == n);

@@ -4,30 +4,62 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An array of a grid: the address of its pointer, and what it holds. */
+typedef struct array {
+  void *pointer;
+  size_t count, size;
+} array;
+
+enum { ARRAYS = 21 };
+
+static void list_arrays(cvtm_sphere_grid *g, int weights, array *list) {
+  const size_t c = (size_t)g->cells, e = (size_t)g->edges, v = (size_t)g->vertices;
+  const size_t m = (size_t)g->max_edges, w = weights ? 2 * m * e : 0, real = sizeof(double),
+               whole = sizeof(int32_t);
+  const array all[ARRAYS] = {{&g->cell_point, 3 * c, real},
+                             {&g->edge_point, 3 * e, real},
+                             {&g->vertex_point, 3 * v, real},
+                             {&g->edges_on_cell, m * c, whole},
+                             {&g->cells_on_cell, m * c, whole},
+                             {&g->vertices_on_cell, m * c, whole},
+                             {&g->edge_count_on_cell, c, whole},
+                             {&g->cells_on_edge, 2 * e, whole},
+                             {&g->vertices_on_edge, 2 * e, whole},
+                             {&g->cells_on_vertex, 3 * v, whole},
+                             {&g->edges_on_vertex, 3 * v, whole},
+                             {&g->edges_on_edge, w, whole},
+                             {&g->edge_count_on_edge, e, whole},
+                             {&g->weights_on_edge, w, real},
+                             {&g->dc, e, real},
+                             {&g->dv, e, real},
+                             {&g->angle, e, real},
+                             {&g->cell_area, c, real},
+                             {&g->triangle_area, v, real},
+                             {&g->kite_area, 3 * v, real},
+                             {&g->cell_parent, c, whole}};
+  memcpy(list, all, sizeof all);
+}
+
 void cvtm_sphere_grid_free(cvtm_sphere_grid *g) {
-  void *const all[] = {g->cell_point,
-                       g->edge_point,
-                       g->vertex_point,
-                       g->edges_on_cell,
-                       g->cells_on_cell,
-                       g->vertices_on_cell,
-                       g->edge_count_on_cell,
-                       g->cells_on_edge,
-                       g->vertices_on_edge,
-                       g->cells_on_vertex,
-                       g->edges_on_vertex,
-                       g->edges_on_edge,
-                       g->edge_count_on_edge,
-                       g->weights_on_edge,
-                       g->dc,
-                       g->dv,
-                       g->angle,
-                       g->cell_area,
-                       g->triangle_area,
-                       g->kite_area,
-                       g->cell_parent};
-  for (size_t k = 0; k < sizeof all / sizeof *all; ++k) free(all[k]);
+  array list[ARRAYS];
+  void *memory;
+  list_arrays(g, 0, list);
+  for (int k = 0; k < ARRAYS; ++k) {
+    memcpy(&memory, list[k].pointer, sizeof memory);
+    free(memory);
+  }
   memset(g, 0, sizeof *g);
+}
+
+static int allocate_grid(int weights, cvtm_sphere_grid *g) {
+  array list[ARRAYS];
+  list_arrays(g, weights, list);
+  for (int k = 0; k < ARRAYS; ++k) {
+    void *memory = malloc(list[k].count * list[k].size + 1);
+    if (memory == NULL) return 0;
+    memcpy(list[k].pointer, &memory, sizeof memory);
+  }
+  return 1;
 }
 
 /* The triangulation, and the new numbers of what is kept: -1 for what is not. */
@@ -58,42 +90,6 @@ static void number_kept(const source *s, const unsigned char *keep, cvtm_sphere_
   g->cells = cvtm_sphere_number(mesh->count, s->cell);
   g->edges = cvtm_sphere_number_edges(mesh, keep, s->edge);
   g->vertices = cvtm_sphere_number(mesh->triangle_count, s->vertex);
-}
-
-static int allocate_grid(int weights, cvtm_sphere_grid *g) {
-  const size_t c = (size_t)g->cells, e = (size_t)g->edges, v = (size_t)g->vertices;
-  const size_t m = (size_t)g->max_edges, w = weights ? 2 * m * e : 0, real = sizeof(double),
-               whole = sizeof(int32_t);
-  struct {
-    void *array;
-    size_t count, size;
-  } const all[] = {{&g->cell_point, 3 * c, real},
-                   {&g->edge_point, 3 * e, real},
-                   {&g->vertex_point, 3 * v, real},
-                   {&g->edges_on_cell, m * c, whole},
-                   {&g->cells_on_cell, m * c, whole},
-                   {&g->vertices_on_cell, m * c, whole},
-                   {&g->edge_count_on_cell, c, whole},
-                   {&g->cells_on_edge, 2 * e, whole},
-                   {&g->vertices_on_edge, 2 * e, whole},
-                   {&g->cells_on_vertex, 3 * v, whole},
-                   {&g->edges_on_vertex, 3 * v, whole},
-                   {&g->edges_on_edge, w, whole},
-                   {&g->edge_count_on_edge, e, whole},
-                   {&g->weights_on_edge, w, real},
-                   {&g->dc, e, real},
-                   {&g->dv, e, real},
-                   {&g->angle, e, real},
-                   {&g->cell_area, c, real},
-                   {&g->triangle_area, v, real},
-                   {&g->kite_area, 3 * v, real},
-                   {&g->cell_parent, c, whole}};
-  for (size_t k = 0; k < sizeof all / sizeof *all; ++k) {
-    void *memory = malloc(all[k].count * all[k].size + 1);
-    if (memory == NULL) return 0;
-    memcpy(all[k].array, &memory, sizeof memory);
-  }
-  return 1;
 }
 
 /* The point between two cells, on the edge that they share. */

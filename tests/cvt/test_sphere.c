@@ -2,6 +2,7 @@
  * and adaptive quadrature, the gradient also against differences of the energy, and descents. */
 #include "base/sphere.h"
 #include "cvt/sphere.h"
+#include "cvt/sphere/sphere_phases.h"
 #include "meshes/sphere.h"
 #include "sphere_points.h"
 #include "tests/test_devices.h"
@@ -248,6 +249,56 @@ TEST_ON_DEVICE(gradient_is_that_of_the_energy) {
   cvtm_sphere_widths_free(&w);
 }
 
+static double evaluate_shapes(const cvtm_sphere_work *work, const double *x, double *gradient) {
+  double sum = 0;
+  for (int i = 0; i < SITES; ++i) cvtm_sphere_normalise(x, work->sites, i);
+  for (int i = 0; i < SITES; ++i) {
+    cvtm_sphere_evaluate_shape(work, x, gradient, i);
+    sum += work->energy[i];
+  }
+  return sum;
+}
+
+/* Of vectors of any length; in the second pass with turned triangles. */
+TEST(gradient_is_that_of_the_shapes) {
+  double *x = random_sphere(SITES, 21), energy[SITES], open[SITES], sites[3 * SITES];
+  double gradient[3 * SITES], other[3 * SITES];
+  int32_t rings[CVTM_SPHERE_HINTS * SITES];
+  cvtm_sphere_mesh mesh;
+  const cvtm_sphere_work work = {.sites = sites, .hints = rings, .energy = energy, .open = open};
+  assert_ok(cvtm_sphere_delaunay(x, SITES, &mesh, NULL));
+  for (int i = 0; i < SITES; ++i) {
+    int32_t h = mesh.leaves[i], *ring = rings + CVTM_SPHERE_HINTS * i;
+    int count = 0;
+    do {
+      h = mesh.twins[h];
+      ring[count++] = mesh.triangles[h];
+      h = h % 3 == 2 ? h - 2 : h + 1;
+    } while (h != mesh.leaves[i]);
+    assert_true(count < CVTM_SPHERE_HINTS);
+    ring[count] = -1;
+  }
+  for (int pass = 0; pass < 2; ++pass) {
+    for (int i = 0; pass == 0 && i < 3 * SITES; ++i) x[i] *= 1 + 0.1 * (i / 3 % 4);
+    if (pass == 1)
+      cvtm_vector_store(x, 7,
+                        cvtm_vector_add(cvtm_vector_load(x, 20), 0.3, cvtm_vector_load(x, 8)));
+    const double sum = evaluate_shapes(&work, x, gradient);
+    for (int k = 0; k < 3 * SITES; ++k) {
+      double side[2];
+      const double at = x[k];
+      for (int turn = 0; turn < 2; ++turn) {
+        x[k] = at + (turn ? 1e-6 : -1e-6);
+        side[turn] = evaluate_shapes(&work, x, other);
+      }
+      x[k] = at;
+      assert_true(fabs((side[1] - side[0]) / 2e-6 - gradient[k]) <= 1e-6 * sum);
+    }
+  }
+  free(x);
+  cvtm_sphere_mesh_free(&mesh);
+}
+
 TEST_ON_DEVICE(device_and_cpu_agree) {
   enum { MANY = 3000 };
   cvtm_device *cpu = test_cpu_open(1);
@@ -340,6 +391,35 @@ TEST_ON_DEVICE(a_map_comes_near_the_energy_of_hexagons) {
   assert_true(quality.not_six < 0.06);
   free(sites);
   cvtm_sphere_widths_free(&w);
+}
+
+/* The mean of the smallest angles of triangles; *off: the mean distance of sites from the centroids
+ * of their cells, in roots of the cells' areas. */
+static double mean_angle(cvtm_device *device, int64_t shape_iterations, double *off) {
+  cvtm_sphere_widths w = some_widths(ROWS, COLUMNS);
+  DEFAULT_OPTIONS(cvtm_sphere, options);
+  options.count = 2000;
+  options.shape_iterations = shape_iterations;
+  double *sites, energy;
+  int64_t count;
+  solve(device, &w, NULL, &options, &sites, &count);
+  double *gradient = doubles(3 * count), *mass = doubles(count);
+  assert_device_ok(device, cvtm_sphere_energy(device, &w, sites, count, &energy, gradient, mass));
+  *off = 0;
+  for (int64_t i = 0; i < count; ++i)
+    *off += cvtm_vector_length(cvtm_vector_load(gradient, i)) / (2 * mass[i]) /
+            sqrt(4 * pi / (double)count) / (double)count;
+  const double mean = quality_of(sites, count).mean_min_angle;
+  free_all(sites, gradient, mass);
+  cvtm_sphere_widths_free(&w);
+  return mean;
+}
+
+TEST_ON_DEVICE(shapes_raise_the_mean_angle_beside_the_centroids) {
+  double off[2];
+  const double without = mean_angle(device, 0, &off[0]), with = mean_angle(device, 30, &off[1]);
+  assert_true(with > without + 1.5 && with > 57);
+  assert_true(off[0] < 0.001 && off[1] < 0.012);
 }
 
 TEST_ON_DEVICE(fixed_sites_stay_and_the_count_is_exact) {
