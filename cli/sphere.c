@@ -7,7 +7,6 @@
 #include "base/srgb.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/sphere_area.h"
 #include "cvt/sphere.h"
 #include "density/density.h"
 #include "draw/raster.h"
@@ -190,6 +189,50 @@ static cvtm_status read_fixed(work *w, cvtm_error *error) {
   return status;
 }
 
+/* --- areas ---------------------------------------------------------------------------------- */
+
+/* Polygons in longitude and latitude, in degrees, with straight edges, as in GeoJSON (RFC 7946).
+ * Each band of latitudes has the edges that cross it. */
+enum { BANDS = 1800 };
+
+static int64_t band_of(double latitude) {
+  const double band = (latitude + 90) * (BANDS / 180.0);
+  return band > 0 ? (int64_t)fmin(band, BANDS - 1.0) : 0;
+}
+
+/* Counts the edges of each band in count[band], or puts them at next[band] and moves that on. */
+static void sort_edges(const cvtm_polygons *p, int64_t *count, int64_t *next, double *edge) {
+  for (int64_t ring = 0; ring < p->ring_count; ++ring) {
+    for (int64_t k = p->start[ring]; k < p->start[ring + 1]; ++k) {
+      const double *from = p->points + 2 * k;
+      const double *to = p->points + 2 * (k + 1 < p->start[ring + 1] ? k + 1 : p->start[ring]);
+      const int64_t last = band_of(fmax(from[1], to[1]));
+      for (int64_t band = band_of(fmin(from[1], to[1])); band <= last; ++band) {
+        if (edge == NULL) {
+          ++count[band];
+          continue;
+        }
+        double *place = edge + 4 * next[band]++;
+        memcpy(place, from, 2 * sizeof *place);
+        memcpy(place + 2, to, 2 * sizeof *place);
+      }
+    }
+  }
+}
+
+/* True inside, by the even-odd rule. Polygons may go beyond 180 degrees by up to a turn. */
+static int is_between(const double *edge, const double *end, double longitude, double latitude) {
+  int inside = 0;
+  for (int turn = -1; turn <= 1 && !inside; ++turn) {
+    const double x = longitude + 360.0 * turn;
+    for (const double *e = edge; e < end; e += 4) {
+      if ((e[1] > latitude) == (e[3] > latitude)) continue;
+      inside ^= x < e[0] + (latitude - e[1]) / (e[3] - e[1]) * (e[2] - e[0]);
+    }
+  }
+  return inside;
+}
+
 /* --- the work --------------------------------------------------------------------------------- */
 
 static int is_polygon_file(const cvtm_input *source) {
@@ -199,18 +242,29 @@ static int is_polygon_file(const cvtm_input *source) {
 /* Leaves out the cells in polygons (inside: 1) or outside of them (inside: 0). */
 static cvtm_status leave_out(const work *w, const char *path, int inside, unsigned char *keep,
                              cvtm_error *error) {
-  cli_area area;
-  const cvtm_status status = cli_area_read(path, &area, error);
+  cvtm_polygons polygons;
+  const cvtm_status status = cvtm_polygons_read(path, &polygons, error);
   if (status != CVTM_OK) return status;
+  int64_t first[BANDS + 1] = {0}, next[BANDS];
+  sort_edges(&polygons, first + 1, NULL, NULL);
+  for (int band = 0; band < BANDS; ++band) {
+    next[band] = first[band];
+    first[band + 1] += first[band];
+  }
+  double *edge = malloc(((size_t)first[BANDS] + 1) * 4 * sizeof *edge);
+  if (edge != NULL) sort_edges(&polygons, NULL, next, edge);
+  cvtm_polygons_free(&polygons);
 #pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < w->mesh.count; ++i) {
+  for (int64_t i = 0; i < (edge != NULL ? w->mesh.count : 0); ++i) {
     const cvtm_vector p = cvtm_vector_load(w->mesh.points, i);
     const double longitude = atan2(p.y, p.x) * 180 / CVTM_PI;
     const double latitude = atan2(p.z, hypot(p.x, p.y)) * 180 / CVTM_PI;
-    if (cli_area_contains(&area, longitude, latitude) == inside) keep[i] = 0;
+    const double *own = edge + 4 * first[band_of(latitude)];
+    const double *end = edge + 4 * first[band_of(latitude) + 1];
+    if (is_between(own, end, longitude, latitude) == inside) keep[i] = 0;
   }
-  cli_area_free(&area);
-  return CVTM_OK;
+  free(edge);
+  return edge == NULL ? cvtm_no_memory(error, path) : CVTM_OK;
 }
 
 /* Adds seven rings of cells around a region, the zones where limited-area models relax to their
@@ -306,10 +360,12 @@ static cvtm_status solve_sphere(work *w, cvtm_error *error) {
 
 /* --- what is written -------------------------------------------------------------------------- */
 
-/* Draws the cells of one half of the globe around a disc. view: longitude of its centre. */
-static void draw_half(const work *w, cvtm_raster *raster, double x0, double longitude) {
+/* Draws the cells of one half of the globe around a disc. longitude, tilt: of its centre. */
+static void draw_half(const work *w, cvtm_raster *raster, double x0, double y0, double longitude,
+                      double tilt) {
   const cvtm_sphere_grid *g = &w->grid;
-  const double tilt = 20, radius = 0.48 * GLOBE_SIDE, middle = 0.5 * GLOBE_SIDE;
+  const double radius = 0.48 * GLOBE_SIDE, left = x0 + 0.5 * GLOBE_SIDE,
+               top = y0 + 0.5 * GLOBE_SIDE;
   const cvtm_vector toward = place_of(longitude, tilt), up = place_of(longitude, tilt + 90);
   const cvtm_vector right = cvtm_vector_cross(up, toward);
   double least = HUGE_VAL, most = 0;
@@ -325,8 +381,8 @@ static void draw_half(const work *w, cvtm_raster *raster, double x0, double long
     for (int k = 0; k < n; ++k) {
       const cvtm_vector p =
           cvtm_vector_load(g->vertex_point, g->vertices_on_cell[c * g->max_edges + k]);
-      corner[2 * k] = x0 + middle + radius * cvtm_vector_dot(p, right);
-      corner[2 * k + 1] = middle - radius * cvtm_vector_dot(p, up);
+      corner[2 * k] = left + radius * cvtm_vector_dot(p, right);
+      corner[2 * k + 1] = top - radius * cvtm_vector_dot(p, up);
     }
     const float t = (float)(log(g->cell_area[c] / least) / spread);
     const cvtm_colour six = {{0.03F + 0.75F * t, 0.12F + 0.75F * t, 0.35F + 0.55F * t}};
@@ -342,27 +398,30 @@ static void draw_half(const work *w, cvtm_raster *raster, double x0, double long
     if (g->dc[e] * radius < 6 || cvtm_vector_dot(at, toward) < 0.02) continue;
     const cvtm_vector p = cvtm_vector_load(g->vertex_point, g->vertices_on_edge[2 * e]);
     const cvtm_vector q = cvtm_vector_load(g->vertex_point, g->vertices_on_edge[2 * e + 1]);
-    cvtm_raster_line(raster, x0 + middle + radius * cvtm_vector_dot(p, right),
-                     middle - radius * cvtm_vector_dot(p, up),
-                     x0 + middle + radius * cvtm_vector_dot(q, right),
-                     middle - radius * cvtm_vector_dot(q, up), 0.8, line);
+    cvtm_raster_line(raster, left + radius * cvtm_vector_dot(p, right),
+                     top - radius * cvtm_vector_dot(p, up),
+                     left + radius * cvtm_vector_dot(q, right),
+                     top - radius * cvtm_vector_dot(q, up), 0.8, line);
   }
   cvtm_raster_merge(raster, 0.7);
 }
 
-/* Two orthographic views; cells without six neighbours are red or orange. */
+/* Four orthographic views, of two halves and of the poles; cells without six neighbours are red or
+ * orange. */
 static cvtm_status write_globe(const work *w, const char *path, cvtm_error *error) {
   const cvtm_colour paper = {{1, 1, 1}};
   cvtm_raster raster;
-  cvtm_status status = cvtm_raster_create(2 * GLOBE_SIDE, GLOBE_SIDE, paper, &raster, error);
+  cvtm_status status = cvtm_raster_create(2 * GLOBE_SIDE, 2 * GLOBE_SIDE, paper, &raster, error);
   if (status != CVTM_OK) return status;
-  unsigned char *pixels = malloc((size_t)6 * GLOBE_SIDE * GLOBE_SIDE);
+  unsigned char *pixels = malloc((size_t)12 * GLOBE_SIDE * GLOBE_SIDE);
   if (pixels == NULL) status = cvtm_no_memory(error, "the picture");
   if (status == CVTM_OK) {
-    draw_half(w, &raster, 0, -60);
-    draw_half(w, &raster, GLOBE_SIDE, 120);
+    draw_half(w, &raster, 0, 0, -60, 20);
+    draw_half(w, &raster, GLOBE_SIDE, 0, 120, -20);
+    draw_half(w, &raster, 0, GLOBE_SIDE, 0, 90);
+    draw_half(w, &raster, GLOBE_SIDE, GLOBE_SIDE, 0, -90);
     cvtm_raster_encode(&raster, pixels);
-    status = cvtm_png_write(path, 2 * GLOBE_SIDE, GLOBE_SIDE, 3, pixels, error);
+    status = cvtm_png_write(path, 2 * GLOBE_SIDE, 2 * GLOBE_SIDE, 3, pixels, error);
   }
   free(pixels);
   cvtm_raster_destroy(&raster);

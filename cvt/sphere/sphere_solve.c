@@ -40,44 +40,35 @@ static void find_grid(int64_t count, int64_t *a, int64_t *b) {
 
 static const double golden = 1.6180339887498949;
 
-static void find_icosahedron(cvtm_vector vertex[12], int face[20][3]) {
+static cvtm_status make_icosahedron(cvtm_sphere_mesh *mesh, cvtm_error *error) {
+  double points[36] = {0};
   for (int k = 0; k < 12; ++k) {
-    const double one = k & 1 ? -1 : 1, long_side = k & 2 ? -golden : golden;
-    const int axis = k / 4;
-    vertex[k] = cvtm_vector_unit(axis == 0   ? cvtm_vector_of(0, one, long_side)
-                                 : axis == 1 ? cvtm_vector_of(long_side, 0, one)
-                                             : cvtm_vector_of(one, long_side, 0));
+    points[3 * k + k / 4] = k & 1 ? -1 : 1;
+    points[3 * k + (k / 4 + 1) % 3] = k & 2 ? -golden : golden;
+    cvtm_vector_store(points, k, cvtm_vector_unit(cvtm_vector_load(points, k)));
   }
-  int faces = 0;
-  for (int i = 0; i < 12; ++i)
-    for (int j = i + 1; j < 12; ++j)
-      for (int k = j + 1; k < 12; ++k) {
-        const double dots[3] = {cvtm_vector_dot(vertex[i], vertex[j]),
-                                cvtm_vector_dot(vertex[j], vertex[k]),
-                                cvtm_vector_dot(vertex[k], vertex[i])};
-        if (dots[0] < 0.4 || dots[1] < 0.4 || dots[2] < 0.4) continue;
-        const int turned = cvtm_vector_dot(vertex[i], cvtm_vector_cross(vertex[j], vertex[k])) < 0;
-        face[faces][0] = i;
-        face[faces][1] = turned ? k : j;
-        face[faces++][2] = turned ? j : k;
-      }
+  return cvtm_sphere_delaunay(points, 12, mesh, error);
 }
 
 /* The points of a lattice on the faces of an icosahedron. A face is the triangle (0, 0), (a, b),
  * (-b, a + b) of the lattice; of points on its edges the face with the smaller corners has them. */
-static double *icosahedral_grid(int64_t a, int64_t b, int64_t *count) {
+static cvtm_status make_grid(int64_t a, int64_t b, double **grid, int64_t *count,
+                             cvtm_error *error) {
   const int64_t parts = a * a + a * b + b * b;
-  cvtm_vector vertex[12];
-  int face[20][3];
-  find_icosahedron(vertex, face);
+  cvtm_sphere_mesh solid = {0};
   double *points = malloc(3 * (size_t)(10 * parts + 2) * sizeof *points);
   int64_t first[21] = {12};
-  if (points == NULL) return NULL;
-  for (int k = 0; k < 12; ++k) cvtm_vector_store(points, k, vertex[k]);
+  const cvtm_status status =
+      points == NULL ? cvtm_no_memory(error, "the sites") : make_icosahedron(&solid, error);
+  if (status != CVTM_OK) {
+    free(points);
+    return status;
+  }
+  memcpy(points, solid.points, 36 * sizeof *points);
   for (int pass = 0; pass < 2; ++pass) {
 #pragma omp parallel for schedule(dynamic)
     for (int f = 0; f < 20; ++f) {
-      const int *corner = face[f];
+      const int32_t *corner = solid.triangles + 3 * f;
       int64_t made = pass == 0 ? 0 : first[f];
       for (int64_t j = 0; j <= a + b; ++j) {
         for (int64_t i = -b; i <= a; ++i) {
@@ -93,7 +84,7 @@ static double *icosahedral_grid(int64_t a, int64_t b, int64_t *count) {
           if (!own || zeros > 1) continue;
           cvtm_vector sum = {0, 0, 0};
           for (int k = 0; k < 3; ++k)
-            sum = cvtm_vector_add(sum, (double)share[k], vertex[corner[k]]);
+            sum = cvtm_vector_add(sum, (double)share[k], cvtm_vector_load(points, corner[k]));
           if (pass == 1) cvtm_vector_store(points, made, cvtm_vector_unit(sum));
           ++made;
         }
@@ -102,8 +93,10 @@ static double *icosahedral_grid(int64_t a, int64_t b, int64_t *count) {
     }
     for (int f = 0; pass == 0 && f < 20; ++f) first[f + 1] += first[f];
   }
+  cvtm_sphere_mesh_free(&solid);
   *count = first[20];
-  return points;
+  *grid = points;
+  return CVTM_OK;
 }
 
 /* Random points with a density of width^-2, stratified along the rows of the map. */
@@ -273,8 +266,7 @@ cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *wid
   cvtm_status status = cvtm_sphere_map_create(widths, &d.map, error);
   if (status != CVTM_OK) return status;
   if (made.even) {
-    moved = icosahedral_grid(a, b, &n);
-    if (moved == NULL) status = cvtm_no_memory(error, "the sites");
+    status = make_grid(a, b, &moved, &n, error);
   } else {
     status = solve_levels(&d, o, &moved, &n, &made);
   }

@@ -31,7 +31,7 @@ typedef struct variable {
   const int32_t *integers;
   double factor;
   int add;
-  double *owned; /* freed with the list */
+  void *owned; /* freed with the list */
   const char *units;
   int id;
 } variable;
@@ -74,6 +74,7 @@ static variable *add_integers(file *f, const char *name, int dimension, int widt
   variable *v = add_variable(f, name, dimension, width);
   v->integers = integers;
   v->add = add;
+  if (integers == NULL) expect(f, NC_ENOMEM);
   return v;
 }
 
@@ -183,7 +184,7 @@ static void put_file_id(file *f) {
   put_text(f, NC_GLOBAL, "file_id", id);
 }
 
-static void fill_mpas(file *f, const cvtm_sphere_labels *l, int32_t *owned[4]) {
+static void fill_mpas(file *f, const cvtm_sphere_labels *l) {
   const cvtm_sphere_grid *g = f->grid;
   const double r = l->radius, r2 = r * r;
   const int cells = add_dimension(f, "nCells", g->cells);
@@ -196,16 +197,12 @@ static void fill_mpas(file *f, const cvtm_sphere_labels *l, int32_t *owned[4]) {
   add_points(f, "Edge", edges, g->edge_point, r, 0);
   add_points(f, "Vertex", vertices, g->vertex_point, r, 0);
   const int64_t longest = g->edges > g->vertices ? g->edges : g->vertices;
-  owned[0] = count_up(longest > g->cells ? longest : g->cells);
-  owned[1] = find_boundary(g->cells_on_vertex, g->vertices, 3);
-  owned[2] = find_boundary(g->cells_on_edge, g->edges, 2);
-  if (owned[0] == NULL || owned[1] == NULL || owned[2] == NULL) {
-    expect(f, NC_ENOMEM);
-    return;
-  }
-  add_integers(f, "indexToCellID", cells, -1, owned[0], 1);
-  add_integers(f, "indexToEdgeID", edges, -1, owned[0], 1);
-  add_integers(f, "indexToVertexID", vertices, -1, owned[0], 1);
+  int32_t *numbers = count_up(longest > g->cells ? longest : g->cells);
+  int32_t *lonely_vertices = find_boundary(g->cells_on_vertex, g->vertices, 3);
+  int32_t *lonely_edges = find_boundary(g->cells_on_edge, g->edges, 2);
+  add_integers(f, "indexToCellID", cells, -1, numbers, 1)->owned = numbers;
+  add_integers(f, "indexToEdgeID", edges, -1, numbers, 1);
+  add_integers(f, "indexToVertexID", vertices, -1, numbers, 1);
   add_integers(f, "nEdgesOnCell", cells, -1, g->edge_count_on_cell, 0);
   add_integers(f, "nEdgesOnEdge", edges, -1, g->edge_count_on_edge, 0);
   add_integers(f, "cellsOnCell", cells, most, g->cells_on_cell, 1);
@@ -216,8 +213,8 @@ static void fill_mpas(file *f, const cvtm_sphere_labels *l, int32_t *owned[4]) {
   add_integers(f, "verticesOnEdge", edges, two, g->vertices_on_edge, 1);
   add_integers(f, "cellsOnVertex", vertices, three, g->cells_on_vertex, 1);
   add_integers(f, "edgesOnVertex", vertices, three, g->edges_on_vertex, 1);
-  add_integers(f, "boundaryVertex", vertices, -1, owned[1], 0);
-  add_integers(f, "boundaryEdge", edges, -1, owned[2], 0);
+  add_integers(f, "boundaryVertex", vertices, -1, lonely_vertices, 0)->owned = lonely_vertices;
+  add_integers(f, "boundaryEdge", edges, -1, lonely_edges, 0)->owned = lonely_edges;
   add_integers(f, "cellParent", cells, -1, g->cell_parent, 1);
   if (l->zone != NULL) add_integers(f, "bdyMaskCell", cells, -1, l->zone, 0);
   add_reals(f, "dcEdge", edges, -1, g->dc, r, "m");
@@ -243,8 +240,7 @@ static void fill_mpas(file *f, const cvtm_sphere_labels *l, int32_t *owned[4]) {
   expect(f, nc_put_att_double(f->id, NC_GLOBAL, "sphere_radius", NC_DOUBLE, 1, &l->radius));
 }
 
-static void fill_ugrid(file *f, const cvtm_sphere_labels *l, int32_t *owned[4]) {
-  (void)l, (void)owned;
+static void fill_ugrid(file *f) {
   const cvtm_sphere_grid *g = f->grid;
   static const int fill = -1, zero = 0, dimension = 2;
   const int faces = add_dimension(f, "face", g->cells), edges = add_dimension(f, "edge", g->edges);
@@ -299,13 +295,12 @@ static pthread_mutex_t netcdf_lock = PTHREAD_MUTEX_INITIALIZER;
 static int make_image(file *f, const cvtm_sphere_labels *labels, int ugrid, NC_memio *image) {
   const int64_t longest = 16 * (int64_t)f->grid->max_edges * f->grid->edges;
   const int mode = longest < INT32_MAX ? NC_64BIT_OFFSET : NC_NETCDF4;
-  int32_t *owned[4] = {NULL, NULL, NULL, NULL};
   f->failed = nc_create_mem("cvtmesh.nc", mode, 1 << 10, &f->id);
   if (f->failed != NC_NOERR) return 0;
   if (ugrid) {
-    fill_ugrid(f, labels, owned);
+    fill_ugrid(f);
   } else {
-    fill_mpas(f, labels, owned);
+    fill_mpas(f, labels);
     define_variables(f);
   }
   if (labels->source != NULL) put_text(f, NC_GLOBAL, "source", labels->source);
@@ -313,7 +308,6 @@ static int make_image(file *f, const cvtm_sphere_labels *labels, int ugrid, NC_m
   if (f->failed == NC_NOERR) write_variables(f);
   const int closed = nc_close_memio(f->id, image);
   expect(f, closed);
-  for (int k = 0; k < 4; ++k) free(owned[k]);
   for (int k = 0; k < f->count; ++k) free(f->list[k].owned);
   return f->failed == NC_NOERR;
 }

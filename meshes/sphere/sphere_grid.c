@@ -73,13 +73,9 @@ static void number_kept(const source *s, const unsigned char *keep, cvtm_sphere_
   int32_t most = 0;
 #pragma omp parallel for schedule(static) reduction(max : most)
   for (int64_t i = 0; i < mesh->count; ++i) {
-    int32_t degree = 0, h = mesh->leaves[i];
-    do {
-      ++degree;
-      h = cvtm_sphere_around(mesh, h);
-    } while (h != mesh->leaves[i]);
     s->cell[i] = keep == NULL || keep[i] ? 0 : -1;
-    if (s->cell[i] == 0 && degree > most) most = degree;
+    const int32_t degree = s->cell[i] == 0 ? cvtm_sphere_degree(mesh, i) : 0;
+    most = degree > most ? degree : most;
   }
   g->max_edges = most;
 #pragma omp parallel for schedule(static)

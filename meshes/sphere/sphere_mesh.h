@@ -42,4 +42,14 @@ static inline int32_t cvtm_sphere_end(const cvtm_sphere_mesh *mesh, int32_t h) {
   return mesh->triangles[cvtm_half_after(h)];
 }
 
+/* The number of neighbours of vertex v. */
+static inline int32_t cvtm_sphere_degree(const cvtm_sphere_mesh *mesh, int64_t v) {
+  int32_t degree = 0, h = mesh->leaves[v];
+  do {
+    ++degree;
+    h = cvtm_sphere_around(mesh, h);
+  } while (h != mesh->leaves[v]);
+  return degree;
+}
+
 #endif

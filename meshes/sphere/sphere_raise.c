@@ -26,15 +26,10 @@ static void corners_of(const cvtm_sphere_mesh *mesh, int64_t t, cvtm_vector corn
 cvtm_status cvtm_sphere_quality_compute(const cvtm_sphere_mesh *mesh, cvtm_sphere_quality *quality,
                                         cvtm_error *error) {
   memset(quality, 0, sizeof *quality);
-  cvtm_scratch memory = {0};
   enum { BLOCK = 1024 }; /* whose sums are added in order */
   const int64_t blocks = (mesh->triangle_count - 1) / BLOCK + 1;
-  double *sum = cvtm_scratch_take(&memory, (size_t)blocks, sizeof *sum);
-  unsigned char *degree = cvtm_scratch_zeros(&memory, (size_t)mesh->count, 1);
-  if (memory.failed) {
-    cvtm_scratch_free(&memory);
-    return cvtm_no_memory(error, "the quality");
-  }
+  double *sum = malloc((size_t)blocks * sizeof *sum);
+  if (sum == NULL) return cvtm_no_memory(error, "the quality");
   double min_angle = HUGE_VAL, max_angle = 0, min_arc = HUGE_VAL, max_arc = 0;
   int64_t obtuse = 0;
 #pragma omp parallel for schedule(static) reduction(min : min_angle, min_arc) \
@@ -59,17 +54,18 @@ cvtm_status cvtm_sphere_quality_compute(const cvtm_sphere_mesh *mesh, cvtm_spher
   }
   double total = 0;
   for (int64_t block = 0; block < blocks; ++block) total += sum[block];
-  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h)
-    if (degree[mesh->triangles[h]] < 15) ++degree[mesh->triangles[h]];
   quality->min_angle = min_angle;
   quality->max_angle = max_angle;
   quality->min_arc = min_arc;
   quality->max_arc = max_arc;
   quality->obtuse = obtuse;
   quality->mean_min_angle = total / (double)mesh->triangle_count;
-  for (int64_t i = 0; i < mesh->count; ++i) ++quality->degree[degree[i]];
+  for (int64_t i = 0; i < mesh->count; ++i) {
+    const int32_t degree = cvtm_sphere_degree(mesh, i);
+    ++quality->degree[degree < 15 ? degree : 15];
+  }
   quality->not_six = 1 - (double)quality->degree[6] / (double)mesh->count;
-  cvtm_scratch_free(&memory);
+  free(sum);
   return CVTM_OK;
 }
 
@@ -248,34 +244,25 @@ static void set_triangle(cvtm_sphere_mesh *mesh, int32_t t, const int32_t corner
   }
 }
 
-static int degree_of(const cvtm_sphere_mesh *mesh, int32_t v) {
-  int degree = 0;
-  int32_t h = mesh->leaves[v];
-  do {
-    ++degree;
-    h = cvtm_sphere_around(mesh, h);
-  } while (h != mesh->leaves[v]);
-  return degree;
-}
-
-/* Takes a vertex with four neighbours out of their quadrilateral: four right angles are the best
- * that it could have. The last vertex and the last triangles get its number and theirs. */
+/* Takes a vertex with four or five neighbours out of their polygon, which gets triangles around the
+ * first of them. The last vertex and the last triangles get its number and theirs. */
 static void remove_vertex(cvtm_sphere_mesh *mesh, int32_t v, unsigned char *state) {
-  int32_t slot[4], ring[4], rim[4], h = mesh->leaves[v];
-  for (int k = 0; k < 4; ++k) {
+  int32_t slot[5], ring[5], rim[5], h = mesh->leaves[v];
+  const int n = cvtm_sphere_degree(mesh, v);
+  for (int k = 0; k < n; ++k) {
     slot[k] = h / 3;
     ring[k] = cvtm_sphere_end(mesh, h);
     rim[k] = mesh->twins[cvtm_half_after(h)];
     h = cvtm_sphere_around(mesh, h);
     state[ring[k]] = LOOK;
   }
-  set_triangle(mesh, slot[0], (int32_t[3]){ring[0], ring[1], ring[2]},
-               (int32_t[3]){rim[0], rim[1], 3 * slot[1] + 2});
-  set_triangle(mesh, slot[1], (int32_t[3]){ring[2], ring[3], ring[0]},
-               (int32_t[3]){rim[2], rim[3], 3 * slot[0] + 2});
+  for (int k = 0, last = n - 3; k <= last; ++k) /* later ones set the twins of those before */
+    set_triangle(mesh, slot[k], (int32_t[3]){ring[0], ring[k + 1], ring[k + 2]},
+                 (int32_t[3]){k == 0 ? rim[0] : 3 * slot[k - 1] + 2, rim[k + 1],
+                              k == last ? rim[n - 1] : 3 * slot[k + 1]});
   for (int k = 0; k < 2; ++k) {
     const int32_t from = (int32_t)--mesh->triangle_count;
-    const int32_t to = (slot[2] > slot[3]) == (k == 0) ? slot[2] : slot[3];
+    const int32_t to = (slot[n - 2] > slot[n - 1]) == (k == 0) ? slot[n - 2] : slot[n - 1];
     if (to != from) set_triangle(mesh, to, mesh->triangles + 3 * from, mesh->twins + 3 * from);
   }
   const int32_t last = (int32_t)--mesh->count;
@@ -287,6 +274,20 @@ static void remove_vertex(cvtm_sphere_mesh *mesh, int32_t v, unsigned char *stat
     mesh->triangles[h] = v;
     h = cvtm_sphere_around(mesh, h);
   } while (h != mesh->leaves[v]);
+}
+
+/* A vertex that keeps v bad wherever it moves: v itself if it has four neighbours, whose best
+ * angles are right ones; a neighbour with five if v has eight, whose best angles are 45 degrees.
+ * -1: none. */
+static int32_t find_superfluous(const cvtm_sphere_mesh *mesh, int64_t fixed, int32_t v) {
+  const int degree = cvtm_sphere_degree(mesh, v);
+  if (degree == 4) return v;
+  int32_t h = mesh->leaves[v];
+  for (int k = 0; degree > 7 && k < degree; ++k, h = cvtm_sphere_around(mesh, h)) {
+    const int32_t beside = cvtm_sphere_end(mesh, h);
+    if (beside >= fixed && cvtm_sphere_degree(mesh, beside) == 5) return beside;
+  }
+  return -1;
 }
 
 /* Flips edges around the vertices that are to be looked at. */
@@ -320,11 +321,13 @@ cvtm_status cvtm_sphere_raise(cvtm_sphere_mesh *mesh, int64_t fixed, double leas
   for (int round = 0; round < ROUNDS && !stack.out_of_memory; ++round) {
     const int rings = round / 2 % 4; /* more room for triangles that are still bad */
     if (mark_bad(mesh, least, rings, m.state) == 0) break;
-    for (int64_t v = fixed; rings == 3 && v < mesh->count && mesh->count > 12;)
-      if (m.state[v] == BAD && degree_of(mesh, (int32_t)v) == 4)
-        remove_vertex(mesh, (int32_t)v, m.state);
+    for (int64_t v = fixed; rings > 1 && v < mesh->count && mesh->count > 12;) {
+      const int32_t spare = m.state[v] == BAD ? find_superfluous(mesh, fixed, (int32_t)v) : -1;
+      if (spare >= 0)
+        remove_vertex(mesh, spare, m.state);
       else
         ++v;
+    }
     colour_marked(mesh, fixed, &m);
     move_marked(mesh, rings > 0 ? HUGE_VAL : least, &m);
     for (int64_t i = 0; i < m.first[COLOURS]; ++i) {

@@ -1,5 +1,5 @@
-/* Triangulations of the sphere against every point and every triangle. tests/cli/test_sphere_grid.py
- * has the C-grid on their dual. */
+/* Triangulations of the sphere against every point and every triangle.
+ * tests/cli/test_sphere_grid.py has the C-grid on their dual. */
 #include "testing.h"
 
 #include "base/sphere.h"
@@ -218,11 +218,9 @@ TEST(raised_triangles_are_not_obtuse) {
   assert_int_equal(after.obtuse, 0);
   assert_true(after.min_angle >= 45 && after.max_angle <= 89);
   assert_memory_equal(mesh.points, points, 36 * sizeof *points); /* the fixed ones */
-  double *raised = doubles(3 * count);
-  memcpy(raised, mesh.points, 3 * (size_t)count * sizeof *raised);
+  check_delaunay(mesh.points, mesh.count);
   cvtm_sphere_mesh_free(&mesh);
-  check_delaunay(raised, count);
-  free_all(points, raised);
+  free(points);
 }
 
 /* A point between two others of a regular grid has four neighbours, and angles of 90 degrees
@@ -250,11 +248,45 @@ TEST(a_point_with_four_neighbours_is_left_out) {
   assert_int_equal(mesh.count, count);
   assert_int_equal(q.obtuse, 0);
   assert_true(q.min_angle >= 45);
-  double *raised = doubles(3 * count);
-  memcpy(raised, mesh.points, 3 * (size_t)count * sizeof *raised);
+  check_delaunay(mesh.points, mesh.count);
   cvtm_sphere_mesh_free(&mesh);
-  check_delaunay(raised, count);
-  free_all(points, more, raised);
+  free_all(points, more);
+}
+
+/* Eight points around another: however they move, it has an angle of 45 degrees at most. */
+TEST(a_point_with_eight_neighbours_loses_one) {
+  int64_t count;
+  double *points = icosahedral_points(3, 0, &count);
+  double *more = doubles(3 * (count + 2)), reach = 0;
+  cvtm_sphere_mesh mesh;
+  cvtm_sphere_quality q;
+  assert_ok(cvtm_sphere_delaunay(points, count, &mesh, NULL));
+  memcpy(more, points, 3 * (size_t)count * sizeof *more);
+  const int32_t centre = mesh.triangles[3 * 700];
+  int32_t h = mesh.leaves[centre], beside[8] = {[6] = (int32_t)count, (int32_t)count + 1};
+  const cvtm_vector at = cvtm_vector_load(points, centre);
+  cvtm_vector e1, e2;
+  cvtm_tangents(at, &e1, &e2);
+  for (int k = 0; k < 6; ++k) {
+    beside[k] = mesh.triangles[h % 3 == 2 ? h - 2 : h + 1];
+    reach += cvtm_arc(at, cvtm_vector_load(points, beside[k])) / 6;
+    h = mesh.twins[h % 3 == 0 ? h + 2 : h - 1];
+  }
+  for (int k = 0; k < 8; ++k) {
+    const cvtm_vector aside = cvtm_vector_add(at, reach * cos(pi * k / 4), e1);
+    const cvtm_vector to = cvtm_vector_add(aside, reach * sin(pi * k / 4), e2);
+    cvtm_vector_store(more, beside[k], cvtm_vector_unit(to));
+  }
+  cvtm_sphere_mesh_free(&mesh);
+  assert_ok(cvtm_sphere_delaunay(more, count + 2, &mesh, NULL));
+  assert_ok(cvtm_sphere_quality_compute(&mesh, &q, NULL));
+  assert_int_equal(q.degree[8], 1);
+  assert_ok(cvtm_sphere_raise(&mesh, 12, 46, NULL));
+  assert_ok(cvtm_sphere_quality_compute(&mesh, &q, NULL));
+  assert_true(mesh.count < count + 2 && q.degree[8] == 0 && q.min_angle >= 46);
+  check_delaunay(mesh.points, mesh.count);
+  cvtm_sphere_mesh_free(&mesh);
+  free_all(points, more);
 }
 
 /* Neighbours that disagree do not matter. */
