@@ -306,6 +306,7 @@ cvtm_status cvtm_sphere_plan_descend(cvtm_sphere_plan *p, int shapes, int iterat
   if (status == CVTM_OK) status = cvtm_lbfgsb_create(p->device, 3 * p->count, &options, &solver);
   if (status == CVTM_OK) status = cvtm_lbfgsb_set_scaling(solver, p->scale);
   p->shapes = shapes;
+  if (status == CVTM_OK && shapes) status = p->table->areas(p->device, &p->work);
   if (status == CVTM_OK) status = cvtm_lbfgsb_minimize(solver, p->x, evaluate_sphere, p, result);
   p->shapes = 0;
   cvtm_lbfgsb_destroy(solver);

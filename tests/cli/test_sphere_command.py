@@ -178,10 +178,10 @@ def test_maps_of_every_kind_are_one(cvtmesh):
 def test_seed_and_threads(cvtmesh):
     cvtmesh.file("w.npy", a_map())
     files = []
-    for more in ((), ("--threads", 1), ("--seed", 2)):
+    for more in ((), ("--threads", 1), ("--seed", 2), ("--shape-iterations", 0)):
         cvtmesh.call("sphere", "w.npy", *more, "-o", "grid.nc")
         files.append(cvtmesh.read("grid.nc"))
-    assert files[0] == files[1] != files[2]
+    assert files[0] == files[1] and len(set(files)) == 3
 
 
 def test_mask_region_and_fixed(cvtmesh):
@@ -198,12 +198,9 @@ def test_mask_region_and_fixed(cvtmesh):
     sea = grid(cvtmesh, "w.npy", "--fixed", "stations.csv", "--mask", "land.npy")
     on_land = (lat >= 10) & ((lon + 180) % 360 >= 90) & ((lon + 180) % 360 < 200)
     assert set(sea["cellParent"] - 1) == set(np.flatnonzero(~on_land))
-    parent = sea["cellParent"] - 1
-    assert (sea["areaCell"] == whole["areaCell"][parent]).all()
     lonely = (sea["cellsOnEdge"] == 0).any(1)
     assert (sea["boundaryEdge"] == lonely).all() and lonely.any()
     assert (sea["boundaryVertex"] == (sea["cellsOnVertex"] == 0).any(1)).all()
-    assert (sea["cellsOnEdge"][:, 0] > 0).all()
     cap = grid(cvtmesh, "w.npy", "--fixed", "stations.csv", "--region", "170,20,40")
     centre = np.radians([170, 20])
     cosine = (np.sin(centre[1]) * np.sin(whole["latCell"]) +
