@@ -101,8 +101,7 @@ static void decide_stop(cvtm_descent *d, double energy) {
     decrease[d->state.iterations % CVTM_LBFGSB_WINDOW] =
         cvtm_relative_decrease(d->state.last[0], energy);
   if (d->stop != CVTM_STOP_NONE) return;
-  if (o->tolerance > 0 && d->state.iterations >= CVTM_LBFGSB_WINDOW &&
-      cvtm_mean_decrease(decrease) <= o->tolerance)
+  if (cvtm_decrease_is_small(decrease, d->state.iterations, o->tolerance))
     d->stop = CVTM_STOP_DECREASE;
   else if (o->max_iterations > 0 && d->state.iterations >= o->max_iterations)
     d->stop = CVTM_STOP_ITERATIONS;

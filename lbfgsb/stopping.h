@@ -20,6 +20,13 @@ CVTM_HD double cvtm_mean_decrease(const double decrease[CVTM_LBFGSB_WINDOW]) {
   return mean;
 }
 
+/* True if the mean relative decrease over the last window is at most a tolerance above 0. */
+CVTM_HD int cvtm_decrease_is_small(const double decrease[CVTM_LBFGSB_WINDOW], int64_t iterations,
+                                   double tolerance) {
+  return tolerance > 0.0 && iterations >= CVTM_LBFGSB_WINDOW &&
+         cvtm_mean_decrease(decrease) <= tolerance;
+}
+
 /* Ends the run of the problem. */
 CVTM_HD void cvtm_lbfgsb_stop(cvtm_lbfgsb_state *state, cvtm_stop stop) {
   state->running = 0;
@@ -61,8 +68,9 @@ CVTM_HD cvtm_stop cvtm_lbfgsb_find_interruption(const cvtm_lbfgsb_state *state, 
  * tolerance, the mean must be at most 0, and the least projected gradient must be at least a window
  * old. Without any tolerance, the mean must be within rounding errors. */
 CVTM_HD int cvtm_lbfgsb_has_stalled(const cvtm_lbfgsb_state *state) {
+  if (state->decrease_tolerance > 0.0)
+    return cvtm_decrease_is_small(state->decrease, state->iteration, state->decrease_tolerance);
   const double mean = cvtm_mean_decrease(state->decrease);
-  if (state->decrease_tolerance > 0.0) return mean <= state->decrease_tolerance;
   if (!(state->gradient_tolerance > 0.0)) return mean <= 8.0 * DBL_EPSILON;
   return mean <= 0.0 && state->iteration - state->least_gradient_iteration >= CVTM_LBFGSB_WINDOW;
 }
