@@ -1,63 +1,9 @@
-/* Inside cell_by_hull.h only, on CUDA: the steps of hull construction that lanes of a warp share.
- */
+/* Inside cell_by_hull.h only, on CUDA: the steps of hull construction that a CPU takes by vectors
+ * (hull_search.h). */
 #ifndef CVTMESH_JFA_HULL_LANES_CUDA_H
 #define CVTMESH_JFA_HULL_LANES_CUDA_H
 
 #include "jfa/hull_search.h"
-
-/* A walk through the sites of the bins of this lane. */
-typedef struct cvtm_hull_bin_walk {
-  const int32_t *range; /* of the next bin */
-  int32_t next, end;    /* slots */
-} cvtm_hull_bin_walk;
-
-/* The slot of the next site of this lane, or of the site of the cell if there is none. */
-CVTM_HD int32_t cvtm_hull_next_site(const cvtm_hull_search *s, const cvtm_hull *hull, int more,
-                                    cvtm_hull_bin_walk *walk) {
-  if (!more) return s->o.slot;
-  if (walk->next == walk->end) {
-    walk->next = walk->range[0];
-    walk->end = walk->range[hull->stride];
-    walk->range += 2 * s->lanes.count * hull->stride;
-  }
-  return walk->next++;
-}
-
-/* Adds to the hull those of the gathered sites that can cut the cell. Returns 1 if a coincident
- * site owns the cell. The position of the next site is loaded before the current one is used. */
-CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_cell *cell,
-                                 cvtm_hull *hull) {
-  const int32_t found = wanted ? cvtm_hull_find_bins(s, hull) : 0;
-  const int crowded = found > CVTM_HULL_MAX_SCAN;
-  const int32_t sites = crowded ? 0 : found, most = cvtm_lanes_most(sites);
-  cvtm_hull_bin_walk walk = {hull->scratch + 2 * s->lanes.lane * hull->stride, 0, 0};
-  int owned = 0;
-  double x, y, next_x, next_y;
-  int32_t slot = cvtm_hull_next_site(s, hull, sites > 0, &walk);
-  cvtm_tree_position(s->tree, slot, &next_x, &next_y);
-  for (int32_t k = 1; k <= most; ++k) {
-    const int32_t current = slot;
-    x = next_x;
-    y = next_y;
-    slot = cvtm_hull_next_site(s, hull, k < sites, &walk);
-    cvtm_tree_position(s->tree, slot, &next_x, &next_y);
-    const double dx = (x - s->o.shift_x) - s->o.x, dy = (y - s->o.shift_y) - s->o.y;
-    const float near_x = (float)dx, near_y = (float)dy;
-    const float distance2 = near_x * near_x + near_y * near_y;
-    int take = distance2 >= s->from && distance2 < s->to;
-    if (!(distance2 > 0) && take) {
-      const int same = dx == 0 && dy == 0;
-      owned |= same && current < s->o.slot; /* of coincident sites the first has the lowest index */
-      take = !same && current != s->o.slot;
-    }
-    if (cell->count > 0) take = take && cvtm_hull_cuts(cell, dx, dy);
-    cvtm_hull_add(s, take, near_x, near_y, current, hull);
-  }
-  cvtm_lanes_sync();
-  if (crowded) hull->count = 2 * hull->capacity;
-  hull->tests += sites;
-  return owned;
-}
 
 /* A candidate for the next corner of the hull: the number of its pole, and the step to it from the
  * current corner p. `out` is the component of the step along p, `across` the one perpendicular to
@@ -133,33 +79,6 @@ CVTM_INLINE double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_h
   }
   cell->count = sides;
   return cvtm_lanes_largest(s->lanes, largest);
-}
-
-/* True if no corner is beyond a bisector by more than rounding. Each corner is on its own two
- * bisectors. The bisectors of the hull need no test against all corners: consecutive corners must
- * advance along each edge, at a right angle to the direction of its pole. Each other bisector is
- * tested against every corner. */
-CVTM_INLINE int cvtm_hull_verify(const cvtm_hull_search *s, const cvtm_hull *hull,
-                                 const cvtm_cell *cell, double radius2) {
-  const int32_t stride = cell->stride;
-  int good = 1;
-  for (int32_t k = s->lanes.lane; k < cell->count; k += s->lanes.count) {
-    const int32_t from = (k > 0 ? k : cell->count) - 1;
-    const cvtm_hull_pole pole = hull->pole[hull->order[k * hull->stride] * hull->stride];
-    const double dx = (double)pole.x, dy = (double)pole.y;
-    const double back = (cell->y[k * stride] - cell->y[from * stride]) * dx -
-                        (cell->x[k * stride] - cell->x[from * stride]) * dy;
-    good &= cvtm_within_rounding(back, (dx * dx + dy * dy) * radius2);
-  }
-  uint32_t inside = cell->count > 0 ? ((1u << hull->count) - 1) & ~hull->corners : 0;
-  for (; inside > 0; inside &= inside - 1) {
-    double dx, dy;
-    cvtm_hull_neighbor(s, hull->slot[cvtm_lowest_bit(inside) * hull->stride], &dx, &dy);
-    const double d2 = dx * dx + dy * dy;
-    for (int32_t c = s->lanes.lane; c < cell->count; c += s->lanes.count)
-      good &= cvtm_within_rounding(cvtm_cell_excess(cell, c, dx, dy, 0.5 * d2), d2 * radius2);
-  }
-  return good;
 }
 
 #endif
