@@ -465,10 +465,6 @@ static cvtm_status create_solver_divided(const cvtm_cvt_task *task,
   return cvtm_lbfgsb_create_divided(task->cvt->device, &share, options, solver);
 }
 
-static cvtm_status agree_divided(const cvtm_cvt *cvt, int64_t *decision) {
-  return cvtm_ranks_agree(cvt->device, decision);
-}
-
 /* --- the state of a descent ---------------------------------------------------------------------
  *
  * The order of the sites, then the arrays of all ranks: each array is that of rank 0, then that of
@@ -614,7 +610,6 @@ const cvtm_evaluator cvtm_evaluator_of_ranks = {.waits = 1,
                                                 .moments = get_moments_divided,
                                                 .end = end_divided,
                                                 .create_solver = create_solver_divided,
-                                                .agree = agree_divided,
                                                 .array_bytes = array_bytes_divided,
                                                 .save = save_divided,
                                                 .restore = restore_divided,

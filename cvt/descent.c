@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/primitives.h"
+#include "base/ranks.h"
 #include "base/select.h"
 #include "cvt/levels.h"
 #include "cvt/site_updates.h"
@@ -46,7 +47,7 @@ static void report(cvtm_descent *d, const cvtm_cvt_record *record) {
   if (record->gradient_norm <= o->gradient_tolerance) d->stop = CVTM_STOP_GRADIENT;
   if (!o->monitor) return;
   int64_t asked = o->monitor(o->monitor_context, record) != 0;
-  if (d->task->cvt->evaluator->agree(d->task->cvt, &asked) != CVTM_OK || asked)
+  if (cvtm_ranks_agree(d->task->cvt->device, &asked) != CVTM_OK || asked)
     d->stop = CVTM_STOP_REQUEST;
 }
 
@@ -90,7 +91,7 @@ cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps) {
 static int is_late(const cvtm_descent *d) {
   int64_t late = cvtm_clock() >= d->deadline;
   if (!(d->deadline < INFINITY)) return 0;
-  return d->task->cvt->evaluator->agree(d->task->cvt, &late) != CVTM_OK || late;
+  return cvtm_ranks_agree(d->task->cvt->device, &late) != CVTM_OK || late;
 }
 
 /* Decides whether Lloyd's method stops, by the rules of L-BFGS-B (lbfgsb/stopping.h). */
@@ -297,7 +298,7 @@ static cvtm_status plan_leg(const cvtm_descent *d, int64_t most, int64_t *iterat
   const cvtm_descent_pauses *p = d->pauses;
   const double leg = p->pace > 0 ? p->seconds / (p->pace * (double)d->task->count) : 1;
   *iterations = leg < 1 ? 1 : (int64_t)fmin(leg, (double)most);
-  return cvt->evaluator->agree(cvt, iterations);
+  return cvtm_ranks_agree(cvt->device, iterations);
 }
 
 /* A leg ends by a limit of iterations, which leaves the iterates the same, bit for bit. */

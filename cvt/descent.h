@@ -47,8 +47,6 @@ typedef struct cvtm_evaluator {
   cvtm_status (*end)(const cvtm_cvt_task *task);
   cvtm_status (*create_solver)(const cvtm_cvt_task *task, const cvtm_lbfgsb_options *options,
                                cvtm_lbfgsb **solver);
-  /* Replaces *decision, made by the clock or by a monitor, by that of rank 0, on all ranks. */
-  cvtm_status (*agree)(const cvtm_cvt *cvt, int64_t *decision);
   /* The size of a descent's arrays in bytes: the current and the best sites of all ranks, and the
    * scale if the descent has reached L-BFGS-B. */
   size_t (*array_bytes)(const cvtm_cvt_task *task, int in_solver);

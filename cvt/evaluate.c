@@ -78,12 +78,6 @@ static cvtm_status create_solver_on_device(const cvtm_cvt_task *task,
   return cvtm_lbfgsb_create(task->cvt->device, 2 * task->cvt->capacity, options, solver);
 }
 
-static cvtm_status agree_on_device(const cvtm_cvt *cvt, int64_t *decision) {
-  (void)cvt;
-  (void)decision;
-  return CVTM_OK;
-}
-
 static size_t array_bytes_on_device(const cvtm_cvt_task *task, int in_solver) {
   return (in_solver ? 6U : 4U) * (size_t)task->count * sizeof(double);
 }
@@ -125,7 +119,6 @@ const cvtm_evaluator cvtm_evaluator_of_device = {.solver_resizes = 1,
                                                  .moments = get_moments_on_device,
                                                  .end = end_on_device,
                                                  .create_solver = create_solver_on_device,
-                                                 .agree = agree_on_device,
                                                  .array_bytes = array_bytes_on_device,
                                                  .save = save_on_device,
                                                  .restore = restore_on_device,

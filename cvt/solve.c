@@ -47,7 +47,7 @@ cvtm_cvt_task cvtm_solve_task(const cvtm_solve *s) {
 
 int cvtm_solve_is_late(const cvtm_solve *s, double deadline) {
   int64_t late = cvtm_clock() >= deadline;
-  return s->cvt->evaluator->agree(s->cvt, &late) != CVTM_OK || late;
+  return cvtm_ranks_agree(s->cvt->device, &late) != CVTM_OK || late;
 }
 
 /* The time at which a level must end: a level has as long as all coarser levels together. */
