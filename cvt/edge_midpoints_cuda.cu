@@ -4,7 +4,7 @@
 
 namespace {
 
-enum { CELLS = 8 /* cells of a warp */, THREADS = 256 };
+enum { CELLS = 8 /* cells of a warp */ };
 
 /* failed: the number of cells that hull construction cannot decide; they get no midpoints. */
 __global__ void __launch_bounds__(CVTM_WARP)
@@ -26,21 +26,6 @@ __global__ void __launch_bounds__(CVTM_WARP)
   }
 }
 
-__device__ void place_site(cvtm_domain domain, const cvtm_edge_midpoints *midpoints,
-                           const int64_t *before, int64_t from, int64_t to, double *sites,
-                           int64_t i) {
-  double *site = sites + 2 * i;
-  site[0] = cvtm_cvt_inside(site[0], domain.width, domain.periodic);
-  site[1] = cvtm_cvt_inside(site[1], domain.height, domain.periodic);
-  cvtm_place_midpoints(midpoints + i, before[i], before[from], to - from, sites + 2 * from);
-}
-
-__global__ void fill_up_kernel(const int64_t *before, int64_t from, int64_t to, double *sites) {
-  const int64_t total = before[from], have = from + cvtm_chosen_before(total, total, to - from);
-  for (int64_t k = cvtm_first_thread(); have + k < to; k += cvtm_thread_count())
-    cvtm_fill_up(sites, have, to, k);
-}
-
 }  // namespace
 
 extern "C" cvtm_status cvtm_edge_midpoints_cuda(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoints,
@@ -48,14 +33,4 @@ extern "C" cvtm_status cvtm_edge_midpoints_cuda(cvtm_cvt *cvt, cvtm_edge_midpoin
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
   return CVTM_LAUNCH(cvt->device, edge_midpoints_kernel, cvtm_cuda_blocks(tree.count, CELLS),
                      CVTM_WARP, tree, cvt->domain, midpoints, counts, failed);
-}
-
-extern "C" cvtm_status cvtm_place_midpoints_cuda(cvtm_cvt *cvt,
-                                                 const cvtm_edge_midpoints *midpoints,
-                                                 const int64_t *before, int64_t from, int64_t to) {
-  const cvtm_status status = launch_rows<place_site, THREADS>(
-      cvt->device, "place_site", 0, from, cvt->domain, midpoints, before, from, to, cvt->sites);
-  if (status != CVTM_OK) return status;
-  return CVTM_LAUNCH(cvt->device, fill_up_kernel, cvtm_cuda_blocks(to - from, THREADS), THREADS,
-                     before, from, to, cvt->sites);
 }

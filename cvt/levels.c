@@ -4,7 +4,6 @@
 
 #include "base/primitives.h"
 #include "base/ranks.h"
-#include "cvt/cell_host.h"
 #include "cvt/site_updates.h"
 #include "cvt/solve.h"
 #include "jfa/site_tree_kernels.h"
@@ -13,8 +12,6 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { WORTH_THREADS = 1 << 17 /* sites for which a second thread pays */ };
 
 /* --- the density in larger pixels ------------------------------------------------------------- */
 
@@ -120,90 +117,9 @@ int64_t cvtm_cvt_coarse_count(double border_share, int64_t count) {
  * A site is placed between each pair of neighbours of a coarse tessellation. Hexagons of the coarse
  * level become hexagons of the fine one; the number of defects stays, so that they become rare. */
 
-static cvtm_status find_all_midpoints(cvtm_device *cpu, cvtm_domain domain,
-                                      const cvtm_site_tree_view *tree,
-                                      cvtm_edge_midpoints *midpoints) {
-  int failed = 0;
-#pragma omp parallel num_threads(cvtm_device_threads(cpu)) reduction(| : failed)
-  {
-    cvtm_cell cell = {0};
-    failed = !cvtm_cell_grow(&cell, CVTM_CELL_CORNERS);
-#pragma omp for schedule(dynamic, 64)
-    for (int64_t place = 0; place < tree->count; ++place) {
-      if (failed) continue;
-      failed = !cvtm_cell_cut_out(tree, domain, place, &cell);
-      cvtm_find_edge_midpoints(domain, tree, place, &cell, &midpoints[place]);
-    }
-    cvtm_cell_release(&cell);
-  }
-  if (!failed) return CVTM_OK;
-  return cvtm_fail(cvtm_device_error(cpu), CVTM_ERROR_MEMORY, "no memory to refine sites");
-}
-
-enum { CHUNKS = 256 };
-
-/* Appends midpoints to the `placed` sites of fine, evenly chosen so that there are at most `count`
- * sites. Returns the new number of sites. */
-static int64_t add_midpoints(const cvtm_edge_midpoints *midpoints, int64_t placed, double *fine,
-                             int64_t count) {
-  const int64_t sites = placed, room = count - placed;
-  int64_t before[CHUNKS + 1] = {0}; /* number of midpoints before each chunk */
-#pragma omp parallel for schedule(static) if (sites >= WORTH_THREADS)
-  for (int64_t c = 0; c < CHUNKS; ++c)
-    for (int64_t i = sites * c / CHUNKS; i < sites * (c + 1) / CHUNKS; ++i)
-      before[c + 1] += midpoints[i].count;
-  for (int64_t c = 0; c < CHUNKS; ++c) before[c + 1] += before[c];
-  const int64_t total = before[CHUNKS];
-#pragma omp parallel for schedule(static) if (sites >= WORTH_THREADS)
-  for (int64_t c = 0; c < CHUNKS; ++c) {
-    int64_t k = before[c];
-    for (int64_t i = sites * c / CHUNKS; i < sites * (c + 1) / CHUNKS; ++i) {
-      cvtm_place_midpoints(&midpoints[i], k, total, room, fine + 2 * placed);
-      k += midpoints[i].count;
-    }
-  }
-  return placed + cvtm_chosen_before(total, total, room);
-}
-
-enum { CELLS_OF_THREAD = 1000 /* cells for which a thread pays */ };
-
-static cvtm_status refine_on(cvtm_device *cpu, cvtm_domain domain, const double *coarse,
-                             int64_t coarse_count, double *fine, int64_t count) {
-  cvtm_site_tree *tree = NULL;
-  cvtm_edge_midpoints *midpoints = malloc((size_t)coarse_count * sizeof *midpoints);
-  cvtm_status status = cvtm_site_tree_create(cpu, domain, coarse_count, &tree);
-  if (!midpoints)
-    status = cvtm_fail(cvtm_device_error(cpu), CVTM_ERROR_MEMORY, "no memory to refine sites");
-  if (status == CVTM_OK) status = cvtm_site_tree_sort(tree, coarse, coarse_count);
-  if (status == CVTM_OK) {
-    const cvtm_site_tree_view view = cvtm_site_tree_get_view(tree);
-    status = find_all_midpoints(cpu, domain, &view, midpoints);
-  }
-  if (status == CVTM_OK) {
-    memcpy(fine, coarse, 2 * (size_t)coarse_count * sizeof *fine);
-    const int64_t have = add_midpoints(midpoints, coarse_count, fine, count);
-    for (int64_t k = 0; have + k < count; ++k) cvtm_fill_up(fine, have, count, k);
-  }
-  cvtm_site_tree_destroy(tree);
-  free(midpoints);
-  return status;
-}
-
-cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coarse,
-                            int64_t coarse_count, double *fine, int64_t count, cvtm_error *error) {
-  cvtm_device *cpu = NULL;
-  const int most = threads > 0 ? threads : omp_get_max_threads();
-  const int64_t worth = coarse_count / CELLS_OF_THREAD + 1;
-  cvtm_status status = cvtm_device_create("cpu", worth < most ? (int)worth : most, &cpu, error);
-  if (status != CVTM_OK) return status;
-  status = refine_on(cpu, domain, coarse, coarse_count, fine, count);
-  if (status != CVTM_OK && error) *error = *cvtm_device_error(cpu);
-  cvtm_device_destroy(cpu);
-  return status;
-}
-
 cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, int32_t *failed) {
   cvtm_device *device = cvt->device;
+  const cvtm_site_updates_table *updates = cvt->updates;
   size_t bytes = 0;
   void *memory = NULL;
   cvtm_status status = cvtm_scan_workspace(device, from, &bytes);
@@ -218,11 +134,34 @@ cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, i
   int64_t *before = (int64_t *)(void *)(found + from);
   int32_t *count = (int32_t *)(void *)(before + from + 1), *undone = count + from;
   status = cvtm_device_fill(device, undone, 0, sizeof *undone);
-  if (status == CVTM_OK) status = cvt->updates->edge_midpoints(cvt, found, count, undone);
+  if (status == CVTM_OK) status = updates->edge_midpoints(cvt, found, count, undone);
   if (status == CVTM_OK) status = cvtm_device_copy_out(device, failed, undone, sizeof *failed);
   if (status != CVTM_OK || *failed > 0) return status;
   status = cvtm_scan_64(device, count, from, before, memory, bytes);
-  return status == CVTM_OK ? cvt->updates->place_midpoints(cvt, found, before, from, to) : status;
+  if (status == CVTM_OK)
+    status = updates->place(device, cvt->domain, found, before, from, to, cvt->sites);
+  return status == CVTM_OK ? updates->fill_up(device, before, from, to, cvt->sites) : status;
+}
+
+enum { CELLS_OF_THREAD = 1000 /* cells for which a thread pays */ };
+
+cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coarse,
+                            int64_t coarse_count, double *fine, int64_t count, cvtm_error *error) {
+  cvtm_device *cpu = NULL;
+  cvtm_cvt *cvt = NULL;
+  int32_t failed;
+  const int most = threads > 0 ? threads : omp_get_max_threads();
+  const int64_t worth = coarse_count / CELLS_OF_THREAD + 1;
+  cvtm_status status = cvtm_device_create("cpu", worth < most ? (int)worth : most, &cpu, error);
+  if (status != CVTM_OK) return status;
+  status = cvtm_cvt_create_part(cpu, domain, NULL, count, 0, &cvt);
+  if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, coarse, coarse_count);
+  if (status == CVTM_OK) status = cvtm_cvt_refine_on_device(cvt, coarse_count, count, &failed);
+  if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, fine, count);
+  cvtm_cvt_destroy(cvt);
+  if (status != CVTM_OK && error) *error = *cvtm_device_error(cpu);
+  cvtm_device_destroy(cpu);
+  return status;
 }
 
 /* --- the start of a solve --------------------------------------------------------------------- */
@@ -314,36 +253,29 @@ cvtm_status cvtm_solve_enter(cvtm_solve *s) {
   return status;
 }
 
-/* Refines the plan's sites to `to` sites. Does so on the host, in s->sites, if the device has no
- * refinement or cannot decide every cell. */
-static cvtm_status refine(cvtm_solve *s, int64_t to, int32_t *on_host) {
+/* Refines the plan's sites to `to` sites; on the host if the device cannot decide every cell. */
+static cvtm_status refine(cvtm_solve *s, int64_t to) {
   cvtm_cvt *cvt = s->cvt;
-  const int64_t from = s->count;
-  cvtm_status status = CVTM_OK;
-  *on_host = 1;
-  if (cvt->updates->edge_midpoints) status = cvtm_cvt_refine_on_device(cvt, from, to, on_host);
-  if (status != CVTM_OK || !*on_host) return status;
-  status = cvtm_cvt_get_sites(cvt, s->spare, from);
-  return status == CVTM_OK
-             ? cvtm_cvt_refine(cvt->domain, cvtm_device_threads(cvt->device), s->spare, from,
-                               s->sites, to, cvtm_device_error(cvt->device))
-             : status;
+  int32_t failed = 0;
+  cvtm_status status = cvtm_cvt_refine_on_device(cvt, s->count, to, &failed);
+  if (status != CVTM_OK || failed == 0) return status;
+  status = cvtm_cvt_get_sites(cvt, s->spare, s->count);
+  if (status == CVTM_OK)
+    status = cvtm_cvt_refine(cvt->domain, cvtm_device_threads(cvt->device), s->spare, s->count,
+                             s->sites, to, cvtm_device_error(cvt->device));
+  return status == CVTM_OK ? cvtm_cvt_put_sites(cvt, s->sites, to) : status;
 }
 
 cvtm_status cvtm_solve_refine(cvtm_solve *s) {
   const int64_t level = s->state.level - 1, to = s->counts[level];
   const int before = s->pyramid.order, order = order_for(s, s->pyramid.domain, level);
-  int32_t on_host = 1;
-  cvtm_status status = refine(s, to, &on_host);
+  cvtm_status status = refine(s, to);
   if (status != CVTM_OK) return status;
   s->count = to;
   s->state.level = level;
   s->state.kept = 0;
   cvtm_pyramid_use(&s->pyramid, order, to);
-  if (on_host)
-    status = cvtm_device_copy_in(s->cvt->device, s->cvt->sites, s->sites,
-                                 2 * (size_t)to * sizeof *s->sites);
-  if (status == CVTM_OK) status = scale_sites(s, before - order);
+  status = scale_sites(s, before - order);
   if (level == 0) cvtm_pyramid_end(&s->pyramid);
   return status;
 }

@@ -59,11 +59,9 @@ int64_t cvtm_cvt_coarse_count(double border_share, int64_t count);
  * threads. */
 cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coarse,
                             int64_t coarse_count, double *fine, int64_t count, cvtm_error *error);
-/* The same for the first `from` sites of a plan, on a device that supports it (edge_midpoints in
- * site_updates.h). *failed: the number of sites whose cells hull construction cannot decide; unless
- * it is 0, nothing has changed. */
+/* The same for the first `from` sites of a plan. *failed: the number of sites whose cells the
+ * device cannot decide (edge_midpoints in site_updates.h); unless it is 0, nothing has changed. */
 cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, int32_t *failed);
-
 #ifdef __cplusplus
 }
 #endif

@@ -61,6 +61,16 @@ typedef struct cvtm_cvt_repulsion {
   X(rescale,                                                                                      \
     (cvtm_device * device, cvtm_domain domain, double factor, int64_t count, double *sites),      \
     device, 2 * count, cvtm_cvt_rescale, domain, factor, sites)                                   \
+  /* Moves site i into the domain, and places its midpoints among the sites from `from` on, of    \
+   * which there are at most to - from. before[i], i <= from: the sum of the counts before i. */  \
+  X(place,                                                                                        \
+    (cvtm_device * device, cvtm_domain domain, const cvtm_edge_midpoints *midpoints,              \
+     const int64_t *before, int64_t from, int64_t to, double *sites),                             \
+    device, from, cvtm_cvt_place_midpoints, domain, midpoints, before, from, to, sites)           \
+  /* Adds sites until there are `to`. */                                                          \
+  X(fill_up,                                                                                      \
+    (cvtm_device * device, const int64_t *before, int64_t from, int64_t to, double *sites),       \
+    device, to - from, cvtm_cvt_fill_up, before, from, to, sites)                                 \
   /* marks[i] = 1 if cell i has no mass, else 0. */                                               \
   X(mark_empty,                                                                                   \
     (cvtm_device * device, const cvtm_cell_moments *sums, int64_t count, double *marks), device,  \
@@ -80,14 +90,10 @@ typedef struct cvtm_site_updates_table {
   cvtm_status (*keep_best)(cvtm_device *device, const double *sites, int64_t count,
                            const double *value, double *least, double *best);
   /* The edge midpoints of the sites in the tree, in sorted order, and their counts. *failed (device
-   * memory, zero before): the number of sites whose cells hull construction cannot decide; they get
-   * none. Without support of the device, this and place_midpoints are NULL. */
+   * memory, zero before): the number of sites whose cells the device cannot decide; they get none.
+   */
   cvtm_status (*edge_midpoints)(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoints, int32_t *counts,
                                 int32_t *failed);
-  /* Refines the plan's first `from` sites to `to` sites by these midpoints. before[i], i <= from:
-   * the sum of the counts before i. */
-  cvtm_status (*place_midpoints)(cvtm_cvt *cvt, const cvtm_edge_midpoints *midpoints,
-                                 const int64_t *before, int64_t from, int64_t to);
   /* Performs a transfer. *moved (device memory, zero before): the number of sites that moved. */
   cvtm_status (*transfer)(cvtm_device *device, const cvtm_cvt_transfer *transfer, int64_t *moved);
   /* Sets `half` to the density in pixels of twice the side: cvtm_pyramid_pixel. */
@@ -98,8 +104,6 @@ typedef struct cvtm_site_updates_table {
 extern const cvtm_site_updates_table cvtm_site_updates_cpu, cvtm_site_updates_cuda;
 cvtm_status cvtm_edge_midpoints_cuda(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoints, int32_t *counts,
                                      int32_t *failed);
-cvtm_status cvtm_place_midpoints_cuda(cvtm_cvt *cvt, const cvtm_edge_midpoints *midpoints,
-                                      const int64_t *before, int64_t from, int64_t to);
 
 #ifdef __cplusplus
 }
@@ -140,6 +144,20 @@ CVTM_HD void cvtm_cvt_set_scale(const cvtm_cell_moments *sums, double mean, doub
 CVTM_HD void cvtm_cvt_rescale(cvtm_domain domain, double factor, double *sites, int64_t k) {
   sites[k] =
       cvtm_cvt_inside(factor * sites[k], k % 2 ? domain.height : domain.width, domain.periodic);
+}
+
+CVTM_HD void cvtm_cvt_place_midpoints(cvtm_domain domain, const cvtm_edge_midpoints *midpoints,
+                                      const int64_t *before, int64_t from, int64_t to,
+                                      double *sites, int64_t i) {
+  cvtm_cvt_rescale(domain, 1, sites, 2 * i);
+  cvtm_cvt_rescale(domain, 1, sites, 2 * i + 1);
+  cvtm_place_midpoints(midpoints + i, before[i], before[from], to - from, sites + 2 * from);
+}
+
+CVTM_HD void cvtm_cvt_fill_up(const int64_t *before, int64_t from, int64_t to, double *sites,
+                              int64_t k) {
+  const int64_t total = before[from], have = from + cvtm_chosen_before(total, total, to - from);
+  if (have + k < to) cvtm_fill_up(sites, have, to, k);
 }
 
 CVTM_HD void cvtm_cvt_mark_empty(const cvtm_cell_moments *sums, double *marks, int64_t i) {

@@ -56,9 +56,5 @@ CVTM_SITE_PHASES(CVTM_PHASE_CUDA)
 }  // namespace
 
 extern "C" const cvtm_site_updates_table cvtm_site_updates_cuda = {
-    keep_best_cuda,
-    cvtm_edge_midpoints_cuda,
-    cvtm_place_midpoints_cuda,
-    transfer_cuda,
-    halve_cuda,
+    keep_best_cuda, cvtm_edge_midpoints_cuda, transfer_cuda, halve_cuda,
     CVTM_SITE_PHASES(CVTM_PHASE_CUDA_NAME)};

@@ -501,7 +501,7 @@ TEST_ON_DEVICE(devices_refine_as_the_host) {
     NEW_CVT(cvt, device, domain, density, MOST);
     assert_device_ok(device, cvtm_cvt_sample(domain, density, COARSE, 3, CVTM_CVT_START_STRATIFIED,
                                              coarse, NULL));
-    for (int count = COARSE; cvt->updates->edge_midpoints && count <= MOST; count += 400) {
+    for (int count = COARSE; count <= MOST; count += 400) {
       int32_t unusual = -1;
       assert_device_ok(device, cvtm_cvt_put_sites(cvt, coarse, COARSE));
       assert_device_ok(device, cvtm_cvt_refine_on_device(cvt, COARSE, count, &unusual));
