@@ -60,7 +60,7 @@ const char *cli_count(int64_t count, const char *one, const char *many);
 /* Prints where the page is and opens it in a browser, or prints why not; returns an exit code. */
 int cli_open_page(void);
 
-/* What stderr and the pictures of --watch show of a run. */
+/* What a run shows on stderr and in the pictures of --watch. */
 typedef struct cli_progress {
   const cli_options *options; /* borrowed */
   double start, first;        /* cvtm_clock at the start and at the first record of all sites */

@@ -1,4 +1,4 @@
-/* What shells complete. Their scripts ask the program, `cvtmesh completion -- WORD...`. */
+/* Completion of words in shells. Their scripts ask the program, `cvtmesh completion -- WORD...`. */
 #include "cli/option_table.h"
 
 #include "lbfgsb/problems/minpack2.h"

@@ -124,8 +124,8 @@ static void order_by_luminance(const cvtm_inks *inks, int *order) {
 
 /* Coordinate descent over the coverages; each step minimises a parabola. The weights of variation
  * and ink are large at first, to choose among the mixtures, and then decrease, so that the result
- * is the mixture near that choice with the nearest colour. Each sweep begins with the darkest ink,
- * which so takes the place of lighter inks that together would give a grey. */
+ * is the mixture near that choice with the nearest colour. Each sweep begins with the darkest ink.
+ * So that ink replaces lighter inks that would give a grey together. */
 static void separate(const cvtm_inks *inks, const double rgb[3], int stages, double *coverage) {
   enum { SWEEPS = 400 };
   const double variation_weight = 0.05, ink_weight = 0.02, fading = 0.25, close = 1e-5;

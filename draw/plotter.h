@@ -18,9 +18,10 @@ typedef struct cvtm_plotter {
   double area[4];     /* left, top, right, bottom on the paper; 0: the whole page */
   double units;       /* of HPGL, per mm */
   double draw_speed, travel_speed, acceleration; /* mm/s, mm/s^2 */
-  double lift_seconds, dot_seconds;              /* down and up again; the rest of a dot */
-  int pens;                                      /* 0: changed by hand, as many as there are */
-  const char *gcode;                             /* the text of the profile; NULL: no G-code */
+  double lift_seconds,
+      dot_seconds;   /* time to lower and raise the pen; time that it rests on a dot */
+  int pens;          /* 0: changed by hand, as many as there are */
+  const char *gcode; /* the text of the profile; NULL: no G-code */
 } cvtm_plotter;
 
 /* Row k of the machines; NULL after the last. */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What a format can hold, what it needs, and the roles that a row has by its functions. */
+/* What a format can hold and what it needs. The last bits say which functions a row has. */
 enum {
   CVTM_HOLDS_REGIONS = 1,      /* and the groups of edges */
   CVTM_HOLDS_SECOND_ORDER = 2, /* the nodes of --element-order 2 */
@@ -77,8 +77,9 @@ typedef struct cvtm_format {
                               const unsigned char *pixels, cvtm_error *error);
   /* Files that belong to a mesh or to polygons. */
   cvtm_file_beside files_beside[CVTM_FILES_BESIDE];
-  const char *read_beside;               /* the ending of one that is read; NULL: none */
-  int (*reads_beside)(const char *path); /* whether the file has it; NULL: always */
+  const char *read_beside; /* the ending of one that is read; NULL: none */
+  int (*reads_beside)(
+      const char *path); /* returns whether this file has one; NULL: every file has */
   /* Reads the file and that beside it into one array; NULL: cvtm_file_read. */
   cvtm_status (*load)(const char *path, size_t limit, unsigned char **bytes, size_t *size,
                       cvtm_error *error);
@@ -90,7 +91,7 @@ extern const cvtm_format *const cvtm_formats[];
 /* The first row of the list with this extension and these properties and roles; NULL: none. */
 const cvtm_format *cvtm_format_find(const cvtm_format *const *list, const char *extension,
                                     unsigned bits);
-/* That of cvtm_formats, by the extension of the path. */
+/* The row of cvtm_formats for the extension of the path; NULL if there is none. */
 const cvtm_format *cvtm_format_of(const char *path, unsigned bits);
 /* True if the row has these properties and roles. */
 int cvtm_format_has(const cvtm_format *format, unsigned bits);
@@ -109,7 +110,7 @@ cvtm_status cvtm_format_load(const cvtm_format *format, const char *path, size_t
 
 /* The path of a file beside, malloc'd; NULL if memory runs out. */
 char *cvtm_path_beside(const char *path, const char *ending);
-/* option: that names the file, passed on. The path does not outlive the call. */
+/* option: the one that names the file. The path does not outlive the call. */
 typedef void (*cvtm_path_visitor)(void *context, const char *option, const char *path);
 /* Visits a file that is written, and those that are written beside it. grouped: nonzero if a mesh
  * has groups. */

@@ -136,7 +136,7 @@ typedef enum cvtm_svg_kind {
   CVTM_SVG_MESH,
   CVTM_SVG_PATH,   /* one line through the vertices of the mesh, in their order */
   CVTM_SVG_TOUR,   /* the same, and back to the first */
-  CVTM_SVG_TOUCHES /* as a pen draws dots; cvtm_svg_write draws stipples */
+  CVTM_SVG_TOUCHES /* dots as touches of a pen; cvtm_svg_write draws stipples instead */
 } cvtm_svg_kind;
 /* Draws stipples (a circle per site), edges (each once) or paths from the mesh, or cells (a path
  * per cell) from the cells; the other argument may be NULL. radius: stipple radii of the sites in

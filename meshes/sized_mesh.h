@@ -19,7 +19,7 @@ typedef struct cvtm_sized_options {
                               divided alike; -1: none; NULL: no edge has one */
   double growth;           /* by which sizes that are smaller on or between parts of the boundary
                               grow per unit of distance; > 0; 0.1 */
-  int sweeps;              /* of moves of all vertices; 0: the lattice as it is; 30 */
+  int sweeps;              /* in which all vertices move; 0: keeps the lattice; 30 */
   int (*stop)(const void *context); /* called between sweeps; a nonzero value ends the moves, and
                                        the result is the mesh so far; NULL: never */
   const void *stop_context;

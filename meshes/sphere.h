@@ -100,7 +100,7 @@ typedef struct cvtm_geographic_grid {
 cvtm_status cvtm_geographic_grid_read(const char *path, cvtm_geographic_grid *grid,
                                       cvtm_error *error);
 
-/* What the files of a grid say beside it. */
+/* What the files say in addition to the grid. */
 typedef struct cvtm_sphere_labels {
   double radius;         /* of the sphere, in metres; 1: the unit sphere */
   const double *density; /* of each cell, relative to the largest; NULL: 1 */

@@ -31,7 +31,8 @@ void run_json_text(cJSON *object, const char *name, const char *value); /* NULL:
 
 /* Adds `quality` (triangles whose circumcentre lies in the domain) and `quality_all`. */
 void run_json_quality(cJSON *object, const cvtm_quality *quality);
-/* Adds `triangulation`: where, its seconds, and those of kernels and copies. */
+/* Adds `triangulation`: where it was made, its seconds, and the seconds of kernels and of
+ * copies. */
 void run_json_triangulation(cJSON *object, const cvtm_delaunay_report *report);
 /* Adds `device` (cpu, cuda:0) and `device_description`. */
 void run_json_device(cJSON *object, const cvtm_device *device);

@@ -147,8 +147,7 @@ struct quad_operator {
   double *e;    /* shared: corrections, then links to the east, south, south-east, south-west */
   quad inverse; /* inverse diagonal entries; 0 where the stencil is empty */
   double side, corner;
-  bool
-      varying; /* false: the tile's stencils are constant or empty, and its links side and corner */
+  bool varying; /* false: all stencils are constant or empty, with the links `side` and `corner` */
 
   __device__ explicit quad_operator(double *memory) : e(memory) {}
   /* For constant or empty stencils. */

@@ -85,7 +85,7 @@ static int is_between(const triangulation *t, int32_t a, int32_t b, int32_t v) {
   return t->crossing != NULL && side * side <= 4 * length2 && along > 0 && along < length2;
 }
 
-/* Of the vertices beside a one that lies between a and b; -1: none. */
+/* A neighbour of a that lies between a and b; -1: there is none. */
 static int32_t beside_between(const triangulation *t, int32_t a, int32_t b) {
   const int64_t first = t->m.at[a];
   for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(&t->m, h, first)) {

@@ -531,7 +531,8 @@ static cvtm_status divide_by_shapes(const cvtm_ring_collector *c, const edge_lis
   return status;
 }
 
-/* Makes rings touch, and shapes with names, of which the last one counts, cross in corners. */
+/* Makes rings touch where they nearly do. Shapes with names may overlap, and the last one counts:
+ * makes them cross in corners. */
 static cvtm_status join_shapes(cvtm_ring_collector *c, const char *name, cvtm_error *error) {
   enum { ROUNDS = 4 }; /* a new corner bends its edges, which may then cross others */
   int64_t found = c->names_divide;
@@ -739,7 +740,8 @@ static cvtm_status read_poly(const unsigned char *bytes, size_t size, const char
   graph g = {.source = &source};
   cvtm_pslg made = {0};
   cvtm_status status = read_graph(&g);
-  *is_rings = status == CVTM_OK && g.segment_count < 3; /* which its reader refuses */
+  *is_rings =
+      status == CVTM_OK && g.segment_count < 3; /* the reader of rings refuses such a file */
   if (status == CVTM_OK && !*is_rings) status = take_marks(&g, &made.marks, error);
   if (status == CVTM_OK && !*is_rings) status = divide_plane(&g, &made, error);
   free_graph(&g);

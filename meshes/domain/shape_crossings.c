@@ -60,8 +60,8 @@ static int cross(crosser *c, const crossed_edge *e, const crossed_edge *f) {
   return 1;
 }
 
-/* Of so many edges that all pairs would take more than a second none is crossed; the caller then
- * refuses them. */
+/* If there are so many edges that testing all pairs would take more than a second, crosses none;
+ * the caller then refuses them. */
 static int cross_all(crosser *c) {
   const int64_t most = 30000;
   int is_good = 1;

@@ -104,9 +104,11 @@ enum { CVTM_TEXT_INTEGER = 20, CVTM_TEXT_NUMBER = 32, CVTM_TEXT_FIXED = 340 };
 
 /* The next functions write at `to`, without a terminating zero, and return the end of the text. */
 
-/* As %.15g of printf if that reads back to the same bits, else as %.17g. */
+/* Writes a number as printf's %.15g does if that reads back to the same bits, else as %.17g
+ * does. */
 char *cvtm_text_number(char *to, double value);
-/* As %.*f with 0 to 15 decimals, but without trailing zeros, and 0 instead of -0. */
+/* Writes a number as printf's %.*f does with 0 to 15 decimals, but without trailing zeros, and 0
+ * instead of -0. */
 char *cvtm_text_fixed(char *to, double value, int decimals);
 char *cvtm_text_integer(char *to, int64_t value);
 char *cvtm_text_word(char *to, const char *word);

@@ -217,8 +217,8 @@ static int stl_vanishes(const cvtm_file_mesh *m) {
   return 0;
 }
 
-/* The points, seen from the lower left corner of their box, where that is far away and single
- * precision needs it; NULL: it does not, or there is no memory. */
+/* The points relative to the lower left corner of their box, if that is so far away that single
+ * precision needs this. NULL: it is not, or there is no memory. */
 static double *stl_moved_points(const cvtm_file_mesh *m, double origin[2]) {
   const double far = 64; /* sizes of the box */
   const size_t n = (size_t)m->vertex_count;

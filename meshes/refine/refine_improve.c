@@ -301,8 +301,8 @@ static cvtm_status improve_vertex(cvtm_refiner *r, int32_t v, int *better) {
   return CVTM_OK;
 }
 
-/* The largest badness after this many moves with which an attempt continues. Of the attempts with a
- * worse triangle less than one in a hundred succeeds. */
+/* An attempt continues after this many moves only if the worst triangle is at most as bad as this.
+ * Of the attempts with a worse triangle less than one in a hundred succeeds. */
 static double largest_badness(int moves) {
   static const double limit[] = {INFINITY, 2.4, 1.7, 1.45, 1.28, 1.2, 1.14, 1.09, 1.05, 1.03, 1.02};
   const int last = (int)(sizeof limit / sizeof *limit) - 1;

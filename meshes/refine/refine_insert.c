@@ -501,7 +501,7 @@ static cvtm_status queue_encroached_parts(cvtm_refiner *r, int32_t v, double sca
   return status;
 }
 
-/* Of the parts queued after the first `before`, keeps those that may be divided. */
+/* Keeps only those parts queued after the first `before` that may be divided. */
 static int keep_divisible(cvtm_refiner *r, int64_t before) {
   int64_t kept = before;
   for (int64_t k = before; k < r->part_count; ++k) {

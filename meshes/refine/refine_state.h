@@ -23,7 +23,8 @@ typedef struct cvtm_refine_vertex {
 
 enum { CVTM_CAUSE_NONE, CVTM_CAUSE_ANGLE, CVTM_CAUSE_AREA };
 
-/* No twin: the segment is not on a side; or it is, but has no copy, and is not divided. */
+/* A segment has no twin if it is not on a side. If it is on a side, but its copy is missing, it is
+ * not divided. */
 enum { CVTM_TWIN_NONE = -1, CVTM_TWIN_MISSING = -2 };
 
 /* A triangle is not split for its angle if it has a side shorter than this share of the distances

@@ -34,7 +34,7 @@ typedef struct planar {
   cvtm_error *error;
 } planar;
 
-/* Angles alone get at most this many new vertices, and four for each given one. */
+/* For angles alone at most this many vertices are added, and four for each given vertex. */
 enum { MOST_FOR_ANGLES = 1000000 };
 
 static const char *const planar_work = "the triangulation";
@@ -97,8 +97,8 @@ static int peel(cvtm_half_edges *m, uint8_t *on_border, int64_t h) {
   return 1;
 }
 
-/* Vertices on one line, as users mean it, lie beside it by rounding: removes the triangles without
- * area that they make along the convex hull. */
+/* Vertices that the user means to be on one line may lie beside it by rounding. Removes the
+ * triangles without area that such vertices make along the convex hull. */
 static cvtm_status peel_border(planar *p) {
   cvtm_half_edges *m = &p->r.m;
   uint8_t *on_border = calloc((size_t)m->vertex_count + 1, 1);
@@ -131,7 +131,7 @@ static cvtm_status take_delaunay(planar *p) {
   return status == CVTM_OK ? peel_border(p) : status;
 }
 
-/* r: the triangles given. */
+/* With r: takes the given triangles. */
 static cvtm_status take_triangles(planar *p) {
   const int64_t n = p->in->vertex_count, count = p->in->triangle_count;
   int32_t *corners = malloc((3 * (size_t)count + 1) * sizeof *corners);
@@ -508,7 +508,7 @@ static void mark_planar_vertices(const planar *p, const int32_t *number, cvtm_tr
   }
 }
 
-/* p and r without A: the attributes of the triangles given. */
+/* With p and r but without A: copies the attributes of the given triangles. */
 static void attribute_triangle(planar *p, int64_t t, double *values) {
   const cvtm_half_edges *m = &p->r.m;
   if (!p->options->refines) {

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 4 };                  /* of dividing for narrow places, at most */
-static const double samples = 4;      /* of the size along an edge, per wanted length */
+enum { ROUNDS = 4 };                  /* largest number of divisions for narrow places */
+static const double samples = 4;      /* samples of the size for each wanted length along an edge */
 static const double short_edge = 0.7; /* of the wanted length: edges below it change the division */
-static const double fine = 0.93;      /* a size is smaller than another below this times it */
+static const double fine = 0.93;      /* below this times another size, a size counts as smaller */
 static const double most_parts = 1e8; /* of the boundary */
 
 /* ---- Sizes ---- */
@@ -29,7 +29,7 @@ cvtm_status cvtm_sizer_refuse(const cvtm_sizer *z, double size, double x, double
                    size * z->step, z->corner[0] + z->step * x, z->corner[1] - z->step * y);
 }
 
-/* On an edge: the smaller size of its two sides, without sources. */
+/* The wanted size on an edge: the smaller one of its two sides, without that of sources. */
 static double wanted_on(const cvtm_sizer *z, int64_t e, double x, double y) {
   const int32_t left = z->given->left[e], right = z->given->right[e];
   double size = z->options->edge_size != NULL ? z->options->edge_size[e] / z->step : INFINITY;
@@ -52,8 +52,8 @@ cvtm_status cvtm_sizer_add_source(cvtm_sizer *z, double x, double y, double size
 
 /* ---- One edge ---- */
 
-/* The ends of an edge in the order of their coordinates, so that an edge that two parts share is
- * divided alike in both. */
+/* The ends of an edge in the order of their coordinates. So two parts that share an edge divide it
+ * alike. */
 typedef struct edge_ends {
   int32_t lower, upper;
   double x, y, dx, dy, length; /* on the grid; from the lower to the upper end */
@@ -160,7 +160,8 @@ static double tip_of(const cvtm_sizer *z, int64_t e, int32_t corner) {
   return 0.45 * fmin(wanted_on(z, e, c.x, c.y), z->least[corner]);
 }
 
-/* Places on all edges, one edge after another: first[e] is where those of edge e begin. */
+/* The points that divide all edges, one edge after another: first[e] is the first point of edge
+ * e. */
 typedef struct division {
   int64_t *first;
   int64_t capacity;
@@ -202,7 +203,8 @@ static double first_part(const cvtm_sizer *z, const division *d, int64_t e, int3
   return ends.length * (ends.lower == v ? z->places[from].t : 1 - z->places[to - 1].t);
 }
 
-/* Where edges meet at acute angles their first parts get equal lengths: the others stretch. */
+/* Where edges meet at acute angles, gives their first parts equal lengths; the other parts are
+ * stretched. */
 static cvtm_status even_out_corners(cvtm_sizer *z, const division *d) {
   const cvtm_boundary *b = z->given;
   double *first = malloc(((size_t)b->vertex_count + 1) * sizeof *first);
@@ -308,7 +310,8 @@ static cvtm_status make_parts(cvtm_sizer *z, const division *d) {
 
 /* ---- Its triangulation ---- */
 
-/* Makes m of the divided boundary, with all its vertices, under their numbers. */
+/* Makes the triangulation m of the divided boundary. It has all vertices of the boundary, with the
+ * same numbers. */
 static cvtm_status triangulate_parts(cvtm_sizer *z) {
   cvtm_grid_frame frame;
   cvtm_half_edges_free(&z->m);
@@ -357,7 +360,7 @@ static cvtm_status describe_corners(cvtm_sizer *z) {
   return status;
 }
 
-/* Short edges ask for short edges around them. */
+/* Adds sources at short edges, so that the edges around them are short, too. */
 static cvtm_status add_short_edges(cvtm_sizer *z) {
   cvtm_status status = CVTM_OK;
   for (int64_t e = 0; e < z->given->edge_count && status == CVTM_OK; ++e) {
@@ -410,8 +413,8 @@ static double larger_on(const cvtm_sizer *z, int64_t part, double x, double y) {
   return right > 0 && right != left ? fmax(left_size, cvtm_sizer_at(z, right, x, y)) : left_size;
 }
 
-/* Parts that are shorter than wanted on a side, because their number is rounded or the other side
- * is finer, ask for the same inside. */
+/* Adds sources at parts that are shorter than wanted, because their number is rounded or the region
+ * on their other side is finer. */
 static cvtm_status add_parts(cvtm_sizer *z) {
   cvtm_status status = CVTM_OK;
   for (int64_t k = 0; k < z->parts.edge_count && status == CVTM_OK; ++k) {
@@ -434,8 +437,8 @@ static int compare_ratios(const void *left, const void *right) {
   return (a->ratio > b->ratio) - (a->ratio < b->ratio);
 }
 
-/* If nearly all parts of the boundary are longer than wanted by the same ratio, or shorter, the
- * sizes inside are, too: then the lattice goes on from one side to the other. */
+/* If nearly all parts of the boundary are longer than wanted by the same ratio, or shorter, changes
+ * the sizes inside by this ratio, too. Then one lattice can reach from one side to the other. */
 static cvtm_status match_parts(cvtm_sizer *z) {
   const double same = 0.02, most = 0.95; /* of the median ratio, and of the boundary's length */
   const int64_t n = z->parts.edge_count;

@@ -5,10 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* In wanted lengths: the least distance of a new vertex from others, and from the boundary. */
+/* The least distance of a new vertex from other vertices and from the boundary, in wanted
+ * lengths. */
 static const double least_distance = 0.75, least_height = 0.5;
-/* A neighbour of a vertex that is nearer than this to the place of a new one leaves no room for it,
- * whatever the size there, which takes time to find. */
+/* If a neighbour of a vertex is nearer than this to the place of a new vertex, there is no room for
+ * it, whatever the size there is. This test saves the search for that size. */
 static const double taken = 0.45;
 static const double widest_hole = 0.8; /* radius of the largest empty circle */
 
@@ -270,8 +271,9 @@ static int compare_starts(const void *left, const void *right) {
   return (a->part > b->part) - (a->part < b->part);
 }
 
-/* A lattice fits all edges whose directions differ by multiples of 60 degrees. The parts of long
- * edges come first, and of those that fit much of the boundary. */
+/* A lattice fits all edges whose directions differ by multiples of 60 degrees. The parts of the
+ * longest edges come first, and among them the parts of those whose lattice fits the most of the
+ * boundary. */
 static start *order_starts(const cvtm_sizer *z) {
   const cvtm_boundary *b = &z->parts, *given = z->given;
   start *starts = malloc(((size_t)b->edge_count + 1) * sizeof *starts);
@@ -339,8 +341,8 @@ static cvtm_status grow_from_boundary(filler *f) {
   return status == CVTM_OK ? empty_queue(f) : status;
 }
 
-/* Refuses sizes that need many more vertices than memory holds, as far as those in the middle of
- * the boundary's triangles tell. */
+/* Refuses sizes that need many more vertices than memory can hold. The estimate uses the sizes in
+ * the middle of the boundary's triangles. */
 static cvtm_status check_demand(const cvtm_sizer *z) {
   const cvtm_half_edges *m = &z->m;
   const double most = 2e8; /* triangles */

@@ -13,12 +13,12 @@ enum {
   SLIDES = 4    /* rounds of moves along narrow edges */
 };
 
-/* Degrees. Vertices at smaller angles move, first for the least angle, then for the mean, in which
- * angles below mean_bound count more; where angles are still smaller, vertices are removed or
- * added; in the end the least angles are raised again. */
+/* Degrees. Vertices at angles below these move: first to raise the least angle, then the mean, in
+ * which angles below mean_bound count more. Where angles remain smaller, vertices are removed or
+ * added. In the end the least angles are raised again. */
 static const double raised_to = 46, polished_to = 58, mean_bound = 45.2, repaired_to = 40,
                     kept_at = 45;
-static const double shortest = 0.45; /* in wanted lengths: of the halves of a side */
+static const double shortest = 0.45; /* least length of the halves of a side, in wanted lengths */
 
 /* ---- Moves ---- */
 
@@ -100,8 +100,8 @@ static double angle_of(double tangent) {
   return CVTM_PI / 6 + u * (1 - u2 * (1.0 / 3 - u2 * (1.0 / 5 - u2 / 7)));
 }
 
-/* The sum of the smallest angles of a star's triangles with the vertex moved by (x, y). What an
- * angle is below the bound counts several times. */
+/* The sum of the smallest angles of a star's triangles with the vertex moved by (x, y). The part of
+ * an angle below the bound counts several times. */
 static double sum_at(const cvtm_sized_star *s, double x, double y) {
   const double heavy = 8, bound = mean_bound * CVTM_PI / 180;
   double sum = 0;
@@ -183,8 +183,8 @@ int64_t cvtm_sizer_slide(cvtm_sizer *z, int rounds) {
 }
 
 /* Moves vertices whose triangles have an angle below `degrees`. A move raises the smallest angle
- * around the vertex or, if for_mean, sum_at. A vertex that stays is still until one beside it
- * moves. Returns the number of moved vertices. */
+ * around the vertex or, if for_mean, sum_at. A vertex that has not moved is tried again only after
+ * a neighbour has moved. Returns the number of moved vertices. */
 static int64_t move_vertices(cvtm_sizer *z, double degrees, int for_mean) {
   const cvtm_half_edges *m = &z->m;
   const double most = 1 / tan(degrees * CVTM_PI / 180);

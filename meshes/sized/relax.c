@@ -10,12 +10,15 @@ enum {
   STILL_EVERY = 4    /* sweeps between two visits of a vertex that moved little */
 };
 
-/* A vertex moves by this times the way to the centroid of its cell, in all sweeps but the last. */
+/* A vertex moves by this multiple of the way to the centroid of its cell, in all sweeps but the
+ * last. */
 static const double over_relaxation = 1.6;
-/* In wanted lengths: edges that are divided, and whose ends are removed; the mean length of edges
- * at a vertex that is removed, and of edges at the end of a short one. */
+/* All in wanted lengths. Longer edges than the first are divided, and an end of shorter edges than
+ * the second is removed. The other two are the mean lengths of the edges at a vertex that is
+ * removed, and of the edges at the end of a short one. */
 static const double longest = 1.3, shortest = 0.6, shortest_mean = 0.78, crowded_mean = 0.93;
-static const double stale = 0.1;   /* the size of a vertex is found anew after a way of this size */
+static const double stale =
+    0.1; /* a vertex's size is looked up again after it has moved by this share of it */
 static const double still = 0.003; /* a vertex rests if its way is shorter, in sizes */
 
 /* ---- Centroids ---- */

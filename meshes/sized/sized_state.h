@@ -27,11 +27,11 @@ typedef struct cvtm_sizer {
   double corner[2], step; /* of the grid: x = corner[0] + step * grid x, y = corner[1] - step * grid
                              y */
   cvtm_grid_point *place; /* of the given vertices */
-  double scale;           /* of the wanted sizes: 1, or that of nearly all parts of the boundary */
-  cvtm_size_tree tree;    /* of sizes that the boundary asks for */
-  double *least;          /* per given vertex: length of its shortest edge */
-  uint8_t *is_acute;      /* per given vertex: two edges meet at less than 60 degrees */
-  uint8_t *is_narrow;     /* per given edge: sizes are reduced by a gap beside it */
+  double scale;        /* factor of the wanted sizes: 1, or the ratio of nearly all the boundary */
+  cvtm_size_tree tree; /* of sizes that the boundary asks for */
+  double *least;       /* per given vertex: length of its shortest edge */
+  uint8_t *is_acute;   /* per given vertex: two edges meet at less than 60 degrees */
+  uint8_t *is_narrow;  /* per given edge: sizes are reduced by a gap beside it */
 
   /* The divided boundary: the given vertices, then the added ones. */
   int64_t added;

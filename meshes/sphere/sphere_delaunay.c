@@ -278,7 +278,7 @@ static int64_t find_lonely(const double *points, int64_t count) {
 }
 
 /* The stereographic projection from a point maps circles to circles. So the triangulation in the
- * plane is that of the sphere, but for the triangles of the point itself, which are between it and
+ * plane has all triangles of the sphere but those of that point. These lie between the point and
  * the border of the plane's triangulation. */
 static cvtm_status triangulate_plane(cvtm_sphere_mesh *m, cvtm_error *error) {
   const int64_t n = m->count, eye = find_lonely(m->points, n);
