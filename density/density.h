@@ -54,7 +54,8 @@ cvtm_status cvtm_image_parse(const unsigned char *bytes, size_t size, const char
 cvtm_status cvtm_image_parse_colour(const unsigned char *bytes, size_t size, const char *name,
                                     cvtm_image *image, cvtm_error *error);
 void cvtm_image_free(cvtm_image *image);
-/* 8-bit PNG; channels 1 (grey), 3 (RGB) or 4 (RGBA). */
+/* 8-bit PNG; channels 1 (grey), 3 (RGB) or 4 (RGBA). pixels: width * height * channels bytes, the
+ * top row first. */
 cvtm_status cvtm_png_write(const char *path, int width, int height, int channels,
                            const unsigned char *pixels, cvtm_error *error);
 /* The formats that this build reads, from: png jpeg tiff webp gif heic avif bmp pnm pfm npy; until

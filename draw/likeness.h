@@ -55,7 +55,8 @@ typedef struct cvtm_colour_likeness {
   cvtm_likeness luminance;
 } cvtm_colour_likeness;
 
-/* Both pictures are blurred in place by a Gaussian of standard deviation `sigma` pixels. */
+/* drawing, picture: three planes each, red, green and blue, of width * height values in [0, 1] of
+ * linear light. Both are blurred in place by a Gaussian of standard deviation `sigma` pixels. */
 cvtm_status cvtm_colour_likeness_measure(float *drawing, float *picture, int width, int height,
                                          double sigma, cvtm_colour_likeness *likeness,
                                          cvtm_error *error);
