@@ -27,7 +27,7 @@ typedef struct plane_parts {
   int64_t *twin;       /* as cvtm_find_twins gives them */
   int64_t *face;       /* per segment: its half-edge */
   int64_t *stack;      /* memory for all half-edges */
-  uint8_t *is_segment; /* per half-edge */
+  int32_t *segment;    /* per half-edge: its segment, or -1 */
   int32_t *part;       /* per triangle: the number of its part */
   int32_t *region; /* per part: 0 if it reaches the hull without crossing a segment; else -1, which
                       the caller replaces */
@@ -67,7 +67,7 @@ static cvtm_status find_neighbours(plane_parts *p, cvtm_error *error) {
   p->twin = cvtm_scratch_take(&p->memory, halves, sizeof *p->twin);
   p->face = cvtm_scratch_take(&p->memory, (size_t)p->edges.edge_count, sizeof *p->face);
   p->stack = cvtm_scratch_take(&p->memory, halves, sizeof *p->stack);
-  p->is_segment = cvtm_scratch_zeros(&p->memory, halves, 1);
+  p->segment = cvtm_scratch_take(&p->memory, halves, sizeof *p->segment);
   p->part = cvtm_scratch_take(&p->memory, halves, sizeof *p->part);
   p->region = cvtm_scratch_take(&p->memory, halves, sizeof *p->region);
   if (p->memory.failed || !cvtm_find_edge_faces(p->mesh.triangles, p->mesh.triangle_count,
@@ -75,35 +75,22 @@ static cvtm_status find_neighbours(plane_parts *p, cvtm_error *error) {
     return cvtm_no_memory(error, "the segments");
   const cvtm_status status = cvtm_find_twins(p->mesh.triangles, p->mesh.triangle_count,
                                              p->mesh.vertex_count, p->twin, NULL, error);
+  for (size_t h = 0; h < halves; ++h) p->segment[h] = -1;
   for (int64_t e = 0; e < p->edges.edge_count && status == CVTM_OK; ++e) {
-    p->is_segment[p->face[e]] = 1;
-    if (p->twin[p->face[e]] >= 0) p->is_segment[p->twin[p->face[e]]] = 1;
+    p->segment[p->face[e]] = (int32_t)e;
+    if (p->twin[p->face[e]] >= 0) p->segment[p->twin[p->face[e]]] = (int32_t)e;
   }
   return status;
 }
 
 /* Numbers the parts; a part that reaches the hull without crossing a segment is outside. */
-static void find_parts(plane_parts *p) {
-  for (int64_t t = 0; t < p->mesh.triangle_count; ++t) p->part[t] = -1;
-  for (int64_t t = 0; t < p->mesh.triangle_count; ++t) {
-    if (p->part[t] >= 0) continue;
-    const int32_t number = p->part_count++;
-    int64_t depth = 0;
-    p->region[number] = -1;
-    p->part[t] = number;
-    p->stack[depth++] = t;
-    while (depth > 0) {
-      const int64_t here = p->stack[--depth];
-      for (int64_t h = 3 * here; h < 3 * here + 3; ++h) {
-        if (p->is_segment[h]) continue;
-        const int64_t beside = p->twin[h] < 0 ? -1 : p->twin[h] / 3;
-        if (beside < 0) p->region[number] = 0;
-        if (beside < 0 || p->part[beside] >= 0) continue;
-        p->part[beside] = number;
-        p->stack[depth++] = beside;
-      }
-    }
-  }
+static cvtm_status find_parts(plane_parts *p, cvtm_error *error) {
+  const int64_t triangles = p->mesh.triangle_count;
+  uint8_t *is_open = cvtm_scratch_take(&p->memory, (size_t)triangles, 1);
+  if (p->memory.failed) return cvtm_no_memory(error, "the segments");
+  p->part_count = cvtm_find_parts(triangles, p->twin, p->segment, p->part, is_open, p->stack);
+  for (int32_t k = 0; k < p->part_count; ++k) p->region[k] = is_open[k] ? 0 : -1;
+  return CVTM_OK;
 }
 
 static int32_t region_of(const plane_parts *p, int64_t half) {
@@ -169,7 +156,7 @@ static cvtm_status plane_parts_create(double *points, int64_t count, int32_t *se
   *p = (plane_parts){0};
   cvtm_status status = triangulate(points, count, segments, segment_count, p, error);
   if (status == CVTM_OK) status = find_neighbours(p, error);
-  if (status == CVTM_OK) find_parts(p);
+  if (status == CVTM_OK) status = find_parts(p, error);
   return status;
 }
 
@@ -329,23 +316,23 @@ static int64_t segment_at(const coverer *c, int64_t half) {
 static int enter_part(coverer *c, int32_t from, int64_t half, int64_t *tail) {
   const plane_parts *p = c->parts;
   const int32_t part = p->part[half / 3];
-  const int64_t through = p->is_segment[half] ? segment_at(c, half) : -1;
+  const int64_t through = p->segment[half] >= 0 ? segment_at(c, half) : -1;
   if (c->reached[part]) return 1;
   c->reached[part] = 1;
   c->from[part] = from;
   c->through[part] = through;
   p->stack[(*tail)++] = part;
-  return through >= 0 || !p->is_segment[half];
+  return through >= 0 || p->segment[half] < 0;
 }
 
 /* Lists the half-edges on the border of each part: those of a part begin at from[part]. */
 static void list_borders(const plane_parts *p, int64_t *begin, int64_t *list) {
   const int64_t halves = 3 * p->mesh.triangle_count;
   for (int32_t k = 0; k <= p->part_count; ++k) begin[k] = 0;
-  for (int64_t h = 0; h < halves; ++h) begin[p->part[h / 3] + 1] += p->is_segment[h];
+  for (int64_t h = 0; h < halves; ++h) begin[p->part[h / 3] + 1] += p->segment[h] >= 0;
   for (int32_t k = 0; k < p->part_count; ++k) begin[k + 1] += begin[k];
   for (int64_t h = halves - 1; h >= 0; --h)
-    if (p->is_segment[h]) list[--begin[p->part[h / 3] + 1]] = h;
+    if (p->segment[h] >= 0) list[--begin[p->part[h / 3] + 1]] = h;
   /* Now begin[k + 1] is the begin of part k. */
   for (int32_t k = 0; k < p->part_count; ++k) begin[k] = begin[k + 1];
 }
@@ -401,7 +388,7 @@ static cvtm_status cover_parts(const edge_list *l, const int32_t *region, int64_
   cvtm_status status = CVTM_OK;
   if (!memory.failed) {
     int64_t list_count = 0;
-    for (size_t h = 0; h < halves; ++h) list_count += p->is_segment[h];
+    for (size_t h = 0; h < halves; ++h) list_count += p->segment[h] >= 0;
     list_borders(p, begin, list);
     const int32_t failed = reach_parts(&c, begin, list, list_count);
     if (failed >= 0) {

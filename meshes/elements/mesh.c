@@ -384,6 +384,31 @@ static int64_t find_bad_corner(const cvtm_mesh *mesh) {
   return bad;
 }
 
+int32_t cvtm_find_parts(int64_t triangles, const int64_t *twin, const int32_t *segment,
+                        int32_t *part, uint8_t *is_open, int64_t *stack) {
+  int32_t count = 0;
+  for (int64_t t = 0; t < triangles; ++t) part[t] = -1;
+  for (int64_t t = 0; t < triangles; ++t) {
+    if (part[t] >= 0) continue;
+    int64_t depth = 0;
+    is_open[count] = 0;
+    part[t] = count;
+    stack[depth++] = t;
+    while (depth > 0) {
+      const int64_t here = stack[--depth];
+      for (int64_t h = 3 * here; h < 3 * here + 3; ++h) {
+        const int64_t beside = segment[h] >= 0 ? here : twin[h] < 0 ? -1 : twin[h] / 3;
+        is_open[count] |= beside < 0;
+        if (beside < 0 || part[beside] >= 0) continue;
+        part[beside] = count;
+        stack[depth++] = beside;
+      }
+    }
+    ++count;
+  }
+  return count;
+}
+
 cvtm_status cvtm_check_corners(const cvtm_mesh *mesh, cvtm_error *error) {
   const int64_t bad = find_bad_corner(mesh);
   if (bad == 3 * mesh->triangle_count) return CVTM_OK;

@@ -20,6 +20,13 @@ cvtm_status cvtm_check_corners(const cvtm_mesh *mesh, cvtm_error *error);
 int cvtm_find_edge_faces(const int32_t *triangles, int64_t triangle_count, int64_t vertex_count,
                          const cvtm_regions *regions, int64_t *face);
 
+/* Numbers the parts into which segments divide a mesh, from 0 on, in the order of their first
+ * triangles; returns their number. segment: per half-edge, -1: of no segment. part, stack: per
+ * triangle. is_open: per part, room for one per triangle; nonzero if the part reaches the border
+ * without crossing a segment. */
+int32_t cvtm_find_parts(int64_t triangles, const int64_t *twin, const int32_t *segment,
+                        int32_t *part, uint8_t *is_open, int64_t *stack);
+
 static inline int64_t cvtm_half_after(int64_t h) { return h % 3 == 2 ? h - 2 : h + 1; }
 static inline int64_t cvtm_half_before(int64_t h) { return h % 3 == 0 ? h + 2 : h - 1; }
 

@@ -20,10 +20,9 @@ typedef struct planar {
   int64_t constraint_count,
       hidden; /* constraints from `hidden` on are not segments of the result */
   cvtm_constraints constraints;
-  int32_t *part; /* per triangle: 1, 2, ...; then the region of the triangle */
-  int64_t part_count, stack_count;
-  int32_t *row; /* per part: the region, or the triangle given, that it belongs to; -1: none, -2:
-                   outside */
+  int32_t *part; /* per triangle; in the refiner its region is 1 more, or 0 */
+  int32_t *row;  /* per region: the region, or the triangle given, that it belongs to; -1: none, -2:
+                    outside */
   int64_t *stack;
   int32_t *constraint_of; /* per segment of the refiner */
   cvtm_locator before;    /* triangles before vertices are added */
@@ -281,28 +280,6 @@ static cvtm_status place_crossings(planar *p) {
 
 /* ---- Parts of the plane ---- */
 
-/* Numbers the triangles that no segment separates from triangle t. Returns 1 if they reach the hull
- * without crossing a segment. */
-static int flood(planar *p, int64_t t, int32_t number) {
-  const cvtm_half_edges *m = &p->r.m;
-  int is_open = 0;
-  int64_t depth = 0;
-  p->part[t] = number;
-  p->stack[depth++] = t;
-  while (depth > 0) {
-    const int64_t here = p->stack[--depth];
-    for (int64_t h = 3 * here; h < 3 * here + 3; ++h) {
-      if (m->segment[h] >= 0) continue;
-      const int64_t beside = m->twin[h] < 0 ? -1 : m->twin[h] / 3;
-      is_open |= beside < 0;
-      if (beside < 0 || p->part[beside] > 0) continue;
-      p->part[beside] = number;
-      p->stack[depth++] = beside;
-    }
-  }
-  return is_open;
-}
-
 /* The triangle that contains a point of the user's; -1: it is outside the hull. */
 static int64_t find_triangle(planar *p, cvtm_locator *l, const double at[2]) {
   const double x = (at[0] - p->r.frame.x) / p->r.frame.step,
@@ -315,29 +292,32 @@ static void read_markers_of_parts(planar *p) {
   cvtm_locator l = {m->triangle_count, m->grid, m->corner, m->twin, 0};
   for (int64_t k = 0; k < p->in->hole_count; ++k) {
     const int64_t t = find_triangle(p, &l, p->in->holes + 2 * k);
-    if (t >= 0) p->row[p->part[t]] = -2;
+    if (t >= 0) p->row[p->part[t] + 1] = -2;
   }
   for (int64_t k = 0; k < p->in->region_count; ++k) {
     const int64_t t = find_triangle(p, &l, p->in->regions + 4 * k);
-    if (t >= 0 && p->row[p->part[t]] != -2) p->row[p->part[t]] = (int32_t)k;
+    if (t >= 0 && p->row[p->part[t] + 1] != -2) p->row[p->part[t] + 1] = (int32_t)k;
   }
 }
 
 static cvtm_status find_planar_parts(planar *p) {
   cvtm_half_edges *m = &p->r.m;
   const size_t triangles = (size_t)m->triangle_count;
-  p->part = calloc(triangles + 1, sizeof *p->part);
+  p->part = malloc((triangles + 1) * sizeof *p->part);
   p->row = malloc((triangles + 2) * sizeof *p->row);
   p->stack = malloc((triangles + 1) * sizeof *p->stack);
-  if (!p->part || !p->row || !p->stack) return cvtm_no_memory(p->error, planar_work);
-  int32_t parts = 0;
-  for (int64_t t = 0; t < m->triangle_count; ++t) {
-    if (p->part[t] > 0) continue;
-    const int is_open = flood(p, t, ++parts);
-    p->row[parts] = is_open ? -2 : -1;
+  uint8_t *is_open = malloc(triangles + 1);
+  if (!p->part || !p->row || !p->stack || !is_open) {
+    free(is_open);
+    return cvtm_no_memory(p->error, planar_work);
   }
+  const int32_t parts =
+      cvtm_find_parts(m->triangle_count, m->twin, m->segment, p->part, is_open, p->stack);
+  for (int32_t k = 0; k < parts; ++k) p->row[k + 1] = is_open[k] ? -2 : -1;
+  free(is_open);
   if (p->options->takes_segments && !p->options->refines) read_markers_of_parts(p);
-  for (size_t t = 0; t < triangles; ++t) m->region[t] = p->row[p->part[t]] == -2 ? 0 : p->part[t];
+  for (size_t t = 0; t < triangles; ++t)
+    m->region[t] = p->row[p->part[t] + 1] == -2 ? 0 : p->part[t] + 1;
   const cvtm_status status = cvtm_half_edges_drop_outside(m, p->error);
   if (status != CVTM_OK || m->triangle_count > 0) return status;
   return cvtm_fail(
