@@ -6,7 +6,7 @@
 
 CVTM_API_BEGIN
 
-/* The wanted length of edges, > 0, in `region` at (x, y). */
+/* The wanted length of edges, > 0, in `region` at (x, y). Several threads may call it at once. */
 typedef double (*cvtm_size_function)(const void *context, int32_t region, double x, double y);
 
 typedef struct cvtm_sized_options {
@@ -44,8 +44,8 @@ typedef struct cvtm_sized_figures {
  * boundary on by a lattice of equilateral triangles; its vertices then move to the centroids of
  * their Voronoi cells by the density size^-4 (Du, Faber & Gunzburger 1999), with flips that keep
  * the triangulation constrained Delaunay; vertices are added and removed where edges are too long
- * or too short. In the end the smallest angles are raised by moves of single vertices. One thread;
- * the result is a function of the arguments alone. mesh, regions: as of cvtm_constrained_delaunay.
+ * or too short. In the end the smallest angles are raised by moves of single vertices. The
+ * result is a function of the arguments alone. mesh, regions: as of cvtm_constrained_delaunay.
  * *source (malloc'd, may be NULL): the vertex of the boundary that a vertex of the mesh was, or -1.
  * Fails as cvtm_constrained_delaunay, and with CVTM_ERROR_INPUT if a size is not positive. */
 cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_options *options,

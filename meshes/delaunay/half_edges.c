@@ -168,15 +168,18 @@ void cvtm_half_edges_flip(cvtm_half_edges *m, int64_t h) {
   set_at(m, c, g);
 }
 
+/* Nonzero if the edge of h and its twin has to be flipped. */
+static int is_bad_edge(const cvtm_half_edges *m, int64_t h) {
+  const int64_t g = m->corner[h] < 0 ? -1 : m->twin[h];
+  return g >= 0 && m->segment[h] < 0 &&
+         cvtm_in_circle(m->grid[m->corner[h]], m->grid[m->corner[g]], m->grid[cvtm_apex_of(m, h)],
+                        m->grid[cvtm_apex_of(m, g)]);
+}
+
 void cvtm_half_edges_restore(cvtm_half_edges *m) {
   while (m->depth > 0 && !m->out_of_memory) {
     const int64_t h = m->stack[--m->depth];
-    const int64_t g = m->corner[h] < 0 ? -1 : m->twin[h];
-    if (g < 0 || m->segment[h] >= 0) continue;
-    if (!cvtm_in_circle(m->grid[m->corner[h]], m->grid[m->corner[g]], m->grid[cvtm_apex_of(m, h)],
-                        m->grid[cvtm_apex_of(m, g)]))
-      continue;
-    cvtm_half_edges_flip(m, h);
+    if (is_bad_edge(m, h)) cvtm_half_edges_flip(m, h);
   }
 }
 
@@ -187,7 +190,18 @@ void cvtm_half_edges_push_all(cvtm_half_edges *m) {
 }
 
 void cvtm_half_edges_restore_all(cvtm_half_edges *m) {
-  cvtm_half_edges_push_all(m);
+  const int64_t n = 3 * m->triangle_count;
+  uint8_t *is_bad = malloc((size_t)n + 1);
+  if (is_bad == NULL) {
+    m->out_of_memory = 1;
+    return;
+  }
+#pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
+  for (int64_t h = 0; h < n; ++h) is_bad[h] = m->twin[h] > h && is_bad_edge(m, h);
+  m->depth = 0;
+  for (int64_t h = 0; h < n; ++h)
+    if (is_bad[h]) cvtm_half_edges_push(m, h);
+  free(is_bad);
   cvtm_half_edges_restore(m);
 }
 

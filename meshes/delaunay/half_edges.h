@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+enum { CVTM_WORTH_THREADS = 1 << 13 }; /* vertices or half-edges, for a loop over all */
+
 typedef enum cvtm_change_kind {
   CVTM_CHANGED_CORNER,
   CVTM_CHANGED_TWIN,

@@ -182,26 +182,37 @@ int64_t cvtm_sizer_slide(cvtm_sizer *z, int rounds) {
   return sum;
 }
 
+static int move_vertex(cvtm_sizer *z, int32_t v, double most, int for_mean) {
+  cvtm_sized_star s;
+  cvtm_grid_point to;
+  if (!cvtm_sized_find_star(&z->m, v, z->m.at[v], &s)) return 0;
+  const double worst = worst_at(&s, 0, 0);
+  z->vertex[v].is_still = 1;
+  if (!(worst > most)) return 0;
+  if (!(for_mean ? find_larger_sum(z, v, &s, &to) : find_better(z, v, &s, worst, &to))) return 0;
+  z->m.grid[v] = to;
+  z->vertex[v].is_still = 0;
+  for (int k = 0; k < s.count; ++k) {
+    uint8_t *is_still = &z->vertex[s.vertex[k]].is_still;
+#pragma omp atomic write
+    *is_still = 0; /* other threads may do the same */
+  }
+  return 1;
+}
+
 /* Moves vertices whose triangles have an angle below `degrees`. A move raises the smallest angle
  * around the vertex or, if for_mean, sum_at. A vertex that has not moved is tried again only after
  * a neighbour has moved. Returns the number of moved vertices. */
 static int64_t move_vertices(cvtm_sizer *z, double degrees, int for_mean) {
-  const cvtm_half_edges *m = &z->m;
   const double most = 1 / tan(degrees * CVTM_PI / 180);
   int64_t moved = 0;
-  cvtm_sized_star s;
-  for (int32_t v = (int32_t)z->fixed_count; v < m->vertex_count; ++v) {
-    if (m->at[v] < 0 || z->vertex[v].is_still || !cvtm_sized_find_star(m, v, m->at[v], &s))
-      continue;
-    const double worst = worst_at(&s, 0, 0);
-    cvtm_grid_point to;
-    z->vertex[v].is_still = 1;
-    if (!(worst > most)) continue;
-    if (!(for_mean ? find_larger_sum(z, v, &s, &to) : find_better(z, v, &s, worst, &to))) continue;
-    m->grid[v] = to;
-    ++moved;
-    z->vertex[v].is_still = 0;
-    for (int k = 0; k < s.count; ++k) z->vertex[s.vertex[k]].is_still = 0;
+  if (!cvtm_sizer_colour(z, 0)) return 0;
+  for (int k = 0; k < CVTM_SIZED_COLOURS; ++k) {
+    const int64_t begin = z->colours.first[k], end = z->colours.first[k + 1];
+#pragma omp parallel for schedule(dynamic, 64) reduction(+ : moved) \
+    if (end - begin >= CVTM_WORTH_THREADS / 8)
+    for (int64_t i = begin; i < end; ++i)
+      moved += move_vertex(z, z->colours.list[i], most, for_mean);
   }
   cvtm_half_edges_restore_all(&z->m);
   return moved;

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
   BALANCE_EVERY = 4, /* sweeps between two rounds of additions and removals */
@@ -20,6 +21,39 @@ static const double longest = 1.3, shortest = 0.6, shortest_mean = 0.78, crowded
 static const double stale =
     0.1; /* a vertex's size is looked up again after it has moved by this share of it */
 static const double still = 0.003; /* a vertex rests if its way is shorter, in sizes */
+
+/* ---- Colours ---- */
+
+int cvtm_sizer_colour(cvtm_sizer *z, int with_still) {
+  cvtm_half_edges *m = &z->m;
+  cvtm_sized_colours *c = &z->colours;
+  memset(c->first, 0, sizeof c->first);
+  if (!cvtm_grow(&c->list, sizeof *c->list, &c->capacity, m->vertex_count)) {
+    m->out_of_memory = 1;
+    return 0;
+  }
+  for (int64_t v = 0; v < m->vertex_count; ++v) z->vertex[v].colour = CVTM_SIZED_COLOURS;
+  for (int64_t v = z->fixed_count; v < m->vertex_count; ++v) {
+    if (m->at[v] < 0 || (z->vertex[v].is_still && !with_still)) continue;
+    uint64_t taken = 0;
+    int64_t h = m->at[v];
+    do {
+      taken |= (uint64_t)1 << z->vertex[cvtm_end_of(m, h)].colour;
+      h = cvtm_turn_left(m, h);
+    } while (h != m->at[v]);
+    int colour = 0;
+    while (colour < CVTM_SIZED_COLOURS && taken >> colour & 1) ++colour;
+    if (colour == CVTM_SIZED_COLOURS) continue; /* it has too many neighbours to be moved */
+    z->vertex[v].colour = (uint8_t)colour;
+    ++c->first[colour + 1];
+  }
+  for (int k = 0; k < CVTM_SIZED_COLOURS; ++k) c->first[k + 1] += c->first[k];
+  int64_t next[CVTM_SIZED_COLOURS];
+  memcpy(next, c->first, sizeof next);
+  for (int64_t v = z->fixed_count; v < m->vertex_count; ++v)
+    if (z->vertex[v].colour < CVTM_SIZED_COLOURS) c->list[next[z->vertex[v].colour]++] = (int32_t)v;
+  return 1;
+}
 
 /* ---- Centroids ---- */
 
@@ -82,12 +116,15 @@ static void approach_centroid(cvtm_sizer *z, int32_t v, const cvtm_sized_star *s
 /* Moves all free vertices towards their centroids. */
 static void sweep(cvtm_sizer *z, double share, int with_still) {
   const cvtm_half_edges *m = &z->m;
-  cvtm_sized_star s;
-  for (int32_t v = (int32_t)z->fixed_count; v < m->vertex_count; ++v) {
-    if (m->at[v] < 0 || (z->vertex[v].is_still && !with_still) ||
-        !cvtm_sized_find_star(m, v, m->at[v], &s))
-      continue;
-    approach_centroid(z, v, &s, share);
+  if (!cvtm_sizer_colour(z, with_still)) return;
+  for (int k = 0; k < CVTM_SIZED_COLOURS; ++k) {
+    const int64_t begin = z->colours.first[k], end = z->colours.first[k + 1];
+#pragma omp parallel for schedule(dynamic, 256) if (end - begin >= CVTM_WORTH_THREADS / 8)
+    for (int64_t i = begin; i < end; ++i) {
+      const int32_t v = z->colours.list[i];
+      cvtm_sized_star s;
+      if (cvtm_sized_find_star(m, v, m->at[v], &s)) approach_centroid(z, v, &s, share);
+    }
   }
   cvtm_half_edges_restore_all(&z->m);
 }

@@ -121,5 +121,6 @@ cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_opti
   free(z.places);
   free(z.part_edge);
   free(z.vertex);
+  free(z.colours.list);
   return status;
 }

@@ -10,8 +10,17 @@
 typedef struct cvtm_sized_vertex {
   double size; /* wanted length of edges at `at` */
   cvtm_grid_point at;
-  int is_still; /* its last move was short, or it found no better place */
+  uint8_t is_still; /* its last move was short, or it found no better place */
+  uint8_t colour;
 } cvtm_sized_vertex;
+
+/* The vertices inside by colours: those of one colour have no edge in common, so that threads can
+ * move them at once, with the same result as one after the other. */
+enum { CVTM_SIZED_COLOURS = 33 };
+typedef struct cvtm_sized_colours {
+  int32_t *list; /* those of colour k: from first[k] to first[k + 1] */
+  int64_t capacity, first[CVTM_SIZED_COLOURS + 1];
+} cvtm_sized_colours;
 
 /* A vertex added on an edge of the boundary, at the share t between its lower and upper end, in the
  * order of their coordinates. */
@@ -43,6 +52,7 @@ typedef struct cvtm_sizer {
   cvtm_sized_vertex *vertex; /* per vertex of m; the first are those of the divided boundary */
   int64_t vertex_capacity;
   int64_t fixed_count; /* of the divided boundary */
+  cvtm_sized_colours colours;
   cvtm_sized_figures *figures;
 } cvtm_sizer;
 
@@ -131,6 +141,9 @@ void cvtm_sizer_way(const cvtm_sizer *z, int32_t v, double way[2]);
 int64_t cvtm_sizer_slide(cvtm_sizer *z, int rounds);
 /* Fills the triangulation with vertices. */
 cvtm_status cvtm_sizer_fill(cvtm_sizer *z);
+/* Colours the vertices inside, without those that are still unless with_still. Returns 0 if there
+ * is no memory. */
+int cvtm_sizer_colour(cvtm_sizer *z, int with_still);
 /* Moves, adds and removes vertices. */
 cvtm_status cvtm_sizer_relax(cvtm_sizer *z);
 /* Raises the smallest angles. */
