@@ -551,7 +551,7 @@ TEST(test_twins_are_divided_alike) {
 
 TEST(test_result_is_a_function_of_the_input) {
   output one, two;
-  begin(0.4);
+  begin(0.15);
   add_rectangle(0, 0, 20, 17);
   add_circle(9, 8, 3.3, 40, 0, 1);
   make(&one);
