@@ -73,4 +73,64 @@ TEST(test_stop_ends_it) {
   }
 }
 
+/* A square of 100 with a lattice of sites, two of which are so close to each other that a triangle
+ * becomes bad. */
+TEST(test_only_vertices_near_changes_move_to_targets) {
+  enum { SIDE = 20, BORDER = 4 * SIDE, COUNT = BORDER + (SIDE - 1) * (SIDE - 1) + 1 };
+  static double points[2 * COUNT], corners[2 * BORDER], before[8 * COUNT], after[8 * COUNT];
+  static int32_t edges[2 * BORDER], left[BORDER], right[BORDER];
+  static uint8_t corner[BORDER];
+  const double step = 100.0 / SIDE, shift = 0.01;
+  int64_t n = 0;
+  for (int side = 0; side < 4; ++side) {
+    for (int k = 0; k < SIDE; ++k, ++n) {
+      const double a = k * step, place[4][2] = {{a, 0}, {100, a}, {100 - a, 100}, {0, 100 - a}};
+      memcpy(points + 2 * n, place[side], sizeof place[side]);
+      points[2 * n + 1] = 100 - points[2 * n + 1];
+      corner[n] = k == 0;
+      edges[2 * n] = (int32_t)n;
+      edges[2 * n + 1] = (int32_t)((n + 1) % BORDER);
+      left[n] = 1;
+    }
+  }
+  memcpy(corners, points, sizeof corners);
+  const cvtm_boundary square = {.vertex_count = BORDER,
+                                .edge_count = BORDER,
+                                .points = corners,
+                                .corner = corner,
+                                .edges = edges,
+                                .left = left,
+                                .right = right};
+  for (int i = 1; i < SIDE; ++i)
+    for (int k = 1; k < SIDE; ++k, ++n) {
+      points[2 * n] = i * step;
+      points[2 * n + 1] = k * step;
+    }
+  points[2 * n] = 52.5;
+  points[2 * n + 1] = 50.02;
+  DEFAULT_OPTIONS(cvtm_refine, options);
+  cvtm_refinement *made = NULL;
+  cvtm_refine_figures figures;
+  int64_t moved = 0;
+  assert_ok(cvtm_refine(points, COUNT, &square, &options, &made, &figures, NULL));
+  assert_in_range(figures.removed + figures.added_for_angles + figures.moved, 1, 30);
+  const int64_t count = cvtm_refinement_count(made, NULL);
+  assert_in_range(count, COUNT - 4, 4 * COUNT);
+  cvtm_refinement_points(made, before);
+  memcpy(after, before, sizeof after);
+  for (int64_t i = 0; i < 2 * count; ++i) after[i] += shift;
+  assert_ok(cvtm_refinement_move(made, after, &moved, NULL));
+  cvtm_refinement_points(made, after);
+  int64_t near = 0;
+  for (int64_t v = 0; v < count; ++v) {
+    const double *p = before + 2 * v, *q = after + 2 * v;
+    const double way = hypot(p[0] - 50, p[1] - 50);
+    near += way < 0.9 * step && q[0] - p[0] > 0.2 * shift && q[1] - p[1] > 0.2 * shift;
+    if (way > 8 * step) assert_memory_equal(p, q, 2 * sizeof *p);
+  }
+  assert_true(near > 0);
+  cvtm_refine_figures_free(&figures);
+  cvtm_refinement_destroy(made);
+}
+
 TEST_MAIN()
