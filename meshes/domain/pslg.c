@@ -395,9 +395,9 @@ static cvtm_status cover_parts(const edge_list *l, const int32_t *region, int64_
       const double *at = l->points + 2 * (int64_t)l->segments[0];
       for (size_t t = 0; t < halves / 3; ++t)
         if (p->part[t] == failed) at = l->points + 2 * (int64_t)p->source[p->mesh.triangles[3 * t]];
-      status =
-          cvtm_fail(error, CVTM_ERROR_INPUT,
-                    "a ring meets itself, or a corner is on an edge, near (%g, %g)", at[0], at[1]);
+      status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                         "a ring meets itself, or a corner is on an edge, near (%.9g, %.9g)", at[0],
+                         at[1]);
     }
     for (int32_t k = 0; k < p->part_count && status == CVTM_OK; ++k) {
       const int32_t shape = toggle_shapes(&c, k);

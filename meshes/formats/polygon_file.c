@@ -636,15 +636,17 @@ static cvtm_status refuse_pair(const cvtm_polygons *rings, const cvtm_ring_colle
   describe_ring(c, ring < other ? other : ring, second, sizeof second);
   find_meeting(rings, pair, place);
   if (ring == other) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: %s meets itself at (%g, %g): the edges that begin at (%g, %g) and at "
-                     "(%g, %g)",
-                     name, first, place[0], place[1], a[0], a[1], b[0], b[1]);
+    return cvtm_fail(
+        error, CVTM_ERROR_INPUT,
+        "%s: %s meets itself at (%.9g, %.9g): the edges that begin at (%.9g, %.9g) and at "
+        "(%.9g, %.9g)",
+        name, first, place[0], place[1], a[0], a[1], b[0], b[1]);
   }
-  return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "%s: %s and %s cross at (%g, %g): the edges that begin at (%g, %g) and at "
-                   "(%g, %g)",
-                   name, first, second, place[0], place[1], a[0], a[1], b[0], b[1]);
+  return cvtm_fail(
+      error, CVTM_ERROR_INPUT,
+      "%s: %s and %s cross at (%.9g, %.9g): the edges that begin at (%.9g, %.9g) and at "
+      "(%.9g, %.9g)",
+      name, first, second, place[0], place[1], a[0], a[1], b[0], b[1]);
 }
 
 static void reverse(double *points, int64_t count) {

@@ -309,3 +309,6 @@ def test_a_crossing_is_named_by_shapes_and_place(cvtmesh):
         assert b"at (4, 1)" in text or b"at (2, 4)" in text
     cvtmesh.file("eight.csv", "0,0\n4,4\n4,0\n0,4\n")
     cvtmesh.refused("mesh", "eight.csv", "--size", 1, "-o", "no.msh", code=3, names=["meets itself at (2, 2)"])
+    cvtmesh.file("utm.csv", "500000,5400000\n500004,5400004\n500004,5400000\n500000,5400004\n")
+    cvtmesh.refused("mesh", "utm.csv", "--size", 1, "-o", "no.msh", code=3,
+                    names=["meets itself at (500002, 5400002)"])
