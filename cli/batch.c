@@ -365,10 +365,14 @@ static cvtm_status keep_last(batch *b, const cvtm_run *run, cvtm_error *error) {
 static int solve_frame(batch *b, const batch_job *job, const cli_progress *progress, int code,
                        cvtm_run *run, double *begin) {
   cvtm_error error = {CVTM_OK, ""};
+  const int own_threads = omp_get_max_threads();
   wait_for_turn(b, job);
   end_stage(b, STAGE_WAIT, begin);
+  omp_set_num_threads(available_threads(b->options)); /* all other frames wait for this */
   if (code == CLI_EXIT_OK && run->options.follow.continues)
     code = cli_result(CLI_RUN, CLI_READING, run_follow(run, &b->last.frame, &error), &error);
+  omp_set_num_threads(own_threads);
+  end_stage(b, STAGE_SOLVE, begin);
   if (code == CLI_EXIT_OK) code = solve_job(b, progress, run, begin);
   if (code == CLI_EXIT_OK)
     code = cli_result(CLI_RUN, CLI_WORKING, keep_last(b, run, &error), &error);

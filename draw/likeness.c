@@ -244,7 +244,9 @@ void cvtm_plane_shrink(const float *from, int width, int height, int side, float
 }
 
 double cvtm_plane_at(const float *plane, int width, int height, double x, double y) {
-  const double u = fmin(fmax(x, 0), width - 1), v = fmin(fmax(y, 0), height - 1);
+  /* fmin and fmax would be calls. */
+  const double u = x < 0 ? 0 : x > width - 1 ? width - 1 : x;
+  const double v = y < 0 ? 0 : y > height - 1 ? height - 1 : y;
   const int i = (int)u, j = (int)v, right = i + 1 < width, below = j + 1 < height ? width : 0;
   const float *at = plane + (int64_t)j * width + i;
   const double s = u - i, t = v - j;

@@ -100,7 +100,7 @@ static int64_t move_sites(const follower *f, const double *area) {
 
 /* Adapts the sites to the density. */
 static cvtm_status adapt(int64_t fixed, run_film_frame *frame, cvtm_error *error) {
-  enum { PASSES = 4 };
+  enum { PASSES = 2 };
   const cvtm_domain domain = frame->domain;
   const size_t pixels = (size_t)domain.width * (size_t)domain.height, n = (size_t)frame->count;
   cvtm_scratch memory = {0};

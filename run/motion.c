@@ -95,7 +95,7 @@ cvtm_status run_motion_follow(cvtm_domain domain, const float *before, const flo
                               double *points, int64_t count, cvtm_error *error) {
   enum { LEVELS = 3, LEAST = 12, STEPS = 3 };
   const double spacing = sqrt((double)domain.width * domain.height / (double)count);
-  const int side = (int)fmax(spacing / 3, 1);
+  const int side = (int)fmax(spacing / 2.4, 1);
   level levels[LEVELS];
   cvtm_scratch memory = {0};
   int depth = 0, width = (domain.width + side - 1) / side,
