@@ -122,14 +122,13 @@ cvtm_status run_motion_follow(cvtm_domain domain, const float *before, const flo
     for (int step = 0; status == CVTM_OK && step < STEPS; ++step)
       status = improve(&levels[k], error);
   }
-  const double size[2] = {domain.width, domain.height};
   for (int64_t i = 0; status == CVTM_OK && i < count; ++i) {
     double *place = points + 2 * i, moved[2];
     const double x = place[0] / side - 0.5, y = place[1] / side - 0.5;
     for (int axis = 0; axis < 2; ++axis)
       moved[axis] = place[axis] + side * value_in(&levels[0], levels[0].motion[axis], x, y);
-    for (int axis = 0; axis < 2; ++axis)
-      place[axis] = fmin(fmax(moved[axis], 0.01), size[axis] - 0.01);
+    if (moved[0] > 0 && moved[0] < domain.width && moved[1] > 0 && moved[1] < domain.height)
+      memcpy(place, moved, sizeof moved);
   }
   cvtm_scratch_free(&memory);
   return status;
