@@ -3,7 +3,8 @@
  * of a lane, made from the stored pairs by BFGS updates of theta I (Byrd, Nocedal & Schnabel 1994);
  * so neither the products of pass A nor the small matrices of limited_memory.h are needed, and any
  * history will do. Sums go over the lanes of a group in a fixed order: the bits of a problem do not
- * depend on the other problems. The pairs of a problem are [2m][n]. */
+ * depend on the other problems. A warp has three groups of 10 lanes, its last lanes have no
+ * problem. The pairs of a problem are [2m][n]. */
 #include "base/cuda_utils.h"
 #include "lbfgsb/blocks_cuda.h"
 #include "lbfgsb/iteration.h"
@@ -23,6 +24,7 @@ struct lane_group {
   cvtm_lbfgsb_state *state; /* in shared memory */
   int64_t problem;
   int lane, n;
+  int first;             /* the lane of the warp at which the group begins */
   unsigned mask;         /* the lanes of the group */
   double *subspace_step; /* of the variable of this lane */
 
@@ -36,26 +38,33 @@ struct lane_group {
     if (has_row()) return cvtm_lbfgsb_get_variable(&all, at(), all.x[at()], all.g[at()]);
     return {0.0, -HUGE_VAL, HUGE_VAL, 1.0, 0.0};
   }
-  __device__ double get(double value, int of) const { return __shfl_sync(mask, value, of, LANES); }
-  __device__ double sum(double value) const {
+  __device__ double get(double value, int of) const { return __shfl_sync(mask, value, first + of); }
+  /* Joins the values of all lanes; every lane gets the result. */
+  template <typename Join>
+  __device__ double join(double value, Join join_two) const {
+    if constexpr ((LANES & (LANES - 1)) == 0) {
 #pragma unroll
-    for (int offset = LANES / 2; offset > 0; offset /= 2)
-      value += __shfl_xor_sync(mask, value, offset, LANES);
-    return value;
+      for (int offset = LANES / 2; offset > 0; offset /= 2)
+        value = join_two(value, __shfl_xor_sync(mask, value, offset));
+      return value;
+    }
+    double joined = get(value, 0);
+#pragma unroll
+    for (int of = 1; of < LANES; ++of) joined = join_two(joined, get(value, of));
+    return joined;
+  }
+  __device__ double sum(double value) const {
+    return join(value, [](double a, double b) { return a + b; });
   }
   __device__ double least(double value) const {
-#pragma unroll
-    for (int offset = LANES / 2; offset > 0; offset /= 2)
-      value = fmin(value, __shfl_xor_sync(mask, value, offset, LANES));
-    return value;
+    return join(value, [](double a, double b) { return fmin(a, b); });
   }
   /* The product of the matrix and a vector; an element each. */
   __device__ double multiply(const double (&row)[LANES], double element) const {
     double product = 0.0;
 #pragma unroll
     for (int j = 0; j < LANES; ++j) {
-      if (j >= n) break;
-      product += row[j] * get(element, j);
+      if (j < n) product += row[j] * get(element, j);
     }
     return product;
   }
@@ -78,12 +87,24 @@ struct row_sums {
   /* Combines the entries of all lanes; every lane gets the result. nearest: nonzero in pass A. */
   template <int LANES>
   __device__ void combine(const lane_group<LANES> &on, int nearest) {
+    double other[CVTM_SUM_COLUMNS];
+    if constexpr ((LANES & (LANES - 1)) == 0) {
 #pragma unroll
-    for (int offset = LANES / 2; offset > 0; offset /= 2) {
-      double other[CVTM_SUM_COLUMNS];
-      for (int e = 0; e < CVTM_SUM_COLUMNS; ++e)
-        other[e] = __shfl_xor_sync(on.mask, value[e], offset, LANES);
-      cvtm_lbfgsb_combine_entries(value, other, CVTM_SUM_COLUMNS, nearest);
+      for (int offset = LANES / 2; offset > 0; offset /= 2) {
+        for (int e = 0; e < CVTM_SUM_COLUMNS; ++e)
+          other[e] = __shfl_xor_sync(on.mask, value[e], offset);
+        cvtm_lbfgsb_combine_entries(value, other, CVTM_SUM_COLUMNS, nearest);
+      }
+    } else {
+      double own[CVTM_SUM_COLUMNS];
+      for (int e = 0; e < CVTM_SUM_COLUMNS; ++e) {
+        own[e] = value[e];
+        value[e] = on.get(own[e], 0);
+      }
+      for (int of = 1; of < LANES; ++of) {
+        for (int e = 0; e < CVTM_SUM_COLUMNS; ++e) other[e] = on.get(own[e], of);
+        cvtm_lbfgsb_combine_entries(value, other, CVTM_SUM_COLUMNS, nearest);
+      }
     }
   }
 };
@@ -107,8 +128,7 @@ static __device__ int make_matrix(const lane_group<LANES> &on, double (&b)[LANES
     good = good && sv > 0.0 && sy > 0.0;
 #pragma unroll
     for (int j = 0; j < LANES; ++j) {
-      if (j >= on.n) break;
-      b[j] += of_y * on.get(y, j) - of_v * on.get(v, j);
+      if (j < on.n) b[j] += of_y * on.get(y, j) - of_v * on.get(v, j);
     }
   }
   return good;
@@ -191,8 +211,8 @@ static __device__ void find_step(const lane_group<LANES> &on) {
   const int leaves = is_free && t >= state->first_breakpoint && cvtm_lbfgsb_breakpoint(&row) <= t;
   const double to_bound = (row.g < 0.0 ? row.upper : row.lower) - row.x;
   const double moved = leaves ? to_bound / row.scale : t * d;
-  const int stays = is_free && !leaves, first_lane = static_cast<int>(threadIdx.x) % WARP - on.lane;
-  const unsigned members = __ballot_sync(on.mask, stays) >> first_lane;
+  const int stays = is_free && !leaves;
+  const unsigned members = __ballot_sync(on.mask, stays) >> on.first;
   const double gradient = row.g + on.multiply(b, moved); /* of the model at the Cauchy point */
   const int solved = solve(on, b, members, stays ? -gradient : 0.0, &step);
   on.decide([&] {
@@ -292,20 +312,30 @@ static __device__ void pass_trial(const lane_group<LANES> &on) {
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
+/* The number of groups of a block. */
+constexpr int problems_of(int lanes) { return SMALL_THREADS / WARP * (WARP / lanes); }
+
 template <int LANES>
 static __device__ lane_group<LANES> find_group(const cvtm_lbfgsb_arrays &all, double *step) {
-  constexpr int problems = SMALL_THREADS / LANES;
-  const int thread = static_cast<int>(threadIdx.x), own = thread / LANES, lane = thread % LANES;
-  const unsigned lanes = LANES == WARP ? 0xffffffffu : (1u << LANES % WARP) - 1u;
-  return {all,  small_states + own,      static_cast<int64_t>(blockIdx.x) * problems + own,
-          lane, static_cast<int>(all.n), lanes << (thread % WARP - lane),
+  constexpr int groups = WARP / LANES;
+  const int lane = static_cast<int>(threadIdx.x) % WARP, group = lane / LANES,
+            own = static_cast<int>(threadIdx.x) / WARP * groups + group;
+  const unsigned lanes = 0xffffffffu >> (WARP - LANES) << group * LANES;
+  const int64_t problem = static_cast<int64_t>(blockIdx.x) * problems_of(LANES) + own;
+  return {all,
+          small_states + own,
+          group < groups ? problem : INT64_MAX,
+          lane % LANES,
+          static_cast<int>(all.n),
+          group * LANES,
+          lanes,
           step};
 }
 
 /* Copies the states of the block's problems between shared and device memory. */
 template <int LANES>
 static __device__ void copy_states(const cvtm_lbfgsb_arrays &all, int store) {
-  constexpr int64_t problems = SMALL_THREADS / LANES;
+  constexpr int64_t problems = problems_of(LANES);
   const int64_t first = blockIdx.x * problems, left = all.problems - first;
   const int words = static_cast<int>((left < problems ? left : problems) *
                                      sizeof(cvtm_lbfgsb_state) / sizeof(int64_t));
@@ -337,13 +367,15 @@ static __global__ void __launch_bounds__(SMALL_THREADS)
     small_start_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all,
                        const __grid_constant__ cvtm_lbfgsb_state first) {
   const lane_group<LANES> on = find_group<LANES>(all, nullptr);
-  row_sums sums;
-  if (on.is_problem() && on.has_row()) cvtm_lbfgsb_start_row(&all, on.at(), sums.value);
-  sums.combine(on, 0);
-  on.decide([&] {
-    *on.state = first;
-    cvtm_lbfgsb_init_state(on.state, sums.value);
-  });
+  if (on.is_problem()) {
+    row_sums sums;
+    if (on.has_row()) cvtm_lbfgsb_start_row(&all, on.at(), sums.value);
+    sums.combine(on, 0);
+    on.decide([&] {
+      *on.state = first;
+      cvtm_lbfgsb_init_state(on.state, sums.value);
+    });
+  }
   copy_states<LANES>(all, 1);
 }
 
@@ -362,6 +394,7 @@ static small_launch find_launch(int64_t n) {
   CVTM_SMALL(2)
   CVTM_SMALL(4)
   CVTM_SMALL(8)
+  CVTM_SMALL(10)
   CVTM_SMALL(16)
   CVTM_SMALL(32)
 #undef CVTM_SMALL
@@ -370,7 +403,7 @@ static small_launch find_launch(int64_t n) {
 
 static cvtm_status launch_small(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
                                 const void *kernel, int lanes, void **arguments) {
-  const int64_t each = SMALL_THREADS / lanes;
+  const int64_t each = problems_of(lanes);
   const size_t bytes = static_cast<size_t>(each) * sizeof(cvtm_lbfgsb_state);
   const dim3 grid(static_cast<unsigned>((arrays->problems + each - 1) / each));
   CVTM_CUDA_TRY(device, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
