@@ -288,6 +288,7 @@ static cvtm_status prepare_resume(cvtm_lbfgsb *solver) {
 
 static void fill_results(const cvtm_lbfgsb_run *current, cvtm_lbfgsb_result *results) {
   const cvtm_lbfgsb *solver = current->solver;
+  const double seconds = cvtm_clock() - current->start_time;
   for (int64_t p = 0; p < solver->problems; ++p) {
     const cvtm_lbfgsb_state *seen = solver->states + p;
     cvtm_lbfgsb_result *result = results + p;
@@ -300,7 +301,7 @@ static void fill_results(const cvtm_lbfgsb_run *current, cvtm_lbfgsb_result *res
     result->active = seen->active;
     result->start_projected = seen->start_projected;
     result->restarts = seen->restarts;
-    result->seconds = cvtm_clock() - current->start_time;
+    result->seconds = seconds;
     result->evaluation_seconds = current->evaluation_seconds;
     result->captured = current->captured;
   }
@@ -388,7 +389,8 @@ cvtm_status cvtm_lbfgsb_advance(cvtm_lbfgsb *solver, int *running) {
   if (status == CVTM_OK) status = cvtm_device_activate(solver->device);
   int count = 0;
   if (status == CVTM_OK) status = enqueue_round(solver);
-  if (status == CVTM_OK) status = read_running(solver, &count);
+  if (status != CVTM_OK || running == NULL) return status;
+  status = read_running(solver, &count);
   if (status == CVTM_OK) status = deliver_records(&solver->reverse_run);
   if (status == CVTM_OK) *running = count > 0;
   return status;
@@ -401,6 +403,11 @@ const int *cvtm_lbfgsb_running(const cvtm_lbfgsb *solver, int64_t *stride) {
 
 cvtm_status cvtm_lbfgsb_finish(cvtm_lbfgsb *solver, double *x, cvtm_lbfgsb_result *result) {
   cvtm_status status = check_reverse_run(solver);
+  int running = 1;
+  if (status == CVTM_OK && result == NULL && keeps_states(solver))
+    status = read_running(solver, &running);
+  if (status == CVTM_OK && running == 0)
+    return cvtm_device_copy(solver->device, x, solver->arrays.x, (size_t)solver->total * sizeof *x);
   if (status == CVTM_OK) status = cvtm_lbfgsb_read_states(solver);
   if (status != CVTM_OK) return status;
   const int64_t stopped = cvtm_lbfgsb_count_running(solver);

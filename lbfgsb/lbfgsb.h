@@ -171,9 +171,11 @@ typedef struct cvtm_lbfgsb_evaluation {
 /* x: the start. The pointers in *at do not change during the run. */
 cvtm_status cvtm_lbfgsb_start(cvtm_lbfgsb *solver, const double *x, cvtm_lbfgsb_evaluation *at);
 /* Uses the evaluation at at->x. Then at->x is the next point, unless *running = 0. Waits for the
- * device. */
+ * device. running NULL: of a batch, does not wait. A later call says whether the run has ended;
+ * evaluations after its end are not used. */
 cvtm_status cvtm_lbfgsb_advance(cvtm_lbfgsb *solver, int *running);
-/* Ends the run, even if it is still running. x: the best point found. */
+/* Ends the run, even if it is still running. x: the best point found. result NULL: not wanted,
+ * which saves a large batch that has ended copies of its states. */
 cvtm_status cvtm_lbfgsb_finish(cvtm_lbfgsb *solver, double *x, cvtm_lbfgsb_result *result);
 /* Between start and finish: problem p still runs if element p * *stride is not 0, in device memory
  * that the solver owns. The evaluations of other problems are not used. */

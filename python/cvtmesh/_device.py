@@ -151,6 +151,13 @@ class CuPy:
             event.record(cuda.get_current_stream())
             cuda.runtime.streamWaitEvent(stream, event.ptr)
 
+    def lead(self, stream: int) -> None:
+        cuda = self.cupy.cuda
+        with self.device:
+            event = cuda.Event(disable_timing=True)
+            event.record(cuda.ExternalStream(stream))
+            cuda.get_current_stream().wait_event(event)
+
     def synchronize(self) -> None:
         with self.device:
             self.cupy.cuda.get_current_stream().synchronize()

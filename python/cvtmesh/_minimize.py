@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import sys
+import time
 from typing import TYPE_CHECKING, Any, Callable
 
 from . import _core
@@ -163,6 +164,9 @@ class HostSide:
     def result(self) -> Any:
         return self.solver.host("result").reshape(self.shape)
 
+    def finish(self) -> dict[str, Any]:
+        return self.solver.finish()
+
     def gradient(self, objective: Objective) -> Any:
         """At the result, of all problems."""
         x = self.result()
@@ -195,6 +199,7 @@ class DeviceSide:
         solver.start_on_device(start)
         self.at_x, self.at_f, self.at_g = (self.framework.view(solver.view(name)) for name in "xfg")
         self.states = self.framework.view(solver.running()) if problems > 0 else None
+        self.rounds, self.unseen, self.seen = 1, 0, time.perf_counter()
 
     def vector(self, value: Any, name: str) -> Any:
         value = value if ordinal_of(value) is None else adopt(value)
@@ -224,6 +229,19 @@ class DeviceSide:
     def result(self) -> Any:
         return self.framework.copy(self.framework.view(self.solver.view("result"))).reshape(self.shape)
 
+    def finish(self) -> dict[str, Any]:
+        if not self.solver.is_large:
+            return self.solver.finish()
+        import numpy as np
+
+        self.solver.finish_on_device()
+        view, copy = self.framework.view, self.framework.copy
+        names = ("fun", "status", "nit", "nfev", "projected_gradient", "active", "restarts")
+        figures = {name: host_array(copy(view(self.solver.figure(name))), name) for name in names}
+        converged = [self.solver.has_converged(stop) for stop in range(len(_core.stop_reasons()))]
+        success = np.array(converged)[figures["status"]]
+        return {**figures, "success": success, "njev": figures["nfev"]}
+
     def gradient(self, objective: Objective) -> Any:
         gradient = objective(self.result(), self.running() + 1 if objective.masked else None)[1]
         self.framework.synchronize()  # the solver's memory is freed next
@@ -236,7 +254,18 @@ class DeviceSide:
         self.framework.assign(self.at_f, f)
         self.framework.assign(self.at_g, g)
         self.framework.follow(self.solver.stream)
-        return self.solver.advance_on_device()
+        self.unseen += 1
+        if self.unseen < self.rounds:
+            self.solver.advance_on_device(False)
+            self.framework.lead(self.solver.stream)
+            return True
+        running = self.solver.advance_on_device(True)
+        # While the device works on a short round of a batch, the next evaluations are enqueued; the
+        # last ones may be in vain.
+        now = time.perf_counter()
+        short = (now - self.seen) / self.unseen < 1e-3
+        self.rounds, self.unseen, self.seen = 4 if short and self.states is not None else 1, 0, now
+        return running
 
 
 class StartNotFinite(FloatingPointError):
@@ -320,9 +349,9 @@ def run(
         if asked or not running:
             break
         running = side.advance(*objective(side.x(), side.running() if objective.masked else None))
-    figures = side.solver.finish()
+    figures = side.finish()
     reasons: Any = _core.stop_reasons()
-    reasons = np.array(reasons) if side.problems > 0 else reasons
+    reasons = np.array(reasons, dtype=object) if side.problems > 0 else reasons
     figures["message"] = reasons[figures["status"]]
     if asked:
         figures |= {"success": False, "message": "request"}

@@ -3,6 +3,7 @@
 
 extern "C" {
 #include "cli/solvers.h"
+#include "lbfgsb/lbfgsb_state.h"
 }
 
 namespace {
@@ -25,6 +26,7 @@ class Minimizer {
     if (search > 0) settings.search_evaluations = search;
     settings.monitor = watch;
     settings.monitor_context = this;
+    long_history_ = settings.history > CVTM_LBFGSB_SHORT;
     on_.require(problems > 0 ? cvtm_lbfgsb_create_batch(on_.device, problems, n, &settings, &made)
                              : cvtm_lbfgsb_create(on_.device, n, &settings, &made));
     solver_.reset(made);
@@ -60,12 +62,30 @@ class Minimizer {
     next();
   }
   /* With the value and the gradient in the solver's memory. Waits for the objective's work if the
-   * solver's stream does. */
-  bool advance_on_device() {
-    next();
+   * solver's stream does. wait false: does not wait, and returns true. */
+  bool advance_on_device(bool wait) {
+    on_.require(cvtm_lbfgsb_advance(solver_.get(), wait ? &running_ : nullptr));
     return is_running();
   }
   bool is_running() const { return running_ != 0; }
+
+  /* True if `finish` may be left to the device, where the states of a large batch are. */
+  bool is_large() const { return on_cuda() && problems_ >= 4096 && !long_history_; }
+  void finish_on_device() {
+    const cvtm_status status = cvtm_lbfgsb_finish(solver_.get(), x_, nullptr);
+    if (status != CVTM_ERROR_EVALUATION) on_.require(status);
+    on_.require(cvtm_device_synchronize(on_.device));
+  }
+  /* Of each problem; on the solver's device. */
+  const char *states() const {
+    int64_t stride;
+    return reinterpret_cast<const char *>(running(&stride)) - offsetof(cvtm_lbfgsb_state, running);
+  }
+  bool has_converged(int stop) const {
+    cvtm_lbfgsb_result result = {};
+    result.stop = static_cast<cvtm_stop>(stop);
+    return cli_minimize_converged(&arguments_.options, &result) != 0;
+  }
 
   /* Of a batch: arrays with an element for each problem. */
   Figures finish() {
@@ -189,6 +209,7 @@ class Minimizer {
   double *x_ = nullptr;
   cvtm_lbfgsb_evaluation at_ = {};
   int running_ = 1;
+  bool long_history_ = false;
   std::vector<cvtm_lbfgsb_progress> records_;
 };
 
@@ -229,6 +250,23 @@ nb::object view(nb::handle self, const std::string &name) {
   const Minimizer &m = *nb::inst_ptr<Minimizer>(self);
   const Minimizer::Place at = m.place(name);
   return show(self, m, at.data, at.count, at.stride);
+}
+
+/* A figure of each problem of a large batch, on its device. */
+nb::object figure(nb::handle self, const std::string &name) {
+  const Minimizer &m = *nb::inst_ptr<Minimizer>(self);
+  const auto at = [&](auto example, size_t offset) {
+    using T = decltype(example);
+    return show(self, m, reinterpret_cast<const T *>(m.states() + offset), m.problems(),
+                static_cast<int64_t>(sizeof(cvtm_lbfgsb_state) / sizeof(T)));
+  };
+  if (name == "fun") return at(0.0, offsetof(cvtm_lbfgsb_state, f));
+  if (name == "status") return at(0, offsetof(cvtm_lbfgsb_state, stop));
+  if (name == "nit") return at(int64_t{0}, offsetof(cvtm_lbfgsb_state, iteration));
+  if (name == "nfev") return at(int64_t{0}, offsetof(cvtm_lbfgsb_state, evaluations));
+  if (name == "active") return at(int64_t{0}, offsetof(cvtm_lbfgsb_state, active));
+  if (name == "restarts") return at(int64_t{0}, offsetof(cvtm_lbfgsb_state, restarts));
+  return at(0.0, offsetof(cvtm_lbfgsb_state, projected_gradient));
 }
 
 nb::object running(nb::handle self) {
@@ -275,9 +313,16 @@ void bind_minimize(nb::module_ &module) {
           },
           nb::arg("f"), nb::arg("g"),
           "Uses the value and the gradient at x; false when the run has ended.")
-      .def("advance_on_device", &Minimizer::advance_on_device, unlocked,
+      .def("advance_on_device", &Minimizer::advance_on_device, nb::arg("wait"), unlocked,
            "The same with f and g of `view`.")
       .def("finish", &Minimizer::finish)
+      .def("finish_on_device", &Minimizer::finish_on_device, unlocked)
+      .def("has_converged", &Minimizer::has_converged, nb::arg("stop"))
+      .def(
+          "figure",
+          [](nb::handle_t<Minimizer> self, const std::string &name) { return figure(self, name); },
+          nb::arg("name"), "Of each problem of a large batch; not copied.")
+      .def_prop_ro("is_large", &Minimizer::is_large)
       .def(
           "view",
           [](nb::handle_t<Minimizer> self, const std::string &name) { return view(self, name); },

@@ -334,6 +334,23 @@ def test_host_arrays_cross_the_bus():
     assert r.success and abs(float(r.x) - 1) < 1e-8
 
 
+def test_figures_of_a_large_batch_are_those_of_a_small_one():
+    torch = pytest.importorskip("torch")
+    centre = torch.tensor(np.random.default_rng(0).random((5000, 3)), device="cuda")
+    scale = torch.tensor([1.0, 3.0, 20.0], device="cuda", dtype=torch.float64)
+
+    def solve(rows):
+        def fun(x):
+            return (scale * (x - centre[:rows]) ** 2).sum(1), 2 * scale * (x - centre[:rows])
+
+        return cvtmesh.minimize(fun, torch.zeros_like(centre[:rows]), [(0.1, 0.9)] * 3, gradient_tolerance=1e-6)
+
+    large, small = solve(5000), solve(20)
+    for name in ("fun", "status", "success", "message", "nit", "nfev", "njev", "active", "projected_gradient"):
+        assert np.array_equal(large[name][:20], small[name]) and len(large[name]) == 5000, name
+    assert torch.equal(large.x[:20], small.x) and large.success.all()
+
+
 def test_small_calls_keep_no_memory():
     torch = pytest.importorskip("torch")
     import cvtmesh.torch
@@ -353,8 +370,11 @@ def test_small_calls_keep_no_memory():
         return torch.cuda.mem_get_info()[0]
 
     calls(5)
-    free = calls(20)
-    assert calls(100) >= free - (1 << 20)
+    for _ in range(5):  # the device reports its memory for all processes: another one may take some
+        free = calls(20)
+        if calls(100) >= free - (1 << 20):
+            return
+    pytest.fail("in each of five times 100 calls kept more than 1 MB")
 
 
 # --- complementarity ------------------------------------------------------------------------------
