@@ -24,15 +24,15 @@ enum {
 typedef cvtm_status (*cvtm_pixels_writer)(const char *path, int width, int height, int channels,
                                           const unsigned char *pixels, cvtm_error *error);
 
+/* Comments end with the default, which is 0 or NULL where they give none. */
 typedef struct cvtm_picture_options {
-  unsigned layers; /* CVTM_PICTURE_* or-ed */
+  unsigned layers; /* CVTM_PICTURE_* or-ed; cells, their edges and sites */
   int long_side; /* pixels of the longer side, at most 16384; 0: chosen from the spacing of sites */
   int invert;    /* nonzero: dense areas are light on dark ground, for densities made with invert */
   cvtm_pixels_writer write; /* NULL: cvtm_png_write */
   CVTM_RESERVED(7);
 } cvtm_picture_options;
 
-/* Layers: cells, their edges and sites; the size is chosen. */
 void cvtm_picture_defaults(cvtm_picture_options *options);
 
 /* Draws and writes a picture at `path` (`-`: standard output). density: width * height values of

@@ -41,6 +41,7 @@ void cvtm_contour_free(cvtm_contour *contour);
  * continue at the opposite side, and each vertex on one side has a copy on the opposite side. */
 typedef enum cvtm_border { CVTM_BORDER_EMPTY, CVTM_BORDER_FLAT, CVTM_BORDER_PERIODIC } cvtm_border;
 
+/* Comments end with the default, which is 0 or NULL where they give none. */
 typedef struct cvtm_contour_options {
   double corner_angle; /* degrees; a turn by at least this is a corner; 40 (polygons: 10) */
   double smallest;     /* square pixels; closed curves around a smaller area are dropped; 1 */

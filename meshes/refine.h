@@ -11,15 +11,17 @@ CVTM_API_BEGIN
 /* The largest area, > 0, of a triangle of `region` whose centroid is at (x, y); INFINITY: any. */
 typedef double (*cvtm_area_cap)(const void *context, int32_t region, double x, double y);
 
+/* Comments end with the default, which is 0 or NULL where they give none. */
 typedef struct cvtm_refine_options {
-  double min_angle; /* degrees, 0 .. 40; above 30 it may not be reached */
+  double min_angle; /* degrees, 0 .. 40; above 30 it may not be reached; 30 */
   double headroom;  /* degrees: refinement aims for a bound that is larger by this, but at most 33,
                        and keeps the result if the bound is reached; moves then raise the smallest
                        angle further; 1.5 */
   double growth;    /* for a bound above 33: the most points, as a multiple of those for 33; 8 */
   cvtm_area_cap area; /* NULL: no cap */
   const void *area_context;
-  int fewest; /* nonzero: finally removes vertices, and moves others, as long as the bounds hold */
+  int fewest; /* nonzero: finally removes vertices, and moves others, as long as the bounds hold; 1
+               */
   double paired_sides[4]; /* a rectangle (left, upper, right, lower; y down); zeros: none. An edge
                              along a side is divided together with its copy on the opposite side. An
                              edge without a copy is not divided, unless no edge of the two sides has
@@ -34,7 +36,7 @@ typedef struct cvtm_refine_options {
   CVTM_RESERVED(8);
 } cvtm_refine_options;
 
-void cvtm_refine_defaults(cvtm_refine_options *options); /* 30 degrees, no cap, fewest */
+void cvtm_refine_defaults(cvtm_refine_options *options);
 
 /* A vertex of the boundary where two edges meet at so small an angle that triangles in this corner
  * stay below the bound. */

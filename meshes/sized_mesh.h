@@ -9,6 +9,7 @@ CVTM_API_BEGIN
 /* The wanted length of edges, > 0, in `region` at (x, y). Several threads may call it at once. */
 typedef double (*cvtm_size_function)(const void *context, int32_t region, double x, double y);
 
+/* Comments end with the default, which is 0 or NULL where they give none. */
 typedef struct cvtm_sized_options {
   cvtm_size_function size; /* NULL: `length` everywhere */
   const void *size_context;

@@ -186,9 +186,9 @@ typedef struct cvtm_run_progress {
   cvtm_status status; /* of the optimisation, at its end */
 } cvtm_run_progress;
 
-/* Strings and arrays are borrowed; they must outlive the run. A default is 0 or NULL where no
- * comment gives another value. The file of a source may be `-` or in memory (base/file.h); an array
- * is data, or points. */
+/* Strings and arrays are borrowed; they must outlive the run. Comments end with the default,
+ * which is 0 or NULL where they give none. The file of a source may be `-` or in memory
+ * (base/file.h); an array is data, or points. */
 typedef struct cvtm_run_options {
   cvtm_input input; /* the picture */
   /* Sites; 0: as many as the picture needs dots; below 0: as many touches of a pen, or points of a
