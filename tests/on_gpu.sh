@@ -215,6 +215,9 @@ small_runs() {
   done
   "$each" grade grade.npy density "$tiny" --grade 4 -o grade.npy
   "$each" bias bias.npy density "$tiny" --smooth 4,0.1 -o bias.npy
+  "$each" sphere globe.obj sphere 2500 --iterations 3 --shape-iterations 2 -o globe.obj
+  "$each" sphere-map map.obj sphere "$tiny" --picture-widths 1000,2000 --fixed "$points" \
+    --iterations 3 --shape-iterations 2 -o map.obj
   "$each" segment segment.png segment "$tiny" --inside 6,6,3 --outside 20,15,2 --steps 3 \
     -o segment.png
 }
@@ -222,6 +225,7 @@ small_runs() {
 # Calls `$1 NAME TEST FILTER` for what no command of the program does.
 small_tests() {
   "$1" pull test_cvt '*pull*'
+  "$1" batch test_lbfgsb_features 'test_batch_of_few*'
 }
 
 make_inputs() {

@@ -279,14 +279,14 @@ static int64_t solve_batch(const batch_problem *all, const double *lower, const 
 }
 
 /* A problem has the same bits beside problems with other bounds, or none, as beside a copy. */
-TEST(test_batch_of_mixed_bounds) {
-  enum { PROBLEMS = 6, N = 40, ALL = PROBLEMS * N };
+static void check_mixed_bounds(int n) {
+  enum { PROBLEMS = 6, MOST = 40, ALL = PROBLEMS * MOST };
   double diagonal[ALL], linear[ALL], lower[ALL], upper[ALL], x[ALL];
   cvtm_lbfgsb_result results[PROBLEMS];
   int64_t evaluations = 0;
   uint64_t seed = 8;
-  for (int64_t i = 0; i < ALL; ++i) {
-    const int64_t p = i / N; /* 0, 3: no bounds; 1, 4: all bounds; 2, 5: some */
+  for (int64_t i = 0; i < PROBLEMS * n; ++i) {
+    const int64_t p = i / n; /* 0, 3: no bounds; 1, 4: all bounds; 2, 5: some */
     diagonal[i] = pow(10.0, 3.0 * random_unit(&seed));
     linear[i] = 10.0 * (random_unit(&seed) - 0.5);
     lower[i] = p % 3 == 1 || (p % 3 == 2 && i % 2) ? -0.05 : -INFINITY;
@@ -295,24 +295,27 @@ TEST(test_batch_of_mixed_bounds) {
   }
   double together[ALL];
   memcpy(together, x, sizeof x);
-  const batch_problem all = {PROBLEMS, N, diagonal, linear};
+  const batch_problem all = {PROBLEMS, n, diagonal, linear};
   const int64_t ran = solve_batch(&all, lower, upper, together, results);
   for (int p = 0; p < PROBLEMS; ++p) {
-    double two[5][2 * N];
+    double two[5][2 * MOST];
     const double *from[] = {diagonal, linear, lower, upper, x};
     cvtm_lbfgsb_result pair[2];
     for (int k = 0; k < 10; ++k)
-      memcpy(two[k / 2] + k % 2 * N, from[k / 2] + (ptrdiff_t)p * N, N * sizeof(double));
-    const batch_problem copies = {2, N, two[0], two[1]};
+      memcpy(two[k / 2] + k % 2 * n, from[k / 2] + (ptrdiff_t)p * n, (size_t)n * sizeof(double));
+    const batch_problem copies = {2, n, two[0], two[1]};
     solve_batch(&copies, two[2], two[3], two[4], pair);
-    assert_memory_equal(two[4], together + (ptrdiff_t)p * N, N * sizeof(double));
-    assert_memory_equal(two[4], two[4] + N, N * sizeof(double));
+    assert_memory_equal(two[4], together + (ptrdiff_t)p * n, (size_t)n * sizeof(double));
+    assert_memory_equal(two[4], two[4] + n, (size_t)n * sizeof(double));
     assert_int_equal(pair[0].stop, CVTM_STOP_GRADIENT);
     assert_int_equal(pair[0].evaluations, results[p].evaluations);
     evaluations += pair[0].evaluations;
   }
   assert_int_equal(ran, evaluations);
 }
+
+TEST(test_batch_of_mixed_bounds) { check_mixed_bounds(40); }
+TEST(test_batch_of_few_variables) { check_mixed_bounds(6); }
 
 static double host_quadratic(void *context, const double *x, double *g) {
   const fixture *made = context;
