@@ -281,6 +281,7 @@ cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *wid
       if (status == CVTM_OK && !done) status = find_pentagons(&found, &done, error);
     }
     if (status == CVTM_OK && !done) {
+      d.shapes = 0;
       cvtm_sphere_mesh_free(&found);
       status =
           descend_sites(&d, moved, n, o->iterations < STEADY_STEPS ? o->iterations : STEADY_STEPS,

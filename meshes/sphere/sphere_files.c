@@ -99,7 +99,7 @@ static void define_variables(file *f) {
 
 /* Converts and writes the numbers in pieces. */
 static void write_variables(file *f) {
-  enum { PIECE = 1 << 16 };
+  enum { PIECE = 1 << 20 };
   double *reals = malloc(PIECE * sizeof *reals);
   int *integers = malloc(PIECE * sizeof *integers);
   if (reals == NULL || integers == NULL) expect(f, NC_ENOMEM);
@@ -110,6 +110,7 @@ static void write_variables(file *f) {
     for (int64_t row = 0; row < rows && f->failed == NC_NOERR; row += piece) {
       const int64_t now = rows - row < piece ? rows - row : piece;
       const size_t start[2] = {(size_t)row, 0}, count[2] = {(size_t)now, (size_t)width};
+#pragma omp parallel for schedule(static)
       for (int64_t i = 0; i < now * width; ++i) {
         if (v->integers != NULL)
           integers[i] = v->integers[row * width + i] + v->add;
@@ -145,6 +146,7 @@ static void add_points(file *f, const char *what, int dimension, const double *p
       expect(f, NC_ENOMEM);
       return;
     }
+#pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < n; ++i) {
       const double *p = points + 3 * i;
       const double lon = atan2(p[1], p[0]);
