@@ -47,8 +47,9 @@ cvtm_status cvtm_sphere_quality_compute(const cvtm_sphere_mesh *mesh, cvtm_spher
                                         cvtm_error *error);
 
 /* Moves points where triangles have an angle below `least` or above 134 - `least` degrees, and
- * flips edges, until there is no such triangle or no move helps. Points with four neighbours that
- * moves do not help are left out, and the last points have their numbers. The first `fixed` points
+ * flips edges, until there is no such triangle or no move helps. Points that moves do not
+ * help are left out if they have four neighbours, as is one beside a point with eight; the last
+ * points have their numbers. The first `fixed` points
  * stay. */
 cvtm_status cvtm_sphere_raise(cvtm_sphere_mesh *mesh, int64_t fixed, double least,
                               cvtm_error *error);

@@ -244,10 +244,10 @@ static void set_triangle(cvtm_sphere_mesh *mesh, int32_t t, const int32_t corner
   }
 }
 
-/* Takes a vertex with four or five neighbours out of their polygon, which gets triangles around the
+/* Takes a vertex with four to six neighbours out of their polygon, which gets triangles around the
  * first of them. The last vertex and the last triangles get its number and theirs. */
 static void remove_vertex(cvtm_sphere_mesh *mesh, int32_t v, unsigned char *state) {
-  int32_t slot[5], ring[5], rim[5], h = mesh->leaves[v];
+  int32_t slot[6], ring[6], rim[6], h = mesh->leaves[v];
   const int n = cvtm_sphere_degree(mesh, v);
   for (int k = 0; k < n; ++k) {
     slot[k] = h / 3;
@@ -277,17 +277,19 @@ static void remove_vertex(cvtm_sphere_mesh *mesh, int32_t v, unsigned char *stat
 }
 
 /* A vertex that keeps v bad wherever it moves: v itself if it has four neighbours, whose best
- * angles are right ones; a neighbour with five if v has eight, whose best angles are 45 degrees.
- * -1: none. */
+ * angles are right ones; if v has eight, whose best angles are 45 degrees, the one of them with the
+ * fewest neighbours. -1: none. */
 static int32_t find_superfluous(const cvtm_sphere_mesh *mesh, int64_t fixed, int32_t v) {
   const int degree = cvtm_sphere_degree(mesh, v);
   if (degree == 4) return v;
-  int32_t h = mesh->leaves[v];
+  int32_t h = mesh->leaves[v], found = -1, fewest = 7;
   for (int k = 0; degree > 7 && k < degree; ++k, h = cvtm_sphere_around(mesh, h)) {
-    const int32_t beside = cvtm_sphere_end(mesh, h);
-    if (beside >= fixed && cvtm_sphere_degree(mesh, beside) == 5) return beside;
+    const int32_t beside = cvtm_sphere_end(mesh, h), own = cvtm_sphere_degree(mesh, beside);
+    if (beside < fixed || own >= fewest) continue;
+    found = beside;
+    fewest = own;
   }
-  return -1;
+  return found;
 }
 
 /* Flips edges around the vertices that are to be looked at. */
