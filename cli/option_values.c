@@ -361,7 +361,6 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   options->text.initial = "grow";
   if (command == CLI_MESH) options->run.svg = CVTM_SVG_MESH;
   options->sphere.grade = 0.2;
-  options->sphere.shape_iterations = 30;
   options->sphere.radius = 6371.229;
   if (command == CLI_SPHERE) options->run.iterations = 25;
   options->device = "auto";

@@ -33,8 +33,7 @@ typedef struct cvtm_sphere_options {
   int iterations;     /* of L-BFGS-B on all sites; 25 */
   uint64_t seed;      /* 1 */
   double max_seconds; /* 0: no limit */
-  /* Then on the shapes of triangles, on each level; 30. 0: sites stay at centroids. */
-  int64_t shape_iterations;
+  int64_t shape_iterations; /* then, on each level, to make triangles equilateral; 0 */
   CVTM_RESERVED(7);
 } cvtm_sphere_options;
 

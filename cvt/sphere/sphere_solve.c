@@ -16,7 +16,6 @@ void cvtm_sphere_defaults(cvtm_sphere_options *options) {
   memset(options, 0, sizeof *options);
   options->any_count = 1;
   options->iterations = 25;
-  options->shape_iterations = 30;
   options->seed = 1;
 }
 
