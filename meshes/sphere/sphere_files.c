@@ -337,13 +337,112 @@ static cvtm_status write_netcdf(const cvtm_sphere_grid *grid, const cvtm_sphere_
   free(f);
   return status;
 }
+
+/* --- reading: the header ---
+ *
+ * libnetcdf 4.9.0 crashes on malformed headers of the classic formats, so they are checked before:
+ * https://docs.unidata.ucar.edu/nug/current/file_format_specifications.html. Its words are
+ * big-endian; counts have 8 bytes in CDF-5, offsets in CDF-2, too. */
+
+typedef struct header {
+  const unsigned char *at, *end;
+  size_t count_bytes, offset_bytes;
+  uint64_t dimensions;
+  int good; /* nothing was missing so far */
+} header;
+
+static const unsigned char *take_bytes(header *h, uint64_t size) {
+  const unsigned char *bytes = h->at;
+  h->good = h->good && size <= (uint64_t)(h->end - h->at);
+  if (h->good) h->at += size;
+  return bytes;
+}
+
+/* 0 beyond the end. */
+static uint64_t take_word(header *h, size_t size) {
+  const unsigned char *bytes = take_bytes(h, size);
+  uint64_t value = 0;
+  for (size_t k = 0; h->good && k < size; ++k) value = value << 8 | bytes[k];
+  return value;
+}
+
+static void require(header *h, int holds) { h->good = h->good && holds; }
+
+/* Skips `count` items, padded to words. */
+static void skip_padded(header *h, uint64_t count, size_t size) {
+  require(h, count <= (uint64_t)(h->end - h->at) / size);
+  take_bytes(h, (count * size + 3) / 4 * 4);
+}
+
+static void skip_name(header *h) {
+  const uint64_t length = take_word(h, h->count_bytes);
+  require(h, length > 0 && length <= NC_MAX_NAME);
+  skip_padded(h, length, 1);
+}
+
+/* The bytes of a value; 0: there is no such type. */
+static size_t take_type(header *h) {
+  static const unsigned char bytes[] = {0, 1, 1, 2, 4, 4, 8, 1, 2, 4, 8, 8};
+  const uint64_t type = take_word(h, 4);
+  require(h, type > 0 && type < (h->count_bytes == 8 ? sizeof bytes : 7));
+  return h->good ? bytes[type] : 1;
+}
+
+/* The number of elements of a list with this tag, which take at least 8 bytes each. */
+static uint64_t begin_list(header *h, uint64_t tag) {
+  const uint64_t found = take_word(h, 4), count = take_word(h, h->count_bytes);
+  require(h,
+          (found == tag || (found == 0 && count == 0)) && count <= (uint64_t)(h->end - h->at) / 8);
+  return h->good ? count : 0;
+}
+
+static void skip_attributes(header *h) {
+  for (uint64_t left = begin_list(h, 12); left > 0 && h->good; --left) {
+    skip_name(h);
+    const size_t size = take_type(h);
+    skip_padded(h, take_word(h, h->count_bytes), size);
+  }
+}
+
+static void check_variable(header *h, const unsigned char *start) {
+  skip_name(h);
+  const uint64_t axes = take_word(h, h->count_bytes);
+  require(h, axes <= NC_MAX_VAR_DIMS);
+  for (uint64_t k = 0; k < axes && h->good; ++k)
+    require(h, take_word(h, h->count_bytes) < h->dimensions);
+  skip_attributes(h);
+  take_type(h);
+  take_word(h, h->count_bytes);
+  require(h, take_word(h, h->offset_bytes) <= (uint64_t)(h->end - start));
+}
+
+/* True for a file that is not of a classic format, too. */
+static int header_is_sound(const unsigned char *bytes, size_t size) {
+  if (size < 4 || memcmp(bytes, "CDF", 3) != 0) return 1;
+  const int version = bytes[3];
+  header h = {bytes + 4, bytes + size, version == 5 ? 8 : 4, version == 1 ? 4 : 8, 0, 1};
+  take_word(&h, h.count_bytes); /* the number of records */
+  h.dimensions = begin_list(&h, 10);
+  for (uint64_t k = 0; k < h.dimensions && h.good; ++k) {
+    skip_name(&h);
+    require(&h, take_word(&h, h.count_bytes) <= INT64_MAX);
+  }
+  skip_attributes(&h);
+  for (uint64_t left = begin_list(&h, 11); left > 0 && h.good; --left) check_variable(&h, bytes);
+  return h.good;
+}
+
+/* --- reading: the map --- */
+
+enum { MOST_STEPS = 1 << 24 /* of an axis: a step of two metres at the equator */ };
+
 /* Reads the coordinates of dimension `id` in even steps. *turned: they descend. */
 static int read_axis(int file_id, int id, int64_t *count, double *first, double *step,
                      int *turned) {
   char name[NC_MAX_NAME + 1];
   size_t length = 0;
   int coordinate = -1;
-  if (nc_inq_dim(file_id, id, name, &length) != NC_NOERR || length < 2 || length > INT32_MAX ||
+  if (nc_inq_dim(file_id, id, name, &length) != NC_NOERR || length < 2 || length > MOST_STEPS ||
       nc_inq_varid(file_id, name, &coordinate) != NC_NOERR)
     return 0;
   double *at = malloc(length * sizeof *at);
@@ -397,7 +496,8 @@ cvtm_status cvtm_geographic_grid_read(const char *path, cvtm_geographic_grid *gr
   cvtm_status status = cvtm_file_read(path, SIZE_MAX / 2, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   pthread_mutex_lock(&netcdf_lock);
-  const int code = nc_open_mem(path, NC_NOWRITE, size, bytes, &id);
+  const int code =
+      header_is_sound(bytes, size) ? nc_open_mem(path, NC_NOWRITE, size, bytes, &id) : NC_ENOTNC;
   if (code == NC_NOERR) {
     nc_inq_nvars(id, &count);
     for (int k = 0; status == CVTM_OK && !found && k < count; ++k)
