@@ -17,9 +17,10 @@ typedef struct triangulation {
   const double *points; /* for messages */
   const cvtm_boundary *boundary;
   cvtm_constraints *crossing; /* NULL: constraints that cross are an error */
-  int64_t *stack;             /* of triangles, or of pairs of vertices */
+  int64_t *stack;             /* triangles, or pairs of vertices */
   int64_t depth, capacity;
-  int32_t *goals; /* the ends that a constraint has to reach, the next one last */
+  int32_t *goals; /* the vertices that a constraint has still to reach; the next is the last in the
+                     list */
   int64_t goal_count, goal_capacity;
   cvtm_error *error;
 } triangulation;
@@ -54,7 +55,8 @@ static void look(const triangulation *t, int32_t a, int32_t b, int64_t *along, i
       return;
     }
     if (is_ahead(t, a, b, left)) {
-      *along = cvtm_half_before(h); /* the half-edge into a, because its twin may be missing */
+      *along = cvtm_half_before(
+          h); /* the half-edge that ends at a, since there may be none that begins there */
       return;
     }
     if (orient(t, a, b, right) < 0 && orient(t, a, b, left) > 0) {
@@ -76,7 +78,7 @@ static cvtm_status fail_lost(const triangulation *t, int32_t a, int32_t b) {
                    "the edge from point %" PRId32 " to %" PRId32 " was lost", a, b);
 }
 
-/* Nonzero if vertex v lies between a and b within the rounding of places to the grid. Exact
+/* Nonzero if vertex v lies between a and b within the rounding of coordinates to the grid. Exact
  * constraints, which may not cross, have no such vertices. */
 static int is_between(const triangulation *t, int32_t a, int32_t b, int32_t v) {
   const cvtm_grid_point *p = t->m.grid;
@@ -85,7 +87,7 @@ static int is_between(const triangulation *t, int32_t a, int32_t b, int32_t v) {
   return t->crossing != NULL && side * side <= 4 * length2 && along > 0 && along < length2;
 }
 
-/* A neighbour of a that lies between a and b; -1: there is none. */
+/* Returns a neighbour of a that lies between a and b; -1: none. */
 static int32_t beside_between(const triangulation *t, int32_t a, int32_t b) {
   const int64_t first = t->m.at[a];
   for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(&t->m, h, first)) {
@@ -96,9 +98,9 @@ static int32_t beside_between(const triangulation *t, int32_t a, int32_t b) {
   return -1;
 }
 
-/* Lists, as pairs of vertices, the edges that the line from a to b crosses before *reached: b, or
- * the first vertex on the line. *met: the half-edge of a constraint that it crosses before; *near:
- * a vertex that is_between before; -1: none. */
+/* Follows the line from a to b, and lists the edges that cross it as pairs of vertices. Ends at the
+ * first vertex on the line, *reached, or before at the first half-edge *met of a constraint, or at
+ * the first vertex *near that is_between. -1: none. */
 static cvtm_status collect_crossed(triangulation *t, int32_t a, int32_t b, int64_t across,
                                    int32_t *reached, int64_t *met, int32_t *near) {
   t->depth = 0;
@@ -134,7 +136,7 @@ static cvtm_status collect_crossed(triangulation *t, int32_t a, int32_t b, int64
 /* Flips the listed edges until none crosses the line from a to b (Sloan 1993). */
 static cvtm_status clear_way(triangulation *t, int32_t a, int32_t b) {
   int64_t count = t->depth / 2;
-  /* A ring buffer of pairs: an edge that cannot be flipped yet goes to the end. */
+  /* an edge that cannot be flipped yet goes to the end of the queue */
   int64_t patience = 4 * (count + 4) * (count + 4);
   while (count > 0 && patience-- > 0) {
     int64_t kept = 0;
@@ -163,7 +165,7 @@ static cvtm_status clear_way(triangulation *t, int32_t a, int32_t b) {
   return count == 0 ? CVTM_OK : fail_lost(t, a, b);
 }
 
-/* Nonzero if two places are equal but for rounding. */
+/* Nonzero if two points are equal except for rounding. */
 static int same_place(cvtm_grid_point p, cvtm_grid_point q) { return cvtm_length2(p, q) <= 8; }
 
 static cvtm_status add_goal(triangulation *t, int32_t goal) {
@@ -173,8 +175,8 @@ static cvtm_status add_goal(triangulation *t, int32_t goal) {
   return CVTM_OK;
 }
 
-/* The line from a to b crosses the constraint of half-edge h. Makes a vertex where they cross, or
- * takes an end of h if the grid has no place between, the next goal. */
+/* The line from a to b crosses the constraint of half-edge h. The next goal becomes a new vertex at
+ * the crossing or, if the grid has no point between, an end of h. */
 static cvtm_status meet_constraint(triangulation *t, int32_t a, int32_t b, int64_t h,
                                    int32_t constraint) {
   cvtm_constraints *c = t->crossing;
@@ -196,8 +198,8 @@ static cvtm_status meet_constraint(triangulation *t, int32_t a, int32_t b, int64
   return add_goal(t, v);
 }
 
-/* Marks an edge that is on a constraint already only if the new one has a marker and the old has
- * none. */
+/* Makes half-edge h a part of a constraint. If h already belongs to one, the new constraint
+ * replaces it only if the new one has a marker and the old one has none. */
 static cvtm_status mark_constraint(triangulation *t, int64_t h, int32_t a, int32_t next,
                                    int32_t constraint) {
   const int32_t old = t->m.segment[h];
@@ -264,7 +266,8 @@ static int32_t region_beside(const triangulation *t, int64_t h) {
   return way > 0 ? t->boundary->left[constraint] : t->boundary->right[constraint];
 }
 
-/* Spreads the region of triangle `first` up to constraints. -1: unknown. */
+/* Spreads the region of triangle `first` to all triangles up to the constraints. Region -1:
+ * unknown. */
 static cvtm_status spread(triangulation *t, int64_t first) {
   int32_t *region = t->m.region;
   t->depth = 0;
@@ -300,7 +303,7 @@ static cvtm_status find_regions(triangulation *t) {
 
 /* ---- All steps ---- */
 
-/* first[i]: the first point that coincides with point i; it has the triangles. */
+/* first[i]: the first of the points that coincide with point i; only this point has triangles. */
 static cvtm_status find_first(const cvtm_grid_point *grid, int64_t count, int32_t *first,
                               cvtm_error *error) {
   cvtm_placed *list = malloc((size_t)count * sizeof *list);
@@ -348,7 +351,7 @@ cvtm_status cvtm_constrain(cvtm_half_edges *m, cvtm_boundary *segments, cvtm_con
                            cvtm_error *error) {
   triangulation t = {
       .m = *m, .points = segments->points, .boundary = segments, .crossing = c, .error = error};
-  cvtm_half_edges_push_all(&t.m); /* the triangles may be those of the caller */
+  cvtm_half_edges_push_all(&t.m); /* the caller's triangles need not be Delaunay */
   const cvtm_status status = constrain_all(&t);
   *m = t.m;
   free(t.stack);
@@ -387,7 +390,8 @@ cvtm_status cvtm_constrained_half_edges(const double *points, int64_t count,
   return status;
 }
 
-/* Numbers the vertices that have triangles. Returns their number. source: their old numbers. */
+/* Numbers the vertices that have triangles, and returns how many there are. source: their old
+ * numbers. */
 static int64_t number_vertices(const cvtm_half_edges *m, int32_t *number, int32_t *source) {
   int64_t count = 0;
   for (int64_t v = 0; v < m->vertex_count; ++v) {

@@ -10,7 +10,7 @@
 
 /* ---- Edges on the grid ---- */
 
-/* An edge from its lower end a to its upper end b, in the order of x, then y. */
+/* An edge from its end a to its end b, where a precedes b in the order of x, then y. */
 typedef struct side {
   cvtm_grid_point a, b;
   struct side *below, *above; /* neighbours in the sweep's order */
@@ -45,15 +45,15 @@ static int sides_cross(const side *p, const side *q) {
 
 /* ---- The sweep (Shamos & Hoey 1976) ----
  *
- * A vertical line sweeps over the ends of all sides, in the order of x, then y. The sides that it
- * meets are kept in their order along the line, in a search tree and a linked list. Sides that
- * become neighbours are tested. Just before the first point where two sides cross, only sides that
- * end in this point lie between them, so the two become neighbours once those are removed. A side
- * that crosses another is removed, so that the order of the others stays valid. */
+ * A vertical line sweeps over the ends of all sides, in the order of x, then y. The sides that meet
+ * the line are kept in their order along it, in a search tree and a linked list. Sides that become
+ * neighbours are tested. Just before the first point where two sides cross, only sides that end in
+ * this point lie between them, so the two become neighbours once the sides between them are
+ * removed. A side that crosses another is removed, so that the order of the others stays valid. */
 
 typedef struct event {
   cvtm_grid_point at;
-  int64_t code; /* 2 * side + (is this the upper end?) */
+  int64_t code; /* 2 * side, + 1 at its upper end */
 } event;
 
 struct ring_check;
@@ -66,7 +66,7 @@ typedef struct sweeper {
   void *tree;
   side *through;            /* the side with the current point strictly between its ends, or NULL */
   struct ring_check *rings; /* NULL: edges of any kind */
-  int64_t pair[2];          /* the first two sides that cross, by more than `depth` */
+  int64_t pair[2];          /* the first two sides that cross by more than `depth` */
   int first_only;           /* nonzero: stop at the first pair */
   double depth;             /* grid steps; 0: any crossing counts */
 } sweeper;
@@ -77,13 +77,13 @@ static int compare_events(const void *first, const void *second) {
   return places != 0 ? places : (p->code > q->code) - (p->code < q->code);
 }
 
-/* On which side of q the later side p begins or, if it begins on q, ends. */
+/* On which side of q side p begins or, if p begins on q, ends. p begins after q. */
 static int later_against(const side *p, const side *q) {
   const int begin = sign(cvtm_orient(q->a, q->b, p->a));
   return begin != 0 ? begin : sign(cvtm_orient(q->a, q->b, p->b));
 }
 
-/* The order of two sides along the line. The search for the position of a new side also finds its
+/* Orders two sides along the sweep line. The search for the position of a new side also finds its
  * neighbours. */
 static int compare_sides(const void *first, const void *second) {
   side *p = (side *)(uintptr_t)first, *q = (side *)(uintptr_t)second;
@@ -108,7 +108,7 @@ static void take_out(sweeper *s, side *p) {
   p->present = 0;
 }
 
-/* The least distance of the ends of q from the line through p, in grid steps. */
+/* The smaller distance of an end of q from the line through p, in grid steps. */
 static double distance_of_ends(const side *p, const side *q) {
   const double length = hypot((double)p->b.x - p->a.x, (double)p->b.y - p->a.y);
   const double a = (double)cvtm_orient(p->a, p->b, q->a), b = (double)cvtm_orient(p->a, p->b, q->b);
@@ -129,7 +129,7 @@ static void mark_pair(sweeper *s, side *p, side *q) {
 
 static int is_over(const sweeper *s) { return s->first_only && s->pair[0] >= 0; }
 
-/* Removes neighbours that cross, and then new neighbours that cross. */
+/* Removes neighbours that cross, and tests the sides that become neighbours by that. */
 static void test_neighbours(sweeper *s, side *below, side *above) {
   while (below != NULL && above != NULL && sides_cross(below, above)) {
     mark_pair(s, below, above);
@@ -181,8 +181,8 @@ static cvtm_status begin_rings(sweeper *s, cvtm_error *error);
 static void leave_point(struct ring_check *c, const event *events, int64_t count);
 static void enter_point(struct ring_check *c, sweeper *s, const event *events, int64_t count);
 
-/* Handles all events at one point: first removes the sides that end there, then inserts those that
- * begin there. */
+/* Handles all events at one point: first removes the sides that end there, then inserts the sides
+ * that begin there. */
 static cvtm_status pass_point(sweeper *s, const event *events, int64_t count, cvtm_error *error) {
   s->through = NULL;
   if (s->rings != NULL) leave_point(s->rings, events, count);
@@ -241,7 +241,7 @@ typedef struct active_list {
   int64_t count;
 } active_list;
 
-/* Marks p and the sides in the list that it crosses; removes sides to the left of p from the
+/* Marks p and each side in the list that p crosses; removes sides to the left of p from the
  * list. */
 static void compare_with(active_list *list, side *p, uint8_t *crossed, const side *sides) {
   int64_t kept = 0;
@@ -259,8 +259,8 @@ static int compare_lefts(const void *first, const void *second) {
   return compare_points(p->a, q->a);
 }
 
-/* For each crossing the sweep marks at least one of its two sides. This finds the other ones by
- * testing each side against those that the sweep marked. */
+/* For each crossing the sweep marks at least one of the two sides. This function finds the others
+ * by testing each side against the marked ones. */
 static cvtm_status mark_others(side *sides, int64_t count, uint8_t *crossed, cvtm_error *error) {
   side **memory = malloc(((size_t)count + 1) * 3 * sizeof *memory);
   if (memory == NULL) return no_memory_for_edges(count, error);
@@ -310,12 +310,12 @@ typedef struct ring_check {
   cvtm_scratch *memory;
   side *sides;
   const int64_t *start;
-  int32_t *ring; /* of each edge */
-  uint8_t *kind; /* of each ring */
-  uint8_t *open; /* of each ring: met an odd number of times so far around the current point */
+  int32_t *ring; /* per edge */
+  uint8_t *kind; /* per ring */
+  uint8_t
+      *open; /* per ring: nonzero if met an odd number of times so far around the current point */
   uint8_t *reversed;
-  side **
-      around; /* the sides at the current point: first those to the left, then those to the right */
+  side **around; /* the sides at the current point: those from the left, then those to the right */
   int64_t left_count;
   side **stack;
 } ring_check;
@@ -334,10 +334,10 @@ static int are_consecutive(const ring_check *c, int64_t e, int64_t f) {
   return edge_after(c, e) == f || edge_after(c, f) == e;
 }
 
-/* Finds two corners of one ring, or a corner and an edge, at this point. */
+/* Finds two corners of one ring, or a corner and an edge, at the current point. */
 static void find_self_touch(const ring_check *c, sweeper *s, const event *events, int64_t count) {
   const int64_t through = s->through != NULL ? s->through - s->sides : -1;
-  int64_t last = -1; /* edge that begins here */
+  int64_t last = -1; /* the edge that begins here */
   for (int64_t k = 0; k < count && s->pair[0] < 0; ++k) {
     const int64_t e = events[k].code / 2;
     int64_t other = -1;
@@ -426,8 +426,8 @@ static void enter_point(ring_check *c, sweeper *s, const event *events, int64_t 
   find_crossing_at_corner(c, s, around);
 }
 
-/* A ring with at least four points must not have two consecutive corners at one point; no side
- * between them shows it. */
+/* Finds consecutive corners at one point. A ring with at least four points must have none, and no
+ * side between such corners would show them. */
 static int find_short_edge(const ring_check *c, const sweeper *s, int64_t pair[2]) {
   for (int64_t e = 0; e < s->count; ++e) {
     const int32_t r = c->ring[e];
@@ -439,7 +439,8 @@ static int find_short_edge(const ring_check *c, const sweeper *s, int64_t pair[2
   return 0;
 }
 
-/* Allocates memory for the sides at one point; a side that passes through it counts twice. */
+/* Allocates memory for the sides at one point, where a side that passes through the point counts
+ * twice. */
 static cvtm_status begin_rings(sweeper *s, cvtm_error *error) {
   int64_t most = 0;
   for (int64_t first = 0, end; first < s->event_count; first = end) {

@@ -23,10 +23,10 @@ static void *allocate_large(int64_t count, size_t size) {
 typedef struct sorted_points {
   int64_t count;
   cvtm_grid_point *place;
-  int32_t *vertex; /* the vertex of each point; the first of coincident vertices */
+  int32_t *vertex; /* the vertex of each point; of coincident vertices the first */
 } sorted_points;
 
-enum { SORT_SPACE = 24 /* bytes a point */, SORT_BLOCKS = 64, WORTH_BLOCKS = 1 << 15 };
+enum { SORT_SPACE = 24 /* bytes per point */, SORT_BLOCKS = 64, WORTH_BLOCKS = 1 << 15 };
 
 static void sorted_points_free(sorted_points *sorted) {
   free(sorted->place);
@@ -71,7 +71,8 @@ static void sort_few(uint64_t *keys, int32_t *index, int64_t count) {
   }
 }
 
-/* Coincident points stay in order. A hundred points take two thirds of the time with sort_few. */
+/* Sorts keys; coincident points stay in order. For a hundred points sort_few takes two thirds of
+ * the time. */
 static cvtm_status sort_keys(uint64_t *keys, int32_t *index, int64_t count, cvtm_error *error) {
   enum { FEW = 256 };
   if (count <= FEW) {
@@ -173,7 +174,8 @@ typedef struct hull {
   hull_point end[2][2];
 } hull;
 
-/* The extreme points of two parts together, where `one` precedes `other` along `axis`. */
+/* Returns the extreme points of the union of two parts, where `one` precedes `other` along
+ * `axis`. */
 static hull join_ends(const triangulation *dt, const hull *one, const hull *other, int axis) {
   const int across = 1 - axis;
   hull both = *one;
@@ -252,7 +254,7 @@ static inline vector from_to(cvtm_grid_point a, cvtm_grid_point b) {
 static inline int64_t cross(vector a, vector b) { return a.x * b.y - a.y * b.x; }
 static inline int64_t square(vector a) { return a.x * a.x + a.y * a.y; }
 
-/* A point as seen from another. */
+/* A point relative to another. */
 typedef struct seen_point {
   int32_t point; /* BEYOND: none */
   vector away;
@@ -267,12 +269,12 @@ static inline seen_point seen_from(const triangulation *dt, int32_t from, int32_
   return s;
 }
 
-/* The border of one of two parts at the gap between them. The base is the uppermost edge so far
- * that joins the parts; the chain begins at one end of the base. */
+/* The border of one of two parts towards the other. The base is the uppermost edge so far that
+ * joins the parts; the chain begins at one end of the base. */
 typedef struct chain {
   int32_t end; /* end of the base in this part */
-  side outer;  /* side of the outer triangle at the gap: left: from `end` to BEYOND; right: to `end`
-                */
+  side outer;  /* side of the outer triangle at the gap: in the left part from `end` to BEYOND, in
+                  the right part to `end` */
   seen_point near; /* from `end`: the third corner of that triangle */
   side edge;       /* between `end` and `near`, of the triangle inside */
   seen_point far;  /* from `end`: the third corner of the triangle inside */
@@ -297,7 +299,7 @@ static inline chain chain_from(const triangulation *dt, int right, int32_t end, 
   return c;
 }
 
-/* Removes the edge from `end` to `near`: its two triangles become the outer triangles of the edges
+/* Removes the edge from `end` to `near`. Its two triangles become the outer triangles of the edges
  * `end`-`far` and `far`-`near`. */
 static inline void open_edge(const triangulation *dt, int right, chain *c) {
   side_record *sides = dt->sides;
@@ -423,7 +425,7 @@ static hull merge(const triangulation *dt, const hull *left, const hull *right, 
 
 /* ---- Division ---- */
 
-/* Moves the point at index `from` to index `to`, and shifts those between by one. */
+/* Moves the point at index `from` to index `to`, and shifts the points between by one index. */
 static void move_point(const sorted_points *p, int64_t from, int64_t to) {
   const cvtm_grid_point place = p->place[from];
   const int32_t vertex = p->vertex[from];
@@ -435,7 +437,7 @@ static void move_point(const sorted_points *p, int64_t from, int64_t to) {
   p->vertex[to] = vertex;
 }
 
-/* The first or the last of the points low .. end - 1 along an axis. */
+/* Returns the first or the last of the points low .. end - 1 along an axis. */
 static int64_t find_end(const sorted_points *p, int64_t low, int64_t end, int axis, int last) {
   int64_t best = low;
   for (int64_t k = low + 1; k < end; ++k)
@@ -451,7 +453,7 @@ static inline int32_t along(int axis, cvtm_grid_point p) { return axis == 0 ? p.
 static int32_t divide(const sorted_points *p, int32_t low, int32_t count, int *axis) {
   const int32_t last = low + count - 1;
   const int32_t x = p->place[low].x ^ p->place[last].x, y = p->place[low].y ^ p->place[last].y;
-  *axis = y >= x || y > (x ^ y); /* the highest bit of the code is from y, which comes before x */
+  *axis = y >= x || y > (x ^ y); /* the highest bit of the Morton code is a bit of y */
   int32_t bit = 1 << CVTM_GRID_BITS, first = low, end = last;
   while (!((*axis == 0 ? x : y) & bit)) bit /= 2;
   while (first < end) {
@@ -488,7 +490,7 @@ static hull triangulate_part(const triangulation *dt, int32_t low, int32_t count
   return merge(dt, &left, &right, axis, first_side(middle) - 6);
 }
 
-/* The same, by threads. */
+/* triangulate_part by several threads. */
 static hull triangulate_shared(const triangulation *dt, int32_t low, int32_t count) {
   enum { WORTH_TASK = 4096 };
   if (count < 2 * WORTH_TASK) return triangulate_part(dt, low, count);
@@ -521,14 +523,14 @@ static uint32_t take_places(uint32_t *start, int64_t k, int64_t count, int share
 }
 
 /* The number of consecutive triangles with the same smallest vertex from found[t] on. Threads add
- * them with one operation, because a vertex may have most of the triangles. */
+ * them with one operation, because one vertex may have nearly all triangles. */
 static int64_t length_of_stretch(const cvtm_star_corners *found, int64_t t, int64_t count) {
   int64_t end = t + 1;
   while (end < count && found[end].first == found[t].first) ++end;
   return end - t;
 }
 
-/* A block of triangles. The triangles of the mesh overwrite the sides of the block. */
+/* The triangles of the mesh overwrite the sides of the block. */
 typedef struct block {
   int64_t first, end, count;
   cvtm_star_corners *found;
@@ -564,9 +566,9 @@ static void spread_triangles(const block *b, uint32_t *start, cvtm_star_corners 
 }
 
 /* Sorts a fan by counting if its second corners, which are distinct, are in a small range. Returns
- * 0 if they are not, or if memory runs out. */
+ * 0 if the range is too large or memory runs out. */
 static int sort_dense_fan(cvtm_star_corners *fan, int64_t count) {
-  enum { MOST_GAPS = 4 /* places for each corner */ };
+  enum { MOST_GAPS = 4 /* entries per corner */ };
   int32_t least = fan[0].second, most = fan[0].second;
   for (int64_t t = 1; t < count; ++t) {
     if (fan[t].second < least) least = fan[t].second;
@@ -627,7 +629,8 @@ _Static_assert(CVTM_DELAUNAY_MOST == UINT32_MAX / 6, "sides are counted in 32 bi
 _Static_assert(6 * sizeof(side_record) >= SORT_SPACE + sizeof(cvtm_grid_point),
                "six sides have room for the sorting of a point");
 
-/* Triangulates points, which are rounded in place. grid: their places; *step: of the grid. */
+/* Triangulates points, which are rounded in place. grid: their grid points; *step: the step of the
+ * grid. */
 static cvtm_status triangulate_points(double *points, int64_t n, cvtm_grid_point *grid,
                                       double *step, triangulation *dt, cvtm_error *error) {
   cvtm_status status = cvtm_snap_to_steps(points, n, grid, step, error);
@@ -689,7 +692,7 @@ cvtm_status cvtm_delaunay(const double *points, int64_t count, cvtm_mesh *mesh, 
 /* Leaves out the outer triangles. The others keep their order, along the Morton curve. */
 static void take_half_edges(const triangulation *dt, cvtm_half_edges *m) {
   const int64_t all = 2 * dt->points.count - 2;
-  int32_t *number = m->region; /* of each triangle; -1: an outer one */
+  int32_t *number = m->region; /* per triangle; -1: an outer triangle */
   for (int64_t t = 0; t < all; ++t) {
     const side_record *s = dt->sides + 3 * t;
     const int is_outer = s[0].corner == BEYOND || s[1].corner == BEYOND || s[2].corner == BEYOND;

@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most squares that all stars of a pass may visit together, and that one star may visit. At
+/* Limits: squares that all stars of a pass may visit together, squares that one star may visit. At
  * most one point in ADOPTED_SHARE may get its triangles from its neighbours. */
 enum { VISITS_OF_ALL = 1 << 26, VISITS_OF_ONE = 1 << 18, ADOPTED_SHARE = 16 };
 
-/* If more than one star in HARD_SHARE has to search far, TRIED of them are tried first. */
+/* If more than one star in HARD_SHARE has to search beyond its neighbourhood, TRIED of them are
+ * tried first. */
 enum { HARD_SHARE = 4, TRIED = 4096 };
 
 struct cvtm_device_delaunay {
@@ -26,8 +27,8 @@ struct cvtm_device_delaunay {
   uint64_t *keys, *keys_alt, *tree_keys;
   int32_t *index; /* later flags of undecided vertices */
   int32_t *index_alt, *vertex, *start;
-  int32_t *is_distinct; /* later the list of undone stars */
-  int32_t *undone;      /* the undone stars of the pass before */
+  int32_t *is_distinct; /* later the list of unfinished stars */
+  int32_t *undone;      /* the stars that the previous pass left unfinished */
   cvtm_grid_point *place;
   int64_t *sums;
   cvtm_bounds *bounds;
@@ -36,7 +37,7 @@ struct cvtm_device_delaunay {
   cvtm_star_corners *triangles;
   void *workspace;
   size_t workspace_bytes;
-  double *weights; /* of all points; NULL, like the next fields, without weights */
+  double *weights; /* per point; NULL, as are the next fields, without weights */
   int64_t *weight, *heaviest;
   int32_t *link;
 };
@@ -184,7 +185,7 @@ static cvtm_status sort_points(cvtm_device_delaunay *d, cvtm_grid_point *most,
                          CVTM_STAR_KEY_BITS, d->workspace, d->workspace_bytes);
 }
 
-/* Sets the weights of the tree, and the vertices of its places. */
+/* Sets the weights of the tree's points, and their vertices. */
 static cvtm_status weigh_tree(cvtm_device_delaunay *d, cvtm_star_scale scale,
                               cvtm_star_tree *tree) {
   cvtm_status status = d->table->weigh(d->device, d->weights, scale, d->index, d->is_distinct,
@@ -226,7 +227,8 @@ static cvtm_status make_tree(cvtm_device_delaunay *d, cvtm_star_tree *tree) {
   return status == CVTM_OK && d->weights ? weigh_tree(d, scale, tree) : status;
 }
 
-/* Finds the stars of a list (NULL: all). Undone ones are appended to d->output.deferred. */
+/* Finds the stars of a list (NULL: all). Appends stars whose search failed to
+ * d->output.deferred. */
 static cvtm_status make_some(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
                              const int32_t *list, int64_t count, int32_t visits,
                              cvtm_star_counts *counts) {
@@ -237,9 +239,9 @@ static cvtm_status make_some(cvtm_device_delaunay *d, const cvtm_star_tree *tree
   return status;
 }
 
-/* One pass over the stars of a list (NULL: all), which leaves the undone ones in
- * d->output.deferred. If many stars have to search far, some are tried first; if nearly all of them
- * fail, the pass ends. */
+/* Makes one pass over the stars of a list (NULL: all), which lists stars whose search failed in
+ * d->output.deferred. If many stars have to search beyond their neighbourhood, some are tried
+ * first; if nearly all of these fail, the pass ends. */
 static cvtm_status make_pass(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
                              const int32_t *list, int64_t count, int32_t visits,
                              cvtm_star_counts *counts) {
@@ -257,7 +259,7 @@ static cvtm_status make_pass(cvtm_device_delaunay *d, const cvtm_star_tree *tree
   return make_some(d, tree, list ? list + tried : NULL, count - tried, visits, counts);
 }
 
-/* The limit of the search in the next pass: the fewer stars are undone, the larger it is. */
+/* The limit of the search in the next pass: the fewer stars are left, the larger it is. */
 static int32_t next_visits(const cvtm_device_delaunay *d, int32_t visits, int64_t undone) {
   const int64_t share = VISITS_OF_ALL / undone;
   if (visits == CVTM_STAR_NEAR) return CVTM_STAR_AROUND;
@@ -266,8 +268,8 @@ static int32_t next_visits(const cvtm_device_delaunay *d, int32_t visits, int64_
 }
 
 /* Finds all stars, or as many as is possible with limited effort. Stars without a known neighbour
- * are tried again after each pass. Once no other star finds any of these points, their cells are
- * empty. */
+ * are tried again after each pass. If no other star has any of these points as a neighbour, their
+ * cells are empty. */
 static cvtm_status make_stars(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
                               cvtm_star_counts *counts) {
   int64_t left = tree->count;
@@ -293,8 +295,8 @@ static cvtm_status make_stars(cvtm_device_delaunay *d, const cvtm_star_tree *tre
   }
 }
 
-/* Takes the triangles of vertices with undone stars from the stars of their neighbours. It misses
- * triangles of which all three vertices have undone stars. */
+/* For vertices whose star search failed, takes the triangles from the stars of their neighbours. A
+ * triangle is missed if the searches of all three vertices failed. */
 static cvtm_status adopt(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
                          cvtm_star_counts *counts) {
   const cvtm_star_table *table = d->table;
@@ -313,9 +315,9 @@ static cvtm_status adopt(cvtm_device_delaunay *d, const cvtm_star_tree *tree,
   return status;
 }
 
-/* A triangulation of n points, h of them on the hull, has 2 n - 2 - h triangles. With undone stars
- * the number of triangles and h can only be too small, so errors cannot cancel. Points with empty
- * cells do not count. */
+/* A triangulation of n points, h of them on the hull, has 2 n - 2 - h triangles. Stars whose search
+ * failed can only make the number of triangles and h too small, so errors cannot cancel. Points
+ * with empty cells do not count. */
 static int is_complete(const cvtm_device_delaunay *d, const cvtm_star_counts *counts) {
   if (counts->triangles == 0) return counts->deferred == 0;
   return counts->triangles == 2 * (d->distinct - d->hidden) - 2 - counts->open;
@@ -382,7 +384,7 @@ cvtm_status cvtm_device_delaunay_copy_out(const cvtm_device_delaunay *d, cvtm_me
 
 typedef struct weighted_points {
   const double *points;
-  const double *resident; /* the same in device memory; NULL: copied there */
+  const double *resident; /* the same points in device memory; NULL: they are copied there */
   const double *weights;  /* NULL: none */
   int64_t count;
 } weighted_points;
@@ -418,8 +420,9 @@ static cvtm_status triangulate_on(cvtm_device *device, const weighted_points *p,
   return status;
 }
 
-/* Nonzero if a device has made the mesh. *status: an error that would also occur on the host. Other
- * errors are left to the host, which has more memory and names the point with a bad coordinate. */
+/* Triangulates on the device, if that is useful. Nonzero if the device made the mesh. *status: an
+ * error that would also occur on the host. Other errors are left to the host, which has more memory
+ * and names the point with a bad coordinate. */
 static int made_on_device(cvtm_device *device, const weighted_points *p, cvtm_mesh *mesh,
                           cvtm_delaunay_report *report, cvtm_status *status) {
   const int useful = device && p->points && mesh && p->count >= 1 &&
@@ -433,7 +436,8 @@ static int made_on_device(cvtm_device *device, const weighted_points *p, cvtm_me
   return report->on_device;
 }
 
-/* The regular triangulation by the threads of the host; device: NULL, or gives their number. */
+/* Makes the regular triangulation by threads of the host. device: gives their number; may be
+ * NULL. */
 static cvtm_status weigh_on_host(const cvtm_device *device, const weighted_points *p,
                                  cvtm_mesh *mesh, cvtm_error *error) {
   cvtm_delaunay_report report = {0};

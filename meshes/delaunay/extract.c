@@ -7,7 +7,7 @@
 
 /* ---- Triangles ---- */
 
-/* The region and the corners, of which the first is the smallest. */
+/* The region, then the corners, beginning with the smallest. */
 typedef struct listed_triangle {
   int32_t key[4];
 } listed_triangle;
@@ -27,7 +27,7 @@ static int64_t list_triangles(const cvtm_half_edges *m, const int32_t *number,
 }
 
 /* Sorts by the first three keys, which are >= 0 and determine the fourth, digit by digit. Returns
- * the one of the two arrays that holds the result. start: memory for DIGITS + 1. */
+ * the array that holds the result, one of the two. start: memory for DIGITS + 1 elements. */
 enum { DIGIT_BITS = 16, DIGITS = 1 << DIGIT_BITS };
 
 static listed_triangle *sort_triangles(listed_triangle *list, listed_triangle *other, int64_t count,
@@ -97,7 +97,7 @@ static int32_t find_curves(kept_edge *list, int64_t count, int32_t *parent) {
   return curves;
 }
 
-/* ---- Both ---- */
+/* ---- The mesh ---- */
 
 static void copy_triangles(const listed_triangle *list, int64_t count, cvtm_mesh *mesh,
                            cvtm_regions *regions) {

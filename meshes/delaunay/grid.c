@@ -28,7 +28,7 @@ int cvtm_snap_exponent(const cvtm_bounds *box) {
     if (frexp(span, &exponent) == 0.5) exponent--;
     exponent -= CVTM_GRID_BITS;
   } else {
-    /* All points coincide: any step that divides both coordinates will do. */
+    /* All points coincide: any step works that divides both coordinates. */
     const double size = fmax(fabs(box->low[0]), fabs(box->low[1]));
     const double small = fmin(fabs(box->low[0]), fabs(box->low[1]));
     (void)frexp(small > 0 ? small : size, &exponent);
@@ -39,7 +39,7 @@ int cvtm_snap_exponent(const cvtm_bounds *box) {
 
 static cvtm_snap_axis axis_for(double low, double high, int exponent, int flip) {
   const double size = fmax(fabs(low), fabs(high));
-  /* So far from zero, all doubles are multiples of the step. */
+  /* So far from zero, all doubles are already multiples of the step. */
   const int already = size >= ldexp(1.0, exponent + 60);
   return (cvtm_snap_axis){.first = already ? low : rint(ldexp(low, -exponent)),
                           .last = already ? high : rint(ldexp(high, -exponent)),

@@ -39,7 +39,7 @@ static inline double cvtm_length2(cvtm_grid_point a, cvtm_grid_point b) {
   return x * x + y * y;
 }
 
-/* The cosine, times the lengths, of the angle at a from b to c. */
+/* The cosine of the angle at a from b to c, times the lengths of both sides. */
 static inline double cvtm_dot_at(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid_point c) {
   return (double)(((int64_t)b.x - a.x) * ((int64_t)c.x - a.x) +
                   ((int64_t)b.y - a.y) * ((int64_t)c.y - a.y));
@@ -99,7 +99,7 @@ CVTM_HD uint64_t cvtm_star_spread(uint32_t v) {
   return (x | x << 1) & 0x5555555555555555u;
 }
 
-/* The inverse: collects the even bits of x. */
+/* Collects the even bits of x; the inverse of cvtm_star_spread. */
 CVTM_HD uint32_t cvtm_star_collect(uint64_t x) {
   x &= 0x5555555555555555u;
   x = (x | x >> 1) & 0x3333333333333333u;
@@ -113,7 +113,7 @@ CVTM_HD uint64_t cvtm_star_code(uint32_t i, uint32_t j) {
   return cvtm_star_spread(i) | cvtm_star_spread(j) << 1;
 }
 
-/* The code of the square of level 30, then two bits that distinguish 2^30 from 2^30 - 1. */
+/* The code of the point's square of side 1, then two bits that distinguish 2^30 from 2^30 - 1. */
 CVTM_HD uint64_t cvtm_star_key(cvtm_grid_point p) {
   const uint32_t right = (uint32_t)p.x >> CVTM_GRID_BITS, top = (uint32_t)p.y >> CVTM_GRID_BITS;
   return cvtm_star_code((uint32_t)p.x - right, (uint32_t)p.y - top) << 2 | top << 1 | right;
@@ -136,7 +136,7 @@ extern "C" {
 cvtm_status cvtm_snap_points(double *points, int64_t count, cvtm_grid_point *grid,
                              cvtm_error *error);
 
-/* The same coordinates, without a change of the points. */
+/* Computes the coordinates of cvtm_snap_points without changing the points. */
 cvtm_status cvtm_grid_of_points(const double *points, int64_t count, cvtm_grid_point *grid,
                                 cvtm_error *error);
 
@@ -158,7 +158,7 @@ static inline void cvtm_grid_place(const cvtm_grid_frame *frame, cvtm_grid_point
   place[1] = frame->y - at.y * frame->step;
 }
 
-/* As cvtm_snap_points; *step: the step of the grid. */
+/* cvtm_snap_points, which also returns the step of the grid. */
 cvtm_status cvtm_snap_to_steps(double *points, int64_t count, cvtm_grid_point *grid, double *step,
                                cvtm_error *error);
 
@@ -186,12 +186,12 @@ typedef struct cvtm_snapping {
 /* Coordinates beyond this could overflow when rounded to the grid. */
 #define CVTM_LARGEST_COORDINATE 1e300
 
-/* The exponent of the step, such that the longer side of the box has 2^29 to 2^30 steps. Points
- * that are already on their grid do not move. */
+/* The exponent of the step, with which the longer side of the box has 2^29 to 2^30 steps. Points
+ * that are already on such a grid do not move. */
 int cvtm_snap_exponent(const cvtm_bounds *bounds);
 cvtm_snapping cvtm_snapping_for(const cvtm_bounds *bounds, int exponent);
 
-/* Rounds a coordinate in place; returns it in steps. */
+/* Rounds a coordinate in place, and returns it in grid steps. */
 CVTM_HD int32_t cvtm_snap_coordinate(const cvtm_snap_axis *axis, double *v) {
   const double steps = axis->already ? *v : rint(ldexp(*v, -axis->exponent));
   const double offset = axis->flip ? axis->last - steps : steps - axis->first;

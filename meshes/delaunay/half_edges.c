@@ -259,7 +259,7 @@ static int64_t cut_triangle(cvtm_half_edges *m, int64_t h, int32_t v) {
   put_half(m, h1, v, -1, -1);
   put_half(m, 3 * t + 2, c, h1, -1);
   cvtm_half_edges_push(m, cvtm_half_before(h));
-  set_corner(m, h, m->corner[h]); /* the triangle changed */
+  set_corner(m, h, m->corner[h]); /* records that the triangle changed */
   return 3 * t;
 }
 
@@ -298,7 +298,7 @@ int cvtm_half_edges_move(cvtm_half_edges *m, int32_t v, cvtm_grid_point place) {
   record(m, CVTM_CHANGED_PLACE, v, pack_point(m->grid[v]));
   m->grid[v] = place;
   for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first)) {
-    set_corner(m, h, v); /* the triangle changed */
+    set_corner(m, h, v); /* records that the triangle changed */
     cvtm_half_edges_push(m, h);
     cvtm_half_edges_push(m, cvtm_half_after(h));
     cvtm_half_edges_push(m, cvtm_half_before(h));
@@ -306,7 +306,7 @@ int cvtm_half_edges_move(cvtm_half_edges *m, int32_t v, cvtm_grid_point place) {
   return 1;
 }
 
-/* The number of triangles around a vertex from half-edge h on, up to `end` (which leaves the same
+/* Counts the triangles around a vertex from half-edge h on, up to `end` (which leaves the same
  * vertex), a segment or the border. */
 static int count_fan(const cvtm_half_edges *m, int64_t h, int64_t end) {
   for (int count = 1;; ++count) {
@@ -316,12 +316,12 @@ static int count_fan(const cvtm_half_edges *m, int64_t h, int64_t end) {
   }
 }
 
-/* h leaves the vertex v. Flips an edge at v between h and the end of the fan; returns 0 if none can
- * be flipped. Triangles at v may become flat, because they are removed later. */
+/* h leaves the vertex v. Flips one edge at v between h and the end of the fan; returns 0 if none
+ * can be flipped. Triangles at v may become flat, because v is removed later. */
 static int flip_spoke(cvtm_half_edges *m, int64_t h, int count, int closed) {
   const int32_t v = m->corner[h];
   for (int k = 0; k < count; ++k) {
-    /* The edge v w between the triangles (v, y, w) and (v, w, x). */
+    /* the edge v w between the triangles (v, y, w) and (v, w, x) */
     const int64_t spoke = h;
     h = cvtm_turn_left(m, h);
     if (k == 0 && !closed) continue;
@@ -358,7 +358,8 @@ static int remove_inside(cvtm_half_edges *m, int32_t v) {
 }
 
 /* v lies between the parts v p and q v of a segment. Merges the triangles (v, p, c) and (v, c, q)
- * on one side of it into (p, c, q). Returns the half-edge q p; -1 if that is impossible. */
+ * on one side of the segment into (p, c, q). Returns the half-edge q p; -1 if merging is
+ * impossible. */
 static int64_t close_side(cvtm_half_edges *m, int64_t first) {
   const int32_t v = m->corner[first];
   int count;
@@ -430,8 +431,8 @@ void cvtm_half_edges_mark(cvtm_half_edges *m, int64_t h, int32_t segment) {
   if (m->twin[h] >= 0) m->segment[m->twin[h]] = segment;
 }
 
-/* Moves triangle `from` to the number `to`, which is not larger. number: of each triangle; -1: it
- * is removed. */
+/* Moves triangle `from` to the number `to`, which is not larger. number: the new number of each
+ * triangle; -1: the triangle is removed. */
 static void move_triangle(cvtm_half_edges *m, int64_t from, int64_t to, const int32_t *number) {
   m->region[to] = m->region[from];
   for (int k = 0; k < 3; ++k) {

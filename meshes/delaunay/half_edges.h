@@ -1,5 +1,5 @@
-/* Inside meshes only: a triangulation in which single vertices can be inserted, removed and moved,
- * and these changes undone. Half-edges as in meshes/elements/twins.h, counterclockwise. */
+/* Inside meshes only: a triangulation whose vertices can be inserted, removed and moved one at a
+ * time. Such changes can be undone. Half-edges as in meshes/elements/twins.h, counterclockwise. */
 #ifndef CVTMESH_MESHES_DELAUNAY_HALF_EDGES_H
 #define CVTMESH_MESHES_DELAUNAY_HALF_EDGES_H
 
@@ -44,7 +44,7 @@ typedef struct cvtm_half_edges {
   int64_t unused_count, unused_capacity;
   cvtm_change *changes; /* since the last commit */
   int64_t change_count, change_capacity;
-  int64_t *stack; /* of half-edges that may have to be flipped */
+  int64_t *stack; /* half-edges that may have to be flipped */
   int64_t depth, stack_capacity;
   int out_of_memory; /* nonzero: the triangulation is invalid and can only be freed */
 } cvtm_half_edges;
@@ -56,32 +56,32 @@ cvtm_status cvtm_half_edges_create(const cvtm_grid_point *grid, int64_t count,
                                    cvtm_half_edges *m, cvtm_error *error);
 void cvtm_half_edges_free(cvtm_half_edges *m);
 
-/* The Delaunay triangulation of points, by cvtm_delaunay's rules: vertex v is point v, coincident
- * points but the first have no triangle, and all regions are -1. Records no changes. */
+/* Makes the Delaunay triangulation of points by the rules of cvtm_delaunay. Vertex v is point v, of
+ * coincident points only the first has triangles, and all regions are -1. Records no changes. */
 cvtm_status cvtm_delaunay_half_edges(const double *points, int64_t count, cvtm_half_edges *m,
                                      cvtm_grid_frame *frame, cvtm_error *error);
 
-/* Removes the triangles of regions <= 0, and numbers the others anew. */
+/* Removes the triangles of regions <= 0, and renumbers the others. */
 cvtm_status cvtm_half_edges_drop_outside(cvtm_half_edges *m, cvtm_error *error);
 
-/* The half-edge from one vertex to another or, if only its reverse exists, the reverse; -1: none.
- */
+/* Returns the half-edge from one vertex to another or, if only its reverse exists, the reverse; -1:
+ * none. */
 int64_t cvtm_half_edges_find(const cvtm_half_edges *m, int32_t from, int32_t to);
 
-/* Marks both halves of an edge. */
+/* Makes both halves of an edge parts of a segment. */
 void cvtm_half_edges_mark(cvtm_half_edges *m, int64_t h, int32_t segment);
 
 /* Inserts a vertex strictly inside triangle t, or on half-edge h and its twin. A vertex on an edge
- * may lie beside the edge if all new triangles are positively oriented. If the edge is part of a
- * segment, so are its two halves. Returns the vertex; -1 if it cannot be inserted there. */
+ * may lie beside the edge if all new triangles are positively oriented. The two parts of an edge of
+ * a segment belong to the segment, too. Returns the vertex; -1 if it cannot be inserted there. */
 int32_t cvtm_half_edges_insert_inside(cvtm_half_edges *m, int64_t t, cvtm_grid_point place);
 int32_t cvtm_half_edges_insert_on(cvtm_half_edges *m, int64_t h, cvtm_grid_point place);
 
-/* Removes an interior vertex, or one between two parts of a segment, which become one part. Returns
- * 0 if that is impossible; the caller then undoes the changes. */
+/* Removes an interior vertex, or a vertex between two parts of a segment, which become one part.
+ * Returns 0 if that is impossible; the caller then undoes the changes. */
 int cvtm_half_edges_remove(cvtm_half_edges *m, int32_t v);
 
-/* Moves a vertex; returns 0, and moves nothing, if a triangle around it would be inverted. */
+/* Moves a vertex. Returns 0, without a move, if a triangle around the vertex would be inverted. */
 int cvtm_half_edges_move(cvtm_half_edges *m, int32_t v, cvtm_grid_point place);
 
 /* Flips edge h: replaces it by the other diagonal of the quadrilateral of its two triangles. h is
@@ -90,22 +90,22 @@ void cvtm_half_edges_flip(cvtm_half_edges *m, int64_t h);
 
 /* Restores the constrained Delaunay property after the functions above, by Lawson's flips. */
 void cvtm_half_edges_restore(cvtm_half_edges *m);
-/* Makes an edge, or all, those that may have to be flipped. */
+/* Lists an edge, or all edges, as possibly to be flipped. */
 void cvtm_half_edges_push(cvtm_half_edges *m, int64_t h);
 void cvtm_half_edges_push_all(cvtm_half_edges *m);
-/* Restores the property in any triangulation, by testing every edge. */
+/* Restores the constrained Delaunay property of any triangulation by testing every edge. */
 void cvtm_half_edges_restore_all(cvtm_half_edges *m);
 
-/* Makes a mesh of all triangles and the parts of segments. number: of each vertex in the mesh,
- * which has count vertices. Each triangle begins with its smallest vertex; they are sorted by
- * region and then by vertices. The outside is never on the left of a part. The caller sets
- * mesh->points (2 * count, malloc'd). */
+/* Makes a mesh of all triangles and the parts of segments. number: the number of each vertex in the
+ * mesh, which has count vertices. Each triangle begins with its smallest vertex; triangles are
+ * sorted by region and then by vertices. The outside is never on the left of a part. The caller
+ * sets mesh->points (2 * count, malloc'd). */
 cvtm_status cvtm_half_edges_extract(const cvtm_half_edges *m, const int32_t *number, int64_t count,
                                     cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error);
 
 /* Undoes all changes after the first `mark`. */
 void cvtm_half_edges_undo(cvtm_half_edges *m, int64_t mark);
-/* Drops the record of changes, which can then not be undone. */
+/* Forgets the recorded changes, which can then not be undone. */
 void cvtm_half_edges_commit(cvtm_half_edges *m);
 
 /* Keeps all changes, or undoes them. */
@@ -135,7 +135,8 @@ static inline int64_t cvtm_first_of_fan(const cvtm_half_edges *m, int64_t begin)
   }
 }
 
-/* The half-edge after h, counterclockwise, of a fan that begins at `first`; -1 after the last. */
+/* Returns the half-edge after h, counterclockwise, in the fan that begins at `first`; -1 after the
+ * last. */
 static inline int64_t cvtm_next_in_fan(const cvtm_half_edges *m, int64_t h, int64_t first) {
   const int64_t next = cvtm_turn_left(m, h);
   return next == first ? -1 : next;

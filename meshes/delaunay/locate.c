@@ -25,7 +25,7 @@ cvtm_status cvtm_locator_keep(const cvtm_half_edges *m, cvtm_locator *l, cvtm_er
   return CVTM_OK;
 }
 
-/* How far a point is inside a triangle: the least of its sides. */
+/* How far a point is inside a triangle: the smallest cvtm_side_of of the three sides. */
 static double depth_in(const cvtm_locator *l, int64_t t, double x, double y) {
   const int32_t *c = l->corner + 3 * t;
   double least = INFINITY;
@@ -37,7 +37,8 @@ static double depth_in(const cvtm_locator *l, int64_t t, double x, double y) {
 static int64_t walk_from(const cvtm_locator *l, int64_t t, double x, double y) {
   for (int64_t steps = 0; steps < l->triangle_count; ++steps) {
     int64_t out = -1;
-    for (int64_t k = 0; k < 3 && out < 0; ++k) { /* the first side varies, which ends cycles */
+    for (int64_t k = 0; k < 3 && out < 0;
+         ++k) { /* the first side tested varies, which prevents endless cycles */
       const int64_t h = 3 * t + (k + steps) % 3;
       const cvtm_grid_point from = l->grid[l->corner[h]],
                             to = l->grid[l->corner[cvtm_half_after(h)]];
@@ -56,8 +57,8 @@ int64_t cvtm_walk(cvtm_locator *l, double x, double y) {
   return found;
 }
 
-/* Looks at every k-th triangle only, and returns the one with the nearest corner; -1: all of these
- * are removed. */
+/* Samples every k-th triangle, and returns the one with the nearest corner; -1: all of these are
+ * removed. */
 static int64_t nearest_sample(const cvtm_locator *l, double x, double y) {
   const int64_t step = 1 + (int64_t)cbrt((double)l->triangle_count * (double)l->triangle_count);
   double best = INFINITY;

@@ -4,7 +4,7 @@
 
 #include "meshes/delaunay/half_edges.h"
 
-/* A triangulation of half-edges. corner[3 * t] is -1 for a removed triangle. */
+/* A triangulation by half-edges. corner[3 * t] is -1 for a removed triangle. */
 typedef struct cvtm_locator {
   int64_t triangle_count;
   cvtm_grid_point *grid;
@@ -13,7 +13,7 @@ typedef struct cvtm_locator {
   int64_t last; /* the triangle found last, where the next search begins */
 } cvtm_locator;
 
-/* Copies the arrays of a triangulation, which may then change. */
+/* Copies the arrays of a triangulation, so that the triangulation may change afterwards. */
 cvtm_status cvtm_locator_keep(const cvtm_half_edges *m, cvtm_locator *l, cvtm_error *error);
 void cvtm_locator_free(cvtm_locator *l);
 
@@ -22,11 +22,11 @@ static inline double cvtm_side_of(cvtm_grid_point a, cvtm_grid_point b, double x
   return ((double)b.x - a.x) * (y - a.y) - ((double)b.y - a.y) * (x - a.x);
 }
 
-/* Walks to the triangle that contains a point, in grid steps; -1: the walk left the triangulation,
- * so that the point is outside if the triangulation is convex. */
+/* Walks to the triangle that contains a point, in grid steps, and returns it. -1: the walk left the
+ * triangulation; if this is convex, the point is outside. */
 int64_t cvtm_walk(cvtm_locator *l, double x, double y);
 
-/* The triangle that contains a point, or is nearest to containing it. */
+/* Returns the triangle that contains a point, or else is closest to containing it. */
 int64_t cvtm_locate(cvtm_locator *l, double x, double y);
 
 #endif

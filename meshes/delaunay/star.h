@@ -3,12 +3,12 @@
  * stars of other points. Predicates are evaluated in floating point where rounding cannot change
  * the result, else in integers.
  *
- * The edge from a point o to its nearest neighbour q is a Delaunay edge. The third corner of the
- * triangle on one side of a Delaunay edge oq is the point c whose circle through o and q extends
- * least far to that side: with cross = q x c > 0, the point with the least t = c.(c - q) / cross.
- * The search continues from edge to edge until the triangles close around o, or end at the hull. A
- * point that is better than the best so far lies inside its circle, so squares of a quadtree
- * outside the circle are skipped.
+ * The edge from a point o to its nearest neighbour q is a Delaunay edge. On one side of a Delaunay
+ * edge oq the third corner of the triangle is the point c for which the circle through o, q and c
+ * extends least far to that side: with cross = q x c > 0, the point with the least t = c.(c - q) /
+ * cross. The search continues from edge to edge until the triangles close around o, or end at the
+ * hull. A better point than the best so far lies inside the circle of the best, so squares of a
+ * quadtree outside this circle are skipped.
  *
  * Ties: of cocircular points the first from left to right, then upwards, is a corner of all
  * triangles (cvtm_precedes). So of four such points the diagonal from the first is in the
@@ -49,7 +49,7 @@ CVTM_HD int cvtm_star_reaches_less(int64_t a, int64_t a2, int64_t b, int64_t b2)
 }
 
 /* Makes the point the best neighbour if its bisector is nearer than that of the best so far. With
- * weights, marks the star as undone if o is not inside its own cell. */
+ * weights, sets s->undone if o is not inside its own cell. */
 CVTM_HD void cvtm_star_offer_first(cvtm_star_search *s, int32_t place, int weighted) {
   const cvtm_grid_point c = cvtm_star_from(s, place);
   const int64_t distance2 = (int64_t)c.x * c.x + (int64_t)c.y * c.y;
@@ -117,14 +117,14 @@ typedef struct cvtm_star_corners {
 } cvtm_star_corners;
 
 /* Triangles around a point. If `undecided` is NULL, these are the triangles whose first vertex is
- * the point. Otherwise they are those in which all vertices with smaller numbers are undecided.
- * Triangles beyond `room` are counted but not stored. */
+ * the point. Otherwise these are the triangles that have vertices with smaller numbers, all of them
+ * undecided. Triangles beyond `room` are counted but not stored. */
 typedef struct cvtm_star_fan {
   cvtm_star_corners *triangles;
   int32_t room, count;
   const int32_t *undecided; /* nonzero for undecided vertices; NULL: see above */
   int32_t open;             /* nonzero: the point lies on the hull */
-  int32_t end[2];           /* the places of its two neighbours on the hull */
+  int32_t end[2];           /* the places of the point's two neighbours on the hull */
 } cvtm_star_fan;
 
 CVTM_HD cvtm_star_fan cvtm_star_fan_in(cvtm_star_corners *triangles, int32_t room,
@@ -151,8 +151,8 @@ CVTM_HD void cvtm_star_add(const cvtm_star_search *s, int32_t q, int32_t r, cvtm
   fan->count++;
 }
 
-/* Records this point as a neighbour of the one at `place`. Several threads may do so at the same
- * time. */
+/* Records s->self as a neighbour of the point at `place`. Several threads may write there at the
+ * same time. */
 CVTM_HD void cvtm_star_link(const cvtm_star_search *s, int32_t place) {
 #ifdef __CUDA_ARCH__
   *(volatile int32_t *)(s->tree->link + place) = s->self;
@@ -191,7 +191,7 @@ CVTM_HD int cvtm_star_sweep(cvtm_star_search *s, int32_t start, int32_t sense, i
 
 /* Finds the fan of the point at a place, in no particular order. weighted: a compile-time constant,
  * nonzero if the tree has weights. visits: limit of the search. stack: NULL, or memory that the
- * threads of a warp share; then all of them call. */
+ * threads of a warp share; then all threads of the warp call. */
 CVTM_HD cvtm_star_outcome cvtm_star_make(const cvtm_star_tree *tree, int weighted, int32_t place,
                                          int32_t visits, cvtm_star_node *stack,
                                          cvtm_star_fan *fan) {
@@ -264,8 +264,8 @@ enum { CVTM_STAR_ROOM = 16 /* triangles of a fan that are stored during the sear
 /* Counters of the kernels. */
 typedef struct cvtm_star_counts {
   int32_t triangles; /* triangles in fans */
-  int32_t deferred;  /* stars left undone */
-  int32_t unlinked;  /* of these, stars without a known neighbour */
+  int32_t deferred;  /* stars whose search failed */
+  int32_t unlinked;  /* of these stars, those without a known neighbour */
   int32_t open;      /* stars of points on the hull */
   int32_t adopted;   /* triangles of undecided vertices */
 } cvtm_star_counts;
@@ -274,8 +274,8 @@ typedef struct cvtm_star_counts {
 typedef struct cvtm_star_output {
   cvtm_star_corners *fans; /* `room` triangles; the triangles of a fan are consecutive */
   int32_t room;
-  int32_t *fan_start, *fan_count; /* of each vertex */
-  int32_t *deferred;              /* places of undone stars */
+  int32_t *fan_start, *fan_count; /* per vertex */
+  int32_t *deferred;              /* places of stars whose search failed */
   cvtm_star_counts *counts;
 } cvtm_star_output;
 
@@ -322,9 +322,9 @@ typedef struct cvtm_star_table {
   /* Sets undecided[v] = 1 for the vertices v at the places of a list. */
   cvtm_status (*flag)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
                       int64_t count, int32_t *undecided);
-  /* Without weights: the stars of other vertices contain triangles of undecided vertices. Copies
-   * these to `adopted` (output->room triangles), and counts them in fan_count. undecided[v] becomes
-   * 2 on the hull. */
+  /* Without weights: copies triangles of undecided vertices from the stars of other vertices to
+   * `adopted` (output->room triangles), and counts them in fan_count. undecided[v] becomes 2 on the
+   * hull. */
   cvtm_status (*adopt)(cvtm_device *device, const cvtm_star_tree *tree, int32_t visits,
                        int32_t *undecided, cvtm_star_corners *adopted,
                        const cvtm_star_output *output);
@@ -352,7 +352,7 @@ CVTM_HD void cvtm_star_keep(const cvtm_star_tree *tree, int32_t place, int32_t a
 }
 
 /* Stores a fan of at most CVTM_STAR_ROOM triangles from `at` on. The array has room for all
- * triangles of a triangulation; the count shows if there are more. */
+ * triangles of a triangulation; if there are more, the total count shows it. */
 CVTM_HD void cvtm_star_copy(const cvtm_star_tree *tree, int32_t place, int32_t at,
                             const cvtm_star_fan *fan, const cvtm_star_output *output) {
   if (fan->count > output->room - at) return;

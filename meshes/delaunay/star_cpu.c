@@ -90,7 +90,7 @@ static cvtm_status divide_keys(cvtm_device *device, const uint64_t *tree_keys, i
   return CVTM_OK;
 }
 
-/* Atomic addition; returns the old value. */
+/* Adds atomically; returns the old value. */
 static int32_t add_to(int32_t *sum, int32_t value) {
   int32_t before;
 #pragma omp atomic capture

@@ -11,8 +11,8 @@ constexpr unsigned most_bound_blocks = 16 * CVTM_CUDA_PARTS;
 
 /* ---- Bounds ---- */
 
-/* Atomic minimum of doubles: the bits of nonnegative numbers, read as integers, have the same
- * order, those of negative numbers the opposite order. */
+/* Atomic minimum of doubles. The bits of nonnegative numbers, read as integers, have the order of
+ * the numbers; those of negative numbers have the opposite order. */
 __device__ void atomic_lower(double *least, double v) {
   v += 0.0; /* no negative zero */
   if (v < 0) {
@@ -197,7 +197,7 @@ __device__ int32_t hand_out(int32_t *sum, int32_t value) {
   return __shfl_sync(0xFFFFFFFFu, first, 31) + upto - value;
 }
 
-/* near: the search uses only the block of squares, and long fans stay undone. */
+/* near: the search uses only the block of squares, and stars with long fans are left unfinished. */
 template <bool near, bool weighted>
 __global__ void __launch_bounds__(star_block)
     star_kernel(cvtm_star_tree tree, const int32_t *list, int64_t count, cvtm_star_output output) {
@@ -230,8 +230,8 @@ __global__ void __launch_bounds__(star_block)
   }
 }
 
-/* Stars with a far search, one per warp. All lanes do the same work, except in the search, which
- * they share. */
+/* Finds stars with a far search, one per warp. The lanes share the search; all else every lane
+ * does. */
 template <bool weighted>
 __global__ void __launch_bounds__(32)
     far_star_kernel(cvtm_star_tree tree, const int32_t *list, int64_t count, int32_t visits,
@@ -288,7 +288,7 @@ cvtm_status make_stars(cvtm_device *device, const cvtm_star_tree *tree, const in
                       : make_some<false>(device, tree, list, count, visits, output);
 }
 
-/* ---- Vertices whose stars are undone ---- */
+/* ---- Vertices whose star search failed ---- */
 
 __global__ void flag_kernel(cvtm_star_tree tree, const int32_t *list, int64_t count,
                             int32_t *undecided) {

@@ -19,15 +19,15 @@
 typedef struct cvtm_star_tree {
   int64_t count;
   const uint64_t *key;          /* ascending; cvtm_star_key */
-  const cvtm_grid_point *place; /* of each */
-  const int32_t *vertex;        /* the vertex of each */
-  const int32_t *start;         /* 4^levels + 1: the first point of each square of that level */
+  const cvtm_grid_point *place; /* per point */
+  const int32_t *vertex;        /* per point */
+  const int32_t *start;         /* 4^levels + 1: the first point of each square of level `levels` */
   int32_t levels;
   cvtm_grid_point most; /* the largest coordinates */
-  /* Of weighted points; else NULL. */
-  const int64_t *weight;   /* of each, in units of the squared grid step: 0 .. 2^61 */
+  /* With weights; else NULL. */
+  const int64_t *weight;   /* per point, in units of the squared grid step: 0 .. 2^61 */
   const int64_t *heaviest; /* largest weight in each square from level 0 to `levels` */
-  int32_t *link;           /* of each: the place of a neighbour; -1: unknown */
+  int32_t *link;           /* per point: the place of a neighbour; -1: unknown */
 } cvtm_star_tree;
 
 /* Index of the first square of a level in `heaviest`. */
@@ -62,10 +62,9 @@ CVTM_HD void cvtm_star_range(const cvtm_star_tree *tree, int32_t level, uint64_t
 /* ---- The search ---- */
 
 enum {
-  CVTM_STAR_BLOCK = 4, /* squares along a side of the block around a point */
-  CVTM_STAR_FEW = 12,  /* least number of points in a block */
-  CVTM_STAR_MANY =
-      128, /* largest number of points in a block, unless its squares are the smallest */
+  CVTM_STAR_BLOCK = 4,  /* squares along a side of the block around a point */
+  CVTM_STAR_FEW = 12,   /* least number of points in a block */
+  CVTM_STAR_MANY = 128, /* largest number of points in a block */
   CVTM_STAR_CROWDED =
       64,             /* a square with this many points is divided, not searched point by point */
   CVTM_STAR_SIDE = 8, /* squares along a side of the area that is searched square by square */
@@ -77,9 +76,12 @@ typedef struct cvtm_star_node {
   int32_t level, i, j;
 } cvtm_star_node;
 
-/* How far a star may search. Above 0: the number of squares it may visit, from the root of the
- * tree. */
-enum { CVTM_STAR_NEAR = -1 /* the block alone */, CVTM_STAR_AROUND = 0 /* squares near it */ };
+/* How far the search for a star may go. A positive number is the number of squares that it may
+ * visit, from the root of the tree. */
+enum {
+  CVTM_STAR_NEAR = -1 /* the block alone */,
+  CVTM_STAR_AROUND = 0 /* squares around the block */
+};
 
 typedef struct cvtm_star_search {
   const cvtm_star_tree *tree;
@@ -88,8 +90,8 @@ typedef struct cvtm_star_search {
   int32_t visits;        /* remaining visits, counted as above */
   int32_t undone;        /* nonzero: the search had no result; see cvtm_star_outcome */
   cvtm_star_node *stack; /* memory that the threads of a warp share; NULL: one thread searches */
-  /* The block of squares around o; its first square is (i, j). The points in it except o, and the
-   * distance from o up to which the block contains all points. */
+  /* The block of squares around o, whose first square is (i, j). near: the points in the block
+   * except o; cover: the distance from o up to which the block contains all points. */
   int32_t level, i, j, near_count;
   int32_t near[CVTM_STAR_MANY];
   double cover;
@@ -215,8 +217,8 @@ CVTM_HD void cvtm_star_set_block(cvtm_star_search *s, int weighted) {
 
 /* ---- Candidates for the third corner ---- */
 
-/* Nonzero if c makes the triangle and not the best corner so far, where both are on one circle with
- * the edge. */
+/* c and the best corner so far lie on one circle with the ends of the edge. Nonzero if c is the
+ * third corner of the triangle. */
 CVTM_HD int cvtm_star_wins_tie(const cvtm_star_search *s, cvtm_grid_point c) {
   /* In the order around the circle from q: u, then v, then o. */
   const int best_first = (cvtm_star_cross(s->c, c) > 0) == (s->sense > 0);
@@ -241,9 +243,9 @@ CVTM_HD int64_t cvtm_star_bisector(const cvtm_star_search *s, int32_t place, cvt
   return (int64_t)c.x * c.x + (int64_t)c.y * c.y + s->weight - s->tree->weight[place];
 }
 
-/* Returns -1, 0 or 1 if the point c is better than the best corner, equal or worse: the sign of 2
- * y.c - bisector at the power centre y of the best corner. Bisectors are below 2^62, cross products
- * at most 2^60. */
+/* Returns -1, 0 or 1 if the point c is better than the best corner, equal or worse: the sign of
+ * bisector - 2 y.c at the power centre y of the best corner. Bisectors are below 2^62, cross
+ * products at most 2^60. */
 CVTM_HD int cvtm_star_compare_weighted(const cvtm_star_search *s, cvtm_grid_point c, int64_t cross,
                                        int64_t bisector) {
   const int64_t turn = s->sense * cvtm_star_cross(c, s->c);
@@ -432,7 +434,7 @@ static __device__ inline void cvtm_star_descend_together(cvtm_star_search *s, in
 }
 #endif
 
-/* Searches all points that may be better, from the root of the tree down. */
+/* Searches all points that may be better than the best corner, from the root of the tree down. */
 CVTM_HD void cvtm_star_descend(cvtm_star_search *s, int weighted) {
 #ifdef __CUDA_ARCH__
   if (s->stack != NULL) {
@@ -463,7 +465,7 @@ CVTM_HD int32_t cvtm_star_square(double v, int32_t level) {
 }
 
 /* Searches the squares beyond the block that the circle of the best corner meets. Returns 0 if
- * there are too many. */
+ * these are too many. */
 CVTM_HD int cvtm_star_search_squares(cvtm_star_search *s, int weighted) {
   if (s->best < 0) return 0;
   const double gain = weighted ? cvtm_star_gain(s, 0, 0, 0) : 0;

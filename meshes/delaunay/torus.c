@@ -24,16 +24,16 @@ typedef struct layout {
   cvtm_domain domain;
   int64_t point_count;
   double margin;  /* around the domain, in pixels */
-  int exponent;   /* of the grid's step */
+  int exponent;   /* the grid's step is 2^exponent */
   double *points; /* 2 * count: the points, then the copies */
   copy *copies;   /* per vertex: the point and the shift; a point is its own copy with shift 0 */
   cvtm_grid_point
-      *place; /* of each vertex, in steps from the lower left corner of the surroundings */
+      *place; /* per vertex, in steps from the lower left corner of the domain with its margin */
   int64_t count;
   cvtm_mesh plane;
   char *used;          /* per point: nonzero if it is a corner of a triangle */
   char *chosen;        /* per triangle of the plane: nonzero if it belongs to the torus */
-  cvtm_scratch memory; /* of the arrays except points */
+  cvtm_scratch memory; /* owns all arrays except points */
 } layout;
 
 static void free_layout(layout *l) {
@@ -242,7 +242,7 @@ cvtm_status cvtm_delaunay_torus(cvtm_device *device, const double *points, int64
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld points; 1 to %d can be triangulated",
                      (long long)count, CVTM_DELAUNAY_MOST);
   /* The diameter of an empty circle is at most the diagonal, so with a margin of twice the diagonal
-   * the circumcircles of all kept triangles lie within it. */
+   * the circumcircles of all kept triangles lie within the margin. */
   const double most = 2 * hypot(domain.width, domain.height) + 2;
   double margin = SPACINGS * sqrt((double)domain.width * domain.height / (double)count);
   cvtm_status status = CVTM_OK;
