@@ -15,14 +15,14 @@ typedef struct interval {
   double begin, end;
 } interval;
 
-/* Strokes with round ends: stroke i is the set of points within radii[i] of the line from from[i]
+/* Strokes with round ends: stroke i contains the points within radii[i] of the segment from from[i]
  * to to[i]. For discs `from` and `to` are the same array. */
 typedef struct strokes {
   const double *from, *to, *radii;
   int64_t count;
 } strokes;
 
-/* The strokes that overlap row j, from left to right: disc[start[j] .. start[j + 1]). */
+/* The strokes that overlap row j are disc[start[j] .. start[j + 1]), from left to right. */
 typedef struct rows {
   int64_t *start;
   int32_t *disc;
@@ -45,7 +45,7 @@ static int clamp_row(const cvtm_disc_grid *grid, double y) {
   return (int)fmin(fmax(floor(y / grid->side), 0), grid->height - 1);
 }
 
-/* The rows of a stroke are first .. last; none if it has no area in the domain. */
+/* Sets the first and last row of stroke i; returns 0 if the stroke has no area in the domain. */
 static int find_rows(const cvtm_disc_grid *grid, const strokes *s, int64_t i, int *first,
                      int *last) {
   const double a = s->from[2 * i + 1], b = s->to[2 * i + 1], radius = s->radii[i];
@@ -66,7 +66,7 @@ static void count_rows(const cvtm_disc_grid *grid, const strokes *s, int64_t *st
   for (int j = 0; j < grid->height; ++j) start[j + 1] += start[j];
 }
 
-/* Fills the lists. Meanwhile start[j] advances to the end of row j; it is reset afterwards. */
+/* Fills the lists. In the loop start[j] advances to the end of row j; then start is restored. */
 static void fill_rows(const cvtm_disc_grid *grid, const strokes *s, const placed *order,
                       rows *lists) {
   int first, last;
@@ -104,8 +104,8 @@ static int compare_intervals(const void *a, const void *b) {
   return (p->begin > q->begin) - (p->begin < q->begin);
 }
 
-/* Sorts by the begin of intervals. The centres are sorted already, so insertion sort is fastest if
- * discs are hardly larger than their spacing. */
+/* Sorts intervals by their begin. The centres are already sorted, so insertion sort is fastest if
+ * the discs are hardly larger than their spacing. */
 static void sort_intervals(interval *list, int64_t count) {
   int64_t moves = 0;
   for (int64_t k = 1; k < count; ++k) {
@@ -121,7 +121,7 @@ static void sort_intervals(interval *list, int64_t count) {
   }
 }
 
-/* Adds the length of an interval, in columns, to the columns that it covers. */
+/* Adds an interval to a row: each column gets the length of the interval within it, in columns. */
 static void add_interval(double *row, int width, double begin, double end) {
   const int first = (int)begin, last = (int)fmin(end, width - 1);
   if (first >= last) {
@@ -138,8 +138,8 @@ static void widen(interval *cut, double begin, double end) {
   cut->end = fmax(cut->end, end);
 }
 
-/* The part of the line at y that lies in stroke i; empty: begin above end. It is bounded by the
- * circles about the ends and by the two sides, which are the line moved by the radius. */
+/* The part of the line at y that lies in stroke i; empty if begin > end. The stroke is bounded by
+ * the circles about its ends and by its two sides, parallel to its axis. */
 static interval cut_stroke(const strokes *s, int64_t i, double y) {
   const double *a = s->from + 2 * i, *b = s->to + 2 * i, radius = s->radii[i];
   interval cut = {INFINITY, -INFINITY};
@@ -157,7 +157,7 @@ static interval cut_stroke(const strokes *s, int64_t i, double y) {
   return cut;
 }
 
-/* Adds the union of the strokes of a row along the line at y. */
+/* Adds the union of the strokes of a row along the line at y to `row`, with `list` as a buffer. */
 static void add_line(const cvtm_disc_grid *grid, const strokes *s, const int32_t *disc,
                      int64_t count, double y, interval *list, double *row) {
   const double scale = 1.0 / grid->side, right = grid->domain.width;
@@ -176,7 +176,7 @@ static void add_line(const cvtm_disc_grid *grid, const strokes *s, const int32_t
   }
 }
 
-/* row: a buffer of grid->width numbers; list: of `count` intervals. */
+/* row: a buffer of grid->width numbers; list: a buffer of `count` intervals. */
 static void cover_row(const cvtm_disc_grid *grid, const strokes *s, const int32_t *disc,
                       int64_t count, int j, int lines, interval *list, double *row,
                       float *coverage) {
@@ -191,8 +191,7 @@ static void cover_row(const cvtm_disc_grid *grid, const strokes *s, const int32_
   }
 }
 
-/* The number of lines per row of the grid, such that about 32 pass through a stroke of mean
- * width. */
+/* The number of lines per row of the grid, 8 to 64: about 32 lines cross a stroke of mean width. */
 static int choose_lines(const cvtm_disc_grid *grid, const double *radii, int64_t count) {
   double sum = 0;
   for (int64_t i = 0; i < count; ++i) sum += radii[i];
@@ -200,7 +199,7 @@ static int choose_lines(const cvtm_disc_grid *grid, const double *radii, int64_t
   return (int)fmin(fmax(ceil(16 / mean), 8), 64);
 }
 
-/* Covers all rows. Returns 0 if memory ran out. */
+/* Covers all rows. Returns 0 if memory runs out. */
 static int cover_rows(const cvtm_disc_grid *grid, const strokes *s, const rows *lists, int lines,
                       float *coverage) {
   int64_t longest = 0;

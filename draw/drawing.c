@@ -46,7 +46,7 @@ static int is_inside(const cvtm_page *page, const double *mm) {
          mm[0] <= clip[2] + rounding && mm[1] <= clip[3] + rounding;
 }
 
-/* Moves a point of a stroke so that a pen with this radius stays out of the margins. */
+/* Moves a point of a stroke so that a pen with this radius does not draw in the margins. */
 static void keep_inside(const cvtm_page *page, double radius, double *mm) {
   if (page->in_pixels) return;
   for (int axis = 0; axis < 2; ++axis) {
@@ -87,14 +87,14 @@ cvtm_status cvtm_drawing_of_dots(const cvtm_page *page, const double *points, co
 
 /* --- touches of a pen --- */
 
-/* The turns of a spiral whose outermost turn touches a circle of this radius from inside; 0: the
- * pen covers the disc by one touch. */
+/* The number of turns of a spiral whose outermost turn touches a circle of this radius from inside;
+ * 0: one touch of the pen covers the disc. */
 static int turns_of(double radius, double pen) {
   const double way = radius - 0.5 * pen, rounding = 1e-6;
   return way > rounding * pen ? (int)ceil(way / pen - rounding) : 0;
 }
 
-/* Points per turn: the chords leave the circle by less than 3 hundredths of the pen. */
+/* Points per turn: the distance of the chords from the circle is below 0.03 widths of the pen. */
 static int chords_of(double radius, double pen) {
   return (int)fmax(ceil(CVTM_PI / acos(1 - 0.03 * pen / radius)), 12);
 }
@@ -104,8 +104,8 @@ static int64_t touch_points(double radius, double pen) {
   return turns == 0 ? 1 : (int64_t)(turns + 1) * chords_of(radius, pen) + 1;
 }
 
-/* A spiral from the centre outward whose turns lie at most the width of the pen apart, then a
- * circle. The corners lie outside the circle by so much that the area is right. */
+/* Adds a spiral from the centre outward, whose turns are at most one width of the pen apart, then a
+ * circle. The corners lie slightly outside the circle, so that the area is right. */
 static int64_t add_touch(const double *mm, double radius, double pen, double *points) {
   const int64_t count = touch_points(radius, pen);
   const int turns = turns_of(radius, pen), chords = count > 1 ? chords_of(radius, pen) : 1;
@@ -146,11 +146,11 @@ cvtm_status cvtm_drawing_of_touches(const cvtm_page *page, const double *points,
 
 /* --- paths --- */
 
-/* Strokes that grow. */
+/* A drawing to which strokes are appended, and the capacities of its arrays. */
 typedef struct stroke_builder {
   cvtm_drawing *drawing;
   int64_t point_count, point_capacity, start_capacity;
-  int is_new; /* nonzero: the next line begins a stroke */
+  int is_new; /* nonzero: the next line begins a new stroke */
 } stroke_builder;
 
 static int add_stroke_point(stroke_builder *b, const double *mm) {
@@ -169,7 +169,7 @@ static int begin_stroke(stroke_builder *b, const double *mm) {
   return add_stroke_point(b, mm);
 }
 
-/* Clips the line from a to b to the margins (Liang & Barsky 1984). Returns 0 if it lies outside. */
+/* Clips the line from a to b at the margins (Liang & Barsky 1984). Returns 0 if it lies outside. */
 static int clip_line(const cvtm_page *page, const double *a, const double *b, double *from,
                      double *to) {
   double first = 0, last = 1;
@@ -220,8 +220,8 @@ static int add_path(stroke_builder *b, const cvtm_page *page, const double *poin
   return 1;
 }
 
-/* A cropped picture is cropped by half the width of a line more, so that the whole line stays out
- * of the margins. */
+/* For a picture that the margins crop, crops half the width of a line more, so that lines do not
+ * reach into the margins. */
 static cvtm_page crop_for_lines(const cvtm_page *page, double line_width) {
   cvtm_page crop = *page;
   const double rounding = 1e-9 * (page->width + page->height);
@@ -300,8 +300,8 @@ typedef struct part_builder {
   double used; /* length of lines in the part so far, mm */
 } part_builder;
 
-/* Begins a part. It starts at `point`, unless a stroke has begun there already. Returns 0 if memory
- * runs out. */
+/* Begins a part at `point`. A stroke that has just begun there becomes the first of the part.
+ * Returns 0 if memory runs out. */
 static int begin_part(part_builder *b, const double *point) {
   cvtm_drawing *made = b->strokes.drawing;
   const int has_begun = b->strokes.point_count == made->start[made->stroke_count - 1] + 1;
@@ -410,12 +410,12 @@ cvtm_status cvtm_drawing_join(const cvtm_drawing *layers, const cvtm_pen *pens, 
 
 /* --- trails ----------------------------------------------------------------------------------- */
 
-/* The edges at vertex v are at[first[v]] .. at[first[v + 1] - 1]; next[v] is the first of them that
- * may be unused. */
+/* The edges at vertex v are at[first[v]] .. at[first[v + 1] - 1]. Those before at[next[v]] are
+ * used. */
 typedef struct trail_graph {
   const int32_t *edges;
   int64_t *first, *next, *at;
-  unsigned char *used; /* of each edge */
+  unsigned char *used; /* nonzero for each edge that is on a trail */
   int64_t vertices, edge_count;
 } trail_graph;
 
@@ -434,7 +434,7 @@ static void fill_graph(trail_graph *g) {
   for (int64_t v = 0; v < g->vertices; ++v) g->next[v] = g->first[v];
 }
 
-/* An unused edge at v; -1 if there is none. */
+/* Takes an unused edge at v, and marks it as used; -1 if there is none. */
 static int64_t take_edge(trail_graph *g, int32_t v) {
   for (; g->next[v] < g->first[v + 1]; ++g->next[v]) {
     const int64_t edge = g->at[g->next[v]];

@@ -33,7 +33,7 @@ static void put_fixed(FILE *file, double mm) {
   fputs(text, file);
 }
 
-/* Nonzero for the layer of a pen without strokes. */
+/* Nonzero if a part has no strokes, as the layer of an unused pen. */
 static int part_is_empty(const cvtm_drawing *drawing, int64_t part) {
   int64_t first, end;
   cvtm_drawing_part(drawing, part, &first, &end);
@@ -86,7 +86,7 @@ static void write_lines(FILE *file, const cvtm_drawing *drawing, int64_t first_s
       fputc(',', file);
       put_fixed(file, drawing->points[2 * i + 1]);
     }
-    /* vpype leaves out lines without any length, so a touch is the shortest that is written. */
+    /* vpype leaves out lines without length, so a touch has the least length that is not 0. */
     fputs(drawing->start[k + 1] == first + 1 ? "h.001\"/>\n" : "\"/>\n", file);
   }
 }
@@ -147,7 +147,7 @@ static cairo_status_t write_bytes(void *file, const unsigned char *bytes, unsign
   return fwrite(bytes, 1, size, file) == size ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
 }
 
-/* Filling many dots as one path keeps the file small. */
+/* Fills many dots as one path, which keeps the file small. */
 static void draw_dots(cairo_t *cairo, const cvtm_drawing *drawing, int64_t first, int64_t end) {
   enum { PER_AREA = 256 };
   for (int64_t k = first; k < end; ++k) {
@@ -160,7 +160,7 @@ static void draw_dots(cairo_t *cairo, const cvtm_drawing *drawing, int64_t first
   cairo_fill(cairo);
 }
 
-/* Cairo draws the round cap of a line that does not move, but not that of a single point. */
+/* Cairo draws the round caps of a line of length 0, but not that of a single point. */
 static void draw_lines(cairo_t *cairo, const cvtm_drawing *drawing, int64_t first, int64_t end) {
   cairo_set_line_join(cairo, CAIRO_LINE_JOIN_ROUND);
   cairo_set_line_cap(cairo, CAIRO_LINE_CAP_ROUND);
@@ -182,8 +182,8 @@ static void draw_parts(cairo_t *cairo, const cvtm_drawing *drawing, int64_t firs
   }
 }
 
-/* Each pen is a transparency group, so that overlapping strokes of one pen are not darker, while
- * the colours of different pens multiply. */
+/* Draws each pen as a transparency group, so that overlapping strokes of one pen are not darker,
+ * while the colours of different pens multiply. */
 static void draw_pens(cairo_t *cairo, const cvtm_drawing *drawing) {
   const int64_t parts = cvtm_drawing_parts(drawing);
   for (int64_t first = 0, end; first < parts; first = end) {
@@ -214,7 +214,7 @@ static void draw_page(cairo_t *cairo, const cvtm_drawing *drawing) {
     draw_parts(cairo, drawing, 0, cvtm_drawing_parts(drawing));
 }
 
-/* The date is fixed, so that the same drawing gives the same bytes. */
+/* Draws the page. The date is fixed, so that the same drawing gives the same bytes. */
 static cairo_status_t draw_file(FILE *file, const cvtm_drawing *drawing) {
   const double points_per_mm = 72 / 25.4;
   cairo_surface_t *surface = cairo_pdf_surface_create_for_stream(
@@ -285,7 +285,7 @@ static void put_dxf_point(FILE *file, const cvtm_drawing *drawing, int code, int
   put_real_group(file, code + 10, drawing->page.height - drawing->points[2 * i + 1]);
 }
 
-/* R12 allows capital letters, digits, _ - and $ in names. */
+/* Keeps the characters that R12 allows in a name: capitals, digits, _ - and $. */
 static void format_layer_name(const cvtm_drawing *drawing, int64_t part,
                               char name[LAYER_NAME_MAX + 1]) {
   const char *pen = drawing->pens != NULL ? drawing->pens[cvtm_drawing_pen_of(drawing, part)].name
@@ -302,7 +302,7 @@ static void format_layer_name(const cvtm_drawing *drawing, int64_t part,
   name[length] = '\0';
 }
 
-/* The nearest of the nine colours that R12 names. */
+/* The number of the nearest of the nine colours that R12 names. */
 static int find_colour_number(const unsigned char *colour) {
   static const unsigned char named[][3] = {{255, 0, 0},   {255, 255, 0},   {0, 255, 0},
                                            {0, 255, 255}, {0, 0, 255},     {255, 0, 255},
@@ -329,7 +329,7 @@ static void put_header(FILE *file, const cvtm_drawing *drawing, int in_mm) {
 }
 
 static void put_layers(FILE *file, const cvtm_drawing *drawing) {
-  const int white = 7; /* colour 7 is shown black on a light background */
+  const int white = 7; /* colour 7 is black on a light background */
   const int64_t parts = cvtm_drawing_parts(drawing);
   char name[LAYER_NAME_MAX + 1];
   fputs("  0\nSECTION\n  2\nTABLES\n  0\nTABLE\n  2\nLAYER\n", file);
@@ -477,7 +477,7 @@ static void put_move(FILE *file, const char *template, double x, double y) {
   fputc('\n', file);
 }
 
-/* Writes a name such that it is valid in a comment in parentheses and in a message. */
+/* Writes a name without the characters that end a comment in parentheses or a message. */
 static void put_name(FILE *file, const char *name) {
   for (; *name != '\0'; ++name) fputc(strchr("();", *name) != NULL ? ' ' : *name, file);
 }

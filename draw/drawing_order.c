@@ -1,6 +1,6 @@
 /* The order of the strokes of a drawing: each part begins at the end of a stroke that is nearest to
- * the origin of the page, and goes on with the nearest end of the strokes that are left. A k-d tree
- * of the ends, from which the ends of drawn strokes are removed, finds it. */
+ * the origin of the page, and goes on with the nearest end of the strokes that are not yet drawn.
+ * This end is found in a k-d tree, from which the ends of drawn strokes are removed. */
 #include "draw/drawing.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Ends 2 k and 2 k + 1 are the first and the last point of stroke k. The node of a range of `order`
- * is the end in its middle; live[middle] counts the ends of the range that are left. */
+ * is the end in its middle; live[middle] counts the ends of the range that are not removed. */
 typedef struct end_tree {
   double *place; /* x, y of each end */
   int32_t *order, *at, *live;
@@ -21,7 +21,7 @@ static double coordinate(const end_tree *t, int32_t k, int axis) {
   return t->place[2 * (int64_t)t->order[k] + axis];
 }
 
-/* Reorders [first, end) such that the node at `middle` divides it (Hoare's selection). */
+/* Reorders [first, end) such that the element at `middle` divides the range (Hoare's selection). */
 static void select_middle(end_tree *t, int32_t first, int32_t end, int32_t middle, int axis) {
   int32_t low = first, high = end - 1;
   while (low < high) {
@@ -76,7 +76,7 @@ static void remove_end(end_tree *t, int32_t count, int32_t one) {
   t->gone[one] = 1;
 }
 
-/* Of several ends at the same distance, the one with the smallest number is taken. */
+/* Finds the end nearest to p, and of several at the same distance the first. */
 static void search_range(end_tree *t, int32_t first, int32_t end, const double *p) {
   while (first < end) {
     const int32_t middle = first + (end - first) / 2;
@@ -120,7 +120,7 @@ static int allocate_tree(end_tree *t, size_t ends) {
   return t->place && t->order && t->at && t->live && t->axis && t->gone;
 }
 
-/* The strokes of [first, end) in their new order. */
+/* Sets walk[] to the strokes of a part in their new order: 2 * stroke, + 1 if it is reversed. */
 static void walk_strokes(end_tree *t, const cvtm_drawing *drawing, int64_t first, int32_t strokes,
                          int32_t *walk) {
   const int32_t ends = 2 * strokes;
@@ -145,14 +145,14 @@ static void walk_strokes(end_tree *t, const cvtm_drawing *drawing, int64_t first
   }
 }
 
-/* The arrays of the drawing in its new order. */
+/* The arrays of the reordered drawing. */
 typedef struct ordered_strokes {
   int64_t *start, *part, count, points;
   double *place;
 } ordered_strokes;
 
-/* Appends stroke walk / 2, backward if walk is odd; a stroke that begins where the last one of the
- * part ends goes on with it. */
+/* Appends stroke walk / 2, reversed if walk is odd. If the stroke begins where the previous stroke
+ * of the part ends, the two are joined. */
 static void append_stroke(const cvtm_drawing *drawing, int64_t first, int32_t walk, int is_first,
                           ordered_strokes *made) {
   const double near = 1e-6 * (drawing->page.width + drawing->page.height);

@@ -1,7 +1,7 @@
 /* The list of the formats of drawings and pictures. */
 #include "draw/formats.h"
 
-/* name: of the row cvtm_format_NAME. */
+/* X(name): the format in cvtm_format_NAME. */
 #define FORMAT_LIST(X) X(svg_drawing) X(pdf) X(dxf) X(hpgl) X(gcode) X(png) X(ppm)
 
 #define FORMAT_ROW(name) extern const cvtm_format cvtm_format_##name;

@@ -5,7 +5,7 @@
 #include "draw/drawing.h"
 #include "meshes/format.h"
 
-/* Their rows, and NULL at the end. */
+/* The formats, followed by NULL. */
 extern const cvtm_format *const cvtm_drawing_formats[];
 
 #endif

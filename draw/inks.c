@@ -24,8 +24,8 @@ void cvtm_inks_mix(const cvtm_inks *inks, const double *coverage, double rgb[3])
 
 /* --- separation of one colour --- */
 
-/* The metric of OKLab at a colour: `metric` = J'J for the Jacobian J of OKLab by linear light. The
- * colour is first lightened a little, because J is infinite at black. */
+/* Sets `metric` to the metric of OKLab at a colour: J'J for the Jacobian J of OKLab with respect to
+ * linear light. The colour is first lightened a little, because J is infinite at black. */
 static void find_metric(const double rgb[3], double metric[3][3]) {
   static const double cone[3][3] = {{0.4122214708, 0.5363325363, 0.0514459929},
                                     {0.2119034982, 0.6806995451, 0.1073969566},
@@ -65,7 +65,7 @@ static void find_costs(const cvtm_inks *inks, const double rgb[3], double *cost)
     cost[k] = square(cvtm_oklab_of_linear(inks->colour[k]).l - lightness);
 }
 
-/* Coverages, which change one at a time, and their mixed colour. */
+/* The coverages of the inks, of which one is changed at a time, and the mixed colour. */
 typedef struct mixture {
   const cvtm_inks *inks;
   double *coverage;
@@ -76,9 +76,9 @@ static double light_through(const mixture *m, int k, int c) {
   return 1 - m->coverage[k] * (1 - m->inks->colour[k][c]);
 }
 
-/* The mixed colour of all inks except k. */
+/* Sets `without` to the mixed colour of all inks except k. */
 static void mix_without(const mixture *m, int k, double without[3]) {
-  const double safe = 1e-3; /* divisors */
+  const double safe = 1e-3; /* the least divisor */
   for (int c = 0; c < 3; ++c) {
     const double light = light_through(m, k, c);
     without[c] = 1;
@@ -88,9 +88,9 @@ static void mix_without(const mixture *m, int k, double without[3]) {
   }
 }
 
-/* The colour is linear in the coverage of ink k: rgb = without - coverage * slope. Sets the
- * coverage to the minimum of the squared distance to `wanted` in the metric plus weight *
- * coverage^2 - 2 * pull * coverage, and returns the change. */
+/* Sets the coverage of ink k to the minimum of the squared distance to `wanted` in the metric, plus
+ * weight * coverage^2 - 2 * pull * coverage, and returns the change. The colour is linear in the
+ * coverage: rgb = without - coverage * slope. */
 static double move_coverage(mixture *m, int k, const double wanted[3], double metric[3][3],
                             double weight, double pull) {
   double without[3], slope[3], rest[3];
@@ -122,10 +122,10 @@ static void order_by_luminance(const cvtm_inks *inks, int *order) {
   }
 }
 
-/* Coordinate descent over the coverages; each step minimises a parabola. The weights of variation
- * and ink are large at first, to choose among the mixtures, and then decrease, so that the result
- * is the mixture near that choice with the nearest colour. Each sweep begins with the darkest ink.
- * So that ink replaces lighter inks that would give a grey together. */
+/* Minimises over the coverages by coordinate descent; each step minimises a parabola. The weights
+ * of variation and ink are large at first, to choose among the mixtures, and then decrease, so that
+ * the colour comes as close as possible with this choice. Each sweep begins with the darkest ink,
+ * so that it replaces lighter inks that would give a grey together. */
 static void separate(const cvtm_inks *inks, const double rgb[3], int stages, double *coverage) {
   enum { SWEEPS = 400 };
   const double variation_weight = 0.05, ink_weight = 0.02, fading = 0.25, close = 1e-5;
@@ -157,7 +157,7 @@ void cvtm_inks_separate_roughly(const cvtm_inks *inks, const double rgb[3], doub
   separate(inks, rgb, 1, coverage);
 }
 
-/* As separate(), with weighted squared changes as the cost. */
+/* separate() with weighted squared changes as the cost. */
 static void adjust_colour(const cvtm_inks *inks, const double rgb[3], const double *first,
                           double *coverage) {
   enum { SWEEPS = 8 };
@@ -189,8 +189,8 @@ void cvtm_inks_adjust(const cvtm_inks *inks, const float *rgb, int64_t pixels, f
 
 enum { SIDE = 33 };
 
-/* node[((r * SIDE + g) * SIDE + b) * count + k], where r, g and b are equal steps of the sRGB
- * values. */
+/* Fills the cube: node[((r * SIDE + g) * SIDE + b) * count + k] is the coverage of ink k, where r,
+ * g and b count equal steps of the sRGB values. */
 static void fill_cube(const cvtm_inks *inks, float *node) {
 #pragma omp parallel for schedule(dynamic, SIDE)
   for (int i = 0; i < SIDE * SIDE * SIDE; ++i) {
@@ -202,7 +202,7 @@ static void fill_cube(const cvtm_inks *inks, float *node) {
   }
 }
 
-/* Trilinear interpolation. */
+/* Interpolates the cube trilinearly. */
 static void look_up(const float *node, int count, const double rgb[3], double *coverage) {
   int low[3];
   double part[3];
@@ -243,23 +243,23 @@ cvtm_status cvtm_inks_separate(const cvtm_inks *inks, const float *rgb, int64_t 
 
 /* --- inks chosen from a picture --------------------------------------------------------------- */
 
-/* Clusters the full colours of the picture in OKLab by k-means to get candidates, then selects
- * candidates by the error of the resulting colours. */
+/* Clusters the full colours of the picture in OKLab by k-means to get candidates. From these
+ * selects the inks by the error of the colours that they give. */
 enum {
   STEPS = 16,
   BINS = STEPS * STEPS * STEPS,
   DEPTHS = 64,
   ROUNDS = 100,
   CANDIDATES = 32,
-  COLOURS = 400, /* number of colours of the picture, at most, on which a selection is evaluated */
+  COLOURS = 400, /* largest number of colours on which a selection is evaluated */
   EXCHANGES = 2  /* rounds of exchanges */
 };
 
-/* Pixels of about the same colour. */
+/* Pixels with similar colours. */
 typedef struct colour_bin {
   double weight;   /* the number of pixels, then its square root */
   double light[3]; /* sum of the colours of the pixels, then their mean */
-  double depth;    /* the coverage of an ink of the full colour that gives this colour */
+  double depth;    /* the coverage by an ink of colour `full` that gives this colour */
   cvtm_oklab full;
   int ink;
 } colour_bin;
@@ -282,7 +282,7 @@ static void count_colours(const float *rgb, int64_t pixels, colour_bin *bin) {
   }
 }
 
-/* Drops bins that need no ink, and finds the full colours of the others; returns their number. */
+/* Drops bins that need no ink, finds the full colours of the others, and returns their number. */
 static int find_full_colours(colour_bin *bin) {
   const double paper = 0.01;
   int kept = 0;
@@ -355,7 +355,7 @@ static void move_centres(const colour_bin *bin, int bins, int count, cvtm_oklab 
       centre[k] = (cvtm_oklab){sum[k].l / weight[k], sum[k].a / weight[k], sum[k].b / weight[k]};
 }
 
-/* The 98 % quantile of depth in a cluster, weighted by ink. */
+/* The 98 % quantile of depth in a cluster; the bins count by their weights. */
 static double depth_of_cluster(const colour_bin *bin, int bins, int ink) {
   const double share = 0.98;
   double amount[DEPTHS] = {0}, total = 0, sum = 0;
@@ -385,7 +385,7 @@ static void sort_inks(cvtm_inks *inks) {
 
 /* --- the selection --- */
 
-/* The candidates, and the colours of the picture on which selections are evaluated. */
+/* The candidates, and the colours of the picture on which a selection is evaluated. */
 typedef struct ink_selection {
   double candidate[CANDIDATES][3];
   int candidates;
@@ -413,8 +413,8 @@ static int has_ink(const cvtm_inks *inks, const double colour[3]) {
   return 0;
 }
 
-/* Sets ink k to the candidate with the least error if that is less than `error`. Returns the new
- * error. */
+/* Sets ink k to the candidate with the least error, if this error is less than `error`. Returns the
+ * new error. */
 static double improve_ink(const ink_selection *s, int k, double error, cvtm_inks *inks) {
   double best[3];
   memcpy(best, inks->colour[k], sizeof best);

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A Gaussian filter: weight[0] is for the centre, weight[k] for the two values at a distance of k
- * pixels. */
+/* A Gaussian filter: weight[0] is the weight of the centre, weight[k] that of the two values at a
+ * distance of k pixels. */
 typedef struct gaussian {
   int reach;
   double *weight;
@@ -48,7 +48,7 @@ static void blur_row(const gaussian *g, const float *from, int width, double *wi
   }
 }
 
-/* Row j of the picture blurred along its columns; `sum` is a buffer of width numbers. */
+/* Computes row j of the picture blurred along its columns; `sum` is a buffer of width numbers. */
 static void blur_across(const gaussian *g, const float *from, int width, int height, int j,
                         double *sum, float *to) {
   for (int i = 0; i < width; ++i) sum[i] = 0;
@@ -93,7 +93,7 @@ cvtm_status cvtm_plane_blur(float *plane, int width, int height, double sigma, c
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory to blur %d x %d pixels", width, height);
 }
 
-/* The blurred pictures, and the local means of their values, squares and product. */
+/* The blurred pictures a and b, and the local means of their values, squares and product. */
 typedef struct comparison {
   float *a, *b, *mean_a, *mean_b, *square_a, *square_b, *product, *other;
   float *memory;
@@ -244,7 +244,7 @@ void cvtm_plane_shrink(const float *from, int width, int height, int side, float
 }
 
 double cvtm_plane_at(const float *plane, int width, int height, double x, double y) {
-  /* fmin and fmax would be calls. */
+  /* fmin and fmax would be function calls */
   const double u = x < 0 ? 0 : x > width - 1 ? width - 1 : x;
   const double v = y < 0 ? 0 : y > height - 1 ? height - 1 : y;
   const int i = (int)u, j = (int)v, right = i + 1 < width, below = j + 1 < height ? width : 0;

@@ -1,5 +1,5 @@
-/* Compares a drawing with a picture as they look from a distance: both are blurred, then compared.
- * A colour picture is three consecutive planes of linear red, green and blue. */
+/* Compares a drawing with a picture as they look from a distance: blurs both, then compares them. A
+ * colour picture is three consecutive planes of linear red, green and blue. */
 #ifndef CVTMESH_DRAW_LIKENESS_H
 #define CVTMESH_DRAW_LIKENESS_H
 
@@ -8,8 +8,8 @@
 
 CVTM_API_BEGIN
 
-/* Figures of the blurred drawing a and the blurred picture b. NaN: undefined, because one of them
- * is constant. */
+/* Measures of the blurred drawing a and the blurred picture b. NaN: undefined, because a or b is
+ * constant. */
 typedef struct cvtm_likeness {
   double contrast;    /* standard deviation of a over that of b */
   double correlation; /* correlation of a and b */
@@ -17,39 +17,39 @@ typedef struct cvtm_likeness {
                          windows as wide as the blur */
 } cvtm_likeness;
 
-/* drawing, picture: width * height values in linear light, 0 black to 1 white. They are blurred by
- * a Gaussian of standard deviation `sigma` pixels and mirrored at the border. */
+/* drawing, picture: width * height values in linear light, 0 black to 1 white. Both are mirrored at
+ * the border and blurred by a Gaussian of standard deviation `sigma` pixels. */
 cvtm_status cvtm_likeness_measure(const float *drawing, const float *picture, int width, int height,
                                   double sigma, cvtm_likeness *likeness, cvtm_error *error);
 
-/* Blurs width * height values in place by a Gaussian of standard deviation `sigma` pixels; they are
- * mirrored at the border. */
+/* Blurs width * height values in place by a Gaussian of standard deviation `sigma` pixels; the
+ * values are mirrored at the border. */
 cvtm_status cvtm_plane_blur(float *plane, int width, int height, double sigma, cvtm_error *error);
 
 /* --- drawings by dots of several inks --------------------------------------------------------- */
 
-/* The canvas for a domain enlarged by `scale`. */
+/* The domain enlarged by `scale`, in pixels of the drawing. */
 cvtm_domain cvtm_canvas_of(cvtm_domain domain, double scale);
 
 /* Renders dots on white paper. The dots of ink k are start[k] .. start[k + 1] - 1 of centres and
- * radii, in pixels of the domain. rgb: three planes of the canvas. mean: the share of the canvas
- * that each ink covers. Inks act as filters; two inks that partly cover a pixel overlap in it as if
+ * radii, in pixels of the domain. rgb: three planes of the canvas. mean: the fraction of the canvas
+ * that each ink covers. Inks act as filters; two inks that partly cover a pixel overlap there as if
  * they were independent. */
 cvtm_status cvtm_ink_drawing_render(const cvtm_inks *inks, cvtm_domain domain, double scale,
                                     const double *centres, const double *radii,
                                     const int64_t *start, float *rgb, double *mean,
                                     cvtm_error *error);
 
-/* The means of a plane over squares of `side` pixels: `to` has ceil(width / side) x
- * ceil(height / side) values. */
+/* Averages a plane over squares of `side` pixels: `to` has ceil(width / side) x ceil(height / side)
+ * values. */
 void cvtm_plane_shrink(const float *from, int width, int height, int side, float *to);
 
-/* The value of a plane at a point, where pixel (i, j) is at (i, j): interpolated bilinearly;
- * outside the value at the border. */
+/* The value of a plane at a point, where pixel (i, j) is at (i, j): bilinear interpolation inside,
+ * the nearest value of the border outside. */
 double cvtm_plane_at(const float *plane, int width, int height, double x, double y);
 
-/* Mean and root mean square distance of the colours of two blurred pictures in OKLab, where the eye
- * just sees a distance of about 0.02; and the likeness of their luminances. */
+/* Mean and root mean square distance in OKLab of the colours of two blurred pictures (the eye just
+ * sees a distance of about 0.02), and the likeness of their luminances. */
 typedef struct cvtm_colour_likeness {
   double mean, rms;
   cvtm_likeness luminance;

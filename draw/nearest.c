@@ -11,7 +11,7 @@ enum { LEAF = 8 }; /* ranges of at most this many points are searched linearly *
 typedef struct kd_tree {
   const double *points;
   int32_t *order;
-  unsigned char *axis; /* at the index of a median: the axis of its range */
+  unsigned char *axis; /* the axis of a range, at the index of its median */
 } kd_tree;
 
 static double coordinate(const kd_tree *tree, int32_t at, int axis) {
@@ -25,7 +25,7 @@ static void swap_points(int32_t *order, int32_t i, int32_t j) {
 }
 
 /* Reorders [first, end) such that no point before `middle` has a larger coordinate than the point
- * at `middle`, and no point after it a smaller one (Hoare's selection). */
+ * at `middle`, and no point after `middle` a smaller one (Hoare's selection). */
 static void select_median(kd_tree *tree, int32_t first, int32_t end, int32_t middle, int axis) {
   int32_t low = first, high = end - 1;
   while (low < high) {
@@ -46,7 +46,7 @@ static void select_median(kd_tree *tree, int32_t first, int32_t end, int32_t mid
   }
 }
 
-/* The axis along which the points of the range extend farther. */
+/* The axis along which the bounding box of the range is longer. */
 static int longer_axis(const kd_tree *tree, int32_t first, int32_t end) {
   double least[2], most[2];
   for (int axis = 0; axis < 2; ++axis) {
@@ -105,8 +105,8 @@ static void offer_point(found_points *found, const kd_tree *tree, int32_t at) {
   found->index[k] = index;
 }
 
-/* Skips a subtree that is as far away as the last neighbour. With many coincident points any of
- * them may be listed, and visiting all would take quadratic time. */
+/* Searches a range. A subtree that is as far away as the last neighbour is skipped: of many
+ * coincident points any may be listed, and visiting all would take quadratic time. */
 static void search_range(found_points *found, const kd_tree *tree, int32_t first, int32_t end) {
   if (end - first <= LEAF) {
     for (int32_t k = first; k < end; ++k) offer_point(found, tree, k);

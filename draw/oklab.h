@@ -5,10 +5,10 @@
 #include <math.h>
 
 typedef struct cvtm_oklab {
-  double l, a, b; /* lightness in [0, 1]; green to red, blue to yellow */
+  double l, a, b; /* lightness in [0, 1]; from green to red; from blue to yellow */
 } cvtm_oklab;
 
-/* Linear red, green and blue, clamped to [0, 1]. */
+/* Converts to linear red, green and blue, clamped to [0, 1]. */
 static inline void cvtm_oklab_to_linear(cvtm_oklab colour, double rgb[3]) {
   double l = colour.l + 0.3963377774 * colour.a + 0.2158037573 * colour.b;
   double m = colour.l - 0.1055613458 * colour.a - 0.0638541728 * colour.b;

@@ -28,12 +28,12 @@ typedef struct picture {
   cvtm_domain domain;
   const cvtm_mesh *mesh;
   const cvtm_cells *cells;
-  double scale;     /* pixels of the picture for each pixel of the domain */
+  double scale;     /* pixels of the picture per pixel of the domain */
   double reference; /* square root of the density that is drawn as tone 1 */
   int even;         /* nonzero: the density is nearly constant */
   double *tone;     /* of each cell, 0 .. 1; NULL without cells */
-  double *area;     /* of each cell, in square pixels of the picture */
-  double *spacing;  /* between sites, in pixels of the picture; dots and lines scale with it */
+  double *area;     /* the area of each cell, in square pixels of the picture */
+  double *spacing;  /* the spacing at each site, in pixels of the picture; scales dots and lines */
   cvtm_raster raster;
 } picture;
 
@@ -45,11 +45,11 @@ static double depth_of(const picture *p, double tone) {
   return 1 - cbrt(p->options->invert ? tone : 1 - tone);
 }
 
-/* The strength of the density's tint under other layers. */
+/* The strength of the density's tint below other layers. */
 static const double tint_strength = 0.4;
 
-/* The depth of a line or dot on a background of this depth: darker on a light background, lighter
- * on a dark one. */
+/* The depth of a line or dot on a background of this depth: larger by `amount` on a light
+ * background, smaller on a dark one. */
 static double contrast_depth(double depth, double amount) {
   return depth < 0.5 ? depth + amount : depth - amount;
 }
@@ -64,7 +64,8 @@ static void find_quantiles(double *sample, size_t count, double *low, double *hi
   if (!(*high > 0)) *high = sample[count - 1];
 }
 
-/* Sets the density that is drawn as tone 1. Stipples of a picture keep its tones. */
+/* Sets the density that is drawn as tone 1: a high quantile, or 1 for stipples of a picture, whose
+ * densities are at most 1, so that its tones are kept. */
 static cvtm_status find_reference(picture *p, cvtm_error *error) {
   enum { SAMPLE = 1 << 16 };
   size_t count = (size_t)p->domain.width * (size_t)p->domain.height;
@@ -86,8 +87,8 @@ static double pixel_tone(const picture *p, int x, int y) {
   return p->even ? 0.35 : fmin(sqrt(value) / p->reference, 1);
 }
 
-/* The root mean square of the tone over the pixels whose centres lie in the convex polygon; if
- * there is none, the tone at the middle of its first corners. */
+/* The mean tone of the pixels whose centres lie in the convex polygon; if there are none, the tone
+ * at the mean of the corners. */
 static double polygon_tone(const picture *p, const double *corners, int count) {
   double top = INFINITY, bottom = -INFINITY, mx = 0, my = 0;
   for (int i = 0; i < count; ++i) {
@@ -186,7 +187,7 @@ static cvtm_status measure_cells(picture *p, cvtm_error *error) {
 
 /* --- Layers --- */
 
-/* The tone at a point of the domain: bilinear interpolation over a pixel of the picture or of the
+/* The tone at a point of the domain, interpolated bilinearly over a pixel of the picture or of the
  * domain, whichever is larger. */
 static double smooth_tone(const picture *p, double x, double y) {
   double reach = fmax(1, 1 / p->scale), sum = 0, weights = 0;
@@ -205,7 +206,7 @@ static double smooth_tone(const picture *p, double x, double y) {
 }
 
 static void draw_density(picture *p) {
-  /* The density is only a light tint if there are other layers. */
+  /* below other layers the density is only a light tint */
   double strength = p->options->layers == CVTM_PICTURE_DENSITY ? 1 : tint_strength;
   double ground = p->options->invert ? 1 : 0;
   for (int y = 0; y < p->raster.height; ++y) {
@@ -220,7 +221,7 @@ static void draw_density(picture *p) {
   cvtm_raster_merge(&p->raster, 1);
 }
 
-/* A corner buffer that grows to the largest polygon. */
+/* A buffer for corners that grows to the largest polygon. */
 typedef struct corner_buffer {
   double *corners;
   int64_t capacity;
@@ -250,7 +251,7 @@ static cvtm_status draw_cells(picture *p, cvtm_error *error) {
   return status;
 }
 
-/* The depth of the background of lines and dots for a tone. */
+/* The depth of the background on which lines and dots are drawn, for a tone. */
 static double ground_depth(const picture *p, double tone) {
   unsigned layers = p->options->layers;
   double paper = p->options->invert ? 1 : 0, depth = depth_of(p, tone);
@@ -258,7 +259,7 @@ static double ground_depth(const picture *p, double tone) {
   return layers & CVTM_PICTURE_DENSITY ? paper + tint_strength * (depth - paper) : paper;
 }
 
-/* Lines have little contrast on filled cells and full contrast on paper. */
+/* The colour of lines: little contrast on filled cells, full contrast on paper. */
 static cvtm_colour line_colour(const picture *p, double tone, double amount) {
   unsigned filled = p->options->layers & (CVTM_PICTURE_CELLS | CVTM_PICTURE_TRIANGLES);
   return cvtm_picture_colour(contrast_depth(ground_depth(p, tone), filled ? amount : 0.58));
@@ -338,7 +339,7 @@ static cvtm_status draw_mesh_edges(picture *p, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Draws a dot on each site. The share of the cell that the dot covers is the tone. */
+/* Draws a dot at each site. The tone is the fraction of the cell that the dot covers. */
 static void draw_stipples(picture *p) {
   const double *points = p->mesh->points;
   cvtm_colour colour = cvtm_picture_colour(p->options->invert ? 0 : 1);
@@ -447,7 +448,7 @@ cvtm_status cvtm_picture_write(const char *path, const float *density, cvtm_doma
 const cvtm_format cvtm_format_png = {
     .extension = "png", .help = "PNG: what --layers names", .write_pixels = cvtm_png_write};
 
-/* Pixels of three channels. */
+/* Writes pixels of three channels. */
 static cvtm_status write_ppm(const char *path, int width, int height, int channels,
                              const unsigned char *pixels, cvtm_error *error) {
   cvtm_output *output;

@@ -1,4 +1,4 @@
-/* The machines that draw, with one row for each, and the time that a plot takes on them. */
+/* The plotters, with one row for each, and the time that a plot takes. */
 #include "draw/plotter.h"
 
 #include "base/text.h"
@@ -10,12 +10,10 @@
 #include <strings.h>
 
 /* --- the machines ------------------------------------------------------------------------------
- *
  * Sources. HP 7475A: the hard-clip limits of metric paper in its Interfacing and Programming Manual
- * (1984); a unit is 0.02488 mm. HP 7550A and Roland DXY-1100 to 1300: areas that are smaller than
- * those of their makers, centred on the paper. AxiDraw: the travel that the maker states. Times
- * assume common speeds, which differ between machines; speeds of G-code are those of the profiles.
- */
+ * (1984); a unit is 0.02488 mm. HP 7550A and Roland DXY-1100 to 1300: areas smaller than those that
+ * the makers state, centred on the paper. AxiDraw: the travel that the maker states. Times assume
+ * common speeds, which differ between machines; speeds of G-code are those of the profiles. */
 
 #define GRBL_START "start = G21\nstart = G90\n"
 #define GRBL_MOVES              \
@@ -42,8 +40,8 @@ static const char grbl_z[] =
     "end = G0 X0 Y0\n"
     "end = M2\n";
 
-/* With M4 the power follows the speed, and a beam that rests has none. So a dot is burnt with M3,
- * after G1, because GRBL keeps the beam off after G0. */
+/* With M4 the power is proportional to the speed, so a beam at rest has none. A dot is therefore
+ * burnt with M3, after G1, because after G0 GRBL keeps the beam off. */
 static const char grbl_laser[] =
     "# GRBL in laser mode ($32 = 1); S300 of 1000 is the power\n" GRBL_START
     "start = G94\n"
@@ -87,7 +85,7 @@ static const char marlin_laser[] =
     "end = G0 X0 Y0 F6000\n"
     "end = M84\n";
 
-/* Members that several rows have. */
+/* Members that several rows share. */
 #define A4 .paper = {297, 210}
 #define A3 .paper = {420, 297}
 #define HP7475A                                                                   \
@@ -101,7 +99,7 @@ static const char marlin_laser[] =
   .lift_seconds = 0.4, .dot_seconds = 0.05, .pens = 1
 #define GCODE .format = "gcode", .acceleration = 500, .dot_seconds = 0.05
 
-/* Members that a row does not name are 0 or NULL; plotter.h says what that means. */
+/* Members that a row does not give are 0 or NULL, with the meanings in plotter.h. */
 static const cvtm_plotter plotters[] = {
     {"hp7475a", "hp7475a-a4", "HP 7475A, A4", HP7475A, A4,
      .area = {10, 206 - 7721 * 0.02488, 10 + 11040 * 0.02488, 206}},

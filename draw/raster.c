@@ -55,7 +55,7 @@ static void add_area(void *accumulator, int x, int y, double change) {
   raster->area[(size_t)y * ((size_t)raster->width + 2) + (size_t)x] += (float)change;
 }
 
-/* Adds the colour, weighted by the accumulated coverage, to the layer, and clears the
+/* Adds the colour, weighted by the accumulated coverage, to the layer, and zeroes the
  * accumulator. */
 static void flush_box(cvtm_raster *raster, cvtm_pixel_box box, cvtm_colour colour) {
   for (int y = box.y0; y < box.y1; ++y) {
@@ -88,7 +88,7 @@ void cvtm_raster_polygon(cvtm_raster *raster, const double *corners, int count,
   flush_box(raster, box, colour);
 }
 
-/* A rectangle around the segment with half a square at each end. */
+/* Draws a rectangle around the segment, with half a square at each end. */
 void cvtm_raster_line(cvtm_raster *raster, double x0, double y0, double x1, double y1, double width,
                       cvtm_colour colour) {
   double dx = x1 - x0, dy = y1 - y0, length = sqrt(dx * dx + dy * dy);
@@ -129,7 +129,7 @@ void cvtm_raster_merge(cvtm_raster *raster, double opacity) {
 
 enum { ENCODE_STEPS = 1 << 14 };
 
-/* sRGB bytes of linear values i / ENCODE_STEPS. */
+/* Tabulates the sRGB bytes of the linear values i / ENCODE_STEPS. */
 static void fill_encoding(unsigned char *table) {
   for (int i = 0; i <= ENCODE_STEPS; ++i) {
     double v = (double)i / ENCODE_STEPS;
@@ -149,8 +149,8 @@ void cvtm_raster_encode(const cvtm_raster *raster, unsigned char *pixels) {
 
 /* --- Palettes --------------------------------------------------------------------------------- */
 
-/* Light theme: from paper over sand and sea green to night blue. Dark theme: from night blue over
- * sea green to pale gold. */
+/* The light theme goes from paper over sand and sea green to night blue, the dark theme from night
+ * blue over sea green to pale gold. */
 static const cvtm_oklab light_ramp[] = {{0.975, 0.001, 0.012},   {0.915, -0.006, 0.034},
                                         {0.830, -0.032, 0.038},  {0.720, -0.060, 0.012},
                                         {0.600, -0.058, -0.032}, {0.475, -0.034, -0.066},
@@ -176,8 +176,8 @@ static cvtm_oklab on_ramp(const cvtm_oklab *ramp, int stops, double t) {
                       ramp[k].b + (ramp[k + 1].b - ramp[k].b) * f};
 }
 
-/* From paper to ink: lightness decreases linearly, and the hue changes from warm sand over sea
- * green to night blue. Columns: a, b at equal steps of lightness. */
+/* The colours of pictures, from paper to ink: lightness decreases linearly, and the hue changes
+ * from warm sand over sea green to night blue. hues: a, b at equal steps of lightness. */
 static const double paper_lightness = 0.975, ink_lightness = 0.20;
 static const double hues[][2] = {{0.001, 0.011},   {0.002, 0.030},   {-0.012, 0.030},
                                  {-0.038, 0.004},  {-0.046, -0.030}, {-0.036, -0.056},
@@ -205,7 +205,7 @@ static cvtm_oklab site_colour(int dark, int k) {
                       chroma * sin(hue)};
 }
 
-/* Most cells have six sides, so these have an inconspicuous colour. */
+/* Six sides, the most frequent number, get an inconspicuous colour. */
 static cvtm_oklab sides_colour(int dark, int sides) {
   const double rule = dark ? 0.30 : 0.94;
   if (sides == 6) return (cvtm_oklab){rule, 0, dark ? -0.012 : 0.008};

@@ -1,11 +1,11 @@
-/* What a drawing looks like on paper. */
+/* Simulates what a drawing looks like on paper. */
 #include "draw/disc.h"
 #include "draw/drawing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The pieces of all strokes, in pixels of the picture. */
+/* The segments of all strokes, in pixels of the picture. */
 typedef struct pieces {
   double *from, *to, *radius;
   int64_t count;
@@ -16,7 +16,7 @@ static void place_in_picture(const cvtm_page *page, const double *mm, double *pi
   pixels[1] = (mm[1] - page->top) / page->scale;
 }
 
-/* The lines between the points of stroke k, or its only point. */
+/* Adds the segments between the points of stroke k, or its only point. */
 static void add_pieces(const cvtm_drawing *drawing, int64_t k, double radius, pieces *made) {
   const int64_t first = drawing->start[k], points = drawing->start[k + 1] - first;
   for (int64_t i = 0; i < points - (points > 1); ++i) {

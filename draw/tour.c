@@ -19,8 +19,8 @@ static double squared_distance(const double *points, int32_t i, int32_t j) {
 
 /* --- Greedy edges ----------------------------------------------------------------------------- */
 
-/* First takes edges from the lists of nearest neighbours, then repeatedly edges between the nearest
- * ends of fragments. */
+/* An edge between two points. Greedy edges are first taken from the lists of nearest neighbours,
+ * then repeatedly from lists of the nearest ends of fragments. */
 typedef struct edge {
   double length; /* squared */
   int32_t from, to;
@@ -29,12 +29,12 @@ typedef struct edge {
 typedef struct fragments {
   const double *points;
   int32_t count;
-  int32_t *link;   /* 2 * count: the points that an edge joins to this one; -1: none */
-  int32_t *parent; /* of the union-find forest */
-  int32_t open;    /* number of edges that are missing for a single path */
+  int32_t *link;   /* 2 * count: the neighbours of each point along its fragment; -1: none */
+  int32_t *parent; /* parents in the union-find forest */
+  int32_t open;    /* number of edges that are missing to a single path */
 } fragments;
 
-/* Shorter edges first, ties by their points. */
+/* Shorter edges come first; of edges with equal lengths those with smaller points. */
 static int compare_lengths(const void *left, const void *right) {
   const edge *a = left, *b = right;
   if (a->length != b->length) return a->length < b->length ? -1 : 1;
@@ -51,7 +51,7 @@ static void add_greedy_edge(fragments *f, const edge *e) {
 }
 
 /* Takes greedy edges from the neighbour lists of `count` points. ends: the indices of these points
- * among all; NULL: the same indices. edges: memory for degree * count. */
+ * among all points; NULL: 0, 1, ... edges: a buffer of degree * count. */
 static void add_listed_edges(fragments *f, const int32_t *nearest, int degree, int32_t count,
                              const int32_t *ends, edge *edges) {
   int64_t found = 0;
@@ -78,9 +78,9 @@ static int32_t list_ends(const fragments *f, int32_t *ends, double *places) {
   return count;
 }
 
-/* Each round joins at least the two nearest ends of different fragments, and usually most
- * fragments. Lists of two neighbours suffice, because at most one of them is the other end of the
- * same fragment. */
+/* Joins fragments until there is one. Each round joins at least the two nearest ends of different
+ * fragments, and usually most fragments. Lists of two neighbours suffice, because at most one of
+ * them is the other end of the same fragment. */
 static cvtm_status join_fragments(fragments *f, int threads, int32_t *ends, double *places,
                                   int32_t *nearest, edge *edges, cvtm_error *error) {
   while (f->open > 0) {
@@ -105,8 +105,8 @@ static void follow_path(const fragments *f, int32_t *order) {
   }
 }
 
-/* Sets order[0 .. count) to a tour of greedy edges: the shortest edge is taken that neither closes
- * a cycle nor gives a point a third edge. nearest: degree * count, from cvtm_nearest_lists. */
+/* Sets order[0 .. count) to a tour of greedy edges: takes the shortest edge that neither closes a
+ * cycle nor gives a point a third edge. nearest: degree * count, from cvtm_nearest_lists. */
 static cvtm_status find_greedy_tour(const double *points, int32_t count, const int32_t *nearest,
                                     int degree, int threads, int32_t *order, cvtm_error *error) {
   const size_t n = (size_t)count;
@@ -139,18 +139,18 @@ static cvtm_status find_greedy_tour(const double *points, int32_t count, const i
 
 /* --- Improvement ------------------------------------------------------------------------------ */
 
-/* 2-opt and Or-opt on a tour that is an array: a move reverses ranges of it. */
+/* 2-opt and Or-opt on a tour stored as an array: a move reverses ranges of the array. */
 enum {
-  SEGMENT_MAX = 3,       /* largest number of points in an Or-opt move */
-  REVERSAL_MAX = 50000,  /* moves that reverse more points are skipped, since they take too long */
-  KICK_SEGMENT_MAX = 50, /* points of a segment that a kick exchanges */
-  KICK_REVERSAL_MAX = 1000, /* the same after a kick, which needs only local repairs */
+  SEGMENT_MAX = 3,          /* largest number of points in an Or-opt move */
+  REVERSAL_MAX = 50000,     /* moves that reverse more points take too long and are skipped */
+  KICK_SEGMENT_MAX = 50,    /* largest number of points of a segment that a kick exchanges */
+  KICK_REVERSAL_MAX = 1000, /* REVERSAL_MAX after a kick, which needs only local repairs */
   KICKS_PER_POINT = 10,
   KICKED_MIN = 8,         /* least number of points of a tour that is kicked */
   POINTS_PER_LOOK = 1024, /* points between two calls of `stop` */
 };
 
-/* A move is made if it shortens the tour in the unit square by more than this, which is more than
+/* A move is made if it shortens the tour in the unit square by more than this bound, which exceeds
  * rounding errors. */
 static const double least_gain = 1e-12;
 
@@ -163,10 +163,10 @@ typedef struct tour_state {
   const int32_t *nearest;
   int32_t count;
   int degree;
-  int32_t *tour;         /* count: the point at each place */
-  int32_t *place;        /* count: the place of each point */
+  int32_t *tour;         /* count: the point at each position */
+  int32_t *place;        /* count: the position of each point */
   int32_t *queue;        /* ring buffer of `count` points whose moves have to be tried */
-  unsigned char *queued; /* of each point; the opposite of its don't-look bit */
+  unsigned char *queued; /* nonzero for points in the queue; the opposite of don't-look bits */
   int32_t queue_first, queue_count;
   int32_t reversal_max;
   reversal *journal; /* reversals since the last kick; NULL before the first */
@@ -191,7 +191,7 @@ static int32_t previous_point(const tour_state *t, int32_t a) {
   return t->tour[place == 0 ? t->count - 1 : place - 1];
 }
 
-/* The number of points from a on to b, both included. */
+/* The number of points on the path from a to b, both included. */
 static int32_t path_points(const tour_state *t, int32_t a, int32_t b) {
   const int32_t steps = t->place[b] - t->place[a];
   return (steps < 0 ? steps + t->count : steps) + 1;
@@ -212,7 +212,7 @@ static int32_t pop_point(tour_state *t) {
   return a;
 }
 
-/* Reverses `length` places from `first` on, which may wrap around the end of the array. */
+/* Reverses `length` positions from `first` on; the range may wrap around the end of the array. */
 static void reverse_places(tour_state *t, int32_t first, int32_t length) {
   int64_t last = (int64_t)first + length - 1;
   int32_t i = first, j = (int32_t)(last < t->count ? last : last - t->count);
@@ -233,7 +233,7 @@ static void reverse_and_record(tour_state *t, int32_t first, int32_t length) {
   reverse_places(t, first, length);
 }
 
-/* True if a move of `reversals` reversals can be recorded. */
+/* Nonzero if a move of `reversals` reversals can be recorded. */
 static int has_journal_space(const tour_state *t, int reversals) {
   return t->journal == NULL || t->journal_count + reversals <= t->journal_capacity;
 }
@@ -255,8 +255,8 @@ static int exchange_edges(tour_state *t, int32_t a, int32_t b, int32_t c, int32_
   return 1;
 }
 
-/* 2-opt: tries to replace an edge at a by an edge from a to a neighbour nearer than the other
- * end. */
+/* 2-opt: tries to replace an edge at a by an edge from a to a neighbour that is nearer than the
+ * other end of the old edge. */
 static int try_two_opt(tour_state *t, int32_t a) {
   const int32_t *neighbor = t->nearest + (int64_t)a * t->degree;
   for (int backward = 0; backward < 2; ++backward) {
@@ -284,7 +284,7 @@ typedef struct segment {
   int32_t length;
 } segment;
 
-/* Moves the segment between c and the point d after it. The new edges are c-first and last-d or, if
+/* Moves the segment between c and the point d after c. The new edges are c-first and last-d or, if
  * `turned`, c-last and first-d. This takes two reversals: of the path from the segment to its new
  * position including the segment, and then of the path alone. */
 static int carry_segment(tour_state *t, segment s, int32_t c, int32_t d, int turned) {
@@ -306,7 +306,7 @@ static int carry_segment(tour_state *t, segment s, int32_t c, int32_t d, int tur
   return 1;
 }
 
-/* Tries to move the segment, one end of which is a, next to a neighbour of a, on either side. */
+/* Tries to move the segment, of which a is an end, next to a neighbour of a, on either side. */
 static int try_places(tour_state *t, segment s, int32_t a) {
   const int32_t other = a == s.first ? s.last : s.first;
   const int32_t *neighbor = t->nearest + (int64_t)a * t->degree;
@@ -319,7 +319,7 @@ static int try_places(tour_state *t, segment s, int32_t a) {
     if (path_points(t, s.first, c) <= s.length) continue;
     for (int side = 0; side < 2; ++side) {
       const int32_t d = side ? previous_point(t, c) : next_point(t, c);
-      if (c == (side ? s.after : s.before)) continue; /* this edge leads to the segment itself */
+      if (c == (side ? s.after : s.before)) continue; /* the segment itself is at this side of c */
       const double total = gain + point_distance(t, c, d) - point_distance(t, other, d);
       if (total <= least_gain) continue;
       const int turned = (a == s.last) != side;
@@ -332,7 +332,7 @@ static int try_places(tour_state *t, segment s, int32_t a) {
   return 0;
 }
 
-/* Or-opt: moves one to three points from a on, forward or backward, to another position. */
+/* Or-opt: moves one to three points, from a on in either direction, to another position. */
 static int try_or_opt(tour_state *t, int32_t a) {
   for (int backward = 0; backward < 2; ++backward) {
     int32_t end = a;
@@ -361,7 +361,7 @@ static void search_queue(tour_state *t) {
   }
 }
 
-/* The first point of the longest edge that has not been tried. */
+/* The first point of the longest edge that has not been tried; -1 if there is none. */
 static int32_t find_long_edge(const tour_state *t, const unsigned char *tried) {
   int32_t found = -1;
   double longest = 0;
@@ -377,7 +377,7 @@ static int32_t find_long_edge(const tour_state *t, const unsigned char *tried) {
   return found;
 }
 
-/* Exchanges the edge after a with the edge for which the exchange shortens the tour most. */
+/* Exchanges the edge after a with the edge for which the exchange shortens the tour the most. */
 static int exchange_long_edge(tour_state *t, int32_t a) {
   const int32_t b = next_point(t, a);
   const double old = point_distance(t, a, b);
@@ -395,8 +395,8 @@ static int exchange_long_edge(tour_state *t, int32_t a) {
   return c >= 0 && exchange_edges(t, a, b, c, next_point(t, c));
 }
 
-/* The lists of neighbours do not show that a long edge, as the last of the greedy ones, crosses
- * short edges far from its ends. So the longest edges are compared with all others. */
+/* Compares the longest edges with all others: the lists of neighbours do not show that a long edge,
+ * such as the last of the greedy ones, crosses short edges far from its ends. */
 static cvtm_status exchange_long_edges(tour_state *t, cvtm_error *error) {
   enum { ROUNDS = 512, FAILURES = 32 };
   unsigned char *tried = calloc((size_t)t->count, 1);
@@ -421,7 +421,7 @@ static cvtm_status exchange_long_edges(tour_state *t, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Exchanges two consecutive segments, which begin after place `start`. */
+/* Exchanges two consecutive segments, which begin after position `start`. */
 static void exchange_segments(tour_state *t, int32_t start, int32_t length_a, int32_t length_b) {
   int32_t at[4] = {start, start + 1, start + 1 + length_a, start + 1 + length_a + length_b};
   int32_t end[6];
@@ -448,7 +448,7 @@ static void undo_reversals(tour_state *t) {
   }
 }
 
-/* Kicks the tour at one place after another; each kick has its own random numbers. */
+/* Kicks the tour at one position after another; each kick has its own random numbers. */
 static void kick_tour(tour_state *t) {
   const uint64_t longest =
       (uint64_t)(t->count / 4 < KICK_SEGMENT_MAX ? t->count / 4 : KICK_SEGMENT_MAX);
@@ -516,10 +516,10 @@ static cvtm_status improve_tour(const double *points, int32_t count, const int32
 /* --- All steps - -------------------------------------------------------------------------------
  */
 
-/* Finds the bounding box of the points. */
+/* Finds the bounding box of the points, as a square. */
 static cvtm_status measure_points(const double *points, int64_t count, double *left, double *top,
                                   double *side, cvtm_error *error) {
-  const double largest = 1e150; /* whose square is finite */
+  const double largest = 1e150; /* has a finite square */
   double least[2] = {INFINITY, INFINITY}, most[2] = {-INFINITY, -INFINITY};
   for (int64_t k = 0; k < 2 * count; ++k) {
     if (!(fabs(points[k]) <= largest))
@@ -534,7 +534,7 @@ static cvtm_status measure_points(const double *points, int64_t count, double *l
   return CVTM_OK;
 }
 
-/* The squared distance to (0, 0). */
+/* The squared distance of point i from (0, 0). */
 static double origin_distance(const double *points, int32_t i) {
   const double *p = points + 2 * (int64_t)i;
   return p[0] * p[0] + p[1] * p[1];
@@ -548,7 +548,7 @@ static void reverse_order(int32_t *order, int64_t count) {
   }
 }
 
-/* Moves order[first] to the start. */
+/* Rotates order[] so that order[first] becomes the first element. */
 static void rotate_order(int32_t *order, int64_t count, int64_t first) {
   reverse_order(order, first);
   reverse_order(order + first, count - first);
@@ -570,7 +570,7 @@ static void start_at_origin(const double *points, int64_t count, int32_t *order)
 typedef struct tour_arrays {
   cvtm_placed *placed;   /* all points; coincident points are consecutive */
   int32_t *group;        /* distinct + 1: the first index in placed[] of each distinct point */
-  double *unit, *sorted; /* 2 * distinct: in the unit square; the same in greedy order */
+  double *unit, *sorted; /* 2 * distinct: the points in the unit square; these in greedy order */
   int32_t *nearest, *renumbered; /* degree * distinct */
   int32_t *greedy, *rank;        /* distinct: the greedy order, and its inverse */
   int32_t *tour;                 /* distinct */

@@ -10,7 +10,7 @@ CVTM_API_BEGIN
 
 /* Sets order[0 .. count) to the points (x, y; finite) along a closed tour: greedy edges, then 2-opt
  * and Or-opt moves among nearest neighbours with don't-look bits (Bentley 1992; Johnson & McGeoch
- * 1997), then exchanges of random neighbouring segments, each followed by the same moves and undone
+ * 1997), then exchanges of random neighbouring segments, each followed by such moves and reverted
  * if the tour became longer (Martin, Otto & Felten 1991, with segments as in Or-3opt). The tour
  * starts at the point nearest to (0, 0) and continues to the nearer of its two neighbours. O(n log
  * n) without the reversals. threads: number of CPU threads; 0: one per core; the order does not
@@ -19,14 +19,14 @@ CVTM_API_BEGIN
 cvtm_status cvtm_tour_create(const double *points, int64_t count, int threads, int32_t *order,
                              cvtm_error *error);
 
-/* The same, but calls stop(context) from time to time while it shortens the tour, and returns the
- * current tour once stop returns nonzero. stop may be NULL. */
+/* cvtm_tour_create that calls stop(context) from time to time while it shortens the tour, and
+ * returns the current tour once stop returns nonzero. stop may be NULL. */
 typedef int (*cvtm_tour_stop)(void *context);
 cvtm_status cvtm_tour_create_until(const double *points, int64_t count, int threads,
                                    cvtm_tour_stop stop, void *context, int32_t *order,
                                    cvtm_error *error);
 
-/* Removes the longest edge of a tour, in place; the remaining path starts at the end nearer to (0,
+/* Removes the longest edge of a tour, in place; the remaining path starts at its end nearer to (0,
  * 0). */
 void cvtm_tour_open(const double *points, int64_t count, int32_t *order);
 
@@ -34,8 +34,8 @@ void cvtm_tour_open(const double *points, int64_t count, int32_t *order);
  * point to the first. */
 double cvtm_tour_length(const double *points, int64_t count, const int32_t *order, int closed);
 
-/* Sets *bound to half the sum of the distances of every point to its two nearest points. No closed
- * tour is shorter; on a triangular lattice the shortest tour has this length. points, count,
+/* Sets *bound to half the sum over all points of the distances to their two nearest points. No
+ * closed tour is shorter; on a triangular lattice the shortest tour has this length. points, count,
  * threads and errors as for cvtm_tour_create. */
 cvtm_status cvtm_tour_bound(const double *points, int64_t count, int threads, double *bound,
                             cvtm_error *error);
