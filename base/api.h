@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-/* Space for fields of later releases in a struct that the caller and the library share: a new field
- * takes part of it, so the size of the struct stays. Functions that fill in defaults set it to
- * 0. */
+/* Reserves space for fields of later releases in a struct that the caller and the library share. A
+ * new field takes part of this space, so the size of the struct does not change. Functions that set
+ * defaults fill the space with zeros. */
 #define CVTM_RESERVED(words) int64_t reserved[words]
 
 #if defined(__GNUC__)

@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/* Seconds from some fixed moment. Never goes back, even if the time of day is set. The function is
+/* Seconds since some fixed moment; never decreases, even if the time of day is set. The function is
  * alone in its file, so that a test can replace it. */
 double cvtm_clock(void);
 

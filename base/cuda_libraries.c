@@ -16,7 +16,7 @@ static int find_symbol(void *library, const char *name, void *function) {
 
 /* --- cuBLAS ----------------------------------------------------------------------------------- */
 
-/* Values of cublasFillMode_t (UPPER) and cublasOperation_t (PLAIN, TRANSPOSED). */
+/* UPPER is a value of cublasFillMode_t, PLAIN and TRANSPOSED are values of cublasOperation_t. */
 enum { UPPER = 1, PLAIN = 0, TRANSPOSED = 1 };
 
 /* Functions of cuBLAS, declared as in cublas_api.h. */
@@ -76,7 +76,7 @@ cvtm_status cvtm_cublas_open(cvtm_device *device, cvtm_cublas **cublas) {
   return CVTM_OK;
 }
 
-/* The library stays loaded: unloading it while the CUDA runtime is in use fails. */
+/* cuBLAS stays loaded: unloading it while the CUDA runtime is in use fails. */
 void cvtm_cublas_close(cvtm_cublas *cublas) {
   if (!cublas) return;
   if (cublas->handle) cublas->destroy(cublas->handle);
@@ -225,7 +225,7 @@ cvtm_status cvtm_nccl_exchange(cvtm_nccl *n, const double *from, const int64_t *
   return status == CVTM_OK ? check_nccl(n, n->group_end(), "ncclGroupEnd") : status;
 }
 
-/* The library stays loaded, as cuBLAS does. */
+/* NCCL stays loaded, as cuBLAS does. */
 void cvtm_nccl_close(cvtm_nccl *n) {
   if (!n) return;
   if (n->communicator) (void)n->destroy(n->communicator);

@@ -1,5 +1,5 @@
-/* Inside the library: cuBLAS and NCCL, loaded at run time, so that nothing links them and a program
- * starts without them. */
+/* Inside the library: cuBLAS and NCCL. They are loaded at run time and not linked, so a program
+ * also starts on machines without them. */
 #ifndef CVTMESH_BASE_CUDA_LIBRARIES_H
 #define CVTMESH_BASE_CUDA_LIBRARIES_H
 
@@ -13,12 +13,11 @@ extern "C" {
 
 typedef struct cvtm_cublas cvtm_cublas;
 
-/* Opens a handle on the stream of a CUDA device. CVTM_ERROR_UNSUPPORTED if the library is missing.
- */
+/* Opens a handle for the device's stream. CVTM_ERROR_UNSUPPORTED: no CUDA device, or no cuBLAS. */
 cvtm_status cvtm_cublas_open(cvtm_device *device, cvtm_cublas **cublas);
 void cvtm_cublas_close(cvtm_cublas *cublas);
 
-/* All matrices are column-major, in device memory; the work is enqueued. */
+/* All matrices are column-major, in device memory; the functions only enqueue the products. */
 
 /* C (m x n) = A' B + beta C; A is k x m, B is k x n. */
 cvtm_status cvtm_cublas_multiply(cvtm_cublas *cublas, int m, int n, int k, const double *a, int lda,
@@ -32,16 +31,16 @@ cvtm_status cvtm_cublas_apply(cvtm_cublas *cublas, int m, int n, const double *a
 
 /* --- NCCL ------------------------------------------------------------------------------------- */
 
-/* Copies arrays between CUDA devices, each with its own process. NCCL_NVLS_ENABLE,
- * NCCL_MAX_NCHANNELS and NCCL_MAX_P2P_NCHANNELS default to no multicast over NVLink (NVLS) and 4
- * channels. */
+/* Copies arrays between CUDA devices that belong to different processes. Unless the environment
+ * sets NCCL_NVLS_ENABLE, NCCL_MAX_NCHANNELS and NCCL_MAX_P2P_NCHANNELS, NCCL uses no multicast over
+ * NVLink and 4 channels. */
 typedef struct cvtm_nccl cvtm_nccl;
 
 enum { CVTM_NCCL_ID_BYTES = 128 };
 
-/* CVTM_ERROR_UNSUPPORTED if there is no NCCL. */
+/* CVTM_ERROR_UNSUPPORTED: no CUDA device, or no NCCL. */
 cvtm_status cvtm_nccl_load(cvtm_device *device, cvtm_nccl **nccl);
-/* One rank makes the identifier, and all ranks join with it. */
+/* Makes the identifier of a group of ranks; one rank calls this, and all ranks join with its id. */
 cvtm_status cvtm_nccl_make_id(cvtm_nccl *nccl, char id[CVTM_NCCL_ID_BYTES]);
 /* Collective: this process becomes rank `rank` of `size`. */
 cvtm_status cvtm_nccl_join(cvtm_nccl *nccl, const char id[CVTM_NCCL_ID_BYTES], int rank, int size);

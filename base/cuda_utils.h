@@ -9,8 +9,6 @@
 
 /* --- launchers -------------------------------------------------------------------------------- */
 
-/* A cudaError_t becomes a cvtm_status with the message in the device's error. */
-
 static inline cudaStream_t cvtm_cuda_stream(const cvtm_device *device) {
   return static_cast<cudaStream_t>(cvtm_device_stream(device));
 }
@@ -33,8 +31,9 @@ static inline cvtm_status cvtm_cuda_status_of(cudaError_t code) {
   }
 }
 
-/* `what` names the call or kernel in the message. The runtime's last error is cleared, so
- * that a later check does not find this one again. */
+/* Turns a cudaError_t into a cvtm_status, with a message in the device's error. what: the name of
+ * the call or kernel for the message. The runtime's last error is cleared, so that a later check
+ * does not report it again. */
 static inline cvtm_status cvtm_cuda_check(cvtm_device *device, cudaError_t code, const char *what) {
   if (code == cudaSuccess) return CVTM_OK;
   (void)cudaGetLastError();
@@ -42,9 +41,9 @@ static inline cvtm_status cvtm_cuda_check(cvtm_device *device, cudaError_t code,
                    cvtm_device_name(device), what, cudaGetErrorString(code));
 }
 
-/* For tests: the n-th call from now on is not made and reports a failure (a launch is made first);
- * 0: no call fails. CVTMESH_FAIL_CUDA=n in the environment does the same from the start of the
- * program. */
+/* For tests: makes the n-th call from now on fail without running it; a launch still runs, and is
+ * then reported as failed. n = 0: no call fails. CVTMESH_FAIL_CUDA=n in the environment counts from
+ * the start of the program. */
 extern "C" void cvtm_cuda_fail_call(int64_t n);
 /* Counts a call. Returns nonzero if the call has to fail. */
 extern "C" int cvtm_cuda_call_fails(void);
@@ -55,8 +54,7 @@ extern "C" int64_t cvtm_cuda_most_blocks(void);
 #define CVTM_CUDA_CALL(device, call) \
   cvtm_cuda_check((device), cvtm_cuda_call_fails() ? cudaErrorUnknown : (call), #call)
 
-/* Call it right after a launch: returns whether the launch was accepted. The next call that waits
- * reports faults of the running kernel. */
+/* Whether the last launch was accepted; a later call that waits reports errors of the kernel. */
 static inline cvtm_status cvtm_cuda_launched(cvtm_device *device, const char *kernel) {
   const cudaError_t code = cudaGetLastError();
   return cvtm_cuda_check(device, cvtm_cuda_call_fails() ? cudaErrorUnknown : code, kernel);
@@ -68,36 +66,36 @@ static inline cvtm_status cvtm_cuda_launched(cvtm_device *device, const char *ke
   (kernel<<<(blocks), (threads), 0, cvtm_cuda_stream(device)>>>(__VA_ARGS__), \
    cvtm_cuda_launched((device), #kernel))
 
-/* Returns from the calling function if the call fails. */
+/* Makes `call`; if it fails, the function with this macro returns its status. */
 #define CVTM_CUDA_TRY(device, call)                                    \
   do {                                                                 \
     const cvtm_status cvtm_cuda_try_ = CVTM_CUDA_CALL((device), call); \
     if (cvtm_cuda_try_ != CVTM_OK) return cvtm_cuda_try_;              \
   } while (0)
 
-/* The number of parts of a sum that every device divides in the same way. An H100 or H200 has as
- * many multiprocessors. */
+/* The number of parts into which every device divides a sum: the number of multiprocessors of an
+ * H100 or H200. */
 enum { CVTM_CUDA_PARTS = 132 };
 
-/* `blocks`, limited to what a launch may have. The kernel must work with any number of blocks. */
+/* The smaller of `blocks` and cvtm_cuda_most_blocks. The kernel must work with any number. */
 static inline unsigned cvtm_cuda_cap(int64_t blocks) {
   const int64_t most = cvtm_cuda_most_blocks();
   return static_cast<unsigned>(blocks < most ? blocks : most);
 }
 
-/* Blocks for `count` elements, at least one; kernels stride over the elements beyond the cap. */
+/* The number of blocks for `count` elements: at least 1, at most cvtm_cuda_most_blocks. */
 static inline unsigned cvtm_cuda_blocks(int64_t count, int block_size) {
   const int64_t blocks = count / block_size + (count % block_size != 0);
   return cvtm_cuda_cap(blocks < 1 ? 1 : blocks);
 }
 
-/* The same for the y or z dimension of a launch, which allows fewer blocks than x. */
+/* As cvtm_cuda_blocks, for the y or z dimension of a launch, which allows fewer blocks than x. */
 static inline unsigned cvtm_cuda_rows(int64_t count, int block_size) {
   const unsigned blocks = cvtm_cuda_blocks(count, block_size), most = 65535;
   return blocks < most ? blocks : most;
 }
 
-/* As many blocks as the device runs at once, which a cooperative launch must not exceed. */
+/* *blocks: how many blocks the device runs at once, the limit of a cooperative launch. */
 template <typename Kernel>
 static inline cvtm_status cvtm_cuda_resident_blocks(cvtm_device *device, Kernel kernel, int threads,
                                                     unsigned *blocks) {
@@ -118,8 +116,8 @@ static inline cvtm_array cvtm_array_of(T **memory, int64_t count) {
 
 /* --- device functions ------------------------------------------------------------------------- */
 
-/* A kernel of a one-dimensional grid of any size takes element cvtm_first_thread() and every
- * cvtm_thread_count()-th one after it. */
+/* In a one-dimensional grid a thread takes element cvtm_first_thread() and every
+ * cvtm_thread_count()-th element after it. */
 static __device__ inline int64_t cvtm_first_thread() {
   return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
@@ -127,7 +125,7 @@ static __device__ inline int64_t cvtm_thread_count() {
   return static_cast<int64_t>(gridDim.x) * blockDim.x;
 }
 
-/* Lane 0 gets the sum over the 32 lanes of a warp. Lane k adds the value of lane k + 16, then the
+/* The sum over the 32 lanes of a warp, in lane 0. Lane k adds the value of lane k + 16, then the
  * values of lanes k + 8, k + 4, k + 2 and k + 1. All lanes must call. */
 static __device__ inline double cvtm_warp_sum(double value) {
   for (int offset = 16; offset > 0; offset /= 2) {
@@ -136,7 +134,7 @@ static __device__ inline double cvtm_warp_sum(double value) {
   return value;
 }
 
-/* Thread 0 gets the sum over a block of THREADS threads, the other threads get 0. The sums of the
+/* The sum over a block of THREADS threads in thread 0, and 0 in the other threads. The sums of the
  * warps are added from the first warp to the last. All threads must call. */
 template <int THREADS>
 static __device__ double cvtm_block_sum(double value) {
@@ -150,9 +148,9 @@ static __device__ double cvtm_block_sum(double value) {
   return value;
 }
 
-/* Returns true in all threads of the last block that calls. That block sees what the other blocks
- * wrote before their calls. *ended must be 0 before the kernel and is 0 afterwards. Each block of a
- * one-dimensional grid calls once. */
+/* True in all threads of the last block that calls this function; that block sees what the other
+ * blocks wrote before their calls. *ended must be 0 before the kernel and is 0 afterwards. Each
+ * block of a one-dimensional grid calls once. */
 static __device__ inline bool cvtm_last_block(int32_t *ended) {
   __shared__ bool last;
   __syncthreads();
@@ -170,7 +168,7 @@ static __device__ inline bool cvtm_last_block(int32_t *ended) {
 
 namespace {
 
-/* An argument of a row function: its value, or its address where the function takes a pointer. */
+/* An argument of a row function; converts to the value, or to its address for a pointer. */
 template <typename T>
 struct row_argument {
   const T &value;
@@ -190,7 +188,7 @@ __global__ void __launch_bounds__(block, resident)
   }
 }
 
-/* Launches for_rows; structs are copied into the arguments of the kernel. */
+/* Launches for_rows. Structs among the arguments are copied. */
 template <auto function, int block, int resident = 0, typename... Arguments>
 cvtm_status launch_rows(cvtm_device *device, const char *name, int64_t first, int64_t end,
                         Arguments... arguments) {
@@ -204,9 +202,9 @@ cvtm_status launch_rows(cvtm_device *device, const char *name, int64_t first, in
 
 /* --- copies from global to shared memory ------------------------------------------------------ */
 
-/* A thread starts copies from global to shared memory and waits for them later. This is assembly,
- * because with cuda_pipeline.h the compiler may move a thread's reads before its wait where no
- * block barrier follows. */
+/* Copies that a thread starts now and waits for later. Assembly, because with cuda_pipeline.h the
+ * compiler may move a thread's reads before its wait where no block barrier follows. */
+
 /* Starts to copy 16, 8 or 4 aligned bytes. */
 static __device__ inline void cvtm_copy_start(void *to, const void *from, int bytes) {
   const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(to));
@@ -224,7 +222,7 @@ static __device__ inline void cvtm_copy_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* Waits for all groups of the thread except the last `later` ones. */
+/* Waits for all groups of the thread except the last `later` groups. */
 template <int later>
 static __device__ void cvtm_copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory");

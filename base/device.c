@@ -153,8 +153,7 @@ static cvtm_status allocate(cvtm_device *device, int64_t count, size_t size, voi
     return cvtm_fail(&device->error, CVTM_ERROR_ARGUMENT, "cannot allocate %lld elements",
                      (long long)count);
   }
-  /* Half the address space is more than any allocator grants, and rounding it up cannot overflow.
-   */
+  /* No allocator grants half of the address space; rounding up such a size cannot overflow. */
   if (size != 0 && (uint64_t)count > (uint64_t)(SIZE_MAX / 2) / size) {
     return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "%lld elements of %zu bytes are too many",
                      (long long)count, size);

@@ -1,9 +1,8 @@
-/* One handle for a place where arrays live and kernels run: `cpu` (OpenMP) or
- * `cuda[:N]`. It owns a stream, scratch memory and the last error message. A
- * handle is used by one thread at a time; every call makes its device current
- * for the calling thread. Work is enqueued in order on the device's stream and
- * is asynchronous unless a function says otherwise (on the CPU it is done when
- * the call returns). */
+/* A handle of a device that stores arrays and runs kernels: `cpu` (OpenMP) or `cuda[:N]`. The
+ * handle owns a stream, scratch memory and the last error message. One thread at a time may use a
+ * handle; every call makes its device current for the calling thread. On CUDA, calls enqueue their
+ * work on the device's stream, in order, and do not wait for it unless stated otherwise; on the CPU
+ * the work is done when the call returns. */
 #ifndef CVTMESH_BASE_DEVICE_H
 #define CVTMESH_BASE_DEVICE_H
 
@@ -19,14 +18,14 @@ typedef struct cvtm_device cvtm_device;
 typedef enum cvtm_device_kind { CVTM_DEVICE_CPU, CVTM_DEVICE_CUDA } cvtm_device_kind;
 
 /* Opens `cpu`, `cuda`, `cuda:N` or `auto` (CUDA where it works, else the CPU).
- * `cuda` never falls back: CVTM_ERROR_DEVICE_UNAVAILABLE says why not.
- * threads: CPU threads to use, 0 for OpenMP's default. The caller destroys. */
+ * `cuda` and `cuda:N` never fall back on the CPU, but fail with CVTM_ERROR_DEVICE_UNAVAILABLE.
+ * threads: the number of CPU threads, 0 for OpenMP's default. The caller destroys the device. */
 cvtm_status cvtm_device_create(const char *name, int threads, cvtm_device **device,
                                cvtm_error *error);
 void cvtm_device_destroy(cvtm_device *device);
-/* Prepares a handle that works beside many others. Call it before the first allocation. Freed
- * memory then stays with the handle for its next allocations, and a thread that waits for the
- * device leaves the core to other threads. Does nothing on the CPU. */
+/* Prepares a handle for a GPU on which many handles work at once; to be called before the first
+ * allocation. The handle then keeps freed memory for its next allocations, and a thread that waits
+ * for the device leaves its core to other threads. Does nothing on the CPU. */
 cvtm_status cvtm_device_share(cvtm_device *device);
 
 cvtm_device_kind cvtm_device_get_kind(const cvtm_device *device);
@@ -43,17 +42,16 @@ void *cvtm_device_stream(const cvtm_device *device);
 /* Makes the device current for the calling thread (no-op on the CPU). */
 cvtm_status cvtm_device_activate(cvtm_device *device);
 
-/* Number of CUDA devices that this build and this machine can use; *reason
- * (may be NULL) says why it is 0. */
+/* Number of CUDA devices that this build can use. reason: NULL, or *reason is why it is 0. */
 int cvtm_cuda_count(const char **reason);
 /* The memory of CUDA device `index` in bytes; 0 if there is no such device. */
 int64_t cvtm_cuda_memory(int index);
 
-/* count elements of `size` bytes, uninitialised, aligned to 64 bytes (256 on CUDA).
- * count = 0 gives a valid pointer. Fails if count * size overflows. */
+/* Allocates `count` elements of `size` bytes, uninitialised, aligned to 64 bytes (256 on CUDA).
+ * count = 0 gives a valid pointer. CVTM_ERROR_MEMORY also if count * size overflows. */
 cvtm_status cvtm_device_allocate(cvtm_device *device, int64_t count, size_t size, void **memory);
-/* The same for an array that may be larger than a CUDA device's memory. At most two thirds of the
- * free memory are used on the device; kernels read the other bytes from the host's memory. */
+/* cvtm_device_allocate for an array that may be larger than a CUDA device's memory. Such an array
+ * takes two thirds of the device's free memory; kernels read the other bytes from the host. */
 cvtm_status cvtm_device_allocate_large(cvtm_device *device, int64_t count, size_t size,
                                        void **memory);
 void cvtm_device_free(cvtm_device *device, void *memory);
@@ -61,8 +59,8 @@ void cvtm_device_free(cvtm_device *device, void *memory);
  * cvtm_device_allocate(device, count, CVTM_TYPED(pointer)). */
 #define CVTM_TYPED(pointer) sizeof *(pointer), (void **)&(pointer)
 
-/* One of the arrays that are allocated and freed together: a pointer, NULL before, and its extent.
- */
+/* One of the arrays that are allocated and freed together. memory: the address of the pointer,
+ * which is NULL before; count: elements; size: bytes of an element. */
 typedef struct cvtm_array {
   void **memory;
   int64_t count;
@@ -72,18 +70,18 @@ typedef struct cvtm_array {
 #define CVTM_ARRAY(pointer, count) \
   { (void **)&(pointer), (count), sizeof *(pointer) }
 
-/* A list of such arrays; memory is NULL in the entry after the last one. */
+/* A list of arrays; memory is NULL in the entry after the last array. */
 enum { CVTM_ARRAYS_MAX = 32 };
 typedef struct cvtm_arrays {
   cvtm_array array[CVTM_ARRAYS_MAX];
 } cvtm_arrays;
 
-/* Stops at the first that fails; cvtm_device_free_arrays frees those that came before it. */
+/* Allocates the arrays up to the first that fails; cvtm_device_free_arrays frees the others. */
 cvtm_status cvtm_device_allocate_arrays(cvtm_device *device, cvtm_arrays arrays);
-/* The pointers are NULL afterwards. */
+/* Frees the arrays and sets their pointers to NULL. */
 void cvtm_device_free_arrays(cvtm_device *device, cvtm_arrays arrays);
 
-/* Host to device, device to host (both wait until done), device to device (enqueued). */
+/* Copies to the device and to the host, which both wait, and within the device, enqueued. */
 cvtm_status cvtm_device_copy_in(cvtm_device *device, void *to, const void *from_host, size_t bytes);
 cvtm_status cvtm_device_copy_out(cvtm_device *device, void *to_host, const void *from,
                                  size_t bytes);
@@ -95,41 +93,41 @@ cvtm_status cvtm_device_synchronize(cvtm_device *device);
 /* *idle = 1 if all enqueued work is done. Does not wait; reports errors of that work. */
 cvtm_status cvtm_device_query(cvtm_device *device, int *idle);
 
-/* Memory that kernels write and the host reads while they run: `bytes` zeroed bytes at *host,
- * which kernels see at *mapped (the same on the CPU). Freed by cvtm_device_free_mapped(*host). */
+/* Allocates `bytes` zeroed bytes that kernels write and the host reads while the kernels run. Their
+ * address is *host for the host, *mapped for kernels (on the CPU both are equal). Freed by
+ * cvtm_device_free_mapped(*host). */
 cvtm_status cvtm_device_allocate_mapped(cvtm_device *device, size_t bytes, void **host,
                                         void **mapped);
 void cvtm_device_free_mapped(cvtm_device *device, void *host);
-/* Copies to device memory at once, beside what runs on the stream, and waits for the copy. */
+/* Copies to device memory while the stream goes on, and waits for the copy. */
 cvtm_status cvtm_device_post(cvtm_device *device, void *to, const void *from_host, size_t bytes);
 
-/* A growing scratch buffer for one call: contents are lost, and the pointer is
- * void, at the next request on this device. Never used across public calls.
- * Growing allocates, so a phase that must not allocate asks once beforehand. A loop's
- * body must not use it: a later request may move what the captured graph points to. */
+/* *memory: a scratch buffer of at least `bytes` bytes, valid until the next request on this device
+ * or the end of the public call. A request may allocate, so a phase that must not allocate needs an
+ * earlier request of its size. A loop's body must not use the buffer: a later request may move the
+ * memory to which the captured graph points. */
 cvtm_status cvtm_device_scratch(cvtm_device *device, size_t bytes, void **memory);
 
-/* A loop whose condition lives on the device: body enqueues the work of one
- * round, and the rounds repeat while *flag != 0 (tested before each round; flag
- * points to device memory and is written by the body's kernels). On the CPU it is a while
- * loop; on CUDA the body is captured once into a graph with a conditional node,
- * so that the host takes no part in it. The body may only enqueue kernels,
- * fills and device-to-device copies. run enqueues the whole loop. */
+/* A loop whose condition is in device memory. The body enqueues the work of one round. Rounds
+ * repeat while *flag, which the body's kernels write, is not 0; it is tested before each round. On
+ * the CPU this is a while loop. On CUDA the body is captured once into a graph with a conditional
+ * node, so that the loop runs without the host. The body may only enqueue kernels, fills and
+ * device-to-device copies. cvtm_loop_run enqueues all rounds. */
 typedef struct cvtm_loop cvtm_loop;
 typedef cvtm_status (*cvtm_loop_body)(void *context);
-/* Tests whether a loop can be made of a body that may break the rules. On CUDA the body is captured
- * on trial (and called once more by cvtm_loop_create). CVTM_ERROR_UNSUPPORTED: the body cannot be
- * captured, so the host must drive its loop. Any other status is that of a failure. On the CPU the
- * answer is always CVTM_OK, and the body is not called. */
+/* Tests whether a loop can be made of a body that may do what a capture forbids. On CUDA this
+ * captures the body on trial; cvtm_loop_create calls the body once more. CVTM_ERROR_UNSUPPORTED:
+ * the body cannot be captured, so the host must drive its loop; other errors are those of the body
+ * or of CUDA. On the CPU the result is CVTM_OK, and the body is not called. */
 cvtm_status cvtm_loop_try(cvtm_device *device, cvtm_loop_body body, void *context);
 cvtm_status cvtm_loop_create(cvtm_device *device, cvtm_loop_body body, void *context,
                              const int *flag, cvtm_loop **loop);
 cvtm_status cvtm_loop_run(cvtm_loop *loop);
 void cvtm_loop_destroy(cvtm_loop *loop);
-/* For a body whose last kernel knows whether another round follows. While the body is captured on
- * CUDA, this returns 1 and a handle, which the kernel passes to cudaGraphSetConditional. That saves
- * a kernel in every round, and the flag is tested before the first round only. Otherwise it returns
- * 0, and the flag alone decides. */
+/* For a body whose last kernel decides whether another round follows. While the body is captured on
+ * CUDA, returns 1 and a handle, which that kernel must pass to cudaGraphSetConditional; this saves
+ * a kernel in every round, and *flag is only tested before the first round. Returns 0 otherwise;
+ * then *flag is tested before each round. */
 int cvtm_loop_claim(cvtm_device *device, uint64_t *handle);
 
 CVTM_API_END

@@ -14,7 +14,7 @@ static int64_t read_number(const char *name) {
   return text ? atoll(text) : 0;
 }
 
-/* The number of calls until one fails, that call included; 0 or less: none fails. */
+/* The number of calls up to and including the call that fails; 0 or less: none fails. */
 static std::atomic<int64_t> calls_to_failure(read_number("CVTMESH_FAIL_CUDA"));
 
 void cvtm_cuda_fail_call(int64_t n) { calls_to_failure = n; }
@@ -26,7 +26,7 @@ int64_t cvtm_cuda_most_blocks(void) {
   return wish > 0 ? wish : INT64_C(1) << 20;
 }
 
-/* The condition of the next round, copied from device memory to the graph. */
+/* Copies the condition of the next round from device memory to the graph. */
 static __global__ void set_condition(cudaGraphConditionalHandle handle, const int *flag) {
   cudaGraphSetConditional(handle, *flag != 0 ? 1u : 0u);
 }
@@ -39,8 +39,7 @@ int cvtm_cuda_count_devices(const char **reason) {
   if (code != cudaSuccess) {
     (void)cudaGetLastError();
     count = 0;
-    /* Without a driver the runtime reports an insufficient driver version, so this asks for the
-     * version first. */
+    /* Without a driver the runtime reports an insufficient driver version. */
     const int found = cudaDriverGetVersion(&driver) == cudaSuccess && driver != 0;
     text = found ? cudaGetErrorString(code) : "no NVIDIA driver was found";
   } else if (count == 0) {
@@ -94,8 +93,8 @@ static cvtm_status cuda_share(cvtm_device *device) {
   return CVTM_OK;
 }
 
-/* A block of mapped memory. A shared handle keeps its blocks, because allocating or freeing host
- * memory waits for all streams of the device. */
+/* A block of mapped memory. A handle prepared by cuda_share keeps its blocks, because allocating or
+ * freeing host memory waits for all streams of the device. */
 typedef struct mapped_block {
   struct mapped_block *next;
   size_t bytes;
@@ -184,9 +183,9 @@ static cudaError_t advise(char *memory, size_t bytes, cudaMemoryAdvise advice,
 #endif
 }
 
-/* Makes `kept` bytes of unified memory stay on the device, the others on the host, where kernels
+/* Keeps `kept` bytes of unified memory on the device and the other bytes on the host, where kernels
  * read them over the bus: pages that move to and fro cost far more. Ranks own the sites in the
- * order of y, so the first rank keeps the first bytes, and the last rank the last ones. */
+ * order of y, so the first rank keeps the first bytes, and the last rank the last bytes. */
 static cvtm_status place_pages(cvtm_device *device, char *memory, size_t bytes, size_t kept) {
   const size_t page = size_t{2} << 20, others = bytes - kept;
   const cvtm_ranks *ranks = device->ranks;
@@ -270,7 +269,7 @@ static cvtm_status allocate_mapped(cvtm_device *device, size_t bytes, void **hos
   return CVTM_OK;
 }
 
-/* Lends a kept block of a shared handle that is large enough, or a new one. */
+/* For a handle prepared by cuda_share: lends a kept block that is large enough, or a new block. */
 static cvtm_status lend_mapped(cvtm_device *device, size_t bytes, void **host, void **mapped) {
   mapped_block *block = static_cast<mapped_block *>(device->mapped);
   while (block && (block->lent || block->bytes < bytes)) block = block->next;
@@ -321,20 +320,20 @@ static cvtm_status cuda_post(cvtm_device *device, void *to, const void *from, si
   return CVTM_CUDA_CALL(device, cudaStreamSynchronize(stream));
 }
 
-/* CVTMESH_HOST_LOOPS=1: the host reads the flag and enqueues round by round, for tools that
- * cannot follow graphs with conditions (compute-sanitizer's racecheck). */
+/* True with CVTMESH_HOST_LOOPS=1: then the host reads the flag and enqueues round by round, for
+ * tools that do not support conditional nodes (compute-sanitizer). */
 static int host_drives_loops(void) {
   const char *wish = getenv("CVTMESH_HOST_LOOPS");
   return wish != nullptr && strcmp(wish, "1") == 0;
 }
 
-/* The body did what a capture forbids: synchronised, allocated, used another stream. */
+/* True if the body did what a capture forbids: synchronised, allocated, used another stream. */
 static int breaks_capture(cudaError_t code) {
   return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
 }
 
-/* CVTM_OK if the body can be captured. An invalidated capture destroys the graph that it writes to,
- * so this capture writes to a separate graph. */
+/* Captures the body on trial, into a graph of its own, because an invalidated capture destroys the
+ * graph that it writes to. */
 static cvtm_status cuda_loop_try(cvtm_device *device, cvtm_loop_body body, void *context) {
   const cudaStream_t stream = cvtm_cuda_stream(device);
   cudaGraph_t captured = nullptr;
@@ -355,8 +354,8 @@ static cvtm_status cuda_loop_try(cvtm_device *device, cvtm_loop_body body, void 
   return cvtm_cuda_check(device, ended, "capture of the loop's body");
 }
 
-/* Records the body, then the kernel of the condition, into the graph of the conditional node. Ends
- * the capture on failure, too. */
+/* Captures the body, then set_condition unless the body has claimed the condition, into the graph
+ * of the conditional node. Ends the capture on failure, too. */
 static cvtm_status capture_body(cvtm_loop *loop, const loop_state *state) {
   cvtm_device *device = loop->device;
   const cudaStream_t stream = cvtm_cuda_stream(device);
@@ -399,7 +398,7 @@ static cudaKernelNodeParams first_condition(void **arguments) {
   return first;
 }
 
-/* Makes the graph, whose body is empty. */
+/* Makes the graph with an empty body. */
 static cvtm_status make_loop_graph(const cvtm_loop *loop, loop_state *state) {
   cvtm_device *device = loop->device;
   const int *flag = loop->flag;
@@ -439,8 +438,9 @@ static cvtm_status clear_loop_graph(const cvtm_loop *loop, const loop_state *sta
   return CVTM_OK;
 }
 
-/* An executable graph with the same nodes gets new parameters. That takes 10 us, whereas making and
- * destroying one takes 3 ms while other streams of the device work (a batch of 8 runs). */
+/* Updates an executable graph with the same nodes, or makes a new one. The update takes 10 us;
+ * making and destroying an executable graph takes 3 ms while other streams of the device work (a
+ * batch of 8 runs). */
 static cvtm_status make_executable(cvtm_device *device, loop_state *state) {
   if (state->executable) {
     cudaGraphExecUpdateResultInfo info;

@@ -1,6 +1,6 @@
-/* Inside base only: what a device handle holds, and the operations that differ
- * between the CPU and CUDA. device.c checks arguments and calls through the table;
- * entries may assume valid ones, and put their message into device->error. */
+/* Inside base only: the members of a device handle, and the operations that differ between the CPU
+ * and CUDA. device.c checks the arguments before it calls a function of the table; these functions
+ * write error messages to device->error. */
 #ifndef CVTMESH_BASE_DEVICE_KERNELS_H
 #define CVTMESH_BASE_DEVICE_KERNELS_H
 
@@ -11,9 +11,10 @@ extern "C" {
 #endif
 
 typedef struct cvtm_device_table {
-  /* Opens CUDA device `index` (ignored on the CPU): sets stream, description, threads. */
+  /* Opens CUDA device `index` (ignored on the CPU): sets the description and, on CUDA, the stream,
+   * multiprocessors, memory and identity. */
   cvtm_status (*open)(cvtm_device *device, int index);
-  /* Undoes whatever part of open succeeded. */
+  /* Releases what open has made, also if open has failed. */
   void (*close)(cvtm_device *device);
   cvtm_status (*share)(cvtm_device *device);
   cvtm_status (*activate)(cvtm_device *device);
@@ -32,7 +33,7 @@ typedef struct cvtm_device_table {
   void (*release_mapped)(cvtm_device *device, void *host);
   cvtm_status (*post)(cvtm_device *device, void *to, const void *from, size_t bytes);
   cvtm_status (*loop_try)(cvtm_device *device, cvtm_loop_body body, void *context);
-  /* Captures the body on CUDA; may leave what it made in loop->state, also on failure. */
+  /* Captures the body on CUDA, into loop->state, which loop_release frees also on failure. */
   cvtm_status (*loop_prepare)(cvtm_loop *loop);
   cvtm_status (*loop_run)(cvtm_loop *loop);
   void (*loop_release)(cvtm_loop *loop);
@@ -43,16 +44,16 @@ struct cvtm_device {
   cvtm_device_kind kind;
   int index;           /* number of the CUDA device */
   int multiprocessors; /* 0 on the CPU */
-  size_t memory;       /* bytes of the CUDA device in all */
-  uint64_t identity;   /* differs for every CUDA device */
+  size_t memory;       /* total bytes of the CUDA device */
+  uint64_t identity;   /* part of the UUID of the CUDA device */
   int threads;
   void *stream;
-  void *pool;                     /* memory pool of a shared CUDA handle */
+  void *pool;                     /* memory pool on CUDA after cvtm_device_share */
   void *side_stream;              /* stream of cvtm_device_post, created at its first use */
-  void *mapped;                   /* blocks that a shared CUDA handle keeps */
-  void *kept_loop;                /* the graph of a loop that has ended, for the next one */
+  void *mapped;                   /* mapped blocks that are kept on CUDA after cvtm_device_share */
+  void *kept_loop;                /* the graph of a loop that has ended, for the next loop */
   int loop_open;                  /* a body is captured and has not claimed the condition */
-  uint64_t loop_condition;        /* handle of that condition */
+  uint64_t loop_condition;        /* handle of the condition of the body that is captured */
   const struct cvtm_ranks *ranks; /* ranks.h; NULL: none */
   void *scratch;
   size_t scratch_bytes;
@@ -70,9 +71,9 @@ struct cvtm_loop {
 };
 
 extern const cvtm_device_table cvtm_device_table_cpu, cvtm_device_table_cuda;
-/* cvtm_cuda_count of a build with CUDA. */
+/* cvtm_cuda_count in a build with CUDA. */
 int cvtm_cuda_count_devices(const char **reason);
-/* cvtm_cuda_memory of a build with CUDA. */
+/* cvtm_cuda_memory in a build with CUDA. */
 int64_t cvtm_cuda_memory_of_device(int index);
 
 #ifdef __cplusplus

@@ -23,12 +23,12 @@
 
 struct cvtm_output {
   FILE *stream;
-  char *path;                 /* final path, symbolic links resolved; NULL: written in place */
-  char *temporary;            /* NULL: written in place */
+  char *path;                 /* final path, symbolic links resolved; NULL: no temporary file */
+  char *temporary;            /* path of the temporary file; NULL: none */
   int lock;                   /* a descriptor of the temporary file, locked; -1: none */
   char *name;                 /* for messages */
   cvtm_memory_output *memory; /* NULL: not in memory */
-  char *bytes;                /* of a file in memory */
+  char *bytes;                /* contents of a file in memory */
   size_t size;
 };
 
@@ -43,14 +43,13 @@ static void free_output(cvtm_output *output) {
 
 /* --- names of temporary files ----------------------------------------------------------------- */
 
-/* .cvtmesh-MACHINE-PROCESS-: numbers of 8 and 16 hexadecimal digits. No other process has the same
- * PROCESS, not even on another host or in another PID namespace. */
+/* Names begin with .cvtmesh-MACHINE-PROCESS-, where MACHINE has 8 and PROCESS 16 hexadecimal
+ * digits. PROCESS is random, and so differs between processes of all hosts and PID namespaces. */
 enum { OWN_START = 36, MACHINE_START = 18 };
 static char own_start[OWN_START];
 static pthread_once_t own_once = PTHREAD_ONCE_INIT;
 
-/* The number of the running kernel, which its containers share; if it has none, a number of the
- * host. */
+/* A hash of the kernel's boot identifier, which containers share, or else of the host's name. */
 static uint32_t number_of_machine(void) {
   char text[256] = "";
   FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -75,7 +74,7 @@ static void choose_start(void) {
 
 /* --- folders ---------------------------------------------------------------------------------- */
 
-/* The folder of `path`, open, or -1 with errno. */
+/* Opens the folder of `path`. Returns its descriptor, or -1 with errno. */
 static int open_folder(const char *path) {
   const char *slash = strrchr(path, '/');
   char *folder = slash != NULL ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
@@ -87,8 +86,8 @@ static int open_folder(const char *path) {
   return file;
 }
 
-/* Syncs a file or a folder; returns 0 or an errno. File systems and devices that cannot sync are no
- * error. */
+/* Syncs a file or a folder; returns 0 or an errno. Returns 0 also where the file system or device
+ * cannot sync. */
 static int sync_descriptor(int file) {
   while (fsync(file) != 0) {
     if (errno == EINVAL || errno == EOPNOTSUPP || errno == EROFS) return 0;
@@ -107,9 +106,9 @@ cvtm_status cvtm_folder_sync(const char *path, cvtm_error *error) {
                    strerror(reason));
 }
 
-/* --- temporary files of processes that have ended ---------------------------------------------- A
- * process locks its temporary file until the file has its final name. The lock ends with the
- * process, whereas another process can get the same process number. */
+/* --- temporary files of processes that have ended ---------------------------------------------
+ * A process locks its temporary file until the file has its final name. The lock ends with the
+ * process; a process number would not do, because another process can get it. */
 
 static int is_same_file(const struct stat *a, const struct stat *b) {
   return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
@@ -126,15 +125,14 @@ static void remove_if_dead(int folder, const char *name) {
   /* Some network file systems do not show the locks of other machines. */
   const int is_local = strncmp(name, own_start, MACHINE_START) == 0;
   if ((is_local || time(NULL) - opened.st_mtime > day) && flock(file, LOCK_EX | LOCK_NB) == 0) {
-    /* Meanwhile its writer may have renamed it, and another file may have this name. */
+    /* The writer may have renamed the opened file since, and another file may have its name. */
     if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && is_same_file(&opened, &named))
       (void)unlinkat(folder, name, 0);
   }
   close(file);
 }
 
-/* True if this process has not cleaned the folder before. It remembers a limited number of
- * folders. */
+/* True if this process has not cleaned the folder before, among the last 256 that it cleaned. */
 static int is_new_folder(int folder) {
   enum { REMEMBERED = 256 };
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -168,16 +166,16 @@ static void clean_folder_of(const char *path) {
   closedir(entries);
 }
 
-/* Locks a new file. Returns 0 if another process is about to remove it. */
+/* Locks a new file. Returns 0 if another process removes that file as a left temporary file. */
 static int lock_temporary(int file) {
   struct stat found;
-  if (flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK; /* perhaps without locks */
+  if (flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK; /* no locks here */
   return fstat(file, &found) != 0 || found.st_nlink > 0;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* Standard output, devices and pipes cannot be renamed over: they are written in place. */
+/* Opens a device or a pipe, which a renamed file must not replace, to be written directly. */
 static cvtm_status open_in_place(cvtm_output *output, const char *path, cvtm_error *error) {
   int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
@@ -190,8 +188,8 @@ static cvtm_status open_in_place(cvtm_output *output, const char *path, cvtm_err
   return CVTM_OK;
 }
 
-/* Creates a file of a new name in the directory of output->path. mode 0: what the umask
- * leaves of 0666; else exactly that mode. */
+/* Creates a temporary file in the directory of output->path, with the permissions `mode`; 0: those
+ * of a new file. */
 static cvtm_status open_temporary(cvtm_output *output, mode_t mode, cvtm_error *error) {
   enum { TRIES = 1000, NAME_SIZE = 64 };
   const char *slash = strrchr(output->path, '/');
@@ -322,14 +320,15 @@ cvtm_status cvtm_output_open(const char *path, cvtm_output **output, cvtm_error 
 
 FILE *cvtm_output_stream(cvtm_output *output) { return output->stream; }
 
-/* The errno of an earlier write that failed, unless another call has failed since: then -1. */
+/* `reason` (errno after a write has failed) if it can be that of a write, else -1: then errno is
+ * from a later call. */
 static int reason_of_write(int reason) {
   const int full = reason == ENOSPC || reason == EFBIG || reason == EDQUOT;
   return full || reason == EIO || reason == EPIPE || reason == EBADF ? reason : -1;
 }
 
-/* Flushes, syncs and closes the stream. Returns 0 or an errno, or -1 if an earlier write failed and
- * its reason is lost. */
+/* Flushes, syncs and closes the stream. Returns 0 or an errno, or -1 if an earlier write failed
+ * for an unknown reason. */
 static int finish_stream(cvtm_output *output) {
   FILE *stream = output->stream;
   int failed = 0;
@@ -407,9 +406,9 @@ static cvtm_status open_input(const char *path, int *file, size_t *expected, cvt
   return CVTM_OK;
 }
 
-/* Reads the first `size` bytes of a regular file in parallel, and moves the file's position behind
- * them. Returns how many are there before the first block that could not be read in full: the
- * caller reads on from there, and finds out why. */
+/* Reads the first `size` bytes of a regular file in parallel, up to the first block that cannot be
+ * read in full. Returns the number of bytes before that block, and moves the file's position to its
+ * start, so that the caller's next read reports the reason. */
 static size_t read_blocks(int file, unsigned char *bytes, size_t size) {
   const int64_t block = (int64_t)4 << 20, blocks = ((int64_t)size + block - 1) / block;
   if (blocks < 4) return 0;
@@ -424,8 +423,8 @@ static size_t read_blocks(int file, unsigned char *bytes, size_t size) {
   return lseek(file, (off_t)got, SEEK_SET) >= 0 ? got : 0;
 }
 
-/* Reads to the end of `file`; the buffer grows by doubling from the expected size (0: the file is
- * not a regular one) and always has one byte more than has been read. */
+/* Reads to the end of `file`. expected: the size of a regular file, else 0. The buffer grows by
+ * doubling, and always has room for one byte after the bytes that were read. */
 static cvtm_status read_all(int file, const char *name, size_t expected, size_t limit,
                             unsigned char **bytes, size_t *size, cvtm_error *error) {
   enum { SMALLEST = 65536 };
@@ -499,7 +498,7 @@ cvtm_status cvtm_file_read(const char *path, size_t limit, unsigned char **bytes
   return status;
 }
 
-/* Returns 0 if the text is no size. */
+/* Reads a size in bytes, such as 8G. Returns 0 if the text is not a size. */
 static int parse_size(const char *text, uint64_t *size) {
   static const char units[] = "KMGT";
   char *end = NULL;
@@ -517,7 +516,7 @@ static int parse_size(const char *text, uint64_t *size) {
 cvtm_status cvtm_check_expansion(const char *name, size_t size, uint64_t needed,
                                  cvtm_error *error) {
   static const char variable[] = "CVTMESH_READ_LIMIT";
-  const uint64_t ratio = 128; /* photographs have a smaller ratio in every format */
+  const uint64_t ratio = 128; /* photographs expand less, in every format */
   uint64_t limit = (uint64_t)1 << 30;
   const char *text = getenv(variable);
   if (text != NULL && !parse_size(text, &limit))
@@ -546,8 +545,8 @@ const char *cvtm_file_extension(const char *path, char *buffer, size_t capacity)
   const char *name = slash != NULL ? slash + 1 : path;
   const char *dot = strrchr(name, '.');
   size_t length = 0;
-  /* The dot of a hidden file starts its name, not an extension; no caller looks for an extension
-   * that is too long for the buffer. */
+  /* The first character of a hidden file's name is a dot, which starts no extension. No caller
+   * looks for an extension that is too long for the buffer. */
   if (dot != NULL && dot != name && strlen(dot + 1) < capacity) {
     for (const char *c = dot + 1; *c != 0; ++c) {
       buffer[length++] = (char)tolower((unsigned char)*c);

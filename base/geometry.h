@@ -7,23 +7,22 @@
 #include <math.h>
 #include <stdint.h>
 
-/* Small convex polygons clipped by half-planes: the cell of a site, edge by edge. Coordinates are
- * relative to the cell's site, which is the origin, so that nothing is lost to cancellation far
- * from the domain's corner. Corners run counterclockwise as seen with y up (clockwise in the
- * stored, y-down numbers). Edge k joins corner k to the next one. Compiles as C11 and inside CUDA
- * kernels. */
+/* The cell of a site: a convex polygon that is clipped by half-planes. Coordinates are relative to
+ * the site, so that cancellation does not lose digits far from the domain's corner. The corners
+ * have clockwise order in the stored coordinates, where y is down. Edge k joins corner k to the
+ * next corner. Compiles as C11 and inside CUDA kernels. */
 
 enum { CVTM_POLYGON_BORDER = -1 /* neighbor of an edge of the rectangle */ };
 
 typedef enum cvtm_clip {
-  CVTM_CLIP_NONE,    /* the polygon lies inside already; unchanged */
-  CVTM_CLIP_CUT,     /* something was cut off; the new edge carries the neighbor's id */
+  CVTM_CLIP_NONE,    /* the polygon lies inside the half-plane; unchanged */
+  CVTM_CLIP_CUT,     /* a part was cut off; the new edge has the neighbor's id */
   CVTM_CLIP_EMPTY,   /* nothing is left; count is 0 */
   CVTM_CLIP_OVERFLOW /* the cut needs more corners than the capacity; unchanged */
 } cvtm_clip;
 
-/* Corners in the caller's memory: corner k is x[k * stride], y[k * stride]. neighbor is NULL, or
- * neighbor[k * stride] is the half-plane that edge k is from. */
+/* Corners in the caller's memory: corner k is x[k * stride], y[k * stride]. neighbor: NULL, or
+ * neighbor[k * stride] is the id of the half-plane whose border contains edge k. */
 typedef struct cvtm_corners {
   int32_t count, capacity, stride; /* count: 0 if empty, else at least 3 */
   double *x, *y;
@@ -46,21 +45,20 @@ CVTM_HD void cvtm_corners_rectangle(double x0, double y0, double x1, double y1, 
   for (int k = 0; k < 4; ++k) neighbor[k] = CVTM_POLYGON_BORDER;
 }
 
-/* How far corner k is beyond the line nx x + ny y = offset, times the length of (nx, ny). */
+/* The distance by which corner k is beyond the line nx x + ny y = offset, times |(nx, ny)|. */
 CVTM_HD double cvtm_corners_excess(const cvtm_corners *c, int32_t k, double nx, double ny,
                                    double offset) {
   return nx * c->x[k * c->stride] + ny * c->y[k * c->stride] - offset;
 }
 
-/* The corners first .. last (cyclic) that a line cuts off, those beside them that stay, and the
- * excess of each. */
+/* The corners first .. last (cyclic) that a line cuts off, their number, the corners `before` and
+ * `after` them, which stay; s_: cvtm_corners_excess of each of the four. */
 typedef struct cvtm_cut_run {
   int32_t first, last, before, after, removed;
   double s_first, s_last, s_before, s_after;
 } cvtm_cut_run;
 
-/* Extends *run from a single corner to all neighbours that are cut off; returns 0 if that is every
- * corner. */
+/* Extends *run from one corner to all adjacent corners that are cut off; returns 0 if all are. */
 CVTM_HD int cvtm_corners_grow_run(const cvtm_corners *c, double nx, double ny, double offset,
                                   cvtm_cut_run *run) {
   const int32_t n = c->count;
@@ -88,8 +86,8 @@ CVTM_HD void cvtm_corners_move(cvtm_corners *c, int32_t to, int32_t from) {
   if (c->neighbor) c->neighbor[to * c->stride] = c->neighbor[from * c->stride];
 }
 
-/* Replaces the corners of the run by two corners that the caller sets; returns the index of the
- * first. */
+/* Replaces the corners of the run by two corners whose members the caller sets; returns the index
+ * of the first of the two. */
 CVTM_HD int32_t cvtm_corners_replace_run(cvtm_corners *c, const cvtm_cut_run *run) {
   const int32_t n = c->count;
   c->count = n - run->removed + 2;
@@ -98,8 +96,7 @@ CVTM_HD int32_t cvtm_corners_replace_run(cvtm_corners *c, const cvtm_cut_run *ru
     for (int32_t k = 0; k < kept; ++k) cvtm_corners_move(c, k, run->last + 1 + k);
     return kept;
   }
-  const int32_t tail = run->last + 1, shift = run->first + 2 - tail; /* moves corners tail .. n -
-                                                                      * 1 */
+  const int32_t tail = run->last + 1, shift = run->first + 2 - tail; /* of corners tail .. n - 1 */
   if (shift > 0) {
     for (int32_t k = n - 1; k >= tail; --k) cvtm_corners_move(c, k + shift, k);
   } else if (shift < 0) {
@@ -108,9 +105,9 @@ CVTM_HD int32_t cvtm_corners_replace_run(cvtm_corners *c, const cvtm_cut_run *ru
   return run->first;
 }
 
-/* Keeps the part where nx x + ny y <= offset; its new edge, from corner *at to the next one, gets
- * the neighbor `id`. The corners cut off are the run around the farthest one, so rounding can never
- * tear the polygon in two and a cut adds one corner at most. A corner exactly on the line is
+/* Keeps the part where nx x + ny y <= offset. The new edge begins at corner *at and gets the
+ * neighbor `id`. Only the run of corners around the farthest corner is cut off, so rounding cannot
+ * split the polygon in two, and a cut adds at most one corner. A corner exactly on the line is
  * replaced, not doubled. */
 CVTM_HD cvtm_clip cvtm_corners_clip(cvtm_corners *c, double nx, double ny, double offset,
                                     int32_t id, int32_t *at) {
@@ -132,7 +129,7 @@ CVTM_HD cvtm_clip cvtm_corners_clip(cvtm_corners *c, double nx, double ny, doubl
   }
   if (c->count - run.removed + 2 > c->capacity) return CVTM_CLIP_OVERFLOW;
 
-  /* Interpolates from the removed end, so that a corner on the line does not move. */
+  /* Interpolates from the removed corner, so that a removed corner on the line does not move. */
   const int32_t s = c->stride;
   const double t0 = run.s_first / (run.s_first - run.s_before);
   const double t1 = run.s_last / (run.s_last - run.s_after);
@@ -156,15 +153,15 @@ CVTM_HD cvtm_clip cvtm_corners_clip(cvtm_corners *c, double nx, double ny, doubl
   return CVTM_CLIP_CUT;
 }
 
-/* Keeps the part nearer to the origin than to (dx, dy), a site relative to the cell's. A site at
- * the origin itself cuts nothing. */
+/* Keeps the part that is closer to the origin, the cell's site, than to the site at (dx, dy). A
+ * site at the origin cuts nothing. */
 CVTM_HD cvtm_clip cvtm_corners_clip_bisector(cvtm_corners *c, double dx, double dy, int32_t id,
                                              int32_t *at) {
   return cvtm_corners_clip(c, dx, dy, 0.5 * (dx * dx + dy * dy), id, at);
 }
 
-/* The exact area that a polygon covers of each pixel, edge by edge. Edges add changes of coverage
- * to an accumulator; the running sum along a row of pixels is then the (signed) coverage. */
+/* The exact area of each pixel that a polygon covers. Each edge adds changes of coverage to an
+ * accumulator; the running sum along a row of pixels is then the (signed) coverage. */
 
 /* Pixels [x0, x1) x [y0, y1), at least one. */
 typedef struct cvtm_pixel_box {
@@ -179,19 +176,20 @@ static inline int cvtm_clamp_pixel(double value, int low, int high) {
   return value < high ? (int)value : high;
 }
 
-/* Within row y the edge lies between x = low and high, low <= high, and crosses `height` of it. */
+/* Adds the part of an edge in row y: it lies between x = low and high, low <= high, and its extent
+ * in y is `height`. */
 static inline void cvtm_cover_row(double low, double high, double height, int y, int last_pixel,
                                   cvtm_add_coverage add, void *accumulator) {
   const int first = (int)fmin(floor(low), last_pixel), last = (int)fmin(floor(high), last_pixel);
   const double slope = high > low ? 1 / (high - low) : 0;
-  double before = 0; /* share of the edge's height in the pixels before pixel i */
+  double before = 0; /* fraction of the edge's height in the pixels before pixel i */
   double done = 0;
   for (int i = first; i <= last; ++i) {
     const double right = i == last ? high : i + 1.0;
     const double left = i == first ? low : (double)i;
     const double share = i == last ? 1 - before : (right - left) * slope;
-    /* This part covers pixel i to the right of the part's middle, and the pixels beyond
-     * completely. */
+    /* Per unit of height, the part of the edge in pixel i covers the pixel from the part's midpoint
+     * to the right, and the earlier parts cover all of the pixel. */
     const double inside = share * (i + 1 - 0.5 * (left + right)) + before;
     add(accumulator, i, y, height * (inside - done));
     done = inside;
@@ -200,8 +198,8 @@ static inline void cvtm_cover_row(double low, double high, double height, int y,
   add(accumulator, last + 1, y, height * (1 - done));
 }
 
-/* Adds weight times the area right of the edge from p to q, negative where the edge rises (y is
- * down). Parts of the edge left or right of the box count as if on its border. */
+/* Adds `weight` times the area to the right of the edge from p to q, negative where y decreases
+ * from p to q. Parts of the edge left or right of the box count as if they lay on its side. */
 static inline void cvtm_cover_edge(const double *p, const double *q, double weight,
                                    cvtm_pixel_box box, cvtm_add_coverage add, void *accumulator) {
   if (p[1] == q[1]) return;
@@ -226,7 +224,7 @@ static inline double cvtm_segment_distance(const double *a, const double *b, dou
   return hypot(a[0] + t * dx - x, a[1] + t * dy - y);
 }
 
-/* A bounding box. It begins empty (cvtm_empty_box) and grows by each point that is added. */
+/* A bounding box: at first empty (cvtm_empty_box), extended by cvtm_box_add. */
 typedef struct cvtm_box {
   double low[2], high[2];
 } cvtm_box;
@@ -243,9 +241,8 @@ static inline void cvtm_box_add(cvtm_box *box, const double *point) {
   }
 }
 
-/* Points sorted by x, then by y, then by their numbers, so that coincident points are consecutive.
- */
-
+/* A point that cvtm_compare_placed sorts by x, then by y, then by index, so that coincident points
+ * are consecutive. */
 typedef struct cvtm_placed {
   double x, y;
   int64_t index;

@@ -12,7 +12,8 @@
 
 enum { SMALLEST = 64 };
 
-/* `array` points to a pointer of any type, so the bytes of that pointer are copied. */
+/* Reallocates an array; returns 0 if memory runs out. `array` points to a pointer of any type, so
+ * the bytes of that pointer are copied. */
 static int move(const cvtm_growing *growing, int64_t capacity) {
   void *elements;
   if ((uint64_t)capacity > PTRDIFF_MAX / growing->size) return 0;

@@ -18,8 +18,8 @@ extern "C" {
 
 /* --- memory for arrays ------------------------------------------------------------------------ */
 
-/* Uninitialised, aligned, freed by free(); NULL if there is none. Large blocks ask for huge pages,
- * which are much cheaper to touch first. */
+/* Memory that is uninitialised and aligned, and freed by free(); NULL if memory runs out. For large
+ * blocks the system is asked for huge pages, whose first touch takes much less time. */
 static inline void *cvtm_host_allocate(size_t bytes) {
   const size_t small = 64, huge = (size_t)2 << 20;
   const size_t alignment = bytes >= 2 * huge ? huge : small;
@@ -47,11 +47,11 @@ typedef struct cvtm_growing {
 } cvtm_growing;
 
 /* Raises the capacity to `needed` elements or more, at least doubling it, so that appending n
- * elements one by one moves O(n) of them. Elements keep their values; new ones are uninitialised.
- * Returns 0 if there is no memory: then arrays, elements and *capacity are still valid. */
+ * elements one by one moves O(n) elements. Elements keep their values; new elements are
+ * uninitialised. Returns 0 if memory runs out; arrays and *capacity are then still valid. */
 int cvtm_grow_all(const cvtm_growing *arrays, int count, int64_t *capacity, int64_t needed);
 
-/* The same for one array. `array` is the address of the pointer to its elements. */
+/* cvtm_grow_all for one array. array: the address of the pointer to the elements. */
 int cvtm_grow(void *array, size_t size, int64_t *capacity, int64_t needed);
 
 /* --- memory that is freed together ------------------------------------------------------------ */
@@ -66,23 +66,24 @@ typedef struct cvtm_scratch {
   int count, failed;
 } cvtm_scratch;
 
-/* Memory for `count` >= 0 elements of `size` bytes: `take` leaves it uninitialised, as malloc does,
- * and `zeros` fills it with zeros, as calloc does. */
+/* Memory for `count` >= 0 elements of `size` bytes: uninitialised (take) or zeros (zeros); NULL if
+ * the allocation fails. */
 void *cvtm_scratch_take(cvtm_scratch *scratch, size_t count, size_t size);
 void *cvtm_scratch_zeros(cvtm_scratch *scratch, size_t count, size_t size);
 void cvtm_scratch_free(cvtm_scratch *scratch);
 
 /* --- trees of a union-find -------------------------------------------------------------------- */
 
-/* parent: at first parent[i] = i. The root of a tree is its smallest number. */
+/* The root of the tree that contains i, which is the smallest number of the tree. At first
+ * parent[i] = i. */
 int32_t cvtm_root_of(int32_t *parent, int32_t i);
 /* Joins the trees of a and b; returns 0 if a and b were in the same tree before. */
 int cvtm_join_trees(int32_t *parent, int32_t a, int32_t b);
 
 /* --- lists by key ----------------------------------------------------------------------------- */
 
-/* Lists the items 0 .. count - 1 by their keys, which are below `keys`: those with key k are
- * list[start[k]] .. list[start[k + 1] - 1], ascending. start: keys + 2 zeros. */
+/* Lists the items 0 .. count - 1 by their keys 0 .. keys - 1: the items with key k are
+ * list[start[k]] .. list[start[k + 1] - 1], ascending. start: keys + 2 zeros at first. */
 void cvtm_list_by_key(const int32_t *key, int64_t count, int64_t keys, int64_t *start,
                       int64_t *list);
 
@@ -110,7 +111,7 @@ static inline int cvtm_compare_integers(const void *left, const void *right, int
   return 0;
 }
 
-/* Compares structs by their first 2, 3 or 4 fields, which are int32_t, one after the other. */
+/* Compares structs lexicographically by their first 2, 3 or 4 members, which are int32_t. */
 static inline int cvtm_compare_two(const void *left, const void *right) {
   return cvtm_compare_integers(left, right, 2);
 }
@@ -125,11 +126,11 @@ static inline int cvtm_compare_four(const void *left, const void *right) {
 
 /* --- large pages ------------------------------------------------------------------------------ */
 
-/* Asks the system for large pages where `size` bytes of malloc'd memory have room for them. The
- * first touch of small pages can take longer than the computation on the memory. */
+/* Asks the system for large pages in `size` bytes of malloc'd memory. The first touch of small
+ * pages can take longer than the computation on the memory. */
 void cvtm_prefer_large_pages(void *memory, size_t size);
-/* Touches the pages of large memory by several threads, so that a copy to it by one thread does not
- * wait for them. Keeps the contents, because the copy may fail. Asks for large pages first. */
+/* Touches the pages of a large block by several threads, after asking for large pages, so that a
+ * later copy by one thread does not have to. Keeps the contents, because that copy may fail. */
 void cvtm_touch_pages(void *memory, size_t size);
 
 /* --- vectors ---------------------------------------------------------------------------------- */

@@ -16,19 +16,19 @@ enum { HOST_IS_BIG = 0 };
 
 enum { WORTH_THREADS = 1 << 20 /* elements */ };
 
-/* The contents of the header. */
+/* The contents of the header. kind, item: as in cvtm_npy. */
 typedef struct layout {
   char kind;
   int item;
   int swap;    /* nonzero: the bytes of each element are reversed */
-  int fortran; /* the first index runs fastest */
+  int fortran; /* nonzero: column-major */
   int dimensions;
   int64_t shape[CVTM_NPY_MAX_DIMENSIONS];
   int64_t count;
   size_t offset; /* of the data */
 } layout;
 
-/* A cursor in the header's text: a Python dictionary of three known keys. */
+/* A position in the text of the header, a Python dictionary with three known keys. */
 typedef struct scanner {
   const char *at, *end;
   const char *name; /* of the file */
@@ -163,7 +163,7 @@ static cvtm_status parse_dictionary(scanner *s, layout *l) {
   return CVTM_OK;
 }
 
-/* Sets l->count. Fails if fewer bytes are available. */
+/* Sets l->count. Fails if the elements need more than `available` bytes. */
 static cvtm_status count_elements(const scanner *s, layout *l, size_t available) {
   int64_t count = 1;
   int empty = 0;
@@ -223,7 +223,7 @@ static void swap_items(unsigned char *data, int64_t count, int item) {
   }
 }
 
-/* Column-major `from` to row-major `to`. */
+/* Copies the column-major array `from` to the row-major array `to`. */
 static void transpose(const layout *l, const unsigned char *from, unsigned char *to) {
   int64_t index[CVTM_NPY_MAX_DIMENSIONS] = {0};
   int64_t stride[CVTM_NPY_MAX_DIMENSIONS];
@@ -258,7 +258,7 @@ static float half_to_float(uint16_t h) {
   return (float)(h & 0x8000 ? -value : value);
 }
 
-/* float16 as float32, malloc'd; NULL without memory. */
+/* Converts float16 to float32; malloc'd; NULL if memory runs out. */
 static float *widen_halves(const unsigned char *data, int64_t count) {
   float *wide = malloc(count > 0 ? (size_t)count * sizeof *wide : 1);
   if (wide == NULL) return NULL;
@@ -271,7 +271,7 @@ static float *widen_halves(const unsigned char *data, int64_t count) {
   return wide;
 }
 
-/* Fills a new array with the elements, which follow the header in `bytes`; takes over `bytes`. */
+/* Sets *array to the elements at l->offset of `bytes`; takes over `bytes`. */
 static cvtm_status make_array(layout *l, unsigned char *bytes, const char *name, cvtm_npy *array,
                               cvtm_error *error) {
   unsigned char *data = bytes + l->offset;
@@ -426,7 +426,8 @@ int cvtm_npy_get_floats(const cvtm_npy *array, int64_t first, int64_t count, flo
   return large;
 }
 
-/* Magic, version 1.0, and the dictionary padded with spaces to a multiple of 64. */
+/* Writes the header (magic, version 1.0, the dictionary, and spaces up to a multiple of 64 bytes);
+ * returns its size. */
 static size_t format_header(char *header, size_t capacity, char kind, int item, int dimensions,
                             const int64_t *shape) {
   const size_t prefix = 10;
@@ -448,7 +449,7 @@ static size_t format_header(char *header, size_t capacity, char kind, int item, 
   return at;
 }
 
-/* Copies the elements for a caller that wants an array in place of a file. */
+/* Sets *array to a copy of `made`, for a caller that wants an array in place of a file. */
 static cvtm_status hand_over(const char *path, const cvtm_npy *made, cvtm_npy *array,
                              cvtm_error *error) {
   const size_t bytes = (size_t)made->item * (size_t)made->count;

@@ -1,7 +1,7 @@
-/* NumPy's .npy arrays, versions 1 to 3, C order (Fortran order is transposed
- * on reading), little or big endian, float16 (read as float32), float32, float64, bool
- * and integers of 1 to 8 bytes; a header that claims more than the file holds is refused;
- * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
+/* Reads and writes NumPy's .npy files
+ * (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html), versions 1 to 3, little
+ * or big endian, of float16 (read as float32), float32, float64, bool and integers of 1 to 8 bytes.
+ * Arrays have C order; files in Fortran order are transposed. */
 #ifndef CVTMESH_BASE_NPY_H
 #define CVTMESH_BASE_NPY_H
 
@@ -28,23 +28,24 @@ typedef struct cvtm_npy {
 /* The input of a function: a file, or the caller's array, which is read as if it were in an NPY
  * file. */
 typedef struct cvtm_input {
-  const char *name;      /* of the file, or of the array in messages; NULL: nothing to read */
+  const char *name;      /* path of the file, or the array's name in messages; NULL: no input */
   const cvtm_npy *array; /* borrowed; NULL: the file is read */
 } cvtm_input;
 
 cvtm_status cvtm_npy_read(const char *path, cvtm_npy *array, cvtm_error *error);
-/* The same from memory; `name` is used in messages. */
+/* cvtm_npy_read for the contents of a file; name: for messages. */
 cvtm_status cvtm_npy_parse(const unsigned char *bytes, size_t size, const char *name,
                            cvtm_npy *array, cvtm_error *error);
-/* The same from malloc'd memory that the array takes over; on failure it is freed. The elements
- * stay where they are, unless their order or their kind changes. */
+/* cvtm_npy_parse for malloc'd bytes, which the array takes over and which are freed on failure. The
+ * elements are not copied, unless their order or their kind changes. */
 cvtm_status cvtm_npy_take(unsigned char *bytes, size_t size, const char *name, cvtm_npy *array,
                           cvtm_error *error);
 /* Reads the file, or borrows the array; cvtm_npy_free frees either. CVTM_ERROR_ARGUMENT: the kind
  * and size of the elements are unknown, or `count` is not the product of `shape`. */
 cvtm_status cvtm_npy_open(const cvtm_input *source, cvtm_npy *array, cvtm_error *error);
 void cvtm_npy_free(cvtm_npy *array);
-/* Elements first .. first + count - 1, rounded to float; returns 1 if a finite one is too large. */
+/* Rounds elements first .. first + count - 1 to float; returns 1 if a finite element is too large
+ * for a float. */
 int cvtm_npy_get_floats(const cvtm_npy *array, int64_t first, int64_t count, float *values);
 /* Element i converted to double. */
 double cvtm_npy_get(const cvtm_npy *array, int64_t i);

@@ -1,15 +1,16 @@
-/* Inside the library: lists of the phases that treat each row on its own (a site, a coordinate, a
- * pixel). A table of phases declares them by its list, and both devices define them by it.
+/* Inside the library: lists of phases that treat each row (a site, a coordinate, a pixel)
+ * independently. From a list, macros declare the phases as members of a table, and define them on
+ * both devices.
  *
  * A list has entries X(name, parameters, device, rows, function, arguments). The phase calls
- * function(arguments, row), which is CVTM_HD, for row = 0 .. rows - 1. The fields are the last ones
- * of the table. */
+ * function(arguments, row), which is CVTM_HD, for row = 0 .. rows - 1. The phases are the last
+ * members of the table. */
 #ifndef CVTMESH_BASE_PHASES_H
 #define CVTMESH_BASE_PHASES_H
 
 #include "base/device.h"
 
-/* An argument that points to a struct in host memory. CUDA copies the struct. */
+/* Passes a struct in host memory to a row function that takes a pointer. CUDA copies the struct. */
 #ifdef __CUDACC__
 #define CVTM_HOST_STRUCT(pointer) *(pointer)
 #else

@@ -1,4 +1,4 @@
-/* What a header needs to compile as C11 and as CUDA C++ alike. */
+/* Macros and functions for headers that compile as C11 and as CUDA C++. */
 #ifndef CVTMESH_BASE_PORTABLE_H
 #define CVTMESH_BASE_PORTABLE_H
 
@@ -8,7 +8,8 @@
 #define CVTM_HD static inline
 #endif
 
-/* a * b + c, for sums on which no decision depends: a device may round the result once or twice. */
+/* a * b + c, rounded once or twice, which depends on the device: only for sums on which no decision
+ * depends. */
 #ifdef __CUDA_ARCH__
 #define CVTM_FMA(a, b, c) __fma_rn(a, b, c)
 #define CVTM_FMAF(a, b, c) __fmaf_rn(a, b, c)
@@ -30,7 +31,7 @@ CVTM_HD int cvtm_leading_zeros(uint64_t bits) {
 #endif
 }
 
-/* Binary search in sorted arrays. */
+/* Defines a binary search in sorted arrays. */
 #define CVTM_DEFINE_LOWER_BOUND(name, type)                                     \
   CVTM_HD int64_t name(const type *keys, int64_t low, int64_t high, type key) { \
     while (low < high) {                                                        \

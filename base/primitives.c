@@ -4,7 +4,7 @@
 #include "base/device_kernels.h"
 #include "base/primitives_kernels.h"
 
-/* Checks what all primitives have in common and makes the device current. */
+/* Checks the number of elements and makes the device current. */
 static cvtm_status begin_primitive(cvtm_device *device, const char *what, int64_t count,
                                    int64_t limit) {
   if (count < 0 || count > limit) {
@@ -89,8 +89,8 @@ cvtm_status cvtm_reduce_workspace(cvtm_device *device, int64_t count, size_t *by
   return status;
 }
 
-/* The results of the blocks alternate between two halves of the workspace, until one block writes
- * the result. */
+/* Reduces level by level. The partial results alternate between two parts of the workspace, until a
+ * level with a single block writes the result. */
 static cvtm_status reduce_tree(cvtm_device *device, cvtm_reduction reduction, const double *x,
                                const double *y, int64_t count, double *result, void *workspace,
                                size_t bytes) {
@@ -106,7 +106,7 @@ static cvtm_status reduce_tree(cvtm_device *device, cvtm_reduction reduction, co
     const int64_t blocks = block_count(count);
     status = table->reduce_blocks(device, reduction, x, y, count, blocks == 1 ? result : to);
     if (blocks == 1) break;
-    /* Partial results of MAX_ABS are magnitudes already. Only the first level multiplies by y. */
+    /* Only the first level multiplies by y. */
     x = to;
     y = NULL;
     count = blocks;

@@ -24,8 +24,9 @@ static cvtm_status cpu_sort_workspace(cvtm_device *device, int64_t count, size_t
   return CVTM_OK;
 }
 
-/* Turns counts[chunk][digit] into the place of the first element of that digit and
- * chunk. Returns 0 if all elements have the same digit, so that nothing would move. */
+/* Replaces places[chunk][digit], the number of elements with this digit in the chunk, by the new
+ * index of the first of them. Returns 0 if all elements have the same digit, so that none would
+ * move. */
 static int place_digits(int64_t *places, int64_t chunks, int64_t count) {
   int64_t sum = 0;
   for (int digit = 0; digit < RADIX; ++digit) {
@@ -46,7 +47,7 @@ typedef struct pairs {
   int32_t *values;
 } pairs;
 
-/* One stable counting pass over the digit at `shift`; returns 0 if nothing had to move. */
+/* Sorts by the digit at `shift`, stably; returns 0 if no element has to move. */
 static int radix_pass(const cvtm_device *device, pairs from, pairs to, int64_t count, int shift,
                       uint64_t mask, int64_t *places) {
   const int64_t chunks = chunks_for(device, count);
@@ -95,14 +96,14 @@ static cvtm_status cpu_sort_pairs(cvtm_device *device, uint64_t *keys, int32_t *
   return CVTM_OK;
 }
 
-/* One sum per chunk. */
+/* The workspace has one sum per chunk. */
 static cvtm_status cpu_scan_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
   (void)count;
   *bytes = (size_t)cvtm_device_threads(device) * sizeof(int64_t);
   return CVTM_OK;
 }
 
-/* Leaves in starts[chunk] the sum of all counts before the chunk; returns the total. */
+/* Sets starts[chunk] to the sum of all counts before the chunk; returns the total. */
 static int64_t chunk_sums(const int32_t *counts, int64_t count, int64_t chunks, int64_t *starts) {
 #pragma omp parallel for schedule(static) num_threads((int)chunks)
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
@@ -138,8 +139,8 @@ static cvtm_status cpu_scan_64(cvtm_device *device, const int32_t *counts, int64
   return CVTM_OK;
 }
 
-/* Joins a row of at most 256 elements to the lanes; inlined with a constant reduction so that the
- * compiler vectorises it. */
+/* Joins at most 256 elements to the lanes; inlined with a constant reduction so that the compiler
+ * vectorises it. */
 static inline void join_row(cvtm_reduction reduction, int takes_magnitude, double *lanes,
                             const double *x, const double *y, int64_t width) {
   for (int64_t k = 0; k < width; ++k) {

@@ -7,7 +7,7 @@
 
 namespace {
 
-/* Each CUB function is called twice: without storage, to get the size, and with storage. */
+/* Called twice, as each CUB function: without storage, to get its size, and with storage. */
 cudaError_t sort(void *storage, size_t &bytes, cub::DoubleBuffer<uint64_t> &keys,
                  cub::DoubleBuffer<int32_t> &values, int64_t count, int bits, cudaStream_t stream) {
   return cub::DeviceRadixSort::SortPairs(storage, bytes, keys, values, count, 0, bits, stream);
@@ -29,8 +29,8 @@ cvtm_status cuda_sort_pairs(cvtm_device *device, uint64_t *keys, int32_t *values
   cub::DoubleBuffer<int32_t> value_buffers(values, values_alt);
   CVTM_CUDA_TRY(device, sort(workspace, bytes, key_buffers, value_buffers, count, bits,
                              cvtm_cuda_stream(device)));
-  /* Only the number of passes determines which buffer holds the result, so a captured copy stays
-   * correct. */
+  /* The buffer with the result depends on the number of passes alone, so this decision is also
+   * correct when a captured graph runs again. */
   const size_t size = static_cast<size_t>(count);
   if (key_buffers.Current() != keys) {
     const cvtm_status status = cvtm_device_copy(device, keys, keys_alt, size * sizeof *keys);
@@ -42,7 +42,6 @@ cvtm_status cuda_sort_pairs(cvtm_device *device, uint64_t *keys, int32_t *values
   return CVTM_OK;
 }
 
-/* Counts are widened before they are added. */
 struct widen {
   __host__ __device__ int64_t operator()(int32_t count) const { return count; }
 };
@@ -60,7 +59,7 @@ cvtm_status cuda_scan_workspace(cvtm_device *device, int64_t count, size_t *byte
   return CVTM_OK;
 }
 
-/* The inclusive sums, shifted by one place, are the exclusive sums and the total. */
+/* The inclusive sums, shifted by one element, are the exclusive sums and the total. */
 cvtm_status cuda_scan_64(cvtm_device *device, const int32_t *counts, int64_t count, int64_t *sums,
                          void *workspace, size_t bytes) {
   const cvtm_status status = cvtm_device_fill(device, sums, 0, sizeof *sums);
@@ -69,8 +68,8 @@ cvtm_status cuda_scan_64(cvtm_device *device, const int32_t *counts, int64_t cou
   return CVTM_OK;
 }
 
-/* One thread per lane, one block of threads per block of elements (striding over the
- * blocks beyond the grid); the tree of cvtm_reduce exactly. */
+/* Reduces blocks of elements in the order of cvtm_reduce: a block of threads for each block of
+ * elements, a thread for each lane. */
 template <cvtm_reduction reduction, bool is_dot>
 __global__ void __launch_bounds__(CVTM_REDUCE_LANES)
     reduce_blocks(const double *x, const double *y, int64_t count, int64_t blocks,

@@ -1,5 +1,5 @@
-/* Inside base only: the device sides of base/primitives.h, and the arithmetic that
- * both share. primitives.c has checked the arguments. */
+/* Inside base only: the table of the functions of base/primitives.h on a device, and the arithmetic
+ * that both devices share. primitives.c has checked the arguments. */
 #ifndef CVTMESH_BASE_PRIMITIVES_KERNELS_H
 #define CVTMESH_BASE_PRIMITIVES_KERNELS_H
 
@@ -27,7 +27,7 @@ CVTM_HD double cvtm_reduce_identity(cvtm_reduction reduction) {
   }
 }
 
-/* The caller takes magnitudes before. A NaN in a or b gives NaN. */
+/* Joins two values; for CVTM_REDUCE_MAX_ABS both are magnitudes. A NaN in a or b gives NaN. */
 CVTM_HD double cvtm_reduce_join(cvtm_reduction reduction, double a, double b) {
   switch (reduction) {
     case CVTM_REDUCE_SUM:
@@ -43,7 +43,7 @@ CVTM_HD void cvtm_fill_entry(double *x, double value, int64_t i) { x[i] = value;
 
 CVTM_HD void cvtm_axpy_entry(double a, const double *x, double *y, int64_t i) { y[i] += a * x[i]; }
 
-/* The phases of base/phases.h. */
+/* A list of phases (base/phases.h). */
 #define CVTM_VECTOR_PHASES(X)                                                                  \
   X(fill, (cvtm_device * device, double *x, double value, int64_t count), device, count,       \
     cvtm_fill_entry, x, value)                                                                 \
@@ -58,8 +58,8 @@ typedef struct cvtm_primitives_table {
   cvtm_status (*scan_workspace)(cvtm_device *device, int64_t count, size_t *bytes);
   cvtm_status (*scan_64)(cvtm_device *device, const int32_t *counts, int64_t count, int64_t *sums,
                          void *workspace, size_t bytes);
-  /* One level of the tree: partial[b] = the reduction of block b of x (times y
-   * element by element unless NULL). There is at least one block, empty if count is 0. */
+  /* partial[b] = the reduction of block b of x, or of the products x[i] y[i] unless y is NULL.
+   * There is at least one block, which is empty if count is 0. */
   cvtm_status (*reduce_blocks)(cvtm_device *device, cvtm_reduction reduction, const double *x,
                                const double *y, int64_t count, double *partial);
   CVTM_VECTOR_PHASES(CVTM_PHASE_FIELD)

@@ -1,6 +1,6 @@
-/* Random numbers as a function of (seed, stream, counter): no state, so any thread
- * may draw any number, and the bits are the same on every device. Philox 4x32-10
- * of Salmon, Moraes, Dror & Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3". */
+/* Random numbers as a function of (seed, stream, counter), without a state, so any thread may draw
+ * any number. The bits are the same on every device. Philox 4x32-10 of Salmon, Moraes, Dror & Shaw
+ * 2011, "Parallel random numbers: as easy as 1, 2, 3". */
 #ifndef CVTMESH_BASE_RANDOM_H
 #define CVTMESH_BASE_RANDOM_H
 
@@ -54,9 +54,9 @@ CVTM_HD double cvtm_random_uniform(uint64_t seed, uint64_t stream, uint64_t coun
   return cvtm_random_to_unit(bits[0]);
 }
 
-/* (cos, sin) of the angle 2 pi turn, 0 <= turn <= 1, to about 1e-16. The function uses sums and
- * products alone, so that every C library and every device gives the same bits: a site that differs
- * in its last bit ends elsewhere. */
+/* (cos, sin) of the angle 2 pi turn, 0 <= turn <= 1, with an error of about 1e-16. Only sums,
+ * products and quotients are used, so the bits are the same with every C library and on every
+ * device; otherwise sites that differ in their last bits would end at different places. */
 CVTM_HD void cvtm_random_direction(double turn, double direction[2]) {
   const int quarter = (int)(4 * turn + 0.5);
   const double x = 6.283185307179586 * (turn - 0.25 * quarter), square = x * x;
@@ -70,7 +70,7 @@ CVTM_HD void cvtm_random_direction(double turn, double direction[2]) {
   direction[1] = quarter % 4 == 0 ? s : quarter % 4 == 1 ? c : quarter % 4 == 2 ? -s : -c;
 }
 
-/* Two independent uniform numbers, the first that of cvtm_random_uniform. */
+/* Two independent numbers, uniform in [0, 1); the first is that of cvtm_random_uniform. */
 CVTM_HD void cvtm_random_uniform2(uint64_t seed, uint64_t stream, uint64_t counter,
                                   double uniform[2]) {
   uint64_t bits[2];

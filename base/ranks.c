@@ -29,8 +29,8 @@ int cvtm_ranks_lead(const cvtm_device *device) {
   return !device->ranks || device->ranks->rank == 0;
 }
 
-/* Gathers numbers that only rank 0 has. staging: as in cvtm_ranks_gather_on_device; NULL: the
- * numbers are in the host's memory. */
+/* Copies `count` numbers of rank 0 to all ranks. staging: as in cvtm_ranks_gather_on_device, for
+ * numbers in the device's memory. */
 static cvtm_status gather_from_first(cvtm_device *device, double *all, int64_t count,
                                      double *staging, int on_device) {
   int64_t *counts = calloc((size_t)device->ranks->size, sizeof *counts);
@@ -54,7 +54,7 @@ cvtm_status cvtm_ranks_broadcast(cvtm_device *device, void *memory, size_t bytes
   return status;
 }
 
-/* The number of values that are copied through the host at once. */
+/* The largest number of values that are copied through the host at once. */
 enum { SLAB = 1 << 23 };
 
 static cvtm_status broadcast_in_slabs(cvtm_device *device, double *memory, int64_t count) {
@@ -114,8 +114,7 @@ cvtm_status cvtm_ranks_gather_on_device(cvtm_device *device, double *all, const 
                      : gather_through_host(device, all, counts, staging);
 }
 
-/* Gathers `count` numbers of each rank. Returns NULL if that failed; the caller frees the result.
- */
+/* Gathers `count` numbers from each rank. Returns NULL on failure; the caller frees the result. */
 static double *gather_alike(cvtm_device *device, const double *own, int count) {
   const cvtm_ranks *ranks = device->ranks;
   const size_t size = (size_t)ranks->size, bytes = (size_t)count * sizeof *own;
@@ -149,15 +148,15 @@ cvtm_status cvtm_ranks_sum(cvtm_device *device, int64_t *values, int count) {
   return CVTM_OK;
 }
 
-/* The count of numbers that rank r sends. */
+/* How many numbers rank r sends. */
 static int64_t sent_by(const int64_t *counts, int size, int r) {
   int64_t sum = 0;
   for (int q = 0; q < size; ++q) sum += counts[r * size + q];
   return sum;
 }
 
-/* Every rank gathers what all ranks send, and keeps what it has to receive. all: the numbers sent
- * by each rank in turn; sent: their counts. */
+/* Gathers what all ranks send, and copies to `to` what this rank receives. all: the numbers sent by
+ * each rank in turn; sent: how many each rank sends. */
 static cvtm_status exchange_through_host(cvtm_device *device, const double *from,
                                          const int64_t *counts, double *to, int64_t gap,
                                          double *all, const int64_t *sent) {
@@ -196,7 +195,7 @@ cvtm_status cvtm_ranks_exchange(cvtm_device *device, const double *from, const i
 
 /* --- NCCL ------------------------------------------------------------------------------------- */
 
-/* The facts about its GPU that a rank sends, integers that a double holds exactly. */
+/* What a rank sends about its device: integers that a double holds exactly. */
 enum { DEVICE_KIND, DEVICE_PARTS, DEVICE_LOW, DEVICE_HIGH, HAS_NCCL, FACTS };
 
 static void describe(const cvtm_device *device, int has_nccl, double facts[FACTS]) {

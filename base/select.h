@@ -1,5 +1,4 @@
-/* Inside the library: macros and functions that select default options, the table of kernels of a
- * device, and plain kernels. */
+/* Inside the library: selects default options, a device's table of kernels, and plain kernels. */
 #ifndef CVTMESH_BASE_SELECT_H
 #define CVTMESH_BASE_SELECT_H
 
@@ -16,10 +15,10 @@
     (options) = &room##_default;            \
   }
 
-/* Which table of kernels a device uses. A room declares the two sides of a table in one line,
+/* The table of kernels that a device uses: &NAME_cuda for a CUDA device, &NAME_cpu for the CPU. The
+ * two are declared in one line,
  *   extern const cvtm_x_table cvtm_x_table_cpu, cvtm_x_table_cuda;
- * and a build without CUDA does not name the second.
- * CVTM_TABLE is &NAME_cuda for a CUDA device, &NAME_cpu for the CPU. */
+ * A build without CUDA has no table NAME_cuda. */
 #if CVTMESH_HAVE_CUDA
 #define CVTM_TABLE(device, name) \
   (cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA ? &name##_cuda : &name##_cpu)
@@ -31,15 +30,18 @@
  * benchmarks CVTMESH_PLAIN=NAME,NAME,... in the environment selects the plain kernels of these
  * names:
  *
- * march         V-cycles on grids: marches down strips; plain: a kernel for each operation
+ * march         V-cycles on grids: kernels march down strips; plain: a kernel for each operation
  * tiles         phases of a coarse level in shared memory; plain: a kernel for each operation
  * tail          the small levels in one block; plain: tiles on all levels
  * bilinear      P'AP by flags in shared memory and closed forms; plain: galerkin_kernel
- * pdl           a kernel starts before the kernel ahead has ended; plain: ordinary launches
- * grid          all of these
+ * pdl           a kernel starts before the previous kernel has ended; plain: ordinary launches
+ * grid          all names above
  * small         L-BFGS-B of at most 32 variables: a group of lanes; plain: a block
+ * panels        L-BFGS-B of any history by panels.c, as for long histories
+ * nccl          ranks exchange arrays through the host
  *
- * bench_lcp times those of grids, batches.py small, with and without the variable. */
+ * bench_lcp times the kernels of grids, batches.py those of small problems, with and without the
+ * variable. */
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -60,8 +60,9 @@ CVTM_HD double cvtm_arc(cvtm_vector a, cvtm_vector b) {
                    cvtm_vector_length(cvtm_vector_add(a, 1, b)));
 }
 
-/* The signed area of the spherical triangle, positive if it is counterclockwise from outside (Van
- * Oosterom & Strackee 1983). The triple product is taken of differences, which lose nothing. */
+/* The signed area of a spherical triangle, positive if the corners are counterclockwise from
+ * outside (Van Oosterom & Strackee 1983). The triple product of differences has little
+ * cancellation. */
 CVTM_HD double cvtm_triangle_area(cvtm_vector a, cvtm_vector b, cvtm_vector c) {
   const cvtm_vector ab = cvtm_vector_add(b, -1, a), ac = cvtm_vector_add(c, -1, a);
   const double triple = cvtm_vector_dot(a, cvtm_vector_cross(ab, ac));
@@ -69,7 +70,7 @@ CVTM_HD double cvtm_triangle_area(cvtm_vector a, cvtm_vector b, cvtm_vector c) {
          atan2(triple, 1 + cvtm_vector_dot(a, b) + cvtm_vector_dot(b, c) + cvtm_vector_dot(c, a));
 }
 
-/* The centre of the circle through three points, counterclockwise from outside. */
+/* The centre, on the sphere, of the circle through three points, counterclockwise from outside. */
 CVTM_HD cvtm_vector cvtm_circumcentre(cvtm_vector a, cvtm_vector b, cvtm_vector c) {
   return cvtm_vector_unit(cvtm_vector_cross(cvtm_vector_add(b, -1, a), cvtm_vector_add(c, -1, a)));
 }

@@ -27,8 +27,9 @@ cvtm_option_style cvtm_option_style_use(cvtm_option_style wanted) {
   return before;
 }
 
-/* Replaces the dashes before the name of an option in `format`, where a letter or %s follows them.
- * So the names are known once the arguments are in the text. */
+/* mark_options copies `format` to `marked`, with this character in place of the dashes before the
+ * name of an option (a letter or %s follows them). So the names are found after the arguments,
+ * which may have dashes, are in the text. */
 enum { MARK = '\x01' };
 
 static void mark_options(const char *format, char *marked, size_t size) {
@@ -43,7 +44,7 @@ static void mark_options(const char *format, char *marked, size_t size) {
   marked[used] = '\0';
 }
 
-/* Marked names become keywords: words of letters, digits and _. */
+/* Turns marked names into keywords, words of letters, digits and _. */
 static void spell_keywords(char *message) {
   char *to = message;
   for (const char *from = message; *from != '\0'; ++from) {

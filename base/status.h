@@ -1,6 +1,6 @@
-/* Status codes and error messages. Errors are values: every fallible function
- * returns a cvtm_status and, where it has more to say, writes one line into a
- * cvtm_error given by the caller. On failure outputs are untouched or freed. */
+/* Status codes and error messages. A function that can fail returns a cvtm_status and, where it
+ * takes a cvtm_error of the caller, writes a message to it. On failure, outputs are unchanged or
+ * freed. */
 #ifndef CVTMESH_BASE_STATUS_H
 #define CVTMESH_BASE_STATUS_H
 
@@ -28,7 +28,7 @@ typedef enum cvtm_status {
 #undef CVTM_STATUS_CODE
 } cvtm_status;
 
-/* One line, no newline at the end, owned by the caller of the failing function. */
+/* Owned by the caller. message: one line, without a newline at its end. */
 typedef struct cvtm_error {
   cvtm_status status;
   char message[512];
@@ -47,7 +47,7 @@ const char *cvtm_status_text(cvtm_status status);
 CVTM_PRINTF(3, 4)
 cvtm_status cvtm_fail(cvtm_error *error, cvtm_status status, const char *format, ...);
 #if defined(__clang_analyzer__) && !defined(CVTM_STATUS_SOURCE)
-/* clang-tidy reads one file at a time: this tells it that cvtm_fail returns its argument. */
+/* clang-tidy reads one file at a time; with this it knows that cvtm_fail returns `status`. */
 #define cvtm_fail(error, status, ...) (cvtm_fail(error, status, __VA_ARGS__), (status))
 #endif
 

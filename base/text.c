@@ -107,7 +107,7 @@ void cvtm_base64_write(FILE *stream, const unsigned char *bytes, size_t size) {
 
 /* --- numbers in any locale -------------------------------------------------------------------- */
 
-/* The C locale, made at the first use and kept. C libraries have it ready and allocate nothing. */
+/* The C locale, which is never freed; the C library has it and allocates nothing. */
 static locale_t c_locale(void) {
   static _Atomic(locale_t) made;
   locale_t known = atomic_load_explicit(&made, memory_order_acquire);

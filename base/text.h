@@ -1,5 +1,5 @@
-/* Inside the library: text of files (tables, pairs, Base64, XML, numbers, names), and a
- * checksum. */
+/* Inside the library: reading and writing of text (tables, pairs, Base64, XML, numbers, names), and
+ * a checksum. */
 #ifndef CVTMESH_BASE_TEXT_H
 #define CVTMESH_BASE_TEXT_H
 
@@ -17,9 +17,9 @@ extern "C" {
 
 /* --- CSV tables of numbers -------------------------------------------------------------------- */
 
-/* What is left of a line after its first fields were taken, without comment and outer blanks.
- * Commas or blanks separate fields; in a line with semicolons only semicolons do, so that a decimal
- * comma is an error and not two fields. Quotes have no meaning. */
+/* The rest of a line after its first fields were taken, without comment and outer blanks. Fields
+ * are separated by commas or blanks, or only by semicolons in a line that has semicolons, so that a
+ * decimal comma there is an error and not two fields. Quotes have no meaning. */
 typedef struct cvtm_csv_line {
   const char *at, *end; /* equal where no field is left */
   char separator;       /* , or ; */
@@ -33,14 +33,14 @@ typedef struct cvtm_csv_field {
 
 /* The size of a UTF-8 byte order mark at the start of the data: 3 or 0. */
 size_t cvtm_csv_byte_order_mark(const void *data, size_t size);
-/* The line that begins at data[*at], *at < size; moves *at to the start of the next line. */
+/* Returns the line that begins at data[*at], *at < size, and moves *at to the next line. */
 cvtm_csv_line cvtm_csv_take_line(const void *data, size_t size, size_t *at);
 /* Takes the next field; returns 0 if there is none. */
 int cvtm_csv_next_field(cvtm_csv_line *line, cvtm_csv_field *field);
 
 /* --- lines `name = value` --------------------------------------------------------------------- */
 
-/* A text of such lines, which reading overwrites, and the line that was taken last. */
+/* A text of lines `name = value`, which reading overwrites, and the line that was taken last. */
 typedef struct cvtm_pairs {
   char *next;       /* the rest of the text; NULL: no line is left */
   const char *file; /* for messages */
@@ -59,8 +59,7 @@ cvtm_status cvtm_pairs_fail(const cvtm_pairs *pairs, const char *reason);
 
 /* --- Base64 (RFC 4648) ------------------------------------------------------------------------ */
 
-/* Appends the digits of `size` bytes, four for each three bytes or part of them; returns the end.
- */
+/* Writes four digits for each group of at most three bytes; returns the end of the digits. */
 char *cvtm_base64_encode(char *to, const unsigned char *bytes, size_t size);
 
 /* Writes `size` bytes with padding and without line breaks; ferror(stream) shows a failure. */
@@ -77,7 +76,7 @@ static inline void cvtm_put_xml_text(FILE *file, const char *text) {
   }
 }
 
-/* True if `word` is one of `words`, which have blanks between them; NULL: none. */
+/* True if `word` is one of `words`, which are separated by blanks; false if `words` is NULL. */
 static inline int cvtm_text_has_word(const char *words, const char *word) {
   const size_t length = strlen(word);
   for (; words != NULL && *words != '\0'; words += strcspn(words, " "), words += *words == ' ')
@@ -87,15 +86,14 @@ static inline int cvtm_text_has_word(const char *words, const char *word) {
 
 /* --- numbers in any locale -------------------------------------------------------------------- */
 
-/* As strtod in the C locale. */
+/* strtod as in the C locale. */
 double cvtm_strtod(const char *text, char **end);
 
 /* The locale that the calling thread had before. */
 typedef void *cvtm_numeric_locale;
 
-/* Between enter and leave the calling thread prints numbers as in the C locale. A thread need not
- * leave. Other threads, also those of OpenMP, need their own calls. Does nothing if memory runs
- * out. */
+/* Between enter and leave the calling thread prints numbers as in the C locale; a thread need not
+ * leave. Other threads, also those of OpenMP, need their own calls. */
 cvtm_numeric_locale cvtm_numeric_locale_enter(void);
 void cvtm_numeric_locale_leave(cvtm_numeric_locale previous);
 
@@ -128,9 +126,9 @@ void cvtm_fail_list(cvtm_error *error, cvtm_status status, const char *format, v
 
 /* --- checksums -------------------------------------------------------------------------------- */
 
-/* The sum over 64-bit words (the last one padded with zeros) of each word and its place, mixed by
- * the finaliser of splitmix64 (Steele, Lea & Flood 2014), plus the number of bytes. Machines with
- * the same byte order give the same sum. */
+/* A checksum: each 64-bit word (the last word padded with zeros) is mixed with its position by the
+ * finaliser of splitmix64 (Steele, Lea & Flood 2014); the results and the number of bytes are
+ * added. Machines with the same byte order give the same sum. */
 uint64_t cvtm_checksum(const void *bytes, size_t count);
 
 #ifdef __cplusplus

@@ -13,9 +13,9 @@
 
 CVTM_API_BEGIN
 
-/* The version of the library that is linked, "1.2.3"; the macros are those of its headers. */
+/* The version of the linked library, such as "1.2.3"; the macros give that of the headers. */
 const char *cvtmesh_version(void);
-/* The same as CVTMESH_VERSION_NUMBER. */
+/* The version of the linked library, as CVTMESH_VERSION_NUMBER. */
 int cvtmesh_version_number(void);
 
 CVTM_API_END
