@@ -12,8 +12,8 @@ CVTM_API_BEGIN
 
 /* A contour consists of arcs. An arc is a polyline that ends in junctions, where three regions or
  * more meet, or is closed and repeats its first point at the end. Arc k has the points start[k] ..
- * start[k + 1] - 1, in pixels, y down. left and right are the regions beside it, seen with y up
- * along the arc; 0 is the outside. Arrays are malloc'd and owned. */
+ * start[k + 1] - 1, in pixels, y down. left and right are the regions on the two sides of the arc,
+ * seen with y up; 0 is the outside. Arrays are malloc'd and owned. */
 typedef struct cvtm_contour {
   int64_t arc_count;
   int64_t *start;
@@ -41,7 +41,7 @@ void cvtm_contour_free(cvtm_contour *contour);
  * continue at the opposite side, and each vertex on one side has a copy on the opposite side. */
 typedef enum cvtm_border { CVTM_BORDER_EMPTY, CVTM_BORDER_FLAT, CVTM_BORDER_PERIODIC } cvtm_border;
 
-/* Comments end with the default, which is 0 or NULL where they give none. */
+/* A comment ends with the default; where it names none, the default is 0 or NULL. */
 typedef struct cvtm_contour_options {
   double corner_angle; /* degrees; a turn by at least this is a corner; 40 (polygons: 10) */
   double smallest;     /* square pixels; closed curves around a smaller area are dropped; 1 */
@@ -54,35 +54,35 @@ void cvtm_contour_defaults(cvtm_contour_options *options);
 
 /* Traces the contour of half coverage by marching squares (Lorensen & Cline 1987, in the plane)
  * between the centres of pixels. coverage: width * height in [0, 1]. The inside is region 1. Curves
- * at the border of the image follow options->border. Where four pixels meet and only diagonal ones
- * are inside or outside, the brighter diagonal is connected. There is a corner where the straight
- * lines fitted on both sides turn by corner_angle or more. The corner is moved to the intersection
- * of these lines, at most half a pixel from the curve, because pixels blunt corners. The contour of
- * a single pixel is a diamond with half the pixel's area, which is dropped by default.
- * CVTM_ERROR_INPUT if no curve is left. */
+ * at the border of the image follow options->border. Where four pixels meet of which only two
+ * diagonal ones are inside, the brighter diagonal is connected. There is a corner where the
+ * straight lines fitted on both sides turn by corner_angle or more. The corner is moved to the
+ * intersection of these lines, at most half a pixel from the curve, because pixels blunt corners.
+ * The contour of a single pixel is a diamond with half the pixel's area, which is dropped by
+ * default. CVTM_ERROR_INPUT if no curve is left. */
 cvtm_status cvtm_contour_of_mask(const float *coverage, int width, int height,
                                  const cvtm_contour_options *options, cvtm_contour *contour,
                                  cvtm_error *error);
-/* The same for labels >= 0, with curves half way between the centres; 0 is the outside. With
- * options->smooth > 0 the curves between junctions become smoothing splines that cross the segments
- * between the same centres, so no curves cross and no region is lost. They are then moved along
- * their normals until each region has the area of its pixels, if that is possible within half a
- * pixel. With smoothing an empty border is treated as flat, and `smallest` is a number of
- * pixels. */
+/* cvtm_contour_of_mask for labels >= 0, with curves half way between the centres; 0 is the
+ * outside. With options->smooth > 0 the curves between junctions become smoothing splines that
+ * cross the segments between the same centres, so no curves cross and no region is lost. They
+ * are then moved along their normals until each region has the area of its pixels, if that is
+ * possible within half a pixel. With smoothing an empty border is treated as flat, and
+ * `smallest` is a number of pixels. */
 cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
                                    const cvtm_contour_options *options, cvtm_contour *contour,
                                    cvtm_error *error);
-/* The whole image as one region, with a flat or periodic border. */
+/* Makes the entire image one region, with a flat or periodic border. */
 cvtm_status cvtm_contour_of_frame(int width, int height, const cvtm_contour_options *options,
                                   cvtm_contour *contour, cvtm_error *error);
-/* A contour of the unchanged rings. CVTM_ERROR_INPUT if a ring leaves the image. With a periodic
- * border it is also an error if only some edges along a side have a copy on the opposite side, or
- * if no edge has one. */
+/* Makes a contour of the unchanged rings. CVTM_ERROR_INPUT if a ring leaves the image or, with a
+ * periodic border, if only some edges along a side have copies on the opposite side, or none
+ * has. */
 cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, int height,
                                      const cvtm_contour_options *options, cvtm_contour *contour,
                                      cvtm_error *error);
 
-/* Sets coverage (width * height) to the share of each pixel that lies in regions > 0. */
+/* Sets coverage (width * height) to the fraction of each pixel that lies in regions > 0. */
 cvtm_status cvtm_contour_coverage(const cvtm_contour *contour, int width, int height,
                                   float *coverage, cvtm_error *error);
 
@@ -112,21 +112,21 @@ double cvtm_boundary_deviation(const cvtm_boundary *boundary);
 /* Samples the contour: every corner becomes a vertex, and between corners the vertices divide the
  * integral of 1 / spacing into equal parts. The vertices then move perpendicularly to the curve so
  * that the edges bound the same area as the contour, by at most half a pixel and a fifth of the
- * shorter edge. They stay if contour->keep_on_curve is set, because edges of second order bend with
- * the curve. */
+ * shorter edge. With contour->keep_on_curve they do not move, because edges of second order bend
+ * with the curve. */
 cvtm_status cvtm_boundary_sample(const cvtm_contour *contour, cvtm_spacing spacing,
                                  const void *context, cvtm_boundary *boundary, cvtm_error *error);
 
 /* Moves vertices until each region has the area in contour->region_area. Vertices on the sides of
- * the image stay. There are at most three passes; in each a vertex moves by at most half a pixel
- * and a fifth of its shortest edge. Corners move only with move_corners, and half as far. A vertex
- * stays if moving it would make edges cross. Does nothing if the contour has no areas. */
+ * the image do not move. There are at most three passes; in each a vertex moves by at most half a
+ * pixel and a fifth of its shortest edge. Corners move only with move_corners, and half as far. A
+ * vertex does not move if edges would then cross. Does nothing if the contour has no areas. */
 cvtm_status cvtm_boundary_fit(const cvtm_contour *contour, int move_corners,
                               cvtm_boundary *boundary, cvtm_error *error);
 
 /* Moves the vertices of a sampled boundary along the contour, except corners and one vertex of
  * every curve without corners. A vertex moves by the fraction `share` towards the point of the
- * contour nearest to its target (2 * vertex_count). It stays within a third of the way to its
+ * contour nearest to its target (2 * vertex_count). It remains within a third of the arc to its
  * neighbours as sampled, so that the order of vertices does not change. It then moves
  * perpendicularly to the curve as in cvtm_boundary_sample. A vertex does not move if an edge would
  * then cross another one, or deviate from the contour by more than half a pixel and more than

@@ -10,43 +10,44 @@
 
 CVTM_API_BEGIN
 
-/* Where the triangulation was made, and the seconds it took. */
+/* Says where the triangulation was made, and the seconds it took. */
 typedef struct cvtm_delaunay_report {
   int on_device;                   /* 0: the host */
   double seconds;                  /* total */
   double copy_in, build, copy_out; /* parts of `seconds` on the device: allocation and copy of the
                                       points; kernels; copy of the mesh */
-  int64_t undecided; /* number of points whose triangles the device did not find; if it is not 0 the
-                        host has triangulated */
+  int64_t undecided; /* number of points whose triangles the device did not find; if not 0, the host
+                        has triangulated */
 } cvtm_delaunay_report;
 
 /* As cvtm_delaunay, on a CUDA device. The host triangulates if the device is the CPU or NULL, if
- * its memory is too small (136 bytes per point), or if the search would take too long because many
- * circumcircles pass close to many points (for example, if all points lie on one circle). points:
- * host memory. report may be NULL. Errors: those of cvtm_delaunay and of the device. */
+ * the device has too little memory (136 bytes per point), or if the search would take too long
+ * because many circumcircles pass close to many points (for example, if all points lie on one
+ * circle). points: host memory. report may be NULL. Errors: those of cvtm_delaunay and of the
+ * device. */
 cvtm_status cvtm_delaunay_on(cvtm_device *device, const double *points, int64_t count,
                              cvtm_mesh *mesh, cvtm_delaunay_report *report, cvtm_error *error);
-/* The same without a copy of the points to the device, which has them at `resident` (2 * count;
- * NULL: it does not have them). A host that triangulates uses `points`. */
+/* cvtm_delaunay_on for points that the device already has at `resident` (2 * count; NULL: `points`
+ * are copied). If the host triangulates, it uses `points`. */
 cvtm_status cvtm_delaunay_resident(cvtm_device *device, const double *points,
                                    const double *resident, int64_t count, cvtm_mesh *mesh,
                                    cvtm_delaunay_report *report, cvtm_error *error);
 
-/* The regular triangulation of weighted points: the dual of their power diagram. If all weights are
- * equal, it is the triangulation of cvtm_delaunay. It differs from cvtm_delaunay as follows. A
- * point whose power cell is empty has no triangles and counts as coincident. Of coincident points
- * the heaviest has the triangles; of equal weights the first. The grid has at most 2^30 steps along
- * the longer side of the bounding box, and the step is at least 2^-30.5 times the square root of
- * the range of the weights. Weights are rounded to multiples of the squared step; the triangulation
- * is exact for the rounded points and weights. Where powers are equal the triangles are those of
- * the Delaunay triangulation. It is made by a CUDA device, or by the threads of the host in the
- * cases of cvtm_delaunay_on (44 bytes per point more). weights: host memory; finite, up to 1e300.
- * Errors as for cvtm_delaunay_on. */
+/* Makes the regular triangulation of weighted points: the dual of their power diagram. If all
+ * weights are equal, it is the triangulation of cvtm_delaunay. It differs from cvtm_delaunay as
+ * follows. A point whose power cell is empty has no triangles and counts as coincident. Of
+ * coincident points the heaviest has the triangles; of equal weights the first. The grid has at
+ * most 2^30 steps along the longer side of the bounding box, and the step is at least 2^-30.5 times
+ * the square root of the range of the weights. Weights are rounded to multiples of the squared
+ * step; the triangulation is exact for the rounded points and weights. Where powers are equal the
+ * triangles are those of the Delaunay triangulation. The CUDA device needs 44 bytes per point more
+ * than for cvtm_delaunay_on; in the cases named there the host triangulates with its threads.
+ * weights: host memory; finite, up to 1e300. Errors as for cvtm_delaunay_on. */
 cvtm_status cvtm_regular_triangulation(cvtm_device *device, const double *points,
                                        const double *weights, int64_t count, cvtm_mesh *mesh,
                                        cvtm_delaunay_report *report, cvtm_error *error);
 
-/* The steps of cvtm_delaunay_on, on any device. */
+/* The triangulation of cvtm_delaunay_on in single steps, on any device. */
 typedef struct cvtm_device_delaunay cvtm_device_delaunay;
 
 /* Allocates memory for 1 <= count <= 715827882 points. */

@@ -16,8 +16,8 @@
 
 static const double largest_shift = 0.5; /* largest distance of a vertex from the curve, pixels */
 
-/* Points of a stretch, at most half a pixel apart, with the arc length and the integral of 1 /
- * spacing from its begin to each. */
+/* Points along a stretch, at most half a pixel apart. length, measure: the arc length and the
+ * integral of 1 / spacing from the begin of the stretch to each point. */
 typedef struct cvtm_track {
   double *points, *length, *measure;
   int64_t count, capacity;
@@ -28,7 +28,7 @@ typedef struct cvtm_stretch {
   const void *context;
   int keep_on_curve;
   cvtm_track track;
-  int64_t *cuts; /* points of the track: part i is between cuts i and i + 1 */
+  int64_t *cuts; /* indices of points of the track: part i is between cuts i and i + 1 */
   int64_t cut_capacity;
   cvtm_error *error;
 } cvtm_stretch;
@@ -49,7 +49,7 @@ static cvtm_status stretch_add_point(cvtm_stretch *s, double x, double y, double
   return CVTM_OK;
 }
 
-/* Builds the track along a polyline of `count` points. This and the next two functions fail only
+/* Builds the track along a polyline of `count` points. Fails, as do the next two functions, only
  * with CVTM_ERROR_MEMORY. */
 static cvtm_status stretch_lay(cvtm_stretch *s, const double *p, int64_t count) {
   s->track.count = 0;
@@ -82,7 +82,7 @@ static cvtm_status stretch_choose_cuts(cvtm_stretch *s, int64_t parts) {
   for (int64_t i = 1; i < parts; ++i) {
     const double wanted = total * (double)i / (double)parts;
     while (k + 1 < t->count && t->measure[k + 1] < wanted) ++k;
-    /* The nearer point, but after the last cut, and with enough points left for the following
+    /* The nearer point, but after the previous cut, and with enough points left for the following
      * cuts. */
     int64_t best = wanted - t->measure[k] < t->measure[k + 1] - wanted ? k : k + 1;
     if (best <= s->cuts[i - 1]) best = s->cuts[i - 1] + 1;
@@ -117,7 +117,7 @@ static double chord(const cvtm_stretch *s, int64_t i) {
 }
 
 /* Position of cut i, moved perpendicularly to the curve so that the edges bound the same area as
- * the contour. If one end of an edge does not move, the other end compensates for it. */
+ * the contour. If one end of an edge is fixed, the other end moves twice as far. */
 static void stretch_place_cut(const cvtm_stretch *s, int64_t i, int64_t parts, int closed,
                               double place[2]) {
   const double *points = s->track.points;
@@ -140,8 +140,8 @@ static void stretch_place_cut(const cvtm_stretch *s, int64_t i, int64_t parts, i
   place[1] -= shift * (b[0] - a[0]) / span;
 }
 
-/* A point in the coordinates of an edge: along it, from a (0) to b (1), and the distance from it in
- * edge lengths. */
+/* The coordinates of a point relative to an edge: along the edge, from a (0) to b (1), and the
+ * distance from the edge in edge lengths. */
 static void measure_from_edge(const double *a, const double *b, const double *p, double *share,
                               double *height) {
   const double ux = b[0] - a[0], uy = b[1] - a[1], square = ux * ux + uy * uy;
@@ -150,7 +150,7 @@ static void measure_from_edge(const double *a, const double *b, const double *p,
 }
 
 /* The largest distance of the curve, across the edge, from the parabola through the ends of the
- * edge and the point of the curve between them. HUGE_VAL if the curve turns back along the edge. */
+ * edge and the curve's point at the middle. HUGE_VAL if the curve turns back along the edge. */
 static double bent_deviation(const cvtm_stretch *s, int64_t i, const double *a, const double *b) {
   const int64_t first = s->cuts[i], last = s->cuts[i + 1];
   double middle = HUGE_VAL, largest = 0, before = 0, before_height = 0;
@@ -213,7 +213,7 @@ typedef struct sampler {
   cvtm_stretch stretch;
   cvtm_boundary made;
   int64_t vertex_capacity, edge_capacity, pair_capacity;
-  int64_t *first_edge; /* of each arc */
+  int64_t *first_edge; /* per arc */
   cvtm_error *error;
 } sampler;
 
@@ -257,7 +257,7 @@ static cvtm_status add_edge(sampler *s, int32_t from, int32_t to, int32_t left, 
 }
 
 /* Adds the vertices and edges between the vertices `first` and `last`. On a closed curve without a
- * corner these are the same vertex, which may move. */
+ * corner `first` equals `last`, and this vertex may move. */
 static cvtm_status emit_piece(sampler *s, int64_t parts, int closed, int32_t first, int32_t last,
                               int32_t left, int32_t right) {
   cvtm_status status = CVTM_OK;
@@ -307,7 +307,7 @@ static cvtm_status sample_arc(sampler *s, const cvtm_contour *c, int64_t arc, co
   const int loop = ends[0] == ends[1];
   int64_t corners = 0; /* inside the arc */
   for (int64_t k = first + 1; k < last; ++k) corners += c->corner[k];
-  /* A closed curve needs at least three edges, which its pieces share. */
+  /* A closed curve needs at least three edges; a piece has a share of these. */
   const int64_t least = !loop ? 1 : corners == 0 ? 3 : corners == 1 ? 2 : 1;
   int32_t from = ends[0];
   cvtm_status status = CVTM_OK;
@@ -332,7 +332,7 @@ static cvtm_status sample_arc(sampler *s, const cvtm_contour *c, int64_t arc, co
   return status;
 }
 
-/* Copies the vertices of the arc's twin to this side of the image. */
+/* Copies the vertices of the arc's twin to the side on which the arc lies. */
 static cvtm_status copy_twin(sampler *s, const cvtm_contour *c, int64_t arc, const int32_t *ends) {
   cvtm_boundary *b = &s->made;
   const int64_t twin = c->twin[arc], first = s->first_edge[twin];
@@ -398,9 +398,9 @@ typedef struct slider {
   cvtm_boundary *made;
   const double *target;
   double share;
-  uint8_t *held;    /* per vertex: nonzero if it must not move */
+  uint8_t *held;    /* per vertex: nonzero if the vertex must not move */
   double *wanted;   /* wanted arc lengths of the vertices of a piece */
-  cvtm_track spare; /* scratch memory, swapped with the track of the stretch */
+  cvtm_track spare; /* scratch memory, exchanged with the track of the stretch */
 } slider;
 
 /* The last point of the track at an arc length of at most `length`. */
@@ -436,7 +436,7 @@ static double nearest_length(const cvtm_track *t, double low, double high, const
   return best;
 }
 
-/* Sets `wanted` for the vertices of a piece that lie between its two ends. */
+/* Sets `wanted` for the vertices between the two ends of a piece. */
 static void find_wanted(slider *s, int64_t first, int64_t parts) {
   const double reach = 1.0 / 3;
   const cvtm_boundary *b = s->made;
@@ -482,7 +482,7 @@ static cvtm_status cut_at_wanted(slider *s, int64_t parts) {
   return CVTM_OK;
 }
 
-/* Slides the vertices of a piece of `parts` edges from `first` on; p: its stretch of the
+/* Slides the vertices of a piece of `parts` edges from `first` on. p: the piece's points of the
  * contour. */
 static cvtm_status slide_piece(slider *s, const double *p, int64_t count, int64_t first,
                                int64_t parts) {
@@ -525,8 +525,8 @@ static cvtm_status slide_all(slider *s, const cvtm_contour *c) {
   return status;
 }
 
-/* Holds the ends of edges that violate the conditions. *found: number of such edges; *held: number
- * of vertices newly held. */
+/* Holds the ends of edges that cross others or deviate too far. *found: the number of such edges;
+ * *held: the number of vertices newly held. */
 static cvtm_status hold_bad_edges(slider *s, const double *deviation, int64_t *found,
                                   int64_t *held) {
   const cvtm_boundary *b = s->made;
@@ -617,7 +617,7 @@ cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *targe
 /* ---- Areas of the regions ---- */
 
 enum {
-  PASSES = 3, /* in each pass the lengths of edges limit how far vertices move */
+  PASSES = 3, /* in each pass a vertex may move by largest_share */
   ROUNDS = 8  /* attempts to remove crossings */
 };
 
@@ -628,8 +628,8 @@ static int is_on_side(const cvtm_contour *c, const double *p) {
   return p[0] == 0 || p[1] == 0 || p[0] == c->size[0] || p[1] == c->size[1];
 }
 
-/* Replaces reach, the length of each vertex's shortest edge, by the distance that the vertex may
- * move. */
+/* Replaces `reach`, on input the length of each vertex's shortest edge, by the distance that the
+ * vertex may move. */
 static void find_reach(const cvtm_contour *c, const cvtm_boundary *b, int move_corners,
                        double *reach) {
   for (int64_t v = 0; v < b->vertex_count; ++v) reach[v] = INFINITY;
@@ -646,7 +646,7 @@ static void find_reach(const cvtm_contour *c, const cvtm_boundary *b, int move_c
   }
 }
 
-/* Holds the vertices of edges that cross. *held: the number of these that could still move. */
+/* Holds the vertices of edges that cross. *held: the number of those that could move before. */
 static cvtm_status hold_crossed(const cvtm_boundary *b, double *reach, int64_t *held,
                                 cvtm_error *error) {
   int64_t found;
@@ -667,7 +667,7 @@ static cvtm_status hold_crossed(const cvtm_boundary *b, double *reach, int64_t *
   return status;
 }
 
-enum { MOST_EDGES = 8 }; /* at a vertex: four arcs between pixels, and two sides of the image */
+enum { MOST_EDGES = 8 }; /* edges of a vertex: four arcs between pixels, two sides of the image */
 
 /* The edges at a vertex, given by their other ends. */
 typedef struct fan {
@@ -675,7 +675,7 @@ typedef struct fan {
   int count;
 } fan;
 
-/* Sorts the ends by their directions from v, the first one first. */
+/* Sorts the ends by their directions from v, beginning with the first end. */
 static void sort_fan(const double *points, int64_t v, fan *f) {
   double turn[MOST_EDGES];
   for (int k = 0; k < f->count; ++k) {
@@ -703,7 +703,7 @@ static int is_turned(const double *before, const double *after, int64_t v, const
 }
 
 /* A thin region between two junctions may be inverted although no edges cross. Holds such junctions
- * and their neighbours; adds to *held the number of these that could still move. */
+ * and their neighbours; adds to *held the number of these vertices that could move before. */
 static cvtm_status hold_turned(const cvtm_boundary *b, const double *before, double *reach,
                                int64_t *held, cvtm_error *error) {
   fan *fans = calloc((size_t)b->vertex_count + 1, sizeof *fans);
@@ -739,7 +739,7 @@ static void widen_deviations(cvtm_boundary *b, const double *before) {
   }
 }
 
-/* Memory of a fit: the reach of each vertex, and for each coordinate its start and bounds. */
+/* reach: per vertex; the others per coordinate. */
 typedef struct fit_memory {
   double *reach, *start, *low, *high;
 } fit_memory;

@@ -64,7 +64,7 @@ typedef struct splitter {
   int64_t edge_count;
 } splitter;
 
-/* The axis perpendicular to the side that contains a and b, or -1. */
+/* The axis perpendicular to the side that contains both a and b; -1: none. */
 static int side_axis(const splitter *s, const double *a, const double *b) {
   for (int axis = 0; axis < 2; ++axis)
     if (a[axis] == b[axis] && (a[axis] == 0 || a[axis] == s->size[axis])) return axis;
@@ -95,8 +95,8 @@ static void add_side_edge(splitter *s, int axis, const double *a, const double *
   add_arc_point(s, high, 1);
 }
 
-/* Splits an arc into arcs along sides and others; for a closed arc, starts at an edge along a side
- * if there is one. */
+/* Splits an arc into arcs along sides and arcs elsewhere. A closed arc is first rotated to an edge
+ * along a side, if there is one. */
 static void split_ring(splitter *s, int64_t ring) {
   const cvtm_contour *c = s->rings;
   const int64_t n = c->start[ring + 1] - c->start[ring] - 1;
@@ -158,9 +158,9 @@ static cvtm_status allocate_splitter(splitter *s, cvtm_error *error) {
   return s->made.twin != NULL && s->edges != NULL ? CVTM_OK : cvtm_no_memory(error, "the contour");
 }
 
-/* Makes separate arcs of polygon edges along the sides of a periodic image; two arcs that differ in
- * only one coordinate are twins. CVTM_ERROR_INPUT if there are no twins, or if an edge has no copy
- * although other edges on its side have. */
+/* Makes separate arcs of polygon edges along the sides of a periodic image. Two such arcs that
+ * differ in only one coordinate are twins. CVTM_ERROR_INPUT if there are no twins, or if an edge
+ * has no copy although other edges on its side have copies. */
 static cvtm_status contour_pair_rings(cvtm_contour *contour, int width, int height,
                                       cvtm_error *error) {
   const double size[2] = {width, height};
@@ -182,7 +182,7 @@ static cvtm_status contour_pair_rings(cvtm_contour *contour, int width, int heig
 
 /* ---- From masks, labels and polygons ---- */
 
-/* Area of the regions: by Green's theorem, arc by arc. */
+/* The area of all regions by Green's theorem, arc by arc. */
 static double regions_area(const cvtm_contour *c) {
   double twice = 0;
   for (int64_t arc = 0; arc < c->arc_count; ++arc) {
@@ -208,7 +208,7 @@ static cvtm_status check_size(int width, int height, const cvtm_contour_options 
 static cvtm_status contour_of(const cvtm_contour_picture *picture,
                               const cvtm_contour_options *options, cvtm_contour *contour,
                               cvtm_error *error) {
-  const int least = 3; /* pixels of a side, so that the periodic copies of a square are distinct */
+  const int least = 3; /* pixels: then the periodic copies of a square are distinct */
   cvtm_contour made = {0};
   if (picture->border == CVTM_BORDER_PERIODIC &&
       (picture->width < least || picture->height < least))
@@ -293,7 +293,7 @@ cvtm_status cvtm_contour_of_frame(int width, int height, const cvtm_contour_opti
   return status;
 }
 
-/* Adds a ring; it begins at a corner if it has one. */
+/* Adds a ring, which begins at a corner if it has any. */
 static void add_ring(const double *p, int64_t n, double sharp, cvtm_contour *made,
                      int64_t *points) {
   const int64_t arc = made->arc_count++;
@@ -371,7 +371,7 @@ cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, i
 
 /* ---- Coverage ---- */
 
-/* (width + 1) * height entries: the last entry of a row is for changes beyond its last pixel. */
+/* change: (width + 1) * height; the last entry of a row is for changes beyond the last pixel. */
 typedef struct accumulator {
   double *change;
   int width;
@@ -414,7 +414,7 @@ typedef struct walker {
   const cvtm_boundary *b;
   double sharp;   /* cosine of the least turn of a corner */
   int64_t *begin; /* vertex_count + 1: where the edges of each vertex begin in `list` */
-  int64_t *list;  /* twice the edge, plus 1 at its second end */
+  int64_t *list;  /* twice the edge, plus 1 for the edge's second end */
   uint8_t *used;  /* per edge */
   cvtm_contour *made;
   int64_t points;

@@ -6,22 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Points of arcs nearer to a side than this are moved onto it, so that no sliver remains: for arcs
- * between two regions, and for arcs beside the outside. */
+/* Points of arcs that are closer to a side than this (pixels) are moved onto the side, so that no
+ * sliver remains. snap_between: arcs between two regions; snap: arcs beside the outside. */
 static const double snap_between = 0.45;
 static const double snap = 0.25;
 
 enum { X_AXIS, Y_AXIS };
 enum { LEFT_SIDE, RIGHT_SIDE, UPPER_SIDE, LOWER_SIDE, SIDES };
 
-/* A point of an arc on a torus; points where the arc meets a side are added. */
+/* A point of an arc on a torus. cut: nonzero if the point lies on a side. */
 typedef struct step {
   double place[2];
   int cut;
 } step;
 
 /* A point on a side. If an arc ends there: its slope (along the side per step inwards), and the
- * regions before and after it along the side. */
+ * regions before and behind the point in increasing coordinates. */
 typedef struct side_point {
   double at, slope;
   int32_t before, behind;
@@ -31,7 +31,7 @@ typedef struct side_point {
 typedef struct side {
   side_point *points;
   int64_t count, capacity;
-  int32_t label; /* region along the whole side, if no arc meets it */
+  int32_t label; /* region along all of the side, if no arc meets it */
 } side;
 
 typedef struct cutter {
@@ -79,15 +79,15 @@ static cvtm_status add_contour_point(cutter *c, double x, double y, int corner) 
 
 /* ---- Points near a side of a torus ---- */
 
-/* The periodic copy of a side perpendicular to `axis` that is nearest to a coordinate. */
+/* The periodic copy, closest to a coordinate, of a side perpendicular to `axis`. */
 static double nearest_line(const cutter *c, int axis, double v) {
   return rint(v / c->size[axis]) * c->size[axis];
 }
 
 static int is_on_line(const cutter *c, int axis, double v) { return v == nearest_line(c, axis, v); }
 
-/* For a point of an arc between a region and the outside: -1 or 1, the direction along `axis` in
- * which the region lies, if the arc from `before` to `after` runs along the line; else 0. */
+/* If an arc between a region and the outside runs along the line, from `before` to `after`: the
+ * direction along `axis` in which the region lies, -1 or 1; else 0. */
 static int region_side(int axis, const double *before, const double *after, int32_t left,
                        int32_t right) {
   const double across = after[axis] - before[axis], along = after[!axis] - before[!axis];
@@ -97,7 +97,7 @@ static int region_side(int axis, const double *before, const double *after, int3
   return (to_left > 0) == (left != 0) ? 1 : -1;
 }
 
-/* Counts the pixels around a junction that are in regions, on both sides along each axis. */
+/* Counts, of the pixels around a junction, those in regions, on both sides along each axis. */
 static void count_filled(const cutter *c, const double *junction, int filled[2][2]) {
   const int w = c->picture->width, h = c->picture->height;
   const int i = (int)floor(junction[0] - 0.5), j = (int)floor(junction[1] - 0.5);
@@ -110,8 +110,8 @@ static void count_filled(const cutter *c, const double *junction, int filled[2][
   }
 }
 
-/* Moves a junction near sides onto them. But moves it away from a side beyond which all pixels are
- * outside, and away from a corner of the image if some pixels there are outside. */
+/* Moves a junction close to a side onto the side. But moves it away from a side beyond which all
+ * pixels are outside, and from a corner of the image if some pixels there are outside. */
 static void snap_junction(const cutter *c, double *place) {
   int filled[2][2];
   count_filled(c, place, filled);
@@ -127,9 +127,9 @@ static void snap_junction(const cutter *c, double *place) {
   }
 }
 
-/* Moves a point of an arc near a side onto the side or, if one side of the arc is outside, into the
- * region, because an edge on the side of a torus needs a region on both sides. before, after: the
- * neighbouring points on the arc. */
+/* Moves a point of an arc that is close to a side onto the side or, if one side of the arc is
+ * outside, into the region, because an edge on the side of a torus needs a region on both sides.
+ * before, after: the neighbouring points on the arc. */
 static void snap_point(const cutter *c, const double *before, const double *after, int32_t left,
                        int32_t right, double *place) {
   const int between = left != 0 && right != 0;
@@ -140,8 +140,8 @@ static void snap_point(const cutter *c, const double *before, const double *afte
   }
 }
 
-/* Moves points of an arc beside the outside into the region where the arc would run along a side.
- * The last point of an arc without ends is a periodic copy of the first. */
+/* Where an arc beside the outside would run along a side, moves its points into the region. The
+ * last point of an arc without ends is a periodic copy of the first. */
 static void leave_lines(cutter *c, int32_t left, int32_t right, int joined) {
   const int64_t last = c->step_count - 1;
   if (left != 0 && right != 0) return;
@@ -214,8 +214,8 @@ static cvtm_status add_end(cutter *c, const double *p, const double *q, int32_t 
     if (q != NULL) {
       const double inwards = fabs(q[across] - p[across]);
       made.slope = (q[!across] - p[!across]) / inwards;
-      /* Looking inwards from the left or the lower side, y down, the left comes before the
-       * right. */
+      /* Looking inwards from the left or the lower side, with y down, `left` comes before
+       * `right`. */
       const int left_before = s == LEFT_SIDE || s == LOWER_SIDE;
       made.before = left_before ? left : right;
       made.behind = left_before ? right : left;
@@ -233,8 +233,8 @@ static int line_between(const cutter *c, int axis, double from, double to, doubl
   return (from < *line && *line < to) || (to < *line && *line < from);
 }
 
-/* The first point where the segment from a to b meets a line. An arc between two regions that
- * passes near a corner of the image is led through the corner. */
+/* Finds the first point where the segment from a to b meets a line; returns 0 if there is none. An
+ * arc between two regions that passes near a corner of the image is cut at the corner. */
 static int find_cut(const cutter *c, const double *a, const double *b, int between, double cut[2]) {
   double first = 2;
   for (int axis = X_AXIS; axis <= Y_AXIS; ++axis) {
@@ -275,8 +275,8 @@ static cvtm_status refine_arc(cutter *c, int between) {
   return CVTM_OK;
 }
 
-/* Rotates a closed arc so that it begins at a cut, if it has any. Its end is its first point, or a
- * periodic copy of it. */
+/* Rotates a closed arc so that it begins at a cut, if it has any. It ends at its first point, or at
+ * a periodic copy of that point. */
 static cvtm_status rotate_to_cut(cutter *c) {
   const int64_t n = c->step_count - 1;
   int64_t first = 0;
@@ -295,8 +295,8 @@ static cvtm_status rotate_to_cut(cutter *c) {
   return CVTM_OK;
 }
 
-/* Adds the steps first .. last, which lie in one periodic copy of the picture, as an arc of the
- * picture. Parts along a side become part of the side, divided at their ends. */
+/* Adds the steps first .. last, which lie in one periodic copy of the picture, as an arc. Steps
+ * along a side become part of the side instead, which is divided at their ends. */
 static cvtm_status emit_piece(cutter *c, int64_t first, int64_t last, int corner, int32_t left,
                               int32_t right) {
   const double *a = c->steps[first].place, *b = c->steps[first + 1].place;
@@ -343,7 +343,7 @@ static cvtm_status copy_arc(cutter *c, const cvtm_contour *traced, int64_t arc) 
 /* ---- The sides ---- */
 
 /* An arc may cross a side between the centres of the first pixel inside and of the pixel beyond it.
- * Nonzero if one crosses on the half inside the image, next to this side. */
+ * Nonzero if an arc crosses there inside the image, next to side s. */
 static int crosses_inside(const cutter *c, int s) {
   const int across = axis_across(s);
   const double coordinate = side_coordinate(c, s);
@@ -356,7 +356,7 @@ static int crosses_inside(const cutter *c, int s) {
 }
 
 /* The region along a side that no arc meets: that of the pixel at the begin of the side, or of the
- * pixel beyond it. */
+ * opposite pixel beyond the side. */
 static int32_t label_without_arcs(const cutter *c, int s) {
   const int w = c->picture->width, h = c->picture->height;
   static const int last[SIDES][2] = {{0, 0}, {1, 0}, {0, 0}, {0, 1}};
@@ -366,7 +366,7 @@ static int32_t label_without_arcs(const cutter *c, int s) {
   return cvtm_contour_label(c->picture, at[0] * (w - 1), at[1] * (h - 1));
 }
 
-/* The region beside each interval between points: label[k] for the interval after point k. */
+/* The region beside each interval of a side: label[k] for the interval after cuts[k]. */
 static void find_labels(const side *s, const double *cuts, int64_t count, int32_t *label) {
   int32_t now = s->label;
   int64_t next = 0;
@@ -381,8 +381,8 @@ static void find_labels(const side *s, const double *cuts, int64_t count, int32_
   }
 }
 
-/* The points that divide a side, including those of the opposite side if `other` is not NULL; *cuts
- * is malloc'd. */
+/* Lists the points that divide a side, including those of the opposite side if `other` is not NULL.
+ * *cuts is malloc'd. */
 static cvtm_status list_cuts(const cutter *c, int s, const side *own, const side *other,
                              double **cuts, int64_t *count) {
   const int64_t most = own->count + (other != NULL ? other->count : 0) + 2;
@@ -406,7 +406,7 @@ static cvtm_status list_cuts(const cutter *c, int s, const side *own, const side
   return CVTM_OK;
 }
 
-/* Adds an interval of a side, in the direction of increasing coordinates. */
+/* Adds an interval of a side as an arc in the direction of increasing coordinates. */
 static cvtm_status add_interval(cutter *c, int s, double from, double to, int32_t label,
                                 int64_t twin) {
   const int across = axis_across(s), inside_left = s == LEFT_SIDE || s == LOWER_SIDE;
@@ -421,7 +421,7 @@ static cvtm_status add_interval(cutter *c, int s, double from, double to, int32_
 }
 
 /* Adds a side divided at `cuts`. arc[i]: on input the arc of interval i on the opposite side, or
- * -1; on output the arc on this side. */
+ * -1; on output the arc on side s. */
 static cvtm_status add_side(cutter *c, int s, const double *cuts, int64_t count, int64_t *arc) {
   int32_t *label = malloc((size_t)(count + 1) * sizeof *label);
   if (label == NULL) return cvtm_no_memory(c->error, "the contour");

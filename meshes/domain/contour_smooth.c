@@ -1,12 +1,12 @@
 /* Smooth curves between labels.
  *
  * A traced point is a crossing: it lies on the segment between the centres of two neighbouring
- * pixels with different labels. Every curve that separates these centres crosses the same segments,
- * so we look for the smoothest such curve. Each arc is approximated by a smoothing spline (Reinsch
- * 1967) that stays within half a pixel of its points, and each crossing moves to the point where
- * the spline meets its segment, except near the ends of the segment. Junctions stay in their
- * squares between four centres. So no arcs cross, whatever the spline does: within a square the
- * arcs join points on its sides in the same order as before. */
+ * pixels with different labels. Every curve that separates these centres crosses the same segments;
+ * the smoothest such curve is wanted. Each arc is approximated by a smoothing spline (Reinsch 1967)
+ * that stays within half a pixel of its points, and each crossing moves to the point where the
+ * spline meets its segment, except near the ends of the segment. Junctions stay in their squares
+ * between four centres. So no arcs cross, whatever the spline does: within a square the arcs join
+ * points on its sides in the same order as before. */
 #include "base/geometry.h"
 #include "base/portable.h"
 #include "meshes/domain/contour_steps.h"
@@ -22,8 +22,8 @@ enum { FIT_ROUNDS = 60, FIT_ITERATIONS = 400 };
 static const double area_tolerance = 1e-9;     /* relative error of an area */
 static const double residual_reduction = 1e-6; /* reduction of the residual in a round */
 static const double longest_step = 0.1; /* largest change of a coordinate in a round, pixels */
-/* Added to the diagonal of the matrix, which has the perimeters of the regions, so that a region
- * that cannot move does not affect the others. */
+/* Added to the diagonal of the matrix, whose entries are the perimeters of the regions, so that a
+ * region that cannot move does not affect the others. */
 static const double damping = 1e-3;
 static const double shortest_reach =
     1e-3; /* least length of edges at a point, pixels; bounds the weight of the point */
@@ -31,10 +31,11 @@ static const double shortest_reach =
 typedef struct fit {
   const cvtm_area_map *map;
   int64_t regions;
-  int32_t *left, *right; /* of each edge: the index of its region, `regions` if it has no area */
-  double *weight;        /* of each coordinate: 0 if it does not move */
-  double *move;          /* of each coordinate */
-  double *error, *step, *residual, *direction, *image; /* of each region, and one more */
+  int32_t *left,
+      *right; /* per edge: the index of the region there; `regions` if that has no wanted area */
+  double *weight;                                      /* per coordinate: 0 if it does not move */
+  double *move;                                        /* per coordinate */
+  double *error, *step, *residual, *direction, *image; /* per region, and one more */
 } fit;
 
 static int64_t find_region(const int32_t *regions, int64_t count, int32_t wanted) {
@@ -57,7 +58,7 @@ static void find_areas(const fit *f, double *areas) {
   }
 }
 
-/* The movement for given multipliers of the areas. */
+/* Finds the movement for given multipliers of the areas. */
 static void find_move(const fit *f, const double *multiplier) {
   const double *p = f->map->points;
   memset(f->move, 0, 2 * (size_t)f->map->point_count * sizeof *f->move);
@@ -76,7 +77,7 @@ static void find_move(const fit *f, const double *multiplier) {
   for (int64_t k = 0; k < 2 * f->map->point_count; ++k) f->move[k] *= f->weight[k];
 }
 
-/* The change of the areas by the movement, to first order. */
+/* Finds the changes of the areas by the movement, to first order. */
 static void find_changes(const fit *f, double *changes) {
   const double *p = f->map->points;
   for (int64_t r = 0; r <= f->regions; ++r) changes[r] = 0;
@@ -100,7 +101,7 @@ static double dot_product(const double *a, const double *b, int64_t count) {
 /* ---- The steps ---- */
 
 /* Solves, by conjugate gradients, for the multipliers whose movement removes the errors of the
- * areas. The matrix is the Laplacian of the graph of neighbouring regions. */
+ * areas. The matrix is the Laplacian of the graph of neighbouring regions, with `damping`. */
 static void solve_for_multipliers(const fit *f) {
   const int64_t n = f->regions;
   memset(f->step, 0, ((size_t)n + 1) * sizeof *f->step);
@@ -125,7 +126,7 @@ static void solve_for_multipliers(const fit *f) {
   }
 }
 
-/* Moves the points; a coordinate that reaches its bound stays there. */
+/* Moves the points; a coordinate that reaches its bound is fixed from then on. */
 static void take_step(const fit *f) {
   const cvtm_area_map *m = f->map;
   find_move(f, f->step);
@@ -137,7 +138,7 @@ static void take_step(const fit *f) {
   }
 }
 
-/* The weight of each point that moves: 1 / length of its edges. */
+/* Weight of a coordinate that may move: 1 / half the total length of the point's edges. */
 static void set_weights(const fit *f) {
   const cvtm_area_map *m = f->map;
   memset(f->weight, 0, 2 * (size_t)m->point_count * sizeof *f->weight);
@@ -208,7 +209,7 @@ cvtm_status cvtm_fit_areas(const cvtm_area_map *map, const int32_t *regions, con
 /* ---- Curves between labels ---- */
 
 enum {
-  ROUNDS = 3,      /* rounds of splines; after each the ends of arcs move */
+  ROUNDS = 3,      /* rounds of splines; after each round the ends of arcs move */
   ITERATIONS = 40, /* iterations for the bounds of a spline */
   REACH = 4        /* the spline meets the segment of a crossing within this many points */
 };
@@ -216,23 +217,23 @@ enum {
 static const double half_pixel = 0.5; /* largest distance of a spline from its points */
 static const double crossing_reach =
     0.4; /* largest distance of a crossing from the middle of its segment */
-static const double fitted_reach = 0.45; /* the same, when areas are fitted */
+static const double fitted_reach = 0.45; /* as crossing_reach, when areas are fitted */
 static const double junction_reach =
     0.3;                             /* largest distance of a junction from its traced position */
-static const double side_room = 0.3; /* crossings nearer to a side do not move */
+static const double side_room = 0.3; /* crossings closer to a side do not move */
 
-/* The workspace of an arc of `count` points; points of an arc without ends are repeated at both
- * ends. */
+/* The workspace for an arc of `count` points. For an arc without ends some points are repeated at
+ * both ends. */
 typedef struct spline {
   double *target, *points, *bounded, *excess; /* 2 per point */
-  double *diagonal, *first, *second;          /* of the factors L D L' of a banded matrix */
+  double *diagonal, *first, *second;          /* entries of the factors L D L' of a banded matrix */
   int64_t count;
 } spline;
 
 /* ---- Splines ---- */
 
-/* Factorises (1 + penalty) I + sigma^4 D' D for the points between the ends, where D are the second
- * differences. */
+/* Factorises (1 + penalty) I + sigma^4 D' D for the points between the ends, where D is the matrix
+ * of second differences. */
 static void factor(spline *s, double sigma, double penalty) {
   const double bend = pow(sigma, 4);
   const int64_t last = s->count - 2;
@@ -251,7 +252,8 @@ static void factor(spline *s, double sigma, double penalty) {
   }
 }
 
-/* Solves the system; the points hold the right side on input, and the two ends their positions. */
+/* Solves the factorised system. On input the points hold the right side and, at the ends,
+ * positions. */
 static void substitute(const spline *s, double sigma) {
   const double bend = pow(sigma, 4);
   const int64_t last = s->count - 2;
@@ -275,8 +277,8 @@ static void substitute(const spline *s, double sigma) {
   }
 }
 
-/* Minimises |p - target|^2 + sigma^4 |second differences|^2 with p within half a pixel of the
- * target in both coordinates (alternating directions; Boyd et al. 2011, section 5). */
+/* Minimises |p - target|^2 + sigma^4 |D p|^2 with p within half a pixel of the target in both
+ * coordinates (alternating directions; Boyd et al. 2011, section 5). */
 static void fit_spline(spline *s, double sigma) {
   const double penalty = 1;
   const int64_t numbers = 2 * s->count;
@@ -336,13 +338,13 @@ static int64_t load_arc(smoother *m, int64_t arc) {
   return pad;
 }
 
-/* The axis along which a crossing may move; the other coordinate is that of pixel centres. */
+/* The axis along which a crossing may move; on the other axis it is at pixel centres. */
 static int moving_axis(const double *crossing) {
   return crossing[0] - floor(crossing[0]) == 0.5 ? 1 : 0;
 }
 
-/* The point near point k where the spline meets the line of the crossing's segment; point k itself
- * if there is none. */
+/* The coordinate where the spline meets the line of the crossing's segment near point k; that of
+ * point k itself if they do not meet. */
 static double meet(const spline *s, int64_t k, int fixed, double at) {
   for (int64_t step = 0; step < 2 * REACH; ++step) {
     const int64_t i = k + (step % 2 == 0 ? -1 - step / 2 : step / 2);
@@ -387,7 +389,7 @@ static void smooth_arc(smoother *m, int64_t arc) {
  * points of the contour. */
 typedef struct arc_end {
   cvtm_placed at;
-  int64_t next; /* the index of the point beside it */
+  int64_t next; /* the index of the neighbouring point on the arc */
 } arc_end;
 
 static int64_t list_ends(const smoother *m, arc_end *ends) {
@@ -407,11 +409,11 @@ static int64_t list_ends(const smoother *m, arc_end *ends) {
       ends[count++] = (arc_end){{x, y, point}, k == 0 ? first + 1 : last - 1};
     }
   }
-  qsort(ends, (size_t)count, sizeof *ends, cvtm_compare_placed); /* compares the first field */
+  qsort(ends, (size_t)count, sizeof *ends, cvtm_compare_placed); /* orders by the first field */
   return count;
 }
 
-/* Extrapolates an arc beyond its last crossing: for an end on a side, to the side; else by the
+/* Extrapolates an arc beyond its last crossing: to the side for an end on a side, else by the
  * distance between the last two crossings, at most half a pixel. */
 static void extrapolate(const smoother *m, const arc_end *end, double place[2]) {
   const double *p = m->contour->points + 2 * end->next;
@@ -421,7 +423,7 @@ static void extrapolate(const smoother *m, const arc_end *end, double place[2]) 
   const int64_t other = end->next + step;
   const int is_end = other < 0 || m->contour->corner[other];
   double dx = p[0] - q[0], dy = p[1] - q[1];
-  if (is_end) { /* an arc of three points: use the line to the other end */
+  if (is_end) { /* for an arc of three points, use the line to the other end */
     dx = from[0] - q[0];
     dy = from[1] - q[1];
   }
@@ -444,7 +446,7 @@ static void move_side_end(const smoother *m, const arc_end *end) {
   if (isfinite(met)) p[!across] = fmin(fmax(met, traced - crossing_reach), traced + crossing_reach);
 }
 
-/* Moves the `count` ends of a junction to the mean of the extrapolated points. */
+/* Moves the `count` arc ends of a junction to the mean of the extrapolated points. */
 static void move_junction(const smoother *m, const arc_end *ends, int64_t count) {
   double mean[2] = {0, 0};
   for (int64_t k = 0; k < count; ++k) {
@@ -506,7 +508,7 @@ cvtm_status cvtm_contour_smooth(const cvtm_contour_picture *picture, double sigm
 
 /* ---- Areas ---- */
 
-/* Restricts bounds so that the point stays on its side of a line, and `side_room` away from it. */
+/* Restricts bounds to the point's side of a line, at least `side_room` away from the line. */
 static void stay_beside(double line, double from, double *low, double *high) {
   if (from > line) *low = fmax(*low, fmin(line + side_room, from));
   if (from < line) *high = fmin(*high, fmax(line - side_room, from));

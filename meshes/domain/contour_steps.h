@@ -7,15 +7,15 @@
 
 #include <math.h>
 
-/* Allocates the arrays for `arcs` arcs and `points` points; arc_count stays 0. On failure the
- * caller frees. */
+/* Allocates the arrays for `arcs` arcs and `points` points; arc_count is still 0. On failure the
+ * caller frees the contour. */
 cvtm_status cvtm_contour_allocate(int64_t arcs, int64_t points, cvtm_contour *contour,
                                   cvtm_error *error);
-/* Removes the last arc if it is a closed curve around an area below `smallest`; *points is the
- * number of points of all arcs. */
+/* Removes the last arc if it is a closed curve around an area below `smallest`. *points: the number
+ * of points of all arcs, which is reduced. */
 void cvtm_contour_drop_small(cvtm_contour *contour, double smallest, int64_t *points);
 
-/* A mask (coverage) or labels, of width * height pixels; the pointer to the other one is NULL. */
+/* A mask (coverage) or labels, of width * height pixels; the other pointer is NULL. */
 typedef struct cvtm_contour_picture {
   const float *coverage;
   const int32_t *labels;
@@ -33,17 +33,17 @@ static inline int32_t cvtm_contour_label(const cvtm_contour_picture *picture, in
  * exact. */
 static inline double cvtm_round_on_torus(double v) { return rint(v / 0x1p-30) * 0x1p-30; }
 
-/* Traces the arcs between the regions by marching squares; the only corners are the ends of arcs in
- * junctions. With a flat border arcs end on it. With a periodic border the image is a torus: arcs
- * continue beyond the image, and an arc without a junction ends at its first point or at a periodic
- * copy of it. On failure the caller frees the contour. */
+/* Traces the arcs between the regions by marching squares. The only corners are the ends of arcs at
+ * junctions. With a flat border, arcs end on the border. With a periodic border the image is a
+ * torus: arcs continue beyond the image, and an arc without a junction ends at its first point or
+ * at a periodic copy of that point. On failure the caller frees the contour. */
 cvtm_status cvtm_contour_trace(const cvtm_contour_picture *picture, double smallest,
                                cvtm_contour *contour, cvtm_error *error);
 
-/* The steps of smoothing labels (contour_smooth.c): count the pixels of the regions into
- * contour->region_area; drop closed arcs around fewer pixels than `smallest` and correct the areas;
- * move the points of traced arcs; after the sides have been added, move the points until the
- * regions have these areas. */
+/* The steps of smoothing labels (contour_smooth.c), in this order: count the pixels of the regions
+ * into contour->region_area; drop closed arcs around fewer pixels than `smallest`, and correct the
+ * areas; move the points of traced arcs; after the sides have been added, move the points until
+ * each region has its counted area. */
 cvtm_status cvtm_contour_count_areas(const cvtm_contour_picture *picture, cvtm_contour *contour,
                                      cvtm_error *error);
 void cvtm_contour_drop_specks(cvtm_contour *contour, double smallest);
@@ -54,14 +54,15 @@ cvtm_status cvtm_contour_fit(const cvtm_contour_picture *picture, cvtm_contour *
 
 /* Adds the sides of the image to arcs traced with a flat or periodic border: straight arcs between
  * the corners of the image and the ends of arcs, wherever a region touches the side. Arcs on a
- * torus are first cut at the sides. Points within a quarter of a pixel of a side are moved onto it
- * or, if the other side of the arc is outside, a quarter of a pixel into the region. */
+ * torus are first cut at the sides. There, points close to a side (0.45 pixels, or 0.25 if one side
+ * of the arc is outside) are moved onto the side or, if the arc would then have the outside along a
+ * side, a quarter of a pixel into the region. */
 cvtm_status cvtm_contour_add_sides(const cvtm_contour_picture *picture, cvtm_contour *contour,
                                    cvtm_error *error);
 
-/* Finds the corners of traced arcs and moves each to the intersection of the lines on its two
- * sides, unless curves would then cross or, with a flat or periodic border, the corner would be
- * near a side of the image. angle: the least turn of a corner, degrees. */
+/* Finds the corners of traced arcs, and moves each to the intersection of the lines on its two
+ * sides. A corner is not moved if curves would then cross or, with a flat or periodic border, the
+ * corner would be close to a side of the image. angle: the least turn of a corner, degrees. */
 cvtm_status cvtm_contour_find_corners(cvtm_contour *contour, const cvtm_contour_picture *picture,
                                       double angle, cvtm_error *error);
 
@@ -71,26 +72,26 @@ typedef struct cvtm_area_map {
   int64_t point_count;
   const double *low, *high;    /* 2 * point_count */
   const int32_t *edges;        /* 2 * edge_count */
-  const int32_t *left, *right; /* regions of each edge, as seen with y up */
+  const int32_t *left, *right; /* regions on both sides of each edge, as seen with y up */
   int64_t edge_count;
 } cvtm_area_map;
 
 /* Moves the points so that the regions (ascending, > 0) have the wanted areas, as far as the bounds
- * allow; other regions may have any area. Finds the smallest movement along the normals by Newton's
- * method, with least-squares steps weighted by the lengths of the edges. *worst: the largest
- * remaining relative error. */
+ * allow; other regions may have any area. The movement is the smallest one along the normals found
+ * by Newton's method by least-squares steps weighted by the lengths of the edges. *worst: the
+ * largest remaining relative error. */
 cvtm_status cvtm_fit_areas(const cvtm_area_map *map, const int32_t *regions, const double *areas,
                            int64_t region_count, double *worst, cvtm_error *error);
 
 /* A straight edge along a side of a periodic image, in increasing coordinates. */
 typedef struct cvtm_side_edge {
-  int axis; /* of the coordinate that is constant on the side */
+  int axis; /* perpendicular to the side: the axis of the coordinate that is constant */
   int is_far;
   double low, high;
   int64_t number;
 } cvtm_side_edge;
 
-/* For qsort: edges that are copies of each other are neighbours. */
+/* For qsort; edges that are copies of each other become neighbours. */
 static inline int cvtm_compare_side_edges(const void *left, const void *right) {
   const cvtm_side_edge *a = left, *b = right;
   if (a->axis != b->axis) return a->axis - b->axis;

@@ -12,8 +12,8 @@
 
 /* ---- Segments ---- */
 
-/* A segment between the points a and b, which are crossings or junctions; left and right are the
- * regions beside it, looking from a to b. */
+/* A segment between the points a and b, which are crossings or junctions. left and right are the
+ * regions on its two sides, looking from a to b. */
 typedef struct segment {
   int64_t a, b;
   int32_t left, right;
@@ -29,7 +29,7 @@ typedef struct tracer {
   cvtm_error *error;
 } tracer;
 
-/* The pixel for (i, j), which may lie beyond the image; -1 if there is none. */
+/* The pixel for (i, j), which may lie beyond the image; -1 if there is no such pixel. */
 static int64_t pixel_at(const tracer *t, int i, int j) {
   const int w = t->picture->width, h = t->picture->height;
   const int outside = i < 0 || j < 0 || i >= w || j >= h;
@@ -55,7 +55,7 @@ static int32_t label_at(const tracer *t, int i, int j) {
   return pixel < 0 ? 0 : t->picture->labels[pixel];
 }
 
-/* Coordinate of a corner of squares: the centre of the pixel or, for pixels beyond a flat border,
+/* A coordinate of a corner of squares: the centre of the pixel or, for pixels beyond a flat border,
  * the border. */
 static double node_at(const tracer *t, int i, int size) {
   if (t->picture->border != CVTM_BORDER_FLAT) return i + 0.5;
@@ -81,8 +81,7 @@ static cvtm_status add_segment(tracer *t, int64_t a, int64_t b, int32_t left, in
   return CVTM_OK;
 }
 
-/* Sets *point to the crossing between the centres of two neighbouring pixels, or to -1 if there is
- * none. */
+/* Sets *point to the crossing between the centres of two neighbouring pixels; -1: no crossing. */
 static cvtm_status find_crossing(tracer *t, int i, int j, int di, int dj, int64_t *point) {
   *point = -1;
   if (label_at(t, i, j) == label_at(t, i + di, j + dj)) return CVTM_OK;
@@ -90,8 +89,8 @@ static cvtm_status find_crossing(tracer *t, int i, int j, int di, int dj, int64_
   if (t->picture->coverage != NULL) {
     const double here = coverage_at(t, i, j), there = coverage_at(t, i + di, j + dj);
     share = (0.5 - here) / (there - here);
-    /* Keep away from centres, where up to four crossings would coincide. A line of single pixels,
-     * however faint, is half a pixel wide. */
+    /* Keeps away from centres, where up to four crossings would coincide. A line of single pixels,
+     * however faint, becomes half a pixel wide. */
     const double least = here >= 0.5 && !label_at(t, i - di, j - dj) ? 0.25 : 0.001;
     const double most = there >= 0.5 && !label_at(t, i + 2 * di, j + 2 * dj) ? 0.75 : 0.999;
     share = fmin(fmax(share, least), most);
@@ -102,13 +101,13 @@ static cvtm_status find_crossing(tracer *t, int i, int j, int di, int dj, int64_
   return *point < 0 ? cvtm_no_memory(t->error, "the contour") : CVTM_OK;
 }
 
-/* Joins the crossings on the sides p < q of a square whose corners have these labels. */
+/* Joins the crossings on the sides p < q of a square. label: the labels of its corners. */
 static cvtm_status join_crossings(tracer *t, const int64_t *crossing, const int32_t *label, int p,
                                   int q) {
   return add_segment(t, crossing[p], crossing[q], label[p + 1], label[p]);
 }
 
-/* A crossing on a side of the square (i, j); on a torus, its periodic copy there. */
+/* The position of a crossing on a side of the square (i, j); on a torus, of its copy there. */
 static void take_crossing(const tracer *t, int i, int j, int64_t crossing, double place[2]) {
   memcpy(place, t->points + 2 * crossing, 2 * sizeof *place);
   if (t->picture->border != CVTM_BORDER_PERIODIC) return;
@@ -116,8 +115,8 @@ static void take_crossing(const tracer *t, int i, int j, int64_t crossing, doubl
   place[1] += rint((j + 1 - place[1]) / t->picture->height) * t->picture->height;
 }
 
-/* When two opposite corners of the square (i, j) are cut off (the second and fourth if `falling`,
- * else the first and third), a bridge remains. Nonzero if it is narrower than half a pixel. */
+/* If opposite corners of the square (i, j) are cut off (the second and fourth if `falling`, else
+ * the first and third), a bridge remains. Nonzero if the bridge is narrower than half a pixel. */
 static int is_narrow(const tracer *t, int i, int j, const int64_t *crossing, int falling) {
   double end[4][2];
   for (int k = 0; k < 4; ++k) take_crossing(t, i, j, crossing[(k + !falling) % 4], end[k]);
@@ -182,7 +181,7 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
 }
 
 /* Finds the crossings between the rows j and j + 1 of centres, and those within row j + 1 unless
- * `below` has them already. A torus has only the columns 0 .. width - 1. */
+ * `below` already has them. A torus has only the columns 0 .. width - 1. */
 static cvtm_status cross_rows(tracer *t, int j, int has_below) {
   const int torus = t->picture->border == CVTM_BORDER_PERIODIC;
   cvtm_status status = CVTM_OK;
@@ -195,7 +194,7 @@ static cvtm_status cross_rows(tracer *t, int j, int has_below) {
   return status;
 }
 
-/* Traces the squares between the rows j and j + 1 of centres; `above` is known. */
+/* Traces the squares between the rows j and j + 1 of centres; `above` is set already. */
 static cvtm_status trace_row(tracer *t, int j, int has_below) {
   cvtm_status status = cross_rows(t, j, has_below);
   for (int i = t->picture->border == CVTM_BORDER_PERIODIC ? 0 : -1;
@@ -267,7 +266,7 @@ static int is_junction(const incidence *n, int64_t point) {
   return n->start[point + 1] - n->start[point] != 2;
 }
 
-/* Appends a point to the last arc; on a torus, its periodic copy nearest to the last point. */
+/* Appends a point to the last arc; on a torus, the copy that is closest to the end of the arc. */
 static void append_point(const tracer *t, cvtm_contour *made, int64_t point, int64_t *points) {
   double *p = made->points + 2 * *points;
   memcpy(p, t->points + 2 * point, 2 * sizeof *p);
@@ -326,7 +325,7 @@ static cvtm_status collect_arcs(const tracer *t, double smallest, cvtm_contour *
 
 /* ---- Specks of labels ---- */
 
-/* Nonzero for a closed curve around less than the smallest area. */
+/* Nonzero for a closed curve around an area below `smallest`. */
 static int is_speck(const cvtm_contour *c, int64_t arc, double smallest, int32_t *inside,
                     int32_t *outside) {
   const int64_t first = c->start[arc], count = c->start[arc + 1] - first;
@@ -337,7 +336,7 @@ static int is_speck(const cvtm_contour *c, int64_t arc, double smallest, int32_t
   return fabs(area) < smallest;
 }
 
-/* The sorted list of labels that do not occur only in specks; it includes 0. */
+/* Lists, in ascending order, 0 and the labels that do not occur only in specks. */
 static int64_t list_kept(const cvtm_contour *c, double smallest, int32_t *kept) {
   int64_t count = 0;
   kept[count++] = 0;
@@ -351,7 +350,7 @@ static int64_t list_kept(const cvtm_contour *c, double smallest, int32_t *kept) 
   return count;
 }
 
-/* Moves an arc behind the *arcs arcs that are kept, and counts it. */
+/* Moves an arc to the end of the *arcs arcs that are kept, and counts it. */
 static void keep_arc(cvtm_contour *c, int64_t arc, int64_t *arcs) {
   const int64_t first = c->start[arc], count = c->start[arc + 1] - first;
   const int64_t to = (*arcs)++, points = c->start[to];
@@ -362,7 +361,7 @@ static void keep_arc(cvtm_contour *c, int64_t arc, int64_t *arcs) {
   c->start[to + 1] = points + count;
 }
 
-/* Drops specks, except those of labels that would vanish. */
+/* Drops specks, unless their label would vanish. */
 static cvtm_status drop_label_specks(cvtm_contour *c, double smallest, cvtm_error *error) {
   int32_t *kept = malloc((2 * (size_t)c->arc_count + 1) * sizeof *kept);
   if (kept == NULL) return cvtm_no_memory(error, "the contour");
@@ -460,8 +459,8 @@ void cvtm_contour_drop_specks(cvtm_contour *c, double smallest) {
 
 /* ---- Corners ---- */
 
-/* Corners of traced arcs: pixels blunt a corner, so it is moved to where the lines fitted to both
- * sides meet. */
+/* Corners of traced arcs. Pixels blunt a corner, so it is moved to the point where the lines fitted
+ * on its two sides meet. */
 
 /* Lengths in pixels. */
 static const double line_tolerance =
@@ -471,10 +470,10 @@ static const double farthest_meeting =
     1; /* largest distance of a corner from the point that it replaces */
 static const double least_distance =
     1.25; /* least distance between corners: the least length of an edge */
-static const double wide_reach = 4; /* beyond this distance the steps of pixels cause no turn */
-/* At the wide reach a corner must turn by at least this share of the angle. */
+static const double wide_reach = 4; /* over this distance the steps of pixels cause no turn */
+/* Between points wide_reach away, a corner must turn by at least this share of `angle`. */
 static const double wide_share = 0.75;
-/* The curve around a corner may turn more sharply than its lines by this much, as a cosine. */
+/* How far the cosine of the turn of the curve may be below the cosine of the turn of its lines. */
 static const double turn_slack = 0.3;
 /* Lines with at least LONG_LINE points are fitted without END_POINTS points at each end, which may
  * lie on a blunt corner. */
@@ -484,7 +483,7 @@ typedef struct line {
   double x, y, dx, dy; /* through (x, y) along the unit vector (dx, dy) */
 } line;
 
-/* The least-squares line through count points, in their direction. */
+/* The least-squares line through count points, directed from the first point to the last. */
 static line fit_line(const double *p, int64_t count) {
   line l = {0, 0, 1, 0};
   double xx = 0, xy = 0, yy = 0;
@@ -509,8 +508,8 @@ static line fit_line(const double *p, int64_t count) {
   return l;
 }
 
-/* Douglas & Peucker 1973: marks the points of first .. last that keep the polyline within
- * `tolerance`; the ends are marked already. stack: one entry per point. */
+/* Marks the points of first .. last with which the polyline keeps `tolerance` (Douglas & Peucker
+ * 1973); the ends are marked already. stack: one entry per point. */
 static void simplify(const double *p, int64_t first, int64_t last, double tolerance, uint8_t *mark,
                      int64_t *stack) {
   int64_t depth = 0;
@@ -547,8 +546,8 @@ static int64_t farthest_from(const double *p, int64_t count, double x, double y)
   return best;
 }
 
-/* Rotates the points or flags of a closed arc (the last repeats the first) so that it begins at
- * `first`. copy: memory for all items. */
+/* Rotates the points or flags of a closed arc, whose last point repeats the first, so that it
+ * begins at `first`. copy: memory for all items. */
 static void rotate_arc(void *items, size_t size, int64_t count, int64_t first, void *copy) {
   const size_t behind = (size_t)(count - 1 - first) * size, before = (size_t)first * size;
   char *to = items;
@@ -558,8 +557,8 @@ static void rotate_arc(void *items, size_t size, int64_t count, int64_t first, v
   memcpy(to + behind + before, to, size);
 }
 
-/* The intersection of two lines, if it is within half a pixel of the curve around point k and the
- * curve does not turn back there. */
+/* Finds the intersection of two lines. Returns 0 if it is more than half a pixel from the curve
+ * around point k or too far from k, or if the curve would turn back there. */
 static int meet(line l, line m, const double *p, int64_t before, int64_t k, int64_t after,
                 double place[2], double *shift) {
   const double sine = l.dx * m.dy - l.dy * m.dx;
@@ -574,14 +573,15 @@ static int meet(line l, line m, const double *p, int64_t before, int64_t k, int6
          hypot(place[0] - p[2 * k], place[1] - p[2 * k + 1]) <= farthest_meeting;
 }
 
-/* Moves a point of the blunt corner onto the line, if it now lies behind the sharp corner. */
+/* Moves a point of the blunt corner between `corner` and `beyond` if the curve would turn back
+ * there. */
 static void straighten(const double *corner, double *point, const double *beyond) {
   if (!(cvtm_turn_cosine(corner, point, beyond) < 0)) return;
   point[0] = 0.5 * (corner[0] + beyond[0]);
   point[1] = 0.5 * (corner[1] + beyond[1]);
 }
 
-/* Cosine of the turn at point k between the points about four pixels before and after it (nearer at
+/* Cosine of the turn at point k between the points about four pixels before and after it (closer at
  * the ends of an open arc), so that the steps of pixels do not matter. */
 static double wide_turn(const double *p, int64_t count, int closed, int64_t k) {
   double chord[2][2] = {{0, 0}, {0, 0}};
@@ -604,13 +604,13 @@ typedef struct corner_workspace {
   uint8_t *mark;
   int64_t *stack, *kept;
   double *copy;   /* 2 per point */
-  double *cosine; /* of the turn at a corner */
+  double *cosine; /* per point: of the turn, at a corner */
   line *lines;
 } corner_workspace;
 
 /* Of two corners that are too close for an edge, drops the less sharp one (if equal, the second).
- * The ends of an open arc, which have a cosine of -2, always stay. On a closed arc the last corner
- * is next to the first. */
+ * The ends of an open arc, which have a cosine of -2, are never dropped. On a closed arc the last
+ * corner is next to the first. */
 static void thin_corners(const double *p, const double *cosine, int64_t count, int closed,
                          uint8_t *corner) {
   int64_t last = -1;
@@ -647,7 +647,7 @@ static int64_t fit_lines(const double *p, int64_t count, int closed, corner_work
   return kept - 1;
 }
 
-/* Marks and moves the corners between pieces. Returns the largest distance moved. */
+/* Marks and moves the corners between pieces. Returns the largest distance from the curve. */
 static double place_corners(double *p, int64_t count, int closed, int64_t pieces, double angle,
                             uint8_t *corner, corner_workspace *work) {
   const double sharp = cos(angle * CVTM_PI / 180);
@@ -673,7 +673,7 @@ static double place_corners(double *p, int64_t count, int closed, int64_t pieces
   return largest;
 }
 
-/* Finds the corners of an arc; a closed arc that has corners begins at one of them afterwards. */
+/* Finds the corners of an arc. A closed arc with corners is rotated to begin at one of them. */
 static void find_corners(cvtm_contour *c, double *traced, int64_t arc, double angle,
                          corner_workspace *work) {
   double *p = c->points + 2 * c->start[arc], *raw = traced + 2 * c->start[arc];
@@ -708,7 +708,7 @@ static void find_corners(cvtm_contour *c, double *traced, int64_t arc, double an
   rotate_arc(corner, sizeof *corner, count, first, work->copy);
 }
 
-/* traced: a copy of the points at their traced positions, rotated like the points. */
+/* traced: a copy of the points as traced, rotated like the points. */
 static cvtm_status find_all_corners(cvtm_contour *c, double *traced, double angle,
                                     cvtm_error *error) {
   const size_t n = (size_t)cvtm_contour_longest(c) + 1;
@@ -726,8 +726,8 @@ static cvtm_status find_all_corners(cvtm_contour *c, double *traced, double angl
   return status;
 }
 
-/* Moved corners can make curves cross that are less than a pixel apart. Then the ends of the
- * crossing segments return to their traced positions. */
+/* Curves that are less than a pixel apart may cross when corners move. Returns the ends of crossing
+ * segments to their traced positions; returns the number of points moved. */
 static int64_t move_back(cvtm_contour *c, const double *traced, const uint8_t *crossed) {
   int64_t moved = 0;
   for (int64_t arc = 0; arc < c->arc_count; ++arc) {
@@ -772,7 +772,7 @@ static cvtm_status untangle_corners(cvtm_contour *c, const double *traced, cvtm_
   return status;
 }
 
-/* Corners that are too close to a side of the image, where vertices of the side are, return to
+/* Returns corners that are too close to a side of the image, where vertices of the side are, to
  * their traced positions. */
 static void leave_sides(cvtm_contour *c, const double *traced,
                         const cvtm_contour_picture *picture) {

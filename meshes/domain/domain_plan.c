@@ -13,15 +13,17 @@
 
 /* ---- Vertices and their spacing ---- */
 
-static const double gradation = 0.3;      /* growth of a limited spacing per pixel */
-static const double smallest_edge = 1.25; /* pixels: below that the contour is noise */
+static const double gradation = 0.3; /* growth of a limited spacing per pixel of distance */
+static const double smallest_edge =
+    1.25; /* pixels: the contour has pixel noise below that length */
 static const double largest_deviation =
-    0.5;                                /* largest distance of an edge from the contour, pixels */
-static const double every_point = 0.05; /* pixels: this spacing keeps all contour points */
-static const double least_limit = 0.25; /* least spacing, away from corners, pixels */
+    0.5; /* largest distance of an edge from the contour, pixels */
+static const double every_point =
+    0.05; /* pixels: with this spacing every point of the contour becomes a vertex */
+static const double least_limit = 0.25; /* least limit, away from corners, pixels */
 static const double most_sites = 1e9;   /* largest number of sites for given sizes */
-/* The spacing at two vertices that see each other is at most this many times their distance; the
- * second value is for the neighbours of a corner, which form a triangle with it. */
+/* The spacing at two vertices that see each other is at most this many times their distance. The
+ * second value is for neighbours of a corner, which form a triangle with the corner. */
 static const double largest_jump = 1.3, largest_at_corner = 2.2;
 static const double hexagon =
     1.1547005383792517; /* 2 / sqrt 3; a cell has the area h^2 / hexagon */
@@ -30,15 +32,15 @@ typedef struct planner {
   const cvtm_contour *contour;
   int width, height;
   float *density;  /* inside the domain at least the floor */
-  float *coverage; /* share of each pixel inside the domain */
+  float *coverage; /* fraction of each pixel inside the domain */
   float *limit; /* upper bound of the spacing because of the shape; it grows with the distance from
-                   where it is set */
+                   the vertices and edges that need it */
   double scale; /* spacing = scale * rho^(-1/4) */
   double tolerance;
   int64_t limited;
 } planner;
 
-/* Nonzero on a torus, where the pixels beyond a side are those at the opposite side. */
+/* Nonzero on a torus, where the pixels beyond a side are those along the opposite side. */
 static int is_torus(const planner *p) { return p->contour->twin != NULL; }
 
 static int64_t pixel_of(const planner *p, double x, double y) {
@@ -47,8 +49,8 @@ static int64_t pixel_of(const planner *p, double x, double y) {
   return (int64_t)j * p->width + i;
 }
 
-/* The mean square root of the density over the pixels of the domain in the 5 x 5 pixels around a
- * point; single pixels on the boundary also contain outside. */
+/* The mean of the square root of the density over the pixels of the domain in the 5 x 5 pixels
+ * around a point, since single pixels on the boundary also contain outside. */
 static double mean_root(const planner *p, double x, double y) {
   const int64_t middle = pixel_of(p, x, y);
   const int i0 = (int)(middle % p->width), j0 = (int)(middle / p->width);
@@ -73,7 +75,7 @@ static double plane_spacing_at(const planner *p, double x, double y) {
   return root > 0 ? fmin(p->scale / sqrt(root), limit) : limit;
 }
 
-/* On a side of a torus, the smaller value of both sides. */
+/* The spacing at a point; on a side of a torus, the smaller of the values on both sides. */
 static double spacing_at(const void *context, double x, double y) {
   const planner *p = context;
   double least = plane_spacing_at(p, x, y);
@@ -95,7 +97,7 @@ static double edge_length(const cvtm_boundary *b, int64_t e) {
   return vertex_distance(b, b->edges[2 * e], b->edges[2 * e + 1]);
 }
 
-/* The turn between edge e and the next edge, if the contour is smooth there; else 0. */
+/* The angle between edge e and the next edge, if the contour is smooth there; else 0. */
 static double turn_after(const cvtm_boundary *b, int64_t e) {
   if (e < 0 || e + 1 >= b->edge_count) return 0;
   const int32_t middle = b->edges[2 * e + 1];
@@ -107,14 +109,14 @@ static double turn_after(const cvtm_boundary *b, int64_t e) {
   return fabs(atan2(ux * vy - uy * vx, ux * vx + uy * vy));
 }
 
-/* The largest length of an edge that the shape of its contour allows; its current length if that is
+/* The length that the shape of the contour allows for an edge; the current length if that is
  * allowed. */
 static double allowed_length(const planner *p, const cvtm_boundary *b, int64_t e) {
   const double length = edge_length(b, e);
   const double divided = b->deviation[e] > largest_deviation ? 0.6 * length : length; /* in two */
   if (!(length > smallest_edge)) return divided;
   /* Uses the sagitta of an arc that turns like the edges. The deviation itself consists of pixel
-   * steps, which shorter edges would only follow. */
+   * steps, which even shorter edges would only reproduce. */
   const double sagitta = length * fmax(turn_after(b, e - 1), turn_after(b, e)) / 8;
   const double bent = sagitta > p->tolerance ? 0.9 * length * sqrt(p->tolerance / sagitta) : length;
   return fmax(fmin(divided, bent), smallest_edge);
@@ -137,8 +139,8 @@ static void set_limit(planner *p, const cvtm_boundary *b, int64_t e, double allo
   }
 }
 
-/* Chamfer distance transform, a forward and a backward pass (Borgefors 1986, weights 1 and sqrt 2);
- * on a torus twice, so that values cross the sides. */
+/* Chamfer distance transform: a forward and a backward pass (Borgefors 1986, weights 1 and sqrt 2),
+ * on a torus both twice, so that values cross the sides. */
 static void spread_limits(planner *p) {
   const float side = (float)gradation, diagonal = (float)(gradation * 1.4142135623730951);
   const int w = p->width, h = p->height, torus = is_torus(p);
@@ -165,8 +167,8 @@ static void spread_limits(planner *p) {
   }
 }
 
-/* Shortens edges that cross each other. Finally they follow the contour point by point, and the
- * contour does not cross itself. */
+/* Shortens edges that cross each other. After enough rounds the edges follow the contour point by
+ * point, and the contour does not cross itself. */
 static cvtm_status separate_edges(planner *p, const cvtm_boundary *b, int64_t *found,
                                   cvtm_error *error) {
   uint8_t *crossed = malloc((size_t)b->edge_count + 1);
@@ -181,7 +183,7 @@ static cvtm_status separate_edges(planner *p, const cvtm_boundary *b, int64_t *f
   return status;
 }
 
-/* Sets limits for every edge that is too long; returns their number. */
+/* Sets limits for every edge that is too long; returns the number of such edges. */
 static int64_t limit_long_edges(planner *p, const cvtm_boundary *b) {
   int64_t found = 0;
   for (int64_t e = 0; e < b->edge_count; ++e) {
@@ -193,7 +195,7 @@ static int64_t limit_long_edges(planner *p, const cvtm_boundary *b) {
   return found;
 }
 
-/* ---- Narrow places ---- */
+/* ---- Narrow parts ---- */
 
 /* For each vertex and direction along the boundary: the next vertex and the next corner; -1: none.
  * For a corner the next corner is itself. */
@@ -217,8 +219,8 @@ static void find_vicinities(const cvtm_boundary *b, vicinity *around) {
   }
 }
 
-/* The corner that has u on one of its sides and v on the other, and whose distance from u is less
- * than 8 times the distance between u and v; -1 if there is none. */
+/* The corner that has u and v on its two sides, and whose distance from u is less than 8 times the
+ * distance between u and v; -1: none. */
 static int32_t corner_between(const cvtm_boundary *b, const vicinity *around, int32_t u,
                               int32_t v) {
   for (int k = 0; k < 4; ++k) {
@@ -233,8 +235,8 @@ static int is_next_to(const vicinity *around, int32_t u, int32_t c) {
   return around[u].next[0] == c || around[u].next[1] == c;
 }
 
-/* The spacing that two vertices which see each other allow; infinite if they give no limit. The two
- * sides of a corner give no limit, because they are always close to each other. */
+/* The spacing that two vertices which see each other allow; infinite if they set no limit. Between
+ * the two sides of a corner, which are close anyway, at least smallest_edge is allowed. */
 static double limit_between(const planner *p, const cvtm_boundary *b, const vicinity *around,
                             int32_t u, int32_t v) {
   const double *from = b->points + 2 * (int64_t)u, *to = b->points + 2 * (int64_t)v;
@@ -248,8 +250,8 @@ static double limit_between(const planner *p, const cvtm_boundary *b, const vici
   return here > 1.05 * allowed ? allowed : INFINITY;
 }
 
-/* Sets limits for every two vertices, neighbours on the boundary or on opposite sides of a narrow
- * part, that are much closer to each other than the spacing there. */
+/* Sets limits at every two vertices that are much closer to each other than the spacing there,
+ * whether they are neighbours on the boundary or on opposite sides of a narrow part. */
 static cvtm_status limit_narrow_places(planner *p, const cvtm_boundary *b, int64_t *found,
                                        cvtm_error *error) {
   cvtm_mesh mesh = {0};
@@ -277,7 +279,7 @@ static cvtm_status limit_narrow_places(planner *p, const cvtm_boundary *b, int64
   return status;
 }
 
-/* Sets all limits for the current boundary. */
+/* Sets all limits for the current boundary. *found: the number of limits set. */
 static cvtm_status apply_limits(planner *p, const cvtm_boundary *b, int64_t *found,
                                 cvtm_error *error) {
   int64_t crossed = 0, narrow = 0;
@@ -296,8 +298,8 @@ static double limited_spacing(const planner *p, int64_t k) {
   return fmin(h, (double)p->limit[k]);
 }
 
-/* The number of sites of a hexagonal tessellation with these spacings, including the half cells at
- * the boundary. */
+/* The number of sites of a hexagonal tessellation with the limited spacings, including the half
+ * cells at the boundary. */
 static double count_sites(const planner *p, const cvtm_boundary *b) {
   double total = 0;
   for (int j = 0; j < p->height; ++j) {
@@ -316,7 +318,7 @@ static double count_sites(const planner *p, const cvtm_boundary *b) {
   return total + half_cells;
 }
 
-/* Raises the density to its floor, and sets the first scale, or the scale for sizes. */
+/* Raises the density to its floor. Sets the first scale or, for sizes, the final one. */
 static cvtm_status raise_density(planner *p, int64_t sites, cvtm_domain_plan_figures *figures,
                                  cvtm_error *error) {
   const int64_t pixels = (int64_t)p->width * p->height;
@@ -342,7 +344,7 @@ static cvtm_status raise_density(planner *p, int64_t sites, cvtm_domain_plan_fig
   return CVTM_OK;
 }
 
-/* Sets the density that gives the planned spacings. */
+/* Sets the density that yields the limited spacings. */
 static void write_density(const planner *p) {
   for (int64_t k = 0; k < (int64_t)p->width * p->height; ++k) {
     double rho = p->coverage[k] > 0 ? (double)p->density[k] : 0;
@@ -404,7 +406,7 @@ static cvtm_status fit_scale(planner *p, int64_t sites, cvtm_boundary *boundary,
     p->limited = p->limited > found ? p->limited : found;
     const int enough = boundary->vertex_count <= sites;
     if (found == 0 && enough && fabs(ratio - 1) < 2e-3) return CVTM_OK;
-    /* If the shape alone needs more sites than there are, no scale suffices. */
+    /* If the shape alone needs more sites than are given, no scale suffices. */
     p->scale = fmin(p->scale * sqrt(ratio), largest_scale);
   }
 }
@@ -465,7 +467,7 @@ static double angle_at(const double *a, const double *b, const double *c) {
   return fabs(atan2(ux * vy - uy * vx, ux * vx + uy * vy));
 }
 
-/* The site to drop because of a triangle; -1 if there is none, or the triangle is good. */
+/* The site to drop because a triangle has a small angle; -1: none. */
 static int32_t crowded_site(const cvtm_mesh *mesh, const int32_t *source, int64_t fixed,
                             const int32_t *corners) {
   for (int k = 0; k < 3; ++k) {
@@ -480,7 +482,7 @@ static int32_t crowded_site(const cvtm_mesh *mesh, const int32_t *source, int64_
   return -1;
 }
 
-/* Lists the remaining sites and their indices in the whole list. */
+/* Lists the remaining sites. from: their indices among all sites. */
 typedef struct selection {
   double *sites;
   int32_t *from;

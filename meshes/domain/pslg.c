@@ -23,14 +23,14 @@ typedef struct plane_parts {
   cvtm_mesh mesh;      /* mirrored, because y is up here */
   cvtm_regions edges;  /* the segments */
   int32_t *source;     /* per vertex: the point that it was */
-  cvtm_scratch memory; /* of the next arrays */
+  cvtm_scratch memory; /* owns the next arrays */
   int64_t *twin;       /* as cvtm_find_twins gives them */
   int64_t *face;       /* per segment: its half-edge */
   int64_t *stack;      /* memory for all half-edges */
-  int32_t *segment;    /* per half-edge: its segment, or -1 */
+  int32_t *segment;    /* per half-edge: its segment; -1: none */
   int32_t *part;       /* per triangle: the number of its part */
-  int32_t *region; /* per part: 0 if it reaches the hull without crossing a segment; else -1, which
-                      the caller replaces */
+  int32_t *region; /* per part: 0 if it extends to the hull without crossing a segment; else -1, to
+                      be replaced by the caller */
   int32_t part_count;
 } plane_parts;
 
@@ -42,8 +42,8 @@ static void plane_parts_free(plane_parts *p) {
   *p = (plane_parts){0};
 }
 
-/* Region 1 is on both sides of all segments, so that no triangle is dropped. The triangulation is
- * mirrored, because y is up. */
+/* Triangulates with region 1 on both sides of all segments, so that no triangle is dropped. The
+ * triangulation is mirrored, because y is up. */
 static cvtm_status triangulate(double *points, int64_t count, int32_t *segments,
                                int64_t segment_count, plane_parts *p, cvtm_error *error) {
   const size_t edges = (size_t)segment_count;
@@ -83,7 +83,7 @@ static cvtm_status find_neighbours(plane_parts *p, cvtm_error *error) {
   return status;
 }
 
-/* Numbers the parts; a part that reaches the hull without crossing a segment is outside. */
+/* Numbers the parts; a part that extends to the hull without crossing a segment is outside. */
 static cvtm_status find_parts(plane_parts *p, cvtm_error *error) {
   const int64_t triangles = p->mesh.triangle_count;
   uint8_t *is_open = cvtm_scratch_take(&p->memory, (size_t)triangles, 1);
@@ -111,8 +111,8 @@ static void list_lone_points(const double *points, const plane_parts *p, int32_t
 }
 
 /* Lists the segments beside a region other than 0, and their ends, which are all corners.
- * with_cracks: nonzero: also segments with the same region on both sides, and points inside that
- * are on no segment. */
+ * with_cracks: nonzero: also lists segments with the same region on both sides, and points inside
+ * that are on no segment. */
 static cvtm_status plane_parts_boundary(const double *points, const plane_parts *p, int with_cracks,
                                         cvtm_boundary *b, cvtm_error *error) {
   const size_t n = (size_t)p->mesh.vertex_count, edges = (size_t)p->edges.edge_count + 1;
@@ -128,7 +128,7 @@ static cvtm_status plane_parts_boundary(const double *points, const plane_parts 
   }
   for (size_t v = 0; v < n; ++v) number[v] = -1;
   for (int64_t e = 0; e < p->edges.edge_count; ++e) {
-    /* Exchange left and right to undo the mirroring. */
+    /* Exchanges left and right to undo the mirroring. */
     const int32_t right = region_of(p, p->face[e]), left = region_of(p, p->twin[p->face[e]]);
     if (left == right && (left == 0 || !with_cracks)) continue;
     for (int i = 0; i < 2; ++i) {
@@ -149,8 +149,8 @@ static cvtm_status plane_parts_boundary(const double *points, const plane_parts 
   return CVTM_OK;
 }
 
-/* Triangulates segments (2 * segment_count points), which may meet in ends or touch in points.
- * CVTM_ERROR_INPUT if they cross. The caller frees the result, also on failure. */
+/* Triangulates segments (2 * segment_count points), which may share end points or touch, but not
+ * cross (CVTM_ERROR_INPUT). The caller frees the result, also on failure. */
 static cvtm_status plane_parts_create(double *points, int64_t count, int32_t *segments,
                                       int64_t segment_count, plane_parts *p, cvtm_error *error) {
   *p = (plane_parts){0};
@@ -164,8 +164,8 @@ static cvtm_status plane_parts_create(double *points, int64_t count, int32_t *se
 
 /* ---- Edges ---- */
 
-/* An edge between two merged corners, from the smaller number to the larger one. Sorted by its
- * fields. */
+/* An edge between two merged corners, from the smaller number to the larger one. The fields are the
+ * sort keys. */
 typedef struct shape_edge {
   int32_t from, to, shape;
 } shape_edge;
@@ -177,8 +177,8 @@ typedef struct edge_list {
   int64_t edge_count;
   int32_t *segments; /* 2 * segment_count: each edge once */
   int64_t segment_count;
-  int64_t *first; /* segment_count + 1: begin of each segment in edges */
-  int cancelled;  /* nonzero: parts of one shape have a common edge, which is inside the shape */
+  int64_t *first; /* segment_count + 1: index in `edges` of the first edge of each segment */
+  int cancelled;  /* nonzero: parts of one shape had a common edge inside the shape */
 } edge_list;
 
 static void free_edges(edge_list *l) {
@@ -246,7 +246,7 @@ static void collect_edges(const cvtm_ring_collector *c, const int32_t *number, e
   qsort(l->edges, (size_t)l->edge_count, sizeof *l->edges, cvtm_compare_three);
 }
 
-/* Two equal edges of the same shape cancel. */
+/* Removes pairs of equal edges of the same shape. */
 static void cancel_edges(edge_list *l) {
   int64_t kept = 0;
   for (int64_t k = 0; k < l->edge_count; ++k) {
@@ -293,11 +293,11 @@ static cvtm_status make_edges(const cvtm_ring_collector *c, edge_list *l, cvtm_e
 typedef struct coverer {
   const edge_list *edges;
   const plane_parts *parts;
-  int32_t *from; /* per part: the neighbouring part that is nearer to the outside; -1: the part is
-                    outside */
-  int64_t *through; /* per part: the segment between them; -1: the part is outside */
+  int32_t *from;    /* per part: the neighbouring part on the path to the outside; -1: the part is
+                       outside */
+  int64_t *through; /* per part: the segment between the part and `from`; -1: the part is outside */
   uint8_t *reached; /* per part */
-  uint8_t *inside;  /* per shape: scratch memory for one part */
+  uint8_t *inside;  /* per shape: scratch memory for a part */
 } coverer;
 
 /* The segment of a half-edge; -1 if the half-edge is only part of a segment. */
@@ -312,7 +312,7 @@ static int64_t segment_at(const coverer *c, int64_t half) {
 }
 
 /* Enters the part on the other side of a half-edge, if it was not visited. Returns 0 if the segment
- * between is unknown. */
+ * between the parts is unknown. */
 static int enter_part(coverer *c, int32_t from, int64_t half, int64_t *tail) {
   const plane_parts *p = c->parts;
   const int32_t part = p->part[half / 3];
@@ -325,7 +325,7 @@ static int enter_part(coverer *c, int32_t from, int64_t half, int64_t *tail) {
   return through >= 0 || p->segment[half] < 0;
 }
 
-/* Lists the half-edges on the border of each part: those of a part begin at from[part]. */
+/* Lists the half-edges on the border of each part; those of part k are list[begin[k]], ... . */
 static void list_borders(const plane_parts *p, int64_t *begin, int64_t *list) {
   const int64_t halves = 3 * p->mesh.triangle_count;
   for (int32_t k = 0; k <= p->part_count; ++k) begin[k] = 0;
@@ -337,7 +337,7 @@ static void list_borders(const plane_parts *p, int64_t *begin, int64_t *list) {
   for (int32_t k = 0; k < p->part_count; ++k) begin[k] = begin[k + 1];
 }
 
-/* Visits the parts from the outside inwards. Returns the part at which this failed, or -1. */
+/* Visits the parts from the outside inwards. Returns -1, or the part that could not be entered. */
 static int32_t reach_parts(coverer *c, const int64_t *begin, const int64_t *list,
                            int64_t list_count) {
   const plane_parts *p = c->parts;
@@ -356,7 +356,7 @@ static int32_t reach_parts(coverer *c, const int64_t *begin, const int64_t *list
 }
 
 /* Toggles the shapes of all segments between a part and the outside. After the first call, returns
- * the last shape that contains the part; -1 if there is none. A second call resets the shapes. */
+ * the last shape that contains the part; -1: none. A second call resets the shapes. */
 static int32_t toggle_shapes(coverer *c, int32_t part) {
   const edge_list *l = c->edges;
   int32_t last = -1;
@@ -372,7 +372,7 @@ static int32_t toggle_shapes(coverer *c, int32_t part) {
   return last;
 }
 
-/* region: per shape. */
+/* Sets the region of each part to that of the shape that covers it. region: per shape. */
 static cvtm_status cover_parts(const edge_list *l, const int32_t *region, int64_t shapes,
                                plane_parts *p, cvtm_error *error) {
   const size_t parts = (size_t)p->part_count, halves = 3 * (size_t)p->mesh.triangle_count;
@@ -448,7 +448,7 @@ static void clean_name(const char *name, char made[NAME_BYTES]) {
   made[length] = 0;
 }
 
-/* Appends the number of the region to a name that another region already has. */
+/* If another region already has the name, appends the number of the region. */
 static void distinguish_name(const cvtm_pslg *made, int32_t region, char name[NAME_BYTES]) {
   char number[16];
   for (int64_t k = 0; k < made->name_count; ++k) {
@@ -472,11 +472,11 @@ static int add_name(cvtm_pslg *made, const named_shape *s) {
   return 1;
 }
 
-/* Numbers regions from 1 in the order of their first shapes; shapes without rings are not regions.
+/* Numbers regions from 1 in the order of their first shapes; shapes without rings are no regions.
  * region: per shape. */
 static cvtm_status number_regions(const cvtm_ring_collector *c, int32_t *region, cvtm_pslg *made,
                                   cvtm_error *error) {
-  int64_t shapes = 0; /* number of shapes with rings; they are in ascending order */
+  int64_t shapes = 0; /* number of shapes with rings; their rings are in ascending order */
   named_shape *list = malloc((size_t)c->shape_count * sizeof *list);
   made->names = malloc((size_t)c->shape_count * sizeof *made->names);
   made->text = malloc((size_t)c->shape_count * sizeof *made->text);
@@ -488,7 +488,8 @@ static cvtm_status number_regions(const cvtm_ring_collector *c, int32_t *region,
       list[shapes++] = (named_shape){c->name[shape], shape, 0};
   }
   if (good) qsort(list, (size_t)shapes, sizeof *list, compare_names);
-  for (int64_t k = 0; k < shapes && good; ++k) { /* at first, the first shape with the same name */
+  for (int64_t k = 0; k < shapes && good;
+       ++k) { /* region is, for now, the first shape with the same name */
     const int same = k > 0 && list[k].name && strcmp(list[k].name, list[k - 1].name) == 0;
     list[k].region = same ? list[k - 1].region : list[k].shape;
   }
@@ -518,8 +519,8 @@ static cvtm_status divide_by_shapes(const cvtm_ring_collector *c, const edge_lis
   return status;
 }
 
-/* Makes rings touch where they nearly do. Shapes with names may overlap, and the last one counts:
- * makes them cross in corners. */
+/* Makes rings that nearly touch touch. Shapes with names may overlap, where the last one counts;
+ * makes corners where these cross. */
 static cvtm_status join_shapes(cvtm_ring_collector *c, const char *name, cvtm_error *error) {
   enum { ROUNDS = 4 }; /* a new corner bends its edges, which may then cross others */
   int64_t found = c->names_divide;
@@ -578,7 +579,7 @@ void cvtm_pslg_free(cvtm_pslg *pslg) {
 
 /* A point that marks a hole or a region. */
 typedef struct marker {
-  double x, y, attribute, area; /* NAN: there is none */
+  double x, y, attribute, area; /* NAN: not given */
 } marker;
 
 typedef struct graph {
@@ -608,7 +609,7 @@ static cvtm_status read_attributes(cvtm_source *s, marker *p) {
   return CVTM_OK;
 }
 
-/* Reads a list of points; the list is empty if the file ends. */
+/* Reads a list of points, which is empty if the file ends before it. */
 static cvtm_status read_markers(cvtm_source *s, const char *what, int have_attributes,
                                 marker **list, int64_t *count) {
   cvtm_source ahead = *s;
@@ -643,7 +644,7 @@ static cvtm_status read_graph(graph *g) {
   return status;
 }
 
-/* The part that contains a point; -1: none. */
+/* The part of the plane that contains a point; -1: none. */
 static int32_t part_at(const plane_parts *p, const marker *at) {
   const double x = at->x, y = at->y;
   for (int64_t t = 0; t < p->mesh.triangle_count; ++t) {
@@ -694,7 +695,7 @@ static cvtm_status number_parts(const graph *g, plane_parts *p, cvtm_pslg *made,
                    holes > 0 ? "everything they enclose is a hole" : "they form no closed ring");
 }
 
-/* Copies the segments, before they are divided, if one has a marker. */
+/* If a segment has a marker, copies all segments as they are before division. */
 static cvtm_status take_marks(const graph *g, cvtm_marks *made, cvtm_error *error) {
   int64_t marked = 0;
   for (int64_t k = 0; k < g->segment_count; ++k) marked += g->marker[k] != 0 && g->marker[k] != 1;

@@ -23,7 +23,7 @@ typedef struct cvtm_pslg {
   char **text;             /* name_count: the memory of the names */
   int64_t curve_count;
   double *curve;    /* 2 * curve_count, as in the file: corners between chords of curves */
-  cvtm_marks marks; /* of a .poly file with markers other than 0 and 1: all segments */
+  cvtm_marks marks; /* all segments of a .poly file with other markers than 0 and 1; else empty */
   int64_t skipped;  /* number of segments dropped because their ends are equal */
 } cvtm_pslg;
 
@@ -32,27 +32,31 @@ void cvtm_pslg_free(cvtm_pslg *pslg);
 /* Converts a graph to y down. y_up: nonzero if y is up in the file; y then becomes height - y. */
 void cvtm_pslg_turn(cvtm_pslg *pslg, int y_up, int height);
 
-/* The boundary as arcs, as cvtm_contour_of_polygons makes from rings; y down. */
+/* Converts the boundary to arcs like those of cvtm_contour_of_polygons; y down. */
 cvtm_status cvtm_contour_of_pslg(const cvtm_pslg *pslg, int width, int height,
                                  const cvtm_contour_options *options, cvtm_contour *contour,
                                  cvtm_error *error);
 
 /* Reads a polygon file (meshes/polygon_file.h) whose segments bound several regions. *is_rings is
  * nonzero if the file has only closed rings of one region, which cvtm_polygons_read reads; then the
- * graph is empty except `skipped` and `curve`. .poly files, which are never rings: as in Triangle,
- * a part of the plane is outside if it is unbounded or has a point in the list of holes. A part
- * with a point in the list of regions has the region number given by the attribute, if that is a
- * positive integer, else the position in the list; the other parts have the numbers that follow.
- * Vertices inside that no segment has are the last ones of the boundary, without edges. Other
- * files: if two shapes (GeoJSON: features, or geometries outside features; SVG: elements; CSV:
- * rings) share part of an edge, or features have names, each shape is a region, by the even-odd
- * rule. Where shapes overlap, the last one counts; edges of shapes with names may cross. Shapes
- * with the same name are one region. The name of a GeoJSON feature is the first of its properties
- * `name`, `material`, `label`, `region` and `class`, in upper or lower case, else its `id`; that of
- * an SVG element is inkscape:label or id. Characters other than letters, digits, _ and - become _.
- * CVTM_ERROR_INPUT if segments cross, nothing is inside, or a point of a region is outside. */
+ * graph is empty except `skipped` and `curve`. CVTM_ERROR_INPUT if segments cross, nothing is
+ * inside, or a point of a region is outside.
+ *
+ * .poly files, which are never rings: as in Triangle, a part of the plane is outside if it is
+ * unbounded or has a point in the list of holes. A part with a point in the list of regions has the
+ * region number given by the point's attribute, if that is a positive integer, else by its position
+ * in the list; the other parts have the numbers that follow. Vertices inside that belong to no
+ * segment are the last of the boundary, without edges.
+ *
+ * Other files: if two shapes (GeoJSON: features, or geometries outside features; SVG: elements;
+ * CSV: rings) share part of an edge, or features have names, each shape is a region, by the
+ * even-odd rule. Where shapes overlap, the last one counts; edges of shapes with names may cross.
+ * Shapes with the same name are one region. The name of a GeoJSON feature is the first of its
+ * properties `name`, `material`, `label`, `region` and `class`, in upper or lower case, else its
+ * `id`; the name of an SVG element is inkscape:label or id. Characters other than letters, digits,
+ * _ and - become _. */
 cvtm_status cvtm_pslg_read(const char *path, cvtm_pslg *pslg, int *is_rings, cvtm_error *error);
-/* The same from memory; `name` is used in messages. */
+/* cvtm_pslg_read from memory; `name` is used in messages. */
 cvtm_status cvtm_pslg_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                  const char *name, cvtm_pslg *pslg, int *is_rings,
                                  cvtm_error *error);

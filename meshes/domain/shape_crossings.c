@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An edge that crosses another, from its corner to the next one of the ring. */
+/* An edge that crosses others, from its corner to the next corner of the ring. */
 typedef struct crossed_edge {
   double low, high; /* of x */
   const double *from, *to;
@@ -46,7 +46,7 @@ static double side_of(const double *a, const double *b, const double *p) {
   return (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0]);
 }
 
-/* Returns 0 if there is no memory. */
+/* If two edges cross, adds a new corner to both. Returns 0 if memory runs out. */
 static int cross(crosser *c, const crossed_edge *e, const crossed_edge *f) {
   const double p = side_of(e->from, e->to, f->from), q = side_of(e->from, e->to, f->to);
   const double r = side_of(f->from, f->to, e->from), s = side_of(f->from, f->to, e->to);
@@ -60,8 +60,8 @@ static int cross(crosser *c, const crossed_edge *e, const crossed_edge *f) {
   return 1;
 }
 
-/* If there are so many edges that testing all pairs would take more than a second, crosses none;
- * the caller then refuses them. */
+/* Crosses all pairs of edges of different shapes, unless there are so many edges that this would
+ * take more than a second; the caller then refuses them. Returns 0 if memory runs out. */
 static int cross_all(crosser *c) {
   const int64_t most = 30000;
   int is_good = 1;
@@ -99,7 +99,7 @@ static int insert_corners(crosser *c) {
   return 1;
 }
 
-/* The edges that cross others. */
+/* Lists the edges that cross others. */
 static cvtm_status list_crossed(crosser *c, const int32_t *shape, cvtm_error *error) {
   const cvtm_polygons *rings = c->rings;
   const size_t n = (size_t)rings->start[rings->ring_count];
