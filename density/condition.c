@@ -14,10 +14,10 @@
 /* --- links ------------------------------------------------------------------------------------ */
 
 /* The five-point Laplacian: links of one weight between neighbouring pixels of the mask, no links
- * across its border (Neumann). Without a mask nothing is stored. */
+ * across the border of the mask (Neumann). Without a mask no links are stored. */
 typedef struct link_set {
   cvtm_device *device;
-  cvtm_lcp_grid grid; /* arrays in device memory; `diagonal` is not set */
+  cvtm_lcp_grid grid; /* arrays in device memory, without `diagonal` */
   void *memory;
 } link_set;
 
@@ -146,7 +146,7 @@ static double value_or_infinity(const field *f, int64_t i, int64_t j) {
   return f->mask == NULL || f->mask[p] ? f->value[p] : (double)INFINITY;
 }
 
-/* The solution at (i, j) of the equation with Godunov's upwind differences. */
+/* The solution of the equation at (i, j), with Godunov's upwind differences. */
 static double upwind(const field *f, int64_t i, int64_t j) {
   const double a = fmin(value_or_infinity(f, i - 1, j), value_or_infinity(f, i + 1, j));
   const double b = fmin(value_or_infinity(f, i, j - 1), value_or_infinity(f, i, j + 1));
@@ -156,7 +156,7 @@ static double upwind(const field *f, int64_t i, int64_t j) {
   return apart < s ? 0.5 * (a + b + sqrt(2 * s * s - apart * apart)) : low + s;
 }
 
-/* One sweep in one of the four orders; returns nonzero if a value changed. */
+/* Sweeps once in one of the four orders; returns nonzero if a value changed. */
 static int sweep_in_order(field *f, int order) {
   int changed = 0;
   for (int64_t y = 0; y < f->height; ++y) {
@@ -165,7 +165,7 @@ static int sweep_in_order(field *f, int order) {
       const int64_t i = order & 1 ? f->width - 1 - x : x, p = j * f->width + i;
       if (f->mask != NULL && !f->mask[p]) continue;
       const double value = upwind(f, i, j);
-      /* A decrease as small as rounding errors would only cause further sweeps. */
+      /* a decrease as small as rounding errors would only cause further sweeps */
       if (!(value < f->value[p] * (1 - 1e-14))) continue;
       f->value[p] = value;
       changed = 1;
@@ -212,10 +212,10 @@ struct cvtm_bias {
   cvtm_bias_options options;
   link_set links;
   cvtm_hlcp_grid *newton;
-  double *q, *x, *z, *w; /* right side; unknowns; in device memory */
+  double *q, *x, *z, *w; /* right-hand side, unknowns; in device memory */
 };
 
-/* The weights where u is above and below rho. */
+/* Sets the weights of pixels where u > rho (a) and where u < rho (b). */
 static void weights_of(double p, double *a, double *b) {
   *a = p > 0.5 ? p / (1 - p) : 1;
   *b = p > 0.5 ? 1 : (1 - p) / p;
@@ -294,7 +294,7 @@ int cvtm_condition_wanted(const cvtm_condition_options *options) {
 
 void cvtm_grade_size(int width, int height, const uint8_t *mask, double slope, double *density) {
   const int64_t count = (int64_t)width * height;
-  const double up = 1 + 0x1p-49; /* more than 13 roundings of 2^-53 */
+  const double up = 1 + 0x1p-49; /* exceeds 13 roundings of 2^-53 */
   for (int64_t p = 0; p < count; ++p) density[p] = 1 / sqrt(sqrt(density[p]));
   cvtm_eikonal(width, height, mask, NULL, slope, density);
   for (int64_t p = 0; p < count; ++p) {
@@ -309,7 +309,7 @@ typedef struct work {
   const uint8_t *mask;
   const cvtm_condition_options *options;
   double tolerance;
-  double *rho, *u, *upper; /* device memory; rho is the caller's */
+  double *rho, *u, *upper; /* in device memory; rho belongs to the caller */
 } work;
 
 static cvtm_status at_least(const work *w, double least, const double *v, double *out) {
@@ -325,7 +325,7 @@ static cvtm_status smooth(work *w, cvtm_condition_result *result) {
   if (status == CVTM_OK) status = cvtm_bias_solve(bias, w->rho, w->u, &result->bias);
   cvtm_bias_destroy(bias);
   result->converged &= result->bias.stop == CVTM_LCP_CONVERGED;
-  /* Rounding can make the smallest value slightly negative. */
+  /* rounding can make the smallest value slightly negative */
   return status == CVTM_OK ? at_least(w, 0, w->u, w->rho) : status;
 }
 
@@ -350,7 +350,7 @@ static cvtm_status grade(work *w, cvtm_condition_result *result) {
   return status == CVTM_OK ? cvtm_device_copy(w->device, w->rho, w->u, bytes) : status;
 }
 
-/* The largest value of w->rho; overwrites w->u. */
+/* Finds the largest value of w->rho; overwrites w->u. */
 static cvtm_status find_largest(const work *w, double *largest) {
   const int64_t count = (int64_t)w->width * w->height;
   size_t bytes = 0;

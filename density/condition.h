@@ -39,8 +39,8 @@ typedef struct cvtm_bias cvtm_bias;
 /* Allocates all memory for pictures of width * height pixels; mask as for cvtm_grade_create. */
 cvtm_status cvtm_bias_create(cvtm_device *device, int width, int height, const uint8_t *mask,
                              const cvtm_bias_options *options, cvtm_bias **bias);
-/* rho, u: width * height doubles in device memory; rho must be 0 outside the mask.
- * result->stop says whether it converged. */
+/* rho, u: width * height doubles in device memory; rho must be 0 outside the mask. result->stop
+ * tells whether u has converged. */
 cvtm_status cvtm_bias_solve(cvtm_bias *bias, const double *rho, double *u,
                             cvtm_hlcp_result *result);
 void cvtm_bias_destroy(cvtm_bias *bias);
@@ -57,12 +57,12 @@ void cvtm_bias_destroy(cvtm_bias *bias);
 typedef struct cvtm_grade cvtm_grade;
 
 /* Allocates all memory for pictures of width * height pixels. mask: width * height in host memory,
- * 0 where u is to be 0; NULL: u is computed on all pixels. lambda > 0 in square pixels. tolerance:
+ * 0 where u is fixed to 0; NULL: no pixel is fixed. lambda > 0 in square pixels. tolerance:
  * absolute, on the 2-norm of the natural residual. */
 cvtm_status cvtm_grade_create(cvtm_device *device, int width, int height, const uint8_t *mask,
                               double lambda, double tolerance, cvtm_grade **grade);
 /* rho, upper (NULL: none), u: width * height doubles in device memory; rho must be 0 outside the
- * mask. CVTM_ERROR_INPUT if upper < rho anywhere. result->stop says whether it converged. */
+ * mask. CVTM_ERROR_INPUT if upper < rho anywhere. result->stop tells whether u has converged. */
 cvtm_status cvtm_grade_solve(cvtm_grade *grade, const double *rho, const double *upper, double *u,
                              cvtm_lcp_result *result);
 void cvtm_grade_destroy(cvtm_grade *grade);
@@ -70,55 +70,54 @@ void cvtm_grade_destroy(cvtm_grade *grade);
 /* --- fast sweeping ---------------------------------------------------------------------------- */
 
 /* Fast sweeping (Zhao 2005, with Godunov's upwind differences) computes sizes with a bounded
- * gradation, and distances around obstacles. It runs only on the CPU: a sweep is fast because each
+ * gradation, and distances around obstacles. Runs only on the CPU: a sweep is fast because each
  * pixel uses the values just computed, and a picture needs only one solve. */
 
 /* Replaces `value` by the largest field v <= value with |grad v| <= slowness. Without obstacles
  * v(x) is the minimum over y of value(y) + slowness |x - y|, up to the first-order error of the
- * differences. value: width * height, infinite where it gives no bound. slowness: one per pixel;
+ * differences. value: width * height, infinite where there is no bound. slowness: one per pixel;
  * NULL: `constant` everywhere. mask: 0 for obstacles, which no path crosses and whose values do not
  * change; NULL: no obstacles. */
 void cvtm_eikonal(int width, int height, const uint8_t *mask, const double *slowness,
                   double constant, double *value);
 
-/* The signed distance of every pixel to the boundary between inside (nonzero) and outside, in
- * pixels, negative inside. Pixels beside the boundary have a distance of 1/2. All distances are
+/* Sets the signed distance of every pixel to the boundary between inside (nonzero) and outside, in
+ * pixels, negative inside. A pixel next to the boundary has a distance of 1/2. All distances are
  * infinite if there is no boundary. */
 void cvtm_signed_distance(int width, int height, const uint8_t *inside, double *distance);
 
 /* --- all steps -------------------------------------------------------------------------------- */
 
-/* Comments end with the default. */
+/* Each comment ends with the default. */
 typedef struct cvtm_condition_options {
   double bias;       /* p of the asymmetric smoothing; 0.5 */
-  double smooth;     /* lambda of the asymmetric smoothing; 0, which means none */
-  double grade;      /* lambda of grading; 0, which means none */
-  double grade_max;  /* upper bound of grading; where the density exceeds it, the density is the
-                        bound; infinite */
-  double grade_size; /* largest slope of the size density^(-1/4); 0, which means any */
+  double smooth;     /* lambda of the asymmetric smoothing; 0: no smoothing */
+  double grade;      /* lambda of grading; 0: no grading */
+  double grade_max;  /* upper bound of grading; larger densities become the bound; infinite */
+  double grade_size; /* largest slope of the size density^(-1/4); 0: no bound */
   CVTM_RESERVED(7);
 } cvtm_condition_options;
 
 void cvtm_condition_defaults(cvtm_condition_options *options);
-/* Nonzero if the options change anything. */
+/* Nonzero if the options change the density. */
 int cvtm_condition_wanted(const cvtm_condition_options *options);
 
 typedef struct cvtm_condition_result {
-  cvtm_hlcp_result bias; /* zero for a step that the options omit */
+  cvtm_hlcp_result bias; /* zero if the options omit the step */
   cvtm_lcp_result grade;
   int converged;
   CVTM_RESERVED(6);
 } cvtm_condition_result;
 
 /* Changes density (host, width * height, >= 0) in place. mask: width * height, or NULL; where it is
- * 0 the density is 0 and stays 0. The complementarity problems are solved until the 2-norm of the
- * residual is below 1e-8 times the largest density, or until rounding prevents a decrease. */
+ * 0 the density must be 0 and remains 0. The complementarity problems are solved until the 2-norm
+ * of the residual is below 1e-8 times the largest density, or rounding prevents a decrease. */
 cvtm_status cvtm_density_condition(cvtm_device *device, int width, int height, const uint8_t *mask,
                                    const cvtm_condition_options *options, double *density,
                                    cvtm_condition_result *result);
 
-/* The same for a density in device memory. Waits for the device. Fails with CVTM_ERROR_UNSUPPORTED
- * if grade_size is set, because that step runs on the host. */
+/* cvtm_density_condition for a density in device memory. Waits for the device. Fails with
+ * CVTM_ERROR_UNSUPPORTED if grade_size is set, because that step runs on the host. */
 cvtm_status cvtm_density_condition_on_device(cvtm_device *device, int width, int height,
                                              const uint8_t *mask,
                                              const cvtm_condition_options *options, double *density,

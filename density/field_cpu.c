@@ -1,6 +1,6 @@
 #include "density/field_kernels.h"
 
-/* Waking many threads for few pixels takes longer than the work. */
+/* The number of threads for a loop: waking many threads for few pixels costs more than it saves. */
 static int threads_for_pixels(const cvtm_device *device, int64_t pixels) {
   const int64_t useful = 1 + pixels / 16384;
   const int threads = cvtm_device_threads(device);

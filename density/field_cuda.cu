@@ -29,7 +29,7 @@ __global__ void detector_kernel(cvtm_level_set set) {
              [&](int64_t i, int64_t j) { cvtm_level_detector(&set, i, j); });
 }
 
-/* Adds the sums of the block's threads in a fixed order, into `sum` of the first thread. */
+/* Adds the sums of the block's threads in a fixed order to `sum` of the first thread. */
 __device__ void sum_block(double sum[CVTM_LEVEL_SUMS]) {
   __shared__ double lanes[CVTM_LEVEL_SUMS][block_size];
   for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) lanes[k][threadIdx.x] = sum[k];
@@ -42,7 +42,7 @@ __device__ void sum_block(double sum[CVTM_LEVEL_SUMS]) {
   for (int k = 0; k < CVTM_LEVEL_SUMS; ++k) sum[k] = lanes[k][0];
 }
 
-/* Each block processes whole rows of pixels. */
+/* Each block processes one row of pixels after another. */
 __global__ void __launch_bounds__(block_size, 4) advance_kernel(cvtm_level_set set) {
   for (int64_t j = blockIdx.x; j < set.height; j += gridDim.x) {
     double sum[CVTM_LEVEL_SUMS] = {0};
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(block_size, 4) advance_kernel(cvtm_level_set s
     sum_block(sum);
     for (int k = 0; threadIdx.x == 0 && k < CVTM_LEVEL_SUMS; ++k)
       set.partial[CVTM_LEVEL_SUMS * j + k] = sum[k];
-    __syncthreads(); /* before shared memory is reused for the next row */
+    __syncthreads(); /* before the next row reuses shared memory */
   }
 }
 

@@ -1,5 +1,5 @@
-/* Inside density only: what both devices compute for one pixel of a field, and the table of the
- * phases that differ between devices. Each phase enqueues its work on the device's stream. */
+/* Inside density only: the computations for one pixel of a field, for both devices, and the table
+ * of the phases that differ between devices. Each phase enqueues work on the device's stream. */
 #ifndef CVTMESH_DENSITY_FIELD_KERNELS_H
 #define CVTMESH_DENSITY_FIELD_KERNELS_H
 
@@ -14,14 +14,14 @@
 extern "C" {
 #endif
 
-/* One step of the level set. All arrays are in device memory and borrowed. The edges between pixels
+/* A step of the level set. All arrays are in device memory and borrowed. The edges between pixels
  * are laid out as the links of a cvtm_lcp_grid. */
 typedef struct cvtm_level_set {
   int64_t width, height;
   double h, per_h2;           /* side of a pixel: 1 / longer side; 1 / h^2 */
   double epsilon, k, tau;     /* regularisation, edge detector, time step */
-  double *image, *u, *before; /* shades; u of this step and of the previous one */
-  double *next;               /* initial guess of the next step, extrapolated from the last two */
+  double *image, *u, *before; /* shades; u of this step and of the previous step */
+  double *next; /* initial guess of the next step, extrapolated from the last two steps */
   double *detector_horizontal, *detector_vertical;  /* g at the edges */
   double *diagonal, *horizontal, *vertical, *right; /* the LCP of the step */
   double *partial;                                  /* CVTM_LEVEL_SUMS * height */
@@ -46,15 +46,15 @@ CVTM_HD double cvtm_field_laplacian(const cvtm_lcp_grid *grid, double sign, cons
   return sign * sum;
 }
 
-/* v at (i, j), mirrored at the border of the image. */
+/* The value of v at (i, j), mirrored at the border of the image. */
 CVTM_HD double cvtm_field_mirrored(const cvtm_level_set *s, const double *v, int64_t i, int64_t j) {
   i = i < 0 ? 0 : i < s->width ? i : s->width - 1;
   j = j < 0 ? 0 : j < s->height ? j : s->height - 1;
   return v[j * s->width + i];
 }
 
-/* |grad v|^2 at the edge between (i - 1, j) and (i, j), or (i, j - 1) and (i, j): the difference
- * across, and the mean of the two central differences along it. */
+/* |grad v|^2 at the edge between (i - 1, j) and (i, j) or, if vertical, (i, j - 1) and (i, j): by
+ * the difference across the edge, and the mean of the two central differences along it. */
 CVTM_HD double cvtm_field_slope(const cvtm_level_set *s, const double *v, int64_t i, int64_t j,
                                 int vertical) {
   const int64_t a = vertical ? 0 : 1, b = 1 - a; /* across; along */
@@ -70,8 +70,8 @@ CVTM_HD double cvtm_level_q(const cvtm_level_set *s, int64_t i, int64_t j, int v
   return sqrt(s->epsilon * s->epsilon + cvtm_field_slope(s, s->u, i, j, vertical));
 }
 
-/* The edge detector 1 / (1 + K |grad I|^2) at the edges west and north of a pixel, 0 beyond the
- * image. Called for i = 0 .. width, j = 0 .. height. */
+/* Sets the edge detector 1 / (1 + K |grad I|^2) at the edges west and north of a pixel; 0 beyond
+ * the image. Called for i = 0 .. width, j = 0 .. height. */
 CVTM_HD void cvtm_level_detector(const cvtm_level_set *s, int64_t i, int64_t j) {
   if (j < s->height) {
     const int inside = i > 0 && i < s->width;
@@ -85,8 +85,8 @@ CVTM_HD void cvtm_level_detector(const cvtm_level_set *s, int64_t i, int64_t j) 
   }
 }
 
-/* Q at the four edges of a pixel: west, east, north, south; 0 beyond the image. Returns the number
- * of edges inside the image. */
+/* Sets Q at the four edges of a pixel: west, east, north, south; 0 beyond the image. Returns the
+ * number of edges inside the image. */
 CVTM_HD int cvtm_level_edges(const cvtm_level_set *s, int64_t i, int64_t j, double q[4]) {
   int count = 0;
   for (int e = 0; e < 4; ++e) {
@@ -100,8 +100,8 @@ CVTM_HD int cvtm_level_edges(const cvtm_level_set *s, int64_t i, int64_t j, doub
 }
 
 /* Sets the coefficients of h^2 / mean Q u - tau div (g / Q grad u) = h^2 / mean Q u^n for one pixel
- * and the edges west and north of it; those beyond the image are 0. Adds the pixel's part of the
- * sums of the step that led to u. */
+ * and the edges west and north of it; edges beyond the image have 0. Adds the pixel's contribution
+ * to the sums of the step that led to u. */
 CVTM_HD void cvtm_level_advance(const cvtm_level_set *s, int64_t i, int64_t j,
                                 double sum[CVTM_LEVEL_SUMS]) {
   const int64_t p = j * s->width + i, west = j * (s->width + 1) + i;
@@ -152,7 +152,7 @@ typedef struct cvtm_field_table {
                            const double *v, double *out);
   /* g at all edges of the image. */
   cvtm_status (*detector)(cvtm_device *device, const cvtm_level_set *set);
-  /* Sets the LCP of the next step and the sums of the previous one over all pixels, added in a
+  /* Sets the LCP of the next step, and the sums of the previous step over all pixels, added in a
    * fixed order. Then copies u to `before`. */
   cvtm_status (*advance)(cvtm_device *device, const cvtm_level_set *set);
   CVTM_FIELD_PHASES(CVTM_PHASE_FIELD)

@@ -45,7 +45,7 @@ static cvtm_status apply_weights(const cvtm_pipeline_options *o, const cvtm_imag
   return status;
 }
 
-/* The region of the pixels with data. */
+/* Makes the region of the pixels with data. */
 static cvtm_status data_region(const cvtm_image *image, cvtm_region *region, cvtm_error *error) {
   const size_t count = (size_t)image->width * (size_t)image->height;
   *region = (cvtm_region){.width = image->width, .height = image->height, .inside = malloc(count)};
@@ -101,13 +101,13 @@ static cvtm_status check_range(const char *path, const double *density, size_t c
                    path);
 }
 
-/* Returns 1 if a step after the tone changes the density. */
+/* Nonzero if a step after the tone changes the density. */
 static int shapes(const cvtm_image *image, const cvtm_pipeline_options *o) {
   return image->masked > 0 || o->weight_count > 0 || o->within_count > 0 || o->obstacle_count > 0 ||
          cvtm_condition_wanted(&o->condition);
 }
 
-/* The steps after the tone, applied to result->precise. device may be NULL if no step needs it. */
+/* Applies the steps after the tone to result->precise. device may be NULL if no step needs it. */
 static cvtm_status shape_density(cvtm_device *device, const cvtm_image *image, const char *name,
                                  const cvtm_pipeline_options *o, cvtm_pipeline_result *r,
                                  cvtm_error *error) {
@@ -137,7 +137,7 @@ static cvtm_status shape_density(cvtm_device *device, const cvtm_image *image, c
   return status;
 }
 
-/* Runs all steps. taken: the image if the density may reuse the memory of its values, else NULL. */
+/* Runs all steps. taken: the image if its values may be overwritten by the density, else NULL. */
 static cvtm_status run_steps(cvtm_device *device, const cvtm_image *image, cvtm_image *taken,
                              const char *name, const cvtm_pipeline_options *options,
                              cvtm_pipeline_result *result, cvtm_error *error) {
@@ -191,7 +191,7 @@ static int is_free(const cvtm_pipeline_result *r, double x, double y) {
   return 1;
 }
 
-/* The pixel centre in the mask, which is not empty, nearest to a point. */
+/* Finds the pixel centre nearest to a point in the mask, which is not empty. */
 static void nearest_centre(const cvtm_pipeline_result *r, const double *place, double *centre) {
   const int width = r->width, height = r->height;
   const int i0 = (int)fmin(place[0], width - 1), j0 = (int)fmin(place[1], height - 1);

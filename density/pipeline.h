@@ -1,5 +1,5 @@
 /* All steps from a picture to a density, in this order: tone, weights of regions, mask (the density
- * outside it becomes 0), asymmetric smoothing, grading, and the bound on the gradation of sizes. */
+ * becomes 0 outside it), asymmetric smoothing, grading, and the bound on the gradation of sizes. */
 #ifndef CVTMESH_DENSITY_PIPELINE_H
 #define CVTMESH_DENSITY_PIPELINE_H
 
@@ -9,25 +9,25 @@
 
 CVTM_API_BEGIN
 
-/* A region is given as a source for cvtm_region_open, or as the name "alpha": the opaque pixels of
- * the picture itself. */
+/* A region is a source for cvtm_region_open, or has the name "alpha": the opaque pixels of the
+ * picture itself. */
 typedef struct cvtm_region_weight {
   cvtm_input region;
   double factor; /* >= 0, multiplies the density in the region */
 } cvtm_region_weight;
 
-/* The arrays and strings must outlive the call. Comments end with the default, which is 0 or NULL
- * where they give none. */
+/* The arrays and strings must outlive the call. Each comment ends with the default; without one,
+ * the default is 0 or NULL. */
 typedef struct cvtm_pipeline_options {
   cvtm_density_options tone;
   const cvtm_region_weight *weights;
   int weight_count;
-  const cvtm_input *within;    /* the mask is the intersection of these regions, */
-  const cvtm_input *obstacles; /* minus the union of these */
+  const cvtm_input *within;    /* the mask is the intersection of these regions ... */
+  const cvtm_input *obstacles; /* ... minus the union of these regions */
   int within_count, obstacle_count;
   cvtm_condition_options condition;
-  int precise; /* nonzero: set result->precise; 0 */
-  int threads; /* number of threads if no device is given; 0, which means all */
+  int precise; /* nonzero: result->precise is set; 0 */
+  int threads; /* number of threads if no device is given; 0: all */
   CVTM_RESERVED(8);
 } cvtm_pipeline_options;
 
@@ -35,26 +35,26 @@ void cvtm_pipeline_defaults(cvtm_pipeline_options *options);
 
 typedef struct cvtm_pipeline_result {
   int width, height;
-  float *density;       /* width * height */
-  double *precise;      /* the same before rounding to float; NULL unless options->precise */
-  uint8_t *mask;        /* 1 on pixels where sites may be; NULL: all */
+  float *density;  /* width * height */
+  double *precise; /* the density before it was rounded to float; NULL unless options->precise */
+  uint8_t *mask;   /* 1 on pixels where sites may be; NULL: all */
   cvtm_region *regions; /* the regions of the mask, then the obstacles */
   int region_count, first_obstacle;
   cvtm_condition_result condition;
   CVTM_RESERVED(8);
 } cvtm_pipeline_result;
 
-/* name: name of the picture for messages. device NULL: opens the CPU during the call. On failure
- * *result is empty and the message is in *error; else free the result with cvtm_pipeline_free. */
+/* Runs all steps. name: name of the picture for messages. device NULL: opens the CPU during the
+ * call. On failure *result is empty and the message is in *error. */
 cvtm_status cvtm_pipeline_run(cvtm_device *device, const cvtm_image *image, const char *name,
                               const cvtm_pipeline_options *options, cvtm_pipeline_result *result,
                               cvtm_error *error);
 void cvtm_pipeline_free(cvtm_pipeline_result *result);
 
-/* Moves sites (2 * count, inside the picture) that lie outside the mask to a near point inside, and
- * returns the number of sites moved. Such sites exist because the centroid of a cell around an
- * obstacle may lie in the obstacle. For polygons the test uses the polygon itself, not its
- * pixels. */
+/* Moves sites (2 * count, inside the picture) that lie outside the mask to a nearby point inside
+ * it, and returns the number of sites moved. There are such sites because the centroid of a cell
+ * around an obstacle may lie in the obstacle. A region of polygons is tested by its polygons, not
+ * its pixels. */
 int64_t cvtm_pipeline_move_sites(const cvtm_pipeline_result *result, double *sites, int64_t count);
 
 CVTM_API_END

@@ -10,8 +10,8 @@
 
 /* --- polygons ------------------------------------------------------------------------------ */
 
-/* Intersects the rings with the line on which one coordinate is `at`. Lists the other coordinate,
- * `axis`, of the crossings in ascending order; returns their number. */
+/* Intersects the rings with the line on which one coordinate is `at`. Lists the other coordinate
+ * (axis) of the crossings in ascending order, and returns their number. */
 static int64_t crossings(const cvtm_polygons *polygons, int axis, double at, double *where) {
   int64_t count = 0;
   for (int64_t ring = 0; ring < polygons->ring_count; ++ring) {
@@ -28,7 +28,7 @@ static int64_t crossings(const cvtm_polygons *polygons, int axis, double at, dou
   return count;
 }
 
-/* The first pixel of a row or column whose centre is at x or beyond. */
+/* The first pixel of a row or column whose centre is not before x. */
 static int first_pixel(double x, int count) {
   const double pixel = ceil(x - 0.5);
   return pixel < 0 ? 0 : pixel < count ? (int)pixel : count;
@@ -102,7 +102,7 @@ static cvtm_status read_polygons(const char *path, cvtm_region *region, cvtm_err
   return CVTM_OK;
 }
 
-/* The even-odd rule. */
+/* Nonzero inside the polygons, by the even-odd rule. */
 static int is_within(const cvtm_polygons *polygons, double x, double y) {
   int odd = 0;
   for (int64_t ring = 0; ring < polygons->ring_count; ++ring) {

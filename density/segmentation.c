@@ -37,7 +37,7 @@ cvtm_status cvtm_shades_of_image(const cvtm_image *image, double **shades, cvtm_
   const double scale = high > low ? 1 / (high - low) : 0;
   for (size_t p = 0; p < count; ++p) {
     const double value = (double)image->value[p];
-    /* Pixels without data: white in pictures, the minimum in data. */
+    /* pixels without data: white in pictures, the minimum in data */
     if (isnan(value))
       (*shades)[p] = !image->is_data;
     else
@@ -176,7 +176,7 @@ void cvtm_seeds_bounds(const cvtm_seeds *seeds, double value, double *lower, dou
 
 /* --- the first curve -------------------------------------------------------------------------- */
 
-/* 1 + K |grad I|^2 by central differences, mirrored at the border. */
+/* Fills slowness with 1 + K |grad I|^2 by central differences, mirrored at the border. */
 static void fill_slowness(int width, int height, const double *shades, double k, double *slowness) {
   const double h = 1.0 / (width > height ? width : height);
   for (int64_t j = 0; j < height; ++j) {
@@ -217,7 +217,7 @@ cvtm_status cvtm_seeds_grow(const cvtm_seeds *seeds, const double *shades, doubl
   return CVTM_OK;
 }
 
-/* Fails if all values have the same sign. */
+/* Fails if all values of the level set have the same sign. */
 static cvtm_status check_first_curve(int64_t members, int64_t count, cvtm_error *error) {
   if (members > 0 && members < count) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT, "the first curve encloses %s",
@@ -285,7 +285,7 @@ struct cvtm_segment {
   cvtm_segment_options options;
   cvtm_level_set set;
   cvtm_lcp *lcp;
-  double *lower, *upper; /* in device memory, as the arrays of the set */
+  double *lower, *upper; /* in device memory, like the arrays of `set` */
 };
 
 void cvtm_segment_defaults(cvtm_segment_options *options) {
@@ -409,7 +409,7 @@ static cvtm_status prepare_bounds(cvtm_segment *s, const double *lower, const do
   return CVTM_OK;
 }
 
-/* Sets the LCP of the next step, and reads the sums of the previous one. */
+/* Sets the LCP of the next step, and reads the sums of the previous step. */
 static cvtm_status prepare_step(cvtm_segment *s, cvtm_segment_progress *progress) {
   const double h = s->set.h, pixels = (double)s->set.width * (double)s->set.height;
   double sums[CVTM_LEVEL_SUMS];
@@ -422,7 +422,7 @@ static cvtm_status prepare_step(cvtm_segment *s, cvtm_segment_progress *progress
   return CVTM_OK;
 }
 
-/* The operators are not renewed in every step, because the coefficients change little. */
+/* Renews the operators in some steps only, because the coefficients change little. */
 static cvtm_status refresh_operators(cvtm_segment *s, int64_t step) {
   const cvtm_lcp_grid grid = {.width = s->set.width,
                               .height = s->set.height,
@@ -533,7 +533,7 @@ static cvtm_status read_first_region(const cvtm_input *source, int width, int he
   return status;
 }
 
-/* Sets s->inside to the region within the first curve. Not for CVTM_FIRST_CURVE_DISC. */
+/* Sets s->inside to the region within the first curve, for all kinds but CVTM_FIRST_CURVE_DISC. */
 static cvtm_status make_first_region(const cvtm_segmentation_options *o, cvtm_segmentation *s,
                                      cvtm_error *error) {
   const int width = s->seeds.width, height = s->seeds.height;
@@ -567,7 +567,7 @@ typedef struct recorder {
   const cvtm_segment_options *options;
 } recorder;
 
-/* Appends a step to the history, and calls the caller's monitor. */
+/* Appends a step to the history, and calls the monitor of the options; nonzero: stop. */
 static int record_step(void *context, const cvtm_segment_progress *progress) {
   const recorder *r = context;
   r->segmentation->history[r->segmentation->history_count++] = *progress;
@@ -621,7 +621,7 @@ static cvtm_status segment_image(cvtm_device *device, const cvtm_image *image,
   return status;
 }
 
-/* Prefixes the message with the picture's name unless it begins with the name of a file. */
+/* Prefixes the message with the picture's name unless the message begins with a file name. */
 static cvtm_status name_picture(const cvtm_segmentation_options *o, const char *name,
                                 cvtm_status status, cvtm_error *error) {
   const char *files[] = {name, o->seeds.name, o->first_region.name};

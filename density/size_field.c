@@ -13,7 +13,7 @@ static const double largest_ratio = 32; /* largest ratio of a size to the mean s
 
 /* ---- neighbours ---- */
 
-/* For each vertex the pairs of other corners of the triangles around it. */
+/* For each vertex, the pairs of the other corners of the triangles around it. */
 typedef struct neighbours {
   int64_t *start;
   int32_t *list;
@@ -40,7 +40,7 @@ static void free_neighbours(neighbours *n) {
   free(n->list);
 }
 
-/* Adds the vertices around patch[first .. end - 1] that are not in the patch yet. */
+/* Adds the vertices around patch[first .. end - 1] that are not yet in the patch. */
 static int add_ring(const neighbours *n, int32_t *patch, int first, int end) {
   int count = end;
   for (int i = first; i < end; ++i) {
@@ -122,7 +122,7 @@ static cvtm_metric hessian_at(const cvtm_mesh *mesh, const double *values, const
     const int end = count;
     count = add_ring(n, patch, first, end);
     first = end;
-    const int whole = count == end; /* the patch is the whole mesh */
+    const int whole = count == end; /* the patch is the entire mesh */
     if (count >= PATCH_MIN || (whole && count >= UNKNOWNS))
       found = fit_patch(mesh, values, patch, count, &hessian);
   }
@@ -134,7 +134,7 @@ static double area_of(const cvtm_mesh *mesh, int64_t u, int64_t v, int64_t w) {
   return 0.5 * fabs((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]));
 }
 
-/* Mean area of the triangles around a vertex: the squared size there, up to a factor. */
+/* The mean area of the triangles around a vertex: proportional to the squared size there. */
 static double mean_area(const cvtm_mesh *mesh, const neighbours *n, int64_t v) {
   double sum = 0;
   for (int64_t k = n->start[v]; k < n->start[v + 1]; k += 2)
@@ -144,8 +144,8 @@ static double mean_area(const cvtm_mesh *mesh, const neighbours *n, int64_t v) {
 
 /* ---- log sizes at the vertices ---- */
 
-/* Converts h^-2 at the vertices, known up to a factor, into log h. Raises values far below the mean
- * over the mesh. */
+/* Converts h^-2 at the vertices, known up to a factor, into log h. Values far below the mean over
+ * the mesh are raised. */
 static cvtm_status take_logarithms(const cvtm_mesh *mesh, double *wanted, cvtm_error *error) {
   double sum = 0, area = 0;
   for (int64_t t = 0; t < mesh->triangle_count; ++t) {
@@ -206,7 +206,7 @@ static cvtm_status find_logarithms(const cvtm_mesh *mesh, const double *values,
 
 /* ---- pixels ---- */
 
-/* Interpolates the values at the corners of a triangle at the pixel centres in it. */
+/* Interpolates the values at the corners of a triangle at the pixel centres inside it. */
 static void fill_triangle(const cvtm_mesh *mesh, const double *values, int64_t t, int width,
                           int height, double *pixel) {
   const int32_t *v = mesh->triangles + 3 * t;
@@ -231,7 +231,7 @@ static void fill_triangle(const cvtm_mesh *mesh, const double *values, int64_t t
   }
 }
 
-/* Pixels without a value (NAN) get that of a nearby pixel, ring by ring. */
+/* Gives pixels without a value (NAN) the value of a nearby pixel, ring by ring. */
 static cvtm_status spread_values(const cvtm_mesh *mesh, int width, int height, double *pixel,
                                  cvtm_error *error) {
   static const int step[4][2] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
@@ -360,7 +360,7 @@ static double clamped_value(const double *u, const cvtm_metric_field *f, int i, 
   return u[(int64_t)y * f->width + x];
 }
 
-/* Hessians by second differences. */
+/* Computes Hessians by second differences. */
 static void find_hessians(const double *u, cvtm_metric_field *f) {
   for (int j = 0; j < f->height; ++j) {
     for (int i = 0; i < f->width; ++i) {

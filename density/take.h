@@ -1,5 +1,5 @@
-/* Inside the program only: makes the density in the memory of the picture's values, which are lost.
- * A large picture then needs half the memory, and no time to map new pages. */
+/* Inside the program only: stores the density in the memory of the picture's values, which are
+ * lost. A large picture then needs half the memory, and no time to map new pages. */
 #ifndef CVTMESH_DENSITY_TAKE_H
 #define CVTMESH_DENSITY_TAKE_H
 
@@ -9,10 +9,10 @@
 extern "C" {
 #endif
 
-/* As cvtm_density_from_image, but reuses image->value unless it is part of image->storage. */
+/* cvtm_density_from_image that reuses image->value, unless that is part of image->storage. */
 cvtm_status cvtm_density_take(cvtm_image *image, const cvtm_density_options *options,
                               const char *name, float **density, cvtm_error *error);
-/* As cvtm_pipeline_run, but reuses image->value if no step after the tone needs it. */
+/* cvtm_pipeline_run that reuses image->value if no step after the tone needs it. */
 cvtm_status cvtm_pipeline_take(cvtm_device *device, cvtm_image *image, const char *name,
                                const cvtm_pipeline_options *options, cvtm_pipeline_result *result,
                                cvtm_error *error);

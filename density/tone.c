@@ -45,8 +45,8 @@ static cvtm_status bad_value(const cvtm_image *image, size_t i, const char *name
 /* Threads share the pixels in blocks; from each block only the first bad pixel is reported. */
 enum { BLOCK = 1 << 14 };
 
-/* Returns the largest value; *first is the index of the first value that is negative or not finite,
- * if there is one. */
+/* Returns the largest value; *first: the index of the first value that is negative or not finite;
+ * `count` if there is none. */
 static double scan_values(const float *value, int64_t count, int64_t *first) {
   int64_t bad = count;
   float max = 0;
@@ -76,7 +76,7 @@ static double scan_values(const float *value, int64_t count, int64_t *first) {
   return (double)max;
 }
 
-/* Checks every value and finds the largest. */
+/* Checks every value and finds the largest value. */
 static cvtm_status check_values(const cvtm_image *image, size_t count, const char *name,
                                 double *max, cvtm_error *error) {
   int64_t first;
@@ -133,13 +133,13 @@ static cvtm_status zero_everywhere(const cvtm_image *image, const cvtm_density_o
                    name);
 }
 
-/* How values become densities. */
+/* Parameters of the conversion from values to densities. */
 typedef struct conversion {
   cvtm_density_from from; /* not AUTO */
-  int reversed;           /* nonzero: the value is first replaced by `top` - value */
+  int reversed;           /* nonzero: `top` - value replaces the value */
   double top, gamma, floor;
   double dot_ratio;
-  const cvtm_density_options *levels; /* NULL: the levels do not change */
+  const cvtm_density_options *levels; /* NULL: no change of levels */
 } conversion;
 
 static conversion choose_conversion(const cvtm_image *image, const cvtm_density_options *options,
@@ -153,7 +153,7 @@ static conversion choose_conversion(const cvtm_image *image, const cvtm_density_
                   changes_levels(options) ? options : NULL};
   if (c.from == CVTM_DENSITY_FROM_AUTO)
     c.from = image->is_data ? CVTM_DENSITY_FROM_DENSITY : CVTM_DENSITY_FROM_TONE;
-  /* Dark pixels of a picture are dense, and large values of data. */
+  /* pictures are dense where they are dark, data where values are large */
   c.reversed = image->is_data ? options->invert : !options->invert;
   return c;
 }
@@ -181,8 +181,8 @@ static inline double convert_value(double value, const conversion *c) {
   return rho < c->floor ? c->floor : rho;
 }
 
-/* Converts count values. Sets *positive if some density is above 0; returns 1 if some density is
- * not finite. */
+/* Converts count values. Sets *positive if a density is above 0; returns 1 if a density is not
+ * finite. */
 CVTM_INLINE int convert_values(const float *value, int64_t count, const conversion *c,
                                float *density, int *positive) {
   int wrong = 0, above = 0;
@@ -196,8 +196,8 @@ CVTM_INLINE int convert_values(const float *value, int64_t count, const conversi
   return wrong;
 }
 
-/* As convert_values, with separate loops with constant options for the two default conversions, of
- * pictures and of data. */
+/* convert_values, with separate loops with constant options for the default conversions of pictures
+ * and of data. */
 static int convert_block(const float *value, int64_t count, const conversion *c, float *density,
                          int *positive) {
   const double floor = c->floor;
@@ -259,15 +259,15 @@ static cvtm_status no_memory(const cvtm_image *image, const char *name, cvtm_err
                    image->width, image->height);
 }
 
-/* Pixels without data become 0. */
+/* Sets pixels without data to 0. */
 static void clear_masked(const cvtm_image *image, float *plane) {
   const size_t count = (size_t)image->width * (size_t)image->height;
   for (size_t i = 0; image->masked > 0 && i < count; ++i)
     if (isnan(image->value[i])) plane[i] = 0;
 }
 
-/* A copy of the values in which pixels without data have the value of a pixel with data, so that
- * they do not affect the result. */
+/* Copies the values, and gives pixels without data the value of a pixel with data, so that they do
+ * not affect the result. */
 static cvtm_status fill_masked(const cvtm_image *image, const char *name, float **filled,
                                cvtm_error *error) {
   const size_t count = (size_t)image->width * (size_t)image->height;
@@ -281,7 +281,7 @@ static cvtm_status fill_masked(const cvtm_image *image, const char *name, float 
   return CVTM_OK;
 }
 
-/* Makes the density. own: memory for the density, which may be the values of the image; NULL: the
+/* Makes the density. own: memory for the density, perhaps the values of the image; NULL: the
  * function allocates it. */
 static cvtm_status make_density(const cvtm_image *image, const cvtm_density_options *options,
                                 const char *name, float *own, float **density, cvtm_error *error) {

@@ -18,7 +18,7 @@ static const double srgb_chromaticities[8] = {0.3127, 0.3290, 0.64, 0.33, 0.30, 
 
 /* --- Code points of ITU-T H.273 (2021) --- */
 
-/* The chromaticities of a code point; returns 0 if it is not known. */
+/* Finds the chromaticities of a code point; returns 0 if it is unknown. */
 static int find_primaries(int primaries, double chromaticities[8]) {
   static const struct {
     int code;
@@ -50,7 +50,7 @@ static double from_gamma_28(double v) { return pow(v, 2.8); }
 static double from_linear(double v) { return v; }
 static double from_srgb(double v) { return cvtm_srgb_to_linear(v); }
 
-/* SMPTE ST 2084, relative to the reference white. */
+/* The decoding function of SMPTE ST 2084, relative to the reference white. */
 static double from_pq(double v) {
   const double m1 = 2610.0 / 16384, m2 = 2523.0 / 32, c1 = 107.0 / 128;
   const double c2 = 2413.0 / 128, c3 = 2392.0 / 128, peak = 10000, reference = 203;
@@ -63,7 +63,7 @@ static double from_hlg_scene(double v) {
   return v <= 0.5 ? v * v / 3 : (exp((v - c) / a) + b) / 12;
 }
 
-/* ARIB STD-B67; the reference white is the signal 0.75. */
+/* The decoding function of ARIB STD-B67; the reference white is the signal 0.75. */
 static double from_hlg(double v) { return from_hlg_scene(v) / from_hlg_scene(0.75); }
 
 /* Fills the curve of a transfer characteristic; returns 0 if it is unknown. */
@@ -105,7 +105,7 @@ static int invert(const double a[3][3], double inverse[3][3]) {
   return 1;
 }
 
-/* The XYZ of a chromaticity at Y = 1. */
+/* Computes the XYZ of a chromaticity at Y = 1. */
 static int xyz_of(const double xy[2], double xyz[3]) {
   if (!(xy[1] > 1e-6)) return 0;
   xyz[0] = xy[0] / xy[1];
@@ -114,7 +114,7 @@ static int xyz_of(const double xy[2], double xyz[3]) {
   return 1;
 }
 
-/* Bradford's transform from `white` to D50 (ICC.1:2010, annex E). */
+/* Computes Bradford's transform from `white` to D50 (ICC.1:2010, annex E). */
 static int adapt_to_d50(const double white[3], double matrix[3][3]) {
   static const double cone[3][3] = {
       {0.8951, 0.2664, -0.1614}, {-0.7502, 1.7135, 0.0367}, {0.0389, -0.0685, 1.0296}};
@@ -131,14 +131,14 @@ static int adapt_to_d50(const double white[3], double matrix[3][3]) {
   return 1;
 }
 
-/* The matrix from linear light with these primaries to XYZ relative to D50. Returns 0 if the
- * primaries lie on one line. */
+/* Computes the matrix from linear light with these primaries to XYZ relative to D50. Returns 0 if
+ * the primaries lie on one line. */
 static int find_matrix_to_xyz(const double chromaticities[8], double matrix[3][3]) {
   double white[3], column[3], primaries[3][3], inverse[3][3], adapted[3][3];
   if (!xyz_of(chromaticities, white)) return 0;
   for (int c = 0; c < 3; ++c) {
     const double *xy = chromaticities + 2 + 2 * c;
-    /* Not scaled to Y = 1, because the y of a primary may be 0. */
+    /* not scaled to Y = 1, because the y of a primary may be 0 */
     column[0] = xy[0];
     column[1] = xy[1];
     column[2] = 1 - xy[0] - xy[1];
@@ -155,8 +155,8 @@ static int find_matrix_to_xyz(const double chromaticities[8], double matrix[3][3
 }
 
 /* Sets colour->matrix, which converts linear light to that of sRGB; to_xyz converts it to XYZ
- * (D50). If white is mapped to within 0.01 of white, it is mapped exactly to white. Returns 0 if
- * the matrix is not finite. */
+ * (D50). If white is mapped to within 0.01 of white, the matrix is scaled to map it exactly to
+ * white. Returns 0 if the matrix is not finite. */
 static int set_matrix(const double to_xyz[3][3], cvtm_colour *colour) {
   double srgb[3][3], inverse[3][3];
   if (!find_matrix_to_xyz(srgb_chromaticities, srgb) || !invert(srgb, inverse)) return 0;
@@ -189,9 +189,9 @@ static void copy_curves(cvtm_colour *colour) {
 
 #if CVTMESH_HAVE_LCMS2
 
-/* If an allocation fails, lcms2 reports an unreadable profile, so failed allocations are recorded
- * here. It does not check whether creating a mutex failed, so mutexes are replaced by none; only
- * one thread uses each context. */
+/* lcms2 reports a failed allocation as an unreadable profile, so failed allocations are counted
+ * here. lcms2 does not check whether creating a mutex failed, so it gets no mutexes; only one
+ * thread uses each context. */
 static _Thread_local int failed_allocations;
 
 static void *checked(void *memory) {
@@ -255,12 +255,12 @@ static int read_curve(cmsHPROFILE profile, cmsTagSignature tag, float *curve) {
   if (tone == NULL) return 0;
   for (int i = 0; i < CVTM_COLOUR_STEPS; ++i) {
     const float light = cmsEvalToneCurveFloat(tone, (cmsFloat32Number)i / (CVTM_COLOUR_STEPS - 1));
-    curve[i] = light >= 0 ? fminf(light, most) : 0; /* not NaN */
+    curve[i] = light >= 0 ? fminf(light, most) : 0; /* 0 for NaN */
   }
   return 1;
 }
 
-/* Returns 0 if the profile does not consist of curves and a matrix. */
+/* Takes the curves and the matrix of a profile; returns 0 if it does not consist of these. */
 static int take_curves(cmsHPROFILE profile, cvtm_colour *colour) {
   static const cmsTagSignature curves[] = {cmsSigRedTRCTag, cmsSigGreenTRCTag, cmsSigBlueTRCTag};
   static const cmsTagSignature columns[] = {cmsSigRedColorantTag, cmsSigGreenColorantTag,
@@ -280,7 +280,7 @@ static int take_curves(cmsHPROFILE profile, cvtm_colour *colour) {
   return set_matrix(to_xyz, colour);
 }
 
-/* Linear light with the primaries and white of sRGB; NULL on failure. */
+/* A profile of linear light with the primaries and white of sRGB; NULL on failure. */
 static cmsHPROFILE create_linear(cmsContext context) {
   const cmsCIExyY white = {0.3127, 0.3290, 1};
   const cmsCIExyYTRIPLE primaries = {{0.64, 0.33, 1}, {0.30, 0.60, 1}, {0.15, 0.06, 1}};
@@ -305,7 +305,7 @@ static void take_transform(cmsHPROFILE profile, cvtm_colour *colour) {
   if (colour->transform != NULL) colour->kind = CVTM_COLOUR_PROFILE;
 }
 
-/* Sets *colour from the profile; leaves CVTM_COLOUR_SRGB if the profile cannot be used. */
+/* Sets *colour from the profile, or leaves it as CVTM_COLOUR_SRGB if the profile is not usable. */
 static cvtm_status from_profile(const cvtm_colour_source *source, cvtm_colour *colour,
                                 cvtm_error *error) {
   const cmsColorSpaceSignature space = colour->colours == 1   ? cmsSigGrayData
@@ -345,8 +345,8 @@ static void from_codes(const cvtm_colour_source *source, cvtm_colour *colour) {
     colour->kind = CVTM_COLOUR_MATRIX;
 }
 
-/* Writers of sRGB give a gamma of 1/2.2 as an approximation for simple readers, so it means sRGB.
- * With other primaries it is meant literally. */
+/* Nonzero if a gamma means sRGB: writers of sRGB give 1/2.2 as an approximation for simple readers.
+ * With other primaries the gamma is meant literally. */
 static int is_gamma_of_srgb(double gamma) { return gamma == 0 || fabs(gamma * 2.2 - 1) < 0.01; }
 
 static int are_those_of_srgb(const cvtm_colour_source *source) {

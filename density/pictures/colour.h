@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The colour information of a file; all zero: none. The first of these that is given applies: code
+/* The colour information of a file; all zero: none. The first given applies, in this order: code
  * points, profile, is_srgb, gamma and chromaticities (PNG, third edition, section 4.3). */
 typedef struct cvtm_colour_source {
   int has_codes, primaries, transfer; /* ColourPrimaries and TransferCharacteristics of H.273 */
@@ -23,7 +23,7 @@ typedef struct cvtm_colour_source {
 } cvtm_colour_source;
 
 typedef enum cvtm_colour_kind {
-  CVTM_COLOUR_SRGB,   /* no other field is used */
+  CVTM_COLOUR_SRGB,   /* without the other fields */
   CVTM_COLOUR_MATRIX, /* a curve for each colour, then a matrix; for grey one curve */
   CVTM_COLOUR_PROFILE /* tables of a profile, evaluated by lcms2 */
 } cvtm_colour_kind;
@@ -48,8 +48,8 @@ cvtm_status cvtm_colour_create(const cvtm_colour_source *source, int colours, cv
                                cvtm_error *error);
 void cvtm_colour_destroy(cvtm_colour *colour);
 
-/* Converts `count` pixels of interleaved 16-bit samples; an ink sample of 65535 is full ink. The
- * kind must not be CVTM_COLOUR_SRGB. light: 3 * count. */
+/* Converts `count` pixels of interleaved 16-bit samples; an ink sample of 65535 is full ink.
+ * colour->kind must not be CVTM_COLOUR_SRGB. light: 3 * count. */
 void cvtm_colour_light(const cvtm_colour *colour, const uint16_t *samples, size_t count,
                        float *light);
 

@@ -29,8 +29,8 @@ void cvtm_place_set_resolution(cvtm_image_place *place, double across, double do
   if (is_size(across) && is_size(down)) set_pixel(place, unit_mm / across, unit_mm / down, "mm");
 }
 
-/* Our name for a unit in a file; NULL if it is unknown. The micro sign may be in UTF-8 (two
- * different characters), in Latin-1, or ImageJ's escape sequence. */
+/* The name that cvtmesh uses for a unit in a file; NULL if it is unknown. The micro sign may be in
+ * UTF-8 (two different characters), in Latin-1, or ImageJ's escape sequence. */
 static const char *find_unit(const char *text, size_t length) {
   static const char *const known[][2] = {
       {"nm", "nm"},         {"um", "um"},       {"\xc2\xb5m", "um"},  {"\xce\xbcm", "um"},
@@ -44,7 +44,7 @@ static const char *find_unit(const char *text, size_t length) {
   return NULL;
 }
 
-/* The value of an attribute of XML, without its quotes; NULL if there is none. */
+/* Finds the value of an XML attribute, without its quotes; NULL if there is none. */
 static const char *find_attribute(const char *text, const char *name, size_t *length) {
   const size_t size = strlen(name);
   for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name)) {
@@ -74,7 +74,7 @@ static const char *read_unit(const char *text, const char *name) {
   return value != NULL ? find_unit(value, length) : "um";
 }
 
-/* OME-XML (Schindelin et al.; schema 2016-06, element Pixels). */
+/* Sets the place from OME-XML (Schindelin et al.; schema 2016-06, element Pixels). */
 static int set_by_ome(cvtm_image_place *place, const char *text) {
   const double width = read_length(text, "PhysicalSizeX"),
                height = read_length(text, "PhysicalSizeY");
@@ -102,7 +102,7 @@ int cvtm_place_set_description(cvtm_image_place *place, const char *text, double
                    : strstr(text, "<OME") != NULL && set_by_ome(place, text);
 }
 
-/* Exchanges width and height of a pixel if the orientation 1 to 8 does so, and drops the origin. */
+/* Drops the origin of a rotated picture; orientations from 5 on exchange the sides of a pixel. */
 static void orient_place(cvtm_image_place *place, int orientation) {
   if (orientation < 2 || orientation > 8) return;
   place->has_origin = 0;
@@ -176,7 +176,7 @@ void cvtm_image_free(cvtm_image *image) {
   image->note[0] = 0;
 }
 
-/* Writes a rotated copy of one plane; it has height x width pixels if the orientation exchanges the
+/* Writes a rotated copy of one plane, with height x width pixels if the orientation exchanges the
  * sides. */
 static void orient_plane(const float *plane, int width, int height, int orientation,
                          float *turned) {
@@ -254,7 +254,7 @@ static cvtm_status check_shape(const cvtm_image_source *source, const cvtm_npy *
                    source->name, array->dimensions);
 }
 
-/* The image takes ownership of the array's floats. */
+/* Moves the array's floats to the image. */
 static void take_floats(cvtm_npy *array, cvtm_image *image) {
   *image = (cvtm_image){.width = (int)array->shape[1],
                         .height = (int)array->shape[0],
@@ -289,7 +289,7 @@ static cvtm_status read_array(const cvtm_image_source *source, cvtm_npy *array, 
   return cvtm_npy_take(bytes, source->size, source->name, array, error);
 }
 
-/* Frees the array or takes it over. */
+/* Makes an image of an array, and frees the array or takes over its memory. */
 static cvtm_status image_of_array(const cvtm_image_source *source, cvtm_npy *array,
                                   cvtm_image *image, cvtm_error *error) {
   cvtm_status status = check_shape(source, array, error);
@@ -345,7 +345,7 @@ int cvtm_exif_orientation(const unsigned char *data, size_t size) {
 
 /* --- The format of a file, from its first bytes --- */
 
-/* A decoder that only builds with its library have. */
+/* DECODE_X: the decoder, or NULL in a build without its library. */
 #define WITH_0(decode) NULL
 #define WITH_1(decode) decode
 #define WITH_LIBRARY(has, decode) WITH_FLAG(has, decode)
@@ -368,7 +368,7 @@ static int is_netpbm(const cvtm_image_source *source) {
          (isspace(source->bytes[2]) || source->bytes[2] == '#');
 }
 
-/* Also tests the size of the second header, because texts may begin with `BM`. */
+/* Nonzero for BMP. Also tests the size of the second header, because texts may begin with `BM`. */
 static int is_bmp(const cvtm_image_source *source) {
   return has_magic(source, 0, "BM", 2) && source->size >= 18 && source->bytes[14] >= 12 &&
          source->bytes[15] == 0 && source->bytes[16] == 0 && source->bytes[17] == 0;
@@ -385,13 +385,13 @@ static int is_heif(const cvtm_image_source *source) {
 
 typedef struct image_kind {
   const char *name;
-  const char *formats; /* names as cvtm_image_formats lists them; NULL: another row has the name, or
-                          the format is not read */
+  const char *formats;    /* names in cvtm_image_formats; NULL: another row has the name, or cvtmesh
+                             does not read the format */
   const char *extensions; /* other extensions of the format; NULL: none */
   const char *magic;
   size_t at, length;
-  int (*matches)(const cvtm_image_source *source); /* test that replaces the magic bytes */
-  cvtm_image_decoder *decode; /* NULL: this build has no decoder, or there is none */
+  int (*matches)(const cvtm_image_source *source); /* test used instead of the magic bytes */
+  cvtm_image_decoder *decode;                      /* NULL: this build or cvtmesh has no decoder */
   /* A command that converts the file to PNG: the text before the name of the file, and the text
    * between that name and the name of the PNG. */
   const char *convert, *into;
@@ -427,7 +427,7 @@ static const image_kind *find_kind(const cvtm_image_source *source) {
   return NULL;
 }
 
-/* The format of the extension, or NULL. */
+/* The format that the extension stands for, or NULL. */
 static const char *promised_format(const char *name) {
   char buffer[16];
   const char *extension = cvtm_file_extension(name, buffer, sizeof buffer);
@@ -438,8 +438,8 @@ static const char *promised_format(const char *name) {
   return NULL;
 }
 
-/* The decoder for a file, from its first bytes. CVTM_ERROR_UNSUPPORTED if this build cannot read
- * the format; the message has a command that converts the file. */
+/* Finds the decoder for a file by its first bytes. Fails with CVTM_ERROR_UNSUPPORTED if this build
+ * cannot read the format; the message has a command that converts the file. */
 static cvtm_status find_decoder(const cvtm_image_source *source, cvtm_image_decoder **decode,
                                 cvtm_error *error) {
   const char *name = source->name;
@@ -498,7 +498,7 @@ static cvtm_status parse_image(const cvtm_image_source *source, cvtm_image *imag
   if (status != CVTM_OK) return status;
   errno = 0;
   status = decode_in_team(decode, source, image, error);
-  /* The image libraries report a failed allocation only as text, but errno shows it. */
+  /* image libraries report a failed allocation only as text, but set errno */
   if (status == CVTM_ERROR_INPUT && errno == ENOMEM) status = cvtm_image_no_memory(source, error);
   if (status != CVTM_OK) cvtm_image_free(image);
   return status;

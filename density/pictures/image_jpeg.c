@@ -24,7 +24,7 @@ typedef struct jpeg_reader {
   cvtm_image *image;
   JOCTET *profile; /* malloc'd by libjpeg; NULL: none */
   unsigned profile_size;
-  int orientation; /* kept here: libjpeg drops the markers when it finishes */
+  int orientation; /* stored, because libjpeg drops the markers when it finishes */
   char reason[JMSG_LENGTH_MAX];
 } jpeg_reader;
 
@@ -34,9 +34,9 @@ static void on_error(j_common_ptr jpeg) {
   longjmp(reader->jump, 1);
 }
 
-/* libjpeg fills missing pixels with grey and only warns. For a density that is an error, so only
- * warnings that do not concern pixels are accepted, such as padding between markers, which cameras
- * write. */
+/* Makes an error of every warning except those that do not concern pixels, for example about
+ * padding between markers, which cameras write: libjpeg fills missing pixels with grey and only
+ * warns. */
 static void on_message(j_common_ptr jpeg, int level) {
   if (level >= 0) return;
   int code = jpeg->err->msg_code;
@@ -49,7 +49,7 @@ static void on_message(j_common_ptr jpeg, int level) {
 
 static void on_output(j_common_ptr jpeg) { (void)jpeg; }
 
-/* A small file can require a huge number of passes over a large picture. */
+/* Limits the passes over a large picture that a small file can require. */
 static void on_progress(j_common_ptr jpeg) {
   jpeg_reader *reader = (jpeg_reader *)jpeg->err;
   if (reader->jpeg.input_scan_number > MAX_SCANS) {
@@ -71,7 +71,7 @@ static int find_orientation(const jpeg_reader *reader) {
   return 1;
 }
 
-/* The profile from all APP2 markers, which libjpeg-turbo joins since version 2.0. */
+/* Gets the profile from all APP2 markers, which libjpeg-turbo joins since version 2.0. */
 static void find_profile(jpeg_reader *reader) {
 #if defined(LIBJPEG_TURBO_VERSION_NUMBER) && LIBJPEG_TURBO_VERSION_NUMBER >= 1005090
   jpeg_read_icc_profile(&reader->jpeg, &reader->profile, &reader->profile_size);
@@ -80,7 +80,7 @@ static void find_profile(jpeg_reader *reader) {
 #endif
 }
 
-/* The resolution in the JFIF header. */
+/* Reads the resolution from the JFIF header. */
 static void find_place(jpeg_reader *reader) {
   const double inch = 25.4, centimetre = 10;
   const struct jpeg_decompress_struct *jpeg = &reader->jpeg;
@@ -115,7 +115,7 @@ static cvtm_status prepare_jpeg(jpeg_reader *reader, cvtm_error *error) {
   uint64_t width = reader->jpeg.image_width, height = reader->jpeg.image_height;
   cvtm_status status = cvtm_image_check_size(source, width, height, error);
   if (status != CVTM_OK) return status;
-  /* Huffman codes take at least one bit per block of 64 pixels, arithmetic codes less. */
+  /* Huffman codes take at least one bit per block of 64 pixels; arithmetic codes can take less */
   if (!reader->jpeg.arith_code) {
     status = cvtm_image_check_ratio(source, width * height, 64 * 8, error);
     if (status != CVTM_OK) return status;
@@ -146,7 +146,7 @@ static void read_pixels(jpeg_reader *reader) {
   jpeg_finish_decompress(&reader->jpeg);
 }
 
-/* The only function to which libjpeg's errors jump; it changes no local variable that is read after
+/* libjpeg's errors jump only into this function, which changes no local variable that is read after
  * a jump. */
 static cvtm_status run_reader(jpeg_reader *reader, cvtm_error *error) {
   if (setjmp(reader->jump) != 0) {

@@ -1,4 +1,4 @@
-/* Formats that are read where the build has their library: GIF, WebP, HEIC and AVIF. */
+/* Formats that a build reads if it has their library: GIF, WebP, HEIC and AVIF. */
 #include "base/file.h"
 #include "density/pictures/image_formats.h"
 
@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* --- GIF -------------------------------------------------------------------------------------- */
-/* The first frame, clipped to the screen; transparent where it does not cover the screen. */
+/* The first frame, clipped to the screen; pixels outside the frame are transparent. */
 
 #if CVTMESH_HAVE_GIF
 #include <gif_lib.h>
@@ -65,7 +65,7 @@ static cvtm_status find_frame(gif_reader *r, cvtm_error *error) {
   }
 }
 
-/* If the screen has a width or height of 0, that of the frame is used. */
+/* Checks the sizes. A width or height of 0 of the screen is replaced by that of the frame. */
 static cvtm_status check_frame(gif_reader *r, cvtm_error *error) {
   const GifImageDesc *frame = &r->gif->Image;
   const uint64_t largest_ratio = 4096; /* LZW with codes of 12 bits expands no further */
@@ -77,7 +77,7 @@ static cvtm_status check_frame(gif_reader *r, cvtm_error *error) {
     status = cvtm_image_check_ratio(r->source, (uint64_t)frame->Width * (uint64_t)frame->Height,
                                     largest_ratio, error);
   if (status != CVTM_OK) return status;
-  /* The part of the screen outside the frame takes no bytes of the file, so it is checked, too. */
+  /* checked too, because the screen outside the frame takes no bytes of the file */
   return cvtm_image_check_ratio(r->source, (uint64_t)r->width * (uint64_t)r->height, largest_ratio,
                                 error);
 }
@@ -105,7 +105,7 @@ static cvtm_status begin_gif_pixels(gif_reader *r, cvtm_image *image, cvtm_error
   return r->index != NULL ? CVTM_OK : cvtm_image_no_memory(r->source, error);
 }
 
-/* Interlaced rows come in four passes. */
+/* Reads the rows of the frame; interlaced rows come in four passes. */
 static cvtm_status read_frame(gif_reader *r, cvtm_error *error) {
   static const int first[4] = {0, 4, 2, 1}, step[4] = {8, 8, 4, 2};
   const GifImageDesc *frame = &r->gif->Image;
@@ -166,8 +166,7 @@ cvtm_status cvtm_image_decode_gif(const cvtm_image_source *source, cvtm_image *i
 #endif
 
 /* --- WebP ------------------------------------------------------------------------------------- */
-/* A still picture, or the first frame of an animation; transparent where the frame does not cover
- * the canvas. */
+/* A still picture, or the first frame of an animation; pixels outside the frame are transparent. */
 
 #if CVTMESH_HAVE_WEBP
 #include <webp/decode.h>
@@ -194,7 +193,7 @@ static cvtm_status open_webp(webp_reader *r, cvtm_error *error) {
   const uint32_t width = WebPDemuxGetI(r->file, WEBP_FF_CANVAS_WIDTH);
   const uint32_t height = WebPDemuxGetI(r->file, WEBP_FF_CANVAS_HEIGHT);
   cvtm_status status = cvtm_image_check_size(r->source, width, height, error);
-  /* The library decodes the whole frame at once. */
+  /* the library decodes the frame at once */
   if (status == CVTM_OK)
     status = cvtm_check_expansion(r->source->name, r->source->size,
                                   (uint64_t)width * height * (sizeof(float) + 4), error);
@@ -274,7 +273,7 @@ cvtm_status cvtm_image_decode_webp(const cvtm_image_source *source, cvtm_image *
 #endif
 
 /* --- HEIC and AVIF ---------------------------------------------------------------------------- */
-/* libheif also turns the picture by the orientation that the file gives. */
+/* libheif also rotates the picture by the orientation in the file. */
 
 #if CVTMESH_HAVE_HEIF
 #include <libheif/heif.h>
@@ -312,7 +311,7 @@ static cvtm_status open_heif(heif_picture *r, cvtm_error *error) {
   const int height = heif_image_handle_get_height(r->handle);
   status = cvtm_image_check_size(r->source, width > 0 ? (uint64_t)width : 0,
                                  height > 0 ? (uint64_t)height : 0, error);
-  /* The library decodes the whole picture at once, into its own planes and then into RGBA. */
+  /* the library decodes the picture at once, into its own planes and then into RGBA */
   if (status == CVTM_OK)
     status =
         cvtm_check_expansion(r->source->name, r->source->size,

@@ -72,7 +72,7 @@ static inline double luminance_of(const double light[3]) {
   return luminance > 1 ? 1 : luminance;
 }
 
-/* Linear light of a colour composited over white, from its samples and 0 <= alpha <= max. */
+/* Linear light of a colour composited over white, from its samples and alpha in [0, max]. */
 static void composite(const cvtm_pixels *pixels, const unsigned colour[3], unsigned alpha,
                       double light[3]) {
   const double max = (double)pixels->layout.max, opaque = (double)alpha / max;
@@ -90,7 +90,7 @@ static void composite(const cvtm_pixels *pixels, const unsigned colour[3], unsig
   }
 }
 
-/* Linear light as the product of the inks. */
+/* Computes linear light as the product of the inks. */
 static void mix_inks(const cvtm_pixels *pixels, const unsigned ink[4], double light[3]) {
   const unsigned max = pixels->layout.max;
   double part[4];
@@ -132,7 +132,7 @@ static void store_any(const cvtm_pixels *pixels, size_t target, size_t count,
   }
 }
 
-/* Luminance of opaque rows. The kind is a constant in every call, for the compiler. */
+/* Stores the luminance of opaque rows. `kind` is a constant in every call, for the compiler. */
 static inline void store_opaque(const cvtm_pixels *pixels, size_t target, size_t count,
                                 const unsigned char *samples, cvtm_samples_kind kind) {
   float *value = pixels->image->value + target;
@@ -154,7 +154,7 @@ static inline uint16_t to_16_bits(unsigned value, unsigned max) {
   return (uint16_t)(max == 65535 ? value : (value * 65535 + max / 2) / max);
 }
 
-/* Encoded colours composited over white, as 16 bits; for inks white is 0. */
+/* Composites encoded colours over white, as 16 bits; white is 0 for inks. */
 static void widen_pixels(const cvtm_pixels *pixels, size_t target, size_t count,
                          const unsigned char *samples, uint16_t *wide) {
   const cvtm_pixel_layout *layout = &pixels->layout;
@@ -227,7 +227,7 @@ static size_t row_bytes(const cvtm_pixels *pixels) {
 
 cvtm_status cvtm_pixels_begin_rows(const cvtm_image_source *source, cvtm_pixels *pixels,
                                    cvtm_error *error) {
-  const size_t wanted = (size_t)1 << 19; /* bytes of a block, so that it fits into a cache */
+  const size_t wanted = (size_t)1 << 19; /* a block of this many bytes fits into a cache */
   const size_t rows = wanted / row_bytes(pixels) + 1, height = (size_t)pixels->image->height;
   pixels->block_rows = (int)(rows < height ? rows : height);
   for (int k = 0; k < 2; ++k)
@@ -257,8 +257,8 @@ void cvtm_pixels_store_rows(const cvtm_pixels *pixels, int first, int end,
   }
 }
 
-/* Starts tasks that store the rows of the block before `end`, after the tasks of the other block
- * have ended. */
+/* Waits for the tasks of the other block, then starts tasks that store the rows before `end` of
+ * this block. */
 static void hand_over(cvtm_pixels *pixels, int end) {
   unsigned char *filled = pixels->block[0];
 #pragma omp taskwait

@@ -9,8 +9,8 @@
 
 /* --- BMP -------------------------------------------------------------------------------------- */
 
-/* BMP of Windows and OS/2: 1 to 32 bits, palettes, bit fields, run lengths, profiles of version 5.
- */
+/* BMP of Windows and OS/2: 1 to 32 bits, palettes, bit fields, run lengths, profiles of version
+ * 5. */
 
 enum {
   FILE_HEADER = 14,
@@ -28,9 +28,9 @@ typedef struct bmp_reader {
   unsigned width, height, bits, compression;
   int is_top_down;
   size_t palette, entry; /* offset of the palette; bytes per entry: 3 or 4 */
-  unsigned colours;      /* entries */
+  unsigned colours;      /* number of entries of the palette */
   uint32_t mask[4];      /* red, green, blue, alpha */
-  unsigned char *index;  /* for run lengths: width * height indices, top row last as in the file */
+  unsigned char *index;  /* for run lengths: width * height indices, bottom row first */
   int is_cut;            /* nonzero: a run extends beyond its row or the picture */
   cvtm_pixels pixels;
 } bmp_reader;
@@ -78,7 +78,7 @@ static cvtm_status check_kind(const bmp_reader *r, cvtm_error *error) {
                    bits, r->compression);
 }
 
-/* The masks of bit fields are in the header or, if the header is short, after it. */
+/* Reads the masks of bit fields in the header or, if the header is short, after it. */
 static cvtm_status read_masks(bmp_reader *r, cvtm_error *error) {
   const uint32_t five = 31, eight = 255;
   const unsigned char *fields = r->source->bytes + FILE_HEADER + INFO_HEADER;
@@ -99,7 +99,7 @@ static cvtm_status read_masks(bmp_reader *r, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Many writers leave alpha at 0; if it is 0 everywhere, the picture is opaque. */
+/* Drops alpha if it is 0 everywhere: many writers leave it at 0 in opaque pictures. */
 static void drop_empty_alpha(bmp_reader *r, size_t stride) {
   for (size_t y = 0; r->mask[3] != 0 && y < r->height; ++y) {
     const unsigned char *line = r->source->bytes + r->start + y * stride;
@@ -114,8 +114,8 @@ static cvtm_status read_palette(bmp_reader *r, const unsigned char *info, cvtm_e
     r->entry = r->header == CORE_HEADER ? 3 : 4;
     r->colours = r->header == CORE_HEADER ? 0 : get32(info + 32);
     if (r->colours == 0 || r->colours > 1u << r->bits) r->colours = 1u << r->bits;
-    /* The short header does not give the number of colours; the palette ends where the pixels
-     * begin. */
+    /* the short header does not give the number of colours; the palette ends where the pixels
+     * begin */
     const size_t room = r->start > r->palette ? (r->start - r->palette) / r->entry : 0;
     if (r->header == CORE_HEADER && room > 0 && room < r->colours) r->colours = (unsigned)room;
   }
@@ -144,7 +144,7 @@ static cvtm_status read_bmp_header(bmp_reader *r, cvtm_error *error) {
   return status;
 }
 
-/* The profile that a header of version 5 embeds. */
+/* Finds the profile that a header of version 5 embeds. */
 static cvtm_colour_source find_profile(const bmp_reader *r) {
   const unsigned char *info = r->source->bytes + FILE_HEADER;
   const uint32_t embedded = 0x4D424544; /* MBED */
@@ -173,7 +173,7 @@ static void fill_run(const bmp_reader *r, unsigned value, unsigned count, unsign
     target[i] = (unsigned char)(r->bits == 8 ? value : (i % 2 == 0 ? value >> 4 : value & 15));
 }
 
-/* Skipped pixels have colour 0. The data must have an end mark or reach the end of the picture. */
+/* Decodes the runs. Skipped pixels have colour 0. Needs an end mark or data for all rows. */
 static cvtm_status unpack_runs(bmp_reader *r, cvtm_error *error) {
   const unsigned char *p = r->source->bytes + r->start, *end = r->source->bytes + r->source->size;
   size_t x = 0, y = 0;
@@ -231,7 +231,7 @@ static void put_direct(const bmp_reader *r, const unsigned char *line) {
   }
 }
 
-/* An index beyond the palette means black. */
+/* Stores a row of indices; an index beyond the palette is black. */
 static void put_indexed(const bmp_reader *r, const unsigned char *line, unsigned bits) {
   const unsigned char *palette = r->source->bytes + r->palette;
   uint16_t *row = r->pixels.row;
@@ -281,7 +281,7 @@ static cvtm_status read_bmp(bmp_reader *r, cvtm_image *image, cvtm_error *error)
   const size_t stride = ((size_t)r->width * r->bits + 31) / 32 * 4;
   const uint64_t pixels = (uint64_t)r->width * r->height;
   const int has_runs = r->compression == BI_RLE8 || r->compression == BI_RLE4;
-  /* Two bytes can end a row of any length. */
+  /* two bytes can end a row of any length */
   if (has_runs) status = cvtm_image_check_ratio(r->source, pixels, CVTM_MAX_SIDE / 2, error);
   if (!has_runs && (r->source->size - r->start) / stride < r->height)
     status = cvtm_image_truncated(r->source, error);
@@ -398,7 +398,7 @@ static cvtm_status check_sample(const pnm_reader *reader, unsigned sample, int x
                    reader->source->name, sample, x, y, reader->max);
 }
 
-/* Plain bitmaps may have no space between digits; 1 is black. */
+/* Reads a bit of a plain bitmap; 1 is black. There may be no space between digits. */
 static cvtm_status read_plain_bit(pnm_reader *reader, unsigned *sample, cvtm_error *error) {
   skip_space(reader);
   if (bytes_left(reader) == 0) return cvtm_image_truncated(reader->source, error);
@@ -498,7 +498,7 @@ static cvtm_status decode_integers(pnm_reader *reader, char kind, cvtm_image *im
 
 /* --- PFM -------------------------------------------------------------------------------------- */
 
-/* The scale factor: its sign gives the byte order, its magnitude is ignored. */
+/* Reads the scale factor: its sign gives the byte order, its magnitude is ignored. */
 static cvtm_status read_scale(pnm_reader *reader, int *little, cvtm_error *error) {
   skip_space(reader);
   char text[64];

@@ -16,13 +16,13 @@
 #include <isa-l.h>
 #endif
 
-/* Error handlers of libpng: an error is copied to the caller's png_reason before the jump, a
- * warning is ignored, and nothing is printed. */
+/* State of the error handlers of libpng: an error is copied to the caller's png_reason before the
+ * jump, a warning is ignored, and nothing is printed. */
 typedef struct png_reason {
   char text[160];
 } png_reason;
 
-/* The error pointer that libpng gets. */
+/* Called by libpng for an error. */
 static void on_error(png_structp png, png_const_charp message) {
   png_reason *reason = png_get_error_ptr(png);
   snprintf(reason->text, sizeof reason->text, "%s", message);
@@ -36,18 +36,18 @@ static void on_warning(png_structp png, png_const_charp message) {
 
 /* --- Rows of plain files --- */
 
-/* A faster way than libpng: a task inflates rows with ISA-L while the caller reverses the filters
- * of the rows before. */
+/* Faster than libpng: a task inflates rows with ISA-L while the caller reverses the filters of the
+ * preceding rows. */
 
 #if CVTMESH_HAVE_ISAL
 
 typedef struct idat_stream {
-  const unsigned char *bytes; /* of the file */
+  const unsigned char *bytes; /* the bytes of the file */
   size_t size, next;          /* next: offset of the chunk after the current one */
   struct inflate_state state;
 } idat_stream;
 
-/* ISA-L 2.30 returns with the upper halves of the vector registers set. Until they are cleared, SSE
+/* Clears the upper halves of the vector registers, which ISA-L 2.30 leaves set: until then SSE
  * instructions of this thread are several times slower on Intel processors. */
 #ifdef __x86_64__
 __attribute__((target("avx"))) static void zero_upper_halves(void) { __builtin_ia32_vzeroupper(); }
@@ -74,8 +74,8 @@ static int open_chunk(idat_stream *stream) {
   return 1;
 }
 
-/* Inflates one step, from a further chunk if the current one is used up. Returns 0 if no data is
- * left. */
+/* Inflates a part of the data, from a further chunk if the current chunk is used up. Returns 0 if
+ * no data is left. */
 static int inflate_some(idat_stream *stream) {
   struct inflate_state *state = &stream->state;
   const uint32_t in = state->avail_in, out = state->avail_out;
@@ -97,7 +97,7 @@ static int inflate_bytes(idat_stream *stream, unsigned char *target, size_t coun
   return 1;
 }
 
-/* 1 if the stream ends here with the right checksum, and the IDAT chunks end, too. */
+/* Returns 1 if the stream ends here with the right checksum, and the IDAT chunks end, too. */
 static int ends(idat_stream *stream) {
   struct inflate_state *state = &stream->state;
   unsigned char extra;
@@ -108,8 +108,8 @@ static int ends(idat_stream *stream) {
   return state->avail_out == 1 && state->avail_in == 0 && !open_chunk(stream);
 }
 
-/* Leaves windows smaller than 32 KiB to zlib, because ISA-L would accept distances beyond the
- * window. Only small pictures have them. */
+/* Begins to inflate. Returns 0 for windows smaller than 32 KiB, because ISA-L would accept
+ * distances beyond the window; zlib reads these files. Only small pictures have such windows. */
 static int begin_inflation(idat_stream *stream) {
   const unsigned char largest_window = 0x78;
   isal_inflate_init(&stream->state);
@@ -118,7 +118,7 @@ static int begin_inflation(idat_stream *stream) {
          *stream->state.next_in == largest_window;
 }
 
-/* The Paeth predictor: the one of left, above and corner (upper left) nearest to left + above -
+/* The Paeth predictor: left, above or corner (upper left), whichever is nearest to left + above -
  * corner (PNG, 9.4). */
 static inline unsigned char predict(int left, int above, int corner) {
   const int to_left = abs(above - corner), to_above = abs(left - corner);
@@ -206,7 +206,7 @@ cvtm_status cvtm_png_rows_read(const cvtm_image_source *source, size_t *position
   const size_t bytes = (size_t)pixels->image->width * cvtm_pixel_bytes(&pixels->layout);
   const size_t block = (size_t)pixels->block_rows * (bytes + 1);
   *done = 0;
-  if (block > UINT32_MAX) return CVTM_OK; /* ISA-L's counters */
+  if (block > UINT32_MAX) return CVTM_OK; /* the range of ISA-L's counters */
   idat_stream *stream = malloc(sizeof *stream);
   unsigned char *const raw[2] = {malloc(block), malloc(block)}, *zeros = calloc(bytes, 1);
   const int has_memory = stream != NULL && raw[0] != NULL && raw[1] != NULL && zeros != NULL;
@@ -248,8 +248,8 @@ typedef struct png_reader {
   size_t position;
   png_structp png;
   png_infop info;
-  unsigned char *all;   /* rows, if the file is interlaced */
-  unsigned char **rows; /* the same, row by row */
+  unsigned char *all;   /* the pixels of an interlaced file */
+  unsigned char **rows; /* the rows of `all` */
   cvtm_pixels pixels;
   cvtm_image *image;
   int orientation;
@@ -264,15 +264,15 @@ static void read_bytes(png_structp png, png_bytep target, size_t count) {
   reader->position += count;
 }
 
-/* Makes libpng convert every kind of file to 8 or 16 bits of grey or RGB, with alpha last if there
- * is any. */
+/* Makes libpng convert every kind of file to 8 or 16 bits of grey or RGB, with alpha, if there is
+ * any, as the last channel. */
 static void set_transformations(png_reader *reader) {
   png_set_expand(reader->png); /* palette to RGB, fewer than 8 bits to 8, tRNS to alpha */
   (void)png_set_interlace_handling(reader->png);
   png_read_update_info(reader->png, reader->info);
 }
 
-/* cICP has code points for full-range RGB; libpng 1.6 passes it as an unknown chunk. */
+/* Reads the code points for full-range RGB in cICP, to libpng 1.6 an unknown chunk. */
 static void find_codes(png_reader *reader, cvtm_colour_source *colour) {
   png_unknown_chunkp chunks = NULL;
   const int count = png_get_unknown_chunks(reader->png, reader->info, &chunks);
@@ -325,7 +325,7 @@ static void find_place(png_reader *reader) {
     cvtm_place_set_resolution(&reader->image->place, across, down, metre);
 }
 
-/* eXIf may come after the pixels. */
+/* Reads eXIf, which may come after the pixels. */
 static int find_orientation(png_reader *reader) {
 #ifdef PNG_eXIf_SUPPORTED
   png_uint_32 size = 0;
@@ -382,7 +382,7 @@ static cvtm_status prepare_png(png_reader *reader, cvtm_error *error) {
                     : cvtm_pixels_begin_rows(source, &reader->pixels, error);
 }
 
-/* Called after libpng has read the header of the first IDAT chunk. */
+/* Reads a plain file, after libpng has read the header of the first IDAT chunk. */
 static cvtm_status read_plain_rows(png_reader *reader, int *done, cvtm_error *error) {
   const size_t head = 8;
   size_t next = reader->position - head;
@@ -392,7 +392,7 @@ static cvtm_status read_plain_rows(png_reader *reader, int *done, cvtm_error *er
       cvtm_png_rows_read(reader->source, &next, &reader->pixels, done, error);
   if (!*done) return status;
   reader->position = next;
-  /* so that png_read_end does not inflate the remaining data */
+  /* otherwise png_read_end would inflate the remaining data */
   png_set_keep_unknown_chunks(reader->png, PNG_HANDLE_CHUNK_NEVER, (png_const_bytep) "IDAT", 1);
   return CVTM_OK;
 }
@@ -408,7 +408,7 @@ static void read_by_libpng(png_reader *reader) {
   }
 }
 
-/* The only function to which libpng's errors jump; it changes no local variable. */
+/* libpng's errors jump only into this function, which changes no local variable. */
 static cvtm_status run_reader(png_reader *reader, cvtm_error *error) {
   if (setjmp(png_jmpbuf(reader->png)) != 0) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad PNG: %s", reader->source->name,
@@ -418,7 +418,7 @@ static cvtm_status run_reader(png_reader *reader, cvtm_error *error) {
   png_set_user_limits(reader->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX); /* checked in prepare */
   png_set_keep_unknown_chunks(reader->png, PNG_HANDLE_CHUNK_ALWAYS, (png_const_bytep) "cICP", 1);
   png_read_info(reader->png, reader->info);
-  /* If an allocation fails, libpng skips the chunk. */
+  /* libpng skips a chunk for which an allocation fails */
   if (errno == ENOMEM) return cvtm_image_no_memory(reader->source, error);
   cvtm_status status = prepare_png(reader, error);
   if (status != CVTM_OK) return status;
@@ -466,7 +466,7 @@ static void write_bytes(png_structp png, png_bytep source, size_t count) {
 
 static void flush_bytes(png_structp png) { (void)png; }
 
-/* The only function to which libpng's errors jump; it changes no local variable. */
+/* libpng's errors jump only into this function, which changes no local variable. */
 static cvtm_status run_writer(png_writer *writer, int width, int height, int channels,
                               const unsigned char *pixels, cvtm_error *error) {
   if (setjmp(png_jmpbuf(writer->png)) != 0) {

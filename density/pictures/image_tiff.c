@@ -22,16 +22,16 @@ typedef struct tiff_reader {
   uint16_t bits, channels, format, photometric, compression;
   int planes;        /* 1: samples of a pixel are interleaved; else one plane per channel */
   int alpha_channel; /* -1: none */
-  int guesses_alpha; /* nonzero: use a fourth sample of RGB as alpha if the file does not say what
-                        it is */
-  int is_guessed;    /* nonzero: alpha_channel is such a guess */
-  int associated;    /* colour is already multiplied by alpha */
+  int guesses_alpha; /* nonzero: a fourth sample of RGB that the file does not describe is used as
+                        alpha */
+  int is_guessed;    /* nonzero: alpha_channel is guessed in this way */
+  int associated;    /* nonzero: the colours are already multiplied by alpha */
   int has_nodata;
-  double nodata; /* the sample value that means no data; NaN always means no data */
+  double nodata; /* sample value of pixels without data; NaN always means no data */
   int tiled;
-  uint32_t chunk_width, chunk_height; /* of a tile or a strip */
+  uint32_t chunk_width, chunk_height; /* size of a tile or a strip */
   size_t chunk_bytes, row_bytes;
-  unsigned char *chunk; /* memory for `planes` chunks, one after another */
+  unsigned char *chunk; /* memory for `planes` consecutive chunks */
   uint16_t *palette[3];
   cvtm_pixels pixels;
   cvtm_image *image;
@@ -54,7 +54,7 @@ enum {
   UNITS_FOOT = 9002
 };
 
-/* The values of a tag unknown to libtiff, if they have this type; else NULL. */
+/* The values of a tag unknown to libtiff; NULL if they do not have this type. */
 static const void *read_values(TIFF *tiff, uint32_t tag, TIFFDataType type, uint32_t *count) {
   const TIFFField *field = TIFFFindField(tiff, tag, TIFF_ANY);
   const void *values = NULL;
@@ -64,7 +64,7 @@ static const void *read_values(TIFF *tiff, uint32_t tag, TIFFDataType type, uint
   return TIFFGetField(tiff, tag, count, &values) ? values : NULL;
 }
 
-/* The value of a short key of GeoTIFF; 0 if it is absent. */
+/* The value of a short key of GeoTIFF; 0 if the key is absent. */
 static int read_key(TIFF *tiff, int wanted) {
   uint32_t count = 0;
   const uint16_t *keys = read_values(tiff, TAG_KEYS, TIFF_SHORT, &count);
@@ -98,9 +98,9 @@ static int set_by_geotiff(TIFF *tiff, cvtm_image_place *place) {
   return 1;
 }
 
-/* Uses the first of these that is present: GeoTIFF's tags, OME-XML or ImageJ's text, the
- * resolution. Of GeoTIFF's units only metres and feet are named; others, such as degrees, are
- * not. */
+/* Finds the place in GeoTIFF's tags, else in the text of OME-XML or ImageJ, else from the
+ * resolution. Of GeoTIFF's units only metres and feet are named; others, such as degrees, are left
+ * unknown. */
 static cvtm_image_place find_place(TIFF *tiff) {
   const double inch = 25.4, centimetre = 10;
   cvtm_image_place place = {0};
@@ -120,8 +120,8 @@ static cvtm_image_place find_place(TIFF *tiff) {
   return place;
 }
 
-/* The sample value that means no data, from the text of GDAL's tag; it may be NaN. Returns 0 if
- * there is none. */
+/* Finds the sample value that means no data, perhaps NaN, in GDAL's tag. Returns 0 if there is
+ * none. */
 static int find_nodata(TIFF *tiff, double *nodata) {
   uint32_t count = 0;
   const char *value = read_values(tiff, TAG_NODATA, TIFF_ASCII, &count);
@@ -168,7 +168,7 @@ static int close_bytes(thandle_t handle) {
 
 static toff_t size_of_bytes(thandle_t handle) { return ((tiff_reader *)handle)->source->size; }
 
-/* If an allocation for a tag fails, libtiff opens the file without the tag. */
+/* True for a failed allocation. For a tag, libtiff then opens the file without the tag. */
 static int is_about_memory(const char *text) {
   return strstr(text, "Out of memory") != NULL || strstr(text, "Failed to allocate") != NULL;
 }
@@ -186,7 +186,7 @@ static int on_error(TIFF *tiff, void *context, const char *module, const char *f
   return 1;
 }
 
-/* If the file ends within a tag, for example a palette, libtiff only warns and guesses. */
+/* If the file ends within a tag, for example a palette, libtiff guesses, after this warning. */
 CVTM_PRINTF(4, 0)
 static int on_warning(TIFF *tiff, void *context, const char *module, const char *format,
                       va_list arguments) {
@@ -223,8 +223,7 @@ static cvtm_status open_tiff(tiff_reader *reader, cvtm_error *error) {
   reader->tiff = TIFFClientOpenExt(reader->source->name, "rm", reader, read_bytes, write_bytes,
                                    seek_bytes, close_bytes, size_of_bytes, NULL, NULL, options);
   TIFFOpenOptionsFree(options);
-  /* The file stays open, because libtiff 4.5 crashes when it frees a list of tags that could not
-   * grow. */
+  /* not closed, because libtiff 4.5 crashes when it frees a list of tags that could not grow */
   if (reader->lacks_memory) return cvtm_image_no_memory(reader->source, error);
   return reader->tiff != NULL ? CVTM_OK : bad_tiff(reader, error);
 }
@@ -254,7 +253,7 @@ static void find_alpha(tiff_reader *reader) {
     reader->associated = kinds[i] == EXTRASAMPLE_ASSOCALPHA;
     return;
   }
-  /* libtiff's own RGBA interface, ImageMagick and GIMP do the same. */
+  /* as do libtiff's own RGBA interface, ImageMagick and GIMP */
   reader->is_guessed =
       reader->guesses_alpha && reader->channels == 4 && reader->photometric == PHOTOMETRIC_RGB;
   if (reader->is_guessed) reader->alpha_channel = 3;
@@ -370,7 +369,7 @@ static cvtm_status measure_chunks(tiff_reader *reader, cvtm_error *error) {
       bytes / reader->chunk_height < row) {
     return bad_tiff(reader, error);
   }
-  /* The file must contain all rows of every tile and of every strip except the last. */
+  /* the file must contain all rows of every tile and of every strip except the last */
   uint64_t image_row = ((uint64_t)reader->width * reader->channels * reader->bits + 7) / 8;
   uint64_t ratio = largest_ratio(reader->compression);
   cvtm_status status =
@@ -456,7 +455,7 @@ static cvtm_status allocate_image(tiff_reader *reader, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Offset of channel c of pixel (x, y) of the chunk, in samples from *row. */
+/* The offset of channel c of pixel (x, y) of the chunk, in samples from *row; sets *row. */
 static size_t locate(const tiff_reader *reader, uint32_t x, uint32_t y, int c,
                      const unsigned char **row) {
   size_t plane = reader->planes > 1 ? (size_t)c * reader->chunk_bytes : 0;
@@ -497,7 +496,7 @@ static int count_colours(const tiff_reader *reader) {
                                                         : 1;
 }
 
-/* Writes the colours, then the alpha of a pixel; returns the end. */
+/* Writes the colours of a pixel, then its alpha; returns the end of the values. */
 static uint16_t *gather_pixel(const tiff_reader *reader, uint32_t x, uint32_t y, uint16_t *target) {
   const unsigned max = (1u << reader->bits) - 1;
   const int has_palette = reader->palette[0] != NULL;
@@ -514,7 +513,7 @@ static uint16_t *gather_pixel(const tiff_reader *reader, uint32_t x, uint32_t y,
   return target;
 }
 
-/* Marks a pixel as without data. */
+/* Marks a pixel as having no data. */
 static void mask_pixel(tiff_reader *reader, uint32_t x, uint32_t y) {
   cvtm_image *image = reader->image;
   const size_t plane = (size_t)image->width * (size_t)image->height;
@@ -571,7 +570,7 @@ static cvtm_status store_chunk(tiff_reader *reader, uint32_t left, uint32_t top,
   return CVTM_OK;
 }
 
-/* Reads the tile or strip at (left, top) of one plane; every row of the image must be there. */
+/* Reads the tile or strip at (left, top) of one plane; fails if it lacks a row of the image. */
 static int read_chunk(tiff_reader *reader, uint32_t left, uint32_t top, int plane) {
   unsigned char *target = reader->chunk + (size_t)plane * reader->chunk_bytes;
   uint16_t sample = (uint16_t)plane;
@@ -600,7 +599,7 @@ static cvtm_status read_pixels(tiff_reader *reader, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Very old writers used 8-bit values in the palette; these are widened in a copy. */
+/* Copies the palette. The 8-bit values of very old writers are widened to 16 bits. */
 static cvtm_status copy_palette(tiff_reader *reader, cvtm_error *error) {
   if (reader->palette[0] == NULL) return CVTM_OK;
   size_t entries = (size_t)1 << reader->bits;
@@ -644,7 +643,7 @@ static cvtm_status decode_tiff(const cvtm_image_source *source, int guesses_alph
   uint16_t orientation = 1;
   status = read_tiff_header(&reader, error);
   if (status != CVTM_OK) {
-    reader.palette[0] = NULL; /* still libtiff's own */
+    reader.palette[0] = NULL; /* belongs to libtiff */
   } else {
     status = copy_palette(&reader, error);
   }
