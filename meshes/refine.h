@@ -11,13 +11,14 @@ CVTM_API_BEGIN
 /* The largest area, > 0, of a triangle of `region` whose centroid is at (x, y); INFINITY: any. */
 typedef double (*cvtm_area_cap)(const void *context, int32_t region, double x, double y);
 
-/* Comments end with the default, which is 0 or NULL where they give none. */
+/* A comment ends with the default; where it names none, the default is 0 or NULL. */
 typedef struct cvtm_refine_options {
   double min_angle; /* degrees, 0 .. 40; above 30 it may not be reached; 30 */
-  double headroom;  /* degrees: refinement aims for a bound that is larger by this, but at most 33,
-                       and keeps the result if the bound is reached; moves then raise the smallest
-                       angle further; 1.5 */
-  double growth;    /* for a bound above 33: the most points, as a multiple of those for 33; 8 */
+  double headroom;  /* degrees: refinement first tries a bound larger by this, but at most 33, and
+                       keeps the result if the bound is reached; moves then raise the smallest angle
+                       further; 1.5 */
+  double
+      growth; /* largest number of points for a bound above 33, as a multiple of those for 33; 8 */
   cvtm_area_cap area; /* NULL: no cap */
   const void *area_context;
   int fewest; /* nonzero: finally removes vertices, and moves others, as long as the bounds hold; 1
@@ -26,12 +27,13 @@ typedef struct cvtm_refine_options {
                              along a side is divided together with its copy on the opposite side. An
                              edge without a copy is not divided, unless no edge of the two sides has
                              a copy */
-  int64_t wanted;      /* wanted number of points: if fewer are left, points are inserted into the
+  int64_t wanted;      /* wanted number of points: if there are fewer, points are inserted into the
                           largest triangles as long as no angle falls below the bound; 0: any number */
-  int64_t most_points; /* limit of the number of points; if more are needed, fails with
+  int64_t most_points; /* limit on the number of points, beyond which the call fails with
                           CVTM_ERROR_INPUT; 0: 100 million */
-  int (*stop)(const void *context); /* called from time to time; a nonzero value ends the
-                                       refinement, and the result is the mesh so far; NULL: never */
+  int (*stop)(
+      const void *context); /* called from time to time; if it returns nonzero, refinement ends, and
+                               the result is the mesh so far; NULL: never called */
   const void *stop_context;
   CVTM_RESERVED(8);
 } cvtm_refine_options;
@@ -39,7 +41,7 @@ typedef struct cvtm_refine_options {
 void cvtm_refine_defaults(cvtm_refine_options *options);
 
 /* A vertex of the boundary where two edges meet at so small an angle that triangles in this corner
- * stay below the bound. */
+ * remain below the bound. */
 typedef struct cvtm_small_corner {
   double x, y;
   double angle;      /* degrees, between the two edges */
@@ -47,28 +49,29 @@ typedef struct cvtm_small_corner {
 } cvtm_small_corner;
 
 /* A triangle below the bound between parts of the boundary that are less than 32 grid steps apart
- * or force a side shorter than 16 steps. Vertices are grid points, so rounding prevents the angles
+ * or force a side shorter than 16 steps. Vertices are grid points, so larger angles are impossible
  * there. */
 typedef struct cvtm_narrow_triangle {
   double x, y;     /* its centroid */
   double angle;    /* degrees, its smallest */
-  double distance; /* between the parts of the boundary around it */
+  double distance; /* distance of the parts of the boundary around it */
 } cvtm_narrow_triangle;
 
 typedef struct cvtm_refine_figures {
-  double bound;          /* degrees; the bound of the last attempt */
+  double bound;          /* bound of the last attempt, degrees */
   int stopped;           /* nonzero: options->stop ended the refinement */
   double min_angle;      /* degrees; of all triangles */
   double min_angle_free; /* of the triangles that the boundary does not force below the bound, by a
                             small angle or by parts that are too close to each other */
   int64_t below;         /* triangles below the bound */
-  int64_t below_free;    /* of these, the triangles that the boundary does not force below it */
-  int64_t oversized; /* triangles above their largest area, because of the grid or a small angle */
+  int64_t below_free; /* of these, the triangles that the boundary does not force below the bound */
+  int64_t oversized;  /* triangles above their largest area, because of the grid or a small angle */
   /* Numbers of vertices; those inserted to reach the wanted number count as added for areas. */
   int64_t added_on_boundary, added_for_angles, added_for_areas;
   int64_t removed, moved;
-  int64_t paired[2]; /* pairs of edges on the left and right, and on the upper and lower side */
-  int64_t unpaired;  /* number of edges that are not divided because they have no copy */
+  int64_t
+      paired[2]; /* pairs of edges on the left and right sides, and on the upper and lower sides */
+  int64_t unpaired; /* number of edges that are not divided because no copy exists */
   int64_t corner_count;
   cvtm_small_corner *corners; /* malloc'd and owned */
   int64_t narrow_count;
@@ -101,19 +104,19 @@ cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary
                         cvtm_refine_figures *figures, cvtm_error *error);
 void cvtm_refinement_destroy(cvtm_refinement *refinement);
 
-/* The number of vertices. They are those of the boundary (*on_boundary, which may be NULL): first
- * the given ones, then those added on it; and the vertices inside. */
+/* Returns the number of vertices. First come those of the boundary (*on_boundary, which may be
+ * NULL), the given ones before those added on it; then the vertices inside. */
 int64_t cvtm_refinement_count(const cvtm_refinement *refinement, int64_t *on_boundary);
 /* points: 2 for each vertex. */
 void cvtm_refinement_points(const cvtm_refinement *refinement, double *points);
-/* mesh, regions: as of cvtm_constrained_delaunay. *source (malloc'd): per vertex the point that it
- * was, or -1. */
+/* mesh, regions: as of cvtm_constrained_delaunay. *source (malloc'd): per vertex the index of the
+ * point that it was, or -1. */
 cvtm_status cvtm_refinement_mesh(const cvtm_refinement *refinement, cvtm_mesh *mesh,
                                  cvtm_regions *regions, int32_t **source, cvtm_error *error);
 
-/* Moves the vertices inside within four edges of what refinement has changed towards their targets
- * (2 for each vertex): all the way, half of it or a quarter, such that all triangles keep the
- * bounds. *moved: number of vertices moved. */
+/* Moves the vertices inside that are within four edges of a triangle changed by refinement towards
+ * their targets (2 for each vertex): to the target, half as far or a quarter, such that no triangle
+ * becomes worse with respect to the bounds. *moved: number of vertices moved. */
 cvtm_status cvtm_refinement_move(cvtm_refinement *refinement, const double *target, int64_t *moved,
                                  cvtm_error *error);
 
@@ -123,12 +126,12 @@ typedef struct cvtm_smallest_angles {
   double least, fifth, median; /* fifth: the 5th percentile */
 } cvtm_smallest_angles;
 
-/* Angles of the triangles within two elements of the boundary: those with a corner on it, or with a
- * corner that an edge joins to it. */
+/* Angles of the triangles within two elements of the boundary: triangles with a corner on it, or
+ * with a corner that an edge connects to the boundary. */
 typedef struct cvtm_boundary_angles {
   cvtm_smallest_angles before, after, inside; /* inside: the other triangles, after the moves */
-  double least_kept; /* smallest angle of the triangles that are not below the bound; 0 if there are
-                        none */
+  double least_kept; /* smallest angle of the triangles that are not below the bound; 0: no such
+                        triangle */
   int64_t moved;
 } cvtm_boundary_angles;
 

@@ -9,20 +9,20 @@ CVTM_API_BEGIN
 /* The wanted length of edges, > 0, in `region` at (x, y). Several threads may call it at once. */
 typedef double (*cvtm_size_function)(const void *context, int32_t region, double x, double y);
 
-/* Comments end with the default, which is 0 or NULL where they give none. */
+/* A comment ends with the default; where it names none, the default is 0 or NULL. */
 typedef struct cvtm_sized_options {
   cvtm_size_function size; /* NULL: `length` everywhere */
   const void *size_context;
   double length;           /* > 0, if there is no function; 1 */
-  const double *edge_size; /* per edge of the boundary: the wanted length on it, INFINITY: as
+  const double *edge_size; /* per edge of the boundary: the wanted length on it; INFINITY: as
                               elsewhere; NULL: all as elsewhere */
-  const int32_t *twin;     /* per edge of the boundary: another one that is its copy, moved, and is
-                              divided alike; -1: none; NULL: no edge has one */
-  double growth;           /* by which sizes that are smaller on or between parts of the boundary
-                              grow per unit of distance; > 0; 0.1 */
-  int sweeps;              /* in which all vertices move; 0: keeps the lattice; 30 */
-  int (*stop)(const void *context); /* called between sweeps; a nonzero value ends the moves, and
-                                       the result is the mesh so far; NULL: never */
+  const int32_t *twin; /* per edge of the boundary: the edge that is its translated copy, which is
+                          divided in the same way; -1: none; NULL: no edge has a copy */
+  double growth; /* increase, per unit of distance, of sizes around edges and gaps of the boundary
+                    with smaller sizes; > 0; 0.1 */
+  int sweeps;    /* number of sweeps, in which all vertices move; 0: keeps the lattice; 30 */
+  int (*stop)(const void *context); /* called between sweeps; if it returns nonzero, moves end, and
+                                       the result is the mesh so far; NULL: never called */
   const void *stop_context;
   CVTM_RESERVED(8);
 } cvtm_sized_options;
@@ -32,21 +32,21 @@ void cvtm_sized_defaults(cvtm_sized_options *options);
 typedef struct cvtm_sized_figures {
   int64_t on_boundary; /* vertices added on edges of the boundary */
   int64_t inside;      /* vertices added inside */
-  int64_t narrowed;    /* places where the boundary asked for shorter edges */
-  int sweeps;          /* that were made */
+  int64_t narrowed;    /* number of points where the boundary demanded shorter edges */
+  int sweeps;          /* number of sweeps made */
   int stopped;         /* nonzero: options->stop ended the moves */
 } cvtm_sized_figures;
 
-/* Meshes the regions inside a boundary by triangles whose edges have the wanted length. Vertices of
- * the boundary keep their coordinates to the bit, also those without edges; edges are divided into
- * parts of about the wanted length, by places that depend on the ends and the sizes along the edge
- * alone where no part of the boundary is near. Sizes are reduced where edges are shorter or the
- * boundary is narrower; there the vertices on both sides alternate. The inside is filled from the
- * boundary on by a lattice of equilateral triangles; its vertices then move to the centroids of
- * their Voronoi cells by the density size^-4 (Du, Faber & Gunzburger 1999), with flips that keep
- * the triangulation constrained Delaunay; vertices are added and removed where edges are too long
- * or too short. In the end the smallest angles are raised by moves of single vertices. The
- * result is a function of the arguments alone. mesh, regions: as of cvtm_constrained_delaunay.
+/* Meshes the regions inside a boundary by triangles whose edges have the wanted length. The result
+ * depends on the arguments alone. Vertices of the boundary, even those without edges, keep their
+ * exact coordinates. Edges are divided into parts of about the wanted length; where no other part
+ * of the boundary is near, the division depends only on the ends and the sizes along the edge.
+ * Sizes are reduced where edges are shorter or the boundary is narrower; in narrow parts the
+ * vertices on both sides alternate. The inside is filled from the boundary by a lattice of
+ * equilateral triangles. Its vertices then move to the centroids of their Voronoi cells by the
+ * density size^-4 (Du, Faber & Gunzburger 1999), with flips that keep the triangulation constrained
+ * Delaunay; vertices are added and removed where edges are too long or too short. Finally single
+ * vertices move to raise the smallest angles. mesh, regions: as of cvtm_constrained_delaunay.
  * *source (malloc'd, may be NULL): the vertex of the boundary that a vertex of the mesh was, or -1.
  * Fails as cvtm_constrained_delaunay, and with CVTM_ERROR_INPUT if a size is not positive. */
 cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_options *options,

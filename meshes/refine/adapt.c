@@ -32,7 +32,7 @@ static cvtm_metric exponential(cvtm_metric m) {
   return cvtm_metric_of_axes(a);
 }
 
-/* det (|H|)^(-1/6) |H|, with the smaller eigenvalue raised as the ratio demands. */
+/* The metric det (|H|)^(-1/6) |H|, with the smaller eigenvalue raised to keep the ratio. */
 static cvtm_metric optimal(cvtm_metric hessian, double ratio) {
   cvtm_metric_axes a = cvtm_metric_axes_of(hessian);
   for (int k = 0; k < 2; ++k) a.value[k] = fabs(a.value[k]);
@@ -92,7 +92,7 @@ static cvtm_metric cvtm_metric_at(const cvtm_metric_field *f, double x, double y
   return exponential(sum);
 }
 
-/* The mean over the field of sqrt (det M), the density of triangles. */
+/* The mean of sqrt (det M), the density of triangles, over the field. */
 static double metric_mean_density(const cvtm_metric_field *f) {
   double sum = 0;
   for (int64_t k = 0; k < count_cells(f); ++k) sum += exp(0.5 * (f->log[k].xx + f->log[k].yy));
@@ -101,17 +101,17 @@ static double metric_mean_density(const cvtm_metric_field *f) {
 
 /* ---- State ---- */
 
-/* Values of `on` that are not segments. */
+/* Values of `on` other than segments. */
 enum { ADAPT_INSIDE = -1, ADAPT_CORNER = -2 };
 
 typedef struct adapter {
   cvtm_half_edges m;
   cvtm_grid_frame frame;
   const cvtm_metric_field *field;
-  double scale;               /* of the field */
+  double scale;               /* the metric of the field times this is used */
   cvtm_metric *metric;        /* per vertex, scaled, per grid step squared */
   int32_t *on;                /* per vertex: the segment along which it may move, or ADAPT_... */
-  int64_t capacity;           /* of both */
+  int64_t capacity;           /* of metric and on */
   int64_t live;               /* number of remaining vertices */
   double longest, shortest;   /* longer edges are divided, shorter ones collapsed */
   const cvtm_boundary *given; /* its edges are the segments */
@@ -145,10 +145,10 @@ static double adapt_length(const adapter *a, int32_t u, int32_t v) {
                 sqrt(cvtm_metric_square(a->metric[v], x, y)));
 }
 
-/* The same, also with the metrics at points between the ends if the edge crosses many cells of the
- * field. */
+/* adapt_length with the metrics also at points between the ends, if the edge crosses many cells of
+ * the field. */
 static double adapt_length_along(const adapter *a, int32_t u, int32_t v) {
-  enum { MOST = 16, CELLS = 4 }; /* number of pieces; length of a piece in cells */
+  enum { MOST = 16, CELLS = 4 }; /* largest number of pieces; length of a piece in cells */
   const cvtm_grid_point p = a->m.grid[u], q = a->m.grid[v];
   const double x = (double)q.x - p.x, y = (double)q.y - p.y;
   const int pieces = (int)fmin(hypot(x, y) * a->frame.step / (CELLS * a->field->step), MOST);
@@ -186,7 +186,7 @@ static double adapt_quality(const adapter *a, int32_t u, int32_t v, int32_t w) {
   return adapt_shape(p, metric);
 }
 
-/* The point of a segment nearest to (x, y), in grid steps. */
+/* The grid point closest to the point of a segment that is closest to (x, y), in grid steps. */
 static cvtm_grid_point adapt_place_on(const adapter *a, int32_t segment, double x, double y) {
   const int32_t *ends = a->given->edges + 2 * (int64_t)segment;
   const cvtm_grid_point p = a->m.grid[ends[0]], q = a->m.grid[ends[1]];
@@ -242,11 +242,12 @@ static void adapt_end(adapter *a) {
 
 enum { MOST_NEIGHBOURS = 64 };
 
-/* The vertices around v; an open fan has one vertex more than triangles. */
+/* The vertices around v; an open fan has one more vertex than triangles. */
 typedef struct ring {
   int32_t vertex[MOST_NEIGHBOURS + 1];
   int count, triangles;
-  int on_segment[MOST_NEIGHBOURS + 1]; /* nonzero: the edge to it is part of the segment of v */
+  int on_segment[MOST_NEIGHBOURS +
+                 1]; /* nonzero: the edge to it is part of the segment on which v lies */
 } ring;
 
 static int find_ring(const adapter *a, int32_t v, ring *r) {
@@ -279,8 +280,8 @@ static double worst_around(const adapter *a, const ring *r, cvtm_grid_point plac
   return worst;
 }
 
-/* The goal of v: the mean of the points at distance 1 from each neighbour in the direction of v.
- * For a vertex on a segment only the two neighbours on the segment count. */
+/* Finds the goal of v: the mean of the points at distance 1 from each neighbour (on a segment: each
+ * neighbour on it) in the direction of v. Returns 0 if v has no goal. */
 static int find_goal(const adapter *a, int32_t v, const ring *r, double goal[2]) {
   const cvtm_grid_point at = a->m.grid[v];
   const int on = a->on[v] >= 0;
@@ -323,7 +324,7 @@ static void move_vertex(adapter *a, int32_t v) {
   }
 }
 
-/* Moves each vertex once towards its goal, if the worst triangle around it does not become worse.
+/* Moves each vertex once towards its goal, unless the worst triangle around it would become worse.
  * Flips no edges. */
 static cvtm_status adapt_smooth(adapter *a) {
   for (int32_t v = 0; v < a->m.vertex_count && !adapt_is_over(a); ++v) {
@@ -386,15 +387,15 @@ typedef struct long_edge {
   int32_t from, to;
 } long_edge;
 
-/* For qsort: the longest first. */
+/* For qsort; the longest first. */
 static int compare_lengths(const void *left, const void *right) {
   const long_edge *a = left, *b = right;
   if (a->length != b->length) return a->length > b->length ? -1 : 1;
   return (a->half > b->half) - (a->half < b->half);
 }
 
-/* Lists the edges longer than a bound, the longest first; with `below`, the edges shorter than it,
- * the shortest first. */
+/* Lists the edges longer than a bound, the longest first; with `below`, the edges shorter than the
+ * bound, the shortest first. */
 static cvtm_status list_uneven_edges(const adapter *a, double bound, int below, long_edge **list,
                                      int64_t *count) {
   const cvtm_half_edges *m = &a->m;
@@ -421,8 +422,8 @@ static int is_there(const cvtm_half_edges *m, const long_edge *e) {
 /* ---- Flips ---- */
 
 /* Flips edges, beginning at the half-edges that changed, until no flip improves the worse of its
- * two triangles. This terminates, because each flip increases the ascending list of qualities in
- * lexicographic order. */
+ * two triangles. This ends, because each flip increases the list of qualities, sorted in ascending
+ * order, lexicographically. */
 static void exchange_diagonals(adapter *a) {
   cvtm_half_edges *m = &a->m;
   while (m->depth > 0 && !m->out_of_memory) {
@@ -448,7 +449,7 @@ static cvtm_status keep(adapter *a) {
 
 /* ---- Division ---- */
 
-/* The point with equal lengths to both ends, if the length per step changes linearly. */
+/* The parameter of the point at equal lengths from both ends, if the length per step is linear. */
 static double find_middle(double from, double to) {
   if (fabs(to - from) <= 1e-3 * fmax(from, to)) return 0.5;
   const double t = (sqrt(0.5 * (from * from + to * to)) - from) / (to - from);
@@ -561,7 +562,7 @@ static cvtm_status smooth(adapter *a) {
   return status;
 }
 
-/* Repeats all operations until little changes, or there are far too many vertices. */
+/* Divides, removes, flips and moves until little changes, or there are far too many vertices. */
 static cvtm_status adapt_to_scale(adapter *a, int rounds, int64_t most) {
   cvtm_status status = CVTM_OK;
   for (int round = 0; round < rounds && status == CVTM_OK && !adapt_is_over(a); ++round) {
@@ -583,9 +584,9 @@ static void multiply_metrics(adapter *a, double factor) {
   }
 }
 
-/* Finds the scale of the metric that gives the wanted number of vertices. Finally divides or
- * collapses edges with a length near 1 until the number is exact, as far as the corners of the
- * boundary allow. */
+/* Finds the scale of the metric that gives the wanted number of vertices. Then divides or collapses
+ * edges with a length close to 1 until the number is exact, as far as the corners of the boundary
+ * allow. */
 static cvtm_status adapt_to_number(adapter *a, int64_t wanted) {
   enum { TRIALS = 6, FIRST_ROUNDS = 40, ROUNDS = 4, LAST_ROUNDS = 5 };
   const int64_t most = 2 * wanted + 100;

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* A symmetric matrix; positive definite as a metric. */
+/* A symmetric matrix; a metric is positive definite. */
 typedef struct cvtm_metric {
   double xx, xy, yy;
 } cvtm_metric;
@@ -36,8 +36,8 @@ static inline double cvtm_metric_square(cvtm_metric m, double x, double y) {
 
 static inline double cvtm_metric_determinant(cvtm_metric m) { return m.xx * m.yy - m.xy * m.xy; }
 
-/* Logarithms of metrics at the centres of square cells, rows from the top: cell (i, j) is centred
- * at (left + (i + 0.5) step, upper + (j + 0.5) step), y down. */
+/* Logarithms of metrics at the centres of square cells, in rows from the top. Cell (i, j) is
+ * centred at (left + (i + 0.5) step, upper + (j + 0.5) step), y down. */
 typedef struct cvtm_metric_field {
   double left, upper, step;
   int width, height;
@@ -52,8 +52,8 @@ void cvtm_metric_field_free(cvtm_metric_field *field);
  * longest wanted edge is at most `ratio` times the shortest, and at most 32 times the mean.
  * CVTM_ERROR_INPUT if all Hessians are zero. */
 cvtm_status cvtm_metric_of_hessians(cvtm_metric_field *field, double ratio, cvtm_error *error);
-/* Replaces metrics in field->log by their logarithms, limited by the same ratio. CVTM_ERROR_INPUT
- * if one is not positive definite. */
+/* Replaces metrics in field->log by their logarithms, with `ratio` limiting them in this way.
+ * CVTM_ERROR_INPUT if a metric is not positive definite. */
 cvtm_status cvtm_metric_of_given(cvtm_metric_field *field, double ratio, cvtm_error *error);
 
 /* ---- Meshes ---- */
@@ -62,17 +62,17 @@ typedef struct cvtm_adapt_figures {
   int64_t divided, removed, flipped, moved;
   int rounds;
   double shortest, longest; /* lengths of edges, in the metric scaled for the number of vertices */
-  double good_edges;        /* share of edges between 1 / sqrt (2) and sqrt (2) */
+  double good_edges;        /* fraction of edges between 1 / sqrt (2) and sqrt (2) */
   double least_quality, mean_quality; /* of triangles in the metric; 1: equilateral */
 } cvtm_adapt_figures;
 
 /* Meshes the regions inside a boundary with about `wanted` vertices, such that edges have length 1
  * in a multiple of the metric: long edges are divided, short edges collapsed, edges flipped and
  * vertices moved where that improves the worst triangle (Frey & Alauzet 2005). Corners of the
- * boundary stay; vertices on its edges are within one grid step of them (2^-30 of the longer side
- * of the bounding box). No triangle is inverted, because all orientation tests are exact. Regions
- * are not grouped. stop: called from time to time; a nonzero value ends the work, and the result is
- * the mesh so far; NULL: never. Fails as cvtm_constrained_delaunay. */
+ * boundary do not move; vertices on its edges are within one grid step of the edge (2^-30 of the
+ * longer side of the bounding box). No triangle is inverted: orientation tests are exact. Regions
+ * are not grouped. stop: called from time to time; if it returns nonzero, the work ends, and the
+ * result is the mesh so far; NULL: never called. Fails as cvtm_constrained_delaunay. */
 cvtm_status cvtm_adapt(const cvtm_boundary *boundary, const cvtm_metric_field *field,
                        int64_t wanted, int (*stop)(const void *context), const void *context,
                        cvtm_mesh *mesh, cvtm_regions *regions, cvtm_adapt_figures *figures,

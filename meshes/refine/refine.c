@@ -48,7 +48,7 @@ static int is_given(const cvtm_refiner *r, int32_t v) {
   return r->vertex[v].kind == CVTM_VERTEX_GIVEN;
 }
 
-/* The segments that contain a vertex; *count: their number. */
+/* Returns the segments that contain a vertex; *count: the number of segments. */
 static const int32_t *segments_of(const cvtm_refiner *r, int32_t v, int64_t *count) {
   if (is_given(r, v)) {
     *count = r->meeting[v + 1] - r->meeting[v];
@@ -64,8 +64,8 @@ static int32_t common_end(const cvtm_refiner *r, int32_t s, int32_t t) {
   return p[1] == q[0] || p[1] == q[1] ? p[1] : -1;
 }
 
-/* The common end c of the segments s and t, if u on s and w on t have the same distance from it and
- * the angle between the segments is below 60 degrees; else -1. *cotangent: that of the angle. */
+/* Returns the common end c of the segments s and t, if u on s and w on t have equal distances from
+ * c and the angle between the segments is below 60 degrees; else -1. *cotangent: of this angle. */
 static int32_t shared_shell(const cvtm_refiner *r, int32_t s, int32_t t, int32_t u, int32_t w,
                             double *cotangent) {
   const int32_t c = s == t ? -1 : common_end(r, s, t);
@@ -77,8 +77,8 @@ static int32_t shared_shell(const cvtm_refiner *r, int32_t s, int32_t t, int32_t
   return pq > 0 && pq * pq > 0.2501 * pp * qq ? c : -1;
 }
 
-/* The given vertex at which the triangle has its smallest angle, if that is between two
- * segments. */
+/* Returns the given vertex at which the triangle has its smallest angle, if this angle is between
+ * two segments; else -1. */
 static int32_t corner_within(const cvtm_refiner *r, int64_t t, double *cotangent) {
   const cvtm_half_edges *m = &r->m;
   const int64_t before = cvtm_half_after(cvtm_shortest_side(r, t)), h = cvtm_half_after(before);
@@ -189,7 +189,7 @@ void cvtm_refine_figures_free(cvtm_refine_figures *figures) {
 }
 
 static const double usual_bound =
-    33; /* degrees; up to this bound insertion terminates quickly without moves */
+    33; /* degrees; up to this bound insertion ends soon without moves */
 static const double lower_step =
     2; /* degrees by which a bound that takes too many points is reduced */
 static const double free_points = 1000; /* points that are allowed for any bound */
@@ -249,13 +249,13 @@ static double corner_angle(const cvtm_refiner *r, int32_t v) {
   return smallest;
 }
 
-/* Slightly less than 60 degrees, so that rounding does not make an angle of 60 degrees acute. */
+/* 59.99, so that rounding does not make an angle of 60 degrees acute. */
 static void find_acute(cvtm_refiner *r) {
   for (int64_t v = 0; v < r->given_count; ++v) r->is_acute[v] = corner_angle(r, (int32_t)v) < 59.99;
 }
 
-/* Also uses the distance of a vertex from the opposite part of a segment in its triangle, because a
- * corner may lie near the middle of a long segment. */
+/* Lowers scales to the distance of a vertex from the opposite part of a segment in its triangle,
+ * because a corner may be close to the middle of a long segment. */
 static void lower_scales_at_segments(cvtm_refiner *r) {
   const cvtm_half_edges *m = &r->m;
   for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
@@ -270,7 +270,7 @@ static void lower_scales_at_segments(cvtm_refiner *r) {
   }
 }
 
-/* The scale of a vertex: the length of its shortest edge. */
+/* Sets the scale of each vertex to the length of its shortest edge. */
 static cvtm_status describe_vertices(cvtm_refiner *r) {
   const cvtm_half_edges *m = &r->m;
   const int64_t n = m->vertex_count;
@@ -291,8 +291,8 @@ static cvtm_status describe_vertices(cvtm_refiner *r) {
   return CVTM_OK;
 }
 
-/* Points that are neither vertices of the boundary nor on one of its edges, which they would
- * divide, may move. */
+/* Lets the points move that are not vertices of the boundary and not on one of its edges, which
+ * would be divided there. */
 static void find_sites(cvtm_refiner *r, int64_t boundary_vertices) {
   for (int64_t v = boundary_vertices; v < r->m.vertex_count; ++v)
     if (r->meeting[v] == r->meeting[v + 1]) r->vertex[v].kind = CVTM_VERTEX_SITE;
@@ -300,14 +300,14 @@ static void find_sites(cvtm_refiner *r, int64_t boundary_vertices) {
 
 void cvtm_refine_set_bound(cvtm_refiner *r, double degrees) {
   const double angle = degrees * CVTM_PI / 180;
-  /* Slightly stricter than the bound, so that rounding leaves no angle below the bound. */
+  /* Slightly stricter, so that rounding leaves no angle below the bound. */
   r->cotangent = angle > 0 ? (1 - 1e-12) / tan(angle) : INFINITY;
   r->lens = fmax(cos(2 * angle), 0);
   r->relocates = degrees > usual_bound;
   r->off_centre = angle > 0 ? 0.475 * sqrt((1 + cos(angle)) / (1 - cos(angle))) : INFINITY;
 }
 
-/* Refuses area caps that need many more triangles than are allowed. */
+/* Refuses caps of areas that need many more triangles than are allowed. */
 static cvtm_status check_demand(const cvtm_refiner *r) {
   const int64_t most = cvtm_most_points(r->options);
   double triangles = 0;
@@ -365,8 +365,8 @@ void cvtm_refine_destroy(cvtm_refiner *r) {
 
 static int is_kept(const cvtm_refiner *r, int64_t v) { return r->m.at[v] >= 0; }
 
-/* number[v]: the index of v in the result, which has the boundary first. Returns the number of
- * vertices; *on_boundary: the number on the boundary. */
+/* number[v]: the index of v in the result, which begins with the boundary. Returns the number of
+ * vertices; *on_boundary: the number of those on the boundary. */
 static int64_t number_vertices(const cvtm_refiner *r, int32_t *number, int64_t *on_boundary) {
   int64_t count = 0;
   for (int pass = 1; pass >= 0; --pass) {
@@ -386,7 +386,7 @@ struct cvtm_refinement {
   cvtm_refiner r;
   cvtm_refine_options options;
   cvtm_refine_figures figures;
-  uint8_t *corner;                  /* of the given vertices of the boundary */
+  uint8_t *corner;                  /* per given vertex of the boundary */
   int64_t boundary_vertices, given; /* numbers of the points given */
   int64_t on_boundary, count;       /* numbers of the vertices */
   int32_t *number;                  /* per vertex of r.m, of those that are left */
@@ -450,14 +450,14 @@ static void list_corners(const cvtm_refiner *r, const int64_t *below, cvtm_refin
   }
 }
 
-/* The least distance in the input around a triangle, in grid steps. */
+/* The smallest distance in the input around a triangle, in grid steps. */
 static double distance_around(const cvtm_refiner *r, int64_t t) {
   const int32_t *corner = r->m.corner + 3 * t;
   return fmin(r->vertex[corner[0]].scale,
               fmin(r->vertex[corner[1]].scale, r->vertex[corner[2]].scale));
 }
 
-/* Nonzero if a triangle, or the input around it, is narrow compared with the grid. */
+/* Nonzero if a triangle, or the input around it, has only the width of a few grid steps. */
 static int is_narrow(const cvtm_refiner *r, int64_t t) {
   const int64_t side = cvtm_shortest_side(r, t);
   const double length2 =
@@ -566,7 +566,7 @@ static cvtm_status work_for_bound(cvtm_refiner *r, double bound) {
 }
 
 /* Refines for a bound. *enough: nonzero if the result is to be kept. A bound with headroom is
- * dropped if a bad triangle remains, another bound if it takes too many points. */
+ * dropped if a bad triangle remains; any other bound, if it takes too many points. */
 static cvtm_status refine_to(double bound, int keeps_inside, const double *points, int64_t count,
                              const cvtm_boundary *boundary, cvtm_refinement *f, int *enough) {
   cvtm_refiner *r = &f->r;
@@ -589,7 +589,7 @@ static cvtm_status refine_to(double bound, int keeps_inside, const double *point
 }
 
 /* *crosses: nonzero if parts of the boundary meet in a point that is not an end of both. Only
- * vertices beside their segments can be the reason. */
+ * vertices that are not exactly on their segments can cause this. */
 static cvtm_status test_boundary(const cvtm_refinement *f, int *crosses) {
   const cvtm_half_edges *m = &f->r.m;
   int64_t parts = 0, found = 0;
@@ -619,7 +619,7 @@ static cvtm_status test_boundary(const cvtm_refinement *f, int *crosses) {
   return status;
 }
 
-/* Frees what an attempt has made. */
+/* Frees the results of an attempt. */
 static void forget_attempt(cvtm_refinement *f) {
   cvtm_error *const error = f->r.error;
   cvtm_refine_destroy(&f->r);
@@ -696,7 +696,7 @@ cvtm_status cvtm_refinement_move(cvtm_refinement *f, const double *target, int64
   return status;
 }
 
-/* Corners of the boundary, and sites that lie on it, do not move. */
+/* Joins straight edges. Corners of the boundary, and sites that lie on it, do not move. */
 static cvtm_status join_edges(cvtm_refinement *f) {
   cvtm_refiner *r = &f->r;
   uint8_t *corner = malloc((size_t)r->given_count + 1);

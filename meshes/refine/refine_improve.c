@@ -10,7 +10,7 @@
 
 enum { MOST_LINKS = 24, MOST_CORNERS = 80, CUTS = 16 };
 
-/* ---- Where a vertex may be ---- */
+/* ---- Good positions of a vertex ---- */
 
 /* The triangles around a vertex. Link k is the edge opposite the vertex in triangle k, from (ax,
  * ay) to (bx, by), counterclockwise, in grid steps relative to the vertex. area: twice the largest
@@ -43,8 +43,8 @@ static int find_star(const cvtm_refiner *r, int32_t v, star *s) {
   return 1;
 }
 
-/* The half-planes nx x + ny y <= offset of the points for which the angles at both ends of a link
- * have at most the cotangent, and the area is at most the cap. */
+/* A half-plane nx x + ny y <= offset. In the intersection of those of a link, the angles at the
+ * link's ends have at most the cotangent, and the area is at most the cap. */
 typedef struct half_plane {
   double nx, ny, offset;
 } half_plane;
@@ -62,7 +62,8 @@ static int link_half_planes(const star *s, int k, double cotangent, half_plane p
   return 3;
 }
 
-/* (a - p) . (b - p) - cotangent * cross (p); the angle at p is good where this is <= 0, a disc. */
+/* (a - p) . (b - p) - cotangent * cross (p). The angle at p is good where this is <= 0: in a
+ * disc. */
 static double disc_value(const star *s, int k, double cotangent, double x, double y) {
   const double px = s->ax[k] - x, py = s->ay[k] - y, qx = s->bx[k] - x, qy = s->by[k] - y;
   return px * qx + py * qy - cotangent * (px * qy - py * qx);
@@ -82,7 +83,7 @@ static void centroid_of(const cvtm_corners *c, double place[2]) {
   place[1] = c->y[0] + (twice != 0 ? y / (3 * twice) : 0);
 }
 
-/* The tangent of the disc that is violated most; returns 0 if none is violated. */
+/* Finds the tangent of the most violated disc; returns 0 if none is violated. */
 static int violated_disc(const star *s, double cotangent, const double place[2],
                          half_plane *tangent) {
   int worst = -1;
@@ -105,7 +106,7 @@ static int violated_disc(const star *s, double cotangent, const double place[2],
 }
 
 /* Nonzero if the corner of the star between links k and k + 1 is smaller than two good angles, so
- * that no point is good. */
+ * that the vertex has no good position. */
 static int is_narrow(const star *s, int k, double cotangent) {
   const int next = k + 1 < s->count ? k + 1 : 0;
   const double ux = s->ax[k] - s->bx[k], uy = s->ay[k] - s->by[k];
@@ -114,8 +115,8 @@ static int is_narrow(const star *s, int k, double cotangent) {
   return cross > 0 && 2 * cotangent * dot > (cotangent * cotangent - 1) * (1 + 1e-9) * cross;
 }
 
-/* The bounding rectangle of the intersection of the discs in which the angles over all links are
- * good; returns 0 if it is empty. */
+/* Finds the bounding rectangle of the intersection of the discs in which the angles over all links
+ * are good; returns 0 if it is empty. */
 static int bound_discs(const star *s, double cotangent, double low[2], double high[2]) {
   const double tall = sqrt(1 + cotangent * cotangent);
   low[0] = low[1] = -INFINITY;
@@ -133,8 +134,8 @@ static int bound_discs(const star *s, double cotangent, double low[2], double hi
   return low[0] < high[0] && low[1] < high[1];
 }
 
-/* Finds a centre of a star for which all its triangles are good, by the method of centres of
- * gravity; returns 0 if there is none. */
+/* Finds a position of the vertex with which all triangles of a star are good, by the method of
+ * centres of gravity; returns 0 if there is none. */
 static int find_good_place(const star *s, double cotangent, double place[2]) {
   double x[MOST_CORNERS], y[MOST_CORNERS], low[2], high[2];
   int32_t at;
@@ -165,8 +166,8 @@ static int find_good_place(const star *s, double cotangent, double place[2]) {
   return 0;
 }
 
-/* The same on the line t (dx, dy): finds the interval of t that satisfies all half-planes and
- * discs. */
+/* find_good_place on the line t (dx, dy): finds the interval of t that satisfies all half-planes
+ * and discs. */
 static int find_good_share(const star *s, double cotangent, double dx, double dy, double *t) {
   double low = -1, high = 1;
   for (int k = 0; k < s->count; ++k) {
@@ -178,7 +179,7 @@ static int find_good_share(const star *s, double cotangent, double dx, double dy
       if (slope < 0) low = larger(low, planes[i].offset / slope);
       if (slope == 0 && planes[i].offset < 0) return 0;
     }
-    /* value (t) = t^2 d.d + t g + value (0) */
+    /* the value at t = t^2 d.d + t g + the value at 0 */
     const double ux = s->bx[k] - s->ax[k], uy = s->by[k] - s->ay[k];
     const double gx = -s->ax[k] - s->bx[k] + cotangent * uy,
                  gy = -s->ay[k] - s->by[k] - cotangent * ux;
@@ -193,8 +194,8 @@ static int find_good_share(const star *s, double cotangent, double dx, double dy
   return low <= high;
 }
 
-/* Nonzero if a triangle below the bound is excused: a small angle of the boundary forces it, and it
- * is not sharper than that angle. */
+/* Nonzero if a triangle below the bound is excused: a small angle of the boundary forces it, and no
+ * angle of the triangle is smaller than that angle. */
 static int is_forced(const cvtm_refiner *r, int64_t t, double cotangent) {
   double of_corner = 0;
   return cvtm_small_corner_of(r, t, &of_corner) >= 0 && cotangent <= of_corner * (1 + 1e-9);
@@ -211,7 +212,7 @@ static int is_at_forced(const cvtm_refiner *r, int32_t v) {
   return 0;
 }
 
-/* Finds a position of vertex v without a cotangent above the bound; returns 0 if there is none or v
+/* Finds a position of vertex v with no cotangent above the bound; returns 0 if there is none or v
  * must not move. */
 static int find_move(const cvtm_refiner *r, int32_t v, double cotangent, cvtm_grid_point *to) {
   const cvtm_refine_vertex *vertex = &r->vertex[v];
@@ -219,7 +220,7 @@ static int find_move(const cvtm_refiner *r, int32_t v, double cotangent, cvtm_gr
   if (vertex->kind == CVTM_VERTEX_GIVEN || vertex->copy >= 0 || !find_star(r, v, &s)) return 0;
   const cvtm_grid_point at = r->m.grid[v];
   if (vertex->kind == CVTM_VERTEX_ON_SEGMENT) {
-    if (is_at_forced(r, v)) return 0; /* it must stay at its power-of-two distance */
+    if (is_at_forced(r, v)) return 0; /* v must keep its power-of-two distance */
     const cvtm_grid_point a = r->m.grid[r->ends[2 * (int64_t)vertex->segment]],
                           b = r->m.grid[r->ends[2 * (int64_t)vertex->segment + 1]];
     double t;
@@ -244,7 +245,7 @@ static double badness(const cvtm_refiner *r, int64_t t) {
   return fmax(sharp, excess > 1 ? excess : 0);
 }
 
-/* The worst triangle changed after the first `mark` changes; -1 if all are good. */
+/* Finds the worst triangle changed after the first `mark` changes; -1 if all are good. */
 static cvtm_status find_worst(cvtm_refiner *r, int64_t mark, int64_t *triangle, double *worst) {
   const cvtm_status status = cvtm_list_changed(r, mark);
   *triangle = -1;
@@ -259,7 +260,7 @@ static cvtm_status find_worst(cvtm_refiner *r, int64_t mark, int64_t *triangle, 
 }
 
 /* Moves a vertex. *worst: the badness of the worst triangle changed after the first `mark` changes;
- * INFINITY: it cannot be moved. */
+ * INFINITY if the vertex cannot be moved. */
 static cvtm_status try_place(cvtm_refiner *r, int32_t v, cvtm_grid_point to, int64_t mark,
                              double *worst) {
   int64_t triangle;
@@ -278,7 +279,7 @@ static double worst_around(const cvtm_refiner *r, int32_t v) {
   return worst;
 }
 
-/* Moves a vertex so that its worst triangle improves. *better: nonzero if it moved. */
+/* Moves a vertex so that its worst triangle improves. *better: nonzero if the vertex moved. */
 static cvtm_status improve_vertex(cvtm_refiner *r, int32_t v, int *better) {
   static const double shares[] = {1, 0.5, 0.2};
   cvtm_half_edges *m = &r->m;
@@ -301,15 +302,15 @@ static cvtm_status improve_vertex(cvtm_refiner *r, int32_t v, int *better) {
   return CVTM_OK;
 }
 
-/* An attempt continues after this many moves only if the worst triangle is at most as bad as this.
- * Of the attempts with a worse triangle less than one in a hundred succeeds. */
+/* After `moves` moves an attempt continues only if the worst triangle is at most as bad as this. Of
+ * the attempts with a worse triangle less than one in a hundred succeeds. */
 static double largest_badness(int moves) {
   static const double limit[] = {INFINITY, 2.4, 1.7, 1.45, 1.28, 1.2, 1.14, 1.09, 1.05, 1.03, 1.02};
   const int last = (int)(sizeof limit / sizeof *limit) - 1;
   return limit[moves < last ? moves : last];
 }
 
-/* Moves a corner of a triangle. */
+/* Moves one corner of a triangle so that the worst triangle around it improves. */
 static cvtm_status improve_corners(cvtm_refiner *r, int64_t t, int *better) {
   const int32_t corner[3] = {r->m.corner[3 * t], r->m.corner[3 * t + 1], r->m.corner[3 * t + 2]};
   cvtm_status status = CVTM_OK;
@@ -319,7 +320,7 @@ static cvtm_status improve_corners(cvtm_refiner *r, int64_t t, int *better) {
   return status;
 }
 
-/* Moves corners of the worst changed triangles until all are good, or success is unlikely. */
+/* Moves corners of the worst changed triangles until all are good or success is unlikely. */
 static cvtm_status improve_changed(cvtm_refiner *r, int rounds, int *good) {
   *good = 0;
   for (int round = 0; round < rounds; ++round) {
@@ -358,7 +359,7 @@ static int is_free(const cvtm_refiner *r, int32_t v) {
   return r->vertex[v].kind == CVTM_VERTEX_SITE || r->vertex[v].kind == CVTM_VERTEX_FREE;
 }
 
-/* Removes a vertex and its copy on the opposite side, if all triangles stay good. */
+/* Removes a vertex and its copy on the opposite side, if all triangles are then good. */
 static cvtm_status try_without(cvtm_refiner *r, int32_t v, int *removed) {
   cvtm_half_edges *m = &r->m;
   const int32_t copy = r->vertex[v].copy;
@@ -372,7 +373,7 @@ static cvtm_status try_without(cvtm_refiner *r, int32_t v, int *removed) {
   return status;
 }
 
-/* The same, and commits the changes. */
+/* improve_corners, which also commits the changes. */
 static cvtm_status improve_triangle(cvtm_refiner *r, int64_t t, int *better) {
   const cvtm_status status = improve_corners(r, t, better);
   cvtm_half_edges_commit(&r->m);
@@ -392,8 +393,8 @@ static cvtm_status repair_triangle(cvtm_refiner *r, int64_t t, int *better) {
   return status;
 }
 
-/* Moves or removes vertices of bad triangles; no triangle becomes worse. list: NULL, or only these
- * triangles are repaired, and no vertex is removed. */
+/* Moves or removes vertices of bad triangles; no triangle becomes worse. With a list, repairs only
+ * the triangles of the list, and removes no vertex. */
 static cvtm_status repair(cvtm_refiner *r, const int64_t *list, int64_t count, int64_t *repaired) {
   enum { ROUNDS = 4 };
   int64_t changed = 1;
@@ -418,7 +419,7 @@ cvtm_status cvtm_refine_repair(cvtm_refiner *r) {
   return repair(r, NULL, 0, &repaired);
 }
 
-/* Marks the vertices around those marked `rings`: with one less for every edge between. */
+/* Marks the vertices around those marked `rings`: each edge between lowers the mark by one. */
 static void spread_marks(const cvtm_half_edges *m, uint8_t *near, uint8_t rings) {
   for (uint8_t ring = rings; ring > 1; --ring) {
     for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
@@ -441,7 +442,7 @@ static void mark_changed(const cvtm_refiner *r, uint8_t *near) {
   spread_marks(m, near, RINGS);
 }
 
-/* Moves a vertex towards its target, as far as no triangle becomes worse. */
+/* Moves a vertex towards its target, unless a triangle would become worse. */
 static cvtm_status approach_target(cvtm_refiner *r, int32_t v, const double *target,
                                    int64_t *moved) {
   static const double shares[] = {1, 0.5, 0.25};
@@ -473,7 +474,7 @@ cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *target, int64_t 
   return status;
 }
 
-/* Moves several vertices to make a bad triangle good. *done: nonzero if that succeeded. */
+/* Moves several vertices to make a bad triangle good. *done: nonzero if it became good. */
 static cvtm_status move_several(cvtm_refiner *r, int64_t t, int *done) {
   enum { MOVES = 24 };
   const int32_t corner[3] = {r->m.corner[3 * t], r->m.corner[3 * t + 1], r->m.corner[3 * t + 2]};
@@ -488,7 +489,7 @@ static cvtm_status move_several(cvtm_refiner *r, int64_t t, int *done) {
   return status;
 }
 
-/* Moves corners of bad triangles as long as that helps. *left: number of remaining bad
+/* Moves corners of bad triangles as long as that helps. *left: the number of remaining bad
  * triangles. */
 static cvtm_status relocate_all(cvtm_refiner *r, int64_t *left) {
   enum { ROUNDS = 4 };
@@ -524,8 +525,8 @@ cvtm_status cvtm_refine_raise(cvtm_refiner *r, double bound) {
 
 /* ---- Removal ---- */
 
-/* Per vertex: the last change of a triangle at it, and the last attempt to remove it. Times are
- * counted in attempts. */
+/* Per vertex: the last change of a triangle around it, and the last attempt to remove it, numbered
+ * by attempts. */
 typedef struct trial {
   int64_t changed, tried;
 } trial;
@@ -540,7 +541,7 @@ static int is_worth_trying(const cvtm_refiner *r, const trial *trials, int32_t v
   return trials[v].changed > trials[v].tried;
 }
 
-/* Tries to remove each vertex once, unless nothing around it has changed. */
+/* Tries to remove each vertex once, unless the triangles around it have not changed. */
 static cvtm_status remove_some(cvtm_refiner *r, trial *trials, int64_t *tries, int64_t *removed) {
   *removed = 0;
   for (int32_t v = 0; v < r->m.vertex_count && !cvtm_refine_is_over(r); ++v) {
@@ -576,10 +577,10 @@ cvtm_status cvtm_refine_simplify(cvtm_refiner *r) {
 
 /* ---- Smallest angles beside the boundary ---- */
 
-/* There the triangles of least energy are the worst ones, because the vertices of the boundary do
- * not move. */
+/* There the triangles of least energy have the smallest angles, because the vertices of the
+ * boundary do not move. */
 
-/* Refinement places vertices on edges to within one grid step (cvtm_refine), plus rounding. */
+/* Refinement puts vertices on edges to within one grid step (cvtm_refine), plus rounding. */
 static const double steps_off_edge = 1.5;
 
 /* near[v]: 2 on the boundary, 1 beside it, else 0. */
@@ -590,7 +591,7 @@ static void mark_near(const cvtm_refiner *r, uint8_t *near) {
 
 /* ---- Straight edges of the boundary ---- */
 
-/* The other end of a segment. */
+/* Returns the other end of a segment that ends at v. */
 static int32_t end_beyond(const cvtm_refiner *r, int32_t segment, int32_t v) {
   const int32_t *ends = r->ends + 2 * (int64_t)segment;
   return ends[ends[0] == v];
@@ -601,7 +602,7 @@ static double distance_from_line(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid
   return fabs((double)cvtm_orient(a, b, p)) / sqrt(cvtm_length2(a, b));
 }
 
-/* Nonzero if a vertex only divides a straight edge without a copy on the opposite side. */
+/* Nonzero if a vertex only divides a straight edge that has no copy on the opposite side. */
 static int divides_edge(const cvtm_refiner *r, const uint8_t *corner, int32_t v) {
   const int32_t *met = r->met + r->meeting[v];
   if (corner[v] || r->meeting[v + 1] - r->meeting[v] != 2) return 0;
@@ -611,8 +612,8 @@ static int divides_edge(const cvtm_refiner *r, const uint8_t *corner, int32_t v)
   return cvtm_dot_at(at, a, b) < 0 && distance_from_line(a, b, at) <= steps_off_edge;
 }
 
-/* Follows segments from v up to the next vertex that does more than divide an edge. Lists these
- * segments, and sets the last vertex. Returns the number of segments; 0 for a ring. */
+/* Follows segments from v up to the next vertex that does more than divide an edge, *last. Lists
+ * these segments, and returns their number; 0 for a ring. */
 static int64_t follow_line(const cvtm_refiner *r, const uint8_t *divides, int32_t v,
                            int32_t segment, int32_t *list, int32_t *last) {
   const int32_t first = v;
@@ -629,8 +630,8 @@ static int64_t follow_line(const cvtm_refiner *r, const uint8_t *divides, int32_
   return count;
 }
 
-/* Joins `count` segments from `first` to `last` into the first one of the list, if all vertices
- * between are on the line. joined: the new segment of each segment. */
+/* Joins `count` segments from `first` to `last` into the first segment of the list, if all vertices
+ * between are on the line. joined: the segment into which each segment is joined. */
 static void join_segments(cvtm_refiner *r, int32_t first, int32_t last, const int32_t *list,
                           int64_t count, int32_t *joined) {
   const cvtm_grid_point a = r->m.grid[first], b = r->m.grid[last];
@@ -650,7 +651,7 @@ static void join_segments(cvtm_refiner *r, int32_t first, int32_t last, const in
   ends[ends[0] == first] = last;
 }
 
-/* The segments of half-edges and vertices. */
+/* Replaces the segments of half-edges and vertices by the joined ones. */
 static void rename_segments(cvtm_refiner *r, const int32_t *joined) {
   for (int64_t v = 0; v < r->m.vertex_count; ++v)
     if (r->vertex[v].segment >= 0) r->vertex[v].segment = joined[r->vertex[v].segment];
@@ -725,7 +726,8 @@ static double select_largest(double *list, int64_t count, int64_t k) {
   return list[k];
 }
 
-/* The angles of triangles near the boundary, or of the others. list: memory for all triangles. */
+/* Measures the angles of triangles beside the boundary, or of the others. list: one per
+ * triangle. */
 static cvtm_smallest_angles measure_angles(const cvtm_refiner *r, const uint8_t *near, int beside,
                                            double *list) {
   int64_t count = 0;
@@ -739,7 +741,7 @@ static cvtm_smallest_angles measure_angles(const cvtm_refiner *r, const uint8_t 
                                 degrees(select_largest(list, count, count / 2))};
 }
 
-/* The smallest angle that is not below the bound. */
+/* The smallest angle of the triangles that are not below the bound. */
 static double least_kept(const cvtm_refiner *r) {
   double largest = -INFINITY;
   for (int64_t t = 0; t < r->m.triangle_count; ++t) {

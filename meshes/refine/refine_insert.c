@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  MOST_TRIES = 64
-}; /* to try to split a triangle again after parts of segments have been divided */
+enum { MOST_TRIES = 64 }; /* attempts to split a triangle after dividing parts of segments */
 
 static cvtm_status refine_check_memory(cvtm_refiner *r) {
   return r->m.out_of_memory ? cvtm_no_memory(r->error, "the refinement") : CVTM_OK;
@@ -50,8 +48,8 @@ static cvtm_bad_triangle pop_triangle(cvtm_refiner *r) {
 
 /* ---- Bad parts and triangles ---- */
 
-/* Nonzero if p is in the lens of a part of a segment: p sees the part at an angle of at least 180
- * degrees minus twice the bound. */
+/* Nonzero if p is in the lens of a part of a segment: from p the part is seen at an angle of at
+ * least 180 degrees minus twice the bound. */
 static int is_too_near(const cvtm_refiner *r, cvtm_grid_point p, cvtm_grid_point from,
                        cvtm_grid_point to) {
   const double dot = cvtm_dot_at(p, from, to);
@@ -83,7 +81,7 @@ static cvtm_status check_triangle(cvtm_refiner *r, int64_t t) {
   return push_triangle(r, item);
 }
 
-/* Queues all changed triangles that are bad, and commits the changes. */
+/* Queues each changed triangle that is bad, and commits the changes. */
 static cvtm_status refine_keep_changes(cvtm_refiner *r) {
   cvtm_status status = cvtm_list_changed(r, 0);
   cvtm_half_edges_commit(&r->m);
@@ -92,7 +90,7 @@ static cvtm_status refine_keep_changes(cvtm_refiner *r) {
   return status;
 }
 
-/* Sets the data of a new vertex. CVTM_ERROR_INPUT if there are too many vertices. */
+/* Sets the data of a new vertex. CVTM_ERROR_INPUT if this is one vertex too many. */
 static cvtm_status refine_describe(cvtm_refiner *r, int32_t v, cvtm_refine_vertex made) {
   const int64_t most = cvtm_most_points(r->options);
   if (r->m.vertex_count > most)
@@ -109,7 +107,7 @@ static cvtm_status refine_describe(cvtm_refiner *r, int32_t v, cvtm_refine_verte
 
 static int32_t along(cvtm_grid_point p, int axis) { return axis == 0 ? p.y : p.x; }
 
-/* Lists the segments on sides of the image, in grid steps along them. */
+/* Lists the segments on sides of the image, with positions along the side in grid steps. */
 static int64_t list_sides(const cvtm_refiner *r, cvtm_side_edge *list) {
   const double *sides = r->options->paired_sides;
   int64_t count = 0;
@@ -164,7 +162,7 @@ static int axis_of(const cvtm_refiner *r, int32_t segment) {
   return r->m.grid[ends[0]].x == r->m.grid[ends[1]].x ? 0 : 1;
 }
 
-/* The copy of a vertex of a segment, on the segment's twin. */
+/* The copy, on the twin of a segment, of a vertex of the segment. */
 static int32_t copy_of(const cvtm_refiner *r, int32_t segment, int32_t v) {
   const int32_t *ends = r->ends + 2 * (int64_t)r->twin[segment];
   const int axis = axis_of(r, segment);
@@ -207,7 +205,7 @@ static int64_t refine_find_part(const cvtm_half_edges *m, const cvtm_bad_part *p
 
 /* The number in the middle third of an interval that is a multiple of the largest possible power of
  * two. Segments that meet at a small angle are divided at such distances from their common end, so
- * their vertices have equal distances from it. */
+ * that their vertices have equal distances from this end. */
 static double shell_distance(double low, double high) {
   const double third = (high - low) / 3;
   double unit = 1;
@@ -223,9 +221,9 @@ static int is_acute(const cvtm_refiner *r, int32_t v) {
   return v < r->given_count && r->is_acute[v];
 }
 
-/* The parameter at which to divide the part of a segment between s and e: near the middle. If the
- * segment has a small angle at an end, the nearer end if both have one, the distance from that end
- * is a power of two. */
+/* The parameter at which to divide the part of a segment between s and e: the middle, unless an end
+ * of the segment has a small angle. Then the point is at the shell_distance from that end or, if
+ * both ends have small angles, from the closer one. */
 static double find_middle(const cvtm_refiner *r, int32_t segment, double s, double e) {
   const int32_t *ends = r->ends + 2 * (int64_t)segment;
   const double length = sqrt(cvtm_length2(r->m.grid[ends[0]], r->m.grid[ends[1]]));
@@ -248,7 +246,7 @@ static cvtm_grid_point middle_of_part(const cvtm_refiner *r, int64_t h) {
   return cvtm_segment_place(r, segment, middle, (is_plain ? 1e-2 : 1e-4) * fabs(e - s));
 }
 
-/* Nonzero if a part is long enough to be divided. scale: that of the vertex that encroaches on it;
+/* Nonzero if a part is long enough to be divided. scale: of the vertex that encroaches on the part;
  * 0 for areas. */
 static int refine_may_divide(const cvtm_refiner *r, int64_t h, double scale) {
   const cvtm_half_edges *m = &r->m;
@@ -261,7 +259,7 @@ static int refine_may_divide(const cvtm_refiner *r, int64_t h, double scale) {
   return length2 >= cvtm_fewest_steps * cvtm_fewest_steps && length2 >= least * least;
 }
 
-/* Removes vertices that refinement has inserted inside the diametral circle of a part (Chew
+/* Removes the vertices inside the diametral circle of a part that refinement has inserted (Chew
  * 1993). */
 static cvtm_status clear_circle(cvtm_refiner *r, int32_t from, int32_t to) {
   cvtm_half_edges *m = &r->m;
@@ -285,7 +283,7 @@ static cvtm_status clear_circle(cvtm_refiner *r, int32_t from, int32_t to) {
   return refine_check_memory(r);
 }
 
-/* Removes such vertices before a vertex is inserted on a part; not near small angles. */
+/* clear_circle before a vertex is inserted on a part, except at small angles. */
 static cvtm_status prepare_part(cvtm_refiner *r, const cvtm_bad_part *part) {
   if (is_acute(r, part->from) || is_acute(r, part->to)) return CVTM_OK;
   return clear_circle(r, part->from, part->to);
@@ -300,7 +298,7 @@ static cvtm_status put_on_part(cvtm_refiner *r, const cvtm_bad_part *part, cvtm_
   return refine_describe(r, *v, made);
 }
 
-/* The same on the copy of the part; if this fails, the first vertex is removed, too. */
+/* Inserts the copy of vertex v on the copy of the part; if this fails, also removes v. */
 static cvtm_status put_on_copy(cvtm_refiner *r, const cvtm_bad_part *copy, int64_t mark,
                                cvtm_refine_vertex made, int32_t v) {
   int32_t other;
@@ -349,8 +347,8 @@ static cvtm_status refine_divide(cvtm_refiner *r, const cvtm_bad_part *part) {
   status = put_on_part(r, &here, middle_of_part(r, h), made, &v);
   if (status == CVTM_OK && v >= 0 && has_twin) status = put_on_copy(r, &copy, mark, made, v);
   if (status != CVTM_OK) return status;
-  if (m->change_count == mark) { /* restore the vertices in the circle; otherwise they would be
-                                    removed and inserted forever */
+  if (m->change_count == mark) { /* restore the vertices in the circle, or they would be removed and
+                                    inserted forever */
     cvtm_half_edges_undo(m, 0);
     r->figures->removed = removed;
     return CVTM_OK;
@@ -399,10 +397,10 @@ cvtm_status cvtm_refine_divide_between_touches(cvtm_refiner *r) {
   return CVTM_OK;
 }
 
-/* ---- Where a new vertex goes ---- */
+/* ---- The point of a new vertex ---- */
 
-/* The circumcentre, or the off-centre: a point nearer to the shortest side that sees this side at
- * the angle of the bound (Uengoer 2004). */
+/* Finds the circumcentre or the off-centre: a point closer to the shortest side, from which this
+ * side is seen at the angle of the bound (Uengoer 2004). */
 static void find_centre(const cvtm_refiner *r, int64_t t, int for_angle, double place[2]) {
   const cvtm_half_edges *m = &r->m;
   const int64_t side = cvtm_shortest_side(r, t);
@@ -422,7 +420,7 @@ static void find_centre(const cvtm_refiner *r, int64_t t, int for_angle, double 
   place[1] = a.y + y;
 }
 
-/* Limits the point to half the grid's width beyond the grid, so that orientations fit into 64
+/* Limits a coordinate to half the grid's width beyond the grid, so that orientations fit into 64
  * bits. */
 static int32_t round_near_grid(double x) {
   const double width = (double)(1 << CVTM_GRID_BITS);
@@ -430,9 +428,9 @@ static int32_t round_near_grid(double x) {
 }
 
 typedef struct location {
-  int64_t triangle; /* the triangle that contains the point, or -1 */
-  int64_t half; /* half-edge of the triangle: the point is on it, or beyond it and it is part of a
-                   segment */
+  int64_t triangle; /* the triangle that contains the point; -1: not found */
+  int64_t half; /* half-edge of the triangle: either the point is on it, or it is part of a segment
+                   before the point; -1: none */
   int blocked;
 } location;
 
@@ -465,7 +463,7 @@ static location walk_to(const cvtm_refiner *r, int64_t t, cvtm_grid_point to) {
   return (location){-1, -1, 0};
 }
 
-/* Finds the new place for a triangle, and walks there. */
+/* Finds where to insert a vertex for triangle t, and the triangle there (by a walk). */
 static location locate_centre(const cvtm_refiner *r, int64_t t, int for_angle,
                               cvtm_grid_point *place) {
   double centre[2];
@@ -483,7 +481,7 @@ static double shortest_link(const cvtm_refiner *r, int32_t v) {
   return sqrt(shortest);
 }
 
-/* Queues the parts that the new vertex v encroaches on; *found: their number. */
+/* Queues the parts that the new vertex v encroaches on; *found: the number of these parts. */
 static cvtm_status queue_encroached_parts(cvtm_refiner *r, int32_t v, double scale,
                                           int64_t *found) {
   const cvtm_half_edges *m = &r->m;
@@ -501,7 +499,7 @@ static cvtm_status queue_encroached_parts(cvtm_refiner *r, int32_t v, double sca
   return status;
 }
 
-/* Keeps only those parts queued after the first `before` that may be divided. */
+/* Of the parts queued after the first `before`, keeps only those that may be divided. */
 static int keep_divisible(cvtm_refiner *r, int64_t before) {
   int64_t kept = before;
   for (int64_t k = before; k < r->part_count; ++k) {
@@ -513,7 +511,7 @@ static int keep_divisible(cvtm_refiner *r, int64_t before) {
 }
 
 /* Inserts a vertex at a point in the triangle found. *again: nonzero if parts of segments were
- * queued instead; the triangle is then tested again after they are divided. */
+ * queued instead; the triangle is tested again after their division. */
 static cvtm_status insert_vertex(cvtm_refiner *r, location at, cvtm_grid_point place,
                                  cvtm_refine_vertex made, int *again) {
   cvtm_half_edges *m = &r->m;
@@ -640,7 +638,7 @@ static cvtm_status changes_are_good(cvtm_refiner *r, int *good) {
 }
 
 /* Inserts the circumcentre of a triangle if it lies inside and no triangle becomes bad. *put:
- * nonzero if it was inserted. */
+ * nonzero if the vertex was inserted. */
 static cvtm_status put_centre(cvtm_refiner *r, int64_t t, int *put) {
   cvtm_half_edges *m = &r->m;
   const int64_t side = cvtm_shortest_side(r, t), before = r->part_count;

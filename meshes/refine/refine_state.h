@@ -14,8 +14,9 @@ typedef enum cvtm_vertex_kind {
 } cvtm_vertex_kind;
 
 typedef struct cvtm_refine_vertex {
-  double scale;    /* grid steps: distances in the input around the vertex, or around its parents */
-  int32_t segment; /* the segment that it lies on, or -1 */
+  double scale;    /* grid steps: smallest distances in the input around the vertex, or around its
+                      parents */
+  int32_t segment; /* the segment on which it lies, or -1 */
   int32_t copy;    /* on a segment with a twin: the copy of the vertex on the twin */
   uint8_t kind;    /* cvtm_vertex_kind */
   uint8_t cause;   /* why it was added: CVTM_CAUSE_... */
@@ -23,16 +24,17 @@ typedef struct cvtm_refine_vertex {
 
 enum { CVTM_CAUSE_NONE, CVTM_CAUSE_ANGLE, CVTM_CAUSE_AREA };
 
-/* A segment has no twin if it is not on a side. If it is on a side, but its copy is missing, it is
- * not divided. */
+/* A segment that is not on a side has no twin. A segment on a side whose copy is missing is not
+ * divided. */
 enum { CVTM_TWIN_NONE = -1, CVTM_TWIN_MISSING = -2 };
 
-/* A triangle is not split for its angle if it has a side shorter than this share of the distances
- * in the input around it; otherwise refinement would not end where the bound cannot be reached. */
+/* A triangle with a side shorter than this fraction of the distances in the input around it is not
+ * split for its angle; else refinement would not end where the bound cannot be reached. */
 static const double cvtm_least_share = 1.0 / 8;
-static const double cvtm_fewest_steps = 2; /* length of a part that may be split, or of a side */
-/* Grid steps. Between parts of the input that are closer than this, or if sides are shorter than
- * half of it, rounding to the grid changes angles by degrees, so they may stay below the bound. */
+static const double cvtm_fewest_steps =
+    2; /* least length of a part that may be split, or of a side */
+/* Grid steps. Where parts of the input are closer than this, or sides are shorter than half of it,
+ * rounding to the grid changes angles by degrees, so angles may be below the bound. */
 static const double cvtm_narrow_steps = 32;
 
 /* A triangle to split or to test again. */
@@ -44,11 +46,11 @@ typedef struct cvtm_bad_triangle {
   int tries;
 } cvtm_bad_triangle;
 
-/* A part of a segment to split, given by its ends. */
+/* A part of a segment (a subsegment) to split, given by its ends. */
 typedef struct cvtm_bad_part {
   int64_t half;
   int32_t from, to;
-  double scale; /* scale of the vertex that encroaches on it */
+  double scale; /* scale of the vertex that encroaches on the part */
 } cvtm_bad_part;
 
 typedef struct cvtm_refiner {
@@ -57,30 +59,30 @@ typedef struct cvtm_refiner {
   cvtm_grid_frame frame;
   cvtm_refine_vertex *vertex; /* per vertex of m */
   int64_t vertex_capacity;
-  int32_t
-      *ends; /* 2 per segment: the vertices that it connects; the outside is never on its left */
-  uint8_t *borders_outside; /* per segment: the outside is on its right */
-  int64_t *meeting;  /* given_count + 1: where the segments of each given vertex begin in `met` */
-  int32_t *met;      /* the segments of all given vertices, one vertex after another */
-  int32_t *twin;     /* per segment on a side of a periodic image: the same segment on the opposite
-                        side, with which it is divided, or CVTM_TWIN_... */
-  uint8_t *is_acute; /* per given vertex: two segments meet at less than 60 degrees */
-  uint8_t *touches;  /* per given vertex: nonzero if the boundary touches itself there, so that the
-                        triangles around the vertex form several fans */
-  int touch_count;   /* of such vertices */
-  int64_t given_count; /* vertices of the boundary: the first ones */
+  int32_t *ends; /* 2 per segment: its ends; the outside is never on the left of a segment */
+  uint8_t *borders_outside; /* per segment: nonzero if the outside is on its right */
+  int64_t *meeting; /* given_count + 1: where the segments of each given vertex begin in `met` */
+  int32_t *met;     /* the segments of all given vertices, one vertex after another */
+  int32_t *twin; /* per segment on a side of a periodic image: the segment on the opposite side that
+                    is its copy and is divided in the same way, or CVTM_TWIN_... */
+  uint8_t
+      *is_acute; /* per given vertex: nonzero if two segments meet there at less than 60 degrees */
+  uint8_t *touches; /* per given vertex: nonzero if the boundary touches itself there, so that the
+                       triangles around the vertex form several fans */
+  int touch_count;  /* number of such vertices */
+  int64_t given_count; /* number of vertices of the boundary, which come first */
   int64_t segment_count;
   int keeps_inside;   /* nonzero: new vertices on the border are never outside, so that parts of the
                          border that are a grid step apart do not cross */
-  int keeps_segments; /* 1: segments on the border are not divided; 2: no segment is */
-  int64_t most_added; /* number of vertices beside the given ones at which insertion stops */
+  int keeps_segments; /* 1: segments on the border are not divided; 2: no segment is divided */
+  int64_t most_added; /* number of added vertices at which insertion ends */
   double cotangent;   /* cotangent of the bound */
   int relocates;      /* nonzero: try to move corners before vertices are inserted */
-  int64_t most;       /* number of vertices at which insertion for angles stops */
+  int64_t most;       /* number of vertices at which insertion for angles ends */
   int64_t polls;      /* number of opportunities to call options->stop */
   int stopped;
-  double lens; /* a vertex encroaches on a part if it sees the part at an angle with at most this
-                  cosine */
+  double lens; /* a vertex encroaches on a part if it sees the part at an angle whose cosine is at
+                  most this */
   double off_centre;
   cvtm_bad_triangle *heap;
   int64_t heap_count, heap_capacity, numbers;
@@ -90,8 +92,8 @@ typedef struct cvtm_refiner {
   int64_t changed_count, changed_capacity;
   int64_t *stamp; /* per triangle: the round in which it was last listed as changed */
   int64_t stamp_capacity, round;
-  uint8_t *near; /* per vertex: nonzero near a triangle that insertion changed; made when vertices
-                    first approach their targets */
+  uint8_t *near; /* per vertex: nonzero close to a triangle that insertion changed; set when
+                    vertices first approach their targets */
   cvtm_refine_figures *figures;
   cvtm_error *error;
 } cvtm_refiner;
@@ -110,16 +112,16 @@ double cvtm_triangle_cotangent(const cvtm_refiner *r, int64_t t);
 int64_t cvtm_shortest_side(const cvtm_refiner *r, int64_t t);
 /* The area of a triangle divided by its cap. */
 double cvtm_triangle_excess(const cvtm_refiner *r, int64_t t);
-/* The given vertex whose small angle forces a triangle below the bound; -1: none. *cotangent: that
- * of the angle. */
+/* The given vertex whose small angle forces a triangle below the bound; -1: none. *cotangent: of
+ * this angle. */
 int32_t cvtm_small_corner_of(const cvtm_refiner *r, int64_t t, double *cotangent);
 
-/* Lists in r->changed, each once, the triangles changed after the first `mark` changes. */
+/* Lists in r->changed the triangles changed after the first `mark` changes, each once. */
 cvtm_status cvtm_list_changed(cvtm_refiner *r, int64_t mark);
 
 /* The grid point for parameter s of a segment (0: its first end, 1: the second): a grid point
- * exactly on the segment if there is one within the tolerance of s, else the nearest one. With
- * r->keeps_inside and a segment on the border, it is not outside. */
+ * exactly on the segment if there is one within the tolerance of s, else the closest grid point.
+ * With r->keeps_inside and a segment on the border, the point is not outside. */
 cvtm_grid_point cvtm_segment_place(const cvtm_refiner *r, int32_t segment, double s,
                                    double tolerance);
 double cvtm_segment_parameter(const cvtm_refiner *r, int32_t segment, cvtm_grid_point p);
@@ -128,43 +130,43 @@ void cvtm_refine_set_bound(cvtm_refiner *r, double degrees);
 /* Makes a segment of each part of a constraint between two vertices. *edge_of (malloc'd; may be
  * NULL): the constraint of each segment. */
 cvtm_status cvtm_refine_number_segments(cvtm_refiner *r, int32_t **edge_of);
-/* Describes all vertices as given ones and finds scales and acute corners. The triangulation and
- * the segments are there. */
+/* Describes all vertices as given, and finds scales and acute corners. The caller has set the
+ * triangulation and the segments. */
 cvtm_status cvtm_refine_begin(cvtm_refiner *r);
 void cvtm_refine_destroy(cvtm_refiner *r);
 
 /* Finds the twins of segments from the positions of their vertices. */
 cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r);
-/* Gives vertices at corresponding ends of twins the smaller scale of the two, and makes both acute
- * if one is. */
+/* Gives vertices at corresponding ends of twins the smaller of their scales, and makes both acute
+ * if one is acute. */
 void cvtm_refine_share_corners(cvtm_refiner *r);
 
 /* Finds the vertices at which the boundary touches itself. */
 cvtm_status cvtm_refine_find_touches(cvtm_refiner *r);
-/* Divides segments between two such vertices, because cvtm_refine_find_part may not find them. */
+/* Divides segments between two such vertices, because refine_find_part may not find them. */
 cvtm_status cvtm_refine_divide_between_touches(cvtm_refiner *r);
 
 /* Nonzero once options->stop has ended the refinement. */
 int cvtm_refine_is_over(cvtm_refiner *r);
 /* Splits triangles until all are good, or no further split is allowed. */
 cvtm_status cvtm_refine_insert(cvtm_refiner *r);
-/* Moves vertices of bad triangles; no triangle becomes worse than before. */
+/* Moves or removes vertices of bad triangles; no triangle becomes worse than before. */
 cvtm_status cvtm_refine_repair(cvtm_refiner *r);
-/* Moves a corner of a bad triangle so that all triangles around it are good. *done: nonzero if it
- * succeeded. */
+/* Moves a corner of a bad triangle so that all triangles around it are good. *done: nonzero if a
+ * corner was moved. */
 cvtm_status cvtm_refine_relocate(cvtm_refiner *r, int64_t t, int *done);
-/* Moves the vertices near changes towards their targets (2 per vertex, in grid steps) as far as all
- * triangles stay good. */
+/* Moves the vertices around changes towards their targets (2 per vertex, in grid steps), as far as
+ * no triangle becomes worse. */
 cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *target, int64_t *moved);
 /* Joins segments that are parts of one straight edge, so that the vertices between them can move
- * along it. corner: per vertex, nonzero if it stays. */
+ * along the edge. corner: per vertex: nonzero if the vertex must not move. */
 cvtm_status cvtm_refine_join_segments(cvtm_refiner *r, const uint8_t *corner);
 /* cvtm_refinement_boundary_angles, after cvtm_refine_join_segments. */
 cvtm_status cvtm_refine_raise_at_boundary(cvtm_refiner *r, cvtm_boundary_angles *figures);
-/* Raises the bound, which holds, in steps of a quarter of a degree as long as moving vertices
- * reaches it. */
+/* Raises the bound, which must hold, in steps of a quarter of a degree, as long as moves of
+ * vertices can reach it. */
 cvtm_status cvtm_refine_raise(cvtm_refiner *r, double bound);
-/* Removes vertices as long as all triangles stay good. */
+/* Removes vertices as long as all triangles are good. */
 cvtm_status cvtm_refine_simplify(cvtm_refiner *r);
 /* While there are fewer than `wanted` vertices, inserts the circumcentres of the largest triangles,
  * if no triangle becomes bad and no segment is too close. */

@@ -14,26 +14,27 @@
 typedef struct planar {
   const cvtm_triangulate_input *in;
   const cvtm_triangulate_options *options;
-  double *points;                /* y down: of the vertices given and of the crossings */
-  int64_t crossings;             /* number of the latter */
+  double *points;    /* y down: the points of the given vertices, then of the crossings */
+  int64_t crossings; /* number of crossings */
   int32_t *ends, *marker, *ones; /* of the constraints */
   int64_t constraint_count,
-      hidden; /* constraints from `hidden` on are not segments of the result */
+      hidden; /* the last constraints, from `hidden` on, are not segments of the result */
   cvtm_constraints constraints;
-  int32_t *part; /* per triangle; in the refiner its region is 1 more, or 0 */
-  int32_t *row;  /* per region: the region, or the triangle given, that it belongs to; -1: none, -2:
-                    outside */
+  int32_t *
+      part; /* per triangle: its part; the triangle's region in the refiner is the part + 1, or 0 */
+  int32_t *
+      row; /* per region: the given region or triangle to which it belongs; -1: none, -2: outside */
   int64_t *stack;
   int32_t *constraint_of; /* per segment of the refiner */
   cvtm_locator before;    /* triangles before vertices are added */
-  double *values;         /* attributes of the vertices given and of the crossings */
+  double *values;         /* attributes of the given vertices, then of the crossings */
   cvtm_refine_options refine;
   cvtm_refine_figures figures;
   cvtm_refiner r;
   cvtm_error *error;
 } planar;
 
-/* For angles alone at most this many vertices are added, and four for each given vertex. */
+/* For angles alone at most this many vertices are added, plus four for each given vertex. */
 enum { MOST_FOR_ANGLES = 1000000 };
 
 static const char *const planar_work = "the triangulation";
@@ -77,15 +78,15 @@ static cvtm_status copy_points(planar *p) {
   return CVTM_OK;
 }
 
-/* Nonzero if the corner opposite to half-edge h lies on it, but for the rounding to the grid. */
+/* Nonzero if the corner opposite to half-edge h lies on h, except for the rounding to the grid. */
 static int is_flat(const cvtm_half_edges *m, int64_t h) {
   const cvtm_grid_point a = m->grid[m->corner[h]], b = m->grid[cvtm_end_of(m, h)];
   const cvtm_grid_point c = m->grid[cvtm_apex_of(m, h)];
   return fabs(cvtm_side_of(a, b, c.x, c.y)) <= 2 * sqrt(cvtm_length2(a, b));
 }
 
-/* Marks the triangle of a half-edge of the border if it is flat and its apex is inside; the other
- * sides become the border. */
+/* If the triangle of a half-edge of the border is flat and its apex is inside, puts it outside; its
+ * other sides become the border. */
 static int peel(cvtm_half_edges *m, uint8_t *on_border, int64_t h) {
   const int64_t after = cvtm_half_after(h), before = cvtm_half_after(after);
   const int32_t apex = m->corner[before];
@@ -97,7 +98,7 @@ static int peel(cvtm_half_edges *m, uint8_t *on_border, int64_t h) {
 }
 
 /* Vertices that the user means to be on one line may lie beside it by rounding. Removes the
- * triangles without area that such vertices make along the convex hull. */
+ * triangles without area that result along the convex hull. */
 static cvtm_status peel_border(planar *p) {
   cvtm_half_edges *m = &p->r.m;
   uint8_t *on_border = calloc((size_t)m->vertex_count + 1, 1);
@@ -130,7 +131,7 @@ static cvtm_status take_delaunay(planar *p) {
   return status == CVTM_OK ? peel_border(p) : status;
 }
 
-/* With r: takes the given triangles. */
+/* For the switch r: takes the given triangles. */
 static cvtm_status take_triangles(planar *p) {
   const int64_t n = p->in->vertex_count, count = p->in->triangle_count;
   int32_t *corners = malloc((3 * (size_t)count + 1) * sizeof *corners);
@@ -175,8 +176,8 @@ static int same_attributes(const cvtm_triangulate_input *in, int64_t s, int64_t 
                               count * sizeof *in->triangle_attributes) == 0;
 }
 
-/* The segments given; the border of the vertices, or of the triangles given; edges between
- * triangles with different attributes. */
+/* Lists the constraints: the given segments; the border of the vertices, or of the given triangles;
+ * edges between triangles with different attributes. */
 static cvtm_status list_constraints(planar *p) {
   const cvtm_triangulate_input *in = p->in;
   const cvtm_half_edges *m = &p->r.m;
@@ -218,7 +219,7 @@ static cvtm_status constrain_planar(planar *p) {
   return status;
 }
 
-/* The point in which the lines of two constraints cross; y down. */
+/* The point where the lines of two constraints cross; y down. */
 static void find_crossing(const planar *p, const int32_t pair[2], double place[2]) {
   const double *a = p->points + 2 * (int64_t)p->ends[2 * (int64_t)pair[0]],
                *b = p->points + 2 * (int64_t)p->ends[2 * (int64_t)pair[0] + 1],
@@ -236,7 +237,7 @@ static void place_on_grid(const planar *p, int64_t v, double place[2]) {
   place[1] = p->r.frame.y - p->r.m.grid[v].y * p->r.frame.step;
 }
 
-/* Attributes of a crossing: linear along the first of both constraints. */
+/* Sets the attributes of a crossing, which are linear along the first of the two constraints. */
 static void value_crossing(planar *p, int64_t k) {
   const int64_t width = p->in->attribute_count, v = p->in->vertex_count + k;
   const int32_t *pair = p->constraints.crossed + 2 * k,
@@ -280,7 +281,7 @@ static cvtm_status place_crossings(planar *p) {
 
 /* ---- Parts of the plane ---- */
 
-/* The triangle that contains a point of the user's; -1: it is outside the hull. */
+/* The triangle that contains a point of the input; -1: outside the hull. */
 static int64_t find_triangle(planar *p, cvtm_locator *l, const double at[2]) {
   const double x = (at[0] - p->r.frame.x) / p->r.frame.step,
                y = (p->r.frame.y + at[1]) / p->r.frame.step;
@@ -394,8 +395,8 @@ void cvtm_triangulated_free(cvtm_triangulated *made) {
   *made = (cvtm_triangulated){0};
 }
 
-/* The place of a vertex, y down. Given vertices and crossings stay where they are. A new vertex on
- * a segment is on the line between the ends of the segment, as exactly as doubles allow. All other
+/* The position of a vertex, y down. Given vertices and crossings do not move. A new vertex on a
+ * segment is on the line between the ends of the segment, as exactly as doubles allow. All other
  * new vertices are at their grid points. */
 static void place_of_planar(const planar *p, int64_t v, double place[2]) {
   const cvtm_refiner *r = &p->r;
@@ -413,7 +414,7 @@ static void place_of_planar(const planar *p, int64_t v, double place[2]) {
   }
 }
 
-/* Attributes at a vertex that was not given: linear in the triangle where it lies. */
+/* Sets the attributes at a new vertex, which are linear in the triangle that contains it. */
 static void interpolate(planar *p, const double place[2], double *values) {
   const int64_t count = p->in->attribute_count;
   const cvtm_grid_frame *f = &p->r.frame;
@@ -468,7 +469,7 @@ static void mark_end(const int32_t *number, int32_t v, int32_t marker, cvtm_tria
   if (own != NULL && *own == 0) *own = marker;
 }
 
-/* A vertex without a marker gets that of the first segment on it that has one; else 1 on the
+/* A vertex without a marker gets the first marker of a segment on which it lies; else 1 on the
  * border. */
 static void mark_planar_vertices(const planar *p, const int32_t *number, cvtm_triangulated *made) {
   const cvtm_half_edges *m = &p->r.m;
@@ -488,7 +489,7 @@ static void mark_planar_vertices(const planar *p, const int32_t *number, cvtm_tr
   }
 }
 
-/* With p and r but without A: copies the attributes of the given triangles. */
+/* For the switches p and r without A: copies the attributes of the given triangles. */
 static void attribute_triangle(planar *p, int64_t t, double *values) {
   const cvtm_half_edges *m = &p->r.m;
   if (!p->options->refines) {
@@ -546,8 +547,8 @@ static cvtm_status list_triangles(planar *p, const int32_t *number, cvtm_triangu
   return CVTM_OK;
 }
 
-/* Refuses triangles that have no area in doubles, between segments within the rounding of their
- * crossings. */
+/* Refuses triangles without area in doubles, between segments that are as close as their crossings
+ * are rounded. */
 static cvtm_status check_areas(const planar *p, const cvtm_triangulated *made) {
   for (int64_t t = 0; t < made->triangle_count; ++t) {
     const int32_t *corner = made->triangles + 3 * t;

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 4 };                  /* largest number of divisions for narrow places */
-static const double samples = 4;      /* samples of the size for each wanted length along an edge */
-static const double short_edge = 0.7; /* of the wanted length: edges below it change the division */
-static const double fine = 0.93;      /* below this times another size, a size counts as smaller */
-static const double most_parts = 1e8; /* of the boundary */
+enum { ROUNDS = 4 };             /* largest number of rounds of division for narrow parts */
+static const double samples = 4; /* samples of the size per wanted length along an edge */
+static const double short_edge =
+    0.7; /* edges shorter than this fraction of the wanted length reduce the sizes around them */
+static const double fine = 0.93;      /* a size below this fraction of another counts as smaller */
+static const double most_parts = 1e8; /* largest number on the boundary */
 
 /* ---- Sizes ---- */
 
@@ -29,7 +30,8 @@ cvtm_status cvtm_sizer_refuse(const cvtm_sizer *z, double size, double x, double
                    size * z->step, z->corner[0] + z->step * x, z->corner[1] - z->step * y);
 }
 
-/* The wanted size on an edge: the smaller one of its two sides, without that of sources. */
+/* The wanted size on an edge, without sources: the smallest of its own and those on its two
+ * sides. */
 static double wanted_on(const cvtm_sizer *z, int64_t e, double x, double y) {
   const int32_t left = z->given->left[e], right = z->given->right[e];
   double size = z->options->edge_size != NULL ? z->options->edge_size[e] / z->step : INFINITY;
@@ -37,7 +39,7 @@ static double wanted_on(const cvtm_sizer *z, int64_t e, double x, double y) {
     const int32_t region = k == 0 ? left : right;
     if (region <= 0 || (k == 1 && right == left)) continue;
     const double here = cvtm_sizer_given(z, region, x, y);
-    if (!(here >= size)) size = here; /* also if it is no number */
+    if (!(here >= size)) size = here; /* also if it is NaN */
   }
   return size;
 }
@@ -52,8 +54,8 @@ cvtm_status cvtm_sizer_add_source(cvtm_sizer *z, double x, double y, double size
 
 /* ---- One edge ---- */
 
-/* The ends of an edge in the order of their coordinates. So two parts that share an edge divide it
- * alike. */
+/* The ends of an edge in the order of their coordinates, so that two edges with the same ends are
+ * divided in the same way. */
 typedef struct edge_ends {
   int32_t lower, upper;
   double x, y, dx, dy, length; /* on the grid; from the lower to the upper end */
@@ -78,9 +80,9 @@ static edge_ends ends_of(const cvtm_sizer *z, int64_t e) {
 }
 
 typedef struct sampled {
-  double *t, *sum; /* shares of the edge, and the integral of 1 / size up to them */
+  double *t, *sum; /* fractions of the edge's length, and the integral of 1 / size up to each */
   int64_t count, capacity;
-  int is_even; /* the size is the same everywhere */
+  int is_even; /* nonzero: the size is constant */
 } sampled;
 
 static cvtm_status take_sample(cvtm_sizer *z, sampled *s, double t, double sum) {
@@ -92,7 +94,7 @@ static cvtm_status take_sample(cvtm_sizer *z, sampled *s, double t, double sum) 
   return CVTM_OK;
 }
 
-/* The size at a share of an edge: the smaller one of the edge and its copy. */
+/* The size at a fraction t of an edge: the smaller of the sizes on the edge and on its copy. */
 static double size_along(const cvtm_sizer *z, int64_t e, const edge_ends *ends, double t) {
   const double size = size_on(z, e, ends->x + t * ends->dx, ends->y + t * ends->dy);
   const int32_t twin = z->options->twin != NULL ? z->options->twin[e] : -1;
@@ -127,7 +129,7 @@ static cvtm_status sample_edge(cvtm_sizer *z, int64_t e, const edge_ends *ends, 
   return CVTM_OK;
 }
 
-/* The number of parts whose length is nearest to the wanted one, by ratio. */
+/* The number of parts with which their length is closest to the wanted length, by ratio. */
 static int64_t parts_for(double wanted) {
   const double n = fmax(floor(wanted), 1);
   return (int64_t)(wanted > sqrt(n * (n + 1)) * (1 + 1e-9) ? n + 1 : n);
@@ -152,16 +154,15 @@ static void free_parts(cvtm_sizer *z) {
   z->added = 0;
 }
 
-/* At an acute corner vertices keep this distance, because triangles that are closer are not better:
- * the corner's own angle bounds them. */
+/* The distance from an acute corner within which there are no vertices, since triangles closer to
+ * it are not better: the angle of the corner bounds theirs. */
 static double tip_of(const cvtm_sizer *z, int64_t e, int32_t corner) {
   if (!z->is_acute[corner] || z->options->twin != NULL) return 0;
   const cvtm_grid_point c = z->place[corner];
   return 0.45 * fmin(wanted_on(z, e, c.x, c.y), z->least[corner]);
 }
 
-/* The points that divide all edges, one edge after another: first[e] is the first point of edge
- * e. */
+/* first[e]: the first of the points that divide edge e; the points of all edges are one list. */
 typedef struct division {
   int64_t *first;
   int64_t capacity;
@@ -195,7 +196,7 @@ static cvtm_status place_on_edges(cvtm_sizer *z, division *d) {
   return status;
 }
 
-/* The distance from an end of an edge to the next vertex. */
+/* The distance from an end of an edge to the next vertex on the edge. */
 static double first_part(const cvtm_sizer *z, const division *d, int64_t e, int32_t v) {
   const edge_ends ends = ends_of(z, e);
   const int64_t from = d->first[e], to = d->first[e + 1];
@@ -203,8 +204,8 @@ static double first_part(const cvtm_sizer *z, const division *d, int64_t e, int3
   return ends.length * (ends.lower == v ? z->places[from].t : 1 - z->places[to - 1].t);
 }
 
-/* Where edges meet at acute angles, gives their first parts equal lengths; the other parts are
- * stretched. */
+/* Where edges meet at acute angles, gives their first parts equal lengths, and stretches the
+ * others. */
 static cvtm_status even_out_corners(cvtm_sizer *z, const division *d) {
   const cvtm_boundary *b = z->given;
   double *first = malloc(((size_t)b->vertex_count + 1) * sizeof *first);
@@ -280,7 +281,7 @@ static void put_part(cvtm_sizer *z, int64_t e, int32_t from, int32_t to, int is_
   z->part_edge[k] = (int32_t)e;
 }
 
-/* The points and edges of the divided boundary. */
+/* Makes the points and edges of the divided boundary. */
 static cvtm_status make_parts(cvtm_sizer *z, const division *d) {
   const cvtm_status status = allocate_parts(z);
   if (status != CVTM_OK) return status;
@@ -308,10 +309,10 @@ static cvtm_status make_parts(cvtm_sizer *z, const division *d) {
   return CVTM_OK;
 }
 
-/* ---- Its triangulation ---- */
+/* ---- The triangulation of the divided boundary ---- */
 
-/* Makes the triangulation m of the divided boundary. It has all vertices of the boundary, with the
- * same numbers. */
+/* Makes the triangulation m of the divided boundary. Its vertices are those of the boundary, with
+ * the same numbers. */
 static cvtm_status triangulate_parts(cvtm_sizer *z) {
   cvtm_grid_frame frame;
   cvtm_half_edges_free(&z->m);
@@ -319,7 +320,7 @@ static cvtm_status triangulate_parts(cvtm_sizer *z) {
                                      &frame, z->error);
 }
 
-/* ---- All of it ---- */
+/* ---- All steps ---- */
 
 static double corner_angle(cvtm_grid_point at, cvtm_grid_point a, cvtm_grid_point b) {
   const double dot =
@@ -360,7 +361,7 @@ static cvtm_status describe_corners(cvtm_sizer *z) {
   return status;
 }
 
-/* Adds sources at short edges, so that the edges around them are short, too. */
+/* Adds sources at short edges, so that edges around them are short, too. */
 static cvtm_status add_short_edges(cvtm_sizer *z) {
   cvtm_status status = CVTM_OK;
   for (int64_t e = 0; e < z->given->edge_count && status == CVTM_OK; ++e) {
@@ -373,7 +374,7 @@ static cvtm_status add_short_edges(cvtm_sizer *z) {
   return status;
 }
 
-/* The larger given size of the two sides of an edge. */
+/* The larger of the sizes that are given in the regions on both sides of an edge. */
 static double larger_given(const cvtm_sizer *z, int64_t e, double x, double y) {
   const int32_t left = z->given->left[e], right = z->given->right[e];
   const double left_size = left > 0 ? cvtm_sizer_given(z, left, x, y) : 0;
@@ -381,8 +382,8 @@ static double larger_given(const cvtm_sizer *z, int64_t e, double x, double y) {
 }
 
 /* Adds sources along an edge, from which sizes grow, wherever the size wanted on the edge is
- * smaller than that of a region beside it: the edge has a size of its own, or the region on its
- * other side has a smaller one. */
+ * smaller than in a region beside it. Either the edge has a size of its own, or the region on its
+ * other side has a smaller size. */
 static cvtm_status add_fine_edge(cvtm_sizer *z, int64_t e) {
   const edge_ends ends = ends_of(z, e);
   cvtm_status status = CVTM_OK;
@@ -406,7 +407,7 @@ static cvtm_status add_fine_edges(cvtm_sizer *z) {
   return status;
 }
 
-/* The larger size of the two sides of a part. */
+/* The larger of the sizes on both sides of a part. */
 static double larger_on(const cvtm_sizer *z, int64_t part, double x, double y) {
   const int32_t left = z->parts.left[part], right = z->parts.right[part];
   const double left_size = left > 0 ? cvtm_sizer_at(z, left, x, y) : 0;
@@ -414,7 +415,7 @@ static double larger_on(const cvtm_sizer *z, int64_t part, double x, double y) {
 }
 
 /* Adds sources at parts that are shorter than wanted, because their number is rounded or the region
- * on their other side is finer. */
+ * on the other side is finer. */
 static cvtm_status add_parts(cvtm_sizer *z) {
   cvtm_status status = CVTM_OK;
   for (int64_t k = 0; k < z->parts.edge_count && status == CVTM_OK; ++k) {
@@ -437,10 +438,11 @@ static int compare_ratios(const void *left, const void *right) {
   return (a->ratio > b->ratio) - (a->ratio < b->ratio);
 }
 
-/* If nearly all parts of the boundary are longer than wanted by the same ratio, or shorter, changes
- * the sizes inside by this ratio, too. Then one lattice can reach from one side to the other. */
+/* If nearly all parts of the boundary are longer (or shorter) than wanted by one ratio, scales the
+ * sizes inside by this ratio, too. Then one lattice can extend from one side to the other. */
 static cvtm_status match_parts(cvtm_sizer *z) {
-  const double same = 0.02, most = 0.95; /* of the median ratio, and of the boundary's length */
+  const double same = 0.02, most = 0.95; /* tolerance relative to the median ratio; least fraction
+                                            of the boundary's length */
   const int64_t n = z->parts.edge_count;
   part_ratio *list = malloc(((size_t)n + 1) * sizeof *list);
   double sum = 0, half = 0, alike = 0;

@@ -5,16 +5,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The least distance of a new vertex from other vertices and from the boundary, in wanted
- * lengths. */
+/* least_distance: of a new vertex from other vertices; least_height: from the boundary. Both are
+ * relative to the wanted length. */
 static const double least_distance = 0.75, least_height = 0.5;
-/* If a neighbour of a vertex is nearer than this to the place of a new vertex, there is no room for
- * it, whatever the size there is. This test saves the search for that size. */
+/* If a neighbour of a vertex is closer than this to the point of a new vertex, relative to the
+ * vertex's size, there is no room, whatever the size there. This saves the search for that size. */
 static const double taken = 0.45;
-static const double widest_hole = 0.8; /* radius of the largest empty circle */
+static const double widest_hole =
+    0.8; /* radius of the largest empty circle, relative to the size */
 
-/* A vertex around which the lattice grows. direction: the angle of one of the lattice's edges
- * there; the other edges follow at multiples of 60 degrees. */
+/* A vertex around which the lattice grows. direction: the angle of a lattice edge there; the others
+ * follow at multiples of 60 degrees. */
 typedef struct seed {
   int32_t v;
   float direction;
@@ -40,9 +41,9 @@ cvtm_status cvtm_sizer_take_vertex(cvtm_sizer *z, int32_t v, double size) {
   return CVTM_OK;
 }
 
-/* ---- Where a new vertex would be ---- */
+/* ---- The point of a new vertex ---- */
 
-/* The half-edge leaving p whose triangle the line from p towards `to` enters; -1: none. */
+/* The half-edge leaving p whose triangle is entered by the line from p to `to`; -1: none. */
 static int64_t find_wedge(const cvtm_half_edges *m, int32_t p, cvtm_grid_point to) {
   if (m->at[p] < 0) return -1;
   const cvtm_grid_point at = m->grid[p];
@@ -58,7 +59,7 @@ static int64_t find_wedge(const cvtm_half_edges *m, int32_t p, cvtm_grid_point t
 }
 
 /* Walks from p along the line to `to`, first through the triangle of h, which leaves p. Returns the
- * triangle that contains it; -1 if a part of the boundary is in the way. */
+ * triangle that contains `to`; -1 if a part of the boundary blocks the line. */
 static int64_t walk(const cvtm_half_edges *m, int64_t h, cvtm_grid_point to) {
   const cvtm_grid_point p = m->grid[m->corner[h]];
   for (h = cvtm_half_after(h);;) {
@@ -71,7 +72,7 @@ static int64_t walk(const cvtm_half_edges *m, int64_t h, cvtm_grid_point to) {
   }
 }
 
-/* Nonzero if a corner of triangle t, or of one beside it, is closer to `to` than allowed. */
+/* Nonzero if a corner of triangle t, or of a triangle beside t, is closer to `to` than allowed. */
 static int is_crowded(const cvtm_half_edges *m, int64_t t, cvtm_grid_point to, double size) {
   const double least = least_distance * size;
   for (int64_t h = 3 * t; h < 3 * t + 3; ++h) {
@@ -82,7 +83,7 @@ static int is_crowded(const cvtm_half_edges *m, int64_t t, cvtm_grid_point to, d
   return 0;
 }
 
-/* The same for all neighbours of a vertex, and the parts of the boundary around it. */
+/* Nonzero if a neighbour of v, or a part of the boundary around v, is closer than allowed. */
 static int is_close(const cvtm_half_edges *m, int32_t v, double size) {
   const cvtm_grid_point at = m->grid[v];
   const int64_t first = m->at[v];
@@ -101,7 +102,7 @@ static int is_close(const cvtm_half_edges *m, int32_t v, double size) {
   return 0;
 }
 
-/* Inserts a vertex in triangle t, if nothing is too close. *made: the vertex, or -1. */
+/* Inserts a vertex in triangle t, unless that is too close to others. *made: the vertex, or -1. */
 static cvtm_status insert(cvtm_sizer *z, int64_t t, cvtm_grid_point to, double size,
                           int32_t *made) {
   cvtm_half_edges *m = &z->m;
@@ -133,9 +134,9 @@ static cvtm_grid_point place_near(double x, double y) {
 
 /* ---- The lattice ---- */
 
-/* Edges of the lattice are geodesics where lengths are measured in sizes: the direction of an edge
- * turns by turn[0] per step along x and turn[1] per step along y. Where the logarithm of the sizes
- * is harmonic, such a lattice closes without a defect. */
+/* Edges of the lattice are geodesics if lengths are measured in multiples of the size. The
+ * direction of an edge turns by turn[0] per step along x and by turn[1] per step along y. If the
+ * logarithm of the sizes is harmonic, such a lattice closes without a defect. */
 static void find_turn(const cvtm_sizer *z, int32_t v, double turn[2]) {
   const cvtm_grid_point p = z->m.grid[v];
   const int32_t region = z->m.region[z->m.at[v] / 3];
@@ -158,7 +159,7 @@ static void find_turn(const cvtm_sizer *z, int32_t v, double turn[2]) {
   turn[1] = slope[0] / size;
 }
 
-/* Adds a vertex at about the wanted length from v, along the edge of the lattice that begins in
+/* Adds a vertex at about the wanted length from v, along the edge of the lattice that leaves v in
  * direction `ahead`. */
 static cvtm_status grow(filler *f, int32_t v, double ahead, double direction,
                         const double turn[2]) {
@@ -183,7 +184,7 @@ static cvtm_status grow(filler *f, int32_t v, double ahead, double direction,
   return status == CVTM_OK && made >= 0 ? push_seed(f, made, direction + bend) : status;
 }
 
-/* Adds the third corner of a triangle over a part of the boundary. */
+/* Adds a vertex as the third corner of a triangle over a part of the boundary. */
 static cvtm_status grow_over(filler *f, int64_t h) {
   cvtm_sizer *z = f->z;
   const cvtm_half_edges *m = &z->m;
@@ -220,7 +221,7 @@ static cvtm_status empty_queue(filler *f) {
 
 /* ---- Holes ---- */
 
-/* The circumcentre of a triangle relative to its first corner, and its radius. */
+/* Finds the circumcentre of a triangle, relative to its first corner; returns the circumradius. */
 static double circumcentre(const cvtm_half_edges *m, int64_t t, double centre[2]) {
   const cvtm_grid_point a = m->grid[m->corner[3 * t]], b = m->grid[m->corner[3 * t + 1]],
                         c = m->grid[m->corner[3 * t + 2]];
@@ -271,9 +272,9 @@ static int compare_starts(const void *left, const void *right) {
   return (a->part > b->part) - (a->part < b->part);
 }
 
-/* A lattice fits all edges whose directions differ by multiples of 60 degrees. The parts of the
- * longest edges come first, and among them the parts of those whose lattice fits the most of the
- * boundary. */
+/* Sorts the parts of the boundary. A lattice fits all edges whose directions differ by multiples of
+ * 60 degrees. The rank prefers long edges, and by up to a factor of two edges whose lattice fits
+ * most of the boundary. */
 static start *order_starts(const cvtm_sizer *z) {
   const cvtm_boundary *b = &z->parts, *given = z->given;
   start *starts = malloc(((size_t)b->edge_count + 1) * sizeof *starts);
@@ -323,8 +324,8 @@ static cvtm_status grow_over_part(filler *f, int64_t part) {
   return status;
 }
 
-/* All parts of an edge begin their lattice together. It then grows as far as it can before the next
- * edge begins one. */
+/* All parts of one edge begin a lattice together. This lattice grows as far as it can before the
+ * next edge begins one. */
 static cvtm_status grow_from_boundary(filler *f) {
   const cvtm_sizer *z = f->z;
   start *starts = order_starts(z);
@@ -341,8 +342,8 @@ static cvtm_status grow_from_boundary(filler *f) {
   return status == CVTM_OK ? empty_queue(f) : status;
 }
 
-/* Refuses sizes that need many more vertices than memory can hold. The estimate uses the sizes in
- * the middle of the boundary's triangles. */
+/* Refuses sizes that need many more vertices than memory can hold. The estimate uses the sizes at
+ * the centroids of the boundary's triangles. */
 static cvtm_status check_demand(const cvtm_sizer *z) {
   const cvtm_half_edges *m = &z->m;
   const double most = 2e8; /* triangles */

@@ -2,15 +2,15 @@
 
 #include <math.h>
 
-static const double wide = 1.15; /* a gap of width w allows edges of this times w */
+static const double wide = 1.15; /* edges at a gap may have this multiple of the gap's width */
 
-/* The edge of the given boundary on which a vertex of the divided one lies; -1: a given vertex. */
+/* The given edge on which vertex v of the divided boundary lies; -1: v is a given vertex. */
 static int32_t edge_under(const cvtm_sizer *z, int32_t v) {
   const int64_t k = v - z->given->vertex_count;
   return k < 0 ? -1 : z->places[k].edge;
 }
 
-/* A given vertex that two places on the boundary have in common; -1: none. */
+/* A given vertex that belongs to v and w or to the edges on which they lie; -1: none. */
 static int32_t common_corner(const cvtm_sizer *z, int32_t v, int32_t w) {
   const int32_t e = edge_under(z, v), f = edge_under(z, w);
   const int32_t p[2] = {e < 0 ? v : z->given->edges[2 * (int64_t)e],
@@ -22,8 +22,8 @@ static int32_t common_corner(const cvtm_sizer *z, int32_t v, int32_t w) {
   return -1;
 }
 
-/* Asks for smaller edges at a gap of width `gap` between vertex v and (x, y), which is vertex w, or
- * on the edge `across` with w as an end of its part there. */
+/* Asks for smaller edges at a gap of width `gap` between vertex v and (x, y). There is vertex w or,
+ * with `across`, a point of that edge in a part that ends at w. */
 static cvtm_status narrow(cvtm_sizer *z, int32_t region, int32_t v, double x, double y, int32_t w,
                           int32_t across, double gap, int64_t *found) {
   const cvtm_grid_point at = z->m.grid[v];
@@ -46,7 +46,6 @@ static cvtm_status narrow(cvtm_sizer *z, int32_t region, int32_t v, double x, do
   return status == CVTM_OK ? cvtm_sizer_add_source(z, x, y, size) : status;
 }
 
-/* Gaps between vertices that an edge joins, and between vertices and the parts opposite to them. */
 cvtm_status cvtm_sizer_find_gaps(cvtm_sizer *z, int64_t *found) {
   const cvtm_half_edges *m = &z->m;
   cvtm_status status = CVTM_OK;

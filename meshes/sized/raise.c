@@ -9,20 +9,21 @@ enum {
   RAISES = 8,   /* rounds of moves for the smallest angles */
   POLISHES = 8, /* rounds of moves for their mean */
   REPAIRS = 3,  /* rounds of removals and additions */
-  SETTLES = 4,  /* rounds of moves after one of them */
+  SETTLES = 4,  /* rounds of moves after each change */
   SLIDES = 4    /* rounds of moves along narrow edges */
 };
 
-/* Degrees. Vertices at angles below these move: first to raise the least angle, then the mean, in
- * which angles below mean_bound count more. Where angles remain smaller, vertices are removed or
- * added. In the end the least angles are raised again. */
+/* Degrees. Vertices at angles below these move: first to raise the smallest angle, then the mean,
+ * in which angles below mean_bound count more. Where an angle is still below repaired_to, vertices
+ * are removed or added. Finally the smallest angles are raised again. */
 static const double raised_to = 46, polished_to = 58, mean_bound = 45.2, repaired_to = 40,
                     kept_at = 45;
-static const double shortest = 0.45; /* least length of the halves of a side, in wanted lengths */
+static const double shortest =
+    0.45; /* least length of the halves of a side, relative to the wanted length */
 
 /* ---- Moves ---- */
 
-/* Of a triangle: the cross product of two sides, and the largest dot product at a corner. Their
+/* The cross product of two sides of a triangle, and the largest dot product at a corner. Their
  * ratio is the tangent of the smallest angle. */
 typedef struct corner_values {
   double cross, largest;
@@ -36,8 +37,8 @@ static inline corner_values values_of(double ux, double uy, double vx, double vy
   return (corner_values){ux * vy - uy * vx, at > larger ? at : larger};
 }
 
-/* The largest cotangent of the angles of the star's triangles with the vertex moved by (x, y);
- * INFINITY if one is not positive. */
+/* The largest cotangent of the angles in the star's triangles with the vertex moved by (x, y);
+ * INFINITY if a triangle is not positive. */
 static double worst_at(const cvtm_sized_star *s, double x, double y) {
   double worst = 0;
   for (int k = 0; k < s->triangles; ++k) {
@@ -51,8 +52,8 @@ static double worst_at(const cvtm_sized_star *s, double x, double y) {
 
 static const double four_ways[4][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
 
-/* Descends from place by steps in some directions, which are halved down to a hundredth of the
- * vertex's size; returns the least value. */
+/* Descends from `place` along the given directions by steps, which are halved down to about a
+ * hundredth of the vertex's size. Returns the smallest value. */
 static double climb(const cvtm_sized_star *s,
                     double (*value)(const cvtm_sized_star *, double, double), double best,
                     double step, const double (*way)[2], int ways, double place[2]) {
@@ -75,7 +76,7 @@ static double climb(const cvtm_sized_star *s,
   return best;
 }
 
-/* Returns 0 if a triangle would not be positive. */
+/* Rounds a position to the grid; returns 0 if a triangle would not be positive. */
 static int round_place(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s,
                        const double place[2], cvtm_grid_point *to) {
   const cvtm_grid_point at = z->m.grid[v];
@@ -83,8 +84,8 @@ static int round_place(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s,
   return cvtm_sized_is_inside(&z->m, s, *to);
 }
 
-/* Finds a place of a vertex where the smallest angle around it is larger; returns 0 if none is
- * near. */
+/* Finds a position of a vertex close by where the smallest angle around it is larger; returns 0 if
+ * there is none. */
 static int find_better(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s, double worst,
                        cvtm_grid_point *to) {
   double place[2] = {0, 0};
@@ -92,16 +93,16 @@ static int find_better(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s,
   return best < 0.999 * worst && round_place(z, v, s, place, to);
 }
 
-/* The smallest angle of a triangle by its tangent, which is at most sqrt (3): by the series of atan
- * around 30 degrees, good to 10^-3. */
+/* The smallest angle of a triangle by its tangent, which is at most sqrt (3). Uses the series of
+ * atan around 30 degrees, with an error below 10^-3. */
 static double angle_of(double tangent) {
-  const double root = 0.57735026918962576; /* of 1 / 3 */
+  const double root = 0.57735026918962576; /* sqrt (1 / 3) */
   const double u = (tangent - root) / (1 + root * tangent), u2 = u * u;
   return CVTM_PI / 6 + u * (1 - u2 * (1.0 / 3 - u2 * (1.0 / 5 - u2 / 7)));
 }
 
-/* The sum of the smallest angles of a star's triangles with the vertex moved by (x, y). The part of
- * an angle below the bound counts several times. */
+/* The sum of the smallest angles of the star's triangles with the vertex moved by (x, y). The part
+ * of an angle below the bound counts several times. */
 static double sum_at(const cvtm_sized_star *s, double x, double y) {
   const double heavy = 8, bound = mean_bound * CVTM_PI / 180;
   double sum = 0;
@@ -119,7 +120,7 @@ static double negative_sum(const cvtm_sized_star *s, double x, double y) {
   return -sum_at(s, x, y);
 }
 
-/* Finds a place of a vertex where that sum is larger; returns 0 if none is near. */
+/* Finds a position of a vertex close by where sum_at is larger; returns 0 if there is none. */
 static int find_larger_sum(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s,
                            cvtm_grid_point *to) {
   const double start = sum_at(s, 0, 0), enough = 1e-4;
@@ -129,7 +130,7 @@ static int find_larger_sum(const cvtm_sizer *z, int32_t v, const cvtm_sized_star
   return best > start + enough && round_place(z, v, s, place, to);
 }
 
-/* Moves a vertex along its edge to where the sum is larger; returns 0 if that is not near. */
+/* Moves a vertex along its edge if sum_at is larger close by; returns 0 if it is not. */
 static int slide(cvtm_sizer *z, int32_t v, const cvtm_sized_star *s) {
   cvtm_sized_place *on = &z->places[v - z->given->vertex_count];
   const double start = sum_at(s, 0, 0), enough = 1e-4, before = on->t;
@@ -153,8 +154,8 @@ static int slide(cvtm_sizer *z, int32_t v, const cvtm_sized_star *s) {
   return 0;
 }
 
-/* Nonzero if the links that leave the edge of an added vertex are short: on the other side of a
- * channel, not of a region. */
+/* Nonzero if the edges from an added vertex are short, so that they end on the other side of a
+ * channel. */
 static int is_in_channel(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s) {
   for (int k = 0; k < s->count; ++k)
     if (hypot(s->x[k], s->y[k]) > 2 * z->vertex[v].size) return 0;
@@ -201,8 +202,8 @@ static int move_vertex(cvtm_sizer *z, int32_t v, double most, int for_mean) {
 }
 
 /* Moves vertices whose triangles have an angle below `degrees`. A move raises the smallest angle
- * around the vertex or, if for_mean, sum_at. A vertex that has not moved is tried again only after
- * a neighbour has moved. Returns the number of moved vertices. */
+ * around the vertex or, with for_mean, sum_at. A vertex that has not moved is tried again only
+ * after a neighbour has moved. Returns the number of moved vertices. */
 static int64_t move_vertices(cvtm_sizer *z, double degrees, int for_mean) {
   const double most = 1 / tan(degrees * CVTM_PI / 180);
   int64_t moved = 0;
@@ -225,8 +226,8 @@ static double cotangent_of(const cvtm_half_edges *m, int64_t t) {
   return cvtm_largest_cotangent(m->grid[c[0]], m->grid[c[1]], m->grid[c[2]]);
 }
 
-/* Lists the triangles that were changed since the last commit, perhaps more than once; returns
- * their largest cotangent. */
+/* Lists the triangles that were changed since the last commit, some perhaps twice; returns their
+ * largest cotangent. */
 static double worst_changed(const cvtm_half_edges *m) {
   double worst = 0;
   for (int64_t k = 0; k < m->change_count; ++k) {
@@ -259,7 +260,7 @@ static void settle(cvtm_sizer *z, double most) {
   }
 }
 
-/* Keeps the changes if all changed triangles are better than `worst`. */
+/* Keeps the changes if all changed triangles are better than `worst`, else undoes them. */
 static int keep_if_better(cvtm_sizer *z, int is_done, double worst, double most) {
   cvtm_half_edges *m = &z->m;
   if (is_done) {
@@ -284,7 +285,7 @@ static int is_forced(const cvtm_half_edges *m, int64_t t) {
   return m->segment[cvtm_half_after(side)] >= 0 && m->segment[cvtm_half_before(side)] >= 0;
 }
 
-/* Removes a corner of a triangle, or divides a side, where that raises the smallest angle. */
+/* Removes a corner of a triangle, or divides a side, if that raises the smallest angle. */
 static int64_t repair_triangle(cvtm_sizer *z, int64_t t, double most) {
   cvtm_half_edges *m = &z->m;
   const double worst = cotangent_of(m, t);
@@ -320,9 +321,9 @@ static int64_t repair_triangles(cvtm_sizer *z, double degrees) {
   return changed;
 }
 
-/* ---- Both ---- */
+/* ---- All steps ---- */
 
-/* Moves all vertices in rounds, until none moves. */
+/* Moves vertices in rounds until none moves. */
 static void settle_all(cvtm_sizer *z, int rounds, double degrees, int for_mean) {
   for (int64_t v = 0; v < z->m.vertex_count; ++v) z->vertex[v].is_still = 0;
   for (int k = 0; k < rounds && move_vertices(z, degrees, for_mean) > 0;) ++k;

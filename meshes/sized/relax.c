@@ -11,16 +11,17 @@ enum {
   STILL_EVERY = 4    /* sweeps between two visits of a vertex that moved little */
 };
 
-/* A vertex moves by this multiple of the way to the centroid of its cell, in all sweeps but the
- * last. */
+/* In all sweeps but the last, a vertex moves by this multiple of its distance from the centroid of
+ * its cell. */
 static const double over_relaxation = 1.6;
-/* All in wanted lengths. Longer edges than the first are divided, and an end of shorter edges than
- * the second is removed. The other two are the mean lengths of the edges at a vertex that is
- * removed, and of the edges at the end of a short one. */
+/* Relative to the wanted length. Edges longer than `longest` are divided. A vertex is removed if
+ * the mean of its edges is below shortest_mean, or below crowded_mean with an edge below
+ * `shortest`. */
 static const double longest = 1.3, shortest = 0.6, shortest_mean = 0.78, crowded_mean = 0.93;
 static const double stale =
-    0.1; /* a vertex's size is looked up again after it has moved by this share of it */
-static const double still = 0.003; /* a vertex rests if its way is shorter, in sizes */
+    0.1; /* the size of a vertex is found again after a move by this fraction of it */
+static const double still =
+    0.003; /* a vertex rests if it would move by less than this fraction of its size */
 
 /* ---- Colours ---- */
 
@@ -57,8 +58,8 @@ int cvtm_sizer_colour(cvtm_sizer *z, int with_still) {
 
 /* ---- Centroids ---- */
 
-/* The centroid, relative to the vertex, of its Voronoi cell with the density size^-4. The cell
- * consists of triangles, one for each neighbour, between the vertex and two consecutive
+/* Finds the centroid, relative to the vertex, of its Voronoi cell with the density size^-4. The
+ * cell consists of triangles, one for each neighbour, between the vertex and two consecutive
  * circumcentres. A circumcentre beyond a part of the boundary moves to the middle of the part. */
 static void find_centroid(const cvtm_sizer *z, const cvtm_sized_star *s, double size,
                           double centroid[2]) {
@@ -76,7 +77,7 @@ static void find_centroid(const cvtm_sizer *z, const cvtm_sized_star *s, double 
       cy[k] = 0.5 * (uy + vy);
     }
   }
-  for (int k = 0; k < s->count; ++k) { /* the wedge at neighbour k, between two circumcentres */
+  for (int k = 0; k < s->count; ++k) { /* the triangle for neighbour k, between two circumcentres */
     const int last = k > 0 ? k - 1 : s->count - 1;
     const double ratio = size / (size + (z->vertex[s->vertex[k]].size - size) / 3);
     const double weight = ratio * ratio * ratio * ratio * (cx[last] * cy[k] - cy[last] * cx[k]);
@@ -96,7 +97,7 @@ static void renew_size(cvtm_sizer *z, int32_t v) {
   vertex->size = cvtm_sizer_at(z, z->m.region[z->m.at[v] / 3], at.x, at.y);
 }
 
-/* Moves a vertex towards its centroid, as far as all triangles stay positive. */
+/* Moves a vertex towards its centroid, as far as all triangles are then positive. */
 static void approach_centroid(cvtm_sizer *z, int32_t v, const cvtm_sized_star *s, double share) {
   cvtm_half_edges *m = &z->m;
   cvtm_sized_vertex *vertex = &z->vertex[v];
@@ -129,7 +130,7 @@ static void sweep(cvtm_sizer *z, double share, int with_still) {
   cvtm_half_edges_restore_all(&z->m);
 }
 
-/* ---- More and fewer vertices ---- */
+/* ---- Added and removed vertices ---- */
 
 static double relative_length(const cvtm_sizer *z, int32_t v, int32_t w) {
   return 2 * cvtm_sized_distance(z->m.grid[v], z->m.grid[w]) /
@@ -169,7 +170,7 @@ static cvtm_status remove_some(cvtm_sizer *z) {
   return status;
 }
 
-/* Adds a vertex in the middle of edge h, unless that is close to others. */
+/* Adds a vertex at the midpoint of edge h, unless the midpoint is close to other vertices. */
 static cvtm_status divide_edge(cvtm_sizer *z, int64_t h) {
   cvtm_half_edges *m = &z->m;
   const int32_t a = m->corner[h], b = cvtm_end_of(m, h);
@@ -209,7 +210,7 @@ static cvtm_status balance(cvtm_sizer *z) {
   return status;
 }
 
-/* ---- The whole ---- */
+/* ---- All sweeps ---- */
 
 cvtm_status cvtm_sizer_relax(cvtm_sizer *z) {
   const cvtm_sized_options *o = z->options;

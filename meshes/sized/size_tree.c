@@ -21,7 +21,7 @@ int cvtm_size_tree_add(cvtm_size_tree *tree, double x, double y, double size) {
 
 static int order_by(double a, double b) { return (a > b) - (a < b); }
 
-/* For qsort. These are total orders, so that equal sources give equal trees. */
+/* For qsort. Total orders, so that equal sources give equal trees. */
 static int compare_x(const void *left, const void *right) {
   const cvtm_small_size *a = left, *b = right;
   const int by_x = order_by(a->x, b->x), by_y = order_by(a->y, b->y);

@@ -49,7 +49,7 @@ static cvtm_status describe_fixed(cvtm_sizer *z) {
 
 /* ---- The result ---- */
 
-/* Inside the coordinates are those of the grid. */
+/* Inside the boundary the coordinates are those of the grid. */
 static void place_exactly(const cvtm_sizer *z, int64_t v, double place[2]) {
   if (v < z->fixed_count) {
     cvtm_sizer_place(z, v, place);
@@ -97,7 +97,7 @@ cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_opti
                             cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
                             cvtm_sized_figures *figures, cvtm_error *error) {
   CVTM_DEFAULT_OPTIONS(cvtm_sized, options)
-  const int slides = 40; /* rounds of moves along narrow edges before there are vertices inside */
+  const int slides = 40; /* rounds of moves along narrow edges before vertices are added inside */
   cvtm_sized_figures found = {0};
   cvtm_status status = check(boundary, options, error);
   if (status != CVTM_OK) return status;

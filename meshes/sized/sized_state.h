@@ -1,5 +1,5 @@
-/* Inside meshes/sized only: what its files share. Lengths are in steps of the grid of the
- * predicates, y up, unless said otherwise. */
+/* Inside meshes/sized only: what the files share. Lengths are in steps of the predicates' grid, y
+ * up, except where a comment names another unit. */
 #ifndef CVTMESH_MESHES_SIZED_SIZED_STATE_H
 #define CVTMESH_MESHES_SIZED_SIZED_STATE_H
 
@@ -10,20 +10,20 @@
 typedef struct cvtm_sized_vertex {
   double size; /* wanted length of edges at `at` */
   cvtm_grid_point at;
-  uint8_t is_still; /* its last move was short, or it found no better place */
+  uint8_t is_still; /* nonzero: the last move was short, or no better position was found */
   uint8_t colour;
 } cvtm_sized_vertex;
 
-/* The vertices inside by colours: those of one colour have no edge in common, so that threads can
- * move them at once, with the same result as one after the other. */
+/* The vertices inside, by colours. Vertices of one colour have no edge in common, so threads can
+ * move them together with the result of moving them one after another. */
 enum { CVTM_SIZED_COLOURS = 33 };
 typedef struct cvtm_sized_colours {
-  int32_t *list; /* those of colour k: from first[k] to first[k + 1] */
+  int32_t *list; /* the vertices of colour k: from first[k] to first[k + 1] - 1 */
   int64_t capacity, first[CVTM_SIZED_COLOURS + 1];
 } cvtm_sized_colours;
 
-/* A vertex added on an edge of the boundary, at the share t between its lower and upper end, in the
- * order of their coordinates. */
+/* A vertex added on an edge of the boundary, at the fraction t from its lower to its upper end, in
+ * the order of their coordinates. */
 typedef struct cvtm_sized_place {
   int32_t edge;
   double t;
@@ -35,12 +35,12 @@ typedef struct cvtm_sizer {
   cvtm_error *error;
   double corner[2], step; /* of the grid: x = corner[0] + step * grid x, y = corner[1] - step * grid
                              y */
-  cvtm_grid_point *place; /* of the given vertices */
-  double scale;        /* factor of the wanted sizes: 1, or the ratio of nearly all the boundary */
-  cvtm_size_tree tree; /* of sizes that the boundary asks for */
-  double *least;       /* per given vertex: length of its shortest edge */
-  uint8_t *is_acute;   /* per given vertex: two edges meet at less than 60 degrees */
-  uint8_t *is_narrow;  /* per given edge: sizes are reduced by a gap beside it */
+  cvtm_grid_point *place; /* per given vertex */
+  double scale;           /* factor of the wanted sizes: 1, or the ratio found by match_parts */
+  cvtm_size_tree tree;    /* sizes that the boundary demands */
+  double *least;          /* per given vertex: length of its shortest edge */
+  uint8_t *is_acute;      /* per given vertex: two edges meet at less than 60 degrees */
+  uint8_t *is_narrow;     /* per given edge: nonzero if a gap beside it has reduced sizes */
 
   /* The divided boundary: the given vertices, then the added ones. */
   int64_t added;
@@ -51,15 +51,15 @@ typedef struct cvtm_sizer {
   cvtm_half_edges m;
   cvtm_sized_vertex *vertex; /* per vertex of m; the first are those of the divided boundary */
   int64_t vertex_capacity;
-  int64_t fixed_count; /* of the divided boundary */
+  int64_t fixed_count; /* number of vertices of the divided boundary */
   cvtm_sized_colours colours;
   cvtm_sized_figures *figures;
 } cvtm_sizer;
 
-/* The wanted size in a region: cvtm_sizer_given does not count what the boundary demands,
- * cvtm_sizer_at does. */
+/* The wanted size in a region; cvtm_sizer_given ignores the demands of the boundary, cvtm_sizer_at
+ * includes them. */
 double cvtm_sizer_given(const cvtm_sizer *z, int32_t region, double x, double y);
-/* Fails because of a size at (x, y). */
+/* Fails, with a message about the size at (x, y). */
 cvtm_status cvtm_sizer_refuse(const cvtm_sizer *z, double size, double x, double y);
 
 static inline double cvtm_sizer_at(const cvtm_sizer *z, int32_t region, double x, double y) {
@@ -76,11 +76,12 @@ static inline double cvtm_sized_distance(cvtm_grid_point a, cvtm_grid_point b) {
 
 enum { CVTM_SIZED_LINKS = 32 };
 
-/* Around a vertex, counterclockwise: links relative to it, and the vertices. */
+/* The neighbours of a vertex, counterclockwise. A link is the edge to a neighbour. */
 typedef struct cvtm_sized_star {
   int count;
-  int triangles; /* one less than the links on the border; triangle k is between links k, k + 1 */
-  int64_t half[CVTM_SIZED_LINKS]; /* that leave the vertex */
+  int triangles; /* one less than the links on the border; triangle k is between links k and k + 1
+                  */
+  int64_t half[CVTM_SIZED_LINKS]; /* half-edges that leave the vertex */
   int32_t vertex[CVTM_SIZED_LINKS];
   double x[CVTM_SIZED_LINKS], y[CVTM_SIZED_LINKS];
 } cvtm_sized_star;
@@ -93,8 +94,8 @@ static inline void cvtm_sized_add_link(const cvtm_half_edges *m, int32_t v, int6
   s->y[s->count++] = (double)m->grid[w].y - m->grid[v].y;
 }
 
-/* Of a vertex inside, or of one on an edge of the boundary that begins at half-edge `first`.
- * Returns 0 if the vertex has too many neighbours. */
+/* Finds the star of a vertex inside, or of a vertex on an edge of the boundary, where half-edge
+ * `first` begins the fan. Returns 0 if the vertex has too many neighbours. */
 static inline int cvtm_sized_find_star(const cvtm_half_edges *m, int32_t v, int64_t first,
                                        cvtm_sized_star *s) {
   int64_t h = first, last;
@@ -122,33 +123,33 @@ static inline int cvtm_sized_is_inside(const cvtm_half_edges *m, const cvtm_size
 
 /* ---- The steps ---- */
 
-/* Divides the boundary, as often as narrow places ask for smaller sizes, and triangulates it. */
+/* Divides the boundary and triangulates it, repeatedly while narrow parts ask for smaller sizes. */
 cvtm_status cvtm_sizer_divide(cvtm_sizer *z);
-/* Asks for sizes that grow from `size` at (x, y). */
+/* Asks for the size `size` at (x, y), and for sizes that grow from there. */
 cvtm_status cvtm_sizer_add_source(cvtm_sizer *z, double x, double y, double size);
 /* Asks for smaller sizes where the boundary is narrower than its parts are long: at gaps between
  * vertices that an edge joins, and between vertices and the parts opposite to them. *found: the
  * number of such gaps. */
 cvtm_status cvtm_sizer_find_gaps(cvtm_sizer *z, int64_t *found);
-/* The coordinates of a vertex of the divided boundary: the doubles of the input, or on an edge as
- * near to it as doubles allow. */
+/* The coordinates of a vertex of the divided boundary: the doubles of the input or, on an edge, as
+ * close to the edge as doubles allow. */
 void cvtm_sizer_place(const cvtm_sizer *z, int64_t v, double place[2]);
 cvtm_grid_point cvtm_sizer_round(const cvtm_sizer *z, const double place[2]);
-/* The way along the edge of an added vertex, from its lower to its upper end. */
+/* The vector along the edge of an added vertex, from its lower to its upper end. */
 void cvtm_sizer_way(const cvtm_sizer *z, int32_t v, double way[2]);
 /* Moves vertices along narrow edges, in channels, where that raises the smallest angles. Returns
  * the number of moves. */
 int64_t cvtm_sizer_slide(cvtm_sizer *z, int rounds);
 /* Fills the triangulation with vertices. */
 cvtm_status cvtm_sizer_fill(cvtm_sizer *z);
-/* Colours the vertices inside, without those that are still unless with_still. Returns 0 if there
- * is no memory. */
+/* Colours the vertices inside, omitting those that are still unless with_still. Returns 0 if memory
+ * runs out. */
 int cvtm_sizer_colour(cvtm_sizer *z, int with_still);
 /* Moves, adds and removes vertices. */
 cvtm_status cvtm_sizer_relax(cvtm_sizer *z);
 /* Raises the smallest angles. */
 cvtm_status cvtm_sizer_raise(cvtm_sizer *z);
-/* Adds what belongs to a new vertex of m. */
+/* Makes room for the data of a new vertex of m, and sets them. */
 cvtm_status cvtm_sizer_take_vertex(cvtm_sizer *z, int32_t v, double size);
 
 #endif

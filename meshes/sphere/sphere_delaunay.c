@@ -48,7 +48,7 @@ static place rounded(const cvtm_sphere_mesh *m, int32_t i) {
   return at;
 }
 
-/* The sign of the determinant of u, v, w, whose coordinates are at most 2^40. */
+/* The sign of the determinant of u, v, w, with coordinates of at most 2^40. */
 static int sign_of_triple(const int64_t *u, const int64_t *v, const int64_t *w) {
   const double a = (double)u[0], b = (double)u[1], c = (double)u[2];
   const double p = (double)v[1] * (double)w[2], q = (double)v[2] * (double)w[1];
@@ -65,7 +65,7 @@ static int sign_of_triple(const int64_t *u, const int64_t *v, const int64_t *w) 
   return (exact > 0) - (exact < 0);
 }
 
-/* Positive if p is outside the plane of a, b, c, counterclockwise from outside. */
+/* Positive if p is above the plane of a, b, c, which are counterclockwise from outside. */
 static int outside(const place *a, const place *b, const place *c, const place *p) {
   int64_t u[3], v[3], w[3];
   for (int k = 0; k < 3; ++k) {
@@ -83,9 +83,9 @@ static int is_upright(const cvtm_sphere_mesh *m, int64_t t) {
   return sign_of_triple(p[0].v, p[1].v, p[2].v) > 0;
 }
 
-/* True if the edge is not Delaunay and its quadrilateral convex. Of points on one circle the one
- * with the smallest number is a corner of all their triangles, so that the triangulation is the
- * only one. */
+/* True if the edge is not Delaunay and its quadrilateral is convex. Of points on one circle the
+ * one with the smallest number is a corner of all their triangles, so that the triangulation is
+ * unique. */
 static int wants_flip(const cvtm_sphere_mesh *m, int32_t h) {
   const int32_t g = m->twins[h], a = m->triangles[h], b = m->triangles[g];
   const int32_t c = m->triangles[cvtm_half_before(h)], d = m->triangles[cvtm_half_before(g)];
@@ -144,7 +144,7 @@ void cvtm_sphere_flip(cvtm_sphere_mesh *m, cvtm_sphere_stack *s, unsigned char *
   }
 }
 
-/* Flips edges until the triangulation is Delaunay. Fails if it then is none. */
+/* Flips edges until the triangulation is Delaunay. Fails if the result is no triangulation. */
 static cvtm_status flip_all(cvtm_sphere_mesh *m, cvtm_error *error) {
   cvtm_sphere_stack stack = {NULL, 0, 0, 0};
 #pragma omp parallel for schedule(static)
@@ -200,8 +200,7 @@ int64_t cvtm_sphere_number_edges(const cvtm_sphere_mesh *m, const unsigned char 
   return count;
 }
 
-/* Triangles are listed around their smallest vertex, counterclockwise from its smallest neighbour.
- */
+/* Triangles are listed at their smallest vertex, counterclockwise from its smallest neighbour. */
 cvtm_status cvtm_sphere_order(cvtm_sphere_mesh *m, cvtm_error *error) {
   const int64_t n = m->count, halves = 3 * m->triangle_count;
   cvtm_scratch memory = {0};
@@ -260,7 +259,7 @@ cvtm_status cvtm_sphere_order(cvtm_sphere_mesh *m, cvtm_error *error) {
 
 /* --- from the plane --------------------------------------------------------------------------- */
 
-/* Of eight points the one whose nearest neighbour is farthest. */
+/* Returns, of eight points, the one whose nearest neighbour is farthest. */
 static int64_t find_lonely(const double *points, int64_t count) {
   double most = -1;
   int64_t lonely = 0;
@@ -278,8 +277,8 @@ static int64_t find_lonely(const double *points, int64_t count) {
 }
 
 /* The stereographic projection from a point maps circles to circles. So the triangulation in the
- * plane has all triangles of the sphere but those of that point. These lie between the point and
- * the border of the plane's triangulation. */
+ * plane has all triangles of the sphere except those of the point itself, which lie between the
+ * point and the border of the plane's triangulation. */
 static cvtm_status triangulate_plane(cvtm_sphere_mesh *m, cvtm_error *error) {
   const int64_t n = m->count, eye = find_lonely(m->points, n);
   const cvtm_vector from = cvtm_vector_load(m->points, eye);
@@ -333,7 +332,7 @@ static cvtm_status triangulate_plane(cvtm_sphere_mesh *m, cvtm_error *error) {
   return status;
 }
 
-/* Flips, orders, and sets *mesh, or frees m. */
+/* Flips and orders the triangulation, and sets *mesh; frees m on failure. */
 static cvtm_status finish(cvtm_status status, cvtm_sphere_mesh *m, cvtm_sphere_mesh *mesh,
                           cvtm_error *error) {
   if (status == CVTM_OK) status = flip_all(m, error);
@@ -354,7 +353,8 @@ cvtm_status cvtm_sphere_delaunay(const double *points, int64_t count, cvtm_spher
 
 /* --- from rings ------------------------------------------------------------------------------- */
 
-/* Counts the triangles of which site i is the smallest vertex, or lists them from corner on. */
+/* Counts the triangles of which site i is the smallest vertex, and stores them at `corner` unless
+ * it is NULL. */
 static int64_t own_triangles(const int32_t *ring, int32_t most, int32_t i, int32_t *corner) {
   int32_t count = 0;
   int64_t own = 0;
@@ -372,8 +372,8 @@ static int64_t own_triangles(const int32_t *ring, int32_t most, int32_t i, int32
   return own;
 }
 
-/* The half-edge from a to b, which is one of the triangle of a, b and the site before b in the ring
- * of a; -1: there is none. start: of the triangles of each smallest vertex. */
+/* Returns the half-edge from a to b, in the triangle of a, b and the site before b in the ring of
+ * a; -1: none. start: the first triangle of each smallest vertex. */
 static int64_t find_half(const cvtm_sphere_mesh *m, const int32_t *ring, int32_t most,
                          const int64_t *start, int32_t a, int32_t b) {
   const int32_t *own = ring + (int64_t)a * most;
@@ -388,7 +388,7 @@ static int64_t find_half(const cvtm_sphere_mesh *m, const int32_t *ring, int32_t
   return -1;
 }
 
-/* Returns 0 if the rings are not those of one triangulation. */
+/* Makes the triangles; returns 0 if the rings are not those of one triangulation. */
 static int join_rings(cvtm_sphere_mesh *m, const int32_t *ring, int32_t most, int64_t *start) {
   int64_t wrong = 0;
 #pragma omp parallel for schedule(static)

@@ -26,7 +26,7 @@ static void corners_of(const cvtm_sphere_mesh *mesh, int64_t t, cvtm_vector corn
 cvtm_status cvtm_sphere_quality_compute(const cvtm_sphere_mesh *mesh, cvtm_sphere_quality *quality,
                                         cvtm_error *error) {
   memset(quality, 0, sizeof *quality);
-  enum { BLOCK = 1024 }; /* whose sums are added in order */
+  enum { BLOCK = 1024 }; /* triangles in a block; the sums of blocks are added in order */
   const int64_t blocks = (mesh->triangle_count - 1) / BLOCK + 1;
   double *sum = malloc((size_t)blocks * sizeof *sum);
   if (sum == NULL) return cvtm_no_memory(error, "the quality");
@@ -77,7 +77,7 @@ enum { ROUNDS = 16, SWEEPS = 6, RING = 24 };
 typedef struct star {
   int count; /* 0: too many neighbours */
   int32_t site[RING];
-  cvtm_vector at[RING], rim[RING]; /* rim: from a neighbour to the next */
+  cvtm_vector at[RING], rim[RING]; /* rim: the vector from a neighbour to the next */
   double rim_length[RING];
 } star;
 
@@ -100,8 +100,8 @@ static void find_star(const cvtm_sphere_mesh *mesh, int32_t v, star *s) {
   }
 }
 
-/* The least angle of the star's triangles, with the vertex at `at`, or 134 degrees less their
- * largest one if that is less: 45 where no angle is above 89. Turned triangles count as 0. */
+/* The smallest angle of the star's triangles with the vertex at `at`, or 134 degrees less their
+ * largest angle if that is smaller: 45 where no angle is above 89. Turned triangles count as 0. */
 static double score_star(const star *s, cvtm_vector at) {
   cvtm_vector spoke[RING + 1];
   double length[RING + 1], most = -1, least = 1; /* cosines */
@@ -123,8 +123,9 @@ static double score_star(const star *s, cvtm_vector at) {
   return fmin(acos(fmin(most, 1)), 134 * CVTM_PI / 180 - acos(fmax(least, -1))) * 180 / CVTM_PI;
 }
 
-/* Moves a vertex to raise the score of its star if that is less than `target`, by a search in eight
- * directions, which each sweep turns, with steps that become smaller. Returns whether it moved. */
+/* Raises the score of a vertex's star if it is less than `target`, by a search in eight directions
+ * with steps that become smaller; each sweep rotates the directions. Returns whether the vertex
+ * moved. */
 static int raise_vertex(cvtm_sphere_mesh *mesh, int32_t v, double target, int sweep) {
   star s;
   find_star(mesh, v, &s);
@@ -152,18 +153,18 @@ static int raise_vertex(cvtm_sphere_mesh *mesh, int32_t v, double target, int sw
   return moved;
 }
 
-/* The state of a vertex. Bad ones have a bad triangle; rings around them have the numbers after.
- * Vertices that are to be moved get colours that differ from those of their neighbours. */
+/* The state of a vertex. BAD: it has a bad triangle; BAD + k: it is k rings away from one. Vertices
+ * to be moved then get BAD + colour, where no neighbour has the same colour. */
 enum { IDLE, LOOK /* whether its triangles are bad */, MOVES, BAD, COLOURS = 32 };
 
 typedef struct moves {
-  int64_t first[COLOURS + 1]; /* of each colour in `vertex` */
+  int64_t first[COLOURS + 1]; /* where each colour begins in `vertex` */
   int32_t *vertex, *unsorted;
   unsigned char *state;
 } moves;
 
-/* Marks the vertices of bad triangles, among those that are to be looked at, and a number of rings
- * around them. Returns the number of bad ones. */
+/* Marks, among the vertices to be looked at, those of bad triangles, and a number of rings around
+ * them. Returns the number of vertices of bad triangles. */
 static int64_t mark_bad(const cvtm_sphere_mesh *mesh, double least, int rings,
                         unsigned char *state) {
   int64_t bad = 0;
@@ -190,7 +191,7 @@ static int64_t mark_bad(const cvtm_sphere_mesh *mesh, double least, int rings,
   return bad;
 }
 
-/* Sorts the marked vertices by colours. Those beside too many colours stay where they are. */
+/* Sorts the marked vertices by colours. A vertex beside too many colours does not move. */
 static void colour_marked(const cvtm_sphere_mesh *mesh, int64_t fixed, moves *m) {
   int64_t count = 0;
   for (int64_t v = 0; v < mesh->count; ++v) {
@@ -223,7 +224,8 @@ static void colour_marked(const cvtm_sphere_mesh *mesh, int64_t fixed, moves *m)
   }
 }
 
-/* Threads move vertices of one colour, which are no neighbours. target: of raise_vertex. */
+/* Vertices of one colour are not neighbours, so threads move them together. target: see
+ * raise_vertex. */
 static void move_marked(cvtm_sphere_mesh *mesh, double target, const moves *m) {
   for (int sweep = 0; sweep < SWEEPS; ++sweep)
     for (int c = 0; c < COLOURS && m->first[c] < m->first[COLOURS]; ++c) {
@@ -244,8 +246,9 @@ static void set_triangle(cvtm_sphere_mesh *mesh, int32_t t, const int32_t corner
   }
 }
 
-/* Takes a vertex with four to six neighbours out of their polygon, which gets triangles around the
- * first of them. The last vertex and the last triangles get its number and theirs. */
+/* Removes a vertex with four to six neighbours, and fills the polygon of the neighbours with
+ * triangles around the first of them. The last vertex and the last triangles get the numbers that
+ * become free. */
 static void remove_vertex(cvtm_sphere_mesh *mesh, int32_t v, unsigned char *state) {
   int32_t slot[6], ring[6], rim[6], h = mesh->leaves[v];
   const int n = cvtm_sphere_degree(mesh, v);
@@ -256,7 +259,7 @@ static void remove_vertex(cvtm_sphere_mesh *mesh, int32_t v, unsigned char *stat
     h = cvtm_sphere_around(mesh, h);
     state[ring[k]] = LOOK;
   }
-  for (int k = 0, last = n - 3; k <= last; ++k) /* later ones set the twins of those before */
+  for (int k = 0, last = n - 3; k <= last; ++k) /* later triangles set the twins of earlier ones */
     set_triangle(mesh, slot[k], (int32_t[3]){ring[0], ring[k + 1], ring[k + 2]},
                  (int32_t[3]){k == 0 ? rim[0] : 3 * slot[k - 1] + 2, rim[k + 1],
                               k == last ? rim[n - 1] : 3 * slot[k + 1]});
@@ -276,9 +279,9 @@ static void remove_vertex(cvtm_sphere_mesh *mesh, int32_t v, unsigned char *stat
   } while (h != mesh->leaves[v]);
 }
 
-/* A vertex that keeps v bad wherever it moves: v itself if it has four neighbours, whose best
- * angles are right ones; if v has eight, whose best angles are 45 degrees, the one of them with the
- * fewest neighbours. -1: none. */
+/* Returns a vertex that keeps v bad wherever it moves: v itself if it has four neighbours, because
+ * its best angles are right angles; if v has eight, with best angles of 45 degrees, the neighbour
+ * that has the fewest neighbours. -1: none. */
 static int32_t find_superfluous(const cvtm_sphere_mesh *mesh, int64_t fixed, int32_t v) {
   const int degree = cvtm_sphere_degree(mesh, v);
   if (degree == 4) return v;
@@ -292,7 +295,7 @@ static int32_t find_superfluous(const cvtm_sphere_mesh *mesh, int64_t fixed, int
   return found;
 }
 
-/* Flips edges around the vertices that are to be looked at. */
+/* Flips edges around the vertices to be looked at. */
 static void flip_around(cvtm_sphere_mesh *mesh, unsigned char *state, cvtm_sphere_stack *stack) {
   for (int64_t v = 0; v < mesh->count; ++v) {
     if (state[v] != LOOK) continue;
@@ -321,7 +324,7 @@ cvtm_status cvtm_sphere_raise(cvtm_sphere_mesh *mesh, int64_t fixed, double leas
   }
   memset(m.state, LOOK, n);
   for (int round = 0; round < ROUNDS && !stack.out_of_memory; ++round) {
-    const int rings = round / 2 % 4; /* more room for triangles that are still bad */
+    const int rings = round / 2 % 4; /* triangles that are still bad get more room */
     if (mark_bad(mesh, least, rings, m.state) == 0) break;
     for (int64_t v = fixed; rings > 1 && v < mesh->count && mesh->count > 12;) {
       const int32_t spare = m.state[v] == BAD ? find_superfluous(mesh, fixed, (int32_t)v) : -1;
