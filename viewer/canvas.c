@@ -59,7 +59,7 @@ cvtm_status cvtm_gl_program(const char *name, const char *preamble, const char *
 cvtm_status cvtm_gl_check(const char *what, cvtm_error *error) {
   const GLenum first = glGetError();
   if (first == GL_NO_ERROR) return CVTM_OK;
-  /* A lost context reports errors for ever, so the loop is bounded. */
+  /* a lost context reports errors without end, so the number of calls is limited */
   for (int k = 0; k < 16 && glGetError() != GL_NO_ERROR; ++k) continue;
   return cvtm_fail(error, CVTM_ERROR_DEVICE, "OpenGL: %s: error 0x%04x", what, (unsigned)first);
 }
@@ -103,7 +103,7 @@ enum { CURVE_STEPS = 6, MAX_POINTS = 24 };
 
 typedef struct pen {
   double unit_x, unit_y, left,
-      top; /* pixels per unit of the grid, and the position of its origin */
+      top; /* pixels per unit of the grid; the position of the origin of the grid */
   double radius;
   int width, height, stride;
   unsigned char *pixels;
@@ -124,7 +124,7 @@ static void middle(const double *a, const double *b, double *result) {
   for (int c = 0; c < 2; ++c) result[c] = 0.5 * (a[c] + b[c]);
 }
 
-/* The quadratic Bezier curve from a to b with control point `control`. */
+/* Draws the quadratic Bezier curve from a to b with control point `control`. */
 static void draw_arc(const pen *p, const double *a, const double *control, const double *b) {
   double from[2] = {a[0], a[1]};
   for (int k = 1; k <= CURVE_STEPS; ++k) {
@@ -165,7 +165,7 @@ void cvtm_font_draw(int glyph, int width, int height, double capital, double wei
   p.unit_x = 0.62 * p.unit_y;
   p.left = 0.5 * (width - 8 * p.unit_x);
   p.top = 0.5 * (height - 11 * p.unit_y) + 0.5 * p.unit_y;
-  /* Stems and base lines are sharp if they lie on whole pixels. */
+  /* stems and base lines are sharp if they lie on integer pixels */
   const double base = floor(p.top + 8 * p.unit_y) + 0.5;
   p.top = base - 8 * p.unit_y;
   p.radius = 0.5 * weight;
@@ -189,7 +189,7 @@ void cvtm_font_draw(int glyph, int width, int height, double capital, double wei
 typedef enum shape { SHAPE_BOX, SHAPE_RING, SHAPE_LINE, SHAPE_GLYPH } shape;
 
 typedef struct vertex {
-  float x, y; /* place */
+  float x, y; /* position on the screen */
   float u,
       v; /* position relative to the middle of the shape, in pixels; for a glyph, in the atlas */
   float w, h, size; /* half width, half height; size: corner radius or half thickness */
@@ -199,7 +199,7 @@ typedef struct vertex {
 
 struct cvtm_canvas {
   unsigned program, array, buffer, atlas;
-  int screen; /* uniform */
+  int screen; /* location of the uniform `screen` */
   int width, height;
   double scale;
   int glyph_width, glyph_height;
@@ -284,7 +284,7 @@ void cvtm_canvas_destroy(cvtm_canvas *canvas) {
   free(canvas);
 }
 
-/* Draws all glyphs side by side, at the size for the scale. */
+/* Draws all glyphs side by side, in the size for `scale`. */
 static cvtm_status make_atlas(cvtm_canvas *canvas, double scale, cvtm_error *error) {
   if (canvas->scale == scale) return CVTM_OK;
   const int width = (int)ceil(8.2 * scale), height = (int)ceil(18 * scale);

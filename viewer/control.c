@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const double nearest_click = 9;   /* design pixels within which a click grabs a site */
-static const double double_click = 0.35; /* seconds */
+static const double double_click = 0.35; /* longest time between the clicks, seconds */
 static const double smallest_drag = 4;   /* design pixels */
 
 static const char *const brush_names[] = {"", "denser", "sparser", "obstacle"};
@@ -35,7 +35,7 @@ static void send_command(cvtm_control *c, cvtm_solver_command command) {
 /* ---- Sites under the cursor ---- */
 
 /* The site nearest to a point of the screen; -1 if there is none within reach. The reach is at most
- * a fraction of the spacing, so that a drag that starts between sites pans. */
+ * a fraction of the spacing, so that a drag that starts between sites moves the view. */
 static int64_t site_at(const cvtm_control *c, const double screen[2]) {
   if (!c->frame) return -1;
   double at[2], best = INFINITY;
@@ -75,7 +75,7 @@ static void paint(cvtm_control *c, const double screen[2]) {
 
 /* ---- Keys ---- */
 
-static const double brush_step = 1.25; /* factor of the radius */
+static const double brush_step = 1.25; /* factor by which a key changes the radius */
 
 const cvtm_layer_row cvtm_layer_rows[CVTM_LAYERS] = {CVTM_LAYER_LIST(CVTM_LAYER_ROW)};
 
@@ -102,7 +102,7 @@ static void size_brush(cvtm_control *c, double factor) {
   set_brush(c, c->brush);
 }
 
-/* Adds or removes a tenth of the sites, at least one. */
+/* Adds or removes a tenth of the sites, but at least one. */
 static void scatter_tenth(cvtm_control *c, int sign) {
   const int64_t count = c->frame ? c->frame->state.count : 10;
   const int64_t tenth = count / 10 > 0 ? count / 10 : 1;
@@ -325,7 +325,7 @@ static cvtm_status read_number(const action *a, int word, double *number) {
   return CVTM_OK;
 }
 
-/* Reads two coordinates, of the framebuffer or, with the suffix i, of the image. */
+/* Reads two coordinates: in pixels of the framebuffer or, with the suffix i, of the image. */
 static cvtm_status read_place(const action *a, int word, double screen[2]) {
   double domain[2];
   int of_image = 0;
@@ -395,7 +395,7 @@ static cvtm_status do_mouse(const action *a) {
   return CVTM_OK;
 }
 
-/* Moves the cursor in steps, as a mouse does. */
+/* Drags, moving the cursor in steps as a mouse does. */
 static cvtm_status do_drag(const action *a) {
   enum { STEPS = 8 };
   double from[2], to[2];
@@ -512,7 +512,7 @@ static cvtm_status play_line(cvtm_script *script, cvtm_control *control, cvtm_su
   return a.count > 0 ? act(&a) : CVTM_OK;
 }
 
-/* True if the frame is the one that the script waits for. */
+/* Nonzero if the state is what the script waits for, or the script does not wait. */
 static int satisfied(cvtm_script *script, const cvtm_control *control) {
   const cvtm_view_state *state = control->frame ? &control->frame->state : NULL;
   const int waiting = script->until >= 0 || script->converging || script->settling;

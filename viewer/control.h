@@ -1,5 +1,5 @@
-/* Handles events of keys and mouse, from a window or a script: they change the view, or send
- * commands to the solver. */
+/* Handles events of keys and mouse, from a window or a script: changes the view, or sends commands
+ * to the solver. */
 #ifndef CVTMESH_VIEWER_CONTROL_H
 #define CVTMESH_VIEWER_CONTROL_H
 
@@ -16,16 +16,16 @@ typedef struct cvtm_control {
   cvtm_domain domain;
   cvtm_brush brush;
   double brush_radius; /* pixels of the domain */
-  int fitted;          /* nonzero: the view is fitted to the window whenever its size changes */
+  int fitted;          /* nonzero: the view is fitted again whenever the window changes its size */
   int dragging, painting;
   int64_t grabbed; /* the site that the mouse drags; -1: none */
   double last[2], pressed[2], released_time;
-  uint64_t sent; /* number of the last command */
-  int changed;   /* nonzero: the view has changed; draw another frame */
+  uint64_t sent; /* the number of commands sent */
+  int changed;   /* nonzero: the view has changed, so another frame is needed */
   int save, quit;
 } cvtm_control;
 
-/* view.device, tool and note are empty; the caller sets them. */
+/* Initialises the control; view.device, tool and note are empty until the caller sets them. */
 void cvtm_control_init(cvtm_control *control, cvtm_solver *solver, cvtm_domain domain);
 void cvtm_control_event(cvtm_control *control, const cvtm_event *event);
 
@@ -44,17 +44,17 @@ void cvtm_control_event(cvtm_control *control, const cvtm_event *event);
 /* A script and its state. */
 typedef struct cvtm_script {
   const char *name; /* for messages */
-  const char *next; /* the rest of the text */
+  const char *next; /* the remaining text */
   int line;
   int64_t frames; /* frames to draw before the next action */
-  int64_t until;  /* wait: the iteration to wait for; -1: not waiting */
+  int64_t until;  /* wait: the iteration that the script waits for; -1: none */
   int converging, settling;
   uint64_t settled; /* settle: the number of commands that the state must include */
-  char shot[640];   /* file to write after the next frame; "": none */
+  char shot[640];   /* file to be written after the next frame; "": none */
   double clock;     /* time of scripted events, seconds */
 } cvtm_script;
 
-/* text is borrowed. */
+/* Initialises the script; text is borrowed. */
 void cvtm_script_init(cvtm_script *script, const char *name, const char *text);
 /* Runs actions until the next frame is needed. *waits: nonzero if the script waits for a later
  * state. The message of CVTM_ERROR_INPUT names the line. */

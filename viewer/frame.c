@@ -35,7 +35,7 @@ double cvtm_view_history_floor(const cvtm_view_history *history) {
   return low > 1 ? 1 : fmin(low - 0.01 * (high - low), low * (1 - 1e-6));
 }
 
-/* Grows an array to `count` elements, at least one, so that NULL always means failure. */
+/* Grows an array to `count` elements, but at least one, so that NULL always means failure. */
 static cvtm_status grow_array(void *array, int64_t *capacity, int64_t count, size_t size,
                               cvtm_error *error) {
   if (cvtm_grow(array, size, capacity, count > 0 ? count : 1)) return CVTM_OK;
@@ -65,8 +65,8 @@ cvtm_status cvtm_view_state_copy(cvtm_view_state *to, const cvtm_view_state *fro
   return CVTM_OK;
 }
 
-/* The number of visible sides. Where four cells nearly meet in one point, the short edge between
- * two of them is not counted. */
+/* The number of visible sides. Where four cells almost meet in a point, the short edge between two
+ * of them is not counted. */
 static int count_sides(const double *corners, int64_t count, double area) {
   const double shortest = 1e-6 * sqrt(area);
   int sides = 0;
@@ -108,8 +108,8 @@ static void add_cell(cvtm_view_frame *frame, const cvtm_mesh *mesh, const cvtm_c
   }
 }
 
-/* The colour scale covers most areas, but at least a factor of four, so that an even tessellation
- * looks even. */
+/* Finds the ends of the colour scale: it covers most areas, but at least a factor of four, so that
+ * an even tessellation looks even. */
 static void find_area_range(cvtm_view_frame *frame) {
   enum { SAMPLE = 2048 };
   float sample[SAMPLE];

@@ -1,4 +1,4 @@
-/* The state of an optimisation at one iteration, and the geometry to draw. */
+/* The state of an optimisation at an iteration, and the geometry that is drawn. */
 #ifndef CVTMESH_VIEWER_FRAME_H
 #define CVTMESH_VIEWER_FRAME_H
 
@@ -9,7 +9,7 @@
 
 enum { CVTM_VIEW_HISTORY = 1024 };
 
-/* Energy ratio and gradient over iterations; when it is full, every second entry is dropped. */
+/* Energy ratio and gradient over iterations; full arrays drop every second entry. */
 typedef struct cvtm_view_history {
   int count;
   int64_t stride; /* iterations between two entries */
@@ -21,7 +21,7 @@ void cvtm_view_history_add(cvtm_view_history *history, int64_t iteration, double
                            double gradient);
 
 /* The number to subtract from the ratios for a log scale: 1, or slightly less than the lowest ratio
- * if that is at most 1, which happens if the density varies within cells. */
+ * if this ratio is at most 1, which happens if the density varies within cells. */
 double cvtm_view_history_floor(const cvtm_view_history *history);
 
 typedef enum cvtm_view_phase {
@@ -41,7 +41,7 @@ typedef struct cvtm_view_state {
   double milliseconds;  /* per iteration */
   int lloyd;            /* nonzero: Lloyd's method, else L-BFGS-B */
   cvtm_view_phase phase;
-  uint64_t commands; /* number of commands that the solver had received */
+  uint64_t commands; /* number of commands that the state includes */
   cvtm_view_history history;
 } cvtm_view_state;
 
@@ -51,11 +51,11 @@ void cvtm_view_state_free(cvtm_view_state *state);
 cvtm_status cvtm_view_state_copy(cvtm_view_state *to, const cvtm_view_state *from,
                                  cvtm_error *error);
 
-/* A corner of a cell or its site. */
+/* A corner of a cell, or its site. */
 typedef struct cvtm_view_vertex {
   float x, y;
   uint32_t cell;
-  uint32_t across; /* the cell on the other side of the edge to the next corner, or a value below */
+  uint32_t across; /* the cell across the edge to the next corner, or CVTM_VIEW_BORDER or _CENTRE */
 } cvtm_view_vertex;
 enum { CVTM_VIEW_BORDER = 0x7fffffff, CVTM_VIEW_CENTRE = 0x7ffffffe };
 
@@ -64,15 +64,15 @@ typedef struct cvtm_view_cell {
   float sides; /* number of sides; negative if the cell touches the border */
 } cvtm_view_cell;
 
-/* Arrays grow and are reused. */
+/* A state and its geometry. The arrays grow and are reused. */
 typedef struct cvtm_view_frame {
   cvtm_view_state state;
   int64_t vertex_count, index_count, cell_count, corner_count, defect_count;
   cvtm_view_vertex *vertices;
-  uint32_t *indices; /* triples: site, corner k + 1, corner k; corner k has `across` of the edge */
+  uint32_t *indices;     /* triples: site, corner k + 1, corner k; `across` is in corner k */
   cvtm_view_cell *cells; /* cell_count */
   float *corners;        /* x, y of 3 corners of each Delaunay triangle */
-  float *defects;        /* x, y and sides of every inner cell whose number of sides is not six */
+  float *defects; /* x, y and number of sides of each inner cell that does not have six sides */
   float low_area, high_area; /* the ends of the colour scale */
   int64_t capacity[5];
 } cvtm_view_frame;

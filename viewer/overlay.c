@@ -65,8 +65,8 @@ static const float *phase_colour(const overlay *o) {
   }
 }
 
-/* Draws a name, dimmed, and its value; returns the right end, or x if they do not fit before `end`.
- */
+/* Draws a name, dimmed, and its value; returns the right end, or x if the text would reach beyond
+ * `end`. */
 static double figure(const overlay *o, double x, double y, double end, const char *name,
                      const char *value) {
   const double gap = 7 * o->scale;
@@ -117,7 +117,7 @@ typedef struct axis {
   double low, high;
 } axis;
 
-/* The range of log(value - above) over the values that are larger than `above`. */
+/* The range of log(value - above) over the values larger than `above`. */
 static axis log_range(const float *values, int count, float above) {
   axis range = {INFINITY, -INFINITY};
   for (int k = 0; k < count; ++k) {

@@ -51,7 +51,7 @@ static const char script[] =
     "document.body.dataset.ready=frames.length;\n"
     "</script>\n";
 
-/* JSON has no NaN and no infinity. */
+/* Writes a number, or 0 for NaN and infinity, which JSON does not have. */
 static void write_number(FILE *stream, double value) {
   fprintf(stream, "%.9g", isfinite(value) ? value : 0.0);
 }
@@ -85,7 +85,7 @@ enum { PLOT_WIDTH = 1240, PLOT_HEIGHT = 260, PLOT_LEFT = 64, PLOT_TOP = 14, PLOT
 
 typedef struct curve {
   const float *values;
-  double above; /* the plot shows log(value - above) of larger values */
+  double above; /* the plot shows log(value - above) where this is defined */
   double low, high;
 } curve;
 

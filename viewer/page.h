@@ -21,8 +21,8 @@ typedef struct cvtm_html_page {
   const char *report; /* JSON text, shown unchanged; NULL: none */
 } cvtm_html_page;
 
-/* The page shows at most about 120 pictures: of more, every k-th, with the smallest sufficient k,
- * and the last. */
+/* Writes the page. It shows at most 121 pictures: of more pictures, every k-th, with the smallest
+ * sufficient k, and the last. */
 cvtm_status cvtm_page_write(const char *path, const cvtm_html_page *page, cvtm_error *error);
 
 #endif

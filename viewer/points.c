@@ -9,7 +9,7 @@
 typedef enum points_path { POINTS_HOST, POINTS_PINNED, POINTS_INTEROP } points_path;
 
 typedef struct slot {
-  float *memory; /* host, pinned or on the device */
+  float *memory; /* on the host, pinned or on the device */
   int64_t count, capacity;
 } slot;
 
@@ -18,8 +18,8 @@ struct cvtm_points {
   points_path path;
   cvtm_mailbox box;
   slot slots[CVTM_MAILBOX_SLOTS];
-  slot narrowed;  /* pinned: the single-precision copy in device memory */
-  void *stream;   /* interop: the drawing thread's */
+  slot narrowed;  /* pinned copies: the single-precision sites in device memory */
+  void *stream;   /* interop: the stream of the drawing thread */
   void *resource; /* interop: the registered buffer */
 };
 

@@ -89,7 +89,7 @@ extern "C" cvtm_status cvtm_points_cuda_copy(void *resource, void *stream, const
   const cvtm_status unmapped = check_cuda(cudaGraphicsUnmapResources(1, &mapped, order),
                                           "cudaGraphicsUnmapResources", error);
   if (status == CVTM_OK) status = unmapped;
-  /* Wait, because the slot can be overwritten as soon as it is returned. */
+  /* the slot can be overwritten as soon as the reader returns it */
   if (status == CVTM_OK)
     status = check_cuda(cudaStreamSynchronize(order), "cudaStreamSynchronize", error);
   return status;

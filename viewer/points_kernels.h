@@ -11,11 +11,11 @@ extern "C" {
 /* Makes the device current in CUDA for the calling thread. Returns nonzero if the current OpenGL
  * context draws on this device. */
 int cvtm_points_cuda_shared(cvtm_device *device);
-/* to[k] = (float)from[k] for k < n, enqueued. */
+/* Enqueues to[k] = (float)from[k] for k < n. */
 cvtm_status cvtm_points_cuda_narrow(cvtm_device *device, const double *from, float *to, int64_t n);
 cvtm_status cvtm_points_cuda_pin(cvtm_device *device, size_t bytes, void **memory);
 void cvtm_points_cuda_unpin(void *memory);
-/* The stream of the drawing thread. */
+/* Creates the stream of the drawing thread. */
 cvtm_status cvtm_points_cuda_stream(void **stream, cvtm_error *error);
 void cvtm_points_cuda_stream_end(void *stream);
 cvtm_status cvtm_points_cuda_register(unsigned buffer, void **resource, cvtm_error *error);

@@ -13,20 +13,19 @@
 
 /* ---- Labels ---- */
 
-/* The picture of labels holds the nearest site of each screen pixel. OpenGL draws it from the sites
+/* The picture of labels has the nearest site of each screen pixel. OpenGL draws it from the sites
  * alone: each site is a disc whose depth is the distance to the site (Hoff, Keyser, Lin, Manocha &
  * Culver 1999), so the depth test keeps the nearest site. A second pass colours the pixels. The
- * picture follows the sites in every frame, while the geometry of many cells takes seconds. */
+ * picture follows the sites in every frame, while computing many cells takes seconds. */
 enum {
-  LABELS_MARGIN = 128, /* width of the margin around the screen, in pixels; also the radius of the
-                          largest disc */
-  LABELS_FEWEST = 200000, /* number of sites from which the picture replaces outdated geometry */
+  LABELS_MARGIN = 128,    /* pixels: width of the screen's margin, radius of the largest disc */
+  LABELS_FEWEST = 200000, /* number of sites from which labels replace outdated cells */
 };
 
 typedef struct label_picture {
   unsigned framebuffer, picture, depth; /* OpenGL's names; 0 before the first use */
   int width, height;                    /* with the margins */
-  int outer;                            /* the framebuffer that was bound before */
+  int outer;                            /* the framebuffer bound before */
 } label_picture;
 
 static void create_labels(label_picture *l) {
@@ -50,7 +49,7 @@ static void resize_labels(label_picture *l, int width, int height) {
   glFramebufferRenderbuffer(GL_FRAMEBUFFER, GL_DEPTH_ATTACHMENT, GL_RENDERBUFFER, l->depth);
 }
 
-/* Returns to the framebuffer that was bound before. */
+/* Returns to the framebuffer that was bound before begin_labels. */
 static void end_labels(const label_picture *l) {
   glBindFramebuffer(GL_FRAMEBUFFER, (unsigned)l->outer);
 }
@@ -86,7 +85,7 @@ static void destroy_labels(label_picture *l) {
 
 typedef struct buffer {
   unsigned name, array;
-  int64_t count; /* its size in bytes */
+  int64_t count; /* size of the buffer in bytes */
 } buffer;
 
 struct cvtm_render {
@@ -99,9 +98,9 @@ struct cvtm_render {
   const cvtm_view_frame *frame;
   int stale_cells, stale_vertices, stale_mesh, stale_defects;
   int64_t site_count,
-      fewest;       /* fewest: number of sites from which labels are drawn instead of cells */
-  int moved;        /* nonzero: the sites are newer than the frame */
-  double reference; /* square root of the density that is shown as full tone */
+      fewest; /* fewest: number of sites from which labels are drawn instead of outdated cells */
+  int moved;  /* nonzero: the sites are newer than the frame */
+  double reference; /* square root of the density shown as full tone */
 };
 
 static cvtm_status create_programs(cvtm_render *r, cvtm_error *error) {
@@ -261,7 +260,7 @@ cvtm_status cvtm_render_set_sites(cvtm_render *r, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* The 99.5 % quantile of the square root of the density, so that a few outliers do not affect the
+/* The 99.5 % quantile of the square root of the density, so that outliers do not affect the
  * picture. */
 static double find_reference(const float *density, int64_t count) {
   enum { SAMPLE = 4096 };
@@ -309,7 +308,7 @@ static void upload_buffer(GLenum target, buffer *b, const void *data, int64_t co
   const int64_t bytes = count * (int64_t)size;
   if (bytes > b->count) b->count = bytes + bytes / 8 + 64;
   glBindBuffer(target, b->name);
-  /* Allocates new storage; commands still being executed use the old one. */
+  /* allocates new storage; commands still being executed use the old storage */
   glBufferData(target, (GLsizeiptr)b->count, NULL, GL_STREAM_DRAW);
   if (bytes > 0) glBufferSubData(target, 0, (GLsizeiptr)bytes, data);
 }
@@ -391,13 +390,13 @@ static void draw_cells(const cvtm_render *r, const cvtm_view *view) {
   glDrawElements(GL_TRIANGLES, (GLsizei)r->frame->index_count, GL_UNSIGNED_INT, NULL);
 }
 
-/* Mean spacing of sites in screen pixels. */
+/* The mean spacing of sites in screen pixels. */
 static double mean_spacing(const cvtm_render *r, const cvtm_view *view) {
   const cvtm_domain domain = r->frame->state.domain;
   return sqrt((double)domain.width * domain.height / fmax((double)r->site_count, 1)) * view->zoom;
 }
 
-/* Nonzero if labels are drawn: there are many cells, and their geometry is older than the sites. */
+/* Nonzero if labels are drawn: there are many cells, and they are older than the sites. */
 static int draws_labels(const cvtm_render *r, const cvtm_view *view) {
   return r->site_count >= r->fewest && (r->moved || r->frame->state.phase == CVTM_VIEW_RUNNING) &&
          mean_spacing(r, view) < 0.3 * LABELS_MARGIN;
@@ -474,7 +473,7 @@ static void draw_sites(const cvtm_render *r, const cvtm_view *view) {
   glDrawArrays(GL_POINTS, 0, (GLsizei)r->site_count);
 }
 
-/* Removes the layers that fade out on small cells if even the largest cells are small. */
+/* The layers without those that fade out on small cells, if even the largest cells are small. */
 static unsigned visible_layers(const cvtm_render *r, const cvtm_view *view) {
   const double spacing = sqrt((double)r->frame->high_area) * view->zoom / view->scale;
   unsigned layers = view->layers;

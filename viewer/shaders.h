@@ -2,8 +2,8 @@
 #ifndef CVTMESH_VIEWER_SHADERS_H
 #define CVTMESH_VIEWER_SHADERS_H
 
-/* Transforms domain coordinates to screen coordinates. The colours of cells come from a palette
- * with a row for each kind of filling. */
+/* Transforms domain coordinates to screen coordinates, and colours cells by a palette with a row
+ * for each cvtm_fill. */
 static const char preamble[] =
     "#version 330 core\n"
     "uniform vec2 centre, screen;\n"
@@ -47,7 +47,7 @@ static const char preamble[] =
     "}\n";
 
 /* A cell is a fan of triangles around its site, so the distance to the edge of the cell is linear
- * in each triangle. Edges and borders of colours are therefore exact and antialiased without
+ * in each triangle. Edges and borders of colours are therefore exact, and antialiased without
  * multisampling. */
 static const char cell_vertex[] =
     "layout(location = 0) in vec2 place;\n"
@@ -143,7 +143,7 @@ static const char dot_fragment[] =
     "  result = vec4(tint.rgb * cover, cover);\n"
     "}\n";
 
-/* The rectangle of the domain: paper, with the density if that is shown. */
+/* The rectangle of the domain: paper, with the density if its layer is shown. */
 static const char ground_vertex[] =
     "uniform vec2 domain;\n"
     "out vec2 at;\n"
@@ -163,8 +163,8 @@ static const char ground_fragment[] =
     "  result = vec4(mix(paper, ink, t), 1.0);\n"
     "}\n";
 
-/* The radius of a site's disc is 1.3 times the square root of the area of its cell, as of the last
- * geometry. */
+/* The radius of a site's disc is 1.3 times the square root of the area of its last computed
+ * cell. */
 static const char label_site_vertex[] =
     "layout(location = 0) in vec2 place;\n"
     "uniform float least_area;\n"
@@ -194,7 +194,7 @@ static const char label_site_fragment[] =
 
 /* Colours a pixel like the fragment shader of cells. The edge of a cell is the bisector with the
  * site of a nearby label. A pixel that no disc covers gets the nearest of the sites whose labels
- * are around it. */
+ * are found around the pixel. */
 static const char label_fragment[] =
     "uniform isampler2D labels;\n"
     "uniform samplerBuffer sites;\n"

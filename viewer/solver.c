@@ -20,7 +20,7 @@ struct cvtm_solver {
   pthread_t thread;
   int started;
 
-  /* Shared, under `lock`. */
+  /* shared, under `lock` */
   pthread_mutex_t lock;
   pthread_cond_t wake;  /* signals a command, or the end */
   pthread_cond_t fresh; /* signals a new state */
@@ -31,7 +31,7 @@ struct cvtm_solver {
   cvtm_status status;
   cvtm_error error;
 
-  /* Under `density_lock`; written by the solver's thread alone. */
+  /* under `density_lock`; only the solver's thread writes */
   pthread_mutex_t density_lock;
   float *density;
   uint64_t density_version;
@@ -39,30 +39,30 @@ struct cvtm_solver {
   cvtm_mailbox box;
   cvtm_view_state states[CVTM_MAILBOX_SLOTS];
 
-  /* Used by the solver's thread alone. */
+  /* used by the solver's thread alone */
   cvtm_cvt *cvt;
   int64_t plan_capacity;
   double *sites;
-  int64_t count, capacity, fixed, held; /* held: the site that is held in place; -1: none */
+  int64_t count, capacity, fixed, held; /* held: the site that is kept in place; -1: none */
   double bound; /* reference energy of bound_count sites, cvtm_cvt_plan_bound */
   int64_t bound_count;
   double reference; /* the density that the brush paints */
   int paused, converged, dirty;
   int64_t steps; /* number of iterations to run while paused */
   uint64_t applied, draws;
-  int64_t base; /* iterations of earlier descents */
+  int64_t base; /* iterations of the preceding descents */
   cvtm_cvt_record record;
   cvtm_view_history history;
   double milliseconds, clock;
-  cvtm_status publishing; /* status of publishing states of the current descent */
+  cvtm_status publishing; /* status of the publications during the current descent */
 };
 
 /* ---- Dabs of the brush on a density of width * height pixels ---- */
 
-/* A dab changes the pixel at its centre by this fraction of the difference to the target. */
+/* At its centre a dab changes the density by this fraction of the difference to the target. */
 static const double dab_strength = 0.3;
 
-/* distance: from the centre, in radii. */
+/* The density after a dab. distance: from the centre, in radii of the dab. */
 static float dabbed(float rho, double reference, cvtm_brush brush, double distance) {
   const double soft = 0.5 + 0.5 * cos(CVTM_PI * distance);
   switch (brush) {
@@ -87,8 +87,8 @@ static int empties_density(const float *density, cvtm_domain domain,
   return 1;
 }
 
-/* Dense dabs raise the density towards `reference` and sparse dabs lower it, less towards the edge
- * of the dab; an obstacle sets it to 0. dab->radius > 0. */
+/* Changes the density: dense dabs raise it towards `reference` and sparse dabs lower it, less so
+ * towards the edge of the dab; an obstacle sets it to 0. dab->radius > 0. */
 static void dab_pixels(float *density, cvtm_domain domain, double reference,
                        const cvtm_solver_command *dab) {
   const int x0 = (int)fmax(floor(dab->x - dab->radius), 0);
@@ -119,7 +119,7 @@ static void swap_sites(double *sites, int64_t i, int64_t j) {
   }
 }
 
-/* During a descent the held site is the first one after the fixed sites. */
+/* Nonzero if a site is held; during a descent that is the first site after the fixed sites. */
 static int holds(const cvtm_solver *s) { return s->held >= s->fixed; }
 
 static void fill_figures(const cvtm_solver *s, cvtm_view_state *state, cvtm_view_phase phase) {
@@ -142,7 +142,7 @@ static void publish_state(cvtm_solver *s) {
   pthread_mutex_unlock(&s->lock);
 }
 
-/* During a descent the sites are on the device. */
+/* Publishes the state during a descent, when the sites are on the device. */
 static cvtm_status publish_current(cvtm_solver *s) {
   cvtm_device *device = s->options.device;
   const double *current = cvtm_cvt_current_sites(s->cvt);
@@ -165,7 +165,7 @@ static cvtm_status publish_current(cvtm_solver *s) {
   return CVTM_OK;
 }
 
-/* Between descents. */
+/* Publishes the state between descents. */
 static cvtm_status publish_result(cvtm_solver *s) {
   cvtm_device *device = s->options.device;
   cvtm_view_state *state = &s->states[s->box.back];
@@ -200,7 +200,7 @@ static cvtm_status reseed(cvtm_solver *s) {
   return sample_sites(s, s->count - s->fixed, s->sites + 2 * s->fixed);
 }
 
-/* Removes sites at equal steps of the list. */
+/* Removes `fewer` sites at equal steps of the list. */
 static void thin(cvtm_solver *s, int64_t fewer) {
   const int64_t movable = s->count - s->fixed;
   if (fewer >= movable) fewer = movable - (s->fixed == 0);
@@ -253,7 +253,7 @@ static void dab_density(cvtm_solver *s, const cvtm_solver_command *dab) {
   pthread_mutex_unlock(&s->density_lock);
 }
 
-/* In an obstacle a site has no gradient that moves it out, so it is replaced by a random site. */
+/* Replaces sites in an obstacle by random sites, since no gradient moves them out. */
 static cvtm_status leave_obstacle(cvtm_solver *s, const cvtm_solver_command *dab) {
   const cvtm_domain domain = s->options.domain;
   cvtm_status status = CVTM_OK;
@@ -302,7 +302,7 @@ static cvtm_status apply(cvtm_solver *s, const cvtm_solver_command *command, int
       return CVTM_OK;
     case CVTM_SOLVE_STEP:
       apply_soft(s, command);
-      s->dirty = 1; /* a step runs even if the descent had converged */
+      s->dirty = 1; /* a step runs even if the descent has converged */
       return CVTM_OK;
     case CVTM_SOLVE_RESEED:
       return reseed(s);
@@ -333,7 +333,7 @@ static cvtm_status apply(cvtm_solver *s, const cvtm_solver_command *command, int
 
 /* ---- The thread ---- */
 
-/* Creates the plan for the number of sites, with the painted density. */
+/* Creates the plan for the number of sites, or updates its density if `painted`. */
 static cvtm_status prepare_plan(cvtm_solver *s, int painted) {
   cvtm_status status = CVTM_OK;
   if (!s->cvt || s->count > s->plan_capacity) {
@@ -369,8 +369,8 @@ static int take_soft(cvtm_solver *s) {
   return 1;
 }
 
-/* Monitor of a descent: publishes a state if the reader has taken the last one, and waits while
- * paused. Returns nonzero to end the descent. */
+/* The monitor of a descent: publishes a state if the reader has taken the last state, and waits
+ * while paused. Returns nonzero to end the descent. */
 static int publish_and_wait(void *context, const cvtm_cvt_record *record) {
   cvtm_solver *s = context;
   const int first = record->iteration == 0;
@@ -381,8 +381,7 @@ static int publish_and_wait(void *context, const cvtm_cvt_record *record) {
                           record->gradient_norm);
   int publish = first || s->paused || cvtm_mailbox_wanted(&s->box);
   cvtm_status status = CVTM_OK;
-  /* The drawing thread shows new sites in every frame; geometry is computed only from some
-   * states. */
+  /* the drawing thread shows new sites in every frame, but geometry of some states only */
   if (!publish && s->points && cvtm_points_wanted(s->points))
     status = cvtm_points_publish(s->points, cvtm_cvt_current_sites(s->cvt), s->count);
   pthread_mutex_lock(&s->lock);
@@ -420,7 +419,7 @@ static cvtm_status descend_and_publish(cvtm_solver *s) {
   s->publishing = CVTM_OK;
   cvtm_status status = cvtm_cvt_optimize(s->cvt, &settings, s->sites, s->count, &result);
   if (held) swap_sites(s->sites, s->held, s->fixed);
-  if (status == CVTM_OK) status = s->publishing; /* a failure, not a request to stop */
+  if (status == CVTM_OK) status = s->publishing; /* a failure rather than a request to stop */
   if (status != CVTM_OK) return status;
   s->base += result.iterations;
   s->record.iteration = 0;
@@ -431,7 +430,7 @@ static cvtm_status descend_and_publish(cvtm_solver *s) {
   return s->converged ? publish_result(s) : CVTM_OK;
 }
 
-/* Waits for commands and takes them; returns 0 when the thread is to end. */
+/* Waits for commands and takes them; returns 0 if the thread has to end. */
 static int take_commands(cvtm_solver *s, cvtm_solver_command **commands, int64_t *count) {
   pthread_mutex_lock(&s->lock);
   while (!s->quit && s->queued == 0 && !s->dirty) pthread_cond_wait(&s->wake, &s->lock);
@@ -470,7 +469,7 @@ static cvtm_status work(cvtm_solver *s) {
 
 static void *serve_commands(void *context) {
   cvtm_solver *s = context;
-  /* On the CPU solver and drawing share the cores; drawing has priority. */
+  /* on the CPU, solver and drawing share the cores; drawing has priority */
   if (cvtm_device_get_kind(s->options.device) == CVTM_DEVICE_CPU)
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
   const cvtm_status status = work(s);
@@ -553,7 +552,7 @@ void cvtm_solver_stop(cvtm_solver *s) {
   free(s);
 }
 
-/* While a site is dragged, a new position replaces one that the solver has not taken yet. */
+/* Nonzero for a new position of a dragged site, if the last one queued has not been taken. */
 static int replaces_last(const cvtm_solver *s, const cvtm_solver_command *command) {
   if (command->kind != CVTM_SOLVE_HOLD || s->queued == 0) return 0;
   const cvtm_solver_command *last = &s->queue[s->queued - 1];

@@ -1,5 +1,5 @@
-/* Runs the optimiser in its own thread. The thread accepts commands at any time and publishes
- * states; the drawing thread takes the newest state and never waits. */
+/* Runs the optimiser in a thread, which accepts commands at any time and publishes states; the
+ * drawing thread takes the newest state and never waits. */
 #ifndef CVTMESH_VIEWER_SOLVER_H
 #define CVTMESH_VIEWER_SOLVER_H
 
@@ -9,8 +9,8 @@
 
 typedef enum cvtm_solver_command_kind {
   CVTM_SOLVE_PAUSE,   /* pause or continue */
-  CVTM_SOLVE_STEP,    /* one iteration, then pause */
-  CVTM_SOLVE_RESEED,  /* new random sites; fixed sites stay */
+  CVTM_SOLVE_STEP,    /* run one iteration, then pause */
+  CVTM_SOLVE_RESEED,  /* draw new random sites, except fixed sites */
   CVTM_SOLVE_METHOD,  /* switch between Lloyd and L-BFGS-B */
   CVTM_SOLVE_SCATTER, /* add `site` random sites, drawn from the density; negative: remove sites */
   CVTM_SOLVE_ADD,     /* add a site at x, y */
@@ -20,7 +20,7 @@ typedef enum cvtm_solver_command_kind {
   CVTM_SOLVE_PAINT, /* paint a dab of the brush at x, y */
 } cvtm_solver_command_kind;
 
-/* A dab raises the density, lowers it, or sets it to zero (an obstacle). */
+/* The kinds of dabs: raise the density, lower it, or set it to zero (an obstacle). */
 typedef enum cvtm_brush {
   CVTM_BRUSH_NONE,
   CVTM_BRUSH_DENSE,
@@ -39,22 +39,22 @@ typedef struct cvtm_solver_command {
 typedef struct cvtm_solver cvtm_solver;
 
 typedef struct cvtm_solver_options {
-  cvtm_device *device; /* from start to stop only the solver's thread uses it */
+  cvtm_device *device; /* used only by the solver's thread from start to stop */
   cvtm_domain domain;
   const float *density; /* copied */
   const double *sites;  /* copied */
   int64_t count;
-  cvtm_cvt_options cvt; /* monitor must be NULL; the cvt.fixed fixed sites come first */
+  cvtm_cvt_options cvt; /* monitor must be NULL; the first cvt.fixed sites are fixed */
   cvtm_cvt_start start;
   uint64_t seed;
   int paused;
 } cvtm_solver_options;
 
-/* Starts the thread. points also receives the newest sites; it may be NULL. options and points are
+/* Starts the thread. points: also gets the newest sites; may be NULL. options and points are
  * borrowed. */
 cvtm_status cvtm_solver_start(const cvtm_solver_options *options, cvtm_points *points,
                               cvtm_solver **solver, cvtm_error *error);
-/* Ends the thread, which frees the device's memory. */
+/* Ends the thread, which frees its device memory. */
 void cvtm_solver_stop(cvtm_solver *solver);
 
 /* Sends a command without waiting for an iteration. Returns the number of commands sent so far; a
@@ -62,18 +62,18 @@ void cvtm_solver_stop(cvtm_solver *solver);
  * out. */
 uint64_t cvtm_solver_send(cvtm_solver *solver, const cvtm_solver_command *command);
 
-/* For the one reading thread: returns nonzero if there is a newer state; *state is then valid until
- * the next call. */
+/* Takes the newest state, for one reading thread. Returns 0 if there is no newer state; else *state
+ * is valid until the next call. */
 int cvtm_solver_take(cvtm_solver *solver, const cvtm_view_state **state);
-/* Waits until there may be a newer state, but not longer than the given time. */
+/* Waits until there may be a newer state, but at most the given time. */
 void cvtm_solver_wait(cvtm_solver *solver, double seconds);
 
-/* If *version is not the current version of the density, calls visit with the density and sets
- * *version. visit runs under a lock, so it should be short. */
+/* Calls visit with the density, and updates *version, if *version is not the current version of the
+ * density. visit runs under a lock, so it should be short. */
 typedef void (*cvtm_density_visit)(void *context, const float *density, cvtm_domain domain);
 void cvtm_solver_visit_density(cvtm_solver *solver, uint64_t *version, cvtm_density_visit visit,
                                void *context);
-/* CVTM_OK, or the error that ended the optimisation; its message is copied. */
+/* Returns CVTM_OK, or the error that ended the optimisation, with a copy of its message. */
 cvtm_status cvtm_solver_error(cvtm_solver *solver, cvtm_error *error);
 
 #endif

@@ -58,7 +58,7 @@ static void on_close(GLFWwindow *handle) {
   emit_event(glfwGetWindowUserPointer(handle), (cvtm_event){.kind = CVTM_EVENT_CLOSE});
 }
 
-/* Uses characters, not keys, because + needs Shift on some keyboards. */
+/* Handles characters rather than keys, because + needs Shift on some keyboards. */
 static void on_character(GLFWwindow *handle, unsigned code) {
   if (code > 126) return;
   emit_event(glfwGetWindowUserPointer(handle),
@@ -111,8 +111,8 @@ static void on_display_lost(void *display, void *context) {
   ((window *)context)->base.lost = 1;
 }
 
-/* Without these handlers Xlib ends the program when the connection to the X server is lost. GLFW
- * may have been built for another window system, so the functions are looked up at run time. */
+/* Installs handlers without which Xlib ends the program when it loses the X server. Looks the
+ * functions up at run time, because GLFW may be built for another window system. */
 static void survive_display(window *w) {
   void *(*get_display)(void) = NULL;
   void (*set_handler)(int (*handler)(void *)) = NULL;
@@ -213,8 +213,8 @@ typedef struct headless {
   GLuint framebuffer, colour;
 } headless;
 
-/* Opens an EGL display and a context on it; on failure nothing stays open. The display is never
- * terminated, because it belongs to the process and another surface may use it. */
+/* Opens an EGL display and a context on it; closes both on failure. The display is never
+ * terminated, because it belongs to the process, and another surface may use it. */
 static int open_context(headless *h, EGLDisplay display, const char *name) {
   static const EGLint wanted[] = {EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT, EGL_SURFACE_TYPE,
                                   EGL_PBUFFER_BIT, EGL_NONE};
@@ -248,7 +248,7 @@ static int has_client_extension(const char *name) {
   return epoxy_has_egl_extension(EGL_NO_DISPLAY, name);
 }
 
-/* CUDA can map buffers of OpenGL only if both use the same GPU. */
+/* Nonzero for the GPU `cuda`, or any: CUDA maps buffers of OpenGL only on one GPU. */
 static int is_cuda_device(EGLDeviceEXT device, int cuda) {
   EGLAttrib index = -1;
   return cuda < 0 ||
@@ -278,7 +278,7 @@ static int open_surfaceless(headless *h) {
                       "EGL surfaceless");
 }
 
-/* libepoxy aborts the program if it cannot load libEGL. */
+/* Nonzero if libEGL can be loaded; otherwise libepoxy would abort the program. */
 static int has_egl(void) {
   void *library = dlopen("libEGL.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (library) dlclose(library);

@@ -1,5 +1,5 @@
 /* A surface is a window or a framebuffer in memory. Its OpenGL context is current for the thread
- * that created it. A window delivers events of keys and mouse. */
+ * that created the surface. A window delivers events of keys and mouse. */
 #ifndef CVTMESH_VIEWER_SURFACE_H
 #define CVTMESH_VIEWER_SURFACE_H
 
@@ -36,12 +36,12 @@ typedef void (*cvtm_event_handler)(void *context, const cvtm_event *event);
 typedef struct cvtm_surface cvtm_surface;
 struct cvtm_surface {
   const char *name;  /* "window", "EGL device", ... */
-  int width, height; /* of the framebuffer */
+  int width, height; /* size of the framebuffer */
   double scale;
   int lost;                   /* nonzero: the connection to the display is lost */
-  cvtm_event_handler handler; /* set by the user of the surface */
+  cvtm_event_handler handler; /* set by the caller */
   void *handler_context;
-  /* Delivers pending events; if there are none, waits for one up to the given time. */
+  /* Delivers pending events; if there are none, waits at most the given time for an event. */
   void (*poll)(cvtm_surface *surface, double seconds);
   /* Shows the picture. */
   void (*present)(cvtm_surface *surface);
@@ -49,11 +49,11 @@ struct cvtm_surface {
   void (*destroy)(cvtm_surface *surface);
 };
 
-/* A visible window. CVTM_ERROR_DEVICE_UNAVAILABLE without a display. */
+/* Opens a window. CVTM_ERROR_DEVICE_UNAVAILABLE without a display. */
 cvtm_status cvtm_window_create(const char *title, int width, int height, cvtm_surface **surface,
                                cvtm_error *error);
-/* A framebuffer in memory, by EGL, without a display. cuda: the CUDA device whose GPU should draw;
- * -1: any. */
+/* Creates a framebuffer in memory, by EGL, without a display. cuda: the CUDA device whose GPU has
+ * to draw; -1: any. */
 cvtm_status cvtm_headless_create(int width, int height, int cuda, cvtm_surface **surface,
                                  cvtm_error *error);
 

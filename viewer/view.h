@@ -1,10 +1,10 @@
-/* What part of a frame is shown and how; shared by drawing and controls. */
+/* The part of a frame that is shown, and how; shared by drawing and controls. */
 #ifndef CVTMESH_VIEWER_VIEW_H
 #define CVTMESH_VIEWER_VIEW_H
 
 #include "base/domain.h"
 
-/* code, bit, name for --layers, title, key */
+/* X(code, bit, name for --layers, title, key) */
 #define CVTM_LAYER_LIST(X)                                         \
   X(CVTM_LAYER_DENSITY, 0, "density", "density", '1')              \
   X(CVTM_LAYER_CELLS, 1, "cells", "cells", '2')                    \
@@ -22,7 +22,7 @@ typedef enum cvtm_layer {
 #undef CVTM_LAYER_CODE
 } cvtm_layer;
 
-/* The rows of the list. */
+/* A row of the list, and all rows. */
 typedef struct cvtm_layer_row {
   unsigned layer;
   const char *name, *title;
@@ -40,15 +40,15 @@ typedef enum cvtm_fill {
 } cvtm_fill;
 
 typedef struct cvtm_view {
-  int width, height; /* of the framebuffer */
-  double scale;      /* framebuffer pixels per design pixel: 2 on a high-density screen */
-  double x, y;       /* the point of the domain at the centre of the screen */
-  double zoom;       /* framebuffer pixels per pixel of the domain */
+  int width, height; /* size of the framebuffer */
+  double scale; /* framebuffer pixels per design pixel, for example 2 on a high-density screen */
+  double x, y;  /* the point of the domain at the centre of the screen */
+  double zoom;  /* framebuffer pixels per pixel of the domain */
   unsigned layers;
   cvtm_fill fill;
   int dark, help;
   double brush;       /* radius of the brush, pixels of the domain; 0: no brush is shown */
-  double cursor[2];   /* framebuffer */
+  double cursor[2];   /* position in the framebuffer */
   const char *device; /* for the status line */
   const char *tool;   /* what the mouse does; may be empty */
   const char *note;   /* a message; may be empty */
@@ -64,7 +64,7 @@ static inline void cvtm_view_to_domain(const cvtm_view *view, const double s[2],
   p[1] = (s[1] - 0.5 * view->height) / view->zoom + view->y;
 }
 
-/* Shows the whole domain, with a margin, above the status line. */
+/* Fits the domain into the view, with a margin, above the status line. */
 static inline void cvtm_view_fit(cvtm_view *view, cvtm_domain domain) {
   const double margin = 16 * view->scale;
   const double bar = view->layers & CVTM_LAYER_FIGURES ? 34 * view->scale : 0;

@@ -23,7 +23,7 @@ typedef struct builder {
   cvtm_solver *solver;
   pthread_t thread;
   atomic_int quit;
-  atomic_int status; /* set after error */
+  atomic_int status; /* set after `error` */
   cvtm_error error;
   cvtm_mailbox box;
   cvtm_view_frame frames[CVTM_MAILBOX_SLOTS];
@@ -67,7 +67,7 @@ static cvtm_status start_builder(cvtm_solver *solver, builder **result, cvtm_err
   return CVTM_OK;
 }
 
-/* Call it before the solver is stopped. */
+/* Called before the solver is stopped. */
 static void stop_builder(builder *b) {
   if (!b) return;
   atomic_store(&b->quit, 1);
@@ -76,14 +76,14 @@ static void stop_builder(builder *b) {
   free(b);
 }
 
-/* Nonzero if there is a newer frame; *frame is then valid until the next call. */
+/* Returns 0 if there is no newer frame; else sets *frame, valid until the next call. */
 static int take_frame(builder *b, const cvtm_view_frame **frame) {
   if (!cvtm_mailbox_take(&b->box)) return 0;
   *frame = &b->frames[b->box.front];
   return 1;
 }
 
-/* CVTM_OK, or the error that ended the thread. */
+/* Returns CVTM_OK, or the error that ended the thread. */
 static cvtm_status builder_error(builder *b, cvtm_error *error) {
   const cvtm_status status = (cvtm_status)atomic_load(&b->status);
   if (status != CVTM_OK) *error = b->error;
@@ -102,7 +102,7 @@ typedef struct viewer {
   cvtm_control control;
   cvtm_script script;
   uint64_t density_version;
-  cvtm_status density_status; /* result of the last visit */
+  cvtm_status density_status; /* status of the last call of visit */
   cvtm_error *error;
   unsigned char *pixels;
   int64_t pixel_capacity, frames;
@@ -240,7 +240,7 @@ static int converged(const viewer *v) {
          frame->state.commands >= v->control.sent;
 }
 
-/* Nonzero if the viewer ends. */
+/* Nonzero if the viewer has to end. */
 static int finished(const viewer *v) {
   const cvtm_viewer_options *o = v->options;
   if (v->surface->lost) return 1;
@@ -251,9 +251,9 @@ static int finished(const viewer *v) {
   return o->script ? cvtm_script_over(&v->script) : converged(v);
 }
 
-/* Nonzero if a frame is to be drawn. In a window: if it differs from the last one. Offscreen: every
- * requested frame; a frame in which the script only waits, or the viewer waits for convergence, is
- * drawn only if frames are recorded. */
+/* Nonzero if a frame has to be drawn. In a window: if it differs from the last frame. Offscreen:
+ * every requested frame; a frame in which the script only waits, or the viewer waits for
+ * convergence, is drawn only if frames are recorded. */
 static int wants_frame(const viewer *v, int waits) {
   const cvtm_viewer_options *o = v->options;
   if (!o->offscreen) return v->control.changed || v->script.shot[0];
@@ -285,7 +285,7 @@ static cvtm_status show(viewer *v) {
   }
   if (v->surface->lost) {
     say(v, "the connection to the display was lost");
-    return CVTM_OK; /* the run is still valid if the display is lost */
+    return CVTM_OK; /* the result is valid even if the display is lost */
   }
   return status;
 }
@@ -356,7 +356,7 @@ static cvtm_status create_parts(viewer *v) {
   return status;
 }
 
-/* The sites of the last frame, or the initial sites if there was no frame. */
+/* Fills the result from the last frame or, without a frame, from the initial sites. */
 static cvtm_status fill_result(viewer *v, cvtm_viewer_result *result) {
   const cvtm_viewer_options *o = v->options;
   const cvtm_view_state *state = v->control.frame ? &v->control.frame->state : NULL;
@@ -375,7 +375,7 @@ static cvtm_status fill_result(viewer *v, cvtm_viewer_result *result) {
   return CVTM_OK;
 }
 
-/* Ends the threads before the objects that they use are destroyed. */
+/* Ends the threads, then destroys the objects that they used. */
 static void stop(viewer *v) {
   stop_builder(v->builder);
   cvtm_solver_stop(v->solver);

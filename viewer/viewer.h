@@ -1,4 +1,4 @@
-/* The viewer shows a running optimisation in a window, or writes pictures of it. */
+/* Shows a running optimisation in a window, or writes pictures of it. */
 #ifndef CVTMESH_VIEWER_VIEWER_H
 #define CVTMESH_VIEWER_VIEWER_H
 
@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-/* All pointers are borrowed. NULL and zero mean the default. */
+/* All pointers are borrowed. NULL and zero give the default. */
 typedef struct cvtm_viewer_options {
-  cvtm_device *device; /* a thread of the viewer uses it until cvtm_viewer_run returns */
+  cvtm_device *device; /* used by a thread of the viewer until cvtm_viewer_run returns */
   cvtm_domain domain;
   const float *density;
   double *sites; /* 2 * count */
@@ -35,21 +35,21 @@ typedef struct cvtm_viewer_options {
   const char *shot; /* file for the last frame (PNG) */
   const char *record; /* existing folder for all frames */
   const char *save;   /* key S writes this name plus .png, .csv and .obj; NULL: cvtmesh-view */
-  int (*interrupted)(void); /* called often; returns nonzero to end the viewer */
+  int (*interrupted)(void); /* called often; a nonzero result ends the viewer */
   void (*say)(void *context, const char *line);
   void *say_context;
 } cvtm_viewer_options;
 
 typedef struct cvtm_viewer_result {
-  double *sites; /* those of the last frame, 2 * count, malloc'd; the caller frees them */
+  double *sites; /* sites of the last frame, 2 * count, malloc'd; freed by the caller */
   int64_t count, iterations;
   double ratio, gradient_norm;
-  int64_t frames; /* drawn */
-  double seconds; /* since the first frame */
+  int64_t frames; /* number of frames drawn */
+  double seconds; /* time since the first frame */
 } cvtm_viewer_result;
 
-/* Runs until the window is closed or the script has ended. CVTM_ERROR_DEVICE_UNAVAILABLE if there
- * is no display or no OpenGL 3.3. */
+/* Runs until the window is closed or the script has ended. Fails with CVTM_ERROR_DEVICE_UNAVAILABLE
+ * if there is no display or no OpenGL 3.3. */
 cvtm_status cvtm_viewer_run(const cvtm_viewer_options *options, cvtm_viewer_result *result,
                             cvtm_error *error);
 

@@ -1,4 +1,4 @@
-/* OpenMP's functions where a program has one thread, for the page's build. */
+/* OpenMP's functions for a program with one thread, in the build of the page. */
 #ifndef CVTMESH_VIEWER_WEB_OMP_H
 #define CVTMESH_VIEWER_WEB_OMP_H
 

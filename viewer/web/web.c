@@ -1,5 +1,5 @@
-/* What the page's worker calls: commands of the program, whose files are in memory, and the state
- * of a run while it goes on and when it has ended. */
+/* The functions that the page's worker calls: commands of the program, whose files are in memory,
+ * and the state of a run during and after it. */
 #include "base/file.h"
 #include "cli/cli.h"
 #include "draw/drawing.h"
@@ -12,7 +12,7 @@
 
 enum { FILES = 4 };
 
-/* Every run asks for these before it knows whether a report is wanted; the page has no cJSON. */
+/* Called at the start of every run, even one without a report; the page has no cJSON. */
 void cJSON_InitHooks(cJSON_Hooks *hooks) { (void)hooks; }
 
 static cvtm_memory_file inputs[FILES];
@@ -23,7 +23,7 @@ static cvtm_device *device;
 static cli_options options;
 static cvtm_run *run;
 
-/* In the worker. sites: of the iteration. */
+/* Passes the sites of an iteration to the page; runs in the worker. */
 EM_JS(void, web_show, (const double *sites, int count, int iteration, double ratio, double offset),
       { Module.show(sites, count, iteration, ratio, offset); });
 
@@ -31,7 +31,7 @@ static int show(void *context, const cvtm_run_progress *now) {
   (void)context;
   const cvtm_cvt_record *record = now->record;
   if (now->event != CVTM_RUN_ITERATION || record->sites == 0 || now->run->cvt == NULL) return 0;
-  /* The reference energy is inversely proportional to the number of sites. */
+  /* the reference energy is inversely proportional to the number of sites */
   const double bound = now->bound * (double)now->sites / (double)record->sites;
   web_show(cvtm_cvt_current_sites(now->run->cvt), (int)record->sites, (int)record->iteration,
            record->energy / bound, record->gradient_norm);
@@ -40,13 +40,13 @@ static int show(void *context, const cvtm_run_progress *now) {
 
 EMSCRIPTEN_KEEPALIVE const char *web_message(void) { return message.message; }
 
-/* A file that commands read, in place of one of the same path; the memory is taken over. */
+/* Adds a file in memory that commands read instead of the file `path`. Takes over the memory. */
 EMSCRIPTEN_KEEPALIVE void web_give(const char *path, const void *bytes, size_t size) {
   if (files.input_count < FILES)
     inputs[files.input_count++] = (cvtm_memory_file){path, bytes, size};
 }
 
-/* The file that the last command has written; freed by the next command. */
+/* The file that the last command wrote; the next command frees it. */
 EMSCRIPTEN_KEEPALIVE const char *web_bytes(void) { return output.bytes; }
 EMSCRIPTEN_KEEPALIVE size_t web_size(void) { return output.size; }
 
@@ -62,7 +62,7 @@ static cli_parsed parse(int argc, char **argv, cli_options *parsed, int *code) {
   return cli_options_parse(cli_command_find(argv[0]), argc, argv, parsed, code);
 }
 
-/* Any command that writes at most the file `path`. argv[0] is the command, as in `run`. */
+/* Runs a command that writes at most the file `path`. argv[0] is the name of the command. */
 EMSCRIPTEN_KEEPALIVE int web_command(const char *path, int argc, char **argv) {
   cli_options parsed;
   int code;
@@ -72,7 +72,7 @@ EMSCRIPTEN_KEEPALIVE int web_command(const char *path, int argc, char **argv) {
   return code;
 }
 
-/* `run`, whose result is kept. argv must stay. Once for each worker. */
+/* Runs `run` and keeps its result. Called once in each worker; argv must outlive the run. */
 EMSCRIPTEN_KEEPALIVE int web_run(int argc, char **argv) {
   int code;
   begin("");
@@ -84,7 +84,7 @@ EMSCRIPTEN_KEEPALIVE int web_run(int argc, char **argv) {
   return (int)(status == CVTM_OK ? cvtm_run_solve(run, &message) : status);
 }
 
-/* Writes a file of the run: argv as for `run`, whose values for the kind of file may differ. */
+/* Writes a file of the run. argv as for web_run; options of the kind of file may differ. */
 EMSCRIPTEN_KEEPALIVE int web_write(const char *path, int argc, char **argv) {
   cli_options parsed;
   int code;
@@ -100,8 +100,8 @@ EMSCRIPTEN_KEEPALIVE int web_write(const char *path, int argc, char **argv) {
 static cvtm_mesh mesh;
 static cvtm_cells cells;
 
-/* Numbers and addresses in the order of `names` in worker.js, from the run and, if it is drawn, its
- * last drawing. */
+/* The numbers and addresses of the run and, if there is one, of its last drawing, in the order of
+ * `names` in worker.js. */
 EMSCRIPTEN_KEEPALIVE const double *web_figures(void) {
   static double figure[32];
   const cvtm_quality_figures *q = &run->quality.inner;
@@ -129,7 +129,7 @@ EMSCRIPTEN_KEEPALIVE const double *web_figures(void) {
   return figure;
 }
 
-/* The Delaunay triangles and Voronoi cells of sites. Returns a status of the library. */
+/* Computes the Delaunay triangles and Voronoi cells of sites. Returns a status of the library. */
 EMSCRIPTEN_KEEPALIVE int web_divide(const double *sites, int count, int width, int height) {
   const cvtm_domain domain = {width, height, 0};
   cvtm_mesh_free(&mesh);
