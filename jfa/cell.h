@@ -1,17 +1,17 @@
 /* The Voronoi cell of one site inside the domain: a convex polygon, and its two constructions.
  *
- * Hull construction (cell_by_hull.h) gathers the sites of the bins around the site. It finds the
- * bisectors that bound the cell as the corners of a convex hull in the dual plane. It takes some
- * hundred instructions, and lanes of a warp can share a cell. It serves a site whose neighbours are
- * about as close as the sites around it are to each other. A cell of very many corners, or one with
- * corners that are uncertain by rounding, is returned as CVTM_CELL_UNDECIDED.
+ * Hull construction (cell_by_hull.h) gathers the sites of the bins around the site, and finds the
+ * bisectors that bound the cell as the corners of a convex hull in the dual plane. A cell takes
+ * some hundred instructions, which lanes of a warp can share. The method suits sites whose
+ * neighbours are about as close as the sites around are to each other. For a cell with many
+ * corners, or with corners that are uncertain by rounding, the result is CVTM_CELL_UNDECIDED.
  *
  * Tree clipping (cell_by_tree.h) cuts the rectangle of the domain by one bisector after the other.
- * It skips a square of sites if no corner of the cell is nearer to the square than to the site,
- * since then no site of the square can cut the cell. It serves every site, in memory for as many
- * corners as the cell has.
+ * A square of sites is skipped if no corner of the cell is closer to the square than to the site,
+ * since then no site of the square can cut the cell. The method works for every site, if the memory
+ * has room for the corners.
  *
- * Both compile as C11 and inside CUDA kernels. So does cell_scanlines.h, which walks down a cell
+ * Both compile as C11 and inside CUDA kernels, as does cell_scanlines.h, which walks down a cell
  * row by row of pixels. */
 #ifndef CVTMESH_JFA_CELL_H
 #define CVTMESH_JFA_CELL_H
@@ -20,21 +20,20 @@
 #include "jfa/site_query.h"
 
 /* A convex polygon relative to its site, in the memory of the caller: corner k is x[k * stride],
- * y[k * stride]. Corners run down the left side and up the right side; y points down. slope and
- * inverse of the edge from corner k to the next are dx / dy and dy / dx; cvtm_cell_set_slopes sets
- * them. */
+ * y[k * stride]. The order of corners is down the left side, then up the right side; y points down.
+ * slope, inverse: dx / dy and dy / dx of the edge from corner k to the next corner, as set by
+ * cvtm_cell_set_slopes. */
 typedef struct cvtm_cell {
   int32_t count, capacity, stride;
   double *x, *y, *slope, *inverse;
-  double nearest2; /* squared distance to the nearest site that does not coincide; infinite without
-                      one */
-  int32_t *neighbor; /* set by tree clipping on a host, unless NULL: the index of the site across
-                        the edge from corner k to the next, or CVTM_POLYGON_BORDER */
+  double nearest2;   /* squared distance to the nearest site that does not coincide, or infinity */
+  int32_t *neighbor; /* NULL, or (by tree clipping on a host) the index of the site across the edge
+                        from corner k to the next corner, or CVTM_POLYGON_BORDER */
 } cvtm_cell;
 
 typedef enum cvtm_cell_status {
-  CVTM_CELL_DONE,     /* the cell is empty if a coincident site of lower index owns it */
-  CVTM_CELL_OVERFLOW, /* the cell has more corners than the capacity; try again with more */
+  CVTM_CELL_DONE,     /* the cell is empty if a site with a lower index coincides with its site */
+  CVTM_CELL_OVERFLOW, /* the cell has more corners than the capacity; needs more memory */
   CVTM_CELL_UNDECIDED /* hull construction failed; clip by the tree */
 } cvtm_cell_status;
 
@@ -44,8 +43,8 @@ typedef struct cvtm_cell_box {
 } cvtm_cell_box;
 
 /* The site of the cell, and a shift by periods. A position relative to the site is (position -
- * shift) - site. This order of the differences loses no digits where a periodic image of another
- * site is very near. */
+ * shift) - site; this order of the differences loses no digits where a periodic image of another
+ * site is very close. */
 typedef struct cvtm_cell_origin {
   double x, y, shift_x, shift_y;
   int32_t index; /* the caller's index of the site */
@@ -55,8 +54,8 @@ typedef struct cvtm_cell_origin {
 /* A corner of a cell is the point where two bisectors meet, the lines ax x + ay y = a and
  * bx x + by y = b relative to the site of the cell. The bisector with a site at n has (ax, ay) = n
  * and a = (|n|^2 + w - w_n) / 2, where w and w_n are the weights of the two sites; a Voronoi cell
- * is a power cell of weights 0. These are macros, because the arguments are doubles or vectors of
- * doubles. scale: CVTM_CORNER_SCALE. */
+ * is a power cell with weights 0. The macros take doubles or vectors of doubles. scale:
+ * CVTM_CORNER_SCALE. */
 #define CVTM_CORNER_SCALE(ax, ay, bx, by) (1 / ((ay) * (bx) - (ax) * (by)))
 #define CVTM_CORNER_X(ay, a, by, b, scale) (((b) * (ay) - (a) * (by)) * (scale))
 #define CVTM_CORNER_Y(ax, a, bx, b, scale) (((a) * (bx) - (b) * (ax)) * (scale))
@@ -86,8 +85,8 @@ CVTM_HD void cvtm_cell_set_rectangle(cvtm_cell *cell, const cvtm_cell_box *box) 
   cell->y[3 * s] = box->y0;
 }
 
-/* The squared distance of the farthest corner; 0 if the cell is empty. A site that is farther away
- * than twice that distance cannot cut the cell. */
+/* The squared distance of the farthest corner from the site; 0 if the cell is empty. A site at more
+ * than twice the distance of that corner cannot cut the cell. */
 CVTM_HD double cvtm_cell_radius2(const cvtm_cell *cell) {
   double largest = 0;
   for (int32_t k = 0; k < cell->count; ++k) {
@@ -98,14 +97,14 @@ CVTM_HD double cvtm_cell_radius2(const cvtm_cell *cell) {
   return largest;
 }
 
-/* The distance of corner k beyond the line dx x + dy y = offset, times the length of (dx, dy). */
+/* The distance by which corner k is beyond the line dx x + dy y = offset, times |(dx, dy)|. */
 CVTM_HD double cvtm_cell_excess(const cvtm_cell *cell, int32_t k, double dx, double dy,
                                 double offset) {
   return dx * cell->x[k * cell->stride] + dy * cell->y[k * cell->stride] - offset;
 }
 
-/* Keeps the part that is nearer to the origin than to the site of index `other` at (dx, dy), as
- * cvtm_corners_clip does. */
+/* Keeps the part that is closer to the origin than to the site with the index `other` at (dx, dy);
+ * returns as cvtm_corners_clip. */
 CVTM_HD cvtm_clip cvtm_cell_clip(cvtm_cell *cell, double dx, double dy, int32_t other) {
   const int32_t s = cell->stride;
   cvtm_corners corners = {cell->count, cell->capacity, s,
@@ -130,7 +129,7 @@ CVTM_HD void cvtm_cell_relative_site(const cvtm_site_tree_view *tree, int64_t sl
 }
 
 /* The origin of the cell of the site at a slot. Sets *start to the domain relative to the site; on
- * a torus, to a rectangle of the size of the domain about the site. */
+ * a torus, to a rectangle with the size of the domain and the site at its centre. */
 CVTM_HD cvtm_cell_origin cvtm_cell_origin_at(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                              int64_t slot, cvtm_cell_box *start) {
   const double width = (double)domain.width, height = (double)domain.height;
@@ -147,7 +146,7 @@ CVTM_HD cvtm_cell_origin cvtm_cell_origin_at(const cvtm_site_tree_view *tree, cv
   return o;
 }
 
-/* position - origin, for the nearest periodic image; rounded as by cvtm_cell_relative_site. */
+/* position - origin for the nearest periodic image, rounded as by cvtm_cell_relative_site. */
 CVTM_HD double cvtm_cell_nearest_image(double position, double origin, double period) {
   const double d = position - origin;
   if (d > 0.5 * period) return (position - period) - origin;

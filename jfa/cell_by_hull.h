@@ -1,5 +1,5 @@
 /* Hull construction: a Voronoi cell as a convex hull of poles, from the sites of the bins around
- * (see cell.h).
+ * its site (see cell.h).
  *
  * The bisector with a site at n, relative to the site of the cell, is the line n v = |n|^2 / 2. Its
  * pole is the point 2 n / |n|^2. The bisectors that bound the cell are those whose poles are
@@ -8,10 +8,10 @@
  * domain is the bisector with a mirror image of the site.
  *
  * Gift wrapping computes the hull in single precision, and decides only which bisectors meet. Each
- * corner is computed in double from its two bisectors, and tested against all others; if a test
- * fails the cell is CVTM_CELL_UNDECIDED. Sites are gathered in rounds of growing reach, until none
- * farther away can cut the cell. Compiles as C11 and inside CUDA kernels, where several lanes share
- * a cell. */
+ * corner is computed in double precision from its two bisectors, and tested against all other
+ * bisectors; if a test fails, the cell is CVTM_CELL_UNDECIDED. Sites are gathered in rounds of
+ * growing reach, until no site farther away can cut the cell. Compiles as C11 and inside CUDA
+ * kernels, where several lanes share a cell. */
 #ifndef CVTMESH_JFA_CELL_BY_HULL_H
 #define CVTMESH_JFA_CELL_BY_HULL_H
 
@@ -48,8 +48,8 @@ CVTM_INLINE void cvtm_hull_set_poles(const cvtm_hull_search *s, int32_t first, i
 
 /* For a tree that may lack sites: marks in its cover (site_query.h) the bins that the next
  * gathering needs. The tree has all sites of the coarse bin that holds the site, and of the coarse
- * bins beside that bin. The reach is at most 4/3 of the side of a bin of the level. So the reach
- * stays within these coarse bins if the level is finer than the coarse one. */
+ * bins beside that bin. The reach is at most 4/3 of the side of a bin of the level, and so stays
+ * within these coarse bins if the level is finer than the coarse level. */
 CVTM_HD void cvtm_hull_mark_cover(const cvtm_hull_search *s, int wanted, const cvtm_hull *hull) {
   const int far =
       s->bins.level <= cvtm_tree_coarse(s->tree->levels) || s->o.shift_x != 0 || s->o.shift_y != 0;
@@ -58,7 +58,7 @@ CVTM_HD void cvtm_hull_mark_cover(const cvtm_hull_search *s, int wanted, const c
                           s->o.x + s->o.shift_x, s->o.y + s->o.shift_y, 1.000001 * s->reach);
 }
 
-/* cvtm_hull_gather on a torus. The reach is less than a quarter of the shorter side. */
+/* cvtm_hull_gather on a torus, for all images. The reach is below a quarter of the shorter side. */
 CVTM_HD int cvtm_hull_gather_images(cvtm_hull_search *s, const cvtm_cell *cell, cvtm_hull *hull) {
   const double width = (double)s->domain.width, height = (double)s->domain.height;
   const double reach = 1.000001 * s->reach;
@@ -78,7 +78,7 @@ CVTM_HD int cvtm_hull_gather_images(cvtm_hull_search *s, const cvtm_cell *cell, 
   return owned;
 }
 
-/* Adds the mirror images of the site that lie in the range of distances to gather. */
+/* Adds the mirror images of the site whose distances are in the range to gather. */
 CVTM_HD void cvtm_hull_add_edges(const cvtm_hull_search *s, cvtm_hull *hull) {
   const double near = 0.5000001 * s->reach;
   const int any = s->active && (s->edges.x0 > -near || s->edges.x1 < near || s->edges.y0 > -near ||
@@ -96,8 +96,8 @@ CVTM_HD void cvtm_hull_add_edges(const cvtm_hull_search *s, cvtm_hull *hull) {
 
 /* --- the hull --------------------------------------------------------------------------------- */
 
-/* Each lane of the cell has a value and a number. Returns the number with the largest value; of
- * equal values, the least number. */
+/* The lanes of the cell have a value and a number each. Returns the number with the largest value;
+ * the least number if values are equal. */
 CVTM_HD int32_t cvtm_hull_farthest(cvtm_lanes lanes, float value, int32_t number) {
 #ifdef __CUDA_ARCH__
   for (int apart = CVTM_WARP / lanes.count; apart < CVTM_WARP; apart *= 2) {
@@ -115,8 +115,8 @@ CVTM_HD int32_t cvtm_hull_farthest(cvtm_lanes lanes, float value, int32_t number
   return number;
 }
 
-/* Lists the corners of the hull in hull->order, clockwise with y up. Returns their number: 0 if the
- * hull does not go around the origin once, more than CVTM_HULL_SIDES if there are too many. */
+/* Lists the corners of the hull in hull->order, clockwise with y up. Returns their number; 0 if the
+ * hull does not turn around the origin once; more than CVTM_HULL_SIDES if there are too many. */
 CVTM_INLINE int32_t cvtm_hull_wrap(cvtm_lanes lanes, cvtm_hull *hull, int active) {
   const int32_t count = active && hull->count >= 3 ? hull->count : 0;
   float farthest = -1;
@@ -173,8 +173,8 @@ CVTM_HD double cvtm_hull_first_reach(const cvtm_hull_search *s, float spacings) 
   return (double)spacings * (double)s->tree->spacing[s->o.slot];
 }
 
-/* Sets the distance up to which sites are gathered, and the level of bins: the side of its bins is
- * between 3/4 and 3/2 of that distance, if there is such a level. */
+/* Sets the distance up to which sites are gathered, and the level of bins whose side is between 3/4
+ * and 3/2 of that distance, or else the coarsest or finest level. */
 CVTM_HD void cvtm_hull_set_reach(cvtm_hull_search *s, double reach) {
   const float most = (float)(1.5 * reach);
   uint32_t bits;
@@ -186,14 +186,13 @@ CVTM_HD void cvtm_hull_set_reach(cvtm_hull_search *s, double reach) {
   s->bins.level = level < 0 ? 0 : level < s->finest ? level : s->finest;
 }
 
-/* True if the site's finest bin is crowded, so that the search needs smaller squares. */
+/* True if the finest bin of the site is crowded, so that the search needs smaller squares. */
 CVTM_HD int cvtm_hull_is_crowded(const cvtm_hull_search *s, double spacing) {
   const int32_t exponent = 32 - s->tree->shift - s->tree->levels; /* log2 of a finest bin's side */
   return spacing > 0 && spacing * CVTM_TREE_CROWDED_SPACING <= ldexp(1, exponent);
 }
 
-/* True if the site at the preceding slot coincides with this one. Then the preceding site owns the
- * cell. */
+/* True if the site at the preceding slot coincides with this site, and so owns the cell. */
 CVTM_HD int cvtm_hull_is_repeated(const cvtm_hull_search *s) {
   if (s->o.slot == 0) return 0;
   double x, y;
@@ -201,8 +200,8 @@ CVTM_HD int cvtm_hull_is_repeated(const cvtm_hull_search *s) {
   return x == s->o.x && y == s->o.y;
 }
 
-/* Begins a search for the cell of the site at a slot. Returns the square of the distance up to
- * which the search may go. */
+/* Begins a search for the cell of the site at a slot. Returns the square of the largest reach that
+ * is allowed. */
 CVTM_HD float cvtm_hull_begin(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t slot,
                               int wanted, cvtm_lanes lanes, float spacings, cvtm_hull_search *s) {
   s->tree = tree;
@@ -222,8 +221,7 @@ CVTM_HD float cvtm_hull_begin(const cvtm_site_tree_view *tree, cvtm_domain domai
   return (float)(most * most);
 }
 
-/* Adds the sites to gather, with all their images. Returns 1 if the cell belongs to another,
- * coincident site. */
+/* Adds the sites to gather, with all their images. Returns 1 if a coincident site owns the cell. */
 CVTM_INLINE int cvtm_hull_collect(cvtm_hull_search *s, const cvtm_cell *cell, cvtm_hull *hull) {
   if (!s->domain.periodic) cvtm_hull_mark_cover(s, s->active, hull);
   const int owned = s->domain.periodic ? cvtm_hull_gather_images(s, cell, hull)
@@ -276,7 +274,7 @@ CVTM_INLINE cvtm_cell_status cvtm_hull_round(cvtm_hull_search *s, cvtm_hull *hul
   return CVTM_CELL_DONE;
 }
 
-/* True if the search has made more tests than it may. All lanes of the warp call. */
+/* Counts a round; true if a lane has exceeded hull->most_tests. All lanes of the warp call. */
 CVTM_HD int cvtm_hull_exceeds_tests(cvtm_lanes lanes, cvtm_hull *hull) {
   hull->tests += CVTM_HULL_ROUND_TESTS;
   return cvtm_lanes_vote(lanes, hull->most_tests > 0 && hull->tests > hull->most_tests) != 0;

@@ -1,6 +1,6 @@
-/* Tree clipping: the rectangle of the domain is cut by the bisectors with the sites of the squares
- * of the Morton curve around (see cell.h). Clusters and empty regions take little time. Compiles as
- * C11 and inside CUDA kernels. */
+/* Tree clipping (see cell.h): cuts the rectangle of the domain by the bisectors with the sites of
+ * squares of the Morton curve. Clusters and empty regions take little time. Compiles as C11 and
+ * inside CUDA kernels. */
 #ifndef CVTMESH_JFA_CELL_BY_TREE_H
 #define CVTMESH_JFA_CELL_BY_TREE_H
 
@@ -10,14 +10,14 @@
 
 /* The squares of the Morton curve are a binary tree over the sites of a site tree. Square 1 is the
  * Morton square. Squares 2 k and 2 k + 1 are the halves of square k, divided along y and x in turn,
- * so that every second level has "squares" twice as high as wide. The sites of a square have
+ * so that "squares" of every second level are twice as wide as high. The sites of a square have
  * consecutive slots.
  *
- * The squares that a search visits, and their order, depend only on the sites near its goal. So a
- * tree that lacks sites far away (cvtm_tree_cover) leads to the same bits. The boxes of the tree
- * are tighter, but the boxes of many sites depend on all these sites. */
+ * The squares that a search visits, and their order, depend only on the sites near the cell. So a
+ * tree that lacks distant sites (cvtm_tree_cover) gives the same bits. The boxes of the tree are
+ * tighter, but the box of a node depends on all sites below the node. */
 
-enum { CVTM_SQUARE_DEPTH = 2 * CVTM_TREE_DEPTH /* of the smallest squares */ };
+enum { CVTM_SQUARE_DEPTH = 2 * CVTM_TREE_DEPTH /* depth of the smallest squares */ };
 
 CVTM_HD int cvtm_square_depth(uint64_t square) { return 63 - cvtm_leading_zeros(square); }
 
@@ -41,8 +41,8 @@ CVTM_HD void cvtm_square_slots(const cvtm_site_tree_view *tree, cvtm_domain doma
   if (next != 0) *last = cvtm_first_with_code(tree, domain, next, *first, *last, *first);
 }
 
-/* The interval along an axis that holds the sites of a square. The square has `steps` steps of the
- * curve, beginning with step `from`. A site outside a domain that is not periodic belongs to a
+/* The interval that contains the sites of a square along an axis, where the square has the steps
+ * from .. from + steps of the curve. A site outside a domain that is not periodic belongs to a
  * square at the border. */
 CVTM_HD void cvtm_square_interval(const cvtm_site_tree_view *tree, uint32_t from, uint64_t steps,
                                   int32_t size, int32_t periodic, double *low, double *high) {
@@ -54,7 +54,7 @@ CVTM_HD void cvtm_square_interval(const cvtm_site_tree_view *tree, uint32_t from
   if (*high >= (double)size) *high = HUGE_VAL;
 }
 
-/* A box that holds the sites of the square, relative to the site of a cell. */
+/* A box that contains the sites of the square, relative to the site of a cell. */
 CVTM_HD cvtm_cell_box cvtm_square_relative_box(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                                uint64_t square, const cvtm_cell_origin *o) {
   const int depth = cvtm_square_depth(square);
@@ -71,16 +71,16 @@ CVTM_HD cvtm_cell_box cvtm_square_relative_box(const cvtm_site_tree_view *tree, 
   return box;
 }
 
-/* True if a search must visit the halves of a square that has `sites` sites; few sites are tested
- * one by one. Squares larger than those of a cover are always divided, since the sites that a tree
- * lacks do not show in them. */
+/* True if a search must visit the halves of a square; up to `few` sites are tested one by one.
+ * Squares larger than the bins of a cover are always divided, since `sites` does not count the
+ * sites that a tree lacks. */
 CVTM_HD int cvtm_square_is_divided(const cvtm_site_tree_view *tree, int depth, int32_t sites,
                                    int32_t few) {
   return depth < CVTM_SQUARE_DEPTH && (sites > few || depth < 2 * cvtm_tree_coarse(tree->levels));
 }
 
-/* True if a search must visit a square that has `sites` sites and may hold what is searched for.
- * Marks in the cover what the tree lacks. */
+/* True if a search must visit a square, which has `sites` sites. Marks squares in the cover whose
+ * sites the tree lacks. */
 CVTM_HD int cvtm_square_is_wanted(const cvtm_site_tree_view *tree, uint64_t square, int32_t sites) {
   const int depth = cvtm_square_depth(square);
   if (tree->cover == NULL || sites > 0) return sites > 0;
@@ -93,8 +93,8 @@ CVTM_HD int cvtm_square_is_wanted(const cvtm_site_tree_view *tree, uint64_t squa
 
 /* --- clipping --------------------------------------------------------------------------------- */
 
-/* Clips by the site of index `other` at (dx, dy), and updates *radius2. Returns 0 if there is
- * nothing more to clip: the cell is empty, or *status is CVTM_CELL_OVERFLOW. */
+/* Clips by the site with the index `other` at (dx, dy), and updates *radius2. Returns 0 if the
+ * clipping ends: the cell is empty, or *status is CVTM_CELL_OVERFLOW. */
 CVTM_HD int cvtm_cell_clip_site(double dx, double dy, int32_t other, const cvtm_cell_origin *o,
                                 cvtm_cell *cell, double *radius2, cvtm_cell_status *status) {
   if (other == o->index) return 1;
@@ -118,8 +118,8 @@ CVTM_HD int cvtm_cell_clip_site(double dx, double dy, int32_t other, const cvtm_
   }
 }
 
-/* Intersects the box with the square of side 2 reach about the site. Returns 0 if nothing is left.
- */
+/* Intersects the box with the square of side 2 reach around the site. Returns 0 if the result is
+ * empty. */
 CVTM_HD int cvtm_cell_shrink_box(cvtm_cell_box *box, double reach) {
   if (box->x0 < -reach) box->x0 = -reach;
   if (box->y0 < -reach) box->y0 = -reach;
@@ -137,7 +137,7 @@ CVTM_HD double cvtm_cell_box_distance2(const cvtm_cell_box *box, double x, doubl
 }
 
 /* True if a site in the box can cut the cell. distance2: the squared distance from the site of the
- * cell to the box; radius2: as of cvtm_cell_radius2. */
+ * cell to the box; radius2: cvtm_cell_radius2 of the cell. */
 CVTM_HD int cvtm_cell_box_cuts(const cvtm_cell *cell, double radius2, const cvtm_cell_box *box,
                                double distance2) {
   if (!(distance2 > 0)) return 1; /* the box may hold coincident sites */
@@ -149,9 +149,9 @@ CVTM_HD int cvtm_cell_box_cuts(const cvtm_cell *cell, double radius2, const cvtm
   return 0;
 }
 
-/* The halves of a square, the nearer half first, and their squared distances from the site. A half
- * without sites is infinitely far away. A tree with a cover may lack sites that exist: then the
- * distance is that of the half's box. */
+/* The halves of a square, the nearer half first, and their squared distances from the site: that of
+ * the half's box, or infinity if the half has no sites (a tree with a cover may lack sites, so
+ * there the distance is always that of the box). */
 typedef struct cvtm_cell_halves {
   uint64_t near, far;
   double near2, far2;
@@ -175,8 +175,8 @@ CVTM_HD cvtm_cell_halves cvtm_cell_halves_of(const cvtm_site_tree_view *tree, cv
   return a2 <= b2 ? a_first : b_first;
 }
 
-/* Sets the slots *first .. *last - 1 of the sites of a square. Returns 1 if its halves are to be
- * visited, and 0 if its sites are, one by one. */
+/* Sets the slots *first .. *last - 1 of the sites of a square. Returns 1 if the halves of the
+ * square are to be visited, and 0 if its sites are to be tested one by one. */
 CVTM_HD int cvtm_cell_visit_square(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                    uint64_t square, int32_t *first, int32_t *last) {
   cvtm_square_slots(tree, domain, square, first, last);
@@ -185,8 +185,8 @@ CVTM_HD int cvtm_cell_visit_square(const cvtm_site_tree_view *tree, cvtm_domain 
          cvtm_square_is_divided(tree, cvtm_square_depth(square), sites, CVTM_TREE_LEAF);
 }
 
-/* The nearest sites, which clip first. After these clips the cell is so small that few other sites
- * are tested. */
+/* The nearest sites, by which the cell is clipped first. Then the cell is so small that few other
+ * sites are tested. */
 enum { CVTM_NEAREST_CAPACITY = 6 };
 typedef struct cvtm_nearest_list {
   int32_t count;
@@ -257,8 +257,8 @@ CVTM_HD int cvtm_cell_square_cuts(const cvtm_site_tree_view *tree, cvtm_domain d
   return cvtm_cell_box_cuts(cell, radius2, &box, cvtm_cell_box_distance2(&box, 0, 0));
 }
 
-/* Clips by the sites at slots first .. last - 1 that are near enough. Returns 0 as
- * cvtm_cell_clip_site does. */
+/* Clips by the sites at slots first .. last - 1 that are close enough to cut the cell. Returns as
+ * cvtm_cell_clip_site. */
 CVTM_HD int cvtm_cell_clip_sites(const cvtm_site_tree_view *tree, int32_t first, int32_t last,
                                  const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
                                  cvtm_cell_status *status) {
@@ -272,7 +272,7 @@ CVTM_HD int cvtm_cell_clip_sites(const cvtm_site_tree_view *tree, int32_t first,
 }
 
 /* Clips by all sites. Visits the squares depth first, the nearer half before the farther half.
- * Returns 0 as cvtm_cell_clip_site does. */
+ * Returns as cvtm_cell_clip_site. */
 CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                 const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
                                 cvtm_cell_status *status) {
@@ -297,7 +297,7 @@ CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, cvtm_domain dom
 }
 
 /* Clips the rectangle *start, relative to the site, by all sites; on a torus also by their images
- * one period away. No other images can reach the rectangle. */
+ * one period away. Other images cannot cut the rectangle. */
 CVTM_HD cvtm_cell_status cvtm_cell_cut_from(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                             const cvtm_cell_box *start, cvtm_cell_origin *o,
                                             cvtm_cell *cell, double *radius2) {
@@ -329,9 +329,9 @@ CVTM_HD cvtm_cell_status cvtm_cell_cut_from(const cvtm_site_tree_view *tree, cvt
   return status;
 }
 
-/* Makes the cell of the site at a slot: CVTM_CELL_DONE or CVTM_CELL_OVERFLOW. The corners have the
- * rounding errors of the largest polygon that was clipped. So a cell that is much smaller than the
- * domain is clipped a second time, from a square that just holds the cell. */
+/* Makes the cell of the site at a slot; returns CVTM_CELL_DONE or CVTM_CELL_OVERFLOW. The rounding
+ * errors of the corners are proportional to the size of the first polygon. So a cell that is much
+ * smaller than the domain is clipped a second time, from a square that just contains the cell. */
 CVTM_HD cvtm_cell_status cvtm_cell_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                            int64_t slot, cvtm_cell *cell) {
   cvtm_cell_box start;

@@ -1,7 +1,7 @@
 /* For .cu files only: tree clipping (cell_by_tree.h) by a warp. The lanes test 32 squares or sites
  * at once, and clip with a lane for each corner. All lanes of the warp call these functions
- * together. Every lane has the number of corners, the radius of the cell and the results; the
- * corners are in memory that all lanes can read.
+ * together. Each lane has a copy of the number of corners, the radius of the cell and the results;
+ * the corners are in memory that all lanes can read.
  *
  * If one thread clips each deferred cell by cvtm_cell_by_tree, an evaluation of 60,000 sites takes
  * 3.1 times as long. If lane 0 alone clips, it takes 1.2 times as long in the order of a start, and
@@ -13,13 +13,13 @@
 
 /* --- the walk --------------------------------------------------------------------------------- */
 
-/* The walk of a warp through a site tree. The heap order of the tree makes it a 32-ary tree as
- * well: the descendants five levels below a node are consecutive, one for each lane. The lowest
- * nodes of the walk are buckets of at most 32 sites, again one for each lane. */
+/* The walk of a warp through a site tree. In the heap order of the tree, the 32 descendants five
+ * levels below a node are consecutive: one for each lane. The lowest nodes of the walk are buckets
+ * of at most 32 sites: one site for each lane. */
 
 enum {
   CVTM_WALK_LANES = 32,
-  CVTM_WALK_LEVELS = 5 /* of the tree; a warp descends so many at once */
+  CVTM_WALK_LEVELS = 5 /* levels of the tree that a warp descends at once */
 };
 
 /* The first node of the level of buckets, a power of two. */
@@ -54,13 +54,13 @@ static __device__ inline double cvtm_warp_min(double value) {
 
 enum {
   CVTM_WARP_QUEUE_BEST = 384, /* up to this length the nearest square is taken first */
-  /* Depth first, a visit of k halvings takes one square and adds 2^k. A way down has
-   * CVTM_SQUARE_DEPTH halvings, at most 5 at once; it adds at most 13 times 32 squares. */
+  /* Depth first, a visit that halves k times takes one square and adds 2^k. From the Morton square
+   * to the smallest square there are CVTM_SQUARE_DEPTH halvings, at most 5 a visit: 13 visits. */
   CVTM_WARP_QUEUE = CVTM_WARP_QUEUE_BEST + 14 * CVTM_WALK_LANES
 };
 
-/* The squares that a walk has still to visit, with lower bounds of the squared distances to their
- * sites. In shared memory of the warp. */
+/* The squares that a walk has still to visit, and lower bounds of the squared distances to their
+ * sites; in shared memory of the warp. */
 typedef struct cvtm_warp_queue {
   uint64_t square[CVTM_WARP_QUEUE];
   float distance2[CVTM_WARP_QUEUE];
@@ -72,7 +72,7 @@ typedef struct cvtm_warp_clipping {
   cvtm_domain domain;
   cvtm_cell_origin o;
   cvtm_cell *cell;
-  double radius2;  /* of the farthest corner */
+  double radius2;  /* squared distance of the farthest corner */
   double nearest2; /* squared distance to this lane's nearest site that does not coincide */
   cvtm_cell_status status;
   bool ended; /* the cell is empty, or `status` is an error */
@@ -93,7 +93,7 @@ static __device__ inline cvtm_warp_site cvtm_warp_site_at(const cvtm_warp_clippi
   return site;
 }
 
-/* The largest value of all lanes. */
+/* The maximum over all lanes. */
 static __device__ inline double cvtm_warp_larger(double value) {
   for (int apart = 1; apart < CVTM_WALK_LANES; apart *= 2)
     value = fmax(value, __shfl_xor_sync(0xFFFFFFFFu, value, apart));
@@ -105,8 +105,7 @@ typedef struct cvtm_warp_run {
   int first, last, removed;
 } cvtm_warp_run;
 
-/* The run around the farthest of n corners. Corner k has the excess of lane k; bit k of `stay` is
- * set if that is below 0. */
+/* The run around the farthest of n corners. Bit k of `stay` is set if corner k is not cut off. */
 static __device__ inline cvtm_warp_run cvtm_warp_find_run(unsigned stay, int farthest, int n) {
   const unsigned below = stay & ((1u << farthest) - 1), above = stay & ~((2u << farthest) - 1);
   const int before = below ? 31 - __clz(below) : 31 - __clz(stay);
@@ -126,8 +125,8 @@ static __device__ inline void cvtm_warp_new_corner(const cvtm_cell *cell, int fr
   *y = fy + (cell->y[to * cell->stride] - fy) * t;
 }
 
-/* cvtm_cell_clip of a cell of at most 31 corners, with a lane for each and the same result.
- * *radius2 becomes that of the cell after a cut. */
+/* cvtm_cell_clip of a cell with at most 31 corners, by a lane for each corner, with the same
+ * result. Updates *radius2 after a cut. */
 static __device__ inline cvtm_clip cvtm_warp_clip(cvtm_cell *cell, double dx, double dy,
                                                   double *radius2, int lane) {
   const unsigned all = 0xFFFFFFFFu;
@@ -145,7 +144,7 @@ static __device__ inline cvtm_clip cvtm_warp_clip(cvtm_cell *cell, double dx, do
   if (kept + 2 > cell->capacity) return CVTM_CLIP_OVERFLOW;
   const int before = run.first > 0 ? run.first - 1 : n - 1,
             after = run.last + 1 < n ? run.last + 1 : 0;
-  /* Lane 0 computes the first new corner, all others the second. */
+  /* Lane 0 computes the first new corner, the other lanes compute the second. */
   const int from = lane == 0 ? run.first : run.last, to = lane == 0 ? before : after;
   const double s_from = __shfl_sync(all, excess, from), s_to = __shfl_sync(all, excess, to);
   double new_x, new_y;
@@ -153,7 +152,7 @@ static __device__ inline cvtm_clip cvtm_warp_clip(cvtm_cell *cell, double dx, do
   if (dy == 0) new_x = 0.5 * dx; /* new corners lie exactly on a bisector along x */
   if (dx == 0) new_y = 0.5 * dy;
   const bool wraps = run.first > run.last;
-  const int at = wraps ? kept : run.first; /* of the new corners */
+  const int at = wraps ? kept : run.first; /* index of the first new corner */
   const bool stays =
       own && (wraps ? lane > run.last && lane < run.first : lane < run.first || lane > run.last);
   const int shift = wraps ? -run.last - 1 : lane > run.last ? run.first + 1 - run.last : 0;
@@ -172,8 +171,8 @@ static __device__ inline cvtm_clip cvtm_warp_clip(cvtm_cell *cell, double dx, do
   return CVTM_CLIP_CUT;
 }
 
-/* cvtm_cell_clip_site by a warp, with the same return value. Lane 0 does the work if the cell has
- * more corners than the warp has lanes. */
+/* cvtm_cell_clip_site by a warp, with the same return value. Lane 0 alone clips if the cell has
+ * more corners than cvtm_warp_clip allows, or the site coincides with the site of the cell. */
 static __device__ inline int cvtm_warp_clip_site(cvtm_warp_clipping *c, double dx, double dy,
                                                  int32_t other, int lane) {
   const unsigned all = 0xFFFFFFFFu;
@@ -202,7 +201,7 @@ static __device__ inline int cvtm_warp_clip_site(cvtm_warp_clipping *c, double d
   return __shfl_sync(all, more, 0);
 }
 
-/* Clips by the site of lane `from`, which is not the site of the cell. */
+/* Clips by the site of lane `from`; that is not the site of the cell. */
 static __device__ inline void cvtm_warp_clip_by(cvtm_warp_clipping *c, const cvtm_warp_site *site,
                                                 int from, int lane) {
   const unsigned all = 0xFFFFFFFFu;
@@ -229,7 +228,7 @@ static __device__ inline void cvtm_warp_clip_sites(cvtm_warp_clipping *c, cvtm_w
     c->nearest2 = fmin(c->nearest2, site.distance2);
   while (!c->ended) {
     const bool matters = cvtm_warp_site_matters(c, &site);
-    if (!matters) site.slot = -1; /* no clip of another site changes that */
+    if (!matters) site.slot = -1; /* nor will it matter after further clips */
     const double least = cvtm_warp_min(matters ? site.distance2 : HUGE_VAL);
     const unsigned nearest = __ballot_sync(0xFFFFFFFFu, matters && site.distance2 == least);
     if (nearest == 0) return;
@@ -267,8 +266,8 @@ static __device__ inline void cvtm_warp_queue_add(cvtm_warp_queue *queue, int *s
   __syncwarp();
 }
 
-/* Removes the nearest square, or the last square of a queue that is almost full. From then on the
- * walk is depth first, which needs little memory. */
+/* Removes the nearest square or, if the queue is longer than CVTM_WARP_QUEUE_BEST, the last square:
+ * the walk is then depth first, which needs little memory. */
 static __device__ inline uint64_t cvtm_warp_queue_remove(cvtm_warp_queue *queue, int *size,
                                                          double *distance2, int lane) {
   int item = *size - 1;
@@ -330,9 +329,8 @@ static __device__ inline void cvtm_warp_visit(cvtm_warp_clipping *c, uint64_t sq
     cvtm_warp_clip_sites(c, cvtm_warp_site_at(c, from + lane < last ? from + lane : -1), lane);
 }
 
-/* Clips by all sites of one image of the tree. Visits squares in the order of their distance. So
- * the cell is small before most squares are tested. It has many corners on the way only if the
- * finished cell has many. */
+/* Clips by all sites of one image of the tree, in squares of increasing distance. So the cell is
+ * small before most squares are tested, and has many corners only if the finished cell has many. */
 static __device__ inline void cvtm_warp_clip_tree(cvtm_warp_clipping *c, cvtm_warp_queue *queue,
                                                   int lane) {
   uint64_t square = 1;
@@ -362,7 +360,7 @@ static __device__ inline void cvtm_warp_cut_from(cvtm_warp_clipping *c, const cv
   __syncwarp();
   c->radius2 = cvtm_cell_radius2(c->cell);
   for (int image = 0; image < (domain.periodic ? 9 : 1) && !c->ended; ++image) {
-    const int near = (image + 4) % 9; /* the site's own image first */
+    const int near = (image + 4) % 9; /* first the image without a shift */
     c->o.shift_x = domain.periodic ? (near % 3 - 1) * static_cast<double>(domain.width) : 0;
     c->o.shift_y = domain.periodic ? (near / 3 - 1) * static_cast<double>(domain.height) : 0;
     cvtm_warp_clip_tree(c, queue, lane);

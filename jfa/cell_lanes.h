@@ -9,12 +9,12 @@
 
 enum { CVTM_WARP = 32 };
 
-/* Lane `lane` of the `count` lanes of a cell. These are 32 / count lanes of the warp apart. */
+/* Lane `lane` of the `count` lanes of a cell, which are every (32 / count)-th lane of the warp. */
 typedef struct cvtm_lanes {
   int32_t lane, count;
 } cvtm_lanes;
 
-/* Makes the writes of other lanes to shared memory visible. */
+/* Makes the writes of all lanes to shared memory visible to all lanes. */
 CVTM_HD void cvtm_lanes_sync(void) {
 #ifdef __CUDA_ARCH__
   __syncwarp();
@@ -52,8 +52,8 @@ CVTM_HD uint32_t cvtm_lanes_vote(cvtm_lanes lanes, int yes) {
 #endif
 }
 
-/* Numbers the lanes of the cell that have `yes` set, in their order, from *count on. Returns the
- * number of this lane, and adds the number of these lanes to *count. */
+/* Numbers the lanes of the cell that have `yes` set, in their order, beginning with *count. Returns
+ * the number of this lane, and adds the number of lanes with `yes` set to *count. */
 CVTM_HD int32_t cvtm_lanes_number(cvtm_lanes lanes, int yes, int32_t *count) {
   const uint32_t votes = cvtm_lanes_vote(lanes, yes);
   const int32_t before = *count;

@@ -1,5 +1,5 @@
-/* A walk down a cell, row by row of pixels: its left and right edges in each row, and the pixel
- * centres inside. Compiles as C11 and inside CUDA kernels. */
+/* A walk down a cell, row by row of pixels, which finds the left and right edges of the cell in
+ * each row, and the pixel centres inside. Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_JFA_CELL_SCANLINES_H
 #define CVTMESH_JFA_CELL_SCANLINES_H
 
@@ -16,7 +16,7 @@ typedef struct cvtm_cell_walk {
   double sx, sy, y_top, y_bottom;
   int32_t bottom;      /* the lowest corner */
   int32_t first, last; /* rows; may be outside a periodic domain */
-  int32_t low, high;   /* columns; may be outside, too */
+  int32_t low, high;   /* columns; may be outside a periodic domain */
   cvtm_cell_edge left, right;
 } cvtm_cell_walk;
 
@@ -29,7 +29,7 @@ CVTM_HD int32_t cvtm_cell_floor(double v) {
 #endif
 }
 
-/* v kept in [low, high]; NaN gives low. */
+/* v clamped to [low, high]; NaN gives low. */
 CVTM_HD double cvtm_cell_clamp(double v, double low, double high) {
   return !(v > low) ? low : v > high ? high : v;
 }
@@ -40,14 +40,14 @@ CVTM_HD int32_t cvtm_cell_wrap(int32_t k, int32_t size) {
   return k;
 }
 
-/* The pixel column or row of x, clamped to the domain unless that is periodic. */
+/* The pixel column or row of x, clamped to the domain unless the domain is periodic. */
 CVTM_HD int32_t cvtm_cell_pixel(double x, int32_t size, int32_t periodic) {
   const int32_t k = cvtm_cell_floor(x);
   if (periodic) return k;
   return k < 0 ? 0 : k < size ? k : size - 1;
 }
 
-/* Sets the rest of an edge whose corners and y1 are set. */
+/* Sets the other members of an edge whose members at, next and y1 are set. */
 CVTM_HD void cvtm_cell_set_edge(const cvtm_cell *cell, int32_t step, cvtm_cell_edge *edge) {
   edge->x0 = cell->x[edge->at * cell->stride];
   edge->y0 = cell->y[edge->at * cell->stride];
@@ -70,7 +70,7 @@ CVTM_HD void cvtm_cell_next_edge(const cvtm_cell *cell, int32_t step, cvtm_cell_
   cvtm_cell_set_edge(cell, step, edge);
 }
 
-/* Advances to the edge that holds y. step: as in cvtm_cell_next_edge. */
+/* Advances to the edge whose interval of y contains y. step: as in cvtm_cell_next_edge. */
 CVTM_HD void cvtm_cell_advance_edge(const cvtm_cell *cell, int32_t bottom, int32_t step, double y,
                                     cvtm_cell_edge *edge) {
   if (edge->next == bottom || (edge->next != edge->at && edge->y1 > y)) return;
@@ -80,13 +80,13 @@ CVTM_HD void cvtm_cell_advance_edge(const cvtm_cell *cell, int32_t bottom, int32
   cvtm_cell_set_edge(cell, step, edge);
 }
 
-/* x of an edge at y; for an edge without height the x of its lower end. */
+/* x of an edge at y; for a horizontal edge, x of its second end. */
 CVTM_HD double cvtm_cell_edge_x(const cvtm_cell_edge *edge, double y) {
   const double dx = (y - edge->y0) * edge->slope;
   return fabs(dx) <= fabs(edge->x1 - edge->x0) ? edge->x0 + dx : edge->x1;
 }
 
-/* An edge before the first one, at corner `at`. */
+/* An edge of length 0 at corner `at`, before the first edge of a walk. */
 CVTM_HD cvtm_cell_edge cvtm_cell_edge_from(int32_t at) {
   const cvtm_cell_edge edge = {at, at, 0, 0, 0, 0, 0, 0};
   return edge;
@@ -123,9 +123,10 @@ CVTM_HD void cvtm_cell_begin_walk(cvtm_domain domain, double sx, double sy, cons
 
 /* --- the pixel centres of a cell ------------------------------------------------------ */
 
-/* True if the label of pixel (column, row) is the site at `slot`: no other site is nearer to the
- * centre, or as near with a lower index. (x, y): the centre relative to the site. If two images of
- * the site are both half a period away along an axis of a torus, only one of them counts. */
+/* True if the label of pixel (column, row) is the site at `slot`: no other site is closer to the
+ * centre, or equally close with a lower index. (x, y): the centre relative to the site. If two
+ * images of the site are half a period away along an axis of a torus, only one of the two counts.
+ */
 CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t slot,
                            int32_t column, int32_t row, double x, double y) {
   if (domain.periodic && !(2 * x >= -domain.width && 2 * x < domain.width &&
@@ -163,21 +164,21 @@ CVTM_HD int cvtm_cell_owns(const cvtm_site_tree_view *tree, cvtm_domain domain, 
   return 1;
 }
 
-/* A pixel centre that is at most this distance from an edge of the cell must be decided by
- * cvtm_cell_owns. The distance covers the rounding of the corners, and of the comparison of two
- * squared distances. */
+/* The distance from an edge of the cell within which cvtm_cell_owns must decide about a pixel
+ * centre. Covers the rounding errors of the corners, and of the comparison of two squared
+ * distances. */
 CVTM_HD double cvtm_cell_tolerance(cvtm_domain domain, const cvtm_cell *cell) {
   return 1e-12 * (double)(domain.width + domain.height) +
          1e-14 * cvtm_cell_radius2(cell) / sqrt(cell->nearest2);
 }
 
-/* Columns first .. last of a row may have their centres in the cell; columns certain_first ..
- * certain_last have. A range is empty if its last column is before its first. */
+/* Columns of a row. first .. last: may have their centres in the cell; certain_first ..
+ * certain_last: have their centres in the cell. A range may be empty (last < first). */
 typedef struct cvtm_cell_span {
   int32_t first, last, certain_first, certain_last;
 } cvtm_cell_span;
 
-/* The span of row j. The rows of one walk are passed in ascending order. */
+/* The span of row j. A walk needs calls with ascending j. */
 CVTM_HD cvtm_cell_span cvtm_cell_row_span(cvtm_domain domain, const cvtm_cell *cell,
                                           double tolerance, cvtm_cell_walk *walk, int32_t j) {
   const double y = ((double)j + 0.5) - walk->sy, sx = walk->sx;

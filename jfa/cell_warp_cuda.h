@@ -1,5 +1,5 @@
-/* For .cu files only: a warp constructs CELLS cells at a time by hulls, with 32 / CELLS lanes each.
- */
+/* For .cu files only: hull construction of CELLS cells at a time by a warp, with 32 / CELLS lanes
+ * for each cell. */
 #ifndef CVTMESH_JFA_CELL_WARP_CUDA_H
 #define CVTMESH_JFA_CELL_WARP_CUDA_H
 
@@ -18,9 +18,9 @@ struct cvtm_warp_hulls {
 
 /* Constructs the cells of the sites at slots base .. base + CELLS - 1 that are before `end`. Lane k
  * of the warp works on cell k % CELLS. Returns true if that cell is done: hull construction did not
- * fail, and the cell does not span more than about CVTM_WARP_ROWS rows. *left, unless it is NULL,
- * is the hull at the end. PARTIAL: for a tree with a cover; only the cells of own sites are done.
- * Without PARTIAL the kernel for other trees is 2 % faster (H200). */
+ * fail, and the cell has at most about CVTM_WARP_ROWS rows. left: NULL, or *left becomes the hull.
+ * PARTIAL: for a tree with a cover; only the cells of own sites are done. Without PARTIAL the
+ * kernel for other trees is 2 % faster (H200). */
 template <int CELLS, bool PARTIAL = false>
 __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                         int64_t base, int64_t end, int lane, int32_t most_tests,
@@ -31,7 +31,7 @@ __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_do
   cvtm_hull hull = {0,
                     CELLS,
                     CVTM_HULL_POLES,
-                    CELLS == 16 ? 1.6F : CVTM_HULL_REACH, /* with few lanes a site takes longer */
+                    CELLS == 16 ? 1.6F : CVTM_HULL_REACH, /* with few lanes a test takes longer */
                     0,
                     memory->pole + c,
                     memory->slot + c,
@@ -72,7 +72,7 @@ __device__ cvtm_cell cvtm_warp_cell(cvtm_warp_cells<CELLS> *memory, int c) {
   return cell;
 }
 
-/* cvtm_warp_cells_by_hull, then the slopes and tolerances; all in *memory. */
+/* cvtm_warp_cells_by_hull, and sets the slopes and tolerances; all in *memory. */
 template <int CELLS>
 __device__ bool cvtm_warp_cells_with_slopes(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                             int64_t base, int lane,

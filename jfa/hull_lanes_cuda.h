@@ -1,26 +1,25 @@
-/* Inside cell_by_hull.h only, on CUDA: the steps of hull construction that a CPU takes by vectors
+/* Inside cell_by_hull.h only, on CUDA: the steps of hull construction that use vectors on a CPU
  * (hull_search.h). */
 #ifndef CVTMESH_JFA_HULL_LANES_CUDA_H
 #define CVTMESH_JFA_HULL_LANES_CUDA_H
 
 #include "jfa/hull_search.h"
 
-/* A candidate for the next corner of the hull: the number of its pole, and the step to it from the
- * current corner p. `out` is the component of the step along p, `across` the one perpendicular to
- * p; both are multiplied by |p|. */
+/* A candidate for the next corner of the hull after corner p. pole: its number; out, across: the
+ * components, along p and perpendicular to p, of the step from p to the pole, times |p|. */
 typedef struct cvtm_hull_step {
   float out, across;
   int32_t pole;
 } cvtm_hull_step;
 
-/* True if b is the better next corner. */
+/* True if b is a better next corner than a. */
 CVTM_HD int cvtm_hull_better(const cvtm_hull_step *a, const cvtm_hull_step *b) {
   return b->out * a->across > a->out * b->across;
 }
 
-/* The corner after corner `at`: no pole is to the left of the line through both, and the origin is
- * to its right. CVTM_HULL_NONE if there is none. CVTM_HULL_TURN is added if the step goes from y <
- * 0 to y >= 0. */
+/* The next corner after corner `at`: no pole is to the left of the line through both corners, and
+ * the origin is to the right. CVTM_HULL_NONE if there is none. CVTM_HULL_TURN is added if the step
+ * leads from y < 0 to y >= 0. */
 CVTM_HD int32_t cvtm_hull_next(const cvtm_hull *hull, int32_t at, int32_t count) {
   const cvtm_hull_pole p = hull->pole[at * hull->stride];
   cvtm_hull_step best = {-1, 0, -1}; /* worse than every candidate */
@@ -37,13 +36,13 @@ CVTM_HD int32_t cvtm_hull_next(const cvtm_hull *hull, int32_t at, int32_t count)
   return best.pole | (turn ? CVTM_HULL_TURN : 0);
 }
 
-/* Sets scratch[k] = the corner after pole k, for this lane's share of the poles. */
+/* Sets scratch[k] to the next corner after pole k, for the poles of this lane. */
 CVTM_INLINE void cvtm_hull_find_next(cvtm_lanes lanes, cvtm_hull *hull, int32_t count) {
   for (int32_t k = lanes.lane; k < count; k += lanes.count)
     hull->scratch[k * hull->stride] = cvtm_hull_next(hull, k, count);
 }
 
-/* The point where two bisectors meet. A bisector parallel to an axis gives a coordinate exactly. */
+/* The point where two bisectors meet. A bisector parallel to an axis gives an exact coordinate. */
 CVTM_HD void cvtm_hull_corner(double ax, double ay, double bx, double by, double *x, double *y) {
   const double a = 0.5 * (ax * ax + ay * ay), b = 0.5 * (bx * bx + by * by);
   const double scale = CVTM_CORNER_SCALE(ax, ay, bx, by);
@@ -58,7 +57,7 @@ CVTM_HD int cvtm_hull_on_bisector(double dx, double dy, double x, double y) {
 }
 
 /* Computes the corners of the cell. Returns the squared distance of the farthest corner, or
- * infinity if some bisector does not turn in the same sense as the others. Sets *good to 1 if each
+ * infinity if consecutive bisectors do not all turn in the same sense. Sets *good to 1 if each
  * corner of this lane is within rounding of its two bisectors. */
 CVTM_INLINE double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_hull *hull,
                                          int32_t sides, cvtm_cell *cell, int *good) {

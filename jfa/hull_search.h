@@ -8,14 +8,14 @@
 #include "jfa/cell_lanes.h"
 
 enum {
-  CVTM_HULL_POLES = 16,       /* most poles that a cell has at a time */
+  CVTM_HULL_POLES = 16,       /* poles of a cell at a time, at most */
   CVTM_HULL_STEP = 4,         /* poles per unrolled step of gift wrapping */
-  CVTM_HULL_SIDES = 10,       /* most sides of a cell */
-  CVTM_HULL_PADDED = 12,      /* the same, rounded up to full vectors */
-  CVTM_HULL_MAX_ROUNDS = 8,   /* most rounds of gathering */
+  CVTM_HULL_SIDES = 10,       /* sides of a cell, at most */
+  CVTM_HULL_PADDED = 12,      /* CVTM_HULL_SIDES rounded up to full vectors */
+  CVTM_HULL_MAX_ROUNDS = 8,   /* rounds of gathering, at most */
   CVTM_HULL_SCRATCH = 32,     /* numbers in cvtm_hull.scratch */
   CVTM_HULL_MAX_SCAN = 256,   /* sites that a lane tests in a round, at most */
-  CVTM_HULL_ROUND_TESTS = 16, /* the cost of a round, in tests of one site */
+  CVTM_HULL_ROUND_TESTS = 16, /* the cost of a round, in tests of a site */
   CVTM_HULL_FIRST_MIRROR = -4 /* mirror images of the site have the slots -4 .. -1 */
 };
 
@@ -34,38 +34,37 @@ typedef struct CVTM_HULL_ALIGNED cvtm_hull_pole {
   float x, y;
 } cvtm_hull_pole;
 
-/* Pole k is pole[k * stride], and its site is at slot[k * stride], for k up to `capacity`. order
- * lists the corners of the hull; bit k of corners is set if pole k is a corner. scratch holds the
- * bins of a round, then the corner after each pole. All are in memory that the lanes of the cell
- * share. */
+/* Pole k < count is pole[k * stride], that of the site at slot[k * stride]; there is room for
+ * `capacity` poles. order: the corners of the hull; corners: bit k is set if pole k is a corner;
+ * scratch: the bins of a round, then the next corner after each pole. The lanes of the cell share
+ * the arrays. */
 typedef struct cvtm_hull {
   int32_t count, stride, capacity;
   float reach; /* reach of the first round, in spacings of the sites */
   uint32_t corners;
   cvtm_hull_pole *pole;
   int32_t *slot, *order, *scratch;
-  int32_t most_tests; /* most tests of sites by a lane, beyond which the cell is undecided; 0: no
-                         limit */
-  int32_t tests;      /* tests so far, by this lane */
+  int32_t most_tests; /* limit on `tests`; a cell that needs more is undecided; 0: no limit */
+  int32_t tests;      /* tests of sites by this lane */
   int32_t partial;    /* 1: the tree may lack sites; the search marks the bins that it needs */
 } cvtm_hull;
 
-/* A search for one cell; the same in all its lanes. */
+/* A search for one cell; all lanes of the cell have the same values except in `lanes`. */
 typedef struct cvtm_hull_search {
   const cvtm_site_tree_view *tree;
   cvtm_domain domain;
   cvtm_lanes lanes;
   cvtm_cell_origin o;
-  cvtm_cell_box edges; /* of the domain, relative to the site */
+  cvtm_cell_box edges; /* the domain, relative to the site */
   cvtm_bin_level bins;
-  int32_t finest; /* level of bins that may be used */
-  float scale;    /* poles are multiplied by it */
+  int32_t finest; /* the finest level of bins that may be used */
+  float scale;    /* factor of the poles */
   float from, to; /* squared distances of the sites to gather: from <= d^2 < to */
   double reach;   /* square root of `to` */
   int active;
 } cvtm_hull_search;
 
-/* Marks in the cover that a search needs all sites of the bins within reach of (x, y). */
+/* Marks in the cover that a search needs all sites of the bins within `reach` of (x, y). */
 CVTM_HULL_RARE void cvtm_tree_want_around(const cvtm_tree_cover *cover, int32_t levels,
                                           cvtm_domain domain, cvtm_bin_level bins, double x,
                                           double y, double reach) {
@@ -80,9 +79,9 @@ CVTM_HULL_RARE void cvtm_tree_want_around(const cvtm_tree_cover *cover, int32_t 
                      cvtm_spread_16_bits((uint32_t)bx) | cvtm_spread_16_bits((uint32_t)by) << 1);
 }
 
-/* Finds the bins within reach that are not empty, and of these the share of this lane. Stores the
- * first slot of bin k of the share, and one past its last slot, at scratch[2 * (k * lanes +
- * lane)]. Returns the number of sites in the share. There are at most 4 x 4 bins. */
+/* Finds the bins of this lane, among the at most 4 x 4 bins within reach, that are not empty.
+ * Stores the first slot of bin k of the lane, and one past its last slot, from scratch[2 * (k *
+ * lanes + lane)] on. Returns the number of sites in the bins of this lane. */
 CVTM_INLINE int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hull) {
   const double reach = 1.000001 * s->reach;
   const double x = s->o.x + s->o.shift_x, y = s->o.y + s->o.shift_y;
@@ -120,8 +119,9 @@ CVTM_HD int cvtm_hull_cuts(const cvtm_cell *cell, double dx, double dy) {
   return cell->count == 0;
 }
 
-/* Adds a site for each lane with `take` set. Stores its position in hull->pole; its pole replaces
- * it later. hull->count also counts the sites that exceed the capacity, which are not stored. */
+/* Adds a site for each lane with `take` set. hull->pole gets the position of the site, which
+ * cvtm_hull_set_poles replaces by the pole. Sites beyond the capacity are counted in hull->count
+ * but not stored. */
 CVTM_HD void cvtm_hull_add(const cvtm_hull_search *s, int take, float x, float y, int32_t slot,
                            cvtm_hull *hull) {
   const int32_t at = cvtm_lanes_number(s->lanes, take, &hull->count);
@@ -133,8 +133,8 @@ CVTM_HD void cvtm_hull_add(const cvtm_hull_search *s, int take, float x, float y
 
 enum { CVTM_HULL_NONE = 64, CVTM_HULL_TURN = 128 };
 
-/* True if the value is at most 0, or within rounding of 0. scale2: the squared magnitude of its
- * terms. */
+/* True if the value is at most 0, or within rounding of 0. scale2: the squared magnitude of the
+ * terms of the value. */
 CVTM_HD int cvtm_within_rounding(double value, double scale2) {
   return value <= 0 || value * value <= 1.6e-23 * scale2;
 }
@@ -165,7 +165,7 @@ CVTM_HD double cvtm_hull_distance2(const cvtm_hull_search *s, int32_t slot) {
 
 /* A walk through the sites of the bins of this lane. */
 typedef struct cvtm_hull_bin_walk {
-  const int32_t *range; /* of the next bin */
+  const int32_t *range; /* the slots of the next bin, in cvtm_hull.scratch */
   int32_t next, end;    /* slots */
 } cvtm_hull_bin_walk;
 
@@ -181,8 +181,8 @@ CVTM_HD int32_t cvtm_hull_next_site(const cvtm_hull_search *s, const cvtm_hull *
   return walk->next++;
 }
 
-/* Adds to the hull those of the gathered sites that can cut the cell. Returns 1 if a coincident
- * site owns the cell. The position of the next site is loaded before the current one is used. */
+/* Gathers sites, and adds those that can cut the cell to the hull. Returns 1 if a coincident site
+ * owns the cell. The position of the next site is loaded before the current position is used. */
 CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_cell *cell,
                                  cvtm_hull *hull) {
   const int32_t found = wanted ? cvtm_hull_find_bins(s, hull) : 0;
@@ -217,10 +217,10 @@ CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cv
   return owned;
 }
 
-/* True if no corner is beyond a bisector by more than rounding. Each corner is on its own two
- * bisectors. The bisectors of the hull need no test against all corners: consecutive corners must
- * advance along each edge, at a right angle to the direction of its pole. Each other bisector is
- * tested against every corner. */
+/* True if no corner is beyond a bisector by more than rounding. For the bisectors of the hull it is
+ * enough that consecutive corners advance along each edge, perpendicular to the direction of its
+ * pole, since cvtm_hull_set_corners tests that each corner is on its two bisectors. Each other
+ * bisector is tested against every corner. */
 CVTM_INLINE int cvtm_hull_verify(const cvtm_hull_search *s, const cvtm_hull *hull,
                                  const cvtm_cell *cell, double radius2) {
   const int32_t stride = cell->stride;
@@ -247,9 +247,9 @@ CVTM_INLINE int cvtm_hull_verify(const cvtm_hull_search *s, const cvtm_hull *hul
 /* --- on the CPU ------------------------------------------------------------------------------- */
 
 #ifndef __CUDACC__
-/* The corner of the hull after each pole, for all poles side by side. It is the corner that
- * cvtm_hull_next finds, by the same comparisons in the same order, but without branches, which no
- * processor can predict. With cvtm_hull_next a cell takes 11 to 15 % more instructions. */
+/* The vectors compute the next corner of the hull for several poles at once, by the comparisons of
+ * cvtm_hull_next (hull_lanes_cuda.h) in the same order, but without branches, which no processor
+ * can predict. With cvtm_hull_next a cell takes 11 to 15 % more instructions. */
 
 enum { CVTM_HULL_LANES = 8 };
 
@@ -259,8 +259,8 @@ typedef int32_t cvtm_hull_integers __attribute__((vector_size(CVTM_HULL_LANES * 
 #define CVTM_HULL_SELECT(type, where, yes, no) \
   ((type)(((where) & (cvtm_hull_integers)(yes)) | (~(where) & (cvtm_hull_integers)(no))))
 
-/* Sets next[k] to the corner after pole k for k = first .. first + 7, among the poles (x[j], y[j]),
- * j < count; to -1 if there is none. */
+/* Sets next[k] to the next corner after pole k, or -1 if there is none, for k = first .. first + 7,
+ * among the poles (x[j], y[j]), j < count. */
 CVTM_INLINE void cvtm_hull_next_lanes(const float *x, const float *y, int32_t first, int32_t count,
                                       int32_t *next) {
   cvtm_hull_floats px, py, best_out = (cvtm_hull_floats){0} - 1, best_across = {0};
@@ -291,11 +291,11 @@ typedef int64_t cvtm_side_masks __attribute__((vector_size(CVTM_SIDE_LANES * siz
 #define CVTM_SIDE_SELECT(where, yes, no) \
   ((cvtm_side_lanes)(((where) & (cvtm_side_masks)(yes)) | (~(where) & (cvtm_side_masks)(no))))
 
-/* Sets corners x[k], y[k], k < sides: the points where the bisector with (nx[k], ny[k]) meets the
- * next one. Repeats the first corners up to a full number of lanes; nx and ny repeat their first
- * entries one beyond that. Returns the squared distance of the farthest corner, or infinity if some
- * bisector does not turn in the same sense as the others. Sets *good to 1 if each corner is within
- * rounding of its two bisectors. */
+/* Sets corner x[k], y[k], k < sides, to the point where the bisector with (nx[k], ny[k]) meets the
+ * next bisector. The first corners are repeated up to a multiple of CVTM_SIDE_LANES; nx and ny have
+ * their first entries repeated up to one entry more. Returns the squared distance of the farthest
+ * corner, or infinity if consecutive bisectors do not all turn in the same sense. Sets *good to 1
+ * if each corner is within rounding of its two bisectors. */
 CVTM_INLINE double cvtm_hull_corner_lanes(const double *nx, const double *ny, int32_t sides,
                                           double *x, double *y, int *good) {
   cvtm_side_lanes largest = {0};
@@ -324,7 +324,7 @@ CVTM_INLINE double cvtm_hull_corner_lanes(const double *nx, const double *ny, in
   return fmax(fmax(largest[0], largest[1]), fmax(largest[2], largest[3]));
 }
 
-/* Sets scratch[k] = the corner after pole k, for this lane's share of the poles. */
+/* Sets scratch[k] to the next corner after pole k. */
 CVTM_INLINE void cvtm_hull_find_next(cvtm_lanes lanes, cvtm_hull *hull, int32_t count) {
   float x[CVTM_HULL_POLES] = {0}, y[CVTM_HULL_POLES] = {0};
   int32_t next[CVTM_HULL_POLES];
@@ -341,9 +341,7 @@ CVTM_INLINE void cvtm_hull_find_next(cvtm_lanes lanes, cvtm_hull *hull, int32_t 
   }
 }
 
-/* Computes the corners of the cell, and repeats the first corners up to a full vector. Returns the
- * squared distance of the farthest corner, or infinity if some bisector does not turn in the same
- * sense as the others. Sets *good to 1 if each corner is within rounding of its two bisectors. */
+/* Computes the corners of the cell; the results are those of cvtm_hull_corner_lanes. */
 CVTM_INLINE double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_hull *hull,
                                          int32_t sides, cvtm_cell *cell, int *good) {
   double nx[CVTM_HULL_PADDED + 1], ny[CVTM_HULL_PADDED + 1];

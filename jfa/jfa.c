@@ -14,12 +14,12 @@ struct cvtm_voronoi {
   cvtm_domain domain;
   cvtm_site_tree *tree;
   int32_t *second_array; /* width * height codes or labels */
-  int32_t *unlabelled;   /* one number, as *wrong */
+  int32_t *unlabelled;   /* one number, as is *wrong */
   uint64_t *wrong;
   const double *sites; /* the array that the caller gave for the last diagram */
 };
 
-/* The steps of all passes. The last step is 1, that of the final pass. */
+/* The steps of all passes. The last step is 1, for the final pass. */
 typedef struct schedule {
   int passes;
   int step[MAX_PASSES];
@@ -103,14 +103,13 @@ static schedule plan_warm_start(cvtm_domain domain, int64_t count, int first_ste
 
 /* --- exact labels ----------------------------------------------------------------------------- */
 
-/* The diagram is valid as long as the view of the tree. */
 static cvtm_diagram diagram_of(const cvtm_site_tree *tree, cvtm_domain domain) {
   const cvtm_diagram diagram = {cvtm_site_tree_get_view(tree), domain, cvtm_metric_of(domain)};
   return diagram;
 }
 
-/* Labels all pixels of the domain. The tree must have sorted sites, at least one. Its boxes are
- * built here if needed. The work is enqueued, and nothing is allocated. */
+/* Labels all pixels of the domain, and builds the boxes of the tree if needed. The tree must have
+ * at least one site, and its sites must be sorted. Enqueued; allocates nothing. */
 static cvtm_status label_exactly(cvtm_device *device, cvtm_site_tree *tree, cvtm_domain domain,
                                  int32_t *labels, int32_t *unlabelled) {
   const cvtm_exact_labels_table *table = CVTM_TABLE(device, cvtm_exact_labels_table);
@@ -122,8 +121,8 @@ static cvtm_status label_exactly(cvtm_device *device, cvtm_site_tree *tree, cvtm
   return status == CVTM_OK ? table->label_tiles(device, &diagram, labels, left) : status;
 }
 
-/* Replaces labels by exact ones. *wrong: the number of labels whose site was farther away than the
- * nearest one. A label that is no index of a site counts as infinitely far away. Enqueued. */
+/* Replaces labels by exact labels. *wrong: the number of labels whose site was farther away than
+ * the nearest site, which includes labels that are no index of a site. Enqueued. */
 static cvtm_status correct_labels(cvtm_device *device, const cvtm_diagram *diagram,
                                   const double *sites, const int32_t *exact, int32_t *labels,
                                   uint64_t *wrong) {
@@ -137,8 +136,8 @@ static cvtm_status correct_labels(cvtm_device *device, const cvtm_diagram *diagr
 
 static uint32_t *codes_in(int32_t *array) { return (uint32_t *)array; }
 
-/* The array that the first pass reads. It is chosen such that the final pass reads second_array and
- * writes labels. */
+/* The array that the first pass reads, such that the final pass reads second_array and writes
+ * labels. */
 static int32_t *first_array(const cvtm_voronoi *voronoi, const schedule *plan, int32_t *labels) {
   return plan->passes % 2 ? voronoi->second_array : labels;
 }
@@ -147,9 +146,8 @@ static int32_t *other_array(const cvtm_voronoi *voronoi, const int32_t *array, i
   return array == labels ? voronoi->second_array : labels;
 }
 
-/* Sets the codes of the seeds, and runs all passes. The codes of other pixels are in the first
- * array.
- */
+/* Sets the codes of the seeds, and runs all passes. The codes of the other pixels are in
+ * first_array. */
 static cvtm_status run_passes(cvtm_voronoi *voronoi, const cvtm_diagram *diagram,
                               const schedule *plan, int32_t *labels) {
   const cvtm_jfa_table *table = voronoi->table;

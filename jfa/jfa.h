@@ -1,8 +1,8 @@
-/* Discrete Voronoi diagrams: which site is nearest to each pixel centre.
+/* Discrete Voronoi diagrams: the nearest site of each pixel centre.
  *
  * Jump flooding (Rong & Tan 2006): in each pass every pixel compares the sites stored by the eight
- * pixels `step` away with its own site, and keeps the nearest. Its variants (Rong & Tan 2007) add
- * passes. N is the least power of two that covers the longer side:
+ * pixels `step` away with its own site, and keeps the nearest site. The variants (Rong & Tan 2007)
+ * add passes. N is the smallest power of two that is not less than the longer side:
  *
  *   jfa        N/2, N/4, ..., 1          log2 N passes
  *   1+jfa      1, then as jfa            log2 N + 1
@@ -11,20 +11,19 @@
  *   jfa2       jfa twice                 2 log2 N
  *   exact      no flooding; 0 wrong pixels
  *
- * exact is by far the fastest; the others are there for comparison and study. On a CPU it gathers
- * the sites near each tile of pixels from a tree of boxes. On CUDA it cuts out the polygon of each
- * site, labels the pixel centres inside, and compares distances for those within rounding of an
- * edge. Pixels in cells of very many corners, or in cells that cover a large part of the image, are
- * labelled tile by tile, as on a CPU.
+ * `exact` is by far the fastest; the others are for comparison and study. On a CPU it gathers the
+ * sites near each tile of pixels from a tree of boxes. On CUDA it computes the polygon of each
+ * site, labels the pixel centres inside, and compares distances for centres within rounding of an
+ * edge. Pixels in cells with very many corners, or in cells that cover a large part of the image,
+ * are labelled tile by tile, as on a CPU.
  *
- * Jump flooding stores seeds. A seed is a pixel with sites in it, so that no site is lost where
+ * Jump flooding stores seeds. A seed is a pixel that contains sites, so that no site is lost where
  * several share a pixel. All passes but the last measure, in float, the distance to the site of a
- * seed, or to the middle of a seed of several sites. The site's coordinates are rounded down to
- * 2^-16 of the side of the least square whose side is a power of two and that covers the domain
- * (for 8192 pixels: to an eighth). The last pass compares, in double, all sites of the candidate
- * seeds. It has four more candidates, two pixels away, which make up for that rounding. The errors
- * that remain are those of jump flooding itself. Measured at 512^2 on random sites, as fractions of
- * all pixels:
+ * seed, or to the centre of a seed with several sites. The site's coordinates are rounded down to
+ * 2^-16 N pixels (for N = 8192, to an eighth of a pixel). The last pass compares, in double, all
+ * sites of the candidate seeds, and has four more candidates, two pixels away, which make up for
+ * that rounding. The errors that remain are those of jump flooding itself. Measured at 512^2 on
+ * random sites, as fractions of all pixels:
  *
  *   pixels per cell    10       100      1000
  *   jfa                2.5e-3   2.3e-4   2.2e-5
@@ -58,9 +57,9 @@ typedef enum cvtm_voronoi_method {
 #undef CVTM_VORONOI_CODE
 } cvtm_voronoi_method;
 
-/* A plan: buffers for one domain and up to `capacity` sites. It takes 4 bytes for each pixel and,
- * for each site, 44 bytes, 64 to 128 bytes of boxes, 16 to 128 bytes of bins, and the buffers of a
- * sort. */
+/* A plan: buffers for one domain and up to `capacity` sites. A plan takes 4 bytes for each pixel
+ * and, for each site, 44 bytes, 8 to 16 bytes for boxes, and 1 to 16 bins (more in long and thin
+ * domains) of 4 bytes each, on CUDA 12. */
 typedef struct cvtm_voronoi cvtm_voronoi;
 
 /* Each side of the domain has at most CVTM_MAX_LABELLED_SIDE pixels. */
@@ -69,27 +68,27 @@ cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t
 void cvtm_voronoi_destroy(cvtm_voronoi *voronoi);
 
 /* Sets labels[j * width + i] to the index of the site nearest to the centre of pixel (i, j), the
- * lowest index of equally near sites; jump flooding may miss the nearest site. sites: 2 * count
- * doubles x, y in pixels; labels: width * height; both in device memory. Sites outside the domain
- * are allowed (wrapped if it is periodic); a site that is not finite is infinitely far away. With
- * count = 0 all labels are -1. The labels are the same for any number of threads and on every
- * device. Enqueued; allocates nothing. */
+ * lowest index if several are equally near; jump flooding may miss the nearest site. sites: 2 *
+ * count doubles x, y in pixels; labels: width * height; both in device memory. Sites may lie
+ * outside the domain (they are wrapped if it is periodic); a site that is not finite is infinitely
+ * far away. With count = 0 all labels are -1. The labels are the same for any number of threads and
+ * on every device. Enqueued; allocates nothing. */
 cvtm_status cvtm_voronoi_compute(cvtm_voronoi *voronoi, const double *sites, int64_t count,
                                  cvtm_voronoi_method method, int32_t *labels);
 
 /* Warm start: jump flooding from the labels of an earlier diagram of as many sites, which have
- * moved a little since. A pixel with a site in it begins as that seed. Any other pixel begins with
- * the site of its old label at its new position (a label that is no index counts as 0). Passes run
- * from first_step, raised to a power of two, down to 1. first_step should be about the largest
- * distance that a site has moved; 0 stands for 0.3 spacings of evenly distributed sites.
- * cvtm_voronoi_correct finds the pixels that get another than the nearest site. Otherwise as
+ * moved a little since. A pixel that contains sites begins as their seed. Any other pixel begins
+ * with the new position of the site of its old label (or of some site, if the label is no index).
+ * The steps are first_step, rounded up to a power of two, and its halves down to 1. first_step
+ * should be about the largest distance that a site has moved; 0: 0.3 spacings of evenly distributed
+ * sites. cvtm_voronoi_correct mends the pixels that do not get the nearest site. Otherwise as
  * cvtm_voronoi_compute. */
 cvtm_status cvtm_voronoi_update(cvtm_voronoi *voronoi, const double *sites, int64_t count,
                                 int first_step, int32_t *labels);
 
-/* Replaces the labels of the last compute or update by the exact ones. The sites of that call must
- * still be in memory. Sets *wrong to the number of pixels whose site was farther away than the
- * nearest one. Waits for the device. */
+/* Replaces the labels of the last cvtm_voronoi_compute or cvtm_voronoi_update by the exact labels.
+ * The sites of that call must still be in memory. *wrong: the number of pixels whose site was
+ * farther away than the nearest site. Waits for the device. */
 cvtm_status cvtm_voronoi_correct(cvtm_voronoi *voronoi, int32_t *labels, int64_t *wrong);
 
 CVTM_API_END

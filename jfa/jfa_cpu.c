@@ -81,8 +81,8 @@ const cvtm_jfa_table cvtm_jfa_table_cpu = {
 
 /* --- exact labels ----------------------------------------------------------------------------- */
 
-/* The exact diagram by tiles. The sites that can be nearest to a pixel of a tile are gathered from
- * the tree once. Each split of the tile shortens their list. */
+/* Labels tile by tile: gathers the sites that can be nearest to a pixel of the tile from the tree,
+ * and shortens their list each time that the tile is split. */
 
 enum {
   TILE_SIDE = 32,
@@ -102,9 +102,9 @@ static candidate candidate_at(const cvtm_site_tree_view *tree, int64_t slot) {
   return site;
 }
 
-/* Lists the sites whose squared distance from the centre of the tile is at most reach2. Of
- * coincident sites it lists the first. Returns their number, or -1 if there are more than
- * MAX_CANDIDATES. */
+/* Lists the sites whose squared distance from the centre of the tile is at most reach2; of
+ * coincident sites, only the first. Returns the number of listed sites, or -1 if there are more
+ * than MAX_CANDIDATES. */
 static int gather_candidates(const cvtm_diagram *diagram, cvtm_tile tile, double reach2,
                              candidate *list) {
   const cvtm_site_tree_view *tree = &diagram->tree;
@@ -166,7 +166,7 @@ static int32_t nearest_candidate(const cvtm_diagram *diagram, double x, double y
 }
 
 /* Keeps the candidates that can be nearest to a pixel centre of the tile, and returns their number.
- * The tile is a part of the one for which the candidates were gathered. */
+ * The tile is a part of the tile for which the candidates were gathered. */
 static int filter_candidates(const cvtm_diagram *diagram, cvtm_tile tile, const candidate *list,
                              int count, candidate *kept) {
   const double x = cvtm_tile_center_x(tile), y = cvtm_tile_center_y(tile);
@@ -204,8 +204,8 @@ static void assign_tile(const cvtm_diagram *diagram, cvtm_tile tile, const candi
   }
 }
 
-/* Labels a tile. *guess: the slot of a site that is probably near. It is replaced by the slot of
- * the site nearest to the centre of the tile. */
+/* Labels a tile. *guess: the slot of a site that is probably near; on return, the slot of the site
+ * nearest to the centre of the tile. */
 static void label_tile(const cvtm_diagram *diagram, cvtm_tile tile, int32_t *guess,
                        int32_t *labels) {
   const double x = cvtm_tile_center_x(tile), y = cvtm_tile_center_y(tile);

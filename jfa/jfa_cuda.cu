@@ -1,7 +1,6 @@
-/* Jump flooding. A thread floods a chain of pixels in one column, `step` apart, and keeps three
+/* In jump flooding a thread floods a chain of pixels in one column, `step` apart, and keeps three
  * rows of candidates in registers. So it reads three codes per pixel instead of nine. With one
- * pixel per thread, flooding takes 1.5 times as long at 2048^2 and 8192^2 (H200). All other kernels
- * take one pixel or one site per thread. */
+ * pixel per thread, flooding takes 1.5 times as long at 2048^2 and 8192^2 (H200). */
 #include "base/cuda_utils.h"
 #include "jfa/cell_warp_cuda.h"
 #include "jfa/jfa_kernels.h"
@@ -10,7 +9,7 @@
 enum { BLOCK = 256, WARP = 32, CHAIN = 8 /* pixels of a chain, at most */ };
 
 /* The candidates of one row, in the order of tags: in the column of the pixel, `step` columns
- * before it, and `step` columns after it. */
+ * before, and `step` columns after. */
 struct candidate_row {
   uint32_t offset; /* index of the row's first pixel; there are at most 2^30 pixels */
   float x2[3], y[3];
@@ -34,7 +33,7 @@ static __device__ candidate_row read_candidates(const cvtm_diagram &diagram,
   return candidates;
 }
 
-/* The smallest key of a row whose first tag is `tag`. */
+/* The smallest key of a row of candidates. tag: the first tag of the row. */
 template <bool PERIODIC>
 static __device__ uint32_t least_key(const cvtm_flood_scale &scale, const candidate_row &row,
                                      float y, uint32_t tag) {
@@ -47,7 +46,7 @@ static __device__ uint32_t least_key(const cvtm_flood_scale &scale, const candid
   return least;
 }
 
-/* Floods CHAIN pixels (i, j), (i, j + step), ..., or fewer if the last row comes first. */
+/* Floods the pixels (i, j), (i, j + step), ... inside the domain, at most CHAIN. */
 template <bool PERIODIC>
 static __device__ void flood_chain(const cvtm_diagram &diagram, const cvtm_flood_scale &scale,
                                    int step, int i, int j, const uint32_t *__restrict__ from,
@@ -76,7 +75,7 @@ static __device__ void flood_chain(const cvtm_diagram &diagram, const cvtm_flood
                                : c == 1 ? column[1]
                                         : column[2])];
     above = own;
-    own = below; /* the row of the next j, unless that is outside */
+    own = below; /* the row of the next j, unless that is outside the domain */
   }
 }
 
@@ -143,10 +142,10 @@ extern "C" const cvtm_jfa_table cvtm_jfa_table_cuda = {pass_cuda, final_pass_cud
 
 /* --- exact labels ----------------------------------------------------------------------------- */
 
-/* The exact diagram. label_cells_kernel cuts out the polygon of each site and labels the pixel
- * centres in it. For centres within rounding errors of an edge it compares distances.
- * label_tiles_kernel labels the remaining pixels, in cells of very many corners or of a large part
- * of the image: it gathers the sites near each tile of pixels. */
+/* label_cells_kernel computes the polygon of each site and labels the pixel centres inside; for
+ * centres within rounding errors of an edge it compares distances. label_tiles_kernel labels the
+ * other pixels, in cells with very many corners or that cover a large part of the image: it gathers
+ * the sites near each tile of pixels. */
 
 enum {
   PIXEL_BLOCK = 256,
@@ -156,7 +155,7 @@ enum {
   MAX_CANDIDATES = 128, /* sites of a tile, at most; with more, each pixel searches the tree */
   CELL_WARPS = 2,       /* warps of a block of label_cells_kernel */
   CELL_BLOCKS = 8,      /* blocks per multiprocessor that registers allow */
-  CELL_PIXELS = 2048,   /* pixels per site; above this no cells are cut out */
+  CELL_PIXELS = 2048,   /* with more pixels per site, label_cells_kernel is not run */
   MAX_BLOCKS = 2048,    /* blocks of label_tiles_kernel, at most; warps take tiles round-robin */
   /* A visit pops one node and pushes at most 32, since it descends 5 levels. A tree of 2^31 sites
      has at most 2^26 buckets, so a path down to a bucket has at most 6 visits. */
@@ -206,8 +205,8 @@ static __device__ int32_t label_cells(const cvtm_diagram &diagram, int64_t base,
   return count;
 }
 
-/* Labels the pixels of the cells that hull construction can cut out, and subtracts their number
- * from *unlabelled. The labels of other pixels stay -1. */
+/* Labels the pixels of the cells that hull construction can make, and subtracts their number from
+ * *unlabelled. The labels of the other pixels remain -1. */
 static __global__ void __launch_bounds__(CELL_WARPS *WARP, CELL_BLOCKS)
     label_cells_kernel(cvtm_diagram diagram, int32_t *labels, int32_t *unlabelled) {
   __shared__ cvtm_warp_cells<WARP> memories[CELL_WARPS];
@@ -231,8 +230,8 @@ typedef struct warp_memory {
   int32_t index[MAX_CANDIDATES];
 } warp_memory;
 
-/* Pushes the nodes of lanes with `wanted` set. A node at the distance `nearest`, if any, becomes
- * the top. Returns the new top. */
+/* Pushes the nodes of the lanes with `wanted` set, last a node with the distance `nearest`, if
+ * there is one. Returns the new top. */
 static __device__ int push_nodes(warp_memory *memory, int top, bool wanted, int64_t node,
                                  double distance, double nearest, int lane) {
   const unsigned mask = __ballot_sync(0xFFFFFFFFu, wanted);
@@ -288,7 +287,7 @@ static __device__ double warp_nearest2(const cvtm_diagram *diagram, warp_memory 
 }
 
 /* Appends the sites of the lanes with `wanted` set. Returns the new number of candidates, or -1 if
- * they do not fit. */
+ * there are more than MAX_CANDIDATES. */
 static __device__ int push_candidates(const cvtm_site_tree_view *tree, warp_memory *memory,
                                       int found, bool wanted, int64_t slot, int lane) {
   const unsigned mask = __ballot_sync(0xFFFFFFFFu, wanted);
@@ -304,7 +303,7 @@ static __device__ int push_candidates(const cvtm_site_tree_view *tree, warp_memo
 }
 
 /* Lists the sites whose squared distance from (x, y) is at most reach2; of coincident sites, only
- * the first. Returns their number, or -1 if there are more than MAX_CANDIDATES. */
+ * the first. Returns the number of listed sites, or -1 if there are more than MAX_CANDIDATES. */
 static __device__ int warp_gather(const cvtm_diagram *diagram, warp_memory *memory, double x,
                                   double y, double reach2, int lane) {
   const cvtm_site_tree_view *tree = &diagram->tree;
@@ -338,7 +337,7 @@ static __device__ int warp_gather(const cvtm_diagram *diagram, warp_memory *memo
   }
 }
 
-/* Labels a pixel from the candidates of its tile; if found < 0, by a search of the tree. */
+/* Labels a pixel from the `found` candidates of its tile; if found < 0, by a search of the tree. */
 static __device__ void label_pixel(const cvtm_diagram *diagram, const warp_memory *memory,
                                    int found, int i, int j, int32_t *labels) {
   const double x = i + 0.5, y = j + 0.5;
@@ -358,7 +357,7 @@ static __device__ void label_pixel(const cvtm_diagram *diagram, const warp_memor
   labels[static_cast<int64_t>(j) * diagram->domain.width + i] = label;
 }
 
-/* Labels a tile that has an unlabelled pixel. Labelled pixels get the same label again. */
+/* Labels a tile if it has an unlabelled pixel; the other pixels get the label that they have. */
 static __device__ void label_tile(const cvtm_diagram *diagram, warp_memory *memory, cvtm_tile tile,
                                   int lane, int32_t *labels) {
   bool unlabelled = false;

@@ -1,16 +1,16 @@
 /* Inside jfa only: the phases of jump flooding that differ between devices, and the work on one
  * pixel, written once for both.
  *
- * A seed is a pixel with sites in it. Each pixel stores the code of one seed, 32 bits: the position
- * of the seed's site, or the middle of the seed if it has several sites. Positions are in steps of
- * a grid of 2^16 x 2^16 over the least square that covers the domain and whose side is a power of
- * two. The lower half of a code is x, the upper half y. So the pixel of the seed and its distance
- * follow from the code, and a pass reads codes alone. If a site is not finite or lies outside the
- * domain, a code cannot hold its position, and the final pass searches the tree.
+ * A seed is a pixel that contains sites. Each pixel stores the 32-bit code of one seed: the
+ * position of the seed's site, or the centre of the seed if it has several sites. Positions are in
+ * steps of a grid of 2^16 x 2^16 over the smallest square that covers the domain and whose side is
+ * a power of two. The lower half of a code is x, the upper half y. So the pixel of the seed and its
+ * distance follow from the code, and a pass reads nothing but codes. If a site is not finite or
+ * lies outside the domain, no code has its position, and the final pass searches the tree.
  *
- * Passes compare squared distances in float with the rounding of cvtm_flood_key, which is the same
- * on every device. The final pass replaces codes by labels; it compares, in double, all sites of
- * the candidate seeds. */
+ * Passes compare squared distances in float, rounded by cvtm_flood_key in the same way on every
+ * device. The final pass replaces codes by labels: it compares, in double, all sites of the
+ * candidate seeds. */
 #ifndef CVTMESH_JFA_JFA_KERNELS_H
 #define CVTMESH_JFA_JFA_KERNELS_H
 
@@ -26,11 +26,10 @@ extern "C" {
 
 /* --- exact labels ----------------------------------------------------------------------------- */
 
-/* The exact discrete Voronoi diagram. Every pixel centre gets the index of its nearest site, the
- * lowest index of equally near sites. It is the site that a comparison of all sites by
- * cvtm_distance2 would find. */
+/* Every pixel centre gets the index of its nearest site, the lowest index if several are equally
+ * near, as a comparison of all sites by cvtm_distance2 would give. */
 
-/* Sorted sites, at least one, and their domain: the arguments of the kernels that label pixels. */
+/* The arguments of the kernels that label pixels: at least one site, and the domain. */
 typedef struct cvtm_diagram {
   cvtm_site_tree_view tree;
   cvtm_domain domain;
@@ -38,17 +37,17 @@ typedef struct cvtm_diagram {
 } cvtm_diagram;
 
 typedef struct cvtm_exact_labels_table {
-  /* May be NULL. Labels the pixels of the cells that hull construction can make. Needs no boxes of
-   * the tree. Sets *unlabelled (device memory) to the number of the other pixels, and their labels
-   * to -1. */
+  /* Labels the pixels of the cells that hull construction can make. Sets the labels of the other
+   * pixels to -1, and *unlabelled (device memory) to their number. Needs no boxes of the tree. May
+   * be NULL. */
   cvtm_status (*label_cells)(cvtm_device *device, const cvtm_diagram *diagram, int32_t *labels,
                              int32_t *unlabelled);
-  /* Labels all pixels if unlabelled is NULL. Else labels the pixels without a label; there are none
-   * if *unlabelled is 0. Needs the boxes of the tree. */
+  /* Labels all pixels if unlabelled is NULL, else the pixels with the label -1, of which there are
+   * *unlabelled. Needs the boxes of the tree. */
   cvtm_status (*label_tiles)(cvtm_device *device, const cvtm_diagram *diagram, int32_t *labels,
                              const int32_t *unlabelled);
-  /* Replaces labels by the exact ones. Adds to *wrong (device memory) the number of labels whose
-   * site was farther away than the nearest one. */
+  /* Replaces labels by the exact labels. Adds to *wrong (device memory) the number of labels whose
+   * site was farther away than the nearest site. */
   cvtm_status (*correct)(cvtm_device *device, const cvtm_diagram *diagram, const double *sites,
                          const int32_t *exact, int32_t *labels, uint64_t *wrong);
 } cvtm_exact_labels_table;
@@ -57,17 +56,17 @@ extern const cvtm_exact_labels_table cvtm_exact_labels_table_cpu, cvtm_exact_lab
 
 /* --- flooding --------------------------------------------------------------------------------- */
 
-/* The phases of base/phases.h. */
-#define CVTM_JFA_PHASES(X)                                                                         \
-  /* Gives each seed pixel its code. */                                                            \
-  X(set_seeds, (cvtm_device * device, const cvtm_diagram *diagram, uint32_t *codes), device,       \
-    diagram->tree.count, cvtm_set_seed, CVTM_HOST_STRUCT(diagram), codes)                          \
-  /* Gives each pixel the code of the seed that now has the site of its label. sites: the array of \
-   * the caller. codes may be the same memory as labels. */                                        \
-  X(warm_start,                                                                                    \
-    (cvtm_device * device, const cvtm_diagram *diagram, const double *sites,                       \
-     const int32_t *labels, uint32_t *codes),                                                      \
-    device, (int64_t)diagram->domain.width * diagram->domain.height, cvtm_set_warm_code,           \
+/* A list of phases (base/phases.h). */
+#define CVTM_JFA_PHASES(X)                                                                      \
+  /* Sets the codes of the seeds. */                                                            \
+  X(set_seeds, (cvtm_device * device, const cvtm_diagram *diagram, uint32_t *codes), device,    \
+    diagram->tree.count, cvtm_set_seed, CVTM_HOST_STRUCT(diagram), codes)                       \
+  /* Sets each pixel's code to that of the seed that now contains the site of its label. sites: \
+   * the array of the caller. codes and labels may be the same memory. */                       \
+  X(warm_start,                                                                                 \
+    (cvtm_device * device, const cvtm_diagram *diagram, const double *sites,                    \
+     const int32_t *labels, uint32_t *codes),                                                   \
+    device, (int64_t)diagram->domain.width * diagram->domain.height, cvtm_set_warm_code,        \
     CVTM_HOST_STRUCT(diagram), sites, labels, codes)
 
 /* Arrays of codes and labels have width * height elements. */
@@ -75,7 +74,7 @@ typedef struct cvtm_jfa_table {
   /* Runs one pass, which reads one array of codes and writes the other. */
   cvtm_status (*pass)(cvtm_device *device, const cvtm_diagram *diagram, int step,
                       const uint32_t *from, uint32_t *to);
-  /* Runs the pass of step 1 that replaces codes by labels. Overwrites the codes. */
+  /* Runs the last pass, with step 1, which replaces codes by labels. Overwrites the codes. */
   cvtm_status (*final_pass)(cvtm_device *device, const cvtm_diagram *diagram, uint32_t *codes,
                             int32_t *labels);
   CVTM_JFA_PHASES(CVTM_PHASE_FIELD)
@@ -91,13 +90,13 @@ extern const cvtm_jfa_table cvtm_jfa_table_cpu, cvtm_jfa_table_cuda;
 
 #define CVTM_NO_SEED 0xFFFFFFFFU
 
-/* The scale from pixels to the grid of codes: the centre of pixel i is at origin + i step. */
+/* From pixels to the grid of codes: the centre of pixel i is at origin + i step. */
 typedef struct cvtm_flood_scale {
   float origin, step;
   float period_x, period_y; /* 0: not periodic */
 } cvtm_flood_scale;
 
-/* log2 of the steps of the grid in a pixel. */
+/* log2 of the number of steps of the grid per pixel. */
 CVTM_HD int cvtm_code_shift(cvtm_domain domain) { return cvtm_morton_shift(domain) - 16; }
 
 CVTM_HD cvtm_flood_scale cvtm_flood_scale_of(const cvtm_diagram *diagram) {
@@ -116,7 +115,7 @@ typedef struct cvtm_pixel {
   uint32_t column, row;
 } cvtm_pixel;
 
-/* The pixel nearest to a position. */
+/* The pixel that contains a position, or the nearest pixel. */
 CVTM_HD cvtm_pixel cvtm_pixel_at(cvtm_domain domain, double x, double y) {
   const int shift = cvtm_morton_shift(domain);
   cvtm_pixel pixel;
@@ -135,14 +134,14 @@ CVTM_HD uint64_t cvtm_pixel_morton(cvtm_pixel pixel) {
   return cvtm_spread_16_bits(pixel.column) | cvtm_spread_16_bits(pixel.row) << 1;
 }
 
-/* The code of a seed of several sites: the middle of its pixel. A single site at the middle of the
- * pixel has the same code. */
+/* The code of a seed with several sites: the centre of its pixel. A single site at that position
+ * has the same code. */
 CVTM_HD uint32_t cvtm_middle_code(int shift, cvtm_pixel pixel) {
   const uint32_t half = 1U << (shift - 1);
   return (pixel.column << shift | (half - 1)) | (pixel.row << shift | half) << 16;
 }
 
-/* The code of a seed of one site. The site is inside the domain. */
+/* The code of a seed with one site, which is inside the domain. */
 CVTM_HD uint32_t cvtm_site_code(const cvtm_diagram *diagram, double x, double y) {
   const int shift = cvtm_morton_shift(diagram->domain);
   const uint32_t column = cvtm_quantize(x, diagram->domain.width, shift) >> 16;
@@ -152,13 +151,13 @@ CVTM_HD uint32_t cvtm_site_code(const cvtm_diagram *diagram, double x, double y)
   return code == CVTM_NO_SEED ? cvtm_middle_code(shift - 16, pixel) : code;
 }
 
-/* The sites at slots first .. last - 1 of the tree's order. */
+/* The sites at slots first .. last - 1. */
 typedef struct cvtm_seed_sites {
   int32_t first, last;
 } cvtm_seed_sites;
 
-/* The first of the slots first .. last - 1 whose pixel has the number `morton` along the curve or
- * a higher one; last if there is none. */
+/* The first of the slots first .. last - 1 whose pixel has a number along the curve that is not
+ * below `morton`; last if there is none. */
 CVTM_HD int32_t cvtm_first_slot(const cvtm_diagram *diagram, int32_t first, int32_t last,
                                 uint64_t morton) {
   while (first < last) {
@@ -198,7 +197,7 @@ CVTM_HD cvtm_seed_sites cvtm_sites_of_code(const cvtm_diagram *diagram, uint32_t
   return cvtm_sites_of_pixel(diagram, pixel);
 }
 
-/* Improves *best, the site nearest to (x, y), by the sites of a seed. */
+/* Updates *best, the site nearest to (x, y), by the sites of a seed. */
 CVTM_HD void cvtm_consider_sites(const cvtm_diagram *diagram, double x, double y,
                                  cvtm_seed_sites sites, cvtm_nearest *best) {
   if (sites.last - sites.first == 1)
@@ -207,7 +206,7 @@ CVTM_HD void cvtm_consider_sites(const cvtm_diagram *diagram, double x, double y
     cvtm_search_range(&diagram->tree, diagram->metric, x, y, sites.first, sites.last, best);
 }
 
-/* The code of the seed that holds a site at (x, y). */
+/* The code of the seed that contains a site at (x, y). */
 CVTM_HD uint32_t cvtm_code_at(const cvtm_diagram *diagram, double x, double y) {
   const cvtm_pixel pixel = cvtm_pixel_at(diagram->domain, x, y);
   const cvtm_seed_sites sites = cvtm_sites_of_pixel(diagram, pixel);
@@ -221,7 +220,7 @@ CVTM_HD uint32_t cvtm_code_of_slot(const cvtm_diagram *diagram, int64_t slot) {
   return cvtm_code_at(diagram, site[0], site[1]);
 }
 
-/* Stores the code of the seed that holds the site at a slot, if that is the seed's first site. */
+/* Sets the code of the seed that contains the site at a slot, if that is the seed's first site. */
 CVTM_HD void cvtm_set_seed(const cvtm_diagram *diagram, uint32_t *codes, int64_t slot) {
   const cvtm_pixel pixel = cvtm_pixel_of_slot(diagram, slot);
   if (slot > 0) {
@@ -232,8 +231,8 @@ CVTM_HD void cvtm_set_seed(const cvtm_diagram *diagram, uint32_t *codes, int64_t
       cvtm_code_of_slot(diagram, slot);
 }
 
-/* Sets the code of pixel p to that of the seed that now has the site of its old label. A label that
- * is no index counts as the site at slot 0. */
+/* Sets the code of pixel p to that of the seed that now contains the site of its old label; a label
+ * that is no index stands for the site at slot 0. */
 CVTM_HD void cvtm_set_warm_code(const cvtm_diagram *diagram, const double *sites,
                                 const int32_t *labels, uint32_t *codes, int64_t p) {
   const int32_t label = labels[p];
@@ -248,7 +247,7 @@ CVTM_HD void cvtm_set_warm_code(const cvtm_diagram *diagram, const double *sites
 
 /* --- a pass ----------------------------------------------------------------------------------- */
 
-/* 2^23 + half, exactly: the lower bits of a float of that size count ones. */
+/* 2^23 + half, exactly: the last bit of a float of that size has the value 1. */
 CVTM_HD float cvtm_biased_float(uint32_t half) {
   const uint32_t bits = 0x4B000000U | half;
   float value;
@@ -256,14 +255,14 @@ CVTM_HD float cvtm_biased_float(uint32_t half) {
   return value;
 }
 
-/* The position of a code on the scale. For CVTM_NO_SEED it has no meaning; cvtm_flood_x2 makes the
+/* The position of a code on the scale. CVTM_NO_SEED gives some position; cvtm_flood_x2 makes its
  * distance infinite. */
 CVTM_HD void cvtm_code_position(uint32_t code, float *x, float *y) {
   *x = cvtm_biased_float(code & 0xFFFFU);
   *y = cvtm_biased_float(code >> 16);
 }
 
-/* The difference of two coordinates, with either sign. */
+/* The difference of two coordinates, with any sign; on a torus that to the nearest image. */
 CVTM_HD float cvtm_flood_difference(float p, float s, int periodic, float period) {
   const float straight = p - s;
   if (!periodic) return straight;
@@ -285,16 +284,16 @@ CVTM_HD float cvtm_flood_distance2(float x2, float dy) {
 }
 
 /* A pixel keeps the candidate with the least key. Keys are in the order of the squared distances
- * without their last four bits; equal ones are in the order of their tags. A tag is 4 r + c: r and
- * c are 0 in the row and column of the pixel, 1 in the row or column `step` before it, and 2 in the
- * row or column `step` after it. */
+ * without their last four bits, and then in the order of the tags. A tag is 4 r + c: r and c are 0
+ * in the row and column of the pixel, 1 in the row or column `step` before, and 2 in the row or
+ * column `step` after. */
 CVTM_HD uint32_t cvtm_flood_key(float distance2, uint32_t tag) {
   uint32_t bits;
   memcpy(&bits, &distance2, sizeof bits);
   return (bits & ~15U) | tag;
 }
 
-/* i + step if that is in the domain; on a torus i + step wrapped; else i. */
+/* i + step, on a torus wrapped into the domain; i if i + step is outside the domain. */
 CVTM_HD int cvtm_step_along(int i, int step, int side, int periodic) {
   int k = i + step;
   if (k >= 0 && k < side) return k;
@@ -304,9 +303,9 @@ CVTM_HD int cvtm_step_along(int i, int step, int side, int periodic) {
 }
 
 /* --- the final pass ----------------------------------------------------------------------- *
- * First every code is replaced by the slot of its seed's first site, plus CVTM_SEVERAL_SITES if
- * the seed has more; CVTM_NO_SEED stays. Then every pixel takes the nearest site of its candidates.
- */
+ * First every code except CVTM_NO_SEED is replaced by the slot of its seed's first site, plus
+ * CVTM_SEVERAL_SITES if the seed has more. Then every pixel takes the nearest site of its
+ * candidates. */
 
 #define CVTM_SEVERAL_SITES 0x80000000U
 
@@ -316,7 +315,7 @@ CVTM_HD uint32_t cvtm_slot_of_code(const cvtm_diagram *diagram, uint32_t code) {
   return (uint32_t)sites.first | (sites.last - sites.first == 1 ? 0 : CVTM_SEVERAL_SITES);
 }
 
-/* Improves *best by all sites of the seed. slot: as cvtm_slot_of_code returns it. */
+/* Updates *best by all sites of a seed. slot: the result of cvtm_slot_of_code. */
 CVTM_HD void cvtm_consider_seed(const cvtm_diagram *diagram, int i, int j, uint32_t slot,
                                 cvtm_nearest *best) {
   const double x = i + 0.5, y = j + 0.5;
@@ -328,16 +327,15 @@ CVTM_HD void cvtm_consider_seed(const cvtm_diagram *diagram, int i, int j, uint3
   cvtm_consider_sites(diagram, x, y, cvtm_sites_of_pixel(diagram, pixel), best);
 }
 
-/* The candidates of the final pass: those of a pass of step 1, which include the pixel itself, and
- * four pixels two away, which make up for the rounding of positions. */
+/* The candidates of the final pass: the nine of a pass with step 1, and four at a distance of two
+ * pixels, which make up for the rounding of positions. */
 enum { CVTM_FINAL_CANDIDATES = 13 };
 
 /* The offsets of candidate k from the pixel. */
 CVTM_HD int cvtm_final_column(int k) { return k < 9 ? k % 3 - 1 : k == 9 ? -2 : k == 10 ? 2 : 0; }
 CVTM_HD int cvtm_final_row(int k) { return k < 9 ? k / 3 - 1 : k == 11 ? -2 : k == 12 ? 2 : 0; }
 
-/* The least candidate that is at least `from`. If there is none, some candidate less than `from`.
- */
+/* The least candidate that is at least `from`; if there is none, a candidate below `from`. */
 CVTM_HD uint32_t cvtm_next_candidate(const uint32_t *candidate, uint32_t from) {
   uint32_t gap = UINT32_MAX;
   for (int k = 0; k < CVTM_FINAL_CANDIDATES; ++k) {
@@ -402,17 +400,17 @@ CVTM_HD double cvtm_tile_center_x(cvtm_tile tile) { return tile.x + 0.5 * tile.w
 CVTM_HD double cvtm_tile_center_y(cvtm_tile tile) { return tile.y + 0.5 * tile.height; }
 
 /* The squared distance from the tile's centre beyond which no site is nearest to a pixel centre of
- * the tile. nearest2: the squared distance from the tile's centre to the nearest site. A pixel
- * centre is at most r from the tile's centre, so that its nearest site is at most nearest + 2 r
- * from there. The factor covers rounding. */
+ * the tile. nearest2: the squared distance from the tile's centre to its nearest site. A pixel
+ * centre is at most r from the tile's centre, so its nearest site is at most sqrt(nearest2) + 2 r
+ * from the tile's centre. The factor covers rounding. */
 CVTM_HD double cvtm_tile_reach2(cvtm_tile tile, double nearest2) {
   const double dx = 0.5 * (tile.width - 1), dy = 0.5 * (tile.height - 1);
   const double reach = sqrt(nearest2) + 2 * sqrt(dx * dx + dy * dy);
   return reach * reach * (1 + 1e-12);
 }
 
-/* True if the site at a slot coincides with the site before it. Then the one before has the lower
- * index, so that this one is nearest to no pixel. */
+/* True if the site at a slot coincides with the site at the slot before. The site at a slot is then
+ * the nearest site of no pixel, since the site before has the lower index. */
 CVTM_HD int cvtm_is_duplicate(const cvtm_site_tree_view *tree, int64_t slot) {
   return slot > 0 && tree->position[2 * slot] == tree->position[2 * slot - 2] &&
          tree->position[2 * slot + 1] == tree->position[2 * slot - 1];

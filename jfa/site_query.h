@@ -1,10 +1,10 @@
 /* Queries of a site tree: distances, the Morton curve, exact nearest sites by boxes, sites by bins.
  * Compiles as C11 and inside CUDA kernels.
  *
- * All comparisons are of squared distances in double, computed by the one expression of
- * cvtm_distance2, so that every search gives the same answer on every device. The distance to a box
- * is rounded in the same way. It never exceeds the distance to a site in the box, so that skipping
- * a box loses nothing. Of equal distances the lowest site index wins. */
+ * Searches compare squared distances in double, always computed by cvtm_distance2, so every search
+ * gives the same result on every device. The distance to a box is rounded in the same way, and
+ * never exceeds the computed distance to a site in the box, so no nearest site is missed when a box
+ * is skipped. Of equally near sites a search returns the site with the lowest index. */
 #ifndef CVTMESH_JFA_SITE_QUERY_H
 #define CVTMESH_JFA_SITE_QUERY_H
 
@@ -27,8 +27,8 @@ CVTM_HD cvtm_metric cvtm_metric_of(cvtm_domain domain) {
   return metric;
 }
 
-/* log2 of the steps of the Morton curve in a pixel. The least power of two that covers both sides
- * of the domain has 2^32 steps. */
+/* log2 of the steps of the Morton curve per pixel. The smallest power of two that is not less than
+ * either side of the domain has 2^32 steps. */
 CVTM_HD int cvtm_morton_shift(cvtm_domain domain) {
   const int side = domain.width > domain.height ? domain.width : domain.height;
 #ifdef __CUDA_ARCH__
@@ -69,7 +69,7 @@ CVTM_HD uint32_t cvtm_even_bits(uint64_t code) {
   return (uint32_t)(bits | bits >> 16);
 }
 
-/* Moves bit k of x to bit 2 k, for k < 16. x has no other bits. */
+/* Moves bit k of x to bit 2 k; x < 2^16. */
 CVTM_HD uint32_t cvtm_spread_16_bits(uint32_t x) {
   x = (x | x << 8) & 0x00FF00FFu;
   x = (x | x << 4) & 0x0F0F0F0Fu;
@@ -103,8 +103,7 @@ CVTM_HD void cvtm_canonical_site(cvtm_metric metric, const double *site, double 
   *y = cvtm_wrap(site[1], metric.period_y);
 }
 
-/* |p - s| along one axis; on a torus the distance to the nearest image, for p and s in [0, period).
- */
+/* |p - s| along one axis; on a torus the distance to the nearest image, p and s in [0, period). */
 CVTM_HD double cvtm_axis_distance(double p, double s, double period) {
   double distance = fabs(p - s);
   if (period > 0) {
@@ -141,15 +140,15 @@ CVTM_HD double cvtm_axis_gap(double p, double low, double high, double period) {
   return gap;
 }
 
-/* The squared distance from a point to a box of the tree. It is a lower bound of the computed
- * squared distances to the sites in the box. */
+/* The squared distance from a point to a box of the tree, a lower bound of the computed squared
+ * distances to the sites in the box. */
 CVTM_HD double cvtm_box_distance2(cvtm_metric metric, double x, double y, const double *box) {
   const double dx = cvtm_axis_gap(x, box[0], box[2], metric.period_x);
   const double dy = cvtm_axis_gap(y, box[1], box[3], metric.period_y);
   return dx * dx + dy * dy;
 }
 
-/* The position of the site at a slot of the tree's order. */
+/* The position of the site at a slot. */
 CVTM_HD void cvtm_tree_position(const cvtm_site_tree_view *view, int64_t slot, double *x,
                                 double *y) {
 #ifdef __CUDA_ARCH__
@@ -165,7 +164,7 @@ CVTM_HD void cvtm_tree_position(const cvtm_site_tree_view *view, int64_t slot, d
 /* The nearest site found so far. */
 typedef struct cvtm_nearest {
   double distance2;
-  int32_t slot;  /* in the tree's order; -1 if none yet */
+  int32_t slot;  /* -1 if no site has been found */
   int32_t index; /* the caller's index */
 } cvtm_nearest;
 
@@ -177,7 +176,7 @@ CVTM_HD cvtm_nearest cvtm_nearest_none(void) {
   return none;
 }
 
-/* Improves *best by the site at a slot. */
+/* Replaces *best by the site at a slot if that is nearer. */
 CVTM_HD void cvtm_nearest_consider(const cvtm_site_tree_view *view, cvtm_metric metric, double x,
                                    double y, int64_t slot, cvtm_nearest *best) {
   const double distance2 =
@@ -199,8 +198,9 @@ CVTM_HD int64_t cvtm_node_first(const cvtm_site_tree_view *view, int64_t node) {
 /* True if all sites of a box coincide. */
 CVTM_HD int cvtm_box_is_point(const double *box) { return box[0] == box[2] && box[1] == box[3]; }
 
-/* Improves *best by the sites below `node` (1: all sites). Along a periodic axis the point must lie
- * in [0, period). *best may come from an earlier search or a guess. */
+/* Replaces *best by the nearest site below `node` (1: all sites) if that is nearer. Along a
+ * periodic axis the point must lie in [0, period). *best may come from an earlier search or a
+ * guess. */
 CVTM_HD void cvtm_search_node(const cvtm_site_tree_view *view, cvtm_metric metric, double x,
                               double y, int64_t node, cvtm_nearest *best) {
   int32_t stack_node[CVTM_TREE_STACK];
@@ -244,7 +244,7 @@ CVTM_HD void cvtm_search_node(const cvtm_site_tree_view *view, cvtm_metric metri
   }
 }
 
-/* Improves *best by the sites at slots first .. last - 1. */
+/* cvtm_search_node for the sites at slots first .. last - 1. */
 CVTM_HD void cvtm_search_range(const cvtm_site_tree_view *view, cvtm_metric metric, double x,
                                double y, int64_t first, int64_t last, cvtm_nearest *best) {
   int64_t low =
@@ -267,8 +267,8 @@ CVTM_HD void cvtm_search_range(const cvtm_site_tree_view *view, cvtm_metric metr
   }
 }
 
-/* The site nearest to any point. In a periodic domain the point is wrapped. slot is -1 if there
- * are no sites. */
+/* The site nearest to a point, which is wrapped into a periodic domain. slot is -1 if there are no
+ * sites. */
 CVTM_HD cvtm_nearest cvtm_site_tree_nearest(const cvtm_site_tree_view *view, cvtm_metric metric,
                                             double x, double y) {
   cvtm_nearest best = cvtm_nearest_none();
@@ -278,15 +278,15 @@ CVTM_HD cvtm_nearest cvtm_site_tree_nearest(const cvtm_site_tree_view *view, cvt
   return best;
 }
 
-/* --- what a tree lacks ----------------------------------------------------------------------- */
+/* --- trees that lack sites ------------------------------------------------------------------- */
 
-/* A tree may lack the sites of some bins of the coarse level. The coarse level is CVTM_TREE_COARSE
- * levels above the finest one, or the coarsest. The tree has all sites of a bin that it covers, and
- * no site of any other bin. A search that needs the sites of another bin sets the bit of the bin in
- * `wanted`, and sets *missed; its result is then void.
+/* A tree may lack the sites of some coarse bins, those of the level CVTM_TREE_COARSE levels above
+ * the finest level, or of level 0. The tree has all sites of the bins that it covers, and no sites
+ * of other bins. A search that needs the sites of an uncovered bin sets the bit of the bin in
+ * `wanted`, and sets *missed; its result is then invalid.
  *
- * The own sites have the numbers first .. end - 1 of the caller; only their cells are computed. The
- * tree covers the bins of its own sites and the bins beside these. */
+ * The own sites of the tree have the indices first .. end - 1; only their cells are computed. The
+ * tree covers the bins of its own sites and the bins beside those. */
 enum { CVTM_TREE_COARSE = 3 };
 
 typedef struct cvtm_tree_cover {
@@ -313,7 +313,7 @@ CVTM_HD void cvtm_set_bits(uint32_t *word, uint32_t bits) {
 #endif
 }
 
-/* Marks in the cover that a search needs all sites of bin number `bin` of a level. */
+/* Marks in the cover that a search needs all sites of bin `bin` of a level. */
 CVTM_HD void cvtm_tree_want(const cvtm_tree_cover *cover, int32_t levels, int32_t level,
                             uint32_t bin) {
   const int32_t coarse = cvtm_tree_coarse(levels), up = level - coarse;
@@ -328,7 +328,7 @@ CVTM_HD void cvtm_tree_want(const cvtm_tree_cover *cover, int32_t levels, int32_
   }
 }
 
-/* True if the site at a slot is an own site. Without a cover all are. */
+/* True if the site at a slot is an own site, as all are without a cover. */
 CVTM_HD int cvtm_tree_is_own(const cvtm_site_tree_view *tree, int64_t slot) {
   return tree->cover == NULL ||
          (tree->index[slot] >= tree->cover->first && tree->index[slot] < tree->cover->end);
@@ -342,7 +342,7 @@ typedef struct cvtm_bin_level {
   double side;          /* pixels */
 } cvtm_bin_level;
 
-/* The coarsest bins with a side of at most `reach`, or the finest bins if there are none. */
+/* The coarsest level whose bins have sides of at most `reach`, or the finest level. */
 CVTM_HD cvtm_bin_level cvtm_bin_level_for(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                           double reach) {
   cvtm_bin_level bins;
@@ -356,7 +356,7 @@ CVTM_HD cvtm_bin_level cvtm_bin_level_for(const cvtm_site_tree_view *tree, cvtm_
   return bins;
 }
 
-/* The index along an axis of the bin that holds x, clamped to the domain. */
+/* The index along an axis of the bin that contains x, clamped to the domain. */
 CVTM_HD int32_t cvtm_bin_coordinate(const cvtm_bin_level *bins, double x, int size) {
   if (bins->level == 0) return 0;
   return (int32_t)(cvtm_quantize(x, size, bins->shift) >> (32 - bins->level));
@@ -370,8 +370,8 @@ CVTM_HD int cvtm_is_before_code(const cvtm_site_tree_view *tree, cvtm_domain dom
 }
 
 /* The first of the slots first .. last - 1 whose code is not below `code`, or last if there is
- * none. The search begins at `guess`, which is one of these slots or last. It takes steps away
- * from there, each twice as long as the one before, until two of them enclose the result. */
+ * none. The search begins at `guess`, which is one of these slots or last, and takes steps of
+ * doubling length until two of them enclose the result. */
 CVTM_HD int32_t cvtm_first_with_code(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                      uint64_t code, int32_t first, int32_t last, int32_t guess) {
   if (guess < last && cvtm_is_before_code(tree, domain, guess, code)) {
@@ -403,8 +403,8 @@ CVTM_HD int32_t cvtm_first_with_code(const cvtm_site_tree_view *tree, cvtm_domai
   return first;
 }
 
-/* The slots first .. last - 1 of the sites of a square that is smaller than the finest bins. The
- * search begins at `slot`, which is probably near. */
+/* The slots first .. last - 1 of the sites of a square (bx, by) of a level finer than the bins. The
+ * search begins at `slot`. */
 CVTM_HD void cvtm_square_sites(const cvtm_site_tree_view *tree, cvtm_domain domain, int32_t level,
                                int32_t bx, int32_t by, int32_t slot, int32_t *first,
                                int32_t *last) {

@@ -11,7 +11,7 @@ struct cvtm_site_tree {
   cvtm_device *device;
   const cvtm_site_tree_table *table;
   int64_t capacity;
-  int64_t total; /* capacity, including sites of other ranks that this tree lacks */
+  int64_t total; /* capacity, plus the sites of other ranks that this tree lacks */
   int has_boxes;
   cvtm_site_tree_arrays arrays;
 };
@@ -22,9 +22,9 @@ static int64_t leaves_for(int64_t count) {
   return leaves;
 }
 
-/* The number of levels of bins. There is at least one bin for each site inside the domain. There
- * are fewer than 16 bins for each site over the Morton square, which can be much larger than a long
- * and thin domain. */
+/* The number of levels of bins: the smallest with at least one bin in the domain for each site.
+ * There are at most 13 levels, and fewer than 64 bins of the Morton square, which can be much
+ * larger than a long and thin domain, for each site. */
 int32_t cvtm_site_tree_levels(cvtm_domain domain, int64_t count) {
   const double side = (double)((uint64_t)1 << (32 - cvtm_morton_shift(domain)));
   const double share = (double)domain.width * (double)domain.height / (side * side);
@@ -43,7 +43,7 @@ static int on_cuda(const cvtm_site_tree *tree) {
   return cvtm_device_get_kind(tree->device) == CVTM_DEVICE_CUDA;
 }
 
-/* The largest number of bins of a tree of `total` sites. On CUDA, tiles sum their counts. */
+/* The largest number of bins, that of a tree with `total` sites. */
 static int64_t most_bins(const cvtm_site_tree *tree) {
   return bins_of(cvtm_site_tree_levels(tree->arrays.domain, tree->total));
 }

@@ -1,5 +1,6 @@
-/* The sites are sorted by counting. Most bins hold few sites, which form a chain: comparing a site
- * with the others of its bin gives its slot. The sites of crowded bins are sorted by merging.
+/* The sites are sorted by counting. Most bins have few sites, which form a chain: the comparison of
+ * a site with the others of its bin gives its slot. The sites of crowded bins are sorted by
+ * merging.
  *
  * CUB's radix sort, with the kernels that find bins and spacings, takes 4 to 5 times as long at
  * 4,000 and 60,000 sites, and 2.6 to 2.0 times at 10^6 to 10^7 sites in the order of a start
@@ -14,15 +15,15 @@
 
 enum {
   BLOCK = 256,
-  SHARE = CVTM_TREE_TILE / BLOCK, /* bins of a tile that one thread has */
+  SHARE = CVTM_TREE_TILE / BLOCK, /* bins of a tile per thread */
   RUN = 32, /* sites in a run of a crowded bin, which order_run orders by counting */
   CROWD_BLOCKS = 1024,
   CROWD_ITEM = 2 * BLOCK /* slots that a block orders or merges at once */
 };
 
-/* Counts a site and adds it to the chain of its bin. Lanes whose sites share a bin link their
- * sites, and the last lane adds all of them: with an atomic operation per site, many sites of one
- * bin would wait for each other. */
+/* Counts a site and adds it to the chain of its bin. Lanes whose sites are in the same bin link
+ * their sites, and the last lane adds all these sites with one atomic operation: with an operation
+ * per site, many sites of one bin would wait for each other. */
 static __device__ void count_site(const cvtm_site_tree_arrays &tree, int64_t i, int32_t bin,
                                   unsigned lanes) {
   const int lane = threadIdx.x % 32;
@@ -64,19 +65,19 @@ static __device__ int32_t block_sums(int32_t mine, int32_t *before) {
   return total;
 }
 
-/* Takes the next tile of bins for this block. Blocks take tiles in order, so that all earlier tiles
+/* Takes the next tile of bins for this block. Blocks take tiles in order, so all earlier tiles
  * belong to blocks that are running or have ended. */
 static __device__ int64_t take_tile(int32_t *taken) {
   __shared__ int32_t tile;
-  __syncthreads(); /* all threads have read the previous one */
+  __syncthreads(); /* all threads have read the previous tile */
   if (threadIdx.x == 0) tile = atomicAdd(taken, 1);
   __syncthreads();
   return tile;
 }
 
-/* The word that a block publishes about a tile: the number of its sites or, with `is_prefix`, the
- * number of sites of this and all earlier tiles. It is never 0, which means that the tile is not
- * counted yet. */
+/* The word that a block publishes about a tile: the number of sites of this tile or, with
+ * `is_prefix`, of this and all earlier tiles. The word is never 0, which stands for a tile that has
+ * not been counted. */
 static __device__ unsigned long long tile_word(int32_t sites, bool is_prefix) {
   return static_cast<unsigned long long>(sites) << 2 | 2 | is_prefix;
 }
@@ -98,8 +99,7 @@ static __device__ int32_t count_before(const cvtm_site_tree_arrays &tree, int64_
   return before;
 }
 
-/* Sets the first slot of each bin of a tile. Bins are contiguous, and follow those of earlier
- * tiles. */
+/* Sets the first slot of each bin. */
 static __global__ void __launch_bounds__(BLOCK)
     start_kernel(cvtm_site_tree_arrays tree, int64_t bins, int64_t tiles) {
   for (int64_t tile = take_tile(tree.taken); tile < tiles; tile = take_tile(tree.taken)) {
@@ -120,15 +120,15 @@ static __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-/* The address of the code of the site at a slot of a crowded bin, while the bin is being ordered.
- * Two arrays of codes use the memory of the bin's positions, which are not known yet. */
+/* The address of the code of the site at a slot of a crowded bin, while the bin is being sorted.
+ * The two arrays of codes use the memory of the bin's positions, which are set later. */
 static __device__ double *crowd_code(const cvtm_site_tree_arrays &tree, int32_t first, int32_t last,
                                      int array, int64_t slot) {
   return tree.position + first + (array == 0 ? 0 : last - first) + slot;
 }
 
 /* Decrements the count of a crowded bin for one site, and returns the previous count. Lanes whose
- * sites share the bin make one atomic operation together. */
+ * sites are in the same bin share one atomic operation. */
 static __device__ int32_t count_off(int32_t *bin_count, int32_t bin) {
   const int lane = threadIdx.x % 32;
   const unsigned peers = __match_any_sync(__activemask(), bin);
@@ -138,8 +138,8 @@ static __device__ int32_t count_off(int32_t *bin_count, int32_t bin) {
   return __shfl_sync(peers, count, leader) - __popc(peers & ((1u << lane) - 1));
 }
 
-/* Orders each bin by code, then index. The sites of a crowded bin get its slots in any order, and
- * negative spacings. Resets counts and chains for the next sort. */
+/* Sorts each bin by code, then index. The sites of a crowded bin get the slots of the bin in any
+ * order, and negative spacings. Resets counts and chains for the next sort. */
 static __global__ void order_kernel(cvtm_site_tree_arrays tree, int64_t tiles,
                                     const double *sites) {
   for (int64_t k = cvtm_first_thread(); k < tiles; k += cvtm_thread_count()) tree.tile_count[k] = 0;
@@ -185,9 +185,9 @@ struct crowd_pass {
 
 /* A site of a crowded bin. */
 struct crowded_site {
-  int32_t i;           /* index of the caller */
-  uint64_t code;       /* on the Morton curve */
-  int32_t first, last; /* first and last slot of the bin */
+  int32_t i;           /* the caller's index */
+  uint64_t code;       /* Morton code */
+  int32_t first, last; /* the bin has the slots first .. last - 1 */
 };
 
 static __device__ crowded_site read_crowded(const crowd_pass &pass, int64_t slot) {
@@ -214,7 +214,7 @@ static __device__ bool is_before(const crowd_pass &pass, int64_t slot, const cro
   return code < site.code || (code == site.code && pass.from[slot] < site.i);
 }
 
-/* Orders runs of RUN sites: finds the slot of this site in its run. */
+/* Sorts runs of RUN sites: finds the new slot of the site at `slot` in its run. */
 static __device__ void order_run(const crowd_pass &pass, int64_t slot) {
   const crowded_site site = read_crowded(pass, slot);
   const int64_t begin = slot - (slot - site.first) % RUN;
@@ -224,8 +224,8 @@ static __device__ void order_run(const crowd_pass &pass, int64_t slot) {
   write_crowded(pass, site, target);
 }
 
-/* Merges pairs of runs of `run` sites. The new slot of a site is the number of sites that precede
- * it in its own run and in the other run. */
+/* Merges pairs of runs of `run` sites. The new place of a site in the pair is the number of sites
+ * of both runs that precede the site. */
 static __device__ void merge_run(const crowd_pass &pass, int64_t run, int64_t slot) {
   const crowded_site site = read_crowded(pass, slot);
   const int64_t inside = (slot - site.first) % (2 * run), pair = slot - inside;
@@ -242,7 +242,7 @@ static __device__ void merge_run(const crowd_pass &pass, int64_t run, int64_t sl
   write_crowded(pass, site, pair + inside % run + (low - begin));
 }
 
-/* Sets position and spacing of an ordered site, once the codes of its bin are no longer needed. */
+/* Sets position and spacing of a sorted site; overwrites the codes of its bin. */
 static __device__ void place_crowded(const crowd_pass &pass, const double *sites, int64_t slot) {
   cvtm_site_tree_arrays ordered = pass.tree;
   ordered.index = const_cast<int32_t *>(pass.from);
@@ -253,9 +253,9 @@ static __device__ void place_crowded(const crowd_pass &pass, const double *sites
                       &pass.tree.position[2 * slot], &pass.tree.position[2 * slot + 1]);
 }
 
-/* Orders the crowded bins in stages: runs, merges, positions. Blocks take the items of all stages
- * in order, and wait only for items of the previous stage, which running blocks have taken. So no
- * number of blocks must be resident at once. */
+/* Sorts the crowded bins in stages: runs, merges, positions. Blocks take the items of all stages in
+ * order, and wait only for items of the previous stage, which running blocks have taken. So the
+ * kernel works with any number of resident blocks. */
 static __global__ void __launch_bounds__(BLOCK)
     crowd_kernel(cvtm_site_tree_arrays tree, const double *sites) {
   const int32_t fullest = *tree.fullest;
@@ -323,8 +323,7 @@ __device__ void cvtm_tree_upper_boxes(int64_t leaf_count, double *box) {
   }
 }
 
-/* Each block computes the boxes of some subtrees; the last block to end computes the boxes above
- * them. */
+/* Each block computes the boxes of some subtrees; the last block computes the boxes above. */
 static __global__ void __launch_bounds__(BLOCK)
     bound_kernel(cvtm_site_tree_arrays tree, const int32_t *wanted, int64_t subtrees) {
   if (wanted && !*wanted) return;

@@ -1,5 +1,5 @@
 /* Inside the library: the phases of building a site tree that differ between devices, and the
- * functions that both sides share. */
+ * functions that both devices share. */
 #ifndef CVTMESH_JFA_SITE_TREE_KERNELS_H
 #define CVTMESH_JFA_SITE_TREE_KERNELS_H
 
@@ -11,7 +11,7 @@ extern "C" {
 
 enum { CVTM_TREE_TILE = 2048 /* bins that a block of CUDA threads counts together */ };
 
-/* A tree's device memory, and the capacity and domain that it is made for. */
+/* A tree's device memory, its domain, and the numbers of the last sort. */
 typedef struct cvtm_site_tree_arrays {
   cvtm_domain domain;
   int64_t count, leaf_count;
@@ -20,7 +20,7 @@ typedef struct cvtm_site_tree_arrays {
   float *spacing;
   int32_t *index, *start;
   const cvtm_tree_cover *cover; /* of a tree that lacks some sites; else NULL */
-  /* Scratch of both devices: codes; an order, or chains of sites. */
+  /* Scratch of both devices. keys: codes; order: an array of the sort, or chains of sites. */
   uint64_t *keys;
   int32_t *order;
   /* Scratch of the CPU's radix sort. */
@@ -30,7 +30,7 @@ typedef struct cvtm_site_tree_arrays {
   /* Scratch of CUDA. Between sorts all entries of bin_head are -1, and all entries of the other
    * arrays are 0. */
   int32_t *bin_count;             /* sites of each bin */
-  int32_t *bin_head;              /* a site of each bin, the start of its chain */
+  int32_t *bin_head;              /* the first site of the chain of each bin */
   unsigned long long *tile_count; /* of each tile of bins: tile_word of site_tree_cuda.cu, or 0 */
   int32_t *taken;                 /* items of work that blocks have taken; one number */
   int32_t *done;                  /* items that are done */
@@ -41,8 +41,7 @@ typedef struct cvtm_site_tree_arrays {
 typedef struct cvtm_site_tree_table {
   /* Sets position, index, start and spacing. There is at least one site. */
   cvtm_status (*sort)(cvtm_device *device, const cvtm_site_tree_arrays *tree, const double *sites);
-  /* Sets the boxes of all leaves, then those of the levels above, up to the root. Does nothing if
-   * wanted is not NULL and *wanted is 0. */
+  /* Sets the boxes of all nodes, unless wanted is not NULL and *wanted is 0. */
   cvtm_status (*bound)(cvtm_device *device, const cvtm_site_tree_arrays *tree,
                        const int32_t *wanted);
 } cvtm_site_tree_table;
@@ -52,19 +51,18 @@ extern const cvtm_site_tree_table cvtm_site_tree_table_cpu, cvtm_site_tree_table
 /* --- a site tree that lacks some sites (cvtm_tree_cover in site_query.h) ---------------------- */
 
 /* A tree that lacks some sites has the bins and levels of the tree of all sites, so that a search
- * finds the same. */
+ * gives the same result. */
 
 /* The number of levels of bins of a tree of `count` sites. */
 int32_t cvtm_site_tree_levels(cvtm_domain domain, int64_t count);
-/* Creates a tree without boxes for `capacity` sites. The tree of all sites has at most `total`
- * sites. */
+/* Creates a tree without boxes for `capacity` of at most `total` sites. */
 cvtm_status cvtm_site_tree_create_part(cvtm_device *device, cvtm_domain domain, int64_t capacity,
                                        int64_t total, cvtm_site_tree **tree);
-/* Sets the domain of the sorts that follow: the domain of creation in larger units. */
+/* Sets the domain of the next sorts: the domain of creation in larger units. */
 void cvtm_site_tree_set_domain(cvtm_site_tree *tree, cvtm_domain domain);
-/* cvtm_site_tree_sort of `count` of `total` sites. cover: in device memory, borrowed until the next
- * sort. The sort marks the bins that the spacings of own sites need. Sites with equal codes must be
- * in the order that they have among all sites. */
+/* cvtm_site_tree_sort for `count` of `total` sites. cover: in device memory, borrowed until the
+ * next sort; the sort marks the bins that the spacings of own sites need. Sites with equal codes
+ * must be in the order that they have among all sites. */
 cvtm_status cvtm_site_tree_sort_part(cvtm_site_tree *tree, const double *sites, int64_t count,
                                      int64_t total, const cvtm_tree_cover *cover);
 
@@ -78,18 +76,18 @@ CVTM_HD int32_t cvtm_bin_of(uint64_t code, int32_t levels) {
 }
 
 enum {
-  CVTM_TREE_NEIGHBORS = 8,     /* a spacing is estimated from this number of sites, at least */
+  CVTM_TREE_NEIGHBORS = 8,     /* a spacing is estimated from at least this number of sites */
   CVTM_TREE_CROWDED_BIN = 192, /* a finest bin with more sites is crowded */
-  CVTM_TREE_AT_ONCE = 4        /* counts of bins that are read before one is used */
+  CVTM_TREE_AT_ONCE = 4        /* counts of bins that are read before the first is used */
 };
 
-/* The number of sites in the bin `up` levels above a finest one. */
+/* The number of sites in the bin that is `up` levels above a finest bin. */
 CVTM_HD int32_t cvtm_bin_count(const cvtm_site_tree_arrays *tree, int32_t bin, int32_t up) {
   const int32_t first = bin >> 2 * up << 2 * up;
   return tree->start[first + (1 << 2 * up)] - tree->start[first];
 }
 
-/* The side in pixels of a square whose side is 2^-depth of that of the Morton square. */
+/* 2^-depth times the side of the Morton square, in pixels. */
 CVTM_HD float cvtm_tree_side(const cvtm_site_tree_arrays *tree, int32_t depth) {
   return ldexpf(1, 32 - cvtm_morton_shift(tree->domain) - depth);
 }
@@ -99,9 +97,9 @@ CVTM_HD int cvtm_tree_is_foreign(const cvtm_site_tree_arrays *tree, int64_t i) {
   return tree->cover != NULL && (i < tree->cover->first || i >= tree->cover->end);
 }
 
-/* The spacing of sites around site i, which is in a finest bin: estimated from the smallest bin
- * around it that holds CVTM_TREE_NEIGHBORS sites. 0 if that bin is crowded, or if the site is not
- * an own site. */
+/* The spacing of the sites around site i, which is in the finest bin `bin`: estimated from the
+ * smallest bin that contains site i and has CVTM_TREE_NEIGHBORS sites. 0 if that bin is crowded, or
+ * if the site is not an own site. */
 CVTM_HD float cvtm_bin_spacing(const cvtm_site_tree_arrays *tree, int64_t i, int32_t bin) {
   if (cvtm_tree_is_foreign(tree, i)) return 0;
   int32_t counts[CVTM_TREE_AT_ONCE], up = 0, count = 0;
@@ -129,9 +127,9 @@ CVTM_HD uint64_t cvtm_tree_code(const cvtm_site_tree_arrays *tree, int64_t slot)
 #endif
 }
 
-/* The spacing of sites around a slot in a crowded bin: estimated from the smallest square of the
- * Morton curve that holds the site and CVTM_TREE_NEIGHBORS - 1 others, at most the limit of
- * cvtm_hull_is_crowded. 0 if the site is not an own site. */
+/* The spacing of the sites around a slot in a crowded bin: estimated from the smallest square of
+ * the Morton curve that contains the site and CVTM_TREE_NEIGHBORS - 1 others, but at most the limit
+ * of cvtm_hull_is_crowded. 0 if the site is not an own site. */
 CVTM_HD float cvtm_crowded_spacing(const cvtm_site_tree_arrays *tree, int64_t slot) {
   enum { OTHERS = CVTM_TREE_NEIGHBORS - 1 };
   if (cvtm_tree_is_foreign(tree, tree->index[slot])) return 0;
@@ -149,8 +147,8 @@ CVTM_HD float cvtm_crowded_spacing(const cvtm_site_tree_arrays *tree, int64_t sl
   return fminf(side / sqrtf((float)CVTM_TREE_NEIGHBORS), most);
 }
 
-/* The box of the sites at slots first .. last - 1. If there are none, its lower bounds are +inf
- * and its upper bounds -inf. */
+/* The box of the sites at slots first .. last - 1; if there are none, the lower bounds are +inf and
+ * the upper bounds -inf. */
 CVTM_HD void cvtm_tree_sites_box(const double *position, int64_t first, int64_t last, double *box) {
   double x0 = HUGE_VAL, y0 = HUGE_VAL, x1 = -HUGE_VAL, y1 = -HUGE_VAL;
   for (int64_t slot = first; slot < last; ++slot) {
