@@ -11,12 +11,11 @@ CVTM_API_BEGIN
  * of which are the vertices of the boundary. Every edge of the boundary is an edge of the mesh, and
  * the circumcircle of a triangle contains no vertex that is visible from inside the triangle.
  * Predicates are exact on the grid of cvtm_delaunay; triangles and corners have the order of
- * cvtm_delaunay within each region. The region of a triangle follows from `left` and `right` of the
- * boundary's edges. Triangles of region 0, the outside, are dropped, and so are points without
- * triangles: vertex v of the mesh was point source[v]. source is malloc'd. An edge that passes
- * exactly through a point is divided there. Fails with CVTM_ERROR_INPUT, naming the positions, if
- * edges of the boundary cross or their regions contradict each other; then the outputs are
- * unchanged. */
+ * cvtm_delaunay within each region. `left` and `right` of the boundary's edges give the region of a
+ * triangle. Triangles of region 0, the outside, are dropped, and so are points without triangles:
+ * vertex v of the mesh was point source[v]. source is malloc'd. An edge that passes exactly through
+ * a point is divided there. Fails with CVTM_ERROR_INPUT, naming the positions, if edges of the
+ * boundary cross or their regions contradict each other; the outputs are then unchanged. */
 cvtm_status cvtm_constrained_delaunay(const double *points, int64_t count,
                                       const cvtm_boundary *boundary, cvtm_mesh *mesh,
                                       cvtm_regions *regions, int32_t **source, cvtm_error *error);

@@ -76,8 +76,7 @@ cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
 cvtm_status cvtm_contour_of_frame(int width, int height, const cvtm_contour_options *options,
                                   cvtm_contour *contour, cvtm_error *error);
 /* Makes a contour of the unchanged rings. CVTM_ERROR_INPUT if a ring leaves the image or, with a
- * periodic border, if only some edges along a side have copies on the opposite side, or none
- * has. */
+ * periodic border, if only some edges along a side, or none, have copies on the opposite side. */
 cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, int height,
                                      const cvtm_contour_options *options, cvtm_contour *contour,
                                      cvtm_error *error);

@@ -21,10 +21,9 @@ typedef struct cvtm_delaunay_report {
 } cvtm_delaunay_report;
 
 /* As cvtm_delaunay, on a CUDA device. The host triangulates if the device is the CPU or NULL, if
- * the device has too little memory (136 bytes per point), or if the search would take too long
- * because many circumcircles pass close to many points (for example, if all points lie on one
- * circle). points: host memory. report may be NULL. Errors: those of cvtm_delaunay and of the
- * device. */
+ * the device lacks memory (136 bytes per point), or if the search would take too long because many
+ * circumcircles pass close to many points (for example, if all points lie on one circle). points:
+ * host memory. report may be NULL. Errors as for cvtm_delaunay, and of the device. */
 cvtm_status cvtm_delaunay_on(cvtm_device *device, const double *points, int64_t count,
                              cvtm_mesh *mesh, cvtm_delaunay_report *report, cvtm_error *error);
 /* cvtm_delaunay_on for points that the device already has at `resident` (2 * count; NULL: `points`

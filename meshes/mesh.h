@@ -1,6 +1,6 @@
-/* Planar triangulations, Voronoi cells and their quality. Coordinates are in
- * pixels with y down throughout the library; only mesh files are written y up. So the corners of a
- * triangle, counterclockwise in files, have a negative signed area in these coordinates. */
+/* Planar triangulations, Voronoi cells and their quality. Coordinates are in pixels with y down
+ * throughout the library; only mesh files are written y up. So the corners of a triangle,
+ * counterclockwise in files, have a negative signed area in these coordinates. */
 #ifndef CVTMESH_MESHES_MESH_H
 #define CVTMESH_MESHES_MESH_H
 
@@ -42,13 +42,13 @@ typedef struct cvtm_regions {
   /* Set by cvtm_regions_group; until then 0 and NULL. */
   int32_t area_group_count, line_group_count;
   struct cvtm_group *area_groups, *line_groups; /* by ascending tag */
-  int32_t *group;                               /* of each edge: the tag of its line group */
+  int32_t *group;                               /* per edge: the tag of its line group */
   /* Set by cvtm_regions_pair; until then 0 and NULL. */
-  int64_t pair_count, unpaired; /* unpaired: vertices on a side without a copy */
+  int64_t pair_count, unpaired; /* unpaired: number of vertices on a side without a copy */
   int32_t *pairs; /* 3 * pair_count: a vertex on the left or lower side, its copy on the right or
                      upper side, and the axis between them, 0 or 1 */
-  int32_t *edge_copy; /* for each edge on the right or upper side: its copy on the opposite side;
-                         else -1 */
+  int32_t
+      *edge_copy; /* per edge on the right or upper side: its copy on the opposite side; else -1 */
 } cvtm_regions;
 
 void cvtm_regions_free(cvtm_regions *regions);
@@ -72,8 +72,8 @@ typedef struct cvtm_region_name {
  * the order of their numbers (N in place of region-N); left, right, bottom and top for edges on the
  * sides of the image, seen with y up, within half a pixel of a side or, if the image is periodic,
  * exactly on it; hole-1, hole-2, ... around holes; outer for the remaining boundary. Curves are
- * renumbered so that each belongs to one group, and edges are reordered with them. Replaces earlier
- * groups. Fails with CVTM_ERROR_MEMORY; then *regions is unchanged. */
+ * renumbered so that each belongs to one group, and edges are reordered accordingly. Replaces
+ * earlier groups. Fails with CVTM_ERROR_MEMORY; then *regions is unchanged. */
 cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
                                const cvtm_region_name *names, int64_t name_count,
                                cvtm_regions *regions, cvtm_error *error);
@@ -82,20 +82,20 @@ cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
  * between such vertices. sides: left, upper, right, lower, y down; NAN: no such side. The mesh must
  * lie in the rectangle. Pairs of the left and right side come first, then those of the bottom and
  * top, in ascending order along the sides. Curves on the sides are divided so that each is the copy
- * of one other curve, and edges are reordered with them. Call it after cvtm_regions_group. Replaces
- * earlier pairs. Fails with CVTM_ERROR_MEMORY; then *regions is unchanged. */
+ * of one other curve, and edges are reordered accordingly. To be called after cvtm_regions_group.
+ * Replaces earlier pairs. Fails with CVTM_ERROR_MEMORY; then *regions is unchanged. */
 cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, const double sides[4], cvtm_regions *regions,
                               cvtm_error *error);
 
-/* Delaunay triangulation of count points (x, y; finite) by exact predicates. The points are rounded
- * to a grid of at most 2^30 steps along the longer side of their bounding box, where the step is a
- * power of two. The mesh holds the rounded coordinates and is exactly Delaunay for them;
- * triangulating them again gives the same mesh. Every point is a vertex, in the given order; of
- * coincident points the first has the triangles. Triangles start at their smallest vertex and are
- * in lexicographic order. Of points on one circle the leftmost one (if there are two, the lower
- * one, with the larger y) is a corner of all triangles. O(n log n). Fails with CVTM_ERROR_INPUT if
- * a coordinate is not finite or its magnitude exceeds 1e300, and with CVTM_ERROR_ARGUMENT for count
- * < 1 or count > CVTM_DELAUNAY_MOST; then *mesh is unchanged. */
+/* Makes the Delaunay triangulation of count points (x, y; finite) by exact predicates. The points
+ * are rounded to a grid of at most 2^30 steps along the longer side of their bounding box, where
+ * the step is a power of two. The mesh holds the rounded coordinates and is exactly Delaunay for
+ * the rounded points, whose triangulation is the same mesh. Every point is a vertex, in the given
+ * order; of coincident points the first has the triangles. Triangles start at their smallest vertex
+ * and are in lexicographic order. Of points on one circle the leftmost one (if there are two, the
+ * lower one, with the larger y) is a corner of all triangles. Takes O(n log n) time. Fails with
+ * CVTM_ERROR_INPUT if a coordinate is not finite or its magnitude exceeds 1e300, and with
+ * CVTM_ERROR_ARGUMENT for count < 1 or count > CVTM_DELAUNAY_MOST; then *mesh is unchanged. */
 enum { CVTM_DELAUNAY_MOST = 715827882 };
 cvtm_status cvtm_delaunay(const double *points, int64_t count, cvtm_mesh *mesh, cvtm_error *error);
 
@@ -104,26 +104,26 @@ cvtm_status cvtm_delaunay(const double *points, int64_t count, cvtm_mesh *mesh, 
  * corners[2 * k + 1]) for k in [start[i], start[i+1]), counterclockwise as seen with y up. Points
  * outside the rectangle may have empty cells. Of coincident points the first has the cell; the
  * cells of the others are empty. Where more than three cells meet, edges of (nearly) zero length
- * may remain. O(n), except for sorting the neighbours of each vertex. */
+ * may remain. Takes O(n) time, except for sorting the neighbours of each vertex. */
 typedef struct cvtm_cells {
   int64_t count;
   int64_t *start;     /* count + 1 */
   double *corners;    /* 2 * start[count] */
-  int32_t *neighbors; /* start[count]: site on the other side of the edge from corner k to the next
-                         one; -1: border */
+  int32_t *neighbors; /* start[count]: the site on the other side of the edge from corner k to the
+                         next corner; -1: border */
 } cvtm_cells;
 
 cvtm_status cvtm_cells_create(const cvtm_mesh *mesh, cvtm_domain domain, cvtm_cells *cells,
                               cvtm_error *error);
-/* Cells of the vertices of a mesh, bounded by the border of the mesh; together they fill the mesh.
- * Each cell is the polygon through the circumcentres of the triangles around the vertex; a
+/* Makes cells of the vertices of a mesh, bounded by the border of the mesh; the cells fill the
+ * mesh. Each cell is the polygon through the circumcentres of the triangles around the vertex; a
  * circumcentre beyond a border edge is replaced by the midpoint of that edge. The cell of a border
  * vertex also has the vertex itself and the midpoints of its border edges as corners, and may not
  * be convex. */
 cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_error *error);
 void cvtm_cells_free(cvtm_cells *cells);
 
-enum { CVTM_ANGLE_BINS = 12 }; /* 5 degrees each, 0 to 60 */
+enum { CVTM_ANGLE_BINS = 12 }; /* 5 degrees each, from 0 to 60 */
 
 /* Angles in degrees; q = 2 sqrt(3) S / (p h) of each triangle (Frey & Borouchaki 1999:
  * S area, p half-perimeter, h longest edge; 1 for an equilateral one). */
@@ -136,7 +136,7 @@ typedef struct cvtm_quality_figures {
    * degenerate triangles are not counted. */
   double max_aspect;
   int64_t degenerate; /* triangles of zero area; their angle and q count as 0 */
-  int64_t angle_histogram[CVTM_ANGLE_BINS]; /* of the smallest angle */
+  int64_t angle_histogram[CVTM_ANGLE_BINS]; /* of the smallest angles of triangles */
 } cvtm_quality_figures;
 
 /* A vertex is interior if it is not on the border of the mesh and all of its triangles are inner.
@@ -145,11 +145,12 @@ typedef struct cvtm_quality {
   cvtm_quality_figures inner; /* triangles whose circumcentre lies in the domain */
   cvtm_quality_figures all;
   int64_t vertices, interior_vertices;
-  double degree6_share;         /* share of interior vertices with degree 6; 0 if there are none */
+  double
+      degree6_share; /* fraction of interior vertices with degree 6; 0 without interior vertices */
   int64_t degree_histogram[16]; /* of interior vertices; the last bin counts 15 and more */
 } cvtm_quality;
 
-/* Any triangulation, of either orientation. domain NULL: every triangle counts as inner. */
+/* Measures triangles of either orientation. domain NULL: every triangle counts as inner. */
 cvtm_status cvtm_quality_compute(const cvtm_mesh *mesh, const cvtm_domain *domain,
                                  cvtm_quality *quality, cvtm_error *error);
 

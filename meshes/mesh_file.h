@@ -12,7 +12,7 @@ CVTM_API_BEGIN
 
 typedef enum cvtm_msh_version { CVTM_MSH_4_1, CVTM_MSH_2_2 } cvtm_msh_version;
 
-/* The elements of INP: plane stress, plane strain, shells. */
+/* The elements of INP files: plane stress, plane strain, shells. */
 typedef enum cvtm_inp_elements { CVTM_INP_CPS, CVTM_INP_CPE, CVTM_INP_SHELL } cvtm_inp_elements;
 
 typedef enum cvtm_compression {
@@ -20,13 +20,13 @@ typedef enum cvtm_compression {
   CVTM_COMPRESS_ZLIB,
   CVTM_COMPRESS_LZ4
 } cvtm_compression;
-/* 1 if this build supports it. */
+/* 1 if this build supports the compression. */
 int cvtm_compression_known(cvtm_compression kind);
 /* 1 if this build writes XDMF with HDF5. Every build writes XDMF with options->ascii. */
 int cvtm_hdf5_known(void);
 
 typedef struct cvtm_mesh_file_options {
-  cvtm_domain domain; /* y in the file is domain.height - y */
+  cvtm_domain domain; /* y in the file is the domain's height - y */
   int unit;           /* nonzero: coordinates are divided by the width of the domain */
   int ascii;          /* nonzero: write text if the format is binary by default */
   int binary;         /* nonzero: write binary if the format is text by default (MSH) */
@@ -38,9 +38,10 @@ typedef struct cvtm_mesh_file_options {
   /* The nodes of second order of the mesh, or NULL. OBJ, OFF, PLY, STL and SVG files have only
    * straight triangles. */
   const cvtm_second_order *second;
-  const char *format;  /* an extension that replaces that of the path, or NULL */
-  double scale;        /* if `unit` is 0: units of the file per pixel; 0 means 1 */
-  double left, bottom; /* of the domain in the file, in units of the file */
+  const char *format; /* an extension that replaces that of the path, or NULL */
+  double scale;       /* if `unit` is 0: units of the file per pixel; 0 means 1 */
+  double left,
+      bottom; /* position of the domain's lower left corner in the file, in units of the file */
   cvtm_inp_elements inp_elements;
   CVTM_RESERVED(7);
 } cvtm_mesh_file_options; /* all 0 by default */
@@ -50,20 +51,19 @@ typedef struct cvtm_mesh_file_options {
  * are binary unless options->ascii is set; MSH is text unless options->binary is set; the others
  * are always text. vertex_data is written to PLY, VTK, VTU, MSH and NODE. In MSH each curve and
  * each region is an entity, and the groups of cvtm_regions_group become physical groups; a mesh
- * without regions is one physical group. In VTU lines follow the triangles, with the cell data
- * `region` (0 for a line) and `curve` (0 for a triangle). The pairs of cvtm_regions_pair become the
- * section Periodic of MSH and the field data `periodic_pairs` of VTU, with three columns. INP
- * (Abaqus, CalculiX) has an element set for each region, and a node set and a surface for each
- * group of edges. NODE, ELE and POLY are Triangle's formats: the tags of groups are boundary
- * markers, and regions are attributes. POLY holds the boundary of a mesh with groups. NAME.xdmf has
- * its arrays in NAME.h5, except with options->ascii; for a mesh with groups NAME_boundary.xdmf has
- * the boundary edges. STL is in single precision. SVG has the precision that a picture needs and
- * ignores `unit`. */
+ * without regions is one physical group. In VTU lines follow triangles, with the cell data `region`
+ * (0 for a line) and `curve` (0 for a triangle). The pairs of cvtm_regions_pair become the section
+ * Periodic of MSH and the field data `periodic_pairs` of VTU, with three columns. INP (Abaqus,
+ * CalculiX) has an element set for each region, and a node set and a surface for each group of
+ * edges. NODE, ELE and POLY are Triangle's formats: the tags of groups are boundary markers, and
+ * regions are attributes. POLY holds the boundary of a mesh with groups. The arrays of NAME.xdmf
+ * are in NAME.h5, except with options->ascii; for a mesh with groups NAME_boundary.xdmf has the
+ * boundary edges. STL has single precision. SVG has a picture's precision, and ignores `unit`. */
 int cvtm_mesh_format_known(const char *path);
 cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                             const cvtm_mesh_file_options *options, cvtm_error *error);
-/* The vertices, then the nodes of second order, in the coordinates of a file of these options:
- * malloc'd; NULL without memory. options NULL: y changes its sign. */
+/* The vertices, then the nodes of second order, in the coordinates of a file with these options:
+ * malloc'd; NULL if memory runs out. options NULL: y changes its sign. */
 double *cvtm_mesh_file_points(const cvtm_mesh *mesh, const cvtm_mesh_file_options *options);
 /* Reads the triangles of obj, vtu, msh and ele files. An ele file needs its node file in the same
  * folder; in memory the node file comes first. y becomes max(y) - y, and max(y) is stored as
@@ -71,12 +71,12 @@ double *cvtm_mesh_file_points(const cvtm_mesh *mesh, const cvtm_mesh_file_option
  * reversed, other polygons are refused, and so is a file without vertices. CVTM_ERROR_ARGUMENT for
  * another extension, CVTM_ERROR_INPUT with the line or the byte for a malformed file. */
 cvtm_status cvtm_mesh_read(const char *path, cvtm_mesh *mesh, cvtm_error *error);
-/* The same with a scalar field on the vertices: the point data of VTU or the node data of MSH with
- * the name `field`; NULL: the first scalar one. *values: vertex_count numbers, malloc'd.
+/* cvtm_mesh_read with a scalar field on the vertices: the point data of VTU or the node data of MSH
+ * with the name `field`; NULL: the first scalar field. *values: vertex_count numbers, malloc'd.
  * CVTM_ERROR_INPUT if the file has no such field, CVTM_ERROR_ARGUMENT for another format. */
 cvtm_status cvtm_mesh_read_field(const char *path, const char *field, cvtm_mesh *mesh,
                                  double **values, cvtm_error *error);
-/* As cvtm_mesh_read, from memory; `name` is used in messages. */
+/* cvtm_mesh_read from memory; `name` is used in messages. */
 cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                  const char *name, cvtm_mesh *mesh, cvtm_error *error);
 
@@ -91,26 +91,26 @@ cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *byt
 int cvtm_points_format_known(const char *path);
 cvtm_status cvtm_points_write(const char *path, const double *points, int64_t count,
                               cvtm_error *error);
-/* The same; `extension` names the format, and that of the path is ignored. */
+/* cvtm_points_write with the format named by `extension` instead of the path's extension. */
 cvtm_status cvtm_points_write_as(const char *extension, const char *path, const double *points,
                                  int64_t count, cvtm_error *error);
-/* The same with a third column `id` in CSV and NPY; id: count; NULL: without the column. */
+/* cvtm_points_write_as with a third column `id` in CSV and NPY; id: count; NULL: no such column. */
 cvtm_status cvtm_points_write_ids(const char *extension, const char *path, const double *points,
                                   const int64_t *id, int64_t count, cvtm_error *error);
-/* Writes points sorted by class: those of class k are start[k] .. start[k + 1] - 1. A third column
- * holds k + 1. For CSV (header x,y,class) and NPY (n x 3). */
+/* Writes points sorted by class: class k has the points start[k] .. start[k + 1] - 1. A third
+ * column holds k + 1. For CSV (header x,y,class) and NPY (n x 3). */
 cvtm_status cvtm_points_write_classes(const char *extension, const char *path, const double *points,
                                       const int64_t *start, int classes, cvtm_error *error);
-/* points is malloc'd: 2 * count. An empty list is an error. */
+/* Reads points (malloc'd: 2 * count). A file without points is an error. */
 cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, cvtm_error *error);
-/* The same of a file, or of an array of shape n x 2. */
+/* cvtm_points_read for a file, or for an array of shape n x 2. */
 cvtm_status cvtm_points_open(const cvtm_input *source, double **points, int64_t *count,
                              cvtm_error *error);
-/* The same, and reads the column `class` of a CSV file, integers >= 0. *classes: count numbers,
- * malloc'd; NULL if there is no such column. */
+/* cvtm_points_read, which also reads the column `class` of a CSV file, integers >= 0. *classes:
+ * count numbers, malloc'd; NULL without such a column. */
 cvtm_status cvtm_points_read_classes(const char *path, double **points, int32_t **classes,
                                      int64_t *count, cvtm_error *error);
-/* The same from memory; classes may be NULL. `name` is used in messages. */
+/* cvtm_points_read_classes from memory; classes may be NULL. `name` is used in messages. */
 cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                    const char *name, double **points, int32_t **classes,
                                    int64_t *count, cvtm_error *error);
@@ -120,11 +120,11 @@ cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *b
 typedef struct cvtm_dots {
   int64_t count;
   double *points, *radius; /* 2 * count, count: user units */
-  double box[4];           /* the viewBox: left, top, width, height; zeros: there is none */
+  double box[4];           /* the viewBox: left, top, width, height; zeros: none */
 } cvtm_dots;
-/* Fails with CVTM_ERROR_INPUT and the line, also if there is no circle; then *dots is empty. */
+/* Fails with CVTM_ERROR_INPUT and the line, also without a circle; then *dots is empty. */
 cvtm_status cvtm_dots_read(const char *path, cvtm_dots *dots, cvtm_error *error);
-/* The same from memory; `name` is used in messages. */
+/* cvtm_dots_read from memory; `name` is used in messages. */
 cvtm_status cvtm_dots_read_bytes(const unsigned char *bytes, size_t size, const char *name,
                                  cvtm_dots *dots, cvtm_error *error);
 void cvtm_dots_free(cvtm_dots *dots);
@@ -135,11 +135,11 @@ typedef enum cvtm_svg_kind {
   CVTM_SVG_CELLS,
   CVTM_SVG_MESH,
   CVTM_SVG_PATH,   /* one line through the vertices of the mesh, in their order */
-  CVTM_SVG_TOUR,   /* the same, and back to the first */
+  CVTM_SVG_TOUR,   /* as PATH, and back to the first vertex */
   CVTM_SVG_TOUCHES /* dots as touches of a pen; cvtm_svg_write draws stipples instead */
 } cvtm_svg_kind;
 /* Draws stipples (a circle per site), edges (each once) or paths from the mesh, or cells (a path
- * per cell) from the cells; the other argument may be NULL. radius: stipple radii of the sites in
+ * per cell) from `cells`; the other argument may be NULL. radius: stipple radii of the sites in
  * pixels; NULL: one radius, chosen from the mean spacing. light: nonzero: white stipples on black.
  * mm: the size of a pixel, which gives the picture its real size; 0: a pixel is a CSS pixel. */
 cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh *mesh,

@@ -10,7 +10,7 @@
 CVTM_API_BEGIN
 
 /* Closed rings that bound an area: ring k has the points start[k] .. start[k + 1] - 1, three or
- * more, the first not repeated at its end; no two neighbours are equal. Rings may touch in points
+ * more, the first not repeated at its end; no two neighbours are equal. Rings may touch at points
  * but neither cross nor share part of an edge. Outer rings run counterclockwise as seen with y up,
  * holes clockwise, and islands in holes counterclockwise again, so the even-odd rule and the
  * winding number agree. Arrays are malloc'd and owned. */
@@ -18,13 +18,13 @@ typedef struct cvtm_polygons {
   int64_t ring_count;
   int64_t *start; /* ring_count + 1 */
   double *points; /* 2 * start[ring_count]: x, y in pixels, y down */
-  int y_up; /* nonzero: y is up as in the file, and the caller has to call cvtm_polygons_turn */
+  int y_up; /* nonzero: y is up as in the file, so the caller has to call cvtm_polygons_turn */
 } cvtm_polygons;
 
-/* Converts polygons with y up to y down in an image of this height; does nothing to others. */
+/* Converts polygons with y up to y down in an image of this height; changes no others. */
 void cvtm_polygons_turn(cvtm_polygons *polygons, int height);
 
-/* A file with more corners is refused, counting the chords of curves. */
+/* A file with more corners, including the ends of chords of curves, is refused. */
 enum { CVTM_POLYGON_CORNERS_MAX = 10000000 };
 
 void cvtm_polygons_free(cvtm_polygons *polygons);
@@ -39,16 +39,16 @@ void cvtm_polygons_free(cvtm_polygons *polygons);
  * rings; `#` starts a comment. POLY (Triangle's): segments that form closed rings; the vertices may
  * be in the .node file of the same name (in memory: before it). The even-odd rule decides what is
  * inside; the direction of rings in the file does not matter. Repeated points and rings without
- * area are dropped; a ring that touches itself in a corner becomes two rings. CVTM_ERROR_INPUT with
+ * area are dropped; a ring that touches itself at a corner becomes two rings. CVTM_ERROR_INPUT with
  * the line, or with the two edges that cross. */
 int cvtm_polygon_format_known(const char *path);
 cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_error *error);
-/* The same from memory; `name` is used in messages. */
+/* cvtm_polygons_read from memory; `name` is used in messages. */
 cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                      const char *name, cvtm_polygons *polygons, cvtm_error *error);
 
-/* The length of a user unit of an SVG in millimetres, by width, height and viewBox of its outermost
- * element; 0 if they have no unit of length. */
+/* Finds the length of a user unit of an SVG in millimetres, by width, height and viewBox of its
+ * outermost element; 0 if these have no unit of length. */
 cvtm_status cvtm_svg_unit(const char *path, double *mm, cvtm_error *error);
 
 /* Signed area of one ring: positive if it runs counterclockwise as seen with y up. */

@@ -1,5 +1,4 @@
-/* Delaunay refinement: constrained Delaunay triangulations without small angles or large
- * triangles. */
+/* Delaunay refinement: constrained triangulations without small angles or large triangles. */
 #ifndef CVTMESH_MESHES_REFINE_H
 #define CVTMESH_MESHES_REFINE_H
 
@@ -49,8 +48,8 @@ typedef struct cvtm_small_corner {
 } cvtm_small_corner;
 
 /* A triangle below the bound between parts of the boundary that are less than 32 grid steps apart
- * or force a side shorter than 16 steps. Vertices are grid points, so larger angles are impossible
- * there. */
+ * or force a side shorter than 16 steps. Since vertices are grid points, larger angles are
+ * impossible. */
 typedef struct cvtm_narrow_triangle {
   double x, y;     /* its centroid */
   double angle;    /* degrees, its smallest */

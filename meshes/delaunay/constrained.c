@@ -126,8 +126,7 @@ static cvtm_status collect_crossed(triangulation *t, int32_t a, int32_t b, int64
       *reached = opposite;
       return CVTM_OK;
     }
-    /* g crosses the line from left to right; continue with the side through which the line
-     * leaves. */
+    /* g crosses the line from left to right; continue with the side where the line leaves */
     h = side > 0 ? cvtm_half_after(g) : cvtm_half_before(g);
     if (orient(t, a, b, t->m.corner[h]) > 0) return fail_lost(t, a, b);
   }
@@ -266,8 +265,7 @@ static int32_t region_beside(const triangulation *t, int64_t h) {
   return way > 0 ? t->boundary->left[constraint] : t->boundary->right[constraint];
 }
 
-/* Spreads the region of triangle `first` to all triangles up to the constraints. Region -1:
- * unknown. */
+/* Spreads the region of triangle `first` up to the constraints. Region -1: unknown. */
 static cvtm_status spread(triangulation *t, int64_t first) {
   int32_t *region = t->m.region;
   t->depth = 0;
@@ -390,8 +388,7 @@ cvtm_status cvtm_constrained_half_edges(const double *points, int64_t count,
   return status;
 }
 
-/* Numbers the vertices that have triangles, and returns how many there are. source: their old
- * numbers. */
+/* Numbers the vertices that have triangles; returns their number. source: their old numbers. */
 static int64_t number_vertices(const cvtm_half_edges *m, int32_t *number, int32_t *source) {
   int64_t count = 0;
   for (int64_t v = 0; v < m->vertex_count; ++v) {

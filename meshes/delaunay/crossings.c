@@ -83,7 +83,7 @@ static int later_against(const side *p, const side *q) {
   return begin != 0 ? begin : sign(cvtm_orient(q->a, q->b, p->b));
 }
 
-/* Orders two sides along the sweep line. The search for the position of a new side also finds its
+/* Orders two sides along the line. The search for a new side's position also finds its
  * neighbours. */
 static int compare_sides(const void *first, const void *second) {
   side *p = (side *)(uintptr_t)first, *q = (side *)(uintptr_t)second;
@@ -241,8 +241,7 @@ typedef struct active_list {
   int64_t count;
 } active_list;
 
-/* Marks p and each side in the list that p crosses; removes sides to the left of p from the
- * list. */
+/* Marks p and each side in the list that p crosses; removes sides to the left of p. */
 static void compare_with(active_list *list, side *p, uint8_t *crossed, const side *sides) {
   int64_t kept = 0;
   for (int64_t k = 0; k < list->count; ++k) {
@@ -439,8 +438,7 @@ static int find_short_edge(const ring_check *c, const sweeper *s, int64_t pair[2
   return 0;
 }
 
-/* Allocates memory for the sides at one point, where a side that passes through the point counts
- * twice. */
+/* Allocates memory for the sides at a point, where one that passes through counts twice. */
 static cvtm_status begin_rings(sweeper *s, cvtm_error *error) {
   int64_t most = 0;
   for (int64_t first = 0, end; first < s->event_count; first = end) {

@@ -25,8 +25,7 @@ cvtm_status cvtm_check_rings(const double *points, const int64_t *start, int64_t
                              uint8_t *reversed, int64_t pair[2], cvtm_error *error);
 
 /* Finds two edges of such rings that cross, with the ends of each more than `depth` grid steps from
- * the line through the other; pair is -1 twice if none is found, although one may exist. Takes O(n
- * log n) time. */
+ * the line through the other; -1 twice: none found, although one may exist. O(n log n) time. */
 cvtm_status cvtm_find_deep_crossing(const double *points, const int64_t *start, int64_t ring_count,
                                     double depth, int64_t pair[2], cvtm_error *error);
 

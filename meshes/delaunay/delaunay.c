@@ -71,8 +71,8 @@ static void sort_few(uint64_t *keys, int32_t *index, int64_t count) {
   }
 }
 
-/* Sorts keys; coincident points stay in order. For a hundred points sort_few takes two thirds of
- * the time. */
+/* Sorts keys; equal keys stay in order. For a hundred keys sort_few takes two thirds of the
+ * time. */
 static cvtm_status sort_keys(uint64_t *keys, int32_t *index, int64_t count, cvtm_error *error) {
   enum { FEW = 256 };
   if (count <= FEW) {
@@ -119,10 +119,9 @@ enum { WORTH_THREADS = 1 << 13 /* points */ };
 
 /* ---- Triangles ---- */
 
-/* Side 3 t + k of triangle t goes from its corner k to the next corner, counterclockwise. There is
- * also an outer triangle at each edge of the hull, whose third corner is BEYOND. So n points always
- * have 2 n - 2 triangles; the triangles of the points low .. low + n - 1 are numbered from 2 low
- * on. */
+/* Side 3 t + k of triangle t goes from its corner k to the next corner, counterclockwise. Each edge
+ * of the hull also has an outer triangle, whose third corner is BEYOND. So n points always have 2 n
+ * - 2 triangles; the triangles of the points low .. low + n - 1 are numbered from 2 low on. */
 typedef uint32_t side;
 
 enum { BEYOND = -1 };
@@ -174,8 +173,7 @@ typedef struct hull {
   hull_point end[2][2];
 } hull;
 
-/* Returns the extreme points of the union of two parts, where `one` precedes `other` along
- * `axis`. */
+/* Extreme points of the union of two parts, where `one` precedes `other` along `axis`. */
 static hull join_ends(const triangulation *dt, const hull *one, const hull *other, int axis) {
   const int across = 1 - axis;
   hull both = *one;
@@ -536,8 +534,7 @@ typedef struct block {
   cvtm_star_corners *found;
 } block;
 
-/* Finds the triangles of a block, and counts them in start[vertex + 2] of their smallest
- * vertices. */
+/* Finds the triangles of a block; counts those of smallest vertex v in start[v + 2]. */
 static void find_triangles(const triangulation *dt, block *b, uint32_t *start, int shared) {
   const int32_t *vertex = dt->points.vertex;
   b->found = (cvtm_star_corners *)(dt->sides + 3 * b->first);
@@ -629,8 +626,7 @@ _Static_assert(CVTM_DELAUNAY_MOST == UINT32_MAX / 6, "sides are counted in 32 bi
 _Static_assert(6 * sizeof(side_record) >= SORT_SPACE + sizeof(cvtm_grid_point),
                "six sides have room for the sorting of a point");
 
-/* Triangulates points, which are rounded in place. grid: their grid points; *step: the step of the
- * grid. */
+/* Triangulates points, which are rounded in place. grid: their grid points; *step: its step. */
 static cvtm_status triangulate_points(double *points, int64_t n, cvtm_grid_point *grid,
                                       double *step, triangulation *dt, cvtm_error *error) {
   cvtm_status status = cvtm_snap_to_steps(points, n, grid, step, error);

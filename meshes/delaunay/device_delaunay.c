@@ -12,8 +12,7 @@
  * most one point in ADOPTED_SHARE may get its triangles from its neighbours. */
 enum { VISITS_OF_ALL = 1 << 26, VISITS_OF_ONE = 1 << 18, ADOPTED_SHARE = 16 };
 
-/* If more than one star in HARD_SHARE has to search beyond its neighbourhood, TRIED of them are
- * tried first. */
+/* If more than one star in HARD_SHARE needs a far search, TRIED of them are tried first. */
 enum { HARD_SHARE = 4, TRIED = 4096 };
 
 struct cvtm_device_delaunay {
@@ -155,7 +154,7 @@ static int exponent_for_weights(double range, int exponent) {
   return exponent;
 }
 
-/* Rounds the points and sorts them along the Morton curve, into keys and index. *most: the largest
+/* Rounds points, and sorts them along the Morton curve into keys and index. *most: largest
  * coordinates. */
 static cvtm_status sort_points(cvtm_device_delaunay *d, cvtm_grid_point *most,
                                cvtm_star_scale *scale) {
@@ -436,8 +435,7 @@ static int made_on_device(cvtm_device *device, const weighted_points *p, cvtm_me
   return report->on_device;
 }
 
-/* Makes the regular triangulation by threads of the host. device: gives their number; may be
- * NULL. */
+/* Makes the regular triangulation by threads of the host. device: has their number; may be NULL. */
 static cvtm_status weigh_on_host(const cvtm_device *device, const weighted_points *p,
                                  cvtm_mesh *mesh, cvtm_error *error) {
   cvtm_delaunay_report report = {0};

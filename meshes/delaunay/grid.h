@@ -140,8 +140,7 @@ cvtm_status cvtm_snap_points(double *points, int64_t count, cvtm_grid_point *gri
 cvtm_status cvtm_grid_of_points(const double *points, int64_t count, cvtm_grid_point *grid,
                                 cvtm_error *error);
 
-/* Position of a grid: (x, y) are the coordinates of grid point (0, 0), step is the distance between
- * grid points. */
+/* The position of a grid: (x, y) belongs to grid point (0, 0), step is the grid's step. */
 typedef struct cvtm_grid_frame {
   double x, y, step;
 } cvtm_grid_frame;
@@ -170,7 +169,7 @@ typedef struct cvtm_bounds {
   int32_t usable;
 } cvtm_bounds;
 
-/* Converts coordinates on one axis to steps of 2^exponent above the lowest; with `flip`, below the
+/* Converts coordinates on an axis to steps of 2^exponent above the lowest; `flip`: below the
  * highest. */
 typedef struct cvtm_snap_axis {
   double first, last;

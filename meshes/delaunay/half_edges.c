@@ -358,8 +358,7 @@ static int remove_inside(cvtm_half_edges *m, int32_t v) {
 }
 
 /* v lies between the parts v p and q v of a segment. Merges the triangles (v, p, c) and (v, c, q)
- * on one side of the segment into (p, c, q). Returns the half-edge q p; -1 if merging is
- * impossible. */
+ * on one side of the segment into (p, c, q). Returns the half-edge q p; -1: impossible. */
 static int64_t close_side(cvtm_half_edges *m, int64_t first) {
   const int32_t v = m->corner[first];
   int count;

@@ -64,7 +64,7 @@ cvtm_status cvtm_delaunay_half_edges(const double *points, int64_t count, cvtm_h
 /* Removes the triangles of regions <= 0, and renumbers the others. */
 cvtm_status cvtm_half_edges_drop_outside(cvtm_half_edges *m, cvtm_error *error);
 
-/* Returns the half-edge from one vertex to another or, if only its reverse exists, the reverse; -1:
+/* The half-edge from one vertex to another or, if there is only its reverse, the reverse; -1:
  * none. */
 int64_t cvtm_half_edges_find(const cvtm_half_edges *m, int32_t from, int32_t to);
 
@@ -135,8 +135,7 @@ static inline int64_t cvtm_first_of_fan(const cvtm_half_edges *m, int64_t begin)
   }
 }
 
-/* Returns the half-edge after h, counterclockwise, in the fan that begins at `first`; -1 after the
- * last. */
+/* The half-edge after h, counterclockwise, in the fan that begins at `first`; -1: none. */
 static inline int64_t cvtm_next_in_fan(const cvtm_half_edges *m, int64_t h, int64_t first) {
   const int64_t next = cvtm_turn_left(m, h);
   return next == first ? -1 : next;

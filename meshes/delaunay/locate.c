@@ -57,8 +57,7 @@ int64_t cvtm_walk(cvtm_locator *l, double x, double y) {
   return found;
 }
 
-/* Samples every k-th triangle, and returns the one with the nearest corner; -1: all of these are
- * removed. */
+/* Of every k-th triangle, returns the one with the nearest corner; -1: all these are removed. */
 static int64_t nearest_sample(const cvtm_locator *l, double x, double y) {
   const int64_t step = 1 + (int64_t)cbrt((double)l->triangle_count * (double)l->triangle_count);
   double best = INFINITY;

@@ -151,8 +151,8 @@ CVTM_HD void cvtm_star_add(const cvtm_star_search *s, int32_t q, int32_t r, cvtm
   fan->count++;
 }
 
-/* Records s->self as a neighbour of the point at `place`. Several threads may write there at the
- * same time. */
+/* Records s->self as a neighbour of the point at `place`. Several threads may write there at
+ * once. */
 CVTM_HD void cvtm_star_link(const cvtm_star_search *s, int32_t place) {
 #ifdef __CUDA_ARCH__
   *(volatile int32_t *)(s->tree->link + place) = s->self;
@@ -169,8 +169,7 @@ CVTM_HD int32_t cvtm_star_link_of(const cvtm_star_search *s) {
 #endif
 }
 
-/* Goes around the point from the edge to `start` in one direction. Returns nonzero if it comes back
- * to that edge. */
+/* Goes around the point from the edge to `start` in one direction. Nonzero: back at that edge. */
 CVTM_HD int cvtm_star_sweep(cvtm_star_search *s, int32_t start, int32_t sense, int weighted,
                             cvtm_star_fan *fan) {
   int32_t at = start;
@@ -323,7 +322,7 @@ typedef struct cvtm_star_table {
   cvtm_status (*flag)(cvtm_device *device, const cvtm_star_tree *tree, const int32_t *list,
                       int64_t count, int32_t *undecided);
   /* Without weights: copies triangles of undecided vertices from the stars of other vertices to
-   * `adopted` (output->room triangles), and counts them in fan_count. undecided[v] becomes 2 on the
+   * `adopted` (output->room triangles), counted in fan_count. Sets undecided[v] to 2 on the
    * hull. */
   cvtm_status (*adopt)(cvtm_device *device, const cvtm_star_tree *tree, int32_t visits,
                        int32_t *undecided, cvtm_star_corners *adopted,

@@ -1,6 +1,6 @@
-/* Inside meshes only, for both devices: the search for the third corner of a triangle, for star.h.
- * `weighted` is a constant in every call, so that the compiler makes a search with and one without
- * weights. */
+/* Inside meshes only, for both devices: the search for the third corner of a triangle (star.h).
+ * `weighted` is a constant in every call, so that the compiler makes one search with and one
+ * without weights. */
 #ifndef CVTMESH_MESHES_DELAUNAY_STAR_SEARCH_H
 #define CVTMESH_MESHES_DELAUNAY_STAR_SEARCH_H
 
@@ -497,9 +497,8 @@ typedef struct cvtm_star_rough {
   float dot, cross, dots, crosses;
 } cvtm_star_rough;
 
-/* Compares a candidate of the block with the best so far: 1 if it is better, -1 if it is worse or
- * no candidate, 0 if rounding could change the answer. Products of four coordinates are below
- * 2^126. */
+/* Compares a candidate of the block with the best so far: 1 if it is better, -1 if worse or no
+ * candidate, 0 if rounding could decide. Products of four coordinates are below 2^126. */
 CVTM_HD int cvtm_star_rank(const cvtm_star_search *s, float qx, float qy, float share,
                            int32_t place, const cvtm_star_rough *best, cvtm_star_rough *here,
                            int weighted) {

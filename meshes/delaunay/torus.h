@@ -6,10 +6,9 @@
 #include "meshes/mesh.h"
 
 /* A triangulation of a torus, unrolled in the plane. n distinct points have 2 n triangles, each
- * of which appears once. The vertices of the mesh are the points, followed by copies of points,
- * shifted by one width to the right, one height up, or both: triangles that cross a side end at
- * copies. The triangles fill a tile whose translations by the width and the height fill the
- * plane. */
+ * listed once. The vertices of the mesh are the points, followed by copies of points, shifted by
+ * one width to the right, one height up, or both: triangles that cross a side end at copies. The
+ * triangles fill a tile whose translations by the width and the height fill the plane. */
 typedef struct cvtm_torus_mesh {
   cvtm_mesh mesh;
   int64_t copy_count;

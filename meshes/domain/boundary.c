@@ -82,8 +82,7 @@ static cvtm_status stretch_choose_cuts(cvtm_stretch *s, int64_t parts) {
   for (int64_t i = 1; i < parts; ++i) {
     const double wanted = total * (double)i / (double)parts;
     while (k + 1 < t->count && t->measure[k + 1] < wanted) ++k;
-    /* The nearer point, but after the previous cut, and with enough points left for the following
-     * cuts. */
+    /* the nearer point, but after the previous cut, and with points left for all following cuts */
     int64_t best = wanted - t->measure[k] < t->measure[k + 1] - wanted ? k : k + 1;
     if (best <= s->cuts[i - 1]) best = s->cuts[i - 1] + 1;
     if (best > t->count - 1 - (parts - i)) best = t->count - 1 - (parts - i);
@@ -482,8 +481,7 @@ static cvtm_status cut_at_wanted(slider *s, int64_t parts) {
   return CVTM_OK;
 }
 
-/* Slides the vertices of a piece of `parts` edges from `first` on. p: the piece's points of the
- * contour. */
+/* Slides the vertices of a piece of `parts` edges from `first` on. p: its points on the contour. */
 static cvtm_status slide_piece(slider *s, const double *p, int64_t count, int64_t first,
                                int64_t parts) {
   cvtm_boundary *b = s->made;
@@ -744,8 +742,8 @@ typedef struct fit_memory {
   double *reach, *start, *low, *high;
 } fit_memory;
 
-/* Moves the vertices within their reach without new crossings. *worst: the largest relative error
- * of an area. */
+/* Moves vertices within their reach without new crossings. *worst: largest relative error of an
+ * area. */
 static cvtm_status fit_within_reach(const cvtm_contour *contour, int move_corners, cvtm_boundary *b,
                                     const fit_memory *m, double *worst, cvtm_error *error) {
   const size_t numbers = 2 * (size_t)b->vertex_count;

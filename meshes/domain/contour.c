@@ -326,8 +326,7 @@ static cvtm_status contour_check_inside(const double *points, int64_t count, int
   return CVTM_OK;
 }
 
-/* Completes a contour of polygons: pairs on a periodic image, and the area. Fails if there are no
- * arcs. */
+/* Completes a contour of polygons: sides of a periodic image, area. Fails without arcs. */
 static cvtm_status contour_finish_polygons(int width, int height,
                                            const cvtm_contour_options *options, cvtm_contour *made,
                                            cvtm_error *error) {
@@ -485,8 +484,7 @@ static void walk_arc(walker *w, int64_t edge, int32_t v, double smallest) {
   cvtm_contour_drop_small(made, smallest, &w->points);
 }
 
-/* First walks the arcs between junctions, then closed arcs from a corner, then closed arcs without
- * corners. */
+/* Walks the arcs between junctions, then closed arcs from a corner, then those without corners. */
 static void walk_all(walker *w, double smallest) {
   for (int pass = 0; pass < 3; ++pass) {
     for (int32_t v = 0; v < w->b->vertex_count; ++v) {

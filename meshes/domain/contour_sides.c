@@ -214,8 +214,7 @@ static cvtm_status add_end(cutter *c, const double *p, const double *q, int32_t 
     if (q != NULL) {
       const double inwards = fabs(q[across] - p[across]);
       made.slope = (q[!across] - p[!across]) / inwards;
-      /* Looking inwards from the left or the lower side, with y down, `left` comes before
-       * `right`. */
+      /* inwards from the left or the lower side, with y down, `left` comes before `right` */
       const int left_before = s == LEFT_SIDE || s == LOWER_SIDE;
       made.before = left_before ? left : right;
       made.behind = left_before ? right : left;

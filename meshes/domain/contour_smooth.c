@@ -222,8 +222,7 @@ static const double junction_reach =
     0.3;                             /* largest distance of a junction from its traced position */
 static const double side_room = 0.3; /* crossings closer to a side do not move */
 
-/* The workspace for an arc of `count` points. For an arc without ends some points are repeated at
- * both ends. */
+/* Workspace for an arc of `count` points, some of them repeated at both ends of a closed arc. */
 typedef struct spline {
   double *target, *points, *bounded, *excess; /* 2 per point */
   double *diagonal, *first, *second;          /* entries of the factors L D L' of a banded matrix */
@@ -252,8 +251,7 @@ static void factor(spline *s, double sigma, double penalty) {
   }
 }
 
-/* Solves the factorised system. On input the points hold the right side and, at the ends,
- * positions. */
+/* Solves the system. On input the points hold the right side and, at both ends, positions. */
 static void substitute(const spline *s, double sigma) {
   const double bend = pow(sigma, 4);
   const int64_t last = s->count - 2;
@@ -514,8 +512,7 @@ static void stay_beside(double line, double from, double *low, double *high) {
   if (from < line) *high = fmin(*high, fmax(line - side_room, from));
 }
 
-/* Sets the bounds of crossings that are neither ends nor beside a side; other points do not
- * move. */
+/* Sets the bounds of crossings that are neither ends nor beside a side; others do not move. */
 static void bound_crossings(const cvtm_contour *c, const cvtm_contour_picture *picture, double *low,
                             double *high) {
   const double size[2] = {picture->width, picture->height};

@@ -29,8 +29,7 @@ static inline int32_t cvtm_contour_label(const cvtm_contour_picture *picture, in
   return picture->labels != NULL ? picture->labels[pixel] : picture->coverage[pixel] >= 0.5F;
 }
 
-/* Coordinates on a torus are multiples of 2^-30, so that a shift by the width or height is
- * exact. */
+/* Coordinates on a torus are multiples of 2^-30: shifts by its width and height are exact. */
 static inline double cvtm_round_on_torus(double v) { return rint(v / 0x1p-30) * 0x1p-30; }
 
 /* Traces the arcs between the regions by marching squares. The only corners are the ends of arcs at

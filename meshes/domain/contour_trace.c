@@ -1,5 +1,4 @@
-/* Marching squares over a mask or labels, the arcs formed by the segments, and the corners of
- * arcs. */
+/* Marching squares over a mask or labels, the arcs of their segments, and the arcs' corners. */
 #include "base/host.h"
 #include "base/portable.h"
 #include "base/geometry.h"
@@ -55,8 +54,7 @@ static int32_t label_at(const tracer *t, int i, int j) {
   return pixel < 0 ? 0 : t->picture->labels[pixel];
 }
 
-/* A coordinate of a corner of squares: the centre of the pixel or, for pixels beyond a flat border,
- * the border. */
+/* A coordinate of a corner of squares: a pixel's centre or, beyond a flat border, the border. */
 static double node_at(const tracer *t, int i, int size) {
   if (t->picture->border != CVTM_BORDER_FLAT) return i + 0.5;
   return fmin(fmax(i + 0.5, 0), size);
@@ -128,8 +126,7 @@ static int is_narrow(const tracer *t, int i, int j, const int64_t *crossing, int
   return width < 0.5;
 }
 
-/* Side k of a square lies between its corners k and k + 1: upper left, upper right, lower right,
- * lower left. */
+/* Side k lies between corners k and k + 1: upper left, upper right, lower right, lower left. */
 static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing,
                                 const int32_t *label) {
   int sides[4], count = 0;

@@ -109,8 +109,7 @@ static double turn_after(const cvtm_boundary *b, int64_t e) {
   return fabs(atan2(ux * vy - uy * vx, ux * vx + uy * vy));
 }
 
-/* The length that the shape of the contour allows for an edge; the current length if that is
- * allowed. */
+/* The length that the contour's shape allows for an edge: the current one if possible. */
 static double allowed_length(const planner *p, const cvtm_boundary *b, int64_t e) {
   const double length = edge_length(b, e);
   const double divided = b->deviation[e] > largest_deviation ? 0.6 * length : length; /* in two */
@@ -366,8 +365,7 @@ static void clamp_to_image(const planner *p, cvtm_boundary *b) {
 
 enum { ROUNDS = 16 };
 
-/* Samples the boundary and reduces the spacings until all limits hold. *sites: the total number of
- * sites. */
+/* Samples the boundary and reduces spacings until all limits hold. *sites: their total number. */
 static cvtm_status limit_spacings(planner *p, cvtm_boundary *boundary, int64_t *sites,
                                   cvtm_error *error) {
   int64_t found = 1;

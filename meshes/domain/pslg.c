@@ -164,8 +164,7 @@ static cvtm_status plane_parts_create(double *points, int64_t count, int32_t *se
 
 /* ---- Edges ---- */
 
-/* An edge between two merged corners, from the smaller number to the larger one. The fields are the
- * sort keys. */
+/* An edge between two merged corners, the smaller number first. Its fields are the sort keys. */
 typedef struct shape_edge {
   int32_t from, to, shape;
 } shape_edge;

@@ -1,4 +1,4 @@
-/* Voronoi cells: the rectangle of the domain, cut by the bisectors with Delaunay neighbours. */
+/* Voronoi cells: the rectangle of the domain, cut by the bisectors between Delaunay neighbours. */
 #include "base/host.h"
 #include "base/geometry.h"
 #include "meshes/elements/twins.h"
@@ -24,7 +24,7 @@ static void find_largest(adjacency *adjacent, int64_t vertices) {
   }
 }
 
-/* Adds the two other corners of every triangle. */
+/* Adds the two other corners of every triangle to each corner's neighbours. */
 static void adjacency_of_triangles(const cvtm_mesh *mesh, adjacency *adjacent) {
   const int64_t corners = 3 * mesh->triangle_count;
   int64_t *start = adjacent->start;
@@ -38,7 +38,7 @@ static void adjacency_of_triangles(const cvtm_mesh *mesh, adjacency *adjacent) {
   }
 }
 
-/* For points on one line: the neighbours are the points before and after. */
+/* For points on one line: the neighbours are the previous and the next point. */
 static void adjacency_of_line(const cvtm_mesh *mesh, cvtm_placed *order, adjacency *adjacent) {
   int64_t *start = adjacent->start;
   for (int64_t i = 0; i < mesh->vertex_count; ++i) {
@@ -88,7 +88,7 @@ static cvtm_status find_adjacency(const cvtm_mesh *mesh, cvtm_scratch *memory, a
 
 typedef struct neighbor_site {
   double dx, dy; /* relative to the cell's site */
-  double angle;  /* only for hubs */
+  double angle;  /* set only for hubs */
   int32_t id;
 } neighbor_site;
 
@@ -97,14 +97,14 @@ static int compare_ids(const void *left, const void *right) {
   return (a->id > b->id) - (a->id < b->id);
 }
 
-/* Clockwise in stored coordinates, like corners; then by id. */
+/* Orders by angle, clockwise in stored coordinates as corners are; then by id. */
 static int compare_angles(const void *left, const void *right) {
   const neighbor_site *a = left, *b = right;
   if (a->angle != b->angle) return a->angle > b->angle ? -1 : 1;
   return compare_ids(left, right);
 }
 
-/* The distinct neighbours of v, sorted by id; returns their number. */
+/* Lists the distinct neighbours of v, sorted by id; returns their number. */
 static int32_t gather_neighbors(const cvtm_mesh *mesh, const adjacency *adjacent, int64_t v,
                                 neighbor_site *sites) {
   int32_t count = 0;
@@ -122,7 +122,7 @@ static int32_t gather_neighbors(const cvtm_mesh *mesh, const adjacency *adjacent
   return distinct;
 }
 
-/* A corner in a linked ring, for hubs. */
+/* A corner in a linked ring of corners, for hubs. */
 typedef struct ring_corner {
   double x, y;
   int32_t neighbor, after, before;
@@ -140,8 +140,8 @@ typedef struct workspace {
 
 static cvtm_status make_workspace(int64_t largest, cvtm_scratch *memory, workspace *work,
                                   cvtm_error *error) {
-  /* Every neighbour adds at most one corner to the four of the rectangle; rings also keep corners
-   * that were cut off. */
+  /* Every neighbour adds at most one corner to the four of the rectangle; rings also keep the
+   * corners that were cut off. */
   if (largest > INT32_MAX / 2 - 8) {
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "a cell may have too many corners: %lld",
                      (long long)largest);
@@ -162,7 +162,7 @@ static void clip_in_turn(workspace *work, int32_t sites) {
   cvtm_corners corners = {work->count, work->capacity, 1, work->x, work->y, work->neighbor};
   for (int32_t k = 0, at = 0; k < sites && corners.count > 0; ++k) {
     const neighbor_site *site = &work->sites[k];
-    /* Cannot overflow: there is a corner for every neighbour. */
+    /* cannot overflow: there is room for a corner for every neighbour */
     (void)cvtm_corners_clip_bisector(&corners, site->dx, site->dy, site->id, &at);
   }
   work->count = corners.count;
@@ -170,10 +170,10 @@ static void clip_in_turn(workspace *work, int32_t sites) {
 
 /* ---- Hubs ---- */
 
-/* A hub is a vertex with many neighbours: d neighbours would take d^2 steps in the simple way. Its
+/* A hub is a vertex with many neighbours: with d neighbours, simple cuts would take d^2 steps. The
  * neighbours are processed in the order of their directions. Then the corner farthest beyond each
- * bisector moves around the cell only once, and with corners in a linked ring the cost of a cut is
- * the number of corners that it removes. */
+ * bisector moves around the cell only once. With corners in a linked ring, the cost of a cut is the
+ * number of corners that it removes. */
 enum { HUB_NEIGHBORS = 64 };
 
 static double beyond(const workspace *work, const neighbor_site *site, int32_t corner) {
@@ -181,9 +181,9 @@ static double beyond(const workspace *work, const neighbor_site *site, int32_t c
          0.5 * (site->dx * site->dx + site->dy * site->dy);
 }
 
-/* The corner farthest beyond the bisector of a site: the maximum over the whole ring, or the local
- * maximum found by walking from `corner` onwards. Decreases as small as rounding errors do not end
- * the walk. */
+/* The corner farthest beyond the bisector of a site: with whole_ring the maximum over the ring,
+ * else the local maximum found by walking from `corner` onwards. The walk continues over decreases
+ * as small as rounding errors. */
 static int32_t farthest_corner(const workspace *work, const neighbor_site *site, int32_t corner,
                                int whole_ring) {
   int32_t best = corner;
@@ -208,7 +208,7 @@ static void link_corners(workspace *work, int32_t a, int32_t b) {
   work->ring[b].before = a;
 }
 
-/* Places the corner where the bisector meets the edge from a removed to a kept corner. */
+/* Puts a corner where the bisector meets the edge from a removed to a kept corner. */
 static void place_corner(workspace *work, const neighbor_site *site, int32_t removed, int32_t kept,
                          int32_t corner) {
   const double s = beyond(work, site, removed);
@@ -217,8 +217,7 @@ static void place_corner(workspace *work, const neighbor_site *site, int32_t rem
   work->ring[corner].y = work->ring[removed].y + (work->ring[kept].y - work->ring[removed].y) * t;
 }
 
-/* Cuts off the consecutive corners around `corner`; returns the first new corner, -1 if no corner
- * is left. */
+/* Cuts off the consecutive corners around `corner`. Returns the first new corner; -1: all cut. */
 static int32_t cut_ring(workspace *work, const neighbor_site *site, int32_t corner, int32_t *used) {
   int32_t first = corner, last = corner;
   int32_t kept_before = work->ring[first].before, kept_after = work->ring[last].after;
@@ -253,8 +252,8 @@ static void clip_by_direction(workspace *work, int32_t sites) {
   for (int32_t k = 0; k < used; ++k) link_corners(work, k, (k + 1) % used);
   int32_t corner = 0;
   for (int32_t k = 0; k < sites; ++k) {
-    /* Walking onwards reaches the maximum only if the turn is less than half a circle. At most two
-     * gaps between directions exceed 3 radians. */
+    /* Walking onwards finds the maximum only if the direction turns by less than half a circle. At
+     * most two gaps between directions exceed 3 radians. */
     const int far = k == 0 || work->sites[k - 1].angle - work->sites[k].angle > 3;
     corner = farthest_corner(work, &work->sites[k], corner, far);
     if (!(beyond(work, &work->sites[k], corner) > 0)) continue;
@@ -276,8 +275,7 @@ static void clip_by_direction(workspace *work, int32_t sites) {
 
 /* ---- All cells ---- */
 
-/* Makes the cell of v, relative to v. Coincident points except the first have no neighbours and no
- * cell. */
+/* Makes the cell of v, relative to v. Of coincident points only the first has a cell. */
 static void make_cell(const cvtm_mesh *mesh, const adjacency *adjacent, cvtm_domain domain,
                       int64_t v, workspace *work) {
   const double x = mesh->points[2 * v], y = mesh->points[2 * v + 1];
@@ -294,7 +292,7 @@ static void make_cell(const cvtm_mesh *mesh, const adjacency *adjacent, cvtm_dom
   }
 }
 
-/* site + relative, rounded to the side of the domain where the corner lies on it. */
+/* site + relative, rounded to the side of the domain if the corner lies on that side. */
 static double absolute(double relative, double site, double side) {
   if (relative <= 0 - site) return 0;
   if (relative >= side - site) return side;
@@ -307,7 +305,6 @@ static int reserve_corners(cvtm_cells *cells, int64_t corners, int64_t *capacity
   return cvtm_grow_all(arrays, 2, capacity, corners);
 }
 
-/* Returns 0 if memory runs out. */
 static int make_cells(const cvtm_mesh *mesh, const adjacency *adjacent, cvtm_domain domain,
                       workspace *work, cvtm_cells *cells) {
   int64_t capacity = 0, used = 0;
@@ -385,7 +382,7 @@ typedef struct builder {
 
 static const double *point(const builder *b, int32_t v) { return b->mesh->points + 2 * (int64_t)v; }
 
-/* The circumcentre; if it lies beyond a border edge, the midpoint of that edge. */
+/* Finds the circumcentre; if it lies beyond a border edge, the midpoint of that edge. */
 static void find_centre(const builder *b, int64_t t, double centre[2]) {
   const int32_t *v = b->mesh->triangles + 3 * t;
   const double *a = point(b, v[0]);
@@ -415,8 +412,7 @@ static void add_middle(builder *b, int32_t v, int32_t w, int32_t across) {
   add_corner(b, 0.5 * (p[0] + q[0]), 0.5 * (p[1] + q[1]), across);
 }
 
-/* Adds the triangles around v from half-edge `first` counterclockwise, up to the border or all
- * around. */
+/* Adds the triangles around v counterclockwise from `first`, to the border or once around. */
 static void add_fan(builder *b, int32_t v, int64_t first) {
   const int32_t *corners = b->mesh->triangles;
   const int at_border = b->twin[first] < 0;
@@ -436,7 +432,7 @@ static void add_fan(builder *b, int32_t v, int64_t first) {
   }
 }
 
-/* Adds fans that begin at the border first; a vertex where rings touch has several. */
+/* Adds the fans of v, first those that begin at the border: several where rings touch. */
 static void add_cell(builder *b, const int64_t *start, const int64_t *leaving, int32_t v) {
   for (int border = 1; border >= 0; --border) {
     for (int64_t k = start[v]; k < start[v + 1]; ++k) {
@@ -453,8 +449,8 @@ cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_
                      (long long)mesh->vertex_count, (long)INT32_MAX);
   }
   const size_t n = (size_t)mesh->vertex_count, halves = 3 * (size_t)mesh->triangle_count;
-  /* One corner per triangle, and three per fan at the border, each of which has its own half-edge
-   * there. */
+  /* One corner per triangle, and three per fan at the border, each of which begins with its own
+   * border half-edge. */
   const size_t most = 4 * halves + 1;
   cvtm_scratch memory = {0};
   int64_t *start = cvtm_scratch_zeros(&memory, n + 2, sizeof *start);

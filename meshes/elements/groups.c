@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order of their tags. */
+/* In the order of the tags of their groups. */
 typedef enum group_kind { OUTER, LEFT, RIGHT, BOTTOM, TOP, HOLE, INTERFACE, MARKED } group_kind;
 
 /* Describes what an edge bounds; edges with equal labels form a group. Sorted by all fields. */
@@ -18,7 +18,7 @@ typedef struct label {
                                   MARKED: the marker */
 } label;
 
-/* An edge that is being reordered, by the first four fields. */
+/* An edge to be reordered. Sorted by the first four fields. */
 typedef struct grouped_edge {
   int32_t left, right, first_edge, edge; /* first_edge: the first edge of its curve */
   label bounds;
@@ -32,9 +32,9 @@ typedef struct grouping {
   const cvtm_marks *marks;
   double slack;
   grouped_edge *edges;
-  int64_t *start; /* vertex_count + 1: where the ends of edges at each vertex begin in `ends` */
+  int64_t *start; /* vertex_count + 1: where the edge ends at each vertex begin in `ends` */
   int64_t *ends;  /* twice the edge, plus 1 at its second vertex */
-  int64_t *next;  /* the edge after a boundary edge; -1: unknown */
+  int64_t *next;  /* the edge that follows a boundary edge; -1: unknown */
   int32_t *parent;
 } grouping;
 
@@ -53,8 +53,8 @@ static double direction(const double *a, const double *b) {
   return atan2(a[1] - b[1], b[0] - a[0]);
 }
 
-/* The edge that continues e along the same part of the outside: at the end of e, the first one
- * counterclockwise from the reverse of e. */
+/* The edge that follows e along the same part of the outside: of the edges at the end of e, the
+ * first one counterclockwise from the reverse of e. */
 static int64_t find_next(const grouping *g, int64_t e) {
   const cvtm_regions *r = g->regions;
   const int32_t v = r->edges[2 * e + 1];
@@ -74,7 +74,7 @@ static int64_t find_next(const grouping *g, int64_t e) {
   return best;
 }
 
-/* Labels the loop that contains edge e; the loop of a hole runs clockwise, as seen with y up. */
+/* Labels the loop that begins with edge `first`; with y up, the loop of a hole runs clockwise. */
 static void label_loop(grouping *g, int64_t first, int32_t *holes) {
   double twice_area = 0;
   int64_t e = first;
@@ -93,8 +93,8 @@ static void label_loop(grouping *g, int64_t first, int32_t *holes) {
 
 /* ---- labels ---- */
 
-/* The side of the image that contains both ends, else OUTER. A traced contour may deviate from a
- * side by up to half a pixel where two regions meet at the side. */
+/* The side of the image that contains both ends of an edge, else OUTER. Where two regions meet at a
+ * side, a traced contour may deviate from the side by up to half a pixel. */
 static group_kind side_of(const double *a, const double *b, cvtm_domain image) {
   const double slack = image.periodic ? 0 : 0.5;
   for (int axis = 0; axis < 2; ++axis) {
@@ -113,8 +113,8 @@ static int is_on(const cvtm_mark *m, const double *p, double slack) {
   return fabs(side) <= slack && along >= -slack && along <= length + slack;
 }
 
-/* Edges that follow each other are on the same segment or on those beside it, where the search
- * begins. */
+/* Labels the edges on marked segments. Consecutive edges are on one segment or on neighbouring
+ * ones, so each search begins with the segment of the previous edge. */
 static void label_marked(grouping *g) {
   const int64_t count = g->marks != NULL ? g->marks->count : 0;
   int64_t last = 0;
@@ -155,7 +155,7 @@ static int same_class(const grouped_edge *a, const grouped_edge *b) {
   return cvtm_compare_two(a, b) == 0 && cvtm_compare_three(&a->bounds, &b->bounds) == 0;
 }
 
-/* Joins edges of the same group and between the same regions that meet in a vertex. */
+/* Joins edges of one group and between the same two regions that meet in a vertex. */
 static void find_curves(grouping *g) {
   for (int64_t e = 0; e < g->count; ++e) g->parent[e] = (int32_t)e;
   for (int64_t v = 0; v < g->mesh->vertex_count; ++v) {
@@ -172,7 +172,7 @@ static void find_curves(grouping *g) {
 
 /* ---- names ---- */
 
-/* The given name of a region, or its number behind a prefix. */
+/* Writes the given name of a region; without one, a prefix and its number. */
 static void name_region(const grouping *g, int32_t region, const char *prefix, char *text,
                         size_t capacity) {
   snprintf(text, capacity, "%s%" PRId32, prefix, region);
@@ -196,7 +196,7 @@ static void name_lines(const grouping *g, const label *bounds, cvtm_group *group
   }
 }
 
-/* Lists the distinct labels in ascending order; returns their number. */
+/* Lists the distinct labels in ascending order, and returns their number. */
 static int32_t list_labels(const grouping *g, label *labels) {
   for (int64_t e = 0; e < g->count; ++e) labels[e] = g->edges[e].bounds;
   qsort(labels, (size_t)g->count, sizeof *labels, cvtm_compare_three);
@@ -207,8 +207,7 @@ static int32_t list_labels(const grouping *g, label *labels) {
   return count;
 }
 
-/* Lists the regions, whose triangles are consecutive and ascending; groups NULL: only counts
- * them. */
+/* Lists regions, whose triangles are consecutive and ascending; groups NULL: only counts. */
 static int32_t list_areas(const grouping *g, cvtm_group *groups) {
   const int32_t *region = g->regions->region;
   int32_t count = 0;
@@ -226,8 +225,7 @@ static int32_t list_areas(const grouping *g, cvtm_group *groups) {
 
 /* ---- all steps ---- */
 
-/* Puts the edges in their new order and returns their vertices in that order; NULL if memory runs
- * out. */
+/* Sorts the edges, and returns their vertices in the new order; NULL if memory runs out. */
 static int32_t *take_edges(const grouping *g, const label *labels, int32_t label_count,
                            cvtm_regions *r, int32_t *group) {
   int32_t *edges = malloc(2 * (size_t)(g->count + 1) * sizeof *edges);
@@ -323,19 +321,19 @@ typedef struct pairing {
   const cvtm_mesh *mesh;
   cvtm_regions *regions;
   const double *sides; /* left, upper, right, lower */
-  int32_t *copy_of[2]; /* per axis and vertex on the right or upper side: its copy on the opposite
-                          side; -1: none */
-  int32_t *edge_from;  /* per vertex: the edge on a side that begins there, -1: none */
+  int32_t *copy_of[2]; /* per axis, for each vertex on the right or upper side: its copy on the
+                          opposite side; -1: none */
+  int32_t *edge_from;  /* per vertex: the edge on a side that begins there; -1: none */
 } pairing;
 
-/* In files y is up, so along y the lower side, where y is the height, comes first. */
+/* In files y is up, so along y the lower side comes first, where y is the height. */
 static double near_side(const pairing *p, int axis) { return p->sides[axis == 0 ? 0 : 3]; }
 static double far_side(const pairing *p, int axis) { return p->sides[axis == 0 ? 2 : 1]; }
 
 /* ---- Vertices ---- */
 
 typedef struct side_vertex {
-  double at; /* along the side, upwards or to the right */
+  double at; /* position along the side, upwards or to the right */
   int32_t vertex;
 } side_vertex;
 
@@ -384,7 +382,7 @@ static int lies_on(const pairing *p, int64_t edge, int axis, double side) {
          p->mesh->points[2 * (int64_t)v[1] + axis] == side;
 }
 
-/* Border edges have their region on the left, so copies run in the opposite direction. */
+/* Pairs border edges. They have their region on the left, so copies run in opposite directions. */
 static void pair_edges(pairing *p) {
   cvtm_regions *r = p->regions;
   for (int64_t e = 0; e < r->edge_count; ++e) r->edge_copy[e] = -1;
@@ -405,10 +403,10 @@ static void pair_edges(pairing *p) {
 
 /* ---- Curves ---- */
 
-/* An edge that is being reordered. */
+/* An edge to be reordered. */
 typedef struct moving_edge {
   int32_t curve, edge;
-  int64_t opposite; /* the curve of the edge's copy, and the side; 0: none */
+  int64_t opposite; /* the curve of the edge's copy, and the side; 0: no copy */
 } moving_edge;
 
 static int compare_moving(const void *first, const void *second) {
@@ -418,7 +416,7 @@ static int compare_moving(const void *first, const void *second) {
   return (a->edge > b->edge) - (a->edge < b->edge);
 }
 
-/* Puts rows of `width` integers into a new order; copy: memory of the same size. */
+/* Brings rows of `width` integers into a new order; copy: memory of the same size. */
 static void reorder(int32_t *rows, int width, const moving_edge *order, int64_t count,
                     int32_t *copy) {
   const size_t bytes = (size_t)width * sizeof *rows;
@@ -428,8 +426,8 @@ static void reorder(int32_t *rows, int width, const moving_edge *order, int64_t 
     memcpy(rows + width * k, copy + width * (int64_t)order[k].edge, bytes);
 }
 
-/* Divides curves on the sides where curves on the opposite side end, so that each is the copy of
- * one curve. order: memory for edge_count; copy: for 2 * edge_count. */
+/* Divides curves on the sides where curves on the opposite side end, so that each becomes the copy
+ * of a single curve. order: memory for edge_count; copy: for 2 * edge_count. */
 static void divide_curves(const pairing *p, moving_edge *order, int32_t *copy) {
   cvtm_regions *r = p->regions;
   const int64_t n = r->edge_count;

@@ -1,5 +1,4 @@
-/* Inside meshes and the program: segments of an outline with markers, which name groups of edges.
- */
+/* Inside meshes and the program: segments of outlines with markers that name groups of edges. */
 #ifndef CVTMESH_MESHES_ELEMENTS_MARKS_H
 #define CVTMESH_MESHES_ELEMENTS_MARKS_H
 
@@ -15,8 +14,8 @@ typedef struct cvtm_marks {
   cvtm_mark *mark; /* malloc'd */
 } cvtm_marks;
 
-/* cvtm_regions_group; edges on a segment with a marker other than 0 and 1 are the group marker-N.
- * An edge is on a segment if its ends are at most `slack` away. marks may be NULL. */
+/* cvtm_regions_group, where edges on a segment with a marker N other than 0 and 1 form the group
+ * marker-N. Both ends of such an edge are within `slack` of the segment. marks may be NULL. */
 cvtm_status cvtm_regions_group_marked(const cvtm_mesh *mesh, cvtm_domain image,
                                       const cvtm_region_name *names, int64_t name_count,
                                       const cvtm_marks *marks, double slack, cvtm_regions *regions,

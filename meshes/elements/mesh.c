@@ -1,4 +1,4 @@
-/* Edges and half-edges of a mesh, positions of edges in its triangles, and its quality: angles,
+/* Edges and half-edges of a mesh, the triangles at edges, and the quality of the mesh: angles,
  * shapes, areas, degrees. */
 #include "base/host.h"
 #include "base/random.h"
@@ -55,8 +55,8 @@ static inline side side_of(const int32_t *corners, int k) {
   return one < other ? (side){one, other} : (side){other, one};
 }
 
-/* Sets pairs to the edges, sorted by the lower and then the higher vertex. start: vertex_count + 2
- * zeros; higher: memory for three vertices per triangle. Returns the number of edges. */
+/* Writes the edges to `pairs`, sorted by the lower and then the higher vertex. start: vertex_count
+ * + 2 zeros; higher: memory for three vertices per triangle. Returns the number of edges. */
 static int64_t list_edges(const cvtm_mesh *mesh, int64_t *start, int32_t *higher, int32_t *pairs) {
   const int64_t vertices = mesh->vertex_count;
   for (int64_t t = 0; t < mesh->triangle_count; ++t)
@@ -104,8 +104,8 @@ cvtm_status cvtm_mesh_edges(const cvtm_mesh *mesh, int32_t **edges, int64_t *cou
 /* ---- Half-edges ---- */
 
 /* Sorts half-edges, stably, by the vertex where they begin or, if by_end is nonzero, end. from: the
- * half-edges to sort; NULL: all of them. Those of vertex v become to[start[v]] .. to[start[v + 1] -
- * 1]. */
+ * half-edges to sort; NULL: all of them. The half-edges of vertex v become to[start[v]] ..
+ * to[start[v + 1] - 1]. */
 static void sort_halves(const int32_t *corners, int by_end, const int64_t *from, int64_t halves,
                         int64_t vertices, int64_t *start, int64_t *to) {
   for (int64_t v = 0; v < vertices + 2; ++v) start[v] = 0;
@@ -117,8 +117,8 @@ static void sort_halves(const int32_t *corners, int by_end, const int64_t *from,
   }
 }
 
-/* The last of the half-edges leaving[low .. high - 1], sorted by their ends, that ends in `end`;
- * -1: none. */
+/* Finds the last half-edge that ends in `end` among leaving[low .. high - 1], which are sorted by
+ * their ends; -1: none. */
 static int64_t last_ending(const int32_t *corners, const int64_t *leaving, int64_t low,
                            int64_t high, int32_t end) {
   const int64_t first = low;
@@ -134,8 +134,8 @@ static int64_t last_ending(const int32_t *corners, const int64_t *leaving, int64
   return found >= 0 && corners[cvtm_half_after(found)] == end ? found : -1;
 }
 
-/* Lists the half-edges that leave each vertex by their ends, and looks up the reverse of each
- * half-edge. This is fast for any number of triangles at a vertex. */
+/* Lists the half-edges that leave each vertex, sorted by their ends, and looks up the reverse of
+ * each half-edge. This is fast for any number of triangles at a vertex. */
 cvtm_status cvtm_find_twins(const int32_t *corners, int64_t triangles, int64_t vertices,
                             int64_t *twin, int64_t *at, cvtm_error *error) {
   const int64_t halves = 3 * triangles;
@@ -161,9 +161,9 @@ cvtm_status cvtm_find_twins(const int32_t *corners, int64_t triangles, int64_t v
   return status;
 }
 
-/* ---- Where the edges of regions lie in the triangles ---- */
+/* ---- The triangles at the edges of regions ---- */
 
-/* A directed edge, given by its ends, by which it is sorted. */
+/* A directed edge, sorted by its ends. */
 typedef struct directed_edge {
   int32_t from, to, edge;
 } directed_edge;
@@ -198,10 +198,10 @@ typedef struct triangle_figures {
   double min_angle; /* degrees */
   double q, aspect;
   int clockwise; /* as seen with y up */
-  int inner;     /* circumcentre in the domain */
+  int inner;     /* nonzero: the circumcentre is in the domain */
 } triangle_figures;
 
-/* a b - c d, exact to one or two units in the last place also under cancellation (Kahan). */
+/* a b - c d within one or two units in the last place, even under cancellation (Kahan). */
 static double difference_of_products(double a, double b, double c, double d) {
   const double cd = c * d;
   return fma(a, b, -cd) + fma(-c, d, cd);
@@ -265,7 +265,7 @@ static void add_triangle(cvtm_quality_figures *figures, const triangle_figures *
   figures->angle_histogram[bin < CVTM_ANGLE_BINS ? bin : CVTM_ANGLE_BINS - 1]++;
 }
 
-/* Adds the figures of other triangles to the sum. */
+/* Adds the figures of further triangles to the sum. */
 static void add_figures(cvtm_quality_figures *sum, const cvtm_quality_figures *other) {
   if (other->triangles == 0) return;
   if (sum->triangles == 0) {
@@ -302,8 +302,8 @@ typedef struct vertex_star {
 } vertex_star;
 
 /* Each triangle at a vertex goes from one neighbour to the next. If the triangles close around the
- * vertex, each neighbour is once the first and once the second, and the sum of the differences of
- * their hashes is 0. For an open fan it is the difference of the two ends. */
+ * vertex, each neighbour is once the first and once the second one, so the sum of the differences
+ * of their hashes is 0. For an open fan the sum is the difference of the hashes of both ends. */
 static void add_corner(vertex_star *star, int32_t entered, int32_t left, uint64_t triangle,
                        int threads) {
   const uint64_t difference = cvtm_mix_bits((uint64_t)entered) - cvtm_mix_bits((uint64_t)left);
@@ -346,13 +346,13 @@ static void count_degrees(const vertex_star *stars, cvtm_quality *quality) {
 
 /* ---- All triangles ---- */
 
-/* Number of triangles whose figures are added in sequence; then the figures of blocks are added in
- * their order. */
+/* Number of triangles whose figures are added one after another; the figures of such blocks are
+ * then added in order. */
 enum { BLOCK = 1 << 14 };
 
 typedef struct block_figures {
   cvtm_quality_figures all, inner;
-  int64_t too_large; /* the first triangle that cannot be measured; triangle_count: none */
+  int64_t too_large; /* the first triangle that cannot be measured; triangle_count: all can */
 } block_figures;
 
 static block_figures measure_block(const cvtm_mesh *mesh, const cvtm_domain *domain, int64_t first,
@@ -375,7 +375,7 @@ static block_figures measure_block(const cvtm_mesh *mesh, const cvtm_domain *dom
   return block;
 }
 
-/* The first corner that is not the index of a vertex; 3 * triangle_count if there is none. */
+/* The first corner that is not the index of a vertex; 3 * triangle_count: none. */
 static int64_t find_bad_corner(const cvtm_mesh *mesh) {
   int64_t bad = 3 * mesh->triangle_count;
 #pragma omp parallel for schedule(static) reduction(min : bad) if (bad > BLOCK)
@@ -422,7 +422,7 @@ static cvtm_status fail_memory(const cvtm_mesh *mesh, cvtm_error *error) {
                    (long long)mesh->vertex_count);
 }
 
-/* The figures of all blocks, joined in their order. */
+/* Measures all blocks, and joins their figures in order. */
 static cvtm_status measure_all(const cvtm_mesh *mesh, const cvtm_domain *domain, vertex_star *stars,
                                cvtm_quality *quality, cvtm_error *error) {
   const int64_t blocks = (mesh->triangle_count + BLOCK - 1) / BLOCK;

@@ -16,11 +16,11 @@ typedef struct builder {
   const cvtm_mesh *mesh;
   cvtm_p1 *p1;
   cvtm_error *error;
-  cvtm_scratch memory;     /* of the next arrays */
-  double scale;            /* length 1 in units of the mesh's coordinates */
-  int64_t *twin, *leaving; /* of cvtm_find_twins */
-  int32_t *unknown;        /* of each vertex; -1: on the boundary or in no triangle */
-  int64_t edge_count;      /* boundary edges */
+  cvtm_scratch memory;     /* owns the next arrays */
+  double scale;            /* length 1 in the mesh's coordinates becomes this length */
+  int64_t *twin, *leaving; /* as set by cvtm_find_twins */
+  int32_t *unknown;        /* per vertex: its unknown; -1: on the boundary or in no triangle */
+  int64_t edge_count;      /* number of boundary edges */
   double *edges;           /* 4 * edge_count: the ends */
   cvtm_box *blocks;
 } builder;
@@ -37,8 +37,8 @@ void cvtm_p1_free(cvtm_p1 *p1) {
 
 /* --- the boundary --------------------------------------------------------------------------- */
 
-/* Lists the half-edges without a twin. In our meshes neighbours on the boundary are mostly near
- * each other in the list, so blocks have small bounding boxes. */
+/* Lists the half-edges without a twin. In meshes of this library, neighbours on the boundary are
+ * mostly close in the list, so blocks have small bounding boxes. */
 static void list_boundary(builder *b) {
   const int32_t *corner = b->mesh->triangles;
   double *edge = b->edges;
@@ -133,8 +133,8 @@ static void count_entries(const builder *b, const int32_t *edges, int64_t edge_c
   for (int64_t i = 0; i < b->p1->count; ++i) start[i + 1] += start[i];
 }
 
-/* Edges are in lexicographic order, the smaller end first, so each row gets its columns in
- * ascending order: below the diagonal, the diagonal, above. next: a buffer of `count` numbers. */
+/* Edges are in lexicographic order, with the smaller end first, so each row gets its columns in
+ * ascending order: below the diagonal, the diagonal, above. next: memory for `count` numbers. */
 static void fill_columns(const builder *b, const int32_t *edges, int64_t edge_count,
                          int64_t *next) {
   const cvtm_p1 *p1 = b->p1;
@@ -175,8 +175,8 @@ static void add_entry(cvtm_p1 *p1, int32_t row, int32_t column, double value) {
   p1->value[cvtm_lower_bound_32(p1->column, start, end, column)] += value;
 }
 
-/* The gradient of phi at corner k is the opposite edge, rotated by a right angle, divided by twice
- * the area. */
+/* Adds a triangle to the system. The gradient of phi at corner k is the opposite edge, rotated by a
+ * right angle, divided by twice the area. */
 static cvtm_status add_triangle(builder *b, int64_t t) {
   const int32_t *corner = b->mesh->triangles + 3 * t;
   double side[3][2];

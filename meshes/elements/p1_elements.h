@@ -23,8 +23,8 @@ typedef struct cvtm_p1 {
   double *distance;   /* count: distance of each unknown's vertex to the boundary */
 } cvtm_p1;
 
-/* Fails with CVTM_ERROR_INPUT if the mesh has no inner vertex or a triangle without area, and with
- * CVTM_ERROR_MEMORY; then *p1 is empty. */
+/* Makes the system. Fails with CVTM_ERROR_INPUT if the mesh has no inner vertex or a triangle
+ * without area, and with CVTM_ERROR_MEMORY; then *p1 is empty. */
 cvtm_status cvtm_p1_create(const cvtm_mesh *mesh, cvtm_p1 *p1, cvtm_error *error);
 void cvtm_p1_free(cvtm_p1 *p1);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double least_jacobian = 0.05; /* of the straight triangle's */
+static const double least_jacobian = 0.05; /* relative to the Jacobian of the straight triangle */
 
 void cvtm_second_order_free(cvtm_second_order *second) {
   free(second->points);
@@ -17,11 +17,11 @@ void cvtm_second_order_free(cvtm_second_order *second) {
   *second = (cvtm_second_order){0};
 }
 
-/* ---- pieces of the contour, by cells of a grid ---- */
+/* ---- Pieces of the contour, by cells of a grid ---- */
 
 enum { CELL = 4 }; /* pixels */
 
-/* A piece of the contour that is at most as large as a cell. */
+/* A piece of the contour, at most as large as a cell. */
 typedef struct piece {
   double a[2], b[2];
   int32_t left, right;
@@ -102,14 +102,14 @@ static cvtm_status make_grid(const cvtm_contour *c, cvtm_scratch *memory, piece_
   return CVTM_OK;
 }
 
-/* The line through `middle` along the unit vector `normal`. */
+/* The line through `middle` in the direction of the unit vector `normal`. */
 typedef struct bisector {
   double middle[2], normal[2];
   int32_t left, right;
 } bisector;
 
-/* Sets *best to the distance where the bisector meets a piece between the same regions, if that is
- * smaller. */
+/* Sets *best to the distance at which the bisector meets a piece between the same regions, if this
+ * distance is smaller. */
 static void meet_piece(const bisector *line, const piece *p, double *best) {
   if (!(p->left == line->left && p->right == line->right) &&
       !(p->left == line->right && p->right == line->left))
@@ -140,7 +140,7 @@ static void search_around(const piece_grid *g, const bisector *line, double offs
   }
 }
 
-/* The distance along the bisector to the contour, or HUGE_VAL. */
+/* The distance along the bisector to the contour; HUGE_VAL if it is more than about `limit`. */
 static double find_contour(const piece_grid *g, const bisector *line, double limit) {
   double best = HUGE_VAL;
   for (double offset = 0; offset <= limit + CELL && fabs(best) > offset - CELL; offset += CELL) {
@@ -157,7 +157,7 @@ static void place_in_middle(const cvtm_mesh *mesh, int32_t a, int32_t b, double 
     place[axis] = 0.5 * (mesh->points[2 * (int64_t)a + axis] + mesh->points[2 * (int64_t)b + axis]);
 }
 
-/* twin: memory for cvtm_find_twins. */
+/* Numbers the nodes. twin: memory for cvtm_find_twins. */
 static cvtm_status number_nodes(const cvtm_mesh *mesh, cvtm_second_order *made, int64_t *twin,
                                 cvtm_error *error) {
   const int64_t halves = 3 * mesh->triangle_count;
@@ -192,8 +192,8 @@ static cvtm_status find_edge_nodes(const cvtm_mesh *mesh, const cvtm_regions *r,
 
 static double cross_product(const double *u, const double *v) { return u[0] * v[1] - u[1] * v[0]; }
 
-/* Bernstein coefficients of the Jacobian of a quadratic triangle, whose control points are its
- * corners and 2 m - (a + b) / 2 for the node m between the corners a and b. */
+/* Tests the Bernstein coefficients of the Jacobian of a quadratic triangle. Its control points are
+ * its corners and 2 m - (a + b) / 2 for the node m between the corners a and b. */
 static int is_valid(const double corner[3][2], const double middle[3][2]) {
   double control[3][2], first[3][2], second[3][2], straight[2][2];
   for (int axis = 0; axis < 2; ++axis) {
@@ -208,7 +208,7 @@ static int is_valid(const double corner[3][2], const double middle[3][2]) {
     straight[0][axis] = corner[1][axis] - corner[0][axis];
     straight[1][axis] = corner[2][axis] - corner[0][axis];
   }
-  const double scale = cross_product(straight[0], straight[1]); /* y down: negative */
+  const double scale = cross_product(straight[0], straight[1]); /* negative with y down */
   for (int i = 0; i < 3; ++i) {
     for (int j = i; j < 3; ++j) {
       const double value =
@@ -253,7 +253,7 @@ static void curve_edges(const cvtm_mesh *mesh, const cvtm_regions *r, const piec
   }
 }
 
-/* Straightens the edges of invalid triangles until all are valid. */
+/* Straightens the edges of invalid triangles until all triangles are valid. */
 static void straighten(const cvtm_mesh *mesh, cvtm_second_order *made, char *curved) {
   for (int changed = 1; changed;) {
     changed = 0;
@@ -278,7 +278,7 @@ static void straighten(const cvtm_mesh *mesh, cvtm_second_order *made, char *cur
 /* A curved edge; its node is at the distance `offset` from the midpoint, towards the region with
  * the larger number. */
 typedef struct bent_edge {
-  int32_t low, high, edge; /* low, high: the regions beside it. Sorted by these three. */
+  int32_t low, high, edge; /* low, high: the regions on both sides. Sorted by these three. */
   double length, offset;
   double normal[2]; /* towards `high` */
 } bent_edge;
@@ -310,8 +310,7 @@ static int64_t list_bent(const cvtm_mesh *mesh, const cvtm_regions *r,
 
 /* The area between a parabola and its chord is 2/3 of the length of the chord times the distance of
  * the node. With straight edges every region has its area, so the parabolas between two regions
- * must enclose a total area of 0. To achieve this, the weighted mean distance is subtracted from
- * the nodes. */
+ * must enclose a total area of 0. So their weighted mean is subtracted from all distances. */
 static cvtm_status balance_areas(const cvtm_mesh *mesh, const cvtm_regions *r, const char *curved,
                                  cvtm_second_order *made, cvtm_error *error) {
   bent_edge *list = malloc(((size_t)r->edge_count + 1) * sizeof *list);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* name: of the row cvtm_format_NAME. Messages and --help keep this order. */
+/* X(name): the format in cvtm_format_NAME. Messages and --help keep this order. */
 /* clang-format off */
 #define FORMAT_LIST(X)                                                                   \
   X(obj) X(off) X(ply) X(stl) X(vtk) X(vtu) X(msh) X(inp) X(node) X(ele) X(poly) X(xdmf) \

@@ -1,5 +1,5 @@
-/* Gmsh MSH 4.1 and 2.2, text or binary. We write the curves and regions of a mesh as entities, and
- * its named groups as physical groups. https://gmsh.info/doc/texinfo/gmsh.html#MSH-file-format */
+/* Gmsh MSH 4.1 and 2.2, text or binary. The curves and regions of a mesh become entities, its named
+ * groups become physical groups. https://gmsh.info/doc/texinfo/gmsh.html#MSH-file-format */
 #include "base/host.h"
 #include "meshes/formats/formats.h"
 
@@ -18,11 +18,11 @@ typedef struct node_tag {
   int32_t vertex;
 } node_tag;
 
-/* The tags of nodes in the file. Vertices are numbered from 0 in the order of the file. */
+/* The tags of the nodes in a file. Vertices are numbered from 0 in the order of the file. */
 typedef struct node_tags {
-  node_tag *list; /* by tag once sorted */
+  node_tag *list; /* sorted by tag after sort_tags */
   int64_t count, capacity;
-  int consecutive; /* nonzero: vertex k has the tag of vertex 0 plus k */
+  int consecutive; /* nonzero: the tag of vertex k is that of vertex 0, plus k */
 } node_tags;
 
 static cvtm_status add_tag(node_tags *tags, cvtm_source *source, double tag) {
@@ -39,7 +39,7 @@ static int compare_tags(const void *a, const void *b) {
   return (p > q) - (p < q);
 }
 
-/* Fails if two nodes have the same tag. */
+/* Sorts the nodes by tag. Fails if two nodes have the same tag. */
 static cvtm_status sort_tags(node_tags *tags, cvtm_source *source) {
   int increasing = 1;
   tags->consecutive = 1;
@@ -56,7 +56,7 @@ static cvtm_status sort_tags(node_tags *tags, cvtm_source *source) {
   return CVTM_OK;
 }
 
-/* The vertex with a tag; -1 if there is none. The tags are sorted. */
+/* Finds the vertex with a tag among sorted tags; -1: none. */
 static double vertex_of_tag(const node_tags *tags, double tag) {
   if (tags->count == 0) return -1;
   const double guess = tag - tags->list[0].tag; /* tags are mostly consecutive */
@@ -74,7 +74,7 @@ typedef struct reader {
   cvtm_source *source;
   cvtm_builder *builder;
   int binary;
-  int old; /* version 2 */
+  int old; /* nonzero: version 2 */
   node_tags nodes;
   int sorted, elements_seen;
 } reader;
@@ -97,7 +97,7 @@ static cvtm_status read_int(reader *r, int64_t low, int64_t high, const char *wh
   return cvtm_source_integer(r->source, CVTM_I32, low, high, what, value);
 }
 
-/* Reads numbers that have no use here. */
+/* Skips numbers. */
 static cvtm_status skip_numbers(reader *r, int64_t count) {
   cvtm_status status = CVTM_OK;
   double ignored;
@@ -106,8 +106,7 @@ static cvtm_status skip_numbers(reader *r, int64_t count) {
   return status;
 }
 
-/* Reads the header of a block: dimension and tag of the entity, a third integer, and the number of
- * items. */
+/* Reads the header of a block: dimension and tag of the entity, an integer, number of items. */
 static cvtm_status read_block(reader *r, int64_t *dimension, int64_t *third, int64_t *count) {
   int64_t tag;
   cvtm_status status = read_int(r, 0, 3, "dimension", dimension);
@@ -146,7 +145,7 @@ static cvtm_status read_nodes(reader *r) {
   return status;
 }
 
-/* In version 2 the number of nodes or elements is text even in a binary file. */
+/* Reads the number of nodes or elements, which in version 2 is text even in a binary file. */
 static cvtm_status read_count_2(reader *r, const char *what, int64_t *count) {
   r->source->binary = 0;
   const cvtm_status status = read_count(r, what, count);
@@ -160,8 +159,8 @@ static cvtm_status read_tag(reader *r, const char *what, int64_t *tag) {
   return r->old ? read_int(r, 0, INT32_MAX, what, tag) : read_count(r, what, tag);
 }
 
-/* Skips what follows the coordinates of a node in $ParametricNodes: dimension and tag of its
- * entity, and its parameters on a curve or a surface. */
+/* Skips the numbers after the coordinates of a node in $ParametricNodes: the dimension and tag of
+ * its entity, and its parameters on a curve or surface. */
 static cvtm_status skip_parameters(reader *r) {
   int64_t dimension = 0, tag;
   cvtm_status status = read_int(r, 0, 3, "dimension", &dimension);
@@ -225,7 +224,7 @@ static cvtm_status read_elements(reader *r) {
   return status;
 }
 
-/* Reads the integers of one element after its type: `tags` of them, and its nodes. */
+/* Reads the integers of one element after its type: `tags` tags and the nodes. */
 static cvtm_status read_element_2(reader *r, int64_t type, int64_t tags) {
   cvtm_status status = CVTM_OK;
   for (int64_t k = 0, ignored; k < tags && status == CVTM_OK; ++k)
@@ -233,7 +232,7 @@ static cvtm_status read_element_2(reader *r, int64_t type, int64_t tags) {
   return status == CVTM_OK ? read_element_nodes(r, type) : status;
 }
 
-/* In a binary file elements of one type share a header. */
+/* Reads the elements. In a binary file elements of one type share a header. */
 static cvtm_status read_elements_2(reader *r) {
   int64_t count = 0;
   cvtm_status status = read_count_2(r, "number of elements", &count);
@@ -283,7 +282,7 @@ static cvtm_status read_format(reader *r) {
   return cvtm_source_expect(s, "$EndMeshFormat");
 }
 
-/* Moves past `$EndName`, which starts a line or directly follows binary data. */
+/* Skips a section to after `$EndName`, which starts a line or directly follows binary data. */
 static cvtm_status skip_section(cvtm_source *s, cvtm_token name) {
   char end[64];
   int length = snprintf(end, sizeof end, "$End%.*s", (int)name.length - 1, name.text + 1);
@@ -317,8 +316,8 @@ static cvtm_token read_name(cvtm_source *s) {
   return (cvtm_token){(const char *)s->data + first, end - first};
 }
 
-/* The header of data: names, real numbers, and integers, among them the numbers of components and
- * nodes. */
+/* Reads the header of data: names, real numbers, and integers, which include the numbers of
+ * components and nodes. */
 static cvtm_status read_data_header(reader *r, cvtm_token *name, int64_t integer[3]) {
   cvtm_source *s = r->source;
   int64_t count = 0, ignored;
@@ -414,7 +413,7 @@ static cvtm_status read_msh(cvtm_source *s, cvtm_builder *b) {
 
 /* ---- single numbers ---- */
 
-/* A line of numbers in a text, or their bytes. */
+/* A line of numbers, as text or as bytes. */
 typedef struct line {
   FILE *file;
   int binary, filled; /* filled: number of numbers in the line of text so far */
@@ -442,7 +441,6 @@ static void end_line(line *l) {
 static void put_int(line *l, int64_t value) { put_integer(l, CVTM_I32, value); }
 static void put_size(line *l, int64_t value) { put_integer(l, CVTM_U64, value); }
 
-/* A line of sizes. */
 static void put_sizes(line *l, int count, const int64_t *values) {
   for (int k = 0; k < count; ++k) put_size(l, values[k]);
   end_line(l);
@@ -464,7 +462,7 @@ static void end_section(line *l, const char *name) {
 
 /* ---- runs of one entity ---- */
 
-/* The elements of an entity: triangles or edges first .. end - 1; and its tag. */
+/* The elements of an entity, triangles or edges first .. end - 1, and its tag. */
 typedef struct run {
   int64_t first, end;
   int32_t tag;
@@ -522,7 +520,7 @@ static void write_physical_names(FILE *file, const cvtm_file_mesh *m) {
   fputs("$EndPhysicalNames\n", file);
 }
 
-/* Writes the bounding box of the vertices of a list of corners; NULL: of all vertices. */
+/* Writes the bounding box of the vertices in a list of corners; NULL: of all vertices. */
 static void put_box(line *l, const cvtm_file_mesh *m, const int32_t *corners, int64_t count) {
   double low[2] = {0, 0}, high[2] = {0, 0};
   for (int64_t i = 0; i < count; ++i) {
@@ -555,7 +553,7 @@ static void put_curves(line *l, const cvtm_file_mesh *m) {
   }
 }
 
-/* Writes the curves around a region; those with the region on their right have a minus sign. */
+/* Writes the curves around a region; a curve with the region on its right has a minus sign. */
 static void put_bounding_curves(line *l, const cvtm_regions *r, int32_t region) {
   int64_t count = 0;
   for (int pass = 0; pass < 2; ++pass) {
@@ -568,7 +566,7 @@ static void put_bounding_curves(line *l, const cvtm_regions *r, int32_t region) 
   }
 }
 
-/* Each region is a surface; a mesh without regions is one surface. */
+/* Writes the entities. Each region is a surface; a mesh without regions is one surface. */
 static void write_entities(FILE *file, const cvtm_file_mesh *m) {
   line l = {file, m->binary, 0};
   const int64_t curves = m->regions != NULL ? m->regions->curve_count : 0;
@@ -640,7 +638,7 @@ static void write_nodes_2(FILE *file, const cvtm_file_mesh *m) {
 
 /* ---- elements ---- */
 
-/* Elements of one entity, all of one type. */
+/* Elements of one entity and one type. */
 typedef struct element_block {
   const cvtm_file_mesh *mesh;
   int is_line;
@@ -680,7 +678,7 @@ static char *element_item_2(char *to, const void *context, int64_t k) {
   const int64_t entity = block->items.tag;
   const int64_t group = block->is_line ? line_group(m, block->items.first) : entity;
   const int64_t head[5] = {block->tag + k + 1, element_type(m, block->is_line), 2, group, entity};
-  for (int c = 0; c < 5; ++c) /* binary blocks have a header with type and number of tags */
+  for (int c = 0; c < 5; ++c) /* binary blocks have a header with the type and the number of tags */
     if (!m->binary || (c != 1 && c != 2))
       to = cvtm_text_value(to, !m->binary, CVTM_I32, 0, (double)head[c], ' ');
   return put_nodes(to, block, CVTM_I32, k);
@@ -745,8 +743,7 @@ static void write_elements_2(FILE *file, const cvtm_file_mesh *m) {
 
 /* ---- periodic curves ---- */
 
-/* A curve that is the copy of another one: the part from low to high of a side perpendicular to
- * `axis`. */
+/* A curve that is a copy: the part from low to high of a side perpendicular to `axis`. */
 typedef struct periodic_curve {
   run edges;
   int axis;
@@ -792,7 +789,7 @@ static void put_copies(line *l, const cvtm_file_mesh *m, const periodic_curve *c
     put_copy(l, m->edge_middle[e], m->edge_middle[m->regions->edge_copy[e]]);
 }
 
-/* Writes the translation to the copy as a 4 x 4 matrix. */
+/* Writes the translation from the original to the copy as a 4 x 4 matrix. */
 static void put_translation(line *l, const cvtm_file_mesh *m, const periodic_curve *c) {
   const int64_t original = m->regions->edge_copy[c->edges.first];
   const double to = m->points[2 * (int64_t)m->regions->edges[2 * c->edges.first] + c->axis];
@@ -807,7 +804,7 @@ static int64_t count_links(const cvtm_file_mesh *m) {
   return links;
 }
 
-/* In version 2.2 this section is text in binary files, too. */
+/* Writes the pairs of periodic curves. In version 2.2 they are text even in binary files. */
 static void write_periodic(FILE *file, const cvtm_file_mesh *m) {
   if (m->regions == NULL || m->regions->edge_copy == NULL || count_links(m) == 0) return;
   const int old = m->msh_version == CVTM_MSH_2_2;
@@ -843,7 +840,7 @@ static char *value_item(char *to, const void *context, int64_t i) {
 }
 
 static void write_values(FILE *file, const cvtm_file_mesh *m) {
-  /* One name, one time, three integers: step, components, values. */
+  /* one name, one time, three integers: step, components, number of values */
   fprintf(file, "$NodeData\n1\n\"%s\"\n1\n0\n3\n0\n1\n%" PRId64 "\n", m->value_name, m->node_count);
   cvtm_write_items(file, m->node_count, CVTM_TEXT_INTEGER + CVTM_TEXT_NUMBER + 2, value_item, m);
   fputs(m->binary ? "\n$EndNodeData\n" : "$EndNodeData\n", file);

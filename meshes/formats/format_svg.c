@@ -1,6 +1,6 @@
 /* SVG: reads circles and closed shapes, with the transforms of their elements applied, and writes
- * pictures, y down like the image. Coordinates are written to a thousandth of the mean spacing,
- * with at least two decimals. */
+ * pictures, y down like the image. Coordinates are rounded to about a thousandth of the mean
+ * spacing, with at least two decimals. */
 #include "base/file.h"
 #include "base/host.h"
 #include "base/portable.h"
@@ -19,8 +19,8 @@ typedef struct affine {
   int is_identity;
 } affine;
 
-/* Called for each element that is drawn, except in definitions; attributes as in cvtm_xml_handlers.
- * A status other than CVTM_OK ends parsing. */
+/* Called for each drawn element outside definitions; attributes as in cvtm_xml_handlers. A status
+ * other than CVTM_OK ends parsing. */
 typedef cvtm_status (*svg_visitor)(void *context, cvtm_source *source, const char *name,
                                    const char **attributes, const affine *transform);
 
@@ -34,8 +34,7 @@ static int take_sign(cvtm_source *s) {
   return 1;
 }
 
-/* Reads the next number, after blanks and at most one comma or semicolon; returns 0 if there is
- * none. */
+/* Reads the next number, after blanks and at most one comma or semicolon; returns 0: none. */
 static int svg_take_number(cvtm_source *s, double *value) {
   const size_t before = s->at;
   int commas = 0;
@@ -96,7 +95,7 @@ static affine rotation(double degrees, double x, double y) {
   return (affine){c, s, -s, c, x - c * x + s * y, y - s * x - c * y, 0};
 }
 
-/* The transform with `count` arguments a, the others being 0; SVG 1.1, section 7.6. */
+/* Makes the transform with `count` arguments a; missing arguments are 0 (SVG 1.1, section 7.6). */
 static affine make_transform(transform_kind kind, int count, const double a[6]) {
   switch (kind) {
     case MATRIX:
@@ -151,7 +150,7 @@ static cvtm_status read_transforms(cvtm_source *s, affine *transform) {
 /* An open element with a transform. */
 typedef struct level {
   int64_t depth;
-  affine transform; /* of its content */
+  affine transform; /* of the element's content */
 } level;
 
 typedef struct document {
@@ -172,7 +171,7 @@ static int is_definition(const char *element) {
   return 0;
 }
 
-/* A source for the value of an attribute, with the line of the element. */
+/* Makes a source from the value of an attribute, with the line of the element. */
 static cvtm_source svg_value(const cvtm_source *source, const char *value) {
   cvtm_source s = *source;
   s.data = (const unsigned char *)value;
@@ -255,7 +254,7 @@ typedef struct dot_reader {
   cvtm_dots dots;
   int64_t capacity;
   int has_box, has_lines, has_touches;
-  double pen; /* the stroke-width that was given last */
+  double pen; /* the last stroke-width so far */
 } dot_reader;
 
 static cvtm_status add_dot(dot_reader *r, cvtm_source *source, const double v[3],
@@ -285,7 +284,7 @@ static cvtm_status read_circle(dot_reader *r, cvtm_source *source, const char **
   return status == CVTM_OK ? add_dot(r, source, v, transform) : status;
 }
 
-/* A touch of a pen is a path that moves to a point and draws hardly any line. */
+/* Reads a touch of a pen: a path that moves to a point and draws a line of hardly any length. */
 static cvtm_status read_touch(dot_reader *r, cvtm_source *source, const char **attributes,
                               const affine *transform) {
   const char *text = cvtm_xml_attribute(attributes, "d");
@@ -304,7 +303,7 @@ static cvtm_status read_touch(dot_reader *r, cvtm_source *source, const char **a
   return add_dot(r, source, v, transform);
 }
 
-/* Reads the viewBox of the outermost element; leaves it 0 if there is none. */
+/* Reads the viewBox of the outermost element; without one the box remains 0. */
 static void read_box(dot_reader *r, const cvtm_source *source, const char **attributes) {
   const char *text = cvtm_xml_attribute(attributes, "viewBox");
   double box[4];
@@ -368,8 +367,8 @@ void cvtm_dots_free(cvtm_dots *dots) {
 /* ---- The unit ---- */
 
 typedef struct unit_reader {
-  double mm; /* in a user unit */
-  int seen;  /* the outermost element has been read */
+  double mm; /* length of a user unit */
+  int seen;  /* nonzero: the outermost element has been read */
 } unit_reader;
 
 /* The length of a side in mm; 0 if it is absent or has no unit of length. */
@@ -388,8 +387,8 @@ static double side_in_mm(const cvtm_source *source, const char **attributes, con
   return 0;
 }
 
-/* A svg_visitor. The viewBox is scaled to fit into width and height; without it a user unit is
- * 1/96 inch. */
+/* A svg_visitor. The viewBox is scaled to fit into width and height; without a viewBox a user unit
+ * is 1/96 inch. */
 static cvtm_status read_unit(void *context, cvtm_source *source, const char *name,
                              const char **attributes, const affine *transform) {
   unit_reader *r = context;
@@ -426,8 +425,8 @@ cvtm_status cvtm_svg_unit(const char *path, double *mm, cvtm_error *error) {
 /* The largest distance of chords from their curve, in pixels. */
 static const double curve_tolerance = 0.02;
 
-/* The tolerance for a curve of this extent; smaller for small curves, so that drawings in other
- * units keep their shape. */
+/* The tolerance for a curve of the given extent; smaller for small curves, so that drawings in
+ * other units keep their shape. */
 static double tolerance_of(double extent) { return fmin(curve_tolerance, extent / 140); }
 
 /* ---- Paths ---- */
@@ -450,8 +449,8 @@ static cvtm_status add_outline_point(outline *o, double x, double y) {
   return cvtm_ring_add_point(o->rings, x, y);
 }
 
-/* Draws a cubic from the pen to its last control point as chords. The second differences give the
- * number of chords. */
+/* Draws a cubic curve from the pen to its last control point as chords, whose number follows from
+ * the second differences. */
 static cvtm_status draw_cubic(outline *o, pen *p, const double control[6]) {
   double x[4] = {p->x, control[0], control[2], control[4]};
   double y[4] = {p->y, control[1], control[3], control[5]};
@@ -537,7 +536,7 @@ static cvtm_status draw_path_arc(outline *o, pen *p, const double a[7]) {
   cvtm_status status = CVTM_OK;
   if (!is_line) {
     const double excess = hypot(px / rx, py / ry);
-    if (excess > 1) { /* the radii are too small: scale them up */
+    if (excess > 1) { /* the radii are too small */
       rx *= excess;
       ry *= excess;
     }
@@ -563,7 +562,7 @@ static cvtm_status draw_path_arc(outline *o, pen *p, const double a[7]) {
   return status == CVTM_OK ? add_outline_point(o, p->x, p->y) : status;
 }
 
-/* The number of arguments of a path command; 0: it is not known. */
+/* The number of arguments of a path command; 0: unknown command. */
 static int arguments_of(char command) {
   static const char commands[] = "HVMLTSQCA", counts[] = {1, 1, 2, 2, 2, 4, 4, 6, 7};
   const char *found = command != 0 ? strchr(commands, command) : NULL;
@@ -648,7 +647,7 @@ static cvtm_status read_path(cvtm_source *s, outline *o) {
       if (relative && (large != 'A' || k >= 5)) a[k] += vertical ? p.y : p.x;
     }
     cvtm_status status = CVTM_OK;
-    /* After Z a subpath without M begins where the last one began. */
+    /* After Z a subpath without M begins at the start of the previous one. */
     if (p.last == 'Z' && large != 'M') status = add_outline_point(o, p.x, p.y);
     if (status == CVTM_OK) status = run_path_command(o, &p, large, a);
     if (status != CVTM_OK) return status;
@@ -670,7 +669,7 @@ static cvtm_status read_corner_list(cvtm_source *s, outline *o) {
 
 /* ---- Closed shapes ---- */
 
-/* Adds an arc including its first point. */
+/* Adds an arc, with its first point. */
 static cvtm_status add_arc(outline *o, double x, double y, double rx, double ry, double from,
                            double by) {
   const arc whole = {x, y, rx, 0, 0, ry, from, by};
@@ -685,7 +684,7 @@ static cvtm_status read_ellipse(cvtm_source *source, const char **attributes, ou
   cvtm_status status = svg_lengths(source, attributes, names, 5, v);
   if (status != CVTM_OK) return status;
   const double rx = is_circle ? v[4] : v[2], ry = is_circle ? v[4] : v[3];
-  if (!(rx > 0 && ry > 0)) return CVTM_OK; /* not drawn */
+  if (!(rx > 0 && ry > 0)) return CVTM_OK; /* an ellipse without area is not drawn */
   status = add_arc(o, v[0], v[1], rx, ry, 0, 2 * CVTM_PI);
   return status == CVTM_OK ? cvtm_ring_close(o->rings) : status;
 }
@@ -783,7 +782,8 @@ static char *put_stipple(char *to, const void *context, int64_t i) {
 
 static void write_stipples(FILE *file, const cvtm_mesh *mesh, const double *radius, int light,
                            double spacing) {
-  const double share = 0.3; /* share of the mean spacing, such that neighbours do not touch */
+  const double share =
+      0.3; /* radius as a fraction of the mean spacing, such that neighbours do not touch */
   const stipples s = {mesh, radius, share * spacing, choose_decimals(spacing)};
   fprintf(file, "<g fill=\"%s\">\n", light ? "#fff" : "#000");
   cvtm_write_items(file, mesh->vertex_count, 3 * CVTM_TEXT_FIXED + 40, put_stipple, &s);
@@ -813,7 +813,7 @@ static void write_cells(FILE *file, const cvtm_cells *cells, double spacing) {
   fputs("</g>\n", file);
 }
 
-/* The text of a vertex, stored because about six edges end at it. */
+/* The text of a vertex, stored because about six edges share it. */
 typedef struct vertex_text {
   char length; /* 0: the text does not fit */
   char text[47];
@@ -827,7 +827,7 @@ typedef struct edge_path {
   const vertex_text *vertices; /* or NULL */
 } edge_path;
 
-/* malloc'd; NULL if memory runs out: then each edge formats its ends again. */
+/* malloc'd. NULL if memory runs out; then each edge formats its ends again. */
 static vertex_text *format_vertices(const cvtm_mesh *mesh, int decimals) {
   const size_t bytes = ((size_t)mesh->vertex_count + 1) * sizeof(vertex_text);
   vertex_text *made = malloc(bytes);
@@ -857,7 +857,7 @@ static char *put_vertex(char *to, char command, const edge_path *path, int32_t v
 static char *put_edge(char *to, const void *context, int64_t k) {
   enum {
     PER_LINE = 8,
-    AHEAD = 16 /* edges to prefetch ahead, because their second ends are scattered in memory */
+    AHEAD = 16 /* edges to prefetch, because their second ends are scattered in memory */
   };
   const edge_path *path = context;
   if (path->vertices != NULL && k + AHEAD < path->count)
@@ -888,7 +888,7 @@ static char *put_step(char *to, const void *context, int64_t i) {
 }
 
 static void write_path(FILE *file, const cvtm_mesh *mesh, int closed, double spacing) {
-  const double share = 0.25; /* width of the line as a share of the mean spacing */
+  const double share = 0.25; /* width of the line as a fraction of the mean spacing */
   const stipples s = {.mesh = mesh, .decimals = choose_decimals(spacing)};
   fputs(
       "<path fill=\"none\" stroke=\"#000\" stroke-linejoin=\"round\" stroke-linecap=\"round\" "
@@ -949,7 +949,7 @@ static cvtm_status write_edges_of(const char *path, const cvtm_file_mesh *m, cvt
   return cvtm_svg_write(path, CVTM_SVG_MESH, m->mesh, NULL, NULL, 0, 0, m->domain, error);
 }
 
-/* The centres of the circles. */
+/* Reads the centres of the circles. */
 static cvtm_status read_points(cvtm_source *s, cvtm_point_list *list) {
   cvtm_dots dots;
   const cvtm_status status = cvtm_dots_read_bytes(s->data, s->size, s->name, &dots, s->error);

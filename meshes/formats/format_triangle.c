@@ -31,14 +31,14 @@ static char *node_line(char *to, const void *context, int64_t i) {
   return to;
 }
 
-/* The attribute of a vertex is its value, and the marker is the tag of its boundary group. */
+/* Writes vertices with their values as attributes and the tags of boundary groups as markers. */
 static void write_node(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file, "%" PRId64 " 2 %d %d\n", m->node_count, m->value != NULL, m->sets != NULL);
   cvtm_write_items(file, m->node_count, 2 * CVTM_TEXT_INTEGER + 3 * CVTM_TEXT_NUMBER + 5, node_line,
                    m);
 }
 
-/* In Triangle's order node 4 lies opposite corner 1. */
+/* Triangle numbers the nodes so that node 4 is opposite corner 1. */
 static char *triangle_line(char *to, const void *context, int64_t t) {
   static const int order[6] = {0, 1, 2, 4, 5, 3};
   const cvtm_file_mesh *m = context;
@@ -63,7 +63,7 @@ static void write_ele(FILE *file, const cvtm_file_mesh *m) {
   cvtm_write_items(file, m->triangle_count, 8 * (CVTM_TEXT_INTEGER + 1), triangle_line, m);
 }
 
-/* A point outside, beside edge e, which is not horizontal: on the horizontal line through the
+/* Finds a point outside, beside edge e, which is not horizontal: on the horizontal line through the
  * midpoint of e, half way to the next boundary edge. */
 static void find_outside(const cvtm_file_mesh *m, int64_t e, double place[2]) {
   const cvtm_regions *r = m->regions;
@@ -83,7 +83,7 @@ static void find_outside(const cvtm_file_mesh *m, int64_t e, double place[2]) {
   place[1] = y;
 }
 
-/* The edge of a group with the largest difference in y; -1 if all are horizontal. */
+/* The edge of a group with the largest difference in y; -1 if all its edges are horizontal. */
 static int64_t steepest_edge(const cvtm_file_mesh *m, int32_t group) {
   const cvtm_regions *r = m->regions;
   int64_t best = -1;
@@ -244,7 +244,7 @@ static cvtm_status read_ele(cvtm_source *s, cvtm_builder *b) {
   return status;
 }
 
-/* Reads the .node file with the same name as `path`, then `path`, into one array. */
+/* Reads the .node file with the name of `path`, then `path`, into one array. */
 static cvtm_status read_pair(const char *path, size_t limit, unsigned char **bytes, size_t *size,
                              cvtm_error *error) {
   unsigned char *nodes = NULL, *rest = NULL, *both = NULL;
@@ -271,7 +271,7 @@ static cvtm_status read_pair(const char *path, size_t limit, unsigned char **byt
   return status;
 }
 
-/* Nonzero for a .poly file without vertices, which are then in its .node file. */
+/* Nonzero for a .poly file without vertices, which refers to a .node file. */
 static int refers_to_nodes(const unsigned char *bytes, size_t size) {
   cvtm_source source = cvtm_source_open("", bytes, size, NULL);
   cvtm_token count;
@@ -314,7 +314,7 @@ typedef struct segments {
   uint8_t *used;   /* per segment */
 } segments;
 
-/* A segment with equal ends is left out, as in Triangle. */
+/* Reads the ends of segments, and leaves out segments with equal ends, as Triangle does. */
 static cvtm_status read_ends(cvtm_source *s, const cvtm_triangle_vertices *vertices,
                              int64_t markers, int64_t *count, int32_t *end, int32_t *marker) {
   const int64_t listed = *count;
@@ -353,14 +353,14 @@ static cvtm_status list_segments(segments *g, const cvtm_triangle_vertices *vert
   return CVTM_OK;
 }
 
-/* An unused segment at vertex v; -1: there is none. */
+/* Returns an unused segment at vertex v; -1: none. */
 static int64_t next_segment(const segments *g, int32_t v) {
   for (int64_t k = g->start[v]; k < g->start[v + 1]; ++k)
     if (!g->used[g->beside[k] / 2]) return g->beside[k] / 2;
   return -1;
 }
 
-/* Walks from `first` along unused segments until it is back and no unused segment starts there. */
+/* Walks from `first` along unused segments until no unused segment starts at the current vertex. */
 static cvtm_status walk_rings(segments *g, int32_t first, const double *points,
                               cvtm_ring_collector *c) {
   int64_t segment;
@@ -391,7 +391,7 @@ static cvtm_status find_rings(segments *g, const cvtm_triangle_vertices *vertice
   return status;
 }
 
-/* The number of numbers on the next line that is not empty. */
+/* Counts the numbers on the next line that is not empty. */
 static int count_on_line(cvtm_source s) {
   cvtm_token token;
   int count = 0;
@@ -422,7 +422,7 @@ cvtm_status cvtm_triangle_read_graph(cvtm_source *s, cvtm_triangle_vertices *ver
   *ends = *marker = NULL;
   cvtm_status status = cvtm_triangle_read_vertices(s, vertices);
   if (status != CVTM_OK) return status;
-  /* After the vertices of a .node file, skip the empty vertex list of the .poly file. */
+  /* after the vertices of a .node file, skip the empty vertex list of the .poly file */
   if (count_on_line(*s) > 2) {
     status = cvtm_triangle_read_vertices(s, &none);
     if (status == CVTM_OK && none.count > 0)
@@ -446,7 +446,7 @@ static cvtm_status read_polygons(cvtm_source *s, cvtm_ring_collector *c) {
 
 /* ---- Points of a .node file ---- */
 
-/* y is up, as in meshes. */
+/* Reads the points, and turns them from y up, as in mesh files, to y down. */
 static cvtm_status read_points(cvtm_source *source, cvtm_point_list *list) {
   cvtm_triangle_vertices found;
   const cvtm_status status = cvtm_triangle_read_vertices(source, &found);

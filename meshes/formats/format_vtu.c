@@ -18,7 +18,7 @@
 
 /* ---- Compressors ---- */
 
-/* The names in a file. */
+/* The names of compressors in a file. */
 static const struct {
   const char *name;
   int known;
@@ -30,7 +30,7 @@ int cvtm_compression_known(cvtm_compression kind) {
   return (unsigned)kind <= CVTM_COMPRESS_LZ4 && compressors[kind].known;
 }
 
-/* CVTM_COMPRESS_NONE if no compressor of this build has the name. */
+/* Returns the compressor with a name; CVTM_COMPRESS_NONE if this build has none. */
 static cvtm_compression compressor_named(const char *name) {
   int kind = CVTM_COMPRESS_LZ4;
   while (kind > 0 && !(compressors[kind].known && strcmp(name, compressors[kind].name) == 0))
@@ -50,8 +50,7 @@ static size_t compressed_most(cvtm_compression kind, size_t size) {
   return size;
 }
 
-/* Compresses into `to`, which has compressed_most bytes; returns the compressed size, or 0 on
- * failure. */
+/* Compresses into `to` (compressed_most bytes). Returns the compressed size; 0 on failure. */
 static size_t compress_bytes(cvtm_compression kind, const unsigned char *from, size_t size,
                              unsigned char *to) {
   const size_t most = compressed_most(kind, size);
@@ -68,7 +67,7 @@ static size_t compress_bytes(cvtm_compression kind, const unsigned char *from, s
   return 0;
 }
 
-/* Decompresses `from`; returns 1 if the result has exactly `expected` bytes. */
+/* Decompresses `from`. Returns 1 if the result has exactly `expected` bytes. */
 static int decompress_bytes(cvtm_compression kind, const unsigned char *from, size_t size,
                             unsigned char *to, size_t expected) {
 #if CVTMESH_HAVE_ZLIB
@@ -102,7 +101,7 @@ typedef enum section { SECTION_OTHER, SECTION_POINTS, SECTION_CELLS, SECTION_POI
 
 typedef struct document {
   cvtm_source *source;
-  size_t width; /* bytes of a length: 4 or 8 */
+  size_t width; /* bytes of a length in the file: 4 or 8 */
   cvtm_compression compression;
   int pieces;
   int64_t vertex_count, cell_count;
@@ -111,7 +110,7 @@ typedef struct document {
   array points, connectivity, offsets, types, field;
   int wants_field;
   const char *field_name; /* NULL: any */
-  size_t appended;        /* of its first byte in the file; 0: none */
+  size_t appended;        /* offset of the appended data's first byte in the file; 0: none */
   int appended_raw;
   uint64_t expanded; /* total size of compressed arrays after decompression */
 } document;
@@ -207,7 +206,7 @@ static cvtm_status start_array(document *d, const char **attributes) {
   }
   a->how = text ? TEXT : BASE64;
   a->begin = s->at;
-  /* Another element, such as a range, may follow the values inside this one. */
+  /* another element, such as a range, may follow the values inside this element */
   const unsigned char *end = memchr(s->data + s->at, '<', s->size - s->at);
   if (end == NULL) return cvtm_source_fail(s, "a data array does not end");
   a->end = (size_t)(end - s->data);
@@ -267,8 +266,7 @@ static int digit_value(unsigned char c) {
   return c == '/' ? 63 : -1;
 }
 
-/* Decodes groups of four digits up to the first group with another character. Returns the number of
- * groups. */
+/* Decodes groups of four digits up to one with another character. Returns their number. */
 static size_t decode_groups(const unsigned char *text, size_t groups, unsigned char *bytes) {
   int16_t value[256];
   for (int c = 0; c < 256; ++c) value[c] = (int16_t)digit_value((unsigned char)c);
@@ -282,8 +280,8 @@ static size_t decode_groups(const unsigned char *text, size_t groups, unsigned c
   return groups;
 }
 
-/* Decodes up to `most` bytes and returns their number; stops at a character that is not base64.
- * Padding inside the text is allowed, because some writers encode the length separately from the
+/* Decodes up to `most` bytes, and returns their number. Stops at a character that is not base64.
+ * Allows padding inside the text, because some writers encode the length separately from the
  * values. */
 static size_t decode_base64(const unsigned char *text, size_t length, unsigned char *bytes,
                             size_t most) {
@@ -314,7 +312,7 @@ static size_t decode_base64(const unsigned char *text, size_t length, unsigned c
   return made;
 }
 
-/* Converts the bytes of `count` values. */
+/* Converts bytes to `count` values. */
 static cvtm_status take_values(const document *d, const array *a, const unsigned char *bytes,
                                int64_t count, double **values) {
   cvtm_source inner = *d->source;
@@ -325,7 +323,7 @@ static cvtm_status take_values(const document *d, const array *a, const unsigned
   return cvtm_source_values(&inner, a->type, count, values);
 }
 
-/* The first `most` bytes of an array that is not text: decoded into `to`, or in place. */
+/* Finds the first `most` bytes of an array that is not text, decoded into `to` or in the file. */
 static size_t first_bytes(const document *d, const array *a, size_t most, unsigned char *to,
                           const unsigned char **bytes) {
   const cvtm_source *s = d->source;
@@ -344,7 +342,7 @@ static uint64_t header_word(const document *d, const unsigned char *bytes, uint6
   return value < 0x1p62 ? (uint64_t)value : (uint64_t)1 << 62;
 }
 
-/* Reads the values from bytes that begin with their length. */
+/* Reads values from bytes that begin with the length of the array. */
 static cvtm_status take_plain(const document *d, const array *a, int64_t count, double **values) {
   const size_t needed = (size_t)count * cvtm_scalar_size(a->type), most = d->width + needed;
   const unsigned char *bytes;
@@ -360,7 +358,7 @@ static cvtm_status take_plain(const document *d, const array *a, int64_t count, 
   return status;
 }
 
-/* Decompresses blocks of `block` bytes into `needed` bytes at `raw`. */
+/* Decompresses blocks, each of `block` bytes when decompressed, into `needed` bytes at `raw`. */
 static int unpack_blocks(const document *d, const unsigned char *bytes, size_t size,
                          uint64_t blocks, uint64_t block, unsigned char *raw, size_t needed) {
   size_t at = d->width * (size_t)(3 + blocks), made = 0;
@@ -375,8 +373,8 @@ static int unpack_blocks(const document *d, const unsigned char *bytes, size_t s
   return made == needed;
 }
 
-/* Reads the values of compressed blocks. The header has the number of blocks, the size of a block
- * and of the last block, and the compressed size of each. */
+/* Reads values from compressed blocks. The header has the number of blocks, the sizes of a block
+ * and of the last block, and the compressed size of each block. */
 static cvtm_status take_packed(document *d, const array *a, int64_t count, double **values) {
   cvtm_source *s = d->source;
   const size_t most = s->size, needed = (size_t)count * cvtm_scalar_size(a->type);
@@ -410,8 +408,8 @@ static cvtm_status take_array(document *d, const array *a, const char *what, int
   *values = NULL;
   if (!a->seen) return cvtm_source_fail(s, "no %s", what);
   s->line = a->line;
-  /* A value takes at least one byte, and zlib expands a byte to at most 1032. This test also keeps
-   * the products below from overflowing. */
+  /* A value takes at least one byte, and zlib expands a byte to at most 1032. This test also
+   * prevents overflow in the products below. */
   const uint64_t most = d->compression != CVTM_COMPRESS_NONE ? 1032 : 1;
   if ((uint64_t)count / most > s->size) {
     return cvtm_source_fail(s, "the header claims more %s than the file can hold", what);
@@ -490,14 +488,14 @@ static char *text_item(char *to, const void *context, int64_t k) {
 enum {
   LENGTH_BYTES = 8, /* bytes of the length of an array, which precedes its values */
   ITEM = 24,        /* bytes that are encoded together; a multiple of 3 and of every type's size */
-  ITEM_TEXT = 32,   /* their text */
+  ITEM_TEXT = 32,   /* characters of an item as base64 */
 };
 
 static size_t array_bytes(const data_array *a) {
   return (size_t)a->count * cvtm_scalar_size(a->type);
 }
 
-/* Item k of the bytes of an array, as base64. */
+/* Writes item k of the bytes of an array as base64. */
 static char *base64_item(char *to, const void *context, int64_t k) {
   const data_array *a = context;
   const size_t width = cvtm_scalar_size(a->type), first = (size_t)k * ITEM;
@@ -522,12 +520,12 @@ static void write_base64(FILE *file, const data_array *a) {
 
 enum { BLOCK = 1 << 16 }; /* bytes; a multiple of every type's size */
 
-/* The blocks of an array, which are compressed one by one. */
+/* The blocks of an array, which are compressed separately. */
 typedef struct blocks {
   int64_t count;
-  size_t most; /* bytes of a compressed block */
+  size_t most; /* largest size of a compressed block, bytes */
   unsigned char *data;
-  uint64_t *head; /* 3 + count: the header of the blocks */
+  uint64_t *head; /* 3 + count: the header before the blocks */
 } blocks;
 
 static size_t block_size(const data_array *a, int64_t block) {
@@ -552,7 +550,7 @@ static int compress_blocks(const data_array *a, blocks *b) {
 }
 
 /* Writes the header: the number of blocks, the size of a block, the size of the last block if it is
- * smaller, and the compressed size of each. Then writes the blocks, as a separate base64 text. */
+ * smaller, and the compressed size of each. The blocks follow as a separate base64 text. */
 static void write_blocks(FILE *file, const data_array *a, const blocks *b) {
   const size_t last = b->count > 0 ? block_size(a, b->count - 1) : 0;
   size_t end = 0;
@@ -598,13 +596,13 @@ static void write_array(FILE *file, const cvtm_file_mesh *m, cvtm_scalar type,
 
 /* ---- the arrays of a mesh ---- */
 
-/* Lines follow the triangles of a mesh with regions. */
+/* The number of lines, which follow the triangles of a mesh with regions. */
 static int64_t line_count(const cvtm_file_mesh *m) {
   return m->regions != NULL && m->triangle_count > 0 ? m->regions->edge_count : 0;
 }
 
-/* A mesh without triangles is written with vertices as cells, because several readers fail on a
- * file without cells. */
+/* The number of triangles or, in a mesh without triangles, of vertices written as cells, because
+ * several readers fail on a file without cells. */
 static int64_t first_cells(const cvtm_file_mesh *m) {
   return m->triangle_count > 0 ? m->triangle_count : m->vertex_count;
 }
@@ -617,7 +615,7 @@ static int64_t cell_count(const cvtm_file_mesh *m) {
   return m->cells != NULL ? m->cells->count : first_cells(m) + line_count(m);
 }
 
-/* Number of nodes of a cell before the lines, and of a line. */
+/* Numbers of nodes of a cell before the lines, and of a line. */
 static int64_t first_nodes(const cvtm_file_mesh *m) {
   return m->triangle_count == 0 ? 1 : m->triangle_middle != NULL ? 6 : 3;
 }
@@ -706,7 +704,7 @@ static void write_cell_data(FILE *file, const cvtm_file_mesh *m) {
 
 static double pair_at(const cvtm_file_mesh *m, int64_t k) { return m->regions->pairs[k]; }
 
-/* Writes the table of vertices that are copies of others. */
+/* Writes the table of vertices that are copies of other vertices. */
 static void write_pairs(FILE *file, const cvtm_file_mesh *m) {
   char attributes[128];
   if (m->regions == NULL || m->regions->pairs == NULL) return;

@@ -1,6 +1,6 @@
 /* XDMF 3 with HDF5: the layout that meshio and dolfinx read. A file has one grid, so the edges of
  * the boundary are in a second file, NAME_boundary.xdmf. The arrays are in NAME.h5 and
- * NAME_boundary.h5, where dolfinx looks for them, or in the XDMF file as text.
+ * NAME_boundary.h5, because dolfinx looks there, or in the XDMF file as text.
  * https://www.xdmf.org/index.php/XDMF_Model_and_Format */
 #include "base/file.h"
 #include "base/host.h"
@@ -128,11 +128,11 @@ static void put_item(FILE *file, const array *a) {
   fputs("</DataItem>\n", file);
 }
 
-/* Cells of one kind, their nodes, and data of the cells or of the nodes. */
+/* Cells of one kind, their nodes, and data on the cells or on the nodes. */
 typedef struct grid {
   const char *name, *kind;
   const array *cells, *points;
-  const array *data; /* the names of the data are those of the arrays */
+  const array *data; /* each array's name is the name of the data */
   int data_count;
 } grid;
 
@@ -167,7 +167,7 @@ static cvtm_status write_grid(const char *path, const grid *g, cvtm_error *error
   return cvtm_output_commit(output, error);
 }
 
-/* ---- the whole file ---- */
+/* ---- files ---- */
 
 typedef struct names {
   char *heavy, *boundary, *boundary_heavy; /* paths beside the file */
@@ -186,10 +186,10 @@ static int make_names(const char *path, names *n) {
 
 enum { TRIANGLES, POINTS, REGION, VALUE, LINES, BOUNDARY, ARRAYS };
 
-/* The arrays of the mesh; those without rows are not written. */
+/* The arrays of the mesh; arrays without rows are not written. */
 typedef struct content {
   array arrays[ARRAYS];
-  cvtm_scratch memory; /* of arrays that the mesh does not have */
+  cvtm_scratch memory; /* owns the arrays that the mesh does not have */
 } content;
 
 static int make_content(const cvtm_file_mesh *m, content *c) {

@@ -77,7 +77,7 @@ int cvtm_token_is(cvtm_token token, const char *word) {
   return token.length == strlen(word) && memcmp(token.text, word, token.length) == 0;
 }
 
-/* Ignores case; the sign has already been removed. */
+/* Nonzero for nan, inf or infinity in any case, without a sign. */
 static int is_nan_or_inf(const char *text) {
   static const char *const words[] = {"nan", "inf", "infinity"};
   for (size_t w = 0; w < sizeof words / sizeof words[0]; ++w) {
@@ -137,7 +137,7 @@ cvtm_status cvtm_source_integer(cvtm_source *s, cvtm_scalar type, int64_t low, i
   return CVTM_OK;
 }
 
-/* The usual types have their own loops, in which the type is a constant. */
+/* Unpacks values. The usual types have their own loops, in which the type is a constant. */
 static void unpack_values(cvtm_scalar type, int big, const unsigned char *bytes, int64_t count,
                           double *to) {
   const size_t size = cvtm_scalar_size(type);
@@ -154,7 +154,7 @@ static void unpack_values(cvtm_scalar type, int big, const unsigned char *bytes,
 cvtm_status cvtm_source_values(cvtm_source *s, cvtm_scalar type, int64_t count, double **values) {
   *values = NULL;
   size_t rest = s->size - s->at;
-  /* In text a value takes at least a digit and a blank; the last one needs no blank. */
+  /* in text a value takes at least a digit and a blank, the last one only a digit */
   size_t most = s->binary ? rest / cvtm_scalar_size(type) : (rest + 1) / 2;
   if (count < 0 || (uint64_t)count > most) {
     return cvtm_source_fail(
@@ -251,7 +251,7 @@ typedef struct scaled {
   int shift; /* 0 .. 127 */
 } scaled;
 
-/* Returns 0 if the product overflows. */
+/* Computes value * 10^power; returns 0 if the product overflows. */
 static int scale(binary b, int power, scaled *s) {
   if (power < 0 || power > MOST_POWER) return 0;
   s->product = (wide)b.significand * power_of_five(power);
@@ -264,7 +264,7 @@ static int scale(binary b, int power, scaled *s) {
   return 1;
 }
 
-/* Rounded to the nearest integer, ties to even. */
+/* Rounds to the nearest integer, ties to even. */
 static wide round_scaled(scaled s) {
   const wide quotient = s.product >> s.shift;
   if (s.shift == 0) return quotient;
@@ -272,21 +272,20 @@ static wide round_scaled(scaled s) {
   return quotient + (rest > half || (rest == half && (quotient & 1) != 0));
 }
 
-/* Nonzero if digits / 10^power reads back as this double. Returns 0 also for powers of two, where
- * this test is not valid because doubles below are denser. */
+/* Nonzero if digits / 10^power is read back as this double. Also 0 for powers of two, for which
+ * this test is invalid because doubles below them are denser. */
 static int reads_back(binary b, scaled s, int power, wide digits) {
   const wide back = digits << s.shift;
   const wide error = back > s.product ? back - s.product : s.product - back;
   if (error == 0) return 1;
   if (b.significand <= (uint64_t)1 << 52) return 0;
-  /* Half a unit in the last place, in the same units. */
+  /* compares with half a unit in the last place, scaled in the same way */
   return 2 * error < power_of_five(power) << (s.shift + b.exponent + power);
 }
 
-enum { DIGITS = 15 }; /* significant digits, if they read back to the same bits */
+enum { DIGITS = 15 }; /* significant digits, if these give back the same bits */
 
-/* Finds the power such that value * 10^power has DIGITS digits before the point; -1 if there is
- * none. */
+/* Finds the power with which value * 10^power has DIGITS digits before the point; -1: none. */
 static int find_power(binary b, double value, scaled *s) {
   int exponent;
   (void)frexp(value, &exponent);
@@ -326,7 +325,7 @@ static char *print_number(char *to, double value) {
 
 char *cvtm_text_number(char *to, double value) {
   const double size = fabs(value);
-  /* The range in which %g writes no exponent. */
+  /* outside the range in which %g writes no exponent */
   if (!(size >= 1e-4 && size < 1e14)) {
     if (size == 0) return cvtm_text_word(to, signbit(value) ? "-0" : "0");
     return print_number(to, value);
@@ -430,7 +429,7 @@ typedef struct parse {
   cvtm_source *source;
   const cvtm_xml_handlers *handlers;
   void *context;
-  size_t first; /* begin of the document in the source; first_line: its line, from 0 */
+  size_t first; /* begin of the document in the source; first_line: the line of `first`, from 0 */
   int64_t first_line;
   int depth, done;
   cvtm_status status;
@@ -481,7 +480,7 @@ static void XMLCALL on_entity(void *data, const char *name, int is_parameter, co
                                 "a long entity, or one that refers to another, is not supported"));
 }
 
-/* Names, numbers and base64 are ASCII, so any 8-bit encoding can be read as Latin-1. */
+/* Reads any 8-bit encoding as Latin-1, since names, numbers and base64 are ASCII. */
 static int XMLCALL on_encoding(void *data, const char *name, XML_Encoding *encoding) {
   (void)data, (void)name;
   for (int k = 0; k < 256; ++k) encoding->map[k] = k;
@@ -515,7 +514,7 @@ static cvtm_status parse_all(parse *p) {
 
 cvtm_status cvtm_xml_parse(cvtm_source *source, const cvtm_xml_handlers *handlers, void *context) {
   parse p = {.source = source, .handlers = handlers, .context = context, .first = source->at};
-  /* Skip blanks before the XML declaration, which expat would refuse. */
+  /* skip blanks before the XML declaration, which expat would refuse */
   while (p.first < source->size && strchr(" \t\r\n", source->data[p.first]) != NULL &&
          source->data[p.first] != 0)
     p.first_line += source->data[p.first++] == '\n';

@@ -1,7 +1,7 @@
 /* Inside meshes only: functions that the file formats share. A source is a file in memory with one
- * cursor for text and for binary numbers, because MSH mixes both; messages name its position. A
- * builder collects the mesh that is being read. A file mesh is a mesh to write, in the coordinates
- * of the file. */
+ * cursor for text and for binary numbers, because MSH mixes both; messages name the position of the
+ * cursor. A builder collects the mesh that is being read. A file mesh is a mesh to write, in the
+ * coordinates of the file. */
 #ifndef CVTMESH_MESHES_FORMATS_FORMATS_H
 #define CVTMESH_MESHES_FORMATS_FORMATS_H
 
@@ -16,7 +16,7 @@
 
 /* ---- numbers as bytes ---- */
 
-/* Inline, so that with a constant type the compiler makes a single move. */
+/* Inline functions, so that with a constant type the compiler makes a single move. */
 typedef enum cvtm_scalar {
   CVTM_I8,
   CVTM_U8,
@@ -91,7 +91,7 @@ static inline void cvtm_scalar_pack(cvtm_scalar type, int big, double value, uns
   }
 }
 
-/* Writes the bytes of a number; returns their end. */
+/* Writes the bytes of a number; returns the end of the bytes. */
 static inline char *cvtm_text_scalar(char *to, cvtm_scalar type, int big, double value) {
   cvtm_scalar_pack(type, big, value, (unsigned char *)to);
   return to + cvtm_scalar_size(type);
@@ -99,21 +99,20 @@ static inline char *cvtm_text_scalar(char *to, cvtm_scalar type, int big, double
 
 /* ---- numbers as text in memory, and files written item by item in parallel ---- */
 
-/* The most bytes that a number takes as text. */
+/* Largest number of bytes of a number as text. */
 enum { CVTM_TEXT_INTEGER = 20, CVTM_TEXT_NUMBER = 32, CVTM_TEXT_FIXED = 340 };
 
 /* The next functions write at `to`, without a terminating zero, and return the end of the text. */
 
-/* Writes a number as printf's %.15g does if that reads back to the same bits, else as %.17g
- * does. */
+/* Writes a number as %.15g of printf if this gives back the same bits, else as %.17g. */
 char *cvtm_text_number(char *to, double value);
-/* Writes a number as printf's %.*f does with 0 to 15 decimals, but without trailing zeros, and 0
+/* Writes a number as %.*f of printf with 0 to 15 decimals, but without trailing zeros, and 0
  * instead of -0. */
 char *cvtm_text_fixed(char *to, double value, int decimals);
 char *cvtm_text_integer(char *to, int64_t value);
 char *cvtm_text_word(char *to, const char *word);
 
-/* A number as text, with `end` behind it, or as bytes. */
+/* Writes a number as text, followed by `end`, or as bytes. */
 static inline char *cvtm_text_value(char *to, int is_text, cvtm_scalar type, int big, double value,
                                     char end) {
   if (!is_text) return cvtm_text_scalar(to, type, big, value);
@@ -122,13 +121,12 @@ static inline char *cvtm_text_value(char *to, int is_text, cvtm_scalar type, int
   return to;
 }
 
-/* Writes an item, which takes `most` bytes at most; called by several threads at once. */
+/* Writes an item, which takes at most `most` bytes; called by several threads at the same time. */
 typedef char *(*cvtm_item_writer)(char *to, const void *context, int64_t item);
 
 enum { CVTM_MOST_ITEM_BYTES = 2048 };
 
-/* Writes items 0 .. count - 1 in order. Errors set the error indicator of the stream, as with
- * fwrite. */
+/* Writes items 0 .. count - 1 in order. Errors set the stream's indicator, as for fwrite. */
 void cvtm_write_items(FILE *file, int64_t count, size_t most, cvtm_item_writer writer,
                       const void *context);
 
@@ -138,8 +136,8 @@ typedef struct cvtm_source {
   const char *name;
   const unsigned char *data;
   size_t size, at;
-  int64_t line;    /* line of the cursor, from 1, as counted by the text functions */
-  char comment;    /* the character that starts a comment, which ends with the line; 0: none */
+  int64_t line;    /* line of the cursor, from 1; counted by the functions that read text */
+  char comment;    /* character that starts a comment up to the end of the line; 0: none */
   int binary;      /* nonzero: values are bytes */
   int offsets;     /* nonzero: messages give the byte offset instead of the line */
   int big;         /* nonzero: binary values are big-endian */
@@ -156,12 +154,12 @@ typedef struct cvtm_token {
   size_t length;    /* at least 1 */
 } cvtm_token;
 
-/* CVTM_ERROR_INPUT: "<name>: line 7: <reason>" or "<name>: byte 80: <reason>". */
+/* Fails with CVTM_ERROR_INPUT: "<name>: line 7: <reason>" or "<name>: byte 80: <reason>". */
 CVTM_PRINTF(2, 3)
 cvtm_status cvtm_source_fail(cvtm_source *source, const char *format, ...);
 cvtm_status cvtm_source_no_memory(cvtm_source *source);
 
-/* Reads the next token, on any line or on this line only; returns 0 if there is none. */
+/* Reads the next token, on any line or only on the current line; returns 0 if there is none. */
 int cvtm_source_token(cvtm_source *source, cvtm_token *token);
 int cvtm_source_line_token(cvtm_source *source, cvtm_token *token);
 /* Moves to the start of the next line. */
@@ -172,13 +170,13 @@ int cvtm_token_number(cvtm_token token, double *value);
 /* Reads a token and fails unless it is `word`. */
 cvtm_status cvtm_source_expect(cvtm_source *source, const char *word);
 
-/* The next value: a token or, if source->binary is set, bytes of the type. */
+/* Reads the next value: a token or, if source->binary is set, bytes of the type. */
 cvtm_status cvtm_source_value(cvtm_source *source, cvtm_scalar type, double *value);
-/* The same, an integer in [low, high]; `what` names it in the message. */
+/* Reads an integer in [low, high] as cvtm_source_value does; `what` names it in the message. */
 cvtm_status cvtm_source_integer(cvtm_source *source, cvtm_scalar type, int64_t low, int64_t high,
                                 const char *what, int64_t *value);
-/* Reads count values into malloc'd memory; fails before allocating if the rest of the file is too
- * short for them. */
+/* Reads count values into malloc'd memory; fails before allocation if the rest of the file is too
+ * short for count values. */
 cvtm_status cvtm_source_values(cvtm_source *source, cvtm_scalar type, int64_t count,
                                double **values);
 
@@ -188,30 +186,28 @@ typedef struct cvtm_builder {
   int64_t vertex_count, vertex_capacity;
   int32_t *triangles;
   int64_t triangle_count, triangle_capacity;
-  double z; /* z of the first vertex; all others must be equal */
+  double z; /* z of the first vertex; all others must equal it */
   int wants_field;
-  const char *field; /* the name of the field to read; NULL: any */
-  double *values;    /* of the field, per vertex; NULL: not found */
-  unsigned char
-      *middle; /* per vertex: 1 for a node in the middle of an edge; NULL: there are none */
+  const char *field;     /* the name of the field to read; NULL: any */
+  double *values;        /* of the field, per vertex; NULL: not found */
+  unsigned char *middle; /* per vertex: 1 for a node in the middle of an edge; NULL: none */
 } cvtm_builder;
 
 cvtm_status cvtm_builder_vertex(cvtm_builder *builder, double x, double y, double z);
-/* place: x, y, z. */
+/* place: x, y, z of each vertex. */
 cvtm_status cvtm_builder_vertices(cvtm_builder *builder, const double *place, int64_t count);
-/* Indices from 0, below vertex_count. */
+/* index: from 0, below vertex_count. */
 cvtm_status cvtm_builder_triangle(cvtm_builder *builder, const double index[3]);
-/* Marks a node that a second-order triangle has in the middle of an edge; it becomes a vertex of
- * the mesh only if some triangle has it as a corner. All vertices must be added before. */
+/* Marks a node that a second-order triangle has in the middle of an edge. The node becomes a vertex
+ * of the mesh only if some triangle has it as a corner. All vertices must be added before. */
 cvtm_status cvtm_builder_middle(cvtm_builder *builder, double index);
 
 /* Cell k has the corners connectivity[ends[k - 1]] .. connectivity[ends[k] - 1]. types are VTK's:
- * triangles are added, vertices and lines are skipped, others are refused. */
+ * triangles are added, vertices and lines are skipped, other types are refused. */
 cvtm_status cvtm_builder_cells(cvtm_builder *builder, int64_t cells, const double *ends,
                                const double *connectivity, int64_t corners, const double *types);
 
-/* The points that are read, and their classes where the caller wants them and the file has them;
- * malloc'd. */
+/* The points of a file, and their classes if wanted and given in the file; malloc'd. */
 typedef struct cvtm_point_list {
   int wants_classes;
   int64_t count;
@@ -230,11 +226,10 @@ typedef struct cvtm_xml_handlers {
   cvtm_status (*end)(void *context, const char *name);
 } cvtm_xml_handlers;
 
-/* Parses up to the end of the root element. Character data is not passed on; the caller finds it in
- * the source, between the positions of the calls. CVTM_ERROR_INPUT with the line for a document
- * that is not well-formed, for an entity that names another one or is longer than 1024 bytes, and
- * for entities that make the document much longer (expat's limit); external entities are not
- * read. */
+/* Parses up to the end of the root element. The caller finds character data in the source, between
+ * the positions of the calls. CVTM_ERROR_INPUT with the line for a document that is not
+ * well-formed, for an entity that refers to another or is longer than 1024 bytes, and for entities
+ * that make the document much longer (expat's limit); external entities are not read. */
 cvtm_status cvtm_xml_parse(cvtm_source *source, const cvtm_xml_handlers *handlers, void *context);
 
 /* The value of an attribute, NULL if it is absent. */
@@ -249,19 +244,18 @@ typedef struct cvtm_triangle_vertices {
   double first; /* the number of the first vertex */
 } cvtm_triangle_vertices;
 
-/* Reads a list of vertices: its header line, then a line for each. On failure nothing has to be
- * freed. */
+/* Reads a list of vertices: a header line, then a line for each. On failure nothing to free. */
 cvtm_status cvtm_triangle_read_vertices(cvtm_source *source, cvtm_triangle_vertices *vertices);
 
 /* Reads the vertices and segments of a .poly file, or the vertices of its .node file and then the
- * segments. ends: 2 per segment, counted from 0; markers: of each, 0 where the file has none. The
- * caller frees all, also on failure. */
+ * segments. ends: 2 per segment, counted from 0; markers: one per segment, 0 where the file has
+ * none. The caller frees the arrays, also on failure. */
 cvtm_status cvtm_triangle_read_graph(cvtm_source *source, cvtm_triangle_vertices *vertices,
                                      int32_t **ends, int32_t **marker, int64_t *count);
 
 /* ---- rings of polygon files ---- */
 
-/* The rings read so far, and the one being read. */
+/* The rings read so far, and the ring being read. */
 typedef struct cvtm_ring_collector {
   cvtm_source *source; /* for messages */
   cvtm_polygons rings;
@@ -270,10 +264,10 @@ typedef struct cvtm_ring_collector {
   int64_t read;   /* number of points read, including dropped ones */
   int32_t *shape; /* per ring: its shape; -1: the format has no shapes */
   int64_t shape_capacity;
-  char **name; /* per shape; NULL: it has none */
+  char **name; /* per shape: NULL if it has no name */
   int64_t shape_count, name_capacity;
   int64_t curve_count, curve_capacity;
-  double *curve;    /* 2 * curve_count: the points between chords of curves */
+  double *curve;    /* 2 * curve_count: the points between chords of one curve */
   int names_divide; /* nonzero: shapes with names are regions even if they share no edges */
 } cvtm_ring_collector;
 
@@ -282,42 +276,42 @@ void cvtm_ring_collector_free(cvtm_ring_collector *collector);
 /* Begins a shape; later rings belong to it. name: copied, or NULL. */
 cvtm_status cvtm_ring_begin_shape(cvtm_ring_collector *collector, const char *name);
 
-/* Adds a point, unless it equals the one before. */
+/* Adds a point, unless it equals the previous point. */
 cvtm_status cvtm_ring_add_point(cvtm_ring_collector *collector, double x, double y);
-/* The same for a point between two chords of a curve. */
+/* cvtm_ring_add_point for a point between two chords of a curve. */
 cvtm_status cvtm_ring_add_curve_point(cvtm_ring_collector *collector, double x, double y);
 /* Ends the ring being read; drops it if it has no area. */
 cvtm_status cvtm_ring_close(cvtm_ring_collector *collector);
 
 static inline int cvtm_is_letter(unsigned char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
 
-/* Makes rings touch exactly that touch except for rounding, as cvtm_rings_join does. In addition
- * edges get the corners of other rings that lie exactly on them, no ring is divided, and corners
- * may be repeated. */
+/* Makes rings that touch except for rounding touch exactly, as cvtm_polygons_read does. In
+ * addition, edges get the corners of other rings that lie exactly on them. No ring is divided, and
+ * corners may be repeated. */
 cvtm_status cvtm_rings_touch(cvtm_polygons *rings, cvtm_error *error);
 
-/* Refuses rings that cross so deeply that neither function above can join them. Without this test
- * many long edges that cross would take quadratic time. */
+/* Refuses rings that cross so deeply that joining cannot repair it. Without this test many long
+ * edges that cross would take quadratic time. */
 cvtm_status cvtm_rings_refuse_crossings(const cvtm_ring_collector *c, const char *name,
                                         cvtm_error *error);
 
-/* Reads a polygon file into bytes (malloc'd); for .poly also its .node file. */
+/* Reads a polygon file into bytes (malloc'd), a .poly file together with its .node file. */
 cvtm_status cvtm_polygons_load(const char *path, unsigned char **bytes, size_t *size,
                                cvtm_error *error);
-/* Reads the rings of a file unchanged. The caller frees the collector, also on failure. */
+/* Reads the rings of a file without changes. The caller frees the collector, also on failure. */
 cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source,
                             cvtm_ring_collector *collector);
 
-/* Lines `x, y`; an empty line separates rings. */
+/* Reads lines `x, y`; an empty line separates rings. */
 cvtm_status cvtm_read_polygons_csv(cvtm_source *source, cvtm_ring_collector *collector);
 
 /* ---- writing ---- */
 
 /* Nodes and faces of the line groups of the regions. face[e] = 3 t + k: edge e runs from corner k
  * of triangle t, on its left, to the next corner. Group k (tag k + 1) has the nodes start[k] ..
- * start[k + 1] - 1, ascending. marker: per node the smallest tag of its groups; 0: it is in no
- * group. seeds: one triangle of every connected part of every region. number: one per vertex,
- * scratch memory for the writer. */
+ * start[k + 1] - 1, ascending. marker: per node the smallest tag of its groups; 0: none. seeds: one
+ * triangle of every connected part of every region. number: one per vertex, scratch memory for the
+ * writer. */
 typedef struct cvtm_file_sets {
   int64_t *face;
   int64_t *start;
@@ -328,14 +322,15 @@ typedef struct cvtm_file_sets {
 } cvtm_file_sets;
 
 typedef struct cvtm_file_mesh {
-  const double *points; /* 2 * node_count, y up, scaled; first the vertices */
+  const double *points; /* 2 * node_count, y up, scaled; the vertices come first */
   int64_t vertex_count, node_count;
   const int32_t *triangles;
   int64_t triangle_count;
   const int32_t *triangle_middle; /* 3 per triangle: the nodes in the middle of its edges, the first
                                      between corners 0 and 1; NULL: triangles are straight */
-  const int32_t *edge_middle;     /* the same of each edge of the regions */
-  const double *value;            /* of each vertex: vertex_count, or NULL */
+  const int32_t
+      *edge_middle; /* per edge of the regions: the node in its middle; NULL: edges are straight */
+  const double *value; /* vertex_count values, or NULL */
   const char *value_name;
   const cvtm_regions *regions; /* or NULL */
   const cvtm_file_sets *sets;  /* of grouped regions, for formats that need them, or NULL */
@@ -344,14 +339,13 @@ typedef struct cvtm_file_mesh {
   cvtm_msh_version msh_version;
   cvtm_inp_elements inp_elements;
   cvtm_compression compression;
-  int *no_memory;                      /* a writer sets it to 1 if memory runs out */
-  const struct cvtm_file_cells *cells; /* for OBJ and VTU, in place of all arrays above; or NULL */
-  const cvtm_mesh *mesh;               /* in pixels, y down, in this domain */
+  int *no_memory;                      /* set to 1 by a writer if memory runs out */
+  const struct cvtm_file_cells *cells; /* for OBJ and VTU, instead of all arrays above; or NULL */
+  const cvtm_mesh *mesh;               /* in pixels, y down, in `domain` */
   cvtm_domain domain;
 } cvtm_file_mesh;
 
-/* Polygons in space: cell k has the corners from end[k - 1] to end[k] - 1 (from 0 for the first).
- */
+/* Polygons in space: cell k has the corners from end[k - 1] (0 for the first) to end[k] - 1. */
 typedef struct cvtm_file_cells {
   int64_t count, point_count;
   const double *points; /* 3 * point_count */
@@ -364,10 +358,10 @@ typedef struct cvtm_file_cells {
 int cvtm_triangle_nodes(const cvtm_file_mesh *mesh, int64_t triangle, int32_t node[6]);
 int cvtm_edge_nodes(const cvtm_file_mesh *mesh, int64_t edge, int32_t node[3]);
 
-/* 15 significant digits if they read back to the same bits, else 17. */
+/* Writes 15 significant digits if these give back the same bits, else 17. */
 void cvtm_put_number(FILE *file, double value);
 
-/* Text in memory: x and y; three vertices, numbered from `first`, and the end of the line. */
+/* Text in memory: x and y of a point; three vertices, numbered from `first`, and a newline. */
 enum { CVTM_TEXT_POINT = 2 * CVTM_TEXT_NUMBER + 1, CVTM_TEXT_CORNERS = 3 * CVTM_TEXT_INTEGER + 3 };
 char *cvtm_text_point(char *to, char separator, const double *p);
 char *cvtm_text_corners(char *to, const int32_t *v, int first);
@@ -376,9 +370,9 @@ char *cvtm_text_corners(char *to, const int32_t *v, int first);
 typedef struct cvtm_point_set {
   const double *points;
   int64_t count;
-  const int64_t *start; /* NULL: there are no classes */
+  const int64_t *start; /* NULL: no classes */
   int classes;
-  const int64_t *id; /* of each point, in place of the class; NULL: none */
+  const int64_t *id; /* per point, instead of the class; NULL: none */
 } cvtm_point_set;
 
 #endif

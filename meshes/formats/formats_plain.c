@@ -172,10 +172,10 @@ const cvtm_format cvtm_format_ply = {.extension = "ply",
 
 /* ---- STL ---- */
 
-/* STL: triangles without shared vertices, in single precision (binary) or text. Flat
- * at z = 0, normals up. A binary file in which triangles would vanish because the mesh is far from
- * the origin has the lower left corner of the mesh, rounded down to integers, as its origin, which
- * the header names. */
+/* Triangles without shared vertices, in single precision (binary) or text, flat at z = 0, with
+ * normals up. If the mesh is so far from the origin that triangles would vanish in a binary file,
+ * the file's origin is the lower left corner of the mesh, rounded down to integers; the header
+ * names this origin. */
 
 enum { HEADER = 80, PREFIX = 84, FACET = 50 };
 
@@ -202,7 +202,7 @@ static char *binary_facet(char *to, const void *context, int64_t t) {
   return cvtm_text_scalar(to, CVTM_U16, 0, 0);
 }
 
-/* Nonzero if a triangle has no area, or is turned over, in single precision. */
+/* Nonzero if in single precision a triangle has no area, or is turned over. */
 static int stl_vanishes(const cvtm_file_mesh *m) {
   for (int64_t t = 0; t < m->triangle_count; ++t) {
     float x[3], y[3];
@@ -217,10 +217,10 @@ static int stl_vanishes(const cvtm_file_mesh *m) {
   return 0;
 }
 
-/* The points relative to the lower left corner of their box, if that is so far away that single
- * precision needs this. NULL: it is not, or there is no memory. */
+/* The points relative to the lower left corner of their box, if the box is so far from the origin
+ * that single precision needs this; else, or if memory runs out, NULL. */
 static double *stl_moved_points(const cvtm_file_mesh *m, double origin[2]) {
-  const double far = 64; /* sizes of the box */
+  const double far = 64; /* multiples of the size of the box */
   const size_t n = (size_t)m->vertex_count;
   double high[2] = {-INFINITY, -INFINITY};
   origin[0] = origin[1] = INFINITY;
@@ -280,8 +280,8 @@ static char *vtk_point(char *to, const void *context, int64_t i) {
   return append_vtk(to, m, CVTM_F64, 0, '\n');
 }
 
-/* A mesh without triangles is written with vertices as cells, because several readers fail on a
- * file without cells. */
+/* A mesh without triangles has its vertices as cells, because several readers fail on a file
+ * without cells. */
 static char *vtk_cell(char *to, const void *context, int64_t t) {
   const cvtm_file_mesh *m = context;
   int32_t node[6] = {(int32_t)t};
@@ -348,7 +348,7 @@ static char *inp_node(char *to, const void *context, int64_t i) {
   return cvtm_text_word(cvtm_text_number(to, m->points[2 * i + 1]), ", 0\n");
 }
 
-/* Lines of elements, numbered from `first` on. */
+/* Lines of elements, numbered from `first`. */
 typedef struct element_lines {
   const cvtm_file_mesh *mesh;
   int64_t first;

@@ -1,4 +1,4 @@
-/* Mesh files: functions for reading and writing that the formats share. */
+/* Functions for reading and writing mesh files that the formats share. */
 #include "base/file.h"
 #include "base/host.h"
 #include "base/geometry.h"
@@ -43,8 +43,7 @@ static void list_nodes(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
         }
       }
     }
-    /* After the first pass start[g] is the end of group g; the second pass moves it to the
-     * begin. */
+    /* after the first pass start[g] is the end of group g; the second moves it to the begin */
     for (int32_t g = 0; pass == 0 && g < r->line_group_count; ++g)
       sets->start[g + 1] += sets->start[g];
   }
@@ -83,7 +82,7 @@ static int find_seeds(const cvtm_file_mesh *m, cvtm_file_sets *sets) {
   return ready;
 }
 
-/* For a mesh with grouped regions; returns 0 if memory runs out. */
+/* Makes the sets of a mesh with grouped regions; returns 0 if memory runs out. */
 static int file_sets_create(const cvtm_file_mesh *mesh, cvtm_scratch *memory,
                             cvtm_file_sets *sets) {
   const cvtm_regions *r = mesh->regions;
@@ -108,7 +107,7 @@ int cvtm_mesh_format_known(const char *path) {
   return cvtm_format_of(path, CVTM_WRITES_MESH) != NULL;
 }
 
-/* Finds the format of a mesh to read; fields: nonzero: with fields. */
+/* Finds the format of a mesh to read; fields: nonzero: a format with fields. */
 static cvtm_status find_readable(const char *extension, int fields, const char *name,
                                  const cvtm_format **f, cvtm_error *error) {
   const unsigned bits = CVTM_READS_MESH | (fields ? CVTM_READS_FIELDS : 0u);
@@ -299,7 +298,7 @@ cvtm_status cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *end
 
 /* ---- reading ---- */
 
-/* Replaces y by max(y) - y; returns max(y). */
+/* Replaces y by max(y) - y, and returns max(y). */
 static double flip(double *points, int64_t count) {
   double top = count > 0 ? points[1] : 0;
   for (int64_t i = 1; i < count; ++i) top = points[2 * i + 1] > top ? points[2 * i + 1] : top;
@@ -307,7 +306,7 @@ static double flip(double *points, int64_t count) {
   return top;
 }
 
-/* Reverses triangles that are clockwise with y up, unless rounding makes this uncertain. */
+/* Reverses triangles that are clockwise with y up, unless this is uncertain by rounding. */
 static void orient(cvtm_mesh *mesh) {
   const double rounding = 0x1p-50;
   for (int64_t t = 0; t < mesh->triangle_count; ++t) {
@@ -317,7 +316,7 @@ static void orient(cvtm_mesh *mesh) {
     const double *c = mesh->points + 2 * (int64_t)v[2];
     double left = (b[0] - a[0]) * (c[1] - a[1]);
     double right = (b[1] - a[1]) * (c[0] - a[0]);
-    /* The points are y down, where counterclockwise with y up has a negative area. */
+    /* with y down, a triangle that is counterclockwise with y up has a negative area */
     if (left - right > rounding * (fabs(left) + fabs(right))) {
       int32_t swapped = v[1];
       v[1] = v[2];
@@ -407,7 +406,7 @@ static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *nam
   return CVTM_OK;
 }
 
-/* values: NULL, or the output for the field. */
+/* values: NULL, or receives the field. */
 static cvtm_status read_mesh_bytes(const cvtm_format *f, const unsigned char *bytes, size_t size,
                                    const char *name, const char *field, cvtm_mesh *mesh,
                                    double **values, cvtm_error *error) {

@@ -77,8 +77,7 @@ static cvtm_status write_npy(const char *path, const cvtm_point_set *set, cvtm_e
   return status;
 }
 
-static const int64_t MOST_POINTS =
-    INT64_MAX / 24; /* so that their size in bytes does not overflow */
+static const int64_t MOST_POINTS = INT64_MAX / 24; /* so that the size in bytes does not overflow */
 
 cvtm_status cvtm_points_write_as(const char *extension, const char *path, const double *points,
                                  int64_t count, cvtm_error *error) {
@@ -124,11 +123,11 @@ cvtm_status cvtm_points_write_classes(const char *extension, const char *path, c
 
 typedef struct table {
   cvtm_source *source;
-  int x_column, y_column, class_column; /* class_column is -1 where the file has no such column */
+  int x_column, y_column, class_column; /* class_column is -1 if the file has no such column */
   int wants_class;
   int64_t announced; /* number of points in the first line of an XYZ file; -1: none */
   double *points;
-  int32_t *class; /* NULL without that column */
+  int32_t *class; /* NULL without class_column */
   int64_t count, capacity, class_capacity;
 } table;
 
@@ -147,7 +146,7 @@ static int is_class_column(cvtm_csv_field field) {
   return field.length == 5 && memcmp(field.text, "class", 5) == 0;
 }
 
-/* Finds the columns x and y in a header; without these names they are the first two. */
+/* Finds the columns x and y in a header; without such names, x and y are the first two columns. */
 static void read_column_names(table *t, cvtm_csv_line line) {
   int x = -1, y = -1, column = 0;
   cvtm_csv_field field;
@@ -171,8 +170,7 @@ static cvtm_status add_table_point(table *t, double x, double y) {
   return CVTM_OK;
 }
 
-/* Reads the class of the next point. A column with other values than integers is not a column of
- * classes. */
+/* Reads the class of the next point. A column with values other than integers has no classes. */
 static cvtm_status read_class(table *t, cvtm_csv_line line) {
   double value = 0;
   cvtm_csv_field field;
@@ -310,7 +308,7 @@ const cvtm_format cvtm_format_npy = {.extension = "npy",
 const cvtm_format cvtm_format_xyz = {
     .extension = "xyz", .help = "lines x y 0", .write_points = write_xyz, .read_points = read_xyz};
 
-/* Hands over what a reader has found, or frees it. */
+/* Passes the points and classes of a reader to the caller, or frees them on failure. */
 static cvtm_status hand_over(cvtm_status status, cvtm_point_list *list, const char *name,
                              double **points, int32_t **classes, int64_t *count,
                              cvtm_error *error) {

@@ -23,8 +23,8 @@ void cvtm_polygons_free(cvtm_polygons *polygons) {
   *polygons = (cvtm_polygons){0};
 }
 
-/* Uses coordinates relative to the first point, so that the area of a small ring far from the
- * origin is accurate. */
+/* The coordinates are taken relative to the first point, so that the area of a small ring far from
+ * the origin is accurate. */
 double cvtm_ring_area(const double *points, int64_t count) {
   double twice = 0;
   for (int64_t k = 2; k < count; ++k) {
@@ -65,7 +65,7 @@ static int64_t finished_points(const cvtm_ring_collector *c) {
 }
 
 cvtm_status cvtm_ring_add_point(cvtm_ring_collector *c, double x, double y) {
-  const double furthest = 1e15; /* thousandths of a millimetre between places on the earth */
+  const double furthest = 1e15; /* thousandths of a millimetre between points on the earth */
   if (!(fabs(x) <= furthest) || !(fabs(y) <= furthest)) {
     return cvtm_source_fail(c->source, "the point (%g, %g) is too far away", x, y);
   }
@@ -94,7 +94,7 @@ cvtm_status cvtm_ring_add_curve_point(cvtm_ring_collector *c, double x, double y
   return CVTM_OK;
 }
 
-/* Nonzero if not all of the corners are on one line. */
+/* Nonzero unless all corners are on one line. */
 static int ring_has_area(const double *points, int64_t count) {
   for (int64_t k = 2; k < count; ++k) {
     const double *a = points + 2 * (k - 2), *b = a + 2, *c = b + 2;
@@ -126,14 +126,14 @@ cvtm_status cvtm_ring_close(cvtm_ring_collector *c) {
 typedef struct loop_finder {
   const cvtm_polygons *rings;
   cvtm_grid_point *grid;
-  cvtm_placed *sorted; /* each ring by place, then along the ring */
+  cvtm_placed *sorted; /* per ring, sorted by place, then along the ring */
   int64_t *first;      /* per corner: the first corner of its ring at the same point */
   int64_t *path;       /* corners of the current path, all at distinct points */
   int64_t *at;         /* per first corner: its index in the path; -1: not in it */
   cvtm_polygons loops;
 } loop_finder;
 
-/* Fills `first`. Returns the number of corners that are not the first at their point. */
+/* Sets `first`. Returns the number of corners that are not the first at their point. */
 static int64_t find_first(loop_finder *f) {
   int64_t repeated = 0;
   for (int64_t r = 0; r < f->rings->ring_count; ++r) {
@@ -151,7 +151,7 @@ static int64_t find_first(loop_finder *f) {
   return repeated;
 }
 
-/* Makes a loop of the end of the path, from `begin` on. */
+/* Makes a loop of the path from `begin` to its end. */
 static void take_loop(loop_finder *f, int64_t begin, int64_t length) {
   cvtm_polygons *loops = &f->loops;
   const int64_t made = loops->start[loops->ring_count];
@@ -164,7 +164,7 @@ static void take_loop(loop_finder *f, int64_t begin, int64_t length) {
     loops->start[++loops->ring_count] = made + length - begin;
 }
 
-/* When the path returns to a point, the part since then is a loop. */
+/* When the path returns to a point, the part since the first visit is a loop. */
 static void find_loops(loop_finder *f) {
   const cvtm_polygons *rings = f->rings;
   for (int64_t v = 0; v < rings->start[rings->ring_count]; ++v) f->at[v] = -1;
@@ -213,23 +213,23 @@ static cvtm_status rings_divide(cvtm_polygons *rings, cvtm_error *error) {
 
 /* ---- Rings that touch ---- */
 
-/* Rings that should touch, like tangent circles, may miss each other by rounding. Their coordinates
- * are made equal, so that they neither cross nor leave a gap too narrow for a mesh. */
+/* Rings that should touch, such as tangent circles, may miss each other by rounding. Equal
+ * coordinates prevent crossings and gaps that are too narrow for a mesh. */
 
 /* Grid steps. Rounding to the grid moves a corner and an edge apart by up to sqrt (2). */
 static const double reach = 1.5;
 
 /* A corner of one ring that nearly lies on an edge of another. */
 typedef struct touch {
-  int64_t edge; /* begins at this corner */
-  double along; /* steps from there */
+  int64_t edge; /* the edge that begins at this corner */
+  double along; /* grid steps from there */
   int64_t corner;
 } touch;
 
 typedef struct touch_finder {
   const cvtm_grid_point *grid;
   const int64_t *next; /* per corner: the next corner of its ring */
-  const int32_t *ring; /* of each corner */
+  const int32_t *ring; /* per corner */
   int with_exact;      /* nonzero: also find exact touches */
   touch *found;
   int64_t count, capacity;
@@ -241,7 +241,7 @@ static double grid_distance(cvtm_grid_point p, cvtm_grid_point q) {
 
 static int is_same(cvtm_grid_point p, cvtm_grid_point q) { return p.x == q.x && p.y == q.y; }
 
-/* Adds the touch of an edge and a corner, if there is one. */
+/* Adds the touch of an edge and a corner, if they touch. Returns 0 if memory runs out. */
 static int test_pair(touch_finder *f, int64_t edge, int64_t corner) {
   if (f->ring[edge] == f->ring[corner]) return 1;
   const cvtm_grid_point a = f->grid[edge], b = f->grid[f->next[edge]], p = f->grid[corner];
@@ -273,8 +273,7 @@ static int is_near(const touch_finder *f, int64_t edge, const cvtm_box *b) {
   if (fmax(px, qx) < b->low[0] - reach || fmin(px, qx) > b->high[0] + reach ||
       fmax(py, qy) < b->low[1] - reach || fmin(py, qy) > b->high[1] + reach)
     return 0;
-  /* Compares the distance of the centre from the line with the extent of the box perpendicular to
-   * it. */
+  /* compares the distance of the centre from the line with the extent of the box across it */
   const double nx = py - qy, ny = qx - px;
   const double side =
       nx * (0.5 * (b->low[0] + b->high[0]) - px) + ny * (0.5 * (b->low[1] + b->high[1]) - py);
@@ -283,7 +282,7 @@ static int is_near(const touch_finder *f, int64_t edge, const cvtm_box *b) {
   return fabs(side) <= extent + 2 * reach * (fabs(nx) + fabs(ny));
 }
 
-/* Moves the corners below the middle of an axis to the front; returns their number. */
+/* Moves the corners below the middle of an axis to the front, and returns their number. */
 static int64_t partition(const touch_finder *f, int64_t *corner, int64_t count, int axis,
                          double middle) {
   int64_t low = 0;
@@ -331,7 +330,7 @@ static int compare_touches(const void *left, const void *right) {
   return (a->corner > b->corner) - (a->corner < b->corner);
 }
 
-/* Moves corners near an end of an edge to that end. Returns the number of corners moved. */
+/* Moves corners close to an end of an edge to that end. Returns the number of corners moved. */
 static int64_t merge_corners(const touch_finder *f, cvtm_polygons *rings) {
   int64_t moved = 0;
   for (int64_t k = 0; k < f->count; ++k) {
@@ -348,7 +347,7 @@ static int64_t merge_corners(const touch_finder *f, cvtm_polygons *rings) {
   return moved;
 }
 
-/* Inserts into edges the corners that touch them. */
+/* Inserts into each edge the corners that touch it. */
 static int insert_corners(const touch_finder *f, cvtm_polygons *rings) {
   const int64_t count = rings->start[rings->ring_count];
   double *points = malloc(2 * (size_t)(count + f->count) * sizeof *points);
@@ -421,12 +420,14 @@ static cvtm_status join_once(cvtm_polygons *rings, int with_exact, int *changed,
 }
 
 /* Divides rings, then joins them: a corner within 1.5 grid steps (2^-30 of the longer side of the
- * bounding box) of a corner of another ring moves onto it, and a corner that near to an edge of
- * another ring also becomes a corner of that edge. Rings that touch except for rounding then touch
- * exactly. Without `divide`, rings that touch themselves are not divided, and edges get all corners
- * on them. */
+ * bounding box) of a corner of another ring moves onto that corner; a corner this close to an edge
+ * of another ring also becomes a corner of that edge. Rings that touch except for rounding then
+ * touch exactly. Without `divide`, rings that touch themselves are not divided, and edges get all
+ * corners on them. */
 static cvtm_status rings_join(cvtm_polygons *rings, int divide, cvtm_error *error) {
-  enum { ROUNDS = 8 }; /* inserting a corner bends an edge, which may then be near another corner */
+  enum {
+    ROUNDS = 8
+  }; /* inserting a corner bends an edge, which may then be close to another corner */
   int changed = 1;
   for (int round = 0; round < ROUNDS && changed && rings->ring_count > 0; ++round) {
     cvtm_status status = divide ? rings_divide(rings, error) : CVTM_OK;
@@ -454,7 +455,7 @@ static int take_coordinate(cvtm_csv_line *line, double *value) {
          cvtm_token_number((cvtm_token){field.text, field.length}, value);
 }
 
-/* An empty line ends a ring; a line that holds only a comment does not. */
+/* Reads rings. An empty line ends a ring; a line with only a comment does not. */
 cvtm_status cvtm_read_polygons_csv(cvtm_source *s, cvtm_ring_collector *c) {
   cvtm_status status = CVTM_OK;
   int may_be_header = 1;
@@ -496,7 +497,7 @@ static cvtm_status read_json_ring(const cJSON *ring, cvtm_ring_collector *c) {
   return cvtm_ring_close(c);
 }
 
-/* depth: nesting of the arrays, 1 for the rings of a polygon, 2 for polygons. */
+/* Reads nested arrays of coordinates. depth: 1 for the rings of a polygon, 2 for polygons. */
 static cvtm_status read_json_rings(const cJSON *array, int depth, cvtm_ring_collector *c) {
   const cJSON *item;
   if (!cJSON_IsArray(array)) return cvtm_source_fail(c->source, "the coordinates are not an array");
@@ -508,7 +509,7 @@ static cvtm_status read_json_rings(const cJSON *array, int depth, cvtm_ring_coll
   return CVTM_OK;
 }
 
-/* The name of a feature: a property, or its id; NULL: none. number: memory for a number as text. */
+/* The name of a feature: a property, or the id; NULL: none. number: memory for a number as text. */
 static const char *name_of_feature(const cJSON *feature, char number[32]) {
   static const char *const keys[] = {"name", "material", "label", "region", "class"};
   enum { KEYS = sizeof keys / sizeof keys[0] };
@@ -531,8 +532,8 @@ static cvtm_status begin_feature(const cJSON *feature, cvtm_ring_collector *c) {
   return cvtm_ring_begin_shape(c, name);
 }
 
-/* The parser limits the depth of recursion. in_feature: nonzero if the shape of the geometry has
- * begun. */
+/* Reads an object; the parser limits the depth of recursion. in_feature: nonzero if the shape of
+ * the geometry has begun. */
 static cvtm_status read_json_object(const cJSON *object, int in_feature, cvtm_ring_collector *c) {
   const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "type"));
   if (type == NULL) return cvtm_source_fail(c->source, "an object has no type");
@@ -568,7 +569,7 @@ static int find_value(cvtm_source *s) {
   return s->at < s->size;
 }
 
-/* One value, or several, each on its own line. */
+/* Reads one value, or several, each on its own line. */
 static cvtm_status read_geojson(cvtm_source *s, cvtm_ring_collector *c) {
   cvtm_status status = CVTM_OK;
   s->offsets = 1;
@@ -578,7 +579,7 @@ static cvtm_status read_geojson(cvtm_source *s, cvtm_ring_collector *c) {
       return cvtm_source_fail(s, "text after the end of the value");
     errno = 0;
     cJSON *root = cJSON_ParseWithLengthOpts(text + s->at, s->size - s->at, &end, 0);
-    /* cJSON does not report a failed allocation, but errno does. */
+    /* cJSON does not report a failed allocation, but sets errno */
     if (root == NULL && errno == ENOMEM) return cvtm_source_no_memory(s);
     if (end != NULL) s->at = (size_t)(end - text);
     if (root == NULL) return cvtm_source_fail(s, "not valid JSON");
@@ -596,7 +597,7 @@ static int64_t ring_of(const cvtm_polygons *rings, int64_t point) {
          1;
 }
 
-/* The place where two edges meet: their crossing, or the first corner if they are parallel. */
+/* The point where two edges meet: their crossing, or the first corner if they are parallel. */
 static void find_meeting(const cvtm_polygons *rings, const int64_t pair[2], double place[2]) {
   const double *p[4];
   for (int k = 0; k < 2; ++k) {
@@ -613,8 +614,8 @@ static void find_meeting(const cvtm_polygons *rings, const int64_t pair[2], doub
   place[1] = p[0][1] + along * uy;
 }
 
-/* Names a ring by its shape, as far as the format has shapes. c: NULL if the rings are no longer
- * those of its shapes. */
+/* Names a ring by its shape, as far as the format has shapes. c: NULL if the rings are not those of
+ * the collector any more. */
 static void describe_ring(const cvtm_ring_collector *c, int64_t ring, char *text, size_t size) {
   const int32_t shape = c != NULL && c->shape_count > 0 ? c->shape[ring] : -1;
   const char *name = shape >= 0 && c->name != NULL ? c->name[shape] : NULL;
@@ -673,7 +674,7 @@ void cvtm_polygons_turn(cvtm_polygons *polygons, int height) {
 cvtm_status cvtm_rings_refuse_crossings(const cvtm_ring_collector *c, const char *name,
                                         cvtm_error *error) {
   const cvtm_polygons *rings = &c->rings;
-  const double depth = 32; /* grid steps; joining moves edges by less */
+  const double depth = 32; /* grid steps; joining moves edges by less than this */
   int64_t pair[2];
   const cvtm_status status =
       cvtm_find_deep_crossing(rings->points, rings->start, rings->ring_count, depth, pair, error);

@@ -145,8 +145,7 @@ static double adapt_length(const adapter *a, int32_t u, int32_t v) {
                 sqrt(cvtm_metric_square(a->metric[v], x, y)));
 }
 
-/* adapt_length with the metrics also at points between the ends, if the edge crosses many cells of
- * the field. */
+/* adapt_length, for edges over many cells with the metrics at points between the ends, too. */
 static double adapt_length_along(const adapter *a, int32_t u, int32_t v) {
   enum { MOST = 16, CELLS = 4 }; /* largest number of pieces; length of a piece in cells */
   const cvtm_grid_point p = a->m.grid[u], q = a->m.grid[v];
@@ -527,8 +526,7 @@ static cvtm_status remove_end(adapter *a, int32_t v, int *done) {
   return CVTM_OK;
 }
 
-/* Collapses edges shorter than the bound, the shortest first, while there are more than `least`
- * vertices. */
+/* Collapses edges shorter than the bound, the shortest first, down to `least` vertices. */
 static cvtm_status remove_short_edges(adapter *a, double bound, int64_t least) {
   long_edge *list;
   int64_t count;
@@ -585,8 +583,7 @@ static void multiply_metrics(adapter *a, double factor) {
 }
 
 /* Finds the scale of the metric that gives the wanted number of vertices. Then divides or collapses
- * edges with a length close to 1 until the number is exact, as far as the corners of the boundary
- * allow. */
+ * edges of length close to 1 until the number is exact, as far as corners of the boundary allow. */
 static cvtm_status adapt_to_number(adapter *a, int64_t wanted) {
   enum { TRIALS = 6, FIRST_ROUNDS = 40, ROUNDS = 4, LAST_ROUNDS = 5 };
   const int64_t most = 2 * wanted + 100;

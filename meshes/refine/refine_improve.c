@@ -62,8 +62,8 @@ static int link_half_planes(const star *s, int k, double cotangent, half_plane p
   return 3;
 }
 
-/* (a - p) . (b - p) - cotangent * cross (p). The angle at p is good where this is <= 0: in a
- * disc. */
+/* (a - p) . (b - p) - cotangent * cross (p). The angle at p is good in the disc where this is <=
+ * 0. */
 static double disc_value(const star *s, int k, double cotangent, double x, double y) {
   const double px = s->ax[k] - x, py = s->ay[k] - y, qx = s->bx[k] - x, qy = s->by[k] - y;
   return px * qx + py * qy - cotangent * (px * qy - py * qx);
@@ -166,8 +166,7 @@ static int find_good_place(const star *s, double cotangent, double place[2]) {
   return 0;
 }
 
-/* find_good_place on the line t (dx, dy): finds the interval of t that satisfies all half-planes
- * and discs. */
+/* find_good_place on the line t (dx, dy): finds t between the bounds of half-planes and discs. */
 static int find_good_share(const star *s, double cotangent, double dx, double dy, double *t) {
   double low = -1, high = 1;
   for (int k = 0; k < s->count; ++k) {
@@ -489,8 +488,7 @@ static cvtm_status move_several(cvtm_refiner *r, int64_t t, int *done) {
   return status;
 }
 
-/* Moves corners of bad triangles as long as that helps. *left: the number of remaining bad
- * triangles. */
+/* Moves corners of bad triangles while that helps. *left: the number of remaining bad triangles. */
 static cvtm_status relocate_all(cvtm_refiner *r, int64_t *left) {
   enum { ROUNDS = 4 };
   int64_t before = INT64_MAX;
@@ -726,8 +724,7 @@ static double select_largest(double *list, int64_t count, int64_t k) {
   return list[k];
 }
 
-/* Measures the angles of triangles beside the boundary, or of the others. list: one per
- * triangle. */
+/* Measures angles of triangles beside the boundary, or of the others. list: one per triangle. */
 static cvtm_smallest_angles measure_angles(const cvtm_refiner *r, const uint8_t *near, int beside,
                                            double *list) {
   int64_t count = 0;

@@ -259,8 +259,7 @@ static int refine_may_divide(const cvtm_refiner *r, int64_t h, double scale) {
   return length2 >= cvtm_fewest_steps * cvtm_fewest_steps && length2 >= least * least;
 }
 
-/* Removes the vertices inside the diametral circle of a part that refinement has inserted (Chew
- * 1993). */
+/* Removes inserted vertices inside the diametral circle of a part (Chew 1993). */
 static cvtm_status clear_circle(cvtm_refiner *r, int32_t from, int32_t to) {
   cvtm_half_edges *m = &r->m;
   for (int side = 0; side < 2; ++side) {
@@ -420,8 +419,7 @@ static void find_centre(const cvtm_refiner *r, int64_t t, int for_angle, double 
   place[1] = a.y + y;
 }
 
-/* Limits a coordinate to half the grid's width beyond the grid, so that orientations fit into 64
- * bits. */
+/* Limits a coordinate to half the grid's width beyond the grid: orientations fit 64 bits. */
 static int32_t round_near_grid(double x) {
   const double width = (double)(1 << CVTM_GRID_BITS);
   return (int32_t)llround(fmin(fmax(x, -0.5 * width), 1.5 * width));

@@ -469,8 +469,7 @@ static void mark_end(const int32_t *number, int32_t v, int32_t marker, cvtm_tria
   if (own != NULL && *own == 0) *own = marker;
 }
 
-/* A vertex without a marker gets the first marker of a segment on which it lies; else 1 on the
- * border. */
+/* A vertex without a marker gets the first marker of a segment there; else 1 on the border. */
 static void mark_planar_vertices(const planar *p, const int32_t *number, cvtm_triangulated *made) {
   const cvtm_half_edges *m = &p->r.m;
   for (int64_t v = p->in->vertex_count + p->crossings; v < m->vertex_count; ++v)

@@ -42,7 +42,7 @@ typedef struct cvtm_triangulate_options {
   int keeps_segments; /* Y: no new vertex on the border; 2 (YY): on no segment */
   int64_t most_added; /* S: largest number of new vertices; < 0: any number */
   int (*stop)(
-      const void *context); /* if it returns nonzero, the call fails with CVTM_ERROR_INTERRUPTED */
+      const void *context); /* if it returns nonzero, the call fails with CVTM_ERROR_INPUT */
   const void *stop_context;
 } cvtm_triangulate_options;
 

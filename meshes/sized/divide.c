@@ -30,8 +30,7 @@ cvtm_status cvtm_sizer_refuse(const cvtm_sizer *z, double size, double x, double
                    size * z->step, z->corner[0] + z->step * x, z->corner[1] - z->step * y);
 }
 
-/* The wanted size on an edge, without sources: the smallest of its own and those on its two
- * sides. */
+/* The wanted size on an edge without sources: the smallest of its own and of both sides. */
 static double wanted_on(const cvtm_sizer *z, int64_t e, double x, double y) {
   const int32_t left = z->given->left[e], right = z->given->right[e];
   double size = z->options->edge_size != NULL ? z->options->edge_size[e] / z->step : INFINITY;
@@ -204,8 +203,7 @@ static double first_part(const cvtm_sizer *z, const division *d, int64_t e, int3
   return ends.length * (ends.lower == v ? z->places[from].t : 1 - z->places[to - 1].t);
 }
 
-/* Where edges meet at acute angles, gives their first parts equal lengths, and stretches the
- * others. */
+/* Gives first parts of edges equal lengths at acute corners, and stretches the others. */
 static cvtm_status even_out_corners(cvtm_sizer *z, const division *d) {
   const cvtm_boundary *b = z->given;
   double *first = malloc(((size_t)b->vertex_count + 1) * sizeof *first);

@@ -11,8 +11,7 @@ enum {
   STILL_EVERY = 4    /* sweeps between two visits of a vertex that moved little */
 };
 
-/* In all sweeps but the last, a vertex moves by this multiple of its distance from the centroid of
- * its cell. */
+/* In all sweeps but the last, vertices move by this multiple of the vector to their centroids. */
 static const double over_relaxation = 1.6;
 /* Relative to the wanted length. Edges longer than `longest` are divided. A vertex is removed if
  * the mean of its edges is below shortest_mean, or below crowded_mean with an edge below

@@ -142,8 +142,7 @@ void cvtm_sizer_way(const cvtm_sizer *z, int32_t v, double way[2]);
 int64_t cvtm_sizer_slide(cvtm_sizer *z, int rounds);
 /* Fills the triangulation with vertices. */
 cvtm_status cvtm_sizer_fill(cvtm_sizer *z);
-/* Colours the vertices inside, omitting those that are still unless with_still. Returns 0 if memory
- * runs out. */
+/* Colours vertices inside, still ones only if with_still. Returns 0 if memory runs out. */
 int cvtm_sizer_colour(cvtm_sizer *z, int with_still);
 /* Moves, adds and removes vertices. */
 cvtm_status cvtm_sizer_relax(cvtm_sizer *z);

@@ -83,8 +83,8 @@ static int is_upright(const cvtm_sphere_mesh *m, int64_t t) {
   return sign_of_triple(p[0].v, p[1].v, p[2].v) > 0;
 }
 
-/* True if the edge is not Delaunay and its quadrilateral is convex. Of points on one circle the
- * one with the smallest number is a corner of all their triangles, so that the triangulation is
+/* True if the edge is not Delaunay and its quadrilateral is convex. Of cocircular points the one
+ * with the smallest number is a corner of all their triangles, which makes the triangulation
  * unique. */
 static int wants_flip(const cvtm_sphere_mesh *m, int32_t h) {
   const int32_t g = m->twins[h], a = m->triangles[h], b = m->triangles[g];

@@ -124,8 +124,7 @@ static double score_star(const star *s, cvtm_vector at) {
 }
 
 /* Raises the score of a vertex's star if it is less than `target`, by a search in eight directions
- * with steps that become smaller; each sweep rotates the directions. Returns whether the vertex
- * moved. */
+ * with steps that become smaller; each sweep rotates these. Nonzero if the vertex moved. */
 static int raise_vertex(cvtm_sphere_mesh *mesh, int32_t v, double target, int sweep) {
   star s;
   find_star(mesh, v, &s);
