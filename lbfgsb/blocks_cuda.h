@@ -1,8 +1,8 @@
 /* For lbfgsb_cuda.cu and divided_cuda.cu only: sizes; the shared memory of a block; asynchronous
- * copies of tiles of W from device to shared memory, STAGES tiles ahead if the shared memory
- * suffices. With ordinary loads an iteration of the optimiser takes 1.24 times as long at n = 10^6,
- * and 1.36 times at 6.4 * 10^7 (m = 8, H200). With bulk copies (TMA) it took 0.99 to 1.05 times as
- * long; they are not used. */
+ * copies of tiles of W from device to shared memory, one tile ahead if the shared memory suffices.
+ * With ordinary loads an iteration of the optimiser takes 1.24 times as long at n = 10^6, and 1.36
+ * times at 6.4 * 10^7 (m = 8, H200). Bulk copies (TMA) are not used: with them an iteration took
+ * 0.99 to 1.05 times as long. */
 #ifndef CVTMESH_LBFGSB_BLOCKS_CUDA_H
 #define CVTMESH_LBFGSB_BLOCKS_CUDA_H
 
@@ -15,34 +15,34 @@ enum {
   WARP = 32,
   TILE = CVTM_LBFGSB_TILE,
   MAX_WARPS = 16,
-  BATCH_WARPS = 4, /* warps of a block that has a problem to itself */
+  BATCH_WARPS = 4, /* warps of a block in a batch, where a block has one problem */
   STAGES = 2,      /* tiles of a warp in shared memory; one of them is being loaded */
   COLUMNS = 8,     /* columns of a tensor-core fragment, which has 16 rows */
   FRAGMENT = 2 * COLUMNS * COLUMNS,
-  FRAGMENTS_AT_ONCE = 3, /* fragments of each warp that share its shared memory */
+  FRAGMENTS_AT_ONCE = 3, /* fragments of a warp that are in its shared memory together */
   VECTORS = 3,           /* factors of W'V: g over free rows, s, y */
   LOADS_PER_THREAD = 14, /* loads in flight in a thread that combines blocks */
-  LOADS_PER_LANE = 5,    /* the same if the lanes of a warp divide the blocks */
-  SORT_CAPACITY = 2048,  /* breakpoints that are sorted in shared memory */
+  LOADS_PER_LANE = 5,    /* loads in flight in a lane, if the lanes of a warp divide the blocks */
+  SORT_CAPACITY = 2048,  /* largest number of breakpoints that are sorted in shared memory */
   BATCH_SORT_CAPACITY = 768
 };
 
 static_assert(TILE == WARP, "a lane has a row of a tile");
 
-/* Warps of a block that shares a problem, as many as the registers allow. column_blocks: the number
- * of blocks of 8 columns of Y. */
+/* The number of warps of a block that shares a problem: as many as the registers allow.
+ * column_blocks: the number of blocks of 8 columns of Y. */
 constexpr int warps_for(int column_blocks) { return column_blocks == 1 ? 16 : 8; }
 
-/* Blocks of 8 columns of Y. */
+/* The number of blocks of 8 columns of Y. */
 static inline int column_blocks(int m) { return (m - 1) / COLUMNS + 1; }
 
-/* Tiles of a warp in shared memory. large: the device has the shared memory of compute capability
- * 9.0. */
+/* The number of tiles of a warp in shared memory. large: the device has as much shared memory as
+ * compute capability 9.0. */
 static constexpr __host__ __device__ int stages_for(int warps, int large) {
   return warps == BATCH_WARPS || !large ? 1 : STAGES;
 }
 
-/* The same for the current device. */
+/* Sets *stages to stages_for on the current device. */
 static inline cudaError_t find_stages(int warps, int *stages) {
   int current = 0, major = 0;
   cudaError_t error = cudaGetDevice(&current);
@@ -53,14 +53,14 @@ static inline cudaError_t find_stages(int warps, int *stages) {
 }
 
 struct shared_memory {
-  cvtm_lbfgsb_arrays arrays; /* of this problem */
+  cvtm_lbfgsb_arrays arrays; /* the arrays of this problem */
   cvtm_lbfgsb_state state;
-  cvtm_lbfgsb_state if_accepted;       /* block 0 has all of it, the other blocks its q alone */
-  alignas(16) cvtm_lbfgsb_model model; /* of block 0; the other blocks have its q alone */
+  cvtm_lbfgsb_state if_accepted;       /* the state if the trial point is accepted */
+  alignas(16) cvtm_lbfgsb_model model; /* complete in block 0; the other blocks have only q */
   alignas(16) double sums[CVTM_LBFGSB_MAX_ENTRIES + 1], reduced[CVTM_LBFGSB_MAX_ENTRIES + 1];
-  double w[CVTM_LBFGSB_PAIR]; /* one row of W */
+  double w[CVTM_LBFGSB_PAIR]; /* a row of W */
   double curvature;           /* f'' of the model */
-  unsigned epochs;            /* epochs of the barrier between the blocks, so far */
+  unsigned epochs;            /* number of epochs of the barrier between the blocks, so far */
   int solved;                 /* result of cvtm_lbfgsb_solve_subspace */
   /* During a pass: tiles and VECTORS vectors of each warp. After a pass: sums of the warps. During
    * a decision: the workspace of two warps, and breakpoints. */
@@ -69,12 +69,12 @@ struct shared_memory {
 
 static_assert(sizeof(cvtm_lbfgsb_work) % sizeof(double) == 0, "a multiple of the word");
 
-/* Breakpoints that a block can sort in shared memory. */
+/* The largest number of breakpoints that a block can sort in shared memory. */
 static __host__ __device__ int sort_capacity(const cvtm_lbfgsb_arrays *arrays) {
   return !arrays->breakpoints ? 0 : arrays->problems > 1 ? BATCH_SORT_CAPACITY : SORT_CAPACITY;
 }
 
-/* Size of the dynamic shared memory of a block in bytes. */
+/* The size of the dynamic shared memory of a block in bytes. */
 static inline size_t shared_bytes(const cvtm_lbfgsb_arrays *all, int warps, int stages, int m) {
   const size_t columns = static_cast<size_t>(stages) * 2 * static_cast<size_t>(m) + VECTORS;
   const size_t pass = columns * sizeof(double) * TILE * static_cast<size_t>(warps);
@@ -92,8 +92,8 @@ struct block_group {
 
 extern __shared__ __align__(128) double dynamic_memory[];
 
-/* The shared memory of the block. It is not passed as a pointer, so that the compiler knows that it
- * is shared memory. */
+/* The shared memory of the block. No function gets it as a pointer, so that the compiler knows the
+ * address space. */
 static __device__ __forceinline__ shared_memory *block_memory() {
   return reinterpret_cast<shared_memory *>(dynamic_memory);
 }
@@ -103,7 +103,7 @@ static __device__ __forceinline__ cvtm_lbfgsb_work *warp_work(int warp) {
   return reinterpret_cast<cvtm_lbfgsb_work *>(block_memory()->buffer) + warp;
 }
 
-/* Copies an array. All threads of the block must call. */
+/* Copies an array; called by all threads of the block. */
 static __device__ void copy_doubles(double *to, const double *from, int count) {
   for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
     to[i] = from[i];
@@ -132,8 +132,8 @@ static constexpr __device__ int device_stages() {
 }
 
 /* Starts to load the columns of Y and S of a tile except column `missing` of both (-1: loads all).
- * All lanes of a warp call; lane l copies the 16-byte words l, l + 32, .. Each call begins a group
- * of copies, which is empty if `tile` is NULL. */
+ * Called by all lanes of a warp; lane l copies the 16-byte words l, l + 32, .. Each call begins a
+ * group of copies, which is empty if `tile` is NULL. */
 static __device__ void load_tile(int m, int missing, double *slot, const double *tile) {
   constexpr int words = TILE * sizeof(double) / sizeof(int4); /* in a column */
   const int lane = static_cast<int>(threadIdx.x) % WARP;
@@ -148,14 +148,14 @@ static __device__ void load_tile(int m, int missing, double *slot, const double 
   cvtm_copy_group();
 }
 
-/* Waits for all groups of copies except the last `later`. All lanes of the loading warp call. */
+/* Waits for all groups of copies but the last `later`. All lanes of the loading warp call. */
 template <int later>
 static __device__ void wait_for_tile() {
   cvtm_copy_wait<later>();
   __syncwarp();
 }
 
-/* The blocks that share a problem. One cooperative kernel does a round: all blocks pass over the
+/* The blocks that share a problem. A cooperative kernel does a round: all blocks pass over the
  * rows, and block 0 decides between two passes while the others wait. Every reduction has a fixed
  * order: n and the number of blocks alone determine which warp has which tiles, and blocks are
  * combined in the order of their indices. In a batch each problem has one block, which waits for no
@@ -171,8 +171,8 @@ static __device__ void wait_for_count(unsigned *count, unsigned goal) {
   }
 }
 
-/* Called by thread 0 after a __syncthreads. Makes the writes of the block visible to blocks that
- * wait. Returns the number of the epoch. */
+/* Arrives at the barrier; called by thread 0 after a __syncthreads. Makes the writes of the block
+ * visible to blocks that wait. Returns the number of the epoch. */
 static __device__ unsigned arrive(block_group on) {
   device_counter(block_memory()->arrays.barrier->arrived).fetch_add(1, cuda::memory_order_release);
   return ++block_memory()->epochs;
@@ -217,8 +217,8 @@ static __device__ double *block_sum_at(block_group on, int all, int64_t block, i
   return block_memory()->arrays.partial + at;
 }
 
-/* Combines entries 0 .. CVTM_SUM_COLUMNS - 1 of the blocks into `reduced`. As in combine_all,
- * several loads are in flight before the first is used, which hides their latency. */
+/* Combines entries 0 .. CVTM_SUM_COLUMNS - 1 of the blocks into `reduced`. Several loads are in
+ * flight before the first value is used, which hides their latency. */
 static __device__ __noinline__ void combine_columns(block_group on) {
   const int warp = static_cast<int>(threadIdx.x) / WARP,
             lane = static_cast<int>(threadIdx.x) % WARP;
@@ -242,7 +242,7 @@ static __device__ __noinline__ void combine_columns(block_group on) {
   __syncthreads();
 }
 
-/* Finds the nearest breakpoint of pass A; one warp calls. */
+/* Finds the nearest breakpoint of pass A; called by one warp. */
 static __device__ cvtm_lbfgsb_nearest combine_nearest(block_group on) {
   const int lane = static_cast<int>(threadIdx.x) % WARP, blocks = static_cast<int>(on.blocks);
   const int stride = static_cast<int>(block_memory()->arrays.entries);
@@ -262,9 +262,9 @@ static __device__ cvtm_lbfgsb_nearest combine_nearest(block_group on) {
   return warp_combine_nearest(found);
 }
 
-/* Combines all entries of pass A into `reduced`. A thread has two adjacent entries. If there are
- * more threads than pairs, several threads have the same pair and divide the blocks round-robin.
- * The last warp, which has the least to add, finds the nearest breakpoint. */
+/* Combines all entries of pass A into `reduced`. A thread has a pair of adjacent entries. If there
+ * are more threads than pairs, several threads have one pair and divide the blocks round-robin. The
+ * last warp, which has the least to add, finds the nearest breakpoint. */
 static __device__ __noinline__ void combine_all(block_group on, int entries) {
   double2 *buffer = reinterpret_cast<double2 *>(block_memory()->buffer);
   double *result = block_memory()->reduced;
@@ -292,7 +292,7 @@ static __device__ __noinline__ void combine_all(block_group on, int entries) {
         }
 #pragma unroll
         for (int l = 0; l < LOADS_PER_THREAD; ++l) {
-          /* Entry 0 is a maximum of values >= 0. combine_nearest computes entries 1 and 2. */
+          /* entry 0 is a maximum of values >= 0; combine_nearest computes entries 1 and 2 */
           value.x = e > 0 ? value.x + loaded[l].x : cvtm_lbfgsb_combine(0, value.x, loaded[l].x);
           value.y += loaded[l].y;
         }
@@ -353,7 +353,7 @@ static __device__ void decide_in_block_0(block_group on, int entries, Decide dec
   if (threadIdx.x == 0) device_counter(barrier->ended).store(epoch, cuda::memory_order_release);
 }
 
-/* Ends a pass with few entries: every block combines them and makes the same decision by itself. */
+/* Ends a pass with few entries: every block combines them and makes the same decision itself. */
 template <typename Decide>
 static __device__ void decide_in_every_block(block_group on, Decide decide) {
   sync_blocks(on);
@@ -364,7 +364,7 @@ static __device__ void decide_in_every_block(block_group on, Decide decide) {
 
 /* --- reduction within a block ----------------------------------------------------------------- */
 
-/* The first entries of a pass, as summed by one thread. */
+/* The first entries of a pass, summed by one thread. */
 struct thread_sums {
   double value[CVTM_SUM_COLUMNS];
 };
@@ -409,8 +409,8 @@ static __device__ thread_sums empty_sums() {
   return own;
 }
 
-/* Tells the loop whether to continue; one thread of each problem calls. claimed: the loop is a
- * graph, whose condition this kernel sets. */
+/* Records whether the loop has to continue; called by one thread of each problem. claimed: the loop
+ * is a graph, whose condition this kernel sets. */
 static __device__ void signal_loop(const cvtm_lbfgsb_state *state, const cvtm_lbfgsb_arrays &all,
                                    int was_running, int claimed,
                                    cudaGraphConditionalHandle handle) {
@@ -428,7 +428,7 @@ static __device__ void signal_loop(const cvtm_lbfgsb_state *state, const cvtm_lb
   if (claimed) cudaGraphSetConditional(handle, more ? 1u : 0u);
 }
 
-/* Phases of iteration.h that are one pass of an executor. */
+/* Phases of iteration.h that are a single pass of an executor. */
 template <typename executor>
 static __device__ void test_trial_point(executor on) {
   pass_test(on);

@@ -1,14 +1,14 @@
-/* The generalised Cauchy point x^c = P(x - t^c g), where P projects onto the box. The approximate
- * one has t^c = min(t*, t^1) (Fei, Rong, Wang & Wang 2014, section 4.1). The exact one is the first
- * local minimiser of the model along the projected gradient path (Byrd et al. 1995, section 4). t^1
- * is the smallest positive breakpoint, t* the minimiser of the model on the first segment. */
+/* The generalised Cauchy point x^c = P(x - t^c g), where P projects onto the box. t^1 is the
+ * smallest positive breakpoint, t* the minimiser of the model on the first segment. The approximate
+ * point has t^c = min(t*, t^1) (Fei, Rong, Wang & Wang 2014, section 4.1). The exact point is the
+ * first local minimiser along the projected gradient path (Byrd et al. 1995, section 4). */
 #ifndef CVTMESH_LBFGSB_CAUCHY_POINT_H
 #define CVTMESH_LBFGSB_CAUCHY_POINT_H
 
 #include "lbfgsb/limited_memory.h"
 
-/* Starts the search for the exact Cauchy point at x, t = 0. `work` must be unchanged since
- * cvtm_lbfgsb_model_curvature. first_minimum is t*. */
+/* Starts the search for the exact Cauchy point at x, t = 0. first_minimum: t*. `work` must be
+ * unchanged since cvtm_lbfgsb_model_curvature. */
 CVTM_HD void cvtm_lbfgsb_start_walk(cvtm_lane_group group, cvtm_lbfgsb_state *state,
                                     const cvtm_lbfgsb_model *model, const cvtm_lbfgsb_work *work,
                                     cvtm_lbfgsb_walk *walk, double first_minimum) {
@@ -32,9 +32,9 @@ CVTM_HD void cvtm_lbfgsb_start_walk(cvtm_lane_group group, cvtm_lbfgsb_state *st
   cvtm_lanes_sync();
 }
 
-/* The minimiser of the model along the segment that begins at walk_t, extended without end: walk_t
- * - f' / f'' with f' = -d'd (1 - theta t) - d'W P W'(x(t) - x) and f'' = theta d'd - d'W P W'd,
- * Byrd et al. (4.4) and (4.5). */
+/* The minimiser of the model on the ray that extends the segment beginning at walk_t: walk_t - f' /
+ * f'' with f' = -d'd (1 - theta t) - d'W P W'(x(t) - x) and f'' = theta d'd - d'W P W'd, Byrd et
+ * al. (4.4) and (4.5). */
 CVTM_HD double cvtm_lbfgsb_walk_minimum(cvtm_lane_group group, const cvtm_lbfgsb_state *state,
                                         const cvtm_lbfgsb_walk *walk) {
   double first = 0.0, second = 0.0;
@@ -44,15 +44,15 @@ CVTM_HD double cvtm_lbfgsb_walk_minimum(cvtm_lane_group group, const cvtm_lbfgsb
   }
   first = -state->walk_dd * (1.0 - state->theta * state->walk_t) - cvtm_lanes_sum(first);
   second = state->theta * state->walk_dd - cvtm_lanes_sum(second);
-  /* When few variables still move, f'' consists of rounding errors; it must stay positive. */
+  /* if few variables still move, f'' consists of rounding errors; it must stay positive */
   const double least = DBL_EPSILON * state->walk_second;
   if (!(second > least)) second = least;
   if (!(first < 0.0) || !(state->walk_dd > DBL_EPSILON * state->free_gg)) return state->walk_t;
   return state->walk_t - first / second;
 }
 
-/* Moves along the segment from walk_t to t, where a variable reaches its bound and stops. The
- * variable has gradient g and row w of W (in order of age). g = 0: no variable stops. */
+/* Moves along the segment from walk_t to t, where a variable reaches its bound and stops. g, w: the
+ * gradient of this variable and its row of W (in order of age). g = 0: no variable stops. */
 CVTM_HD void cvtm_lbfgsb_walk_to(cvtm_lane_group group, cvtm_lbfgsb_state *state,
                                  cvtm_lbfgsb_walk *walk, double t, double g, const double *w) {
   const int size = 2 * state->count;
@@ -72,8 +72,8 @@ CVTM_HD void cvtm_lbfgsb_walk_to(cvtm_lane_group group, cvtm_lbfgsb_state *state
   cvtm_lanes_sync();
 }
 
-/* Called after the last breakpoint of the window. If the minimiser lies within the window, it is
- * the Cauchy point; else asks for the next window. */
+/* Called after the last breakpoint of the window: takes the minimiser as the Cauchy point if it
+ * lies within the window, else asks for the next window. */
 CVTM_HD void cvtm_lbfgsb_end_window(cvtm_lane_group group, cvtm_lbfgsb_state *state,
                                     cvtm_lbfgsb_model *model, const cvtm_lbfgsb_work *work,
                                     cvtm_lbfgsb_walk *walk) {
@@ -100,8 +100,8 @@ CVTM_HD void cvtm_lbfgsb_end_window(cvtm_lane_group group, cvtm_lbfgsb_state *st
   cvtm_lanes_sync();
 }
 
-/* Sets t^c = min(t*, t^1), and asks to restrict the free rows if t^c = t^1. `second` is f'' along
- * the projected gradient; if it is not positive, the history is dropped. One lane calls. */
+/* Sets t^c = min(t*, t^1), and asks to restrict the free rows if t^c = t^1. second: f'' along the
+ * projected gradient; if it is not positive, the history is dropped. Called by one lane. */
 CVTM_HD void cvtm_lbfgsb_choose_cauchy(cvtm_lbfgsb_state *state, double second) {
   if (!(second > 0.0 && cvtm_is_finite(state->theta)) && state->count > 0) {
     cvtm_lbfgsb_drop_history(state);
@@ -116,8 +116,8 @@ CVTM_HD void cvtm_lbfgsb_choose_cauchy(cvtm_lbfgsb_state *state, double second) 
 }
 
 /* Sets the approximate Cauchy point, or starts the search for the exact one if t* is beyond the
- * first breakpoint. `second` is the result f'' of cvtm_lbfgsb_model_curvature. `work` must be
- * unchanged since that function. */
+ * first breakpoint. second: f'', the result of cvtm_lbfgsb_model_curvature, since which `work` must
+ * be unchanged. */
 CVTM_HD void cvtm_lbfgsb_decide_cauchy(cvtm_lane_group group, cvtm_lbfgsb_state *state,
                                        cvtm_lbfgsb_model *model, const cvtm_lbfgsb_work *work,
                                        cvtm_lbfgsb_walk *walk, double second) {

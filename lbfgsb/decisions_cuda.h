@@ -2,11 +2,11 @@
  * a window of breakpoints at a time.
  *
  * If a history has at most SYSTEM_PAIRS pairs, one warp solves the subspace problem and another
- * warp computes the curvature. Each of the two eliminates in a symmetric matrix. Its first half is
- * negative definite and its Schur complement is positive definite, so no interchanges are needed.
- * Longer histories use the Cholesky factorisations in subspace.h and limited_memory.h; the pivots
- * here are the squares of the pivots there. If short histories used these factorisations too, an
- * iteration would take 1.15 times as long at n = 10^4 and at 10^5 (H200). */
+ * warp computes the curvature. Each eliminates in a symmetric matrix, whose first half is negative
+ * definite and whose Schur complement is positive definite, so no interchanges are needed. Longer
+ * histories use the Cholesky factorisations in subspace.h and limited_memory.h; the pivots here are
+ * the squares of the pivots there. With these factorisations for short histories, too, an iteration
+ * would take 1.15 times as long at n = 10^4 and at 10^5 (H200). */
 #ifndef CVTMESH_LBFGSB_DECISIONS_CUDA_H
 #define CVTMESH_LBFGSB_DECISIONS_CUDA_H
 
@@ -18,25 +18,25 @@
 enum { SYSTEM_PAIRS = 8 };
 
 /* A linear system in the registers of a warp. Rows and columns 0 .. 7 belong to Y, 8 .. 15 to S,
- * each in order of age. Lane r holds columns 0 .. 7 of row r, lane r + 16 holds columns 8 .. 15. */
+ * both in order of age. Lane r has columns 0 .. 7 of row r, lane r + 16 has columns 8 .. 15. */
 struct warp_system {
   double a[SYSTEM_PAIRS];
-  double diagonal, b; /* entries of the row, in both of its lanes; b: the right side */
+  double diagonal, b; /* entries of the row, in both of its lanes; b: the right-hand side */
   double inverse;     /* 1 / pivot of the row, after its elimination */
 };
 
-/* The entries of a system. The block of Y and Y has of_yy yy_pq - d_p (d_p only on the diagonal);
- * that of S and S has of_ss ss_pq. The entry of s_p and y_q is of_younger sy_pq if p is younger
- * than q, else of_older sy_pq. A value with the factor 0 may be NaN. */
+/* The entries of a system: of_yy yy_pq - d_p (d_p only on the diagonal) for Y and Y, and of_ss
+ * ss_pq for S and S; for s_p and y_q of_younger sy_pq if p is younger than q, else of_older sy_pq.
+ * A value with the factor 0 may be NaN. */
 struct system_entries {
   const double *yy, *ss, *sy; /* sy: row length `row` */
-  const double *d;            /* the square matrix with d on its diagonal */
+  const double *d;            /* a square matrix with d on its diagonal */
   int packed, row;            /* packed: yy and ss are packed triangles, else square matrices */
   double of_yy, of_ss, of_younger, of_older;
 };
 
-/* Loads the matrix. A row or column without a pair is that of the identity, negative in the first
- * half. */
+/* Loads the matrix. A row or column without a pair is that of the identity, and in the first half
+ * that of its negative. */
 static __device__ __forceinline__ void load_system(const cvtm_lbfgsb_state *state,
                                                    const system_entries &from,
                                                    warp_system &system) {
@@ -65,7 +65,7 @@ static __device__ __forceinline__ void load_system(const cvtm_lbfgsb_state *stat
   system.diagonal = __shfl_sync(0xffffffffu, diagonal, lane % 16 + 16 * of_s);
 }
 
-/* 1/x: the hardware approximates 20 bits, and one step of third order corrects them. */
+/* 1/x: the hardware approximates 20 bits, which a step of third order corrects. */
 static __device__ double reciprocal(double x) {
   double inverse;
   asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(inverse) : "d"(x));
@@ -74,9 +74,9 @@ static __device__ double reciprocal(double x) {
 }
 
 /* Eliminates the entries below the diagonal. Returns 0 if a pivot has the wrong sign or consists of
- * rounding errors, as in cvtm_small_factor. The diagonal is also kept apart, so that the inverse of
- * the next pivot is computed during the elimination of the other columns. The registers rotate by
- * one column per step, so that the loop is not unrolled: a single warp waits longer for
+ * rounding errors, as in cvtm_small_factor. The diagonal is also stored separately, so that the
+ * inverse of the next pivot is computed while the other columns are eliminated. The registers
+ * rotate by one column per step instead of the loop being unrolled: a single warp waits longer for
  * instructions than for operands, and short code stays in the cache. */
 static __device__ __forceinline__ int eliminate(warp_system &system) {
   const unsigned all = 0xffffffffu;
@@ -109,7 +109,7 @@ static __device__ __forceinline__ int eliminate(warp_system &system) {
   return __all_sync(all, good);
 }
 
-/* Called after the elimination. Lane r < 16 gets entry r of the solution. */
+/* Substitutes after the elimination. Lane r < 16 gets entry r of the solution. */
 static __device__ __forceinline__ double substitute(const warp_system &system) {
   const int lane = static_cast<int>(threadIdx.x) % WARP, r = lane % 16;
   double x = system.b * system.inverse, scaled[SYSTEM_PAIRS];
@@ -161,8 +161,8 @@ static __device__ __forceinline__ int eliminate_subspace(const cvtm_lbfgsb_state
   return __all_sync(0xffffffffu, good);
 }
 
-/* cvtm_lbfgsb_model_curvature (limited_memory.h) for such a history, without the parts for the
- * exact Cauchy point: P^-1 = L diag(pivots) L', so v'Pv is the sum of (L^-1 v)_r^2 / pivot_r. */
+/* cvtm_lbfgsb_model_curvature (limited_memory.h) for at most SYSTEM_PAIRS pairs, not for the exact
+ * Cauchy point: P^-1 = L diag(pivots) L', so v'Pv is the sum of (L^-1 v)_r^2 / pivot_r. */
 static __device__ __forceinline__ double eliminate_curvature(const cvtm_lbfgsb_state *state,
                                                              const cvtm_lbfgsb_model *model) {
   const int entry = find_entry(state);
@@ -189,7 +189,7 @@ static __device__ __forceinline__ cvtm_lbfgsb_state *state_of(source from) {
   return from == IF_ACCEPTED ? &block_memory()->if_accepted : &block_memory()->state;
 }
 
-/* The coefficients of the subspace step, by one warp. */
+/* Computes the coefficients of the subspace step; called by one warp. */
 static __device__ __noinline__ void warp_solve_subspace(source from, int first_segment) {
   shared_memory *shared = block_memory();
   const cvtm_lbfgsb_state *state = state_of(from);
@@ -213,8 +213,8 @@ static __device__ int requested_stop() {
   return *static_cast<const volatile int *>(&block_memory()->arrays.requests->stop);
 }
 
-/* Removes the only row with 0 < t_i <= t^c from the sums; one warp calls. After a speculative pass
- * A, the row is taken at the trial point, and its new pair is not yet in W. */
+/* Removes the only row with 0 < t_i <= t^c from the sums; called by one warp. After a speculative
+ * pass A, the row is taken at the trial point, and its new pair is not yet in W. */
 static __device__ __noinline__ void warp_restrict_nearest() {
   const cvtm_lbfgsb_arrays &arrays = block_memory()->arrays;
   shared_memory *shared = block_memory();
@@ -230,7 +230,7 @@ static __device__ __noinline__ void warp_restrict_nearest() {
                            read_row(arrays, *state, i, 2 * m, pending));
 }
 
-/* Computes f'' along the projected gradient; one warp calls. */
+/* Computes f'' along the projected gradient; called by one warp. */
 static __device__ __noinline__ void warp_find_curvature(source from) {
   shared_memory *shared = block_memory();
   const cvtm_lbfgsb_state *state = state_of(from);
@@ -245,7 +245,7 @@ static __device__ __noinline__ void warp_find_curvature(source from) {
   if (lanes.lane == 0) shared->curvature = second;
 }
 
-/* Stores the products of pass A in the model; one warp calls. */
+/* Stores the products of pass A in the model; called by one warp. */
 static __device__ __noinline__ void warp_update_model(source from) {
   shared_memory *shared = block_memory();
   cvtm_lbfgsb_state *state = state_of(from);
@@ -255,14 +255,14 @@ static __device__ __noinline__ void warp_update_model(source from) {
                            from == NOW ? shared->sums : shared->reduced);
 }
 
-/* Records the new point and applies the stopping tests. One thread calls. */
+/* Records the new point and applies the stopping tests; called by one thread. */
 static __device__ __noinline__ void thread_decide_point(source from) {
   shared_memory *shared = block_memory();
   cvtm_lbfgsb_decide_point(&shared->state, from == NOW ? shared->sums : shared->reduced,
                            shared->arrays.mailbox, requested_stop());
 }
 
-/* Tests the trial point; one thread calls. */
+/* Tests the trial point; called by one thread. */
 static __device__ __noinline__ void thread_decide_search(double slope) {
   shared_memory *shared = block_memory();
   cvtm_lbfgsb_decide_search(&shared->state, shared->arrays.values, slope, requested_stop());
@@ -305,7 +305,7 @@ static __device__ void update_matrices(executor) {
   __syncthreads();
 }
 
-/* If t^c is on the first segment of the path, the two small problems are independent. */
+/* Warp 0 assumes that t^c is on the first segment of the path, and so needs no result of warp 1. */
 template <typename executor>
 static __device__ void find_curvature(executor) {
   const int warp = static_cast<int>(threadIdx.x) / WARP;
@@ -337,9 +337,9 @@ static __device__ void solve_subspace(executor, int restricted) {
   cvtm_lbfgsb_decide_subspace(lanes, &block_memory()->state, block_memory()->solved);
 }
 
-/* All decisions after a speculative pass A. Warp 2 tests the trial point, while warps 0 and 1
- * assume that it is accepted. Their results are dropped if it is not, or if its pair is not stored.
- */
+/* Makes all decisions after a speculative pass A. Warp 2 tests the trial point, while warps 0 and 1
+ * assume that it is accepted. Their results are dropped if the point is not accepted, or its pair
+ * is not stored. */
 static __device__ void decide_speculatively() {
   shared_memory *shared = block_memory();
   cvtm_lbfgsb_state *state = &shared->state;
@@ -370,7 +370,7 @@ static __device__ void decide_speculatively() {
   if (state->running && warp == 0) cvtm_lbfgsb_cauchy_and_subspace(deciding_block());
 }
 
-/* Lists the breakpoints of the window. Their order varies from run to run. */
+/* Lists the breakpoints of the window, in an order that varies from run to run. */
 static __device__ void list_breakpoints(block_group on) {
   const cvtm_lbfgsb_arrays &arrays = block_memory()->arrays;
   const cvtm_lbfgsb_state *state = &block_memory()->state;
@@ -385,8 +385,8 @@ static __device__ void list_breakpoints(block_group on) {
   }
 }
 
-/* One stage of Batcher's odd-even merge sort by (t, row). The result does not depend on the order
- * of the list. A thread compares the positions first, first + stride, .. */
+/* A stage of Batcher's odd-even merge sort by (t, row). The result does not depend on the order of
+ * the list. A thread compares the positions first, first + stride, .. */
 static __device__ void sort_stage(double *t, int64_t *rows, int64_t count, int64_t p, int64_t k,
                                   int64_t first, int64_t stride) {
   const int64_t begin = k % p;
@@ -403,7 +403,7 @@ static __device__ void sort_stage(double *t, int64_t *rows, int64_t count, int64
   }
 }
 
-/* The sorted breakpoints of a window and their rows; one warp calls cvtm_lbfgsb_walk_window. */
+/* The sorted breakpoints of a window and their rows, for cvtm_lbfgsb_walk_window by one warp. */
 struct sorted_window {
   const double *t;
   const int64_t *rows;
@@ -423,8 +423,8 @@ static __device__ double breakpoint_column(executor on, int column) {
                   0);
 }
 
-/* walk_breakpoints of iteration.h. Block 0 sorts few breakpoints in its shared memory; all blocks
- * sort more of them in device memory. */
+/* walk_breakpoints of iteration.h. Block 0 sorts a short list in its shared memory; all blocks sort
+ * a longer list in device memory. */
 static __device__ __noinline__ void walk_window(block_group on) {
   const cvtm_lbfgsb_arrays &arrays = block_memory()->arrays;
   shared_memory *shared = block_memory();

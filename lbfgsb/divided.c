@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACE = 2 /* t and row of a breakpoint, stored before its row of W */ };
+enum { PLACE = 2 /* t and row of a breakpoint, stored before the row of W */ };
 
 /* The data of the host's decisions, in memory that the device can access. */
 typedef struct decisions {
@@ -17,7 +17,7 @@ typedef struct decisions {
   cvtm_lbfgsb_model model;
   cvtm_lbfgsb_work work;
   cvtm_lbfgsb_walk walk;
-  cvtm_lbfgsb_requests requests; /* the host makes them to itself */
+  cvtm_lbfgsb_requests requests; /* from the host to itself */
   double sums[CVTM_DIVIDED_STRIDE], reduced[CVTM_DIVIDED_STRIDE];
   double total[CVTM_DIVIDED_STRIDE]; /* the sums over all blocks of the last pass */
 } decisions;
@@ -29,8 +29,8 @@ struct cvtm_divided {
   int64_t *rank_blocks, *counts; /* [ranks] */
   decisions *decided;
   double *records; /* [CVTM_DIVIDED_BLOCKS][stride]: the records of all blocks, in device memory */
-  double *staging; /* the same records on the host */
-  cvtm_scratch on_host;   /* owns all arrays on the host */
+  double *staging; /* the records of all blocks on the host */
+  cvtm_scratch on_host;   /* owns the arrays on the host */
   cvtm_lbfgsb_list list;  /* for the exact Cauchy point */
   double *breakpoints;    /* [ranks][CVTM_DIVIDED_BATCH][PLACE + 2m + 1], on the host */
   double *times, *rows_w; /* the batch of this rank, on the host */
@@ -71,8 +71,8 @@ static cvtm_divided_pass describe_pass(const cvtm_lbfgsb_arrays *arrays, cvtm_lb
                              .own_blocks = d->own_blocks};
 }
 
-/* All sums reach the decisions through this function: it sums this rank's blocks, and then all
- * blocks. result: the entries, and the row, of the pass. */
+/* Sums this rank's blocks, then all blocks; all sums reach the decisions through this function.
+ * result: the entries of the pass and, if it has one, the row. */
 static void exchange(executor on, const cvtm_lbfgsb_arrays *seen, const cvtm_divided_pass *pass,
                      double *result) {
   cvtm_divided *d = on.arrays->divided;
@@ -149,14 +149,14 @@ static void move_trial_point(executor on) {
 
 static void list_window(executor on) {
   host_window *window = on.window;
-  window->first = 0; /* the first of this rank's breakpoints that the walk has not passed */
-  window->next = 0;  /* 0: no batch has been exchanged */
+  window->first = 0; /* index of the first breakpoint of this rank that the walk has not passed */
+  window->next = 0;  /* 0: no batch has been exchanged yet */
   check_pass(on, cvtm_lbfgsb_list_breakpoints(on.device, &on.arrays->divided->list, on.arrays,
                                               &window->count));
 }
 
-/* Reads this rank's next breakpoints, up to one batch, padded with infinite ones. Then gathers the
- * batches of all ranks. */
+/* Reads this rank's next breakpoints, up to one batch, padded with infinite values. Then gathers
+ * the batches of all ranks. */
 static void exchange_breakpoints(executor on) {
   const cvtm_divided *d = on.arrays->divided;
   const host_window *window = on.window;
@@ -183,11 +183,11 @@ static void exchange_breakpoints(executor on) {
   for (int r = 0; r < rank_count(on.device); ++r) d->counts[r] = batch;
   if (status == CVTM_OK) status = cvtm_ranks_gather(on.device, d->breakpoints, d->counts);
   check_pass(on, status);
-  /* From here on, counts is the number of breakpoints of each rank that the walk has passed. */
+  /* from here on counts[r] is the number of breakpoints of rank r that the walk has passed */
   memset(d->counts, 0, (size_t)rank_count(on.device) * sizeof *d->counts);
 }
 
-/* The rank whose batch has the nearest remaining breakpoint, by (t, row). */
+/* Finds the rank whose batch has the nearest remaining breakpoint, by (t, row). */
 static int find_nearest_rank(executor on, const double **nearest) {
   const cvtm_divided *d = on.arrays->divided;
   const int size = PLACE + 2 * on.arrays->state->history + 1;
@@ -203,7 +203,7 @@ static int find_nearest_rank(executor on, const double **nearest) {
   return of;
 }
 
-/* When the walk has passed the whole batch of some rank, the ranks exchange the next batches. */
+/* When the walk has passed a batch of some rank, the ranks exchange their next batches. */
 static int next_breakpoint(executor on, double *t) {
   const cvtm_divided *d = on.arrays->divided;
   host_window *window = on.window;
@@ -313,7 +313,7 @@ const cvtm_lbfgsb_share *cvtm_divided_share(const cvtm_divided *divided) { retur
 
 int64_t cvtm_divided_own_blocks(const cvtm_divided *divided) { return divided->own_blocks; }
 
-/* The numbers that the ranks exchange about their shares. */
+/* The numbers about its share that each rank sends. */
 enum { FIRST, COUNT, TOTAL, FITS, FACTS };
 
 static cvtm_status check_shares(cvtm_device *device, const double *facts, int ranks) {
@@ -339,7 +339,7 @@ cvtm_status cvtm_divided_set_share(cvtm_device *device, cvtm_lbfgsb_arrays *arra
                                    int64_t capacity, const cvtm_lbfgsb_share *share) {
   cvtm_divided *d = arrays->divided;
   const int ranks = rank_count(device), rank = own_rank(device);
-  double *facts = d->breakpoints; /* the array is large enough */
+  double *facts = d->breakpoints; /* a buffer that is large enough */
   double *own = facts + (int64_t)rank * FACTS;
   own[FIRST] = (double)share->first;
   own[COUNT] = (double)share->count;
@@ -366,8 +366,8 @@ cvtm_status cvtm_divided_set_share(cvtm_device *device, cvtm_lbfgsb_arrays *arra
 
 /* --- the passes on the CPU --------------------------------------------------------------- */
 
-/* Appends the row of W that has the block's nearest breakpoint to the record, and gives it its
- * number among the rows of all ranks. */
+/* Appends the row of W with the block's nearest breakpoint to the record, and numbers this row
+ * among the rows of all ranks. */
 static void add_row(const cvtm_lbfgsb_arrays *arrays, const cvtm_divided_pass *pass,
                     double *record) {
   double *row = record + pass->entries + 2;

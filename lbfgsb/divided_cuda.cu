@@ -1,19 +1,19 @@
-/* The passes of divided.h on CUDA. A block of rows is cut into chunks. One block of threads has one
- * chunk, as it has one problem of a batch. */
+/* The passes of divided.h on CUDA. A block of rows is cut into chunks. A block of threads has a
+ * chunk, as it has a problem in a batch. */
 #include "base/cuda_utils.h"
 #include "lbfgsb/divided.h"
 #include "lbfgsb/passes_cuda.h"
 
 enum {
-  CHUNKS = 4, /* chunks of a block of rows, at most */
+  CHUNKS = 4, /* largest number of chunks of a block of rows */
   ROW_WARPS = 8,
   COMBINE_THREADS = 256,
-  /* Passes besides those of cvtm_lbfgsb_pass: the trial point of a step, and pass_commit. */
+  /* other passes than those of cvtm_lbfgsb_pass: the trial point of a step, and pass_commit */
   PASS_MOVE = 16,
   PASS_COMMIT
 };
 
-static constexpr int CHUNK_UNIT = CVTM_LBFGSB_CPU_PART; /* a block of rows is a multiple of this */
+static constexpr int CHUNK_UNIT = CVTM_LBFGSB_CPU_PART; /* divides the number of rows of a block */
 
 /* The data of a pass that the host passes by value. */
 struct pass_inputs {
@@ -30,7 +30,7 @@ static __host__ __device__ int64_t chunks_of_block(int64_t block) {
   return (block - 1) / chunk_rows(block) + 1;
 }
 
-/* The first row of a chunk, among the rows of this process. */
+/* The first row of a chunk, among the rows of this rank. */
 static __device__ int64_t chunk_start(int64_t block, int64_t chunk) {
   const int64_t block_chunks = chunks_of_block(block);
   return chunk / block_chunks * block + chunk % block_chunks * chunk_rows(block);
@@ -72,7 +72,7 @@ static __device__ block_group load_chunk(const cvtm_lbfgsb_arrays &all, const pa
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
-/* Pass A, or the pass over the rows that leave the free set. */
+/* Runs pass A, or the pass over the rows that leave the free set. */
 template <int BLOCKS, int WARPS>
 static __global__ void __launch_bounds__(WARPS *WARP)
     products_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all,
@@ -85,7 +85,7 @@ static __global__ void __launch_bounds__(WARPS *WARP)
   }
 }
 
-/* The passes without products with W. */
+/* Runs the passes without products with W. */
 static __global__ void __launch_bounds__(ROW_WARPS *WARP)
     rows_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all,
                 const __grid_constant__ pass_inputs inputs) {
@@ -109,8 +109,8 @@ static __global__ void __launch_bounds__(ROW_WARPS *WARP)
   }
 }
 
-/* The nearest breakpoint of the chunks of a block. Its row number counts the rows of this process.
- */
+/* The nearest breakpoint of the chunks of a block, with the row numbered among those of this
+ * rank. */
 static __device__ cvtm_lbfgsb_nearest nearest_of_chunks(const cvtm_lbfgsb_arrays &all,
                                                         int64_t chunks) {
   cvtm_lbfgsb_nearest found = {HUGE_VAL, HUGE_VAL};
@@ -158,7 +158,7 @@ static __global__ void __launch_bounds__(COMBINE_THREADS)
     row[thread] = known ? read_row(all, state, i, thread, pass.speculative) : 0.0;
 }
 
-/* Entry e of the records of all blocks, combined by a warp; the last entry is f[1]. */
+/* Combines entry e of the records of all blocks, by a warp; the last entry is f[1]. */
 static __device__ double combine_records(const cvtm_divided_pass &pass, const double *records,
                                          int e) {
   const int lane = static_cast<int>(threadIdx.x) % WARP, is_measure = e == pass.entries + 1;

@@ -1,5 +1,5 @@
 /* The phases of iteration.h if the host decides: for lbfgsb_cpu.c, panels.c and divided.c. After
- * this header, these files define the functions that it declares, which carry out passes, and the
+ * including this header, these files define the functions for passes that it declares, and the
  * phases test_trial_point, update_matrices and move_trial_point. */
 #ifndef CVTMESH_LBFGSB_HOST_ROUNDS_H
 #define CVTMESH_LBFGSB_HOST_ROUNDS_H
@@ -8,16 +8,16 @@
 #include "lbfgsb/lbfgsb_state.h"
 #include "lbfgsb/rows.h"
 
-/* The breakpoints of a window in the order of (t, row), up to where next_breakpoint has come. */
+/* The breakpoints of a window in the order of (t, row), and the position of next_breakpoint. */
 typedef struct host_window {
-  int64_t count;     /* breakpoints listed by this process; on the CPU: left in the heap */
+  int64_t count;     /* number of breakpoints of this process; on the CPU: in the heap */
   int64_t first;     /* index of the first breakpoint of the batch */
   int next;          /* index in the batch */
   const double *row; /* row of the last breakpoint: the 2m columns of W, then g, scaled */
   double memory[CVTM_LBFGSB_PAIR + 1];
 } host_window;
 
-/* A problem and the means to carry out its passes. */
+/* A problem, and what its passes need. */
 typedef struct executor {
   const cvtm_lbfgsb_arrays *arrays; /* the arrays of the problem */
   cvtm_device *device;
@@ -30,14 +30,14 @@ typedef struct executor {
 
 static const cvtm_lane_group single_lane = {0, 1};
 
-/* Runs a pass over the rows. result[0 .. entries - 1] receives its reductions. */
+/* Runs a pass over the rows; result[0 .. entries - 1]: its reductions. */
 static void run_pass(executor on, cvtm_lbfgsb_pass pass, int entries, double *result);
-/* w[0 .. 2m] = the columns of W and g, scaled, in the row with the smallest positive breakpoint. */
+/* Sets w[0 .. 2m] to the scaled row of W and g with the smallest positive breakpoint. */
 static void read_nearest_row(executor on, double *w);
 /* Lists the breakpoints of the window for next_breakpoint. */
 static void list_window(executor on);
 
-/* The stop that was requested, or CVTM_STOP_NONE. */
+/* The requested stop, or CVTM_STOP_NONE. */
 static int requested_stop(executor on) { return on.arrays->requests->stop; }
 
 static inline int has_failed(executor on) { return *on.status != CVTM_OK; }
@@ -64,7 +64,7 @@ static int is_decider(executor on) {
   return 1;
 }
 
-/* g'd at the trial point, for test_trial_point; 0 after a pause, when the line search has ended. */
+/* Computes g'd at the trial point; 0 after a pause, when the line search has ended. */
 static double search_slope(executor on) {
   double *sums = on.arrays->reduced;
   if (on.arrays->state->phase == (int)CVTM_PHASE_RESUME) return 0.0;
@@ -84,7 +84,7 @@ static void take_point(executor on) {
   cvtm_lbfgsb_decide_point(arrays->state, arrays->sums, arrays->mailbox, requested_stop(on));
 }
 
-/* update_matrices for the case that pass A has formed the products that bounds need. */
+/* update_matrices, if pass A has formed the products that bounds need. */
 static inline void update_from_sums(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   const cvtm_lbfgsb_layout layout = layout_of(on);
@@ -118,7 +118,7 @@ static void restrict_row(executor on) {
                            w[2 * arrays->state->history]);
 }
 
-/* Computes the subspace step from `sums`, which are over the rows with t_i > t^c. */
+/* Computes the subspace step from `sums` over the rows with t_i > t^c. */
 static void solve_from_sums(executor on, const double *sums, int first_segment) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
   const cvtm_lbfgsb_layout layout = layout_of(on);

@@ -1,6 +1,6 @@
-/* L-BFGS-B on the CPU: the passes over the rows, which divided variables and histories of any
- * length also use; then the phases of iteration.h for short histories, with a heap of breakpoints
- * for the exact Cauchy point. */
+/* L-BFGS-B on the CPU: the passes over the rows, also for divided variables and histories of any
+ * length; then the phases of iteration.h for short histories, with a heap of breakpoints for the
+ * exact Cauchy point. */
 #include "base/host.h"
 #include "lbfgsb/host_rounds.h"
 #include "lbfgsb/lbfgsb_private.h"
@@ -12,19 +12,19 @@
 enum { TILE = CVTM_LBFGSB_TILE, MAX_HISTORY = CVTM_LBFGSB_SHORT };
 
 /* Four partial sums side by side, which are added at the end: the source fixes the order of
- * additions, for any width of the machine's vectors. */
+ * additions for every vector width of the machine. */
 typedef double lanes __attribute__((vector_size(4 * sizeof(double)), may_alias));
 
 int64_t cvtm_lbfgsb_cpu_parts(int64_t n) { return n <= 0 ? 1 : (n - 1) / CVTM_LBFGSB_CPU_PART + 1; }
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* A pass over the rows first .. last - 1 of one part. It adds to `result`, which begins with the
- * identity of each entry. */
+/* A pass over the rows first .. last - 1 of one part. It adds to `result`, in which each entry
+ * begins as its identity. */
 typedef void (*part_function)(const cvtm_lbfgsb_arrays *arrays, const double *q, int64_t first,
                               int64_t last, double *result);
 
-/* A pass over one part, from the identity. */
+/* Runs a pass over one part, whose entries begin as their identities. */
 static void reduce_part(const cvtm_lbfgsb_arrays *arrays, const double *q, int entries,
                         part_function function, int64_t part) {
   double *own = arrays->partial + part * entries;
@@ -34,9 +34,9 @@ static void reduce_part(const cvtm_lbfgsb_arrays *arrays, const double *q, int e
 }
 
 /* Runs a pass. Parts of fixed size run in parallel. They are combined in the order of their
- * indices: first the parts of each block, into the place of its first part, then the blocks. So the
- * result does not depend on the number of threads, or of ranks that have the blocks. nearest: the
- * pass is pass A. Every reduction goes through this function. */
+ * indices: first the parts of each block, in the memory of its first part, then the blocks. So the
+ * result does not depend on the number of threads, or of ranks that have the blocks. nearest:
+ * nonzero in pass A. Every reduction is made by this function. */
 static void reduce(int threads, const cvtm_lbfgsb_arrays *arrays, const double *q, int entries,
                    part_function function, int nearest, double *result) {
   const int64_t parts = cvtm_lbfgsb_cpu_parts(arrays->n);
@@ -94,7 +94,7 @@ static void classify_row(tile_rows *rows, int r, int is_free, double g) {
   rows->any_fixed |= !is_free;
 }
 
-/* Accepts the trial point as the current point, in the rows of a tile. */
+/* Makes the trial point the current point, in the rows of a tile. */
 static void update_rows(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
                         tile_rows *rows, double *result) {
   double sums[CVTM_SUM_COLUMNS];
@@ -110,12 +110,12 @@ static void update_rows(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t
     cvtm_lbfgsb_add_point(arrays, &row, i, is_free, sums);
     classify_row(rows, r, is_free, row.g);
   }
-  sums[CVTM_SUM_FREE_GG] = result[CVTM_SUM_FREE_GG]; /* sum_tile adds it */
+  sums[CVTM_SUM_FREE_GG] = result[CVTM_SUM_FREE_GG]; /* added by sum_tile */
   memcpy(result, sums, sizeof sums);
 }
 
 /* Selects the rows of a tile with 0 < t_i <= t^c, both as free and as fixed rows: their products
- * leave the sums over free rows and enter those over fixed rows. Returns 0 if there are none. */
+ * are moved from the sums over free rows to those over fixed rows. Returns 0 if there are none. */
 static int select_restricted_rows(const cvtm_lbfgsb_arrays *arrays, int64_t first, int64_t last,
                                   tile_rows *rows) {
   memset(rows, 0, sizeof *rows);
@@ -139,7 +139,7 @@ static double *tile_column(const cvtm_lbfgsb_arrays *arrays, int64_t first, int 
   return arrays->w + cvtm_lbfgsb_at(first, column, arrays->state->history);
 }
 
-/* sums[q] += a'b_q for q < count, where b_q is column q of b. */
+/* Adds a'b_q to sums[q] for q < count, where b_q is column q of b. */
 CVTM_INLINE void add_products(lanes *sums, const double *a, const double *b, int count) {
   const lanes *av = (const lanes *)a;
   int q = 0;
@@ -167,7 +167,7 @@ CVTM_INLINE void add_products(lanes *sums, const double *a, const double *b, int
   }
 }
 
-/* The product of the columns with a mask, stored in `copy`. */
+/* Multiplies the columns by a mask; the result is in `copy`. */
 CVTM_INLINE const double *mask_columns(const double *columns, int count, const double *mask,
                                        double *copy) {
   for (int c = 0; c < count; ++c) {
@@ -187,9 +187,9 @@ static int has_nonzero(const double *columns, int count) {
   return 0;
 }
 
-/* Adds the part of a tile to Y'Y over free rows, S'S over fixed rows, and S'Y. Entry (p, q) of S'Y
- * is over fixed rows if q is older than p, else over free rows; see cvtm_lbfgsb_layout. Fixed rows
- * rarely move, so most of their S is zero and skipped. */
+/* Adds the products of a tile to Y'Y over free rows, S'S over fixed rows, and S'Y. Entry (p, q) of
+ * S'Y is over fixed rows if q is older than p, else over free rows; see cvtm_lbfgsb_layout. Fixed
+ * rows rarely move, so most entries of their S are zero and skipped. */
 CVTM_INLINE void gram_tile(const cvtm_lbfgsb_state *state, const double *tile,
                            const tile_rows *rows, const cvtm_lbfgsb_layout *layout, lanes *sums) {
   const int k = state->count, m = state->history;
@@ -199,7 +199,7 @@ CVTM_INLINE void gram_tile(const cvtm_lbfgsb_state *state, const double *tile,
     const double *free_y = rows->any_fixed ? mask_columns(y, k, rows->free, copy) : y;
     for (int p = 0; p < k; ++p) {
       add_products(sums + layout->yy + cvtm_lbfgsb_triangle(p, 0), y + p * TILE, free_y, p + 1);
-      /* The columns not older than p: p to the last, and those before `oldest` unless p is one. */
+      /* columns not older than p: p to the last, and those before `oldest` if p >= oldest */
       const int end = p >= state->oldest ? k : state->oldest;
       lanes *row = sums + layout->sy + p * m;
       add_products(row + p, s + p * TILE, free_y + p * TILE, end - p);
@@ -377,13 +377,13 @@ static void read_nearest_row(executor on, double *w) {
   cvtm_lbfgsb_cpu_read_row(on.arrays, on.arrays->state->nearest_row, w);
 }
 
-/* True if breakpoint i of the window precedes breakpoint j, in the order of (t, row). */
+/* Nonzero if breakpoint i of the window precedes breakpoint j, in the order of (t, row). */
 static int comes_before(const cvtm_lbfgsb_arrays *a, int64_t i, int64_t j) {
   return a->breakpoints[i] < a->breakpoints[j] ||
          (a->breakpoints[i] == a->breakpoints[j] && a->breakpoint_rows[i] < a->breakpoint_rows[j]);
 }
 
-/* Restores the heap below position `at`. Its top is the first breakpoint. */
+/* Restores the heap below position `at`. The first element is the first breakpoint. */
 static void sift_down(const cvtm_lbfgsb_arrays *a, int64_t at, int64_t count) {
   for (;;) {
     int64_t child = 2 * at + 1;
@@ -451,7 +451,7 @@ static cvtm_status cpu_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arra
   return CVTM_OK;
 }
 
-/* Returns 1 if the problem needs another round. */
+/* Runs a round. Returns 1 if the problem needs another round. */
 static int run_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int threads) {
   cvtm_status status = CVTM_OK;
   host_window window;

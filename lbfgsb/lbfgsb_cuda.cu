@@ -3,8 +3,8 @@
 #include "lbfgsb/lbfgsb_private.h"
 #include "lbfgsb/passes_cuda.h"
 
-/* The blocks that share a problem in a round. COLUMN_BLOCKS: blocks of 8 columns of Y. WARPS: warps
- * of a block. */
+/* The blocks that share a problem in a round. COLUMN_BLOCKS: the number of blocks of 8 columns of
+ * Y. WARPS: the number of warps of a block. */
 template <int COLUMN_BLOCKS, int WARPS>
 struct round_executor : block_group {
   explicit __device__ round_executor(block_group on) : block_group(on) {}
@@ -129,7 +129,7 @@ static __device__ block_group load_problem(const cvtm_lbfgsb_arrays &all, int64_
   return on;
 }
 
-/* Writes back the data from which the next kernel continues. */
+/* Stores the data from which the next kernel continues. */
 static __device__ void store_problem(block_group on) {
   __syncthreads();
   if (on.block != 0) return;
@@ -194,8 +194,8 @@ static int find_warps(const cvtm_lbfgsb_arrays *arrays, int m) {
   return arrays->problems > 1 ? BATCH_WARPS : warps_for(column_blocks(m));
 }
 
-/* Sets `first` among the arguments. A batch with more problems than a launch can have blocks takes
- * several launches, each with the next problems. */
+/* Launches the kernel, with `first` set among the arguments. A batch with more problems than a
+ * launch can have blocks takes several launches, each with the next problems. */
 static cvtm_status launch(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
                           const void *kernel, void **arguments, int64_t *first) {
   const int batch = arrays->problems > 1, warps = find_warps(arrays, m);

@@ -1,4 +1,4 @@
-/* Inside lbfgsb only: the solver, a run, and functions that the files of the host side share. */
+/* Inside lbfgsb only: the solver, a run, and functions for several files of the host side. */
 #ifndef CVTMESH_LBFGSB_LBFGSB_PRIVATE_H
 #define CVTMESH_LBFGSB_LBFGSB_PRIVATE_H
 
@@ -10,35 +10,35 @@
 extern "C" {
 #endif
 
-/* The functions that differ between devices. Each enqueues its work on the device's stream. */
+/* The functions that differ between devices. Each enqueues work on the device's stream. */
 typedef struct cvtm_lbfgsb_table {
-  /* The number of parts of a pass over n rows. It fixes the order of sums, and depends only on n,
+  /* The number of parts of a pass over n rows, which fixes the order of sums. It depends only on n,
    * on `problems` and on the device. */
   int64_t (*parts)(cvtm_device *device, int64_t n, int64_t problems);
-  /* Sets x = trial_x = x projected onto the box, and g = d = 0. The states become `first`, with
-   * what follows from the bounds, as before the first evaluation. */
+  /* Sets x = trial_x = x projected onto the box, and g = d = 0. Sets the states to `first`, with
+   * the members that follow from the bounds, as before the first evaluation. */
   cvtm_status (*start)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
                        const cvtm_lbfgsb_state *first);
   /* Runs the phases of iteration.h for every running problem. *arrays->flag becomes 0 when the loop
-   * shall end. */
+   * must end. */
   cvtm_status (*round)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
 } cvtm_lbfgsb_table;
 
 extern const cvtm_lbfgsb_table cvtm_lbfgsb_table_cpu, cvtm_lbfgsb_table_cuda;
-/* The same on CUDA for at most CVTM_LBFGSB_SMALL variables: small_cuda.cu. */
+/* The table on CUDA for at most CVTM_LBFGSB_SMALL variables (small_cuda.cu). */
 extern const cvtm_lbfgsb_table cvtm_lbfgsb_small_cuda;
 
-/* One call of minimize or resume, or a run in reverse communication (objective NULL). */
+/* A call of minimize or resume, or a run in reverse communication (objective NULL). */
 typedef struct cvtm_lbfgsb_run {
   cvtm_lbfgsb *solver;
   cvtm_objective objective;
   void *context;
   double start_time;
   double evaluation_seconds;
-  int64_t reported;     /* records that were passed to the monitor */
-  int64_t records_read; /* the value of `reported` that was sent to the device */
-  int requested;        /* a stop has been requested */
-  int captured;         /* the loop runs as a graph */
+  int64_t reported;     /* number of records passed to the monitor */
+  int64_t records_read; /* the last value of `reported` sent to the device */
+  int requested;        /* nonzero: a stop has been requested */
+  int captured;         /* nonzero: the loop runs as a graph */
 } cvtm_lbfgsb_run;
 
 struct cvtm_lbfgsb {
@@ -50,17 +50,17 @@ struct cvtm_lbfgsb {
   int64_t capacity;      /* the n for which memory was allocated */
   int64_t total;         /* n * problems */
   int64_t everywhere;    /* n * problems over all ranks */
-  int64_t finite_bounds; /* finite bounds among the 2 * everywhere */
+  int64_t finite_bounds; /* number of finite bounds among the 2 * everywhere */
   cvtm_lbfgsb_arrays arrays;
-  void *block;                   /* the memory of `arrays`, but for bounds and scale */
-  size_t taken;                  /* bytes of it that are in use */
+  void *block;                   /* the memory of `arrays`, without bounds and scale */
+  size_t taken;                  /* number of bytes of the block in use */
   size_t model_bytes;            /* size of the model of one problem */
   int is_small;                  /* the table is cvtm_lbfgsb_small_cuda */
-  double *lower, *upper, *scale; /* `arrays` has them only if they are used */
+  double *lower, *upper, *scale; /* in `arrays` only if they are used */
   cvtm_lbfgsb_inputs *found;
   cvtm_lbfgsb_mailbox *mailbox; /* address on the host; NULL in a batch */
-  cvtm_lbfgsb_state *states;    /* [problems]: host copies, as last read. history is 0 while there
-                                   is no run to resume. */
+  cvtm_lbfgsb_state *states;    /* [problems]: copies on the host, as last read. history is 0 while
+                                   there is no run to resume. */
   cvtm_lbfgsb_run reverse_run;  /* the run in reverse communication */
 };
 
@@ -70,7 +70,7 @@ struct cvtm_lbfgsb {
 size_t cvtm_lbfgsb_w_bytes(const cvtm_lbfgsb *solver);
 /* The size in bytes of `values`, which the objective writes. */
 size_t cvtm_lbfgsb_values_bytes(const cvtm_lbfgsb *solver);
-/* After this call there is no run to resume, advance or save. */
+/* Forgets the run: then there is no run to resume, advance or save. */
 void cvtm_lbfgsb_forget_run(cvtm_lbfgsb *solver);
 
 /* lbfgsb.c */
@@ -79,14 +79,14 @@ void cvtm_lbfgsb_forget_run(cvtm_lbfgsb *solver);
 void cvtm_lbfgsb_apply_options(const cvtm_lbfgsb *solver, cvtm_lbfgsb_state *state);
 cvtm_status cvtm_lbfgsb_write_states(cvtm_lbfgsb *solver);
 cvtm_status cvtm_lbfgsb_read_states(cvtm_lbfgsb *solver);
-/* The number of running problems, by the host's copies of the states. */
+/* The number of running problems, according to the copies of the states on the host. */
 int64_t cvtm_lbfgsb_count_running(const cvtm_lbfgsb *solver);
 /* Clears requests and mailbox, and sets the flag of the loop to the number of running problems. */
 cvtm_status cvtm_lbfgsb_clear_signals(cvtm_lbfgsb *solver, int64_t running);
-/* Begins reverse communication. *at receives the arrays of the evaluations; at may be NULL. */
+/* Begins reverse communication. *at: the arrays of the evaluations; at may be NULL. */
 void cvtm_lbfgsb_start_reverse_run(cvtm_lbfgsb *solver, cvtm_lbfgsb_evaluation *at);
 
-/* True if the host makes the decisions of a round and waits for its passes. */
+/* Nonzero if the host makes the decisions of a round and waits for its passes. */
 static inline int cvtm_lbfgsb_host_decides(const cvtm_lbfgsb *solver) {
   return solver->arrays.panels != NULL || solver->arrays.divided != NULL;
 }

@@ -1,4 +1,4 @@
-/* A run as bytes: save and restore. */
+/* Saves a run as bytes, and restores it. */
 #include "lbfgsb/lbfgsb_private.h"
 #include "lbfgsb/stopping.h"
 
@@ -39,14 +39,14 @@ typedef struct saved_array {
   size_t bytes, first, all;
 } saved_array;
 
-/* An array with `size` bytes for each of n elements; this rank has `count` of them, beginning at
+/* An array with `size` bytes for each of n elements; this rank has `count` elements, beginning at
  * `first`. */
 static saved_array divide_array(void *memory, int64_t first, int64_t count, int64_t n,
                                 size_t size) {
   return (saved_array){memory, (size_t)count * size, (size_t)first * size, (size_t)n * size};
 }
 
-/* Arrays that every rank has in full come first. */
+/* Lists the arrays, first those that every rank has completely. */
 static void list_saved(const cvtm_lbfgsb *solver, saved_array *list) {
   const cvtm_lbfgsb_arrays *a = &solver->arrays;
   const int64_t problems = solver->problems, figures = problems * a->entries;

@@ -60,7 +60,7 @@ int64_t cvtm_lbfgsb_block(int64_t total) {
   return ((parts - 1) / CVTM_DIVIDED_BLOCKS + 1) * CVTM_LBFGSB_CPU_PART;
 }
 
-/* On the CPU a pass takes parts of rows; on CUDA panels need no partial sums. */
+/* The number of parts of a pass: panels on CUDA need no partial sums. */
 static int64_t panels_parts(cvtm_device *device, int64_t n, int64_t problems) {
   (void)problems;
   return cvtm_device_get_kind(device) == CVTM_DEVICE_CPU ? cvtm_lbfgsb_cpu_parts(n) : 1;
@@ -72,7 +72,7 @@ static const cvtm_lbfgsb_table panels_table = {
 static const cvtm_lbfgsb_table divided_table = {
     .parts = cvtm_divided_parts, .start = cvtm_divided_start, .round = cvtm_divided_round};
 
-/* CVTMESH_PLAIN=panels makes panels.c handle every history, unless the variables are divided. */
+/* Chooses the table; with CVTMESH_PLAIN=panels that of panels.c, unless there is a share. */
 static const cvtm_lbfgsb_table *find_table(cvtm_device *device, int64_t n,
                                            const cvtm_lbfgsb_options *options,
                                            const cvtm_lbfgsb_share *share) {
@@ -89,7 +89,7 @@ static const cvtm_lbfgsb_table *find_table(cvtm_device *device, int64_t n,
                                               : CVTM_TABLE(device, cvtm_lbfgsb_table);
 }
 
-/* Takes an array from the solver's block. Without a block it only counts. */
+/* Takes an array from the solver's block; without a block, only counts its bytes. */
 static void *take(cvtm_lbfgsb *solver, int64_t count, size_t size) {
   void *array = solver->block ? (char *)solver->block + solver->taken : NULL;
   solver->taken += ((size_t)count * size + 255) / 256 * 256;
@@ -116,10 +116,10 @@ size_t cvtm_lbfgsb_values_bytes(const cvtm_lbfgsb *solver) {
          sizeof(double);
 }
 
-/* Zeroes memory that kernels read before they write it. The start kernel loads `model` and `sums`,
- * as every kernel does. Block 0 combines the partial sums of the blocks in pairs, the last of which
- * may extend beyond the entries of a pass. No result depends on these values, but
- * compute-sanitizer's initcheck would report the reads. */
+/* Zeroes memory that kernels read before they write it: every kernel loads `model` and `sums`, and
+ * block 0 combines the partial sums of the blocks in pairs, the last of which may extend beyond the
+ * entries of a pass. No result depends on these values, but compute-sanitizer's initcheck would
+ * report the reads. */
 static cvtm_status clear_arrays(cvtm_lbfgsb *solver) {
   const cvtm_lbfgsb_arrays *arrays = &solver->arrays;
   const size_t problems = (size_t)solver->problems;
@@ -137,7 +137,7 @@ static cvtm_status clear_arrays(cvtm_lbfgsb *solver) {
   return status;
 }
 
-/* The data of the decisions, unless panels.c handles the history. */
+/* Takes the data of the decisions, unless panels.c handles the history. */
 static void take_decisions(cvtm_lbfgsb *solver) {
   cvtm_lbfgsb_arrays *arrays = &solver->arrays;
   const int64_t problems = solver->problems, figures = problems * arrays->entries;
@@ -153,7 +153,7 @@ static void take_decisions(cvtm_lbfgsb *solver) {
     arrays->work = take(solver, problems, sizeof(cvtm_lbfgsb_work));
 }
 
-/* The arrays of the solver, and its block once it is allocated. */
+/* Takes the arrays of the solver; without a block, only counts their bytes. */
 static void take_arrays(cvtm_lbfgsb *solver, int divided, int exact) {
   cvtm_lbfgsb_arrays *arrays = &solver->arrays;
   const int64_t total = solver->total, problems = solver->problems;
@@ -299,7 +299,7 @@ static long long number_of(const cvtm_lbfgsb *solver, int64_t i) {
   return i + (divided ? cvtm_divided_share(divided)->first : 0);
 }
 
-/* Reads element i of an array in device memory; leaves *value if there is no array. */
+/* Reads element i of an array in device memory; without an array *value is unchanged. */
 static cvtm_status read_element(const cvtm_lbfgsb *solver, const double *array, int64_t i,
                                 double *value) {
   return array ? cvtm_device_copy_out(solver->device, value, array + i, sizeof *value) : CVTM_OK;
@@ -324,7 +324,7 @@ static cvtm_status report_bad_scale(const cvtm_lbfgsb *solver, const double *sca
                    "scale of variable %lld is %g", number_of(solver, i), value);
 }
 
-/* found->finite becomes the sum over all ranks. Fails if another rank has an invalid input. */
+/* Sets found->finite to the sum over all ranks. Fails if another rank has an invalid input. */
 static cvtm_status share_findings(cvtm_lbfgsb *solver, cvtm_lbfgsb_inputs *found) {
   int64_t sums[] = {found->finite, found->bad != 0};
   if (!solver->arrays.divided) return CVTM_OK;
@@ -335,7 +335,7 @@ static cvtm_status share_findings(cvtm_lbfgsb *solver, cvtm_lbfgsb_inputs *found
                    "bounds or scale of another rank's variables are wrong");
 }
 
-/* Checks bounds and scale. Collective if the variables are divided. */
+/* Checks bounds and scale; collective if the variables are divided. */
 static cvtm_status check_inputs(cvtm_lbfgsb *solver, const double *lower, const double *upper,
                                 const double *scale, cvtm_lbfgsb_inputs *found) {
   cvtm_device *device = solver->device;
@@ -352,7 +352,7 @@ void cvtm_lbfgsb_forget_run(cvtm_lbfgsb *solver) {
   memset(solver->states, 0, sizeof *solver->states);
 }
 
-/* *shown = *own = a copy of `array`, allocated at the first use; *shown = NULL for a NULL array. */
+/* Sets *shown and *own to a copy of `array`, allocated at first use; NULL: *shown to NULL. */
 static cvtm_status copy_vector(cvtm_lbfgsb *solver, const double *array, double **own,
                                const double **shown) {
   *shown = NULL;
@@ -387,7 +387,7 @@ cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, con
   return CVTM_OK;
 }
 
-/* Drops everything that belongs to the old variables. */
+/* Drops everything that belongs to the old number of variables. */
 static void resize(cvtm_lbfgsb *solver, int64_t n, int64_t everywhere) {
   cvtm_lbfgsb_forget_run(solver);
   solver->n = solver->total = n;
@@ -419,7 +419,7 @@ cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n) {
   solver->arrays.n = n;
   solver->arrays.block = cvtm_lbfgsb_block(n);
   solver->arrays.parts = solver->table->parts(solver->device, n, 1);
-  /* The number of blocks that share the rows has changed. */
+  /* another number of blocks may share the rows */
   return cvtm_device_fill(solver->device, solver->arrays.barrier, 0,
                           sizeof *solver->arrays.barrier);
 }

@@ -7,14 +7,14 @@
 #include "lbfgsb/lbfgsb.h"
 #include "lbfgsb/more_thuente.h"
 
-/* The longest history of lbfgsb_cpu.c and lbfgsb_cuda.cu; panels.c handles longer ones. */
+/* The longest history of lbfgsb_cpu.c and lbfgsb_cuda.cu; panels.c handles longer histories. */
 enum { CVTM_LBFGSB_SHORT = 20 };
 
-/* The most variables of small_cuda.cu. */
+/* The largest number of variables of small_cuda.cu. */
 enum { CVTM_LBFGSB_SMALL = 32 };
 
-/* The largest order of the small matrices in a translation unit. panels.c defines another one, so
- * cvtm_lbfgsb_model, _walk and _work have different sizes in different units. */
+/* The largest order of the small matrices in a translation unit. It differs in panels.c, so
+ * cvtm_lbfgsb_model, _walk and _work have another size there. */
 #ifndef CVTM_LBFGSB_ORDER
 #define CVTM_LBFGSB_ORDER 20
 #endif
@@ -34,22 +34,22 @@ typedef enum cvtm_lbfgsb_phase {
 } cvtm_lbfgsb_phase;
 
 typedef struct cvtm_lbfgsb_state {
-  /* Options and kinds, set by the host. */
+  /* options and kinds, set by the host */
   int64_t max_iterations, max_evaluations;
   double gradient_tolerance, decrease_tolerance, measure_tolerance;
   cvtm_search_options search_options;
   int history; /* m */
-  int bounded; /* some bound is finite */
-  int boxed;   /* all bounds are finite */
-  int exact;   /* the exact Cauchy point */
+  int bounded; /* nonzero: a bound is finite */
+  int boxed;   /* nonzero: all bounds are finite */
+  int exact;   /* nonzero: the exact Cauchy point */
   int monitored;
 
-  /* Progress of the run. */
+  /* progress of the run */
   int running;
   int stop; /* cvtm_stop */
   int phase;
   int64_t iteration, evaluations, restarts;
-  int64_t start_projected; /* start values that were moved into the box */
+  int64_t start_projected; /* number of start values that were moved into the box */
   double f, measure;
   double trial_f, trial_measure;
   double projected_gradient, least_gradient;
@@ -57,20 +57,20 @@ typedef struct cvtm_lbfgsb_state {
   int64_t active;
   double decrease[CVTM_LBFGSB_WINDOW]; /* iteration k is at k modulo CVTM_LBFGSB_WINDOW */
 
-  /* The phases of this round; a phase whose flag is 0 is skipped. */
-  int needs_update;      /* pass A: the trial point was accepted */
-  int needs_commit;      /* CUDA: pass A ran before the trial point was accepted; x, g and the new
-                          pair are not written yet */
-  int store_pair;        /* pass A also stores the new pair s and y */
+  /* the phases of this round; a phase whose flag is 0 is skipped */
+  int needs_update; /* pass A: the trial point was accepted */
+  int needs_commit; /* CUDA: pass A ran before the trial point was accepted; x, g and the new pair
+                       are not yet written */
+  int store_pair;   /* pass A also stores the new pair s and y */
   int needs_direction;   /* a new direction from the current point, without pass A */
   int needs_breakpoints; /* a window of the breakpoints, for the exact Cauchy point */
   int needs_restriction; /* rows with 0 < t_i <= t^c leave the free set */
   int needs_step;        /* pass B: the direction d */
   int needs_fallback;    /* pass B with the truncated step */
-  int needs_trial;       /* the trial point is not x + d, which pass B has written */
+  int needs_trial;       /* another trial point than x + d, which pass B has written */
 
-  /* The limited-memory matrix. The stored pairs are in columns 0 .. count - 1; column `oldest` has
-   * the oldest pair. */
+  /* The limited-memory matrix. The stored pairs are in columns 0 .. count - 1, the oldest pair in
+   * column `oldest`. */
   int count, oldest, newest;
   double theta;
   double free_gg;          /* g'g over the rows with t_i > 0 */
@@ -80,8 +80,8 @@ typedef struct cvtm_lbfgsb_state {
   double gradient_factor;  /* d_i = xc_i + gradient_factor g_i + (W q)_i - x_i */
   double truncation;       /* factor of the truncated subspace step */
 
-  /* The search for the exact Cauchy point has reached t = walk_t. The breakpoints in (window_start,
-   * window_end] are in the list. */
+  /* The search for the exact Cauchy point, which has reached t = walk_t. The list has the
+   * breakpoints in (window_start, window_end]. */
   double walk_t;
   double walk_dd;     /* d'd on the segment that begins at walk_t */
   double walk_second; /* f'' on the first segment */
@@ -92,16 +92,16 @@ typedef struct cvtm_lbfgsb_state {
   double step, slope; /* the trial step; g'd at the current point */
   double step_cap;    /* the smallest step known to give a value that is not finite */
   int search_evaluations;
-  int search_forced; /* the limit is reached: the best point of the search is taken */
+  int search_forced; /* the limit is reached: the search takes its best point */
   int search_not_finite;
-  int speculative; /* the last search accepted its first trial, so pass A may run on CUDA together
+  int speculative; /* the last search accepted its first trial, so on CUDA pass A may run together
                       with the test of the next first trial */
 
-  int64_t recorded; /* records written to the mailbox */
+  int64_t recorded; /* number of records written to the mailbox */
 } cvtm_lbfgsb_state;
 
-/* Records 0 .. recorded - 1 of the iterations; record k is at k modulo CVTM_LBFGSB_RING. In host
- * memory that the device writes. */
+/* Records 0 .. recorded - 1 of the iterations; record k is at k modulo CVTM_LBFGSB_RING. The
+ * mailbox is in host memory, and the device writes it. */
 typedef struct cvtm_lbfgsb_mailbox {
   int64_t recorded;
   cvtm_lbfgsb_progress ring[CVTM_LBFGSB_RING];
@@ -118,25 +118,25 @@ enum {
   CVTM_LBFGSB_PAIR = 2 * CVTM_LBFGSB_ORDER
 };
 
-/* Products of the stored pairs, and vectors that the directions need. Entry (p, q), counted by
- * columns of memory, is at p * CVTM_LBFGSB_ORDER + q. */
+/* Products of the stored pairs, and vectors that the directions need. Entry (p, q), p and q columns
+ * in memory, is at p * CVTM_LBFGSB_ORDER + q. */
 typedef struct cvtm_lbfgsb_model {
-  /* S'S, S'Y and Y'Y over all rows. Two parts are set only without bounds: Y'Y, and the s_p'y_q
-   * with p older than q. */
+  /* S'S, S'Y and Y'Y over all rows. Y'Y, and s_p'y_q with p older than q, are set only without
+   * bounds. */
   double ss[CVTM_LBFGSB_SQUARE], sy[CVTM_LBFGSB_SQUARE], yy[CVTM_LBFGSB_SQUARE];
   double wg[CVTM_LBFGSB_PAIR]; /* W'g over the rows with t_i > 0, Y before S */
   double q[CVTM_LBFGSB_PAIR];  /* coefficients of the subspace step, for pass B */
   double wc[CVTM_LBFGSB_PAIR]; /* W'(x^c - x) */
 } cvtm_lbfgsb_model;
 
-/* The search for the exact Cauchy point, in order of age. A row of P has 2 * count entries. */
+/* The search for the exact Cauchy point, in order of age. P has rows of 2 * count entries. */
 typedef struct cvtm_lbfgsb_walk {
   double p[CVTM_LBFGSB_PAIR * CVTM_LBFGSB_PAIR];
   double wd[CVTM_LBFGSB_PAIR], pwd[CVTM_LBFGSB_PAIR]; /* W'd, P W'd */
   double wc[CVTM_LBFGSB_PAIR], pwc[CVTM_LBFGSB_PAIR]; /* W'(x(t) - x), P W'(x(t) - x) */
 } cvtm_lbfgsb_walk;
 
-/* Workspace of one small problem, in order of age, packed into rows of `count` entries. */
+/* Workspace of a small problem, in order of age, with rows of `count` entries. */
 typedef struct cvtm_lbfgsb_work {
   double a[CVTM_LBFGSB_SQUARE], c[CVTM_LBFGSB_SQUARE];
   double b[CVTM_LBFGSB_SQUARE + CVTM_LBFGSB_ORDER];
@@ -168,9 +168,9 @@ enum {
 
 /* The first entry of each group of products of pass A; m is the history. */
 typedef struct cvtm_lbfgsb_layout {
-  int y_s, s_s;   /* [m]: y_p's and s_p's with the new s */
+  int y_s, s_s;   /* [m]: products of each y_p and each s_p with the new s */
   int wg;         /* [2m]: W'g over free rows */
-  int y_y, s_y;   /* without bounds, [m]: y_p'y and s_p'y with the new y */
+  int y_y, s_y;   /* without bounds, [m]: products of each y_p and each s_p with the new y */
   int yy, ss, sy; /* with bounds: triangles (p >= q) of Y'Y over free and S'S over fixed rows; S'Y
                      [m x m] over free rows if p is not younger than q, else over fixed */
   int entries;
@@ -221,10 +221,10 @@ CVTM_HD double cvtm_lbfgsb_combine(int entry, double a, double b) {
   return a + b;
 }
 
-/* The value of an entry over no rows. */
+/* The identity of an entry: its value over no rows. */
 CVTM_HD double cvtm_lbfgsb_identity(int entry) { return entry == 1 || entry == 2 ? HUGE_VAL : 0.0; }
 
-/* The smallest positive breakpoint of pass A, and its row; row -1: several rows have it. */
+/* The smallest positive breakpoint of pass A, and its row; row -1: several rows. */
 typedef struct cvtm_lbfgsb_nearest {
   double t, row;
 } cvtm_lbfgsb_nearest;
@@ -236,7 +236,7 @@ CVTM_HD cvtm_lbfgsb_nearest cvtm_lbfgsb_combine_nearest(cvtm_lbfgsb_nearest a,
   return a;
 }
 
-/* Combines the first `entries` entries of a pass one by one. nearest: the pass is pass A. */
+/* Combines the first `entries` entries of a pass. nearest: nonzero in pass A. */
 CVTM_HD void cvtm_lbfgsb_combine_entries(double *own, const double *other, int entries,
                                          int nearest) {
   const cvtm_lbfgsb_nearest a = {own[CVTM_MIN_BREAKPOINT], own[CVTM_NEAREST_ROW]},
@@ -257,11 +257,11 @@ CVTM_HD int64_t cvtm_lbfgsb_at(int64_t i, int c, int m) {
 
 /* The arrays of a solver, for the passes on both devices. */
 
-/* The barrier between the blocks that share a problem. No two counters share a cache line. */
+/* The barrier between the blocks that share a problem. Two counters never share a cache line. */
 typedef struct cvtm_lbfgsb_barrier {
-  unsigned arrived, unused_a[31]; /* arrivals since the solver was created */
+  unsigned arrived, unused_a[31]; /* number of arrivals since the solver was created */
   unsigned ended, unused_b[31];   /* the latest epoch that block 0 ended */
-  unsigned epochs, unused_c[31];  /* epochs before this kernel */
+  unsigned epochs, unused_c[31];  /* number of epochs before this kernel */
 } cvtm_lbfgsb_barrier;
 
 /* The data of a history with more than CVTM_LBFGSB_SHORT pairs (panels.h). */
@@ -269,22 +269,22 @@ typedef struct cvtm_panels cvtm_panels;
 /* The data of variables that are divided among ranks (divided.h). */
 typedef struct cvtm_divided cvtm_divided;
 
-/* All arrays are in device memory. In a batch each array holds the problems one after the other. */
+/* All arrays are in device memory. In a batch each array has the problems consecutively. */
 typedef struct cvtm_lbfgsb_arrays {
   int64_t n, problems;
-  int64_t block;                       /* the rows of a block of sums; cvtm_lbfgsb_block */
+  int64_t block;                       /* number of rows of a block of sums; cvtm_lbfgsb_block */
   double *x, *g;                       /* the current point and its gradient */
   double *trial_x, *trial_g;           /* input and output of the objective */
   double *values;                      /* f[0..1] */
   double *d;                           /* the direction of the line search */
   double *w;                           /* W = [Y S]; see cvtm_lbfgsb_at */
-  const double *lower, *upper, *scale; /* NULL: not given */
+  const double *lower, *upper, *scale; /* NULL: none */
   double *partial;                     /* [parts][entries]: the reductions of the parts of a pass */
-  int64_t parts, entries;              /* for one problem */
+  int64_t parts, entries;              /* numbers for one problem */
   double *sums;                        /* [entries]: result of pass A at the current point */
   double *reduced;                     /* [entries]: result of the latest other pass */
-  double *breakpoints;                 /* exact Cauchy point: t_i of the window, */
-  int64_t *breakpoint_rows;            /* and their rows i; NULL otherwise */
+  double *breakpoints;                 /* exact Cauchy point: t_i of the window ... */
+  int64_t *breakpoint_rows;            /* ... and the rows i; NULL otherwise */
   int64_t *breakpoint_count;
   cvtm_lbfgsb_state *state;
   cvtm_lbfgsb_model *model;
@@ -292,13 +292,13 @@ typedef struct cvtm_lbfgsb_arrays {
   cvtm_lbfgsb_work *work; /* CPU, else NULL */
   cvtm_lbfgsb_mailbox *mailbox;
   cvtm_lbfgsb_requests *requests;
-  int *flag; /* the loop's flag: the number of problems that need another round */
+  int *flag; /* the number of problems that need another round; 0 ends the loop */
   cvtm_lbfgsb_barrier *barrier; /* CUDA */
   cvtm_panels *panels;          /* on the host; NULL for short histories */
   cvtm_divided *divided;        /* on the host; NULL if this process has all rows */
 } cvtm_lbfgsb_arrays;
 
-/* The number of elements of W for n variables, the last tile padded. */
+/* The number of elements of W for n variables, with the last tile padded. */
 CVTM_HD int64_t cvtm_lbfgsb_w_count(int64_t n, int m) {
   return (n + CVTM_LBFGSB_TILE - 1) / CVTM_LBFGSB_TILE * CVTM_LBFGSB_TILE * 2 * m;
 }

@@ -12,9 +12,9 @@
 /* --- algebra of the small matrices ------------------------------------------------------------ */
 
 /* Matrices of order k have rows of k entries; k <= 20 on CUDA. The lanes of a group share the work:
- * one lane on the CPU, the lanes of a warp on CUDA. All lanes call with the same arguments, in
- * memory that all of them see. One lane computes each entry, in an order of operations that does
- * not depend on the size of the group. */
+ * one lane on the CPU, the lanes of a warp on CUDA. All lanes call with the same arguments, which
+ * point to memory that all of them access. One lane computes each entry, in an order of operations
+ * that does not depend on the size of the group. */
 
 enum { CVTM_SMALL_MAX_ORDER = 20 };
 
@@ -22,14 +22,14 @@ typedef struct cvtm_lane_group {
   int lane, lanes;
 } cvtm_lane_group;
 
-/* After this call each lane sees what other lanes wrote before it. */
+/* Waits until each lane sees what the other lanes wrote before. */
 CVTM_HD void cvtm_lanes_sync(void) {
 #ifdef __CUDA_ARCH__
   __syncwarp();
 #endif
 }
 
-/* 1/sqrt(x), x > 0. On CUDA, one step of third order corrects the hardware's 20 bits. */
+/* 1/sqrt(x), x > 0. On CUDA, a step of third order corrects the hardware's 20 bits. */
 CVTM_HD double cvtm_inverse_sqrt(double x) {
 #ifdef __CUDA_ARCH__
   double root;
@@ -41,7 +41,7 @@ CVTM_HD double cvtm_inverse_sqrt(double x) {
 #endif
 }
 
-/* Returns the sum over the lanes, in all of them. */
+/* Returns to every lane the sum over all lanes. */
 CVTM_HD double cvtm_lanes_sum(double value) {
 #ifdef __CUDA_ARCH__
   for (int offset = 16; offset > 0; offset /= 2) {
@@ -52,8 +52,8 @@ CVTM_HD double cvtm_lanes_sum(double value) {
 }
 
 #ifdef __CUDACC__
-/* cvtm_small_factor by one warp, k <= K. Lane i holds row i in registers and reads other rows by
- * shuffles. The registers shift by one column per step, so that the loop is not unrolled: a single
+/* cvtm_small_factor by one warp, k <= K. Lane i has row i in registers and reads other rows by
+ * shuffles. The registers shift by one column per step instead of the loop being unrolled: a single
  * warp waits longer for instructions than for operands, and short code stays in the cache. */
 template <int K>
 static __device__ __forceinline__ int cvtm_warp_factor(int lane, double *a, int k, double *x,
@@ -87,7 +87,7 @@ static __device__ __forceinline__ int cvtm_warp_factor(int lane, double *a, int 
   return positive;
 }
 
-/* cvtm_small_solve_upper by one warp; lane i holds entry i. */
+/* cvtm_small_solve_upper by one warp; lane i has entry i. */
 static __device__ __forceinline__ void cvtm_warp_solve_upper(int lane, const double *c, int k,
                                                              double *x) {
   double own = lane < k ? x[lane] : 0.0;
@@ -106,8 +106,8 @@ static __device__ __forceinline__ void cvtm_warp_solve_upper(int lane, const dou
 #endif
 
 #ifndef __CUDA_ARCH__
-/* For `count` rows of k entries: row[j] -= the dot product of row[0 .. j - 1] and pivot[0 .. j -
- * 1]. It takes four rows at once, whose additions do not wait for each other. */
+/* For `count` rows of k entries, subtracts from row[j] the dot product of row[0 .. j - 1] and
+ * pivot[0 .. j - 1]. Takes four rows at once, whose additions do not wait for each other. */
 CVTM_HD void cvtm_small_eliminate(const double *pivot, int j, double *rows, int k, int count) {
   int i = 0;
   for (; i + 4 <= count; i += 4) {
@@ -131,9 +131,9 @@ CVTM_HD void cvtm_small_eliminate(const double *pivot, int j, double *rows, int 
 }
 #endif
 
-/* The Cholesky factorisation a = C C'. The lower triangle of a is replaced by that of C, with an
- * inverted diagonal. x has `rows` <= k + 1 rows r of k entries; each becomes C^-1 r. Returns 0 if a
- * is not positive definite up to rounding. */
+/* The Cholesky factorisation a = C C'. C replaces the lower triangle of a, with the inverse of its
+ * diagonal. x has `rows` <= k + 1 rows r of k entries; each becomes C^-1 r. Returns 0 if a is not
+ * positive definite up to rounding. */
 CVTM_HD int cvtm_small_factor(cvtm_lane_group group, double *a, int k, double *x, int rows) {
 #ifdef __CUDA_ARCH__
   return k <= 8 ? cvtm_warp_factor<8>(group.lane, a, k, x, rows)
@@ -158,7 +158,7 @@ CVTM_HD int cvtm_small_factor(cvtm_lane_group group, double *a, int k, double *x
 #endif
 }
 
-/* x = C^-T x, where cvtm_small_factor has computed C. */
+/* Solves C' x_new = x in place, where cvtm_small_factor has computed C. */
 CVTM_HD void cvtm_small_solve_upper(cvtm_lane_group group, const double *c, int k, double *x) {
 #ifdef __CUDA_ARCH__
   cvtm_warp_solve_upper(group.lane, c, k, x);
@@ -171,8 +171,8 @@ CVTM_HD void cvtm_small_solve_upper(cvtm_lane_group group, const double *c, int 
 #endif
 }
 
-/* The binary logarithm of a power of two >= k, used as a row length. A loop over padded rows gets
- * row and column of entry e as e >> shift and the lower bits, without a division. */
+/* The binary logarithm of a power of two >= k, used as the length of padded rows: a loop over their
+ * entries e finds the row as e >> shift and the column as the lower bits, without a division. */
 CVTM_HD int cvtm_small_shift(int k) { return k <= 8 ? 3 : k <= 16 ? 4 : k <= 32 ? 5 : 7; }
 
 CVTM_HD double cvtm_small_dot(const double *a, const double *b, int k) {
@@ -241,15 +241,15 @@ CVTM_HD void cvtm_lbfgsb_list_columns(cvtm_lane_group group, const cvtm_lbfgsb_s
   cvtm_lanes_sync();
 }
 
-/* The column of W with number r, if Y precedes S and the columns of each are in order of age. */
+/* Column r of W, if Y precedes S and the columns of both are in order of age. */
 CVTM_HD int cvtm_lbfgsb_w_column(const cvtm_lbfgsb_state *state, const cvtm_lbfgsb_work *work,
                                  int r) {
   const int k = state->count;
   return r < k ? work->column[r] : state->history + work->column[r - k];
 }
 
-/* Stores the products of the new pair in S'S, S'Y and Y'Y, and sets theta = y'y / s'y. `sums` is
- * the result of pass A. */
+/* Stores the products of the new pair in S'S, S'Y and Y'Y, and sets theta = y'y / s'y. sums: the
+ * result of pass A. */
 CVTM_HD void cvtm_lbfgsb_update_products(cvtm_lane_group group, cvtm_lbfgsb_state *state,
                                          cvtm_lbfgsb_model *model, const cvtm_lbfgsb_layout *layout,
                                          const double *sums) {
@@ -277,7 +277,7 @@ CVTM_HD void cvtm_lbfgsb_update_model(cvtm_lane_group group, cvtm_lbfgsb_state *
   cvtm_lanes_sync();
 }
 
-/* s_i'y_j for the pairs of ages i and j. Those with i > j form L of Byrd et al. (3.5). */
+/* s_i'y_j for the pairs of ages i and j. The entries with i > j form L of Byrd et al. (3.5). */
 CVTM_HD double cvtm_lbfgsb_sy(const cvtm_lbfgsb_model *model, const cvtm_lbfgsb_work *work, int i,
                               int j) {
   return model->sy[work->column[i] * CVTM_LBFGSB_ORDER + work->column[j]];
@@ -330,9 +330,9 @@ CVTM_HD double cvtm_lbfgsb_model_curvature(cvtm_lane_group group, const cvtm_lbf
   return state->theta * state->free_gg - (state->theta * cvtm_small_dot(vs, vs, k) - negative);
 }
 
-/* x = column j of P, rows in order of age, Y before S. `work` must hold C and L D^-1 of
- * cvtm_lbfgsb_model_curvature. One lane computes the whole column. P^-1 x = (a, b) has the solution
- * T x_s = theta b + L D^-1 a, x_y = D^-1 (L' x_s / theta - a). */
+/* Sets x to column j of P, with rows in order of age, Y before S. `work` must contain C and L D^-1
+ * of cvtm_lbfgsb_model_curvature. Called by one lane for each column. P^-1 x = (a, b) has the
+ * solution T x_s = theta b + L D^-1 a, x_y = D^-1 (L' x_s / theta - a). */
 CVTM_HD void cvtm_lbfgsb_model_column(const cvtm_lbfgsb_state *state,
                                       const cvtm_lbfgsb_model *model, const cvtm_lbfgsb_work *work,
                                       int j, double *x) {

@@ -1,4 +1,4 @@
-/* The line search between evaluations: it accepts the trial point or chooses the next one.
+/* The line search between evaluations: accepts the trial point or chooses the next trial point.
  * more_thuente.h has the step lengths. */
 #ifndef CVTMESH_LBFGSB_LINE_SEARCH_H
 #define CVTMESH_LBFGSB_LINE_SEARCH_H
@@ -19,8 +19,8 @@ CVTM_HD void cvtm_lbfgsb_search_failed(cvtm_lbfgsb_state *state) {
   state->needs_direction = 1;
 }
 
-/* True if the evaluated point will probably be accepted: it is the first trial of a search, and the
- * last search accepted its first trial. CUDA then runs pass A together with the test. */
+/* Nonzero if the evaluated point will probably be accepted: it is the first trial of a search, and
+ * the last search accepted its first trial. CUDA then runs pass A together with the test. */
 CVTM_HD int cvtm_lbfgsb_may_speculate(const cvtm_lbfgsb_state *state) {
   return state->speculative && state->phase == (int)CVTM_PHASE_SEARCH &&
          state->search_evaluations == 0;
@@ -46,7 +46,7 @@ CVTM_HD void cvtm_lbfgsb_set_trial_step(cvtm_lbfgsb_state *state, double step) {
   state->needs_trial = 1;
 }
 
-/* Shortens the step after a trial whose value is not finite. The trial counts as an evaluation. */
+/* Shortens the step after a trial whose value is not finite, which counts as an evaluation. */
 CVTM_HD void cvtm_lbfgsb_search_shorten(cvtm_lbfgsb_state *state) {
   const double best = state->search.best_step;
   state->search_not_finite = 1;
@@ -74,8 +74,8 @@ CVTM_HD void cvtm_lbfgsb_search_continue(cvtm_lbfgsb_state *state, double trial_
   }
 }
 
-/* Called if one search reaches its limit of evaluations without an acceptable step. Takes the best
- * point of the search if it is lower than the current point. `tried` is the last step. */
+/* Called if a search reaches its limit of evaluations without an acceptable step. Takes the best
+ * point of the search if its value is below that of the current point. tried: the last step. */
 CVTM_HD void cvtm_lbfgsb_search_limit(cvtm_lbfgsb_state *state, int finite, double trial_slope,
                                       double tried) {
   const double best = state->search.best_step;
@@ -92,7 +92,7 @@ CVTM_HD void cvtm_lbfgsb_search_limit(cvtm_lbfgsb_state *state, int finite, doub
   }
 }
 
-/* Decides after a trial of the line search. `request` is a stop that the host requests. */
+/* Decides after a trial of the line search. request: a stop requested by the host. */
 CVTM_HD void cvtm_lbfgsb_decide_trial(cvtm_lbfgsb_state *state, int finite, double trial_slope,
                                       int request) {
   const double tried = state->step;
@@ -111,7 +111,7 @@ CVTM_HD void cvtm_lbfgsb_decide_trial(cvtm_lbfgsb_state *state, int finite, doub
   const cvtm_stop stop = cvtm_lbfgsb_find_interruption(state, request);
   if (!state->running || state->needs_update || stop == CVTM_STOP_NONE) return;
   if (finite && state->trial_f < state->f) {
-    /* A stop in the middle of a search, at a point below the current one, accepts this point. */
+    /* a stop in the middle of a search accepts a point whose value is below the current one */
     state->needs_trial = state->needs_direction = 0;
     state->step = tried;
     cvtm_lbfgsb_accept(state, trial_slope);
@@ -120,8 +120,8 @@ CVTM_HD void cvtm_lbfgsb_decide_trial(cvtm_lbfgsb_state *state, int finite, doub
   }
 }
 
-/* Decides after an evaluation. values[0..1] are f[0..1]. trial_slope is g'd at the trial point; it
- * is not finite if an entry of g is not. Clears all needs_ flags and sets those of this round. */
+/* Decides after an evaluation. values: f[0..1]. trial_slope: g'd at the trial point, not finite if
+ * an entry of g is not. Clears all needs_ flags and sets those of this round. */
 CVTM_HD void cvtm_lbfgsb_decide_search(cvtm_lbfgsb_state *state, const double *values,
                                        double trial_slope, int request) {
   state->needs_update = state->needs_commit = state->store_pair = state->needs_direction = 0;
@@ -152,14 +152,14 @@ CVTM_HD void cvtm_lbfgsb_decide_search(cvtm_lbfgsb_state *state, const double *v
 }
 
 /* Starts a line search along d with the first trial of L-BFGS-B 3.0: step 1, whose trial point pass
- * B has written; or, at the start of a run without a box, a step whose length |step d| is 1. slope:
+ * B has written; or, at the start of a run without a box, a step with length |step d| = 1. slope:
  * g'd; dd: d'd; largest: the largest step within the box. */
 CVTM_HD void cvtm_lbfgsb_start_search(cvtm_lbfgsb_state *state, double slope, double dd,
                                       double largest) {
   const double unlimited = 1e10, inverse = 1.0 / sqrt(dd);
   const int first = state->iteration == 0;
   double limit = largest < unlimited ? largest : unlimited;
-  /* x + d is in the box, so a limit below 1 is a rounding error. */
+  /* x + d is in the box, so a limit below 1 is a rounding error */
   if ((first && state->bounded) || limit < 1.0) limit = 1.0;
   const double step = !first || state->boxed ? 1.0 : inverse < limit ? inverse : limit;
   state->phase = (int)CVTM_PHASE_SEARCH;
@@ -188,8 +188,8 @@ CVTM_HD void cvtm_lbfgsb_decide_step(cvtm_lbfgsb_state *state, const double *sum
 }
 
 /* Decides after pass B with the truncated step. If d is still not a descent direction, drops the
- * history; the current point is evaluated once more, and steepest descent follows. This is too rare
- * for a phase of its own. */
+ * history; then the current point is evaluated again, and steepest descent follows. This is too
+ * rare for a phase of its own. */
 CVTM_HD void cvtm_lbfgsb_decide_fallback(cvtm_lbfgsb_state *state, const double *sums) {
   if (!state->running || !state->needs_fallback) return;
   const double slope = sums[CVTM_SUM_SLOPE];

@@ -1,7 +1,7 @@
 /* The line search of Moré & Thuente, "Line search algorithms with guaranteed sufficient decrease",
  * ACM TOMS 20 (1994). It finds a step with
- *   f(step) <= f(0) + decrease step f'(0)  and  |f'(step)| <= curvature |f'(0)|.
- * The search is a state; each call of cvtm_search_advance takes one evaluation. */
+ *    f(step) <= f(0) + decrease step f'(0)  and  |f'(step)| <= curvature |f'(0)|.
+ * A search is a state; each call of cvtm_search_advance takes one evaluation. */
 #ifndef CVTMESH_LBFGSB_MORE_THUENTE_H
 #define CVTMESH_LBFGSB_MORE_THUENTE_H
 
@@ -9,8 +9,8 @@
 
 #include <math.h>
 
-/* decrease, curvature: parameters of the two conditions. width: the search ends at this relative
- * width of the interval. evaluations: the limit of one search. */
+/* decrease, curvature: parameters of the two conditions. width: relative width of the interval that
+ * ends the search. evaluations: the limit of one search. */
 typedef struct cvtm_search_options {
   double decrease, curvature, width;
   int evaluations;
@@ -30,10 +30,10 @@ typedef struct cvtm_search {
   double max_step;
   double width, width_before;
   int bracketed;
-  int modified; /* stage 1: the auxiliary function psi is in use */
+  int modified; /* stage 1: the search uses the auxiliary function psi */
 } cvtm_search;
 
-/* True if value is neither infinite nor NaN. */
+/* Nonzero if value is neither infinite nor NaN. */
 CVTM_HD int cvtm_is_finite(double value) { return value - value == 0.0; }
 
 CVTM_HD double cvtm_clamp(double value, double low, double high) {
@@ -45,7 +45,7 @@ CVTM_HD double cvtm_max3(double a, double b, double c) {
   return ab > c ? ab : c;
 }
 
-/* Starts a search with value f and slope < 0 at step 0; `step` is the first trial. */
+/* Starts a search with value f and slope < 0 at step 0; step: the first trial. */
 CVTM_HD void cvtm_search_start(cvtm_search *search, double f, double slope, double step,
                                double max_step) {
   search->f0 = search->best_f = search->other_f = f;
@@ -60,8 +60,8 @@ CVTM_HD void cvtm_search_start(cvtm_search *search, double f, double slope, doub
   search->modified = 1;
 }
 
-/* The minimiser a + r (b - a) of the cubic with values fa, fb and slopes da, db at a and b. Returns
- * r. */
+/* Finds r of the minimiser a + r (b - a) of the cubic with values fa, fb and slopes da, db at a and
+ * b. */
 CVTM_HD double cvtm_search_cubic(double a, double fa, double da, double b, double fb, double db) {
   const double theta = 3.0 * (fa - fb) / (b - a) + da + db;
   const double s = cvtm_max3(fabs(theta), fabs(da), fabs(db));
@@ -120,13 +120,13 @@ CVTM_HD double cvtm_search_step(cvtm_search *search, double step, double f, doub
   const double opposite = slope * (dx < 0.0 ? -1.0 : 1.0);
   double next;
   if (f > fx) {
-    /* Case 1: a higher value. The interval now brackets a minimum. */
+    /* case 1: a higher value; the interval now brackets a minimum */
     const double cubic = x + cvtm_search_cubic(x, fx, dx, step, f, slope) * (step - x);
     const double quadratic = x + dx / ((fx - f) / (step - x) + dx) / 2.0 * (step - x);
     next = fabs(cubic - x) < fabs(quadratic - x) ? cubic : cubic + (quadratic - cubic) / 2.0;
     search->bracketed = 1;
   } else if (opposite < 0.0) {
-    /* Case 2: a lower value, slopes of opposite sign. The interval now brackets a minimum. */
+    /* case 2: a lower value, slopes of opposite sign; the interval now brackets a minimum */
     const double cubic = step + cvtm_search_cubic(step, f, slope, x, fx, dx) * (x - step);
     const double secant = step + slope / (slope - dx) * (x - step);
     next = fabs(cubic - step) > fabs(secant - step) ? cubic : secant;
@@ -134,7 +134,7 @@ CVTM_HD double cvtm_search_step(cvtm_search *search, double step, double f, doub
   } else if (fabs(slope) < fabs(dx)) {
     next = cvtm_search_extrapolate(search, step, f, slope);
   } else if (search->bracketed) {
-    /* Case 4: a lower value, slopes of the same sign, and no smaller |slope|. */
+    /* case 4: a lower value, slopes of the same sign, |slope| not smaller */
     const double y = search->other_step;
     next = step +
            cvtm_search_cubic(step, f, slope, y, search->other_f, search->other_slope) * (y - step);
@@ -146,7 +146,7 @@ CVTM_HD double cvtm_search_step(cvtm_search *search, double step, double f, doub
 }
 
 /* cvtm_search_step for psi(step) = f(step) - f(0) - decrease f'(0) step. Stage 1 uses psi until a
- * step gives a sufficiently low value. tilt = decrease f'(0). */
+ * step gives a sufficiently low value. tilt: decrease f'(0). */
 CVTM_HD double cvtm_search_modified_step(cvtm_search *search, double step, double f, double slope,
                                          double tilt) {
   search->best_f -= search->best_step * tilt;
@@ -161,25 +161,25 @@ CVTM_HD double cvtm_search_modified_step(cvtm_search *search, double step, doubl
   return next;
 }
 
-/* A bound on the rounding error in the difference of two values near f, sums of many terms. */
+/* A bound on the rounding error in the difference of two values of size f, sums of many terms. */
 CVTM_HD double cvtm_search_noise(double f) { return 1e-13 * fabs(f); }
 
-/* True if the interval is too narrow for another trial. */
+/* Nonzero if the interval is too narrow for another trial. */
 CVTM_HD int cvtm_search_is_stuck(const cvtm_search *search, const cvtm_search_options *options,
                                  double step) {
   return search->bracketed && (step <= search->low || step >= search->high ||
                                search->high - search->low <= options->width * search->high);
 }
 
-/* Takes the value and slope at *step. For CVTM_SEARCH_AGAIN, *step becomes the next trial. */
+/* Takes the value and the slope at *step. For CVTM_SEARCH_AGAIN, *step becomes the next trial. */
 CVTM_HD cvtm_search_outcome cvtm_search_advance(cvtm_search *search,
                                                 const cvtm_search_options *options, double f,
                                                 double slope, double *step) {
   const double tilt = options->decrease * search->slope0;
   const double enough = search->f0 + *step * tilt;
   if (search->modified && f <= enough && slope >= 0.0) search->modified = 0;
-  /* Near a minimum the values differ only by rounding errors. Then the slope alone decides (the
-   * approximate condition of Hager & Zhang 2005, (4.1)). */
+  /* near a minimum the values differ only by rounding errors; then the slope alone decides (the
+   * approximate condition of Hager & Zhang 2005, (4.1)) */
   const int low = f <= enough || f <= search->f0 + cvtm_search_noise(search->f0);
   if (low && fabs(slope) <= options->curvature * -search->slope0) return CVTM_SEARCH_CONVERGED;
   if (cvtm_search_is_stuck(search, options, *step)) return CVTM_SEARCH_STUCK;

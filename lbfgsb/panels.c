@@ -16,7 +16,7 @@
 struct cvtm_panels {
   const cvtm_panels_table *table;
   void *own;
-  void *block; /* host memory that the device sees */
+  void *block; /* host memory that the device can access */
   size_t bytes;
   double *gram, *wg, *row; /* [2m x 2m], [2m], [CVTM_PANELS_BATCH x (2m + 1)] */
   double *times;           /* [CVTM_PANELS_BATCH] */
@@ -28,7 +28,7 @@ _Static_assert((int)CVTM_LBFGSB_ORDER == (int)CVTM_LBFGSB_MAX_HISTORY, "room for
 
 /* --- passes -------------------------------------------------------------------------------- */
 
-/* The arrays of a problem with a changed state: it asks for no products over the free rows. */
+/* The arrays of a problem, with a state that asks for no products over the free rows. */
 typedef struct pass_view {
   cvtm_lbfgsb_arrays arrays;
   cvtm_lbfgsb_state state;
@@ -124,7 +124,7 @@ static void test_trial_point(executor on) {
   cvtm_lbfgsb_decide_search(arrays->state, values, slope, requested_stop(on));
 }
 
-/* Replaces products of pass A over all rows by those with bounds, see cvtm_lbfgsb_layout. */
+/* Replaces the products of pass A over all rows by those for bounds, see cvtm_lbfgsb_layout. */
 static void separate_fixed_rows(executor on) {
   const cvtm_lbfgsb_state *state = on.arrays->state;
   const cvtm_lbfgsb_model *model = on.arrays->model;
@@ -206,7 +206,7 @@ size_t cvtm_panels_model_bytes(void) { return sizeof(cvtm_lbfgsb_model); }
 
 static cvtm_lbfgsb_arrays problem_arrays(const cvtm_lbfgsb_arrays *arrays, int64_t p, int m) {
   cvtm_lbfgsb_arrays one = cvtm_lbfgsb_problem_arrays(arrays, p, m);
-  one.partial = arrays->partial; /* the problems take turns in using it */
+  one.partial = arrays->partial; /* the problems use it one after another */
   return one;
 }
 
@@ -237,7 +237,7 @@ cvtm_status cvtm_panels_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arr
 /* --- memory ------------------------------------------------------------------------------------
  */
 
-/* Takes `bytes` from the block at *at. Without a block it only counts. */
+/* Takes `bytes` from the block at *at; without a block, only counts. */
 static void *take(const cvtm_panels *panels, size_t *at, size_t bytes) {
   void *memory = panels->block ? (char *)panels->block + *at : NULL;
   *at += (bytes + 63) / 64 * 64;
@@ -294,7 +294,7 @@ void cvtm_panels_destroy(cvtm_device *device, cvtm_panels *panels) {
 /* --- the passes on the CPU ---------------------------------------------------------------------
  */
 
-/* W is stored in the tiles of cvtm_lbfgsb_at, as for short histories, so that both have the same
+/* W is stored in the tiles of cvtm_lbfgsb_at, as for short histories, so that both can use the same
  * passes over all rows. No library multiplies the panels, since the order of its sums would depend
  * on the processor and on the number of threads (docs/design.md, rule 4). */
 enum {
@@ -337,10 +337,10 @@ static cvtm_status cpu_move(cvtm_device *device, void *own, const cvtm_lbfgsb_ar
   return CVTM_OK;
 }
 
-/* The column of W that is column c of [Y S], if only the k stored pairs count. */
+/* The column of W that is column c of [Y S], where Y and S have only the k stored pairs. */
 static int column_of(int c, int k, int m) { return c < k ? c : m + c - k; }
 
-/* columns[c][r] = the rows `rows` of the 2k columns, and of g; 0 for r >= count. */
+/* Sets columns[c][r] to the listed rows of the 2k columns, and of g; to 0 for r >= count. */
 static void gather_panel(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, int count,
                          double *columns) {
   const int m = arrays->state->history, k = arrays->state->count;
@@ -357,7 +357,7 @@ static void gather_panel(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, 
     memset(columns + c * BLOCK + count, 0, (size_t)(BLOCK - count) * sizeof *columns);
 }
 
-/* products[b] += a'b_b for b < count, over a block. Column b is at columns + b * BLOCK. */
+/* Adds a'b_b to products[b] for b < count, over a block. Column b_b is at columns + b * BLOCK. */
 CVTM_INLINE void add_block(const double *a, const double *columns, int count, double *products) {
   const lanes *av = (const lanes *)a;
   for (int b = 0; b < count; b += 4) {
@@ -414,7 +414,7 @@ static cvtm_status grow(cvtm_device *device, panels_cpu *own, size_t count) {
   return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
 }
 
-/* Parts of fixed size are added in the order of their indices: the same bits for any number of
+/* Adds parts of fixed size in the order of their indices: gives the same bits for any number of
  * threads. */
 static cvtm_status cpu_gram(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
                             const int32_t *rows, int64_t count, double *gram, double *wg) {

@@ -10,26 +10,26 @@
 extern "C" {
 #endif
 
-enum { CVTM_PANELS_BATCH = 256 /* rows of W that the host reads at once */ };
+enum { CVTM_PANELS_BATCH = 256 /* number of rows of W that the host reads at once */ };
 
-/* The functions that differ between devices. Each waits for its result. `arrays` are those of one
- * problem, except that arrays->state is on the host and its `bounded` is 0. `own` is the result of
+/* The functions that differ between devices. Each waits for its result. arrays: those of one
+ * problem, except that arrays->state is on the host and its `bounded` is 0. own: the result of
  * open. */
 typedef struct cvtm_panels_table {
   /* Creates the device's data for n variables and m pairs. */
   cvtm_status (*open)(cvtm_device *device, int64_t n, int m, void **own);
   void (*close)(cvtm_device *device, void *own);
-  /* Runs a pass over all rows, except CVTM_PASS_RESTRICT. q (on the host) is for pass B. result (on
-   * the host) receives the entries; those of pass A as in cvtm_lbfgsb_get_layout(m, 0). */
+  /* Runs a pass over all rows, except CVTM_PASS_RESTRICT. q (on the host): for pass B. result (on
+   * the host): the entries; for pass A those of cvtm_lbfgsb_get_layout(m, 0). */
   cvtm_status (*pass)(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
                       cvtm_lbfgsb_pass pass, const double *q, int entries, double *result);
   /* Sets the trial point to x + step d, projected onto the box. */
   cvtm_status (*move)(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays);
-  /* Products over `count` listed rows, on the host. gram[a * 2k + b], a >= b: columns a and b of [Y
-   * S] (k stored pairs, in the order of their columns). wg[2k]: the columns times g. */
+  /* Computes products over `count` listed rows, on the host. gram[a * 2k + b], a >= b: columns a
+   * and b of [Y S] (k stored pairs, in the order of their columns). wg[2k]: the columns times g. */
   cvtm_status (*gram)(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
                       const int32_t *rows, int64_t count, double *gram, double *wg);
-  /* w[r * (2m + 1) ..] = the 2m columns of [Y S], and g, scaled, in each of at most
+  /* Sets w[r * (2m + 1) ..] to the 2m columns of [Y S], and g, scaled, in each of at most
    * CVTM_PANELS_BATCH rows. rows and w are on the host. */
   cvtm_status (*read_rows)(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
                            const int32_t *rows, int count, double *w);
@@ -37,9 +37,9 @@ typedef struct cvtm_panels_table {
 
 extern const cvtm_panels_table cvtm_panels_table_cpu, cvtm_panels_table_cuda;
 
-/* Allocates the arrays whose size depends on CVTM_LBFGSB_MAX_HISTORY, for the arrays' n, problems,
- * entries and history: state, model, walk, work, sums and reduced; and requests. The host and the
- * device see all of these at one address. */
+/* Allocates the arrays whose size depends on CVTM_LBFGSB_MAX_HISTORY, for n, problems, entries and
+ * history of `arrays`: state, model, walk, work, sums and reduced; and requests. The host and the
+ * device access each of these at one address. */
 cvtm_status cvtm_panels_create(cvtm_device *device, cvtm_lbfgsb_arrays *arrays, int m, int exact,
                                cvtm_panels **panels);
 void cvtm_panels_destroy(cvtm_device *device, cvtm_panels *panels);

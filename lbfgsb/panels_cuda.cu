@@ -9,12 +9,12 @@
 
 enum {
   THREADS = 256,
-  FIGURES = CVTM_SUM_COLUMNS, /* number of figures of a block */
+  FIGURES = CVTM_SUM_COLUMNS, /* number of entries of a block */
   VECTORS = 3                 /* factors of W'V: g over free rows, s, y */
 };
 
-static constexpr int64_t MAX_BLOCKS = 528; /* most blocks of a pass; n alone sets their number */
-static constexpr int64_t CHUNK = 1 << 16;  /* listed rows that are multiplied together */
+static constexpr int64_t MAX_BLOCKS = 528; /* of a pass; n alone determines the number */
+static constexpr int64_t CHUNK = 1 << 16;  /* number of listed rows multiplied together */
 
 struct panels_cuda {
   cvtm_cublas *cublas;
@@ -29,14 +29,14 @@ struct panels_cuda {
   double *read;                   /* [CVTM_PANELS_BATCH][2m + 1] */
 };
 
-/* The number of rows of a column of W. */
+/* The number of rows of a column of W, with padding. */
 static __host__ __device__ int64_t stride_of(int64_t n) {
   return (n + CVTM_LBFGSB_TILE - 1) / CVTM_LBFGSB_TILE * CVTM_LBFGSB_TILE;
 }
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
-/* The reductions of a pass, of a thread or of a block: the entries before CVTM_SUM_COLUMNS. */
+/* The reductions of a pass by a thread or a block: the entries before CVTM_SUM_COLUMNS. */
 struct figures {
   double value[FIGURES];
 };
@@ -62,7 +62,7 @@ static __device__ void write_figures(const figures &own, int nearest, double *to
   if (thread < FIGURES) to[blockIdx.x * FIGURES + thread] = all[0].value[thread];
 }
 
-/* A pass that calls add_row(&arrays, i, sums) for all rows. */
+/* Runs a pass that calls add_row(&arrays, i, sums) for all rows. */
 template <auto add_row>
 static __global__ void __launch_bounds__(THREADS)
     rows_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, double *to) {
@@ -73,7 +73,7 @@ static __global__ void __launch_bounds__(THREADS)
   write_figures(own, 0, to);
 }
 
-/* Pass A without the products with W. Their factors are stored in `vectors`. */
+/* Runs pass A without the products with W. Their factors are stored in `vectors`. */
 static __global__ void __launch_bounds__(THREADS)
     update_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays,
                   const __grid_constant__ cvtm_lbfgsb_state state, double *vectors, double *to) {
@@ -96,7 +96,7 @@ static __global__ void __launch_bounds__(THREADS)
   write_figures(own, 1, to);
 }
 
-/* Pass B, once W has been multiplied by q. */
+/* Runs pass B, once W has been multiplied by q. */
 static __global__ void __launch_bounds__(THREADS)
     step_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays,
                 const __grid_constant__ cvtm_lbfgsb_state state, const double *wq, double *to) {
@@ -118,7 +118,7 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* Sets to[c * column_step + r * row_step] to listed row r of column c, and of g after the columns.
+/* Sets to[c * column_step + r * row_step] to listed row r of column c, with g as the last column.
  * The first half of the columns begins at W, the second half m columns later. */
 static __global__ void __launch_bounds__(THREADS)
     gather_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, const int32_t *rows, int count,
@@ -203,13 +203,13 @@ static cvtm_status collect(cvtm_device *device, const panels_cuda *own, int64_t 
   return CVTM_OK;
 }
 
-/* result = W'V for the k stored pairs, in the order of cvtm_lbfgsb_get_layout(m, 0). */
+/* Sets result to W'V for the k stored pairs, in the order of cvtm_lbfgsb_get_layout(m, 0). */
 static cvtm_status multiply_vectors(cvtm_device *device, panels_cuda *own,
                                     const cvtm_lbfgsb_arrays *arrays, double *result) {
   const int m = arrays->state->history, k = arrays->state->count, n = static_cast<int>(arrays->n);
   const int stride = static_cast<int>(stride_of(n));
   const cvtm_lbfgsb_layout layout = cvtm_lbfgsb_get_layout(m, 0);
-  /* For each vector, the places of its products with Y and with S. */
+  /* for each vector, the entries of its products with Y and with S */
   const int places[VECTORS][2] = {
       {layout.wg, layout.wg + m}, {layout.y_s, layout.s_s}, {layout.y_y, layout.s_y}};
   double products[2 * VECTORS * CVTM_LBFGSB_MAX_HISTORY];

@@ -1,19 +1,19 @@
 /* For lbfgsb_cuda.cu and divided_cuda.cu only: the passes over the rows. Pass A makes the trial
  * point the current point, and forms the sums for the Cauchy point and the subspace problem. A
- * second pass restricts these sums to the free rows of the Cauchy point. Both read W once, by
- * asynchronous copies, and tensor cores form the products in double precision. With ordinary
+ * second pass restricts these sums to the free rows of the Cauchy point. Both passes read W once,
+ * by asynchronous copies, and tensor cores form the products in double precision. With ordinary
  * multiplications the optimiser takes 1.7 times as long at n = 10^6, 2.2 times at 6.4 * 10^7, and
- * 3.9 times with m = 17 (H200). Then follow pass B and the passes that need no products with W. */
+ * 3.9 times with m = 17 (H200). Then come pass B and the passes without products. */
 #ifndef CVTMESH_LBFGSB_PASSES_CUDA_H
 #define CVTMESH_LBFGSB_PASSES_CUDA_H
 
 #include "lbfgsb/blocks_cuda.h"
 #include "lbfgsb/variables.h"
 
-/* c (16 x 8) += a' b by the tensor cores, where a has 8 rows x 16 columns and b 8 x 8. A lane
- * holds, of a, rows lane % 4 (a[0], a[1]) and lane % 4 + 4 (a[2], a[3]) in columns lane / 4 (a[0],
- * a[2]) and lane / 4 + 8 (a[1], a[3]); of b, the same rows in column lane / 4; of c, rows lane / 4
- * and lane / 4 + 8 in columns 2 (lane % 4) and the next. */
+/* c (16 x 8) += a' b by the tensor cores, where a has 8 rows x 16 columns and b 8 x 8. A lane has,
+ * of a, rows lane % 4 (a[0], a[1]) and lane % 4 + 4 (a[2], a[3]) in columns lane / 4 (a[0], a[2])
+ * and lane / 4 + 8 (a[1], a[3]); of b, rows lane % 4 and lane % 4 + 4 in column lane / 4; of c,
+ * rows lane / 4 and lane / 4 + 8 in columns 2 (lane % 4) and 2 (lane % 4) + 1. */
 static __device__ void multiply(double (&c)[4], const double (&a)[4], const double (&b)[2]) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
@@ -106,7 +106,7 @@ struct alignas(2 * sizeof(double)) couple {
 };
 
 /* Adds the products of a tile of W. v: g over free rows, s and y. Of every 8 rows a lane loads two
- * adjacent ones, which multiply uses as rows lane % 4 and lane % 4 + 4. This permutes the rows in
+ * adjacent rows, which `multiply` uses as rows lane % 4 and lane % 4 + 4. This permutes the rows in
  * the same way for both factors. */
 template <int BLOCKS>
 static __device__ __forceinline__ void add_tile(products<BLOCKS> &sums, const double *tile,
@@ -160,7 +160,7 @@ static __device__ __forceinline__ void add_tile(products<BLOCKS> &sums, const do
   }
 }
 
-/* All that pass A reads of a row, except W. */
+/* The values of a row that pass A reads, without W. */
 struct row_data {
   double x, g, old_x, old_g, d, lower, upper, scale;
 };
@@ -195,7 +195,7 @@ static __device__ double read_row(const cvtm_lbfgsb_arrays &arrays, const cvtm_l
   return arrays.w[cvtm_lbfgsb_at(i, c, m)];
 }
 
-/* The tiles of a warp, and their vectors, in shared memory. */
+/* A warp's tiles and vectors in shared memory. */
 struct warp_slots {
   double *tiles;
   double *vectors;
@@ -213,12 +213,12 @@ static __device__ warp_slots find_slots(int m) {
 }
 
 /* Pass A by warps; a warp takes tiles of 32 rows. speculative: the trial point is not accepted yet,
- * so that x, g and W are not written, and the state is if_accepted. */
+ * so x, g and W are not written, and the state is if_accepted. */
 template <int BLOCKS, int WARPS>
 static __device__ __noinline__ void pass_a(block_group on, int speculative) {
   constexpr int stages = device_stages<WARPS>();
   typedef products<BLOCKS> shape;
-  /* No store can change this copy, so that its pointers stay in registers. */
+  /* a copy that no store can change, so its pointers stay in registers */
   const cvtm_lbfgsb_arrays arrays = block_memory()->arrays;
   const cvtm_lbfgsb_state *state =
       speculative ? &block_memory()->if_accepted : &block_memory()->state;
@@ -349,7 +349,7 @@ static __device__ void pass_search(block_group on) {
   write_block_sums(on, own, 0);
 }
 
-/* After a speculative pass A, writes x, g and the new pair of row i from the trial point. */
+/* Writes x, g and the new pair of row i from the trial point, after a speculative pass A. */
 static __device__ void commit_row(const cvtm_lbfgsb_arrays &arrays, int64_t i, int m, int newest) {
   cvtm_lbfgsb_variable row;
   const cvtm_lbfgsb_pair pair = cvtm_lbfgsb_accept_row(&arrays, i, &row);
@@ -358,7 +358,7 @@ static __device__ void commit_row(const cvtm_lbfgsb_arrays &arrays, int64_t i, i
   w[cvtm_lbfgsb_at(i, m + newest, m)] = pair.s;
 }
 
-/* Writes the rows that a speculative pass A left, if no pass B follows that writes them. */
+/* Writes the rows that a speculative pass A has not stored, unless a following pass B does so. */
 static __device__ void pass_commit(block_group on) {
   const cvtm_lbfgsb_state *state = &block_memory()->state;
   for (int64_t i = first_index(on); i < block_memory()->arrays.n; i += index_stride(on)) {
@@ -367,8 +367,8 @@ static __device__ void pass_commit(block_group on) {
 }
 
 /* Pass B: computes d and the trial point of step 1, with the truncated step if the state needs it.
- * commit: the pass also writes the rows that a speculative pass A left. The pass goes from the last
- * row to the first, since the rows that pass A read last are still in the cache. */
+ * commit: also writes the rows that a speculative pass A has not stored. The pass goes from the
+ * last row to the first, since the rows that pass A read last are still in the cache. */
 static __device__ __noinline__ void pass_b(block_group on, int commit) {
   const cvtm_lbfgsb_arrays arrays = block_memory()->arrays;
   const cvtm_lbfgsb_state *state = &block_memory()->state;

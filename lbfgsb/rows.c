@@ -38,7 +38,7 @@ cvtm_status cvtm_lbfgsb_list_breakpoints(cvtm_device *device, const cvtm_lbfgsb_
   const cvtm_status status = CVTM_TABLE(device, cvtm_lbfgsb_rows_table)
                                  ->list(device, list, arrays, CVTM_ROWS_WINDOW, count);
   if (status != CVTM_OK || *count < 2) return status;
-  /* The bits of positive doubles are ordered as the numbers, and the sort is stable. */
+  /* the bits of positive doubles have the order of the numbers, and the sort is stable */
   return cvtm_sort_pairs(device, (uint64_t *)(void *)arrays->breakpoints, list->rows,
                          list->other_keys, list->other_rows, *count, 64, list->workspace,
                          list->workspace_bytes);

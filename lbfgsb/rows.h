@@ -1,5 +1,5 @@
-/* Inside lbfgsb only: the kinds of passes over the rows, and those on the CPU; the check of bounds
- * and scale; lists of the rows that a phase selects. */
+/* Inside lbfgsb only: the kinds of passes over the rows, and the passes on the CPU; the check of
+ * bounds and scale; lists of the rows that a phase selects. */
 #ifndef CVTMESH_LBFGSB_ROWS_H
 #define CVTMESH_LBFGSB_ROWS_H
 
@@ -18,21 +18,21 @@ typedef enum cvtm_lbfgsb_pass {
   CVTM_PASS_START,    /* projects x onto the box */
   CVTM_PASS_SEARCH,   /* g'd at the trial point */
   CVTM_PASS_A,        /* accepts the trial point; the sums of cvtm_lbfgsb_layout */
-  CVTM_PASS_RESTRICT, /* the same sums over the rows with 0 < t_i <= t^c */
+  CVTM_PASS_RESTRICT, /* the sums over the rows with 0 < t_i <= t^c */
   CVTM_PASS_B         /* d and the trial point of step 1 */
 } cvtm_lbfgsb_pass;
 
 /* The number of parts of n rows. */
 int64_t cvtm_lbfgsb_cpu_parts(int64_t n);
-/* q: coefficients of the subspace step, Y before S, for pass B. result[0 .. entries - 1] receives
- * the reductions of the pass. */
+/* Runs a pass. q: coefficients of the subspace step, Y before S, for pass B. result[0 .. entries -
+ * 1]: the reductions of the pass. */
 void cvtm_lbfgsb_cpu_pass(int threads, const cvtm_lbfgsb_arrays *arrays, cvtm_lbfgsb_pass pass,
                           const double *q, int entries, double *result);
 /* Sets the trial point to x + step d, projected onto the box. */
 void cvtm_lbfgsb_cpu_move(int threads, const cvtm_lbfgsb_arrays *arrays);
-/* w[0 .. 2m] = row i of the 2m columns of W = [Y S], and g_i, scaled. */
+/* Sets w[0 .. 2m] to row i of the 2m columns of W = [Y S], and g_i, scaled. */
 void cvtm_lbfgsb_cpu_read_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double *w);
-/* The same for the listed rows, one after the other. */
+/* cvtm_lbfgsb_cpu_read_row for the listed rows; their results are consecutive. */
 cvtm_status cvtm_lbfgsb_cpu_read_rows(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
                                       const int32_t *rows, int count, double *w);
 
@@ -49,7 +49,7 @@ typedef struct cvtm_lbfgsb_list {
   size_t workspace_bytes;
 } cvtm_lbfgsb_list;
 
-/* The result of a check. Set all to zero before it. */
+/* The result of a check. Zero it before the check. */
 typedef struct cvtm_lbfgsb_inputs {
   int64_t bad;    /* n - i for the first invalid variable i; 0: all variables are valid */
   int64_t finite; /* number of finite bounds */
@@ -68,11 +68,11 @@ typedef struct cvtm_lbfgsb_rows_table {
 
 extern const cvtm_lbfgsb_rows_table cvtm_lbfgsb_rows_table_cpu, cvtm_lbfgsb_rows_table_cuda;
 
-/* sorts: allocates for cvtm_lbfgsb_list_breakpoints, too. After a failure, call destroy. */
+/* sorts: nonzero: also allocates what cvtm_lbfgsb_list_breakpoints needs. */
 cvtm_status cvtm_lbfgsb_list_create(cvtm_device *device, int64_t n, int sorts,
                                     cvtm_lbfgsb_list *list);
 void cvtm_lbfgsb_list_destroy(cvtm_device *device, cvtm_lbfgsb_list *list);
-/* Lists the rows of the window in the order of (t, row); arrays->breakpoints receives their t_i. */
+/* Lists the rows of the window in the order of (t, row), and their t_i in arrays->breakpoints. */
 cvtm_status cvtm_lbfgsb_list_breakpoints(cvtm_device *device, const cvtm_lbfgsb_list *list,
                                          const cvtm_lbfgsb_arrays *arrays, int64_t *count);
 
@@ -80,7 +80,7 @@ cvtm_status cvtm_lbfgsb_list_breakpoints(cvtm_device *device, const cvtm_lbfgsb_
 }
 #endif
 
-/* True if some finite value lies between the bounds of variable i, and its scale is positive and
+/* Nonzero if a finite value lies between the bounds of variable i, and its scale is positive and
  * finite. Adds the number of its finite bounds to *finite. */
 CVTM_HD int cvtm_lbfgsb_input_is_valid(const double *lower, const double *upper,
                                        const double *scale, int64_t i, int64_t *finite) {

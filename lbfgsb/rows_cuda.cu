@@ -6,7 +6,7 @@ enum { THREADS = 256 };
 
 static constexpr unsigned MAX_BLOCKS = 1024;
 
-/* The sums are of integers, so the order of threads and blocks does not matter. */
+/* Sums only integers, so the order of threads and blocks does not matter. */
 static __global__ void check_inputs_kernel(const double *lower, const double *upper,
                                            const double *scale, int64_t n,
                                            cvtm_lbfgsb_inputs *found) {
@@ -32,7 +32,7 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* Writes the selected rows to their places, and, if `times` is given, their breakpoints. */
+/* Writes the selected rows to their places, and their breakpoints to `times` if given. */
 static __global__ void __launch_bounds__(THREADS)
     list_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays, const int32_t *flags,
                 const int64_t *places, int32_t *rows, double *times) {

@@ -1,5 +1,5 @@
-/* The new iterate of an iteration: the sums of pass A about it, its record for the monitor, and the
- * stopping tests. Descents by other methods (cvt/descent.c) use the same test of the decrease. */
+/* The new iterate of an iteration: its sums from pass A, its record for the monitor, and the
+ * stopping tests. Descents by other methods (cvt/descent.c) use the test of the decrease, too. */
 #ifndef CVTMESH_LBFGSB_STOPPING_H
 #define CVTMESH_LBFGSB_STOPPING_H
 
@@ -7,7 +7,7 @@
 
 #include <float.h>
 
-/* The decrease of a function from `before` to `after`, relative to the larger of the two. */
+/* The decrease of a function from `before` to `after`, relative to the larger absolute value. */
 CVTM_HD double cvtm_relative_decrease(double before, double after) {
   const double larger = fabs(before) > fabs(after) ? fabs(before) : fabs(after);
   return larger > 0.0 ? (before - after) / larger : 0.0;
@@ -20,7 +20,7 @@ CVTM_HD double cvtm_mean_decrease(const double decrease[CVTM_LBFGSB_WINDOW]) {
   return mean;
 }
 
-/* True if the mean relative decrease over the last window is at most a tolerance above 0. */
+/* Nonzero if the mean relative decrease over the last window is at most a tolerance above 0. */
 CVTM_HD int cvtm_decrease_is_small(const double decrease[CVTM_LBFGSB_WINDOW], int64_t iterations,
                                    double tolerance) {
   return tolerance > 0.0 && iterations >= CVTM_LBFGSB_WINDOW &&
@@ -33,7 +33,7 @@ CVTM_HD void cvtm_lbfgsb_stop(cvtm_lbfgsb_state *state, cvtm_stop stop) {
   state->stop = (int)stop;
 }
 
-/* Sets the state before the first evaluation. `sums` is the result of the start pass. */
+/* Sets the state before the first evaluation. sums: the result of the start pass. */
 CVTM_HD void cvtm_lbfgsb_init_state(cvtm_lbfgsb_state *state, const double *sums) {
   state->start_projected = (int64_t)sums[CVTM_SUM_ACTIVE];
   state->bounded = sums[CVTM_SUM_FINITE] > 0.0;
@@ -44,7 +44,7 @@ CVTM_HD void cvtm_lbfgsb_init_state(cvtm_lbfgsb_state *state, const double *sums
   state->theta = 1.0;
 }
 
-/* True if every index in a restored state is within its array. history: m; n: the number of
+/* Nonzero if every index in a restored state is within its array. history: m; n: the number of
  * variables. */
 CVTM_HD int cvtm_lbfgsb_state_is_valid(const cvtm_lbfgsb_state *state, int history, int64_t n) {
   return state->history == history && state->count >= 0 && state->count <= history &&
@@ -53,7 +53,7 @@ CVTM_HD int cvtm_lbfgsb_state_is_valid(const cvtm_lbfgsb_state *state, int histo
          state->recorded >= 0;
 }
 
-/* The stop that comes from outside an iteration: `request`, which the host has set, or the limit of
+/* The stop that does not come from an iteration: `request` by the host, or the limit of
  * evaluations. */
 CVTM_HD cvtm_stop cvtm_lbfgsb_find_interruption(const cvtm_lbfgsb_state *state, int request) {
   if (request != (int)CVTM_STOP_NONE) return (cvtm_stop)request;
@@ -63,10 +63,10 @@ CVTM_HD cvtm_stop cvtm_lbfgsb_find_interruption(const cvtm_lbfgsb_state *state, 
   return CVTM_STOP_NONE;
 }
 
-/* True if f no longer decreases. Called after at least a full window of iterations. With a
- * tolerance of the decrease, the mean relative decrease must be at most this. With only a gradient
- * tolerance, the mean must be at most 0, and the least projected gradient must be at least a window
- * old. Without any tolerance, the mean must be within rounding errors. */
+/* Nonzero if f no longer decreases. Called after at least a full window of iterations. With a
+ * tolerance of the decrease, the mean relative decrease must be at most this tolerance. With only a
+ * gradient tolerance, the mean must be at most 0, and the least projected gradient must be at least
+ * a window old. Without any tolerance, the mean must be within rounding errors. */
 CVTM_HD int cvtm_lbfgsb_has_stalled(const cvtm_lbfgsb_state *state) {
   if (state->decrease_tolerance > 0.0)
     return cvtm_decrease_is_small(state->decrease, state->iteration, state->decrease_tolerance);
@@ -75,7 +75,7 @@ CVTM_HD int cvtm_lbfgsb_has_stalled(const cvtm_lbfgsb_state *state) {
   return mean <= 0.0 && state->iteration - state->least_gradient_iteration >= CVTM_LBFGSB_WINDOW;
 }
 
-/* The stopping tests at the end of an iteration. */
+/* Applies the stopping tests at the end of an iteration. */
 CVTM_HD cvtm_stop cvtm_lbfgsb_find_stop(const cvtm_lbfgsb_state *state, int request) {
   if (state->projected_gradient <= state->gradient_tolerance) return CVTM_STOP_GRADIENT;
   if (state->measure_tolerance > 0 && state->measure <= state->measure_tolerance)
@@ -108,12 +108,12 @@ CVTM_HD void cvtm_lbfgsb_record(cvtm_lbfgsb_state *state, cvtm_lbfgsb_mailbox *m
   *(volatile int64_t *)&mailbox->recorded = state->recorded;
 }
 
-/* True if the next record would overwrite one that the host has not read. */
+/* Nonzero if the next record would overwrite a record that the host has not read. */
 CVTM_HD int cvtm_lbfgsb_mailbox_full(const cvtm_lbfgsb_state *state, int64_t records_read) {
   return state->monitored && state->recorded - records_read >= CVTM_LBFGSB_RING;
 }
 
-/* Copies the results of pass A about the new iterate into the state. */
+/* Copies the results of pass A for the new iterate to the state. */
 CVTM_HD void cvtm_lbfgsb_store_point(cvtm_lbfgsb_state *state, const double *sums) {
   state->projected_gradient = sums[CVTM_MAX_GRADIENT];
   if (state->iteration == 0 || state->projected_gradient < state->least_gradient) {
@@ -125,8 +125,8 @@ CVTM_HD void cvtm_lbfgsb_store_point(cvtm_lbfgsb_state *state, const double *sum
   state->active = (int64_t)sums[CVTM_SUM_ACTIVE];
 }
 
-/* After pass A: records the new iterate and applies the stopping tests. Without pass A, as in a
- * resumed run, applies only the tests. */
+/* Records the new iterate after pass A, and applies the stopping tests. Without pass A, as in a
+ * resumed run, only applies the tests. */
 CVTM_HD void cvtm_lbfgsb_decide_point(cvtm_lbfgsb_state *state, const double *sums,
                                       cvtm_lbfgsb_mailbox *mailbox, int request) {
   const int resuming = state->phase == (int)CVTM_PHASE_RESUME;

@@ -6,8 +6,8 @@
 #include "lbfgsb/limited_memory.h"
 
 /* Removes the rows with 0 < t_i <= t^c, which are fixed at the Cauchy point, from the free set.
- * `sums` is the result of pass A, with the free rows t_i > 0. On entry `rows` holds the same sums
- * over the rows that leave, on return the sums over the remaining free rows. */
+ * sums: the result of pass A, with the free rows t_i > 0. rows: on entry these sums over the rows
+ * that leave, on return those over the remaining free rows. */
 CVTM_HD void cvtm_lbfgsb_restrict_sums(cvtm_lane_group group, const cvtm_lbfgsb_state *state,
                                        const cvtm_lbfgsb_layout *layout, const double *sums,
                                        double *rows) {
@@ -27,7 +27,7 @@ CVTM_HD void cvtm_lbfgsb_restrict_sums(cvtm_lane_group group, const cvtm_lbfgsb_
   cvtm_lanes_sync();
 }
 
-/* cvtm_lbfgsb_restrict_sums for a single row with gradient g and row w of W; it needs no pass. */
+/* cvtm_lbfgsb_restrict_sums for a single row with gradient g and row w of W, without a pass. */
 CVTM_HD void cvtm_lbfgsb_restrict_row(cvtm_lane_group group, const cvtm_lbfgsb_state *state,
                                       const cvtm_lbfgsb_layout *layout, const double *sums,
                                       double *rows, const double *w, double g) {
@@ -81,8 +81,8 @@ CVTM_HD int cvtm_lbfgsb_solve_subspace(cvtm_lane_group group, const cvtm_lbfgsb_
     rs[i] = -(s * inverse - moved_s) * inverse;
   }
   cvtm_lanes_sync();
-  /* With e = C C', the rows of x become (C^-1 X')'. The Schur complement of -e must be positive
-   * definite. */
+  /* with e = C C', the rows of x become (C^-1 X')'; the Schur complement of -e must be positive
+   * definite */
   if (!cvtm_small_factor(group, e, k, x, k + 1)) return 0;
   cvtm_small_add_square(group, x, k, schur);
   for (int i = group.lane; i < k; i += group.lanes) rs[i] += cvtm_small_dot(x + i * k, ry, k);
@@ -106,7 +106,7 @@ CVTM_HD int cvtm_lbfgsb_solve_subspace(cvtm_lane_group group, const cvtm_lbfgsb_
 }
 
 /* Asks for pass B: with the subspace step if `solved`, else with steepest descent and an empty
- * history. One lane calls. */
+ * history. Called by one lane. */
 CVTM_HD void cvtm_lbfgsb_ask_for_step(cvtm_lbfgsb_state *state, int solved) {
   if (!solved && state->count > 0) {
     cvtm_lbfgsb_drop_history(state);
@@ -114,7 +114,7 @@ CVTM_HD void cvtm_lbfgsb_ask_for_step(cvtm_lbfgsb_state *state, int solved) {
   }
   state->gradient_factor = -(1.0 - state->theta * state->cauchy) / state->theta;
   if (state->count == 0) {
-    /* Without pairs the model does not determine a step length: d = P(x - g) - x. */
+    /* without pairs the model does not determine a step length: d = P(x - g) - x */
     state->cauchy = 0.0;
     state->gradient_factor = -1.0;
   }

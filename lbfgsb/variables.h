@@ -1,8 +1,8 @@
-/* The work of each pass on one variable, that is, on row i of the vectors and of W; the same on
- * both devices. The executors differ in how they traverse and add up the rows. `sums` holds the
- * entries of a pass that belong to one thread or to one part of the rows. The passes on the CPU are
- * also compiled for wide vectors, so the functions in their inner loops are inlined. Arrays hold x
- * in the caller's units; W, s, y and the gradient belong to the scaled variable x / scale. */
+/* The work of each pass on one variable, that is, on row i of the vectors and of W, for both
+ * devices. The executors differ in how they traverse and add up the rows. sums: the entries of a
+ * pass that belong to one thread or to one part of the rows. The passes on the CPU are also
+ * compiled for wide vectors, so the functions in their inner loops are inlined. Arrays have x in
+ * the caller's units; W, s, y and the gradient belong to the scaled variable x / scale. */
 #ifndef CVTMESH_LBFGSB_VARIABLES_H
 #define CVTMESH_LBFGSB_VARIABLES_H
 
@@ -14,7 +14,7 @@
 
 typedef struct cvtm_lbfgsb_variable {
   double x, lower, upper, scale;
-  double g; /* of the scaled variable */
+  double g; /* gradient of the scaled variable */
 } cvtm_lbfgsb_variable;
 
 CVTM_HD cvtm_lbfgsb_variable cvtm_lbfgsb_get_variable(const cvtm_lbfgsb_arrays *arrays, int64_t i,
@@ -33,8 +33,8 @@ CVTM_HD double cvtm_lbfgsb_scaled_gradient(const cvtm_lbfgsb_arrays *arrays, int
   return (arrays->scale ? arrays->scale[i] : 1.0) * arrays->g[i];
 }
 
-/* value / scale. Without scaling it does not divide: on a GPU the division costs more than all
- * other work on a row. */
+/* value / scale. Does not divide without a scale: on a GPU the division costs more than all other
+ * work on a row. */
 CVTM_HD double cvtm_lbfgsb_unscaled(const cvtm_lbfgsb_arrays *arrays,
                                     const cvtm_lbfgsb_variable *row, double value) {
   return arrays->scale ? value / row->scale : value;
@@ -45,7 +45,7 @@ CVTM_HD double cvtm_lbfgsb_slack(const cvtm_lbfgsb_variable *row) {
   return row->g < 0.0 ? row->upper - row->x : row->x - row->lower;
 }
 
-/* True if t_i > 0: the variable moves along the projected gradient path. */
+/* Nonzero if t_i > 0: the variable moves along the projected gradient path. */
 CVTM_HD int cvtm_lbfgsb_is_free(const cvtm_lbfgsb_variable *row) {
   return !(row->g < 0.0 || row->g > 0.0) || cvtm_lbfgsb_slack(row) > 0.0;
 }
@@ -54,17 +54,17 @@ CVTM_HD int cvtm_lbfgsb_is_free(const cvtm_lbfgsb_variable *row) {
 CVTM_HD double cvtm_lbfgsb_breakpoint(const cvtm_lbfgsb_variable *row) {
   if (!(row->g < 0.0 || row->g > 0.0)) return HUGE_VAL;
   const double t = cvtm_lbfgsb_slack(row) / fabs(row->scale * row->g);
-  /* The quotient may underflow, but a variable away from its bound has t_i > 0. */
+  /* the quotient may underflow, but a variable away from its bound has t_i > 0 */
   return t > 0.0 || !(cvtm_lbfgsb_slack(row) > 0.0) ? t : DBL_MIN;
 }
 
-/* False only if slack / speed is certainly not less than `least`. This saves divisions that could
- * not lower a minimum. */
+/* Zero only if slack / speed is certainly not less than `least`. This saves divisions that cannot
+ * lower a minimum. */
 CVTM_HD int cvtm_lbfgsb_may_be_less(double slack, double speed, double least) {
   return !(slack > least * speed * (1.0 + 8.0 * DBL_EPSILON));
 }
 
-/* The breakpoint of row i, which must be free, compared with the nearest so far. */
+/* The nearest breakpoint of `nearest` and row i, which must be free. */
 CVTM_HD cvtm_lbfgsb_nearest cvtm_lbfgsb_add_breakpoint(const cvtm_lbfgsb_variable *row, int64_t i,
                                                        cvtm_lbfgsb_nearest nearest) {
   if (!cvtm_lbfgsb_may_be_less(cvtm_lbfgsb_slack(row), fabs(row->scale * row->g), nearest.t)) {
@@ -89,7 +89,7 @@ typedef struct cvtm_lbfgsb_pair {
   double y, s;
 } cvtm_lbfgsb_pair;
 
-/* row, g: at the new point. g and old_g are in the caller's units. */
+/* The pair (s, y) in a row. row, g: at the new point. g and old_g are in the caller's units. */
 CVTM_HD cvtm_lbfgsb_pair cvtm_lbfgsb_make_pair(const cvtm_lbfgsb_arrays *arrays,
                                                const cvtm_lbfgsb_variable *row, double old_x,
                                                double g, double old_g) {
@@ -133,7 +133,7 @@ typedef enum cvtm_lbfgsb_rows {
   CVTM_ROWS_WINDOW   /* window_start < t_i <= window_end */
 } cvtm_lbfgsb_rows;
 
-/* True if `which` selects this row. *t = t_i, except for CVTM_ROWS_FIXED. */
+/* Nonzero if `which` selects this row. *t: t_i, except for CVTM_ROWS_FIXED. */
 CVTM_HD int cvtm_lbfgsb_selects(const cvtm_lbfgsb_state *state, cvtm_lbfgsb_rows which,
                                 const cvtm_lbfgsb_variable *row, double *t) {
   if (which == CVTM_ROWS_FIXED) return !cvtm_lbfgsb_is_free(row);
@@ -146,7 +146,7 @@ CVTM_HD int cvtm_lbfgsb_selects(const cvtm_lbfgsb_state *state, cvtm_lbfgsb_rows
 /* --- pass B, and steps along d ------------------------------------------------------------------
  */
 
-/* x + step d within the box. A step that reaches the bound up to rounding ends on the bound. */
+/* x + step d within the box. A step that reaches a bound up to rounding ends on the bound. */
 CVTM_HD double cvtm_lbfgsb_trial(const cvtm_lbfgsb_variable *row, double d, double step) {
   const double nearly = 1.0 - 4.0 * DBL_EPSILON;
   const double move = step * d;
@@ -167,8 +167,8 @@ CVTM_HD double cvtm_lbfgsb_least_step(const cvtm_lbfgsb_variable *row, double x,
 }
 
 /* d_i: from x to the Cauchy point plus `factor` times the subspace step, projected onto the box.
- * factor is 1, or less if the step is truncated. wq is the row of W times q. Lowers *truncation to
- * the largest factor for which the unprojected step stays in the box. */
+ * factor: 1, or less if the step is truncated. wq: the row of W times q. Lowers *truncation to the
+ * largest factor for which the unprojected step stays in the box. */
 CVTM_HD double cvtm_lbfgsb_direction(const cvtm_lbfgsb_state *state,
                                      const cvtm_lbfgsb_variable *row, double wq, double factor,
                                      double *truncation) {
@@ -183,8 +183,8 @@ CVTM_HD double cvtm_lbfgsb_direction(const cvtm_lbfgsb_state *state,
   return to - row->x;
 }
 
-/* Pass B: d_i and the trial point of step 1, and their entries of the sums. g is in the caller's
- * units; wq and factor are as in cvtm_lbfgsb_direction. */
+/* Pass B: computes d_i, the trial point of step 1, and their entries of the sums. g is in the
+ * caller's units; wq and factor are as in cvtm_lbfgsb_direction. */
 CVTM_INLINE void cvtm_lbfgsb_step_row(const cvtm_lbfgsb_arrays *arrays,
                                       const cvtm_lbfgsb_state *state,
                                       const cvtm_lbfgsb_variable *row, int64_t i, double g,
@@ -198,7 +198,7 @@ CVTM_INLINE void cvtm_lbfgsb_step_row(const cvtm_lbfgsb_arrays *arrays,
   sums[CVTM_SUM_DD] += scaled * scaled;
 }
 
-/* Computes the trial point of another step. */
+/* Computes the trial point for another step. */
 CVTM_HD void cvtm_lbfgsb_move_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double step) {
   const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(arrays, i, arrays->x[i], 0.0);
   arrays->trial_x[i] = cvtm_lbfgsb_trial(&row, arrays->d[i], step);
@@ -209,7 +209,7 @@ CVTM_HD void cvtm_lbfgsb_search_row(const cvtm_lbfgsb_arrays *arrays, int64_t i,
   sums[CVTM_SUM_SLOPE] += arrays->trial_g[i] * arrays->d[i];
 }
 
-/* The start: x = trial_x = x projected onto the box, g = d = 0. */
+/* The start: sets x = trial_x = x projected onto the box, and g = d = 0. */
 CVTM_HD void cvtm_lbfgsb_start_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double *sums) {
   const cvtm_lbfgsb_variable row = cvtm_lbfgsb_get_variable(arrays, i, arrays->x[i], 0.0);
   const double x = cvtm_clamp(row.x, row.lower, row.upper);

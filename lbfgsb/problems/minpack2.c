@@ -9,17 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 16 /* values that are copied at a time */ };
+enum { CHUNK = 1 << 16 /* number of values copied at a time */ };
 
 struct cvtm_minpack2 {
   cvtm_device *device;
   const cvtm_minpack2_table *table;
   cvtm_minpack2_data data;
   int64_t n;
-  double start_value; /* gl1: the start of every unknown */
+  double start_value; /* gl1: the start value of every unknown */
   double vortices;    /* gl2 */
-  /* The problem owns these arrays. The starting point needs the boundary values on the host, too.
-   */
+  /* owned arrays; the starting point needs the boundary values on the host, too */
   double *host_boundary, *boundary, *tables;
 };
 
@@ -31,7 +30,7 @@ static const struct {
 #undef CVTM_MINPACK2_ROW
 };
 
-/* Default and range of a parameter; `strictly`: the ends of the range are excluded. */
+/* Default and range of a parameter. strictly: nonzero: the range excludes its ends. */
 typedef struct parameter_range {
   const char *name;
   double value, least, most;
@@ -134,7 +133,7 @@ static cvtm_status set_sizes(cvtm_error *error, cvtm_minpack2 *problem,
   return CVTM_OK;
 }
 
-/* The two materials N and S of gl1 at temperature T, in CGS units, lengths in 1e-6 cm. */
+/* Sets materials N and S of gl1 at temperature T, in CGS units, lengths in 1e-6 cm. */
 static void set_layers(cvtm_minpack2 *problem, double temperature) {
   cvtm_minpack2_data *data = &problem->data;
   const double mass = 9.11e-28, light = 2.99e10, charge = 4.80e-10, planck = 1.05459e-27;
@@ -213,7 +212,7 @@ static double enneper(double x, double y) {
   return u * u - v * v;
 }
 
-/* A copy of a table on the device. */
+/* Copies a table to the device. */
 static cvtm_status copy_table(cvtm_device *device, const double *table, int64_t count,
                               double **copy) {
   const cvtm_status status = cvtm_device_allocate(device, count, CVTM_TYPED(*copy));
@@ -221,7 +220,7 @@ static cvtm_status copy_table(cvtm_device *device, const double *table, int64_t 
   return cvtm_device_copy_in(device, *copy, table, (size_t)count * sizeof *table);
 }
 
-/* The boundary values of the grid: bottom[nx + 2], top[nx + 2], left[ny + 2], right[ny + 2]. */
+/* Sets the boundary values: bottom[nx + 2], top[nx + 2], left[ny + 2], right[ny + 2]. */
 static cvtm_status make_boundary_values(cvtm_minpack2 *problem) {
   cvtm_minpack2_data *data = &problem->data;
   const int64_t columns = data->nx + 2, rows = data->ny + 2, count = 2 * (columns + rows);
@@ -255,7 +254,7 @@ static cvtm_status make_boundary_values(cvtm_minpack2 *problem) {
   return status;
 }
 
-/* pjb: tables for columns 0 .. nx of the weights of differences in x and in y, and of the load. */
+/* pjb: fills tables for columns 0 .. nx: weights of differences in x and in y, and the load. */
 static void fill_bearing(const cvtm_minpack2_data *data, double eccentricity, double *table) {
   const int64_t nx = data->nx;
   const double w = data->hx * data->hy;
@@ -272,7 +271,7 @@ static void fill_bearing(const cvtm_minpack2_data *data, double eccentricity, do
   }
 }
 
-/* gl2: cosine and sine, for each row, of the phase difference of psi between the right and the left
+/* gl2: for each row, cosine and sine of the phase difference of psi between the right and the left
  * side. */
 static void fill_phase_factors(const cvtm_minpack2_data *data, double vortices, double *table) {
   for (int64_t j = 0; j < data->ny; ++j) {
@@ -386,7 +385,7 @@ static double start_of_vortices(const cvtm_minpack2 *problem, int64_t k) {
   return 2.0 * CVTM_PI * problem->vortices * x / ((double)count * data->hx * data->hy);
 }
 
-/* The number of atoms along a side of the lattice of the start. */
+/* The number of atoms along a side of the lattice at the start. */
 static int64_t lattice_side(const cvtm_minpack2_data *data) {
   const double count = (double)data->nx;
   return data->dimension == 2 ? (int64_t)sqrt(count) : (int64_t)cbrt(count + 0.5);

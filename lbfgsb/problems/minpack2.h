@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* code, name, title. Grid problems have nx x ny interior nodes; node (i, j) has index i + nx j. */
+/* X(code, name, title). Grids have nx x ny interior nodes; node (i, j) has index i + nx j. */
 #define CVTM_MINPACK2_LIST(X)                                   \
   X(CVTM_MINPACK2_EPT, "ept", "elastic-plastic torsion")        \
   X(CVTM_MINPACK2_PJB, "pjb", "pressure in a journal bearing")  \
@@ -28,14 +28,14 @@ typedef enum cvtm_minpack2_kind {
       CVTM_MINPACK2_COUNT
 } cvtm_minpack2_kind;
 
-/* The kind with that name; CVTM_MINPACK2_COUNT if there is none. */
+/* The kind with this name; CVTM_MINPACK2_COUNT if there is none. */
 cvtm_minpack2_kind cvtm_minpack2_find(const char *name);
 const char *cvtm_minpack2_name(cvtm_minpack2_kind kind);
 const char *cvtm_minpack2_title(cvtm_minpack2_kind kind);
 
 enum { CVTM_MINPACK2_PARAMETERS = 2 };
 
-/* Members that a problem does not use are ignored. */
+/* A problem ignores the members that it does not use. */
 typedef struct cvtm_minpack2_options {
   int64_t nx, ny;    /* ept pjb msa odc ssc: nx ny variables; gl2: 4 nx ny */
   int64_t variables; /* gl1, at least 4 */
@@ -45,7 +45,7 @@ typedef struct cvtm_minpack2_options {
   double parameter[CVTM_MINPACK2_PARAMETERS];
 } cvtm_minpack2_options;
 
-/* The sizes of Fei, Rong, Wang & Wang 2014, Table 1 (40,000 variables), and the collection's
+/* Sets the sizes of Fei, Rong, Wang & Wang 2014, Table 1 (40,000 variables), and the collection's
  * parameters: c = 5; e = 0.1, b = 10; lambda = 0.008; T = 5; lambda = 1; 8 vortices, kappa = 5. */
 void cvtm_minpack2_defaults(cvtm_minpack2_kind kind, cvtm_minpack2_options *options);
 /* The name of parameter k, or NULL. */
@@ -53,14 +53,14 @@ const char *cvtm_minpack2_parameter_name(cvtm_minpack2_kind kind, int k);
 
 typedef struct cvtm_minpack2 cvtm_minpack2;
 
-/* Allocates the data of evaluations; free with cvtm_minpack2_destroy. CVTM_ERROR_ARGUMENT: sizes
- * that are not positive or overflow, parameters out of range. options may be NULL. */
+/* Allocates the data of evaluations, freed by cvtm_minpack2_destroy. Fails with CVTM_ERROR_ARGUMENT
+ * for sizes that are not positive or overflow and parameters out of range. options may be NULL. */
 cvtm_status cvtm_minpack2_create(cvtm_device *device, cvtm_minpack2_kind kind,
                                  const cvtm_minpack2_options *options, cvtm_minpack2 **problem);
 void cvtm_minpack2_destroy(cvtm_minpack2 *problem);
 
 int64_t cvtm_minpack2_variables(const cvtm_minpack2 *problem);
-/* Writes the standard starting point to x, n doubles in device memory; the same bits on every
+/* Writes the standard starting point to x, n doubles in device memory; gives the same bits on every
  * device. */
 cvtm_status cvtm_minpack2_start(const cvtm_minpack2 *problem, double *x);
 /* Writes the bounds of the problem (ept: the distance to the boundary; pjb: v >= 0), or infinities,

@@ -1,11 +1,11 @@
 #include "lbfgsb/problems/minpack2_kernels.h"
 
 enum {
-  PART = 4096, /* nodes, unknowns or pairs in a part, roughly */
-  LANES = 256  /* values of a row that are computed before they are added */
+  PART = 4096, /* approximate number of nodes, unknowns or pairs in a part */
+  LANES = 256  /* number of values of a row that are computed before they are added */
 };
 
-/* The number of rows of a problem: grid rows, single unknowns, or single atoms. */
+/* The number of rows of a problem: grid rows, or single unknowns or atoms. */
 static int64_t rows_of(const cvtm_minpack2_data *data) {
   return data->kind == CVTM_MINPACK2_GL1 || data->kind == CVTM_MINPACK2_LJ ? data->nx : data->ny;
 }
@@ -19,7 +19,7 @@ static int64_t cpu_parts(const cvtm_minpack2_data *data) {
   return (rows_of(data) - 1) / rows_of_part(data) + 1;
 }
 
-/* The sum in a fixed order: four partial sums, whose additions do not wait for each other. */
+/* Sums in a fixed order: four partial sums, whose additions do not wait for each other. */
 static double sum_of(const double *values, int count) {
   double sum[4] = {0.0, 0.0, 0.0, 0.0};
   int k = 0;
@@ -31,7 +31,7 @@ static double sum_of(const double *values, int count) {
 }
 
 /* Adds nodes first .. last of a row, which are not next to the boundary. Inlined for each kind, so
- * that the loop over l can be vectorised. */
+ * that the compiler can vectorise the loop over l. */
 static inline double inner_nodes(cvtm_minpack2_kind kind, const cvtm_minpack2_data *data,
                                  const double *restrict x, double *restrict g, int64_t first,
                                  int64_t last) {
@@ -66,7 +66,7 @@ static double grid_row(const cvtm_minpack2_data *data, const double *x, double *
   return sum;
 }
 
-/* The terms of an atom with all others. Each atom of a pair counts half of its energy. */
+/* Adds the terms of an atom with all others. Each atom of a pair counts half of its energy. */
 static inline double atom_row(int dimension, const cvtm_minpack2_data *data, const double *x,
                               double *g, int64_t atom) {
   double sum = 0.0, away[3], slope[3] = {0.0, 0.0, 0.0};

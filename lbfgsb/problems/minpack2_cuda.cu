@@ -6,13 +6,13 @@ enum {
   WARP = 32,
   ATOMS = 32,                          /* atoms of a block */
   LANES = THREADS / ATOMS,             /* threads that share an atom */
-  ENOUGH_BLOCKS = 8 * CVTM_CUDA_PARTS, /* with more, threads take more rows */
-  MAX_ROWS = 16                        /* rows of a thread, at most */
+  ENOUGH_BLOCKS = 8 * CVTM_CUDA_PARTS, /* with more blocks, a thread takes several rows */
+  MAX_ROWS = 16                        /* largest number of rows of a thread */
 };
 
-/* A grid is cut into tiles x bands parts. In a part, width x (THREADS / width) threads have one
- * column of `rows` nodes each. In gl1 a thread has `rows` unknowns at distance THREADS; in lj a
- * part has `width` atoms. */
+/* The division of a grid into tiles x bands parts. In a part, width x (THREADS / width) threads
+ * have a column of `rows` nodes each. In gl1 a thread has `rows` unknowns at distance THREADS; in
+ * lj a part has `width` atoms. */
 struct tiling {
   int width, rows;
   int64_t tiles, bands;
@@ -40,8 +40,8 @@ static tiling find_tiling(const cvtm_minpack2_data *data) {
   return t;
 }
 
-/* f[0] = data.offset + factor times the sum over all parts. The block that ends last adds the sums
- * of the parts in the order of their numbers, so the result does not depend on the number of
+/* Sets f[0] = data.offset + factor times the sum over all parts. The block that ends last adds the
+ * sums of the parts in the order of their numbers, so the result does not depend on the number of
  * blocks, nor on which block ends last. value_of(part): the value of a thread in a part. */
 template <typename Value>
 static __device__ void sum_parts(const cvtm_minpack2_data &data, int64_t parts, double factor,
@@ -60,7 +60,7 @@ static __device__ void sum_parts(const cvtm_minpack2_data &data, int64_t parts, 
 
 static __host__ __device__ int64_t parts_of(const tiling &t) { return t.tiles * t.bands; }
 
-/* The nodes of a thread: column *i, from row *j on; both count from 0. */
+/* The first node of a thread: column *i, row *j, both counted from 0. */
 static __device__ void find_node(const tiling &t, int64_t part, int64_t *i, int64_t *j) {
   const int64_t tile = part % t.tiles, band = part / t.tiles;
   const int thread = (int)threadIdx.x, across = THREADS / t.width;
@@ -68,7 +68,7 @@ static __device__ void find_node(const tiling &t, int64_t part, int64_t *i, int6
   *j = (band * across + thread / t.width) * t.rows;
 }
 
-/* Adds up, for problem gl1, the terms of the unknowns that this thread has in a part. */
+/* Adds, for problem gl1, the terms of the unknowns that this thread has in a part. */
 static __device__ double sum_ring(const cvtm_minpack2_data &data, const tiling &t,
                                   const double *__restrict__ x, int64_t part,
                                   double *__restrict__ g) {
@@ -81,7 +81,7 @@ static __device__ double sum_ring(const cvtm_minpack2_data &data, const tiling &
   return value;
 }
 
-/* Adds a thread's nodes of a grid in a part. */
+/* Adds the nodes of a grid that this thread has in a part. */
 template <cvtm_minpack2_kind kind>
 static __device__ double sum_nodes(const cvtm_minpack2_data &data, const tiling &t,
                                    const double *__restrict__ x, int64_t part,
@@ -94,8 +94,8 @@ static __device__ double sum_nodes(const cvtm_minpack2_data &data, const tiling 
   return value;
 }
 
-/* The energy of the pairs of ATOMS atoms with all atoms, and the gradient at these ATOMS atoms. All
- * atoms pass through shared memory, THREADS at a time; LANES threads share an atom. */
+/* Computes the energy of the pairs of ATOMS atoms with all atoms, and the gradient at these ATOMS
+ * atoms. All atoms pass through shared memory, THREADS at a time; LANES threads share an atom. */
 template <int dimension>
 static __device__ double sum_pairs(const cvtm_minpack2_data &data, const double *__restrict__ x,
                                    int64_t part, double *__restrict__ g) {

@@ -1,6 +1,6 @@
 /* Inside lbfgsb/problems only: the terms that one node, unknown or atom adds to the value and to
- * the gradient of a MINPACK-2 problem, the same on the CPU and on CUDA. Formulas of Averick,
- * Carter, More & Xue 1992. One node owns each triangle or interval. */
+ * the gradient of a MINPACK-2 problem, for both devices. Formulas of Averick, Carter, More & Xue
+ * 1992. Each triangle or interval has one node as its owner, which adds its value. */
 #ifndef CVTMESH_LBFGSB_PROBLEMS_MINPACK2_KERNELS_H
 #define CVTMESH_LBFGSB_PROBLEMS_MINPACK2_KERNELS_H
 
@@ -47,7 +47,7 @@ CVTM_HD int cvtm_minpack2_boundary_sides(const cvtm_minpack2_data *data, int64_t
          (j == 1 ? CVTM_SIDE_BELOW : 0) | (j == data->ny ? CVTM_SIDE_ABOVE : 0);
 }
 
-/* The value at (i, j), i = 0 .. nx + 1, j = 0 .. ny + 1; first and last are on the boundary. */
+/* The value at (i, j), i = 0 .. nx + 1, j = 0 .. ny + 1, which includes the boundary. */
 CVTM_HD double cvtm_minpack2_at(const cvtm_minpack2_data *data, const double *x, int64_t i,
                                 int64_t j) {
   if (j == 0) return data->bottom[i];
@@ -57,7 +57,7 @@ CVTM_HD double cvtm_minpack2_at(const cvtm_minpack2_data *data, const double *x,
   return x[i - 1 + data->nx * (j - 1)];
 }
 
-/* x points to the node, which is not next to the boundary. */
+/* The stencil of a node that is not next to the boundary; x points to the node. */
 CVTM_HD cvtm_stencil cvtm_minpack2_inner_stencil(const double *x, int64_t nx) {
   cvtm_stencil s;
   s.centre = x[0];
@@ -84,7 +84,7 @@ CVTM_HD cvtm_stencil cvtm_minpack2_boundary_stencil(const cvtm_minpack2_data *da
 }
 
 /* ept, ssc: Dirichlet's integral with boundary values 0. A node owns the differences to its right
- * and upper neighbours, and those to left and lower neighbours on the boundary. */
+ * and upper neighbours, and those to its left and lower neighbours on the boundary. */
 CVTM_HD double cvtm_minpack2_dirichlet(const cvtm_minpack2_data *data, const cvtm_stencil *s,
                                        int sides, double *g) {
   const double v = s->centre, right = s->right - v, above = s->above - v;
@@ -111,7 +111,7 @@ CVTM_HD double cvtm_minpack2_combustion(const cvtm_minpack2_data *data, const cv
   return energy - heat;
 }
 
-/* i: the column, 1 .. nx. */
+/* pjb: the terms of a node in column i, 1 .. nx. */
 CVTM_HD double cvtm_minpack2_bearing(const cvtm_minpack2_data *data, const cvtm_stencil *s,
                                      int64_t i, int sides, double *g) {
   const double *h = data->tables, *vertical = h + data->nx + 1, *load = vertical + data->nx + 1;
@@ -124,7 +124,7 @@ CVTM_HD double cvtm_minpack2_bearing(const cvtm_minpack2_data *data, const cvtm_
   return 0.5 * (x + vertical[i] * y) - load[i] * v;
 }
 
-/* The integrand on a triangle with gradient (gx, gy). *rate is its derivative with respect to
+/* msa: the integrand on a triangle with gradient (gx, gy). *rate: its derivative with respect to
  * |gradient|, divided by |gradient|. */
 CVTM_HD double cvtm_minpack2_surface(double gx, double gy, double *rate) {
   const double area = sqrt(1.0 + gx * gx + gy * gy);
@@ -153,9 +153,9 @@ CVTM_HD double cvtm_minpack2_element(cvtm_minpack2_kind kind, const cvtm_minpack
                                    : cvtm_minpack2_design(data, gx, gy, rate);
 }
 
-/* msa, odc: the six triangles around a node. The node owns the lower triangle to its upper right
- * and the upper triangle to its lower left. It also adds the value of another triangle if the owner
- * of that would lie on the boundary. */
+/* msa, odc: the terms of the six triangles around a node. The node owns the lower triangle to its
+ * upper right and the upper triangle to its lower left. It also adds the value of another triangle
+ * whose owner would lie on the boundary. */
 CVTM_HD double cvtm_minpack2_elements(cvtm_minpack2_kind kind, const cvtm_minpack2_data *data,
                                       const cvtm_stencil *s, int sides, double *g) {
   const double rx = 1.0 / data->hx, ry = 1.0 / data->hy, area = 0.5 * data->hx * data->hy;
@@ -184,7 +184,7 @@ CVTM_HD double cvtm_minpack2_elements(cvtm_minpack2_kind kind, const cvtm_minpac
   return area * value + data->hx * data->hy * s->centre;
 }
 
-/* A node of a problem with one unknown per node. `kind` is a constant at each call. */
+/* The terms of a node of a problem with one unknown per node. `kind` is a constant in each call. */
 CVTM_HD double cvtm_minpack2_node(cvtm_minpack2_kind kind, const cvtm_minpack2_data *data,
                                   const cvtm_stencil *s, int64_t i, int sides, double *g) {
   switch (kind) {
@@ -199,8 +199,7 @@ CVTM_HD double cvtm_minpack2_node(cvtm_minpack2_kind kind, const cvtm_minpack2_d
   }
 }
 
-/* gl1: the value and the derivatives of interval i of the periodic chain, between u and v, where
- * u = x[i] and v =
+/* gl1: the value and the derivatives of interval i of the periodic chain, where u = x[i] and v =
  * x[i + 1]. */
 CVTM_HD double cvtm_minpack2_interval(const cvtm_minpack2_data *data, int64_t i, double u, double v,
                                       double *by_u, double *by_v) {
@@ -217,7 +216,7 @@ CVTM_HD double cvtm_minpack2_interval(const cvtm_minpack2_data *data, int64_t i,
               data->stiffness * slope * slope);
 }
 
-/* gl1: unknown i owns the interval that begins there. */
+/* gl1: the terms of unknown i, which owns the interval that begins there. */
 CVTM_HD double cvtm_minpack2_ring(const cvtm_minpack2_data *data, const double *x, int64_t i,
                                   double *g) {
   const int64_t n = data->nx, before = i > 0 ? i - 1 : n - 1, after = i + 1 < n ? i + 1 : 0;
@@ -255,7 +254,7 @@ CVTM_HD cvtm_complex cvtm_complex_times(cvtm_complex a, cvtm_complex b) {
   return cvtm_complex_make(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re);
 }
 
-/* a times the conjugate of a factor of modulus 1, that is, a divided by the factor. */
+/* The product of a and the conjugate of a factor of modulus 1, that is, a divided by the factor. */
 CVTM_HD cvtm_complex cvtm_complex_times_conjugate(cvtm_complex a, cvtm_complex phase_factor) {
   return cvtm_complex_make(a.re * phase_factor.re + a.im * phase_factor.im,
                            a.im * phase_factor.re - a.re * phase_factor.im);
@@ -272,8 +271,8 @@ CVTM_HD cvtm_complex cvtm_minpack2_psi(const cvtm_minpack2_data *data, const dou
   return cvtm_complex_times(psi, cvtm_complex_make(data->tables[2 * j], data->tables[2 * j + 1]));
 }
 
-/* gl2: the covariant difference along a link of length h and potential a: the next value of psi
- * minus this value times *carrier = e^(i h a). angle = h a. */
+/* gl2: the covariant difference along a link of length h with potential a: `next` minus `centre`
+ * times *carrier = e^(i h a). angle: h a. */
 CVTM_HD cvtm_complex cvtm_minpack2_link(cvtm_complex centre, cvtm_complex next, double angle,
                                         cvtm_complex *carrier) {
   *carrier = cvtm_complex_make(cos(angle), sin(angle));
@@ -303,7 +302,7 @@ CVTM_HD double cvtm_minpack2_curl(const cvtm_minpack2_data *data, const double *
   return (right - b[k]) / data->hx - (above - a[k]) / data->hy;
 }
 
-/* gl2: node (i, j), from (0, 0). Writes the four gradient components; returns the value. */
+/* gl2: node (i, j), from (0, 0). Writes four components of the gradient; returns the value. */
 CVTM_HD double cvtm_minpack2_vortex(const cvtm_minpack2_data *data, const double *x, int64_t i,
                                     int64_t j, double *g) {
   const int64_t nx = data->nx, ny = data->ny, count = nx * ny, k = i + nx * j;
@@ -340,7 +339,7 @@ CVTM_HD double cvtm_minpack2_vortex(const cvtm_minpack2_data *data, const double
          0.5 * px * (dx.re * dx.re + dx.im * dx.im) + 0.5 * py * (dy.re * dy.re + dy.im * dy.im);
 }
 
-/* Node (i, j), counted from (0, 0), of a problem on a grid. `kind` is a constant at each call. */
+/* The terms of node (i, j), from (0, 0), of a grid. `kind` is a constant in each call. */
 CVTM_HD double cvtm_minpack2_grid_node(cvtm_minpack2_kind kind, const cvtm_minpack2_data *data,
                                        const double *x, int64_t i, int64_t j, double *g) {
   if (kind == CVTM_MINPACK2_GL2) return cvtm_minpack2_vortex(data, x, i, j, g);
@@ -359,9 +358,9 @@ extern "C" {
 #endif
 
 typedef struct cvtm_minpack2_table {
-  /* The number of parts of an evaluation. It depends on the sizes alone, not on the machine. */
+  /* The number of parts of an evaluation, which depends only on the sizes, not on the machine. */
   int64_t (*parts)(const cvtm_minpack2_data *data);
-  /* Computes f[0] and g[n] at x[n]. data->partial holds all parts; data->blocks_ended is 0. */
+  /* Computes f[0] and g[n] at x[n]. data->partial: for all parts; data->blocks_ended: 0. */
   cvtm_status (*evaluate)(cvtm_device *device, const cvtm_minpack2_data *data, const double *x,
                           double *f, double *g, void *stream);
 } cvtm_minpack2_table;
