@@ -1,5 +1,5 @@
-/* Colourings of the rows of a sparse matrix: rows i and j with a_ij != 0 differ in colour, so that
- * the rows of a colour can be relaxed in parallel (Klement & Oberhuber, section III). */
+/* Colourings of the rows of a sparse matrix: rows i and j with a_ij != 0 have different colours, so
+ * that the rows of a colour can be relaxed in parallel (Klement & Oberhuber, section III). */
 #ifndef CVTMESH_LCP_COLOURING_H
 #define CVTMESH_LCP_COLOURING_H
 
@@ -14,21 +14,21 @@ CVTM_API_BEGIN
 } cvtm_colouring;
 
 /* Colours any square matrix; its pattern need not be symmetric (Jones & Plassmann 1993, "A parallel
- * graph coloring heuristic", with hashed weights). The result is the same on every device. The
- * caller frees. */
+ * graph coloring heuristic", with hashed weights). The colouring does not depend on the device. The
+ * caller frees it. */
 cvtm_status cvtm_colouring_create(cvtm_device *device, const cvtm_csr *matrix,
                                   cvtm_colouring *colouring);
-/* Colours the nodes of a grid, numbered row by row. Five-point matrices take two colours (red and
+/* Colours the nodes of a grid, numbered row by row. Five-point matrices need two colours (red and
  * black), nine-point matrices four. */
 cvtm_status cvtm_colouring_create_grid(int64_t width, int64_t height, int32_t colours, int threads,
                                        cvtm_colouring *colouring, cvtm_error *error);
 void cvtm_colouring_free(cvtm_colouring *colouring);
 
-/* Refuses neighbours of equal colour and colours out of range; names the row (counted from 1). */
+/* Fails for neighbours of equal colour or colours out of range; names the row (from 1). */
 cvtm_status cvtm_colouring_check(const cvtm_csr *matrix, const cvtm_colouring *colouring,
                                  int threads, cvtm_error *error);
-/* order receives the rows sorted by colour, by a stable sort. start has count + 1 entries: the rows
- * of colour c are order[start[c]] .. order[start[c + 1] - 1]. */
+/* Sorts the rows by colour, by a stable sort. start: count + 1 entries; the rows of colour c are
+ * order[start[c]] .. order[start[c + 1] - 1]. */
 void cvtm_colouring_sort(const cvtm_colouring *colouring, int32_t *order, int64_t *start);
 
 CVTM_API_END

@@ -2,14 +2,14 @@
  *
  *     A z - B w = q,  z >= 0,  w >= 0,  z'w = 0.
  *
- * The modulus-based synchronous multisplitting iteration of Mezzadri ("Modulus-based synchronous
- * multisplitting methods for solving horizontal linear complementarity problems on parallel
- * computers", Numer. Linear Algebra Appl. 2020, Method 2), and a semismooth Newton
- * method for problems where its theory does not hold. With x the modulus variable,
+ * The methods are the modulus-based synchronous multisplitting iteration of Mezzadri
+ * ("Modulus-based synchronous multisplitting methods for solving horizontal linear complementarity
+ * problems on parallel computers", Numer. Linear Algebra Appl. 2020, Method 2), and a semismooth
+ * Newton method for problems where its theory does not hold. With x the modulus variable,
  *
  *     z = (|x| + x) / gamma,  w = Omega (|x| - x) / gamma,
  *
- * so z'w = 0 holds by construction. B = I is the LCP. */
+ * so z'w = 0 holds by construction. An LCP has B = I. */
 #ifndef CVTMESH_LCP_HLCP_H
 #define CVTMESH_LCP_HLCP_H
 
@@ -50,7 +50,7 @@ typedef enum cvtm_hlcp_rule { CVTM_HLCP_ROWS, CVTM_HLCP_BLOCK } cvtm_hlcp_rule;
  */
 typedef enum cvtm_hlcp_split { CVTM_HLCP_SPLIT_BOTH, CVTM_HLCP_SPLIT_A_ONLY } cvtm_hlcp_split;
 
-/* Omega, a positive diagonal: omega I, omega D_A D_B^-1, or given. */
+/* Omega, a positive diagonal: omega I, omega D_A D_B^-1, or omega_vector. */
 typedef enum cvtm_hlcp_scaling {
   CVTM_HLCP_OMEGA_NUMBER,
   CVTM_HLCP_OMEGA_RATIO,
@@ -62,10 +62,10 @@ typedef struct cvtm_hlcp_progress {
   double residual;   /* ||A z - B w - q||_2 */
 } cvtm_hlcp_progress;
 
-/* Called on the host for every iteration, in order, perhaps late; nonzero stops the solve. */
+/* Called on the host for every iteration, in order, perhaps late; nonzero: stop. */
 typedef int (*cvtm_hlcp_monitor)(void *context, const cvtm_hlcp_progress *progress);
 
-/* Comments end with the default, which is 0 or NULL where they give none. */
+/* Each comment ends with the default; without one, the default is 0 or NULL. */
 typedef struct cvtm_hlcp_options {
   cvtm_hlcp_method method; /* mmsor */
   double alpha, beta;      /* for mmsor and mmaor; 1, 1.1 */
@@ -76,12 +76,12 @@ typedef struct cvtm_hlcp_options {
   cvtm_hlcp_rule rule;
   cvtm_hlcp_split split;
   int64_t splits;         /* l, 1 .. n; 0: chosen by the device, see cvtm_hlcp_result.splits */
-  int64_t block_threads;  /* CUDA: one thread solves each splitting, in blocks of so many threads,
-                             as in the paper; 0: one thread for each row, if a splitting has at most
-                             32 rows */
-  double start;           /* x^(0) in every component where no x is given; 2 */
+  int64_t block_threads;  /* CUDA: one thread solves each splitting, as in the paper, in blocks of
+                             this many threads; 0: one thread for each row, if a splitting has at
+                             most 32 rows */
+  double start;           /* every component of x^(0) if no x is given; 2 */
   double tolerance;       /* on ||A z - B w - q||_2, absolute, after every iteration; 1e-6 */
-  int64_t max_iterations; /* sweeps; newton counts steps; 10000 */
+  int64_t max_iterations; /* largest number of sweeps, or of steps of newton; 10000 */
   cvtm_hlcp_monitor monitor;
   void *monitor_context;
   CVTM_RESERVED(8);
@@ -94,25 +94,25 @@ typedef struct cvtm_hlcp_result {
   int64_t iterations;
   int64_t splits;             /* l; 0 for newton */
   double residual;            /* ||A z - B w - q||_2 */
-  double max_complementarity; /* max z_i w_i */
+  double max_complementarity; /* largest z_i w_i */
   double seconds, setup_seconds;
-  int64_t linear_iterations; /* newton's Krylov iterations, in all steps; 0: direct solver */
+  int64_t linear_iterations; /* Krylov iterations in all steps of newton; 0: direct solver */
   CVTM_RESERVED(8);
 } cvtm_hlcp_result;
 
 typedef struct cvtm_hlcp cvtm_hlcp;
 
-/* Checks and copies the matrices and allocates everything; a solve allocates nothing. Refuses
- * (CVTM_ERROR_INPUT, with matrix, row counted from 1, and reason) different sizes, structures that
- * cvtm_csr_check refuses and, for the multisplitting methods, a diagonal that is not positive.
- * Refuses (CVTM_ERROR_ARGUMENT) gamma, Omega, l, alpha and beta out of range. */
+/* Checks and copies the matrices and allocates all memory; a solve allocates nothing. Fails with
+ * CVTM_ERROR_INPUT (matrix, row counted from 1, and reason) for different sizes, structures for
+ * which cvtm_csr_check fails and, for the multisplitting methods, a diagonal that is not positive;
+ * with CVTM_ERROR_ARGUMENT for gamma, Omega, l, alpha and beta out of range. */
 cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
                              const cvtm_hlcp_options *options, cvtm_hlcp **hlcp);
 void cvtm_hlcp_destroy(cvtm_hlcp *hlcp);
 
 /* q, x, z, w: n doubles each in device memory. x is the modulus variable: the start if warm, the
- * last iterate on return; NULL uses own memory. A q that is not finite is refused with the index.
- * An iteration that does not converge is no error: see result->stop. */
+ * last iterate on return; NULL uses own memory. Fails for a q that is not finite, and names the
+ * index. An iteration that does not converge is no error: see result->stop. */
 cvtm_status cvtm_hlcp_solve(cvtm_hlcp *hlcp, const double *q, double *x, int warm, double *z,
                             double *w, cvtm_hlcp_result *result);
 

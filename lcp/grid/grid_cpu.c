@@ -1,9 +1,9 @@
 /* The CPU's table of phases.
  *
- * On the five-point problem a thread passes once down its band of lines in each phase: black
- * follows red one line behind, residuals and norms follow black, so that a line is still in the
- * cache when it is read again. On coarse levels it does so with pairs of lines. grid_lines.c has
- * the work on one line. */
+ * On the five-point problem a thread passes once down its band of lines in each phase: black nodes
+ * are relaxed one line behind red nodes, and residuals and norms are computed behind black nodes,
+ * so that a line is still in the cache when it is read again. On coarse levels the threads do so
+ * with pairs of lines. grid_lines.c has the work on one line. */
 #include "lcp/grid/grid_galerkin.h"
 #include "lcp/grid/grid_lines.h"
 #include "lcp/grid/grid_node.h"
@@ -12,9 +12,9 @@
 #include <string.h>
 
 enum { MIN_PASS_LINES = 16 }; /* grids with fewer lines are restricted node by node */
-enum { ONE_THREAD = 8192 };   /* nodes below which a second thread does not pay */
+enum { ONE_THREAD = 8192 };   /* number of nodes below which a second thread does not pay */
 
-/* Threads for loops over the nodes of the problem. */
+/* The number of threads for loops over the nodes of the problem. */
 static int threads_of(const cvtm_grid_top *top) {
   const int64_t nodes = top->shape->width * top->shape->height;
   return nodes < ONE_THREAD ? 1 : cvtm_device_threads(top->device);
@@ -33,27 +33,27 @@ static int threads_of(const cvtm_grid_top *top) {
     }                                                                                          \
   } while (0)
 
-/* Lines first .. end - 1 of a grid, which belong to one thread; on coarse levels, pairs of lines.
- */
+/* Lines first .. end - 1 of a grid or, on coarse levels, pairs of lines, which belong to one
+ * thread. */
 typedef struct band {
   int64_t first, end;
 } band;
 
-/* The band of lines, out of `lines`, that the calling thread of a parallel region works on. */
+/* The band of the calling thread of a parallel region, out of `lines` lines. */
 static band band_of_thread(int64_t lines) {
   const int thread = omp_get_thread_num(), threads = omp_get_num_threads();
   const band own = {lines * thread / threads, lines * (thread + 1) / threads};
   return own;
 }
 
-/* The number of threads: each has a band of at least 32 lines. */
+/* The number of threads if each has a band of at least 32 lines. */
 static int band_threads(const cvtm_grid_top *top) {
   const int64_t most = top->shape->height / 32;
   const int threads = threads_of(top);
   return most < 1 ? 1 : most < threads ? (int)most : threads;
 }
 
-/* The number of threads on a coarse level: each has a band of at least 16 lines. */
+/* The number of threads on a coarse level if each has a band of at least 16 lines. */
 static int level_threads(const cvtm_grid_top *top, const cvtm_grid_level *level) {
   const int64_t most = level->width * level->height < ONE_THREAD ? 1 : level->height / 16;
   const int threads = cvtm_device_threads(top->device);
@@ -65,7 +65,7 @@ static int bilinear(const cvtm_grid_level *coarse) {
   return !coarse->weight && coarse->halved_x && coarse->halved_y;
 }
 
-/* A band keeps few lines of residuals at a time: its first three, and the last three that it has
+/* A band stores few lines of residuals at a time: its first three, and the last three that it has
  * computed. slot_of: the slot of line j of a band that begins at `first`. */
 enum { LINE_SLOTS = 6 };
 static int64_t slot_of(int64_t first, int64_t j) {
@@ -116,8 +116,8 @@ static void check_norms(const cvtm_grid_top *top, cvtm_grid_norms n, int counted
 typedef struct pass {
   const cvtm_grid_top *top;
   const cvtm_grid_lines *lines;
-  const double *step; /* if not NULL, before the sweep x moves along d by this step */
-  /* If not NULL, called with each line once x is final on the line and on both lines beside it. */
+  const double *step; /* if not NULL, the step by which x moves along d before the sweep */
+  /* if not NULL, called for each line once x is final there and on both neighbouring lines */
   void (*finished)(const struct pass *pass, int64_t first, int64_t j);
   const cvtm_grid_level *coarse; /* for `finished` */
 } pass;
@@ -152,14 +152,14 @@ static int is_shared(const cvtm_grid_problem *p, int64_t first, int64_t end, int
   return (j == first && first > 0) || (j == end - 1 && end < p->height);
 }
 
-/* The pass of one band; all threads call it. A band reads the nearest line of each neighbouring
- * band. The first and last lines of all bands are therefore relaxed before the pass, and the caller
- * finishes them after it. */
+/* The pass of one band, called by all threads. A band reads the nearest line of each neighbouring
+ * band. The first and last lines of all bands are therefore relaxed before the pass, and finished
+ * by the caller after it. */
 static void sweep_band(const pass *s, int64_t first, int64_t end) {
   const cvtm_grid_problem *p = s->top->problem;
   if (s->step) {
     for (int64_t j = first; j < end; ++j) {
-      if (j == first + 2 && j < end - 2) j = end - 2; /* the pass moves the lines between */
+      if (j == first + 2 && j < end - 2) j = end - 2; /* moved by the pass */
       step_line(s, j);
     }
 #pragma omp barrier
@@ -190,7 +190,7 @@ static cvtm_status smooth_cpu(const cvtm_grid_top *top, int sweeps) {
 
 /* --- pre-smoothing and restriction --- */
 
-/* The slot of line j in the part of d that belongs to the band that begins at line `first`. */
+/* The slot of line j in the part of d of the band that begins at line `first`. */
 static double *residual_slot(const cvtm_grid_problem *p, int64_t first, int64_t j) {
   return p->d + (first + slot_of(first, j)) * p->width;
 }
@@ -199,7 +199,7 @@ static uint8_t *changes_slot(const cvtm_grid_problem *p, int64_t first, int64_t 
   return (uint8_t *)(p->d + (first + LINE_SLOTS) * p->width) + slot_of(first, j) * p->width;
 }
 
-/* The residuals of line j, 0 at active nodes; flags the nodes whose activity changed. */
+/* Computes the residuals of line j, 0 at active nodes; flags nodes of changed activity. */
 static void compute_residual(const pass *s, int64_t first, int64_t j, int store) {
   const cvtm_grid_problem *p = s->top->problem;
   double *residual = residual_slot(p, first, j);
@@ -220,7 +220,7 @@ static void restrict_line(const pass *s, int64_t first, int64_t y) {
   s->lines->mark_changes(s->coarse, p->width, y, changed);
 }
 
-/* Computes the residual of line j, and restricts to the coarse line that needs j last. */
+/* Computes the residual of line j, and restricts to the coarse line that j completes. */
 static void restrict_finished_line(const pass *s, int64_t first, int64_t j) {
   compute_residual(s, first, j, j > first);
   if (j % 2 == 0 && j >= first + 4) restrict_line(s, first, j / 2 - 1);
@@ -248,7 +248,7 @@ static void pre_smooth_and_restrict_lines(const cvtm_grid_top *top, const cvtm_g
       if (end < p->height) compute_residual(&s, first, end, 0);
       restrict_line(&s, first, own.end - 1);
     }
-    /* The band above has now compared its residuals with the active nodes of the previous cycle. */
+    /* the band above has now compared its residuals with the active nodes of the previous cycle */
 #pragma omp barrier
     for (int64_t i = 0; i < p->width; ++i) cvtm_grid_mark_active(p, 0, i, first);
   }
@@ -264,15 +264,15 @@ static cvtm_status pre_smooth_and_restrict_cpu(const cvtm_grid_top *top,
   const cvtm_grid_finer f = {p, NULL};
   smooth_cpu(top, 1);
   FOR_NODES(threads_of(top), coarse->width, coarse->height, cvtm_grid_restrict(&f, coarse, i, j));
-  /* The nodes are marked after cvtm_grid_restrict, which still compares with the active nodes of
-   * the previous cycle. */
+  /* marked after cvtm_grid_restrict, which still compares with the active nodes of the previous
+   * cycle */
   FOR_NODES(threads_of(top), p->width, p->height, cvtm_grid_mark_active(p, 0, i, j));
   return CVTM_OK;
 }
 
 /* --- correction and line search --- */
 
-/* d = the move of line j by the interpolated correction. */
+/* Sets d to the move of line j by the interpolated correction. */
 static void correct_line(const cvtm_grid_top *top, const cvtm_grid_level *coarse, int64_t j) {
   const cvtm_grid_problem *p = top->problem;
   if (bilinear(coarse) && !p->mask) {
@@ -344,7 +344,7 @@ static cvtm_status post_smooth_and_measure_cpu(const cvtm_grid_top *top,
 
 /* --- P'AP --- */
 
-/* due[x] = 1: the stencil of (x, y) may have changed. */
+/* Sets due[x] to 1 where the stencil of (x, y) may have changed. */
 static void find_due(const cvtm_grid_lines *lines, const cvtm_grid_finer *f,
                      const cvtm_grid_level *coarse, int64_t y, uint8_t *due) {
   if (f->problem) {
@@ -402,7 +402,7 @@ static void compute_coarse_residual(const cvtm_grid_level *level, int64_t first,
   cvtm_grid_lines_of_machine()->residual_coarse(level, j, coarse_residual_slot(level, first, j));
 }
 
-/* Restricts to coarse line y the residuals of the band whose first pair of lines is `first`. */
+/* Restricts the residuals of the band whose first pair of lines is `first` to coarse line y. */
 static void restrict_coarse_line(const cvtm_grid_level *level, const cvtm_grid_level *coarse,
                                  int64_t first, int64_t y) {
   if (y >= coarse->height) return;
@@ -414,7 +414,7 @@ static void restrict_coarse_line(const cvtm_grid_level *level, const cvtm_grid_l
 }
 
 /* Relaxes all four colours on pairs of lines first .. end - 1, in each pair the even line, then the
- * odd line before it. The first line is relaxed before the pass, since the band above reads it.
+ * preceding odd line. The first line is relaxed before the pass, since the band above reads it.
  * With `coarse`, the pass also computes and restricts residuals, except those of the band's first
  * line and of its first and last coarse lines. */
 static void sweep_pairs(const cvtm_grid_level *level, const cvtm_grid_level *coarse, int64_t first,
@@ -434,7 +434,7 @@ static void sweep_pairs(const cvtm_grid_level *level, const cvtm_grid_level *coa
 #pragma omp barrier
 }
 
-/* coarse_pre_smooth_and_restrict, line by line. */
+/* coarse_pre_smooth_and_restrict line by line. */
 static void pre_smooth_and_restrict_pairs(const cvtm_grid_top *top, const cvtm_grid_level *level,
                                           const cvtm_grid_level *coarse) {
   const int threads = level_threads(top, level);

@@ -1,13 +1,13 @@
-/* The CUDA table of phases. Specialised kernels run the cycles that they support. Plain kernels run
- * all others: they call the node functions of lcp/grid, one node per thread. CVTMESH_PLAIN=grid
- * makes a solver use plain kernels only. */
+/* The CUDA table of phases. Specialised kernels run the cycles that they support, plain kernels all
+ * others: they call the node functions of lcp/grid, one node per thread. With CVTMESH_PLAIN=grid a
+ * solver uses plain kernels only. */
 #include "base/select.h"
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_galerkin.h"
 
 namespace {
 
-/* Blocks for for_nodes, at most max_parts, since the partial sums of all blocks are added up. */
+/* The blocks for for_nodes: at most max_parts, since the partial sums of all blocks are added. */
 dim3 summing_blocks(const cvtm_grid_top *top) {
   dim3 grid = blocks_for_nodes(top);
   while (static_cast<int64_t>(grid.x) * grid.y > max_parts && grid.y > 1) grid.y = (grid.y + 1) / 2;
@@ -39,7 +39,7 @@ __global__ void measure_kernel(const cvtm_grid_problem *problem, cvtm_grid_measu
   enter_norms(norms, what, state, history);
 }
 
-/* Four blocks per multiprocessor: enough to hide the latency of memory. */
+/* Four blocks per multiprocessor are enough to hide the latency of memory. */
 __global__ void __launch_bounds__(tile_x *tile_y, 4)
     measure_energy_kernel(const cvtm_grid_problem *problem, cvtm_grid_state *state,
                           double *partial) {
@@ -81,7 +81,7 @@ __global__ void line_search_kernel(const cvtm_grid_problem *problem, cvtm_grid_s
   state->curvature = sum[1];
 }
 
-/* Relaxes the half-th node of one colour on line j. */
+/* Relaxes a node on line j: number `half` of the nodes of one colour. */
 __device__ void smooth(const cvtm_grid_problem *p, int colour, double omega, int64_t half,
                        int64_t j) {
   const int64_t i = 2 * half + ((j + colour) & 1), k = j * p->width + i;
@@ -103,7 +103,7 @@ __device__ void clear(const cvtm_grid_level *level, int64_t x, int64_t y) {
   level->e[y * level->width + x] = 0;
 }
 
-/* Relaxes a node of each colour: the half_x-th of the colour in x, and the half_y-th in y. */
+/* Relaxes the node of a colour with number half_x in x and half_y in y. */
 __device__ void relax(const cvtm_grid_level *level, int colour, int64_t half_x, int64_t half_y) {
   const int64_t x = 2 * half_x + (colour & 1), y = 2 * half_y + (colour >> 1);
   if (x >= level->width || y >= level->height) return;
@@ -167,7 +167,7 @@ cvtm_status pre_smooth_and_restrict_plain(const cvtm_grid_top *top, const cvtm_g
                                              top->shape->height, top->problem, 0);
 }
 
-/* from_zero: the sweep starts from e = 0. */
+/* Relaxes a level. from_zero: the sweeps start from e = 0. */
 cvtm_status relax_level(const cvtm_grid_top *top, const cvtm_grid_level *level, bool from_zero,
                         int sweeps) {
   const int64_t width = (level->width + 1) / 2, height = (level->height + 1) / 2;
@@ -207,15 +207,16 @@ cvtm_status prolong_and_correct_plain(const cvtm_grid_top *top, const cvtm_grid_
 /* ------ P'AP ------
  *
  * P'AP on coarse levels. galerkin_bilinear_kernel saves 10 to 18 % of a cycle of tnnmg on a torsion
- * problem at 1024 x 1024 and 4096 x 4096 beside galerkin_kernel (H200); one cluster of blocks for
- * all small levels saved nothing. Most stencils do not change from one cycle to the next: a block
- * first reads the flags of its tile, all threads at once, and computes nothing if none is set.
+ * problem at 1024 x 1024 and 4096 x 4096, compared with galerkin_kernel (H200); one cluster of
+ * blocks for all small levels saved nothing. Most stencils do not change from one cycle to the
+ * next: a block first reads the flags of its tile, all threads at once, and computes nothing if no
+ * flag is set.
  *
- * galerkin_bilinear_kernel  bilinear interpolation, below a problem without stored links or below
- *                           another level; flags as bits in shared memory
- * galerkin_kernel           any coarsening and any weights */
+ *   galerkin_bilinear_kernel  bilinear interpolation, below a problem without stored links or below
+ *                             another level; flags as bits in shared memory
+ *   galerkin_kernel           any coarsening and any weights */
 
-/* The tiles of a level, of tile_x columns and `lines` lines each. One block computes one tile. */
+/* The tiles of a level, with tile_x columns and `lines` lines each. One block computes a tile. */
 struct level_tiles {
   int across, count;
 
@@ -224,8 +225,8 @@ struct level_tiles {
         count(static_cast<int>(across * ((level.height + lines - 1) / lines))) {}
 };
 
-/* below_problem: the finer level is the problem, not `finer`. A tile has `rounds` * tile_y lines.
- */
+/* below_problem: the finer level is the problem instead of `finer`. A tile has `rounds` * tile_y
+ * lines. */
 __global__ void __launch_bounds__(tile_x *tile_y, 2)
     galerkin_kernel(const cvtm_grid_problem *problem, cvtm_grid_level finer, cvtm_grid_level coarse,
                     int below_problem, int all, int rounds, const uint8_t *changed,
@@ -246,7 +247,7 @@ __global__ void __launch_bounds__(tile_x *tile_y, 2)
     const int64_t height = below_problem ? coarse.height : finer.height;
     const int scale_x = below_problem || !coarse.halved_x ? 1 : 2;
     const int scale_y = below_problem || !coarse.halved_y ? 1 : 2;
-    /* The nodes that cvtm_grid_needs_galerkin reads, and one more node on each side. */
+    /* the nodes that cvtm_grid_needs_galerkin reads, and one more node on each side */
     const int across = scale_x * tile_x + 4, down = scale_y * tile_y * rounds + 4;
     const int64_t first_i = left * scale_x - 1, first_j = top * scale_y - 1;
 #pragma unroll 4
@@ -269,13 +270,13 @@ __global__ void __launch_bounds__(tile_x *tile_y, 2)
 
 /* --- bilinear interpolation --- */
 
-/* Flags of the finer nodes around a tile, in shared memory: one bit each, 32 columns to a word. */
+/* Flags of the finer nodes around a tile, in shared memory, as bits: 32 columns in a word. */
 template <int lines, int words>
 struct near_bits {
   uint32_t word[lines][words];
 
-  /* Loads the flags from node (left, top) on; nodes outside the grid get `outside`. Returns true if
-   * the calling warp has read a flag that is set. All warps must call. */
+  /* Loads the flags from node (left, top) on; nodes outside the grid get `outside`. Called by all
+   * warps. Returns true if the calling warp has read a flag that is set. */
   __device__ bool load(const uint8_t *flags, int64_t width, int64_t height, int64_t left,
                        int64_t top, bool outside) {
     const int lane = static_cast<int>(threadIdx.x), warp = static_cast<int>(threadIdx.y);
@@ -303,14 +304,14 @@ struct near_bits {
     }
     return any != 0;
   }
-  /* 32 bits of a line, beginning with bit `first`. */
+  /* The 32 bits of a line that begin with bit `first`. */
   __device__ uint32_t at(int line, int first) const {
     const int w = first >> 5;
     return __funnelshift_r(word[line][w], w + 1 < words ? word[line][w + 1] : 0U, first & 31);
   }
 };
 
-/* Two blocks share a multiprocessor, since most of them only read flags. */
+/* Two blocks share a multiprocessor, since most blocks only read flags. */
 template <bool below_problem, int lines>
 __global__ void __launch_bounds__(tile_x *tile_y, !below_problem && lines == tile_y ? 2 : 0)
     galerkin_bilinear_kernel(const cvtm_grid_problem *problem,
@@ -454,7 +455,7 @@ cvtm_status coarse_prolong_and_post_smooth_cuda(const cvtm_grid_top *top,
                            : coarse_prolong_and_post_smooth_plain(top, level, coarse);
 }
 
-/* Enqueues only the line search: the march of post_smooth_and_measure prolongs and corrects. */
+/* Enqueues only the line search; post_smooth_and_measure prolongs and corrects in its march. */
 cvtm_status prolong_and_correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   return marches(top, coarse) ? cvtm_grid_line_search_march(top, coarse)
                               : prolong_and_correct_plain(top, coarse);

@@ -1,10 +1,10 @@
 /* For .cu files of lcp/grid only: loops over nodes, launches, sums over all blocks, and the phases
- * that the files share.
+ * that several files use.
  *
  *   grid_cuda.cu         plain kernels for all phases, P'AP, the table that selects the kernels
  *   grid_march_cuda.cu   phases on the five-point problem: a warp for each strip of the grid
- *   grid_levels_cuda.cu  phases on coarse levels: a block for each tile, one block for small levels
- */
+ *   grid_levels_cuda.cu  phases on coarse levels: a block for each tile, one block for small
+ * levels */
 #ifndef CVTMESH_LCP_GRID_GRID_CUDA_H
 #define CVTMESH_LCP_GRID_GRID_CUDA_H
 
@@ -31,7 +31,7 @@ static __device__ void for_nodes(int64_t width, int64_t height, Work work) {
     for (int64_t i = first_x; i < width; i += step_x) work(i, j);
 }
 
-/* Blocks for for_nodes. */
+/* The blocks for for_nodes. */
 static inline dim3 blocks_for_nodes(int64_t width, int64_t height) {
   return dim3(cvtm_cuda_blocks(width, tile_x), cvtm_cuda_rows(height, tile_y));
 }
@@ -46,14 +46,14 @@ static inline cudaStream_t stream_of(const cvtm_grid_top *top) {
   return cvtm_cuda_stream(top->device);
 }
 
-/* The part of a phase that one launch computes: the blocks from `first` on, out of `count`. */
+/* The part of a phase that one launch computes: the blocks from `first` on, of `count` blocks. */
 struct launch_part {
   int first, count;
   __device__ int block() const { return first + static_cast<int>(blockIdx.x); }
 };
 
-/* An argument of a node function. A problem is in device memory; it is copied, so that the compiler
- * knows that no store changes its pointers. */
+/* An argument of a node function. A problem is in device memory; its copy shows the compiler that
+ * no store changes its pointers. */
 template <typename T>
 struct node_argument : row_argument<T> {};
 template <>
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(tile_x *tile_y, resident)
   call_for_nodes<function>(width, height, node_argument<Arguments>{arguments}...);
 }
 
-/* The argument that a kernel takes: a level is in host memory and is passed by value. */
+/* The argument of a kernel: a level, which is in host memory, is passed by value. */
 static inline cvtm_grid_level kernel_argument(const cvtm_grid_level *level) { return *level; }
 static inline const cvtm_grid_problem *kernel_argument(cvtm_grid_problem *problem) {
   return problem;
@@ -95,7 +95,7 @@ cvtm_status launch_nodes(const cvtm_grid_top *top, const char *name, int64_t wid
 }
 
 /* Launches kernel(arguments, launch_part), in several parts if the phase has more blocks than a
- * launch may have. A loop over blocks in the kernels would cost registers. */
+ * launch can have. A loop over blocks in the kernels would cost registers. */
 template <typename... Parameters, typename... Arguments>
 cvtm_status launch_phase(const cvtm_grid_top *top, const char *name, void (*kernel)(Parameters...),
                          int blocks, dim3 block, size_t shared, Arguments... arguments) {
@@ -115,7 +115,7 @@ void with_flag(bool flag, Launch launch) {
   flag ? launch(std::true_type()) : launch(std::false_type());
 }
 
-/* True if plain kernels replace the kernels of that name, or all kernels. */
+/* True if plain kernels replace the kernels with this name, or all kernels. */
 static inline bool uses_plain(const char *name) {
   return cvtm_uses_plain(name) || cvtm_uses_plain("grid");
 }
@@ -126,15 +126,15 @@ static inline bool is_specialised(const cvtm_grid_level *coarse) {
 }
 
 /* --- sums over all blocks in a fixed order: every block stores its partial sums, and the last
- * block to store them adds them up --- */
+ * block to store them adds all --- */
 
 namespace {
 
-/* The most blocks of a kernel of for_nodes with sums: enough to fill any device several times. */
+/* The largest number of blocks of a kernel of for_nodes with sums; fills any device. */
 constexpr int64_t max_parts = 4096;
 
-/* Sums over the block in a fixed order; thread 0 has the result. value[maximum_at] is a maximum
- * instead of a sum (-1: no value is). */
+/* Sums over the block in a fixed order; thread 0 gets the result. value[maximum_at] is a maximum
+ * instead of a sum (-1: none). */
 template <int count>
 __device__ void reduce_block(double (&value)[count], int maximum_at) {
   __shared__ double shared[count][32];
@@ -167,8 +167,8 @@ __device__ void reduce_block(double (&value)[count], int maximum_at) {
   __syncthreads();
 }
 
-/* Sums over `blocks` blocks; the caller is block number `block`. The last block to call has the
- * sums in thread 0, where the function returns true. All threads of all blocks call once. */
+/* Sums over `blocks` blocks; the caller is block number `block`. All threads of all blocks call
+ * once. Returns true in thread 0 of the last block to call, which has the sums. */
 template <int count>
 __device__ bool reduce_blocks(double (&value)[count], int maximum_at, double *partial,
                               cvtm_grid_state *state, unsigned block, unsigned blocks) {
@@ -199,7 +199,7 @@ __device__ bool reduce_blocks(double (&value)[count], int maximum_at, double *pa
   return true;
 }
 
-/* The same over the blocks of one launch. */
+/* reduce_blocks over the blocks of one launch. */
 template <int count>
 __device__ bool reduce_grid(double (&value)[count], int maximum_at, double *partial,
                             cvtm_grid_state *state) {
@@ -207,7 +207,7 @@ __device__ bool reduce_grid(double (&value)[count], int maximum_at, double *part
                        gridDim.x * gridDim.y);
 }
 
-/* Norms over `blocks` blocks; the calling block is number `block`. See reduce_blocks. */
+/* Reduces norms over `blocks` blocks; the calling block is number `block`. See reduce_blocks. */
 __device__ bool reduce_norms(cvtm_grid_norms *norms, double *partial, cvtm_grid_state *state,
                              unsigned block, unsigned blocks) {
   double sum[3] = {norms->squares, norms->rounding, norms->maximum};
@@ -227,7 +227,7 @@ static __device__ inline double coarse_value(const cvtm_grid_level *c, int x, in
   return c->neumann || (i == x && j == y) ? c->e[j * c->width + i] : 0.0;
 }
 
-/* What norms are measured for. */
+/* The purpose of a measurement of norms. */
 enum cvtm_grid_measured { MEASURE_COLD_START, MEASURE_START, MEASURE_ITERATION };
 
 static __device__ inline void enter_norms(const cvtm_grid_norms &norms, cvtm_grid_measured what,
@@ -251,7 +251,7 @@ int64_t cvtm_grid_partial_doubles_cuda(int64_t width, int64_t height);
 cvtm_status cvtm_grid_measure_march(const cvtm_grid_top *top, cvtm_grid_measured what);
 cvtm_status cvtm_grid_pre_smooth_and_restrict_march(const cvtm_grid_top *top,
                                                     const cvtm_grid_level *coarse);
-/* Only the line search; post_smooth_and_measure prolongs and corrects. */
+/* Only searches along the line; post_smooth_and_measure prolongs and corrects. */
 cvtm_status cvtm_grid_line_search_march(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
 cvtm_status cvtm_grid_post_smooth_and_measure_march(const cvtm_grid_top *top,
                                                     const cvtm_grid_level *coarse);

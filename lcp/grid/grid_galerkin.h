@@ -1,10 +1,10 @@
 /* Inside lcp/grid only: P'AP, the Galerkin operator of a coarse level, one stencil at a time. One
  * source for both devices, C11 and CUDA C++.
  *
- * The stencil of coarse node g is w'A P with w the basis function of g: first q = w'A over the
- * 5 x 5 fine nodes around the support, then the sums of q over the basis functions of g and its
- * neighbours. Truncated nodes count neither in w nor in P. `sum` holds the entries, [1][1] the
- * diagonal; of the others only those that are stored: east, south, south-east and south-west.
+ * The stencil of coarse node g is w'A P with w the basis function of g: first q = w'A over the 5 x
+ * 5 fine nodes around the support, then the sums of q over the basis functions of g and its
+ * neighbours. Truncated nodes count neither in w nor in P. `sum` has the entries: [1][1] the
+ * diagonal, and of the others only those that are stored: east, south, south-east and south-west.
  *
  * cvtm_grid_galerkin chooses among these functions:
  *   _constant  a constant operator and no truncated node: three numbers in closed form;
@@ -21,8 +21,8 @@
 CVTM_HD int cvtm_grid_needs_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
                                      int64_t y, int all) {
   if (all) return 1;
-  int any = 0; /* the loop has no early exit: without branches between them the loads overlap */
-  if (f->problem) { /* a stencil reaches over the supports of the neighbours */
+  int any = 0;      /* no early exit: without branches between them the loads overlap */
+  if (f->problem) { /* a stencil also depends on the supports of the neighbours */
     for (int64_t ny = y > 0 ? y - 1 : 0; ny <= y + 1 && ny < c->height; ++ny) {
       for (int64_t nx = x > 0 ? x - 1 : 0; nx <= x + 1 && nx < c->width; ++nx) {
         any |= c->support_changed[ny * c->width + nx];
@@ -42,8 +42,8 @@ CVTM_HD int cvtm_grid_needs_galerkin(const cvtm_grid_finer *f, const cvtm_grid_l
 
 /* --- constant operators --- */
 
-/* The Galerkin operator of a constant operator. In each direction, bilinear interpolation has the
- * weights 3/2, 1 and 1/4 with itself moved by 0, 1 and 2 nodes. */
+/* The Galerkin operator of a constant operator. In each direction, the inner products of a bilinear
+ * basis function with itself shifted by 0, 1 and 2 nodes are 3/2, 1 and 1/4. */
 CVTM_HD cvtm_grid_constant_stencil cvtm_grid_galerkin_constant(cvtm_grid_constant_stencil a) {
   cvtm_grid_constant_stencil c;
   c.diagonal = 2.25 * a.diagonal - (6 * a.side + 4 * a.corner);
@@ -53,7 +53,7 @@ CVTM_HD cvtm_grid_constant_stencil cvtm_grid_galerkin_constant(cvtm_grid_constan
 }
 
 /* True if the 5 x 5 fine nodes around the support of (x, y) are inside the grid and have constant
- * stencils. *below is then the stencil of (x, y), which holds unless a node is truncated. */
+ * stencils. Then *below is the stencil of (x, y) unless a node is truncated. */
 CVTM_HD int cvtm_grid_galerkin_is_constant(const cvtm_grid_finer *f, int64_t x, int64_t y,
                                            cvtm_grid_constant_stencil *below) {
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
@@ -88,7 +88,7 @@ CVTM_HD void cvtm_grid_constant_entries(cvtm_grid_constant_stencil a, double sum
 
 /* --- both directions halved --- */
 
-/* A bit mask of the 5 x 5 fine nodes around the support of (x, y). Bit 5 ty + tx is set if the node
+/* A bit mask of the 5 x 5 fine nodes around the support of (x, y): bit 5 ty + tx is set if the node
  * is truncated or outside the grid. */
 CVTM_HD uint32_t cvtm_grid_truncated_nodes(const cvtm_grid_finer *f, int64_t x, int64_t y) {
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
@@ -107,8 +107,8 @@ CVTM_HD uint32_t cvtm_grid_truncated_nodes(const cvtm_grid_finer *f, int64_t x, 
   return truncated;
 }
 
-/* q = w'A has values at 5 x 5 nodes. Adds the part of node (dx, dy) of the support: its weight
- * `own` times its stencil `link`. */
+/* Adds to q = w'A, which has values at 5 x 5 nodes, the contribution of node (dx, dy) of the
+ * support: its weight `own` times its stencil `link`. */
 CVTM_HD void cvtm_grid_add_stencil(double own, int dx, int dy, double link[3][3], double q[5][5]) {
   link[1][1] = -link[1][1];
   CVTM_UNROLL
@@ -119,7 +119,7 @@ CVTM_HD void cvtm_grid_add_stencil(double own, int dx, int dy, double link[3][3]
 }
 
 /* Adds q of fine node (tx, ty), times its interpolation weights, to the stored entries of its
- * parents. If the weights are not stored, `part` is q times the weight. */
+ * parents. Without stored weights, `part` is q times the weight. */
 CVTM_HD void cvtm_grid_add_to_parents(const cvtm_grid_level *c, int64_t x, int64_t y, int tx,
                                       int ty, int stored, double part, double sum[3][3]) {
   const int has_west = x > 0, has_east = x + 1 < c->width, has_south = y + 1 < c->height;
@@ -137,7 +137,7 @@ CVTM_HD void cvtm_grid_add_to_parents(const cvtm_grid_level *c, int64_t x, int64
   }
 }
 
-/* Adds up q over the basis functions, without truncated nodes. across, along: the weights of
+/* Adds q to the entries of all parents, without truncated nodes. across, along: the weights of
  * cvtm_grid_closed_form_weights in x and y, used unless weights are stored. */
 CVTM_HD void cvtm_grid_add_all_to_parents(const cvtm_grid_level *c, int64_t x, int64_t y,
                                           const double across[3], const double along[3],
@@ -156,7 +156,7 @@ CVTM_HD void cvtm_grid_add_all_to_parents(const cvtm_grid_level *c, int64_t x, i
   }
 }
 
-/* cvtm_grid_galerkin, both directions halved. stored: a constant, c->weight != NULL. */
+/* cvtm_grid_galerkin if both directions are halved. stored: c->weight != NULL, as a constant. */
 CVTM_HD void cvtm_grid_galerkin_halved(const cvtm_grid_finer *f, const cvtm_grid_level *c,
                                        int64_t x, int64_t y, uint32_t truncated, int stored,
                                        double sum[3][3]) {
@@ -232,7 +232,7 @@ CVTM_HD void cvtm_grid_store_stencil(const cvtm_grid_level *c, int64_t x, int64_
                                               : CVTM_GRID_EMPTY;
 }
 
-/* Computes and stores the stencil of coarse node (x, y): sum over the support of w_f A_fg w_g,
+/* Computes and stores the stencil of coarse node (x, y): the sum over the support of w_f A_fg w_g,
  * without truncated nodes. */
 CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
                                 int64_t y) {
@@ -256,7 +256,7 @@ CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level 
   cvtm_grid_store_stencil(c, x, y, sum, is_constant);
 }
 
-/* Calls cvtm_grid_galerkin if the stencil may have changed, or if `all`; records whether it did. */
+/* Calls cvtm_grid_galerkin if the stencil may have changed, or if `all`; records whether. */
 CVTM_HD void cvtm_grid_update_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c,
                                        int64_t x, int64_t y, int all) {
   const int due = cvtm_grid_needs_galerkin(f, c, x, y, all);

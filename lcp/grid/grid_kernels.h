@@ -1,10 +1,10 @@
 /* Inside lcp/grid only: the problem on a level, the Galerkin operator of a level, the planes that
  * store stencils, and the phases of a solve that differ between devices. C11 and CUDA C++.
  *
- * Every level holds a five-point problem: level 0 the given one, coarser levels those that the
- * nested start solves. Levels from 1 on also hold a nine-point Galerkin operator, with which a
- * cycle corrects the level above it. At the top of the V that level is given by its five-point
- * problem, elsewhere by its Galerkin operator. */
+ * Every level has a five-point problem: level 0 the given problem, coarser levels the problems that
+ * the nested start solves. Levels from 1 on also have a nine-point Galerkin operator, with which a
+ * cycle corrects the next finer level. At the top of the V-cycle this finer level is given by its
+ * five-point problem, elsewhere by its Galerkin operator. */
 #ifndef CVTMESH_LCP_GRID_GRID_KERNELS_H
 #define CVTMESH_LCP_GRID_GRID_KERNELS_H
 
@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* For short loops whose indices must be constants at compile time. */
+/* For short loops whose indices must be compile-time constants. */
 #if defined(__CUDACC__)
 #ifdef __CUDA_ARCH__
 #define CVTM_UNROLL _Pragma("unroll")
@@ -43,12 +43,12 @@ enum {
   CVTM_GRID_SOUTH_WEST,
   CVTM_GRID_PLANES
 };
-/* Planes of stored interpolation weights. Block (X, Y) holds the fine nodes (2 X, 2 Y) .. (2 X + 1,
- * 2 Y + 1). Planes 0-3, at 2 ky + kx, hold the weights of the node amid four coarse nodes; planes
- * 4-5 of the node between two coarse nodes in x; planes 6-7 of the node between two in y. */
+/* Planes of stored interpolation weights. Block (X, Y) has the fine nodes (2 X, 2 Y) .. (2 X + 1, 2
+ * Y + 1). Planes 0-3, at 2 ky + kx, have the weights of the node amid four coarse nodes, planes 4-5
+ * those of the node between two coarse nodes in x, planes 6-7 of the node between two in y. */
 enum { CVTM_GRID_WEIGHTS = 8 };
 
-/* The five-point problem of a level. Arrays hold width * height numbers unless cvtm_lcp_grid says
+/* The five-point problem of a level. Arrays have width * height numbers unless cvtm_lcp_grid says
  * otherwise. */
 typedef struct cvtm_grid_problem {
   int64_t width, height;
@@ -62,22 +62,22 @@ typedef struct cvtm_grid_problem {
   uint8_t *active; /* 1: masked, or at a bound and truncated from the coarse bases */
 } cvtm_grid_problem;
 
-/* What a coarse stencil is known to be before its coefficients are read. */
+/* What is known of a coarse stencil before its coefficients are read. */
 enum cvtm_grid_stencil_kind {
   CVTM_GRID_VARYING,  /* nothing */
-  CVTM_GRID_CONSTANT, /* it is the stencil of the level's constant operator */
+  CVTM_GRID_CONSTANT, /* the stencil of the level's constant operator */
   CVTM_GRID_EMPTY     /* the basis function is truncated entirely; the diagonal is 0 */
 };
 
-/* A coarse level. Arrays hold width * height elements unless said otherwise. */
+/* A coarse level. Arrays have width * height elements unless a comment says otherwise. */
 typedef struct cvtm_grid_level {
   int64_t width, height;
   int halved_x, halved_y; /* the direction is halved from the finer level */
-  int neumann;            /* closed-form weights continue as a constant beyond the boundary */
+  int neumann;            /* at the boundary, closed-form weights extend e as a constant */
   double *coefficient;    /* CVTM_GRID_PLANES planes */
   double *e, *r, *lower, *upper;
   double *scratch; /* CUDA: e after the down phase; CPU: lines of residuals */
-  /* 1: active nodes changed in the support. Used only right below a five-point problem. */
+  /* 1: active nodes changed in the support. Only for the level next to a five-point problem. */
   uint8_t *support_changed;
   uint8_t *stencil_changed; /* 1: the stencil may have changed in this cycle */
   uint8_t *kind;            /* cvtm_grid_stencil_kind of each stencil */
@@ -125,7 +125,7 @@ CVTM_HD int64_t cvtm_grid_finer_height(const cvtm_grid_finer *f) {
   return f->problem ? f->problem->height : f->level->height;
 }
 
-/* Flags of the nodes that are truncated from the coarse bases; NULL if there are none. */
+/* Flags of the nodes that are truncated from the coarse bases; NULL without such nodes. */
 CVTM_HD const uint8_t *cvtm_grid_finer_flags(const cvtm_grid_finer *f) {
   return f->problem ? f->problem->active : NULL;
 }
@@ -139,24 +139,24 @@ extern "C" {
 #endif
 
 /* --- the state, and the phases: each phase enqueues work on the device's stream and returns no
- * number; it stores its decisions in the state --- */
+ * number; its decisions are stored in the state --- */
 
 enum { CVTM_GRID_MAX_LEVELS = 40 };
-/* CUDA's tail of a V-cycle holds small levels in shared memory. The first of them has at most this
- * many nodes. */
+/* The largest number of nodes of the first level in the tail of a V-cycle, the small levels that
+ * CUDA keeps in shared memory. */
 enum { CVTM_GRID_TAIL_NODES = 34 * 34 };
-/* The number of sums that one pass over a grid forms, at most. */
+/* The largest number of sums that one pass over a grid forms. */
 enum { CVTM_GRID_SUMS = 3 };
 
-/* In device memory. */
+/* The state of an iteration, in device memory. */
 typedef struct cvtm_grid_state {
   cvtm_iteration_state loop;
   double cold_norm;        /* 2-norm of the natural residual at clip(0) */
   double slope, curvature; /* r'd and d'Ad of the correction d */
-  int32_t line_search_due; /* 0: the next correction may reuse the last step length */
+  int32_t line_search_due; /* 0: the next correction may use the last step length again */
   double energy;
   int64_t active_lower, active_upper;
-  uint32_t blocks_arrived; /* CUDA: blocks that have stored their partial sums */
+  uint32_t blocks_arrived; /* CUDA: number of blocks that have stored their partial sums */
 } cvtm_grid_state;
 
 /* The level at the top of a V-cycle, whose five-point problem the cycle corrects. */
@@ -174,13 +174,13 @@ typedef struct cvtm_grid_top {
 
 /* When an iteration stops. */
 typedef struct cvtm_grid_stop_rule {
-  double relative, absolute; /* target of the 2-norm: max(relative * cold_norm, absolute) */
+  double relative, absolute; /* of the 2-norm: max(relative * cold_norm, absolute) */
   int64_t limit, window;     /* see cvtm_iteration_state */
 } cvtm_grid_stop_rule;
 
 /* X(name, parameters, width, height, function, arguments): the phases that call function(arguments,
- * i, j), a function of grid_node.h, for every node of a width x height grid. This list generates
- * both tables and their phases. */
+ * i, j), a function of grid_node.h, for every node of a width x height grid. Both tables and their
+ * phases are generated from this list. */
 #define CVTM_GRID_NODE_PHASES(X)                                                                   \
   /* x (d if into_d) = clip(warm ? x : 0). */                                                      \
   X(clip_start, (const cvtm_grid_top *top, int warm, int into_d), top->shape->width,               \
@@ -208,50 +208,50 @@ typedef struct cvtm_grid_stop_rule {
     top->shape->width, top->shape->height, cvtm_grid_prolong_solution, top->problem,               \
     coarse->problem, level)
 
-/* `level` is a coarse level. `coarse` is the one below `level`, or below the problem. */
+/* level: a coarse level. coarse: the next coarser level than `level`, or than the problem. */
 typedef struct cvtm_grid_table {
-  /* The number of doubles that cvtm_grid_top.partial needs for a grid of that size. */
+  /* The number of doubles of cvtm_grid_top.partial for a grid of this size. */
   int64_t (*partial_doubles)(int64_t width, int64_t height);
 
   /* --- the iteration --- */
 
-  /* state->cold_norm = 2-norm of the natural residual at d. */
+  /* Sets state->cold_norm to the 2-norm of the natural residual at d. */
   cvtm_status (*measure_cold_start)(const cvtm_grid_top *top);
   cvtm_status (*begin_iteration)(const cvtm_grid_top *top, const cvtm_grid_stop_rule *rule);
-  /* Sets a new limit once the last limit of iterations has been reached. */
+  /* Sets a new limit after the last limit of iterations has been reached. */
   cvtm_status (*raise_limit)(const cvtm_grid_top *top, int64_t limit);
   /* Computes the norms at x and applies the stop rule. counted: x ends an iteration. */
   cvtm_status (*measure)(const cvtm_grid_top *top, int counted);
-  /* Sweeps of projected SOR. */
+  /* Makes sweeps of projected SOR. */
   cvtm_status (*smooth)(const cvtm_grid_top *top, int sweeps);
   /* Computes the energy and the numbers of active nodes at x. */
   cvtm_status (*measure_energy)(const cvtm_grid_top *top);
 
   /* --- the V-cycle, in order --- */
 
-  /* A sweep on x; then the active nodes; then the residual, restricted to `coarse`. */
+  /* Makes a sweep on x, then marks the active nodes, then restricts the residual to `coarse`. */
   cvtm_status (*pre_smooth_and_restrict)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
-  /* P'AP on levels first .. last, where it may have changed (all: everywhere). */
+  /* Computes P'AP on levels first .. last, where it may have changed (all: everywhere). */
   cvtm_status (*galerkin)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
                           int last, int all);
-  /* Starts from e = 0; a sweep on e; then the residual, restricted to `coarse`. */
+  /* Makes a sweep on e from e = 0, then restricts the residual to `coarse`. */
   cvtm_status (*coarse_pre_smooth_and_restrict)(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse);
-  /* True if tail_cycle takes the levels first .. last as the tail of the V-cycle. NULL: the tail is
+  /* True if tail_cycle handles the levels first .. last, the tail of the V-cycle. NULL: the tail is
    * the last level alone. */
   int (*is_tail)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first, int last);
-  /* The V-cycle of levels first .. last. Sweeps alone solve on the last one. */
+  /* Runs the V-cycle of levels first .. last. On the last level it only makes sweeps. */
   cvtm_status (*tail_cycle)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
                             int last);
-  /* e += interpolated e of `coarse`, a sweep on e. */
+  /* Adds the interpolated e of `coarse` to e, then makes a sweep on e. */
   cvtm_status (*coarse_prolong_and_post_smooth)(const cvtm_grid_top *top,
                                                 const cvtm_grid_level *level,
                                                 const cvtm_grid_level *coarse);
-  /* Stores in d how the interpolated e moves x, and slope and curvature in the state. A device may
-   * leave d to post_smooth_and_measure. */
+  /* Stores in d the move of x by the interpolated e, and slope and curvature in the state. A device
+   * may leave d to post_smooth_and_measure. */
   cvtm_status (*prolong_and_correct)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
-  /* Steps along d, sweeps on x, then does what measure(counted) does. */
+  /* Moves x along d, makes sweeps on x, then does the same as measure(counted). */
   cvtm_status (*post_smooth_and_measure)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes no parentheses. */
@@ -264,21 +264,21 @@ typedef struct cvtm_grid_table {
 extern const cvtm_grid_table cvtm_grid_table_cpu, cvtm_grid_table_cuda;
 
 /* The step length along d: the minimum of the energy on the line, at most 2. A node that leaves its
- * bounds is projected back later. */
+ * bounds is projected later. */
 CVTM_HD double cvtm_grid_line_search_step(const cvtm_grid_state *state) {
   if (!(state->slope > 0)) return 0.0;
   return state->slope < 2 * state->curvature ? state->slope / state->curvature : 2.0;
 }
 
 /* True if the cycle reduced the norm to less than a tenth, with a step length of about 1. Then the
- * next cycle may use the same step length. */
+ * next cycle may use this step length again. */
 CVTM_HD int cvtm_grid_is_fast(double norm, double before, const cvtm_grid_state *state) {
   const double step = cvtm_grid_line_search_step(state);
   return norm < 0.1 * before && step > 0.8 && step < 1.25;
 }
 
-/* Records the norms of an iterate and decides whether to continue: the square of the 2-norm of the
- * natural residual, its maximum norm, and the sum of the squared sizes of its terms (rounding). */
+/* Records the norms of an iterate and decides whether to continue. squares, maximum: of the natural
+ * residual; rounding: the sum of the squared sizes of its terms. */
 CVTM_HD void cvtm_grid_check(cvtm_grid_state *state, double *history, double squares,
                              double maximum, double rounding, int counted) {
   cvtm_iteration_state *loop = &state->loop;

@@ -6,39 +6,38 @@
 /* ------ tiles ------
  *
  * The down phase of a coarse level is pre-smoothing and restriction, the up phase interpolation and
- * post-smoothing. A phase is one launch, with a block for each tile; the plain kernels need six.
- * The tile's corrections and links are in shared memory, so that the four colours of a sweep read
- * global memory once. The threads at the rim of a tile compute what its neighbours own, so that no
- * tile waits for another. With the plain kernels a cycle takes 1.6 to 2.1 times as long at
- * 1024 x 1024, and 1.9 to 2.6 times at 4096 x 4096 (H200).
+ * post-smoothing. A phase is one launch, with a block for each tile; the plain kernels need six
+ * launches. The tile's corrections and links are in shared memory, so that the four colours of a
+ * sweep read global memory once. The threads at the rim of a tile compute nodes that its neighbours
+ * own, so that no tile waits for another. With the plain kernels a cycle takes 1.6 to 2.1 times as
+ * long at 1024 x 1024, and 1.9 to 2.6 times at 4096 x 4096 (H200).
  *
- * A thread holds the nodes (2 X, 2 Y) .. (2 X + 1, 2 Y + 1), one of each colour (a quad), and
- * coarse node (X, Y). Values by colour: those of colour c and thread t are at [c * quad_plane + t].
- */
+ * A thread has the nodes (2 X, 2 Y) .. (2 X + 1, 2 Y + 1), one of each colour (a quad), and coarse
+ * node (X, Y). Values by colour: those of colour c and thread t are at [c * quad_plane + t]. */
 
 namespace {
 
 constexpr int quads_x = 32, quads_y = 16, tile_threads = quads_x * quads_y;
 constexpr int quad_pitch = quads_x + 2, quad_plane = quad_pitch * (quads_y + 2);
-/* The width of the rim in threads on each side: what the sweeps and transfers of a phase reach. */
+/* The width of the rim on each side, in threads: the reach of sweeps and transfers. */
 constexpr int rim_west = 2, down_east = 3, up_east = 2, rim_north = 1, down_south = 2, up_south = 1;
 constexpr int down_x = quads_x - rim_west - down_east, down_y = quads_y - rim_north - down_south;
 constexpr int up_x = quads_x - rim_west - up_east, up_y = quads_y - rim_north - up_south;
 /* Shared memory of a tile: corrections and four planes of links, each for four colours. */
 constexpr size_t tile_bytes = 5 * 4 * quad_plane * sizeof(double);
 
-/* A value at each of a thread's nodes, by colour: 0 and 1 on line 2 Y, 2 and 3 on line 2 Y + 1. */
+/* A value at each node of a thread, by colour: 0 and 1 on line 2 Y, 2 and 3 on line 2 Y + 1. */
 struct quad {
   double at[4];
 };
 
-/* Bytes of a thread's nodes as they are loaded, the two of a line in a word. Whatever uses the
- * bytes waits for the load. */
+/* Bytes of a thread's nodes as they are loaded, with the two bytes of a line in a word. Only a use
+ * of the bytes waits for the load. */
 struct quad_bytes {
   uint32_t line[2];
 };
 
-/* The position of a thread's nodes. */
+/* The position of a thread's nodes in the level and in the tile. */
 struct quad_place {
   int x, y, at; /* X and Y; index of the thread in a plane of shared memory */
   int width, height;
@@ -61,11 +60,11 @@ struct quad_place {
   __device__ int64_t node(int c) const {
     return (2 * y + (c >> 1)) * static_cast<int64_t>(width) + 2 * x + (c & 1);
   }
-  /* Lines begin at even indices, so that both nodes of a line are loaded and stored at once. */
+  /* True if lines begin at even indices: both nodes of a line are then loaded at once. */
   __device__ bool pairs_aligned() const { return (width & 1) == 0; }
 
-  /* Returns 0 outside the grid. The load bypasses the L1 cache: before pdl_wait nothing may enter
-   * that cache. */
+  /* Loads the values of the nodes; 0 outside the grid. The load bypasses the L1 cache, which must
+   * not get values before pdl_wait. */
   __device__ quad load(const double *array) const {
     quad q = {{0, 0, 0, 0}};
 #pragma unroll
@@ -95,8 +94,8 @@ struct quad_place {
       }
     }
   }
-  /* Starts to load the bytes of the four nodes. Outside the grid it loads the bytes of some nodes
-   * of the grid. */
+  /* Starts to load the bytes of the four nodes. Outside the grid it loads the bytes of other
+   * nodes. */
   __device__ quad_bytes load_bytes(const uint8_t *array) const {
     quad_bytes bytes;
 #pragma unroll
@@ -110,13 +109,13 @@ struct quad_place {
     }
     return bytes;
   }
-  /* Byte c of what load_bytes has loaded, or `none` outside the grid. */
+  /* Byte c of the bytes from load_bytes, or `none` outside the grid. */
   __device__ int byte(const quad_bytes &bytes, int c, int none) const {
     return has[c] ? static_cast<int>(bytes.line[c >> 1] >> (8 * (c & 1)) & 0xffU) : none;
   }
 };
 
-/* A level's tiles. One block computes one tile, which owns own_x x own_y quads. */
+/* A level's tiles. One block computes a tile, which owns own_x x own_y quads. */
 struct level_tiles {
   int across, count;
 
@@ -147,10 +146,10 @@ struct quad_operator {
   double *e;    /* shared: corrections, then links to the east, south, south-east, south-west */
   quad inverse; /* inverse diagonal entries; 0 where the stencil is empty */
   double side, corner;
-  bool varying; /* false: all stencils are constant or empty, with the links `side` and `corner` */
+  bool varying; /* false: all stencils are constant or empty, with links `side` and `corner` */
 
   __device__ explicit quad_operator(double *memory) : e(memory) {}
-  /* For constant or empty stencils. */
+  /* Sets constant or empty stencils. */
   __device__ void set_constant(const quad_place &t, const cvtm_grid_constant_stencil &constant,
                                const quad_bytes &kinds) {
     varying = false;
@@ -162,7 +161,7 @@ struct quad_operator {
           t.byte(kinds, c, CVTM_GRID_EMPTY) == CVTM_GRID_CONSTANT ? 1 / constant.diagonal : 0.0;
     }
   }
-  /* For any stencils; the caller waits for the loads. */
+  /* Loads any stencils; the caller waits for the loads. */
   __device__ void load(const quad_place &t, const cvtm_grid_level *level) {
     const int64_t plane = level->width * level->height;
     varying = true;
@@ -179,7 +178,7 @@ struct quad_operator {
     }
   }
 
-  /* The diagonal entries, where all stencils are constant or empty. */
+  /* The diagonal entries if all stencils are constant or empty. */
   __device__ quad constant_diagonal(const cvtm_grid_constant_stencil &constant) const {
     quad q;
 #pragma unroll
@@ -189,8 +188,8 @@ struct quad_operator {
   __device__ double link(int at, int plane, int c, int dx, int dy) const {
     return neighbour(e + 4 * plane * quad_plane, at, c, dx, dy);
   }
-  /* The sum of link times e over the neighbours of the node of colour c. is_varying: equals
-   * `varying`. from_zero: e counts as 0 at the colours c and above. */
+  /* The sum of link times e over the neighbours of the node of colour c. is_varying: `varying`, as
+   * a constant. from_zero: e is taken as 0 at the colours c and above. */
   template <int c, bool from_zero, bool is_varying>
   __device__ double neighbour_sum_of(int at) const {
     constexpr bool has_sides = !from_zero || (c & 1), has_lines = !from_zero || (c & 2);
@@ -231,7 +230,7 @@ struct quad_operator {
   }
 };
 
-/* Loads the operator of a tile. kinds: the bytes of level->kind. All threads call. */
+/* Loads the operator of a tile. kinds: the bytes of level->kind. Called by all threads. */
 __device__ void tile_operator(const quad_place &t, const cvtm_grid_level *level,
                               const cvtm_grid_constant_stencil &constant, const quad_bytes &kinds,
                               quad_operator *a) {
@@ -258,7 +257,7 @@ __device__ __forceinline__ double relax_colour(const quad_operator &a, const qua
   return sum;
 }
 
-/* One sweep. from_zero: starts from e = 0, whatever memory holds. Returns the result of
+/* Makes a sweep. from_zero: starts from e = 0, whatever is in memory. Returns the result of
  * relax_colour for the last colour. */
 template <bool from_zero>
 __device__ __forceinline__ double relax_quads(const quad_operator &a, const quad &r, int at,
@@ -269,7 +268,7 @@ __device__ __forceinline__ double relax_quads(const quad_operator &a, const quad
   return relax_colour<3, from_zero>(a, r, at, e);
 }
 
-/* Residuals; last: the result of relax_quads. */
+/* The residuals of the nodes. last: the result of relax_quads. */
 template <bool is_varying>
 __device__ __forceinline__ quad quad_residuals(const quad_operator &a, const quad &diagonal,
                                                const quad &r, int at, const quad &e, double last) {
@@ -292,7 +291,7 @@ __device__ void gather_support(const double *plane, int at, Combine combine) {
   }
 }
 
-/* The values that the basis function of the thread's coarse node has on its support. */
+/* Computes the values of the basis function of the thread's coarse node on its support. */
 template <bool stored>
 __device__ void tile_weights(const quad_place &t, const cvtm_grid_level *c,
                              double (&weight)[3][3]) {
@@ -311,9 +310,9 @@ __device__ void tile_weights(const quad_place &t, const cvtm_grid_level *c,
   }
 }
 
-/* The down phase: level.scratch = e after a sweep from 0, then the restricted residual. If
- * `changed` is given, the operator is loaded before the preceding kernels have ended, and once more
- * if they changed it. */
+/* The down phase: sets level.scratch to e after a sweep from 0, then restricts the residual. If
+ * `changed` is given, the operator is loaded before the preceding kernels have ended, and again if
+ * they have changed it. */
 template <bool stored>
 __global__ void __launch_bounds__(tile_threads, 2)
     pre_smooth_and_restrict_tile(cvtm_grid_level level, cvtm_grid_level coarse,
@@ -329,14 +328,14 @@ __global__ void __launch_bounds__(tile_threads, 2)
   if (changed) tile_operator(t, &level, constant, t.load_bytes(level.kind), &a);
   pdl_wait();
   const bool is_late = !changed || __ldcg(changed);
-  quad_bytes kinds = {{0, 0}}; /* loaded before the data, since nothing uses the bytes at once */
+  quad_bytes kinds = {{0, 0}}; /* loaded before the data, since the bytes are used later */
   if (is_late) kinds = t.load_bytes(level.kind);
   const quad r = t.load(level.r);
   if (is_late) tile_operator(t, &level, constant, kinds, &a);
   quad e;
   const double last = relax_quads<true>(a, r, t.at, &e);
   t.store(level.scratch, e);
-  /* The sweeps do not need the diagonal, so it is loaded here and occupies no registers before. */
+  /* loaded only here, since the sweeps do not need the diagonal and it would occupy registers */
   const quad residual =
       a.varying ? quad_residuals<true>(a, t.load(level.coefficient), r, t.at, e, last)
                 : quad_residuals<false>(a, a.constant_diagonal(constant), r, t.at, e, last);
@@ -372,9 +371,9 @@ __device__ quad prolong_tile(const quad_place &t, const cvtm_grid_level *c) {
   return q;
 }
 
-/* The up phase: level.e = level.scratch + the interpolated correction, then a sweep. It may read
- * the results of the down phase before pdl_wait: the tail runs between both phases, and triggers
- * the up phase only after its own wait. */
+/* The up phase: sets level.e to level.scratch + the interpolated correction, then makes a sweep. It
+ * may read the results of the down phase before pdl_wait: the tail runs between both phases, and
+ * triggers the up phase only after its own wait. */
 template <bool stored>
 __global__ void __launch_bounds__(tile_threads, 2)
     prolong_and_post_smooth_tile(cvtm_grid_level level, cvtm_grid_level coarse,
@@ -404,7 +403,7 @@ __global__ void __launch_bounds__(tile_threads, 2)
 
 /* --- launchers --- */
 
-/* Levels whose tiles all run at the same time load their operators early. */
+/* The largest level that loads its operator early: all its tiles run at the same time. */
 constexpr int64_t early_nodes = 1 << 18;
 
 /* The operator of a level at nodes where it is constant. */
@@ -456,9 +455,9 @@ cvtm_status cvtm_grid_prolong_and_post_smooth_tiles(const cvtm_grid_top *top,
 /* ------ the tail ------
  *
  * One block computes the tail of the V-cycle, that is, all small levels. A barrier within the block
- * replaces the launch for each level and phase that tiles need. Operators and vectors are in shared
- * memory, each surrounded by zeros. The grid is one block, whatever the limit on blocks, since
- * block barriers separate the levels.
+ * replaces the launches that tiles need for each level and phase. Operators and vectors are in
+ * shared memory, each surrounded by zeros. The grid has one block, whatever the limit on blocks,
+ * since block barriers separate the levels.
  *
  * With tiles on all levels a cycle takes 1.15 to 1.6 times as long at 255 x 255, and 1.2 to 1.6
  * times at 1024 x 1024 (H200). */
@@ -469,7 +468,7 @@ constexpr int tail_threads = 512;
 constexpr int max_small_levels = 12;           /* capacity of small_levels */
 constexpr size_t max_small_bytes = 160 * 1024; /* shared memory for all small levels */
 
-/* cvtm_grid_coarse_neighbour_sum with `pitch` numbers per line; nodes outside the grid hold 0. */
+/* cvtm_grid_coarse_neighbour_sum with `pitch` numbers per line, 0 outside the grid. */
 __device__ double small_neighbour_sum(const double *e, int pitch, const double link[3][3]) {
   return cvtm_grid_nine_point_sum(
       cvtm_grid_three_points(link[0][0], link[0][1], link[0][2], e, -pitch),
@@ -481,10 +480,10 @@ __device__ double small_neighbour_sum(const double *e, int pitch, const double l
 
 extern __shared__ double small_memory[];
 
-/* A level in shared memory. Its arrays follow one another, each surrounded by zeros. */
+/* A level in shared memory. Its arrays are consecutive, each surrounded by zeros. */
 struct small_level {
   int first, width, height; /* first: the offset of the level's arrays in small_memory */
-  int pitch, size;          /* numbers in a line, and in an array, with the zeros around it */
+  int pitch, size;          /* numbers in a line, and in an array, including the zeros around it */
 
   __device__ int at(int x, int y) const { return (y + 1) * pitch + x + 1; }
   __device__ double *array(int number) const { return small_memory + (first + number * size); }
@@ -518,8 +517,8 @@ __device__ small_level small_from(const cvtm_grid_level *level, int first) {
   return s;
 }
 
-/* Calls work(x, y) for all nodes of a grid. If `wait`, it then waits for all threads. 2^n threads
- * take each line, so that no division is needed. */
+/* Calls work(x, y) for all nodes of a grid; then, if `wait`, waits for all threads. 2^n threads
+ * share each line, so that no division is needed. */
 template <bool wait = true, typename Work>
 __device__ void for_small(int width, int height, Work work) {
   int bits = width > 1 ? 32 - __clz(width - 1) : 0;
@@ -548,7 +547,7 @@ __device__ void relax_small(small_level s, int sweeps) {
   }
 }
 
-/* The same on at most 32 nodes, by one warp with a node per thread and no block barriers. */
+/* Relaxes at most 32 nodes, by one warp with a node per thread and without block barriers. */
 __device__ void relax_small_by_warp(small_level s, int sweeps) {
   const int lane = static_cast<int>(threadIdx.x);
   if (lane < 32) {
@@ -570,7 +569,7 @@ __device__ bool is_bilinear(const cvtm_grid_level *c) {
   return !c->weight && c->halved_x && c->halved_y;
 }
 
-/* The residual of level f, restricted to node (x, y) of level s. */
+/* Restricts the residual of level f to node (x, y) of level s. */
 __device__ double restrict_bilinear(small_level f, small_level s, const cvtm_grid_level *c, int x,
                                     int y) {
   const double *at = f.residual() + f.at(2 * x + 1, 2 * y);
@@ -623,7 +622,7 @@ __device__ double interpolated_bilinear(small_level s, const cvtm_grid_level *c,
                             e[s.at(x, y)]);
 }
 
-/* cvtm_grid_interpolated on shared memory with 32-bit indices, which spills fewer registers. */
+/* cvtm_grid_interpolated in shared memory with 32-bit indices, which spills fewer registers. */
 __device__ double interpolated_any(small_level s, const cvtm_grid_level *c, int i, int j) {
   int64_t x0, y0;
   const int count_x = cvtm_grid_parents(c->halved_x, i, &x0);
@@ -652,7 +651,7 @@ __device__ void prolong_small(small_level f, small_level s, const cvtm_grid_leve
 struct small_levels {
   cvtm_grid_level level[max_small_levels];
   int bottom;   /* the last level */
-  int galerkin; /* P'AP is computed below the first level */
+  int galerkin; /* nonzero: P'AP is computed below the first level */
 };
 
 /* Copies the operator of a level to shared memory; the caller waits. */
@@ -669,8 +668,8 @@ __device__ void load_small(small_level s, const cvtm_grid_level &c) {
   });
 }
 
-/* P'AP of level s, the level below f, with bilinear interpolation. It goes to shared and to global
- * memory. The zeros around f make its stencils outside the grid 0. */
+/* Computes P'AP of level s, the next coarser level than f, with bilinear interpolation, into shared
+ * and global memory. Due to the zeros around f, its stencils outside the grid are 0. */
 __device__ void galerkin_small(small_level f, small_level s, const cvtm_grid_level &c) {
   const int count = s.width * s.height;
   for_small(s.width, s.height, [&](int x, int y) {
@@ -715,8 +714,8 @@ __device__ void cycle_small_levels(const small_level *small, const small_levels 
   }
 }
 
-/* Operators seldom change. So the kernel loads them before the preceding kernels have ended, and
- * again if `changed` says that they changed meanwhile (NULL: unknown). */
+/* Operators seldom change, so the kernel loads them before the preceding kernels have ended, and
+ * again if `changed` tells that they have changed since (NULL: unknown). */
 __global__ void __launch_bounds__(tail_threads)
     tail_kernel(const __grid_constant__ small_levels tail, const uint8_t *changed) {
   __shared__ small_level small[max_small_levels];
@@ -754,7 +753,7 @@ __global__ void __launch_bounds__(tail_threads)
 
 /* --- launchers --- */
 
-/* Bytes of shared memory for levels first .. last; 0 if they cannot be a tail. */
+/* Bytes of shared memory for levels first .. last; 0 if these levels cannot be a tail. */
 size_t small_bytes(const cvtm_grid_level *levels, int first, int last) {
   if (levels[first].width * levels[first].height > CVTM_GRID_TAIL_NODES ||
       last - first >= max_small_levels || uses_plain("tail")) {

@@ -1,7 +1,7 @@
 /* Phases on one line, compiled for both vector widths: chunks of a line, their bounds, sums over
  * lanes; lines of the five-point problem and of coarse levels; bilinear transfers; P'AP.
  *
- * Each call passes `varying` as a constant. 0: the inner nodes of a line have constant links and a
+ * Each call passes `varying` as a constant; 0: the inner nodes of a line have constant links and a
  * constant diagonal. */
 #include "lcp/grid/grid_lines.h"
 #include "base/host.h"
@@ -9,10 +9,10 @@
 
 #include <string.h>
 
-/* nodes of a chunk; partial sums along a line, whose number divides CHUNK */
+/* CHUNK: nodes of a chunk; LANES: partial sums along a line, which divides CHUNK */
 enum { CHUNK = 256, LANES = 32 };
 
-/* Stands for lines outside a grid and for bounds that do not exist. */
+/* For lines outside a grid and for absent bounds. */
 static const double zeros[CHUNK] = {0};
 static const double plus_infinity[CHUNK + 1] = {[0 ... CHUNK] = (double)INFINITY};
 static const double minus_infinity[CHUNK + 1] = {[0 ... CHUNK] = -(double)INFINITY};
@@ -56,20 +56,20 @@ CVTM_INLINE double sum_of_lanes(double lane[LANES]) {
 
 /* --- the operator along a chunk --- */
 
-/* x on a chunk of line j and on the lines beside it, and the operator there. */
+/* x on a chunk of line j and on both neighbouring lines, and the operator there. */
 typedef struct stencil {
   const double *line, *north, *south;
   double link, up, down, diagonal;    /* of a constant operator */
   const double *sums, *own_diagonals; /* of a varying operator: neighbour sums, diagonal entries */
 } stencil;
 
-/* True if `varying` is 0 for this problem. */
+/* True if the problem has constant stencils, that is, `varying` is 0. */
 CVTM_INLINE int has_constant_stencil(const cvtm_grid_problem *p) {
   return !p->horizontal && !p->diagonal && p->constant > 0;
 }
 
-/* Neighbour sums and diagonal entries of `count` nodes with the given stride, beginning at `first`.
- * No node is at the left or right edge. */
+/* Computes neighbour sums and diagonal entries of `count` nodes with the given stride, beginning at
+ * `first`. No node is at the left or right edge. */
 CVTM_INLINE void varying_stencil(const cvtm_grid_problem *p, const stencil *s, int64_t j,
                                  int64_t first, int64_t count, int64_t stride, double *sums,
                                  double *diagonals) {
@@ -93,7 +93,7 @@ CVTM_INLINE void varying_stencil(const cvtm_grid_problem *p, const stencil *s, i
   }
 }
 
-/* sums, diagonals: workspace of a chunk each, used if `varying`. */
+/* The stencil of a chunk. sums, diagonals: buffers for a chunk, used if `varying`. */
 CVTM_INLINE stencil stencil_from(const cvtm_grid_problem *p, const double *x, int64_t j,
                                  int64_t first, int64_t count, int64_t stride, int varying,
                                  double *sums, double *diagonals) {
@@ -129,8 +129,8 @@ CVTM_INLINE double diagonal_at(const stencil *s, int varying, int64_t i) {
 /* --- phases --- */
 
 /* With stride 1 this also computes the values of the other colour and drops them, which costs less
- * than skipping them. It then reads nodes of this colour on the lines above and below; stride 2 is
- * for lines that another thread writes at the same time. */
+ * than skipping them, but reads nodes of this colour on the lines above and below; stride 2 is for
+ * lines that another thread writes at the same time. */
 CVTM_INLINE void relax_varying(const cvtm_grid_problem *p, int64_t j, int colour, double omega,
                                int64_t stride, int varying) {
   const int64_t w = p->width, odd = (j + colour) & 1;
@@ -302,7 +302,7 @@ CVTM_INLINE void line_search_body(const cvtm_grid_problem *p, int64_t j, double 
 
 /* --- the operator along a chunk --- */
 
-/* A chunk of a coarse line, away from the edges of the grid, and the lines beside it. */
+/* A chunk of a coarse line, away from the edges of the grid, and both neighbouring lines. */
 typedef struct coarse_stencil {
   const double *diagonal, *r;
   const double *line, *north, *below;
@@ -324,7 +324,7 @@ CVTM_INLINE coarse_stencil coarse_stencil_from(const cvtm_grid_level *c, int64_t
   return s;
 }
 
-/* Sums of link times e over the neighbours of node i: on the line above, its own, below. */
+/* Sums of link times e over the neighbours of node i on the line above, on its line, and below. */
 CVTM_INLINE double north_sum(const coarse_stencil *s, int64_t w, int64_t i) {
   return cvtm_grid_three_points(s->south_east[i - w - 1], s->south[i - w], s->south_west[i - w + 1],
                                 s->north + i, 0);
@@ -344,7 +344,7 @@ CVTM_INLINE void relax_coarse_node(const cvtm_grid_level *c, int64_t y, int64_t 
   c->e[y * c->width + x] = cvtm_grid_coarse_relaxed(c, x, y);
 }
 
-/* Relaxes even columns, then odd ones, by chunks. Both use the same sums of the lines beside. */
+/* Relaxes even columns, then odd ones, with the same sums over the neighbouring lines. */
 CVTM_INLINE void relax_coarse_body(const cvtm_grid_level *c, int64_t y) {
   const int64_t w = c->width;
   double over[CHUNK], under[CHUNK], inverse[CHUNK], value[CHUNK];
@@ -355,7 +355,7 @@ CVTM_INLINE void relax_coarse_body(const cvtm_grid_level *c, int64_t y) {
   }
   relax_coarse_node(c, y, 0);
   if (w % 2 == 1) relax_coarse_node(c, y, w - 1);
-  for (int64_t first = 1; first < w - 1; first += CHUNK) { /* odd; so chunks end with even ones */
+  for (int64_t first = 1; first < w - 1; first += CHUNK) { /* odd: chunks end with even nodes */
     const int64_t count = chunk_of(first, w - 1), k = y * w + first;
     const coarse_stencil s = coarse_stencil_from(c, y, first);
     double *e = c->e + k;
@@ -395,7 +395,7 @@ CVTM_INLINE void residual_coarse_body(const cvtm_grid_level *c, int64_t y, doubl
 
 /* --- restriction --- */
 
-/* Coarse nodes whose support does not touch the boundary go together, the others one by one. */
+/* Restricts coarse nodes whose support does not touch the boundary together, the others singly. */
 CVTM_INLINE void restrict_line_body(const cvtm_grid_level *c, int64_t fine_width,
                                     int64_t fine_height, int64_t y, const double *const lines[3]) {
   const int64_t last = c->width - 1;
@@ -439,8 +439,8 @@ CVTM_INLINE void mark_changes_body(const cvtm_grid_level *c, int64_t fine_width,
 
 /* --- interpolation --- */
 
-/* Interpolates to nodes first .. first + count - 1 of fine line j. They are whole pairs that begin
- * at an even index, or nodes near the left and right boundary. */
+/* Interpolates to nodes first .. first + count - 1 of fine line j: to pairs that begin at an even
+ * index, or to nodes near the left and right boundary. */
 CVTM_INLINE void interpolate_chunk(const cvtm_grid_level *c, int64_t j, int64_t first,
                                    int64_t count, double *out) {
   const int64_t w = c->width, x = first / 2;
@@ -464,7 +464,7 @@ CVTM_INLINE void interpolate_chunk(const cvtm_grid_level *c, int64_t j, int64_t 
   }
 }
 
-/* The number of nodes, from `first` on, that one call of interpolate_chunk takes. */
+/* The number of nodes, from `first` on, for one call of interpolate_chunk. */
 CVTM_INLINE int64_t interpolated_count(const cvtm_grid_level *c, int64_t fine_width,
                                        int64_t first) {
   if (first == 0) return 2;
@@ -481,7 +481,7 @@ CVTM_INLINE void prolong_body(const cvtm_grid_level *f, const cvtm_grid_level *c
   }
 }
 
-/* Active nodes do not move. */
+/* Computes d from the interpolated correction; active nodes do not move. */
 CVTM_INLINE void correct_body(const cvtm_grid_problem *p, const cvtm_grid_level *c, int64_t j) {
   double moved[CHUNK];
   for (int64_t first = 0, count; first < p->width; first += count) {
@@ -502,13 +502,13 @@ CVTM_INLINE void correct_body(const cvtm_grid_problem *p, const cvtm_grid_level 
 
 /* ------ P'AP ------
  *
- * Nodes whose 5 x 5 fine nodes are inside the grid, between levels with bilinear interpolation, go
- * through galerkin_inside: the sums of cvtm_grid_galerkin, first over columns and then over lines,
- * which compilers vectorise. */
+ * Nodes whose 5 x 5 fine nodes are inside the grid, between levels with bilinear interpolation, use
+ * galerkin_inside: the sums of cvtm_grid_galerkin, first over columns and then over lines, which
+ * compilers vectorise. */
 
 /* --- which stencils must be computed --- */
 
-/* A stencil depends on the supports of the neighbours. */
+/* Finds stencils that may have changed: a stencil depends on the supports of the neighbours. */
 CVTM_INLINE void due_below_problem_body(const cvtm_grid_level *c, int64_t y, uint8_t *due) {
   const int64_t w = c->width;
   const uint8_t *line = c->support_changed + y * w, *north = y > 0 ? line - w : line;
@@ -527,7 +527,7 @@ CVTM_INLINE void due_below_problem_body(const cvtm_grid_level *c, int64_t y, uin
   }
 }
 
-/* A stencil depends on the finer stencils in its support. */
+/* Finds stencils that may have changed: a stencil depends on the finer stencils in its support. */
 CVTM_INLINE void due_below_level_body(const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y,
                                       uint8_t *due) {
   const int64_t part = CHUNK / 2, bottom = 2 * y + 2 < f->height ? 2 * y + 2 : f->height - 1;
@@ -549,8 +549,8 @@ CVTM_INLINE void due_below_level_body(const cvtm_grid_level *f, const cvtm_grid_
 
 /* --- w'A --- */
 
-/* Multiplies the links of three nodes of a line by weights, and adds them to the columns west of
- * the nodes, at the nodes and east of them. */
+/* Multiplies the links of three nodes of a line by weights, and adds them to the columns west of,
+ * at, and east of the nodes. */
 CVTM_INLINE void add_line_of_stencils(double q[5], const double weight[3], const double *west,
                                       const double *own, double sign, const double *east) {
   CVTM_UNROLL
@@ -561,8 +561,8 @@ CVTM_INLINE void add_line_of_stencils(double q[5], const double weight[3], const
   }
 }
 
-/* q = w'A, where the support of the basis function w begins at node k of the finer grid. The three
- * lines of the support and the line south of it contribute. */
+/* Computes q = w'A, where the support of the basis function w begins at node k of the finer grid.
+ * The three lines of the support and the line south of it contribute. */
 CVTM_INLINE void add_coarse_stencils(const cvtm_grid_level *f, int64_t k, double weight[3][3],
                                      double q[4][5]) {
   const int64_t w = f->width, plane = w * f->height;
@@ -582,7 +582,7 @@ CVTM_INLINE void add_coarse_stencils(const cvtm_grid_level *f, int64_t k, double
   }
 }
 
-/* The same below a five-point problem without stored links. */
+/* add_coarse_stencils below a five-point problem without stored links. */
 CVTM_INLINE void add_problem_stencils(const cvtm_grid_problem *p, int64_t k, double weight[3][3],
                                       double q[4][5]) {
   const double c = p->constant;
@@ -603,13 +603,13 @@ CVTM_INLINE void add_problem_stencils(const cvtm_grid_problem *p, int64_t k, dou
 
 /* --- w'AP --- */
 
-/* The 5 x 5 nodes around a support: 0 where a node is truncated, else 1. */
+/* For the 5 x 5 nodes around a support: 0 if the node is truncated, else 1. */
 typedef struct kept_nodes {
   const double *line[5];
-  int any; /* some node is truncated */
+  int any; /* nonzero: a node is truncated */
 } kept_nodes;
 
-/* kept = NULL: no node is truncated. */
+/* Computes a stencil. kept: NULL: no node is truncated. */
 CVTM_INLINE void galerkin_inside(const cvtm_grid_finer *f, int64_t x, int64_t y,
                                  const kept_nodes *kept, double sum[3][3]) {
   const int64_t k = 2 * y * cvtm_grid_finer_width(f) + 2 * x;
@@ -634,7 +634,7 @@ CVTM_INLINE void galerkin_inside(const cvtm_grid_finer *f, int64_t x, int64_t y,
       for (int s = 0; s < 5; ++s) q[t][s] *= kept->line[t + 1][s];
     }
   }
-  double west[4], middle[4], east[4]; /* lines of q, summed to the coarse columns */
+  double west[4], middle[4], east[4]; /* lines of q, summed over the coarse columns */
   CVTM_UNROLL
   for (int t = 0; t < 4; ++t) {
     west[t] = q[t][0] + 0.5 * q[t][1];
@@ -648,7 +648,7 @@ CVTM_INLINE void galerkin_inside(const cvtm_grid_finer *f, int64_t x, int64_t y,
   sum[2][2] = 0.5 * east[2] + east[3];
 }
 
-/* Nodes first .. end - 1 of line y, whose 5 x 5 fine nodes are inside the grid. */
+/* Computes stencils first .. end - 1 of line y, whose 5 x 5 fine nodes are in the grid. */
 CVTM_INLINE void galerkin_chunk(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t first,
                                 int64_t end, int64_t y) {
   const int64_t width = cvtm_grid_finer_width(f), fine = 2 * (end - first) + 3;

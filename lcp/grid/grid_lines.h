@@ -1,6 +1,6 @@
 /* Inside lcp/grid, CPU only: phases on one line of a grid (the nodes of one y), in a form that
- * compilers vectorise. Compiled twice (base/host.h), for the machine's baseline and for AVX2, with
- * the same bits. */
+ * compilers vectorise. Compiled twice (base/host.h), for the machine's baseline and for AVX2; both
+ * give the same bits. */
 #ifndef CVTMESH_LCP_GRID_GRID_LINES_H
 #define CVTMESH_LCP_GRID_GRID_LINES_H
 

@@ -1,12 +1,12 @@
 /* The phases of the V-cycle on a five-point problem with constant links, as marches. A warp marches
- * down a strip of the grid and holds a few lines of the strip in registers. So a phase reads and
- * writes global memory once; the plain kernels read it once for each colour. A lane holds columns 2
- * I and 2 I + 1, hence one node of each colour on a line, and coarse column I. Lanes get the values
- * of neighbours by shuffles. Lanes at the rim of a strip compute what the next strip owns, so that
- * no warp waits for another.
+ * down a strip of the grid with a few lines of the strip in registers, so a phase reads and writes
+ * global memory once, while the plain kernels read it once for each colour. A lane has columns 2 I
+ * and 2 I + 1, hence one node of each colour on a line, and coarse column I. Lanes get the values
+ * of neighbours by shuffles. Lanes at the rim of a strip compute nodes that the next strip owns, so
+ * that no warp waits for another.
  *
  * With the plain kernels a cycle takes 1.3 to 2.1 times as long at 1024 x 1024, 2.8 to 4.2 times at
- * 4096 x 4096, and as long at 255 x 255 (H200). Marches that also loaded links took 1.2 to 1.3
+ * 4096 x 4096, and equally long at 255 x 255 (H200). Marches that also loaded links took 1.2 to 1.3
  * times as long as the plain kernels. */
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_march_strip.h"
@@ -20,12 +20,12 @@ namespace {
 
 /* --- restriction --- */
 
-/* Residuals on a fine line, 0 where active: the lane's two nodes and the next one to the east. */
+/* Residuals on a fine line, 0 where active: at the lane's nodes and the next to the east. */
 struct fine_line {
   double residual[3];
 };
 
-/* Restricts fine line j: adds it to the sum of the lane's node of coarse line y. */
+/* Adds the restriction of fine line j to the sum for the lane's node of coarse line y. */
 template <bool odd, bool interior>
 __device__ void gather(const strip<interior> &s, const cvtm_grid_level *c, int y, int j,
                        const fine_line &fine, double *sum) {
@@ -46,16 +46,16 @@ __device__ void gather_store(const strip<interior> &s, const cvtm_grid_level *c,
   *lines_down(c->r + s.pair, y, static_cast<int>(c->width)) = sum;
 }
 
-/* A red-black sweep during the march. It holds x of lines j - 4 .. j. */
+/* A red-black sweep during the march, with x of lines j - 4 .. j. */
 template <bool interior>
 struct sweep_lines {
   node_pair x[5];
-  double black_residual, next_black_residual; /* of the black nodes of lines j - 3 and j - 2 */
+  double black_residual, next_black_residual; /* black residuals of lines j - 3 and j - 2 */
 
   __device__ sweep_lines() : black_residual(0), next_black_residual(0) {
     for (int k = 0; k < 5; ++k) x[k] = splat(0);
   }
-  /* Takes line j; relaxes red nodes on line j - 1 and black nodes on line j - 2. */
+  /* Appends line j; relaxes red nodes on line j - 1 and black nodes on line j - 2. */
   template <bool odd, typename Operator, typename Lines>
   __device__ void sweep(const Lines &lines, const Operator &op, int j, node_pair line) {
 #pragma unroll
@@ -85,7 +85,7 @@ __device__ void march(int from, int to, Advance advance) {
 }
 
 /* Stores the flags of a lane's nodes of line j that have changed, and marks the coarse nodes whose
- * supports contain these nodes (all warps write the same 1). Few lanes call this function; it is
+ * supports contain these nodes (all warps write the value 1). Few lanes call this function; it is
  * not inlined, so that the marches need fewer registers. */
 __device__ __noinline__ void store_changed_flags(uint8_t *active, uint8_t *marked,
                                                  int64_t coarse_width, int64_t coarse_height,
@@ -102,7 +102,7 @@ __device__ __noinline__ void store_changed_flags(uint8_t *active, uint8_t *marke
   }
 }
 
-/* The high words of nonnegative numbers have the order of the numbers. */
+/* The high word of a nonnegative number; these words have the order of the numbers. */
 __device__ unsigned high_word(double value) { return static_cast<unsigned>(__double2hiint(value)); }
 
 /* A slack is the smallest distance to a bound over the inactive nodes of slack_lines lines of a
@@ -110,7 +110,7 @@ __device__ unsigned high_word(double value) { return static_cast<unsigned>(__dou
  * these lines leaves its bounds, and the line search need not read x and the bounds. Without slacks
  * a cycle takes 1.11 times as long at 4096^2, and 1.21 times for torsion at 16384^2 (H200). */
 constexpr int slack_lines = 4;
-constexpr unsigned slack_most = 0x7ff00000U; /* high word of infinity */
+constexpr unsigned slack_most = 0x7ff00000U; /* the high word of infinity */
 
 /* The slack of a node. */
 template <bool second, typename Lines>
@@ -147,7 +147,7 @@ __device__ fine_line gather_line(const Lines &lines, const cvtm_grid_level *coar
   return out;
 }
 
-/* The position of the slack of line j of a strip. */
+/* The index of the slack of line j of a strip. */
 template <bool interior>
 __device__ int64_t slack_place(const strip<interior> &s, int j) {
   return static_cast<unsigned>(j) / slack_lines * strips_of(s.width) + s.across;
@@ -165,7 +165,7 @@ struct restriction {
   __device__ restriction(const Lines &march_lines, const cvtm_grid_level *level,
                          unsigned *to_slacks)
       : lines(march_lines), coarse(level), slacks(to_slacks), sum(0), slack(slack_most) {}
-  /* Restricts line j from its residuals. Called for each line from the first that the warp owns. */
+  /* Restricts line j from its residuals; called for all lines from the first owned one. */
   template <bool odd>
   __device__ void take(int j, node_pair x, node_pair residual) {
     const auto &s = lines.s;
@@ -176,7 +176,7 @@ struct restriction {
       slack = slack_most;
     }
     const int y = j >> 1;
-    if (!odd) { /* the last line of one support is the first of the next */
+    if (!odd) { /* the last line of one support is the first of the next support */
       gather<odd>(s, coarse, y - 1, j, fine, &sum);
       gather_store(s, coarse, y - 1, sum);
       sum = 0;
@@ -192,7 +192,7 @@ struct coarse_lines {
   double north, here;
 };
 
-/* e on coarse line y. Beyond the grid e is constant at a Neumann boundary, and 0 otherwise. */
+/* Loads e on coarse line y; e is continued beyond a Neumann boundary, else 0 there. */
 template <bool interior>
 __device__ double load_coarse(const strip<interior> &s, const cvtm_grid_level *c, int y) {
   const int height = static_cast<int>(c->height);
@@ -200,7 +200,7 @@ __device__ double load_coarse(const strip<interior> &s, const cvtm_grid_level *c
   return coarse_value(c, s.pair, y);
 }
 
-/* The interpolated correction of line j. */
+/* Interpolates the correction of line j. */
 template <bool odd>
 __device__ node_pair interpolate_line(const coarse_lines &e) {
   const double west = from_west(e.here), north_west = odd ? 0.0 : from_west(e.north);
@@ -208,7 +208,7 @@ __device__ node_pair interpolate_line(const coarse_lines &e) {
                    cvtm_grid_bilinear(1, odd, 0, e.north, 0, e.here)};
 }
 
-/* e in the lane's column on coarse lines y, y + 1, ..., loaded into a register a line ahead. */
+/* e in the lane's column on coarse lines y, y + 1, ..., loaded one line ahead. */
 template <typename Strip>
 struct loaded_coarse {
   const Strip &s;
@@ -224,9 +224,9 @@ struct loaded_coarse {
   }
 };
 
-/* The same through shared memory. Construct it before cached_lines, whose lines it shares. A
- * register would be copied at the end of each round of a march, and the copy waits for the load: a
- * quarter of the time of a march with two sweeps at 4096 x 4096. */
+/* loaded_coarse through shared memory. Constructed before cached_lines, with which it shares groups
+ * of copies. A register would be copied at the end of each round of a march, and the copy waits for
+ * the load: a quarter of the time of a march with two sweeps at 4096 x 4096. */
 template <typename Strip>
 struct cached_coarse {
   const Strip &s;
@@ -253,7 +253,7 @@ struct cached_coarse {
   __device__ void request(int y) const {
     cvtm_copy_start(slot(y), lines_down(c->e + column, line(y), static_cast<int>(c->width)), 8);
   }
-  /* Requests what line j + lines_ahead needs. An even line is the first to need its coarse line. */
+  /* Requests the coarse line for line j + lines_ahead, which an even line uses first. */
   template <bool odd>
   __device__ void request_ahead(int j) const {
     if (odd == (lines_ahead & 1)) request((j + lines_ahead) >> 1);
@@ -274,7 +274,7 @@ struct correction {
   template <typename Strip>
   __device__ correction(const Strip &s, const cvtm_grid_level *c, int j)
       : e{0, load_coarse(s, c, (j - 1) >> 1)}, coarse(s, c, (j + 1) >> 1) {}
-  /* x of line j after the correction, within its bounds; *unbounded: the whole correction. */
+  /* x of line j after the correction, within its bounds; *unbounded: without bounds. */
   template <bool odd, typename Lines>
   __device__ node_pair next(const Lines &lines, int j, node_pair x, node_pair *unbounded) {
     const auto &s = lines.s;
@@ -291,7 +291,7 @@ struct correction {
   }
 };
 
-/* Adds the natural residual of one node; its b - A x is given. */
+/* Adds the natural residual of a node. residual: b - A x. */
 template <bool second, bool interior, typename Operator, typename Lines>
 __device__ void add_natural(const Lines &lines, const Operator &op, int j, double x,
                             double residual, cvtm_grid_norms *sum) {
@@ -360,11 +360,11 @@ __device__ void measure_strip(const strip<interior> &s, const cvtm_grid_problem 
   });
 }
 
-constexpr int search_lines = 8; /* lines of a tile */
+constexpr int search_lines = 8; /* number of lines of a tile */
 
 /* x and the lower bounds on the lines of a tile and on one more line on each side. Every lane
- * copies its own nodes to shared memory, all lines at once, and reads them back. Loads line by line
- * make the kernel take 1.3 times as long at 16384 x 16384 (H200). */
+ * copies its own nodes to shared memory, all lines at once, and reads them from there. With loads
+ * line by line the kernel takes 1.3 times as long at 16384 x 16384 (H200). */
 constexpr int tile_lines = search_lines + 2;
 constexpr size_t tile_cache_bytes = march_threads * 2 * tile_lines * 2 * sizeof(double);
 
@@ -445,7 +445,7 @@ __device__ void line_search_bounded(const strip<interior> &s, const cvtm_grid_pr
       }
     }
     if (!owned) return;
-    /* Outside the grid the step is 0. */
+    /* outside the grid the step is 0 */
     const auto ax = op.template at<interior>(p, 2 * s.pair, j - 1);
     const auto ay = op.template at<interior>(p, 2 * s.pair + 1, j - 1);
     sum[1] += step[1].x * (ax.diagonal * step[1].x - ax.around(cx));
@@ -453,10 +453,10 @@ __device__ void line_search_bounded(const strip<interior> &s, const cvtm_grid_pr
   });
 }
 
-/* The same for a tile in which no node leaves its bounds. There d is the interpolated e, and r'd is
- * the coarse residual times e, so x and b are not read. Returns 0 if a node may leave its bounds;
- * then line_search_bounded must add the curvature, and to the slope the change that the bounds
- * make. */
+/* Adds r'd and d'Ad over a tile in which no node leaves its bounds. There d is the interpolated e,
+ * and r'd is the coarse residual times e, so x and b are not read. Returns 0 if a node may leave
+ * its bounds; then line_search_bounded must add the curvature, and to the slope the change due to
+ * the bounds. */
 template <bool interior, typename Operator>
 __device__ int line_search_unbounded(const strip<interior> &s, const cvtm_grid_problem *p,
                                      const Operator &op, const cvtm_grid_level *c,
@@ -542,10 +542,9 @@ void with_operator(const cvtm_grid_problem *shape, Launch launch) {
   }
 }
 
-/* The number of lines that each warp owns. It is chosen such that the blocks run in as few rounds
- * as possible, of full_round blocks each. It is at most max_lines, since warps that are far apart
- * no longer share the cache.
- */
+/* The number of lines that each warp owns, chosen such that the blocks run in as few rounds as
+ * possible, of full_round blocks each. At most max_lines, since warps that are farther apart do not
+ * share the cache. */
 int lines_of(int64_t width, int64_t height) {
   const int64_t full_round = 528, max_lines = 64;
   const int64_t across = march_blocks(width, height, 1).across;
@@ -566,7 +565,7 @@ cvtm_status launch_march(const cvtm_grid_top *top, const char *name, Kernel kern
                       arguments...);
 }
 
-/* Sets coarse.support_changed and the flag after it, top->changed, to 0. */
+/* Zeroes coarse.support_changed and the flag after it, top->changed. */
 cvtm_status clear_changes(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   const size_t bytes = static_cast<size_t>(coarse->width * coarse->height) + 1;
   CVTM_CUDA_TRY(top->device, cudaMemsetAsync(coarse->support_changed, 0, bytes, stream_of(top)));
@@ -593,7 +592,7 @@ __device__ void pre_smooth_strip(const strip<interior> &s, const cvtm_grid_probl
   });
 }
 
-/* x -> d: pre-smoothing, then the active nodes, then the residual on the coarse level.
+/* From x to d: pre-smoothing, then the active nodes, then the residual on the coarse level.
  * coarse.support_changed must be 0 before. */
 template <typename Operator>
 __global__ void __launch_bounds__(march_threads, blocks_per_sm)
@@ -606,7 +605,7 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
                 [&](const auto &s) { pre_smooth_strip(s, &p, op, &coarse, slacks); });
 }
 
-/* Slope and curvature along the correction. Warps take tiles round-robin. */
+/* Computes slope and curvature along the correction. Warps take tiles round-robin. */
 template <typename Operator>
 __global__ void __launch_bounds__(march_threads, blocks_per_sm)
     line_search_march(const cvtm_grid_problem *problem, Operator op, cvtm_grid_level coarse,
@@ -631,7 +630,7 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
   state->curvature = sum[1];
 }
 
-/* d -> x: the step along the correction, then post-smoothing, then norms. */
+/* From d to x: the step along the correction, then post-smoothing, then norms. */
 template <typename Operator>
 __global__ void __launch_bounds__(march_threads, blocks_per_sm)
     post_smooth_and_measure_march(const cvtm_grid_problem *problem, Operator op,
@@ -653,7 +652,7 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
   if (claimed) cudaGraphSetConditional(handle, state->loop.go_on ? 1 : 0);
 }
 
-/* Norms at x, or at d for MEASURE_COLD_START, as in post_smooth_and_measure_march. */
+/* Measures norms at x, or at d for MEASURE_COLD_START, in the order of the march. */
 template <typename Operator>
 __global__ void __launch_bounds__(march_threads, blocks_per_sm)
     measure_march(const cvtm_grid_problem *problem, Operator op, int lines_each,
@@ -675,13 +674,13 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
 
 /* --- launchers --- */
 
-/* Blocks of the line search: as many as run at the same time. */
+/* The number of blocks of the line search: all run at the same time. */
 constexpr int search_blocks = 528;
 
 /* The slacks are at the start of top->partial; the partial sums follow. */
 unsigned *slacks_of(const cvtm_grid_top *top) { return reinterpret_cast<unsigned *>(top->partial); }
 
-/* The number of doubles that hold the slacks of a grid. */
+/* The number of doubles that the slacks of a grid occupy. */
 int64_t slack_doubles(int64_t width, int64_t height) {
   return (strips_of(width) * ((height + slack_lines - 1) / slack_lines) + 1) / 2;
 }

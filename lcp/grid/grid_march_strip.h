@@ -1,6 +1,6 @@
 /* For marches only: the strip of a grid that a warp marches down, five-point operators, the lines
  * of the problem that are read, relaxation and residual at a node. Each set of constant
- * coefficients has an operator type of its own, so that a march loads only the others. */
+ * coefficients has its own operator type, so that a march loads only the other coefficients. */
 #ifndef CVTMESH_LCP_GRID_GRID_MARCH_STRIP_H
 #define CVTMESH_LCP_GRID_GRID_MARCH_STRIP_H
 
@@ -13,17 +13,17 @@ namespace {
 
 constexpr int march_warps = 4, march_threads = 32 * march_warps;
 
-constexpr int rim = 2;              /* lanes on each side of a strip that own no nodes */
-constexpr int pairs = 32 - 2 * rim; /* pairs of columns that a warp owns */
+constexpr int rim = 2;              /* number of lanes on each side of a strip that own no nodes */
+constexpr int pairs = 32 - 2 * rim; /* number of pairs of columns that a warp owns */
 
-/* Strips that cover a width. */
+/* The number of strips that cover a width. */
 __host__ __device__ int64_t strips_of(int64_t width) {
   return (width + 2 * pairs - 1) / (2 * pairs);
 }
 
 constexpr int64_t max_march_width = 1 << 28; /* lines_down counts the bytes of a line in 31 bits */
 
-/* Returns array + lines * width by one instruction; the compiler would multiply in 64 bits. */
+/* Returns array + lines * width by one instruction, without a 64-bit multiplication. */
 template <typename T>
 __device__ T *lines_down(T *array, int lines, int width) {
   T *at;
@@ -40,15 +40,15 @@ using even_line = std::false_type;
 __device__ double from_west(double value) { return __shfl_up_sync(0xffffffffU, value, 1); }
 __device__ double from_east(double value) { return __shfl_down_sync(0xffffffffU, value, 1); }
 
-/* The lane's part of a line: columns 2 I and 2 I + 1. */
+/* The values of a lane on a line: at columns 2 I and 2 I + 1. */
 struct node_pair {
   double x, y;
 };
 
 __device__ node_pair splat(double value) { return node_pair{value, value}; }
 
-/* Blocks of warps that march down a grid, `count` lines each: the number side by side, and in all.
- */
+/* The blocks of warps that march down a grid, `count` lines each: their number side by side, and in
+ * all. */
 struct march_blocks {
   int across, count;
 
@@ -57,19 +57,19 @@ struct march_blocks {
         count(static_cast<int>(across * ((height + lines - 1) / lines))) {}
 };
 
-/* True if lines of that width can be read 16 bytes at a time from the array. */
+/* True if lines of this width can be read from the array 16 bytes at a time. */
 __device__ bool is_aligned(int64_t width, const double *array) {
   return (width & 1) == 0 && (reinterpret_cast<uintptr_t>(array) & 15) == 0;
 }
 
-/* The strip that a warp marches down. Lanes beyond the grid read its nearest nodes and hold 0
- * instead. interior: all nodes that the warp reads are in the grid. */
+/* The strip that a warp marches down. Lanes beyond the grid read its nearest nodes, but have the
+ * value 0. interior: all nodes that the warp reads are in the grid. */
 template <bool interior = false>
 struct strip {
   static constexpr bool is_inside = interior;
   int width, height, across;
   int pair, first, end;   /* pair: I; the warp owns lines first (even) .. end - 1 */
-  int column_x, column_y; /* the lane's columns, or the nearest ones in the grid */
+  int column_x, column_y; /* the lane's columns, or the nearest columns in the grid */
   bool in_x, in_y;        /* the lane's columns are in the grid */
   bool owner;             /* the lane owns its columns */
 
@@ -110,7 +110,7 @@ struct strip {
   __device__ bool is_interior() const {
     return __all_sync(0xffffffffU, in_x && in_y) && first >= 9 && end + 6 <= height;
   }
-  /* True if the lane's first (second) node, or a neighbour of it, is owned. */
+  /* True if the lane's first (second) node, or a neighbour of this node, is owned. */
   __device__ bool near_owned_x() const {
     const int lane = static_cast<int>(threadIdx.x) & 31;
     return lane >= rim && lane <= rim + pairs;
@@ -139,7 +139,7 @@ struct strip {
   /* The offset of the lane's second node from the first: 1; beyond the grid 0. */
   __device__ int beside() const { return interior ? 1 : column_y - column_x; }
 
-  /* 0 outside the grid. */
+  /* The value, or 0 outside the grid. */
   __device__ node_pair inside(int j, node_pair value) const {
     return node_pair{has_x() && has_line(j) ? value.x : 0.0,
                      has_y() && has_line(j) ? value.y : 0.0};
@@ -156,7 +156,7 @@ struct strip {
     if (has_x()) to[0] = value.x;
     if (has_y()) to[1] = value.y;
   }
-  /* Flags of both columns, in bits 0-7 and 8-15. */
+  /* Loads the flags of both columns, in bits 0-7 and 8-15. */
   __device__ unsigned load_flags(const uint8_t *array, int j) const {
     const uint8_t *from = at(array, j);
     if ((width & 1) == 0) return *reinterpret_cast<const uint16_t *>(from);
@@ -175,7 +175,7 @@ __device__ void for_strip(const strip<> &s, Work work) {
   }
 }
 
-/* The same for the calling warp's strip; the strips of the grid have `count` lines each. */
+/* for_strip with the calling warp's strip; the strips of the grid have `count` lines each. */
 template <typename Work>
 __device__ void for_own_strip(int64_t nodes_x, int64_t nodes_y, int count, int block, Work work) {
   const int across = march_blocks(nodes_x, nodes_y, count).across;
@@ -189,7 +189,7 @@ struct neighbours {
   double west, east, north, south;
 };
 
-/* Constant links. Values beyond the boundary are 0, so that links that cross it count only in the
+/* Constant links. Values beyond the boundary are 0, so that links across it count only in the
  * diagonal entry. */
 struct constant_stencil {
   double link, diagonal, inverse;
@@ -208,7 +208,7 @@ struct uniform_operator {
   }
 };
 
-/* Constant links and constant mass; the boundary has other diagonal entries. */
+/* Constant links and constant mass; diagonal entries at the boundary differ. */
 struct constant_operator {
   double link, outer, mass;
   double diagonal[3], inverse[3]; /* inside, at a side, at a corner */
@@ -225,7 +225,7 @@ struct constant_operator {
   }
 };
 
-/* Constant links; memory holds a part of the diagonal. */
+/* Constant links; a part of the diagonal is in memory. */
 struct diagonal_stencil {
   double link, diagonal;
   __device__ double around(const neighbours &c) const {
@@ -243,7 +243,7 @@ struct diagonal_operator {
     const int x = static_cast<int>(i), y = static_cast<int>(j);
     const int64_t line = y < 0        ? 0
                          : y < height ? y
-                                      : height - 1; /* beyond the boundary any value will do */
+                                      : height - 1; /* any value will do beyond the boundary */
     const double across = (x > 0 ? link : outer) + (x + 1 < width ? link : outer);
     const double down = (y > 0 ? link : outer) + (y + 1 < height ? link : outer);
     const double own = p->diagonal[line * width + (x < 0 ? 0 : x < width ? x : width - 1)];
@@ -254,23 +254,23 @@ struct diagonal_operator {
 /* --- lines in shared memory --- */
 
 /* Lines of the five-point problem. Every lane copies its own nodes to shared memory in advance and
- * reads them back, so that no lane waits for another. */
-constexpr int prefetch_ahead = 6; /* lines by which the diagonal is prefetched into the L2 cache */
+ * reads them from there, so that no lane waits for another. */
+constexpr int prefetch_ahead = 6; /* lines by which the L2 prefetch of the diagonal is ahead */
 constexpr int cached_x = 4,
-              cached_other = 8; /* lines in shared memory: of x, of the other arrays */
-constexpr int cached_e = 2;     /* lines of the coarse correction in shared memory */
+              cached_other = 8; /* number of lines in shared memory: of x, of the other arrays */
+constexpr int cached_e = 2;     /* number of lines of the coarse correction in shared memory */
 constexpr size_t lines_bytes = march_threads * ((cached_x + 2 * cached_other) * 2 * sizeof(double) +
                                                 cached_other * 2 * sizeof(uint32_t));
 constexpr size_t cache_bytes = lines_bytes + march_threads * cached_e * sizeof(double);
 
-constexpr int lines_ahead = 3; /* between the line waited for and the one requested */
+constexpr int lines_ahead = 3; /* from the line that is waited for to the requested line */
 
 /* flagged: also copies the flags of active nodes. */
 template <bool flagged, typename Strip>
 struct cached_lines {
   const Strip &s;
   const cvtm_grid_problem *p;
-  const double *source; /* array that x is read from */
+  const double *source; /* the array from which x is read */
   char *base;           /* the lane's slots */
   int last;             /* the last line to request */
   bool aligned;         /* all arrays may be read 16 bytes at a time */
@@ -347,7 +347,7 @@ struct cached_lines {
     if (!p->lower) return -static_cast<double>(INFINITY);
     return second ? slot_lower(j)->y : slot_lower(j)->x;
   }
-  /* Upper bounds are rare. They are read from global memory when needed. */
+  /* Upper bounds are rare, and are read from global memory when needed. */
   template <bool second>
   __device__ double upper(int j) const {
     if (!p->upper) return static_cast<double>(INFINITY);

@@ -1,4 +1,4 @@
-/* Inside lcp/grid only: the formulas at a node, once for both devices, C11 and CUDA C++: operators,
+/* Inside lcp/grid only: the formulas at a node, for both devices, C11 and CUDA C++: operators,
  * smoother, norms, transfers, interpolation weights, and the problems of the nested start. */
 #ifndef CVTMESH_LCP_GRID_GRID_NODE_H
 #define CVTMESH_LCP_GRID_GRID_NODE_H
@@ -12,7 +12,7 @@ CVTM_HD double cvtm_grid_mass_at(const cvtm_grid_problem *p, int64_t k) {
   return p->diagonal ? p->diagonal[k] : p->mass;
 }
 
-/* link: the links to the west, east, north and south of (i, j). Returns the diagonal entry. */
+/* Sets the links to west, east, north and south of (i, j). Returns the diagonal entry. */
 CVTM_HD double cvtm_grid_links(const cvtm_grid_problem *p, int64_t i, int64_t j, double link[4]) {
   if (p->horizontal) {
     const double *h = p->horizontal + j * (p->width + 1) + i;
@@ -78,7 +78,7 @@ CVTM_HD void cvtm_grid_coarse_stencil_inside(const cvtm_grid_level *c, int64_t x
   link[2][2] = south_east[0];
 }
 
-/* link[dy + 1][dx + 1] = the link to the neighbour at (dx, dy); link[1][1] = the diagonal entry. */
+/* Sets link[dy + 1][dx + 1] for the neighbour at (dx, dy), and link[1][1] to the diagonal. */
 CVTM_HD void cvtm_grid_coarse_stencil(const cvtm_grid_level *c, int64_t x, int64_t y,
                                       double link[3][3]) {
   if (x > 0 && y > 0 && x + 1 < c->width && y + 1 < c->height) {
@@ -96,8 +96,8 @@ CVTM_HD void cvtm_grid_coarse_stencil(const cvtm_grid_level *c, int64_t x, int64
   link[2][2] = cvtm_grid_coarse_link(c, CVTM_GRID_SOUTH_EAST, x, y);
 }
 
-/* The parts of a neighbour sum inside the grid: three nodes of the line above or below, whose
- * middle one is e[k]; the nodes to the west and east of `e`; all eight. */
+/* The terms of a neighbour sum inside the grid: three nodes of the line above or below, whose
+ * middle node has e[k]; the nodes to the west and east of `e`; all eight neighbours. */
 CVTM_HD double cvtm_grid_three_points(double west, double middle, double east, const double *e,
                                       int k) {
   return (west * e[k - 1] + middle * e[k]) + east * e[k + 1];
@@ -135,7 +135,7 @@ CVTM_HD double cvtm_grid_coarse_residual(const cvtm_grid_level *c, int64_t x, in
                        c->e[k]);
 }
 
-/* --- either --- */
+/* --- a coarse level or a problem --- */
 
 /* cvtm_grid_coarse_stencil for a coarse level or a five-point problem. */
 CVTM_HD void cvtm_grid_finer_stencil(const cvtm_grid_finer *f, int64_t i, int64_t j,
@@ -187,7 +187,7 @@ CVTM_HD void cvtm_grid_mark_active(const cvtm_grid_problem *p, int only_masked, 
 /* --- the smoother: projected SOR on the five-point problem, Gauss-Seidel on coarse levels. Sweeps
  * run by colours: red-black on five points, four colours on nine --- */
 
-/* The value that projected SOR gives to node (i, j). If the diagonal entry is 0, x stays. */
+/* The value that projected SOR gives to node (i, j). If the diagonal entry is 0, x is unchanged. */
 CVTM_HD double cvtm_grid_relaxed(const cvtm_grid_problem *p, const double *x, int64_t i, int64_t j,
                                  double omega) {
   double link[4];
@@ -208,7 +208,7 @@ CVTM_HD double cvtm_grid_coarse_relaxed(const cvtm_grid_level *c, int64_t x, int
   return cvtm_relax(c->r[k] + cvtm_grid_coarse_neighbour_sum(c, c->e, x, y, link), link[1][1], 0.0);
 }
 
-/* Sweeps on the coarsest level: for at most 3 x 3 nodes, and where the mass dominates the links. */
+/* Sweeps on the coarsest level: for at most 3 x 3 nodes; if the mass dominates the links. */
 enum { CVTM_GRID_BOTTOM_SWEEPS = 8, CVTM_GRID_MASS_DOMINATED_SWEEPS = 2 };
 
 CVTM_HD int cvtm_grid_bottom_sweeps(const cvtm_grid_level *bottom) {
@@ -224,8 +224,8 @@ CVTM_HD double cvtm_grid_natural(double x, double product, double sum, double lo
   return x - cvtm_lcp_clip(x - (product - sum), lower, upper);
 }
 
-/* The size of the terms whose difference is the natural residual: a measure of its rounding error.
- */
+/* The size of the terms whose difference is the natural residual, a measure of its rounding
+ * error. */
 CVTM_HD double cvtm_grid_natural_size(double b, double product) {
   return fabs(b) + 2 * fabs(product);
 }
@@ -273,8 +273,8 @@ CVTM_HD double cvtm_grid_stepped(const cvtm_grid_problem *p, int64_t k, double s
   return cvtm_grid_clipped(p, k, p->x[k] + step * p->d[k]);
 }
 
-/* The term of node (i, j) in the energy 1/2 x'Ax - b'x. It is formed from differences of
- * neighbours, which do not cancel as the terms of A x do. Both ends of a link share its energy. */
+/* The term of node (i, j) in the energy 1/2 x'Ax - b'x, from differences between neighbours, which
+ * do not cancel as the terms of A x do. Each end of a link has half of its energy. */
 CVTM_HD double cvtm_grid_node_energy(const cvtm_grid_problem *p, int64_t i, int64_t j) {
   const int64_t k = j * p->width + i;
   const int64_t next[4] = {k - 1, k + 1, k - p->width, k + p->width};
@@ -295,13 +295,13 @@ CVTM_HD double cvtm_grid_node_energy(const cvtm_grid_problem *p, int64_t i, int6
  * Coarsening takes every second node of a direction: coarse node I lies on fine node 2 I + 1, and
  * fine node 2 I lies between coarse nodes I - 1 and I, for any number of nodes. A direction that is
  * not halved keeps its nodes. Interpolation between nodes of a constant five-point operator is
- * bilinear ("closed form": zero beyond a Dirichlet boundary, constant beyond a Neumann one). For
- * other operators the weights follow from the operator (Dendy, Black box multigrid, J. Comput.
- * Phys. 48, 1982), which keeps jumps and holes. */
+ * bilinear ("closed form": zero beyond a Dirichlet boundary, constant beyond a Neumann boundary).
+ * For other operators the weights follow from the operator (Dendy, Black box multigrid, J. Comput.
+ * Phys. 48, 1982), so that jumps and holes of the coefficients are respected. */
 
-/* A direction is halved unless its links are weaker, by more than this factor, than the links in
- * the other direction (semicoarsening). Each halving of the other direction makes the ratio four
- * times smaller. */
+/* A direction is halved unless its links are weaker by more than this factor than the links in the
+ * other direction (semicoarsening). Each halving of the other direction divides the ratio by
+ * four. */
 enum { CVTM_GRID_SEMICOARSENING = 3 };
 
 CVTM_HD int cvtm_grid_is_halved(int64_t side, int64_t other_side, double along, double across) {
@@ -310,8 +310,8 @@ CVTM_HD int cvtm_grid_is_halved(int64_t side, int64_t other_side, double along, 
 
 /* --- interpolation --- */
 
-/* The parents of fine index i in one direction, the coarse nodes that it interpolates from: *first
- * and perhaps the next one. Returns how many. A parent may lie outside the coarse grid. */
+/* The parents of fine index i in one direction, the coarse nodes that it depends on: *first and
+ * perhaps the next. Returns their number. A parent may lie outside the coarse grid. */
 CVTM_HD int cvtm_grid_parents(int halved, int64_t i, int64_t *first) {
   if (!halved) {
     *first = i;
@@ -322,7 +322,7 @@ CVTM_HD int cvtm_grid_parents(int halved, int64_t i, int64_t *first) {
   return 1 + between;
 }
 
-/* Closed form in one direction: the weight of each parent, if the fine node has `count` parents
+/* Closed form in one direction: the weight of each parent of a fine node with `count` parents
  * beginning at `first`. */
 CVTM_HD double cvtm_grid_closed_form_weight(int neumann, int count, int64_t first,
                                             int64_t coarse_count) {
@@ -340,7 +340,7 @@ CVTM_HD void cvtm_grid_closed_form_weights(int neumann, int64_t coarse, int64_t 
 
 /* Closed form, both directions halved: the value at fine node (i, j) from coarse nodes (x - 1, y -
  * 1), (x, y - 1), (x - 1, y) and (x, y), where x = i / 2 and y = j / 2. The parities odd_x and
- * odd_y of i and j say which of the four the node needs. */
+ * odd_y of i and j determine which of the four are used. */
 CVTM_HD double cvtm_grid_bilinear(int odd_x, int odd_y, double north_west, double north,
                                   double west, double here) {
   if (odd_x && odd_y) return here;
@@ -389,8 +389,8 @@ CVTM_HD double cvtm_grid_interpolated(const cvtm_grid_level *c, const double *e,
 
 /* --- restriction --- */
 
-/* The support of coarse index `coarse`: the fine indices *first .. *last, within 0 .. count - 1,
- * whose parent it is. */
+/* The support of coarse index `coarse`: the fine indices *first .. *last, within 0 .. count - 1, of
+ * which it is a parent. */
 CVTM_HD void cvtm_grid_support(int halved, int64_t coarse, int64_t count, int64_t *first,
                                int64_t *last) {
   *first = halved ? 2 * coarse : coarse;
@@ -407,9 +407,9 @@ CVTM_HD double cvtm_grid_basis(const cvtm_grid_level *c, int64_t x, int64_t y, i
   return cvtm_grid_weight(c, i, j, count_x, count_y, (int)(x - x0), (int)(y - y0));
 }
 
-/* Restricts the residual to coarse node (x, y), without truncated nodes. Below a five-point problem
- * it also sets c->support_changed, if active nodes of the support differ from f->problem->active.
- */
+/* Restricts the residual to coarse node (x, y), without truncated nodes. Next to a five-point
+ * problem it also sets c->support_changed, if active nodes of the support differ from
+ * f->problem->active. */
 CVTM_HD void cvtm_grid_restrict(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
                                 int64_t y) {
   const cvtm_grid_problem *p = f->problem;
@@ -437,8 +437,8 @@ CVTM_HD void cvtm_grid_restrict(const cvtm_grid_finer *f, const cvtm_grid_level 
 
 /* --- corrections --- */
 
-/* d at node (i, j): how the interpolated correction moves x, as far as the bounds allow. Active
- * nodes do not move. */
+/* Sets d at node (i, j) to the move of x by the interpolated correction, as far as the bounds
+ * allow. Active nodes do not move. */
 CVTM_HD void cvtm_grid_correct(const cvtm_grid_problem *p, const cvtm_grid_level *c, int64_t i,
                                int64_t j) {
   const int64_t k = j * p->width + i;
@@ -448,7 +448,7 @@ CVTM_HD void cvtm_grid_correct(const cvtm_grid_problem *p, const cvtm_grid_level
                                p->x[k];
 }
 
-/* The same on a coarse level: e += interpolated e of the level below it. */
+/* Corrects a coarse level: adds the interpolated e of the next coarser level to e. */
 CVTM_HD void cvtm_grid_prolong(const cvtm_grid_level *level, const cvtm_grid_level *c, int64_t x,
                                int64_t y) {
   level->e[y * level->width + x] += cvtm_grid_interpolated(c, c->e, x, y);
@@ -458,12 +458,12 @@ CVTM_HD void cvtm_grid_prolong(const cvtm_grid_level *level, const cvtm_grid_lev
 
 CVTM_HD double cvtm_grid_positive(double value) { return value > 0 ? value : 0.0; }
 
-/* In this section link[dy + 1][dx + 1] is the link to the neighbour at (dx, dy), 0 if there is no
- * neighbour or it is active. link[1][1] is the diagonal entry. The excess of the diagonal over the
- * links acts as a link to the value 0. */
+/* In this section link[dy + 1][dx + 1] is the link to the neighbour at (dx, dy), or 0 if there is
+ * no neighbour or it is active. link[1][1] is the diagonal entry. The excess of the diagonal over
+ * the links acts as a link to the value 0. */
 
-/* The weights of the two parents of a node between them in x (in y if `vertical`), from the node's
- * stencil summed over the other direction. */
+/* The weights of the two parents of a node that lies between them in x (in y if `vertical`), from
+ * the node's stencil summed over the other direction. */
 CVTM_HD void cvtm_grid_line_weights(const double link[3][3], int vertical, double weight[2]) {
   double excess = link[1][1], side[3] = {0, 0, 0};
   for (int dy = 0; dy < 3; ++dy) {
@@ -481,7 +481,7 @@ CVTM_HD void cvtm_grid_line_weights(const double link[3][3], int vertical, doubl
 }
 
 /* The weights of the four parents of a node amid them, from the equation of the node, in which the
- * neighbours are interpolated by their own weights. */
+ * neighbours are interpolated with their own weights. */
 CVTM_HD void cvtm_grid_amid_weights(const double stencil[3][3], const double north[2],
                                     const double south[2], const double west[2],
                                     const double east[2], double amid[4]) {
@@ -526,8 +526,8 @@ CVTM_HD void cvtm_grid_line_weights_at(const cvtm_grid_finer *f, int64_t i, int6
   cvtm_grid_line_weights(link, vertical, weight);
 }
 
-/* Stores all weights of block (x, y): first of the fine nodes between two parents, then of the node
- * amid four, which uses the former. below_problem: the finer level is p, not `level`. */
+/* Stores all weights of block (x, y): first of the fine nodes between two parents, then, from
+ * these, of the node amid four parents. below_problem: the finer level is p instead of `level`. */
 CVTM_HD void cvtm_grid_compute_weights(const cvtm_grid_problem *p, const cvtm_grid_level *level,
                                        int below_problem, const cvtm_grid_level *c, int64_t x,
                                        int64_t y) {
@@ -551,12 +551,12 @@ CVTM_HD void cvtm_grid_compute_weights(const cvtm_grid_problem *p, const cvtm_gr
   }
 }
 
-/* --- the nested start: coarser problems in finite volumes, and the start that the solution of a
- * coarser problem gives --- */
+/* --- the nested start: coarser problems in finite volumes, and the start from the solution of a
+ * coarser problem --- */
 
-/* b and bounds of node (x, y) of problem c, the one below f. b is restricted like a residual; the
- * bounds are those of the fine node at the same place. c owns its arrays: `const` in a problem only
- * says that a solve does not write them. */
+/* Sets b and bounds of node (x, y) of problem c, the next coarser problem than f. b is restricted
+ * like a residual; the bounds are those of the fine node at this point. c owns its arrays: `const`
+ * in a problem only means that a solve does not write them. */
 CVTM_HD void cvtm_grid_coarsen_data(const cvtm_grid_problem *f, const cvtm_grid_problem *c,
                                     const cvtm_grid_level *level, int64_t x, int64_t y) {
   double sum = 0;
@@ -577,8 +577,8 @@ CVTM_HD void cvtm_grid_coarsen_data(const cvtm_grid_problem *f, const cvtm_grid_
   if (c->upper) ((double *)c->upper)[k] = f->upper[same];
 }
 
-/* The share of fine index `fine` that belongs to its coarse control volume, in one direction: half
- * for a node between two volumes, the whole node at a Neumann boundary. */
+/* The fraction of fine index `fine` that belongs to its coarse control volume, in one direction: a
+ * half for a node between two volumes, 1 for a node at a Neumann boundary. */
 CVTM_HD double cvtm_grid_control_volume_share(const cvtm_grid_level *level, int halved,
                                               int64_t coarse_count, int64_t fine) {
   int64_t first;
@@ -592,14 +592,14 @@ CVTM_HD double cvtm_grid_line_link(const cvtm_grid_problem *f, int vertical, int
                                    int64_t line) {
   double link[4];
   const int64_t count = vertical ? f->height : f->width;
-  const int beyond = index == count; /* as seen from the last node */
+  const int beyond = index == count; /* the link is seen from the last node */
   const int64_t at = index - beyond;
   cvtm_grid_links(f, vertical ? line : at, vertical ? at : line, link);
   return link[2 * vertical + beyond];
 }
 
-/* The same link of the coarser problem: two fine links in series, added over the fine lines side by
- * side. */
+/* The corresponding link of the coarser problem: two fine links in series, added over the parallel
+ * fine lines. */
 CVTM_HD double cvtm_grid_coarse_volume_link(const cvtm_grid_problem *f,
                                             const cvtm_grid_level *level, int vertical,
                                             int64_t index, int64_t line) {
@@ -622,8 +622,8 @@ CVTM_HD double cvtm_grid_coarse_volume_link(const cvtm_grid_problem *f,
   return sum;
 }
 
-/* Links, diagonal and mask of node (x, y) of problem c, the one below f. x = width and y = height
- * stand for the last links. */
+/* Sets links, diagonal and mask of node (x, y) of problem c, the next coarser problem than f. x =
+ * width and y = height stand for the last links. */
 CVTM_HD void cvtm_grid_coarsen_links(const cvtm_grid_problem *f, const cvtm_grid_problem *c,
                                      const cvtm_grid_level *level, int64_t x, int64_t y) {
   if (c->horizontal && y < c->height) {
@@ -656,7 +656,7 @@ CVTM_HD void cvtm_grid_coarsen_links(const cvtm_grid_problem *f, const cvtm_grid
   }
 }
 
-/* x of node (i, j), interpolated from the solution of the coarser problem. */
+/* Sets x of node (i, j) by interpolation from the solution of the coarser problem. */
 CVTM_HD void cvtm_grid_prolong_solution(const cvtm_grid_problem *p, const cvtm_grid_problem *c,
                                         const cvtm_grid_level *level, int64_t i, int64_t j) {
   const int64_t k = j * p->width + i;

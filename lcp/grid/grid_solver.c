@@ -1,6 +1,6 @@
-/* The solver behind cvtm_lcp_create_grid: multigrid for five-point complementarity problems that
- * are never stored as matrices. Setup of levels, memory and coefficients; the V-cycle, the
- * iteration, and the nested start; create and solve. */
+/* The solver of cvtm_lcp_create_grid: multigrid for five-point complementarity problems that are
+ * never stored as matrices. Setup of levels, memory and coefficients; the V-cycle, the iteration,
+ * and the nested start; create and solve. */
 #include "base/select.h"
 #include "base/primitives.h"
 #include "lcp/grid/grid_node.h"
@@ -11,7 +11,7 @@
 typedef struct cvtm_grid_solver {
   cvtm_lcp head;
   const cvtm_grid_table *table;
-  int levels; /* coarse levels: level[1] .. level[levels] */
+  int levels; /* number of coarse levels: level[1] .. level[levels] */
   int bottom; /* the coarsest level that cycles use */
   cvtm_grid_level level[CVTM_GRID_MAX_LEVELS];
   cvtm_grid_problem shape[CVTM_GRID_MAX_LEVELS]; /* host copies of `problem` */
@@ -22,10 +22,10 @@ typedef struct cvtm_grid_solver {
     struct cvtm_grid_solver *solver;
     int at;
   } body[CVTM_GRID_MAX_LEVELS]; /* argument of each loop */
-  void *arena, *extra; /* device memory: what every problem needs; what varying coefficients need */
-  int ready;           /* the coefficients have been set */
-  int linked;          /* the levels have been laid out for arrays of links */
-  int kind;            /* the coefficients that the loops were recorded for; 0: none */
+  void *arena, *extra;          /* device memory: for every problem; for varying coefficients */
+  int ready;                    /* nonzero: the coefficients have been set */
+  int linked;                   /* nonzero: the levels have been laid out for arrays of links */
+  int kind;              /* kind of the coefficients for which the loops were recorded; 0: none */
   double constant, mass; /* the values of constant coefficients */
 } cvtm_grid_solver;
 
@@ -33,7 +33,7 @@ typedef struct cvtm_grid_solver {
 
 enum { COARSEST = 3 }; /* nodes per side of the coarsest grid */
 
-/* If the links are below this share of the mass, a sweep solves: no coarser level is used. */
+/* If the links are below this fraction of the mass, a level needs no coarser level. */
 static const double negligible_links = 1.0 / 16;
 
 /* --- memory --- */
@@ -45,7 +45,7 @@ static void drop_loops(cvtm_grid_solver *s) {
   }
 }
 
-/* Places arrays one after the other in a block of memory. With base NULL it only counts bytes. */
+/* Places arrays consecutively in a block of memory. With base NULL it only counts bytes. */
 typedef struct bump_allocator {
   char *base;
   size_t used;
@@ -90,7 +90,7 @@ static void place_arena(cvtm_grid_solver *s, bump_allocator *c) {
     level->stencil_changed = bump(c, count, 1);
     level->kind = bump(c, count, 1);
     /* The problem of a level uses arrays of the level: while the problem is solved, the level does
-     * not correct a finer one. */
+     * not correct a finer level. */
     p->x = level->e;
     p->b = level->r;
     p->d = level->coefficient;
@@ -98,7 +98,7 @@ static void place_arena(cvtm_grid_solver *s, bump_allocator *c) {
 }
 
 /* Zeroes memory that is read before a cycle has written it: the state; the flags of active nodes,
- * of which CUDA copies whole words together with the padding after the last flag; and the operators
+ * of which CUDA copies complete words including the padding after the last flag; and the operators
  * of small levels, which the tail of the V-cycle on CUDA loads before it knows whether they have
  * changed. */
 static cvtm_status clear_arena(const cvtm_grid_solver *s) {
@@ -222,7 +222,7 @@ enum {
 
 /* --- the V-cycle --- */
 
-/* The V-cycle of the coarse levels l .. last. */
+/* Runs the V-cycle of the coarse levels l .. last. */
 static cvtm_status coarse_cycle(const cvtm_grid_solver *s, const cvtm_grid_top *top, int l,
                                 int last) {
   const cvtm_grid_table *table = s->table;
@@ -236,7 +236,7 @@ static cvtm_status coarse_cycle(const cvtm_grid_solver *s, const cvtm_grid_top *
   return status;
 }
 
-/* One V-cycle on the problem of level `at`. */
+/* Runs a V-cycle on the problem of level `at`. */
 static cvtm_status v_cycle(const cvtm_grid_solver *s, int at) {
   const cvtm_grid_table *table = s->table;
   const cvtm_grid_top *top = &s->top[at];
@@ -251,7 +251,7 @@ static cvtm_status v_cycle(const cvtm_grid_solver *s, int at) {
 
 /* --- the iteration --- */
 
-/* One iteration: a V-cycle, or sweeps where there is no coarse level. */
+/* Runs an iteration: a V-cycle, or sweeps if there is no coarse level. */
 static cvtm_status iteration(void *context) {
   const struct cvtm_grid_body *body = context;
   const cvtm_grid_solver *s = body->solver;
@@ -294,7 +294,7 @@ static cvtm_status set_problem(cvtm_grid_solver *s, const double *b, const doubl
                              (size_t)(s->levels + 1) * sizeof *s->problem);
 }
 
-/* Makes all active nodes count as changed, so that the first cycle computes P'AP everywhere. */
+/* Marks all active nodes as changed, so that the first cycle computes P'AP everywhere. */
 static cvtm_status forget_active(const cvtm_grid_top *top) {
   const size_t nodes = (size_t)(top->shape->width * top->shape->height);
   return cvtm_device_fill(top->device, top->shape->active, CVTM_GRID_CHANGED, nodes);
@@ -314,7 +314,7 @@ static cvtm_status iterate(const cvtm_grid_solver *s, int at, int64_t limit) {
   };
   cvtm_status status = forget_active(top);
   if (status == CVTM_OK) status = table->begin_iteration(top, &rule);
-  /* The cycle of a nested start does not need the norms at its start. */
+  /* a cycle of the nested start does not need the norms at its start */
   if (status == CVTM_OK && at == 0) status = table->measure(top, 0);
   return status == CVTM_OK ? cvtm_loop_run(s->loop[at]) : status;
 }
@@ -384,8 +384,8 @@ static cvtm_status check_grid(cvtm_error *error, const cvtm_grid_solver *s,
   return CVTM_OK;
 }
 
-/* *aspect = the root mean square of the horizontal links over that of the vertical links; 1 if the
- * quotient is not a positive number. */
+/* Sets *aspect to the root mean square of the horizontal links over that of the vertical links; to
+ * 1 if the quotient is not a positive number. */
 static cvtm_status find_aspect(const cvtm_grid_solver *s, const cvtm_lcp_grid *grid,
                                double *aspect) {
   const int64_t across = (grid->width + 1) * grid->height, down = grid->width * (grid->height + 1);
@@ -420,8 +420,8 @@ static cvtm_status compute_weights(const cvtm_grid_solver *s) {
   return status;
 }
 
-/* The coarsest level that cycles use. With constant links, each level has the links of the level
- * above and four times its mass, so that the mass soon dominates. */
+/* The coarsest level that cycles use. With constant links, each level has the links of the next
+ * finer level and four times its mass, so that the mass soon dominates. */
 static int find_bottom(const cvtm_grid_solver *s, const cvtm_lcp_grid *grid) {
   double mass = grid->horizontal ? 0 : grid->mass;
   int level = 0;
@@ -432,7 +432,7 @@ static int find_bottom(const cvtm_grid_solver *s, const cvtm_lcp_grid *grid) {
   return level;
 }
 
-/* Records the loops, unless they were recorded for the same coefficients. */
+/* Records the loops, unless they were recorded for these coefficients. */
 static cvtm_status renew_loops(cvtm_grid_solver *s, const cvtm_lcp_grid *grid) {
   const int kind =
       1 + !!grid->diagonal + 2 * !!grid->horizontal + 4 * !!grid->mask + 8 * !!grid->neumann;
@@ -501,7 +501,7 @@ static void destroy_grid_solver(cvtm_lcp *lcp) {
   free(s);
 }
 
-/* Reports iterations from *reported on to the monitor. *stop = 1: the monitor asks to stop. */
+/* Reports iterations from *reported on to the monitor. *stop: 1 if the monitor asks to stop. */
 static cvtm_status report_iterations(const cvtm_grid_solver *s, int64_t *reported,
                                      int64_t iteration, int *stop) {
   const cvtm_lcp_options *options = &s->head.options;

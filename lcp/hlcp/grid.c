@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE = 10 /* steps without progress */ };
+enum { PATIENCE = 10 /* largest number of steps without progress */ };
 
 struct cvtm_hlcp_grid {
   cvtm_device *device;
@@ -20,9 +20,9 @@ struct cvtm_hlcp_grid {
   cvtm_hlcp_pixels pixels;
   double tolerance;
   int64_t limit;
-  int64_t parts;      /* number of parts whose sums of squares make the norm of the residual */
+  int64_t parts;      /* number of parts over which the squares of the residual are summed */
   double *diagonal;   /* device memory */
-  double *best, *sum; /* device memory: the best x so far; one sum */
+  double *best, *sum; /* device memory: the best x so far; a sum */
   void *workspace;
   size_t workspace_bytes;
 };
@@ -89,7 +89,7 @@ static cvtm_status evaluate_pixels(cvtm_hlcp_grid *h, double *residual) {
   return status;
 }
 
-/* cvtm_lcp_set_grid may reallocate the levels and the array `changed`. */
+/* Sets the grid again. cvtm_lcp_set_grid may reallocate the levels and the array `changed`. */
 static cvtm_status set_links(cvtm_hlcp_grid *h) {
   cvtm_lcp_grid grid = h->pixels.links;
   grid.diagonal = h->pixels.diagonal;
@@ -99,8 +99,8 @@ static cvtm_status set_links(cvtm_hlcp_grid *h) {
   return status;
 }
 
-/* One V-cycle on the linear system that the signs of x select. More cycles would be wasted while
- * the signs still change. Interpolation depends on the diagonal, and is renewed with it. */
+/* Runs a V-cycle on the linear system that the signs of x select. More cycles would be wasted while
+ * the signs still change. Interpolation may depend on the diagonal, and is then renewed with it. */
 static cvtm_status newton_cycle(cvtm_hlcp_grid *h) {
   const int is_dependent =
       h->pixels.diagonal && (h->pixels.links.mask || h->pixels.links.horizontal);
@@ -162,12 +162,12 @@ cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, 
   h->pixels.diagonal = a == b ? NULL : h->diagonal;
   h->pixels.changed = cvtm_grid_changes(h->linear);
   cvtm_status status = cvtm_device_fill(h->device, h->diagonal, 0, (size_t)n * sizeof(double));
-  /* `changed` is NULL if an earlier solve found no memory for the new levels. */
+  /* NULL if an earlier solve found no memory for the new levels */
   if (status == CVTM_OK && h->pixels.changed == NULL) status = set_links(h);
   if (status == CVTM_OK && !warm) status = cvtm_device_fill(h->device, x, 0, (size_t)n * sizeof *x);
   if (status == CVTM_OK) status = newton_iterate(h, n, x, result);
   if (status == CVTM_OK) {
-    /* With gamma = 2 and Omega = I, z = max(x, 0) and w = max(-x, 0). */
+    /* with gamma = 2 and Omega = I, z = max(x, 0) and w = max(-x, 0) */
     cvtm_hlcp_arrays parts;
     memset(&parts, 0, sizeof parts);
     parts.n = n;

@@ -1,10 +1,10 @@
-/* HLCPs on a grid of pixels, whose two matrices differ only in their diagonals:
+/* HLCPs on a grid of pixels, with two matrices that differ only in their diagonals:
  *
  *     (L + a I) z - (L + b I) w = q,  z, w >= 0,  z'w = 0.
  *
- * L is the five-point operator of a cvtm_lcp_grid, whose `diagonal` and `mass` are not used, and
- * a, b >= 0. Semismooth Newton on x = z - w: each step is a symmetric system with L + diag(a or b),
- * chosen by the sign of x, and gets one multigrid cycle. */
+ * L is the five-point operator of a cvtm_lcp_grid, whose `diagonal` and `mass` are not used, and a,
+ * b >= 0. The method is semismooth Newton on x = z - w: each step is a symmetric system with L +
+ * diag(a or b), chosen by the sign of x, which one multigrid cycle solves approximately. */
 #ifndef CVTMESH_LCP_HLCP_GRID_H
 #define CVTMESH_LCP_HLCP_GRID_H
 
@@ -17,7 +17,7 @@ extern "C" {
 
 typedef struct cvtm_hlcp_grid cvtm_hlcp_grid;
 
-/* Allocates all memory for grids of one size. tolerance: for the 2-norm of the residual. */
+/* Allocates all memory for grids of one size. tolerance: on the 2-norm of the residual. */
 cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t height,
                                   double tolerance, int64_t max_iterations, cvtm_hlcp_grid **hlcp);
 void cvtm_hlcp_grid_destroy(cvtm_hlcp_grid *hlcp);

@@ -98,7 +98,7 @@ static cvtm_status check_input(const cvtm_csr *a, const cvtm_csr *b,
   return status;
 }
 
-/* ------ setup: the triangular systems of a sweep, from the strictly lower parts of the blocks,
+/* ------ setup: the triangular systems of a sweep, from the strictly lower parts of the blocks
  * times beta ------ */
 
 /* --- Omega -------------------------------------------------------------------------------- */
@@ -116,7 +116,7 @@ static cvtm_status omega_row(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hl
                    (long long)row + 1, value);
 }
 
-/* The diagonal Omega of the options, n doubles on the host; the caller frees. */
+/* Finds the diagonal Omega of the options, n doubles on the host, which the caller frees. */
 static cvtm_status find_omega(const cvtm_csr *a, const cvtm_csr *b,
                               const cvtm_hlcp_options *options, double **omega, cvtm_error *error) {
   double *values = malloc(((size_t)a->rows + 1) * sizeof *values);
@@ -131,7 +131,7 @@ static cvtm_status find_omega(const cvtm_csr *a, const cvtm_csr *b,
   return status;
 }
 
-/* B Omega: each entry times the omega of its column. The caller frees. */
+/* Makes B Omega: each entry times the omega of its column. The caller frees it. */
 static cvtm_status scale_columns(const cvtm_csr *b, const double *omega, cvtm_csr *scaled,
                                  cvtm_error *error) {
   const cvtm_status status = cvtm_csr_copy(b, scaled, error);
@@ -142,8 +142,8 @@ static cvtm_status scale_columns(const cvtm_csr *b, const double *omega, cvtm_cs
 
 /* --- the systems in host memory ------------------------------------------------------------ */
 
-/* Row i of beta / M_ii times the strictly lower part of its block, which begins at row `first`.
- * Written to csr from entry `at` on, unless csr is NULL. Returns the number of entries. */
+/* Writes row i of beta / M_ii times the strictly lower part of its block, which begins at row
+ * `first`, to csr from entry `at` on, unless csr is NULL. Returns the number of entries. */
 static int64_t put_lower_row(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hlcp_options *o,
                              int64_t i, int64_t first, int64_t at, cvtm_csr *csr) {
   const int a_only = o->split == CVTM_HLCP_SPLIT_A_ONLY;
@@ -173,7 +173,7 @@ static cvtm_status build_lower(const cvtm_csr *a, const cvtm_csr *b, const cvtm_
   if (n > INT32_MAX / 2)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld unknowns are too many", (long long)n);
   int64_t entries = 0;
-  /* First pass: count; second pass: fill. */
+  /* the first pass counts, the second fills */
   for (int pass = 0; pass < 2; ++pass) {
     if (pass == 1) {
       const cvtm_status status = cvtm_csr_create(n, 2 * n, entries, lower, error);
@@ -195,7 +195,7 @@ static cvtm_status build_lower(const cvtm_csr *a, const cvtm_csr *b, const cvtm_
 
 /* --- to the device ------------------------------------------------------------------------- */
 
-/* True if the equation of some unknown contains another unknown. */
+/* True if the equation of an unknown contains another unknown. */
 static int is_chained(const cvtm_csr *lower) {
   for (int64_t t = 0; t < lower->row_start[lower->rows]; ++t) {
     if (lower->column[t] >= lower->rows) return 1;
@@ -203,8 +203,8 @@ static int is_chained(const cvtm_csr *lower) {
   return 0;
 }
 
-/* Builds on the host what a sweep solves with l splits, and copies it to the device. b is B Omega.
- * On failure nothing is left to free. */
+/* Builds on the host the systems that a sweep solves with l splits, and copies them to the device.
+ * b: B Omega. On failure nothing is left to free. */
 static cvtm_status create_systems(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
                                   const cvtm_hlcp_options *options, int64_t splits,
                                   cvtm_hlcp_systems *systems) {
@@ -214,7 +214,7 @@ static cvtm_status create_systems(cvtm_device *device, const cvtm_csr *a, const 
   if (status == CVTM_OK) {
     systems->blocks = splits;
     systems->chained = is_chained(&lower);
-    systems->largest = cvtm_hlcp_block_start(a->rows, splits, 1); /* the first is the largest */
+    systems->largest = cvtm_hlcp_block_start(a->rows, splits, 1); /* of the first block */
     systems->block_threads = options->block_threads;
     status = cvtm_sell_create(device, &lower, &systems->lower);
   }
@@ -224,7 +224,7 @@ static cvtm_status create_systems(cvtm_device *device, const cvtm_csr *a, const 
 
 /* --- setup ---------------------------------------------------------------------------- */
 
-/* mmj and mmgs are special cases of the AOR family. */
+/* Sets alpha and beta of mmj and mmgs, special cases of the AOR family. */
 static void set_aor_parameters(cvtm_hlcp_options *options) {
   if (options->method == CVTM_HLCP_MMJ) {
     options->alpha = 1;
@@ -351,7 +351,7 @@ void cvtm_hlcp_destroy(cvtm_hlcp *h) {
 
 /* --- solving -------------------------------------------------------------------------- */
 
-/* Reduces n numbers in device memory to one in host memory. */
+/* Reduces n numbers in device memory to one number in host memory. */
 static cvtm_status reduce_to_host(cvtm_hlcp *h, cvtm_reduction reduction, const double *values,
                                   double *result) {
   const cvtm_status status = cvtm_reduce(h->device, reduction, values, h->arrays.n, h->reduced,
@@ -360,7 +360,7 @@ static cvtm_status reduce_to_host(cvtm_hlcp *h, cvtm_reduction reduction, const 
   return cvtm_device_copy_out(h->device, result, h->reduced, sizeof *result);
 }
 
-/* Refuses a q that is not finite. */
+/* Fails for a q that is not finite. */
 static cvtm_status check_right_side(cvtm_hlcp *h) {
   double largest = 0;
   cvtm_status status = reduce_to_host(h, CVTM_REDUCE_MAX_ABS, h->q, &largest);
@@ -419,7 +419,7 @@ static cvtm_status solve_by_sweeps(cvtm_hlcp *h, cvtm_hlcp_result *result) {
     if (status == CVTM_OK) status = poll_state(h);
     if (status == CVTM_OK && call_monitor(h, &next) && state->stop == CVTM_UNDECIDED) {
       interrupted = 1;
-      state->limit = state->iteration; /* one more residual, of the last iterate */
+      state->limit = state->iteration; /* one more residual, that of the last iterate */
     }
   }
   const int limited = state->stop == (int32_t)CVTM_LCP_ITERATIONS;

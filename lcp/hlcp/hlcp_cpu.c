@@ -3,19 +3,19 @@
 
 #include <string.h>
 
-/* The residual is summed by parts of whole slices. */
+/* The residual is summed over parts of complete slices. */
 enum { PART_SLICES = 32, PART_ROWS = PART_SLICES * CVTM_SLICE_ROWS, AUTOMATIC_BLOCKS = 64 };
 
 static int64_t cpu_parts(int64_t n) { return (n + PART_ROWS - 1) / PART_ROWS; }
 
-/* Small problems use fewer threads. */
+/* The number of threads, fewer for small problems. */
 static int threads_for(const cvtm_device *device, int64_t n) {
   const int64_t useful = 1 + n / (8 * PART_ROWS);
   const int threads = cvtm_device_threads(device);
   return useful < threads ? (int)useful : threads;
 }
 
-/* Sums of the rows of a slice, by lane. */
+/* Sums over the rows of a slice, one per lane. */
 typedef struct lanes {
   double half[CVTM_SLICE_ROWS];
   double a[CVTM_SLICE_ROWS], b[CVTM_SLICE_ROWS]; /* diagonals */

@@ -9,7 +9,7 @@ constexpr int block_size = 128;
 constexpr int resident_blocks = 16; /* per multiprocessor; limits the registers of a thread */
 constexpr int check_size = 1024;
 constexpr int part_height = 16; /* lines of the grid in a part of the pixels */
-/* Rows of a block of the splitting; the fastest of 1 to 32 on an H200. */
+/* rows of a block of the splitting; the fastest of 1 to 32 on an H200 */
 constexpr int automatic_block = 4;
 
 __host__ __device__ int64_t cuda_parts(int64_t n) { return (n + block_size - 1) / block_size; }
@@ -18,7 +18,7 @@ struct row_sums {
   double half, a, b; /* half: see cvtm_hlcp_residual; a, b: the diagonal entries */
 };
 
-/* The matrices are read once, so their loads are marked evict-first; x stays in the cache. */
+/* Loads of the matrices, which are read once, are marked evict-first; x stays in the cache. */
 __device__ row_sums sum_row(const cvtm_hlcp_arrays &s, int64_t row) {
   row_sums sums = {0, 0, 0};
   const int64_t end_a = cvtm_sell_end(&s.a, row), end_b = cvtm_sell_end(&s.b, row);
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(check_size)
   if (claimed) cudaGraphSetConditional(handle, static_cast<unsigned>(s.state->go_on));
 }
 
-/* For systems in which no unknown depends on another. */
+/* Solves systems in which no unknown depends on another. */
 __global__ void __launch_bounds__(block_size) correct_rows(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;
   const cvtm_sell &lower = s.systems.lower;
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(block_size) correct_rows(cvtm_hlcp_arrays s) {
 }
 
 /* Solves a block of at most `group` rows, with one lane for each row. The lanes exchange solutions
- * by shuffles. Columns ascend, so that columns outside the block come first. */
+ * by shuffles. Columns ascend, so columns outside the block come first. */
 template <int group>
 __device__ void correct_block(const cvtm_hlcp_arrays &s, int64_t block) {
   const int lane = threadIdx.x % group;
@@ -124,7 +124,7 @@ __device__ void correct_block(const cvtm_hlcp_arrays &s, int64_t block) {
   if (is_row) s.x[e] += right - sum;
 }
 
-/* The loop takes whole warps, since all lanes of a warp take part in shuffles. */
+/* Solves blocks by groups of lanes, with complete warps for the shuffles. */
 template <int group>
 __global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvt
     correct_block<group>(s, warp * groups + lane / group);
 }
 
-/* One thread solves each splitting, row after row, as in the paper. */
+/* Solves each splitting by one thread, row after row, as in the paper. */
 __global__ void correct_by_threads(cvtm_hlcp_arrays s) {
   const cvtm_hlcp_systems &t = s.systems;
   if (!s.state->apply) return;
@@ -149,7 +149,7 @@ __host__ __device__ int64_t cuda_pixel_parts(int64_t width, int64_t height) {
   return (width + block_size - 1) / block_size * ((height + part_height - 1) / part_height);
 }
 
-/* Updates one part of the pixels. A thread takes part_height pixels of a column. All loads precede
+/* Updates a part of the pixels. A thread updates part_height pixels of a column. All loads precede
  * the first store, so that they overlap. */
 __device__ void update_pixels(const cvtm_hlcp_pixels &s, int64_t part) {
   const int64_t across = (s.links.width + block_size - 1) / block_size;

@@ -1,6 +1,6 @@
 /* Inside lcp/hlcp only: the arrays and the state of an HLCP solve, the formulas of a row, an
  * unknown or a pixel for both devices, and the kernels. Each kernel enqueues its work; its results
- * stay on the device. */
+ * remain on the device. */
 #ifndef CVTMESH_LCP_HLCP_HLCP_KERNELS_H
 #define CVTMESH_LCP_HLCP_HLCP_KERNELS_H
 
@@ -17,11 +17,11 @@ extern "C" {
 #endif
 
 enum {
-  CVTM_HLCP_RING = 1024,     /* residuals that the state keeps between two polls by the host */
-  CVTM_HLCP_SMALL_BLOCK = 32 /* up to this size CUDA solves a block with a thread for each row */
+  CVTM_HLCP_RING = 1024,     /* number of residuals kept between two polls by the host */
+  CVTM_HLCP_SMALL_BLOCK = 32 /* up to this size CUDA uses a thread per row */
 };
 
-/* In device memory. */
+/* The state of a solve, in device memory. */
 typedef struct cvtm_hlcp_state {
   double target, residual, first;
   int64_t iteration, limit;
@@ -40,7 +40,7 @@ typedef struct cvtm_hlcp_state {
  * earlier row of the same block. */
 typedef struct cvtm_hlcp_systems {
   int64_t blocks, largest; /* largest: rows of the largest block */
-  int chained;             /* some d depends on another d */
+  int chained;             /* nonzero: a d_e depends on another */
   cvtm_sell lower;         /* n x 2 n */
   int64_t block_threads;   /* as in cvtm_hlcp_options */
 } cvtm_hlcp_systems;
@@ -72,14 +72,14 @@ typedef struct cvtm_hlcp_pixels {
   double *squares;  /* by part: sum of the squares of the residual */
 } cvtm_hlcp_pixels;
 
-/* The first unknown of block k. n unknowns are cut into blocks whose sizes differ by at most one
- * (section 4 of the paper). */
+/* The first unknown of block k, for n unknowns divided into blocks whose sizes differ by at most
+ * one (section 4 of the paper). */
 CVTM_HD int64_t cvtm_hlcp_block_start(int64_t n, int64_t blocks, int64_t k) {
   const int64_t remainder = n % blocks;
   return n / blocks * k + (k < remainder ? k : remainder);
 }
 
-/* max(x, 0) multiplies A, min(x, 0) multiplies B Omega. A NaN stays NaN. */
+/* The factors of A, max(x, 0), and of B Omega, min(x, 0); NaN for NaN. */
 CVTM_HD double cvtm_hlcp_plus(double x) { return x < 0 ? 0 : x; }
 CVTM_HD double cvtm_hlcp_minus(double x) { return x > 0 ? 0 : x; }
 
@@ -99,7 +99,7 @@ CVTM_HD double cvtm_hlcp_w(double x, double omega, double gamma) {
 }
 
 /* Records the residual of an iterate and decides whether to carry out its sweep. squares: the sum
- * of the r_i^2. */
+ * of the squares r_i^2. */
 CVTM_HD void cvtm_hlcp_check(cvtm_hlcp_state *state, double squares, double gamma) {
   const double residual = sqrt(squares) / gamma;
   state->residual = residual;
@@ -127,9 +127,9 @@ CVTM_HD void cvtm_hlcp_check(cvtm_hlcp_state *state, double squares, double gamm
     cvtm_hlcp_diagonal_row, inverse)
 
 typedef struct cvtm_hlcp_table {
-  /* If the device chooses l: the rows of a block, or if that is 0, the number of blocks. */
+  /* If the device chooses l: the rows of a block or, if this is 0, the number of blocks. */
   int64_t automatic_block, automatic_blocks;
-  /* The number of parts in which the squares of n residuals are summed. It depends on n alone, so
+  /* The number of parts over which the squares of n residuals are summed. It depends only on n, so
    * that sums do not depend on the number of threads. */
   int64_t (*parts)(int64_t n);
   /* From the residual r of x: change[i], i < n; partial[p] = sum of r_i^2 over part p. */
