@@ -10,24 +10,24 @@
 
 enum { CVTM_CELL_CORNERS = 64 }; /* first capacity, enough for most cells */
 
-/* Makes room for `capacity` corners, and loses the old ones. Returns 0, and changes nothing, if
- * there is no memory. */
+/* Makes room for `capacity` corners; the old corners are lost. Returns 0, and changes nothing, if
+ * memory runs out. */
 int cvtm_cell_grow(cvtm_cell *cell, int32_t capacity);
 void cvtm_cell_release(cvtm_cell *cell);
 
-/* Copies cell i of a diagram, relative to its site. Returns 0 if there is no memory. */
+/* Copies cell i of a diagram, relative to its site. Returns 0 if memory runs out. */
 int cvtm_cell_copy(const cvtm_cells *cells, int64_t i, const double *site, cvtm_cell *cell);
 
-/* Makes the cell of the site at a slot, by hull construction, or by tree clipping where that
- * fails. Returns 0 if there is no memory. */
+/* Makes the cell of the site at a slot, by hull construction or, if that fails, by tree clipping.
+ * Returns 0 if memory runs out. */
 int cvtm_cell_cut_out(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t slot,
                       cvtm_cell *cell);
-/* The same by tree clipping alone. */
+/* cvtm_cell_cut_out by tree clipping alone. */
 int cvtm_cell_cut_out_by_tree(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t slot,
                               cvtm_cell *cell);
 
-/* A hull in the memory of the caller: arrays of CVTM_HULL_POLES poles and slots, of CVTM_HULL_SIDES
- * entries of the order, and of CVTM_HULL_SCRATCH numbers. */
+/* A hull in the memory of the caller. poles, slots: CVTM_HULL_POLES; order: CVTM_HULL_SIDES;
+ * scratch: CVTM_HULL_SCRATCH. */
 CVTM_INLINE cvtm_hull cvtm_hull_in(const cvtm_site_tree_view *tree, cvtm_hull_pole *poles,
                                    int32_t *slots, int32_t *order, int32_t *scratch) {
   const cvtm_hull hull = {.stride = 1,
@@ -41,12 +41,12 @@ CVTM_INLINE cvtm_hull cvtm_hull_in(const cvtm_site_tree_view *tree, cvtm_hull_po
   return hull;
 }
 
-/* The moments of a cell with any number of corners, by integral.h. Its site is at (sx, sy). Sets
- * the slopes of its edges. */
+/* The moments (integral.h) of a cell with any number of corners, whose site is at (sx, sy). Sets
+ * the slopes of the edges. */
 cvtm_cell_moments cvtm_cell_integrate(const cvtm_density_view *density, cvtm_domain domain,
                                       double sx, double sy, cvtm_cell *cell);
 
-/* Adds the moments of cells that are given as polygons (cell_mass.h). */
+/* Adds the moments of polygonal cells to sums[i] (count), as cvtm_cells_mass for the masses. */
 cvtm_status cvtm_cells_add_moments(const cvtm_cells *cells, const double *points,
                                    cvtm_domain domain, const float *density,
                                    cvtm_cell_moments *sums, cvtm_error *error);

@@ -8,9 +8,9 @@
 
 CVTM_API_BEGIN
 
-/* mass[i]: the integral of the density (width * height of the domain, constant on each pixel) over
- * cell i. The cells are those of cvtm_cells_create for the points (2 * cells->count) and the
- * domain. On the CPU. */
+/* Computes on the CPU mass[i], the integral of the density (width * height, constant on each pixel)
+ * over cell i. cells: the result of cvtm_cells_create for the points (2 * cells->count) and the
+ * domain. */
 cvtm_status cvtm_cells_mass(const cvtm_cells *cells, const double *points, cvtm_domain domain,
                             const float *density, double *mass, cvtm_error *error);
 

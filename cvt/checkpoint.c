@@ -1,5 +1,5 @@
 /* The state of a run as bytes: the state of the solve, the numbers of the current descent, and
- * arrays. It is saved between two descents, or in a pause of one. */
+ * arrays. The state is saved between two descents, or in a pause of a descent. */
 #include "base/text.h"
 #include "base/clock.h"
 #include "base/ranks.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The fields that identify a run, by their names in messages. */
+/* The values that identify a run, by their names in messages. */
 static const char *const field_names[] = {"kind of device",
                                           "width",
                                           "height",
@@ -34,8 +34,7 @@ static const char *const field_names[] = {"kind of device",
 
 enum { FIELDS = sizeof field_names / sizeof *field_names, VERSION = 7 };
 
-/* The start of the bytes. The kept sites follow the head, and then the sites or the state of the
- * descent. */
+/* The head of the bytes. The kept sites follow, and then the sites or the state of the descent. */
 typedef struct saved_head {
   char magic[8];
   int32_t version, byte_order;
@@ -53,7 +52,7 @@ typedef struct cvtm_checkpoint {
   double start;                       /* start of this process, by cvtm_clock */
   double last;                        /* the time of the last save */
   int continues;                      /* the next descent continues the descent of the head */
-  const unsigned char *saved_descent; /* state of the descent, unless that is at its start */
+  const unsigned char *saved_descent; /* the sites or the state of the descent, after the head */
   size_t descent_bytes;
 } cvtm_checkpoint;
 
@@ -73,14 +72,14 @@ static uint64_t bits_of(double value) {
   return bits;
 }
 
-/* On CUDA the bits of a run depend on the kind of GPU. */
+/* Identifies the CPU, or the kind of GPU, on which the bits of a run depend. */
 static uint64_t device_field(const cvtm_device *device) {
   const char *name =
       cvtm_device_get_kind(device) == CVTM_DEVICE_CPU ? "cpu" : cvtm_device_description(device);
   return cvtm_checksum(name, strlen(name));
 }
 
-/* With several ranks, only rank 0 has the density. */
+/* Broadcasts the fields of rank 0, since only rank 0 has the density. */
 static cvtm_status set_fields(const cvtm_solve *s, uint64_t field[FIELDS]) {
   const cvtm_cvt *cvt = s->cvt;
   const cvtm_domain d = cvt->domain;
@@ -136,7 +135,8 @@ static int are_counts(const int64_t *value, int count) {
   return 1;
 }
 
-/* True if the phase can run on this level, and the kept sites that the phase needs are there. */
+/* True if the phase can run on this level, and the state has the kept sites that the phase needs.
+ */
 static int phase_is_possible(const cvtm_solve *s, const cvtm_solve_state *st, int64_t count) {
   switch (st->phase) {
     case CVTM_SOLVE_LATTICE:
@@ -224,7 +224,7 @@ cvtm_status cvtm_checkpoint_restore(cvtm_solve *s) {
 
 /* --- saving ----------------------------------------------------------------------------------- */
 
-/* Fills `memory`, which is NULL on ranks other than 0. */
+/* Writes the state to `memory`, which is NULL on ranks other than 0. */
 static cvtm_status fill_state(const cvtm_checkpoint *c, const saved_head *head,
                               const cvtm_cvt_task *task, unsigned char *memory) {
   const cvtm_cvt *cvt = task->cvt;

@@ -28,7 +28,7 @@ static double integral_of(cvtm_domain domain, const float *intensity) {
   return sum;
 }
 
-/* Rounds the shares down. The sites that remain go to the classes with the largest remainders, and
+/* Rounds the shares down. The remaining sites go to the classes with the largest remainders, and
  * among equal remainders to the first class. */
 static void round_shares(const double *share, int classes, int64_t count, int64_t *start) {
   int64_t number[CVTM_CLASSES_MAX], left = count;
@@ -72,8 +72,8 @@ typedef struct classes_run {
   int classes;
   int64_t count;
   cvtm_cvt *all;                                 /* the plan of the union */
-  double energy[CVTM_CLASSES_MAX], union_energy; /* of the result */
-  cvtm_stop stop; /* the stop of the last class that was placed alone */
+  double energy[CVTM_CLASSES_MAX], union_energy; /* energies of the resulting sites */
+  cvtm_stop stop; /* why the descent of the last class that was placed alone stopped */
 } classes_run;
 
 static cvtm_status no_memory_for_sites(const classes_run *r) {
@@ -81,7 +81,7 @@ static cvtm_status no_memory_for_sites(const classes_run *r) {
                    "no memory for %lld sites of several classes", (long long)r->count);
 }
 
-/* rho = (scale * intensity)^2, in sites for a unit of area. */
+/* rho = (scale * intensity)^2, where scale * intensity is a number of sites per unit of area. */
 static void set_density(cvtm_domain domain, const float *intensity, double scale, float *rho) {
   const int64_t pixels = (int64_t)domain.width * domain.height;
 #pragma omp parallel for schedule(static)
@@ -97,9 +97,9 @@ static void add_intensity(cvtm_domain domain, const float *intensity, double sca
   for (int64_t p = 0; p < pixels; ++p) sum[p] += (float)(scale * (double)intensity[p]);
 }
 
-/* Places a class alone. Each class has a different seed, since classes of equal intensity would
- * else coincide. All classes together have half of the time. After a request to stop the sites are
- * sampled without a descent. */
+/* Places a class alone. Classes have different seeds, since otherwise classes of equal intensity
+ * would coincide. All classes together have half of the time. After a request to stop, the sites
+ * are sampled without a descent. */
 static cvtm_status place_class(classes_run *r, class_plan *plan, const float *rho, double *sites) {
   const cvtm_cvt_options *o = &r->options->cvt;
   cvtm_cvt_options alone = *o;
@@ -152,7 +152,7 @@ static cvtm_status place_classes(classes_run *r, const float *const *intensity, 
 
 /* --- the coupled energy ----------------------------------------------------------------------- */
 
-/* The energy of a plan's last evaluation, added up in the order of the sites. */
+/* *energy = the energy of a plan's last evaluation, summed in the order of the sites. */
 static cvtm_status sum_energy(cvtm_cvt *cvt, int64_t count, double *energy) {
   cvtm_cell_moments *sums = NULL;
   const cvtm_status status = cvtm_cvt_read_cell_moments(cvt, count, &sums);
@@ -162,7 +162,7 @@ static cvtm_status sum_energy(cvtm_cvt *cvt, int64_t count, double *energy) {
   return status;
 }
 
-/* Evaluates the cells of a plan's sites. measures: the function also reads their energy. */
+/* Evaluates the cells of a plan's sites. measures: nonzero: also sets *energy. */
 static cvtm_status evaluate_plan(cvtm_cvt *cvt, const double *sites, int64_t count, int measures,
                                  double *energy) {
   const cvtm_cvt_task task = {cvt, count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT};
@@ -170,10 +170,10 @@ static cvtm_status evaluate_plan(cvtm_cvt *cvt, const double *sites, int64_t cou
   return status == CVTM_OK && measures ? sum_energy(cvt, count, energy) : status;
 }
 
-/* The moments of a site's two cells add up to the moments of one cell. The energy, the gradient and
- * Lloyd's step of the coupled energy follow from this cell as in any tessellation. Lloyd's step
- * goes to the mean of both centroids, weighted by their masses, and so never raises the energy.
- * measures: sets the energies of r. */
+/* Adds the moments of a site's two cells. Energy, gradient and Lloyd's step of the coupled energy
+ * follow from the sums as from the moments of a single cell. Lloyd's step moves a site to the mean
+ * of both centroids, weighted by their masses, and so never raises the energy. measures: nonzero:
+ * also sets the energies of r. */
 static cvtm_status evaluate_coupled(classes_run *r, const double *sites, int measures,
                                     double *value, double *gradient) {
   cvtm_cvt *all = r->all;
@@ -197,7 +197,7 @@ static cvtm_status evaluate_classes(void *context, const double *sites, double *
   return status == CVTM_OK ? cvtm_device_synchronize(r->device) : status;
 }
 
-/* Evaluates the plan's sites; sets objective, gradient_norm and empty_cells. */
+/* Evaluates the sites of r->all; sets objective, gradient_norm, empty_cells and the ratios. */
 static cvtm_status evaluate_result(classes_run *r, cvtm_classes_result *result) {
   double value[2];
   cvtm_status status = evaluate_coupled(r, r->all->sites, 1, r->all->value, NULL);
@@ -236,7 +236,7 @@ static cvtm_status descend_classes(classes_run *r, double deadline, cvtm_classes
   return status;
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- the solver ------------------------------------------------------------------------------- */
 
 static void destroy_run(classes_run *r) {
   if (r->options->plan != NULL) *r->options->plan = NULL;

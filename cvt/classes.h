@@ -22,35 +22,35 @@ CVTM_API_BEGIN
 
 enum { CVTM_CLASSES_MAX = 64 };
 
-/* Comments end with the default, which is 0 or NULL where they give none. */
+/* Comments end with the default value, if it is not 0 or NULL. */
 typedef struct cvtm_classes_options {
   double union_weight;  /* w >= 0; with 0 each class is placed alone; 0.5 */
-  cvtm_cvt_options cvt; /* of all descents; no site is fixed, and the energy is the exact one */
-  cvtm_cvt **plan; /* for monitors: the plan of all sites while they descend together, else NULL */
+  cvtm_cvt_options cvt; /* for all descents; fixed must be 0, and the energy CVTM_CVT_EXACT */
+  cvtm_cvt **plan;      /* NULL, or for monitors: *plan is the plan of all sites during the descent
+                           of F, else NULL */
   CVTM_RESERVED(7);
 } cvtm_classes_options;
 
 void cvtm_classes_defaults(cvtm_classes_options *options);
 
 typedef struct cvtm_classes_result {
-  cvtm_cvt_result descent; /* of F */
-  /* Energies divided by cvtm_cvt_energy_bound. ratio[k] is that of class k, or 0 if the class has
-   * no sites; union_ratio is that of the union, by rho_u. */
+  cvtm_cvt_result descent; /* the descent of F */
+  /* Energies divided by cvtm_cvt_energy_bound. ratio[k]: F_k, or 0 if class k has no sites;
+   * union_ratio: F_u. */
   double ratio[CVTM_CLASSES_MAX], union_ratio;
   CVTM_RESERVED(8);
 } cvtm_classes_result;
 
 /* Divides `count` sites among the classes in proportion to amount[k] >= 0. Class k gets the sites
- * start[k] .. start[k + 1] - 1; start: classes + 1 numbers. Fails with CVTM_ERROR_ARGUMENT if all
- * amounts are zero. */
+ * start[k] .. start[k + 1] - 1; start: classes + 1. CVTM_ERROR_ARGUMENT: all amounts are zero. */
 cvtm_status cvtm_classes_share(const double *amount, int classes, int64_t count, int64_t *start,
                                cvtm_error *error);
 
 /* Places the sites (host, 2 * start[classes]); class k has the sites start[k] .. start[k + 1] - 1.
- * intensity[k]: width * height floats, finite and >= 0, proportional to s_k; they are not all zero
- * if the class has sites. The solver begins with a tessellation of each class alone. The same seed
- * gives the same bits for any number of threads. Device memory: that of cvtm_cvt_create for all
- * sites, and as much again for the sites and pixels of the classes. */
+ * intensity[k]: width * height floats, finite and >= 0, proportional to s_k, and not all zero if
+ * the class has sites. The solver begins with a tessellation of each class alone. The same seed
+ * gives the same bits for any number of threads. Device memory: that of cvtm_cvt_create for the
+ * union, and that for each class. */
 cvtm_status cvtm_classes_solve(cvtm_device *device, cvtm_domain domain,
                                const float *const *intensity, int classes, const int64_t *start,
                                const cvtm_classes_options *options, double *sites,

@@ -10,7 +10,7 @@
 
 /* --- subdomains ------------------------------------------------------------------------------- */
 
-/* Collective: returns CVTM_OK if no rank has failed, so that no rank waits for a failed one. */
+/* Collective: returns CVTM_OK if no rank has failed, so that no rank waits for a failed rank. */
 static cvtm_status all_succeed(cvtm_device *device, cvtm_status status) {
   int64_t failed = status != CVTM_OK;
   const cvtm_status shared = cvtm_ranks_sum(device, &failed, 1);
@@ -101,7 +101,7 @@ static cvtm_status allocate_subdomain(cvtm_subdomain *p) {
   return p->staging ? CVTM_OK : no_memory_to_divide(p);
 }
 
-/* The first site of a rank. For rank `size` it is the number of all sites. */
+/* The first site of a rank; the number of all sites for rank `size`. */
 static int64_t first_site(const cvtm_subdomain *p, int rank) {
   const int64_t first = p->first_block[rank] * p->block;
   return first < p->count ? first : p->count;
@@ -117,7 +117,7 @@ cvtm_status cvtm_subdomain_divide(cvtm_subdomain *p, int64_t count, int64_t bloc
   p->own = first_site(p, p->rank + 1) - p->first;
   p->pieces = (p->own + CVTM_SUBDOMAIN_PIECE - 1) / CVTM_SUBDOMAIN_PIECE;
   const int64_t words = cvtm_tree_cover_words(cvtm_site_tree_levels(p->domain, count));
-  p->words = words + words % 2; /* ranks exchange them as 64-bit numbers */
+  p->words = words + words % 2; /* ranks exchange the words as 64-bit numbers */
   return allocate_subdomain(p);
 }
 
@@ -169,9 +169,9 @@ static cvtm_status make_own_room(cvtm_subdomain *p, int64_t near, int64_t leavin
              : status;
 }
 
-/* Allocates for own and ghost sites, and for the sites to send, with some reserve. The matrix tells
- * each rank which ranks need more memory. The ranks wait for each other only if some rank does, and
- * all fail if one has no memory. */
+/* Allocates memory for own and ghost sites, and for the sites to send, with some reserve. Each rank
+ * finds from the matrix which ranks need more memory. The ranks wait for each other only if some
+ * rank does, and all fail if memory runs out on one. */
 static cvtm_status make_room(cvtm_subdomain *p) {
   cvtm_status status = CVTM_OK;
   int grows = 0;
@@ -285,7 +285,7 @@ void cvtm_decomposition_destroy(cvtm_cvt *cvt) {
   cvt->decomposition = NULL;
 }
 
-/* Divides the task's sites among the ranks. Their order and positions are set later. */
+/* Divides the task's sites among the ranks, without setting their order and positions. */
 static cvtm_status reserve(const cvtm_cvt_task *task) {
   cvtm_cvt *cvt = task->cvt;
   cvtm_decomposition *v = cvt->decomposition;
@@ -351,8 +351,8 @@ enum { SLAB = 1 << 20 /* items of each rank per exchange */ };
 /* Memory for one slab of each rank. */
 typedef struct slabs {
   double *all;
-  double *staging; /* the same on the host if the GPUs do not exchange data themselves; else NULL */
-  int64_t *counts; /* counts of numbers for each rank */
+  double *staging; /* copy of `all` on the host, if the GPUs do not exchange data; else NULL */
+  int64_t *counts; /* how many numbers each rank has in the slab */
 } slabs;
 
 static cvtm_status create_slabs(const cvtm_cvt *cvt, int width, slabs *s) {
@@ -369,7 +369,7 @@ static cvtm_status create_slabs(const cvtm_cvt *cvt, int width, slabs *s) {
   return cvtm_device_scratch(cvt->device, bytes, (void **)&s->all);
 }
 
-/* Exchanges items from .. from + SLAB - 1 of each rank, if it has that many. */
+/* Exchanges the items from .. from + SLAB - 1, as far as they exist, of each rank. */
 static cvtm_status share_slab(const cvtm_cvt *cvt, const double *own, int width, int64_t from,
                               const slabs *s, double *to) {
   const cvtm_decomposition *v = cvt->decomposition;
@@ -395,11 +395,12 @@ static cvtm_status share_slab(const cvtm_cvt *cvt, const double *own, int width,
   return status;
 }
 
-/* Gathers items of `width` numbers of all ranks in `to`, in the caller's order. */
+/* Gathers the items of all ranks, `width` numbers each, in `to`, in the caller's order. */
 static cvtm_status share_items(const cvtm_cvt *cvt, const double *own, int width, double *to) {
   const cvtm_subdomain *p = cvt->decomposition->subdomain;
   slabs s = {NULL, NULL, NULL};
-  const int64_t most = (p->blocks + p->size - 1) / p->size * p->block; /* of a rank, at most */
+  const int64_t most =
+      (p->blocks + p->size - 1) / p->size * p->block; /* items of a rank, at most */
   cvtm_status status = all_succeed(cvt->device, create_slabs(cvt, width, &s));
   for (int64_t from = 0; status == CVTM_OK && from < most; from += SLAB)
     status = share_slab(cvt, own, width, from, &s, to);
@@ -467,8 +468,8 @@ static cvtm_status create_solver_divided(const cvtm_cvt_task *task,
 
 /* --- the state of a descent ---------------------------------------------------------------------
  *
- * The order of the sites, then the arrays of all ranks: each array is that of rank 0, then that of
- * rank 1, and so on, so that any number of ranks can restore it. */
+ * The order of the sites, then the arrays. An array consists of the parts of rank 0, 1 and so on,
+ * so that any number of ranks can restore the state. */
 
 static size_t array_bytes_divided(const cvtm_cvt_task *task, int in_solver) {
   return (size_t)task->count * (sizeof(int32_t) + (in_solver ? 6U : 4U) * sizeof(double));
@@ -487,7 +488,7 @@ typedef struct gathering {
   int64_t *counts;   /* ranks */
 } gathering;
 
-/* Gathers the numbers from index `at` on, SLAB at most. */
+/* Gathers at most SLAB numbers, beginning with index `at`. */
 static cvtm_status gather_slab(gathering *g, const double *own, int64_t at) {
   const cvtm_ranks *ranks = cvtm_device_ranks(g->device);
   const int64_t end = clamp(at + SLAB, 0, (int64_t)g->start[ranks->size]);
@@ -518,7 +519,7 @@ static cvtm_status gather_numbers(gathering *g, const double *own, int64_t count
   return status;
 }
 
-/* The first piece of a solver's state is the same on every rank. Each piece consists of doubles. */
+/* Gathers a solver's state, pieces of doubles, of which the first is the same on every rank. */
 static cvtm_status gather_solver(gathering *g, cvtm_lbfgsb *solver, unsigned char *own) {
   cvtm_lbfgsb_piece pieces[CVTM_LBFGSB_PIECES];
   cvtm_status status = cvtm_lbfgsb_save(solver, own);

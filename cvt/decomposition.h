@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-/* Pointers are to the device's memory unless said otherwise. */
+/* Pointers are to device memory unless stated otherwise. */
 typedef struct cvtm_subdomain {
   cvtm_device *device;
   const struct cvtm_subdomain_table *table;
@@ -40,13 +40,13 @@ typedef struct cvtm_subdomain {
   int64_t first, own;    /* sites first .. first + own - 1 belong to this rank */
   int64_t ghosts_before; /* ghost sites of lower ranks, which precede the own sites in `plan` */
   int64_t local;         /* number of own and ghost sites */
-  int tree_clipping;     /* for tests: copied to the plan's field */
+  int tree_clipping;     /* for tests: copied to the plan's member */
   int64_t repeats;       /* evaluations that were repeated with more bins */
-  cvtm_cvt *plan;        /* plan of own and ghost sites, in the order of their numbers; or NULL */
+  cvtm_cvt *plan;        /* plan of own and ghost sites, in the order of their indices; or NULL */
   double seconds;        /* time of the own cells in the last evaluation */
   /* Sets of coarse bins, one bit per bin, in `words` 32-bit words: */
   int64_t words;
-  uint32_t *marked;  /* bins that hold own sites */
+  uint32_t *marked;  /* bins that contain own sites */
   uint32_t *kept;    /* bins that searches have needed */
   uint32_t *covered; /* for each rank in turn: bins whose sites the rank receives */
   uint32_t *missed;  /* nonzero: a search needed the sites of another bin */
@@ -54,19 +54,19 @@ typedef struct cvtm_subdomain {
   /* Own sites that are sent to other ranks, by destination and by piece of CVTM_SUBDOMAIN_PIECE own
    * sites: */
   int64_t pieces;
-  int32_t *counts;  /* by destination and piece */
+  int32_t *counts;  /* number of sites by destination and piece */
   int64_t *offsets; /* prefix sums of `counts` */
   double *sent;     /* the sites */
-  void *workspace;  /* for the sums */
+  void *workspace;  /* for `offsets` */
   size_t workspace_bytes;
-  double *partial; /* energy and largest distance, for each piece of the own blocks */
-  double *sums;    /* energy and largest distance, for each block of all ranks */
+  double *partial; /* energy and largest distance of each piece of the own blocks */
+  double *sums;    /* energy and largest distance of each block of all ranks */
   /* On the host: */
-  int64_t *matrix;    /* size * size: numbers, two for a site, that each rank sends to each other */
+  int64_t *matrix;    /* size * size: numbers, two per site, that rank k / size sends to k % size */
   int64_t *gathered;  /* size: scratch */
   int64_t *room;      /* size x 2: number of sites that fit in `plan` and `sent` of each rank */
   double *matrix_row; /* size * size: scratch */
-  double *staging;    /* as large as the larger of covered and sums; NULL on a CPU */
+  double *staging;    /* copy of `covered` or `sums`; NULL on a CPU */
 } cvtm_subdomain;
 
 enum { CVTM_SUBDOMAIN_PIECE = 1024 };
@@ -75,72 +75,71 @@ cvtm_status cvtm_subdomain_create(cvtm_device *device, cvtm_domain domain, const
                                   cvtm_subdomain **subdomain);
 void cvtm_subdomain_destroy(cvtm_subdomain *subdomain);
 /* Divides `count` sites into blocks of `block` sites; `block` is at most CVTM_SUBDOMAIN_PIECE, or a
- * multiple of it. Drops the bins that earlier searches needed. */
+ * multiple of CVTM_SUBDOMAIN_PIECE. Drops the bins that earlier searches needed. */
 cvtm_status cvtm_subdomain_divide(cvtm_subdomain *subdomain, int64_t count, int64_t block);
-/* Collective: computes the moments of the cells of this rank's sites (2 * own, in device memory).
- * cvtm_subdomain_moments returns them. */
+/* Collective: computes the moments of the cells of this rank's sites (2 * own, in device memory),
+ * which cvtm_subdomain_moments returns. */
 cvtm_status cvtm_subdomain_evaluate(cvtm_subdomain *subdomain, const double *sites);
 cvtm_cell_moments *cvtm_subdomain_moments(const cvtm_subdomain *subdomain);
-/* From the moments: sums[2 b] = the energy of own block b, sums[2 b + 1] = the largest distance of
- * a site to its centroid, where the first `fixed` of all sites do not count; and, unless it is
- * NULL, the gradient (2 * own). */
+/* Computes from the moments sums[2 b] = the energy of own block b, sums[2 b + 1] = the largest
+ * distance of a site of the block to its centroid, without the first `fixed` of all sites; and,
+ * unless it is NULL, the gradient (2 * own). */
 cvtm_status cvtm_subdomain_finish(cvtm_subdomain *subdomain, int64_t fixed, double *sums,
                                   double *gradient);
-/* Collective: cvtm_subdomain_finish; then value[0] = the energy, value[1] = the largest distance.
- */
+/* Collective: cvtm_subdomain_finish, and value[0] = the energy, value[1] = the largest distance. */
 cvtm_status cvtm_subdomain_total(cvtm_subdomain *subdomain, int64_t fixed, double *value,
                                  double *gradient);
 
 /* The arguments of cvtm_subdomain_table.finish: sums over the blocks of this rank. */
 typedef struct cvtm_subdomain_sums {
-  const cvtm_cell_moments *moments; /* of the own sites */
+  const cvtm_cell_moments *moments; /* moments of the own sites */
   int64_t first, own, fixed, block;
   double *partial, *sums, *gradient;
 } cvtm_subdomain_sums;
 
-/* The phases of base/phases.h. */
-#define CVTM_SUBDOMAIN_PHASES(X)                                                                \
-  /* Item k of `to` = item order[k] of `from`, of `width` numbers each; spread: the reverse. */ \
-  X(collect,                                                                                    \
-    (cvtm_device * device, const double *from, const int32_t *order, int64_t count, int width,  \
-     double *to),                                                                               \
-    device, count, cvtm_collect_item, from, order, width, to)                                   \
-  X(spread,                                                                                     \
-    (cvtm_device * device, const double *from, const int32_t *order, int64_t count, int width,  \
-     double *to),                                                                               \
-    device, count, cvtm_spread_item, from, order, width, to)                                    \
-  /* flags[k] = 1 if index[k] < fixed, else 0. */                                               \
-  X(flag_fixed,                                                                                 \
-    (cvtm_device * device, const int32_t *index, int64_t count, int64_t fixed, int32_t *flags), \
-    device, count, cvtm_flag_fixed, index, fixed, flags)                                        \
-  /* order = index with the `fixed` sites first; before[k]: the fixed ones before item k. */    \
-  X(put_fixed_first,                                                                            \
-    (cvtm_device * device, const int32_t *index, const int64_t *before, int64_t count,          \
-     int64_t fixed, int32_t *order),                                                            \
+/* A list of phases (base/phases.h). */
+#define CVTM_SUBDOMAIN_PHASES(X)                                                                 \
+  /* Copies item order[k] of `from`, `width` numbers, to item k of `to`; spread: the inverse. */ \
+  X(collect,                                                                                     \
+    (cvtm_device * device, const double *from, const int32_t *order, int64_t count, int width,   \
+     double *to),                                                                                \
+    device, count, cvtm_collect_item, from, order, width, to)                                    \
+  X(spread,                                                                                      \
+    (cvtm_device * device, const double *from, const int32_t *order, int64_t count, int width,   \
+     double *to),                                                                                \
+    device, count, cvtm_spread_item, from, order, width, to)                                     \
+  /* flags[k] = 1 if index[k] < fixed, else 0. */                                                \
+  X(flag_fixed,                                                                                  \
+    (cvtm_device * device, const int32_t *index, int64_t count, int64_t fixed, int32_t *flags),  \
+    device, count, cvtm_flag_fixed, index, fixed, flags)                                         \
+  /* order = index with the `fixed` sites first; before[k]: fixed sites before item k. */        \
+  X(put_fixed_first,                                                                             \
+    (cvtm_device * device, const int32_t *index, const int64_t *before, int64_t count,           \
+     int64_t fixed, int32_t *order),                                                             \
     device, count, cvtm_put_fixed_first, index, before, fixed, order)
 
-/* What differs between devices. */
+/* The functions that differ between devices. */
 typedef struct cvtm_subdomain_table {
-  /* marked = the coarse bins of the own sites. This rank's covered = these bins, the bins around
-   * them, and the kept bins. */
+  /* Sets `marked` to the coarse bins of the own sites, and this rank's `covered` to these bins, the
+   * bins around these, and the kept bins. */
   cvtm_status (*cover)(const cvtm_subdomain *subdomain, const double *sites, uint32_t *covered);
-  /* counts[q * pieces + p] = the number of sites of piece p in the bins that rank q covers. */
+  /* Sets counts[q * pieces + p] to the number of sites of piece p in bins that rank q covers. */
   cvtm_status (*count)(const cvtm_subdomain *subdomain, const double *sites);
-  /* Writes these sites in order, beginning at offsets[q * pieces + p]. */
+  /* Writes the sites that `count` counts to `sent`, beginning at offsets[q * pieces + p]. */
   cvtm_status (*write)(const cvtm_subdomain *subdomain, const double *sites);
   cvtm_status (*finish)(cvtm_device *device, const cvtm_subdomain_sums *sums);
-  /* Computes value from the sums of all blocks. */
+  /* Computes value[0] and value[1] of cvtm_subdomain_total from the sums of all blocks. */
   cvtm_status (*total)(cvtm_device *device, const double *sums, int64_t blocks, double *value);
   CVTM_SUBDOMAIN_PHASES(CVTM_PHASE_FIELD)
 } cvtm_subdomain_table;
 
 extern const cvtm_subdomain_table cvtm_subdomain_cpu, cvtm_subdomain_cuda;
 
-/* The data of a plan on a device with ranks. The arrays are in device memory. */
+/* The data of a plan on a device with ranks. Arrays are in device memory. */
 typedef struct cvtm_decomposition {
-  cvtm_subdomain *subdomain;    /* of the last descent or evaluation; may be NULL */
-  int32_t *order;               /* capacity: the caller's index of each new number */
-  double *sites, *best, *scale; /* 2 * own: as the plan's arrays of these names */
+  cvtm_subdomain *subdomain;    /* the subdomain of the last descent or evaluation; may be NULL */
+  int32_t *order;               /* capacity: the caller's index by the new index */
+  double *sites, *best, *scale; /* 2 * own: as in cvtm_own_sites */
 } cvtm_decomposition;
 
 /* Sets cvt->decomposition, which cvtm_evaluator_of_ranks uses. */
@@ -151,7 +150,7 @@ void cvtm_decomposition_destroy(cvtm_cvt *cvt);
 }
 #endif
 
-/* The order of the coarse bins, of which there are 4^order. */
+/* The level of the coarse bins, of which there are 4^level. */
 static inline int32_t cvtm_subdomain_coarse(const cvtm_subdomain *p) {
   return cvtm_tree_coarse(cvtm_site_tree_levels(p->domain, p->count));
 }
@@ -167,7 +166,7 @@ CVTM_HD int cvtm_subdomain_has(const uint32_t *bits, int32_t bin) {
   return (int)(bits[bin / 32] >> bin % 32 & 1);
 }
 
-/* The coarse bin that is -1 .. 1 columns and rows away from `bin`; -1 if there is none. */
+/* The coarse bin at an offset of -1 .. 1 columns and rows from `bin`; -1 if there is none. */
 CVTM_HD int32_t cvtm_subdomain_beside(cvtm_domain domain, int32_t coarse, int32_t bin,
                                       int32_t columns, int32_t rows) {
   const int shift = cvtm_morton_shift(domain);
@@ -184,7 +183,7 @@ CVTM_HD int32_t cvtm_subdomain_beside(cvtm_domain domain, int32_t coarse, int32_
   return (int32_t)(cvtm_spread_16_bits((uint32_t)x) | cvtm_spread_16_bits((uint32_t)y) << 1);
 }
 
-/* Covers a marked bin and those around it. */
+/* Covers `bin`, if it is marked, and the bins around it. */
 CVTM_HD void cvtm_subdomain_cover(cvtm_domain domain, int32_t coarse, const uint32_t *marked,
                                   uint32_t *covered, int64_t bin) {
   for (int k = 0; cvtm_subdomain_has(marked, (int32_t)bin) && k < 9; ++k) {

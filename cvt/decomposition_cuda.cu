@@ -5,8 +5,8 @@ namespace {
 
 enum { THREADS = 256, WARPS = THREADS / 32, ROUNDS = CVTM_SUBDOMAIN_PIECE / THREADS };
 
-/* If adjacent lanes have sites in one bin, only one lane marks it: many atomic operations on a word
- * would wait for each other. */
+/* Marks the bins of the sites. If adjacent lanes have sites in one bin, only the first lane marks
+ * the bin: many atomic operations on a word would wait for each other. */
 __global__ void mark_kernel(cvtm_domain domain, int32_t coarse, const double *sites, int64_t own,
                             uint32_t *marked) {
   const int lane = threadIdx.x % 32;
@@ -18,7 +18,7 @@ __global__ void mark_kernel(cvtm_domain domain, int32_t coarse, const double *si
   }
 }
 
-/* The coarse bins of this thread's sites in the block's piece; -1: no site. */
+/* Finds the coarse bins of this thread's sites in the block's piece; -1: no site. */
 __device__ void find_bins(cvtm_domain domain, int32_t coarse, const double *sites, int64_t own,
                           int32_t bin[ROUNDS]) {
   for (int k = 0; k < ROUNDS; ++k) {
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* The number of earlier threads of the block with `yes` set; *all: the number in the block. */
+/* The number of earlier threads of the block with `yes` set. *all: that of all its threads. */
 __device__ int32_t count_before(bool yes, int32_t *all) {
   __shared__ int32_t warps[WARPS];
   const unsigned votes = __ballot_sync(0xFFFFFFFFu, yes), lane = threadIdx.x % 32;
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* A block sums `piece` sites. */
+/* Each block sums `piece` sites. */
 __global__ void __launch_bounds__(THREADS) piece_kernel(cvtm_subdomain_sums s, int64_t piece) {
   const int64_t first = static_cast<int64_t>(blockIdx.x) * piece;
   const int64_t end = first + piece < s.own ? first + piece : s.own;
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(THREADS) piece_kernel(cvtm_subdomain_sums s, i
   s.partial[2 * blockIdx.x + 1] = distance;
 }
 
-/* Joins `count` pieces into sum b, of `pieces` in all. */
+/* Joins pieces b * count .. (b + 1) * count - 1, of `pieces` in all, into sum b. */
 __device__ void join_pieces(const double *partial, int64_t pieces, int64_t count, double *sum,
                             int64_t b) {
   double energy = 0, distance = 0;

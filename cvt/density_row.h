@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* The integrals of rho, rho x, rho y and rho (x^2 + y^2) over a cell, or their sums over the
- * centres of its pixels. x and y are relative to the site of the cell. */
+/* The integrals of rho, rho x, rho y and rho (x^2 + y^2) over a cell, or sums over the centres of
+ * its pixels. x and y are relative to the site of the cell. */
 typedef struct cvtm_cell_moments {
   double mass, x, y, second;
 } cvtm_cell_moments;
@@ -37,8 +37,7 @@ CVTM_HD const float *cvtm_density_row(const cvtm_density_view *density, int32_t 
   return density->value + (int64_t)wrapped * density->width;
 }
 
-/* (double)k. cvtm_to_double and cvtm_to_floor avoid the conversion instructions of a GPU, which are
- * slow. */
+/* (double)k. cvtm_to_double and cvtm_to_floor avoid a GPU's slow instructions for conversions. */
 CVTM_HD double cvtm_to_double(int32_t k) {
 #ifdef __CUDA_ARCH__
   return __hiloint2double(0x43300000, k ^ (int32_t)0x80000000) - 4503601774854144.0;
@@ -65,14 +64,14 @@ typedef struct cvtm_pixel_quad {
   float w[4];
 } cvtm_pixel_quad;
 
-/* Pixels i .. i + 3 of n; 0 beyond them. */
+/* Pixels i .. i + 3 of n pixels; 0 beyond the last. */
 CVTM_HD cvtm_pixel_quad cvtm_pixel_quad_read(const float *pixel, int32_t i, int32_t n) {
   const cvtm_pixel_quad quad = {{i < n ? pixel[i] : 0, i + 1 < n ? pixel[i + 1] : 0,
                                  i + 2 < n ? pixel[i + 2] : 0, i + 3 < n ? pixel[i + 3] : 0}};
   return quad;
 }
 
-/* Adds four pixels; x: the centre of the first. */
+/* Adds four pixels. x: the centre of the first. */
 CVTM_HD void cvtm_pixel_run_add_quad(const cvtm_pixel_quad *quad, double x, cvtm_pixel_run *run) {
   const double w0 = (double)quad->w[0], w1 = (double)quad->w[1];
   const double w2 = (double)quad->w[2], w3 = (double)quad->w[3];
@@ -83,8 +82,8 @@ CVTM_HD void cvtm_pixel_run_add_quad(const cvtm_pixel_quad *quad, double x, cvtm
   run->s2 += CVTM_FMA(x, s1 + s1x, s2);
 }
 
-/* Adds n pixels. The first has its centre at x. Reads eight pixels before it uses one, so that the
- * latencies of the reads overlap. */
+/* Adds n pixels, of which the first has its centre at x. Eight pixels are read before the first is
+ * used, so that the latencies of the reads overlap. */
 CVTM_HD void cvtm_pixel_run_add(const float *pixel, int32_t n, double x, cvtm_pixel_run *run) {
   const cvtm_pixel_quad first = cvtm_pixel_quad_read(pixel, 0, n);
   const cvtm_pixel_quad second = cvtm_pixel_quad_read(pixel, 4, n);
@@ -96,7 +95,7 @@ CVTM_HD void cvtm_pixel_run_add(const float *pixel, int32_t n, double x, cvtm_pi
   }
 }
 
-/* The sums over columns first .. last - 1 of a row. x is relative to sx. */
+/* The sums over columns first .. last - 1 of a row, with x relative to sx. */
 CVTM_HD cvtm_pixel_run cvtm_pixel_run_sum(const cvtm_density_view *density, const float *row,
                                           double sx, int32_t first, int32_t last) {
   cvtm_pixel_run run = {0, 0, 0};

@@ -17,7 +17,7 @@ static cvtm_status refuse_density(cvtm_domain domain, const float *density, cvtm
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the density is zero everywhere");
 }
 
-/* Adds `count` pixels of a row. Returns 1 if one is negative or not finite. */
+/* Adds `count` pixels of a row. Returns 1 if a pixel is negative or not finite. */
 static int add_pixels(const float *rho, int count, cvtm_density_sums *sums) {
   int bad = 0;
   for (int i = 0; i < count; ++i) {
@@ -28,8 +28,8 @@ static int add_pixels(const float *rho, int count, cvtm_density_sums *sums) {
   return bad;
 }
 
-/* Adds a row of squares, and sets their integrals of sqrt(rho) in sqrt_integral unless that is
- * NULL. Partial sums by square and row keep the sums accurate for large images. Returns 1 if a
+/* Adds a row of squares, and sets sqrt_integral, unless it is NULL, to their integrals of
+ * sqrt(rho). Partial sums by square and row keep the sums accurate for large images. Returns 1 if a
  * pixel is negative or not finite. */
 static int scan_squares(cvtm_domain domain, const float *density, int64_t row,
                         cvtm_density_sums *sums, double *sqrt_integral) {

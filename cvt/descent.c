@@ -1,5 +1,5 @@
 /* Descents: steps of Lloyd's method, which move every movable site to the centroid of its cell,
- * then L-BFGS-B. The sites stay in device memory. */
+ * then L-BFGS-B. The sites are in device memory. */
 #include "cvt/descent.h"
 
 #include "base/clock.h"
@@ -30,7 +30,7 @@ void cvtm_cvt_defaults(cvtm_cvt_options *options) {
 
 static size_t bytes_of(int64_t count) { return 2 * (size_t)count * sizeof(double); }
 
-/* Evaluates the objective, and measures the time. */
+/* Evaluates the objective; measures the time of timed evaluations. */
 static cvtm_status evaluate_objective(cvtm_descent *d, const double *x, double *f, double *g) {
   const double start = d->timed ? cvtm_clock() : 0;
   const cvtm_status status = d->objective->evaluate(d->objective->context, x, f, g);
@@ -39,8 +39,7 @@ static cvtm_status evaluate_objective(cvtm_descent *d, const double *x, double *
   return status;
 }
 
-/* Passes a record to the monitor. The descent stops if the monitor asks for it, or if the gradient
- * is within its tolerance. */
+/* Passes a record to the monitor. Sets d->stop if that asks to stop, or the gradient is small. */
 static void report(cvtm_descent *d, const cvtm_cvt_record *record) {
   const cvtm_cvt_options *o = d->options;
   if (d->stop == CVTM_STOP_REQUEST) return;
@@ -126,9 +125,8 @@ static cvtm_status record_evaluation(cvtm_descent *d, const double value[2]) {
   return CVTM_OK;
 }
 
-/* The number of steps before the energies are read: a window of steps if evaluations are
- * asynchronous and time is not limited. Stops other than the limit of iterations may then come some
- * steps late. */
+/* The number of steps before the energies are read: several if evaluations are asynchronous and the
+ * time is not limited. Then all stops, except that by max_iterations, may come some steps late. */
 static int64_t steps_before_reading(const cvtm_descent *d, int64_t steps) {
   const int64_t most = d->options->max_iterations;
   const int single =
@@ -139,8 +137,8 @@ static int64_t steps_before_reading(const cvtm_descent *d, int64_t steps) {
   return window;
 }
 
-/* Enqueues `steps` steps, each followed by an evaluation; for `steps` = 0, only the evaluation of
- * the start. Then reads the values. Keeps the best sites. */
+/* Enqueues `steps` steps, each followed by an evaluation, or only the evaluation of the start if
+ * `steps` is 0; then reads the values. Keeps the best sites. */
 static cvtm_status do_steps(cvtm_descent *d, int64_t steps) {
   cvtm_cvt *cvt = d->task->cvt;
   const cvtm_own_sites own = cvt->evaluator->own(d->task);
@@ -166,7 +164,7 @@ static cvtm_status do_steps(cvtm_descent *d, int64_t steps) {
   return status;
 }
 
-/* After a pause of Lloyd's method, only the moments must be computed again. */
+/* Evaluates the start. After a pause of Lloyd's method only the moments must be computed again. */
 static cvtm_status evaluate_start(cvtm_descent *d) {
   const cvtm_cvt *cvt = d->task->cvt;
   if (d->state.stage == CVTM_DESCENT_START) return do_steps(d, 0);
@@ -201,7 +199,7 @@ static int watch_lbfgsb(void *context, const cvtm_lbfgsb_progress *progress) {
   return d->stop != CVTM_STOP_NONE;
 }
 
-/* Sets the bounds to the domain. A torus on which all sites move has no bounds. */
+/* Sets the bounds of the variables to the domain; no bounds on a torus where all sites move. */
 static cvtm_status set_bounds(const cvtm_cvt_task *task) {
   cvtm_cvt *cvt = task->cvt;
   const cvtm_own_sites own = cvt->evaluator->own(task);
@@ -216,8 +214,8 @@ static cvtm_status set_bounds(const cvtm_cvt_task *task) {
   return status == CVTM_OK ? cvtm_lbfgsb_set_bounds(cvt->solver, lower, upper) : status;
 }
 
-/* Enqueues the scale of the variables of this process's sites. It follows from the masses that the
- * cells will have at the end; if keeps_masses, from those of the last evaluation. */
+/* Enqueues the computation of the scale of the variables of this process's sites, from the masses
+ * that the cells will have at the end or, if keeps_masses, have in the last evaluation. */
 static cvtm_status set_scale(const cvtm_cvt_task *task, int keeps_masses) {
   cvtm_cvt *cvt = task->cvt;
   const cvtm_own_sites own = cvt->evaluator->own(task);
@@ -226,9 +224,9 @@ static cvtm_status set_scale(const cvtm_cvt_task *task, int keeps_masses) {
                              sqrt_integral, own.scale);
 }
 
-/* Keeps the solver of the last descent. Also keeps its bounds if the number of sites is the same
- * and no site is fixed. Scales the variables by the masses that the cells will have; a restored
- * descent already has the scale. */
+/* Prepares the solver: that of the last descent if possible, also with its bounds if the number of
+ * sites is the same and no site is fixed. Scales the variables; a restored descent already has the
+ * scale. */
 static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_options *options) {
   const cvtm_cvt_task *task = d->task;
   cvtm_cvt *cvt = task->cvt;
@@ -255,8 +253,8 @@ static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_optio
                            : status;
 }
 
-/* The limits minus what Lloyd's method has used, and minus the time of the evaluation that follows
- * the descent. */
+/* The options of L-BFGS-B, whose limits are reduced by what Lloyd's method has used and by the time
+ * of the evaluation after the descent. */
 static cvtm_lbfgsb_options remaining_options(cvtm_descent *d) {
   const cvtm_cvt_options *o = d->options;
   const double evaluation =
@@ -291,8 +289,9 @@ static cvtm_status restore_solver(const cvtm_descent *d) {
   return e->restore_solver(d->task->cvt, d->saved + e->array_bytes(d->task, 1));
 }
 
-/* The number of iterations of the next leg. The first leg of a descent follows the pace of the
- * previous descent: on CUDA a leg costs a few milliseconds, since each is a graph of its own. */
+/* *iterations = the number of iterations of the next leg, at most `most`. The first leg of a
+ * descent uses the pace of the previous descent, because legs should not be short: on CUDA each leg
+ * is a graph of its own, which takes a few milliseconds. */
 static cvtm_status plan_leg(const cvtm_descent *d, int64_t most, int64_t *iterations) {
   const cvtm_cvt *cvt = d->task->cvt;
   const cvtm_descent_pauses *p = d->pauses;
@@ -301,7 +300,8 @@ static cvtm_status plan_leg(const cvtm_descent *d, int64_t most, int64_t *iterat
   return cvtm_ranks_agree(cvt->device, iterations);
 }
 
-/* A leg ends by a limit of iterations, which leaves the iterates the same, bit for bit. */
+/* Runs L-BFGS-B in legs with pauses between. A leg is ended by a limit on the iterations, which
+ * does not change the bits of the iterates. */
 static cvtm_status run_legs(cvtm_descent *d, cvtm_lbfgsb_options *options,
                             cvtm_lbfgsb_result *result) {
   cvtm_cvt *cvt = d->task->cvt;
@@ -386,10 +386,10 @@ static cvtm_status evaluate_final(cvtm_descent *d, double value[2]) {
   return cvtm_device_copy_out(cvt->device, value, cvt->value, 2 * sizeof *value);
 }
 
-/* Evaluates the final sites. If earlier sites of Lloyd's method were better, evaluates those
- * instead: a diagram that is not exact can mislead a descent. With timed evaluations, final sites
- * that have been evaluated are not evaluated again. With other evaluations, the time of the final
- * one stands for the time of each. */
+/* Evaluates the final sites. If earlier sites of Lloyd's method were better, takes and evaluates
+ * those: a diagram that is not exact can mislead a descent. With timed evaluations, final sites
+ * that have been evaluated are not evaluated again; otherwise the time of the last evaluation is an
+ * estimate for all. */
 static cvtm_status finish_descent(cvtm_descent *d, double start, cvtm_cvt_result *result) {
   cvtm_cvt *cvt = d->task->cvt;
   const cvtm_own_sites own = cvt->evaluator->own(d->task);

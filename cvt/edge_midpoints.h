@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-/* The largest number of midpoints of one site. A pair of neighbours counts for one of its sites, so
- * that hexagons have three midpoints. The few sites with more than 6 lose some. */
+/* The largest number of midpoints of one site; further midpoints, which few sites have, are lost.
+ * The midpoint of two neighbours is assigned to one of both, so that hexagons have three. */
 enum { CVTM_MAX_EDGE_MIDPOINTS = 6 };
 
 typedef struct cvtm_edge_midpoints {
@@ -23,8 +23,9 @@ CVTM_HD int cvtm_is_border(const cvtm_cell_box *box, double ax, double ay, doubl
          (ay == by && (ay == box->y0 || ay == box->y1));
 }
 
-/* The midpoint of two neighbours is the foot of the perpendicular from the site to the line of
- * their common edge. It belongs to the upper of the two sites; at equal height, to the left one. */
+/* Finds the midpoints of the site at slot `place`. The midpoint of two neighbours is the foot of
+ * the perpendicular from the site to the line of their common edge, and is assigned to the upper of
+ * the two sites or, at equal height, to the left one. */
 CVTM_HD void cvtm_find_edge_midpoints(cvtm_domain domain, const cvtm_site_tree_view *tree,
                                       int64_t place, const cvtm_cell *cell,
                                       cvtm_edge_midpoints *midpoints) {
@@ -47,15 +48,14 @@ CVTM_HD void cvtm_find_edge_midpoints(cvtm_domain domain, const cvtm_site_tree_v
   midpoints->count = found;
 }
 
-/* An even choice takes `chosen` of `count` items. Returns how many of them are among the first
- * i. */
+/* For an evenly distributed choice of `chosen` of `count` items: those among the first i. */
 CVTM_HD int64_t cvtm_chosen_before(int64_t i, int64_t count, int64_t chosen) {
   const double share = (double)chosen / (double)count;
   return count <= chosen ? i : (int64_t)floor((double)i * share);
 }
 
-/* Places midpoints of a site among the sites from `fine` on. Of `total` midpoints, the first of
- * this site has number `before`. An even choice takes as many as there is room for. */
+/* Writes midpoints of a site to `fine`, which has room for `room` sites: an evenly distributed
+ * choice among the `total` midpoints of all sites. before: number of midpoints of earlier sites. */
 CVTM_HD void cvtm_place_midpoints(const cvtm_edge_midpoints *midpoints, int64_t before,
                                   int64_t total, int64_t room, double *fine) {
   int64_t at = cvtm_chosen_before(before, total, room);
@@ -68,8 +68,8 @@ CVTM_HD void cvtm_place_midpoints(const cvtm_edge_midpoints *midpoints, int64_t 
   }
 }
 
-/* The k-th site that is added to `have` sites to make `count`. It is placed between an evenly
- * chosen site and the next site of the list. */
+/* Adds the k-th site to `have` sites, of which there will be `count`, between a site (evenly
+ * distributed over the list) and the next site of the list. */
 CVTM_HD void cvtm_fill_up(double *fine, int64_t have, int64_t count, int64_t k) {
   const int64_t i = k * have / (count - have) % have, j = (i + 1) % have;
   fine[2 * (have + k)] = 0.75 * fine[2 * i] + 0.25 * fine[2 * j];

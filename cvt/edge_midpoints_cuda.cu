@@ -6,7 +6,8 @@ namespace {
 
 enum { CELLS = 8 /* cells of a warp */ };
 
-/* failed: the number of cells that hull construction cannot decide; they get no midpoints. */
+/* Finds the midpoints of all sites. *failed: the number of cells for which hull construction fails;
+ * these get no midpoints. */
 __global__ void __launch_bounds__(CVTM_WARP)
     edge_midpoints_kernel(cvtm_site_tree_view tree, cvtm_domain domain,
                           cvtm_edge_midpoints *midpoints, int32_t *counts, int32_t *failed) {

@@ -14,7 +14,7 @@
 CVTM_API_BEGIN
 
 typedef struct cvtm_equal_mass_result {
-  cvtm_cvt_result descent;  /* its objective is the transport cost */
+  cvtm_cvt_result descent;  /* the objective is the transport cost */
   int64_t start_iterations; /* iterations of the CVT without weights from which the sites start */
   double target;            /* mass of a cell */
   double deviation;         /* largest |mass - target| / target */
@@ -25,34 +25,34 @@ typedef struct cvtm_equal_mass_result {
   CVTM_RESERVED(8);
 } cvtm_equal_mass_result;
 
-/* 5 / (18 sqrt 3) M A / count, A where A is the area with rho > 0. For many sites this is the
- * transport cost of regular hexagons of equal mass. */
+/* 5 / (18 sqrt 3) M A / count, where A is the area with rho > 0: for many sites, the transport cost
+ * of regular hexagons of equal mass. */
 double cvtm_equal_mass_bound(cvtm_domain domain, const float *density, int64_t count);
 
-/* cvtm_cvt_sample with a local density of the sites that is proportional to rho. */
+/* cvtm_cvt_sample with a local density of the sites proportional to rho. */
 cvtm_status cvtm_equal_mass_sample(cvtm_domain domain, const float *density, int64_t count,
                                    uint64_t seed, cvtm_cvt_start start, double *sites,
                                    cvtm_error *error);
 
-/* The weights (host, count, their mean 0) with which the power cells of the sites (host, 2 * count,
- * inside the domain) have equal masses, to a relative tolerance > 0. CVTM_ERROR_INPUT: two sites
- * are at the same position. If rounding errors prevent the tolerance, the weights are the best ones
- * found, and result->converged is 0. moments (may be NULL) are those of the power cells. */
+/* Computes the weights (host, count, with mean 0) with which the power cells of the sites (host,
+ * 2 * count, inside the domain) have equal masses, to a relative tolerance > 0. CVTM_ERROR_INPUT:
+ * two sites coincide. If rounding errors are larger than the tolerance, the weights are the best
+ * found, and result->converged is 0. moments: those of the power cells; may be NULL. */
 cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t count,
                                     double tolerance, double *weights,
                                     const cvtm_cvt_moments *moments,
                                     cvtm_equal_mass_result *result);
 
-/* From a density to such a tessellation, as cvtm_cvt_solve does with the same options; the energy
- * is exact. Sites that are not given come from a CVT of rho^2 without weights, whose cells
- * have nearly equal masses of rho; the monitor gets its iterations as records of 0 sites. */
+/* Places and optimises sites and weights, as cvtm_cvt_solve with the same options, with the exact
+ * energy. Sites that are not given begin as a CVT of rho^2 without weights, whose cells have nearly
+ * equal masses of rho; the monitor gets the iterations of that CVT as records of 0 sites. */
 cvtm_status cvtm_equal_mass_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, double tolerance,
                                   int64_t given, double *sites, double *weights, int64_t count,
                                   const cvtm_cvt_moments *moments, cvtm_equal_mass_result *result);
 
-/* The power cells in the domain, and the regular triangulation of the sites: the dual of their
- * power diagram in the plane (cvtm_regular_triangulation). Either may be NULL. The sites must be
- * inside the domain. Computed on the host by `threads` threads (0: all). */
+/* Computes the power cells in the domain, and the regular triangulation of the sites, the dual of
+ * their power diagram in the plane (cvtm_regular_triangulation); cells or mesh may be NULL. The
+ * sites must be inside the domain. threads: the number of threads on the host; 0: all. */
 cvtm_status cvtm_power_diagram(cvtm_domain domain, const double *sites, const double *weights,
                                int64_t count, int threads, cvtm_cells *cells, cvtm_mesh *mesh,
                                cvtm_error *error);

@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { WORTH_THREADS = 1 << 17 /* sites for which a second thread pays */ };
+enum { WORTH_THREADS = 1 << 17 /* with fewer sites, one thread is as fast */ };
 
-/* Beyond this distance a site has no accurate position within a pixel. */
+/* Beyond this coordinate, doubles are too coarse for a position within a pixel. */
 static const double farthest = 1e9;
 
 static int bits_for(int64_t largest) {
@@ -23,8 +23,8 @@ static cvtm_status enqueue_cells(cvtm_cvt *cvt, const double *sites, int64_t cou
   return status == CVTM_OK ? cvt->table->cell_moments(cvt, count) : status;
 }
 
-/* Computes the moments over the pixels of each label: sorts the pixels by label, then sums those of
- * each label. */
+/* Computes the moments over the pixels of each label: sorts the pixels by label, then sums over the
+ * pixels of each label. */
 static cvtm_status enqueue_labels(cvtm_cvt *cvt, const double *sites, int64_t count,
                                   cvtm_voronoi_method voronoi) {
   cvtm_status status = cvtm_voronoi_compute(cvt->voronoi, sites, count, voronoi, cvt->labels);
@@ -71,7 +71,7 @@ static cvtm_status end_on_device(const cvtm_cvt_task *task) {
   return CVTM_OK;
 }
 
-/* The solver has memory for as many sites as the plan. */
+/* Creates a solver with room for as many sites as the plan. */
 static cvtm_status create_solver_on_device(const cvtm_cvt_task *task,
                                            const cvtm_lbfgsb_options *options,
                                            cvtm_lbfgsb **solver) {
@@ -82,7 +82,7 @@ static size_t array_bytes_on_device(const cvtm_cvt_task *task, int in_solver) {
   return (in_solver ? 6U : 4U) * (size_t)task->count * sizeof(double);
 }
 
-/* Copies the arrays of a descent to `to` or from `from`; one of both is NULL. */
+/* Copies the arrays of a descent to `to` or from `from`; the other is NULL. */
 static cvtm_status copy_arrays(const cvtm_cvt_task *task, int in_solver, unsigned char *to,
                                const unsigned char *from) {
   cvtm_cvt *cvt = task->cvt;

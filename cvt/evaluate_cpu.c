@@ -11,16 +11,16 @@
 
 #include <omp.h>
 
-/* Rounding makes the cell disagree with a neighbour, so the cell is not kept. */
+/* In kept_cells.cut: the cell and a neighbour disagree by rounding, so the cell is not kept. */
 enum { DOUBTED = -1 };
 
 enum {
-  RING = 15,        /* most neighbours */
-  RING_PADDED = 16, /* RING rounded up to whole vectors */
+  RING = 15,        /* neighbours of a ring, at most */
+  RING_PADDED = 16, /* RING rounded up to full vectors */
   RING_TURNS = -1   /* the polygon does not go around the site once */
 };
 
-/* The squared length below which an edge counts as gone, relative to the squared radius of the
+/* An edge counts as gone if its squared length is below this fraction of the squared radius of the
  * cell. */
 #define RING_SHORT 1e-6
 
@@ -36,12 +36,12 @@ static cvtm_ring ring_view(const kept_ring *ring) { return (cvtm_ring){ring->sit
 typedef struct kept_cells {
   kept_ring *ring;  /* the ring of each site */
   int32_t *slot_of; /* the slot of each site in the tree of this evaluation */
-  int32_t *cut;  /* the round in which each cell is cut out; 0: it is kept; at the end, DOUBTED */
-  int64_t count; /* number of sites with a ring */
-  int tangled;   /* a cell has too many neighbours for a ring */
+  int32_t *cut;     /* the round in which each cell is cut out; 0: the cell is kept; DOUBTED */
+  int64_t count;    /* number of sites with a ring */
+  int tangled;      /* nonzero: a cell has too many neighbours for a ring */
 } kept_cells;
 
-/* One polygon for each thread. It grows when a cell needs more corners, and never shrinks. */
+/* cell: a polygon for each thread, whose memory grows when a cell needs more corners. */
 typedef struct cpu_state {
   kept_cells kept;
   int threads;
@@ -83,15 +83,14 @@ static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
                    threads);
 }
 
-/* The sites of a block are evaluated together. */
-enum { BLOCK = 64 };
+enum { BLOCK = 64 /* sites that a thread evaluates at a time */ };
 
-/* The number of a round (rings.h), or one of: */
+/* Values of cell_sums.round in place of the number of a round (rings.h): */
 enum {
   KEEP = 0 /* keeps the cells that can be kept */,
   CUT_ALL = -1 /* cuts out all cells, without rings */
 };
-enum { FOUND_MORE = 1 /* cells for the next round */, FOUND_TANGLE = 2 /* no room for a ring */ };
+enum { FOUND_MORE = 1 /* cells for the next round */, FOUND_TANGLE = 2 /* kept_cells.tangled */ };
 
 /* A thread's part of an evaluation. */
 typedef struct cell_sums {
@@ -101,7 +100,7 @@ typedef struct cell_sums {
   int32_t round;
   int found; /* sum of FOUND_MORE and FOUND_TANGLE, or 0 */
   cvtm_cell *cell;
-  cvtm_batch batch; /* cells that are not integrated yet */
+  cvtm_batch batch; /* cells that wait for their integration */
 } cell_sums;
 
 /* Sets the moments of the cell in s->cell, or adds it to the batch. */
@@ -113,7 +112,7 @@ CVTM_INLINE void sum_made_cell(cell_sums *s, int64_t slot) {
     cvt->moments[index] = cvtm_cell_integrate(&cvt->density, cvt->domain, sx, sy, s->cell);
 }
 
-/* Sets the moments to 0. If the site is not finite, sets them to NaN and returns 0. */
+/* Sets the moments to 0 and returns 1, or to NaN if the site is not finite and returns 0. */
 static int clear_moments(const cell_sums *s, int64_t slot) {
   const double sx = s->tree.position[2 * slot], sy = s->tree.position[2 * slot + 1];
   cvtm_cell_moments *sums = &s->cvt->moments[s->tree.index[slot]];
@@ -127,7 +126,7 @@ static int clear_moments(const cell_sums *s, int64_t slot) {
 
 static int is_kept(const int32_t *cut) { return cvtm_ring_mark_of(cut) == 0; }
 
-/* The sites in the tree's order. slot_of: the slot of each site in the caller's order. */
+/* The positions of sites by their indices. slot_of: the slot of each site. */
 typedef struct ring_sites {
   const cvtm_site_tree_view *tree;
   const int32_t *slot_of;
@@ -139,8 +138,8 @@ CVTM_INLINE int may_be_kept(const kept_ring *ring) {
   return ring->count >= 3 && !touches_border;
 }
 
-/* Returns a bit for each edge of the polygon that is too short or begins too near to the border of
- * the domain. Edge k goes from corner (x[k], y[k]) to the next corner, at a right angle to (dx[k],
+/* Returns a bit for each edge of the polygon that is too short or begins too close to the border of
+ * the domain. Edge k leads from corner (x[k], y[k]) to the next corner, perpendicular to (dx[k],
  * dy[k]). */
 CVTM_INLINE uint32_t gone_edges(const double *dx, const double *dy, int32_t sides, const double *x,
                                 const double *y, double radius2, const cvtm_cell_box *inner) {
@@ -160,9 +159,9 @@ CVTM_INLINE uint32_t gone_edges(const double *dx, const double *dy, int32_t side
 }
 
 /* Sets the corners of the cell of the site at a slot from its ring, which does not touch the
- * border. Returns 0 if the ring still bounds the cell. Else the cell gets no corners, and the
- * result is RING_TURNS, or has a bit for each edge that is gone. The cell has memory for
- * RING_PADDED corners. */
+ * border. Returns 0 if the ring still bounds the cell. Otherwise the cell gets no corners, and the
+ * result is RING_TURNS, or has a bit for each neighbour whose edge is gone. The cell must have
+ * memory for RING_PADDED corners. */
 CVTM_INLINE int32_t set_corners(const ring_sites *sites, cvtm_domain domain, int64_t slot,
                                 const kept_ring *ring, cvtm_cell *cell) {
   double dx[RING_PADDED + 2], dy[RING_PADDED + 2];
@@ -183,7 +182,7 @@ CVTM_INLINE int32_t set_corners(const ring_sites *sites, cvtm_domain domain, int
   }
   for (int32_t k = 0; k < n; ++k) turns += dy[k] < 0 && !(dy[k + 1] < 0);
   cell->count = 0;
-  /* Corner k is where bisectors k and k + 1 meet. */
+  /* Corner k is the point where bisectors k and k + 1 meet. */
   const double radius2 = cvtm_hull_corner_lanes(dx, dy, n, cell->x, cell->y, &good);
   if (turns != 1 || !good || !(radius2 < HUGE_VAL)) return RING_TURNS;
   for (int32_t k = 0; k < padded; ++k) {
@@ -197,14 +196,13 @@ CVTM_INLINE int32_t set_corners(const ring_sites *sites, cvtm_domain domain, int
                                (double)domain.height - sy - margin};
   const uint32_t gone = gone_edges(dx + 1, dy + 1, n, x, y, radius2, &inner);
   if (gone == 0) cell->count = n;
-  return (int32_t)(gone << 1 | gone >> (n - 1)) & ((1 << n) - 1); /* bit k: with neighbour k */
+  return (int32_t)(gone << 1 | gone >> (n - 1)) & ((1 << n) - 1); /* bit k: that of neighbour k */
 }
 
-/* The ring of a cell that the hull construction has made. */
+/* Sets the ring of a cell that hull construction has made. */
 CVTM_INLINE void ring_of_hull(const cvtm_site_tree_view *tree, const cvtm_hull *hull, int32_t sides,
                               kept_ring *ring) {
-  /* The poles may have been compacted after the corners were listed. Then every remaining pole is a
-   * corner. */
+  /* If the poles were compacted after the corners were listed, every remaining pole is a corner. */
   const int compacted = hull->count == __builtin_popcount(hull->corners);
   ring->count = sides;
   for (int32_t k = 0; k < sides; ++k) {
@@ -215,9 +213,9 @@ CVTM_INLINE void ring_of_hull(const cvtm_site_tree_view *tree, const cvtm_hull *
   }
 }
 
-/* The ring of a polygon that tree clipping has made. If a site has clipped twice, rounding may have
- * left an edge, which is skipped. If there are too many neighbours, the function sets an empty ring
- * and returns 0. */
+/* Sets the ring of a polygon that tree clipping has made. If a site has clipped twice, rounding may
+ * have left two edges, of which the second is skipped. If there are too many neighbours, sets an
+ * empty ring and returns 0. */
 CVTM_INLINE int ring_of_polygon(const int32_t *neighbor, int32_t corners, kept_ring *ring) {
   ring->count = 0;
   for (int32_t k = 0; k < corners; ++k) {
@@ -231,9 +229,10 @@ CVTM_INLINE int ring_of_polygon(const int32_t *neighbor, int32_t corners, kept_r
   return 1;
 }
 
-enum { PREFETCHED = 6 /* slots ahead: rings are in the caller's order, not in that of slots */ };
+enum { PREFETCHED = 6 /* slots ahead: the order of rings is that of the caller, not of slots */ };
 
-/* Makes the cell if its ring still bounds it. Else marks the cells that cannot be kept. */
+/* Makes the cell if its ring still bounds the cell; otherwise marks the cells that cannot be kept.
+ */
 CVTM_INLINE void keep_cell(cell_sums *s, int64_t slot) {
   const int64_t later = slot + PREFETCHED < s->tree.count ? slot + PREFETCHED : slot;
   __builtin_prefetch(&s->kept->ring[s->tree.index[later]]);
@@ -252,8 +251,8 @@ CVTM_INLINE void keep_cell(cell_sums *s, int64_t slot) {
   if (gone != RING_TURNS) cvtm_ring_mark_gone(ring_view(ring), (uint32_t)gone, cut);
 }
 
-/* Sets the ring of a cell that tree clipping has made. If the cell could be kept, the ring gives
- * its corners, too, so that a cell has the same corners however it was found. */
+/* Sets the ring of a cell that tree clipping has made. If the cell could be kept, also computes its
+ * corners from the ring, so that the corners of a cell do not depend on the method. */
 static void set_ring_of_tree(cell_sums *s, int64_t slot, kept_ring *ring) {
   const ring_sites sites = {&s->tree, s->kept->slot_of};
   cvtm_cell *cell = s->cell;
@@ -268,14 +267,14 @@ static void set_ring_of_tree(cell_sums *s, int64_t slot, kept_ring *ring) {
   memcpy(cell->y, y, (size_t)found.count * sizeof y[0]);
 }
 
-/* As cut_out, for the few cells that hull construction cannot decide. */
+/* cut_out by tree clipping, for the few cells for which hull construction fails. */
 static int cut_out_by_tree(cell_sums *s, int64_t slot, kept_ring *ring) {
   if (!cvtm_cell_cut_out_by_tree(&s->tree, s->cvt->domain, slot, s->cell)) return 0;
   if (ring) set_ring_of_tree(s, slot, ring);
   return 1;
 }
 
-/* Makes a cell, and sets *ring unless `ring` is NULL. Returns 0 if memory ran out. */
+/* Makes a cell, and sets *ring unless `ring` is NULL. Returns 0 if memory runs out. */
 CVTM_INLINE int cut_out(cell_sums *s, int64_t slot, kept_ring *ring) {
   cvtm_hull_pole poles[CVTM_HULL_POLES];
   int32_t slots[CVTM_HULL_POLES], order[CVTM_HULL_SIDES], scratch[CVTM_HULL_SCRATCH];
@@ -293,7 +292,7 @@ static cvtm_ring ring_of_site(const void *kept, int32_t i) {
   return ring_view(&((const kept_cells *)kept)->ring[i]);
 }
 
-/* Makes a cell marked for this round; returns 0 if memory ran out. */
+/* Makes a cell that is marked for this round; returns 0 if memory runs out. */
 CVTM_INLINE int cut_cell(cell_sums *s, int64_t slot) {
   const int32_t i = s->tree.index[slot];
   kept_ring now = {0};
@@ -319,7 +318,7 @@ CVTM_INLINE int visit_cell(cell_sums *s, int64_t slot) {
   return good;
 }
 
-/* Visits the cells at slots first .. end - 1; returns 0 if memory ran out. */
+/* Visits the cells at slots first .. end - 1; returns 0 if memory runs out. */
 CVTM_INLINE int sum_block(cell_sums *s, int64_t first, int64_t end) {
   int good = 1;
   cvtm_batch_clear(&s->batch);
@@ -333,7 +332,7 @@ CVTM_INLINE int sum_block(cell_sums *s, int64_t first, int64_t end) {
 
 CVTM_DEFINE_WIDTHS(int, sum_block, (cell_sums * s, int64_t first, int64_t end), (s, first, end))
 
-/* One pass over the cells; *found: FOUND_MORE, FOUND_TANGLE. Returns 0 if memory ran out. */
+/* Makes one pass over the cells. *found: as in cell_sums. Returns 0 if memory runs out. */
 static int sum_cells(cvtm_cvt *cvt, int64_t count, kept_cells *kept, int32_t round, int *found) {
   int (*const sum)(cell_sums *, int64_t, int64_t) =
       cvtm_has_wide_vectors() ? sum_block_wide : sum_block_baseline;
@@ -358,8 +357,7 @@ static int sum_cells(cvtm_cvt *cvt, int64_t count, kept_cells *kept, int32_t rou
   return !failed;
 }
 
-/* Marks for round 1 the cells that cannot be kept. If there are no rings of these sites, marks all
- * cells and returns 1. */
+/* Marks DOUBTED cells for round 1; marks all cells and returns 1 if there are no usable rings. */
 static int begin_rounds(const cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
   const int other = kept->count != count, all = other || kept->tangled;
@@ -379,8 +377,8 @@ static void mark_kept(kept_cells *kept, int32_t round) {
     if (kept->cut[i] == 0) kept->cut[i] = round;
 }
 
-/* Where rounding decides which cells meet, two cells that were cut out may disagree. Such cells are
- * not kept for the next evaluation: kept cells that disagree would leave a gap. */
+/* Marks as DOUBTED the cells that disagree with a neighbour, which occurs where rounding decides
+ * which cells meet. If such cells were kept in the next evaluation, they would leave a gap. */
 static void doubt_disagreeing(const cvtm_cvt *cvt, kept_cells *kept) {
 #pragma omp parallel for num_threads(cvtm_device_threads(cvt->device)) schedule(static)
   for (int64_t i = 0; i < kept->count; ++i) {
@@ -397,8 +395,8 @@ static void doubt_disagreeing(const cvtm_cvt *cvt, kept_cells *kept) {
   }
 }
 
-/* Sets the moments of all cells; returns 0 if memory ran out. A cell without a ring cannot be
- * compared with other cells. If there is one, all cells are cut out, in this and in the next
+/* Sets the moments of all cells; returns 0 if memory runs out. A cell with too many neighbours for
+ * a ring cannot be compared with other cells; then all cells are cut out, in this and in the next
  * evaluation. */
 static int sum_in_rounds(cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   int all_cut = begin_rounds(cvt, count, kept), found = 0;
@@ -418,7 +416,7 @@ static int sum_in_rounds(cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   return good;
 }
 
-/* As sum_in_rounds, but keeps no rings: every cell is cut out, by the same methods. */
+/* As sum_in_rounds, but every cell is cut out, by the same methods, and no rings are kept. */
 static int sum_without_rings(cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   int found;
   (void)begin_rounds(cvt, count, kept);
@@ -426,7 +424,7 @@ static int sum_without_rings(cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   return sum_cells(cvt, count, kept, CUT_ALL, &found);
 }
 
-/* Sums all cells. keeps: keeps their rings for the next evaluation. */
+/* Sets the moments of all cells. keeps: nonzero: keeps their rings for the next evaluation. */
 static cvtm_status sum_all_cells(cvtm_cvt *cvt, int64_t count, int keeps) {
   cpu_state *state = cvt->state;
   int found, good;
@@ -444,8 +442,7 @@ static cvtm_status cell_moments_cpu(cvtm_cvt *cvt, int64_t count) {
   return sum_all_cells(cvt, count, 1);
 }
 
-/* With domain decomposition no rings are kept, since the ghost sites change from one evaluation to
- * the next. */
+/* Keeps no rings, since the ghost sites change from one evaluation to the next. */
 static cvtm_status part_moments_cpu(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
                                     int64_t *lacking) {
   const cvtm_status status = sum_all_cells(cvt, count, 0);

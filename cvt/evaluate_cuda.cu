@@ -1,13 +1,13 @@
 /* An evaluation on a CUDA device. integral_cuda.cu computes the moments of the cells of ordinary
- * size. finish_kernel computes those of the deferred cells, and then energy and gradient. One block
- * computes each deferred cell; all blocks share each cell that covers much of the image. All sums
- * have a fixed order.
+ * size. finish_kernel computes the moments of the deferred cells, and then energy and gradient. A
+ * deferred cell is computed by one block, or by all blocks if the cell covers much of the image.
+ * All sums have a fixed order.
  *
  * finish_kernel works in stages. Blocks take the items of a stage in turn, and begin the next stage
- * when all items are done. A block waits only for items that other blocks have taken, so that the
- * number of blocks that the device holds at once does not matter. An evaluation with deferred cells
- * takes as long with a kernel for each stage (4,000 to 600,000 sites, H200); without deferred cells
- * those launches do nothing, and solves of 1,000 to 10,000 sites take 3 to 6 % longer. */
+ * when all items are done. A block waits only for items that other blocks have taken, so the kernel
+ * works with any number of resident blocks. With a kernel for each stage, an evaluation with
+ * deferred cells takes as long (4,000 to 600,000 sites, H200); without deferred cells those
+ * launches do nothing, and solves of 1,000 to 10,000 sites take 3 to 6 % longer. */
 #include "base/cuda_utils.h"
 #include "base/ranks.h"
 #include "base/portable.h"
@@ -24,22 +24,22 @@ namespace {
 
 enum {
   WARP = CVTM_WARP,
-  BLOCK_CORNERS = 1024, /* most corners of a cell in a block's scratch */
+  BLOCK_CORNERS = 1024, /* corners of a cell in a block's scratch, at most */
   LARGE_THREADS = 128,
   CELLS_AT_ONCE = LARGE_THREADS / WARP, /* warps of a block, which construct a cell each */
-  PARTS = 264,         /* partial sums of a huge cell, and of the energy; a block computes each */
+  PARTS = 264,         /* partial sums, each by a block, of a huge cell, and of the energy */
   HUGE_AREA = 1 << 20, /* pixels; blocks share the cells larger than this */
 };
 
-/* The most cells that are constructed before they are integrated. */
+/* The largest number of cells that are constructed before they are integrated. */
 constexpr int64_t CHUNK = 1 << 20;
 
 enum { STAGE_LARGE, STAGE_HUGE, STAGE_JOIN, STAGES };
-/* Indices of cuda_state.listed, which holds the numbers of these items: */
+/* Indices of cuda_state.listed, which has the numbers of: */
 enum {
   LISTED_LARGE,                        /* deferred cells */
   LISTED_HUGE,                         /* deferred cells larger than HUGE_AREA */
-  LISTED_GIANT,                        /* deferred cells of more than BLOCK_CORNERS corners */
+  LISTED_GIANT,                        /* deferred cells with more than BLOCK_CORNERS corners */
   LISTED_BLOCKS,                       /* blocks that have ended */
   LISTED_TAKEN,                        /* items taken, of each stage */
   LISTED_DONE = LISTED_TAKEN + STAGES, /* items done, of each stage */
@@ -48,15 +48,15 @@ enum {
 
 struct cuda_state {
   cvtm_clipped_cells cells;
-  int32_t *listed;           /* LISTED */
+  int32_t *listed;           /* LISTED counters */
   int32_t *list;             /* the slots of the deferred cells, in no particular order */
   int32_t *huge, *giant;     /* the slots of the huge and of the giant cells */
   cvtm_cell_moments *part;   /* PARTS partial sums per huge cell */
-  double *corners;           /* corners of one cell for each block */
+  double *corners;           /* corners of a cell for each block */
   double *giant_corners;     /* corners of one giant cell */
   int64_t giant_capacity;    /* corners */
   double *energy, *distance; /* PARTS: energies and largest distances of the blocks' sites */
-  int32_t listed_by_all;     /* deferred cells of all ranks */
+  int32_t listed_by_all;     /* number of deferred cells of all ranks */
 };
 enum { NOT_FINITE = -1, TOO_MANY_CORNERS = -2 }; /* in place of the number of corners of a cell */
 
@@ -68,8 +68,8 @@ __device__ double cell_area(const cvtm_cell &cell) {
   return 0.5 * twice;
 }
 
-/* The moments of rows first, first + step, first + 2 step ... of a cell, counted from its first
- * row. */
+/* The moments of rows first, first + step, first + 2 step, ... of a cell. The rows of the cell are
+ * counted from 0. */
 __device__ cvtm_cell_moments row_sum(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                      const cvtm_density_view &density, int64_t slot,
                                      const cvtm_cell &cell, int first, int step) {
@@ -82,7 +82,7 @@ __device__ cvtm_cell_moments row_sum(const cvtm_site_tree_view &tree, cvtm_domai
   return cvtm_pixel_moments(&mine);
 }
 
-/* The moments of this block's share, one of `blocks`, of a cell's rows. */
+/* The moments of part `block` of a cell's rows, which are divided into `blocks` parts. */
 __device__ cvtm_cell_moments share_sum(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                        const cvtm_density_view &density, int64_t slot,
                                        const cvtm_cell &cell, int block, int blocks,
@@ -104,7 +104,7 @@ __device__ cvtm_cell block_cell(const cuda_state &state) {
   return scratch_cell(state.corners + blockIdx.x * (4 * BLOCK_CORNERS), BLOCK_CORNERS);
 }
 
-/* A warp constructs a cell by tree clipping. */
+/* Constructs a cell by tree clipping. All lanes of a warp call. */
 __device__ void construct_cell(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t slot,
                                cvtm_cell *cell) {
   __shared__ cvtm_warp_queue queues[CELLS_AT_ONCE];
@@ -117,7 +117,7 @@ __device__ void construct_cell(const cvtm_site_tree_view &tree, cvtm_domain doma
   for (int32_t k = lane; k < cell->count; k += WARP) cvtm_cell_set_slope(cell, k);
 }
 
-/* The first warp constructs a cell; all threads of the block get it. */
+/* Constructs a cell by the first warp, and copies it to all threads of the block. */
 __device__ void block_construct(const cvtm_site_tree_view &tree, cvtm_domain domain, int64_t slot,
                                 cvtm_cell *cell, cvtm_cell *shared) {
   __syncthreads();
@@ -127,8 +127,8 @@ __device__ void block_construct(const cvtm_site_tree_view &tree, cvtm_domain dom
   *cell = *shared;
 }
 
-/* Each warp constructs one of `count` listed cells from `first` on, in an equal share of the
- * block's scratch. */
+/* Constructs the listed cells first .. first + count - 1, each by a warp, in one of `shares` equal
+ * parts of the block's scratch. */
 __device__ void block_construct_several(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                         const cuda_state &state, int32_t first, int32_t count,
                                         int32_t shares, cvtm_cell *cells) {
@@ -159,7 +159,7 @@ __device__ void end_item(const cuda_state &state, int stage) {
   if (threadIdx.x == 0) atomicAdd(state.listed + LISTED_DONE + stage, 1);
 }
 
-/* Waits until all `items` of a stage are done; their writes are then visible. */
+/* Waits until all `items` items of a stage are done; then their writes are visible. */
 __device__ void end_stage(const cuda_state &state, int stage, int32_t items) {
   if (threadIdx.x == 0)
     while (atomicAdd(state.listed + LISTED_DONE + stage, 0) < items) __nanosleep(100);
@@ -167,7 +167,7 @@ __device__ void end_stage(const cuda_state &state, int stage, int32_t items) {
   __threadfence();
 }
 
-/* True if a constructed cell is huge or giant. The thread with `lists` set lists the cell then. */
+/* True if a constructed cell is huge or giant; then the thread with `lists` set lists the cell. */
 __device__ bool is_listed(const cuda_state &state, int64_t slot, const cvtm_cell &cell,
                           bool lists) {
   const bool giant = cell.count == TOO_MANY_CORNERS;
@@ -194,7 +194,7 @@ __device__ void sum_or_list(const cvtm_site_tree_view &tree, cvtm_domain domain,
   if (threadIdx.x == 0) store_sum(tree, slot, cell, all, sums);
 }
 
-/* The same by a warp. */
+/* sum_or_list by a warp. */
 __device__ void sum_or_list_by_warp(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                     const cvtm_density_view &density, const cuda_state &state,
                                     int64_t slot, const cvtm_cell &cell, cvtm_cell_moments *sums) {
@@ -205,9 +205,9 @@ __device__ void sum_or_list_by_warp(const cvtm_site_tree_view &tree, cvtm_domain
   if (lane == 0) store_sum(tree, slot, cell, all, sums);
 }
 
-/* Sets the moments of the deferred cells, and lists the largest cells. Where there are many
- * deferred cells, each warp of a block does one at a time. A cell that does not fit into the warp's
- * share of the scratch is then constructed again in all of it. */
+/* Sets the moments of the deferred cells, and lists huge and giant cells. If there are many
+ * deferred cells, each warp of a block computes a cell, in a part of the block's scratch; a cell
+ * with too many corners for that part is then constructed again, in all of the scratch. */
 __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
                           const cvtm_density_view &density, const cuda_state &state,
                           cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
@@ -244,8 +244,8 @@ __device__ void sum_giant(const cvtm_site_tree_view &tree, cvtm_domain domain,
   if (threadIdx.x == 0) sums[tree.index[slot]] = all;
 }
 
-/* Computes the parts of the huge cells. All giant cells are one item, since there is scratch memory
- * for one giant cell. */
+/* Computes the parts of the huge cells, and the giant cells, which are one item, since there is
+ * scratch memory for one giant cell. */
 __device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
                          const cvtm_density_view &density, const cuda_state &state,
                          cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
@@ -276,7 +276,7 @@ __device__ cvtm_cell_moments read_sums(const cvtm_cell_moments *sums) {
   return s;
 }
 
-/* Adds up the parts of the huge cells. */
+/* Sums the parts of the huge cells. */
 __device__ void join_huge(const cvtm_site_tree_view &tree, const cuda_state &state,
                           cvtm_cell_moments *sums) {
   const int32_t huge = __ldcg(state.listed + LISTED_HUGE);
@@ -294,8 +294,9 @@ __device__ void join_huge(const cvtm_site_tree_view &tree, const cuda_state &sta
   end_stage(state, STAGE_JOIN, huge);
 }
 
-/* Completes the moments; then each block computes gradient, energy and largest distance of its
- * sites. The last block joins the parts, and sets the counters to 0 for the next evaluation. */
+/* Sets the moments of the deferred cells; then each block computes gradient, energy and largest
+ * distance of its sites. The last block joins the parts, and zeroes the counters for the next
+ * evaluation. */
 __global__ void __launch_bounds__(LARGE_THREADS)
     finish_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
                   cuda_state state, cvtm_cell_moments *sums, int64_t count, int64_t fixed,
@@ -333,7 +334,7 @@ __global__ void __launch_bounds__(LARGE_THREADS)
   if (threadIdx.x < LISTED) state.listed[threadIdx.x] = 0;
 }
 
-/* One stage of finish_kernel. */
+/* A stage of finish_kernel alone. */
 template <int STAGE>
 __global__ void __launch_bounds__(LARGE_THREADS)
     stage_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
@@ -348,7 +349,7 @@ __global__ void __launch_bounds__(LARGE_THREADS)
 
 enum { PIXEL_THREADS = 128 };
 
-/* A block sums the pixels of one label. */
+/* Each block sums the pixels of one label at a time. */
 __global__ void __launch_bounds__(PIXEL_THREADS)
     pixel_kernel(cvtm_density_view density, const uint64_t *keys, const int32_t *pixels,
                  const double *sites, int64_t count, cvtm_cell_moments *sums) {
@@ -372,7 +373,7 @@ __global__ void __launch_bounds__(PIXEL_THREADS)
 
 cvtm_arrays arrays_of(const cvtm_cvt *cvt, cuda_state *s) {
   const int64_t n = cvt->capacity, corners = int64_t{s->cells.chunk} * CVTM_HULL_SIDES;
-  /* Cells do not overlap, which limits the number of huge ones. */
+  /* Cells do not overlap, which limits the number of huge cells. */
   const int64_t huge = static_cast<int64_t>(cvt->domain.width) * cvt->domain.height / HUGE_AREA + 1;
   return cvtm_arrays{{
       cvtm_array_of(&s->cells.x, corners),
@@ -381,7 +382,7 @@ cvtm_arrays arrays_of(const cvtm_cvt *cvt, cuda_state *s) {
       cvtm_array_of(&s->listed, LISTED),
       cvtm_array_of(&s->list, n),
       cvtm_array_of(&s->huge, huge),
-      cvtm_array_of(&s->giant, 6 * n / BLOCK_CORNERS + 1), /* cells have 6 corners a site */
+      cvtm_array_of(&s->giant, 6 * n / BLOCK_CORNERS + 1), /* cells have 6 corners in the mean */
       cvtm_array_of(&s->part, huge * PARTS),
       cvtm_array_of(&s->corners, int64_t{PARTS} * 4 * BLOCK_CORNERS),
       cvtm_array_of(&s->giant_corners, 4 * s->giant_capacity),
@@ -405,8 +406,8 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   const int64_t n = cvt->capacity, all = cvt->global_count > 0 ? cvt->global_count : n;
   const int64_t needed = all < CVTM_CHUNKED_CELLS ? 0 : n;
   state->cells.chunk = static_cast<int32_t>(needed < CHUNK ? needed : CHUNK);
-  /* A site adds at most one corner to a cell; several periodic images of a site add one each only
-   * if there are few sites. */
+  /* A site adds at most one corner to a cell; only if there are few sites, each of several periodic
+   * images of a site adds a corner. */
   state->giant_capacity = 4 + n + 8 * (n < BLOCK_CORNERS ? n : int64_t{BLOCK_CORNERS});
   cvtm_status status = cvtm_device_allocate_arrays(cvt->device, arrays_of(cvt, state));
   if (status == CVTM_OK)
@@ -442,12 +443,12 @@ cvtm_status sum_cells(cvtm_cvt *cvt, const cuda_state &state) {
 }
 
 cvtm_status cell_moments_cuda(cvtm_cvt *cvt, int64_t count) {
-  (void)count; /* the tree has it */
+  (void)count; /* that of the tree */
   return sum_cells(cvt, *static_cast<const cuda_state *>(cvt->state));
 }
 
-/* The deferred cells are computed after all ranks have found theirs, since the number of deferred
- * cells of all ranks decides how they are computed. */
+/* Waits for the other ranks before the deferred cells are computed, since the method depends on the
+ * number of deferred cells of all ranks. */
 cvtm_status part_moments_cuda(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
                               int64_t *lacking) {
   cuda_state *state = static_cast<cuda_state *>(cvt->state);

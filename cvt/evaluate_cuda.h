@@ -8,37 +8,37 @@
 #include "cvt/evaluate_kernels.h"
 #include "jfa/hull_search.h"
 
-/* With this number of cells or more, all cells of a chunk are constructed before they are
+/* With at least this number of sites, all cells of a chunk are constructed before the chunk is
  * integrated. */
 enum { CVTM_CHUNKED_CELLS = 100000 };
 
 enum {
-  CVTM_CLIPPED_CORNERS = CVTM_HULL_SIDES, /* most corners of a constructed cell */
+  CVTM_CLIPPED_CORNERS = CVTM_HULL_SIDES, /* corners of a constructed cell, at most */
   CVTM_CELL_DEFERRED = -3 /* in place of a number of corners: the cell is deferred */
 };
 
-/* Memory for `chunk` constructed cells; corner k of all cells is contiguous. */
+/* Memory for `chunk` constructed cells. Corners k of all cells are contiguous. */
 typedef struct cvtm_clipped_cells {
   double *x, *y;
   int32_t *count; /* corners; an empty cell has fewer than 3 */
   int32_t chunk;
 } cvtm_clipped_cells;
 
-/* The deferred cells, which hull construction cannot decide: the slots of their sites, in no
- * particular order. */
+/* The deferred cells, for which hull construction fails: the slots of their sites, in no particular
+ * order. */
 typedef struct cvtm_deferred_cells {
   int32_t *slot, *count;
 } cvtm_deferred_cells;
 
-/* Appends a cell to the deferred ones if its site is an own site (cvtm_tree_is_own). */
+/* Appends a cell to the deferred cells if its site is an own site (cvtm_tree_is_own). */
 static __device__ inline void cvtm_defer_cell(const cvtm_site_tree_view &tree,
                                               const cvtm_deferred_cells &deferred, int64_t slot) {
   if (!cvtm_tree_is_own(&tree, slot)) return;
   deferred.slot[atomicAdd(deferred.count, 1)] = static_cast<int32_t>(slot);
 }
 
-/* The sum of the energies and the largest distance of a block of THREADS threads, in thread 0. All
- * threads call. */
+/* Thread 0 gets the sum of the energies and the largest distance over a block of THREADS threads.
+ * All threads must call. */
 template <int THREADS>
 static __device__ void cvtm_cvt_join_block(double *energy, double *distance) {
   __shared__ double distances[THREADS / 32];
@@ -51,8 +51,8 @@ static __device__ void cvtm_cvt_join_block(double *energy, double *distance) {
     *distance = cvtm_cvt_larger(*distance, distances[w]);
 }
 
-/* A block has one warp. It takes CELLS cells from cvtm_first_cell() on, then CELLS cells that are
- * cvtm_cell_stride() cells farther on, and so on. */
+/* A block has one warp, which takes CELLS cells from cvtm_first_cell() on, then CELLS cells that
+ * are cvtm_cell_stride() cells later, and so on. */
 template <int CELLS>
 static __device__ int64_t cvtm_first_cell() {
   return static_cast<int64_t>(blockIdx.x) * CELLS;
@@ -62,8 +62,8 @@ static __device__ int64_t cvtm_cell_stride() {
   return static_cast<int64_t>(gridDim.x) * CELLS;
 }
 
-/* Adds up the parts of the lanes k, k + CELLS, k + 2 CELLS ... of a warp. Lane k < CELLS gets the
- * sum. All lanes call. */
+/* Lane k < CELLS gets the sum of the parts of the lanes k, k + CELLS, k + 2 CELLS, ... of a warp.
+ * All lanes must call. */
 template <int CELLS>
 static __device__ cvtm_cell_moments cvtm_moments_sum_lanes(cvtm_cell_moments part) {
   const unsigned all = 0xFFFFFFFFu;
@@ -76,8 +76,8 @@ static __device__ cvtm_cell_moments cvtm_moments_sum_lanes(cvtm_cell_moments par
   return part;
 }
 
-/* Adds up the parts of the threads of a block, which are in shared memory, and returns the sum.
- * threads: their number, a power of 2. All threads call. */
+/* The sum of the parts of all threads of a block. part: in shared memory; threads: the number of
+ * threads, a power of 2. All threads must call. */
 static __device__ inline cvtm_cell_moments cvtm_moments_sum_block(cvtm_cell_moments *part,
                                                                   int threads) {
   for (int half = threads / 2; half > 0; half /= 2) {
@@ -90,8 +90,8 @@ static __device__ inline cvtm_cell_moments cvtm_moments_sum_block(cvtm_cell_mome
   return part[0];
 }
 
-/* Sets the moments of the cells of all sites of the tree, or of its own sites, but lists the
- * deferred cells. cells: memory, used with CVTM_CHUNKED_CELLS sites or more. */
+/* Sets the moments of the cells of all sites of the tree (with a cover, of own sites), and lists
+ * the deferred cells. cells: memory, used with CVTM_CHUNKED_CELLS sites or more. */
 cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                       const cvtm_clipped_cells *cells,
                                       const cvtm_deferred_cells *deferred);

@@ -18,50 +18,50 @@ struct cvtm_pyramid;            /* levels.h */
 
 enum { CVTM_CVT_WINDOW = 10 }; /* steps of Lloyd's method whose energies are read together */
 
-/* A plan. Pointers are to device memory unless said otherwise. */
+/* A plan. Pointers are to device memory unless stated otherwise. */
 struct cvtm_cvt {
   cvtm_device *device;
   const cvtm_cvt_table *table;
   const struct cvtm_site_updates_table *updates;
   cvtm_domain domain;
   int64_t capacity;
-  int64_t global_count; /* with domain decomposition (decomposition.h), the number of sites of all
-                    ranks, if this plan has own and ghost sites of one rank; else 0 */
+  int64_t global_count; /* for a plan of own and ghost sites of one rank (decomposition.h), the
+                           number of sites of all ranks; else 0 */
   const struct cvtm_evaluator *evaluator;
   struct cvtm_decomposition *decomposition; /* on a device with ranks, else NULL */
-  struct cvtm_pyramid *pyramid;             /* while it provides the plan's density, else NULL */
+  struct cvtm_pyramid *pyramid;             /* the pyramid whose level is `density`, or NULL */
   double mass, sqrt_integral;               /* total mass; integral of sqrt(rho) */
   /* On the host, only on rank 0: integrals of sqrt(rho) over squares of pixels, by
    * cvtm_density_scan_squares. */
   double *square_roots;
   cvtm_density_view density;
-  float *own_density;        /* memory of `density`; NULL if the caller owns it */
-  const float *host_density; /* the density on the host, borrowed; NULL: it is only on the device */
+  float *own_density;        /* memory of `density`; NULL if the caller owns `density` */
+  const float *host_density; /* the density on the host, borrowed; NULL: only the device has it */
   cvtm_site_tree *tree;
   double *sites;              /* 2 * capacity: the current sites */
-  cvtm_cell_moments *moments; /* capacity, in the caller's order */
+  cvtm_cell_moments *moments; /* capacity: in the caller's order */
   /* On a device with ranks, a plan has none of the arrays up to `second`, and no `state`: */
   double *best;     /* 2 * capacity: the best sites of Lloyd's method */
-  double *scale;    /* 2 * capacity: cvtm_cvt_set_scale */
+  double *scale;    /* 2 * capacity: scale of the variables (cvtm_cvt_set_scale) */
   double *second;   /* capacity: second moments */
   double *distance; /* capacity: distance of a site to its centroid; 0 if fixed or empty */
-  double *value;    /* 2 for each evaluation of a window: energy, largest distance */
+  double *value;    /* 2 * CVTM_CVT_WINDOW: energy and largest distance of each evaluation */
   double *least;    /* CVTM_CVT_WINDOW + 1: energy of `best` before and after each evaluation */
   void *workspace;  /* for sorts and reductions */
   size_t workspace_bytes;
   void *state;         /* data of the functions of the table */
-  int tree_clipping;   /* for tests and benchmarks: nonzero makes all cells by tree clipping */
-  cvtm_lbfgsb *solver; /* solver of the last descent, kept for the next one; or NULL */
+  int tree_clipping;   /* for tests and benchmarks: nonzero: all cells are made by tree clipping */
+  cvtm_lbfgsb *solver; /* solver of the last descent, kept for the next descent; or NULL */
   int64_t solver_count, solver_fixed; /* the sites for which the solver has bounds; count 0: none */
   int solver_history;
-  int solver_runs; /* the current sites are those of the running solver */
+  int solver_runs; /* nonzero: the current sites are those of the running solver */
   /* For the pixel energy: pixels sorted by label. */
   cvtm_voronoi *voronoi;
   int32_t *labels, *pixels, *pixels_alt;
   uint64_t *keys, *keys_alt;
 };
 
-/* The phases of base/phases.h. */
+/* A list of phases (base/phases.h). */
 #define CVTM_CVT_PHASES(X)                                                                      \
   /* Sets keys[p] = labels[p] and pixels[p] = p for all pixels. */                              \
   X(pixel_keys, (cvtm_cvt * cvt), cvt->device, (int64_t)cvt->domain.width * cvt->domain.height, \
@@ -76,29 +76,28 @@ struct cvtm_cvt {
 struct cvtm_cvt_table {
   cvtm_status (*create_state)(cvtm_cvt *cvt);
   void (*destroy_state)(cvtm_cvt *cvt);
-  /* Computes the moments of the cells of the sites in the tree, which are sorted. */
+  /* Computes the moments of the cells of the `count` sites in the tree. */
   cvtm_status (*cell_moments)(cvtm_cvt *cvt, int64_t count);
-  /* Collective, for a plan of own and ghost sites, `count` of which are in its tree: the moments of
-   * the own cells. *lacking (device memory): the number of ranks whose searches set *missed; unless
-   * it is 0, the moments are invalid. */
+  /* Collective, for a plan whose tree has `count` own and ghost sites: computes the moments of the
+   * own cells. missed: in device memory. *lacking: the number of ranks whose searches set *missed;
+   * unless this is 0, the moments are invalid. */
   cvtm_status (*part_moments)(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
                               int64_t *lacking);
-  /* Sets the moments to sums over the pixel centres of each label, from the sorted keys and pixels.
-   */
+  /* Sets the moments to sums over the pixel centres of each label, from sorted keys and pixels. */
   cvtm_status (*label_moments)(cvtm_cvt *cvt, const double *sites, int64_t count);
-  /* From the moments: value[0] = the energy, value[1] = the largest distance of a site to its
-   * centroid, from site `fixed` on, and, unless it is NULL, the gradient. */
+  /* Computes from the moments value[0] = the energy, value[1] = the largest distance of a site to
+   * its centroid, from site `fixed` on, and, unless it is NULL, the gradient. */
   cvtm_status (*finish)(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
                         double *gradient);
   CVTM_CVT_PHASES(CVTM_PHASE_FIELD)
 };
 
-/* Creates a plan for decomposition.h, with at most `capacity` own and ghost sites of `global_count`
- * sites in all. density: in device memory, borrowed. */
+/* Creates a plan for decomposition.h, for at most `capacity` own and ghost sites of `global_count`
+ * sites. density: in device memory, borrowed. */
 cvtm_status cvtm_cvt_create_part(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, int64_t global_count, cvtm_cvt **cvt);
 
-/* Allocates the data of the pixel energy, unless that has been done. */
+/* Allocates the data of the pixel energy, unless they are allocated. */
 cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt);
 
 extern const cvtm_cvt_table cvtm_cvt_table_cpu, cvtm_cvt_table_cuda;
@@ -114,7 +113,8 @@ CVTM_HD cvtm_cell_moments cvtm_cvt_no_pixels(const double *site) {
   return sums;
 }
 
-/* Adds pixel p to the moments of a site; a torus has the image of its centre nearest to it. */
+/* Adds pixel p to the moments of a site; on a torus, the image of its centre nearest to the site.
+ */
 CVTM_HD void cvtm_cvt_add_pixel(const cvtm_density_view *density, int32_t p, double sx, double sy,
                                 cvtm_cell_moments *sums) {
   const double width = (double)density->width, height = (double)density->height;
@@ -142,18 +142,18 @@ CVTM_HD double cvtm_cvt_finish_site(const cvtm_cell_moments *sums, int64_t i, in
     gradient[2 * i] = -2 * sums->x;
     gradient[2 * i + 1] = -2 * sums->y;
   }
-  if (i < fixed || sums->mass == 0) return 0; /* NaN is not 0 */
+  if (i < fixed || sums->mass == 0) return 0; /* not if the mass is NaN */
   const double cx = sums->x / sums->mass, cy = sums->y / sums->mass;
   return sqrt(cx * cx + cy * cy);
 }
 
-/* x clamped into 0 .. size; on a torus x itself. */
+/* x clamped to [0, size]; on a torus x itself. */
 CVTM_HD double cvtm_cvt_clamp(double x, int32_t size, int32_t periodic) {
   if (periodic) return x;
   return x < 0 ? 0 : x > (double)size ? (double)size : x;
 }
 
-/* x clamped, or on a torus wrapped, into 0 .. size. */
+/* x clamped to [0, size], or on a torus wrapped into [0, size). */
 CVTM_HD double cvtm_cvt_inside(double x, int32_t size, int32_t periodic) {
   if (!periodic) return cvtm_cvt_clamp(x, size, 0);
   const double wrapped = x - (double)size * floor(x / (double)size);

@@ -14,12 +14,12 @@
 
 CVTM_API_BEGIN
 
-/* A value of 0 disables a tolerance or limit. Comments end with the default. */
+/* A value of 0 disables a tolerance or limit. Comments end with the default value. */
 typedef struct cvtm_gaussian_options {
   double width;           /* width of the kernel of two points, in local spacings; 0.9 */
-  int64_t max_iterations; /* far more than 150 make the points more regular; 150 */
-  double tolerance;       /* on the mean relative decrease of E over 10 iterations; 0 */
-  double max_seconds;     /* limit for the whole call, which makes at least one evaluation; 0 */
+  int64_t max_iterations; /* with far more than 150 the points become more regular; 150 */
+  double tolerance;       /* mean relative decrease of E over 10 iterations; 0 */
+  double max_seconds;     /* limit for the call, which makes at least one evaluation; 0 */
   int64_t fixed;          /* the first `fixed` points do not move; 0 */
   cvtm_lbfgsb_monitor monitor;
   void *monitor_context;
@@ -28,11 +28,11 @@ typedef struct cvtm_gaussian_options {
 
 void cvtm_gaussian_defaults(cvtm_gaussian_options *options);
 
-/* Moves points (host, 2 * count, inside the domain). density: width * height floats on the host,
- * >= 0, finite, not all zero, proportional to the wanted density of the points. Device memory: some
- * 600 bytes a point, and 140 for each of up to 8 nodes a point. On failure the points are
- * untouched. The energy and its gradient are the same on all devices but for rounding; an
- * optimisation with other rounding errors ends at other points of the same kind. */
+/* Moves points (host, 2 * count, inside the domain) to minimise E. density: width * height floats
+ * on the host, >= 0, finite, not all zero, proportional to the wanted density of the points. Device
+ * memory: about 600 bytes per point, and 140 for each of up to 8 nodes per point. On failure the
+ * points are unchanged. The energy and its gradient differ between devices by rounding errors; so
+ * optimisations on different devices end at different points of equal quality. */
 cvtm_status cvtm_gaussian_noise(cvtm_device *device, cvtm_domain domain, const float *density,
                                 const cvtm_gaussian_options *options, double *points, int64_t count,
                                 cvtm_lbfgsb_result *result);

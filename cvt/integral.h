@@ -6,20 +6,18 @@
 
 #include "cvt/integral_pixel.h"
 
-/* Moves to the edge on which a side enters the row at y. Returns the column there, and sets *at to
- * x. */
+/* Advances a side to the edge at which it enters the row that begins at y. *at: x of that point;
+ * returns its column. */
 CVTM_HD int32_t cvtm_integral_enter_row(const cvtm_cell *cell, const cvtm_cell_walk *rows,
                                         int32_t step, double y, cvtm_cell_edge *side, double *at) {
   cvtm_cell_advance_edge(cell, rows->bottom, step, y, side);
   *at = cvtm_cell_edge_x(side, y);
   const int32_t k = cvtm_to_floor(rows->sx + *at);
-  return k < rows->low    ? rows->low
-         : k < rows->high ? k
-                          : rows->high; /* rounding may lead outside */
+  return k < rows->low ? rows->low : k < rows->high ? k : rows->high; /* outside by rounding */
 }
 
 /* Adds the segments of the left (step 1) or right (step -1) side in a row of pixels, from (x, y) in
- * column k to y = bottom or to the end of the side. inner: the common inner line of a cell of at
+ * column k to y = bottom or to the end of the side. inner: the common inner line of a cell with at
  * most two columns. */
 CVTM_HD void cvtm_integral_add_side(const cvtm_density_view *density, const cvtm_cell *cell,
                                     const cvtm_cell_walk *rows, const float *row, int32_t step,
@@ -60,11 +58,11 @@ CVTM_HD void cvtm_integral_add_side(const cvtm_density_view *density, const cvtm
     else if (!corner || side->next == rows->bottom)
       return;
     else
-      cvtm_cell_next_edge(cell, step, side); /* a horizontal one crosses columns too */
+      cvtm_cell_next_edge(cell, step, side); /* a horizontal edge also crosses columns */
   }
 }
 
-/* Adds rows first .. last of the cell. Calls for one cell are made in the order of its rows. */
+/* Adds rows first .. last of the cell. Several calls must be in the order of the rows. */
 CVTM_HD void cvtm_integral_add_rows(const cvtm_density_view *density, const cvtm_cell *cell,
                                     cvtm_cell_walk *rows, int32_t first, int32_t last,
                                     cvtm_pixel_sums *sums) {

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The lanes in which edges are walked, as many as a vector of the processor has. The sums do not
- * depend on their number, since each edge has a lane of its own. */
+/* The number of lanes, that of a vector of the processor. The sums do not depend on this number,
+ * since each edge is walked in one lane. */
 #ifndef __x86_64__
 enum { CVTM_BATCH_LANES = 2 };
 #define CVTM_BATCH_DENSITIES(value, pixel) \
@@ -32,11 +32,11 @@ enum { CVTM_BATCH_LANES = 4 };
 
 enum {
   CVTM_ROW_LANES = 4,
-  CVTM_BATCH_CORNERS = 16, /* most corners of a polygon */
-  CVTM_BATCH_ROWS = 64,    /* most rows of a polygon */
+  CVTM_BATCH_CORNERS = 16, /* corners of a polygon, at most */
+  CVTM_BATCH_ROWS = 64,    /* rows of a polygon, at most */
   CVTM_BATCH_CELLS = 16,
   CVTM_BATCH_EDGES = 128, /* a batch with room for one more polygon is not full */
-  CVTM_BATCH_LINES = 1024 /* entries of line_of_row up to which a batch is not full */
+  CVTM_BATCH_LINES = 1024 /* entries of line_of_row; full as with CVTM_BATCH_EDGES */
 };
 
 typedef double cvtm_batch_lanes
@@ -54,7 +54,7 @@ CVTM_DEFINE_PIXEL_INTEGRALS(cvtm_batch, cvtm_batch_lanes)
 /* One number for each edge of a batch. */
 typedef double cvtm_batch_edges[CVTM_BATCH_EDGES] __attribute__((aligned(32)));
 
-/* A polygon of the batch. Row j begins at y = j - sy; the first row at y_top. */
+/* A polygon of the batch. The first row begins at y_top, another row j at y = j - sy. */
 typedef struct cvtm_batch_cell {
   double sx, sy, y_top, y_bottom;
   int32_t first_row, rows;
@@ -64,16 +64,16 @@ typedef struct cvtm_batch_cell {
   int64_t slot; /* index of the moments in the caller's array */
 } cvtm_batch_cell;
 
-/* The batch. Edges go down. Where x would decrease, x and columns are mirrored, x to -x. */
+/* A batch. Edges lead down. Where x would decrease, x and columns are mirrored (x to -x). */
 typedef struct cvtm_batch {
   cvtm_density_view density;
   int32_t cells, edges, lines;
   cvtm_batch_edges x0, y0, x1, y1;
   cvtm_batch_edges sx, sy, y_bottom;
-  cvtm_batch_edges column, row;    /* lines to the right of the first pixel and below it */
+  cvtm_batch_edges column, row;    /* lines to the right of and below the first pixel */
   cvtm_batch_edges columns, rows;  /* lines to cross */
   cvtm_batch_edges wide, inner;    /* as in cvtm_segments */
-  cvtm_batch_edges outward;        /* 1 if the polygon is towards smaller x, else 0 */
+  cvtm_batch_edges outward;        /* 1 if the polygon lies on the side of smaller x, else 0 */
   cvtm_batch_edges mirrored, line; /* line_of_row is mirrored * column + line */
   cvtm_batch_edges mass, x, y, second;
   cvtm_batch_edges mean, moment; /* set by cvtm_batch_integrate_with_means alone */
@@ -81,7 +81,7 @@ typedef struct cvtm_batch {
   int64_t pixel[CVTM_BATCH_EDGES]
       __attribute__((aligned(32))); /* index of the first pixel in the density */
   int64_t row_index[CVTM_BATCH_EDGES]
-      __attribute__((aligned(32))); /* index of its row in line_of_row */
+      __attribute__((aligned(32))); /* index in line_of_row of the row of that pixel */
   /* The inner line of the pixel in which a side enters each row. Entry 0 is never read. */
   double line_of_row[CVTM_BATCH_LINES];
   cvtm_batch_cell cell[CVTM_BATCH_CELLS];
@@ -94,7 +94,7 @@ typedef struct cvtm_batch_corners {
   int32_t top, bottom, low, high; /* corners; columns */
 } cvtm_batch_corners;
 
-/* Finds the pixels of the corners. Returns 0 for a polygon that does not belong in a batch. */
+/* Finds the pixels of the corners. Returns 0 for a polygon that integral.h must compute. */
 CVTM_INLINE int cvtm_batch_find_pixels(cvtm_domain domain, const cvtm_cell *cell, double sx,
                                        double sy, cvtm_batch_corners *c) {
   if (cell->count > CVTM_BATCH_CORNERS) return 0;
@@ -113,13 +113,14 @@ CVTM_INLINE int cvtm_batch_find_pixels(cvtm_domain domain, const cvtm_cell *cell
          c->row[c->bottom] < domain.height && c->row[c->bottom] - c->row[c->top] < CVTM_BATCH_ROWS;
 }
 
-/* Adds the edge from corner a down to corner b, of the left (0) or right (1) side. */
+/* Adds the edge from corner a down to corner b. right: 0: of the left side, 1: of the right side.
+ */
 CVTM_INLINE void cvtm_batch_add_edge(cvtm_batch *batch, const cvtm_cell *cell,
                                      const cvtm_batch_cell *of, cvtm_batch_corners *c, int32_t a,
                                      int32_t b, int right) {
   const int32_t e = batch->edges++;
-  /* Rounding alone can put b above a. Then b counts as in the row of a, for the next edge as well:
-   * a side that entered a row twice would lose the pixels between the two columns. */
+  /* Only rounding can put b above a. Then b counts as in the row of a, also for the next edge: if a
+   * side entered a row twice, the pixels between the two columns would be lost. */
   c->row[b] = c->row[b] < c->row[a] ? c->row[a] : c->row[b];
   const int32_t ka = c->column[a], kb = c->column[b], ja = c->row[a], jb = c->row[b];
   const int mirrored = kb < ka;
@@ -147,8 +148,8 @@ CVTM_INLINE void cvtm_batch_add_edge(cvtm_batch *batch, const cvtm_cell *cell,
   batch->row_index[e] = wide ? (right ? of->right : of->left) + (ja - of->first_row) : 0;
 }
 
-/* Adds a polygon of at least 3 corners, relative to a site at (sx, sy). The batch must not be full.
- * Returns 0, and adds nothing, if the polygon does not belong in a batch. */
+/* Adds a polygon with at least 3 corners, relative to a site at (sx, sy). The batch must not be
+ * full. Returns 0, and adds nothing, if integral.h must compute the polygon. */
 CVTM_INLINE int cvtm_batch_add(cvtm_batch *batch, cvtm_domain domain, const cvtm_cell *cell,
                                double sx, double sy, int64_t slot) {
   cvtm_batch_corners c;
@@ -201,9 +202,9 @@ CVTM_INLINE void cvtm_batch_clear(cvtm_batch *batch) {
 
 /* --- the edges --------------------------------------------------------------------------- */
 
-/* These are macros, since the way of passing vectors depends on the processor. CVTM_BATCH_SELECT:
- * the lanes of `yes` where the mask is set, else those of `no`. CVTM_BATCH_WHERE: the same with 0
- * for `no`. */
+/* Macros, since functions would pass vectors in ways that depend on the processor.
+ * CVTM_BATCH_SELECT: the lanes of `yes` where the mask is set, else those of `no`.
+ * CVTM_BATCH_WHERE: CVTM_BATCH_SELECT with 0 for `no`. */
 #define CVTM_BATCH_SELECT(where, yes, no) \
   ((cvtm_batch_lanes)(((where) & (cvtm_batch_masks)(yes)) | (~(where) & (cvtm_batch_masks)(no))))
 #define CVTM_BATCH_WHERE(where, yes) ((cvtm_batch_lanes)((where) & (cvtm_batch_masks)(yes)))
@@ -212,24 +213,24 @@ CVTM_INLINE void cvtm_batch_clear(cvtm_batch *batch) {
 #define CVTM_BATCH_WRITE(to, value) (*(cvtm_batch_lanes *)(void *)(to) = (value))
 #define CVTM_BATCH_SIZE(value) ((cvtm_batch_lanes)((cvtm_batch_masks)(value)&INT64_MAX))
 
-/* a / b, or 0 where the quotient is too large to be used. */
+/* a / b, or 0 where the quotient would be too large. */
 CVTM_INLINE void cvtm_batch_slope(const cvtm_batch_lanes *a, const cvtm_batch_lanes *b,
                                   cvtm_batch_lanes *slope) {
   const double huge = 1125899906842624.0; /* 2^50 */
   *slope = CVTM_BATCH_WHERE(CVTM_BATCH_SIZE(*a) < huge * CVTM_BATCH_SIZE(*b), *a / *b);
 }
 
-/* Each lane walks down one edge. These are its present point, and the lines of the pixel grid that
- * it has still to cross. */
+/* The walk of each lane down one edge: the current point, and the grid lines still to be crossed.
+ */
 typedef struct cvtm_batch_walk {
   cvtm_batch_lanes x, y, column, row, columns,
-      rows; /* the present point and its lines; `columns`, `rows`: lines left to cross */
-  cvtm_batch_lanes side; /* 1 outward, -1 inward, 0 past the end: the sign of rho */
+      rows; /* the current point and its lines; columns, rows: number of lines still to cross */
+  cvtm_batch_lanes side; /* the sign of rho: 1 outward, -1 inward, 0 after the end of the edge */
   cvtm_batch_masks by_column,
       by_row; /* set if the segment begins on a line between columns, rows */
   cvtm_batch_masks pixel, row_index;
   cvtm_batch_sums sums;
-  cvtm_batch_lanes line, turn; /* of cvtm_batch_add_line */
+  cvtm_batch_lanes line, turn; /* integrals of cvtm_batch_add_line */
 } cvtm_batch_walk;
 
 CVTM_INLINE void cvtm_batch_begin_walk(const cvtm_batch *b, int32_t e, cvtm_batch_walk *w) {
@@ -247,9 +248,9 @@ CVTM_INLINE void cvtm_batch_begin_walk(const cvtm_batch *b, int32_t e, cvtm_batc
   w->sums.mass = w->sums.x = w->sums.y = w->sums.second = w->line = w->turn = none;
 }
 
-/* Adds the integrals of rho and 2 rho s along a segment, where s is y + forth x less its value in
- * the middle of the edge. forth is -1 where x decreases, else 1, so that s grows in proportion to
- * the length. */
+/* Adds the integrals of rho and 2 rho s over s along a segment, where s = y + forth x - middle is 0
+ * at the midpoint of the edge. forth is -1 where x decreases, else 1, so that s increases in
+ * proportion to the length. */
 CVTM_INLINE void cvtm_batch_add_line(const cvtm_batch_lanes *rho, const cvtm_batch_lanes *forth,
                                      const cvtm_batch_lanes *middle, const cvtm_batch_lanes *xt,
                                      const cvtm_batch_lanes *yt, cvtm_batch_walk *w) {
@@ -259,8 +260,8 @@ CVTM_INLINE void cvtm_batch_add_line(const cvtm_batch_lanes *rho, const cvtm_bat
   w->turn += part * (from + to);
 }
 
-/* Integrates along the edges from e on, one in each lane, and stores the inner lines where they
- * enter rows. with_means is a constant. */
+/* Integrates along the edges from e on, one in each lane, and stores the inner lines of the pixels
+ * in which they enter rows. with_means is a constant. */
 CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means) {
   const cvtm_batch_lanes x0 = CVTM_BATCH_READ(b->x0 + e), y0 = CVTM_BATCH_READ(b->y0 + e);
   const cvtm_batch_lanes x1 = CVTM_BATCH_READ(b->x1 + e), y1 = CVTM_BATCH_READ(b->y1 + e);
@@ -341,9 +342,9 @@ typedef struct cvtm_row_sums {
   cvtm_row_lanes mass, x, y, second;
 } cvtm_row_sums;
 
-/* Adds `count` pixels to the sums. The first pixel has its centre at x; their middle is at y, and
- * they count over a height h. turning: the second moment about the site, per mass, of a column of
- * width 1 with its middle at x = 0. Does not read past `end`. */
+/* Adds parts of `count` pixels, with height h and centre y, to the sums. The first pixel has its
+ * centre at x. turning: the second moment about the site, divided by the mass, of a part with the
+ * centre x = 0. Does not read past `end`. */
 CVTM_INLINE void cvtm_batch_add_pixels(const float *pixel, const float *end, int32_t count,
                                        double x, double y, double h, double turning,
                                        cvtm_row_sums *sums) {
@@ -394,9 +395,9 @@ CVTM_INLINE void cvtm_batch_add_rows(const cvtm_batch *b, const cvtm_batch_cell 
   moments->second += cvtm_batch_total(&sums.second);
 }
 
-/* --- all of it --------------------------------------------------------------------------- */
+/* --- the batch --------------------------------------------------------------------------- */
 
-/* Pads the edges to full lanes with edges of length 0. */
+/* Pads the edges with edges of length 0 to a multiple of CVTM_BATCH_LANES. */
 CVTM_INLINE void cvtm_batch_pad(cvtm_batch *b) {
   for (int32_t e = b->edges; e % CVTM_BATCH_LANES != 0; ++e) {
     b->x0[e] = b->y0[e] = b->x1[e] = b->y1[e] = 0;
@@ -422,15 +423,15 @@ CVTM_INLINE void cvtm_batch_sum(cvtm_batch *b, int with_means, cvtm_cell_moments
   }
 }
 
-/* Sets moments[slot] of every polygon, and clears the batch. */
+/* Sets moments[slot] for every polygon, and clears the batch. */
 CVTM_INLINE void cvtm_batch_integrate(cvtm_batch *b, cvtm_cell_moments *moments) {
   cvtm_batch_sum(b, 0, moments);
   cvtm_batch_clear(b);
 }
 
-/* The same without clearing. Also sets `mean` of every edge to the mean of the density along the
- * edge, and `moment` to the mean of the density times t, where t goes from -1/2 at the upper end to
- * 1/2 at the lower end. */
+/* Sets moments[slot] for every polygon, and does not clear the batch. Also sets, for every edge,
+ * `mean` to the mean of the density along the edge, and `moment` to the mean of the density times
+ * t, where t goes from -1/2 at the upper end to 1/2 at the lower end. */
 CVTM_INLINE void cvtm_batch_integrate_with_means(cvtm_batch *b, cvtm_cell_moments *moments) {
   cvtm_batch_sum(b, 1, moments);
 }
