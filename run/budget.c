@@ -16,23 +16,24 @@
 
 enum { LEVELS = 1024 };
 
-/* The picture in cells about as wide as the spacing of the dots, as it looks from a distance.
+/* The picture in cells about as wide as the spacing of the dots, as it appears from a distance.
  * Levels are encoded as in sRGB, whose steps look nearly even to the eye. */
 typedef struct budget {
   cvtm_run_options *options;
   int width, height;
   int64_t cells;
   float *level;          /* of the picture */
-  float *local;          /* its local contrasts */
+  float *local;          /* local contrasts of the picture */
   float *drawn;          /* of the drawing */
   float *wanted, *other; /* work arrays */
-  double spread[LEVELS]; /* share of the pixels that have this level */
-  double share[LEVELS]; /* the same; in several colours, the share of the dots that the inks need */
-  cvtm_ink piece;       /* of a dot, or of a point of a line */
-  double area;          /* of the picture, square pixels */
-  double ink;           /* of the dots: their area divided by the area of the picture */
-  int pens;             /* in several colours; else 0 */
-  const double *areas;  /* of their dots */
+  double spread[LEVELS]; /* fraction of the pixels that have this level */
+  double share[LEVELS];  /* as spread; in several colours, the fraction of the dots that the inks
+                            need */
+  cvtm_ink piece;        /* of a dot, or of a point of a line */
+  double area;           /* of the picture, square pixels */
+  double ink;            /* of the dots: total area divided by the area of the picture */
+  int pens;              /* in several colours; else 0 */
+  const double *areas;   /* areas of the pens' dots */
   cvtm_scratch memory;
 } budget;
 
@@ -71,27 +72,27 @@ static double tone_of(const budget *b, const tones *t, double level) {
   return pow(b->options->invert ? light : 1 - light, t->gamma);
 }
 
-/* The factor by which these tones reduce the inks of a level whose own tone differs. */
+/* The factor by which these tones, compared with own_tones, reduce the inks of a level. */
 static double thinning(const budget *b, const tones *t, double level) {
   const double own = tone_of(b, &own_tones, level);
   return own > 0 ? tone_of(b, t, level) / own : 0;
 }
 
-/* The ink of the dots that a level needs. */
+/* The ink of the dots for a level. */
 static double need_of(const budget *b, const tones *t, int bin) {
   const double level = (bin + 0.5) / LEVELS;
   if (b->share[bin] == 0) return 0;
   return b->pens > 0 ? thinning(b, t, level) : cvtm_ink_needed(b->piece.kind, tone_of(b, t, level));
 }
 
-/* The area of the dots that these tones need, divided by the area of the picture. */
+/* The area of the dots with these tones, divided by the area of the picture. */
 static double ink_of(const budget *b, const tones *t) {
   double sum = 0;
   for (int bin = 0; bin < LEVELS; ++bin) sum += b->share[bin] * need_of(b, t, bin);
   return sum;
 }
 
-/* Sets the gamma at which the tones need this ink. Returns 0 if there is none. */
+/* Sets the gamma with which the tones need this ink. Returns 0 if there is none. */
 static int find_gamma(const budget *b, double ink, tones *t) {
   enum { STEPS = 24 };
   double low = log(0.1), high = log(20);
@@ -103,8 +104,7 @@ static int find_gamma(const budget *b, double ink, tones *t) {
   return fabs(ink_of(b, t) / ink - 1) < 0.02;
 }
 
-/* Replaces each value of a plane by its difference from the mean over some cells around it, plus
- * middle grey. */
+/* Replaces each value of a plane by middle grey plus its difference from the mean around it. */
 static cvtm_status keep_local(budget *b, float *plane, cvtm_error *error) {
   const double around = 8; /* cells */
   memcpy(b->other, plane, (size_t)b->cells * sizeof *plane);
@@ -123,8 +123,8 @@ static double contrast_of(const float *plane, int64_t count) {
 }
 
 /* Sets the score of the tones: the structural similarity of the local contrasts of drawing and
- * picture, seen from a distance. The eye adapts by half to the contrast of the whole drawing.
- * Without this adaptation only the darkest parts would get dots. */
+ * picture, seen from a distance. The eye is assumed to adapt by half to the contrast of the
+ * drawing; without this adaptation only the darkest parts would get dots. */
 static cvtm_status score(budget *b, tones *t, cvtm_error *error) {
   const double blur = 1.5; /* cells */
   cvtm_likeness likeness;
@@ -160,7 +160,7 @@ static cvtm_status search(budget *b, tones *best, cvtm_error *error) {
 
 static double level_of(double light) { return cvtm_linear_to_srgb(fmin(fmax(light, 0), 1)); }
 
-/* Averages the picture over cells. coverage: by each pen; NULL: one colour. */
+/* Averages the picture over cells. coverage: per pen; NULL: one colour. */
 static cvtm_status shrink_to_cells(budget *b, cvtm_domain domain, const float *light,
                                    float *const *coverage, cvtm_error *error) {
   enum { MOST = 128 }; /* cells along the longer side */
@@ -194,8 +194,8 @@ static cvtm_status shrink_to_cells(budget *b, cvtm_domain domain, const float *l
   return keep_local(b, b->local, error);
 }
 
-/* A line is shorter where the tone changes from cell to cell, and the levels alone do not show such
- * changes. So this corrects gamma by the number of points that the cells need. */
+/* A line is shorter where the tone changes from cell to cell, which the distribution of levels does
+ * not show. So gamma is corrected by the number of points that the cells need. */
 static cvtm_status correct_gamma(budget *b, tones *t, cvtm_error *error) {
   enum { ROUNDS = 3 };
   const double cell = b->area / (double)b->cells;
@@ -215,8 +215,8 @@ static cvtm_status correct_gamma(budget *b, tones *t, cvtm_error *error) {
 /* --- time ------------------------------------------------------------------------------------ */
 
 /* The seconds that a machine needs for `count` touches, or for a line through as many points, whose
- * spacings follow the tones. The constants were measured in drawings of photographs: they are the
- * length of a pen's way from one touch, or point, to the next, in spacings. */
+ * spacings follow the tones. The constants, measured in drawings of photographs, are the distance
+ * from a touch, or point, to the next, in spacings. */
 static double seconds_of(const budget *b, const tones *t, const run_machine *machine,
                          double count) {
   const double way = 1, step = 1.085;
@@ -224,7 +224,7 @@ static double seconds_of(const budget *b, const tones *t, const run_machine *mac
   const double area = b->area * machine->mm * machine->mm, ink = ink_of(b, t);
   double sum = 0;
   for (int bin = 0; bin < LEVELS; ++bin) {
-    const double dots = b->share[bin] * need_of(b, t, bin) / ink; /* share of all */
+    const double dots = b->share[bin] * need_of(b, t, bin) / ink; /* fraction of all dots */
     if (!(dots > 0)) continue;
     const double spacing = sqrt(area * b->spread[bin] * fmax(b->pens, 1) / (count * dots));
     sum += dots * (b->piece.kind == CVTM_INK_LINE
@@ -234,8 +234,8 @@ static double seconds_of(const budget *b, const tones *t, const run_machine *mac
   return count * sum;
 }
 
-/* Sets the number of touches or points that can be drawn in the time of -n, at most `most`. Returns
- * 0 if `most` can be drawn. */
+/* Sets the number of touches or points, at most `most`, that can be drawn in the time of -n.
+ * Returns 0 if `most` can be drawn. */
 static int count_in_time(budget *b, const tones *t, const run_machine *machine, double seconds,
                          double most) {
   enum { STEPS = 40 };
@@ -250,10 +250,10 @@ static int count_in_time(budget *b, const tones *t, const run_machine *machine, 
   return is_short;
 }
 
-/* --- both ------------------------------------------------------------------------------------ */
+/* --- time and tones -------------------------------------------------------------------------- */
 
 /* Chooses the number of dots by the time of -n, and the tones that this number of dots can show.
- * coverage: as for shrink_to_cells. */
+ * coverage: see shrink_to_cells. */
 static cvtm_status choose(budget *b, cvtm_domain domain, const float *light, float *const *coverage,
                           cvtm_error *error) {
   cvtm_run_options *o = b->options;
@@ -353,7 +353,8 @@ void run_touches_choose(cvtm_run_options *o) {
   if (o->follow.continues && (run_given(o) & of_sites) == 0) {
     o->effort = CVTM_CVT_EFFORT_LOW;
     o->iterations = 8;
-    o->tolerance = 0; /* with a tolerance it would stop while all dots still follow the scene */
+    o->tolerance =
+        0; /* with a tolerance the descent would end while all dots still follow the scene */
   }
   if (o->pen.count == 0 || run_page_shows_line(o) || run_outputs_have_mesh(o) ||
       (run_given(o) & of_sites) != 0 || is_film || !is_plain)

@@ -10,28 +10,28 @@
 #include <cjson/cJSON.h>
 
 /* If -n gives a time (options->points is below 0), sets the number of touches, or of points of a
- * line, that the machine draws in it. If dots of one size have to show a picture whose levels and
- * gamma are not given, sets levels and gamma so that the dots have as much ink as the tones and the
- * drawing resembles the picture most. */
+ * line, that the machine draws in this time. If dots of one size have to show a picture whose
+ * levels and gamma are not given, sets levels and gamma such that the dots have as much ink as the
+ * tones, and the drawing resembles the picture as closely as possible. */
 cvtm_status run_budget_choose(cvtm_run_options *options, const cvtm_image *image,
                               cvtm_error *error);
-/* The same in several colours. light: the luminance of the picture; coverage: of each of the `pens`
- * pens for the picture's own tones; areas: of the pens' dots, in square pixels. */
+/* run_budget_choose in several colours. light: the luminance of the picture; coverage: per pen, for
+ * the picture's own tones; areas: of the pens' dots, in square pixels. */
 cvtm_status run_budget_choose_colours(cvtm_run_options *options, cvtm_domain domain,
                                       const float *light, float *const *coverage, int pens,
                                       const double *areas, cvtm_error *error);
 /* Nonzero if levels and gamma do not change the colours of the picture but reduce the inks. Then
- * black, which has the most contrast, stays where the picture is dark. */
+ * black, which has the most contrast, remains where the picture is dark. */
 int run_tones_thin_inks(const cvtm_run_options *options);
-/* Reduces the inks by levels and gamma, given or chosen. Returns 0 if these change nothing. */
+/* Reduces the inks by levels and gamma, given or chosen. Returns 0 if nothing changes. */
 int run_tones_thin(cvtm_run_options *options, cvtm_domain domain, const float *light,
                    float *const *coverage, int pens);
-/* Checks -n if it gives a time. CVTM_ERROR_USAGE. */
+/* Checks -n if it is a time. CVTM_ERROR_USAGE. */
 cvtm_status run_budget_check(const cvtm_run_options *options, cvtm_error *error);
-/* In even areas touches of a pen show the rows of a regular tessellation. After few iterations
- * there are no rows yet, while edges are just as sharp. So the descent is short unless options of
- * the descent are given. It is also short for the frames of a film after the first, whose sites
- * start near their final positions. */
+/* Chooses a short descent for touches unless options of the descent are given. In areas of even
+ * tone touches of a pen show the rows of a regular tessellation; after few iterations there are no
+ * rows yet, while edges are already sharp. The descent is also short for the frames of a film after
+ * the first, whose sites start close to their final positions. */
 void run_touches_choose(cvtm_run_options *options);
 void run_budget_report(const cvtm_run_options *options, cJSON *report);
 

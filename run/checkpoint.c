@@ -14,8 +14,8 @@
 typedef struct file_head {
   char magic[8];
   int32_t version, byte_order;
-  char program[32];      /* the version that wrote the file */
-  uint64_t checksums[3]; /* of the records, of the state, of this head with this number zero */
+  char program[32];      /* version of the program that wrote the file */
+  uint64_t checksums[3]; /* of the records, of the state, of this head with this checksum zero */
   int64_t records, state_bytes;
 } file_head;
 
@@ -54,7 +54,7 @@ static cvtm_status write_file(const char *path, const file_head *head, const voi
   const cvtm_status status = cvtm_output_open(path, &output, error);
   if (status != CVTM_OK) return status;
   FILE *stream = cvtm_output_stream(output);
-  /* A failure of these writes shows when the file is committed. */
+  /* a failure of these writes is reported when the file is committed */
   (void)fwrite(head, sizeof *head, 1, stream);
   if (head->records > 0)
     (void)fwrite(records, sizeof(cvtm_cvt_record), (size_t)head->records, stream);
@@ -116,7 +116,7 @@ cvtm_status run_checkpoint_open(const cvtm_run_options *options, run_checkpoint 
   c->path = options->checkpoint.file;
   c->solve.seconds = options->checkpoint.every;
   if (c->path != NULL) c->solve.save = save_file;
-  /* Thus the same command line starts a run and, if repeated, continues it. */
+  /* thus the same command starts a run and, when repeated, continues it */
   if (c->path == NULL || access(c->path, F_OK) != 0) return CVTM_OK;
   c->resumed = c->path;
   size_t size = 0;

@@ -1,5 +1,4 @@
-/* Pens, the separation, and the number, the positions and the order of dots; colours_draw.c sizes
- * the dots. */
+/* Pens, separation, and the number, positions and order of dots; colours_draw.c sizes the dots. */
 #include "run/colours.h"
 
 #include "base/file.h"
@@ -118,7 +117,7 @@ static cvtm_status run_pens_read(const char *path, run_pens *pens, cvtm_error *e
   return status;
 }
 
-/* --- the inks that are chosen --- */
+/* --- choice of inks --- */
 
 /* Chooses at most `count` inks for a picture (cvtm_inks_choose). */
 static cvtm_status run_pens_choose(const float *rgb, int64_t pixels, int count, run_pens *pens,
@@ -144,7 +143,7 @@ int run_colours_wanted(const cvtm_run_options *o) {
 
 /* --- checks --- */
 
-/* The first given option that a drawing in several colours does not support; NULL: none. */
+/* The first given option that drawings in several colours do not support; NULL: none. */
 static const char *option_against(const cvtm_run_options *o) {
   const struct {
     int is_set;
@@ -266,7 +265,7 @@ int run_colours_have_sizes(const cvtm_run_options *options, const run_colours *c
 }
 
 /* Chooses the tones that -n dots of one size can show, and reduces the inks by these or by given
- * ones. Replaces the picture by the colours of the inks that are left. */
+ * tones. Replaces the picture by the colours of the remaining inks. */
 static cvtm_status choose_tones(cvtm_run_options *o, run_colours *c, double *amount,
                                 run_dot_count *all, cvtm_error *error) {
   const int64_t pixels = count_canvas_pixels(c);

@@ -1,6 +1,6 @@
-/* Drawings in several colours: --colours of `run`. The picture is separated
- * into coverages by the inks, each ink has separate dots, and their sizes are corrected until the
- * drawing, blurred, has the colours that the inks can give. */
+/* Drawings in several colours: --colours of `run`. The picture is separated into coverages by the
+ * inks, each ink has dots of its own. The sizes of the dots are corrected until the blurred drawing
+ * has the colours that the inks can give. */
 #ifndef CVTMESH_RUN_COLOURS_H
 #define CVTMESH_RUN_COLOURS_H
 
@@ -23,13 +23,13 @@
 
 typedef struct run_pens {
   cvtm_inks inks;
-  cvtm_pen pen[CVTM_INKS_MAX];          /* the same inks, with names */
+  cvtm_pen pen[CVTM_INKS_MAX];          /* the inks with names */
   cvtm_run_lengths size[CVTM_INKS_MAX]; /* of the dots, as in --dot-size */
 } run_pens;
 
 /* Reads lines `name = #rrggbb` or `name = #rrggbb MIN,MAX` with the bounds of the diameters of dots
- * as in --dot-size; empty lines and those that begin with # are skipped. `name` begins the
- * messages. Fails with CVTM_ERROR_INPUT, with the line. */
+ * as in --dot-size; skips empty lines and lines that begin with #. `name` begins the messages.
+ * Fails with CVTM_ERROR_INPUT and the line. */
 cvtm_status run_pens_parse(const char *text, size_t size, const char *name, run_pens *pens,
                            cvtm_error *error);
 
@@ -42,14 +42,14 @@ typedef struct run_pen_figures {
 } run_pen_figures;
 
 typedef struct run_colours {
-  int count; /* pens; 0: the drawing has one colour, and the rest is empty */
+  int count; /* number of pens; 0: the drawing has one colour, and the rest is empty */
   run_pens pens;
   cvtm_domain domain;
   float *rgb;                       /* the picture: three planes */
   float *coverage[CVTM_INKS_MAX];   /* needed for the picture */
-  int64_t start[CVTM_INKS_MAX + 1]; /* the dots of pen k are start[k] .. start[k + 1) - 1 */
+  int64_t start[CVTM_INKS_MAX + 1]; /* the dots of pen k are start[k] .. start[k + 1] - 1 */
   cvtm_classes_result solved;
-  double *radius; /* of each dot */
+  double *radius; /* per dot */
   run_pen_figures figures[CVTM_INKS_MAX];
   double blur;                            /* pixels */
   cvtm_colour_likeness reached, possible; /* of the drawing, and of what the inks can give */
@@ -62,22 +62,22 @@ int run_colours_wanted(const cvtm_run_options *options);
 /* Checks the options against each other. CVTM_ERROR_USAGE. */
 cvtm_status run_colours_check(const cvtm_run_options *options, cvtm_error *error);
 
-/* Chooses pens, separates the picture and distributes the dots among pens. rgb: three planes, which
- * *colours then owns. If options->points is not given, sets it; *dots then explains the number. */
+/* Chooses pens, separates the picture and distributes the dots among the pens. rgb: three planes,
+ * now owned by *colours. Sets options->points if it is not given; *dots explains the number. */
 cvtm_status run_colours_read(cvtm_run_options *options, cvtm_domain domain, float *rgb,
                              run_colours *colours, run_dot_count *dots, cvtm_error *error);
-/* Sets the colours that these coverages give, by the model of cvtm_inks_mix: three planes. */
+/* Computes the colours that the coverages give, by the model of cvtm_inks_mix: three planes. */
 void run_colours_mix(const run_colours *colours, float *mixed);
-/* Places the dots: sites (2 * start[count]). plan: as in cvtm_classes_options. */
+/* Finds the positions of the dots: sites (2 * start[count]). plan: as in cvtm_classes_options. */
 cvtm_status run_colours_solve(const cvtm_run_options *options, cvtm_device *device,
                               const cvtm_cvt_options *descent, cvtm_cvt **plan,
                               run_colours *colours, double *sites);
-/* Orders the dots of each pen by --order. *order: the sums of their figures. deadline: as for
- * run_order_find. */
+/* Orders the dots of each pen by --order. *order: the figures, summed over the pens. deadline: as
+ * for run_order_find. */
 cvtm_status run_colours_order(const cvtm_run_options *options, const run_colours *colours,
                               double deadline, double *sites, run_point_order *order,
                               cvtm_error *error);
-/* Sizes the dots and measures the drawing. cells: the Voronoi cells of all sites together. */
+/* Sizes the dots and measures the drawing. cells: the Voronoi cells of the sites of all pens. */
 cvtm_status run_colours_draw(const cvtm_run_options *options, run_colours *colours,
                              const double *sites, const cvtm_cells *cells, cvtm_error *error);
 void run_colours_free(run_colours *colours);

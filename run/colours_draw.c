@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* Dots of different inks are spaced, so they overlap less than in the model of cvtm_inks_mix, and
- * the drawing would be too dark. Each round renders the drawing and multiplies the light to absorb
- * by the ratio of wanted to absorbed light; so white stays white. */
+ * the drawing would be too dark. Each round renders the drawing, and multiplies the light to be
+ * absorbed by the ratio of wanted to absorbed light; white remains white. */
 enum { ROUNDS = 4 };
 static const double blur_of_correction = 2 /* spacings */, largest_correction = 2;
 
@@ -18,8 +18,8 @@ typedef struct pen_cells {
   cvtm_cells cells;
 } pen_cells;
 
-/* The state of one run_colours_draw. Planes of the grid are coarser than the picture by `side`;
- * those of the canvas are finer than the grid by `fine`. */
+/* The state of one run_colours_draw. Pixels of the grid are `side` pixels of the picture wide; the
+ * canvas has `fine` pixels along each pixel of the grid. */
 typedef struct colour_drawing {
   const cvtm_run_options *options;
   run_colours *c;
@@ -31,20 +31,19 @@ typedef struct colour_drawing {
   float *canvas;     /* 3 planes */
   float *drawn;      /* 3 planes of the grid */
   float *wanted;     /* the picture, or `possible`: 3 planes of the grid */
-  float *correction; /* factors of the absorbed light: 3 planes of the grid */
-  float *possible;   /* 3 planes of the picture: the nearest colours that the inks can give */
-  float *asked;      /* the same after the correction */
-  float *coverage[CVTM_INKS_MAX]; /* of each ink, after the correction */
-  cvtm_scratch memory;            /* of all these arrays */
+  float *correction; /* factors for the absorbed light: 3 planes of the grid */
+  float *possible;   /* 3 planes of the picture: the closest colours that the inks can give */
+  float *asked;      /* `possible` after the correction */
+  float *coverage[CVTM_INKS_MAX]; /* per ink, after the correction */
+  cvtm_scratch memory;            /* owns all these arrays */
 } colour_drawing;
 
 static int64_t count_of(const run_colours *c, int k) { return c->start[k + 1] - c->start[k]; }
 
 /* --- the grids --- */
 
-/* A pixel of the grid is a third of the spacing wide. A pixel of the canvas is about an eighth of
- * it wide, but the canvas has at most this number of pixels or, if that is larger, the number of
- * the picture. */
+/* A pixel of the grid is a third of the spacing wide, a pixel of the canvas about an eighth of the
+ * spacing. But the canvas has at most `most` pixels, or as many as the picture if that has more. */
 static void choose_grids(colour_drawing *d) {
   const cvtm_domain domain = d->c->domain;
   const double most = 1.6e7, area = (double)domain.width * domain.height;
@@ -105,7 +104,6 @@ static void shrink_planes(const float *from, int width, int height, int side, fl
     cvtm_plane_shrink(from + c * pixels, width, height, side, to + c * small);
 }
 
-/* Shrinks a picture to the grid. */
 static void shrink_picture(const colour_drawing *d, const float *from, float *to) {
   shrink_planes(from, d->c->domain.width, d->c->domain.height, d->side, to);
 }
@@ -125,8 +123,7 @@ static cvtm_run_options options_of_pen(const colour_drawing *d, int k) {
   return run_options_of_pen(d->options, &d->c->pens.size[k]);
 }
 
-/* Sizes the dots of pen k by its coverage. measures: nonzero: also compares the dots with the
- * coverage. */
+/* Sizes the dots of pen k by its coverage; measures: nonzero: compares them with the coverage. */
 static cvtm_status size_pen(colour_drawing *d, int k, int measures, cvtm_error *error) {
   run_colours *c = d->c;
   cvtm_run_options own = options_of_pen(d, k);
@@ -229,7 +226,7 @@ static cvtm_status correct(colour_drawing *d, cvtm_error *error) {
 
 /* --- all steps --- */
 
-/* Compares the drawing with the picture: d->drawn must be rendered. */
+/* Compares the drawing with the picture. d->drawn must be rendered before. */
 static cvtm_status measure_likeness(colour_drawing *d, cvtm_error *error) {
   run_colours *c = d->c;
   const double sigma = 1.5 * d->spacing / d->side;
@@ -274,7 +271,7 @@ cvtm_status run_colours_draw(const cvtm_run_options *options, run_colours *c, co
     run_colours_mix(c, d.possible);
     start_correction(&d);
   }
-  const int rounds = run_colours_have_sizes(options, c) ? 0 : ROUNDS; /* given sizes stay */
+  const int rounds = run_colours_have_sizes(options, c) ? 0 : ROUNDS; /* given sizes are kept */
   for (int round = 0; status == CVTM_OK && round < rounds; ++round) {
     status = size_dots(&d, 0, error);
     if (status == CVTM_OK) status = correct(&d, error);

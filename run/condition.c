@@ -49,8 +49,8 @@ cvtm_status run_size_from_check(const cvtm_run_options *o, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* The Delaunay triangulation of the points of an array whose rows are x, y, with y up, and the
- * value or the components of a metric. */
+/* Triangulates (by Delaunay) the points of an array whose rows are x, y, with y up, and the value
+ * or the components of a metric. */
 static cvtm_status triangulate_rows(const cvtm_npy *rows, const char *path, run_field *field,
                                     cvtm_error *error) {
   const int64_t columns = rows->dimensions == 2 ? rows->shape[1] : 0, n = rows->shape[0];
@@ -92,7 +92,7 @@ static cvtm_status read_field_file(const cvtm_input *source, const char *name, r
   return status;
 }
 
-/* Converts coordinates of mesh files, with y down from their top, to pixels. */
+/* Converts coordinates of mesh files, with y down from the top of the mesh, to pixels. */
 static void place_in_image(const cvtm_run_options *o, const run_frame *frame, int width, int height,
                            cvtm_mesh *mesh, double *scale) {
   *scale = o->unit == CVTM_RUN_UNIT_WIDTH ? 1.0 / width : frame->scale;
@@ -157,8 +157,8 @@ static cvtm_status replace_values(const cvtm_run_options *o, const cvtm_mesh *me
   return CVTM_OK;
 }
 
-/* With --size-from, replaces the values of the image by sizes in pixels and sets
- * options->density_from. The coordinates of files must be known (run_world_set). */
+/* With --size-from, replaces the values of the image by sizes in pixels, and sets
+ * options->density_from. The coordinates of files must be set before (run_world_set). */
 static cvtm_status run_size_from_apply(cvtm_run_options *o, cvtm_image *image, cvtm_error *error) {
   if (o->size.from.name == NULL) return CVTM_OK;
   const cvtm_domain domain = {image->width, image->height, o->periodic};
@@ -181,8 +181,8 @@ static void map_points(const run_size_raster *raster, cvtm_mesh *mesh) {
   }
 }
 
-/* Triangles are split by the size at their centroids: with a slope below 1 a triangle cannot pass
- * over a place that asks for a smaller size. */
+/* Triangles are split by the size at their centroids. With a slope below 1, a triangle cannot
+ * extend over a point that demands a smaller size. */
 static cvtm_status fill_raster(cvtm_mesh *mesh, const double *values, run_size_raster *raster,
                                cvtm_error *error) {
   const double slope = 0.3;
@@ -287,7 +287,7 @@ cvtm_status run_segment_image(cvtm_device *device, const cvtm_run_options *optio
   settings.inside_count = options->segment.inside.count;
   settings.outside = options->segment.outside.item;
   settings.outside_count = options->segment.outside.count;
-  /* A step that is solved inaccurately could look like a step that changes nothing. */
+  /* an inaccurate step could look like one that changes nothing */
   const double step = 0.2 * settings.segment.tolerance;
   if (step > 0)
     settings.segment.step_tolerance = fmin(settings.segment.step_tolerance, fmax(step, 1e-9));
@@ -295,7 +295,8 @@ cvtm_status run_segment_image(cvtm_device *device, const cvtm_run_options *optio
   settings.segment.monitor_context = (void *)(uintptr_t)options;
   const cvtm_status status =
       cvtm_segmentation_run(device, image, options->input.name, &settings, made, error);
-  if (options->segmented != NULL) options->segmented(options->context, NULL); /* the end */
+  if (options->segmented != NULL)
+    options->segmented(options->context, NULL); /* end of the segmentation */
   return status;
 }
 
@@ -336,7 +337,7 @@ static void set_pipeline(const cvtm_run_options *o, cvtm_pipeline_options *made)
   made->threads = (int)o->threads;
 }
 
-/* The tone without the halved gamma of --equal-mass. */
+/* Computes the tone, without the halved gamma of --equal-mass. */
 static cvtm_status read_tone(const cvtm_image *image, const char *path,
                              const cvtm_run_options *options, const cvtm_density_options *settings,
                              float **tone, cvtm_error *error) {
@@ -364,7 +365,8 @@ cvtm_status run_read_conditioned(cvtm_device *device, cvtm_run_options *options,
     run_choose_tone(&image, options, &settings.tone);
     status = run_check_sizes(&image, options, error);
   }
-  if (run_tones_thin_inks(options)) cvtm_density_defaults(&settings.tone); /* later, the inks */
+  if (run_tones_thin_inks(options))
+    cvtm_density_defaults(&settings.tone); /* the tones reduce the inks later */
   set_pipeline(options, &settings);
   if (status == CVTM_OK)
     status = tone != NULL || rgb != NULL

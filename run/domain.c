@@ -69,8 +69,8 @@ static int is_translucent(const cvtm_image *image) {
 }
 
 /* Replaces the values of an image by coverage, 0 .. 1. The input image covers where it is dark
- * (bright with --invert); a mask covers by its alpha channel, or where it is bright if it has
- * none. Pixels without data are not covered. */
+ * (bright with --invert). A mask covers by its alpha channel or, if it has none, where it is
+ * bright. Pixels without data are not covered. */
 static void make_coverage(const cvtm_run_options *options, cvtm_image *image) {
   const int64_t pixels = (int64_t)image->width * image->height;
   const int own = options->domain.kind == CVTM_RUN_DOMAIN_IMAGE;
@@ -114,7 +114,7 @@ static cvtm_status rank_levels(const char *path, const cvtm_image *image, int32_
   return CVTM_OK;
 }
 
-/* Pixels without data get the label 0. */
+/* Reads labels. Pixels without data get the label 0. */
 static cvtm_status take_labels(const char *path, const cvtm_image *image, int32_t *labels,
                                cvtm_error *error) {
   const int64_t pixels = (int64_t)image->width * image->height;
@@ -134,7 +134,7 @@ static cvtm_status take_labels(const char *path, const cvtm_image *image, int32_
   return CVTM_OK;
 }
 
-/* Refuses labels that differ nearly everywhere, as the grey levels of a photograph do. Their
+/* Refuses labels that differ nearly everywhere, such as the grey levels of a photograph. Their
  * contours would have a junction between most pixels. */
 static cvtm_status check_noise(const char *path, const cvtm_image *image, const int32_t *labels,
                                cvtm_error *error) {
@@ -145,7 +145,7 @@ static cvtm_status check_noise(const char *path, const cvtm_image *image, const 
       const int32_t *p = labels + j * w + i, *q = p + w;
       const int repeated = (p[1] == p[0]) + (q[0] == p[0] || q[0] == p[1]) +
                            (q[1] == p[0] || q[1] == p[1] || q[1] == q[0]);
-      junctions += repeated < 2; /* three labels or four */
+      junctions += repeated < 2; /* three or four different labels */
     }
   }
   if (junctions * 4 <= squares || squares < 256) return CVTM_OK;
@@ -157,7 +157,7 @@ static cvtm_status check_noise(const char *path, const cvtm_image *image, const 
                    path, 100.0 * (double)junctions / (double)squares, most + 1);
 }
 
-/* Copies the values of a periodic image to `wide`, continued by `margin` pixels on all sides. */
+/* Copies values of a periodic image to `wide`, continued by `margin` pixels on all sides. */
 static void extend_periodically(const cvtm_image *image, int margin, double *wide) {
   const int64_t w = image->width, h = image->height, row = w + 2 * margin;
   for (int64_t j = -margin; j < h + margin; ++j) {
@@ -167,16 +167,15 @@ static void extend_periodically(const cvtm_image *image, int margin, double *wid
   }
 }
 
-/* Smooths the ragged contours of thresholded photographs by 2 G v - G G v, where G is the Gaussian:
- * to first order curved edges do not move, so the area does not change. */
+/* Smooths the ragged contours of thresholded photographs by 2 G v - G G v, where G is a Gaussian
+ * filter: to first order curved edges do not move, so areas do not change. */
 static cvtm_status smooth_coverage(double sigma, int periodic, cvtm_image *image,
                                    cvtm_error *error) {
   const size_t pixels = (size_t)image->width * (size_t)image->height;
-  size_t valid =
-      0; /* cvtm_contour_of_mask refuses values outside [0, 1], so they are not smoothed */
+  size_t valid = 0; /* cvtm_contour_of_mask refuses values outside [0, 1]; these are not smoothed */
   while (valid < pixels && image->value[valid] >= 0 && image->value[valid] <= 1) ++valid;
   if (!(sigma > 0) || valid < pixels) return CVTM_OK;
-  const int margin = periodic ? (int)ceil(8 * sigma) : 0; /* both Gaussians have decayed */
+  const int margin = periodic ? (int)ceil(8 * sigma) : 0; /* both Gaussians are negligible there */
   const int w = image->width + 2 * margin, h = image->height + 2 * margin;
   const size_t wide = (size_t)w * (size_t)h;
   double *once = malloc(2 * wide * sizeof *once);
@@ -214,7 +213,7 @@ static cvtm_status trace_picture(const cvtm_run_options *options, const cvtm_inp
                                  cvtm_contour *contour, cvtm_error *error) {
   const char *path = source->name;
   cvtm_image picture = {0};
-  /* The notes about the input have been printed when it was read first. */
+  /* the notes about the input were printed when it was first read */
   cvtm_status status = strcmp(path, options->input.name) == 0
                            ? cvtm_image_open(source, 0, &picture, error)
                            : run_read_image(options, source, 0, &picture, error);
@@ -252,8 +251,7 @@ static cvtm_status trace_polygons(const cvtm_run_options *options, const char *p
   int is_rings;
   cvtm_status status = run_read_pslg(options, path, &domain->graph, &is_rings, error);
   if (status != CVTM_OK) return status;
-  settings->corner_angle =
-      10; /* degrees: polygons are exact, so that small turns are corners too */
+  settings->corner_angle = 10; /* degrees: polygons are exact, so small turns are corners, too */
   if (is_rings) return trace_rings(path, image, settings, &domain->contour, error);
   cvtm_pslg_turn(&domain->graph,
                  strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "poly") == 0,
@@ -272,7 +270,7 @@ cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image, 
   settings.smallest = domain->smallest = options->domain.smallest;
   settings.smooth = kind == CVTM_RUN_DOMAIN_LABELS ? options->domain.smooth : 0;
   (void)run_area_caps_read(options, &domain->caps,
-                           NULL); /* run_domain_check has refused bad ones */
+                           NULL); /* run_domain_check has refused bad values */
   settings.border = options->periodic                ? CVTM_BORDER_PERIODIC
                     : kind == CVTM_RUN_DOMAIN_LABELS ? CVTM_BORDER_FLAT
                                                      : CVTM_BORDER_EMPTY;
@@ -311,8 +309,7 @@ static double area_of(const cvtm_mesh *mesh) {
   return 0.5 * twice;
 }
 
-/* A triangle, its centroid, and the number of sites that the density needs in it, up to a common
- * factor. */
+/* A triangle, its centroid, and a number proportional to the sites that it needs by the density. */
 typedef struct triangle_demand {
   double sites, x, y;
   int64_t triangle;
@@ -340,7 +337,7 @@ static void list_candidates(const cvtm_mesh *mesh, cvtm_domain image, const floa
   qsort(candidates, (size_t)mesh->triangle_count, sizeof *candidates, compare_demands);
 }
 
-/* The next candidate none of whose corners has a new neighbour; NULL if there is none. */
+/* The next candidate with no corner that has a new neighbour; NULL: none. */
 static const triangle_demand *next_candidate(const cvtm_mesh *mesh,
                                              const triangle_demand *candidates, int64_t *next,
                                              char *taken) {
@@ -367,7 +364,7 @@ cvtm_status run_domain_move_dropped(const run_domain *domain, cvtm_domain image,
   triangle_demand *candidates = malloc((size_t)mesh.triangle_count * sizeof *candidates);
   char *taken = calloc((size_t)mesh.vertex_count, 1);
   if (mesh.vertex_count == count || mesh.triangle_count == 0) {
-    /* either no site was dropped, or no triangle can take one */
+    /* no site was dropped, or no triangle can take one */
   } else if (candidates == NULL || taken == NULL) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   } else {
@@ -465,7 +462,7 @@ static void report_smallest(const char *name, const cvtm_smallest_angles *angles
   run_json_real(item, "median", angles->median);
 }
 
-/* The smallest angles of triangles within two elements of the boundary, and of the others. */
+/* Reports the smallest angles of triangles within two elements of the boundary, and elsewhere. */
 static void report_angles(const cvtm_boundary_angles *angles, cJSON *report) {
   cJSON *entry = cJSON_AddObjectToObject(report, "boundary_angles");
   run_json_integer(entry, "moved", angles->moved);
@@ -515,9 +512,9 @@ void run_domain_free(run_domain *domain) {
 
 /* --- names of regions ----------------------------------------------------------------------- */
 
-enum { NAME_MAX_BYTES = 31 }; /* so that the names of interfaces fit */
+enum { NAME_MAX_BYTES = 31 }; /* the names of interfaces then fit */
 
-/* A name is valid in every format: a letter, then letters, digits, _ and -. */
+/* A name is valid in every format if it is a letter, then letters, digits, _ and -. */
 int run_name_is_valid(const char *name) {
   static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";

@@ -15,7 +15,7 @@ static double divide(double a, double b) { return a / b; }
 static double negate(double a) { return -a; }
 
 static const struct {
-  const char *name; /* "": none */
+  const char *name; /* "": unused */
   run_function function;
 } functions[] = {{"sqrt", {.of_one = sqrt}}, {"exp", {.of_one = exp}}, {"log", {.of_one = log}},
                  {"sin", {.of_one = sin}},   {"cos", {.of_one = cos}}, {"abs", {.of_one = fabs}},
@@ -25,7 +25,7 @@ typedef struct parser {
   const char *text, *at;
   run_expression *made;
   cvtm_error *error;
-  int depth, level; /* of the stack at that step, and of parentheses */
+  int depth, level; /* of the stack after the last step, and of parentheses */
 } parser;
 
 static cvtm_status fail(const parser *p, const char *wanted) {
@@ -42,7 +42,7 @@ static int take(parser *p, char wanted) {
   return 1;
 }
 
-/* effect: by which the step changes the depth of the stack. */
+/* Appends a step. effect: change of the stack's depth by the step. */
 static cvtm_status put_step(parser *p, run_expression_step step, int effect) {
   p->depth += effect;
   if (p->made->count == RUN_EXPRESSION_STEPS || p->depth > STACK)
@@ -128,7 +128,7 @@ static cvtm_status parse_primary(parser *p) {
   return put(p, NUMBER, value, 1);
 }
 
-/* -2^2 is -4, and 2^3^2 is 2^9. */
+/* Parses powers: -2^2 is -4, and 2^3^2 is 2^9. */
 static cvtm_status parse_power(parser *p) {
   if (take(p, '-')) {
     if (++p->level > DEPTH) return cvtm_fail(p->error, CVTM_ERROR_USAGE, "'%s': too deep", p->text);

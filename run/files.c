@@ -18,7 +18,7 @@ batch_key batch_key_start(void) {
   return key;
 }
 
-/* Two hashes of 64 bits: FNV-1a, and a rotating hash with another multiplier. */
+/* Updates two hashes of 64 bits: FNV-1a, and a rotating hash with another multiplier. */
 void batch_key_add(batch_key *key, const void *bytes, size_t size) {
   const unsigned char *byte = bytes;
   uint64_t a = key->word[0], b = key->word[1];
@@ -79,9 +79,8 @@ void batch_key_set_free(batch_key_set *set) {
 
 /* --- one file --------------------------------------------------------------------------- */
 
-/* Replaces the last component of the path by its target while it is a symbolic link. `place`
- * becomes the name at which the file exists or would be created. Returns 0 if there is no such
- * name. */
+/* Replaces the last component of the path by its target while it is a symbolic link. Sets `place`
+ * to the name at which the file exists or would be created. Returns 0 if there is no such name. */
 static int follow_links(const char *path, char place[PATH_MAX]) {
   enum { LINKS_MAX = 40 };
   char target[PATH_MAX];
@@ -106,7 +105,7 @@ static batch_key inode_key(const struct stat *found) {
   return key;
 }
 
-/* Identifies a file by its folder's inode and its name; if the folder is missing, by its path. */
+/* Identifies a file by its folder's inode and its name or, without the folder, by its path. */
 static batch_key name_key(char *place) {
   char *slash = strrchr(place, '/');
   char *name = slash != NULL ? slash + 1 : place;
@@ -147,7 +146,7 @@ int run_same_file(const run_file_id *a, const run_file_id *b) {
 
 /* --- the files that a run reads --------------------------------------------------------------- */
 
-/* A name of PATH_MAX bytes or more is skipped: no file can be opened by it. */
+/* Visits a file, unless the name has PATH_MAX bytes or more, with which no file can be opened. */
 static void visit_name(const char *option, const char *path, void *context,
                        cvtm_path_visitor visitor) {
   if (strlen(path) >= PATH_MAX) return;
@@ -160,7 +159,7 @@ static void visit_source(const char *option, const cvtm_input *source, void *con
     visit_name(option, source->name, context, visitor);
 }
 
-/* region: a source or `alpha`. */
+/* region: a source, or `alpha`. */
 static void visit_region(const char *option, const cvtm_input *region, void *context,
                          cvtm_path_visitor visitor) {
   if (strcmp(region->name, "alpha") != 0) visit_source(option, region, context, visitor);

@@ -1,4 +1,4 @@
-/* The frames of a film: the sites of a frame start from those of the frame before. */
+/* The frames of a film: the sites of a frame start from those of the previous frame. */
 #include "run/follow.h"
 
 #include "base/host.h"
@@ -28,15 +28,15 @@ static int compare_wanted(const void *a, const void *b) {
 typedef struct follower {
   cvtm_domain domain;
   int64_t count, fixed;
-  const float *root; /* square root of the density, to which the number of sites is proportional */
-  double total;      /* its integral */
+  const float *root; /* square root of the density; the number of sites is proportional to it */
+  double total;      /* integral of root */
   double *mass;
   wanted_site *site;
   run_film_frame *frame;
 } follower;
 
-/* Sorts the movable sites by the number of sites that the density wants in their cells. area: of
- * each cell. */
+/* Sorts the movable sites by the number of sites that the density wants in their cells. area:
+ * receives the area of each cell. */
 static cvtm_status find_wanted(follower *f, double *area, cvtm_error *error) {
   double *points = f->frame->points;
   cvtm_mesh mesh = {0};
@@ -63,7 +63,7 @@ static cvtm_status find_wanted(follower *f, double *area, cvtm_error *error) {
   return status;
 }
 
-/* Sets the position of the k-th of `more` new sites in the cell of site i. The positions form a
+/* Sets the position of the k-th of `more` new sites in the cell of a site. The positions form a
  * spiral, as sunflower seeds do. */
 static void place_in_cell(const follower *f, const double *site, double area, int k, int more,
                           double *place) {
@@ -76,10 +76,10 @@ static void place_in_cell(const follower *f, const double *site, double area, in
     place[axis] = fmin(fmax(place[axis], 0.01), size[axis] - 0.01);
 }
 
-/* Moves sites from cells where the density wants few sites to cells where it wants many. All cells
- * that should have less than half a site go to cells that should have more than one and a half;
- * most cells go to cells that should have two or more. In a scene at rest each cell should have
- * about one. A moved site gets a new identity. Returns the number of moved sites. */
+/* Moves sites from cells where the density wants few sites to cells where it wants many. Sites of
+ * cells that should have less than 0.5 sites go to cells that should have 1.5 or more; of cells
+ * below 0.95, to cells that should have 2 or more. In a scene at rest each cell should have about
+ * one. A moved site gets a new identity. Returns the number of moved sites. */
 static int64_t move_sites(const follower *f, const double *area) {
   run_film_frame *frame = f->frame;
   int64_t next = f->fixed, moved = 0;

@@ -19,16 +19,16 @@ typedef struct run_film_frame {
 
 /* Numbers the sites of the first frame. */
 cvtm_status run_frame_number(run_film_frame *frame, cvtm_error *error);
-/* Starts a frame, whose first `fixed` sites are set, from the one before, which has as many sites:
- * they move with the scene and adapt to the density of this frame. Sites go from places where it
- * has too many to places where it has too few, and have new numbers there. */
+/* Starts a frame, whose first `fixed` sites are set, from the previous frame, which has as many
+ * sites. The sites move with the scene and adapt to the new density: sites of cells where it wants
+ * few sites go to cells where it wants many, and get new numbers there. */
 cvtm_status run_frame_follow(const run_film_frame *before, int64_t fixed, run_film_frame *frame,
                              cvtm_error *error);
-/* Replaces *copy, which is empty or such a copy. On failure it is empty. */
+/* Copies a frame to *copy, which is empty or an earlier copy. On failure *copy is empty. */
 cvtm_status run_frame_keep(const run_film_frame *frame, run_film_frame *copy, cvtm_error *error);
 void run_frame_free(run_film_frame *copy);
 
-/* Checks the options of a frame. CVTM_ERROR_USAGE: they do not go with a film. */
+/* Checks the options of a frame. CVTM_ERROR_USAGE for options that films do not support. */
 cvtm_status run_follow_check(const cvtm_run_options *options, cvtm_error *error);
 
 #endif

@@ -133,9 +133,9 @@ cvtm_status run_name_file(const char *path, cvtm_status status, cvtm_error *erro
   return cvtm_fail(error, status, "%s: %s", path, reason.message);
 }
 
-/* --- the picture's place in the world ------------------------------------------------------- */
+/* --- the position of the picture in the world ----------------------------------------------- */
 
-/* A size of pixels, before it is converted to the unit of files. */
+/* The size of a pixel, before its conversion to the unit of files. */
 typedef struct pixel_size {
   double width, height;
   int unit; /* -1: none */
@@ -146,7 +146,7 @@ static pixel_size given_size(const cvtm_run_options *o) {
   return (pixel_size){size->value[0], size->value[size->count > 1], size->unit};
 }
 
-/* The densities and the energies are those of square pixels. */
+/* Nonzero for square pixels, which densities and energies assume. */
 static int is_square(const pixel_size *size) {
   return fabs(size->width - size->height) <= 1e-6 * size->width;
 }
@@ -208,8 +208,8 @@ static cvtm_status size_of_file(const cvtm_image_place *place, const char *path,
                    path, size->width, size->height, place->unit != NULL ? place->unit : "units");
 }
 
-/* Sets the origin: of --origin, or of the file, or 0. factor: from the unit of the file to the unit
- * of the world. */
+/* Sets the origin: that of --origin, of the file, or 0. factor: from the unit of the file to the
+ * unit of the world. */
 static cvtm_status set_origin(cvtm_run_options *o, const cvtm_image_place *place, double factor,
                               int height, int world_unit, cvtm_error *error) {
   const cvtm_run_lengths *given = &o->world.origin;
@@ -255,7 +255,7 @@ static double edge_length(const double *points, int32_t a, int32_t b) {
   return hypot(points[2 * a] - points[2 * b], points[2 * a + 1] - points[2 * b + 1]);
 }
 
-/* Lengths of the triangles' edges and their area, in pixels; an inner edge counts twice. */
+/* Lengths of the triangles' edges, and the area of the mesh, in pixels; inner edges count twice. */
 typedef struct mesh_sizes {
   double shortest, longest, sum, area;
 } mesh_sizes;

@@ -1,5 +1,4 @@
-/* The state of a run: run.c has the stages and what is read, solve.c the optimisation, report.c the
- * report. */
+/* The state of a run: run.c has the stages and the input, solve.c the optimisation. */
 #ifndef CVTMESH_RUN_JOB_H
 #define CVTMESH_RUN_JOB_H
 
@@ -24,22 +23,20 @@
 
 typedef struct run_equal_mass {
   double *weights;    /* of the sites */
-  float *drawn;       /* density for pictures, whose square root the sites follow */
+  float *drawn;       /* density for pictures; the sites follow its square root */
   double least, most; /* masses of cells, relative to the target */
   double tolerance;
   cvtm_equal_mass_result result;
 } run_equal_mass;
 
-/* Checks options that depend on one another. CVTM_ERROR_USAGE names the first
- * contradiction. */
+/* Checks options that depend on each other. CVTM_ERROR_USAGE names the first contradiction. */
 cvtm_status run_equal_mass_check(const cvtm_run_options *options, cvtm_error *error);
 void run_equal_mass_free(run_equal_mass *made);
 void run_equal_mass_report(const run_equal_mass *made, cJSON *report);
 
 /* `run --noise`: the kind of noise of the sites. */
 
-/* Checks options that depend on one another. CVTM_ERROR_USAGE names the first
- * contradiction. */
+/* Checks options that depend on each other. CVTM_ERROR_USAGE names the first contradiction. */
 cvtm_status run_noise_check(const cvtm_run_options *options, cvtm_error *error);
 /* Sets the defaults of options that depend on --noise. */
 void run_noise_choose(cvtm_run_options *options);
@@ -66,22 +63,22 @@ struct cvtm_run {
   cvtm_run_options options; /* with the chosen values in place of automatic ones */
   cvtm_device *device;      /* borrowed; NULL before run_place */
   cvtm_domain domain;
-  float *density;         /* width * height; borrowed from `made`; only on rank 0 of several */
-  const float *on_device; /* the same in the device's memory, borrowed; NULL: not there */
+  float *density; /* width * height; borrowed from `made`; with several ranks on rank 0 alone */
+  const float *on_device; /* the density in the device's memory, borrowed; NULL: not there */
   cvtm_pipeline_result made;
   float *tone;   /* ink wanted in each pixel; NULL for data, and without an SVG of dots */
   double *sites; /* 2 * count; first the fixed sites, then those of --init, then samples */
   int64_t count, fixed;
-  int64_t given;        /* fixed sites and those of --init */
+  int64_t given;        /* number of fixed sites and sites of --init */
   run_film_frame frame; /* of a film: its `id` is owned */
-  int64_t moved;        /* sites moved out of obstacles at the end */
-  double bound;         /* the reference energy, of regular hexagons */
+  int64_t moved;        /* number of sites moved out of obstacles at the end */
+  double bound;         /* reference energy: that of regular hexagons */
   cvtm_cvt *cvt;
   cvtm_cvt_result result;
   run_equal_mass equal; /* of --equal-mass; else empty */
-  double noise_energy;  /* with --noise blue: cvtm_gaussian_noise divided by the sites */
+  double noise_energy;  /* with --noise blue: cvtm_gaussian_noise divided by the number of sites */
   const char *stop_reason;
-  double energy, energy_pixel; /* of the final sites; energy_pixel with the pixel energy alone */
+  double energy, energy_pixel; /* of the final sites; energy_pixel by the pixel energy */
   double *mass, *centroid;     /* of the cells; count, 2 * count */
   cvtm_mesh mesh;
   cvtm_delaunay_report triangulation; /* seconds are 0 if the mesh is made in another way */
@@ -98,7 +95,7 @@ struct cvtm_run {
   run_checkpoint checkpoint;       /* of --checkpoint */
   double seconds[RUN_PHASE_COUNT]; /* spent in each phase */
   double start, phase_start;       /* by cvtm_clock */
-  double solve_start;              /* from which --time-limit is counted */
+  double solve_start;              /* from which --time-limit counts */
   cvtm_run_result got;             /* what cvtm_run_get returns */
 };
 
@@ -108,7 +105,7 @@ cvtm_status run_optimize(cvtm_run *r);
 cvtm_status run_refine(cvtm_run *r);
 /* Moves sites out of obstacles, then computes energies, masses and centroids. */
 cvtm_status run_evaluate_result(cvtm_run *r);
-/* The report; the caller deletes it. */
+/* Makes the report, which the caller deletes. */
 cJSON *run_report_make(const cvtm_run *r);
 
 #endif

@@ -18,7 +18,7 @@ size_t run_character_length(const char *text) {
   const size_t length = c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : 4;
   for (size_t k = 1; k < length; ++k)
     if ((c[k] & 0xC0) != 0x80) return 0;
-  /* Overlong forms, surrogates, and what is beyond U+10FFFF. */
+  /* overlong forms, surrogates, and values beyond U+10FFFF */
   if ((c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xED && c[1] > 0x9F) ||
       (c[0] == 0xF0 && c[1] < 0x90) || (c[0] == 0xF4 && c[1] > 0x8F))
     return 0;
@@ -81,7 +81,7 @@ static void add_histogram(cJSON *object, const char *name, const int64_t *bins, 
 
 static void add_figures(cJSON *object, const char *name, const cvtm_quality_figures *figures,
                         const cvtm_quality *quality) {
-  const double none = figures->triangles > 0 ? 0 : NAN; /* without a triangle there is no figure */
+  const double none = figures->triangles > 0 ? 0 : NAN; /* without triangles there is no figure */
   cJSON *entry = cJSON_AddObjectToObject(object, name);
   run_json_real(entry, "min_angle", figures->min_angle + none);
   run_json_real(entry, "mean_min_angle", figures->mean_min_angle + none);
@@ -121,8 +121,7 @@ void run_json_device(cJSON *object, const cvtm_device *device) {
   run_json_text(object, "device_description", cvtm_device_description(device));
 }
 
-/* Replaces every byte that is not UTF-8, which names of files may have, by \xHH. Takes over the
- * text. */
+/* Replaces every byte that is not UTF-8, as in some file names, by \xHH. Takes over the text. */
 static char *escape_bytes(char *text) {
   enum { ESCAPE = 5 };
   size_t bad = 0;

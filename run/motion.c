@@ -1,5 +1,5 @@
 /* The motion between two frames of a film, by the method of Lucas and Kanade (1981) from coarse to
- * fine pictures: where a window shows too little, the motion of the coarser picture stays. */
+ * fine pictures. Where a window shows too little, the motion of the coarser picture is kept. */
 #include "run/motion.h"
 
 #include "base/host.h"
@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Two pictures of one size and the motion between them, in their pixels; `product` are sums over
- * the window around each pixel: of gx gx, gx gy, gy gy, gx d and gy d, with the gradient g and the
- * difference d of the pictures. */
+/* Two pictures of one size and the motion between them, in their pixels. product: for each pixel
+ * the sums over the window around it of gx gx, gx gy, gy gy, gx d and gy d, with the gradient g and
+ * the difference d of the pictures. */
 enum { PRODUCTS = 5 };
 typedef struct level {
   int width, height;
@@ -21,13 +21,13 @@ static double value_in(const level *l, const float *plane, double x, double y) {
   return cvtm_plane_at(plane, l->width, l->height, x, y);
 }
 
-/* The mean of two differences across two pixels, as a slope. What is in one picture alone comes or
- * goes, and does not move. */
+/* The mean of two differences across two pixels, as a slope; 0 if an edge is in one picture alone,
+ * since it appears or vanishes rather than moves. */
 static double common(double before, double now) {
   return before * now > 0 ? copysign(0.5 * sqrt(before * now), before) : 0;
 }
 
-/* Sets the products at each pixel. What has left the picture says nothing. */
+/* Sets the products at each pixel; 0 for points that have left the picture. */
 static void set_products(const level *l) {
 #pragma omp parallel for schedule(static)
   for (int j = 0; j < l->height; ++j) {
@@ -48,7 +48,7 @@ static void set_products(const level *l) {
 
 /* A step of Newton's method for each window, damped where its gradients are small. */
 static cvtm_status improve(const level *l, cvtm_error *error) {
-  const double window = 2, damping = 0.01, longest = 1; /* pixels; of the mean; pixels */
+  const double window = 2, damping = 0.01, longest = 1; /* pixels; relative to the mean; pixels */
   const int64_t pixels = (int64_t)l->width * l->height;
   cvtm_status status = CVTM_OK;
   double mean = 0;

@@ -1,4 +1,4 @@
-/* The options of a run: their defaults, and what their text says. */
+/* The options of a run: their defaults, and the parsing of their texts. */
 #include "run/options.h"
 
 #include "base/clock.h"
@@ -127,7 +127,7 @@ int run_is_over(const void *limit) {
   return run_interrupted(l->options) || (l->deadline > 0 && cvtm_clock() >= l->deadline);
 }
 
-/* --- what text says --- */
+/* --- numbers in text --- */
 
 const char *run_number_text(double value, char text[RUN_NUMBER_TEXT]) {
   for (int digits = 15; digits <= 17; ++digits) {
@@ -202,12 +202,12 @@ int run_lengths_are_sizes(const cvtm_run_lengths *lengths) {
 
 /* --- the word that was meant ---------------------------------------------------------------- */
 
-enum { LENGTH_MAX = 40 }; /* longer words are like no name */
+enum { LENGTH_MAX = 40 }; /* longer words resemble no name */
 
 static int least(int a, int b) { return a < b ? a : b; }
 
-/* The number of insertions, deletions, replacements and exchanges of neighbours that make b of a,
- * no part of the word being edited twice (Damerau 1964). */
+/* The number of insertions, deletions, replacements and exchanges of neighbours that turn a into b,
+ * with no part of the word edited twice (Damerau 1964). */
 static int edit_distance(const char *a, const char *b) {
   const int m = (int)strlen(a), n = (int)strlen(b);
   int table[3][LENGTH_MAX + 1]; /* rows i - 2, i - 1 and i, modulo 3 */

@@ -1,4 +1,4 @@
-/* What the options say: numbers, lengths. */
+/* The values of options: numbers, lengths. */
 #ifndef CVTMESH_RUN_OPTIONS_H
 #define CVTMESH_RUN_OPTIONS_H
 
@@ -24,37 +24,35 @@ typedef struct run_limit {
 int run_is_over(const void *limit);
 
 enum { RUN_NUMBER_TEXT = 40 };
-/* Writes the fewest of 15 to 17 digits that read back to the same number; returns the text. */
+/* Writes the fewest of 15 to 17 digits from which the same number is read; returns the text. */
 const char *run_number_text(double value, char text[RUN_NUMBER_TEXT]);
 /* Parses exactly `count` finite numbers separated by commas; returns 0 for any other text. */
 int run_numbers_parse(const char *text, int count, double *numbers);
-/* Parses one number, or two with a comma between, with a unit of length at the end: 0.3,0.8mm, px
- * for pixels. Returns 0 if the text is not of this form. */
+/* Parses one or two numbers, separated by a comma, perhaps followed by a unit of length: 0.3,0.8mm;
+ * px for pixels. Returns 0 if the text does not have this form. */
 int run_lengths_parse(const char *text, cvtm_run_lengths *lengths);
 enum { RUN_LENGTHS_TEXT = 64 };
-/* Writes the form that run_lengths_parse reads; returns the text. */
+/* Writes a text for run_lengths_parse, and returns it. */
 const char *run_lengths_text(const cvtm_run_lengths *lengths, char text[RUN_LENGTHS_TEXT]);
-/* True if there are one or two numbers, above 0, without a unit or with one of pixels or lengths.
- */
+/* True if there are one or two numbers above 0, without a unit or in pixels or a unit of length. */
 int run_lengths_are_sizes(const cvtm_run_lengths *lengths);
-/* With --page, or with the paper of a --plotter. */
+/* True with --page or with the paper of a --plotter. */
 int run_has_page(const cvtm_run_options *options);
 static inline int run_has_world(const cvtm_run_options *options) {
   return options->world.from_file || options->world.pixel_size.count > 0;
 }
-/* The unit of this name but `width`; CVTM_RUN_UNIT_NONE: there is none. */
+/* The unit with this name, except `width`; CVTM_RUN_UNIT_NONE: no unit has it. */
 cvtm_run_unit run_unit_find(const char *name);
-/* A unit of lengths in mm; 0 for pixels and widths. */
+/* The length of a unit in mm; 0 for pixels and widths. */
 double run_unit_mm(int unit);
 const char *run_unit_name(int unit);
-/* The bit of CVTM_RUN_GIVEN_LIST of an option; 0: it has none. */
+/* The bit of an option in CVTM_RUN_GIVEN_LIST; 0: not in the list. */
 unsigned run_given_bit(const char *option);
 
-/* The bits of CVTM_RUN_GIVEN_LIST of a whole run: `given`, and those of values that differ from the
- * default. */
+/* The bits of CVTM_RUN_GIVEN_LIST: `given`, and those of values that are not the default. */
 unsigned run_given(const cvtm_run_options *options);
 
-/* The options with which the file `path` is written: those of the finished run, and of *kind the
+/* The options with which the file `path` is written: those of the finished run, but from *kind the
  * options that describe a file. */
 cvtm_run_options run_options_of_file(const cvtm_run_options *options, const char *path,
                                      const cvtm_run_options *kind);
@@ -62,14 +60,14 @@ cvtm_run_options run_options_of_file(const cvtm_run_options *options, const char
 /* The word of a list that a mistyped word probably means. */
 typedef struct run_nearest {
   const char *word;
-  const char *best; /* borrowed; NULL: no candidate is near enough */
-  int distance;     /* of `best`; if that is NULL, the least one that is too far */
+  const char *best; /* borrowed; NULL: no candidate is close enough */
+  int distance; /* distance of `best`; if that is NULL, the smallest distance that is too large */
 } run_nearest;
 
-/* word: borrowed. A candidate is near if at most a third of the word's characters must be
- * inserted, deleted, replaced or exchanged with their neighbours, and one at least. */
+/* word: borrowed. A candidate is close enough if at most a third of the word's characters, but at
+ * least one, must be inserted, deleted, replaced or exchanged with a neighbour. */
 run_nearest run_nearest_start(const char *word);
-/* If several candidates are equally near, the first one is kept. */
+/* Compares a candidate with the best so far; of equally close ones the first is kept. */
 void run_nearest_offer(run_nearest *nearest, const char *candidate);
 
 #endif

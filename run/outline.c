@@ -50,7 +50,7 @@ static cvtm_status check_metric(const cvtm_run_options *o, cvtm_error *error) {
   return o->points > 0 ? CVTM_OK : run_usage_error(error, "--points is missing");
 }
 
-/* The size of the picture that gives the metric. */
+/* Finds the size of the picture that gives the metric. */
 static cvtm_status picture_size(const cvtm_run_options *o, cvtm_domain *domain, cvtm_error *error) {
   cvtm_image image = {0};
   const cvtm_status status = cvtm_image_open(&o->input, 0, &image, error);
@@ -59,7 +59,7 @@ static cvtm_status picture_size(const cvtm_run_options *o, cvtm_domain *domain, 
   return status;
 }
 
-/* The picture's lower left corner lies at the origin of mesh files, as that of its frame does. */
+/* Reads the metric from a picture, whose lower left corner becomes the origin of mesh files. */
 static cvtm_status read_metric_picture(const cvtm_run_options *o, cvtm_domain domain,
                                        const char *path, cvtm_metric_field *field,
                                        cvtm_error *error) {
@@ -72,7 +72,7 @@ static cvtm_status read_metric_picture(const cvtm_run_options *o, cvtm_domain do
     cvtm_image_free(&image);
     return status;
   }
-  /* Smoothing over a fifth of the mean distance of vertices removes noise that no edge resolves. */
+  /* smoothing over a fifth of the mean distance of vertices removes noise that no edge resolves */
   const double spacing = sqrt((double)image.width * image.height / (double)o->points);
   *field = (cvtm_metric_field){.upper = domain.height - image.height,
                                .step = 1,
@@ -95,7 +95,8 @@ static void choose_cells(const double rectangle[4], cvtm_metric_field *field) {
                                .height = (int)fmax(ceil(height / step), 1)};
 }
 
-/* The metric, up to a factor, over a rectangle (left, upper, right, lower) in pixels, y down. */
+/* Reads the metric, up to a factor, over a rectangle (left, upper, right, lower) of pixels, y
+ * down. */
 static cvtm_status read_metric(const cvtm_run_options *o, cvtm_domain domain,
                                const double rectangle[4], cvtm_metric_field *field,
                                cvtm_error *error) {
@@ -135,13 +136,12 @@ static void report_metric(const cvtm_adapt_figures *f, cJSON *report) {
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-/* The domain whose lower side has y = 0 in files. */
+/* The domain for writing files, where y = height - y. The height is 0 if the outline has y up. */
 cvtm_domain run_outline_place_domain(const cvtm_outline *o) {
   return (cvtm_domain){o->domain.width, o->y_up ? 0 : o->domain.height, 0};
 }
 
-/* The rectangle that pictures show: from 0 to the largest coordinates, or to the sides that the
- * options give. */
+/* The rectangle that pictures show: from 0 to the largest coordinates, or to given sides. */
 static cvtm_domain domain_around(const cvtm_run_options *options, const double *points,
                                  int64_t count) {
   double side[2] = {1, 1};
@@ -153,7 +153,7 @@ static cvtm_domain domain_around(const cvtm_run_options *options, const double *
                        (int)(height < CVTM_MAX_SIDE ? height : CVTM_MAX_SIDE), 0};
 }
 
-/* Makes edges of the rings. The inside, region 1, is on their left. */
+/* Makes edges of the rings, with the inside, region 1, on the left. */
 static cvtm_status bound_rings(cvtm_outline *o, cvtm_error *error) {
   const cvtm_polygons *p = &o->polygons;
   const int64_t n = p->start[p->ring_count];
@@ -201,7 +201,7 @@ static int compare_regions(const void *left, const void *right) {
   return (a->region > b->region) - (a->region < b->region);
 }
 
-/* The file may give largest areas. */
+/* Takes a graph as the outline, and the largest areas that its file may give. */
 static void take_graph(cvtm_outline *o) {
   run_area_caps *caps = &o->caps;
   o->domain = domain_around(&o->options, o->graph.boundary.points, o->graph.boundary.vertex_count);
@@ -230,7 +230,7 @@ int run_outline_is_svg(const cvtm_run_options *options) {
   return strcmp(cvtm_file_extension(options->input.name, buffer, sizeof buffer), "svg") == 0;
 }
 
-/* Reads the outline. Its y is up, as in mesh files, except in SVG. */
+/* Reads the outline, which has y up as in mesh files, except in SVG. */
 static cvtm_status read_outline(cvtm_outline *o, cvtm_error *error) {
   const char *path = o->options.input.name;
   int is_rings = 1;
@@ -244,8 +244,8 @@ static cvtm_status read_outline(cvtm_outline *o, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Finds the bounding box of the outline and, if the mesh has the corners, their box on the grid of
- * the mesh. */
+/* Finds the bounding box of the outline and, if the mesh has the box's corners, their box on the
+ * grid of the mesh. */
 static cvtm_status find_sides(cvtm_outline *o, cvtm_error *error) {
   cvtm_boundary *b = &o->boundary;
   const size_t n = (size_t)b->vertex_count;
@@ -380,8 +380,7 @@ static int is_in_frame(const cvtm_outline *o) {
 static int whole_side(double side) { return (int)fmax(ceil(side - 1e-9 * side), 1); }
 
 /* Makes the mesh in the coordinates of drawings. An outline in the frame of a picture is drawn in
- * that frame. An outline elsewhere, or one that is very small or large, is moved and scaled to fill
- * its drawing. */
+ * that frame. Other outlines, and tiny or huge ones, are moved and scaled to fill the drawing. */
 static cvtm_status draw(cvtm_outline *o, cvtm_error *error) {
   double left = 0, upper = o->y_up ? -o->domain.height : 0, scale = 1;
   cvtm_mesh *drawn = &o->drawn.mesh;
@@ -406,7 +405,7 @@ static cvtm_status draw(cvtm_outline *o, cvtm_error *error) {
   return cvtm_cells_of_domain(drawn, &o->drawn.cells, error);
 }
 
-/* Makes the scene that files with these options show. The scene borrows *drawn. */
+/* Makes the scene for files with these options. The scene borrows *drawn. */
 static cvtm_status make_scene(cvtm_outline *o, const cvtm_run_options *options, run_scene *scene,
                               run_scene *drawn, cvtm_error *error) {
   const int second = options->element_order == 2;
@@ -461,7 +460,7 @@ static cJSON *make_report(const cvtm_outline *o, const cvtm_run_options *options
 
 /* --- the public functions ------------------------------------------------------------------- */
 
-/* Sets what differs from the defaults of a run: drawings show the mesh. */
+/* Sets options that differ from the defaults of a run: drawings show the mesh. */
 static void choose_outline(cvtm_run_options *options) {
   options->given = run_given(options);
   options->purpose = CVTM_RUN_OUTLINE;
@@ -514,7 +513,7 @@ cvtm_status cvtm_outline_solve(cvtm_outline *o, cvtm_error *error) {
   return status == CVTM_OK ? run_outline_mesh(o, error) : status;
 }
 
-/* Nonzero if these options ask for another mesh. */
+/* Nonzero if these options need another mesh. */
 static int asks_for_another(const cvtm_run_options *made, const cvtm_run_options *asked) {
   return asked->points != made->points || asked->periodic != made->periodic ||
          asked->refine.min_angle != made->refine.min_angle ||

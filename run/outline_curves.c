@@ -16,7 +16,7 @@ static int compare_points(const void *left, const void *right) {
   return (a[1] > b[1]) - (a[1] < b[1]);
 }
 
-/* For each vertex with two edges, these edges in the direction of one chain; else -1. */
+/* For each vertex with two edges, the edge before and the edge after it on a chain; else -1. */
 typedef struct joints {
   int64_t *in, *out;
 } joints;
@@ -79,8 +79,8 @@ cvtm_status run_outline_find_smooth(const cvtm_boundary *b, double *points, int6
 typedef struct chain {
   int64_t count, capacity;
   int32_t *vertex;
-  int64_t *edge; /* the edge that begins at each vertex but the last */
-  double *parts; /* the integral of 1 / size */
+  int64_t *edge; /* the edge that begins at each vertex except the last */
+  double *parts; /* the integral of 1 / size up to each vertex */
 } chain;
 
 typedef struct divider {
@@ -94,7 +94,7 @@ typedef struct divider {
   chain chain;
   cvtm_boundary *made;
   int64_t *source;
-  int32_t *number; /* of old vertices */
+  int32_t *number; /* per old vertex */
   int64_t vertex_capacity, edge_capacity;
   cvtm_error *error;
 } divider;
@@ -118,7 +118,7 @@ static cvtm_status extend(divider *d, int32_t v, int64_t edge) {
   return CVTM_OK;
 }
 
-/* Follows smooth vertices from edge e on. */
+/* Follows a chain along smooth vertices from edge e on. */
 static cvtm_status follow(divider *d, int64_t e) {
   const int32_t start = d->b->edges[2 * e];
   d->chain.count = 0;
@@ -134,7 +134,7 @@ static cvtm_status follow(divider *d, int64_t e) {
   return status;
 }
 
-/* The place of part k of n on the chain; *at: the edge where it lies. */
+/* The position of the end of part k of n on the chain; *at: the edge there, by its index. */
 static void place_of(const divider *d, int64_t k, int64_t n, int64_t *at, double place[2]) {
   const chain *c = &d->chain;
   const double sum = c->parts[c->count - 1] * (double)k / (double)n;
@@ -154,7 +154,7 @@ static double distance_from(const double *a, const double *b, const double *p) {
   return hypot(vx - s * ux, vy - s * uy);
 }
 
-/* Nonzero if n parts stay near to the chain. */
+/* Nonzero if n parts are close enough to the chain. */
 static int fits(const divider *d, int64_t n) {
   const chain *c = &d->chain;
   int64_t at = 0;

@@ -17,7 +17,7 @@ cvtm_status run_outline_names_check(const cvtm_run_list *given, cvtm_error *erro
   return CVTM_OK;
 }
 
-/* Gives a group the name in PART=NAME. */
+/* Names a group by PART=NAME. */
 static cvtm_status rename_part(const char *text, cvtm_regions *r, cvtm_error *error) {
   const size_t length = strcspn(text, "=");
   const int is_marker = strspn(text, "-0123456789") == length;
@@ -44,7 +44,7 @@ static cvtm_status rename_part(const char *text, cvtm_regions *r, cvtm_error *er
 
 cvtm_status run_outline_group(const cvtm_outline *o, const cvtm_mesh *mesh, const double sides[4],
                               cvtm_regions *regions, cvtm_error *error) {
-  const int width = 1 << 30; /* so that half a pixel is a rounding error */
+  const int width = 1 << 30; /* with such a width half a pixel is a rounding error */
   const cvtm_marks *marks = &o->graph.marks;
   const cvtm_run_list *names = &o->options.outline.boundary_names;
   cvtm_mesh moved = *mesh;

@@ -1,5 +1,5 @@
-/* The parts of meshing an outline, which run/outline.c controls: sizes and their formulas
- * (expression.c), curves that the sizes divide, and opposite sides of a periodic outline. */
+/* Functions for meshing an outline, called by run/outline.c: sizes and their formulas
+ * (expression.c), division of curves by sizes, and opposite sides of a periodic outline. */
 #ifndef CVTMESH_RUN_OUTLINE_PARTS_H
 #define CVTMESH_RUN_OUTLINE_PARTS_H
 
@@ -17,13 +17,13 @@
 
 enum { RUN_EXPRESSION_STEPS = 128, RUN_EXPRESSION_NAMES = 8, RUN_EXPRESSION_NAME_BYTES = 80 };
 
-/* A function of one or of two numbers; the other pointer is NULL. */
+/* A function of one number or of two; the other pointer is NULL. */
 typedef struct run_function {
   double (*of_one)(double);
   double (*of_two)(double, double);
 } run_function;
 
-/* A step takes its operands from a stack, and leaves its value there. */
+/* A step replaces its operands on a stack by its value. */
 typedef struct run_expression_step {
   int code;
   double value; /* a number, or the index of a name */
@@ -33,14 +33,14 @@ typedef struct run_expression_step {
 typedef struct run_expression {
   int count, name_count;
   run_expression_step step[RUN_EXPRESSION_STEPS];
-  char name[RUN_EXPRESSION_NAMES][RUN_EXPRESSION_NAME_BYTES]; /* of d(NAME) */
+  char name[RUN_EXPRESSION_NAMES][RUN_EXPRESSION_NAME_BYTES]; /* the names in d(NAME) */
 } run_expression;
 
-/* Numbers, x, y, + - * / ^, parentheses, sqrt exp log sin cos abs min max, d(NAME) and d(X,Y): the
- * distance to a named thing and to a point. CVTM_ERROR_USAGE says where the text is wrong. */
+/* Parses numbers, x, y, + - * / ^, parentheses, sqrt exp log sin cos abs min max, d(NAME) and
+ * d(X,Y): the distances to a named part and to a point. CVTM_ERROR_USAGE gives the position. */
 cvtm_status run_expression_parse(const char *text, run_expression *made, cvtm_error *error);
 
-/* The distance of (x, y) from the thing with this index in `name`. */
+/* The distance of (x, y) from the part whose name has this index in `name`. */
 typedef double (*run_distance)(const void *context, int name, double x, double y);
 double run_expression_value(const run_expression *e, double x, double y, run_distance distance,
                             const void *context);
@@ -50,26 +50,26 @@ double run_expression_value(const run_expression *e, double x, double y, run_dis
 /* The wanted length on edge e of the boundary at (x, y). */
 typedef double (*run_edge_size)(const void *context, int64_t e, double x, double y);
 
-/* Sets is_smooth (per vertex) for the vertices that are listed points (2 * count, sorted here), or,
+/* Sets is_smooth (per vertex) for the vertices at the listed points (2 * count, sorted here) or,
  * with a tolerance >= 0, for those at which the boundary turns by less than 30 degrees. */
 cvtm_status run_outline_find_smooth(const cvtm_boundary *boundary, double *points, int64_t count,
                                     double tolerance, uint8_t *is_smooth, cvtm_error *error);
 
 /* Divides chains of edges between vertices that are not smooth into parts of about the wanted
  * length, whose ends lie on the chains. tolerance: the largest distance between a chain and its
- * parts; < 0: a tenth of the length of the part. Chains of short parts stay. source: malloc'd, of
- * each new edge the old one where it begins. */
+ * parts; < 0: a tenth of the length of the part. A chain that already has at most that many edges
+ * is unchanged. source: malloc'd, per new edge the old edge where it begins. */
 cvtm_status run_outline_divide_curves(const cvtm_boundary *boundary, const uint8_t *is_smooth,
                                       double tolerance, run_edge_size size, const void *context,
                                       cvtm_boundary *made, int64_t **source, cvtm_error *error);
 
 /* ---- Opposite sides of a periodic outline ---- */
 
-/* The bounding box: left, upper, right, lower. */
+/* Finds the bounding box: left, upper, right, lower. */
 void run_outline_box(const double *points, int64_t count, double sides[4]);
 
 /* Moves corners that are within a rounding error (10^-9 of the longer side) of a side of the
- * bounding box onto it, and those on opposite sides that differ by no more to equal places. */
+ * bounding box onto it. Along the sides, equal up to such an error becomes equal. */
 cvtm_status run_outline_align(cvtm_boundary *boundary, cvtm_error *error);
 
 /* Sets *twin (malloc'd) to the copy of each edge on the opposite side, or -1. */
@@ -82,31 +82,30 @@ cvtm_status run_outline_twins(const cvtm_boundary *boundary, const double sides[
 typedef struct run_size_rule {
   char name[RUN_EXPRESSION_NAME_BYTES]; /* "": everywhere */
   run_expression formula;
-  const char *file;       /* with a field that is the size, in place of the formula; NULL: none */
-  run_size_raster raster; /* of that field */
-  int unit;               /* unit in which the number is still given; -1: none */
-  int32_t region;         /* > 0: only there */
+  const char *file;       /* with a field that is the size, instead of the formula; NULL: none */
+  run_size_raster raster; /* of the file's field */
+  int unit;               /* unit of the number before its conversion; -1: converted */
+  int32_t region;         /* > 0: the rule holds only there */
   int is_of_boundary;
-  cvtm_size_tree near[RUN_EXPRESSION_NAMES]; /* points on the parts that d(NAME) names */
+  cvtm_size_tree near[RUN_EXPRESSION_NAMES]; /* points on the parts named by d(NAME) */
 } run_size_rule;
 
 typedef struct run_sizes {
   int count;
   run_size_rule *rule;
   double factor;     /* of all sizes, for -n */
-  double cap_factor; /* of sizes that areas bound */
-  double base;       /* size where no rule holds; INFINITY: with -n alone */
-  int is_up;         /* y of the formulas is -y of the boundary */
+  double cap_factor; /* of sizes that follow from areas */
+  double base;       /* size without a rule; INFINITY: with -n alone */
+  int is_up;         /* nonzero: y of the formulas is -y of the boundary */
   const run_area_caps *caps;
-  double *edge_size;  /* per edge of the boundary; NULL: none has its own */
-  uint8_t *is_smooth; /* per vertex of the boundary; NULL: none is */
-  double tolerance;   /* of --simplify; -1: that of curves */
+  double *edge_size;  /* per edge of the boundary; NULL: no edge has its own size */
+  uint8_t *is_smooth; /* per vertex of the boundary; NULL: none is smooth */
+  double tolerance;   /* of --simplify; -1: the default for curves */
   cvtm_sized_options options;
   cvtm_sized_figures figures;
 } run_sizes;
 
-/* True if --size or -n asks for edges of these lengths; not with --metric, --size max or
- * --min-angle. */
+/* True if --size or -n asks for edge lengths; not with --metric, --size max or --min-angle. */
 int run_sizes_wanted(const cvtm_run_options *options);
 /* Reads every --size. CVTM_ERROR_USAGE. */
 cvtm_status run_sizes_read(const cvtm_run_options *options, run_sizes *sizes, cvtm_error *error);
@@ -116,10 +115,10 @@ void run_sizes_free(run_sizes *sizes);
 
 struct cvtm_outline {
   cvtm_run_options options;
-  cvtm_domain domain;     /* the frame of a picture in which the outline lies */
+  cvtm_domain domain;     /* frame of a picture that contains the outline */
   cvtm_polygons polygons; /* of a file with one region */
-  cvtm_pslg graph;        /* of several regions; its boundary moves to the field below */
-  int y_up; /* true: the file has y up, and y here is exactly -y; else y is down in the file, too */
+  cvtm_pslg graph;        /* of several regions; its boundary moves to `boundary` */
+  int y_up; /* true: the file has y up, and y here is exactly -y; else the file has y down, too */
   cvtm_boundary boundary;
   run_area_caps caps;
   cvtm_refine_options refine;
@@ -133,28 +132,28 @@ struct cvtm_outline {
   cvtm_second_order second; /* of --element-order 2; else empty */
   cvtm_quality quality;
   double sides[4];   /* of the rectangle around the outline: left, upper, right, lower */
-  double snapped[4]; /* the same rectangle as the mesh has it before place_exactly */
-  int32_t *twin;     /* of a periodic outline: the copy of each edge, or -1 */
-  int32_t *origin;   /* with --min-angle, for each vertex its corner of the outline, or -1 */
-  int is_framed;     /* options or a picture gave the domain */
+  double snapped[4]; /* this rectangle as the mesh has it before place_exactly */
+  int32_t *twin;     /* of a periodic outline: the copy of each edge; -1: none */
+  int32_t *origin;   /* with --min-angle: per vertex its corner of the outline; -1: none */
+  int is_framed;     /* nonzero: options or a picture gave the domain */
   double seconds;
   run_limit limit; /* of the refinement */
-  struct {         /* the mesh in the coordinates of drawings; shares all but the points */
+  struct { /* the mesh in the coordinates of drawings, sharing all but the points with `mesh` */
     cvtm_domain domain;
     cvtm_mesh mesh;
-    cvtm_cells cells; /* of the domain; empty: not made yet */
+    cvtm_cells cells; /* of the domain; empty: not yet made */
   } drawn;
   double *placed; /* the vertices in the coordinates of files */
   cvtm_outline_result got;
 };
 
-/* Nonzero if the options ask for the mesh of an outline rather than of points. */
+/* Nonzero if the options ask for the mesh of an outline, not of points. */
 int run_outline_wanted(const cvtm_run_options *options);
 
 /* True if the outline is an SVG, whose y is down and which may state its size. */
 int run_outline_is_svg(const cvtm_run_options *options);
 
-/* The frame in which coordinates of files lie. */
+/* The domain for writing files, where y = height - y. The height is 0 if the outline has y up. */
 cvtm_domain run_outline_place_domain(const cvtm_outline *outline);
 
 /* The two stages of cvtm_outline_solve. */
@@ -163,15 +162,15 @@ cvtm_status run_outline_mesh(cvtm_outline *outline, cvtm_error *error);
 
 /* Makes `mesh` and `regions` by the sizes. */
 cvtm_status run_sizes_mesh(cvtm_outline *outline, cvtm_error *error);
-/* With --min-angle and --size: no triangle is larger than an equilateral one with that side. */
+/* With --min-angle and --size: bounds triangles by the area of an equilateral one of the size. */
 cvtm_status run_sizes_bound_areas(cvtm_outline *outline, cvtm_error *error);
 void run_sizes_report(const run_sizes *sizes, cJSON *report);
 
-/* Checks --boundary-name, but for the parts. CVTM_ERROR_USAGE. */
+/* Checks --boundary-name, except for the names of parts. CVTM_ERROR_USAGE. */
 cvtm_status run_outline_names_check(const cvtm_run_list *given, cvtm_error *error);
 
-/* cvtm_regions_group_marked, then the names of --boundary-name, with the sides of the rectangle in
- * place of the image's. */
+/* cvtm_regions_group_marked with the sides of the rectangle instead of the image's; then gives the
+ * names of --boundary-name. */
 cvtm_status run_outline_group(const cvtm_outline *outline, const cvtm_mesh *mesh,
                               const double sides[4], cvtm_regions *regions, cvtm_error *error);
 

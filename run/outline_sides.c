@@ -3,14 +3,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A corner on a side, or an edge on it with its lower end. */
+/* A corner on a side (position `from`), or an edge on a side from its lower end to its upper. */
 typedef struct on_side {
   double from, to; /* along the side */
   int64_t index;
-  int is_far; /* on the right or lower side */
+  int is_far; /* nonzero: on the right or lower side */
 } on_side;
 
-/* For qsort: along the sides, those on the left or upper side first. */
+/* For qsort: by position; at equal positions the left or upper side first. */
 static int compare_on_sides(const void *left, const void *right) {
   const on_side *a = left, *b = right;
   if (a->from != b->from) return a->from < b->from ? -1 : 1;
@@ -27,7 +27,7 @@ void run_outline_box(const double *points, int64_t count, double sides[4]) {
   }
 }
 
-/* The corners on the two sides across an axis. */
+/* Moves corners close to a side across the axis onto it, and aligns them along the sides. */
 static void align_across(cvtm_boundary *b, const double sides[4], int axis, double slack,
                          on_side *list) {
   int64_t count = 0;

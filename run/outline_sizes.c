@@ -61,7 +61,7 @@ static cvtm_status read_rule(const cvtm_run_options *o, const char *text, run_si
   return read_size(o, equals + 1, rule, error);
 }
 
-/* Returns 0 for the field of an array, which has no name. */
+/* Nonzero if the fields of the file have names; 0 for an array. */
 static int has_named_fields(const run_size_rule *rule) {
   char buffer[16];
   return rule->file != NULL &&
@@ -112,13 +112,13 @@ typedef struct distances {
   int is_up;
 } distances;
 
-/* A run_distance; y as in the file. */
+/* A run_distance; y is as in the file. */
 static double distance_from(const void *context, int name, double x, double y) {
   const distances *d = context;
   return cvtm_size_tree_find(&d->rule->near[name], 1, x, d->is_up ? -y : y, (double)INFINITY, NULL);
 }
 
-/* Sizes that are not positive become NaN, which the mesher refuses. */
+/* The value of a rule. Sizes that are not positive become NaN, which the mesher refuses. */
 static double value_of(const run_sizes *sizes, const run_size_rule *rule, double x, double y) {
   if (rule->raster.size != NULL) return run_size_at(&rule->raster, x, y);
   const distances d = {rule, sizes->is_up};
@@ -127,7 +127,7 @@ static double value_of(const run_sizes *sizes, const run_size_rule *rule, double
   return value > 0 ? value : (double)NAN;
 }
 
-/* The least size that rules give at a place inside. */
+/* The smallest size by the rules at a point inside. */
 static double size_by_rules(const run_sizes *sizes, int32_t region, double x, double y) {
   double least = sizes->base;
   for (int k = 0; k < sizes->count; ++k) {
@@ -157,8 +157,8 @@ static double largest_area(const void *context, int32_t region, double x, double
 
 /* ---- Names ---- */
 
-/* The outline's parts: its triangulation, and of each edge of the boundary the name of its group.
- * Made only where options name parts. */
+/* The parts of the outline: its triangulation, in which each edge of the boundary has the name of
+ * its group. Made only if options name parts. */
 typedef struct parts {
   cvtm_mesh mesh;
   cvtm_regions regions;
@@ -177,13 +177,13 @@ static const char *group_name(const cvtm_group *groups, int32_t count, int32_t t
   return "";
 }
 
-/* True if the group has the name; `hole` stands for hole-1, hole-2, and so on. */
+/* True if the group has the name; `hole` also stands for hole-1, hole-2, and so on. */
 static int is_named(const char *group, const char *name) {
   const size_t length = strlen(name);
   return strncmp(group, name, length) == 0 && (group[length] == '\0' || group[length] == '-');
 }
 
-/* The region with a name, or with a number as its name; 0: there is none. */
+/* The region with a name, or with a number as its name; 0: none. */
 static int32_t region_named(const parts *p, const char *name) {
   char *end;
   const long number = strtol(name, &end, 10);
@@ -213,7 +213,7 @@ static cvtm_status fail_name(const parts *p, const char *name, cvtm_error *error
                    list);
 }
 
-/* Gives the size of a rule to the edges of the boundary that it names. */
+/* Gives the size of a rule to the edges of the boundary with the rule's name. */
 static cvtm_status size_edges(run_sizes *sizes, const cvtm_outline *o, const parts *p,
                               const run_size_rule *rule, cvtm_error *error) {
   const cvtm_boundary *b = &o->boundary;
@@ -253,8 +253,8 @@ static cvtm_status size_edges(run_sizes *sizes, const cvtm_outline *o, const par
   return found > 0 ? CVTM_OK : fail_name(p, rule->name, error);
 }
 
-/* Lists points on the named edges. They are so close to each other that distances to them are
- * accurate to a few thousandths of the outline. */
+/* Lists points on the named edges, so close together that distances to them are accurate to a few
+ * thousandths of the outline. */
 static cvtm_status find_places(const cvtm_outline *o, const parts *p, const char *name,
                                cvtm_size_tree *near, cvtm_error *error) {
   const double wide = fmax(o->sides[2] - o->sides[0], o->sides[3] - o->sides[1]);
@@ -340,8 +340,7 @@ static double size_on_edge(const void *context, int64_t e, double x, double y) {
   return right > 0 && right != left ? fmin(size, find_size(s->sizes, right, x, y)) : size;
 }
 
-/* Meshes the outline with its curves divided by the sizes, or with undivided curves if divided ones
- * would cross. */
+/* Meshes the outline with curves divided by the sizes, or undivided if they would cross. */
 static cvtm_status mesh_curves(const cvtm_outline *o, const run_sizes *sizes,
                                const cvtm_sized_options *given, cvtm_mesh *mesh,
                                cvtm_regions *regions, cvtm_sized_figures *figures,
@@ -373,9 +372,9 @@ static cvtm_status mesh_curves(const cvtm_outline *o, const run_sizes *sizes,
   return cvtm_sized_mesh(&o->boundary, given, mesh, regions, NULL, figures, error);
 }
 
-/* The factor for all lengths with which the mesh gets `most` vertices. The number of inner vertices
+/* The factor for all lengths with which the mesh has `most` vertices. The number of inner vertices
  * is proportional to 1 / factor^2, the number of added vertices on the boundary to 1 / factor, and
- * the given vertices stay. */
+ * the number of given vertices is constant. */
 static double factor_for(const cvtm_sized_figures *found, int64_t count, double most) {
   const double inside = (double)found->inside, added = (double)found->on_boundary;
   const double rest = most - ((double)count - inside - added);
@@ -383,13 +382,13 @@ static double factor_for(const cvtm_sized_figures *found, int64_t count, double 
   return 2 * inside / (sqrt(added * added + 4 * inside * rest) - added);
 }
 
-/* Finds the factor of the sizes by which the lattice, before its vertices move, has about the
- * wanted number of them. */
+/* Finds the factor of the sizes with which the lattice, before its vertices move, has about the
+ * wanted number of vertices. */
 static cvtm_status fit_number(const cvtm_outline *o, int64_t wanted, run_sizes *sizes,
                               cvtm_error *error) {
   enum { TRIES = 6 };
-  const double later = 1.01; /* vertices after the moves */
-  const double near = 0.1;   /* a change of the factor that needs no further try */
+  const double later = 1.01; /* ratio of the number of vertices after the moves */
+  const double near = 0.1;   /* if the factor changes by less, no further try is needed */
   cvtm_sized_options options = sizes->options;
   int64_t last = 0;
   options.sweeps = 0;
@@ -413,7 +412,7 @@ static cvtm_status fit_number(const cvtm_outline *o, int64_t wanted, run_sizes *
 }
 
 /* Finds the corners that sizes may replace: those of curves and, with --simplify, those of chains.
- * Periodic outlines keep all corners, because opposite sides would have to be divided alike. */
+ * Periodic outlines keep all corners, so that opposite sides are divided in the same way. */
 static cvtm_status find_curves(const cvtm_outline *o, run_sizes *sizes, cvtm_error *error) {
   const int is_simplified = (o->options.given & CVTM_RUN_GIVEN_SIMPLIFY) != 0;
   sizes->tolerance = is_simplified ? o->options.outline.simplify : -1;
@@ -452,7 +451,7 @@ static cvtm_status mesh_below_caps(const cvtm_outline *outline, run_sizes *sizes
 }
 
 /* Meshes again as long as the number of vertices differs by more than two percent from the wanted
- * one and each try comes nearer. */
+ * number and each try reduces the difference. */
 static cvtm_status fit_again(const cvtm_outline *outline, int64_t wanted, run_sizes *sizes,
                              cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error) {
   enum { TRIES = 4 };

@@ -26,8 +26,8 @@ const cvtm_format *run_format_at(int k) {
   return NULL;
 }
 
-/* The kind of a file with the extension, which may stand for formats of several kinds: a drawing
- * goes before a mesh. *format: its row. */
+/* The kind of a file with the extension. If the extension stands for formats of several kinds, a
+ * drawing has priority over a mesh. *format: its row. */
 static run_output_kind find_kind(const char *extension, const cvtm_format **format) {
   static const struct {
     run_output_kind kind;
@@ -77,7 +77,7 @@ void run_output_visit(const cvtm_run_options *options, run_format_visitor visito
 
 typedef struct known_formats {
   run_nearest nearest;
-  char list[CVTM_FORMAT_NAMES]; /* each after a blank */
+  char list[CVTM_FORMAT_NAMES]; /* each name after a blank */
   size_t used;
 } known_formats;
 
@@ -94,7 +94,7 @@ static void offer_format(void *context, run_output_kind kind, const cvtm_format 
   }
 }
 
-/* Refuses an output by its extension, and names those that this command writes. */
+/* Refuses an output by its extension, and names the extensions that this command writes. */
 static cvtm_status refuse_extension(const cvtm_run_options *options, const char *path,
                                     const char *extension, cvtm_error *error) {
   known_formats known = {.nearest = run_nearest_start(extension)};
@@ -109,7 +109,7 @@ static cvtm_status refuse_extension(const cvtm_run_options *options, const char 
                          extension, known.list);
 }
 
-/* True if the nodes of --element-order 2 have a place in one of the outputs. */
+/* True if one of the outputs can hold the nodes of --element-order 2. */
 static int holds_middle_nodes(const cvtm_run_options *options) {
   for (int k = 0; k < options->output.count; ++k) {
     const cvtm_format *f = run_output_format(options, options->output.item[k]);
@@ -118,7 +118,7 @@ static int holds_middle_nodes(const cvtm_run_options *options) {
   return 0;
 }
 
-/* Refuses an output whose format this build, a stream or a mesh without a domain does not have. */
+/* Refuses an output whose format this build, a stream or a mesh without a domain cannot have. */
 static cvtm_status check_format(const cvtm_run_options *options, const char *path,
                                 cvtm_error *error) {
   const cvtm_format *f = run_output_format(options, path);
@@ -208,7 +208,7 @@ cvtm_status run_outputs_write(const cvtm_run_options *options, run_writer writer
   return status;
 }
 
-/* Writes a drawing of the whole picture; an SVG has its pixels as units. */
+/* Writes a drawing of the picture; in an SVG the unit is the pixel. */
 static cvtm_status write_drawing(const run_scene *scene, const char *path, const char *extension,
                                  cvtm_error *error) {
   if (strcmp(extension, "svg") != 0 || run_has_page(scene->options) || scene->colours != NULL ||
@@ -233,7 +233,7 @@ static cvtm_status write_scene_picture(const run_scene *scene, const char *path,
                             &picture, error);
 }
 
-/* How a mesh becomes a file. */
+/* Sets how a mesh becomes a file. */
 static cvtm_status choose_mesh_file(const run_scene *scene, const char *extension,
                                     cvtm_mesh_file_options *how, cvtm_error *error) {
   const cvtm_run_options *options = scene->options;

@@ -1,5 +1,4 @@
-/* The files that a command writes: their formats, checks before the work begins, and the output of
- * meshes. */
+/* The files that a command writes: formats, checks before the work begins, output of meshes. */
 #ifndef CVTMESH_RUN_OUTPUT_H
 #define CVTMESH_RUN_OUTPUT_H
 
@@ -20,21 +19,21 @@ typedef enum run_output_kind {
 } run_output_kind;
 
 enum { RUN_EXTENSION_MAX = 64 };
-/* The extension of the output `path`, or --format if it is `-`; buffer: RUN_EXTENSION_MAX bytes. */
+/* The extension of the output `path`, or --format for `-`; buffer: RUN_EXTENSION_MAX bytes. */
 const char *run_output_extension(const cvtm_run_options *options, const char *path, char *buffer);
-/* The kind of the output `path` for this command, by its extension, or by --format if it is `-`. */
+/* The kind of the output `path` for this command, by its extension or, for `-`, by --format. */
 run_output_kind run_output_kind_of(const cvtm_run_options *options, const char *path);
 
 /* The row of the output's format, or NULL. */
 const cvtm_format *run_output_format(const cvtm_run_options *options, const char *path);
 
-/* Row k of all formats that are written or read; NULL after the last. */
+/* Row k of all formats that are written or read; NULL after the last row. */
 const cvtm_format *run_format_at(int k);
 typedef void (*run_format_visitor)(void *context, run_output_kind kind, const cvtm_format *format);
 /* Visits the formats that this command writes. */
 void run_output_visit(const cvtm_run_options *options, run_format_visitor visitor, void *context);
 
-/* Refuses unknown extensions, and formats that this build does not have. CVTM_ERROR_USAGE. */
+/* Refuses extensions that are unknown or not available in this build. CVTM_ERROR_USAGE. */
 cvtm_status run_outputs_check(const cvtm_run_options *options, cvtm_error *error);
 
 /* True if an output is a mesh. */
@@ -49,22 +48,22 @@ typedef cvtm_status (*run_writer)(void *context, const char *path, const char *e
 cvtm_status run_outputs_write(const cvtm_run_options *options, run_writer writer, void *context,
                               cvtm_error *error);
 
-/* What plotting the first drawing on a page takes. */
+/* The plot of the first drawing on a page. */
 typedef struct run_plot {
   const cvtm_plotter *plotter; /* NULL: nothing is plotted */
   cvtm_plot_figures figures;
 } run_plot;
 
-/* What the outputs of a command show. What the command does not have is NULL. */
+/* The content of a command's outputs; NULL for what the command does not have. */
 typedef struct run_scene {
   const cvtm_run_options *options;
   cvtm_domain domain;
   const double
-      *sites; /* 2 * count, for point formats; unlike the points of the mesh they are not snapped */
+      *sites; /* 2 * count, for point formats; not snapped, unlike the points of the mesh */
   int64_t count;
   const float *density;
   const double *mass;
-  const double *original; /* of each vertex, in place of the mass: the point that it is a copy of */
+  const double *original; /* per vertex, instead of the mass: the point that it is a copy of */
   const cvtm_mesh *mesh;
   const cvtm_cells *cells;
   const cvtm_regions *regions;
@@ -73,11 +72,11 @@ typedef struct run_scene {
   const cvtm_second_order *second;
   const struct run_colours *colours; /* of a drawing in several colours */
   run_plot *plot;                    /* set by the first drawing on a page; may be NULL */
-  const struct run_scene *drawn; /* the same in coordinates of the domain, for files that show the
-                                    domain; NULL: this scene has these */
+  const struct run_scene *drawn; /* this scene in coordinates of the domain, for files that show the
+                                    domain; NULL: the scene has these */
 } run_scene;
 
-/* The vertices of the mesh as files of meshes have them, y up: malloc'd; NULL without memory. */
+/* The vertices of the mesh as in mesh files, y up: malloc'd; NULL if memory runs out. */
 double *run_scene_place(const run_scene *scene);
 
 /* Writes every -o. */

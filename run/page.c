@@ -19,7 +19,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* --- what is drawn, and on what -------------------------------------------------------------- */
+/* --- the content of drawings ------------------------------------------------------------------ */
 
 static const struct {
   const char *name;
@@ -43,15 +43,15 @@ static cvtm_svg_kind choose_shown(const cvtm_run_options *options, const cvtm_fo
   return has_dots ? CVTM_SVG_STIPPLES : options->svg;
 }
 
-/* True if this file is for the machine of --plotter. */
+/* True if a file of this format is for the machine of --plotter. */
 static int is_for_plotter(const cvtm_run_options *options, const cvtm_format *f) {
   const char *name = options->page.plotter;
   const cvtm_plotter *plotter = name != NULL ? cvtm_plotter_find(name) : NULL;
   return plotter != NULL && strcmp(plotter->format, f->extension) == 0;
 }
 
-/* Pen machines draw dots by touches of the pen; so do other drawings for them, unless --svg says
- * otherwise. */
+/* What a drawing in this format shows: choose_shown, but dots become touches of the pen in files of
+ * pen machines and, without --svg, in files for the --plotter or with a --pen. */
 static cvtm_svg_kind run_page_shows(const cvtm_run_options *options, const cvtm_format *f) {
   const cvtm_svg_kind shown = choose_shown(options, f);
   if (shown != CVTM_SVG_STIPPLES) return shown;
@@ -66,7 +66,7 @@ int run_page_shows_plot(const cvtm_run_options *options, const char *path) {
          run_output_kind_of(options, path) == RUN_OUTPUT_PICTURE;
 }
 
-/* What the drawing `path` shows, or the picture of a drawing; -1: it is none. */
+/* Returns what the drawing `path`, or the picture of a drawing, shows; -1: `path` is neither. */
 static int shown_by(const cvtm_run_options *options, const char *path) {
   const cvtm_format *f = run_output_format(options, path);
   if (run_page_shows_plot(options, path)) f = find_drawing("svg");
@@ -107,7 +107,7 @@ int cvtm_run_page_format(const char *name, double *width, double *height) {
 
 /* --- machines ------------------------------------------------------------------------------- */
 
-/* The machine of --plotter; NULL: none, or a file. */
+/* The machine of --plotter; NULL: no machine, or a file. */
 static const cvtm_plotter *given_plotter(const cvtm_run_options *options) {
   return options->page.plotter != NULL ? cvtm_plotter_find(options->page.plotter) : NULL;
 }
@@ -124,8 +124,8 @@ static int is_hpgl(const cvtm_format *f) {
 }
 
 /* The machine for a file of this format on a page: that of --plotter. Without this option, HPGL is
- * for an HP 7475A if the page is one of its papers, and else for any plotter. NULL: the format is
- * for no machine. */
+ * for an HP 7475A if the page is one of its papers, else for any plotter. NULL: the format is for
+ * no machine. */
 static const cvtm_plotter *choose_plotter(const cvtm_run_options *options, const cvtm_format *f,
                                           double width, double height) {
   const cvtm_plotter *given = given_plotter(options);
@@ -152,7 +152,7 @@ static const cvtm_plotter *timed_plotter(const cvtm_run_options *options, const 
 
 static int is_page_side(double mm) { return mm > 0 && mm <= 10000; }
 
-/* The page of --page, or the paper of the machine, as it lies for a picture of this size. */
+/* Finds the sides of the page of --page, or of the machine's paper, turned as the picture is. */
 static cvtm_status find_sides(const cvtm_run_options *options, double width, double height,
                               double sides[2], cvtm_error *error) {
   const cvtm_plotter *plotter = given_plotter(options);
@@ -182,7 +182,7 @@ static cvtm_status find_sides(const cvtm_run_options *options, double width, dou
 }
 
 /* Places the picture inside the margins and inside the area that the machine reaches. f: the format
- * of the file; NULL for files that are for no machine but that of --plotter. */
+ * of the file; NULL: a file for which only --plotter names a machine. */
 static cvtm_status place_on_page(const cvtm_run_options *options, const cvtm_format *f,
                                  double width, double height, cvtm_page *page, cvtm_error *error) {
   double sides[2], area[4];
@@ -215,8 +215,8 @@ static cvtm_page page_of_picture(double width, double height, double scale) {
                      .clip = {0, 0, scale * width, scale * height}};
 }
 
-/* The page of a drawing. Without --page the picture has its physical size; if that is unknown, a
- * pixel of a PDF is a CSS pixel. */
+/* Finds the page of a drawing. Without --page the picture has its physical size; if that is
+ * unknown, a pixel of a PDF is a CSS pixel. */
 static cvtm_status find_page(const cvtm_run_options *options, const cvtm_format *f, double width,
                              double height, cvtm_page *page, cvtm_error *error) {
   const double mm_per_browser_pixel = 25.4 / 96;
@@ -233,7 +233,7 @@ static cvtm_status find_page(const cvtm_run_options *options, const cvtm_format 
   return CVTM_OK;
 }
 
-/* The format of the first output in which a pen draws the points; NULL: there is none. */
+/* The format of the first output in which a pen draws the points; NULL: none. */
 static const cvtm_format *find_pen_drawing(const cvtm_run_options *options) {
   for (int k = 0; options->pen.count > 0 && k < options->output.count; ++k) {
     const int shown = shown_by(options, options->output.item[k]);
@@ -257,7 +257,7 @@ cvtm_status run_page_machine(const cvtm_run_options *options, cvtm_domain domain
   return status;
 }
 
-/* Reads the profile of G-code: of a machine, or a file. */
+/* Reads the G-code profile of a machine, or a file. */
 static cvtm_status read_profile(const cvtm_run_options *options, cvtm_gcode_profile *profile,
                                 cvtm_error *error) {
   enum { LIMIT = 1 << 20 };
@@ -274,7 +274,7 @@ static cvtm_status read_profile(const cvtm_run_options *options, cvtm_gcode_prof
   return status;
 }
 
-/* Refuses files of machines if none of them is for the machine of --plotter. */
+/* Refuses machine files if none of them is for the machine of --plotter. */
 static cvtm_status check_machine_files(const cvtm_run_options *options, cvtm_error *error) {
   const cvtm_plotter *plotter = given_plotter(options);
   const char *other = NULL;
@@ -290,7 +290,7 @@ static cvtm_status check_machine_files(const cvtm_run_options *options, cvtm_err
                          options->page.plotter, plotter->format);
 }
 
-/* Refuses a --plotter that is neither a machine nor a file of this name. */
+/* Refuses a --plotter that is neither a machine nor an existing file. */
 static cvtm_status check_plotter(const cvtm_run_options *options, cvtm_error *error) {
   const char *name = options->page.plotter;
   if (name == NULL || given_plotter(options) != NULL || strpbrk(name, "./") != NULL ||
@@ -307,7 +307,7 @@ static cvtm_status check_plotter(const cvtm_run_options *options, cvtm_error *er
       name);
 }
 
-/* Reads the profile of G-code, if there is one, before the work begins. */
+/* Reads the profile of G-code, if one is needed, before the work begins. */
 static cvtm_status check_page_output(const cvtm_run_options *options, const char *path,
                                      cvtm_error *error) {
   cvtm_gcode_profile profile;
@@ -431,7 +431,7 @@ cvtm_status run_page_write(const run_scene *scene, const char *path, const char 
   return status;
 }
 
-/* Simulates the plot of what is shown on a canvas with `scale` pixels per pixel of the picture; the
+/* Simulates the plot of `shown` on a canvas with `scale` pixels per pixel of the picture. The
  * caller frees *drawn. */
 static cvtm_status simulate(const run_scene *scene, cvtm_svg_kind shown, double scale,
                             cvtm_domain canvas, float **drawn, cvtm_error *error) {
@@ -461,7 +461,7 @@ cvtm_status run_page_measure(const run_scene *scene, const float *tone, run_stip
   return status;
 }
 
-/* Multiplies the light of a plane by what the drawn ink lets through. */
+/* Multiplies the light of a plane by the fraction that the drawn ink transmits. */
 static void lay_plot(const float *drawn, double ink, int64_t pixels, float *light) {
 #pragma omp parallel for schedule(static)
   for (int64_t p = 0; p < pixels; ++p) light[p] *= (float)(1 - (double)drawn[p] * (1 - ink));

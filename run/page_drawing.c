@@ -1,4 +1,4 @@
-/* What a scene looks like as strokes and dots on a page. */
+/* The strokes and dots of a scene on a page. */
 #include "run/colours.h"
 #include "run/output.h"
 #include "run/page.h"
@@ -10,7 +10,7 @@
 
 /* --- the lines of cells and of meshes ------------------------------------------------------- */
 
-/* The line width of all SVG files of cells and meshes that no pen draws. */
+/* The width of lines in all SVG files of cells and meshes that no pen draws. */
 static double line_width(cvtm_domain domain, int64_t count, double pen) {
   if (pen > 0) return pen;
   return 0.05 * sqrt((double)domain.width * domain.height / (double)(count > 0 ? count : 1));
@@ -53,17 +53,18 @@ static cvtm_status draw_list(line_list *list, cvtm_status status, double width,
   return status;
 }
 
-/* An edge between two cells belongs to the first of them. On a torus each cell draws all its edges,
- * because the edges of a neighbour across the border lie elsewhere. */
+/* Nonzero if a cell draws an edge: of two cells the first does. On a torus each cell draws all its
+ * edges, because the edges of a neighbour across the border lie elsewhere. */
 static int is_own_edge(const cvtm_cells *cells, cvtm_domain domain, int64_t i, int64_t edge) {
   const int32_t other = cells->neighbors[edge];
   return other < 0 || other > i || domain.periodic;
 }
 
-/* Adds the edges that belong to the cell, each run of consecutive ones as one line. */
+/* Adds the edges that belong to the cell; each run of consecutive edges becomes one line. */
 static void add_cell(const cvtm_cells *cells, cvtm_domain domain, int64_t i, line_list *list) {
   const int64_t first = cells->start[i], count = cells->start[i + 1] - first;
-  int64_t begin = 0; /* the first edge after one that does not belong to the cell; 0 if all do */
+  int64_t begin =
+      0; /* the edge after the last edge that does not belong to the cell; 0 if all do */
   for (int64_t k = 0; k < count; ++k)
     if (!is_own_edge(cells, domain, i, first + k)) begin = k + 1;
   int is_drawing = 0;
@@ -78,7 +79,7 @@ static void add_cell(const cvtm_cells *cells, cvtm_domain domain, int64_t i, lin
   if (is_drawing) end_line(list);
 }
 
-/* Fails with CVTM_ERROR_MEMORY; then *drawing is empty. */
+/* Draws cells. Fails with CVTM_ERROR_MEMORY; then *drawing is empty. */
 static cvtm_status run_draw_cells(const cvtm_cells *cells, cvtm_domain domain,
                                   const cvtm_page *page, double pen, cvtm_drawing *drawing,
                                   cvtm_error *error) {
@@ -89,8 +90,7 @@ static cvtm_status run_draw_cells(const cvtm_cells *cells, cvtm_domain domain,
   return draw_list(&list, status, line_width(domain, cells->count, pen), page, drawing, error);
 }
 
-/* Draws a mesh in few strokes of many edges. Fails with CVTM_ERROR_MEMORY; then *drawing is
- * empty. */
+/* Draws a mesh in few long strokes. Fails with CVTM_ERROR_MEMORY; then *drawing is empty. */
 static cvtm_status run_draw_mesh(const cvtm_mesh *mesh, cvtm_domain domain, const cvtm_page *page,
                                  double pen, cvtm_drawing *drawing, cvtm_error *error) {
   line_list list = {0};
@@ -139,7 +139,7 @@ static cvtm_status split_lines(const cvtm_run_options *options, cvtm_drawing *dr
   return status;
 }
 
-/* Draws one touch for each point, or spirals if dots have sizes. The strokes are ordered for little
+/* Draws one touch for each point, or spirals if dots have sizes. The strokes are ordered for short
  * travel, unless --order or the file of the points gives an order. */
 static cvtm_status make_touches(const run_scene *scene, const cvtm_page *page, double pen,
                                 cvtm_drawing *drawing, cvtm_error *error) {

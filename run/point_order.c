@@ -32,7 +32,7 @@ cvtm_status run_order_check(const cvtm_run_options *options, cvtm_error *error) 
   return CVTM_OK;
 }
 
-/* The area of the rectangle of the points. */
+/* The area of the bounding box of the points. */
 static double rectangle_area(const double *points, int64_t count) {
   double least[2] = {INFINITY, INFINITY}, most[2] = {-INFINITY, -INFINITY};
   for (int64_t k = 0; k < 2 * count; ++k) {

@@ -72,7 +72,7 @@ static double find_cap(const void *context, int32_t region, double x, double y) 
 
 double run_area_caps_size(const run_area_caps *caps, int32_t region) {
   const double largest =
-      1.6; /* largest area of a triangle, divided by that of an equilateral one with this size */
+      1.6; /* largest area of a triangle relative to an equilateral triangle of this size */
   return sqrt(4 / sqrt(3) / largest * run_area_cap_of(caps, region));
 }
 
@@ -91,7 +91,7 @@ int run_refine_fell_short(const cvtm_refine_figures *figures) {
   return figures->below_free > 0 || figures->oversized > 0;
 }
 
-/* An entry of a list, at height - y; NaN: at y. */
+/* Adds an entry to a list, with y = height - y; with height NaN, with y. */
 static cJSON *report_place(cJSON *list, double x, double y, double height, double angle) {
   cJSON *item = run_json_item(list);
   run_json_real(item, "x", x);
@@ -138,7 +138,7 @@ void run_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figu
 static void choose(const cvtm_run_options *options, cvtm_domain image, const run_domain *domain,
                    cvtm_refine_options *refine) {
   run_refine_choose(options, &domain->caps, &domain->limit, refine);
-  refine->headroom = 0; /* other positions of the sites have a larger energy */
+  refine->headroom = 0; /* other positions of the sites would have a larger energy */
   if (!options->periodic) return;
   refine->paired_sides[2] = image.width;
   refine->paired_sides[3] = image.height;
@@ -149,8 +149,8 @@ int run_domain_refines(const cvtm_run_options *options) {
   return !is_zero || options->refine.max_area.count > 0;
 }
 
-/* If the user gives no bound, the bound is the largest of 30, 28 and 26 degrees that all triangles
- * reach. Nonzero if a smaller one must be tried. */
+/* Without a bound from the user, the bound is the largest of 30, 28 and 26 degrees that all
+ * triangles reach. Nonzero if a smaller bound must be tried. */
 static int may_ask_less(const cvtm_run_options *options, const cvtm_refine_options *refine,
                         const cvtm_refine_figures *figures) {
   return !(options->given & CVTM_RUN_GIVEN_MIN_ANGLE) && figures->below_free > 0 &&

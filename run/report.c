@@ -76,7 +76,7 @@ cJSON *run_report_make(const cvtm_run *r) {
   run_json_text(report, "stop_reason", r->stop_reason);
   run_json_real(report, "energy", r->energy);
   run_json_real(report, "energy_reference", r->bound);
-  run_json_real(report, "energy_bound", r->bound); /* the older name */
+  run_json_real(report, "energy_bound", r->bound); /* the old name */
   run_json_real(report, "energy_ratio", r->energy / r->bound);
   if (r->options.equal_mass.on)
     run_equal_mass_report(&r->equal, report);

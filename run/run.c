@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- presets and previews ------------------------------------------------------------------- */
+/* --- presets and previews --- */
 
-static const double preview_seconds = 2; /* of the descent */
+static const double preview_seconds = 2; /* time limit of the descent */
 
 void run_preview_limit(cvtm_run_options *o) {
   if (!o->preview.on || o->points <= RUN_PREVIEW_SITES) return;
@@ -53,7 +53,7 @@ void run_preset_descent(const cvtm_run_options *options, cvtm_cvt_options *setti
   settings->lloyd_steps = 0;
 }
 
-/* --- what a run reads: image, density, domain, given sites ---------------------------------- */
+/* --- input: image, density, domain, given sites --------------------------------------------- */
 
 /* Copies the vertices on the boundary of --domain; *fixed is malloc'd. */
 static cvtm_status copy_boundary(const cvtm_run *r, double **fixed, int64_t *count,
@@ -73,7 +73,7 @@ static cvtm_status read_sites(const cvtm_run *r, const cvtm_input *source, doubl
   return run_require_inside(source->name, *sites, *count, r->domain, error);
 }
 
-/* Allocates r->count sites: first the r->fixed fixed ones, then those of --init. */
+/* Allocates r->count sites, and sets the first: the r->fixed fixed ones, then those of --init. */
 static cvtm_status set_sites(cvtm_run *r, const double *fixed, const double *init,
                              int64_t init_count, cvtm_error *error) {
   const size_t pair = 2 * sizeof *r->sites;
@@ -120,12 +120,12 @@ static cvtm_status place_given_sites(cvtm_run *r, cvtm_error *error) {
   return status;
 }
 
-/* For --density-from size: as many sites as hexagons of the wanted sizes fill the domain. A hexagon
+/* For --density-from size: counts the hexagons of the wanted sizes that fill the domain. A hexagon
  * of size s, the distance between centres of neighbours, has the area sqrt(3)/2 s^2. */
 static cvtm_status count_by_size(cvtm_run *r, cvtm_error *error) {
   const double most = 1e9;
   const int64_t pixels = (int64_t)r->domain.width * r->domain.height;
-  double sites = 0; /* rho = s^-4; s^-2 with --equal-mass */
+  double sites = 0; /* the density is s^-4; s^-2 with --equal-mass */
   for (int64_t p = 0; p < pixels; ++p) {
     const double rho = (double)r->made.density[p];
     sites += 2 / sqrt(3.0) * (r->options.equal_mass.on ? rho : sqrt(rho));
@@ -139,7 +139,7 @@ static cvtm_status count_by_size(cvtm_run *r, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* True if the number of sites is that of the dots that the picture needs. */
+/* True if the number of sites is the number of dots that the picture needs. */
 static int count_by_dots(const cvtm_run_options *o) {
   return o->points == 0 && o->init.name == NULL &&
          (o->dot_size.count > 0 || o->fixed.name == NULL) &&
@@ -169,8 +169,8 @@ static cvtm_status choose_dots(cvtm_run *r, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Chooses the dots, and removes the ink where no sites may be. The positions of the sites depend on
- * the dots even if no drawing is asked for and no tone is read. */
+/* Chooses the dots, and removes ink from regions without sites. The positions of the sites depend
+ * on the dots even if no drawing is asked for and no tone is read. */
 static void finish_tone(cvtm_run *r) {
   const size_t pixels = (size_t)r->domain.width * (size_t)r->domain.height;
   const int of_picture = r->options.density_from == CVTM_DENSITY_FROM_TONE || r->tone != NULL ||
@@ -181,7 +181,7 @@ static void finish_tone(cvtm_run *r) {
     if (!(r->made.density[p] > 0)) r->tone[p] = 0;
 }
 
-/* Chooses the pens and the number of dots of each, and removes the ink where no sites may be. */
+/* Chooses the pens and their numbers of dots, and removes ink from regions without sites. */
 static cvtm_status choose_colours(cvtm_run *r, float *rgb, cvtm_error *error) {
   const size_t pixels = (size_t)r->domain.width * (size_t)r->domain.height;
   for (size_t p = 0; p < pixels; ++p)
@@ -189,7 +189,7 @@ static cvtm_status choose_colours(cvtm_run *r, float *rgb, cvtm_error *error) {
   return run_colours_read(&r->options, r->domain, rgb, &r->colours, &r->dots, error);
 }
 
-/* Sends all ranks what they need of the input that rank 0 has read. cvtm_cvt_create_borrowed brings
+/* Sends all ranks the input that they need, which rank 0 has read. cvtm_cvt_create_borrowed sends
  * the density to their devices. */
 static cvtm_status share_reading(cvtm_run *r, cvtm_device *device) {
   const int64_t resumed = r->checkpoint.resumed != NULL;
@@ -219,7 +219,7 @@ static cvtm_status read_density(cvtm_run *r, cvtm_device *device, cvtm_error *er
   }
   if (status == CVTM_OK && o->domain.kind != CVTM_RUN_DOMAIN_NONE) {
     status = run_domain_read(&r->options, r->domain, r->made.density, &r->shape, error);
-    r->domain.periodic = 0; /* both sides have sites: cells end at the sides */
+    r->domain.periodic = 0; /* sites are on opposite sides: cells end at the sides */
     if (status == CVTM_OK) o->points = r->shape.figures.sites;
   } else if (status == CVTM_OK && by_size) {
     status = count_by_size(r, error);
@@ -232,7 +232,7 @@ static cvtm_status read_density(cvtm_run *r, cvtm_device *device, cvtm_error *er
   return status;
 }
 
-/* Reads image, density and domain; with several ranks, on rank 0 alone. */
+/* Reads image, density and domain; with several ranks only on rank 0. */
 static cvtm_status read_on_rank_0(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   if (device == NULL || cvtm_device_ranks(device) == NULL) return read_density(r, device, error);
   cvtm_status status = cvtm_ranks_lead(device) ? read_density(r, device, error) : CVTM_OK;
@@ -269,7 +269,7 @@ static void end_phase(cvtm_run *r, run_phase phase) {
   r->phase_start = now;
 }
 
-/* A job that keeps the ink of its picture may be asked for any output later. */
+/* With `keep`, any output may be asked for later. */
 static int needs_cells(const cvtm_run *r) {
   return r->options.keep || r->colours.count > 0 || run_outputs_draw(&r->options);
 }
@@ -280,8 +280,8 @@ static int needs_mesh(const cvtm_run *r) {
   return needs_cells(r) || needs_quality(r) || run_outputs_have_mesh(&r->options);
 }
 
-/* Computes mesh, cells and quality, as far as they are used: with --domain the constrained mesh and
- * cells clipped to the boundary, with --equal-mass the power diagram. */
+/* Computes mesh, cells and quality, as far as outputs need them: with --domain the constrained mesh
+ * and cells clipped to the boundary, with --equal-mass the power diagram. */
 static cvtm_status triangulate_sites(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   if (r->options.domain.kind != CVTM_RUN_DOMAIN_NONE) {
     cvtm_status status = run_domain_triangulate(&r->shape, r->sites, r->mass, r->centroid,
@@ -402,11 +402,11 @@ cvtm_status run_read(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
 }
 
 int run_mesh_is_large(const cvtm_run *r) {
-  enum { LARGE = 20000 }; /* memory of a device takes milliseconds */
+  enum { LARGE = 20000 }; /* allocation on a device takes milliseconds */
   return r->count >= LARGE && r->options.domain.kind == CVTM_RUN_DOMAIN_NONE;
 }
 
-/* Nonzero if run_place makes the mesh, since the device has the sites. An order comes first. */
+/* Nonzero if run_place makes the mesh, since the device has the sites. An order must come first. */
 static int meshes_in_place(const cvtm_run *r) {
   return run_mesh_is_large(r) && needs_mesh(r) && !r->options.equal_mass.on &&
          r->colours.count == 0 && r->options.order == CVTM_RUN_ORDER_NONE &&
@@ -449,7 +449,7 @@ void run_lend(cvtm_run *r, const float *array, int64_t pixels, const float *on_d
     r->on_device = on_device;
 }
 
-/* --order: the sites, and all that belongs to them, change their order. */
+/* Orders the sites, and all arrays that belong to them, by --order. */
 static cvtm_status order_sites(cvtm_run *r, cvtm_error *error) {
   const double limit = r->options.time_limit, deadline = limit > 0 ? r->solve_start + limit : 0;
   if (r->colours.count > 0)

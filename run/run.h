@@ -1,4 +1,4 @@
-/* A whole run: from a picture to sites, their mesh and files, as the program `cvtmesh run` does it.
+/* A complete run, as by the program `cvtmesh run`: from a picture to sites, their mesh and files.
  * Set the options, then
  *
  *     cvtm_run_create(device, &options, &run, &error);   checks the options
@@ -6,8 +6,7 @@
  *     cvtm_run_write(run, "dots.svg", NULL, &error);     as often as there are files
  *     cvtm_run_destroy(run);
  *
- * The fields have the names of the program's options (docs/cvtmesh.1), in which messages speak,
- * too. */
+ * The fields have the names of the program's options (docs/cvtmesh.1), as messages do, too. */
 #ifndef CVTMESH_RUN_RUN_H
 #define CVTMESH_RUN_RUN_H
 
@@ -33,7 +32,7 @@ struct cJSON;
 
 enum { CVTM_RUN_LIST_MAX = 64 };
 
-/* Texts, borrowed. */
+/* Strings, borrowed. */
 typedef struct cvtm_run_list {
   const char *item[CVTM_RUN_LIST_MAX];
   int count;
@@ -62,13 +61,15 @@ typedef enum cvtm_run_dots {
   CVTM_RUN_DOTS_MASS,
   CVTM_RUN_DOTS_TONE
 } cvtm_run_dots;
-enum { CVTM_RUN_EFFORT_PREVIEW = -1 }; /* of `effort`: low, with limits of time and of sites */
+enum {
+  CVTM_RUN_EFFORT_PREVIEW = -1
+}; /* value of `effort`: low, with limits of time and of sites */
 typedef enum cvtm_run_preset { CVTM_RUN_PRESET_NONE, CVTM_RUN_PRESET_PAPER } cvtm_run_preset;
 typedef enum cvtm_run_noise { CVTM_RUN_NOISE_HEXAGONAL, CVTM_RUN_NOISE_BLUE } cvtm_run_noise;
 typedef enum cvtm_run_tone {
   CVTM_RUN_TONE_AUTO,
   CVTM_RUN_TONE_LINEAR,
-  CVTM_RUN_TONE_CHOSEN /* set by the run: black, white and gamma are chosen ones */
+  CVTM_RUN_TONE_CHOSEN /* set by the run: black, white and gamma were chosen */
 } cvtm_run_tone;
 typedef enum cvtm_run_order {
   CVTM_RUN_ORDER_NONE,
@@ -99,7 +100,7 @@ typedef enum cvtm_run_domain_kind {
   X(CVTM_RUN_UNIT_IN, "in", 25.4) \
   X(CVTM_RUN_UNIT_FT, "ft", 304.8)
 
-/* Units of coordinates: pixels, parts of the width of the domain, or lengths. */
+/* Units of coordinates: pixels, multiples of the width of the domain, or lengths. */
 typedef enum cvtm_run_unit {
   CVTM_RUN_UNIT_NONE = -1, /* a number without a unit */
   CVTM_RUN_UNIT_PIXEL,
@@ -121,8 +122,7 @@ typedef struct cvtm_run_lengths {
 typedef struct cvtm_run_area {
   int32_t region; /* from 1 on; 0: all */
   double area;
-  /* The area is in squares of this unit. CVTM_RUN_UNIT_NONE: in pixels, or in the unit of an
-   * outline. */
+  /* Area in squares of this unit; CVTM_RUN_UNIT_NONE: of pixels, or of the outline's unit. */
   cvtm_run_unit unit;
 } cvtm_run_area;
 typedef struct cvtm_run_areas {
@@ -130,8 +130,8 @@ typedef struct cvtm_run_areas {
   int count;
 } cvtm_run_areas;
 
-/* What is made. Callers of cvtm_run_create make whole runs, CVTM_RUN_ALL; the other commands of the
- * program share parts of a run. */
+/* The purpose of a run. Callers of cvtm_run_create make complete runs, CVTM_RUN_ALL; the other
+ * commands of the program share parts of a run. */
 typedef enum cvtm_run_purpose {
   CVTM_RUN_ALL,
   CVTM_RUN_OUTLINE, /* the mesh of a polygon */
@@ -143,9 +143,9 @@ typedef enum cvtm_run_purpose {
   CVTM_RUN_STATS
 } cvtm_run_purpose;
 
-/* Presets, previews and automatic choices replace these values unless they are given, that is, they
- * differ from the default or `given` has their bit. A value that is given is refused where it has
- * no effect. Code, bit, name of the option. */
+/* Presets, previews and automatic choices replace these values unless they are given. A value is
+ * given if it differs from the default or its bit is set in `given`. A value that is given but has
+ * no effect is refused. Code, bit, name of the option. */
 #define CVTM_RUN_GIVEN_LIST(X)                                  \
   X(CVTM_RUN_GIVEN_CHECKPOINT_EVERY, 0, "checkpoint-every")     \
   X(CVTM_RUN_GIVEN_DENSITY_FROM, 1, "density-from")             \
@@ -180,33 +180,32 @@ typedef enum cvtm_run_event {
 typedef struct cvtm_run_progress {
   cvtm_run_event event;
   const cvtm_run *run;
-  const cvtm_cvt_record *record; /* of an iteration; else NULL */
-  int64_t sites;                 /* of the run: the records of coarser levels have fewer */
-  double bound;       /* the reference energy: the energy is shown as its ratio to this */
-  cvtm_status status; /* of the optimisation, at its end */
+  const cvtm_cvt_record *record; /* of the iteration; else NULL */
+  int64_t sites;                 /* of the run; records of coarser levels have fewer */
+  double bound;                  /* reference energy, relative to which the energy is shown */
+  cvtm_status status;            /* of the optimisation, when it ends */
 } cvtm_run_progress;
 
-/* Strings and arrays are borrowed; they must outlive the run. Comments end with the default,
- * which is 0 or NULL where they give none. The file of a source may be `-` or in memory
+/* Strings and arrays are borrowed; they must outlive the run. A comment ends with the default;
+ * where it names none, the default is 0 or NULL. The file of a source may be `-` or in memory
  * (base/file.h); an array is data, or points. */
 typedef struct cvtm_run_options {
   cvtm_input input; /* the picture */
-  /* Sites; 0: as many as the picture needs dots; below 0: as many touches of a pen, or points of a
-   * line, as the machine draws in this number of seconds. */
+  /* Number of sites. 0: as many as the picture needs dots; below 0: as many touches of a pen, or
+   * points of a line, as the machine draws in this number of seconds. */
   int64_t points;
   unsigned given; /* bits of CVTM_RUN_GIVEN_LIST */
   cvtm_run_purpose purpose;
   int64_t threads; /* for meshes and drawings; 0: all */
 
-  /* Files to be written. The formats of those that are named here are checked before the run.
-   * Without `keep` the run makes no more than these need; with it cvtm_run_write takes any
-   * other. */
+  /* Files to be written; their formats are checked before the run. Without `keep` the run makes
+   * only what these files need; with it cvtm_run_write also writes any others. */
   cvtm_run_list output;
-  const char *format; /* the extension that stands for the output `-`; csv */
+  const char *format; /* the extension for the output `-`; csv */
   const char *density_out, *report;
-  int keep;        /* keep what every kind of file needs; 1 */
+  int keep;        /* keep all that any kind of file needs; 1 */
   int measure;     /* measure the quality of the mesh and the likeness of a drawing; 1 */
-  unsigned layers; /* of the picture, as in cvtm_picture_options; 0: its default */
+  unsigned layers; /* of the picture, as in cvtm_picture_options; 0: the default layers */
   int64_t picture_size;
   int ascii, binary;
   cvtm_msh_version msh_version;
@@ -217,32 +216,32 @@ typedef struct cvtm_run_options {
   /* Drawings. */
   cvtm_svg_kind svg;
   cvtm_run_dots dots;
-  cvtm_run_lengths dot_size; /* least and largest diameter, or one for both; without a unit in mm
+  cvtm_run_lengths dot_size; /* smallest and largest diameter, or one for both; without a unit in mm
                                 on a page, else in pixels */
   cvtm_run_lengths pen;      /* width of the pen; one number; units as for dot_size */
   int pen_is_chosen;         /* set by the run: `pen` was not given */
   int is_loose;              /* set by the run: iterations are few, so that touches form no rows */
   int overlap;               /* of dots; 1 */
-  int dark;                  /* light dots on a dark ground */
+  int dark;                  /* nonzero: light dots on a dark ground */
   cvtm_run_order order;
   struct {
     int cmyk;
-    const char *pens; /* a file */
-    int64_t palette;  /* the number of inks */
-    double coupling;  /* weight of the union of all dots; that of cvtm_classes_defaults */
+    const char *pens; /* name of a file */
+    int64_t palette;  /* number of inks */
+    double coupling;  /* weight of the union of all dots; as in cvtm_classes_defaults */
   } colours;
   struct {
     double width, height; /* mm; 0: no page */
-    int is_format;        /* CVTM_RUN_PAGE_AUTO may turn the page (cvtm_run_page_format) */
+    int is_format;        /* nonzero: CVTM_RUN_PAGE_AUTO may turn the page (cvtm_run_page_format) */
     double margin, split; /* mm; margin 10; split 0: the pen needs no refill */
     cvtm_run_orientation orientation;
     int fill;
-    const char *plotter; /* a machine (draw/plotter.h) or a file with a profile of G-code; NULL: by
-                            the format */
+    const char *plotter; /* a machine (draw/plotter.h) or a file with a G-code profile; NULL: by the
+                            format */
   } page;
   struct {
     cvtm_run_lengths pixel_size; /* one number, or width and height that are equal */
-    int from_file;               /* take the size of pixels from the picture's file */
+    int from_file;               /* nonzero: take the size of pixels from the picture's file */
     cvtm_run_lengths origin;     /* x and y of the lower left corner; not given: 0 or the file's */
     /* Set by the run. */
     double scale;        /* of a pixel in the unit of files; 0: files are in pixels */
@@ -254,11 +253,11 @@ typedef struct cvtm_run_options {
   /* Sites. */
   struct { /* set by the run */
     int on;
-    int64_t asked; /* sites asked for, if the preview has fewer; else 0 */
+    int64_t asked; /* number of sites asked for, if the preview has fewer; else 0 */
   } preview;
   cvtm_run_preset preset;
   cvtm_run_noise noise;
-  cvtm_cvt_method method; /* these as in cvtm_cvt_options */
+  cvtm_cvt_method method; /* the next members as in cvtm_cvt_options */
   cvtm_cvt_energy energy;
   cvtm_voronoi_method voronoi;
   cvtm_cvt_start start;
@@ -268,10 +267,10 @@ typedef struct cvtm_run_options {
   int periodic;
   cvtm_input init, fixed; /* points */
   struct {                /* of a frame of a film */
-    int on, continues;    /* continues: it starts from the sites of the frame before */
+    int on, continues;    /* continues: the frame starts from the sites of the previous frame */
   } follow;
   struct {
-    const char *file; /* a run continues from it if it exists */
+    const char *file; /* if it exists, the run continues from it */
     double every;     /* seconds; 600 */
   } checkpoint;
   struct {
@@ -282,12 +281,12 @@ typedef struct cvtm_run_options {
 
   /* The density. */
   int invert;
-  cvtm_density_from density_from; /* these as in cvtm_density_options */
+  cvtm_density_from density_from; /* the next members as in cvtm_density_options */
   double gamma, floor, black, white, contrast;
   cvtm_run_tone tone;
   struct {
     cvtm_input from;   /* a mesh with a field, or rows of x, y and value */
-    const char *field; /* NULL: the first one */
+    const char *field; /* NULL: the first field */
     cvtm_size_source as;
   } size;
   struct {
@@ -316,7 +315,8 @@ typedef struct cvtm_run_options {
 
   /* The mesh of an outline (run/outline.h). */
   struct {
-    cvtm_run_list size;           /* a number, a unit after it; a formula; `max`; NAME= before it */
+    cvtm_run_list
+        size; /* a number, perhaps with a unit; a formula; `max`; each perhaps after NAME= */
     cvtm_run_list boundary_names; /* PART=NAME */
     double grade, simplify;       /* grade 0: 0.1, with points 0.2 */
     const char *metric;           /* `hessian`, or a file with a picture or a field; NULL: none */
@@ -326,34 +326,35 @@ typedef struct cvtm_run_options {
 
   /* Called in the thread of the run. Each may be NULL. */
   void *context;
-  int (*progress)(void *context, const cvtm_run_progress *now); /* nonzero asks to stop */
+  int (*progress)(void *context,
+                  const cvtm_run_progress *now); /* returns nonzero to stop the run */
   int live;                          /* `progress` copies the sites (as in cvtm_cvt_options) */
-  int (*interrupted)(void *context); /* nonzero asks to stop */
+  int (*interrupted)(void *context); /* returns nonzero to stop the run */
   void (*segmented)(void *context,
-                    const cvtm_segment_progress *step); /* step NULL: the last is done */
+                    const cvtm_segment_progress *step); /* step NULL: all steps are done */
   void (*note)(void *context, const char *text);        /* one line about a file that was read */
-  /* Fills the member `options` of the report, an object of cJSON; without this function there is no
-   * such member. chosen: these options with the chosen values in place of automatic ones. */
+  /* Fills the member `options` of the report, an object of cJSON; NULL: the report has no such
+   * member. chosen: these options with the chosen values in place of automatic ones. */
   void (*describe)(void *context, const struct cvtm_run_options *chosen, const cvtm_device *device,
                    struct cJSON *member);
   cvtm_inp_elements inp_elements;
-  double plot_seconds; /* set by the run: the time that was given in place of a number of points */
+  double plot_seconds; /* set by the run: the time given instead of a number of points */
   CVTM_RESERVED(14);
 } cvtm_run_options;
 
 void cvtm_run_defaults(cvtm_run_options *options);
-/* The size in mm, upright, of a page by its name: A0 to A6, letter, legal, tabloid. Returns 0 for
- * another name. */
+/* Finds the size in mm, upright, of a page by its name: A0 to A6, letter, legal, tabloid. Returns 0
+ * for another name. */
 int cvtm_run_page_format(const char *name, double *width, double *height);
 
-/* What a run has made; borrowed from the run until it is destroyed. Coordinates are in pixels, y
- * down. What was not made is 0 or NULL. */
+/* The results of a run, borrowed from the run until it is destroyed. Coordinates are in pixels, y
+ * down. Results that were not made are 0 or NULL. */
 typedef struct cvtm_run_result {
   cvtm_domain domain;
   const float *density; /* height * width */
   const double *points; /* 2 * count */
   int64_t count;
-  int64_t fixed;                 /* the first ones, which did not move */
+  int64_t fixed;                 /* number of the first sites, which did not move */
   const double *mass, *centroid; /* of the cells: count, 2 * count */
   const double *weights;         /* of cells of equal mass: count */
   const cvtm_mesh *mesh;
@@ -362,31 +363,30 @@ typedef struct cvtm_run_result {
   const cvtm_quality *quality;
   const cvtm_cvt_result *solve;
   double energy, bound; /* of the sites, and of regular hexagons */
-  double seconds;       /* from reading to the last file */
+  double seconds;       /* from the begin of reading to the last file */
   int converged;        /* 0: a solver did not converge, or angles are below the bound */
   CVTM_RESERVED(16);
 } cvtm_run_result;
 
-/* Checks the options against each other, and copies them. `output` and the other files of the
- * options may be empty. NULL: the defaults, which lack a picture. The device is borrowed until
- * cvtm_run_destroy. CVTM_ERROR_USAGE: options contradict each other, or a file would be written
- * over another one that the run reads or writes. */
+/* Checks the options against each other, and copies them to a new run. `output` and the other files
+ * of the options may be empty. NULL: the defaults, which lack a picture. The device is borrowed
+ * until cvtm_run_destroy. CVTM_ERROR_USAGE: options contradict each other, or a file would be
+ * written over another one that the run reads or writes. */
 cvtm_status cvtm_run_create(cvtm_device *device, const cvtm_run_options *options, cvtm_run **run,
                             cvtm_error *error);
-/* Once for each run: reads the picture, places the sites and makes the mesh. A run that is
- * interrupted keeps its best state and succeeds; result->solve->stop says so. Afterwards the device
- * may be used for other work.
- */
+/* Reads the picture, finds the sites and makes the mesh; called once for each run. An interrupted
+ * run keeps its best state and succeeds; result->solve->stop then has the reason. Afterwards the
+ * device may be used for other work. */
 cvtm_status cvtm_run_solve(cvtm_run *run, cvtm_error *error);
-/* After cvtm_run_solve: writes a file in the format of its extension; `-` is standard output. NULL:
- * every file that the options name. options: those of the run with other values for the kind of
- * file, as svg, dots, page, unit or ascii; NULL: those of the run. CVTM_ERROR_USAGE: a file would
- * be written over another one that the run reads or writes, or the options contradict each other.
- */
+/* After cvtm_run_solve: writes a file in the format of its extension; `-` is standard output. path
+ * NULL: every file that the options name. options: those of the run, with changed values of members
+ * for the kind of file, such as svg, dots, page, unit or ascii; NULL: those of the run.
+ * CVTM_ERROR_USAGE: a file would be written over another one that the run reads or writes, or
+ * options contradict each other. */
 cvtm_status cvtm_run_write(cvtm_run *run, const char *path, const cvtm_run_options *options,
                            cvtm_error *error);
-/* What the program writes by --report, with the member `options` if options.describe fills it: JSON
- * text, freed by the caller; NULL without memory. */
+/* The report, as the program writes it by --report, with the member `options` if options.describe
+ * fills it: JSON text, freed by the caller; NULL if memory runs out. */
 char *cvtm_run_report(const cvtm_run *run);
 const cvtm_run_result *cvtm_run_get(cvtm_run *run);
 /* NULL is allowed. */

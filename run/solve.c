@@ -123,9 +123,9 @@ static float *root_of(cvtm_domain domain, const float *density) {
   return root;
 }
 
-/* Moves sites by a random vector with a standard deviation of half the local spacing along each
- * axis: strata may be the squares of a grid, to which the descent would return. root: the wanted
- * density up to a factor; total: number of sites. */
+/* Moves each site by a random vector with a standard deviation of half the local spacing along each
+ * axis, because strata may be the squares of a grid, to which the descent would return. root: the
+ * wanted density up to a factor; total: number of sites. */
 static void shake(cvtm_domain domain, const float *root, int64_t total, uint64_t seed,
                   double *sites, int64_t count) {
   const uint64_t stream = 2; /* cvtm_cvt_sample draws from 0 and 1 */
@@ -147,8 +147,8 @@ static void shake(cvtm_domain domain, const float *root, int64_t total, uint64_t
 }
 
 /* Samples the sites that were not given, and moves all but the fixed ones to blue noise. The sites
- * of a tessellation have the square root of its density, so blue noise is made for that root. Fails
- * with the device's error. */
+ * of a tessellation follow the square root of its density, so blue noise is made for that root.
+ * Fails with the device's error. */
 static cvtm_status solve_noise(cvtm_run *r) {
   cvtm_error *error = cvtm_device_error(r->device);
   const int64_t sampled = r->count - r->given;
@@ -185,14 +185,14 @@ static cvtm_status solve_noise(cvtm_run *r) {
 static int announce(const cvtm_run *r, cvtm_run_event event, const cvtm_cvt_record *record,
                     cvtm_status status) {
   const cvtm_run_options *o = &r->options;
-  /* The objective of several inks is a sum of two energies: of the classes and of their union. */
+  /* with several inks the objective sums two energies: of the classes, of their union */
   const double bound = r->colours.count > 0 ? 2 * r->bound : r->bound;
   const cvtm_run_progress now = {event, r, record, r->count, bound, status};
   return o->progress != NULL && o->progress(o->context, &now);
 }
 
-/* A cvtm_cvt_monitor whose context is the run. It also asks to stop if there is no memory for the
- * record; run_history_check then reports that. */
+/* A cvtm_cvt_monitor whose context is the run. It also asks to stop if memory runs out for the
+ * record, which run_history_check reports later. */
 static int record_iteration(void *context, const cvtm_cvt_record *record) {
   cvtm_run *r = context;
   if (record->sites == r->count) {
@@ -204,8 +204,8 @@ static int record_iteration(void *context, const cvtm_cvt_record *record) {
   return run_interrupted(&r->options) || stop;
 }
 
-/* The energy of the sites, with the masses and centroids of their cells; of several ranks rank 0
- * alone has these. in_plan: nonzero if the plan has the sites from its last call. */
+/* Computes the energy of the sites, with the masses and centroids of their cells; of several ranks
+ * only rank 0 has the results. in_plan: nonzero if the plan has the sites from its last call. */
 static cvtm_status evaluate_sites(cvtm_run *r, int in_plan, cvtm_cvt_energy energy,
                                   cvtm_voronoi_method voronoi, double *value) {
   const cvtm_cvt_moments moments = {r->mass, r->centroid, NULL};
@@ -235,7 +235,7 @@ static cvtm_status share_sites(cvtm_run *r) {
   return cvtm_ranks_broadcast(r->device, r->sites, 2 * (size_t)r->count * sizeof *r->sites);
 }
 
-/* For --iterations 0 or when every site is fixed: samples and evaluates, moves nothing. */
+/* For --iterations 0, or when every site is fixed: samples and evaluates without moves. */
 static cvtm_status keep_start(cvtm_run *r) {
   cvtm_cvt_record record = {r->count, 0, 0, 0, 0};
   cvtm_status status = CVTM_OK;
@@ -281,8 +281,8 @@ static cvtm_cvt_options descent_options(cvtm_run *r) {
   return settings;
 }
 
-/* The mesh of a domain that is not refined drops sites that lie too close to its boundary. This
- * moves them elsewhere and descends again, unless the user or the time limit ended the run; the
+/* The mesh of a domain that is not refined drops sites that are too close to its boundary. Moves
+ * these sites elsewhere and descends again, unless the user or the time limit ended the run. The
  * mesh may still have fewer sites than were asked for. */
 static cvtm_status place_all_in_mesh(cvtm_run *r, const cvtm_cvt_options *settings) {
   enum { ROUNDS = 5, ITERATIONS = 20 };
@@ -308,7 +308,7 @@ static cvtm_status place_all_in_mesh(cvtm_run *r, const cvtm_cvt_options *settin
   return CVTM_OK;
 }
 
-/* With --boundary sliding, a quarter of --time-limit is left for the sliding. */
+/* With --boundary sliding, a quarter of --time-limit is reserved for sliding. */
 static cvtm_status optimize_energy(cvtm_run *r) {
   const cvtm_cvt_options settings = descent_options(r);
   cvtm_cvt_options locked = settings;
@@ -329,7 +329,7 @@ static cvtm_status optimize_energy(cvtm_run *r) {
   return status;
 }
 
-/* hold: computes weights, but moves no site. */
+/* hold: nonzero: computes weights without moving sites. */
 static cvtm_status optimize_equal_mass(cvtm_run *r, int hold) {
   const cvtm_cvt_options settings = descent_options(r);
   const cvtm_cvt_moments moments = {r->mass, r->centroid, NULL};
@@ -420,7 +420,7 @@ static cvtm_status plan_again(cvtm_run *r) {
   return status;
 }
 
-/* The least time of the refinement, if --time-limit is given: in a preview, and otherwise. */
+/* Least time for the refinement if --time-limit is given: in a preview, and otherwise. */
 static const double preview_seconds = 2, least_seconds = 10;
 
 cvtm_status run_refine(cvtm_run *r) {
@@ -435,7 +435,7 @@ cvtm_status run_refine(cvtm_run *r) {
   const cvtm_status status =
       run_domain_refine(&r->options, image, &r->shape, &r->sites, &r->count, error);
   if (status != CVTM_OK || !r->shape.refined) return status;
-  /* Where refinement has kept the sites of the tessellation, nothing is to be relaxed. */
+  /* where refinement has kept all sites of the tessellation, no relaxation is needed */
   const cvtm_refine_figures *made = &r->shape.refinement;
   const int64_t changes =
       made->added_on_boundary + made->added_for_angles + made->added_for_areas + made->removed;
@@ -452,9 +452,9 @@ cvtm_status run_refine(cvtm_run *r) {
 }
 
 cvtm_status run_evaluate_result(cvtm_run *r) {
-  if (r->options.equal_mass.on) return CVTM_OK; /* the solver has computed all of it */
+  if (r->options.equal_mass.on) return CVTM_OK; /* the solver has computed the results */
   const int64_t first = r->options.iterations == 0 ? r->given : r->fixed;
-  /* With --domain sites on the boundary must stay. */
+  /* with --domain, sites on the boundary must not move */
   if (r->options.domain.kind == CVTM_RUN_DOMAIN_NONE)
     r->moved = cvtm_pipeline_move_sites(&r->made, r->sites + 2 * first, r->count - first);
   cvtm_status status = cvtm_ranks_agree(r->device, &r->moved);

@@ -1,4 +1,4 @@
-/* One run in stages, so that a batch can read and write files while a device computes. After a
+/* A run in stages, so that a batch can read and write files while a device computes. After a
  * failure no further stage may follow. */
 #ifndef CVTMESH_RUN_STAGES_H
 #define CVTMESH_RUN_STAGES_H
@@ -6,7 +6,7 @@
 #include "run/follow.h"
 #include "run/options.h"
 
-/* Checks the options against each other, before any file is read but the profile of G-code.
+/* Checks the options against each other before any file except the profile of G-code is read.
  * CVTM_ERROR_USAGE names the first contradiction. */
 cvtm_status run_check(const cvtm_run_options *options, cvtm_error *error);
 
@@ -15,18 +15,18 @@ cvtm_status run_create(const cvtm_run_options *options, cvtm_run **run, cvtm_err
 /* Reads the image, computes its density and takes the sites of --fixed and --init. device: for
  * smoothing and segmentation; NULL: the CPU. */
 cvtm_status run_read(cvtm_run *run, cvtm_device *device, cvtm_error *error);
-/* With --follow, before run_place: starts from the frame before (run_frame_follow). */
+/* With --follow, before run_place: starts from the previous frame (run_frame_follow). */
 cvtm_status run_follow(cvtm_run *run, const run_film_frame *before, cvtm_error *error);
-/* Before run_place: the array that was read is also in the memory of the device of the run, with
- * `pixels` values, and stays there unchanged. array: its values on the host. Where they are the
- * density, bit for bit, the device uses that array and gets no copy. */
+/* To be called before run_place if the array that was read is also in the memory of the run's
+ * device, with `pixels` values, and remains there unchanged. array: the values on the host. If they
+ * are the density, bit for bit, the device uses the array in its memory and needs no copy. */
 void run_lend(cvtm_run *run, const float *array, int64_t pixels, const float *on_device);
 /* Minimises the energy, evaluates the result and, if that saves a copy of the sites to the device,
- * triangulates them. Other runs may use the device afterwards, but it must outlive the run, which
- * reports its name. */
+ * triangulates them. Other runs may use the device afterwards, but the device must outlive the run,
+ * which reports its name. */
 cvtm_status run_place(cvtm_run *run, cvtm_device *device, cvtm_error *error);
-/* --order: puts the sites into the order of a pen. An interruption or --time-limit stops this
- * early; the files then differ from those of a run without. */
+/* --order: sorts the sites in the order of a pen. An interruption or --time-limit ends this early;
+ * the files then differ from those of a complete run. */
 cvtm_status run_order(cvtm_run *run, cvtm_error *error);
 /* True if the mesh is so large that a CUDA device makes it faster. */
 int run_mesh_is_large(const cvtm_run *run);
@@ -34,8 +34,8 @@ int run_mesh_is_large(const cvtm_run *run);
 cvtm_status run_mesh(cvtm_run *run, cvtm_device *device, cvtm_error *error);
 /* Writes every file that the options name; uses no device. */
 cvtm_status run_write(cvtm_run *run, cvtm_error *error);
-/* Writes the files that other options name, once the mesh is made. asked: the options of the run;
- * those of the outputs may differ. Some files need `keep`. */
+/* Writes the files that other options name, after the mesh is made. asked: the options of the run,
+ * except that those of the outputs may differ. Some files need `keep`. */
 cvtm_status run_save(cvtm_run *run, const cvtm_run_options *asked, cvtm_error *error);
 /* After the mesh: false if a solver did not converge, or a mesh misses its smallest angle. */
 int run_converged(const cvtm_run *run);
@@ -45,11 +45,11 @@ int run_converged(const cvtm_run *run);
 
 /* Replaces defaults by those of the preset and of a preview. */
 void run_preset_apply(cvtm_run_options *options);
-/* Sets what no option sets. For the paper's pipeline these are a history of m = 8, the approximate
- * Cauchy point, and no steps of Lloyd's method before L-BFGS-B. */
+/* Sets what no option of the program sets. For the paper's pipeline these are a history of m = 8,
+ * the approximate Cauchy point, and no steps of Lloyd's method before L-BFGS-B. */
 void run_preset_descent(const cvtm_run_options *options, cvtm_cvt_options *settings);
 enum { RUN_PREVIEW_SITES = 20000 };
-/* Limits the sites of a preview to a number for which it has time. */
+/* Limits the sites of a preview to the number for which there is time. */
 void run_preview_limit(cvtm_run_options *options);
 
 #endif

@@ -39,7 +39,7 @@ int run_stipples_are_light(const cvtm_run_options *options) {
   return options->invert || options->dark;
 }
 
-/* Sizes without a unit are in pixels, or in mm on a page. */
+/* The unit of sizes. Sizes without a unit are in pixels or, on a page, in mm. */
 static int unit_of(const cvtm_run_options *options, const cvtm_run_lengths *given) {
   return given->count == 0                   ? CVTM_RUN_UNIT_PIXEL
          : given->unit != CVTM_RUN_UNIT_NONE ? (int)given->unit
@@ -59,13 +59,13 @@ int run_dot_size_is_valid(const cvtm_run_lengths *size) {
   return run_lengths_are_sizes(size) && size->value[0] <= size->value[size->count - 1];
 }
 
-/* In a preview with fewer dots than asked for they are larger, so that the tone is right. */
+/* Factor of diameters in a preview: with fewer dots than asked for, larger ones keep the tone. */
 static double preview_scale(const cvtm_run_options *o) {
   const int has_fewer = o->preview.asked > o->points && o->points > 0;
   return has_fewer ? sqrt((double)o->preview.asked / (double)o->points) : 1;
 }
 
-/* Sets *scale to the pixels of a unit. */
+/* Sets *scale to the number of pixels in a unit. */
 static cvtm_status find_scale(const cvtm_run_options *options, cvtm_domain domain, int unit,
                               double *scale, cvtm_error *error) {
   double mm = 1;
@@ -77,7 +77,7 @@ static cvtm_status find_scale(const cvtm_run_options *options, cvtm_domain domai
   return status;
 }
 
-/* The bounds of --dot-size in pixels. */
+/* Finds the bounds of --dot-size in pixels. */
 static cvtm_status find_sizes(const cvtm_run_options *options, cvtm_domain domain, double *size,
                               cvtm_error *error) {
   int unit;
@@ -90,7 +90,7 @@ static cvtm_status find_sizes(const cvtm_run_options *options, cvtm_domain domai
 
 /* --- the pen --- */
 
-/* True if a drawing is among the outputs that a pen of some width draws. */
+/* True if a drawing by a pen of some width is among the outputs. */
 static int needs_pen(const cvtm_run_options *options) {
   for (int k = 0; k < options->output.count; ++k)
     if (run_page_shows_touches(options, options->output.item[k])) return 1;
@@ -139,7 +139,7 @@ static cvtm_status check_pen(const cvtm_run_options *o, cvtm_error *error) {
     return run_usage_error(error, "--pen %s: --page is missing, as in --page A4, or --pixel-size",
                            text);
   run_pen_choose(&chosen);
-  /* A file for a machine without a page is refused later, by its name. */
+  /* a file for a machine without a page is refused later, by its name */
   if (chosen.pen.count == 0 && needs_pen(o) && o->svg == CVTM_SVG_TOUCHES)
     return run_usage_error(error, "--svg touches: --pen is missing, as in --pen 0.5mm");
   return CVTM_OK;
@@ -191,7 +191,7 @@ cvtm_status run_ink_find(const cvtm_run_options *o, cvtm_domain domain, cvtm_ink
 cvtm_status run_stipples_count(const cvtm_run_options *options, cvtm_domain domain,
                                const float *tone, run_dot_count *dots, cvtm_error *error) {
   const int64_t pixels = (int64_t)domain.width * domain.height;
-  const double dots_along = 128; /* the longer side, without --dot-size */
+  const double dots_along = 128; /* along the longer side, without --dot-size */
   double size[2], count = 0, ink = 0;
   cvtm_ink piece;
   int is_even;
@@ -231,7 +231,7 @@ static double mean_spacing(const run_stipples_source *s) {
   return sqrt((double)s->domain.width * s->domain.height / (double)s->mesh->vertex_count);
 }
 
-/* --- data, which has no tone --- */
+/* --- data, which have no tone --- */
 
 /* Sets radii such that the area of a dot is proportional to the mass of its cell. */
 static void set_radii_by_mass(const run_stipples_source *s, double *radius) {
@@ -245,16 +245,16 @@ static void set_radii_by_mass(const run_stipples_source *s, double *radius) {
 
 /* --- pictures --- */
 
-/* Dots of neighbours overlap where the tone is above 0.907. The border of two cells halves the
- * overlap of equal dots, so the ink of dots of one size is exactly the sum of their parts in their
- * own cells. */
+/* Dots of neighbours overlap where the tone is above 0.907. The border between two cells halves
+ * the overlap of equal dots, so the ink of equal dots is exactly the sum of the parts in their
+ * cells. */
 
 static const double *corners_of(const cvtm_cells *cells, int64_t i, int64_t *count) {
   *count = cells->start[i + 1] - cells->start[i];
   return cells->corners + 2 * cells->start[i];
 }
 
-/* Sizes each dot such that it covers as much of its cell as the tone needs. */
+/* Sizes each dot such that it covers as much of its cell as the tone demands. */
 static void set_radii_by_ink(const run_stipples_source *s, const cvtm_cells *cells,
                              const double *ink, double *radius) {
 #pragma omp parallel for schedule(dynamic, 256)
@@ -265,7 +265,7 @@ static void set_radii_by_ink(const run_stipples_source *s, const cvtm_cells *cel
   }
 }
 
-/* The ink of dots of one radius, and its derivative; `part` is a buffer of 2 * cells->count. */
+/* The ink of equal dots, and its derivative by the radius; part: memory for 2 * cells->count. */
 static double ink_of_equal_dots(const run_stipples_source *s, const cvtm_cells *cells,
                                 double radius, double *part, double *slope) {
   double sum = 0, arcs = 0;
@@ -284,7 +284,7 @@ static double ink_of_equal_dots(const run_stipples_source *s, const cvtm_cells *
   return sum;
 }
 
-/* Sets one radius such that the ink is that of the picture, by Newton's method between bounds. */
+/* Sets one radius with which the ink is that of the picture, by Newton's method between bounds. */
 static cvtm_status set_equal_radii(const run_stipples_source *s, const cvtm_cells *cells,
                                    const double *ink, double *radius, cvtm_error *error) {
   enum { STEPS = 60 };
@@ -311,9 +311,9 @@ static cvtm_status set_equal_radii(const run_stipples_source *s, const cvtm_cell
   return CVTM_OK;
 }
 
-/* The discs of a union meet along the borders of their power cells, so the union is the sum of the
- * parts of the discs in their own power cells. Each dot gets the radius at which its part equals
- * the ink of its power cell; the cells are those of the current radii. */
+/* The discs of a union meet along the borders of their power cells, so the area of the union is the
+ * sum of the parts of the discs in their own power cells. Each dot gets the radius with which its
+ * part equals the ink of its power cell; the cells are those of the current radii. */
 static cvtm_status match_power_cells(const cvtm_run_options *o, const run_stipples_source *s,
                                      double *radius, cvtm_error *error) {
   const int64_t count = s->mesh->vertex_count;
@@ -342,8 +342,8 @@ static cvtm_status set_radii(const cvtm_run_options *o, const run_stipples_sourc
   else if (status == CVTM_OK)
     set_radii_by_ink(s, cells, ink, radius);
   free(ink);
-  /* Dots on the outline of a domain are much smaller than the dots inside, which reach into the
-   * cells of the outline. */
+  /* Dots on the outline of a domain are much smaller than dots inside, which extend into the cells
+   * of the outline. */
   const int has_outline = o->domain.kind != CVTM_RUN_DOMAIN_NONE && o->dots != CVTM_RUN_DOTS_EQUAL;
   for (int k = 0; k < MATCHES && has_outline && status == CVTM_OK; ++k)
     status = match_power_cells(o, s, radius, error);
@@ -373,7 +373,7 @@ void run_stipples_separate(cvtm_domain domain, const double *points, const cvtm_
     for (int64_t k = cells->start[i]; k < cells->start[i + 1]; ++k)
       if (cells->neighbors[k] >= 0)
         nearest = fmin(nearest, point_distance(domain, points, i, cells->neighbors[k]));
-    if (cells->start[i] == cells->start[i + 1]) nearest = 0; /* another dot is at the same point */
+    if (cells->start[i] == cells->start[i + 1]) nearest = 0; /* another dot is at this point */
     radius[i] = fmin(radius[i], fmax(0.5 * nearest - gap, 0));
   }
 }
@@ -389,8 +389,8 @@ static cvtm_status bound_radii(const cvtm_run_options *o, const run_stipples_sou
   return CVTM_OK;
 }
 
-/* The Voronoi cells of the dots in the rectangle; with --domain or --equal-mass the run has other
- * cells. */
+/* Makes the Voronoi cells of the dots in the rectangle; with --domain or --equal-mass the cells of
+ * the run are different. */
 static cvtm_status make_cells(const run_stipples_source *s, cvtm_cells *cells, cvtm_error *error) {
   cvtm_mesh mesh = {0};
   cvtm_status status = cvtm_delaunay(s->mesh->points, s->mesh->vertex_count, &mesh, error);
@@ -401,20 +401,20 @@ static cvtm_status make_cells(const run_stipples_source *s, cvtm_cells *cells, c
 
 /* --- likeness --- */
 
-/* Tones are blurred and compared on columns x rows rectangles, which divide the domain evenly,
+/* Tones are blurred and compared on columns x rows rectangles. These divide the domain evenly,
  * because the blur mirrors them at the border. */
 typedef struct comparison {
   cvtm_domain domain;
   int columns, rows;
 } comparison;
 
-/* Rectangles a third of the spacing wide, but at least a pixel. */
+/* Divides the domain into rectangles about a third of the spacing wide, but not below a pixel. */
 static comparison make_comparison(cvtm_domain domain, double spacing) {
   const double side = fmax(spacing / 3, 1);
   return (comparison){domain, (int)ceil(domain.width / side), (int)ceil(domain.height / side)};
 }
 
-/* The part of pixel `i` that lies between two coordinates. */
+/* The fraction of pixel `i` between two coordinates. */
 static double part_between(double begin, double end, int i) {
   return fmin(end, i + 1.0) - fmax(begin, (double)i);
 }
@@ -435,7 +435,7 @@ static double mean_of_rectangle(const comparison *c, const float *pixel, int i, 
   return sum / (width * height);
 }
 
-/* Averages values over rectangles; light: nonzero: of 1 - value. */
+/* Averages values over rectangles; light: nonzero: averages 1 - value. */
 static void shrink(const comparison *c, const float *pixel, int light, float *shrunk) {
 #pragma omp parallel for schedule(static)
   for (int j = 0; j < c->rows; ++j) {
@@ -452,7 +452,7 @@ static double mean_of(const float *value, int64_t count) {
   return sum / (double)count;
 }
 
-/* drawn: the coverage of each pixel. */
+/* Compares the drawing with the tone. drawn: the coverage of each pixel. */
 static cvtm_status compare_tones(const cvtm_run_options *o, cvtm_domain domain, double spacing,
                                  const float *tone, const float *drawn, run_stipples *stipples,
                                  cvtm_error *error) {

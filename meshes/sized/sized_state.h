@@ -76,7 +76,7 @@ static inline double cvtm_sized_distance(cvtm_grid_point a, cvtm_grid_point b) {
 
 enum { CVTM_SIZED_LINKS = 32 };
 
-/* The neighbours of a vertex, counterclockwise. A link is the edge to a neighbour. */
+/* The links of a vertex (edges to neighbours), counterclockwise. x, y: relative to the vertex. */
 typedef struct cvtm_sized_star {
   int count;
   int triangles; /* one less than the links on the border; triangle k is between links k and k + 1
