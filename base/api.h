@@ -18,14 +18,16 @@
 #define CVTM_API_EXPORT_END
 #endif
 
+/* Around functions of the library that are not exported, in headers that C++ includes. */
 #ifdef __cplusplus
-#define CVTM_API_BEGIN CVTM_API_EXPORT_BEGIN extern "C" {
-#define CVTM_API_END \
-  }                  \
-  CVTM_API_EXPORT_END
+#define CVTM_C_BEGIN extern "C" {
+#define CVTM_C_END }
 #else
-#define CVTM_API_BEGIN CVTM_API_EXPORT_BEGIN
-#define CVTM_API_END CVTM_API_EXPORT_END
+#define CVTM_C_BEGIN
+#define CVTM_C_END
 #endif
+
+#define CVTM_API_BEGIN CVTM_API_EXPORT_BEGIN CVTM_C_BEGIN
+#define CVTM_API_END CVTM_C_END CVTM_API_EXPORT_END
 
 #endif

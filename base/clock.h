@@ -2,15 +2,13 @@
 #ifndef CVTMESH_BASE_CLOCK_H
 #define CVTMESH_BASE_CLOCK_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "base/api.h"
+
+CVTM_C_BEGIN
 
 /* Seconds since some fixed moment; never decreases, even if the time of day is set. The function is
  * alone in its file, so that a test can replace it. */
 double cvtm_clock(void);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

@@ -5,9 +5,7 @@
 
 #include "base/device.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* --- cuBLAS ----------------------------------------------------------------------------------- */
 
@@ -52,8 +50,6 @@ cvtm_status cvtm_nccl_exchange(cvtm_nccl *nccl, const double *from, const int64_
 /* NULL is allowed. */
 void cvtm_nccl_close(cvtm_nccl *nccl);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 #endif

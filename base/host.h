@@ -12,9 +12,7 @@
 #include <sys/mman.h>
 #endif
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* --- memory for arrays ------------------------------------------------------------------------ */
 
@@ -155,8 +153,6 @@ void cvtm_touch_pages(void *memory, size_t size);
  * variable CVTMESH_VECTORS is not "baseline". The variable is read at the first call. */
 int cvtm_has_wide_vectors(void);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 #endif

@@ -8,9 +8,7 @@
 
 #include "base/device.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* Sorts `count` pairs, stably, by the lowest `bits` (1 .. 64) bits of the keys, ascending.
  * keys_alt, values_alt: `count` elements each, which are overwritten. No two arrays overlap. */
@@ -49,7 +47,5 @@ cvtm_status cvtm_vector_fill(cvtm_device *device, double *x, double value, int64
 cvtm_status cvtm_vector_axpy(cvtm_device *device, double a, const double *x, double *y,
                              int64_t count);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

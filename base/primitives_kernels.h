@@ -9,9 +9,7 @@
 
 #include <math.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 enum { CVTM_REDUCE_BLOCK = 4096, CVTM_REDUCE_LANES = 256 };
 
@@ -67,7 +65,5 @@ typedef struct cvtm_primitives_table {
 
 extern const cvtm_primitives_table cvtm_primitives_table_cpu, cvtm_primitives_table_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

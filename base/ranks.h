@@ -8,9 +8,7 @@
 #include "base/device.h"
 #include "base/cuda_libraries.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* gather and agree are collective: all ranks call them in the same order. They return nonzero if
  * the communication failed. */
@@ -51,7 +49,5 @@ cvtm_status cvtm_ranks_broadcast_on_device(cvtm_device *device, void *memory, si
 /* Replaces values[k], k < count <= 4, by the sum over all ranks. */
 cvtm_status cvtm_ranks_sum(cvtm_device *device, int64_t *values, int count);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

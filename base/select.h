@@ -42,15 +42,11 @@
  *
  * bench_lcp times the kernels of grids, batches.py those of small problems, with and without the
  * variable. */
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* True if CVTMESH_PLAIN has that name. */
 int cvtm_uses_plain(const char *name);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 #endif

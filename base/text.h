@@ -11,9 +11,7 @@
 
 #include "base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* --- CSV tables of numbers -------------------------------------------------------------------- */
 
@@ -131,8 +129,6 @@ void cvtm_fail_list(cvtm_error *error, cvtm_status status, const char *format, v
  * added. Machines with the same byte order give the same sum. */
 uint64_t cvtm_checksum(const void *bytes, size_t count);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 #endif

@@ -22,9 +22,7 @@
 #include "cvt/descent.h"
 #include "jfa/site_tree_kernels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* Pointers are to device memory unless stated otherwise. */
 typedef struct cvtm_subdomain {
@@ -146,9 +144,7 @@ typedef struct cvtm_decomposition {
 cvtm_status cvtm_decomposition_create(cvtm_cvt *cvt);
 void cvtm_decomposition_destroy(cvtm_cvt *cvt);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 /* The level of the coarse bins, of which there are 4^level. */
 static inline int32_t cvtm_subdomain_coarse(const cvtm_subdomain *p) {

@@ -6,9 +6,7 @@
 #include "cvt/cvt.h"
 #include "cvt/density_row.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 typedef struct cvtm_cvt_table cvtm_cvt_table;
 struct cvtm_site_updates_table; /* site_updates.h */
@@ -102,9 +100,7 @@ cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt);
 
 extern const cvtm_cvt_table cvtm_cvt_table_cpu, cvtm_cvt_table_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 /* The moments over no pixels: 0, or NaN for a site that is not finite. */
 CVTM_HD cvtm_cell_moments cvtm_cvt_no_pixels(const double *site) {

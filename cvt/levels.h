@@ -10,9 +10,7 @@
 
 #include "cvt/evaluate_kernels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* --- the density in larger pixels ------------------------------------------------------------- */
 
@@ -62,9 +60,7 @@ cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coars
 /* The same for the first `from` sites of a plan. *failed: the number of sites whose cells the
  * device cannot decide (edge_midpoints in site_updates.h); unless it is 0, nothing has changed. */
 cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, int32_t *failed);
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 /* The value of pixel (i, j) at half the resolution. */
 CVTM_HD float cvtm_pyramid_pixel(const cvtm_density_view *density, int32_t i, int32_t j) {

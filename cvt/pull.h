@@ -42,13 +42,10 @@ typedef struct cvtm_pull_table {
                                cvtm_pull_memory *memory);
 } cvtm_pull_table;
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
+
 extern const cvtm_pull_table cvtm_pull_cpu, cvtm_pull_cuda;
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 /* --- integrals over the parts of a pixel ----------------------------------------------------- */
 

@@ -11,9 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* A transfer of sites from the cells of least energy to beside the sites of largest energy. */
 typedef struct cvtm_cvt_transfer {
@@ -105,9 +103,7 @@ extern const cvtm_site_updates_table cvtm_site_updates_cpu, cvtm_site_updates_cu
 cvtm_status cvtm_edge_midpoints_cuda(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoints, int32_t *counts,
                                      int32_t *failed);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 /* The bounds of coordinate k: the domain; no bounds on a torus; for the first `fixed` sites a
  * single point. */

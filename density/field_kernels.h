@@ -10,9 +10,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* A step of the level set. All arrays are in device memory and borrowed. The edges between pixels
  * are laid out as the links of a cvtm_lcp_grid. */
@@ -160,7 +158,5 @@ typedef struct cvtm_field_table {
 
 extern const cvtm_field_table cvtm_field_table_cpu, cvtm_field_table_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

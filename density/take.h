@@ -5,9 +5,7 @@
 
 #include "density/pipeline.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* cvtm_density_from_image that reuses image->value, unless that is part of image->storage. */
 cvtm_status cvtm_density_take(cvtm_image *image, const cvtm_density_options *options,
@@ -17,7 +15,5 @@ cvtm_status cvtm_pipeline_take(cvtm_device *device, cvtm_image *image, const cha
                                const cvtm_pipeline_options *options, cvtm_pipeline_result *result,
                                cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

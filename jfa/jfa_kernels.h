@@ -20,9 +20,7 @@
 #include "jfa/site_query.h"
 #include "jfa/site_tree_kernels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* --- exact labels ----------------------------------------------------------------------------- */
 
@@ -82,9 +80,7 @@ typedef struct cvtm_jfa_table {
 
 extern const cvtm_jfa_table cvtm_jfa_table_cpu, cvtm_jfa_table_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 /* --- codes ------------------------------------------------------------------------------------ */
 

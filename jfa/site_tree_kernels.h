@@ -5,9 +5,7 @@
 
 #include "jfa/site_query.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 enum { CVTM_TREE_TILE = 2048 /* bins that a block of CUDA threads counts together */ };
 
@@ -66,9 +64,7 @@ void cvtm_site_tree_set_domain(cvtm_site_tree *tree, cvtm_domain domain);
 cvtm_status cvtm_site_tree_sort_part(cvtm_site_tree *tree, const double *sites, int64_t count,
                                      int64_t total, const cvtm_tree_cover *cover);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 /* The bin of a code, among 4^levels bins. */
 CVTM_HD int32_t cvtm_bin_of(uint64_t code, int32_t levels) {

@@ -9,9 +9,7 @@
 #include "lbfgsb/rows.h"
 #include "lbfgsb/variables.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* A pass, and the layout of the record of a block: the entries; f[0..1] of the block; and, if
  * has_row, the scaled row of W and g with the smallest positive breakpoint (the 2m columns of Y and
@@ -74,9 +72,7 @@ cvtm_status cvtm_divided_start(cvtm_device *device, const cvtm_lbfgsb_arrays *ar
                                const cvtm_lbfgsb_state *first);
 cvtm_status cvtm_divided_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 /* Combines f[0..1] of two records. */
 CVTM_HD void cvtm_divided_combine_values(double *own, const double *other) {

@@ -6,9 +6,7 @@
 #include "lbfgsb/panels.h"
 #include "lbfgsb/rows.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* The functions that differ between devices. Each enqueues work on the device's stream. */
 typedef struct cvtm_lbfgsb_table {
@@ -95,7 +93,5 @@ static inline int cvtm_lbfgsb_on_cpu(const cvtm_lbfgsb *solver) {
   return cvtm_device_get_kind(solver->device) == CVTM_DEVICE_CPU;
 }
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

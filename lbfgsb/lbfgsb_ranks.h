@@ -6,9 +6,7 @@
 
 #include "lbfgsb/lbfgsb.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* A rank has the variables first .. first + count - 1 of `total`. The arrays of all calls have only
  * the elements of these variables, except f. */
@@ -41,7 +39,5 @@ typedef struct cvtm_lbfgsb_piece {
  * Returns the number of bytes of all ranks. Not collective. */
 int64_t cvtm_lbfgsb_save_pieces(const cvtm_lbfgsb *solver, cvtm_lbfgsb_piece *pieces);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

@@ -6,9 +6,7 @@
 
 #include "lbfgsb/rows.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 enum { CVTM_PANELS_BATCH = 256 /* number of rows of W that the host reads at once */ };
 
@@ -50,7 +48,5 @@ cvtm_status cvtm_panels_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arr
 /* The size in bytes of the model of one problem. */
 size_t cvtm_panels_model_bytes(void);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

@@ -6,9 +6,7 @@
 #include "base/device.h"
 #include "lbfgsb/variables.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* --- passes ----------------------------------------------------------------------------------- */
 
@@ -76,9 +74,7 @@ void cvtm_lbfgsb_list_destroy(cvtm_device *device, cvtm_lbfgsb_list *list);
 cvtm_status cvtm_lbfgsb_list_breakpoints(cvtm_device *device, const cvtm_lbfgsb_list *list,
                                          const cvtm_lbfgsb_arrays *arrays, int64_t *count);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 /* Nonzero if a finite value lies between the bounds of variable i, and its scale is positive and
  * finite. Adds the number of its finite bounds to *finite. */

@@ -10,9 +10,7 @@
 
 #include <math.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 typedef struct cvtm_krylov cvtm_krylov;
 
@@ -86,9 +84,7 @@ typedef struct cvtm_krylov_table {
 
 extern const cvtm_krylov_table cvtm_krylov_table_cpu, cvtm_krylov_table_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 /* True for passes that change only the state. */
 CVTM_HD int cvtm_krylov_is_scalar(cvtm_krylov_pass pass) {

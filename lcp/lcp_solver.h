@@ -5,9 +5,7 @@
 
 #include "lcp/lcp.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 typedef struct cvtm_lcp_table {
   /* Arguments as in cvtm_lcp_solve; pointers, b and the bounds are checked beforehand.
@@ -49,7 +47,5 @@ uint8_t *cvtm_grid_changes(cvtm_lcp *lcp);
 /* One V-cycle, enqueued. */
 cvtm_status cvtm_grid_cycle(cvtm_lcp *lcp);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

@@ -4,9 +4,7 @@
 
 #include "base/device.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* Makes the device current in CUDA for the calling thread. Returns nonzero if the current OpenGL
  * context draws on this device. */
@@ -24,7 +22,5 @@ void cvtm_points_cuda_unregister(void *resource);
 cvtm_status cvtm_points_cuda_copy(void *resource, void *stream, const float *from, size_t bytes,
                                   cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

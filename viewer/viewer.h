@@ -5,9 +5,7 @@
 #include "cvt/cvt.h"
 #include "viewer/view.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* All pointers are borrowed. NULL and zero give the default. */
 typedef struct cvtm_viewer_options {
@@ -53,7 +51,5 @@ typedef struct cvtm_viewer_result {
 cvtm_status cvtm_viewer_run(const cvtm_viewer_options *options, cvtm_viewer_result *result,
                             cvtm_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

@@ -11,9 +11,7 @@
 #include "base/device.h"
 #include "base/portable.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 enum { CVTM_POWER_LEVELS = 16 };
 
@@ -51,9 +49,7 @@ cvtm_status cvtm_power_hierarchy_build(cvtm_device *device, const cvtm_power_lev
                                        const int32_t *order, cvtm_power_hierarchy *hierarchy);
 void cvtm_power_hierarchy_release(cvtm_device *device, cvtm_power_hierarchy *hierarchy);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 /* The damping of Jacobi's method, and the factor by which corrections are multiplied. */
 #define CVTM_POWER_DAMPING 0.67

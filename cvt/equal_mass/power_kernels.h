@@ -9,9 +9,7 @@
 #include "cvt/equal_mass/hierarchy.h"
 #include "cvt/equal_mass/power_cell.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* Sums over the cells of a diagram, in the order of cvtm_power.figures. */
 typedef struct cvtm_power_figures {
@@ -93,9 +91,7 @@ struct cvtm_power_table {
 
 extern const cvtm_power_table cvtm_power_table_cpu, cvtm_power_table_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 static inline cvtm_power_view cvtm_power_view_of(const cvtm_power *power) {
   cvtm_power_view view;

@@ -10,9 +10,7 @@
 #include "base/device.h"
 #include "base/domain.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* The sources of a sum, sorted by octaves of their variances, then by cells. */
 typedef struct cvtm_kernels cvtm_kernels;
@@ -57,7 +55,5 @@ cvtm_status cvtm_blue_noise_evaluate(void *context, const double *x, double *f, 
 /* The widths (host, count) of the kernels of points at x (device memory). */
 cvtm_status cvtm_blue_noise_widths(const cvtm_blue_noise *noise, const double *x, double *width);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

@@ -231,9 +231,7 @@ CVTM_INLINE cvtm_kernel_sum cvtm_kernel_term(const cvtm_kernel_cells *cells, int
 
 /* --- the phases ---------------------------------------------------------------------------- */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* The points of an evaluation. Arrays are in device memory and have `count` elements. */
 typedef struct cvtm_noise_points {
@@ -272,9 +270,7 @@ typedef struct cvtm_noise_table {
 
 extern const cvtm_noise_table cvtm_noise_table_cpu, cvtm_noise_table_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 /* --- one point ----------------------------------------------------------------------------- */
 

@@ -9,9 +9,7 @@
 
 #include <math.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* Values at nodes, of which `margin` rows and columns lie outside the domain on each side. */
 typedef struct cvtm_target {
@@ -38,9 +36,7 @@ cvtm_status cvtm_target_add_potential(cvtm_device *device, const double *masses,
                                       cvtm_target *target);
 void cvtm_target_free(cvtm_target *target);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 /* --- between the nodes --------------------------------------------------------------------- */
 

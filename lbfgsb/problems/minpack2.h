@@ -6,9 +6,7 @@
 
 #include "lbfgsb/lbfgsb.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* X(code, name, title). Grids have nx x ny interior nodes; node (i, j) has index i + nx j. */
 #define CVTM_MINPACK2_LIST(X)                                   \
@@ -71,7 +69,5 @@ cvtm_status cvtm_minpack2_bounds(const cvtm_minpack2 *problem, double *lower, do
 cvtm_status cvtm_minpack2_evaluate(void *problem, const double *x, double *f, double *g,
                                    void *stream);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

@@ -353,9 +353,7 @@ CVTM_HD double cvtm_minpack2_grid_node(cvtm_minpack2_kind kind, const cvtm_minpa
 /* --- what differs between devices ----------------------------------------------------------------
  */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 typedef struct cvtm_minpack2_table {
   /* The number of parts of an evaluation, which depends only on the sizes, not on the machine. */
@@ -367,8 +365,6 @@ typedef struct cvtm_minpack2_table {
 
 extern const cvtm_minpack2_table cvtm_minpack2_table_cpu, cvtm_minpack2_table_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 #endif

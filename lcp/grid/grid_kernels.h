@@ -134,9 +134,7 @@ CVTM_HD int cvtm_grid_finer_active(const cvtm_grid_finer *f, int64_t i, int64_t 
   return f->problem && f->problem->active[j * f->problem->width + i];
 }
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* --- the state, and the phases: each phase enqueues work on the device's stream and returns no
  * number; its decisions are stored in the state --- */
@@ -301,7 +299,5 @@ CVTM_HD void cvtm_grid_begin(cvtm_grid_state *state, const cvtm_grid_stop_rule *
   state->line_search_due = 1;
 }
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

@@ -11,9 +11,7 @@
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 typedef struct cvtm_hlcp_grid cvtm_hlcp_grid;
 
@@ -28,7 +26,5 @@ cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *hlcp, const cvtm_lcp_grid *link
                                  double b, const double *q, double *x, int warm, double *z,
                                  double *w, cvtm_hlcp_result *result);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

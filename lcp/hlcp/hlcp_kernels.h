@@ -12,9 +12,7 @@
 
 #include <math.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 enum {
   CVTM_HLCP_RING = 1024,     /* number of residuals kept between two polls by the host */
@@ -224,7 +222,5 @@ CVTM_HD void cvtm_hlcp_set_diagonal(const cvtm_hlcp_pixels *s, int64_t p) {
   s->changed[p] = CVTM_GRID_CHANGED;
 }
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

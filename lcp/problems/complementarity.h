@@ -4,9 +4,7 @@
 
 #include "lcp/sparse.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* code, name
  * membrane    a loaded membrane over a flat obstacle: b = -h^2, x >= -0.05
@@ -49,7 +47,5 @@ cvtm_status cvtm_hlcp_example(int example, int64_t size, cvtm_hlcp_problem *prob
 double cvtm_hlcp_example_omega(int example);
 void cvtm_hlcp_problem_free(cvtm_hlcp_problem *problem);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

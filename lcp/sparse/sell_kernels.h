@@ -6,9 +6,7 @@
 #include "base/portable.h"
 #include "lcp/sparse.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* A permutation in device memory. Row k of the sliced matrix is row row[k] of the CSR matrix;
  * column c of the CSR matrix becomes column place[c]. NULL: the identity. */
@@ -41,9 +39,7 @@ typedef struct cvtm_colouring_table {
 
 extern const cvtm_colouring_table cvtm_colouring_table_cpu, cvtm_colouring_table_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 CVTM_HD int64_t cvtm_sell_slices(int64_t rows) {
   return rows / CVTM_SLICE_ROWS + (rows % CVTM_SLICE_ROWS != 0);

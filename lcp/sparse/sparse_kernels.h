@@ -6,9 +6,7 @@
 #include "base/select.h"
 #include "lcp/sparse/row_functions.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* A tridiagonal matrix in the user's order; device memory, a number for each row of level 0. */
 typedef struct cvtm_tridiagonal {
@@ -103,9 +101,7 @@ typedef struct cvtm_sparse_table {
 
 extern const cvtm_sparse_table cvtm_sparse_table_cpu, cvtm_sparse_table_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 /* Gaussian elimination without pivoting, from the first row to the last and back (Thomas). */
 CVTM_HD void cvtm_solve_tridiagonal(const cvtm_level *level, const cvtm_tridiagonal *a) {

@@ -127,9 +127,8 @@ CVTM_HD cvtm_grid_point cvtm_star_place(uint64_t key) {
 
 /* ---- Snapping ---- */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
+
 /* Rounds count >= 1 points (x, y) in place to multiples of a power of two, such that the longer
  * side of their bounding box is at most 2^30 steps, and returns their coordinates on that grid,
  * with y up. CVTM_ERROR_INPUT if a coordinate is not finite or its magnitude exceeds 1e300. */
@@ -199,8 +198,6 @@ CVTM_HD int32_t cvtm_snap_coordinate(const cvtm_snap_axis *axis, double *v) {
   return (int32_t)offset;
 }
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 
 #endif

@@ -255,9 +255,8 @@ CVTM_HD void cvtm_star_sort(cvtm_star_corners *fan, int32_t count) {
 
 /* ---- The phases that differ between devices ---- */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
+
 enum { CVTM_STAR_ROOM = 16 /* triangles of a fan that are stored during the search */ };
 
 /* Counters of the kernels. */
@@ -339,9 +338,7 @@ typedef struct cvtm_star_table {
 
 extern const cvtm_star_table cvtm_star_table_cpu, cvtm_star_table_cuda;
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 /* Records that the fan of a place begins at `at`. */
 CVTM_HD void cvtm_star_keep(const cvtm_star_tree *tree, int32_t place, int32_t at, int32_t count,
                             const cvtm_star_output *output) {

@@ -4,9 +4,7 @@
 
 #include "meshes/mesh.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* The linear system. The unknowns are the vertices of triangles that are not on a boundary edge.
  * Lengths are scaled so that the longer side of the bounding box is 1. The matrix is symmetric and
@@ -28,7 +26,5 @@ typedef struct cvtm_p1 {
 cvtm_status cvtm_p1_create(const cvtm_mesh *mesh, cvtm_p1 *p1, cvtm_error *error);
 void cvtm_p1_free(cvtm_p1 *p1);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

@@ -6,9 +6,7 @@
 
 #include "base/device.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 enum { CVTM_PANEL_COLUMNS = 8 };
 
@@ -19,7 +17,5 @@ int64_t cvtm_panel_workspace(int64_t rows);
 cvtm_status cvtm_panel_product(cvtm_device *device, int64_t rows, const double *a, const double *b,
                                double *product, double *workspace);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif

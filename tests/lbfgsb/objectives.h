@@ -113,16 +113,12 @@ CVTM_HD double problem_row(const problem *p, const double *x, int64_t i, double 
   }
 }
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 /* Enqueues an evaluation on a CUDA stream; context is a problem with device pointers.
  * f[1] is the largest |x_i|. Only in builds with CUDA. */
 cvtm_status problem_evaluate_cuda(void *context, const double *x, double *f, double *g,
                                   void *stream);
 
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_END
 #endif
