@@ -1,7 +1,6 @@
 /* The shared library exports the functions that a header declares between CVTM_API_BEGIN and
  * CVTM_API_END; in C++ they have C linkage. All other functions are hidden. */
-#ifndef CVTMESH_BASE_API_H
-#define CVTMESH_BASE_API_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@
 
 #define CVTM_API_BEGIN CVTM_API_EXPORT_BEGIN CVTM_C_BEGIN
 #define CVTM_API_END CVTM_C_END CVTM_API_EXPORT_END
-
-#endif

@@ -1,6 +1,5 @@
 /* The clock for timings and time limits. */
-#ifndef CVTMESH_BASE_CLOCK_H
-#define CVTMESH_BASE_CLOCK_H
+#pragma once
 
 #include "base/api.h"
 
@@ -11,4 +10,3 @@ CVTM_C_BEGIN
 double cvtm_clock(void);
 
 CVTM_C_END
-#endif

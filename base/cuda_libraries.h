@@ -1,7 +1,6 @@
 /* Inside the library: cuBLAS and NCCL. They are loaded at run time and not linked, so a program
  * also starts on machines without them. */
-#ifndef CVTMESH_BASE_CUDA_LIBRARIES_H
-#define CVTMESH_BASE_CUDA_LIBRARIES_H
+#pragma once
 
 #include "base/device.h"
 
@@ -51,5 +50,3 @@ cvtm_status cvtm_nccl_exchange(cvtm_nccl *nccl, const double *from, const int64_
 void cvtm_nccl_close(cvtm_nccl *nccl);
 
 CVTM_C_END
-
-#endif

@@ -1,6 +1,5 @@
 /* For .cu files only: what launchers and kernels of several rooms share. */
-#ifndef CVTMESH_BASE_CUDA_UTILS_H
-#define CVTMESH_BASE_CUDA_UTILS_H
+#pragma once
 
 #include "base/device.h"
 
@@ -227,5 +226,3 @@ template <int later>
 static __device__ void cvtm_copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory");
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The domain: [0, width] x [0, height] in pixels, x to the right, y down. Pixel (i, j) is the unit
  * square with the centre (i + .5, j + .5), and is stored at j * width + i. */
-#ifndef CVTMESH_BASE_DOMAIN_H
-#define CVTMESH_BASE_DOMAIN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ typedef struct cvtm_domain {
   int width, height; /* 1 .. CVTM_MAX_SIDE */
   int periodic;      /* nonzero: a torus, whose opposite sides are identified */
 } cvtm_domain;
-
-#endif

@@ -1,6 +1,5 @@
 /* Writes files that are either complete or absent, and reads whole files up to a limit. */
-#ifndef CVTMESH_BASE_FILE_H
-#define CVTMESH_BASE_FILE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -92,5 +91,3 @@ const cvtm_memory_file *cvtm_memory_file_find(const char *path);
 cvtm_memory_output *cvtm_memory_output_find(const char *path);
 
 CVTM_API_END
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside the library: geometry of the plane that several rooms share. */
-#ifndef CVTMESH_BASE_GEOMETRY_H
-#define CVTMESH_BASE_GEOMETRY_H
+#pragma once
 
 #include "base/portable.h"
 
@@ -255,5 +254,3 @@ static inline int cvtm_compare_placed(const void *left, const void *right) {
   if (a->y != b->y) return a->y < b->y ? -1 : 1;
   return (a->index > b->index) - (a->index < b->index);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside the library: memory of the host, and loops that are also compiled for wide vectors. */
-#ifndef CVTMESH_BASE_HOST_H
-#define CVTMESH_BASE_HOST_H
+#pragma once
 
 #include "base/status.h"
 
@@ -154,5 +153,3 @@ void cvtm_touch_pages(void *memory, size_t size);
 int cvtm_has_wide_vectors(void);
 
 CVTM_C_END
-
-#endif

@@ -2,8 +2,7 @@
  * (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html), versions 1 to 3, little
  * or big endian, of float16 (read as float32), float32, float64, bool and integers of 1 to 8 bytes.
  * Arrays have C order; files in Fortran order are transposed. */
-#ifndef CVTMESH_BASE_NPY_H
-#define CVTMESH_BASE_NPY_H
+#pragma once
 
 #include "base/status.h"
 
@@ -55,4 +54,3 @@ cvtm_status cvtm_npy_write(const char *path, char kind, int item, int dimensions
                            const int64_t *shape, const void *data, cvtm_error *error);
 
 CVTM_API_END
-#endif

@@ -5,8 +5,7 @@
  * A list has entries X(name, parameters, device, rows, function, arguments). The phase calls
  * function(arguments, row), which is CVTM_HD, for row = 0 .. rows - 1. The phases are the last
  * members of the table. */
-#ifndef CVTMESH_BASE_PHASES_H
-#define CVTMESH_BASE_PHASES_H
+#pragma once
 
 #include "base/device.h"
 
@@ -42,5 +41,3 @@ enum { CVTM_PHASE_FEW = 2048 /* rows that take less time than starting threads *
     return launch_rows<function, 256>((device), #name, 0, (rows), __VA_ARGS__); \
   }
 #define CVTM_PHASE_CUDA_NAME(name, ...) name##_cuda,
-
-#endif

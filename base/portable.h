@@ -1,6 +1,5 @@
 /* Macros and functions for headers that compile as C11 and as CUDA C++. */
-#ifndef CVTMESH_BASE_PORTABLE_H
-#define CVTMESH_BASE_PORTABLE_H
+#pragma once
 
 #ifdef __CUDACC__
 #define CVTM_HD static __host__ __device__ inline
@@ -47,5 +46,3 @@ CVTM_HD int cvtm_leading_zeros(uint64_t bits) {
 /* The first of keys[low .. high - 1] that is not below `key`; high if there is none. */
 CVTM_DEFINE_LOWER_BOUND(cvtm_lower_bound_32, int32_t)
 CVTM_DEFINE_LOWER_BOUND(cvtm_lower_bound_64, uint64_t)
-
-#endif

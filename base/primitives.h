@@ -3,8 +3,7 @@
  * workspace in device memory, aligned as by cvtm_device_allocate, with at least the size that the
  * *_workspace function gives for that count or a larger one. Several calls in a row may use the
  * same workspace. Results have the same bits for any number of threads and on every device. */
-#ifndef CVTMESH_BASE_PRIMITIVES_H
-#define CVTMESH_BASE_PRIMITIVES_H
+#pragma once
 
 #include "base/device.h"
 
@@ -48,4 +47,3 @@ cvtm_status cvtm_vector_axpy(cvtm_device *device, double a, const double *x, dou
                              int64_t count);
 
 CVTM_C_END
-#endif

@@ -1,7 +1,6 @@
 /* Inside base only: the table of the functions of base/primitives.h on a device, and the arithmetic
  * that both devices share. primitives.c has checked the arguments. */
-#ifndef CVTMESH_BASE_PRIMITIVES_KERNELS_H
-#define CVTMESH_BASE_PRIMITIVES_KERNELS_H
+#pragma once
 
 #include "base/phases.h"
 #include "base/portable.h"
@@ -66,4 +65,3 @@ typedef struct cvtm_primitives_table {
 extern const cvtm_primitives_table cvtm_primitives_table_cpu, cvtm_primitives_table_cuda;
 
 CVTM_C_END
-#endif

@@ -1,8 +1,7 @@
 /* Random numbers as a function of (seed, stream, counter), without a state, so any thread may draw
  * any number. The bits are the same on every device. Philox 4x32-10 of Salmon, Moraes, Dror & Shaw
  * 2011, "Parallel random numbers: as easy as 1, 2, 3". */
-#ifndef CVTMESH_BASE_RANDOM_H
-#define CVTMESH_BASE_RANDOM_H
+#pragma once
 
 #include "base/portable.h"
 
@@ -78,5 +77,3 @@ CVTM_HD void cvtm_random_uniform2(uint64_t seed, uint64_t stream, uint64_t count
   uniform[0] = cvtm_random_to_unit(bits[0]);
   uniform[1] = cvtm_random_to_unit(bits[1]);
 }
-
-#endif

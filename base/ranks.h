@@ -2,8 +2,7 @@
  * same numbers. Divided work consists of parts whose results are the same in every process, so the
  * bits of a result do not depend on the number of processes. Decisions that depend on the clock or
  * on a signal are made by rank 0. */
-#ifndef CVTMESH_BASE_RANKS_H
-#define CVTMESH_BASE_RANKS_H
+#pragma once
 
 #include "base/device.h"
 #include "base/cuda_libraries.h"
@@ -50,4 +49,3 @@ cvtm_status cvtm_ranks_broadcast_on_device(cvtm_device *device, void *memory, si
 cvtm_status cvtm_ranks_sum(cvtm_device *device, int64_t *values, int count);
 
 CVTM_C_END
-#endif

@@ -1,6 +1,5 @@
 /* Inside the library: selects default options, a device's table of kernels, and plain kernels. */
-#ifndef CVTMESH_BASE_SELECT_H
-#define CVTMESH_BASE_SELECT_H
+#pragma once
 
 #include "base/device.h"
 
@@ -48,5 +47,3 @@ CVTM_C_BEGIN
 int cvtm_uses_plain(const char *name);
 
 CVTM_C_END
-
-#endif

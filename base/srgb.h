@@ -1,6 +1,5 @@
 /* The transfer function of sRGB (IEC 61966-2-1), for values in [0, 1]. */
-#ifndef CVTMESH_BASE_SRGB_H
-#define CVTMESH_BASE_SRGB_H
+#pragma once
 
 #include <math.h>
 
@@ -11,5 +10,3 @@ static inline double cvtm_srgb_to_linear(double encoded) {
 static inline double cvtm_linear_to_srgb(double linear) {
   return linear <= 0.0031308 ? 12.92 * linear : 1.055 * pow(linear, 1 / 2.4) - 0.055;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Status codes and error messages. A function that can fail returns a cvtm_status and, where it
  * takes a cvtm_error of the caller, writes a message to it. On failure, outputs are unchanged or
  * freed. */
-#ifndef CVTMESH_BASE_STATUS_H
-#define CVTMESH_BASE_STATUS_H
+#pragma once
 
 #include "base/api.h"
 
@@ -52,4 +51,3 @@ cvtm_status cvtm_fail(cvtm_error *error, cvtm_status status, const char *format,
 #endif
 
 CVTM_API_END
-#endif

@@ -1,7 +1,6 @@
 /* Inside the library: reading and writing of text (tables, pairs, Base64, XML, numbers, names), and
  * a checksum. */
-#ifndef CVTMESH_BASE_TEXT_H
-#define CVTMESH_BASE_TEXT_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -130,5 +129,3 @@ void cvtm_fail_list(cvtm_error *error, cvtm_status status, const char *format, v
 uint64_t cvtm_checksum(const void *bytes, size_t count);
 
 CVTM_C_END
-
-#endif

@@ -1,6 +1,5 @@
 /* The version of the library. tests/test_layers.py compares other files that state it. */
-#ifndef CVTMESH_BASE_VERSION_H
-#define CVTMESH_BASE_VERSION_H
+#pragma once
 
 #include "base/api.h"
 
@@ -19,4 +18,3 @@ const char *cvtmesh_version(void);
 int cvtmesh_version_number(void);
 
 CVTM_API_END
-#endif

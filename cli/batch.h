@@ -1,7 +1,6 @@
 /* The jobs of a batch, and the journal of their results. Jobs come from a list in JSON lines, or
  * from a glob: then parts of each file name replace the placeholders in the options. */
-#ifndef CVTMESH_CLI_BATCH_H
-#define CVTMESH_CLI_BATCH_H
+#pragma once
 
 #include "base/status.h"
 #include "run/files.h"
@@ -60,5 +59,3 @@ cvtm_status batch_journal_add(batch_journal *journal, const batch_job *job, batc
 cvtm_status batch_journal_failures(const batch_journal *journal, int most, cJSON *failures,
                                    cvtm_error *error);
 void batch_journal_close(batch_journal *journal);
-
-#endif

@@ -1,7 +1,6 @@
 /* Exit codes of the program, and what all commands share: messages, the device, progress and
  * signals. */
-#ifndef CVTMESH_CLI_CLI_H
-#define CVTMESH_CLI_CLI_H
+#pragma once
 
 #include "base/device.h"
 #include "cli/options.h"
@@ -119,5 +118,3 @@ CLI_COMMAND_LIST(CLI_COMMAND_FUNCTION)
 #undef CLI_COMMAND_FUNCTION
 /* Runs the command, unless it would overwrite a file that it reads (run/files.h). */
 int cli_command_run(const cli_options *options);
-
-#endif

@@ -1,6 +1,5 @@
 /* What commands other than `run` read: domains of points, vectors. */
-#ifndef CVTMESH_CLI_INPUT_H
-#define CVTMESH_CLI_INPUT_H
+#pragma once
 
 #include "base/domain.h"
 #include "cli/options.h"
@@ -24,5 +23,3 @@ void cli_note_outside(const cli_options *options, const double *points, int64_t 
 /* Reads a vector of `rows` numbers; *vector is malloc'd. Does nothing without a source. */
 cvtm_status cli_read_vector(const cvtm_input *source, int64_t rows, double **vector,
                             cvtm_error *error);
-
-#endif

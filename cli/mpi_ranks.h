@@ -1,6 +1,5 @@
 /* The processes of one distributed run: those that mpirun or srun started, or this one alone. */
-#ifndef CVTMESH_CLI_MPI_RANKS_H
-#define CVTMESH_CLI_MPI_RANKS_H
+#pragma once
 
 #include "base/ranks.h"
 
@@ -45,5 +44,3 @@ cvtm_ranks mpi_ranks_collective(const mpi_ranks *ranks);
 /* Ends every rank at once, if there are several. */
 void mpi_ranks_end_all(mpi_ranks *ranks, int code);
 void mpi_ranks_finish(mpi_ranks *ranks);
-
-#endif

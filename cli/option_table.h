@@ -1,8 +1,7 @@
 /* The table of all options, for what follows from its rows. Everything about an
  * option but its default is in its row: parsing, both helps, the manual page, completion, config
  * files, the report's `options` and the keywords of Python follow from it. */
-#ifndef CVTMESH_CLI_OPTION_TABLE_H
-#define CVTMESH_CLI_OPTION_TABLE_H
+#pragma once
 
 #include "cli/options.h"
 #include "run/output.h"
@@ -189,5 +188,3 @@ cli_setter cli_set_domain, cli_set_format, cli_set_colours, cli_set_size_from, c
     cli_set_layers, cli_set_dot_size, cli_set_pen, cli_set_page, cli_set_pixel_size, cli_set_origin,
     cli_set_region_name, cli_set_max_area, cli_set_levels, cli_set_picture_widths, cli_set_smooth,
     cli_set_grade, cli_set_ranks, cli_set_plot_time;
-
-#endif

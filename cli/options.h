@@ -1,8 +1,7 @@
 /* The values of all options of all commands. The table in option_table.c gives, for each option,
  * its name, commands, type, range, default and help; parsing, --help, config files, shell
  * completion and the `options` of a report follow from that table. */
-#ifndef CVTMESH_CLI_OPTIONS_H
-#define CVTMESH_CLI_OPTIONS_H
+#pragma once
 
 #include "base/status.h"
 #include "lcp/hlcp.h"
@@ -234,5 +233,3 @@ void cli_options_visit_files(const cli_options *options, cli_file_visitor visito
 
 /* Clears every option that names a file to write. */
 void cli_options_clear_written(cli_options *options);
-
-#endif

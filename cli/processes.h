@@ -3,8 +3,7 @@
  * `mpirun -n K cvtmesh run ... --ranks mpi`: K ranks, on CPUs or on GPUs, share the work of one
  * run. Every rank reads the picture and makes the same decisions; descents and evaluations are
  * divided among them (cvt/decomposition.h). Rank 0 makes mesh and files. */
-#ifndef CVTMESH_CLI_PROCESSES_H
-#define CVTMESH_CLI_PROCESSES_H
+#pragma once
 
 #include "cli/mpi_ranks.h"
 #include "cli/cli.h"
@@ -45,5 +44,3 @@ void cli_distributed_leave(cli_distributed *distributed, int code);
 /* Replaces this process by `mpirun -n RANKS` with the same command line and --ranks mpi. Returns
  * an exit code after a message if that failed. */
 int cli_launch_ranks(int64_t ranks);
-
-#endif

@@ -1,7 +1,6 @@
 /* What stages of `run` need besides run/stages.h: each returns CLI_EXIT_OK, or the exit code after
  * a message. */
-#ifndef CVTMESH_CLI_RUN_H
-#define CVTMESH_CLI_RUN_H
+#pragma once
 
 #include "cli/cli.h"
 #include "run/stages.h"
@@ -20,5 +19,3 @@ int cli_run_create(cli_options *options, cli_progress *progress, cvtm_run **run)
 int cli_run_place(const cli_progress *progress, cvtm_run *run, cvtm_device *device);
 /* Writes every file of the options, and the page of --watch. */
 int cli_run_write(const cli_progress *progress, cvtm_run *run);
-
-#endif

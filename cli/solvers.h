@@ -1,6 +1,5 @@
 /* From options to the settings of the solvers, for the commands and for the Python package. */
-#ifndef CVTMESH_CLI_SOLVERS_H
-#define CVTMESH_CLI_SOLVERS_H
+#pragma once
 
 #include "lbfgsb/lbfgsb.h"
 #include "cli/options.h"
@@ -21,5 +20,3 @@ int cli_hlcp_check(const cli_options *options);
  * which the settings point; free it whatever is returned. */
 cvtm_status cli_hlcp_settings(const cli_options *options, int64_t rows, double **omega,
                               cvtm_hlcp_options *settings, cvtm_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* What commands say about a result. */
-#ifndef CVTMESH_CLI_SUMMARY_H
-#define CVTMESH_CLI_SUMMARY_H
+#pragma once
 
 #include "cli/options.h"
 #include "run/domain.h"
@@ -20,5 +19,3 @@ int cli_print_plotters(void);
 void cli_world_print(const cvtm_run_options *options, cvtm_domain domain);
 /* Prints a line that begins with `title` if the dots were measured. */
 void cli_stipples_print(const run_stipples *stipples, FILE *stream, const char *title);
-
-#endif

@@ -1,7 +1,6 @@
 /* `run --watch DIR`: draws a picture of the optimisation every --every iterations, without a
  * display, and writes the page DIR/index.html with all of them. */
-#ifndef CVTMESH_CLI_WATCH_H
-#define CVTMESH_CLI_WATCH_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -23,5 +22,3 @@ cvtm_status cli_watch_status(const cli_watch *watch, cvtm_error *error);
 cvtm_status cli_watch_page(const cli_watch *watch, const cvtm_run *run, cvtm_error *error);
 /* NULL is allowed. */
 void cli_watch_destroy(cli_watch *watch);
-
-#endif

@@ -1,8 +1,7 @@
 /* Inside cvt only, on the CPU: a cell in memory that grows with its corners, its construction, and
  * its moments. evaluate_cpu.c compiles the hull construction into its own loop; all other callers
  * share one compiled copy. */
-#ifndef CVTMESH_CVT_CELL_HOST_H
-#define CVTMESH_CVT_CELL_HOST_H
+#pragma once
 
 #include "cvt/density_row.h"
 #include "jfa/cell_by_hull.h"
@@ -50,5 +49,3 @@ cvtm_cell_moments cvtm_cell_integrate(const cvtm_density_view *density, cvtm_dom
 cvtm_status cvtm_cells_add_moments(const cvtm_cells *cells, const double *points,
                                    cvtm_domain domain, const float *density,
                                    cvtm_cell_moments *sums, cvtm_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The exact mass of Voronoi cells that are given as polygons. */
-#ifndef CVTMESH_CVT_CELL_MASS_H
-#define CVTMESH_CVT_CELL_MASS_H
+#pragma once
 
 #include "base/domain.h"
 #include "base/status.h"
@@ -15,5 +14,3 @@ cvtm_status cvtm_cells_mass(const cvtm_cells *cells, const double *points, cvtm_
                             const float *density, double *mass, cvtm_error *error);
 
 CVTM_API_END
-
-#endif

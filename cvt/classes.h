@@ -13,8 +13,7 @@
  * Each site i of class k has two cells: one among the sites of its class, with mass m_k and
  * centroid c_k, and one in the union, with m_u and c_u. The gradient of the site is
  * 2 m_k (x_i - c_k) + 2 w m_u (x_i - c_u). */
-#ifndef CVTMESH_CVT_CLASSES_H
-#define CVTMESH_CVT_CLASSES_H
+#pragma once
 
 #include "cvt/cvt.h"
 
@@ -57,4 +56,3 @@ cvtm_status cvtm_classes_solve(cvtm_device *device, cvtm_domain domain,
                                cvtm_classes_result *result);
 
 CVTM_API_END
-#endif

@@ -2,8 +2,7 @@
  * F(X) = sum_i integral over cell i of rho |x - x_i|^2, its gradient 2 m_i (x_i - c_i), and its
  * minimisation by Lloyd's method or L-BFGS-B (Liu et al. 2009; Fei, Rong, Wang & Wang 2014, (8)).
  */
-#ifndef CVTMESH_CVT_CVT_H
-#define CVTMESH_CVT_CVT_H
+#pragma once
 
 #include "base/device.h"
 #include "base/domain.h"
@@ -214,4 +213,3 @@ cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64
                            double *sites, int64_t count, cvtm_cvt_result *result);
 
 CVTM_API_END
-#endif

@@ -14,8 +14,7 @@
  * search needs the sites of another bin, the evaluation is repeated with that bin, which later
  * evaluations keep. So no cell is wrong, however uneven the sites are. Memory and time are
  * proportional to the rank's own sites, if these are close together in the plane. */
-#ifndef CVTMESH_CVT_DECOMPOSITION_H
-#define CVTMESH_CVT_DECOMPOSITION_H
+#pragma once
 
 #include "base/phases.h"
 #include "base/ranks.h"
@@ -206,5 +205,3 @@ CVTM_HD void cvtm_put_fixed_first(const int32_t *index, const int64_t *before, i
                                   int32_t *order, int64_t k) {
   order[before[k + 1] > before[k] ? before[k] : fixed + k - before[k]] = index[k];
 }
-
-#endif

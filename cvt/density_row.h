@@ -1,7 +1,6 @@
 /* A density, constant on each pixel; its rows; sums over runs of pixels; the moments of a cell.
  * Compiles as C11 and inside CUDA kernels. */
-#ifndef CVTMESH_CVT_DENSITY_ROW_H
-#define CVTMESH_CVT_DENSITY_ROW_H
+#pragma once
 
 #include "base/portable.h"
 #include "jfa/cell_scanlines.h"
@@ -111,5 +110,3 @@ CVTM_HD cvtm_pixel_run cvtm_pixel_run_sum(const cvtm_density_view *density, cons
   }
   return run;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside cvt only: sums over a density on the host. */
-#ifndef CVTMESH_CVT_DENSITY_SCAN_H
-#define CVTMESH_CVT_DENSITY_SCAN_H
+#pragma once
 
 #include "base/domain.h"
 #include "base/status.h"
@@ -28,5 +27,3 @@ cvtm_status cvtm_density_scan(cvtm_domain domain, const float *density, cvtm_den
 cvtm_status cvtm_density_scan_squares(cvtm_domain domain, const float *density,
                                       cvtm_density_sums *sums, double **sqrt_integral,
                                       cvtm_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Inside cvt and bench: descents of the sites cvt->sites in device memory. A descent is some steps
  * of Lloyd's method, then L-BFGS-B. */
-#ifndef CVTMESH_CVT_DESCENT_H
-#define CVTMESH_CVT_DESCENT_H
+#pragma once
 
 #include "cvt/evaluate_kernels.h"
 
@@ -162,5 +161,3 @@ cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps);
 int cvtm_cvt_relay(void *options, const cvtm_cvt_record *record);
 /* start + max_seconds; infinite without a limit. start: by cvtm_clock. */
 double cvtm_cvt_deadline(const cvtm_cvt_options *options, double start);
-
-#endif

@@ -1,7 +1,6 @@
 /* Inside cvt only: the midpoints between a site and its Delaunay neighbours, which refine a
  * tessellation. Compiles as C11 and inside CUDA kernels. */
-#ifndef CVTMESH_CVT_EDGE_MIDPOINTS_H
-#define CVTMESH_CVT_EDGE_MIDPOINTS_H
+#pragma once
 
 #include "cvt/evaluate_kernels.h"
 #include "jfa/cell_by_tree.h"
@@ -75,5 +74,3 @@ CVTM_HD void cvtm_fill_up(double *fine, int64_t have, int64_t count, int64_t k) 
   fine[2 * (have + k)] = 0.75 * fine[2 * i] + 0.25 * fine[2 * j];
   fine[2 * (have + k) + 1] = 0.75 * fine[2 * i + 1] + 0.25 * fine[2 * j + 1];
 }
-
-#endif

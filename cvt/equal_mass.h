@@ -5,8 +5,7 @@
  * move to lower cost (de Goes, Breeden, Ostromoukhov & Desbrun 2012), in the end to the centroids
  * of their cells. The local density of the sites follows rho, not its root as in a CVT without
  * weights. */
-#ifndef CVTMESH_CVT_EQUAL_MASS_H
-#define CVTMESH_CVT_EQUAL_MASS_H
+#pragma once
 
 #include "cvt/cvt.h"
 #include "meshes/mesh.h"
@@ -58,4 +57,3 @@ cvtm_status cvtm_power_diagram(cvtm_domain domain, const double *sites, const do
                                cvtm_error *error);
 
 CVTM_API_END
-#endif

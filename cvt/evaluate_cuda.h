@@ -1,8 +1,7 @@
 /* For *_cuda.cu of cvt only. Launchers compute the moments of cells of ordinary size, a few cells
  * per warp, and list the other cells for evaluate_cuda.cu. Functions sum moments over lanes and
  * blocks in a fixed order. */
-#ifndef CVTMESH_CVT_EVALUATE_CUDA_H
-#define CVTMESH_CVT_EVALUATE_CUDA_H
+#pragma once
 
 #include "base/cuda_utils.h"
 #include "cvt/evaluate_kernels.h"
@@ -98,5 +97,3 @@ cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *
 /* Sets the moments of the constructed cells of all slots. Each cell has at most 1000 rows. */
 cvtm_status cvtm_integrate_clipped_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                         const cvtm_clipped_cells *cells);
-
-#endif

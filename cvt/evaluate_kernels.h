@@ -1,6 +1,5 @@
 /* Inside cvt and bench: the plan, and the phases of an evaluation that differ between devices. */
-#ifndef CVTMESH_CVT_EVALUATE_KERNELS_H
-#define CVTMESH_CVT_EVALUATE_KERNELS_H
+#pragma once
 
 #include "base/phases.h"
 #include "cvt/cvt.h"
@@ -171,5 +170,3 @@ CVTM_HD void cvtm_cvt_set_pixel_key(const int32_t *labels, uint64_t *keys, int32
   keys[p] = (uint32_t)labels[p];
   pixels[p] = (int32_t)p;
 }
-
-#endif

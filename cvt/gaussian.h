@@ -6,8 +6,7 @@
  * `width` / sqrt 2 times the local spacing 1 / sqrt q. In a torus of even density U is constant and
  * E the energy of Ahmed et al.; elsewhere U makes the points follow the density, at its edges and
  * at the border of the domain too. */
-#ifndef CVTMESH_CVT_GAUSSIAN_H
-#define CVTMESH_CVT_GAUSSIAN_H
+#pragma once
 
 #include "base/domain.h"
 #include "lbfgsb/lbfgsb.h"
@@ -38,4 +37,3 @@ cvtm_status cvtm_gaussian_noise(cvtm_device *device, cvtm_domain domain, const f
                                 cvtm_lbfgsb_result *result);
 
 CVTM_API_END
-#endif

@@ -1,8 +1,7 @@
 /* The exact moments of a convex cell, row by row of pixels, by a walk down its two sides (see
  * integral_pixel.h). A cell may have any number of corners. Lanes can share its rows. Compiles as
  * C11 and inside CUDA kernels. */
-#ifndef CVTMESH_CVT_INTEGRAL_H
-#define CVTMESH_CVT_INTEGRAL_H
+#pragma once
 
 #include "cvt/integral_pixel.h"
 
@@ -84,5 +83,3 @@ CVTM_HD void cvtm_integral_add_rows(const cvtm_density_view *density, const cvtm
       cvtm_pixel_add_row(density, rows->sx, j, top, bottom, left, right, sums);
   }
 }
-
-#endif

@@ -4,8 +4,7 @@
  * edges of a polygon are added up in the order of the edges, so that the result does not depend on
  * the other polygons of the batch. integral.h computes the polygons with many corners or rows, and
  * those that reach over the border of a torus. */
-#ifndef CVTMESH_CVT_INTEGRAL_BATCH_H
-#define CVTMESH_CVT_INTEGRAL_BATCH_H
+#pragma once
 
 #include "cvt/integral_pixel.h"
 
@@ -435,5 +434,3 @@ CVTM_INLINE void cvtm_batch_integrate(cvtm_batch *b, cvtm_cell_moments *moments)
 CVTM_INLINE void cvtm_batch_integrate_with_means(cvtm_batch *b, cvtm_cell_moments *moments) {
   cvtm_batch_sum(b, 1, moments);
 }
-
-#endif

@@ -23,8 +23,7 @@
  * Only pixels that the cell touches contribute. So the result is accurate to the rounding of the
  * corners for any ratio of densities; prefix sums over the image would not be. Compiles as C11 and
  * inside CUDA kernels. */
-#ifndef CVTMESH_CVT_INTEGRAL_PIXEL_H
-#define CVTMESH_CVT_INTEGRAL_PIXEL_H
+#pragma once
 
 #include "base/host.h"
 #include "cvt/density_row.h"
@@ -113,5 +112,3 @@ CVTM_HD void cvtm_pixel_add_row(const cvtm_density_view *density, double sx, int
   sums->y = CVTM_FMA(h12 * y, run.s0, sums->y);
   sums->second = CVTM_FMA(h, CVTM_FMA(run.s0, moment, 24 * run.s2), sums->second);
 }
-
-#endif

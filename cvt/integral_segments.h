@@ -9,8 +9,7 @@
  * a row stores its column; the pixels between the columns of the two sides are added afterwards.
  *
  * Compiles as C11 and inside CUDA kernels. */
-#ifndef CVTMESH_CVT_INTEGRAL_SEGMENTS_H
-#define CVTMESH_CVT_INTEGRAL_SEGMENTS_H
+#pragma once
 
 #include "cvt/integral_pixel.h"
 
@@ -242,5 +241,3 @@ CVTM_HD void cvtm_segments_add_run(const cvtm_density_view *density, const cvtm_
   cvtm_pixel_add_row(density, polygon->sx, j, j == polygon->first ? polygon->y_top : top,
                      j == polygon->last ? polygon->y_bottom : top + 1, left, right, sums);
 }
-
-#endif

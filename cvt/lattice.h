@@ -1,7 +1,6 @@
 /* Inside cvt only: hexagonal lattices for an even density. Regular hexagons tessellate the plane
  * with the least energy (Fejes Toth 1953; Gersho 1979). */
-#ifndef CVTMESH_CVT_LATTICE_H
-#define CVTMESH_CVT_LATTICE_H
+#pragma once
 
 #include "base/domain.h"
 
@@ -38,5 +37,3 @@ int cvtm_lattice_find(cvtm_domain domain, int64_t count, cvtm_lattice lattice[CV
  * of a rectangle, the first rows have one site more. */
 void cvtm_lattice_place(cvtm_domain domain, const cvtm_lattice *lattice, int64_t count,
                         double *sites);
-
-#endif

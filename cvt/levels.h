@@ -5,8 +5,7 @@
  * mean of 2^k x 2^k pixels of the picture, and is one unit long: while a plan has the density of
  * order k, its sites, masses and integrals of sqrt(rho) are in these units. Beyond the right and
  * the lower side of the picture the density is 0. */
-#ifndef CVTMESH_CVT_LEVELS_H
-#define CVTMESH_CVT_LEVELS_H
+#pragma once
 
 #include "cvt/evaluate_kernels.h"
 
@@ -72,5 +71,3 @@ CVTM_HD float cvtm_pyramid_pixel(const cvtm_density_view *density, int32_t i, in
   const double second = below ? (double)lower[0] + (right ? (double)lower[1] : 0) : 0;
   return (float)((first + second) / 4);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside the library: a density whose sites follow the mean of the ink over a cell. */
-#ifndef CVTMESH_CVT_LOCAL_MEAN_H
-#define CVTMESH_CVT_LOCAL_MEAN_H
+#pragma once
 
 #include "base/device.h"
 #include "base/domain.h"
@@ -35,5 +34,3 @@ cvtm_status cvtm_ink_count(cvtm_domain domain, const float *wanted, const cvtm_i
 /* The number of pieces per unit of area, times the area of a piece, with which pieces cover this
  * share of the plane if the ink is even. */
 double cvtm_ink_needed(cvtm_ink_kind kind, double coverage);
-
-#endif

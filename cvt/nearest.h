@@ -1,6 +1,5 @@
 /* How points are spaced: the distance of each to the nearest other one. */
-#ifndef CVTMESH_CVT_NEAREST_H
-#define CVTMESH_CVT_NEAREST_H
+#pragma once
 
 #include "base/domain.h"
 #include "base/status.h"
@@ -21,4 +20,3 @@ cvtm_status cvtm_nearest_distances_measure(cvtm_domain domain, const double *poi
                                            cvtm_error *error);
 
 CVTM_API_END
-#endif

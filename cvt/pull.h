@@ -18,8 +18,7 @@
  * integral of phi_0 over the pixel, plus that of phi_s - phi_0 over the share of each other site:
  * for one a trapezoid or a triangle; for several, line integrals along the boundaries of the
  * shares. Compiles as C11 and inside CUDA kernels. */
-#ifndef CVTMESH_CVT_PULL_H
-#define CVTMESH_CVT_PULL_H
+#pragma once
 
 #include "cvt/pull_near.h"
 #include "cvt/pull_sites.h"
@@ -386,5 +385,3 @@ CVTM_HD int cvtm_pull_to_tile(const cvtm_site_tree_view *tree, cvtm_domain domai
   }
   return 1;
 }
-
-#endif

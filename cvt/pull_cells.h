@@ -3,8 +3,7 @@
  * With all weights 0 these are Voronoi cells. If weights change, the edge between V_i and V_j moves
  * with the velocity (dw_i - dw_j) / (2 |x_j - x_i|) along its normal. Any number of cells may meet
  * a pixel, and all computations are in double precision. */
-#ifndef CVTMESH_CVT_PULL_CELLS_H
-#define CVTMESH_CVT_PULL_CELLS_H
+#pragma once
 
 #include "base/domain.h"
 #include "meshes/mesh.h"
@@ -30,5 +29,3 @@ void cvtm_pull_cells_to_sites(const cvtm_pull_cells *c, const double *phi, doubl
  * |x_j - x_i|; 0 on the border. Its negative is the derivative of the mass of cell i by w_j, so the
  * couplings are the weights of the graph Laplacian of the diagram. */
 void cvtm_pull_cells_couplings(const cvtm_pull_cells *c, double *coupling);
-
-#endif

@@ -1,7 +1,6 @@
 /* Inside pull.h only: the sites near a tile of pixels and, for each pixel, its base and the sites
  * whose cells may meet the pixel. Compiles as C11 and inside CUDA kernels. */
-#ifndef CVTMESH_CVT_PULL_NEAR_H
-#define CVTMESH_CVT_PULL_NEAR_H
+#pragma once
 
 #include "jfa/cell_lanes.h"
 #include "jfa/site_query.h"
@@ -271,5 +270,3 @@ CVTM_HD int cvtm_pull_prepare(const cvtm_pull_part *part, const cvtm_site_tree_v
   cvtm_lanes_sync();
   return 1;
 }
-
-#endif

@@ -8,8 +8,7 @@
  *
  * The neighbour across an edge of a Voronoi cell is the site at the mirror image of the cell's
  * site. Compiles as C11 and inside CUDA kernels. */
-#ifndef CVTMESH_CVT_PULL_SITES_H
-#define CVTMESH_CVT_PULL_SITES_H
+#pragma once
 
 #include "cvt/edge_midpoints.h"
 
@@ -163,5 +162,3 @@ CVTM_HD void cvtm_pull_add_side(const cvtm_pull_edges *edges, int64_t slot, cons
   e.phi_other = edges->phi + 4 * (int64_t)edges->tree.index[other];
   cvtm_pull_add_edge(edges->domain, edges->density, &e, sum);
 }
-
-#endif

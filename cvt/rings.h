@@ -8,8 +8,7 @@
  * about their corners cover the domain everywhere as often as they cover its border, that is, once.
  * So kept cells are correct. On a torus all cells are cut out. Compiles as C11 and inside CUDA
  * kernels. */
-#ifndef CVTMESH_CVT_RINGS_H
-#define CVTMESH_CVT_RINGS_H
+#pragma once
 
 #include "base/portable.h"
 #include "base/host.h"
@@ -82,5 +81,4 @@ static inline int64_t cvtm_ring_mark_disagreeing(int32_t i, cvtm_ring old, cvtm_
   return marked;
 }
 
-#endif
 #endif

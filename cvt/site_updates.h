@@ -1,7 +1,6 @@
 /* Inside cvt only: functions that change sites between evaluations or prepare a descent, and that
  * differ between devices. */
-#ifndef CVTMESH_CVT_SITE_UPDATES_H
-#define CVTMESH_CVT_SITE_UPDATES_H
+#pragma once
 
 #include "base/phases.h"
 #include "base/random.h"
@@ -228,5 +227,3 @@ CVTM_HD void cvtm_cvt_repel_site(const cvtm_cvt_repulsion *r, int64_t slot) {
   r->sites[2 * i] = cvtm_cvt_inside(x + scale * (x - other_x), domain.width, domain.periodic);
   r->sites[2 * i + 1] = cvtm_cvt_inside(y + scale * (y - other_y), domain.height, domain.periodic);
 }
-
-#endif

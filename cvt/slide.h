@@ -1,6 +1,5 @@
 /* Tessellations of a domain whose boundary is meshed: sites on the boundary slide along it. */
-#ifndef CVTMESH_CVT_SLIDE_H
-#define CVTMESH_CVT_SLIDE_H
+#pragma once
 
 #include "cvt/cvt.h"
 #include "meshes/contour.h"
@@ -23,4 +22,3 @@ cvtm_status cvtm_cvt_slide(cvtm_cvt *cvt, const cvtm_contour *contour,
                            int64_t count, cvtm_cvt_result *result, cvtm_cvt_slides *slides);
 
 CVTM_API_END
-#endif

@@ -1,8 +1,7 @@
 /* Inside cvt only: cvtm_cvt_solve as a sequence of descents that share one state. solve.c has the
  * phases, levels.c the start of the sites and refinement, moves.c the moves of single sites between
  * descents, and checkpoint.c the state as a checkpoint. */
-#ifndef CVTMESH_CVT_SOLVE_H
-#define CVTMESH_CVT_SOLVE_H
+#pragma once
 
 #include "cvt/descent.h"
 #include "cvt/lattice.h"
@@ -124,5 +123,3 @@ cvtm_status cvtm_checkpoint_restore(cvtm_solve *solve);
 void cvtm_checkpoint_attach(const cvtm_solve *solve, cvtm_descent *descent);
 /* Called between two descents: saves the state if a save is due. */
 cvtm_status cvtm_checkpoint_visit(cvtm_solve *solve);
-
-#endif

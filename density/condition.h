@@ -1,7 +1,6 @@
 /* The last steps of density/pipeline.h, in this order: asymmetric smoothing, grading, and the bound
  * on the gradation of sizes. */
-#ifndef CVTMESH_DENSITY_CONDITION_H
-#define CVTMESH_DENSITY_CONDITION_H
+#pragma once
 
 #include "base/api.h"
 #include "base/device.h"
@@ -128,4 +127,3 @@ cvtm_status cvtm_density_condition_on_device(cvtm_device *device, int width, int
 void cvtm_grade_size(int width, int height, const uint8_t *mask, double slope, double *density);
 
 CVTM_API_END
-#endif

@@ -1,6 +1,5 @@
 /* Reads pictures, and converts them to tones and densities. */
-#ifndef CVTMESH_DENSITY_DENSITY_H
-#define CVTMESH_DENSITY_DENSITY_H
+#pragma once
 
 #include "base/domain.h"
 #include "base/npy.h"
@@ -110,4 +109,3 @@ cvtm_status cvtm_density_from_image(const cvtm_image *image, const cvtm_density_
                                     const char *name, float **density, cvtm_error *error);
 
 CVTM_API_END
-#endif

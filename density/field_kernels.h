@@ -1,7 +1,6 @@
 /* Inside density only: the computations for one pixel of a field, for both devices, and the table
  * of the phases that differ between devices. Each phase enqueues work on the device's stream. */
-#ifndef CVTMESH_DENSITY_FIELD_KERNELS_H
-#define CVTMESH_DENSITY_FIELD_KERNELS_H
+#pragma once
 
 #include "base/phases.h"
 #include "base/portable.h"
@@ -159,4 +158,3 @@ typedef struct cvtm_field_table {
 extern const cvtm_field_table cvtm_field_table_cpu, cvtm_field_table_cuda;
 
 CVTM_C_END
-#endif

@@ -1,6 +1,5 @@
 /* Metrics from pictures and from fields on meshes. */
-#ifndef CVTMESH_DENSITY_METRIC_SOURCE_H
-#define CVTMESH_DENSITY_METRIC_SOURCE_H
+#pragma once
 
 #include "meshes/mesh.h"
 #include "meshes/refine/adapt.h"
@@ -17,5 +16,3 @@ cvtm_status cvtm_metric_of_solution(const cvtm_mesh *mesh, const double *values,
 /* Fills the field from a metric at each vertex of a mesh (`given`, which is overwritten). */
 cvtm_status cvtm_metric_of_vertices(const cvtm_mesh *mesh, cvtm_metric *given, double ratio,
                                     cvtm_metric_field *field, cvtm_error *error);
-
-#endif

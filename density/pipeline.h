@@ -1,7 +1,6 @@
 /* All steps from a picture to a density, in this order: tone, weights of regions, mask (the density
  * becomes 0 outside it), asymmetric smoothing, grading, and the bound on the gradation of sizes. */
-#ifndef CVTMESH_DENSITY_PIPELINE_H
-#define CVTMESH_DENSITY_PIPELINE_H
+#pragma once
 
 #include "density/condition.h"
 #include "density/density.h"
@@ -58,4 +57,3 @@ void cvtm_pipeline_free(cvtm_pipeline_result *result);
 int64_t cvtm_pipeline_move_sites(const cvtm_pipeline_result *result, double *sites, int64_t count);
 
 CVTM_API_END
-#endif

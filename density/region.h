@@ -1,6 +1,5 @@
 /* Regions of a picture: from images, from polygons, or from the alpha channel of the picture. */
-#ifndef CVTMESH_DENSITY_REGION_H
-#define CVTMESH_DENSITY_REGION_H
+#pragma once
 
 #include "base/status.h"
 #include "density/density.h"
@@ -41,4 +40,3 @@ cvtm_status cvtm_region_of_polygons(const cvtm_polygons *polygons, int width, in
                                     uint8_t *inside, cvtm_error *error);
 
 CVTM_API_END
-#endif

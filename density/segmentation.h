@@ -1,7 +1,6 @@
 /* Segments the object that seeds mark in a picture, in these steps: shades, seeds, the first curve,
  * the level set, and the selection of the components of its inside that contain a seed. */
-#ifndef CVTMESH_DENSITY_SEGMENTATION_H
-#define CVTMESH_DENSITY_SEGMENTATION_H
+#pragma once
 
 #include "base/device.h"
 #include "base/status.h"
@@ -195,4 +194,3 @@ void cvtm_segmentation_free(cvtm_segmentation *made);
 void cvtm_segmentation_coverage(const cvtm_segmentation *made, float *coverage);
 
 CVTM_API_END
-#endif

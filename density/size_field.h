@@ -1,7 +1,6 @@
 /* Triangle sizes from a field on a mesh: a solution (the sizes make its interpolation error equal
  * everywhere), an error indicator, or the sizes themselves. */
-#ifndef CVTMESH_DENSITY_SIZE_FIELD_H
-#define CVTMESH_DENSITY_SIZE_FIELD_H
+#pragma once
 
 #include "meshes/mesh.h"
 
@@ -26,4 +25,3 @@ cvtm_status cvtm_size_field(const cvtm_mesh *mesh, const double *values, cvtm_si
                             int width, int height, float *size, cvtm_error *error);
 
 CVTM_API_END
-#endif

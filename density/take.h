@@ -1,7 +1,6 @@
 /* Inside the program only: stores the density in the memory of the picture's values, which are
  * lost. A large picture then needs half the memory, and no time to map new pages. */
-#ifndef CVTMESH_DENSITY_TAKE_H
-#define CVTMESH_DENSITY_TAKE_H
+#pragma once
 
 #include "density/pipeline.h"
 
@@ -16,4 +15,3 @@ cvtm_status cvtm_pipeline_take(cvtm_device *device, cvtm_image *image, const cha
                                cvtm_error *error);
 
 CVTM_C_END
-#endif

@@ -13,8 +13,7 @@
  *
  * Both compile as C11 and inside CUDA kernels, as does cell_scanlines.h, which walks down a cell
  * row by row of pixels. */
-#ifndef CVTMESH_JFA_CELL_H
-#define CVTMESH_JFA_CELL_H
+#pragma once
 
 #include "base/geometry.h"
 #include "jfa/site_query.h"
@@ -169,5 +168,3 @@ CVTM_HD void cvtm_cell_set_slope(cvtm_cell *cell, int32_t k) {
 CVTM_HD void cvtm_cell_set_slopes(cvtm_cell *cell) {
   for (int32_t k = 0; k < cell->count; ++k) cvtm_cell_set_slope(cell, k);
 }
-
-#endif

@@ -12,8 +12,7 @@
  * bisectors; if a test fails, the cell is CVTM_CELL_UNDECIDED. Sites are gathered in rounds of
  * growing reach, until no site farther away can cut the cell. Compiles as C11 and inside CUDA
  * kernels, where several lanes share a cell. */
-#ifndef CVTMESH_JFA_CELL_BY_HULL_H
-#define CVTMESH_JFA_CELL_BY_HULL_H
+#pragma once
 
 #include "jfa/hull_search.h"
 
@@ -319,5 +318,3 @@ CVTM_INLINE cvtm_cell_status cvtm_cell_by_hull(const cvtm_site_tree_view *tree, 
   }
   return result;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Tree clipping (see cell.h): cuts the rectangle of the domain by the bisectors with the sites of
  * squares of the Morton curve. Clusters and empty regions take little time. Compiles as C11 and
  * inside CUDA kernels. */
-#ifndef CVTMESH_JFA_CELL_BY_TREE_H
-#define CVTMESH_JFA_CELL_BY_TREE_H
+#pragma once
 
 #include "jfa/cell.h"
 
@@ -344,5 +343,3 @@ CVTM_HD cvtm_cell_status cvtm_cell_by_tree(const cvtm_site_tree_view *tree, cvtm
   if (reach > 1e-3 * size || !cvtm_cell_shrink_box(&start, reach)) return status;
   return cvtm_cell_cut_from(tree, domain, &start, &o, cell, &radius2);
 }
-
-#endif

@@ -6,8 +6,7 @@
  * If one thread clips each deferred cell by cvtm_cell_by_tree, an evaluation of 60,000 sites takes
  * 3.1 times as long. If lane 0 alone clips, it takes 1.2 times as long in the order of a start, and
  * 1.8 times with half of the sites crowded (H200). */
-#ifndef CVTMESH_JFA_CELL_BY_TREE_WARP_CUDA_H
-#define CVTMESH_JFA_CELL_BY_TREE_WARP_CUDA_H
+#pragma once
 
 #include "jfa/cell_by_tree.h"
 
@@ -387,5 +386,3 @@ static __device__ inline cvtm_cell_status cvtm_warp_compute_cell(const cvtm_site
   cvtm_warp_cut_from(&c, &start, queue, lane);
   return c.status;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Lanes of a warp that share the work on one cell. On the CPU a cell has one lane. Compiles as C11
  * and inside CUDA kernels; there all lanes of a warp make each call together. */
-#ifndef CVTMESH_JFA_CELL_LANES_H
-#define CVTMESH_JFA_CELL_LANES_H
+#pragma once
 
 #include "base/portable.h"
 
@@ -87,5 +86,3 @@ CVTM_HD double cvtm_lanes_largest(cvtm_lanes lanes, double value) {
 #endif
   return value;
 }
-
-#endif

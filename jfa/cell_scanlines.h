@@ -1,7 +1,6 @@
 /* A walk down a cell, row by row of pixels, which finds the left and right edges of the cell in
  * each row, and the pixel centres inside. Compiles as C11 and inside CUDA kernels. */
-#ifndef CVTMESH_JFA_CELL_SCANLINES_H
-#define CVTMESH_JFA_CELL_SCANLINES_H
+#pragma once
 
 #include "jfa/cell.h"
 
@@ -215,5 +214,3 @@ CVTM_HD cvtm_cell_span cvtm_cell_row_span(cvtm_domain domain, const cvtm_cell *c
   if (span.certain_first > span.certain_last) span.certain_first = span.last + 1; /* none */
   return span;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* For .cu files only: hull construction of CELLS cells at a time by a warp, with 32 / CELLS lanes
  * for each cell. */
-#ifndef CVTMESH_JFA_CELL_WARP_CUDA_H
-#define CVTMESH_JFA_CELL_WARP_CUDA_H
+#pragma once
 
 #include "jfa/cell_by_hull.h"
 #include "jfa/cell_scanlines.h"
@@ -96,5 +95,3 @@ __device__ bool cvtm_warp_cells_with_slopes(const cvtm_site_tree_view &tree, cvt
   __syncwarp();
   return done;
 }
-
-#endif

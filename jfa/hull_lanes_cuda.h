@@ -1,7 +1,6 @@
 /* Inside cell_by_hull.h only, on CUDA: the steps of hull construction that use vectors on a CPU
  * (hull_search.h). */
-#ifndef CVTMESH_JFA_HULL_LANES_CUDA_H
-#define CVTMESH_JFA_HULL_LANES_CUDA_H
+#pragma once
 
 #include "jfa/hull_search.h"
 
@@ -79,5 +78,3 @@ CVTM_INLINE double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_h
   cell->count = sides;
   return cvtm_lanes_largest(s->lanes, largest);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Inside cell_by_hull.h only: the search for the sites that bound one cell, and their poles.
  * Compiles as C11 and inside CUDA kernels. */
-#ifndef CVTMESH_JFA_HULL_SEARCH_H
-#define CVTMESH_JFA_HULL_SEARCH_H
+#pragma once
 
 #include "base/host.h"
 #include "jfa/cell.h"
@@ -357,7 +356,5 @@ CVTM_INLINE double cvtm_hull_set_corners(const cvtm_hull_search *s, const cvtm_h
   }
   return cvtm_hull_corner_lanes(nx, ny, sides, cell->x, cell->y, good);
 }
-
-#endif
 
 #endif

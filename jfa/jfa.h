@@ -33,8 +33,7 @@
  *
  * If a site is not finite, or lies outside a domain that is not periodic, the labels are exact:
  * each pixel searches the tree, which takes several times as long. */
-#ifndef CVTMESH_JFA_JFA_H
-#define CVTMESH_JFA_JFA_H
+#pragma once
 
 #include "base/device.h"
 #include "base/domain.h"
@@ -92,4 +91,3 @@ cvtm_status cvtm_voronoi_update(cvtm_voronoi *voronoi, const double *sites, int6
 cvtm_status cvtm_voronoi_correct(cvtm_voronoi *voronoi, int32_t *labels, int64_t *wrong);
 
 CVTM_API_END
-#endif

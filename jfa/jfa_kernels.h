@@ -11,8 +11,7 @@
  * Passes compare squared distances in float, rounded by cvtm_flood_key in the same way on every
  * device. The final pass replaces codes by labels: it compares, in double, all sites of the
  * candidate seeds. */
-#ifndef CVTMESH_JFA_JFA_KERNELS_H
-#define CVTMESH_JFA_JFA_KERNELS_H
+#pragma once
 
 #include <string.h>
 
@@ -411,5 +410,3 @@ CVTM_HD int cvtm_is_duplicate(const cvtm_site_tree_view *tree, int64_t slot) {
   return slot > 0 && tree->position[2 * slot] == tree->position[2 * slot - 2] &&
          tree->position[2 * slot + 1] == tree->position[2 * slot - 1];
 }
-
-#endif

@@ -5,8 +5,7 @@
  * gives the same result on every device. The distance to a box is rounded in the same way, and
  * never exceeds the computed distance to a site in the box, so no nearest site is missed when a box
  * is skipped. Of equally near sites a search returns the site with the lowest index. */
-#ifndef CVTMESH_JFA_SITE_QUERY_H
-#define CVTMESH_JFA_SITE_QUERY_H
+#pragma once
 
 #include <math.h>
 
@@ -425,5 +424,3 @@ CVTM_HD void cvtm_bin_sites(const cvtm_site_tree_view *tree, int32_t level, int3
   *first = tree->start[bin << down];
   *last = tree->start[(bin + 1) << down];
 }
-
-#endif

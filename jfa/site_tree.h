@@ -11,8 +11,7 @@
  * The tree has 2^levels x 2^levels bins over the Morton square, numbered along the curve: at least
  * one for each site, in most domains. A search with a roughly known radius needs only the bins, not
  * the boxes. A bin of a coarser level consists of 4^k consecutive finest bins. */
-#ifndef CVTMESH_JFA_SITE_TREE_H
-#define CVTMESH_JFA_SITE_TREE_H
+#pragma once
 
 #include "base/device.h"
 #include "base/domain.h"
@@ -61,4 +60,3 @@ cvtm_status cvtm_site_tree_build_boxes(cvtm_site_tree *tree, const int32_t *want
 cvtm_site_tree_view cvtm_site_tree_get_view(const cvtm_site_tree *tree);
 
 CVTM_API_END
-#endif

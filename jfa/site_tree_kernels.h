@@ -1,7 +1,6 @@
 /* Inside the library: the phases of building a site tree that differ between devices, and the
  * functions that both devices share. */
-#ifndef CVTMESH_JFA_SITE_TREE_KERNELS_H
-#define CVTMESH_JFA_SITE_TREE_KERNELS_H
+#pragma once
 
 #include "jfa/site_query.h"
 
@@ -177,5 +176,3 @@ CVTM_HD void cvtm_tree_unite_children(int64_t node, double *box) {
   united[2] = a[2] > b[2] ? a[2] : b[2];
   united[3] = a[3] > b[3] ? a[3] : b[3];
 }
-
-#endif

@@ -3,8 +3,7 @@
  * With ordinary loads an iteration of the optimiser takes 1.24 times as long at n = 10^6, and 1.36
  * times at 6.4 * 10^7 (m = 8, H200). Bulk copies (TMA) are not used: with them an iteration took
  * 0.99 to 1.05 times as long. */
-#ifndef CVTMESH_LBFGSB_BLOCKS_CUDA_H
-#define CVTMESH_LBFGSB_BLOCKS_CUDA_H
+#pragma once
 
 #include "base/cuda_utils.h"
 #include "lbfgsb/stopping.h"
@@ -447,5 +446,3 @@ static __device__ int64_t first_index(block_group on) {
 static __device__ int64_t index_stride(block_group on) {
   return on.blocks * static_cast<int64_t>(blockDim.x);
 }
-
-#endif

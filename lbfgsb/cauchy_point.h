@@ -2,8 +2,7 @@
  * smallest positive breakpoint, t* the minimiser of the model on the first segment. The approximate
  * point has t^c = min(t*, t^1) (Fei, Rong, Wang & Wang 2014, section 4.1). The exact point is the
  * first local minimiser along the projected gradient path (Byrd et al. 1995, section 4). */
-#ifndef CVTMESH_LBFGSB_CAUCHY_POINT_H
-#define CVTMESH_LBFGSB_CAUCHY_POINT_H
+#pragma once
 
 #include "lbfgsb/limited_memory.h"
 
@@ -133,5 +132,3 @@ CVTM_HD void cvtm_lbfgsb_decide_cauchy(cvtm_lane_group group, cvtm_lbfgsb_state 
     cvtm_lbfgsb_start_walk(group, state, model, work, walk, state->free_gg / state->walk_second);
   }
 }
-
-#endif

@@ -7,8 +7,7 @@
  * histories use the Cholesky factorisations in subspace.h and limited_memory.h; the pivots here are
  * the squares of the pivots there. With these factorisations for short histories, too, an iteration
  * would take 1.15 times as long at n = 10^4 and at 10^5 (H200). */
-#ifndef CVTMESH_LBFGSB_DECISIONS_CUDA_H
-#define CVTMESH_LBFGSB_DECISIONS_CUDA_H
+#pragma once
 
 #include "lbfgsb/blocks_cuda.h"
 #include "lbfgsb/iteration.h"
@@ -472,5 +471,3 @@ static __device__ __noinline__ void walk_window(block_group on) {
     if (lanes.lane == 0) *arrays.breakpoint_count = 0;
   });
 }
-
-#endif

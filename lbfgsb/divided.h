@@ -2,8 +2,7 @@
  * makes the same decisions of iteration.h from the same numbers. In a pass, each block of rows
  * belongs to one rank, which forms the sums of the block. The ranks gather the sums of all blocks,
  * and every rank adds them in the order of the blocks. */
-#ifndef CVTMESH_LBFGSB_DIVIDED_H
-#define CVTMESH_LBFGSB_DIVIDED_H
+#pragma once
 
 #include "lbfgsb/lbfgsb_ranks.h"
 #include "lbfgsb/rows.h"
@@ -79,5 +78,3 @@ CVTM_HD void cvtm_divided_combine_values(double *own, const double *other) {
   own[0] += other[0];
   if (other[1] > own[1]) own[1] = other[1];
 }
-
-#endif

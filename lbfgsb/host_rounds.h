@@ -1,8 +1,7 @@
 /* The phases of iteration.h if the host decides: for lbfgsb_cpu.c, panels.c and divided.c. After
  * including this header, these files define the functions for passes that it declares, and the
  * phases test_trial_point, update_matrices and move_trial_point. */
-#ifndef CVTMESH_LBFGSB_HOST_ROUNDS_H
-#define CVTMESH_LBFGSB_HOST_ROUNDS_H
+#pragma once
 
 #include "base/device.h"
 #include "lbfgsb/lbfgsb_state.h"
@@ -164,5 +163,3 @@ static void truncate_direction(executor on) {
   run_pass(on, CVTM_PASS_B, CVTM_SUM_COLUMNS, on.arrays->reduced);
   if (!has_failed(on)) cvtm_lbfgsb_decide_fallback(on.arrays->state, on.arrays->reduced);
 }
-
-#endif

@@ -22,8 +22,7 @@
  *
  * `executor` stands for the threads that carry out a phase: the CPU threads or the CUDA blocks that
  * have the problem. Phases read and set the needs_ flags of the state. */
-#ifndef CVTMESH_LBFGSB_ITERATION_H
-#define CVTMESH_LBFGSB_ITERATION_H
+#pragma once
 
 #include "lbfgsb/cauchy_point.h"
 #include "lbfgsb/line_search.h"
@@ -139,5 +138,3 @@ CVTM_PHASE void cvtm_lbfgsb_round(executor on) {
   if (state->running && state->needs_fallback) truncate_direction(on);
   if (state->running && state->needs_trial) move_trial_point(on);
 }
-
-#endif

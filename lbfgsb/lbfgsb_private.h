@@ -1,6 +1,5 @@
 /* Inside lbfgsb only: the solver, a run, and functions for several files of the host side. */
-#ifndef CVTMESH_LBFGSB_LBFGSB_PRIVATE_H
-#define CVTMESH_LBFGSB_LBFGSB_PRIVATE_H
+#pragma once
 
 #include "lbfgsb/divided.h"
 #include "lbfgsb/panels.h"
@@ -94,4 +93,3 @@ static inline int cvtm_lbfgsb_on_cpu(const cvtm_lbfgsb *solver) {
 }
 
 CVTM_C_END
-#endif

@@ -1,8 +1,7 @@
 /* L-BFGS-B with its variables divided among the ranks of a device (base/ranks.h). All calls of
  * lbfgsb.h are then collective, except destroy, point and save: the ranks make them in the same
  * order with equal options. Only rank 0 decides about stops by time or by the monitor. */
-#ifndef CVTMESH_LBFGSB_LBFGSB_RANKS_H
-#define CVTMESH_LBFGSB_LBFGSB_RANKS_H
+#pragma once
 
 #include "lbfgsb/lbfgsb.h"
 
@@ -40,4 +39,3 @@ typedef struct cvtm_lbfgsb_piece {
 int64_t cvtm_lbfgsb_save_pieces(const cvtm_lbfgsb *solver, cvtm_lbfgsb_piece *pieces);
 
 CVTM_C_END
-#endif

@@ -1,8 +1,7 @@
 /* The state of a run, in device memory. Functions of line_search.h, stopping.h, limited_memory.h,
  * cauchy_point.h and subspace.h change it, on the CPU and in the CUDA kernel. The host reads
  * copies. */
-#ifndef CVTMESH_LBFGSB_LBFGSB_STATE_H
-#define CVTMESH_LBFGSB_LBFGSB_STATE_H
+#pragma once
 
 #include "lbfgsb/lbfgsb.h"
 #include "lbfgsb/more_thuente.h"
@@ -333,5 +332,3 @@ CVTM_HD cvtm_lbfgsb_arrays cvtm_lbfgsb_problem_arrays(const cvtm_lbfgsb_arrays *
   if (one.work) one.work += p;
   return one;
 }
-
-#endif

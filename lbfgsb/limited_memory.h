@@ -1,8 +1,7 @@
 /* The limited-memory matrix B = theta I - W P W', W = [Y S]: products of the stored pairs, and the
  * small matrices formed from them. Byrd, Lu, Nocedal & Zhu 1995, section 3, write M for P, and use
  * W = [Y theta S]. */
-#ifndef CVTMESH_LBFGSB_LIMITED_MEMORY_H
-#define CVTMESH_LBFGSB_LIMITED_MEMORY_H
+#pragma once
 
 #include "lbfgsb/lbfgsb_state.h"
 
@@ -356,5 +355,3 @@ CVTM_HD void cvtm_lbfgsb_model_column(const cvtm_lbfgsb_state *state,
     x[i] = sum / state->theta - one;
   }
 }
-
-#endif

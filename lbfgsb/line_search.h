@@ -1,7 +1,6 @@
 /* The line search between evaluations: accepts the trial point or chooses the next trial point.
  * more_thuente.h has the step lengths. */
-#ifndef CVTMESH_LBFGSB_LINE_SEARCH_H
-#define CVTMESH_LBFGSB_LINE_SEARCH_H
+#pragma once
 
 #include "lbfgsb/limited_memory.h"
 #include "lbfgsb/stopping.h"
@@ -202,5 +201,3 @@ CVTM_HD void cvtm_lbfgsb_decide_fallback(cvtm_lbfgsb_state *state, const double 
   state->phase = (int)CVTM_PHASE_AGAIN;
   cvtm_lbfgsb_set_trial_step(state, 0.0);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * ACM TOMS 20 (1994). It finds a step with
  *    f(step) <= f(0) + decrease step f'(0)  and  |f'(step)| <= curvature |f'(0)|.
  * A search is a state; each call of cvtm_search_advance takes one evaluation. */
-#ifndef CVTMESH_LBFGSB_MORE_THUENTE_H
-#define CVTMESH_LBFGSB_MORE_THUENTE_H
+#pragma once
 
 #include "base/portable.h"
 
@@ -210,5 +209,3 @@ CVTM_HD cvtm_search_outcome cvtm_search_advance(cvtm_search *search,
   *step = next;
   return CVTM_SEARCH_AGAIN;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Inside lbfgsb only: histories of more than CVTM_LBFGSB_SHORT pairs. The columns of W = [Y S] form
  * panels, which cuBLAS multiplies on CUDA. The host makes the decisions of iteration.h and waits
  * for each pass. */
-#ifndef CVTMESH_LBFGSB_PANELS_H
-#define CVTMESH_LBFGSB_PANELS_H
+#pragma once
 
 #include "lbfgsb/rows.h"
 
@@ -49,4 +48,3 @@ cvtm_status cvtm_panels_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arr
 size_t cvtm_panels_model_bytes(void);
 
 CVTM_C_END
-#endif

@@ -4,8 +4,7 @@
  * by asynchronous copies, and tensor cores form the products in double precision. With ordinary
  * multiplications the optimiser takes 1.7 times as long at n = 10^6, 2.2 times at 6.4 * 10^7, and
  * 3.9 times with m = 17 (H200). Then come pass B and the passes without products. */
-#ifndef CVTMESH_LBFGSB_PASSES_CUDA_H
-#define CVTMESH_LBFGSB_PASSES_CUDA_H
+#pragma once
 
 #include "lbfgsb/blocks_cuda.h"
 #include "lbfgsb/variables.h"
@@ -414,5 +413,3 @@ static __device__ void pass_trial(block_group on) {
     cvtm_lbfgsb_move_row(&arrays, i, step);
   }
 }
-
-#endif

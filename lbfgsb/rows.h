@@ -1,7 +1,6 @@
 /* Inside lbfgsb only: the kinds of passes over the rows, and the passes on the CPU; the check of
  * bounds and scale; lists of the rows that a phase selects. */
-#ifndef CVTMESH_LBFGSB_ROWS_H
-#define CVTMESH_LBFGSB_ROWS_H
+#pragma once
 
 #include "base/device.h"
 #include "lbfgsb/variables.h"
@@ -85,5 +84,3 @@ CVTM_HD int cvtm_lbfgsb_input_is_valid(const double *lower, const double *upper,
   const int has_scale = !scale || (scale[i] > 0.0 && cvtm_is_finite(scale[i]));
   return low <= high && low < HUGE_VAL && high > -HUGE_VAL && has_scale;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The new iterate of an iteration: its sums from pass A, its record for the monitor, and the
  * stopping tests. Descents by other methods (cvt/descent.c) use the test of the decrease, too. */
-#ifndef CVTMESH_LBFGSB_STOPPING_H
-#define CVTMESH_LBFGSB_STOPPING_H
+#pragma once
 
 #include "lbfgsb/lbfgsb_state.h"
 
@@ -138,5 +137,3 @@ CVTM_HD void cvtm_lbfgsb_decide_point(cvtm_lbfgsb_state *state, const double *su
       state->needs_update || resuming ? cvtm_lbfgsb_find_stop(state, request) : CVTM_STOP_NONE;
   if (stop != CVTM_STOP_NONE) cvtm_lbfgsb_stop(state, stop);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Subspace minimisation: the model is minimised over the variables that are free at the Cauchy
  * point (Byrd et al. 1995, section 5.1, the direct primal method). */
-#ifndef CVTMESH_LBFGSB_SUBSPACE_H
-#define CVTMESH_LBFGSB_SUBSPACE_H
+#pragma once
 
 #include "lbfgsb/limited_memory.h"
 
@@ -128,5 +127,3 @@ CVTM_HD void cvtm_lbfgsb_decide_subspace(cvtm_lane_group group, cvtm_lbfgsb_stat
   if (group.lane == 0) cvtm_lbfgsb_ask_for_step(state, solved);
   cvtm_lanes_sync();
 }
-
-#endif

@@ -3,8 +3,7 @@
  * pass that belong to one thread or to one part of the rows. The passes on the CPU are also
  * compiled for wide vectors, so the functions in their inner loops are inlined. Arrays have x in
  * the caller's units; W, s, y and the gradient belong to the scaled variable x / scale. */
-#ifndef CVTMESH_LBFGSB_VARIABLES_H
-#define CVTMESH_LBFGSB_VARIABLES_H
+#pragma once
 
 #include "base/host.h"
 #include "lbfgsb/lbfgsb_state.h"
@@ -221,5 +220,3 @@ CVTM_HD void cvtm_lbfgsb_start_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, 
   arrays->g[i] = 0.0;
   arrays->d[i] = 0.0;
 }
-
-#endif

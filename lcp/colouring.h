@@ -1,7 +1,6 @@
 /* Colourings of the rows of a sparse matrix: rows i and j with a_ij != 0 have different colours, so
  * that the rows of a colour can be relaxed in parallel (Klement & Oberhuber, section III). */
-#ifndef CVTMESH_LCP_COLOURING_H
-#define CVTMESH_LCP_COLOURING_H
+#pragma once
 
 #include "lcp/sparse.h"
 
@@ -32,4 +31,3 @@ cvtm_status cvtm_colouring_check(const cvtm_csr *matrix, const cvtm_colouring *c
 void cvtm_colouring_sort(const cvtm_colouring *colouring, int32_t *order, int64_t *start);
 
 CVTM_API_END
-#endif

@@ -10,8 +10,7 @@
  *     z = (|x| + x) / gamma,  w = Omega (|x| - x) / gamma,
  *
  * so z'w = 0 holds by construction. An LCP has B = I. */
-#ifndef CVTMESH_LCP_HLCP_H
-#define CVTMESH_LCP_HLCP_H
+#pragma once
 
 #include "lcp/lcp.h"
 
@@ -117,4 +116,3 @@ cvtm_status cvtm_hlcp_solve(cvtm_hlcp *hlcp, const double *q, double *x, int war
                             double *w, cvtm_hlcp_result *result);
 
 CVTM_API_END
-#endif

@@ -1,8 +1,7 @@
 /* Inside lcp only: BiCGStab (van der Vorst 1992, "Bi-CGSTAB: a fast and smoothly converging variant
  * of Bi-CG for the solution of nonsymmetric linear systems") with right preconditioning. Its
  * scalars stay in device memory, so the host waits once per solve. */
-#ifndef CVTMESH_LCP_KRYLOV_H
-#define CVTMESH_LCP_KRYLOV_H
+#pragma once
 
 #include "base/device.h"
 #include "base/portable.h"
@@ -182,5 +181,3 @@ CVTM_HD void cvtm_krylov_element(const cvtm_krylov_view *k, cvtm_krylov_pass pas
       break;
   }
 }
-
-#endif

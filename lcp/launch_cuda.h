@@ -1,6 +1,5 @@
 /* For .cu files only: launches with programmatic dependent launch (PDL). */
-#ifndef CVTMESH_LCP_LAUNCH_CUDA_H
-#define CVTMESH_LCP_LAUNCH_CUDA_H
+#pragma once
 
 #include "base/cuda_utils.h"
 #include "base/select.h"
@@ -67,5 +66,3 @@ cvtm_status launch_pdl(cvtm_device *device, const char *name, void (*kernel)(Par
 }
 
 } /* namespace */
-
-#endif

@@ -6,8 +6,7 @@
  * A bound may be infinite. A problem is solved if its natural residual
  * r_i = x_i - clip(x_i - F_i, lower_i, upper_i) is small. A has one of two forms: any sparse
  * matrix, or a five-point operator on a grid of pixels that is never stored as a matrix. */
-#ifndef CVTMESH_LCP_LCP_H
-#define CVTMESH_LCP_LCP_H
+#pragma once
 
 #include "base/device.h"
 #include "lcp/sparse.h"
@@ -159,4 +158,3 @@ cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, 
                            double *x, int warm, cvtm_lcp_result *result);
 
 CVTM_API_END
-#endif

@@ -1,7 +1,6 @@
 /* Inside lcp only: the base of every solver behind a cvtm_lcp. A solver embeds struct cvtm_lcp as
  * its first member. */
-#ifndef CVTMESH_LCP_LCP_SOLVER_H
-#define CVTMESH_LCP_LCP_SOLVER_H
+#pragma once
 
 #include "lcp/lcp.h"
 
@@ -48,4 +47,3 @@ uint8_t *cvtm_grid_changes(cvtm_lcp *lcp);
 cvtm_status cvtm_grid_cycle(cvtm_lcp *lcp);
 
 CVTM_C_END
-#endif

@@ -1,6 +1,5 @@
 /* Inside lcp only: Lemke's method, for small problems with any matrix. */
-#ifndef CVTMESH_LCP_LEMKE_H
-#define CVTMESH_LCP_LEMKE_H
+#pragma once
 
 #include "lcp/lcp_solver.h"
 
@@ -10,5 +9,3 @@ enum { CVTM_LEMKE_ROWS = 2000 }; /* `auto` takes Lemke's method up to this size 
  * where f is the number of variables without a bound. */
 cvtm_status cvtm_lemke_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
                               const cvtm_lcp_options *options, cvtm_lcp **lcp);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside lcp only: a path of Lemke's method, in a dictionary. */
-#ifndef CVTMESH_LCP_LEMKE_PATH_H
-#define CVTMESH_LCP_LEMKE_PATH_H
+#pragma once
 
 #include "base/host.h"
 #include "lcp/lemke.h"
@@ -52,5 +51,3 @@ void cvtm_lemke_read(const lemke *p, double *x);
 /* The direction of the ray at which the path has ended. */
 void cvtm_lemke_read_ray(const lemke *p, double *x);
 cvtm_lemke_residual cvtm_lemke_measure(const lemke *p, const double *x);
-
-#endif

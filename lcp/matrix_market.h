@@ -1,8 +1,7 @@
 /* Matrix Market files (NIST): `matrix coordinate real|integer|pattern general|symmetric|
  * skew-symmetric`, whose entries may come in any order, and `matrix array`, column by column,
  * except pattern. */
-#ifndef CVTMESH_LCP_MATRIX_MARKET_H
-#define CVTMESH_LCP_MATRIX_MARKET_H
+#pragma once
 
 #include "lcp/sparse.h"
 
@@ -19,4 +18,3 @@ cvtm_status cvtm_matrix_market_parse(const unsigned char *bytes, size_t size, co
 cvtm_status cvtm_matrix_market_write(const char *path, const cvtm_csr *matrix, cvtm_error *error);
 
 CVTM_API_END
-#endif

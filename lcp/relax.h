@@ -2,8 +2,7 @@
  * writes these formulas. All loops call them, on both devices: over nodes, lines, strips, tiles and
  * rows of grids and stored matrices, on the given problem and on coarse levels. The loops differ in
  * how they compute `sum`: the right side minus the terms of all other unknowns. */
-#ifndef CVTMESH_LCP_RELAX_H
-#define CVTMESH_LCP_RELAX_H
+#pragma once
 
 #include "base/portable.h"
 
@@ -36,5 +35,3 @@ CVTM_HD double cvtm_relax_projected(double x, double relaxed, double omega, doub
 
 /* b - A x of the row. */
 CVTM_HD double cvtm_residual(double sum, double diagonal, double x) { return sum - diagonal * x; }
-
-#endif

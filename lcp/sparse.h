@@ -1,8 +1,7 @@
 /* Sparse matrices: compressed sparse rows (CSR) in host memory, sliced ELLPACK with slices of 32
  * rows (as in the RgCSR format) in device memory. Columns are 32-bit, so a side is below 2^31;
  * nonzeros are counted in 64 bits. */
-#ifndef CVTMESH_LCP_SPARSE_H
-#define CVTMESH_LCP_SPARSE_H
+#pragma once
 
 #include "base/device.h"
 
@@ -53,4 +52,3 @@ void cvtm_sell_free(cvtm_device *device, cvtm_sell *sell);
 cvtm_status cvtm_sell_find_runs(cvtm_device *device, cvtm_sell *sell);
 
 CVTM_API_END
-#endif

@@ -1,6 +1,5 @@
 /* Inside lcp only: the stop rule of all iterations for LCPs and HLCPs, on both devices. */
-#ifndef CVTMESH_LCP_STOP_H
-#define CVTMESH_LCP_STOP_H
+#pragma once
 
 #include "base/portable.h"
 #include "lcp/lcp.h"
@@ -98,5 +97,3 @@ CVTM_HD double cvtm_iteration_rate(const cvtm_iteration_state *state) {
   const double before = state->recent[(state->iteration - steps) % CVTM_LCP_WINDOW];
   return before > 0 ? pow(state->norm / before, 1.0 / (double)steps) : 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Constrained Delaunay triangulation of regions that are bounded by edges. */
-#ifndef CVTMESH_MESHES_CONSTRAINED_H
-#define CVTMESH_MESHES_CONSTRAINED_H
+#pragma once
 
 #include "meshes/contour.h"
 #include "meshes/mesh.h"
@@ -21,4 +20,3 @@ cvtm_status cvtm_constrained_delaunay(const double *points, int64_t count,
                                       cvtm_regions *regions, int32_t **source, cvtm_error *error);
 
 CVTM_API_END
-#endif

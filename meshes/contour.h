@@ -1,7 +1,6 @@
 /* The boundary of a domain in an image: curves with sub-pixel coordinates, their corners and the
  * regions on both sides, and the sampling of the curves by a size field. */
-#ifndef CVTMESH_MESHES_CONTOUR_H
-#define CVTMESH_MESHES_CONTOUR_H
+#pragma once
 
 #include "base/status.h"
 #include "meshes/polygon_file.h"
@@ -134,4 +133,3 @@ cvtm_status cvtm_boundary_slide(const cvtm_contour *contour, const double *targe
                                 cvtm_boundary *boundary, cvtm_error *error);
 
 CVTM_API_END
-#endif

@@ -2,8 +2,7 @@
  * the CPU or a GPU. A thread finds the triangles around each point independently of other points,
  * in exact arithmetic (star.h), so no step repairs an approximate result. A Delaunay triangulation
  * has the same triangles as that of cvtm_delaunay. */
-#ifndef CVTMESH_MESHES_DEVICE_DELAUNAY_H
-#define CVTMESH_MESHES_DEVICE_DELAUNAY_H
+#pragma once
 
 #include "base/device.h"
 #include "meshes/mesh.h"
@@ -66,4 +65,3 @@ const int32_t *cvtm_device_delaunay_triangles(const cvtm_device_delaunay *d, int
 cvtm_status cvtm_device_delaunay_copy_out(const cvtm_device_delaunay *d, cvtm_mesh *mesh);
 
 CVTM_API_END
-#endif

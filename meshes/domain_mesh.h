@@ -1,6 +1,5 @@
 /* Meshes a domain with a given boundary. */
-#ifndef CVTMESH_MESHES_DOMAIN_MESH_H
-#define CVTMESH_MESHES_DOMAIN_MESH_H
+#pragma once
 
 #include "meshes/constrained.h"
 
@@ -15,4 +14,3 @@ cvtm_status cvtm_domain_mesh(const double *sites, int64_t count, const cvtm_boun
                              cvtm_error *error);
 
 CVTM_API_END
-#endif

@@ -1,6 +1,5 @@
 /* Divides a number of sites between the boundary of a domain and its inside. */
-#ifndef CVTMESH_MESHES_DOMAIN_PLAN_H
-#define CVTMESH_MESHES_DOMAIN_PLAN_H
+#pragma once
 
 #include "meshes/contour.h"
 
@@ -27,4 +26,3 @@ cvtm_status cvtm_domain_plan(const cvtm_contour *contour, int width, int height,
                              cvtm_domain_plan_figures *figures, cvtm_error *error);
 
 CVTM_API_END
-#endif

@@ -2,8 +2,7 @@
  * manual, the messages and the checks of files follow from the rows, and a test compares README.md
  * with the rows. A new format is a file with its row, and the row's name in
  * meshes/formats/format_list.c or, for a drawing or a picture, in draw/format_list.c. */
-#ifndef CVTMESH_MESHES_FORMAT_H
-#define CVTMESH_MESHES_FORMAT_H
+#pragma once
 
 #include "base/status.h"
 
@@ -119,5 +118,3 @@ void cvtm_visit_written(const char *path, const char *option, int ascii, int gro
 /* Visits a file that is read, and the file that is read beside it, if any. */
 void cvtm_visit_read(const char *path, const char *option, cvtm_path_visitor visitor,
                      void *context);
-
-#endif

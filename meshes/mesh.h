@@ -1,8 +1,7 @@
 /* Planar triangulations, Voronoi cells and their quality. Coordinates are in pixels with y down
  * throughout the library; only mesh files are written y up. So the corners of a triangle,
  * counterclockwise in files, have a negative signed area in these coordinates. */
-#ifndef CVTMESH_MESHES_MESH_H
-#define CVTMESH_MESHES_MESH_H
+#pragma once
 
 #include "base/domain.h"
 #include "base/status.h"
@@ -155,4 +154,3 @@ cvtm_status cvtm_quality_compute(const cvtm_mesh *mesh, const cvtm_domain *domai
                                  cvtm_quality *quality, cvtm_error *error);
 
 CVTM_API_END
-#endif

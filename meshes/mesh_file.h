@@ -1,6 +1,5 @@
 /* Reads and writes mesh and point files; the extension names the format. */
-#ifndef CVTMESH_MESHES_MESH_FILE_H
-#define CVTMESH_MESHES_MESH_FILE_H
+#pragma once
 
 #include "base/npy.h"
 #include "meshes/mesh.h"
@@ -147,4 +146,3 @@ cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh
                            cvtm_domain domain, cvtm_error *error);
 
 CVTM_API_END
-#endif

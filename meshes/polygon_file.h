@@ -1,6 +1,5 @@
 /* Polygons with holes, and their files. */
-#ifndef CVTMESH_MESHES_POLYGON_FILE_H
-#define CVTMESH_MESHES_POLYGON_FILE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -55,4 +54,3 @@ cvtm_status cvtm_svg_unit(const char *path, double *mm, cvtm_error *error);
 double cvtm_ring_area(const double *points, int64_t count);
 
 CVTM_API_END
-#endif

@@ -1,6 +1,5 @@
 /* Delaunay refinement: constrained triangulations without small angles or large triangles. */
-#ifndef CVTMESH_MESHES_REFINE_H
-#define CVTMESH_MESHES_REFINE_H
+#pragma once
 
 #include "base/domain.h"
 #include "meshes/constrained.h"
@@ -142,4 +141,3 @@ cvtm_status cvtm_refinement_boundary_angles(cvtm_refinement *refinement,
                                             cvtm_boundary_angles *figures, cvtm_error *error);
 
 CVTM_API_END
-#endif

@@ -1,6 +1,5 @@
 /* Triangles of second order: nodes in the middle of edges, on the boundary on its curves. */
-#ifndef CVTMESH_MESHES_SECOND_ORDER_H
-#define CVTMESH_MESHES_SECOND_ORDER_H
+#pragma once
 
 #include "meshes/contour.h"
 #include "meshes/mesh.h"
@@ -32,4 +31,3 @@ cvtm_status cvtm_second_order_create(const cvtm_mesh *mesh, const cvtm_regions *
                                      cvtm_error *error);
 
 CVTM_API_END
-#endif

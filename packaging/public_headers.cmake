@@ -55,10 +55,7 @@ endforeach()
 list(TRANSFORM cvtmesh_public_headers REPLACE "(.+)" "#include <cvtmesh/\\1>" OUTPUT_VARIABLE all)
 list(JOIN all "\n" all)
 cvtmesh_write_header(cvtmesh.h "/* Everything of cvtmesh: ${PROJECT_DESCRIPTION}. */
-#ifndef CVTMESH_CVTMESH_H
-#define CVTMESH_CVTMESH_H
+#pragma once
 
 ${all}
-
-#endif
 ")

@@ -1,7 +1,6 @@
 /* How many dots a machine draws in a time, and the tones that a limited number of dots of one size
  * can show: -n and --tone. */
-#ifndef CVTMESH_RUN_BUDGET_H
-#define CVTMESH_RUN_BUDGET_H
+#pragma once
 
 #include "base/status.h"
 #include "density/density.h"
@@ -34,5 +33,3 @@ cvtm_status run_budget_check(const cvtm_run_options *options, cvtm_error *error)
  * the first, whose sites start close to their final positions. */
 void run_touches_choose(cvtm_run_options *options);
 void run_budget_report(const cvtm_run_options *options, cJSON *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* `--checkpoint`: the state of a run in a file. */
-#ifndef CVTMESH_RUN_CHECKPOINT_H
-#define CVTMESH_RUN_CHECKPOINT_H
+#pragma once
 
 #include "run/json.h"
 #include "run/options.h"
@@ -36,5 +35,3 @@ cvtm_status run_checkpoint_attach(run_checkpoint *checkpoint, run_history *histo
 /* Adds the name of the file to the message of a solver that refused the state. */
 void run_checkpoint_explain(const run_checkpoint *checkpoint, cvtm_error *error);
 void run_checkpoint_close(run_checkpoint *checkpoint);
-
-#endif

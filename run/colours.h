@@ -1,8 +1,7 @@
 /* Drawings in several colours: --colours of `run`. The picture is separated into coverages by the
  * inks, each ink has dots of its own. The sizes of the dots are corrected until the blurred drawing
  * has the colours that the inks can give. */
-#ifndef CVTMESH_RUN_COLOURS_H
-#define CVTMESH_RUN_COLOURS_H
+#pragma once
 
 #include "base/device.h"
 #include "base/status.h"
@@ -83,5 +82,3 @@ cvtm_status run_colours_draw(const cvtm_run_options *options, run_colours *colou
 void run_colours_free(run_colours *colours);
 
 void run_colours_report(const run_colours *colours, cJSON *report);
-
-#endif

@@ -1,7 +1,6 @@
 /* The options of segmentation and of the density's pipeline (density/pipeline.h), for the
  * subcommands that have them: checks, values, and their part of the report. */
-#ifndef CVTMESH_RUN_CONDITION_H
-#define CVTMESH_RUN_CONDITION_H
+#pragma once
 
 #include "base/device.h"
 #include "run/options.h"
@@ -66,5 +65,3 @@ cvtm_status run_size_raster_read(const cvtm_run_options *options, const char *pa
                                  cvtm_domain domain, const double rectangle[4],
                                  run_size_raster *raster, cvtm_error *error);
 double run_size_at(const run_size_raster *raster, double x, double y);
-
-#endif

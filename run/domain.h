@@ -1,6 +1,5 @@
 /* --domain of `run`: reads the domain, plans its boundary, and triangulates the sites within it. */
-#ifndef CVTMESH_RUN_DOMAIN_H
-#define CVTMESH_RUN_DOMAIN_H
+#pragma once
 
 #include "base/domain.h"
 #include "run/condition.h"
@@ -123,5 +122,3 @@ cvtm_status run_region_names_check(const cvtm_run_options *options, cvtm_error *
 cvtm_status run_region_names_group(const cvtm_run_options *options, const cvtm_pslg *graph,
                                    const cvtm_mesh *mesh, cvtm_domain image, cvtm_regions *regions,
                                    cvtm_error *error);
-
-#endif

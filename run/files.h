@@ -1,6 +1,5 @@
 /* Identifies the file that a path names, and the files that a run reads. */
-#ifndef CVTMESH_RUN_FILES_H
-#define CVTMESH_RUN_FILES_H
+#pragma once
 
 #include "meshes/format.h"
 #include "run/options.h"
@@ -76,5 +75,3 @@ void run_files_free(run_file_list *list);
 /* run_files_check for all files of a run and those that belong to them. A checkpoint may replace
  * the one that was read. */
 cvtm_status run_refuse_overwriting(const cvtm_run_options *options, cvtm_error *error);
-
-#endif

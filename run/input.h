@@ -1,6 +1,5 @@
 /* What several commands read: densities, point files, vectors. */
-#ifndef CVTMESH_RUN_INPUT_H
-#define CVTMESH_RUN_INPUT_H
+#pragma once
 
 #include "base/domain.h"
 #include "base/status.h"
@@ -64,5 +63,3 @@ cvtm_status run_world_set(cvtm_run_options *options, const cvtm_image_place *pla
  * without --pixel-size. */
 void run_world_report(const cvtm_run_options *options, cvtm_domain domain, const cvtm_mesh *mesh,
                       cJSON *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* JSON reports: numbers are read back with the same bits; null stands for nan and inf. */
-#ifndef CVTMESH_RUN_JSON_H
-#define CVTMESH_RUN_JSON_H
+#pragma once
 
 #include "base/device.h"
 #include "base/status.h"
@@ -53,5 +52,3 @@ typedef struct run_history {
 void *run_history_add(run_history *history, size_t size);
 /* CVTM_ERROR_MEMORY if a record was lost. */
 cvtm_status run_history_check(const run_history *history, cvtm_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The values of options: numbers, lengths. */
-#ifndef CVTMESH_RUN_OPTIONS_H
-#define CVTMESH_RUN_OPTIONS_H
+#pragma once
 
 #include "run/run.h"
 
@@ -69,5 +68,3 @@ typedef struct run_nearest {
 run_nearest run_nearest_start(const char *word);
 /* Compares a candidate with the best so far; of equally close ones the first is kept. */
 void run_nearest_offer(run_nearest *nearest, const char *candidate);
-
-#endif

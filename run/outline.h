@@ -6,8 +6,7 @@
  *     cvtm_outline_write(outline, "plate.msh", NULL, &error);  as often as there are files
  *     cvtm_outline_destroy(outline);
  */
-#ifndef CVTMESH_RUN_OUTLINE_H
-#define CVTMESH_RUN_OUTLINE_H
+#pragma once
 
 #include "meshes/mesh.h"
 #include "run/run.h"
@@ -50,4 +49,3 @@ const cvtm_outline_result *cvtm_outline_get(cvtm_outline *outline);
 void cvtm_outline_destroy(cvtm_outline *outline);
 
 CVTM_API_END
-#endif

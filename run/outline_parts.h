@@ -1,7 +1,6 @@
 /* Functions for meshing an outline, called by run/outline.c: sizes and their formulas
  * (expression.c), division of curves by sizes, and opposite sides of a periodic outline. */
-#ifndef CVTMESH_RUN_OUTLINE_PARTS_H
-#define CVTMESH_RUN_OUTLINE_PARTS_H
+#pragma once
 
 #include "meshes/domain/pslg.h"
 #include "meshes/refine/adapt.h"
@@ -173,5 +172,3 @@ cvtm_status run_outline_names_check(const cvtm_run_list *given, cvtm_error *erro
  * names of --boundary-name. */
 cvtm_status run_outline_group(const cvtm_outline *outline, const cvtm_mesh *mesh,
                               const double sides[4], cvtm_regions *regions, cvtm_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The files that a command writes: formats, checks before the work begins, output of meshes. */
-#ifndef CVTMESH_RUN_OUTPUT_H
-#define CVTMESH_RUN_OUTPUT_H
+#pragma once
 
 #include "base/status.h"
 #include "run/options.h"
@@ -81,5 +80,3 @@ double *run_scene_place(const run_scene *scene);
 
 /* Writes every -o. */
 cvtm_status run_scene_write(const run_scene *scene, cvtm_error *error);
-
-#endif

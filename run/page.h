@@ -1,6 +1,5 @@
 /* Drawings on a page in millimetres (--page), as SVG, PDF, DXF, HPGL or G-code. */
-#ifndef CVTMESH_RUN_PAGE_H
-#define CVTMESH_RUN_PAGE_H
+#pragma once
 
 #include "run/options.h"
 #include "run/output.h"
@@ -92,5 +91,3 @@ cvtm_status run_order_apply(const run_point_order *order, int64_t count, int col
                             double *values, cvtm_error *error);
 void run_order_free(run_point_order *order);
 void run_order_report(const run_point_order *order, const cvtm_run_options *options, cJSON *report);
-
-#endif

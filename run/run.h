@@ -7,8 +7,7 @@
  *     cvtm_run_destroy(run);
  *
  * The fields have the names of the program's options (docs/cvtmesh.1), as messages do, too. */
-#ifndef CVTMESH_RUN_RUN_H
-#define CVTMESH_RUN_RUN_H
+#pragma once
 
 #include "base/api.h"
 #include "base/device.h"
@@ -393,4 +392,3 @@ const cvtm_run_result *cvtm_run_get(cvtm_run *run);
 void cvtm_run_destroy(cvtm_run *run);
 
 CVTM_API_END
-#endif

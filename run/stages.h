@@ -1,7 +1,6 @@
 /* A run in stages, so that a batch can read and write files while a device computes. After a
  * failure no further stage may follow. */
-#ifndef CVTMESH_RUN_STAGES_H
-#define CVTMESH_RUN_STAGES_H
+#pragma once
 
 #include "run/follow.h"
 #include "run/options.h"
@@ -51,5 +50,3 @@ void run_preset_descent(const cvtm_run_options *options, cvtm_cvt_options *setti
 enum { RUN_PREVIEW_SITES = 20000 };
 /* Limits the sites of a preview to the number for which there is time. */
 void run_preview_limit(cvtm_run_options *options);
-
-#endif

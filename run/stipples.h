@@ -1,7 +1,6 @@
 /* The dots of an SVG: their sizes, with which the ink is that of the picture, and the likeness of
  * drawing and picture. */
-#ifndef CVTMESH_RUN_STIPPLES_H
-#define CVTMESH_RUN_STIPPLES_H
+#pragma once
 
 #include "base/domain.h"
 #include "cvt/local_mean.h"
@@ -96,5 +95,3 @@ void run_stipples_separate(cvtm_domain domain, const double *points, const cvtm_
 
 /* Adds `tone` if the dots were measured. */
 void run_stipples_report(const run_stipples *stipples, cJSON *report);
-
-#endif

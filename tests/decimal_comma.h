@@ -1,7 +1,6 @@
 /* Test helper: a locale whose numbers have a decimal comma. It is made for the test, from the
  * sources of Debian's package `locales`. */
-#ifndef CVTMESH_TESTS_DECIMAL_COMMA_H
-#define CVTMESH_TESTS_DECIMAL_COMMA_H
+#pragma once
 
 #include <locale.h>
 #include <stdio.h>
@@ -20,5 +19,3 @@ static inline void use_decimal_comma(void) {
   snprintf(text, sizeof text, "%.1f", 1.5);
   assert_string_equal(text, "1,5");
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Random points of the unit sphere for tests. */
-#ifndef CVTMESH_TESTS_SPHERE_POINTS_H
-#define CVTMESH_TESTS_SPHERE_POINTS_H
+#pragma once
 
 #include "base/sphere.h"
 #include "splitmix64.h"
@@ -17,5 +16,3 @@ static inline double *random_sphere(int64_t count, uint64_t seed) {
   }
   return points;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Random numbers of tests, the same everywhere: splitmix64. */
-#ifndef CVTMESH_TESTS_SPLITMIX64_H
-#define CVTMESH_TESTS_SPLITMIX64_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ static inline double congruential_unit(uint64_t *state) {
   *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (double)(*state >> 11) * 0x1p-53;
 }
-
-#endif

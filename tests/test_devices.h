@@ -1,8 +1,7 @@
 /* What every test that runs on devices includes: testing.h, and a device chosen by
  * the environment. CTest runs such a test once with CVTMESH_TEST_DEVICE unset (the
  * CPU) and once with `cuda`, where a machine without a GPU makes it skip (exit 77). */
-#ifndef CVTMESH_TESTS_TEST_DEVICES_H
-#define CVTMESH_TESTS_TEST_DEVICES_H
+#pragma once
 
 #include "base/device.h"
 #include "testing.h"
@@ -124,5 +123,3 @@ static inline int test_device_captures(const cvtm_device *device) {
   const char *host = getenv("CVTMESH_HOST_LOOPS");
   return cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA && !(host && strcmp(host, "1") == 0);
 }
-
-#endif

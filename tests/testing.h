@@ -1,7 +1,6 @@
 /* What every test in C includes: cmocka and the headers that it needs, and tests that enter
  * themselves into the list that main runs. */
-#ifndef CVTMESH_TESTS_TESTING_H
-#define CVTMESH_TESTS_TESTING_H
+#pragma once
 
 #include <math.h>
 #include <setjmp.h>
@@ -95,5 +94,3 @@ __attribute__((constructor)) static void testing_filter(void) {
   const char *pattern = getenv("CVTMESH_TEST_FILTER");
   if (pattern && *pattern) cmocka_set_test_filter(pattern);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Ranks that are threads of a test, each with a device handle of its own. */
-#ifndef CVTMESH_TESTS_THREAD_RANKS_H
-#define CVTMESH_TESTS_THREAD_RANKS_H
+#pragma once
 
 #include <pthread.h>
 
@@ -67,5 +66,3 @@ static inline void run_ranks(int count, rank_function function, void *context) {
   for (int r = 0; r < count; ++r) pthread_join(ids[r], NULL);
   pthread_barrier_destroy(&thread_meeting);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Draws rounded boxes, lines and text over a picture, in framebuffer pixels, y down. The canvas
  * collects shapes, and cvtm_canvas_end draws them in order with one call of OpenGL. */
-#ifndef CVTMESH_VIEWER_CANVAS_H
-#define CVTMESH_VIEWER_CANVAS_H
+#pragma once
 
 #include "viewer/frame.h"
 #include "viewer/view.h"
@@ -57,5 +56,3 @@ extern const char *const cvtm_font_strokes[CVTM_FONT_GLYPHS];
  * Capitals are `capital` pixels high, lines `weight` pixels wide. */
 void cvtm_font_draw(int glyph, int width, int height, double capital, double weight,
                     unsigned char *pixels, int stride);
-
-#endif

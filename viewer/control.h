@@ -1,7 +1,6 @@
 /* Handles events of keys and mouse, from a window or a script: changes the view, or sends commands
  * to the solver. */
-#ifndef CVTMESH_VIEWER_CONTROL_H
-#define CVTMESH_VIEWER_CONTROL_H
+#pragma once
 
 #include "viewer/frame.h"
 #include "viewer/solver.h"
@@ -65,5 +64,3 @@ int cvtm_script_over(const cvtm_script *script);
 /* Parses a list such as "cells,sites". The message of CVTM_ERROR_ARGUMENT names the unknown
  * word. */
 cvtm_status cvtm_layers_parse(const char *list, unsigned *layers, cvtm_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The state of an optimisation at an iteration, and the geometry that is drawn. */
-#ifndef CVTMESH_VIEWER_FRAME_H
-#define CVTMESH_VIEWER_FRAME_H
+#pragma once
 
 #include "base/domain.h"
 #include "base/status.h"
@@ -80,5 +79,3 @@ typedef struct cvtm_view_frame {
 /* Computes the geometry of frame->state. */
 cvtm_status cvtm_view_frame_build(cvtm_view_frame *frame, cvtm_error *error);
 void cvtm_view_frame_free(cvtm_view_frame *frame);
-
-#endif

@@ -1,7 +1,6 @@
 /* A triple buffer between one writer and one reader: the writer always has a slot to fill, the
  * reader can always take the newest filled slot, and neither waits. */
-#ifndef CVTMESH_VIEWER_MAILBOX_H
-#define CVTMESH_VIEWER_MAILBOX_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -35,5 +34,3 @@ static inline int cvtm_mailbox_take(cvtm_mailbox *box) {
   box->front = atomic_exchange(&box->middle, box->front) & 3u;
   return 1;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Writes a self-contained HTML page about a run: pictures, energy over iterations, and a report. */
-#ifndef CVTMESH_VIEWER_PAGE_H
-#define CVTMESH_VIEWER_PAGE_H
+#pragma once
 
 #include "base/status.h"
 #include "viewer/frame.h"
@@ -24,5 +23,3 @@ typedef struct cvtm_html_page {
 /* Writes the page. It shows at most 121 pictures: of more pictures, every k-th, with the smallest
  * sufficient k, and the last. */
 cvtm_status cvtm_page_write(const char *path, const cvtm_html_page *page, cvtm_error *error);
-
-#endif

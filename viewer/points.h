@@ -2,8 +2,7 @@
  * memory if OpenGL runs on the same GPU, else passes through pinned host memory or, on the CPU,
  * ordinary memory. The solver's thread publishes and the drawing thread reads; neither waits for
  * the other. */
-#ifndef CVTMESH_VIEWER_POINTS_H
-#define CVTMESH_VIEWER_POINTS_H
+#pragma once
 
 #include "base/device.h"
 
@@ -28,5 +27,3 @@ int cvtm_points_take(cvtm_points *points, int64_t *count);
 /* Drawing: copies the sites taken last, as float x, y, to the start of an OpenGL buffer that is
  * large enough. Unless `renewed` is nonzero, `buffer` must be that of the last call. */
 cvtm_status cvtm_points_copy(cvtm_points *points, unsigned buffer, int renewed, cvtm_error *error);
-
-#endif

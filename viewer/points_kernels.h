@@ -1,6 +1,5 @@
 /* Inside viewer only: the CUDA functions of points.c. */
-#ifndef CVTMESH_VIEWER_POINTS_KERNELS_H
-#define CVTMESH_VIEWER_POINTS_KERNELS_H
+#pragma once
 
 #include "base/device.h"
 
@@ -23,4 +22,3 @@ cvtm_status cvtm_points_cuda_copy(void *resource, void *stream, const float *fro
                                   cvtm_error *error);
 
 CVTM_C_END
-#endif

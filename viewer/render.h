@@ -1,7 +1,6 @@
 /* Draws frames into the currently bound framebuffer with OpenGL 3.3 core. The caller keeps a
  * context current until the renderer is destroyed. */
-#ifndef CVTMESH_VIEWER_RENDER_H
-#define CVTMESH_VIEWER_RENDER_H
+#pragma once
 
 #include "viewer/frame.h"
 #include "viewer/view.h"
@@ -33,5 +32,3 @@ void cvtm_render_set_fewest_labels(cvtm_render *render, int64_t fewest);
 cvtm_status cvtm_render_draw(cvtm_render *render, const cvtm_view *view, cvtm_error *error);
 /* Reads the picture: RGB, rows from the top, 3 * width * height bytes. */
 cvtm_status cvtm_render_read(int width, int height, unsigned char *pixels, cvtm_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The shaders of render.c. */
-#ifndef CVTMESH_VIEWER_SHADERS_H
-#define CVTMESH_VIEWER_SHADERS_H
+#pragma once
 
 /* Transforms domain coordinates to screen coordinates, and colours cells by a palette with a row
  * for each cvtm_fill. */
@@ -240,5 +239,3 @@ static const char label_fragment[] =
     "  }\n"
     "  result = shade_cell(fill_colour(id), fill_colour(neighbour), max(away, 0.0), spacing);\n"
     "}\n";
-
-#endif

@@ -1,7 +1,6 @@
 /* Runs the optimiser in a thread, which accepts commands at any time and publishes states; the
  * drawing thread takes the newest state and never waits. */
-#ifndef CVTMESH_VIEWER_SOLVER_H
-#define CVTMESH_VIEWER_SOLVER_H
+#pragma once
 
 #include "cvt/cvt.h"
 #include "viewer/frame.h"
@@ -75,5 +74,3 @@ void cvtm_solver_visit_density(cvtm_solver *solver, uint64_t *version, cvtm_dens
                                void *context);
 /* Returns CVTM_OK, or the error that ended the optimisation, with a copy of its message. */
 cvtm_status cvtm_solver_error(cvtm_solver *solver, cvtm_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* A surface is a window or a framebuffer in memory. Its OpenGL context is current for the thread
  * that created the surface. A window delivers events of keys and mouse. */
-#ifndef CVTMESH_VIEWER_SURFACE_H
-#define CVTMESH_VIEWER_SURFACE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -56,5 +55,3 @@ cvtm_status cvtm_window_create(const char *title, int width, int height, cvtm_su
  * to draw; -1: any. */
 cvtm_status cvtm_headless_create(int width, int height, int cuda, cvtm_surface **surface,
                                  cvtm_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The part of a frame that is shown, and how; shared by drawing and controls. */
-#ifndef CVTMESH_VIEWER_VIEW_H
-#define CVTMESH_VIEWER_VIEW_H
+#pragma once
 
 #include "base/domain.h"
 
@@ -76,5 +75,3 @@ static inline void cvtm_view_fit(cvtm_view *view, cvtm_domain domain) {
   view->x = 0.5 * domain.width;
   view->y = 0.5 * domain.height + 0.5 * bar / view->zoom;
 }
-
-#endif

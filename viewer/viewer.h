@@ -1,6 +1,5 @@
 /* Shows a running optimisation in a window, or writes pictures of it. */
-#ifndef CVTMESH_VIEWER_VIEWER_H
-#define CVTMESH_VIEWER_VIEWER_H
+#pragma once
 
 #include "cvt/cvt.h"
 #include "viewer/view.h"
@@ -52,4 +51,3 @@ cvtm_status cvtm_viewer_run(const cvtm_viewer_options *options, cvtm_viewer_resu
                             cvtm_error *error);
 
 CVTM_C_END
-#endif

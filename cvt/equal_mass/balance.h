@@ -1,7 +1,6 @@
 /* Inside equal_mass only: the weights with which the power cells of given sites have equal
  * masses. */
-#ifndef CVTMESH_CVT_EQUAL_MASS_BALANCE_H
-#define CVTMESH_CVT_EQUAL_MASS_BALANCE_H
+#pragma once
 
 #include "cvt/equal_mass/power_kernels.h"
 
@@ -43,5 +42,3 @@ cvtm_status cvtm_power_estimate(cvtm_power *power, const double *sites, cvtm_pow
 cvtm_status cvtm_power_balance(cvtm_power *power, const double *sites, double tolerance,
                                cvtm_power_figures *figures, int *converged,
                                cvtm_power_effort *effort);
-
-#endif

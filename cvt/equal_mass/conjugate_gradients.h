@@ -1,7 +1,6 @@
 /* The scalars of preconditioned conjugate gradients, for both devices: r is the residual, z the
  * preconditioned residual, d the direction, A the matrix. */
-#ifndef CVTMESH_CVT_CONJUGATE_GRADIENTS_H
-#define CVTMESH_CVT_CONJUGATE_GRADIENTS_H
+#pragma once
 
 #include "base/portable.h"
 
@@ -40,5 +39,3 @@ CVTM_HD void cvtm_cg_set_beta(cvtm_cg *cg, double square) {
   cg->square = square;
   cg->running = cg->running && square > cg->target && cg->iteration < cg->max_iterations;
 }
-
-#endif

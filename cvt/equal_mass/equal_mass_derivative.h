@@ -8,8 +8,7 @@
  * (Kitagawa, Merigot & Thibert 2019). So the derivative of a function of w and the centroids takes
  * one solution of K lambda = g, where g is the derivative of the function by w. The constants of
  * the phi_i of cvt/pull.h are then reduced by lambda. */
-#ifndef CVTMESH_CVT_EQUAL_MASS_EQUAL_MASS_DERIVATIVE_H
-#define CVTMESH_CVT_EQUAL_MASS_EQUAL_MASS_DERIVATIVE_H
+#pragma once
 
 #include "base/domain.h"
 #include "base/status.h"
@@ -36,5 +35,3 @@ cvtm_status cvtm_equal_mass_derivative_pull_back(const cvtm_equal_mass_derivativ
                                                  const double *by_weights,
                                                  const double *by_centroids, double *by_sites,
                                                  double *by_density, cvtm_error *error);
-
-#endif

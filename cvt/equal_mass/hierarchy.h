@@ -5,8 +5,7 @@
  * by the sum of the couplings between them. Corrections are multiplied by a factor above 1, because
  * the energy of piecewise constant functions is too large (Braess 1995). Compiles as C11 and inside
  * CUDA kernels. */
-#ifndef CVTMESH_CVT_EQUAL_MASS_HIERARCHY_H
-#define CVTMESH_CVT_EQUAL_MASS_HIERARCHY_H
+#pragma once
 
 #include "base/device.h"
 #include "base/portable.h"
@@ -114,5 +113,3 @@ CVTM_HD void cvtm_power_correct_level(const cvtm_power_level *level, const cvtm_
                                 : own;
   cvtm_power_set_correction(level, finer, i, x);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * and may be empty. The rectangle of the domain is clipped by the sites of the tree. A subtree is
  * skipped if a site of its largest weight, anywhere in its box, would cut off no corner of the
  * cell. Compiles as C11 and inside CUDA kernels. */
-#ifndef CVTMESH_CVT_EQUAL_MASS_POWER_CELL_H
-#define CVTMESH_CVT_EQUAL_MASS_POWER_CELL_H
+#pragma once
 
 #include "base/geometry.h"
 #include "cvt/density_row.h"
@@ -403,5 +402,3 @@ CVTM_HD cvtm_power_edge cvtm_power_edge_of(const cvtm_power_view *view, cvtm_dom
   edge.offset[3] = edge.offset[1] - dy;
   return edge;
 }
-
-#endif

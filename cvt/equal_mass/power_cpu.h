@@ -1,7 +1,6 @@
 /* Inside cvt only, on the CPU: a power cell in memory that grows with its corners, and all cells.
  */
-#ifndef CVTMESH_CVT_EQUAL_MASS_POWER_CPU_H
-#define CVTMESH_CVT_EQUAL_MASS_POWER_CPU_H
+#pragma once
 
 #include "base/device.h"
 #include "cvt/equal_mass/power_cell.h"
@@ -20,5 +19,3 @@ int cvtm_power_cut_out(const cvtm_power_view *view, cvtm_domain domain, int64_t 
  * be outside the domain, which is not periodic. The message of an error is the device's. */
 cvtm_status cvtm_power_cells(cvtm_device *device, const cvtm_site_tree_view *tree,
                              cvtm_domain domain, const double *weights, cvtm_cells *cells);
-
-#endif

@@ -1,7 +1,6 @@
 /* For *_cuda.cu of this folder only: the state that a power diagram has on a CUDA device, and the
  * launchers of its table. */
-#ifndef CVTMESH_CVT_EQUAL_MASS_POWER_CUDA_H
-#define CVTMESH_CVT_EQUAL_MASS_POWER_CUDA_H
+#pragma once
 
 #include "cvt/equal_mass/power_kernels.h"
 
@@ -64,5 +63,3 @@ cvtm_status cvtm_power_set_weights_cuda(cvtm_power *power, const double *weight)
 cvtm_status cvtm_power_cells_cuda(cvtm_power *power);
 cvtm_status cvtm_power_figures_cuda(cvtm_power *power, const double *weight);
 cvtm_status cvtm_power_solve_cuda(cvtm_power *power, double tolerance, int32_t max_iterations);
-
-#endif

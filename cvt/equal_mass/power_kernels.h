@@ -1,7 +1,6 @@
 /* Inside equal_mass only: the power diagram of a plan's sites on a device, the linear systems of
  * Newton's method for the weights, and the phases that differ between devices. */
-#ifndef CVTMESH_CVT_EQUAL_MASS_POWER_KERNELS_H
-#define CVTMESH_CVT_EQUAL_MASS_POWER_KERNELS_H
+#pragma once
 
 #include "base/phases.h"
 #include "cvt/equal_mass/conjugate_gradients.h"
@@ -147,5 +146,3 @@ CVTM_HD void cvtm_power_correct_row(const cvtm_power *power, int64_t fixed, doub
   gradient[2 * i + 1] = gy;
   if (i >= fixed) distance[i] = sqrt(gx * gx + gy * gy) / (2 * power->target);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * K(p, q) = 2 a b / (a^2 + b^2) exp(-|p - q|^2 / (2 (a^2 + b^2))) is the integral over the plane
  * of the product of two Gaussians of equal norm, with centres p, q and widths a, b.
  * */
-#ifndef CVTMESH_CVT_NOISE_BLUE_NOISE_H
-#define CVTMESH_CVT_NOISE_BLUE_NOISE_H
+#pragma once
 
 #include "base/device.h"
 #include "base/domain.h"
@@ -56,4 +55,3 @@ cvtm_status cvtm_blue_noise_evaluate(void *context, const double *x, double *f, 
 cvtm_status cvtm_blue_noise_widths(const cvtm_blue_noise *noise, const double *x, double *width);
 
 CVTM_C_END
-#endif

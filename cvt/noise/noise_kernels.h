@@ -4,8 +4,7 @@
  * Sources are divided into classes, the octaves of their variances, and the sources of a class
  * into square cells. A sum visits the cells within reach of its point row by row, because the
  * sources of a row of cells are consecutive. */
-#ifndef CVTMESH_CVT_NOISE_NOISE_KERNELS_H
-#define CVTMESH_CVT_NOISE_NOISE_KERNELS_H
+#pragma once
 
 #include "base/portable.h"
 #include "base/host.h"
@@ -294,5 +293,3 @@ CVTM_HD void cvtm_noise_gradient(const cvtm_noise_points *p, double *g, int64_t 
   g[2 * i] = sum->by_x + sum->by_log_width * at->width_by[0] - at->potential_by[0];
   g[2 * i + 1] = sum->by_y + sum->by_log_width * at->width_by[1] - at->potential_by[1];
 }
-
-#endif

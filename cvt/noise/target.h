@@ -1,7 +1,6 @@
 /* Inside noise/: the target density of Gaussian blue noise. At each point it gives the width of the
  * kernel and the potential, which is the sum of kernels over the density. */
-#ifndef CVTMESH_CVT_NOISE_TARGET_H
-#define CVTMESH_CVT_NOISE_TARGET_H
+#pragma once
 
 #include "base/device.h"
 #include "base/domain.h"
@@ -125,5 +124,3 @@ CVTM_HD cvtm_target_value cvtm_target_at(const cvtm_target *target, double x, do
   }
   return v;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * code points of ITU-T H.273, or a gamma and chromaticities as in PNG. Linear light is red, green
  * and blue with the primaries and the white of sRGB; colours outside this gamut have components
  * below 0 or above 1. */
-#ifndef CVTMESH_DENSITY_PICTURES_COLOUR_H
-#define CVTMESH_DENSITY_PICTURES_COLOUR_H
+#pragma once
 
 #include "base/status.h"
 
@@ -52,5 +51,3 @@ void cvtm_colour_destroy(cvtm_colour *colour);
  * colour->kind must not be CVTM_COLOUR_SRGB. light: 3 * count. */
 void cvtm_colour_light(const cvtm_colour *colour, const uint16_t *samples, size_t count,
                        float *light);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside density only: the interface of the picture decoders and the functions that they share. */
-#ifndef CVTMESH_DENSITY_PICTURES_IMAGE_FORMATS_H
-#define CVTMESH_DENSITY_PICTURES_IMAGE_FORMATS_H
+#pragma once
 
 #include "density/density.h"
 #include "density/pictures/colour.h"
@@ -169,5 +168,3 @@ size_t cvtm_pixel_bytes(const cvtm_pixel_layout *layout);
  * reports the error. */
 cvtm_status cvtm_png_rows_read(const cvtm_image_source *source, size_t *position,
                                cvtm_pixels *pixels, int *done, cvtm_error *error);
-
-#endif

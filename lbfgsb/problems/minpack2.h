@@ -1,8 +1,7 @@
 /* The eight minimisation problems of MINPACK-2 as objectives of L-BFGS-B. The device evaluates
  * value and gradient in one pass, with sums in a fixed order. B. Averick, R. Carter, J. More &
  * G.-L. Xue 1992, "The MINPACK-2 test problem collection", Argonne report MCS-P153-0692. */
-#ifndef CVTMESH_LBFGSB_PROBLEMS_MINPACK2_H
-#define CVTMESH_LBFGSB_PROBLEMS_MINPACK2_H
+#pragma once
 
 #include "lbfgsb/lbfgsb.h"
 
@@ -70,4 +69,3 @@ cvtm_status cvtm_minpack2_evaluate(void *problem, const double *x, double *f, do
                                    void *stream);
 
 CVTM_C_END
-#endif

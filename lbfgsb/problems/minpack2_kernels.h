@@ -1,8 +1,7 @@
 /* Inside lbfgsb/problems only: the terms that one node, unknown or atom adds to the value and to
  * the gradient of a MINPACK-2 problem, for both devices. Formulas of Averick, Carter, More & Xue
  * 1992. Each triangle or interval has one node as its owner, which adds its value. */
-#ifndef CVTMESH_LBFGSB_PROBLEMS_MINPACK2_KERNELS_H
-#define CVTMESH_LBFGSB_PROBLEMS_MINPACK2_KERNELS_H
+#pragma once
 
 #include "base/portable.h"
 #include "lbfgsb/problems/minpack2.h"
@@ -366,5 +365,3 @@ typedef struct cvtm_minpack2_table {
 extern const cvtm_minpack2_table cvtm_minpack2_table_cpu, cvtm_minpack2_table_cuda;
 
 CVTM_C_END
-
-#endif

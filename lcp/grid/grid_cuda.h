@@ -5,8 +5,7 @@
  *   grid_march_cuda.cu   phases on the five-point problem: a warp for each strip of the grid
  *   grid_levels_cuda.cu  phases on coarse levels: a block for each tile, one block for small
  * levels */
-#ifndef CVTMESH_LCP_GRID_GRID_CUDA_H
-#define CVTMESH_LCP_GRID_GRID_CUDA_H
+#pragma once
 
 #include "base/cuda_utils.h"
 #include "lcp/grid/grid_node.h"
@@ -271,5 +270,3 @@ cvtm_status cvtm_grid_tail_cycle_cuda(const cvtm_grid_top *top, const cvtm_grid_
 /* The last of levels first .. last for which the tail does not compute P'AP. */
 int cvtm_grid_last_before_tail(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
                                int last);
-
-#endif

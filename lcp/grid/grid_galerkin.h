@@ -10,8 +10,7 @@
  *   _constant  a constant operator and no truncated node: three numbers in closed form;
  *   _halved    both directions halved;
  *   _any       any coarsening. */
-#ifndef CVTMESH_LCP_GRID_GRID_GALERKIN_H
-#define CVTMESH_LCP_GRID_GRID_GALERKIN_H
+#pragma once
 
 #include "lcp/grid/grid_node.h"
 
@@ -263,5 +262,3 @@ CVTM_HD void cvtm_grid_update_galerkin(const cvtm_grid_finer *f, const cvtm_grid
   c->stencil_changed[y * c->width + x] = (uint8_t)due;
   if (due) cvtm_grid_galerkin(f, c, x, y);
 }
-
-#endif

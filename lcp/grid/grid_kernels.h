@@ -5,8 +5,7 @@
  * the nested start solves. Levels from 1 on also have a nine-point Galerkin operator, with which a
  * cycle corrects the next finer level. At the top of the V-cycle this finer level is given by its
  * five-point problem, elsewhere by its Galerkin operator. */
-#ifndef CVTMESH_LCP_GRID_GRID_KERNELS_H
-#define CVTMESH_LCP_GRID_GRID_KERNELS_H
+#pragma once
 
 #include "base/portable.h"
 #include "lcp/lcp_solver.h"
@@ -300,4 +299,3 @@ CVTM_HD void cvtm_grid_begin(cvtm_grid_state *state, const cvtm_grid_stop_rule *
 }
 
 CVTM_C_END
-#endif

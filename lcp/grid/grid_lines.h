@@ -1,8 +1,7 @@
 /* Inside lcp/grid, CPU only: phases on one line of a grid (the nodes of one y), in a form that
  * compilers vectorise. Compiled twice (base/host.h), for the machine's baseline and for AVX2; both
  * give the same bits. */
-#ifndef CVTMESH_LCP_GRID_GRID_LINES_H
-#define CVTMESH_LCP_GRID_GRID_LINES_H
+#pragma once
 
 #include "lcp/grid/grid_node.h"
 
@@ -63,5 +62,3 @@ typedef struct cvtm_grid_lines {
 
 /* The version with the widest vectors that this machine supports. */
 const cvtm_grid_lines *cvtm_grid_lines_of_machine(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* For marches only: the strip of a grid that a warp marches down, five-point operators, the lines
  * of the problem that are read, relaxation and residual at a node. Each set of constant
  * coefficients has its own operator type, so that a march loads only the other coefficients. */
-#ifndef CVTMESH_LCP_GRID_GRID_MARCH_STRIP_H
-#define CVTMESH_LCP_GRID_GRID_MARCH_STRIP_H
+#pragma once
 
 #include "base/cuda_utils.h"
 #include "lcp/grid/grid_node.h"
@@ -432,5 +431,3 @@ __device__ double relax(const Lines &lines, const Operator &op, int j, node_pair
 }
 
 } /* namespace */
-
-#endif

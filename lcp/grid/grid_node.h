@@ -1,7 +1,6 @@
 /* Inside lcp/grid only: the formulas at a node, for both devices, C11 and CUDA C++: operators,
  * smoother, norms, transfers, interpolation weights, and the problems of the nested start. */
-#ifndef CVTMESH_LCP_GRID_GRID_NODE_H
-#define CVTMESH_LCP_GRID_GRID_NODE_H
+#pragma once
 
 #include "lcp/grid/grid_kernels.h"
 
@@ -662,5 +661,3 @@ CVTM_HD void cvtm_grid_prolong_solution(const cvtm_grid_problem *p, const cvtm_g
   const int64_t k = j * p->width + i;
   p->x[k] = cvtm_grid_clipped(p, k, cvtm_grid_interpolated(level, c->x, i, j));
 }
-
-#endif

@@ -5,8 +5,7 @@
  * L is the five-point operator of a cvtm_lcp_grid, whose `diagonal` and `mass` are not used, and a,
  * b >= 0. The method is semismooth Newton on x = z - w: each step is a symmetric system with L +
  * diag(a or b), chosen by the sign of x, which one multigrid cycle solves approximately. */
-#ifndef CVTMESH_LCP_HLCP_GRID_H
-#define CVTMESH_LCP_HLCP_GRID_H
+#pragma once
 
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"
@@ -27,4 +26,3 @@ cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *hlcp, const cvtm_lcp_grid *link
                                  double *w, cvtm_hlcp_result *result);
 
 CVTM_C_END
-#endif

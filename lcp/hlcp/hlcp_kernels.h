@@ -1,8 +1,7 @@
 /* Inside lcp/hlcp only: the arrays and the state of an HLCP solve, the formulas of a row, an
  * unknown or a pixel for both devices, and the kernels. Each kernel enqueues its work; its results
  * remain on the device. */
-#ifndef CVTMESH_LCP_HLCP_HLCP_KERNELS_H
-#define CVTMESH_LCP_HLCP_HLCP_KERNELS_H
+#pragma once
 
 #include "base/portable.h"
 #include "lcp/lcp_solver.h"
@@ -223,4 +222,3 @@ CVTM_HD void cvtm_hlcp_set_diagonal(const cvtm_hlcp_pixels *s, int64_t p) {
 }
 
 CVTM_C_END
-#endif

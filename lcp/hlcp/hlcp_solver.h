@@ -1,6 +1,5 @@
 /* Inside lcp/hlcp only: the solver, and the functions that its files share. */
-#ifndef CVTMESH_LCP_HLCP_HLCP_SOLVER_H
-#define CVTMESH_LCP_HLCP_HLCP_SOLVER_H
+#pragma once
 
 #include "lcp/hlcp/hlcp_kernels.h"
 
@@ -31,5 +30,3 @@ cvtm_status cvtm_hlcp_newton_create_krylov(cvtm_hlcp *hlcp);
 void cvtm_hlcp_newton_destroy(cvtm_hlcp *hlcp);
 /* The start and the result are in hlcp->own_x. */
 cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *hlcp, cvtm_hlcp_result *result);
-
-#endif

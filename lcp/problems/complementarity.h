@@ -1,6 +1,5 @@
 /* Complementarity problems of the program's commands, of timings and of tests, in host memory. */
-#ifndef CVTMESH_LCP_PROBLEMS_COMPLEMENTARITY_H
-#define CVTMESH_LCP_PROBLEMS_COMPLEMENTARITY_H
+#pragma once
 
 #include "lcp/sparse.h"
 
@@ -48,4 +47,3 @@ double cvtm_hlcp_example_omega(int example);
 void cvtm_hlcp_problem_free(cvtm_hlcp_problem *problem);
 
 CVTM_C_END
-#endif

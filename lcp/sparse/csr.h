@@ -1,7 +1,6 @@
 /* Inside lcp only: operations on CSR matrices in host memory for setups. The caller frees the
  * results; on failure nothing is left to free. No result depends on the number of threads. */
-#ifndef CVTMESH_LCP_SPARSE_CSR_H
-#define CVTMESH_LCP_SPARSE_CSR_H
+#pragma once
 
 #include "lcp/sparse.h"
 
@@ -33,5 +32,3 @@ cvtm_status cvtm_csr_equilibrate(const cvtm_csr *matrix, cvtm_csr *even, double 
                                  cvtm_error *error);
 /* The first row that differs from its column by more than rounding errors; -1 if there is none. */
 int64_t cvtm_csr_asymmetric_row(const cvtm_csr *matrix, int threads);
-
-#endif

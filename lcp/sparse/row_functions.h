@@ -2,8 +2,7 @@
  * that kernels call, for both devices. The rows of a level are ordered by colour. cvtm_csr_galerkin
  * gives the structure of the Galerkin product P'AP. Cycles recompute only its values, in the rows
  * that a change of the active set affects. */
-#ifndef CVTMESH_LCP_SPARSE_ROW_FUNCTIONS_H
-#define CVTMESH_LCP_SPARSE_ROW_FUNCTIONS_H
+#pragma once
 
 #include "lcp/relax.h"
 #include "lcp/sparse/sell_kernels.h"
@@ -582,5 +581,3 @@ CVTM_HD void cvtm_galerkin_row(const cvtm_level *fine, const cvtm_level *coarse,
   for (int64_t k = 0; k < count && is_local; ++k)
     product->value[first + k * CVTM_SLICE_ROWS] = value[k];
 }
-
-#endif

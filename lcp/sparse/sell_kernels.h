@@ -1,7 +1,6 @@
 /* Inside lcp only: the kernels of sliced ELLPACK matrices and of colourings, and functions that
  * read the rows of such matrices on both devices. */
-#ifndef CVTMESH_LCP_SPARSE_SELL_KERNELS_H
-#define CVTMESH_LCP_SPARSE_SELL_KERNELS_H
+#pragma once
 
 #include "base/portable.h"
 #include "lcp/sparse.h"
@@ -238,5 +237,3 @@ CVTM_HD int32_t cvtm_colour_row(const cvtm_sell *graph, int64_t row, const int32
   }
   return cvtm_smallest_colour(graph, row, colour);
 }
-
-#endif

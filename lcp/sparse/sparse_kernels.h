@@ -1,7 +1,6 @@
 /* Inside lcp only: the kernels of the solvers for stored matrices. Each enqueues its work on the
  * device's stream; the results stay on the device. */
-#ifndef CVTMESH_LCP_SPARSE_SPARSE_KERNELS_H
-#define CVTMESH_LCP_SPARSE_SPARSE_KERNELS_H
+#pragma once
 
 #include "base/select.h"
 #include "lcp/sparse/row_functions.h"
@@ -133,5 +132,3 @@ CVTM_HD int cvtm_check_entry(const double *b, const double *lower, const double 
   if (!(b[i] - b[i] == 0) || low != low || high != high) return 1;
   return low > high || low == (double)INFINITY || high == -(double)INFINITY ? 2 : 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Inside lcp only: the shared part of psor, pdas and multigrid for stored matrices: a hierarchy in
  * device memory and its V-cycle, the problem in colour order, the loop, the best iterate. */
-#ifndef CVTMESH_LCP_SPARSE_SPARSE_SOLVER_H
-#define CVTMESH_LCP_SPARSE_SPARSE_SOLVER_H
+#pragma once
 
 #include "lcp/krylov.h"
 #include "lcp/lcp_solver.h"
@@ -126,5 +125,3 @@ cvtm_status cvtm_pdas_create(cvtm_device *device, const cvtm_csr *matrix, int is
  * that of BiCGStab if is_band; iterates from the current iterate until the stop rule decides. */
 cvtm_status cvtm_pdas_prepare(cvtm_sparse_solver *solver, int is_band);
 cvtm_status cvtm_pdas_continue(cvtm_sparse_solver *solver, double target);
-
-#endif

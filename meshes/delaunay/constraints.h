@@ -1,6 +1,5 @@
 /* Inside meshes only: segments that are forced into a triangulation and may cross. */
-#ifndef CVTMESH_MESHES_DELAUNAY_CONSTRAINTS_H
-#define CVTMESH_MESHES_DELAUNAY_CONSTRAINTS_H
+#pragma once
 
 #include "meshes/contour.h"
 #include "meshes/delaunay/half_edges.h"
@@ -26,5 +25,3 @@ cvtm_status cvtm_constrain(cvtm_half_edges *m, cvtm_boundary *segments, cvtm_con
 cvtm_status cvtm_constrained_half_edges(const double *points, int64_t count,
                                         const cvtm_boundary *boundary, cvtm_half_edges *m,
                                         cvtm_grid_frame *frame, cvtm_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside meshes only: finds edges that cross, exactly, on the grid of the predicates. */
-#ifndef CVTMESH_MESHES_DELAUNAY_CROSSINGS_H
-#define CVTMESH_MESHES_DELAUNAY_CROSSINGS_H
+#pragma once
 
 #include "base/status.h"
 
@@ -28,5 +27,3 @@ cvtm_status cvtm_check_rings(const double *points, const int64_t *start, int64_t
  * the line through the other; -1 twice: none found, although one may exist. O(n log n) time. */
 cvtm_status cvtm_find_deep_crossing(const double *points, const int64_t *start, int64_t ring_count,
                                     double depth, int64_t pair[2], cvtm_error *error);
-
-#endif

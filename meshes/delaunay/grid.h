@@ -1,8 +1,7 @@
 /* Inside meshes only: points on the grid of the exact predicates. Coordinates span at most 2^30
  * steps, so that an orientation fits 64 bits and an in-circle determinant 128 bits; a
  * floating-point filter decides the easy in-circle tests (Shewchuk 1997). */
-#ifndef CVTMESH_MESHES_DELAUNAY_GRID_H
-#define CVTMESH_MESHES_DELAUNAY_GRID_H
+#pragma once
 
 #include "base/portable.h"
 #include "base/status.h"
@@ -199,5 +198,3 @@ CVTM_HD int32_t cvtm_snap_coordinate(const cvtm_snap_axis *axis, double *v) {
 }
 
 CVTM_C_END
-
-#endif

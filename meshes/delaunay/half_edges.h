@@ -1,7 +1,6 @@
 /* Inside meshes only: a triangulation whose vertices can be inserted, removed and moved one at a
  * time. Such changes can be undone. Half-edges as in meshes/elements/twins.h, counterclockwise. */
-#ifndef CVTMESH_MESHES_DELAUNAY_HALF_EDGES_H
-#define CVTMESH_MESHES_DELAUNAY_HALF_EDGES_H
+#pragma once
 
 #include "base/status.h"
 #include "meshes/delaunay/grid.h"
@@ -153,5 +152,3 @@ static inline int32_t cvtm_apex_of(const cvtm_half_edges *m, int64_t h) {
 static inline int64_t cvtm_orient_of(const cvtm_half_edges *m, int32_t a, int32_t b, int32_t c) {
   return cvtm_orient(m->grid[a], m->grid[b], m->grid[c]);
 }
-
-#endif

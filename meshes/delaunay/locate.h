@@ -1,6 +1,5 @@
 /* Inside meshes only: the triangle of a triangulation that contains a point. */
-#ifndef CVTMESH_MESHES_DELAUNAY_LOCATE_H
-#define CVTMESH_MESHES_DELAUNAY_LOCATE_H
+#pragma once
 
 #include "meshes/delaunay/half_edges.h"
 
@@ -28,5 +27,3 @@ int64_t cvtm_walk(cvtm_locator *l, double x, double y);
 
 /* Returns the triangle that contains a point, or else is closest to containing it. */
 int64_t cvtm_locate(cvtm_locator *l, double x, double y);
-
-#endif

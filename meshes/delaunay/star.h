@@ -21,8 +21,7 @@
  * the point was found; there is one after finitely many passes, because the triangulation is
  * connected. Ties of powers are broken by distances, as if each weight were reduced by an
  * infinitesimal multiple of |p|^2, and then as without weights. */
-#ifndef CVTMESH_MESHES_DELAUNAY_STAR_H
-#define CVTMESH_MESHES_DELAUNAY_STAR_H
+#pragma once
 
 #include "base/device.h"
 #include "meshes/delaunay/star_search.h"
@@ -409,5 +408,3 @@ CVTM_HD void cvtm_star_set_heaviest(const cvtm_star_tree *tree, int32_t level, i
   }
   heaviest[cvtm_star_first_of_level(level) + code] = most;
 }
-
-#endif

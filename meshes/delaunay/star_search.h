@@ -1,8 +1,7 @@
 /* Inside meshes only, for both devices: the search for the third corner of a triangle (star.h).
  * `weighted` is a constant in every call, so that the compiler makes one search with and one
  * without weights. */
-#ifndef CVTMESH_MESHES_DELAUNAY_STAR_SEARCH_H
-#define CVTMESH_MESHES_DELAUNAY_STAR_SEARCH_H
+#pragma once
 
 #include "base/portable.h"
 #include "meshes/delaunay/grid.h"
@@ -564,5 +563,3 @@ CVTM_HD void cvtm_star_find(cvtm_star_search *s, int32_t q_place, int32_t sense,
     cvtm_star_descend(s, weighted);
   }
 }
-
-#endif

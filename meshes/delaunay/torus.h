@@ -1,6 +1,5 @@
 /* The Delaunay triangulation of points on a torus. */
-#ifndef CVTMESH_MESHES_DELAUNAY_TORUS_H
-#define CVTMESH_MESHES_DELAUNAY_TORUS_H
+#pragma once
 
 #include "base/device.h"
 #include "meshes/mesh.h"
@@ -27,5 +26,3 @@ void cvtm_torus_mesh_free(cvtm_torus_mesh *torus);
  * Errors as for cvtm_delaunay; then *torus is unchanged. */
 cvtm_status cvtm_delaunay_torus(cvtm_device *device, const double *points, int64_t count,
                                 cvtm_domain domain, cvtm_torus_mesh *torus, cvtm_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside meshes only: the steps from a mask, labels or polygons to a contour. */
-#ifndef CVTMESH_MESHES_DOMAIN_CONTOUR_STEPS_H
-#define CVTMESH_MESHES_DOMAIN_CONTOUR_STEPS_H
+#pragma once
 
 #include "base/host.h"
 #include "meshes/contour.h"
@@ -121,5 +120,3 @@ static inline double cvtm_turn_cosine(const double *a, const double *b, const do
   const double ux = b[0] - a[0], uy = b[1] - a[1], vx = c[0] - b[0], vy = c[1] - b[1];
   return (ux * vx + uy * vy) / (hypot(ux, uy) * hypot(vx, vy));
 }
-
-#endif

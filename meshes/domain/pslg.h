@@ -1,7 +1,6 @@
 /* Planar straight-line graphs: segments that divide the plane into regions, from Triangle's .poly
  * files, or from other polygon files whose shapes share edges. */
-#ifndef CVTMESH_MESHES_DOMAIN_PSLG_H
-#define CVTMESH_MESHES_DOMAIN_PSLG_H
+#pragma once
 
 #include "meshes/contour.h"
 #include "meshes/elements/marks.h"
@@ -60,5 +59,3 @@ cvtm_status cvtm_pslg_read(const char *path, cvtm_pslg *pslg, int *is_rings, cvt
 cvtm_status cvtm_pslg_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                  const char *name, cvtm_pslg *pslg, int *is_rings,
                                  cvtm_error *error);
-
-#endif

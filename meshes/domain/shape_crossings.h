@@ -1,6 +1,5 @@
 /* Inside meshes only: shapes that overlap. */
-#ifndef CVTMESH_MESHES_DOMAIN_SHAPE_CROSSINGS_H
-#define CVTMESH_MESHES_DOMAIN_SHAPE_CROSSINGS_H
+#pragma once
 
 #include "meshes/polygon_file.h"
 
@@ -8,5 +7,3 @@
  * number of crossings. */
 cvtm_status cvtm_shapes_cross(cvtm_polygons *rings, const int32_t *shape, int64_t *found,
                               cvtm_error *error);
-
-#endif

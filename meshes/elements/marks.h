@@ -1,6 +1,5 @@
 /* Inside meshes and the program: segments of outlines with markers that name groups of edges. */
-#ifndef CVTMESH_MESHES_ELEMENTS_MARKS_H
-#define CVTMESH_MESHES_ELEMENTS_MARKS_H
+#pragma once
 
 #include "meshes/mesh.h"
 
@@ -20,5 +19,3 @@ cvtm_status cvtm_regions_group_marked(const cvtm_mesh *mesh, cvtm_domain image,
                                       const cvtm_region_name *names, int64_t name_count,
                                       const cvtm_marks *marks, double slack, cvtm_regions *regions,
                                       cvtm_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Linear (P1) elements on a triangulation, for -div grad u = f with u = 0 on the boundary. */
-#ifndef CVTMESH_MESHES_ELEMENTS_P1_ELEMENTS_H
-#define CVTMESH_MESHES_ELEMENTS_P1_ELEMENTS_H
+#pragma once
 
 #include "meshes/mesh.h"
 
@@ -27,4 +26,3 @@ cvtm_status cvtm_p1_create(const cvtm_mesh *mesh, cvtm_p1 *p1, cvtm_error *error
 void cvtm_p1_free(cvtm_p1 *p1);
 
 CVTM_C_END
-#endif

@@ -1,6 +1,5 @@
 /* Inside meshes only: half-edges and corners of a triangle mesh. */
-#ifndef CVTMESH_MESHES_ELEMENTS_TWINS_H
-#define CVTMESH_MESHES_ELEMENTS_TWINS_H
+#pragma once
 
 #include "meshes/mesh.h"
 
@@ -29,5 +28,3 @@ int32_t cvtm_find_parts(int64_t triangles, const int64_t *twin, const int32_t *s
 
 static inline int64_t cvtm_half_after(int64_t h) { return h % 3 == 2 ? h - 2 : h + 1; }
 static inline int64_t cvtm_half_before(int64_t h) { return h % 3 == 0 ? h + 2 : h - 1; }
-
-#endif

@@ -2,8 +2,7 @@
  * cursor for text and for binary numbers, because MSH mixes both; messages name the position of the
  * cursor. A builder collects the mesh that is being read. A file mesh is a mesh to write, in the
  * coordinates of the file. */
-#ifndef CVTMESH_MESHES_FORMATS_FORMATS_H
-#define CVTMESH_MESHES_FORMATS_FORMATS_H
+#pragma once
 
 #include "meshes/format.h"
 #include "meshes/mesh_file.h"
@@ -374,5 +373,3 @@ typedef struct cvtm_point_set {
   int classes;
   const int64_t *id; /* per point, instead of the class; NULL: none */
 } cvtm_point_set;
-
-#endif

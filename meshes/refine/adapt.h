@@ -1,7 +1,6 @@
 /* Inside the library: metrics, and triangle meshes with edges of length 1 in a metric. The length
  * of an edge e in the metric M is sqrt (e' M e). */
-#ifndef CVTMESH_MESHES_REFINE_ADAPT_H
-#define CVTMESH_MESHES_REFINE_ADAPT_H
+#pragma once
 
 #include "meshes/contour.h"
 #include "meshes/mesh.h"
@@ -77,5 +76,3 @@ cvtm_status cvtm_adapt(const cvtm_boundary *boundary, const cvtm_metric_field *f
                        int64_t wanted, int (*stop)(const void *context), const void *context,
                        cvtm_mesh *mesh, cvtm_regions *regions, cvtm_adapt_figures *figures,
                        cvtm_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside meshes only: data and functions that the files refine*.c share. */
-#ifndef CVTMESH_MESHES_REFINE_REFINE_STATE_H
-#define CVTMESH_MESHES_REFINE_REFINE_STATE_H
+#pragma once
 
 #include "meshes/delaunay/half_edges.h"
 #include "meshes/refine.h"
@@ -170,5 +169,3 @@ cvtm_status cvtm_refine_simplify(cvtm_refiner *r);
 /* While there are fewer than `wanted` vertices, inserts the circumcentres of the largest triangles,
  * if no triangle becomes bad and no segment is too close. */
 cvtm_status cvtm_refine_fill(cvtm_refiner *r, int64_t wanted);
-
-#endif

@@ -1,7 +1,6 @@
 /* Inside meshes and the Python package: triangulations of vertices, segments, holes and regions in
  * arrays, with the meaning that Shewchuk's program Triangle gives to its switches. */
-#ifndef CVTMESH_MESHES_REFINE_TRIANGULATE_H
-#define CVTMESH_MESHES_REFINE_TRIANGULATE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -68,5 +67,3 @@ void cvtm_triangulated_free(cvtm_triangulated *made);
 cvtm_status cvtm_triangulate(const cvtm_triangulate_input *input,
                              const cvtm_triangulate_options *options, cvtm_triangulated *made,
                              cvtm_error *error);
-
-#endif

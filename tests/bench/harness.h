@@ -1,6 +1,5 @@
 /* What the timing programs share: their arguments, the device, and a graded density. */
-#ifndef CVTMESH_TESTS_BENCH_HARNESS_H
-#define CVTMESH_TESTS_BENCH_HARNESS_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/device.h"
@@ -96,5 +95,3 @@ static inline void bench_density(int side, int graded, float *density) {
     }
   }
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* The product A'B of two panels, that is, matrices of eight columns and any number of rows, on a
  * CUDA device. The optimiser forms such products within pass A; here they stand alone, for
  * comparison with a general matrix product (Fei, Rong, Wang & Wang 2014, section 4.3). */
-#ifndef CVTMESH_TESTS_BENCH_PANEL_H
-#define CVTMESH_TESTS_BENCH_PANEL_H
+#pragma once
 
 #include "base/device.h"
 
@@ -18,4 +17,3 @@ cvtm_status cvtm_panel_product(cvtm_device *device, int64_t rows, const double *
                                double *product, double *workspace);
 
 CVTM_C_END
-#endif

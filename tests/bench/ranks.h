@@ -1,7 +1,6 @@
 /* What the timing programs under mpirun share; without mpirun there is one rank. Each rank has the
  * GPU of its number on its machine. */
-#ifndef CVTMESH_TESTS_BENCH_RANKS_H
-#define CVTMESH_TESTS_BENCH_RANKS_H
+#pragma once
 
 #include "tests/bench/harness.h"
 #include "cli/mpi_ranks.h"
@@ -62,5 +61,3 @@ static inline int64_t bench_ranks_bits(const bench_ranks *r, const double *from,
   free(numbers);
   return (int64_t)sum;
 }
-
-#endif

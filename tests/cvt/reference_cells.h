@@ -1,7 +1,6 @@
 /* Cells cut and integrated in another way than the program does: every site against every other,
  * in long double, pixel by pixel. */
-#ifndef CVTM_REFERENCE_CELLS_H
-#define CVTM_REFERENCE_CELLS_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -149,5 +148,3 @@ static inline void reference_sums(cvtm_domain d, const float *rho, const double 
 
 static uint64_t state;
 static double uniform(void) { return congruential_unit(&state); }
-
-#endif

@@ -1,6 +1,5 @@
 /* Small images made with the libraries themselves, and what their luminance should be. */
-#ifndef CVTMESH_TESTS_DENSITY_IMAGE_MAKERS_H
-#define CVTMESH_TESTS_DENSITY_IMAGE_MAKERS_H
+#pragma once
 
 #include "testing.h"
 
@@ -198,5 +197,3 @@ static inline void cut_everywhere(const made_file *file, const char *name, size_
     free(copy);
   }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What the fuzz targets share. */
-#ifndef CVTMESH_TESTS_FUZZ_FUZZ_H
-#define CVTMESH_TESTS_FUZZ_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ static inline size_t fuzz_replace(uint8_t *data, size_t size, size_t most, size_
   memcpy(data + at, bytes, count);
   return size - old + count;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Input for readers that take a path: a file in a folder of the process' own. */
-#ifndef CVTMESH_TESTS_FUZZ_FUZZ_FILE_H
-#define CVTMESH_TESTS_FUZZ_FUZZ_FILE_H
+#pragma once
 
 #include "fuzz.h"
 
@@ -31,5 +30,3 @@ static inline const char *fuzz_write_file(const char *name, const unsigned char 
   if (file == NULL || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
   return fuzz_path;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A mutator of base64 in a text: the bytes that it stands for change. */
-#ifndef CVTMESH_TESTS_FUZZ_MUTATE_BASE64_H
-#define CVTMESH_TESTS_FUZZ_MUTATE_BASE64_H
+#pragma once
 
 #include "fuzz.h"
 
@@ -74,5 +73,3 @@ static inline size_t fuzz_mutate_base64(uint8_t *data, size_t size, size_t most,
       LLVMFuzzerMutate(bytes, count, count + 32 < sizeof bytes ? count + 32 : count);
   return fuzz_replace(data, size, most, start, length, text, fuzz_encode_base64(bytes, made, text));
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A mutator that keeps an NPY header readable: its text changes as a whole or by grammar, its
  * length field follows, and the data become as long as the shape says. */
-#ifndef CVTMESH_TESTS_FUZZ_MUTATE_NPY_H
-#define CVTMESH_TESTS_FUZZ_MUTATE_NPY_H
+#pragma once
 
 #include "fuzz.h"
 
@@ -66,5 +65,3 @@ static inline size_t fuzz_mutate_npy(uint8_t *data, size_t size, size_t most, ui
   data[9] = (uint8_t)(made >> 8);
   return now;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A mutator below the checksums of PNG: the data of a chunk, or the filtered rows after inflation,
  * change; lengths, checksums and compression are made anew. */
-#ifndef CVTMESH_TESTS_FUZZ_MUTATE_PNG_H
-#define CVTMESH_TESTS_FUZZ_MUTATE_PNG_H
+#pragma once
 
 #include "fuzz.h"
 
@@ -57,5 +56,3 @@ static inline size_t fuzz_mutate_png(uint8_t *data, size_t size, size_t most, ui
   fuzz_put_big(chunk + 8 + made, (uint32_t)crc32(0, chunk + 4, (uInt)(made + 4)));
   return fuzz_replace(data, size, most, at, 12 + length, chunk, 12 + made);
 }
-
-#endif

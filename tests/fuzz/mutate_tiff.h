@@ -1,7 +1,6 @@
 /* A mutator of TIFF directories: an entry's tag, type, count or value becomes one that means
  * something, such as an offset within the file. */
-#ifndef CVTMESH_TESTS_FUZZ_MUTATE_TIFF_H
-#define CVTMESH_TESTS_FUZZ_MUTATE_TIFF_H
+#pragma once
 
 #include "fuzz.h"
 
@@ -61,5 +60,3 @@ static inline size_t fuzz_mutate_tiff(uint8_t *data, size_t size, uint32_t *stat
   }
   return size;
 }
-
-#endif

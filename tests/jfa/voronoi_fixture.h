@@ -1,6 +1,5 @@
 /* Point sets, and a slow nearest-site search that the tests of jfa and voronoi compare with. */
-#ifndef CVTMESH_TESTS_JFA_VORONOI_FIXTURE_H
-#define CVTMESH_TESTS_JFA_VORONOI_FIXTURE_H
+#pragma once
 
 #include "test_devices.h"
 
@@ -71,5 +70,3 @@ static inline int is_nearest(cvtm_domain domain, const double *sites, int64_t co
   const long double best = reference_distance2(domain, x, y, sites + 2 * (int64_t)expected);
   return d != best && d <= best + 1e-13L * (best + domain.width + domain.height);
 }
-
-#endif

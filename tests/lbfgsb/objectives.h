@@ -1,8 +1,7 @@
 /* Objectives of the tests, one row at a time, so that the CPU and CUDA run the same code:
  * two problems of MINPACK-2 (Averick et al. 1992), quadratics, chained Rosenbrock, and
  * functions that are not finite everywhere. */
-#ifndef CVTMESH_TESTS_LBFGSB_OBJECTIVES_H
-#define CVTMESH_TESTS_LBFGSB_OBJECTIVES_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -121,4 +120,3 @@ cvtm_status problem_evaluate_cuda(void *context, const double *x, double *f, dou
                                   void *stream);
 
 CVTM_C_END
-#endif

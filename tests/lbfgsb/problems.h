@@ -1,6 +1,5 @@
 /* A problem of objectives.h set up on a device, and one call that solves it. */
-#ifndef CVTMESH_TESTS_LBFGSB_PROBLEMS_H
-#define CVTMESH_TESTS_LBFGSB_PROBLEMS_H
+#pragma once
 
 #include "lbfgsb/lbfgsb.h"
 #include "objectives.h"
@@ -220,5 +219,3 @@ static inline fixture fixture_bearing(cvtm_device *device, int nx, int ny, doubl
   }
   return made;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Problems on grids for tests: host arrays, their copies on a device, and the residual computed
  * from the definition alone. */
-#ifndef CVTMESH_TESTS_LCP_GRID_PROBLEMS_H
-#define CVTMESH_TESTS_LCP_GRID_PROBLEMS_H
+#pragma once
 
 #include "lcp/lcp.h"
 #include "test_devices.h"
@@ -203,5 +202,3 @@ static inline double hemisphere_error(const double *solution, int64_t m) {
   }
   return error;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Point sets that are hard to triangulate, for the tests of the triangulations on host and device,
  * and the comparison of two meshes. Every function fills `points`, x and y of each. */
-#ifndef CVTMESH_TESTS_MESHES_POINT_SETS_H
-#define CVTMESH_TESTS_MESHES_POINT_SETS_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -148,5 +147,3 @@ static inline void each_hard_set(void (*triangulate)(const double *points, int64
     triangulate(points, 300);
   }
 }
-
-#endif
