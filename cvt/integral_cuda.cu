@@ -1,6 +1,6 @@
 /* Moments of the cells of a Voronoi diagram: hull construction, then the integral by segments. The
- * lanes of a warp share a few neighbouring cells. One kernel does both for few cells; for many
- * cells there is a kernel for each. All sums have a fixed order. */
+ * lanes of a warp share a few neighbouring cells. For few cells one kernel does both steps; for
+ * many cells there is a kernel for each step. All sums have a fixed order. */
 #include "base/cuda_utils.h"
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral_segments.h"
@@ -10,14 +10,14 @@ namespace {
 
 enum {
   WARP = CVTM_WARP,
-  BLOCKS = 20,       /* blocks of one warp on a multiprocessor, as many as registers allow */
-  SHORT_BLOCKS = 24, /* the same for the kernels of one of the two steps */
-  CLIP_CELLS = 16,   /* per warp of clip_kernel */
-  MOST_TESTS = 48    /* site tests of a lane per cell of the warp; beyond them a cell is deferred */
+  BLOCKS = 20,       /* blocks of one warp per multiprocessor that registers allow */
+  SHORT_BLOCKS = 24, /* as BLOCKS, for the kernels of a single step */
+  CLIP_CELLS = 16,   /* cells of a warp of clip_kernel */
+  MOST_TESTS = 48 /* limit on a lane's tests of sites per cell of the warp; then it is deferred */
 };
 
-/* Constructs the cells at slots first .. last - 1. PARTIAL: the tree has a cover, and only the
- * cells of own sites are done. */
+/* Constructs the cells at slots first .. last - 1. PARTIAL: for a tree with a cover; only the cells
+ * of own sites are done. */
 template <bool PARTIAL>
 __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
     clip_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_clipped_cells cells,
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
   }
 }
 
-/* A cell, in the registers of its lanes. count: corners, or CVTM_CELL_DEFERRED. */
+/* A cell, in the registers of its lanes. count: number of corners, or CVTM_CELL_DEFERRED. */
 struct warp_cell {
   int32_t count, index;
   double sx, sy;
@@ -50,11 +50,11 @@ template <int CELLS>
 struct warp_segments {
   static constexpr int rows = 256 / CELLS; /* rows of a cell that are summed at a time */
   union {
-    cvtm_warp_hulls<CELLS> hulls; /* first */
+    cvtm_warp_hulls<CELLS> hulls; /* before the edges */
     cvtm_segments_edge edge[CVTM_HULL_SIDES * CELLS];
   };
   union {
-    struct { /* first */
+    struct { /* before the entries */
       double x[CVTM_HULL_SIDES * CELLS], y[CVTM_HULL_SIDES * CELLS];
       cvtm_segments_pixel pixel[CVTM_HULL_SIDES * CELLS];
     };
@@ -63,7 +63,7 @@ struct warp_segments {
   int32_t base[(CVTM_HULL_SIDES + 1) * CELLS];
 };
 
-/* Reads cell k, at `slot`, if that is before `last`; issues all reads before it uses one. */
+/* Reads cell k, at `slot`, if slot < last. All reads are issued before the first is used. */
 template <int CELLS>
 __device__ warp_cell read_cell(const cvtm_site_tree_view &tree, const cvtm_clipped_cells &cells,
                                int64_t k, int64_t slot, int64_t last, int own, double *x,
@@ -116,7 +116,7 @@ __device__ warp_cell construct_cell(const cvtm_site_tree_view &tree, cvtm_domain
   return cell;
 }
 
-/* Integrates over the warp's cells, whose corners are in its memory. */
+/* Integrates over the warp's cells, whose corners are in *memory. */
 template <int CELLS>
 __device__ void integrate(cvtm_domain domain, const cvtm_density_view &density,
                           const warp_cell &cell, int lane, warp_segments<CELLS> *memory,
@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(WARP, BLOCKS)
     const warp_cell cell =
         construct_cell<CELLS, PARTIAL>(tree, domain, base, lane, deferred, &memory);
     integrate<CELLS>(domain, density, cell, lane, &memory, sums);
-    __syncwarp(); /* before the memory serves the next cells */
+    __syncwarp(); /* the next cells use the same memory */
   }
 }
 
@@ -232,7 +232,7 @@ cvtm_status launch_cells(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
   return cvtm_cuda_launched(cvt->device, "cell_kernel");
 }
 
-/* The cells at slots first .. last - 1, at most cells.chunk of them. */
+/* Sets the moments of the cells at slots first .. last - 1; last - first <= cells.chunk. */
 cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
                          const cvtm_clipped_cells &cells, const cvtm_deferred_cells &deferred,
                          int64_t first, int64_t last) {
@@ -246,9 +246,9 @@ cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
 
 }  // namespace
 
-/* If there are few cells, each gets more lanes, so that all multiprocessors have warps. With domain
- * decomposition the number of all cells decides, so that the bits of a cell do not depend on the
- * decomposition. */
+/* If there are few cells, a cell gets more lanes, so that all multiprocessors have work. With
+ * domain decomposition this depends on the number of cells of all ranks, so that the bits of a cell
+ * do not depend on the decomposition. */
 cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                       const cvtm_clipped_cells *cells,
                                       const cvtm_deferred_cells *deferred) {

@@ -28,19 +28,19 @@
 #include "base/host.h"
 #include "cvt/density_row.h"
 
-/* Defines types and functions for one segment (`lanes` is double) or for several side by side
- * (`lanes` is a vector of doubles). Vectors are passed by address, since the way of passing them by
- * value depends on the processor.
+/* Defines types and functions for one segment (`lanes` is double) or for several segments (`lanes`
+ * is a vector of doubles). Vectors are passed by address, since their passing by value depends on
+ * the processor.
  *
  * prefix_sums        Multiples of the moments of a cell: 2 mass, 24 x, 12 y, 24 second.
  * prefix_part        The integrals of 1, x, x^2, y and y^2 over a part of a pixel, times 2, 24, 24,
  *                    12 and 24. x is relative to the inner line.
  * prefix_set_strip   Sets a part to the area between the inner line and the segment from (xa, ya)
  *                    to (xb, yb).
- * prefix_add_column  Adds the pixel over a height. sum_y is twice the middle of the height. twelve
- *                    is 12 if the pixel is to the right of the inner line, else -12.
- * prefix_add_part    Adds a part times the density to the sums. inner is the x of the inner line.
- *                    rho_x is rho, or -rho where x is mirrored. */
+ * prefix_add_column  Adds a part of the pixel with the given height. sum_y: twice the y of its
+ *                    centre; twelve: 12 if the pixel is to the right of the inner line, else -12.
+ * prefix_add_part    Adds a part times the density to the sums. inner: x of the inner line; rho_x:
+ *                    rho, or -rho where x is mirrored. */
 #define CVTM_DEFINE_PIXEL_INTEGRALS(prefix, lanes)                                        \
   typedef struct prefix##_sums {                                                          \
     lanes mass, x, y, second;                                                             \
@@ -89,16 +89,16 @@ CVTM_HD cvtm_cell_moments cvtm_pixel_moments(const cvtm_pixel_sums *sums) {
   return of;
 }
 
-/* The x of the common inner line of a cell in one column, or in the two columns low and high. Two
- * columns have the line between them. In one column any x of the column is right; the x nearest to
- * the site loses no accuracy where many cells share a pixel. */
+/* x of the common inner line of a cell in one column, or in the two columns low and high. For two
+ * columns this is the line between them. In one column any x would do; the x nearest to the site
+ * keeps the accuracy where many cells share a pixel. */
 CVTM_HD double cvtm_pixel_common_line(int32_t low, int32_t high, double sx) {
   const double line = cvtm_to_double(high) - sx;
   return high > low ? line : cvtm_cell_clamp(0, line, line + 1);
 }
 
 /* Adds the pixels between the columns `left` and `right` in which the two sides enter row j, from
- * y = top to `bottom`; subtracts them if the right column is not beyond the left one. */
+ * y = top to `bottom`. If right <= left, subtracts the pixels right .. left. */
 CVTM_HD void cvtm_pixel_add_row(const cvtm_density_view *density, double sx, int32_t j, double top,
                                 double bottom, int32_t left, int32_t right, cvtm_pixel_sums *sums) {
   const int back = right <= left;

@@ -1,12 +1,13 @@
-/* The exact moments of a convex cell by segments that are computed independently, so that the lanes
- * of a warp share a cell (see integral_pixel.h). It serves cells with few corners.
+/* The exact moments of a convex cell with few corners by segments that are computed independently,
+ * so that the lanes of a warp can share a cell (see integral_pixel.h).
  *
- * The pixels of its two corners determine how many vertical and horizontal lines of the pixel grid
- * an edge crosses, so that the number of its segments is known in advance. Among the first u
- * crossings, the number of those of the minor axis is the integer part of start + u * step in fixed
- * point. That number grows by 0 or 1 with each crossing in spite of rounding (for up to 1000 rows).
- * So the pixel of any segment can be computed without the segments before it. A segment that enters
- * a row stores its column; the pixels between the columns of the two sides are added afterwards.
+ * The number of vertical and horizontal lines of the pixel grid that an edge crosses, and so the
+ * number of its segments, follows from the pixels of its two corners. The number of crossings of
+ * the minor axis among the first u crossings is the integer part of start + u * step in fixed
+ * point. In spite of rounding this number increases by 0 or 1 with each crossing (for up to 1000
+ * rows). So the pixel of any segment can be computed without the segments before. A segment that
+ * enters a row stores its column; the pixels between the columns of the two sides are added
+ * afterwards.
  *
  * Compiles as C11 and inside CUDA kernels. */
 #pragma once
@@ -21,32 +22,31 @@ typedef struct cvtm_segments_pixel {
 } cvtm_segments_pixel;
 
 /* An edge of the polygon, from its upper end to its lower end. Where columns would decrease, x and
- * columns are mirrored, x to -x. */
+ * columns are mirrored (x to -x). */
 typedef struct cvtm_segments_edge {
   double x0, y0, x1, y1;
-  double slope, inverse;     /* dx / dy and dy / dx; 0 if too large to be used */
+  double slope, inverse;     /* dx / dy and dy / dx; 0 if too large */
   uint64_t step, start;      /* crossings of the minor axis per crossing, in 2^-52 */
   cvtm_segments_pixel pixel; /* pixel of (x0, y0) */
   int32_t minor;             /* crossings of the minor axis */
-  int32_t flags;             /* the sum of some of: */
+  int32_t flags;             /* a sum of CVTM_SEGMENTS_: */
 } cvtm_segments_edge;
 enum { CVTM_SEGMENTS_MIRRORED = INT32_MIN, CVTM_SEGMENTS_STEEP = 1, CVTM_SEGMENTS_OUTWARD = 2 };
 
 /* A polygon in memory that its lanes share. Consecutive entries of each array are `stride` apart.
- * The edges are those of the left chain, from the top corner down, then those of the right chain,
- * from the top corner down. */
+ * First come the edges of the left chain, from the top corner down, then those of the right chain,
+ * also from the top corner down. */
 typedef struct cvtm_segments {
   int32_t count, stride; /* count: number of corners */
   int32_t top, left;     /* the top corner; the number of edges of the left chain */
   int32_t first, last;   /* rows */
   double sx, sy, y_top, y_bottom;
-  double wide;  /* 1; 0 for a polygon of at most two columns */
-  double inner; /* for such a polygon, the x of the line between its columns or within its one
-                   column */
+  double wide;  /* 0 for a polygon with at most two columns, else 1 */
+  double inner; /* cvtm_pixel_common_line for a polygon with at most two columns, else 0 */
   const double *x, *y;
   cvtm_segments_pixel *pixel;
   cvtm_segments_edge *edge;
-  int32_t *base; /* the first segment of each edge; count + 1 of them */
+  int32_t *base; /* count + 1: the first segment of each edge, and the number of segments */
 } cvtm_segments;
 
 /* v in units of 2^-52, for 0 <= v <= 1. */
@@ -72,7 +72,7 @@ CVTM_HD void cvtm_segments_set_pixel(cvtm_domain domain, const cvtm_segments *po
   polygon->pixel[s] = p;
 }
 
-/* Sets the extent of the polygon, whose pixels are all set. */
+/* Sets the members top to inner of the polygon from its pixels and corners. */
 CVTM_HD void cvtm_segments_measure(cvtm_segments *polygon) {
   int32_t top = 0, bottom = 0, low = polygon->pixel[0].column, high = low;
   polygon->y_top = polygon->y_bottom = polygon->y[0];
@@ -98,8 +98,8 @@ CVTM_HD void cvtm_segments_measure(cvtm_segments *polygon) {
   polygon->inner = polygon->wide != 0 ? 0 : cvtm_pixel_common_line(low, high, polygon->sx);
 }
 
-/* Sets the ends of the edges of a chain (0 left, 1 right), and for each edge the number of segments
- * of the chain before it. Returns the number of segments of the chain. */
+/* Sets the ends of the edges of a chain (0: left, 1: right), and for each edge the number of
+ * segments of the chain before the edge. Returns the number of segments of the chain. */
 CVTM_HD int32_t cvtm_segments_chain(const cvtm_segments *polygon, int chain) {
   const int32_t n = polygon->count, s = polygon->stride,
                 edges = chain ? n - polygon->left : polygon->left;
@@ -113,7 +113,7 @@ CVTM_HD int32_t cvtm_segments_chain(const cvtm_segments *polygon, int chain) {
     edge->x1 = polygon->x[k * s];
     edge->y1 = polygon->y[k * s];
     cvtm_segments_pixel q = polygon->pixel[k * s];
-    q.row = q.row < p.row ? p.row : q.row; /* rounding alone can place it above */
+    q.row = q.row < p.row ? p.row : q.row; /* above only by rounding */
     edge->pixel = p;
     edge->minor = q.column - p.column;
     edge->flags = q.row - p.row;
@@ -133,7 +133,8 @@ CVTM_HD double cvtm_segments_flip(double x, int32_t sign) {
 #endif
 }
 
-/* Completes edge e, and numbers the segments of the right chain after those of the left one. */
+/* Sets the other members of edge e, and numbers the segments of the right chain after those of the
+ * left chain. */
 CVTM_HD void cvtm_segments_set_edge(const cvtm_segments *polygon, int32_t e,
                                     int32_t left_segments) {
   cvtm_segments_edge *edge = polygon->edge + e * polygon->stride;
@@ -179,9 +180,9 @@ CVTM_HD float cvtm_segments_value(const cvtm_density_view *density, int32_t j, i
   return density->value[(int64_t)j * density->width + k];
 }
 
-/* Adds segment u of an edge that has `left` more segments after it, if the segment lies in rows
- * first_row .. end_row - 1. If it begins on a line between rows, sets entry[row - first_row] to its
- * column. */
+/* Adds segment u of an edge, if the segment lies in rows first_row .. end_row - 1. left: the number
+ * of segments of the edge after segment u. If the segment begins on a line between rows, sets
+ * entry[row - first_row] to its column. */
 CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density,
                                        const cvtm_segments *polygon, const cvtm_segments_edge *edge,
                                        int32_t u, int32_t left, int32_t first_row, int32_t end_row,
@@ -196,8 +197,8 @@ CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density,
   const float value = cvtm_segments_value(density, j, column); /* early, to hide the latency */
   const int32_t before = cvtm_segments_minor(edge, left + 1, sum - edge->step);
   const int32_t after = cvtm_segments_minor(edge, left - 1, sum + edge->step);
-  /* True if the segment begins (ends) on a line between rows. False on a line between columns, and
-   * at a corner. */
+  /* True if the segment begins (by_) or ends (to_) on a line between rows, but not between columns
+   * or at a corner. */
   const int by_row = (before != at) != steep, to_row = (after != at) != steep;
   const int by_column = u > 0 && !by_row, to_column = left > 0 && !to_row;
   if (u > 0 && by_row) entry[(j - first_row) * polygon->stride] = column;

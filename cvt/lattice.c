@@ -4,20 +4,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A lattice on a torus is good enough at this ratio: the search ends. */
+/* The search on a torus ends at a lattice with this ratio. */
 static const double good_ratio = 1 + 1e-5;
 
-/* Lattices on a torus with a larger ratio have more energy than the tessellations to which coarse
- * levels lead. */
+/* Lattices on a torus with a larger ratio have more energy than tessellations by coarse levels. */
 static const double worst_ratio = 1.004;
 
-/* With few sites the border decides which lattice is best, and it costs little to try all lattices.
+/* Up to this number of sites, the best lattice depends on the border, and all lattices are tried.
  */
 enum { FEW_SITES = 2000 };
 
 /* Gauss's reduction to u, v with 0 <= -2 u.v <= |u|^2 <= |v|^2; then the second moment of the
- * Voronoi cell from the products of the vectors u, v, -(u + v) (Conway & Sloane 1982, section 5).
- */
+ * Voronoi cell from the products of u, v and -(u + v) (Conway & Sloane 1982, section 5). */
 double cvtm_lattice_ratio(double ux, double uy, double vx, double vy) {
   const double area = fabs(ux * vy - uy * vx);
   double uu = ux * ux + uy * uy, vv = vx * vx + vy * vy, uv = ux * vx + uy * vy;
@@ -39,7 +37,7 @@ double cvtm_lattice_ratio(double ux, double uy, double vx, double vy) {
   return moment / hexagon;
 }
 
-/* Tries all lattices of `rows` rows, for every shift that is periodic. */
+/* Tries the lattices with `rows` rows and any periodic shift. */
 static void try_torus(cvtm_domain domain, int64_t count, int64_t rows, cvtm_lattice *best) {
   const double width = domain.width, along = width * (double)rows / (double)count;
   const double height = domain.height / (double)rows;
@@ -69,9 +67,9 @@ static int compare_ratios(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* Regular rows have the height sqrt(3)/2 times the spacing. A rectangle seldom holds an integer
- * number of them: adds a lattice for each of the two next smaller and the two next larger integers.
- * Returns the number of lattices. */
+/* In the hexagonal lattice rows have the height sqrt(3)/2 times the spacing, which seldom gives an
+ * integer number of rows. So adds a lattice for each of the two next smaller and the two next
+ * larger integers. Returns the number of lattices. */
 static int find_in_rectangle(double width, double height, int64_t count, int kind,
                              cvtm_lattice *lattice) {
   int found = 0;
@@ -111,15 +109,15 @@ static void place_on_torus(cvtm_domain domain, const cvtm_lattice *l, int64_t co
   const int64_t in_row = count / l->rows;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t row = i / in_row;
-    /* The unit is width / count, so that integers wrap around exactly. */
+    /* In units of width / count, so that x is wrapped exactly. */
     const int64_t x = (i % in_row * l->rows + row * l->shift) % count;
     sites[2 * i] = ((double)x + 0.5) * domain.width / (double)count;
     sites[2 * i + 1] = ((double)row + 0.5) * domain.height / (double)l->rows;
   }
 }
 
-/* The height of a row is proportional to its number of sites, with the half spacings at both ends
- * of a shorter row counted as a site. */
+/* The height of a row is proportional to its number of sites, where the half spacings at both ends
+ * of a shorter row count as one site. */
 static void place_in_rectangle(cvtm_domain domain, const cvtm_lattice *l, int64_t count,
                                double *sites) {
   const double width = l->columns ? domain.height : domain.width;

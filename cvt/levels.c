@@ -1,4 +1,4 @@
-/* Coarse levels: the density in larger pixels, the numbers of sites, and refinement. Then the start
+/* Coarse levels: the density in larger pixels, the numbers of sites, and refinement; and the start
  * of a solve: sampled, coarse to fine, or a lattice. */
 #include "cvt/levels.h"
 
@@ -15,8 +15,7 @@
 
 /* --- the density in larger pixels ------------------------------------------------------------- */
 
-/* The least number of pixels per site. With so many, the sites of the finer levels, which continue
- * from there, reach as low an energy as with all pixels. */
+/* The least number of pixels per site; with it the final energy is as low as with all pixels. */
 static const double least_pixels = 16;
 
 /* On a torus the side must be divisible into pixels of each order. */
@@ -105,7 +104,7 @@ double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double sq
          sqrt(sqrt_integral); /* rows of hexagons are closer than hexagons are high */
 }
 
-/* The solution v of 4 v - c sqrt(v) - 3 = count, by Euler's formula. */
+/* By Euler's formula, the solution v of 4 v - c sqrt(v) - 3 = count. */
 int64_t cvtm_cvt_coarse_count(double border_share, int64_t count) {
   const double c = border_share;
   const double root = (c + sqrt(c * c + 16 * ((double)count + 3))) / 8;
@@ -115,7 +114,8 @@ int64_t cvtm_cvt_coarse_count(double border_share, int64_t count) {
 /* --- refinement --------------------------------------------------------------------------------
  *
  * A site is placed between each pair of neighbours of a coarse tessellation. Hexagons of the coarse
- * level become hexagons of the fine one; the number of defects stays, so that they become rare. */
+ * level become hexagons of the fine level; the number of defects does not change, so they become
+ * rare. */
 
 cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, int32_t *failed) {
   cvtm_device *device = cvt->device;
@@ -143,7 +143,7 @@ cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, i
   return status == CVTM_OK ? updates->fill_up(device, before, from, to, cvt->sites) : status;
 }
 
-enum { CELLS_OF_THREAD = 1000 /* cells for which a thread pays */ };
+enum { CELLS_OF_THREAD = 1000 /* least number of cells per thread */ };
 
 cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coarse,
                             int64_t coarse_count, double *fine, int64_t count, cvtm_error *error) {
@@ -172,7 +172,7 @@ static cvtm_status scale_sites(const cvtm_solve *s, int order) {
                                   s->cvt->sites);
 }
 
-/* With several ranks, rank 0 samples. */
+/* With several ranks, rank 0 samples, and the others get its sites. */
 cvtm_status cvtm_solve_sample(cvtm_solve *s) {
   cvtm_cvt *cvt = s->cvt;
   cvtm_device *device = cvt->device;
@@ -236,7 +236,7 @@ cvtm_status cvtm_solve_plan_start(cvtm_solve *s) {
  *
  * Only coarse levels use a density with larger pixels. */
 
-/* The order of the density of a level. The pixel energy needs all pixels. */
+/* The order of the density of a level: 0 with the pixel energy, which needs all pixels. */
 static int order_for(const cvtm_solve *s, cvtm_domain picture, int64_t level) {
   const int coarse = level > 0 && s->options->energy == CVTM_CVT_EXACT;
   return coarse ? cvtm_pyramid_order(picture, s->counts[level]) : 0;
@@ -253,7 +253,7 @@ cvtm_status cvtm_solve_enter(cvtm_solve *s) {
   return status;
 }
 
-/* Refines the plan's sites to `to` sites; on the host if the device cannot decide every cell. */
+/* Refines the plan's sites to `to` sites; on the host if the device cannot make every cell. */
 static cvtm_status refine(cvtm_solve *s, int64_t to) {
   cvtm_cvt *cvt = s->cvt;
   int32_t failed = 0;

@@ -22,19 +22,19 @@ typedef struct cvtm_pyramid {
   cvtm_domain domain;
   double mass, sqrt_integral;
   const float *density[CVTM_PYRAMID_ORDERS + 1]; /* by order, in device memory; or NULL */
-  float *made;                                   /* memory of orders from 1 on */
+  float *made;                                   /* memory of the densities of orders >= 1 */
   double *shown;                                 /* device memory for cvtm_pyramid_show; or NULL */
   int64_t count;                                 /* number of the plan's sites */
 } cvtm_pyramid;
 
 /* The order for a descent of `count` sites in a domain. */
 int cvtm_pyramid_order(cvtm_domain domain, int64_t count);
-/* Computes the densities up to an order. shown: the largest number of sites of cvtm_pyramid_show;
- * 0: it is not called. The plan points to the pyramid until cvtm_pyramid_end. */
+/* Computes the densities up to an order. shown: the largest number of sites for cvtm_pyramid_show,
+ * or 0 if that is not called. The plan points to the pyramid until cvtm_pyramid_end. */
 cvtm_status cvtm_pyramid_begin(cvtm_cvt *cvt, int order, int64_t shown, cvtm_pyramid *pyramid);
-/* Sets the plan's density to that of an order; the plan has `count` sites. */
+/* Makes the plan, which has `count` sites, use the density of an order. */
 void cvtm_pyramid_use(cvtm_pyramid *pyramid, int order, int64_t count);
-/* Converts the plan's sites to the picture's units. */
+/* Returns the plan's sites in pixels of the picture. */
 const double *cvtm_pyramid_show(cvtm_pyramid *pyramid, const double *sites);
 /* Restores the plan's own density. */
 void cvtm_pyramid_end(cvtm_pyramid *pyramid);
@@ -44,20 +44,21 @@ void cvtm_pyramid_end(cvtm_pyramid *pyramid);
 /* The smallest number of sites of a level. */
 enum { CVTM_CVT_MIN_COARSE_SITES = 64 };
 
-/* The number of cells along the border, over the square root of the number of sites; 0 on a torus.
- * sqrt_integral: the integral of sqrt(rho). */
+/* The number of cells along the border, divided by the square root of the number of sites; 0 on a
+ * torus. sqrt_integral: the integral of sqrt(rho). */
 double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double sqrt_integral);
 /* The number of sites, about count / 4, that refinement turns into `count` sites. */
 int64_t cvtm_cvt_coarse_count(double border_share, int64_t count);
 
 /* Refines a tessellation on the host: fine (2 * count) = its sites and the midpoints between
- * neighbours. To make `count`, it leaves out evenly chosen midpoints or adds sites. threads: the
- * largest number of threads; 0: the default of OpenMP. The result does not depend on the number of
- * threads. */
+ * neighbours, without some evenly distributed midpoints or with additional sites, so that there are
+ * `count`. threads: the largest number of threads; 0: the default of OpenMP. The result does not
+ * depend on the number of threads. */
 cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coarse,
                             int64_t coarse_count, double *fine, int64_t count, cvtm_error *error);
-/* The same for the first `from` sites of a plan. *failed: the number of sites whose cells the
- * device cannot decide (edge_midpoints in site_updates.h); unless it is 0, nothing has changed. */
+/* Refines the first `from` sites of a plan to `to` sites. *failed: the number of sites whose cells
+ * the device cannot make (edge_midpoints in site_updates.h); unless it is 0, no site has changed.
+ */
 cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, int32_t *failed);
 CVTM_C_END
 

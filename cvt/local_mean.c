@@ -9,7 +9,7 @@
 /* The side of the square over which ink is averaged, divided by the side of a cell. */
 static const double squares = 1.6;
 
-/* Sums of values over [0, i) x [0, j), at sum[j * (width + 1) + i]. */
+/* A summed-area table: sum[j * (width + 1) + i] is the sum of the values over [0, i) x [0, j). */
 typedef struct summed {
   cvtm_domain domain;
   double *sum;
@@ -43,8 +43,8 @@ static void add_columns(const summed *s) {
 static inline double lesser(double a, double b) { return a < b ? a : b; }
 static inline double larger(double a, double b) { return a > b ? a : b; }
 
-/* The integral over [0, x) x [0, y): the values are constant on pixels, so it is bilinear between
- * their corners. */
+/* The integral over [0, x) x [0, y), which is bilinear between the corners of pixels, since the
+ * values are constant on pixels. */
 static inline double integral_to(const summed *s, double x, double y) {
   const int64_t row = s->domain.width + 1;
   const int64_t i = (int64_t)lesser(x, s->domain.width - 1),
@@ -60,8 +60,8 @@ static inline double integral_of(const summed *s, double left, double right, dou
          integral_to(s, left, top);
 }
 
-/* Finds the parts in [0, size) of the interval of length `length` around `centre`. An interval that
- * wraps around has two parts. Returns their number. */
+/* Finds the parts in [0, size) of the interval with this length and centre. Returns their number: 2
+ * for an interval across the border of a torus, else 1. */
 static inline int parts_of(double centre, double length, double size, int periodic,
                            double part[2][2]) {
   const double first = centre - length / 2, end = centre + length / 2;
@@ -89,9 +89,9 @@ static double mean_around(const summed *s, int64_t i, int64_t j, double side) {
   return larger(sum, 0) / area;
 }
 
-/* Sets mean[p] to the mean of `value` over a square around pixel p. The square is as large as a
- * cell at the ink near[p]. If `near` is NULL, that ink is itself the mean of `value` over a square
- * of the size for even ink. */
+/* Sets mean[p] to the mean of `value` over a square around pixel p, in proportion to the cells for
+ * the ink near[p]. If `near` is NULL, this ink is the mean of `value` over a square for constant
+ * ink. */
 static void take_means(const summed *s, double count, const float *value, const float *near,
                        float *mean) {
   const int64_t width = s->domain.width, height = s->domain.height;
@@ -110,15 +110,15 @@ static void take_means(const summed *s, double count, const float *value, const 
   }
 }
 
-/* --- ink that overlaps --- */
+/* --- pieces that overlap --- */
 
-/* Discs on a triangular lattice touch each other at this coverage. At most_discs they cover the
- * plane. */
+/* Areas of discs on a triangular lattice per unit of area: when they touch each other, and when
+ * they cover the plane. */
 static const double meeting = 0.90689968211710893; /* pi / sqrt(12) */
 static const double most_discs = 1.2091995761561452;
 
-/* The share of the plane that discs with this area per cell cover. Each disc has a lens in common
- * with each of its six neighbours. */
+/* The fraction of the plane that is covered by discs with this area per unit of area. Each disc has
+ * a lens in common with each of its six neighbours. */
 static double coverage_of(double discs) {
   const double distance = sqrt(2 * CVTM_PI / (sqrt(3.0) * discs)); /* in radii */
   if (distance >= 2) return discs;
@@ -137,9 +137,10 @@ static double discs_needed(double coverage) {
   return high;
 }
 
-/* The length of a tour per area is proportional to the square root of the number of sites per area.
- * The table was measured in simulated plots of even ink: entry k is the share that a line covers if
- * its width is k / 10 of the square root of a cell's area. */
+/* cvtm_ink_needed for a line. The length of a tour per unit of area is proportional to the square
+ * root of the number of sites per unit of area. Entry k of the table, measured in simulated plots
+ * of constant ink, is the fraction that is covered by a line whose width is k / 10 times the square
+ * root of a cell's area. */
 static double line_needed(double coverage) {
   static const double covered[] = {0,      0.1048, 0.2092, 0.313,  0.4165, 0.5195, 0.6222,
                                    0.7245, 0.8264, 0.9274, 0.9868, 0.9962, 0.9995, 1};
@@ -151,8 +152,9 @@ static double line_needed(double coverage) {
   return width * width;
 }
 
-/* The table was measured for 10,000 sites with an even density, after 12 iterations from random
- * sites: the shares that discs cover if their area per unit of area is 0.6, 0.65 and so on. */
+/* cvtm_ink_needed for loose discs. The table, measured for 10,000 sites with a constant density
+ * after 12 iterations from random sites, has the fractions that discs cover if their area per unit
+ * of area is 0.6, 0.65 and so on. */
 static double loose_discs_needed(double coverage) {
   static const double covered[] = {0.6,    0.6497, 0.6991, 0.7472, 0.7929, 0.835,  0.8725,
                                    0.9046, 0.9313, 0.9527, 0.969,  0.9807, 0.9887, 0.9935,
@@ -171,7 +173,7 @@ double cvtm_ink_needed(cvtm_ink_kind kind, double coverage) {
                                         : discs_needed(coverage);
 }
 
-/* Values of cvtm_ink_needed between 0 and 1. */
+/* Values of cvtm_ink_needed for the coverages k / NEEDS. */
 enum { NEEDS = 4096 };
 typedef struct need_table {
   double need[NEEDS + 2];
@@ -188,17 +190,16 @@ static double look_up(const need_table *t, double ink) {
   return t->need[k] + (at - k) * (t->need[k + 1] - t->need[k]);
 }
 
-/* Where the ink changes from cell to cell, the cells are irregular, and a tour through them is
- * shorter than through even cells. A small change suffices to break their rows. Returns the ratio
- * of the lengths, which was measured in simulated plots of photographs. change: how much the
- * logarithm of the ink changes over a cell. */
+/* The length of a tour through irregular cells, where the ink changes from cell to cell, divided by
+ * the length through regular cells; fitted to simulated plots of photographs. change: the change of
+ * the logarithm of the ink over a cell. Even a small change breaks the rows of cells. */
 static double line_share(double change) {
   const double c = fmin(change, 2);
   return 1 / (1 + 0.26 * c + 0.03 * c / (c + 0.02));
 }
 
-/* Sets even[p] to the ink at which a line through even cells covers as much: the ink divided by
- * line_share. mean: the mean ink over a cell; area: that of a piece. */
+/* Sets even[p] to the ink mean[p] divided by line_share: the ink at which a line through regular
+ * cells covers as much. mean: the mean ink over a cell; area: the area of a piece. */
 static void divide_by_share(cvtm_domain domain, const need_table *t, const float *mean, double area,
                             float *even) {
   const int64_t width = domain.width, height = domain.height;
@@ -222,8 +223,7 @@ static void divide_by_share(cvtm_domain domain, const need_table *t, const float
   }
 }
 
-/* The factor with which the ink `mean` needs `wanted` area of pieces per pixel. Sorts the ink into
- * a histogram first. */
+/* The factor for the ink `mean` with which the pieces have the area `wanted` per pixel. */
 static double multiple_of_ink(const need_table *t, const float *mean, size_t pixels,
                               double wanted) {
   enum { STEPS = 40, BINS = 1024 };
@@ -243,7 +243,7 @@ static double multiple_of_ink(const need_table *t, const float *mean, size_t pix
   return low;
 }
 
-/* Multiplies the density by the square of the ratio of cvtm_ink_needed to the ink. even: as long as
+/* Multiplies the density by the square of cvtm_ink_needed / ink. even: scratch, as long as
  * `mean`. */
 static void add_overlaps(cvtm_domain domain, const float *mean, double count, const cvtm_ink *ink,
                          float *even, float *rho) {
@@ -265,7 +265,7 @@ static void add_overlaps(cvtm_domain domain, const float *mean, double count, co
   }
 }
 
-/* The arrays that both public functions work with. */
+/* The scratch arrays of the public functions. */
 typedef struct means {
   cvtm_scratch memory;
   summed sums;
@@ -285,12 +285,11 @@ static cvtm_status allocate_means(cvtm_domain domain, means *m, cvtm_error *erro
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for means of the density");
 }
 
-/* True if a cell has few pixels. */
 static int has_few_pixels(cvtm_domain domain, double count) {
   return (double)domain.width * domain.height / count < 4;
 }
 
-/* The mean ink over a cell; the ink itself where a cell has few pixels. */
+/* The mean ink over a cell, or `ink` itself if a cell has few pixels. */
 static const float *mean_ink(const means *m, double count, const float *ink) {
   if (has_few_pixels(m->sums.domain, count)) return ink;
   take_means(&m->sums, count, ink, NULL, m->once);
@@ -324,7 +323,7 @@ cvtm_status cvtm_ink_count(cvtm_domain domain, const float *wanted, const cvtm_i
   fill_table(ink->kind, &t);
   for (size_t p = 0; p < pixels; ++p) *count += look_up(&t, (double)wanted[p]) / ink->area;
   const float *mean = *count > 0 ? mean_ink(&m, *count, wanted) : wanted;
-  double all = 0, sum = 0; /* squares of different sizes do not keep the sum of the ink */
+  double all = 0, sum = 0; /* differ, since the means are over squares of different sizes */
   for (size_t p = 0; p < pixels; ++p) {
     all += (double)wanted[p];
     sum += (double)mean[p];

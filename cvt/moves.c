@@ -1,4 +1,4 @@
-/* Moves of single sites between descents: transfers, displacements, and sites at one place. */
+/* Moves single sites between descents: transfers, displacements, separation of coincident sites. */
 #include "base/geometry.h"
 #include "base/primitives.h"
 #include "base/random.h"
@@ -11,8 +11,7 @@
 /* --- transfers ---------------------------------------------------------------------------------
  *
  * Sites move from cells of small energy to cells of large energy. In an optimal tessellation all
- * cells have nearly equal energies (Gersho 1979): a site more or less changes the total by about
- * that. */
+ * cells have nearly equal energies (Gersho 1979), by which an additional site reduces the total. */
 
 static cvtm_arrays transfer_arrays(cvtm_solve *s) {
   return (cvtm_arrays){{
@@ -83,8 +82,8 @@ cvtm_status cvtm_solve_restore(cvtm_solve *s) {
 
 /* --- displacements ---------------------------------------------------------------------------- */
 
-/* How far a site is displaced, in root mean square radii of its cell. In a tiling by regular
- * hexagons this is 0.4 of the distance between neighbouring sites. */
+/* The distance by which a site is displaced, in root mean square radii of its cell: for regular
+ * hexagons, 0.4 times the distance between neighbouring sites. */
 static const double anneal_reach = 1.07;
 
 cvtm_status cvtm_solve_displace(cvtm_solve *s) {
@@ -100,18 +99,18 @@ cvtm_status cvtm_solve_displace(cvtm_solve *s) {
   return cvt->updates->repel(cvt->device, &repulsion);
 }
 
-/* --- sites at one place ----------------------------------------------------------------------- */
+/* --- coincident sites ------------------------------------------------------------------------- */
 
 enum { SEPARATE_ROUNDS = 5 };
 
-/* x + step; or x - step if x + step is outside 0 .. size. */
+/* x + step, or x - step if x + step is outside [0, size]. */
 static double step_inside(double x, double step, double size) {
   return x + step >= 0 && x + step <= size ? x + step : x - step;
 }
 
-/* Moves a site that coincides with `owner`, whose cell has the mass, to a random position in a disc
- * about as wide as that cell. On a circle instead, each cell of many sites would be cut by all
- * others. */
+/* Moves a site that coincides with the site `owner`, which has the cell, to a random position in a
+ * disc about as wide as that cell. If many sites moved to a circle instead, each of their cells
+ * would be cut by all the others. */
 static void move_off(const cvtm_solve *s, const cvtm_cell_moments *sums, int64_t owner,
                      int64_t site, double *sites) {
   const cvtm_domain domain = s->cvt->domain;
@@ -128,8 +127,8 @@ static void move_off(const cvtm_solve *s, const cvtm_cell_moments *sums, int64_t
   place[1] = step_inside(place[1], radius * direction[1], height);
 }
 
-/* Moves all but one of the sites (host) that coincide; the first, or a fixed one, stays. Returns
- * the number of sites moved, or -1 without memory. */
+/* Moves coincident sites (host), except the first of each group and fixed sites. Returns the number
+ * of sites that moved, or -1 if memory runs out. */
 static int64_t move_apart(const cvtm_solve *s, const cvtm_cell_moments *sums, double *sites) {
   cvtm_placed *order = malloc((size_t)s->count * sizeof *order);
   int64_t moved = 0, owner = 0;

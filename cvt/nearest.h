@@ -13,8 +13,8 @@ typedef struct cvtm_nearest_distances {
   double least, mean; /* pixels; NaN if there are fewer than two points */
 } cvtm_nearest_distances;
 
-/* points: 2 * count, finite. threads: number of threads, 0 for all; the bits do not depend on it.
- * Fails with CVTM_ERROR_MEMORY. */
+/* Measures the distances between points (2 * count, finite) and their nearest neighbours. threads:
+ * 0 for all; the bits do not depend on their number. CVTM_ERROR_MEMORY. */
 cvtm_status cvtm_nearest_distances_measure(cvtm_domain domain, const double *points, int64_t count,
                                            int threads, cvtm_nearest_distances *distances,
                                            cvtm_error *error);
