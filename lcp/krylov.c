@@ -65,7 +65,7 @@ static cvtm_status allocate_krylov(cvtm_krylov *k) {
   if (w->inverse == NULL) w->s_hat = w->p_hat;
   if (status == CVTM_OK && k->setup.keeps_best)
     status = cvtm_device_allocate(k->device, w->n, CVTM_TYPED(w->best));
-  /* A first residual that is not finite leaves `best` as it is. */
+  /* `best` is not set if the first residual is not finite */
   if (status == CVTM_OK && w->best != NULL)
     status = cvtm_device_fill(k->device, w->best, 0, (size_t)w->n * sizeof(double));
   if (status == CVTM_OK) status = cvtm_reduce_workspace(k->device, w->n, &k->workspace_bytes);
@@ -129,7 +129,7 @@ cvtm_status cvtm_krylov_solve(cvtm_krylov *k, double goal, double relative_goal,
   return cvtm_device_copy(k->device, w->solution, w->best, (size_t)w->n * sizeof(double));
 }
 
-enum { ROWS_PER_THREAD = 8192 }; /* fewer rows take less time than starting a thread */
+enum { ROWS_PER_THREAD = 8192 }; /* with fewer rows, starting a thread takes longer than the work */
 
 static cvtm_status krylov_pass_cpu(cvtm_device *device, const cvtm_krylov_view *view,
                                    cvtm_krylov_pass pass) {

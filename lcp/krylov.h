@@ -1,6 +1,6 @@
 /* Inside lcp only: BiCGStab (van der Vorst 1992, "Bi-CGSTAB: a fast and smoothly converging variant
- * of Bi-CG for the solution of nonsymmetric linear systems") with right preconditioning. Its
- * scalars stay in device memory, so the host waits once per solve. */
+ * of Bi-CG for the solution of nonsymmetric linear systems") with right preconditioning. The
+ * scalars of an iteration stay in device memory, so the host waits once per solve. */
 #pragma once
 
 #include "base/device.h"
@@ -13,34 +13,34 @@ CVTM_C_BEGIN
 
 typedef struct cvtm_krylov cvtm_krylov;
 
-/* Sets preconditioned = M^-1 direction, unless the diagonal preconditioner has done so. Sets image
- * = A preconditioned. The vectors are in device memory. Enqueued. */
+/* Sets preconditioned = M^-1 direction, unless the diagonal preconditioner has done so, and image =
+ * A preconditioned. The vectors are in device memory. Enqueued. */
 typedef cvtm_status (*cvtm_krylov_operator)(void *context, double *direction,
                                             double *preconditioned, double *image);
 
-/* Pointers are to device memory and borrowed. */
+/* The problem of a solve. Pointers are to device memory and borrowed. */
 typedef struct cvtm_krylov_setup {
   int64_t n;
   double *solution, *residual; /* n each */
   const double *inverse;       /* n: the diagonal of M^-1; NULL: the operator preconditions */
   cvtm_krylov_operator apply;
   void *context;
-  int keeps_best; /* returns the iterate with the smallest residual, not the last one */
+  int keeps_best; /* nonzero: returns the iterate with the smallest residual, not the last */
 } cvtm_krylov_setup;
 
 cvtm_status cvtm_krylov_create(cvtm_device *device, const cvtm_krylov_setup *setup,
                                cvtm_krylov **krylov);
 void cvtm_krylov_destroy(cvtm_krylov *krylov);
 
-/* Starts from `solution`. `residual` is scale times the residual of the start; it is overwritten.
- * scale is a power of two. Stops when the 2-norm of the scaled residual is at most `goal` or
+/* Solves from the start `solution`. residual: scale times the residual of the start; overwritten.
+ * scale: a power of two. Stops when the 2-norm of the scaled residual is at most `goal` or
  * relative_goal times its first value, or after `limit` iterations. Waits. */
 cvtm_status cvtm_krylov_solve(cvtm_krylov *krylov, double goal, double relative_goal, double scale,
                               int64_t limit, int64_t *iterations);
 
 /* --- kernels ----------------------------------------------------------------------------- */
 
-/* In device memory. */
+/* The scalars of a solve, in device memory. */
 typedef struct cvtm_krylov_state {
   double rho, rho_before, alpha, beta, omega;
   double shadow_v, ts, tt; /* (shadow, v), (t, s), (t, t) */
@@ -51,17 +51,17 @@ typedef struct cvtm_krylov_state {
   double target; /* the solve ends when `squares` is at most this */
   int64_t iteration, limit;
   int32_t go_on;   /* nonzero: the loop continues */
-  int32_t restart; /* the next iteration takes r as its shadow and its search direction */
+  int32_t restart; /* nonzero: the next iteration takes r as its shadow and its search direction */
   int32_t improved;
 } cvtm_krylov_state;
 
-/* The vectors of a solve, n numbers each, in device memory. r also holds s. */
+/* The vectors of a solve, n numbers each, in device memory. r is also used for s. */
 typedef struct cvtm_krylov_view {
   int64_t n;
   const double *inverse;
   double *solution, *r, *shadow, *p, *v, *t;
   double *p_hat, *s_hat; /* M^-1 p, M^-1 s; the same array unless `inverse` is given */
-  double *best;          /* NULL: not kept */
+  double *best;          /* NULL: the best iterate is not kept */
   cvtm_krylov_state *state;
 } cvtm_krylov_view;
 
@@ -103,7 +103,7 @@ CVTM_HD void cvtm_krylov_note_residual(cvtm_krylov_state *state) {
 }
 
 CVTM_HD void cvtm_krylov_end_iteration(cvtm_krylov_state *state) {
-  /* If r is almost orthogonal to the shadow residual, beta consists of rounding errors. */
+  /* if r is almost orthogonal to the shadow residual, beta consists of rounding errors */
   const double least_cosine = 1e-8;
   const double beta = state->rho / state->rho_before * (state->alpha / state->omega);
   const double cosine2 = least_cosine * least_cosine * state->shadow_squares * state->squares;
@@ -145,10 +145,10 @@ CVTM_HD void cvtm_krylov_decide(cvtm_krylov_state *state, cvtm_krylov_pass pass)
   }
 }
 
-/* After a breakdown alpha or omega is 0, and v or t may be infinite. */
+/* Runs a pass for element i. After a breakdown alpha or omega is 0, v or t perhaps infinite. */
 CVTM_HD void cvtm_krylov_element(const cvtm_krylov_view *k, cvtm_krylov_pass pass, int64_t i) {
   const cvtm_krylov_state *state = k->state;
-  /* If both share an array, the half step is added before s_hat overwrites p_hat. */
+  /* if p_hat and s_hat share an array, the half step is added before s_hat overwrites p_hat */
   const int is_shared = k->s_hat == k->p_hat;
   switch (pass) {
     case CVTM_KRYLOV_DIRECTION:

@@ -8,7 +8,7 @@ namespace {
 
 /* --- PDL, from compute capability 9.0 on --- */
 
-/* A kernel launched with PDL may start before the kernel ahead of it on the stream has ended. It
+/* A kernel launched with PDL may start before the preceding kernel of the stream has ended. It
  * calls pdl_wait before it reads or writes memory that earlier kernels use. With ordinary launches
  * cycles of multigrid on grids take 1.1 to 1.3 times as long at 1024 x 1024, and 1.03 to 1.08 times
  * at 4096 x 4096 (H200). */
@@ -20,7 +20,7 @@ __device__ inline void pdl_trigger() {
 #endif
 }
 
-/* Returns when all earlier kernels of the stream have ended and their writes are visible. */
+/* Waits until all earlier kernels of the stream have ended and their writes are visible. */
 __device__ inline void pdl_wait() {
 #if __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
@@ -40,7 +40,7 @@ inline cvtm_status has_pdl(cvtm_device *device, bool *out) {
   return CVTM_OK;
 }
 
-/* Launches with PDL; on devices without PDL, as usual. */
+/* Launches with PDL or, on devices without PDL, as usual. */
 template <typename... Parameters, typename... Arguments>
 cvtm_status launch_pdl(cvtm_device *device, const char *name, void (*kernel)(Parameters...),
                        dim3 grid, dim3 block, size_t shared, Arguments... arguments) {

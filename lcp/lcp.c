@@ -62,8 +62,8 @@ void cvtm_lcp_close(cvtm_lcp *lcp) { cvtm_device_free(lcp->device, lcp->verdict)
 
 /* --- the public interface ----------------------------------------------------------------- */
 
-/* Replaces auto by lemke if the diagonal is not positive and the matrix is small; other methods
- * need a positive diagonal. */
+/* Checks the matrix. Replaces auto by lemke if the diagonal is not positive and the matrix is
+ * small; other methods need a positive diagonal. */
 static cvtm_status check_matrix(const cvtm_csr *matrix, int threads, cvtm_lcp_options *options,
                                 cvtm_error *error) {
   cvtm_error diagonal = {CVTM_OK, ""};
@@ -82,7 +82,7 @@ static cvtm_status check_matrix(const cvtm_csr *matrix, int threads, cvtm_lcp_op
                    (long long)matrix->rows, (long long)matrix->columns);
 }
 
-/* Replaces auto by a method. Refuses tnnmg if the matrix is not symmetric. */
+/* Replaces auto by a method. Fails for tnnmg if the matrix is not symmetric. */
 static cvtm_status resolve_method(const cvtm_csr *matrix, int threads, cvtm_lcp_options *options,
                                   int *is_symmetric, cvtm_error *error) {
   const int64_t row = cvtm_csr_asymmetric_row(matrix, threads);
@@ -179,7 +179,7 @@ static int is_solved(const cvtm_lcp_result *result) {
   return result->stop == CVTM_LCP_CONVERGED || result->stop == CVTM_LCP_ROUNDING;
 }
 
-/* Tries lemke where the method has found no solution. The better x stays. */
+/* Tries lemke if the method has found no solution. x becomes the better of the two results. */
 static cvtm_status solve_again(cvtm_lcp *lcp, const double *b, const double *lower,
                                const double *upper, double *x, cvtm_lcp_result *found) {
   const size_t bytes = (size_t)lcp->rows * sizeof *x;

@@ -1,11 +1,11 @@
 /* Linear complementarity problems with bounds: find x with
  *
  *     lower <= x <= upper,  F = A x - b,
- *     F_i >= 0 where x_i = lower_i,  F_i <= 0 where x_i = upper_i,  F_i = 0 between.
+ *     F_i >= 0 where x_i = lower_i,  F_i <= 0 where x_i = upper_i,  F_i = 0 elsewhere.
  *
- * A bound may be infinite. A problem is solved if its natural residual
- * r_i = x_i - clip(x_i - F_i, lower_i, upper_i) is small. A has one of two forms: any sparse
- * matrix, or a five-point operator on a grid of pixels that is never stored as a matrix. */
+ * A bound may be infinite. A problem is solved if its natural residual r_i = x_i - clip(x_i - F_i,
+ * lower_i, upper_i) is small. A has one of two forms: any sparse matrix, or a five-point operator
+ * on a grid of pixels that is never stored as a matrix. */
 #pragma once
 
 #include "base/device.h"
@@ -13,20 +13,21 @@
 
 CVTM_API_BEGIN
 
-/* code, name
- * psor       projected multicolour SOR
- * tnnmg      truncated nonsmooth Newton multigrid (Graser & Kornhuber)
- * pdas       primal-dual active set, a semismooth Newton method; any M- or H-matrix
- * lemke      Lemke's path with lexicographic pivots, on the host with a dense matrix. The diagonal
- * may be arbitrary. Finds a solution or a ray if A is positive semidefinite or a P-matrix. auto
- * takes tnnmg where A is symmetric and pdas where it is not; and lemke for up to 2000 rows if the
- * diagonal is not positive, or if the other method finds no solution.
- * tnnmg needs a symmetric positive definite matrix. On a stored matrix it continues as pdas if its
- * cycles stall, or are still slow after 20, as with coefficients that jump by orders of magnitude.
- * Symmetry and a positive diagonal are checked, definiteness is not; result->stop says whether a
- * solution was found. If the matrix is not symmetric, pdas continues beyond the tolerance, while it
- * makes progress, until another norm has fallen by the same factor: the 1-norm of the residual
- * whose rows are divided by their diagonal entries. */
+/* X(code, name)
+ *   psor   projected multicolour SOR
+ *   tnnmg  truncated nonsmooth Newton multigrid (Graser & Kornhuber)
+ *   pdas   primal-dual active set, a semismooth Newton method; any M- or H-matrix
+ *   lemke  Lemke's path with lexicographic pivots, on the host with a dense matrix; any diagonal.
+ *          Finds a solution or a ray if A is positive semidefinite or a P-matrix.
+ *
+ * auto chooses tnnmg if A is symmetric, else pdas; and lemke for up to 2000 rows if the diagonal is
+ * not positive, or if the other method finds no solution. tnnmg needs a symmetric positive definite
+ * matrix. On a stored matrix it continues as pdas if its cycles stall, or are still slow after 20,
+ * for example if coefficients jump by orders of magnitude. Symmetry and a positive diagonal are
+ * checked, definiteness is not; result->stop tells whether a solution was found. If the matrix is
+ * not symmetric, pdas continues beyond the tolerance, while it makes progress, until another norm
+ * has fallen by the same factor: the 1-norm of the residual whose rows are divided by their
+ * diagonal entries. */
 #define CVTM_LCP_METHOD_LIST(X) \
   X(CVTM_LCP_AUTO, "auto")      \
   X(CVTM_LCP_PSOR, "psor")      \
@@ -72,9 +73,8 @@ const char *cvtm_lcp_method_name(cvtm_lcp_method method);
 const char *cvtm_lcp_stop_name(cvtm_lcp_stop stop);
 
 typedef struct cvtm_lcp_progress {
-  int64_t iteration;       /* sweeps of psor, corrections of multigrid, steps of pdas,
-                              pivots of lemke; 0: the start.
-                              Multigrid measures it after the sweeps before a correction */
+  int64_t iteration; /* sweeps of psor, corrections of multigrid, steps of pdas, pivots of lemke; 0:
+                        the start. Multigrid measures after the sweeps before a correction */
   double natural_residual; /* 2-norm */
   double natural_residual_max;
 } cvtm_lcp_progress;
@@ -83,12 +83,12 @@ typedef struct cvtm_lcp_progress {
  * stops the solve. */
 typedef int (*cvtm_lcp_monitor)(void *context, const cvtm_lcp_progress *progress);
 
-/* Comments end with the default, which is 0 or NULL where they give none. */
+/* Each comment ends with the default; without one, the default is 0 or NULL. */
 typedef struct cvtm_lcp_options {
-  cvtm_lcp_method method;    /* auto */
-  double tolerance;          /* stop when the 2-norm of the natural residual has fallen by this
-                                factor from its value at the cold start clip(0); 1e-8 */
-  double absolute_tolerance; /* or when it is at most this; 0, which means never */
+  cvtm_lcp_method method; /* auto */
+  double tolerance; /* stop when the 2-norm of the natural residual has fallen by this factor from
+                       its value at the cold start clip(0); 1e-8 */
+  double absolute_tolerance; /* or when this norm is at most this number; 0: never */
   int64_t max_iterations;    /* 0: 100000 sweeps of psor, 100 pivots of lemke for each row, 200
                                 iterations of the other methods */
   double omega;              /* relaxation of psor, in (0, 2); 1 */
@@ -101,12 +101,12 @@ typedef struct cvtm_lcp_options {
 void cvtm_lcp_defaults(cvtm_lcp_options *options);
 
 typedef struct cvtm_lcp_result {
-  cvtm_lcp_method method; /* never auto */
+  cvtm_lcp_method method; /* the method that was used; never auto */
   cvtm_lcp_stop stop;
   int64_t iterations;
   double natural_residual, natural_residual_max;
   int64_t active_lower, active_upper; /* number of x_i at a bound */
-  double energy;                      /* 1/2 x'Ax - b'x; NaN where A is not symmetric */
+  double energy;                      /* 1/2 x'Ax - b'x; NaN if A is not symmetric */
   double rate;                        /* geometric mean of the last reductions of the residual */
   double seconds, setup_seconds;
   CVTM_RESERVED(8);
@@ -114,17 +114,17 @@ typedef struct cvtm_lcp_result {
 
 typedef struct cvtm_lcp cvtm_lcp;
 
-/* Checks and copies one matrix; sets up colouring, hierarchy and all memory. If width * height =
- * rows, the unknowns are the nodes of a grid, row by row (geometric hierarchy). If both are 0, no
- * grid is known (hierarchy by aggregation). */
+/* Checks and copies a matrix; sets up colouring, hierarchy and all memory. If width * height =
+ * rows, the unknowns are the nodes of a grid, row by row (geometric hierarchy). If both are 0,
+ * there is no grid (hierarchy by aggregation). */
 cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t width,
                             int64_t height, const cvtm_lcp_options *options, cvtm_lcp **lcp);
 
 /* A five-point operator on width x height nodes, x fastest. The arrays are in device memory, and
  * are borrowed until the next call of cvtm_lcp_set_grid:
  *     (A x)_p = diagonal_p x_p + sum over the four links of p: link (x_p - x_q).
- * x_q is 0 if a link leaves the grid or meets a masked node. There, links of weight 0 give a
- * Neumann boundary, others a Dirichlet boundary. Cycles converge fast for links that jump by a
+ * x_q is 0 if a link leaves the grid or leads to a masked node. There, links of weight 0 give a
+ * Neumann boundary, other links a Dirichlet boundary. Cycles converge fast for links that jump by a
  * factor of 100 from node to node. With random jumps by 10^6 cycles do not converge within the
  * default limit; use a stored matrix then. */
 typedef struct cvtm_lcp_grid {
@@ -134,26 +134,26 @@ typedef struct cvtm_lcp_grid {
   const double *horizontal; /* (width + 1) * height: entry (i, j) joins (i - 1, j) and (i, j) */
   const double *vertical;   /* width * (height + 1): entry (i, j) joins (i, j - 1) and (i, j) */
   double constant;          /* weight of all links if horizontal and vertical are NULL */
-  int neumann;              /* then, links that leave the grid are 0; coarse grids take nodes for
-                               pixel centres (Neumann), or lie between boundaries (Dirichlet) */
-  const uint8_t *mask;      /* width * height, 0: no unknown, x = 0; NULL: all 1 */
+  int neumann; /* nonzero: then, links that leave the grid are 0. Coarse grids take nodes for pixel
+                  centres (Neumann), or lie between boundaries (Dirichlet) */
+  const uint8_t *mask; /* width * height, 0: no unknown, x = 0; NULL: all 1 */
 } cvtm_lcp_grid;
 
 /* Allocates all memory for grids of one size; no solve allocates. */
 cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t height,
                                  const cvtm_lcp_options *options, cvtm_lcp **lcp);
-/* Sets the coefficients, once per time step, say. The work is enqueued, but the first call with
- * arrays of links waits: if the links in one direction are more than three times as strong, coarse
- * grids halve that side first, and their memory is reallocated. Later calls keep that layout; for
- * links of another ratio, which then take more cycles, create another solver. The arrays may also
- * change between solves without a call: interpolation remains that of the last call, which suffices
- * while coefficients change little. On failure no coefficients are set. */
+/* Sets the coefficients, for example in each time step. The work is enqueued, but the first call
+ * with arrays of links waits: if the links in one direction are more than three times as strong,
+ * coarse grids halve that side first, and their memory is reallocated. Later calls keep this
+ * layout; for links of another ratio, which then take more cycles, another solver is better. The
+ * arrays may also change between solves without a call: interpolation remains that of the last
+ * call, which suffices while coefficients change little. On failure no coefficients are set. */
 cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid);
 void cvtm_lcp_destroy(cvtm_lcp *lcp);
 
 /* b, lower, upper, x: rows doubles in device memory; lower, upper may be NULL. x: the start if warm
- * (clipped to the bounds), else ignored; on return the best iterate. Refuses lower > upper and NaN,
- * with the index. A solve that does not converge is no error: see result->stop. */
+ * (clipped to the bounds), else ignored; on return the best iterate. Fails for lower > upper and
+ * NaN, and names the index. A solve that does not converge is no error: see result->stop. */
 cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
                            double *x, int warm, cvtm_lcp_result *result);
 

@@ -1,5 +1,5 @@
-/* Inside lcp only: the base of every solver behind a cvtm_lcp. A solver embeds struct cvtm_lcp as
- * its first member. */
+/* Inside lcp only: the base of every solver of a cvtm_lcp. A solver has struct cvtm_lcp as its
+ * first member. */
 #pragma once
 
 #include "lcp/lcp.h"
@@ -7,11 +7,11 @@
 CVTM_C_BEGIN
 
 typedef struct cvtm_lcp_table {
-  /* Arguments as in cvtm_lcp_solve; pointers, b and the bounds are checked beforehand.
-   * Fills in all of the result but `method`, `seconds` and `setup_seconds`. */
+  /* Solves. Arguments as in cvtm_lcp_solve; pointers, b and the bounds have been checked. Fills in
+   * all of the result except `method`, `seconds` and `setup_seconds`. */
   cvtm_status (*solve)(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
                        double *x, int warm, cvtm_lcp_result *result);
-  /* Frees the whole solver, the base included. */
+  /* Frees the solver, including the base. */
   void (*destroy)(cvtm_lcp *lcp);
 } cvtm_lcp_table;
 
@@ -20,7 +20,7 @@ struct cvtm_lcp {
   cvtm_device *device;
   int64_t rows;
   cvtm_lcp_options options; /* checked; method is never auto */
-  int has_limit;            /* nonzero: the caller has limited the iterations */
+  int has_limit;            /* nonzero: the caller limits the iterations */
   double setup_seconds;
   cvtm_lcp *fallback; /* for auto: lemke, used if the method finds no solution */
   int64_t *verdict;   /* device memory: 2 numbers, the result of the check of b and the bounds */
@@ -35,15 +35,15 @@ void cvtm_lcp_close(cvtm_lcp *lcp);
 /* --- linear systems on a grid, solved one cycle at a time; the caller changes the diagonal between
  * cycles: grid_solver.c --- */
 
-/* Prepares cycles on A x = b. The solver is from cvtm_lcp_create_grid and has coefficients. Its
- * coarse operators are recomputed. No solve may follow. */
+/* Prepares cycles on A x = b, and recomputes the coarse operators. The solver must be from
+ * cvtm_lcp_create_grid and have coefficients. No solve may follow. */
 cvtm_status cvtm_grid_begin_cycles(cvtm_lcp *lcp, const double *b, double *x);
-/* width * height bytes in device memory. The caller sets CVTM_GRID_CHANGED where the diagonal has
- * changed since the last cycle. The first cvtm_lcp_set_grid with links may move the array; it is
- * NULL if no memory was found. */
+/* Returns width * height bytes in device memory. The caller sets CVTM_GRID_CHANGED where the
+ * diagonal has changed since the last cycle. The first cvtm_lcp_set_grid with links may move the
+ * array; without memory it is NULL. */
 enum { CVTM_GRID_CHANGED = 0xff };
 uint8_t *cvtm_grid_changes(cvtm_lcp *lcp);
-/* One V-cycle, enqueued. */
+/* Enqueues a V-cycle. */
 cvtm_status cvtm_grid_cycle(cvtm_lcp *lcp);
 
 CVTM_C_END

@@ -1,4 +1,5 @@
-/* Lemke's method as a solver: paths until one ends at a solution, or a proof that there is none. */
+/* Lemke's method as a solver: paths until one ends at a solution, or at a proof of
+ * infeasibility. */
 #include "lcp/lemke_path.h"
 
 #include "lcp/sparse/csr.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ATTEMPTS = 30 }; /* paths, if the first is a ray */
+enum { ATTEMPTS = 30 }; /* largest number of paths, if the first is a ray */
 
 /* --- the solution ------------------------------------------------------------------------------
  */
@@ -80,8 +81,8 @@ static int solve_dense(double *a, double *right, int64_t m) {
 }
 
 /* The dictionary has accumulated the rounding errors of all pivots. So this solves F = 0 again for
- * the variables between their bounds, in the memory of the dictionary, and takes the result if the
- * result has a smaller residual. scratch: n numbers. */
+ * the variables between their bounds, in the memory of the dictionary, and takes the result if its
+ * residual is smaller. scratch: n numbers. */
 static void refine(lemke *p, double *x, double *scratch) {
   const cvtm_csr *a = p->matrix;
   int32_t *between = p->basic, *position = p->column_of;
@@ -112,7 +113,7 @@ static void refine(lemke *p, double *x, double *scratch) {
 /* --- the solver --------------------------------------------------------------------------------
  */
 
-/* The matrix [0 -A'; A 0]. */
+/* Makes the matrix [0 -A'; A 0]. */
 static cvtm_status skew_matrix(const cvtm_csr *a, cvtm_csr *skew, cvtm_error *error) {
   const int64_t n = a->rows, entries = a->row_start[n];
   cvtm_csr transpose;
@@ -135,7 +136,7 @@ static cvtm_status skew_matrix(const cvtm_csr *a, cvtm_csr *skew, cvtm_error *er
 }
 
 /* True if y'F < 0 for every x within the bounds, although each y_i is 0 or has the sign that F_i
- * needs. sums: 2n numbers of scratch memory. */
+ * needs. sums: a buffer of 2n numbers. */
 static int is_proof(const lemke *p, const double *y, double *sums) {
   const cvtm_csr *a = p->matrix;
   double *factor = sums, *rounding = sums + p->n, most = 0,
@@ -159,7 +160,7 @@ static int is_proof(const lemke *p, const double *y, double *sums) {
   return most < -1e-9 * size;
 }
 
-/* *stop becomes CVTM_LCP_INFEASIBLE if it is proved that no x within the bounds gives every F the
+/* Sets *stop to CVTM_LCP_INFEASIBLE if it is proved that for no x within the bounds every F has the
  * sign that it needs; F of a variable with two bounds may have any sign. */
 static cvtm_status look_for_proof(const lemke *p, cvtm_lcp_stop *stop) {
   const int64_t n = p->n;
@@ -195,8 +196,8 @@ static cvtm_status look_for_proof(const lemke *p, cvtm_lcp_stop *stop) {
   return status;
 }
 
-/* Solves the problem in host memory. best receives the solution; x and scratch are work arrays.
- * Each of the three has n numbers. */
+/* Solves the problem in host memory. best: the solution; x, scratch: buffers. Each has n
+ * numbers. */
 static cvtm_status solve_on_host(lemke *p, double *best, double *x, double *scratch,
                                  cvtm_lcp_result *result) {
   const cvtm_lcp_options *o = &p->solver->head.options;
@@ -234,7 +235,7 @@ static cvtm_status solve_on_host(lemke *p, double *best, double *x, double *scra
   return status;
 }
 
-/* Copies a vector from the device; NULL stays NULL. */
+/* Copies a vector from the device; *to = NULL for NULL. */
 static cvtm_status copy_vector(cvtm_device *device, const double *from, int64_t n, double *memory,
                                const double **to) {
   *to = from ? memory : NULL;
@@ -243,7 +244,7 @@ static cvtm_status copy_vector(cvtm_device *device, const double *from, int64_t 
 
 static cvtm_status lemke_solve(cvtm_lcp *lcp, const double *b, const double *lower,
                                const double *upper, double *x, int warm, cvtm_lcp_result *result) {
-  (void)warm; /* a path has no use for a start */
+  (void)warm; /* a path does not use a start */
   const lemke_solver *s = (const lemke_solver *)lcp;
   const int64_t n = lcp->rows;
   cvtm_scratch memory = {0};

@@ -3,9 +3,9 @@
 
 #include "lcp/lcp_solver.h"
 
-enum { CVTM_LEMKE_ROWS = 2000 }; /* `auto` takes Lemke's method up to this size */
+enum { CVTM_LEMKE_ROWS = 2000 }; /* `auto` uses Lemke's method up to this size */
 
-/* Copies the matrix, which may have any diagonal. A solve takes 8 (n + f)^2 bytes on the host,
- * where f is the number of variables without a bound. */
+/* Copies the matrix, which may have any diagonal. A solve uses 8 (n + f)^2 bytes on the host, where
+ * f is the number of variables without a bound. */
 cvtm_status cvtm_lemke_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
                               const cvtm_lcp_options *options, cvtm_lcp **lcp);

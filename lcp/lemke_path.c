@@ -2,18 +2,19 @@
  * Problem, 1992, section 4.4; Dirkse & Ferris 1995), on the host with a dense matrix.
  *
  * Pair k consists of the variables x_k and F_k. The dictionary expresses the basic variables by the
- * nonbasic variables: it has a row for each basic variable and a column for each nonbasic one. An
- * artificial variable t is added to F at lower bounds and subtracted at upper bounds. For a large t
- * all pairs are complementary, and there the path begins. Each step of the path moves one nonbasic
- * variable until a basic variable meets a bound. The two exchange their roles, and the other
- * variable of the new nonbasic variable's pair moves next. The path ends at t = 0.
+ * nonbasic variables: it has a row for each basic variable and a column for each nonbasic variable.
+ * An artificial variable t is added to F at lower bounds and subtracted at upper bounds. The path
+ * begins at a large t, for which all pairs are complementary. Each step of the path moves one
+ * nonbasic variable until a basic variable meets a bound. The two exchange their roles, and the
+ * other variable in the pair of the new nonbasic variable moves next. The path ends at t = 0.
  *
  * Ties are resolved as if eps^(k + 1) were subtracted from F_k for a small eps, so that the path
  * does not cycle. A path may end in a ray. Then paths with other weights of t, in other units or
- * from another basis may still end at a solution, unless no x within the bounds gives every F the
- * sign that it needs. That is a linear program, whose optimality conditions are a problem of this
- * kind with a skew matrix: its path ends in a ray if and only if there is no such x (Cottle, Pang &
- * Stone, theorem 4.4.13). If the matrix is positive semidefinite, a ray always means that. */
+ * from another basis may still end at a solution, unless for no x within the bounds every F has the
+ * sign that it needs. Whether there is such an x is a linear program, whose optimality conditions
+ * are a complementarity problem with a skew matrix: its path ends in a ray if and only if there is
+ * none (Cottle, Pang & Stone, theorem 4.4.13). If the matrix is positive semidefinite, a ray always
+ * means that there is none. */
 #include "lcp/lemke_path.h"
 
 #include "base/random.h"
@@ -42,12 +43,12 @@ static double nonbasic_value(const lemke *p, int32_t variable) {
   return p->side[variable] < 0 ? p->lower[variable] : p->upper[variable];
 }
 
-/* Changes a nonbasic variable. */
+/* Changes the nonbasic variable of a column by `by`. */
 static void move(lemke *p, int32_t column, double by) {
   for (int64_t i = 0; i < p->pairs; ++i) p->value[i] += by * row_of(p, i)[column];
 }
 
-/* The basic variable of a row and the nonbasic variable of a column exchange their roles. value:
+/* Exchanges the roles of the basic variable of a row and the nonbasic variable of a column. value:
  * the value of the new basic variable. */
 static void pivot(lemke *p, int64_t row, int32_t column, double value) {
   const int64_t columns = p->pairs + 1;
@@ -101,12 +102,12 @@ static void fill_dictionary(lemke *p) {
   }
 }
 
-/* The power of two that brings a number near 1 if it is applied twice. */
+/* The power of two that, applied twice, brings a number near 1. */
 static double half_scale(double largest) {
   return largest > 0 ? exp2(-round(log2(largest) / 2)) : 1;
 }
 
-/* Measures F and x in units that bring the largest entry of each row and column near 1. */
+/* Measures F and x in units in which the largest entry of each row and column is near 1. */
 static void scale_dictionary(lemke *p) {
   enum { SWEEPS = 6 };
   for (int sweep = 0; sweep < SWEEPS; ++sweep) {
@@ -149,8 +150,7 @@ static int find_free_pivot(const lemke *p, int64_t *row, int32_t *column) {
   return largest > 1e-9 * scale;
 }
 
-/* The variable of a column becomes basic in the row. The variable that was basic there becomes 0.
- */
+/* Makes the variable of a column basic in the row. The variable that was basic there becomes 0. */
 static void exchange(lemke *p, int64_t row, int32_t column) {
   const double step = -p->value[row] / row_of(p, row)[column];
   const double value = nonbasic_value(p, p->nonbasic[column]) + step;
@@ -158,7 +158,7 @@ static void exchange(lemke *p, int64_t row, int32_t column) {
   pivot(p, row, column, value);
 }
 
-/* Makes variables without a bound basic, so that their F is 0. All these F are 0 in the end, so it
+/* Makes variables without a bound basic, so that their F is 0. At the end all these F are 0, so it
  * does not matter which F belongs to which variable: if a pivot does not exchange the two variables
  * of a pair, two F exchange their numbers. */
 static void pivot_free_variables(lemke *p) {
@@ -179,7 +179,7 @@ static int64_t row_with(const lemke *p, int32_t variable) {
   return NO_ROW;
 }
 
-/* For a singular block of the variables without a bound: makes x_k basic together with a variable
+/* Makes x_k basic for a singular block of the variables without a bound, together with a variable
  * x_c that has one bound, by a pivot on both pairs. Later attempts choose among more x_c. */
 static void pivot_with_bounded_variable(lemke *p, int32_t k, int attempt) {
   const int64_t row_k = row_with(p, (int32_t)p->pairs + k);
@@ -203,7 +203,7 @@ static void pivot_with_bounded_variable(lemke *p, int32_t k, int attempt) {
   exchange(p, row_k, p->column_of[c]);
 }
 
-/* Makes some variables with one bound basic, each alone or together with another one. */
+/* Makes some variables with one bound basic, each alone or together with another variable. */
 static void pivot_at_random(lemke *p, int attempt) {
   const double share = cvtm_random_uniform(2, (uint64_t)attempt, (uint64_t)p->n);
   for (int32_t k = 0; k < (int32_t)p->n; ++k) {
@@ -246,7 +246,7 @@ static void split_free_variables(lemke *p) {
   }
 }
 
-/* Adds t to basic variables with a lower bound, and subtracts it from those with an upper bound.
+/* Adds t to basic variables with a lower bound, and subtracts t from those with an upper bound.
  * Later attempts use weights of t from 10^-1 to 10. Returns the least t that makes all pairs
  * complementary, or a number below 0 if all pairs are complementary without t. */
 static double add_artificial_variable(lemke *p, int attempt) {
@@ -268,7 +268,7 @@ static double add_artificial_variable(lemke *p, int attempt) {
 /* --- the path ----------------------------------------------------------------------------------
  */
 
-/* The distance of a row's variable from the bound that it meets by changing at that rate. */
+/* The distance of a row's variable from the bound that it meets if it changes at this rate. */
 static double distance_to_bound(const lemke *p, int64_t row, double rate) {
   const int32_t variable = p->basic[row];
   const double value = p->value[row];
@@ -294,8 +294,8 @@ static int is_before(const lemke *p, int32_t column, int way, int64_t a, int64_t
   return fabs(rate_a) > fabs(rate_b);
 }
 
-/* The row whose variable first meets a bound when the variable of `column` moves by *step in
- * direction `way`. OWN_BOUND: the moving variable meets its other bound; NO_ROW: none does. */
+/* Finds the row whose variable first meets a bound when the variable of `column` moves by *step in
+ * direction `way`. OWN_BOUND: the moving variable meets its other bound; NO_ROW: none. */
 static int64_t find_blocking(const lemke *p, int32_t column, int way, double *step) {
   const int32_t moving = p->nonbasic[column];
   const double own = moving < p->pairs ? p->upper[moving] - p->lower[moving] : (double)INFINITY;
@@ -324,7 +324,7 @@ static int64_t find_blocking(const lemke *p, int32_t column, int way, double *st
   }
 }
 
-/* Adds a value of variable k to the unknown of which k is a part. */
+/* Adds a value of variable k to the unknown of which variable k is a part. */
 static void add_part(const lemke *p, int32_t k, double value, double *x) {
   if (k < p->n)
     x[k] += p->unit[k] * value;
@@ -349,7 +349,7 @@ void cvtm_lemke_read_ray(const lemke *p, double *x) {
   }
 }
 
-/* Reports the progress; true if the monitor stops the path. x: n numbers of scratch memory. */
+/* Reports the progress; true if the monitor stops the path. x: a buffer of n numbers. */
 static int is_interrupted(const lemke *p, double *x) {
   const cvtm_lcp_options *o = &p->solver->head.options;
   if (o->monitor == NULL) return 0;
@@ -359,7 +359,7 @@ static int is_interrupted(const lemke *p, double *x) {
   return o->monitor(o->monitor_context, &progress) != 0;
 }
 
-/* Returns CVTM_LCP_CONVERGED at t = 0. */
+/* Follows a path; returns CVTM_LCP_CONVERGED at t = 0. */
 static cvtm_lcp_stop follow_path(lemke *p, int attempt, double *x) {
   double at = add_artificial_variable(p, attempt), step = 0;
   if (at < 0) return CVTM_LCP_CONVERGED;

@@ -25,10 +25,10 @@ typedef struct reader {
   cvtm_error *error;
   int has_values, is_array;
   symmetry kind;
-  int64_t rows, columns, listed; /* of the size line */
+  int64_t rows, columns, listed; /* the numbers in the size line */
 } reader;
 
-/* Entries in the order of the file; a mirrored entry follows its origin. */
+/* Entries in the order of the file; a mirrored entry follows its original. */
 typedef struct triplets {
   int64_t count;
   int32_t *row, *column;
@@ -78,7 +78,7 @@ static int read_integer(reader *in, int64_t *number) {
   return in->at >= in->end || isspace((unsigned char)*in->at);
 }
 
-/* Also takes the exponents of Fortran, as in 1.0D+00. */
+/* Reads a number, perhaps with an exponent of Fortran, as in 1.0D+00. */
 static int read_real(reader *in, double *number) {
   skip_blanks(in);
   if (in->at >= in->end || *in->at == '\n') return 0;
@@ -99,7 +99,7 @@ static int read_real(reader *in, double *number) {
   return in->at >= in->end || isspace((unsigned char)*in->at);
 }
 
-/* The next word of the header, truncated to 31 characters. */
+/* Reads the next word of the header, truncated to 31 characters. */
 static const char *read_word(reader *in, char word[32]) {
   size_t length = 0;
   skip_blanks(in);
@@ -138,14 +138,14 @@ static cvtm_status read_banner(reader *in) {
   return CVTM_OK;
 }
 
-/* The number of entries in a file of an array: those of general matrices, and of the lower triangle
- * of others. */
+/* The number of entries in a file of an array: all entries of a general matrix, the lower triangle
+ * of other matrices. */
 static int64_t array_entries(const reader *in) {
   if (in->kind == GENERAL) return in->rows * in->columns;
   return in->rows * (in->rows + (in->kind == SYMMETRIC ? 1 : -1)) / 2;
 }
 
-/* Refuses sizes that the size of the file rules out, before anything is allocated. */
+/* Reads the sizes. Fails before any allocation for sizes that the size of the file rules out. */
 static cvtm_status read_sizes(reader *in) {
   enum { FREE_ROWS = 1 << 20, ROWS_PER_ENTRY = 1 << 10 };
   const int64_t shortest_entry = in->is_array ? 2 : 4;
@@ -227,7 +227,7 @@ static cvtm_status read_entries(reader *in, triplets *list) {
   return find_line(in) ? bad_line(in, "more entries than the size line says") : CVTM_OK;
 }
 
-/* Adds up entries of the same row and column. */
+/* Adds entries with equal row and column. */
 static void sum_duplicates(cvtm_csr *matrix) {
   int64_t kept = 0, first = 0;
   for (int64_t row = 0; row < matrix->rows; ++row) {

@@ -1,12 +1,12 @@
-/* Inside lcp only: the smoother's update of one unknown, and the residual after it. No other file
- * writes these formulas. All loops call them, on both devices: over nodes, lines, strips, tiles and
+/* Inside lcp only: the smoother's update of one unknown, and the residual after it. Only this file
+ * has these formulas. All loops call them, on both devices: over nodes, lines, strips, tiles and
  * rows of grids and stored matrices, on the given problem and on coarse levels. The loops differ in
- * how they compute `sum`: the right side minus the terms of all other unknowns. */
+ * how they compute `sum`: the right-hand side minus the terms of all other unknowns. */
 #pragma once
 
 #include "base/portable.h"
 
-/* Projects x onto [lower, upper]. A NaN stays NaN. */
+/* Projects x onto [lower, upper]; NaN for NaN. */
 CVTM_HD double cvtm_lcp_clip(double x, double lower, double upper) {
   const double raised = x < lower ? lower : x;
   return raised > upper ? upper : raised;
@@ -17,7 +17,7 @@ CVTM_HD double cvtm_relax(double sum, double diagonal, double otherwise) {
   return diagonal > 0 ? sum / diagonal : otherwise;
 }
 
-/* The inverse, for loops that divide by an entry more than once. It is 0 if the entry is 0. */
+/* The inverse of a diagonal entry, for loops that divide more than once; 0 for an entry 0. */
 CVTM_HD double cvtm_relax_inverse(double diagonal) { return diagonal > 0 ? 1 / diagonal : 0.0; }
 CVTM_HD double cvtm_relax_by_inverse(double sum, double inverse) { return sum * inverse; }
 
@@ -33,5 +33,5 @@ CVTM_HD double cvtm_relax_projected(double x, double relaxed, double omega, doub
   return cvtm_lcp_clip(cvtm_overrelax(x, relaxed, omega), lower, upper);
 }
 
-/* b - A x of the row. */
+/* b - A x in the row. */
 CVTM_HD double cvtm_residual(double sum, double diagonal, double x) { return sum - diagonal * x; }

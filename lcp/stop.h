@@ -8,7 +8,7 @@
 
 enum { CVTM_UNDECIDED = -1 }; /* no cvtm_lcp_stop: the iteration continues */
 
-/* Applies the rule to one iterate: the norm of its residual, the target of the norm, and the norm
+/* Applies the rule to an iterate. norm: of its residual; target: of the norm; largest: the norm
  * above which the iteration counts as divergent (may be infinite). A target that is not finite has
  * overflowed and is never reached. */
 CVTM_HD int32_t cvtm_stop_of(double norm, double target, double largest, int is_last) {
@@ -17,11 +17,11 @@ CVTM_HD int32_t cvtm_stop_of(double norm, double target, double largest, int is_
   return is_last ? (int32_t)CVTM_LCP_ITERATIONS : (int32_t)CVTM_UNDECIDED;
 }
 
-enum { CVTM_LCP_WINDOW = 10 }; /* iterations whose norms are kept */
+enum { CVTM_LCP_WINDOW = 10 }; /* number of iterations whose norms are kept */
 
 /* The state of an LCP iteration, in the memory of the device that runs the loop. */
 typedef struct cvtm_iteration_state {
-  double target;                  /* for the 2-norm of the natural residual */
+  double target;                  /* of the 2-norm of the natural residual */
   double cold;                    /* 2-norm at clip(0); 0: unknown */
   double first;                   /* 2-norm at the start of this solve */
   double norm, maximum;           /* 2-norm and maximum norm at the last iterate */
@@ -30,15 +30,15 @@ typedef struct cvtm_iteration_state {
   double marker;                  /* `best` at the end of the last window */
   double recent[CVTM_LCP_WINDOW]; /* 2-norms, by iteration modulo CVTM_LCP_WINDOW */
   int64_t iteration, limit;
-  int64_t window;   /* iterations without progress that count as a stall */
-  int32_t may_grow; /* no sign of divergence: iterates may leave the box for a while */
+  int64_t window;   /* number of iterations without progress that count as a stall */
+  int32_t may_grow; /* nonzero: growth is no divergence: iterates may leave the box */
   int32_t go_on;    /* nonzero: the loop continues */
-  int32_t improved; /* the last iterate is the best so far, or as good up to rounding */
+  int32_t improved; /* nonzero: the last iterate is the best so far, up to rounding */
   int32_t stop;     /* a cvtm_lcp_stop once go_on is 0 */
 } cvtm_iteration_state;
 
-/* True if the residual exceeds that of an earlier window but falls: cycles that move a free
- * boundary first raise the residual. */
+/* True if the residual exceeds that of an earlier window but decreases: cycles that move a free
+ * boundary first increase the residual. */
 CVTM_HD int cvtm_residual_is_falling(const cvtm_iteration_state *state) {
   const int64_t most = CVTM_LCP_WINDOW;
   const int64_t count = state->iteration < most ? state->iteration + 1 : most;
@@ -50,7 +50,7 @@ CVTM_HD int cvtm_residual_is_falling(const cvtm_iteration_state *state) {
   return state->norm < 0.99 * largest;
 }
 
-/* The reason to stop without progress. It is `rounding` if the best residual is within its rounding
+/* The reason to stop without progress: `rounding` if the best residual is within its rounding
  * errors, unless these far exceed the residual of the cold start; else `stalled`. */
 CVTM_HD int32_t cvtm_stall_reason(const cvtm_iteration_state *state) {
   const int exceeds_start = state->cold > 0 && state->rounding > 1e4 * state->cold;
@@ -79,7 +79,7 @@ CVTM_HD void cvtm_iteration_check(cvtm_iteration_state *state, double norm, doub
   if (!state->go_on) state->stop = stop;
   if (stop == CVTM_LCP_CONVERGED || stop == CVTM_LCP_DIVERGED) return;
   if (state->iteration > 0 && state->iteration % state->window == 0) {
-    const int as_good = state->best <= state->rounding; /* rounding may still lower it a little */
+    const int as_good = state->best <= state->rounding; /* then ask for more than rounding gains */
     if (state->best > (as_good ? 0.5 : 0.99) * state->marker &&
         (as_good || !cvtm_residual_is_falling(state))) {
       state->go_on = 0;

@@ -3,8 +3,7 @@
  *
  *   grid_cuda.cu         plain kernels for all phases, P'AP, the table that selects the kernels
  *   grid_march_cuda.cu   phases on the five-point problem: a warp for each strip of the grid
- *   grid_levels_cuda.cu  phases on coarse levels: a block for each tile, one block for small
- * levels */
+ *   grid_levels_cuda.cu  phases on coarse levels: a block for each tile or for all small levels */
 #pragma once
 
 #include "base/cuda_utils.h"

@@ -129,7 +129,7 @@ typedef struct cvtm_hlcp_table {
   /* The number of parts over which the squares of n residuals are summed. It depends only on n, so
    * that sums do not depend on the number of threads. */
   int64_t (*parts)(int64_t n);
-  /* From the residual r of x: change[i], i < n; partial[p] = sum of r_i^2 over part p. */
+  /* From the residual r of x: sets change[i], i < n; partial[p]: the sum of r_i^2 over part p. */
   cvtm_status (*residual)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
   /* Adds the partial sums in order, and calls cvtm_hlcp_check. */
   cvtm_status (*check)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
@@ -189,7 +189,7 @@ CVTM_HD void cvtm_hlcp_diagonal_row(const cvtm_hlcp_arrays *s, double *inverse, 
   inverse[row] = sum != 0 ? 1 / sum : 1;
 }
 
-/* link * (x_p - x_q) for the neighbour q. x_q is 0 beyond the boundary. */
+/* The term link * (x_p - x_q) of neighbour q, where x_q is 0 beyond the boundary. */
 CVTM_HD double cvtm_hlcp_link(const cvtm_hlcp_pixels *s, const double *links, int64_t place,
                               int inside, int64_t p, int64_t neighbour) {
   const cvtm_lcp_grid *grid = &s->links;
@@ -199,7 +199,7 @@ CVTM_HD double cvtm_hlcp_link(const cvtm_hlcp_pixels *s, const double *links, in
   return link * (s->x[p] - (has_unknown ? s->x[neighbour] : 0));
 }
 
-/* The squared residual of pixel (i, j). *changes: true if the pixel's diagonal must change. */
+/* The squared residual of pixel (i, j). *changes: nonzero if the pixel's diagonal must change. */
 CVTM_HD double cvtm_hlcp_pixel_square(const cvtm_hlcp_pixels *s, int64_t i, int64_t j,
                                       int *changes) {
   const cvtm_lcp_grid *grid = &s->links;

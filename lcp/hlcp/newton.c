@@ -12,7 +12,7 @@
 
 /* --- banded linear systems -------------------------------------------------------------- */
 
-/* A matrix with `lower` diagonals below the main diagonal and `upper` above it. Entry (i, j) is
+/* A matrix with `lower` diagonals below the main diagonal and `upper` above. Entry (i, j) is
  * value[j * height + lower + upper + i - j]. The height of a column includes `lower` entries for
  * the fill-in of pivoting. */
 typedef struct banded_matrix {
@@ -31,8 +31,8 @@ static void swap(double *a, double *b) {
   *b = value;
 }
 
-/* Gaussian elimination with partial pivoting; overwrites the matrix. x has n entries: first the
- * right side, then the solution. Returns 0 if the matrix is singular. */
+/* Solves a system by Gaussian elimination with partial pivoting, which overwrites the matrix. x: n
+ * entries, first the right-hand side, then the solution. Returns 0 if the matrix is singular. */
 static int band_solve(banded_matrix *band, double *x) {
   const int64_t n = band->n, reach = band->lower + band->upper;
   for (int64_t k = 0; k < n; ++k) {
@@ -71,30 +71,30 @@ static int band_solve(banded_matrix *band, double *x) {
 
 enum {
   PATIENCE = 8,       /* full steps without progress before the line search */
-  HALVINGS = 30,      /* most halvings of a step in the line search */
-  MOST_BAND = 96,     /* most entries in a column of a banded matrix */
-  LINEAR_LIMIT = 2000 /* most iterations of BiCGStab in a step */
+  HALVINGS = 30,      /* largest number of halvings of a step in the line search */
+  MOST_BAND = 96,     /* largest number of entries in a column of a banded matrix */
+  LINEAR_LIMIT = 2000 /* largest number of iterations of BiCGStab in a step */
 };
 static const double band_memory = 4e9; /* bytes */
-/* The range of the forcing terms, that is, the relative tolerances of the linear systems. Weak ones
- * suffice while the signs of x still change (Eisenstat & Walker 1996, "Choosing the forcing terms
- * in an inexact Newton method"). */
+/* The range of the forcing terms, that is, the relative tolerances of the linear systems. Weak
+ * tolerances suffice while the signs of x still change (Eisenstat & Walker 1996, "Choosing the
+ * forcing terms in an inexact Newton method"). */
 static const double least_forcing = 1e-5, most_forcing = 0.1;
 
 struct cvtm_hlcp_newton {
   int is_banded;
   banded_matrix band;
-  cvtm_csr a, b; /* host copies, for a banded problem */
+  cvtm_csr a, b; /* copies on the host, for a banded problem */
   double *host;  /* n */
   double *step, *best;
   cvtm_krylov *krylov;
-  double *right, *inverse; /* right side and diagonal preconditioner of the linear system */
-  double norm_before;      /* |H|| at the previous step; 0: no step yet */
+  double *right, *inverse; /* right-hand side and diagonal preconditioner of the linear system */
+  double norm_before;      /* ||H|| at the previous step; 0: none */
 };
 
 /* --- banded systems ------------------------------------------------------------------- */
 
-/* Widens the band to hold all entries of m. */
+/* Widens the band so that it contains all entries of m. */
 static void widen_band(const cvtm_csr *m, banded_matrix *band) {
   for (int64_t i = 0; i < m->rows; ++i) {
     if (m->row_start[i] == m->row_start[i + 1]) continue;
@@ -113,8 +113,8 @@ static void put_band(cvtm_hlcp_newton *s, const cvtm_csr *m, const double *x, in
   }
 }
 
-/* Solves a banded system whose right side is change / 2. A singular matrix is no error: the step is
- * then 0 and the method stalls. */
+/* Solves a banded system with the right-hand side change / 2. A singular matrix is no error: the
+ * step is then 0 and the method stalls. */
 static cvtm_status banded_step(cvtm_hlcp *h) {
   cvtm_hlcp_newton *s = h->newton;
   const size_t bytes = (size_t)h->arrays.n * sizeof(double);
@@ -132,8 +132,8 @@ static cvtm_status banded_step(cvtm_hlcp *h) {
 
 /* --- systems without a small band ------------------------------------------------------ */
 
-/* A cvtm_krylov_operator: applies the generalised Jacobian. The solver applies the preconditioner.
- */
+/* Applies the generalised Jacobian, as a cvtm_krylov_operator; the solver applies the
+ * preconditioner. */
 static cvtm_status apply_jacobian(void *context, double *direction, double *preconditioned,
                                   double *image) {
   const cvtm_hlcp *h = context;
@@ -144,7 +144,7 @@ static cvtm_status apply_jacobian(void *context, double *direction, double *prec
 static cvtm_status krylov_step(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   cvtm_hlcp_newton *s = h->newton;
   const size_t bytes = (size_t)h->arrays.n * sizeof(double);
-  const double norm = h->host_state->residual; /* norm of the right side */
+  const double norm = h->host_state->residual; /* norm of the right-hand side */
   const double progress = norm / s->norm_before;
   double forcing = s->norm_before > 0 ? progress * progress : most_forcing;
   forcing = fmin(fmax(forcing, least_forcing), most_forcing);
@@ -153,7 +153,7 @@ static cvtm_status krylov_step(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   int64_t iterations = 0;
   cvtm_status status = h->table->diagonal(h->device, &h->arrays, s->inverse);
   if (status == CVTM_OK) status = cvtm_device_fill(h->device, s->step, 0, bytes);
-  /* The right side is half of change. */
+  /* the right-hand side is half of `change` */
   if (status == CVTM_OK) status = cvtm_device_fill(h->device, s->right, 0, bytes);
   if (status == CVTM_OK) {
     status = cvtm_vector_axpy(h->device, 0.5, h->arrays.change, s->right, h->arrays.n);
@@ -192,7 +192,7 @@ cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_
   cvtm_hlcp_newton *s = calloc(1, sizeof *s);
   if (s == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   h->newton = s;
-  /* x is z - w itself, so that change = -2 H(x). */
+  /* x is z - w itself, so change = -2 H(x) */
   h->arrays.gamma = 2;
   h->arrays.omega_number = 1;
   h->arrays.alpha = 0;
@@ -234,7 +234,7 @@ void cvtm_hlcp_newton_destroy(cvtm_hlcp *h) {
 
 /* --- the method ----------------------------------------------------------------------- */
 
-/* host_state->residual = ||H(own_x)||. cvtm_hlcp_check counts the iterations. */
+/* Sets host_state->residual to ||H(own_x)||. cvtm_hlcp_check counts the iterations. */
 static cvtm_status evaluate_h(cvtm_hlcp *h) {
   cvtm_status status = h->table->residual(h->device, &h->arrays);
   if (status == CVTM_OK) status = h->table->check(h->device, &h->arrays);
@@ -250,7 +250,7 @@ static cvtm_status copy_x(cvtm_hlcp *h, double *to, const double *from) {
   return cvtm_device_copy(h->device, to, from, (size_t)h->arrays.n * sizeof *to);
 }
 
-/* Halves the step from the best iterate until ||H|| falls. If it never falls, *found = 0 and own_x
+/* Halves the step from the best iterate until ||H|| decreases. If it does not, *found = 0 and own_x
  * is the best iterate. */
 static cvtm_status line_search(cvtm_hlcp *h, double best, int *found) {
   const cvtm_hlcp_state before = *h->host_state;

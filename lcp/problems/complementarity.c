@@ -7,15 +7,15 @@
 
 typedef struct entry {
   int64_t shift; /* column - row */
-  int along;     /* -1, 0 or 1: the part of the shift within a grid line */
+  int along;     /* -1, 0 or 1: the shift within a grid line */
   double a, b;
 } entry;
 
 enum { STENCIL_ENTRIES = 5 };
 
 typedef struct stencil {
-  int64_t width, n;               /* of a grid line; all rows */
-  entry entries[STENCIL_ENTRIES]; /* shifts ascending */
+  int64_t width, n;               /* length of a grid line; number of rows */
+  entry entries[STENCIL_ENTRIES]; /* in order of ascending shifts */
 } stencil;
 
 static int has_entry(const stencil *s, int64_t row, const entry *e) {
@@ -26,7 +26,7 @@ static int has_entry(const stencil *s, int64_t row, const entry *e) {
 
 static int in_b(const entry *e) { return e->along != 0 || e->shift == 0; }
 
-/* A (which = 0) or B (1). */
+/* Makes A (which = 0) or B (1). */
 static cvtm_status put_matrix(const stencil *s, int which, cvtm_csr *csr, cvtm_error *error) {
   const cvtm_status status = cvtm_csr_create(s->n, s->n, STENCIL_ENTRIES * s->n, csr, error);
   int64_t count = 0;
@@ -51,7 +51,7 @@ void cvtm_model_problem_free(cvtm_model_problem *problem) {
   memset(problem, 0, sizeof *problem);
 }
 
-/* The five-point matrix of a grid; x = 0 beyond it. */
+/* Makes the five-point matrix of a grid; x = 0 beyond the grid. */
 static cvtm_status fill_matrix(cvtm_model_problem *problem, cvtm_error *error) {
   const int64_t width = problem->width;
   const stencil five_points = {
@@ -114,7 +114,7 @@ static void stencil_of(int example, int64_t size, stencil *s) {
   memcpy(s->entries, example == 1 ? first : example == 2 ? second : third, sizeof s->entries);
 }
 
-/* q = A z - B w with z = (0, 1, 0, 1, ...) and w = (1, 0, 1, 0, ...). */
+/* Computes q = A z - B w in a row, with z = (0, 1, 0, 1, ...) and w = (1, 0, 1, 0, ...). */
 static double right_side(const stencil *s, int64_t row) {
   double q = 0;
   for (int k = 0; k < STENCIL_ENTRIES; ++k) {

@@ -1,4 +1,4 @@
-/* Complementarity problems of the program's commands, of timings and of tests, in host memory. */
+/* Complementarity problems for commands of the program, timings and tests, in host memory. */
 #pragma once
 
 #include "lcp/sparse.h"
@@ -18,16 +18,16 @@ typedef enum cvtm_model {
 #undef CVTM_MODEL_CODE
 } cvtm_model;
 
-/* The grid's longer side, with the boundary, has length 1; x = 0 on the boundary. Rows of the
- * five-point matrix are scaled by h^2, so that links are 1. */
+/* A model problem on a grid. The longer side of the grid, including the boundary, has length 1; x =
+ * 0 on the boundary. Rows of the five-point matrix are scaled by h^2, so that links are 1. */
 typedef struct cvtm_model_problem {
-  int64_t width, height; /* unknowns, x fastest */
+  int64_t width, height; /* numbers of unknowns, x fastest */
   double spacing;
   cvtm_csr matrix;   /* has no rows if has_matrix is 0 */
   double *b, *lower; /* width * height; no upper bounds */
 } cvtm_model_problem;
 
-/* has_matrix = 0: no matrix, for the five-point operator. The caller frees. */
+/* Creates a model problem; the caller frees it. has_matrix = 0: without the matrix. */
 cvtm_status cvtm_model_problem_create(cvtm_model model, int64_t width, int64_t height,
                                       int has_matrix, cvtm_model_problem *problem,
                                       cvtm_error *error);
@@ -38,8 +38,8 @@ typedef struct cvtm_hlcp_problem {
   double *q; /* a.rows */
 } cvtm_hlcp_problem;
 
-/* Example 1, 2 or 3 of Mezzadri 2020, section 4.1, with n = size^2 and the solution z = (0, 1, 0,
- * 1, ...), w = (1, 0, 1, 0, ...). The caller frees. */
+/* Makes example 1, 2 or 3 of Mezzadri 2020, section 4.1, with n = size^2 and the solution z = (0,
+ * 1, 0, 1, ...), w = (1, 0, 1, 0, ...). The caller frees it. */
 cvtm_status cvtm_hlcp_example(int example, int64_t size, cvtm_hlcp_problem *problem,
                               cvtm_error *error);
 /* The Omega (a multiple of I) that the paper uses for an example. */

@@ -101,7 +101,7 @@ static cvtm_status check_diagonal_entry(const cvtm_csr *matrix, const char *name
 typedef cvtm_status (*row_check)(const cvtm_csr *matrix, const char *name, int64_t row,
                                  cvtm_error *error);
 
-/* Reports the first row with an error. */
+/* Checks all rows, and reports the first row with an error. */
 static cvtm_status check_rows(const cvtm_csr *matrix, const char *name, int threads,
                               row_check check, cvtm_error *error) {
   int64_t first = matrix->rows;
@@ -193,7 +193,7 @@ cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *tr
     ++start[matrix->column[k] + 1];
   }
   add_lengths(start, rows);
-  /* Threads fill a row in any order; sorting makes the result the same for all of them. */
+  /* threads fill a row in any order, so it is sorted */
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t row = 0; row < matrix->rows; ++row) {
     for (int64_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; ++k) {
@@ -223,7 +223,7 @@ int32_t cvtm_csr_next_column(const cvtm_csr *a, const cvtm_csr *b, int64_t row, 
   return column_a < column_b ? column_a : column_b;
 }
 
-/* A row of the pattern of the matrix together with its transpose. If pattern->column is NULL, only
+/* Joins a row of the pattern of the matrix and of its transpose. If pattern->column is NULL, only
  * the length is counted. */
 static int64_t join_row(const cvtm_csr *matrix, const cvtm_csr *transpose, int64_t row,
                         cvtm_csr *pattern) {
@@ -294,11 +294,11 @@ cvtm_status cvtm_csr_equilibrate(const cvtm_csr *matrix, cvtm_csr *even, double 
 /* Rows first .. end - 1 of a matrix product. */
 typedef struct product_part {
   int64_t first, end;
-  int64_t row;             /* the row that is computed */
+  int64_t row;             /* the row that is being computed */
   int64_t count, capacity; /* entries */
   int32_t *column;
   double *value;
-  int32_t *place; /* by column: 1 + the index of its entry in this row, or 0 */
+  int32_t *place; /* for each column: 1 + the index of its entry in this row, or 0 */
 } product_part;
 
 static void part_free(product_part *part) {
@@ -307,7 +307,7 @@ static void part_free(product_part *part) {
   free(part->place);
 }
 
-/* Allocates for the whole part, as estimated from the rows so far. Returns 0 without memory. */
+/* Allocates for the entire part, estimated by the rows so far. Returns 0 if memory runs out. */
 static int grow_part(product_part *part) {
   const double done = (double)(part->row - part->first + 1);
   const double guess = 1.05 * (double)part->count * (double)(part->end - part->first) / done;
@@ -327,7 +327,7 @@ static int grow_part(product_part *part) {
   return column != NULL && value != NULL;
 }
 
-/* Adds a term to the row whose entries begin at `start`. Returns 0 without memory. */
+/* Adds a term to the row whose entries begin at `start`. Returns 0 if memory runs out. */
 static int add_term(product_part *part, int64_t start, int32_t column, double term) {
   const int32_t place = part->place[column];
   if (place > 0) {
@@ -358,7 +358,7 @@ static int add_product_row(const cvtm_csr *a, const cvtm_csr *p, const cvtm_csr 
   return 1;
 }
 
-/* Computes the rows, and row_start[row + 1] = length of each row. Returns 0 without memory. */
+/* Computes the rows, and row_start[row + 1] = length of the row. Returns 0 if memory runs out. */
 static int multiply_part(const cvtm_csr *a, const cvtm_csr *p, const cvtm_csr *r,
                          int64_t *row_start, product_part *part) {
   part->place = calloc((size_t)p->columns + 1, sizeof *part->place);

@@ -4,7 +4,7 @@
 
 #include "lcp/sparse.h"
 
-/* As cvtm_csr_check_diagonal. */
+/* cvtm_csr_check_diagonal by several threads. */
 cvtm_status cvtm_csr_check_square(const cvtm_csr *matrix, const char *name, int threads,
                                   cvtm_error *error);
 cvtm_status cvtm_csr_copy(const cvtm_csr *matrix, cvtm_csr *copy, cvtm_error *error);
@@ -14,20 +14,20 @@ double cvtm_csr_entry(const cvtm_csr *matrix, int64_t row, int64_t column);
 void cvtm_csr_sort_rows(cvtm_csr *matrix, int threads);
 cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *transpose,
                                cvtm_error *error);
-/* P'AP, with every entry that the patterns allow. `restriction` is P', the transpose of the
+/* Computes P'AP, with every entry that the patterns allow. restriction: P', the transpose of the
  * prolongation. */
 cvtm_status cvtm_csr_galerkin(const cvtm_csr *matrix, const cvtm_csr *prolongation,
                               const cvtm_csr *restriction, int threads, cvtm_csr *product,
                               cvtm_error *error);
-/* Walks along row `row` of two matrices at once, in ascending columns, from entries *at_a and *at_b
+/* Walks along row `row` of two matrices at once, by ascending columns, from entries *at_a and *at_b
  * on. Returns the next column and the positions of its entries (-1 if absent), or -1 at the end. */
 int32_t cvtm_csr_next_column(const cvtm_csr *a, const cvtm_csr *b, int64_t row, int64_t *at_a,
                              int64_t *at_b, int64_t place[2]);
-/* A, with zeros added where only A' has an entry, so that the pattern is symmetric. */
+/* Copies A, and adds zeros where only A' has an entry, so that the pattern is symmetric. */
 cvtm_status cvtm_csr_symmetric_pattern(const cvtm_csr *matrix, int threads, cvtm_csr *pattern,
                                        cvtm_error *error);
-/* A copy whose rows are divided by weight[row], the power of two that brings the diagonal into [1,
- * 2). */
+/* Copies a matrix with its rows divided by weight[row], the power of two that brings the diagonal
+ * into [1, 2). */
 cvtm_status cvtm_csr_equilibrate(const cvtm_csr *matrix, cvtm_csr *even, double *weight,
                                  cvtm_error *error);
 /* The first row that differs from its column by more than rounding errors; -1 if there is none. */

@@ -17,10 +17,10 @@ enum { COARSEST_ROWS = 9, COARSEST_SWEEPS = 12 };
  * other fine nodes are interpolated ------ */
 
 /* The next coarser grid. Sides of more than one node are halved. If the links in one direction are
- * more than three times as strong as in the other, only that side is halved (semicoarsening). */
+ * more than three times as strong as in the other, only that side is (semicoarsening). */
 typedef struct coarsening {
   int64_t width, height;               /* of the fine grid */
-  int64_t coarse_width, coarse_height; /* the fine side where it is not halved */
+  int64_t coarse_width, coarse_height; /* equal to the fine side if this is not halved */
 } coarsening;
 
 /* Sums of links over a grid line: to the next node of the line, and to the next line. */
@@ -90,9 +90,9 @@ static int64_t side_entries(int64_t side, int64_t coarse) {
   return sum;
 }
 
-/* The row of node (i, j) as a stencil for cvtm_grid_line_weights. Returns 0 outside the grid, if
- * the row has entries beyond nine points, and on grids of two columns, where the distance of two
- * columns does not determine a direction. */
+/* Reads the row of node (i, j) as a stencil for cvtm_grid_line_weights. Returns 0 outside the grid,
+ * if the row has other entries than those of nine points, and on grids of two columns, where the
+ * distance of two columns does not determine a direction. */
 static int read_stencil(const cvtm_csr *a, coarsening g, int64_t i, int64_t j, double link[3][3]) {
   if (i < 0 || j < 0 || i >= g.width || j >= g.height || g.width == 2) return 0;
   const int64_t row = j * g.width + i;
@@ -107,7 +107,7 @@ static int read_stencil(const cvtm_csr *a, coarsening g, int64_t i, int64_t j, d
   return 1;
 }
 
-/* Weights of the two coarse nodes beside a fine node: 1/2 each if the row is no stencil. */
+/* Weights of the two coarse nodes next to a fine node: 1/2 each without a stencil. */
 static void line_weights(const cvtm_csr *a, coarsening g, int64_t i, int64_t j, int vertical,
                          double weight[2]) {
   double link[3][3];
@@ -134,7 +134,7 @@ static void node_weights(const cvtm_csr *a, coarsening g, int64_t i, int64_t j,
     weight[k / 2][k % 2] = across && down ? amid[k] : beside[across ? k % 2 : k / 2];
 }
 
-/* Fills the rows of grid line j; row_start of the first row is given. */
+/* Fills the rows of grid line j; row_start of the first row must be set. */
 static void fill_line(const cvtm_csr *a, coarsening g, int64_t j, cvtm_csr *p) {
   const coarse_nodes down = coarse_nodes_of(g.height, g.coarse_height, j);
   int64_t k = p->row_start[j * g.width];
@@ -164,8 +164,8 @@ static void fill_prolongation(const cvtm_csr *a, coarsening g, int threads, cvtm
 }
 
 /* Operator-dependent interpolation from the coarse grid (Dendy 1982, "Black box multigrid"):
- * bilinear for constant coefficients and for rows of more than nine points. centre (the caller
- * frees, also after a failure): the fine node of each coarse one. */
+ * bilinear for constant coefficients and for rows of more than nine points. centre: the fine node
+ * of each coarse node; the caller frees it, also after a failure. */
 static cvtm_status interpolate_grid(const cvtm_csr *matrix, coarsening g, int threads,
                                     cvtm_csr *prolongation, int32_t **centre, cvtm_error *error) {
   const int64_t coarse = g.coarse_width * g.coarse_height;
@@ -190,15 +190,15 @@ static cvtm_status interpolate_grid(const cvtm_csr *matrix, coarsening g, int th
 /* ------ aggregates of strongly connected unknowns (Vanek, Mandel & Brezina 1996, "Algebraic
  * multigrid by smoothed aggregation for second and fourth order elliptic problems") ------ */
 
-/* In place of an aggregate: a row without strong links; a row that is not assigned yet. */
+/* Instead of an aggregate: a row without strong links; a row that is not yet assigned. */
 enum { ISOLATED = -2, FREE = -1 };
 
 typedef struct aggregates {
   const cvtm_csr *matrix;
   double limit; /* a link is strong if |a_ij| > limit sqrt|a_ii a_jj| */
   double *diagonal;
-  int32_t *member; /* aggregate of each row, or FREE, or ISOLATED */
-  int32_t *root;   /* root row of each aggregate */
+  int32_t *member; /* the aggregate of each row, or FREE, or ISOLATED */
+  int32_t *root;   /* the root row of each aggregate */
   int64_t count;
 } aggregates;
 
@@ -227,7 +227,7 @@ static void mark_isolated_rows(aggregates *work) {
   }
 }
 
-/* A row and its free strong neighbours form a new aggregate. */
+/* Makes a new aggregate of a row and its free strong neighbours. */
 static void start_aggregate(aggregates *work, int64_t row) {
   const cvtm_csr *a = work->matrix;
   const int32_t mine = (int32_t)work->count++;
@@ -238,7 +238,7 @@ static void start_aggregate(aggregates *work, int64_t row) {
       work->member[a->column[k]] = mine;
 }
 
-/* First pass: a row whose strong neighbours are all free starts an aggregate. */
+/* First pass: each row whose strong neighbours are all free starts an aggregate. */
 static void start_from_free_neighbourhoods(aggregates *work) {
   const cvtm_csr *a = work->matrix;
   for (int64_t row = 0; row < a->rows; ++row) {
@@ -270,7 +270,7 @@ static void join_strongest_link(aggregates *work) {
     if (work->member[row] < ISOLATED) work->member[row] = -3 - work->member[row];
 }
 
-/* The loop is the third pass: rows that are still free start aggregates. */
+/* Assigns all rows. The loop is the third pass: rows that are still free start aggregates. */
 static void aggregate_rows(aggregates *work) {
   read_diagonal(work);
   mark_isolated_rows(work);
@@ -280,7 +280,7 @@ static void aggregate_rows(aggregates *work) {
     if (work->member[row] == FREE) start_aggregate(work, row);
 }
 
-/* Piecewise constant interpolation: 1 in the column of each row's aggregate. */
+/* Makes the piecewise constant interpolation: 1 in the column of each row's aggregate. */
 static cvtm_status build_piecewise_constant(const aggregates *work, cvtm_csr *p,
                                             cvtm_error *error) {
   const int64_t rows = work->matrix->rows;
@@ -313,7 +313,7 @@ static void add_entry(cvtm_csr *p, int64_t start, int64_t *end, int32_t column, 
   p->value[k] = term;
 }
 
-/* (I - 2/3 D^-1 A_F) times the piecewise constant interpolation. A_F is A whose weak links are
+/* Makes (I - 2/3 D^-1 A_F) times the piecewise constant interpolation. A_F is A with its weak links
  * added to the diagonal, and D is the diagonal of A_F. */
 static cvtm_status build_smoothed(const aggregates *work, cvtm_csr *p, cvtm_error *error) {
   const cvtm_csr *a = work->matrix;
@@ -338,11 +338,11 @@ static cvtm_status build_smoothed(const aggregates *work, cvtm_csr *p, cvtm_erro
   return CVTM_OK;
 }
 
-/* Interpolation from aggregates. The pattern of the matrix is symmetric. smoothed: a Jacobi step on
- * the piecewise constant interpolation, for corrections without bounds; else piecewise constant.
- * Rows without a strong link get empty rows. centre: the root row of each aggregate; the caller
- * frees, also after a failure. level: 0 for the finest; the limit for strong links falls from level
- * to level. */
+/* Makes the interpolation from aggregates. The pattern of the matrix is symmetric. smoothed:
+ * nonzero: a Jacobi step on the piecewise constant interpolation, for corrections without bounds;
+ * 0: piecewise constant. Rows without a strong link get empty rows. centre: the root row of each
+ * aggregate; the caller frees it, also after a failure. level: 0 for the finest; the limit for
+ * strong links decreases from level to level. */
 static cvtm_status aggregate(const cvtm_csr *matrix, int level, int smoothed,
                              cvtm_csr *prolongation, int32_t **centre, cvtm_error *error) {
   const size_t rows = (size_t)matrix->rows;
@@ -390,8 +390,8 @@ static void host_level_free(cvtm_device *device, host_level *d, int is_borrowed)
   memset(d, 0, sizeof *d);
 }
 
-/* Two colours on a grid with five-point rows, four with nine-point rows; else a general colouring.
- */
+/* Chooses two colours on a grid with five-point rows, four with nine-point rows, else a general
+ * colouring. */
 static cvtm_status choose_colours(cvtm_device *device, const host_level *d,
                                   cvtm_colouring *colouring) {
   for (int32_t colours = 2; colours <= 4 && d->width > 0; colours += 2) {
@@ -438,7 +438,7 @@ cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *h, cvtm_arrays arrays) {
   return CVTM_OK;
 }
 
-/* A device copy of host memory; the hierarchy owns it. */
+/* Copies host memory to device memory that the hierarchy owns. */
 static cvtm_status copy_to_hierarchy(cvtm_hierarchy *h, const void *from, cvtm_array copy) {
   const cvtm_status status = cvtm_hierarchy_allocate(h, (cvtm_arrays){{copy}});
   if (status != CVTM_OK) return status;
@@ -456,7 +456,7 @@ static cvtm_status upload_order(cvtm_hierarchy *h, host_level *d) {
   return copy_to_hierarchy(h, d->place, (cvtm_array)CVTM_ARRAY(d->device_place, rows));
 }
 
-/* The sliced matrix with rows (unless NULL) and columns in the orders of their levels. */
+/* Makes the sliced matrix, with rows (unless NULL) and columns in the orders of their levels. */
 static cvtm_status upload_matrix(cvtm_hierarchy *h, const cvtm_csr *matrix, const host_level *rows,
                                  const host_level *columns, cvtm_sell *sell) {
   const cvtm_sell_order order = {rows != NULL ? rows->device_order : NULL, columns->device_place};
@@ -475,7 +475,7 @@ static cvtm_status build_level(cvtm_hierarchy *h, host_level *d) {
   level->has_bounds = h->has_bounds;
   level->place = d->device_place;
   level->colour_start = d->colour_start;
-  d->colour_start = NULL; /* the level owns the array from here on */
+  d->colour_start = NULL; /* from here on the level owns the array */
   status = upload_matrix(h, &d->matrix, d, d, &level->matrix);
   ++h->count; /* from here on cvtm_hierarchy_destroy frees the level */
   if (status == CVTM_OK) status = cvtm_sell_find_runs(h->device, &level->matrix);
@@ -537,7 +537,7 @@ static cvtm_status build_transfer(const host_level *fine, const cvtm_hierarchy_o
   return status;
 }
 
-/* Builds the next coarser level. *found = 0 if it would have no rows, or more than 7/8 of them. */
+/* Builds the next coarser level. *found = 0 if it had no rows, or over 7/8 of the rows. */
 static cvtm_status add_coarse(cvtm_hierarchy *h, const cvtm_hierarchy_options *options,
                               const host_level *fine, host_level *coarse, int *found) {
   cvtm_error *error = cvtm_device_error(h->device);
@@ -650,7 +650,7 @@ cvtm_status cvtm_hierarchy_sweep(const cvtm_hierarchy *h, const cvtm_level *leve
   return status;
 }
 
-/* A sweep, then the residual. On the last colour, relaxation itself gives the residual. */
+/* Sweeps, then computes the residual, on the last colour together with the relaxation. */
 static cvtm_status sweep_to_residual(const cvtm_hierarchy *h, const cvtm_level *level,
                                      cvtm_kernel_flags flags) {
   const int64_t last = level->colours - 1;

@@ -1,9 +1,9 @@
-/* The primal-dual active set method: choose the active rows, which a bound holds, solve the linear
- * system of the other rows, repeat (Hintermueller, Ito & Kunisch 2003, "The primal-dual active set
- * strategy as a semismooth Newton method"). Tridiagonal systems are solved by elimination, others
- * by BiCGStab with a truncated multigrid cycle as preconditioner. A need not be symmetric. On
- * tridiagonal matrices of 1,000 to 200,000 rows BiCGStab takes 3 to 200 times as long (one thread
- * of a CPU). */
+/* The primal-dual active set method: choose the active rows, in which x is at a bound, solve the
+ * linear system of the other rows, repeat (Hintermueller, Ito & Kunisch 2003, "The primal-dual
+ * active set strategy as a semismooth Newton method"). Tridiagonal systems are solved by
+ * elimination, other systems by BiCGStab with a truncated multigrid cycle as preconditioner. A need
+ * not be symmetric. On tridiagonal matrices of 1,000 to 200,000 rows BiCGStab takes 3 to 200 times
+ * as long as elimination (one thread of a CPU). */
 #include "lcp/sparse/sparse_solver.h"
 
 #include "lcp/sparse/csr.h"
@@ -12,26 +12,26 @@
 #include <stdlib.h>
 
 enum {
-  PDAS_WINDOW = 100,      /* steps without progress that count as a stall */
-  INNER_ITERATIONS = 200, /* iterations of BiCGStab in one step, at most */
-  PATIENCE = 20,          /* steps without progress before x is relaxed */
-  RELAXATIONS = 6,        /* times that x is relaxed, at most */
-  SWEEPS = 100            /* in the first relaxation; twice as many in each later one */
+  PDAS_WINDOW = 100,      /* number of steps without progress that count as a stall */
+  INNER_ITERATIONS = 200, /* largest number of iterations of BiCGStab in a step */
+  PATIENCE = 20,          /* number of steps without progress before x is relaxed */
+  RELAXATIONS = 6,        /* largest number of relaxations of x */
+  SWEEPS = 100            /* number of sweeps in the first relaxation; doubles in each later one */
 };
 
 typedef struct pdas {
-  double *residual;    /* of the linear system */
+  double *residual;    /* residual of the linear system */
   double scale;        /* power of two that multiplies the residual before it is squared */
   double max_weight;   /* largest row weight */
   double goal;         /* tolerance of the 2-norm of the linear residual */
   double merit_target; /* target of the merit */
   double best;         /* smallest merit so far */
-  int idle;            /* iterations since the smallest merit */
+  int idle;            /* number of iterations since the smallest merit */
   int relaxations;
   cvtm_tridiagonal band; /* diagonal NULL: A is not tridiagonal */
 } pdas;
 
-/* to = one V-cycle from 0 with right side `from`, in the inactive rows. */
+/* Sets `to` to the result of a V-cycle from 0 with right-hand side `from`, in the inactive rows. */
 static cvtm_status precondition(const cvtm_sparse_solver *s, double *from, double *to) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_kernel_flags flags = {.masked = 1};
@@ -50,7 +50,7 @@ static cvtm_status precondition(const cvtm_sparse_solver *s, double *from, doubl
   return status;
 }
 
-/* A cvtm_krylov_operator on the inactive rows. */
+/* Applies the preconditioned operator on the inactive rows, as a cvtm_krylov_operator. */
 static cvtm_status apply_preconditioned(void *context, double *direction, double *preconditioned,
                                         double *image) {
   const cvtm_sparse_solver *s = context;
@@ -59,7 +59,7 @@ static cvtm_status apply_preconditioned(void *context, double *direction, double
   return s->hierarchy.table->apply(s->head.device, &s->hierarchy.level[0], preconditioned, image);
 }
 
-/* residual = scale (b - A x) in the inactive rows. */
+/* Sets residual = scale (b - A x) in the inactive rows. */
 static cvtm_status find_residual(const cvtm_sparse_solver *s) {
   const pdas *in = s->own;
   const cvtm_kernel_flags flags = {.masked = 1};
@@ -72,8 +72,8 @@ static cvtm_status find_residual(const cvtm_sparse_solver *s) {
                                      s->head.rows);
 }
 
-/* Solves for x in the inactive rows, and keeps the best iterate: BiCGStab may amplify the residual
- * for a while, or never converge. */
+/* Solves for x in the inactive rows, and keeps the best iterate, since BiCGStab may temporarily
+ * amplify the residual, or never converge. */
 static cvtm_status solve_inactive(const cvtm_sparse_solver *s) {
   const pdas *in = s->own;
   int64_t iterations;
@@ -83,8 +83,8 @@ static cvtm_status solve_inactive(const cvtm_sparse_solver *s) {
                            &iterations);
 }
 
-/* Chooses the active set, sets its rows to their bounds and solves for the others. *changes: the
- * number of rows that enter or leave a set. */
+/* Chooses the active set, sets its rows to their bounds and solves for the other rows. *changes:
+ * the number of rows that enter or leave a set. */
 static cvtm_status pdas_step(cvtm_sparse_solver *s, double *changes) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const pdas *in = s->own;
@@ -108,9 +108,9 @@ static double merit_of(const cvtm_sparse_solver *s) {
   return is_weighted ? s->host.sums.at[3] : s->host.loop.norm;
 }
 
-/* The stop rule with two additions. Rows of large weight dominate the natural residual; so below
- * the target the iteration continues while the other rows improve. It stalls when the active set no
- * longer changes (is_settled), and neither its linear system nor sweeps improve x. */
+/* Applies the stop rule with two additions. Rows of large weight dominate the natural residual; so
+ * below the target the iteration continues while the other rows improve. It stalls if the active
+ * set no longer changes (is_settled), and neither its linear system nor sweeps improve x. */
 static int32_t pdas_stop(cvtm_sparse_solver *s, int is_settled) {
   pdas *in = s->own;
   const cvtm_iteration_state *loop = &s->host.loop;
@@ -128,7 +128,7 @@ static int32_t pdas_stop(cvtm_sparse_solver *s, int is_settled) {
   return CVTM_UNDECIDED;
 }
 
-/* Projected sweeps, which converge if A is an H-matrix. */
+/* Makes projected sweeps, which converge if A is an H-matrix. */
 static cvtm_status relax_projected(cvtm_sparse_solver *s) {
   pdas *in = s->own;
   const cvtm_kernel_flags projected = {.bounded = 1};
@@ -137,7 +137,7 @@ static cvtm_status relax_projected(cvtm_sparse_solver *s) {
   return cvtm_hierarchy_sweep(&s->hierarchy, &s->hierarchy.level[0], projected, 1, sweeps);
 }
 
-/* Continues from the current iterate of level 0. */
+/* Iterates from the current x of level 0. */
 static cvtm_status pdas_iterate(cvtm_sparse_solver *s) {
   pdas *in = s->own;
   cvtm_iteration_state *loop = &s->host.loop;
@@ -153,7 +153,7 @@ static cvtm_status pdas_iterate(cvtm_sparse_solver *s) {
     if (status == CVTM_OK) status = cvtm_sparse_check(s, 0, 0);
     if (status == CVTM_OK) status = cvtm_sparse_poll(s, 0);
     if (status != CVTM_OK) return status;
-    if (k == 0) changes = 1; /* no active set precedes the first one */
+    if (k == 0) changes = 1; /* no active set precedes the first */
     loop->stop = pdas_stop(s, changes == 0);
     status =
         cvtm_device_copy_in(s->head.device, &s->state->loop.stop, &loop->stop, sizeof loop->stop);
@@ -161,7 +161,7 @@ static cvtm_status pdas_iterate(cvtm_sparse_solver *s) {
   return status;
 }
 
-/* Sets the targets of the iteration and of the linear systems. state->sums is of the cold start. */
+/* Sets the targets of iteration and linear systems; state->sums are those of the cold start. */
 static cvtm_status set_goals(cvtm_sparse_solver *s, double target) {
   pdas *in = s->own;
   in->scale = s->host.scale;
@@ -232,8 +232,8 @@ static int is_tridiagonal(const cvtm_csr *a) {
   return 1;
 }
 
-/* diagonals: below the main one, the main one, above it, n entries each. order: the user's row of
- * each row of level 0; place: the inverse. */
+/* Reads a tridiagonal matrix. diagonals: below the main diagonal, the main diagonal, above it, n
+ * entries each. order: the user's row of each row of level 0; place: its inverse. */
 static void read_band(const cvtm_csr *a, const int32_t *order, double *diagonals, int32_t *place) {
   for (int64_t row = 0; row < a->rows; ++row) {
     place[order[row]] = (int32_t)row;
@@ -300,7 +300,7 @@ static cvtm_status create_weighted(cvtm_device *device, const cvtm_csr *matrix,
   return status;
 }
 
-/* The rows of an asymmetric matrix may have any scale, so they are equilibrated. */
+/* Equilibrates an asymmetric matrix, whose rows may have any scale. */
 cvtm_status cvtm_pdas_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
                              int64_t width, int64_t height, const cvtm_lcp_options *options,
                              cvtm_lcp **lcp) {

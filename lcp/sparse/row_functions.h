@@ -1,5 +1,5 @@
 /* Inside lcp only: a level of a hierarchy of sparse matrices, and the functions of one row of it
- * that kernels call, for both devices. The rows of a level are ordered by colour. cvtm_csr_galerkin
+ * for the kernels of both devices. The rows of a level are ordered by colour. cvtm_csr_galerkin
  * gives the structure of the Galerkin product P'AP. Cycles recompute only its values, in the rows
  * that a change of the active set affects. */
 #pragma once
@@ -10,33 +10,33 @@
 
 #include <math.h>
 
-/* Bits of cvtm_level.state. On the finest level of a cycle they say which bound holds x. On coarser
- * levels they say whether a row of the Galerkin product is up to date. */
+/* Bits of cvtm_level.state. On the finest level of a cycle they tell at which bound x is held. On
+ * coarser levels they tell whether a row of the Galerkin product is up to date. */
 enum {
   CVTM_ROW_LOWER = 1,                                /* x is held at the lower bound */
   CVTM_ROW_UPPER = 2,                                /* x is held at the upper bound */
-  CVTM_ROW_ACTIVE = CVTM_ROW_LOWER | CVTM_ROW_UPPER, /* mask: either of them */
+  CVTM_ROW_ACTIVE = CVTM_ROW_LOWER | CVTM_ROW_UPPER, /* mask of the two */
   CVTM_ROW_PENDING = 4,                              /* the row of `correction` is out of date */
   CVTM_ROW_RENEWED = 8                               /* the row was computed in this cycle */
 };
 
 enum { CVTM_LEVELS_MAX = 32 };
 
-/* A struct of borrowed pointers that kernels take by value; they are to device memory unless said
- * otherwise. The problem is A x = b with bounds: the user's problem, the same on a coarser grid, or
- * the problem of a correction. */
+/* A struct of borrowed pointers that kernels take by value; the pointers are to device memory
+ * unless a comment says otherwise. The problem is A x = b with bounds: the user's problem, this
+ * problem on a coarser grid, or the problem of a correction. */
 typedef struct cvtm_level {
   int64_t rows;
   cvtm_sell matrix;
   /* The matrix of corrections. Where active nodes are truncated from the coarse basis functions, it
-   * has the structure of `matrix` with values of its own; else it is the same arrays. */
+   * has the structure of `matrix` with its own values; else it has the arrays of `matrix`. */
   cvtm_sell correction;
   cvtm_sell prolongation; /* rows x coarse rows; empty on the coarsest level */
   /* The transpose of the prolongation. Its rows are in the user's order, so that neighbouring
    * threads read neighbouring entries. Row k belongs to row place[k] of the coarser level. */
   cvtm_sell restriction;
   const int32_t *place;  /* the row of this level for each row of the user */
-  const int32_t *centre; /* node of the finer level at the centre of each row's basis function */
+  const int32_t *centre; /* the finer level's node at the centre of each row's basis function */
   double *x, *b, *lower, *upper;
   const uint8_t *has_bounds; /* two flags: 0 if no row has a lower (upper) bound; that array is then
                                 not read */
@@ -48,7 +48,7 @@ typedef struct cvtm_level {
   const int64_t *colour_start; /* colours + 1; host memory */
 } cvtm_level;
 
-/* How a kernel treats a level. */
+/* How a kernel treats a level (nonzero: true). */
 typedef struct cvtm_kernel_flags {
   int correction; /* the operator is level.correction instead of level.matrix */
   int bounded;    /* x is kept within the bounds */
@@ -71,7 +71,7 @@ CVTM_HD int cvtm_is_active(const cvtm_level *level, int64_t row) {
 
 /* --- the active set --- */
 
-/* Several rows may store the same byte at once. */
+/* Sets a row pending. Several rows may store the byte at once. */
 CVTM_HD void cvtm_set_pending(uint8_t *state) {
 #ifdef __CUDA_ARCH__
   *state = CVTM_ROW_PENDING;
@@ -92,8 +92,8 @@ CVTM_HD void cvtm_invalidate_products(const cvtm_level *level, const cvtm_level 
   }
 }
 
-/* Stores which bound holds x in this row: 0, CVTM_ROW_LOWER or CVTM_ROW_UPPER. Returns the previous
- * value. next: the coarser level, or NULL. */
+/* Stores the bound at which x is held in this row: 0, CVTM_ROW_LOWER or CVTM_ROW_UPPER. Returns the
+ * previous value. next: the coarser level, or NULL. */
 CVTM_HD int cvtm_set_active_side(const cvtm_level *level, const cvtm_level *next, int side,
                                  int64_t row) {
   const int before = level->state[row];
@@ -103,8 +103,8 @@ CVTM_HD int cvtm_set_active_side(const cvtm_level *level, const cvtm_level *next
   return before;
 }
 
-/* The primal-dual active set rule: a row is active at the bound that x - F / a_ii violates. Returns
- * true if the row changes. */
+/* Applies the primal-dual active set rule: a row is active at the bound that x - F / a_ii violates.
+ * Returns true if the row changes. */
 CVTM_HD int cvtm_active_set_row(const cvtm_level *level, const cvtm_level *next, int64_t row) {
   const cvtm_sell *a = &level->matrix;
   double product = 0, diagonal = 0;
@@ -123,15 +123,14 @@ CVTM_HD int cvtm_active_set_row(const cvtm_level *level, const cvtm_level *next,
 
 /* --- smoother and residual --- */
 
-/* A row times a vector, with the diagonal term apart. */
+/* The product of a row and a vector, with the diagonal term kept separate. */
 typedef struct cvtm_split_product {
   double diagonal;
   double others; /* sum of a_ij x_j over j != i */
 } cvtm_split_product;
 
-/* Row `row` of A times x. If `along` (a compile-time constant) is nonzero, x + step * direction
- * replaces x in the entries from `first` on.
- */
+/* Multiplies row `row` of A by x. If `along` (a compile-time constant) is nonzero, x + step *
+ * direction replaces x in the entries from `first` on. */
 CVTM_HD cvtm_split_product cvtm_split_row(const cvtm_sell *a, const double *x, int along,
                                           const double *direction, double step, int64_t first,
                                           int64_t row) {
@@ -156,14 +155,14 @@ CVTM_HD cvtm_split_product cvtm_split_row(const cvtm_sell *a, const double *x, i
   return product;
 }
 
-/* The numbers of a row, all read before anything is written. */
+/* The numbers of a row, all read before any number is written. */
 typedef struct cvtm_row {
   double x, b, lower, upper;
   double product; /* (A x)_i */
   double largest; /* a_ii x_i, a measure of the rounding errors in the product */
 } cvtm_row;
 
-/* Reads all of a row but x, product and largest. */
+/* Reads a row without x, product and largest. */
 CVTM_HD cvtm_row cvtm_read_row(const cvtm_level *level, int bounded, int64_t row) {
   cvtm_row here = {0, level->b[row], -(double)INFINITY, (double)INFINITY, 0, 0};
   if (bounded) {
@@ -178,8 +177,8 @@ CVTM_HD void cvtm_set_product(cvtm_row *here, cvtm_split_product product) {
   here->product = product.others + here->largest;
 }
 
-/* Gauss-Seidel on one row, overrelaxed by omega. A row whose diagonal is 0, since its basis
- * function is truncated entirely, keeps its value. Returns the row after relaxation. */
+/* Gauss-Seidel on one row, overrelaxed by omega. A row with a zero diagonal, whose basis function
+ * is truncated entirely, is unchanged. Returns the row after relaxation. */
 CVTM_HD cvtm_row cvtm_relax_row(const cvtm_level *level, cvtm_kernel_flags flags, double omega,
                                 int64_t row) {
   cvtm_row here = cvtm_read_row(level, flags.bounded, row);
@@ -200,19 +199,19 @@ CVTM_HD cvtm_row cvtm_relax_row(const cvtm_level *level, cvtm_kernel_flags flags
   return here;
 }
 
-/* r = b - A x, 0 in active rows if masked. */
+/* Sets r = b - A x, or 0 in active rows if masked. */
 CVTM_HD void cvtm_residual_row(const cvtm_level *level, cvtm_kernel_flags flags, int64_t row) {
   const cvtm_sell *a = flags.correction ? &level->correction : &level->matrix;
   const int is_left_out = flags.masked && cvtm_is_active(level, row);
   level->r[row] = is_left_out ? 0 : level->b[row] - cvtm_sell_row_times(a, row, level->x);
 }
 
-/* y = A x, 0 in active rows. */
+/* Sets y = A x, or 0 in active rows. */
 CVTM_HD void cvtm_apply_row(const cvtm_level *level, const double *x, double *y, int64_t row) {
   y[row] = cvtm_is_active(level, row) ? 0 : cvtm_sell_row_times(&level->matrix, row, x);
 }
 
-/* Clips every row; or, if masked, sets active rows to their bound. */
+/* Clips every row or, if masked, sets active rows to their bound. */
 CVTM_HD void cvtm_clip_row(const cvtm_level *level, int masked, int64_t row) {
   const int side = level->state[row] & CVTM_ROW_ACTIVE;
   if (!masked)
@@ -223,28 +222,28 @@ CVTM_HD void cvtm_clip_row(const cvtm_level *level, int masked, int64_t row) {
 
 /* --- sums over the rows; their order does not depend on the number of threads --- */
 
-/* What is summed over the rows of a level. */
+/* The sums over the rows of a level. */
 typedef enum cvtm_sum_kind {
   CVTM_SUM_NORM,        /* cvtm_norm_sums */
   CVTM_SUM_RESIDUAL,    /* cvtm_residual_sums */
   CVTM_SUM_LINE_SEARCH, /* cvtm_line_search_sums */
   CVTM_SUM_ENERGY,      /* cvtm_energy_sums */
-  CVTM_SUM_ACTIVE_SET   /* cvtm_active_set_row: sum 0 counts the rows that change sides */
+  CVTM_SUM_ACTIVE_SET   /* cvtm_active_set_row: sum 0 is the number of rows that change sides */
 } cvtm_sum_kind;
 
-/* What follows a sum, in the same launch or after it. */
+/* The use of a sum, in the same launch or after it. */
 typedef enum cvtm_sum_use {
   CVTM_USE_NOTHING,
   CVTM_USE_STEP, /* state.step = cvtm_line_search_step */
   CVTM_USE_CHECK /* counts the iteration and applies the stop rule: cvtm_sparse_state_check */
 } cvtm_sum_use;
 
-/* Rows are cut into blocks of CVTM_SUM_BLOCK. In a block, lane k adds rows k, k + CVTM_SUM_LANES,
- * ... and the lanes are added pairwise. The sums of the blocks are added in the same way. */
+/* Rows are divided into blocks of CVTM_SUM_BLOCK. In a block, lane k adds rows k, k +
+ * CVTM_SUM_LANES, ... and the lanes are added pairwise. The blocks are added in this way, too. */
 enum {
   CVTM_SUM_LANES = 256,
   CVTM_SUM_BLOCK = 4096,
-  CVTM_SUM_COUNT = 4 /* numbers of one pass */
+  CVTM_SUM_COUNT = 4 /* numbers that a pass computes */
 };
 
 /* Numbers 0, 1 and 3 are sums, number 2 is a maximum. */
@@ -256,7 +255,7 @@ CVTM_HD int64_t cvtm_sum_blocks(int64_t rows) {
   return rows / CVTM_SUM_BLOCK + (rows % CVTM_SUM_BLOCK != 0);
 }
 
-/* a += b. A NaN stays in the maximum. */
+/* Adds b to a. A NaN remains in the maximum. */
 CVTM_HD void cvtm_sums_join(cvtm_sums *a, const cvtm_sums *b) {
   a->at[0] += b->at[0];
   a->at[1] += b->at[1];
@@ -264,7 +263,7 @@ CVTM_HD void cvtm_sums_join(cvtm_sums *a, const cvtm_sums *b) {
   a->at[3] += b->at[3];
 }
 
-/* x - clip(x - F), without a difference in which a small F would be lost. */
+/* x - clip(x - F), without a difference that would lose a small F. */
 CVTM_HD double cvtm_natural_residual(const cvtm_row *at) {
   return cvtm_lcp_clip(at->product - at->b, at->x - at->upper, at->x - at->lower);
 }
@@ -279,7 +278,7 @@ CVTM_HD cvtm_sums cvtm_natural_sums(const cvtm_row *at, double scale) {
   return sums;
 }
 
-/* The natural residual of the user's row; 3: the absolute residual of this level's row. */
+/* cvtm_natural_sums of the user's row; 3: the absolute residual of this level's row. */
 CVTM_HD cvtm_sums cvtm_norm_sums(const cvtm_level *level, const cvtm_row *at, double scale,
                                  int64_t row) {
   cvtm_row given = *at;
@@ -293,7 +292,7 @@ CVTM_HD cvtm_sums cvtm_norm_sums(const cvtm_level *level, const cvtm_row *at, do
   return sums;
 }
 
-/* The natural residual, and level.r = b - A x. Rows at a bound become active; their r is 0. */
+/* The natural residual, and level.r = b - A x. Rows at a bound become active; r is 0 there. */
 CVTM_HD cvtm_sums cvtm_residual_sums(const cvtm_level *level, const cvtm_level *next,
                                      const cvtm_row *at, double scale, int64_t row) {
   int side = 0;
@@ -306,7 +305,7 @@ CVTM_HD cvtm_sums cvtm_residual_sums(const cvtm_level *level, const cvtm_level *
   return cvtm_natural_sums(at, scale);
 }
 
-/* Line search along d. 0: scale r'd; 1: scale d'Ad; 2: the inverse of the largest feasible step. */
+/* Line search along d: 0: scale r'd; 1: scale d'Ad; 2: the inverse of the largest feasible step. */
 CVTM_HD cvtm_sums cvtm_line_search_sums(const cvtm_level *level, const double *direction,
                                         double scale, int64_t row) {
   const double d = direction[row];
@@ -320,15 +319,15 @@ CVTM_HD cvtm_sums cvtm_line_search_sums(const cvtm_level *level, const double *d
   return sums;
 }
 
-/* The step to the exact minimiser along the direction, or to the first bound before it. */
+/* The step to the exact minimiser along the direction, or to the first bound before that. */
 CVTM_HD double cvtm_line_search_step(const cvtm_sums *sums) {
   if (!(sums->at[0] > 0)) return 0;
   const double step = sums->at[1] > 0 ? sums->at[0] / sums->at[1] : 1;
   return step * sums->at[2] > 1 ? 1 / sums->at[2] : step;
 }
 
-/* The part of a row in these sums: at[0] is the energy 1/2 x'Ax - b'x; at[1] and at[3] count the
- * rows at the lower and at the upper bound. */
+/* The contribution of a row to the sums: at[0]: the energy 1/2 x'Ax - b'x; at[1], at[3]: the
+ * numbers of rows at the lower and at the upper bound. */
 CVTM_HD cvtm_sums cvtm_energy_sums(const cvtm_level *level, int64_t row) {
   const double x = level->x[row];
   const double product = cvtm_sell_row_times(&level->matrix, row, level->x);
@@ -340,16 +339,16 @@ CVTM_HD cvtm_sums cvtm_energy_sums(const cvtm_level *level, int64_t row) {
 
 /* --- the state of a solve --- */
 
-enum { CVTM_HISTORY_LENGTH = 256 }; /* the host polls at least this often, in iterations */
+enum { CVTM_HISTORY_LENGTH = 256 }; /* largest number of iterations between two polls by the host */
 
 /* The state of a solve, in device memory. */ typedef struct cvtm_sparse_state {
   cvtm_iteration_state loop;
   int64_t pause_at; /* the loop pauses after this iteration */
-  double scale;     /* power of two that multiplies residuals before they are squared. It keeps the
-                       squares of very large and very small residuals in range; else it is 1 */
-  double step;      /* step length of the line search */
-  int64_t kept;     /* 0 or 1: which of two copies is the best iterate; the other is free */
-  cvtm_sums sums;   /* the results of the last pass */
+  double scale;   /* multiplies residuals before they are squared: 1, or the power of two that keeps
+                     the squares of very large or small residuals in range */
+  double step;    /* step length of the line search */
+  int64_t kept;   /* 0 or 1: which of two copies is the best iterate; the other is free */
+  cvtm_sums sums; /* the results of the last pass */
   double norm[CVTM_HISTORY_LENGTH], maximum[CVTM_HISTORY_LENGTH]; /* by iteration modulo length */
 } cvtm_sparse_state;
 
@@ -387,8 +386,8 @@ CVTM_HD void cvtm_use_sums(cvtm_sparse_state *state, cvtm_sum_use use) {
 
 /* --- a pass over the rows --- */
 
-/* A pass takes the rows in two parts. Part 0 is the last colour if last_omega > 0, else empty; part
- * 1 is all other rows. Returns the end of the part. */
+/* A pass processes the rows in two parts. Part 0 is the last colour if last_omega > 0, else empty;
+ * part 1 is all other rows. Returns the end of the part. */
 CVTM_HD int64_t cvtm_sum_part(const cvtm_level *level, double last_omega, int part,
                               int64_t *first) {
   const int64_t split = last_omega > 0 ? level->colour_start[level->colours - 1] : level->rows;
@@ -403,7 +402,7 @@ CVTM_HD double *cvtm_sum_vector(const cvtm_level *level, const cvtm_sparse_state
   return copies ? vector + level->rows : vector;
 }
 
-/* The row for the residual. If omega > 0, projected SOR relaxes it first. */
+/* The row for the residual, after a relaxation by projected SOR if omega > 0. */
 CVTM_HD cvtm_row cvtm_checked_row(const cvtm_level *level, double omega, int64_t row) {
   const cvtm_kernel_flags projected = {0, 1, 0, 0};
   if (omega > 0) return cvtm_relax_row(level, projected, omega, row);
@@ -435,7 +434,7 @@ CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const cvtm_level *next, 
 }
 
 /* Projected Gauss-Seidel on the vector x + step * direction, which is not stored. Rows below
- * colour_end have been relaxed, the others still hold x. */
+ * colour_end have been relaxed, the other rows still have x. */
 CVTM_HD void cvtm_relax_along_row(const cvtm_level *level, const double *direction,
                                   const cvtm_sparse_state *state, int64_t colour_end, int64_t row) {
   const cvtm_split_product product =
@@ -446,14 +445,14 @@ CVTM_HD void cvtm_relax_along_row(const cvtm_level *level, const double *directi
 
 /* --- restriction and prolongation --- */
 
-/* The coarse problem of a correction: right side P'r, start 0. */
+/* Makes the coarse problem of a correction: right-hand side P'r, start 0. */
 CVTM_HD void cvtm_restrict_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t from) {
   const int64_t row = coarse->place[from];
   coarse->b[row] = cvtm_sell_row_times(&fine->restriction, from, fine->r);
   coarse->x[row] = 0;
 }
 
-/* A row of P, times the coarse x; 0 in active rows if masked. */
+/* A row of P times the coarse x; 0 in active rows if masked. */
 CVTM_HD double cvtm_prolonged_correction(const cvtm_level *fine, const cvtm_level *coarse,
                                          int masked, int64_t row) {
   if (masked && cvtm_is_active(fine, row)) return 0;
@@ -465,15 +464,15 @@ CVTM_HD void cvtm_prolong_row(const cvtm_level *fine, const cvtm_level *coarse, 
   fine->x[row] += cvtm_prolonged_correction(fine, coarse, masked, row);
 }
 
-/* direction = clip(x + prolonged correction) - x. */
+/* Sets direction = clip(x + prolonged correction) - x. */
 CVTM_HD void cvtm_direction_row(const cvtm_level *fine, const cvtm_level *coarse, double *direction,
                                 int64_t row) {
   const double x = fine->x[row];
   direction[row] = cvtm_clip_at(fine, row, x + cvtm_prolonged_correction(fine, coarse, 1, row)) - x;
 }
 
-/* Nested start: the problem on the coarse level. b is restricted by P'; the bounds are those at the
- * centres of the basis functions; the start is clip(0). */
+/* Nested start: makes the problem on the coarse level. b is restricted by P'; the bounds are those
+ * at the centres of the basis functions; the start is clip(0). */
 CVTM_HD void cvtm_coarsen_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t from) {
   const int64_t row = coarse->place[from];
   coarse->b[row] = cvtm_sell_row_times(&fine->restriction, from, fine->b);
@@ -484,7 +483,7 @@ CVTM_HD void cvtm_coarsen_row(const cvtm_level *fine, const cvtm_level *coarse, 
   coarse->x[row] = cvtm_lcp_clip(0, lower, upper);
 }
 
-/* Nested start: the fine start clip(P x) from the coarse solution x. */
+/* Nested start: sets the fine start clip(P x) from the coarse solution x. */
 CVTM_HD void cvtm_refine_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t row) {
   const double x = cvtm_sell_row_times(&fine->prolongation, row, coarse->x);
   fine->x[row] = cvtm_clip_at(fine, row, x);
@@ -505,7 +504,7 @@ CVTM_HD void cvtm_divide_row(const double *x, double *y, int64_t k) { y[k] /= x[
 
 /* --- the Galerkin product --- */
 
-/* True if row `from` of the restriction gives a coarse row that is out of date. */
+/* True if row `from` of the restriction belongs to a coarse row that is out of date. */
 CVTM_HD int cvtm_galerkin_row_is_stale(const cvtm_level *fine, const cvtm_level *coarse, int is_top,
                                        int64_t from) {
   if (is_top) return coarse->state[coarse->place[from]] == CVTM_ROW_PENDING;
@@ -515,14 +514,14 @@ CVTM_HD int cvtm_galerkin_row_is_stale(const cvtm_level *fine, const cvtm_level 
   return 0;
 }
 
-/* A row of the product during its computation. Entry k has its column and value at k * stride. */
+/* A row of the product that is being computed. Entry k has its column and value at k * stride. */
 typedef struct cvtm_row_sum {
   const int32_t *column;
   double *value;
   int64_t count, stride;
 } cvtm_row_sum;
 
-enum { CVTM_LOCAL_ROW = 32 }; /* rows with at most so many entries are summed in local memory */
+enum { CVTM_LOCAL_ROW = 32 }; /* largest number of entries of a row summed in local memory */
 
 CVTM_HD void cvtm_row_add(const cvtm_row_sum *row, int32_t column, double term) {
   for (int64_t k = 0; k < row->count * row->stride; k += row->stride) {
@@ -546,8 +545,8 @@ CVTM_HD void cvtm_galerkin_terms(const cvtm_level *fine, int is_top, int32_t i, 
   }
 }
 
-/* Row coarse->place[from] of P'AP, stored in coarse->correction if it was out of date. On the top
- * level the rows of P at active nodes count as zero. */
+/* Computes row coarse->place[from] of P'AP, and stores it in coarse->correction, if it was out of
+ * date. On the top level the rows of P at active nodes count as zero. */
 CVTM_HD void cvtm_galerkin_row(const cvtm_level *fine, const cvtm_level *coarse, int is_top,
                                int64_t from) {
   const int64_t row = coarse->place[from];

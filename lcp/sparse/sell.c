@@ -80,8 +80,8 @@ static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, 
   return status;
 }
 
-/* *uniform: entries of every slice, if equal slices add at most 1/32 of padding; else 0. Refuses
- * rows whose slice would have more entries than 32 bits count. */
+/* Sets *uniform to the number of entries of every slice, if equal slices add at most 1/32 of
+ * padding, else to 0. Fails for rows whose slice would have more entries than 32 bits count. */
 static cvtm_status choose_slice_size(cvtm_device *device, const cvtm_csr *matrix,
                                      int64_t *uniform) {
   int64_t longest = 0;
@@ -177,7 +177,7 @@ void cvtm_colouring_free(cvtm_colouring *colouring) {
   memset(colouring, 0, sizeof *colouring);
 }
 
-/* Runs rounds until every row has a colour. Each colours at least the heaviest uncoloured row. */
+/* Colours rows in rounds until none is left. A round colours at least the heaviest of these. */
 static cvtm_status run_colouring_rounds(cvtm_device *device, const cvtm_sell *graph,
                                         int32_t *colours[2], int32_t *left,
                                         cvtm_colouring *colouring) {

@@ -18,7 +18,7 @@ cvtm_status cvtm_sell_create_ordered(cvtm_device *device, const cvtm_csr *matrix
 
 /* All arrays are in device memory, including those of the cvtm_csr. */
 typedef struct cvtm_sell_table {
-  /* sizes[s] = stored entries of slice s, padding included. */
+  /* Sets sizes[s] to the number of stored entries of slice s, padding included. */
   cvtm_status (*slice_sizes)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
                              int64_t uniform, int32_t *sizes);
   cvtm_status (*fill_sell)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
@@ -30,8 +30,8 @@ typedef struct cvtm_sell_table {
 extern const cvtm_sell_table cvtm_sell_table_cpu, cvtm_sell_table_cuda;
 
 typedef struct cvtm_colouring_table {
-  /* One round of colouring, from the colours `from` (-1: none yet) to `to`. *left (device memory, 0
-   * before) becomes 1 if some row has no colour yet. The pattern of graph is symmetric. */
+  /* Runs a round of colouring, from the colours `from` (-1: none yet) to `to`. *left (device
+   * memory, 0 before) becomes 1 if a row has no colour yet. The pattern of graph is symmetric. */
   cvtm_status (*round)(cvtm_device *device, const cvtm_sell *graph, const int32_t *from,
                        int32_t *to, int32_t *left);
 } cvtm_colouring_table;
@@ -60,8 +60,8 @@ CVTM_HD int32_t cvtm_sell_padding(const cvtm_sell *sell, int64_t row) {
   return row < sell->columns ? (int32_t)row : 0;
 }
 
-/* Entries that are loaded before the first of them is used. On a GPU there are several, so that
- * their loads overlap. */
+/* The number of entries that are loaded before the first is used; several on a GPU, so that their
+ * loads overlap. */
 #ifdef __CUDA_ARCH__
 #define CVTM_SELL_BATCH 5
 #define CVTM_UNROLLED _Pragma("unroll")
@@ -76,7 +76,7 @@ typedef struct cvtm_sell_batch {
   double value[CVTM_SELL_BATCH];
 } cvtm_sell_batch;
 
-/* A batch of a row's entries, beginning at index `at`, padded beyond the end of the row. */
+/* Reads a batch of a row's entries, beginning at index `at`, padded beyond the end of the row. */
 CVTM_HD cvtm_sell_batch cvtm_sell_read(const cvtm_sell *sell, int64_t row, int64_t at,
                                        int64_t end) {
   cvtm_sell_batch batch;
@@ -107,7 +107,7 @@ CVTM_HD double cvtm_sell_row_times(const cvtm_sell *sell, int64_t row, const dou
   return sum;
 }
 
-/* The entries of a slice: 32 times its longest row. uniform: as in cvtm_sell. */
+/* The number of entries of a slice: 32 times its longest row. uniform: as in cvtm_sell. */
 CVTM_HD int32_t cvtm_sell_slice_size(const cvtm_csr *csr, const cvtm_sell_order *order,
                                      int64_t uniform, int64_t slice) {
   if (uniform > 0) return (int32_t)uniform;
@@ -122,7 +122,7 @@ CVTM_HD int32_t cvtm_sell_slice_size(const cvtm_csr *csr, const cvtm_sell_order 
   return (int32_t)(longest * CVTM_SLICE_ROWS);
 }
 
-/* Longer rows are sorted by heapsort, others by insertion, since most rows are almost sorted. */
+/* Longer rows are sorted by heapsort, others by insertion, since most are almost sorted. */
 enum { CVTM_LONG_ROW = 256 };
 
 /* Inserts an entry among the sorted entries first .. at - stride. Entry `at` is free. */
@@ -165,7 +165,7 @@ CVTM_HD void cvtm_sort_long_row(int32_t *column, double *value, int64_t stride, 
   }
 }
 
-/* Fills a row by ascending columns. Rows after the last one, which complete its slice, consist of
+/* Fills a row by ascending columns. Rows after the last row, which complete its slice, consist of
  * padding. */
 CVTM_HD void cvtm_sell_fill_row(const cvtm_csr *csr, const cvtm_sell_order *order,
                                 const cvtm_sell *sell, int64_t row) {
@@ -200,7 +200,7 @@ CVTM_HD int32_t cvtm_sell_run_at(const cvtm_sell *sell, int64_t group) {
 
 /* --- one round of the parallel colouring --- */
 
-/* A fixed bijection of 32-bit numbers, so that no two rows weigh the same. */
+/* A fixed bijection of 32-bit numbers, so that any two rows have different weights. */
 CVTM_HD uint32_t cvtm_colouring_weight(int64_t row) {
   uint32_t h = (uint32_t)row;
   h ^= h >> 16;
@@ -226,7 +226,7 @@ CVTM_HD int32_t cvtm_smallest_colour(const cvtm_sell *graph, int64_t row, const 
   }
 }
 
-/* A row takes its colour once all heavier neighbours have one. Returns the colour, or -1. */
+/* Colours a row once all heavier neighbours have colours. Returns the colour, or -1. */
 CVTM_HD int32_t cvtm_colour_row(const cvtm_sell *graph, int64_t row, const int32_t *colour) {
   if (colour[row] >= 0) return colour[row];
   const uint32_t weight = cvtm_colouring_weight(row);

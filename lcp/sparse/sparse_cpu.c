@@ -7,8 +7,8 @@ static int threads_for(const cvtm_device *device, int64_t rows) {
   return rows < PARALLEL_ROWS ? 1 : cvtm_device_threads(device);
 }
 
-/* Runs the statement for rows first .. end - 1 in parallel, then returns from the calling function.
- */
+/* Runs the statement for rows first .. end - 1 in parallel, then returns from the calling
+ * function. */
 #define FOR_ROWS(device, first, end, statement)                                                    \
   do {                                                                                             \
     const int64_t end_ = (end);                                                                    \

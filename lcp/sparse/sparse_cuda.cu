@@ -6,10 +6,10 @@
 namespace {
 
 constexpr int block_size = 256, krylov_block = 128;
-/* Resident blocks per multiprocessor. They leave registers for a batch of entries. */
+/* Resident blocks per multiprocessor: few enough to leave registers for a batch of entries. */
 constexpr int row_blocks = 5, sum_blocks_resident = 4;
 
-/* The argument that a kernel takes: a level is in host memory and is passed by value. */
+/* The argument of a kernel: a level, which is in host memory, is passed by value. */
 const cvtm_level &kernel_argument(const cvtm_level *level) { return *level; }
 template <typename T>
 T kernel_argument(T value) {
@@ -120,7 +120,7 @@ cvtm_status sum(cvtm_device *device, const cvtm_level *level, const cvtm_level *
   return cvtm_cuda_launched(device, "finish_sums");
 }
 
-/* Each row depends on the previous row, so a single thread solves. */
+/* Solves by a single thread, since each row depends on the previous row. */
 __global__ void solve_tridiagonal(cvtm_level level, cvtm_tridiagonal matrix) {
   cvtm_solve_tridiagonal(&level, &matrix);
 }
@@ -157,7 +157,7 @@ cvtm_status check(cvtm_device *device, const double *b, const double *lower, con
 
 /* --- colouring, and conversion to slices --- */
 
-/* All threads that write *left write the same number. */
+/* Colours a row. All threads that write *left write the value 1. */
 __device__ void colour_row(const cvtm_sell *graph, const int32_t *from, int32_t *to, int32_t *left,
                            int64_t row) {
   to[row] = cvtm_colour_row(graph, row, from);

@@ -1,5 +1,5 @@
-/* Inside lcp only: the kernels of the solvers for stored matrices. Each enqueues its work on the
- * device's stream; the results stay on the device. */
+/* Inside lcp only: the kernels of the solvers for stored matrices. Each enqueues work on the
+ * device's stream; the results remain on the device. */
 #pragma once
 
 #include "base/select.h"
@@ -7,7 +7,7 @@
 
 CVTM_C_BEGIN
 
-/* A tridiagonal matrix in the user's order; device memory, a number for each row of level 0. */
+/* A tridiagonal matrix in the user's order; in device memory, with a number for each row. */
 typedef struct cvtm_tridiagonal {
   const double *below, *diagonal, *above;
   const int32_t *place;  /* the row of level 0 for each row of the user */
@@ -15,8 +15,8 @@ typedef struct cvtm_tridiagonal {
 } cvtm_tridiagonal;
 
 /* X(name, parameters, first, end, function, arguments): the phases that call function(arguments,
- * row), a function of one row, for rows first .. end - 1 of a level. This list generates both
- * tables and their phases. */
+ * row), a function of one row, for rows first .. end - 1 of a level. Both tables and their phases
+ * are generated from this list. */
 #define CVTM_SPARSE_ROW_PHASES(X)                                                                  \
   /* Gauss-Seidel on one colour. */                                                                \
   X(relax,                                                                                         \
@@ -75,19 +75,19 @@ typedef struct cvtm_tridiagonal {
     cvtm_divide_row, x, y)
 
 typedef struct cvtm_sparse_table {
-  /* state.sums = the sums of `kind`; then `use` follows. next: the coarser level, or NULL. partial:
-   * a workspace of cvtm_sum_blocks(rows) + 1 entries. If last_omega > 0, with sums of the natural
-   * residual, the same pass first relaxes the last colour, projected. vector: the direction of a
-   * line search; else NULL, or two copies of x, of which the pass writes the one that state.kept
+  /* Computes state.sums, the sums of `kind`; then `use` follows. next: the coarser level, or NULL.
+   * partial: a workspace of cvtm_sum_blocks(rows) + 1 entries. If last_omega > 0, with sums of the
+   * natural residual, the pass first relaxes the last colour, projected. vector: the direction of a
+   * line search; else NULL, or two copies of x, of which the pass writes the copy that state.kept
    * does not name. */
   cvtm_status (*sum)(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
                      double *vector, cvtm_sum_kind kind, double last_omega, cvtm_sum_use use,
                      cvtm_sums *partial, cvtm_sparse_state *state);
-  /* Solves a tridiagonal system for the inactive rows; b, and x in active rows, are given. */
+  /* Solves a tridiagonal system for the inactive rows, from b, and x in the active rows. */
   cvtm_status (*tridiagonal)(cvtm_device *device, const cvtm_level *level,
                              const cvtm_tridiagonal *matrix);
-  /* verdict[0]: the first index where b or a bound is not a number; verdict[1]: the first where
-   * lower > upper; `count` if there is none. */
+  /* Sets verdict[0] to the first index where b or a bound is not a number, verdict[1] to the first
+   * where lower > upper; to `count` if there is none. */
   cvtm_status (*check)(cvtm_device *device, const double *b, const double *lower,
                        const double *upper, int64_t count, int64_t *verdict);
 
@@ -125,7 +125,7 @@ CVTM_HD void cvtm_solve_tridiagonal(const cvtm_level *level, const cvtm_tridiago
   }
 }
 
-/* 1: b or a bound is not a number, or b is infinite; 2: no x is feasible; 0: neither. */
+/* Returns 1 if b or a bound is not a number, or b is infinite; 2 if no x is feasible; else 0. */
 CVTM_HD int cvtm_check_entry(const double *b, const double *lower, const double *upper, int64_t i) {
   const double low = lower != NULL ? lower[i] : -(double)INFINITY;
   const double high = upper != NULL ? upper[i] : (double)INFINITY;

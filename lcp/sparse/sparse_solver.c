@@ -1,12 +1,12 @@
-/* The shared part of the solvers for stored matrices, and two of the solvers: projected multicolour
+/* The common part of the solvers for stored matrices, and two of the solvers: projected multicolour
  * SOR, and truncated nonsmooth Newton multigrid. */
 #include "lcp/sparse/sparse_solver.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MONITOR_CHUNK = 8 };          /* iterations between polls for a monitor on a GPU */
-static const double slow_rate = 0.7; /* residual reduction per cycle above which pdas takes over */
+enum { MONITOR_CHUNK = 8 };          /* number of iterations between polls for a monitor on a GPU */
+static const double slow_rate = 0.7; /* pdas takes over from slower cycles */
 
 /* --- setup ------------------------------------------------------------------------------- */
 
@@ -88,10 +88,10 @@ static cvtm_status set_scale(cvtm_sparse_solver *s, double scale) {
   return cvtm_device_copy_in(s->head.device, &s->state->scale, &scale, sizeof scale);
 }
 
-/* The 2-norm of the natural residual at clip(0). If its squares leave the range of doubles, sets
- * the scale. */
+/* Measures the 2-norm of the natural residual at clip(0). If its squares leave the range of
+ * doubles, sets the scale. */
 static cvtm_status measure_cold_norm(cvtm_sparse_solver *s, double *norm) {
-  const double least = 1e-120, most = 1e120; /* norms between these have squares in range */
+  const double least = 1e-120, most = 1e120; /* a norm in this range has a finite square */
   cvtm_sums sums;
   cvtm_status status = set_scale(s, 1);
   if (status == CVTM_OK) status = cvtm_sparse_norm(s, 0, norm);
@@ -149,8 +149,8 @@ static int64_t poll_interval(const cvtm_sparse_solver *s, int top) {
   return s->falls_back_to_pdas ? CVTM_LCP_WINDOW : CVTM_HISTORY_LENGTH;
 }
 
-/* True if pdas takes over. Never without a nested start: then cycles are slow because the free
- * boundary is far from its place, and pdas would be slow, too. */
+/* True if pdas has to take over. Never without a nested start: then cycles are slow because the
+ * free boundary is far from its final position, and pdas would be slow, too. */
 static int is_slow(const cvtm_sparse_solver *s) {
   const cvtm_iteration_state *loop = &s->host.loop;
   return s->falls_back_to_pdas && s->head.options.nested &&
@@ -239,7 +239,7 @@ cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *s, double *x, cvtm_lcp_result
 
 /* ------ projected multicolour SOR ------ */
 
-/* The solver has stalled after so many sweeps without progress. A single sweep gains little. */
+/* Sweeps without progress that count as a stall; a single sweep gains little. */
 enum { PSOR_WINDOW = 5000 };
 
 static cvtm_status psor_sweep(cvtm_sparse_solver *s, int top) {
@@ -274,15 +274,14 @@ cvtm_status cvtm_psor_create(cvtm_device *device, const cvtm_csr *matrix, int is
 /* ------ truncated nonsmooth Newton multigrid ------ */
 
 enum {
-  WINDOW = 10,     /* cycles without progress that count as a stall */
-  FAR_WINDOW = 40, /* cycles without progress from a cold start, whose first cycles only move the
-                      free boundary */
+  WINDOW = 10,     /* number of cycles without progress that count as a stall */
+  FAR_WINDOW = 40, /* WINDOW after a cold start, whose first cycles only move the free boundary */
   FIRST_NESTED_ROWS = 9, /* a nested start begins on the coarsest level with more rows than this */
-  NESTED_CYCLES = 30     /* on each level of a nested start but the finest, at most */
+  NESTED_CYCLES = 30     /* largest number on each level of a nested start but the finest */
 };
 
-/* Line search along the projected linear correction. It computes only the step length; the next
- * sweep starts from x + step * direction. */
+/* Searches along the projected linear correction. Computes only the step length; the next sweep
+ * starts from x + step * direction. */
 static cvtm_status search_along_correction(cvtm_sparse_solver *s, const cvtm_level *level) {
   const cvtm_hierarchy *h = &s->hierarchy;
   cvtm_status status = h->table->direction(h->device, level, level + 1, s->direction);
@@ -293,8 +292,8 @@ static cvtm_status search_along_correction(cvtm_sparse_solver *s, const cvtm_lev
   return status;
 }
 
-/* Corrects x from the levels below `top`, for the given residual and active rows: the line search,
- * then a sweep from x + step * direction. */
+/* Corrects x by the levels below `top`, for the given residual and active rows: first the line
+ * search, then a sweep from x + step * direction. */
 static cvtm_status correct(cvtm_sparse_solver *s, int top) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_level *level = &h->level[top];
@@ -307,16 +306,16 @@ static cvtm_status correct(cvtm_sparse_solver *s, int top) {
   return status;
 }
 
-/* The sweep before a correction, without its last colour: cvtm_sparse_check relaxes that colour in
- * the pass that computes the residual. */
+/* Makes the sweep before a correction, without its last colour: cvtm_sparse_check relaxes this
+ * colour in the pass that computes the residual. */
 static cvtm_status pre_smooth(cvtm_sparse_solver *s, int top) {
   const cvtm_kernel_flags projected = {.bounded = 1};
   const cvtm_level *level = &s->hierarchy.level[top];
   return cvtm_hierarchy_relax(&s->hierarchy, level, projected, 1, level->colours - 1);
 }
 
-/* A cycle from one residual to the next: correction, post-smoothing, and the pre-smoothing of the
- * next cycle. The stop rule and the next correction use the residual at the end. */
+/* Runs a cycle from one residual to the next: correction, post-smoothing, and the pre-smoothing of
+ * the next cycle. The stop rule and the next correction use the residual at the end. */
 static cvtm_status multigrid_cycle(cvtm_sparse_solver *s, int top) {
   const cvtm_kernel_flags projected = {.bounded = 1};
   const cvtm_level *level = &s->hierarchy.level[top];
@@ -341,7 +340,7 @@ static int first_nested_level(const cvtm_hierarchy *h) {
   return l;
 }
 
-/* Restricts the problem to all levels; solves each from the solution of the coarser one. */
+/* Restricts the problem to all levels; solves each from the solution of the next coarser. */
 static cvtm_status start_nested(cvtm_sparse_solver *s) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const int first = first_nested_level(h);
