@@ -1,5 +1,5 @@
 /* The public calls that minimise: a run from its start, a resumed run, reverse communication, and
- * data on the host. A run is a loop of rounds, by the host or as a CUDA graph; a round is an
+ * data on the host. A run is a loop of rounds, driven by the host or by a CUDA graph; a round is an
  * evaluation followed by the phases of iteration.h. */
 #include "base/clock.h"
 #include "base/ranks.h"
@@ -10,8 +10,8 @@
 #include <time.h>
 
 enum {
-  MAX_ROUNDS = 16, /* most rounds between two polls of a CUDA device; well below the capacity of the
-                      mailbox */
+  MAX_ROUNDS = 16, /* largest number of rounds between two polls of a CUDA device; well below the
+                      capacity of the mailbox */
   TIMED_EVALUATIONS = 100
 };
 
@@ -50,12 +50,12 @@ int64_t cvtm_lbfgsb_count_running(const cvtm_lbfgsb *solver) {
   return count;
 }
 
-/* The states of a large batch are large: they stay on the device until the run ends. */
+/* True if the states stay on the device until the run ends: those of a large batch are large. */
 static int keeps_states(const cvtm_lbfgsb *solver) {
   return solver->problems > 1 && !cvtm_lbfgsb_host_decides(solver);
 }
 
-/* The number of running problems. */
+/* Finds the number of running problems. */
 static cvtm_status read_running(cvtm_lbfgsb *solver, int *running) {
   if (keeps_states(solver))
     return cvtm_device_copy_out(solver->device, running, solver->arrays.flag, sizeof *running);
@@ -91,7 +91,7 @@ static cvtm_status enqueue_round(const cvtm_lbfgsb *solver) {
   return solver->table->round(solver->device, &solver->arrays, solver->options.history);
 }
 
-/* A round: an evaluation and the phases of iteration.h. */
+/* Enqueues a round: an evaluation and the phases of iteration.h. */
 static cvtm_status enqueue_whole_round(void *context) {
   cvtm_lbfgsb_run *current = context;
   const cvtm_status status = enqueue_evaluation(current);
@@ -136,8 +136,8 @@ static cvtm_status deliver_records(cvtm_lbfgsb_run *current) {
 
 /* --- the loop ------------------------------------------------------------------------------ */
 
-/* The number of rounds to enqueue before the next poll: about 20 ms of rounds, from the `seconds`
- * of the last `rounds`. Rounds enqueued after the end of a run are wasted. */
+/* The number of rounds to enqueue before the next poll: about 20 ms of rounds, estimated from the
+ * `seconds` of the last `rounds`. Rounds enqueued after the end of a run are wasted. */
 static int next_rounds(const cvtm_lbfgsb_options *options, int rounds, double seconds) {
   const int limit = options->host_rounds;
   const int most = limit > 0 && limit < MAX_ROUNDS ? limit : MAX_ROUNDS;
@@ -147,7 +147,7 @@ static int next_rounds(const cvtm_lbfgsb_options *options, int rounds, double se
   return next < most ? next : most;
 }
 
-/* The loop of a run if the host enqueues each round. Ranks enqueue one round at a time, since their
+/* Runs the loop if the host enqueues each round. Ranks enqueue one round at a time, since their
  * clocks differ. */
 static cvtm_status loop_by_host(cvtm_lbfgsb_run *current) {
   cvtm_lbfgsb *solver = current->solver;
@@ -172,7 +172,7 @@ static void pause_before_poll(void) {
   (void)nanosleep(&pause, NULL);
 }
 
-/* The loop of a run as a CUDA graph. The graph ends with the run, or when the mailbox is full. */
+/* Runs the loop as a CUDA graph. The graph ends with the run, or when the mailbox is full. */
 static cvtm_status loop_by_graph(cvtm_lbfgsb_run *current, cvtm_loop *loop) {
   cvtm_lbfgsb *solver = current->solver;
   cvtm_status status = CVTM_OK;
@@ -307,8 +307,8 @@ static void fill_results(const cvtm_lbfgsb_run *current, cvtm_lbfgsb_result *res
   }
 }
 
-/* Ends a call: sets x to the best point, even if an evaluation failed, and the results. Returns the
- * status for the caller, which depends on the status of the loop. */
+/* Ends a call: sets x to the best point, even if an evaluation failed, and sets the results.
+ * Returns the status for the caller, which depends on the status of the loop. */
 static cvtm_status finish_call(cvtm_lbfgsb_run *current, cvtm_status status, double *x,
                                cvtm_lbfgsb_result *results) {
   cvtm_lbfgsb *solver = current->solver;
@@ -423,7 +423,7 @@ cvtm_status cvtm_lbfgsb_finish(cvtm_lbfgsb *solver, double *x, cvtm_lbfgsb_resul
 
 /* --- data on the host ------------------------------------------------------------------------- */
 
-/* Data of a run with the objective on the host: a solver in reverse communication. */
+/* A run with the objective on the host, by a solver in reverse communication. */
 typedef struct host_run {
   cvtm_device *device;
   cvtm_lbfgsb *solver;

@@ -1,10 +1,10 @@
 /* L-BFGS-B on CUDA for problems of at most 32 variables, one or a batch. A group of lanes of a warp
- * has a problem, and each lane one of its variables. B is a dense matrix, one row in the registers
+ * has a problem, and each lane has one variable. B is a dense matrix, with one row in the registers
  * of a lane, made from the stored pairs by BFGS updates of theta I (Byrd, Nocedal & Schnabel 1994);
  * so neither the products of pass A nor the small matrices of limited_memory.h are needed, and any
- * history will do. Sums go over the lanes of a group in a fixed order: the bits of a problem do not
- * depend on the other problems. A warp has three groups of 10 lanes, its last lanes have no
- * problem. The pairs of a problem are [2m][n]. */
+ * history is possible. Sums go over the lanes of a group in a fixed order: the bits of a problem do
+ * not depend on the other problems. If groups have 10 lanes, a warp has three, and its last two
+ * lanes have no problem. The pairs of a problem are [2m][n]. */
 #include "base/cuda_utils.h"
 #include "lbfgsb/blocks_cuda.h"
 #include "lbfgsb/iteration.h"
@@ -17,7 +17,7 @@ static_assert(static_cast<int>(CVTM_LBFGSB_SMALL) <= static_cast<int>(WARP),
 
 extern __shared__ __align__(16) cvtm_lbfgsb_state small_states[];
 
-/* A group: the executor of iteration.h. */
+/* A group, the executor of iteration.h. */
 template <int LANES>
 struct lane_group {
   const cvtm_lbfgsb_arrays &all;
@@ -111,7 +111,7 @@ struct row_sums {
 
 /* --- the direction ---------------------------------------------------------------------------- */
 
-/* b = the row of B. Returns 0 if B is not positive definite up to rounding. */
+/* Sets b to the lane's row of B. Returns 0 if B is not positive definite up to rounding. */
 template <int LANES>
 static __device__ int make_matrix(const lane_group<LANES> &on, double (&b)[LANES]) {
   const cvtm_lbfgsb_state *state = on.state;
@@ -134,8 +134,8 @@ static __device__ int make_matrix(const lane_group<LANES> &on, double (&b)[LANES
   return good;
 }
 
-/* The exact Cauchy point: t of the first local minimiser of the model along the projected gradient
- * path. The tests of rounding are those of cvtm_lbfgsb_walk_minimum. */
+/* Finds the exact Cauchy point: t of the first local minimiser of the model along the projected
+ * gradient path. The tests of rounding are those of cvtm_lbfgsb_walk_minimum. */
 template <int LANES>
 static __device__ double walk_path(const lane_group<LANES> &on, const cvtm_lbfgsb_variable &row,
                                    int is_free, const double (&b)[LANES]) {
@@ -188,7 +188,7 @@ static __device__ int solve(const lane_group<LANES> &on, const double (&b)[LANES
   return good && cvtm_is_finite(on.sum(*x * 0.0));
 }
 
-/* The Cauchy point and the step in the subspace of the variables that are free there. */
+/* Finds the Cauchy point and the step in the subspace of the variables that are free there. */
 template <int LANES>
 static __device__ void find_step(const lane_group<LANES> &on) {
   cvtm_lbfgsb_state *state = on.state;
@@ -213,11 +213,11 @@ static __device__ void find_step(const lane_group<LANES> &on) {
   const double moved = leaves ? to_bound / row.scale : t * d;
   const int stays = is_free && !leaves;
   const unsigned members = __ballot_sync(on.mask, stays) >> on.first;
-  const double gradient = row.g + on.multiply(b, moved); /* of the model at the Cauchy point */
+  const double gradient = row.g + on.multiply(b, moved); /* the model's, at the Cauchy point */
   const int solved = solve(on, b, members, stays ? -gradient : 0.0, &step);
   on.decide([&] {
     cvtm_lbfgsb_ask_for_step(state, solved);
-    if (state->count > 0) state->gradient_factor = 0.0; /* all of the step is in subspace_step */
+    if (state->count > 0) state->gradient_factor = 0.0; /* subspace_step is the complete step */
   });
   *on.subspace_step = state->count > 0 ? step : 0.0;
 }
@@ -273,13 +273,13 @@ static __device__ void find_coefficients(executor on) {
   if (state->running) find_step(on);
 }
 
-/* find_step has walked and restricted. */
+/* Nothing is left to do: find_step has walked and restricted. */
 template <typename executor>
 static __device__ void walk_breakpoints(executor) {}
 template <typename executor>
 static __device__ void restrict_rows(executor) {}
 
-/* Pass B. */
+/* Runs pass B. */
 template <int LANES>
 static __device__ row_sums step_rows(const lane_group<LANES> &on) {
   const double factor = on.state->needs_fallback ? on.state->truncation : 1.0;
@@ -361,7 +361,7 @@ static __global__ void __launch_bounds__(SMALL_THREADS)
   if (on.is_problem() && on.lane == 0) signal_loop(on.state, all, was_running, claimed, handle);
 }
 
-/* first: the state of every problem. */
+/* Sets the state of every problem to `first`, and starts the problems. */
 template <int LANES>
 static __global__ void __launch_bounds__(SMALL_THREADS)
     small_start_kernel(const __grid_constant__ cvtm_lbfgsb_arrays all,
