@@ -1,6 +1,6 @@
 /* cvtmesh batch: many runs in one process. A lane is a thread that takes a job, reads its image,
- * borrows a device, and writes the files. There are more lanes than devices, so that some lanes
- * read and write while others compute. */
+ * borrows a device, and writes the files. There are more lanes than devices, so some lanes read and
+ * write while others compute. */
 #include "base/clock.h"
 #include "base/device.h"
 #include "base/text.h"
@@ -28,18 +28,18 @@
 #include <time.h>
 #include <unistd.h>
 
-/* --- the devices, lent to jobs -------------------------------------------------------------- */
+/* --- devices, lent to jobs ---------------------------------------------------------------- */
 
 enum {
   DEVICES_MAX = 64,
   NAME_SIZE = 24,
-  RUNS_PER_GPU = 12, /* more gain nothing (tests/bench/batch_throughput.py) */
+  RUNS_PER_GPU = 12, /* more runs at a time gain nothing (tests/bench/batch_throughput.py) */
 };
 
 typedef struct batch_devices {
   char name[DEVICES_MAX][NAME_SIZE];
   int count; /* number of devices */
-  int runs;  /* handles of each device */
+  int runs;  /* handles per device */
   int threads;
   int is_cuda;
   cvtm_device **handle; /* handle[k] belongs to device k % count */
@@ -76,15 +76,16 @@ static int available_threads(const cli_options *options) {
   return options->run.threads > 0 ? (int)options->run.threads : omp_get_num_procs();
 }
 
-/* While a frame is solved, others are read and written. */
+/* The lanes of a film: while one frame is solved, others are read and written. */
 static int film_lanes(const cli_options *options) {
   enum { MOST = 8 };
   const int available = available_threads(options);
   return available < MOST ? available : MOST;
 }
 
-/* On the CPU many runs with one thread each use the cores best. A run gets several threads only if
- * there are fewer jobs than cores, or the jobs are frames of a film, one after the other. */
+/* Chooses handles and their threads. On the CPU many runs with one thread each use the cores best.
+ * A run gets several threads only if there are fewer jobs than cores, or for a film, whose frames
+ * are solved one after the other. */
 static void share_out(batch_devices *devices, const cli_options *options, int64_t jobs) {
   const int available = available_threads(options);
   const int most = options->batch.follow ? 1 : devices->is_cuda ? RUNS_PER_GPU : available;
@@ -129,11 +130,11 @@ static void batch_devices_close(batch_devices *devices) {
   free(devices);
 }
 
-/* Opens the devices of --device. `auto` and `all` mean every CUDA device; `auto` means the CPU if
- * there is none. jobs: an upper bound of the number of jobs. */
+/* Opens the devices of --device: for `auto` and `all` every CUDA device; for `auto`, without one,
+ * the CPU. jobs: an upper bound on the number of jobs. */
 static cvtm_status batch_devices_open(const cli_options *options, int64_t jobs,
                                       batch_devices **result, cvtm_error *error) {
-  /* With the default of 8 connections, further streams would wait for one another. */
+  /* with the default of 8 connections, further streams would wait for each other */
   (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   batch_devices *devices = calloc(1, sizeof *devices);
   if (devices == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for devices");
@@ -146,7 +147,7 @@ static cvtm_status batch_devices_open(const cli_options *options, int64_t jobs,
     status = open_handles(devices, error);
   }
   if (status != CVTM_OK && devices->is_cuda && strcmp(options->device, "auto") == 0) {
-    close_handles(devices); /* CUDA devices exist, but this build or its driver cannot use them */
+    close_handles(devices); /* CUDA devices exist, but this build or the driver cannot use them */
     devices->count = 1;
     devices->is_cuda = 0;
     strcpy(devices->name[0], "cpu");
@@ -165,7 +166,7 @@ static int batch_devices_lanes(const batch_devices *devices) {
   return devices->is_cuda ? 2 * devices->handles : devices->handles + 1;
 }
 
-/* Waits until a handle is free; the handle that was returned first is lent first. */
+/* Waits until a handle is free. The handle that was returned first is lent first. */
 static cvtm_device *batch_devices_lend(batch_devices *devices) {
   pthread_mutex_lock(&devices->lock);
   while (devices->idle_count == 0) pthread_cond_wait(&devices->returned, &devices->lock);
@@ -184,7 +185,7 @@ static void batch_devices_give_back(batch_devices *devices, cvtm_device *device)
   pthread_mutex_unlock(&devices->lock);
 }
 
-/* Adds the array `devices`, with name, description and runs_at_a_time of each. */
+/* Adds the array `devices` with name, description and runs_at_a_time of each device. */
 static void batch_devices_report(const batch_devices *devices, cJSON *report) {
   cJSON *array = cJSON_AddArrayToObject(report, "devices");
   for (int k = 0; k < devices->count; ++k) {
@@ -196,10 +197,10 @@ static void batch_devices_report(const batch_devices *devices, cJSON *report) {
 
 enum { FAILURES_REPORTED = 1000 };
 
-/* Jobs that are NOT_CONVERGED also count as DONE or SKIPPED. */
+/* A job that is NOT_CONVERGED also counts as DONE or SKIPPED. */
 typedef enum outcome { DONE, SKIPPED, FAILED, NOT_CONVERGED, OUTCOME_COUNT } outcome;
 
-/* What a lane spends time on; the report gives the seconds of all lanes together. */
+/* The work on which a lane spends time. The report gives the seconds of all lanes together. */
 typedef enum stage { STAGE_READ, STAGE_WAIT, STAGE_SOLVE, STAGE_WRITE, STAGE_COUNT } stage;
 
 typedef struct batch {
@@ -210,13 +211,13 @@ typedef struct batch {
   const cli_listener *listener; /* called by all lanes */
   char *journal_base;
   int64_t shard, shards; /* this shard has the jobs shard, shard + shards, ... */
-  int64_t listed;        /* jobs in the whole list */
+  int64_t listed;        /* jobs in the list, of all shards */
   int64_t mine;          /* jobs of this shard */
   double start;
   struct {                      /* --follow: the last frame that was solved, under the lock */
-    run_film_frame frame;       /* its sites; count 0: there is none */
-    int64_t job;                /* whose turn it is to be solved */
-    double black, white, gamma; /* that the first frame chose */
+    run_film_frame frame;       /* the sites of that frame; count 0: none yet */
+    int64_t job;                /* the frame whose turn it is to be solved */
+    double black, white, gamma; /* chosen by the first frame */
     cvtm_run_tone tone;
   } last;
   pthread_cond_t solved;     /* signalled when the next frame's turn comes */
@@ -256,8 +257,8 @@ static void count(batch *b, outcome what) {
   pthread_mutex_unlock(&b->lock);
 }
 
-/* Takes the next job that no other lane has; an earlier session may have done it. *job is NULL
- * after the last. */
+/* Takes the next job that no other lane has taken; an earlier session may have done this job. *job
+ * is NULL after the last job. */
 static cvtm_status next_job(batch *b, batch_job **job, cvtm_error *error) {
   *job = NULL;
   if (b->next >= b->mine) return CVTM_OK;
@@ -306,7 +307,7 @@ static int solve_job(batch *b, const cli_progress *progress, cvtm_run *run, doub
   return code;
 }
 
-/* Only a large mesh is made sooner on a device than on the host. */
+/* Makes the mesh. Only a large mesh is made faster on a device than on the host. */
 static cvtm_status mesh_job(batch *b, cvtm_run *run, cvtm_error *error) {
   if (!run_mesh_is_large(run)) return run_mesh(run, NULL, error);
   cvtm_device *device = batch_devices_lend(b->devices);
@@ -328,8 +329,8 @@ static void pass_turn(batch *b) {
   pthread_mutex_unlock(&b->lock);
 }
 
-/* Waits for a first frame, which chooses the number of dots and the tones of all, or for the turn
- * to be it. */
+/* Waits until an earlier frame has chosen the number of dots and the tones for all frames, or until
+ * it is this job's turn to choose them. */
 static void choose_as_first(batch *b, const batch_job *job, cvtm_run_options *o) {
   pthread_mutex_lock(&b->lock);
   while (b->last.frame.count == 0 && b->last.job != (int64_t)job->index)
@@ -347,7 +348,7 @@ static void choose_as_first(batch *b, const batch_job *job, cvtm_run_options *o)
   pthread_mutex_unlock(&b->lock);
 }
 
-/* Keeps a frame for the next one. */
+/* Keeps a frame for the start of the next one. */
 static cvtm_status keep_last(batch *b, const cvtm_run *run, cvtm_error *error) {
   pthread_mutex_lock(&b->lock);
   if (run->options.tone == CVTM_RUN_TONE_CHOSEN) {
@@ -361,14 +362,14 @@ static cvtm_status keep_last(batch *b, const cvtm_run *run, cvtm_error *error) {
   return status;
 }
 
-/* Solves a frame of a film that was read with this exit code, when its turn comes. */
+/* Solves a frame of a film when its turn comes. code: the exit code of reading the frame. */
 static int solve_frame(batch *b, const batch_job *job, const cli_progress *progress, int code,
                        cvtm_run *run, double *begin) {
   cvtm_error error = {CVTM_OK, ""};
   const int own_threads = omp_get_max_threads();
   wait_for_turn(b, job);
   end_stage(b, STAGE_WAIT, begin);
-  omp_set_num_threads(available_threads(b->options)); /* all other frames wait for this */
+  omp_set_num_threads(available_threads(b->options)); /* all other frames wait for this one */
   if (code == CLI_EXIT_OK && run->options.follow.continues)
     code = cli_result(CLI_RUN, CLI_READING, run_follow(run, &b->last.frame, &error), &error);
   omp_set_num_threads(own_threads);
@@ -380,8 +381,8 @@ static int solve_frame(batch *b, const batch_job *job, const cli_progress *progr
   return code;
 }
 
-/* Runs all stages of a job. Returns CLI_EXIT_INTERRUPTED if it was abandoned before it wrote a
- * file, CLI_EXIT_NOT_CONVERGED if it has written them all. */
+/* Runs all stages of a job. Returns CLI_EXIT_INTERRUPTED if the job was abandoned before it wrote a
+ * file, CLI_EXIT_NOT_CONVERGED if it has written all files. */
 static int run_stages(batch *b, batch_job *job) {
   double begin = cvtm_clock();
   cli_progress progress = {0};
@@ -422,8 +423,8 @@ static void tell(const batch *b, const batch_job *job, double seconds, const cha
   }
 }
 
-/* An error of the device ends the batch, since it would recur in every job; any other error ends
- * this job alone. */
+/* Does a job. An error of the device ends the batch, since it would recur in every job; any other
+ * error ends only this job. */
 static void do_job(batch *b, batch_job *job, batch_key key) {
   cvtm_error error = {CVTM_OK, ""};
   cvtm_error message = {CVTM_OK, ""};
@@ -449,7 +450,7 @@ static void do_job(batch *b, batch_job *job, batch_key key) {
 static void *lane(void *context) {
   batch *b = context;
   batch_key key;
-  (void)cvtm_numeric_locale_enter(); /* for this thread, until it ends */
+  (void)cvtm_numeric_locale_enter(); /* for this thread, until its end */
   cli_listen(b->listener);
   const int of_film = available_threads(b->options) / film_lanes(b->options);
   omp_set_num_threads(b->options->batch.follow ? of_film : b->devices->threads);
@@ -567,7 +568,7 @@ static cvtm_status refuse_file(const batch_files *files, cli_file_use use, const
 }
 
 /* A cli_file_visitor. A file with a single name is identified by that name alone: other processes
- * of the batch replace files meanwhile, and a new file may get the inode of a removed one. */
+ * of the batch replace files meanwhile, and a new file may get a removed file's inode. */
 static void add_file(void *context, cli_file_use use, const char *option, const char *path) {
   batch_files *files = context;
   const run_file_id id = run_file_id_of(path);
@@ -598,7 +599,7 @@ static cvtm_status check_files(batch_files *files, const batch_job *job) {
   return files->status;
 }
 
-/* Reads the whole list once: counts the jobs and checks their options and files. */
+/* Reads the list to its end: counts the jobs, and checks their options and files. */
 static cvtm_status check_list(batch *b, cvtm_error *error) {
   batch_files files = {.status = CVTM_OK, .error = error};
   batch_job *job = NULL;
@@ -615,7 +616,7 @@ static cvtm_status check_list(batch *b, cvtm_error *error) {
   return status == CVTM_OK ? batch_list_rewind(b->list, error) : status;
 }
 
-/* Makes the folder of a file, and the folders above it, where they are missing. */
+/* Makes the folder of a file, and missing folders above it. */
 static cvtm_status make_folder(const char *path, cvtm_error *error) {
   struct stat found;
   char *folder = strdup(path), *last = folder != NULL ? strrchr(folder, '/') : NULL;
@@ -667,7 +668,7 @@ static cvtm_status make_folders(batch *b, cvtm_error *error) {
   return status == CVTM_OK ? batch_list_rewind(b->list, error) : status;
 }
 
-/* The path of the journal, malloc'd: --journal, or one made from the name of the list. */
+/* The path of the journal, malloc'd: --journal, or a path made from the name of the list. */
 static char *make_journal_base(const cli_options *options) {
   static const char plain[] = "cvtmesh-batch.journal";
   const char *list = options->run.input.name, *dot = strrchr(list, '.');
@@ -784,7 +785,7 @@ static int perform_batch(batch *b) {
   if (code != CLI_EXIT_OK) return code;
   cvtm_error error = {CVTM_OK, ""};
   cli_catch_signals();
-  /* A pipe without a reader fails the job that writes to it, and no other. */
+  /* a pipe without a reader then fails only the job that writes to it */
   if (b->listener == NULL) (void)signal(SIGPIPE, SIG_IGN);
   b->start = cvtm_clock();
   b->visible = !b->options->quiet && !b->options->verbose && isatty(STDERR_FILENO);

@@ -19,12 +19,12 @@
 
 struct batch_journal {
   char *path;
-  char *base; /* path of the journal of the whole batch */
+  char *base; /* path of the journal of the entire batch */
   int file;
   int resume;
   int64_t session;
-  batch_key_set done, unconverged; /* jobs of earlier sessions; filled only to resume */
-  int is_torn;                     /* the last line was written in part */
+  batch_key_set done, unconverged; /* jobs of earlier sessions; empty unless resuming */
+  int is_torn;                     /* nonzero: the last line is incomplete */
   pthread_mutex_t lock;
 };
 
@@ -46,7 +46,8 @@ static void key_option(void *context, const cli_option_row *row, const void *fie
   if (size > 0)
     batch_key_add(context, field, size);
   else
-    batch_key_add_text(context, *(const char *const *)field); /* the first member of a source */
+    batch_key_add_text(
+        context, *(const char *const *)field); /* the path, which is the first member of a source */
 }
 
 /* A cli_file_visitor: adds size and modification time of a file that is read to the job's key. */
@@ -103,7 +104,7 @@ static cvtm_status read_journal(const char *path, entry_reader reader, void *con
   return status;
 }
 
-/* True for .shardN. */
+/* True for an ending .shardN. */
 static int is_sibling(const char *ending) {
   static const char shard[] = ".shard";
   const size_t length = sizeof shard - 1;
@@ -147,7 +148,7 @@ static const char *text_of(const cJSON *entry, const char *name) {
   return text != NULL ? text : "";
 }
 
-/* An entry_reader: notes the jobs that are done. */
+/* An entry_reader: collects the jobs that are done. */
 static cvtm_status read_past_entry(void *context, const cJSON *entry) {
   batch_journal *journal = context;
   const cJSON *code = cJSON_GetObjectItemCaseSensitive(entry, "code");
@@ -161,14 +162,14 @@ static cvtm_status read_past_entry(void *context, const cJSON *entry) {
   return added < 0 ? CVTM_ERROR_MEMORY : CVTM_OK;
 }
 
-/* A path_visitor: reads a journal of an earlier session or of a sibling, which may still run. */
+/* A path_visitor: reads a journal of an earlier session, or of a shard that may still run. */
 static cvtm_status read_past(void *context, const char *path, cvtm_error *error) {
   return read_journal(path, read_past_entry, context, error);
 }
 
-/* --- locks ------------------------------------------------------------------------------------
- * A process keeps its journal locked as long as it lives. Only this lock tells whether a process
- * lives: a process number says nothing in another PID namespace or on another host. */
+/* --- locks ------------------------------------------------------------------------------------ A
+ * process keeps its journal locked as long as it lives. Only the lock shows whether a process
+ * lives: a process number has no meaning in another PID namespace or on another host. */
 
 typedef enum lock_state { LOCK_TAKEN, LOCK_HELD, LOCK_UNSUPPORTED } lock_state;
 
@@ -189,15 +190,15 @@ static cvtm_status fail_held(const char *path, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_IO, "%s: another batch is writing it", path);
 }
 
-/* True if `path` still names the open file. */
+/* True if `path` still refers to the open file. */
 static int has_name(int file, const char *path) {
   struct stat opened, named;
   return fstat(file, &opened) == 0 && stat(path, &named) == 0 && opened.st_dev == named.st_dev &&
          opened.st_ino == named.st_ino;
 }
 
-/* Refuses a file that is not a journal, since a batch would clear it or append to it. A process
- * that died may have left only the beginning of a first line. */
+/* Refuses a file that is not a journal, since a batch would clear the file or append to it. A
+ * process that died may have left only the beginning of a first line. */
 static cvtm_status check_content(int file, const char *path, cvtm_error *error) {
   static const char first[] = "{\"session\":";
   char found[sizeof first - 1];
@@ -209,7 +210,7 @@ static cvtm_status check_content(int file, const char *path, cvtm_error *error) 
 }
 
 /* Opens and locks this process's journal. Another batch without `resume` may remove the file
- * between opening and locking; then the lock protects nothing, and the file is opened again. */
+ * between opening and locking. Then the lock protects nothing, and the file is opened again. */
 static cvtm_status open_locked(batch_journal *journal, cvtm_error *error) {
   lock_state state = LOCK_TAKEN;
   for (;;) {
@@ -230,7 +231,7 @@ static cvtm_status open_locked(batch_journal *journal, cvtm_error *error) {
   return check_content(journal->file, journal->path, error);
 }
 
-/* Opens and locks the journal of a process that must have ended; *file is -1 if there is none. */
+/* Opens and locks the journal of a process that must have ended; *file is -1 without one. */
 static cvtm_status open_sibling(const char *path, int *file, cvtm_error *error) {
   lock_state state = LOCK_TAKEN;
   *file = open(path, O_RDWR | O_CLOEXEC);
@@ -266,7 +267,7 @@ static cvtm_status remove_sibling(void *context, const char *path, cvtm_error *e
 
 /* --- writing ------------------------------------------------------------------------------ */
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 static int write_all(int file, const char *bytes, size_t size) {
   for (size_t written = 0; written < size;) {
     const ssize_t got = write(file, bytes + written, size - written);
@@ -277,7 +278,7 @@ static int write_all(int file, const char *bytes, size_t size) {
   return 0;
 }
 
-/* Ends a torn line before it, so that the entry does not continue that line. */
+/* Appends an entry. If the last line is incomplete, ends this line first. */
 static cvtm_status append_line(batch_journal *journal, const cJSON *entry, cvtm_error *error) {
   char *text = run_json_print(entry, 0);
   const size_t length = text != NULL ? strlen(text) : 0;
@@ -298,13 +299,13 @@ static cvtm_status append_line(batch_journal *journal, const cJSON *entry, cvtm_
   free(line);
   if (reason != 0)
     return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(reason));
-  /* The lock is not held here, so that several threads can wait for the disk at the same time. */
+  /* the lock is released here, so that several threads can wait for the disk at the same time */
   if (fdatasync(journal->file) != 0 && errno != EINVAL && errno != EOPNOTSUPP && errno != EROFS)
     return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
   return CVTM_OK;
 }
 
-/* A killed process may have left half a line. */
+/* Finds out whether a killed process has left an incomplete line. */
 static void find_torn_line(batch_journal *journal) {
   const off_t size = lseek(journal->file, 0, SEEK_END);
   char last = '\n';
@@ -349,7 +350,7 @@ cvtm_status batch_journal_open(const char *path, const char *base, int resume, i
   cvtm_status status = CVTM_OK;
   if (journal->path == NULL || journal->base == NULL)
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  /* This check comes first, so that a batch that is refused changes nothing. */
+  /* this check comes first, so that a refused batch changes nothing */
   if (status == CVTM_OK && !resume) status = visit_siblings(path, check_sibling, NULL, error);
   if (status == CVTM_OK) status = open_locked(journal, error);
   if (status == CVTM_OK) status = read_or_empty(journal, error);
@@ -393,14 +394,14 @@ cvtm_status batch_journal_add(batch_journal *journal, const batch_job *job, batc
   return status;
 }
 
-/* --- looking back --------------------------------------------------------------------------- */
+/* --- results of earlier jobs --- */
 
 static int exists(const char *path) {
   struct stat found;
   return stat(path, &found) == 0;
 }
 
-/* A cli_file_visitor; the context is 1 until an output is missing. */
+/* A cli_file_visitor. The context is 1 until an output is missing. */
 static void check_written(void *context, cli_file_use use, const char *option, const char *path) {
   int *all = context;
   (void)option;

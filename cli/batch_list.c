@@ -18,12 +18,12 @@
 struct batch_list {
   const cli_options *options;
   const char *name; /* for messages */
-  /* Of a list file: */
+  /* for a list file: */
   FILE *file; /* NULL: the jobs are the files of a glob */
-  char *text; /* the line that was read last, by getline */
+  char *text; /* the last line that was read, by getline */
   size_t text_capacity;
-  int64_t line; /* of the text, from 1 */
-  /* Of a glob: */
+  int64_t line; /* number of this line, from 1 */
+  /* for a glob: */
   glob_t found;
   int64_t next; /* index of the next job */
 };
@@ -36,7 +36,7 @@ void batch_job_free(batch_job *job) {
 
 /* --- templates ------------------------------------------------------------------------ */
 
-/* The values of the placeholders: parts of the path of the image. */
+/* The placeholders and their values: parts of the path of the image. */
 typedef struct placeholder {
   const char *name;
   const char *value;
@@ -64,8 +64,8 @@ static void fill_placeholders(const char *path, const char *number, placeholder 
   memcpy(known, values, sizeof values);
 }
 
-/* The piece of a template that starts at *text: a placeholder's value, a doubled brace, or
- * one character. */
+/* Reads a piece of a template at *text: a placeholder's value, a doubled brace, or one
+ * character. */
 static cvtm_status next_piece(const placeholder *known, const char *template, const char **text,
                               placeholder *piece, cvtm_error *error) {
   const char *at = *text;
@@ -90,7 +90,7 @@ static cvtm_status next_piece(const placeholder *known, const char *template, co
       template);
 }
 
-/* A cli_text_map that replaces placeholders. The first pass measures, the second writes. */
+/* A cli_text_map that replaces placeholders. The first pass measures, the second pass writes. */
 static cvtm_status expand(void *context, const char *template, const char **result,
                           cvtm_error *error) {
   const template_context *c = context;
@@ -112,8 +112,8 @@ static cvtm_status expand(void *context, const char *template, const char **resu
   return CVTM_OK;
 }
 
-/* A cli_text_map that keeps the text: with a list file, options of the command line are not
- * templates. */
+/* A cli_text_map that keeps the text, because with a list file the options of the command line are
+ * not templates. */
 static cvtm_status keep_text(void *context, const char *text, const char **result,
                              cvtm_error *error) {
   (void)context;
@@ -124,7 +124,7 @@ static cvtm_status keep_text(void *context, const char *text, const char **resul
 
 /* --- lists ------------------------------------------------------------------------------ */
 
-/* Reads the next line that is not blank. *more is 0 at the end of the file. */
+/* Reads the next line that is not blank. *more: 0 at the end of the file. */
 static cvtm_status read_record(batch_list *list, int *more, cvtm_error *error) {
   do {
     *more = getline(&list->text, &list->text_capacity, list->file) >= 0;
@@ -132,7 +132,8 @@ static cvtm_status read_record(batch_list *list, int *more, cvtm_error *error) {
       return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", list->name, strerror(errno));
     if (!*more && !feof(list->file)) return cvtm_no_memory(error, "a job");
     if (!*more) return CVTM_OK;
-    list->text[strcspn(list->text, "\r\n")] = '\0'; /* a zero byte ends it: nothing valid follows */
+    list->text[strcspn(list->text, "\r\n")] =
+        '\0'; /* a zero byte also ends the line: nothing valid follows it */
     const size_t length = strlen(list->text);
     const size_t mark = list->line == 0 ? cvtm_csv_byte_order_mark(list->text, length) : 0;
     memmove(list->text, list->text + mark, length + 1 - mark);

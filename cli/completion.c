@@ -1,4 +1,4 @@
-/* Completion of words in shells. Their scripts ask the program, `cvtmesh completion -- WORD...`. */
+/* Completion of words in shells, whose scripts call `cvtmesh completion -- WORD...`. */
 #include "cli/option_table.h"
 
 #include "lbfgsb/problems/minpack2.h"
@@ -9,7 +9,7 @@
 typedef struct completion {
   FILE *stream;
   const char *typed;
-  int before; /* length of the --NAME= before it, which shells take as a part of the word */
+  int before; /* length of --NAME= before `typed`, which shells count as a part of the word */
 } completion;
 
 static void offer(const completion *c, const char *name, const char *help) {
@@ -21,7 +21,7 @@ static void offer(const completion *c, const char *name, const char *help) {
 /* A cli_name_visitor. */
 static void offer_name(void *context, const char *name) { offer(context, name, ""); }
 
-/* words: with blanks between. */
+/* words: separated by blanks. */
 static void offer_words(const completion *c, const char *words) {
   char word[64];
   for (size_t length; *(words += strspn(words, " ")) != '\0'; words += length) {
@@ -40,7 +40,7 @@ static void offer_commands(const completion *c, int with_others) {
 
 static void offer_files(const completion *c) { fputs("/\n", c->stream); }
 
-/* Returns 0 if no value follows the option. */
+/* Offers the values of an option. Returns 0 if no value follows the option. */
 static int offer_values(const completion *c, cli_command command, const cli_option_row *row) {
   const int is_help = row->offset == CLI_FIELD(help);
   if (row->type == CLI_FLAG && !is_help) return 0;
@@ -61,7 +61,7 @@ static void offer_options(const completion *c, cli_command command) {
   }
 }
 
-/* The command's option that the word names, as --NAME, --NAME=VALUE or -N; NULL: none. */
+/* The option of the command that is given as --NAME, --NAME=VALUE or -N; NULL: none. */
 static const cli_option_row *row_named(cli_command command, const char *word) {
   char name[64];
   if (word[0] != '-') return NULL;
@@ -97,7 +97,7 @@ void cli_complete(FILE *stream, int count, char **words) {
     offer_commands(&c, 0);
   }
   if (count == 1 || command == CLI_COMMAND_COUNT) return;
-  /* bash cuts --NAME=VALUE at the sign. */
+  /* bash splits --NAME=VALUE at the equals sign */
   if (strcmp(c.typed, "=") == 0) {
     c.typed = "";
   } else if (strcmp(option, "=") == 0 && count > 2) {

@@ -28,8 +28,7 @@ static int check_density_usage(const cli_options *o) {
   return code == CLI_EXIT_OK ? cli_outputs_check_known(o, "npy png", "a density") : code;
 }
 
-/* Writes a picture from which the default options read this density, divided by its largest
- * value. */
+/* Writes a picture from which the default options read this density, up to a factor. */
 static cvtm_status write_density_picture(const work *w, const char *path, cvtm_error *error) {
   const size_t count = (size_t)w->made.width * (size_t)w->made.height;
   unsigned char *grey = malloc(count);

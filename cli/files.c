@@ -20,8 +20,8 @@
 
 static int is_stream(const char *path) { return strcmp(path, "-") == 0; }
 
-/* Adds FOLDER/NAME or PREFIX.NAME. A path of PATH_MAX bytes or more is skipped: no file can be
- * opened by it. */
+/* Adds FOLDER/NAME or PREFIX.NAME, unless the path has PATH_MAX bytes or more, with which no file
+ * can be opened. */
 static void add_joined(run_file_list *list, const char *option, const char *start, char between,
                        const char *name) {
   char path[PATH_MAX];
@@ -37,7 +37,7 @@ static int is_frame(const char *name) {
   return digits >= 6 && strcmp(name + digits, ".png") == 0;
 }
 
-/* Adds the frames that the folder holds, and frames whose paths other files of the list have. */
+/* Adds the frames in the folder, and frames whose paths other files of the list have. */
 static void add_frames(run_file_list *list, const char *option, const char *folder) {
   const int others = list->count;
   for (int k = 0; k < others; ++k) {
@@ -79,7 +79,7 @@ int cli_files_check(const cli_options *options) {
   cvtm_error error = {CVTM_OK, ""};
   run_file_list list = {0};
   cli_options_visit_files(options, collect, &list);
-  const int named = list.count; /* frames of a folder are compared with these only */
+  const int named = list.count; /* frames of a folder are compared only with these */
   cli_options_visit_files(options, collect_frames, &list);
   (void)run_files_check(&list, named, cli_commands[options->command].operand, &error);
   run_files_free(&list);
@@ -101,7 +101,7 @@ static void visit_use(void *context, const char *option, const char *path) {
   visit->visitor(visit->context, visit->use, option, path);
 }
 
-/* Visits a file of --output, and the files that are written beside a mesh. */
+/* Visits a file of --output, and the files written beside a mesh. */
 static void visit_output(const cli_options *options, const char *path, void *context,
                          cli_file_visitor visitor) {
   const int grouped =
@@ -138,8 +138,8 @@ static int is_of_run(const cli_option_row *row) {
                               row->offset < offsetof(cli_options, run) + sizeof(cvtm_run_options));
 }
 
-/* True if other functions visit the row's files: run_visit_read visits what a run reads, and each
- * job of `batch` visits its own files, for which the options of the batch are templates. */
+/* True if other functions visit the files of the row: run_visit_read those that a run reads, each
+ * job of `batch` its own, for which the options of the batch are templates. */
 static int is_left_out(cli_command command, const cli_option_row *row) {
   if (is_of_run(row) && row->file < CLI_WRITES) return 1;
   return command == CLI_BATCH && row->commands != CLI_EVERY_COMMAND &&
@@ -184,11 +184,11 @@ void cli_options_clear_written(cli_options *options) {
 
 /* --- outputs -------------------------------------------------------------------------------- */
 
-/* Checks that `path` can be written: creates its temporary file and removes it again. */
+/* Checks that `path` can be written, by creating its temporary file and removing it again. */
 static cvtm_status probe(const char *path, cvtm_error *error) {
   struct stat found;
   if (is_stream(path)) return CVTM_OK;
-  /* Opening a pipe or a device may have effects, so they are opened only to be written. */
+  /* opening a pipe or a device may have effects, so they are opened only to be written */
   if (lstat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode))
     return CVTM_OK;
   cvtm_output *output;

@@ -1,4 +1,4 @@
-/* Makes the text of --help about file formats from the rows of the formats (meshes/format.h). */
+/* Prints the texts of --help about file formats from the rows of the formats (meshes/format.h). */
 #include "cli/option_table.h"
 
 #include "density/density.h"
@@ -55,7 +55,7 @@ static void add_kind(line *l, const char *name) {
   add_words(l, name);
 }
 
-/* A run_format_visitor: formats of one kind follow each other. */
+/* A run_format_visitor. Formats of one kind come one after another. */
 static void add_format(void *context, run_output_kind kind, const cvtm_format *f) {
   line *l = context;
   if (kind != l->kind) add_kind(l, kind_names[l->kind = kind]);

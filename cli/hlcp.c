@@ -16,7 +16,7 @@
 #include <string.h>
 
 typedef struct history {
-  run_history residuals; /* a double for each iteration */
+  run_history residuals; /* one double per iteration */
   int verbose;
 } history;
 
@@ -33,7 +33,7 @@ typedef struct problem {
   history history;
 } problem;
 
-/* A cvtm_hlcp_monitor. Without memory for the residual the solver stops, and the command fails. */
+/* A cvtm_hlcp_monitor. Stops the solver if memory runs out; the command then fails. */
 static int record_hlcp_step(void *context, const cvtm_hlcp_progress *progress) {
   history *h = context;
   if (h->verbose)
@@ -45,9 +45,9 @@ static int record_hlcp_step(void *context, const cvtm_hlcp_progress *progress) {
   return cli_interrupted();
 }
 
-/* --- what is given -------------------------------------------------------------------- */
+/* --- input -------------------------------------------------------------------------------- */
 
-/* One of --example and --matrix-a must be given. */
+/* Fails unless one of --example and --matrix-a is given. */
 static int check_source(const cli_options *o) {
   const int files = o->hlcp.matrix_a != NULL;
   if (files == cli_option_given(o, "example"))
@@ -106,7 +106,7 @@ static cvtm_status read_problem(problem *p, cvtm_error *error) {
   return cvtm_hlcp_example((int)o->hlcp.example, o->hlcp.size, &p->given, error);
 }
 
-/* --omega: `ratio`, a number, or a file of numbers; by default that of the paper's example. */
+/* Reads --omega: `ratio`, a number, or a file of numbers; default: that of the paper's example. */
 static cvtm_status read_omega(const cli_options *o, int64_t rows, double **omega,
                               cvtm_hlcp_options *settings, cvtm_error *error) {
   const cvtm_input *source = &o->hlcp.omega;
@@ -268,7 +268,7 @@ static int perform_hlcp(problem *p) {
   p->settings.monitor = record_hlcp_step;
   p->settings.monitor_context = &p->history;
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  /* Problems that the solver refuses are bad input. */
+  /* problems that the solver refuses are bad input */
   status = set_up(p);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, cvtm_device_error(p->device));
   status = solve_hlcp(p);

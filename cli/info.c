@@ -1,4 +1,4 @@
-/* cvtmesh info: what this build can do, and the devices it sees. */
+/* cvtmesh info: the features of this build, and the devices that it finds. */
 #include "cli/cli.h"
 #include "run/output.h"
 #include "run/json.h"
@@ -16,7 +16,7 @@ static const int has_mpi = 1;
 static const int has_mpi = 0;
 #endif
 
-/* The extensions of the formats with this role that the build writes. */
+/* Lists the extensions of the formats with this role that the build can write. */
 static const char *names_of(unsigned role, char names[CVTM_FORMAT_NAMES]) {
   const cvtm_format *f;
   size_t used = 0;
@@ -34,7 +34,7 @@ static const char *names_of(unsigned role, char names[CVTM_FORMAT_NAMES]) {
 
 static int reads_tiff(void) { return strstr(cvtm_image_formats(), "tiff") != NULL; }
 
-/* The description of a device, or why it cannot be opened. */
+/* Describes a device, or why it cannot be opened. */
 static int describe(const char *name, char *text, size_t capacity) {
   cvtm_device *device = NULL;
   cvtm_error error = {CVTM_OK, ""};

@@ -14,7 +14,7 @@
 /* Points farther from 0 are refused, since the sides of a domain are 32-bit integers. */
 static const double far = 1e9;
 
-/* The smallest side that holds coordinates from `low` to `high`; 0 if that is too large. */
+/* The smallest side that contains coordinates from `low` to `high`; 0 if that side is too large. */
 static int side_for(double low, double high, double *corner) {
   if (low >= 0 && high <= CVTM_MAX_SIDE) return high <= 1 ? 1 : (int)ceil(high);
   if (corner == NULL) return high <= 1 ? 1 : high <= CVTM_MAX_SIDE ? (int)ceil(high) : 0;
@@ -23,7 +23,7 @@ static int side_for(double low, double high, double *corner) {
   return (int)fmax(ceil(high - *corner), 1);
 }
 
-/* The sides that --width, --height or else --like give; 0: none. */
+/* Finds the sides that --width, --height or else --like give; 0: none. */
 static cvtm_status given_sides(const cli_options *options, int64_t side[2], cvtm_error *error) {
   side[0] = options->width;
   side[1] = options->height;
@@ -84,7 +84,7 @@ static cvtm_status refuse_length(const char *path, long long count, int64_t rows
                    count, (long long)rows);
 }
 
-/* A matrix of one column or one row. */
+/* Reads a matrix of one column or one row. */
 static cvtm_status read_market_vector(const char *path, int64_t rows, double **vector,
                                       cvtm_error *error) {
   cvtm_csr m;

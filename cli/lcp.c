@@ -21,7 +21,7 @@
 
 /* --- on the triangles of a mesh file -------------------------------------------------------- */
 
-/* A model problem on a mesh, scaled so that the mesh's longer side is 1; x = 0 on its boundary. */
+/* A model problem on a mesh, scaled to a longer side of 1; x = 0 on the boundary. */
 typedef struct cli_lcp_mesh {
   cvtm_mesh mesh;
   cvtm_p1 p1;
@@ -51,8 +51,8 @@ static void cli_lcp_mesh_free(cli_lcp_mesh *made) {
   *made = (cli_lcp_mesh){0};
 }
 
-/* The problem is -div grad x >= -load, and x >= -0.05 (membrane) or x >= -distance to the boundary
- * (torsion). load 0 stands for 1 (membrane) or 5 (torsion). On failure *made is empty. */
+/* Makes the problem -div grad x >= -load, and x >= -0.05 (membrane) or x >= -distance to the
+ * boundary (torsion). load 0 means 1 (membrane) or 5 (torsion). On failure *made is empty. */
 static cvtm_status cli_lcp_mesh_read(const char *path, cvtm_model model, double load,
                                      cli_lcp_mesh *made, cvtm_error *error) {
   *made = (cli_lcp_mesh){0};
@@ -89,14 +89,14 @@ static int check_outputs_on_mesh(const cli_options *options) {
   return cli_outputs_check_known(options, known, "x");
 }
 
-/* x at the vertex; 0 on the boundary. malloc'd; NULL without memory. */
+/* x at each vertex, 0 on the boundary; malloc'd; NULL if memory runs out. */
 static double *values_at_vertices(const cli_lcp_mesh *m, const double *x) {
   double *value = calloc((size_t)m->mesh.vertex_count, sizeof *value);
   for (int64_t i = 0; value != NULL && i < m->p1.count; ++i) value[m->p1.vertex[i]] = x[i];
   return value;
 }
 
-/* Writes the mesh in the coordinates of the file that was read. */
+/* Writes the mesh in the coordinates of its file. */
 static cvtm_status write_mesh(const cli_lcp_mesh *m, const cli_options *options,
                               const double *value, const char *path, const char *extension,
                               cvtm_error *error) {
@@ -157,7 +157,7 @@ static void draw_triangles(plot *p) {
 
 enum { APART, ON_BOUNDARY, IN_CONTACT };
 
-/* Outlines triangles that touch the obstacle with every corner that is not on the boundary. */
+/* Outlines triangles of which all corners except those on the boundary touch the obstacle. */
 static void draw_contact(plot *p, const unsigned char *state) {
   const int32_t *corner = p->problem->mesh.triangles;
   const cvtm_colour ink = cvtm_picture_colour(1);
@@ -194,8 +194,8 @@ static cvtm_status write_lcp_picture(const cli_lcp_mesh *m, const double *x, con
   return status;
 }
 
-/* npy: x at all vertices; png: the triangles coloured by x, those in contact outlined; else a mesh
- * file with the vertex data `solution`. */
+/* Writes x. npy: x at all vertices; png: the triangles coloured by x, those in contact outlined;
+ * else a mesh file with the vertex data `solution`. */
 static cvtm_status cli_lcp_mesh_write(const cli_lcp_mesh *made, const cli_options *options,
                                       const double *x, const char *path, const char *extension,
                                       cvtm_error *error) {
@@ -216,7 +216,7 @@ static cvtm_status cli_lcp_mesh_write(const cli_lcp_mesh *made, const cli_option
 /* --- the command ---------------------------------------------------------------------------- */
 
 typedef struct history {
-  run_history list; /* a cvtm_lcp_progress for each iteration */
+  run_history list; /* one cvtm_lcp_progress per iteration */
   int keep, verbose, interrupted;
 } history;
 
@@ -224,11 +224,12 @@ typedef struct work {
   cli_options options; /* with the chosen values in place of automatic ones */
   int is_model;
   cvtm_model_problem model;
-  int is_on_mesh; /* a model problem on the mesh of a file */
+  int is_on_mesh; /* nonzero: a model problem on the mesh of a file */
   cli_lcp_mesh mesh;
   cvtm_csr matrix; /* borrowed from the model or the mesh, or read from a file */
   int64_t n, width, height;
-  double *b, *lower, *upper, *x; /* host memory; b and lower are from the model, mesh or file */
+  double *b, *lower, *upper,
+      *x; /* host memory; b and lower come from the model, the mesh or files */
   cvtm_device *device;
   cvtm_lcp *lcp;
   double *memory; /* device memory: b, lower, upper, x */
@@ -237,7 +238,7 @@ typedef struct work {
   history history;
 } work;
 
-/* A cvtm_lcp_monitor. Without memory for the record the solver stops, and the command fails. */
+/* A cvtm_lcp_monitor. Stops the solver if memory runs out; the command then fails. */
 static int record_lcp_step(void *context, const cvtm_lcp_progress *progress) {
   history *h = context;
   if (h->verbose) {
@@ -324,7 +325,7 @@ static cvtm_status read_files(work *w, cvtm_error *error) {
 
 /* --- the solver --------------------------------------------------------------------------- */
 
-/* Takes the next n doubles of the device memory for *to and copies `from` there. */
+/* Takes the next n doubles of the device memory for *to, and copies `from` there. */
 static cvtm_status take_vector(work *w, double **free_memory, const double *from, double **to) {
   if (from == NULL) return CVTM_OK;
   *to = *free_memory;
@@ -343,7 +344,7 @@ static cvtm_status to_device(work *w) {
   return status;
 }
 
-/* Frees the host's copies of vectors that are on the device. */
+/* Frees the host's copies of the vectors on the device. */
 static void drop_vectors(work *w) {
   free(w->b);
   free(w->lower);
@@ -423,7 +424,7 @@ static void add_history(cJSON *report, const work *w) {
   }
 }
 
-/* Adds what is known of the solution of a model problem. */
+/* Adds figures for which the solution of the model problem is known. */
 static void add_checks(cJSON *report, const work *w) {
   if (w->is_on_mesh) run_json_real(report, "integral", cli_lcp_mesh_integral(&w->mesh, w->x));
   if (!w->is_model || w->is_on_mesh) return;
@@ -433,7 +434,7 @@ static void add_checks(cJSON *report, const work *w) {
   run_json_real(report, "integral", sum * p->spacing * p->spacing);
 }
 
-/* The number of nonzeros of the matrix, also if it is not stored. */
+/* The number of nonzeros of the matrix, even if it is not stored. */
 static int64_t nonzeros(const work *w) {
   if (w->options.lcp.is_matrix_free) return 5 * w->n - 2 * w->width - 2 * w->height;
   return w->matrix.row_start[w->n];

@@ -1,4 +1,4 @@
-/* The program cvtmesh: finds the command, parses its options, runs it. */
+/* The program cvtmesh: finds the command, parses its options, and runs it. */
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/summary.h"
@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #endif
 
-/* Flushes standard output and returns the exit code: a full disk is a failure. */
+/* Flushes standard output, and returns the exit code; a full disk is a failure. */
 static int printed(void) {
   errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout)) return CLI_EXIT_OK;
@@ -35,8 +35,8 @@ static int print_version(void) {
   return printed();
 }
 
-/* The word after --help, if it is a topic or like the name of one. The options are not parsed yet,
- * since getopt_long moves operands to the end. */
+/* The word after --help, if it is a topic or similar to the name of one. Options are not parsed
+ * yet, since getopt_long moves operands to the end. */
 static const char *find_topic(cli_command command, int argc, char **argv) {
   for (int k = 1; k + 1 < argc; ++k) {
     if (strcmp(argv[k], "--help") != 0 && strcmp(argv[k], "-h") != 0) continue;
@@ -117,7 +117,7 @@ static const char *command_near(const char *word) {
   return nearest.best;
 }
 
-/* A command that takes the file. *rest: what may follow the file's name on the command line. */
+/* A command that accepts the file. *rest: words to follow the file's name in the command. */
 static const char *command_for(const char *path, const char **rest) {
   char buffer[16], name[32];
   const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
@@ -154,7 +154,7 @@ static int refuse_command(const char *word) {
   return CLI_EXIT_USAGE;
 }
 
-/* `cvtmesh --help [TOPIC]` or `cvtmesh help COMMAND [TOPIC]`. */
+/* Prints help for `cvtmesh --help [TOPIC]` or `cvtmesh help COMMAND [TOPIC]`. */
 static int print_help_about(int argc, char **argv) {
   if (argc < 3) {
     cli_print_overview(stdout);
@@ -172,8 +172,7 @@ static int print_help_about(int argc, char **argv) {
 }
 
 #if defined(__linux__)
-/* True if the file at `path` is the running program, and not a loader that was given the
- * program. */
+/* True if the file at `path` is the running program, not a loader that runs the program. */
 static int is_this_program(const char *path) {
   struct stat named, running;
   return stat(path, &named) == 0 && stat("/proc/self/exe", &running) == 0 &&
@@ -181,10 +180,10 @@ static int is_this_program(const char *path) {
 }
 
 /* By default an OpenMP thread that waits for others spins for milliseconds before it sleeps. If
- * other processes use the cores, it takes a core from the threads that it waits for, and a run
- * takes several times as long. The OpenMP runtimes read the limit (libgomp a count, libomp
- * milliseconds) when they are loaded, before main. So the program sets the limit and starts itself
- * again, once. If the user has set one of these variables, nothing changes. */
+ * other processes use the cores, it takes a core from the threads for which it waits, and a run
+ * takes several times as long. The OpenMP runtimes read their limit on spinning (libgomp a count,
+ * libomp milliseconds) before main. So the program sets the limit and starts itself again, once. If
+ * the user has set one of these variables, nothing changes. */
 static void limit_spinning(char **argv) {
   static const char *const chosen[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
   for (size_t k = 0; k < sizeof chosen / sizeof chosen[0]; ++k)
@@ -198,9 +197,9 @@ static void limit_spinning(char **argv) {
 static void limit_spinning(char **argv) { (void)argv; }
 #endif
 
-/* Opens a file in place of each standard stream that is closed. Else a file that is opened later
- * would get the stream's number, and with it the messages. The stream stays unusable: its file is
- * opened for the other direction. */
+/* Opens a file in place of each standard stream that is closed. Otherwise a file that is opened
+ * later would get the number of the stream, and the messages with it. The stream remains unusable,
+ * because its file is opened for the other direction. */
 static void occupy_streams(void) {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream)
     if (fcntl(stream, F_GETFD) < 0)
@@ -211,7 +210,7 @@ int main(int argc, char **argv) {
   occupy_streams();
   run_json_start();
   signal(SIGXFSZ,
-         SIG_IGN); /* exceeding the limit on file sizes is then an error like a full disk */
+         SIG_IGN); /* exceeding the limit on file sizes is then an error such as a full disk */
   if (argc < 2) {
     cli_print_overview(stderr);
     return CLI_EXIT_USAGE;

@@ -1,5 +1,4 @@
-/* cvtmesh mesh: meshes of polygons, refined or stretched along a field (--metric), and of
- * points. */
+/* cvtmesh mesh: meshes of polygons, refined or stretched along a field (--metric), or of points. */
 #include "base/clock.h"
 #include "base/npy.h"
 #include "cli/cli.h"
@@ -94,16 +93,16 @@ typedef struct meshing {
   double *points;
   int64_t count;
   cvtm_mesh mesh;
-  double *moved; /* the vertices in coordinates of the domain; NULL: mesh.points are */
+  double *moved; /* vertices in coordinates of the domain; NULL: mesh.points have these */
   cvtm_cells cells;
   cvtm_quality quality;
   cvtm_second_order second; /* of --element-order 2; else empty */
   int32_t *copies;          /* with --periodic: 3 * copy_count, as in a cvtm_torus_mesh */
   int64_t copy_count;
-  double *original; /* with --periodic: the point that each vertex is, or is a copy of */
+  double *original; /* with --periodic: per vertex the point that it is, or that it is a copy of */
   run_point_order order;
   run_plot plot;
-  int is_guessed; /* true: the points gave the domain */
+  int is_guessed; /* nonzero: the domain was found from the points */
   cvtm_delaunay_report triangulation;
 } meshing;
 
@@ -157,14 +156,14 @@ static void print_mesh_summary(const meshing *m) {
   if (m->mesh.collinear) fprintf(stderr, "  all points lie on one line: there is no triangle\n");
 }
 
-/* Opens the device, unless the host makes the mesh sooner than CUDA starts. */
+/* Opens the device, unless the host makes the mesh before CUDA has started. */
 static int open_device(meshing *m) {
   enum { LARGE = 500000 };
   if (strcmp(m->options.device, "auto") == 0 && m->count < LARGE) return CLI_EXIT_OK;
   return cli_open_device(&m->options, &m->device);
 }
 
-/* --periodic: the triangulation of the torus. */
+/* With --periodic: triangulates the torus. */
 static cvtm_status triangulate_torus(meshing *m, cvtm_error *error) {
   cvtm_torus_mesh torus = {0};
   const double start = cvtm_clock();
@@ -186,8 +185,8 @@ static cvtm_status triangulate_torus(meshing *m, cvtm_error *error) {
              : CVTM_OK;
 }
 
-/* A row for each copy of a point: the point, the copy, and the axis between them, 0 or 1, or 2 for
- * both. */
+/* Writes a row for each copy of a point: the point, the copy, and the axis between them, 0 or 1, or
+ * 2 for both. */
 static cvtm_status write_copies(const meshing *m, cvtm_error *error) {
   const int64_t shape[2] = {m->copy_count, 3};
   if (m->options.run.domain.pairs_out == NULL) return CVTM_OK;
@@ -205,7 +204,7 @@ static cvtm_status write_copies(const meshing *m, cvtm_error *error) {
   return status;
 }
 
-/* The mesh in coordinates of the domain; it shares everything but the vertices. */
+/* The mesh in coordinates of the domain, sharing all arrays except the vertices. */
 static cvtm_mesh mesh_in_domain(const meshing *m) {
   cvtm_mesh mesh = m->mesh;
   if (m->moved != NULL) mesh.points = m->moved;
@@ -224,7 +223,7 @@ static cvtm_status move_mesh(meshing *m, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Computes cells only for an output that draws them, and quality only for a report or a summary.
+/* Makes the mesh; also cells for an output that draws them, and quality for a report or a summary.
  * Points outside the domain have empty cells. */
 static cvtm_status triangulate_points(meshing *m, cvtm_error *error) {
   if (m->options.run.periodic) return triangulate_torus(m, error);
@@ -302,7 +301,8 @@ static int perform_mesh(meshing *m) {
   scene.sites = m->points;
   scene.mesh = &m->mesh;
   scene.second = m->second.count > 0 ? &m->second : NULL;
-  scene.domain.height += (int)m->corner[1]; /* y up counts from its lower side */
+  scene.domain.height +=
+      (int)m->corner[1]; /* with y up, y is measured from the lower side of the domain */
   if (m->moved != NULL) scene.drawn = &drawn;
   status = run_scene_write(&scene, &error);
   if (status == CVTM_OK) status = write_copies(m, &error);

@@ -24,8 +24,7 @@ cvtm_error *cli_capture_messages(cvtm_error *message) {
   return before;
 }
 
-/* The number of bytes of the next character; 0: it is a control character, or the byte is not
- * UTF-8. */
+/* The number of bytes of the next character; 0: a control character, or not UTF-8. */
 static size_t visible_length(const char *text) {
   const unsigned char *c = (const unsigned char *)text;
   if (c[0] < 0x20 || c[0] == 0x7F || (c[0] == 0xC2 && c[1] < 0xA0)) return 0;
@@ -139,7 +138,7 @@ cli_command cli_command_find(const char *name) {
 }
 
 int cli_command_run(const cli_options *options) {
-  /* Not in the rows: a linker drops the commands where nothing calls this function. */
+  /* not in the rows, so that a linker can drop the commands if nothing calls this function */
   static int (*const functions[])(const cli_options *) = {
 #define CLI_COMMAND_FUNCTION(code, function, ...) function,
       CLI_COMMAND_LIST(CLI_COMMAND_FUNCTION)
@@ -170,7 +169,7 @@ void cli_listen(const cli_listener *listener) { listening = listener; }
 const cli_listener *cli_listening(void) { return listening; }
 
 void cli_catch_signals(void) {
-  /* A terminal that closes sends several SIGHUP, a limit on processor time SIGXCPU every second. */
+  /* a terminal that closes sends several SIGHUP, a limit on processor time SIGXCPU every second */
   static const struct {
     int number, flags;
   } caught[] = {
@@ -192,8 +191,7 @@ int cli_interrupted(void) {
          (listening != NULL && listening->interrupted(listening->context));
 }
 
-/* Seconds until the first limit is reached, extrapolated from the pace with all sites; -1 if
- * unknown. */
+/* Seconds until the first limit, extrapolated from the speed with all sites; -1: unknown. */
 static double time_left(const cli_progress *progress, const cvtm_run_progress *run, double now) {
   const cvtm_run_options *o = &run->run->options;
   const int64_t iteration = run->record->iteration;

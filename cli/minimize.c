@@ -12,7 +12,7 @@
 #include <string.h>
 
 typedef struct history {
-  run_history list; /* of cvtm_lbfgsb_progress */
+  run_history list; /* array of cvtm_lbfgsb_progress */
   double start_objective;
   int keep, verbose;
 } history;
@@ -31,8 +31,7 @@ typedef struct solution {
   double setup, solve, write; /* seconds */
 } solution;
 
-/* A cvtm_lbfgsb_monitor. Without memory for the record the optimiser stops, and the command
- * fails. */
+/* A cvtm_lbfgsb_monitor. Stops the optimiser if memory runs out; the command then fails. */
 static int record_lbfgsb_step(void *context, const cvtm_lbfgsb_progress *progress) {
   history *h = context;
   if (progress->iteration == 0) h->start_objective = progress->f;
@@ -57,7 +56,7 @@ static int unknown_problem(const char *name) {
   return cli_usage_error(CLI_MINIMIZE, "there is no problem '%s'; there are%s", name, names);
 }
 
-/* Sets a parameter of the problem from NAME=VALUE. */
+/* Sets a parameter of the problem by NAME=VALUE. */
 static int set_parameter(solution *s, const char *text) {
   const char *equals = strchr(text, '=');
   const size_t length = equals != NULL ? (size_t)(equals - text) : 0;
@@ -78,7 +77,7 @@ static int set_parameter(solution *s, const char *text) {
   return CLI_EXIT_OK;
 }
 
-/* Sets the sizes that were given; refuses sizes that the problem does not have. */
+/* Sets the sizes that are given; refuses sizes that the problem does not have. */
 static int set_sizes(solution *s) {
   cli_options *o = &s->options;
   const int ring = s->kind == CVTM_MINPACK2_GL1, atoms = s->kind == CVTM_MINPACK2_LJ;

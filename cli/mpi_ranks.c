@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 struct mpi_ranks {
-  const ranks_mpi *mpi; /* NULL: this process alone */
+  const ranks_mpi *mpi; /* NULL: only this process */
   int rank, size, local_rank, local_size;
-  int usable, allowed; /* cores that this process may use, and that the launcher may */
-  int bound; /* cores to which the launcher had bound this process; 0: no binding was undone */
+  int usable,
+      allowed; /* numbers of cores that this process may use, and that the launcher may use */
+  int bound;   /* number of cores to which the launcher had bound this process; 0: no binding was
+                  undone */
 };
 
 int mpi_ranks_launched(void) {
@@ -23,7 +25,7 @@ int mpi_ranks_launched(void) {
   return getenv("PMIX_RANK") != NULL ? tasks != NULL ? atoi(tasks) : -1 : 0;
 }
 
-/* Looks for the module beside the program, as in a build folder, and where it is installed. */
+/* Looks for the module beside the program, as in a build folder, and at its installed path. */
 static const ranks_mpi *load_module(char *reason, size_t capacity) {
 #ifdef CVTMESH_MPI_MODULE
   static const char *const places[] = {"cvtmesh_mpi.so", CVTMESH_MPI_MODULE};
@@ -67,7 +69,7 @@ static cvtm_status join_mpi(mpi_ranks *ranks, cvtm_error *error) {
 
 /* --- cores --------------------------------------------------------------------------------- */
 
-/* True if Open MPI binds without being asked to. */
+/* True if Open MPI binds ranks by default, without a request of the user. */
 static int is_bound_unasked(void) {
   static const char *const wishes[] = {
       "OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_rmaps_base_mapping_policy",
@@ -77,7 +79,7 @@ static int is_bound_unasked(void) {
   return getenv("OMPI_COMM_WORLD_SIZE") != NULL;
 }
 
-/* The launcher has the cores that the user, a queue and the system allow. */
+/* Finds the cores. Those of the launcher are allowed by the user, a queue and the system. */
 static void find_cores(mpi_ranks *ranks) {
   cpu_set_t own, launcher;
   ranks->usable = ranks->allowed = (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -101,7 +103,8 @@ int mpi_ranks_cores(const mpi_ranks *ranks) {
 
 int mpi_ranks_cores_alone(const mpi_ranks *ranks) {
   const int share = mpi_ranks_cores(ranks), others = ranks->local_size - 1;
-  const int left = at_most(ranks->allowed - others, ranks->usable); /* the others wait actively */
+  const int left =
+      at_most(ranks->allowed - others, ranks->usable); /* the other ranks wait actively */
   return left > share ? left : share;
 }
 

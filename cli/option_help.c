@@ -1,4 +1,4 @@
-/* What follows from the table of options: --help, and the overview of all commands. */
+/* Texts from the table of options: --help, and the overview of all commands. */
 #include "cli/cli.h"
 #include "cli/option_table.h"
 
@@ -51,7 +51,7 @@ int cli_print_words(FILE *stream, const char *text, int column, int indent) {
   return column;
 }
 
-/* "-n, --points N", with the help and the default to its right or below. */
+/* Prints "-n, --points N", with the help and the default to its right or below. */
 static void print_option(FILE *stream, const cli_option_row *row, const cli_options *defaults) {
   char letter[8] = "   ", argument[96] = "", left[128], text[64];
   const int is_switch = row->type == CLI_SWITCH;
@@ -75,7 +75,7 @@ static void print_option(FILE *stream, const cli_option_row *row, const cli_opti
 
 /* --- which options --- */
 
-enum { SHORT_ENOUGH = 26 }; /* a command with no more options has one --help */
+enum { SHORT_ENOUGH = 26 }; /* a command with at most this number of options has only one --help */
 
 typedef enum extent { CHIEF_OPTIONS, ONE_GROUP, ONLY_FORMATS, ALL_OPTIONS } extent;
 
@@ -85,7 +85,7 @@ static int count_options(cli_command command) {
   return count;
 }
 
-/* The options of a group under its title; nothing if it has none. */
+/* Prints the options of a group under its title; nothing if it has none. */
 static void print_group(FILE *stream, cli_command command, int group, extent what,
                         const cli_options *defaults) {
   int printed = 0;
@@ -114,7 +114,7 @@ void cli_visit_topics(cli_command command, cli_name_visitor visitor, void *conte
     if (has_options(command, k)) visitor(context, cli_group_name((cli_option_group)k));
 }
 
-/* CLI_GROUP_COUNT if the command has no such group. */
+/* Finds a group by its topic; CLI_GROUP_COUNT if the command has no such group. */
 static int find_group(cli_command command, const char *name) {
   for (int k = 0; k < CLI_GROUP_COUNT; ++k)
     if (strcmp(cli_group_name((cli_option_group)k), name) == 0 && has_options(command, k)) return k;
@@ -130,7 +130,7 @@ const char *cli_help_topic_near(cli_command command, const char *word) {
   return nearest.best;
 }
 
-/* --- the whole --- */
+/* --- all of --help --- */
 
 static void print_jobs(FILE *stream) {
   fputs(

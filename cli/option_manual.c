@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Prints text for roff, which takes a hyphen without a backslash for one that may break a word. */
+/* Prints text for roff, which allows breaking a word at a hyphen without a backslash. */
 static void print_literal(FILE *stream, const char *text, size_t length) {
   for (size_t k = 0; k < length; ++k) {
     if (text[k] == '\\')
@@ -22,7 +22,7 @@ static void print_bold(FILE *stream, const char *text, size_t length) {
   fputs("\\fR", stream);
 }
 
-/* The length of --name or -n at the start of the text; 0 if it begins otherwise. */
+/* The length of --name or -n at the start of the text; 0 if there is neither. */
 static size_t length_of_name(const char *text, char before) {
   if (text[0] != '-' || (before != ' ' && before != '(')) return 0;
   size_t length = text[1] == '-' ? 2 : 1;
@@ -31,7 +31,7 @@ static size_t length_of_name(const char *text, char before) {
   return start == 2 || length == 2 ? length : 0;
 }
 
-/* Prints marked text (cli_option_row.manual), each sentence on a line of its own. */
+/* Prints marked text (cli_option_row.manual), each sentence on its own line. */
 static void print_text(FILE *stream, const char *text) {
   char before = ' ';
   while (*text != '\0') {
@@ -48,7 +48,7 @@ static void print_text(FILE *stream, const char *text) {
       fputc('\n', stream);
       length = 1;
     } else {
-      if (*text == '\'' && before == ' ') fputs("\\&", stream); /* roff: a command */
+      if (*text == '\'' && before == ' ') fputs("\\&", stream); /* roff: a command begins with ' */
       print_literal(stream, text, length = 1);
     }
     before = text[length - 1] == '\n' ? ' ' : text[length - 1];
@@ -56,7 +56,7 @@ static void print_text(FILE *stream, const char *text) {
   }
 }
 
-/* ".BR \-n ", " \-\-points " \fIN\fR"" */
+/* Prints ".BR \-n ", " \-\-points " \fIN\fR"". */
 static void print_head(FILE *stream, const cli_option_row *row, const cli_options *defaults) {
   fputs(".TP\n.BR ", stream);
   if (row->letter != 0) fprintf(stream, "\\-%c \", \" ", row->letter);
@@ -77,7 +77,7 @@ static void print_head(FILE *stream, const cli_option_row *row, const cli_option
   fputc('\n', stream);
 }
 
-/* The first command that has the row: its section holds the paragraph. */
+/* The first command that has the row, whose section has the row's paragraph. */
 static int owner_of(const cli_option_row *row) {
   int command = 0;
   if (row->commands == CLI_EVERY_COMMAND) return CLI_COMMAND_COUNT;
@@ -85,7 +85,7 @@ static int owner_of(const cli_option_row *row) {
   return command;
 }
 
-/* "[stipples; mesh: mesh]": the default, and those of other commands that differ. */
+/* Prints "[stipples; mesh: mesh]": the default, and differing defaults of other commands. */
 static void print_default(FILE *stream, const cli_option_row *row, const cli_options *defaults) {
   char text[64], other[64];
   cli_options others;
@@ -115,8 +115,7 @@ static void print_paragraph(FILE *stream, const cli_option_row *row, const cli_o
   fputc('\n', stream);
 }
 
-/* Prints the paragraphs of the rows whose owner is `command`; many rows stand in groups with
- * titles. */
+/* Prints the paragraphs of the rows whose owner is `command`, many in groups with titles. */
 static void print_own(FILE *stream, int command, const cli_options *defaults) {
   int count = 0;
   for (int row = 0; row < cli_option_row_count; ++row)
@@ -133,7 +132,7 @@ static void print_own(FILE *stream, int command, const cli_options *defaults) {
   }
 }
 
-/* The names of the command's options whose paragraphs are in the section of another one. */
+/* Prints the names of the options whose paragraphs are in the sections of other commands. */
 static void print_others(FILE *stream, cli_command command) {
   for (int owner = 0; owner < (int)command; ++owner) {
     int printed = 0;
@@ -153,7 +152,7 @@ static void print_format_names(FILE *stream, const char *before, unsigned role) 
   fprintf(stream, "%s%s", before, cvtm_format_names(cvtm_formats, role, ", ", names, sizeof names));
 }
 
-/* A run_format_visitor: the paragraph of a format. */
+/* A run_format_visitor: prints the paragraph of a format. */
 static void print_format(void *context, run_output_kind kind, const cvtm_format *f) {
   static const struct {
     unsigned bit;
@@ -184,7 +183,7 @@ static void print_format(void *context, run_output_kind kind, const cvtm_format 
   if (cvtm_format_has(f, CVTM_NEEDS_PAGE)) fputs("It needs a \\fB\\-\\-page\\fR.\n", stream);
 }
 
-/* Prints a paragraph for each format that is written, and lists those that are read. */
+/* Prints a paragraph for each format that is written, and lists the formats that are read. */
 static void print_formats(FILE *stream) {
   const cvtm_run_options of_run = {.purpose = CVTM_RUN_ALL};
   run_output_visit(&of_run, print_format, stream);

@@ -1,4 +1,4 @@
-/* Values that have parts set the fields of a run. run/ checks the values. */
+/* Values with several parts, which set the fields of a run. run/ checks the values. */
 #include "cli/option_table.h"
 
 #include "run/options.h"
@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- the parts of a value, of its text or as they are given; 0: the value has others --- */
+/* --- the parts of a value, in its text or given separately; 0: not of this form --- */
 
 static int is_number(const cli_value *value, int k) {
   return value->parts[k].word == NULL && isfinite(value->parts[k].number);
 }
 
-/* Exactly `count` numbers. */
+/* Reads exactly `count` numbers. */
 static int numbers_of(const cli_value *value, int count, double *numbers) {
   if (value->parts == NULL) return run_numbers_parse(value->text, count, numbers);
   int found = 0;
@@ -26,7 +26,7 @@ static int numbers_of(const cli_value *value, int count, double *numbers) {
   return found == count && value->count == count;
 }
 
-/* One number or two, and perhaps a unit. */
+/* Reads one or two numbers, and perhaps a unit. */
 static int lengths_of(const cli_value *value, cvtm_run_lengths *lengths) {
   if (value->parts == NULL) return run_lengths_parse(value->text, lengths);
   *lengths = (cvtm_run_lengths){.unit = CVTM_RUN_UNIT_NONE};
@@ -39,7 +39,7 @@ static int lengths_of(const cli_value *value, cvtm_run_lengths *lengths) {
   return lengths->unit != CVTM_RUN_UNIT_NONE && *count + 1 == value->count;
 }
 
-/* A source alone. */
+/* Reads a source without further parts. */
 static cvtm_input source_of(const cli_value *value) {
   return (cvtm_input){value->text, value->parts != NULL ? value->parts[0].array : NULL};
 }
@@ -191,7 +191,7 @@ void cli_options_free(cli_options *options) {
   options->config_text = NULL;
 }
 
-/* FILE=FACTOR: the name of the region is cut off at the last `=`. */
+/* Parses FILE=FACTOR; the name of the region ends before the last `=`. */
 static cvtm_status parse_weight(cli_options *options, const char *text, cvtm_region_weight *weight,
                                 cvtm_error *error) {
   const char *equals = strrchr(text, '=');
@@ -284,7 +284,7 @@ cvtm_status cli_set_dot_size(cli_options *options, const cli_value *value, cvtm_
                    "--dot-size: '%s' is neither a diameter above 0 nor MIN,MAX", value->text);
 }
 
-/* WIDTHxHEIGHT, perhaps with mm behind it. */
+/* Parses WIDTHxHEIGHT, perhaps followed by mm. */
 static int parse_sides(const char *text, double *sides) {
   int end = 0;
   char by;
@@ -292,7 +292,7 @@ static int parse_sides(const char *text, double *sides) {
          (text[end] == '\0' || strcmp(text + end, "mm") == 0);
 }
 
-/* One word of --page. */
+/* Applies one word of --page. */
 static int set_page_word(cli_options *options, const char *word) {
   const struct {
     const char *name;
@@ -359,7 +359,7 @@ cvtm_status cli_set_origin(cli_options *options, const cli_value *value, cvtm_er
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--origin: '%s' is not X,Y", value->text);
 }
 
-/* N of N=REST, from 1 to `most`; *rest is REST. 0: the value is not of this form. */
+/* Parses N=REST: returns N, from 1 to `most`, and sets *rest to REST. 0: another form. */
 static int32_t parse_region(const char *value, long most, const char **rest) {
   char *end;
   if (!(*value >= '1' && *value <= '9')) return 0;
@@ -369,7 +369,7 @@ static int32_t parse_region(const char *value, long most, const char **rest) {
   return errno == 0 && *end == '=' && region <= most ? (int32_t)region : 0;
 }
 
-/* The same for the first of two parts. */
+/* The region given by the first of two parts; 0 if it is none. */
 static int32_t region_of(const cli_value *value, int32_t most) {
   const double number = value->parts[0].number;
   const int is_region = value->count == 2 && is_number(value, 0) && number == floor(number) &&
@@ -391,7 +391,7 @@ cvtm_status cli_set_region_name(cli_options *options, const cli_value *value, cv
                    value->text);
 }
 
-/* A number, perhaps with the square of a unit of length: 4mm2, 4mm^2. */
+/* Parses a number, perhaps followed by the square of a unit of length: 4mm2, 4mm^2. */
 static int parse_area(const char *text, cvtm_run_area *area) {
   static const char *const squares[] = {"^2", "\xc2\xb2", "2"};
   char length[64];
@@ -435,7 +435,7 @@ cvtm_status cli_set_max_area(cli_options *options, const cli_value *value, cvtm_
                    value->text);
 }
 
-/* A,B or, if the second number may be left out, A. form: as in "LAMBDA[,P]". */
+/* Sets A,B or, if the second number is optional, A. form: as in "LAMBDA[,P]". */
 static cvtm_status set_pair(const char *name, const char *form, const cli_value *value,
                             const double (*range)[2], double *first, double *second,
                             cvtm_error *error) {
@@ -484,7 +484,7 @@ cvtm_status cli_set_ranks(cli_options *options, const cli_value *value, cvtm_err
       (!numbers_of(value, 1, &count) || count != floor(count) || count < 0 || count > 4096))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "--ranks: '%s' is neither mpi nor a number between 0 and 4096", value->text);
-  /* A process that `--ranks N` has started has `--ranks mpi` before that option. */
+  /* A process started by `--ranks N` has `--ranks mpi` before that option. */
   options->distributed |= is_mpi;
   options->ranks = options->distributed ? 0 : (int64_t)count;
   return CVTM_OK;
@@ -501,7 +501,7 @@ cvtm_status cli_set_plot_time(cli_options *options, const cli_value *value, cvtm
   for (size_t k = 0; k < sizeof units / sizeof units[0]; ++k) {
     const double seconds = round(number * units[k].seconds);
     if (strcmp(unit, units[k].name) != 0 || !(seconds >= 1 && seconds <= most)) continue;
-    options->run.points = -(int64_t)seconds; /* cvtm_run_options.points */
+    options->run.points = -(int64_t)seconds; /* see cvtm_run_options.points */
     return CVTM_OK;
   }
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT,

@@ -22,11 +22,11 @@
 #define END_OF_CHOICES \
   { NULL, 0 }
 
-/* Lists whose values are named by the library. */
+/* Choices that the library names. */
 static const cli_choice voronoi_methods[] = {CVTM_VORONOI_LIST(CHOICE_OF) END_OF_CHOICES};
 static const cli_choice hlcp_methods[] = {CVTM_HLCP_METHOD_LIST(CHOICE_OF) END_OF_CHOICES};
 static const cli_choice lcp_methods[] = {CVTM_LCP_METHOD_LIST(CHOICE_OF) END_OF_CHOICES};
-/* On a mesh, the membrane is what others call the obstacle problem. */
+/* The membrane on a mesh is also known as the obstacle problem. */
 static const cli_choice lcp_problems[] = {
     CVTM_MODEL_LIST(CHOICE_OF){"obstacle", CVTM_MODEL_MEMBRANE}, END_OF_CHOICES};
 
@@ -108,14 +108,15 @@ int cli_choice_names(const cli_choice *choices, char separator, char *text, size
 /* --- the table ------------------------------------------------------------------------------- */
 
 #define IN(command) (1u << (command))
-/* The bits of the commands by their codes; those of `run` and `batch` have nearly all in common. */
+/* The bits of the commands by their codes; RUN includes `batch`, which has nearly the same
+ * options. */
 #define RUN RUN_ALONE
 #define COMMAND_BIT(code, ...) code = IN(CLI_##code),
 enum { CLI_COMMAND_LIST(COMMAND_BIT) };
 #undef RUN
 #define RUN (RUN_ALONE | BATCH)
 #define COUNT_MAX 2147483647.0
-#define SEED_MAX 9007199254740992.0 /* 2^53, what every JSON reader keeps */
+#define SEED_MAX 9007199254740992.0 /* 2^53, up to which every JSON reader is exact */
 
 /* The columns from `type` to `most`, by the type of the option. */
 #define FLAG(field) CLI_FLAG, CLI_FIELD(field), NULL, NULL, 0, 0
@@ -132,7 +133,7 @@ enum { CLI_COMMAND_LIST(COMMAND_BIT) };
 #define CHIEF(group) CLI_GROUP_##group, 1
 #define OTHER(group) CLI_GROUP_##group, 0
 
-/* Most rows leave out the last columns: manual, words, CLI_NO_FILE, CLI_ON_RESULT. */
+/* Most rows omit the last columns: manual, words, CLI_NO_FILE, CLI_ON_RESULT. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 /* clang-format off */

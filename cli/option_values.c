@@ -1,5 +1,5 @@
-/* Sets values of options from text or from another command's options, and passes them to a visitor;
- * their defaults. option_parts.c parses values that have parts. */
+/* Sets values of options from text or from the options of another command, passes them to a
+ * visitor, and sets defaults. option_parts.c parses values that have parts. */
 #include "cli/option_table.h"
 
 #include "run/options.h"
@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 5k, 1.5M and 2e4: *number becomes the whole number meant. Returns 0 if the text is not of this
- * form, or no whole number. */
+/* Parses 5k, 1.5M and 2e4: *number is the integer meant. Returns 0 if the text does not have this
+ * form or is not an integer. */
 static int parse_short_count(const char *value, double *number) {
   char *end;
   if (value[strspn(value, "0123456789.e+kM")] != '\0') return 0;
@@ -27,7 +27,7 @@ static int parse_short_count(const char *value, double *number) {
   return *end == '\0' && *number == floor(*number);
 }
 
-/* text: the value as it is given. */
+/* text: the value as given. */
 static cvtm_status check_range(const cli_option_row *row, double value, const char *text,
                                cvtm_error *error) {
   if (value >= row->least && value <= row->most) return CVTM_OK;
@@ -84,7 +84,7 @@ static cvtm_status parse_choice(const cli_option_row *row, const char *value, in
 static const cli_choice flag_words[] = {{"false", 0}, {"no", 0}, {"off", 0}, {"0", 0}, {"true", 1},
                                         {"yes", 1},   {"on", 1}, {"1", 1},   {NULL, 0}};
 
-/* Only config files and jobs of a batch give a value to a flag. */
+/* Parses the value of a flag, which only config files and jobs of a batch give. */
 static cvtm_status parse_flag(const cli_option_row *row, const char *value, int *flag,
                               cvtm_error *error) {
   const cli_choice *word = cli_choice_find(flag_words, value);
@@ -103,7 +103,7 @@ static cvtm_status parse_switch(const cli_option_row *row, const char *value, in
   return CVTM_OK;
 }
 
-/* The first value of a list replaces an inherited list. */
+/* Marks an option as given. The first value of a list replaces an inherited list. */
 static void mark_given(cli_options *options, int index) {
   const cli_option_row *row = &cli_option_rows[index];
   if (row->type == CLI_LIST && options->given[index] == CLI_INHERITED)
@@ -142,7 +142,7 @@ cvtm_status cli_option_set_real(cli_options *options, int index, double value, c
   return status;
 }
 
-/* Of CLI_TEXT, CLI_SOURCE or CLI_LIST. */
+/* Sets a value of CLI_TEXT, CLI_SOURCE or CLI_LIST. */
 static cvtm_status set_value(const cli_option_row *row, const cli_value *value,
                              cli_options *options, cvtm_error *error) {
   void *field = cli_option_field(row, options);
@@ -189,14 +189,14 @@ cvtm_status cli_option_set_row(cli_options *options, int index, const char *valu
   return set_value(row, &whole, options, error);
 }
 
-/* The character that stands between the parts of a row's values in text: that of its argument, as
- * in MIN,MAX or KIND=FILE. */
+/* The character that separates the parts of a row's values in text: the separator in its argument,
+ * as in MIN,MAX or KIND=FILE. */
 static char separator_of(const cli_option_row *row) {
   const char *found = row->argument != NULL ? strpbrk(row->argument, "=,x/") : NULL;
   return found != NULL ? *found : ',';
 }
 
-/* A unit follows its number without a separator. */
+/* Writes the parts as text. A unit follows its number without a separator. */
 static int write_parts(char separator, const cli_part *parts, int count, char *text, size_t size) {
   size_t length = 0;
   text[0] = '\0';
@@ -277,7 +277,7 @@ cvtm_status cli_options_inherit(const cli_options *from, cli_text_map map, void 
   return status;
 }
 
-/* As cli_option_find, for a name that may have _ in place of -. */
+/* cli_option_find for a name that may have _ instead of -. */
 static int find_spelled(cli_command command, const char *name) {
   char key[64];
   snprintf(key, sizeof key, "%s", name);
@@ -321,7 +321,7 @@ void cli_options_visit(const cli_options *options, cli_option_visitor visitor, v
 
 /* --- defaults ------------------------------------------------------------------------------- */
 
-/* By default `minimize` stops only where the decrease of the objective is rounding. */
+/* By default `minimize` stops only if the objective decreases by no more than rounding errors. */
 static void set_minimize_defaults(cli_options *options) {
   cvtm_lbfgsb_options lbfgsb;
   cvtm_lbfgsb_defaults(&lbfgsb);

@@ -58,8 +58,8 @@ static cvtm_status read_config(cli_options *options, const char *path, cvtm_erro
 
 /* --- the command line -------------------------------------------------------------------- */
 
-/* An option of the command line. Options are collected first and applied last, so that they
- * override a config file that is named after them. */
+/* An option of the command line. Options are first collected and last applied, so that they
+ * override a config file whose name comes after them. */
 typedef struct found_option {
   int row;
   const char *value;
@@ -99,7 +99,7 @@ static void build_tables(cli_command command, getopt_tables *tables) {
     entry->has_arg = no_argument;
     entry->val = FIRST_CODE + CLI_OPTIONS_MAX + row;
   }
-  /* Former names are listed, so that getopt_long takes none for the start of another name. */
+  /* former names are listed, so that getopt_long takes none for an abbreviation of another name */
   for (int k = 0; k < FORMER_MAX && cli_former_options[k].name != NULL; ++k)
     if ((cli_former_options[k].commands & 1u << command) != 0)
       tables->names[names++] =
@@ -112,7 +112,7 @@ static int row_of_letter(cli_command command, int letter) {
   return -1;
 }
 
-/* The value of --NAME. For a switch it may be the next word, if that names a choice. */
+/* The value of --NAME; for a switch the next word, if this names a choice. */
 static const char *value_of_option(int argc, char **argv, int row) {
   if (optarg != NULL) return optarg;
   if (cli_option_rows[row].type == CLI_SWITCH && optind < argc &&
@@ -123,7 +123,7 @@ static const char *value_of_option(int argc, char **argv, int row) {
 
 /* --- options that the command does not have --- */
 
-/* Writes the names of the commands that have the option, with ", " between. */
+/* Writes the names of the commands that have the option, separated by ", ". */
 static void list_commands_with(const char *name, char *text, size_t capacity) {
   size_t used = 0;
   *text = '\0';
@@ -133,7 +133,7 @@ static void list_commands_with(const char *name, char *text, size_t capacity) {
                                cli_commands[command].name);
 }
 
-/* Writes the command's options that begin with `start`, with blanks between; returns how many. */
+/* Writes the command's options that begin with `start`, between blanks; returns their number. */
 static int list_options_from(cli_command command, const char *start, char *text, size_t capacity) {
   size_t used = 0;
   int count = 0;
@@ -147,7 +147,7 @@ static int list_options_from(cli_command command, const char *start, char *text,
   return count;
 }
 
-/* `word` is what stands on the command line, perhaps --NAME=VALUE. */
+/* word: as on the command line, perhaps --NAME=VALUE. */
 static void refuse_name(cli_command command, const char *word) {
   char name[64], list[256];
   const char *dashes = strncmp(word, "--no-", 5) == 0 ? "--no-" : "--";
@@ -173,14 +173,14 @@ static void refuse_name(cli_command command, const char *word) {
     cli_usage_error(command, "unknown option '%s'", word);
 }
 
-/* Fills `found` (at most one option for each character of argv), leaves optind at the first
- * operand, and returns the number of options; -1 after a message. */
+/* Fills `found` (at most one option per character of argv), sets optind to the first operand, and
+ * returns the number of options; -1 after a message. */
 static int collect_options(cli_command command, int argc, char **argv, found_option *found) {
   getopt_tables tables;
   build_tables(command, &tables);
   int count = 0;
   opterr = 0;
-  optind = 0; /* 0, unlike 1, also discards glibc's position within a word of short options */
+  optind = 0; /* 0, unlike 1, also resets glibc's position within a word of short options */
   for (;;) {
     int code = getopt_long(argc, argv, tables.letters, tables.names, NULL);
     if (code == -1) return count;
@@ -220,7 +220,7 @@ static int collect_options(cli_command command, int argc, char **argv, found_opt
   }
 }
 
-/* A list on the command line replaces the list of the config file. */
+/* Applies the options. A list on the command line replaces the list of the config file. */
 static cvtm_status apply_options(cli_options *options, const found_option *found, int count,
                                  cvtm_error *error) {
   for (int k = 0; k < count; ++k)
@@ -232,7 +232,7 @@ static cvtm_status apply_options(cli_options *options, const found_option *found
   return status;
 }
 
-/* Takes the operand, if the command has one, from argv[optind], and refuses any further word. */
+/* Takes the operand, if the command has one, from argv[optind], and refuses further words. */
 static cli_parsed parse_operand(int argc, char **argv, cli_options *options) {
   const char *operand = cli_commands[options->command].operand;
   const int wanted = *operand != '\0';
@@ -282,7 +282,7 @@ cli_parsed cli_options_parse(cli_command command, int argc, char **argv, cli_opt
                              int *exit_code) {
   cli_options_set_defaults(command, options);
   *exit_code = CLI_EXIT_USAGE;
-  /* A word may hold several short options, but no more than it has characters. */
+  /* a word may have several short options, but no more than its number of characters */
   size_t most = 1;
   for (int k = 0; k < argc; ++k) most += strlen(argv[k]);
   found_option *found = calloc(most, sizeof *found);

@@ -13,8 +13,7 @@
 #define CVTMESH_PAGE "../share/cvtmesh/cvtmesh.html"
 #endif
 
-/* xdg-open tries one browser after the other and prints what each said, so its messages are left
- * out. */
+/* xdg-open tries several browsers and prints the messages of each, so these are suppressed. */
 static int open_in_browser(char *page) {
   char *const words[] = {"xdg-open", page, NULL};
   posix_spawn_file_actions_t actions;
@@ -27,7 +26,7 @@ static int open_in_browser(char *page) {
   return began && waitpid(child, &status, 0) == child && status == 0;
 }
 
-/* Looks where it is installed and where the preset `web` builds it, both seen from the program's
+/* Looks where the page is installed and where the preset `web` builds it, from the program's
  * folder. */
 int cli_open_page(void) {
   static const char *const places[] = {CVTMESH_PAGE, "../build-web/viewer/web/cvtmesh.html"};

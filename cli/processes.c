@@ -29,7 +29,7 @@ int cli_distributed_check(const cli_options *options) {
   return CLI_EXIT_OK;
 }
 
-/* The ranks of a machine take its GPUs in turn. */
+/* Assigns the GPUs of a machine to its ranks in turn. */
 static void choose_device(cli_options *options, cli_distributed *d) {
   const int is_auto = strcmp(options->device, "auto") == 0;
   const int count = cvtm_cuda_count(NULL);
@@ -41,11 +41,11 @@ static void choose_device(cli_options *options, cli_distributed *d) {
 
 /* Measured on two H200: 10^8 sites take 14.5 s with two processes, 16.6 s with one; on two H100
  * 10^7 sites take 5.0 s with two, 2.8 s with one. */
-enum { SITES_THAT_PAY = 50000000 }; /* of each process */
+enum { SITES_THAT_PAY = 50000000 }; /* per process */
 
 /* The fewest processes, one GPU each, whose sites fit into four fifths of the memory of a GPU. */
 static int64_t processes_that_fit(int64_t sites, int64_t most) {
-  enum { ON_EVERY_RANK = 210, DIVIDED = 530 }; /* bytes of a site */
+  enum { ON_EVERY_RANK = 210, DIVIDED = 530 }; /* bytes per site */
   const double room = 0.8 * (double)cvtm_cuda_memory(0);
   int64_t count = 1;
   while (count < most && (double)sites * (ON_EVERY_RANK + (double)DIVIDED / (double)count) > room)
@@ -56,7 +56,7 @@ static int64_t processes_that_fit(int64_t sites, int64_t most) {
 int64_t cli_distributed_useful(const cli_options *options, int64_t asked) {
   const int on_gpus = strcmp(options->device, "cpu") != 0 && cvtm_cuda_count(NULL) > 0;
   const int64_t sites = options->run.points, pays = sites / SITES_THAT_PAY;
-  if (sites <= 0 || pays >= asked) return asked; /* the input decides how many */
+  if (sites <= 0 || pays >= asked) return asked; /* the number is decided by the input */
   const int64_t fits = on_gpus ? processes_that_fit(sites, asked) : 1;
   const int64_t chosen = fits > pays ? fits : pays;
   if (chosen < asked && !options->quiet) {
@@ -73,7 +73,8 @@ int64_t cli_distributed_count(cli_options *options) {
   int64_t ranks = options->ranks;
   if (all) options->device = "cuda";
   if (mpi_ranks_launched()) return 1;
-  if (all && ranks == 0) ranks = cvtm_cuda_count(NULL); /* 0: the device says why */
+  if (all && ranks == 0)
+    ranks = cvtm_cuda_count(NULL); /* 0: opening the device reports the reason */
   if (ranks > 1) options->distributed = 1;
   return ranks > 1 ? ranks : 1;
 }
@@ -89,7 +90,7 @@ int cli_distributed_join(cli_options *options, cli_distributed *d) {
   if (options->run.threads == 0) {
     const int on_cpu = strcmp(options->device, "cpu") == 0;
     options->run.threads = mpi_ranks_cores(d->processes);
-    /* Rank 0 alone reads, makes the mesh and writes, so it may use all cores on the host. */
+    /* rank 0 alone reads, makes the mesh and writes, so it may use all cores for these */
     omp_set_num_threads(d->ranks.rank > 0 || on_cpu ? (int)options->run.threads
                                                     : mpi_ranks_cores_alone(d->processes));
   }
@@ -120,11 +121,11 @@ int cli_distributed_writes(const cli_distributed *d) {
   return d->processes == NULL || d->ranks.rank == 0;
 }
 
-/* Rank 0 reports what all ranks have found, and ends the others while they wait here. */
+/* Rank 0 reports failures of all ranks, and ends the other ranks while they wait here. */
 static void report_failure(const cli_distributed *d) {
   const struct timespec half_second = {0, 500000000};
   char host[64] = "?";
-  if (d->ranks.rank == 0) return; /* printed already */
+  if (d->ranks.rank == 0) return; /* already printed */
   nanosleep(&half_second, NULL);
   (void)gethostname(host, sizeof host - 1);
   fprintf(stderr, "cvtmesh: rank %d of %d on %s: %s\n", d->ranks.rank, d->ranks.size, host,
@@ -146,8 +147,8 @@ void cli_distributed_leave(cli_distributed *d, int code) {
 
 #ifdef CVTMESH_MPI_MODULE
 
-/* All ranks are on this machine and share its processors; Open MPI 4 and 5 ask in these words. It
- * starts processes of root only on request, and the user has asked. */
+/* Sets variables for Open MPI 4 and 5: all ranks are on this machine and share its processors. Open
+ * MPI starts processes of root only on request; the user has requested this. */
 static void set_environment(void) {
   static const char *const wishes[][2] = {
       {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
@@ -161,7 +162,7 @@ static void set_environment(void) {
     (void)setenv(wishes[k][0], wishes[k][1], 0);
 }
 
-/* The words of this process's command line, one after the other, each followed by a zero byte. */
+/* Reads the words of this process's command line, each followed by a zero byte. */
 static char *read_command_line(size_t *bytes) {
   FILE *file = fopen("/proc/self/cmdline", "rb");
   char *text = NULL;
@@ -183,7 +184,7 @@ static size_t count_words(const char *text, size_t bytes) {
   return count;
 }
 
-/* The option is added behind the command's name, since `--` may end the options. */
+/* Makes mpirun's command line. The option follows the command's name: `--` may end the options. */
 static void fill_words(char **words, char *number, char *program, char *text, size_t bytes) {
   static char launcher[] = "mpirun", n[] = "-n", distributed[] = "--ranks=mpi";
   size_t w = 0, word = 0;
@@ -192,7 +193,7 @@ static void fill_words(char **words, char *number, char *program, char *text, si
   words[w++] = number;
   words[w++] = program;
   for (size_t at = 0; at < bytes; at += strlen(text + at) + 1, ++word) {
-    if (word > 0) words[w++] = text + at; /* 0: the program's name */
+    if (word > 0) words[w++] = text + at; /* word 0 is the program's name */
     if (word == 1) words[w++] = distributed;
   }
   words[w] = NULL;

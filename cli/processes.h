@@ -20,27 +20,27 @@ typedef struct cli_distributed {
 
 /* Checks the options against each other. Returns CLI_EXIT_OK, or CLI_EXIT_USAGE after a message. */
 int cli_distributed_check(const cli_options *options);
-/* The number of processes that --ranks or --device cuda:all ask for, each with the same command
- * line and --ranks mpi; 1: no others. Sets device and `distributed` in *options. */
+/* The number of processes for --ranks or --device cuda:all, each with this command line and --ranks
+ * mpi; 1: no other process. Sets device and `distributed` in *options. */
 int64_t cli_distributed_count(cli_options *options);
-/* How many of the processes asked for make the run faster, or let it fit into memory. A note says
- * if they are fewer. */
+/* The number of these processes with which the run is faster, or fits into memory. Prints a note if
+ * it is smaller. */
 int64_t cli_distributed_useful(const cli_options *options, int64_t asked);
-/* With --ranks mpi: joins the other ranks, and chooses device and threads in *options. Ranks
- * other than 0 become quiet. Returns CLI_EXIT_OK, or an exit code after a message. */
+/* With --ranks mpi: joins the other ranks, and chooses device and threads in *options. Ranks other
+ * than 0 become quiet. Returns CLI_EXIT_OK, or an exit code after a message. */
 int cli_distributed_join(cli_options *options, cli_distributed *distributed);
-/* The ranks now share the device's work. Returns CLI_EXIT_OK, or an exit code after a message. */
+/* Lets the ranks share the device's work. Returns CLI_EXIT_OK, or an exit code after a message. */
 int cli_distributed_attach(cli_distributed *distributed, cvtm_device *device);
-/* Call it before the device is destroyed. */
+/* To be called before the device is destroyed. */
 void cli_distributed_detach(cli_distributed *distributed, cvtm_device *device);
-/* True on the rank that writes the files; without ranks always. */
+/* True on the rank that writes the files; without ranks always true. */
 int cli_distributed_writes(const cli_distributed *distributed);
 /* Ends this rank's part. code: CLI_EXIT_OK, or of a failure that other ranks may not have found:
- * then all ranks end at once, and the reason is printed with this rank's number and host. */
+ * then all ranks end immediately, and the reason is printed with this rank and its host. */
 void cli_distributed_leave(cli_distributed *distributed, int code);
 
 /* Several processes of this program on this machine, started by mpirun. */
 
-/* Replaces this process by `mpirun -n RANKS` with the same command line and --ranks mpi. Returns
- * an exit code after a message if that failed. */
+/* Replaces this process by `mpirun -n RANKS` with this command line and --ranks mpi. Returns an
+ * exit code after a message if that fails. */
 int cli_launch_ranks(int64_t ranks);

@@ -10,7 +10,7 @@ static void add_list(cJSON *entry, const char *key, const cvtm_run_list *list) {
   for (int k = 0; k < list->count; ++k) run_json_append(array, cJSON_CreateString(list->item[k]));
 }
 
-/* A cli_option_visitor. JSON names have underscores where the command line has dashes. */
+/* A cli_option_visitor. JSON names have underscores instead of dashes. */
 static void add_option(void *context, const cli_option_row *row, const void *field) {
   char key[64];
   snprintf(key, sizeof key, "%s", row->name);

@@ -10,8 +10,7 @@
 
 #include <string.h>
 
-/* Nonzero if the run writes files of meshes, and no points or dots: those would get other places.
- */
+/* Nonzero if the run writes mesh files, but no points or dots, which would get other positions. */
 static int writes_meshes(const cvtm_run_options *o) {
   for (int k = 0; k < o->output.count; ++k) {
     const run_output_kind kind = run_output_kind_of(o, o->output.item[k]);
@@ -70,13 +69,13 @@ int cli_run_write(const cli_progress *progress, cvtm_run *run) {
   return cli_result(CLI_RUN, CLI_WRITING, status, &error);
 }
 
-/* How a run that has written its files ends. */
+/* The exit code of a run that has written its files. */
 static int exit_code_of(const cvtm_run *run) {
   if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
   return run_converged(run) ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
 }
 
-/* Ranks that do not write end after the solve. */
+/* Runs the stages. Ranks that do not write end after the solve. */
 static int run_on(const cli_progress *progress, cvtm_run *run, cvtm_device *device, int writes) {
   cvtm_error error = {CVTM_OK, ""};
   int code = cli_result(CLI_RUN, CLI_READING, run_read(run, device, &error), &error);

@@ -1,4 +1,4 @@
-/* cvtmesh segment: finds the object in an image that the seeds mark. */
+/* cvtmesh segment: finds the object that the seeds mark in an image. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/npy.h"

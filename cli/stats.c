@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- how the points of each class are spaced ------------------------------------------------ */
+/* --- the spacing of the points of each class ----------------------------------------------- */
 
 typedef struct cli_class_spacing {
   int64_t classes;
@@ -35,7 +35,7 @@ static cvtm_status no_memory_for_points(int64_t count, cvtm_error *error) {
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld points", (long long)count);
 }
 
-/* Adds a class, which has `count` points. */
+/* Adds a class with `count` points. */
 static cvtm_status add_class(cvtm_domain domain, const double *points, const class_point *of_class,
                              int64_t count, double *xy, int64_t capacity[2],
                              cli_class_spacing *made, cvtm_error *error) {
@@ -50,7 +50,7 @@ static cvtm_status add_class(cvtm_domain domain, const double *points, const cla
   return cvtm_nearest_distances_measure(domain, xy, count, 0, &made->distances[k], error);
 }
 
-/* class_of: a class for each of `count` points, or NULL. Fails with CVTM_ERROR_MEMORY. */
+/* class_of: the class of each of `count` points, or NULL. Fails with CVTM_ERROR_MEMORY. */
 static cvtm_status cli_class_spacing_measure(cvtm_domain domain, const double *points,
                                              const int32_t *class_of, int64_t count,
                                              cli_class_spacing *made, cvtm_error *error) {
@@ -143,7 +143,7 @@ static cvtm_status find_pixels(const stats *s, cvtm_error *error) {
   return status;
 }
 
-/* The domain is the rectangle of a density, of a picture, or of --width and --height. */
+/* Sets the domain from --width and --height, unless a density or a picture has set it. */
 static void set_given_domain(stats *s) {
   if (s->has_domain || s->options.width <= 0 || s->options.height <= 0) return;
   s->domain.width = (int)s->options.width;
@@ -152,7 +152,7 @@ static void set_given_domain(stats *s) {
   s->has_domain = 1;
 }
 
-/* Scales a drawing to the picture, or takes the domain from it. */
+/* Scales the dots of a drawing to the domain. Without one, read_points takes it from the dots. */
 static cvtm_status fit_drawing(stats *s, const double *box, cvtm_error *error) {
   const double same = 0.005; /* relative difference of scales; sides of drawings are rounded */
   if (s->has_domain && run_unit_mm(s->options.run.unit) > 0) {
@@ -176,7 +176,7 @@ static cvtm_status fit_drawing(stats *s, const double *box, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* The dots of an SVG, with their sizes. */
+/* Reads the dots of an SVG, with their sizes. */
 static cvtm_status read_drawing(stats *s, cvtm_error *error) {
   cvtm_dots dots;
   cvtm_status status = cvtm_dots_read(s->options.run.input.name, &dots, error);
@@ -237,7 +237,7 @@ static cvtm_status place_in_domain(stats *s, cvtm_error *error) {
                             error);
 }
 
-/* A mesh has a domain if a density or both sides were given. */
+/* Reads a mesh, which has a domain if a density or both sides are given. */
 static cvtm_status read_mesh(stats *s, cvtm_error *error) {
   cvtm_status status = cvtm_mesh_read(s->options.run.input.name, &s->mesh, error);
   if (status != CVTM_OK) return status;
@@ -319,7 +319,7 @@ static int print_json(const stats *s) {
     run_json_device(report, s->device);
     run_json_real(report, "energy", s->energy);
     run_json_real(report, "energy_reference", s->bound);
-    run_json_real(report, "energy_bound", s->bound); /* the older name */
+    run_json_real(report, "energy_bound", s->bound); /* the old name */
     run_json_real(report, "energy_ratio", s->energy / s->bound);
   }
   run_json_integer(report, "coincident_sites", s->mesh.coincident_count);

@@ -1,4 +1,4 @@
-/* What commands say on stderr about a result. */
+/* The summaries of results on stderr. */
 #include "cli/summary.h"
 
 #include "base/clock.h"
@@ -28,7 +28,7 @@ static void print_colours(const cvtm_run_options *o, const run_colours *c) {
   if (!c->is_measured) return;
   fprintf(stderr, "  colour     error %.4f in OKLab (rms %.4f), %.4f with ideal dots of these inks",
           c->reached.mean, c->reached.rms, c->possible.mean);
-  /* An even picture has no contrast to compare with. */
+  /* an even picture has no contrast with which to compare */
   if (isfinite(c->reached.luminance.contrast))
     fprintf(stderr, "; contrast %.3f of the picture's, correlation %.4f",
             c->reached.luminance.contrast, c->reached.luminance.correlation);
@@ -95,7 +95,7 @@ void cli_order_print_summary(const run_point_order *order) {
           order->is_stopped ? ", stopped early" : "");
 }
 
-/* Minutes and seconds, or hours and minutes. */
+/* Formats minutes and seconds, or hours and minutes. */
 static const char *time_text(double seconds, char text[32]) {
   const long long s = llround(fmin(seconds, 1e12));
   if (s < 3600)
@@ -150,7 +150,7 @@ void cli_stipples_print(const run_stipples *stipples, FILE *stream, const char *
   if (!stipples->is_measured) return;
   const cvtm_likeness *likeness = &stipples->likeness;
   fputs(title, stream);
-  /* An even picture has no contrast to compare with. */
+  /* an even picture has no contrast with which to compare */
   if (isfinite(likeness->contrast))
     fprintf(stream, "contrast %.3f of the picture's, correlation %.4f; ", likeness->contrast,
             likeness->correlation);
@@ -229,7 +229,7 @@ static void print_seconds(const cvtm_run *r) {
       o->condition.how.smooth > 0 || o->condition.how.grade > 0 ? "read and smooth" : "read";
   fprintf(stderr, "  seconds    %.2f: %s %.2f", cvtm_clock() - r->start, reading,
           r->seconds[RUN_PHASE_READ]);
-  const double least = 0.005; /* printed as 0.01 */
+  const double least = 0.005; /* below this, a phase would be printed as 0.00 */
   for (int k = RUN_PHASE_READ + 1; k < RUN_PHASE_COUNT; ++k)
     if (r->seconds[k] >= least) fprintf(stderr, ", %s %.2f", run_phase_names[k], r->seconds[k]);
   fprintf(stderr, "\n");

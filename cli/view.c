@@ -42,9 +42,9 @@ static void say(void *context, const char *line) {
   if (!v->options.quiet) fprintf(stderr, "cvtmesh view: %s\n", cli_visible(line));
 }
 
-/* ---- What is read ---- */
+/* ---- Input ---- */
 
-/* NPY files of two columns are points, others are pictures. */
+/* Nonzero for point files. NPY files with two columns are points, others are pictures. */
 static int names_points(const char *path) {
   char buffer[16];
   const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
@@ -74,7 +74,7 @@ static cvtm_status read_sites(view *v, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Sets the sites: fixed ones, then those of --init, then samples of the density. */
+/* Sets the sites: first fixed ones, then those of --init, then samples of the density. */
 static cvtm_status place_sites(view *v, cvtm_error *error) {
   const cli_options *o = &v->options;
   double *fixed = NULL, *init = NULL;
@@ -123,7 +123,7 @@ static cvtm_status read_script(view *v, cvtm_error *error) {
   return cvtm_text_read(v->options.view.script, 1 << 20, &v->script, &size, error);
 }
 
-/* ---- What is shown ---- */
+/* ---- Display ---- */
 
 static void set_up_viewer(view *v) {
   const cli_options *o = &v->options;
@@ -177,9 +177,9 @@ static int check_view_options(view *v) {
   return CLI_EXIT_OK;
 }
 
-/* ---- What is left ---- */
+/* ---- Results ---- */
 
-/* The dots of drawings, as those of `run`. */
+/* Makes the dots of drawings as `run` does. */
 static cvtm_status make_stipples(view *v, const cvtm_mesh *mesh, const cvtm_cells *cells,
                                  run_stipples *stipples, cvtm_error *error) {
   cli_options *o = &v->options;
@@ -232,7 +232,7 @@ static void print_view_summary(const view *v) {
   say((void *)(uintptr_t)v, line);
 }
 
-/* The caller frees what `v` holds, whatever is returned. */
+/* The caller frees the content of `v` in any case. */
 static int perform_view(view *v) {
   cli_options *o = &v->options;
   cvtm_error error = {CVTM_OK, ""};
@@ -245,7 +245,7 @@ static int perform_view(view *v) {
   cvtm_status status = read_view_input(v, &error);
   if (status == CVTM_OK) status = read_script(v, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  if (o->view.record != NULL) (void)mkdir(o->view.record, 0777); /* it may exist */
+  if (o->view.record != NULL) (void)mkdir(o->view.record, 0777); /* it may exist already */
   code = cli_open_device(o, &v->device);
   if (code != CLI_EXIT_OK) return code;
   cli_catch_signals();

@@ -22,13 +22,13 @@ typedef struct diagram {
   int64_t count;
   cvtm_npy start;  /* labels of a warm start */
   int32_t *labels; /* width * height on the host */
-  int64_t wrong;   /* with --check: pixels whose label is not the nearest site */
+  int64_t wrong;   /* with --check: number of pixels whose label is not the nearest site */
   double seconds, check_seconds;
 } diagram;
 
 static int64_t pixels(cvtm_domain domain) { return (int64_t)domain.width * domain.height; }
 
-/* A colour for a label, from the mixed bits of its index, so that neighbours differ. */
+/* A colour for a label, from the mixed bits of its index, so that neighbouring labels differ. */
 static void label_color(int32_t label, unsigned char *color) {
   uint32_t mixed = (uint32_t)label + 1U;
   mixed = (mixed ^ (mixed >> 16)) * 0x7feb352dU;
@@ -63,7 +63,7 @@ static cvtm_status write_labels(void *context, const char *path, const char *ext
   return status;
 }
 
-/* Device arrays of one computation. */
+/* The device arrays of a computation. */
 typedef struct arrays {
   cvtm_voronoi *plan;
   double *sites;
@@ -88,8 +88,8 @@ static cvtm_status copy_labels(diagram *d, const arrays *a) {
                               (size_t)pixels(d->domain) * sizeof(int32_t));
 }
 
-/* Reads the labels of --labels-from. Their sides become those of the domain, unless options give
- * these. */
+/* Reads the labels of --labels-from. The shape of the labels becomes that of the domain, unless
+ * options give sides. */
 static cvtm_status read_start(diagram *d, cvtm_error *error) {
   const cvtm_input *labels = &d->options.warm.labels;
   if (labels->name == NULL) return CVTM_OK;
@@ -130,8 +130,8 @@ static int is_checked(const diagram *d) {
   return d->options.check || d->options.warm.labels.name != NULL;
 }
 
-/* Compares the labels with the exact diagram. A warm start is corrected, any other method is
- * not. */
+/* Compares the labels with the exact diagram. The labels of a warm start are corrected, those of
+ * other methods are not. */
 static cvtm_status check_labels(diagram *d, const arrays *a) {
   const double start = cvtm_clock();
   const cvtm_status status = cvtm_voronoi_correct(a->plan, a->labels, &d->wrong);
@@ -186,7 +186,7 @@ static void print_voronoi_summary(const diagram *d) {
             (long long)pixels(d->domain), 100 * wrong_share(d), d->check_seconds);
 }
 
-/* A file of points does not say how large its picture was. */
+/* Nonzero if options give the domain; a file of points does not have the picture's size. */
 static int has_domain(const cli_options *o) {
   return o->like.name != NULL || (o->width > 0 && o->height > 0);
 }

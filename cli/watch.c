@@ -42,7 +42,7 @@ typedef struct picture {
 struct cli_watch {
   const cli_options *options;
   const cvtm_run *run;
-  int64_t count; /* sites at the end */
+  int64_t count; /* number of sites at the end */
   double bound;
   cvtm_surface *surface;
   cvtm_render *render;
@@ -104,7 +104,7 @@ static cvtm_status open_context(cli_watch *w, cvtm_error *error) {
   return status;
 }
 
-/* The path of a file in the folder, malloc'd; NULL if there is no memory. */
+/* The path of a file in the folder, malloc'd; NULL if memory runs out. */
 static char *path_in_folder(const cli_watch *w, const char *name) {
   const char *folder = w->options->view.watch;
   const size_t size = strlen(folder) + strlen(name) + 2;
@@ -128,7 +128,7 @@ static cvtm_status add_picture(cli_watch *w, cvtm_error *error) {
   return cvtm_png_write(p->path, w->view.width, w->view.height, 3, w->pixels, error);
 }
 
-/* Draws the state of the frame and writes the picture. */
+/* Draws the state of the frame, and writes the picture. */
 static cvtm_status draw_frame(cli_watch *w, cvtm_error *error) {
   cvtm_status status = cvtm_view_frame_build(&w->frame, error);
   if (status != CVTM_OK) return status;
@@ -142,7 +142,7 @@ static cvtm_status draw_frame(cli_watch *w, cvtm_error *error) {
 static void set_figures(cli_watch *w, int64_t sites, int64_t iteration, double energy,
                         double gradient_norm) {
   cvtm_view_state *state = &w->frame.state;
-  /* The bound is inversely proportional to the number of sites. */
+  /* the bound is inversely proportional to the number of sites */
   state->ratio = energy / (w->bound * (double)w->count / (double)sites);
   state->count = sites;
   state->iteration = iteration;

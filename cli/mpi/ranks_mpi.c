@@ -1,5 +1,5 @@
 /* The module cvtmesh_mpi.so: the ranks of a distributed run by MPI. Only one thread of a process
- * calls it at a time. */
+ * may call it at a time. */
 #include "cli/mpi_ranks.h"
 
 #include <mpi.h>
@@ -27,7 +27,7 @@ static int start(int *rank, int *size, int *local_rank, int *local_size) {
   return 0;
 }
 
-/* MPI counts in int: larger parts go in pieces. */
+/* MPI counts in int, so larger parts are sent in pieces. */
 static int gather_in_pieces(double *all, const int64_t *counts, int size) {
   const int64_t most = 1 << 28;
   for (int r = 0; r < size; ++r) {
@@ -40,7 +40,7 @@ static int gather_in_pieces(double *all, const int64_t *counts, int size) {
   return 0;
 }
 
-/* Waits actively, which suits ranks that share no core. */
+/* Waits actively, as is best for ranks that share no core. */
 static int gather_counts(double *all, const int64_t *counts) {
   int size = 0;
   int64_t total = 0;
