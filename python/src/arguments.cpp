@@ -5,7 +5,7 @@
 
 namespace {
 
-/* The name of the argument that a file in memory stands for: image of <image>.npy. */
+/* The name of the argument that a file in memory belongs to: image of <image>.npy. */
 std::string label(const std::string &path) {
   const size_t end = path.find('>');
   return end == std::string::npos ? path : path.substr(1, end - 1);
@@ -58,7 +58,7 @@ Arguments::~Arguments() {
   cli_options_free(&options);
 }
 
-/* array: kind and bytes of an element, the shape, and an object with a buffer, or None. */
+/* array: kind and bytes of an element, shape, and an object with a buffer or None. */
 const cvtm_npy *Arguments::borrow(nb::handle array, const std::string &name) {
   const nb::tuple shape = nb::cast<nb::tuple>(array[2]);
   const nb::object memory = array[3];
@@ -230,7 +230,7 @@ const char *type_name(cli_option_type type) {
   return "list";
 }
 
-/* A dict for each option of the command, in the order of the table. */
+/* Lists a dict for each option of the command, in the order of the table. */
 nb::typed<nb::list, Figures> options_of(const std::string &name) {
   const cli_command command = cli_command_find(name.c_str());
   if (command == CLI_COMMAND_COUNT) throw nb::value_error("there is no such command");
@@ -257,7 +257,7 @@ nb::typed<nb::list, Figures> options_of(const std::string &name) {
   return nb::typed<nb::list, Figures>(rows);
 }
 
-/* A value with parts as text. */
+/* The text of a value with parts. */
 std::string option_text(const std::string &command, const std::string &name, nb::object value) {
   const Arguments made(command, nb::none(), {{name, value}}, {}, {});
   const cli_option_row &row = cli_option_rows[row_of(made.options.command, name)];

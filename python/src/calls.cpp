@@ -1,6 +1,7 @@
-/* Calls that Python can interrupt: the work is in one of a pool of threads, and the calling thread
- * waits for it. A solver polls for a request to stop only between its iterations; a call whose work
- * does not stop at once is left to end by itself, so that KeyboardInterrupt never waits for it. */
+/* Calls that Python can interrupt: a thread of a pool does the work, and the calling thread waits
+ * for it. A solver polls for a request to stop only between its iterations. If the work of an
+ * interrupted call does not stop soon, it continues alone, so that KeyboardInterrupt never waits
+ * for it. */
 #include "python/src/core.h"
 
 #include <omp.h>
@@ -18,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr auto SIGNALS_EVERY = 20ms;
-constexpr auto PATIENCE = 80ms; /* after Ctrl-C, before the work is left alone */
+constexpr auto PATIENCE = 80ms; /* after Ctrl-C, before the work continues alone */
 
 struct Call {
   std::function<void()> work;
@@ -31,7 +32,7 @@ struct Call {
   std::condition_variable changed;
   bool done = false;
   std::exception_ptr error;
-  /* An iteration that waits for the answer of the callback; NULL: none. */
+  /* An iteration that waits for the callback's answer; NULL: none. */
   const cvtm_cvt_record *record = nullptr;
   double bound = 0;
 };
@@ -41,7 +42,7 @@ struct Call {
 
 thread_local Call *current;
 
-/* Hands the record to the calling thread and waits until the callback has returned. */
+/* Passes the record to the calling thread, and waits until the callback has returned. */
 int iteration(void *context, const cvtm_cvt_record *record, double bound) {
   Call *call = static_cast<Call *>(context);
   if (!call->has_callback) return call->stop;
@@ -56,7 +57,7 @@ int iteration(void *context, const cvtm_cvt_record *record, double bound) {
 
 int asked_to_stop(void *context) { return static_cast<Call *>(context)->stop; }
 
-/* Whoever waits for the call may destroy it as soon as `done` is seen. */
+/* The thread that waits for the call may destroy it as soon as `done` is set. */
 void carry_out(Call *call) {
   const cli_listener listener = {call, iteration, asked_to_stop};
   std::exception_ptr error;
@@ -75,8 +76,7 @@ void carry_out(Call *call) {
   call->changed.notify_all();
 }
 
-/* --- the pool: threads stay, and with them the threads of their OpenMP teams --------------------
- */
+/* --- the pool: its threads, and the threads of their OpenMP teams, are kept --- */
 
 struct Worker {
   std::mutex mutex;
@@ -89,7 +89,7 @@ struct Pool {
   std::vector<Worker *> idle;
 };
 
-Pool *pool = new Pool; /* never freed: workers outlive static objects */
+Pool *pool = new Pool; /* never freed: workers live longer than static objects */
 
 void run_worker(Worker *worker, Pool *home) {
   const int threads = omp_get_max_threads();
@@ -126,14 +126,14 @@ void give(Call *call) {
   worker->given.notify_one();
 }
 
-/* A forked process has none of its parent's threads. */
+/* A forked process has no threads of its parent. */
 void forget_workers() { pool = new Pool; }
 
 /* --- in the calling thread, with the GIL
  * ---------------------------------------------------------- */
 
 using Calls = std::vector<std::unique_ptr<Call>>;
-Calls *left_alone = new Calls; /* their owners hold Python objects: changed with the GIL only */
+Calls *left_alone = new Calls; /* their owners hold Python objects: changed only with the GIL */
 
 bool is_done(Call &call) {
   std::lock_guard<std::mutex> lock(call.mutex);
@@ -184,7 +184,7 @@ bool call_back(const Call &call, nb::handle callback) {
   return nb::cast<bool>(nb::bool_(callback(figures)));
 }
 
-/* Waits until the work is done; an exception of Python asks it to stop, and is thrown. */
+/* Waits until the work is done. A Python exception asks the work to stop, and is thrown. */
 void attend(Call &call, nb::handle callback) {
   for (;;) {
     const Event event = wait_for_event(call, SIGNALS_EVERY);

@@ -1,5 +1,5 @@
-/* What the files of the extension share: arguments of commands, calls that can be interrupted, and
- * errors. */
+/* Declarations for the files of the extension: arguments of commands, calls that can be
+ * interrupted, and errors. */
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -29,7 +29,7 @@ extern "C" {
 
 namespace nb = nanobind;
 
-/* A failure of the library. It becomes the Python exception of its status. */
+/* A failure of the library, which becomes the Python exception for its status. */
 struct Failure : std::exception {
   Failure(cvtm_status s, const std::string &text) : status(s), message(text) {}
   const char *what() const noexcept override { return message.c_str(); }
@@ -37,8 +37,8 @@ struct Failure : std::exception {
   std::string message;
 };
 
-/* While it lives, the thread reads and prints numbers as in the C locale, as commands of the
- * program expect, and messages name options as keywords. */
+/* While this object lives, the thread reads and prints numbers as in the C locale, as commands of
+ * the program expect, and messages name options as keywords. */
 struct Language {
   Language() = default;
   Language(const Language &) = delete;
@@ -53,7 +53,7 @@ struct Language {
 /* Throws a Failure unless the status is CVTM_OK. */
 void check(cvtm_status status, const cvtm_error *error);
 
-/* The name of an option and its value: a flag, a number, a text, or a tuple of parts, each a
+/* The name of an option and its value: a flag, a number, a text, or a tuple of parts. A part is a
  * number, a word, or an array with its name. */
 using Value = std::pair<std::string, nb::object>;
 using Inputs = std::vector<std::pair<std::string, nb::bytes>>; /* paths and files in memory */
@@ -62,11 +62,11 @@ using Figures = nb::typed<nb::dict, nb::str, nb::any>;
 template <typename T>
 using Array = nb::ndarray<nb::numpy, T>;
 
-/* The options of one command, and the arrays and the files in memory that they name. Python objects
- * are held, so create and destroy with the GIL. */
+/* The options of one command, and the arrays and files in memory that they name. Holds Python
+ * objects, so it must be created and destroyed with the GIL. */
 class Arguments {
  public:
-  /* operand: None, a path, or an array with its name. outputs: the paths of files that stay in
+  /* operand: None, a path, or an array with its name. outputs: the paths of files that remain in
    * memory; arrays: those of which only the elements are kept. */
   Arguments(const std::string &command, nb::handle operand, const std::vector<Value> &values,
             const Inputs &inputs, const std::vector<std::string> &outputs,
@@ -76,17 +76,17 @@ class Arguments {
 
   /* Sets options of `to`, whose strings and arrays live as long as this object. Needs the GIL. */
   void set(cli_options *to, const std::vector<Value> &values);
-  /* Runs a stage of a command. If it returns another code than CLI_EXIT_OK, its message becomes a
-   * Failure; a batch some of whose jobs fail has no message. */
+  /* Runs a stage of a command. If the stage returns another code than CLI_EXIT_OK, throws a Failure
+   * with its message; a batch with failed jobs has no message. */
   void stage(const std::function<int()> &work);
-  /* The same for a function of the library. */
+  /* Runs a function of the library as a stage. */
   void stage(const std::function<cvtm_status(cvtm_error *)> &work);
-  /* The options with other options of the outputs, after `made`. Needs the GIL. */
+  /* Returns the options `made` with other options of the outputs. Needs the GIL. */
   cli_options ask(const cvtm_run_options &made, const std::vector<Value> &values);
-  /* Checks the files of such options, then writes them; one call at a time. */
+  /* Checks the files of such options, then writes them; only one call at a time. */
   void save(cli_options *asked, const std::function<cvtm_status(cvtm_error *)> &write);
   nb::bytes output(size_t index) const;
-  /* Once for each of `arrays`; not copied. */
+  /* Takes element `index` of `arrays`, without a copy; once for each. */
   nb::object take_array(size_t index);
 
   cli_options options;
@@ -108,14 +108,14 @@ class Arguments {
 };
 
 /* Runs `work` in a separate thread, without the GIL, while the calling thread answers signals and
- * calls `callback` (None, or a function of a dict, true to stop) for each iteration of `run`.
- * Ctrl-C stops the work and raises KeyboardInterrupt. Work that does not stop soon continues
- * unseen; at exit it is waited for a while. The call keeps `owner` alive, which must hold all that
- * the work uses. */
+ * calls `callback` (None, or a function of a dict that returns true to stop) for each iteration of
+ * `run`. Ctrl-C stops the work and raises KeyboardInterrupt. Work that does not stop soon continues
+ * alone; at exit the program waits for it for a while. The call keeps `owner` alive, which must
+ * hold all objects that the work uses. */
 void perform(std::shared_ptr<void> owner, const std::function<void()> &work, nb::handle callback,
              int64_t threads);
 
-/* The same for work that has the options as `arguments`, and `run`. */
+/* perform for an object with options `arguments` and a function `run`. */
 template <typename Work>
 void solve(const std::shared_ptr<Work> &work) {
   Work *w = work.get();
@@ -123,7 +123,7 @@ void solve(const std::shared_ptr<Work> &work) {
       work, [w] { w->run(); }, nb::none(), w->arguments.options.run.threads);
 }
 
-/* The same of a function that owns all that it uses. */
+/* perform for a function that owns all objects that it uses. */
 template <typename Work>
 void perform(Work work) {
   const auto held = std::make_shared<Work>(std::move(work));
@@ -134,7 +134,7 @@ void perform(Work work) {
 /* True in the thread of a call that was interrupted. */
 int interrupted(void *);
 
-/* A new array that owns a copy. */
+/* Makes a new array with a copy of the elements. */
 template <typename T>
 Array<T> copy_array(const T *from, std::initializer_list<size_t> shape) {
   size_t count = 1;
@@ -146,9 +146,9 @@ Array<T> copy_array(const T *from, std::initializer_list<size_t> shape) {
 }
 
 using Names = std::vector<std::tuple<std::string, int32_t, int>>; /* name, tag, dimension */
-/* The groups of a mesh, those of edges first. */
+/* The groups of a mesh, first those of edges. */
 Names names_of(const cvtm_regions &regions);
-/* The text of a report, which is freed. */
+/* Makes a string of the text of a report, and frees the text. */
 nb::str report_text(char *text);
 
 void bind_options(nb::module_ &module);

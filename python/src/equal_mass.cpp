@@ -1,5 +1,5 @@
-/* Cells of equal mass and their derivatives. A call can be interrupted, so its work shares the
- * objects that it uses. */
+/* Cells of equal mass and their derivatives. A call can be interrupted, so its work shares
+ * ownership of the objects that it uses. */
 #include "python/src/core.h"
 
 extern "C" {
@@ -14,7 +14,7 @@ using Numbers = std::shared_ptr<std::vector<double>>;
 
 Numbers numbers(size_t count) { return std::make_shared<std::vector<double>>(count); }
 
-/* The cells, and the sizes of a density. */
+/* The cells, and the size of the density. */
 struct Cells {
   Cells(const Density &density, const Sites &sites)
       : width(density.shape(1)), height(density.shape(0)), count(sites.shape(0)) {}
@@ -47,7 +47,7 @@ class EqualMass {
   Array<double> centroids() const {
     return copy_array(cvtm_equal_mass_derivative_centroids(cells_->made), {cells_->count, 2});
   }
-  /* The derivatives by sites and density. */
+  /* Computes the derivatives by sites and density. */
   std::tuple<Array<double>, Array<double>> pull_back(const Scalars &by_weights,
                                                      const Sites &by_centroids) const {
     Numbers by_sites = numbers(2 * cells_->count);

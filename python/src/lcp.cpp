@@ -12,7 +12,7 @@ using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Result = nb::ndarray<double, nb::ndim<1>, nb::c_contig>;
 using Matrix = std::tuple<Vector<int64_t>, Vector<int32_t>, Vector<double>, int64_t>;
 
-/* Borrows the arrays: row starts, columns, values, number of columns. */
+/* Makes a matrix that borrows the arrays: row starts, columns, values, number of columns. */
 cvtm_csr csr_of(const Matrix &m) {
   cvtm_csr csr = {};
   csr.rows = static_cast<int64_t>(std::get<0>(m).shape(0)) - 1;

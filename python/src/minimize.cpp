@@ -13,8 +13,8 @@ using DeviceArray = Numbers; /* in the memory of the solver's device */
 
 class Minimizer {
  public:
-  /* problems: of a batch, of n variables each; 0: one problem, which is not a batch. search: the
-   * limit of evaluations of one line search; 0: the library's. */
+  /* problems: number of problems in a batch, of n variables each; 0: one problem, not a batch.
+   * search: limit on the evaluations of one line search; 0: the library's limit. */
   Minimizer(int64_t problems, int64_t n, const std::vector<Value> &values, int search)
       : arguments_("minimize", nb::str("objective"), values, {}, {}),
         problems_(problems),
@@ -55,28 +55,28 @@ class Minimizer {
     begin();
   }
 
-  /* f: the value; of a batch, for each problem the value and a number that is not used. */
+  /* f: the value; for a batch, per problem the value and an unused number. */
   void advance(const HostVector &f, const HostVector &g) {
     on_.require(cvtm_device_copy_in(on_.device, at_.f, f.data(), f.size() * sizeof(double)));
     on_.require(cvtm_device_copy_in(on_.device, at_.g, g.data(), bytes()));
     next();
   }
-  /* With the value and the gradient in the solver's memory. Waits for the objective's work if the
-   * solver's stream does. wait false: does not wait, and returns true. */
+  /* Continues with the value and the gradient in the solver's memory. Waits for the work of the
+   * objective if the solver's stream does. wait false: does not wait, and returns true. */
   bool advance_on_device(bool wait) {
     on_.require(cvtm_lbfgsb_advance(solver_.get(), wait ? &running_ : nullptr));
     return is_running();
   }
   bool is_running() const { return running_ != 0; }
 
-  /* True if `finish` may be left to the device, where the states of a large batch are. */
+  /* True if `finish` may run on the device, which has the states of a large batch. */
   bool is_large() const { return on_cuda() && problems_ >= 4096 && !long_history_; }
   void finish_on_device() {
     const cvtm_status status = cvtm_lbfgsb_finish(solver_.get(), x_, nullptr);
     if (status != CVTM_ERROR_EVALUATION) on_.require(status);
     on_.require(cvtm_device_synchronize(on_.device));
   }
-  /* Of each problem; on the solver's device. */
+  /* The states of all problems, on the solver's device. */
   const char *states() const {
     int64_t stride;
     return reinterpret_cast<const char *>(running(&stride)) - offsetof(cvtm_lbfgsb_state, running);
@@ -87,13 +87,13 @@ class Minimizer {
     return cli_minimize_converged(&arguments_.options, &result) != 0;
   }
 
-  /* Of a batch: arrays with an element for each problem. */
+  /* Returns the results; for a batch, arrays with one element per problem. */
   Figures finish() {
     std::vector<cvtm_lbfgsb_result> results(problems_ > 0 ? static_cast<size_t>(problems_) : 1);
     {
       nb::gil_scoped_release release;
       const cvtm_status status = cvtm_lbfgsb_finish(solver_.get(), x_, results.data());
-      /* A problem of a batch that is not finite at its start has this as its stop reason. */
+      /* a problem of a batch that is not finite at its start has this as its stop reason */
       if (problems_ == 0 || status != CVTM_ERROR_EVALUATION) on_.require(status);
       on_.require(cvtm_device_synchronize(on_.device));
     }
@@ -122,8 +122,8 @@ class Minimizer {
     return Figures(result);
   }
 
-  /* Numbers of the solver on its device, by what they are: `x` and `g` of the evaluation that is
-   * wanted, its value `f` or values, the best `point` so far, or the `result` after finish. */
+  /* Numbers of the solver on its device, by name: `x` and `g` for the next evaluation, its value
+   * `f` or values, the best `point` so far, or the `result` after finish. */
   struct Place {
     const double *data;
     size_t count;
@@ -137,9 +137,9 @@ class Minimizer {
                                          : x_;
     return {of, size(), 1};
   }
-  /* Of each problem: not 0 while it runs; on the solver's device. */
+  /* Per problem: nonzero while it runs; on the solver's device. */
   const int *running(int64_t *stride) const { return cvtm_lbfgsb_running(solver_.get(), stride); }
-  /* The same, copied to the host. */
+  /* `running`, copied to the host. */
   Array<int> host_running() {
     int64_t stride = 1;
     const int *first = running(&stride);
@@ -192,7 +192,7 @@ class Minimizer {
     on_.require(cvtm_lbfgsb_set_bounds(solver_.get(), lower, upper));
   }
 
-  /* Waits: x is then ready for any stream. */
+  /* Waits, so that x is then ready for any stream. */
   void begin() {
     on_.require(cvtm_lbfgsb_start(solver_.get(), x_, &at_));
     on_.require(cvtm_device_synchronize(on_.device));
@@ -203,7 +203,7 @@ class Minimizer {
   size_t bytes() const { return OnDevice::bytes_of(n_); }
 
   Arguments arguments_;
-  int64_t problems_, n_; /* n: the variables of all problems */
+  int64_t problems_, n_; /* n_: number of variables of all problems */
   OnDevice on_;
   Owner<cvtm_lbfgsb, cvtm_lbfgsb_destroy> solver_;
   double *x_ = nullptr;
@@ -213,14 +213,14 @@ class Minimizer {
   std::vector<cvtm_lbfgsb_progress> records_;
 };
 
-/* What the work on a solver uses. */
+/* A solver and the work on it. */
 struct Held {
   nb::object solver;
   std::function<void(Minimizer &)> work;
 };
 
-/* Works without the GIL; on many variables in a thread of its own, for which Ctrl-C does not wait.
- * `work` holds the arrays that it reads. */
+/* Does the work without the GIL; for many variables in a separate thread, for which Ctrl-C does not
+ * wait. `work` holds the arrays that it reads. */
 void work_on(nb::handle solver, std::function<void(Minimizer &)> work) {
   constexpr size_t MANY = 1 << 18; /* a thread takes about 20 microseconds */
   Minimizer *m = nb::inst_ptr<Minimizer>(solver);
@@ -235,13 +235,13 @@ void work_on(nb::handle solver, std::function<void(Minimizer &)> work) {
   }
 }
 
-/* Numbers of the solver without a copy, on its device, alive as long as the solver. */
+/* An array of numbers of the solver without a copy, on its device, alive as long as the solver. */
 template <typename T>
 nb::object show(nb::handle self, const Minimizer &m, const T *data, size_t count, int64_t stride) {
   const size_t shape[1] = {count};
   const int64_t strides[1] = {stride};
   if (!m.on_cuda()) return nb::cast(nb::ndarray<nb::numpy, const T>(data, 1, shape, self, strides));
-  /* Frameworks refuse DLPack arrays that are read-only. */
+  /* frameworks refuse DLPack arrays that are read-only */
   return nb::cast(nb::ndarray<T>(const_cast<T *>(data), 1, shape, self, strides, nb::dtype<T>(),
                                  nb::device::cuda::value, m.ordinal()));
 }

@@ -1,5 +1,5 @@
-/* cvtmesh._core: what the Python package calls. It converts arguments and results; all logic is in
- * the library and in the commands of the program. */
+/* cvtmesh._core: the functions that the Python package calls. They convert arguments and results;
+ * all logic is in the library and in the commands of the program. */
 #include "python/src/core.h"
 
 extern "C" {
@@ -18,7 +18,7 @@ void check(cvtm_status status, const cvtm_error *error) {
 
 namespace {
 
-/* True if a message of the library ends with the text of an errno. */
+/* True if a message of the library ends with the text of the errno `number`. */
 bool ends_with(const std::string &message, int number) {
   const std::string text = std::string(": ") + strerror(number);
   return message.size() > text.size() &&
@@ -50,7 +50,7 @@ PyObject *exception_of(cvtm_status status, const std::string &message) {
 #if !CVTMESH_SOLVERS_ALONE
 using Bytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/* The luminance, or the data, of a file in memory. */
+/* Reads the luminance, or the data, of a file in memory. */
 Array<float> read_image(const Bytes &contents) {
   struct Read {
     ~Read() { cvtm_image_free(&image); }
@@ -67,9 +67,9 @@ Array<float> read_image(const Bytes &contents) {
                     {static_cast<size_t>(image.height), static_cast<size_t>(image.width)});
 }
 
-/* --- a whole command of the program, its files in memory --- */
+/* --- a command of the program, with its files in memory --- */
 
-/* Returns the contents of `outputs` and the arrays of `arrays`. */
+/* Returns the contents of `outputs`, then the arrays of `arrays`. */
 nb::typed<nb::list, nb::any> command(const std::string &name, nb::object operand,
                                      const std::vector<Value> &values, const Inputs &inputs,
                                      const std::vector<std::string> &outputs,
@@ -107,7 +107,7 @@ Array<int32_t> delaunay(const Points &points) {
 }  // namespace
 
 NB_MODULE(_core, module) {
-  /* At exit PyTorch may still hold results, with the cells that their gradients need. */
+  /* at exit PyTorch may still hold results, with the cells that their gradients need */
   nb::set_leak_warnings(false);
   static PyObject *device_error;
   const std::string name = nb::cast<std::string>(module.attr("__name__")) + ".DeviceError";

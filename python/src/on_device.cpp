@@ -1,4 +1,4 @@
-/* Work on arrays that are in the memory of a device already, and stay there. The caller makes the
+/* Work on arrays that are already in the memory of a device, and remain there. The caller makes the
  * stream of the object wait for the stream on which the arrays were made. */
 #include "python/src/on_device.h"
 
@@ -22,7 +22,7 @@ using Phi = nb::ndarray<const double, nb::c_contig>;
  */
 
 /* A plan for densities of one size and up to `capacity` sites. On a CPU a call can be interrupted,
- * so that its work shares the plan and the arrays. */
+ * so its work shares ownership of the plan and the arrays. */
 class Evaluator {
  public:
   Evaluator(const std::string &name, const Floats &density, int64_t capacity)
@@ -46,7 +46,7 @@ class Evaluator {
     return height == height_ && width == width_ && count <= capacity_;
   }
 
-  /* CUDA only enqueues: the arrays must live until the work is done. value: 1; moments: 4 for each
+  /* On CUDA only enqueues: the arrays must live until the work is done. value: 1; moments: 4 per
    * site. Returns a number for these cells, which the plan keeps until the next call. */
   int64_t evaluate(const Floats &density, const Sites &sites, const nb::ndarray<double> &value,
                    const nb::ndarray<double> &moments) {
@@ -60,9 +60,9 @@ class Evaluator {
     return kept_ = ++evaluations;
   }
 
-  /* cells: the number of the cells of the sites. phi: 4 for each site. by_density: (height, width),
-   * by_sites: 2 for each site, or none. Waits; false: too many sites are near a pixel, or a cell
-   * has too many corners. */
+  /* cells: the number from evaluate. phi: 4 per site. by_density: (height, width), by_sites: 2 per
+   * site, or none. Waits. Returns false if too many sites are close to a pixel, or a cell has too
+   * many corners. */
   bool pull_back(int64_t cells, const Floats &density, const Sites &sites, const Phi &phi,
                  const std::optional<nb::ndarray<float>> &by_density,
                  const std::optional<nb::ndarray<double>> &by_density_double,
@@ -84,7 +84,7 @@ class Evaluator {
 
  private:
   struct Plan {
-    std::mutex used; /* the work of an interrupted call may go on */
+    std::mutex used; /* the work of an interrupted call may continue */
     OnDevice on;
     Owner<cvtm_cvt, cvtm_cvt_destroy> cvt;
   };
@@ -111,7 +111,7 @@ std::atomic<int64_t> Evaluator::evaluations{0};
 
 using Density = nb::ndarray<double, nb::ndim<2>, nb::c_contig>;
 
-/* The command `density` without its files, for a density in the memory of its device. */
+/* The command `density` without files, for a density in the memory of its device. */
 struct Condition {
   Condition(const std::vector<Value> &values, const Density &given)
       : arguments("density", nb::str("density"), values, {}, {}), density(given) {}
@@ -142,7 +142,7 @@ void condition(const std::vector<Value> &values, const Density &density) {
 /* --- labels ------------------------------------------------------------------------------------
  */
 
-/* The command `voronoi` without its files. */
+/* The command `voronoi` without files. */
 class Labels {
  public:
   Labels(const std::vector<Value> &values, int64_t capacity)
@@ -156,7 +156,8 @@ class Labels {
     plan_.reset(made);
   }
 
-  /* Only enqueues. labels: (height, width); for a warm start those of the earlier diagram. */
+  /* Only enqueues. labels: (height, width); for a warm start on input those of the earlier
+   * diagram. */
   void compute(const Sites &sites, const nb::ndarray<int32_t> &labels) {
     const cli_options &o = arguments_.options;
     on_.require(
@@ -193,7 +194,7 @@ class Triangulation {
   }
   uintptr_t stream() const { return on_.stream(); }
 
-  /* Returns the number of triangles, or -1: the host must triangulate. Waits. */
+  /* Returns the number of triangles; -1 if the host must triangulate. Waits. */
   int64_t build(const Sites &points) {
     int64_t undecided = 0, count = 0;
     on_.require(cvtm_device_copy(on_.device, cvtm_device_delaunay_points(made_.get()),
@@ -203,7 +204,7 @@ class Triangulation {
     (void)cvtm_device_delaunay_triangles(made_.get(), &count);
     return count;
   }
-  /* triangles: 3 for each. Waits. */
+  /* triangles: 3 per triangle. Waits. */
   void copy(const nb::ndarray<int32_t> &triangles) {
     int64_t count = 0;
     const int32_t *from = cvtm_device_delaunay_triangles(made_.get(), &count);

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-/* Frees what a function of the library has created. */
+/* Frees an object that a function of the library has created. */
 template <auto destroy>
 struct Destroys {
   template <typename T>
@@ -17,7 +17,7 @@ struct Destroys {
 template <typename T, auto destroy>
 using Owner = std::unique_ptr<T, Destroys<destroy>>;
 
-/* In the memory of the host or of a device, of any framework. */
+/* A vector in the memory of the host or of a device, of any framework. */
 using Numbers = nb::ndarray<const double, nb::ndim<1>, nb::c_contig>;
 
 class OnDevice {
@@ -35,7 +35,7 @@ class OnDevice {
   }
   void require(cvtm_status status) { check(status, cvtm_device_error(device)); }
 
-  /* n numbers, uninitialised or copied from the host; they live until `drop`, or as long as this
+  /* n numbers, uninitialised or copied from the host, which live until `drop` or as long as this
    * object. */
   double *vector(int64_t n, const double *from = nullptr) {
     void *memory = nullptr;
@@ -45,7 +45,7 @@ class OnDevice {
     if (from != nullptr) require(cvtm_device_copy_in(device, made, from, bytes_of(n)));
     return made;
   }
-  /* The numbers of an array: as they are on the device, or a copy of those on the host. */
+  /* The numbers of an array: on the device in place, or a copy of those on the host. */
   const double *numbers(const Numbers &array) {
     const bool host = array.device_type() == nb::device::cpu::value;
     return host ? vector(static_cast<int64_t>(array.size()), array.data()) : array.data();

@@ -44,7 +44,8 @@ void save(const std::shared_ptr<Outline> &o, const std::vector<Value> &values) {
   });
 }
 
-/* points, triangles, the region of each, edges, the group of each, names of the groups, report. */
+/* Returns points, triangles, the region of each triangle, edges, the group of each edge, names of
+ * the groups, report. */
 nb::tuple arrays(const Outline &o) {
   const Language language;
   const cvtm_mesh &m = *o.got->mesh;

@@ -10,7 +10,7 @@ extern "C" {
 
 namespace {
 
-/* The image in the memory of the device, where it is the density. */
+/* The image in the memory of the device, if it is the density. */
 using Lent = nb::ndarray<const float, nb::ndim<2>, nb::c_contig>;
 
 class Run {
@@ -57,7 +57,7 @@ class Run {
   cvtm_device *device = nullptr;
   cvtm_run *job = nullptr;
 
-  /* The array goes back to its owner; the solve must be over. Needs the GIL. */
+  /* Returns the array to its owner; the solve must have ended. Needs the GIL. */
   void give_back() { lent_.reset(); }
 
  private:
@@ -70,7 +70,7 @@ class Run {
   }
 
   std::optional<Lent> lent_;
-  cvtm_run_options made_ = {}; /* of the run, with the chosen values */
+  cvtm_run_options made_ = {}; /* options of the run, with the chosen values */
   cli_progress progress_ = {};
 };
 
@@ -84,7 +84,7 @@ std::shared_ptr<Run> run(nb::object image, const std::vector<Value> &values, con
   return made;
 }
 
-/* Outputs <picture>.png and <drawing>.svg stay in memory. */
+/* Writes outputs; <picture>.png and <drawing>.svg remain in memory. */
 void save(const std::shared_ptr<Run> &run, const std::vector<Value> &values) {
   perform([run, asked = run->ask(values)] { run->save(asked); });
 }
@@ -101,7 +101,7 @@ nb::str report(const Run &r) {
   return report_text(cvtm_run_report(r.job));
 }
 
-/* start, corners, neighbors of the cells. */
+/* Returns start, corners and neighbors of the cells. */
 std::tuple<Array<int64_t>, Array<double>, std::optional<Array<int32_t>>> cells(const Run &r) {
   const cvtm_cells &c = r.job->cells;
   const size_t count = static_cast<size_t>(c.count), corners = static_cast<size_t>(c.start[count]);
@@ -112,8 +112,8 @@ std::tuple<Array<int64_t>, Array<double>, std::optional<Array<int32_t>>> cells(c
 
 using Integers = Array<int32_t>;
 
-/* region of each triangle; ends, curve and group of each edge between regions; names of the groups.
- * None without a domain. */
+/* Returns the region of each triangle; ends, curve and group of each edge between regions; names of
+ * the groups. None without a domain. */
 std::optional<std::tuple<Integers, Integers, Integers, Integers, Names>> groups(const Run &r) {
   if (r.job->options.domain.kind == CVTM_RUN_DOMAIN_NONE) return std::nullopt;
   const cvtm_regions &g = r.job->shape.regions;

@@ -12,7 +12,7 @@ namespace {
 using Reals = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Numbers = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-/* The arrays given, by their names in Python, and those made. */
+/* The given arrays, by their names in Python, and those that are made. */
 struct Triangulation {
   Triangulation() = default;
   Triangulation(const Triangulation &) = delete;
@@ -72,7 +72,7 @@ nb::dict results(const cvtm_triangulated &made) {
   return found;
 }
 
-/* switches: the letters, each once, and Y twice for YY. */
+/* switches: letters, each at most once, and Y twice for YY. */
 nb::dict triangulate(const nb::dict &given, const std::string &switches, double min_angle,
                      double max_area, int64_t most_added) {
   const auto has = [&](char letter) {
