@@ -134,20 +134,20 @@ CVTM_HD void cvtm_field_at_least(double least, const double *v, double *out, int
 
 /* The phases of base/phases.h. */
 #define CVTM_FIELD_PHASES(X)                                                                     \
-  /* out = v + up - down. */                                                                     \
+  /* Sets out = v + up - down. */                                                                \
   X(displace,                                                                                    \
     (cvtm_device * device, int64_t count, const double *v, const double *up, const double *down, \
      double *out),                                                                               \
     device, count, cvtm_field_displace, v, up, down, out)                                        \
-  /* out = max(v, least). */                                                                     \
+  /* Sets out = max(v, least). */                                                                \
   X(at_least, (cvtm_device * device, int64_t count, double least, const double *v, double *out), \
     device, count, cvtm_field_at_least, least, v, out)
 
 typedef struct cvtm_field_table {
-  /* out = sign L v. */
+  /* Sets out = sign L v. */
   cvtm_status (*laplacian)(cvtm_device *device, const cvtm_lcp_grid *grid, double sign,
                            const double *v, double *out);
-  /* g at all edges of the image. */
+  /* Sets g at all edges of the image. */
   cvtm_status (*detector)(cvtm_device *device, const cvtm_level_set *set);
   /* Sets the LCP of the next step, and the sums of the previous step over all pixels, added in a
    * fixed order. Then copies u to `before`. */

@@ -21,8 +21,8 @@ typedef struct cvtm_pipeline_options {
   cvtm_density_options tone;
   const cvtm_region_weight *weights;
   int weight_count;
-  const cvtm_input *within;    /* the mask is the intersection of these regions ... */
-  const cvtm_input *obstacles; /* ... minus the union of these regions */
+  const cvtm_input *within;    /* the regions whose intersection is the mask, ... */
+  const cvtm_input *obstacles; /* ... without the regions of these obstacles */
   int within_count, obstacle_count;
   cvtm_condition_options condition;
   int precise; /* nonzero: result->precise is set; 0 */

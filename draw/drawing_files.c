@@ -33,7 +33,7 @@ static void put_fixed(FILE *file, double mm) {
   fputs(text, file);
 }
 
-/* Nonzero if a part has no strokes, as the layer of an unused pen. */
+/* Nonzero if a part has no strokes, such as the layer of an unused pen. */
 static int part_is_empty(const cvtm_drawing *drawing, int64_t part) {
   int64_t first, end;
   cvtm_drawing_part(drawing, part, &first, &end);
@@ -279,7 +279,7 @@ static void put_real_group(FILE *file, int code, double value) {
   fputc('\n', file);
 }
 
-/* y is up, from the lower left corner of the page. */
+/* Writes a point with y up from the lower left corner of the page. */
 static void put_dxf_point(FILE *file, const cvtm_drawing *drawing, int code, int64_t i) {
   put_real_group(file, code, drawing->points[2 * i]);
   put_real_group(file, code + 10, drawing->page.height - drawing->points[2 * i + 1]);

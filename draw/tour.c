@@ -31,7 +31,7 @@ typedef struct fragments {
   int32_t count;
   int32_t *link;   /* 2 * count: the neighbours of each point along its fragment; -1: none */
   int32_t *parent; /* parents in the union-find forest */
-  int32_t open;    /* number of edges that are missing to a single path */
+  int32_t open;    /* number of edges still missing for a single path */
 } fragments;
 
 /* Shorter edges come first; of edges with equal lengths those with smaller points. */
@@ -570,7 +570,7 @@ static void start_at_origin(const double *points, int64_t count, int32_t *order)
 typedef struct tour_arrays {
   cvtm_placed *placed;   /* all points; coincident points are consecutive */
   int32_t *group;        /* distinct + 1: the first index in placed[] of each distinct point */
-  double *unit, *sorted; /* 2 * distinct: the points in the unit square; these in greedy order */
+  double *unit, *sorted; /* 2 * distinct: in the unit square; in greedy order */
   int32_t *nearest, *renumbered; /* degree * distinct */
   int32_t *greedy, *rank;        /* distinct: the greedy order, and its inverse */
   int32_t *tour;                 /* distinct */

@@ -16,7 +16,7 @@
 
 CVTM_API_BEGIN
 
-/* code, name
+/* X(code, name)
  * mmj     multisplitting Jacobi: alpha = 1, beta = 0
  * mmgs    multisplitting Gauss-Seidel: alpha = beta = 1
  * mmsor, mmaor   equations (11) to (13) with alpha and beta of the options. "MMSOR, alpha = 1.1" in

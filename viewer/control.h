@@ -28,13 +28,13 @@ typedef struct cvtm_control {
 void cvtm_control_init(cvtm_control *control, cvtm_solver *solver, cvtm_domain domain);
 void cvtm_control_event(cvtm_control *control, const cvtm_event *event);
 
-/* Scripts: one action of keys or mouse per line. Numbers are framebuffer pixels; with the suffix i,
- * pixels of the image. key K a character, or: space plus minus escape
+/* Scripts: one action per line. X Y: framebuffer pixels or, with the suffix i, pixels of the image.
+ *   key K              a character, or: space plus minus escape
  *   move X Y           press X Y [BUTTON [shift|ctrl]]           release X Y [BUTTON]
  *   click X Y [BUTTON [shift|ctrl]]        drag X Y X Y [BUTTON]
  *   scroll X Y NOTCHES size W H            layers LIST (as --layers)
- *   wait N             until N more iterations are done or it has converged
- *   converge           until it has converged
+ *   wait N             until N more iterations are done or the optimisation has converged
+ *   converge           until the optimisation has converged
  *   settle             until the picture includes all commands sent so far
  *   frames N           draw N frames
  *   shot FILE          write the picture

@@ -186,7 +186,7 @@ static int on_error(TIFF *tiff, void *context, const char *module, const char *f
   return 1;
 }
 
-/* If the file ends within a tag, for example a palette, libtiff guesses, after this warning. */
+/* Handles a warning: if the file ends within a tag, such as a palette, libtiff only guesses. */
 CVTM_PRINTF(4, 0)
 static int on_warning(TIFF *tiff, void *context, const char *module, const char *format,
                       va_list arguments) {

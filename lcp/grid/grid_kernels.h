@@ -179,10 +179,10 @@ typedef struct cvtm_grid_stop_rule {
  * i, j), a function of grid_node.h, for every node of a width x height grid. Both tables and their
  * phases are generated from this list. */
 #define CVTM_GRID_NODE_PHASES(X)                                                                   \
-  /* x (d if into_d) = clip(warm ? x : 0). */                                                      \
+  /* Sets x (d if into_d) to clip(warm ? x : 0). */                                                \
   X(clip_start, (const cvtm_grid_top *top, int warm, int into_d), top->shape->width,               \
     top->shape->height, cvtm_grid_clip_start, top->problem, warm, into_d)                          \
-  /* Setup: makes masked nodes active, and no others. */                                           \
+  /* Setup: makes only the masked nodes active. */                                                 \
   X(mark_masked, (const cvtm_grid_top *top), top->shape->width, top->shape->height,                \
     cvtm_grid_mark_active, top->problem, 1)                                                        \
   /* Setup: computes the interpolation weights of `coarse` from the operator of `finer`, or of the \
@@ -191,7 +191,7 @@ typedef struct cvtm_grid_stop_rule {
     (const cvtm_grid_top *top, const cvtm_grid_level *finer, const cvtm_grid_level *coarse),       \
     coarse->blocks_x, coarse->blocks_y, cvtm_grid_compute_weights, top->problem,                   \
     finer ? finer : coarse, !finer, coarse)                                                        \
-  /* Nested start: computes b and bounds, or links, of the coarse problem from those of top. */    \
+  /* Nested start: computes b and bounds, or links, of the coarse problem from the problem. */     \
   X(coarsen_data,                                                                                  \
     (const cvtm_grid_top *top, const cvtm_grid_top *coarse, const cvtm_grid_level *level),         \
     level->width, level->height, cvtm_grid_coarsen_data, top->problem, coarse->problem, level)     \
@@ -199,7 +199,7 @@ typedef struct cvtm_grid_stop_rule {
     (const cvtm_grid_top *top, const cvtm_grid_top *coarse, const cvtm_grid_level *level),         \
     level->width + 1, level->height + 1, cvtm_grid_coarsen_links, top->problem, coarse->problem,   \
     level)                                                                                         \
-  /* Nested start: x = the interpolated solution of the coarse problem, clipped. */                \
+  /* Nested start: sets x to the interpolated solution of the coarse problem, clipped. */          \
   X(prolong_solution,                                                                              \
     (const cvtm_grid_top *top, const cvtm_grid_top *coarse, const cvtm_grid_level *level),         \
     top->shape->width, top->shape->height, cvtm_grid_prolong_solution, top->problem,               \

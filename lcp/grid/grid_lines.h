@@ -14,9 +14,9 @@
    * the same time. */                                                                             \
   X(relax, (const cvtm_grid_problem *p, int64_t j, int colour, double omega, int shared),          \
     (p, j, colour, omega, shared))                                                                 \
-  /* out = b - A x. */                                                                             \
+  /* Sets out = b - A x. */                                                                        \
   X(residual, (const cvtm_grid_problem *p, int64_t j, double *out), (p, j, out))                   \
-  /* The norms at x. */                                                                            \
+  /* Adds the norms at x. */                                                                       \
   X(measure, (const cvtm_grid_problem *p, const double *x, int64_t j, cvtm_grid_norms *sum),       \
     (p, x, j, sum))                                                                                \
   X(line_search, (const cvtm_grid_problem *p, int64_t j, double *slope, double *curvature),        \
@@ -26,11 +26,11 @@
   X(truncate,                                                                                      \
     (const cvtm_grid_problem *p, int64_t j, int store, double *residual, uint8_t *changed),        \
     (p, j, store, residual, changed))                                                              \
-  /* d from the interpolated correction. */                                                        \
+  /* Computes d from the interpolated correction. */                                               \
   X(correct, (const cvtm_grid_problem *p, const cvtm_grid_level *c, int64_t j), (p, c, j))         \
-  /* x moved along d. */                                                                           \
+  /* Moves x along d. */                                                                           \
   X(step, (const cvtm_grid_problem *p, int64_t j, double step), (p, j, step))                      \
-  /* Coarse levels: both colours of line y; out = r - A e. */                                      \
+  /* Coarse levels: relax both colours of line y; set out = r - A e. */                            \
   X(relax_coarse, (const cvtm_grid_level *c, int64_t y), (c, y))                                   \
   X(residual_coarse, (const cvtm_grid_level *c, int64_t y, double *out), (c, y, out))              \
   /* Bilinear transfers. c->r comes from the residuals of the fine lines 2 y .. 2 y + 2 (NULL      \
@@ -43,8 +43,8 @@
     (const cvtm_grid_level *c, int64_t fine_width, int64_t y, const uint8_t *const lines[3]),      \
     (c, fine_width, y, lines))                                                                     \
   X(prolong, (const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y), (f, c, y))           \
-  /* due[x] = 1: the stencil of (x, y) may have changed. One phase is for a level right below a    \
-   * five-point problem, one for a level below a coarse level with both directions halved. */      \
+  /* Set due[x] = 1 where the stencil of (x, y) may have changed: for a level next to a            \
+   * five-point problem, and for a level below a coarse level with both directions halved. */      \
   X(due_below_problem, (const cvtm_grid_level *c, int64_t y, uint8_t *due), (c, y, due))           \
   X(due_below_level,                                                                               \
     (const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y, uint8_t *due), (f, c, y, due)) \

@@ -192,7 +192,7 @@ struct coarse_lines {
   double north, here;
 };
 
-/* Loads e on coarse line y; e is continued beyond a Neumann boundary, else 0 there. */
+/* Loads e on coarse line y; beyond the grid, the last value (Neumann) or 0. */
 template <bool interior>
 __device__ double load_coarse(const strip<interior> &s, const cvtm_grid_level *c, int y) {
   const int height = static_cast<int>(c->height);

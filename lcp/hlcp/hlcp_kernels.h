@@ -112,14 +112,14 @@ CVTM_HD void cvtm_hlcp_check(cvtm_hlcp_state *state, double squares, double gamm
 /* X(name, parameters, function, arguments): the phases that call function(arguments, row) for all
  * rows. Their parameters follow `arrays`. */
 #define CVTM_HLCP_ROW_PHASES(X)                                                                  \
-  /* z and w from x, and change[i] = z_i w_i for i < n. */                                       \
+  /* Computes z and w from x, and change[i] = z_i w_i for i < n. */                              \
   X(finish, (cvtm_device * device, const cvtm_hlcp_arrays *arrays, double *z, double *w),        \
     cvtm_hlcp_finish_row, z, w)                                                                  \
-  /* Newton: out = J v. J is the generalised Jacobian: its column j is that of A where x_j > 0,  \
-   * else that of B. */                                                                          \
+  /* Newton: sets out = J v, where column j of the generalised Jacobian J is that of A where     \
+   * x_j > 0, else that of B. */                                                                 \
   X(apply, (cvtm_device * device, const cvtm_hlcp_arrays *arrays, const double *v, double *out), \
     cvtm_hlcp_apply_row, v, out)                                                                 \
-  /* Newton: inverse_i = 1 / J_ii, or 1 if J_ii is 0. */                                         \
+  /* Newton: sets inverse_i = 1 / J_ii, or 1 if J_ii is 0. */                                    \
   X(diagonal, (cvtm_device * device, const cvtm_hlcp_arrays *arrays, double *inverse),           \
     cvtm_hlcp_diagonal_row, inverse)
 

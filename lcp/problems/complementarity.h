@@ -5,7 +5,7 @@
 
 CVTM_C_BEGIN
 
-/* code, name
+/* X(code, name)
  * membrane    a loaded membrane over a flat obstacle: b = -h^2, x >= -0.05
  * torsion     elastic-plastic torsion, c = 5: b = -5 h^2, x >= -distance to the boundary */
 #define CVTM_MODEL_LIST(X)           \

@@ -20,7 +20,7 @@ enum { COARSEST_ROWS = 9, COARSEST_SWEEPS = 12 };
  * more than three times as strong as in the other, only that side is (semicoarsening). */
 typedef struct coarsening {
   int64_t width, height;               /* of the fine grid */
-  int64_t coarse_width, coarse_height; /* equal to the fine side if this is not halved */
+  int64_t coarse_width, coarse_height; /* the fine side where it is not halved */
 } coarsening;
 
 /* Sums of links over a grid line: to the next node of the line, and to the next line. */
@@ -190,7 +190,7 @@ static cvtm_status interpolate_grid(const cvtm_csr *matrix, coarsening g, int th
 /* ------ aggregates of strongly connected unknowns (Vanek, Mandel & Brezina 1996, "Algebraic
  * multigrid by smoothed aggregation for second and fourth order elliptic problems") ------ */
 
-/* Instead of an aggregate: a row without strong links; a row that is not yet assigned. */
+/* Members of no aggregate: rows without strong links; rows that are not yet assigned. */
 enum { ISOLATED = -2, FREE = -1 };
 
 typedef struct aggregates {

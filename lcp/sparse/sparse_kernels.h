@@ -30,47 +30,47 @@ typedef struct cvtm_tridiagonal {
      const cvtm_sparse_state *state, int64_t colour),                                              \
     level->colour_start[colour], level->colour_start[colour + 1], cvtm_relax_along_row, level,     \
     direction, state, level->colour_start[colour + 1])                                             \
-  /* r = b - A x in the rows below `end`. */                                                       \
+  /* Sets r = b - A x in the rows below `end`. */                                                  \
   X(residual,                                                                                      \
     (cvtm_device * device, const cvtm_level *level, cvtm_kernel_flags flags, int64_t end), 0, end, \
     cvtm_residual_row, level, flags)                                                               \
-  /* y = A x, 0 in active rows. */                                                                 \
+  /* Sets y = A x, or 0 in active rows. */                                                         \
   X(apply, (cvtm_device * device, const cvtm_level *level, const double *x, double *y), 0,         \
     level->rows, cvtm_apply_row, level, x, y)                                                      \
   /* Recomputes the rows of P'AP that are out of date. */                                          \
   X(galerkin,                                                                                      \
     (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse, int is_top), 0,       \
     coarse->rows, cvtm_galerkin_row, fine, coarse, is_top)                                         \
-  /* The coarse problem of a correction: P'r, start 0. */                                          \
+  /* Makes the coarse problem of a correction: P'r, start 0. */                                    \
   X(restrict_problem, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse), 0, \
     coarse->rows, cvtm_restrict_row, fine, coarse)                                                 \
-  /* x += P times the coarse x. If masked, active rows stay. */                                    \
+  /* Adds P times the coarse x to x. If masked, active rows are unchanged. */                      \
   X(prolong, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse, int masked), \
     0, fine->rows, cvtm_prolong_row, fine, coarse, masked)                                         \
-  /* direction = clip(x + P times the coarse x) - x, 0 in active rows. */                          \
+  /* Sets direction = clip(x + P times the coarse x) - x, or 0 in active rows. */                  \
   X(direction,                                                                                     \
     (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse, double *direction),   \
     0, fine->rows, cvtm_direction_row, fine, coarse, direction)                                    \
-  /* Nested start: the coarse problem; the fine start from its solution. */                        \
+  /* Nested start: make the coarse problem; set the fine start from its solution. */               \
   X(coarsen, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse), 0,          \
     coarse->rows, cvtm_coarsen_row, fine, coarse)                                                  \
   X(refine, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse), 0,           \
     fine->rows, cvtm_refine_row, fine, coarse)                                                     \
-  /* to[k] = from[order[k]]; to[order[k]] = from[k]. */                                            \
+  /* Set to[k] = from[order[k]]; to[order[k]] = from[k]. */                                        \
   X(gather,                                                                                        \
     (cvtm_device * device, const double *from, const int32_t *order, int64_t count, double *to),   \
     0, count, cvtm_gather_row, from, order, to)                                                    \
   X(scatter,                                                                                       \
     (cvtm_device * device, const double *from, const int32_t *order, int64_t count, double *to),   \
     0, count, cvtm_scatter_row, from, order, to)                                                   \
-  /* Clips every row; or, if masked, sets active rows to their bound. */                           \
+  /* Clips every row or, if masked, sets active rows to their bound. */                            \
   X(clip, (cvtm_device * device, const cvtm_level *level, int masked), 0, level->rows,             \
     cvtm_clip_row, level, masked)                                                                  \
-  /* y = a x + c y. */                                                                             \
+  /* Sets y = a x + c y. */                                                                        \
   X(combine,                                                                                       \
     (cvtm_device * device, double a, const double *x, double c, double *y, int64_t count), 0,      \
     count, cvtm_combine_row, a, x, c, y)                                                           \
-  /* y_i /= x_i. */                                                                                \
+  /* Divides y_i by x_i. */                                                                        \
   X(divide, (cvtm_device * device, const double *x, double *y, int64_t count), 0, count,           \
     cvtm_divide_row, x, y)
 
