@@ -38,8 +38,8 @@ def table(command: str) -> dict[str, dict[str, Any]]:
 
 
 def host_array(value: Any, name: str) -> np.ndarray[Any, Any]:
-    """A NumPy array in C order, without a copy where that is possible. Arrays on a device are
-    copied to the host."""
+    """A NumPy array in C order, without a copy if possible. Arrays on a device are copied to the
+    host."""
     import numpy as np
 
     if hasattr(value, "detach"):  # torch
@@ -97,8 +97,8 @@ def is_array(value: Any) -> bool:
 
 
 def lent(value: Any, name: str) -> tuple[str, Any]:
-    """The name and an array as the library takes it: kind and bytes of an element, the shape, and an
-    object with a buffer, or None for an empty array."""
+    """A name and an array in the form for the library: kind and bytes of an element, shape, and an
+    object with a buffer or, for an empty array, None."""
     import numpy as np
 
     array = host_array(value, name)
@@ -122,7 +122,7 @@ def as_polygons(rings: Any, name: str) -> Input:
 
 
 def operand(value: Any, name: str, inputs: list[Input]) -> Source:
-    """As `file`; a path must exist."""
+    """As `file`, but a path must exist."""
     path = file(value, name, inputs)
     if isinstance(path, str) and not path.startswith("<") and path != "-":
         os.stat(path)  # raises FileNotFoundError
@@ -130,16 +130,16 @@ def operand(value: Any, name: str, inputs: list[Input]) -> Source:
 
 
 def on_disk(path: str, name: str) -> str:
-    """The caller's path, so that it does not name a file in memory: those names begin with `<`."""
+    """The caller's path, changed if it could name a file in memory: such names begin with `<`."""
     if "\0" in path:
         raise ValueError(f"{name}: embedded null character")
     return f"./{path}" if path.startswith("<") else path
 
 
 def file(value: Any, name: str, inputs: list[Input]) -> Source:
-    """An array as `lent`; else the path of a file, or of one in memory that is added to `inputs`:
-    bytes are the contents of a file of any format, a sparse matrix those of a Matrix Market file, a
-    PIL image those of a PNG file."""
+    """An array as `lent`, or the path of a file. The file may be in memory and is then added to
+    `inputs`: bytes become a file of any format, a sparse matrix a Matrix Market file, a PIL image a
+    PNG file."""
     if isinstance(value, (str, os.PathLike)):
         path = os.fspath(value)
         if not isinstance(path, str):
@@ -182,7 +182,7 @@ def part(value: Any) -> float | str:
 
 
 def parts(value: Any) -> tuple[float | str, ...] | None:
-    """The numbers and words of a sequence, or one number; None: the value is something else."""
+    """The numbers and words of a sequence, or one number; None for any other value."""
     sequence = isinstance(value, (tuple, list))
     if not sequence and isinstance(value, str):
         return None
@@ -226,7 +226,7 @@ def weighted(row: dict[str, Any], value: Any, name: str, inputs: list[Input]) ->
 
 
 def is_one(value: tuple[Any, ...]) -> bool:
-    """True if a tuple is one value with parts, as (32, 32, 4) or (1, "plate")."""
+    """True if a tuple is one value with parts, such as (32, 32, 4) or (1, "plate")."""
     found = parts(value)
     return found is not None and not all(isinstance(each, str) for each in found)
 
@@ -249,7 +249,7 @@ def items(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> li
 
 
 def typed(row: dict[str, Any], name: str, value: Any, inputs: list[Input]) -> list[Value]:
-    """The values of an option in the type of its field: one, or those of a list."""
+    """The values of an option in the type of its field: one value, or those of a list."""
     kind = row["type"]
     if kind == "switch":
         kind = "choice" if isinstance(value, str) else "flag"
@@ -290,7 +290,8 @@ def refuse_unknown(given: Iterable[str], known: Collection[str]) -> None:
 
 
 def convert(command: str, options: Mapping[str, Any]) -> tuple[list[tuple[str, Value]], list[Input]]:
-    """The options that keywords give, and the files in memory that these name. None: the default."""
+    """The options by keywords, and the files in memory that these name. A value None: the
+    default."""
     rows = table(command)
     values: list[tuple[str, Value]] = []
     inputs: list[Input] = []
@@ -323,8 +324,8 @@ def describe(rows: Mapping[str, dict[str, Any]]) -> str:
 
 
 def with_options(command: str, **defaults: str) -> Callable[[F], F]:
-    """Gives a function the options of a command: its signature gets them in place of ``**options``,
-    its docstring in place of the line ``{options}``. Other keywords are refused. `defaults` are those
+    """Gives a function the options of a command, in its signature in place of ``**options``, in its
+    docstring in place of the line ``{options}``. Other keywords are refused. `defaults` are those
     of the function that differ from the program's."""
 
     def decorate(function: F) -> F:

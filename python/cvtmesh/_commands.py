@@ -31,8 +31,8 @@ ON_DEVICE = {"smooth", "grade", "device", "threads"}
 
 
 def condition_there(image: Any, framework: Torch | CuPy, options: dict[str, Any]) -> Any:
-    """The result of :func:`condition` on the device of the image; None: the host must make it, or say
-    what is wrong."""
+    """The result of :func:`condition` on the device of the image; None: the host must compute it,
+    or find the error."""
     if image.ndim != 2 or not 0 < max(image.shape) <= _core.max_side or min(image.shape) == 0:
         return None
     if any(options[name] is not None for name in options.keys() - ON_DEVICE):
@@ -63,8 +63,8 @@ def condition(image: Any, **options: Unpack[DensityOptions]) -> Any:
     Returns
     -------
     (height, width) float64
-        A NumPy array; for an image on a CUDA device one of CuPy or PyTorch there, unless `device`
-        names another device.
+        A NumPy array; for an image on a CUDA device an array of CuPy or PyTorch there, unless
+        `device` names another device.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def segment(image: Any, **options: Unpack[SegmentOptions]) -> Segmentation:
     Returns
     -------
     Segmentation
-        Its arrays are NumPy arrays, wherever the image was.
+        Its arrays are NumPy arrays for any image.
 
     Raises
     ------
@@ -234,10 +234,10 @@ def batch(runs: Any, **options: Unpack[BatchOptions]) -> dict[str, Any]:
     Parameters
     ----------
     runs : sequence of dict, or path
-        Each dict holds ``input``, the path of an image, and options of :func:`tessellate`, as
-        ``points`` and ``output``. A path names such a list (.jsonl), or is a glob of images;
-        then `output` and other names of files may hold ``{stem}``, ``{name}``, ``{ext}``, ``{dir}``
-        and ``{index}``.
+        Each dict holds ``input``, the path of an image, and options of :func:`tessellate`, such as
+        ``points`` and ``output``. A path names such a list (.jsonl), or is a glob of images; then
+        `output` and other names of files may hold ``{stem}``, ``{name}``, ``{ext}``, ``{dir}`` and
+        ``{index}``.
     {options}
 
     Returns
@@ -281,7 +281,7 @@ def batch(runs: Any, **options: Unpack[BatchOptions]) -> dict[str, Any]:
 
 
 def info() -> dict[str, Any]:
-    """What this build can do, and the devices it sees.
+    """The features of this build, and the devices that it finds.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Arrays on CUDA devices, of PyTorch or CuPy, and the order of work on their streams.
 
-The library works on a stream of its own. ``follow`` makes it wait for what the caller has enqueued
-on the caller's current stream; ``lead`` makes the caller's current stream wait for the library.
+The library works on a stream of its own. ``follow`` makes this stream wait for the work on the
+caller's current stream; ``lead`` makes the caller's current stream wait for the library.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Torch:
         return Torch, (self.device.index,)
 
     def array(self, value: Any, dtype: str, name: str) -> Any:
-        """A contiguous array on the device; what is elsewhere is copied."""
+        """A contiguous array on the device; an array elsewhere is copied."""
         array = self.torch.as_tensor(value, device=self.device).detach()
         if array.is_complex():
             raise TypeError(f"{name}: an array of dtype {array.dtype} holds no real numbers")
@@ -44,21 +44,21 @@ class Torch:
         return self.torch.empty(shape, dtype=getattr(self.torch, dtype), device=self.device)
 
     def view(self, exporter: Any) -> Any:
-        """The array of another library as one of this framework, not copied."""
+        """The array of another library as an array of this framework, not copied."""
         return self.torch.from_dlpack(exporter)
 
     def copy(self, array: Any) -> Any:
         return array.clone()
 
     def repeat(self, array: Any, times: int) -> Any:
-        """A vector several times, one after the other."""
+        """Several copies of a vector, one after another."""
         return array.repeat(times)
 
     def assign(self, to: Any, value: Any) -> None:
         to.copy_(value)
 
     def is_density(self, array: Any) -> bool:
-        """Contiguous float32 of two axes."""
+        """True for a contiguous float32 array of two axes."""
         return bool(
             array.ndim == 2 and array.dtype == self.torch.float32 and array.is_contiguous()
         )
@@ -174,8 +174,8 @@ def is_jax(array: Any) -> bool:
 
 
 def adopt(array: Any) -> Any:
-    """An array on a device as one of PyTorch or CuPy; those of other libraries become CuPy's, or
-    PyTorch's where CuPy is not installed. Not copied."""
+    """An array on a device as an array of PyTorch or CuPy, not copied. Arrays of other libraries
+    become CuPy's, or PyTorch's if CuPy is not installed."""
     if is_torch(array):
         return array
     try:
@@ -195,7 +195,8 @@ def framework_of(array: Any, ordinal: int) -> Torch | CuPy:
 
 
 def on_device(image: Any, options: dict[str, Any]) -> Torch | CuPy | None:
-    """The framework of an image on a CUDA device, if `device` allows that device; then sets it."""
+    """The framework of an image on a CUDA device, if `device` allows this device; then sets
+    `device`."""
     ordinal = ordinal_of(image)
     if ordinal is None or _core.cuda_devices() == 0:
         return None

@@ -1,5 +1,5 @@
-"""Chooses the extension ``cvtmesh._core``: that of the distribution cvtmesh-cuda13, which has the
-CUDA side too, where it is installed; else the one beside this file."""
+"""Chooses the extension ``cvtmesh._core``: that of the distribution cvtmesh-cuda13, which also has
+the CUDA side, if it is installed; else the extension beside this file."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ parameters or results of the functions. Also read at build time, by python/keywo
 
 from __future__ import annotations
 
-# For every command: how the program talks, and where options come from.
+# For every command: messages of the program, and sources of options.
 PROGRAM_ALONE = frozenset({"help", "version", "config", "quiet", "verbose"})
 FILES = {"output", "format", "report"}
 LEFT_OUT = {

@@ -76,7 +76,7 @@ class Mesh:
         return None
 
     def _limits(self) -> dict[str, tuple[float, float]]:
-        """Of the axes: the picture, y down."""
+        """Sets the limits of the axes to the picture, y down."""
         return {"xlim": (0, self.width), "ylim": (self.height, 0)}
 
     def _on_host(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -124,7 +124,7 @@ class Mesh:
         import pyvista  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
         mesh = self.to_meshio()
-        mesh.cell_sets.clear()  # VTK has none; the cell data say the same
+        mesh.cell_sets.clear()  # VTK has no cell sets; the cell data hold the same
         return pyvista.from_meshio(mesh)
 
     def plot(self, ax: Any = None, **style: Any) -> Any:
@@ -298,7 +298,7 @@ def voronoi(
     Parameters
     ----------
     points : (n, 2) array
-        x and y in pixels; they may lie outside.
+        x and y in pixels; points may lie outside.
     shape : (height, width)
         The size of the diagram.
     method : str
@@ -309,9 +309,9 @@ def voronoi(
     Returns
     -------
     (height, width) int32 array
-        The index of the point nearest to the centre of each pixel, the lowest of equally near ones.
-        For points on a CUDA device, as an array of PyTorch or CuPy, the labels are another such
-        array, unless `device` names another device.
+        The index of the point nearest to the centre of each pixel, the lowest index if several are
+        equally near. For points on a CUDA device, as an array of PyTorch or CuPy, the labels are an
+        array of this library there, unless `device` names another device.
 
     Raises
     ------

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def each_problem(size: int, shape: tuple[int, ...]) -> int:
-    """How often `size` numbers are repeated for x0 of this shape: once, or for each problem; 0:
-    they are for another shape."""
+    """How often `size` numbers are repeated for x0 of this shape: once, or per problem; 0: the
+    numbers have another shape."""
     n = math.prod(shape)
     if size == n:
         return 1
@@ -69,8 +69,8 @@ def split_bounds(bounds: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def copied_to(x0: Any) -> Callable[[Any], Any]:
-    """What makes an array of the package one of the library of x0, which the caller may keep, where
-    that is neither NumPy on the host nor the same library on the device."""
+    """A function that makes an array of the package one of the library of x0, which the caller may
+    keep; the identity if that is NumPy on the host or the same library on the device."""
     if is_jax(x0):
         import jax  # type: ignore[import-not-found, unused-ignore]
 
@@ -110,8 +110,8 @@ def by_autograd(fun: Callable[..., Any], x0: Any) -> Callable[..., tuple[Any, An
 
 
 class Objective:
-    """The caller's function, on arrays of the library of x0. `masked`: it wants to know which
-    problems of a batch run."""
+    """The caller's function, on arrays of the library of x0. `masked`: it takes a mask of the
+    problems of a batch that run."""
 
     def __init__(self, fun: Any, jac: Any, args: tuple[Any, ...], x0: Any) -> None:
         if not callable(fun):
@@ -130,7 +130,7 @@ class Objective:
         self.fun, self.args, self.own = fun, args, copied_to(x0)
 
     def __call__(self, x: Any, running: Any) -> tuple[Any, Any]:
-        """running: of each problem; an array of integers."""
+        """running: an integer for each problem."""
         given = {"running": self.own(running) != 0} if self.masked else {}
         returned = self.fun(self.own(x), *self.args, **given)
         try:
@@ -168,7 +168,7 @@ class HostSide:
         return self.solver.finish()
 
     def gradient(self, objective: Objective) -> Any:
-        """At the result, of all problems."""
+        """The gradient of all problems at the result."""
         x = self.result()
         x.flags.writeable = False
         return objective(x, self.running() + 1 if objective.masked else None)[1]
@@ -206,7 +206,7 @@ class DeviceSide:
         return self.framework.array(value, "float64", name).reshape(-1)
 
     def split(self, bounds: Any) -> tuple[Any, Any]:
-        """As split_bounds; an array on the device stays there."""
+        """split_bounds for bounds that may be an array on the device, which stays there."""
         if ordinal_of(bounds) is None:
             sides = zip(split_bounds(bounds, self.shape), ("lower", "upper"))
             low, high = (None if side is None else self.vector(side, name) for side, name in sides)
@@ -273,7 +273,7 @@ class StartNotFinite(FloatingPointError):
 
 
 def check_start(value: float, gradient: Any) -> None:
-    """Refuses values that are not finite; after the start they only shorten the step."""
+    """Refuses values at the start that are not finite; later such values only shorten the step."""
     import numpy as np
 
     finite = np.isfinite(gradient)
@@ -310,7 +310,7 @@ def run(
     options: dict[str, Any],
     search: int = 0,
 ) -> Any:
-    """minimize, with a limit of the evaluations of a line search."""
+    """minimize, with a limit on the evaluations of a line search."""
     import numpy as np
 
     ordinal = ordinal_of(x0)
@@ -380,11 +380,11 @@ def minimize(
         ``fun(x, *args)`` returns the value and the gradient, of the shape of `x0`. If it returns
         a value for each row of `x0`, of shape ``x0.shape[:1]``, the rows are a batch: independent
         problems, each with a step, a history and a stop reason of its own, and the result of a row
-        has the same bits whatever the other rows are. A parameter called `running` gets a mask of the
+        has the same bits for any other rows. A parameter called `running` gets a mask of the
         rows that still run; values and gradients of the others are not used.
-        `x` is an array of the library of `x0`, in double precision, and never outside the bounds. One
-        of NumPy, CuPy or PyTorch on a device is the solver's own memory: it may not be changed or
-        kept.
+        `x` is an array of the library of `x0`, in double precision, and never outside the bounds.
+        An array of NumPy, or of CuPy or PyTorch on a device, is the solver's own memory and may not
+        be changed or kept.
     x0 : array
         The start, of any shape. If it is on a CUDA device, as an array of PyTorch, CuPy or JAX, x,
         value and gradient stay there, and `fun` works on the caller's stream.
@@ -399,7 +399,7 @@ def minimize(
     callback : callable, optional
         Called with a dict (iteration, evaluations, fun, projected_gradient, step, active, and
         cauchy, the step to the generalized Cauchy point) after each iteration; true stops the run.
-        Not of a batch.
+        Not for a batch.
     {options}
 
     Returns
@@ -407,13 +407,13 @@ def minimize(
     scipy.optimize.OptimizeResult
         Without SciPy a dict with attributes: x, fun, jac (at x, by one more evaluation), success,
         status, message, nit, nfev, njev, projected_gradient (largest component), active (variables at a
-        bound). Of a batch each has an element for each row; a row whose function is not finite at its
+        bound). For a batch each has one element per row; a row whose function is not finite at its
         start ends with the message 'not finite'.
 
     Raises
     ------
     TypeError, ValueError
-        An argument, or what `fun` returns, is wrong; the message names it.
+        An argument or a result of `fun` is wrong; the message names it.
     FloatingPointError
         The function is not finite at the start.
     MemoryError, cvtmesh.DeviceError, KeyboardInterrupt

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._keywords import MeshOptions
 
 def stored(made: _core.Outline) -> tuple[Any, ...]:
-    """A pickled mesh has its arrays and its report."""
+    """The arrays and the report of a mesh, for pickle."""
     return Stored, ({},)
 
 
@@ -59,7 +59,7 @@ class OutlineMesh(Mesh):
     Attributes
     ----------
     points : (n, 2) float64
-        In the unit of the outline, y up. Corners of the outline have its very coordinates.
+        In the unit of the outline, y up. Corners of the outline have exactly the given coordinates.
     triangles : (m, 3) int32
         Counterclockwise.
     region : (m,) int32
@@ -69,7 +69,7 @@ class OutlineMesh(Mesh):
     boundary : (k,) int32
         Of each edge: a key of `names`.
     names : dict
-        As ``outer``, ``hole-1``, ``left``, ``interface-A-B``.
+        Names such as ``outer``, ``hole-1``, ``left``, ``interface-A-B``.
     """
 
     def __init__(self, operand: str, values: Any, inputs: list[Input]) -> None:
@@ -107,7 +107,7 @@ class OutlineMesh(Mesh):
         raise KeyError(f"{name!r}; groups: {', '.join(self.names.values())}")
 
     def save(self, path: str | os.PathLike[str], **options: Unpack[MeshOptions]) -> None:
-        """Writes the mesh in the format of the extension; options say how."""
+        """Writes the mesh in the format of the extension, by the options."""
         self._made.save(convert("mesh", {**options, "output": [path]})[0])
 
     def to_meshio(self) -> Any:
@@ -140,12 +140,13 @@ def mesh(
     ----------
     outline : path, array, list of arrays, dict, or geometry
         A file (geojson, svg, csv, poly); rings (n, 2) by the even-odd rule, y up; a GeoJSON object;
-        or what has a ``__geo_interface__``, as the geometries of Shapely and frames of GeoPandas.
+        or an object with a ``__geo_interface__``, such as geometries of Shapely and frames of
+        GeoPandas.
     size : float, str or dict, optional
         The length of edges: a number, a formula as ``"1 + 0.1 * d(hole)"``, or a dict of these by
-        regions and parts of the boundary, whose key ``""`` is for everywhere else.
+        regions and parts of the boundary; its key ``""`` means everywhere else.
     points : int, optional
-        The number of vertices, about; sizes get a common factor.
+        The approximate number of vertices; sizes get a common factor.
     {options}
 
     Returns
@@ -155,7 +156,7 @@ def mesh(
     Raises
     ------
     ValueError, TypeError, OSError, MemoryError
-        The message names the argument, or the place in the outline.
+        The message names the argument, or the position in the outline.
 
     Examples
     --------

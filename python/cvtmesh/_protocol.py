@@ -1,4 +1,4 @@
-"""L-BFGS-B by the rules, options and words of SciPy's."""
+"""L-BFGS-B by the rules, options and messages of SciPy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCIPY_NAMES = {
     "memory": "maxcor",
     "gradient_tolerance": "gtol",
 }
-# Options of SciPy that have no effect here, nor most of them there.
+# Options of SciPy that have no effect here, and mostly none in SciPy.
 WITHOUT_EFFECT = {"disp", "iprint", "workers", "finite_diff_rel_step"}
 GRADIENT = 0, "CONVERGENCE: NORM OF PROJECTED GRADIENT <= PGTOL"
 DECREASE = 0, "CONVERGENCE: RELATIVE REDUCTION OF F <= FACTR*EPSMCH"
@@ -54,14 +54,14 @@ def forward_differences(fun: Callable[[Any], float], bounds: Any, eps: Any) -> C
 
 
 class Protocol:
-    """A run that ends by SciPy's rules: it follows the evaluations and the iterations."""
+    """Follows the evaluations and iterations of a run, and ends the run by SciPy's rules."""
 
     def __init__(self, both: Callable[..., Any], callback: Any, limits: dict[str, Any]) -> None:
         self.both, self.callback, self.limits = both, callback, limits
         self.evaluations = 0
         self.verdict: tuple[int, str] | None = None
         self.last: Any = None  # x, value and gradient of the last evaluation
-        self.accepted: Any = None  # and of the last iteration
+        self.accepted: Any = None  # x, value and gradient of the last iteration
         self.pairs: list[tuple[Any, Any]] = []
         self.named = callback is not None and [*inspect.signature(callback).parameters] == [
             "intermediate_result"
@@ -88,7 +88,7 @@ class Protocol:
             return True
 
     def remember(self) -> None:
-        """The pair of an iteration, for the inverse Hessian."""
+        """Stores the pair of an iteration, for the inverse Hessian."""
         import numpy as np
 
         old, new = self.accepted, self.last
@@ -98,7 +98,7 @@ class Protocol:
             self.pairs = [*self.pairs, (s, y)][-self.limits["maxcor"] :]
 
     def iterate(self, record: dict[str, Any]) -> bool:
-        """After an iteration; true ends the run."""
+        """Called after each iteration; true ends the run."""
         at, value, limits = record["iteration"], record["fun"], self.limits
         if at == 0:
             self.accepted, self.value = self.last, value

@@ -1,4 +1,4 @@
-"""Complementarity problems, and what all solvers share."""
+"""Complementarity problems, and functions for all solvers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Result(dict[str, Any]):
-    """A dict with its keys as attributes, where SciPy's OptimizeResult is not installed."""
+    """A dict with its keys as attributes, for use without SciPy's OptimizeResult."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -34,7 +34,7 @@ def result(figures: dict[str, Any]) -> Any:
 
 
 def refuse(array: Any, wrong: Any, name: str) -> None:
-    """A ValueError that names the first element that is wrong."""
+    """Raises a ValueError that names the first wrong element."""
     if wrong.any():
         k = int(wrong.argmax())
         raise ValueError(f"{name}[{k}] is {array[k]}")
@@ -57,7 +57,7 @@ def vector(value: Any, name: str, n: int) -> Any:
 
 
 def stored_on_host(value: Any) -> Any:
-    """A sparse matrix of CuPy or PyTorch as one of SciPy; any other matrix as it is."""
+    """A sparse matrix of CuPy or PyTorch as one of SciPy; any other matrix unchanged."""
     if is_torch(value) and str(value.layout) != "torch.strided":
         from scipy.sparse import csr_matrix  # type: ignore[import-untyped, unused-ignore]
 
@@ -158,7 +158,8 @@ def lcp(
     Parameters
     ----------
     A : (n, n) sparse matrix or array
-        Of SciPy, CuPy or PyTorch; one on a device is copied to the host, where the solver is set up.
+        Of SciPy, CuPy or PyTorch; a matrix on a device is copied to the host, where the solver is
+        set up.
     q : (n,) array
         The right side, as ``--rhs`` of the program. If it is on a CUDA device, as an array of
         PyTorch or CuPy, the problem is solved there, and bounds and x stay there.
@@ -206,7 +207,7 @@ def hlcp(A: Any, B: Any, q: ArrayLike, **options: Unpack[HlcpOptions]) -> Any:
     A, B : (n, n) sparse matrices or arrays
         B = None is the identity. As in :func:`lcp`.
     q : (n,) array
-        As in :func:`lcp`; z and w are where it is.
+        As in :func:`lcp`; z and w are in the same memory.
     {options}
 
     Returns

@@ -1,4 +1,4 @@
-"""What kind of noise points are: power spectrum, pair correlation, and figures of both."""
+"""The noise of point sets: power spectrum, pair correlation, and figures of both."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Spectrum:
         The frequency up to which the mean power is 0.1 (Heck, Schlömer & Deussen 2013).
     oscillation : float
         10 times the root mean square of power less 1, from the first frequency where the power is
-        0.98 over a width of 5 (Heck et al.), less what the scatter of the power adds.
+        0.98 over a width of 5 (Heck et al.), less the contribution of the scatter of the power.
     peak_power : float
         The largest mean power of a ring.
     anisotropy_db : float
@@ -73,13 +73,14 @@ def spectrum(points: ArrayLike, shape: tuple[int, int], *, periodic: bool = Fals
 
     On a torus the power \\|sum exp(-2 pi i f x)\\|^2 / n is taken at all frequencies (k / width,
     l / height). Otherwise each point has the weight of Hann's window, sin^2(pi x / width)
-    sin^2(pi y / height), the mean is taken off, and the sum of the squared weights replaces n. More
-    than 8,192 points need the package finufft (``pip install cvtmesh[spectrum]``); each takes 2.3 kB.
+    sin^2(pi y / height), the mean is subtracted, and the sum of the squared weights replaces n.
+    More than 8,192 points need the package finufft (``pip install cvtmesh[spectrum]``); each takes
+    2.3 kB.
 
     Parameters
     ----------
     points : (n, 2) array
-        x and y in pixels, inside the domain; 2 at least.
+        x and y in pixels, inside the domain; at least 2 points.
     shape : (height, width)
         The size of the domain.
     periodic : bool
@@ -94,7 +95,7 @@ def spectrum(points: ArrayLike, shape: tuple[int, int], *, periodic: bool = Fals
     ValueError
         If a point is outside, or there are fewer than 2.
     ImportError
-        There are more than 8,192 points, and no finufft.
+        There are more than 8,192 points, and finufft is not installed.
 
     Examples
     --------
@@ -217,7 +218,7 @@ def figures(power: Any, variance: Any, number: Any, step: float) -> dict[str, fl
 
 
 def of_pairs(x: Any, size: Any, spacing: float, periodic: bool) -> dict[str, Any]:
-    """Distances between points, by cells as wide as the largest distance that counts."""
+    """Distances between points, found by cells as wide as the largest distance wanted."""
     import numpy as np
 
     gap = GAP * spacing
@@ -246,7 +247,7 @@ def of_pairs(x: Any, size: Any, spacing: float, periodic: bool) -> dict[str, Any
             distance[part[:, None] == others] = np.inf
             nearest[part] = distance.min(axis=1)
             near = distance < radius
-            # The share of places in a rectangle at which both points of such a pair are inside.
+            # The fraction of positions in a rectangle with both points of such a pair inside.
             share = 1.0 if periodic else (1 - abs(offset[near]) / size).prod(axis=1)
             bins = np.minimum((distance[near] / gap).astype(int), gaps - 1)
             sums += np.bincount(bins, 1 / share * np.ones(len(bins)), gaps)

@@ -145,7 +145,7 @@ class Sphere:
 
 
 def area(value: Any, name: str, inputs: list[Input]) -> Any:
-    """Polygons as a file in memory, a cap as its text; all else as it is."""
+    """Polygons as a file in memory, a cap as its text; anything else unchanged."""
     if hasattr(value, "__geo_interface__"):
         value = value.__geo_interface__
     if isinstance(value, Mapping):
@@ -169,8 +169,8 @@ def sphere(widths: Any, points: int | None = None, **options: Unpack[SphereOptio
         The number of cells; the widths are scaled.
     {options}
 
-    `mask` and `region` also take GeoJSON objects and what has a ``__geo_interface__``, as the geometries
-    of Shapely; `region` also a tuple of longitude, latitude and radius in degrees.
+    `mask` and `region` also take GeoJSON objects and objects with a ``__geo_interface__``, such as
+    geometries of Shapely; `region` also a tuple of longitude, latitude and radius in degrees.
 
     Returns
     -------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Stored:
-    """The arrays and the report of a run that went through pickle."""
+    """The arrays and the report of an unpickled run."""
 
     NAMES = "size points triangles mass centroids weights density cells groups report".split()
 
@@ -46,9 +46,9 @@ copyreg.pickle(_core.Run, stored)  # type: ignore[arg-type, unused-ignore]
 class Tessellation(Mesh):
     """What :func:`tessellate` and :func:`mesh_domain` return.
 
-    Arrays are made at the first access and belong to the caller. Those of an image on a CUDA device
-    are arrays there, except `cells` and `history`. A copy by pickle has all of them and the report,
-    but cannot be saved or drawn.
+    Arrays are made at the first access and belong to the caller. For an image on a CUDA device
+    these are arrays on the device, except `cells` and `history`. A copy by pickle has all arrays
+    and the report, but cannot be saved or drawn.
     """
 
     def __init__(self, run: _core.Run, framework: Torch | CuPy | None = None) -> None:
@@ -57,7 +57,7 @@ class Tessellation(Mesh):
         self.width, self.height = run.size
 
     def _put(self, array: NDArray[Any], dtype: str = "float64") -> Any:
-        """An array of the host where the image was."""
+        """An array of the host, copied to the memory of the image."""
         if self._framework is None:
             return array
         return self._framework.array(array, dtype, "result")
@@ -111,7 +111,7 @@ class Tessellation(Mesh):
 
     @property
     def energy_ratio(self) -> float:
-        """The energy over its reference, that of regular hexagons."""
+        """The energy divided by that of regular hexagons."""
         return float(self.report["energy_ratio"])
 
     @property
@@ -142,7 +142,7 @@ class Tessellation(Mesh):
         Parameters
         ----------
         path : path
-            An earlier file is replaced when the new one is complete.
+            The file is replaced when the new one is complete.
         **options
             Options of outputs, as ``svg="cells"``, ``unit=True`` or ``format="ascii"``.
 
@@ -179,7 +179,8 @@ class Tessellation(Mesh):
 
 
 def with_bar(callback: Callback | None, iterations: int) -> tuple[Callback | None, Any]:
-    """A callback that also moves a bar of tqdm, and the bar; the same callback without tqdm."""
+    """A callback that also moves a bar of tqdm, and the bar; without tqdm the unchanged
+    callback."""
     try:
         from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
@@ -204,7 +205,7 @@ def run(
     check_callback(callback)
     values, inputs = convert("run", options)
     path = operand(image, "image", inputs)
-    lent = None  # the density where it lies, if its layout and type fit
+    lent = None  # the density in its own memory, if its layout and type fit
     if framework is not None and not isinstance(path, str) and framework.is_density(image):
         lent = image.detach() if is_torch(image) else image
     bar = None
@@ -232,13 +233,13 @@ def tessellate(
     ----------
     image : path, (height, width) array, bytes, or PIL image
         A picture (dark is dense), or data, whose values are the density. An array means what
-        it means in an .npy file: data. NumPy, CuPy, PyTorch and JAX arrays are taken. One on a CUDA
-        device is worked on there, and the arrays of the result are there too, of CuPy or PyTorch,
-        unless `device` names another device. If it is contiguous float32, and no option makes
-        another density of it, the device uses it where it lies; it must not change during the call.
-        The host gets one copy, for checks, the first sites and the mesh.
+        it means in an .npy file: data. NumPy, CuPy, PyTorch and JAX arrays are taken. For an array
+        on a CUDA device the work is done there, and the arrays of the result are there too, of CuPy
+        or PyTorch, unless `device` names another device. A contiguous float32 array that no option
+        changes is used without a copy, and must not change during the call. The host gets one copy,
+        for checks, the first sites and the mesh.
     points : int, optional
-        The number of sites. It may be left out where another option gives it.
+        The number of sites; not needed if another option gives it.
     callback : callable, optional
         Called with a dict (iteration, energy, energy_ratio, gradient_norm, step) at every iteration
         on all sites; true stops the run, which keeps the best state.
@@ -260,7 +261,7 @@ def tessellate(
     TypeError
         There is no such option, or its value is of the wrong kind.
     OSError, MemoryError, cvtmesh.DeviceError
-        A file cannot be written; there is no memory; the device cannot be used.
+        A file cannot be written; memory runs out; the device cannot be used.
     KeyboardInterrupt
         After Ctrl-C, within 0.2 s.
 
@@ -289,8 +290,8 @@ def is_polygons(value: Any) -> bool:
 
 
 def rectangle_around(rings: list[Any]) -> tuple[int, int]:
-    """Height and width. Only rings that touch the left side may touch the right one, and so for top
-    and bottom, since a side of the rectangle that rings touch has a group of its own."""
+    """Height and width. Rings may touch the right side only if some touch the left one, and the
+    lower side only if some touch the upper one, since a side that rings touch has its own group."""
     import numpy as np
 
     corners = np.vstack(rings)
@@ -314,17 +315,17 @@ def mesh_domain(
     Parameters
     ----------
     image : path, array, bytes, PIL image, or polygons
-        The domain is what is dark in a picture (bright with ``invert``), or where data is 1. Or it
-        is polygons: a list of arrays (n, 2) of corners in pixels, holes by the even-odd rule; the
-        density is then 1. The option ``domain`` gives the domain instead, and the image the density:
-        ``("mask", picture)``, ``("labels", array)``, ``("polygon", rings)`` or a file of these, or
-        ``"frame"``, the whole picture. Arrays on a device are copied to the host, which
+        The domain: the dark part of a picture (bright with ``invert``), or data where it is 1. Or
+        polygons: a list of arrays (n, 2) of corners in pixels, holes by the even-odd rule; the
+        density is then 1. The option ``domain`` gives the domain instead, and the image the
+        density: ``("mask", picture)``, ``("labels", array)``, ``("polygon", rings)`` or a file of
+        these, or ``"frame"``, the entire picture. Arrays on a device are copied to the host, which
         computes the geometry; the arrays of the result are NumPy arrays.
     points : int, optional
-        The number of vertices; those on the boundary count.
+        The number of vertices, including those on the boundary.
     shape : (height, width), optional
-        The size of the rectangle around polygons; default: the least that holds them, and a pixel
-        more to the right or below if they touch only that side.
+        The size of the rectangle around polygons; default: the smallest that contains them, and a
+        pixel more to the right or below if they touch only that side.
     callback, progress
         As in :func:`tessellate`.
     {options}

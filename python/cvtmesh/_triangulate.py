@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Name: kind of number, numbers in a row (0: any), and the array with as many rows.
+# Name: kind of number, numbers per row (0: any), and the array with the same number of rows.
 FIELDS = {
     "vertices": ("d", 2, None),
     "vertex_attributes": ("d", 0, "vertices"),
@@ -26,7 +26,7 @@ FIELDS = {
 }
 RESULTS = ("neighbors", "edges", "edge_markers")
 SWITCH = re.compile(r"([qa])((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)?|S(\d*)|o(\d)|([a-zA-Z])")
-IGNORED = "zQVXiFlsCIPNE"  # P, N and E are looked for by themselves
+IGNORED = "zQVXiFlsCIPNE"  # P, N and E are read separately
 REFUSED = {
     "u": "u, a test of the user's, is not supported: a and triangle_max_area bound areas",
     "v": "v, the Voronoi diagram, is not supported: cvtmesh.voronoi makes cells",
@@ -36,7 +36,7 @@ REFUSED = {
 
 
 class Switches:
-    """What a text of switches asks for."""
+    """The meaning of a string of switches."""
 
     def __init__(self, text: str) -> None:
         self.letters = ""
@@ -78,7 +78,7 @@ class Switches:
 
 
 def rows_of(name: str, value: Any) -> NDArray[Any]:
-    """One of the arrays given, (n, width) and contiguous."""
+    """One of the given arrays, (n, width) and contiguous."""
     import numpy as np
 
     kind, width, _ = FIELDS[name]
@@ -102,7 +102,7 @@ def rows_of(name: str, value: Any) -> NDArray[Any]:
 
 
 def arrays_of(tri: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """The arrays given, checked against each other."""
+    """The given arrays, checked against each other."""
     import numpy as np
 
     if not isinstance(tri, Mapping):
@@ -126,7 +126,7 @@ def arrays_of(tri: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
 
 
 def add_middles(made: dict[str, NDArray[Any]]) -> None:
-    """o2: triangles get the middles of the sides opposite to their corners."""
+    """o2: adds to each triangle the midpoints of the sides opposite its corners."""
     import numpy as np
 
     corners, edges = made["triangles"], made["edges"].astype("i8")
@@ -143,7 +143,7 @@ def add_middles(made: dict[str, NDArray[Any]]) -> None:
 
 
 def drop_unused(made: dict[str, NDArray[Any]]) -> None:
-    """j: leaves out vertices without triangles."""
+    """j: removes vertices without triangles."""
     import numpy as np
 
     used = np.unique(made["triangles"])
@@ -179,10 +179,10 @@ def triangulate(tri: Mapping[str, Any], opts: str = "") -> dict[str, NDArray[Any
     Returns
     -------
     dict
-        `vertices`, those given first with their very coordinates, `vertex_markers`, `triangles`,
-        counterclockwise, and, as far as they are asked for or were given, `vertex_attributes`,
-        `triangle_attributes`, `segments`, `segment_markers`, `neighbors`, `edges`, `edge_markers`,
-        `holes` and `regions`.
+        `vertices`, the given ones first with exactly their coordinates, `vertex_markers`,
+        `triangles`, counterclockwise, and, as far as they are asked for or were given,
+        `vertex_attributes`, `triangle_attributes`, `segments`, `segment_markers`, `neighbors`,
+        `edges`, `edge_markers`, `holes` and `regions`.
 
     Raises
     ------

@@ -4,11 +4,11 @@ and an optimiser of parameters within bounds.
 Gradients with respect to sites and density are exact: no finite differences and no smoothing. Second
 derivatives, and domains that are tori, are not supported.
 
-Where sites and density are on one CUDA device, all is computed there, in the order of the current
+If sites and density are on one CUDA device, all computations run there, in the order of the current
 stream; else on the CPU. A density in double precision is computed as the sum of two in single. The
-device keeps buffers for the last size of density, about 300 bytes a site. The CPU computes derivatives
-by the density where more than 32 cells may meet a pixel, and those of moments by the sites where a cell
-has more than 1024 corners. Cells of equal mass are computed on the CPU always.
+device keeps buffers for the last size of density, about 300 bytes a site. The CPU computes
+derivatives by the density where more than 32 cells may meet a pixel, and those of moments by the
+sites where a cell has more than 1024 corners. Cells of equal mass are always computed on the CPU.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def are_sound(sites: Any, density: Any) -> bool:
 
 
 def like(array: Any, tensor: Any) -> Any:
-    """The array as a tensor of the other's type and device."""
+    """The array as a tensor with the type and device of the other."""
     return torch.from_numpy(np.asarray(array)).to(tensor)
 
 
@@ -87,8 +87,8 @@ atexit.register(evaluators.clear)
 
 
 def computed(sites: Any, density: Any) -> tuple[Any, list[Any]]:
-    """The sites as float64 and the density as float32, contiguous, where the integrals are computed.
-    A density in double precision becomes the sum of two."""
+    """The sites as float64 and the density as float32, contiguous, on the device of the
+    computation. A density in double precision becomes the sum of two."""
     x, rho = sites.detach().double(), density.detach()
     if not (rho.is_cuda and x.device == rho.device and _core.cuda_devices()):
         x, rho = x.cpu(), rho.cpu()
@@ -99,7 +99,8 @@ def computed(sites: Any, density: Any) -> tuple[Any, list[Any]]:
 
 
 def evaluator_of(sites: Any, density: Any) -> _core.Evaluator:
-    """An evaluator for such tensors. Calls on the CPU, which may run at the same time, share none."""
+    """An evaluator for such tensors. Calls on the CPU share no evaluator, since they may run at the
+    same time."""
     if not density.is_cuda:
         return _core.Evaluator("cpu", density, len(sites))
     index = density.device.index
@@ -114,7 +115,8 @@ def evaluator_of(sites: Any, density: Any) -> _core.Evaluator:
 
 @contextlib.contextmanager
 def ordered(evaluator: _core.Evaluator, device: Any) -> Iterator[None]:
-    """On CUDA what is enqueued here comes between the caller's work before and after it."""
+    """On CUDA orders the work enqueued here after the caller's earlier work and before the later
+    work."""
     stream = Torch(device.index) if device.type == "cuda" else None
     if stream is not None:
         stream.follow(evaluator.stream)
@@ -149,8 +151,8 @@ def pull_back(
     cells: int, sites: Any, density: Any, phi: Any, wanted: tuple[bool, bool]
 ) -> tuple[Any, Any]:
     """Derivatives of the sum of the integrals of density * phi over the cells, where phi = a + b . (x -
-    site) + c |x - site|^2 as (n, 4) float64: by the sites, float64, and by the density, as far as
-    wanted. cells: the number that :func:`evaluate` returned."""
+    site) + c |x - site|^2 as (n, 4) float64: by the sites, float64, and by the density, if wanted.
+    cells: the number that :func:`evaluate` returned."""
     x, parts = computed(sites, density)
     phi = phi.to(x).contiguous()
     evaluator = evaluator_of(x, parts[0])
@@ -311,7 +313,7 @@ def cvt_moments(sites: Any, density: Any) -> Any:
     -------
     mass : (n,) tensor
     centroid : (n, 2) tensor
-        The site itself where the mass is 0. Both are of the type of `sites` and differentiable by
+        The site itself if the mass is 0. Both have the type of `sites` and are differentiable by
         both arguments.
 
     Raises
@@ -341,7 +343,7 @@ def equal_mass(sites: Any, density: Any) -> Any:
     Parameters
     ----------
     sites : (n, 2) tensor
-        x and y in pixels, y down, inside the density; no two at one place.
+        x and y in pixels, y down, inside the density; no two sites coincide.
     density : (height, width) tensor
         Constant on each pixel, not negative.
 
@@ -355,8 +357,8 @@ def equal_mass(sites: Any, density: Any) -> Any:
     Raises
     ------
     ValueError, TypeError
-        As in :func:`cvt_energy`; a site is outside, two are at one place, or the density does not
-        determine the weights, as where it is zero between two of its parts.
+        As in :func:`cvt_energy`; a site is outside, two sites coincide, or the density does not
+        determine the weights, for example because it is zero between two of its parts.
 
     Examples
     --------
@@ -379,9 +381,10 @@ def equal_mass(sites: Any, density: Any) -> Any:
 class LBFGSB(torch.optim.Optimizer):  # type: ignore[misc, unused-ignore]
     """L-BFGS-B for parameters of PyTorch, as ``torch.optim.LBFGS`` but with bounds.
 
-    All parameters are one vector in double precision, on the device of the first. A step continues the run of
-    the one before, with its history, if the parameters are where that left them; else, and after the run
-    has ended, it begins a new run. So the closure must be the same function at every step.
+    All parameters are one vector in double precision, on the device of the first. A step continues
+    the run of the previous step, with its history, if the parameters have not changed since; else,
+    and after the run has ended, it begins a new run. So the closure must be the same function at
+    every step.
 
     Parameters
     ----------
@@ -390,14 +393,14 @@ class LBFGSB(torch.optim.Optimizer):  # type: ignore[misc, unused-ignore]
     lower, upper : number, tensor, or a sequence with one of them or None for each parameter, optional
         None: no bound. A tensor has the shape of its parameter, or one that broadcasts to it.
     max_iter : int
-        The iterations of a step.
+        The largest number of iterations of a step.
     options
         Those of :func:`cvtmesh.minimize`: memory, gradient_tolerance, tolerance, cauchy, ...
 
     Attributes
     ----------
     message : str
-        Why the run ended, as that of :func:`cvtmesh.minimize`; "running" while it has not.
+        Why the run ended, as in :func:`cvtmesh.minimize`; "running" before its end.
     iterations, evaluations : int
         Of the run.
 
@@ -440,7 +443,7 @@ class LBFGSB(torch.optim.Optimizer):  # type: ignore[misc, unused-ignore]
         options.setdefault("device", str(self._device))
         self._options, _ = convert("minimize", options)
         self._run: HostSide | DeviceSide | None = None
-        self._left: Any = None  # where the last step left the parameters
+        self._left: Any = None  # the parameters after the last step
         self._value = math.nan
         self.message, self.iterations, self.evaluations = "running", 0, 0
 
