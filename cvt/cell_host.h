@@ -1,6 +1,6 @@
 /* Inside cvt only, on the CPU: a cell in memory that grows with its corners, its construction, and
  * its moments. evaluate_cpu.c compiles the hull construction into its own loop; all other callers
- * share one compiled copy. */
+ * share the copy in cell_host.c. */
 #pragma once
 
 #include "cvt/density_row.h"

@@ -1,17 +1,17 @@
-/* Sites of several classes, for example the dots of several inks. The sites of each class and all
- * sites together are well spaced (the aim of Wei 2010, "Multi-class blue noise sampling"). The
+/* Sites of several classes, for example the dots of several inks, such that the sites of each class
+ * and all sites together are well spaced (as in Wei 2010, "Multi-class blue noise sampling"). The
  * solver minimises
  *
  *   F(X) = sum_k F_k(X_k) + w F_u(X).
  *
- * F_k is the CVT energy of the sites X_k of class k by the density rho_k = s_k^2, and F_u that of
- * their union X by rho_u = (sum_k s_k)^2. s_k is the wanted number of sites of class k in a unit of
- * area. Optimal tessellations by rho_k and rho_u have asymptotic densities s_k and sum_k s_k. So
- * both terms ask for the same local numbers of sites, and the energy of every cell of either is
- * near 5 / (18 sqrt 3).
+ * F_k is the CVT energy of the sites X_k of class k for the density rho_k = s_k^2, and F_u that of
+ * their union X for rho_u = (sum_k s_k)^2, where s_k is the wanted number of sites of class k per
+ * unit of area. Optimal tessellations for rho_k and rho_u have the asymptotic densities s_k and
+ * sum_k s_k. So F_k and F_u ask for the same local numbers of sites, and the energy of every cell
+ * is about 5 / (18 sqrt 3).
  *
- * Each site i of class k has two cells: one among the sites of its class, with mass m_k and
- * centroid c_k, and one in the union, with m_u and c_u. The gradient of the site is
+ * Each site i of class k has two cells: one among the sites of its class, with the mass m_k and
+ * the centroid c_k, and one in the union, with m_u and c_u. The gradient of F by x_i is
  * 2 m_k (x_i - c_k) + 2 w m_u (x_i - c_u). */
 #pragma once
 

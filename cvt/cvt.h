@@ -1,7 +1,7 @@
-/* Centroidal Voronoi tessellations: the energy
- * F(X) = sum_i integral over cell i of rho |x - x_i|^2, its gradient 2 m_i (x_i - c_i), and its
- * minimisation by Lloyd's method or L-BFGS-B (Liu et al. 2009; Fei, Rong, Wang & Wang 2014, (8)).
- */
+/* Centroidal Voronoi tessellations: the energy F(X) = sum_i integral over cell i of
+ * rho |x - x_i|^2, its gradient 2 m_i (x_i - c_i), where m_i is the mass and c_i the centroid of
+ * cell i, and its minimisation by Lloyd's method or L-BFGS-B (Liu et al. 2009; Fei, Rong, Wang &
+ * Wang 2014, (8)). */
 #pragma once
 
 #include "base/device.h"

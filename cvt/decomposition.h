@@ -4,16 +4,16 @@
  * Between descents and evaluations every rank has all sites, in the caller's order. For a descent
  * the sites are renumbered: fixed sites first, then the others, both in the order of the site tree,
  * so that consecutive sites are close together in the plane. Each rank has consecutive blocks of
- * sites, its subdomain, and the state of the descent for these alone. Sums are formed by blocks, so
- * the bits do not depend on the number of ranks.
+ * sites, its subdomain, and the state of the descent for its own sites. Sums are formed by blocks,
+ * so the bits do not depend on the number of ranks.
  *
- * A rank cuts out the cells of its own sites from a site tree of own and ghost sites. Ghost sites
- * are nearby sites of other ranks, which it receives before every evaluation. The tree has the bins
- * of the tree of all sites, so that a cell has the same bits for any number of ranks. Ghost sites
- * are those in the coarse bins (cvtm_tree_cover) that hold own sites or are next to such bins. If a
- * search needs the sites of another bin, the evaluation is repeated with that bin, which later
- * evaluations keep. So no cell is wrong, however uneven the sites are. Memory and time are
- * proportional to the rank's own sites, if these are close together in the plane. */
+ * A rank computes the cells of its own sites from a site tree of own and ghost sites: sites of
+ * other ranks in the coarse bins (cvtm_tree_cover) that contain own sites, and in the bins beside
+ * those. The rank receives its ghost sites before every evaluation. The tree has the bins of the
+ * tree of all sites, so that a cell has the same bits for any number of ranks. If a search needs
+ * the sites of another bin, the evaluation is repeated with that bin, which later evaluations keep.
+ * So all cells are right, however uneven the sites are. Memory and time are proportional to the
+ * number of the rank's own sites, if these are close together in the plane. */
 #pragma once
 
 #include "base/phases.h"

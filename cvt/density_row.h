@@ -1,5 +1,5 @@
-/* A density, constant on each pixel; its rows; sums over runs of pixels; the moments of a cell.
- * Compiles as C11 and inside CUDA kernels. */
+/* A density that is constant on each pixel, its rows, sums over runs of pixels, and the moments of
+ * a cell. Compiles as C11 and inside CUDA kernels. */
 #pragma once
 
 #include "base/portable.h"

@@ -1,4 +1,4 @@
-/* Inside cvt and bench: descents of the sites cvt->sites in device memory. A descent is some steps
+/* Inside cvt and bench: descents of the sites cvt->sites (device memory). A descent is some steps
  * of Lloyd's method, then L-BFGS-B. */
 #pragma once
 

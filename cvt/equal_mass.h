@@ -1,10 +1,10 @@
-/* Tessellations whose cells all have the same mass (capacity-constrained CVT). The cells are
- * power cells: of site i the points where |x - x_i|^2 - w_i is least. The weights w give each cell
- * the mass M / n, and the assignment of the density to the sites then has the least transport cost,
- * sum_i integral over cell i of rho |x - x_i|^2 (Aurenhammer, Hoffmann & Aronov 1998). The sites
- * move to lower cost (de Goes, Breeden, Ostromoukhov & Desbrun 2012), in the end to the centroids
- * of their cells. The local density of the sites follows rho, not its root as in a CVT without
- * weights. */
+/* Tessellations whose cells all have the same mass (capacity-constrained CVT). The cells are power
+ * cells: the cell of site i consists of the points where |x - x_i|^2 - w_i is less than for other
+ * sites. The weights w are chosen such that each of the n cells has the mass M / n, where M is the
+ * integral of rho; then the cells have the least transport cost, sum_i integral over cell i of
+ * rho |x - x_i|^2 (Aurenhammer, Hoffmann & Aronov 1998). The sites move to lower cost (de Goes,
+ * Breeden, Ostromoukhov & Desbrun 2012), and end at the centroids of their cells. The local density
+ * of the sites is proportional to rho, not to its square root as in a CVT without weights. */
 #pragma once
 
 #include "cvt/cvt.h"

@@ -1,6 +1,6 @@
-/* For *_cuda.cu of cvt only. Launchers compute the moments of cells of ordinary size, a few cells
- * per warp, and list the other cells for evaluate_cuda.cu. Functions sum moments over lanes and
- * blocks in a fixed order. */
+/* For *_cuda.cu of cvt only: launchers that compute the moments of cells of ordinary size, a few
+ * cells per warp, and list the other cells for evaluate_cuda.cu; functions that sum moments over
+ * lanes and blocks in a fixed order. */
 #pragma once
 
 #include "base/cuda_utils.h"

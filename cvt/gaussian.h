@@ -1,11 +1,13 @@
 /* Gaussian blue noise (Ahmed, Ren & Wonka 2022): points that are irregular and isotropic, with
- * hardly any power at low frequencies. They minimise *   E = sum over pairs of K(x_i, x_j) - sum
- * over points of U(x_i), U(x) = integral of K(x, y) q(y), * which is half the squared distance of
- * the points from the wanted density q in the norm of the kernel K (a maximum mean discrepancy;
- * Graef, Potts & Steidl 2012), less a constant. K (noise/blue_noise.h) has at each place the width
- * `width` / sqrt 2 times the local spacing 1 / sqrt q. In a torus of even density U is constant and
- * E the energy of Ahmed et al.; elsewhere U makes the points follow the density, at its edges and
- * at the border of the domain too. */
+ * hardly any power at low frequencies. They minimise the energy
+ *
+ *   E = sum over pairs of K(x_i, x_j) - sum over points of U(x_i), U(x) = integral of K(x, y) q(y).
+ *
+ * Up to a constant, E is half the squared distance of the points from the wanted density q in the
+ * norm of the kernel K (a maximum mean discrepancy; Graef, Potts & Steidl 2012). At each position K
+ * (noise/blue_noise.h) has the width `width` / sqrt 2 times the local spacing 1 / sqrt q. On a
+ * torus with a constant density, U is constant and E is the energy of Ahmed et al.; otherwise U
+ * makes the points follow the density, also at its edges and at the border of the domain. */
 #pragma once
 
 #include "base/domain.h"

@@ -1,6 +1,6 @@
-/* The exact moments of a convex cell, row by row of pixels, by a walk down its two sides (see
- * integral_pixel.h). A cell may have any number of corners. Lanes can share its rows. Compiles as
- * C11 and inside CUDA kernels. */
+/* The exact moments of a convex cell with any number of corners, row by row of pixels, by a walk
+ * down its two sides (see integral_pixel.h). Lanes can share the rows. Compiles as C11 and inside
+ * CUDA kernels. */
 #pragma once
 
 #include "cvt/integral_pixel.h"

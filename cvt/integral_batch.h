@@ -1,9 +1,9 @@
 /* Inside cvt only, on the CPU: the exact moments of many convex polygons at a time (see
- * integral_pixel.h). Each lane of a vector walks down an edge of its own, from one line of the
- * pixel grid to the next; an edge needs nothing of the other edges of its polygon. The sums of the
- * edges of a polygon are added up in the order of the edges, so that the result does not depend on
- * the other polygons of the batch. integral.h computes the polygons with many corners or rows, and
- * those that reach over the border of a torus. */
+ * integral_pixel.h). Each lane of a vector walks down one edge, from one line of the pixel grid to
+ * the next; an edge needs no data of the other edges of its polygon. The sums over the edges of a
+ * polygon are added in the order of the edges, so that the result does not depend on the other
+ * polygons of the batch. integral.h is for polygons with many corners or rows, and for polygons
+ * that cross the border of a torus. */
 #pragma once
 
 #include "cvt/integral_pixel.h"

@@ -1,28 +1,28 @@
-/* What a pixel contributes to the exact moments of a convex cell. Three integrators add up these
+/* The contributions of pixels to the exact moments of a convex cell. Three integrators add the
  * contributions in different orders, and agree up to rounding:
  *
- * integral.h           walks down the two sides of one cell. It takes any cell, and any rows of it.
- * integral_batch.h     walks down 2 or 4 edges at a time, of several cells, on a CPU. Takes 0.5 of
- *                      the time of integral.h for cells of 30 pixels and more, 0.7 for one of 3.
- * integral_segments.h  computes all segments independently, so that the lanes of a warp share a
- *                      cell of few corners.
+ * integral.h           walks down the two sides of any cell, in any of its rows.
+ * integral_batch.h     walks down 2 or 4 edges of several cells at a time, on a CPU. Takes 0.5
+ * times as long as integral.h for cells of 30 or more pixels, 0.7 times for 3 pixels.
+ * integral_segments.h  computes all segments independently, so that the lanes of a warp can share a
+ *                      cell with few corners.
  *
  * A segment is the part of an edge within one pixel. A side of a cell goes down from the top corner
- * to the bottom corner. The inner line of a pixel is its right line on the left side of the cell,
- * and its left line on the right side; the outer line is the other one. The contributions to a row
- * of pixels are:
+ * to the bottom corner. On the left side of the cell, the inner line of a pixel is its right
+ * vertical line and the outer line its left one; on the right side, the reverse. The contributions
+ * to a row of pixels are:
  *
  * - the area between each segment and the inner line of its pixel;
- * - all pixels between those in which the two sides enter the row, over the height of the row;
- * - a pixel that a side leaves through the outer line, from there down to the end of the row. A
- *   pixel that a side enters through the outer line is subtracted, from there down.
+ * - over the height of the row, the pixels between the two in which the sides enter the row;
+ * - a pixel that a side leaves through the outer line, from there down to the end of the row, minus
+ *   a pixel that a side enters through the outer line, from there down.
  *
- * In a cell of at most two columns all segments have one common inner line, and contribute the area
- * between themselves and that line alone.
+ * In a cell with at most two columns all segments have a common inner line, and the only
+ * contributions are the areas between the segments and that line.
  *
- * Only pixels that the cell touches contribute. So the result is accurate to the rounding of the
- * corners for any ratio of densities; prefix sums over the image would not be. Compiles as C11 and
- * inside CUDA kernels. */
+ * Only pixels that the cell touches contribute. So the errors of the result are those of the
+ * rounded corners, for any ratio of densities, unlike with prefix sums over the image. Compiles as
+ * C11 and inside CUDA kernels. */
 #pragma once
 
 #include "base/host.h"

@@ -1,4 +1,4 @@
-/* Inside cvt only: hexagonal lattices for an even density. Regular hexagons tessellate the plane
+/* Inside cvt only: hexagonal lattices for a constant density. Regular hexagons tessellate the plane
  * with the least energy (Fejes Toth 1953; Gersho 1979). */
 #pragma once
 

@@ -1,10 +1,10 @@
 /* Inside cvt only: coarse levels, their numbers of sites, their density, and refinement to the next
  * finer level.
  *
- * If cells hold many pixels, a level uses the density in larger pixels. A pixel of order k has the
- * mean of 2^k x 2^k pixels of the picture, and is one unit long: while a plan has the density of
- * order k, its sites, masses and integrals of sqrt(rho) are in these units. Beyond the right and
- * the lower side of the picture the density is 0. */
+ * If cells contain many pixels, a level uses the density in larger pixels. A pixel of order k has
+ * the mean of 2^k x 2^k pixels of the picture (0 outside), and its side is the unit of length:
+ * while a plan has the density of order k, its sites, masses and integrals of sqrt(rho) are in
+ * these units. */
 #pragma once
 
 #include "cvt/evaluate_kernels.h"

@@ -1,4 +1,5 @@
-/* Inside the library: a density whose sites follow the mean of the ink over a cell. */
+/* Inside the library: the density for which the local density of sites is the mean of the wanted
+ * ink over a cell. Ink is the fraction of the paper that is to be covered. */
 #pragma once
 
 #include "base/device.h"

@@ -1,4 +1,4 @@
-/* How points are spaced: the distance of each to the nearest other one. */
+/* Distances between points and their nearest neighbours. */
 #pragma once
 
 #include "base/domain.h"

@@ -31,8 +31,8 @@ static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const flo
   return CVTM_OK;
 }
 
-/* Sums up the density. Only rank 0 has the density, and sends the sums to the other ranks. Rank 0
- * alone gets *squares, which is NULL after a failure. */
+/* Checks the arguments and integrates the density. Only rank 0 has the density; it sends the sums
+ * to the other ranks. Only rank 0 gets *squares, which is NULL after a failure. */
 static cvtm_status check_density(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, cvtm_density_sums *sums, double **squares) {
   cvtm_status status = check_plan(device, domain, density, capacity);
@@ -81,7 +81,7 @@ static cvtm_status allocate_plan(cvtm_cvt *cvt) {
   return status;
 }
 
-/* Sends the density of rank 0, in device memory, to the other ranks. */
+/* Copies the density (device memory) from rank 0 to the other ranks. */
 static cvtm_status share_density(cvtm_cvt *cvt, float *value) {
   const size_t bytes = (size_t)count_plan_pixels(cvt->domain) * sizeof *value;
   return cvtm_ranks_broadcast_on_device(cvt->device, value, bytes);
@@ -96,8 +96,8 @@ static cvtm_status explain_memory(cvtm_cvt *cvt, cvtm_status status) {
                    cvt->domain.height, reason.message);
 }
 
-/* Copies the density to the device. With several ranks, rank 0 copies it and sends it to the
- * others. Does not free an earlier density. */
+/* Copies the density to the device; with several ranks, from rank 0 to the devices of all ranks.
+ * Does not free an earlier density. */
 static cvtm_status copy_density(cvtm_cvt *cvt, const float *density) {
   const int64_t area = count_plan_pixels(cvt->domain);
   const size_t bytes = (size_t)area * sizeof *density;
@@ -139,7 +139,7 @@ static cvtm_status create_plan(cvtm_device *device, cvtm_domain domain, int64_t 
   return CVTM_OK;
 }
 
-/* Creates a plan with the sums of a density on the host, but without the density itself. */
+/* Creates a plan with the integrals of a density on the host, but without the density. */
 static cvtm_status create_scanned(cvtm_device *device, cvtm_domain domain, const float *density,
                                   int64_t capacity, cvtm_cvt **result) {
   cvtm_density_sums sums;
@@ -272,7 +272,7 @@ cvtm_status cvtm_cvt_find_density(cvtm_cvt *cvt, const float **density, float **
   return status;
 }
 
-/* Allocated at the first use: 28 bytes per pixel, which most plans do not need. */
+/* Allocates at the first use, since most plans do not need these 28 bytes per pixel. */
 cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
   if (cvt->voronoi) return CVTM_OK;
   cvtm_device *device = cvt->device;
@@ -299,7 +299,7 @@ cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
 
 static size_t bytes_of_sites(int64_t count) { return 2 * (size_t)count * sizeof(double); }
 
-/* Moves the plan's sites into the domain. */
+/* Clamps or wraps the plan's sites into the domain. */
 static cvtm_status move_inside(cvtm_cvt *cvt, int64_t count) {
   return cvt->updates->rescale(cvt->device, cvt->domain, 1, count, cvt->sites);
 }

@@ -2,41 +2,42 @@
  *
  *     L = sum_i integral over V_i of rho phi_i,  phi_i(x) = a_i + b_i . (x - x_i) + c_i |x - x_i|^2
  *
- * with rho constant on each pixel, so that L is linear in rho. The derivative is therefore the sum,
+ * with rho constant on each pixel, so that L is linear in rho. Therefore the derivative is the sum,
  * over the cells that meet the pixel, of the integral of phi_i over the intersection. The
  * derivatives of energy, mass and centroid follow by the chain rule. Each pixel gathers from the
- * sites near it, so that no two threads write to the same address.
+ * nearby sites, so that no two threads write to the same address.
  *
- * The lanes of a warp share the pixels of a tile. They first gather the sites whose cells may meet
- * the tile. The cell of site s meets a rectangle of w x h pixels about p only if no bisector with
- * another site s_0 separates them, that is, only if
+ * The lanes of a warp divide the pixels of a tile among them. First the sites are gathered whose
+ * cells may meet the tile. The cell of site s meets a rectangle of w x h pixels with the centre p
+ * only if no bisector with another site s_0 separates the two, that is, only if
  *
  *     |p - s|^2 - |p - s_0|^2 <= w |x_s - x_0| + h |y_s - y_0|.
  *
- * By this test a block of pixels selects from the sites of the tile, and a pixel from those of its
- * block, where s_0 is the base of the pixel: the site nearest to its middle. The derivative is the
- * integral of phi_0 over the pixel, plus that of phi_s - phi_0 over the share of each other site:
- * for one a trapezoid or a triangle; for several, line integrals along the boundaries of the
- * shares. Compiles as C11 and inside CUDA kernels. */
+ * By this test a block of pixels selects from the sites of the tile, and a pixel from the sites of
+ * its block, where s_0 is the base of the pixel: the site nearest to its centre. The share of a
+ * site is the part of the pixel in its cell. The derivative is the integral of phi_0 over the
+ * pixel, plus those of phi_s - phi_0 over the shares of the other sites. The share of a single
+ * other site is a trapezoid or a triangle; for several sites, line integrals along the boundaries
+ * of the shares are computed. Compiles as C11 and inside CUDA kernels. */
 #pragma once
 
 #include "cvt/pull_near.h"
 #include "cvt/pull_sites.h"
 
-/* One number for each pixel, in double precision unless that array is NULL. */
+/* Arrays with a number for each pixel. `precise` is written unless it is NULL, else `single`. */
 typedef struct cvtm_pull_result {
   float *single;
   double *precise;
 } cvtm_pull_result;
 
 typedef struct cvtm_pull_table {
-  /* *crowded (device memory, zero before) becomes 1 if a pixel has more sites near it than the
-   * limits allow; then the results are invalid. A CPU has no such limits. */
+  /* Computes the derivatives by the density. *crowded (device memory, zero before) becomes 1 if a
+   * pixel has too many nearby sites; then the results are invalid. A CPU has no such limit. */
   cvtm_status (*pull)(cvtm_cvt *cvt, const double *phi, cvtm_pull_result by_density,
                       int32_t *crowded);
-  /* by_sites: 2 for each site. The boxes of the tree must be built, and failed and deferred of
-   * memory->flags be 0. failed becomes 1 if a cell has too many corners or its memory is missing;
-   * then the results are invalid. */
+  /* Computes the derivatives by the sites. by_sites: 2 for each site. The boxes of the tree must be
+   * built, and failed and deferred of memory->flags must be 0. failed becomes 1 if a cell has too
+   * many corners or memory runs out; then the results are invalid. */
   cvtm_status (*pull_to_sites)(cvtm_cvt *cvt, const double *phi, double *by_sites,
                                cvtm_pull_memory *memory);
 } cvtm_pull_table;
@@ -48,7 +49,7 @@ CVTM_C_END
 
 /* --- integrals over the parts of a pixel ----------------------------------------------------- */
 
-/* The polynomial of a site, with origin (x, y) instead of the site. */
+/* The polynomial of a site, with the origin (x, y) instead of the site. */
 CVTM_HD cvtm_pull_polynomial cvtm_pull_about(const cvtm_pull_near *near, int32_t k, double x,
                                              double y) {
   const cvtm_pull_polynomial p = near->phi[k];
@@ -64,8 +65,8 @@ CVTM_HD cvtm_pull_polynomial cvtm_pull_difference(cvtm_pull_polynomial p, cvtm_p
   return d;
 }
 
-/* The line nx x + ny y = offset of points equally far from sites j and k, with origin (x, y). Site
- * k is on the side of smaller values. */
+/* A line nx x + ny y = offset, such as the bisector of sites j and k with the origin (x, y), where
+ * site k is on the side of smaller values. */
 typedef struct cvtm_pull_line {
   double nx, ny, offset;
 } cvtm_pull_line;
@@ -79,9 +80,9 @@ CVTM_HD cvtm_pull_line cvtm_pull_bisector(const cvtm_pull_near *near, int32_t k,
   return line;
 }
 
-/* The integral of a polynomial over the part beyond a line of the unit square about 0. The middle
- * is not beyond the line. Mirrored to 0 <= ny <= nx, this part is a trapezoid with one side on
- * x = 1/2; the line makes it `wide` at y = 1/2 and `narrow` at the other end of that side. */
+/* The integral of a polynomial over the part of the unit square with the centre 0 that is beyond a
+ * line; the centre is not. Mirrored to 0 <= ny <= nx, this part is a trapezoid with a side on
+ * x = 1/2; its extents in x are `wide` at y = 1/2 and `narrow` at the other end of that side. */
 CVTM_HD double cvtm_pull_cut(cvtm_pull_line line, cvtm_pull_polynomial p) {
   const int turned = fabs(line.ny) > fabs(line.nx);
   const double nx = fabs(turned ? line.ny : line.nx), ny = fabs(turned ? line.nx : line.ny);
@@ -104,7 +105,8 @@ CVTM_HD double cvtm_pull_cut(cvtm_pull_line line, cvtm_pull_polynomial p) {
   return CVTM_FMA(2 * p.a, half, CVTM_FMA(p.c, second - u - v + half, first));
 }
 
-/* The part from t0 to t1 of a line (x, y) + t (dx, dy) about the middle of a pixel, if t0 < t1. */
+/* The segment (x, y) + t (dx, dy), t0 <= t <= t1, relative to the centre of a pixel; empty unless
+ * t0 < t1. */
 typedef struct cvtm_pull_segment {
   double x, y, dx, dy, t0, t1;
 } cvtm_pull_segment;
@@ -132,9 +134,10 @@ CVTM_HD void cvtm_pull_shorten_to_pixel(cvtm_pull_segment *s, double p, double s
   }
 }
 
-/* The integral of P dy along a segment, where P is the integral of a polynomial from -1/2 to x.
- * Gauss's two points are exact up to degree 3. An integral over a polygon is the sum of these along
- * its boundary (Green's theorem); sides with x = -1/2 or constant y add nothing. */
+/* The integral of P dy along a segment, where P is the integral of a polynomial from -1/2 to x, by
+ * Gauss's rule with two points, which is exact up to degree 3. The integral of the polynomial over
+ * a polygon is the sum of these integrals along the boundary (Green's theorem); sides with x = -1/2
+ * or constant y add nothing. */
 CVTM_HD double cvtm_pull_along(const cvtm_pull_segment *s, cvtm_pull_polynomial p) {
   if (!(s->t0 < s->t1)) return 0;
   const double half = 0.5 * (s->t1 - s->t0), middle = 0.5 * (s->t0 + s->t1);
@@ -150,11 +153,11 @@ CVTM_HD double cvtm_pull_along(const cvtm_pull_segment *s, cvtm_pull_polynomial 
   return half * s->dy * sum;
 }
 
-/* A pixel with its base. Its middle is (x, y). */
+/* A pixel with the centre (x, y), and its base. */
 typedef struct cvtm_pull_pixel {
   float x, y;
   int32_t base;
-  cvtm_pull_polynomial phi; /* of the base, with origin in the middle */
+  cvtm_pull_polynomial phi; /* polynomial of the base, with the origin (x, y) */
 } cvtm_pull_pixel;
 
 CVTM_HD cvtm_pull_pixel cvtm_pull_pixel_of(const cvtm_pull_part *part, int32_t pixel) {
@@ -169,9 +172,9 @@ CVTM_HD cvtm_pull_pixel cvtm_pull_pixel_of(const cvtm_pull_part *part, int32_t p
 /* An iteration over the sites that may have a share of a pixel, including its base. */
 typedef struct cvtm_pull_walk {
   const uint32_t *sites;
-  uint32_t left; /* bits of sites[word] that are left */
+  uint32_t left; /* bits of sites[word] that have not been visited */
   int32_t word;
-  float base2; /* squared distance of the base */
+  float base2; /* squared distance of the base from the pixel's centre */
 } cvtm_pull_walk;
 
 CVTM_HD cvtm_pull_walk cvtm_pull_begin_walk(const cvtm_pull_part *part, int32_t pixel,
@@ -206,7 +209,7 @@ CVTM_HD int32_t cvtm_pull_count_sharers(const cvtm_pull_part *part, int32_t pixe
 }
 
 /* Lists the sites of the walk; of coincident sites, only the first. Returns their number, or
- * CVTM_PULL_CELLS + 1 if there are more. */
+ * CVTM_PULL_CELLS + 1 if there are more than CVTM_PULL_CELLS. */
 CVTM_HD int32_t cvtm_pull_list_sharers(const cvtm_pull_part *part, int32_t pixel,
                                        const cvtm_pull_pixel *p, uint8_t *list) {
   const cvtm_pull_near *near = part->near;
@@ -223,7 +226,7 @@ CVTM_HD int32_t cvtm_pull_list_sharers(const cvtm_pull_part *part, int32_t pixel
   return count;
 }
 
-/* Shortens *s to the points where no listed site is nearer than site k. Site j is excepted. */
+/* Shortens *s to the points where no listed site except site j is nearer than site k. */
 CVTM_HD void cvtm_pull_shorten_to_cell(const cvtm_pull_near *near, const cvtm_pull_pixel *p,
                                        const uint8_t *list, int32_t count, int32_t k, int32_t j,
                                        cvtm_pull_segment *s) {
@@ -232,8 +235,8 @@ CVTM_HD void cvtm_pull_shorten_to_cell(const cvtm_pull_near *near, const cvtm_pu
       cvtm_pull_shorten(s, cvtm_pull_bisector(near, k, list[m], (double)p->x, (double)p->y));
 }
 
-/* The integral of phi_k - phi_base over the share of site k of a pixel, without those parts of its
- * boundary that it has in common with sites earlier in the list. */
+/* The contribution of site k to the line integrals along the boundaries of the shares: along the
+ * side x = 1/2 of the pixel, and along the bisectors with sites earlier in the list. */
 CVTM_HD double cvtm_pull_share(const cvtm_pull_near *near, const cvtm_pull_pixel *p,
                                const uint8_t *list, int32_t count, int32_t own) {
   const int32_t k = list[own];
@@ -259,13 +262,13 @@ CVTM_HD double cvtm_pull_share(const cvtm_pull_near *near, const cvtm_pull_pixel
   return sum;
 }
 
-/* The integral over a pixel that meets the cells of site k and of the base. */
+/* The derivative by a pixel that meets the cells of site k and of the base. */
 CVTM_HD double cvtm_pull_of_two(const cvtm_pull_near *near, const cvtm_pull_pixel *p, int32_t k) {
   const cvtm_pull_polynomial phi = cvtm_pull_about(near, k, (double)p->x, (double)p->y);
   const cvtm_pull_line line = cvtm_pull_bisector(near, p->base, k, (double)p->x, (double)p->y);
   if (line.offset >= 0)
     return p->phi.a + p->phi.c * (1.0 / 6) + cvtm_pull_cut(line, cvtm_pull_difference(phi, p->phi));
-  /* Rounding errors can make the base the farther of both sites. */
+  /* By rounding, the base can be the farther of both sites. */
   const cvtm_pull_line back = {-line.nx, -line.ny, -line.offset};
   return phi.a + phi.c * (1.0 / 6) + cvtm_pull_cut(back, cvtm_pull_difference(p->phi, phi));
 }
@@ -282,7 +285,8 @@ CVTM_HD void cvtm_pull_store(const cvtm_pull_part *part, int32_t pixel, double v
     by_density.single[at] = (float)value;
 }
 
-/* Computes the pixels inside one cell, and lists the others. Returns the number of these. */
+/* Computes the pixels inside one cell, and lists the others. Returns the number of listed pixels.
+ */
 CVTM_HD int32_t cvtm_pull_whole_pixels(const cvtm_pull_part *part, cvtm_pull_result by_density) {
   const int32_t pixels = part->width * part->height, lane = part->lanes.lane;
   int32_t listed = 0;
@@ -300,8 +304,8 @@ CVTM_HD int32_t cvtm_pull_whole_pixels(const cvtm_pull_part *part, cvtm_pull_res
   return listed;
 }
 
-/* Computes the listed pixels that meet at most two cells, and lists the others again. Returns the
- * number of these. */
+/* Computes the listed pixels that meet at most two cells, and replaces the list by that of the
+ * other pixels. Returns their number. */
 CVTM_HD int32_t cvtm_pull_shared_pixels(const cvtm_pull_part *part, int32_t listed,
                                         cvtm_pull_result by_density) {
   const int32_t lane = part->lanes.lane;
@@ -325,7 +329,7 @@ CVTM_HD int32_t cvtm_pull_shared_pixels(const cvtm_pull_part *part, int32_t list
   return left;
 }
 
-/* Computes a pixel that meets several cells. Returns 0 if there are too many. */
+/* Computes a pixel that meets several cells. Returns 0 if there are too many cells. */
 CVTM_HD int cvtm_pull_listed_pixel(const cvtm_pull_part *part, int32_t pixel,
                                    cvtm_pull_result by_density) {
   uint8_t list[CVTM_PULL_CELLS];
@@ -339,7 +343,7 @@ CVTM_HD int cvtm_pull_listed_pixel(const cvtm_pull_part *part, int32_t pixel,
   return 1;
 }
 
-/* Computes a part of a tile. Returns 0 in all lanes if too many sites are near. */
+/* Computes a part of a tile. Returns 0 in all lanes if there are too many nearby sites. */
 CVTM_HD int cvtm_pull_to_part(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
                               const double *phi, cvtm_pull_result by_density) {
   if (part->column >= part->domain.width || part->row >= part->domain.height) return 1;
@@ -352,12 +356,12 @@ CVTM_HD int cvtm_pull_to_part(const cvtm_pull_part *part, const cvtm_site_tree_v
   return !cvtm_lanes_any(!good);
 }
 
-/* Computes the tile whose first pixel is (column, row), in parts if many sites are near. Returns 0
- * in all lanes if a pixel is crowded. */
+/* Computes the tile whose first pixel is (column, row), in parts if there are many nearby sites.
+ * Returns 0 in all lanes if there are too many even for the smallest parts. */
 CVTM_HD int cvtm_pull_to_tile(const cvtm_site_tree_view *tree, cvtm_domain domain, cvtm_lanes lanes,
                               int32_t column, int32_t row, const double *phi, cvtm_pull_near *near,
                               cvtm_pull_result by_density) {
-  /* Index `number` of a part among 4^level parts, along a Morton curve. */
+  /* number: index of a part among 4^level parts, along a Morton curve. */
   int32_t level = 0, number = 0;
   while (number < 1 || level > 0) {
     cvtm_pull_part part = {domain,

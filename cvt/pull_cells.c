@@ -8,13 +8,13 @@
 
 /* --- by the density: cells are cut by pixels ------------------------------------------------- */
 
-/* A cell, its part in a row of pixels, and its part in one pixel; all relative to the site. */
+/* A cell, its part in a row of pixels, and its part in one pixel, all relative to the site. */
 typedef struct parts {
   cvtm_cell cell, row, pixel;
 } parts;
 
 /* Sets *to to the part of `from` where low <= coordinate <= high; the coordinate is y if is_y, else
- * x. Returns 0 without memory. */
+ * x. Returns 0 if memory runs out. */
 static int cut_between(const cvtm_cell *from, int is_y, double low, double high, cvtm_cell *to) {
   const size_t bytes = (size_t)from->count * sizeof *from->x;
   int32_t at;
@@ -28,7 +28,8 @@ static int cut_between(const cvtm_cell *from, int is_y, double low, double high,
   return 1;
 }
 
-/* The pixels of first .. last that the extent of the values meets, after `origin` is added. */
+/* Pixels first .. last. range_of: those pixels of `all` that meet the interval of the values +
+ * origin. */
 typedef struct pixel_range {
   int32_t first, last;
 } pixel_range;
@@ -43,7 +44,7 @@ static pixel_range range_of(const double *values, int32_t count, double origin, 
                        (int32_t)fmin(fmax(ceil(most + origin) - 1, all.first - 1), all.last)};
 }
 
-/* The integral of a polynomial over a polygon, whose corners are clockwise in the coordinates. */
+/* The integral of a polynomial over a polygon whose corners are clockwise in the coordinates. */
 static double integral_of(const double *phi, const cvtm_cell *p) {
   double sum = 0;
   for (int32_t k = 0; k < p->count; ++k) {
@@ -56,7 +57,7 @@ static double integral_of(const double *phi, const cvtm_cell *p) {
   return sum;
 }
 
-/* Adds the integrals over the parts of cell i in some rows. Returns 0 without memory. */
+/* Adds the integrals over the parts of cell i in `rows`. Returns 0 if memory runs out. */
 static int pull_cell(const cvtm_pull_cells *c, int64_t i, const double *phi, pixel_range rows,
                      parts *p, double *by_density) {
   const double x = c->sites[2 * i], y = c->sites[2 * i + 1];
@@ -74,7 +75,7 @@ static int pull_cell(const cvtm_pull_cells *c, int64_t i, const double *phi, pix
   return 1;
 }
 
-/* Bands of rows are independent, and each band takes the cells in order. */
+/* Threads compute bands of rows, each from the cells in order. */
 int cvtm_pull_cells_to_density(const cvtm_pull_cells *c, const double *phi, int threads,
                                double *by_density) {
   enum { ROWS = 32 };
@@ -99,8 +100,8 @@ int cvtm_pull_cells_to_density(const cvtm_pull_cells *c, const double *phi, int 
 
 /* --- by sites and weights: edges move --------------------------------------------------------- */
 
-/* Adds the contribution of edge k of cell i, which is not on the border: the derivatives by the
- * site's coordinates, and twice the derivative by its weight. */
+/* Adds the contribution of edge k of cell i, which is not on the border, to the derivatives by the
+ * site's coordinates, sum[0] and sum[1], and to twice the derivative by its weight, sum[2]. */
 static void add_edge(const cvtm_pull_cells *c, int64_t i, int64_t k, const double *phi,
                      const double *phi_other, double sum[3]) {
   const cvtm_cells *cells = c->cells;

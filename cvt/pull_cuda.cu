@@ -1,5 +1,5 @@
-/* Derivatives by the density: one warp for each tile of pixels. Derivatives by the sites: one warp
- * for a few cells; each lane takes edges. */
+/* Derivatives by the density, by a warp for each tile of pixels; derivatives by the sites, by a
+ * warp for a few cells, whose lanes divide the edges among them. */
 #include "base/cuda_utils.h"
 #include "cvt/pull.h"
 #include "jfa/cell_by_tree_warp_cuda.h"
@@ -46,8 +46,8 @@ cvtm_status pull_cuda(cvtm_cvt *cvt, const double *phi, cvtm_pull_result by_dens
 }
 
 /* The slot of the site across the edge from corner k of a cell to the next corner; negative: the
- * border. The hull must be that of the cell. Poles may have been removed after their order was
- * listed; then all remaining poles are corners of the hull. */
+ * border. hull: that of the cell; NULL: CVTM_PULL_UNKNOWN. Poles may have been removed after their
+ * order was listed; then all remaining poles are corners of the hull. */
 __device__ int32_t across(const cvtm_hull *hull, const cvtm_cell &cell, int32_t k) {
   if (hull == nullptr) return CVTM_PULL_UNKNOWN;
   int32_t pole = hull->order[(k + 1 < cell.count ? k + 1 : 0) * hull->stride];
@@ -55,8 +55,8 @@ __device__ int32_t across(const cvtm_hull *hull, const cvtm_cell &cell, int32_t 
   return hull->slot[pole * hull->stride];
 }
 
-/* Adds up the edges of a cell. Lanes k, k + APART, k + 2 APART ... of a warp share them, and lane k
- * stores the result. hull: that of the cell, or NULL. All lanes call. */
+/* Sums over the edges of a cell, in lanes k, k + APART, k + 2 APART, ... of a warp; lane k stores
+ * the result. hull: that of the cell, or NULL. All lanes must call. */
 template <int APART>
 __device__ void pull_cell(const cvtm_pull_edges &edges, int64_t slot, const cvtm_cell &cell,
                           const cvtm_hull *hull, int lane, double *by_sites) {
@@ -73,7 +73,7 @@ __device__ void pull_cell(const cvtm_pull_edges &edges, int64_t slot, const cvtm
   by_sites[2 * static_cast<int64_t>(edges.tree.index[slot]) + 1] = sum[1];
 }
 
-/* Computes the derivatives by the sites whose cells hull construction decides, and lists the other
+/* Computes the derivatives by the sites whose cells hull construction can make, and lists the other
  * sites. */
 __global__ void __launch_bounds__(CVTM_WARP)
     pull_sites_kernel(cvtm_pull_edges edges, double *by_sites, cvtm_pull_memory *list) {
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(CVTM_WARP)
   }
 }
 
-/* Computes the derivatives by the listed sites, with one warp for each. */
+/* Computes the derivatives by the listed sites, by a warp for each. */
 __global__ void __launch_bounds__(CVTM_WARP)
     pull_listed_sites_kernel(cvtm_pull_edges edges, double *by_sites, cvtm_pull_memory *list) {
   __shared__ cvtm_warp_queue queue;

@@ -1,5 +1,5 @@
-/* Inside pull.h only: the sites near a tile of pixels and, for each pixel, its base and the sites
- * whose cells may meet the pixel. Compiles as C11 and inside CUDA kernels. */
+/* Inside pull.h only: finds the sites near a tile of pixels and, for each pixel, its base and the
+ * sites whose cells may meet the pixel. Compiles as C11 and inside CUDA kernels. */
 #pragma once
 
 #include "jfa/cell_lanes.h"
@@ -10,9 +10,9 @@
 enum {
   CVTM_PULL_SHIFT = 5, /* log2 of the width of a tile, in pixels */
   CVTM_PULL_WIDTH = 1 << CVTM_PULL_SHIFT,
-  CVTM_PULL_HEIGHT = 16, /* so that the pixels of three cells occupy the lanes of a warp */
-  CVTM_PULL_LEVELS = 4,  /* times that a tile is divided in four if too many sites are near */
-  CVTM_PULL_SITES = 96,  /* sites near a tile or a part of it, at most */
+  CVTM_PULL_HEIGHT = 16, /* pixels */
+  CVTM_PULL_LEVELS = 4,  /* how often a tile is divided in four if it has too many nearby sites */
+  CVTM_PULL_SITES = 96,  /* sites near a part of a tile, at most */
   CVTM_PULL_WORDS = CVTM_PULL_SITES / 32, /* words of a set of sites */
   CVTM_PULL_BLOCK_SHIFT = 3,              /* log2 of the sides of a block, in pixels */
   CVTM_PULL_BLOCK = 1 << CVTM_PULL_BLOCK_SHIFT,
@@ -28,14 +28,14 @@ typedef struct cvtm_pull_polynomial {
 } cvtm_pull_polynomial;
 
 /* The sites near a part of a tile, in memory that the lanes share. Positions are relative to the
- * middle of the part. Of coincident sites, the first has the cell. */
+ * centre of the part. */
 typedef struct cvtm_pull_near {
   double x[CVTM_PULL_SITES], y[CVTM_PULL_SITES];
-  cvtm_pull_polynomial phi[CVTM_PULL_SITES]; /* in powers of x - x_i */
+  cvtm_pull_polynomial phi[CVTM_PULL_SITES]; /* with the site as the origin */
   float fx[CVTM_PULL_SITES], fy[CVTM_PULL_SITES];
   int32_t slot[CVTM_PULL_SITES];
-  uint32_t of_block[CVTM_PULL_BLOCKS_OF_TILE][CVTM_PULL_WORDS]; /* sites whose cells may meet it */
-  uint8_t base[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT];    /* base of each pixel of the part; flagged */
+  uint32_t of_block[CVTM_PULL_BLOCKS_OF_TILE][CVTM_PULL_WORDS]; /* sets of sites, by block */
+  uint8_t base[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT];    /* base of each pixel, CVTM_PULL_SHARED */
   uint16_t listed[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT]; /* pixels that may meet several cells */
   int32_t count;
 } cvtm_pull_near;
@@ -62,8 +62,9 @@ CVTM_HD double cvtm_pull_spacing(const cvtm_site_tree_view *tree, cvtm_domain do
   return spacing > 0 ? spacing : 0;
 }
 
-/* Adds the site at a slot if it is within `reach` of the part. All lanes call; lanes without a
- * site pass a negative slot. *count: the number of sites so far, the same in all lanes. */
+/* Adds the site at a slot if it is within `reach` of the part, and updates *count, the number of
+ * added sites, which is the same in all lanes. All lanes must call; lanes without a site pass a
+ * negative slot. */
 CVTM_HD void cvtm_pull_add(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
                            int32_t slot, double reach, int32_t *count) {
   cvtm_pull_near *near = part->near;
@@ -86,8 +87,8 @@ CVTM_HD void cvtm_pull_add(const cvtm_pull_part *part, const cvtm_site_tree_view
   near->slot[at] = slot;
 }
 
-/* Gathers the sites within `reach`, and stops if there are too many. Returns 0 if it visited too
- * many. */
+/* Gathers the sites within `reach`, up to more than CVTM_PULL_SITES. Returns 0 if a lane would
+ * visit more than CVTM_PULL_VISITS sites. */
 CVTM_HD int cvtm_pull_gather(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
                              double reach) {
   const cvtm_domain domain = part->domain;
@@ -121,7 +122,7 @@ CVTM_HD int cvtm_pull_is_inside(const cvtm_pull_part *part, int32_t pixel) {
          pixel >> part->shift < part->domain.height - part->row;
 }
 
-/* The middle of a pixel, relative to the middle of the part. */
+/* The centre of a pixel, relative to the centre of the part. */
 CVTM_HD float cvtm_pull_x(const cvtm_pull_part *part, int32_t pixel) {
   return (float)(pixel & (part->width - 1)) + 0.5F * (float)(1 - part->width);
 }
@@ -147,8 +148,8 @@ CVTM_HD float cvtm_pull_distance2(const cvtm_pull_near *near, int32_t k, float x
   return CVTM_FMAF(dx, dx, dy * dy);
 }
 
-/* True if the cell of site k may meet the rectangle of w x h pixels about (x, y), by its bisector
- * with site `base`, at the squared distance base2 from the middle. Allows for rounding. */
+/* True if the cell of site k may meet the rectangle of w x h pixels with the centre (x, y), by the
+ * bisector with site `base` at the squared distance base2 from the centre. Allows for rounding. */
 CVTM_HD int cvtm_pull_may_share(const cvtm_pull_near *near, int32_t k, int32_t base, float base2,
                                 float x, float y, float w, float h) {
   const float far2 =
@@ -157,22 +158,22 @@ CVTM_HD int cvtm_pull_may_share(const cvtm_pull_near *near, int32_t k, int32_t b
          CVTM_FMAF(w, fabsf(near->fx[k] - near->fx[base]), h * fabsf(near->fy[k] - near->fy[base]));
 }
 
-/* The bits of a number >= 0; they are ordered as the numbers. */
+/* The bits of a number >= 0, which have the order of the numbers. */
 CVTM_HD int32_t cvtm_pull_bits(float number) {
   int32_t bits;
   memcpy(&bits, &number, sizeof bits);
   return bits;
 }
 
-/* Selects the sites of the block with the middle (x, y): those whose cells are not separated from
- * the block by a site near it. */
+/* Selects the sites for the block with the centre (x, y): those whose cells are not separated from
+ * the block by the bisector with the site nearest to the centre. */
 CVTM_HD void cvtm_pull_choose(const cvtm_pull_part *part, int32_t block, float x, float y) {
   cvtm_pull_near *near = part->near;
   const int32_t lane = part->lanes.lane, lanes = part->lanes.count;
   const int32_t count = near->count < CVTM_PULL_SITES ? near->count : CVTM_PULL_SITES;
   const float w = (float)(1 << cvtm_pull_block_shift(part));
   const float h = (float)cvtm_pull_block_height(part);
-  int32_t best = INT32_MIN; /* negative; the rounded distance, with the index in the last bits */
+  int32_t best = INT32_MIN; /* minus (the rounded squared distance, with k in the last bits) */
   for (int32_t k = lane; k < count; k += lanes) {
     const int32_t key = -((cvtm_pull_bits(cvtm_pull_distance2(near, k, x, y)) & ~127) + k);
     best = key > best ? key : best;
@@ -191,8 +192,8 @@ CVTM_HD void cvtm_pull_choose(const cvtm_pull_part *part, int32_t block, float x
   cvtm_lanes_sync();
 }
 
-/* Sets the base of a pixel and of the pixel `down` rows below, flagged if another site is less than
- * sqrt(2) farther away. Returns the largest squared distance. */
+/* Sets the bases of a pixel and of the pixel `down` rows below, with CVTM_PULL_SHARED if another
+ * site is less than sqrt(2) farther away. Returns the larger squared distance to the bases. */
 CVTM_HD float cvtm_pull_set_two_bases(const cvtm_pull_part *part, int32_t pixel, int32_t down) {
   cvtm_pull_near *near = part->near;
   const uint32_t *sites = near->of_block[cvtm_pull_block_of(part, pixel)];
@@ -220,7 +221,7 @@ CVTM_HD float cvtm_pull_set_two_bases(const cvtm_pull_part *part, int32_t pixel,
 }
 
 /* Sets the bases of all pixels to the nearest gathered sites. Returns the distance from the part
- * beyond which no other site can have a share of its pixels. */
+ * beyond which no site can have a share of its pixels. */
 CVTM_HD double cvtm_pull_set_bases(const cvtm_pull_part *part) {
   const int32_t shift = cvtm_pull_block_shift(part), height = cvtm_pull_block_height(part);
   const int32_t width = 1 << shift, down = height / 2, half = height > 1 ? down : 1;
@@ -242,10 +243,10 @@ CVTM_HD double cvtm_pull_set_bases(const cvtm_pull_part *part) {
 }
 
 /* Gathers all sites that have a share of the pixels of the part, and sets the bases. Returns 0 if
- * there are too many. */
+ * there are too many sites. */
 CVTM_HD int cvtm_pull_prepare(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
                               const double *phi) {
-  const double farthest = 4e9; /* the largest distance of a site from a pixel */
+  const double farthest = 4e9; /* larger than any distance of a site from a pixel */
   double reach = 1.5 + 0.9 * cvtm_pull_spacing(tree, part->domain, part->column + 0.5 * part->width,
                                                part->row + 0.5 * part->height);
   while (reach < farthest) {

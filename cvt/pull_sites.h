@@ -1,34 +1,34 @@
 /* Inside cvt only: the derivative of L (pull.h) by one site, if the polynomials phi do not change
- * as functions of x. L then changes only by the areas that moving edges sweep. Point x of the edge
- * between V_i and V_j moves along its normal with the velocity
+ * as functions of x. Then L changes only by the areas that the moving edges sweep. The point x of
+ * the edge between V_i and V_j moves along the edge's normal with the velocity
  * ((x - x_i) . dx_i - (x - x_j) . dx_j) / |x_j - x_i| (Du, Faber & Gunzburger 1999), so that
  *
  *     dL/dx_i = sum over the neighbours j of the integral over the common edge
  *               of rho (phi_i - phi_j) (x - x_i) / |x_j - x_i|.
  *
- * The neighbour across an edge of a Voronoi cell is the site at the mirror image of the cell's
- * site. Compiles as C11 and inside CUDA kernels. */
+ * The neighbour across an edge of a Voronoi cell is the mirror image of the cell's site. Compiles
+ * as C11 and inside CUDA kernels. */
 #pragma once
 
 #include "cvt/edge_midpoints.h"
 
-/* Memory of a call: its failures, and data of the CUDA side. */
 enum {
-  CVTM_PULL_BLOCKS = 256,   /* blocks that cut out cells by tree clipping */
-  CVTM_PULL_CORNERS = 1024, /* corners of such a cell, at most */
+  CVTM_PULL_BLOCKS = 256,   /* blocks that make cells by tree clipping */
+  CVTM_PULL_CORNERS = 1024, /* corners of a cell by tree clipping, at most */
   CVTM_PULL_UNKNOWN = -1    /* an unknown neighbour */
 };
 typedef struct cvtm_pull_flags {
   int32_t crowded, failed,
-      deferred; /* 1: a pixel is crowded; 1: a cell has failed; the number of deferred cells */
+      deferred; /* 1: a pixel has too many nearby sites; 1: a cell has failed; deferred cells */
 } cvtm_pull_flags;
+/* Device memory of a call; on a CPU only `flags` is used. */
 typedef struct cvtm_pull_memory {
   double corners[CVTM_PULL_BLOCKS][4 * CVTM_PULL_CORNERS];
   cvtm_pull_flags flags;
   int32_t slot[]; /* slots of the deferred cells */
 } cvtm_pull_memory;
 
-/* The data that all edges of a diagram share. */
+/* The data that are common to all edges of a diagram. */
 typedef struct cvtm_pull_edges {
   cvtm_site_tree_view tree; /* with its boxes */
   cvtm_domain domain;       /* not periodic */
@@ -40,15 +40,15 @@ typedef struct cvtm_pull_edges {
 typedef struct cvtm_pull_edge {
   double site_x, site_y;
   double x, y, dx, dy;
-  double other_x, other_y; /* neighbour, relative to the site */
+  double other_x, other_y; /* the neighbour, relative to the site */
   const double *phi, *phi_other;
 } cvtm_pull_edge;
 
-/* The intersections of an edge with pixel lines in one direction. */
+/* The intersections of an edge with the grid lines across one axis. */
 typedef struct cvtm_pull_axis {
-  double start, scale; /* start of the edge; 1 / its extent */
-  double line;         /* next line between pixels that the edge meets */
-  double t;            /* where that line meets the edge, from 0 to 1; 1 or more: it does not */
+  double start, scale; /* start of the edge; 1 / extent of the edge */
+  double line;         /* the next line */
+  double t;            /* parameter of the edge, from 0 to 1, at that line; >= 1: none is met */
   int32_t way, pixel;  /* direction, 1 or -1; the pixel before the line */
 } cvtm_pull_axis;
 
@@ -61,7 +61,7 @@ CVTM_HD cvtm_pull_axis cvtm_pull_axis_of(double start, double extent) {
   return axis;
 }
 
-/* Moves to the next line if this one is at t or before. */
+/* Moves to the next line if axis->t <= t. */
 CVTM_HD void cvtm_pull_advance(cvtm_pull_axis *axis, double t) {
   if (axis->t > t) return;
   axis->pixel += axis->way;
@@ -86,8 +86,8 @@ CVTM_HD cvtm_pull_jump cvtm_pull_jump_of(const cvtm_pull_edge *e) {
   return jump;
 }
 
-/* Adds the integrals of rho jump and rho jump t over the piece of an edge in one pixel of density
- * rho. Gauss's two points are exact up to degree 3. */
+/* Adds the integrals of rho jump and rho jump t over the piece t0 .. t1 of an edge in one pixel
+ * with the density rho, by Gauss's rule with two points, which is exact up to degree 3. */
 CVTM_HD void cvtm_pull_add_piece(const cvtm_pull_jump *jump, double t0, double t1, double rho,
                                  double *sum) {
   const double half = 0.5 * (t1 - t0), middle = 0.5 * (t0 + t1), weight = half * rho;
@@ -103,7 +103,8 @@ CVTM_HD int32_t cvtm_pull_clamp(int32_t pixel, int32_t size) {
   return pixel < 0 ? 0 : pixel < size ? pixel : size - 1;
 }
 
-/* Adds the integrals of rho (phi_i - phi_j) / |x_j - x_i| times (x - x_i), and times 1. */
+/* Adds the integral of f (x - x_i), 2 numbers, and the integral of f along an edge, where f =
+ * rho (phi_i - phi_j) / |x_j - x_i|. */
 CVTM_HD void cvtm_pull_add_edge(cvtm_domain domain, const float *density, const cvtm_pull_edge *e,
                                 double sum[3]) {
   const double scale =
@@ -126,7 +127,8 @@ CVTM_HD void cvtm_pull_add_edge(cvtm_domain domain, const float *density, const 
   sum[2] += scale * own[0];
 }
 
-/* The slot of the site at a point of the domain, up to rounding; `expected` if that is there. */
+/* The slot of the site at a point of the domain, up to rounding; `expected` if its site is at that
+ * point. */
 CVTM_HD int32_t cvtm_pull_site_at(const cvtm_site_tree_view *tree, cvtm_metric metric,
                                   int32_t expected, double x, double y) {
   const double near = 1e-12 * (1 + x * x + y * y); /* tolerance of squared distances */
@@ -142,8 +144,8 @@ CVTM_HD int32_t cvtm_pull_site_at(const cvtm_site_tree_view *tree, cvtm_metric m
   return best.slot >= 0 ? best.slot : cvtm_site_tree_nearest(tree, metric, x, y).slot;
 }
 
-/* Adds the contribution of the edge from corner k to the next. across: the slot of its neighbour.
- * If it is CVTM_PULL_UNKNOWN or the slot of another site, the neighbour is searched for. */
+/* Adds the contribution of the edge from corner k to the next corner. across: the slot of the
+ * neighbour; if this is CVTM_PULL_UNKNOWN or wrong, the neighbour is searched for. */
 CVTM_HD void cvtm_pull_add_side(const cvtm_pull_edges *edges, int64_t slot, const cvtm_cell *cell,
                                 int32_t k, int32_t across, double sum[3]) {
   cvtm_cell_box box;

@@ -1,13 +1,13 @@
-/* Inside cvt only: the ring of sites around a cell, by which cells are kept for the next diagram.
+/* Inside cvt only: the rings of cells, the cyclic lists of their neighbours, by which cells are
+ * kept for the next diagram.
  *
  * A cell is kept if its bisectors with its neighbours of the last diagram, in the same order, bound
- * a convex polygon inside the domain. Other cells are cut out anew, and so are the four cells that
- * meet at an edge that has vanished, and all cells at the border of the domain. A kept cell and a
- * cell that was cut out may disagree about a corner that they share. Then the kept cell is cut out
- * in the next round. The rounds end when all cells agree. Then no cells overlap: cells that agree
- * about their corners cover the domain everywhere as often as they cover its border, that is, once.
- * So kept cells are correct. On a torus all cells are cut out. Compiles as C11 and inside CUDA
- * kernels. */
+ * a convex polygon inside the domain. Other cells are cut out anew, as are the four cells at an
+ * edge that has vanished, and all cells at the border of the domain. If a kept cell disagrees with
+ * a cell that was cut out about a common corner, the kept cell is cut out in the next round. The
+ * rounds end when all cells agree. Then no cells overlap: cells that agree about their corners
+ * cover every point of the domain as often as they cover its border, that is, once. So kept cells
+ * are correct. On a torus all cells are cut out. Compiles as C11 and inside CUDA kernels. */
 #pragma once
 
 #include "base/portable.h"
@@ -22,7 +22,7 @@ typedef struct cvtm_ring {
   int32_t count;
 } cvtm_ring;
 
-/* Site k, where k is from -1 to the number of sites: the ring is closed. */
+/* Site k of the cyclic ring, for k = -1 .. count. */
 CVTM_HD int32_t cvtm_ring_at(cvtm_ring ring, int32_t k) {
   return ring.site[k < 0 ? ring.count - 1 : k < ring.count ? k : 0];
 }
@@ -34,8 +34,8 @@ CVTM_HD int32_t cvtm_ring_find(cvtm_ring ring, int32_t site) {
   return -1;
 }
 
-/* True if the ring of a neighbour of site i is consistent: it has i between the same two sites, in
- * opposite order, between which the ring of i has the neighbour. */
+/* True if `ring`, that of a neighbour of site i, agrees with the ring of i, which has the neighbour
+ * between the sites `before` and `after`: then `ring` has i between `after` and `before`. */
 CVTM_HD int cvtm_ring_agrees(cvtm_ring ring, int32_t i, int32_t before, int32_t after) {
   const int32_t at = cvtm_ring_find(ring, i);
   return at >= 0 && cvtm_ring_at(ring, at - 1) == after && cvtm_ring_at(ring, at + 1) == before;
@@ -43,8 +43,8 @@ CVTM_HD int cvtm_ring_agrees(cvtm_ring ring, int32_t i, int32_t before, int32_t 
 
 #ifndef __CUDACC__
 
-/* cut: the round in which the cell of each site is cut out; 0: it is kept. Threads mark cells, and
- * read the marks, at the same time. */
+/* *cut: the round in which a cell is cut out; 0: the cell is kept. Threads read and write at once.
+ */
 static inline void cvtm_ring_mark(int32_t *cut, int32_t round) {
   __atomic_store_n(cut, round, __ATOMIC_RELAXED);
 }
@@ -52,7 +52,8 @@ static inline int32_t cvtm_ring_mark_of(const int32_t *cut) {
   return __atomic_load_n(cut, __ATOMIC_RELAXED);
 }
 
-/* Marks for round 1 the sites beside and across vanished edges; gone: a bit for each edge. */
+/* Marks for round 1 the cells across vanished edges and at their ends. gone: a bit for each edge.
+ */
 CVTM_INLINE void cvtm_ring_mark_gone(cvtm_ring ring, uint32_t gone, int32_t *cut) {
   for (int32_t k = 0; k < ring.count; ++k) {
     if (!(gone >> k & 1)) continue;
@@ -61,8 +62,8 @@ CVTM_INLINE void cvtm_ring_mark_gone(cvtm_ring ring, uint32_t gone, int32_t *cut
   }
 }
 
-/* Marks, for a round, the kept cells that disagree with site i, whose cell was cut out and has the
- * ring `now` instead of `old`. Returns their number. */
+/* Marks, for a round, the kept cells that disagree with the cell of site i, which was cut out and
+ * has the ring `now` instead of `old`. Returns their number. */
 static inline int64_t cvtm_ring_mark_disagreeing(int32_t i, cvtm_ring old, cvtm_ring now,
                                                  cvtm_ring (*ring_of)(const void *, int32_t),
                                                  const void *context, int32_t round, int32_t *cut) {

@@ -37,12 +37,11 @@ static void place_in_pixel(cvtm_domain domain, int i, int j, uint64_t seed, uint
   xy[1] = fmin(j + fmax(u[1], tiny), nextafter((double)domain.height, 0));
 }
 
-/* The first pixel at which the cumulative sum of sqrt(rho) exceeds `target`. Pixels are summed in
- * the order of storage. */
+/* The first pixel, in the order of storage, at which the cumulative sum of sqrt(rho) exceeds
+ * `target`. */
 static int64_t pixel_at(const float *density, int64_t area, const double *cumulative,
                         int64_t blocks, double target) {
-  int64_t low = 0,
-          high = blocks - 1; /* finds the last block whose sum before it is at most `target` */
+  int64_t low = 0, high = blocks - 1; /* search for the last block b with cumulative[b] <= target */
   while (low < high) {
     const int64_t middle = high - (high - low) / 2;
     if (cumulative[middle] <= target) {
@@ -59,7 +58,7 @@ static int64_t pixel_at(const float *density, int64_t area, const double *cumula
     sum += root_of(density[p]);
     if (sum > target) return p;
   }
-  /* By rounding the sum can end below the target. Then the last pixel with a density above 0 is
+  /* By rounding the total can be below the target; then the last pixel with a density above 0 is
    * taken. */
   for (int64_t p = low * BLOCK - 1; chosen < 0 && p >= 0; --p) {
     if (density[p] > 0) chosen = p;
@@ -91,18 +90,18 @@ static cvtm_status sample_random(cvtm_domain domain, const float *density, int64
   return CVTM_OK;
 }
 
-/* The Hilbert curve passes through all pixels, and has the length sqrt(rho) in a pixel. It is
- * divided into `count` strata of equal length, and one site is drawn in each stratum. Threads
- * process tiles of the curve in parallel. */
+/* A Hilbert curve passes through all pixels; its length in a pixel is set to sqrt(rho). The curve
+ * is divided into `count` strata of equal length, and a site is drawn in each stratum. Threads
+ * process tiles, which are parts of the curve, in parallel. */
 typedef struct tile {
   int i, j, ax, ay, bx, by; /* arguments of walk_square */
-  double before, length;    /* lengths of the curve: before the tile, and in it */
+  double before, length;    /* lengths of the curve before the tile and in the tile */
 } tile;
 
 enum {
   TILE_ORDER = 7,
   SQUARE_ORDER = 3,
-  TILES_OF_THREAD = 32 /* tiles for which one more thread saves time, at least */
+  TILES_OF_THREAD = 32 /* least number of tiles per thread */
 };
 _Static_assert(CVTM_DENSITY_SQUARE == 1 << SQUARE_ORDER,
                "the curve fills one square after the other");
@@ -110,13 +109,12 @@ _Static_assert(CVTM_DENSITY_SQUARE == 1 << SQUARE_ORDER,
 typedef struct hilbert_walk {
   cvtm_domain domain;
   const float *density;
-  const double *sqrt_integral; /* length of each square on the curve: cvtm_density_scan_squares */
-  /* Number of all sites; the walk has still to place the sites next .. last - 1. */
-  int64_t count, next, last;
+  const double *sqrt_integral; /* length of the curve in each square: cvtm_density_scan_squares */
+  int64_t count, next, last;   /* number of sites; sites next .. last - 1 are still to be placed */
   uint64_t seed;
   double total, sum, target; /* target: position of the next site on the curve */
   double *sites;
-  tile *tiles; /* not NULL: the walk lists the tiles and does not enter them */
+  tile *tiles; /* not NULL: the walk lists the tiles, and places no sites */
   int64_t tile_count;
 } hilbert_walk;
 
@@ -155,15 +153,15 @@ static double tile_length(const hilbert_walk *walk, const tile *t) {
   return length;
 }
 
-/* The rows of a large picture are far apart in memory, so that a processor does not fetch them by
- * itself. */
+/* Prefetches a square's rows, which are too far apart for the processor's own prefetching. */
 static void prefetch_square(const hilbert_walk *walk, int i, int j) {
   const int side = CVTM_DENSITY_SQUARE;
   for (int row = j; row < j + side && row < walk->domain.height; ++row)
     __builtin_prefetch(walk->density + (int64_t)row * walk->domain.width + i);
 }
 
-/* Skips a square in which no site is to be placed. Returns 0 if one is. */
+/* Skips the square with the corner (i, j) and returns 1, or returns 0 if a site is to be placed in
+ * the square. */
 static int skip_square(hilbert_walk *walk, int i, int j) {
   const double after = walk->sum + square_length(walk, i, j);
   if (walk->next < walk->last && walk->target < after) {
@@ -174,9 +172,9 @@ static int skip_square(hilbert_walk *walk, int i, int j) {
   return 1;
 }
 
-/* Walks through the square of 2^order pixels a side whose corner is (i, j). (ax, ay) and (bx, by)
- * are unit steps along and across the curve. The curve enters the square at the corner from which
- * both steps lead inside. */
+/* Walks through the square with the corner (i, j) and a side of 2^order pixels. (ax, ay), (bx, by):
+ * unit steps along and across the curve, which enters the square at the corner from which both
+ * steps lead inside. */
 static void walk_square(hilbert_walk *walk, int order, int i, int j, int ax, int ay, int bx,
                         int by) {
   const int side = 1 << order;
@@ -191,7 +189,7 @@ static void walk_square(hilbert_walk *walk, int order, int i, int j, int ax, int
     return;
   }
   const int half = side / 2;
-  /* 1 for each quarter that is on the far side along a, and along b. */
+  /* along: 1 for each quarter on the far side in the direction a; across: in the direction b. */
   static const int along[4] = {0, 1, 1, 0}, across[4] = {0, 0, 1, 1};
   for (int q = 0; q < 4; ++q) {
     const int x = along[q] * ax + across[q] * bx, y = along[q] * ay + across[q] * by;
@@ -220,7 +218,7 @@ static cvtm_status list_tiles(hilbert_walk *walk, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* The first site whose target is at `position` on the curve or beyond. */
+/* The first site whose target on the curve is not before `position`. */
 static int64_t first_site_from(const hilbert_walk *walk, double position) {
   hilbert_walk probe = *walk;
   probe.next = (int64_t)fmax(0, floor(position / walk->total * (double)walk->count) - 1);
@@ -240,8 +238,9 @@ static int64_t last_pixel(const hilbert_walk *walk, const tile *t) {
   return last;
 }
 
-/* The walk adds lengths in another order than tile_length. So rounding can leave the targets of
- * some sites beyond the end of the walk; these sites go to the last pixel. */
+/* Places the sites of a tile. The walk adds lengths in another order than tile_length, so by
+ * rounding the targets of some sites can be beyond the end of the walk; these are placed in the
+ * last pixel. */
 static void walk_tile(hilbert_walk walk, const tile *t) {
   walk.tiles = NULL;
   walk.sum = t->before;

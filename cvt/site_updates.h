@@ -1,5 +1,5 @@
-/* Inside cvt only: functions that change sites between evaluations or prepare a descent, and that
- * differ between devices. */
+/* Inside cvt only: changes of sites between evaluations, and preparations of a descent, by device.
+ */
 #pragma once
 
 #include "base/phases.h"
@@ -12,14 +12,14 @@
 
 CVTM_C_BEGIN
 
-/* A transfer of sites from the cells of least energy to beside the sites of largest energy. */
+/* A transfer: moves the sites with the least energies beside those with the largest energies. */
 typedef struct cvtm_cvt_transfer {
   cvtm_domain domain;
-  double *sites;                    /* changed in place; the moments belong to them */
-  const cvtm_cell_moments *moments; /* one for each site */
+  double *sites;                    /* changed in place */
+  const cvtm_cell_moments *moments; /* moments of the sites before the transfer */
   const int32_t *order;             /* the `movable` sites, by the energies of their cells */
   int64_t movable, most;            /* at most `most` sites move, and at most half of `movable` */
-  double contrast;                  /* the larger energy exceeds the smaller one by this factor */
+  double contrast;                  /* least ratio of the larger to the smaller energy of a pair */
   uint64_t seed, draw;
 } cvtm_cvt_transfer;
 
@@ -27,26 +27,26 @@ typedef struct cvtm_cvt_transfer {
 typedef struct cvtm_cvt_repulsion {
   cvtm_site_tree_view tree; /* tree of the sites, with its boxes */
   cvtm_domain domain;
-  const cvtm_cell_moments *moments; /* by site */
+  const cvtm_cell_moments *moments; /* moments of the sites */
   int64_t fixed;
-  double reach;  /* the distance, in root mean square radii of the site's cell */
+  double reach;  /* the displacement, in root mean square radii of the site's cell */
   double *sites; /* changed in place */
 } cvtm_cvt_repulsion;
 
-/* The phases of base/phases.h. */
+/* A list of phases (base/phases.h). */
 #define CVTM_SITE_PHASES(X)                                                                       \
-  /* The bounds of all coordinates. */                                                            \
+  /* Sets the bounds of all coordinates. */                                                       \
   X(bounds,                                                                                       \
     (cvtm_device * device, cvtm_domain domain, const double *sites, int64_t count, int64_t fixed, \
      double *lower, double *upper),                                                               \
     device, 2 * count, cvtm_cvt_set_bounds, domain, sites, fixed, lower, upper)                   \
-  /* The scales of all coordinates. */                                                            \
+  /* Sets the scales of all coordinates. */                                                       \
   X(scale,                                                                                        \
     (cvtm_device * device, const cvtm_cell_moments *sums, int64_t count, double mean,             \
      double sqrt_integral, double *scale),                                                        \
     device, count, cvtm_cvt_set_scale, sums, mean, sqrt_integral, scale)                          \
-  /* Sets keys that sort like the energies of the cells from `fixed` on, and the sites of these   \
-   * cells. */                                                                                    \
+  /* Sets keys that have the order of the energies of the cells from `fixed` on, and the indices  \
+   * of their sites. */                                                                           \
   X(energy_keys,                                                                                  \
     (cvtm_device * device, const cvtm_cell_moments *sums, int64_t fixed, int64_t movable,         \
      uint64_t *keys, int32_t *sites),                                                             \
@@ -58,13 +58,13 @@ typedef struct cvtm_cvt_repulsion {
   X(rescale,                                                                                      \
     (cvtm_device * device, cvtm_domain domain, double factor, int64_t count, double *sites),      \
     device, 2 * count, cvtm_cvt_rescale, domain, factor, sites)                                   \
-  /* Moves site i into the domain, and places its midpoints among the sites from `from` on, of    \
-   * which there are at most to - from. before[i], i <= from: the sum of the counts before i. */  \
+  /* Moves the sites i < from into the domain, and writes a choice of at most to - from midpoints \
+   * to the sites from `from` on. before[i], i <= from: the number of midpoints of sites < i. */  \
   X(place,                                                                                        \
     (cvtm_device * device, cvtm_domain domain, const cvtm_edge_midpoints *midpoints,              \
      const int64_t *before, int64_t from, int64_t to, double *sites),                             \
     device, from, cvtm_cvt_place_midpoints, domain, midpoints, before, from, to, sites)           \
-  /* Adds sites until there are `to`. */                                                          \
+  /* Adds sites so that there are `to`. */                                                        \
   X(fill_up,                                                                                      \
     (cvtm_device * device, const int64_t *before, int64_t from, int64_t to, double *sites),       \
     device, to - from, cvtm_cvt_fill_up, before, from, to, sites)                                 \
@@ -83,12 +83,13 @@ typedef struct cvtm_cvt_repulsion {
     device, count, cvtm_cvt_add_moments, more, weight, sums)
 
 typedef struct cvtm_site_updates_table {
-  /* least[1] = the smaller of value[0] and least[0]. If that is value[0], best = sites. */
+  /* Sets least[1] to the smaller of value[0] and least[0], and best to sites if value[0] is less.
+   */
   cvtm_status (*keep_best)(cvtm_device *device, const double *sites, int64_t count,
                            const double *value, double *least, double *best);
-  /* The edge midpoints of the sites in the tree, in sorted order, and their counts. *failed (device
-   * memory, zero before): the number of sites whose cells the device cannot decide; they get none.
-   */
+  /* Finds the edge midpoints of the sites in the tree, and their numbers, in the order of slots.
+   * *failed (device memory, zero before): the number of sites without midpoints, because the device
+   * could not make their cells. */
   cvtm_status (*edge_midpoints)(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoints, int32_t *counts,
                                 int32_t *failed);
   /* Performs a transfer. *moved (device memory, zero before): the number of sites that moved. */
@@ -104,8 +105,8 @@ cvtm_status cvtm_edge_midpoints_cuda(cvtm_cvt *cvt, cvtm_edge_midpoints *midpoin
 
 CVTM_C_END
 
-/* The bounds of coordinate k: the domain; no bounds on a torus; for the first `fixed` sites a
- * single point. */
+/* Sets the bounds of coordinate k: those of the domain, none on a torus, and equal bounds for the
+ * first `fixed` sites. */
 CVTM_HD void cvtm_cvt_set_bounds(cvtm_domain domain, const double *sites, int64_t fixed,
                                  double *lower, double *upper, int64_t k) {
   const double size = (double)(k % 2 ? domain.height : domain.width);
@@ -114,10 +115,10 @@ CVTM_HD void cvtm_cvt_set_bounds(cvtm_domain domain, const double *sites, int64_
   upper[k] = is_fixed ? sites[k] : domain.periodic ? HUGE_VAL : size;
 }
 
-/* The mass that a cell will have at the end, within a factor of 8 of its present mass. At the end
- * all cells have nearly the same energy. So a cell has a mass of `sqrt_integral` times the square
- * root of the density around it. That density is estimated from a regular hexagon with the cell's
- * mass and second moment. */
+/* Estimates the mass that a cell will have at the end, within a factor of 8 of its current mass. At
+ * the end all cells have nearly the same energy, so the mass of a cell is `sqrt_integral` times the
+ * square root of its density, which is estimated from a regular hexagon with the mass and second
+ * moment of the cell. */
 CVTM_HD double cvtm_cvt_final_mass(const cvtm_cell_moments *sums, double sqrt_integral) {
   const double hexagon = 5 / (18 * 1.7320508075688772); /* second moment / (mass * area) */
   if (!(sums->second > 0)) return sums->mass;
@@ -125,9 +126,9 @@ CVTM_HD double cvtm_cvt_final_mass(const cvtm_cell_moments *sums, double sqrt_in
   return fmin(fmax(final_mass, sums->mass / 8), 8 * sums->mass);
 }
 
-/* The scale of both variables of site i: with y_i = x_i sqrt(2 m_i) the Hessian is near the
- * identity. m_i is the final mass if sqrt_integral > 0 (the mean over the cells of the integral of
- * sqrt(rho)), else the mass now; for a site without mass m_i is the mean mass. */
+/* Sets the scale of both variables of site i: with y_i = x_i sqrt(2 m_i) the Hessian is near the
+ * identity. m_i is the final mass if sqrt_integral (the integral of sqrt(rho) over the domain / the
+ * number of cells) is > 0, else the current mass; for a site without mass, the mean mass. */
 CVTM_HD void cvtm_cvt_set_scale(const cvtm_cell_moments *sums, double mean, double sqrt_integral,
                                 double *scale, int64_t i) {
   const double mass =
@@ -171,7 +172,7 @@ CVTM_HD void cvtm_cvt_add_moments(const cvtm_cell_moments *more, double weight,
   sums[i] = added;
 }
 
-/* A key that sorts like the energy: the bits of a number >= 0. */
+/* Sets a key that has the order of the energy: the bits of a number >= 0. */
 CVTM_HD void cvtm_cvt_set_energy_key(const cvtm_cell_moments *sums, int64_t fixed, uint64_t *keys,
                                      int32_t *sites, int64_t k) {
   const double energy = sums[fixed + k].second, positive = energy > 0 ? energy : 0;
@@ -179,7 +180,7 @@ CVTM_HD void cvtm_cvt_set_energy_key(const cvtm_cell_moments *sums, int64_t fixe
   sites[k] = (int32_t)(fixed + k);
 }
 
-/* True if the k-th pair of cells has enough contrast for a transfer; so have earlier pairs. */
+/* True if the k-th pair of cells, and so every earlier pair, has enough contrast for a transfer. */
 CVTM_HD int cvtm_cvt_transfers(const cvtm_cvt_transfer *t, int64_t k) {
   if (k >= t->most || k >= t->movable / 2) return 0;
   const cvtm_cell_moments *low = &t->moments[t->order[k]];
@@ -187,8 +188,8 @@ CVTM_HD int cvtm_cvt_transfers(const cvtm_cvt_transfer *t, int64_t k) {
   return high->second > t->contrast * low->second && high->mass > 0;
 }
 
-/* Moves both sites of the k-th pair to opposite sides of the position of the site with the larger
- * energy. */
+/* Moves the two sites of the k-th pair to opposite sides of the position of the site with the
+ * larger energy. */
 CVTM_HD void cvtm_cvt_transfer_site(const cvtm_cvt_transfer *t, int64_t k) {
   const int32_t low = t->order[k], high = t->order[t->movable - 1 - k];
   const double turn = cvtm_random_uniform(t->seed, t->draw, (uint64_t)high);
@@ -205,7 +206,7 @@ CVTM_HD void cvtm_cvt_transfer_site(const cvtm_cvt_transfer *t, int64_t k) {
   to[1] = cvtm_cvt_clamp(y - dy, height, p);
 }
 
-/* Displaces the site at a slot of the tree, unless it has no mass or shares its position. */
+/* Displaces the site at a slot, unless it is fixed, has no mass or coincides with another site. */
 CVTM_HD void cvtm_cvt_repel_site(const cvtm_cvt_repulsion *r, int64_t slot) {
   const cvtm_metric metric = cvtm_metric_of(r->domain);
   const cvtm_domain domain = r->domain;

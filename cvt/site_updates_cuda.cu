@@ -15,7 +15,7 @@ __global__ void keep_best_kernel(const double *sites, int64_t n, const double *v
   for (int64_t k = cvtm_first_thread(); k < n; k += cvtm_thread_count()) best[k] = sites[k];
 }
 
-/* No site belongs to two pairs. The last pair that is transferred sets the number. */
+/* No site belongs to two pairs. The thread of the last pair that is transferred sets *moved. */
 __global__ void transfer_kernel(cvtm_cvt_transfer transfer, int64_t *moved) {
   for (int64_t k = cvtm_first_thread(); cvtm_cvt_transfers(&transfer, k);
        k += cvtm_thread_count()) {

@@ -35,7 +35,7 @@ static cvtm_status evaluate_energy(const slide *s, double *energy) {
                            energy, &moments);
 }
 
-/* Copies the data that a step changes to s->saved, or copies the saved data back. */
+/* Copies the data that a step changes to s->saved, or copies the saved data back (back = 1). */
 static void save_slide(const slide *s, int back) {
   const cvtm_boundary *b = s->boundary;
   const size_t n = (size_t)b->vertex_count;
@@ -53,8 +53,8 @@ static void save_slide(const slide *s, int back) {
            parts[k].count * sizeof *copy);
 }
 
-/* Moves all sites on the boundary by one step. If that does not lower the energy, undoes it and
- * sets *lowered = 0. s->centroid always belongs to the current sites. */
+/* Moves all sites on the boundary by one step. If the energy does not decrease, undoes the step and
+ * sets *lowered = 0. s->centroid always has the centroids of the current sites. */
 static cvtm_status try_slide(slide *s, double share, int *lowered) {
   const cvtm_boundary *b = s->boundary;
   const cvtm_domain image = s->cvt->domain;
@@ -78,8 +78,8 @@ static cvtm_status try_slide(slide *s, double share, int *lowered) {
   return status;
 }
 
-/* Steps of decreasing length, since full steps of Lloyd's method tend to overshoot. *lowered: the
- * number of steps that lowered the energy. */
+/* Makes steps of decreasing length, since full steps of Lloyd's method tend to overshoot. *lowered:
+ * the number of steps that lowered the energy. */
 static cvtm_status slide_boundary(slide *s, int *lowered) {
   static const double shares[] = {1.6, 0.8, 0.2};
   cvtm_status status = evaluate_energy(s, &s->energy);
@@ -94,7 +94,7 @@ static cvtm_status slide_boundary(slide *s, int *lowered) {
   return status;
 }
 
-/* The iterations of one round, within max_iterations. */
+/* The limit on the iterations of a round, within max_iterations. */
 static int64_t iterations_left(const slide *s) {
   const int64_t most = s->options->max_iterations, left = most - s->result->iterations;
   return most > 0 && left < ITERATIONS ? left : ITERATIONS;

@@ -1,4 +1,4 @@
-/* From a density to a tessellation by phases: each is a descent, and what follows the descent. */
+/* From a density to a tessellation in phases: a phase is a descent, and the steps after it. */
 #include "cvt/solve.h"
 
 #include "base/clock.h"
@@ -12,32 +12,32 @@ enum {
   LATTICE_ITERATIONS = 10, /* iterations on each lattice */
   COARSE_ITERATIONS_NORMAL = 30,
   COARSE_ITERATIONS_HIGH = 300,
-  SEARCHED_LEVEL = 2, /* at normal effort: a search costs little on a sixteenth of the sites, */
-  NORMAL_ROUNDS = 8,  /* and the full set inherits the defects of that level */
+  SEARCHED_LEVEL = 2, /* at normal effort, since the full set inherits the defects of a level */
+  NORMAL_ROUNDS = 8,  /* rounds of a search at normal effort */
   NORMAL_ITERATIONS = 15,
-  SEARCH_ROUNDS = 24, /* from effort high on */
+  SEARCH_ROUNDS = 24, /* rounds of a search from effort high on */
   SEARCH_ITERATIONS = 60,
   BALANCE_ROUNDS = 5,
   BALANCE_STEPS = 2,      /* steps of Lloyd's method between two transfers */
-  TRANSFERS = 4,          /* number of transfers during the descent of the full set; */
-  FIRST_TRANSFER = 40,    /* the first comes after at most this many iterations, */
-  BETWEEN_TRANSFERS = 30, /* each later one after at most this many more */
+  TRANSFERS = 4,          /* number of transfers during the descent of the full set */
+  FIRST_TRANSFER = 40,    /* iterations before the first transfer, at most */
+  BETWEEN_TRANSFERS = 30, /* iterations between transfers, at most */
   ANNEAL_ROUNDS = 200,
   ANNEAL_PATIENCE = 15, /* rounds without a gain after which annealing ends */
   ANNEAL_ITERATIONS = 60
 };
 
-/* At normal effort the tolerance of a coarse level is that of the full set times the first number,
- * but at most the second number. The finer levels continue from the result. */
+/* At normal effort the tolerance of a coarse level is coarse_tolerance times that of the full set,
+ * but at most largest_coarse_tolerance, since the finer levels continue from the result. */
 static const double coarse_tolerance = 5, largest_coarse_tolerance = 1e-4;
 
-/* The fraction of the sites that the last transfer moves during the descent of the full set. For
- * earlier transfers the fraction grows linearly. */
+/* The fraction of the sites that the last transfer during the descent of the full set moves; the
+ * transfers before move 2, 3 and 4 times as many. */
 static const double share_of_transfer = 0.0035;
 
-/* A transfer during that descent comes early if the relative decrease of the energy per iteration
- * falls below this. By then the energies of the cells show where there are too many sites, and few
- * iterations have been spent on a minimum that the transfer gives up. */
+/* A transfer during the descent of the full set comes early if the relative decrease of the energy
+ * per iteration falls below this. Then the energies of the cells show where there are too many
+ * sites, and few iterations have been spent on a minimum that the transfer leaves. */
 static const double slow_decrease = 2e-4;
 
 cvtm_cvt_task cvtm_solve_task(const cvtm_solve *s) {
@@ -50,7 +50,7 @@ int cvtm_solve_is_late(const cvtm_solve *s, double deadline) {
   return cvtm_ranks_agree(s->cvt->device, &late) != CVTM_OK || late;
 }
 
-/* The time at which a level must end: a level has as long as all coarser levels together. */
+/* The time at which a level must end: a level may take as long as all coarser levels together. */
 static double deadline_of(const cvtm_solve *s, int64_t level) {
   const double most = s->options->max_seconds;
   return most > 0 ? s->deadline - most * (1 - ldexp(1, (int)-level)) : s->deadline;
@@ -62,8 +62,8 @@ static int has_effort(const cvtm_solve *s, cvtm_cvt_effort effort) {
 
 /* --- the full set ----------------------------------------------------------------------------- */
 
-/* The largest number of iterations to the next transfer; 0 if no transfer follows, or no time is
- * left to descend after it. */
+/* The largest number of iterations before the next transfer; 0 if no transfer follows, or no time
+ * is left for a descent after the transfer. */
 static int64_t iterations_to_transfer(const cvtm_solve *s) {
   const cvtm_solve_state *st = &s->state;
   const int64_t most = s->options->max_iterations;
@@ -101,7 +101,7 @@ static cvtm_status end_fine(cvtm_solve *s, const cvtm_cvt_result *found) {
   return CVTM_OK;
 }
 
-/* Undoes a transfer if the descent after it does not end lower; then no transfer follows. */
+/* Undoes the last transfer if the energy has not decreased since; then no transfer follows. */
 static cvtm_status after_fine(cvtm_solve *s, const cvtm_cvt_result *found) {
   cvtm_solve_state *st = &s->state;
   const int undone = st->round > 0 && !(found->objective < st->result.objective);
@@ -129,10 +129,10 @@ static cvtm_status after_fine(cvtm_solve *s, const cvtm_cvt_result *found) {
 /* --- annealing ---------------------------------------------------------------------------------
  *
  * In each round every site moves away from its nearest neighbour by less than half of their
- * distance, and all sites descend. The next round starts from the result, higher or lower; the best
- * sites are kept (Gonzalez, Choksi & Nave 2021, "A simple geometric method for navigating the
- * energy landscape of centroidal Voronoi tessellations", with a few steps of Lloyd's method
- * between). */
+ * distance, and all sites descend. The next round starts from the result, also if its energy is
+ * higher; the best sites are kept (Gonzalez, Choksi & Nave 2021, "A simple geometric method for
+ * navigating the energy landscape of centroidal Voronoi tessellations", with a few steps of Lloyd's
+ * method in between). */
 
 static cvtm_status next_anneal(cvtm_solve *s) {
   cvtm_solve_state *st = &s->state;
@@ -166,9 +166,9 @@ static cvtm_status after_anneal(cvtm_solve *s, const cvtm_cvt_result *found) {
 
 /* --- coarse levels ---------------------------------------------------------------------------- */
 
-/* Alternates steps of Lloyd's method with transfers: after refinement, a coarse cell has too many
- * sites where the density within it falls, and too few where it rises. Leaves half of the level's
- * time to its descent. */
+/* Alternates steps of Lloyd's method with transfers, since after refinement there are too many
+ * sites in the part of a coarse cell with low density, and too few in the part with high density.
+ * Leaves half of the level's time for its descent. */
 static cvtm_status balance(cvtm_solve *s) {
   const cvtm_cvt_task task = cvtm_solve_task(s);
   const int64_t level = s->state.level;
@@ -232,7 +232,7 @@ static double set_search(const cvtm_solve *s, cvtm_cvt_options *o) {
   return deadline_of(s, s->state.level);
 }
 
-/* Undoes a transfer after which the descent does not end lower; then the next transfer is half as
+/* Undoes the last transfer if the energy has not decreased since; then the next transfer is half as
  * large. */
 static cvtm_status after_search(cvtm_solve *s, const cvtm_cvt_result *found) {
   cvtm_solve_state *st = &s->state;
@@ -256,7 +256,7 @@ static double set_lattice(const cvtm_solve *s, cvtm_cvt_options *o) {
   return deadline_of(s, 1);
 }
 
-/* Keeps the lattice whose descent ends lowest as the start of the full set. */
+/* Keeps the lattice with the lowest energy after its descent as the start of the full set. */
 static cvtm_status after_lattice(cvtm_solve *s, const cvtm_cvt_result *found) {
   cvtm_solve_state *st = &s->state;
   cvtm_status status = CVTM_OK;
@@ -288,7 +288,7 @@ static const phase phases[CVTM_SOLVE_END] = {[CVTM_SOLVE_LATTICE] = {set_lattice
                                              [CVTM_SOLVE_FINE] = {set_fine, after_fine},
                                              [CVTM_SOLVE_ANNEAL] = {set_anneal, after_anneal}};
 
-/* Passes a record to the caller's monitor, in units of the picture. The iterations of all descents
+/* Passes a record to the caller's monitor, in pixels of the picture. The iterations of all descents
  * of the full set are numbered consecutively. */
 static int report(void *context, const cvtm_cvt_record *record) {
   const cvtm_solve *s = context;

@@ -1,40 +1,40 @@
-/* Inside cvt only: cvtm_cvt_solve as a sequence of descents that share one state. solve.c has the
+/* Inside cvt only: cvtm_cvt_solve as a sequence of descents with a common state. solve.c has the
  * phases, levels.c the start of the sites and refinement, moves.c the moves of single sites between
- * descents, and checkpoint.c the state as a checkpoint. */
+ * descents, and checkpoint.c the checkpoints of the state. The full set is level 0, all sites. */
 #pragma once
 
 #include "cvt/descent.h"
 #include "cvt/lattice.h"
 #include "cvt/site_updates.h"
 
-/* A site is transferred from one cell to another if the energy of the latter is this many times
- * larger. The factor is large while the energies are those of a rough start. */
+/* A site is transferred from one cell to another if the energy of the other cell is this many times
+ * larger. The factor is large in the rough start after refinement. */
 static const double contrast_of_balance = 3, contrast_of_search = 1.3;
 
 enum { CVTM_SOLVE_LEVELS = 12 /* coarse levels, at most */ };
 
-/* A phase is a descent, and what follows the descent. */
+/* A phase is a descent, and the steps after the descent. */
 typedef enum cvtm_solve_phase {
-  CVTM_SOLVE_LATTICE, /* tries lattices as starts of an even density */
+  CVTM_SOLVE_LATTICE, /* tries lattices as starts for a constant density */
   CVTM_SOLVE_COARSE,  /* descends on a coarse level, then refines */
-  CVTM_SOLVE_SEARCH,  /* rounds of transfers; a round is undone if its descent does not end lower */
+  CVTM_SOLVE_SEARCH,  /* rounds of transfers; undone if the energy does not decrease */
   CVTM_SOLVE_FINE,    /* the descent of the full set, with some transfers */
   CVTM_SOLVE_ANNEAL,  /* rounds of displacements of all sites */
   CVTM_SOLVE_END
 } cvtm_solve_phase;
 
-/* Before a descent, all data on which the rest of a run depends, besides the sites and the `kept`
- * sites. It contains the decisions that depended on the clock. */
+/* The state before a descent: all data on which the rest of a run depends, besides the sites and
+ * the `kept` sites; including decisions that depended on the clock. */
 typedef struct cvtm_solve_state {
   int64_t phase;       /* cvtm_solve_phase of the next descent */
-  int64_t level;       /* level of its sites; 0: the full set */
+  int64_t level;       /* level of that descent; 0: the full set */
   int64_t round;       /* round of the phase, counted from 0 */
-  int64_t limit;       /* fine: iterations up to a transfer; 0: the descent runs to its end */
-  int64_t transferred; /* number of sites transferred just before the descent */
+  int64_t limit;       /* fine: iterations before a transfer; 0: no transfer follows */
+  int64_t transferred; /* number of sites that were transferred before the descent */
   int64_t most;        /* search: largest number of sites that the next round transfers */
-  int64_t idle;        /* anneal: rounds since the last gain */
-  int64_t kept;        /* number of sites in `kept`; 0: they are not needed */
-  uint64_t draws;      /* number of transfers so far, which seeds the random numbers of each */
+  int64_t idle;        /* anneal: rounds since the energy last decreased */
+  int64_t kept;        /* number of sites in `kept`; 0: `kept` is not needed */
+  uint64_t draws;      /* number of transfers so far: part of the seed of their random numbers */
   double pace;         /* seconds per iteration in the last descent of the full set */
   cvtm_cvt_result result;
 } cvtm_solve_state;
@@ -44,8 +44,8 @@ struct cvtm_checkpoint;
 /* The data of one call of cvtm_cvt_solve. */
 typedef struct cvtm_solve {
   cvtm_cvt *cvt;
-  const float *density; /* the plan's, on the host; with several ranks only on rank 0 */
-  float *copied;        /* the same pointer if it is a copy, else NULL */
+  const float *density; /* the plan's density on the host; with several ranks only on rank 0 */
+  float *copied;        /* `density` if that is a copy to be freed, else NULL */
   const cvtm_cvt_options *options;
   int64_t given;
   double *sites;   /* the caller's array; scratch until the end */
@@ -54,11 +54,11 @@ typedef struct cvtm_solve {
   /* The start: */
   int levels;                            /* number of coarse levels */
   int64_t counts[CVTM_SOLVE_LEVELS + 1]; /* the number of sites of each level */
-  int lattices;                          /* number of lattices to try; 0: the density is not even */
+  int lattices;                          /* number of lattices to try */
   cvtm_lattice lattice[CVTM_LATTICE_MAX];
-  int transfers_help;   /* all movable sites are placed by cvtm_cvt_solve, not on a lattice */
+  int transfers_help;   /* true if cvtm_cvt_solve places all movable sites, and not on a lattice */
   int64_t count;        /* current number of sites: counts[state.level] */
-  cvtm_pyramid pyramid; /* of the plan's density, on coarse levels */
+  cvtm_pyramid pyramid; /* densities of coarse levels */
   /* In device memory for the full set, if sites may be transferred: */
   double *kept; /* the sites to which cvtm_solve_restore returns */
   uint64_t *keys, *keys_alt;
@@ -81,11 +81,11 @@ int cvtm_solve_is_late(const cvtm_solve *solve, double deadline);
 cvtm_status cvtm_cvt_sample_scanned(cvtm_domain domain, const float *density,
                                     const double *sqrt_integral, int64_t count, uint64_t seed,
                                     cvtm_cvt_start start, double *sites, cvtm_error *error);
-/* Chooses the lattices or the levels to start from. */
+/* Chooses the lattices or the levels for the start. */
 cvtm_status cvtm_solve_plan_start(cvtm_solve *solve);
-/* Sets the plan's density to that of state.level, where the run starts or continues. */
+/* Makes the plan use the density of state.level, at which the run starts or continues. */
 cvtm_status cvtm_solve_enter(cvtm_solve *solve);
-/* Puts the given sites into the plan, then sampled ones. */
+/* Sets the plan's sites: the given sites, then sampled sites. */
 cvtm_status cvtm_solve_sample(cvtm_solve *solve);
 cvtm_status cvtm_solve_place_lattice(cvtm_solve *solve, const cvtm_lattice *lattice);
 /* Goes to the next finer level. */
@@ -95,31 +95,32 @@ cvtm_status cvtm_solve_refine(cvtm_solve *solve);
 
 cvtm_status cvtm_solve_allocate_transfers(cvtm_solve *solve);
 void cvtm_solve_free_transfers(cvtm_solve *solve);
-/* Moves up to `most` sites from the cells of least energy to places beside the sites of largest
- * energy, and sets state.transferred. The plan's moments must be those of the sites. */
+/* Moves up to `most` sites with the least energies beside the sites with the largest energies, and
+ * sets state.transferred. The plan's moments must be those of the sites. */
 cvtm_status cvtm_solve_transfer(cvtm_solve *solve, int64_t most, double contrast);
-/* Moves every site away from its nearest neighbour, with moments as for a transfer. */
+/* Moves every site away from its nearest neighbour. The plan's moments must be those of the sites.
+ */
 cvtm_status cvtm_solve_displace(cvtm_solve *solve);
-/* cvtm_solve_keep saves the plan's sites; their descent gave *found. cvtm_solve_restore restores
- * the sites that were saved last, and evaluates them. */
+/* cvtm_solve_keep saves the plan's sites, the result *found of a descent. cvtm_solve_restore
+ * restores the sites that were saved last, and evaluates the energy. */
 cvtm_status cvtm_solve_keep(cvtm_solve *solve, const cvtm_cvt_result *found);
 cvtm_status cvtm_solve_restore(cvtm_solve *solve);
-/* Separates sites (host) that coincide, and evaluates again. Sites can coincide after refinement of
- * a coarse level that had little time, at bounds, and after transfers; then all but one of them
- * have no mass. Before and after the call, the last evaluation is of the sites. */
+/* Separates coincident sites (host), of which all but one have no mass, and evaluates again. Sites
+ * can coincide after the refinement of a coarse level that had little time, at bounds, and after
+ * transfers. Before and after the call, the last evaluation is that of the sites. */
 cvtm_status cvtm_solve_separate(cvtm_solve *solve);
 
 /* --- checkpoint.c ----------------------------------------------------------------------------- */
 
-/* With options->checkpoint, called before sites are placed: reads the state of the run to continue.
- * Fails with CVTM_ERROR_INPUT if the state is damaged or belongs to another run. */
+/* With options->checkpoint, called before sites are placed: reads the state of the run to continue,
+ * if there is one. CVTM_ERROR_INPUT: the state is damaged or belongs to another run. */
 cvtm_status cvtm_checkpoint_open(cvtm_solve *solve);
 void cvtm_checkpoint_close(cvtm_solve *solve);
 /* True if the run continues from a checkpoint. */
 int cvtm_checkpoint_continues(const cvtm_solve *solve);
 /* Restores the sites. cvtm_solve_enter must have prepared the level. */
 cvtm_status cvtm_checkpoint_restore(cvtm_solve *solve);
-/* Sets the pauses of a descent, and its state if the checkpoint holds one. */
+/* Sets the pauses of a descent, and its state if the checkpoint has the state of a descent. */
 void cvtm_checkpoint_attach(const cvtm_solve *solve, cvtm_descent *descent);
 /* Called between two descents: saves the state if a save is due. */
 cvtm_status cvtm_checkpoint_visit(cvtm_solve *solve);
