@@ -123,7 +123,7 @@ const char *cvtm_segment_stop_name(cvtm_segment_stop stop);
 
 typedef struct cvtm_segment_result {
   cvtm_segment_stop stop;
-  int64_t steps, cycles;       /* cycles: of all steps together */
+  int64_t steps, cycles;       /* cycles: in all steps together */
   double change, area, energy; /* values of the last step */
   double seconds;
   CVTM_RESERVED(8);

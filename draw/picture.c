@@ -31,7 +31,7 @@ typedef struct picture {
   double scale;     /* pixels of the picture per pixel of the domain */
   double reference; /* square root of the density that is drawn as tone 1 */
   int even;         /* nonzero: the density is nearly constant */
-  double *tone;     /* of each cell, 0 .. 1; NULL without cells */
+  double *tone;     /* tone of each cell in [0, 1]; NULL without cells */
   double *area;     /* the area of each cell, in square pixels of the picture */
   double *spacing;  /* the spacing at each site, in pixels of the picture; scales dots and lines */
   cvtm_raster raster;

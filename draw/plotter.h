@@ -15,7 +15,7 @@ typedef struct cvtm_plotter {
   const char *help;
   const char *format; /* the extension of its files: svg, hpgl or gcode */
   double paper[2];    /* the longer side first; 0: any page */
-  double area[4];     /* left, top, right, bottom on the paper; 0: the whole page */
+  double area[4];     /* left, top, right, bottom on the paper; 0: all of the page */
   double units;       /* units of HPGL per mm */
   double draw_speed, travel_speed, acceleration; /* mm/s, mm/s^2 */
   double lift_seconds,

@@ -1,5 +1,5 @@
 /* The passes of panels.h on CUDA. W is column-major: a column of Y or S has n doubles, padded to
- * whole tiles. cuBLAS multiplies the panels. */
+ * full tiles. cuBLAS multiplies the panels. */
 #include "base/cuda_libraries.h"
 #include "base/cuda_utils.h"
 #include "lbfgsb/panels.h"
@@ -13,7 +13,7 @@ enum {
   VECTORS = 3                 /* factors of W'V: g over free rows, s, y */
 };
 
-static constexpr int64_t MAX_BLOCKS = 528; /* of a pass; n alone determines the number */
+static constexpr int64_t MAX_BLOCKS = 528; /* limit on the blocks of a pass */
 static constexpr int64_t CHUNK = 1 << 16;  /* number of listed rows multiplied together */
 
 struct panels_cuda {

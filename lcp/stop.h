@@ -8,9 +8,9 @@
 
 enum { CVTM_UNDECIDED = -1 }; /* no cvtm_lcp_stop: the iteration continues */
 
-/* Applies the rule to an iterate. norm: of its residual; target: of the norm; largest: the norm
- * above which the iteration counts as divergent (may be infinite). A target that is not finite has
- * overflowed and is never reached. */
+/* Applies the rule to an iterate whose residual has the norm `norm`. largest: a greater norm counts
+ * as divergence; may be infinite. A target that is not finite has overflowed and is never
+ * reached. */
 CVTM_HD int32_t cvtm_stop_of(double norm, double target, double largest, int is_last) {
   if (norm <= target && isfinite(target)) return CVTM_LCP_CONVERGED;
   if (!isfinite(norm) || norm > largest) return CVTM_LCP_DIVERGED;
@@ -21,7 +21,7 @@ enum { CVTM_LCP_WINDOW = 10 }; /* number of iterations whose norms are kept */
 
 /* The state of an LCP iteration, in the memory of the device that runs the loop. */
 typedef struct cvtm_iteration_state {
-  double target;                  /* of the 2-norm of the natural residual */
+  double target;                  /* target of the 2-norm of the natural residual */
   double cold;                    /* 2-norm at clip(0); 0: unknown */
   double first;                   /* 2-norm at the start of this solve */
   double norm, maximum;           /* 2-norm and maximum norm at the last iterate */

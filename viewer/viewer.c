@@ -290,7 +290,7 @@ static cvtm_status show(viewer *v) {
   return status;
 }
 
-/* ---- The whole run ---- */
+/* ---- The run ---- */
 
 static int cuda_index(const cvtm_device *device) {
   int index = -1;

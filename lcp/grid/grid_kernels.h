@@ -171,7 +171,7 @@ typedef struct cvtm_grid_top {
 
 /* When an iteration stops. */
 typedef struct cvtm_grid_stop_rule {
-  double relative, absolute; /* of the 2-norm: max(relative * cold_norm, absolute) */
+  double relative, absolute; /* target of the 2-norm: max(relative * cold_norm, absolute) */
   int64_t limit, window;     /* see cvtm_iteration_state */
 } cvtm_grid_stop_rule;
 

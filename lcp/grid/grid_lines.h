@@ -16,7 +16,7 @@
     (p, j, colour, omega, shared))                                                                 \
   /* Sets out = b - A x. */                                                                        \
   X(residual, (const cvtm_grid_problem *p, int64_t j, double *out), (p, j, out))                   \
-  /* Adds the norms at x. */                                                                       \
+  /* Measures the norms at x. */                                                                   \
   X(measure, (const cvtm_grid_problem *p, const double *x, int64_t j, cvtm_grid_norms *sum),       \
     (p, x, j, sum))                                                                                \
   X(line_search, (const cvtm_grid_problem *p, int64_t j, double *slope, double *curvature),        \

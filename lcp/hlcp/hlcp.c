@@ -214,7 +214,7 @@ static cvtm_status create_systems(cvtm_device *device, const cvtm_csr *a, const 
   if (status == CVTM_OK) {
     systems->blocks = splits;
     systems->chained = is_chained(&lower);
-    systems->largest = cvtm_hlcp_block_start(a->rows, splits, 1); /* of the first block */
+    systems->largest = cvtm_hlcp_block_start(a->rows, splits, 1); /* block 0 is the largest */
     systems->block_threads = options->block_threads;
     status = cvtm_sell_create(device, &lower, &systems->lower);
   }

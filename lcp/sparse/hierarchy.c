@@ -19,7 +19,7 @@ enum { COARSEST_ROWS = 9, COARSEST_SWEEPS = 12 };
 /* The next coarser grid. Sides of more than one node are halved. If the links in one direction are
  * more than three times as strong as in the other, only that side is (semicoarsening). */
 typedef struct coarsening {
-  int64_t width, height;               /* of the fine grid */
+  int64_t width, height;               /* size of the fine grid */
   int64_t coarse_width, coarse_height; /* the fine side where it is not halved */
 } coarsening;
 
