@@ -26,7 +26,7 @@ typedef struct work {
   cli_options options;
   cvtm_device *device;
   cvtm_sphere_widths widths;
-  double even;   /* the width that is the same everywhere, in radii; 0: a map */
+  double even;   /* the constant width, in radii; 0: a map */
   double cap[3]; /* of --region: longitude, latitude, radius in degrees; radius 0: a file or none */
   double *fixed;
   int64_t fixed_count, wanted;
@@ -40,10 +40,10 @@ typedef struct work {
   double start, raise_seconds;
 } work;
 
-/* --- what is read ----------------------------------------------------------------------------- */
+/* --- input ------------------------------------------------------------------------------------ */
 
-/* Allocates a map. One of odd sides has rows at the poles, and its first and last column are one
- * meridian; the elements of any other are pixels. */
+/* Allocates a map. With odd sides, the map has rows at the poles, and its first and last columns
+ * are one meridian; else its elements are pixels. */
 static cvtm_status create_grid(const char *name, int64_t rows, int64_t columns,
                                cvtm_geographic_grid *grid, cvtm_error *error) {
   if (rows < 2 || columns < 4 || rows > CVTM_MAX_SIDE || columns > CVTM_MAX_SIDE)
@@ -75,8 +75,8 @@ static cvtm_status grid_of_array(const cvtm_input *source, cvtm_geographic_grid 
   return status;
 }
 
-/* Row 0 of a picture is in the north. The sRGB values of a picture without data are interpolated
- * between the two values of black_white, which may be NULL for data. */
+/* Reads a map from a picture, with row 0 in the north. The sRGB values of a picture without data
+ * are interpolated between the two values of black_white, which may be NULL for data. */
 static cvtm_status grid_of_picture(const char *name, const double *black_white,
                                    cvtm_geographic_grid *grid, cvtm_error *error) {
   cvtm_image image;
@@ -112,7 +112,8 @@ static cvtm_status read_map(const cvtm_input *source, double scale, const double
   if (status != CVTM_OK) return status;
   const int64_t file_columns = grid.columns;
   const double turn = grid.column_step * (double)(grid.columns - 1);
-  if (fabs(turn - 360) < 0.01 * grid.column_step) --grid.columns; /* the first meridian again */
+  if (fabs(turn - 360) < 0.01 * grid.column_step)
+    --grid.columns; /* the last column repeats the first meridian */
   const double north = grid.south + grid.row_step * (double)(grid.rows - 1);
   if (fabs(grid.column_step * (double)grid.columns - 360) > 0.01 * grid.column_step ||
       grid.south > -90 + 1.01 * grid.row_step || north < 90 - 1.01 * grid.row_step ||
@@ -200,7 +201,8 @@ static int64_t band_of(double latitude) {
   return band > 0 ? (int64_t)fmin(band, BANDS - 1.0) : 0;
 }
 
-/* Counts the edges of each band in count[band], or puts them at next[band] and moves that on. */
+/* Counts the edges of each band in count[band], or stores them from next[band] on, which
+ * advances. */
 static void sort_edges(const cvtm_polygons *p, int64_t *count, int64_t *next, double *edge) {
   for (int64_t ring = 0; ring < p->ring_count; ++ring) {
     for (int64_t k = p->start[ring]; k < p->start[ring + 1]; ++k) {
@@ -220,7 +222,7 @@ static void sort_edges(const cvtm_polygons *p, int64_t *count, int64_t *next, do
   }
 }
 
-/* True inside, by the even-odd rule. Polygons may go beyond 180 degrees by up to a turn. */
+/* True inside, by the even-odd rule. Polygons may extend beyond 180 degrees by up to a turn. */
 static int is_between(const double *edge, const double *end, double longitude, double latitude) {
   int inside = 0;
   for (int turn = -1; turn <= 1 && !inside; ++turn) {
@@ -239,7 +241,7 @@ static int is_polygon_file(const cvtm_input *source) {
   return source->name != NULL && source->array == NULL && cvtm_polygon_format_known(source->name);
 }
 
-/* Leaves out the cells in polygons (inside: 1) or outside of them (inside: 0). */
+/* Removes the cells inside polygons (inside: 1) or outside of them (inside: 0). */
 static cvtm_status leave_out(const work *w, const char *path, int inside, unsigned char *keep,
                              cvtm_error *error) {
   cvtm_polygons polygons;
@@ -277,7 +279,7 @@ static void add_zones(const cvtm_sphere_mesh *mesh, unsigned char *keep) {
     }
 }
 
-/* *keep: malloc'd, nonzero for each cell that stays, as add_zones has it; NULL: all. */
+/* *keep: malloc'd, nonzero for each cell that is kept, as in add_zones; NULL: all are. */
 static cvtm_status choose_cells(work *w, unsigned char **keep, cvtm_error *error) {
   const cli_options *o = &w->options;
   const double *cap = w->cap;
@@ -358,9 +360,9 @@ static cvtm_status solve_sphere(work *w, cvtm_error *error) {
   return status == CVTM_OK ? set_density(w, error) : status;
 }
 
-/* --- what is written -------------------------------------------------------------------------- */
+/* --- output ----------------------------------------------------------------------------------- */
 
-/* Draws the cells of one half of the globe around a disc. longitude, tilt: of its centre. */
+/* Draws the cells of one half of the globe around a disc. longitude, tilt: of the disc's centre. */
 static void draw_half(const work *w, cvtm_raster *raster, double x0, double y0, double longitude,
                       double tilt) {
   const cvtm_sphere_grid *g = &w->grid;
@@ -391,7 +393,7 @@ static void draw_half(const work *w, cvtm_raster *raster, double x0, double y0, 
     cvtm_raster_polygon(raster, corner, n, degree == 6 ? six : degree < 6 ? few : many);
   }
   cvtm_raster_merge(raster, 1);
-  /* Outlines where the cells have at least 6 pixels. */
+  /* outlines only where cells have at least 6 pixels */
   const cvtm_colour line = {{0.01F, 0.02F, 0.05F}};
   for (int64_t e = 0; e < g->edges; ++e) {
     const cvtm_vector at = cvtm_vector_load(g->edge_point, e);
@@ -406,8 +408,8 @@ static void draw_half(const work *w, cvtm_raster *raster, double x0, double y0, 
   cvtm_raster_merge(raster, 0.7);
 }
 
-/* Four orthographic views, of two halves and of the poles; cells without six neighbours are red or
- * orange. */
+/* Draws four orthographic views, of both halves and of the poles; cells without six neighbours are
+ * red or orange. */
 static cvtm_status write_globe(const work *w, const char *path, cvtm_error *error) {
   const cvtm_colour paper = {{1, 1, 1}};
   cvtm_raster raster;
@@ -483,7 +485,7 @@ static void print_sphere_summary(const work *w) {
           (long long)w->result.iterations, cvtm_clock() - w->start);
 }
 
-/* --region: a cap, or a file of polygons. */
+/* Reads --region: a cap, or a file of polygons. */
 static int read_region(const cli_options *o, double cap[3]) {
   const char *text = o->sphere.region;
   if (text == NULL) return CLI_EXIT_OK;

@@ -83,11 +83,11 @@ typedef struct cvtm_refinement cvtm_refinement;
 
 /* Makes a constrained Delaunay triangulation (cvtm_constrained_delaunay) of the regions inside the
  * boundary, such that no angle is below the bound and no area above its cap, as far as the angles
- * of the boundary allow. points: count points; the first are the vertices of the boundary and stay;
- * the others may be moved or removed, and are dropped if they lie outside. An added vertex of the
- * boundary lies exactly on the edge if the edge passes through a nearby grid point, else within one
- * grid step of it (2^-30 of the longer side of the bounding box). options->area_context and
- * stop_context are borrowed. The caller destroys *made.
+ * of the boundary allow. points: count points; the first are the vertices of the boundary and do
+ * not move; the others may be moved or removed, and are dropped if they lie outside. An added
+ * vertex of the boundary lies exactly on the edge if the edge passes through a nearby grid point,
+ * else within one grid step of the edge (2^-30 of the longer side of the bounding box).
+ * options->area_context and stop_context are borrowed. The caller destroys *made.
  *
  * Chew's second algorithm (Chew 1993; Shewchuk 1997) with off-centres (Uengoer 2004). Edges that
  * meet at less than 60 degrees are divided at distances from their common end that are powers of

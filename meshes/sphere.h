@@ -19,19 +19,19 @@ typedef struct cvtm_sphere_mesh {
 
 void cvtm_sphere_mesh_free(cvtm_sphere_mesh *mesh);
 
-/* The Delaunay triangulation of the sphere: the convex hull of the points, which are rounded to
- * multiples of 2^-39 for its predicates. These are exact, so the triangulation always is a closed
- * surface with 2 count - 4 triangles. Of points on one circle the one with the smallest number is a
- * corner of all their triangles. Triangles start at their smallest vertex and are ordered by it,
- * and counterclockwise from its smallest neighbour. Fails with CVTM_ERROR_INPUT if points do not
- * surround the centre, or are so near to each other (about 4e-6) that the sphere is flat there in
- * these numbers. */
+/* Makes the Delaunay triangulation of the sphere: the convex hull of the points, which are rounded
+ * to multiples of 2^-39 for the predicates. The predicates are exact, so the result is always a
+ * closed surface with 2 count - 4 triangles. Of points on one circle the one with the smallest
+ * number is a corner of all their triangles. Triangles start at their smallest vertex and are
+ * sorted by it, then counterclockwise from its smallest neighbour. Fails with CVTM_ERROR_INPUT if
+ * the points do not surround the centre, or are so close together (about 4e-6) that the rounded
+ * sphere is flat there. */
 cvtm_status cvtm_sphere_delaunay(const double *points, int64_t count, cvtm_sphere_mesh *mesh,
                                  cvtm_error *error);
 
-/* The same, from the neighbours of each point in the order of its Voronoi cell's edges,
- * clockwise: `most` for each, -1 after the last. Neighbours that disagree, because the cells
- * were rounded or have more than `most` edges, cost time alone. */
+/* cvtm_sphere_delaunay from the neighbours of each point in the order of the edges of its Voronoi
+ * cell, clockwise: `most` entries per point, -1 after the last. Neighbours may disagree, because
+ * cells were rounded or have more than `most` edges; this only costs time. */
 cvtm_status cvtm_sphere_join(const double *points, int64_t count, const int32_t *neighbors,
                              int32_t most, cvtm_sphere_mesh *mesh, cvtm_error *error);
 
@@ -39,7 +39,7 @@ typedef struct cvtm_sphere_quality {
   double min_angle, mean_min_angle, max_angle; /* of the chordal triangles, in degrees */
   int64_t obtuse;                              /* triangles */
   int64_t degree[16];      /* vertices by the number of neighbours; the last counts 15 and more */
-  double not_six;          /* the share of vertices without six neighbours */
+  double not_six;          /* fraction of vertices without six neighbours */
   double min_arc, max_arc; /* edges, in radians */
 } cvtm_sphere_quality;
 
@@ -47,10 +47,9 @@ cvtm_status cvtm_sphere_quality_compute(const cvtm_sphere_mesh *mesh, cvtm_spher
                                         cvtm_error *error);
 
 /* Moves points where triangles have an angle below `least` or above 134 - `least` degrees, and
- * flips edges, until there is no such triangle or no move helps. Points that moves do not
- * help are left out if they have four neighbours, as is one beside a point with eight; the last
- * points have their numbers. The first `fixed` points
- * stay. */
+ * flips edges, until there is no such triangle or no move helps. If moves do not help a point with
+ * four neighbours, the point is removed; for a point with eight, one of its neighbours is. The last
+ * points get the numbers of the removed ones. The first `fixed` points do not move. */
 cvtm_status cvtm_sphere_raise(cvtm_sphere_mesh *mesh, int64_t fixed, double least,
                               cvtm_error *error);
 
@@ -89,19 +88,19 @@ cvtm_status cvtm_sphere_grid_create(const cvtm_sphere_mesh *mesh, const unsigned
 /* True if the build has libnetcdf. */
 int cvtm_netcdf_known(void);
 
-/* Numbers on a grid of latitudes and longitudes, in degrees. */
+/* Values on a grid of latitudes and longitudes, in degrees. */
 typedef struct cvtm_geographic_grid {
   int64_t rows, columns;
   double south, west, row_step, column_step; /* of row 0 and column 0; steps are positive */
   float *value;                              /* malloc'd, rows * columns, from the south */
 } cvtm_geographic_grid;
 
-/* Reads the first variable of a NetCDF file that has two dimensions with coordinates, latitude and
- * longitude in even steps, in this order. */
+/* Reads the first variable of a NetCDF file with two dimensions whose coordinates are latitude and
+ * longitude, in this order and in even steps. */
 cvtm_status cvtm_geographic_grid_read(const char *path, cvtm_geographic_grid *grid,
                                       cvtm_error *error);
 
-/* What the files say in addition to the grid. */
+/* Contents of the files in addition to the grid. */
 typedef struct cvtm_sphere_labels {
   double radius;         /* of the sphere, in metres; 1: the unit sphere */
   const double *density; /* of each cell, relative to the largest; NULL: 1 */

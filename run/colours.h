@@ -51,7 +51,7 @@ typedef struct run_colours {
   double *radius; /* per dot */
   run_pen_figures figures[CVTM_INKS_MAX];
   double blur;                            /* pixels */
-  cvtm_colour_likeness reached, possible; /* of the drawing, and of what the inks can give */
+  cvtm_colour_likeness reached, possible; /* of the drawing, and the best that the inks can give */
   int is_measured;
 } run_colours;
 

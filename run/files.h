@@ -25,7 +25,7 @@ int batch_key_parse(const char *text, batch_key *key);
 
 /* A set of keys; all zero: empty. */
 typedef struct batch_key_set {
-  void *tree; /* of tsearch */
+  void *tree; /* for tsearch */
 } batch_key_set;
 
 /* Returns 1 if the key was added, 0 if the set already has it, -1 if memory runs out. */

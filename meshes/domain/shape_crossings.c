@@ -9,7 +9,7 @@
 
 /* An edge that crosses others, from its corner to the next corner of the ring. */
 typedef struct crossed_edge {
-  double low, high; /* of x */
+  double low, high; /* smallest and largest x */
   const double *from, *to;
   int64_t corner;
   int32_t shape;

@@ -830,7 +830,7 @@ static void write_periodic(FILE *file, const cvtm_file_mesh *m) {
   end_section(&l, "Periodic");
 }
 
-/* ---- data, and the whole file ---- */
+/* ---- data and files ---- */
 
 static char *value_item(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;

@@ -358,7 +358,7 @@ static const unsigned char *take_bytes(header *h, uint64_t size) {
   return bytes;
 }
 
-/* 0 beyond the end. */
+/* Reads a word; 0 beyond the end. */
 static uint64_t take_word(header *h, size_t size) {
   const unsigned char *bytes = take_bytes(h, size);
   uint64_t value = 0;

@@ -88,7 +88,7 @@ static void number_kept(const source *s, const unsigned char *keep, cvtm_sphere_
   g->vertices = cvtm_sphere_number(mesh->triangle_count, s->vertex);
 }
 
-/* The point between two cells, on the edge that they share. */
+/* The midpoint between two cells, on their common edge. */
 static cvtm_vector middle_of(const cvtm_sphere_mesh *mesh, int32_t a, int32_t b) {
   return cvtm_vector_unit(
       cvtm_vector_add(cvtm_vector_load(mesh->points, a), 1, cvtm_vector_load(mesh->points, b)));
@@ -106,7 +106,7 @@ static void set_vertices(const source *s, cvtm_sphere_grid *g) {
     cvtm_vector_store(g->vertex_point, v, centre);
     for (int k = 0; k < 3; ++k) {
       const int before = (k + 2) % 3, after = (k + 1) % 3;
-      /* Cell k lies between edges k and k + 1. */
+      /* cell k lies between edges k and k + 1 */
       g->cells_on_vertex[3 * v + k] = s->cell[c[k]];
       g->edges_on_vertex[3 * v + k] = s->edge[3 * t + before];
       const double kite = cvtm_triangle_area(p[k], middle_of(mesh, c[k], c[after]), centre) +
@@ -146,7 +146,8 @@ static void set_edges(const source *s, cvtm_sphere_grid *g) {
   }
 }
 
-/* Counterclockwise: cell k is beyond edge k, and vertex k is between edges k and k + 1. */
+/* Sets the arrays on cells, counterclockwise: cell k is beyond edge k, and vertex k is between
+ * edges k and k + 1. */
 static void set_cells(const source *s, cvtm_sphere_grid *g) {
   const cvtm_sphere_mesh *mesh = s->mesh;
 #pragma omp parallel for schedule(static)
@@ -173,7 +174,7 @@ static void set_cells(const source *s, cvtm_sphere_grid *g) {
   }
 }
 
-/* The share of cell c in its kite at vertex v. */
+/* The area of cell c's kite at vertex v, relative to the cell. */
 static double kite_share(const cvtm_sphere_grid *g, int32_t c, int32_t v) {
   for (int k = 0; k < 3; ++k)
     if (g->cells_on_vertex[3 * v + k] == c) return g->kite_area[3 * v + k] / g->cell_area[c];
