@@ -170,7 +170,7 @@ void cli_print_formats(FILE *stream, cli_command command);
 
 void cli_options_set_defaults(cli_command command, cli_options *options);
 
-enum { CLI_GIVEN = 1, CLI_INHERITED = 2 }; /* of cli_options.given */
+enum { CLI_GIVEN = 1, CLI_INHERITED = 2 }; /* values of cli_options.given */
 
 /* Parses `value` into the row's field, and marks the option as given. */
 cvtm_status cli_option_set_row(cli_options *options, int row, const char *value, cvtm_error *error);

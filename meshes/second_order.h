@@ -1,4 +1,5 @@
-/* Triangles of second order: nodes in the middle of edges, on the boundary on its curves. */
+/* Triangles of second order, with nodes in the middle of edges or, on the boundary, on its
+ * curves. */
 #pragma once
 
 #include "meshes/contour.h"

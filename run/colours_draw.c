@@ -123,7 +123,8 @@ static cvtm_run_options options_of_pen(const colour_drawing *d, int k) {
   return run_options_of_pen(d->options, &d->c->pens.size[k]);
 }
 
-/* Sizes the dots of pen k by its coverage; measures: nonzero: compares them with the coverage. */
+/* Sizes the dots of pen k by its coverage. measures: nonzero: also compares the dots with the
+ * coverage. */
 static cvtm_status size_pen(colour_drawing *d, int k, int measures, cvtm_error *error) {
   run_colours *c = d->c;
   cvtm_run_options own = options_of_pen(d, k);

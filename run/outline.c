@@ -95,7 +95,7 @@ static void choose_cells(const double rectangle[4], cvtm_metric_field *field) {
                                .height = (int)fmax(ceil(height / step), 1)};
 }
 
-/* Reads the metric, up to a factor, over a rectangle (left, upper, right, lower) of pixels, y
+/* Reads the metric, up to a factor, over a rectangle (left, upper, right, lower) in pixels, y
  * down. */
 static cvtm_status read_metric(const cvtm_run_options *o, cvtm_domain domain,
                                const double rectangle[4], cvtm_metric_field *field,

@@ -68,7 +68,8 @@ cvtm_status run_outline_divide_curves(const cvtm_boundary *boundary, const uint8
 void run_outline_box(const double *points, int64_t count, double sides[4]);
 
 /* Moves corners that are within a rounding error (10^-9 of the longer side) of a side of the
- * bounding box onto it. Along the sides, equal up to such an error becomes equal. */
+ * bounding box onto this side. Where positions along the sides differ by no more, makes them
+ * equal. */
 cvtm_status run_outline_align(cvtm_boundary *boundary, cvtm_error *error);
 
 /* Sets *twin (malloc'd) to the copy of each edge on the opposite side, or -1. */
@@ -161,7 +162,8 @@ cvtm_status run_outline_mesh(cvtm_outline *outline, cvtm_error *error);
 
 /* Makes `mesh` and `regions` by the sizes. */
 cvtm_status run_sizes_mesh(cvtm_outline *outline, cvtm_error *error);
-/* With --min-angle and --size: bounds triangles by the area of an equilateral one of the size. */
+/* With --min-angle and --size: limits the area of each triangle to that of an equilateral triangle
+ * whose sides have the size. */
 cvtm_status run_sizes_bound_areas(cvtm_outline *outline, cvtm_error *error);
 void run_sizes_report(const run_sizes *sizes, cJSON *report);
 

@@ -168,7 +168,8 @@ CVTM_HD int32_t cvtm_star_link_of(const cvtm_star_search *s) {
 #endif
 }
 
-/* Goes around the point from the edge to `start` in one direction. Nonzero: back at that edge. */
+/* Goes around the point from the edge to `start` in one direction. Returns nonzero if it comes back
+ * to this edge. */
 CVTM_HD int cvtm_star_sweep(cvtm_star_search *s, int32_t start, int32_t sense, int weighted,
                             cvtm_star_fan *fan) {
   int32_t at = start;

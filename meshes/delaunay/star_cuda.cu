@@ -230,7 +230,8 @@ __global__ void __launch_bounds__(star_block)
   }
 }
 
-/* Finds stars with a far search, one per warp. Lanes share the search, and repeat all else. */
+/* Finds stars with a far search, one per warp. The lanes share the search; every lane does all
+ * other work itself. */
 template <bool weighted>
 __global__ void __launch_bounds__(32)
     far_star_kernel(cvtm_star_tree tree, const int32_t *list, int64_t count, int32_t visits,

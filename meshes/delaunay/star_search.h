@@ -497,7 +497,8 @@ typedef struct cvtm_star_rough {
 } cvtm_star_rough;
 
 /* Compares a candidate of the block with the best so far: 1 if it is better, -1 if worse or no
- * candidate, 0 if rounding could decide. Products of four coordinates are below 2^126. */
+ * candidate, 0 if rounding could change the answer. Products of four coordinates are below
+ * 2^126. */
 CVTM_HD int cvtm_star_rank(const cvtm_star_search *s, float qx, float qy, float share,
                            int32_t place, const cvtm_star_rough *best, cvtm_star_rough *here,
                            int weighted) {

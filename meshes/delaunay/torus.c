@@ -139,8 +139,8 @@ static int is_kept_copy(const layout *l, const int32_t *v) {
   return right == 0 && above == 0;
 }
 
-/* Nonzero if the circumcircle lies within the margin. Only the last division for its centre
- * rounds. */
+/* Nonzero if the circumcircle lies within the margin. The circumcentre is exact except for the last
+ * division. */
 static int is_certain(const layout *l, const int32_t *v) {
   const cvtm_grid_point a = l->place[v[0]], b = l->place[v[1]], c = l->place[v[2]];
   const int64_t bx = (int64_t)b.x - a.x, by = (int64_t)b.y - a.y;

@@ -326,7 +326,8 @@ static cvtm_status contour_check_inside(const double *points, int64_t count, int
   return CVTM_OK;
 }
 
-/* Completes a contour of polygons: sides of a periodic image, area. Fails without arcs. */
+/* Completes a contour of polygons: finds twins on a periodic image, and the area. Fails if there
+ * are no arcs. */
 static cvtm_status contour_finish_polygons(int width, int height,
                                            const cvtm_contour_options *options, cvtm_contour *made,
                                            cvtm_error *error) {

@@ -217,7 +217,8 @@ static void place_corner(workspace *work, const neighbor_site *site, int32_t rem
   work->ring[corner].y = work->ring[removed].y + (work->ring[kept].y - work->ring[removed].y) * t;
 }
 
-/* Cuts off the consecutive corners around `corner`. Returns the first new corner; -1: all cut. */
+/* Cuts off the consecutive corners around `corner`. Returns the first new corner; -1 if no corner
+ * remains. */
 static int32_t cut_ring(workspace *work, const neighbor_site *site, int32_t corner, int32_t *used) {
   int32_t first = corner, last = corner;
   int32_t kept_before = work->ring[first].before, kept_after = work->ring[last].after;

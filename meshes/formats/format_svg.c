@@ -34,7 +34,8 @@ static int take_sign(cvtm_source *s) {
   return 1;
 }
 
-/* Reads the next number, after blanks and at most one comma or semicolon; returns 0: none. */
+/* Reads the next number, after blanks and at most one comma or semicolon; returns 0 if none
+ * follows. */
 static int svg_take_number(cvtm_source *s, double *value) {
   const size_t before = s->at;
   int commas = 0;

@@ -266,7 +266,8 @@ static int digit_value(unsigned char c) {
   return c == '/' ? 63 : -1;
 }
 
-/* Decodes groups of four digits up to one with another character. Returns their number. */
+/* Decodes groups of four digits up to a group with another character. Returns the number of
+ * groups. */
 static size_t decode_groups(const unsigned char *text, size_t groups, unsigned char *bytes) {
   int16_t value[256];
   for (int c = 0; c < 256; ++c) value[c] = (int16_t)digit_value((unsigned char)c);

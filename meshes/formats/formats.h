@@ -243,7 +243,8 @@ typedef struct cvtm_triangle_vertices {
   double first; /* the number of the first vertex */
 } cvtm_triangle_vertices;
 
-/* Reads a list of vertices: a header line, then a line for each. On failure nothing to free. */
+/* Reads a list of vertices: a header line, then a line for each vertex. On failure there is nothing
+ * to free. */
 cvtm_status cvtm_triangle_read_vertices(cvtm_source *source, cvtm_triangle_vertices *vertices);
 
 /* Reads the vertices and segments of a .poly file, or the vertices of its .node file and then the

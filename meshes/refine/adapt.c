@@ -145,7 +145,8 @@ static double adapt_length(const adapter *a, int32_t u, int32_t v) {
                 sqrt(cvtm_metric_square(a->metric[v], x, y)));
 }
 
-/* adapt_length, for edges over many cells with the metrics at points between the ends, too. */
+/* adapt_length with the metrics also at points between the ends, if the edge crosses many cells of
+ * the field. */
 static double adapt_length_along(const adapter *a, int32_t u, int32_t v) {
   enum { MOST = 16, CELLS = 4 }; /* largest number of pieces; length of a piece in cells */
   const cvtm_grid_point p = a->m.grid[u], q = a->m.grid[v];

@@ -166,7 +166,8 @@ static int find_good_place(const star *s, double cotangent, double place[2]) {
   return 0;
 }
 
-/* find_good_place on the line t (dx, dy): finds t between the bounds of half-planes and discs. */
+/* find_good_place on the line t (dx, dy): finds the interval of t that satisfies all half-planes
+ * and discs, and its middle. */
 static int find_good_share(const star *s, double cotangent, double dx, double dy, double *t) {
   double low = -1, high = 1;
   for (int k = 0; k < s->count; ++k) {

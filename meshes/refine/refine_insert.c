@@ -419,7 +419,8 @@ static void find_centre(const cvtm_refiner *r, int64_t t, int for_angle, double 
   place[1] = a.y + y;
 }
 
-/* Limits a coordinate to half the grid's width beyond the grid: orientations fit 64 bits. */
+/* Limits a coordinate to half the grid's width beyond the grid, so that orientations fit into 64
+ * bits. */
 static int32_t round_near_grid(double x) {
   const double width = (double)(1 << CVTM_GRID_BITS);
   return (int32_t)llround(fmin(fmax(x, -0.5 * width), 1.5 * width));

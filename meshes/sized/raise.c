@@ -154,7 +154,8 @@ static int slide(cvtm_sizer *z, int32_t v, const cvtm_sized_star *s) {
   return 0;
 }
 
-/* Nonzero if the edges from an added vertex are short: they end across a channel. */
+/* Nonzero if the edges from an added vertex are short, so that they end on the other side of a
+ * channel. */
 static int is_in_channel(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s) {
   for (int k = 0; k < s->count; ++k)
     if (hypot(s->x[k], s->y[k]) > 2 * z->vertex[v].size) return 0;

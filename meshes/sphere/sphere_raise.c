@@ -154,7 +154,7 @@ static int raise_vertex(cvtm_sphere_mesh *mesh, int32_t v, double target, int sw
 
 /* The state of a vertex. BAD: it has a bad triangle; BAD + k: it is k rings away from one. Vertices
  * to be moved then get BAD + colour, where no neighbour has the same colour. */
-enum { IDLE, LOOK /* whether its triangles are bad */, MOVES, BAD, COLOURS = 32 };
+enum { IDLE, LOOK /* test whether its triangles are bad */, MOVES, BAD, COLOURS = 32 };
 
 typedef struct moves {
   int64_t first[COLOURS + 1]; /* where each colour begins in `vertex` */
