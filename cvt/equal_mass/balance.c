@@ -14,7 +14,7 @@
 
 enum { MAX_STEPS = 200, WINDOW = 20, MAX_HALVINGS = 24, MAX_CG_ITERATIONS = 2000 };
 
-static const double sufficient = 1e-4; /* Armijo's constant: the least gain over the slope */
+static const double sufficient = 1e-4; /* Armijo's constant: the least gain / predicted gain */
 /* Newton's method stops if a window of steps leaves more than this share of the squared deficit. */
 static const double stagnant = 0.9;
 static const double rounding = 1e-13; /* rounding error of the dual, relative to the energy */
@@ -22,15 +22,15 @@ static const double rounding = 1e-13; /* rounding error of the dual, relative to
  * relative deviation of a mass; the usual one after a small move of the sites. */
 static const double largest_regularisation = 0.1, usual_regularisation = 1e-3;
 static const double loosest_cg_tolerance = 0.1, predicted_cg_tolerance = 0.3;
-/* The root mean square of the relative deviations of the masses that a correction should leave, and
- * the bounds of the tolerance of its system. */
+/* The root mean square of the relative deviations of the masses after a correction, and the bounds
+ * of the tolerance of the correction's system. */
 static const double corrected = 3e-5, finest_correction = 0.01, coarsest_correction = 0.3;
 /* The largest gain of the dual, relative to the energy, that is left to a correction. */
 static const double correctable = 1e-5;
 
 /* --- memory --------------------------------------------------------------------------- */
 
-/* All arrays in device memory. */
+/* Lists all arrays in device memory. */
 static cvtm_arrays power_arrays(cvtm_power *p) {
   const int64_t n = p->count;
   return (cvtm_arrays){{
@@ -85,7 +85,7 @@ cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result)
   p->cvt = cvt;
   p->count = count;
   /* Cells have six corners on average, and a few more at the border of the domain. A CPU makes some
-   * cells twice, and may need entries for both. */
+   * cells twice, and may need entries for both versions. */
   p->edge_capacity = 12 * count + 64;
   p->target = cvt->mass / (double)count;
   p->regularisation = largest_regularisation;
@@ -149,7 +149,7 @@ static cvtm_status evaluate_diagram(cvtm_power *p, const double *weight,
 
 /* Builds a hierarchy for the present couplings, or keeps the last one. Sites and weights change
  * little between systems, so a hierarchy is kept until the iterations that a new one would have
- * saved take as long as building it. */
+ * saved take as long as building a new one. */
 static cvtm_status prepare_hierarchy(cvtm_power *p) {
   cvtm_power_hierarchy *h = &p->hierarchy;
   const cvtm_power_matrix matrix = {p->count,    p->first,    p->degree,
@@ -167,8 +167,8 @@ static cvtm_status prepare_hierarchy(cvtm_power *p) {
   return cvtm_power_hierarchy_build(p->cvt->device, &finest, p->slot_of, h);
 }
 
-/* Counts the iterations beyond those of a new hierarchy. If a new hierarchy needs as many as the
- * old one did, this number becomes the reference. */
+/* Counts the iterations beyond fresh_rate. The first system of a new hierarchy raises fresh_rate if
+ * it needs more iterations per digit. */
 static void count_excess(cvtm_power *p, double tolerance, int32_t iterations) {
   const double digits = -log10(tolerance);
   if (p->fresh) p->fresh_rate = fmax(p->fresh_rate, (double)iterations / digits);
@@ -220,8 +220,8 @@ static cvtm_status try_step(cvtm_power *p, double length, cvtm_power_figures *fi
 }
 
 /* True if the new weights are better. No cell may become empty, because a cell without edges is not
- * part of the linear systems. If the gain of the dual is within rounding errors, the masses decide.
- */
+ * part of the linear systems. If the gain of the dual is within rounding errors, the squared
+ * deficits are compared. */
 static int is_better(const cvtm_power_figures *found, const cvtm_power_figures *last, double gain) {
   const double noise = rounding * (last->energy + fabs(last->dual));
   if (found->empty > 0) return 0;
@@ -229,14 +229,14 @@ static int is_better(const cvtm_power_figures *found, const cvtm_power_figures *
   return found->dual >= last->dual + sufficient * gain;
 }
 
-/* A Newton step reduces the relative deviation d to about d^2, and need not go below the tolerance.
- */
+/* The tolerance of the system of a Newton step, which reduces the relative deviation d to about
+ * d^2, and need not go below the tolerance of the masses. */
 static double cg_tolerance(double deviation, double tolerance) {
   return fmin(fmax(deviation, 0.3 * tolerance / deviation), loosest_cg_tolerance);
 }
 
-/* Takes power->step, which is halved until it improves the weights. *moved = 0 if no length
- * improves them. */
+/* Adds power->step to the weights, halved until they are better; *moved = 0 if no length is good.
+ */
 static cvtm_status search_along(cvtm_power *p, double slope, cvtm_power_figures *figures,
                                 int *moved, cvtm_power_effort *effort) {
   double length = 1;
@@ -255,7 +255,7 @@ static cvtm_status search_along(cvtm_power *p, double slope, cvtm_power_figures 
   return status;
 }
 
-/* One step of Newton's method; *moved = 0 if it improves nothing. */
+/* Does one step of Newton's method; *moved = 0 if the weights do not become better. */
 static cvtm_status newton_step(cvtm_power *p, double tolerance, cvtm_power_figures *figures,
                                int *moved, cvtm_power_effort *effort) {
   const double deviation = fmin(figures->deviation / p->target, 1);
@@ -267,8 +267,8 @@ static cvtm_status newton_step(cvtm_power *p, double tolerance, cvtm_power_figur
 
 /* --- the weights ----------------------------------------------------------------------------- */
 
-/* Starts from the weights of the last sites, changed by the step that their couplings predict for
- * these sites. *good = 0 if a cell is then empty. */
+/* Starts from the weights of the last sites, changed by the step that the last couplings predict
+ * for the new sites. *good = 0 if a cell is then empty. */
 static cvtm_status begin_predicted(cvtm_power *p, const double *sites, cvtm_power_figures *figures,
                                    int *good, cvtm_power_effort *effort) {
   cvtm_status status = p->table->predict(p, sites);
@@ -279,8 +279,8 @@ static cvtm_status begin_predicted(cvtm_power *p, const double *sites, cvtm_powe
   return status;
 }
 
-/* Starts from the predicted weights. If they leave a cell empty, starts from the last weights, and
- * if these do, too, from equal weights. */
+/* Starts from the predicted weights. If a cell is empty, starts from the last weights, and if a
+ * cell is still empty, from equal weights. */
 static cvtm_status find_start(cvtm_power *p, const double *sites, cvtm_power_figures *figures,
                               cvtm_power_effort *effort) {
   int good = 0;

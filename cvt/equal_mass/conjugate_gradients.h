@@ -33,7 +33,7 @@ CVTM_HD void cvtm_cg_set_alpha(cvtm_cg *cg, double curvature) {
   ++cg->iteration;
 }
 
-/* To be called after a step. square: the new r'z. */
+/* Called after a step. square: the new r'z. */
 CVTM_HD void cvtm_cg_set_beta(cvtm_cg *cg, double square) {
   cg->beta = square / cg->square;
   cg->square = square;

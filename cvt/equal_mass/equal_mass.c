@@ -13,8 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* If the tolerance is at most `usual`, the final masses are balanced to `finest`, if rounding
- * permits: that takes one more step of Newton's method. */
+/* If the tolerance is at most `usual`, the final masses are balanced to `finest`, as far as
+ * rounding errors permit; this takes one more step of Newton's method. */
 static const double usual = 1e-6, finest = 1e-9;
 /* The relative decrease at which the initial CVT stops: its cells only have nearly equal masses. */
 static const double start_tolerance = 5e-4;
@@ -43,7 +43,7 @@ double cvtm_equal_mass_bound(cvtm_domain domain, const float *density, int64_t c
   return 5 / (18 * sqrt(3.0)) * mass * (double)area / (double)count;
 }
 
-/* rho^2, scaled to at most 1; malloc'd, or NULL. */
+/* Returns rho^2, scaled to at most 1 (malloc'd); NULL if memory runs out. */
 static float *square_of(cvtm_domain domain, const float *density) {
   const int64_t pixels = (int64_t)domain.width * domain.height;
   float *square = malloc((size_t)pixels * sizeof *square), most = 0;
@@ -68,8 +68,8 @@ cvtm_status cvtm_equal_mass_sample(cvtm_domain domain, const float *density, int
   return status;
 }
 
-/* Fails if sites coincide, because these cannot have equal masses. Called when cells are empty:
- * coincident sites explain that better. */
+/* Fails if sites coincide, because the masses of coincident sites cannot be equal. Called when
+ * cells are empty, for a message that names the sites. */
 static cvtm_status check_distinct(cvtm_cvt *cvt, int64_t count) {
   cvtm_error *error = cvtm_device_error(cvt->device);
   cvtm_placed *order = malloc((size_t)count * sizeof *order);
@@ -101,8 +101,7 @@ static cvtm_status correct(equal_mass_run *r, double *value, double *gradient) {
                      cvt->workspace, cvt->workspace_bytes);
 }
 
-/* The transport cost at x, as the evaluation of a cvtm_cvt_objective. NaN where the masses cannot
- * be balanced. */
+/* Evaluates the transport cost at x; NaN where the masses cannot be balanced. */
 static cvtm_status evaluate_cost(equal_mass_run *r, const double *x, double *value,
                                  double *gradient) {
   cvtm_cvt *cvt = r->task.cvt;
@@ -131,8 +130,8 @@ static cvtm_status move_sites_apart(equal_mass_run *r) {
   return status;
 }
 
-/* Moves initial sites apart if they are so close to each other that no step balances their
- * masses. */
+/* Evaluates the cost of the initial sites. First moves the sites apart if they are so close to each
+ * other that no step balances the masses. */
 static cvtm_status evaluate_start(equal_mass_run *r, double *value) {
   const double *sites = r->task.cvt->sites;
   cvtm_status status = evaluate_cost(r, sites, value, NULL);
@@ -235,8 +234,8 @@ cvtm_status cvtm_equal_mass_weights(cvtm_cvt *cvt, const double *sites, int64_t 
   return status;
 }
 
-/* If some sites are not given, places the sites (host) by a CVT without weights, in at most half of
- * the time. */
+/* If some sites are not given, computes the sites (host) by a CVT without weights, in at most half
+ * of the time limit. */
 static cvtm_status place_by_cvt(equal_mass_run *r, int64_t given, double *sites) {
   cvtm_cvt *cvt = r->task.cvt;
   const double start = cvtm_clock();

@@ -12,8 +12,8 @@
 struct cvtm_equal_mass_derivative {
   cvtm_domain domain;
   int64_t count;
-  double target; /* mass of a cell */
-  /* The density is the sum of both arrays. rest: NULL if the density is in single precision. */
+  double target; /* the mass of a cell */
+  /* The density is density + rest; rest is NULL if single precision represents the density. */
   float *density, *rest;
   double *sites, *weights, *centroids;
   double *scratch; /* 2 * count */
@@ -115,8 +115,8 @@ static cvtm_status solve_laplacian(const cvtm_equal_mass_derivative *e, double *
 /* --- the weights ------------------------------------------------------------------------------
  */
 
-/* Makes the cells of the weights, and their masses and centroids. *deviation: the largest deviation
- * of a mass from the target. */
+/* Computes the cells of the weights, and the masses and centroids of the cells. *deviation: the
+ * largest deviation of a mass from the target. */
 static cvtm_status set_cells(cvtm_equal_mass_derivative *e, double *deviation, cvtm_error *error) {
   const int64_t n = e->count;
   const cvtm_pull_cells cells = cells_of(e);
@@ -143,7 +143,7 @@ static cvtm_status set_cells(cvtm_equal_mass_derivative *e, double *deviation, c
   return status;
 }
 
-/* Newton's method from weights that are nearly right. It ends when rounding errors prevent further
+/* Improves weights that are nearly right by Newton's method, until rounding errors prevent further
  * progress. */
 static cvtm_status improve(cvtm_equal_mass_derivative *e, cvtm_error *error) {
   const int64_t n = e->count;
@@ -165,7 +165,7 @@ static cvtm_status improve(cvtm_equal_mass_derivative *e, cvtm_error *error) {
   return status;
 }
 
-/* The weights for the density in single precision. */
+/* Finds the weights for the density in single precision. */
 static cvtm_status find_weights(cvtm_equal_mass_derivative *e, cvtm_error *error) {
   cvtm_device *device = NULL;
   cvtm_cvt *cvt = NULL;

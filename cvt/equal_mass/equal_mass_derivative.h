@@ -2,12 +2,11 @@
  * double precision on the host, and their derivatives by sites and density.
  *
  * The weights w, of mean 0, solve m(x, w, rho) = M / n, where m are the masses of the cells and M
- * is the mass of the density. By the implicit function theorem K dw = -(dm by the sites and the
- * density at fixed w)
- * + dM / n, where K, the derivative of m by w, is the graph Laplacian of the power diagram
- * (Kitagawa, Merigot & Thibert 2019). So the derivative of a function of w and the centroids takes
- * one solution of K lambda = g, where g is the derivative of the function by w. The constants of
- * the phi_i of cvt/pull.h are then reduced by lambda. */
+ * is the mass of the density. By the implicit function theorem K dw = dM / n - dm, where dm is the
+ * change of m by sites and density at fixed w. K, the derivative of m by w, is the graph Laplacian
+ * of the power diagram (Kitagawa, Merigot & Thibert 2019). So the derivative of a function of w and
+ * the centroids takes one solution of K lambda = g, where g is the derivative of the function by w.
+ * lambda is then subtracted from the constants of the phi_i of cvt/pull.h. */
 #pragma once
 
 #include "base/domain.h"
@@ -25,7 +24,7 @@ cvtm_status cvtm_equal_mass_derivative_create(cvtm_domain domain, const double *
                                               cvtm_equal_mass_derivative **made, cvtm_error *error);
 void cvtm_equal_mass_derivative_destroy(cvtm_equal_mass_derivative *e);
 
-/* The weights (count) and the centroids (2 * count), which the object owns. */
+/* Return the weights (count) and the centroids (2 * count), which *e owns. */
 const double *cvtm_equal_mass_derivative_weights(const cvtm_equal_mass_derivative *e);
 const double *cvtm_equal_mass_derivative_centroids(const cvtm_equal_mass_derivative *e);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Coarsening stops at a level of at most INVERTED rows, whose matrix is inverted, or when it keeps
- * more than the share `largest_share` of the rows. A finest level of TINY rows is not coarsened. */
+/* Coarsening stops at a level of at most INVERTED rows, whose matrix is inverted, or if the next
+ * level would have more than largest_share times the rows. At most TINY rows are not coarsened. */
 enum { INVERTED = 192, TINY = 4 };
 enum {
   MATCHED = 4096,       /* rows of a block; only rows of the same block are matched */
@@ -15,7 +15,7 @@ enum {
 static const double largest_share = 0.75;
 
 /* A matrix of couplings on the host, without the diagonal. Row i has the entries start[i] .. end[i]
- * - 1; between the rows may be gaps. */
+ * - 1; there may be gaps between rows. */
 typedef struct host_rows {
   int64_t count;
   int32_t *start, *end;
@@ -24,7 +24,7 @@ typedef struct host_rows {
   int threads; /* number of threads for loops over the rows */
 } host_rows;
 
-/* All indices and values of the levels, one array after the other. */
+/* The arrays of all levels, one after the other. */
 typedef struct packed {
   int32_t *index;
   double *value;
@@ -39,7 +39,8 @@ static void free_rows(host_rows *rows) {
   *rows = (host_rows){0};
 }
 
-/* Allocates rows with memory for `entries`; returns 0 if memory runs out. The caller frees. */
+/* Allocates rows with `entries` entries. Returns 0 if memory runs out; even then the caller frees.
+ */
 static int allocate_rows(host_rows *rows, int64_t count, int64_t entries, int threads) {
   rows->count = count;
   rows->threads = count < WORTH_THREADS ? 1 : threads;
@@ -52,9 +53,9 @@ static int allocate_rows(host_rows *rows, int64_t count, int64_t entries, int th
 
 /* --- aggregates ------------------------------------------------------------------------------ */
 
-/* Aggregates of the rows first .. last - 1, numbered from 0: each free row is matched to the free
- * row to which it is coupled most, or joins the aggregate of its strongest coupling. Returns their
- * number. */
+/* Makes aggregates of the rows first .. last - 1, numbered from 0: each free row is matched to the
+ * free row to which it is coupled most, or joins the aggregate of its strongest coupling. Returns
+ * the number of aggregates. */
 static int32_t match_block(const host_rows *rows, int32_t first, int32_t last, int32_t *aggregate) {
   int32_t count = 0;
   for (int32_t i = first; i < last; ++i) aggregate[i] = -1;
@@ -85,9 +86,8 @@ static int32_t match_block(const host_rows *rows, int32_t first, int32_t last, i
   return count;
 }
 
-/* The aggregate of each row. Rows of different blocks are not matched, so that threads can take
- * blocks. before[b]: the number of aggregates in the blocks before block b. Returns the number of
- * all aggregates. */
+/* Sets the aggregate of each row. Rows of different blocks are not matched, so that threads can
+ * take blocks. before[b]: the number of aggregates before block b. Returns the number of all. */
 static int32_t match_pairs(const host_rows *rows, int32_t *aggregate, int32_t *before) {
   const int32_t n = (int32_t)rows->count, blocks = (n + MATCHED - 1) / MATCHED;
   int32_t count = 0;
@@ -106,8 +106,8 @@ static int32_t match_pairs(const host_rows *rows, int32_t *aggregate, int32_t *b
   return count;
 }
 
-/* Lists the rows of each aggregate: those of aggregate k are child[first[k]] .. child[first[k + 1]
- * - 1]. `first` has count + 1 entries. */
+/* Lists the rows of each aggregate k as child[first[k]] .. child[first[k + 1] - 1]. `first` has
+ * count + 1 entries. */
 static void list_children(const int32_t *aggregate, int64_t rows, int64_t count, int32_t *first,
                           int32_t *child) {
   memset(first, 0, ((size_t)count + 1) * sizeof *first);
@@ -163,8 +163,8 @@ static int halve(const host_rows *fine, int32_t *aggregate, int32_t *first, int3
   return sum_couplings(fine, aggregate, count, first, child, coarse);
 }
 
-/* Makes two matchings, one after the other. aggregate, first and child describe their composition.
- */
+/* Makes two matchings, one after the other; aggregate, first and child describe their composition.
+ * Returns 0 if memory runs out. */
 static int coarsen_by_matchings(const host_rows *fine, int32_t *aggregate, int32_t *first,
                                 int32_t *child, host_rows *coarse) {
   host_rows half = {0};
@@ -181,7 +181,7 @@ static int coarsen_by_matchings(const host_rows *fine, int32_t *aggregate, int32
 /* --- packing -----------------------------------------------------------------------------------
  */
 
-/* Appends memory for `count` numbers; returns the first, or NULL if memory runs out. */
+/* Appends `count` numbers; returns the address of the first, or NULL if memory runs out. */
 static int32_t *add_indices(packed *all, int64_t count) {
   if (!cvtm_grow(&all->index, sizeof *all->index, &all->index_capacity, all->indices + count))
     return NULL;
@@ -274,7 +274,8 @@ static int pack_inverse(packed *all, const host_rows *rows) {
 /* --- the levels ----------------------------------------------------------------------------------
  */
 
-/* Sizes of the levels on the host; pointers are set when all are known. */
+/* The sizes of the levels, and their arrays on the host; pointers are set when all sizes are known.
+ */
 typedef struct plan {
   int32_t levels;
   int64_t count[CVTM_POWER_LEVELS], entries[CVTM_POWER_LEVELS];
@@ -282,9 +283,9 @@ typedef struct plan {
   int inverted; /* nonzero: the coarsest level has an inverse */
 } plan;
 
-/* Replaces *rows by one coarser level, and packs it. row_of: the caller's number of each row of the
- * finest level, which are sorted by slot. Returns 1 after the last level, 0 if there may be more,
- * and -1 if memory runs out. */
+/* Replaces *rows by the next coarser level, and packs that level. row_of: the caller's number of
+ * each row of the finest level, whose rows are sorted by slot. Returns 1 after the last level, 0 if
+ * there may be more levels, and -1 if memory runs out. */
 static int add_level(plan *made, host_rows *rows, const int32_t *row_of) {
   const size_t n = (size_t)rows->count + 1;
   int32_t *aggregate = malloc(3 * n * sizeof *aggregate);
@@ -326,8 +327,8 @@ static void free_device_rows(device_rows *d) {
   free(d->coupling);
 }
 
-/* Copies the matrix; the caller frees, also on failure. *entries: the number of entries in all
- * rows. */
+/* Copies the matrix; the caller frees the copy, also on failure. *entries: the number of entries.
+ */
 static cvtm_status copy_rows(cvtm_device *device, const cvtm_power_matrix *a, const int32_t *order,
                              device_rows *d, int64_t *entries) {
   const size_t n = (size_t)a->count;
@@ -354,7 +355,7 @@ static cvtm_status copy_rows(cvtm_device *device, const cvtm_power_matrix *a, co
   return status;
 }
 
-/* Reads the finest level's rows in the order of their slots; fails if a copy fails. */
+/* Reads the finest level's rows in the order of their slots. */
 static cvtm_status read_rows(cvtm_device *device, const cvtm_power_matrix *a, const int32_t *order,
                              int32_t *row_of, host_rows *rows) {
   device_rows d = {0};
@@ -421,7 +422,7 @@ static void point_levels(const plan *made, const cvtm_power_level *finest,
   h->inverse = made->inverted ? value : NULL;
 }
 
-/* Reserves a quarter more than needed, so that similar hierarchies fit, too. */
+/* Reserves a quarter more than needed, so that the memory suffices for similar hierarchies. */
 static cvtm_status reserve_array(cvtm_device *device, void *memory, size_t size, int64_t needed,
                                  int64_t *capacity) {
   void **pointer = memory;

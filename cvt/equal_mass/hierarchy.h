@@ -19,31 +19,32 @@ typedef struct cvtm_power_matrix {
   int64_t count;
   const int32_t *first, *degree, *neighbor;
   const double *coupling;
-  const double *diagonal; /* the sum of a row's couplings */
+  const double *diagonal; /* the sum of the couplings of each row */
 } cvtm_power_matrix;
 
 /* The system of a level, matrix * correction = right, and its aggregates. */
 typedef struct cvtm_power_level {
   cvtm_power_matrix matrix;
-  const int32_t *child_first, *child; /* the rows of the finer level in each row of this one: child
+  const int32_t *child_first, *child; /* row i joins the finer level's rows child[k] for k =
                                          child_first[i] .. child_first[i + 1] - 1 */
   double *right, *correction;
-  double *scratch; /* the residual on the way down, the interpolated correction on the way up */
+  double
+      *scratch; /* going down: the residual; going up: the correction with the coarser one added */
 } cvtm_power_level;
 
 /* Level 0 is the caller's matrix. All pointers are to device memory. */
 typedef struct cvtm_power_hierarchy {
   int32_t levels; /* 0: none has been built */
   cvtm_power_level level[CVTM_POWER_LEVELS];
-  const double *inverse; /* of the coarsest level's matrix, row by row; NULL if that has too many
-                            rows, or is the finest */
+  const double *inverse; /* the inverse of the coarsest level's matrix, row by row; NULL if the
+                            matrix has too many rows, or is the finest */
   int32_t *indices;      /* the memory of the levels' arrays */
   double *values;
   int64_t index_capacity, value_capacity;
 } cvtm_power_hierarchy;
 
-/* Makes the levels coarser than the given one, whose rows are visited in `order` (device memory:
- * the sorted slot of each row). Computed on the host. On failure the hierarchy has no levels. */
+/* Makes the levels coarser than the finest, whose rows are visited in `order` (device memory: the
+ * sorted slot of each row), on the host. On failure the hierarchy has no levels. */
 cvtm_status cvtm_power_hierarchy_build(cvtm_device *device, const cvtm_power_level *finest,
                                        const int32_t *order, cvtm_power_hierarchy *hierarchy);
 void cvtm_power_hierarchy_release(cvtm_device *device, cvtm_power_hierarchy *hierarchy);
@@ -54,13 +55,12 @@ CVTM_C_END
 #define CVTM_POWER_DAMPING 0.67
 #define CVTM_POWER_STRETCH 1.8
 
-/* The V-cycle has three phases, each of which starts when the one before has ended:
- * cvtm_power_set_residual of the rows of a level, cvtm_power_restrict to those of the next one, and
- * so on down to the coarsest, which is solved if it has an inverse; then cvtm_power_correct_level
- * of the rows of each level up to the finest. cvtm_power_begin_cycle of the finest rows comes
- * before all. */
+/* A V-cycle, in phases for all rows of a level, each of which starts when the phase before has
+ * ended: cvtm_power_begin_cycle for the finest level. Going down, cvtm_power_set_residual for a
+ * level, then cvtm_power_restrict for the next coarser level. The coarsest level is solved by its
+ * inverse, if there is one. Going up, cvtm_power_correct_level for each level but a solved one. */
 
-/* A step of Jacobi's method from zero. */
+/* Does a step of Jacobi's method from zero in row i. */
 CVTM_HD void cvtm_power_begin_cycle(const cvtm_power_level *level, int64_t i) {
   const double diagonal = level->matrix.diagonal[i];
   const double x = diagonal > 0 ? CVTM_POWER_DAMPING * level->right[i] / diagonal : 0;
@@ -81,7 +81,7 @@ CVTM_HD void cvtm_power_set_residual(const cvtm_power_level *level, int64_t i) {
   level->scratch[i] = cvtm_power_residual(level, level->correction, i);
 }
 
-/* Sets the right side of row i of the coarse level, and its first step of Jacobi's method. */
+/* Sets the right side of row i of the coarse level, and begins the row's cycle. */
 CVTM_HD void cvtm_power_restrict(const cvtm_power_level *fine, const cvtm_power_level *coarse,
                                  int64_t i) {
   double sum = 0;
@@ -91,8 +91,7 @@ CVTM_HD void cvtm_power_restrict(const cvtm_power_level *fine, const cvtm_power_
   cvtm_power_begin_cycle(coarse, i);
 }
 
-/* Sets the correction of row i, and corrects the rows of the finer level; that is NULL if there is
- * none. */
+/* Sets the correction of row i, and corrects its rows of the finer level (NULL: there is none). */
 CVTM_HD void cvtm_power_set_correction(const cvtm_power_level *level, const cvtm_power_level *finer,
                                        int64_t i, double x) {
   level->correction[i] = x;
@@ -103,7 +102,7 @@ CVTM_HD void cvtm_power_set_correction(const cvtm_power_level *level, const cvtm
   }
 }
 
-/* The last step of Jacobi's method in row i. */
+/* Does the last step of Jacobi's method in row i. */
 CVTM_HD void cvtm_power_correct_level(const cvtm_power_level *level, const cvtm_power_level *finer,
                                       int64_t i) {
   const double diagonal = level->matrix.diagonal[i];

@@ -11,8 +11,8 @@
 #include "jfa/cell_by_tree.h"
 
 /* A tree with the weights of its sites. If slot_of is not NULL, site i has the neighbours
- * hint[hint_first[i]] .. hint[hint_first[i] + hint_degree[i] - 1] in a similar diagram, by the
- * indices of the caller. */
+ * hint[hint_first[i]] .. hint[hint_first[i] + hint_degree[i] - 1] (the caller's indices) in a
+ * similar diagram. */
 typedef struct cvtm_power_view {
   cvtm_site_tree_view tree;
   const double *weight;     /* in sorted order */
@@ -21,8 +21,8 @@ typedef struct cvtm_power_view {
   const int32_t *hint_first, *hint_degree, *hint;
 } cvtm_power_view;
 
-/* A polygon of stride 1. other[k] is across the edge from corner k to the next: the
- * cvtm_power_label of a site, or CVTM_POLYGON_BORDER. */
+/* A polygon of stride 1. other[k]: the cvtm_power_label of the site across the edge from corner k
+ * to the next corner, or CVTM_POLYGON_BORDER. */
 typedef struct cvtm_power_cell {
   cvtm_cell polygon;
   int32_t *other;
@@ -51,8 +51,8 @@ static inline void cvtm_power_set_max_weights(const double *weight, int64_t coun
   for (int64_t node = leaf_count - 1; node >= 1; --node) cvtm_power_max_of_node(node, max_weight);
 }
 
-/* Encodes in one number the site at a slot, and the one of its 9 periodic images that the shift of
- * the origin selects. There are fewer than 2^31 / 9 slots. */
+/* Encodes in one number the site at a slot, and which of its 9 periodic images the shift of the
+ * origin selects. There are fewer than 2^31 / 9 slots. */
 CVTM_HD int32_t cvtm_power_label(int64_t slot, const cvtm_cell_origin *o) {
   const int32_t ix = (o->shift_x > 0) - (o->shift_x < 0) + 1;
   const int32_t iy = (o->shift_y > 0) - (o->shift_y < 0) + 1;
@@ -102,8 +102,8 @@ CVTM_HD int cvtm_power_box_cuts(const cvtm_cell *cell, double radius2, const cvt
 }
 
 /* Clips by the site at a slot. Returns 0 if the cell is empty or *status is CVTM_CELL_OVERFLOW. Of
- * coincident sites the one of largest weight owns the cell; of equal weights the first slot does,
- * which has the lowest index. */
+ * coincident sites the site of largest weight owns the cell; if the weights are equal, the site at
+ * the first slot, which has the lowest index. */
 CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t slot,
                                  const cvtm_cell_origin *o, cvtm_power_cell *cell, double *radius2,
                                  cvtm_cell_status *status) {
@@ -128,8 +128,8 @@ CVTM_HD int cvtm_power_clip_site(const cvtm_power_view *view, int64_t slot,
   return 1;
 }
 
-/* The slots of sites that have clipped already. A second clip by a site could leave slivers, by
- * rounding. */
+/* The slots of the sites by which a cell has been clipped. A second clip by a site could leave
+ * slivers, by rounding errors. */
 enum { CVTM_POWER_CLIPPED = 12 };
 typedef struct cvtm_power_clipped {
   int32_t count, slot[CVTM_POWER_CLIPPED];
@@ -149,8 +149,8 @@ CVTM_HD int cvtm_power_clip_leaf(const cvtm_power_view *view, int64_t leaf,
   return 1;
 }
 
-/* The sites that clip first, so that few others can still cut the cell: the hints, or without hints
- * the nearest sites. */
+/* Finds the sites that clip first, so that few other sites can still cut the cell: the hints, or
+ * without hints the nearest sites. */
 CVTM_HD void cvtm_power_find_candidates(const cvtm_power_view *view, cvtm_domain domain,
                                         const cvtm_cell_origin *o, cvtm_power_clipped *clipped) {
   clipped->count = 0;
@@ -207,7 +207,7 @@ CVTM_HD int cvtm_power_clip_tree(const cvtm_power_view *view, const cvtm_cell_or
   return 1;
 }
 
-/* Clips the rectangle by the first candidates, and lists them in *clipped. Returns 0 as
+/* Clips the rectangle by the candidates, and lists the candidates in *clipped. Returns 0 as
  * cvtm_power_clip_site does. */
 CVTM_HD int cvtm_power_begin_cell(const cvtm_power_view *view, cvtm_domain domain,
                                   const cvtm_cell_box *start, const cvtm_cell_origin *o,
@@ -222,7 +222,7 @@ CVTM_HD int cvtm_power_begin_cell(const cvtm_power_view *view, cvtm_domain domai
   return 1;
 }
 
-/* Clips the rectangle by all sites, on a torus by their images one period away as well. */
+/* Clips the rectangle by all sites, on a torus also by the images of the sites one period away. */
 CVTM_HD cvtm_cell_status cvtm_power_cut_from(const cvtm_power_view *view, cvtm_domain domain,
                                              const cvtm_cell_box *start, cvtm_cell_origin *o,
                                              cvtm_power_cell *cell) {
@@ -243,7 +243,7 @@ CVTM_HD cvtm_cell_status cvtm_power_cut_from(const cvtm_power_view *view, cvtm_d
 /* --- kept cells (rings.h) ------------------------------------------------------------------ */
 
 enum {
-  CVTM_POWER_RING = 16, /* most neighbours */
+  CVTM_POWER_RING = 16, /* neighbours, at most */
   CVTM_POWER_NOT_AROUND = 1 << CVTM_POWER_RING
 };
 
@@ -267,7 +267,7 @@ CVTM_HD cvtm_power_line cvtm_power_bisector(const cvtm_power_view *view, const c
 }
 
 /* True if a line has an edge between the corners (ax, ay) and (bx, by): the polygon turns by less
- * than half a circle where the next line follows, the edge is longer than 0, and it begins inside
+ * than half a circle where the next line follows, and the edge is longer than 0 and begins inside
  * the domain. */
 CVTM_HD int cvtm_power_has_edge(const cvtm_cell_box *domain, const cvtm_power_line *line,
                                 const cvtm_power_line *next, double ax, double ay, double bx,
@@ -278,10 +278,10 @@ CVTM_HD int cvtm_power_has_edge(const cvtm_cell_box *domain, const cvtm_power_li
          ay < domain->y1;
 }
 
-/* Sets the polygon that the bisectors with the neighbours in the row bound; edge k is with
- * neighbour k. There are 3 to CVTM_POWER_RING neighbours. Corner k is x[k * stride], y[k * stride].
- * Returns the sum of 2^k over the edges that are missing, plus CVTM_POWER_NOT_AROUND if the
- * neighbours do not go around once. */
+/* Sets the polygon whose edge k is on the bisector with neighbour k of the row, which has 3 to
+ * CVTM_POWER_RING neighbours. Corner k is x[k * stride], y[k * stride]. Returns the sum of 2^k over
+ * the edges that are missing, plus CVTM_POWER_NOT_AROUND if the neighbours do not go around the
+ * site exactly once. */
 CVTM_HD uint32_t cvtm_power_set_by_ring(const cvtm_power_view *view, cvtm_domain domain,
                                         int64_t slot, cvtm_ring row, double *x, double *y,
                                         int32_t *other, int64_t stride) {
@@ -321,7 +321,7 @@ typedef struct cvtm_power_mean {
   double density, moment;
 } cvtm_power_mean;
 
-/* The means along the segment from (ax, ay) to (bx, by), pixel by pixel. */
+/* Computes the means along the segment from (ax, ay) to (bx, by), pixel by pixel. */
 CVTM_HD cvtm_power_mean cvtm_power_mean_along(const cvtm_density_view *density, double ax,
                                               double ay, double bx, double by) {
   const double dx = bx - ax, dy = by - ay;
@@ -350,27 +350,27 @@ CVTM_HD cvtm_power_mean cvtm_power_mean_along(const cvtm_density_view *density, 
   return mean;
 }
 
-/* The coupling of two cells: the mass that crosses their common edge when a weight grows by one,
- * the integral of rho / (2 |x_i - x_j|) (Kitagawa, Merigot & Thibert 2019, theorem 1.3).
- * `regularisation` times the mass of a cell, spread evenly, is added to the density, so that cells
- * stay coupled where the density is 0. */
+/* The coupling of two cells: the mass that crosses the common edge per change of a weight, that is,
+ * the integral of rho / (2 |x_i - x_j|) (Kitagawa, Merigot & Thibert 2019, theorem 1.3). A constant
+ * density of `regularisation` times the mass per cell is added, so that cells are also coupled
+ * where the density is 0. */
 CVTM_HD double cvtm_power_coupling(double mean, double length, double distance, double mass,
                                    double regularisation) {
   const double wide = length > distance ? length : distance;
   return (mean / (2 * distance) + regularisation * mass / (3 * wide * wide * distance)) * length;
 }
 
-/* An edge of a cell: the site across by the index of the caller, the coupling, and the offset of
- * the edge's centre of mass from the site of the cell and from the site across. Where the density
- * is 0 the middle of the edge stands for its centre of mass. */
+/* An edge of a cell: the caller's index of the site across, the coupling, and the offset of the
+ * edge's centre of mass from the site of the cell and from the site across. Where the density is 0
+ * the midpoint of the edge is used instead of the centre of mass. */
 typedef struct cvtm_power_edge {
   int32_t index; /* -1: none */
   double coupling;
-  double offset[4]; /* x, y from the cell's site; x, y from the neighbour */
+  double offset[4]; /* x, y from the cell's site; x, y from the site across */
 } cvtm_power_edge;
 
-/* Edge k of a cell that is not empty, from corner k to the next. known: the means along it, or NULL
- * if they are not known. */
+/* Describes edge k of a cell that is not empty, from corner k to the next. known: the means along
+ * the edge; NULL: the function computes the means. */
 CVTM_HD cvtm_power_edge cvtm_power_edge_of(const cvtm_power_view *view, cvtm_domain domain,
                                            const cvtm_density_view *density, int64_t slot,
                                            const cvtm_power_cell *cell, int32_t k,

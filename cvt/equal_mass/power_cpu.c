@@ -1,5 +1,5 @@
-/* The phases of cells of equal mass on a CPU. Cells are kept by their rings (cvt/rings.h), or cut
- * out by the tree. */
+/* The phases of cells of equal mass on a CPU. A cell is computed from its ring (cvt/rings.h), or
+ * cut out by a search of the tree. */
 #include "cvt/equal_mass/power_cpu.h"
 
 #include "base/primitives.h"
@@ -47,8 +47,8 @@ int cvtm_power_cut_out(const cvtm_power_view *view, cvtm_domain domain, int64_t 
 
 /* The arrays have one number per site, in the caller's order. There is one polygon per thread. */
 typedef struct power_state {
-  int32_t *is_ring; /* 1: the row of couplings lists all neighbours of the cell around it */
-  int32_t *cut;     /* the round in which the cell was cut out by the tree; 0: it was not */
+  int32_t *is_ring; /* 1: the row of couplings lists all neighbours, in order around the cell */
+  int32_t *cut;     /* the round in which the cell is cut out; 0: the cell is kept */
   int threads;
   cvtm_power_cell cell[];
 } power_state;
@@ -106,7 +106,7 @@ typedef struct power_part {
   int32_t round;
   cvtm_power_cell *cell;
   cvtm_batch batch; /* cells whose integrals have not been computed */
-  /* The same cells; the next cell is built in the entry after them. */
+  /* The cells of `batch`; the next cell is built in the entry after the last. */
   pending_cell pending[CVTM_BATCH_CELLS];
 } power_part;
 
@@ -124,15 +124,15 @@ static int32_t allocate_entries(cvtm_power *power, int32_t count) {
   return first;
 }
 
-/* The number of new entries for the row of cell i: 0 if it has a row of an earlier round that is
- * long enough. */
+/* The number of new entries for the row of cell i: 0 if its row of an earlier round is long
+ * enough. */
 CVTM_INLINE int32_t new_entries(const cvtm_power *power, int32_t i, int32_t corners) {
   return corners > power->degree[i] ? corners : 0;
 }
 
-/* Stores the row of couplings of a cell, in new entries from *next on or in its old ones, if the
+/* Stores the row of couplings of a cell, in new entries from *next on or in its old entries, if the
  * arrays are large enough. mean: the means of the density along the edges; NULL: the function
- * computes them. */
+ * computes the means. */
 CVTM_INLINE void store_couplings(const power_part *s, int64_t slot, const cvtm_power_cell *cell,
                                  const cvtm_power_mean *mean, int32_t *next) {
   cvtm_power *power = s->power;
@@ -183,7 +183,7 @@ CVTM_INLINE int add_to_batch(power_part *s, int64_t slot, const cvtm_cell *polyg
                         s->view.tree.index[slot]);
 }
 
-/* Sets the moments and the couplings of the cell in s->cell alone. */
+/* Sets the moments and the couplings of the cell in s->cell, without the batch. */
 static void sum_alone(power_part *s, int64_t slot) {
   cvtm_power_cell *cell = s->cell;
   const cvtm_cvt *cvt = s->power->cvt;
@@ -227,9 +227,9 @@ CVTM_INLINE void empty_batch(power_part *s) {
 
 /* --- cells ------------------------------------------------------------------------------- */
 
-/* Keeps the cell if its ring still bounds it and no other cell has marked it. Else marks the cells
- * to cut: the cell itself, and the four cells that meet at each edge that has vanished. If a kept
- * cell is marked later, it is cut again. */
+/* Keeps the cell at a slot if the cell's ring still bounds it and no other cell has marked it. Else
+ * marks the cells to cut: the cell itself, and the four cells that meet at each vanished edge. A
+ * kept cell that is marked later is cut nevertheless. */
 CVTM_INLINE void keep_cell(power_part *s, int64_t slot) {
   const int32_t i = s->view.tree.index[slot];
   const cvtm_ring row = cvtm_power_hints_of(&s->view, i);
@@ -255,7 +255,7 @@ CVTM_INLINE void keep_cell(power_part *s, int64_t slot) {
   sum_alone(s, slot);
 }
 
-/* Cuts out a cell; returns 0 if memory ran out. */
+/* Cuts out a cell; returns 0 if memory runs out. */
 CVTM_INLINE int cut_cell(power_part *s, int64_t slot) {
   cvtm_power *power = s->power;
   const cvtm_cell *polygon = &s->cell->polygon;
@@ -275,7 +275,7 @@ CVTM_INLINE int cut_cell(power_part *s, int64_t slot) {
 
 enum { BLOCK = 32 }; /* slots that a thread takes at a time */
 
-/* Visits the cells at some slots; returns 0 if memory ran out. */
+/* Keeps, marks or cuts the cells at the slots first .. end - 1; returns 0 if memory runs out. */
 CVTM_INLINE int visit_block(power_part *s, int64_t first, int64_t end) {
   const int32_t *cut = state_of(s->power)->cut;
   int good = 1;
@@ -310,7 +310,7 @@ static power_part begin_part(cvtm_power *power, int32_t round) {
 }
 
 /* Makes the cells of a round; *marked: at least 1 if cells are marked for the next round. Returns 0
- * if memory ran out. */
+ * if memory runs out. */
 static int make_round(cvtm_power *power, int32_t round, int64_t *marked) {
   int (*const visit)(power_part *, int64_t, int64_t) =
       cvtm_has_wide_vectors() ? visit_block_wide : visit_block_baseline;
@@ -449,7 +449,7 @@ static void solve_coarsest(const cvtm_power_hierarchy *h) {
   }
 }
 
-/* The preconditioned residual, by a V-cycle. */
+/* Computes the preconditioned residual by a V-cycle. */
 static void precondition(cvtm_power *power) {
   const cvtm_power_level *level = power->hierarchy.level;
   const int32_t last = power->hierarchy.levels - 1;

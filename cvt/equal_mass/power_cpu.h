@@ -1,5 +1,4 @@
-/* Inside cvt only, on the CPU: a power cell in memory that grows with its corners, and all cells.
- */
+/* Inside cvt only, on the CPU: a power cell whose memory grows, and all power cells of a tree. */
 #pragma once
 
 #include "base/device.h"
@@ -10,12 +9,13 @@
 int cvtm_power_cell_grow(cvtm_power_cell *cell, int32_t capacity);
 void cvtm_power_cell_release(cvtm_power_cell *cell);
 
-/* Clips the cell of the site at a slot out of *start, a rectangle relative to the site, or out of
- * the domain if that is NULL. Returns 0 if memory ran out. */
+/* Clips the cell of the site at a slot out of the rectangle *start, relative to the site, or out of
+ * the domain if start is NULL. Returns 0 if memory runs out. */
 int cvtm_power_cut_out(const cvtm_power_view *view, cvtm_domain domain, int64_t slot,
                        const cvtm_cell_box *start, cvtm_power_cell *cell);
 
-/* The cells of a tree with boxes; weights: in the caller's order, or NULL: all are 0. The sites may
- * be outside the domain, which is not periodic. The message of an error is the device's. */
+/* Computes the cells of the sites of a tree with boxes. weights: in the caller's order; NULL: all
+ * are 0. The sites may be outside the domain, which is not periodic. Sets the device's error on
+ * failure; else the caller frees *cells. */
 cvtm_status cvtm_power_cells(cvtm_device *device, const cvtm_site_tree_view *tree,
                              cvtm_domain domain, const double *weights, cvtm_cells *cells);

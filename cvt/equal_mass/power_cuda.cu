@@ -1,7 +1,7 @@
 /* The state of a power diagram on a CUDA device, and the sums and couplings of the polygons of
- * power_polygons_cuda.cu. The lanes of a warp share some cells. large_kernel computes the cells
- * with more corners than a polygon has room for, a warp each. Those with more corners than the
- * scratch of a block holds come one after the other. All sums have a fixed order. */
+ * power_polygons_cuda.cu. A warp computes CELLS cells. large_kernel computes the cells with more
+ * than CVTM_POWER_CORNERS corners, one warp per cell; cells with more corners than the scratch
+ * memory of a block holds are computed one after the other. All sums have a fixed order. */
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
 #include "cvt/evaluate_cuda.h"
@@ -49,8 +49,8 @@ cvtm_status create_state_cuda(cvtm_power *power) {
   cvtm_power_state_cuda *state = new (std::nothrow) cvtm_power_state_cuda();
   if (!state) return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory");
   power->state = state;
-  /* A site adds at most one corner to a cell. Several periodic images of it can each add one only
-   * if there are few sites. */
+  /* A site adds at most one corner to a cell. Several of its periodic images can each add a corner
+   * only if there are few sites. */
   const int64_t n = power->count, most = CVTM_POWER_SCRATCH_CORNERS;
   state->giant_capacity = 4 + n + 8 * (n < most ? n : most);
   cvtm_status status = cvtm_device_allocate_arrays(device, arrays_of(power, state));
@@ -66,7 +66,7 @@ cvtm_status create_state_cuda(cvtm_power *power) {
 enum {
   WARP = 32,
   CELLS = 8,        /* per warp */
-  PLAIN_ROWS = 500, /* the most rows of a cell that is integrated by segments (is_plain) */
+  PLAIN_ROWS = 500, /* rows of a cell that is integrated by segments, at most (is_plain) */
 };
 
 struct warp_cells {
@@ -83,9 +83,8 @@ __device__ cvtm_power_cell warp_cell(warp_cells *memory, int c) {
   return cell;
 }
 
-/* The moments of the rows of a cell that belong to one of `lanes` lanes. The slopes of the cell
- * must be set.
- */
+/* Integrates over the rows of a cell that belong to `lane`, one of `lanes` lanes. The slopes of the
+ * cell must be set. */
 __device__ cvtm_cell_moments integrate_share(const cvtm_power_view &view, cvtm_domain domain,
                                              const cvtm_density_view &density, int64_t slot,
                                              const cvtm_cell &cell, int lane, int lanes) {
@@ -151,8 +150,8 @@ __device__ void sum_by_rows(const cvtm_power_view &view, cvtm_domain domain,
   __syncwarp();
 }
 
-/* Sets the couplings of all cells but the large ones, and the moments of those that are not plain.
- * count: the corners of a plain cell, CVTM_CELL_DEFERRED of any other. */
+/* Sets the couplings of all cells but the large ones, and the moments of the cells among them that
+ * are not plain. count: the number of corners of a plain cell, else CVTM_CELL_DEFERRED. */
 __global__ void __launch_bounds__(WARP)
     couple_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
                   cvtm_density_view density, cvtm_power_polygons polygons, int32_t *count,

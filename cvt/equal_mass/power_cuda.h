@@ -6,13 +6,13 @@
 
 enum {
   CVTM_POWER_SCRATCH_BLOCKS = 128,   /* blocks that clip a cell in scratch memory at a time */
-  CVTM_POWER_SCRATCH_CORNERS = 4096, /* the most corners of a cell in a block's scratch memory */
-  CVTM_POWER_CORNERS = 16,           /* the most corners of a polygon */
-  CVTM_POWER_SLOTS = 17,             /* stride in shared memory: odd, so that it spreads over the
-                                        banks */
-  CVTM_POWER_IS_LARGE = -1, /* a number of corners that means: more than CVTM_POWER_CORNERS */
+  CVTM_POWER_SCRATCH_CORNERS = 4096, /* corners of a cell in a block's scratch memory, at most */
+  CVTM_POWER_CORNERS = 16,           /* corners of a polygon, at most */
+  CVTM_POWER_SLOTS = 17,             /* stride in shared memory: odd, so that cells spread over
+                                        the banks */
+  CVTM_POWER_IS_LARGE = -1, /* stored instead of a number of corners above CVTM_POWER_CORNERS */
   CVTM_POWER_ROUNDS = 2,    /* rounds that cut marked cells, before all cells are cut */
-  CVTM_POWER_PARTS = 264    /* the most blocks of a reduction */
+  CVTM_POWER_PARTS = 264    /* blocks of a reduction, at most */
 };
 
 /* Counters: large cells (too many corners for a polygon), giant cells (too many for a block's
@@ -30,20 +30,21 @@ enum {
 typedef struct cvtm_power_polygons {
   double *x, *y;
   int32_t *other;
-  int32_t *corners; /* of the cell at each slot */
+  int32_t *corners; /* the number of corners of the cell at each slot */
   int32_t *round;   /* per site, by the caller's index: the round in which its cell is cut; 0:
                      * kept */
 } cvtm_power_polygons;
 
 /* Arrays in device memory. */
 typedef struct cvtm_power_state_cuda {
-  int32_t *counter;       /* CVTM_POWER_COUNTERS */
-  int32_t *large, *giant; /* the slots of these cells, in no particular order */
+  int32_t *counter; /* CVTM_POWER_COUNTERS */
+  int32_t *large,
+      *giant; /* the slots of the large and of the giant cells, in no particular order */
   double *corners, *giant_corners;
   int32_t *other, *giant_other;
   int64_t giant_capacity; /* corners */
   cvtm_power_polygons polygons;
-  int32_t *plain; /* per slot: the count of couple_kernel */
+  int32_t *plain; /* per slot: `count` of couple_kernel */
   double *part;   /* CVTM_POWER_FIGURES * CVTM_POWER_PARTS partial results of reductions */
 } cvtm_power_state_cuda;
 
@@ -51,10 +52,10 @@ static inline cvtm_power_state_cuda cvtm_power_get_state_cuda(const cvtm_power *
   return *static_cast<const cvtm_power_state_cuda *>(power->state);
 }
 
-/* The steps of a diagram. Keep: sets the cells that have a ring, and marks those to cut. Cut: cuts
- * the cells marked for a round; all cells in round CVTM_POWER_ROUNDS + 1 if any is marked. Agree:
- * marks for the next round the kept cells that do not agree with those that were cut. Cells of more
- * than CVTM_POWER_CORNERS corners are listed as large. */
+/* Enqueue the steps of a diagram. Keep: sets the cells that have a ring, and marks cells to cut.
+ * Cut: cuts the cells marked for a round; all cells in round CVTM_POWER_ROUNDS + 1 if a cell is
+ * marked. Agree: marks for the next round the kept cells that disagree with a cell that was cut.
+ * Cells of more than CVTM_POWER_CORNERS corners are listed as large. */
 cvtm_status cvtm_power_keep_cuda(cvtm_power *power);
 cvtm_status cvtm_power_cut_cuda(cvtm_power *power, int32_t round);
 cvtm_status cvtm_power_agree_cuda(cvtm_power *power, int32_t round);

@@ -17,7 +17,7 @@ typedef struct diagram {
 } diagram;
 
 /* Clips all cells. If cells->corners is NULL, stores the number of corners of cell i in
- * cells->start[i + 1], else its corners from cells->start[i] on. */
+ * cells->start[i + 1], else its corners from cells->start[i] on. Returns 0 if memory runs out. */
 static int cut_all(const diagram *d, cvtm_cells *cells) {
   const cvtm_site_tree_view *tree = &d->view.tree;
   const double width = (double)d->domain.width, height = (double)d->domain.height;
@@ -52,7 +52,7 @@ static int cut_all(const diagram *d, cvtm_cells *cells) {
   return !failed;
 }
 
-/* Returns 0 if memory ran out. */
+/* Counts the corners of all cells, then stores the cells. Returns 0 if memory runs out. */
 static int make_cells(const diagram *d, cvtm_cells *cells) {
   const int64_t count = d->view.tree.count;
   cells->count = count;

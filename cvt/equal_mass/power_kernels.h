@@ -23,8 +23,8 @@ enum { CVTM_POWER_FIGURES = 6 };
 
 typedef struct cvtm_power_table cvtm_power_table;
 
-/* Pointers are to device memory. Arrays hold one entry per site, in the caller's order, unless said
- * otherwise. */
+/* Pointers are to device memory. An array has one entry per site, in the caller's order, unless
+ * stated otherwise. */
 typedef struct cvtm_power {
   cvtm_cvt *cvt;
   const cvtm_power_table *table;
@@ -34,42 +34,42 @@ typedef struct cvtm_power {
   double *weight, *trial;
   double *sorted_weight, *max_weight; /* as in cvtm_power_view */
   double *deficit;                    /* target - mass: the gradient of the dual */
-  double *dual;                       /* each cell's term of the dual's value */
-  double *empty;                      /* 1: the cell has no corners */
+  double *dual;                       /* the term of each cell in the value of the dual */
+  double *empty;                      /* 1 if the cell has no corners, else 0 */
   double *figures;                    /* CVTM_POWER_FIGURES */
   /* The matrix of couplings. Row i has the entries first[i] .. first[i] + degree[i] - 1, in the
    * order of the cell's corners; first[i] may differ from run to run. */
   int32_t *first, *degree;
-  int32_t *neighbor; /* the site itself for an edge on the border */
+  int32_t *neighbor; /* CUDA stores the site itself for an edge on the border; a CPU no entry */
   double *coupling, *diagonal;
-  double *edge_offset;                      /* 4 per entry: offset of cvtm_power_edge */
+  double *edge_offset;                      /* per entry: the 4 offsets of cvtm_power_edge */
   int32_t *hint_first, *hint_degree, *hint; /* first, degree, neighbor of the last diagram */
   int32_t *slot_of;
   int32_t *edges; /* the number of entries in use, of edge_capacity */
   int64_t edge_capacity;
   /* The vectors of conjugate gradients: */
   double *step, *residual, *preconditioned, *direction, *next_direction, *product;
-  int32_t *iterations;            /* iterations for the last system */
+  int32_t *iterations;            /* the number of iterations for the last system */
   cvtm_power_hierarchy hierarchy; /* of the matrix of couplings, or of an earlier similar matrix */
-  double fresh_rate;      /* the most iterations per digit that a new hierarchy has needed */
-  double excess;          /* iterations beyond fresh_rate since the hierarchy was made */
+  double fresh_rate; /* the largest number of iterations per decimal digit with a new hierarchy */
+  double excess;     /* iterations beyond fresh_rate since the hierarchy was made */
   double worth_hierarchy; /* the number of iterations that take as long as making a hierarchy on the
                            * host */
   int fresh;              /* nonzero: the hierarchy has not been used yet */
   double *sites;          /* 2 * count: the sites of the couplings */
   int has_sites;          /* nonzero: `sites` is set */
-  void *state;            /* of the device's table */
+  void *state;            /* made by create_state of the table */
 } cvtm_power;
 
-/* The phases of base/phases.h. */
-#define CVTM_POWER_PHASES(X)                                                                      \
-  /* Changes the deficit to its value at other sites, to first order. */                          \
-  X(predict, (cvtm_power * power, const double *sites), power->cvt->device, power->count,         \
-    cvtm_power_predict_row, CVTM_HOST_STRUCT(power), sites)                                       \
-  /* Changes the gradient (2 * count) of the transport cost to its value at weights + step, to    \
-   * first order, and the plan's distances accordingly; those of the first `fixed` sites stay. */ \
-  X(correct, (cvtm_power * power, int64_t fixed, double *gradient), power->cvt->device,           \
-    power->count, cvtm_power_correct_row, CVTM_HOST_STRUCT(power), fixed, power->cvt->distance,   \
+/* A list of phases (base/phases.h). */
+#define CVTM_POWER_PHASES(X)                                                                    \
+  /* Changes the deficit to its value for other sites, to first order. */                       \
+  X(predict, (cvtm_power * power, const double *sites), power->cvt->device, power->count,       \
+    cvtm_power_predict_row, CVTM_HOST_STRUCT(power), sites)                                     \
+  /* Changes the gradient (2 * count) of the transport cost to its value at weights + step, to  \
+   * first order, and the plan's distances accordingly, except for the first `fixed` sites. */  \
+  X(correct, (cvtm_power * power, int64_t fixed, double *gradient), power->cvt->device,         \
+    power->count, cvtm_power_correct_row, CVTM_HOST_STRUCT(power), fixed, power->cvt->distance, \
     gradient)
 
 struct cvtm_power_table {
@@ -77,13 +77,13 @@ struct cvtm_power_table {
   void (*destroy_state)(cvtm_power *power);
   /* Sets sorted_weight, max_weight and slot_of for the plan's tree. */
   cvtm_status (*set_weights)(cvtm_power *power, const double *weight);
-  /* Sets the plan's sums over the power cells, `empty`, and the couplings. *edges is 0 before. */
+  /* Sets the plan's sums over the power cells, `empty`, and the couplings. *edges must be 0. */
   cvtm_status (*cells)(cvtm_power *power);
   /* Sets deficit, dual and figures from the sums. */
   cvtm_status (*figures)(cvtm_power *power, const double *weight);
-  /* step = the solution of the couplings' system for the deficit minus its mean, because the system
-   * is singular; the mean is only rounding. Conjugate gradients, preconditioned by a V-cycle of the
-   * hierarchy, stop at tolerance^2 times the first r'z or after max_iterations. */
+  /* step = the solution of the couplings' system for the deficit minus its mean: the system is
+   * singular, and the mean is a rounding error. Conjugate gradients, preconditioned by a V-cycle of
+   * the hierarchy, stop at tolerance^2 times the first r'z or after max_iterations. */
   cvtm_status (*solve)(cvtm_power *power, double tolerance, int32_t max_iterations);
   CVTM_POWER_PHASES(CVTM_PHASE_FIELD)
 };

@@ -1,8 +1,8 @@
-/* The polygons of a power diagram on a CUDA device. First come the largest weights of the tree's
- * nodes, level by level. Then each cell is set by its ring (cvt/rings.h). Cells that cannot be kept
- * are cut out by the tree, one per lane, in a few rounds. If kept cells still disagree with cut
- * ones, all cells are cut. A warp always takes the same slots, so that the bits do not depend on
- * the order of the warps. */
+/* The polygons of a power diagram on a CUDA device. First the largest weights of the tree's
+ * nodes are found, level by level. Then each cell is set by its ring (cvt/rings.h). Cells that
+ * cannot be kept are cut out, one per lane, in CVTM_POWER_ROUNDS rounds. If a kept cell still
+ * disagrees with a cell that was cut, all cells are cut. A warp always takes the same slots, so
+ * that the bits do not depend on the order of the warps. */
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
 
@@ -11,7 +11,7 @@ namespace {
 enum {
   WARP = 32,
   ROUNDS = CVTM_POWER_ROUNDS,
-  SEGMENT = 256,   /* the most slots that a warp takes */
+  SEGMENT = 256,   /* slots that a warp takes, at most */
   WARPS = 1600,    /* the least number of warps if a warp takes more than WARP slots */
   TOP_NODES = 1024 /* nodes of the largest level that one block computes together with all levels
                     * above */
@@ -33,7 +33,7 @@ __device__ void max_of_node(double *max_weight, int64_t node) {
   cvtm_power_max_of_node(node, max_weight);
 }
 
-/* One block computes this level and all levels above. */
+/* Sets the level that begins with node `first`, and all levels above, by one block. */
 __global__ void max_of_top_kernel(int64_t first, double *max_weight) {
   for (; first >= 1; first /= 2) {
     for (int64_t node = first + threadIdx.x; node < 2 * first; node += blockDim.x)
@@ -81,10 +81,10 @@ struct cut_cells {
   double x[CVTM_POWER_SLOTS * CELLS], y[CVTM_POWER_SLOTS * CELLS];
   int32_t other[CVTM_POWER_SLOTS * CELLS];
   int32_t stack[CVTM_TREE_STACK];
-  int32_t slot[SEGMENT]; /* of the cells to cut */
+  int32_t slot[SEGMENT]; /* the slots of the cells to cut */
 };
 
-/* Clips the cells of the lanes that are `cutting` by the sites of one leaf. */
+/* Clips the cell of each lane whose *cutting is set by the sites of one leaf. */
 __device__ void cut_by_leaf(const cvtm_power_view &view, int64_t leaf, const cvtm_cell_origin &o,
                             const cvtm_power_clipped &clipped, bool *cutting, cvtm_power_cell *cell,
                             double *radius2, cvtm_cell_status *status) {
@@ -128,7 +128,7 @@ __device__ void warp_cut_by_tree(const cvtm_power_view &view, const cvtm_cell_or
   }
 }
 
-/* cvtm_power_cut_from for each lane that has a cell; true if this lane's cell is complete. */
+/* Does cvtm_power_cut_from for each lane that has a cell; true if this lane's cell is complete. */
 __device__ bool warp_cut_cells(const cvtm_power_view &view, cvtm_domain domain, int64_t slot,
                                bool mine, int lane, int32_t *stack, cvtm_power_cell *cell) {
   cvtm_cell_status status = CVTM_CELL_DONE;
@@ -150,7 +150,7 @@ __device__ bool warp_cut_cells(const cvtm_power_view &view, cvtm_domain domain, 
   return mine && status == CVTM_CELL_DONE;
 }
 
-/* Round 1 always has marks. */
+/* True if cells may be marked for the round; in round 1 always. */
 __device__ bool has_marks(const cvtm_power_state_cuda &state, int32_t round) {
   return round == 1 || state.counter[CVTM_POWER_MARKED + round] > 0;
 }
@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(WARP)
 
 /* --- agreement ------------------------------------------------------------------------------ */
 
-/* The neighbours of a cell that was cut; the cell itself for the border. */
+/* The neighbours of a cell that was cut, with the cell's own index for an edge on the border. */
 struct cut_row {
   const int32_t *index, *label;
   const int32_t *index_of;
@@ -311,7 +311,7 @@ cvtm_status cvtm_power_keep_cuda(cvtm_power *power) {
 
 cvtm_status cvtm_power_cut_cuda(cvtm_power *power, int32_t round) {
   const cvtm_power_view view = cvtm_power_view_of(power);
-  /* With few cells, a warp takes fewer of them, so that all multiprocessors have warps. */
+  /* With few cells, each warp takes fewer cells, so that all multiprocessors have warps. */
   return power->count < 16000   ? launch_cut<4>(power, view, round)
          : power->count < 40000 ? launch_cut<8>(power, view, round)
                                 : launch_cut<16>(power, view, round);

@@ -1,5 +1,5 @@
-/* Figures of a diagram, and conjugate gradients with V-cycles for the system of its couplings, in
- * one cooperative kernel. All sums have a fixed order. */
+/* The figures of a diagram, and conjugate gradients with V-cycles for the system of its couplings,
+ * in one cooperative kernel. All sums have a fixed order. */
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
 
@@ -99,7 +99,8 @@ __global__ void __launch_bounds__(THREADS)
 
 /* --- conjugate gradients -------------------------------------------------------------------- */
 
-/* The sum of all threads' values, the same in every thread. `slot` alternates from call to call. */
+/* Returns the sum of all threads' values in every thread. slot: 0 and 1 in turn, because blocks may
+ * still read the parts of the call before. */
 __device__ double grid_sum(double value, int slot, const cvtm_power_state_cuda &state,
                            double *memory) {
   const double block_sum = join_block<sum_of>(value, memory);
@@ -124,7 +125,7 @@ __device__ double multiply_next(const cvtm_power &power, const double *last, dou
   return sum;
 }
 
-/* The phases of a V-cycle, by the threads begin, begin + step, ... */
+/* The phases of a V-cycle, for the rows begin, begin + step, ... of level l. */
 __device__ void set_residuals(const cvtm_power_hierarchy &h, int32_t l, int64_t begin,
                               int64_t step) {
   for (int64_t i = begin; i < h.level[l].matrix.count; i += step)
@@ -155,8 +156,8 @@ __device__ void solve_coarsest(const cvtm_power_hierarchy &h, int64_t begin, int
   }
 }
 
-/* A V-cycle. All threads have called cvtm_power_begin_cycle before a barrier. Returns this thread's
- * part of r'z. */
+/* Does a V-cycle; all threads have called cvtm_power_begin_cycle and passed a barrier. Returns this
+ * thread's part of r'z. */
 __device__ double precondition(const cvtm_power_hierarchy &h, int64_t begin, int64_t step) {
   const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
   int32_t l = 0;
@@ -183,9 +184,9 @@ __device__ double precondition(const cvtm_power_hierarchy &h, int64_t begin, int
   return sum;
 }
 
-/* Conjugate gradients, by all blocks of a cooperative grid. A row computes the next direction while
- * it multiplies by it: its own entry, and again those of its neighbours, which other threads set
- * later. */
+/* Does conjugate gradients, by all blocks of a cooperative grid. The thread of a row computes the
+ * next direction in the row and in its neighbours while it multiplies, because other threads may
+ * not have set the neighbours' entries yet. */
 __global__ void __launch_bounds__(THREADS, 2)
     solve_kernel(const __grid_constant__ cvtm_power power, double tolerance, int32_t max_iterations,
                  cvtm_power_state_cuda state) {
