@@ -36,8 +36,7 @@ typedef struct work {
   cvtm_sphere_grid grid;
   double *density; /* of each cell of the grid, relative to the largest */
   int32_t *zone;   /* of each cell of the grid, with --region */
-  int weights;     /* nonzero: a file has the weights of the grid */
-  double start, raise_seconds;
+  double start, raise_seconds, dual_seconds, file_seconds;
 } work;
 
 /* --- input ------------------------------------------------------------------------------------ */
@@ -346,10 +345,11 @@ static cvtm_status solve_sphere(work *w, cvtm_error *error) {
   const double raised = cvtm_clock();
   status = cvtm_sphere_raise(&w->mesh, w->fixed_count, NOT_LESS, error);
   w->raise_seconds = cvtm_clock() - raised;
+  const double made = cvtm_clock();
   if (status == CVTM_OK) status = cvtm_sphere_quality_compute(&w->mesh, &w->quality, error);
   if (status == CVTM_OK) status = choose_cells(w, &keep, error);
-  if (status == CVTM_OK)
-    status = cvtm_sphere_grid_create(&w->mesh, keep, w->weights, &w->grid, error);
+  if (status == CVTM_OK) status = cvtm_sphere_grid_create(&w->mesh, keep, &w->grid, error);
+  cvtm_sphere_mesh_free(&w->mesh);
   if (status == CVTM_OK && o->sphere.region != NULL) {
     w->zone = malloc((size_t)w->grid.cells * sizeof *w->zone);
     if (w->zone == NULL) status = cvtm_no_memory(error, "the zones");
@@ -357,7 +357,9 @@ static cvtm_status solve_sphere(work *w, cvtm_error *error) {
       w->zone[c] = keep[w->grid.cell_parent[c]] - 1;
   }
   free(keep);
-  return status == CVTM_OK ? set_density(w, error) : status;
+  if (status == CVTM_OK) status = set_density(w, error);
+  w->dual_seconds = cvtm_clock() - made;
+  return status;
 }
 
 /* --- output ----------------------------------------------------------------------------------- */
@@ -437,7 +439,7 @@ static cvtm_status write_sphere(void *context, const char *path, const char *ext
   const double radius = w->options.sphere.radius;
   if (strcmp(extension, "png") == 0) return write_globe(w, path, error);
   const cvtm_sphere_labels labels = {radius == 1 ? 1 : 1000 * radius, w->density,
-                                     "cvtmesh " CVTMESH_VERSION, w->zone};
+                                     "cvtmesh " CVTMESH_VERSION, w->zone, 0};
   return cvtm_sphere_grid_write(&w->grid, &labels, path, error);
 }
 
@@ -469,6 +471,8 @@ static cvtm_status write_sphere_report(const work *w, cvtm_error *error) {
   cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
   run_json_real(seconds, "solve", w->result.seconds);
   run_json_real(seconds, "raise", w->raise_seconds);
+  run_json_real(seconds, "dual", w->dual_seconds);
+  run_json_real(seconds, "files", w->file_seconds);
   run_json_real(seconds, "total", cvtm_clock() - w->start);
   return run_json_write(w->options.run.report, report, error);
 }
@@ -498,7 +502,7 @@ static int read_region(const cli_options *o, double cap[3]) {
       text);
 }
 
-static int check_sphere_usage(work *w) {
+static int check_sphere_usage(const work *w) {
   const cli_options *o = &w->options;
   static const char known[] = "nc info vtu obj png";
   if (o->run.output.count == 0 && o->run.report == NULL) return cli_missing(o->command, "--output");
@@ -508,9 +512,6 @@ static int check_sphere_usage(work *w) {
     const char *extension = run_output_extension(&o->run, path, buffer);
     if (!cvtm_text_has_word(known, extension))
       return cli_usage_error(o->command, "%s: formats of a sphere: %s", path, known);
-    w->weights |= strcmp(extension, "nc") == 0;
-    if (w->weights && !cvtm_netcdf_known())
-      return cli_usage_error(o->command, "%s: this build has no NetCDF", path);
   }
   return CLI_EXIT_OK;
 }
@@ -524,7 +525,9 @@ static int perform_sphere(work *w) {
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   status = solve_sphere(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  const double solved = cvtm_clock();
   status = run_outputs_write(&w->options.run, write_sphere, w, &error);
+  w->file_seconds = cvtm_clock() - solved;
   if (status == CVTM_OK) status = write_sphere_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!w->options.quiet) print_sphere_summary(w);

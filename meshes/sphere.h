@@ -60,8 +60,8 @@ cvtm_status cvtm_sphere_refine(const cvtm_sphere_mesh *mesh, int64_t count, doub
 
 /* The C-grid of MPAS on the dual of a triangulation, with its names, orders and signs, on the unit
  * sphere. Indices count from 0; -1: none. Cells are the Voronoi cells of points, vertices the
- * circumcentres of triangles. `width` is max_edges for arrays on cells, 2 * max_edges for those of
- * edges on an edge. Angles and lengths are arcs. The area of a triangle is that of its kites. */
+ * circumcentres of triangles. Arrays of edges, cells and vertices on a cell have max_edges for
+ * each. Angles and lengths are arcs. The area of a triangle is that of its kites. */
 typedef struct cvtm_sphere_grid {
   int64_t cells, edges, vertices;
   int32_t max_edges;
@@ -69,9 +69,6 @@ typedef struct cvtm_sphere_grid {
   int32_t *edges_on_cell, *cells_on_cell, *vertices_on_cell, *edge_count_on_cell;
   int32_t *cells_on_edge, *vertices_on_edge;  /* 2 each */
   int32_t *cells_on_vertex, *edges_on_vertex; /* 3 each */
-  int32_t *edges_on_edge, *edge_count_on_edge;
-  double
-      *weights_on_edge; /* tangential velocity of an edge from normal ones (Ringler et al. 2010) */
   double *dc, *dv, *angle; /* between cells, between vertices; of the normal to the east */
   double *cell_area, *triangle_area, *kite_area; /* kite_area: 3 per vertex */
   int32_t *cell_parent;                          /* the point of each cell */
@@ -80,12 +77,17 @@ typedef struct cvtm_sphere_grid {
 void cvtm_sphere_grid_free(cvtm_sphere_grid *grid);
 
 /* keep: NULL, or nonzero for each cell that the grid has: then vertices without a cell and edges
- * without a cell are left out, and the others numbered anew, as MPAS culls. weights: nonzero if
- * edges_on_edge and weights_on_edge, which take most of the memory, are to be set. */
+ * without a cell are left out, and the others numbered anew, as MPAS culls. */
 cvtm_status cvtm_sphere_grid_create(const cvtm_sphere_mesh *mesh, const unsigned char *keep,
-                                    int weights, cvtm_sphere_grid *grid, cvtm_error *error);
+                                    cvtm_sphere_grid *grid, cvtm_error *error);
 
-/* True if the build has libnetcdf. */
+/* The other edges of the two cells of an edge, and the weights with which their normal velocities
+ * make its tangential velocity (Ringler et al. 2010): 2 * max_edges each, -1 and 0 after the last;
+ * NULL: not wanted. Returns the number of these edges. */
+int32_t cvtm_sphere_grid_weights(const cvtm_sphere_grid *grid, int64_t edge, int32_t *edges,
+                                 double *weights);
+
+/* True if the build has libnetcdf, which reads maps. */
 int cvtm_netcdf_known(void);
 
 /* Values on a grid of latitudes and longitudes, in degrees. */
@@ -106,10 +108,12 @@ typedef struct cvtm_sphere_labels {
   const double *density; /* of each cell, relative to the largest; NULL: 1 */
   const char *source;    /* the program and its version; NULL: none */
   const int32_t *zone;   /* of each cell, bdyMaskCell of limited-area models; NULL: none */
+  int64_t wide; /* NetCDF has 64-bit data (CDF-5) if a variable has as many bytes, otherwise 64-bit
+                 * offsets (CDF-2); 0: 2 GiB */
 } cvtm_sphere_labels;
 
 /* Writes grid.nc (MPAS), NAME.ugrid.nc (UGRID 1.0), .vtu or .obj (the cells), .info (the graph of
- * METIS), by the extension. CVTM_ERROR_UNSUPPORTED: the build has no libnetcdf. */
+ * METIS), by the extension. */
 cvtm_status cvtm_sphere_grid_write(const cvtm_sphere_grid *grid, const cvtm_sphere_labels *labels,
                                    const char *path, cvtm_error *error);
 

@@ -7,186 +7,121 @@
 #include "meshes/formats/formats.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#if CVTMESH_HAVE_NETCDF
-#include <netcdf.h>
-#include <netcdf_mem.h>
-#include <pthread.h>
-#endif
 
-int cvtm_netcdf_known(void) { return CVTMESH_HAVE_NETCDF; }
+/* --- NetCDF ---
+ *
+ * The classic formats: https://docs.unidata.ucar.edu/nug/current/file_format_specifications.html.
+ * libnetcdf would convert the numbers by one thread, and keep the file in memory until its end. */
 
-/* --- NetCDF ----------------------------------------------------------------------------------- */
+enum { VARIABLES = 64, DIMENSIONS = 8, ATTRIBUTES = 96 };
+enum { NONE = -1, TEXT = 2, INTEGER = 4, REAL = 6 /* types of the formats */ };
 
-#if CVTMESH_HAVE_NETCDF
+/* What the numbers of a variable are; those from REALS on are doubles. */
+typedef enum content {
+  INTEGERS, /* of `from`, plus `item` */
+  COUNT,    /* 1, 2, 3 ... */
+  LONELY,   /* 1 if one of `item` integers of `from` is negative, else 0 */
+  OTHERS,   /* edges around the cells of an edge, plus `item` */
+  OTHER_COUNT,
+  REALS,    /* of `from`, or 1, times `factor` */
+  LATITUDE, /* of points, times `factor` */
+  LONGITUDE,
+  COORDINATE, /* `item` of points, times `factor` */
+  WEIGHTS,
+} content;
 
-enum { VARIABLES = 64, DIMENSIONS = 8 };
-
-/* A variable and where its numbers come from: `reals`, or `integers` to which `add` is added. */
 typedef struct variable {
   const char *name;
-  int dimension, width; /* numbers of dimensions; width -1: none */
-  const double *reals;
-  const int32_t *integers;
+  int dimension, width; /* numbers of dimensions; NONE: 1 */
+  content content;
+  const void *from;
+  int item;
   double factor;
-  int add;
-  void *owned; /* freed with the list */
-  const char *units;
-  int id;
 } variable;
 
+typedef struct attribute {
+  int owner; /* a variable, or NONE: the file */
+  const char *name, *text;
+  int type; /* of `number`, if it is not TEXT */
+  double number;
+} attribute;
+
 typedef struct file {
-  int id, failed; /* the first error of libnetcdf */
-  int64_t size[DIMENSIONS];
-  int dimension[DIMENSIONS], dimensions;
-  variable list[VARIABLES];
-  int count;
   const cvtm_sphere_grid *grid;
+  FILE *stream;  /* NULL: sizes are counted alone */
+  uint64_t size; /* of what has been written */
+  int count_bytes;
+  char id[11];
+  const char *dimension[DIMENSIONS];
+  int64_t length[DIMENSIONS];
+  variable variables[VARIABLES];
+  attribute attributes[ATTRIBUTES];
+  int dimensions, variable_count, attribute_count;
 } file;
 
-static void expect(file *f, int code) {
-  if (f->failed == NC_NOERR) f->failed = code;
-}
-
-static int add_dimension(file *f, const char *name, int64_t size) {
-  f->size[f->dimensions] = size;
-  expect(f, nc_def_dim(f->id, name, (size_t)size, &f->dimension[f->dimensions]));
+static int add_dimension(file *f, const char *name, int64_t length) {
+  f->dimension[f->dimensions] = name;
+  f->length[f->dimensions] = length;
   return f->dimensions++;
 }
 
-static variable *add_variable(file *f, const char *name, int dimension, int width) {
-  variable *v = &f->list[f->count++];
-  *v = (variable){name, dimension, width, NULL, NULL, 1, 0, NULL, NULL, 0};
-  return v;
+static void add_text(file *f, int owner, const char *name, const char *text) {
+  f->attributes[f->attribute_count++] = (attribute){owner, name, text, TEXT, 0};
 }
 
-static void add_reals(file *f, const char *name, int dimension, int width, const double *reals,
-                      double factor, const char *units) {
-  variable *v = add_variable(f, name, dimension, width);
-  v->reals = reals;
-  v->factor = factor;
-  v->units = units;
+static void add_number(file *f, int owner, const char *name, int type, double number) {
+  f->attributes[f->attribute_count++] = (attribute){owner, name, NULL, type, number};
 }
 
-static variable *add_integers(file *f, const char *name, int dimension, int width,
-                              const int32_t *integers, int add) {
-  variable *v = add_variable(f, name, dimension, width);
-  v->integers = integers;
-  v->add = add;
-  if (integers == NULL) expect(f, NC_ENOMEM);
-  return v;
+static int add_integers(file *f, const char *name, int dimension, int width, content what,
+                        const int32_t *from, int item) {
+  f->variables[f->variable_count] = (variable){name, dimension, width, what, from, item, 1};
+  return f->variable_count++;
 }
 
-static void put_text(file *f, int variable_id, const char *name, const char *text) {
-  expect(f, nc_put_att_text(f->id, variable_id, name, strlen(text), text));
+static int add_reals(file *f, const char *name, int dimension, int width, const double *from,
+                     double factor, const char *units) {
+  f->variables[f->variable_count] = (variable){name, dimension, width, REALS, from, 0, factor};
+  if (units != NULL) add_text(f, f->variable_count, "units", units);
+  return f->variable_count++;
 }
 
-static int64_t rows_of(const file *f, const variable *v, int64_t *width) {
-  *width = v->width < 0 ? 1 : f->size[v->width];
-  return f->size[v->dimension];
-}
-
-static void define_variables(file *f) {
-  for (int k = 0; k < f->count; ++k) {
-    variable *v = &f->list[k];
-    const int shape[2] = {f->dimension[v->dimension], v->width < 0 ? 0 : f->dimension[v->width]};
-    expect(f, nc_def_var(f->id, v->name, v->integers != NULL ? NC_INT : NC_DOUBLE,
-                         v->width < 0 ? 1 : 2, shape, &v->id));
-    if (v->units != NULL) put_text(f, v->id, "units", v->units);
+/* Latitudes, longitudes, x, y and z; the first two, in degrees, where there are no other names. */
+static void add_points(file *f, const char *const names[5], int dimension, const double *points,
+                       double radius) {
+  static const content contents[] = {LATITUDE, LONGITUDE, COORDINATE, COORDINATE, COORDINATE};
+  static const char *const degrees[2][2] = {{"degrees_north", "latitude"},
+                                            {"degrees_east", "longitude"}};
+  const int angular = names[2] == NULL;
+  for (int k = 0; k < 5 && names[k] != NULL; ++k) {
+    const char *units = k > 1 ? "m" : angular ? degrees[k][0] : "rad";
+    const double factor = k > 1 ? radius : angular ? 180 / CVTM_PI : 1;
+    const int owner = add_reals(f, names[k], dimension, NONE, points, factor, units);
+    f->variables[owner].content = contents[k];
+    f->variables[owner].item = k - 2;
+    if (angular) add_text(f, owner, "standard_name", degrees[k][1]);
   }
-}
-
-/* Converts and writes the numbers in pieces. */
-static void write_variables(file *f) {
-  enum { PIECE = 1 << 20 };
-  double *reals = malloc(PIECE * sizeof *reals);
-  int *integers = malloc(PIECE * sizeof *integers);
-  if (reals == NULL || integers == NULL) expect(f, NC_ENOMEM);
-  for (int k = 0; f->failed == NC_NOERR && k < f->count; ++k) {
-    const variable *v = &f->list[k];
-    int64_t width;
-    const int64_t rows = rows_of(f, v, &width), piece = PIECE / width;
-    for (int64_t row = 0; row < rows && f->failed == NC_NOERR; row += piece) {
-      const int64_t now = rows - row < piece ? rows - row : piece;
-      const size_t start[2] = {(size_t)row, 0}, count[2] = {(size_t)now, (size_t)width};
-#pragma omp parallel for schedule(static)
-      for (int64_t i = 0; i < now * width; ++i) {
-        if (v->integers != NULL)
-          integers[i] = v->integers[row * width + i] + v->add;
-        else
-          reals[i] = v->factor * v->reals[row * width + i];
-      }
-      expect(f, v->integers != NULL ? nc_put_vara_int(f->id, v->id, start, count, integers)
-                                    : nc_put_vara_double(f->id, v->id, start, count, reals));
-    }
-  }
-  free(reals);
-  free(integers);
-}
-
-/* Adds x, y, z, and longitude and latitude in radians, or degrees for UGRID (plain: no x, y, z).
- */
-static void add_points(file *f, const char *what, int dimension, const double *points,
-                       double radius, int degrees) {
-  static const char *const mpas[5] = {"lat", "lon", "x", "y", "z"};
-  static char names[3][5][32];
-  const int64_t n = f->size[dimension];
-  const int group = what[0] == 'C' || what[0] == 'f' ? 0 : what[0] == 'E' || what[0] == 'e' ? 1 : 2;
-  for (int axis = 0; axis < (degrees ? 2 : 5); ++axis) {
-    double *values = malloc((size_t)n * sizeof *values + 1);
-    variable *v = add_variable(f, names[group][axis], dimension, -1);
-    v->reals = v->owned = values;
-    if (degrees)
-      snprintf(names[group][axis], sizeof names[group][axis], "%s_%s", what, mpas[axis]);
-    else
-      snprintf(names[group][axis], sizeof names[group][axis], "%s%s", mpas[axis], what);
-    v->units = axis >= 2 ? "m" : !degrees ? "rad" : axis == 0 ? "degrees_north" : "degrees_east";
-    if (values == NULL) {
-      expect(f, NC_ENOMEM);
-      return;
-    }
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < n; ++i) {
-      const double *p = points + 3 * i;
-      const double lon = atan2(p[1], p[0]);
-      values[i] = axis == 0   ? atan2(p[2], hypot(p[0], p[1]))
-                  : axis == 1 ? (lon < 0 && !degrees ? lon + 2 * CVTM_PI : lon)
-                              : radius * p[axis - 2];
-      if (degrees) values[i] *= 180 / CVTM_PI;
-    }
-  }
-}
-
-static int32_t *count_up(int64_t count) {
-  int32_t *numbers = malloc((size_t)count * sizeof *numbers + 1);
-  for (int64_t i = 0; numbers != NULL && i < count; ++i) numbers[i] = (int32_t)i;
-  return numbers;
-}
-
-/* Nonzero for vertices, edges and cells on the boundary of a culled grid. */
-static int32_t *find_boundary(const int32_t *cells, int64_t count, int per) {
-  int32_t *flags = malloc((size_t)count * sizeof *flags + 1);
-  for (int64_t i = 0; flags != NULL && i < count; ++i) {
-    flags[i] = 0;
-    for (int k = 0; k < per; ++k) flags[i] |= cells[per * i + k] < 0;
-  }
-  return flags;
 }
 
 /* Ten letters and digits that differ for other cells, as MPAS has them (FNV-1a). */
-static void put_file_id(file *f) {
+static void add_file_id(file *f) {
   const unsigned char *bytes = (const unsigned char *)f->grid->cell_point;
   const size_t size = 3 * (size_t)f->grid->cells * sizeof(double);
   uint64_t hash = UINT64_C(14695981039346656037);
   for (size_t k = 0; k < size; ++k) hash = (hash ^ bytes[k]) * UINT64_C(1099511628211);
-  char id[11] = "";
   for (int k = 0; k < 10; ++k, hash /= 36)
-    id[k] = "0123456789abcdefghijklmnopqrstuvwxyz"[hash % 36];
-  put_text(f, NC_GLOBAL, "file_id", id);
+    f->id[k] = "0123456789abcdefghijklmnopqrstuvwxyz"[hash % 36];
+  add_text(f, NONE, "file_id", f->id);
 }
 
 static void fill_mpas(file *f, const cvtm_sphere_labels *l) {
+  static const char *const names[3][5] = {
+      {"latCell", "lonCell", "xCell", "yCell", "zCell"},
+      {"latEdge", "lonEdge", "xEdge", "yEdge", "zEdge"},
+      {"latVertex", "lonVertex", "xVertex", "yVertex", "zVertex"}};
   const cvtm_sphere_grid *g = f->grid;
   const double r = l->radius, r2 = r * r;
   const int cells = add_dimension(f, "nCells", g->cells);
@@ -195,85 +130,71 @@ static void fill_mpas(file *f, const cvtm_sphere_labels *l) {
   const int most = add_dimension(f, "maxEdges", g->max_edges);
   const int most2 = add_dimension(f, "maxEdges2", 2 * (int64_t)g->max_edges);
   const int two = add_dimension(f, "TWO", 2), three = add_dimension(f, "vertexDegree", 3);
-  add_points(f, "Cell", cells, g->cell_point, r, 0);
-  add_points(f, "Edge", edges, g->edge_point, r, 0);
-  add_points(f, "Vertex", vertices, g->vertex_point, r, 0);
-  const int64_t longest = g->edges > g->vertices ? g->edges : g->vertices;
-  int32_t *numbers = count_up(longest > g->cells ? longest : g->cells);
-  int32_t *lonely_vertices = find_boundary(g->cells_on_vertex, g->vertices, 3);
-  int32_t *lonely_edges = find_boundary(g->cells_on_edge, g->edges, 2);
-  add_integers(f, "indexToCellID", cells, -1, numbers, 1)->owned = numbers;
-  add_integers(f, "indexToEdgeID", edges, -1, numbers, 1);
-  add_integers(f, "indexToVertexID", vertices, -1, numbers, 1);
-  add_integers(f, "nEdgesOnCell", cells, -1, g->edge_count_on_cell, 0);
-  add_integers(f, "nEdgesOnEdge", edges, -1, g->edge_count_on_edge, 0);
-  add_integers(f, "cellsOnCell", cells, most, g->cells_on_cell, 1);
-  add_integers(f, "edgesOnCell", cells, most, g->edges_on_cell, 1);
-  add_integers(f, "verticesOnCell", cells, most, g->vertices_on_cell, 1);
-  add_integers(f, "edgesOnEdge", edges, most2, g->edges_on_edge, 1);
-  add_integers(f, "cellsOnEdge", edges, two, g->cells_on_edge, 1);
-  add_integers(f, "verticesOnEdge", edges, two, g->vertices_on_edge, 1);
-  add_integers(f, "cellsOnVertex", vertices, three, g->cells_on_vertex, 1);
-  add_integers(f, "edgesOnVertex", vertices, three, g->edges_on_vertex, 1);
-  add_integers(f, "boundaryVertex", vertices, -1, lonely_vertices, 0)->owned = lonely_vertices;
-  add_integers(f, "boundaryEdge", edges, -1, lonely_edges, 0)->owned = lonely_edges;
-  add_integers(f, "cellParent", cells, -1, g->cell_parent, 1);
-  if (l->zone != NULL) add_integers(f, "bdyMaskCell", cells, -1, l->zone, 0);
-  add_reals(f, "dcEdge", edges, -1, g->dc, r, "m");
-  add_reals(f, "dvEdge", edges, -1, g->dv, r, "m");
-  add_reals(f, "angleEdge", edges, -1, g->angle, 1, "rad");
-  add_reals(f, "weightsOnEdge", edges, most2, g->weights_on_edge, 1, NULL);
-  add_reals(f, "areaCell", cells, -1, g->cell_area, r2, "m2");
-  add_reals(f, "areaTriangle", vertices, -1, g->triangle_area, r2, "m2");
+  add_points(f, names[0], cells, g->cell_point, r);
+  add_points(f, names[1], edges, g->edge_point, r);
+  add_points(f, names[2], vertices, g->vertex_point, r);
+  add_integers(f, "indexToCellID", cells, NONE, COUNT, NULL, 0);
+  add_integers(f, "indexToEdgeID", edges, NONE, COUNT, NULL, 0);
+  add_integers(f, "indexToVertexID", vertices, NONE, COUNT, NULL, 0);
+  add_integers(f, "nEdgesOnCell", cells, NONE, INTEGERS, g->edge_count_on_cell, 0);
+  add_integers(f, "nEdgesOnEdge", edges, NONE, OTHER_COUNT, NULL, 0);
+  add_integers(f, "cellsOnCell", cells, most, INTEGERS, g->cells_on_cell, 1);
+  add_integers(f, "edgesOnCell", cells, most, INTEGERS, g->edges_on_cell, 1);
+  add_integers(f, "verticesOnCell", cells, most, INTEGERS, g->vertices_on_cell, 1);
+  add_integers(f, "edgesOnEdge", edges, most2, OTHERS, NULL, 1);
+  add_integers(f, "cellsOnEdge", edges, two, INTEGERS, g->cells_on_edge, 1);
+  add_integers(f, "verticesOnEdge", edges, two, INTEGERS, g->vertices_on_edge, 1);
+  add_integers(f, "cellsOnVertex", vertices, three, INTEGERS, g->cells_on_vertex, 1);
+  add_integers(f, "edgesOnVertex", vertices, three, INTEGERS, g->edges_on_vertex, 1);
+  add_integers(f, "boundaryVertex", vertices, NONE, LONELY, g->cells_on_vertex, 3);
+  add_integers(f, "boundaryEdge", edges, NONE, LONELY, g->cells_on_edge, 2);
+  add_integers(f, "cellParent", cells, NONE, INTEGERS, g->cell_parent, 1);
+  if (l->zone != NULL) add_integers(f, "bdyMaskCell", cells, NONE, INTEGERS, l->zone, 0);
+  add_reals(f, "dcEdge", edges, NONE, g->dc, r, "m");
+  add_reals(f, "dvEdge", edges, NONE, g->dv, r, "m");
+  add_reals(f, "angleEdge", edges, NONE, g->angle, 1, "rad");
+  const int weights = add_reals(f, "weightsOnEdge", edges, most2, NULL, 1, NULL);
+  f->variables[weights].content = WEIGHTS;
+  add_reals(f, "areaCell", cells, NONE, g->cell_area, r2, "m2");
+  add_reals(f, "areaTriangle", vertices, NONE, g->triangle_area, r2, "m2");
   add_reals(f, "kiteAreasOnVertex", vertices, three, g->kite_area, r2, "m2");
-  variable *density = add_variable(f, "meshDensity", cells, -1);
-  density->reals = l->density;
-  if (l->density == NULL) {
-    double *ones = malloc((size_t)g->cells * sizeof *ones);
-    for (int64_t i = 0; ones != NULL && i < g->cells; ++i) ones[i] = 1;
-    if (ones == NULL) expect(f, NC_ENOMEM);
-    density->reals = density->owned = ones;
-  }
-  put_text(f, NC_GLOBAL, "on_a_sphere", "YES");
-  put_text(f, NC_GLOBAL, "is_periodic", "NO");
-  put_text(f, NC_GLOBAL, "mesh_spec", "1.0");
-  put_text(f, NC_GLOBAL, "Conventions", "MPAS");
-  put_file_id(f);
-  expect(f, nc_put_att_double(f->id, NC_GLOBAL, "sphere_radius", NC_DOUBLE, 1, &l->radius));
+  add_reals(f, "meshDensity", cells, NONE, l->density, 1, NULL);
+  add_text(f, NONE, "on_a_sphere", "YES");
+  add_text(f, NONE, "is_periodic", "NO");
+  add_text(f, NONE, "mesh_spec", "1.0");
+  add_text(f, NONE, "Conventions", "MPAS");
+  add_file_id(f);
+  add_number(f, NONE, "sphere_radius", REAL, l->radius);
+}
+
+static void add_connectivity(file *f, const char *name, const char *role, int dimension, int width,
+                             const int32_t *from) {
+  const int owner = add_integers(f, name, dimension, width, INTEGERS, from, 0);
+  if (from != f->grid->vertices_on_edge) /* no node of an edge is missing */
+    add_number(f, owner, "_FillValue", INTEGER, -1);
+  add_number(f, owner, "start_index", INTEGER, 0);
+  add_text(f, owner, "cf_role", role);
 }
 
 static void fill_ugrid(file *f) {
+  static const char *const names[3][5] = {
+      {"face_lat", "face_lon"}, {"edge_lat", "edge_lon"}, {"node_lat", "node_lon"}};
+  static const int32_t nothing = -2147483647; /* NC_FILL_INT */
   const cvtm_sphere_grid *g = f->grid;
-  static const int fill = -1, zero = 0, dimension = 2;
   const int faces = add_dimension(f, "face", g->cells), edges = add_dimension(f, "edge", g->edges);
   const int nodes = add_dimension(f, "node", g->vertices);
   const int most = add_dimension(f, "max_face_nodes", g->max_edges);
   const int two = add_dimension(f, "two", 2);
-  add_points(f, "face", faces, g->cell_point, 1, 1);
-  add_points(f, "edge", edges, g->edge_point, 1, 1);
-  add_points(f, "node", nodes, g->vertex_point, 1, 1);
-  add_integers(f, "face_nodes", faces, most, g->vertices_on_cell, 0);
-  add_integers(f, "face_edges", faces, most, g->edges_on_cell, 0);
-  add_integers(f, "face_faces", faces, most, g->cells_on_cell, 0);
-  add_integers(f, "edge_nodes", edges, two, g->vertices_on_edge, 0);
-  add_integers(f, "edge_faces", edges, two, g->cells_on_edge, 0);
-  define_variables(f);
-  for (int k = 0; k < f->count; ++k) {
-    const variable *v = &f->list[k];
-    if (v->integers == NULL) {
-      put_text(f, v->id, "standard_name", strstr(v->name, "lat") ? "latitude" : "longitude");
-      continue;
-    }
-    if (strcmp(v->name, "edge_nodes") != 0) /* no node of an edge is missing */
-      expect(f, nc_put_att_int(f->id, v->id, "_FillValue", NC_INT, 1, &fill));
-    expect(f, nc_put_att_int(f->id, v->id, "start_index", NC_INT, 1, &zero));
-    char role[64];
-    snprintf(role, sizeof role, "%.4s_%.4s_connectivity", v->name, v->name + 5);
-    put_text(f, v->id, "cf_role", role);
-  }
-  int mesh;
-  expect(f, nc_def_var(f->id, "mesh", NC_INT, 0, NULL, &mesh));
-  expect(f, nc_put_att_int(f->id, mesh, "topology_dimension", NC_INT, 1, &dimension));
+  add_points(f, names[0], faces, g->cell_point, 0);
+  add_points(f, names[1], edges, g->edge_point, 0);
+  add_points(f, names[2], nodes, g->vertex_point, 0);
+  add_connectivity(f, "face_nodes", "face_node_connectivity", faces, most, g->vertices_on_cell);
+  add_connectivity(f, "face_edges", "face_edge_connectivity", faces, most, g->edges_on_cell);
+  add_connectivity(f, "face_faces", "face_face_connectivity", faces, most, g->cells_on_cell);
+  add_connectivity(f, "edge_nodes", "edge_node_connectivity", edges, two, g->vertices_on_edge);
+  add_connectivity(f, "edge_faces", "edge_face_connectivity", edges, two, g->cells_on_edge);
+  const int mesh = add_integers(f, "mesh", NONE, NONE, INTEGERS, &nothing, 0);
+  add_number(f, mesh, "topology_dimension", INTEGER, 2);
   static const char *const texts[][2] = {{"cf_role", "mesh_topology"},
                                          {"long_name", "Voronoi cells of the sphere"},
                                          {"node_coordinates", "node_lon node_lat"},
@@ -287,244 +208,234 @@ static void fill_ugrid(file *f) {
                                          {"face_dimension", "face"},
                                          {"edge_dimension", "edge"}};
   for (size_t k = 0; k < sizeof texts / sizeof *texts; ++k)
-    put_text(f, mesh, texts[k][0], texts[k][1]);
-  put_text(f, NC_GLOBAL, "Conventions", "CF-1.11 UGRID-1.0");
+    add_text(f, mesh, texts[k][0], texts[k][1]);
+  add_text(f, NONE, "Conventions", "CF-1.11 UGRID-1.0");
 }
 
-/* libnetcdf is not thread-safe. */
-static pthread_mutex_t netcdf_lock = PTHREAD_MUTEX_INITIALIZER;
+static void put_bytes(file *f, const void *bytes, size_t size) {
+  if (f->stream != NULL) fwrite(bytes, 1, size, f->stream);
+  f->size += size;
+}
 
-static int make_image(file *f, const cvtm_sphere_labels *labels, int ugrid, NC_memio *image) {
-  const int64_t longest = 16 * (int64_t)f->grid->max_edges * f->grid->edges;
-  const int mode = longest < INT32_MAX ? NC_64BIT_OFFSET : NC_NETCDF4;
-  f->failed = nc_create_mem("cvtmesh.nc", mode, 1 << 10, &f->id);
-  if (f->failed != NC_NOERR) return 0;
-  if (ugrid) {
-    fill_ugrid(f);
-  } else {
-    fill_mpas(f, labels);
-    define_variables(f);
+/* Big-endian. */
+static void put_word(file *f, uint64_t value, int size) {
+  unsigned char bytes[8];
+  for (int k = 0; k < size; ++k) bytes[k] = (unsigned char)(value >> (8 * (size - 1 - k)));
+  put_bytes(f, bytes, (size_t)size);
+}
+
+static void put_text(file *f, const char *text) {
+  const size_t length = strlen(text);
+  put_word(f, length, f->count_bytes);
+  put_bytes(f, text, length);
+  put_bytes(f, "\0\0\0", (4 - length % 4) % 4);
+}
+
+static void begin_list(file *f, int tag, int count) {
+  put_word(f, count > 0 ? (uint64_t)tag : 0, 4);
+  put_word(f, (uint64_t)count, f->count_bytes);
+}
+
+static void put_attributes(file *f, int owner) {
+  int count = 0;
+  for (int k = 0; k < f->attribute_count; ++k) count += f->attributes[k].owner == owner;
+  begin_list(f, 12, count);
+  for (int k = 0; k < f->attribute_count; ++k) {
+    const attribute *a = &f->attributes[k];
+    if (a->owner != owner) continue;
+    uint64_t bits = (uint64_t)(int64_t)a->number;
+    if (a->type == REAL) memcpy(&bits, &a->number, sizeof bits);
+    put_text(f, a->name);
+    put_word(f, (uint64_t)a->type, 4);
+    if (a->type == TEXT) {
+      put_text(f, a->text);
+    } else {
+      put_word(f, 1, f->count_bytes);
+      put_word(f, bits, a->type == REAL ? 8 : 4);
+    }
   }
-  if (labels->source != NULL) put_text(f, NC_GLOBAL, "source", labels->source);
-  expect(f, nc_enddef(f->id));
-  if (f->failed == NC_NOERR) write_variables(f);
-  const int closed = nc_close_memio(f->id, image);
-  expect(f, closed);
-  for (int k = 0; k < f->count; ++k) free(f->list[k].owned);
-  return f->failed == NC_NOERR;
+}
+
+/* The rows of a variable, and the bytes of a row. */
+static int64_t rows_of(const file *f, const variable *v, int64_t *row_bytes) {
+  *row_bytes = (v->width == NONE ? 1 : f->length[v->width]) * (v->content < REALS ? 4 : 8);
+  return v->dimension == NONE ? 1 : f->length[v->dimension];
+}
+
+/* start: where the numbers begin. */
+static void put_header(file *f, uint64_t start) {
+  f->size = 0;
+  put_bytes(f, f->count_bytes == 8 ? "CDF\5" : "CDF\2", 4);
+  put_word(f, 0, f->count_bytes); /* records */
+  begin_list(f, 10, f->dimensions);
+  for (int k = 0; k < f->dimensions; ++k) {
+    put_text(f, f->dimension[k]);
+    put_word(f, (uint64_t)f->length[k], f->count_bytes);
+  }
+  put_attributes(f, NONE);
+  begin_list(f, 11, f->variable_count);
+  for (int k = 0; k < f->variable_count; ++k) {
+    const variable *v = &f->variables[k];
+    int64_t row_bytes;
+    const uint64_t size = (uint64_t)(rows_of(f, v, &row_bytes) * row_bytes);
+    put_text(f, v->name);
+    put_word(f, v->dimension == NONE ? 0 : v->width == NONE ? 1 : 2, f->count_bytes);
+    if (v->dimension != NONE) put_word(f, (uint64_t)v->dimension, f->count_bytes);
+    if (v->width != NONE) put_word(f, (uint64_t)v->width, f->count_bytes);
+    put_attributes(f, k);
+    put_word(f, v->content < REALS ? INTEGER : REAL, 4);
+    put_word(f, size, f->count_bytes);
+    put_word(f, start, 8);
+    start += size;
+  }
+}
+
+static void make_row(const file *f, const variable *v, int64_t row, int64_t width, void *to) {
+  int32_t *whole = to;
+  double *real = to;
+  const int32_t *integers = v->from;
+  const double *reals = v->from, *p = reals + 3 * row;
+  switch (v->content) {
+    case INTEGERS:
+      for (int64_t k = 0; k < width; ++k) whole[k] = integers[row * width + k] + v->item;
+      break;
+    case COUNT:
+      *whole = (int32_t)row + 1;
+      break;
+    case LONELY:
+      *whole = 0;
+      for (int64_t k = 0; k < v->item; ++k) *whole |= integers[v->item * row + k] < 0;
+      break;
+    case OTHERS:
+      cvtm_sphere_grid_weights(f->grid, row, whole, NULL);
+      for (int64_t k = 0; k < width; ++k) whole[k] += v->item;
+      break;
+    case OTHER_COUNT:
+      *whole = cvtm_sphere_grid_weights(f->grid, row, NULL, NULL);
+      break;
+    case REALS:
+      for (int64_t k = 0; k < width; ++k)
+        real[k] = v->factor * (reals == NULL ? 1 : reals[row * width + k]);
+      break;
+    case LATITUDE:
+      *real = v->factor * atan2(p[2], hypot(p[0], p[1]));
+      break;
+    case LONGITUDE:
+      *real = atan2(p[1], p[0]);
+      if (*real < 0 && v->factor == 1) *real += 2 * CVTM_PI; /* radians */
+      *real *= v->factor;
+      break;
+    case COORDINATE:
+      *real = v->factor * p[v->item];
+      break;
+    case WEIGHTS:
+      cvtm_sphere_grid_weights(f->grid, row, NULL, real);
+      break;
+  }
+}
+
+static void reverse_bytes(void *numbers, int64_t count, int size) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  char *at = numbers;
+  for (int64_t k = 0; size == 4 && k < count; ++k) {
+    uint32_t word;
+    memcpy(&word, at + 4 * k, sizeof word);
+    word = __builtin_bswap32(word);
+    memcpy(at + 4 * k, &word, sizeof word);
+  }
+  for (int64_t k = 0; size == 8 && k < count; ++k) {
+    uint64_t word;
+    memcpy(&word, at + 8 * k, sizeof word);
+    word = __builtin_bswap64(word);
+    memcpy(at + 8 * k, &word, sizeof word);
+  }
+#endif
+}
+
+/* A variable is written in parts. While one thread writes a batch of parts, the others make the
+ * next one. */
+enum { PART_BYTES = 1 << 20, BATCH = 64 };
+
+typedef struct part {
+  const variable *variable;
+  int64_t first, rows, row_bytes;
+} part;
+
+static part find_part(const file *f, int64_t number) {
+  part p = {f->variables, 0, 0, 0};
+  for (;; ++p.variable) {
+    const int64_t rows = rows_of(f, p.variable, &p.row_bytes), most = PART_BYTES / p.row_bytes;
+    const int64_t parts = (rows - 1) / most + 1;
+    if (number < parts) {
+      p.first = number * most;
+      p.rows = rows - p.first < most ? rows - p.first : most;
+      return p;
+    }
+    number -= parts;
+  }
+}
+
+static void make_part(const file *f, int64_t number, char *to) {
+  const part p = find_part(f, number);
+  const int size = p.variable->content < REALS ? 4 : 8;
+  const int64_t width = p.row_bytes / size;
+  for (int64_t row = 0; row < p.rows; ++row)
+    make_row(f, p.variable, p.first + row, width, to + row * p.row_bytes);
+  reverse_bytes(to, p.rows * width, size);
+}
+
+static void put_numbers(const file *f, char *memory) {
+  int64_t parts = 0;
+  for (int k = 0; k < f->variable_count; ++k) {
+    int64_t row_bytes;
+    const int64_t rows = rows_of(f, &f->variables[k], &row_bytes);
+    parts += (rows - 1) / (PART_BYTES / row_bytes) + 1;
+  }
+  for (int64_t first = 0; first < parts + BATCH && !ferror(f->stream); first += BATCH) {
+    const int64_t end = first + BATCH < parts ? first + BATCH : parts;
+#pragma omp parallel
+    {
+#pragma omp single nowait
+      for (int64_t k = first - BATCH; k >= 0 && k < parts && k < first; ++k) {
+        const part p = find_part(f, k);
+        fwrite(memory + k % (2 * BATCH) * PART_BYTES, 1, (size_t)(p.rows * p.row_bytes), f->stream);
+      }
+#pragma omp for schedule(dynamic)
+      for (int64_t k = first; k < end; ++k) make_part(f, k, memory + k % (2 * BATCH) * PART_BYTES);
+    }
+  }
 }
 
 static cvtm_status write_netcdf(const cvtm_sphere_grid *grid, const cvtm_sphere_labels *labels,
                                 int ugrid, const char *path, cvtm_error *error) {
-  file *f = calloc(1, sizeof *f);
-  if (f == NULL) return cvtm_no_memory(error, "the file");
-  NC_memio image = {0};
-  f->grid = grid;
-  pthread_mutex_lock(&netcdf_lock);
-  const int made = make_image(f, labels, ugrid, &image);
-  cvtm_status status = CVTM_OK;
-  if (!made)
-    status = cvtm_fail(error, f->failed == NC_ENOMEM ? CVTM_ERROR_MEMORY : CVTM_ERROR_IO, "%s: %s",
-                       path, nc_strerror(f->failed));
-  pthread_mutex_unlock(&netcdf_lock);
-  cvtm_output *output;
+  const int64_t longest = 16 * (int64_t)grid->max_edges * grid->edges;
+  const int64_t most = labels->wide > 0 ? labels->wide : INT32_MAX;
+  if (16 * (int64_t)grid->max_edges > PART_BYTES)
+    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: a cell has %d edges", path,
+                     (int)grid->max_edges);
+  cvtm_scratch memory = {0};
+  file *f = cvtm_scratch_zeros(&memory, 1, sizeof *f);
+  char *parts = cvtm_scratch_take(&memory, 2 * BATCH, PART_BYTES);
+  cvtm_output *output = NULL;
+  cvtm_status status = memory.failed ? cvtm_no_memory(error, "the file") : CVTM_OK;
   if (status == CVTM_OK) status = cvtm_output_open(path, &output, error);
   if (status == CVTM_OK) {
-    fwrite(image.memory, 1, image.size, cvtm_output_stream(output));
+    f->grid = grid;
+    f->count_bytes = longest < most ? 4 : 8;
+    if (ugrid)
+      fill_ugrid(f);
+    else
+      fill_mpas(f, labels);
+    if (labels->source != NULL) add_text(f, NONE, "source", labels->source);
+    put_header(f, 0);
+    f->stream = cvtm_output_stream(output);
+    put_header(f, f->size);
+    put_numbers(f, parts);
     status = cvtm_output_commit(output, error);
   }
-  free(image.memory);
-  free(f);
+  cvtm_scratch_free(&memory);
   return status;
 }
-
-/* --- reading: the header ---
- *
- * libnetcdf 4.9.0 crashes on malformed headers of the classic formats, so they are checked before:
- * https://docs.unidata.ucar.edu/nug/current/file_format_specifications.html. Its words are
- * big-endian; counts have 8 bytes in CDF-5, offsets in CDF-2, too. */
-
-typedef struct header {
-  const unsigned char *at, *end;
-  size_t count_bytes, offset_bytes;
-  uint64_t dimensions;
-  int good; /* nothing was missing so far */
-} header;
-
-static const unsigned char *take_bytes(header *h, uint64_t size) {
-  const unsigned char *bytes = h->at;
-  h->good = h->good && size <= (uint64_t)(h->end - h->at);
-  if (h->good) h->at += size;
-  return bytes;
-}
-
-/* Reads a word; 0 beyond the end. */
-static uint64_t take_word(header *h, size_t size) {
-  const unsigned char *bytes = take_bytes(h, size);
-  uint64_t value = 0;
-  for (size_t k = 0; h->good && k < size; ++k) value = value << 8 | bytes[k];
-  return value;
-}
-
-static void require(header *h, int holds) { h->good = h->good && holds; }
-
-/* Skips `count` items, padded to words. */
-static void skip_padded(header *h, uint64_t count, size_t size) {
-  require(h, count <= (uint64_t)(h->end - h->at) / size);
-  take_bytes(h, (count * size + 3) / 4 * 4);
-}
-
-static void skip_name(header *h) {
-  const uint64_t length = take_word(h, h->count_bytes);
-  require(h, length > 0 && length <= NC_MAX_NAME);
-  skip_padded(h, length, 1);
-}
-
-/* The bytes of a value; 0: there is no such type. */
-static size_t take_type(header *h) {
-  static const unsigned char bytes[] = {0, 1, 1, 2, 4, 4, 8, 1, 2, 4, 8, 8};
-  const uint64_t type = take_word(h, 4);
-  require(h, type > 0 && type < (h->count_bytes == 8 ? sizeof bytes : 7));
-  return h->good ? bytes[type] : 1;
-}
-
-/* The number of elements of a list with this tag, which take at least 8 bytes each. */
-static uint64_t begin_list(header *h, uint64_t tag) {
-  const uint64_t found = take_word(h, 4), count = take_word(h, h->count_bytes);
-  require(h,
-          (found == tag || (found == 0 && count == 0)) && count <= (uint64_t)(h->end - h->at) / 8);
-  return h->good ? count : 0;
-}
-
-static void skip_attributes(header *h) {
-  for (uint64_t left = begin_list(h, 12); left > 0 && h->good; --left) {
-    skip_name(h);
-    const size_t size = take_type(h);
-    skip_padded(h, take_word(h, h->count_bytes), size);
-  }
-}
-
-static void check_variable(header *h, const unsigned char *start) {
-  skip_name(h);
-  const uint64_t axes = take_word(h, h->count_bytes);
-  require(h, axes <= NC_MAX_VAR_DIMS);
-  for (uint64_t k = 0; k < axes && h->good; ++k)
-    require(h, take_word(h, h->count_bytes) < h->dimensions);
-  skip_attributes(h);
-  take_type(h);
-  take_word(h, h->count_bytes);
-  require(h, take_word(h, h->offset_bytes) <= (uint64_t)(h->end - start));
-}
-
-/* True for a file that is not of a classic format, too. */
-static int header_is_sound(const unsigned char *bytes, size_t size) {
-  if (size < 4 || memcmp(bytes, "CDF", 3) != 0) return 1;
-  const int version = bytes[3];
-  header h = {bytes + 4, bytes + size, version == 5 ? 8 : 4, version == 1 ? 4 : 8, 0, 1};
-  take_word(&h, h.count_bytes); /* the number of records */
-  h.dimensions = begin_list(&h, 10);
-  for (uint64_t k = 0; k < h.dimensions && h.good; ++k) {
-    skip_name(&h);
-    require(&h, take_word(&h, h.count_bytes) <= INT64_MAX);
-  }
-  skip_attributes(&h);
-  for (uint64_t left = begin_list(&h, 11); left > 0 && h.good; --left) check_variable(&h, bytes);
-  return h.good;
-}
-
-/* --- reading: the map --- */
-
-enum { MOST_STEPS = 1 << 24 /* of an axis: a step of two metres at the equator */ };
-
-/* Reads the coordinates of dimension `id` in even steps. *turned: they descend. */
-static int read_axis(int file_id, int id, int64_t *count, double *first, double *step,
-                     int *turned) {
-  char name[NC_MAX_NAME + 1];
-  size_t length = 0;
-  int coordinate = -1;
-  if (nc_inq_dim(file_id, id, name, &length) != NC_NOERR || length < 2 || length > MOST_STEPS ||
-      nc_inq_varid(file_id, name, &coordinate) != NC_NOERR)
-    return 0;
-  double *at = malloc(length * sizeof *at);
-  int good = at != NULL && nc_get_var_double(file_id, coordinate, at) == NC_NOERR;
-  if (good) {
-    *count = (int64_t)length;
-    *step = (at[length - 1] - at[0]) / (double)(length - 1);
-    *turned = *step < 0;
-    *first = *turned ? at[length - 1] : at[0];
-    for (size_t k = 0; good && k < length; ++k)
-      good = fabs(at[0] + (double)k * *step - at[k]) <= 1e-3 * fabs(*step);
-    *step = fabs(*step);
-  }
-  free(at);
-  return good && *step > 0;
-}
-
-static cvtm_status read_variable(int file_id, int id, const char *path, size_t size,
-                                 cvtm_geographic_grid *grid, int *found, cvtm_error *error) {
-  int count = 0, shape[NC_MAX_VAR_DIMS], south_last = 0, east_first = 0;
-  if (nc_inq_varndims(file_id, id, &count) != NC_NOERR || count != 2 ||
-      nc_inq_vardimid(file_id, id, shape) != NC_NOERR ||
-      !read_axis(file_id, shape[0], &grid->rows, &grid->south, &grid->row_step, &south_last) ||
-      !read_axis(file_id, shape[1], &grid->columns, &grid->west, &grid->column_step, &east_first))
-    return CVTM_OK;
-  const int64_t rows = grid->rows, columns = grid->columns;
-  const uint64_t bytes = 2 * sizeof(float) * (uint64_t)rows * (uint64_t)columns;
-  const cvtm_status status = cvtm_check_expansion(path, size, bytes, error);
-  if (status != CVTM_OK) return status;
-  float *raw = malloc(bytes / 2), *value = malloc(bytes / 2);
-  *found = raw != NULL && value != NULL && nc_get_var_float(file_id, id, raw) == NC_NOERR;
-  for (int64_t j = 0; *found && j < rows; ++j)
-    for (int64_t i = 0; i < columns; ++i)
-      value[j * columns + i] =
-          raw[(south_last ? rows - 1 - j : j) * columns + (east_first ? columns - 1 - i : i)];
-  const int missing = raw == NULL || value == NULL;
-  free(raw);
-  if (*found)
-    grid->value = value;
-  else
-    free(value);
-  return missing ? cvtm_no_memory(error, path) : CVTM_OK;
-}
-
-cvtm_status cvtm_geographic_grid_read(const char *path, cvtm_geographic_grid *grid,
-                                      cvtm_error *error) {
-  int id, count = 0, found = 0;
-  unsigned char *bytes;
-  size_t size;
-  memset(grid, 0, sizeof *grid);
-  cvtm_status status = cvtm_file_read(path, SIZE_MAX / 2, &bytes, &size, error);
-  if (status != CVTM_OK) return status;
-  pthread_mutex_lock(&netcdf_lock);
-  const int code =
-      header_is_sound(bytes, size) ? nc_open_mem(path, NC_NOWRITE, size, bytes, &id) : NC_ENOTNC;
-  if (code == NC_NOERR) {
-    nc_inq_nvars(id, &count);
-    for (int k = 0; status == CVTM_OK && !found && k < count; ++k)
-      status = read_variable(id, k, path, size, grid, &found, error);
-    nc_close(id);
-  }
-  pthread_mutex_unlock(&netcdf_lock);
-  free(bytes);
-  if (code != NC_NOERR)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", path, nc_strerror(code));
-  if (status == CVTM_OK && !found)
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: no variable has latitudes and longitudes in even steps", path);
-  return status;
-}
-#else
-cvtm_status cvtm_geographic_grid_read(const char *path, cvtm_geographic_grid *grid,
-                                      cvtm_error *error) {
-  (void)grid;
-  return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: this build has no NetCDF", path);
-}
-static cvtm_status write_netcdf(const cvtm_sphere_grid *grid, const cvtm_sphere_labels *labels,
-                                int ugrid, const char *path, cvtm_error *error) {
-  (void)grid, (void)labels, (void)ugrid;
-  return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: this build has no NetCDF", path);
-}
-#endif
 
 /* --- texts ------------------------------------------------------------------------------------ */
 

@@ -10,12 +10,11 @@ typedef struct array {
   size_t count, size;
 } array;
 
-enum { ARRAYS = 21 };
+enum { ARRAYS = 18 };
 
-static void list_arrays(cvtm_sphere_grid *g, int weights, array *list) {
+static void list_arrays(cvtm_sphere_grid *g, array *list) {
   const size_t c = (size_t)g->cells, e = (size_t)g->edges, v = (size_t)g->vertices;
-  const size_t m = (size_t)g->max_edges, w = weights ? 2 * m * e : 0, real = sizeof(double),
-               whole = sizeof(int32_t);
+  const size_t m = (size_t)g->max_edges, real = sizeof(double), whole = sizeof(int32_t);
   const array all[ARRAYS] = {{&g->cell_point, 3 * c, real},
                              {&g->edge_point, 3 * e, real},
                              {&g->vertex_point, 3 * v, real},
@@ -27,9 +26,6 @@ static void list_arrays(cvtm_sphere_grid *g, int weights, array *list) {
                              {&g->vertices_on_edge, 2 * e, whole},
                              {&g->cells_on_vertex, 3 * v, whole},
                              {&g->edges_on_vertex, 3 * v, whole},
-                             {&g->edges_on_edge, w, whole},
-                             {&g->edge_count_on_edge, e, whole},
-                             {&g->weights_on_edge, w, real},
                              {&g->dc, e, real},
                              {&g->dv, e, real},
                              {&g->angle, e, real},
@@ -43,7 +39,7 @@ static void list_arrays(cvtm_sphere_grid *g, int weights, array *list) {
 void cvtm_sphere_grid_free(cvtm_sphere_grid *g) {
   array list[ARRAYS];
   void *memory;
-  list_arrays(g, 0, list);
+  list_arrays(g, list);
   for (int k = 0; k < ARRAYS; ++k) {
     memcpy(&memory, list[k].pointer, sizeof memory);
     free(memory);
@@ -51,11 +47,11 @@ void cvtm_sphere_grid_free(cvtm_sphere_grid *g) {
   memset(g, 0, sizeof *g);
 }
 
-static int allocate_grid(int weights, cvtm_sphere_grid *g) {
+static int allocate_grid(cvtm_sphere_grid *g) {
   array list[ARRAYS];
-  list_arrays(g, weights, list);
+  list_arrays(g, list);
   for (int k = 0; k < ARRAYS; ++k) {
-    void *memory = malloc(list[k].count * list[k].size + 1);
+    void *memory = cvtm_host_allocate(list[k].count * list[k].size);
     if (memory == NULL) return 0;
     memcpy(list[k].pointer, &memory, sizeof memory);
   }
@@ -183,39 +179,37 @@ static double kite_share(const cvtm_sphere_grid *g, int32_t c, int32_t v) {
 
 /* TRiSK (Thuburn et al. 2009; Ringler et al. 2010, (24) and (33)): around each cell of the edge,
  * counterclockwise from the edge, 1/2 less the shares of the kites that have been passed. */
-static void set_weights(cvtm_sphere_grid *g) {
-#pragma omp parallel for schedule(static)
-  for (int64_t e = 0; e < g->edges; ++e) {
-    const int64_t place = 2 * e * g->max_edges;
-    int32_t count = 0;
-    for (int side = 0; side < 2; ++side) {
-      const int32_t c = g->cells_on_edge[2 * e + side];
-      if (c < 0) continue;
-      const int32_t n = g->edge_count_on_cell[c],
-                    *edges = g->edges_on_cell + (int64_t)c * g->max_edges;
-      const int32_t *vertices = g->vertices_on_cell + (int64_t)c * g->max_edges;
-      int32_t at = 0;
-      while (edges[at] != e) ++at;
-      double passed = 0;
-      for (int32_t k = 1; k < n; ++k) {
-        const int32_t other = edges[(at + k) % n];
-        passed += kite_share(g, c, vertices[(at + k - 1) % n]);
-        const double outward = g->cells_on_edge[2 * (int64_t)other] == c ? 1 : -1;
-        const double sign = side == 0 ? outward : -outward;
-        g->edges_on_edge[place + count] = other;
-        g->weights_on_edge[place + count++] = sign * (0.5 - passed) * g->dv[other] / g->dc[e];
-      }
-    }
-    g->edge_count_on_edge[e] = count;
-    for (; count < 2 * g->max_edges; ++count) {
-      g->edges_on_edge[place + count] = -1;
-      g->weights_on_edge[place + count] = 0;
+int32_t cvtm_sphere_grid_weights(const cvtm_sphere_grid *g, int64_t e, int32_t *others,
+                                 double *weights) {
+  int32_t count = 0;
+  for (int side = 0; side < 2; ++side) {
+    const int32_t c = g->cells_on_edge[2 * e + side];
+    if (c < 0) continue;
+    const int32_t n = g->edge_count_on_cell[c];
+    const int32_t *edges = g->edges_on_cell + (int64_t)c * g->max_edges;
+    const int32_t *vertices = g->vertices_on_cell + (int64_t)c * g->max_edges;
+    int32_t at = 0;
+    while (edges[at] != e) ++at;
+    double passed = 0;
+    for (int32_t k = 1; k < n; ++k, ++count) {
+      const int32_t other = edges[(at + k) % n];
+      if (others != NULL) others[count] = other;
+      if (weights == NULL) continue;
+      passed += kite_share(g, c, vertices[(at + k - 1) % n]);
+      const double outward = g->cells_on_edge[2 * (int64_t)other] == c ? 1 : -1;
+      const double sign = side == 0 ? outward : -outward;
+      weights[count] = sign * (0.5 - passed) * g->dv[other] / g->dc[e];
     }
   }
+  for (int32_t k = count; k < 2 * g->max_edges; ++k) {
+    if (others != NULL) others[k] = -1;
+    if (weights != NULL) weights[k] = 0;
+  }
+  return count;
 }
 
 cvtm_status cvtm_sphere_grid_create(const cvtm_sphere_mesh *mesh, const unsigned char *keep,
-                                    int weights, cvtm_sphere_grid *grid, cvtm_error *error) {
+                                    cvtm_sphere_grid *grid, cvtm_error *error) {
   const size_t n = (size_t)mesh->count, t = (size_t)mesh->triangle_count;
   cvtm_scratch memory = {0};
   source s = {mesh, NULL, NULL, NULL};
@@ -228,14 +222,13 @@ cvtm_status cvtm_sphere_grid_create(const cvtm_sphere_mesh *mesh, const unsigned
     number_kept(&s, keep, &g);
     if (g.cells == 0)
       status = cvtm_fail(error, CVTM_ERROR_INPUT, "the mask leaves no cell");
-    else if (!allocate_grid(weights, &g))
+    else if (!allocate_grid(&g))
       status = cvtm_no_memory(error, "the grid");
   }
   if (status == CVTM_OK) {
     set_vertices(&s, &g);
     set_edges(&s, &g);
     set_cells(&s, &g);
-    if (weights) set_weights(&g);
     *grid = g;
   } else {
     cvtm_sphere_grid_free(&g);

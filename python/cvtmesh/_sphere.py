@@ -22,10 +22,11 @@ TYPES = {1: "i1", 2: "S1", 3: ">i2", 4: ">i4", 5: ">f4", 6: ">f8"}
 
 
 class Reader:
-    """The header of a NetCDF file with 64-bit offsets (CDF-2), as the program writes it."""
+    """The header of a NetCDF file as the program writes it: with 64-bit offsets (CDF-2) or data (CDF-5)."""
 
     def __init__(self, contents: bytes) -> None:
         self.contents, self.place = contents, 4
+        self.wide = 8 if contents[3] == 5 else 4
 
     def number(self, size: int = 4) -> int:
         self.place += size
@@ -36,16 +37,19 @@ class Reader:
         self.place += -(-size // 4) * 4
         return found
 
+    def count(self) -> int:
+        return self.number(self.wide)
+
     def name(self) -> str:
-        return self.taken(self.number()).decode()
+        return self.taken(self.count()).decode()
 
     def attributes(self) -> dict[str, Any]:
         import numpy as np
 
         self.number()
         found: dict[str, Any] = {}
-        for _ in range(self.number()):
-            name, kind, count = self.name(), np.dtype(TYPES[self.number()]), self.number()
+        for _ in range(self.count()):
+            name, kind, count = self.name(), np.dtype(TYPES[self.number()]), self.count()
             data = self.taken(count * kind.itemsize)
             found[name] = data.decode() if kind.kind == "S" else np.frombuffer(data, kind)[0].item()
         return found
@@ -57,21 +61,19 @@ def read_netcdf(
     """The attributes of the file, and the dimensions and the array of each variable."""
     import numpy as np
 
-    if contents[:4] != b"CDF\2":
-        raise NotImplementedError("so large a mesh is NetCDF-4: save it, and open the file with xarray")
     header = Reader(contents)
-    header.number()  # records: none
+    header.count()  # records: none
     header.number()
-    dimensions = [(header.name(), header.number()) for _ in range(header.number())]
+    dimensions = [(header.name(), header.count()) for _ in range(header.count())]
     attributes = header.attributes()
     variables: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {}
     header.number()
-    for _ in range(header.number()):
+    for _ in range(header.count()):
         name = header.name()
-        shape = [dimensions[header.number()] for _ in range(header.number())]
+        shape = [dimensions[header.count()] for _ in range(header.count())]
         header.attributes()
         kind = np.dtype(TYPES[header.number()])
-        header.number()  # size
+        header.count()  # size
         sizes = [size for _, size in shape]
         array = np.frombuffer(contents, kind, int(np.prod(sizes)), header.number(8)).reshape(sizes)
         variables[name] = tuple(each for each, _ in shape), array.astype(kind.newbyteorder("="))

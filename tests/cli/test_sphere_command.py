@@ -12,7 +12,7 @@ from scipy.spatial import SphericalVoronoi
 from conftest import PROGRAM, output_of
 
 RADIUS = 6371229.0
-pytestmark = pytest.mark.skipif("NetCDF" not in output_of(PROGRAM, "info"), reason="a build without NetCDF")
+reads_netcdf = pytest.mark.skipif("NetCDF" not in output_of(PROGRAM, "info"), reason="a build without NetCDF")
 
 
 def read(path):
@@ -155,6 +155,7 @@ def test_even_widths(cvtmesh):
         assert abs(report["cells"] * np.sqrt(3) / 2 * width**2 / (4 * np.pi * 6371.229**2) - 1) < 0.15
 
 
+@reads_netcdf
 def test_maps_of_every_kind_are_one(cvtmesh):
     """Pixels as NPY and NetCDF, from the south and from the north, from any meridian; and nodes."""
     values = a_map().round(3)
@@ -276,6 +277,7 @@ def test_bad_maps(cvtmesh, change, says):
     cvtmesh.refused("sphere", "bad.npy", "-o", "grid.nc", code=3, names=["bad.npy", says])
 
 
+@reads_netcdf
 def test_bad_input(cvtmesh):
     cvtmesh.file("w.npy", a_map())
     cvtmesh.file("text.nc", "no NetCDF\n")

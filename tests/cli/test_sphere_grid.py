@@ -6,10 +6,6 @@ import pytest
 from scipy.io import netcdf_file
 from scipy.sparse import csr_array
 
-from conftest import PROGRAM, output_of
-
-pytestmark = pytest.mark.skipif("NetCDF" not in output_of(PROGRAM, "info"), reason="a build without NetCDF")
-
 
 class Grid:
     """The variables of a file; indices count from 0, -1: none."""

@@ -101,8 +101,7 @@ COMMANDS = {
     "mesh_curves": ["mesh", "round.svg", "-n", "60", "-o", "m.off"],
     "mesh_periodic": ["mesh", "box.csv", "--size", "3", "--periodic", "-o", "m.off"],
     "sphere": ["sphere", "widths.npy", "--mask", "p.geojson", "--fixed", "points.csv", "--iterations", "2",
-               "-o", "s.obj", "-o", "s.info", "-o", "s.vtu", "-o", "s.png", "--report", "report.json"],
-    "sphere_netcdf": ["sphere", "3000", "--iterations", "2", "-o", "s.nc", "-o", "s.ugrid.nc"],
+               "-o", "s.obj", "-o", "s.info", "-o", "s.vtu", "-o", "s.png", "-o", "s.nc", "-o", "s.ugrid.nc", "--report", "report.json"],
     "stats": ["stats", "mesh.obj"],
     "stats_json": ["stats", "points.csv", "--density", "tiny.npy", "--json"],
     **{f"density_{name}": ["density", name, "-o", "d.npy"] for name in PICTURES},
@@ -127,7 +126,7 @@ COMMANDS = {
     "help": ["run", "--help"],
     "completion": ["completion", "bash"],
 }
-NEEDED = {"view": "viewer", "run_watch": "viewer", "sphere_netcdf": "netcdf"}
+NEEDED = {"view": "viewer", "run_watch": "viewer"}
 NO_DEVICE = {"mesh", "info", "completion"}
 
 

@@ -2,6 +2,7 @@
  * tests/cli/test_sphere_grid.py has the C-grid on their dual. */
 #include "testing.h"
 
+#include "base/file.h"
 #include "base/sphere.h"
 #include "meshes/sphere.h"
 #include "sphere_points.h"
@@ -313,6 +314,47 @@ TEST(neighbours_are_joined) {
   }
   cvtm_sphere_mesh_free(&mesh);
   free_all(points, rings);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* libnetcdf, which looks for a map in the file, takes its header. */
+static void write_grid(const double *points, int64_t count, int64_t least_wide, const char *path,
+                       unsigned char **bytes, size_t *size) {
+  cvtm_sphere_mesh mesh;
+  cvtm_sphere_grid grid;
+  cvtm_geographic_grid map;
+  cvtm_error error;
+  const cvtm_sphere_labels labels = {1, NULL, NULL, NULL, least_wide};
+  assert_ok(cvtm_sphere_delaunay(points, count, &mesh, NULL));
+  assert_ok(cvtm_sphere_grid_create(&mesh, NULL, &grid, NULL));
+  assert_ok(cvtm_sphere_grid_write(&grid, &labels, path, NULL));
+  assert_ok(cvtm_file_read(path, SIZE_MAX / 2, bytes, size, NULL));
+  assert_int_not_equal(cvtm_geographic_grid_read(path, &map, &error), CVTM_OK);
+  if (cvtm_netcdf_known()) assert_non_null(strstr(error.message, "no variable"));
+  remove(path);
+  cvtm_sphere_grid_free(&grid);
+  cvtm_sphere_mesh_free(&mesh);
+}
+
+/* With 64-bit data (CDF-5) a header is longer, and the numbers are the same. */
+TEST(large_files_have_wide_headers) {
+  enum { N = 300, HEADER = 8192 };
+  double *points = random_sphere(N, 23);
+  for (int ugrid = 0; ugrid < 2; ++ugrid) {
+    const char *path = ugrid ? "wide.ugrid.nc" : "wide.nc";
+    unsigned char *narrow, *broad;
+    size_t size, broad_size;
+    write_grid(points, N, 0, path, &narrow, &size);
+    write_grid(points, N, 1, path, &broad, &broad_size);
+    assert_memory_equal(narrow, "CDF\2", 4);
+    assert_memory_equal(broad, "CDF\5", 4);
+    assert_in_range(broad_size - size, 500, HEADER);
+    assert_true(size > 4 * HEADER);
+    assert_memory_equal(narrow + HEADER, broad + broad_size - size + HEADER, size - HEADER);
+    free_all(narrow, broad);
+  }
+  free(points);
 }
 
 TEST_MAIN()

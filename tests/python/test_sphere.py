@@ -5,7 +5,6 @@ import pytest
 
 import cvtmesh
 
-pytestmark = pytest.mark.skipif(not cvtmesh.info()["netcdf"], reason="a build without NetCDF")
 LATITUDE = np.linspace(-87, 87, 30)[:, None]
 WIDTHS = 2000 - 1000 * np.exp(-LATITUDE**2 / 900) + np.zeros((30, 60))
 SQUARE = {"type": "Polygon", "coordinates": [[[0, 0], [90, 0], [90, 60], [0, 60], [0, 0]]]}
