@@ -28,8 +28,7 @@ typedef struct cvtm_power_level {
   const int32_t *child_first, *child; /* row i joins the finer level's rows child[k] for k =
                                          child_first[i] .. child_first[i + 1] - 1 */
   double *right, *correction;
-  double
-      *scratch; /* going down: the residual; going up: the correction with the coarser one added */
+  double *scratch; /* going down: the residual; going up: the sum of the corrections */
 } cvtm_power_level;
 
 /* Level 0 is the caller's matrix. All pointers are to device memory. */

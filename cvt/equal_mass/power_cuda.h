@@ -37,9 +37,8 @@ typedef struct cvtm_power_polygons {
 
 /* Arrays in device memory. */
 typedef struct cvtm_power_state_cuda {
-  int32_t *counter; /* CVTM_POWER_COUNTERS */
-  int32_t *large,
-      *giant; /* the slots of the large and of the giant cells, in no particular order */
+  int32_t *counter;       /* CVTM_POWER_COUNTERS */
+  int32_t *large, *giant; /* the slots of the large and of the giant cells, in any order */
   double *corners, *giant_corners;
   int32_t *other, *giant_other;
   int64_t giant_capacity; /* corners */

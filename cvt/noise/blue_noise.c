@@ -15,7 +15,7 @@ struct cvtm_kernels {
   int64_t count;
 };
 
-/* Lists all arrays; `sorts`: also those that CUDA needs for sorting. */
+/* Lists all arrays. sorts: nonzero: also the arrays that CUDA needs for sorting. */
 static cvtm_arrays kernel_arrays(cvtm_kernel_cells *c, int sorts) {
   const int64_t n = c->capacity, stored = n + CVTM_KERNEL_LANES;
   const int64_t most = cvtm_kernel_most_cells(n), sorted = sorts ? n : 0;
@@ -99,8 +99,8 @@ cvtm_status cvtm_kernels_sum(const cvtm_kernels *k, const cvtm_kernel_source *pl
   return k->table->sums(k->device, &k->cells, places, NULL, count, sums);
 }
 
-/* cvtm_kernels_sum at the sources that cvtm_kernels_set got. This is faster, because consecutive
- * points are near each other. */
+/* Does cvtm_kernels_sum at the sources of the last cvtm_kernels_set. Faster, because consecutive
+ * points are close to each other. */
 static cvtm_status sum_at_sources(const cvtm_kernels *k, const cvtm_kernel_source *sources,
                                   cvtm_kernel_sum *sums) {
   return k->table->sums(k->device, &k->cells, sources, k->cells.order, k->count, sums);

@@ -52,7 +52,7 @@ static void free_descent(descent *d) {
   free(d->lower);
 }
 
-/* start: the time of cvtm_clock at the start of the run. */
+/* Creates the solver. start: the time of cvtm_clock at the start of the run. */
 static cvtm_status create_solver(descent *d, double start) {
   const cvtm_gaussian_options *options = d->options;
   cvtm_lbfgsb_options settings;
@@ -66,8 +66,8 @@ static cvtm_status create_solver(descent *d, double start) {
   return cvtm_lbfgsb_create(d->device, 2 * d->count, &settings, &d->solver);
 }
 
-/* The scale of a variable is the width of the kernel at the initial position of its point, in d->x.
- * Bounds hold fixed points in place, and the others in the rectangle unless it is a torus. */
+/* Sets the scale of a variable to the width of the kernel at the initial position, in d->x, of its
+ * point. Sets bounds, so that fixed points do not move and the others stay in a rectangle. */
 static cvtm_status prepare_solver(descent *d, const double *points) {
   const int64_t n = 2 * d->count;
   cvtm_status status = cvtm_blue_noise_widths(d->noise, d->x, d->scale);
@@ -88,7 +88,7 @@ static cvtm_status prepare_solver(descent *d, const double *points) {
   return status;
 }
 
-/* Changes the points (host) only on success. */
+/* Minimises the energy. Changes the points (host) only on success. */
 static cvtm_status descend_noise(descent *d, double start, double *points,
                                  cvtm_lbfgsb_result *result) {
   const size_t bytes = 2 * (size_t)d->count * sizeof *points;

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The distance from the point at a slot of the tree to its nearest point. */
+/* The distance from the point at a slot of the tree to the nearest other point. */
 static double nearest_distance(const cvtm_site_tree_view *tree, cvtm_metric metric, int64_t slot) {
   cvtm_nearest nearest = cvtm_nearest_none();
   double x, y;

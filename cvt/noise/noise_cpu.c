@@ -19,7 +19,7 @@ static double divide_into_classes(const cvtm_kernel_cells *cells, const cvtm_ker
   return least;
 }
 
-/* Counting sort; `number`: the number of cells. */
+/* Sorts the sources by cells, by counting. number: the number of cells. */
 static void sort_by_cell(const cvtm_kernel_cells *cells, int64_t number,
                          const cvtm_kernel_source *source, int64_t count) {
   int64_t *starts = cells->starts;
@@ -65,7 +65,7 @@ CVTM_INLINE void add_lane(const cvtm_kernel_cells *cells, const cvtm_kernel_run 
   s->by_width[lane] += term.by_log_width;
 }
 
-/* Sources in the last lanes may lie beyond the run; their strength counts as 0. */
+/* Adds the sources of a run. The last lanes may read sources beyond the run, with strength 0. */
 CVTM_INLINE void add_run(const cvtm_kernel_cells *cells, const cvtm_kernel_run *run, double square,
                          lane_sums *s) {
   lane_sums sums = *s;

@@ -12,8 +12,8 @@ __device__ void copy_variance(const cvtm_kernel_source *source, double *variance
   variance[i] = source[i].variance;
 }
 
-/* Adds the sources to the counts of their classes. Positive doubles have the order of their bits,
- * read as integers. */
+/* Counts the sources of each class, and finds the largest variance. Positive doubles are ordered as
+ * their bits, read as integers. */
 __global__ void classes_kernel(const cvtm_kernel_source *source, int64_t count, const double *least,
                                cvtm_width_class *classes) {
   __shared__ unsigned long long number[CVTM_WIDTH_CLASSES], widest[CVTM_WIDTH_CLASSES];
@@ -33,7 +33,7 @@ __global__ void classes_kernel(const cvtm_kernel_source *source, int64_t count, 
   }
 }
 
-/* Runs in one thread. */
+/* Chooses the cells of all classes, in one thread. */
 __global__ void shape_kernel(cvtm_domain domain, const double *least, cvtm_width_class *classes) {
   (void)cvtm_width_classes_shape(domain, *least, classes);
 }
@@ -70,7 +70,7 @@ cvtm_status divide_into_classes(cvtm_device *device, const cvtm_kernel_cells *ce
              : status;
 }
 
-/* The number of bits of the largest number of a cell. */
+/* The number of bits that every number of a cell fits. */
 int bits_of_cells(const cvtm_kernel_cells *cells) {
   return 64 - cvtm_leading_zeros(static_cast<uint64_t>(cvtm_kernel_most_cells(cells->capacity)));
 }

@@ -2,7 +2,7 @@
  * Gaussian blue noise that differ between devices.
  *
  * Sources are divided into classes, the octaves of their variances, and the sources of a class
- * into square cells. A sum visits the cells within reach of its point row by row, because the
+ * into nearly square cells. A sum visits the cells within reach of a point row by row, because the
  * sources of a row of cells are consecutive. */
 #pragma once
 
@@ -17,10 +17,11 @@
 
 enum {
   CVTM_WIDTH_CLASSES = 64,
-  CVTM_KERNEL_LANES = 4, /* each sums every 4th source of a run */
+  CVTM_KERNEL_LANES = 4, /* lanes of a sum; each adds every 4th source of a run */
 };
 
-/* A kernel is neglected beyond this many root mean square widths. */
+/* A kernel between widths a and b is neglected beyond the distance of this times sqrt(a^2 + b^2).
+ */
 #define CVTM_KERNEL_REACH 6.0
 
 /* The sources of one octave of variances. */
@@ -29,7 +30,7 @@ typedef struct cvtm_width_class {
   int columns, rows;
   double width, height; /* size of a cell */
   double widest;        /* the largest variance */
-  int64_t start;        /* number of its first cell */
+  int64_t start;        /* number of the class's first cell */
 } cvtm_width_class;
 
 /* Sorted sources. The arrays are in device memory. */
@@ -39,7 +40,7 @@ typedef struct cvtm_kernel_cells {
   cvtm_width_class *classes; /* CVTM_WIDTH_CLASSES */
   int64_t *starts;           /* first source of each cell, and the end of the last */
   int32_t *order;            /* the caller's index of each stored source */
-  double *x, *y, *variance;  /* of the stored sources, with CVTM_KERNEL_LANES unused entries */
+  double *x, *y, *variance;  /* of each stored source; then CVTM_KERNEL_LANES entries 0 */
   double *strength;          /* 2 mass width */
   int32_t *cell;             /* the cell of each source, in the caller's order */
   /* Only for CUDA: */
@@ -117,8 +118,8 @@ typedef struct cvtm_kernel_walk {
   int row, last_row, column, last_column;
 } cvtm_kernel_walk;
 
-/* Stored sources begin .. end - 1, and the position of the point relative to their periodic
- * image. */
+/* The stored sources begin .. end - 1; x, y: the position of the point relative to the periodic
+ * image of these sources. */
 typedef struct cvtm_kernel_run {
   int64_t begin, end;
   double x, y;
@@ -126,7 +127,7 @@ typedef struct cvtm_kernel_run {
 
 CVTM_HD int cvtm_kernel_clip(int i, int cells) { return i < 0 ? 0 : i >= cells ? cells - 1 : i; }
 
-/* The cells along an axis between two coordinates. */
+/* Finds the cells along an axis between two coordinates. */
 CVTM_HD void cvtm_kernel_range(double low, double high, double side, int cells, int periodic,
                                int *first, int *last) {
   *first = (int)floor(low / side);
@@ -146,7 +147,7 @@ CVTM_HD void cvtm_kernel_enter_row(const cvtm_width_class *c, int periodic,
                     &walk->last_column);
 }
 
-/* square: the squared width at the point. */
+/* Begins at the first row within reach of (x, y). square: the squared width of the point. */
 CVTM_HD cvtm_kernel_walk cvtm_kernel_walk_from(const cvtm_width_class *c, int periodic, double x,
                                                double y, double square) {
   cvtm_kernel_walk walk;
@@ -159,8 +160,7 @@ CVTM_HD cvtm_kernel_walk cvtm_kernel_walk_from(const cvtm_width_class *c, int pe
   return walk;
 }
 
-/* The next run; 0 if there is none. A row that continues into another periodic image has several
- * runs. */
+/* Finds the next run; returns 0 if there is none. A row has a run per periodic image. */
 CVTM_HD int cvtm_kernel_walk_next(const cvtm_kernel_cells *cells, const cvtm_width_class *c,
                                   cvtm_kernel_walk *walk, cvtm_kernel_run *run) {
   while (walk->column > walk->last_column) {
@@ -184,7 +184,7 @@ CVTM_HD int cvtm_kernel_walk_next(const cvtm_kernel_cells *cells, const cvtm_wid
 
 /* exp(x) for -700 < x <= 0, by 2^k times a polynomial, so that compilers can vectorise it. */
 CVTM_INLINE double cvtm_kernel_exponential(double x) {
-  const double shift = 0x1.8p52; /* its lowest bits become the nearest integer */
+  const double shift = 0x1.8p52; /* the lowest bits of x + shift are the nearest integer */
   const double rounded = x * 1.4426950408889634 + shift;
   const double k = rounded - shift;
   /* Subtracts k log 2 in two parts. */
@@ -237,14 +237,14 @@ typedef struct cvtm_noise_points {
   int64_t count;
   cvtm_target target;         /* its arrays are in device memory, too */
   cvtm_target_value *local;   /* the target at each point */
-  cvtm_kernel_source *source; /* the point's kernel */
+  cvtm_kernel_source *source; /* each point's kernel */
   cvtm_kernel_sum *sum;       /* the sum over all kernels at each point */
-  double *term;               /* the point's share of the energy */
+  double *term;               /* each point's contribution to the energy */
   void *workspace;            /* workspace of cvtm_reduce */
   size_t workspace_bytes;
 } cvtm_noise_points;
 
-/* The phases of base/phases.h. */
+/* A list of phases (base/phases.h). */
 #define CVTM_NOISE_PHASES(X)                                                                 \
   /* Sets the kernels of the points at x, with the widths that the target has there. */      \
   X(place, (cvtm_device * device, const cvtm_noise_points *points, const double *x), device, \
@@ -260,8 +260,8 @@ typedef struct cvtm_noise_table {
   cvtm_status (*sums)(cvtm_device *device, const cvtm_kernel_cells *cells,
                       const cvtm_kernel_source *place, const int32_t *order, int64_t count,
                       cvtm_kernel_sum *sum);
-  /* Sets the energy f[0] and its gradient. The sum includes the kernel itself, with value 1/2 and
-   * no force. */
+  /* Sets the energy f[0] and the gradient. The sum at a point includes the point's own kernel,
+   * which has the value 1 and no force; the value is subtracted. */
   cvtm_status (*gradient)(cvtm_device *device, const cvtm_noise_points *points, double *f,
                           double *g);
   CVTM_NOISE_PHASES(CVTM_PHASE_FIELD)

@@ -12,8 +12,8 @@ enum { MARGIN = CVTM_TARGET_MARGIN };
 
 /* --- the widths of kernels ----------------------------------------------------------------- */
 
-/* Means are computed for two widths s per octave, on the grid of the octave; a cell of a coarser
- * grid joins four cells of the grid before. Between two widths ln(s^2 mean) is interpolated
+/* Means are computed for two widths s per octave, on the grid of the octave; a cell of a grid
+ * joins four cells of the next finer grid. Between two widths ln(s^2 mean) is interpolated
  * linearly, which is exact where the density is constant. */
 
 enum { TAPS_MOST = 16 };
@@ -40,7 +40,7 @@ static int fill_taps(double deviation, double *tap) {
   return most;
 }
 
-/* The sum along a line around cell i, weighted by the taps. */
+/* Sets *sum to the sum along a line around cell i, weighted by the taps. */
 static void sum_taps(const octave *o, const double *from, int i, int axis, int64_t stride,
                      const double *tap, int most, double *sum) {
   *sum = 0;
@@ -125,7 +125,7 @@ static cvtm_status allocate_octave(octave *o, int64_t count, double **before, cv
 }
 
 /* Sets log_width where the value first reaches the target between the last two widths. s: the
- * logarithm of the larger one; step: the difference of both logarithms. */
+ * logarithm of the larger width; step: the difference of the logarithms of both widths. */
 static void find_crossings(const octave *o, const int cells[2], double side, double target,
                            double s, double step, int is_first, double *before, double *log_width) {
 #pragma omp parallel for schedule(static) num_threads(o->threads)
@@ -148,8 +148,7 @@ static void search_widths(octave *o, const int cells[2], const double step[2], d
   const double most = log(4 * fmax(cells[0], cells[1]));
   double s = log(narrowest), side = 1;
   for (int k = 0; s < most; ++k, s += half_octave) {
-    /* The grid of an octave is used for deviations of 1.4 to 2.8 cells, the finest also for
-     * less. */
+    /* The grid of an octave is used for deviations of 1.4 and 2 cells, the finest from 0.7 on. */
     if (k > 3 && k % 2 == 0 && (o->cells[0] > 1 || o->cells[1] > 1)) {
       make_next_octave(o);
       side *= 2;
@@ -241,8 +240,8 @@ static cvtm_status divide_density(cvtm_domain domain, const float *density, int6
   return made ? CVTM_OK : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a density");
 }
 
-/* Chooses the distance of nodes that the largest density needs; a larger one if that gives too many
- * nodes. */
+/* Chooses the numbers of nodes by the distance that the largest density needs, or a larger distance
+ * if there would be too many nodes. */
 static void choose_nodes(cvtm_domain domain, const float *density, int64_t count, int cells[2]) {
   const double area = (double)domain.width * domain.height;
   double total = 0, largest = 0;
@@ -256,7 +255,7 @@ static void choose_nodes(cvtm_domain domain, const float *density, int64_t count
   cells[1] = (int)fmin(fmax(ceil(domain.height / step), 4), 30000);
 }
 
-/* --- all steps ----------------------------------------------------------------------------- */
+/* --- the target ---------------------------------------------------------------------------- */
 
 /* Copies inner values to the margins: from the nearest nodes, on a torus by periodicity. */
 static void fill_margins(cvtm_target *target, const int cells[2], const double *inner) {
@@ -338,7 +337,8 @@ void cvtm_target_free(cvtm_target *target) {
 
 enum { NODES_AT_ONCE = 1 << 18 };
 
-static const double leaf_of_width = 1.2; /* the largest side of a square that is one source */
+static const double leaf_of_width =
+    1.2; /* the largest side of a square that is one source, in kernel widths */
 
 /* --- sources -------------------------------------------------------------------------------------
  */
@@ -346,7 +346,7 @@ static const double leaf_of_width = 1.2; /* the largest side of a square that is
 /* The squares, each of which is one source. */
 typedef struct leaves {
   const cvtm_target *target;
-  const double *mass; /* of inner cells, without margins */
+  const double *mass; /* of each cell of the domain, without margins */
   int cells[2];
   cvtm_kernel_source *source;
   int64_t count;
@@ -396,7 +396,7 @@ static void divide_square(leaves *l, int i, int j, int side) {
     divide_square(l, i + k % 2 * side / 2, j + k / 2 * side / 2, side / 2);
 }
 
-/* The value of the B-spline at a node; beyond the margins, at the nearest node. */
+/* The value of the B-spline at a node. Beyond the margins it has the nearest coefficients. */
 static double smoothed(const cvtm_target *target, int i, int j) {
   static const double weight[3] = {1.0 / 6, 4.0 / 6, 1.0 / 6};
   double sum = 0;
@@ -467,7 +467,7 @@ static cvtm_status sum_at_nodes(cvtm_device *device, const cvtm_kernels *kernels
   return status;
 }
 
-/* *source: in device memory, or NULL. */
+/* Makes the sources. *source: device memory that the caller frees, also on failure; or NULL. */
 static cvtm_status make_sources(cvtm_device *device, const double *masses,
                                 const cvtm_target *target, cvtm_kernel_source **source,
                                 int64_t *count) {

@@ -1,5 +1,5 @@
-/* Inside noise/: the target density of Gaussian blue noise. At each point it gives the width of the
- * kernel and the potential, which is the sum of kernels over the density. */
+/* Inside noise/: the target density of Gaussian blue noise, as the width of the kernel at each
+ * point and the potential, the integral of kernel times density. */
 #pragma once
 
 #include "base/device.h"
@@ -10,11 +10,11 @@
 
 CVTM_C_BEGIN
 
-/* Values at nodes, of which `margin` rows and columns lie outside the domain on each side. */
+/* Values at nodes, with CVTM_TARGET_MARGIN rows and columns outside the domain on each side. */
 typedef struct cvtm_target {
   cvtm_domain domain;
   int columns, rows; /* with the margins */
-  double step[2];    /* distance of nodes, pixels; node 0 lies (margin - 1/2) steps outside */
+  double step[2];    /* distance of nodes, pixels; the first inner node is half a step inside */
   double *log_width; /* coefficients of a cubic B-spline */
   double *potential; /* values, for Keys' cubic convolution (1981) */
 } cvtm_target;
@@ -22,22 +22,22 @@ typedef struct cvtm_target {
 enum { CVTM_TARGET_MARGIN = 2 };
 
 /* density: width * height, >= 0, finite, not all 0, proportional to the wanted density of `count`
- * points. width: that of the kernels, in units of the local spacing 1 / sqrt(local density). The
+ * points. width: the width of kernels, in units of the local spacing 1 / sqrt(local density). The
  * local density is the mean with Gaussian weights of the kernel's own width, so that the width is
- * finite where the density is 0. The potential is 0. *target is empty on failure
- * (CVTM_ERROR_MEMORY); else cvtm_target_free frees it. masses, unless NULL, receives the number of
- * points wanted in each cell, which the caller frees. */
+ * finite where the density is 0. Sets the potential to 0. *target is empty on failure
+ * (CVTM_ERROR_MEMORY), else cvtm_target_free frees its arrays. *masses, unless masses is NULL: the
+ * number of points wanted in each cell, an array that the caller frees. */
 cvtm_status cvtm_target_create(cvtm_domain domain, const float *density, int64_t count,
                                double width, int threads, cvtm_target *target, double **masses,
                                cvtm_error *error);
-/* Computes the potential of these masses on the device. Fails with the device's error. */
+/* Computes the potential of the masses on the device. Sets the device's error on failure. */
 cvtm_status cvtm_target_add_potential(cvtm_device *device, const double *masses,
                                       cvtm_target *target);
 void cvtm_target_free(cvtm_target *target);
 
 CVTM_C_END
 
-/* --- between the nodes --------------------------------------------------------------------- */
+/* --- interpolation ------------------------------------------------------------------------- */
 
 typedef struct cvtm_target_value {
   double log_width, potential;
@@ -50,8 +50,8 @@ typedef struct cvtm_target_stencil {
   double spline[2][4], spline_by[2][4], keys[2][4], keys_by[2][4];
 } cvtm_target_stencil;
 
-/* Weights of four nodes, and their derivatives, at the fraction t of the way from the second to the
- * third. */
+/* Sets the weights of four nodes, and the derivatives of the weights, at the fraction t of the
+ * distance from the second node to the third. */
 CVTM_HD void cvtm_spline_weights(double t, double *w, double *dw) {
   const double u = 1 - t;
   w[0] = u * u * u / 6;

@@ -15,11 +15,12 @@ void cvtm_sphere_widths_free(cvtm_sphere_widths *widths) {
   widths->rows = widths->columns = 0;
 }
 
-/* Width (row, column) of the map, where rows beyond a pole are those on its other side. */
+/* The width at (row, column) of the map. A row beyond a pole is the mirror image of a row on the
+ * pole's other side; the mirror is a row at the pole, if there is one. */
 static float width_beyond(const cvtm_sphere_widths *w, int64_t row, int64_t column) {
   const int over = row < 0 || row >= w->rows;
   const double north = w->south + (w->rows - 1) * w->row_step, near = 0.25 * w->row_step;
-  if (row < 0) row = w->south + 0.5 * CVTM_PI < near ? -row : -1 - row; /* a row is at the pole? */
+  if (row < 0) row = w->south + 0.5 * CVTM_PI < near ? -row : -1 - row;
   if (row >= w->rows) row = 2 * (int64_t)w->rows - 1 - row - (0.5 * CVTM_PI - north < near);
   const float *line = w->value + row * w->columns;
   if (!over) return line[column % w->columns];
@@ -60,7 +61,7 @@ cvtm_status cvtm_sphere_map_create(const cvtm_sphere_widths *w, cvtm_sphere_map 
   return CVTM_OK;
 }
 
-/* The area around row j, divided by that of one column: steps of longitude times sines. */
+/* The area of a cell of the grid in row j. */
 static double row_area(const cvtm_sphere_widths *w, int64_t j) {
   const double middle = w->south + (double)j * w->row_step, half = 0.5 * w->row_step;
   const double low = j == 0 ? -0.5 * CVTM_PI : middle - half;

@@ -1,6 +1,6 @@
 /* The Voronoi cell of a site on the sphere. In the central projection from the centre of the sphere
  * to the tangent plane of the site, great circles are straight lines, so a cell is a convex polygon
- * that lines cut out (base/geometry.h). Compiles as C11 and inside CUDA kernels. */
+ * that is clipped by lines (base/geometry.h). Compiles as C11 and inside CUDA kernels. */
 #ifndef CVTMESH_CVT_SPHERE_SPHERE_CELL_H
 #define CVTMESH_CVT_SPHERE_SPHERE_CELL_H
 
@@ -13,8 +13,8 @@
 enum {
   CVTM_SPHERE_LEVELS = 10,
   CVTM_SPHERE_BRANCH_BITS = 3, /* 8 sites in a leaf, 8 children of a node */
-  CVTM_SPHERE_SIDES = 32,      /* the most corners of a cell */
-  CVTM_SPHERE_HINTS = 12       /* neighbours that are kept for the next evaluation */
+  CVTM_SPHERE_SIDES = 32,      /* corners of a cell, at most */
+  CVTM_SPHERE_HINTS = 12       /* neighbours kept for the next evaluation, at most */
 };
 
 /* A ball around the sites of a node. */
@@ -24,7 +24,7 @@ typedef struct cvtm_sphere_ball {
 } cvtm_sphere_ball;
 
 /* Sites in the order of a Morton curve; node k of level l has the sites k 8^(l+1) ..
- * (k+1) 8^(l+1) - 1. The order stays while the sites move, only the balls follow. */
+ * (k+1) 8^(l+1) - 1. While the sites move, the order is unchanged; only the balls follow. */
 typedef struct cvtm_sphere_tree {
   int64_t count;
   const double *sites; /* 3 * count, unit vectors */
@@ -66,7 +66,7 @@ typedef struct cvtm_sphere_cell {
   cvtm_corners corners;
   double x[CVTM_SPHERE_SIDES], y[CVTM_SPHERE_SIDES];
   int32_t neighbor[CVTM_SPHERE_SIDES];
-  double radius2; /* of the farthest corner in the plane */
+  double radius2; /* squared distance of the farthest corner from the site, in the plane */
 } cvtm_sphere_cell;
 
 typedef enum cvtm_sphere_outcome {
@@ -88,8 +88,8 @@ CVTM_INLINE void cvtm_sphere_cell_start(cvtm_vector site, cvtm_sphere_cell *cell
   cell->radius2 = 2 * far * far;
 }
 
-/* Cuts by the bisector with site j. A point s + x e1 + y e2 is nearer to s than to t if
- * x t.e1 + y t.e2 <= |s - t|^2 / 2. Sites farther away than twice the cell's radius do not cut. */
+/* Cuts the cell of s by the bisector with site j, t. A point s + x e1 + y e2 is nearer to s than to
+ * t if x t.e1 + y t.e2 <= |s - t|^2 / 2. Sites beyond twice the cell's radius do not cut. */
 CVTM_INLINE void cvtm_sphere_cell_cut(cvtm_sphere_cell *cell, cvtm_vector t, int32_t j) {
   const double chord2 = cvtm_chord2(cell->site, t);
   if (chord2 * (1 + cell->radius2) > 4 * cell->radius2 || chord2 == 0) return;
@@ -105,13 +105,13 @@ CVTM_INLINE void cvtm_sphere_cell_cut(cvtm_sphere_cell *cell, cvtm_vector t, int
   cell->radius2 = farthest;
 }
 
-/* Cuts by the sites of the tree at chords from `from` to `to`, as far as they can cut. */
+/* Cuts by the sites of the tree at chords from `from` to `to` that can cut, except the hints. */
 CVTM_INLINE void cvtm_sphere_cell_cut_ring(const cvtm_sphere_tree *tree, int64_t i,
                                            const int32_t *hints, int32_t hint_count, double from,
                                            double to, cvtm_sphere_cell *cell) {
   const cvtm_vector s = cell->site;
   const int32_t top = tree->levels - 1;
-  int64_t first[CVTM_SPHERE_LEVELS]; /* of the nodes of a level that are to be visited, by bits */
+  int64_t first[CVTM_SPHERE_LEVELS]; /* nodes to visit: first + k for each bit k of near_nodes */
   uint32_t near_nodes[CVTM_SPHERE_LEVELS];
   double reach = fmin(to, 2 * sqrt(cell->radius2 / (1 + cell->radius2)));
   first[top] = 0;
@@ -127,8 +127,8 @@ CVTM_INLINE void cvtm_sphere_cell_cut_ring(const cvtm_sphere_tree *tree, int64_t
     const int64_t begin = node << CVTM_SPHERE_BRANCH_BITS;
     uint32_t found = 0;
     if (level > 0) {
-      const int64_t last =
-          (tree->count - 1) >> (CVTM_SPHERE_BRANCH_BITS * level); /* node of the level below */
+      const int64_t last = (tree->count - 1) >>
+                           (CVTM_SPHERE_BRANCH_BITS * level); /* the last node of the level below */
       const cvtm_sphere_ball *balls = tree->balls[level - 1] + begin;
       const int32_t children = (int32_t)(last - begin < 7 ? last - begin + 1 : 8);
       for (int32_t k = 0; k < children;
@@ -152,14 +152,14 @@ CVTM_INLINE void cvtm_sphere_cell_cut_ring(const cvtm_sphere_tree *tree, int64_t
       const int32_t j = (int32_t)begin + k;
       int32_t known = 0;
       while (known < hint_count && hints[known] != j) ++known;
-      if (known < hint_count) continue; /* its line has cut already */
+      if (known < hint_count) continue; /* its bisector has cut already */
       cvtm_sphere_cell_cut(cell, cvtm_vector_load(tree->sites, j), j);
       reach = fmin(to, 2 * sqrt(cell->radius2 / (1 + cell->radius2)));
     }
   }
 }
 
-/* hints: the cell's neighbours before, -1 after the last; replaced by those of now. */
+/* Makes cell i. hints: the neighbours of the last evaluation, then -1; replaced by the new ones. */
 CVTM_INLINE cvtm_sphere_outcome cvtm_sphere_cell_make(const cvtm_sphere_tree *tree, int64_t i,
                                                       int32_t *hints, cvtm_sphere_cell *cell) {
   const cvtm_vector s = cvtm_vector_load(tree->sites, i);
@@ -171,7 +171,7 @@ CVTM_INLINE cvtm_sphere_outcome cvtm_sphere_cell_make(const cvtm_sphere_tree *tr
     nearest2 = fmin(nearest2, cvtm_chord2(s, t));
     cvtm_sphere_cell_cut(cell, t, hints[hint_count]);
   }
-  /* In rings, because the far sites would cut in vain before the near ones have. */
+  /* In rings of growing distance, because far sites would cut in vain before near sites do. */
   double from = 0, to = 3 * sqrt(nearest2);
   if (!(to > 1e-9)) to = 1e-9;
   for (;;) {

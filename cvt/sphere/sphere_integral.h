@@ -6,14 +6,14 @@
 
 /* --- the map of widths ------------------------------------------------------------------------ */
 
-/* Widths on the six faces of a cube around the sphere, from the centre: side x side points each.
- * Face 2 k + (coordinate k is negative); row and column are the next two coordinates, in turn, over
- * coordinate k, from -1 to 1. A look-up is a division; no place is special, and faces share the
- * points of their edges. Between the points the width is interpolated bilinearly. */
+/* The widths at side x side points of each of the six faces of a cube around the sphere. A
+ * direction is on face 2 k, or 2 k + 1 if negative, of its largest coordinate k; row and column are
+ * its next two coordinates, cyclically, / coordinate k, from -1 to 1. There are no poles, and faces
+ * share the points of their edges. Between the points the width is interpolated bilinearly. */
 typedef struct cvtm_sphere_map {
   const float *value; /* NULL: the density is 1 */
   int32_t side;       /* at least 2 */
-  int32_t quick;      /* nonzero: for descents, by the rule of degree 2 */
+  int32_t quick;      /* nonzero: integrals by the fast rule of degree 2, for descents */
 } cvtm_sphere_map;
 
 /* The direction of a point of the map; not a unit vector. */
@@ -27,7 +27,7 @@ CVTM_INLINE cvtm_vector cvtm_sphere_map_point(int32_t side, int64_t index) {
                          : cvtm_vector_of(u, v, sign);
 }
 
-/* The width in a direction of any length. */
+/* The width in the direction (x, y, z), which need not be a unit vector. */
 CVTM_INLINE double cvtm_sphere_width(const cvtm_sphere_map *map, double x, double y, double z) {
   const double ax = fabs(x), ay = fabs(y), az = fabs(z);
   const int on_x = ax >= ay && ax >= az, on_y = !on_x && ay >= az;
@@ -62,18 +62,18 @@ CVTM_INLINE double cvtm_sphere_density(const cvtm_sphere_map *map, double x, dou
 
 /* --- the integrals ---------------------------------------------------------------------------- */
 
-/* Integrals of the density over the cell: its mass, its first moment along e1 and e2 of the
- * cell, and its energy, with the squared chord from the site. */
+/* Integrals of the density over a cell: the mass, the first moment along e1 and e2 of the cell, and
+ * the energy, the integral of density times squared chord from the site. */
 typedef struct cvtm_sphere_sums {
   double mass, x, y, energy;
 } cvtm_sphere_sums;
 
-enum { CVTM_SPHERE_POINTS = 8 /* seven, and one of no weight that fills the vectors */ };
+enum { CVTM_SPHERE_POINTS = 8 /* seven, and one of weight 0 that fills the vectors */ };
 
-#define CVTM_SPHERE_LARGEST 0.025 /* sides of triangles where the density is smooth */
+#define CVTM_SPHERE_LARGEST 0.025 /* the longest side of a triangle of the rule of degree 5 */
 
-/* Adds the integrand at points of the plane, with weights pw that are areas of the plane; they are
- * overwritten. A point at distance r has the area element (1 + r^2)^(-3/2) on the sphere. */
+/* Adds the integrands at points of the plane. pw: weights, as areas of the plane; overwritten. An
+ * area at distance r is (1 + r^2)^(-3/2) times as large on the sphere. */
 CVTM_INLINE void cvtm_sphere_add_points(const cvtm_sphere_map *map, const cvtm_sphere_cell *cell,
                                         int count, const double *px, const double *py, double *pw,
                                         cvtm_sphere_sums *sums) {
@@ -125,14 +125,14 @@ CVTM_INLINE void cvtm_sphere_add_triangle(const cvtm_sphere_map *map, const cvtm
   cvtm_sphere_add_points(map, cell, CVTM_SPHERE_POINTS, px, py, pw, sums);
 }
 
-/* Divides the triangle between corners a, b, c into n^2 parts and adds their integrals. */
+/* Divides the triangle between corners a, b, c into n^2 triangles and adds their integrals. */
 CVTM_INLINE void cvtm_sphere_add_parts(const cvtm_sphere_map *map, const cvtm_sphere_cell *cell,
                                        const double a[2], const double b[2], const double c[2],
                                        int32_t n, cvtm_sphere_sums *sums) {
   const double share = 1 / (double)n;
   const double ux = share * (b[0] - a[0]), uy = share * (b[1] - a[1]);
   const double vx = share * (c[0] - a[0]), vy = share * (c[1] - a[1]);
-  /* Those of row i, in turn with two corners away from a and with one. */
+  /* In row i, triangles with one corner towards a and with two alternate. */
   for (int32_t i = 0; i < n; ++i) {
     for (int32_t j = 0; j <= 2 * i; ++j) {
       const int32_t m = j / 2, odd = j % 2;
@@ -147,14 +147,14 @@ CVTM_INLINE void cvtm_sphere_add_parts(const cvtm_sphere_map *map, const cvtm_sp
   }
 }
 
-/* For descents: the triangles between the site and the edges, wherever the map has its points, by
- * the rule of degree 2 in the middles of their sides. */
+/* Integrates over the triangles between the site and the edges, without regard to the points of the
+ * map, by the rule of degree 2 with the midpoints of the sides. */
 CVTM_INLINE void cvtm_sphere_integrate_quickly(const cvtm_sphere_map *map,
                                                const cvtm_sphere_cell *cell,
                                                cvtm_sphere_sums *sums) {
   const double site[2] = {0, 0};
   const int32_t corners = cell->corners.count;
-  double before = 0; /* the area of the triangle before */
+  double before = 0; /* the area of the last triangle */
   for (int32_t k = -1; k < corners; ++k) {
     const int32_t at = k < 0 ? corners - 1 : k, next = k + 1 < corners ? k + 1 : 0;
     const double a[2] = {cell->x[at], cell->y[at]}, b[2] = {cell->x[next], cell->y[next]};
@@ -176,7 +176,7 @@ typedef struct cvtm_sphere_piece {
   double x[CVTM_SPHERE_PIECE_SIDES], y[CVTM_SPHERE_PIECE_SIDES];
 } cvtm_sphere_piece;
 
-/* Keeps the directions d with d . normal <= 0. */
+/* Keeps the directions d of the piece with d . normal <= 0. */
 CVTM_INLINE void cvtm_sphere_piece_cut(const cvtm_sphere_cell *cell, cvtm_vector normal,
                                        cvtm_sphere_piece *piece) {
   cvtm_corners corners = {piece->count, CVTM_SPHERE_PIECE_SIDES, 1, piece->x, piece->y, NULL};
@@ -186,7 +186,7 @@ CVTM_INLINE void cvtm_sphere_piece_cut(const cvtm_sphere_cell *cell, cvtm_vector
   piece->count = corners.count;
 }
 
-/* The part between lines `line` and line + 1 of a face, of the 2 / step that cross `along`. */
+/* Keeps the part between lines `line` and line + 1: line k has (d.along) / (d.top) = k step - 1. */
 CVTM_INLINE void cvtm_sphere_piece_between(const cvtm_sphere_cell *cell, cvtm_vector top,
                                            cvtm_vector along, double step, int32_t line,
                                            cvtm_sphere_piece *piece) {
@@ -195,7 +195,7 @@ CVTM_INLINE void cvtm_sphere_piece_between(const cvtm_sphere_cell *cell, cvtm_ve
   cvtm_sphere_piece_cut(cell, cvtm_vector_add(along, 1 - (line + 1) * step, top), piece);
 }
 
-/* The lines between which the piece lies: from *first to *last + 1. */
+/* Finds the lines between which the piece lies: *first and *last + 1. */
 CVTM_INLINE void cvtm_sphere_piece_lines(const cvtm_sphere_cell *cell, cvtm_vector top,
                                          cvtm_vector along, int32_t side,
                                          const cvtm_sphere_piece *piece, int32_t *first,
@@ -213,7 +213,7 @@ CVTM_INLINE void cvtm_sphere_piece_lines(const cvtm_sphere_cell *cell, cvtm_vect
   *last = most > 0 ? (int32_t)fmin(most, (double)(side - 2)) : 0;
 }
 
-/* Adds the integrals over a piece, by triangles of at most `limit`. */
+/* Adds the integrals over a piece, by triangles with sides of at most `limit`. */
 CVTM_INLINE void cvtm_sphere_add_piece(const cvtm_sphere_map *map, const cvtm_sphere_cell *cell,
                                        const cvtm_sphere_piece *piece, double limit,
                                        cvtm_sphere_sums *sums) {
@@ -229,7 +229,7 @@ CVTM_INLINE void cvtm_sphere_add_piece(const cvtm_sphere_map *map, const cvtm_sp
   }
 }
 
-/* Cuts the cell along the lines of the map, between which the width is a polynomial. */
+/* Integrates over the parts between the lines of the map, in which the width is smooth. */
 CVTM_INLINE void cvtm_sphere_integrate_pieces(const cvtm_sphere_map *map,
                                               const cvtm_sphere_cell *cell,
                                               cvtm_sphere_sums *sums) {

@@ -1,4 +1,4 @@
-/* Inside cvt/sphere only: the phases of an evaluation, one row at a time on either device. */
+/* Inside cvt/sphere only: the phases of an evaluation, for both devices. */
 #ifndef CVTMESH_CVT_SPHERE_SPHERE_PHASES_H
 #define CVTMESH_CVT_SPHERE_SPHERE_PHASES_H
 
@@ -7,21 +7,21 @@
 
 /* What the phases read and write, in device memory. Sites are in the order of the tree. */
 typedef struct cvtm_sphere_work {
-  cvtm_sphere_tree tree; /* its sites are `sites` */
+  cvtm_sphere_tree tree; /* tree.sites is `sites` */
   cvtm_sphere_map map;
   double *sites;              /* 3 * count, unit vectors */
   int32_t *hints;             /* CVTM_SPHERE_HINTS * count */
   const unsigned char *fixed; /* count; or NULL: all sites move */
   double *energy, *mass;      /* count */
-  double *open;               /* count: 1 for a cell that could not be cut, else 0 */
+  double *open;               /* count: 1 for a cell that is CVTM_SPHERE_OPEN, else 0 */
 } cvtm_sphere_work;
 
-/* The Morton key of site i, 21 bits of each coordinate. */
+/* Sets the Morton key of site i, from 21 bits of each coordinate. */
 CVTM_HD void cvtm_sphere_set_key(const double *sites, uint64_t *keys, int32_t *order, int64_t i) {
   uint64_t key = 0;
   for (int axis = 0; axis < 3; ++axis) {
     uint64_t bits = (uint64_t)((sites[3 * i + axis] + 1) * 1048575.0);
-    bits = (bits | bits << 32) & 0x1f00000000ffffu; /* spreads the bits to every third place */
+    bits = (bits | bits << 32) & 0x1f00000000ffffu; /* spreads the bits to every third bit */
     bits = (bits | bits << 16) & 0x1f0000ff0000ffu;
     bits = (bits | bits << 8) & 0x100f00f00f00f00fu;
     bits = (bits | bits << 4) & 0x10c30c30c30c30c3u;
@@ -32,7 +32,7 @@ CVTM_HD void cvtm_sphere_set_key(const double *sites, uint64_t *keys, int32_t *o
   order[i] = (int32_t)i;
 }
 
-/* x[i] = sites[order[i]]; the first hints are the places before and after. */
+/* x[i] = sites[order[i]]; the first hints are the four sites before i and the four after. */
 CVTM_HD void cvtm_sphere_gather(const double *sites, const int32_t *order, int64_t count, double *x,
                                 int32_t *hints, int64_t i) {
   cvtm_vector_store(x, i, cvtm_vector_load(sites, order[i]));
@@ -51,9 +51,9 @@ CVTM_HD void cvtm_sphere_set_ball(const cvtm_sphere_work *work, int32_t level, i
   cvtm_sphere_make_ball(&work->tree, level, k);
 }
 
-/* The cell of site i: energy, mass and gradient with respect to x[i], whose direction is the site.
- * The gradient with respect to the site is -2 (M - (M.s) s), M the first moment of the cell: the
- * cell's boundary contributes nothing (Du, Faber & Gunzburger 1999). */
+/* Computes the cell of site i: energy, mass and the gradient with respect to x[i], whose direction
+ * is the site s. The gradient with respect to s is -2 (M - (M.s) s), where M is the first moment of
+ * the cell: the cell's boundary contributes nothing (Du, Faber & Gunzburger 1999). */
 CVTM_INLINE void cvtm_sphere_evaluate_site(const cvtm_sphere_work *work, const double *x,
                                            double *gradient, int64_t i) {
   cvtm_sphere_cell cell;
@@ -70,9 +70,9 @@ CVTM_INLINE void cvtm_sphere_evaluate_site(const cvtm_sphere_work *work, const d
   cvtm_vector_store(gradient, i, cvtm_vector_add(along, share * sums.y, cell.e2));
 }
 
-/* The triangle of site i, neighbour k of its ring, which is clockwise, and the one before. */
+/* The triangle of site i and neighbours k and k - 1 of the site's ring, which is clockwise. */
 typedef struct cvtm_sphere_corner {
-  cvtm_vector u, v, normal; /* to the neighbours; the length of the normal is twice the area */
+  cvtm_vector u, v, normal; /* u, v: from the site to the neighbours; |normal| is twice the area */
   int32_t other[2];
 } cvtm_sphere_corner;
 
@@ -89,7 +89,7 @@ CVTM_INLINE cvtm_sphere_corner cvtm_sphere_corner_of(const cvtm_sphere_work *wor
   return c;
 }
 
-/* The number of neighbours, or 0 if the ring has no room for all. */
+/* The number of neighbours of site i, or 0 if the ring has no room for all neighbours. */
 CVTM_INLINE int32_t cvtm_sphere_ring_count(const cvtm_sphere_work *work, int64_t i) {
   const int32_t *ring = work->hints + CVTM_SPHERE_HINTS * i;
   int32_t count = 0;
@@ -106,15 +106,15 @@ CVTM_HD void cvtm_sphere_set_area(const cvtm_sphere_work *work, int64_t i) {
   work->mass[i] = count > 0 ? sum / count : 1;
 }
 
-/* The shapes of the triangles around site i: the sum of 1 / t - 1 with t = 4 sqrt(3) area / (sum of
- * squared sides), 1 for an equilateral triangle (Bank & Smith 1997), and of a share of r + 1 / r -
- * 2 with r = area / mean area at the start around its three sites. Below `least` tangents go on, so
- * that turned triangles have values too. energy[i]: a third of the sum, since each triangle has
- * three sites. */
+/* Evaluates the triangles around site i: the sum of 1 / t - 1, where t = 4 sqrt(3) area / (sum of
+ * squared sides) is 1 for an equilateral triangle (Bank & Smith 1997), and of `share` times r + 1 /
+ * r - 2, where r = area / mean area, at the start, of the triangles around the three sites. Below
+ * `least` the functions of t and r continue as tangents, so that inverted triangles have values.
+ * energy[i]: a third of the sum, since each triangle has three sites. */
 CVTM_INLINE void cvtm_sphere_evaluate_shape(const cvtm_sphere_work *work, const double *x,
                                             double *gradient, int64_t i) {
-  /* The root of 12, and the share of areas: with more, angles gain less; without, cells beside
-   * pentagons become half as wide. */
+  /* sqrt(12), and the weight of areas: with a larger weight, angles improve less; without it, cells
+   * beside pentagons become half as wide. */
   const double root = 3.4641016151377544, share = 0.2, least = 0.2;
   const cvtm_vector s = cvtm_vector_load(work->sites, i), zero = {0, 0, 0};
   const int32_t count = cvtm_sphere_ring_count(work, i);
@@ -133,7 +133,7 @@ CVTM_INLINE void cvtm_sphere_evaluate_shape(const cvtm_sphere_work *work, const 
     const double r = area / wanted, r0 = r > least ? r : least;
     const double slope = -1 / (t0 * t0), area_slope = share * (1 - 1 / (r0 * r0));
     energy += 1 / t0 - 1 + slope * (t - t0) + share * (r0 + 1 / r0 - 2) + area_slope * (r - r0);
-    /* The slopes of `area` and of `squares` with respect to s. */
+    /* The derivatives of `area` and of `squares` with respect to s. */
     sum = cvtm_vector_add(sum, (slope * root / squares + area_slope / wanted) / area,
                           cvtm_vector_cross(c.normal, across));
     sum = cvtm_vector_add(sum, 2 * slope * t / squares, cvtm_vector_add(c.u, 1, c.v));
@@ -146,7 +146,7 @@ CVTM_INLINE void cvtm_sphere_evaluate_shape(const cvtm_sphere_work *work, const 
   cvtm_vector_store(gradient, i, cvtm_vector_add(zero, scale, sum));
 }
 
-/* A step of Lloyd's method on unit vectors x. */
+/* Does a step of Lloyd's method on unit vectors x. */
 CVTM_HD void cvtm_sphere_move_site(const double *gradient, const double *mass, double *x,
                                    int64_t i) {
   if (!(mass[i] > 0)) return;
@@ -155,7 +155,7 @@ CVTM_HD void cvtm_sphere_move_site(const double *gradient, const double *mass, d
                                                      cvtm_vector_load(gradient, i))));
 }
 
-/* The scale of the variables of site i: the Hessian is near 2 mass. */
+/* Sets the scale of the variables of site i; the diagonal of the Hessian is about 2 mass. */
 CVTM_HD void cvtm_sphere_set_scale(const double *mass, double mean, double *scale, int64_t i) {
   const double ratio = mean / (mass[i] > 1e-9 * mean ? mass[i] : 1e-9 * mean);
   for (int axis = 0; axis < 3; ++axis) scale[3 * i + axis] = sqrt(ratio);
@@ -185,7 +185,7 @@ CVTM_HD void cvtm_sphere_set_scale(const double *mass, double mean, double *scal
     device, count, cvtm_sphere_set_scale, mass, mean, scale)
 
 typedef struct cvtm_sphere_table {
-  /* cvtm_sphere_evaluate_site for all sites. */
+  /* Calls cvtm_sphere_evaluate_site for all sites. */
   cvtm_status (*cells)(cvtm_device *device, const cvtm_sphere_work *work, const double *x,
                        double *gradient);
   CVTM_SPHERE_PHASES(CVTM_PHASE_FIELD)

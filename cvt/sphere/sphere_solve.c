@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum { COARSEST = 400, COARSE_STEPS = 30, COARSE_ITERATIONS = 40, FINE_STEPS = 2 };
-/* The long steps of L-BFGS-B in a large icosahedral grid make more pentagons; short ones of Lloyd's
- * method do not. */
+/* In a large icosahedral grid the long steps of L-BFGS-B make more pentagons; the short steps of
+ * Lloyd's method do not. */
 enum { MOST_EVEN = 200000, STEADY_STEPS = 8 };
 
 void cvtm_sphere_defaults(cvtm_sphere_options *options) {
@@ -21,8 +21,8 @@ void cvtm_sphere_defaults(cvtm_sphere_options *options) {
 
 /* --- the start -------------------------------------------------------------------------------- */
 
-/* The whole numbers a >= b >= 0 whose icosahedral grid, of 10 (a^2 + a b + b^2) + 2 points, is
- * nearest to count (Caspar & Klug 1962). */
+/* Finds the integers a >= b >= 0 whose icosahedral grid has the number of points closest to count:
+ * 10 (a^2 + a b + b^2) + 2 (Caspar & Klug 1962). */
 static void find_grid(int64_t count, int64_t *a, int64_t *b) {
   int64_t best = INT64_MAX;
   for (int64_t i = 1; 10 * i * i + 2 <= 2 * count; ++i) {
@@ -49,8 +49,9 @@ static cvtm_status make_icosahedron(cvtm_sphere_mesh *mesh, cvtm_error *error) {
   return cvtm_sphere_delaunay(points, 12, mesh, error);
 }
 
-/* The points of a lattice on the faces of an icosahedron. A face is the triangle (0, 0), (a, b),
- * (-b, a + b) of the lattice; of points on its edges the face with the smaller corners has them. */
+/* Makes the points of a lattice on the faces of an icosahedron. A face is the triangle (0, 0),
+ * (a, b), (-b, a + b) of the lattice. Of two faces at an edge, the points on the edge belong to the
+ * face that has the smaller corner first. */
 static cvtm_status make_grid(int64_t a, int64_t b, double **grid, int64_t *count,
                              cvtm_error *error) {
   const int64_t parts = a * a + a * b + b * b;
@@ -98,7 +99,7 @@ static cvtm_status make_grid(int64_t a, int64_t b, double **grid, int64_t *count
   return CVTM_OK;
 }
 
-/* Random points with a density of width^-2, stratified along the rows of the map. */
+/* Returns random points (malloc'd) of density width^-2, stratified along the rows of the map. */
 static double *random_points(const cvtm_sphere_widths *w, uint64_t seed, int64_t count) {
   double *points = malloc(3 * (size_t)count * sizeof *points);
   if (points == NULL) return NULL;
@@ -122,7 +123,7 @@ static double *random_points(const cvtm_sphere_widths *w, uint64_t seed, int64_t
         cvtm_vector_store(points, made, cvtm_vector_of(cos(y) * cos(x), cos(y) * sin(x), sin(y)));
       }
     }
-    for (; pass == 1 && made < count; ++made) { /* even widths, and what rounding left */
+    for (; pass == 1 && made < count; ++made) { /* all if the width is constant, else the rest */
       const double z = 1 - 2 * ((double)made + 0.5) / (double)count, r = sqrt(1 - z * z);
       const double turn = 2 * CVTM_PI * cvtm_random_uniform(seed, 3, (uint64_t)made);
       cvtm_vector_store(points, made, cvtm_vector_of(r * cos(turn), r * sin(turn), z));
@@ -133,7 +134,7 @@ static double *random_points(const cvtm_sphere_widths *w, uint64_t seed, int64_t
 
 /* --- levels ----------------------------------------------------------------------------------- */
 
-/* Brings the fixed sites to the front, each in place of the nearest other site. */
+/* Puts the fixed sites first, each of which replaces the nearest other site. */
 static void place_fixed(double *sites, int64_t count, const double *fixed, int64_t fixed_count) {
   for (int64_t f = 0; f < fixed_count; ++f) {
     const cvtm_vector at = cvtm_vector_unit(cvtm_vector_load(fixed, f));
@@ -152,13 +153,13 @@ typedef struct descent {
   const cvtm_sphere_widths *widths;
   cvtm_sphere_map map;
   int64_t fixed;
-  int shapes; /* iterations */
+  int shapes; /* iterations for shapes of triangles */
   double deadline;
 } descent;
 
-/* Moves the sites to less energy, then to better shapes of triangles. The strain of a mesh reaches
- * far, so that the energy would take many iterations to bring it back. The mesh has them in the
- * order of a Morton curve, unless some are fixed. last: with the exact energy. */
+/* Moves the sites to lower energy, then to better shapes of triangles, because strain of long range
+ * would take many iterations on the energy. The mesh has the sites in the order of a Morton curve,
+ * or in the caller's order if sites are fixed. last: nonzero: with the exact energy at the end. */
 static cvtm_status descend_sites(const descent *d, const double *sites, int64_t count, int steps,
                                  int iterations, int last, cvtm_sphere_mesh *mesh,
                                  cvtm_sphere_result *result) {
@@ -169,7 +170,7 @@ static cvtm_status descend_sites(const descent *d, const double *sites, int64_t 
   plan.work.map.quick = 1;
   if (status == CVTM_OK) status = cvtm_sphere_plan_put(&plan, sites, d->fixed);
   if (status == CVTM_OK) status = cvtm_sphere_plan_lloyd(&plan, steps);
-  if (status == CVTM_OK && steps > 8) { /* far moves: the order of the tree is made anew */
+  if (status == CVTM_OK && steps > 8) { /* after far moves, sorts the sites again */
     double *moved = malloc(3 * (size_t)count * sizeof *moved);
     if (moved == NULL) status = cvtm_no_memory(cvtm_device_error(d->device), "the sites");
     if (status == CVTM_OK) status = cvtm_sphere_plan_get(&plan, moved);
@@ -200,8 +201,8 @@ static cvtm_status descend_sites(const descent *d, const double *sites, int64_t 
   return status;
 }
 
-/* Descends on a quarter of the sites first. *count: the wanted number; it becomes the number of the
- * result. */
+/* Finds initial sites by descents on ever more sites, each time four times as many. *count: in: the
+ * wanted number of sites; out: the number of *sites. */
 static cvtm_status solve_levels(descent *d, const cvtm_sphere_options *o, double **sites,
                                 int64_t *count, cvtm_sphere_result *result) {
   cvtm_error *error = cvtm_device_error(d->device);
@@ -228,7 +229,7 @@ static cvtm_status solve_levels(descent *d, const cvtm_sphere_options *o, double
   return status;
 }
 
-/* *has: true if the cells are 12 pentagons and hexagons. */
+/* *has: nonzero if the cells are 12 pentagons and otherwise hexagons. */
 static cvtm_status find_pentagons(const cvtm_sphere_mesh *mesh, int *has, cvtm_error *error) {
   cvtm_sphere_quality quality;
   const cvtm_status status = cvtm_sphere_quality_compute(mesh, &quality, error);
