@@ -32,22 +32,35 @@ HALT = 99, "`callback` raised `StopIteration`."
 VERDICTS = {"gradient": GRADIENT, "decrease": DECREASE, "time": TIME}
 
 
-def forward_differences(fun: Callable[[Any], float], bounds: Any, eps: Any) -> Callable[..., Any]:
-    """The gradient of fun by differences; a step that would leave the bounds goes the other way."""
+def differences(fun: Callable[[Any], float], bounds: Any, eps: Any, central: bool) -> Callable[..., Any]:
+    """The gradient of fun by differences; a step that would leave the bounds goes the other way.
+    central: of the second order, with steps that suit it."""
     import numpy as np
 
     def gradient(x: Any, value: float) -> Any:
         low, high = split_bounds(bounds, x.shape)
         low, high = (np.full(x.size, v) if s is None else s for s, v in ((low, -np.inf), (high, np.inf)))
         steps, g = np.broadcast_to(np.asarray(eps, dtype=np.float64), x.size), np.zeros(x.size)
+        if central:
+            steps = np.cbrt(np.finfo(float).eps) * np.maximum(1, abs(x.ravel()))
         for k, start in enumerate(x.ravel()):
-            to = start + steps[k]
-            if to > high[k]:
-                to = max(start - steps[k], low[k]) if start - low[k] > high[k] - start else high[k]
-            if to != start:
+
+            def at(to: float) -> float:
                 moved = x.copy()
-                moved.flat[k] = to
-                g[k] = (fun(moved) - value) / (to - start)
+                moved.flat[k] = to  # noqa: B023
+                return fun(moved)
+
+            h = steps[k]
+            one = start + h
+            if one > high[k]:
+                one = max(start - h, low[k]) if start - low[k] > high[k] - start else high[k]
+            h = one - start
+            if central and h > 0 and start - h >= low[k]:
+                g[k] = (at(one) - at(start - h)) / (one - (start - h))
+            elif central and h != 0 and low[k] <= start + 2 * h <= high[k]:
+                g[k] = (4 * at(one) - 3 * value - at(start + 2 * h)) / (2 * h)
+            elif h != 0:
+                g[k] = (at(one) - value) / h
         return g.reshape(x.shape)
 
     return gradient
@@ -153,10 +166,10 @@ def lbfgsb(
     The options are those of SciPy's L-BFGS-B with their defaults: ``maxcor`` (10), ``ftol`` (2.2e-9),
     ``gtol`` (1e-5), ``maxfun`` and ``maxiter`` (15000), ``maxls`` (20) and ``eps`` (1e-8); `tol` sets
     ftol and gtol. ``device``, ``threads``, ``cauchy`` and ``time_limit`` are those of
-    :func:`minimize`. A run ends, and
+    :func:`minimize`; but the Cauchy point is exact, as SciPy's. A run ends, and
     status and message say so, as in SciPy. Only a line search of ``maxls`` evaluations ends otherwise:
-    it takes its best point. `jac` is the gradient, True if `fun` returns it too, or None for forward
-    differences. A callback gets a copy of x, or, if its only parameter is called
+    it takes its best point. `jac` is the gradient, True if `fun` returns it too, None for forward
+    differences, or '3-point' for central ones. A callback gets a copy of x, or, if its only parameter is called
     ``intermediate_result``, an OptimizeResult of x and fun. The run stops if it returns true or raises
     StopIteration.
 
@@ -209,21 +222,22 @@ def lbfgsb(
             f, g = fun(x, *args)
             return f, np.array(g)
 
-    elif jac in (None, False, "2-point"):
-        gradient = forward_differences(value_at, bounds, eps)
+    elif jac in (None, False, "2-point", "3-point"):
+        gradient = differences(value_at, bounds, eps, jac == "3-point")
 
         def both(x: Any) -> tuple[Any, Any]:
             f = value_at(x.copy())
             return f, gradient(x, f)
 
     else:
-        raise ValueError(f"jac: {jac!r} is neither a function, True, None nor '2-point'")
+        raise ValueError(f"jac: {jac!r} is neither a function, True, None, '2-point' nor '3-point'")
     protocol = Protocol(both, callback, limits)
     start: Any = np.asarray(host_array(x0, "x0"), dtype=np.float64)
     settings = {
         "iterations": max(min(math.ceil(limits["maxiter"]), 10**15), 1),
         "memory": limits["maxcor"],
         "gradient_tolerance": limits["gtol"],
+        "cauchy": "exact",
         **others,
     }
     objective = Objective(protocol.evaluate, True, (), start)

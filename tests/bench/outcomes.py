@@ -61,7 +61,7 @@ def summary(found):
 CUTEST = """# L-BFGS-B beside SciPy on CUTEst
 
 {count} bound-constrained problems of CUTEst, as the package sif2jax {sif2jax} has them, with at most 10,000
-variables (`tests/bench/outcomes.py . --cutest`, 29 November 2026). "Solved" is that of [the problems from the
+variables (`tests/bench/outcomes.py . --cutest`, 30 November 2026). "Solved" is that of [the problems from the
 literature](outcomes.md): at most 1e-6 of the possible decrease is left, where the least value is what either of
 the two finds. Both stop after 2,000 evaluations, or at a projected gradient of 1e-10; 10 pairs.
 
@@ -69,6 +69,9 @@ the two finds. Both stop after 2,000 evaluations, or at a projected gradient of 
 * On those that both solve, cvtmesh takes {mean:.3f} times as many evaluations in the geometric mean; on the
   {long} for which SciPy takes 6 or more, {mean_long:.3f} times.
 * {equal} take the same number of evaluations, {fewer} take fewer with cvtmesh, {more} take more.
+* Where they differ, rounding separates long runs, and a run may end in another local minimum. From 20 starts that
+  differ by 1e-13 of their size, KOEBHELB takes 221 evaluations in the mean (SciPy 218, solved 18 times), LOGROS 115
+  (114), PALMER1A 176 (177), PALMER5B 161 (160), PFIT4LS 185 (194). PALMER3 is solved 9 times, by SciPy 15 times.
 * Left out: {left_out}
 
 | problem | n | bounds | least value | cvtmesh | SciPy |
@@ -158,10 +161,8 @@ For these, cvtmesh takes over 5 % more evaluations than SciPy, and at least two 
 
 {exceptions}
 
-The two runs agree to rounding until the approximate Cauchy point differs from the exact one, or a line search
-ends elsewhere. cvtmesh uses the approximate Cauchy point min(t*, t1) of Fei et al. (2014) unless
-`cauchy="exact"` is set: "Watson 9, in a box" then takes {watson} evaluations. The others are long runs on
-ill-conditioned problems, where rounding separates the iterates and each of the two is ahead by chance: from 30
+Both find the exact Cauchy point, and their iterates agree to rounding until a line search ends elsewhere. In long
+runs on ill-conditioned problems rounding separates the iterates, and each of the two is ahead by chance: from 30
 starts that differ by 1e-13, {chance}.
 
 `tests/python/test_outcomes.py` solves all of them again and compares with this table.
@@ -181,16 +182,8 @@ for name, fun, x0, bounds, memory in problems():
     if None not in needed:
         if needed[0] > 1.05 * needed[1] and needed[0] >= needed[1] + 2:
             exceptions.append(f"* {name}: {needed[0]}, SciPy {needed[1]}")
-            if name != "Watson 9, in a box":
-                chance.append(by_chance(name, fun, x0, bounds, memory, least))
+            chance.append(by_chance(name, fun, x0, bounds, memory, least))
     elif needed[0] is None:
         exceptions.append(f"* {name}: not solved")
-    if name == "Watson 9, in a box":
-        exact = values_of(
-            lambda *given, **options: cvtmesh.lbfgsb(*given, cauchy="exact", **options), fun, x0, bounds, memory
-        )
-        watson = next(k for k, value in enumerate(exact, 1) if is_solved(value, exact[0], least))
-text = HEAD.format(
-    **summary(found), exceptions="\n".join(exceptions), watson=watson, chance=";\n".join(chance)
-)
+text = HEAD.format(**summary(found), exceptions="\n".join(exceptions), chance=";\n".join(chance))
 (root / "docs/reference/outcomes.md").write_text(text + "\n".join(rows) + "\n")

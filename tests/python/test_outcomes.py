@@ -58,7 +58,7 @@ def test_gradients_are_those_of_the_values():
 
 
 def test_what_scipy_solves_is_solved():
-    table, ratios, unsolved = recorded(), [], []
+    table, ratios, unsolved, slower = recorded(), [], [], []
     listed = problems()
     assert {each[0] for each in listed} == set(table) and len(listed) >= 130
     for name, fun, x0, bounds, memory in listed:
@@ -68,6 +68,10 @@ def test_what_scipy_solves_is_solved():
             unsolved.append(name)
         elif theirs is not None:
             ratios.append(ours / theirs)
-    assert unsolved == []
-    # Rounding moves single figures by some evaluations. The page has 0.996.
-    assert np.exp(np.mean(np.log(ratios))) < 1.02
+            if theirs < 100 and ours > 1.25 * theirs:
+                slower.append(name)
+    # Rounding separates long runs. With the approximate Cauchy point "Watson 9, in a box" takes 35
+    # evaluations, not 24.
+    assert unsolved == slower == []
+    # The page has 0.995.
+    assert np.exp(np.mean(np.log(ratios))) < 1.01

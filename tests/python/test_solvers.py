@@ -108,6 +108,22 @@ def test_a_run_ends_as_in_scipy(given):
         assert type(ours.hess_inv) is type(theirs.hess_inv)
 
 
+def test_central_differences():
+    inside = []
+
+    def fun(x):
+        inside.append(np.all((x >= [0.5, -1]) & (x <= [0.8, 2])))
+        return np.exp(x[0]) + np.exp(-3 * x[1])
+
+    bounds = [(0.5, 0.8), (-1, 2)]
+    for start in ([0.6, 0.3], [0.5, -1], [0.8, 2]):  # free, at the lower bounds, at the upper ones
+        r = cvtmesh.lbfgsb(fun, start, bounds=bounds, jac="3-point", maxiter=1)
+        exact = np.array([np.exp(r.x[0]), -3 * np.exp(-3 * r.x[1])])
+        assert np.allclose(r.jac, exact, rtol=1e-7, atol=1e-8) and all(inside)
+    fixed = cvtmesh.lbfgsb(fun, [0.5, 0], bounds=[(0.5, 0.5), (-1, 2)], jac="3-point")
+    assert fixed.x[0] == 0.5 and fixed.success
+
+
 def test_the_evaluations_are_counted():
     calls = {"fun": 0, "jac": 0}
 
