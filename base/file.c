@@ -166,10 +166,11 @@ static void clean_folder_of(const char *path) {
   closedir(entries);
 }
 
-/* Locks a new file. Returns 0 if another process removes that file as a left temporary file. */
+/* Locks a new file. Returns 0 if another process removes the file, because the lock came too late.
+ */
 static int lock_temporary(int file) {
   struct stat found;
-  if (flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK; /* no locks here */
+  if (flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK; /* locks do not work */
   return fstat(file, &found) != 0 || found.st_nlink > 0;
 }
 
@@ -346,8 +347,8 @@ static int finish_stream(cvtm_output *output) {
 }
 
 /* Renames the file to its final path and syncs the folder; returns 0 or an errno. The folder is
- * opened first, so that the earlier file stays if descriptors run out. A folder that may be written
- * but not read cannot be synced. */
+ * opened first, so that the earlier file is kept if descriptors run out. A folder that may be
+ * written but not read cannot be synced. */
 static int put_in_place(cvtm_output *output) {
   const int folder = open_folder(output->path);
   if (folder < 0 && errno != EACCES) return errno;

@@ -51,7 +51,7 @@ CVTM_HD double cvtm_corners_excess(const cvtm_corners *c, int32_t k, double nx, 
 }
 
 /* The corners first .. last (cyclic) that a line cuts off, their number, the corners `before` and
- * `after` them, which stay; s_: cvtm_corners_excess of each of the four. */
+ * `after` them, which are kept; s_: cvtm_corners_excess of each of the four. */
 typedef struct cvtm_cut_run {
   int32_t first, last, before, after, removed;
   double s_first, s_last, s_before, s_after;
@@ -73,7 +73,7 @@ CVTM_HD int cvtm_corners_grow_run(const cvtm_corners *c, double nx, double ny, d
     run->after = run->last + 1 < n ? run->last + 1 : 0;
     run->s_after = cvtm_corners_excess(c, run->after, nx, ny, offset);
     if (run->s_after < 0) return 1;
-    ++run->removed; /* less than n: the corner `before` stays */
+    ++run->removed; /* less than n: the corner `before` is kept */
     run->last = run->after;
     run->s_last = run->s_after;
   }
@@ -90,7 +90,7 @@ CVTM_HD void cvtm_corners_move(cvtm_corners *c, int32_t to, int32_t from) {
 CVTM_HD int32_t cvtm_corners_replace_run(cvtm_corners *c, const cvtm_cut_run *run) {
   const int32_t n = c->count;
   c->count = n - run->removed + 2;
-  if (run->first > run->last) { /* the run wraps around: corners last + 1 .. first - 1 stay */
+  if (run->first > run->last) { /* the run wraps around: keeps last + 1 .. first - 1 */
     const int32_t kept = n - run->removed;
     for (int32_t k = 0; k < kept; ++k) cvtm_corners_move(c, k, run->last + 1 + k);
     return kept;

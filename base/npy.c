@@ -25,13 +25,13 @@ typedef struct layout {
   int dimensions;
   int64_t shape[CVTM_NPY_MAX_DIMENSIONS];
   int64_t count;
-  size_t offset; /* of the data */
+  size_t offset; /* where the data begins, in bytes */
 } layout;
 
 /* A position in the text of the header, a Python dictionary with three known keys. */
 typedef struct scanner {
   const char *at, *end;
-  const char *name; /* of the file */
+  const char *name; /* name of the file */
   cvtm_error *error;
 } scanner;
 

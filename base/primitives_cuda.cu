@@ -7,7 +7,7 @@
 
 namespace {
 
-/* Called twice, as each CUB function: without storage, to get its size, and with storage. */
+/* Sorts by CUB. Called twice: without storage, to get the size of the storage, and with storage. */
 cudaError_t sort(void *storage, size_t &bytes, cub::DoubleBuffer<uint64_t> &keys,
                  cub::DoubleBuffer<int32_t> &values, int64_t count, int bits, cudaStream_t stream) {
   return cub::DeviceRadixSort::SortPairs(storage, bytes, keys, values, count, 0, bits, stream);

@@ -29,7 +29,7 @@ typedef struct cvtm_segments_edge {
   uint64_t step, start;      /* crossings of the minor axis per crossing, in 2^-52 */
   cvtm_segments_pixel pixel; /* pixel of (x0, y0) */
   int32_t minor;             /* crossings of the minor axis */
-  int32_t flags;             /* a sum of CVTM_SEGMENTS_: */
+  int32_t flags;             /* sum of the flags below */
 } cvtm_segments_edge;
 enum { CVTM_SEGMENTS_MIRRORED = INT32_MIN, CVTM_SEGMENTS_STEEP = 1, CVTM_SEGMENTS_OUTWARD = 2 };
 

@@ -68,8 +68,8 @@ static int compare_ratios(const void *left, const void *right) {
 }
 
 /* In the hexagonal lattice rows have the height sqrt(3)/2 times the spacing, which seldom gives an
- * integer number of rows. So adds a lattice for each of the two next smaller and the two next
- * larger integers. Returns the number of lattices. */
+ * integer number of rows. So a lattice is added for each of the two next smaller and the two
+ * next larger integers. Returns the number of lattices. */
 static int find_in_rectangle(double width, double height, int64_t count, int kind,
                              cvtm_lattice *lattice) {
   int found = 0;

@@ -21,7 +21,7 @@ typedef struct cvtm_pyramid {
   /* Values of the plan at order 0: */
   cvtm_domain domain;
   double mass, sqrt_integral;
-  const float *density[CVTM_PYRAMID_ORDERS + 1]; /* by order, in device memory; or NULL */
+  const float *density[CVTM_PYRAMID_ORDERS + 1]; /* per order, in device memory; or NULL */
   float *made;                                   /* memory of the densities of orders >= 1 */
   double *shown;                                 /* device memory for cvtm_pyramid_show; or NULL */
   int64_t count;                                 /* number of the plan's sites */

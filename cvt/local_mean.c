@@ -198,8 +198,8 @@ static double line_share(double change) {
   return 1 / (1 + 0.26 * c + 0.03 * c / (c + 0.02));
 }
 
-/* Sets even[p] to the ink mean[p] divided by line_share: the ink at which a line through regular
- * cells covers as much. mean: the mean ink over a cell; area: the area of a piece. */
+/* Sets even[p] to mean[p] / line_share: the ink of a line through as many regular cells. mean: the
+ * mean ink over a cell; area: the area of a piece. */
 static void divide_by_share(cvtm_domain domain, const need_table *t, const float *mean, double area,
                             float *even) {
   const int64_t width = domain.width, height = domain.height;

@@ -64,7 +64,7 @@ typedef struct cvtm_cvt_repulsion {
     (cvtm_device * device, cvtm_domain domain, const cvtm_edge_midpoints *midpoints,              \
      const int64_t *before, int64_t from, int64_t to, double *sites),                             \
     device, from, cvtm_cvt_place_midpoints, domain, midpoints, before, from, to, sites)           \
-  /* Adds sites so that there are `to`. */                                                        \
+  /* Adds sites until there are `to` sites. */                                                    \
   X(fill_up,                                                                                      \
     (cvtm_device * device, const int64_t *before, int64_t from, int64_t to, double *sites),       \
     device, to - from, cvtm_cvt_fill_up, before, from, to, sites)                                 \

@@ -114,7 +114,7 @@ static __device__ inline cvtm_warp_run cvtm_warp_find_run(unsigned stay, int far
   return run;
 }
 
-/* The new corner on the edge from corner `from`, which is cut off, to corner `to`, which stays. */
+/* The new corner on the edge from corner `from`, which is cut off, to the kept corner `to`. */
 static __device__ inline void cvtm_warp_new_corner(const cvtm_cell *cell, int from, int to,
                                                    double s_from, double s_to, double *x,
                                                    double *y) {

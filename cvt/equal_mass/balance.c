@@ -25,7 +25,7 @@ static const double loosest_cg_tolerance = 0.1, predicted_cg_tolerance = 0.3;
 /* The root mean square of the relative deviations of the masses after a correction, and the bounds
  * of the tolerance of the correction's system. */
 static const double corrected = 3e-5, finest_correction = 0.01, coarsest_correction = 0.3;
-/* The largest gain of the dual, relative to the energy, that is left to a correction. */
+/* The largest gain of the dual, relative to the energy, for which a correction suffices. */
 static const double correctable = 1e-5;
 
 /* --- memory --------------------------------------------------------------------------- */

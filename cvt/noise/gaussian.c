@@ -67,7 +67,7 @@ static cvtm_status create_solver(descent *d, double start) {
 }
 
 /* Sets the scale of a variable to the width of the kernel at the initial position, in d->x, of its
- * point. Sets bounds, so that fixed points do not move and the others stay in a rectangle. */
+ * point. Sets bounds, so that fixed points do not move and others remain in a rectangle. */
 static cvtm_status prepare_solver(descent *d, const double *points) {
   const int64_t n = 2 * d->count;
   cvtm_status status = cvtm_blue_noise_widths(d->noise, d->x, d->scale);
