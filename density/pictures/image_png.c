@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #if CVTMESH_HAVE_ISAL
 #include <isa-l.h>
@@ -466,6 +467,14 @@ static void write_bytes(png_structp png, png_bytep source, size_t count) {
 
 static void flush_bytes(png_structp png) { (void)png; }
 
+/* True if most bytes are as the one before, as in a drawing by dots or lines. Runs without a filter
+ * then compress better than what libpng chooses, in a fifth of the time. */
+static int has_runs(const unsigned char *pixels, size_t count) {
+  size_t alike = 0;
+  for (size_t i = 1; i < count; ++i) alike += pixels[i] == pixels[i - 1];
+  return 2 * alike > count;
+}
+
 /* libpng's errors jump only into this function, which changes no local variable. */
 static cvtm_status run_writer(png_writer *writer, int width, int height, int channels,
                               const unsigned char *pixels, cvtm_error *error) {
@@ -479,6 +488,10 @@ static cvtm_status run_writer(png_writer *writer, int width, int height, int cha
   png_set_IHDR(writer->png, writer->info, (png_uint_32)width, (png_uint_32)height, 8, colour,
                PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
   png_set_sRGB(writer->png, writer->info, PNG_sRGB_INTENT_PERCEPTUAL);
+  if (channels == 1 && has_runs(pixels, (size_t)width * (size_t)height)) {
+    png_set_filter(writer->png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);
+    png_set_compression_strategy(writer->png, Z_RLE);
+  }
   png_write_info(writer->png, writer->info);
   for (int y = 0; y < height; ++y) {
     png_write_row(writer->png, pixels + (size_t)y * (size_t)width * (size_t)channels);
