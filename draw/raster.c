@@ -137,14 +137,18 @@ static void fill_encoding(unsigned char *table) {
   }
 }
 
-void cvtm_raster_encode(const cvtm_raster *raster, unsigned char *pixels) {
-  const size_t count = (size_t)raster->width * (size_t)raster->height * 3;
+void cvtm_light_encode(const float *light, int64_t count, int step, unsigned char *bytes) {
   unsigned char table[ENCODE_STEPS + 1];
   fill_encoding(table);
-  for (size_t i = 0; i < count; ++i) {
-    const double place = (double)raster->canvas[i] * ENCODE_STEPS + 0.5;
-    pixels[i] = table[cvtm_clamp_pixel(place, 0, ENCODE_STEPS)];
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < count; ++i) {
+    const double place = (double)light[i] * ENCODE_STEPS + 0.5;
+    bytes[step * i] = table[cvtm_clamp_pixel(place, 0, ENCODE_STEPS)];
   }
+}
+
+void cvtm_raster_encode(const cvtm_raster *raster, unsigned char *pixels) {
+  cvtm_light_encode(raster->canvas, 3 * (int64_t)raster->width * raster->height, 1, pixels);
 }
 
 /* --- Palettes --------------------------------------------------------------------------------- */

@@ -39,6 +39,8 @@ void cvtm_raster_merge(cvtm_raster *raster, double opacity);
 
 /* Converts the canvas to 8-bit sRGB: 3 * width * height bytes. */
 void cvtm_raster_encode(const cvtm_raster *raster, unsigned char *pixels);
+/* Sets every `step`-th byte to the 8-bit sRGB of a value of linear light. */
+void cvtm_light_encode(const float *light, int64_t count, int step, unsigned char *bytes);
 
 /* --- the viewer's two themes, in sRGB --- */
 

@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/host.h"
-#include "base/srgb.h"
 #include "run/colours.h"
 #include "run/input.h"
 #include "run/output.h"
@@ -12,6 +11,7 @@
 #include "meshes/mesh_file.h"
 #include "draw/formats.h"
 #include "draw/plotter.h"
+#include "draw/raster.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -437,10 +437,12 @@ static cvtm_status simulate(const run_scene *scene, cvtm_svg_kind shown, double 
                             cvtm_domain canvas, float **drawn, cvtm_error *error) {
   cvtm_page page = page_of_picture(scene->domain.width, scene->domain.height, 1);
   cvtm_drawing drawing;
+  run_scene simulated = *scene;
+  simulated.is_simulated = 1;
   page.in_pixels = 1;
   *drawn = malloc((size_t)canvas.width * (size_t)canvas.height * sizeof **drawn);
   if (*drawn == NULL) return cvtm_no_memory(error, "a simulated plot");
-  cvtm_status status = run_page_draw(scene, shown, &page, &drawing, error);
+  cvtm_status status = run_page_draw(&simulated, shown, &page, &drawing, error);
   if (status != CVTM_OK) return status;
   drawing.page.scale = 1 / scale;
   status = cvtm_drawing_coverage(&drawing, canvas.width, canvas.height, *drawn, error);
@@ -465,18 +467,6 @@ cvtm_status run_page_measure(const run_scene *scene, const float *tone, run_stip
 static void lay_plot(const float *drawn, double ink, int64_t pixels, float *light) {
 #pragma omp parallel for schedule(static)
   for (int64_t p = 0; p < pixels; ++p) light[p] *= (float)(1 - (double)drawn[p] * (1 - ink));
-}
-
-/* Encodes planes of light, or of ink, as bytes of sRGB. */
-static void encode_planes(const float *plane, int channels, int64_t pixels, int is_ink,
-                          unsigned char *bytes) {
-#pragma omp parallel for schedule(static)
-  for (int64_t p = 0; p < pixels; ++p)
-    for (int c = 0; c < channels; ++c) {
-      const double value = fmin(fmax((double)plane[c * pixels + p], 0), 1);
-      bytes[channels * p + c] =
-          (unsigned char)lround(255 * cvtm_linear_to_srgb(is_ink ? 1 - value : value));
-    }
 }
 
 cvtm_status run_page_picture(const run_scene *scene, const char *path, cvtm_pixels_writer write,
@@ -507,7 +497,9 @@ cvtm_status run_page_picture(const run_scene *scene, const char *path, cvtm_pixe
     free(drawn);
   }
   if (status == CVTM_OK) {
-    encode_planes(plane, channels, pixels, light, bytes);
+    for (int64_t p = 0; light && p < channels * pixels; ++p) plane[p] = 1 - plane[p];
+    for (int c = 0; c < channels; ++c)
+      cvtm_light_encode(plane + c * pixels, pixels, channels, bytes + c);
     status = write(path, canvas.width, canvas.height, channels, bytes, error);
   }
   free(plane);

@@ -151,8 +151,8 @@ static cvtm_status make_touches(const run_scene *scene, const cvtm_page *page, d
   cvtm_status status = cvtm_drawing_of_touches(
       page, scene->sites, touch != NULL ? touch : scene->radius, scene->count, pen, drawing, error);
   free(touch);
-  const int has_order =
-      scene->options->order != CVTM_RUN_ORDER_NONE || scene->options->purpose == CVTM_RUN_POINTS;
+  const int has_order = scene->is_simulated || scene->options->order != CVTM_RUN_ORDER_NONE ||
+                        scene->options->purpose == CVTM_RUN_POINTS;
   if (status != CVTM_OK || has_order) return status;
   status = cvtm_drawing_order(drawing, error);
   if (status != CVTM_OK) cvtm_drawing_free(drawing);
