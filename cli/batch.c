@@ -76,11 +76,17 @@ static int available_threads(const cli_options *options) {
   return options->run.threads > 0 ? (int)options->run.threads : omp_get_num_procs();
 }
 
-/* The lanes of a film: while one frame is solved, others are read and written. */
-static int film_lanes(const cli_options *options) {
-  enum { MOST = 8 };
+/* The threads of the frame of a film that is solved. The other cores read and write other frames,
+ * each of these in a lane with one thread. */
+static int film_team(const cli_options *options) {
   const int available = available_threads(options);
-  return available < MOST ? available : MOST;
+  return available > 4 ? available / 4 : 1;
+}
+
+static int film_lanes(const cli_options *options) {
+  enum { MOST = 16 };
+  const int lanes = available_threads(options) - film_team(options) + 1;
+  return lanes < MOST ? lanes : MOST;
 }
 
 /* Chooses handles and their threads. On the CPU many runs with one thread each use the cores best.
@@ -88,7 +94,9 @@ static int film_lanes(const cli_options *options) {
  * are solved one after the other. */
 static void share_out(batch_devices *devices, const cli_options *options, int64_t jobs) {
   const int available = available_threads(options);
-  const int most = options->batch.follow ? 1 : devices->is_cuda ? RUNS_PER_GPU : available;
+  const int most = !devices->is_cuda       ? options->batch.follow ? 1 : available
+                   : options->batch.follow ? 2
+                                           : RUNS_PER_GPU;
   const int64_t needed = (jobs + devices->count - 1) / devices->count;
   devices->runs = options->batch.jobs > 0 ? (int)options->batch.jobs : most;
   if (needed < devices->runs) devices->runs = needed > 1 ? (int)needed : 1;
@@ -203,6 +211,12 @@ typedef enum outcome { DONE, SKIPPED, FAILED, NOT_CONVERGED, OUTCOME_COUNT } out
 /* The work on which a lane spends time. The report gives the seconds of all lanes together. */
 typedef enum stage { STAGE_READ, STAGE_WAIT, STAGE_SOLVE, STAGE_WRITE, STAGE_COUNT } stage;
 
+/* --follow: the density of a frame, owned. */
+typedef struct film_picture {
+  cvtm_domain domain;
+  float *density;
+} film_picture;
+
 typedef struct batch {
   const cli_options *options;
   batch_list *list;
@@ -217,6 +231,8 @@ typedef struct batch {
   struct {                      /* --follow: the last frame that was solved, under the lock */
     run_film_frame frame;       /* the sites of that frame; count 0: none yet */
     int64_t job;                /* the frame whose turn it is to be solved */
+    int64_t read;               /* the frame whose turn it is to exchange the picture */
+    film_picture picture;       /* of the last frame that was read; used at that turn alone */
     double black, white, gamma; /* chosen by the first frame */
     cvtm_run_tone tone;
   } last;
@@ -316,15 +332,16 @@ static cvtm_status mesh_job(batch *b, cvtm_run *run, cvtm_error *error) {
   return status;
 }
 
-static void wait_for_turn(batch *b, const batch_job *job) {
+/* turn: a member of b->last. */
+static void wait_for_turn(batch *b, const int64_t *turn, int64_t job) {
   pthread_mutex_lock(&b->lock);
-  while (b->last.job != (int64_t)job->index) pthread_cond_wait(&b->solved, &b->lock);
+  while (*turn < job) pthread_cond_wait(&b->solved, &b->lock);
   pthread_mutex_unlock(&b->lock);
 }
 
-static void pass_turn(batch *b) {
+static void pass_turn(batch *b, int64_t *turn) {
   pthread_mutex_lock(&b->lock);
-  ++b->last.job;
+  ++*turn;
   pthread_cond_broadcast(&b->solved);
   pthread_mutex_unlock(&b->lock);
 }
@@ -362,22 +379,87 @@ static cvtm_status keep_last(batch *b, const cvtm_run *run, cvtm_error *error) {
   return status;
 }
 
-/* Solves a frame of a film when its turn comes. code: the exit code of reading the frame. */
+static cvtm_status copy_picture(const cvtm_run *run, film_picture *copy, cvtm_error *error) {
+  const size_t bytes =
+      (size_t)run->domain.width * (size_t)run->domain.height * sizeof *copy->density;
+  *copy = (film_picture){run->domain, malloc(bytes)};
+  if (copy->density == NULL) return cvtm_no_memory(error, "the picture of a frame");
+  memcpy(copy->density, run->density, bytes);
+  return CVTM_OK;
+}
+
+static cvtm_status check_size(cvtm_domain frame, cvtm_domain before, cvtm_error *error) {
+  if (frame.width == before.width && frame.height == before.height) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "the frame has %d x %d pixels, but the frame before %d x %d", frame.width,
+                   frame.height, before.width, before.height);
+}
+
+/* Finds the motion from the frame before, while other lanes do the same for other frames. code: as
+ * for solve_frame. A frame that cannot follow leaves the picture before to the next frame. */
+static int find_motion(batch *b, int64_t job, int code, const cvtm_run *run, run_motion *motion) {
+  cvtm_error error = {CVTM_OK, ""};
+  film_picture own = {.density = NULL}, before = {.density = NULL};
+  const int continues = run != NULL && run->options.follow.continues;
+  if (code == CLI_EXIT_OK)
+    code = cli_result(CLI_RUN, CLI_READING, copy_picture(run, &own, &error), &error);
+  wait_for_turn(b, &b->last.read, job);
+  if (code == CLI_EXIT_OK && continues)
+    code = cli_result(CLI_RUN, CLI_READING, check_size(own.domain, b->last.picture.domain, &error),
+                      &error);
+  if (code == CLI_EXIT_OK) {
+    before = b->last.picture;
+    b->last.picture = own;
+    own.density = NULL;
+  }
+  pass_turn(b, &b->last.read);
+  if (code == CLI_EXIT_OK && continues)
+    code = cli_result(CLI_RUN, CLI_READING,
+                      run_motion_find(run->domain, before.density, run->density,
+                                      run->count - run->fixed, motion, &error),
+                      &error);
+  free(own.density);
+  free(before.density);
+  return code;
+}
+
+/* Starts a frame from the one before, and solves it. */
+static cvtm_status follow_last(batch *b, cvtm_run *run, const run_motion *motion,
+                               cvtm_device *device, cvtm_error *error) {
+  const int own_threads = omp_get_max_threads();
+  cvtm_status status = CVTM_OK;
+  omp_set_num_threads(film_team(b->options)); /* all other frames wait for this */
+  if (run->options.follow.continues) status = run_follow(run, &b->last.frame, motion, error);
+  omp_set_num_threads(own_threads);
+  if (status == CVTM_OK) status = run_descend(run, device, error);
+  return status == CVTM_OK ? keep_last(b, run, error) : status;
+}
+
+/* Solves a frame of a film when its turn comes. code: the exit code of reading the frame. With a
+ * second handle the frame makes its plan while the frame before is solved. The next frame needs
+ * only the sites, so its turn comes before they are evaluated. */
 static int solve_frame(batch *b, const batch_job *job, const cli_progress *progress, int code,
                        cvtm_run *run, double *begin) {
+  const int64_t turn = (int64_t)job->index, ahead = b->devices->handles > 1;
   cvtm_error error = {CVTM_OK, ""};
-  const int own_threads = omp_get_max_threads();
-  wait_for_turn(b, job);
+  cvtm_device *device = NULL;
+  run_motion motion = {.side = 0};
+  code = find_motion(b, turn, code, run, &motion);
+  end_stage(b, STAGE_READ, begin);
+  wait_for_turn(b, &b->last.job, turn - ahead);
+  if (code == CLI_EXIT_OK) {
+    device = batch_devices_lend(b->devices);
+    code = cli_result(CLI_RUN, CLI_WORKING, run_plan(run, device, &error), &error);
+  }
+  wait_for_turn(b, &b->last.job, turn);
   end_stage(b, STAGE_WAIT, begin);
-  omp_set_num_threads(available_threads(b->options)); /* all other frames wait for this one */
-  if (code == CLI_EXIT_OK && run->options.follow.continues)
-    code = cli_result(CLI_RUN, CLI_READING, run_follow(run, &b->last.frame, &error), &error);
-  omp_set_num_threads(own_threads);
-  end_stage(b, STAGE_SOLVE, begin);
-  if (code == CLI_EXIT_OK) code = solve_job(b, progress, run, begin);
   if (code == CLI_EXIT_OK)
-    code = cli_result(CLI_RUN, CLI_WORKING, keep_last(b, run, &error), &error);
-  pass_turn(b);
+    code = cli_result(CLI_RUN, CLI_WORKING, follow_last(b, run, &motion, device, &error), &error);
+  pass_turn(b, &b->last.job);
+  run_motion_free(&motion);
+  if (code == CLI_EXIT_OK) code = cli_run_place(progress, run, device);
+  if (device != NULL) batch_devices_give_back(b->devices, device);
+  end_stage(b, STAGE_SOLVE, begin);
   return code;
 }
 
@@ -452,8 +534,7 @@ static void *lane(void *context) {
   batch_key key;
   (void)cvtm_numeric_locale_enter(); /* for this thread, until its end */
   cli_listen(b->listener);
-  const int of_film = available_threads(b->options) / film_lanes(b->options);
-  omp_set_num_threads(b->options->batch.follow ? of_film : b->devices->threads);
+  omp_set_num_threads(b->options->batch.follow ? 1 : b->devices->threads);
   for (batch_job *job = take_job(b, &key); job != NULL; job = take_job(b, &key)) {
     do_job(b, job, key);
     batch_job_free(job);
@@ -822,5 +903,6 @@ int cli_batch(const cli_options *options) {
   pthread_mutex_destroy(&b.list_lock);
   free(b.journal_base);
   run_frame_free(&b.last.frame);
+  free(b.last.picture.density);
   return code;
 }

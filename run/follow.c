@@ -6,7 +6,6 @@
 #include "cvt/cell_mass.h"
 #include "meshes/mesh.h"
 #include "run/colours.h"
-#include "run/motion.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -101,6 +100,7 @@ static int64_t move_sites(const follower *f, const double *area) {
 /* Adapts the sites to the density. */
 static cvtm_status adapt(int64_t fixed, run_film_frame *frame, cvtm_error *error) {
   enum { PASSES = 2 };
+  const int64_t few = frame->count / 100; /* moves that need no second pass */
   const cvtm_domain domain = frame->domain;
   const size_t pixels = (size_t)domain.width * (size_t)domain.height, n = (size_t)frame->count;
   cvtm_scratch memory = {0};
@@ -120,7 +120,7 @@ static cvtm_status adapt(int64_t fixed, run_film_frame *frame, cvtm_error *error
   }
   for (int pass = 0; status == CVTM_OK && pass < PASSES; ++pass) {
     status = find_wanted(&f, area, error);
-    if (status == CVTM_OK && move_sites(&f, area) == 0) break;
+    if (status == CVTM_OK && move_sites(&f, area) <= few) break;
   }
   cvtm_scratch_free(&memory);
   return status;
@@ -134,25 +134,18 @@ cvtm_status run_frame_number(run_film_frame *frame, cvtm_error *error) {
   return CVTM_OK;
 }
 
-cvtm_status run_frame_follow(const run_film_frame *before, int64_t fixed, run_film_frame *frame,
-                             cvtm_error *error) {
-  const cvtm_domain domain = frame->domain;
+cvtm_status run_frame_follow(const run_film_frame *before, const run_motion *motion, int64_t fixed,
+                             run_film_frame *frame, cvtm_error *error) {
   const int64_t moving = frame->count - fixed;
-  if (domain.width != before->domain.width || domain.height != before->domain.height)
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "the frame has %d x %d pixels, but the frame before %d x %d", domain.width,
-                     domain.height, before->domain.width, before->domain.height);
   memcpy(frame->id, before->id, (size_t)frame->count * sizeof *frame->id);
   frame->next_id = before->next_id;
   memcpy(frame->points + 2 * fixed, before->points + 2 * fixed,
          2 * (size_t)moving * sizeof *frame->points);
-  const cvtm_status status = run_motion_follow(domain, before->density, frame->density,
-                                               frame->points + 2 * fixed, moving, error);
-  return status == CVTM_OK ? adapt(fixed, frame, error) : status;
+  run_motion_move(motion, frame->points + 2 * fixed, moving);
+  return adapt(fixed, frame, error);
 }
 
 void run_frame_free(run_film_frame *copy) {
-  free(copy->density);
   free(copy->points);
   free(copy->id);
   *copy = (run_film_frame){.density = NULL};
@@ -160,17 +153,15 @@ void run_frame_free(run_film_frame *copy) {
 
 cvtm_status run_frame_keep(const run_film_frame *frame, run_film_frame *copy, cvtm_error *error) {
   const size_t n = (size_t)frame->count;
-  const size_t pixels = (size_t)frame->domain.width * (size_t)frame->domain.height;
   run_frame_free(copy);
   *copy = *frame;
-  copy->density = malloc(pixels * sizeof *copy->density);
+  copy->density = NULL;
   copy->points = malloc(2 * n * sizeof *copy->points);
   copy->id = malloc(n * sizeof *copy->id);
-  if (copy->density == NULL || copy->points == NULL || copy->id == NULL) {
+  if (copy->points == NULL || copy->id == NULL) {
     run_frame_free(copy);
     return cvtm_no_memory(error, "the sites of a frame");
   }
-  memcpy(copy->density, frame->density, pixels * sizeof *copy->density);
   memcpy(copy->points, frame->points, 2 * n * sizeof *copy->points);
   memcpy(copy->id, frame->id, n * sizeof *copy->id);
   return CVTM_OK;

@@ -4,6 +4,7 @@
 
 #include "base/domain.h"
 #include "base/status.h"
+#include "run/motion.h"
 #include "run/options.h"
 
 #include <stdint.h>
@@ -11,9 +12,9 @@
 /* A frame with its sites. */
 typedef struct run_film_frame {
   cvtm_domain domain;
-  float *density;
-  double *points; /* 2 * count */
-  int64_t *id;    /* count; a site keeps its number from frame to frame */
+  const float *density; /* borrowed */
+  double *points;       /* 2 * count */
+  int64_t *id;          /* count; a site keeps its number from frame to frame */
   int64_t count, next_id;
 } run_film_frame;
 
@@ -22,9 +23,10 @@ cvtm_status run_frame_number(run_film_frame *frame, cvtm_error *error);
 /* Starts a frame, whose first `fixed` sites are set, from the previous frame, which has as many
  * sites. The sites move with the scene and adapt to the new density: sites of cells where it wants
  * few sites go to cells where it wants many, and get new numbers there. */
-cvtm_status run_frame_follow(const run_film_frame *before, int64_t fixed, run_film_frame *frame,
-                             cvtm_error *error);
-/* Copies a frame to *copy, which is empty or an earlier copy. On failure *copy is empty. */
+cvtm_status run_frame_follow(const run_film_frame *before, const run_motion *motion, int64_t fixed,
+                             run_film_frame *frame, cvtm_error *error);
+/* Copies the sites of a frame to *copy, which is empty or an earlier copy. On failure *copy is
+ * empty. */
 cvtm_status run_frame_keep(const run_film_frame *frame, run_film_frame *copy, cvtm_error *error);
 void run_frame_free(run_film_frame *copy);
 

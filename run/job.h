@@ -61,7 +61,7 @@ extern const char *const run_phase_names[];
 
 struct cvtm_run {
   cvtm_run_options options; /* with the chosen values in place of automatic ones */
-  cvtm_device *device;      /* borrowed; NULL before run_place */
+  cvtm_device *device;      /* borrowed; NULL before run_plan */
   cvtm_domain domain;
   float *density; /* width * height; borrowed from `made`; with several ranks on rank 0 alone */
   const float *on_device; /* the density in the device's memory, borrowed; NULL: not there */
@@ -99,11 +99,13 @@ struct cvtm_run {
   cvtm_run_result got;             /* what cvtm_run_get returns */
 };
 
-/* Samples the sites that were not given, then minimises the energy. */
+/* Makes the plan of the descent, unless there is one. */
+cvtm_status run_make_plan(cvtm_run *r);
+/* Samples the sites that were not given, minimises the energy and moves sites out of obstacles. */
 cvtm_status run_optimize(cvtm_run *r);
 /* With --domain: refines the mesh of the sites, whose number may change. */
 cvtm_status run_refine(cvtm_run *r);
-/* Moves sites out of obstacles, then computes energies, masses and centroids. */
+/* Computes energies, masses and centroids. */
 cvtm_status run_evaluate_result(cvtm_run *r);
 /* Makes the report, which the caller deletes. */
 cJSON *run_report_make(const cvtm_run *r);

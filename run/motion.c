@@ -91,22 +91,22 @@ static void refine_motion(const level *coarse, const level *l) {
             (float)(2 * value_in(coarse, coarse->motion[axis], (i - 0.5) / 2, (j - 0.5) / 2));
 }
 
-cvtm_status run_motion_follow(cvtm_domain domain, const float *before, const float *now,
-                              double *points, int64_t count, cvtm_error *error) {
+cvtm_status run_motion_find(cvtm_domain domain, const float *before, const float *now,
+                            int64_t count, run_motion *motion, cvtm_error *error) {
   enum { LEVELS = 3, LEAST = 12, STEPS = 3 };
   const double spacing = sqrt((double)domain.width * domain.height / (double)count);
   const int side = (int)fmax(spacing / 2.4, 1);
   level levels[LEVELS];
-  cvtm_scratch memory = {0};
   int depth = 0, width = (domain.width + side - 1) / side,
       height = (domain.height + side - 1) / side;
+  *motion = (run_motion){.domain = domain, .side = side, .width = width, .height = height};
   do {
-    take_level(&memory, width, height, &levels[depth++]);
+    take_level(&motion->memory, width, height, &levels[depth++]);
     width = (width + 1) / 2;
     height = (height + 1) / 2;
   } while (depth < LEVELS && width >= LEAST && height >= LEAST);
-  if (memory.failed) {
-    cvtm_scratch_free(&memory);
+  if (motion->memory.failed) {
+    run_motion_free(motion);
     return cvtm_no_memory(error, "the motion of a film");
   }
   cvtm_plane_shrink(before, domain.width, domain.height, side, levels[0].before);
@@ -122,14 +122,24 @@ cvtm_status run_motion_follow(cvtm_domain domain, const float *before, const flo
     for (int step = 0; status == CVTM_OK && step < STEPS; ++step)
       status = improve(&levels[k], error);
   }
-  for (int64_t i = 0; status == CVTM_OK && i < count; ++i) {
+  memcpy(motion->along, levels[0].motion, sizeof motion->along);
+  if (status != CVTM_OK) run_motion_free(motion);
+  return status;
+}
+
+void run_motion_move(const run_motion *m, double *points, int64_t count) {
+  for (int64_t i = 0; m->side > 0 && i < count; ++i) {
     double *place = points + 2 * i, moved[2];
-    const double x = place[0] / side - 0.5, y = place[1] / side - 0.5;
+    const double x = place[0] / m->side - 0.5, y = place[1] / m->side - 0.5;
     for (int axis = 0; axis < 2; ++axis)
-      moved[axis] = place[axis] + side * value_in(&levels[0], levels[0].motion[axis], x, y);
-    if (moved[0] > 0 && moved[0] < domain.width && moved[1] > 0 && moved[1] < domain.height)
+      moved[axis] =
+          place[axis] + m->side * cvtm_plane_at(m->along[axis], m->width, m->height, x, y);
+    if (moved[0] > 0 && moved[0] < m->domain.width && moved[1] > 0 && moved[1] < m->domain.height)
       memcpy(place, moved, sizeof moved);
   }
-  cvtm_scratch_free(&memory);
-  return status;
+}
+
+void run_motion_free(run_motion *motion) {
+  cvtm_scratch_free(&motion->memory);
+  *motion = (run_motion){.side = 0};
 }

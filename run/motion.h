@@ -3,14 +3,25 @@
 #define CVTMESH_RUN_MOTION_H
 
 #include "base/domain.h"
+#include "base/host.h"
 #include "base/status.h"
 
 #include <stdint.h>
 
-/* Moves points by the motion of the pictures around them. before, now: the values of all pixels.
- * The motion is found on pixels whose width is about 0.4 times the spacing of the points. A point
- * that would leave the domain does not move. */
-cvtm_status run_motion_follow(cvtm_domain domain, const float *before, const float *now,
-                              double *points, int64_t count, cvtm_error *error);
+/* The motion of squares of `side` pixels. */
+typedef struct run_motion {
+  cvtm_domain domain;
+  int side, width, height;
+  float *along[2]; /* of each square, in squares */
+  cvtm_scratch memory;
+} run_motion;
+
+/* Finds the motion of squares as wide as about 0.4 of the spacing of `count` points. before, now:
+ * values of all pixels. On failure *motion is empty, which is a scene at rest. */
+cvtm_status run_motion_find(cvtm_domain domain, const float *before, const float *now,
+                            int64_t count, run_motion *motion, cvtm_error *error);
+/* Moves points with the scene. A point whose motion ends outside the domain stays where it is. */
+void run_motion_move(const run_motion *motion, double *points, int64_t count);
+void run_motion_free(run_motion *motion);
 
 #endif

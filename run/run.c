@@ -18,8 +18,6 @@
 
 /* --- presets and previews --- */
 
-static const double preview_seconds = 2; /* time limit of the descent */
-
 void run_preview_limit(cvtm_run_options *o) {
   if (!o->preview.on || o->points <= RUN_PREVIEW_SITES) return;
   o->preview.asked = o->points;
@@ -32,7 +30,7 @@ static void apply_preview(cvtm_run_options *o) {
     o->effort = CVTM_CVT_EFFORT_LOW;
   }
   if (!o->preview.on) return;
-  if (!(o->given & CVTM_RUN_GIVEN_TIME_LIMIT)) o->time_limit = preview_seconds;
+  if (!(o->given & CVTM_RUN_GIVEN_TIME_LIMIT)) o->time_limit = 2;
   run_preview_limit(o);
 }
 
@@ -413,29 +411,46 @@ static int meshes_in_place(const cvtm_run *r) {
          cvtm_ranks_lead(r->device);
 }
 
-cvtm_status run_follow(cvtm_run *r, const run_film_frame *before, cvtm_error *error) {
+cvtm_status run_follow(cvtm_run *r, const run_film_frame *before, const run_motion *motion,
+                       cvtm_error *error) {
   start_phase(r);
-  const cvtm_status status = run_frame_follow(before, r->fixed, &r->frame, error);
+  const cvtm_status status = run_frame_follow(before, motion, r->fixed, &r->frame, error);
   r->given = r->count;
   end_phase(r, RUN_PHASE_SAMPLE);
-  return run_name_file(r->options.input.name, status, error);
+  return status;
+}
+
+/* Ends a stage on the device of the run. */
+static cvtm_status leave_device(cvtm_run *r, run_phase p, cvtm_status status, cvtm_error *error) {
+  end_phase(r, p);
+  if (status == CVTM_OK) return CVTM_OK;
+  return cvtm_fail(error, status, "%s", cvtm_device_error(r->device)->message);
+}
+
+cvtm_status run_plan(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
+  start_phase(r);
+  r->solve_start = r->phase_start;
+  r->device = device;
+  return leave_device(r, RUN_PHASE_OPTIMIZE, run_make_plan(r), error);
+}
+
+cvtm_status run_descend(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
+  cvtm_status status = run_plan(r, device, error);
+  if (status == CVTM_OK) status = run_optimize(r);
+  if (status == CVTM_OK) status = run_refine(r);
+  return leave_device(r, RUN_PHASE_OPTIMIZE, status, error);
 }
 
 cvtm_status run_place(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   double *resident = NULL;
+  cvtm_status status = r->stop_reason == NULL ? run_descend(r, device, error) : CVTM_OK;
   start_phase(r);
-  r->solve_start = r->phase_start;
-  r->device = device;
-  cvtm_status status = run_optimize(r);
-  if (status == CVTM_OK) status = run_refine(r);
-  end_phase(r, RUN_PHASE_OPTIMIZE);
   if (status == CVTM_OK && r->colours.count == 0) status = run_evaluate_result(r);
   if (status == CVTM_OK && meshes_in_place(r)) resident = cvtm_cvt_take_sites(r->cvt);
   cvtm_cvt_destroy(r->cvt);
   r->cvt = NULL;
-  end_phase(r, RUN_PHASE_EVALUATION);
-  if (status != CVTM_OK) return cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
-  if (resident)
+  status = leave_device(r, RUN_PHASE_EVALUATION, status, error);
+  if (status == CVTM_OK && resident)
     status = cvtm_delaunay_resident(device, r->sites, resident, r->count, &r->mesh,
                                     &r->triangulation, error);
   cvtm_device_free(device, resident);

@@ -373,6 +373,19 @@ static cvtm_status optimize_colours(cvtm_run *r) {
   return status;
 }
 
+cvtm_status run_make_plan(cvtm_run *r) {
+  if (r->colours.count > 0 || r->cvt != NULL) return CVTM_OK;
+  return cvtm_cvt_create_borrowed(r->device, r->domain, r->density, r->on_device, r->count,
+                                  &r->cvt);
+}
+
+/* With --domain sites on the boundary must stay. */
+static void move_out_of_obstacles(cvtm_run *r) {
+  const int64_t first = r->options.iterations == 0 ? r->given : r->fixed;
+  if (r->options.domain.kind == CVTM_RUN_DOMAIN_NONE && !r->options.equal_mass.on)
+    r->moved = cvtm_pipeline_move_sites(&r->made, r->sites + 2 * first, r->count - first);
+}
+
 cvtm_status run_optimize(cvtm_run *r) {
   cvtm_error *error = cvtm_device_error(r->device);
   if (r->colours.count > 0) return optimize_colours(r);
@@ -380,9 +393,7 @@ cvtm_status run_optimize(cvtm_run *r) {
   r->centroid = malloc(2 * (size_t)r->count * sizeof *r->centroid);
   if (r->mass == NULL || r->centroid == NULL)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld sites", (long long)r->count);
-  cvtm_status status =
-      cvtm_cvt_create_borrowed(r->device, r->domain, r->density, r->on_device, r->count, &r->cvt);
-  if (status != CVTM_OK) return status;
+  cvtm_status status = CVTM_OK;
   r->bound = r->options.equal_mass.on ? cvtm_equal_mass_bound(r->domain, r->density, r->count)
                                       : cvtm_cvt_plan_bound(r->cvt, r->count);
   (void)announce(r, CVTM_RUN_BEGINS, NULL, CVTM_OK);
@@ -395,6 +406,7 @@ cvtm_status run_optimize(cvtm_run *r) {
     status = solve_noise(r);
   else if (status == CVTM_OK)
     status = optimize_energy(r);
+  if (status == CVTM_OK) move_out_of_obstacles(r);
   (void)announce(r, CVTM_RUN_ENDS, NULL, status);
   if (status == CVTM_OK) status = run_history_check(&r->history, error);
   r->stop_reason =
@@ -414,8 +426,7 @@ static cvtm_status plan_again(cvtm_run *r) {
   r->fixed = r->given = r->shape.boundary_vertices;
   cvtm_cvt_destroy(r->cvt);
   r->cvt = NULL;
-  const cvtm_status status =
-      cvtm_cvt_create_borrowed(r->device, r->domain, r->density, r->on_device, r->count, &r->cvt);
+  const cvtm_status status = run_make_plan(r);
   if (status == CVTM_OK) r->bound = cvtm_cvt_plan_bound(r->cvt, r->count);
   return status;
 }
@@ -453,10 +464,6 @@ cvtm_status run_refine(cvtm_run *r) {
 
 cvtm_status run_evaluate_result(cvtm_run *r) {
   if (r->options.equal_mass.on) return CVTM_OK; /* the solver has computed the results */
-  const int64_t first = r->options.iterations == 0 ? r->given : r->fixed;
-  /* with --domain, sites on the boundary must not move */
-  if (r->options.domain.kind == CVTM_RUN_DOMAIN_NONE)
-    r->moved = cvtm_pipeline_move_sites(&r->made, r->sites + 2 * first, r->count - first);
   cvtm_status status = cvtm_ranks_agree(r->device, &r->moved);
   if (status == CVTM_OK && r->moved > 0) status = share_sites(r);
   const int pixel = r->options.energy == CVTM_CVT_PIXEL;

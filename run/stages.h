@@ -14,12 +14,17 @@ cvtm_status run_create(const cvtm_run_options *options, cvtm_run **run, cvtm_err
 /* Reads the image, computes its density and takes the sites of --fixed and --init. device: for
  * smoothing and segmentation; NULL: the CPU. */
 cvtm_status run_read(cvtm_run *run, cvtm_device *device, cvtm_error *error);
-/* With --follow, before run_place: starts from the previous frame (run_frame_follow). */
-cvtm_status run_follow(cvtm_run *run, const run_film_frame *before, cvtm_error *error);
+/* With --follow, before run_descend: starts from the previous frame (run_frame_follow). */
+cvtm_status run_follow(cvtm_run *run, const run_film_frame *before, const run_motion *motion,
+                       cvtm_error *error);
 /* To be called before run_place if the array that was read is also in the memory of the run's
  * device, with `pixels` values, and remains there unchanged. array: the values on the host. If they
  * are the density, bit for bit, the device uses the array in its memory and needs no copy. */
 void run_lend(cvtm_run *run, const float *array, int64_t pixels, const float *on_device);
+/* Makes the plan: brings the density to the device. run_descend does so if this was not called. */
+cvtm_status run_plan(cvtm_run *run, cvtm_device *device, cvtm_error *error);
+/* Minimises the energy: the sites then stay. run_place does so if this was not called. */
+cvtm_status run_descend(cvtm_run *run, cvtm_device *device, cvtm_error *error);
 /* Minimises the energy, evaluates the result and, if that saves a copy of the sites to the device,
  * triangulates them. Other runs may use the device afterwards, but the device must outlive the run,
  * which reports its name. */

@@ -78,6 +78,15 @@ def test_a_frame_that_cannot_be_read_is_left_out(cvtmesh, film):
     assert set(sites_of(cvtmesh, "l-f2")) == set(sites_of(cvtmesh, "l-f0"))
 
 
+def test_a_frame_of_another_size_is_left_out(cvtmesh, film):
+    """The frame after it takes its motion from the last one of the film's size."""
+    cvtmesh.call("batch", "f0.pgm", "f2.pgm", "--follow", "-n", COUNT, "-o", "a-{stem}.csv", "-q")
+    cvtmesh.file("f1.pgm", pgm_bytes(np.zeros((9, 9), np.uint8)))
+    said = cvtmesh.call("batch", "f[012].pgm", "--follow", "-n", COUNT, "-o", "m-{stem}.csv", "-q", code=1)
+    assert "job 2: f1.pgm" in said.stderr.decode()
+    assert cvtmesh.read("m-f2.csv") == cvtmesh.read("a-f2.csv")
+
+
 def test_nothing_moves_while_the_scene_rests(film):
     assert set(film[1]) == set(film[2]) and set(film[3]) == set(film[4])
     assert np.median(np.hypot(*moves(film[1], film[2]).T)) < 0.05 * SPACING
