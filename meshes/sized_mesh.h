@@ -20,7 +20,7 @@ typedef struct cvtm_sized_options {
                           divided in the same way; -1: none; NULL: no edge has a copy */
   double growth; /* increase, per unit of distance, of sizes around edges and gaps of the boundary
                     with smaller sizes; > 0; 0.1 */
-  int sweeps;    /* number of sweeps, in which all vertices move; 0: keeps the lattice; 30 */
+  int sweeps;    /* number of sweeps, in which all vertices move; 0: keeps the lattice; 16 */
   int (*stop)(const void *context); /* called between sweeps; if it returns nonzero, moves end, and
                                        the result is the mesh so far; NULL: never called */
   const void *stop_context;
@@ -45,8 +45,10 @@ typedef struct cvtm_sized_figures {
  * vertices on both sides alternate. The inside is filled from the boundary by a lattice of
  * equilateral triangles. Its vertices then move to the centroids of their Voronoi cells by the
  * density size^-4 (Du, Faber & Gunzburger 1999), with flips that keep the triangulation constrained
- * Delaunay; vertices are added and removed where edges are too long or too short. Finally single
- * vertices move to raise the smallest angles. mesh, regions: as of cvtm_constrained_delaunay.
+ * Delaunay; vertices are added and removed where edges are too long or too short. Where a vertex
+ * has too few triangles or too many, edges are flipped and vertices added or removed if that
+ * improves the angles and lengths around it. Finally single vertices move to raise the smallest
+ * angles. mesh, regions: as of cvtm_constrained_delaunay.
  * *source (malloc'd, may be NULL): the vertex of the boundary that a vertex of the mesh was, or -1.
  * Fails as cvtm_constrained_delaunay, and with CVTM_ERROR_INPUT if a size is not positive. */
 cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_options *options,

@@ -320,12 +320,6 @@ static cvtm_status triangulate_parts(cvtm_sizer *z) {
 
 /* ---- All steps ---- */
 
-static double corner_angle(cvtm_grid_point at, cvtm_grid_point a, cvtm_grid_point b) {
-  const double dot =
-      ((double)a.x - at.x) * ((double)b.x - at.x) + ((double)a.y - at.y) * ((double)b.y - at.y);
-  return atan2(fabs((double)cvtm_orient(at, a, b)), dot);
-}
-
 static cvtm_status describe_corners(cvtm_sizer *z) {
   const cvtm_boundary *b = z->given;
   const size_t n = (size_t)b->vertex_count, edges = (size_t)b->edge_count;
@@ -350,7 +344,8 @@ static cvtm_status describe_corners(cvtm_sizer *z) {
       double smallest = CVTM_PI;
       for (int64_t i = meeting[v]; i < meeting[v + 1]; ++i)
         for (int64_t k = meeting[v]; k < i; ++k)
-          smallest = fmin(smallest, corner_angle(z->place[v], z->place[met[i]], z->place[met[k]]));
+          smallest =
+              fmin(smallest, cvtm_sized_angle(z->place[v], z->place[met[i]], z->place[met[k]]));
       z->is_acute[v] = smallest < CVTM_PI / 3 * 0.9999;
     }
   }

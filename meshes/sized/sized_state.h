@@ -12,6 +12,8 @@ typedef struct cvtm_sized_vertex {
   cvtm_grid_point at;
   uint8_t is_still; /* nonzero: the last move was short, or no better position was found */
   uint8_t colour;
+  uint8_t degree;   /* number of triangles that it should have */
+  uint8_t in_patch; /* nonzero for vertices near a change that is tried */
 } cvtm_sized_vertex;
 
 /* The vertices inside, by colours. Vertices of one colour have no edge in common, so threads can
@@ -72,6 +74,13 @@ static inline double cvtm_sized_distance(cvtm_grid_point a, cvtm_grid_point b) {
   return sqrt(x * x + y * y);
 }
 
+/* The angle at a vertex between the directions to two others. */
+static inline double cvtm_sized_angle(cvtm_grid_point at, cvtm_grid_point a, cvtm_grid_point b) {
+  const double dot =
+      ((double)a.x - at.x) * ((double)b.x - at.x) + ((double)a.y - at.y) * ((double)b.y - at.y);
+  return atan2(fabs((double)cvtm_orient(at, a, b)), dot);
+}
+
 /* ---- The star of a vertex ---- */
 
 enum { CVTM_SIZED_LINKS = 32 };
@@ -84,6 +93,7 @@ typedef struct cvtm_sized_star {
   int64_t half[CVTM_SIZED_LINKS]; /* half-edges that leave the vertex */
   int32_t vertex[CVTM_SIZED_LINKS];
   double x[CVTM_SIZED_LINKS], y[CVTM_SIZED_LINKS];
+  double scale[CVTM_SIZED_LINKS]; /* set by raise.c: 1 / the squares of wanted lengths */
 } cvtm_sized_star;
 
 static inline void cvtm_sized_add_link(const cvtm_half_edges *m, int32_t v, int64_t h, int32_t w,

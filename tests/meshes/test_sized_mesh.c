@@ -375,6 +375,25 @@ TEST(test_lattice_follows_sizes) {
   discard(&out);
 }
 
+/* Teeth are two or three edges wide. */
+TEST(test_gear) {
+  output out;
+  const double turn[4] = {0, 0.06, 0.16, 0.22};
+  begin(5);
+  in.options.growth = 0.1;
+  for (int k = 0; k < 96; ++k) {
+    const double r = k % 4 == 1 || k % 4 == 2 ? 100 : 80, angle = pi * (k / 4) / 12 + turn[k % 4];
+    (void)add_point(r * cos(angle), r * sin(angle));
+  }
+  close_ring(0, 1, 0);
+  add_circle(0, 0, 30, 32, 0, 1);
+  make(&out);
+  (void)check_triangulation(&out);
+  check_places(&out);
+  assert_true(out.least > 40 && out.first > 44 && out.mean > 54.9);
+  discard(&out);
+}
+
 /* A star of random radii whose corners are not sharp. */
 TEST(test_random_stars) {
   uint64_t state = 7;
