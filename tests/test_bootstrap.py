@@ -77,9 +77,9 @@ def test_check(bootstrap):
 
 
 def test_check_all(bootstrap):
-    """Every stage once, and the tests first."""
+    """Every stage once, and the tests first, but for the one that a stage repeats with more faults."""
     text = bootstrap("check", "--all", "--dry-run")
-    assert text.startswith(bootstrap("check", "--dry-run"))
+    assert text.startswith(bootstrap("check", "--dry-run").rstrip() + " -E ^test_faults$\n")
     for part in ("check_format.sh", "--target site", "check_abi.sh", "check_tidy.sh", "run_fuzzers.sh",
                  "python/check.sh", "CVTMESH_FAULTS=24 ctest", "ctest --preset tsan",
                  "ctest --preset sanitize"):
@@ -138,7 +138,7 @@ def test_the_last_line_counts(tools, copy, word, failures):
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == f"2 passed, {failures} failed, 1 skipped"
     # What follows the tests is not begun.
-    assert run_copy(copy, environment, "check", "--all").stdout == done.stdout
+    assert run_copy(copy, environment, "check", "--all").stdout.replace(" -E ^test_faults$", "") == done.stdout
 
 
 def test_tests_by_pattern(tools, copy):
