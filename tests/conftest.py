@@ -102,11 +102,12 @@ def wait_until(condition, what="something"):
 
 def catches_interrupts(process):
     """Waits until the program has a handler for SIGINT."""
-    while True:
+    while process.poll() is None:
         status = open(f"/proc/{process.pid}/status").read()
         if int(status.split("SigCgt:")[1].split()[0], 16) & (1 << signal.SIGINT - 1):
             return
         time.sleep(0.001)
+    raise AssertionError("the program ended before it had a handler for SIGINT")
 
 
 def png_bytes(grey, width=None, height=None):
