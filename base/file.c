@@ -321,8 +321,8 @@ cvtm_status cvtm_output_open(const char *path, cvtm_output **output, cvtm_error 
 
 FILE *cvtm_output_stream(cvtm_output *output) { return output->stream; }
 
-/* `reason` (errno after a write has failed) if it can be that of a write, else -1: then errno is
- * from a later call. */
+/* Returns `reason` (errno after a failed write) if a write can fail with it. Else returns -1: errno
+ * was set by a later call. */
 static int reason_of_write(int reason) {
   const int full = reason == ENOSPC || reason == EFBIG || reason == EDQUOT;
   return full || reason == EIO || reason == EPIPE || reason == EBADF ? reason : -1;

@@ -37,7 +37,8 @@ int cvtm_csv_next_field(cvtm_csv_line *line, cvtm_csv_field *field);
 
 /* --- lines `name = value` --------------------------------------------------------------------- */
 
-/* A text of lines `name = value`, which reading overwrites, and the line that was taken last. */
+/* Text with lines `name = value`, and the line that was taken last. Taking a line overwrites the
+ * text. */
 typedef struct cvtm_pairs {
   char *next;       /* the rest of the text; NULL: no line is left */
   const char *file; /* for messages */

@@ -169,7 +169,8 @@ void cli_listen(const cli_listener *listener) { listening = listener; }
 const cli_listener *cli_listening(void) { return listening; }
 
 void cli_catch_signals(void) {
-  /* a terminal that closes sends several SIGHUP, a limit on processor time SIGXCPU every second */
+  /* No SA_RESETHAND for repeated signals: a closing terminal sends several SIGHUP, and a limit on
+   * processor time sends SIGXCPU every second. */
   static const struct {
     int number, flags;
   } caught[] = {

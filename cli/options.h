@@ -128,7 +128,7 @@ struct cli_options {
     int problem; /* a cvtm_model; -1: none */
     int is_matrix_free;
     cvtm_lcp_options solver;
-    int64_t size, width, height; /* width and height 0: size x size, or no grid for a file */
+    int64_t size, width, height; /* width and height 0: size x size, or no grid for --matrix */
     cvtm_input rhs, lower, upper;
     const char *matrix, *mesh;
     double load; /* with --mesh; 0: that of the problem */

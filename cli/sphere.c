@@ -200,8 +200,8 @@ static int64_t band_of(double latitude) {
   return band > 0 ? (int64_t)fmin(band, BANDS - 1.0) : 0;
 }
 
-/* Counts the edges of each band in count[band], or stores them from next[band] on, which
- * advances. */
+/* edge NULL: counts the edges of each band in count[band]. Else stores them from edge next[band]
+ * on, and advances next[band]. An edge is in each band that it meets. */
 static void sort_edges(const cvtm_polygons *p, int64_t *count, int64_t *next, double *edge) {
   for (int64_t ring = 0; ring < p->ring_count; ++ring) {
     for (int64_t k = p->start[ring]; k < p->start[ring + 1]; ++k) {

@@ -78,17 +78,17 @@ cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int6
                                         cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
                                         double *value, double *moments);
 
-/* Computes derivatives of L = sum_i integral over cell i of rho phi_i, where phi_i(x) = a + b .
- * (x - x_i) + c |x - x_i|^2. All arrays are in device memory; results are NULL if not wanted.
- * by_density_double: width * height derivatives by the density; by_density: the same in single
- * precision, if by_density_double is NULL. by_sites: 2 * count derivatives by the sites, where the
- * phi_i do not change as functions of x. sites: 2 * count; NULL: the sites of the plan's last call,
- * which had the same count and exact cells. phi: 4 * count: a, b (2), c. Waits for the device. L,
- * moments and energy are linear in the density, so for a density in double precision the results
- * for two densities in single precision can be added. CVTM_ERROR_UNSUPPORTED: the domain is
- * periodic; on CUDA also: by the density, more than 32 cells may meet a pixel, or many sites are
- * about equally near a pixel; by the sites, a cell has more than 1024 corners. A plan on a CPU has
- * only the first limit. */
+/* Computes derivatives of L = sum_i integral over cell i of rho phi_i, where
+ * phi_i(x) = a + b . (x - x_i) + c |x - x_i|^2. All arrays are in device memory; results are NULL
+ * if not wanted. by_density_double: width * height derivatives with respect to the density;
+ * by_density: the same in single precision, if by_density_double is NULL. by_sites: 2 * count, with
+ * respect to the sites, where the phi_i do not change as functions of x. sites: 2 * count; NULL:
+ * the sites of the plan's last call, which had the same count and exact cells. phi: 4 * count: a, b
+ * (2), c. Waits for the device. L, moments and energy are linear in the density, so for a density
+ * in double precision the results for two densities in single precision can be added.
+ * CVTM_ERROR_UNSUPPORTED: the domain is periodic; on CUDA also: for the density, more than 32 cells
+ * may meet a pixel, or many sites are about equally near a pixel; for by_sites, a cell has more
+ * than 1024 corners. A plan on a CPU has only the first limit. */
 cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count, const double *phi,
                                float *by_density, double *by_density_double, double *by_sites);
 

@@ -122,7 +122,7 @@ typedef struct cvtm_subdomain_table {
   cvtm_status (*cover)(const cvtm_subdomain *subdomain, const double *sites, uint32_t *covered);
   /* Sets counts[q * pieces + p] to the number of sites of piece p in bins that rank q covers. */
   cvtm_status (*count)(const cvtm_subdomain *subdomain, const double *sites);
-  /* Writes the sites that `count` counts to `sent`, beginning at offsets[q * pieces + p]. */
+  /* Writes to `sent` the sites that `count` has counted, from offsets[q * pieces + p] on. */
   cvtm_status (*write)(const cvtm_subdomain *subdomain, const double *sites);
   cvtm_status (*finish)(cvtm_device *device, const cvtm_subdomain_sums *sums);
   /* Computes value[0] and value[1] of cvtm_subdomain_total from the sums of all blocks. */

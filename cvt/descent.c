@@ -125,8 +125,9 @@ static cvtm_status record_evaluation(cvtm_descent *d, const double value[2]) {
   return CVTM_OK;
 }
 
-/* The number of steps before the energies are read: several if evaluations are asynchronous and the
- * time is not limited. Then all stops, except that by max_iterations, may come some steps late. */
+/* The number of steps before the energies are read. It is above 1 only if evaluations are
+ * asynchronous and not timed, there is no deadline, and the monitor is not live. Then the descent
+ * may stop some steps late, but not after max_iterations. */
 static int64_t steps_before_reading(const cvtm_descent *d, int64_t steps) {
   const int64_t most = d->options->max_iterations;
   const int single =
@@ -199,7 +200,8 @@ static int watch_lbfgsb(void *context, const cvtm_lbfgsb_progress *progress) {
   return d->stop != CVTM_STOP_NONE;
 }
 
-/* Sets the bounds of the variables to the domain; no bounds on a torus where all sites move. */
+/* Sets the bounds of the variables: the domain, or none on a torus; for fixed sites their
+ * positions. On a torus without fixed sites the solver gets no bounds. */
 static cvtm_status set_bounds(const cvtm_cvt_task *task) {
   cvtm_cvt *cvt = task->cvt;
   const cvtm_own_sites own = cvt->evaluator->own(task);

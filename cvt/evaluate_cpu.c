@@ -196,7 +196,8 @@ CVTM_INLINE int32_t set_corners(const ring_sites *sites, cvtm_domain domain, int
                                (double)domain.height - sy - margin};
   const uint32_t gone = gone_edges(dx + 1, dy + 1, n, x, y, radius2, &inner);
   if (gone == 0) cell->count = n;
-  return (int32_t)(gone << 1 | gone >> (n - 1)) & ((1 << n) - 1); /* bit k: that of neighbour k */
+  /* bit k: the edge to neighbour k is gone */
+  return (int32_t)(gone << 1 | gone >> (n - 1)) & ((1 << n) - 1);
 }
 
 /* Sets the ring of a cell that hull construction has made. */

@@ -63,7 +63,8 @@ typedef struct cvtm_batch_cell {
   int64_t slot; /* index of the moments in the caller's array */
 } cvtm_batch_cell;
 
-/* A batch. Edges lead down. Where x would decrease, x and columns are mirrored (x to -x). */
+/* Polygons that are integrated together. Along each edge y increases; where x would decrease, x and
+ * columns are mirrored (x to -x). */
 typedef struct cvtm_batch {
   cvtm_density_view density;
   int32_t cells, edges, lines;

@@ -18,7 +18,7 @@
 /* The least number of pixels per site; with it the final energy is as low as with all pixels. */
 static const double least_pixels = 16;
 
-/* On a torus the side must be divisible into pixels of each order. */
+/* Both sides of a torus must be multiples of 2^order. */
 int cvtm_pyramid_order(cvtm_domain domain, int64_t count) {
   const double pixels = (double)domain.width * (double)domain.height / (double)count;
   const int32_t sides = domain.periodic ? domain.width | domain.height : 0;
@@ -101,7 +101,7 @@ double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double sq
     border += sqrt(sqrt((double)density[(height - 1) * width + i]));
   }
   return 1.07 * border /
-         sqrt(sqrt_integral); /* rows of hexagons are closer than hexagons are high */
+         sqrt(sqrt_integral); /* 1.07: rows of hexagons of area 1 per unit of length */
 }
 
 /* By Euler's formula, the solution v of 4 v - c sqrt(v) - 3 = count. */

@@ -14,7 +14,7 @@ typedef struct cvtm_nearest_distances {
 } cvtm_nearest_distances;
 
 /* Measures the distances between points (2 * count, finite) and their nearest neighbours. threads:
- * 0 for all; the bits do not depend on their number. CVTM_ERROR_MEMORY. */
+ * 0: all; the result does not depend on their number. Fails with CVTM_ERROR_MEMORY. */
 cvtm_status cvtm_nearest_distances_measure(cvtm_domain domain, const double *points, int64_t count,
                                            int threads, cvtm_nearest_distances *distances,
                                            cvtm_error *error);

@@ -1,4 +1,4 @@
-/* The derivative of a sum of integrals over Voronoi cells V_i by the density of one pixel. Let
+/* The derivative of a sum of integrals over Voronoi cells with respect to a pixel's density. Let
  *
  *     L = sum_i integral over V_i of rho phi_i,  phi_i(x) = a_i + b_i . (x - x_i) + c_i |x - x_i|^2
  *
@@ -31,13 +31,13 @@ typedef struct cvtm_pull_result {
 } cvtm_pull_result;
 
 typedef struct cvtm_pull_table {
-  /* Computes the derivatives by the density. *crowded (device memory, zero before) becomes 1 if a
-   * pixel has too many nearby sites; then the results are invalid. A CPU has no such limit. */
+  /* Computes derivatives with respect to the density. *crowded (device memory, zero before) becomes
+   * 1 if a pixel has too many nearby sites; then the results are invalid. A CPU has no limit. */
   cvtm_status (*pull)(cvtm_cvt *cvt, const double *phi, cvtm_pull_result by_density,
                       int32_t *crowded);
-  /* Computes the derivatives by the sites. by_sites: 2 for each site. The boxes of the tree must be
-   * built, and failed and deferred of memory->flags must be 0. failed becomes 1 if a cell has too
-   * many corners or memory runs out; then the results are invalid. */
+  /* Computes the derivatives with respect to the sites. by_sites: 2 for each site. The boxes of the
+   * tree must be built, and failed and deferred of memory->flags must be 0. failed becomes 1 if a
+   * cell has too many corners or memory runs out; then the results are invalid. */
   cvtm_status (*pull_to_sites)(cvtm_cvt *cvt, const double *phi, double *by_sites,
                                cvtm_pull_memory *memory);
 } cvtm_pull_table;
@@ -80,9 +80,9 @@ CVTM_HD cvtm_pull_line cvtm_pull_bisector(const cvtm_pull_near *near, int32_t k,
   return line;
 }
 
-/* The integral of a polynomial over the part of the unit square with the centre 0 that is beyond a
- * line; the centre is not. Mirrored to 0 <= ny <= nx, this part is a trapezoid with a side on
- * x = 1/2; its extents in x are `wide` at y = 1/2 and `narrow` at the other end of that side. */
+/* The integral of a polynomial over a part of the unit square around 0: the part beyond a line, on
+ * the side without the centre. Mirrored to 0 <= ny <= nx, this part is a trapezoid with a side
+ * on x = 1/2; its extents in x are `wide` at y = 1/2 and `narrow` at the other end of that side. */
 CVTM_HD double cvtm_pull_cut(cvtm_pull_line line, cvtm_pull_polynomial p) {
   const int turned = fabs(line.ny) > fabs(line.nx);
   const double nx = fabs(turned ? line.ny : line.nx), ny = fabs(turned ? line.nx : line.ny);
@@ -262,7 +262,7 @@ CVTM_HD double cvtm_pull_share(const cvtm_pull_near *near, const cvtm_pull_pixel
   return sum;
 }
 
-/* The derivative by a pixel that meets the cells of site k and of the base. */
+/* The derivative with respect to the density of a pixel in the cells of site k and the base. */
 CVTM_HD double cvtm_pull_of_two(const cvtm_pull_near *near, const cvtm_pull_pixel *p, int32_t k) {
   const cvtm_pull_polynomial phi = cvtm_pull_about(near, k, (double)p->x, (double)p->y);
   const cvtm_pull_line line = cvtm_pull_bisector(near, p->base, k, (double)p->x, (double)p->y);

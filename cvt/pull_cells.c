@@ -44,7 +44,7 @@ static pixel_range range_of(const double *values, int32_t count, double origin, 
                        (int32_t)fmin(fmax(ceil(most + origin) - 1, all.first - 1), all.last)};
 }
 
-/* The integral of a polynomial over a polygon whose corners are clockwise in the coordinates. */
+/* The integral of a polynomial over a polygon whose corners are clockwise if y is drawn upwards. */
 static double integral_of(const double *phi, const cvtm_cell *p) {
   double sum = 0;
   for (int32_t k = 0; k < p->count; ++k) {
@@ -100,8 +100,9 @@ int cvtm_pull_cells_to_density(const cvtm_pull_cells *c, const double *phi, int 
 
 /* --- by sites and weights: edges move --------------------------------------------------------- */
 
-/* Adds the contribution of edge k of cell i, which is not on the border, to the derivatives by the
- * site's coordinates, sum[0] and sum[1], and to twice the derivative by its weight, sum[2]. */
+/* Adds the contribution of edge k of cell i, which is not on the border, to the derivatives with
+ * respect to the site's coordinates, sum[0] and sum[1], and to twice the derivative with respect to
+ * its weight, sum[2]. */
 static void add_edge(const cvtm_pull_cells *c, int64_t i, int64_t k, const double *phi,
                      const double *phi_other, double sum[3]) {
   const cvtm_cells *cells = c->cells;

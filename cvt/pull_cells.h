@@ -16,17 +16,17 @@ typedef struct cvtm_pull_cells {
   const float *density, *rest;
 } cvtm_pull_cells;
 
-/* Computes the derivatives by the density, one number for each pixel. phi: 4 for each cell, as in
- * cvtm_cvt_pull_back. threads: 0: all. Returns 0 if memory runs out. */
+/* Computes the derivatives with respect to the density, one number for each pixel. phi: 4 for each
+ * cell, as in cvtm_cvt_pull_back. threads: 0: all. Returns 0 if memory runs out. */
 int cvtm_pull_cells_to_density(const cvtm_pull_cells *c, const double *phi, int threads,
                                double *by_density);
 
-/* Computes the derivatives by the sites, 2 for each cell, and by the weights, 1 for each cell, for
- * phi that do not change as functions of x. by_sites or by_weights may be NULL. */
+/* Computes the derivatives with respect to the sites, 2 for each cell, and to the weights, 1 for
+ * each cell, for phi that do not change as functions of x. by_sites or by_weights may be NULL. */
 void cvtm_pull_cells_to_sites(const cvtm_pull_cells *c, const double *phi, double *by_sites,
                               double *by_weights);
 
 /* Computes one number for each edge of the cells: the integral of rho along the edge, divided by 2
- * |x_j - x_i|; 0 on the border. This is minus the derivative of the mass of cell i by w_j, so the
- * couplings are the weights of the graph Laplacian of the diagram. */
+ * |x_j - x_i|; 0 on the border. This is minus the derivative of the mass of cell i with respect to
+ * w_j, so the couplings are the weights of the graph Laplacian of the diagram. */
 void cvtm_pull_cells_couplings(const cvtm_pull_cells *c, double *coupling);

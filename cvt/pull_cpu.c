@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Computes the derivatives by the density from the polygons of the cells, for diagrams where too
- * many cells meet a pixel. sites: scratch, 2 for each site. */
+/* Computes the derivatives with respect to the density from the polygons of the cells, for diagrams
+ * where too many cells meet a pixel. sites: scratch, 2 for each site. */
 static cvtm_status pull_polygons(cvtm_cvt *cvt, const double *phi, double *sites,
                                  double *by_density) {
   cvtm_cells cells = {0};

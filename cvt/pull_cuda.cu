@@ -1,5 +1,5 @@
-/* Derivatives by the density, by a warp for each tile of pixels; derivatives by the sites, by a
- * warp for a few cells, whose lanes divide the edges among them. */
+/* Derivatives with respect to the density, by a warp for each tile of pixels; with respect to the
+ * sites, by a warp for a few cells, whose edges the lanes divide among them. */
 #include "base/cuda_utils.h"
 #include "cvt/pull.h"
 #include "jfa/cell_by_tree_warp_cuda.h"
@@ -73,8 +73,8 @@ __device__ void pull_cell(const cvtm_pull_edges &edges, int64_t slot, const cvtm
   by_sites[2 * static_cast<int64_t>(edges.tree.index[slot]) + 1] = sum[1];
 }
 
-/* Computes the derivatives by the sites whose cells hull construction can make, and lists the other
- * sites. */
+/* Computes the derivatives with respect to the sites whose cells hull construction can make, and
+ * lists the other sites. */
 __global__ void __launch_bounds__(CVTM_WARP)
     pull_sites_kernel(cvtm_pull_edges edges, double *by_sites, cvtm_pull_memory *list) {
   __shared__ cvtm_warp_cells<CELLS> memory;
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(CVTM_WARP)
   }
 }
 
-/* Computes the derivatives by the listed sites, by a warp for each. */
+/* Computes the derivatives with respect to the listed sites, by a warp for each site. */
 __global__ void __launch_bounds__(CVTM_WARP)
     pull_listed_sites_kernel(cvtm_pull_edges edges, double *by_sites, cvtm_pull_memory *list) {
   __shared__ cvtm_warp_queue queue;

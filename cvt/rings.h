@@ -1,10 +1,10 @@
-/* Inside cvt only: the rings of cells, the cyclic lists of their neighbours, by which cells are
- * kept for the next diagram.
+/* Inside cvt only: the ring of a cell, the cyclic list of its neighbours. From its ring a cell is
+ * made for the next diagram without a search; such a cell is called kept.
  *
  * A cell is kept if its bisectors with its neighbours of the last diagram, in the same order, bound
  * a convex polygon inside the domain. Other cells are cut out anew, as are the four cells at an
- * edge that has vanished, and all cells at the border of the domain. If a kept cell disagrees with
- * a cell that was cut out about a common corner, the kept cell is cut out in the next round. The
+ * edge that has vanished, and all cells at the border of the domain. If a kept cell and a cell that
+ * was cut out disagree about a common corner, the kept cell is cut out in the next round. The
  * rounds end when all cells agree. Then no cells overlap: cells that agree about their corners
  * cover every point of the domain as often as they cover its border, that is, once. So kept cells
  * are correct. On a torus all cells are cut out. Compiles as C11 and inside CUDA kernels. */
@@ -34,8 +34,9 @@ CVTM_HD int32_t cvtm_ring_find(cvtm_ring ring, int32_t site) {
   return -1;
 }
 
-/* True if `ring`, that of a neighbour of site i, agrees with the ring of i, which has the neighbour
- * between the sites `before` and `after`: then `ring` has i between `after` and `before`. */
+/* ring: the ring of a neighbour of site i. True if it agrees with the ring of i: there the
+ * neighbour lies between the sites `before` and `after`, and `ring` has i between `after` and
+ * `before`. */
 CVTM_HD int cvtm_ring_agrees(cvtm_ring ring, int32_t i, int32_t before, int32_t after) {
   const int32_t at = cvtm_ring_find(ring, i);
   return at >= 0 && cvtm_ring_at(ring, at - 1) == after && cvtm_ring_at(ring, at + 1) == before;

@@ -238,7 +238,7 @@ static int64_t last_pixel(const hilbert_walk *walk, const tile *t) {
   return last;
 }
 
-/* Places the sites of a tile. The walk adds lengths in another order than tile_length, so by
+/* Places the sites of a tile. The walk adds lengths in a different order from tile_length, so by
  * rounding the targets of some sites can be beyond the end of the walk; these are placed in the
  * last pixel. */
 static void walk_tile(hilbert_walk walk, const tile *t) {

@@ -256,7 +256,8 @@ static double set_lattice(const cvtm_solve *s, cvtm_cvt_options *o) {
   return deadline_of(s, 1);
 }
 
-/* Keeps the lattice with the lowest energy after its descent as the start of the full set. */
+/* Keeps the lattice whose descent ended with the lowest energy so far. Then places the next
+ * lattice, or starts the full set from the kept one. */
 static cvtm_status after_lattice(cvtm_solve *s, const cvtm_cvt_result *found) {
   cvtm_solve_state *st = &s->state;
   cvtm_status status = CVTM_OK;

@@ -101,8 +101,9 @@ cvtm_status cvtm_solve_transfer(cvtm_solve *solve, int64_t most, double contrast
 /* Moves every site away from its nearest neighbour. The plan's moments must be those of the sites.
  */
 cvtm_status cvtm_solve_displace(cvtm_solve *solve);
-/* cvtm_solve_keep saves the plan's sites, the result *found of a descent. cvtm_solve_restore
- * restores the sites that were saved last, and evaluates the energy. */
+/* cvtm_solve_keep saves the plan's sites, which are the result of a descent, and the energy and
+ * gradient norm of *found. cvtm_solve_restore copies the saved sites back, and evaluates the
+ * energy. */
 cvtm_status cvtm_solve_keep(cvtm_solve *solve, const cvtm_cvt_result *found);
 cvtm_status cvtm_solve_restore(cvtm_solve *solve);
 /* Separates coincident sites (host), of which all but one have no mass, and evaluates again. Sites

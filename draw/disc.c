@@ -121,7 +121,8 @@ static void sort_intervals(interval *list, int64_t count) {
   }
 }
 
-/* Adds an interval to a row: each column gets the length of the interval within it, in columns. */
+/* Adds an interval to a row: each column gets the length of its part of the interval, in widths of
+ * a column. */
 static void add_interval(double *row, int width, double begin, double end) {
   const int first = (int)begin, last = (int)fmin(end, width - 1);
   if (first >= last) {

@@ -160,7 +160,7 @@ static void draw_dots(cairo_t *cairo, const cvtm_drawing *drawing, int64_t first
   cairo_fill(cairo);
 }
 
-/* Cairo draws the round caps of a line of length 0, but not that of a single point. */
+/* Cairo draws the round caps of a line of length 0, but nothing for a path of a single point. */
 static void draw_lines(cairo_t *cairo, const cvtm_drawing *drawing, int64_t first, int64_t end) {
   cairo_set_line_join(cairo, CAIRO_LINE_JOIN_ROUND);
   cairo_set_line_cap(cairo, CAIRO_LINE_CAP_ROUND);

@@ -58,7 +58,7 @@ extern const cvtm_exact_labels_table cvtm_exact_labels_table_cpu, cvtm_exact_lab
   /* Sets the codes of the seeds. */                                                            \
   X(set_seeds, (cvtm_device * device, const cvtm_diagram *diagram, uint32_t *codes), device,    \
     diagram->tree.count, cvtm_set_seed, CVTM_HOST_STRUCT(diagram), codes)                       \
-  /* Sets each pixel's code to that of the seed that now contains the site of its label. sites: \
+  /* Sets each pixel's code to the code of the seed in which the labelled site now lies. sites: \
    * the array of the caller. codes and labels may be the same memory. */                       \
   X(warm_start,                                                                                 \
     (cvtm_device * device, const cvtm_diagram *diagram, const double *sites,                    \
@@ -226,8 +226,8 @@ CVTM_HD void cvtm_set_seed(const cvtm_diagram *diagram, uint32_t *codes, int64_t
       cvtm_code_of_slot(diagram, slot);
 }
 
-/* Sets the code of pixel p to that of the seed that now contains the site of its old label; a label
- * that is no index stands for the site at slot 0. */
+/* Sets the code of pixel p to the code of the seed in which the site of its old label now lies. A
+ * label that is no index stands for the site at slot 0. */
 CVTM_HD void cvtm_set_warm_code(const cvtm_diagram *diagram, const double *sites,
                                 const int32_t *labels, uint32_t *codes, int64_t p) {
   const int32_t label = labels[p];

@@ -34,8 +34,8 @@ struct system_entries {
   double of_yy, of_ss, of_younger, of_older;
 };
 
-/* Loads the matrix. A row or column without a pair is that of the identity, and in the first half
- * that of its negative. */
+/* Loads the matrix. Rows and columns without a pair are those of the identity or, in the first
+ * half, of minus the identity. */
 static __device__ __forceinline__ void load_system(const cvtm_lbfgsb_state *state,
                                                    const system_entries &from,
                                                    warp_system &system) {

@@ -109,7 +109,7 @@ static __global__ void __launch_bounds__(ROW_WARPS *WARP)
   }
 }
 
-/* The nearest breakpoint of the chunks of a block, with the row numbered among those of this
+/* The nearest breakpoint among the chunks of a block. The row is relative to the first row of this
  * rank. */
 static __device__ cvtm_lbfgsb_nearest nearest_of_chunks(const cvtm_lbfgsb_arrays &all,
                                                         int64_t chunks) {

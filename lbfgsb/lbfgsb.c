@@ -50,7 +50,7 @@ int64_t cvtm_lbfgsb_count_running(const cvtm_lbfgsb *solver) {
   return count;
 }
 
-/* True if the states stay on the device until the run ends: those of a large batch are large. */
+/* True if the states, which take much memory in a batch, stay on the device until the run ends. */
 static int keeps_states(const cvtm_lbfgsb *solver) {
   return solver->problems > 1 && !cvtm_lbfgsb_host_decides(solver);
 }

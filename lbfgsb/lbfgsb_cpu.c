@@ -19,12 +19,13 @@ int64_t cvtm_lbfgsb_cpu_parts(int64_t n) { return n <= 0 ? 1 : (n - 1) / CVTM_LB
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* A pass over the rows first .. last - 1 of one part. It adds to `result`, in which each entry
- * begins as its identity. */
+/* A pass over the rows first .. last - 1 of one part. It adds to `result`, whose entries at first
+ * are the identities of their reductions. */
 typedef void (*part_function)(const cvtm_lbfgsb_arrays *arrays, const double *q, int64_t first,
                               int64_t last, double *result);
 
-/* Runs a pass over one part, whose entries begin as their identities. */
+/* Sets the results of one part to the identities of their reductions, then runs the pass over the
+ * part. */
 static void reduce_part(const cvtm_lbfgsb_arrays *arrays, const double *q, int entries,
                         part_function function, int64_t part) {
   double *own = arrays->partial + part * entries;

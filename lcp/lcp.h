@@ -74,7 +74,8 @@ const char *cvtm_lcp_stop_name(cvtm_lcp_stop stop);
 
 typedef struct cvtm_lcp_progress {
   int64_t iteration; /* sweeps of psor, corrections of multigrid, steps of pdas, pivots of lemke; 0:
-                        the start. Multigrid measures after the sweeps before a correction */
+                        the start. Multigrid measures the residual between its last sweep and the
+                        next correction */
   double natural_residual; /* 2-norm */
   double natural_residual_max;
 } cvtm_lcp_progress;

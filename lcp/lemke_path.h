@@ -23,7 +23,7 @@ typedef struct lemke {
   double *lower, *upper; /* pairs: bounds of x_k */
   double *unit;          /* pairs: the unit of x_k, a power of two */
   int32_t *side;         /* pairs: the last bound that x_k met: -1: lower; 1: upper; 0: none */
-  int32_t *positive;     /* pairs from n on: the unknown whose negative part x_k is; -1: unused */
+  int32_t *positive;     /* pairs; k >= n: x_k is the negative part of this unknown; -1: none */
   int32_t *basic;        /* pairs: the variable of each row */
   int32_t *nonbasic;     /* pairs + 1: the variable of each column */
   int32_t *column_of;    /* 2 pairs + 1: the column of a variable; -1: it is basic */

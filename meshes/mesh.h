@@ -92,8 +92,8 @@ cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, const double sides[4], cvtm
  * the rounded points, whose triangulation is the same mesh. Every point is a vertex, in the given
  * order; of coincident points the first has the triangles. Triangles start at their smallest vertex
  * and are in lexicographic order. Of points on one circle the leftmost one (if there are two, the
- * lower one, with the larger y) is a corner of all triangles. Takes O(n log n) time. Fails with
- * CVTM_ERROR_INPUT if a coordinate is not finite or its magnitude exceeds 1e300, and with
+ * lower one, with the larger y) is a corner of all their triangles. Takes O(n log n) time. Fails
+ * with CVTM_ERROR_INPUT if a coordinate is not finite or its magnitude exceeds 1e300, and with
  * CVTM_ERROR_ARGUMENT for count < 1 or count > CVTM_DELAUNAY_MOST; then *mesh is unchanged. */
 enum { CVTM_DELAUNAY_MOST = 715827882 };
 cvtm_status cvtm_delaunay(const double *points, int64_t count, cvtm_mesh *mesh, cvtm_error *error);

@@ -14,8 +14,8 @@
  * tones, and the drawing resembles the picture as closely as possible. */
 cvtm_status run_budget_choose(cvtm_run_options *options, const cvtm_image *image,
                               cvtm_error *error);
-/* run_budget_choose in several colours. light: the luminance of the picture; coverage: per pen, for
- * the picture's own tones; areas: of the pens' dots, in square pixels. */
+/* run_budget_choose in several colours. light: the luminance of the picture; coverage: for each
+ * pen, for the picture's own tones; areas: the areas of the pens' dots, in square pixels. */
 cvtm_status run_budget_choose_colours(cvtm_run_options *options, cvtm_domain domain,
                                       const float *light, float *const *coverage, int pens,
                                       const double *areas, cvtm_error *error);
@@ -25,7 +25,7 @@ int run_tones_thin_inks(const cvtm_run_options *options);
 /* Reduces the inks by levels and gamma, given or chosen. Returns 0 if nothing changes. */
 int run_tones_thin(cvtm_run_options *options, cvtm_domain domain, const float *light,
                    float *const *coverage, int pens);
-/* Checks -n if it is a time. CVTM_ERROR_USAGE. */
+/* Checks -n if it is a time; fails with CVTM_ERROR_USAGE. */
 cvtm_status run_budget_check(const cvtm_run_options *options, cvtm_error *error);
 /* Chooses a short descent for touches unless options of the descent are given. In areas of even
  * tone touches of a pen show the rows of a regular tessellation; after few iterations there are no

@@ -58,7 +58,7 @@ typedef struct run_colours {
 /* True if the dots of each pen have one given size. */
 int run_colours_have_sizes(const cvtm_run_options *options, const run_colours *colours);
 int run_colours_wanted(const cvtm_run_options *options);
-/* Checks the options against each other. CVTM_ERROR_USAGE. */
+/* Checks the options against each other; fails with CVTM_ERROR_USAGE. */
 cvtm_status run_colours_check(const cvtm_run_options *options, cvtm_error *error);
 
 /* Chooses pens, separates the picture and distributes the dots among the pens. rgb: three planes,

@@ -68,9 +68,9 @@ static int is_translucent(const cvtm_image *image) {
   return 0;
 }
 
-/* Replaces the values of an image by coverage, 0 .. 1. The input image covers where it is dark
- * (bright with --invert). A mask covers by its alpha channel or, if it has none, where it is
- * bright. Pixels without data are not covered. */
+/* Replaces the values by coverage, 0 .. 1: for the input image its darkness (brightness with
+ * --invert); for a mask its alpha channel or, if it is opaque, its brightness; data is unchanged.
+ * Pixels without data have coverage 0. */
 static void make_coverage(const cvtm_run_options *options, cvtm_image *image) {
   const int64_t pixels = (int64_t)image->width * image->height;
   const int own = options->domain.kind == CVTM_RUN_DOMAIN_IMAGE;
@@ -134,8 +134,8 @@ static cvtm_status take_labels(const char *path, const cvtm_image *image, int32_
   return CVTM_OK;
 }
 
-/* Refuses labels that differ nearly everywhere, such as the grey levels of a photograph. Their
- * contours would have a junction between most pixels. */
+/* Refuses labels such as the grey levels of a photograph: if three or more labels meet at over a
+ * quarter of the pixel corners, the contours have too many junctions. */
 static cvtm_status check_noise(const char *path, const cvtm_image *image, const int32_t *labels,
                                cvtm_error *error) {
   const int64_t w = image->width, h = image->height, squares = (w - 1) * (h - 1);

@@ -22,7 +22,7 @@ typedef struct run_area_caps {
   const cvtm_region_area *file; /* caps in the outline's file, by ascending region; borrowed */
 } run_area_caps;
 
-/* Checks and reads --max-area. CVTM_ERROR_USAGE. */
+/* Checks and reads --max-area; fails with CVTM_ERROR_USAGE. */
 cvtm_status run_area_caps_read(const cvtm_run_options *options, run_area_caps *caps,
                                cvtm_error *error);
 /* Converts areas in squares of units of length, by --page or the size of pixels. */
@@ -116,7 +116,7 @@ cvtm_status run_domain_raise_angles(run_domain *domain, double *sites, cvtm_erro
 
 /* Nonzero if a name is valid in every format. */
 int run_name_is_valid(const char *name);
-/* CVTM_ERROR_USAGE. */
+/* Checks --region-name; fails with CVTM_ERROR_USAGE. */
 cvtm_status run_region_names_check(const cvtm_run_options *options, cvtm_error *error);
 /* cvtm_regions_group with the names of the options, else those of the graph. */
 cvtm_status run_region_names_group(const cvtm_run_options *options, const cvtm_pslg *graph,

@@ -48,7 +48,7 @@ cvtm_status run_name_file(const char *path, cvtm_status status, cvtm_error *erro
 
 /* --pixel-size and --origin: the position of the picture in the world, x to the right and y up. */
 
-/* Checks --pixel-size, --origin and --unit. CVTM_ERROR_USAGE. */
+/* Checks --pixel-size, --origin and --unit; fails with CVTM_ERROR_USAGE. */
 cvtm_status run_world_check(const cvtm_run_options *options, cvtm_error *error);
 
 /* True if --pixel-size has a unit of length, or the picture's file may have one. */

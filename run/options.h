@@ -48,11 +48,11 @@ const char *run_unit_name(int unit);
 /* The bit of an option in CVTM_RUN_GIVEN_LIST; 0: not in the list. */
 unsigned run_given_bit(const char *option);
 
-/* The bits of CVTM_RUN_GIVEN_LIST: `given`, and those of values that are not the default. */
+/* Returns `given` and the bits of CVTM_RUN_GIVEN_LIST for values that are not the default. */
 unsigned run_given(const cvtm_run_options *options);
 
-/* The options with which the file `path` is written: those of the finished run, but from *kind the
- * options that describe a file. */
+/* Returns the options for writing the file `path`: those of the finished run, with the options that
+ * describe a file taken from *kind. */
 cvtm_run_options run_options_of_file(const cvtm_run_options *options, const char *path,
                                      const cvtm_run_options *kind);
 

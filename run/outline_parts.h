@@ -107,7 +107,7 @@ typedef struct run_sizes {
 
 /* True if --size or -n asks for edge lengths; not with --metric, --size max or --min-angle. */
 int run_sizes_wanted(const cvtm_run_options *options);
-/* Reads every --size. CVTM_ERROR_USAGE. */
+/* Reads every --size; fails with CVTM_ERROR_USAGE. */
 cvtm_status run_sizes_read(const cvtm_run_options *options, run_sizes *sizes, cvtm_error *error);
 void run_sizes_free(run_sizes *sizes);
 
@@ -167,7 +167,7 @@ cvtm_status run_sizes_mesh(cvtm_outline *outline, cvtm_error *error);
 cvtm_status run_sizes_bound_areas(cvtm_outline *outline, cvtm_error *error);
 void run_sizes_report(const run_sizes *sizes, cJSON *report);
 
-/* Checks --boundary-name, except for the names of parts. CVTM_ERROR_USAGE. */
+/* Checks --boundary-name, except for the names of parts; fails with CVTM_ERROR_USAGE. */
 cvtm_status run_outline_names_check(const cvtm_run_list *given, cvtm_error *error);
 
 /* cvtm_regions_group_marked with the sides of the rectangle instead of the image's; then gives the

@@ -32,7 +32,7 @@ typedef void (*run_format_visitor)(void *context, run_output_kind kind, const cv
 /* Visits the formats that this command writes. */
 void run_output_visit(const cvtm_run_options *options, run_format_visitor visitor, void *context);
 
-/* Refuses extensions that are unknown or not available in this build. CVTM_ERROR_USAGE. */
+/* Refuses extensions that are unknown or not available in this build, with CVTM_ERROR_USAGE. */
 cvtm_status run_outputs_check(const cvtm_run_options *options, cvtm_error *error);
 
 /* True if an output is a mesh. */
@@ -40,7 +40,7 @@ int run_outputs_have_mesh(const cvtm_run_options *options);
 /* True if an output shows more than points and a mesh: a drawing or a picture. */
 int run_outputs_draw(const cvtm_run_options *options);
 
-/* Writes one output. extension: of the path, in lower case; --format if the path is `-`. */
+/* Writes one output. extension: that of the path, in lower case, or --format if the path is `-`. */
 typedef cvtm_status (*run_writer)(void *context, const char *path, const char *extension,
                                   cvtm_error *error);
 /* Calls `writer` for every -o, until one fails. */

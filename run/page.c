@@ -50,8 +50,9 @@ static int is_for_plotter(const cvtm_run_options *options, const cvtm_format *f)
   return plotter != NULL && strcmp(plotter->format, f->extension) == 0;
 }
 
-/* What a drawing in this format shows: choose_shown, but dots become touches of the pen in files of
- * pen machines and, without --svg, in files for the --plotter or with a --pen. */
+/* Returns what a drawing in this format shows: the result of choose_shown, but touches of the pen
+ * instead of dots for formats that need a page, and, without --svg, if there is a --pen or the
+ * format is that of the --plotter. */
 static cvtm_svg_kind run_page_shows(const cvtm_run_options *options, const cvtm_format *f) {
   const cvtm_svg_kind shown = choose_shown(options, f);
   if (shown != CVTM_SVG_STIPPLES) return shown;

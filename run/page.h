@@ -25,7 +25,7 @@ cvtm_status run_page_machine(const cvtm_run_options *options, cvtm_domain domain
                              run_machine *machine, cvtm_error *error);
 /* True if the drawing `path` shows the points, as dots or along a path. */
 int run_page_shows_points(const cvtm_run_options *options, const char *path);
-/* Checks --page, --margin and --unit. CVTM_ERROR_USAGE. */
+/* Checks --page, --margin and --unit; fails with CVTM_ERROR_USAGE. */
 cvtm_status run_page_check_size(const cvtm_run_options *options, cvtm_error *error);
 /* run_page_check_size; also checks the outputs, and reads the profile of G-code if one is written.
  * CVTM_ERROR_USAGE names the first contradiction. */
@@ -53,9 +53,10 @@ cvtm_status run_page_measure(const run_scene *scene, const float *tone, run_stip
 cvtm_status run_page_scale(const cvtm_run_options *options, cvtm_domain domain, double *scale,
                            cvtm_error *error);
 
-/* The coordinates of files. The point (x, y) of the domain is (left + scale x, top + scale y) on
- * the page, in the unit of --unit; height: of the page. Units px and width refer to the domain.
- * With --pixel-size the point is (left + scale x, bottom + scale (H - y)) in meshes and points. */
+/* The coordinates of files. The point (x, y) of the domain has the position (left + scale x,
+ * top + scale y) on the page, in the unit of --unit. height: the height of the page. With the units
+ * `px` and `width` the domain takes the place of the page. With --pixel-size, files of meshes and
+ * points have (left + scale x, bottom + scale (H - y)), where H is the height of the domain. */
 typedef struct run_frame {
   double scale, left, top, height;
   int is_up;     /* nonzero, with --pixel-size: y is up in points, too */

@@ -378,8 +378,8 @@ cvtm_status cvtm_run_create(cvtm_device *device, const cvtm_run_options *options
  * device may be used for other work. */
 cvtm_status cvtm_run_solve(cvtm_run *run, cvtm_error *error);
 /* After cvtm_run_solve: writes a file in the format of its extension; `-` is standard output. path
- * NULL: every file that the options name. options: those of the run, with changed values of members
- * for the kind of file, such as svg, dots, page, unit or ascii; NULL: those of the run.
+ * NULL: every file that the options name. options: NULL: those of the run; else a copy of them, in
+ * which members for the kind of file are changed, such as svg, dots, page, unit or ascii.
  * CVTM_ERROR_USAGE: a file would be written over another one that the run reads or writes, or
  * options contradict each other. */
 cvtm_status cvtm_run_write(cvtm_run *run, const char *path, const cvtm_run_options *options,

@@ -265,7 +265,7 @@ static void set_radii_by_ink(const run_stipples_source *s, const cvtm_cells *cel
   }
 }
 
-/* The ink of equal dots, and its derivative by the radius; part: memory for 2 * cells->count. */
+/* The ink of equal dots. *slope: d ink / d radius. part: memory for 2 * cells->count numbers. */
 static double ink_of_equal_dots(const run_stipples_source *s, const cvtm_cells *cells,
                                 double radius, double *part, double *slope) {
   double sum = 0, arcs = 0;

@@ -34,7 +34,7 @@ int run_stipples_wanted(const cvtm_run_options *options);
 /* True if a pen draws, and discs are not among the outputs. */
 int run_stipples_are_strokes(const cvtm_run_options *options);
 
-/* Checks --pen, --dots and --dot-size. CVTM_ERROR_USAGE. */
+/* Checks --pen, --dots and --dot-size; fails with CVTM_ERROR_USAGE. */
 cvtm_status run_stipples_check(const cvtm_run_options *options, cvtm_error *error);
 
 /* With --dots tone: the ratio of diameters of dots in bright and in dark parts. */
@@ -71,7 +71,7 @@ int run_stipples_are_light(const cvtm_run_options *options);
 typedef struct run_stipples_source {
   cvtm_domain domain;
   const float *tone;     /* ink wanted in each pixel, 0 to 1; NULL: data, which have no tone */
-  const double *mass;    /* of the cells, by the density of the run */
+  const double *mass;    /* mass of each cell, for the density of the run */
   const cvtm_mesh *mesh; /* its vertices are the dots */
   const cvtm_cells
       *cells; /* their Voronoi cells in the rectangle of the domain; NULL: computed here */

@@ -25,5 +25,5 @@ cvtm_status cvtm_points_publish(cvtm_points *points, const double *sites, int64_
 /* Drawing: takes the newest sites and sets *count to their number, or to 0 if none are newer. */
 int cvtm_points_take(cvtm_points *points, int64_t *count);
 /* Drawing: copies the sites taken last, as float x, y, to the start of an OpenGL buffer that is
- * large enough. Unless `renewed` is nonzero, `buffer` must be that of the last call. */
+ * large enough. renewed: nonzero if `buffer` is not the buffer of the last call. */
 cvtm_status cvtm_points_copy(cvtm_points *points, unsigned buffer, int renewed, cvtm_error *error);

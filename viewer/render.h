@@ -18,7 +18,7 @@ void cvtm_render_set_frame(cvtm_render *render, const cvtm_view_frame *frame);
 cvtm_status cvtm_render_set_density(cvtm_render *render, const float *density, cvtm_domain domain,
                                     cvtm_error *error);
 /* Returns an OpenGL buffer that the caller fills with the coordinates of `count` sites (float x,
- * y). *renewed: nonzero if it is another buffer than in the last call. */
+ * y). *renewed: nonzero if it is not the buffer of the last call. */
 unsigned cvtm_render_sites_buffer(cvtm_render *render, int64_t count, int *renewed);
 /* Fills that buffer with the sites of the frame. */
 cvtm_status cvtm_render_set_sites(cvtm_render *render, cvtm_error *error);

@@ -1,12 +1,12 @@
 /* Inside the library: the weights and centroids of the power cells of equal mass of given sites, in
- * double precision on the host, and their derivatives by sites and density.
+ * double precision on the host, and their derivatives with respect to sites and density.
  *
  * The weights w, of mean 0, solve m(x, w, rho) = M / n, where m are the masses of the cells and M
  * is the mass of the density. By the implicit function theorem K dw = dM / n - dm, where dm is the
- * change of m by sites and density at fixed w. K, the derivative of m by w, is the graph Laplacian
- * of the power diagram (Kitagawa, Merigot & Thibert 2019). So the derivative of a function of w and
- * the centroids takes one solution of K lambda = g, where g is the derivative of the function by w.
- * lambda is then subtracted from the constants of the phi_i of cvt/pull.h. */
+ * change of m with sites and density at fixed w. K = dm/dw is the graph Laplacian of the power
+ * diagram (Kitagawa, Merigot & Thibert 2019). So the derivative of a function of w and the
+ * centroids takes one solution of K lambda = g, where g is the derivative of the function with
+ * respect to w. lambda is then subtracted from the constants of the phi_i of cvt/pull.h. */
 #pragma once
 
 #include "base/domain.h"
@@ -28,8 +28,9 @@ void cvtm_equal_mass_derivative_destroy(cvtm_equal_mass_derivative *e);
 const double *cvtm_equal_mass_derivative_weights(const cvtm_equal_mass_derivative *e);
 const double *cvtm_equal_mass_derivative_centroids(const cvtm_equal_mass_derivative *e);
 
-/* Computes the derivatives of a function by sites (2 * count) and by density (width * height) from
- * its derivatives by weights (count) and by centroids (2 * count). Either result may be NULL. */
+/* Computes the derivatives of a function with respect to sites (2 * count) and density
+ * (width * height) from those with respect to weights (count) and centroids (2 * count). Either
+ * result may be NULL. */
 cvtm_status cvtm_equal_mass_derivative_pull_back(const cvtm_equal_mass_derivative *e,
                                                  const double *by_weights,
                                                  const double *by_centroids, double *by_sites,

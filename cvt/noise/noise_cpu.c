@@ -51,7 +51,7 @@ static cvtm_status sort_cpu(cvtm_device *device, const cvtm_kernel_cells *cells,
 /* --- sums ----------------------------------------------------------------------------------------
  */
 
-/* Lane k sums sources k, k + LANES, ... of each run. */
+/* The sums of each lane: lane k sums sources k, k + LANES, ... of each run. */
 typedef struct lane_sums {
   double value[LANES], by_x[LANES], by_y[LANES], by_width[LANES];
 } lane_sums;

@@ -257,7 +257,8 @@ static void choose_nodes(cvtm_domain domain, const float *density, int64_t count
 
 /* --- the target ---------------------------------------------------------------------------- */
 
-/* Copies inner values to the margins: from the nearest nodes, on a torus by periodicity. */
+/* Sets log_width at all nodes: inside to `inner`; in the margins to the value at the nearest inner
+ * node or, on a torus, at the node one period away. */
 static void fill_margins(cvtm_target *target, const int cells[2], const double *inner) {
   for (int j = 0; j < target->rows; ++j) {
     for (int i = 0; i < target->columns; ++i) {

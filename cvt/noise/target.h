@@ -1,5 +1,5 @@
-/* Inside noise/: the target density of Gaussian blue noise, as the width of the kernel at each
- * point and the potential, the integral of kernel times density. */
+/* Inside noise/: the target of Gaussian blue noise. The density is given by the width of the kernel
+ * at each point and by the potential (the integral of kernel times density). */
 #pragma once
 
 #include "base/device.h"

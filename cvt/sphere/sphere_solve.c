@@ -123,7 +123,7 @@ static double *random_points(const cvtm_sphere_widths *w, uint64_t seed, int64_t
         cvtm_vector_store(points, made, cvtm_vector_of(cos(y) * cos(x), cos(y) * sin(x), sin(y)));
       }
     }
-    for (; pass == 1 && made < count; ++made) { /* all if the width is constant, else the rest */
+    for (; pass == 1 && made < count; ++made) { /* the rest: all points if the width is constant */
       const double z = 1 - 2 * ((double)made + 0.5) / (double)count, r = sqrt(1 - z * z);
       const double turn = 2 * CVTM_PI * cvtm_random_uniform(seed, 3, (uint64_t)made);
       cvtm_vector_store(points, made, cvtm_vector_of(r * cos(turn), r * sin(turn), z));

@@ -71,7 +71,7 @@ static int find_orientation(const jpeg_reader *reader) {
   return 1;
 }
 
-/* Gets the profile from all APP2 markers, which libjpeg-turbo joins since version 2.0. */
+/* Gets the profile from all APP2 markers, which only libjpeg-turbo since version 2.0 joins. */
 static void find_profile(jpeg_reader *reader) {
 #if defined(LIBJPEG_TURBO_VERSION_NUMBER) && LIBJPEG_TURBO_VERSION_NUMBER >= 1005090
   jpeg_read_icc_profile(&reader->jpeg, &reader->profile, &reader->profile_size);

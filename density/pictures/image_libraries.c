@@ -65,7 +65,8 @@ static cvtm_status find_frame(gif_reader *r, cvtm_error *error) {
   }
 }
 
-/* Checks the sizes. A width or height of 0 of the screen is replaced by that of the frame. */
+/* Checks the sizes. A width or height of the screen that is 0 becomes the right or lower end of the
+ * frame. */
 static cvtm_status check_frame(gif_reader *r, cvtm_error *error) {
   const GifImageDesc *frame = &r->gif->Image;
   const uint64_t largest_ratio = 4096; /* LZW with codes of 12 bits expands no further */

@@ -164,7 +164,7 @@ typedef struct cvtm_grid_top {
   const cvtm_grid_problem *shape; /* host copy: sizes, constants, which arrays exist */
   cvtm_grid_state *state;         /* device memory */
   double *partial;                /* device memory: table->partial_doubles numbers */
-  double *history;  /* device memory: 2-norm and maximum of each iterate; NULL: not recorded */
+  double *history;  /* device memory: 2-norm and maximum of each natural residual; NULL: none */
   int number;       /* index of the level */
   uint8_t *changed; /* device memory: 0: no operator changes in this cycle; NULL: unknown */
 } cvtm_grid_top;

@@ -388,7 +388,7 @@ static hull merge(const triangulation *dt, const hull *left, const hull *right, 
   set_corners(sides, bottom, l_end, BEYOND, r_end);
   join(sides, bottom, l);
   join(sides, bottom + 1, r);
-  side gap = bottom + 2; /* side of the base at the gap, from right to left */
+  side gap = bottom + 2; /* the side of the base in the triangle below the gap */
   for (;;) {
     const vector base =
         from_to(dt->points.place[left_chain.end], dt->points.place[right_chain.end]);
@@ -528,7 +528,8 @@ static int64_t length_of_stretch(const cvtm_star_corners *found, int64_t t, int6
   return end - t;
 }
 
-/* The triangles of the mesh overwrite the sides of the block. */
+/* Triangles first .. end - 1 of the triangulation. found: the `count` of them that belong to the
+ * mesh, which overwrite the sides. */
 typedef struct block {
   int64_t first, end, count;
   cvtm_star_corners *found;

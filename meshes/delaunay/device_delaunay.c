@@ -184,7 +184,8 @@ static cvtm_status sort_points(cvtm_device_delaunay *d, cvtm_grid_point *most,
                          CVTM_STAR_KEY_BITS, d->workspace, d->workspace_bytes);
 }
 
-/* Sets the weights of the tree's points, and their vertices. */
+/* Sets the weight and the vertex of each point of the tree, and the largest weight in each square;
+ * clears the links. */
 static cvtm_status weigh_tree(cvtm_device_delaunay *d, cvtm_star_scale scale,
                               cvtm_star_tree *tree) {
   cvtm_status status = d->table->weigh(d->device, d->weights, scale, d->index, d->is_distinct,

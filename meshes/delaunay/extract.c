@@ -49,7 +49,7 @@ static listed_triangle *sort_triangles(listed_triangle *list, listed_triangle *o
 
 /* ---- Edges ---- */
 
-/* Sorted by the first four fields. */
+/* An edge on a segment, its regions and its curve. Edges are sorted by the first four members. */
 typedef struct kept_edge {
   int32_t left, right, curve, from, to;
 } kept_edge;

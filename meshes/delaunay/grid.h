@@ -20,7 +20,7 @@ typedef struct cvtm_grid_point {
 } cvtm_grid_point;
 
 /* Order from left to right, then upwards. Of points on one circle the first is a corner of all
- * triangles. This is a symbolic perturbation of the lifted points, larger for earlier points
+ * their triangles. This is a symbolic perturbation of the lifted points, larger for earlier points
  * (Edelsbrunner & Muecke 1990). */
 CVTM_HD int cvtm_precedes(cvtm_grid_point p, cvtm_grid_point q) {
   return p.x != q.x ? p.x < q.x : p.y < q.y;

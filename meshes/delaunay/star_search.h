@@ -463,8 +463,8 @@ CVTM_HD int32_t cvtm_star_square(double v, int32_t level) {
   return (int32_t)fmin(fmax(k, 0), most);
 }
 
-/* Searches the squares beyond the block that the circle of the best corner meets. Returns 0 if
- * these are too many. */
+/* Searches the squares outside the block that meet the circle of the best corner. Returns 0 if
+ * there is no best corner, if there are too many squares, or if a square has too many points. */
 CVTM_HD int cvtm_star_search_squares(cvtm_star_search *s, int weighted) {
   if (s->best < 0) return 0;
   const double gain = weighted ? cvtm_star_gain(s, 0, 0, 0) : 0;

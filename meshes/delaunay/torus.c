@@ -69,7 +69,8 @@ static int is_near(const layout *l, const double *p) {
          p[1] <= l->domain.height + l->margin;
 }
 
-/* Lists the copies within the margin; with `copies` NULL only counts them. */
+/* Lists the copies within the margin, unless `copies` is NULL. Returns the number of points and
+ * copies. */
 static int64_t list_copies(const layout *l, double *points, copy *copies) {
   const int wide = (int)ceil(l->margin / l->domain.width);
   const int high = (int)ceil(l->margin / l->domain.height);

@@ -18,11 +18,12 @@ typedef struct cvtm_torus_mesh {
 void cvtm_torus_mesh_free(cvtm_torus_mesh *torus);
 
 /* Triangulates count points, each of which is first moved into the domain by multiples of the width
- * and height. Points are rounded to a grid whose step divides width and height, with at most 2^30
- * steps along the longer side including its surroundings. The mesh is exactly Delaunay for the
- * infinitely repeated rounded points. Of points on one circle the leftmost (if there are two, the
- * lower) is a corner of all triangles. The order of triangles, and coincident points, are as in
- * cvtm_delaunay. device: a CUDA device computes the triangulation in the plane; NULL: the host.
- * Errors as for cvtm_delaunay; then *torus is unchanged. */
+ * and height. Points are rounded to a grid whose step divides width and height. The grid also
+ * covers a margin around the domain, in which copies of the points are triangulated; its longer
+ * side has at most 2^30 steps. The mesh is exactly Delaunay for the infinitely repeated rounded
+ * points. Of points on one circle the leftmost (if there are two, the lower) is a corner of all
+ * their triangles. The order of triangles, and coincident points, are as in cvtm_delaunay. device:
+ * a CUDA device computes the triangulation in the plane; NULL: the host. Errors as for
+ * cvtm_delaunay; then *torus is unchanged. */
 cvtm_status cvtm_delaunay_torus(cvtm_device *device, const double *points, int64_t count,
                                 cvtm_domain domain, cvtm_torus_mesh *torus, cvtm_error *error);

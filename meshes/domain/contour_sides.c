@@ -354,7 +354,7 @@ static int crosses_inside(const cutter *c, int s) {
   return 0;
 }
 
-/* The region along a side that no arc meets: that of the pixel at the begin of the side, or of the
+/* The region along a side that no arc meets: the label of the first pixel of the side, or of the
  * opposite pixel beyond the side. */
 static int32_t label_without_arcs(const cutter *c, int s) {
   const int w = c->picture->width, h = c->picture->height;

@@ -341,8 +341,8 @@ static int moving_axis(const double *crossing) {
   return crossing[0] - floor(crossing[0]) == 0.5 ? 1 : 0;
 }
 
-/* The coordinate where the spline meets the line of the crossing's segment near point k; that of
- * point k itself if they do not meet. */
+/* The coordinate where the spline meets the line of the crossing's segment near point k; the
+ * coordinate of point k if they do not meet. */
 static double meet(const spline *s, int64_t k, int fixed, double at) {
   for (int64_t step = 0; step < 2 * REACH; ++step) {
     const int64_t i = k + (step % 2 == 0 ? -1 - step / 2 : step / 2);

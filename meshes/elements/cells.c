@@ -413,7 +413,8 @@ static void add_middle(builder *b, int32_t v, int32_t w, int32_t across) {
   add_corner(b, 0.5 * (p[0] + q[0]), 0.5 * (p[1] + q[1]), across);
 }
 
-/* Adds the triangles around v counterclockwise from `first`, to the border or once around. */
+/* Adds the circumcentres of the triangles around v, counterclockwise from `first`: once around or,
+ * with v and the midpoints of its border edges, from border to border. */
 static void add_fan(builder *b, int32_t v, int64_t first) {
   const int32_t *corners = b->mesh->triangles;
   const int at_border = b->twin[first] < 0;

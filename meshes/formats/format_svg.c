@@ -317,7 +317,7 @@ static void read_box(dot_reader *r, const cvtm_source *source, const char **attr
   r->has_box = 1;
 }
 
-/* A svg_visitor. */
+/* An svg_visitor: reads the viewBox, the pen, touches and circles. */
 static cvtm_status read_shape(void *context, cvtm_source *source, const char *name,
                               const char **attributes, const affine *transform) {
   if (strcmp(name, "svg") == 0) read_box(context, source, attributes);
@@ -388,8 +388,8 @@ static double side_in_mm(const cvtm_source *source, const char **attributes, con
   return 0;
 }
 
-/* A svg_visitor. The viewBox is scaled to fit into width and height; without a viewBox a user unit
- * is 1/96 inch. */
+/* An svg_visitor: sets the unit. The viewBox is scaled to fit into width and height; without a
+ * viewBox a user unit is 1/96 inch. */
 static cvtm_status read_unit(void *context, cvtm_source *source, const char *name,
                              const char **attributes, const affine *transform) {
   unit_reader *r = context;
@@ -496,7 +496,7 @@ static cvtm_status draw_quadratic(outline *o, pen *p, double qx, double qy, doub
   return draw_cubic(o, p, control);
 }
 
-/* An elliptic arc with half axes (ux, uy) and (vx, vy); t runs from `from` to `from` + `by`. */
+/* An elliptic arc with semi-axes (ux, uy) and (vx, vy); t runs from `from` to `from` + `by`. */
 typedef struct arc {
   double x, y, ux, uy, vx, vy, from, by;
 } arc;
@@ -506,7 +506,7 @@ static cvtm_status draw_arc(outline *o, const arc *a) {
   const affine *m = &o->transform;
   const double ux = m->xx * a->ux + m->xy * a->uy, uy = m->yx * a->ux + m->yy * a->uy;
   const double vx = m->xx * a->vx + m->xy * a->vy, vy = m->yx * a->vx + m->yy * a->vy;
-  const double radius = hypot(hypot(ux, uy), hypot(vx, vy)); /* at least the longer half axis */
+  const double radius = hypot(hypot(ux, uy), hypot(vx, vy)); /* at least the semi-major axis */
   /* A chord over a step in t is off by at most radius (1 - cos (step / 2)). */
   const double step = 2 * acos(fmax(1 - tolerance_of(radius) / radius, 0));
   const double wanted = ceil(fabs(a->by) / step);
@@ -713,7 +713,7 @@ static cvtm_status read_rectangle(cvtm_source *source, const char **attributes, 
   return status == CVTM_OK ? cvtm_ring_close(o->rings) : status;
 }
 
-/* A svg_visitor. */
+/* An svg_visitor: reads an outline. */
 static cvtm_status read_outline(void *context, cvtm_source *source, const char *name,
                                 const char **attributes, const affine *transform) {
   outline o = {context, *transform};

@@ -63,8 +63,8 @@ static void write_ele(FILE *file, const cvtm_file_mesh *m) {
   cvtm_write_items(file, m->triangle_count, 8 * (CVTM_TEXT_INTEGER + 1), triangle_line, m);
 }
 
-/* Finds a point outside, beside edge e, which is not horizontal: on the horizontal line through the
- * midpoint of e, half way to the next boundary edge. */
+/* Finds a point outside the mesh next to edge e, which is not horizontal. The point lies on the
+ * horizontal line through the midpoint of e, halfway to the next boundary edge. */
 static void find_outside(const cvtm_file_mesh *m, int64_t e, double place[2]) {
   const cvtm_regions *r = m->regions;
   const double *a = m->points + 2 * (int64_t)r->edges[2 * e];

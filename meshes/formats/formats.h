@@ -236,7 +236,7 @@ const char *cvtm_xml_attribute(const char **attributes, const char *name);
 
 /* ---- vertices of Triangle's files (.node, .poly), text with # comments ---- */
 
-/* Vertices are numbered from 0 or from 1, in order. */
+/* The vertices of a file, numbered from 0 or from 1, in order. */
 typedef struct cvtm_triangle_vertices {
   double *points; /* 2 * count, malloc'd */
   int64_t count;

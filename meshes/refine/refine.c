@@ -65,7 +65,7 @@ static int32_t common_end(const cvtm_refiner *r, int32_t s, int32_t t) {
 }
 
 /* Returns the common end c of the segments s and t, if u on s and w on t have equal distances from
- * c and the angle between the segments is below 60 degrees; else -1. *cotangent: of this angle. */
+ * c and the segments' angle is below 60 degrees; else -1. *cotangent: the angle's cotangent. */
 static int32_t shared_shell(const cvtm_refiner *r, int32_t s, int32_t t, int32_t u, int32_t w,
                             double *cotangent) {
   const int32_t c = s == t ? -1 : common_end(r, s, t);

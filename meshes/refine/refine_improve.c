@@ -43,8 +43,8 @@ static int find_star(const cvtm_refiner *r, int32_t v, star *s) {
   return 1;
 }
 
-/* A half-plane nx x + ny y <= offset. In the intersection of those of a link, the angles at the
- * link's ends have at most the cotangent, and the area is at most the cap. */
+/* A half-plane nx x + ny y <= offset. In the intersection of the half-planes of a link, the angles
+ * at the link's ends have at most the cotangent, and the area is at most the cap. */
 typedef struct half_plane {
   double nx, ny, offset;
 } half_plane;

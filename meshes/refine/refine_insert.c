@@ -246,8 +246,8 @@ static cvtm_grid_point middle_of_part(const cvtm_refiner *r, int64_t h) {
   return cvtm_segment_place(r, segment, middle, (is_plain ? 1e-2 : 1e-4) * fabs(e - s));
 }
 
-/* Nonzero if a part is long enough to be divided. scale: of the vertex that encroaches on the part;
- * 0 for areas. */
+/* Nonzero if a part is long enough to be divided. scale: the scale of the vertex that encroaches on
+ * the part; 0 for a triangle above its area. */
 static int refine_may_divide(const cvtm_refiner *r, int64_t h, double scale) {
   const cvtm_half_edges *m = &r->m;
   const int32_t from = m->corner[h], to = cvtm_end_of(m, h);

@@ -110,8 +110,8 @@ double cvtm_triangle_cotangent(const cvtm_refiner *r, int64_t t);
 int64_t cvtm_shortest_side(const cvtm_refiner *r, int64_t t);
 /* The area of a triangle divided by its cap. */
 double cvtm_triangle_excess(const cvtm_refiner *r, int64_t t);
-/* The given vertex whose small angle forces a triangle below the bound; -1: none. *cotangent: of
- * this angle. */
+/* The given vertex whose small angle forces a triangle below the bound; -1: none. *cotangent: the
+ * cotangent of this angle. */
 int32_t cvtm_small_corner_of(const cvtm_refiner *r, int64_t t, double *cotangent);
 
 /* Lists in r->changed the triangles changed after the first `mark` changes, each once. */

@@ -1,5 +1,5 @@
 /* Inside meshes and the Python package: triangulations of vertices, segments, holes and regions in
- * arrays, with the meaning that Shewchuk's program Triangle gives to its switches. */
+ * arrays. The options are the switches of Shewchuk's program Triangle. */
 #pragma once
 
 #include "base/status.h"

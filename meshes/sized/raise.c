@@ -277,8 +277,8 @@ static void clear_patch(cvtm_sizer *z, const patch *p) {
   for (int k = 0; k < p->count; ++k) z->vertex[p->vertex[k]].in_patch = 0;
 }
 
-/* The vertices, their neighbours and those of these. Returns 0, and no patch, if there are too
- * many. */
+/* Makes the patch: the vertices, their neighbours, and the neighbours of the neighbours. Returns 0,
+ * and an empty patch, if there are too many. */
 static int make_patch(cvtm_sizer *z, const int32_t *vertex, int count, patch *p) {
   p->count = 0;
   for (int k = 0; k < count; ++k) (void)take_into_patch(z, p, vertex[k]);

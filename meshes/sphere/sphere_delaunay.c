@@ -200,7 +200,7 @@ int64_t cvtm_sphere_number_edges(const cvtm_sphere_mesh *m, const unsigned char 
   return count;
 }
 
-/* Triangles are listed at their smallest vertex, counterclockwise from its smallest neighbour. */
+/* Sorts triangles by their smallest vertex, then counterclockwise from its smallest neighbour. */
 cvtm_status cvtm_sphere_order(cvtm_sphere_mesh *m, cvtm_error *error) {
   const int64_t n = m->count, halves = 3 * m->triangle_count;
   cvtm_scratch memory = {0};

@@ -371,8 +371,9 @@ cvtm_status cvtm_sphere_refine(const cvtm_sphere_mesh *mesh, int64_t count, doub
 #pragma omp parallel for schedule(static)
   for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
     const int32_t a = mesh->triangles[h], b = cvtm_sphere_end(mesh, (int32_t)h);
+    /* divides `wanted` of the edges, chosen at equal steps of their numbers */
     const int64_t before = edge[h] * wanted / edges;
-    if (a > b || (edge[h] + 1) * wanted / edges == before) continue; /* an even choice of edges */
+    if (a > b || (edge[h] + 1) * wanted / edges == before) continue;
     const cvtm_vector p = cvtm_vector_load(mesh->points, a), q = cvtm_vector_load(mesh->points, b);
     cvtm_vector_store(points, n + before, cvtm_vector_unit(cvtm_vector_add(p, 1, q)));
   }

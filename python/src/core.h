@@ -67,7 +67,7 @@ using Array = nb::ndarray<nb::numpy, T>;
 class Arguments {
  public:
   /* operand: None, a path, or an array with its name. outputs: the paths of files that remain in
-   * memory; arrays: those of which only the elements are kept. */
+   * memory; arrays: the paths of files of which only the elements are kept. */
   Arguments(const std::string &command, nb::handle operand, const std::vector<Value> &values,
             const Inputs &inputs, const std::vector<std::string> &outputs,
             const std::vector<std::string> &arrays = {});
@@ -76,7 +76,7 @@ class Arguments {
 
   /* Sets options of `to`, whose strings and arrays live as long as this object. Needs the GIL. */
   void set(cli_options *to, const std::vector<Value> &values);
-  /* Runs a stage of a command. If the stage returns another code than CLI_EXIT_OK, throws a Failure
+  /* Runs a stage of a command. If the stage returns a code other than CLI_EXIT_OK, throws a Failure
    * with its message; a batch with failed jobs has no message. */
   void stage(const std::function<int()> &work);
   /* Runs a function of the library as a stage. */

@@ -35,8 +35,8 @@ class OnDevice {
   }
   void require(cvtm_status status) { check(status, cvtm_device_error(device)); }
 
-  /* n numbers, uninitialised or copied from the host, which live until `drop` or as long as this
-   * object. */
+  /* Allocates n numbers on the device, uninitialised or copied from the host. They live until
+   * `drop`, or as long as this object. */
   double *vector(int64_t n, const double *from = nullptr) {
     void *memory = nullptr;
     require(cvtm_device_allocate(device, n, sizeof(double), &memory));
