@@ -163,10 +163,6 @@ const cli_option_row cli_option_rows[] = {
   {"grade", 0, SPHERE, REAL(sphere.grade, "G", 0.01, 10), OTHER(BASIC),
    "largest growth of the widths, in km per km of distance",
    .manual = "Where the map of widths changes faster, for example at a step, the smaller widths reach beyond it."},
-  {"shape-iterations", 0, SPHERE, INTEGER(sphere.shape_iterations, "N", 0, 1e9), OTHER(SOLVER),
-   "iterations that make triangles more equilateral, after those of --iterations; 0: sites stay at the centroids of their cells",
-   .manual = "With 30 the smallest angles of the triangles are larger in the mean, by about two degrees. Sites leave the centroids, the "
-   "shortest edges become shorter, and errors of a model larger."},
   {"picture-widths", 0, SPHERE, TEXT(text.picture_widths, "BLACK,WHITE"), OTHER(BASIC),
    "widths in km that black and white stand for where WIDTHS is a picture; greys between follow their sRGB values",
    .set = cli_set_picture_widths},

@@ -94,8 +94,7 @@ struct cli_options {
   cvtm_input photograph; /* the picture with which stats compares */
 
   struct {
-    double radius, grade; /* radius in km; 1: the unit sphere */
-    int64_t shape_iterations;
+    double radius, grade;     /* radius in km; 1: the unit sphere */
     double picture_widths[2]; /* of black and of white, in km; 0: not given */
     cvtm_input mask;
     const char *region; /* a cap, or a file */

@@ -332,7 +332,6 @@ static cvtm_status solve_sphere(work *w, cvtm_error *error) {
   settings.fixed = w->fixed_count;
   settings.any_count = o->run.points == 0;
   settings.iterations = (int)fmin((double)o->run.iterations, 1e9);
-  settings.shape_iterations = o->sphere.shape_iterations;
   settings.seed = (uint64_t)o->run.seed;
   settings.max_seconds = o->run.time_limit;
   unsigned char *keep = NULL;

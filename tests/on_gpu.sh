@@ -215,9 +215,9 @@ small_runs() {
   done
   "$each" grade grade.npy density "$tiny" --grade 4 -o grade.npy
   "$each" bias bias.npy density "$tiny" --smooth 4,0.1 -o bias.npy
-  "$each" sphere globe.obj sphere 2500 --iterations 3 --shape-iterations 2 -o globe.obj
+  "$each" sphere globe.obj sphere 2500 --iterations 3 -o globe.obj
   "$each" sphere-map map.obj sphere "$tiny" --picture-widths 1000,2000 --fixed "$points" \
-    --iterations 3 --shape-iterations 2 -o map.obj
+    --iterations 3 -o map.obj
   "$each" segment segment.png segment "$tiny" --inside 6,6,3 --outside 20,15,2 --steps 3 \
     -o segment.png
 }

@@ -258,11 +258,10 @@ cvtm_status cvtm_sphere_plan_mesh(cvtm_sphere_plan *p, cvtm_sphere_mesh *mesh) {
 cvtm_status cvtm_sphere_plan_evaluate(cvtm_sphere_plan *p, const double *x, double *value,
                                       double *gradient) {
   cvtm_status status = p->table->normalise(p->device, x, p->count, p->work.sites);
-  for (int32_t level = 0; status == CVTM_OK && !p->shapes && level < p->work.tree.levels; ++level)
+  for (int32_t level = 0; status == CVTM_OK && level < p->work.tree.levels; ++level)
     status =
         p->table->balls(p->device, &p->work, level, (p->count - 1) / cvtm_sphere_span(level) + 1);
-  if (status == CVTM_OK)
-    status = (p->shapes ? p->table->shapes : p->table->cells)(p->device, &p->work, x, gradient);
+  if (status == CVTM_OK) status = p->table->cells(p->device, &p->work, x, gradient);
   if (status == CVTM_OK)
     status = cvtm_reduce(p->device, CVTM_REDUCE_SUM, p->work.energy, p->count, value, p->workspace,
                          p->workspace_bytes);
@@ -288,8 +287,8 @@ static cvtm_status evaluate_sphere(void *context, const double *x, double *f, do
   return cvtm_sphere_plan_evaluate(context, x, f, g);
 }
 
-cvtm_status cvtm_sphere_plan_descend(cvtm_sphere_plan *p, int shapes, int iterations,
-                                     double max_seconds, cvtm_lbfgsb_result *result) {
+cvtm_status cvtm_sphere_plan_descend(cvtm_sphere_plan *p, int iterations, double max_seconds,
+                                     cvtm_lbfgsb_result *result) {
   cvtm_status status = cvtm_sphere_plan_evaluate(p, p->x, p->value, p->gradient);
   if (status == CVTM_OK)
     status = cvtm_reduce(p->device, CVTM_REDUCE_SUM, p->work.mass, p->count, p->value + 2,
@@ -306,10 +305,7 @@ cvtm_status cvtm_sphere_plan_descend(cvtm_sphere_plan *p, int shapes, int iterat
   cvtm_lbfgsb *solver = NULL;
   if (status == CVTM_OK) status = cvtm_lbfgsb_create(p->device, 3 * p->count, &options, &solver);
   if (status == CVTM_OK) status = cvtm_lbfgsb_set_scaling(solver, p->scale);
-  p->shapes = shapes;
-  if (status == CVTM_OK && shapes) status = p->table->areas(p->device, &p->work);
   if (status == CVTM_OK) status = cvtm_lbfgsb_minimize(solver, p->x, evaluate_sphere, p, result);
-  p->shapes = 0;
   cvtm_lbfgsb_destroy(solver);
   return status;
 }

@@ -70,82 +70,6 @@ CVTM_INLINE void cvtm_sphere_evaluate_site(const cvtm_sphere_work *work, const d
   cvtm_vector_store(gradient, i, cvtm_vector_add(along, share * sums.y, cell.e2));
 }
 
-/* The triangle of site i and neighbours k and k - 1 of the site's ring, which is clockwise. */
-typedef struct cvtm_sphere_corner {
-  cvtm_vector u, v, normal; /* u, v: from the site to the neighbours; |normal| is twice the area */
-  int32_t other[2];
-} cvtm_sphere_corner;
-
-CVTM_INLINE cvtm_sphere_corner cvtm_sphere_corner_of(const cvtm_sphere_work *work, int64_t i,
-                                                     int32_t k, int32_t count) {
-  const int32_t *ring = work->hints + CVTM_SPHERE_HINTS * i;
-  const cvtm_vector s = cvtm_vector_load(work->sites, i);
-  cvtm_sphere_corner c;
-  c.other[0] = ring[k];
-  c.other[1] = ring[k > 0 ? k - 1 : count - 1];
-  c.u = cvtm_vector_add(cvtm_vector_load(work->sites, c.other[0]), -1, s);
-  c.v = cvtm_vector_add(cvtm_vector_load(work->sites, c.other[1]), -1, s);
-  c.normal = cvtm_vector_cross(c.u, c.v);
-  return c;
-}
-
-/* The number of neighbours of site i, or 0 if the ring has no room for all neighbours. */
-CVTM_INLINE int32_t cvtm_sphere_ring_count(const cvtm_sphere_work *work, int64_t i) {
-  const int32_t *ring = work->hints + CVTM_SPHERE_HINTS * i;
-  int32_t count = 0;
-  while (count < CVTM_SPHERE_HINTS && ring[count] >= 0) ++count;
-  return count < CVTM_SPHERE_HINTS ? count : 0;
-}
-
-/* mass[i] = twice the mean area of the triangles around site i. */
-CVTM_HD void cvtm_sphere_set_area(const cvtm_sphere_work *work, int64_t i) {
-  const int32_t count = cvtm_sphere_ring_count(work, i);
-  double sum = 0;
-  for (int32_t k = 0; k < count; ++k)
-    sum += cvtm_vector_length(cvtm_sphere_corner_of(work, i, k, count).normal);
-  work->mass[i] = count > 0 ? sum / count : 1;
-}
-
-/* Evaluates the triangles around site i: the sum of 1 / t - 1, where t = 4 sqrt(3) area / (sum of
- * squared sides) is 1 for an equilateral triangle (Bank & Smith 1997), and of `share` times r + 1 /
- * r - 2, where r = area / mean area, at the start, of the triangles around the three sites. Below
- * `least` the functions of t and r continue as tangents, so that inverted triangles have values.
- * energy[i]: a third of the sum, since each triangle has three sites. */
-CVTM_INLINE void cvtm_sphere_evaluate_shape(const cvtm_sphere_work *work, const double *x,
-                                            double *gradient, int64_t i) {
-  /* sqrt(12), and the weight of areas: with a larger weight, angles improve less; without it, cells
-   * beside pentagons become half as wide. */
-  const double root = 3.4641016151377544, share = 0.2, least = 0.2;
-  const cvtm_vector s = cvtm_vector_load(work->sites, i), zero = {0, 0, 0};
-  const int32_t count = cvtm_sphere_ring_count(work, i);
-  cvtm_vector sum = zero;
-  double energy = 0;
-  for (int32_t k = 0; k < count; ++k) {
-    const cvtm_sphere_corner c = cvtm_sphere_corner_of(work, i, k, count);
-    const cvtm_vector across = cvtm_vector_add(c.v, -1, c.u);
-    const double length = cvtm_vector_length(c.normal);
-    if (!(length > 0)) continue;
-    const double area = cvtm_vector_dot(c.normal, s) < 0 ? -length : length;
-    const double squares =
-        cvtm_vector_dot(c.u, c.u) + cvtm_vector_dot(c.v, c.v) + cvtm_vector_dot(across, across);
-    const double wanted = (work->mass[i] + work->mass[c.other[0]] + work->mass[c.other[1]]) / 3;
-    const double t = root * area / squares, t0 = t > least ? t : least;
-    const double r = area / wanted, r0 = r > least ? r : least;
-    const double slope = -1 / (t0 * t0), area_slope = share * (1 - 1 / (r0 * r0));
-    energy += 1 / t0 - 1 + slope * (t - t0) + share * (r0 + 1 / r0 - 2) + area_slope * (r - r0);
-    /* The derivatives of `area` and of `squares` with respect to s. */
-    sum = cvtm_vector_add(sum, (slope * root / squares + area_slope / wanted) / area,
-                          cvtm_vector_cross(c.normal, across));
-    sum = cvtm_vector_add(sum, 2 * slope * t / squares, cvtm_vector_add(c.u, 1, c.v));
-  }
-  work->energy[i] = energy / 3;
-  work->open[i] = 0;
-  const double scale =
-      work->fixed != NULL && work->fixed[i] ? 0 : 1 / cvtm_vector_length(cvtm_vector_load(x, i));
-  sum = cvtm_vector_add(sum, -cvtm_vector_dot(sum, s), s);
-  cvtm_vector_store(gradient, i, cvtm_vector_add(zero, scale, sum));
-}
-
 /* Does a step of Lloyd's method on unit vectors x. */
 CVTM_HD void cvtm_sphere_move_site(const double *gradient, const double *mass, double *x,
                                    int64_t i) {
@@ -173,11 +97,6 @@ CVTM_HD void cvtm_sphere_set_scale(const double *mass, double mean, double *scal
     count, cvtm_sphere_normalise, x, sites)                                                       \
   X(balls, (cvtm_device * device, const cvtm_sphere_work *work, int32_t level, int64_t nodes),    \
     device, nodes, cvtm_sphere_set_ball, CVTM_HOST_STRUCT(work), level)                           \
-  X(shapes,                                                                                       \
-    (cvtm_device * device, const cvtm_sphere_work *work, const double *x, double *gradient),      \
-    device, work->tree.count, cvtm_sphere_evaluate_shape, CVTM_HOST_STRUCT(work), x, gradient)    \
-  X(areas, (cvtm_device * device, const cvtm_sphere_work *work), device, work->tree.count,        \
-    cvtm_sphere_set_area, CVTM_HOST_STRUCT(work))                                                 \
   X(move,                                                                                         \
     (cvtm_device * device, const double *gradient, const double *mass, int64_t count, double *x), \
     device, count, cvtm_sphere_move_site, gradient, mass, x)                                      \

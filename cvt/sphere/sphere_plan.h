@@ -21,7 +21,6 @@ typedef struct cvtm_sphere_plan {
   cvtm_sphere_work work;
   float *map;
   unsigned char *fixed;
-  int shapes; /* nonzero: evaluates shapes of triangles, with unchanged neighbours */
   double *x, *gradient, *value, *scale; /* 3 * count; value: 4 */
   int32_t *order;                       /* count: the caller's index of each site */
   void *workspace;
@@ -43,8 +42,8 @@ cvtm_status cvtm_sphere_plan_evaluate(cvtm_sphere_plan *plan, const double *x, d
                                       double *gradient);
 /* Does steps of Lloyd's method. */
 cvtm_status cvtm_sphere_plan_lloyd(cvtm_sphere_plan *plan, int steps);
-/* Minimises the energy by L-BFGS-B. shapes: nonzero: improves the shapes of triangles instead. */
-cvtm_status cvtm_sphere_plan_descend(cvtm_sphere_plan *plan, int shapes, int iterations,
-                                     double max_seconds, cvtm_lbfgsb_result *result);
+/* Minimises the energy by L-BFGS-B. */
+cvtm_status cvtm_sphere_plan_descend(cvtm_sphere_plan *plan, int iterations, double max_seconds,
+                                     cvtm_lbfgsb_result *result);
 
 #endif

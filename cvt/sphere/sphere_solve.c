@@ -153,18 +153,16 @@ typedef struct descent {
   const cvtm_sphere_widths *widths;
   cvtm_sphere_map map;
   int64_t fixed;
-  int shapes; /* iterations for shapes of triangles */
   double deadline;
 } descent;
 
-/* Moves the sites to lower energy, then to better shapes of triangles, because strain of long range
- * would take many iterations on the energy. The mesh has the sites in the order of a Morton curve,
- * or in the caller's order if sites are fixed. last: nonzero: with the exact energy at the end. */
+/* Moves the sites to lower energy. The mesh has the sites in the order of a Morton curve, or in the
+ * caller's order if sites are fixed. last: nonzero: with the exact energy at the end. */
 static cvtm_status descend_sites(const descent *d, const double *sites, int64_t count, int steps,
                                  int iterations, int last, cvtm_sphere_mesh *mesh,
                                  cvtm_sphere_result *result) {
   cvtm_sphere_plan plan;
-  cvtm_lbfgsb_result run = {0}, of_shapes;
+  cvtm_lbfgsb_result run = {0};
   double value[2] = {0, 0};
   cvtm_status status = cvtm_sphere_plan_create(d->device, &d->map, count, &plan);
   plan.work.map.quick = 1;
@@ -179,12 +177,7 @@ static cvtm_status descend_sites(const descent *d, const double *sites, int64_t 
   }
   const double left = d->deadline - cvtm_clock();
   if (status == CVTM_OK && iterations > 0 && left > 0)
-    status = cvtm_sphere_plan_descend(&plan, 0, iterations, left < 1e9 ? left : 0, &run);
-  const double rest = d->deadline - cvtm_clock();
-  if (status == CVTM_OK && d->shapes > 0 && rest > 0)
-    status = cvtm_sphere_plan_descend(&plan, 1, d->shapes, rest < 1e9 ? rest : 0, &of_shapes);
-  if (status == CVTM_OK && d->shapes > 0 && last)
-    status = cvtm_sphere_plan_lloyd(&plan, FINE_STEPS); /* back towards the centroids */
+    status = cvtm_sphere_plan_descend(&plan, iterations, left < 1e9 ? left : 0, &run);
   plan.work.map.quick = !last;
   if (status == CVTM_OK)
     status = cvtm_sphere_plan_evaluate(&plan, plan.x, plan.value, plan.gradient);
@@ -254,12 +247,7 @@ cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *wid
   cvtm_sphere_result made = {0};
   cvtm_sphere_mesh found = {0};
   double *moved = NULL;
-  descent d = {device,
-               widths,
-               {0},
-               0,
-               o->iterations > 0 ? (int)o->shape_iterations : 0,
-               o->max_seconds > 0 ? start + o->max_seconds : HUGE_VAL};
+  descent d = {device, widths, {0}, 0, o->max_seconds > 0 ? start + o->max_seconds : HUGE_VAL};
   int64_t n = o->count, a = 1, b = 0;
   find_grid(n, &a, &b);
   made.even = widths->value == NULL && (o->any_count || 10 * (a * a + a * b + b * b) + 2 == n);
@@ -281,7 +269,6 @@ cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *wid
       if (status == CVTM_OK && !done) status = find_pentagons(&found, &done, error);
     }
     if (status == CVTM_OK && !done) {
-      d.shapes = 0;
       cvtm_sphere_mesh_free(&found);
       status =
           descend_sites(&d, moved, n, o->iterations < STEADY_STEPS ? o->iterations : STEADY_STEPS,
