@@ -35,9 +35,9 @@ typedef struct cvtm_nccl cvtm_nccl;
 
 enum { CVTM_NCCL_ID_BYTES = 128 };
 
-/* CVTM_ERROR_UNSUPPORTED: no CUDA device, or no NCCL. */
+/* Loads NCCL. CVTM_ERROR_UNSUPPORTED: no CUDA device, or no NCCL. */
 cvtm_status cvtm_nccl_load(cvtm_device *device, cvtm_nccl **nccl);
-/* Makes the identifier of a group of ranks; one rank calls this, and all ranks join with its id. */
+/* Makes the identifier of a group of ranks; one rank calls this, all ranks join with this id. */
 cvtm_status cvtm_nccl_make_id(cvtm_nccl *nccl, char id[CVTM_NCCL_ID_BYTES]);
 /* Collective: this process becomes rank `rank` of `size`. */
 cvtm_status cvtm_nccl_join(cvtm_nccl *nccl, const char id[CVTM_NCCL_ID_BYTES], int rank, int size);

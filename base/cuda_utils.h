@@ -53,14 +53,14 @@ extern "C" int64_t cvtm_cuda_most_blocks(void);
 #define CVTM_CUDA_CALL(device, call) \
   cvtm_cuda_check((device), cvtm_cuda_call_fails() ? cudaErrorUnknown : (call), #call)
 
-/* Whether the last launch was accepted; a later call that waits reports errors of the kernel. */
+/* Fails if the last launch was refused; a later call that waits reports errors of the kernel. */
 static inline cvtm_status cvtm_cuda_launched(cvtm_device *device, const char *kernel) {
   const cudaError_t code = cudaGetLastError();
   return cvtm_cuda_check(device, cvtm_cuda_call_fails() ? cudaErrorUnknown : code, kernel);
 }
 
-/* Launches kernel<<<blocks, threads>>>(arguments) on the device's stream. Returns whether the
- * launch was accepted. */
+/* Launches kernel<<<blocks, threads>>>(arguments) on the device's stream. Fails if the launch is
+ * refused. */
 #define CVTM_LAUNCH(device, kernel, blocks, threads, ...)                     \
   (kernel<<<(blocks), (threads), 0, cvtm_cuda_stream(device)>>>(__VA_ARGS__), \
    cvtm_cuda_launched((device), #kernel))

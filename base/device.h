@@ -42,7 +42,7 @@ void *cvtm_device_stream(const cvtm_device *device);
 /* Makes the device current for the calling thread (no-op on the CPU). */
 cvtm_status cvtm_device_activate(cvtm_device *device);
 
-/* Number of CUDA devices that this build can use. reason: NULL, or *reason is why it is 0. */
+/* The number of usable CUDA devices. reason: NULL, or *reason becomes why it is 0, else "". */
 int cvtm_cuda_count(const char **reason);
 /* The memory of CUDA device `index` in bytes; 0 if there is no such device. */
 int64_t cvtm_cuda_memory(int index);
@@ -81,7 +81,7 @@ cvtm_status cvtm_device_allocate_arrays(cvtm_device *device, cvtm_arrays arrays)
 /* Frees the arrays and sets their pointers to NULL. */
 void cvtm_device_free_arrays(cvtm_device *device, cvtm_arrays arrays);
 
-/* Copies to the device and to the host, which both wait, and within the device, enqueued. */
+/* copy_in (to the device) and copy_out (to the host) wait; copy (within the device) is enqueued. */
 cvtm_status cvtm_device_copy_in(cvtm_device *device, void *to, const void *from_host, size_t bytes);
 cvtm_status cvtm_device_copy_out(cvtm_device *device, void *to_host, const void *from,
                                  size_t bytes);

@@ -42,7 +42,8 @@ cvtm_status cvtm_file_read(const char *path, size_t limit, unsigned char **bytes
 
 /* Fails with CVTM_ERROR_INPUT for a file of `size` bytes that needs `needed` bytes in memory, if
  * `needed` is more than 128 times `size` and more than the environment variable CVTMESH_READ_LIMIT
- * (default: 1 GiB; a number, perhaps with K, M, G or T). Called before that memory is allocated. */
+ * (default: 1 GiB; a number, perhaps with K, M, G or T); also if this variable is not such a size.
+ * Called before that memory is allocated. */
 cvtm_status cvtm_check_expansion(const char *name, size_t size, uint64_t needed, cvtm_error *error);
 
 /* The extension of a path, in lower case without the dot ("" if none), in `buffer`. */

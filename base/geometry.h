@@ -57,7 +57,8 @@ typedef struct cvtm_cut_run {
   double s_first, s_last, s_before, s_after;
 } cvtm_cut_run;
 
-/* Extends *run from one corner to all adjacent corners that are cut off; returns 0 if all are. */
+/* Extends *run from one corner to adjacent corners that are cut off; returns 0 if all corners
+ * are. */
 CVTM_HD int cvtm_corners_grow_run(const cvtm_corners *c, double nx, double ny, double offset,
                                   cvtm_cut_run *run) {
   const int32_t n = c->count;
@@ -167,7 +168,7 @@ typedef struct cvtm_pixel_box {
   int x0, y0, x1, y1;
 } cvtm_pixel_box;
 
-/* Adds `change` to pixel (x, y) of the accumulator, x0 <= x <= x1 + 1. */
+/* Adds `change` to pixel (x, y) of the accumulator, x0 <= x <= x1. */
 typedef void (*cvtm_add_coverage)(void *accumulator, int x, int y, double change);
 
 static inline int cvtm_clamp_pixel(double value, int low, int high) {

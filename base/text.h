@@ -52,7 +52,7 @@ char *cvtm_trim(char *text);
 /* Takes the next line that is neither empty nor a comment, which begins with #; returns 0 if there
  * is none. */
 int cvtm_pairs_take(cvtm_pairs *pairs);
-/* CVTM_ERROR_INPUT with file, line and reason. */
+/* Fails with CVTM_ERROR_INPUT; the message has file, line and reason. */
 cvtm_status cvtm_pairs_fail(const cvtm_pairs *pairs, const char *reason);
 
 /* --- Base64 (RFC 4648) ------------------------------------------------------------------------ */
@@ -105,7 +105,7 @@ typedef enum cvtm_option_style {
   CVTM_OPTION_KEYWORDS /* mass_tolerance */
 } cvtm_option_style;
 
-/* Returns the style that was set before. */
+/* Sets the style of the calling thread; returns the previous style. */
 cvtm_option_style cvtm_option_style_use(cvtm_option_style style);
 /* As cvtm_fail, with the arguments in a va_list. */
 CVTM_PRINTF(3, 0)
@@ -115,7 +115,7 @@ void cvtm_fail_list(cvtm_error *error, cvtm_status status, const char *format, v
 
 #define CVTM_NAME_IN_LIST(code, name) name,
 
-/* const char *function(type value). */
+/* Defines const char *function(type value): the name of a value of the enumeration of LIST. */
 #define CVTM_DEFINE_NAMES(function, type, LIST)                   \
   const char *function(type value) {                              \
     static const char *const names[] = {LIST(CVTM_NAME_IN_LIST)}; \

@@ -45,7 +45,7 @@ CVTM_INLINE cvtm_hull cvtm_hull_in(const cvtm_site_tree_view *tree, cvtm_hull_po
 cvtm_cell_moments cvtm_cell_integrate(const cvtm_density_view *density, cvtm_domain domain,
                                       double sx, double sy, cvtm_cell *cell);
 
-/* Adds the moments of polygonal cells to sums[i] (count), as cvtm_cells_mass for the masses. */
+/* Adds the moments of polygonal cells to `sums` (count). Arguments as in cvtm_cells_mass. */
 cvtm_status cvtm_cells_add_moments(const cvtm_cells *cells, const double *points,
                                    cvtm_domain domain, const float *density,
                                    cvtm_cell_moments *sums, cvtm_error *error);

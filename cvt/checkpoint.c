@@ -79,7 +79,7 @@ static uint64_t device_field(const cvtm_device *device) {
   return cvtm_checksum(name, strlen(name));
 }
 
-/* Broadcasts the fields of rank 0, since only rank 0 has the density. */
+/* Sets the fields on all ranks to those of rank 0, since only rank 0 has the density. */
 static cvtm_status set_fields(const cvtm_solve *s, uint64_t field[FIELDS]) {
   const cvtm_cvt *cvt = s->cvt;
   const cvtm_domain d = cvt->domain;

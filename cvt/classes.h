@@ -10,9 +10,9 @@
  * sum_k s_k. So F_k and F_u ask for the same local numbers of sites, and the energy of every cell
  * is about 5 / (18 sqrt 3).
  *
- * Each site i of class k has two cells: one among the sites of its class, with the mass m_k and
- * the centroid c_k, and one in the union, with m_u and c_u. The gradient of F by x_i is
- * 2 m_k (x_i - c_k) + 2 w m_u (x_i - c_u). */
+ * Each site i of class k has two cells: one among the sites of its class, with the mass m_k and the
+ * centroid c_k, and one in the union, with m_u and c_u. The gradient is dF/dx_i = 2 m_k
+ * (x_i - c_k) + 2 w m_u (x_i - c_u). */
 #pragma once
 
 #include "cvt/cvt.h"
@@ -41,7 +41,8 @@ typedef struct cvtm_classes_result {
 } cvtm_classes_result;
 
 /* Divides `count` sites among the classes in proportion to amount[k] >= 0. Class k gets the sites
- * start[k] .. start[k + 1] - 1; start: classes + 1. CVTM_ERROR_ARGUMENT: all amounts are zero. */
+ * start[k] .. start[k + 1] - 1; start: classes + 1. CVTM_ERROR_ARGUMENT: the amounts are all zero
+ * or not finite, or there are too many classes. */
 cvtm_status cvtm_classes_share(const double *amount, int classes, int64_t count, int64_t *start,
                                cvtm_error *error);
 

@@ -93,7 +93,7 @@ cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count
                                float *by_density, double *by_density_double, double *by_sites);
 
 /* 5 / (18 sqrt 3) (integral of sqrt rho)^2 / count: the energy if all cells are regular hexagons
- * (Fejes Toth; Gersho and Zador for graded densities). */
+ * (Fejes Toth; Gersho and Zador for graded densities); infinity for invalid arguments. */
 double cvtm_cvt_energy_bound(cvtm_domain domain, const float *density, int64_t count);
 /* cvtm_cvt_energy_bound for the plan's density, without a pass over its pixels. */
 double cvtm_cvt_plan_bound(const cvtm_cvt *cvt, int64_t count);

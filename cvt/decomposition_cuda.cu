@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* The number of earlier threads of the block with `yes` set. *all: that of all its threads. */
+/* Returns the number of earlier threads of the block with `yes` set; *all: of all threads. */
 __device__ int32_t count_before(bool yes, int32_t *all) {
   __shared__ int32_t warps[WARPS];
   const unsigned votes = __ballot_sync(0xFFFFFFFFu, yes), lane = threadIdx.x % 32;

@@ -39,7 +39,7 @@ static cvtm_status evaluate_objective(cvtm_descent *d, const double *x, double *
   return status;
 }
 
-/* Passes a record to the monitor. Sets d->stop if that asks to stop, or the gradient is small. */
+/* Passes a record to the monitor. Sets d->stop if the monitor asks, or the gradient is small. */
 static void report(cvtm_descent *d, const cvtm_cvt_record *record) {
   const cvtm_cvt_options *o = d->options;
   if (d->stop == CVTM_STOP_REQUEST) return;

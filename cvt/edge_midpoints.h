@@ -47,7 +47,7 @@ CVTM_HD void cvtm_find_edge_midpoints(cvtm_domain domain, const cvtm_site_tree_v
   midpoints->count = found;
 }
 
-/* For an evenly distributed choice of `chosen` of `count` items: those among the first i. */
+/* The number of chosen items among the first i, if `chosen` of `count` are chosen evenly. */
 CVTM_HD int64_t cvtm_chosen_before(int64_t i, int64_t count, int64_t chosen) {
   const double share = (double)chosen / (double)count;
   return count <= chosen ? i : (int64_t)floor((double)i * share);

@@ -77,7 +77,7 @@ CVTM_HD int cvtm_hull_gather_images(cvtm_hull_search *s, const cvtm_cell *cell, 
   return owned;
 }
 
-/* Adds the mirror images of the site whose distances are in the range to gather. */
+/* Adds those mirror images of the site that are at distances in the range to gather. */
 CVTM_HD void cvtm_hull_add_edges(const cvtm_hull_search *s, cvtm_hull *hull) {
   const double near = 0.5000001 * s->reach;
   const int any = s->active && (s->edges.x0 > -near || s->edges.x1 < near || s->edges.y0 > -near ||

@@ -61,7 +61,7 @@ typedef enum cvtm_voronoi_method {
  * domains) of 4 bytes each, on CUDA 12. */
 typedef struct cvtm_voronoi cvtm_voronoi;
 
-/* Each side of the domain has at most CVTM_MAX_LABELLED_SIDE pixels. */
+/* Creates a plan. CVTM_ERROR_ARGUMENT: a side has more than CVTM_MAX_LABELLED_SIDE pixels. */
 cvtm_status cvtm_voronoi_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
                                 cvtm_voronoi **voronoi);
 void cvtm_voronoi_destroy(cvtm_voronoi *voronoi);

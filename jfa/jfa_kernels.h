@@ -35,8 +35,8 @@ typedef struct cvtm_diagram {
 
 typedef struct cvtm_exact_labels_table {
   /* Labels the pixels of the cells that hull construction can make. Sets the labels of the other
-   * pixels to -1, and *unlabelled (device memory) to their number. Needs no boxes of the tree. May
-   * be NULL. */
+   * pixels to -1, and *unlabelled (device memory) to their number. Needs no boxes of the tree. NULL
+   * on the CPU. */
   cvtm_status (*label_cells)(cvtm_device *device, const cvtm_diagram *diagram, int32_t *labels,
                              int32_t *unlabelled);
   /* Labels all pixels if unlabelled is NULL, else the pixels with the label -1, of which there are
@@ -257,7 +257,7 @@ CVTM_HD void cvtm_code_position(uint32_t code, float *x, float *y) {
   *y = cvtm_biased_float(code >> 16);
 }
 
-/* The difference of two coordinates, with any sign; on a torus that to the nearest image. */
+/* The difference of two coordinates, with any sign; on a torus to the nearest image. */
 CVTM_HD float cvtm_flood_difference(float p, float s, int periodic, float period) {
   const float straight = p - s;
   if (!periodic) return straight;

@@ -48,15 +48,15 @@ typedef struct cvtm_site_tree cvtm_site_tree;
 cvtm_status cvtm_site_tree_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
                                   cvtm_site_tree **tree);
 void cvtm_site_tree_destroy(cvtm_site_tree *tree);
-/* sites: 2 * count doubles in device memory. Enqueued; allocates nothing, and can be captured in a
- * graph. count must not exceed the capacity. */
+/* Builds the tree of sites (2 * count doubles in device memory). Enqueued; allocates nothing, and
+ * can be captured in a graph. CVTM_ERROR_ARGUMENT: count is above the capacity. */
 cvtm_status cvtm_site_tree_build(cvtm_site_tree *tree, const double *sites, int64_t count);
 /* The two parts of cvtm_site_tree_build: the first sorts the sites and makes the bins, the second
  * builds the boxes. wanted: NULL, or a number in device memory; the boxes are not built if *wanted
  * is 0 when the device begins this work. */
 cvtm_status cvtm_site_tree_sort(cvtm_site_tree *tree, const double *sites, int64_t count);
 cvtm_status cvtm_site_tree_build_boxes(cvtm_site_tree *tree, const int32_t *wanted);
-/* Valid until the next build or destroy. The pointers stay the same for a tree and a count. */
+/* The view is valid until the next build or destroy. Builds of equal counts give equal pointers. */
 cvtm_site_tree_view cvtm_site_tree_get_view(const cvtm_site_tree *tree);
 
 CVTM_API_END

@@ -57,7 +57,7 @@ CVTM_PHASE void walk_breakpoints(executor on);
  * several. Then solves the subspace problem. */
 CVTM_PHASE void restrict_rows(executor on);
 /* Pass B: computes d from t^c and q, and the trial point x + d. Starts the line search if d is a
- * descent direction. */
+ * descent direction; else asks for truncate_direction or, without a history, stops. */
 CVTM_PHASE void compute_direction(executor on);
 /* Pass B with the truncated instead of the projected subspace step. */
 CVTM_PHASE void truncate_direction(executor on);

@@ -124,8 +124,8 @@ cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int6
                                      const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver);
 void cvtm_lbfgsb_destroy(cvtm_lbfgsb *solver);
 
-/* Changes the number of variables of a solver of one problem, to at most that of its creation.
- * Drops bounds, scale and history. Runs give the bits of a solver created for n. */
+/* Changes the number of variables of a solver of one problem; CVTM_ERROR_ARGUMENT: above that of
+ * its creation. Drops bounds, scale and history. Runs have the bits of a solver made for n. */
 cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n);
 /* lower, upper: n doubles in device memory, copied; NULL or infinite: no bounds. Fails for lower >
  * upper and NaN, and names the index. Drops the history. */
@@ -145,7 +145,7 @@ cvtm_status cvtm_lbfgsb_minimize(cvtm_lbfgsb *solver, double *x, cvtm_objective 
                                  void *context, cvtm_lbfgsb_result *result);
 /* Continues the last run of this solver, or the restored run, with its history and the current
  * limits of the options. x is only written. After a stop by the limit of iterations, the iterates
- * are bit for bit those of a run without the stop. */
+ * are bit for bit those of a run without the stop. CVTM_ERROR_ARGUMENT: there is no run. */
 cvtm_status cvtm_lbfgsb_resume(cvtm_lbfgsb *solver, double *x, cvtm_objective objective,
                                void *context, cvtm_lbfgsb_result *result);
 /* Minimises over n variables on the host in one call. lower and upper may be NULL; x is the start
@@ -168,14 +168,14 @@ typedef struct cvtm_lbfgsb_evaluation {
   double *f, *g;
 } cvtm_lbfgsb_evaluation;
 
-/* x: the start. The pointers in *at do not change during the run. */
+/* Begins a run from x. The pointers in *at do not change during the run. */
 cvtm_status cvtm_lbfgsb_start(cvtm_lbfgsb *solver, const double *x, cvtm_lbfgsb_evaluation *at);
 /* Uses the evaluation at at->x. Then at->x is the next point, unless *running = 0. Waits for the
  * device. running NULL: of a batch, does not wait. A later call says whether the run has ended;
  * evaluations after its end are not used. */
 cvtm_status cvtm_lbfgsb_advance(cvtm_lbfgsb *solver, int *running);
-/* Ends the run, even if it is still running. x: the best point found. result NULL: not wanted,
- * which saves a large batch that has ended copies of its states. */
+/* Ends the run, even if it is still running. x: the best point found. result may be NULL; for a
+ * large batch that has ended, this saves copying its states. */
 cvtm_status cvtm_lbfgsb_finish(cvtm_lbfgsb *solver, double *x, cvtm_lbfgsb_result *result);
 /* Between start and finish: problem p still runs if element p * *stride of the result, in device
  * memory that the solver owns, is not 0. The evaluations of other problems are not used. */

@@ -19,7 +19,7 @@ CVTM_HD double cvtm_mean_decrease(const double decrease[CVTM_LBFGSB_WINDOW]) {
   return mean;
 }
 
-/* Nonzero if the mean relative decrease over the last window is at most a tolerance above 0. */
+/* Nonzero if tolerance > 0, and the mean decrease over a full window is at most the tolerance. */
 CVTM_HD int cvtm_decrease_is_small(const double decrease[CVTM_LBFGSB_WINDOW], int64_t iterations,
                                    double tolerance) {
   return tolerance > 0.0 && iterations >= CVTM_LBFGSB_WINDOW &&

@@ -23,7 +23,8 @@ cvtm_status cvtm_colouring_create_grid(int64_t width, int64_t height, int32_t co
                                        cvtm_colouring *colouring, cvtm_error *error);
 void cvtm_colouring_free(cvtm_colouring *colouring);
 
-/* Fails for neighbours of equal colour or colours out of range; names the row (from 1). */
+/* CVTM_ERROR_INPUT: another number of rows, or a row (named, counted from 1) whose colour is out of
+ * range or equals the colour of a neighbour. */
 cvtm_status cvtm_colouring_check(const cvtm_csr *matrix, const cvtm_colouring *colouring,
                                  int threads, cvtm_error *error);
 /* Sorts the rows by colour, by a stable sort. start: count + 1 entries; the rows of colour c are

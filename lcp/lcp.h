@@ -74,8 +74,8 @@ const char *cvtm_lcp_stop_name(cvtm_lcp_stop stop);
 
 typedef struct cvtm_lcp_progress {
   int64_t iteration; /* sweeps of psor, corrections of multigrid, steps of pdas, pivots of lemke; 0:
-                        the start. Multigrid measures the residual between its last sweep and the
-                        next correction */
+                        the start. Multigrid measures after a cycle; on a stored matrix, after the
+                        next cycle's first sweep */
   double natural_residual; /* 2-norm */
   double natural_residual_max;
 } cvtm_lcp_progress;
@@ -115,9 +115,10 @@ typedef struct cvtm_lcp_result {
 
 typedef struct cvtm_lcp cvtm_lcp;
 
-/* Checks and copies a matrix; sets up colouring, hierarchy and all memory. If width * height =
- * rows, the unknowns are the nodes of a grid, row by row (geometric hierarchy). If both are 0,
- * there is no grid (hierarchy by aggregation). */
+/* Checks and copies a matrix; sets up colouring, hierarchy and all memory. If
+ * width * height = rows, the unknowns are the nodes of a grid, row by row (geometric hierarchy). If
+ * both are 0, there is no grid (hierarchy by aggregation). CVTM_ERROR_INPUT: another grid, or a
+ * matrix that the method cannot solve. */
 cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t width,
                             int64_t height, const cvtm_lcp_options *options, cvtm_lcp **lcp);
 
@@ -153,8 +154,9 @@ cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid);
 void cvtm_lcp_destroy(cvtm_lcp *lcp);
 
 /* b, lower, upper, x: rows doubles in device memory; lower, upper may be NULL. x: the start if warm
- * (clipped to the bounds), else ignored; on return the best iterate. Fails for lower > upper and
- * NaN, and names the index. A solve that does not converge is no error: see result->stop. */
+ * (clipped to the bounds), else ignored; on return the best iterate. CVTM_ERROR_INPUT names a row
+ * with lower > upper, NaN or infinite b. A solve that does not converge is no error: see
+ * result->stop. */
 cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
                            double *x, int warm, cvtm_lcp_result *result);
 

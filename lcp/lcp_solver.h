@@ -40,7 +40,7 @@ void cvtm_lcp_close(cvtm_lcp *lcp);
 cvtm_status cvtm_grid_begin_cycles(cvtm_lcp *lcp, const double *b, double *x);
 /* Returns width * height bytes in device memory. The caller sets CVTM_GRID_CHANGED where the
  * diagonal has changed since the last cycle. The first cvtm_lcp_set_grid with links may move the
- * array; without memory it is NULL. */
+ * array; if memory runs out, the result is NULL. */
 enum { CVTM_GRID_CHANGED = 0xff };
 uint8_t *cvtm_grid_changes(cvtm_lcp *lcp);
 /* Enqueues a V-cycle. */

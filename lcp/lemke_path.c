@@ -359,7 +359,7 @@ static int is_interrupted(const lemke *p, double *x) {
   return o->monitor(o->monitor_context, &progress) != 0;
 }
 
-/* Follows a path; returns CVTM_LCP_CONVERGED at t = 0. */
+/* Follows a path; as cvtm_lemke_follow. x: a buffer of n numbers. */
 static cvtm_lcp_stop follow_path(lemke *p, int attempt, double *x) {
   double at = add_artificial_variable(p, attempt), step = 0;
   if (at < 0) return CVTM_LCP_CONVERGED;

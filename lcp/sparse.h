@@ -24,7 +24,7 @@ void cvtm_csr_free(cvtm_csr *matrix);
 /* Fails for row starts that decrease, columns out of range, unsorted or repeated in a row, and
  * values that are not finite. The message gives `name`, the row (counted from 1) and the reason. */
 cvtm_status cvtm_csr_check(const cvtm_csr *matrix, const char *name, cvtm_error *error);
-/* Also fails for a matrix that is not square, and a diagonal with a missing entry or one <= 0. */
+/* cvtm_csr_check; also fails for a matrix that is not square, or diagonal entries not above 0. */
 cvtm_status cvtm_csr_check_diagonal(const cvtm_csr *matrix, const char *name, cvtm_error *error);
 
 enum { CVTM_SLICE_ROWS = 32 };

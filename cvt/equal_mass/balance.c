@@ -185,7 +185,7 @@ cvtm_status cvtm_power_solve(cvtm_power *p, double tolerance, int32_t max_iterat
   return status;
 }
 
-/* step = the change of the weights that removes the deficit to first order. */
+/* Sets power->step to the change of the weights that removes the deficit to first order. */
 static cvtm_status solve_system(cvtm_power *p, double tolerance, cvtm_power_effort *effort) {
   const double start = cvtm_clock();
   int32_t iterations = 0;

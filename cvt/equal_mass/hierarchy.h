@@ -1,10 +1,10 @@
 /* Inside equal_mass only: aggregation-based algebraic multigrid for a matrix of couplings, the
  * preconditioner of conjugate gradients. An unknown of a level is an aggregate of up to about six
- * of the finer level, made by matching strongly coupled pairs and then pairs of these (Notay 2010).
- * Interpolation is constant on an aggregate, so that the matrix of a level couples two aggregates
- * by the sum of the couplings between them. Corrections are multiplied by a factor above 1, because
- * the energy of piecewise constant functions is too large (Braess 1995). Compiles as C11 and inside
- * CUDA kernels. */
+ * unknowns of the finer level, made by matching strongly coupled pairs and then pairs of these
+ * (Notay 2010). Interpolation is constant on an aggregate, so that the matrix of a level couples
+ * two aggregates by the sum of the couplings between them. Corrections are multiplied by a factor
+ * above 1, because the energy of piecewise constant functions is too large (Braess 1995). Compiles
+ * as C11 and inside CUDA kernels. */
 #pragma once
 
 #include "base/device.h"

@@ -455,7 +455,7 @@ cvtm_status coarse_prolong_and_post_smooth_cuda(const cvtm_grid_top *top,
                            : coarse_prolong_and_post_smooth_plain(top, level, coarse);
 }
 
-/* Enqueues only the line search; post_smooth_and_measure prolongs and corrects in its march. */
+/* Before a march enqueues only the line search; the march itself prolongs and corrects. */
 cvtm_status prolong_and_correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   return marches(top, coarse) ? cvtm_grid_line_search_march(top, coarse)
                               : prolong_and_correct_plain(top, coarse);

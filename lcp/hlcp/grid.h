@@ -14,7 +14,7 @@ CVTM_C_BEGIN
 
 typedef struct cvtm_hlcp_grid cvtm_hlcp_grid;
 
-/* Allocates all memory for grids of one size. tolerance: on the 2-norm of the residual. */
+/* Allocates memory for grids of one size. tolerance: on the 2-norm of the residual; absolute. */
 cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t height,
                                   double tolerance, int64_t max_iterations, cvtm_hlcp_grid **hlcp);
 void cvtm_hlcp_grid_destroy(cvtm_hlcp_grid *hlcp);

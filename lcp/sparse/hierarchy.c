@@ -537,7 +537,7 @@ static cvtm_status build_transfer(const host_level *fine, const cvtm_hierarchy_o
   return status;
 }
 
-/* Builds the next coarser level. *found = 0 if it had no rows, or over 7/8 of the rows. */
+/* Builds the next coarser level. *found = 0: it would have no rows, or over 7/8 of the rows. */
 static cvtm_status add_coarse(cvtm_hierarchy *h, const cvtm_hierarchy_options *options,
                               const host_level *fine, host_level *coarse, int *found) {
   cvtm_error *error = cvtm_device_error(h->device);
@@ -650,7 +650,7 @@ cvtm_status cvtm_hierarchy_sweep(const cvtm_hierarchy *h, const cvtm_level *leve
   return status;
 }
 
-/* Sweeps, then computes the residual, on the last colour together with the relaxation. */
+/* Makes a sweep and computes the residual; the last colour's together with its relaxation. */
 static cvtm_status sweep_to_residual(const cvtm_hierarchy *h, const cvtm_level *level,
                                      cvtm_kernel_flags flags) {
   const int64_t last = level->colours - 1;

@@ -300,7 +300,7 @@ static cvtm_status create_weighted(cvtm_device *device, const cvtm_csr *matrix,
   return status;
 }
 
-/* Equilibrates an asymmetric matrix, whose rows may have any scale. */
+/* Creates the solver. Equilibrates an asymmetric matrix, whose rows may have any scale. */
 cvtm_status cvtm_pdas_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
                              int64_t width, int64_t height, const cvtm_lcp_options *options,
                              cvtm_lcp **lcp) {

@@ -177,7 +177,7 @@ void cvtm_colouring_free(cvtm_colouring *colouring) {
   memset(colouring, 0, sizeof *colouring);
 }
 
-/* Colours rows in rounds until none is left. A round colours at least the heaviest of these. */
+/* Colours rows in rounds. A round colours at least the heaviest of the rows without colours. */
 static cvtm_status run_colouring_rounds(cvtm_device *device, const cvtm_sell *graph,
                                         int32_t *colours[2], int32_t *left,
                                         cvtm_colouring *colouring) {

@@ -340,7 +340,7 @@ static int first_nested_level(const cvtm_hierarchy *h) {
   return l;
 }
 
-/* Restricts the problem to all levels; solves each from the solution of the next coarser. */
+/* Solves the problem on coarse levels, each from the solution of the next coarser level. */
 static cvtm_status start_nested(cvtm_sparse_solver *s) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const int first = first_nested_level(h);
