@@ -13,7 +13,7 @@ enum {
   BLOCKS = 20,       /* blocks of one warp per multiprocessor that registers allow */
   SHORT_BLOCKS = 24, /* as BLOCKS, for the kernels of a single step */
   CLIP_CELLS = 16,   /* cells of a warp of clip_kernel */
-  MOST_TESTS = 48 /* limit on a lane's tests of sites per cell of the warp; then it is deferred */
+  MOST_TESTS = 48    /* sites that a lane tests per cell of the warp, at most; else defers */
 };
 
 /* Constructs the cells at slots first .. last - 1. PARTIAL: for a tree with a cover; only the cells

@@ -28,7 +28,8 @@ typedef struct cvtm_ink {
 cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, const cvtm_ink *ink,
                                        float *rho, cvtm_error *error);
 
-/* *count = the number of pieces that cover the wanted ink (width * height); ink->area is not 0. */
+/* *count = the number of pieces that cover the wanted ink (width * height), or 0 on an error.
+ * ink->area is not 0. */
 cvtm_status cvtm_ink_count(cvtm_domain domain, const float *wanted, const cvtm_ink *ink,
                            double *count, cvtm_error *error);
 

@@ -304,8 +304,8 @@ CVTM_HD int32_t cvtm_pull_whole_pixels(const cvtm_pull_part *part, cvtm_pull_res
   return listed;
 }
 
-/* Computes the listed pixels that meet at most two cells, and replaces the list by that of the
- * other pixels. Returns their number. */
+/* Computes the listed pixels that meet at most two cells, and lists only the other pixels. Returns
+ * the number of these. */
 CVTM_HD int32_t cvtm_pull_shared_pixels(const cvtm_pull_part *part, int32_t listed,
                                         cvtm_pull_result by_density) {
   const int32_t lane = part->lanes.lane;

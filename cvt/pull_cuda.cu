@@ -46,8 +46,8 @@ cvtm_status pull_cuda(cvtm_cvt *cvt, const double *phi, cvtm_pull_result by_dens
 }
 
 /* The slot of the site across the edge from corner k of a cell to the next corner; negative: the
- * border. hull: that of the cell; NULL: CVTM_PULL_UNKNOWN. Poles may have been removed after their
- * order was listed; then all remaining poles are corners of the hull. */
+ * border. hull: the hull of the cell; NULL: returns CVTM_PULL_UNKNOWN. Poles may have been removed
+ * after their order was listed; then all remaining poles are corners of the hull. */
 __device__ int32_t across(const cvtm_hull *hull, const cvtm_cell &cell, int32_t k) {
   if (hull == nullptr) return CVTM_PULL_UNKNOWN;
   int32_t pole = hull->order[(k + 1 < cell.count ? k + 1 : 0) * hull->stride];
@@ -56,7 +56,7 @@ __device__ int32_t across(const cvtm_hull *hull, const cvtm_cell &cell, int32_t 
 }
 
 /* Sums over the edges of a cell, in lanes k, k + APART, k + 2 APART, ... of a warp; lane k stores
- * the result. hull: that of the cell, or NULL. All lanes must call. */
+ * the result. hull: the hull of the cell, or NULL. All lanes must call. */
 template <int APART>
 __device__ void pull_cell(const cvtm_pull_edges &edges, int64_t slot, const cvtm_cell &cell,
                           const cvtm_hull *hull, int lane, double *by_sites) {

@@ -242,8 +242,8 @@ CVTM_HD double cvtm_pull_set_bases(const cvtm_pull_part *part) {
   return (sqrt(most) + 0.7072) * 1.00001;
 }
 
-/* Gathers all sites that have a share of the pixels of the part, and sets the bases. Returns 0 if
- * there are too many sites. */
+/* Gathers all sites that can have a share of the pixels of the part, and sets the bases. Returns 0
+ * if there are too many sites. */
 CVTM_HD int cvtm_pull_prepare(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
                               const double *phi) {
   const double farthest = 4e9; /* larger than any distance of a site from a pixel */

@@ -18,8 +18,8 @@ enum {
   CVTM_PULL_UNKNOWN = -1    /* an unknown neighbour */
 };
 typedef struct cvtm_pull_flags {
-  int32_t crowded, failed,
-      deferred; /* 1: a pixel has too many nearby sites; 1: a cell has failed; deferred cells */
+  int32_t crowded, failed, /* 1: a pixel has too many nearby sites; 1: a cell has failed */
+      deferred;            /* number of deferred cells */
 } cvtm_pull_flags;
 /* Device memory of a call; on a CPU only `flags` is used. */
 typedef struct cvtm_pull_memory {

@@ -23,7 +23,7 @@ typedef struct cvtm_cvt_transfer {
   uint64_t seed, draw;
 } cvtm_cvt_transfer;
 
-/* A displacement of every site away from its nearest neighbour. */
+/* A displacement of the sites away from their nearest neighbours. */
 typedef struct cvtm_cvt_repulsion {
   cvtm_site_tree_view tree; /* tree of the sites, with its boxes */
   cvtm_domain domain;
@@ -51,7 +51,6 @@ typedef struct cvtm_cvt_repulsion {
     (cvtm_device * device, const cvtm_cell_moments *sums, int64_t fixed, int64_t movable,         \
      uint64_t *keys, int32_t *sites),                                                             \
     device, movable, cvtm_cvt_set_energy_key, sums, fixed, keys, sites)                           \
-  /* Displaces all sites. */                                                                      \
   X(repel, (cvtm_device * device, const cvtm_cvt_repulsion *repulsion), device,                   \
     repulsion->tree.count, cvtm_cvt_repel_site, CVTM_HOST_STRUCT(repulsion))                      \
   /* Multiplies sites by a factor, and clamps or wraps them into the domain. */                   \

@@ -5,7 +5,7 @@ namespace {
 
 enum { THREADS = 256 };
 
-/* n: the number of coordinates. */
+/* If *value < *least, copies the sites to `best`. n: the number of coordinates. */
 __global__ void keep_best_kernel(const double *sites, int64_t n, const double *value, double *least,
                                  double *best) {
   const double before = least[0], now = value[0];

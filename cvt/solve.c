@@ -92,7 +92,7 @@ static double set_fine(const cvtm_solve *s, cvtm_cvt_options *o) {
 
 static cvtm_status begin_search(cvtm_solve *s);
 
-/* Stores the iterations and the stop of the full set's descent in the result. */
+/* Stores why the descent of the full set stopped; then begins the search, or ends the run. */
 static cvtm_status end_fine(cvtm_solve *s, const cvtm_cvt_result *found) {
   const int stopped = s->state.result.stop == CVTM_STOP_REQUEST;
   if (!stopped) s->state.result.stop = found->stop;

@@ -19,7 +19,7 @@ typedef enum cvtm_solve_phase {
   CVTM_SOLVE_COARSE,  /* descends on a coarse level, then refines */
   CVTM_SOLVE_SEARCH,  /* rounds of transfers; undone if the energy does not decrease */
   CVTM_SOLVE_FINE,    /* the descent of the full set, with some transfers */
-  CVTM_SOLVE_ANNEAL,  /* rounds of displacements of all sites */
+  CVTM_SOLVE_ANNEAL,  /* rounds of displacements of the sites */
   CVTM_SOLVE_END
 } cvtm_solve_phase;
 
@@ -71,7 +71,7 @@ typedef struct cvtm_solve {
 } cvtm_solve;
 
 cvtm_cvt_task cvtm_solve_task(const cvtm_solve *solve);
-/* True if `deadline` has passed. */
+/* True if `deadline` has passed by the clock of rank 0, or if the ranks cannot communicate. */
 int cvtm_solve_is_late(const cvtm_solve *solve, double deadline);
 
 /* --- levels.c --------------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ int cvtm_solve_is_late(const cvtm_solve *solve, double deadline);
 cvtm_status cvtm_cvt_sample_scanned(cvtm_domain domain, const float *density,
                                     const double *sqrt_integral, int64_t count, uint64_t seed,
                                     cvtm_cvt_start start, double *sites, cvtm_error *error);
-/* Chooses the lattices or the levels for the start. */
+/* Chooses the lattices or the levels for the start; neither if sites are given or effort is low. */
 cvtm_status cvtm_solve_plan_start(cvtm_solve *solve);
 /* Makes the plan use the density of state.level, at which the run starts or continues. */
 cvtm_status cvtm_solve_enter(cvtm_solve *solve);
@@ -98,12 +98,12 @@ void cvtm_solve_free_transfers(cvtm_solve *solve);
 /* Moves up to `most` sites with the least energies beside the sites with the largest energies, and
  * sets state.transferred. The plan's moments must be those of the sites. */
 cvtm_status cvtm_solve_transfer(cvtm_solve *solve, int64_t most, double contrast);
-/* Moves every site away from its nearest neighbour. The plan's moments must be those of the sites.
- */
+/* Moves the sites away from their nearest neighbours (cvtm_cvt_repel_site). The plan's moments must
+ * be those of the sites. */
 cvtm_status cvtm_solve_displace(cvtm_solve *solve);
-/* cvtm_solve_keep saves the plan's sites, which are the result of a descent, and the energy and
- * gradient norm of *found. cvtm_solve_restore copies the saved sites back, and evaluates the
- * energy. */
+/* cvtm_solve_keep saves the energy and gradient norm of *found, the result of a descent, and the
+ * plan's sites if `kept` is not NULL. cvtm_solve_restore copies the saved sites back, and evaluates
+ * the energy. */
 cvtm_status cvtm_solve_keep(cvtm_solve *solve, const cvtm_cvt_result *found);
 cvtm_status cvtm_solve_restore(cvtm_solve *solve);
 /* Separates coincident sites (host), of which all but one have no mass, and evaluates again. Sites
