@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ISO C cannot convert an object pointer to a function pointer, so the bytes of the pointer are
- * copied. */
+/* ISO C cannot convert an object pointer to a function pointer, so the bytes are copied. */
 static int find_symbol(void *library, const char *name, void *function) {
   void *const symbol = dlsym(library, name);
   memcpy(function, &symbol, sizeof symbol);
@@ -137,8 +136,7 @@ struct cvtm_nccl {
 static int load_nccl(cvtm_nccl *n) {
   const char *const names[] = {"libnccl.so.2", "/usr/local/cuda/lib64/libnccl.so.2"};
   (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
-  /* A channel takes time and memory to open, and the arrays are too small to gain from more than 4.
-   */
+  /* A channel takes time and memory to open; the arrays are too small to gain from more than 4. */
   (void)setenv("NCCL_MAX_NCHANNELS", "4", 0);
   (void)setenv("NCCL_MAX_P2P_NCHANNELS", "4", 0);
   for (size_t k = 0; k < sizeof names / sizeof names[0] && n->library == NULL; ++k)

@@ -86,8 +86,8 @@ static int open_folder(const char *path) {
   return file;
 }
 
-/* Syncs a file or a folder; returns 0 or an errno. Returns 0 also where the file system or device
- * cannot sync. */
+/* Syncs a file or a folder. Returns 0 or an errno; 0 also where file system or device cannot
+ * sync. */
 static int sync_descriptor(int file) {
   while (fsync(file) != 0) {
     if (errno == EINVAL || errno == EOPNOTSUPP || errno == EROFS) return 0;
@@ -166,8 +166,7 @@ static void clean_folder_of(const char *path) {
   closedir(entries);
 }
 
-/* Locks a new file. Returns 0 if another process removes the file, because the lock came too late.
- */
+/* Locks a new file. Returns 0 if that is too late: another process removes the file. */
 static int lock_temporary(int file) {
   struct stat found;
   if (flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK; /* locks do not work */

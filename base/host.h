@@ -71,8 +71,7 @@ void cvtm_scratch_free(cvtm_scratch *scratch);
 
 /* --- trees of a union-find -------------------------------------------------------------------- */
 
-/* The root of the tree that contains i, which is the smallest number of the tree. At first
- * parent[i] = i. */
+/* The root of i's tree, which is the smallest number of the tree. At first parent[i] = i. */
 int32_t cvtm_root_of(int32_t *parent, int32_t i);
 /* Joins the trees of a and b; returns 0 if a and b were in the same tree before. */
 int cvtm_join_trees(int32_t *parent, int32_t a, int32_t b);

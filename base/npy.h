@@ -24,8 +24,7 @@ typedef struct cvtm_npy {
   void *storage; /* malloc'd; free with cvtm_npy_free; NULL: `data` is borrowed */
 } cvtm_npy;
 
-/* The input of a function: a file, or the caller's array, which is read as if it were in an NPY
- * file. */
+/* The input of a function: a file, or the caller's array, which is read like an NPY file. */
 typedef struct cvtm_input {
   const char *name;      /* path of the file, or the array's name in messages; NULL: no input */
   const cvtm_npy *array; /* borrowed; NULL: the file is read */
@@ -43,8 +42,7 @@ cvtm_status cvtm_npy_take(unsigned char *bytes, size_t size, const char *name, c
  * and size of the elements are unknown, or `count` is not the product of `shape`. */
 cvtm_status cvtm_npy_open(const cvtm_input *source, cvtm_npy *array, cvtm_error *error);
 void cvtm_npy_free(cvtm_npy *array);
-/* Rounds elements first .. first + count - 1 to float; returns 1 if a finite element is too large
- * for a float. */
+/* Rounds elements first .. first + count - 1 to float; returns 1 if a finite one is too large. */
 int cvtm_npy_get_floats(const cvtm_npy *array, int64_t first, int64_t count, float *values);
 /* Element i converted to double. */
 double cvtm_npy_get(const cvtm_npy *array, int64_t i);

@@ -49,8 +49,7 @@ typedef struct cvtm_pairs {
 
 /* Removes blanks at both ends, in place. */
 char *cvtm_trim(char *text);
-/* Takes the next line that is neither empty nor a comment, which begins with #; returns 0 if there
- * is none. */
+/* Takes the next line that is neither empty nor a comment (#...); returns 0 if there is none. */
 int cvtm_pairs_take(cvtm_pairs *pairs);
 /* Fails with CVTM_ERROR_INPUT; the message has file, line and reason. */
 cvtm_status cvtm_pairs_fail(const cvtm_pairs *pairs, const char *reason);
@@ -95,8 +94,7 @@ typedef void *cvtm_numeric_locale;
 cvtm_numeric_locale cvtm_numeric_locale_enter(void);
 void cvtm_numeric_locale_leave(cvtm_numeric_locale previous);
 
-/* --- names of options in messages ---------------------------------------------------------------
- */
+/* --- names of options in messages ------------------------------------------------------------- */
 
 /* How messages of the calling thread name options. The format of a message has --NAME, or --%s and
  * a name; the arguments may hold any text. */

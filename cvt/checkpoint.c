@@ -135,8 +135,7 @@ static int are_counts(const int64_t *value, int count) {
   return 1;
 }
 
-/* True if the phase can run on this level, and the state has the kept sites that the phase needs.
- */
+/* True if the phase can run on this level, and the state has the kept sites that it needs. */
 static int phase_is_possible(const cvtm_solve *s, const cvtm_solve_state *st, int64_t count) {
   switch (st->phase) {
     case CVTM_SOLVE_LATTICE:

@@ -1,5 +1,4 @@
-/* Sites of several classes: the numbers of sites, the start, and the descent of the coupled
- * energy. */
+/* Sites of several classes: their numbers, the start, and the descent of the coupled energy. */
 #include "cvt/classes.h"
 
 #include "base/clock.h"

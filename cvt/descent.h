@@ -102,8 +102,7 @@ typedef enum cvtm_descent_stage {
   CVTM_DESCENT_LBFGSB
 } cvtm_descent_stage;
 
-/* The progress of a descent, without its arrays (cvtm_evaluator.save). At the start all are zero.
- */
+/* The progress of a descent, without its arrays (cvtm_evaluator.save). All are zero at first. */
 typedef struct cvtm_descent_state {
   int64_t stage; /* a cvtm_descent_stage */
   int64_t iterations, evaluations;

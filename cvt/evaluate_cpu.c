@@ -232,8 +232,7 @@ CVTM_INLINE int ring_of_polygon(const int32_t *neighbor, int32_t corners, kept_r
 
 enum { PREFETCHED = 6 /* slots ahead: the order of rings is that of the caller, not of slots */ };
 
-/* Makes the cell if its ring still bounds the cell; otherwise marks the cells that cannot be kept.
- */
+/* Makes the cell if its ring still bounds it; otherwise marks the cells that cannot be kept. */
 CVTM_INLINE void keep_cell(cell_sums *s, int64_t slot) {
   const int64_t later = slot + PREFETCHED < s->tree.count ? slot + PREFETCHED : slot;
   __builtin_prefetch(&s->kept->ring[s->tree.index[later]]);

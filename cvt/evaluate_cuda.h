@@ -23,8 +23,7 @@ typedef struct cvtm_clipped_cells {
   int32_t chunk;
 } cvtm_clipped_cells;
 
-/* The deferred cells, for which hull construction fails: the slots of their sites, in no particular
- * order. */
+/* The deferred cells, for which hull construction fails: the slots of their sites, in any order. */
 typedef struct cvtm_deferred_cells {
   int32_t *slot, *count;
 } cvtm_deferred_cells;

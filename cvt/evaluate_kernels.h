@@ -108,8 +108,7 @@ CVTM_HD cvtm_cell_moments cvtm_cvt_no_pixels(const double *site) {
   return sums;
 }
 
-/* Adds pixel p to the moments of a site; on a torus, the image of its centre nearest to the site.
- */
+/* Adds pixel p to the moments of a site; on a torus, its image nearest to the site. */
 CVTM_HD void cvtm_cvt_add_pixel(const cvtm_density_view *density, int32_t p, double sx, double sy,
                                 cvtm_cell_moments *sums) {
   const double width = (double)density->width, height = (double)density->height;

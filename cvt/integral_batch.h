@@ -113,8 +113,7 @@ CVTM_INLINE int cvtm_batch_find_pixels(cvtm_domain domain, const cvtm_cell *cell
          c->row[c->bottom] < domain.height && c->row[c->bottom] - c->row[c->top] < CVTM_BATCH_ROWS;
 }
 
-/* Adds the edge from corner a down to corner b. right: 0: of the left side, 1: of the right side.
- */
+/* Adds the edge from corner a down to corner b. right: 0: on the left side, 1: on the right. */
 CVTM_INLINE void cvtm_batch_add_edge(cvtm_batch *batch, const cvtm_cell *cell,
                                      const cvtm_batch_cell *of, cvtm_batch_corners *c, int32_t a,
                                      int32_t b, int right) {
@@ -220,8 +219,7 @@ CVTM_INLINE void cvtm_batch_slope(const cvtm_batch_lanes *a, const cvtm_batch_la
   *slope = CVTM_BATCH_WHERE(CVTM_BATCH_SIZE(*a) < huge * CVTM_BATCH_SIZE(*b), *a / *b);
 }
 
-/* The walk of each lane down one edge: the current point, and the grid lines still to be crossed.
- */
+/* The walk of each lane down an edge: the current point, and the grid lines still to cross. */
 typedef struct cvtm_batch_walk {
   cvtm_batch_lanes x, y, column, row, columns,
       rows; /* the current point and its lines; columns, rows: number of lines still to cross */

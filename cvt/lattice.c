@@ -10,8 +10,7 @@ static const double good_ratio = 1 + 1e-5;
 /* Lattices on a torus with a larger ratio have more energy than tessellations by coarse levels. */
 static const double worst_ratio = 1.004;
 
-/* Up to this number of sites, the best lattice depends on the border, and all lattices are tried.
- */
+/* Up to this number of sites, the best lattice depends on the border, and all are tried. */
 enum { FEW_SITES = 2000 };
 
 /* Gauss's reduction to u, v with 0 <= -2 u.v <= |u|^2 <= |v|^2; then the second moment of the

@@ -285,8 +285,7 @@ CVTM_HD void cvtm_pull_store(const cvtm_pull_part *part, int32_t pixel, double v
     by_density.single[at] = (float)value;
 }
 
-/* Computes the pixels inside one cell, and lists the others. Returns the number of listed pixels.
- */
+/* Computes the pixels inside one cell, and lists the others. Returns the number of the others. */
 CVTM_HD int32_t cvtm_pull_whole_pixels(const cvtm_pull_part *part, cvtm_pull_result by_density) {
   const int32_t pixels = part->width * part->height, lane = part->lanes.lane;
   int32_t listed = 0;

@@ -28,8 +28,7 @@ static int cut_between(const cvtm_cell *from, int is_y, double low, double high,
   return 1;
 }
 
-/* Pixels first .. last. range_of: those pixels of `all` that meet the interval of the values +
- * origin. */
+/* Pixels first .. last. range_of: those of `all` that meet the interval of the values + origin. */
 typedef struct pixel_range {
   int32_t first, last;
 } pixel_range;

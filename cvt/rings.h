@@ -53,8 +53,7 @@ static inline int32_t cvtm_ring_mark_of(const int32_t *cut) {
   return __atomic_load_n(cut, __ATOMIC_RELAXED);
 }
 
-/* Marks for round 1 the cells across vanished edges and at their ends. gone: a bit for each edge.
- */
+/* Marks for round 1 the cells across vanished edges and at their ends. gone: a bit per edge. */
 CVTM_INLINE void cvtm_ring_mark_gone(cvtm_ring ring, uint32_t gone, int32_t *cut) {
   for (int32_t k = 0; k < ring.count; ++k) {
     if (!(gone >> k & 1)) continue;

@@ -160,8 +160,7 @@ static void prefetch_square(const hilbert_walk *walk, int i, int j) {
     __builtin_prefetch(walk->density + (int64_t)row * walk->domain.width + i);
 }
 
-/* Skips the square with the corner (i, j) and returns 1, or returns 0 if a site is to be placed in
- * the square. */
+/* Skips the square with the corner (i, j) and returns 1, or returns 0 if a site belongs in it. */
 static int skip_square(hilbert_walk *walk, int i, int j) {
   const double after = walk->sum + square_length(walk, i, j);
   if (walk->next < walk->last && walk->target < after) {

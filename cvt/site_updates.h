@@ -1,5 +1,4 @@
-/* Inside cvt only: changes of sites between evaluations, and preparations of a descent, by device.
- */
+/* Inside cvt only: changes of sites between evaluations, and before a descent, by device. */
 #pragma once
 
 #include "base/phases.h"
@@ -82,8 +81,7 @@ typedef struct cvtm_cvt_repulsion {
     device, count, cvtm_cvt_add_moments, more, weight, sums)
 
 typedef struct cvtm_site_updates_table {
-  /* Sets least[1] to the smaller of value[0] and least[0], and best to sites if value[0] is less.
-   */
+  /* least[1] = the smaller of value[0] and least[0]. If value[0] is less, copies sites to best. */
   cvtm_status (*keep_best)(cvtm_device *device, const double *sites, int64_t count,
                            const double *value, double *least, double *best);
   /* Finds the edge midpoints of the sites in the tree, and their numbers, in the order of slots.

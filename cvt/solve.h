@@ -102,8 +102,8 @@ cvtm_status cvtm_solve_transfer(cvtm_solve *solve, int64_t most, double contrast
  * be those of the sites. */
 cvtm_status cvtm_solve_displace(cvtm_solve *solve);
 /* cvtm_solve_keep saves the energy and gradient norm of *found, the result of a descent, and the
- * plan's sites if `kept` is not NULL. cvtm_solve_restore copies the saved sites back, and evaluates
- * the energy. */
+ * plan's sites if `kept` is not NULL. cvtm_solve_restore copies them back, and evaluates the
+ * energy. */
 cvtm_status cvtm_solve_keep(cvtm_solve *solve, const cvtm_cvt_result *found);
 cvtm_status cvtm_solve_restore(cvtm_solve *solve);
 /* Separates coincident sites (host), of which all but one have no mass, and evaluates again. Sites

@@ -192,8 +192,7 @@ void cvtm_plotter_place(const cvtm_plotter *plotter, double width, double height
   place[1] = plotter->units * (is_on_paper ? plotter->area[3] - y : bottom - y);
 }
 
-/* --- the time to plot --------------------------------------------------------------------------
- */
+/* --- the time to plot ------------------------------------------------------------------------- */
 
 /* The seconds of a straight move that begins and ends at rest. */
 static double seconds_of(double length, double speed, double acceleration) {
@@ -226,8 +225,7 @@ void cvtm_plotter_measure(const cvtm_plotter *plotter, const cvtm_drawing *drawi
   figures->seconds_lifting = plotter->lift_seconds * (double)figures->strokes;
 }
 
-/* --- profiles of G-code ------------------------------------------------------------------------
- */
+/* --- profiles of G-code ----------------------------------------------------------------------- */
 
 static cvtm_gcode_lines *lines_of_key(cvtm_gcode_profile *profile, const char *key) {
   const struct {

@@ -513,8 +513,7 @@ static cvtm_status improve_tour(const double *points, int32_t count, const int32
   return status;
 }
 
-/* --- All steps - -------------------------------------------------------------------------------
- */
+/* --- All steps -------------------------------------------------------------------------------- */
 
 /* Finds the bounding box of the points, as a square. */
 static cvtm_status measure_points(const double *points, int64_t count, double *left, double *top,

@@ -199,8 +199,7 @@ CVTM_HD int cvtm_hull_is_repeated(const cvtm_hull_search *s) {
   return x == s->o.x && y == s->o.y;
 }
 
-/* Begins a search for the cell of the site at a slot. Returns the square of the largest reach that
- * is allowed. */
+/* Begins a search of the cell of a slot's site. Returns the largest allowed reach, squared. */
 CVTM_HD float cvtm_hull_begin(const cvtm_site_tree_view *tree, cvtm_domain domain, int64_t slot,
                               int wanted, cvtm_lanes lanes, float spacings, cvtm_hull_search *s) {
   s->tree = tree;

@@ -117,8 +117,7 @@ CVTM_HD int cvtm_cell_clip_site(double dx, double dy, int32_t other, const cvtm_
   }
 }
 
-/* Intersects the box with the square of side 2 reach around the site. Returns 0 if the result is
- * empty. */
+/* Cuts the box by the square of side 2 reach around the site. Returns 0 if nothing is left. */
 CVTM_HD int cvtm_cell_shrink_box(cvtm_cell_box *box, double reach) {
   if (box->x0 < -reach) box->x0 = -reach;
   if (box->y0 < -reach) box->y0 = -reach;

@@ -62,7 +62,7 @@ CVTM_HD void cvtm_cell_step_edge(const cvtm_cell *cell, int32_t step, cvtm_cell_
   edge->y1 = cell->y[edge->next * cell->stride];
 }
 
-/* Moves to the next edge, which may be horizontal. step: 1 down the left side, -1 down the right
+/* Moves to the next edge, perhaps horizontal. step: 1 down the left side, -1 down the right
  * side. */
 CVTM_HD void cvtm_cell_next_edge(const cvtm_cell *cell, int32_t step, cvtm_cell_edge *edge) {
   cvtm_cell_step_edge(cell, step, edge);

@@ -266,8 +266,7 @@ CVTM_HD void cvtm_search_range(const cvtm_site_tree_view *view, cvtm_metric metr
   }
 }
 
-/* The site nearest to a point, which is wrapped into a periodic domain. slot is -1 if there are no
- * sites. */
+/* The site nearest to a point, which is wrapped into a periodic domain. No sites: slot is -1. */
 CVTM_HD cvtm_nearest cvtm_site_tree_nearest(const cvtm_site_tree_view *view, cvtm_metric metric,
                                             double x, double y) {
   cvtm_nearest best = cvtm_nearest_none();

@@ -97,8 +97,7 @@ static void run_pass(executor on, cvtm_lbfgsb_pass pass, int entries, double *re
   if (pass == CVTM_PASS_B) on.arrays->state->needs_commit = 0;
 }
 
-/* --- phases of a round, see iteration.h --------------------------------------------------------
- */
+/* --- phases of a round, see iteration.h ------------------------------------------------------- */
 
 /* Runs pass A together with the test of the trial point. Returns g'd. */
 static double pass_speculatively(executor on) {
@@ -144,8 +143,7 @@ static void move_trial_point(executor on) {
   check_pass(on, on.arrays->divided->table->move(on.device, on.arrays));
 }
 
-/* --- the exact Cauchy point --------------------------------------------------------------------
- */
+/* --- the exact Cauchy point ------------------------------------------------------------------- */
 
 static void list_window(executor on) {
   host_window *window = on.window;
@@ -219,8 +217,7 @@ static int next_breakpoint(executor on, double *t) {
   return 1;
 }
 
-/* --- the functions of the table ----------------------------------------------------------------
- */
+/* --- the functions of the table --------------------------------------------------------------- */
 
 cvtm_status cvtm_divided_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
                                const cvtm_lbfgsb_state *first) {
@@ -244,8 +241,7 @@ cvtm_status cvtm_divided_round(cvtm_device *device, const cvtm_lbfgsb_arrays *ar
   return status;
 }
 
-/* --- memory and shares -------------------------------------------------------------------------
- */
+/* --- memory and shares ------------------------------------------------------------------------ */
 
 static void point_to_decisions(cvtm_lbfgsb_arrays *arrays, decisions *decided, int exact) {
   arrays->state = &decided->state;

@@ -208,8 +208,7 @@ static __global__ void __launch_bounds__(COMBINE_THREADS)
     w[e] = read_row(all, state, rows[e / columns], static_cast<int>(e % columns), 0);
 }
 
-/* --- the table ---------------------------------------------------------------------------------
- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static const void *find_products(int m) {
   typedef void (*kernel)(cvtm_lbfgsb_arrays, pass_inputs);

@@ -53,8 +53,7 @@ static cvtm_lbfgsb_layout layout_of(executor on) {
   return cvtm_lbfgsb_get_layout(on.arrays->state->history, on.arrays->state->bounded);
 }
 
-/* --- phases, see iteration.h -------------------------------------------------------------------
- */
+/* --- phases, see iteration.h ------------------------------------------------------------------ */
 
 static cvtm_lbfgsb_state *executor_state(executor on) { return on.arrays->state; }
 

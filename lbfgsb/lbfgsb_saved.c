@@ -39,8 +39,7 @@ typedef struct saved_array {
   size_t bytes, first, all;
 } saved_array;
 
-/* An array with `size` bytes for each of n elements; this rank has `count` elements, beginning at
- * `first`. */
+/* An array of n elements of `size` bytes; this rank has `count` elements, from `first` on. */
 static saved_array divide_array(void *memory, int64_t first, int64_t count, int64_t n,
                                 size_t size) {
   return (saved_array){memory, (size_t)count * size, (size_t)first * size, (size_t)n * size};

@@ -112,8 +112,7 @@ static void read_nearest_row(executor on, double *w) {
   read_rows(on, &row, 1, w);
 }
 
-/* --- phases of a round, see iteration.h and host_rounds.h --------------------------------------
- */
+/* --- phases of a round, see iteration.h and host_rounds.h ------------------------------------- */
 
 static void test_trial_point(executor on) {
   const cvtm_lbfgsb_arrays *arrays = on.arrays;
@@ -234,8 +233,7 @@ cvtm_status cvtm_panels_round(cvtm_device *device, const cvtm_lbfgsb_arrays *arr
   return status;
 }
 
-/* --- memory ------------------------------------------------------------------------------------
- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 /* Takes `bytes` from the block at *at; without a block, only counts. */
 static void *take(const cvtm_panels *panels, size_t *at, size_t bytes) {
@@ -291,8 +289,7 @@ void cvtm_panels_destroy(cvtm_device *device, cvtm_panels *panels) {
   free(panels);
 }
 
-/* --- the passes on the CPU ---------------------------------------------------------------------
- */
+/* --- the passes on the CPU -------------------------------------------------------------------- */
 
 /* W is stored in the tiles of cvtm_lbfgsb_at, as for short histories, so that both can use the same
  * passes over all rows. No library multiplies the panels, since the order of its sums would depend
@@ -414,8 +411,7 @@ static cvtm_status grow(cvtm_device *device, panels_cpu *own, size_t count) {
   return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
 }
 
-/* Adds parts of fixed size in the order of their indices: gives the same bits for any number of
- * threads. */
+/* Adds parts of fixed size in order, and so gives the same bits for any number of threads. */
 static cvtm_status cpu_gram(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
                             const int32_t *rows, int64_t count, double *gram, double *wg) {
   panels_cpu *panels = own;

@@ -135,8 +135,7 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* --- the table ---------------------------------------------------------------------------------
- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static unsigned pass_blocks(int64_t n) {
   const int64_t blocks = (n - 1) / THREADS + 1;

@@ -52,8 +52,7 @@ CVTM_HD int cvtm_lbfgsb_state_is_valid(const cvtm_lbfgsb_state *state, int histo
          state->recorded >= 0;
 }
 
-/* The stop that does not come from an iteration: `request` by the host, or the limit of
- * evaluations. */
+/* A stop not due to an iterate: `request` by the host, or the limit of evaluations. */
 CVTM_HD cvtm_stop cvtm_lbfgsb_find_interruption(const cvtm_lbfgsb_state *state, int request) {
   if (request != (int)CVTM_STOP_NONE) return (cvtm_stop)request;
   if (state->max_evaluations > 0 && state->evaluations >= state->max_evaluations) {

@@ -80,8 +80,7 @@ CVTM_HD double cvtm_lbfgsb_projected_gradient(const cvtm_lbfgsb_arrays *arrays,
   return cvtm_lbfgsb_unscaled(arrays, row, fabs(cvtm_clamp(to, row->lower, row->upper) - row->x));
 }
 
-/* --- pass A and the passes like it --------------------------------------------------------------
- */
+/* --- pass A and the passes like it ------------------------------------------------------------ */
 
 /* The entries of the pair (s, y) in one row. */
 typedef struct cvtm_lbfgsb_pair {
@@ -142,8 +141,7 @@ CVTM_HD int cvtm_lbfgsb_selects(const cvtm_lbfgsb_state *state, cvtm_lbfgsb_rows
   return *t > least && *t <= most;
 }
 
-/* --- pass B, and steps along d ------------------------------------------------------------------
- */
+/* --- pass B, and steps along d ---------------------------------------------------------------- */
 
 /* x + step d within the box. A step that reaches a bound up to rounding ends on the bound. */
 CVTM_HD double cvtm_lbfgsb_trial(const cvtm_lbfgsb_variable *row, double d, double step) {

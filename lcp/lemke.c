@@ -11,8 +11,7 @@
 
 enum { ATTEMPTS = 30 }; /* largest number of paths, if the first is a ray */
 
-/* --- the solution ------------------------------------------------------------------------------
- */
+/* --- the solution ----------------------------------------------------------------------------- */
 
 /* F_i = (A x - b)_i; *size: the sum of the absolute values of its terms, plus |x_i|. */
 static double f_of(const lemke *p, const double *x, int64_t i, double *size) {
@@ -110,8 +109,7 @@ static void refine(lemke *p, double *x, double *scratch) {
     memcpy(x, scratch, (size_t)p->n * sizeof *x);
 }
 
-/* --- the solver --------------------------------------------------------------------------------
- */
+/* --- the solver ------------------------------------------------------------------------------- */
 
 /* Makes the matrix [0 -A'; A 0]. */
 static cvtm_status skew_matrix(const cvtm_csr *a, cvtm_csr *skew, cvtm_error *error) {
@@ -196,8 +194,7 @@ static cvtm_status look_for_proof(const lemke *p, cvtm_lcp_stop *stop) {
   return status;
 }
 
-/* Solves the problem in host memory. best: the solution; x, scratch: buffers. Each has n
- * numbers. */
+/* Solves the problem in host memory. best: the solution; x, scratch: buffers; n numbers each. */
 static cvtm_status solve_on_host(lemke *p, double *best, double *x, double *scratch,
                                  cvtm_lcp_result *result) {
   const cvtm_lcp_options *o = &p->solver->head.options;

@@ -25,8 +25,7 @@
 enum { NO_ROW = -1, OWN_BOUND = -2 };
 static const double least_pivot = 1e-10; /* relative to the largest entry of the column */
 
-/* --- the dictionary ----------------------------------------------------------------------------
- */
+/* --- the dictionary --------------------------------------------------------------------------- */
 
 static double *row_of(const lemke *p, int64_t row) { return p->entry + row * (p->pairs + 1); }
 
@@ -73,8 +72,7 @@ static void pivot(lemke *p, int64_t row, int32_t column, double value) {
   ++p->pivots;
 }
 
-/* --- the start ---------------------------------------------------------------------------------
- */
+/* --- the start -------------------------------------------------------------------------------- */
 
 static void fill_dictionary(lemke *p) {
   const cvtm_csr *a = p->matrix;
@@ -265,8 +263,7 @@ static double add_artificial_variable(lemke *p, int attempt) {
   return least;
 }
 
-/* --- the path ----------------------------------------------------------------------------------
- */
+/* --- the path --------------------------------------------------------------------------------- */
 
 /* The distance of a row's variable from the bound that it meets if it changes at this rate. */
 static double distance_to_bound(const lemke *p, int64_t row, double rate) {

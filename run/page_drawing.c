@@ -113,8 +113,7 @@ static cvtm_status run_draw_mesh(const cvtm_mesh *mesh, cvtm_domain domain, cons
                    error);
 }
 
-/* --- dots, touches and paths ---------------------------------------------------------------------
- */
+/* --- dots, touches and paths ------------------------------------------------------------------ */
 
 static cvtm_status make_dots(const run_scene *scene, const cvtm_page *page, double spacing,
                              cvtm_drawing *drawing, cvtm_error *error) {

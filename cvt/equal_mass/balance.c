@@ -235,8 +235,7 @@ static double cg_tolerance(double deviation, double tolerance) {
   return fmin(fmax(deviation, 0.3 * tolerance / deviation), loosest_cg_tolerance);
 }
 
-/* Adds power->step to the weights, halved until they are better; *moved = 0 if no length is good.
- */
+/* Adds power->step to the weights, halved until they are better; *moved = 0 if they never are. */
 static cvtm_status search_along(cvtm_power *p, double slope, cvtm_power_figures *figures,
                                 int *moved, cvtm_power_effort *effort) {
   double length = 1;

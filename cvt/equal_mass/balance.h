@@ -1,5 +1,4 @@
-/* Inside equal_mass only: the weights with which the power cells of given sites have equal
- * masses. */
+/* Inside equal_mass only: weights with which the power cells of given sites have equal masses. */
 #pragma once
 
 #include "cvt/equal_mass/power_kernels.h"

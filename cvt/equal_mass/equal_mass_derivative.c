@@ -31,8 +31,7 @@ static const double start_tolerance = 1e-5;
 static const double rounding = 1e-14; /* relative error of a mass that rounding leaves */
 enum { MOST_NEWTON_STEPS = 10, MOST_SOLVER_SWEEPS = 20 };
 
-/* --- K x = b by conjugate gradients -----------------------------------------------------------
- */
+/* --- K x = b by conjugate gradients ----------------------------------------------------------- */
 
 static double product(const double *a, const double *b, int64_t n) {
   double sum = 0;
@@ -112,8 +111,7 @@ static cvtm_status solve_laplacian(const cvtm_equal_mass_derivative *e, double *
                    " parts of it?");
 }
 
-/* --- the weights ------------------------------------------------------------------------------
- */
+/* --- the weights ------------------------------------------------------------------------------ */
 
 /* Computes the cells of the weights, and the masses and centroids of the cells. *deviation: the
  * largest deviation of a mass from the target. */
@@ -257,8 +255,7 @@ const double *cvtm_equal_mass_derivative_centroids(const cvtm_equal_mass_derivat
   return e->centroids;
 }
 
-/* --- derivatives ------------------------------------------------------------------------------
- */
+/* --- derivatives ------------------------------------------------------------------------------ */
 
 /* Sets phi for the function sum_i by_centroids_i . centroid_i. Since d centroid_i = d (integral
  * over cell i of rho (x - centroid_i)) / mass_i at fixed centroid_i on the right, phi_i(x) =

@@ -39,8 +39,7 @@ static void free_rows(host_rows *rows) {
   *rows = (host_rows){0};
 }
 
-/* Allocates rows with `entries` entries. Returns 0 if memory runs out; even then the caller frees.
- */
+/* Allocates rows with `entries` entries. Returns 0 if memory runs out; the caller always frees. */
 static int allocate_rows(host_rows *rows, int64_t count, int64_t entries, int threads) {
   rows->count = count;
   rows->threads = count < WORTH_THREADS ? 1 : threads;
@@ -178,8 +177,7 @@ static int coarsen_by_matchings(const host_rows *fine, int32_t *aggregate, int32
   return good;
 }
 
-/* --- packing -----------------------------------------------------------------------------------
- */
+/* --- packing ---------------------------------------------------------------------------------- */
 
 /* Appends `count` numbers; returns the address of the first, or NULL if memory runs out. */
 static int32_t *add_indices(packed *all, int64_t count) {
@@ -271,11 +269,9 @@ static int pack_inverse(packed *all, const host_rows *rows) {
   return 1;
 }
 
-/* --- the levels ----------------------------------------------------------------------------------
- */
+/* --- the levels ------------------------------------------------------------------------------- */
 
-/* The sizes of the levels, and their arrays on the host; pointers are set when all sizes are known.
- */
+/* The sizes of the levels, and their arrays on the host; pointers are set last. */
 typedef struct plan {
   int32_t levels;
   int64_t count[CVTM_POWER_LEVELS], entries[CVTM_POWER_LEVELS];
@@ -327,8 +323,7 @@ static void free_device_rows(device_rows *d) {
   free(d->coupling);
 }
 
-/* Copies the matrix; the caller frees the copy, also on failure. *entries: the number of entries.
- */
+/* Copies the matrix; the caller frees the copy, also on failure. *entries: number of entries. */
 static cvtm_status copy_rows(cvtm_device *device, const cvtm_power_matrix *a, const int32_t *order,
                              device_rows *d, int64_t *entries) {
   const size_t n = (size_t)a->count;

@@ -46,8 +46,7 @@ typedef struct cvtm_blue_noise cvtm_blue_noise;
 cvtm_status cvtm_blue_noise_create(cvtm_device *device, cvtm_domain domain, const float *density,
                                    double width, int64_t count, cvtm_blue_noise **noise);
 void cvtm_blue_noise_destroy(cvtm_blue_noise *noise);
-/* Evaluates the energy, as a cvtm_objective of 2 * count variables. context: the cvtm_blue_noise.
- */
+/* The energy as a cvtm_objective of 2 * count variables. context: the cvtm_blue_noise. */
 cvtm_status cvtm_blue_noise_evaluate(void *context, const double *x, double *f, double *g,
                                      void *stream);
 /* Computes the widths (host, count) of the kernels of points at x (device memory). */

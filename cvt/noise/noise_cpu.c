@@ -2,8 +2,7 @@
 
 enum { LANES = CVTM_KERNEL_LANES };
 
-/* --- sorting -------------------------------------------------------------------------------------
- */
+/* --- sorting ---------------------------------------------------------------------------------- */
 
 /* Counts the sources of each class. Returns the least variance. */
 static double divide_into_classes(const cvtm_kernel_cells *cells, const cvtm_kernel_source *source,
@@ -48,8 +47,7 @@ static cvtm_status sort_cpu(cvtm_device *device, const cvtm_kernel_cells *cells,
   return CVTM_OK;
 }
 
-/* --- sums ----------------------------------------------------------------------------------------
- */
+/* --- sums ------------------------------------------------------------------------------------- */
 
 /* The sums of each lane: lane k sums sources k, k + LANES, ... of each run. */
 typedef struct lane_sums {
@@ -122,8 +120,7 @@ static cvtm_status sums_cpu(cvtm_device *device, const cvtm_kernel_cells *cells,
   return CVTM_OK;
 }
 
-/* --- points --------------------------------------------------------------------------------------
- */
+/* --- points ----------------------------------------------------------------------------------- */
 
 static cvtm_status gradient_cpu(cvtm_device *device, const cvtm_noise_points *points, double *f,
                                 double *g) {

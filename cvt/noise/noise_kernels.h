@@ -20,8 +20,7 @@ enum {
   CVTM_KERNEL_LANES = 4, /* lanes of a sum; each adds every 4th source of a run */
 };
 
-/* A kernel between widths a and b is neglected beyond the distance of this times sqrt(a^2 + b^2).
- */
+/* A kernel between widths a and b is neglected beyond this times sqrt(a^2 + b^2). */
 #define CVTM_KERNEL_REACH 6.0
 
 /* The sources of one octave of variances. */

@@ -198,8 +198,7 @@ static const double step_of_spacing = 0.5; /* distance of nodes / spacing, where
                                             * largest */
 static const double nodes_of_point = 8, nodes_least = 16384;
 
-/* --- masses --------------------------------------------------------------------------------------
- */
+/* --- masses ----------------------------------------------------------------------------------- */
 
 /* Divides a line of `count` piecewise constant values into `cells` equal parts. Their masses are
  * differences of cumulative sums. */
@@ -341,8 +340,7 @@ enum { NODES_AT_ONCE = 1 << 18 };
 static const double leaf_of_width =
     1.2; /* the largest side of a square that is one source, in kernel widths */
 
-/* --- sources -------------------------------------------------------------------------------------
- */
+/* --- sources ---------------------------------------------------------------------------------- */
 
 /* The squares, each of which is one source. */
 typedef struct leaves {
@@ -411,8 +409,7 @@ static double smoothed(const cvtm_target *target, int i, int j) {
   return sum;
 }
 
-/* --- sums ----------------------------------------------------------------------------------------
- */
+/* --- sums ------------------------------------------------------------------------------------- */
 
 /* The nodes of one call of cvtm_kernels_sum. */
 typedef struct node_batch {

@@ -57,8 +57,7 @@ cvtm_status cvtm_minpack2_create(cvtm_device *device, cvtm_minpack2_kind kind,
 void cvtm_minpack2_destroy(cvtm_minpack2 *problem);
 
 int64_t cvtm_minpack2_variables(const cvtm_minpack2 *problem);
-/* Writes the standard starting point to x, n doubles in device memory; gives the same bits on every
- * device. */
+/* Writes the standard start to x, n doubles in device memory; the same bits on every device. */
 cvtm_status cvtm_minpack2_start(const cvtm_minpack2 *problem, double *x);
 /* Writes the bounds of the problem (ept: the distance to the boundary; pjb: v >= 0), or infinities,
  * to n doubles each in device memory. */

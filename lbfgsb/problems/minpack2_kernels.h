@@ -349,8 +349,7 @@ CVTM_HD double cvtm_minpack2_grid_node(cvtm_minpack2_kind kind, const cvtm_minpa
   return cvtm_minpack2_node(kind, data, &s, i + 1, sides, g + k);
 }
 
-/* --- what differs between devices ----------------------------------------------------------------
- */
+/* --- what differs between devices ------------------------------------------------------------- */
 
 CVTM_C_BEGIN
 

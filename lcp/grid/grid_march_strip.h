@@ -46,7 +46,7 @@ struct node_pair {
 
 __device__ node_pair splat(double value) { return node_pair{value, value}; }
 
-/* The blocks of warps that march down a grid, `lines` lines each: their number side by side, and in
+/* The blocks of warps that march down a grid, `lines` lines each: how many side by side, and in
  * all. */
 struct march_blocks {
   int across, count;

@@ -14,8 +14,7 @@ double cvtm_csr_entry(const cvtm_csr *matrix, int64_t row, int64_t column);
 void cvtm_csr_sort_rows(cvtm_csr *matrix, int threads);
 cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *transpose,
                                cvtm_error *error);
-/* Computes P'AP, with every entry that the patterns allow. restriction: P', the transpose of the
- * prolongation. */
+/* Computes P'AP, with every entry that the patterns allow. restriction: the transpose P'. */
 cvtm_status cvtm_csr_galerkin(const cvtm_csr *matrix, const cvtm_csr *prolongation,
                               const cvtm_csr *restriction, int threads, cvtm_csr *product,
                               cvtm_error *error);

@@ -92,8 +92,7 @@ static void reference_pull_to_site(cvtm_domain d, const float *rho, const double
   by_site[1] = (double)sum[1];
 }
 
-/* --- derivatives -------------------------------------------------------------------------------
- */
+/* --- derivatives ------------------------------------------------------------------------------ */
 
 /* A plan that views a density, with room for N sites and arrays of a pull back. */
 typedef struct pull {

@@ -150,8 +150,7 @@ static inline double grid_energy(const grid_case *g) {
   return (double)sum;
 }
 
-/* --- obstacle problems with known answers --------------------------------------------------------
- */
+/* --- obstacle problems with known answers ----------------------------------------------------- */
 
 typedef enum obstacle { MEMBRANE, TORSION, HEMISPHERE } obstacle;
 
