@@ -86,8 +86,7 @@ static int open_folder(const char *path) {
   return file;
 }
 
-/* Syncs a file or a folder. Returns 0 or an errno; 0 also where file system or device cannot
- * sync. */
+/* Syncs a file or folder. Returns 0 or an errno; 0 also where file system or device cannot sync. */
 static int sync_descriptor(int file) {
   while (fsync(file) != 0) {
     if (errno == EINVAL || errno == EOPNOTSUPP || errno == EROFS) return 0;
