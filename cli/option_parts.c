@@ -465,6 +465,12 @@ cvtm_status cli_set_picture_widths(cli_options *options, const cli_value *value,
   return set_pair("picture-widths", "BLACK,WHITE", value, range, widths, widths + 1, error);
 }
 
+cvtm_status cli_set_globe_view(cli_options *options, const cli_value *value, cvtm_error *error) {
+  static const double range[][2] = {{-360, 360}, {-90, 90}};
+  double *view = options->sphere.view;
+  return set_pair("view", "LON,LAT", value, range, view, view + 1, error);
+}
+
 cvtm_status cli_set_smooth(cli_options *options, const cli_value *value, cvtm_error *error) {
   static const double range[][2] = {{0, 1e12}, {1e-9, 1 - 1e-9}};
   return set_pair("smooth", "LAMBDA[,P]", value, range, &options->run.condition.how.smooth,

@@ -166,6 +166,9 @@ const cli_option_row cli_option_rows[] = {
   {"picture-widths", 0, SPHERE, TEXT(text.picture_widths, "BLACK,WHITE"), OTHER(BASIC),
    "widths in km that black and white stand for where WIDTHS is a picture; greys between follow their sRGB values",
    .set = cli_set_picture_widths},
+  {"view", 0, SPHERE, TEXT(text.globe_view, "LON,LAT"), OTHER(BASIC),
+   "centre of the first view of a picture, in degrees; the second view is from the other side [-60,20]",
+   .set = cli_set_globe_view},
   {"mask", 0, SPHERE, SOURCE(sphere.mask, "FILE"), OTHER(BASIC),
    "leave out the cells whose centre lies where this map (npy, nc, a picture) is not 0, or inside these polygons (geojson, csv, svg)",
    .manual = "A cell is left out if its centre is on land. Polygons have longitudes and latitudes in degrees. "

@@ -186,5 +186,5 @@ cvtm_status cli_option_set_parts(cli_options *options, int row, const cli_part *
 cli_setter cli_set_domain, cli_set_format, cli_set_colours, cli_set_size_from, cli_set_within,
     cli_set_obstacle, cli_set_weight, cli_set_inside, cli_set_outside, cli_set_initial,
     cli_set_layers, cli_set_dot_size, cli_set_pen, cli_set_page, cli_set_pixel_size, cli_set_origin,
-    cli_set_region_name, cli_set_max_area, cli_set_levels, cli_set_picture_widths, cli_set_smooth,
-    cli_set_grade, cli_set_ranks, cli_set_plot_time;
+    cli_set_region_name, cli_set_max_area, cli_set_levels, cli_set_picture_widths,
+    cli_set_globe_view, cli_set_smooth, cli_set_grade, cli_set_ranks, cli_set_plot_time;

@@ -362,6 +362,8 @@ void cli_options_set_defaults(cli_command command, cli_options *options) {
   if (command == CLI_MESH) options->run.svg = CVTM_SVG_MESH;
   options->sphere.grade = 0.2;
   options->sphere.radius = 6371.229;
+  options->sphere.view[0] = -60;
+  options->sphere.view[1] = 20;
   if (command == CLI_SPHERE) options->run.iterations = 25;
   options->device = "auto";
   options->view.save = "cvtmesh-view";

@@ -83,8 +83,8 @@ struct cli_options {
   cvtm_run_options run;
 
   struct { /* values with parts, as given; cli_set_... sets the parts in `run` */
-    const char *format, *colours, *ranks, *levels, *picture_widths, *size_from, *domain, *smooth,
-        *grade, *initial;
+    const char *format, *colours, *ranks, *levels, *picture_widths, *globe_view, *size_from,
+        *domain, *smooth, *grade, *initial;
     const char *layers, *dot_size, *pen, *page, *pixel_size, *origin;
     cvtm_run_list within, obstacle, weight, inside, outside, region_names, max_area;
   } text;
@@ -96,6 +96,7 @@ struct cli_options {
   struct {
     double radius, grade;     /* radius in km; 1: the unit sphere */
     double picture_widths[2]; /* of black and of white, in km; 0: not given */
+    double view[2]; /* longitude and latitude of the centre of the first view of a picture */
     cvtm_input mask;
     const char *region; /* a cap, or a file */
   } sphere;

@@ -413,14 +413,15 @@ static void draw_half(const work *w, cvtm_raster *raster, double x0, double y0, 
  * red or orange. */
 static cvtm_status write_globe(const work *w, const char *path, cvtm_error *error) {
   const cvtm_colour paper = {{1, 1, 1}};
+  const double *view = w->options.sphere.view;
   cvtm_raster raster;
   cvtm_status status = cvtm_raster_create(2 * GLOBE_SIDE, 2 * GLOBE_SIDE, paper, &raster, error);
   if (status != CVTM_OK) return status;
   unsigned char *pixels = malloc((size_t)12 * GLOBE_SIDE * GLOBE_SIDE);
   if (pixels == NULL) status = cvtm_no_memory(error, "the picture");
   if (status == CVTM_OK) {
-    draw_half(w, &raster, 0, 0, -60, 20);
-    draw_half(w, &raster, GLOBE_SIDE, 0, 120, -20);
+    draw_half(w, &raster, 0, 0, view[0], view[1]);
+    draw_half(w, &raster, GLOBE_SIDE, 0, view[0] + 180, -view[1]);
     draw_half(w, &raster, 0, GLOBE_SIDE, 0, 90);
     draw_half(w, &raster, GLOBE_SIDE, GLOBE_SIDE, 0, -90);
     cvtm_raster_encode(&raster, pixels);

@@ -144,6 +144,11 @@ def test_other_files(cvtmesh):
     assert picture.shape == (2000, 2000, 3)
     red = (picture[..., 0] > 200) & (picture[..., 1] < 100)
     assert red.any() and (picture[0, 0] == 255).all()
+    cvtmesh.call("sphere", "300", "--radius", 1000, "--view", "120,-20", "-o", "other.png")
+    other = np.asarray(Image.open(cvtmesh.path("other.png")))  # the halves change places
+    swapped = np.roll(picture, 1000, 1)
+    assert (other[:1000] != swapped[:1000]).mean() < 1e-3 < (picture[:1000] != swapped[:1000]).mean()
+    cvtmesh.refused("sphere", "300", "--view", "0,91", "-o", "other.png", code=2, names=["--view"])
 
 
 def test_even_widths(cvtmesh):
