@@ -10,7 +10,7 @@
 #include "lbfgsb/iteration.h"
 #include "lbfgsb/lbfgsb_private.h"
 
-enum { SMALL_THREADS = 128 };
+enum { SMALL_THREADS = 128, ROOM = CVTM_SUM_COLUMNS };
 
 static_assert(static_cast<int>(CVTM_LBFGSB_SMALL) <= static_cast<int>(WARP),
               "a lane for each variable");
@@ -26,6 +26,7 @@ struct lane_group {
   int lane, n;
   int first;             /* the lane of the warp at which the group begins */
   unsigned mask;         /* the lanes of the group */
+  double *room;          /* in shared memory, where the lanes tell each other numbers: ROOM rows */
   double *subspace_step; /* of the variable of this lane */
 
   __device__ int is_problem() const { return problem < all.problems; }
@@ -39,6 +40,16 @@ struct lane_group {
     return {0.0, -HUGE_VAL, HUGE_VAL, 1.0, 0.0};
   }
   __device__ double get(double value, int of) const { return __shfl_sync(mask, value, first + of); }
+  /* Numbers of each lane, in rows, that all lanes then read in pairs: this takes fewer instructions
+   * than shuffles, each of which moves half a number. */
+  template <typename... Values>
+  __device__ const double2 *tell(Values... values) const {
+    double *row = room + lane;
+    __syncwarp(mask);
+    ((*row = values, row += LANES), ...);
+    __syncwarp(mask);
+    return reinterpret_cast<const double2 *>(room);
+  }
   /* Joins the values of all lanes; every lane gets the result. */
   template <typename Join>
   __device__ double join(double value, Join join_two) const {
@@ -48,9 +59,10 @@ struct lane_group {
         value = join_two(value, __shfl_xor_sync(mask, value, offset));
       return value;
     }
-    double joined = get(value, 0);
+    const double2 *told = tell(value);
+    double joined = join_two(told[0].x, told[0].y);
 #pragma unroll
-    for (int of = 1; of < LANES; ++of) joined = join_two(joined, get(value, of));
+    for (int k = 1; k < LANES / 2; ++k) joined = join_two(join_two(joined, told[k].x), told[k].y);
     return joined;
   }
   __device__ double sum(double value) const {
@@ -61,10 +73,13 @@ struct lane_group {
   }
   /* The product of the matrix and a vector; an element each. */
   __device__ double multiply(const double (&row)[LANES], double element) const {
+    const double2 *told = tell(element);
     double product = 0.0;
 #pragma unroll
-    for (int j = 0; j < LANES; ++j) {
-      if (j < n) product += row[j] * get(element, j);
+    for (int j = 0; j < LANES; j += 2) {
+      const double2 two = told[j / 2];
+      if (j < n) product += row[j] * two.x;
+      if (j + 1 < n) product += row[j + 1] * two.y;
     }
     return product;
   }
@@ -84,26 +99,31 @@ struct row_sums {
   __device__ row_sums() {
     for (int e = 0; e < CVTM_SUM_COLUMNS; ++e) value[e] = cvtm_lbfgsb_identity(e);
   }
-  /* Combines the entries of all lanes; every lane gets the result. nearest: nonzero in pass A. */
-  template <int LANES>
+  /* Combines the first ENTRIES entries of all lanes; every lane gets the result. nearest: nonzero
+   * in pass A. */
+  template <int ENTRIES, int LANES>
   __device__ void combine(const lane_group<LANES> &on, int nearest) {
-    double other[CVTM_SUM_COLUMNS];
+    double other[ENTRIES];
     if constexpr ((LANES & (LANES - 1)) == 0) {
 #pragma unroll
       for (int offset = LANES / 2; offset > 0; offset /= 2) {
-        for (int e = 0; e < CVTM_SUM_COLUMNS; ++e)
-          other[e] = __shfl_xor_sync(on.mask, value[e], offset);
-        cvtm_lbfgsb_combine_entries(value, other, CVTM_SUM_COLUMNS, nearest);
+        for (int e = 0; e < ENTRIES; ++e) other[e] = __shfl_xor_sync(on.mask, value[e], offset);
+        cvtm_lbfgsb_combine_entries(value, other, ENTRIES, nearest);
       }
     } else {
-      double own[CVTM_SUM_COLUMNS];
-      for (int e = 0; e < CVTM_SUM_COLUMNS; ++e) {
-        own[e] = value[e];
-        value[e] = on.get(own[e], 0);
-      }
-      for (int of = 1; of < LANES; ++of) {
-        for (int e = 0; e < CVTM_SUM_COLUMNS; ++e) other[e] = on.get(own[e], of);
-        cvtm_lbfgsb_combine_entries(value, other, CVTM_SUM_COLUMNS, nearest);
+      double next[ENTRIES];
+      const double2 *told =
+          on.tell(value[0], value[1], value[2], value[3], value[4], value[5], value[6]);
+      static_assert(static_cast<int>(ROOM) == 7, "all entries are told");
+#pragma unroll
+      for (int k = 0; k < LANES / 2; ++k) {
+        for (int e = 0; e < ENTRIES; ++e) {
+          const double2 two = told[e * LANES / 2 + k];
+          (k == 0 ? value : other)[e] = two.x;
+          next[e] = two.y;
+        }
+        if (k > 0) cvtm_lbfgsb_combine_entries(value, other, ENTRIES, nearest);
+        cvtm_lbfgsb_combine_entries(value, next, ENTRIES, nearest);
       }
     }
   }
@@ -125,10 +145,13 @@ static __device__ int make_matrix(const lane_group<LANES> &on, double (&b)[LANES
     const double s = on.has_row() ? on.pair_entry(state->history + column) : 0.0;
     const double v = on.multiply(b, s), sv = on.sum(s * v), sy = on.sum(s * y);
     const double of_y = y / sy, of_v = v / sv;
+    const double2 *told = on.tell(y, v);
     good = good && sv > 0.0 && sy > 0.0;
 #pragma unroll
-    for (int j = 0; j < LANES; ++j) {
-      if (j < on.n) b[j] += of_y * on.get(y, j) - of_v * on.get(v, j);
+    for (int j = 0; j < LANES; j += 2) {
+      const double2 ys = told[j / 2], vs = told[(LANES + j) / 2];
+      if (j < on.n) b[j] += of_y * ys.x - of_v * vs.x;
+      if (j + 1 < on.n) b[j + 1] += of_y * ys.y - of_v * vs.y;
     }
   }
   return good;
@@ -167,8 +190,11 @@ static __device__ int solve(const lane_group<LANES> &on, const double (&b)[LANES
   int good = 1;
 #pragma unroll
   for (int j = 0; j < LANES; ++j) {
-    a[j] = is_member && (members >> j & 1) ? b[j] : on.lane == j ? 1.0 : 0.0;
-    if (on.lane == j) before = a[j];
+    /* If a[j] itself were read where lane = j, nvcc would index `a`, in local memory, by the lane.
+     */
+    const double entry = is_member && (members >> j & 1) ? b[j] : on.lane == j ? 1.0 : 0.0;
+    a[j] = entry;
+    if (on.lane == j) before = entry;
   }
 #pragma unroll 1
   for (int j = 0; j < on.n; ++j) {
@@ -237,9 +263,9 @@ template <int LANES>
 static __device__ void pass_test(const lane_group<LANES> &on) {
   row_sums sums;
   if (on.has_row()) cvtm_lbfgsb_search_row(&on.all, on.at(), sums.value);
-  sums.combine(on, 0);
+  const double slope = on.sum(sums.value[CVTM_SUM_SLOPE]);
   on.decide([&] {
-    cvtm_lbfgsb_decide_search(on.state, on.all.values + 2 * on.problem, sums.value[CVTM_SUM_SLOPE],
+    cvtm_lbfgsb_decide_search(on.state, on.all.values + 2 * on.problem, slope,
                               small_request(on.all));
   });
 }
@@ -261,7 +287,7 @@ static __device__ void find_coefficients(executor on) {
         on.pair_entry(state->history + state->newest) = pair.s;
       }
     }
-    sums.combine(on, 1);
+    sums.combine<CVTM_SUM_ACTIVE + 1>(on, 1);
     sy = on.sum(pair.s * pair.y);
   }
   on.decide([&] {
@@ -289,7 +315,7 @@ static __device__ row_sums step_rows(const lane_group<LANES> &on) {
     cvtm_lbfgsb_step_row(&on.all, on.state, &row, on.at(), on.all.g[on.at()], *on.subspace_step,
                          factor, sums.value);
   }
-  sums.combine(on, 0);
+  sums.combine<CVTM_SUM_DD + 1>(on, 0);
   return sums;
 }
 
@@ -329,6 +355,7 @@ static __device__ lane_group<LANES> find_group(const cvtm_lbfgsb_arrays &all, do
           static_cast<int>(all.n),
           group * LANES,
           lanes,
+          reinterpret_cast<double *>(small_states + problems_of(LANES)) + own * ROOM * LANES,
           step};
 }
 
@@ -370,7 +397,7 @@ static __global__ void __launch_bounds__(SMALL_THREADS)
   if (on.is_problem()) {
     row_sums sums;
     if (on.has_row()) cvtm_lbfgsb_start_row(&all, on.at(), sums.value);
-    sums.combine(on, 0);
+    sums.combine<CVTM_SUM_COLUMNS>(on, 0);
     on.decide([&] {
       *on.state = first;
       cvtm_lbfgsb_init_state(on.state, sums.value);
@@ -404,7 +431,9 @@ static small_launch find_launch(int64_t n) {
 static cvtm_status launch_small(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
                                 const void *kernel, int lanes, void **arguments) {
   const int64_t each = problems_of(lanes);
-  const size_t bytes = static_cast<size_t>(each) * sizeof(cvtm_lbfgsb_state);
+  const size_t bytes =
+      static_cast<size_t>(each) *
+      (sizeof(cvtm_lbfgsb_state) + ROOM * static_cast<size_t>(lanes) * sizeof(double));
   const dim3 grid(static_cast<unsigned>((arrays->problems + each - 1) / each));
   CVTM_CUDA_TRY(device, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(bytes)));
