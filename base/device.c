@@ -145,6 +145,10 @@ cvtm_error *cvtm_device_error(cvtm_device *device) { return &device->error; }
 
 void *cvtm_device_stream(const cvtm_device *device) { return device->stream; }
 
+void cvtm_device_set_stream(cvtm_device *device, void *stream) {
+  if (device->kind == CVTM_DEVICE_CUDA) device->stream = stream;
+}
+
 cvtm_status cvtm_device_activate(cvtm_device *device) { return device->table->activate(device); }
 
 static cvtm_status allocate(cvtm_device *device, int64_t count, size_t size, void **memory,

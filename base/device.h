@@ -39,6 +39,10 @@ int cvtm_device_threads(const cvtm_device *device);
 cvtm_error *cvtm_device_error(cvtm_device *device);
 /* cudaStream_t of a CUDA device, NULL on the CPU. */
 void *cvtm_device_stream(const cvtm_device *device);
+/* Work is enqueued on a stream of the caller's, which must outlive the handle; NULL: CUDA's default
+ * stream, which cannot be captured, so that the host drives all loops. Call it before anything is
+ * made with the handle. Does nothing on the CPU. */
+void cvtm_device_set_stream(cvtm_device *device, void *stream);
 /* Makes the device current for the calling thread (no-op on the CPU). */
 cvtm_status cvtm_device_activate(cvtm_device *device);
 

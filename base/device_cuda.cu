@@ -70,7 +70,7 @@ static cvtm_status cuda_open(cvtm_device *device, int index) {
   /* Fails for a device that this build has no code for. */
   CVTM_CUDA_TRY(device, cudaFuncGetAttributes(&attributes, set_condition));
   CVTM_CUDA_TRY(device, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  device->stream = stream;
+  device->stream = device->own_stream = stream;
   device->multiprocessors = properties.multiProcessorCount;
   device->memory = properties.totalGlobalMem;
   memcpy(&device->identity, properties.uuid.bytes + 8, sizeof device->identity);
@@ -139,7 +139,7 @@ static void cuda_close(cvtm_device *device) {
   if (device->side_stream) {
     (void)cudaStreamDestroy(static_cast<cudaStream_t>(device->side_stream));
   }
-  if (device->stream) (void)cudaStreamDestroy(cvtm_cuda_stream(device));
+  if (device->own_stream) (void)cudaStreamDestroy(static_cast<cudaStream_t>(device->own_stream));
 }
 
 static cvtm_status cuda_allocate(cvtm_device *device, size_t bytes, void **memory) {

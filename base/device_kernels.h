@@ -48,6 +48,7 @@ struct cvtm_device {
   uint64_t identity;   /* part of the UUID of the CUDA device */
   int threads;
   void *stream;
+  void *own_stream;               /* made with the handle on CUDA; `stream` may be the caller's */
   void *pool;                     /* memory pool on CUDA after cvtm_device_share */
   void *side_stream;              /* stream of cvtm_device_post, created at its first use */
   void *mapped;                   /* mapped blocks that are kept on CUDA after cvtm_device_share */

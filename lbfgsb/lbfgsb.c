@@ -387,10 +387,14 @@ static cvtm_status check_reverse_run(const cvtm_lbfgsb *solver) {
 cvtm_status cvtm_lbfgsb_advance(cvtm_lbfgsb *solver, int *running) {
   cvtm_status status = check_reverse_run(solver);
   if (status == CVTM_OK) status = cvtm_device_activate(solver->device);
-  int count = 0;
   if (status == CVTM_OK) status = enqueue_round(solver);
-  if (status != CVTM_OK || running == NULL) return status;
-  status = read_running(solver, &count);
+  return status == CVTM_OK && running != NULL ? cvtm_lbfgsb_poll(solver, running) : status;
+}
+
+cvtm_status cvtm_lbfgsb_poll(cvtm_lbfgsb *solver, int *running) {
+  int count = 0;
+  cvtm_status status = check_reverse_run(solver);
+  if (status == CVTM_OK) status = read_running(solver, &count);
   if (status == CVTM_OK) status = deliver_records(&solver->reverse_run);
   if (status == CVTM_OK) *running = count > 0;
   return status;

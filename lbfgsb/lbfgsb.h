@@ -171,9 +171,12 @@ typedef struct cvtm_lbfgsb_evaluation {
 /* Begins a run from x. The pointers in *at do not change during the run. */
 cvtm_status cvtm_lbfgsb_start(cvtm_lbfgsb *solver, const double *x, cvtm_lbfgsb_evaluation *at);
 /* Uses the evaluation at at->x. Then at->x is the next point, unless *running = 0. Waits for the
- * device. running NULL: of a batch, does not wait. A later call says whether the run has ended;
- * evaluations after its end are not used. */
+ * device. running NULL: does not wait, and may be captured into a graph if the history has at most
+ * 20 pairs. cvtm_lbfgsb_poll or a later call says whether the run has ended; evaluations after its
+ * end are not used. */
 cvtm_status cvtm_lbfgsb_advance(cvtm_lbfgsb *solver, int *running);
+/* Waits for the device; then *running = 0 if the run has ended. */
+cvtm_status cvtm_lbfgsb_poll(cvtm_lbfgsb *solver, int *running);
 /* Ends the run, even if it is still running. x: the best point found. result may be NULL; for a
  * large batch that has ended, this saves copying its states. */
 cvtm_status cvtm_lbfgsb_finish(cvtm_lbfgsb *solver, double *x, cvtm_lbfgsb_result *result);

@@ -6,12 +6,17 @@ caller's current stream; ``lead`` makes the caller's current stream wait for the
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from typing import Any
+import threading
+from typing import Any, Callable, Iterator
 
 from . import _core
 
 CUDA, CUDA_MANAGED = 2, 13  # of DLPack
+# Of PyTorch, by device. They are kept because PyTorch keeps free memory for each stream. A thread must
+# not enqueue on a stream that another one records.
+SIDE_STREAMS = threading.local()
 
 
 def ordinal_of(array: Any) -> int | None:
@@ -56,6 +61,51 @@ class Torch:
 
     def assign(self, to: Any, value: Any) -> None:
         to.copy_(value)
+
+    def is_double(self, value: Any) -> bool:
+        """A tensor of doubles on the device, without history."""
+        double = is_torch(value) and value.dtype == self.torch.float64
+        return double and value.is_cuda and not value.requires_grad
+
+    @contextlib.contextmanager
+    def side_stream(self) -> Iterator[Callable[[Any], Any]]:
+        """Works on a stream that can be recorded, between what the caller's stream does before and
+        after. Yields a function for the tensors among the results."""
+        current = self.torch.cuda.current_stream(self.device)
+        streams = SIDE_STREAMS.__dict__
+        if self.device.index not in streams:
+            streams[self.device.index] = self.torch.cuda.Stream(self.device)
+        side = streams[self.device.index]
+
+        def keep(results: Any) -> Any:
+            for each in results.values():
+                if is_torch(each):
+                    each.record_stream(current)
+            return results
+
+        side.wait_stream(current)
+        try:
+            with self.torch.cuda.stream(side):
+                yield keep
+        finally:
+            current.wait_stream(side)
+
+    def stream(self) -> int:
+        """The caller's current stream."""
+        return int(self.torch.cuda.current_stream(self.device).cuda_stream)
+
+    def record(self, work: Callable[[], Any]) -> Any:
+        """What `work` enqueues on the current stream as a CUDA graph, whose `replay` enqueues it."""
+        graph = self.torch.cuda.CUDAGraph()
+        graph.capture_begin(capture_error_mode="thread_local")
+        try:
+            work()
+        except BaseException as error:
+            with contextlib.suppress(RuntimeError):
+                graph.capture_end()
+            raise RuntimeError(f"graph: fun cannot be recorded as a CUDA graph: {error}") from error
+        graph.capture_end()
+        return graph
 
     def is_density(self, array: Any) -> bool:
         """True for a contiguous float32 array of two axes."""
@@ -127,6 +177,13 @@ class CuPy:
     def assign(self, to: Any, value: Any) -> None:
         with self.device:
             to[...] = value
+
+    def is_double(self, value: Any) -> bool:
+        return isinstance(value, self.cupy.ndarray) and value.dtype == "float64"
+
+    def stream(self) -> int:
+        with self.device:
+            return int(self.cupy.cuda.get_current_stream().ptr)
 
     def is_density(self, array: Any) -> bool:
         return bool(array.ndim == 2 and array.dtype == "float32" and array.flags.c_contiguous)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from . import _core
 from ._arguments import check_callback, convert, host_array, is_array, with_options
-from ._device import adopt, framework_of, is_jax, is_torch, ordinal_of
+from ._device import Torch, adopt, framework_of, is_jax, is_torch, ordinal_of
 from ._solvers import result, vector
 
 if TYPE_CHECKING:
@@ -32,19 +32,20 @@ def each_problem(size: int, shape: tuple[int, ...]) -> int:
     return shape[0] if len(shape) > 1 and size * shape[0] == n else 0
 
 
-def split_bounds(bounds: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Lower and upper bounds of SciPy's Bounds or of pairs, flat, for x0 of this shape."""
+def read_bounds(bounds: Any, shape: tuple[int, ...]) -> tuple[Any, Any, int]:
+    """Lower and upper bounds of SciPy's Bounds or of pairs, flat, for x0 of this shape, and how often
+    they are repeated."""
     import numpy as np
 
     n = math.prod(shape)
     if bounds is None:
-        return None, None
+        return None, None, 1
     if hasattr(bounds, "lb"):
         sides = [np.asarray(side, dtype=np.float64) for side in (bounds.lb, bounds.ub)]
         low, high = (
             side if side.size == n else np.broadcast_to(side, shape) for side in sides
         )
-        return vector(low, "bounds.lb", n), vector(high, "bounds.ub", n)
+        return vector(low, "bounds.lb", n), vector(high, "bounds.ub", n), 1
     if not is_array(bounds):
         inf = float("inf")
         try:
@@ -62,7 +63,15 @@ def split_bounds(bounds: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
     if np.isnan(pairs).any():
         place = np.argwhere(np.isnan(pairs.reshape(given)))[0].tolist()
         raise ValueError(f"bounds{place} is nan")
-    return np.tile(pairs[:, 0], times), np.tile(pairs[:, 1], times)
+    return pairs[:, 0], pairs[:, 1], times
+
+
+def split_bounds(bounds: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Lower and upper bounds of each variable."""
+    import numpy as np
+
+    low, high, times = read_bounds(bounds, shape)
+    return (low, high) if low is None else (np.tile(low, times), np.tile(high, times))
 
 
 # --- the objective --------------------------------------------------------------------------------
@@ -76,7 +85,12 @@ def copied_to(x0: Any) -> Callable[[Any], Any]:
 
         if ordinal_of(x0) is None:
             return lambda x: jax.device_put(x.copy(), x0.sharding)
-        return lambda x: jax.numpy.array(jax.dlpack.from_dlpack(x)).block_until_ready()
+
+        def to_jax(x: Any) -> Any:
+            contiguous = x.ravel().reshape(x.shape)
+            return jax.numpy.array(jax.dlpack.from_dlpack(contiguous)).block_until_ready()
+
+        return to_jax
     if is_torch(x0) and ordinal_of(x0) is None:
         return sys.modules["torch"].tensor  # type: ignore[no-any-return]
     return lambda x: x
@@ -189,6 +203,8 @@ class HostSide:
 class DeviceSide:
     """Evaluations on arrays of PyTorch or CuPy, which stay on the device, on the caller's stream."""
 
+    MOST = 4  # rounds between two looks at the device
+
     def __init__(self, solver: _core.Minimizer, x0: Any, bounds: Any, problems: int) -> None:
         self.solver, self.shape, self.problems = solver, tuple(x0.shape), problems
         self.framework = framework_of(x0, solver.ordinal)
@@ -198,33 +214,41 @@ class DeviceSide:
         solver.bound_on_device(low, high)
         solver.start_on_device(start)
         self.at_x, self.at_f, self.at_g = (self.framework.view(solver.view(name)) for name in "xfg")
+        self.at_x = self.at_x.reshape(self.shape)
         self.states = self.framework.view(solver.running()) if problems > 0 else None
         self.rounds, self.unseen, self.seen = 1, 0, time.perf_counter()
+        self.stream = solver.stream
+        self.graph: Any = None
 
     def vector(self, value: Any, name: str) -> Any:
         value = value if ordinal_of(value) is None else adopt(value)
         return self.framework.array(value, "float64", name).reshape(-1)
 
+    def flat(self, value: Any, name: str) -> Any:
+        return value.reshape(-1) if self.framework.is_double(value) else self.vector(value, name)
+
     def split(self, bounds: Any) -> tuple[Any, Any]:
         """split_bounds for bounds that may be an array on the device, which stays there."""
         if ordinal_of(bounds) is None:
-            sides = zip(split_bounds(bounds, self.shape), ("lower", "upper"))
-            low, high = (None if side is None else self.vector(side, name) for side, name in sides)
-            return low, high
+            low, high, times = read_bounds(bounds, self.shape)
+            return (low, high) if low is None else self.repeated(low, high, times)
         pairs = self.framework.array(adopt(bounds), "float64", "bounds")
         given = tuple(pairs.shape)
         pairs = pairs.reshape(-1, 2) if given == (*self.shape, 2) else pairs
         times = each_problem(len(pairs), self.shape) if tuple(pairs.shape[1:]) == (2,) else 0
         if times == 0:
             raise ValueError(f"bounds: shape {given} is not ({math.prod(self.shape)}, 2)")
-        low, high = (self.framework.repeat(pairs[:, k], times) for k in (0, 1))
-        return self.vector(low, "bounds"), self.vector(high, "bounds")
+        return self.repeated(pairs[:, 0], pairs[:, 1], times)
+
+    def repeated(self, low: Any, high: Any, times: int) -> tuple[Any, Any]:
+        low, high = (self.framework.repeat(self.vector(side, "bounds"), times) for side in (low, high))
+        return low, high
 
     def x(self) -> Any:
-        return self.at_x.reshape(self.shape)
+        return self.at_x
 
     def running(self) -> Any:
-        return self.framework.copy(self.states)  # contiguous, as JAX needs it
+        return self.states
 
     def result(self) -> Any:
         return self.framework.copy(self.framework.view(self.solver.view("result"))).reshape(self.shape)
@@ -248,24 +272,44 @@ class DeviceSide:
         return gradient
 
     def advance(self, f: Any, g: Any) -> bool:
-        f, g = self.vector(f, "value"), self.vector(g, "gradient")
-        check_values(len(f), self.problems)
-        check_size(len(g), self.shape)
-        self.framework.assign(self.at_f, f)
-        self.framework.assign(self.at_g, g)
-        self.framework.follow(self.solver.stream)
+        self.give(f, g)
+        other = self.framework.stream() != self.stream  # than the solver's
+        if other:
+            self.framework.follow(self.stream)
         self.unseen += 1
         if self.unseen < self.rounds:
             self.solver.advance_on_device(False)
-            self.framework.lead(self.solver.stream)
+            if other:
+                self.framework.lead(self.stream)
             return True
         running = self.solver.advance_on_device(True)
         # While the device works on a short round of a batch, the next evaluations are enqueued; the
         # last ones may be in vain.
         now = time.perf_counter()
         short = (now - self.seen) / self.unseen < 1e-3
-        self.rounds, self.unseen, self.seen = 4 if short and self.states is not None else 1, 0, now
+        several = short and self.states is not None
+        self.rounds, self.unseen, self.seen = self.MOST if several else 1, 0, now
         return running
+
+    def give(self, f: Any, g: Any) -> None:
+        f, g = self.flat(f, "value"), self.flat(g, "gradient")
+        check_values(len(f), self.problems)
+        check_size(len(g), self.shape)
+        self.framework.assign(self.at_f, f)
+        self.framework.assign(self.at_g, g)
+
+    def replay(self, objective: Objective) -> bool:
+        """Some rounds, which the first call records."""
+
+        def round_() -> None:
+            self.give(*objective(self.at_x, self.states))
+            self.solver.advance_on_device(False)
+
+        if self.graph is None and isinstance(self.framework, Torch):
+            self.graph = self.framework.record(round_)
+        for _ in range(self.MOST):
+            self.graph.replay()
+        return self.solver.poll()
 
 
 class StartNotFinite(FloatingPointError):
@@ -309,6 +353,7 @@ def run(
     callback: Callable[[dict[str, Any]], Any] | None,
     options: dict[str, Any],
     search: int = 0,
+    graph: bool = False,
 ) -> Any:
     """minimize, with a limit on the evaluations of a line search."""
     import numpy as np
@@ -329,7 +374,8 @@ def run(
     values, _ = convert("minimize", options)
 
     def begin(problems: int) -> HostSide | DeviceSide:
-        solver = _core.Minimizer(problems, n // max(problems, 1), values, search)
+        stream = None if ordinal is None else framework_of(start, ordinal).stream()
+        solver = _core.Minimizer(problems, n // max(problems, 1), values, search, stream)
         if ordinal is not None and not (solver.on_cuda and solver.ordinal == ordinal):
             raise ValueError(f"x0 is on the device cuda:{ordinal}, the solver is not")
         return (HostSide if ordinal is None else DeviceSide)(solver, start, bounds, problems)
@@ -342,13 +388,17 @@ def run(
         side = begin(shape[0])  # from the same point
     if callback is not None and side.problems > 0:
         raise ValueError("callback: a batch has none")
-    running, asked = side.advance(f, g), False
+    running, asked, recorded = side.advance(f, g), False, False
     while True:
         for record in side.solver.take_records():
             asked = asked or (callback is not None and bool(callback(record)))
         if asked or not running:
             break
-        running = side.advance(*objective(side.x(), side.running() if objective.masked else None))
+        if recorded and isinstance(side, DeviceSide):
+            running = side.replay(objective)
+        else:
+            f, g = objective(side.x(), side.running() if objective.masked else None)
+            running, recorded = side.advance(f, g), graph
     figures = side.finish()
     reasons: Any = _core.stop_reasons()
     reasons = np.array(reasons, dtype=object) if side.problems > 0 else reasons
@@ -369,6 +419,7 @@ def minimize(
     args: tuple[Any, ...] = (),
     jac: Any = True,
     callback: Callable[[dict[str, Any]], Any] | None = None,
+    graph: bool = False,
     **options: Unpack[MinimizeOptions],
 ) -> Any:
     """Minimises a function of many variables within bounds, by L-BFGS-B; or many functions, each of
@@ -400,6 +451,10 @@ def minimize(
         Called with a dict (iteration, evaluations, fun, projected_gradient, step, active, and
         cauchy, the step to the generalized Cauchy point) after each iteration; true stops the run.
         Not for a batch.
+    graph : bool
+        Of tensors of PyTorch on a CUDA device: after two evaluations `fun` is recorded as a CUDA graph, which
+        is replayed. That is faster where `fun` is many short kernels. `fun` must not wait for the
+        device, and what it reads on the host must not change. A callback may come some iterations late.
     {options}
 
     Returns
@@ -438,4 +493,10 @@ def minimize(
     """
     check_callback(callback)
     objective = Objective(fun, jac, args if isinstance(args, tuple) else (args,), x0)
-    return run(objective, x0, bounds, callback, {**options})
+    if not graph:
+        return run(objective, x0, bounds, callback, {**options})
+    ordinal = ordinal_of(x0)
+    if not is_torch(x0) or ordinal is None:
+        raise ValueError("graph: x0 is not a tensor of PyTorch on a CUDA device")
+    with Torch(ordinal).side_stream() as results:
+        return results(run(objective, x0, bounds, callback, {**options}, graph=True))

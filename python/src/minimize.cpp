@@ -14,14 +14,17 @@ using DeviceArray = Numbers; /* in the memory of the solver's device */
 class Minimizer {
  public:
   /* problems: number of problems in a batch, of n variables each; 0: one problem, not a batch.
-   * search: limit on the evaluations of one line search; 0: the library's limit. */
-  Minimizer(int64_t problems, int64_t n, const std::vector<Value> &values, int search)
+   * search: limit on the evaluations of one line search; 0: the library's limit. stream: a stream
+   * of the caller on the device, for all work. */
+  Minimizer(int64_t problems, int64_t n, const std::vector<Value> &values, int search,
+            std::optional<uintptr_t> stream)
       : arguments_("minimize", nb::str("objective"), values, {}, {}),
         problems_(problems),
         n_(problems > 0 ? problems * n : n) {
     cvtm_lbfgsb_options settings;
     cvtm_lbfgsb *made = nullptr;
     on_.open(arguments_);
+    if (stream) cvtm_device_set_stream(on_.device, reinterpret_cast<void *>(*stream));
     cli_minimize_settings(&arguments_.options, &settings);
     if (search > 0) settings.search_evaluations = search;
     settings.monitor = watch;
@@ -65,6 +68,10 @@ class Minimizer {
    * objective if the solver's stream does. wait false: does not wait, and returns true. */
   bool advance_on_device(bool wait) {
     on_.require(cvtm_lbfgsb_advance(solver_.get(), wait ? &running_ : nullptr));
+    return is_running();
+  }
+  bool poll() {
+    on_.require(cvtm_lbfgsb_poll(solver_.get(), &running_));
     return is_running();
   }
   bool is_running() const { return running_ != 0; }
@@ -287,8 +294,9 @@ void bind_minimize(nb::module_ &module) {
     return names;
   });
   nb::class_<Minimizer>(module, "Minimizer", "L-BFGS-B, evaluated by the caller.")
-      .def(nb::init<int64_t, int64_t, const std::vector<Value> &, int>(), nb::arg("problems"),
-           nb::arg("n"), nb::arg("values"), nb::arg("search") = 0)
+      .def(nb::init<int64_t, int64_t, const std::vector<Value> &, int, std::optional<uintptr_t>>(),
+           nb::arg("problems"), nb::arg("n"), nb::arg("values"), nb::arg("search") = 0,
+           nb::arg("stream").none() = nb::none())
       .def(
           "bound",
           [](nb::handle_t<Minimizer> self, const std::optional<HostVector> &lower,
@@ -315,6 +323,7 @@ void bind_minimize(nb::module_ &module) {
           "Uses the value and the gradient at x; false when the run has ended.")
       .def("advance_on_device", &Minimizer::advance_on_device, nb::arg("wait"), unlocked,
            "The same with f and g of `view`.")
+      .def("poll", &Minimizer::poll, unlocked, "Waits; false when the run has ended.")
       .def("finish", &Minimizer::finish)
       .def("finish_on_device", &Minimizer::finish_on_device, unlocked)
       .def("has_converged", &Minimizer::has_converged, nb::arg("stop"))

@@ -269,7 +269,8 @@ static int64_t solve_batch(const batch_problem *all, const double *lower, const 
     const size_t values = 2 * (size_t)all->problems * sizeof(double);
     assert_device_ok(device, cvtm_device_copy_in(device, at.f, f, values));
     assert_device_ok(device, cvtm_device_copy_in(device, at.g, g, bytes));
-    assert_device_ok(device, cvtm_lbfgsb_advance(solver, round % 3 == 1 ? NULL : &running));
+    assert_device_ok(device, cvtm_lbfgsb_advance(solver, round % 3 == 0 ? &running : NULL));
+    if (round % 3 == 1) assert_device_ok(device, cvtm_lbfgsb_poll(solver, &running));
   }
   assert_device_ok(device, cvtm_lbfgsb_finish(solver, on_device, results));
   assert_device_ok(device, cvtm_device_copy_out(device, x, on_device, bytes));

@@ -121,6 +121,8 @@ def test_wrong_batches_are_refused():
         minimize(lambda x, running: (1.0, x), [1.0, 2.0])
     with pytest.raises(ValueError, match="callback"):
         minimize(lambda x: ((x * x).sum(axis=1), 2 * x), good, callback=print)
+    with pytest.raises(ValueError, match="graph: x0 is not a tensor of PyTorch on a CUDA device"):
+        minimize(lambda x: ((x * x).sum(axis=1), 2 * x), good, graph=True)
     with pytest.raises(TypeError, match="'numeric' is neither"):
         minimize(lambda x: 1.0, good, jac="numeric")
 

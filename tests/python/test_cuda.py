@@ -351,6 +351,56 @@ def test_figures_of_a_large_batch_are_those_of_a_small_one():
     assert torch.equal(large.x[:20], small.x) and large.success.all()
 
 
+@pytest.mark.parametrize("jac", [True, "autograd"])
+@pytest.mark.parametrize("shape", [(30,), (200, 3), (200, 40)])
+def test_recorded_functions_give_the_same_bits(shape, jac):
+    torch = pytest.importorskip("torch")
+    centre = torch.tensor(np.random.default_rng(0).random(shape), device="cuda")
+    start = torch.zeros_like(centre)
+    calls = []
+
+    def value(x, running=None):
+        calls.append(running)
+        terms = torch.cosh(x - centre) * torch.arange(1, shape[-1] + 1, device="cuda")
+        return terms.sum() if len(shape) == 1 else terms.sum(1)
+
+    def both(x):
+        slopes = torch.sinh(x - centre) * torch.arange(1, shape[-1] + 1, device="cuda")
+        return value(x), slopes
+
+    def solve(**given):
+        calls.clear()
+        fun = value if jac == "autograd" and len(shape) > 1 else (lambda x: value(x)) if jac == "autograd" else both
+        return cvtmesh.minimize(fun, start, [(0.1, 0.9)] * shape[-1], jac=jac, **given)
+
+    plain = solve()
+    with torch.cuda.stream(torch.cuda.Stream()):  # also where another stream is current
+        torch.cuda.current_stream().wait_stream(torch.cuda.default_stream())
+        for _ in range(2):
+            recorded = solve(graph=True)
+            assert len(calls) == 4 < np.max(plain.nfev)  # two, the recording, and the last for `jac`
+            for name in ("fun", "status", "nit", "nfev", "active"):
+                assert np.array_equal(recorded[name], plain[name]), name
+            assert torch.equal(recorded.x, plain.x) and torch.equal(recorded.jac, plain.jac)
+        other = solve()
+    assert torch.equal(other.x, plain.x) and np.all(plain.success)
+
+
+def test_functions_that_cannot_be_recorded():
+    torch = pytest.importorskip("torch")
+    x0 = torch.ones((4, 3), device="cuda", dtype=torch.float64)
+
+    def waits(x):
+        float(x.sum())
+        return (x**4).sum(1), 4 * x**3
+
+    with pytest.raises(RuntimeError, match="graph: fun cannot be recorded"):
+        cvtmesh.minimize(waits, x0, graph=True)
+    assert cvtmesh.minimize(waits, x0).success.all()
+    with pytest.raises(ValueError, match="graph: x0 is not a tensor"):
+        cvtmesh.minimize(waits, put_cupy(np.ones((4, 3))), graph=True)
+
+
 def test_small_calls_keep_no_memory():
     torch = pytest.importorskip("torch")
     import cvtmesh.torch
