@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ATTEMPTS = 30 }; /* largest number of paths, if the first is a ray */
+enum {
+  ATTEMPTS = 30,   /* paths, if the first is a ray */
+  TRIALS = 1 << 16 /* choices of variables at bounds, if no path solves a small problem */
+};
 
 /* --- the solution ----------------------------------------------------------------------------- */
 
@@ -109,7 +112,52 @@ static void refine(lemke *p, double *x, double *scratch) {
     memcpy(x, scratch, (size_t)p->n * sizeof *x);
 }
 
+/* The states of x_i: at the lower bound, at the upper one, and between them, unless they are equal.
+ */
+static int count_states(const lemke *p, int64_t i) {
+  const double lower = p->given_lower ? p->given_lower[i] : -(double)INFINITY;
+  const double upper = p->given_upper ? p->given_upper[i] : (double)INFINITY;
+  return lower == upper ? 1 : 1 + (lower > -(double)INFINITY) + (upper < (double)INFINITY);
+}
+
+/* A value of x_i in one of its states; the last is the one between the bounds. */
+static double value_in(const lemke *p, int64_t i, int state) {
+  const double lower = p->given_lower ? p->given_lower[i] : -(double)INFINITY;
+  const double upper = p->given_upper ? p->given_upper[i] : (double)INFINITY;
+  const int has_lower = lower > -(double)INFINITY, has_upper = upper < (double)INFINITY;
+  if (lower == upper) return lower;
+  if (state < has_lower + has_upper) return has_lower && state == 0 ? lower : upper;
+  if (has_lower && has_upper) return 0.5 * lower + 0.5 * upper;
+  return has_lower ? lower + fabs(lower) + 1 : has_upper ? upper - fabs(upper) - 1 : 0;
+}
+
+/* Tries every choice of the variables at their bounds, if there are at most TRIALS. Replaces `best`
+ * and its residual by a better one. x and scratch: n numbers each. */
+static void try_all_bases(lemke *p, double target, double *best, cvtm_lemke_residual *end,
+                          double *x, double *scratch) {
+  int64_t choices = 1;
+  for (int64_t i = 0; i < p->n && choices <= TRIALS; ++i) choices *= count_states(p, i);
+  if (choices > TRIALS) return;
+  for (int64_t choice = 0; choice < choices && end->norm > target; ++choice) {
+    int64_t left = choice;
+    for (int64_t i = 0; i < p->n; ++i) {
+      const int states = count_states(p, i);
+      x[i] = value_in(p, i, (int)(left % states));
+      left /= states;
+    }
+    refine(p, x, scratch);
+    const cvtm_lemke_residual now = cvtm_lemke_measure(p, x);
+    if (!(now.norm < end->norm)) continue;
+    *end = now;
+    memcpy(best, x, (size_t)p->n * sizeof *x);
+  }
+}
+
 /* --- the solver ------------------------------------------------------------------------------- */
+
+static int is_open(const cvtm_lcp_result *result) {
+  return result->stop == CVTM_LCP_RAY || result->stop == CVTM_LCP_STALLED;
+}
 
 /* Makes the matrix [0 -A'; A 0]. */
 static cvtm_status skew_matrix(const cvtm_csr *a, cvtm_csr *skew, cvtm_error *error) {
@@ -203,9 +251,7 @@ static cvtm_status solve_on_host(lemke *p, double *best, double *x, double *scra
   cvtm_lemke_residual end = cvtm_lemke_measure(p, best);
   const double cold = end.norm, target = fmax(o->tolerance * cold, o->absolute_tolerance);
   result->stop = CVTM_LCP_RAY;
-  for (int k = 0; k < ATTEMPTS && status == CVTM_OK &&
-                  (result->stop == CVTM_LCP_RAY || result->stop == CVTM_LCP_STALLED);
-       ++k) {
+  for (int k = 0; k < ATTEMPTS && status == CVTM_OK && is_open(result); ++k) {
     const cvtm_lcp_stop stop = cvtm_lemke_follow(p, k, scratch);
     cvtm_lemke_read(p, x);
     refine(p, x, scratch);
@@ -220,7 +266,13 @@ static cvtm_status solve_on_host(lemke *p, double *best, double *x, double *scra
       result->stop = CVTM_LCP_ROUNDING;
     else
       result->stop = stop == CVTM_LCP_CONVERGED ? CVTM_LCP_STALLED : stop;
-    if (k == 0 && result->stop == CVTM_LCP_RAY) status = look_for_proof(p, &result->stop);
+    /* Large rounding errors hide that a problem has no solution. */
+    if (k == 0 && (is_open(result) || end.rounding > 1e-2 * cold))
+      status = look_for_proof(p, &result->stop);
+  }
+  if (status == CVTM_OK && is_open(result)) {
+    try_all_bases(p, target, best, &end, x, scratch);
+    if (end.norm <= target) result->stop = CVTM_LCP_CONVERGED;
   }
   result->iterations = p->pivots;
   result->natural_residual = end.norm;

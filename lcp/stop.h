@@ -50,11 +50,18 @@ CVTM_HD int cvtm_residual_is_falling(const cvtm_iteration_state *state) {
   return state->norm < 0.99 * largest;
 }
 
+/* True if the rounding errors of the best residual are not small beside the residual of the cold
+ * start, as where the iterates of a problem without a solution grow. A small residual then says
+ * nothing. */
+CVTM_HD int cvtm_is_doubtful(const cvtm_iteration_state *state) {
+  return state->cold > 0 && state->rounding > 1e-2 * state->cold;
+}
+
 /* The reason to stop without progress: `rounding` if the best residual is within its rounding
- * errors, unless these far exceed the residual of the cold start; else `stalled`. */
+ * errors, unless it is doubtful; else `stalled`. */
 CVTM_HD int32_t cvtm_stall_reason(const cvtm_iteration_state *state) {
-  const int exceeds_start = state->cold > 0 && state->rounding > 1e4 * state->cold;
-  return state->best <= state->rounding && !exceeds_start ? CVTM_LCP_ROUNDING : CVTM_LCP_STALLED;
+  return state->best <= state->rounding && !cvtm_is_doubtful(state) ? CVTM_LCP_ROUNDING
+                                                                    : CVTM_LCP_STALLED;
 }
 
 /* Records the norms of iterate `iteration` (0: the start) and decides whether to continue.
@@ -74,10 +81,12 @@ CVTM_HD void cvtm_iteration_check(cvtm_iteration_state *state, double norm, doub
     state->rounding = rounding;
   }
   const double largest = state->may_grow ? (double)INFINITY : 1e6 * state->first + rounding;
-  const int32_t stop = cvtm_stop_of(norm, state->target, largest, state->iteration >= state->limit);
+  int32_t stop = cvtm_stop_of(norm, state->target, largest, state->iteration >= state->limit);
+  if (stop == CVTM_LCP_CONVERGED && norm == state->best && cvtm_is_doubtful(state))
+    stop = CVTM_LCP_STALLED;
   state->go_on = stop == CVTM_UNDECIDED;
   if (!state->go_on) state->stop = stop;
-  if (stop == CVTM_LCP_CONVERGED || stop == CVTM_LCP_DIVERGED) return;
+  if (stop == CVTM_LCP_CONVERGED || stop == CVTM_LCP_DIVERGED || stop == CVTM_LCP_STALLED) return;
   if (state->iteration > 0 && state->iteration % state->window == 0) {
     const int as_good = state->best <= state->rounding; /* then ask for more than rounding gains */
     if (state->best > (as_good ? 0.5 : 0.99) * state->marker &&

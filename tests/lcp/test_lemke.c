@@ -162,6 +162,43 @@ TEST_ON_DEVICE(a_ray_of_an_indefinite_matrix_says_nothing_unless_no_point_has_th
 
 /* Prices of a game of two players: from x = 0 every path of Lemke ends in a ray, as the diagonal is
  * 0 and no entry is negative. */
+/* v v' of rank 1: F_i = v_i s - b_i with s = v'x. Iterates grow, and F disappears in rounding. */
+TEST_ON_DEVICE(semidefinite_problems_without_a_solution_are_infeasible) {
+  problem p = {0};
+  int infeasible = 0;
+  for (int round = 0; round < 40; ++round) {
+    double v[MOST], least = -(double)INFINITY, most = (double)INFINITY;
+    p.n = 2 + round % 12;
+    for (int i = 0; i < p.n; ++i) v[i] = draw(&p);
+    for (int i = 0; i < p.n; ++i) {
+      p.b[i] = draw(&p);
+      p.lower[i] = 0;
+      p.upper[i] = (double)INFINITY;
+      for (int j = 0; j < p.n; ++j) p.a[i][j] = v[i] * v[j];
+      if (v[i] > 0) least = fmax(least, p.b[i] / v[i]);
+      if (v[i] < 0) most = fmin(most, p.b[i] / v[i]);
+    }
+    const cvtm_lcp_result result = solve(device, &p, CVTM_LCP_AUTO);
+    if (least > most) { /* no s makes all F_i >= 0 */
+      ++infeasible;
+      assert_int_equal(result.stop, CVTM_LCP_INFEASIBLE);
+    } else if (least < most && !(least > 0 && most < (double)INFINITY)) {
+      assert_true(result.stop == CVTM_LCP_CONVERGED || result.stop == CVTM_LCP_INFEASIBLE);
+    }
+  }
+  assert_true(infeasible > 10);
+}
+
+/* All paths end in rays; x = (0, 6, 0, 1) is a solution. */
+TEST_ON_DEVICE(all_bases_of_a_small_problem_are_tried) {
+  problem p = {.n = 4,
+               .a = {{-3, 1, 2, 0}, {-2, 0, -1, 1}, {-1, 2, -1, 2}, {0, 1, 3, -3}},
+               .b = {1, 1, 3, 3}};
+  for (int i = 0; i < p.n; ++i) p.upper[i] = (double)INFINITY;
+  assert_int_equal(solve(device, &p, CVTM_LCP_AUTO).stop, CVTM_LCP_CONVERGED);
+  assert_true(residual_of(&p) < 1e-12);
+}
+
 TEST_ON_DEVICE(games_of_two_players_are_solved_from_another_basis) {
   problem p = {.n = 6};
   for (int i = 0; i < p.n; ++i) {
