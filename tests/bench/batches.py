@@ -88,12 +88,15 @@ def alone(name, fun, x, rounds):
     print(f"{name:42} {wall:9.3f} s  {processor:9.3f} s of processor time  {rounds:7} calls", flush=True)
 
 
-options = {"gradient_tolerance": 1e-5, "memory": 10}
+options = {"gradient_tolerance": 1e-5, "memory": 10, "device": arguments.device}
 starts = rng.random((arguments.problems, VARIABLES))
 bounds = np.tile([0.0, 1.0], (VARIABLES, 1))
 wall, processor, r = timed(lambda: minimize(acquisition, put(starts), bounds, **options))
 print(f"{arguments.problems} acquisition functions of {VARIABLES} variables, {arguments.device}")
 show("one batch", wall, processor, r.nfev.sum(), r.fun)
+if arguments.device != "cpu":
+    recorded = timed(lambda: minimize(acquisition, put(starts), bounds, graph=True, **options))
+    show("one batch, recorded as a CUDA graph", *recorded[:2], recorded[2].nfev.sum(), recorded[2].fun)
 alone("its objective alone, of all rows", acquisition, put(starts), int(r.nfev.max()))
 
 try:
@@ -138,4 +141,6 @@ if arguments.large:
         box = np.tile([-2.0, 2.0], (n, 1))
         wall, processor, r = timed(lambda: minimize(rosenbrock, x0, box, **options))
         show(f"10^6 Rosenbrock functions of {n} variables", wall, processor, r.nfev.sum(), r.fun)
+        recorded = timed(lambda: minimize(rosenbrock, x0, box, graph=True, **options))  # noqa: B023
+        show("recorded as a CUDA graph", *recorded[:2], recorded[2].nfev.sum(), recorded[2].fun)
         alone("their objective alone", rosenbrock, x0, int(r.nfev.max()))

@@ -5,8 +5,8 @@ usage: optimiser_sizes.py [--device cuda] --record FIGURES.json
 
 The problem is a chain of Rosenbrock functions in [-2, 0.8], where most variables end at a bound; 10
 pairs are kept. The time includes the objective, which is that of NumPy for cvtmesh, SciPy and PETSc TAO (BLMVM,
-5 pairs, its default) on the CPU, of PyTorch for cvtmesh on a GPU and pytorch-minimize, and of JAX for jaxopt and
-optax, which compile before the timed run. pytorch-minimize has no bounds in its L-BFGS, and optax only a
+5 pairs, its default) on the CPU, of PyTorch for cvtmesh on a GPU and pytorch-minimize, and of JAX for optax,
+which compiles before the timed run. pytorch-minimize has no bounds in its L-BFGS, and optax only a
 projection after each step: they are measured as they are. On the CPU it is processor time, with one
 thread each, on a GPU wall time. A package that is missing is left out.
 """
@@ -58,31 +58,23 @@ def by_cvtmesh_cuda(n):
     return r.nit
 
 
+def by_cvtmesh_graph(n):
+    import torch
+    from cvtmesh.optimize import minimize
+
+    x0 = torch.tensor(start(n), device="cuda")
+    bounds = torch.tensor([[LOW, HIGH]], device="cuda", dtype=torch.double).expand(n, 2)
+    r = minimize(lambda x: rosenbrock(x, torch.zeros_like), x0, bounds, iterations=ITERATIONS, memory=10, graph=True)
+    torch.cuda.synchronize()
+    return r.nit
+
+
 def by_scipy(n):
     from scipy.optimize import Bounds, minimize
 
     options = {"maxiter": ITERATIONS, "maxcor": 10, "ftol": 0, "gtol": 0}
     both = lambda x: rosenbrock(x, np.zeros_like)  # noqa: E731
     return minimize(both, start(n), jac=True, bounds=Bounds(LOW, HIGH), method="L-BFGS-B", options=options).nit
-
-
-def by_jaxopt(n):
-    import jax
-    import jaxopt
-
-    jax.config.update("jax_enable_x64", True)
-
-    def value(x):
-        rise, rest = x[1:] - x[:-1] ** 2, 1 - x[:-1]
-        return 100 * (rise * rise).sum() + (rest * rest).sum()
-
-    solver = jaxopt.LBFGSB(value, maxiter=ITERATIONS, history_size=10, tol=0.0)
-    x0 = jax.numpy.asarray(start(n))
-    bounds = (jax.numpy.full(n, LOW), jax.numpy.full(n, HIGH))
-    if n not in compiled:
-        compiled[n] = jax.jit(solver.run)
-    found = compiled[n](x0, bounds=bounds)
-    return int(found.state.iter_num.block_until_ready())
 
 
 def by_optax(n):
@@ -193,6 +185,8 @@ parser.add_argument("--record")
 parser.add_argument("--plot")
 parser.add_argument("figures", nargs="*")
 arguments = parser.parse_args()
+if arguments.device == "cpu":
+    os.environ["JAX_PLATFORMS"] = "cpu"
 if arguments.record:
     figures = []
     if arguments.device == "cpu":
@@ -201,12 +195,11 @@ if arguments.record:
         measure("PETSc TAO, BLMVM", by_tao, figures)
         measure("pytorch-minimize, CPU", by_pytorch_minimize, figures)
         measure("optax, CPU", by_optax, figures)
-        measure("jaxopt.LBFGSB, CPU", by_jaxopt, figures)
     else:
         measure("cvtmesh, GPU", by_cvtmesh_cuda, figures)
+        measure("cvtmesh, GPU, CUDA graph", by_cvtmesh_graph, figures)
         measure("pytorch-minimize, GPU", by_pytorch_minimize, figures)
         measure("optax, GPU", by_optax, figures)
-        measure("jaxopt.LBFGSB, GPU", by_jaxopt, figures)
     with open(arguments.record, "w") as out:
         json.dump(figures, out, indent=1)
 if arguments.plot:
