@@ -171,11 +171,11 @@ def plot(path, figures):
     fig, ax = plt.subplots(figsize=(7, 4.2))
     for name in dict.fromkeys(f["name"] for f in figures):
         points = sorted((f["n"], f["seconds"]) for f in figures if f["name"] == name)
-        ax.loglog(*zip(*points), marker="o", label=name)
+        ax.loglog(*zip(*points), "o-" if "GPU" in name else "s--", markersize=4, label=name)
     ax.set_xlabel("variables")
     ax.set_ylabel("seconds an iteration")
     ax.grid(which="major", alpha=0.4)
-    ax.legend()
+    ax.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
     fig.savefig(path, bbox_inches="tight", metadata={"Date": None})
 
 
