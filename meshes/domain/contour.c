@@ -215,9 +215,10 @@ static cvtm_status contour_of(const cvtm_contour_picture *picture,
     return cvtm_fail(error, CVTM_ERROR_INPUT, "a periodic domain needs at least %d x %d pixels",
                      least, least);
   const int smooth = picture->labels != NULL && options->smooth > 0;
-  cvtm_status status = cvtm_contour_trace(picture, smooth ? 0 : options->smallest, &made, error);
-  if (status == CVTM_OK && picture->labels != NULL)
-    status = cvtm_contour_count_areas(picture, &made, error);
+  const int mask = picture->coverage != NULL, frame = !mask && picture->labels == NULL;
+  cvtm_status status = CVTM_OK;
+  if (!frame) status = cvtm_contour_trace(picture, smooth ? 0 : options->smallest, &made, error);
+  if (status == CVTM_OK && !mask) status = cvtm_contour_count_areas(picture, &made, error);
   if (status == CVTM_OK && smooth) {
     cvtm_contour_drop_specks(&made, options->smallest);
     status = cvtm_contour_smooth(picture, options->smooth, &made, error);
@@ -281,16 +282,10 @@ cvtm_status cvtm_contour_of_frame(int width, int height, const cvtm_contour_opti
   CVTM_DEFAULT_OPTIONS(cvtm_contour, options)
   cvtm_status status = check_size(width, height, options, error);
   if (status != CVTM_OK) return status;
-  const size_t pixels = (size_t)width * (size_t)height;
-  int32_t *labels = malloc(pixels * sizeof *labels);
-  if (labels == NULL) return cvtm_no_memory(error, "the contour");
-  for (size_t k = 0; k < pixels; ++k) labels[k] = 1;
   const cvtm_contour_picture picture = {
-      NULL, labels, width, height,
+      NULL, NULL, width, height,
       options->border == CVTM_BORDER_PERIODIC ? CVTM_BORDER_PERIODIC : CVTM_BORDER_FLAT};
-  status = contour_of(&picture, options, contour, error);
-  free(labels);
-  return status;
+  return contour_of(&picture, options, contour, error);
 }
 
 /* Adds a ring, which begins at a corner if it has any. */

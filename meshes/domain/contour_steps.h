@@ -14,7 +14,8 @@ cvtm_status cvtm_contour_allocate(int64_t arcs, int64_t points, cvtm_contour *co
  * of points of all arcs, which is reduced. */
 void cvtm_contour_drop_small(cvtm_contour *contour, double smallest, int64_t *points);
 
-/* A mask (coverage) or labels, of width * height pixels; the other pointer is NULL. */
+/* A mask (coverage) or labels, of width * height pixels; the other pointer is NULL. Both NULL: a
+ * frame, all of label 1. */
 typedef struct cvtm_contour_picture {
   const float *coverage;
   const int32_t *labels;
@@ -25,7 +26,8 @@ typedef struct cvtm_contour_picture {
 /* The region of a pixel; for a mask 1 or 0. */
 static inline int32_t cvtm_contour_label(const cvtm_contour_picture *picture, int i, int j) {
   const int64_t pixel = (int64_t)j * picture->width + i;
-  return picture->labels != NULL ? picture->labels[pixel] : picture->coverage[pixel] >= 0.5F;
+  if (picture->labels != NULL) return picture->labels[pixel];
+  return picture->coverage == NULL || picture->coverage[pixel] >= 0.5F;
 }
 
 /* Coordinates on a torus are multiples of 2^-30: shifts by its width and height are exact. */

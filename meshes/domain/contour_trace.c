@@ -391,31 +391,54 @@ cvtm_status cvtm_contour_trace(const cvtm_contour_picture *picture, double small
 
 /* ---- Areas of labels ---- */
 
+/* Pixels in a row with the same label. */
+typedef struct run_of_pixels {
+  int32_t label, count;
+} run_of_pixels;
+
+/* Lists the runs of all labels but 0; runs: NULL: only counts them. */
+static int64_t list_runs(const cvtm_contour_picture *picture, run_of_pixels *runs) {
+  int64_t count = 0;
+  for (int64_t j = 0; j < picture->height; ++j) {
+    if (picture->labels == NULL) { /* a frame */
+      if (runs != NULL) runs[count] = (run_of_pixels){1, picture->width};
+      ++count;
+      continue;
+    }
+    const int32_t *row = picture->labels + j * picture->width;
+    for (int32_t i = 0, first = 0; i < picture->width; ++i) {
+      if (i + 1 < picture->width && row[i + 1] == row[i]) continue;
+      if (runs != NULL && row[i] != 0) runs[count] = (run_of_pixels){row[i], i + 1 - first};
+      count += row[i] != 0;
+      first = i + 1;
+    }
+  }
+  return count;
+}
+
 cvtm_status cvtm_contour_count_areas(const cvtm_contour_picture *picture, cvtm_contour *contour,
                                      cvtm_error *error) {
-  const int64_t pixels = (int64_t)picture->width * picture->height;
-  int32_t *sorted = malloc((size_t)pixels * sizeof *sorted);
-  if (sorted == NULL) return cvtm_no_memory(error, "the contour");
-  memcpy(sorted, picture->labels, (size_t)pixels * sizeof *sorted);
-  qsort(sorted, (size_t)pixels, sizeof *sorted, cvtm_compare_int32);
+  const int64_t count = list_runs(picture, NULL);
+  run_of_pixels *runs = malloc(((size_t)count + 1) * sizeof *runs);
+  if (runs == NULL) return cvtm_no_memory(error, "the contour");
+  list_runs(picture, runs);
+  qsort(runs, (size_t)count, sizeof *runs, cvtm_compare_int32); /* by the first member */
   int64_t regions = 0;
-  for (int64_t k = 0; k < pixels; ++k)
-    regions += sorted[k] != 0 && (k == 0 || sorted[k] != sorted[k - 1]);
+  for (int64_t k = 0; k < count; ++k) regions += k == 0 || runs[k].label != runs[k - 1].label;
   contour->size[0] = picture->width;
   contour->size[1] = picture->height;
   contour->region = malloc(((size_t)regions + 1) * sizeof *contour->region);
   contour->region_area = malloc(((size_t)regions + 1) * sizeof *contour->region_area);
   if (contour->region != NULL && contour->region_area != NULL) {
-    for (int64_t k = 0; k < pixels; ++k) {
-      if (sorted[k] == 0) continue;
-      if (k == 0 || sorted[k] != sorted[k - 1]) {
-        contour->region[contour->region_count] = sorted[k];
+    for (int64_t k = 0; k < count; ++k) {
+      if (k == 0 || runs[k].label != runs[k - 1].label) {
+        contour->region[contour->region_count] = runs[k].label;
         contour->region_area[contour->region_count++] = 0;
       }
-      contour->region_area[contour->region_count - 1] += 1;
+      contour->region_area[contour->region_count - 1] += runs[k].count;
     }
   }
-  free(sorted);
+  free(runs);
   return contour->region_area != NULL && contour->region != NULL
              ? CVTM_OK
              : cvtm_no_memory(error, "the contour");

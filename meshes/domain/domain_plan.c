@@ -21,7 +21,8 @@ static const double largest_deviation =
 static const double every_point =
     0.05; /* pixels: with this spacing every point of the contour becomes a vertex */
 static const double least_limit = 0.25; /* least limit, away from corners, pixels */
-static const double most_sites = 1e9;   /* largest number of sites for given sizes */
+enum { WORTH_THREADS = 1 << 16 /* pixels */ };
+static const double most_sites = 1e9; /* largest number of sites for given sizes */
 /* The spacing at two vertices that see each other is at most this many times their distance. The
  * second value is for neighbours of a corner, which form a triangle with the corner. */
 static const double largest_jump = 1.3, largest_at_corner = 2.2;
@@ -35,7 +36,8 @@ typedef struct planner {
   float *coverage; /* fraction of each pixel inside the domain */
   float *limit; /* upper bound of the spacing because of the shape; it grows with the distance from
                    the vertices and edges that need it */
-  double scale; /* spacing = scale * rho^(-1/4) */
+  double *row_sum; /* per row of pixels: scratch of sum_pixels */
+  double scale;    /* spacing = scale * rho^(-1/4) */
   double tolerance;
   int64_t limited;
 } planner;
@@ -297,40 +299,54 @@ static double limited_spacing(const planner *p, int64_t k) {
   return fmin(h, (double)p->limit[k]);
 }
 
+/* The sum of a term over all pixels. Each row is the work of one thread, so the number of threads
+ * changes no bit. */
+static inline double sum_pixels(const planner *p, double (*term)(const planner *, int64_t)) {
+  const int64_t width = p->width;
+#pragma omp parallel for schedule(static) if (width * p->height >= WORTH_THREADS)
+  for (int j = 0; j < p->height; ++j) {
+    double sum = 0;
+    for (int64_t k = j * width; k < (j + 1) * width; ++k) sum += term(p, k);
+    p->row_sum[j] = sum;
+  }
+  double total = 0;
+  for (int j = 0; j < p->height; ++j) total += p->row_sum[j];
+  return total;
+}
+
+static double pixel_area(const planner *p, int64_t k) { return (double)p->coverage[k]; }
+
+static double pixel_root(const planner *p, int64_t k) {
+  return (double)p->coverage[k] * sqrt((double)p->density[k]);
+}
+
+static double pixel_sites(const planner *p, int64_t k) {
+  if (!(p->coverage[k] > 0)) return 0;
+  const double h = limited_spacing(p, k);
+  return (double)p->coverage[k] * hexagon / (h * h);
+}
+
 /* The number of sites of a hexagonal tessellation with the limited spacings, including the half
  * cells at the boundary. */
 static double count_sites(const planner *p, const cvtm_boundary *b) {
-  double total = 0;
-  for (int j = 0; j < p->height; ++j) {
-    double row = 0;
-    for (int64_t k = (int64_t)j * p->width; k < (int64_t)(j + 1) * p->width; ++k) {
-      if (!(p->coverage[k] > 0)) continue;
-      const double h = limited_spacing(p, k);
-      row += (double)p->coverage[k] * hexagon / (h * h);
-    }
-    total += row;
-  }
   double half_cells = 0;
   for (int64_t e = 0; e < b->edge_count; ++e) {
     half_cells += 0.5 * (b->left[e] == 0 || b->right[e] == 0);
   }
-  return total + half_cells;
+  return sum_pixels(p, pixel_sites) + half_cells;
 }
 
 /* Raises the density to its floor. Sets the first scale or, for sizes, the final one. */
 static cvtm_status raise_density(planner *p, int64_t sites, cvtm_domain_plan_figures *figures,
                                  cvtm_error *error) {
   const int64_t pixels = (int64_t)p->width * p->height;
-  double roots = 0, area = 0;
-  for (int64_t k = 0; k < pixels; ++k) {
-    roots += (double)p->coverage[k] * sqrt((double)p->density[k]);
-    area += (double)p->coverage[k];
-  }
+  const double roots = sum_pixels(p, pixel_root), area = sum_pixels(p, pixel_area);
   if (!(roots > 0)) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "the density is zero everywhere in the domain");
   }
   const double mean = roots / area;
   const double least = mean * mean / 625;
+#pragma omp parallel for schedule(static) if (pixels >= WORTH_THREADS)
   for (int64_t k = 0; k < pixels; ++k) {
     if ((double)p->density[k] < least) p->density[k] = (float)least;
   }
@@ -345,7 +361,9 @@ static cvtm_status raise_density(planner *p, int64_t sites, cvtm_domain_plan_fig
 
 /* Sets the density that yields the limited spacings. */
 static void write_density(const planner *p) {
-  for (int64_t k = 0; k < (int64_t)p->width * p->height; ++k) {
+  const int64_t pixels = (int64_t)p->width * p->height;
+#pragma omp parallel for schedule(static) if (pixels >= WORTH_THREADS)
+  for (int64_t k = 0; k < pixels; ++k) {
     double rho = p->coverage[k] > 0 ? (double)p->density[k] : 0;
     if (rho > 0 && (double)p->limit[k] < p->scale / sqrt(sqrt(rho))) {
       rho = pow((double)p->limit[k] / p->scale, -4);
@@ -423,11 +441,12 @@ cvtm_status cvtm_domain_plan(const cvtm_contour *contour, int width, int height,
                .density = density,
                .coverage = malloc(pixels * sizeof *p.coverage),
                .limit = malloc(pixels * sizeof *p.limit),
+               .row_sum = malloc((size_t)height * sizeof *p.row_sum),
                .tolerance = tolerance};
   cvtm_boundary made = {0};
   cvtm_domain_plan_figures result = {0};
   cvtm_status status = CVTM_OK;
-  if (p.coverage == NULL || p.limit == NULL) {
+  if (p.coverage == NULL || p.limit == NULL || p.row_sum == NULL) {
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to plan %d x %d pixels", width, height);
   }
   if (status == CVTM_OK) {
@@ -451,6 +470,7 @@ cvtm_status cvtm_domain_plan(const cvtm_contour *contour, int width, int height,
   }
   free(p.coverage);
   free(p.limit);
+  free(p.row_sum);
   return status;
 }
 
