@@ -105,12 +105,15 @@ static __device__ void set_slot(const cvtm_diagram *diagram, uint32_t *codes, in
   codes[p] = cvtm_slot_of_code(diagram, codes[p]);
 }
 
-static __device__ void set_final_label(const cvtm_diagram *diagram,
-                                       const uint32_t *__restrict__ slots,
-                                       int32_t *__restrict__ labels, int64_t p) {
-  const int width = diagram->domain.width;
-  labels[p] =
-      cvtm_final_label(diagram, static_cast<int>(p) % width, static_cast<int>(p) / width, slots);
+/* Not launch_rows: without the restricted pointers, labels take 1.05 times as long (H200). */
+static __global__ void __launch_bounds__(BLOCK)
+    final_label_kernel(cvtm_diagram diagram, const uint32_t *__restrict__ slots,
+                       int32_t *__restrict__ labels) {
+  const int width = diagram.domain.width;
+  const int64_t pixels = static_cast<int64_t>(width) * diagram.domain.height;
+  for (int64_t p = cvtm_first_thread(); p < pixels; p += cvtm_thread_count())
+    labels[p] =
+        cvtm_final_label(&diagram, static_cast<int>(p) % width, static_cast<int>(p) / width, slots);
 }
 
 /* --- launchers -------------------------------------------------------------------------------- */
@@ -128,9 +131,10 @@ static cvtm_status final_pass_cuda(cvtm_device *device, const cvtm_diagram *diag
   const int64_t pixels = static_cast<int64_t>(diagram->domain.width) * diagram->domain.height;
   const cvtm_status status =
       launch_rows<set_slot, BLOCK>(device, "set_slot", 0, pixels, *diagram, codes);
-  return status == CVTM_OK ? launch_rows<set_final_label, BLOCK>(device, "set_final_label", 0,
-                                                                 pixels, *diagram, codes, labels)
-                           : status;
+  return status == CVTM_OK
+             ? CVTM_LAUNCH(device, final_label_kernel, cvtm_cuda_blocks(pixels, BLOCK), BLOCK,
+                           *diagram, codes, labels)
+             : status;
 }
 
 namespace {
