@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cvt/evaluate_kernels.h"
+#include "lbfgsb/lbfgsb_state.h"
 
 /* The sites and the energy to evaluate; all evaluations of a run have the same task. */
 typedef struct cvtm_cvt_task {
@@ -108,9 +109,9 @@ typedef struct cvtm_descent_state {
   int64_t iterations, evaluations;
   int64_t solver_iterations; /* iterations of L-BFGS-B up to its last pause */
   /* Lloyd's method: */
-  double last[2], best;             /* last value of `evaluate`; lowest function value */
-  double decrease[CVTM_CVT_WINDOW]; /* cvtm_relative_decrease of the last steps */
-  int64_t evaluated;                /* nonzero: `last` is the value at the current sites */
+  double last[2], best;                /* last value of `evaluate`; lowest function value */
+  double decrease[CVTM_LBFGSB_WINDOW]; /* cvtm_relative_decrease of the last steps */
+  int64_t evaluated;                   /* nonzero: `last` is the value at the current sites */
   /* All evaluations: */
   double seconds;   /* time of all evaluations, if they are timed */
   int64_t enqueued; /* number of evaluations */
