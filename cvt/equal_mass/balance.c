@@ -295,7 +295,7 @@ static cvtm_status find_start(cvtm_power *p, const double *sites, cvtm_power_fig
   if (status != CVTM_OK) return status;
   if (figures->empty > 0)
     return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_INPUT,
-                     "sites share a slot or nearly do, so their cells cannot have equal masses");
+                     "sites coincide or nearly do, so their cells cannot have equal masses");
   if (isfinite(figures->dual)) return CVTM_OK;
   return cvtm_fail(cvtm_device_error(p->cvt->device), CVTM_ERROR_EVALUATION,
                    "the transport cost is not finite");

@@ -83,7 +83,7 @@ static cvtm_status check_distinct(cvtm_cvt *cvt, int64_t count) {
     if (order[k].x == order[k - 1].x && order[k].y == order[k - 1].y)
       status =
           cvtm_fail(error, CVTM_ERROR_INPUT,
-                    "sites %lld and %lld share a place, so their cells cannot have equal masses",
+                    "sites %lld and %lld coincide, so their cells cannot have equal masses",
                     (long long)order[k - 1].index, (long long)order[k].index);
   free(order);
   free(sites);

@@ -92,7 +92,7 @@ def test_refusals(cvtmesh):
         cvtmesh.refused("run", "flat.npy", "-n", 9, "-o", "x.csv", *options, code=2)
     for options in (("--init", "twice.csv"), ("--init", "corners.csv", "--periodic")):
         cvtmesh.refused("run", "flat.npy", *options, "--equal-mass", "-o", "x.csv", code=3,
-                        names=["sites 0 and 2 share a place"])
+                        names=["sites 0 and 2 coincide"])
 
 
 def test_row(cvtmesh):

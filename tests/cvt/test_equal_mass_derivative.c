@@ -98,7 +98,7 @@ static cvtm_status create(const problem *p, const char *message) {
 TEST(what_has_no_derivative_is_refused) {
   problem p = random_problem();
   memcpy(p.sites + 2, p.sites, 2 * sizeof *p.sites);
-  assert_int_equal(create(&p, "share a place"), CVTM_ERROR_INPUT);
+  assert_int_equal(create(&p, "sites 0 and 1 coincide"), CVTM_ERROR_INPUT);
   p = random_problem();
   p.density[7] = -1;
   assert_refused(create(&p, "pixel"));
