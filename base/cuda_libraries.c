@@ -189,22 +189,34 @@ cvtm_status cvtm_nccl_join(cvtm_nccl *n, const char id[CVTM_NCCL_ID_BYTES], int 
   return check_nccl(n, n->init_rank(&n->communicator, size, common, rank), "ncclCommInitRank");
 }
 
+static cvtm_status begin_group(cvtm_nccl *n) {
+  const cvtm_status status = cvtm_device_activate(n->device);
+  return status == CVTM_OK ? check_nccl(n, n->group_start(), "ncclGroupStart") : status;
+}
+
+/* Ends the group also after a failure `status`, because NCCL would add later calls of this thread
+ * to a group that is open. Returns the first failure. */
+static cvtm_status end_group(cvtm_nccl *n, cvtm_status status) {
+  const int ended = n->group_end();
+  return status == CVTM_OK ? check_nccl(n, ended, "ncclGroupEnd") : status;
+}
+
 cvtm_status cvtm_nccl_gather(cvtm_nccl *n, double *all, const int64_t *counts) {
   void *const stream = cvtm_device_stream(n->device);
-  cvtm_status status = cvtm_device_activate(n->device);
-  if (status == CVTM_OK) status = check_nccl(n, n->group_start(), "ncclGroupStart");
+  cvtm_status status = begin_group(n);
+  if (status != CVTM_OK) return status;
   for (int r = 0; status == CVTM_OK && r < n->size; all += counts[r++])
     status =
         check_nccl(n, n->broadcast(all, all, (size_t)counts[r], DOUBLE, r, n->communicator, stream),
                    "ncclBroadcast");
-  return status == CVTM_OK ? check_nccl(n, n->group_end(), "ncclGroupEnd") : status;
+  return end_group(n, status);
 }
 
 cvtm_status cvtm_nccl_exchange(cvtm_nccl *n, const double *from, const int64_t *counts, int rank,
                                double *to, int64_t gap) {
   void *const stream = cvtm_device_stream(n->device);
-  cvtm_status status = cvtm_device_activate(n->device);
-  if (status == CVTM_OK) status = check_nccl(n, n->group_start(), "ncclGroupStart");
+  cvtm_status status = begin_group(n);
+  if (status != CVTM_OK) return status;
   for (int r = 0; status == CVTM_OK && r < n->size; ++r) {
     const int64_t sent = counts[rank * n->size + r], received = counts[r * n->size + rank];
     if (r == rank) {
@@ -220,7 +232,7 @@ cvtm_status cvtm_nccl_exchange(cvtm_nccl *n, const double *from, const int64_t *
     from += sent;
     to += received;
   }
-  return status == CVTM_OK ? check_nccl(n, n->group_end(), "ncclGroupEnd") : status;
+  return end_group(n, status);
 }
 
 /* NCCL stays loaded, as cuBLAS does. */
