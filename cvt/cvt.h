@@ -208,7 +208,7 @@ cvtm_status cvtm_cvt_optimize(cvtm_cvt *cvt, const cvtm_cvt_options *options, do
  * transfers if only fixed sites were given, and the rounds of the high effort. max_iterations
  * limits the iterations of all parts of that descent together. max_seconds limits the time from
  * sampling on, of which that descent gets at least half. On return no two movable sites coincide.
- */
+ * After a failure, sites that are not fixed are unspecified. */
 cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64_t given,
                            double *sites, int64_t count, cvtm_cvt_result *result);
 

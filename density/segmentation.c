@@ -387,9 +387,9 @@ static cvtm_status copy_field(cvtm_segment *s, double *to, const double *from) {
   return cvtm_device_copy_in(s->device, to, from, bytes);
 }
 
-/* Checks the bounds and the start, and clips the start to the bounds. */
-static cvtm_status prepare_bounds(cvtm_segment *s, const double *lower, const double *upper,
-                                  double *u) {
+/* Checks the bounds and the start. */
+static cvtm_status check_bounds(cvtm_segment *s, const double *lower, const double *upper,
+                                const double *u) {
   cvtm_error *error = cvtm_device_error(s->device);
   for (int64_t p = 0; p < s->set.width * s->set.height; ++p) {
     const double low = lower ? lower[p] : -(double)INFINITY;
@@ -404,9 +404,17 @@ static cvtm_status prepare_bounds(cvtm_segment *s, const double *lower, const do
                        "the first level set is not finite at pixel (%lld, %lld)",
                        (long long)(p % s->set.width), (long long)(p / s->set.width));
     }
-    u[p] = u[p] < low ? low : u[p] > high ? high : u[p];
   }
   return CVTM_OK;
+}
+
+static void clip(int64_t pixels, const double *lower, const double *upper, double *u) {
+  for (int64_t p = 0; p < pixels; ++p) {
+    if (lower && u[p] < lower[p])
+      u[p] = lower[p];
+    else if (upper && u[p] > upper[p])
+      u[p] = upper[p];
+  }
 }
 
 /* Sets the LCP of the next step, and reads the sums of the previous step. */
@@ -477,10 +485,13 @@ static cvtm_status run_steps(cvtm_segment *s, int has_lower, int has_upper,
 cvtm_status cvtm_segment_solve(cvtm_segment *s, const double *image, const double *lower,
                                const double *upper, double *u, cvtm_segment_result *result) {
   const double start = cvtm_clock();
-  const size_t bytes = (size_t)(s->set.width * s->set.height) * sizeof *u;
+  const int64_t pixels = s->set.width * s->set.height;
+  const size_t bytes = (size_t)pixels * sizeof *u;
   cvtm_segment_result found = {0};
-  cvtm_status status = prepare_bounds(s, lower, upper, u);
-  if (status == CVTM_OK) status = copy_field(s, s->set.image, image);
+  cvtm_status status = check_bounds(s, lower, upper, u);
+  if (status != CVTM_OK) return status;
+  clip(pixels, lower, upper, u);
+  status = copy_field(s, s->set.image, image);
   if (status == CVTM_OK) status = copy_field(s, s->lower, lower);
   if (status == CVTM_OK) status = copy_field(s, s->upper, upper);
   if (status == CVTM_OK) status = copy_field(s, s->set.u, u);

@@ -139,7 +139,7 @@ cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
 void cvtm_segment_destroy(cvtm_segment *segment);
 /* image: shades in [0, 1]; lower, upper: the bounds, or NULL; u: the first level set, which is
  * clipped to the bounds; on return the last one. All are width * height doubles in host memory.
- * Fails with CVTM_ERROR_INPUT if a lower bound exceeds an upper bound. */
+ * Fails with CVTM_ERROR_INPUT, and does not change u, if a lower bound exceeds an upper bound. */
 cvtm_status cvtm_segment_solve(cvtm_segment *segment, const double *image, const double *lower,
                                const double *upper, double *u, cvtm_segment_result *result);
 

@@ -473,8 +473,7 @@ static cvtm_status solve_on_host(const host_run *host, double *x, cvtm_host_obje
     if (status == CVTM_OK) status = cvtm_lbfgsb_advance(host->solver, &running);
   }
   if (status == CVTM_OK) status = cvtm_lbfgsb_finish(host->solver, host->on_device, result);
-  const cvtm_status copied = cvtm_device_copy_out(host->device, x, host->on_device, bytes);
-  return status == CVTM_OK ? copied : status;
+  return status == CVTM_OK ? cvtm_device_copy_out(host->device, x, host->on_device, bytes) : status;
 }
 
 cvtm_status cvtm_lbfgsb_minimize_host(cvtm_device *device, int64_t n, const double *lower,

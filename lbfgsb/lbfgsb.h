@@ -149,7 +149,8 @@ cvtm_status cvtm_lbfgsb_minimize(cvtm_lbfgsb *solver, double *x, cvtm_objective 
 cvtm_status cvtm_lbfgsb_resume(cvtm_lbfgsb *solver, double *x, cvtm_objective objective,
                                void *context, cvtm_lbfgsb_result *result);
 /* Minimises over n variables on the host in one call. lower and upper may be NULL; x is the start
- * and the result. On CUDA each evaluation copies x and g between host and device. */
+ * and the result; a failure does not change it. On CUDA each evaluation copies x and g between host
+ * and device. */
 cvtm_status cvtm_lbfgsb_minimize_host(cvtm_device *device, int64_t n, const double *lower,
                                       const double *upper, double *x, cvtm_host_objective objective,
                                       void *context, const cvtm_lbfgsb_options *options,

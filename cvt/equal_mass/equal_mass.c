@@ -81,10 +81,9 @@ static cvtm_status check_distinct(cvtm_cvt *cvt, int64_t count) {
   if (count > 0) qsort(order, (size_t)count, sizeof *order, cvtm_compare_placed);
   for (int64_t k = 1; k < count && status == CVTM_OK; ++k)
     if (order[k].x == order[k - 1].x && order[k].y == order[k - 1].y)
-      status =
-          cvtm_fail(error, CVTM_ERROR_INPUT,
-                    "sites %lld and %lld coincide, so their cells cannot have equal masses",
-                    (long long)order[k - 1].index, (long long)order[k].index);
+      status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                         "sites %lld and %lld coincide, so their cells cannot have equal masses",
+                         (long long)order[k - 1].index, (long long)order[k].index);
   free(order);
   free(sites);
   return status;
@@ -196,11 +195,11 @@ static cvtm_status finish_equal_mass(equal_mass_run *r, double tolerance, const 
     status = cvt->table->finish(cvt, r->task.count, r->task.fixed, cvt->value, NULL);
   if (status == CVTM_OK)
     status = cvtm_device_copy_out(cvt->device, value, cvt->value, sizeof value);
-  if (status == CVTM_OK) status = read_weights(r, weights);
-  if (status == CVTM_OK && moments)
-    status = cvtm_cvt_read_moments(cvt, sites, r->task.count, moments);
   if (status == CVTM_OK)
     status = cvtm_cvt_count_empty(cvt, r->task.count, &result->descent.empty_cells);
+  if (status == CVTM_OK && moments)
+    status = cvtm_cvt_read_moments(cvt, sites, r->task.count, moments);
+  if (status == CVTM_OK) status = read_weights(r, weights);
   if (status != CVTM_OK) return status;
   result->descent.stop = r->stop;
   result->descent.objective = figures.energy;

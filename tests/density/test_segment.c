@@ -123,10 +123,12 @@ TEST_ON_DEVICE(refusals) {
   assert_null(segment);
   cvtm_segment_defaults(&options);
   assert_device_ok(device, cvtm_segment_create(device, 2, 2, &options, &segment));
-  double image[4] = {0}, u[4] = {0}, lower[4] = {0, 0, 0.05, 0}, upper[4] = {1, 1, -0.05, 1};
+  double image[4] = {0}, u[4] = {2, 0, 0, 0}, lower[4] = {0, 0, 0.05, 0},
+         upper[4] = {1, 1, -0.05, 1};
   cvtm_segment_result result;
   assert_int_equal(cvtm_segment_solve(segment, image, lower, upper, u, &result), CVTM_ERROR_INPUT);
   assert_non_null(strstr(cvtm_device_error(device)->message, "(0, 1)"));
+  assert_true(u[0] == 2); /* not clipped */
   u[3] = (double)NAN;
   assert_int_equal(cvtm_segment_solve(segment, image, NULL, NULL, u, &result), CVTM_ERROR_INPUT);
   cvtm_segment_destroy(segment);

@@ -325,6 +325,22 @@ static double host_quadratic(void *context, const double *x, double *g) {
   return value;
 }
 
+static double undefined_objective(void *context, const double *x, double *g) {
+  (void)context;
+  g[0] = x[0];
+  return (double)NAN;
+}
+
+/* x is not moved into the box either. */
+TEST(test_host_failure_leaves_x) {
+  const double lower = 0, upper = 1;
+  double x = 2;
+  assert_int_equal(cvtm_lbfgsb_minimize_host(device, 1, &lower, &upper, &x, undefined_objective,
+                                             NULL, NULL, NULL),
+                   CVTM_ERROR_EVALUATION);
+  assert_true(x == 2);
+}
+
 TEST(test_host) {
   fixture made = fixture_random_quadratic(device, 300, MIXED, 3);
   made.p.diagonal = made.diagonal;
