@@ -15,7 +15,7 @@ enum { CVTM_LBFGSB_SMALL = 32 };
 /* The largest order of the small matrices in a translation unit. It differs in panels.c, so
  * cvtm_lbfgsb_model, _walk and _work have another size there. */
 #ifndef CVTM_LBFGSB_ORDER
-#define CVTM_LBFGSB_ORDER 20
+#define CVTM_LBFGSB_ORDER CVTM_LBFGSB_SHORT
 #endif
 
 enum {

@@ -10,12 +10,10 @@
 
 /* --- algebra of the small matrices ------------------------------------------------------------ */
 
-/* Matrices of order k have rows of k entries; k <= 20 on CUDA. The lanes of a group share the work:
- * one lane on the CPU, the lanes of a warp on CUDA. All lanes call with the same arguments, which
- * point to memory that all of them access. One lane computes each entry, in an order of operations
- * that does not depend on the size of the group. */
-
-enum { CVTM_SMALL_MAX_ORDER = 20 };
+/* Matrices of order k have rows of k entries; k <= CVTM_LBFGSB_SHORT on CUDA. The lanes of a group
+ * share the work: one lane on the CPU, the lanes of a warp on CUDA. All lanes call with the same
+ * arguments, which point to memory that all of them access. One lane computes each entry, in an
+ * order of operations that does not depend on the size of the group. */
 
 typedef struct cvtm_lane_group {
   int lane, lanes;
@@ -136,7 +134,7 @@ CVTM_HD void cvtm_small_eliminate(const double *pivot, int j, double *rows, int 
 CVTM_HD int cvtm_small_factor(cvtm_lane_group group, double *a, int k, double *x, int rows) {
 #ifdef __CUDA_ARCH__
   return k <= 8 ? cvtm_warp_factor<8>(group.lane, a, k, x, rows)
-                : cvtm_warp_factor<CVTM_SMALL_MAX_ORDER>(group.lane, a, k, x, rows);
+                : cvtm_warp_factor<CVTM_LBFGSB_SHORT>(group.lane, a, k, x, rows);
 #else
   int positive = 1;
   (void)group;
