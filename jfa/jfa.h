@@ -57,8 +57,8 @@ typedef enum cvtm_voronoi_method {
 } cvtm_voronoi_method;
 
 /* A plan: buffers for one domain and up to `capacity` sites. A plan takes 4 bytes for each pixel
- * and, for each site, 44 bytes, 8 to 16 bytes for boxes, and 1 to 16 bins (more in long and thin
- * domains) of 4 bytes each, on CUDA 12. */
+ * and, for each site, 44 bytes (on CUDA 36), 8 to 16 bytes for boxes, and 1 to 16 bins (more in
+ * long and thin domains) of 4 bytes each (on CUDA 12). */
 typedef struct cvtm_voronoi cvtm_voronoi;
 
 /* Creates a plan. CVTM_ERROR_ARGUMENT: a side has more than CVTM_MAX_LABELLED_SIDE pixels. */

@@ -6,7 +6,8 @@
 
 CVTM_API_BEGIN
 
-/* A colouring, in host memory. */ typedef struct cvtm_colouring {
+/* A colouring, in host memory. */
+typedef struct cvtm_colouring {
   int64_t rows;
   int32_t count;   /* number of colours */
   int32_t *colour; /* the colour of each row, 0 .. count - 1 */

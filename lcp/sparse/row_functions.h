@@ -341,7 +341,8 @@ CVTM_HD cvtm_sums cvtm_energy_sums(const cvtm_level *level, int64_t row) {
 
 enum { CVTM_HISTORY_LENGTH = 256 }; /* largest number of iterations between two polls by the host */
 
-/* The state of a solve, in device memory. */ typedef struct cvtm_sparse_state {
+/* The state of a solve, in device memory. */
+typedef struct cvtm_sparse_state {
   cvtm_iteration_state loop;
   int64_t pause_at; /* the loop pauses after this iteration */
   double scale;   /* multiplies residuals before they are squared: 1, or the power of two that keeps
