@@ -31,9 +31,18 @@ CVTM_HD void cvtm_lbfgsb_start_walk(cvtm_lane_group group, cvtm_lbfgsb_state *st
   cvtm_lanes_sync();
 }
 
-/* The minimiser of the model on the ray that extends the segment beginning at walk_t: walk_t - f' /
- * f'' with f' = -d'd (1 - theta t) - d'W P W'(x(t) - x) and f'' = theta d'd - d'W P W'd, Byrd et
- * al. (4.4) and (4.5). */
+/* The minimiser of the model on the ray that extends the segment beginning at t: t - f' / f''. If
+ * few variables still move, `second`, f'', consists of rounding errors; it must stay positive. */
+CVTM_HD double cvtm_lbfgsb_ray_minimum(const cvtm_lbfgsb_state *state, double t, double dd,
+                                       double first, double second) {
+  const double least = DBL_EPSILON * state->walk_second;
+  if (!(second > least)) second = least;
+  if (!(first < 0.0) || !(dd > DBL_EPSILON * state->free_gg)) return t;
+  return t - first / second;
+}
+
+/* cvtm_lbfgsb_ray_minimum at walk_t, with f' = -d'd (1 - theta t) - d'W P W'(x(t) - x) and f'' =
+ * theta d'd - d'W P W'd, Byrd et al. (4.4) and (4.5). */
 CVTM_HD double cvtm_lbfgsb_walk_minimum(cvtm_lane_group group, const cvtm_lbfgsb_state *state,
                                         const cvtm_lbfgsb_walk *walk) {
   double first = 0.0, second = 0.0;
@@ -43,11 +52,7 @@ CVTM_HD double cvtm_lbfgsb_walk_minimum(cvtm_lane_group group, const cvtm_lbfgsb
   }
   first = -state->walk_dd * (1.0 - state->theta * state->walk_t) - cvtm_lanes_sum(first);
   second = state->theta * state->walk_dd - cvtm_lanes_sum(second);
-  /* if few variables still move, f'' consists of rounding errors; it must stay positive */
-  const double least = DBL_EPSILON * state->walk_second;
-  if (!(second > least)) second = least;
-  if (!(first < 0.0) || !(state->walk_dd > DBL_EPSILON * state->free_gg)) return state->walk_t;
-  return state->walk_t - first / second;
+  return cvtm_lbfgsb_ray_minimum(state, state->walk_t, state->walk_dd, first, second);
 }
 
 /* Moves along the segment from walk_t to t, where a variable reaches its bound and stops. g, w: the

@@ -48,6 +48,10 @@ CVTM_HD double cvtm_lanes_sum(double value) {
   return value;
 }
 
+/* Nonzero if a pivot of an elimination is positive and does not consist of rounding errors. before:
+ * this entry of the diagonal before the elimination. */
+CVTM_HD int cvtm_pivot_is_good(double pivot, double before) { return pivot > DBL_EPSILON * before; }
+
 #ifdef __CUDACC__
 /* cvtm_small_factor by one warp, k <= K. Lane i has row i in registers and reads other rows by
  * shuffles. The registers shift by one column per step instead of the loop being unrolled: a single
@@ -68,7 +72,7 @@ static __device__ __forceinline__ int cvtm_warp_factor(int lane, double *a, int 
   for (int j = 0; j < k; ++j) {
     const double pivot = __shfl_sync(0xffffffffu, row[0], j);
     const double diagonal = __shfl_sync(0xffffffffu, before, j);
-    const double inverse = pivot > DBL_EPSILON * diagonal ? cvtm_inverse_sqrt(pivot) : -1.0;
+    const double inverse = cvtm_pivot_is_good(pivot, diagonal) ? cvtm_inverse_sqrt(pivot) : -1.0;
     const double own = row[0] * inverse, scaled = other[0] * inverse;
     positive = positive && inverse > 0.0;
     if (lane >= j && lane < k) a[lane * k + j] = lane == j ? inverse : own;
@@ -143,7 +147,7 @@ CVTM_HD int cvtm_small_factor(cvtm_lane_group group, double *a, int k, double *x
     cvtm_small_eliminate(a + j * k, j, a + j * k, k, k - j);
     cvtm_small_eliminate(a + j * k, j, x, k, rows);
     const double pivot = a[j * k + j];
-    const double inverse = pivot > DBL_EPSILON * before ? cvtm_inverse_sqrt(pivot) : -1.0;
+    const double inverse = cvtm_pivot_is_good(pivot, before) ? cvtm_inverse_sqrt(pivot) : -1.0;
     positive = positive && inverse > 0.0;
     a[j * k + j] = inverse;
     for (int i = j + 1; i < k + rows; ++i) {

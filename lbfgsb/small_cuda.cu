@@ -158,19 +158,15 @@ static __device__ int make_matrix(const lane_group<LANES> &on, double (&b)[LANES
 }
 
 /* Finds the exact Cauchy point: t of the first local minimiser of the model along the projected
- * gradient path. The tests of rounding are those of cvtm_lbfgsb_walk_minimum. */
+ * gradient path. */
 template <int LANES>
 static __device__ double walk_path(const lane_group<LANES> &on, const cvtm_lbfgsb_variable &row,
                                    int is_free, const double (&b)[LANES]) {
-  const cvtm_lbfgsb_state *state = on.state;
-  const double least_second = DBL_EPSILON * state->walk_second;
   double d = is_free ? -row.g : 0.0, moved = 0.0, t = 0.0;
   for (;;) {
     const double bd = on.multiply(b, d), dd = on.sum(d * d);
     const double first = on.sum(row.g * d + moved * bd), second = on.sum(d * bd);
-    const int descends = first < 0.0 && dd > DBL_EPSILON * state->free_gg;
-    const double minimum =
-        descends ? t - first / (second > least_second ? second : least_second) : t;
+    const double minimum = cvtm_lbfgsb_ray_minimum(on.state, t, dd, first, second);
     const double own = d != 0.0 ? cvtm_lbfgsb_breakpoint(&row) : HUGE_VAL, next = on.least(own);
     if (!(minimum > next)) return minimum;
     moved += (next - t) * d;
@@ -199,7 +195,7 @@ static __device__ int solve(const lane_group<LANES> &on, const double (&b)[LANES
 #pragma unroll 1
   for (int j = 0; j < on.n; ++j) {
     const double pivot = on.get(a[0], j), top = on.get(right, j);
-    good = good && pivot > DBL_EPSILON * on.get(before, j);
+    good = good && cvtm_pivot_is_good(pivot, on.get(before, j));
     const double by = 1.0 / pivot, own = a[0];
     const double factor = on.lane == j ? 0.0 : own * by;
     if (on.lane == j) inverse = by;
