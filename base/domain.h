@@ -2,8 +2,6 @@
  * square with the centre (i + .5, j + .5), and is stored at j * width + i. */
 #pragma once
 
-#include <stdint.h>
-
 /* Pixels have 64-bit indices, and 32-bit indices where each pixel has a label (jump flooding, exact
  * labels). */
 enum { CVTM_MAX_SIDE = 262144, CVTM_MAX_LABELLED_SIDE = 32768 };

@@ -7,8 +7,6 @@
 
 #include <cjson/cJSON.h>
 
-#include <stddef.h>
-
 typedef enum cli_exit {
   CLI_EXIT_OK = 0,
   CLI_EXIT_FAILURE = 1,

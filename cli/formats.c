@@ -3,8 +3,6 @@
 
 #include "density/density.h"
 
-#include <string.h>
-
 static const char *const kind_names[] = {[RUN_OUTPUT_MESH] = "meshes (y up)",
                                          [RUN_OUTPUT_POINTS] = "points (pixels, y down)",
                                          [RUN_OUTPUT_DRAWING] = "drawings (see --svg, --page)",

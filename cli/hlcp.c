@@ -4,14 +4,12 @@
 #include "lcp/problems/complementarity.h"
 #include "cli/cli.h"
 #include "cli/input.h"
-#include "run/input.h"
 #include "run/output.h"
 #include "run/json.h"
 #include "cli/solvers.h"
 #include "lcp/hlcp.h"
 #include "lcp/matrix_market.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include "cli/solvers.h"
 #include "lbfgsb/problems/minpack2.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

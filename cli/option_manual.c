@@ -1,8 +1,6 @@
 /* Prints the manual page: the text of a template, and a paragraph for each row of the table. */
 #include "cli/option_table.h"
 
-#include "run/options.h"
-
 #include <ctype.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "run/domain.h"
 #include "cvt/cvt.h"
 #include "density/density.h"
-#include "density/size_field.h"
 #include "draw/inks.h"
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"

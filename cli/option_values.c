@@ -3,7 +3,6 @@
 #include "cli/option_table.h"
 
 #include "run/options.h"
-#include "cvt/classes.h"
 #include "density/condition.h"
 #include "density/segmentation.h"
 #include "lcp/hlcp.h"

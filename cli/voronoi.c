@@ -4,7 +4,6 @@
 #include "base/npy.h"
 #include "cli/cli.h"
 #include "cli/input.h"
-#include "run/input.h"
 #include "run/output.h"
 #include "run/json.h"
 #include "density/density.h"
@@ -12,7 +11,6 @@
 #include "meshes/mesh_file.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct diagram {
   cli_options options;

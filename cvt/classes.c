@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 void cvtm_classes_defaults(cvtm_classes_options *options) {
   *options = (cvtm_classes_options){.union_weight = 0.5};

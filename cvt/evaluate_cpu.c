@@ -1,6 +1,5 @@
 #include "base/primitives.h"
 #include "base/ranks.h"
-#include "base/portable.h"
 #include "cvt/cell_host.h"
 #include "cvt/evaluate_kernels.h"
 #include "cvt/integral_batch.h"

@@ -10,13 +10,9 @@
  * launches do nothing, and solves of 1,000 to 10,000 sites take 3 to 6 % longer. */
 #include "base/cuda_utils.h"
 #include "base/ranks.h"
-#include "base/portable.h"
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral.h"
-#include "jfa/cell_by_hull.h"
 #include "jfa/cell_by_tree_warp_cuda.h"
-
-#include <string.h>
 
 #include <new>
 

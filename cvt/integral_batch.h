@@ -8,7 +8,6 @@
 
 #include "cvt/integral_pixel.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

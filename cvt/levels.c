@@ -11,7 +11,6 @@
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* --- the density in larger pixels ------------------------------------------------------------- */
 

@@ -8,7 +8,6 @@
 #include "jfa/site_tree_kernels.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int64_t count_plan_pixels(cvtm_domain domain) {
   return (int64_t)domain.width * domain.height;

@@ -4,7 +4,6 @@
 #include "jfa/jfa_kernels.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { MAX_PASSES = 40 };
 

@@ -5,7 +5,6 @@
 #include "jfa/site_tree_kernels.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct cvtm_site_tree {
   cvtm_device *device;

@@ -6,7 +6,6 @@
 
 #include "lbfgsb/lbfgsb_ranks.h"
 #include "lbfgsb/rows.h"
-#include "lbfgsb/variables.h"
 
 CVTM_C_BEGIN
 

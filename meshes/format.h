@@ -7,7 +7,6 @@
 #include "base/status.h"
 
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 /* What a format can hold and needs. The last bits are roles: which functions a row has. */

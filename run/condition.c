@@ -14,7 +14,6 @@
 #include "meshes/mesh_file.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

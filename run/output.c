@@ -7,7 +7,6 @@
 #include "draw/formats.h"
 #include "meshes/mesh_file.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

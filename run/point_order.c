@@ -1,7 +1,6 @@
 /* --order: points in the order in which a pen visits them. */
 #include "base/clock.h"
 #include "draw/tour.h"
-#include "run/input.h"
 #include "run/json.h"
 #include "run/output.h"
 #include "run/page.h"

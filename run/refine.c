@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static int has_length(const cvtm_run_area *cap) {
   return cap->unit >= 0 && run_unit_mm(cap->unit) > 0;

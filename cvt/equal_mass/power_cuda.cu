@@ -7,8 +7,6 @@
 #include "cvt/evaluate_cuda.h"
 #include "cvt/integral.h"
 
-#include <string.h>
-
 #include <new>
 
 namespace {

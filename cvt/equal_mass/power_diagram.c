@@ -6,9 +6,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <omp.h>
 
 typedef struct diagram {
   cvtm_device *device; /* the CPU */

@@ -1,7 +1,6 @@
 /* The CUDA table of phases. Specialised kernels run the cycles that they support, plain kernels all
  * others: they call the node functions of lcp/grid, one node per thread. With CVTMESH_PLAIN=grid a
  * solver uses plain kernels only. */
-#include "base/select.h"
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_galerkin.h"
 

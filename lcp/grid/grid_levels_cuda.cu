@@ -1,5 +1,4 @@
 /* Phases on coarse levels: a block for each tile of a level; one block for all small levels. */
-#include "base/select.h"
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_galerkin.h"
 

@@ -1,7 +1,6 @@
 #include "base/cuda_utils.h"
 #include "base/device_kernels.h"
 #include "lcp/hlcp/hlcp_kernels.h"
-#include "lcp/launch_cuda.h"
 
 namespace {
 

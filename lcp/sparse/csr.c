@@ -1,10 +1,8 @@
 #include "lcp/sparse/csr.h"
 
 #include "base/host.h"
-#include "base/portable.h"
 #include "lcp/sparse/sell_kernels.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

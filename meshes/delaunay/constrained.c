@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The segment of a half-edge is the edge of the boundary that it lies on. */
 typedef struct triangulation {

@@ -6,7 +6,6 @@
 #include "meshes/delaunay/star.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Limits: squares that all stars of a pass may visit together, squares that one star may visit. At
  * most one point in ADOPTED_SHARE may get its triangles from its neighbours. */

@@ -1,8 +1,6 @@
 /* The phases of star.h as parallel loops over points. */
 #include "meshes/delaunay/star.h"
 
-#include "base/select.h"
-
 /* Number of threads for a loop over count points. */
 static int threads_for_stars(const cvtm_device *device, int64_t count) {
   enum { WORTH_THREADS = 4096 };

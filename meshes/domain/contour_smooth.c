@@ -8,7 +8,6 @@
  * between four centres. So no arcs cross, whatever the spline does: within a square the arcs join
  * points on its sides in the same order as before. */
 #include "base/geometry.h"
-#include "base/portable.h"
 #include "meshes/domain/contour_steps.h"
 
 #include <math.h>

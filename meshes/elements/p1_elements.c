@@ -1,7 +1,6 @@
 #include "meshes/elements/p1_elements.h"
 
 #include "base/host.h"
-#include "base/portable.h"
 #include "base/geometry.h"
 #include "meshes/elements/twins.h"
 

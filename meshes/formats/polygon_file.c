@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/geometry.h"
 #include "base/host.h"
-#include "base/portable.h"
 #include "meshes/delaunay/crossings.h"
 #include "meshes/delaunay/grid.h"
 #include "meshes/formats/formats.h"

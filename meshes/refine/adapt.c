@@ -1,6 +1,5 @@
 /* Metrics, and triangle meshes with edges of length 1 in a metric. */
 #include "base/host.h"
-#include "meshes/constrained.h"
 #include "meshes/delaunay/grid.h"
 #include "meshes/delaunay/constraints.h"
 #include "meshes/delaunay/half_edges.h"
@@ -8,7 +7,6 @@
 #include "meshes/refine/adapt.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- Metrics ---- */
 

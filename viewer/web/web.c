@@ -8,7 +8,6 @@
 #include <emscripten.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { FILES = 4 };
 
