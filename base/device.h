@@ -29,9 +29,9 @@ void cvtm_device_destroy(cvtm_device *device);
 cvtm_status cvtm_device_share(cvtm_device *device);
 
 cvtm_device_kind cvtm_device_get_kind(const cvtm_device *device);
-/* "cpu" or "cuda:N". */
+/* "cpu" or "cuda:N"; valid as long as the device. */
 const char *cvtm_device_name(const cvtm_device *device);
-/* A description for people, such as "NVIDIA H200" or "2 threads". */
+/* A description for people, such as "NVIDIA H200" or "2 threads"; valid as long as the device. */
 const char *cvtm_device_description(const cvtm_device *device);
 /* CPU threads that kernels of this handle may use (at least 1). */
 int cvtm_device_threads(const cvtm_device *device);

@@ -30,6 +30,8 @@ typedef struct cvtm_input {
   const cvtm_npy *array; /* borrowed; NULL: the file is read */
 } cvtm_input;
 
+/* Reads an NPY file into an array that owns its data. CVTM_ERROR_INPUT: no NPY file, or one with
+ * elements of another kind or too many dimensions. */
 cvtm_status cvtm_npy_read(const char *path, cvtm_npy *array, cvtm_error *error);
 /* cvtm_npy_read for the contents of a file; name: for messages. */
 cvtm_status cvtm_npy_parse(const unsigned char *bytes, size_t size, const char *name,

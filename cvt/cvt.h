@@ -93,7 +93,8 @@ cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count
                                float *by_density, double *by_density_double, double *by_sites);
 
 /* 5 / (18 sqrt 3) (integral of sqrt rho)^2 / count: the energy if all cells are regular hexagons
- * (Fejes Toth; Gersho and Zador for graded densities); infinity for invalid arguments. */
+ * (Fejes Toth; Gersho and Zador for graded densities); infinity for invalid arguments. density:
+ * width * height, on the host. */
 double cvtm_cvt_energy_bound(cvtm_domain domain, const float *density, int64_t count);
 /* cvtm_cvt_energy_bound for the plan's density, without a pass over its pixels. */
 double cvtm_cvt_plan_bound(const cvtm_cvt *cvt, int64_t count);
@@ -136,8 +137,9 @@ typedef enum cvtm_cvt_effort {
   CVTM_CVT_EFFORT_BEST
 } cvtm_cvt_effort;
 
-/* For monitors: the sites (device memory, 2 * count) of the iteration of the record, or of a later
- * iteration if the device runs ahead (CUDA). On a torus the sites may lie outside the domain. */
+/* For monitors: the sites (device memory, 2 * count; valid during the monitor's call) of the
+ * iteration of the record, or of a later iteration if the device runs ahead (CUDA). On a torus the
+ * sites may lie outside the domain. */
 const double *cvtm_cvt_current_sites(const cvtm_cvt *cvt);
 
 /* Saves and restores the state of cvtm_cvt_solve as bytes. A run that was killed can continue from

@@ -80,9 +80,8 @@ static __device__ inline cvtm_cell_moments cvtm_moments_sum_block(cvtm_cell_mome
                                                                   int threads) {
   for (int half = threads / 2; half > 0; half /= 2) {
     __syncthreads();
-    if (threadIdx.x < static_cast<unsigned>(half)) {
+    if (threadIdx.x < static_cast<unsigned>(half))
       cvtm_cell_moments_add(part + threadIdx.x, part + threadIdx.x + half);
-    }
   }
   __syncthreads();
   return part[0];

@@ -23,7 +23,7 @@ void cvtm_sphere_widths_grade(cvtm_sphere_widths *widths, double growth);
 /* The number of hexagons of the given widths that cover the sphere: the integral of
  * 2 / (sqrt(3) width^2). */
 double cvtm_sphere_widths_count(const cvtm_sphere_widths *widths);
-/* The width in the direction of a point; 0 if `value` is NULL. */
+/* The width, in radians of arc, at a point of the unit sphere; 0 if `value` is NULL. */
 double cvtm_sphere_widths_at(const cvtm_sphere_widths *widths, const double point[3]);
 
 /* Comments end with the default value. */

@@ -26,12 +26,12 @@ cvtm_status cvtm_tour_create_until(const double *points, int64_t count, int thre
                                    cvtm_tour_stop stop, void *context, int32_t *order,
                                    cvtm_error *error);
 
-/* Removes the longest edge of a tour, in place; the remaining path starts at its end nearer to (0,
- * 0). */
+/* Removes the longest edge of a tour, order[0 .. count) as of cvtm_tour_create, in place. The
+ * remaining path starts at its end nearer to (0, 0). points: as for cvtm_tour_create. */
 void cvtm_tour_open(const double *points, int64_t count, int32_t *order);
 
-/* The length of the path order[0], order[1], ...; closed: nonzero: includes the edge from the last
- * point to the first. */
+/* The length of the path order[0], ..., order[count - 1], in the units of the points. closed:
+ * nonzero: includes the edge from the last point to the first. */
 double cvtm_tour_length(const double *points, int64_t count, const int32_t *order, int closed);
 
 /* Sets *bound to half the sum over all points of the distances to their two nearest points. No

@@ -103,7 +103,8 @@ cvtm_status cvtm_delaunay(const double *points, int64_t count, cvtm_mesh *mesh, 
  * corners[2 * k + 1]) for k in [start[i], start[i+1]), counterclockwise as seen with y up. Points
  * outside the rectangle may have empty cells. Of coincident points the first has the cell; the
  * cells of the others are empty. Where more than three cells meet, edges of (nearly) zero length
- * may remain. Takes O(n) time, except for sorting the neighbours of each vertex. */
+ * may remain. Takes O(n) time, except for sorting the neighbours of each vertex. All arrays are
+ * malloc'd and owned. */
 typedef struct cvtm_cells {
   int64_t count;
   int64_t *start;     /* count + 1 */
@@ -112,13 +113,15 @@ typedef struct cvtm_cells {
                          next corner; -1: border */
 } cvtm_cells;
 
+/* Fails with CVTM_ERROR_ARGUMENT for a mesh without vertices and an empty domain, and with
+ * CVTM_ERROR_MEMORY; then *cells is unchanged. */
 cvtm_status cvtm_cells_create(const cvtm_mesh *mesh, cvtm_domain domain, cvtm_cells *cells,
                               cvtm_error *error);
 /* Makes cells of the vertices of a mesh, bounded by the border of the mesh; the cells fill the
  * mesh. Each cell is the polygon through the circumcentres of the triangles around the vertex; a
  * circumcentre beyond a border edge is replaced by the midpoint of that edge. The cell of a border
  * vertex also has the vertex itself and the midpoints of its border edges as corners, and may not
- * be convex. */
+ * be convex. Errors as for cvtm_cells_create. */
 cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_error *error);
 void cvtm_cells_free(cvtm_cells *cells);
 

@@ -76,8 +76,11 @@ typedef struct cvtm_sphere_grid {
 
 void cvtm_sphere_grid_free(cvtm_sphere_grid *grid);
 
-/* keep: NULL, or nonzero for each cell that the grid has: then vertices without a cell and edges
- * without a cell are left out, and the others numbered anew, as MPAS culls. */
+/* Makes the grid, whose arrays are malloc'd; cvtm_sphere_grid_free frees them. keep: NULL, or
+ * mesh->count bytes, nonzero for each cell that the grid has: then vertices without a cell and
+ * edges without a cell are left out, and the others numbered anew, as MPAS culls. Fails with
+ * CVTM_ERROR_INPUT if `keep` leaves no cell, and with CVTM_ERROR_MEMORY; then *grid is unchanged.
+ */
 cvtm_status cvtm_sphere_grid_create(const cvtm_sphere_mesh *mesh, const unsigned char *keep,
                                     cvtm_sphere_grid *grid, cvtm_error *error);
 
