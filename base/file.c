@@ -490,9 +490,8 @@ cvtm_status cvtm_file_read(const char *path, size_t limit, unsigned char **bytes
   if (in_memory != NULL) return read_memory(in_memory, limit, bytes, size, error);
   int file = -1;
   size_t expected = 0;
-  cvtm_status status = open_input(path, &file, &expected, error);
-  if (status != CVTM_OK) return status;
-  status = read_all(file, path, expected, limit, bytes, size, error);
+  CVTM_TRY(open_input(path, &file, &expected, error));
+  cvtm_status status = read_all(file, path, expected, limit, bytes, size, error);
   close(file);
   return status;
 }
@@ -530,8 +529,7 @@ cvtm_status cvtm_check_expansion(const char *name, size_t size, uint64_t needed,
 
 cvtm_status cvtm_text_read(const char *path, size_t limit, unsigned char **bytes, size_t *size,
                            cvtm_error *error) {
-  const cvtm_status status = cvtm_file_read(path, limit, bytes, size, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_file_read(path, limit, bytes, size, error));
   const size_t mark = cvtm_csv_byte_order_mark(*bytes, *size);
   *size -= mark;
   if (mark > 0) memmove(*bytes, *bytes + mark, *size + 1);

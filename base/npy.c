@@ -206,8 +206,7 @@ static cvtm_status parse_header(const unsigned char *bytes, size_t size, const c
   s.at = (const char *)bytes + start;
   s.end = s.at + length;
   l->offset = start + length;
-  cvtm_status status = parse_dictionary(&s, l);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(parse_dictionary(&s, l));
   return count_elements(&s, l, size - l->offset);
 }
 
@@ -326,8 +325,7 @@ cvtm_status cvtm_npy_parse(const unsigned char *bytes, size_t size, const char *
                            cvtm_npy *array, cvtm_error *error) {
   memset(array, 0, sizeof *array);
   layout l;
-  const cvtm_status status = parse_header(bytes, size, name, &l, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(parse_header(bytes, size, name, &l, error));
   const size_t length = (size_t)l.count * (size_t)l.item;
   unsigned char *data = malloc(length > 0 ? length : 1);
   if (data == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
@@ -492,8 +490,7 @@ cvtm_status cvtm_npy_write(const char *path, char kind, int item, int dimensions
   }
   size_t length = format_header(header, sizeof header, kind, item, dimensions, shape);
   cvtm_output *output;
-  cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_output_open(path, &output, error));
   FILE *stream = cvtm_output_stream(output);
   fwrite(header, 1, length, stream);
   if (count > 0) fwrite(data, (size_t)item, (size_t)count, stream);

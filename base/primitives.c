@@ -27,9 +27,8 @@ static cvtm_status begin_with_workspace(cvtm_device *device, const char *what, i
                                         int64_t limit, workspace_query query, const void *workspace,
                                         size_t bytes) {
   size_t needed = 0;
-  cvtm_status status = begin_primitive(device, what, count, limit);
-  if (status == CVTM_OK) status = query(device, count, &needed);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(begin_primitive(device, what, count, limit));
+  CVTM_TRY(query(device, count, &needed));
   return check_workspace(device, what, workspace, bytes, needed);
 }
 
@@ -67,9 +66,8 @@ cvtm_status cvtm_scan_workspace(cvtm_device *device, int64_t count, size_t *byte
 cvtm_status cvtm_scan_64(cvtm_device *device, const int32_t *counts, int64_t count, int64_t *sums,
                          void *workspace, size_t bytes) {
   const cvtm_primitives_table *table = CVTM_TABLE(device, cvtm_primitives_table);
-  const cvtm_status status = begin_with_workspace(device, "scan", count, count_limit,
-                                                  table->scan_workspace, workspace, bytes);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(begin_with_workspace(device, "scan", count, count_limit, table->scan_workspace,
+                                workspace, bytes));
   if (count == 0) return cvtm_device_fill(device, sums, 0, sizeof *sums);
   return table->scan_64(device, counts, count, sums, workspace, bytes);
 }

@@ -33,8 +33,7 @@ cvtm_status cuda_sort_pairs(cvtm_device *device, uint64_t *keys, int32_t *values
    * correct when a captured graph runs again. */
   const size_t size = static_cast<size_t>(count);
   if (key_buffers.Current() != keys) {
-    const cvtm_status status = cvtm_device_copy(device, keys, keys_alt, size * sizeof *keys);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_device_copy(device, keys, keys_alt, size * sizeof *keys));
   }
   if (value_buffers.Current() != values) {
     return cvtm_device_copy(device, values, values_alt, size * sizeof *values);
@@ -62,8 +61,7 @@ cvtm_status cuda_scan_workspace(cvtm_device *device, int64_t count, size_t *byte
 /* The inclusive sums, shifted by one element, are the exclusive sums and the total. */
 cvtm_status cuda_scan_64(cvtm_device *device, const int32_t *counts, int64_t count, int64_t *sums,
                          void *workspace, size_t bytes) {
-  const cvtm_status status = cvtm_device_fill(device, sums, 0, sizeof *sums);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_fill(device, sums, 0, sizeof *sums));
   CVTM_CUDA_TRY(device, scan(workspace, bytes, counts, sums + 1, count, cvtm_cuda_stream(device)));
   return CVTM_OK;
 }

@@ -94,15 +94,12 @@ static cvtm_status gather_through_host(cvtm_device *device, double *all, const i
     total += counts[r];
   }
   const int64_t after = before + counts[ranks->rank];
-  cvtm_status status = cvtm_device_copy_out(device, staging + before, all + before,
-                                            (size_t)(after - before) * sizeof *all);
-  if (status == CVTM_OK) status = cvtm_ranks_gather(device, staging, counts);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_in(device, all, staging, (size_t)before * sizeof *all);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_in(device, all + after, staging + after,
-                                 (size_t)(total - after) * sizeof *all);
-  return status;
+  CVTM_TRY(cvtm_device_copy_out(device, staging + before, all + before,
+                                (size_t)(after - before) * sizeof *all));
+  CVTM_TRY(cvtm_ranks_gather(device, staging, counts));
+  CVTM_TRY(cvtm_device_copy_in(device, all, staging, (size_t)before * sizeof *all));
+  return cvtm_device_copy_in(device, all + after, staging + after,
+                             (size_t)(total - after) * sizeof *all);
 }
 
 cvtm_status cvtm_ranks_gather_on_device(cvtm_device *device, double *all, const int64_t *counts,

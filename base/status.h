@@ -42,6 +42,13 @@ const char *cvtm_status_text(cvtm_status status);
 #define CVTM_PRINTF(format_index, first)
 #endif
 
+/* Returns from a function that returns a cvtm_status, with the status of the call, if it fails. */
+#define CVTM_TRY(...)                             \
+  do {                                            \
+    const cvtm_status cvtm_tried = (__VA_ARGS__); \
+    if (cvtm_tried != CVTM_OK) return cvtm_tried; \
+  } while (0)
+
 /* Formats a message into *error (which may be NULL) and returns status. */
 CVTM_PRINTF(3, 4)
 cvtm_status cvtm_fail(cvtm_error *error, cvtm_status status, const char *format, ...);

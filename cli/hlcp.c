@@ -90,11 +90,9 @@ static cvtm_status make_identity(int64_t n, cvtm_csr *matrix, cvtm_error *error)
 
 static cvtm_status read_files(problem *p, cvtm_error *error) {
   const cli_options *o = &p->options;
-  cvtm_status status = cvtm_matrix_market_read(o->hlcp.matrix_a, &p->given.a, error);
-  if (status != CVTM_OK) return status;
-  status = o->hlcp.matrix_b != NULL ? cvtm_matrix_market_read(o->hlcp.matrix_b, &p->given.b, error)
-                                    : make_identity(p->given.a.rows, &p->given.b, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_matrix_market_read(o->hlcp.matrix_a, &p->given.a, error));
+  CVTM_TRY(o->hlcp.matrix_b != NULL ? cvtm_matrix_market_read(o->hlcp.matrix_b, &p->given.b, error)
+                                    : make_identity(p->given.a.rows, &p->given.b, error));
   return cli_read_vector(&o->hlcp.rhs, p->given.a.rows, &p->given.q, error);
 }
 
@@ -146,12 +144,9 @@ static cvtm_arrays vectors_of(problem *p) {
 
 static cvtm_status set_up(problem *p) {
   const int64_t n = p->given.a.rows;
-  cvtm_status status = cvtm_device_allocate_arrays(p->device, vectors_of(p));
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_in(p->device, p->q, p->given.q, (size_t)n * sizeof *p->q);
-  if (status == CVTM_OK)
-    status = cvtm_hlcp_create(p->device, &p->given.a, &p->given.b, &p->settings, &p->solver);
-  return status;
+  CVTM_TRY(cvtm_device_allocate_arrays(p->device, vectors_of(p)));
+  CVTM_TRY(cvtm_device_copy_in(p->device, p->q, p->given.q, (size_t)n * sizeof *p->q));
+  return cvtm_hlcp_create(p->device, &p->given.a, &p->given.b, &p->settings, &p->solver);
 }
 
 static cvtm_status solve_hlcp(problem *p) {

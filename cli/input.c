@@ -41,8 +41,7 @@ cvtm_status cli_domain_of_points(const cli_options *options, const char *path, c
                                  cvtm_error *error) {
   double low[2] = {(double)INFINITY, (double)INFINITY}, high[2] = {0, 0};
   int64_t side[2];
-  const cvtm_status status = given_sides(options, side, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(given_sides(options, side, error));
   for (int axis = 0; axis < 2; ++axis) {
     if (count > 0) high[axis] = points[axis];
     for (int64_t i = axis; i < 2 * count; i += 2) {
@@ -110,8 +109,7 @@ cvtm_status cli_read_vector(const cvtm_input *source, int64_t rows, double **vec
   if (path == NULL) return CVTM_OK;
   if (strcmp(cvtm_file_extension(path, extension, sizeof extension), "mtx") == 0)
     return read_market_vector(path, rows, vector, error);
-  const cvtm_status status = cvtm_npy_open(source, &array, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_npy_open(source, &array, error));
   if (array.count != rows) {
     const long long count = array.count;
     cvtm_npy_free(&array);

@@ -56,9 +56,8 @@ static void cli_lcp_mesh_free(cli_lcp_mesh *made) {
 static cvtm_status cli_lcp_mesh_read(const char *path, cvtm_model model, double load,
                                      cli_lcp_mesh *made, cvtm_error *error) {
   *made = (cli_lcp_mesh){0};
-  cvtm_status status = cvtm_mesh_read(path, &made->mesh, error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_p1_create(&made->mesh, &made->p1, error);
+  CVTM_TRY(cvtm_mesh_read(path, &made->mesh, error));
+  cvtm_status status = cvtm_p1_create(&made->mesh, &made->p1, error);
   status = run_name_file(path, status, error);
   if (status == CVTM_OK) {
     made->b = malloc((size_t)made->p1.count * sizeof *made->b);
@@ -282,10 +281,8 @@ static int check_lcp_usage(work *w) {
 static cvtm_status make_model(work *w, cvtm_error *error) {
   cli_options *o = &w->options;
   if (o->lcp.width == 0) o->lcp.width = o->lcp.height = o->lcp.size;
-  const cvtm_status status =
-      cvtm_model_problem_create((cvtm_model)o->lcp.problem, o->lcp.width, o->lcp.height,
-                                !o->lcp.is_matrix_free, &w->model, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_model_problem_create((cvtm_model)o->lcp.problem, o->lcp.width, o->lcp.height,
+                                     !o->lcp.is_matrix_free, &w->model, error));
   w->matrix = w->model.matrix;
   w->b = w->model.b;
   w->lower = w->model.lower;
@@ -297,9 +294,8 @@ static cvtm_status make_model(work *w, cvtm_error *error) {
 
 static cvtm_status make_model_on_mesh(work *w, cvtm_error *error) {
   const cli_options *o = &w->options;
-  const cvtm_status status =
-      cli_lcp_mesh_read(o->lcp.mesh, (cvtm_model)o->lcp.problem, o->lcp.load, &w->mesh, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(
+      cli_lcp_mesh_read(o->lcp.mesh, (cvtm_model)o->lcp.problem, o->lcp.load, &w->mesh, error));
   const cvtm_p1 *p1 = &w->mesh.p1;
   w->matrix = (cvtm_csr){p1->count, p1->count, p1->row_start, p1->column, p1->value};
   w->n = p1->count;
@@ -377,11 +373,9 @@ static cvtm_status solve_once(work *w) {
   w->x = malloc(bytes);
   if (w->x == NULL)
     return cvtm_fail(cvtm_device_error(w->device), CVTM_ERROR_MEMORY, "out of memory");
-  cvtm_status status =
-      cvtm_lcp_solve(w->lcp, w->on_b, w->on_lower, w->on_upper, w->on_x, 0, &w->result);
-  if (status == CVTM_OK) status = cvtm_device_copy_out(w->device, w->x, w->on_x, bytes);
-  if (status == CVTM_OK) status = run_history_check(&w->history.list, cvtm_device_error(w->device));
-  return status;
+  CVTM_TRY(cvtm_lcp_solve(w->lcp, w->on_b, w->on_lower, w->on_upper, w->on_x, 0, &w->result));
+  CVTM_TRY(cvtm_device_copy_out(w->device, w->x, w->on_x, bytes));
+  return run_history_check(&w->history.list, cvtm_device_error(w->device));
 }
 
 static int solve_lcp(work *w) {

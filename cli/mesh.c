@@ -167,9 +167,7 @@ static int open_device(meshing *m) {
 static cvtm_status triangulate_torus(meshing *m, cvtm_error *error) {
   cvtm_torus_mesh torus = {0};
   const double start = cvtm_clock();
-  const cvtm_status status =
-      cvtm_delaunay_torus(m->device, m->points, m->count, m->domain, &torus, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_delaunay_torus(m->device, m->points, m->count, m->domain, &torus, error));
   m->triangulation.seconds = cvtm_clock() - start;
   m->mesh = torus.mesh;
   m->copies = torus.copies;

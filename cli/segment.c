@@ -41,8 +41,7 @@ static cvtm_status write_mask(const work *w, const char *path, cvtm_error *error
 static cvtm_status write_rings(const work *w, const cvtm_contour *contour, const char *path,
                                cvtm_error *error) {
   cvtm_output *output = NULL;
-  const cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_output_open(path, &output, error));
   FILE *stream = cvtm_output_stream(output);
   fprintf(stream,
           "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "

@@ -179,8 +179,7 @@ static cvtm_status fit_drawing(stats *s, const double *box, cvtm_error *error) {
 /* Reads the dots of an SVG, with their sizes. */
 static cvtm_status read_drawing(stats *s, cvtm_error *error) {
   cvtm_dots dots;
-  cvtm_status status = cvtm_dots_read(s->options.run.input.name, &dots, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_dots_read(s->options.run.input.name, &dots, error));
   s->points = dots.points;
   s->radius = dots.radius;
   s->count = dots.count;
@@ -219,8 +218,7 @@ static cvtm_status place_in_domain(stats *s, cvtm_error *error) {
   const double scale = s->options.run.unit == CVTM_RUN_UNIT_WIDTH ? s->domain.width : 1;
   double *points = s->mesh.points;
   run_frame frame;
-  const cvtm_status status = run_frame_find(&s->options.run, s->domain, &frame, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(run_frame_find(&s->options.run, s->domain, &frame, error));
   for (int64_t i = 0; i < s->mesh.vertex_count; ++i) {
     const double up = (s->mesh.file_top - points[2 * i + 1] - frame.bottom) / frame.scale;
     points[2 * i] = scale * ((points[2 * i] - frame.left) / frame.scale);
@@ -239,8 +237,7 @@ static cvtm_status place_in_domain(stats *s, cvtm_error *error) {
 
 /* Reads a mesh, which has a domain if a density or both sides are given. */
 static cvtm_status read_mesh(stats *s, cvtm_error *error) {
-  cvtm_status status = cvtm_mesh_read(s->options.run.input.name, &s->mesh, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_mesh_read(s->options.run.input.name, &s->mesh, error));
   s->count = s->mesh.vertex_count;
   if (s->has_domain) return place_in_domain(s, error);
   if (!run_has_world(&s->options.run)) return CVTM_OK;

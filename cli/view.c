@@ -60,13 +60,9 @@ static int names_points(const char *path) {
 /* Reads a point file: the points are the sites, the density is 1. */
 static cvtm_status read_sites(view *v, cvtm_error *error) {
   cli_options *o = &v->options;
-  cvtm_status status = cvtm_points_open(&o->run.input, &v->sites, &v->count, error);
-  if (status == CVTM_OK)
-    status =
-        cli_domain_of_points(o, o->run.input.name, v->sites, v->count, &v->domain, NULL, error);
-  if (status == CVTM_OK)
-    status = run_require_inside(o->run.input.name, v->sites, v->count, v->domain, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_points_open(&o->run.input, &v->sites, &v->count, error));
+  CVTM_TRY(cli_domain_of_points(o, o->run.input.name, v->sites, v->count, &v->domain, NULL, error));
+  CVTM_TRY(run_require_inside(o->run.input.name, v->sites, v->count, v->domain, error));
   const size_t pixels = (size_t)v->domain.width * (size_t)v->domain.height;
   v->density = malloc(pixels * sizeof *v->density);
   if (v->density == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
@@ -107,9 +103,8 @@ static cvtm_status place_sites(view *v, cvtm_error *error) {
 
 static cvtm_status read_view_input(view *v, cvtm_error *error) {
   if (names_points(v->options.run.input.name)) return read_sites(v, error);
-  cvtm_status status = run_read_density(&v->options.run.input, &v->options.run, &v->density,
-                                        &v->tone, &v->domain, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(run_read_density(&v->options.run.input, &v->options.run, &v->density, &v->tone,
+                            &v->domain, error));
   if (v->options.run.dots == CVTM_RUN_DOTS_TONE &&
       v->options.run.density_from != CVTM_DENSITY_FROM_TONE)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: --dots tone needs --density-from tone",

@@ -75,10 +75,9 @@ static cvtm_arrays list_arrays(const diagram *d, arrays *a) {
 
 static cvtm_status make_arrays(diagram *d, arrays *a) {
   const size_t bytes = 2 * (size_t)d->count * sizeof(double);
-  cvtm_status status = cvtm_voronoi_create(d->device, d->domain, d->count, &a->plan);
-  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(d->device, list_arrays(d, a));
-  if (status == CVTM_OK) status = cvtm_device_copy_in(d->device, a->sites, d->points, bytes);
-  return status;
+  CVTM_TRY(cvtm_voronoi_create(d->device, d->domain, d->count, &a->plan));
+  CVTM_TRY(cvtm_device_allocate_arrays(d->device, list_arrays(d, a)));
+  return cvtm_device_copy_in(d->device, a->sites, d->points, bytes);
 }
 
 static cvtm_status copy_labels(diagram *d, const arrays *a) {

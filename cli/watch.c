@@ -97,11 +97,9 @@ static cvtm_status open_context(cli_watch *w, cvtm_error *error) {
   cvtm_view_fit(&w->view, domain);
   w->pixels = malloc(3 * (size_t)width * (size_t)height);
   if (w->pixels == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  cvtm_status status = cvtm_headless_create(width, height, -1, &w->surface, error);
-  if (status == CVTM_OK) status = cvtm_render_create(&w->render, error);
-  if (status == CVTM_OK)
-    status = cvtm_render_set_density(w->render, w->run->density, domain, error);
-  return status;
+  CVTM_TRY(cvtm_headless_create(width, height, -1, &w->surface, error));
+  CVTM_TRY(cvtm_render_create(&w->render, error));
+  return cvtm_render_set_density(w->render, w->run->density, domain, error);
 }
 
 /* The path of a file in the folder, malloc'd; NULL if memory runs out. */
@@ -130,10 +128,9 @@ static cvtm_status add_picture(cli_watch *w, cvtm_error *error) {
 
 /* Draws the state of the frame, and writes the picture. */
 static cvtm_status draw_frame(cli_watch *w, cvtm_error *error) {
-  cvtm_status status = cvtm_view_frame_build(&w->frame, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_view_frame_build(&w->frame, error));
   cvtm_render_set_frame(w->render, &w->frame);
-  status = cvtm_render_set_sites(w->render, error);
+  cvtm_status status = cvtm_render_set_sites(w->render, error);
   if (status == CVTM_OK) status = cvtm_render_draw(w->render, &w->view, error);
   if (status == CVTM_OK) status = cvtm_render_read(w->view.width, w->view.height, w->pixels, error);
   return status == CVTM_OK ? add_picture(w, error) : status;
@@ -158,10 +155,10 @@ static void wrap_sites(cvtm_view_state *state) {
 
 static cvtm_status draw_current(cli_watch *w, int64_t sites) {
   cvtm_view_state *state = &w->frame.state;
-  cvtm_status status = cvtm_view_state_reserve(state, sites, &w->error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_device_copy_out(w->run->device, state->sites, cvtm_cvt_current_sites(w->run->cvt),
-                                2 * (size_t)sites * sizeof *state->sites);
+  CVTM_TRY(cvtm_view_state_reserve(state, sites, &w->error));
+  cvtm_status status =
+      cvtm_device_copy_out(w->run->device, state->sites, cvtm_cvt_current_sites(w->run->cvt),
+                           2 * (size_t)sites * sizeof *state->sites);
   if (status != CVTM_OK)
     return cvtm_fail(&w->error, status, "%s", cvtm_device_error(w->run->device)->message);
   wrap_sites(state);

@@ -189,8 +189,7 @@ static cvtm_status read_head(cvtm_checkpoint *c) {
     return cvtm_fail(error_of(s), CVTM_ERROR_INPUT, "the checkpoint of %zu bytes is too short",
                      c->user->saved_bytes);
   memcpy(&found, c->user->saved, sizeof found);
-  const cvtm_status status = check_head(s, &c->head, &found);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_head(s, &c->head, &found));
   if (!state_is_possible(s, &found)) return fail_damaged(s);
   c->head = found;
   c->continues = 1;

@@ -107,12 +107,11 @@ static cvtm_status place_class(classes_run *r, class_plan *plan, const float *rh
   alone.max_seconds *= 0.5 * (double)plan->count / (double)r->count;
   if (alone.monitor) alone.monitor = cvtm_cvt_relay;
   alone.monitor_context = (void *)(uintptr_t)o;
-  cvtm_status status = cvtm_cvt_create(r->device, r->domain, rho, plan->count, &plan->cvt);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_cvt_create(r->device, r->domain, rho, plan->count, &plan->cvt));
   if (r->stop == CVTM_STOP_REQUEST)
     return cvtm_cvt_sample(r->domain, rho, plan->count, alone.seed, alone.start, own,
                            cvtm_device_error(r->device));
-  status = cvtm_cvt_solve(plan->cvt, &alone, 0, own, plan->count, &found);
+  cvtm_status status = cvtm_cvt_solve(plan->cvt, &alone, 0, own, plan->count, &found);
   if (status == CVTM_OK) r->stop = found.stop;
   return status;
 }
@@ -198,12 +197,9 @@ static cvtm_status evaluate_classes(void *context, const double *sites, double *
 /* Evaluates the sites of r->all; sets objective, gradient_norm, empty_cells and the ratios. */
 static cvtm_status evaluate_result(classes_run *r, cvtm_classes_result *result) {
   double value[2];
-  cvtm_status status = evaluate_coupled(r, r->all->sites, 1, r->all->value, NULL);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_out(r->device, value, r->all->value, sizeof value);
-  if (status == CVTM_OK)
-    status = cvtm_cvt_count_empty(r->all, r->count, &result->descent.empty_cells);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(evaluate_coupled(r, r->all->sites, 1, r->all->value, NULL));
+  CVTM_TRY(cvtm_device_copy_out(r->device, value, r->all->value, sizeof value));
+  CVTM_TRY(cvtm_cvt_count_empty(r->all, r->count, &result->descent.empty_cells));
   const double hexagon = 5 / (18 * sqrt(3.0));
   result->descent.objective = value[0];
   result->descent.gradient_norm = value[1];
@@ -265,11 +261,10 @@ cvtm_status cvtm_classes_solve(cvtm_device *device, cvtm_domain domain,
                    .classes = classes,
                    .count = start[classes]};
   cvtm_classes_result found = {0};
-  cvtm_status status = check_run(&r);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_run(&r));
   for (int k = 0; k < classes; ++k)
     r.plan[k] = (class_plan){NULL, start[k], start[k + 1] - start[k]};
-  status = place_classes(&r, intensity, sites);
+  cvtm_status status = place_classes(&r, intensity, sites);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(r.all, sites, r.count);
   found.descent.stop = r.stop;
   if (options->plan != NULL) *options->plan = r.all;

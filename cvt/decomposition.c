@@ -197,15 +197,15 @@ static cvtm_status make_room(cvtm_subdomain *p) {
 
 /* Collects own and ghost sites, and sorts them. */
 static cvtm_status gather_sites(cvtm_subdomain *p, const double *sites) {
-  cvtm_status status = find_covers(p, sites);
-  if (status == CVTM_OK) status = count_exchange(p, sites);
-  if (status == CVTM_OK) status = make_room(p);
-  if (status == CVTM_OK) status = p->table->write(p, sites);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(find_covers(p, sites));
+  CVTM_TRY(count_exchange(p, sites));
+  CVTM_TRY(make_room(p));
+  CVTM_TRY(p->table->write(p, sites));
   const size_t bytes = 2 * (size_t)p->own * sizeof *sites;
   const cvtm_tree_cover cover = {p->covered + p->rank * p->words, p->kept, p->missed,
                                  (int32_t)p->ghosts_before, (int32_t)(p->ghosts_before + p->own)};
-  status = cvtm_ranks_exchange(p->device, p->sent, p->matrix, p->plan->sites, 2 * p->own);
+  cvtm_status status =
+      cvtm_ranks_exchange(p->device, p->sent, p->matrix, p->plan->sites, 2 * p->own);
   if (status == CVTM_OK)
     status = cvtm_device_copy(p->device, p->plan->sites + 2 * p->ghosts_before, sites, bytes);
   if (status == CVTM_OK) status = cvtm_device_fill(p->device, p->missed, 0, sizeof *p->missed);
@@ -333,10 +333,9 @@ static cvtm_status set_order(const cvtm_cvt_task *task) {
 static cvtm_status divide(const cvtm_cvt_task *task, const double *sites) {
   cvtm_cvt *cvt = task->cvt;
   const cvtm_decomposition *v = cvt->decomposition;
-  cvtm_status status = reserve(task);
-  if (status == CVTM_OK) status = cvtm_site_tree_sort(cvt->tree, sites, task->count);
-  if (status == CVTM_OK) status = set_order(task);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(reserve(task));
+  CVTM_TRY(cvtm_site_tree_sort(cvt->tree, sites, task->count));
+  CVTM_TRY(set_order(task));
   v->subdomain->tree_clipping = cvt->tree_clipping;
   return v->subdomain->table->collect(cvt->device, sites, v->order + v->subdomain->first,
                                       v->subdomain->own, 2, v->sites);
@@ -426,8 +425,7 @@ static cvtm_status prepare_divided(const cvtm_cvt_task *task) {
 static cvtm_status evaluate_own(const cvtm_cvt_task *task, const double *sites, double *value,
                                 double *gradient) {
   cvtm_subdomain *subdomain = task->cvt->decomposition->subdomain;
-  const cvtm_status status = cvtm_subdomain_evaluate(subdomain, sites);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_subdomain_evaluate(subdomain, sites));
   return gradient ? cvtm_subdomain_finish(subdomain, task->fixed, value, gradient)
                   : cvtm_subdomain_total(subdomain, task->fixed, value, NULL);
 }

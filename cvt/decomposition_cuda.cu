@@ -147,9 +147,7 @@ cvtm_status finish_cuda(cvtm_device *device, const cvtm_subdomain_sums *s) {
   const int64_t most = CVTM_SUBDOMAIN_PIECE, piece = s->block < most ? s->block : most;
   const int64_t pieces = (s->own + piece - 1) / piece, blocks = (s->own + s->block - 1) / s->block;
   if (pieces == 0) return CVTM_OK;
-  const cvtm_status status =
-      CVTM_LAUNCH(device, piece_kernel, static_cast<unsigned>(pieces), THREADS, *s, piece);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(CVTM_LAUNCH(device, piece_kernel, static_cast<unsigned>(pieces), THREADS, *s, piece));
   return join(device, s->partial, pieces, s->block / piece, blocks, s->sums);
 }
 

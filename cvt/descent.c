@@ -76,10 +76,9 @@ static cvtm_status step_by_lloyd(cvtm_cvt *cvt, const cvtm_own_sites *own) {
 cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps) {
   cvtm_cvt *cvt = task->cvt;
   const cvtm_evaluator *e = cvt->evaluator;
-  cvtm_status status = e->begin(task, 0);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(e->begin(task, 0));
   const cvtm_own_sites own = e->own(task);
-  status = e->evaluate(task, own.sites, cvt->value, NULL);
+  cvtm_status status = e->evaluate(task, own.sites, cvt->value, NULL);
   for (int k = 0; status == CVTM_OK && k < steps; ++k) {
     status = step_by_lloyd(cvt, &own);
     if (status == CVTM_OK) status = e->evaluate(task, own.sites, cvt->value, NULL);
@@ -208,10 +207,9 @@ static cvtm_status set_bounds(const cvtm_cvt_task *task) {
   void *memory = NULL;
   if (cvt->domain.periodic && task->fixed == 0)
     return cvtm_lbfgsb_set_bounds(cvt->solver, NULL, NULL);
-  cvtm_status status = cvtm_device_scratch(cvt->device, 2 * bytes_of(own.count), &memory);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_scratch(cvt->device, 2 * bytes_of(own.count), &memory));
   double *lower = memory, *upper = lower + 2 * own.count;
-  status =
+  cvtm_status status =
       cvt->updates->bounds(cvt->device, cvt->domain, own.sites, own.count, own.fixed, lower, upper);
   return status == CVTM_OK ? cvtm_lbfgsb_set_bounds(cvt->solver, lower, upper) : status;
 }
@@ -341,11 +339,10 @@ static cvtm_status run_lbfgsb(cvtm_descent *d) {
   cvtm_cvt *cvt = d->task->cvt;
   cvtm_lbfgsb_options options = remaining_options(d);
   cvtm_lbfgsb_result result = {0};
-  cvtm_status status = prepare_solver(d, &options);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(prepare_solver(d, &options));
   cvt->solver_runs = 1;
   d->state.evaluated = 0;
-  status = run_legs(d, &options, &result);
+  cvtm_status status = run_legs(d, &options, &result);
   cvt->solver_runs = 0;
   if (status != CVTM_OK) return status;
   if (d->stop == CVTM_STOP_NONE) d->stop = result.stop;
@@ -382,9 +379,7 @@ static cvtm_status evaluate_energy(void *context, const double *x, double *f, do
 static cvtm_status evaluate_final(cvtm_descent *d, double value[2]) {
   cvtm_cvt *cvt = d->task->cvt;
   ++d->state.evaluations;
-  const cvtm_status status =
-      evaluate_objective(d, cvt->evaluator->own(d->task).sites, cvt->value, NULL);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(evaluate_objective(d, cvt->evaluator->own(d->task).sites, cvt->value, NULL));
   return cvtm_device_copy_out(cvt->device, value, cvt->value, 2 * sizeof *value);
 }
 

@@ -27,14 +27,12 @@ static cvtm_status enqueue_cells(cvtm_cvt *cvt, const double *sites, int64_t cou
  * pixels of each label. */
 static cvtm_status enqueue_labels(cvtm_cvt *cvt, const double *sites, int64_t count,
                                   cvtm_voronoi_method voronoi) {
-  cvtm_status status = cvtm_voronoi_compute(cvt->voronoi, sites, count, voronoi, cvt->labels);
-  if (status == CVTM_OK) status = cvt->table->pixel_keys(cvt);
-  if (status == CVTM_OK)
-    status = cvtm_sort_pairs(cvt->device, cvt->keys, cvt->pixels, cvt->keys_alt, cvt->pixels_alt,
-                             (int64_t)cvt->domain.width * cvt->domain.height, bits_for(count - 1),
-                             cvt->workspace, cvt->workspace_bytes);
-  if (status == CVTM_OK) status = cvt->table->label_moments(cvt, sites, count);
-  return status;
+  CVTM_TRY(cvtm_voronoi_compute(cvt->voronoi, sites, count, voronoi, cvt->labels));
+  CVTM_TRY(cvt->table->pixel_keys(cvt));
+  CVTM_TRY(cvtm_sort_pairs(cvt->device, cvt->keys, cvt->pixels, cvt->keys_alt, cvt->pixels_alt,
+                           (int64_t)cvt->domain.width * cvt->domain.height, bits_for(count - 1),
+                           cvt->workspace, cvt->workspace_bytes));
+  return cvt->table->label_moments(cvt, sites, count);
 }
 
 /* --- the evaluator of a device ---------------------------------------------------------------- */
@@ -140,8 +138,7 @@ static cvtm_status check_count(const cvtm_cvt *cvt, const double *sites, int64_t
 
 cvtm_status cvtm_cvt_check_sites(const cvtm_cvt *cvt, const double *sites, int64_t count) {
   cvtm_error *error = cvtm_device_error(cvt->device);
-  const cvtm_status status = check_count(cvt, sites, count);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_count(cvt, sites, count));
   int64_t first = count;
 #pragma omp parallel for schedule(static) reduction(min : first) if (count >= WORTH_THREADS)
   for (int64_t i = 0; i < count; ++i)
@@ -176,8 +173,7 @@ cvtm_status cvtm_cvt_read_cell_moments(cvtm_cvt *cvt, int64_t count, cvtm_cell_m
 cvtm_status cvtm_cvt_read_moments(cvtm_cvt *cvt, const double *sites, int64_t count,
                                   const cvtm_cvt_moments *moments) {
   cvtm_cell_moments *sums = NULL;
-  const cvtm_status status = cvtm_cvt_read_cell_moments(cvt, count, &sums);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_cvt_read_cell_moments(cvt, count, &sums));
 #pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
   for (int64_t i = 0; i < count; ++i) {
     const cvtm_cell_moments *s = &sums[i];

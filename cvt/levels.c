@@ -151,9 +151,8 @@ cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coars
   int32_t failed;
   const int most = threads > 0 ? threads : omp_get_max_threads();
   const int64_t worth = coarse_count / CELLS_OF_THREAD + 1;
-  cvtm_status status = cvtm_device_create("cpu", worth < most ? (int)worth : most, &cpu, error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_cvt_create_part(cpu, domain, NULL, count, 0, &cvt);
+  CVTM_TRY(cvtm_device_create("cpu", worth < most ? (int)worth : most, &cpu, error));
+  cvtm_status status = cvtm_cvt_create_part(cpu, domain, NULL, count, 0, &cvt);
   if (status == CVTM_OK) status = cvtm_cvt_put_sites(cvt, coarse, coarse_count);
   if (status == CVTM_OK) status = cvtm_cvt_refine_on_device(cvt, coarse_count, count, &failed);
   if (status == CVTM_OK) status = cvtm_cvt_get_sites(cvt, fine, count);
@@ -268,13 +267,12 @@ static cvtm_status refine(cvtm_solve *s, int64_t to) {
 cvtm_status cvtm_solve_refine(cvtm_solve *s) {
   const int64_t level = s->state.level - 1, to = s->counts[level];
   const int before = s->pyramid.order, order = order_for(s, s->pyramid.domain, level);
-  cvtm_status status = refine(s, to);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(refine(s, to));
   s->count = to;
   s->state.level = level;
   s->state.kept = 0;
   cvtm_pyramid_use(&s->pyramid, order, to);
-  status = scale_sites(s, before - order);
+  cvtm_status status = scale_sites(s, before - order);
   if (level == 0) cvtm_pyramid_end(&s->pyramid);
   return status;
 }

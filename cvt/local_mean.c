@@ -302,8 +302,7 @@ cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, const c
   const size_t pixels = (size_t)domain.width * (size_t)domain.height;
   means m;
   if (has_few_pixels(domain, count) && ink == NULL) return CVTM_OK;
-  const cvtm_status status = allocate_means(domain, &m, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(allocate_means(domain, &m, error));
   for (size_t p = 0; p < pixels; ++p) m.root[p] = sqrtf(rho[p]);
   const float *mean = mean_ink(&m, count, m.root);
   for (size_t p = 0; mean != m.root && p < pixels; ++p) rho[p] = m.root[p] * mean[p];
@@ -318,8 +317,7 @@ cvtm_status cvtm_ink_count(cvtm_domain domain, const float *wanted, const cvtm_i
   need_table t;
   means m;
   *count = 0;
-  const cvtm_status status = allocate_means(domain, &m, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(allocate_means(domain, &m, error));
   fill_table(ink->kind, &t);
   for (size_t p = 0; p < pixels; ++p) *count += look_up(&t, (double)wanted[p]) / ink->area;
   const float *mean = *count > 0 ? mean_ink(&m, *count, wanted) : wanted;

@@ -48,16 +48,13 @@ cvtm_status cvtm_solve_transfer(cvtm_solve *s, int64_t most, double contrast) {
   int64_t *transferred = &s->state.transferred;
   *transferred = 0;
   if (transfer.movable < 2) return CVTM_OK;
-  cvtm_status status = cvt->updates->energy_keys(cvt->device, cvt->moments, s->options->fixed,
-                                                 transfer.movable, s->keys, s->order);
-  if (status == CVTM_OK)
-    status = cvtm_sort_pairs(cvt->device, s->keys, s->order, s->keys_alt, s->order_alt,
-                             transfer.movable, 64, s->workspace, s->workspace_bytes);
-  if (status == CVTM_OK) status = cvtm_device_fill(cvt->device, s->moved, 0, sizeof *s->moved);
-  if (status == CVTM_OK) status = cvt->updates->transfer(cvt->device, &transfer, s->moved);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_out(cvt->device, transferred, s->moved, sizeof *transferred);
-  return status;
+  CVTM_TRY(cvt->updates->energy_keys(cvt->device, cvt->moments, s->options->fixed, transfer.movable,
+                                     s->keys, s->order));
+  CVTM_TRY(cvtm_sort_pairs(cvt->device, s->keys, s->order, s->keys_alt, s->order_alt,
+                           transfer.movable, 64, s->workspace, s->workspace_bytes));
+  CVTM_TRY(cvtm_device_fill(cvt->device, s->moved, 0, sizeof *s->moved));
+  CVTM_TRY(cvt->updates->transfer(cvt->device, &transfer, s->moved));
+  return cvtm_device_copy_out(cvt->device, transferred, s->moved, sizeof *transferred);
 }
 
 static cvtm_status copy_sites(const cvtm_solve *s, double *to, const double *from) {
@@ -87,8 +84,7 @@ static const double anneal_reach = 1.07;
 
 cvtm_status cvtm_solve_displace(cvtm_solve *s) {
   cvtm_cvt *cvt = s->cvt;
-  const cvtm_status status = cvtm_site_tree_build(cvt->tree, cvt->sites, s->count);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_site_tree_build(cvt->tree, cvt->sites, s->count));
   const cvtm_cvt_repulsion repulsion = {.tree = cvtm_site_tree_get_view(cvt->tree),
                                         .domain = cvt->domain,
                                         .moments = cvt->moments,
@@ -153,21 +149,17 @@ cvtm_status cvtm_solve_separate(cvtm_solve *s) {
   for (int round = 0; round < SEPARATE_ROUNDS && s->state.result.empty_cells > 0; ++round) {
     cvtm_cell_moments *sums = NULL;
     double value[2];
-    cvtm_status status = cvtm_cvt_read_cell_moments(cvt, s->count, &sums);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_cvt_read_cell_moments(cvt, s->count, &sums));
     ++s->state.draws;
     const int64_t moved = move_apart(s, sums, sites);
     free(sums);
     if (moved == 0) break;
     if (moved < 0)
       return cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "no memory for sites");
-    status = cvtm_cvt_put_sites(cvt, sites, s->count);
-    if (status == CVTM_OK) status = cvtm_cvt_enqueue(&task, cvt->sites, cvt->value, NULL);
-    if (status == CVTM_OK)
-      status = cvtm_device_copy_out(cvt->device, value, cvt->value, sizeof value);
-    if (status == CVTM_OK)
-      status = cvtm_cvt_count_empty(cvt, s->count, &s->state.result.empty_cells);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_cvt_put_sites(cvt, sites, s->count));
+    CVTM_TRY(cvtm_cvt_enqueue(&task, cvt->sites, cvt->value, NULL));
+    CVTM_TRY(cvtm_device_copy_out(cvt->device, value, cvt->value, sizeof value));
+    CVTM_TRY(cvtm_cvt_count_empty(cvt, s->count, &s->state.result.empty_cells));
     ++s->state.result.evaluations;
     s->state.result.objective = value[0];
     s->state.result.gradient_norm = value[1];

@@ -242,10 +242,8 @@ cvtm_status cvtm_cvt_set_density(cvtm_cvt *cvt, const float *density) {
   cvtm_density_sums sums;
   double *squares = NULL;
   float *old = cvt->own_density;
-  cvtm_status status =
-      check_density(cvt->device, cvt->domain, density, cvt->capacity, &sums, &squares);
-  if (status != CVTM_OK) return status;
-  status = copy_density(cvt, density);
+  CVTM_TRY(check_density(cvt->device, cvt->domain, density, cvt->capacity, &sums, &squares));
+  cvtm_status status = copy_density(cvt, density);
   if (status != CVTM_OK) {
     free(squares);
     return status;

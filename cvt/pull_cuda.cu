@@ -118,10 +118,8 @@ cvtm_status pull_to_sites_cuda(cvtm_cvt *cvt, const double *phi, double *by_site
                                cvtm_pull_memory *memory) {
   const cvtm_pull_edges edges = {cvtm_site_tree_get_view(cvt->tree), cvt->domain,
                                  cvt->density.value, phi};
-  const cvtm_status status =
-      CVTM_LAUNCH(cvt->device, pull_sites_kernel, cvtm_cuda_blocks(edges.tree.count, CELLS),
-                  CVTM_WARP, edges, by_sites, memory);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(CVTM_LAUNCH(cvt->device, pull_sites_kernel, cvtm_cuda_blocks(edges.tree.count, CELLS),
+                       CVTM_WARP, edges, by_sites, memory));
   return CVTM_LAUNCH(cvt->device, pull_listed_sites_kernel, CVTM_PULL_BLOCKS, CVTM_WARP, edges,
                      by_sites, memory);
 }

@@ -276,8 +276,7 @@ static cvtm_status sample_stratified(cvtm_domain domain, const float *density,
                        .count = count,
                        .seed = seed,
                        .sites = sites};
-  const cvtm_status status = list_tiles(&walk, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(list_tiles(&walk, error));
   for (int64_t k = 0; k < walk.tile_count; ++k) {
     walk.tiles[k].length = tile_length(&walk, &walk.tiles[k]);
     walk.tiles[k].before = walk.total;

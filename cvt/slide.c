@@ -60,14 +60,13 @@ static cvtm_status try_slide(slide *s, double share, int *lowered) {
   const cvtm_domain image = s->cvt->domain;
   double energy = 0;
   save_slide(s, 0);
-  cvtm_status status = cvtm_boundary_slide(s->contour, s->centroid, share, s->boundary,
-                                           cvtm_device_error(s->cvt->device));
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_boundary_slide(s->contour, s->centroid, share, s->boundary,
+                               cvtm_device_error(s->cvt->device)));
   for (int64_t v = 0; v < b->vertex_count; ++v) {
     s->sites[2 * v] = fmin(fmax(b->points[2 * v], 0), image.width);
     s->sites[2 * v + 1] = fmin(fmax(b->points[2 * v + 1], 0), image.height);
   }
-  status = evaluate_energy(s, &energy);
+  cvtm_status status = evaluate_energy(s, &energy);
   *lowered = energy < s->energy;
   if (status == CVTM_OK && *lowered) {
     s->energy = energy;
@@ -108,8 +107,7 @@ static cvtm_status descend_inside(const slide *s) {
   options.monitor = NULL;
   options.live = 0;
   if (options.max_seconds > 0) options.max_seconds = fmax(s->deadline - cvtm_clock(), 1e-9);
-  const cvtm_status status = cvtm_cvt_optimize(s->cvt, &options, s->sites, s->count, &found);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_cvt_optimize(s->cvt, &options, s->sites, s->count, &found));
   s->result->iterations += found.iterations;
   s->result->evaluations += found.evaluations;
   s->result->objective = found.objective;

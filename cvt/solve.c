@@ -316,8 +316,7 @@ static cvtm_status descend(cvtm_solve *s, cvtm_cvt_result *found) {
   options.monitor_context = s;
   options.gradient_tolerance = ldexp(options.gradient_tolerance, -s->pyramid.order);
   cvtm_checkpoint_attach(s, &descent);
-  const cvtm_status status = cvtm_cvt_descend(&descent, found);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_cvt_descend(&descent, found));
   if (found->stop == CVTM_STOP_REQUEST) {
     st->result.stop = CVTM_STOP_REQUEST;
     s->deadline = 0;
@@ -343,10 +342,9 @@ static cvtm_status run_phases(cvtm_solve *s) {
 static cvtm_status place(cvtm_solve *s) {
   s->state.level = s->levels;
   s->state.result.levels = s->levels;
-  cvtm_status status = cvtm_solve_enter(s);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_solve_enter(s));
   if (s->lattices > 0) return cvtm_solve_place_lattice(s, &s->lattice[0]); /* the first phase */
-  status = cvtm_solve_sample(s);
+  cvtm_status status = cvtm_solve_sample(s);
   s->state.phase = CVTM_SOLVE_COARSE;
   if (status == CVTM_OK && s->levels == 0) begin_fine(s);
   return status;

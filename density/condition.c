@@ -228,8 +228,7 @@ static cvtm_arrays bias_arrays(cvtm_bias *s) {
 }
 
 static cvtm_status create_newton(cvtm_bias *s) {
-  const cvtm_status status = cvtm_device_allocate_arrays(s->device, bias_arrays(s));
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_allocate_arrays(s->device, bias_arrays(s)));
   return cvtm_hlcp_grid_create(s->device, s->links.grid.width, s->links.grid.height,
                                s->options.tolerance, NEWTON_STEPS, &s->newton);
 }
@@ -265,11 +264,9 @@ cvtm_status cvtm_bias_solve(cvtm_bias *s, const double *rho, double *u, cvtm_hlc
   const cvtm_field_table *table = CVTM_TABLE(s->device, cvtm_field_table);
   double a, b;
   weights_of(s->options.p, &a, &b);
-  cvtm_status status = table->laplacian(s->device, &s->links.grid, -1, rho, s->q);
-  if (status == CVTM_OK)
-    status =
-        cvtm_hlcp_grid_solve(s->newton, &s->links.grid, a, b, s->q, s->x, 0, s->z, s->w, result);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(table->laplacian(s->device, &s->links.grid, -1, rho, s->q));
+  CVTM_TRY(
+      cvtm_hlcp_grid_solve(s->newton, &s->links.grid, a, b, s->q, s->x, 0, s->z, s->w, result));
   return table->displace(s->device, s->links.grid.width * s->links.grid.height, rho, s->z, s->w, u);
 }
 
@@ -355,12 +352,10 @@ static cvtm_status find_largest(const work *w, double *largest) {
   const int64_t count = (int64_t)w->width * w->height;
   size_t bytes = 0;
   void *workspace = NULL;
-  cvtm_status status = cvtm_reduce_workspace(w->device, count, &bytes);
-  if (status == CVTM_OK) status = cvtm_device_scratch(w->device, bytes, &workspace);
-  if (status == CVTM_OK)
-    status = cvtm_reduce(w->device, CVTM_REDUCE_MAX, w->rho, count, w->u, workspace, bytes);
-  if (status == CVTM_OK) status = cvtm_device_copy_out(w->device, largest, w->u, sizeof *largest);
-  return status;
+  CVTM_TRY(cvtm_reduce_workspace(w->device, count, &bytes));
+  CVTM_TRY(cvtm_device_scratch(w->device, bytes, &workspace));
+  CVTM_TRY(cvtm_reduce(w->device, CVTM_REDUCE_MAX, w->rho, count, w->u, workspace, bytes));
+  return cvtm_device_copy_out(w->device, largest, w->u, sizeof *largest);
 }
 
 cvtm_status cvtm_density_condition_on_device(cvtm_device *device, int width, int height,

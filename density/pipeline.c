@@ -75,9 +75,8 @@ static cvtm_status make_mask(const cvtm_pipeline_options *o, const cvtm_image *i
                                : k < has_holes ? NULL
                                                : &o->within[k - has_holes];
     cvtm_region *region = &r->regions[r->region_count];
-    const cvtm_status status = source == NULL ? data_region(image, region, error)
-                                              : read_region(image, name, source, region, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(source == NULL ? data_region(image, region, error)
+                            : read_region(image, name, source, region, error));
     ++r->region_count;
     for (size_t p = 0; p < count; ++p) r->mask[p] &= (uint8_t)(region->inside[p] != obstacle);
   }
@@ -116,13 +115,12 @@ static cvtm_status shape_density(cvtm_device *device, const cvtm_image *image, c
   if (r->precise == NULL) return cvtm_no_memory(error, "a picture");
 #pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
   for (size_t p = 0; p < count; ++p) r->precise[p] = (double)r->density[p];
-  cvtm_status status = apply_weights(o, image, name, r->precise, error);
-  if (status == CVTM_OK) status = make_mask(o, image, name, r, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(apply_weights(o, image, name, r->precise, error));
+  CVTM_TRY(make_mask(o, image, name, r, error));
 #pragma omp parallel for schedule(static) if (count >= WORTH_THREADS)
   for (size_t p = 0; p < count; ++p)
     if (r->mask != NULL && !r->mask[p]) r->precise[p] = 0;
-  status = check_range(name, r->precise, count, error);
+  cvtm_status status = check_range(name, r->precise, count, error);
   if (status == CVTM_OK && cvtm_condition_wanted(&o->condition)) {
     status = cvtm_density_condition(device, r->width, r->height, r->mask, &o->condition, r->precise,
                                     &r->condition);

@@ -286,8 +286,7 @@ static cvtm_status fill_masked(const cvtm_image *image, const char *name, float 
 static cvtm_status make_density(const cvtm_image *image, const cvtm_density_options *options,
                                 const char *name, float *own, float **density, cvtm_error *error) {
   *density = NULL;
-  cvtm_status status = check_density_options(options, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_density_options(options, error));
   if (image->width < 1 || image->height < 1 || image->value == NULL) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: the image has no pixels", name);
   }
@@ -297,12 +296,11 @@ static cvtm_status make_density(const cvtm_image *image, const cvtm_density_opti
   }
   size_t count = (size_t)image->width * (size_t)image->height;
   double max = 0;
-  status = check_values(image, count, name, &max, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_values(image, count, name, &max, error));
   float *made = own != NULL ? own : malloc(count * sizeof *made);
   if (made == NULL) return no_memory(image, name, error);
   if (own == NULL) cvtm_prefer_large_pages(made, count * sizeof *made);
-  status = convert(image, count, options, name, max, made, error);
+  cvtm_status status = convert(image, count, options, name, max, made, error);
   if (status != CVTM_OK) {
     if (own == NULL) free(made);
     return status;

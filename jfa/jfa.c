@@ -125,8 +125,7 @@ static cvtm_status label_exactly(cvtm_device *device, cvtm_site_tree *tree, cvtm
 static cvtm_status correct_labels(cvtm_device *device, const cvtm_diagram *diagram,
                                   const double *sites, const int32_t *exact, int32_t *labels,
                                   uint64_t *wrong) {
-  const cvtm_status status = cvtm_device_fill(device, wrong, 0, sizeof *wrong);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_fill(device, wrong, 0, sizeof *wrong));
   return CVTM_TABLE(device, cvtm_exact_labels_table)
       ->correct(device, diagram, sites, exact, labels, wrong);
 }
@@ -171,31 +170,28 @@ cvtm_status cvtm_voronoi_compute(cvtm_voronoi *voronoi, const double *sites, int
     return cvtm_fail(cvtm_device_error(voronoi->device), CVTM_ERROR_ARGUMENT,
                      "no Voronoi method %d", (int)method);
   const int exact = method == CVTM_VORONOI_EXACT;
-  cvtm_status status = cvtm_site_tree_sort(voronoi->tree, sites, count);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_site_tree_sort(voronoi->tree, sites, count));
   voronoi->sites = sites;
   if (count == 0) return label_none(voronoi, labels);
   if (exact)
     return label_exactly(voronoi->device, voronoi->tree, voronoi->domain, labels,
                          voronoi->unlabelled);
-  status = cvtm_site_tree_build_boxes(voronoi->tree, NULL);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_site_tree_build_boxes(voronoi->tree, NULL));
   const cvtm_diagram diagram = diagram_of(voronoi->tree, voronoi->domain);
   const schedule plan = plan_method(voronoi->domain, method);
-  status = label_none(voronoi, first_array(voronoi, &plan, labels)); /* CVTM_NO_SEED */
+  cvtm_status status = label_none(voronoi, first_array(voronoi, &plan, labels)); /* CVTM_NO_SEED */
   return status == CVTM_OK ? run_passes(voronoi, &diagram, &plan, labels) : status;
 }
 
 cvtm_status cvtm_voronoi_update(cvtm_voronoi *voronoi, const double *sites, int64_t count,
                                 int first_step, int32_t *labels) {
-  cvtm_status status = cvtm_site_tree_build(voronoi->tree, sites, count);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_site_tree_build(voronoi->tree, sites, count));
   voronoi->sites = sites;
   const schedule plan = plan_warm_start(voronoi->domain, count, first_step);
   if (count == 0) return label_none(voronoi, labels);
   const cvtm_diagram diagram = diagram_of(voronoi->tree, voronoi->domain);
-  status = voronoi->table->warm_start(voronoi->device, &diagram, sites, labels,
-                                      codes_in(first_array(voronoi, &plan, labels)));
+  cvtm_status status = voronoi->table->warm_start(voronoi->device, &diagram, sites, labels,
+                                                  codes_in(first_array(voronoi, &plan, labels)));
   return status == CVTM_OK ? run_passes(voronoi, &diagram, &plan, labels) : status;
 }
 
@@ -205,10 +201,7 @@ cvtm_status cvtm_voronoi_correct(cvtm_voronoi *voronoi, int32_t *labels, int64_t
   *wrong = 0;
   const cvtm_diagram diagram = diagram_of(voronoi->tree, voronoi->domain);
   if (diagram.tree.count == 0) return label_none(voronoi, labels);
-  cvtm_status status =
-      label_exactly(device, voronoi->tree, voronoi->domain, exact, voronoi->unlabelled);
-  if (status == CVTM_OK)
-    status = correct_labels(device, &diagram, voronoi->sites, exact, labels, voronoi->wrong);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(label_exactly(device, voronoi->tree, voronoi->domain, exact, voronoi->unlabelled));
+  CVTM_TRY(correct_labels(device, &diagram, voronoi->sites, exact, labels, voronoi->wrong));
   return cvtm_device_copy_out(device, wrong, voronoi->wrong, sizeof *wrong);
 }

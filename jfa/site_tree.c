@@ -80,10 +80,8 @@ static cvtm_status allocate_tree(cvtm_site_tree *tree) {
   cvtm_device *device = tree->device;
   cvtm_site_tree_arrays *a = &tree->arrays;
   const int cuda = on_cuda(tree);
-  cvtm_status status =
-      cuda ? CVTM_OK : cvtm_sort_workspace(device, tree->capacity, &a->workspace_bytes);
-  if (status != CVTM_OK) return status;
-  status = cvtm_device_allocate_arrays(device, tree_arrays(tree));
+  CVTM_TRY(cuda ? CVTM_OK : cvtm_sort_workspace(device, tree->capacity, &a->workspace_bytes));
+  cvtm_status status = cvtm_device_allocate_arrays(device, tree_arrays(tree));
   if (status != CVTM_OK || !cuda) return status;
   const size_t counts = (size_t)most_bins(tree), tiles = (size_t)most_tiles(tree);
   status = cvtm_device_fill(device, a->bin_count, 0, counts * sizeof *a->bin_count);
@@ -150,8 +148,7 @@ static cvtm_status sort_sites(cvtm_site_tree *tree, const double *sites, int64_t
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT,
                      "%lld sites do not fit a tree for %lld", (long long)count,
                      (long long)tree->capacity);
-  const cvtm_status status = cvtm_device_activate(device);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_activate(device));
   a->count = count;
   a->leaf_count = leaves_for(count);
   a->levels = cvtm_site_tree_levels(a->domain, total);

@@ -340,13 +340,10 @@ static cvtm_status sort_cuda(cvtm_device *device, const cvtm_site_tree_arrays *t
   const unsigned blocks = cvtm_cuda_blocks(tree->count, BLOCK);
   const int64_t bins = INT64_C(1) << 2 * tree->levels;
   const int64_t tiles = (bins + CVTM_TREE_TILE - 1) / CVTM_TREE_TILE;
-  cvtm_status status = CVTM_LAUNCH(device, count_kernel, blocks, BLOCK, *tree, sites);
-  if (status == CVTM_OK)
-    status =
-        CVTM_LAUNCH(device, start_kernel, cvtm_cuda_blocks(tiles, 1), BLOCK, *tree, bins, tiles);
-  if (status == CVTM_OK)
-    status = CVTM_LAUNCH(device, order_kernel, blocks, BLOCK, *tree, tiles, sites);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(CVTM_LAUNCH(device, count_kernel, blocks, BLOCK, *tree, sites));
+  CVTM_TRY(
+      CVTM_LAUNCH(device, start_kernel, cvtm_cuda_blocks(tiles, 1), BLOCK, *tree, bins, tiles));
+  CVTM_TRY(CVTM_LAUNCH(device, order_kernel, blocks, BLOCK, *tree, tiles, sites));
   const unsigned needed = cvtm_cuda_blocks(tree->count, CROWD_ITEM), most = CROWD_BLOCKS;
   return CVTM_LAUNCH(device, crowd_kernel, needed < most ? needed : most, BLOCK, *tree, sites);
 }

@@ -49,8 +49,7 @@ cvtm_status launch_pdl(cvtm_device *device, const char *name, void (*kernel)(Par
                                                static_cast<int>(shared)));
   }
   bool is_supported = false;
-  const cvtm_status status = has_pdl(device, &is_supported);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(has_pdl(device, &is_supported));
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;

@@ -47,8 +47,7 @@ cvtm_status cvtm_lcp_open(cvtm_lcp *lcp, const cvtm_lcp_table *table, cvtm_devic
   lcp->device = device;
   lcp->rows = rows;
   lcp->options = *options;
-  const cvtm_status status = check_lcp_options(options, cvtm_device_error(device));
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_lcp_options(options, cvtm_device_error(device)));
   lcp->has_limit = options->max_iterations > 0;
   if (!lcp->has_limit)
     lcp->options.max_iterations = options->method == CVTM_LCP_PSOR    ? 100000
@@ -103,9 +102,8 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
   const int threads = cvtm_device_threads(device);
   cvtm_lcp_options resolved = *options;
   *lcp = NULL;
-  cvtm_status status = cvtm_device_activate(device);
-  if (status == CVTM_OK) status = check_matrix(matrix, threads, &resolved, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_activate(device));
+  CVTM_TRY(check_matrix(matrix, threads, &resolved, error));
   if ((width != 0 || height != 0) &&
       (width < 1 || height < 1 || width > matrix->rows || height != matrix->rows / width ||
        width * height != matrix->rows)) {
@@ -114,7 +112,7 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
   }
   if (matrix->rows == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "the matrix has no rows");
   int is_symmetric = 0;
-  status = resolve_method(matrix, threads, &resolved, &is_symmetric, error);
+  cvtm_status status = resolve_method(matrix, threads, &resolved, &is_symmetric, error);
   if (status != CVTM_OK) return status;
   switch (resolved.method) {
     case CVTM_LCP_PSOR:
@@ -154,11 +152,9 @@ static cvtm_status check_problem(cvtm_lcp *lcp, const double *b, const double *l
                                  const double *upper) {
   int64_t verdict[2] = {lcp->rows, lcp->rows};
   cvtm_error *error = cvtm_device_error(lcp->device);
-  cvtm_status status = CVTM_TABLE(lcp->device, cvtm_sparse_table)
-                           ->check(lcp->device, b, lower, upper, lcp->rows, lcp->verdict);
-  if (status != CVTM_OK) return status;
-  status = cvtm_device_copy_out(lcp->device, verdict, lcp->verdict, sizeof verdict);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(CVTM_TABLE(lcp->device, cvtm_sparse_table)
+               ->check(lcp->device, b, lower, upper, lcp->rows, lcp->verdict));
+  CVTM_TRY(cvtm_device_copy_out(lcp->device, verdict, lcp->verdict, sizeof verdict));
   if (verdict[0] < lcp->rows) {
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "row %lld: b or a bound is not a number, or b is infinite",
@@ -204,12 +200,11 @@ static cvtm_status solve_again(cvtm_lcp *lcp, const double *b, const double *low
 cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, const double *upper,
                            double *x, int warm, cvtm_lcp_result *result) {
   const double start = cvtm_clock();
-  cvtm_status status = cvtm_device_activate(lcp->device);
-  if (status == CVTM_OK) status = check_problem(lcp, b, lower, upper);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_activate(lcp->device));
+  CVTM_TRY(check_problem(lcp, b, lower, upper));
   cvtm_lcp_result found;
   memset(&found, 0, sizeof found);
-  status = lcp->table->solve(lcp, b, lower, upper, x, warm, &found);
+  cvtm_status status = lcp->table->solve(lcp, b, lower, upper, x, warm, &found);
   found.method = lcp->options.method;
   const int at_callers_limit = found.stop == CVTM_LCP_ITERATIONS && lcp->has_limit;
   if (status == CVTM_OK && lcp->fallback && !is_solved(&found) && !at_callers_limit &&

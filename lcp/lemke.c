@@ -164,9 +164,8 @@ static cvtm_status skew_matrix(const cvtm_csr *a, cvtm_csr *skew, cvtm_error *er
   const int64_t n = a->rows, entries = a->row_start[n];
   cvtm_csr transpose;
   *skew = (cvtm_csr){0};
-  cvtm_status status = cvtm_csr_transpose(a, 1, &transpose, error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_csr_create(2 * n, 2 * n, 2 * entries, skew, error);
+  CVTM_TRY(cvtm_csr_transpose(a, 1, &transpose, error));
+  cvtm_status status = cvtm_csr_create(2 * n, 2 * n, 2 * entries, skew, error);
   for (int64_t i = 0; i <= n && status == CVTM_OK; ++i) {
     skew->row_start[i] = transpose.row_start[i];
     skew->row_start[n + i] = entries + a->row_start[i];
@@ -328,7 +327,6 @@ cvtm_status cvtm_lemke_create(cvtm_device *device, const cvtm_csr *matrix, int i
   if (s == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a solver");
   *lcp = &s->head;
   s->is_symmetric = is_symmetric;
-  cvtm_status status = cvtm_lcp_open(&s->head, &table, device, matrix->rows, options);
-  if (status == CVTM_OK) status = cvtm_csr_copy(matrix, &s->matrix, error);
-  return status;
+  CVTM_TRY(cvtm_lcp_open(&s->head, &table, device, matrix->rows, options));
+  return cvtm_csr_copy(matrix, &s->matrix, error);
 }

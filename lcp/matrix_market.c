@@ -220,8 +220,7 @@ static cvtm_status read_entries(reader *in, triplets *list) {
   int64_t row = in->kind == SKEW_SYMMETRIC ? 1 : 0, column = 1;
   for (int64_t k = 0; k < in->listed; ++k) {
     if (!find_line(in)) return bad_line(in, "the file ends before its last entry");
-    const cvtm_status status = read_entry(in, &row, &column, list);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(read_entry(in, &row, &column, list));
     next_line(in);
   }
   return find_line(in) ? bad_line(in, "more entries than the size line says") : CVTM_OK;
@@ -270,10 +269,9 @@ static cvtm_status build_csr(reader *in, const triplets *list, cvtm_csr *matrix)
 }
 
 static cvtm_status read_matrix(reader *in, cvtm_csr *matrix) {
-  cvtm_status status = read_banner(in);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(read_banner(in));
   next_line(in);
-  status = read_sizes(in);
+  cvtm_status status = read_sizes(in);
   if (status != CVTM_OK) return status;
   next_line(in);
   const size_t capacity = (size_t)in->listed * (in->kind == GENERAL ? 1 : 2);
@@ -301,9 +299,8 @@ cvtm_status cvtm_matrix_market_read(const char *path, cvtm_csr *matrix, cvtm_err
   unsigned char *bytes;
   size_t size;
   memset(matrix, 0, sizeof *matrix);
-  cvtm_status status = cvtm_text_read(path, SIZE_MAX / 2, &bytes, &size, error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_matrix_market_parse(bytes, size, path, matrix, error);
+  CVTM_TRY(cvtm_text_read(path, SIZE_MAX / 2, &bytes, &size, error));
+  cvtm_status status = cvtm_matrix_market_parse(bytes, size, path, matrix, error);
   free(bytes);
   return status;
 }
@@ -327,8 +324,7 @@ cvtm_status cvtm_matrix_market_write(const char *path, const cvtm_csr *matrix, c
   if (matrix->rows < 0 || matrix->columns < 0 || matrix->row_start[matrix->rows] < 0)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: a matrix of %" PRId64 " x %" PRId64, path,
                      matrix->rows, matrix->columns);
-  const cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_output_open(path, &output, error));
   cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   write_matrix(cvtm_output_stream(output), matrix);
   cvtm_numeric_locale_leave(locale);

@@ -132,13 +132,13 @@ static cvtm_status score(budget *b, tones *t, cvtm_error *error) {
     const double tone = tone_of(b, t, (double)b->level[k]);
     b->drawn[k] = (float)cvtm_linear_to_srgb(b->options->invert ? tone : 1 - tone);
   }
-  cvtm_status status = keep_local(b, b->drawn, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(keep_local(b, b->drawn, error));
   const double adapted = sqrt(contrast_of(b->local, b->cells) / contrast_of(b->drawn, b->cells));
   for (int64_t k = 0; k < b->cells; ++k)
     b->drawn[k] = (float)(0.5 + adapted * ((double)b->drawn[k] - 0.5));
   memcpy(b->wanted, b->local, (size_t)b->cells * sizeof *b->wanted);
-  status = cvtm_likeness_measure(b->drawn, b->wanted, b->width, b->height, blur, &likeness, error);
+  cvtm_status status =
+      cvtm_likeness_measure(b->drawn, b->wanted, b->width, b->height, blur, &likeness, error);
   t->score = likeness.ssim;
   return status;
 }
@@ -204,8 +204,7 @@ static cvtm_status correct_gamma(budget *b, tones *t, cvtm_error *error) {
   double ink = b->ink, count;
   for (int round = 0; round < ROUNDS; ++round) {
     for (int64_t k = 0; k < b->cells; ++k) b->drawn[k] = (float)tone_of(b, t, (double)b->level[k]);
-    const cvtm_status status = cvtm_ink_count(domain, b->drawn, &piece, &count, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_ink_count(domain, b->drawn, &piece, &count, error));
     ink *= (double)b->options->points / count;
     if (!find_gamma(b, ink, t)) break;
   }

@@ -51,8 +51,7 @@ cvtm_status run_checkpoint_check(const cvtm_run_options *options, cvtm_error *er
 static cvtm_status write_file(const char *path, const file_head *head, const void *records,
                               const void *state, cvtm_error *error) {
   cvtm_output *output = NULL;
-  const cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_output_open(path, &output, error));
   FILE *stream = cvtm_output_stream(output);
   /* a failure of these writes is reported when the file is committed */
   (void)fwrite(head, sizeof *head, 1, stream);
@@ -121,10 +120,8 @@ cvtm_status run_checkpoint_open(const cvtm_run_options *options, run_checkpoint 
   c->resumed = c->path;
   size_t size = 0;
   run_checkpoint_parts parts;
-  cvtm_status status = cvtm_file_read(c->resumed, SIZE_MAX / 2, &c->bytes, &size, error);
-  if (status == CVTM_OK)
-    status = run_checkpoint_find_parts(c->resumed, c->bytes, size, &parts, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_file_read(c->resumed, SIZE_MAX / 2, &c->bytes, &size, error));
+  CVTM_TRY(run_checkpoint_find_parts(c->resumed, c->bytes, size, &parts, error));
   c->solve.saved = parts.state;
   c->solve.saved_bytes = parts.state_bytes;
   return CVTM_OK;

@@ -84,9 +84,8 @@ static cvtm_status read_field_file(const cvtm_input *source, const char *name, r
   cvtm_npy rows;
   if (!is_array(source))
     return cvtm_mesh_read_field(source->name, name, &field->mesh, &field->values, error);
-  cvtm_status status = cvtm_npy_open(source, &rows, error);
-  if (status != CVTM_OK) return status;
-  status = triangulate_rows(&rows, source->name, field, error);
+  CVTM_TRY(cvtm_npy_open(source, &rows, error));
+  cvtm_status status = triangulate_rows(&rows, source->name, field, error);
   cvtm_npy_free(&rows);
   return status;
 }
@@ -122,8 +121,7 @@ void run_field_free(run_field *field) {
 /* Reads the field of --size-from, which must not be a metric, as sizes in pixels. */
 static cvtm_status read_sizes(const cvtm_run_options *o, cvtm_domain domain, run_field *field,
                               cvtm_error *error) {
-  const cvtm_status status = run_field_read(o, &o->size.from, domain, field, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(run_field_read(o, &o->size.from, domain, field, error));
   if (field->values == NULL)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: rows of x, y and a value are needed",
                      o->size.from.name);
@@ -251,11 +249,9 @@ static cvtm_status check_discs(const char *name, const cvtm_disc *discs, int cou
 cvtm_status run_segment_check(const cvtm_run_options *o, cvtm_error *error) {
   const cvtm_run_discs *inside = &o->segment.inside, *outside = &o->segment.outside;
   const int has_disc = o->segment.how.first == CVTM_FIRST_CURVE_DISC;
-  cvtm_status status = check_discs("inside", inside->item, inside->count, error);
-  if (status == CVTM_OK) status = check_discs("outside", outside->item, outside->count, error);
-  if (status == CVTM_OK)
-    status = check_discs("initial", &o->segment.how.first_disc, has_disc, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_discs("inside", inside->item, inside->count, error));
+  CVTM_TRY(check_discs("outside", outside->item, outside->count, error));
+  CVTM_TRY(check_discs("initial", &o->segment.how.first_disc, has_disc, error));
   if (inside->count == 0 && o->segment.how.seeds.name == NULL)
     return run_usage_error(error, "no seeds inside: give --inside X,Y,RADIUS or --seeds IMAGE");
   return CVTM_OK;

@@ -27,8 +27,7 @@ cvtm_status run_domain_check(const cvtm_run_options *options, cvtm_error *error)
   if (options->domain.pairs_out != NULL && !(kind != CVTM_RUN_DOMAIN_NONE && options->periodic))
     return run_usage_error(error, "--pairs-out needs --domain and --periodic");
   run_area_caps caps;
-  const cvtm_status status = run_area_caps_read(options, &caps, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(run_area_caps_read(options, &caps, error));
   if (kind == CVTM_RUN_DOMAIN_NONE) {
     if (options->given & CVTM_RUN_GIVEN_MIN_ANGLE)
       return run_usage_error(error, "--min-angle needs --domain");
@@ -214,11 +213,10 @@ static cvtm_status trace_picture(const cvtm_run_options *options, const cvtm_inp
   const char *path = source->name;
   cvtm_image picture = {0};
   /* the notes about the input were printed when it was first read */
-  cvtm_status status = strcmp(path, options->input.name) == 0
-                           ? cvtm_image_open(source, 0, &picture, error)
-                           : run_read_image(options, source, 0, &picture, error);
-  if (status != CVTM_OK) return status;
-  status = check_same_size(path, &picture, image, error);
+  CVTM_TRY(strcmp(path, options->input.name) == 0
+               ? cvtm_image_open(source, 0, &picture, error)
+               : run_read_image(options, source, 0, &picture, error));
+  cvtm_status status = check_same_size(path, &picture, image, error);
   if (status == CVTM_OK && options->domain.kind == CVTM_RUN_DOMAIN_LABELS) {
     status = trace_labels(path, &picture, settings, contour, error);
   } else if (status == CVTM_OK) {
@@ -236,10 +234,10 @@ static cvtm_status trace_rings(const char *path, cvtm_domain image,
                                const cvtm_contour_options *settings, cvtm_contour *contour,
                                cvtm_error *error) {
   cvtm_polygons polygons = {0};
-  cvtm_status status = cvtm_polygons_read(path, &polygons, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_polygons_read(path, &polygons, error));
   cvtm_polygons_turn(&polygons, image.height);
-  status = cvtm_contour_of_polygons(&polygons, image.width, image.height, settings, contour, error);
+  cvtm_status status =
+      cvtm_contour_of_polygons(&polygons, image.width, image.height, settings, contour, error);
   cvtm_polygons_free(&polygons);
   return status;
 }
@@ -249,8 +247,7 @@ static cvtm_status trace_polygons(const cvtm_run_options *options, const char *p
                                   run_domain *domain, cvtm_error *error) {
   char buffer[16];
   int is_rings;
-  cvtm_status status = run_read_pslg(options, path, &domain->graph, &is_rings, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(run_read_pslg(options, path, &domain->graph, &is_rings, error));
   settings->corner_angle = 10; /* degrees: polygons are exact, so small turns are corners, too */
   if (is_rings) return trace_rings(path, image, settings, &domain->contour, error);
   cvtm_pslg_turn(&domain->graph,
@@ -274,13 +271,13 @@ cvtm_status run_domain_read(const cvtm_run_options *options, cvtm_domain image, 
   settings.border = options->periodic                ? CVTM_BORDER_PERIODIC
                     : kind == CVTM_RUN_DOMAIN_LABELS ? CVTM_BORDER_FLAT
                                                      : CVTM_BORDER_EMPTY;
-  cvtm_status status = run_area_caps_convert(options, image, &domain->caps, error);
-  if (status != CVTM_OK) return status;
-  status = kind == CVTM_RUN_DOMAIN_FRAME ? cvtm_contour_of_frame(image.width, image.height,
-                                                                 &settings, &domain->contour, error)
-           : kind == CVTM_RUN_DOMAIN_POLYGON
-               ? trace_polygons(options, source->name, image, &settings, domain, error)
-               : trace_picture(options, source, image, &settings, &domain->contour, error);
+  CVTM_TRY(run_area_caps_convert(options, image, &domain->caps, error));
+  cvtm_status status =
+      kind == CVTM_RUN_DOMAIN_FRAME
+          ? cvtm_contour_of_frame(image.width, image.height, &settings, &domain->contour, error)
+      : kind == CVTM_RUN_DOMAIN_POLYGON
+          ? trace_polygons(options, source->name, image, &settings, domain, error)
+          : trace_picture(options, source, image, &settings, &domain->contour, error);
   domain->contour.keep_on_curve = options->element_order == 2;
   if (status == CVTM_OK)
     status = cvtm_domain_plan(&domain->contour, image.width, image.height, options->points,
@@ -393,12 +390,10 @@ cvtm_status run_domain_triangulate(run_domain *domain, double *sites, double *ma
                                    double *centroid, int64_t *count, cvtm_mesh *mesh,
                                    cvtm_error *error) {
   int32_t *source = NULL;
-  const cvtm_status status =
-      domain->refined != NULL
-          ? cvtm_refinement_mesh(domain->refined, mesh, &domain->regions, &source, error)
-          : cvtm_domain_mesh(sites, *count, &domain->boundary, mesh, &domain->regions, &source,
-                             error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(domain->refined != NULL
+               ? cvtm_refinement_mesh(domain->refined, mesh, &domain->regions, &source, error)
+               : cvtm_domain_mesh(sites, *count, &domain->boundary, mesh, &domain->regions, &source,
+                                  error));
   for (int64_t v = 0; v < mesh->vertex_count && domain->refined == NULL; ++v) {
     const int64_t from = source[v];
     mass[v] = mass[from];

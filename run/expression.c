@@ -66,8 +66,7 @@ static cvtm_status parse_sum(parser *p);
 static cvtm_status parse_arguments(parser *p, int count) {
   for (int k = 0; k < count; ++k) {
     if (!take(p, k == 0 ? '(' : ',')) return fail(p, k == 0 ? "'('" : "','");
-    const cvtm_status status = parse_sum(p);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(parse_sum(p));
   }
   return take(p, ')') ? CVTM_OK : fail(p, "')'");
 }
@@ -170,8 +169,7 @@ static cvtm_status parse_sum(parser *p) {
 cvtm_status run_expression_parse(const char *text, run_expression *made, cvtm_error *error) {
   parser p = {.text = text, .at = text, .made = made, .error = error};
   made->count = made->name_count = 0;
-  const cvtm_status status = parse_sum(&p);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(parse_sum(&p));
   skip_blanks(&p);
   return *p.at == '\0' ? CVTM_OK : fail(&p, "an operator");
 }

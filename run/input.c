@@ -72,8 +72,7 @@ cvtm_status run_average_tone(const cvtm_run_options *o, cvtm_domain domain, int6
     return CVTM_OK;
   cvtm_ink ink;
   int is_even;
-  const cvtm_status status = run_ink_find(o, domain, &ink, &is_even, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(run_ink_find(o, domain, &ink, &is_even, error));
   return cvtm_density_of_local_mean(domain, (double)count, is_even ? &ink : NULL, density, error);
 }
 
@@ -236,8 +235,7 @@ cvtm_status run_world_set(cvtm_run_options *o, const cvtm_image_place *place, co
                           int height, cvtm_error *error) {
   if (!run_has_world(o)) return CVTM_OK;
   pixel_size size = given_size(o);
-  const cvtm_status status = o->world.from_file ? size_of_file(place, path, &size, error) : CVTM_OK;
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(o->world.from_file ? size_of_file(place, path, &size, error) : CVTM_OK);
   const int unit = run_unit_mm(o->unit) > 0 ? o->unit : size.unit;
   if (unit >= 0 && size.unit < 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: --unit %s: the file does not name its unit",

@@ -148,8 +148,7 @@ static cvtm_status check_extensions(const cvtm_run_options *options, cvtm_error 
     const char *path = options->output.item[k];
     if (run_output_kind_of(options, path) == RUN_OUTPUT_UNKNOWN)
       return refuse_extension(options, path, run_output_extension(options, path, buffer), error);
-    const cvtm_status status = check_format(options, path, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(check_format(options, path, error));
   }
   if (run_output_kind_of(options, "-") == RUN_OUTPUT_UNKNOWN)
     return refuse_extension(options, "-", options->format, error);
@@ -237,8 +236,7 @@ static cvtm_status choose_mesh_file(const run_scene *scene, const char *extensio
                                     cvtm_mesh_file_options *how, cvtm_error *error) {
   const cvtm_run_options *options = scene->options;
   run_frame frame;
-  const cvtm_status status = run_frame_find(options, scene->domain, &frame, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(run_frame_find(options, scene->domain, &frame, error));
   *how = (cvtm_mesh_file_options){.domain = scene->domain,
                                   .unit = options->unit == CVTM_RUN_UNIT_WIDTH,
                                   .ascii = options->ascii,
@@ -275,8 +273,7 @@ static cvtm_status put_points(const run_scene *scene, const char *path, const ch
 static cvtm_status write_points(const run_scene *scene, const char *path, const char *extension,
                                 cvtm_error *error) {
   run_frame frame;
-  cvtm_status status = run_frame_find(scene->options, scene->domain, &frame, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(run_frame_find(scene->options, scene->domain, &frame, error));
   if (!(run_unit_mm(scene->options->unit) > 0) && !frame.is_up)
     return put_points(scene, path, extension, scene->sites, error);
   double *placed = malloc(2 * (size_t)scene->count * sizeof *placed);
@@ -287,7 +284,7 @@ static cvtm_status write_points(const run_scene *scene, const char *path, const 
     placed[2 * i + 1] = frame.is_up ? frame.bottom + frame.scale * (scene->domain.height - y)
                                     : frame.top + frame.scale * y;
   }
-  status = put_points(scene, path, extension, placed, error);
+  cvtm_status status = put_points(scene, path, extension, placed, error);
   free(placed);
   return status;
 }

@@ -268,9 +268,8 @@ static cvtm_status read_profile(const cvtm_run_options *options, cvtm_gcode_prof
   if (plotter != NULL) return cvtm_gcode_profile_parse(plotter->gcode, name, profile, error);
   unsigned char *bytes;
   size_t size;
-  cvtm_status status = cvtm_text_read(name, LIMIT, &bytes, &size, error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_gcode_profile_parse((const char *)bytes, name, profile, error);
+  CVTM_TRY(cvtm_text_read(name, LIMIT, &bytes, &size, error));
+  cvtm_status status = cvtm_gcode_profile_parse((const char *)bytes, name, profile, error);
   free(bytes);
   return status;
 }
@@ -352,9 +351,7 @@ cvtm_status run_frame_find(const cvtm_run_options *options, cvtm_domain domain, 
     frame->bottom = options->world.bottom;
   }
   if (!(mm > 0) || options->world.scale > 0) return CVTM_OK;
-  const cvtm_status status =
-      place_on_page(options, NULL, domain.width, domain.height, &page, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(place_on_page(options, NULL, domain.width, domain.height, &page, error));
   frame->scale = page.scale / mm;
   frame->left = page.left / mm;
   frame->top = page.top / mm;
@@ -416,14 +413,11 @@ cvtm_status run_page_write(const run_scene *scene, const char *path, const char 
   const cvtm_format *f = find_drawing(extension);
   cvtm_page page;
   cvtm_drawing drawing;
-  cvtm_status status =
-      find_page(options, f, scene->domain.width, scene->domain.height, &page, error);
-  if (status == CVTM_OK)
-    status = run_page_draw(scene, run_page_shows(options, f), &page, &drawing, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(find_page(options, f, scene->domain.width, scene->domain.height, &page, error));
+  CVTM_TRY(run_page_draw(scene, run_page_shows(options, f), &page, &drawing, error));
   const cvtm_plotter *plotter = timed_plotter(options, f, &page);
   drawing.light = run_page_shows_sizes(options, path) && run_stipples_are_light(options);
-  status = write_drawing(options, path, f, &drawing, plotter, error);
+  cvtm_status status = write_drawing(options, path, f, &drawing, plotter, error);
   if (scene->plot != NULL && scene->plot->plotter == NULL && run_has_page(options)) {
     scene->plot->plotter = plotter;
     cvtm_plotter_measure(plotter, &drawing, &scene->plot->figures);
@@ -443,10 +437,9 @@ static cvtm_status simulate(const run_scene *scene, cvtm_svg_kind shown, double 
   page.in_pixels = 1;
   *drawn = malloc((size_t)canvas.width * (size_t)canvas.height * sizeof **drawn);
   if (*drawn == NULL) return cvtm_no_memory(error, "a simulated plot");
-  cvtm_status status = run_page_draw(&simulated, shown, &page, &drawing, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(run_page_draw(&simulated, shown, &page, &drawing, error));
   drawing.page.scale = 1 / scale;
-  status = cvtm_drawing_coverage(&drawing, canvas.width, canvas.height, *drawn, error);
+  cvtm_status status = cvtm_drawing_coverage(&drawing, canvas.width, canvas.height, *drawn, error);
   cvtm_drawing_free(&drawing);
   return status;
 }

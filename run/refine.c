@@ -35,8 +35,7 @@ cvtm_status run_area_caps_convert(const cvtm_run_options *options, cvtm_domain d
   for (int k = 0; k < caps->count; ++k) {
     double mm_per_pixel;
     if (!has_length(&caps->cap[k])) continue;
-    const cvtm_status status = run_page_scale(options, domain, &mm_per_pixel, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(run_page_scale(options, domain, &mm_per_pixel, error));
     const double pixels = run_unit_mm(caps->cap[k].unit) / mm_per_pixel;
     caps->cap[k].area *= pixels * pixels;
     caps->cap[k].unit = CVTM_RUN_UNIT_NONE;
@@ -165,9 +164,8 @@ cvtm_status run_domain_refine(const cvtm_run_options *options, cvtm_domain image
   refine->wanted = *count;
   if (!run_domain_refines(options)) return CVTM_OK;
   for (;;) {
-    const cvtm_status status = cvtm_refine(*sites, *count, &domain->boundary, refine,
-                                           &domain->refined, &domain->refinement, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_refine(*sites, *count, &domain->boundary, refine, &domain->refined,
+                         &domain->refinement, error));
     if (!may_ask_less(options, refine, &domain->refinement)) break;
     refine->min_angle -= 2;
     cvtm_refinement_destroy(domain->refined);
@@ -186,9 +184,7 @@ cvtm_status run_domain_refine(const cvtm_run_options *options, cvtm_domain image
 cvtm_status run_domain_raise_angles(run_domain *domain, double *sites, cvtm_error *error) {
   cvtm_refine_figures *reached = &domain->refinement;
   const cvtm_boundary_angles *angles = &domain->angles;
-  const cvtm_status status =
-      cvtm_refinement_boundary_angles(domain->refined, &domain->angles, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_refinement_boundary_angles(domain->refined, &domain->angles, error));
   cvtm_refinement_points(domain->refined, sites);
   reached->min_angle = angles->after.least;
   if (angles->inside.triangles > 0)

@@ -66,8 +66,7 @@ static cvtm_status copy_boundary(const cvtm_run *r, double **fixed, int64_t *cou
 
 static cvtm_status read_sites(const cvtm_run *r, const cvtm_input *source, double **sites,
                               int64_t *count, cvtm_error *error) {
-  const cvtm_status status = cvtm_points_open(source, sites, count, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_points_open(source, sites, count, error));
   return run_require_inside(source->name, *sites, *count, r->domain, error);
 }
 
@@ -156,8 +155,7 @@ static cvtm_status choose_dots(cvtm_run *r, cvtm_error *error) {
   if (r->tone == NULL)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: data has no tone; --points is missing",
                      o->input.name);
-  const cvtm_status status = run_stipples_count(o, r->domain, r->tone, &r->dots, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(run_stipples_count(o, r->domain, r->tone, &r->dots, error));
   if (r->dots.count > most)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: the ink needs %.3g dots of --dot-size; at most %g are possible",
@@ -233,9 +231,8 @@ static cvtm_status read_density(cvtm_run *r, cvtm_device *device, cvtm_error *er
 /* Reads image, density and domain; with several ranks only on rank 0. */
 static cvtm_status read_on_rank_0(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
   if (device == NULL || cvtm_device_ranks(device) == NULL) return read_density(r, device, error);
-  cvtm_status status = cvtm_ranks_lead(device) ? read_density(r, device, error) : CVTM_OK;
-  if (status != CVTM_OK) return status;
-  status = share_reading(r, device);
+  CVTM_TRY(cvtm_ranks_lead(device) ? read_density(r, device, error) : CVTM_OK);
+  cvtm_status status = share_reading(r, device);
   return status == CVTM_OK ? status
                            : cvtm_fail(error, status, "%s", cvtm_device_error(device)->message);
 }
@@ -469,12 +466,11 @@ static cvtm_status order_sites(cvtm_run *r, cvtm_error *error) {
   const double limit = r->options.time_limit, deadline = limit > 0 ? r->solve_start + limit : 0;
   if (r->colours.count > 0)
     return run_colours_order(&r->options, &r->colours, deadline, r->sites, &r->order, error);
-  cvtm_status status = run_order_find(&r->options, r->sites, r->count, deadline, &r->order, error);
-  if (status == CVTM_OK) status = run_order_apply(&r->order, r->count, 2, r->sites, error);
-  if (status == CVTM_OK) status = run_order_apply(&r->order, r->count, 2, r->centroid, error);
-  if (status == CVTM_OK) status = run_order_apply(&r->order, r->count, 1, r->mass, error);
-  if (status == CVTM_OK) status = run_order_apply(&r->order, r->count, 1, r->equal.weights, error);
-  return status;
+  CVTM_TRY(run_order_find(&r->options, r->sites, r->count, deadline, &r->order, error));
+  CVTM_TRY(run_order_apply(&r->order, r->count, 2, r->sites, error));
+  CVTM_TRY(run_order_apply(&r->order, r->count, 2, r->centroid, error));
+  CVTM_TRY(run_order_apply(&r->order, r->count, 1, r->mass, error));
+  return run_order_apply(&r->order, r->count, 1, r->equal.weights, error);
 }
 
 cvtm_status run_order(cvtm_run *r, cvtm_error *error) {
@@ -505,13 +501,12 @@ cvtm_status run_write(cvtm_run *r, cvtm_error *error) {
 cvtm_status run_save(cvtm_run *r, const cvtm_run_options *asked, cvtm_error *error) {
   if (asked->order != r->options.order || asked->points != r->options.points)
     return run_usage_error(error, "--order and --points cannot change after the run");
-  cvtm_status status = run_check(asked, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(run_check(asked, error));
   const cvtm_run_options made = r->options;
   r->options = *asked;
   run_pen_choose(&r->options);
   run_stipples_free(&r->stipples);
-  status = run_write(r, error);
+  cvtm_status status = run_write(r, error);
   r->options = made;
   return status;
 }

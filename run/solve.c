@@ -162,13 +162,13 @@ static cvtm_status solve_noise(cvtm_run *r) {
   gaussian.fixed = r->fixed;
   gaussian.monitor = ask_to_stop;
   gaussian.monitor_context = &r->options;
-  cvtm_status status = cvtm_cvt_sample(r->domain, r->density, sampled, seed, r->options.start,
-                                       r->sites + 2 * r->given, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_cvt_sample(r->domain, r->density, sampled, seed, r->options.start,
+                           r->sites + 2 * r->given, error));
   float *root = root_of(r->domain, r->density);
   if (root == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for a density");
   shake(r->domain, root, r->count, seed, r->sites + 2 * r->given, sampled);
-  status = cvtm_gaussian_noise(r->device, r->domain, root, &gaussian, r->sites, r->count, &found);
+  cvtm_status status =
+      cvtm_gaussian_noise(r->device, r->domain, root, &gaussian, r->sites, r->count, &found);
   free(root);
   if (status != CVTM_OK) return status;
   r->result.stop = found.stop;
@@ -313,11 +313,9 @@ static cvtm_status optimize_energy(cvtm_run *r) {
   const cvtm_cvt_options settings = descent_options(r);
   cvtm_cvt_options locked = settings;
   if (r->options.domain.sliding) locked.max_seconds *= 0.75;
-  cvtm_status status =
-      run_checkpoint_attach(&r->checkpoint, &r->history, cvtm_device_error(r->device));
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(run_checkpoint_attach(&r->checkpoint, &r->history, cvtm_device_error(r->device)));
   if (r->checkpoint.path != NULL) locked.checkpoint = &r->checkpoint.solve;
-  status = cvtm_cvt_solve(r->cvt, &locked, r->given, r->sites, r->count, &r->result);
+  cvtm_status status = cvtm_cvt_solve(r->cvt, &locked, r->given, r->sites, r->count, &r->result);
   if (status != CVTM_OK) run_checkpoint_explain(&r->checkpoint, cvtm_device_error(r->device));
   run_checkpoint_close(&r->checkpoint);
   if (status == CVTM_OK && r->options.domain.sliding)

@@ -336,8 +336,7 @@ static cvtm_status read_place(const action *a, int word, double screen[2]) {
       text[length - 1] = '\0';
       of_image |= 1 << c;
     }
-    const cvtm_status status = read_number(a, word + c, &screen[c]);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(read_number(a, word + c, &screen[c]));
   }
   if (of_image == 0) return CVTM_OK;
   if (of_image != 3) return complain(a, "x and y must both have the suffix i, or neither");
@@ -382,8 +381,7 @@ static cvtm_status do_key(const action *a) {
 static cvtm_status do_mouse(const action *a) {
   const char *what = a->words[0];
   double at[2];
-  const cvtm_status status = read_place(a, 1, at);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(read_place(a, 1, at));
   if (strcmp(what, "move") == 0 || strcmp(what, "press") == 0 || strcmp(what, "click") == 0)
     send_mouse(a, CVTM_EVENT_MOVE, at, 3);
   if (strcmp(what, "press") == 0 || strcmp(what, "click") == 0)
@@ -398,9 +396,8 @@ static cvtm_status do_mouse(const action *a) {
 static cvtm_status do_drag(const action *a) {
   enum { STEPS = 8 };
   double from[2], to[2];
-  cvtm_status status = read_place(a, 1, from);
-  if (status == CVTM_OK) status = read_place(a, 3, to);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(read_place(a, 1, from));
+  CVTM_TRY(read_place(a, 3, to));
   send_mouse(a, CVTM_EVENT_MOVE, from, 5);
   send_mouse(a, CVTM_EVENT_PRESS, from, 5);
   for (int k = 1; k <= STEPS; ++k) {
@@ -424,9 +421,8 @@ static cvtm_status do_scroll(const action *a) {
 
 static cvtm_status do_size(const action *a) {
   double width = 0, height = 0;
-  cvtm_status status = read_number(a, 1, &width);
-  if (status == CVTM_OK) status = read_number(a, 2, &height);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(read_number(a, 1, &width));
+  CVTM_TRY(read_number(a, 2, &height));
   if (!(width >= 16 && height >= 16 && width <= 16384 && height <= 16384))
     return complain(a, "width and height must be between 16 and 16384");
   return a->surface->resize(a->surface, (int)width, (int)height, a->error);
@@ -542,8 +538,7 @@ cvtm_status cvtm_script_play(cvtm_script *script, cvtm_control *control, cvtm_su
     if (script->frames > 0 || script->shot[0] || *script->next == '\0' || control->save ||
         control->quit)
       return CVTM_OK;
-    const cvtm_status status = play_line(script, control, surface, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(play_line(script, control, surface, error));
   }
 }
 

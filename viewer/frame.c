@@ -54,8 +54,7 @@ void cvtm_view_state_free(cvtm_view_state *state) {
 
 cvtm_status cvtm_view_state_copy(cvtm_view_state *to, const cvtm_view_state *from,
                                  cvtm_error *error) {
-  const cvtm_status status = cvtm_view_state_reserve(to, from->count, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_view_state_reserve(to, from->count, error));
   double *sites = to->sites;
   const int64_t capacity = to->capacity;
   *to = *from;
@@ -149,8 +148,7 @@ static cvtm_status reserve_geometry(cvtm_view_frame *frame, const cvtm_mesh *mes
 
 static cvtm_status fill_geometry(cvtm_view_frame *frame, const cvtm_mesh *mesh,
                                  const cvtm_cells *cells, cvtm_error *error) {
-  const cvtm_status status = reserve_geometry(frame, mesh, cells, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(reserve_geometry(frame, mesh, cells, error));
   for (int64_t i = 0; i < cells->count; ++i) add_cell(frame, mesh, cells, i);
   frame->cell_count = cells->count;
   for (int64_t k = 0; k < 3 * mesh->triangle_count; ++k) {

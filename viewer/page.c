@@ -64,9 +64,7 @@ static cvtm_status write_pictures(FILE *stream, const cvtm_html_page *page, cvtm
     if (k % every != 0 && k + 1 < page->picture_count) continue;
     unsigned char *bytes = NULL;
     size_t size = 0;
-    const cvtm_status status =
-        cvtm_file_read(picture->path, MOST_PICTURE_BYTES, &bytes, &size, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_file_read(picture->path, MOST_PICTURE_BYTES, &bytes, &size, error));
     fprintf(stream, "%s\n{\"iteration\":%lld,\"sites\":%lld,\"ratio\":", first ? "" : ",",
             (long long)picture->iteration, (long long)picture->sites);
     write_number(stream, picture->ratio);
@@ -179,8 +177,7 @@ static cvtm_status write_body(FILE *stream, const cvtm_html_page *page, cvtm_err
     fputs("</pre></section>\n", stream);
   }
   fputs("</main>\n<script id=\"frames\" type=\"application/json\">[", stream);
-  const cvtm_status status = write_pictures(stream, page, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(write_pictures(stream, page, error));
   fputs("]</script>\n", stream);
   fputs(script, stream);
   fputs("</body></html>\n", stream);
@@ -189,9 +186,8 @@ static cvtm_status write_body(FILE *stream, const cvtm_html_page *page, cvtm_err
 
 cvtm_status cvtm_page_write(const char *path, const cvtm_html_page *page, cvtm_error *error) {
   cvtm_output *output = NULL;
-  cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
-  status = write_body(cvtm_output_stream(output), page, error);
+  CVTM_TRY(cvtm_output_open(path, &output, error));
+  cvtm_status status = write_body(cvtm_output_stream(output), page, error);
   if (status == CVTM_OK) return cvtm_output_commit(output, error);
   cvtm_output_abort(output);
   return status;

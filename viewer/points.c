@@ -127,9 +127,8 @@ static cvtm_status fill_slot(cvtm_points *points, slot *s, const double *sites, 
 
 cvtm_status cvtm_points_publish(cvtm_points *points, const double *sites, int64_t count) {
   slot *s = &points->slots[points->box.back];
-  cvtm_status status = reserve_slot(points, s, points->path, count);
-  if (status == CVTM_OK) status = fill_slot(points, s, sites, count);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(reserve_slot(points, s, points->path, count));
+  CVTM_TRY(fill_slot(points, s, sites, count));
   s->count = count;
   cvtm_mailbox_publish(&points->box);
   return CVTM_OK;

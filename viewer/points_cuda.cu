@@ -75,11 +75,10 @@ extern "C" cvtm_status cvtm_points_cuda_copy(void *resource, void *stream, const
   const cudaStream_t order = static_cast<cudaStream_t>(stream);
   void *to = nullptr;
   size_t mapped_bytes = 0;
-  cvtm_status status =
-      check_cuda(cudaGraphicsMapResources(1, &mapped, order), "cudaGraphicsMapResources", error);
-  if (status != CVTM_OK) return status;
-  status = check_cuda(cudaGraphicsResourceGetMappedPointer(&to, &mapped_bytes, mapped),
-                      "cudaGraphicsResourceGetMappedPointer", error);
+  CVTM_TRY(
+      check_cuda(cudaGraphicsMapResources(1, &mapped, order), "cudaGraphicsMapResources", error));
+  cvtm_status status = check_cuda(cudaGraphicsResourceGetMappedPointer(&to, &mapped_bytes, mapped),
+                                  "cudaGraphicsResourceGetMappedPointer", error);
   if (status == CVTM_OK && mapped_bytes < bytes)
     status = cvtm_fail(error, CVTM_ERROR_INTERNAL,
                        "the OpenGL buffer has %zu bytes, but %zu are needed", mapped_bytes, bytes);

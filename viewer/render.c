@@ -409,8 +409,7 @@ static cvtm_status draw_label_picture(cvtm_render *r, const cvtm_view *view, cvt
   cvtm_view wide = *view;
   wide.width += 2 * LABELS_MARGIN;
   wide.height += 2 * LABELS_MARGIN;
-  const cvtm_status status = begin_labels(&r->labels, view->width, view->height, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(begin_labels(&r->labels, view->width, view->height, error));
   glDisable(GL_BLEND);
   glEnable(GL_DEPTH_TEST);
   glEnable(GL_PROGRAM_POINT_SIZE);

@@ -169,8 +169,7 @@ static cvtm_status publish_current(cvtm_solver *s) {
 static cvtm_status publish_result(cvtm_solver *s) {
   cvtm_device *device = s->options.device;
   cvtm_view_state *state = &s->states[s->box.back];
-  const cvtm_status status = cvtm_view_state_reserve(state, s->count, cvtm_device_error(device));
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_view_state_reserve(state, s->count, cvtm_device_error(device)));
   memcpy(state->sites, s->sites, 2 * (size_t)s->count * sizeof *s->sites);
   fill_figures(s, state, s->converged ? CVTM_VIEW_CONVERGED : CVTM_VIEW_PAUSED);
   publish_state(s);

@@ -132,8 +132,7 @@ static cvtm_status write_view_picture(viewer *v, const char *path) {
     v->pixel_capacity = v->pixels ? bytes : 0;
     if (!v->pixels) return cvtm_fail(v->error, CVTM_ERROR_MEMORY, "out of memory");
   }
-  const cvtm_status status = cvtm_render_read(view->width, view->height, v->pixels, v->error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_render_read(view->width, view->height, v->pixels, v->error));
   return cvtm_png_write(path, view->width, view->height, 3, v->pixels, v->error);
 }
 
@@ -197,9 +196,8 @@ static cvtm_status take_updates(viewer *v) {
   v->density_status = CVTM_OK;
   cvtm_solver_visit_density(v->solver, &v->density_version, show_density, v);
   if (v->density_status != CVTM_OK) return v->density_status;
-  cvtm_status status = builder_error(v->builder, v->error);
-  if (status == CVTM_OK) status = cvtm_solver_error(v->solver, v->error);
-  return status;
+  CVTM_TRY(builder_error(v->builder, v->error));
+  return cvtm_solver_error(v->solver, v->error);
 }
 
 static cvtm_status draw_view(viewer *v) {
@@ -333,13 +331,11 @@ static void say_what_draws(viewer *v) {
 
 static cvtm_status create_parts(viewer *v) {
   const cvtm_viewer_options *o = v->options;
-  cvtm_status status =
-      o->offscreen
-          ? cvtm_headless_create(o->width, o->height, cuda_index(o->device), &v->surface, v->error)
-          : cvtm_window_create(o->title, o->width, o->height, &v->surface, v->error);
-  if (status == CVTM_OK) status = cvtm_render_create(&v->render, v->error);
-  if (status == CVTM_OK) status = cvtm_points_create(o->device, o->pinned, &v->points, v->error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(o->offscreen ? cvtm_headless_create(o->width, o->height, cuda_index(o->device),
+                                               &v->surface, v->error)
+                        : cvtm_window_create(o->title, o->width, o->height, &v->surface, v->error));
+  CVTM_TRY(cvtm_render_create(&v->render, v->error));
+  CVTM_TRY(cvtm_points_create(o->device, o->pinned, &v->points, v->error));
   say_what_draws(v);
   const cvtm_solver_options settings = {.device = o->device,
                                         .domain = o->domain,
@@ -350,7 +346,7 @@ static cvtm_status create_parts(viewer *v) {
                                         .start = o->start,
                                         .seed = o->seed,
                                         .paused = o->paused};
-  status = cvtm_solver_start(&settings, v->points, &v->solver, v->error);
+  cvtm_status status = cvtm_solver_start(&settings, v->points, &v->solver, v->error);
   if (status == CVTM_OK) status = start_builder(v->solver, &v->builder, v->error);
   if (status == CVTM_OK) set_up_control(v);
   return status;

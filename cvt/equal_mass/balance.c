@@ -130,10 +130,8 @@ static cvtm_status evaluate_diagram(cvtm_power *p, const double *weight,
                                     cvtm_power_figures *figures, cvtm_power_effort *effort) {
   const double start = cvtm_clock();
   double values[CVTM_POWER_FIGURES];
-  cvtm_status status = cvtm_power_enqueue(p, weight);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_out(p->cvt->device, values, p->figures, sizeof values);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_power_enqueue(p, weight));
+  CVTM_TRY(cvtm_device_copy_out(p->cvt->device, values, p->figures, sizeof values));
   *figures = (cvtm_power_figures){values[0], values[1], values[2], values[3], values[4], values[5]};
   ++effort->evaluations;
   effort->seconds_evaluation += cvtm_clock() - start;
@@ -177,11 +175,9 @@ static void count_excess(cvtm_power *p, double tolerance, int32_t iterations) {
 
 cvtm_status cvtm_power_solve(cvtm_power *p, double tolerance, int32_t max_iterations,
                              int32_t *iterations) {
-  cvtm_status status = prepare_hierarchy(p);
-  if (status == CVTM_OK) status = p->table->solve(p, tolerance, max_iterations);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_out(p->cvt->device, iterations, p->iterations, sizeof *iterations);
-  return status;
+  CVTM_TRY(prepare_hierarchy(p));
+  CVTM_TRY(p->table->solve(p, tolerance, max_iterations));
+  return cvtm_device_copy_out(p->cvt->device, iterations, p->iterations, sizeof *iterations);
 }
 
 /* Sets power->step to the change of the weights that removes the deficit to first order. */

@@ -94,8 +94,7 @@ static cvtm_status check_distinct(cvtm_cvt *cvt, int64_t count) {
 /* Corrects the gradient and the largest distance to their values at balanced masses. */
 static cvtm_status correct(equal_mass_run *r, double *value, double *gradient) {
   cvtm_cvt *cvt = r->task.cvt;
-  const cvtm_status status = r->power->table->correct(r->power, r->task.fixed, gradient);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(r->power->table->correct(r->power, r->task.fixed, gradient));
   return cvtm_reduce(cvt->device, CVTM_REDUCE_MAX, cvt->distance, r->task.count, value + 1,
                      cvt->workspace, cvt->workspace_bytes);
 }

@@ -121,14 +121,13 @@ static cvtm_status set_cells(cvtm_equal_mass_derivative *e, double *deviation, c
   cvtm_cells_free(&e->cells);
   free(e->coupling);
   e->coupling = NULL;
-  cvtm_status status =
-      cvtm_power_diagram(e->domain, e->sites, e->weights, n, 0, &e->cells, NULL, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_power_diagram(e->domain, e->sites, e->weights, n, 0, &e->cells, NULL, error));
   e->coupling = malloc(((size_t)e->cells.start[n] + 1) * sizeof *e->coupling);
   if (e->coupling == NULL) return cvtm_no_memory(error, "cells of equal mass");
   cvtm_pull_cells_couplings(&cells, e->coupling);
   memset(e->moments, 0, (size_t)n * sizeof *e->moments);
-  status = cvtm_cells_add_moments(&e->cells, e->sites, e->domain, e->density, e->moments, error);
+  cvtm_status status =
+      cvtm_cells_add_moments(&e->cells, e->sites, e->domain, e->density, e->moments, error);
   if (status == CVTM_OK && e->rest != NULL)
     status = cvtm_cells_add_moments(&e->cells, e->sites, e->domain, e->rest, e->moments, error);
   *deviation = 0;

@@ -99,9 +99,8 @@ cvtm_status cvtm_power_diagram(cvtm_domain domain, const double *sites, const do
   cvtm_device *device = NULL;
   cvtm_site_tree *tree = NULL;
   cvtm_cells made = {0};
-  cvtm_status status = cvtm_device_create("cpu", threads, &device, error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_site_tree_create(device, plane, count, &tree);
+  CVTM_TRY(cvtm_device_create("cpu", threads, &device, error));
+  cvtm_status status = cvtm_site_tree_create(device, plane, count, &tree);
   if (status == CVTM_OK) status = cvtm_site_tree_build(tree, sites, count);
   if (status == CVTM_OK && cells) {
     const cvtm_site_tree_view view = cvtm_site_tree_get_view(tree);

@@ -299,12 +299,9 @@ cvtm_status cvtm_power_keep_cuda(cvtm_power *power) {
   cvtm_device *device = power->cvt->device;
   const cvtm_power_view view = cvtm_power_view_of(power);
   const cvtm_power_state_cuda state = cvtm_power_get_state_cuda(power);
-  cvtm_status status =
-      cvtm_device_fill(device, state.counter, 0, CVTM_POWER_COUNTERS * sizeof *state.counter);
-  if (status == CVTM_OK)
-    status = cvtm_device_fill(device, state.polygons.round, 0,
-                              static_cast<size_t>(power->count) * sizeof *state.polygons.round);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_fill(device, state.counter, 0, CVTM_POWER_COUNTERS * sizeof *state.counter));
+  CVTM_TRY(cvtm_device_fill(device, state.polygons.round, 0,
+                            static_cast<size_t>(power->count) * sizeof *state.polygons.round));
   return CVTM_LAUNCH(device, ring_kernel, cvtm_cuda_blocks(power->count, 128), 128, view,
                      power->cvt->domain, state.polygons);
 }

@@ -251,8 +251,7 @@ cvtm_status cvtm_power_solve_cuda(cvtm_power *power, double tolerance, int32_t m
   cvtm_power argument = *power;
   unsigned blocks = reduction_blocks(power), resident = 0;
   if (blocks < LEAST_BLOCKS) blocks = LEAST_BLOCKS;
-  const cvtm_status status = cvtm_cuda_resident_blocks(device, solve_kernel, THREADS, &resident);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_cuda_resident_blocks(device, solve_kernel, THREADS, &resident));
   if (blocks > resident) blocks = resident;
   void *arguments[] = {&argument, &tolerance, &max_iterations, &state};
   CVTM_CUDA_TRY(device, cudaLaunchCooperativeKernel(solve_kernel, dim3(blocks), dim3(THREADS),

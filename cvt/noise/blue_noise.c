@@ -134,13 +134,10 @@ static cvtm_status allocate_points(cvtm_device *device, const cvtm_target *targe
   const size_t bytes = (size_t)target->columns * (size_t)target->rows * sizeof(double);
   p->target = *target;
   p->target.log_width = p->target.potential = NULL;
-  cvtm_status status = cvtm_reduce_workspace(device, p->count, &p->workspace_bytes);
-  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(device, noise_arrays(p));
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_in(device, p->target.log_width, target->log_width, bytes);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_in(device, p->target.potential, target->potential, bytes);
-  return status;
+  CVTM_TRY(cvtm_reduce_workspace(device, p->count, &p->workspace_bytes));
+  CVTM_TRY(cvtm_device_allocate_arrays(device, noise_arrays(p)));
+  CVTM_TRY(cvtm_device_copy_in(device, p->target.log_width, target->log_width, bytes));
+  return cvtm_device_copy_in(device, p->target.potential, target->potential, bytes);
 }
 
 cvtm_status cvtm_blue_noise_create(cvtm_device *device, cvtm_domain domain, const float *density,
@@ -181,11 +178,10 @@ cvtm_status cvtm_blue_noise_evaluate(void *context, const double *x, double *f, 
   const cvtm_blue_noise *b = context;
   const cvtm_noise_points *p = &b->points;
   (void)stream;
-  cvtm_status status = b->table->place(b->device, p, x);
-  if (status == CVTM_OK) status = cvtm_kernels_set(b->kernels, p->source, p->count);
-  if (status == CVTM_OK) status = sum_at_sources(b->kernels, p->source, p->sum);
-  if (status == CVTM_OK) status = b->table->gradient(b->device, p, f, g);
-  return status;
+  CVTM_TRY(b->table->place(b->device, p, x));
+  CVTM_TRY(cvtm_kernels_set(b->kernels, p->source, p->count));
+  CVTM_TRY(sum_at_sources(b->kernels, p->source, p->sum));
+  return b->table->gradient(b->device, p, f, g);
 }
 
 cvtm_status cvtm_blue_noise_widths(const cvtm_blue_noise *b, const double *x, double *width) {

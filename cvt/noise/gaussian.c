@@ -36,8 +36,7 @@ static cvtm_status allocate_descent(descent *d) {
                      (long long)d->count);
   d->upper = d->lower + n;
   d->scale = d->upper + n;
-  const cvtm_status status = cvtm_device_allocate(d->device, 4 * n, sizeof *d->x, &there);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_allocate(d->device, 4 * n, sizeof *d->x, &there));
   d->x = there;
   d->device_lower = d->x + n;
   d->device_upper = d->device_lower + n;
@@ -70,8 +69,7 @@ static cvtm_status create_solver(descent *d, double start) {
  * point. Sets bounds, so that fixed points do not move and others remain in a rectangle. */
 static cvtm_status prepare_solver(descent *d, const double *points) {
   const int64_t n = 2 * d->count;
-  cvtm_status status = cvtm_blue_noise_widths(d->noise, d->x, d->scale);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_blue_noise_widths(d->noise, d->x, d->scale));
   for (int64_t k = n - 1; k >= 0; --k) { /* from the end, because scale[k / 2] still holds a point's
                                           * width */
     const int is_fixed = k < 2 * d->options->fixed, free = d->domain.periodic;
@@ -80,12 +78,10 @@ static cvtm_status prepare_solver(descent *d, const double *points) {
     d->upper[k] = is_fixed ? points[k] : free ? INFINITY : side;
     d->scale[k] = d->scale[k / 2];
   }
-  status =
-      cvtm_device_copy_in(d->device, d->device_lower, d->lower, 3 * (size_t)n * sizeof *d->lower);
-  if (status == CVTM_OK)
-    status = cvtm_lbfgsb_set_bounds(d->solver, d->device_lower, d->device_upper);
-  if (status == CVTM_OK) status = cvtm_lbfgsb_set_scaling(d->solver, d->device_scale);
-  return status;
+  CVTM_TRY(
+      cvtm_device_copy_in(d->device, d->device_lower, d->lower, 3 * (size_t)n * sizeof *d->lower));
+  CVTM_TRY(cvtm_lbfgsb_set_bounds(d->solver, d->device_lower, d->device_upper));
+  return cvtm_lbfgsb_set_scaling(d->solver, d->device_scale);
 }
 
 /* Minimises the energy. Changes the points (host) only on success. */

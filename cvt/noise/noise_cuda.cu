@@ -154,9 +154,8 @@ cvtm_status sums_cuda(cvtm_device *device, const cvtm_kernel_cells *cells,
 
 cvtm_status gradient_cuda(cvtm_device *device, const cvtm_noise_points *points, double *f,
                           double *g) {
-  const cvtm_status status =
-      launch_rows<cvtm_noise_gradient, THREADS>(device, "gradient", 0, points->count, *points, g);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(
+      launch_rows<cvtm_noise_gradient, THREADS>(device, "gradient", 0, points->count, *points, g));
   return cvtm_reduce(device, CVTM_REDUCE_SUM, points->term, points->count, f, points->workspace,
                      points->workspace_bytes);
 }

@@ -303,13 +303,12 @@ cvtm_status cvtm_target_create(cvtm_domain domain, const float *density, int64_t
   int cells[2];
   double *mass = NULL, *inner = NULL;
   memset(target, 0, sizeof *target);
-  cvtm_status status = find_masses(domain, density, count, cells, &mass, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(find_masses(domain, density, count, cells, &mass, error));
   cvtm_target made = {.domain = domain,
                       .columns = cells[0] + 2 * MARGIN,
                       .rows = cells[1] + 2 * MARGIN,
                       .step = {(double)domain.width / cells[0], (double)domain.height / cells[1]}};
-  status = allocate_nodes(&made, &inner, error);
+  cvtm_status status = allocate_nodes(&made, &inner, error);
   if (status == CVTM_OK)
     status = find_widths(cells, made.step, domain.periodic, mass, width, threads, inner, error);
   if (status == CVTM_OK) fill_margins(&made, cells, inner);

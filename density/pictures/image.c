@@ -494,10 +494,9 @@ static cvtm_status parse_image(const cvtm_image_source *source, cvtm_image *imag
   *image = (cvtm_image){0};
   if (source->size == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the file is empty", name);
   cvtm_image_decoder *decode = NULL;
-  cvtm_status status = find_decoder(source, &decode, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(find_decoder(source, &decode, error));
   errno = 0;
-  status = decode_in_team(decode, source, image, error);
+  cvtm_status status = decode_in_team(decode, source, image, error);
   /* image libraries report a failed allocation only as text, but set errno */
   if (status == CVTM_ERROR_INPUT && errno == ENOMEM) status = cvtm_image_no_memory(source, error);
   if (status != CVTM_OK) cvtm_image_free(image);
@@ -521,11 +520,10 @@ static cvtm_status read_image(const char *path, int with_rgb, cvtm_image *image,
   *image = (cvtm_image){0};
   unsigned char *bytes = NULL;
   size_t size = 0;
-  cvtm_status status = cvtm_file_read(path, CVTM_FILE_MOST, &bytes, &size, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_file_read(path, CVTM_FILE_MOST, &bytes, &size, error));
   const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
   const cvtm_image_source source = {bytes, size, name, &bytes, with_rgb};
-  status = parse_image(&source, image, error);
+  cvtm_status status = parse_image(&source, image, error);
   free(bytes);
   return status;
 }
@@ -543,11 +541,10 @@ cvtm_status cvtm_image_open(const cvtm_input *source, int with_rgb, cvtm_image *
   if (source->array == NULL) return read_image(source->name, with_rgb, image, error);
   cvtm_npy array;
   *image = (cvtm_image){0};
-  cvtm_status status = cvtm_npy_open(source, &array, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_npy_open(source, &array, error));
   const cvtm_image_source from = {.name = source->name,
                                   .size = (size_t)array.count * (size_t)array.item};
-  status = image_of_array(&from, &array, image, error);
+  cvtm_status status = image_of_array(&from, &array, image, error);
   if (status != CVTM_OK) cvtm_image_free(image);
   return status;
 }

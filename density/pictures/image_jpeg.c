@@ -161,8 +161,7 @@ static cvtm_status run_reader(jpeg_reader *reader, cvtm_error *error) {
   jpeg_read_header(&reader->jpeg, TRUE);
   reader->orientation = find_orientation(reader);
   find_profile(reader);
-  cvtm_status status = prepare_jpeg(reader, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(prepare_jpeg(reader, error));
   read_pixels(reader);
   find_place(reader);
   return CVTM_OK;

@@ -72,12 +72,10 @@ static cvtm_status check_frame(gif_reader *r, cvtm_error *error) {
   const uint64_t largest_ratio = 4096; /* LZW with codes of 12 bits expands no further */
   r->width = r->gif->SWidth > 0 ? r->gif->SWidth : frame->Left + frame->Width;
   r->height = r->gif->SHeight > 0 ? r->gif->SHeight : frame->Top + frame->Height;
-  cvtm_status status =
-      cvtm_image_check_size(r->source, (uint64_t)frame->Width, (uint64_t)frame->Height, error);
-  if (status == CVTM_OK)
-    status = cvtm_image_check_ratio(r->source, (uint64_t)frame->Width * (uint64_t)frame->Height,
-                                    largest_ratio, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(
+      cvtm_image_check_size(r->source, (uint64_t)frame->Width, (uint64_t)frame->Height, error));
+  CVTM_TRY(cvtm_image_check_ratio(r->source, (uint64_t)frame->Width * (uint64_t)frame->Height,
+                                  largest_ratio, error));
   /* checked too, because the screen outside the frame takes no bytes of the file */
   return cvtm_image_check_ratio(r->source, (uint64_t)r->width * (uint64_t)r->height, largest_ratio,
                                 error);
@@ -99,9 +97,8 @@ static cvtm_status begin_gif_pixels(gif_reader *r, cvtm_image *image, cvtm_error
                                     .alpha = with_alpha ? CVTM_ALPHA_STRAIGHT : CVTM_ALPHA_NONE,
                                     .kind = CVTM_SAMPLES_8,
                                     .max = 255};
-  cvtm_status status =
-      cvtm_pixels_begin(r->source, layout, NULL, r->width, r->height, image, &r->pixels, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(
+      cvtm_pixels_begin(r->source, layout, NULL, r->width, r->height, image, &r->pixels, error));
   r->index = malloc((size_t)r->gif->Image.Width * (size_t)r->gif->Image.Height);
   return r->index != NULL ? CVTM_OK : cvtm_image_no_memory(r->source, error);
 }
@@ -301,17 +298,15 @@ static cvtm_status check_heif(const heif_picture *r, struct heif_error result, c
 static cvtm_status open_heif(heif_picture *r, cvtm_error *error) {
   r->context = heif_context_alloc();
   if (r->context == NULL) return cvtm_image_no_memory(r->source, error);
-  cvtm_status status = check_heif(r,
-                                  heif_context_read_from_memory_without_copy(
-                                      r->context, r->source->bytes, r->source->size, NULL),
-                                  error);
-  if (status == CVTM_OK)
-    status = check_heif(r, heif_context_get_primary_image_handle(r->context, &r->handle), error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_heif(r,
+                      heif_context_read_from_memory_without_copy(r->context, r->source->bytes,
+                                                                 r->source->size, NULL),
+                      error));
+  CVTM_TRY(check_heif(r, heif_context_get_primary_image_handle(r->context, &r->handle), error));
   const int width = heif_image_handle_get_width(r->handle);
   const int height = heif_image_handle_get_height(r->handle);
-  status = cvtm_image_check_size(r->source, width > 0 ? (uint64_t)width : 0,
-                                 height > 0 ? (uint64_t)height : 0, error);
+  cvtm_status status = cvtm_image_check_size(r->source, width > 0 ? (uint64_t)width : 0,
+                                             height > 0 ? (uint64_t)height : 0, error);
   /* the library decodes the picture at once, into its own planes and then into RGBA */
   if (status == CVTM_OK)
     status =
@@ -374,20 +369,18 @@ static cvtm_status store_rows(heif_picture *r, size_t samples, int is_wide, cvtm
 
 static cvtm_status read_heif(heif_picture *r, cvtm_image *image, cvtm_error *error) {
   cvtm_colour_source colour = {0};
-  cvtm_status status = open_heif(r, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(open_heif(r, error));
   const int with_alpha = heif_image_handle_has_alpha_channel(r->handle);
   const int is_wide = heif_image_handle_get_luma_bits_per_pixel(r->handle) > 8;
-  status = decode_pixels(r, with_alpha, is_wide, error);
-  if (status == CVTM_OK) status = find_colour(r, &colour, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(decode_pixels(r, with_alpha, is_wide, error));
+  CVTM_TRY(find_colour(r, &colour, error));
   const int bits = heif_image_get_bits_per_pixel_range(r->decoded, heif_channel_interleaved);
   const int width = heif_image_get_width(r->decoded, heif_channel_interleaved);
   const int height = heif_image_get_height(r->decoded, heif_channel_interleaved);
   if (width < 1 || height < 1 || bits < 8 || bits > 16 || (bits > 8) != is_wide)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: HEIF with %d bits is not supported",
                      r->source->name, bits);
-  status = cvtm_image_check_size(r->source, (uint64_t)width, (uint64_t)height, error);
+  cvtm_status status = cvtm_image_check_size(r->source, (uint64_t)width, (uint64_t)height, error);
   if (status != CVTM_OK) return status;
   const cvtm_pixel_layout layout = {.colours = 3,
                                     .alpha = !with_alpha ? CVTM_ALPHA_NONE

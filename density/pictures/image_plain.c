@@ -137,11 +137,10 @@ static cvtm_status read_bmp_header(bmp_reader *r, cvtm_error *error) {
     return cvtm_image_truncated(r->source, error);
   read_bmp_size(r, info);
   r->palette = FILE_HEADER + r->header;
-  cvtm_status status = cvtm_image_check_size(source, r->width, r->height, error);
-  if (status == CVTM_OK) status = check_kind(r, error);
-  if (status == CVTM_OK) status = read_masks(r, error);
-  if (status == CVTM_OK) status = read_palette(r, info, error);
-  return status;
+  CVTM_TRY(cvtm_image_check_size(source, r->width, r->height, error));
+  CVTM_TRY(check_kind(r, error));
+  CVTM_TRY(read_masks(r, error));
+  return read_palette(r, info, error);
 }
 
 /* Finds the profile that a header of version 5 embeds. */
@@ -251,9 +250,8 @@ static cvtm_status begin_bmp_pixels(bmp_reader *r, cvtm_image *image, cvtm_error
       .kind = CVTM_SAMPLES_16,
       .max = 65535};
   const cvtm_colour_source colour = find_profile(r);
-  cvtm_status status = cvtm_pixels_begin(r->source, layout, &colour, (int)r->width, (int)r->height,
-                                         image, &r->pixels, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_pixels_begin(r->source, layout, &colour, (int)r->width, (int)r->height, image,
+                             &r->pixels, error));
   const int has_runs = r->compression == BI_RLE8 || r->compression == BI_RLE4;
   if (!has_runs) return CVTM_OK;
   r->index = calloc(r->width, r->height);
@@ -369,10 +367,9 @@ static cvtm_status end_header(pnm_reader *reader, cvtm_error *error) {
 
 static cvtm_status read_pnm_size(pnm_reader *reader, cvtm_error *error) {
   unsigned width = 0, height = 0;
-  cvtm_status status = read_number(reader, &width, error);
-  if (status == CVTM_OK) status = read_number(reader, &height, error);
-  if (status == CVTM_OK) status = cvtm_image_check_size(reader->source, width, height, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(read_number(reader, &width, error));
+  CVTM_TRY(read_number(reader, &height, error));
+  CVTM_TRY(cvtm_image_check_size(reader->source, width, height, error));
   reader->width = (int)width;
   reader->height = (int)height;
   return CVTM_OK;
@@ -381,8 +378,7 @@ static cvtm_status read_pnm_size(pnm_reader *reader, cvtm_error *error) {
 /* --- Integer samples -------------------------------------------------------------------------- */
 
 static cvtm_status read_max(pnm_reader *reader, cvtm_error *error) {
-  cvtm_status status = read_number(reader, &reader->max, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(read_number(reader, &reader->max, error));
   if (reader->max < 1 || reader->max > 65535) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the maximum value %u is not in 1 .. 65535",
                      reader->source->name, reader->max);
@@ -531,14 +527,14 @@ static double read_float(const unsigned char *p, int little) {
 static cvtm_status decode_floats(pnm_reader *reader, int channels, cvtm_image *image,
                                  cvtm_error *error) {
   int little = 0;
-  cvtm_status status = read_pnm_size(reader, error);
-  if (status == CVTM_OK) status = read_scale(reader, &little, error);
-  if (status == CVTM_OK) status = end_header(reader, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(read_pnm_size(reader, error));
+  CVTM_TRY(read_scale(reader, &little, error));
+  CVTM_TRY(end_header(reader, error));
   size_t row_bytes = (size_t)reader->width * (size_t)channels * 4;
   if (bytes_left(reader) < row_bytes * (size_t)reader->height)
     return cvtm_image_truncated(reader->source, error);
-  status = cvtm_image_allocate(reader->source, reader->width, reader->height, 0, image, error);
+  cvtm_status status =
+      cvtm_image_allocate(reader->source, reader->width, reader->height, 0, image, error);
   image->is_data = 1;
   const unsigned char *p = reader->source->bytes + reader->position;
   for (int y = reader->height - 1; status == CVTM_OK && y >= 0; --y) {

@@ -372,10 +372,8 @@ static cvtm_status measure_chunks(tiff_reader *reader, cvtm_error *error) {
   /* the file must contain all rows of every tile and of every strip except the last */
   uint64_t image_row = ((uint64_t)reader->width * reader->channels * reader->bits + 7) / 8;
   uint64_t ratio = largest_ratio(reader->compression);
-  cvtm_status status =
-      cvtm_image_check_ratio(reader->source, image_row * reader->height, ratio, error);
-  if (status == CVTM_OK) status = cvtm_image_check_ratio(reader->source, bytes, ratio, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_image_check_ratio(reader->source, image_row * reader->height, ratio, error));
+  CVTM_TRY(cvtm_image_check_ratio(reader->source, bytes, ratio, error));
   reader->chunk_bytes = (size_t)bytes;
   reader->row_bytes = (size_t)row;
   return CVTM_OK;
@@ -388,8 +386,7 @@ static cvtm_status read_tiff_header(tiff_reader *reader, cvtm_error *error) {
       !TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &reader->height)) {
     return bad_tiff(reader, error);
   }
-  cvtm_status status = cvtm_image_check_size(reader->source, reader->width, reader->height, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_image_check_size(reader->source, reader->width, reader->height, error));
   TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &reader->bits);
   TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &reader->channels);
   TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &reader->format);
@@ -408,10 +405,9 @@ static cvtm_status read_tiff_header(tiff_reader *reader, cvtm_error *error) {
   reader->tiled = TIFFIsTiled(tiff);
   find_alpha(reader);
   reader->has_nodata = find_nodata(tiff, &reader->nodata);
-  status = check_samples(reader, error);
-  if (status == CVTM_OK) status = check_colours(reader, error);
-  if (status == CVTM_OK) status = measure_chunks(reader, error);
-  return status;
+  CVTM_TRY(check_samples(reader, error));
+  CVTM_TRY(check_colours(reader, error));
+  return measure_chunks(reader, error);
 }
 
 /* --- Pixels --- */
@@ -443,11 +439,9 @@ static cvtm_status begin_tiff_pixels(tiff_reader *reader, cvtm_error *error) {
 
 static cvtm_status allocate_image(tiff_reader *reader, cvtm_error *error) {
   const cvtm_image_source *source = reader->source;
-  cvtm_status status = is_float(reader)
-                           ? cvtm_image_allocate(source, (int)reader->width, (int)reader->height, 0,
-                                                 reader->image, error)
-                           : begin_tiff_pixels(reader, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(is_float(reader) ? cvtm_image_allocate(source, (int)reader->width, (int)reader->height,
+                                                  0, reader->image, error)
+                            : begin_tiff_pixels(reader, error));
   size_t planes = (size_t)reader->planes;
   if (reader->chunk_bytes <= SIZE_MAX / planes)
     reader->chunk = malloc(reader->chunk_bytes * planes);
@@ -546,9 +540,8 @@ static cvtm_status store_data(tiff_reader *reader, uint32_t left, uint32_t top, 
         mask_pixel(reader, left + x, top + y);
         continue;
       }
-      cvtm_status status = cvtm_image_store_data(reader->source, reader->image, (int)(left + x),
-                                                 (int)(top + y), value, error);
-      if (status != CVTM_OK) return status;
+      CVTM_TRY(cvtm_image_store_data(reader->source, reader->image, (int)(left + x), (int)(top + y),
+                                     value, error));
     }
   }
   return CVTM_OK;
@@ -592,8 +585,7 @@ static cvtm_status read_pixels(tiff_reader *reader, cvtm_error *error) {
       for (int plane = 0; plane < reader->planes; ++plane) {
         if (!read_chunk(reader, left, top, plane)) return bad_tiff(reader, error);
       }
-      cvtm_status status = store_chunk(reader, left, top, error);
-      if (status != CVTM_OK) return status;
+      CVTM_TRY(store_chunk(reader, left, top, error));
     }
   }
   return CVTM_OK;
@@ -638,10 +630,9 @@ static void note_reading(const tiff_reader *reader, cvtm_image *image) {
 static cvtm_status decode_tiff(const cvtm_image_source *source, int guesses_alpha,
                                cvtm_image *image, cvtm_error *error) {
   tiff_reader reader = {.source = source, .guesses_alpha = guesses_alpha, .image = image};
-  cvtm_status status = open_tiff(&reader, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(open_tiff(&reader, error));
   uint16_t orientation = 1;
-  status = read_tiff_header(&reader, error);
+  cvtm_status status = read_tiff_header(&reader, error);
   if (status != CVTM_OK) {
     reader.palette[0] = NULL; /* belongs to libtiff */
   } else {

@@ -156,11 +156,9 @@ cvtm_status measure_plain(const cvtm_grid_top *top, cvtm_grid_measured what) {
 }
 
 cvtm_status pre_smooth_and_restrict_plain(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  cvtm_status status = smooth_cuda(top, 1);
-  if (status != CVTM_OK) return status;
-  status = launch_nodes<restrict_problem>(top, "restrict_problem", coarse->width, coarse->height,
-                                          top->problem, coarse);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(smooth_cuda(top, 1));
+  CVTM_TRY(launch_nodes<restrict_problem>(top, "restrict_problem", coarse->width, coarse->height,
+                                          top->problem, coarse));
   if (top->changed) CVTM_CUDA_TRY(top->device, cudaMemsetAsync(top->changed, 1, 1, stream_of(top)));
   return launch_nodes<cvtm_grid_mark_active>(top, "mark_active", top->shape->width,
                                              top->shape->height, top->problem, 0);
@@ -180,8 +178,7 @@ cvtm_status relax_level(const cvtm_grid_top *top, const cvtm_grid_level *level, 
 cvtm_status coarse_pre_smooth_and_restrict_plain(const cvtm_grid_top *top,
                                                  const cvtm_grid_level *level,
                                                  const cvtm_grid_level *coarse) {
-  const cvtm_status status = relax_level(top, level, true, 1);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(relax_level(top, level, true, 1));
   return launch_nodes<restrict_level>(top, "restrict_level", coarse->width, coarse->height, level,
                                       coarse);
 }
@@ -195,9 +192,8 @@ cvtm_status coarse_prolong_and_post_smooth_plain(const cvtm_grid_top *top,
 }
 
 cvtm_status prolong_and_correct_plain(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  const cvtm_status status = launch_nodes<cvtm_grid_correct>(
-      top, "correct", top->shape->width, top->shape->height, top->problem, coarse);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(launch_nodes<cvtm_grid_correct>(top, "correct", top->shape->width, top->shape->height,
+                                           top->problem, coarse));
   line_search_kernel<<<summing_blocks(top), tile_threads_xy(), 0, stream_of(top)>>>(
       top->problem, top->state, cvtm_grid_sums_of(top));
   return cvtm_cuda_launched(top->device, "line_search_kernel");

@@ -118,9 +118,7 @@ static cvtm_status clear_arena(const cvtm_grid_solver *s) {
 static cvtm_status allocate_arena(cvtm_grid_solver *s) {
   bump_allocator count = {NULL, 0};
   place_arena(s, &count);
-  const cvtm_status status =
-      cvtm_device_allocate(s->head.device, (int64_t)count.used, 1, &s->arena);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_allocate(s->head.device, (int64_t)count.used, 1, &s->arena));
   bump_allocator give = {s->arena, 0};
   place_arena(s, &give);
   return clear_arena(s);
@@ -155,9 +153,7 @@ static cvtm_status lay_out_extra(cvtm_grid_solver *s, int weights, const cvtm_lc
   if (!s->extra) {
     bump_allocator count = {NULL, 0};
     place_extra(s, &count, weights, grid);
-    const cvtm_status status =
-        cvtm_device_allocate(s->head.device, (int64_t)count.used, 1, &s->extra);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_device_allocate(s->head.device, (int64_t)count.used, 1, &s->extra));
   }
   bump_allocator give = {s->extra, 0};
   place_extra(s, &give, weights, grid);
@@ -195,8 +191,7 @@ static cvtm_status lay_out(cvtm_grid_solver *s, int64_t width, int64_t height, d
   cvtm_device_free(s->head.device, s->arena);
   s->extra = s->arena = NULL;
   plan_levels(s, width, height, aspect);
-  const cvtm_status status = allocate_arena(s);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(allocate_arena(s));
   for (int l = 0; l <= s->levels; ++l) {
     cvtm_grid_top *top = &s->top[l];
     top->device = s->head.device;
@@ -230,10 +225,9 @@ static cvtm_status coarse_cycle(const cvtm_grid_solver *s, const cvtm_grid_top *
   if (l == last || (table->is_tail && table->is_tail(top, s->level, l, last))) {
     return table->tail_cycle(top, s->level, l, last);
   }
-  cvtm_status status = table->coarse_pre_smooth_and_restrict(top, level, coarse);
-  if (status == CVTM_OK) status = coarse_cycle(s, top, l + 1, last);
-  if (status == CVTM_OK) status = table->coarse_prolong_and_post_smooth(top, level, coarse);
-  return status;
+  CVTM_TRY(table->coarse_pre_smooth_and_restrict(top, level, coarse));
+  CVTM_TRY(coarse_cycle(s, top, l + 1, last));
+  return table->coarse_prolong_and_post_smooth(top, level, coarse);
 }
 
 /* Runs a V-cycle on the problem of level `at`. */
@@ -268,9 +262,8 @@ static cvtm_status make_loops(cvtm_grid_solver *s) {
   drop_loops(s);
   const int nested = s->head.options.nested && s->head.options.method != CVTM_LCP_PSOR;
   for (int l = 0; l <= (nested ? s->levels : 0); ++l) {
-    const cvtm_status status = cvtm_loop_create(s->head.device, iteration, &s->body[l],
-                                                &s->top[0].state->loop.go_on, &s->loop[l]);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_loop_create(s->head.device, iteration, &s->body[l], &s->top[0].state->loop.go_on,
+                              &s->loop[l]));
   }
   return CVTM_OK;
 }
@@ -452,8 +445,7 @@ static cvtm_status place_coefficients(cvtm_grid_solver *s, const cvtm_lcp_grid *
   p->horizontal = grid->horizontal;
   p->vertical = grid->vertical;
   p->mask = grid->mask;
-  cvtm_status status = lay_out_extra(s, weights, grid);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(lay_out_extra(s, weights, grid));
   for (int l = 0; l <= s->levels; ++l) {
     s->shape[l].constant = grid->constant;
     s->shape[l].neumann = s->level[l].neumann = grid->neumann;

@@ -134,8 +134,7 @@ static cvtm_status find_omega(const cvtm_csr *a, const cvtm_csr *b,
 /* Makes B Omega: each entry times the omega of its column. The caller frees it. */
 static cvtm_status scale_columns(const cvtm_csr *b, const double *omega, cvtm_csr *scaled,
                                  cvtm_error *error) {
-  const cvtm_status status = cvtm_csr_copy(b, scaled, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_csr_copy(b, scaled, error));
   for (int64_t k = 0; k < b->row_start[b->rows]; ++k) scaled->value[k] *= omega[b->column[k]];
   return CVTM_OK;
 }
@@ -176,8 +175,7 @@ static cvtm_status build_lower(const cvtm_csr *a, const cvtm_csr *b, const cvtm_
   /* the first pass counts, the second fills */
   for (int pass = 0; pass < 2; ++pass) {
     if (pass == 1) {
-      const cvtm_status status = cvtm_csr_create(n, 2 * n, entries, lower, error);
-      if (status != CVTM_OK) return status;
+      CVTM_TRY(cvtm_csr_create(n, 2 * n, entries, lower, error));
     }
     for (int64_t k = 0; k < splits; ++k) {
       const int64_t first = cvtm_hlcp_block_start(n, splits, k);
@@ -303,8 +301,7 @@ cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_
   CVTM_DEFAULT_OPTIONS(cvtm_hlcp, options)
   const double start = cvtm_clock();
   cvtm_error *error = cvtm_device_error(device);
-  cvtm_status status = check_input(a, b, options, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_input(a, b, options, error));
   cvtm_hlcp *h = calloc(1, sizeof *h);
   if (h == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   h->device = device;
@@ -313,7 +310,7 @@ cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_
   set_aor_parameters(&h->options);
   h->arrays.n = a->rows;
   h->arrays.gamma = h->options.gamma;
-  status = cvtm_sell_create(device, a, &h->arrays.a);
+  cvtm_status status = cvtm_sell_create(device, a, &h->arrays.a);
   if (status == CVTM_OK) {
     status = options->method == CVTM_HLCP_NEWTON ? cvtm_hlcp_newton_set_up(h, a, b)
                                                  : set_up_sweeps(h, a, b);
@@ -354,9 +351,8 @@ void cvtm_hlcp_destroy(cvtm_hlcp *h) {
 /* Reduces n numbers in device memory to one number in host memory. */
 static cvtm_status reduce_to_host(cvtm_hlcp *h, cvtm_reduction reduction, const double *values,
                                   double *result) {
-  const cvtm_status status = cvtm_reduce(h->device, reduction, values, h->arrays.n, h->reduced,
-                                         h->workspace, h->workspace_bytes);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_reduce(h->device, reduction, values, h->arrays.n, h->reduced, h->workspace,
+                       h->workspace_bytes));
   return cvtm_device_copy_out(h->device, result, h->reduced, sizeof *result);
 }
 

@@ -118,13 +118,11 @@ static void put_band(cvtm_hlcp_newton *s, const cvtm_csr *m, const double *x, in
 static cvtm_status banded_step(cvtm_hlcp *h) {
   cvtm_hlcp_newton *s = h->newton;
   const size_t bytes = (size_t)h->arrays.n * sizeof(double);
-  cvtm_status status = cvtm_device_copy_out(h->device, s->host, h->own_x, bytes);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_copy_out(h->device, s->host, h->own_x, bytes));
   memset(s->band.value, 0, (size_t)(band_height(&s->band) * s->band.n) * sizeof(double));
   put_band(s, &s->a, s->host, 1);
   put_band(s, &s->b, s->host, 0);
-  status = cvtm_device_copy_out(h->device, s->host, h->arrays.change, bytes);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_copy_out(h->device, s->host, h->arrays.change, bytes));
   for (int64_t i = 0; i < s->band.n; ++i) s->host[i] /= 2;
   if (!band_solve(&s->band, s->host)) memset(s->host, 0, bytes);
   return cvtm_device_copy_in(h->device, s->step, s->host, bytes);
@@ -236,9 +234,8 @@ void cvtm_hlcp_newton_destroy(cvtm_hlcp *h) {
 
 /* Sets host_state->residual to ||H(own_x)||. cvtm_hlcp_check counts the iterations. */
 static cvtm_status evaluate_h(cvtm_hlcp *h) {
-  cvtm_status status = h->table->residual(h->device, &h->arrays);
-  if (status == CVTM_OK) status = h->table->check(h->device, &h->arrays);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(h->table->residual(h->device, &h->arrays));
+  CVTM_TRY(h->table->check(h->device, &h->arrays));
   return cvtm_device_copy_out(h->device, h->host_state, h->arrays.state, sizeof *h->host_state);
 }
 

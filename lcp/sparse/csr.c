@@ -41,8 +41,7 @@ void cvtm_csr_free(cvtm_csr *matrix) {
 
 cvtm_status cvtm_csr_copy(const cvtm_csr *matrix, cvtm_csr *copy, cvtm_error *error) {
   const int64_t entries = matrix->row_start[matrix->rows];
-  const cvtm_status status = cvtm_csr_create(matrix->rows, matrix->columns, entries, copy, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_csr_create(matrix->rows, matrix->columns, entries, copy, error));
   memcpy(copy->row_start, matrix->row_start, ((size_t)matrix->rows + 1) * sizeof *copy->row_start);
   memcpy(copy->column, matrix->column, (size_t)entries * sizeof *copy->column);
   memcpy(copy->value, matrix->value, (size_t)entries * sizeof *copy->value);
@@ -139,8 +138,7 @@ cvtm_status cvtm_csr_check(const cvtm_csr *matrix, const char *name, cvtm_error 
 
 cvtm_status cvtm_csr_check_square(const cvtm_csr *matrix, const char *name, int threads,
                                   cvtm_error *error) {
-  const cvtm_status status = check_structure(matrix, name, threads, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_structure(matrix, name, threads, error));
   if (matrix->rows != matrix->columns) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %lld rows and %lld columns: not square", name,
                      (long long)matrix->rows, (long long)matrix->columns);
@@ -181,8 +179,7 @@ void cvtm_csr_sort_rows(cvtm_csr *matrix, int threads) {
 cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *transpose,
                                cvtm_error *error) {
   const int64_t entries = matrix->row_start[matrix->rows], rows = matrix->columns;
-  cvtm_status status = cvtm_csr_create(rows, matrix->rows, entries, transpose, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_csr_create(rows, matrix->rows, entries, transpose, error));
   int64_t *start = transpose->row_start;
   memset(start, 0, ((size_t)rows + 1) * sizeof *start);
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -279,8 +276,7 @@ int64_t cvtm_csr_asymmetric_row(const cvtm_csr *matrix, int threads) {
 
 cvtm_status cvtm_csr_equilibrate(const cvtm_csr *matrix, cvtm_csr *even, double *weight,
                                  cvtm_error *error) {
-  const cvtm_status status = cvtm_csr_copy(matrix, even, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_csr_copy(matrix, even, error));
   for (int64_t row = 0; row < matrix->rows; ++row) {
     weight[row] = ldexp(1, ilogb(cvtm_csr_entry(matrix, row, row)));
     for (int64_t k = even->row_start[row]; k < even->row_start[row + 1]; ++k)
@@ -372,8 +368,7 @@ static int multiply_part(const cvtm_csr *a, const cvtm_csr *p, const cvtm_csr *r
 static cvtm_status join_parts(const product_part *parts, int count, const int64_t *row_start,
                               cvtm_csr *product, cvtm_error *error) {
   const int64_t rows = parts[count - 1].end;
-  const cvtm_status status = cvtm_csr_create(rows, rows, row_start[rows], product, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_csr_create(rows, rows, row_start[rows], product, error));
   memcpy(product->row_start, row_start, ((size_t)rows + 1) * sizeof *row_start);
 #pragma omp parallel for num_threads(count) schedule(static, 1)
   for (int t = 0; t < count; ++t) {

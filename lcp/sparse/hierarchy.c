@@ -173,9 +173,7 @@ static cvtm_status interpolate_grid(const cvtm_csr *matrix, coarsening g, int th
   if (*centre == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a coarse grid");
   const int64_t entries =
       side_entries(g.width, g.coarse_width) * side_entries(g.height, g.coarse_height);
-  const cvtm_status status =
-      cvtm_csr_create(g.width * g.height, coarse, entries, prolongation, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_csr_create(g.width * g.height, coarse, entries, prolongation, error));
   fill_prolongation(matrix, g, threads, prolongation);
   for (int64_t j = 0; j < g.coarse_height; ++j) {
     for (int64_t i = 0; i < g.coarse_width; ++i) {
@@ -284,8 +282,7 @@ static void aggregate_rows(aggregates *work) {
 static cvtm_status build_piecewise_constant(const aggregates *work, cvtm_csr *p,
                                             cvtm_error *error) {
   const int64_t rows = work->matrix->rows;
-  const cvtm_status status = cvtm_csr_create(rows, work->count, rows, p, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_csr_create(rows, work->count, rows, p, error));
   int64_t k = 0;
   for (int64_t row = 0; row < rows; ++row) {
     if (work->member[row] >= 0) {
@@ -318,8 +315,7 @@ static void add_entry(cvtm_csr *p, int64_t start, int64_t *end, int32_t column, 
 static cvtm_status build_smoothed(const aggregates *work, cvtm_csr *p, cvtm_error *error) {
   const cvtm_csr *a = work->matrix;
   const double damping = 2.0 / 3.0;
-  const cvtm_status status = cvtm_csr_create(a->rows, work->count, a->row_start[a->rows], p, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_csr_create(a->rows, work->count, a->row_start[a->rows], p, error));
   int64_t end = 0;
   for (int64_t row = 0; row < a->rows; ++row) {
     const int64_t start = end;
@@ -397,9 +393,8 @@ static cvtm_status choose_colours(cvtm_device *device, const host_level *d,
   for (int32_t colours = 2; colours <= 4 && d->width > 0; colours += 2) {
     cvtm_error unfit;
     const int threads = cvtm_device_threads(device);
-    const cvtm_status status = cvtm_colouring_create_grid(d->width, d->height, colours, threads,
-                                                          colouring, cvtm_device_error(device));
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_colouring_create_grid(d->width, d->height, colours, threads, colouring,
+                                        cvtm_device_error(device)));
     if (cvtm_colouring_check(&d->matrix, colouring, threads, &unfit) == CVTM_OK) return CVTM_OK;
     cvtm_colouring_free(colouring);
   }
@@ -408,8 +403,7 @@ static cvtm_status choose_colours(cvtm_device *device, const host_level *d,
 
 static cvtm_status sort_by_colour(cvtm_device *device, host_level *d) {
   cvtm_colouring colouring;
-  const cvtm_status status = choose_colours(device, d, &colouring);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(choose_colours(device, d, &colouring));
   const size_t rows = (size_t)d->matrix.rows;
   d->colours = colouring.count;
   d->order = malloc((rows + 1) * sizeof *d->order);
@@ -431,8 +425,7 @@ cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *h, cvtm_arrays arrays) {
     if (h->owned_count == capacity) {
       return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_INTERNAL, "too many arrays");
     }
-    const cvtm_status status = cvtm_device_allocate(h->device, a->count, a->size, a->memory);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_device_allocate(h->device, a->count, a->size, a->memory));
     h->owned[h->owned_count++] = *a->memory;
   }
   return CVTM_OK;
@@ -466,9 +459,8 @@ static cvtm_status upload_matrix(cvtm_hierarchy *h, const cvtm_csr *matrix, cons
 static cvtm_status build_level(cvtm_hierarchy *h, host_level *d) {
   cvtm_level *level = &h->level[h->count];
   memset(level, 0, sizeof *level);
-  cvtm_status status = sort_by_colour(h->device, d);
-  if (status == CVTM_OK) status = upload_order(h, d);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(sort_by_colour(h->device, d));
+  CVTM_TRY(upload_order(h, d));
   const int64_t rows = d->matrix.rows;
   level->rows = rows;
   level->colours = d->colours;
@@ -476,7 +468,7 @@ static cvtm_status build_level(cvtm_hierarchy *h, host_level *d) {
   level->place = d->device_place;
   level->colour_start = d->colour_start;
   d->colour_start = NULL; /* from here on the level owns the array */
-  status = upload_matrix(h, &d->matrix, d, d, &level->matrix);
+  cvtm_status status = upload_matrix(h, &d->matrix, d, d, &level->matrix);
   ++h->count; /* from here on cvtm_hierarchy_destroy frees the level */
   if (status == CVTM_OK) status = cvtm_sell_find_runs(h->device, &level->matrix);
   level->correction = level->matrix;
@@ -656,17 +648,14 @@ static cvtm_status sweep_to_residual(const cvtm_hierarchy *h, const cvtm_level *
   const int64_t last = level->colours - 1;
   cvtm_kernel_flags closing = flags;
   closing.residual = 1;
-  cvtm_status status = cvtm_hierarchy_relax(h, level, flags, 1, last);
-  if (status == CVTM_OK) status = h->table->relax(h->device, level, closing, 1, last);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_hierarchy_relax(h, level, flags, 1, last));
+  CVTM_TRY(h->table->relax(h->device, level, closing, 1, last));
   return h->table->residual(h->device, level, flags, level->colour_start[last]);
 }
 
 cvtm_status cvtm_hierarchy_update_galerkin(const cvtm_hierarchy *h, int top) {
   for (int l = top; l + 1 < h->count; ++l) {
-    const cvtm_status status =
-        h->table->galerkin(h->device, &h->level[l], &h->level[l + 1], l == top);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(h->table->galerkin(h->device, &h->level[l], &h->level[l + 1], l == top));
   }
   return CVTM_OK;
 }
@@ -675,10 +664,9 @@ cvtm_status cvtm_hierarchy_cycle(const cvtm_hierarchy *h, int first) {
   const cvtm_kernel_flags flags = {.correction = 1};
   const cvtm_level *level = &h->level[first];
   if (first == h->count - 1) return cvtm_hierarchy_sweep(h, level, flags, 1, COARSEST_SWEEPS);
-  cvtm_status status = sweep_to_residual(h, level, flags);
-  if (status == CVTM_OK) status = h->table->restrict_problem(h->device, level, level + 1);
-  if (status == CVTM_OK) status = cvtm_hierarchy_cycle(h, first + 1);
-  if (status == CVTM_OK) status = h->table->prolong(h->device, level, level + 1, 0);
-  if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, level, flags, 1, 1);
-  return status;
+  CVTM_TRY(sweep_to_residual(h, level, flags));
+  CVTM_TRY(h->table->restrict_problem(h->device, level, level + 1));
+  CVTM_TRY(cvtm_hierarchy_cycle(h, first + 1));
+  CVTM_TRY(h->table->prolong(h->device, level, level + 1, 0));
+  return cvtm_hierarchy_sweep(h, level, flags, 1, 1);
 }

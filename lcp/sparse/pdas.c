@@ -54,8 +54,7 @@ static cvtm_status precondition(const cvtm_sparse_solver *s, double *from, doubl
 static cvtm_status apply_preconditioned(void *context, double *direction, double *preconditioned,
                                         double *image) {
   const cvtm_sparse_solver *s = context;
-  const cvtm_status status = precondition(s, direction, preconditioned);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(precondition(s, direction, preconditioned));
   return s->hierarchy.table->apply(s->head.device, &s->hierarchy.level[0], preconditioned, image);
 }
 
@@ -77,8 +76,7 @@ static cvtm_status find_residual(const cvtm_sparse_solver *s) {
 static cvtm_status solve_inactive(const cvtm_sparse_solver *s) {
   const pdas *in = s->own;
   int64_t iterations;
-  const cvtm_status status = find_residual(s);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(find_residual(s));
   return cvtm_krylov_solve(s->krylov, in->goal * in->scale, 1e-6, in->scale, INNER_ITERATIONS,
                            &iterations);
 }
@@ -291,10 +289,9 @@ static cvtm_status create_weighted(cvtm_device *device, const cvtm_csr *matrix,
                                    const double *weight, const cvtm_hierarchy_options *levels,
                                    const cvtm_lcp_options *options, cvtm_lcp **lcp) {
   static const cvtm_lcp_table table = {pdas_solve, cvtm_sparse_close};
-  cvtm_status status = cvtm_sparse_open(&table, device, matrix, levels, options, lcp);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_sparse_open(&table, device, matrix, levels, options, lcp));
   cvtm_sparse_solver *s = (cvtm_sparse_solver *)*lcp;
-  status = cvtm_pdas_prepare(s, levels->levels == 1);
+  cvtm_status status = cvtm_pdas_prepare(s, levels->levels == 1);
   if (status == CVTM_OK && weight != NULL) status = set_weights(s, weight);
   if (status == CVTM_OK && levels->levels == 1) status = allocate_band(s, matrix);
   return status;

@@ -104,8 +104,7 @@ static cvtm_status choose_slice_size(cvtm_device *device, const cvtm_csr *matrix
 cvtm_status cvtm_sell_create_ordered(cvtm_device *device, const cvtm_csr *matrix,
                                      const cvtm_sell_order *order, cvtm_sell *sell) {
   memset(sell, 0, sizeof *sell);
-  const cvtm_status checked = choose_slice_size(device, matrix, &sell->uniform);
-  if (checked != CVTM_OK) return checked;
+  CVTM_TRY(choose_slice_size(device, matrix, &sell->uniform));
   sell->rows = matrix->rows;
   sell->columns = matrix->columns;
   conversion work;
@@ -230,8 +229,7 @@ cvtm_status cvtm_colouring_create_grid(int64_t width, int64_t height, int32_t co
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%ld colours for a grid; 2 or 4 are possible",
                      (long)colours);
   }
-  const cvtm_status status = allocate_colours(width * height, colouring, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(allocate_colours(width * height, colouring, error));
   colouring->count = colours;
   (void)threads; /* without OpenMP */
 #pragma omp parallel for num_threads(threads) schedule(static)

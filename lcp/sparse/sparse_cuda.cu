@@ -111,8 +111,7 @@ cvtm_status sum(cvtm_device *device, const cvtm_level *level, const cvtm_level *
     kernel_of(kind, part == 0)<<<cvtm_cuda_blocks(here, 1), CVTM_SUM_LANES, 0, stream>>>(
         *level, next != nullptr ? *next : *level, next != nullptr, vector, last_omega, first, last,
         partial + blocks, state);
-    const cvtm_status status = cvtm_cuda_launched(device, "sum_blocks");
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_cuda_launched(device, "sum_blocks"));
     blocks += here;
   }
   finish_sums<<<1, CVTM_SUM_LANES, 0, stream>>>(partial, blocks, use, state);
@@ -149,8 +148,7 @@ __device__ void check_row(const double *b, const double *lower, const double *up
 cvtm_status check(cvtm_device *device, const double *b, const double *lower, const double *upper,
                   int64_t count, int64_t *verdict) {
   check_start<<<1, 1, 0, cvtm_cuda_stream(device)>>>(verdict, count);
-  const cvtm_status status = cvtm_cuda_launched(device, "check_start");
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_cuda_launched(device, "check_start"));
   return run_rows<check_row>(device, "check", 0, count, b, lower, upper, verdict);
 }
 

@@ -14,8 +14,7 @@ static cvtm_status allocate_parts(cvtm_sparse_solver *s, const cvtm_csr *matrix,
                                   const cvtm_hierarchy_options *options) {
   cvtm_hierarchy *h = &s->hierarchy;
   s->is_symmetric = options->is_symmetric;
-  const cvtm_status status = cvtm_hierarchy_create(s->head.device, matrix, options, h);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_hierarchy_create(s->head.device, matrix, options, h));
   return cvtm_hierarchy_allocate(
       h, (cvtm_arrays){
              {CVTM_ARRAY(s->state, 1), CVTM_ARRAY(s->partial, cvtm_sum_blocks(matrix->rows) + 1),
@@ -70,9 +69,8 @@ void cvtm_sparse_close(cvtm_lcp *lcp) {
 static cvtm_status read_sums(cvtm_sparse_solver *s, int level, cvtm_sum_kind kind,
                              cvtm_sums *sums) {
   const cvtm_hierarchy *h = &s->hierarchy;
-  const cvtm_status status = h->table->sum(h->device, &h->level[level], NULL, NULL, kind, 0,
-                                           CVTM_USE_NOTHING, s->partial, s->state);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(h->table->sum(h->device, &h->level[level], NULL, NULL, kind, 0, CVTM_USE_NOTHING,
+                         s->partial, s->state));
   return cvtm_device_copy_out(h->device, sums, &s->state->sums, sizeof *sums);
 }
 
@@ -264,8 +262,7 @@ cvtm_status cvtm_psor_create(cvtm_device *device, const cvtm_csr *matrix, int is
                              const cvtm_lcp_options *options, cvtm_lcp **lcp) {
   static const cvtm_lcp_table table = {psor_solve, cvtm_sparse_close};
   const cvtm_hierarchy_options one_level = {0, 0, 1, is_symmetric};
-  const cvtm_status status = cvtm_sparse_open(&table, device, matrix, &one_level, options, lcp);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_sparse_open(&table, device, matrix, &one_level, options, lcp));
   cvtm_sparse_solver *s = (cvtm_sparse_solver *)*lcp;
   s->last_omega = options->omega;
   return cvtm_sparse_record(s, psor_sweep, 1);
@@ -382,13 +379,12 @@ cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *ma
                                          const cvtm_lcp_options *options, cvtm_lcp **lcp) {
   static const cvtm_lcp_table table = {multigrid_solve, cvtm_sparse_close};
   const cvtm_hierarchy_options levels = {width, height, CVTM_LEVELS_MAX, is_symmetric};
-  cvtm_status status = cvtm_sparse_open(&table, device, matrix, &levels, options, lcp);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_sparse_open(&table, device, matrix, &levels, options, lcp));
   cvtm_sparse_solver *s = (cvtm_sparse_solver *)*lcp;
   s->checked_by = CVTM_SUM_RESIDUAL;
   s->last_omega = 1;
-  status = cvtm_sparse_record(s, multigrid_cycle,
-                              options->nested ? first_nested_level(&s->hierarchy) + 1 : 1);
+  cvtm_status status = cvtm_sparse_record(
+      s, multigrid_cycle, options->nested ? first_nested_level(&s->hierarchy) + 1 : 1);
   s->falls_back_to_pdas = 1;
   return status == CVTM_OK ? cvtm_pdas_prepare(s, 0) : status;
 }

@@ -110,9 +110,8 @@ static cvtm_status collect_crossed(triangulation *t, int32_t a, int32_t b, int64
       *met = h;
       return t->crossing != NULL ? CVTM_OK : fail_crossing(t, a, b);
     }
-    cvtm_status status = push(t, t->m.corner[h]);
-    if (status == CVTM_OK) status = push(t, t->m.corner[cvtm_half_after(h)]);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(push(t, t->m.corner[h]));
+    CVTM_TRY(push(t, t->m.corner[cvtm_half_after(h)]));
     const int64_t g = t->m.twin[h];
     if (g < 0) return fail_lost(t, a, b);
     const int32_t opposite = t->m.corner[cvtm_half_before(g)];
@@ -405,12 +404,12 @@ cvtm_status cvtm_constrained_delaunay(const double *points, int64_t count,
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no mesh, no regions or no source");
   cvtm_half_edges m = {0};
   cvtm_grid_frame frame;
-  cvtm_status status = cvtm_constrained_half_edges(points, count, boundary, &m, &frame, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_constrained_half_edges(points, count, boundary, &m, &frame, error));
   const size_t n = (size_t)m.vertex_count;
   int32_t *number = malloc(n * sizeof *number), *from = malloc(n * sizeof *from);
   int64_t kept = 0;
-  status = number && from ? CVTM_OK : cvtm_no_memory(error, "the constrained triangulation");
+  cvtm_status status =
+      number && from ? CVTM_OK : cvtm_no_memory(error, "the constrained triangulation");
   if (status == CVTM_OK) kept = number_vertices(&m, number, from);
   if (status == CVTM_OK) status = cvtm_half_edges_extract(&m, number, kept, mesh, regions, error);
   if (status == CVTM_OK) {

@@ -191,8 +191,7 @@ static cvtm_status pass_point(sweeper *s, const event *events, int64_t count, cv
   }
   for (int64_t k = 0; k < count && !is_over(s); ++k) {
     if (events[k].code % 2 == 1) continue;
-    const cvtm_status status = begin_side(s, &s->sides[events[k].code / 2], error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(begin_side(s, &s->sides[events[k].code / 2], error));
   }
   if (s->rings != NULL && !is_over(s)) enter_point(s->rings, s, events, count);
   return CVTM_OK;

@@ -81,9 +81,8 @@ static cvtm_status sort_keys(uint64_t *keys, int32_t *index, int64_t count, cvtm
   }
   cvtm_device *cpu = NULL;
   size_t bytes = 0;
-  cvtm_status status = cvtm_device_create("cpu", omp_get_max_threads(), &cpu, error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_sort_workspace(cpu, count, &bytes);
+  CVTM_TRY(cvtm_device_create("cpu", omp_get_max_threads(), &cpu, error));
+  cvtm_status status = cvtm_sort_workspace(cpu, count, &bytes);
   void *workspace = malloc(bytes);
   if (workspace == NULL) status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to sort points");
   if (status == CVTM_OK)
@@ -630,9 +629,8 @@ _Static_assert(6 * sizeof(side_record) >= SORT_SPACE + sizeof(cvtm_grid_point),
 /* Triangulates points, which are rounded in place. grid: their grid points; *step: its step. */
 static cvtm_status triangulate_points(double *points, int64_t n, cvtm_grid_point *grid,
                                       double *step, triangulation *dt, cvtm_error *error) {
-  cvtm_status status = cvtm_snap_to_steps(points, n, grid, step, error);
-  if (status == CVTM_OK) status = sort_distinct(grid, n, dt->sides, &dt->points, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_snap_to_steps(points, n, grid, step, error));
+  CVTM_TRY(sort_distinct(grid, n, dt->sides, &dt->points, error));
 #pragma omp parallel if (n >= WORTH_THREADS)
 #pragma omp single
   if (dt->points.count > 1) triangulate_shared(dt, 0, (int32_t)dt->points.count);

@@ -89,13 +89,12 @@ static cvtm_status allocate_weights(cvtm_device_delaunay *d) {
 
 static cvtm_status allocate_stars(cvtm_device_delaunay *d) {
   size_t sort = 0, scan = 0, reduce = 0;
-  cvtm_status status = cvtm_sort_workspace(d->device, d->count, &sort);
-  if (status == CVTM_OK) status = cvtm_scan_workspace(d->device, d->count, &scan);
-  if (status == CVTM_OK) status = cvtm_reduce_workspace(d->device, d->count, &reduce);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_sort_workspace(d->device, d->count, &sort));
+  CVTM_TRY(cvtm_scan_workspace(d->device, d->count, &scan));
+  CVTM_TRY(cvtm_reduce_workspace(d->device, d->count, &reduce));
   d->workspace_bytes = sort > scan ? sort : scan;
   if (reduce > d->workspace_bytes) d->workspace_bytes = reduce;
-  status = cvtm_device_allocate_arrays(d->device, delaunay_arrays(d));
+  cvtm_status status = cvtm_device_allocate_arrays(d->device, delaunay_arrays(d));
   d->output.room = (int32_t)(2 * d->count);
   d->output.counts = d->counts;
   return status;
@@ -205,16 +204,12 @@ static cvtm_status make_tree(cvtm_device_delaunay *d, cvtm_star_tree *tree) {
   const int64_t n = d->count;
   cvtm_grid_point most = {0, 0};
   cvtm_star_scale scale = {0, 0};
-  cvtm_status status = sort_points(d, &most, &scale);
-  if (status == CVTM_OK) status = table->mark(device, d->keys, n, d->is_distinct);
-  if (status == CVTM_OK)
-    status = cvtm_scan_64(device, d->is_distinct, n, d->sums, d->workspace, d->workspace_bytes);
-  if (status == CVTM_OK)
-    status = table->compact(device, d->keys, d->index, d->is_distinct, d->sums, n, d->tree_keys,
-                            d->place, d->vertex);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_out(device, &d->distinct, d->sums + n, sizeof d->distinct);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(sort_points(d, &most, &scale));
+  CVTM_TRY(table->mark(device, d->keys, n, d->is_distinct));
+  CVTM_TRY(cvtm_scan_64(device, d->is_distinct, n, d->sums, d->workspace, d->workspace_bytes));
+  CVTM_TRY(table->compact(device, d->keys, d->index, d->is_distinct, d->sums, n, d->tree_keys,
+                          d->place, d->vertex));
+  CVTM_TRY(cvtm_device_copy_out(device, &d->distinct, d->sums + n, sizeof d->distinct));
   *tree = (cvtm_star_tree){.count = d->distinct,
                            .key = d->tree_keys,
                            .place = d->place,
@@ -222,7 +217,7 @@ static cvtm_status make_tree(cvtm_device_delaunay *d, cvtm_star_tree *tree) {
                            .start = d->start,
                            .levels = levels_for(d->distinct),
                            .most = most};
-  status = table->divide(device, d->tree_keys, d->distinct, tree->levels, d->start);
+  cvtm_status status = table->divide(device, d->tree_keys, d->distinct, tree->levels, d->start);
   return status == CVTM_OK && d->weights ? weigh_tree(d, scale, tree) : status;
 }
 
@@ -232,10 +227,9 @@ static cvtm_status make_some(cvtm_device_delaunay *d, const cvtm_star_tree *tree
                              const int32_t *list, int64_t count, int32_t visits,
                              cvtm_star_counts *counts) {
   cvtm_device *device = d->device;
-  cvtm_status status = cvtm_device_copy_in(device, d->counts, counts, sizeof *counts);
-  if (status == CVTM_OK) status = d->table->make(device, tree, list, count, visits, &d->output);
-  if (status == CVTM_OK) status = cvtm_device_copy_out(device, counts, d->counts, sizeof *counts);
-  return status;
+  CVTM_TRY(cvtm_device_copy_in(device, d->counts, counts, sizeof *counts));
+  CVTM_TRY(d->table->make(device, tree, list, count, visits, &d->output));
+  return cvtm_device_copy_out(device, counts, d->counts, sizeof *counts);
 }
 
 /* Makes one pass over the stars of a list (NULL: all), which lists stars whose search failed in
@@ -440,10 +434,8 @@ static cvtm_status weigh_on_host(const cvtm_device *device, const weighted_point
                                  cvtm_mesh *mesh, cvtm_error *error) {
   cvtm_delaunay_report report = {0};
   cvtm_device *cpu = NULL;
-  cvtm_status status =
-      cvtm_device_create("cpu", device ? cvtm_device_threads(device) : 0, &cpu, error);
-  if (status != CVTM_OK) return status;
-  status = triangulate_on(cpu, p, mesh, &report);
+  CVTM_TRY(cvtm_device_create("cpu", device ? cvtm_device_threads(device) : 0, &cpu, error));
+  cvtm_status status = triangulate_on(cpu, p, mesh, &report);
   if (status != CVTM_OK) cvtm_fail(error, status, "%s", cvtm_device_error(cpu)->message);
   cvtm_device_destroy(cpu);
   return status;

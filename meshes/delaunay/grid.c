@@ -56,8 +56,7 @@ cvtm_snapping cvtm_snapping_for(const cvtm_bounds *bounds, int exponent) {
 cvtm_status cvtm_snap_to_steps(double *points, int64_t count, cvtm_grid_point *grid, double *step,
                                cvtm_error *error) {
   cvtm_bounds box;
-  const cvtm_status status = find_bounds(points, count, &box, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(find_bounds(points, count, &box, error));
   const cvtm_snapping snapping = cvtm_snapping_for(&box, cvtm_snap_exponent(&box));
 #pragma omp parallel for schedule(static) if (count >= 1 << 15)
   for (int64_t i = 0; i < count; ++i) {
@@ -71,8 +70,7 @@ cvtm_status cvtm_snap_to_steps(double *points, int64_t count, cvtm_grid_point *g
 cvtm_status cvtm_grid_of_points(const double *points, int64_t count, cvtm_grid_point *grid,
                                 cvtm_error *error) {
   cvtm_bounds box;
-  const cvtm_status status = find_bounds(points, count, &box, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(find_bounds(points, count, &box, error));
   const cvtm_snapping snapping = cvtm_snapping_for(&box, cvtm_snap_exponent(&box));
   for (int64_t i = 0; i < count; ++i) {
     double place[2] = {points[2 * i], points[2 * i + 1]};

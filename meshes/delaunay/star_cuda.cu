@@ -70,8 +70,7 @@ __global__ void __launch_bounds__(block_size)
 cvtm_status bound_points(cvtm_device *device, const double *points, int64_t count,
                          cvtm_bounds *bounds) {
   begin_bounds<<<1, 1, 0, cvtm_cuda_stream(device)>>>(bounds);
-  const cvtm_status status = cvtm_cuda_launched(device, "begin_bounds");
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_cuda_launched(device, "begin_bounds"));
   const unsigned blocks = std::min(cvtm_cuda_blocks(count, block_size), most_bound_blocks);
   bound_kernel<<<blocks, block_size, 0, cvtm_cuda_stream(device)>>>(
       reinterpret_cast<const double2 *>(points), count, bounds);
@@ -367,12 +366,10 @@ cvtm_status sort_adopted_triangles(cvtm_device *device, const cvtm_star_tree *tr
   const cudaStream_t stream = cvtm_cuda_stream(device);
   const unsigned blocks = cvtm_cuda_blocks(count, block_size);
   begin_fans_kernel<<<blocks, block_size, 0, stream>>>(*tree, list, count, undecided, *output);
-  cvtm_status status = cvtm_cuda_launched(device, "begin_fans_kernel");
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_cuda_launched(device, "begin_fans_kernel"));
   fill_fans_kernel<<<cvtm_cuda_blocks(adopted_count, block_size), block_size, 0, stream>>>(
       adopted, adopted_count, *output);
-  status = cvtm_cuda_launched(device, "fill_fans_kernel");
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_cuda_launched(device, "fill_fans_kernel"));
   sort_fans_kernel<<<blocks, block_size, 0, stream>>>(*tree, list, count, *output);
   return cvtm_cuda_launched(device, "sort_fans_kernel");
 }

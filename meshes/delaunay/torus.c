@@ -226,10 +226,8 @@ static cvtm_status make_torus(const layout *l, int64_t triangles, int64_t distin
 static cvtm_status triangulate(cvtm_device *device, const double *points, layout *l,
                                cvtm_torus_mesh *torus, int *complete, cvtm_error *error) {
   int64_t triangles = 0, distinct = 0;
-  cvtm_status status = lay_out(l, points, error);
-  if (status == CVTM_OK)
-    status = cvtm_delaunay_on(device, l->points, l->count, &l->plane, NULL, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(lay_out(l, points, error));
+  CVTM_TRY(cvtm_delaunay_on(device, l->points, l->count, &l->plane, NULL, error));
   l->used = cvtm_scratch_zeros(&l->memory, (size_t)l->point_count, 1);
   l->chosen = cvtm_scratch_take(&l->memory, (size_t)l->plane.triangle_count, 1);
   if (l->memory.failed) return no_memory(l, error);

@@ -487,10 +487,9 @@ static cvtm_status slide_piece(slider *s, const double *p, int64_t count, int64_
   cvtm_boundary *b = s->made;
   const int32_t begin = b->edges[2 * first], end = b->edges[2 * (first + parts) - 1];
   const int closed = begin == end && !b->corner[begin];
-  cvtm_status status = stretch_lay(&s->stretch, p, count);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(stretch_lay(&s->stretch, p, count));
   find_wanted(s, first, parts);
-  status = cut_at_wanted(s, parts);
+  cvtm_status status = cut_at_wanted(s, parts);
   for (int64_t i = closed ? 0 : 1; i < parts && status == CVTM_OK; ++i) {
     const int32_t v = b->edges[2 * (first + i)];
     stretch_place_cut(&s->stretch, i, parts, closed, b->points + 2 * (int64_t)v);

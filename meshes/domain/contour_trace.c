@@ -154,8 +154,7 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
   if (count == 4 && (falling || rising)) {
     /* Two corners are cut off: the second and fourth, or the first and third. */
     const int p = falling ? 0 : 1, q = falling ? 1 : 2;
-    const cvtm_status status = join_crossings(t, crossing, label, p, q);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(join_crossings(t, crossing, label, p, q));
     if (falling) return join_crossings(t, crossing, label, 2, 3);
     return add_segment(t, crossing[3], crossing[0], label[0], label[3]);
   }
@@ -170,9 +169,7 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
   if (junction < 0) return cvtm_no_memory(t->error, "the contour");
   for (int k = 0; k < count; ++k) {
     const int side = sides[k];
-    const cvtm_status status =
-        add_segment(t, crossing[side], junction, label[(side + 1) % 4], label[side]);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(add_segment(t, crossing[side], junction, label[(side + 1) % 4], label[side]));
   }
   return CVTM_OK;
 }

@@ -404,8 +404,7 @@ static cvtm_status fit_scale(planner *p, int64_t sites, cvtm_boundary *boundary,
   const double largest_scale = 16 * p->scale;
   for (int round = 0;; ++round) {
     cvtm_boundary_free(boundary);
-    cvtm_status status = cvtm_boundary_sample(p->contour, spacing_at, p, boundary, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_boundary_sample(p->contour, spacing_at, p, boundary, error));
     const double wanted = count_sites(p, boundary);
     if (round == ROUNDS) {
       if (wanted < 1.1 * (double)sites && boundary->vertex_count <= sites) return CVTM_OK;
@@ -416,8 +415,7 @@ static cvtm_status fit_scale(planner *p, int64_t sites, cvtm_boundary *boundary,
                        fmax(wanted, fmax((double)sites, (double)boundary->vertex_count)));
     }
     int64_t found = 0;
-    status = apply_limits(p, boundary, &found, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(apply_limits(p, boundary, &found, error));
     const double ratio = wanted / (double)sites;
     p->limited = p->limited > found ? p->limited : found;
     const int enough = boundary->vertex_count <= sites;
@@ -530,9 +528,8 @@ static int64_t drop_crowded(const cvtm_mesh *mesh, const int32_t *source, int64_
 static cvtm_status mesh_selection(selection *left, const cvtm_boundary *boundary, cvtm_mesh *mesh,
                                   cvtm_regions *regions, int32_t **source, cvtm_error *error) {
   for (int round = 0;; ++round) {
-    const cvtm_status status =
-        cvtm_constrained_delaunay(left->sites, left->count, boundary, mesh, regions, source, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_constrained_delaunay(left->sites, left->count, boundary, mesh, regions, source,
+                                       error));
     if (round == MESH_ROUNDS || drop_crowded(mesh, *source, boundary->vertex_count, left) == 0)
       break;
     cvtm_mesh_free(mesh);

@@ -154,10 +154,9 @@ static cvtm_status plane_parts_boundary(const double *points, const plane_parts 
 static cvtm_status plane_parts_create(double *points, int64_t count, int32_t *segments,
                                       int64_t segment_count, plane_parts *p, cvtm_error *error) {
   *p = (plane_parts){0};
-  cvtm_status status = triangulate(points, count, segments, segment_count, p, error);
-  if (status == CVTM_OK) status = find_neighbours(p, error);
-  if (status == CVTM_OK) status = find_parts(p, error);
-  return status;
+  CVTM_TRY(triangulate(points, count, segments, segment_count, p, error));
+  CVTM_TRY(find_neighbours(p, error));
+  return find_parts(p, error);
 }
 
 /* ---- Shapes with common edges, or with names ---- */
@@ -634,13 +633,10 @@ static cvtm_status read_markers(cvtm_source *s, const char *what, int have_attri
 }
 
 static cvtm_status read_graph(graph *g) {
-  cvtm_status status =
-      cvtm_triangle_read_graph(g->source, &g->vertices, &g->ends, &g->marker, &g->segment_count);
-  if (status == CVTM_OK)
-    status = read_markers(g->source, "number of holes", 0, &g->holes, &g->hole_count);
-  if (status == CVTM_OK)
-    status = read_markers(g->source, "number of regions", 1, &g->regions, &g->region_count);
-  return status;
+  CVTM_TRY(
+      cvtm_triangle_read_graph(g->source, &g->vertices, &g->ends, &g->marker, &g->segment_count));
+  CVTM_TRY(read_markers(g->source, "number of holes", 0, &g->holes, &g->hole_count));
+  return read_markers(g->source, "number of regions", 1, &g->regions, &g->region_count);
 }
 
 /* The part of the plane that contains a point; -1: none. */
@@ -754,9 +750,8 @@ cvtm_status cvtm_pslg_read(const char *path, cvtm_pslg *pslg, int *is_rings, cvt
   const char *extension = cvtm_file_extension(path, buffer, sizeof buffer);
   unsigned char *bytes;
   size_t size;
-  cvtm_status status = cvtm_polygons_load(path, &bytes, &size, error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_pslg_read_bytes(extension, bytes, size, path, pslg, is_rings, error);
+  CVTM_TRY(cvtm_polygons_load(path, &bytes, &size, error));
+  cvtm_status status = cvtm_pslg_read_bytes(extension, bytes, size, path, pslg, is_rings, error);
   free(bytes);
   return status;
 }

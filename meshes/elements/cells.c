@@ -342,13 +342,12 @@ cvtm_status cvtm_cells_create(const cvtm_mesh *mesh, cvtm_domain domain, cvtm_ce
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a domain of %d x %d", domain.width,
                      domain.height);
   }
-  cvtm_status status = check_mesh(mesh, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_mesh(mesh, error));
   cvtm_scratch memory = {0};
   adjacency adjacent = {0};
   workspace work = {0};
   cvtm_cells made = {0};
-  status = find_adjacency(mesh, &memory, &adjacent, error);
+  cvtm_status status = find_adjacency(mesh, &memory, &adjacent, error);
   if (status == CVTM_OK) status = make_workspace(adjacent.largest, &memory, &work, error);
   if (status == CVTM_OK && !make_cells(mesh, &adjacent, domain, &work, &made))
     status = no_memory_for_cells(mesh->vertex_count, error);

@@ -449,12 +449,11 @@ cvtm_status cvtm_quality_compute(const cvtm_mesh *mesh, const cvtm_domain *domai
   if (!mesh || !quality)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "the mesh, or the struct for its quality, is NULL");
-  cvtm_status status = cvtm_check_corners(mesh, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_check_corners(mesh, error));
   vertex_star *stars = calloc((size_t)mesh->vertex_count + 1, sizeof *stars);
   if (!stars) return fail_memory(mesh, error);
   cvtm_quality made = {.vertices = mesh->vertex_count};
-  status = measure_all(mesh, domain, stars, &made, error);
+  cvtm_status status = measure_all(mesh, domain, stars, &made, error);
   if (status == CVTM_OK) {
     finish_means(&made.all);
     finish_means(&made.inner);

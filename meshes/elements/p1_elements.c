@@ -217,11 +217,10 @@ static cvtm_status build_elements(builder *b) {
   b->leaving = cvtm_scratch_take(&b->memory, (size_t)mesh->vertex_count, sizeof *b->leaving);
   b->unknown = cvtm_scratch_take(&b->memory, (size_t)mesh->vertex_count, sizeof *b->unknown);
   if (b->memory.failed) return cvtm_no_memory(b->error, "the elements");
-  cvtm_status status = cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count,
-                                       b->twin, b->leaving, b->error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count, b->twin,
+                           b->leaving, b->error));
   for (int64_t v = 0; v < mesh->vertex_count; ++v) b->unknown[v] = b->leaving[v] >= 0 ? 0 : -1;
-  status = find_boundary(b);
+  cvtm_status status = find_boundary(b);
   if (status == CVTM_OK) status = number_unknowns(b);
   if (status == CVTM_OK) status = lay_out_rows(b);
   for (int64_t t = 0; status == CVTM_OK && t < mesh->triangle_count; ++t)

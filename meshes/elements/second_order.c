@@ -161,9 +161,8 @@ static void place_in_middle(const cvtm_mesh *mesh, int32_t a, int32_t b, double 
 static cvtm_status number_nodes(const cvtm_mesh *mesh, cvtm_second_order *made, int64_t *twin,
                                 cvtm_error *error) {
   const int64_t halves = 3 * mesh->triangle_count;
-  cvtm_status status =
-      cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count, twin, NULL, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count, twin, NULL,
+                           error));
   for (int64_t h = 0; h < halves; ++h) {
     if (twin[h] >= 0 && twin[h] < h) {
       made->triangle[h] = made->triangle[twin[h]];

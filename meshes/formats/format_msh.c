@@ -82,8 +82,7 @@ typedef struct reader {
 static cvtm_status read_place(reader *r) {
   double v[3];
   for (int k = 0; k < 3; ++k) {
-    cvtm_status status = cvtm_source_value(r->source, CVTM_F64, &v[k]);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_source_value(r->source, CVTM_F64, &v[k]));
   }
   return cvtm_builder_vertex(r->builder, v[0], v[1], v[2]);
 }
@@ -109,11 +108,10 @@ static cvtm_status skip_numbers(reader *r, int64_t count) {
 /* Reads the header of a block: dimension and tag of the entity, an integer, number of items. */
 static cvtm_status read_block(reader *r, int64_t *dimension, int64_t *third, int64_t *count) {
   int64_t tag;
-  cvtm_status status = read_int(r, 0, 3, "dimension", dimension);
-  if (status == CVTM_OK) status = read_int(r, INT32_MIN, INT32_MAX, "entity", &tag);
-  if (status == CVTM_OK) status = read_int(r, 0, INT32_MAX, "type", third);
-  if (status == CVTM_OK) status = read_count(r, "count", count);
-  return status;
+  CVTM_TRY(read_int(r, 0, 3, "dimension", dimension));
+  CVTM_TRY(read_int(r, INT32_MIN, INT32_MAX, "entity", &tag));
+  CVTM_TRY(read_int(r, 0, INT32_MAX, "type", third));
+  return read_count(r, "count", count);
 }
 
 static cvtm_status read_node_block(reader *r) {
@@ -199,8 +197,7 @@ static cvtm_status read_element_nodes(reader *r, int64_t type) {
   }
   for (int k = 0; k < count; ++k) {
     int64_t tag;
-    cvtm_status status = read_tag(r, "node tag", &tag);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(read_tag(r, "node tag", &tag));
     index[k] = vertex_of_tag(&r->nodes, (double)tag);
   }
   if (type != TRIANGLE && type != TRIANGLE_OF_6) return CVTM_OK;
@@ -256,14 +253,13 @@ static cvtm_status read_format(reader *r) {
   cvtm_source *s = r->source;
   cvtm_token version;
   int64_t binary, size;
-  cvtm_status status = cvtm_source_expect(s, "$MeshFormat");
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_source_expect(s, "$MeshFormat"));
   if (!cvtm_source_token(s, &version)) return cvtm_source_fail(s, "no version");
   r->old = cvtm_token_is(version, "2.2") || cvtm_token_is(version, "2");
   if (!r->old && !cvtm_token_is(version, "4.1")) {
     return cvtm_source_fail(s, "only versions 4.1 and 2.2 are supported");
   }
-  status = read_int(r, 0, 1, "file type", &binary);
+  cvtm_status status = read_int(r, 0, 1, "file type", &binary);
   if (status == CVTM_OK) status = read_count(r, "data size", &size);
   if (status != CVTM_OK) return status;
   if (binary && size != 8) return cvtm_source_fail(s, "the data size of a binary file must be 8");

@@ -199,16 +199,14 @@ static cvtm_status svg_length(cvtm_source *source, const char **attributes, cons
 static cvtm_status svg_lengths(cvtm_source *source, const char **attributes,
                                const char *const *names, int count, double *value) {
   for (int k = 0; k < count; ++k) {
-    const cvtm_status status = svg_length(source, attributes, names[k], &value[k]);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(svg_length(source, attributes, names[k], &value[k]));
   }
   return CVTM_OK;
 }
 
 static cvtm_status enter_transform(document *d, const char *value, affine *transform) {
   cvtm_source s = svg_value(d->source, value);
-  const cvtm_status status = read_transforms(&s, transform);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(read_transforms(&s, transform));
   if (!cvtm_grow(&d->levels, sizeof *d->levels, &d->level_capacity, d->level_count + 1))
     return cvtm_source_no_memory(d->source);
   d->levels[d->level_count++] = (level){d->depth, *transform};
@@ -352,9 +350,8 @@ cvtm_status cvtm_dots_read(const char *path, cvtm_dots *dots, cvtm_error *error)
   unsigned char *bytes;
   size_t size;
   *dots = (cvtm_dots){0};
-  cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_dots_read_bytes(bytes, size, path, dots, error);
+  CVTM_TRY(cvtm_file_read(path, limit, &bytes, &size, error));
+  cvtm_status status = cvtm_dots_read_bytes(bytes, size, path, dots, error);
   free(bytes);
   return status;
 }
@@ -412,10 +409,9 @@ cvtm_status cvtm_svg_unit(const char *path, double *mm, cvtm_error *error) {
   unsigned char *bytes;
   size_t size;
   unit_reader r = {0};
-  cvtm_status status = cvtm_file_read(path, CVTM_FILE_MOST, &bytes, &size, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_file_read(path, CVTM_FILE_MOST, &bytes, &size, error));
   cvtm_source source = cvtm_source_open(path, bytes, size, error);
-  status = svg_walk(&source, read_unit, &r);
+  cvtm_status status = svg_walk(&source, read_unit, &r);
   free(bytes);
   *mm = r.mm;
   return status;
@@ -477,9 +473,8 @@ static cvtm_status draw_cubic(outline *o, pen *p, const double control[6]) {
       px += w[j] * x[j];
       py += w[j] * y[j];
     }
-    const cvtm_status status = k == chords ? cvtm_ring_add_point(o->rings, x[3], y[3])
-                                           : cvtm_ring_add_curve_point(o->rings, px, py);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(k == chords ? cvtm_ring_add_point(o->rings, x[3], y[3])
+                         : cvtm_ring_add_curve_point(o->rings, px, py));
   }
   return CVTM_OK;
 }
@@ -627,8 +622,7 @@ static cvtm_status read_path(cvtm_source *s, outline *o) {
     const int relative = command != large;
     if (p.last == 0 && large != 'M') return cvtm_source_fail(s, "a path must begin with M");
     if (large == 'Z' && given) {
-      const cvtm_status closed = cvtm_ring_close(o->rings);
-      if (closed != CVTM_OK) return closed;
+      CVTM_TRY(cvtm_ring_close(o->rings));
       p.x = p.start_x;
       p.y = p.start_y;
       p.last = 'Z';
@@ -661,8 +655,7 @@ static cvtm_status read_corner_list(cvtm_source *s, outline *o) {
   double x, y;
   while (svg_take_number(s, &x)) {
     if (!svg_take_number(s, &y)) return cvtm_source_fail(s, "a corner needs two numbers");
-    const cvtm_status status = add_outline_point(o, x, y);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(add_outline_point(o, x, y));
   }
   while (s->at < s->size && strchr(" \t\r\n", s->data[s->at])) ++s->at;
   return s->at < s->size ? cvtm_source_fail(s, "expected a number") : cvtm_ring_close(o->rings);
@@ -682,11 +675,10 @@ static cvtm_status read_ellipse(cvtm_source *source, const char **attributes, ou
                                 int is_circle) {
   static const char *const names[] = {"cx", "cy", "rx", "ry", "r"};
   double v[5];
-  cvtm_status status = svg_lengths(source, attributes, names, 5, v);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(svg_lengths(source, attributes, names, 5, v));
   const double rx = is_circle ? v[4] : v[2], ry = is_circle ? v[4] : v[3];
   if (!(rx > 0 && ry > 0)) return CVTM_OK; /* an ellipse without area is not drawn */
-  status = add_arc(o, v[0], v[1], rx, ry, 0, 2 * CVTM_PI);
+  cvtm_status status = add_arc(o, v[0], v[1], rx, ry, 0, 2 * CVTM_PI);
   return status == CVTM_OK ? cvtm_ring_close(o->rings) : status;
 }
 
@@ -719,8 +711,7 @@ static cvtm_status read_outline(void *context, cvtm_source *source, const char *
   outline o = {context, *transform};
   const char *label = cvtm_xml_attribute(attributes, "inkscape:label");
   if (label == NULL) label = cvtm_xml_attribute(attributes, "id");
-  const cvtm_status begun = cvtm_ring_begin_shape(o.rings, label);
-  if (begun != CVTM_OK) return begun;
+  CVTM_TRY(cvtm_ring_begin_shape(o.rings, label));
   const int is_circle = strcmp(name, "circle") == 0;
   if (is_circle || strcmp(name, "ellipse") == 0)
     return read_ellipse(source, attributes, &o, is_circle);
@@ -953,8 +944,7 @@ static cvtm_status write_edges_of(const char *path, const cvtm_file_mesh *m, cvt
 /* Reads the centres of the circles. */
 static cvtm_status read_points(cvtm_source *s, cvtm_point_list *list) {
   cvtm_dots dots;
-  const cvtm_status status = cvtm_dots_read_bytes(s->data, s->size, s->name, &dots, s->error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_dots_read_bytes(s->data, s->size, s->name, &dots, s->error));
   list->points = dots.points;
   list->count = dots.count;
   dots.points = NULL;

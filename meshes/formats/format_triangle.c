@@ -366,9 +366,7 @@ static cvtm_status walk_rings(segments *g, int32_t first, const double *points,
   int64_t segment;
   int32_t v = first;
   while ((segment = next_segment(g, v)) >= 0) {
-    const cvtm_status status =
-        cvtm_ring_add_point(c, points[2 * (int64_t)v], points[2 * (int64_t)v + 1]);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_ring_add_point(c, points[2 * (int64_t)v], points[2 * (int64_t)v + 1]));
     const int32_t *end = g->end + 2 * segment;
     g->used[segment] = 1;
     v = end[0] == v ? end[1] : end[0];
@@ -404,10 +402,8 @@ static int count_on_line(cvtm_source s) {
 static cvtm_status read_segments(cvtm_source *s, const cvtm_triangle_vertices *vertices,
                                  int32_t **ends, int32_t **marker, int64_t *count) {
   int64_t markers = 0;
-  cvtm_status status =
-      cvtm_source_integer(s, CVTM_I64, 0, INT32_MAX / 2, "number of segments", count);
-  if (status == CVTM_OK) status = cvtm_source_integer(s, CVTM_I64, 0, 1, "markers", &markers);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_source_integer(s, CVTM_I64, 0, INT32_MAX / 2, "number of segments", count));
+  CVTM_TRY(cvtm_source_integer(s, CVTM_I64, 0, 1, "markers", &markers));
   if ((uint64_t)*count > s->size)
     return cvtm_source_fail(s, "the header claims more segments than the file can hold");
   *ends = malloc(2 * ((size_t)*count + 1) * sizeof **ends);
@@ -449,8 +445,7 @@ static cvtm_status read_polygons(cvtm_source *s, cvtm_ring_collector *c) {
 /* Reads the points, and turns them from y up, as in mesh files, to y down. */
 static cvtm_status read_points(cvtm_source *source, cvtm_point_list *list) {
   cvtm_triangle_vertices found;
-  const cvtm_status status = cvtm_triangle_read_vertices(source, &found);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_triangle_read_vertices(source, &found));
   double top = -INFINITY;
   for (int64_t k = 0; k < found.count; ++k) top = fmax(top, found.points[2 * k + 1]);
   for (int64_t k = 0; k < found.count; ++k) found.points[2 * k + 1] = top - found.points[2 * k + 1];

@@ -241,8 +241,7 @@ static cvtm_status start_element(void *context, const char *name, const char **a
   }
   if (strcmp(name, "Piece") == 0) {
     if (++d->pieces > 1) return cvtm_source_fail(d->source, "more than one piece");
-    const cvtm_status status = get_count(d->source, attributes, "NumberOfPoints", &d->vertex_count);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(get_count(d->source, attributes, "NumberOfPoints", &d->vertex_count));
     return get_count(d->source, attributes, "NumberOfCells", &d->cell_count);
   }
   if (strcmp(name, "Points") == 0) d->where = SECTION_POINTS;
@@ -461,8 +460,7 @@ static cvtm_status build_mesh(document *d, cvtm_builder *b) {
 static cvtm_status read_vtu(cvtm_source *s, cvtm_builder *b) {
   static const cvtm_xml_handlers handlers = {start_element, end_element};
   document d = {.source = s, .wants_field = b->wants_field, .field_name = b->field};
-  cvtm_status status = cvtm_xml_parse(s, &handlers, &d);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_xml_parse(s, &handlers, &d));
   if (d.pieces == 0) return cvtm_source_fail(s, "no piece");
   return build_mesh(&d, b);
 }

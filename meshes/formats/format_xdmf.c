@@ -161,8 +161,7 @@ static void put_grid(FILE *file, const grid *g) {
 
 static cvtm_status write_grid(const char *path, const grid *g, cvtm_error *error) {
   cvtm_output *output;
-  const cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_output_open(path, &output, error));
   put_grid(cvtm_output_stream(output), g);
   return cvtm_output_commit(output, error);
 }

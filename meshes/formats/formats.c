@@ -128,8 +128,7 @@ cvtm_status cvtm_source_value(cvtm_source *s, cvtm_scalar type, double *value) {
 cvtm_status cvtm_source_integer(cvtm_source *s, cvtm_scalar type, int64_t low, int64_t high,
                                 const char *what, int64_t *value) {
   double v;
-  cvtm_status status = cvtm_source_value(s, type, &v);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_source_value(s, type, &v));
   if (!(v >= (double)low && v <= (double)high && fabs(v) < 0x1p62) || v != (double)(int64_t)v) {
     return cvtm_source_fail(s, "%s out of range", what);
   }

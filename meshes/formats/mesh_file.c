@@ -151,8 +151,7 @@ static cvtm_status write_file(const char *path, const cvtm_format *f, const cvtm
                               cvtm_error *error) {
   cvtm_output *output;
   if (f->write_mesh_files != NULL) return f->write_mesh_files(path, mesh, error);
-  const cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_output_open(path, &output, error));
   f->write_mesh(cvtm_output_stream(output), mesh);
   if (!*mesh->no_memory) return cvtm_output_commit(output, error);
   cvtm_output_abort(output);
@@ -384,8 +383,7 @@ static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *nam
   if (b->vertex_count == 0) {
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the mesh has no vertex", name);
   }
-  cvtm_status status = b->middle != NULL ? drop_middle_nodes(b, error) : CVTM_OK;
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(b->middle != NULL ? drop_middle_nodes(b, error) : CVTM_OK);
   cvtm_mesh made = {.vertex_count = b->vertex_count,
                     .triangle_count = b->triangle_count,
                     .points = b->points,
@@ -398,8 +396,7 @@ static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *nam
   made.collinear = made.triangle_count == 0;
   made.file_top = flip(made.points, made.vertex_count);
   orient(&made);
-  status = check_unused(&made, name, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_unused(&made, name, error));
   b->points = NULL;
   b->triangles = NULL;
   *mesh = made;
@@ -445,10 +442,9 @@ static cvtm_status read_file(const char *path, const char *field, cvtm_mesh *mes
   unsigned char *bytes;
   size_t size;
   memset(mesh, 0, sizeof *mesh);
-  cvtm_status status = find_readable(extension, values != NULL, path, &f, error);
-  if (status == CVTM_OK) status = cvtm_format_load(f, path, CVTM_FILE_MOST, &bytes, &size, error);
-  if (status != CVTM_OK) return status;
-  status = read_mesh_bytes(f, bytes, size, path, field, mesh, values, error);
+  CVTM_TRY(find_readable(extension, values != NULL, path, &f, error));
+  CVTM_TRY(cvtm_format_load(f, path, CVTM_FILE_MOST, &bytes, &size, error));
+  cvtm_status status = read_mesh_bytes(f, bytes, size, path, field, mesh, values, error);
   free(bytes);
   return status;
 }

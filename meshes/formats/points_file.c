@@ -45,8 +45,7 @@ static char *xyz_line(char *to, const void *context, int64_t i) {
 static cvtm_status write_lines(const char *path, const char *title, cvtm_item_writer line,
                                const cvtm_point_set *set, cvtm_error *error) {
   cvtm_output *output;
-  const cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_output_open(path, &output, error));
   FILE *file = cvtm_output_stream(output);
   fputs(title, file);
   cvtm_write_items(file, set->count, CVTM_TEXT_POINT + CVTM_TEXT_INTEGER + 3, line, set);
@@ -231,9 +230,8 @@ static cvtm_status read_table(cvtm_source *s, int is_xyz, table *t) {
     int special = first && is_special(t, line, is_xyz);
     first = 0;
     if (special) continue;
-    cvtm_status status = t->class_column >= 0 ? read_class(t, line) : CVTM_OK;
-    if (status == CVTM_OK) status = read_point(t, line);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(t->class_column >= 0 ? read_class(t, line) : CVTM_OK);
+    CVTM_TRY(read_point(t, line));
   }
   if (t->announced >= 0 && t->announced != t->count) {
     return cvtm_source_fail(s, "%" PRId64 " points are announced but %" PRId64 " follow",
@@ -286,10 +284,8 @@ static cvtm_status convert_array(const cvtm_npy *array, const cvtm_source *s,
 
 static cvtm_status read_npy(cvtm_source *source, cvtm_point_list *list) {
   cvtm_npy array;
-  cvtm_status status =
-      cvtm_npy_parse(source->data, source->size, source->name, &array, source->error);
-  if (status != CVTM_OK) return status;
-  status = convert_array(&array, source, list);
+  CVTM_TRY(cvtm_npy_parse(source->data, source->size, source->name, &array, source->error));
+  cvtm_status status = convert_array(&array, source, list);
   cvtm_npy_free(&array);
   return status;
 }
@@ -349,10 +345,10 @@ static cvtm_status read_file(const char *path, double **points, int32_t **classe
   if (f == NULL) return cvtm_format_unknown(path, "point", CVTM_READS_POINTS, error);
   unsigned char *bytes;
   size_t size;
-  cvtm_status status = cvtm_file_read(path, CVTM_FILE_MOST, &bytes, &size, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_file_read(path, CVTM_FILE_MOST, &bytes, &size, error));
   const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-  status = cvtm_points_read_bytes(extension, bytes, size, name, points, classes, count, error);
+  cvtm_status status =
+      cvtm_points_read_bytes(extension, bytes, size, name, points, classes, count, error);
   free(bytes);
   return status;
 }
@@ -367,11 +363,10 @@ cvtm_status cvtm_points_open(const cvtm_input *source, double **points, int64_t 
   cvtm_npy array;
   *points = NULL;
   *count = 0;
-  cvtm_status status = cvtm_npy_open(source, &array, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_npy_open(source, &array, error));
   const cvtm_source named = {.name = source->name, .error = error};
   cvtm_point_list list = {0};
-  status = convert_array(&array, &named, &list);
+  cvtm_status status = convert_array(&array, &named, &list);
   return hand_over(status, &list, source->name, points, NULL, count, error);
 }
 

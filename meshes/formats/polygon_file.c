@@ -84,8 +84,7 @@ cvtm_status cvtm_ring_add_point(cvtm_ring_collector *c, double x, double y) {
 }
 
 cvtm_status cvtm_ring_add_curve_point(cvtm_ring_collector *c, double x, double y) {
-  const cvtm_status status = cvtm_ring_add_point(c, x, y);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_ring_add_point(c, x, y));
   if (!cvtm_grow(&c->curve, 2 * sizeof *c->curve, &c->curve_capacity, c->curve_count + 1))
     return cvtm_source_no_memory(c->source);
   c->curve[2 * c->curve_count] = x;
@@ -490,8 +489,7 @@ static cvtm_status read_json_ring(const cJSON *ring, cvtm_ring_collector *c) {
       return cvtm_source_fail(c->source, "ring %" PRId64 ": a position needs two numbers",
                               c->rings.ring_count);
     }
-    const cvtm_status status = cvtm_ring_add_point(c, x->valuedouble, y->valuedouble);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_ring_add_point(c, x->valuedouble, y->valuedouble));
   }
   return cvtm_ring_close(c);
 }
@@ -501,9 +499,7 @@ static cvtm_status read_json_rings(const cJSON *array, int depth, cvtm_ring_coll
   const cJSON *item;
   if (!cJSON_IsArray(array)) return cvtm_source_fail(c->source, "the coordinates are not an array");
   cJSON_ArrayForEach(item, array) {
-    const cvtm_status status =
-        depth > 1 ? read_json_rings(item, depth - 1, c) : read_json_ring(item, c);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(depth > 1 ? read_json_rings(item, depth - 1, c) : read_json_ring(item, c));
   }
   return CVTM_OK;
 }
@@ -554,8 +550,7 @@ static cvtm_status read_json_object(const cJSON *object, int in_feature, cvtm_ri
   if (list == NULL) return CVTM_OK; /* points and lines enclose no area */
   const cJSON *item;
   cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(object, list)) {
-    const cvtm_status status = read_json_object(item, in_feature, c);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(read_json_object(item, in_feature, c));
   }
   return CVTM_OK;
 }
@@ -748,10 +743,9 @@ cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_e
   char buffer[16];
   unsigned char *bytes;
   size_t size;
-  cvtm_status status = cvtm_polygons_load(path, &bytes, &size, error);
-  if (status != CVTM_OK) return status;
-  status = cvtm_polygons_read_bytes(cvtm_file_extension(path, buffer, sizeof buffer), bytes, size,
-                                    path, polygons, error);
+  CVTM_TRY(cvtm_polygons_load(path, &bytes, &size, error));
+  cvtm_status status = cvtm_polygons_read_bytes(cvtm_file_extension(path, buffer, sizeof buffer),
+                                                bytes, size, path, polygons, error);
   free(bytes);
   return status;
 }
