@@ -194,9 +194,8 @@ static cvtm_status open_temporary(cvtm_output *output, mode_t mode, cvtm_error *
   const char *slash = strrchr(output->path, '/');
   size_t directory = slash != NULL ? (size_t)(slash - output->path) + 1 : 0;
   output->temporary = malloc(directory + NAME_SIZE);
-  if (output->temporary == NULL) {
+  if (output->temporary == NULL)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", output->name);
-  }
   memcpy(output->temporary, output->path, directory);
   pthread_once(&own_once, choose_start);
   clean_folder_of(output->path);
@@ -265,31 +264,26 @@ static cvtm_status open_path(cvtm_output *output, const char *path, cvtm_error *
   if (output->memory != NULL) return open_memory(output, path, error);
   struct stat found;
   if (stat(path, &found) == 0) {
-    if (S_ISDIR(found.st_mode)) {
+    if (S_ISDIR(found.st_mode))
       return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(EISDIR));
-    }
     if (!S_ISREG(found.st_mode)) return open_in_place(output, path, error);
     /* A rename ignores the permissions of the file that it replaces. This check protects a
      * read-only file. */
-    if (access(path, W_OK) != 0) {
+    if (access(path, W_OK) != 0)
       return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
-    }
     output->path = realpath(path, NULL);
-    if (output->path == NULL) {
+    if (output->path == NULL)
       return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
-    }
     return open_temporary(output, found.st_mode & 07777, error);
   }
   if (errno != ENOENT) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
   size_t length = strlen(path);
-  if (length == 0 || path[length - 1] == '/') {
+  if (length == 0 || path[length - 1] == '/')
     return cvtm_fail(error, CVTM_ERROR_IO, "%s: not a file name", path);
-  }
   output->path = follow_links(path);
-  if (output->path == NULL) {
+  if (output->path == NULL)
     return cvtm_fail(error, errno == ENOMEM ? CVTM_ERROR_MEMORY : CVTM_ERROR_IO, "%s: %s", path,
                      strerror(errno));
-  }
   return open_temporary(output, 0, error);
 }
 
@@ -429,10 +423,9 @@ static cvtm_status read_all(int file, const char *name, size_t expected, size_t 
   enum { SMALLEST = 65536 };
   const size_t chunk = (size_t)1 << 30, unknown = (size_t)4 << 30;
   if (expected == 0 && limit > unknown) limit = unknown; /* a pipe may have no end */
-  if (expected > limit) {
+  if (expected > limit)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %zu bytes are more than the limit of %zu", name,
                      expected, limit);
-  }
   int64_t capacity = 0;
   size_t used = 0;
   unsigned char *buffer = NULL;
@@ -483,9 +476,8 @@ cvtm_status cvtm_file_read(const char *path, size_t limit, unsigned char **bytes
                            cvtm_error *error) {
   *bytes = NULL;
   *size = 0;
-  if (strcmp(path, "-") == 0) {
+  if (strcmp(path, "-") == 0)
     return read_all(STDIN_FILENO, "standard input", 0, limit, bytes, size, error);
-  }
   const cvtm_memory_file *in_memory = cvtm_memory_file_find(path);
   if (in_memory != NULL) return read_memory(in_memory, limit, bytes, size, error);
   int file = -1;
@@ -545,9 +537,7 @@ const char *cvtm_file_extension(const char *path, char *buffer, size_t capacity)
   /* The first character of a hidden file's name is a dot, which starts no extension. No caller
    * looks for an extension that is too long for the buffer. */
   if (dot != NULL && dot != name && strlen(dot + 1) < capacity) {
-    for (const char *c = dot + 1; *c != 0; ++c) {
-      buffer[length++] = (char)tolower((unsigned char)*c);
-    }
+    for (const char *c = dot + 1; *c != 0; ++c) buffer[length++] = (char)tolower((unsigned char)*c);
   }
   buffer[length] = 0;
   return buffer;

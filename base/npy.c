@@ -94,9 +94,8 @@ static cvtm_status parse_descr(scanner *s, layout *l) {
   char text[16];
   skip_space(s);
   if (s->at < s->end && *s->at == '[') return bad(s, "structured arrays are not supported");
-  if (!take_string(s, text, sizeof text) || strlen(text) != 3) {
+  if (!take_string(s, text, sizeof text) || strlen(text) != 3)
     return bad(s, "unsupported element type in the NPY header");
-  }
   char order = text[0];
   l->kind = text[1];
   l->item = text[2] - '0';
@@ -104,10 +103,9 @@ static cvtm_status parse_descr(scanner *s, layout *l) {
   int kind_known = (l->kind == 'f' && l->item >= 2) || l->kind == 'i' || l->kind == 'u' ||
                    (l->kind == 'b' && l->item == 1);
   int order_known = order == '<' || order == '>' || order == '=' || (order == '|' && l->item == 1);
-  if (!size_known || !kind_known || !order_known) {
+  if (!size_known || !kind_known || !order_known)
     return cvtm_fail(s->error, CVTM_ERROR_INPUT, "%s: unsupported element type '%s'", s->name,
                      text);
-  }
   l->swap = l->item > 1 && ((order == '>' && !HOST_IS_BIG) || (order == '<' && HOST_IS_BIG));
   return CVTM_OK;
 }
@@ -116,13 +114,10 @@ static cvtm_status parse_shape(scanner *s, layout *l) {
   if (!accept_character(s, '(')) return bad(s, "malformed shape in the NPY header");
   l->dimensions = 0;
   while (!accept_character(s, ')')) {
-    if (l->dimensions == CVTM_NPY_MAX_DIMENSIONS) {
+    if (l->dimensions == CVTM_NPY_MAX_DIMENSIONS)
       return cvtm_fail(s->error, CVTM_ERROR_INPUT, "%s: more than %d dimensions", s->name,
                        CVTM_NPY_MAX_DIMENSIONS);
-    }
-    if (!take_size(s, &l->shape[l->dimensions])) {
-      return bad(s, "malformed shape in the NPY header");
-    }
+    if (!take_size(s, &l->shape[l->dimensions])) return bad(s, "malformed shape in the NPY header");
     ++l->dimensions;
     if (accept_character(s, ',')) continue;
     if (!accept_character(s, ')')) return bad(s, "malformed shape in the NPY header");
@@ -169,19 +164,17 @@ static cvtm_status count_elements(const scanner *s, layout *l, size_t available)
   int empty = 0;
   for (int k = 0; k < l->dimensions; ++k) empty |= l->shape[k] == 0;
   for (int k = 0; k < l->dimensions && !empty; ++k) {
-    if (count > INT64_MAX / 8 / l->shape[k]) {
+    if (count > INT64_MAX / 8 / l->shape[k])
       return bad(s, "the NPY header claims more elements than any file holds");
-    }
     count *= l->shape[k];
   }
   l->count = empty ? 0 : count;
   uint64_t needed = (uint64_t)l->count * (uint64_t)l->item;
-  if (needed > available) {
+  if (needed > available)
     return cvtm_fail(s->error, CVTM_ERROR_INPUT,
                      "%s: the NPY header claims %" PRId64 " elements (%" PRIu64
                      " bytes) but %zu bytes follow",
                      s->name, l->count, needed, available);
-  }
   return CVTM_OK;
 }
 
@@ -274,9 +267,8 @@ static float *widen_halves(const unsigned char *data, int64_t count) {
 static cvtm_status make_array(layout *l, unsigned char *bytes, const char *name, cvtm_npy *array,
                               cvtm_error *error) {
   unsigned char *data = bytes + l->offset;
-  if (l->offset % (size_t)l->item != 0) {
+  if (l->offset % (size_t)l->item != 0)
     data = memmove(bytes, data, (size_t)l->count * (size_t)l->item);
-  }
   if (l->swap) swap_items(data, l->count, l->item);
   int ok = 1;
   if (l->fortran && l->dimensions > 1 && l->count > 0) {
@@ -463,10 +455,9 @@ static cvtm_status hand_over(const char *path, const cvtm_npy *made, cvtm_npy *a
 cvtm_status cvtm_npy_write(const char *path, char kind, int item, int dimensions,
                            const int64_t *shape, const void *data, cvtm_error *error) {
   char header[512];
-  if (dimensions < 0 || dimensions > CVTM_NPY_MAX_DIMENSIONS) {
+  if (dimensions < 0 || dimensions > CVTM_NPY_MAX_DIMENSIONS)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: cannot write an array of %d dimensions", path,
                      dimensions);
-  }
   if (!is_known(kind, item))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "%s: NPY has no elements of kind '%c' with %d bytes", path, kind, item);

@@ -7,10 +7,9 @@
 /* Checks the number of elements and makes the device current. */
 static cvtm_status begin_primitive(cvtm_device *device, const char *what, int64_t count,
                                    int64_t limit) {
-  if (count < 0 || count > limit) {
+  if (count < 0 || count > limit)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT,
                      "%s: cannot work on %lld elements", what, (long long)count);
-  }
   return cvtm_device_activate(device);
 }
 
@@ -46,9 +45,8 @@ cvtm_status cvtm_sort_pairs(cvtm_device *device, uint64_t *keys, int32_t *values
                             uint64_t *keys_alt, int32_t *values_alt, int64_t count, int bits,
                             void *workspace, size_t bytes) {
   const cvtm_primitives_table *table = CVTM_TABLE(device, cvtm_primitives_table);
-  if (bits < 1 || bits > 64) {
+  if (bits < 1 || bits > 64)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT, "sort: %d bits", bits);
-  }
   const cvtm_status status = begin_with_workspace(device, "sort", count, count_limit,
                                                   table->sort_workspace, workspace, bytes);
   if (status != CVTM_OK || count < 2) return status;
@@ -94,9 +92,8 @@ static cvtm_status reduce_tree(cvtm_device *device, cvtm_reduction reduction, co
                                size_t bytes) {
   const cvtm_primitives_table *table = CVTM_TABLE(device, cvtm_primitives_table);
   cvtm_status status = begin_primitive(device, "reduction", count, count_limit);
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = check_workspace(device, "reduction", workspace, bytes, reduce_bytes(count));
-  }
   if (status != CVTM_OK) return status;
   double *to = workspace;
   double *other = count > CVTM_REDUCE_BLOCK ? to + block_count(count) : to;

@@ -56,9 +56,8 @@ static int radix_pass(const cvtm_device *device, pairs from, pairs to, int64_t c
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     int64_t *counts = places + chunk * RADIX;
     const int64_t end = chunk_start(count, chunks, chunk + 1);
-    for (int64_t i = chunk_start(count, chunks, chunk); i < end; ++i) {
+    for (int64_t i = chunk_start(count, chunks, chunk); i < end; ++i)
       ++counts[(from.keys[i] >> shift) & mask];
-    }
   }
   if (!place_digits(places, chunks, count)) return 0;
 #pragma omp parallel for schedule(static) num_threads((int)chunks)
@@ -160,9 +159,8 @@ static inline double reduce_block(cvtm_reduction reduction, int takes_magnitude,
     join_row(reduction, takes_magnitude, lanes, x + row, y ? y + row : NULL, width);
   }
   for (int half = CVTM_REDUCE_LANES / 2; half > 0; half /= 2) {
-    for (int k = 0; k < half; ++k) {
+    for (int k = 0; k < half; ++k)
       lanes[k] = cvtm_reduce_join(reduction, lanes[k], lanes[k + half]);
-    }
   }
   return lanes[0];
 }

@@ -35,9 +35,8 @@ cvtm_status cuda_sort_pairs(cvtm_device *device, uint64_t *keys, int32_t *values
   if (key_buffers.Current() != keys) {
     CVTM_TRY(cvtm_device_copy(device, keys, keys_alt, size * sizeof *keys));
   }
-  if (value_buffers.Current() != values) {
+  if (value_buffers.Current() != values)
     return cvtm_device_copy(device, values, values_alt, size * sizeof *values);
-  }
   return CVTM_OK;
 }
 
@@ -91,9 +90,8 @@ __global__ void __launch_bounds__(CVTM_REDUCE_LANES)
     }
     if (lane < 32) {
       joined = lanes[lane];
-      for (int half = 16; half > 0; half /= 2) {
+      for (int half = 16; half > 0; half /= 2)
         joined = cvtm_reduce_join(reduction, joined, __shfl_down_sync(0xffffffffu, joined, half));
-      }
       if (lane == 0) partial[block] = joined;
     }
     __syncthreads(); /* before the lanes are written again */

@@ -75,12 +75,11 @@ static int perform_density(work *w) {
   status = run_outputs_write(&o->run, write_density, w, &error);
   if (status == CVTM_OK) status = write_density_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
-  if (!o->quiet) {
+  if (!o->quiet)
     fprintf(stderr, "%s: %d x %d pixels, on %s (%s), %.3f seconds\n",
             cli_visible(o->run.input.name), w->made.width, w->made.height,
             cvtm_device_name(w->device), cvtm_device_description(w->device),
             cvtm_clock() - w->start);
-  }
   if (cli_interrupted()) return CLI_EXIT_INTERRUPTED;
   return w->made.condition.converged ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
 }

@@ -240,11 +240,10 @@ typedef struct work {
 /* A cvtm_lcp_monitor. Stops the solver if memory runs out; the command then fails. */
 static int record_lcp_step(void *context, const cvtm_lcp_progress *progress) {
   history *h = context;
-  if (h->verbose) {
+  if (h->verbose)
     fprintf(stderr, "iteration %lld  natural residual %.3e, at most %.3e\n",
             (long long)progress->iteration, progress->natural_residual,
             progress->natural_residual_max);
-  }
   if (h->keep) {
     cvtm_lcp_progress *next = run_history_add(&h->list, sizeof *next);
     if (next == NULL) return 1;

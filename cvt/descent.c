@@ -109,11 +109,10 @@ static void decide_stop(cvtm_descent *d, double energy) {
 }
 
 static cvtm_status record_evaluation(cvtm_descent *d, const double value[2]) {
-  if (!isfinite(value[0])) {
+  if (!isfinite(value[0]))
     return cvtm_fail(cvtm_device_error(d->task->cvt->device), CVTM_ERROR_EVALUATION,
                      "%s after %lld iterations", d->objective->undefined,
                      (long long)d->state.iterations);
-  }
   const cvtm_cvt_record record = {d->task->count, d->state.iterations, value[0], value[1],
                                   d->state.iterations > 0 ? 1 : 0};
   d->state.best = fmin(d->state.best, value[0]);

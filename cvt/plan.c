@@ -21,10 +21,9 @@ static cvtm_status check_plan(cvtm_device *device, cvtm_domain domain, const flo
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a domain of %d x %d pixels; a side has 1 to %d",
                      domain.width, domain.height, CVTM_MAX_SIDE);
   }
-  if (capacity < 1 || capacity > INT32_MAX) {
+  if (capacity < 1 || capacity > INT32_MAX)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a plan has 1 to 2^31 - 1 sites, not %lld",
                      (long long)capacity);
-  }
   if (!density && cvtm_ranks_lead(device))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no density");
   return CVTM_OK;

@@ -39,9 +39,8 @@ static cvtm_status upload_links(link_set *links, const uint8_t *mask, double wei
   const int64_t across = (width + 1) * height, down = width * (height + 1);
   const size_t bytes = (size_t)(across + down) * sizeof(double);
   double *host = malloc(bytes);
-  if (host == NULL) {
+  if (host == NULL)
     return cvtm_fail(cvtm_device_error(links->device), CVTM_ERROR_MEMORY, "out of memory");
-  }
   fill_links(width, height, mask, weight, host, host + across);
   cvtm_status status =
       cvtm_device_allocate(links->device, (int64_t)bytes + width * height, 1, &links->memory);
@@ -102,11 +101,10 @@ cvtm_status cvtm_grade_create(cvtm_device *device, int width, int height, const 
                               double lambda, double tolerance, cvtm_grade **grade) {
   cvtm_error *error = cvtm_device_error(device);
   *grade = NULL;
-  if (!(lambda > 0) || !isfinite(lambda) || !(tolerance > 0)) {
+  if (!(lambda > 0) || !isfinite(lambda) || !(tolerance > 0))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "grading needs a positive lambda and tolerance, not %g and %g", lambda,
                      tolerance);
-  }
   cvtm_grade *g = calloc(1, sizeof *g);
   if (g == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   g->device = device;
@@ -177,9 +175,8 @@ static int sweep_in_order(field *f, int order) {
 void cvtm_eikonal(int width, int height, const uint8_t *mask, const double *slowness,
                   double constant, double *value) {
   field f = {width, height, mask, slowness, constant, value};
-  for (int idle = 0, order = 0; idle < 4; order = (order + 1) & 3) {
+  for (int idle = 0, order = 0; idle < 4; order = (order + 1) & 3)
     idle = sweep_in_order(&f, order) ? 0 : idle + 1;
-  }
 }
 
 static int differs(const uint8_t *inside, int width, int height, int i, int j) {
@@ -237,16 +234,13 @@ cvtm_status cvtm_bias_create(cvtm_device *device, int width, int height, const u
                              const cvtm_bias_options *options, cvtm_bias **bias) {
   cvtm_error *error = cvtm_device_error(device);
   *bias = NULL;
-  if (options == NULL) {
+  if (options == NULL)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "smoothing has no default values of p and lambda");
-  }
-  if (!(options->p > 0 && options->p < 1)) {
+  if (!(options->p > 0 && options->p < 1))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "p must be between 0 and 1, not %g", options->p);
-  }
-  if (!(options->lambda > 0) || !isfinite(options->lambda)) {
+  if (!(options->lambda > 0) || !isfinite(options->lambda))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "lambda of smoothing must be positive and finite, not %g", options->lambda);
-  }
   cvtm_bias *s = calloc(1, sizeof *s);
   if (s == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   s->device = device;

@@ -46,9 +46,8 @@ __device__ void sum_block(double sum[CVTM_LEVEL_SUMS]) {
 __global__ void __launch_bounds__(block_size, 4) advance_kernel(cvtm_level_set set) {
   for (int64_t j = blockIdx.x; j < set.height; j += gridDim.x) {
     double sum[CVTM_LEVEL_SUMS] = {0};
-    for (int64_t i = threadIdx.x; i < set.width; i += block_size) {
+    for (int64_t i = threadIdx.x; i < set.width; i += block_size)
       cvtm_level_advance(&set, i, j, sum);
-    }
     sum_block(sum);
     for (int k = 0; threadIdx.x == 0 && k < CVTM_LEVEL_SUMS; ++k)
       set.partial[CVTM_LEVEL_SUMS * j + k] = sum[k];

@@ -192,9 +192,8 @@ cvtm_status cvtm_region_read(const char *path, int width, int height, cvtm_regio
 cvtm_status cvtm_region_of_alpha(const cvtm_image *image, const char *name, cvtm_region *region,
                                  cvtm_error *error) {
   *region = (cvtm_region){0};
-  if (image->alpha == NULL) {
+  if (image->alpha == NULL)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the picture has no alpha channel", name);
-  }
   cvtm_status status = allocate_region(image->width, image->height, region, error);
   if (status == CVTM_OK) status = mark_image(image, name, region->inside, error);
   if (status != CVTM_OK) cvtm_region_free(region);

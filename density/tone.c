@@ -15,23 +15,20 @@ void cvtm_density_defaults(cvtm_density_options *options) {
 }
 
 static cvtm_status check_density_options(const cvtm_density_options *options, cvtm_error *error) {
-  if (!(options->gamma > 0) || !isfinite(options->gamma)) {
+  if (!(options->gamma > 0) || !isfinite(options->gamma))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "gamma must be positive, not %g", options->gamma);
-  }
-  if (!(options->floor >= 0) || !(options->floor <= FLT_MAX)) {
+  if (!(options->floor >= 0) || !(options->floor <= FLT_MAX))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "the density's floor must be zero or positive, not %g", options->floor);
-  }
   if (!(options->white > options->black) || !(options->contrast > 0)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "white must be above black, and the contrast positive; black is %g, white %g, "
                      "the contrast %g",
                      options->black, options->white, options->contrast);
   }
-  if (!(options->dot_ratio > 0 && options->dot_ratio <= 1)) {
+  if (!(options->dot_ratio > 0 && options->dot_ratio <= 1))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the ratio of dot sizes must be in (0, 1], not %g",
                      options->dot_ratio);
-  }
   return CVTM_OK;
 }
 
@@ -216,9 +213,8 @@ static int convert_block(const float *value, int64_t count, const conversion *c,
 
 static cvtm_status refuse_value(const cvtm_image *image, size_t i, const conversion *c,
                                 const char *name, cvtm_error *error) {
-  if (c->from == CVTM_DENSITY_FROM_SIZE && !(tone_of((double)image->value[i], c) > 0)) {
+  if (c->from == CVTM_DENSITY_FROM_SIZE && !(tone_of((double)image->value[i], c) > 0))
     return bad_value(image, i, name, "gives a size of zero, so an infinite density", error);
-  }
   return bad_value(image, i, name, "gives a density too large for single precision", error);
 }
 
@@ -287,9 +283,8 @@ static cvtm_status make_density(const cvtm_image *image, const cvtm_density_opti
                                 const char *name, float *own, float **density, cvtm_error *error) {
   *density = NULL;
   CVTM_TRY(check_density_options(options, error));
-  if (image->width < 1 || image->height < 1 || image->value == NULL) {
+  if (image->width < 1 || image->height < 1 || image->value == NULL)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: the image has no pixels", name);
-  }
   if (image->is_data && changes_levels(options)) {
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: data has no black, white or contrast; use --gamma", name);

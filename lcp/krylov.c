@@ -77,9 +77,8 @@ static cvtm_status allocate_krylov(cvtm_krylov *k) {
 cvtm_status cvtm_krylov_create(cvtm_device *device, const cvtm_krylov_setup *setup,
                                cvtm_krylov **krylov) {
   cvtm_krylov *k = calloc(1, sizeof *k);
-  if (k == NULL) {
+  if (k == NULL)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a solver");
-  }
   k->device = device;
   k->table = CVTM_TABLE(device, cvtm_krylov_table);
   k->setup = *setup;

@@ -44,10 +44,9 @@ inline cvtm_status has_pdl(cvtm_device *device, bool *out) {
 template <typename... Parameters, typename... Arguments>
 cvtm_status launch_pdl(cvtm_device *device, const char *name, void (*kernel)(Parameters...),
                        dim3 grid, dim3 block, size_t shared, Arguments... arguments) {
-  if (shared > 0) {
+  if (shared > 0)
     CVTM_CUDA_TRY(device, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                static_cast<int>(shared)));
-  }
   bool is_supported = false;
   CVTM_TRY(has_pdl(device, &is_supported));
   cudaLaunchAttribute attribute = {};

@@ -25,19 +25,16 @@ void cvtm_lcp_defaults(cvtm_lcp_options *options) {
 /* --- the base of every solver ----------------------------------------------------------- */
 
 static cvtm_status check_lcp_options(const cvtm_lcp_options *options, cvtm_error *error) {
-  if (!(options->omega > 0 && options->omega < 2)) {
+  if (!(options->omega > 0 && options->omega < 2))
     return cvtm_fail(error, CVTM_ERROR_INPUT, "omega is %g, not between 0 and 2", options->omega);
-  }
-  if (!(options->tolerance >= 0 && options->tolerance < 1) || !(options->absolute_tolerance >= 0)) {
+  if (!(options->tolerance >= 0 && options->tolerance < 1) || !(options->absolute_tolerance >= 0))
     return cvtm_fail(
         error, CVTM_ERROR_INPUT,
         "a tolerance of %g is not from 0 to below 1, or the absolute one, %g, is negative",
         options->tolerance, options->absolute_tolerance);
-  }
-  if (options->max_iterations < 0) {
+  if (options->max_iterations < 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "the limit of iterations is negative: %lld",
                      (long long)options->max_iterations);
-  }
   return CVTM_OK;
 }
 
@@ -155,15 +152,13 @@ static cvtm_status check_problem(cvtm_lcp *lcp, const double *b, const double *l
   CVTM_TRY(CVTM_TABLE(lcp->device, cvtm_sparse_table)
                ->check(lcp->device, b, lower, upper, lcp->rows, lcp->verdict));
   CVTM_TRY(cvtm_device_copy_out(lcp->device, verdict, lcp->verdict, sizeof verdict));
-  if (verdict[0] < lcp->rows) {
+  if (verdict[0] < lcp->rows)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "row %lld: b or a bound is not a number, or b is infinite",
                      (long long)verdict[0] + 1);
-  }
-  if (verdict[1] < lcp->rows) {
+  if (verdict[1] < lcp->rows)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "row %lld: the lower bound is above the upper one",
                      (long long)verdict[1] + 1);
-  }
   return CVTM_OK;
 }
 

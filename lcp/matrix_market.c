@@ -112,18 +112,16 @@ static const char *read_word(reader *in, char word[32]) {
 
 static cvtm_status read_banner(reader *in) {
   char word[32];
-  if (strcasecmp(read_word(in, word), "%%MatrixMarket") != 0) {
+  if (strcasecmp(read_word(in, word), "%%MatrixMarket") != 0)
     return bad_line(in, "not a Matrix Market file");
-  }
   const int is_matrix = strcasecmp(read_word(in, word), "matrix") == 0;
   in->is_array = strcasecmp(read_word(in, word), "array") == 0;
   if (!is_matrix || (!in->is_array && strcasecmp(word, "coordinate") != 0))
     return bad_line(in, "only 'matrix coordinate' and 'matrix array' files are read");
   read_word(in, word);
   in->has_values = in->is_array || strcasecmp(word, "pattern") != 0;
-  if (in->has_values && strcasecmp(word, "real") != 0 && strcasecmp(word, "integer") != 0) {
+  if (in->has_values && strcasecmp(word, "real") != 0 && strcasecmp(word, "integer") != 0)
     return bad_line(in, "entries are neither real nor integer nor pattern");
-  }
   read_word(in, word);
   if (strcasecmp(word, "general") == 0) {
     in->kind = GENERAL;
@@ -156,16 +154,13 @@ static cvtm_status read_sizes(reader *in) {
     return bad_line(in, in->is_array ? "not two whole numbers: rows, columns"
                                      : "not three whole numbers: rows, columns, entries");
   if (in->rows < 1 || in->columns < 1) return bad_line(in, "the matrix is empty");
-  if (in->rows > INT32_MAX || in->columns > INT32_MAX) {
+  if (in->rows > INT32_MAX || in->columns > INT32_MAX)
     return bad_line(in, "a side is not below 2^31");
-  }
-  if (in->kind != GENERAL && in->rows != in->columns) {
+  if (in->kind != GENERAL && in->rows != in->columns)
     return bad_line(in, "symmetric, but not square");
-  }
   if (in->is_array) in->listed = array_entries(in);
-  if (in->listed > bytes / shortest_entry + 1) {
+  if (in->listed > bytes / shortest_entry + 1)
     return bad_line(in, "more entries than the file has room for");
-  }
   if (in->rows - FREE_ROWS > ROWS_PER_ENTRY * in->listed ||
       in->columns - FREE_ROWS > ROWS_PER_ENTRY * in->listed) {
     return bad_line(in, "nearly all rows or columns are empty");
@@ -205,14 +200,12 @@ static cvtm_status read_entry(reader *in, int64_t *at_row, int64_t *at_column, t
   if (in->has_values && !read_real(in, &value)) return bad_line(in, "no number as the value");
   if (!isfinite(value)) return bad_line(in, "the value is not finite");
   if (!at_line_end(in)) return bad_line(in, "something follows the entry");
-  if (in->kind == SKEW_SYMMETRIC && row == column) {
+  if (in->kind == SKEW_SYMMETRIC && row == column)
     return bad_line(in, "a diagonal entry in a skew-symmetric matrix");
-  }
   if (in->is_array && value == 0) return CVTM_OK;
   append_triplet(list, row, column, value);
-  if (in->kind != GENERAL && row != column) {
+  if (in->kind != GENERAL && row != column)
     append_triplet(list, column, row, in->kind == SYMMETRIC ? value : -value);
-  }
   return CVTM_OK;
 }
 
@@ -312,10 +305,9 @@ static void write_matrix(FILE *stream, const cvtm_csr *matrix) {
   fprintf(stream, "%" PRId64 " %" PRId64 " %" PRId64 "\n", matrix->rows, matrix->columns,
           matrix->row_start[matrix->rows]);
   for (int64_t row = 0; row < matrix->rows; ++row) {
-    for (int64_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; ++k) {
+    for (int64_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; ++k)
       fprintf(stream, "%" PRId64 " %" PRId64 " %.17g\n", row + 1, (int64_t)matrix->column[k] + 1,
               matrix->value[k]);
-    }
   }
 }
 

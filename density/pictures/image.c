@@ -116,15 +116,13 @@ static void orient_place(cvtm_image_place *place, int orientation) {
 
 cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width, uint64_t height,
                                   cvtm_error *error) {
-  if (width == 0 || height == 0) {
+  if (width == 0 || height == 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the image has no pixels (%llu x %llu)",
                      source->name, (unsigned long long)width, (unsigned long long)height);
-  }
-  if (width > CVTM_MAX_SIDE || height > CVTM_MAX_SIDE) {
+  if (width > CVTM_MAX_SIDE || height > CVTM_MAX_SIDE)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: %llu x %llu pixels exceed the limit of %d per side", source->name,
                      (unsigned long long)width, (unsigned long long)height, CVTM_MAX_SIDE);
-  }
   const uint64_t planes = source->with_rgb ? 4 : 1;
   return cvtm_check_expansion(source->name, source->size, width * height * planes * sizeof(float),
                               error);
@@ -132,11 +130,10 @@ cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t widt
 
 cvtm_status cvtm_image_check_ratio(const cvtm_image_source *source, uint64_t raw, uint64_t ratio,
                                    cvtm_error *error) {
-  if (raw / ratio > source->size) {
+  if (raw / ratio > source->size)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: truncated: %zu bytes cannot hold the pixels that the header claims",
                      source->name, source->size);
-  }
   return CVTM_OK;
 }
 
@@ -147,10 +144,9 @@ cvtm_status cvtm_image_allocate(const cvtm_image_source *source, int width, int 
   image->value = malloc(count * sizeof *image->value);
   cvtm_prefer_large_pages(image->value, count * sizeof *image->value);
   if (with_alpha) image->alpha = malloc(count * sizeof *image->alpha);
-  if (image->value == NULL || (with_alpha && image->alpha == NULL)) {
+  if (image->value == NULL || (with_alpha && image->alpha == NULL))
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory for %d x %d pixels", source->name,
                      width, height);
-  }
   return CVTM_OK;
 }
 
@@ -226,11 +222,10 @@ cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, 
 cvtm_status cvtm_image_store_data(const cvtm_image_source *source, cvtm_image *image, int x, int y,
                                   double value, cvtm_error *error) {
   float narrow = (float)value;
-  if (isfinite(value) && !isfinite(narrow)) {
+  if (isfinite(value) && !isfinite(narrow))
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: the value %g at pixel (%d, %d) is too large for single precision",
                      source->name, value, x, y);
-  }
   image->value[(size_t)y * (size_t)image->width + (size_t)x] = narrow;
   return CVTM_OK;
 }

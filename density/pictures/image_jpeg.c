@@ -149,10 +149,9 @@ static void read_pixels(jpeg_reader *reader) {
 /* libjpeg's errors jump only into this function, which changes no local variable that is read after
  * a jump. */
 static cvtm_status run_reader(jpeg_reader *reader, cvtm_error *error) {
-  if (setjmp(reader->jump) != 0) {
+  if (setjmp(reader->jump) != 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad JPEG: %s", reader->source->name,
                      reader->reason);
-  }
   jpeg_create_decompress(&reader->jpeg);
   reader->jpeg.progress = &reader->progress;
   jpeg_mem_src(&reader->jpeg, reader->source->bytes, reader->source->size);

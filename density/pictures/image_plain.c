@@ -346,10 +346,9 @@ static cvtm_status read_number(pnm_reader *reader, unsigned *number, cvtm_error 
     unsigned digit = (unsigned)(reader->source->bytes[reader->position++] - '0');
     value = value >= LARGE / 10 ? LARGE : value * 10 + digit;
   }
-  if (reader->position == start) {
+  if (reader->position == start)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: byte 0x%02x at offset %zu is not a number",
                      reader->source->name, reader->source->bytes[start], start);
-  }
   *number = value;
   return CVTM_OK;
 }
@@ -357,10 +356,9 @@ static cvtm_status read_number(pnm_reader *reader, unsigned *number, cvtm_error 
 /* Skips the single white space between header and raw pixels. */
 static cvtm_status end_header(pnm_reader *reader, cvtm_error *error) {
   if (bytes_left(reader) == 0) return cvtm_image_truncated(reader->source, error);
-  if (!isspace(reader->source->bytes[reader->position])) {
+  if (!isspace(reader->source->bytes[reader->position]))
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no white space after the header",
                      reader->source->name);
-  }
   ++reader->position;
   return CVTM_OK;
 }
@@ -379,10 +377,9 @@ static cvtm_status read_pnm_size(pnm_reader *reader, cvtm_error *error) {
 
 static cvtm_status read_max(pnm_reader *reader, cvtm_error *error) {
   CVTM_TRY(read_number(reader, &reader->max, error));
-  if (reader->max < 1 || reader->max > 65535) {
+  if (reader->max < 1 || reader->max > 65535)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the maximum value %u is not in 1 .. 65535",
                      reader->source->name, reader->max);
-  }
   return CVTM_OK;
 }
 
@@ -399,10 +396,9 @@ static cvtm_status read_plain_bit(pnm_reader *reader, unsigned *sample, cvtm_err
   skip_space(reader);
   if (bytes_left(reader) == 0) return cvtm_image_truncated(reader->source, error);
   unsigned char digit = reader->source->bytes[reader->position];
-  if (digit != '0' && digit != '1') {
+  if (digit != '0' && digit != '1')
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: byte 0x%02x at offset %zu is neither 0 nor 1",
                      reader->source->name, digit, reader->position);
-  }
   ++reader->position;
   *sample = digit == '0';
   return CVTM_OK;
@@ -486,9 +482,8 @@ static cvtm_status decode_integers(pnm_reader *reader, char kind, cvtm_image *im
   cvtm_status status = read_pnm_size(reader, error);
   if (status == CVTM_OK && kind != '1' && kind != '4') status = read_max(reader, error);
   if (status == CVTM_OK && kind >= '4') status = end_header(reader, error);
-  if (status == CVTM_OK && bytes_left(reader) < smallest_body(reader, kind)) {
+  if (status == CVTM_OK && bytes_left(reader) < smallest_body(reader, kind))
     status = cvtm_image_truncated(reader->source, error);
-  }
   return status == CVTM_OK ? read_samples(reader, kind, image, error) : status;
 }
 
@@ -508,10 +503,9 @@ static cvtm_status read_scale(pnm_reader *reader, int *little, cvtm_error *error
   char *end = text;
   double scale = cvtm_strtod(text, &end);
   if (bytes_left(reader) == length) return cvtm_image_truncated(reader->source, error);
-  if (length == 0 || *end != 0 || !isfinite(scale) || scale == 0) {
+  if (length == 0 || *end != 0 || !isfinite(scale) || scale == 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad scale factor in the header",
                      reader->source->name);
-  }
   reader->position += length;
   *little = scale < 0;
   return CVTM_OK;
@@ -540,10 +534,9 @@ static cvtm_status decode_floats(pnm_reader *reader, int channels, cvtm_image *i
   for (int y = reader->height - 1; status == CVTM_OK && y >= 0; --y) {
     for (int x = 0; status == CVTM_OK && x < reader->width; ++x, p += 4 * channels) {
       double value = read_float(p, little);
-      if (channels == 3) {
+      if (channels == 3)
         value = 0.2126 * value + 0.7152 * read_float(p + 4, little) +
                 0.0722 * read_float(p + 8, little);
-      }
       status = cvtm_image_store_data(reader->source, image, x, y, value, error);
     }
   }

@@ -278,14 +278,12 @@ static cvtm_status check_samples(const tiff_reader *reader, cvtm_error *error) {
   if (is_float(reader)) {
     if (bits != 32 && bits != 64)
       return not_read(reader, "float TIFF with neither 32 nor 64 bits", error);
-    if (reader->channels != 1 || !is_grey(reader)) {
+    if (reader->channels != 1 || !is_grey(reader))
       return not_read(reader, "float TIFF with more than one channel", error);
-    }
     return CVTM_OK;
   }
-  if (reader->format != SAMPLEFORMAT_UINT && reader->format != SAMPLEFORMAT_VOID) {
+  if (reader->format != SAMPLEFORMAT_UINT && reader->format != SAMPLEFORMAT_VOID)
     return not_read(reader, "TIFF with signed or complex samples", error);
-  }
   int narrow = bits == 1 || bits == 2 || bits == 4;
   if (bits != 8 && bits != 16 && !(narrow && reader->channels == 1)) {
     snprintf(text, sizeof text, "integer TIFF with %u bits and %u channels", bits,
@@ -320,10 +318,9 @@ static cvtm_status check_colours(tiff_reader *reader, cvtm_error *error) {
     return not_read(reader, text, error);
   }
   int coloured = reader->alpha_channel >= 0 ? reader->alpha_channel : reader->channels;
-  if (coloured < needed) {
+  if (coloured < needed)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad TIFF: too few channels",
                      reader->source->name);
-  }
   return CVTM_OK;
 }
 
@@ -355,9 +352,8 @@ static cvtm_status measure_chunks(tiff_reader *reader, cvtm_error *error) {
     row = TIFFTileRowSize64(reader->tiff);
   } else {
     uint32_t rows = 0;
-    if (!TIFFGetFieldDefaulted(reader->tiff, TIFFTAG_ROWSPERSTRIP, &rows) || rows == 0) {
+    if (!TIFFGetFieldDefaulted(reader->tiff, TIFFTAG_ROWSPERSTRIP, &rows) || rows == 0)
       return bad_tiff(reader, error);
-    }
     reader->chunk_width = reader->width;
     reader->chunk_height = rows < reader->height ? rows : reader->height;
     bytes = TIFFVStripSize64(reader->tiff, reader->chunk_height);
@@ -392,9 +388,8 @@ static cvtm_status read_tiff_header(tiff_reader *reader, cvtm_error *error) {
   TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &reader->format);
   TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &reader->compression);
   TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
-  if (!TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &reader->photometric)) {
+  if (!TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &reader->photometric))
     reader->photometric = reader->channels >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK;
-  }
   if (reader->channels == 0 || reader->lost_tag) return bad_tiff(reader, error);
   if (!TIFFIsCODECConfigured(reader->compression)) {
     char text[64];

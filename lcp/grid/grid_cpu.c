@@ -142,9 +142,8 @@ static void step_line(const pass *s, int64_t j) {
     s->lines->step(p, j, *s->step);
     return;
   }
-  for (int64_t k = j * p->width; k < (j + 1) * p->width; ++k) {
+  for (int64_t k = j * p->width; k < (j + 1) * p->width; ++k)
     p->x[k] = cvtm_grid_stepped(p, k, *s->step);
-  }
 }
 
 /* True if line j is next to a band other than first .. end - 1. */
@@ -352,9 +351,8 @@ static void find_due(const cvtm_grid_lines *lines, const cvtm_grid_finer *f,
   } else if (coarse->halved_x && coarse->halved_y) {
     lines->due_below_level(f->level, coarse, y, due);
   } else {
-    for (int64_t x = 0; x < coarse->width; ++x) {
+    for (int64_t x = 0; x < coarse->width; ++x)
       due[x] = (uint8_t)cvtm_grid_needs_galerkin(f, coarse, x, y, 0);
-    }
   }
 }
 
@@ -407,9 +405,8 @@ static void restrict_coarse_line(const cvtm_grid_level *level, const cvtm_grid_l
                                  int64_t first, int64_t y) {
   if (y >= coarse->height) return;
   const double *fine[3] = {NULL, NULL, NULL};
-  for (int64_t dy = 0; dy < 3 && 2 * y + dy < level->height; ++dy) {
+  for (int64_t dy = 0; dy < 3 && 2 * y + dy < level->height; ++dy)
     fine[dy] = coarse_residual_slot(level, 2 * first, 2 * y + dy);
-  }
   cvtm_grid_lines_of_machine()->restrict_line(coarse, level->width, level->height, y, fine);
 }
 

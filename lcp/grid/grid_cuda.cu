@@ -136,10 +136,9 @@ cvtm_status raise_limit_cuda(const cvtm_grid_top *top, int64_t limit) {
 cvtm_status smooth_cuda(const cvtm_grid_top *top, int sweeps) {
   const int64_t width = (top->shape->width + 1) / 2, height = top->shape->height;
   cvtm_status status = CVTM_OK;
-  for (int colour = 0; colour < 2 * sweeps && status == CVTM_OK; ++colour) {
+  for (int colour = 0; colour < 2 * sweeps && status == CVTM_OK; ++colour)
     status =
         launch_nodes<smooth, 4>(top, "smooth", width, height, top->problem, colour & 1, top->omega);
-  }
   return status;
 }
 
@@ -437,9 +436,8 @@ cvtm_status coarse_pre_smooth_and_restrict_cuda(const cvtm_grid_top *top,
 
 cvtm_status tail_cycle_cuda(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
                             int last) {
-  if (cvtm_grid_is_tail_cuda(top, levels, first, last)) {
+  if (cvtm_grid_is_tail_cuda(top, levels, first, last))
     return cvtm_grid_tail_cycle_cuda(top, levels, first, last);
-  }
   return relax_level(top, &levels[last], true, cvtm_grid_bottom_sweeps(&levels[last]));
 }
 
@@ -457,9 +455,7 @@ cvtm_status prolong_and_correct_cuda(const cvtm_grid_top *top, const cvtm_grid_l
 }
 
 cvtm_status post_smooth_and_measure_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
-  if (marches(top, coarse)) {
-    return cvtm_grid_post_smooth_and_measure_march(top, coarse);
-  }
+  if (marches(top, coarse)) return cvtm_grid_post_smooth_and_measure_march(top, coarse);
   step_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(top->problem,
                                                                                top->state);
   cvtm_status status = cvtm_cuda_launched(top->device, "step_kernel");

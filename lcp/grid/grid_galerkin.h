@@ -23,9 +23,8 @@ CVTM_HD int cvtm_grid_needs_galerkin(const cvtm_grid_finer *f, const cvtm_grid_l
   int any = 0;      /* no early exit: without branches between them the loads overlap */
   if (f->problem) { /* a stencil also depends on the supports of the neighbours */
     for (int64_t ny = y > 0 ? y - 1 : 0; ny <= y + 1 && ny < c->height; ++ny) {
-      for (int64_t nx = x > 0 ? x - 1 : 0; nx <= x + 1 && nx < c->width; ++nx) {
+      for (int64_t nx = x > 0 ? x - 1 : 0; nx <= x + 1 && nx < c->width; ++nx)
         any |= c->support_changed[ny * c->width + nx];
-      }
     }
     return any != 0;
   }

@@ -202,24 +202,20 @@ struct quad_operator {
 #pragma unroll
       for (int k = 0; k < 4; ++k) corner_e[k] = neighbour(e, at, c, k & 1 ? 1 : -1, k & 2 ? 1 : -1);
     }
-    if (!is_varying) {
+    if (!is_varying)
       return side * ((west + east) + (north + south)) +
              corner * ((corner_e[0] + corner_e[1]) + (corner_e[2] + corner_e[3]));
-    }
     double sum = 0;
-    if (has_sides) {
+    if (has_sides)
       sum = link(at, CVTM_GRID_EAST, c, -1, 0) * west + link(at, CVTM_GRID_EAST, c, 0, 0) * east;
-    }
-    if (has_lines) {
+    if (has_lines)
       sum +=
           link(at, CVTM_GRID_SOUTH, c, 0, -1) * north + link(at, CVTM_GRID_SOUTH, c, 0, 0) * south;
-    }
-    if (has_corners) {
+    if (has_corners)
       sum += (link(at, CVTM_GRID_SOUTH_EAST, c, -1, -1) * corner_e[0] +
               link(at, CVTM_GRID_SOUTH_WEST, c, 1, -1) * corner_e[1]) +
              (link(at, CVTM_GRID_SOUTH_WEST, c, 0, 0) * corner_e[2] +
               link(at, CVTM_GRID_SOUTH_EAST, c, 0, 0) * corner_e[3]);
-    }
     return sum;
   }
   template <int c, bool from_zero>
@@ -586,10 +582,9 @@ __device__ double restrict_any(small_level f, const cvtm_grid_level *c, int x, i
   cvtm_grid_support(c->halved_x, x, f.width, &i0, &i1);
   cvtm_grid_support(c->halved_y, y, f.height, &j0, &j1);
   for (int64_t j = j0; j <= j1; ++j) {
-    for (int64_t i = i0; i <= i1; ++i) {
+    for (int64_t i = i0; i <= i1; ++i)
       sum += cvtm_grid_basis(c, x, y, i, j) *
              f.residual()[f.at(static_cast<int>(i), static_cast<int>(j))];
-    }
   }
   return sum;
 }
@@ -733,9 +728,8 @@ __global__ void __launch_bounds__(tail_threads)
     for (int l = 0; l <= loaded; ++l) load_small(small[l], tail.level[l]);
     if (waited) {
       __syncthreads();
-      for (int l = loaded + 1; l <= tail.bottom; ++l) {
+      for (int l = loaded + 1; l <= tail.bottom; ++l)
         galerkin_small(small[l - 1], small[l], tail.level[l]);
-      }
       break;
     }
     pdl_wait();

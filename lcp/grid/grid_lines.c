@@ -151,9 +151,8 @@ CVTM_INLINE void relax_varying(const cvtm_grid_problem *p, int64_t j, int colour
     }
     for (int64_t i = 0; i < count; i += 2) x[i] = value[i];
   }
-  if (w > 1 && ((w - 1) & 1) == odd) {
+  if (w > 1 && ((w - 1) & 1) == odd)
     p->x[j * w + w - 1] = cvtm_grid_relaxed(p, p->x, w - 1, j, omega);
-  }
 }
 
 CVTM_INLINE void residual_varying(const cvtm_grid_problem *p, int64_t j, double *out, int varying) {
@@ -377,19 +376,16 @@ CVTM_INLINE void residual_coarse_body(const cvtm_grid_level *c, int64_t y, doubl
   const int64_t w = c->width;
   const int edge = y == 0 || y + 1 == c->height || w < 3;
   double around[CHUNK];
-  for (int64_t x = 0; x < w; x += edge || w < 2 ? 1 : w - 1) {
+  for (int64_t x = 0; x < w; x += edge || w < 2 ? 1 : w - 1)
     out[x] = cvtm_grid_coarse_residual(c, x, y);
-  }
   for (int64_t first = 1; first < w - 1 && !edge; first += CHUNK) {
     const int64_t count = chunk_of(first, w - 1);
     const coarse_stencil s = coarse_stencil_from(c, y, first);
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < count; ++i)
       around[i] =
           cvtm_grid_nine_point_sum(north_sum(&s, w, i), beside_sum(&s, i), south_sum(&s, i));
-    }
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < count; ++i)
       out[first + i] = cvtm_residual(s.r[i] + around[i], s.diagonal[i], s.line[i]);
-    }
   }
 }
 
@@ -407,9 +403,8 @@ CVTM_INLINE void restrict_line_body(const cvtm_grid_level *c, int64_t fine_width
     }
     double sum = 0;
     for (int dy = 0; dy < 3 && 2 * y + dy < fine_height; ++dy) {
-      for (int dx = 0; dx < 3 && 2 * x + dx < fine_width; ++dx) {
+      for (int dx = 0; dx < 3 && 2 * x + dx < fine_width; ++dx)
         sum += cvtm_grid_basis(c, x, y, 2 * x + dx, 2 * y + dy) * lines[dy][2 * x + dx];
-      }
     }
     r[x] = sum;
   }
@@ -432,9 +427,8 @@ CVTM_INLINE void mark_changes_body(const cvtm_grid_level *c, int64_t fine_width,
     const uint8_t amid = a[2 * x + 1] | b[2 * x + 1] | d[2 * x + 1];
     marked[x] = west | amid | a[2 * x + 2] | b[2 * x + 2] | d[2 * x + 2];
   }
-  for (int64_t x = covered; x < w; ++x) {
+  for (int64_t x = covered; x < w; ++x)
     marked[x] = a[2 * x] | b[2 * x] | d[2 * x] | a[2 * x + 1] | b[2 * x + 1] | d[2 * x + 1];
-  }
 }
 
 /* --- interpolation --- */
@@ -518,12 +512,9 @@ CVTM_INLINE void due_below_problem_body(const cvtm_grid_level *c, int64_t y, uin
     const int64_t count = chunk_of(first, w), from = first > 0 ? -1 : 0;
     const int64_t to = first + count < w ? count + 1 : count;
     column[0] = column[count + 1] = 0;
-    for (int64_t i = from; i < to; ++i) {
+    for (int64_t i = from; i < to; ++i)
       column[i + 1] = north[first + i] | line[first + i] | south[first + i];
-    }
-    for (int64_t i = 0; i < count; ++i) {
-      due[first + i] = column[i] | column[i + 1] | column[i + 2];
-    }
+    for (int64_t i = 0; i < count; ++i) due[first + i] = column[i] | column[i + 1] | column[i + 2];
   }
 }
 
@@ -573,10 +564,9 @@ CVTM_INLINE void add_coarse_stencils(const cvtm_grid_level *f, int64_t k, double
   CVTM_UNROLL
   for (int s = 0; s < 3; ++s) {
     const int64_t o = s * w;
-    if (s > 0) {
+    if (s > 0)
       add_line_of_stencils(q[s - 1], weight[s], south_east + o - w - 1, south + o - w, 1,
                            south_west + o - w + 1);
-    }
     add_line_of_stencils(q[s], weight[s], east + o - 1, at + o, -1, east + o);
     add_line_of_stencils(q[s + 1], weight[s], south_west + o, south + o, 1, south_east + o);
   }

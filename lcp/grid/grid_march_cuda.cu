@@ -132,10 +132,9 @@ __device__ fine_line gather_line(const Lines &lines, const cvtm_grid_level *coar
   bool off_y = has_y && is_at_bound<true>(lines, j, x.y);
   const unsigned now = (off_x ? 1U : 0U) | (off_y ? 256U : 0U);
   const unsigned before = lines.flags(j) & ((s.has_x() ? 0xffU : 0U) | (s.has_y() ? 0xff00U : 0U));
-  if (s.owner && s.owns_line(j) && before != now) {
+  if (s.owner && s.owns_line(j) && before != now)
     store_changed_flags(s.at(lines.p->active, j), coarse->support_changed, coarse->width,
                         coarse->height, s.pair, j, before, now);
-  }
   off_x = off_x || !has_x;
   off_y = off_y || !has_y;
   if (s.near_owned_x()) *slack = min(*slack, slack_of<false>(lines, j, x.x, off_x));

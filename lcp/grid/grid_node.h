@@ -352,10 +352,9 @@ CVTM_HD double cvtm_grid_bilinear(int odd_x, int odd_y, double north_west, doubl
  * the coarse grid. */
 CVTM_HD double cvtm_grid_weight(const cvtm_grid_level *c, int64_t i, int64_t j, int count_x,
                                 int count_y, int kx, int ky) {
-  if (!c->weight) {
+  if (!c->weight)
     return cvtm_grid_closed_form_weight(c->neumann, count_x, i / 2 - 1, c->width) *
            cvtm_grid_closed_form_weight(c->neumann, count_y, j / 2 - 1, c->height);
-  }
   if (count_x == 1 && count_y == 1) return 1.0;
   const int64_t block = (c->halved_y ? j / 2 : j) * c->blocks_x + (c->halved_x ? i / 2 : i);
   const int plane = count_x == 2 ? (count_y == 2 ? 2 * ky + kx : 4 + kx) : 6 + ky;
@@ -625,13 +624,11 @@ CVTM_HD double cvtm_grid_coarse_volume_link(const cvtm_grid_problem *f,
  * width and y = height stand for the last links. */
 CVTM_HD void cvtm_grid_coarsen_links(const cvtm_grid_problem *f, const cvtm_grid_problem *c,
                                      const cvtm_grid_level *level, int64_t x, int64_t y) {
-  if (c->horizontal && y < c->height) {
+  if (c->horizontal && y < c->height)
     ((double *)c->horizontal)[y * (c->width + 1) + x] =
         cvtm_grid_coarse_volume_link(f, level, 0, x, y);
-  }
-  if (c->vertical && x < c->width) {
+  if (c->vertical && x < c->width)
     ((double *)c->vertical)[y * c->width + x] = cvtm_grid_coarse_volume_link(f, level, 1, y, x);
-  }
   if (x >= c->width || y >= c->height) return;
   const int64_t k = y * c->width + x;
   int64_t i0, i1, j0, j1;

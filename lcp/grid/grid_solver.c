@@ -67,9 +67,8 @@ static void place_arena(cvtm_grid_solver *s, bump_allocator *c) {
   s->problem = bump(c, s->levels + 1, sizeof *s->problem);
   s->top[0].state = bump(c, 1, sizeof(cvtm_grid_state));
   s->top[0].partial = bump(c, partials, sizeof(double));
-  if (s->head.options.monitor) {
+  if (s->head.options.monitor)
     s->top[0].history = bump(c, 2 * (s->head.options.max_iterations + 1), sizeof(double));
-  }
   for (int l = 0; l <= s->levels; ++l) {
     cvtm_grid_problem *p = &s->shape[l];
     const int64_t count = p->width * p->height;
@@ -222,9 +221,8 @@ static cvtm_status coarse_cycle(const cvtm_grid_solver *s, const cvtm_grid_top *
                                 int last) {
   const cvtm_grid_table *table = s->table;
   const cvtm_grid_level *level = &s->level[l], *coarse = level + 1;
-  if (l == last || (table->is_tail && table->is_tail(top, s->level, l, last))) {
+  if (l == last || (table->is_tail && table->is_tail(top, s->level, l, last)))
     return table->tail_cycle(top, s->level, l, last);
-  }
   CVTM_TRY(table->coarse_pre_smooth_and_restrict(top, level, coarse));
   CVTM_TRY(coarse_cycle(s, top, l + 1, last));
   return table->coarse_prolong_and_post_smooth(top, level, coarse);
@@ -271,10 +269,9 @@ static cvtm_status make_loops(cvtm_grid_solver *s) {
 /* Stores b and the bounds in the problem; the arrays are borrowed until the solve ends. */
 static cvtm_status set_problem(cvtm_grid_solver *s, const double *b, const double *lower,
                                const double *upper, double *x) {
-  if (!s->ready) {
+  if (!s->ready)
     return cvtm_fail(cvtm_device_error(s->head.device), CVTM_ERROR_ARGUMENT,
                      "the grid's coefficients have not been set");
-  }
   s->shape[0].b = b;
   s->shape[0].x = x;
   s->shape[0].lower = lower;
@@ -321,9 +318,8 @@ static cvtm_status start_nested(const cvtm_grid_solver *s) {
   const int first = s->bottom;
   const int sweeps = first < s->levels ? MASS_COARSEST_SWEEPS : COARSEST_SWEEPS;
   cvtm_status status = CVTM_OK;
-  for (int l = 1; l <= first && status == CVTM_OK; ++l) {
+  for (int l = 1; l <= first && status == CVTM_OK; ++l)
     status = table->coarsen_data(&top[l - 1], &top[l], &s->level[l]);
-  }
   if (status == CVTM_OK) status = table->clip_start(&top[first], 0, 0);
   if (status == CVTM_OK) status = table->smooth(&top[first], sweeps);
   for (int l = first - 1; l >= 0 && status == CVTM_OK; --l) {
@@ -358,22 +354,18 @@ cvtm_status cvtm_grid_cycle(cvtm_lcp *lcp) {
 
 static cvtm_status check_grid(cvtm_error *error, const cvtm_grid_solver *s,
                               const cvtm_lcp_grid *grid) {
-  if (grid->width != s->shape[0].width || grid->height != s->shape[0].height) {
+  if (grid->width != s->shape[0].width || grid->height != s->shape[0].height)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "the coefficients have %lld x %lld nodes, but the solver has %lld x %lld",
                      (long long)grid->width, (long long)grid->height, (long long)s->shape[0].width,
                      (long long)s->shape[0].height);
-  }
-  if (!grid->horizontal != !grid->vertical) {
+  if (!grid->horizontal != !grid->vertical)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "horizontal and vertical links go together");
-  }
-  if (!grid->horizontal && !(grid->constant >= 0 && isfinite(grid->constant))) {
+  if (!grid->horizontal && !(grid->constant >= 0 && isfinite(grid->constant)))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "the weight of links must be 0 or more and finite, not %g", grid->constant);
-  }
-  if (!(grid->mass >= 0 && isfinite(grid->mass))) {
+  if (!(grid->mass >= 0 && isfinite(grid->mass)))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the mass cannot be %g", grid->mass);
-  }
   return CVTM_OK;
 }
 
@@ -464,17 +456,15 @@ static cvtm_status set_coefficients(cvtm_grid_solver *s, const cvtm_lcp_grid *gr
   if (!s->linked && grid->horizontal) status = find_aspect(s, grid, &aspect);
   const int is_stretched =
       aspect > CVTM_GRID_SEMICOARSENING || CVTM_GRID_SEMICOARSENING * aspect < 1;
-  if (status == CVTM_OK && (!s->arena || is_stretched)) {
+  if (status == CVTM_OK && (!s->arena || is_stretched))
     status = lay_out(s, grid->width, grid->height, aspect);
-  }
   if (status != CVTM_OK) return status;
   if (grid->horizontal) s->linked = 1;
   status = place_coefficients(s, grid, weights);
   if (status == CVTM_OK && weights && options->method != CVTM_LCP_PSOR) status = compute_weights(s);
   s->bottom = find_bottom(s, grid);
-  for (int l = 1; l <= s->bottom && status == CVTM_OK && options->nested; ++l) {
+  for (int l = 1; l <= s->bottom && status == CVTM_OK && options->nested; ++l)
     status = s->table->coarsen_links(&s->top[l - 1], &s->top[l], &s->level[l]);
-  }
   if (status == CVTM_OK) status = renew_loops(s, grid);
   s->ready = status == CVTM_OK;
   return status;
@@ -519,9 +509,8 @@ static cvtm_status run_iterations(const cvtm_grid_solver *s, cvtm_grid_state *st
   cvtm_status status = iterate(s, 0, limit);
   while (status == CVTM_OK) {
     status = cvtm_device_copy_out(s->head.device, state, s->top[0].state, sizeof *state);
-    if (status == CVTM_OK && options->monitor) {
+    if (status == CVTM_OK && options->monitor)
       status = report_iterations(s, &reported, state->loop.iteration, &stop);
-    }
     if (status != CVTM_OK) break;
     if (stop || state->loop.stop != CVTM_LCP_ITERATIONS || limit >= most) {
       if (stop && state->loop.stop == CVTM_LCP_ITERATIONS) state->loop.stop = CVTM_LCP_INTERRUPTED;
@@ -560,9 +549,8 @@ static cvtm_status solve_on_grid(cvtm_lcp *lcp, const double *b, const double *l
   if (status == CVTM_OK) status = run_iterations(s, &state);
   const cvtm_iteration_state *loop = &state.loop;
   if (status == CVTM_OK) status = s->table->measure_energy(top);
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = cvtm_device_copy_out(lcp->device, &final, top->state, sizeof final);
-  }
   if (status != CVTM_OK) return status;
   result->stop = (cvtm_lcp_stop)loop->stop;
   result->iterations = loop->iteration;
@@ -582,20 +570,17 @@ cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t hei
   if (!device) return CVTM_ERROR_ARGUMENT;
   cvtm_error *error = cvtm_device_error(device);
   if (!options || !lcp) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "options or result is NULL");
-  if (width < 1 || height < 1 || width > INT32_MAX || height > INT32_MAX) {
+  if (width < 1 || height < 1 || width > INT32_MAX || height > INT32_MAX)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a grid cannot have %lld x %lld nodes",
                      (long long)width, (long long)height);
-  }
-  if (height > INT32_MAX / width) {
+  if (height > INT32_MAX / width)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "a grid of %lld x %lld nodes: the solvers take at most 2^31 - 1",
                      (long long)width, (long long)height);
-  }
   cvtm_lcp_options chosen = *options;
   if (chosen.method == CVTM_LCP_AUTO) chosen.method = CVTM_LCP_TNNMG;
-  if (chosen.method == CVTM_LCP_PDAS) {
+  if (chosen.method == CVTM_LCP_PDAS)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "pdas needs a matrix, not a grid");
-  }
   cvtm_grid_solver *s = calloc(1, sizeof *s);
   if (!s) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   s->table = CVTM_TABLE(device, cvtm_grid_table);
@@ -611,9 +596,8 @@ cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t hei
 
 cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid) {
   if (!lcp) return CVTM_ERROR_ARGUMENT;
-  if (!grid || lcp->table->solve != solve_on_grid) {
+  if (!grid || lcp->table->solve != solve_on_grid)
     return cvtm_fail(cvtm_device_error(lcp->device), CVTM_ERROR_ARGUMENT,
                      "no coefficients were given, or the solver was not made for a grid");
-  }
   return set_coefficients((cvtm_grid_solver *)lcp, grid);
 }

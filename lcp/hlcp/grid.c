@@ -36,9 +36,8 @@ static cvtm_arrays grid_arrays(cvtm_hlcp_grid *h) {
 cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t height,
                                   double tolerance, int64_t max_iterations, cvtm_hlcp_grid **hlcp) {
   cvtm_error *error = cvtm_device_error(device);
-  if (!(tolerance >= 0) || max_iterations < 0) {
+  if (!(tolerance >= 0) || max_iterations < 0)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the tolerance or the limit is negative");
-  }
   cvtm_hlcp_grid *h = calloc(1, sizeof *h);
   if (h == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   h->device = device;
@@ -56,9 +55,8 @@ cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t he
     status = cvtm_device_allocate_arrays(device, grid_arrays(h));
   }
   if (status == CVTM_OK) status = cvtm_reduce_workspace(device, h->parts, &h->workspace_bytes);
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = cvtm_device_allocate(device, (int64_t)h->workspace_bytes, 1, &h->workspace);
-  }
   if (status != CVTM_OK) {
     cvtm_hlcp_grid_destroy(h);
     return status;
@@ -78,13 +76,11 @@ void cvtm_hlcp_grid_destroy(cvtm_hlcp_grid *h) {
 /* Sets the diagonal by the signs of x, and computes the norm of the residual. */
 static cvtm_status evaluate_pixels(cvtm_hlcp_grid *h, double *residual) {
   cvtm_status status = h->table->pixels(h->device, &h->pixels);
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = cvtm_reduce(h->device, CVTM_REDUCE_SUM, h->pixels.squares, h->parts, h->sum,
                          h->workspace, h->workspace_bytes);
-  }
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = cvtm_device_copy_out(h->device, residual, h->sum, sizeof *residual);
-  }
   *residual = sqrt(*residual);
   return status;
 }
@@ -114,12 +110,11 @@ static cvtm_status newton_iterate(cvtm_hlcp_grid *h, int64_t n, double *x,
   double best = (double)INFINITY;
   int idle = 0;
   cvtm_status status = evaluate_pixels(h, &result->residual);
-  if (status == CVTM_OK && !isfinite(result->residual)) {
+  if (status == CVTM_OK && !isfinite(result->residual))
     status =
         cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_INPUT,
                   "the residual at the start is not finite: q or x holds NaN, infinite or huge "
                   "numbers");
-  }
   if (status == CVTM_OK) status = set_links(h);
   if (status == CVTM_OK) status = cvtm_grid_begin_cycles(h->linear, h->pixels.q, x);
   while (status == CVTM_OK) {
@@ -148,11 +143,10 @@ cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, 
   memset(result, 0, sizeof *result);
   const double start = cvtm_clock();
   const int64_t width = h->pixels.links.width, height = h->pixels.links.height;
-  if (links->width != width || links->height != height) {
+  if (links->width != width || links->height != height)
     return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_ARGUMENT,
                      "a grid of %lld x %lld where %lld x %lld was set up", (long long)links->width,
                      (long long)links->height, (long long)width, (long long)height);
-  }
   const int64_t n = width * height;
   h->pixels.links = *links;
   h->pixels.a = a;

@@ -30,35 +30,30 @@ void cvtm_hlcp_defaults(cvtm_hlcp_options *options) {
 /* --- arguments ------------------------------------------------------------------------ */
 
 static cvtm_status check_numbers(const cvtm_hlcp_options *o, cvtm_error *error) {
-  if (!(o->gamma > 0) || !isfinite(o->gamma)) {
+  if (!(o->gamma > 0) || !isfinite(o->gamma))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "gamma must be positive, not %g", o->gamma);
-  }
   if (o->scaling == CVTM_HLCP_OMEGA_VECTOR ? o->omega_vector == NULL
                                            : !(o->omega > 0) || !isfinite(o->omega)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "omega must be positive, not %g", o->omega);
   }
-  if (!(o->alpha > 0) || !isfinite(o->alpha) || !(o->beta >= 0) || !isfinite(o->beta)) {
+  if (!(o->alpha > 0) || !isfinite(o->alpha) || !(o->beta >= 0) || !isfinite(o->beta))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "alpha must be positive and beta not negative, not %g and %g", o->alpha,
                      o->beta);
-  }
-  if (o->block_threads < 0 || o->block_threads > 1024) {
+  if (o->block_threads < 0 || o->block_threads > 1024)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "blocks have 1 to 1024 threads, not %lld",
                      (long long)o->block_threads);
-  }
-  if (!(o->tolerance >= 0) || o->max_iterations < 0 || !isfinite(o->start)) {
+  if (!(o->tolerance >= 0) || o->max_iterations < 0 || !isfinite(o->start))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "the tolerance, the limit of iterations or the start is out of range");
-  }
   return CVTM_OK;
 }
 
 static cvtm_status check_splitting(const cvtm_hlcp_options *o, const cvtm_csr *b, int64_t n,
                                    cvtm_error *error) {
-  if (o->splits < 0 || o->splits > n) {
+  if (o->splits < 0 || o->splits > n)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the number of splits must be 1 to %lld, not %lld",
                      (long long)n, (long long)o->splits);
-  }
   if (o->split == CVTM_HLCP_SPLIT_A_ONLY) {
     for (int64_t i = 0; i < n; ++i) {
       if (b->row_start[i + 1] - b->row_start[i] == 1) continue;
@@ -74,17 +69,15 @@ static cvtm_status check_matrices(const cvtm_csr *a, const cvtm_csr *b, int need
                                   cvtm_error *error) {
   cvtm_status status =
       needs_diagonals ? cvtm_csr_check_diagonal(a, "A", error) : cvtm_csr_check(a, "A", error);
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status =
         needs_diagonals ? cvtm_csr_check_diagonal(b, "B", error) : cvtm_csr_check(b, "B", error);
-  }
   if (status != CVTM_OK) return status;
-  if (a->rows != a->columns || b->rows != a->rows || b->columns != a->rows) {
+  if (a->rows != a->columns || b->rows != a->rows || b->columns != a->rows)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "A is %lld x %lld and B is %lld x %lld: both must be square and of one size",
                      (long long)a->rows, (long long)a->columns, (long long)b->rows,
                      (long long)b->columns);
-  }
   if (a->rows == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "A: no rows");
   return CVTM_OK;
 }
@@ -107,9 +100,8 @@ static cvtm_status omega_row(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hl
                              int64_t row, double *omega, cvtm_error *error) {
   double value = options->omega;
   if (options->scaling == CVTM_HLCP_OMEGA_VECTOR) value = options->omega_vector[row];
-  if (options->scaling == CVTM_HLCP_OMEGA_RATIO) {
+  if (options->scaling == CVTM_HLCP_OMEGA_RATIO)
     value *= cvtm_csr_entry(a, row, row) / cvtm_csr_entry(b, row, row);
-  }
   *omega = value;
   if (value > 0 && isfinite(value)) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT, "Omega: row %lld: %g is not positive",
@@ -123,9 +115,8 @@ static cvtm_status find_omega(const cvtm_csr *a, const cvtm_csr *b,
   if (values == NULL)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to set up a multisplitting");
   cvtm_status status = CVTM_OK;
-  for (int64_t row = 0; row < a->rows && status == CVTM_OK; ++row) {
+  for (int64_t row = 0; row < a->rows && status == CVTM_OK; ++row)
     status = omega_row(a, b, options, row, &values[row], error);
-  }
   if (status != CVTM_OK) free(values);
   if (status == CVTM_OK) *omega = values;
   return status;
@@ -235,9 +226,8 @@ static int64_t number_of_splits(const cvtm_hlcp *h) {
   const cvtm_hlcp_options *o = &h->options;
   const int64_t n = h->arrays.n;
   if (o->splits > 0) return o->splits;
-  if (h->table->automatic_block > 0) {
+  if (h->table->automatic_block > 0)
     return (n + h->table->automatic_block - 1) / h->table->automatic_block;
-  }
   return n < h->table->automatic_blocks ? n : h->table->automatic_blocks;
 }
 
@@ -311,10 +301,9 @@ cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_
   h->arrays.n = a->rows;
   h->arrays.gamma = h->options.gamma;
   cvtm_status status = cvtm_sell_create(device, a, &h->arrays.a);
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = options->method == CVTM_HLCP_NEWTON ? cvtm_hlcp_newton_set_up(h, a, b)
                                                  : set_up_sweeps(h, a, b);
-  }
   if (status == CVTM_OK) status = allocate_hlcp(h);
   h->options.omega_vector = NULL;
   if (status == CVTM_OK && h->newton != NULL) {
@@ -367,10 +356,9 @@ static cvtm_status check_right_side(cvtm_hlcp *h) {
   if (q == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   status = cvtm_device_copy_out(h->device, q, h->q, bytes);
   for (int64_t i = 0; i < h->arrays.n && status == CVTM_OK; ++i) {
-    if (!isfinite(q[i])) {
+    if (!isfinite(q[i]))
       status = cvtm_fail(error, CVTM_ERROR_INPUT, "q: row %lld: the value is %g", (long long)i + 1,
                          q[i]);
-    }
   }
   free(q);
   return status;
@@ -438,14 +426,12 @@ cvtm_status cvtm_hlcp_solve(cvtm_hlcp *h, const double *q, double *x, int warm, 
   } else {
     status = cvtm_vector_fill(h->device, h->own_x, h->options.start, h->arrays.n);
   }
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = h->newton != NULL ? cvtm_hlcp_newton_solve(h, result) : solve_by_sweeps(h, result);
-  }
   result->seconds = cvtm_clock() - start;
   if (status == CVTM_OK) status = h->table->finish(h->device, &h->arrays, z, w);
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = reduce_to_host(h, CVTM_REDUCE_MAX, h->arrays.change, &result->max_complementarity);
-  }
   if (status == CVTM_OK && x != NULL) status = cvtm_device_copy(h->device, x, h->own_x, bytes);
   result->splits = h->splits;
   result->setup_seconds = h->setup_seconds;

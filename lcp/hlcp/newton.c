@@ -53,16 +53,13 @@ static int band_solve(banded_matrix *band, double *x) {
     for (int64_t j = k + 1; j <= last_column; ++j) {
       const double above = *band_at(band, k, j);
       if (above == 0) continue;
-      for (int64_t i = k + 1; i <= last_row; ++i) {
+      for (int64_t i = k + 1; i <= last_row; ++i)
         *band_at(band, i, j) -= *band_at(band, i, k) * above;
-      }
     }
   }
   for (int64_t k = n - 1; k >= 0; --k) {
     x[k] /= *band_at(band, k, k);
-    for (int64_t i = k - reach > 0 ? k - reach : 0; i < k; ++i) {
-      x[i] -= *band_at(band, i, k) * x[k];
-    }
+    for (int64_t i = k - reach > 0 ? k - reach : 0; i < k; ++i) x[i] -= *band_at(band, i, k) * x[k];
   }
   return 1;
 }
@@ -153,9 +150,8 @@ static cvtm_status krylov_step(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   if (status == CVTM_OK) status = cvtm_device_fill(h->device, s->step, 0, bytes);
   /* the right-hand side is half of `change` */
   if (status == CVTM_OK) status = cvtm_device_fill(h->device, s->right, 0, bytes);
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = cvtm_vector_axpy(h->device, 0.5, h->arrays.change, s->right, h->arrays.n);
-  }
   if (status == CVTM_OK)
     status = cvtm_krylov_solve(s->krylov, goal, 0, 1, LINEAR_LIMIT, &iterations);
   result->linear_iterations += iterations;
@@ -172,9 +168,8 @@ static cvtm_status set_up_band(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr *
   if (status == CVTM_OK) status = cvtm_csr_copy(b, &s->b, error);
   s->host = malloc(n * sizeof *s->host);
   s->band.value = malloc((size_t)band_height(&s->band) * n * sizeof(double));
-  if (status == CVTM_OK && (!s->host || !s->band.value)) {
+  if (status == CVTM_OK && (!s->host || !s->band.value))
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a banded matrix");
-  }
   return status;
 }
 
@@ -258,9 +253,8 @@ static cvtm_status line_search(cvtm_hlcp *h, double best, int *found) {
     *h->host_state = before;
     status = send_state(h);
     if (status == CVTM_OK) status = copy_x(h, h->own_x, h->newton->best);
-    if (status == CVTM_OK) {
+    if (status == CVTM_OK)
       status = cvtm_vector_axpy(h->device, length, h->newton->step, h->own_x, h->arrays.n);
-    }
     if (status == CVTM_OK) status = evaluate_h(h);
     *found = h->host_state->residual <= (1 - 1e-4 * length) * best;
   }

@@ -65,10 +65,9 @@ cvtm_status cvtm_model_problem_create(cvtm_model model, int64_t width, int64_t h
                                       int has_matrix, cvtm_model_problem *problem,
                                       cvtm_error *error) {
   memset(problem, 0, sizeof *problem);
-  if (width < 1 || height < 1 || width > INT32_MAX || height > INT32_MAX / width) {
+  if (width < 1 || height < 1 || width > INT32_MAX || height > INT32_MAX / width)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no problem of %lld x %lld", (long long)width,
                      (long long)height);
-  }
   const int is_torsion = model == CVTM_MODEL_TORSION;
   const double h = 1 / (double)((width > height ? width : height) + 1);
   problem->width = width;
@@ -128,13 +127,11 @@ static double right_side(const stencil *s, int64_t row) {
 cvtm_status cvtm_hlcp_example(int example, int64_t size, cvtm_hlcp_problem *problem,
                               cvtm_error *error) {
   memset(problem, 0, sizeof *problem);
-  if (example < 1 || example > 3) {
+  if (example < 1 || example > 3)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "there is no example %d", example);
-  }
-  if (size < 1 || size > 32768) {
+  if (size < 1 || size > 32768)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the size of an example is 1 to 32768, not %lld",
                      (long long)size);
-  }
   stencil s;
   stencil_of(example, size, &s);
   cvtm_status status = put_matrix(&s, 0, &problem->a, error);

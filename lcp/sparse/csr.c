@@ -10,14 +10,12 @@
 cvtm_status cvtm_csr_create(int64_t rows, int64_t columns, int64_t entries, cvtm_csr *matrix,
                             cvtm_error *error) {
   memset(matrix, 0, sizeof *matrix);
-  if (rows < 0 || rows > INT32_MAX || columns < 0 || columns > INT32_MAX || entries < 0) {
+  if (rows < 0 || rows > INT32_MAX || columns < 0 || columns > INT32_MAX || entries < 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "a matrix cannot be %lld x %lld with %lld entries",
                      (long long)rows, (long long)columns, (long long)entries);
-  }
   const size_t most = SIZE_MAX / sizeof(double) - 1;
-  if ((uint64_t)entries > most) {
+  if ((uint64_t)entries > most)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for %lld entries", (long long)entries);
-  }
   matrix->rows = rows;
   matrix->columns = columns;
   matrix->row_start = cvtm_host_allocate(((size_t)rows + 1) * sizeof *matrix->row_start);
@@ -61,19 +59,16 @@ static cvtm_status check_entries(const cvtm_csr *matrix, const char *name, int64
   const int64_t start = matrix->row_start[row], end = matrix->row_start[row + 1];
   for (int64_t k = start; k < end; ++k) {
     const int32_t column = matrix->column[k];
-    if (column < 0 || column >= matrix->columns) {
+    if (column < 0 || column >= matrix->columns)
       return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: row %lld: column %lld is not within 1 .. %lld",
                        name, number, (long long)column + 1, (long long)matrix->columns);
-    }
-    if (k > start && column <= matrix->column[k - 1]) {
+    if (k > start && column <= matrix->column[k - 1])
       return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: row %lld: column %lld %s", name, number,
                        (long long)column + 1,
                        column == matrix->column[k - 1] ? "appears twice" : "is out of order");
-    }
-    if (!isfinite(matrix->value[k])) {
+    if (!isfinite(matrix->value[k]))
       return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: row %lld: the value in column %lld is %g",
                        name, number, (long long)column + 1, matrix->value[k]);
-    }
   }
   return CVTM_OK;
 }
@@ -85,11 +80,10 @@ static cvtm_status check_diagonal_entry(const cvtm_csr *matrix, const char *name
   int64_t k = matrix->row_start[row];
   const int64_t end = matrix->row_start[row + 1];
   while (k < end && matrix->column[k] < row) ++k;
-  if (k == end || matrix->column[k] != row) {
+  if (k == end || matrix->column[k] != row)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: row %lld: the diagonal entry is missing" ANY_DIAGONAL, name,
                      (long long)row + 1);
-  }
   if (matrix->value[k] > 0) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: row %lld: the diagonal entry is %s" ANY_DIAGONAL,
                    name, (long long)row + 1, matrix->value[k] < 0 ? "negative" : "zero");
@@ -116,19 +110,16 @@ static cvtm_status check_structure(const cvtm_csr *matrix, const char *name, int
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %lld x %lld is not a size of a matrix", name,
                      (long long)matrix->rows, (long long)matrix->columns);
   }
-  if (matrix->row_start == NULL || matrix->row_start[0] != 0) {
+  if (matrix->row_start == NULL || matrix->row_start[0] != 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the first row does not start at 0", name);
-  }
   for (int64_t row = 0; row < matrix->rows; ++row) {
-    if (matrix->row_start[row + 1] < matrix->row_start[row]) {
+    if (matrix->row_start[row + 1] < matrix->row_start[row])
       return cvtm_fail(error, CVTM_ERROR_INPUT,
                        "%s: row %lld ends before it starts: row starts must not decrease", name,
                        (long long)row + 1);
-    }
   }
-  if (matrix->row_start[matrix->rows] > 0 && (matrix->column == NULL || matrix->value == NULL)) {
+  if (matrix->row_start[matrix->rows] > 0 && (matrix->column == NULL || matrix->value == NULL))
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no columns or values", name);
-  }
   return check_rows(matrix, name, threads, check_entries, error);
 }
 
@@ -139,10 +130,9 @@ cvtm_status cvtm_csr_check(const cvtm_csr *matrix, const char *name, cvtm_error 
 cvtm_status cvtm_csr_check_square(const cvtm_csr *matrix, const char *name, int threads,
                                   cvtm_error *error) {
   CVTM_TRY(check_structure(matrix, name, threads, error));
-  if (matrix->rows != matrix->columns) {
+  if (matrix->rows != matrix->columns)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %lld rows and %lld columns: not square", name,
                      (long long)matrix->rows, (long long)matrix->columns);
-  }
   return check_rows(matrix, name, threads, check_diagonal_entry, error);
 }
 

@@ -422,9 +422,8 @@ static cvtm_status sort_by_colour(cvtm_device *device, host_level *d) {
 cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *h, cvtm_arrays arrays) {
   const int capacity = (int)(sizeof h->owned / sizeof h->owned[0]);
   for (const cvtm_array *a = arrays.array; a->memory != NULL; ++a) {
-    if (h->owned_count == capacity) {
+    if (h->owned_count == capacity)
       return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_INTERNAL, "too many arrays");
-    }
     CVTM_TRY(cvtm_device_allocate(h->device, a->count, a->size, a->memory));
     h->owned[h->owned_count++] = *a->memory;
   }
@@ -441,10 +440,9 @@ static cvtm_status copy_to_hierarchy(cvtm_hierarchy *h, const void *from, cvtm_a
 static cvtm_status upload_order(cvtm_hierarchy *h, host_level *d) {
   const int64_t rows = d->matrix.rows;
   cvtm_status status = cvtm_device_allocate(h->device, rows, CVTM_TYPED(d->device_order));
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status =
         cvtm_device_copy_in(h->device, d->device_order, d->order, (size_t)rows * sizeof *d->order);
-  }
   if (status != CVTM_OK) return status;
   return copy_to_hierarchy(h, d->place, (cvtm_array)CVTM_ARRAY(d->device_place, rows));
 }
@@ -488,9 +486,8 @@ static cvtm_status upload_centres(cvtm_hierarchy *h, const host_level *fine,
                                   const host_level *coarse, const int32_t *centre,
                                   cvtm_level *level) {
   int32_t *sorted = malloc(((size_t)level->rows + 1) * sizeof *sorted);
-  if (sorted == NULL) {
+  if (sorted == NULL)
     return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "no memory for an order");
-  }
   for (int64_t k = 0; k < level->rows; ++k) sorted[k] = fine->place[centre[coarse->order[k]]];
   const cvtm_status status =
       copy_to_hierarchy(h, sorted, (cvtm_array)CVTM_ARRAY(level->centre, level->rows));
@@ -544,12 +541,10 @@ static cvtm_status add_coarse(cvtm_hierarchy *h, const cvtm_hierarchy_options *o
     status = cvtm_csr_galerkin(&fine->matrix, &t.prolongation, &t.restriction, threads,
                                &coarse->matrix, error);
     if (status == CVTM_OK) status = build_level(h, coarse);
-    if (status == CVTM_OK) {
+    if (status == CVTM_OK)
       status = upload_matrix(h, &t.prolongation, fine, coarse, &level->prolongation);
-    }
-    if (status == CVTM_OK) {
+    if (status == CVTM_OK)
       status = upload_matrix(h, &t.restriction, NULL, fine, &level->restriction);
-    }
     if (status == CVTM_OK) status = cvtm_sell_find_runs(h->device, &level->restriction);
     if (status == CVTM_OK) status = upload_centres(h, fine, coarse, t.centre, &level[1]);
   }

@@ -90,9 +90,8 @@ static cvtm_status pdas_step(cvtm_sparse_solver *s, double *changes) {
   cvtm_status status =
       h->table->sum(h->device, &level, h->count > 1 ? &h->level[1] : NULL, NULL,
                     CVTM_SUM_ACTIVE_SET, 0, CVTM_USE_NOTHING, s->partial, s->state);
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = cvtm_device_copy_out(h->device, changes, &s->state->sums.at[0], sizeof *changes);
-  }
   if (status == CVTM_OK) status = h->table->clip(h->device, &level, 1);
   if (in->band.diagonal != NULL)
     return status == CVTM_OK ? h->table->tridiagonal(h->device, &level, &in->band) : status;
@@ -207,9 +206,8 @@ static cvtm_status pdas_solve(cvtm_lcp *lcp, const double *b, const double *lowe
 cvtm_status cvtm_pdas_prepare(cvtm_sparse_solver *s, int is_band) {
   const cvtm_hierarchy *h = &s->hierarchy;
   pdas *in = calloc(1, sizeof *in);
-  if (in == NULL) {
+  if (in == NULL)
     return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "no memory for a solver");
-  }
   s->own = in;
   in->residual = s->direction;
   if (is_band) return CVTM_OK;

@@ -63,14 +63,12 @@ static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, 
   cvtm_status status = cvtm_device_allocate(device, slices + 1, CVTM_TYPED(sell->slice_start));
   if (status == CVTM_OK)
     status = table->slice_sizes(device, &work->csr, order, sell->uniform, work->counts);
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = cvtm_scan_64(device, work->counts, slices, sell->slice_start, work->workspace,
                           work->workspace_bytes);
-  }
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = cvtm_device_copy_out(device, &sell->entries, sell->slice_start + slices,
                                   sizeof sell->entries);
-  }
   if (status == CVTM_OK)
     status = cvtm_device_allocate_arrays(device,
                                          (cvtm_arrays){{CVTM_ARRAY(sell->column, sell->entries),
@@ -92,10 +90,9 @@ static cvtm_status choose_slice_size(cvtm_device *device, const cvtm_csr *matrix
     const int64_t length = matrix->row_start[row + 1] - matrix->row_start[row];
     longest = length > longest ? length : longest;
   }
-  if (longest > INT32_MAX / CVTM_SLICE_ROWS) {
+  if (longest > INT32_MAX / CVTM_SLICE_ROWS)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_INPUT,
                      "a row of %lld entries is too long for a sliced matrix", (long long)longest);
-  }
   const int64_t entries = matrix->row_start[matrix->rows];
   *uniform = longest * matrix->rows <= entries + entries / 32 ? longest * CVTM_SLICE_ROWS : 0;
   return CVTM_OK;
@@ -245,27 +242,24 @@ cvtm_status cvtm_colouring_create_grid(int64_t width, int64_t height, int32_t co
 static cvtm_status check_row(const cvtm_csr *matrix, const cvtm_colouring *colouring, int64_t row,
                              cvtm_error *error) {
   const int32_t colour = colouring->colour[row];
-  if (colour < 0 || colour >= colouring->count) {
+  if (colour < 0 || colour >= colouring->count)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "row %lld: colour %ld is not within 0 .. %ld",
                      (long long)row + 1, (long)colour, (long)colouring->count - 1);
-  }
   for (int64_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; ++k) {
     const int32_t column = matrix->column[k];
-    if (column != row && column < colouring->rows && colouring->colour[column] == colour) {
+    if (column != row && column < colouring->rows && colouring->colour[column] == colour)
       return cvtm_fail(error, CVTM_ERROR_INPUT, "row %lld has the colour of row %lld beside it",
                        (long long)row + 1, (long long)column + 1);
-    }
   }
   return CVTM_OK;
 }
 
 cvtm_status cvtm_colouring_check(const cvtm_csr *matrix, const cvtm_colouring *colouring,
                                  int threads, cvtm_error *error) {
-  if (colouring->rows != matrix->rows) {
+  if (colouring->rows != matrix->rows)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "the colouring has %lld rows, but the matrix has %lld",
                      (long long)colouring->rows, (long long)matrix->rows);
-  }
   int64_t first = matrix->rows;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(min : first)
   for (int64_t row = 0; row < matrix->rows; ++row)

@@ -139,10 +139,9 @@ __global__ void check_start(int64_t *verdict, int64_t count) {
 __device__ void check_row(const double *b, const double *lower, const double *upper,
                           int64_t *verdict, int64_t i) {
   const int found = cvtm_check_entry(b, lower, upper, i);
-  if (found != 0) {
+  if (found != 0)
     atomicMin(reinterpret_cast<unsigned long long *>(verdict + found - 1),
               static_cast<unsigned long long>(i));
-  }
 }
 
 cvtm_status check(cvtm_device *device, const double *b, const double *lower, const double *upper,

@@ -25,9 +25,8 @@ cvtm_status cvtm_sparse_open(const cvtm_lcp_table *table, cvtm_device *device,
                              const cvtm_csr *matrix, const cvtm_hierarchy_options *hierarchy,
                              const cvtm_lcp_options *options, cvtm_lcp **lcp) {
   cvtm_sparse_solver *s = calloc(1, sizeof *s);
-  if (s == NULL) {
+  if (s == NULL)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a solver");
-  }
   *lcp = &s->head;
   const cvtm_status status = cvtm_lcp_open(&s->head, table, device, matrix->rows, options);
   return status == CVTM_OK ? allocate_parts(s, matrix, hierarchy) : status;
@@ -282,10 +281,9 @@ enum {
 static cvtm_status search_along_correction(cvtm_sparse_solver *s, const cvtm_level *level) {
   const cvtm_hierarchy *h = &s->hierarchy;
   cvtm_status status = h->table->direction(h->device, level, level + 1, s->direction);
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = h->table->sum(h->device, level, NULL, s->direction, CVTM_SUM_LINE_SEARCH, 0,
                            CVTM_USE_STEP, s->partial, s->state);
-  }
   return status;
 }
 
@@ -347,12 +345,9 @@ static cvtm_status start_nested(cvtm_sparse_solver *s) {
   for (int l = first; l > 0 && status == CVTM_OK; --l) {
     double norm = 0;
     status = cvtm_sparse_norm(s, l, &norm);
-    if (status == CVTM_OK) {
+    if (status == CVTM_OK)
       status = run_level(s, l, s->head.options.tolerance * norm, NESTED_CYCLES, WINDOW);
-    }
-    if (status == CVTM_OK) {
-      status = h->table->refine(h->device, &h->level[l - 1], &h->level[l]);
-    }
+    if (status == CVTM_OK) status = h->table->refine(h->device, &h->level[l - 1], &h->level[l]);
   }
   return status;
 }
@@ -365,9 +360,8 @@ static cvtm_status multigrid_solve(cvtm_lcp *lcp, const double *b, const double 
   cvtm_status status = cvtm_sparse_load(s, b, lower, upper, x, warm, &target);
   const int is_nested = lcp->options.nested && !warm;
   if (status == CVTM_OK && is_nested) status = start_nested(s);
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = run_level(s, 0, target, lcp->options.max_iterations, is_nested ? WINDOW : FAR_WINDOW);
-  }
   const int stop = s->host.loop.stop;
   if (status == CVTM_OK && (stop == CVTM_UNDECIDED || stop == CVTM_LCP_STALLED))
     status = cvtm_pdas_continue(s, target);

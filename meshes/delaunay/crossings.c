@@ -285,9 +285,8 @@ cvtm_status cvtm_find_crossed(const double *points, int64_t count, const int32_t
   cvtm_status status = make_grid(points, count, &grid, error);
   if (status == CVTM_OK && s.sides == NULL) status = no_memory_for_edges(edge_count, error);
   if (status == CVTM_OK) {
-    for (int64_t e = 0; e < edge_count; ++e) {
+    for (int64_t e = 0; e < edge_count; ++e)
       s.sides[e] = make_side(grid[edges[2 * e]], grid[edges[2 * e + 1]]);
-    }
     status = sweep_edges(&s, error);
   }
   if (status == CVTM_OK && s.pair[0] >= 0) {

@@ -9,10 +9,9 @@ static cvtm_status find_bounds(const double *points, int64_t count, cvtm_bounds 
   for (int64_t i = 0; i < count; ++i) {
     for (int axis = 0; axis < 2; ++axis) {
       const double v = points[2 * i + axis];
-      if (!(fabs(v) <= CVTM_LARGEST_COORDINATE)) {
+      if (!(fabs(v) <= CVTM_LARGEST_COORDINATE))
         return cvtm_fail(error, CVTM_ERROR_INPUT, "point %lld: coordinate %g is %s", (long long)i,
                          v, isfinite(v) ? "too large" : "not finite");
-      }
       if (v < box->low[axis]) box->low[axis] = v;
       if (v > box->high[axis]) box->high[axis] = v;
     }

@@ -139,10 +139,9 @@ static cvtm_status flag_undecided(cvtm_device *device, const cvtm_star_tree *tre
 static void mark_hull(const cvtm_star_tree *tree, const cvtm_star_fan *fan, int32_t *undecided) {
   for (int k = 0; k < 2 && fan->open; ++k) {
     int32_t *const flag = undecided + tree->vertex[fan->end[k]];
-    if (*flag) {
+    if (*flag)
 #pragma omp atomic write
       *flag = 2;
-    }
   }
 }
 

@@ -226,13 +226,12 @@ static cvtm_status contour_of(const cvtm_contour_picture *picture,
   if (status == CVTM_OK && picture->border != CVTM_BORDER_EMPTY)
     status = cvtm_contour_add_sides(picture, &made, error);
   if (status == CVTM_OK && smooth) status = cvtm_contour_fit(picture, &made, error);
-  if (status == CVTM_OK && made.arc_count == 0) {
+  if (status == CVTM_OK && made.arc_count == 0)
     status = cvtm_fail(error, CVTM_ERROR_INPUT,
                        made.dropped > 0 ? "the domain is empty: nothing in it is larger than %g "
                                           "square pixels"
                                         : "the domain is empty: no pixel is at least half covered",
                        options->smallest);
-  }
   if (status == CVTM_OK) {
     made.area = regions_area(&made);
     status = cvtm_contour_find_corners(&made, picture, options->corner_angle, error);
@@ -327,11 +326,10 @@ static cvtm_status contour_finish_polygons(int width, int height,
                                            const cvtm_contour_options *options, cvtm_contour *made,
                                            cvtm_error *error) {
   cvtm_status status = CVTM_OK;
-  if (made->arc_count == 0) {
+  if (made->arc_count == 0)
     status = cvtm_fail(error, CVTM_ERROR_INPUT,
                        "the domain is empty: nothing in it is larger than %g square pixels",
                        options->smallest);
-  }
   if (status == CVTM_OK && options->border == CVTM_BORDER_PERIODIC)
     status = contour_pair_rings(made, width, height, error);
   if (status == CVTM_OK) made->area = regions_area(made);
@@ -385,10 +383,9 @@ cvtm_status cvtm_contour_coverage(const cvtm_contour *contour, int width, int he
   accumulator to = {rows, width};
   for (int64_t arc = 0; arc < contour->arc_count; ++arc) {
     const int side = (contour->left[arc] != 0) - (contour->right[arc] != 0);
-    for (int64_t k = contour->start[arc]; k + 1 < contour->start[arc + 1] && side != 0; ++k) {
+    for (int64_t k = contour->start[arc]; k + 1 < contour->start[arc + 1] && side != 0; ++k)
       cvtm_cover_edge(contour->points + 2 * k, contour->points + 2 * k + 2, side, all, add_change,
                       &to);
-    }
   }
   for (int j = 0; j < height; ++j) {
     double sum = 0;

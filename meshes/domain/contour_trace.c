@@ -301,9 +301,8 @@ static cvtm_status collect_arcs(const tracer *t, double smallest, cvtm_contour *
   cvtm_scratch memory = {0};
   incidence n = {0};
   cvtm_status status = find_incidence(t, &memory, &n);
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = cvtm_contour_allocate(t->segment_count, 2 * t->segment_count, made, t->error);
-  }
   int64_t points = 0;
   for (int closed = 0; closed < 2 && status == CVTM_OK; ++closed) {
     for (int64_t s = 0; s < t->segment_count; ++s) {

@@ -49,9 +49,7 @@ static void adjacency_of_line(const cvtm_mesh *mesh, cvtm_placed *order, adjacen
     const cvtm_placed *last = distinct > 0 ? &order[distinct - 1] : NULL;
     if (!last || last->x != order[i].x || last->y != order[i].y) order[distinct++] = order[i];
   }
-  for (int64_t i = 0; i < distinct; ++i) {
-    start[order[i].index + 2] = (i > 0) + (i + 1 < distinct);
-  }
+  for (int64_t i = 0; i < distinct; ++i) start[order[i].index + 2] = (i > 0) + (i + 1 < distinct);
   for (int64_t v = 0; v < mesh->vertex_count; ++v) start[v + 2] += start[v + 1];
   for (int64_t i = 0; i < distinct; ++i) {
     const int64_t v = order[i].index;
@@ -141,10 +139,9 @@ static cvtm_status make_workspace(int64_t largest, cvtm_scratch *memory, workspa
                                   cvtm_error *error) {
   /* Every neighbour adds at most one corner to the four of the rectangle; rings also keep the
    * corners that were cut off. */
-  if (largest > INT32_MAX / 2 - 8) {
+  if (largest > INT32_MAX / 2 - 8)
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "a cell may have too many corners: %lld",
                      (long long)largest);
-  }
   const size_t corners = (size_t)largest + 8, ring = 2 * (size_t)largest + 8;
   work->capacity = (int32_t)corners;
   work->sites = cvtm_scratch_take(memory, corners, sizeof *work->sites);
@@ -242,9 +239,8 @@ static int32_t cut_ring(workspace *work, const neighbor_site *site, int32_t corn
 }
 
 static void clip_by_direction(workspace *work, int32_t sites) {
-  for (int32_t k = 0; k < sites; ++k) {
+  for (int32_t k = 0; k < sites; ++k)
     work->sites[k].angle = atan2(work->sites[k].dy, work->sites[k].dx);
-  }
   qsort(work->sites, (size_t)sites, sizeof *work->sites, compare_angles);
   int32_t used = work->count;
   for (int32_t k = 0; k < used; ++k)
@@ -326,22 +322,19 @@ static int make_cells(const cvtm_mesh *mesh, const adjacency *adjacent, cvtm_dom
 }
 
 static cvtm_status check_mesh(const cvtm_mesh *mesh, cvtm_error *error) {
-  if (mesh->vertex_count < 1 || mesh->vertex_count > INT32_MAX || !mesh->points) {
+  if (mesh->vertex_count < 1 || mesh->vertex_count > INT32_MAX || !mesh->points)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the mesh has no vertices");
-  }
-  if (mesh->triangle_count == 0 && !mesh->collinear) {
+  if (mesh->triangle_count == 0 && !mesh->collinear)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the mesh has no triangles");
-  }
   return cvtm_check_corners(mesh, error);
 }
 
 cvtm_status cvtm_cells_create(const cvtm_mesh *mesh, cvtm_domain domain, cvtm_cells *cells,
                               cvtm_error *error) {
   if (!mesh || !cells) return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no mesh or no cells");
-  if (domain.width < 1 || domain.height < 1) {
+  if (domain.width < 1 || domain.height < 1)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a domain of %d x %d", domain.width,
                      domain.height);
-  }
   CVTM_TRY(check_mesh(mesh, error));
   cvtm_scratch memory = {0};
   adjacency adjacent = {0};
@@ -466,10 +459,9 @@ cvtm_status cvtm_cells_of_domain(const cvtm_mesh *mesh, cvtm_cells *cells, cvtm_
   cvtm_status status = CVTM_OK;
   if (memory.failed || !b.made.start || !b.made.corners || !b.made.neighbors)
     status = no_memory_for_cells(mesh->vertex_count, error);
-  if (status == CVTM_OK) {
+  if (status == CVTM_OK)
     status = cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count, b.twin,
                              NULL, error);
-  }
   if (status == CVTM_OK) {
     cvtm_list_by_key(mesh->triangles, 3 * mesh->triangle_count, mesh->vertex_count, start, leaving);
     for (int64_t t = 0; t < mesh->triangle_count; ++t) find_centre(&b, t, b.centre + 2 * t);

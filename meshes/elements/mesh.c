@@ -338,10 +338,9 @@ static void count_degrees(const vertex_star *stars, cvtm_quality *quality) {
     quality->interior_vertices++;
     quality->degree_histogram[degree < bins ? degree : bins - 1]++;
   }
-  if (quality->interior_vertices > 0) {
+  if (quality->interior_vertices > 0)
     quality->degree6_share =
         (double)quality->degree_histogram[6] / (double)quality->interior_vertices;
-  }
 }
 
 /* ---- All triangles ---- */

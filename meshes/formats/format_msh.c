@@ -192,9 +192,8 @@ static int node_count_of(int64_t type) {
 static cvtm_status read_element_nodes(reader *r, int64_t type) {
   const int count = node_count_of(type);
   double index[6];
-  if (count == 0) {
+  if (count == 0)
     return cvtm_source_fail(r->source, "an element of type %" PRId64 " is not a triangle", type);
-  }
   for (int k = 0; k < count; ++k) {
     int64_t tag;
     CVTM_TRY(read_tag(r, "node tag", &tag));
@@ -256,9 +255,8 @@ static cvtm_status read_format(reader *r) {
   CVTM_TRY(cvtm_source_expect(s, "$MeshFormat"));
   if (!cvtm_source_token(s, &version)) return cvtm_source_fail(s, "no version");
   r->old = cvtm_token_is(version, "2.2") || cvtm_token_is(version, "2");
-  if (!r->old && !cvtm_token_is(version, "4.1")) {
+  if (!r->old && !cvtm_token_is(version, "4.1"))
     return cvtm_source_fail(s, "only versions 4.1 and 2.2 are supported");
-  }
   cvtm_status status = read_int(r, 0, 1, "file type", &binary);
   if (status == CVTM_OK) status = read_count(r, "data size", &size);
   if (status != CVTM_OK) return status;
@@ -376,9 +374,8 @@ static cvtm_status read_section(reader *r, cvtm_token name) {
     if (status == CVTM_OK) status = sort_tags(&r->nodes, s);
     r->sorted = 1;
   } else {
-    if (!r->sorted || r->elements_seen) {
+    if (!r->sorted || r->elements_seen)
       return cvtm_source_fail(s, "$Elements appears twice or before $Nodes");
-    }
     r->elements_seen = 1;
     status = r->old ? read_elements_2(r) : read_elements(r);
   }

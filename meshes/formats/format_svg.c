@@ -455,9 +455,8 @@ static cvtm_status draw_cubic(outline *o, pen *p, const double control[6]) {
   p->y = y[3];
   for (int k = 0; k < 4; ++k) affine_apply(&o->transform, &x[k], &y[k]);
   double bend = 0;
-  for (int k = 0; k < 2; ++k) {
+  for (int k = 0; k < 2; ++k)
     bend = fmax(bend, hypot(x[k] - 2 * x[k + 1] + x[k + 2], y[k] - 2 * y[k + 1] + y[k + 2]));
-  }
   double extent = 0;
   for (int k = 1; k < 4; ++k) extent = fmax(extent, hypot(x[k] - x[0], y[k] - y[0]));
   /* A chord over 1/n of the parameter is off by at most 6 bend / (8 n^2). */
@@ -629,15 +628,13 @@ static cvtm_status read_path(cvtm_source *s, outline *o) {
       continue;
     }
     const int wanted = arguments_of(large);
-    if (wanted == 0) {
+    if (wanted == 0)
       return cvtm_source_fail(s, "path command `%c` is not supported", command ? command : '?');
-    }
     double a[7];
     for (int k = 0; k < wanted; ++k) {
       const int is_flag = large == 'A' && (k == 3 || k == 4);
-      if (!(is_flag ? take_flag(s, &a[k]) : svg_take_number(s, &a[k]))) {
+      if (!(is_flag ? take_flag(s, &a[k]) : svg_take_number(s, &a[k])))
         return cvtm_source_fail(s, "path command `%c` needs %d numbers", command, wanted);
-      }
       const int vertical = large == 'V' || (large != 'H' && (wanted - k) % 2 == 1);
       if (relative && (large != 'A' || k >= 5)) a[k] += vertical ? p.y : p.x;
     }

@@ -149,9 +149,8 @@ static int parse_type(const char *text, cvtm_scalar *type) {
 static cvtm_status start_file(document *d, const char **attributes) {
   cvtm_source *s = d->source;
   const char *compressor = cvtm_xml_attribute(attributes, "compressor");
-  if (!attribute_is(attributes, "type", "UnstructuredGrid")) {
+  if (!attribute_is(attributes, "type", "UnstructuredGrid"))
     return cvtm_source_fail(s, "not an unstructured grid");
-  }
   if (compressor != NULL && *compressor != 0) {
     d->compression = compressor_named(compressor);
     if (d->compression == CVTM_COMPRESS_NONE)
@@ -186,12 +185,10 @@ static cvtm_status start_array(document *d, const char **attributes) {
   a->seen = 1;
   a->line = s->line;
   const char *type = cvtm_xml_attribute(attributes, "type");
-  if (type == NULL || !parse_type(type, &a->type)) {
+  if (type == NULL || !parse_type(type, &a->type))
     return cvtm_source_fail(s, "a data array has no known type");
-  }
-  if (a == &d->points && !attribute_is(attributes, "NumberOfComponents", "3")) {
+  if (a == &d->points && !attribute_is(attributes, "NumberOfComponents", "3"))
     return cvtm_source_fail(s, "the points do not have three components");
-  }
   if (attribute_is(attributes, "format", "appended")) {
     int64_t offset = 0;
     a->how = APPENDED;
@@ -201,9 +198,8 @@ static cvtm_status start_array(document *d, const char **attributes) {
   }
   const int text = attribute_is(attributes, "format", "ascii") ||
                    cvtm_xml_attribute(attributes, "format") == NULL;
-  if (!text && !attribute_is(attributes, "format", "binary")) {
+  if (!text && !attribute_is(attributes, "format", "binary"))
     return cvtm_source_fail(s, "a data array has an unknown format");
-  }
   a->how = text ? TEXT : BASE64;
   a->begin = s->at;
   /* another element, such as a range, may follow the values inside this element */
@@ -216,9 +212,8 @@ static cvtm_status start_array(document *d, const char **attributes) {
 static cvtm_status start_appended(document *d, const char **attributes) {
   cvtm_source *s = d->source;
   d->appended_raw = attribute_is(attributes, "encoding", "raw");
-  if (!d->appended_raw && !attribute_is(attributes, "encoding", "base64")) {
+  if (!d->appended_raw && !attribute_is(attributes, "encoding", "base64"))
     return cvtm_source_fail(s, "appended data of an unknown encoding");
-  }
   const unsigned char *mark = memchr(s->data + s->at, '_', s->size - s->at);
   if (mark == NULL) return cvtm_source_fail(s, "appended data do not start with '_'");
   d->appended = (size_t)(mark - s->data) + 1;
@@ -228,9 +223,8 @@ static cvtm_status start_appended(document *d, const char **attributes) {
 static cvtm_status start_element(void *context, const char *name, const char **attributes,
                                  int *stop) {
   document *d = context;
-  if (!d->file_seen && strcmp(name, "VTKFile") != 0) {
+  if (!d->file_seen && strcmp(name, "VTKFile") != 0)
     return cvtm_source_fail(d->source, "not a VTK file");
-  }
   if (strcmp(name, "VTKFile") == 0) {
     d->file_seen = 1;
     return start_file(d, attributes);
@@ -303,9 +297,8 @@ static size_t decode_base64(const unsigned char *text, size_t length, unsigned c
     }
     bits = bits << 6 | (uint32_t)value;
     if (++held < 4) continue;
-    for (int b = 0; b < 3 - padding && made < most; ++b) {
+    for (int b = 0; b < 3 - padding && made < most; ++b)
       bytes[made++] = (unsigned char)(bits >> (16 - 8 * b) & 255);
-    }
     bits = 0;
     held = padding = 0;
   }
@@ -411,18 +404,16 @@ static cvtm_status take_array(document *d, const array *a, const char *what, int
   /* A value takes at least one byte, and zlib expands a byte to at most 1032. This test also
    * prevents overflow in the products below. */
   const uint64_t most = d->compression != CVTM_COMPRESS_NONE ? 1032 : 1;
-  if ((uint64_t)count / most > s->size) {
+  if ((uint64_t)count / most > s->size)
     return cvtm_source_fail(s, "the header claims more %s than the file can hold", what);
-  }
   if (a->how == TEXT) {
     cvtm_source inner = *s;
     inner.at = a->begin;
     inner.size = a->end;
     return cvtm_source_values(&inner, a->type, count, values);
   }
-  if (a->how == APPENDED && (d->appended == 0 || a->begin > s->size - d->appended)) {
+  if (a->how == APPENDED && (d->appended == 0 || a->begin > s->size - d->appended))
     return cvtm_source_fail(s, "the %s are not in the appended data", what);
-  }
   return d->compression != CVTM_COMPRESS_NONE ? take_packed(d, a, count, values)
                                               : take_plain(d, a, count, values);
 }
@@ -431,9 +422,8 @@ static cvtm_status build_mesh(document *d, cvtm_builder *b) {
   double *points = NULL, *offsets = NULL, *connectivity = NULL, *types = NULL;
   int64_t cells = d->cell_count, corners = 0;
   cvtm_status status = CVTM_OK;
-  if (d->vertex_count > 0) {
+  if (d->vertex_count > 0)
     status = take_array(d, &d->points, "points", 3 * d->vertex_count, &points);
-  }
   if (status == CVTM_OK && d->field.seen)
     status = take_array(d, &d->field, "point data", d->vertex_count, &b->values);
   if (status == CVTM_OK) status = cvtm_builder_vertices(b, points, d->vertex_count);

@@ -28,10 +28,9 @@ cvtm_status cvtm_source_fail(cvtm_source *source, const char *format, ...) {
   vsnprintf(reason, sizeof reason, format, arguments);
   cvtm_numeric_locale_leave(locale);
   va_end(arguments);
-  if (source->binary || source->offsets) {
+  if (source->binary || source->offsets)
     return cvtm_fail(source->error, CVTM_ERROR_INPUT, "%s: byte %zu: %s", source->name, source->at,
                      reason);
-  }
   return cvtm_fail(source->error, CVTM_ERROR_INPUT, "%s: line %" PRId64 ": %s", source->name,
                    source->line, reason);
 }
@@ -129,9 +128,8 @@ cvtm_status cvtm_source_integer(cvtm_source *s, cvtm_scalar type, int64_t low, i
                                 const char *what, int64_t *value) {
   double v;
   CVTM_TRY(cvtm_source_value(s, type, &v));
-  if (!(v >= (double)low && v <= (double)high && fabs(v) < 0x1p62) || v != (double)(int64_t)v) {
+  if (!(v >= (double)low && v <= (double)high && fabs(v) < 0x1p62) || v != (double)(int64_t)v)
     return cvtm_source_fail(s, "%s out of range", what);
-  }
   *value = (int64_t)v;
   return CVTM_OK;
 }
@@ -155,10 +153,9 @@ cvtm_status cvtm_source_values(cvtm_source *s, cvtm_scalar type, int64_t count, 
   size_t rest = s->size - s->at;
   /* in text a value takes at least a digit and a blank, the last one only a digit */
   size_t most = s->binary ? rest / cvtm_scalar_size(type) : (rest + 1) / 2;
-  if (count < 0 || (uint64_t)count > most) {
+  if (count < 0 || (uint64_t)count > most)
     return cvtm_source_fail(
         s, "%" PRId64 " values are promised, but the file is too short for them", count);
-  }
   double *v = malloc(((size_t)count + 1) * sizeof *v);
   if (v == NULL) return cvtm_source_no_memory(s);
   if (s->binary) {

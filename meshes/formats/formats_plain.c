@@ -53,9 +53,8 @@ static cvtm_status read_obj_vertex(cvtm_source *s, cvtm_builder *b) {
   double v[3];
   for (int k = 0; k < 3; ++k) {
     cvtm_token token;
-    if (!cvtm_source_line_token(s, &token) || !cvtm_token_number(token, &v[k])) {
+    if (!cvtm_source_line_token(s, &token) || !cvtm_token_number(token, &v[k]))
       return cvtm_source_fail(s, "a vertex needs three numbers");
-    }
   }
   return cvtm_builder_vertex(b, v[0], v[1], v[2]);
 }
@@ -69,9 +68,8 @@ static cvtm_status read_obj_face(cvtm_source *s, cvtm_builder *b) {
     size_t length = 0; /* ignore the texture or normal after a slash */
     while (length < token.length && token.text[length] != '/') ++length;
     token.length = length;
-    if (!cvtm_token_number(token, &index[corners])) {
+    if (!cvtm_token_number(token, &index[corners]))
       return cvtm_source_fail(s, "malformed vertex index");
-    }
     index[corners] += index[corners] < 0 ? (double)b->vertex_count : -1;
     ++corners;
   }

@@ -380,18 +380,15 @@ static cvtm_status drop_middle_nodes(cvtm_builder *b, cvtm_error *error) {
 /* Moves the arrays of the builder into the mesh. */
 static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *name,
                                cvtm_error *error) {
-  if (b->vertex_count == 0) {
+  if (b->vertex_count == 0)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the mesh has no vertex", name);
-  }
   CVTM_TRY(b->middle != NULL ? drop_middle_nodes(b, error) : CVTM_OK);
   cvtm_mesh made = {.vertex_count = b->vertex_count,
                     .triangle_count = b->triangle_count,
                     .points = b->points,
                     .triangles = b->triangles};
   if (made.triangles == NULL) made.triangles = malloc(sizeof *made.triangles);
-  if (made.triangles == NULL) {
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
-  }
+  if (made.triangles == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
   b->triangles = made.triangles;
   made.collinear = made.triangle_count == 0;
   made.file_top = flip(made.points, made.vertex_count);

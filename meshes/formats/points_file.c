@@ -192,9 +192,8 @@ static cvtm_status read_point(table *t, cvtm_csv_line line) {
   cvtm_csv_field field;
   for (int column = 0; found < 2 && cvtm_csv_next_field(&line, &field); ++column) {
     if (column != t->x_column && column != t->y_column) continue;
-    if (!cvtm_token_number(token_of(field), column == t->x_column ? &x : &y)) {
+    if (!cvtm_token_number(token_of(field), column == t->x_column ? &x : &y))
       return cvtm_source_fail(t->source, "expected a number in column %d", column + 1);
-    }
     ++found;
   }
   if (found < 2) return cvtm_source_fail(t->source, "a point needs two numbers");
@@ -233,10 +232,9 @@ static cvtm_status read_table(cvtm_source *s, int is_xyz, table *t) {
     CVTM_TRY(t->class_column >= 0 ? read_class(t, line) : CVTM_OK);
     CVTM_TRY(read_point(t, line));
   }
-  if (t->announced >= 0 && t->announced != t->count) {
+  if (t->announced >= 0 && t->announced != t->count)
     return cvtm_source_fail(s, "%" PRId64 " points are announced but %" PRId64 " follow",
                             t->announced, t->count);
-  }
   return CVTM_OK;
 }
 

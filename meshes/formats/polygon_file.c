@@ -65,14 +65,12 @@ static int64_t finished_points(const cvtm_ring_collector *c) {
 
 cvtm_status cvtm_ring_add_point(cvtm_ring_collector *c, double x, double y) {
   const double furthest = 1e15; /* thousandths of a millimetre between points on the earth */
-  if (!(fabs(x) <= furthest) || !(fabs(y) <= furthest)) {
+  if (!(fabs(x) <= furthest) || !(fabs(y) <= furthest))
     return cvtm_source_fail(c->source, "the point (%g, %g) is too far away", x, y);
-  }
   const int64_t at = finished_points(c) + c->open;
-  if (++c->read > CVTM_POLYGON_CORNERS_MAX) {
+  if (++c->read > CVTM_POLYGON_CORNERS_MAX)
     return cvtm_source_fail(c->source, "more than %d corners, counting the chords of curves",
                             CVTM_POLYGON_CORNERS_MAX);
-  }
   if (!cvtm_grow(&c->rings.points, 2 * sizeof *c->rings.points, &c->point_capacity, at + 1))
     return cvtm_source_no_memory(c->source);
   double *p = c->rings.points + 2 * at;
@@ -485,10 +483,9 @@ static cvtm_status read_json_ring(const cJSON *ring, cvtm_ring_collector *c) {
   cJSON_ArrayForEach(position, ring) {
     const cJSON *x = cJSON_IsArray(position) ? position->child : NULL;
     const cJSON *y = x != NULL ? x->next : NULL;
-    if (!cJSON_IsNumber(x) || !cJSON_IsNumber(y)) {
+    if (!cJSON_IsNumber(x) || !cJSON_IsNumber(y))
       return cvtm_source_fail(c->source, "ring %" PRId64 ": a position needs two numbers",
                               c->rings.ring_count);
-    }
     CVTM_TRY(cvtm_ring_add_point(c, x->valuedouble, y->valuedouble));
   }
   return cvtm_ring_close(c);
@@ -630,13 +627,12 @@ static cvtm_status refuse_pair(const cvtm_polygons *rings, const cvtm_ring_colle
   describe_ring(c, ring < other ? ring : other, first, sizeof first);
   describe_ring(c, ring < other ? other : ring, second, sizeof second);
   find_meeting(rings, pair, place);
-  if (ring == other) {
+  if (ring == other)
     return cvtm_fail(
         error, CVTM_ERROR_INPUT,
         "%s: %s meets itself at (%.9g, %.9g): the edges that begin at (%.9g, %.9g) and at "
         "(%.9g, %.9g)",
         name, first, place[0], place[1], a[0], a[1], b[0], b[1]);
-  }
   return cvtm_fail(
       error, CVTM_ERROR_INPUT,
       "%s: %s and %s cross at (%.9g, %.9g): the edges that begin at (%.9g, %.9g) and at "
@@ -719,9 +715,8 @@ cvtm_status cvtm_polygons_read_bytes(const char *extension, const unsigned char 
   cvtm_status status = cvtm_rings_read(extension, &source, &c);
   if (status == CVTM_OK) status = cvtm_rings_refuse_crossings(&c, name, error);
   if (status == CVTM_OK) status = rings_join(&c.rings, 1, error);
-  if (status == CVTM_OK && c.rings.ring_count == 0) {
+  if (status == CVTM_OK && c.rings.ring_count == 0)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no polygon with an area", name);
-  }
   if (status == CVTM_OK) status = check_rings(&c.rings, name, error);
   if (status == CVTM_OK) {
     *polygons = c.rings;
