@@ -294,7 +294,8 @@ static void make_row(const file *f, const variable *v, int64_t row, int64_t widt
   int32_t *whole = to;
   double *real = to;
   const int32_t *integers = v->from;
-  const double *reals = v->from, *p = reals + 3 * row;
+  const double *reals = v->from;
+  const int64_t x = 3 * row; /* of a point */
   switch (v->content) {
     case INTEGERS:
       for (int64_t k = 0; k < width; ++k) whole[k] = integers[row * width + k] + v->item;
@@ -318,15 +319,15 @@ static void make_row(const file *f, const variable *v, int64_t row, int64_t widt
         real[k] = v->factor * (reals == NULL ? 1 : reals[row * width + k]);
       break;
     case LATITUDE:
-      *real = v->factor * atan2(p[2], hypot(p[0], p[1]));
+      *real = v->factor * atan2(reals[x + 2], hypot(reals[x], reals[x + 1]));
       break;
     case LONGITUDE:
-      *real = atan2(p[1], p[0]);
+      *real = atan2(reals[x + 1], reals[x]);
       if (*real < 0 && v->factor == 1) *real += 2 * CVTM_PI; /* radians */
       *real *= v->factor;
       break;
     case COORDINATE:
-      *real = v->factor * p[v->item];
+      *real = v->factor * reals[x + v->item];
       break;
     case WEIGHTS:
       cvtm_sphere_grid_weights(f->grid, row, NULL, real);
@@ -334,22 +335,22 @@ static void make_row(const file *f, const variable *v, int64_t row, int64_t widt
   }
 }
 
+/* Makes numbers of 4 or 8 bytes big-endian. */
 static void reverse_bytes(void *numbers, int64_t count, int size) {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  const int little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
   char *at = numbers;
-  for (int64_t k = 0; size == 4 && k < count; ++k) {
+  for (int64_t k = 0; little && size == 4 && k < count; ++k) {
     uint32_t word;
     memcpy(&word, at + 4 * k, sizeof word);
     word = __builtin_bswap32(word);
     memcpy(at + 4 * k, &word, sizeof word);
   }
-  for (int64_t k = 0; size == 8 && k < count; ++k) {
+  for (int64_t k = 0; little && size == 8 && k < count; ++k) {
     uint64_t word;
     memcpy(&word, at + 8 * k, sizeof word);
     word = __builtin_bswap64(word);
     memcpy(at + 8 * k, &word, sizeof word);
   }
-#endif
 }
 
 /* A variable is written in parts. While one thread writes a batch of parts, the others make the
