@@ -600,7 +600,7 @@ const cli_option_row cli_option_rows[] = {
    .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter. The other options know the part "
    "by its new name."},
   {"grade", 0, MESH, REAL(run.outline.grade, "G", 0.01, 10), OTHER(DOMAIN),
-   "with --size: how much sizes grow per unit of distance from smaller sizes at the boundary; default: 0.1, with -n 0.2"},
+   "with --size: how much sizes grow per unit of distance from smaller sizes at the boundary; default: 0.15, with -n 0.2"},
   {"simplify", 0, MESH, REAL(run.outline.simplify, "TOL", 0, HUGE_VAL), OTHER(DOMAIN),
    "with --size: replace chains of short edges by edges of the wanted size that are no farther than this from the "
    "outline",

@@ -19,7 +19,7 @@ typedef struct cvtm_sized_options {
   const int32_t *twin; /* per edge of the boundary: the edge that is its translated copy, which is
                           divided in the same way; -1: none; NULL: no edge has a copy */
   double growth; /* increase, per unit of distance, of sizes around edges and gaps of the boundary
-                    with smaller sizes; > 0; 0.1 */
+                    with smaller sizes; > 0; 0.15 */
   int sweeps;    /* number of sweeps, in which all vertices move; 0: keeps the lattice; 16 */
   int (*stop)(const void *context); /* called between sweeps; if it returns nonzero, moves end, and
                                        the result is the mesh so far; NULL: never called */

@@ -515,7 +515,7 @@ cvtm_status run_sizes_mesh(cvtm_outline *o, cvtm_error *error) {
   sizes->options.edge_size = sizes->edge_size;
   sizes->options.twin = o->twin;
   sizes->options.growth = o->options.outline.grade;
-  if (!(sizes->options.growth > 0)) sizes->options.growth = wanted > 0 ? 0.2 : 0.1;
+  if (!(sizes->options.growth > 0)) sizes->options.growth = wanted > 0 ? 0.2 : 0.15;
   sizes->options.stop = run_is_over;
   sizes->options.stop_context = &o->limit;
   if (status == CVTM_OK && wanted > 0) status = fit_number(o, wanted, sizes, error);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 void cvtm_sized_defaults(cvtm_sized_options *options) {
-  *options = (cvtm_sized_options){.length = 1, .growth = 0.1, .sweeps = 16};
+  *options = (cvtm_sized_options){.length = 1, .growth = 0.15, .sweeps = 16};
 }
 
 /* ---- The grid ---- */
