@@ -468,6 +468,17 @@ static cvtm_status divide_once(cvtm_sizer *z, division *d) {
   return status == CVTM_OK ? triangulate_parts(z) : status;
 }
 
+/* Lets vertices on the two sides of narrow places alternate. */
+static cvtm_status alternate(cvtm_sizer *z, division *d) {
+  cvtm_status status = cvtm_sizer_alternate(z, d->first);
+  if (status != CVTM_OK) return status;
+  cvtm_boundary_free(&z->parts);
+  free(z->part_edge);
+  z->part_edge = NULL;
+  status = make_parts(z, d);
+  return status == CVTM_OK ? triangulate_parts(z) : status;
+}
+
 static cvtm_status build_tree(cvtm_sizer *z) {
   return cvtm_size_tree_build(&z->tree) ? CVTM_OK : cvtm_no_memory(z->error, "the sizes");
 }
@@ -486,6 +497,8 @@ cvtm_status cvtm_sizer_divide(cvtm_sizer *z) {
     if (status == CVTM_OK && round + 1 < ROUNDS) status = cvtm_sizer_find_gaps(z, &found);
     z->figures->narrowed += found;
   }
+  if (status == CVTM_OK && z->figures->narrowed > 0 && z->options->twin == NULL)
+    status = alternate(z, &d);
   free(d.first);
   if (status == CVTM_OK) status = match_parts(z);
   if (status == CVTM_OK) status = add_parts(z);

@@ -16,7 +16,7 @@ enum {
 /* Degrees. Vertices at angles below these move: first for the mean of the smallest angles, in which
  * angles below mean_bound count more, in the end to raise the least ones. Vertices at angles below
  * mended_to are removed or added, even if all have the right number of triangles. */
-static const double polished_to = 58, mean_bound = 45.2, mended_to = 40, kept_at = 45;
+static const double polished_to = 58, mean_bound = 45.2, mended_to = 42, kept_at = 45;
 static const double usual = 54; /* a triangle less is better if its smallest angle is below this */
 
 /* ---- Moves ---- */
@@ -100,7 +100,7 @@ static double angle_of(double tangent) {
 }
 
 static double value_of_angle(double angle) {
-  const double heavy = 5, bound = mean_bound * CVTM_PI / 180;
+  const double heavy = 8, bound = mean_bound * CVTM_PI / 180;
   return angle < bound ? bound - heavy * (bound - angle) : angle;
 }
 

@@ -141,6 +141,9 @@ cvtm_status cvtm_sizer_add_source(cvtm_sizer *z, double x, double y, double size
  * vertices that an edge joins, and between vertices and the parts opposite to them. *found: the
  * number of such gaps. */
 cvtm_status cvtm_sizer_find_gaps(cvtm_sizer *z, int64_t *found);
+/* Places the vertices on one side of a narrow part opposite to the middles of the parts on the
+ * other side. first: per given edge, and after the last, its first place; changed. */
+cvtm_status cvtm_sizer_alternate(cvtm_sizer *z, int64_t *first);
 /* The coordinates of a vertex of the divided boundary: the doubles of the input or, on an edge, as
  * close to the edge as doubles allow. */
 void cvtm_sizer_place(const cvtm_sizer *z, int64_t v, double place[2]);

@@ -375,6 +375,22 @@ TEST(test_lattice_follows_sizes) {
   discard(&out);
 }
 
+/* Along the spikes, which point in all directions, the vertices on the two sides alternate. */
+TEST(test_spikes) {
+  output out;
+  begin(5);
+  for (int k = 0; k < 36; ++k) {
+    const double r = k % 3 == 1 ? 100 : 30, angle = pi * (k / 3) / 6 + 0.08 * (k % 3 - 1);
+    (void)add_point(r * cos(angle), r * sin(angle));
+  }
+  close_ring(0, 1, 0);
+  make(&out);
+  (void)check_triangulation(&out);
+  check_places(&out);
+  assert_true(out.first > 40 && out.mean > 55.5);
+  discard(&out);
+}
+
 /* Teeth are two or three edges wide. */
 TEST(test_gear) {
   output out;
