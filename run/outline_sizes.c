@@ -461,7 +461,7 @@ static cvtm_status fit_again(const cvtm_outline *outline, int64_t wanted, run_si
     cvtm_mesh next = {0};
     cvtm_regions divided = {0};
     if (fabs(ratio - 1) < 0.02 || sizes->figures.stopped) break;
-    sizes->factor *= sqrt(ratio);
+    sizes->factor *= factor_for(&sizes->figures, mesh->vertex_count, (double)wanted);
     const cvtm_status status = mesh_below_caps(outline, sizes, &next, &divided, error);
     if (status != CVTM_OK) return status;
     const int is_nearer = fabs((double)next.vertex_count / (double)wanted - 1) < fabs(ratio - 1);
