@@ -3,8 +3,7 @@
  * handle; every call makes its device current for the calling thread. On CUDA, calls enqueue their
  * work on the device's stream, in order, and do not wait for it unless stated otherwise; on the CPU
  * the work is done when the call returns. */
-#ifndef CVTMESH_BASE_DEVICE_H
-#define CVTMESH_BASE_DEVICE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -135,4 +134,3 @@ void cvtm_loop_destroy(cvtm_loop *loop);
 int cvtm_loop_claim(cvtm_device *device, uint64_t *handle);
 
 CVTM_API_END
-#endif

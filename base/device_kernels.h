@@ -1,14 +1,11 @@
 /* Inside base only: the members of a device handle, and the operations that differ between the CPU
  * and CUDA. device.c checks the arguments before it calls a function of the table; these functions
  * write error messages to device->error. */
-#ifndef CVTMESH_BASE_DEVICE_KERNELS_H
-#define CVTMESH_BASE_DEVICE_KERNELS_H
+#pragma once
 
 #include "base/device.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+CVTM_C_BEGIN
 
 typedef struct cvtm_device_table {
   /* Opens CUDA device `index` (ignored on the CPU): sets the description and, on CUDA, the stream,
@@ -77,7 +74,4 @@ int cvtm_cuda_count_devices(const char **reason);
 /* cvtm_cuda_memory in a build with CUDA. */
 int64_t cvtm_cuda_memory_of_device(int index);
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+CVTM_C_END

@@ -1,7 +1,6 @@
 /* Inside the library: vectors and points of the unit sphere. Compiles as C11 and inside CUDA
  * kernels. */
-#ifndef CVTMESH_BASE_SPHERE_H
-#define CVTMESH_BASE_SPHERE_H
+#pragma once
 
 #include "base/portable.h"
 
@@ -81,5 +80,3 @@ CVTM_HD void cvtm_tangents(cvtm_vector s, cvtm_vector *e1, cvtm_vector *e2) {
   *e1 = cvtm_vector_of(1 + sign * s.x * s.x * a, sign * b, -sign * s.x);
   *e2 = cvtm_vector_of(b, sign + s.y * s.y * a, -s.y);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Centroidal Voronoi tessellations of the unit sphere. */
-#ifndef CVTMESH_CVT_SPHERE_H
-#define CVTMESH_CVT_SPHERE_H
+#pragma once
 
 #include "base/device.h"
 #include "meshes/sphere.h"
@@ -66,4 +65,3 @@ cvtm_status cvtm_sphere_energy(cvtm_device *device, const cvtm_sphere_widths *wi
                                double *masses);
 
 CVTM_API_END
-#endif

@@ -1,7 +1,6 @@
 /* Discs in the plane: the area of a polygon that a disc covers, and the coverage of pixels by many
  * discs or strokes. */
-#ifndef CVTMESH_DRAW_DISC_H
-#define CVTMESH_DRAW_DISC_H
+#pragma once
 
 #include "base/domain.h"
 #include "base/status.h"
@@ -45,5 +44,3 @@ cvtm_status cvtm_stroke_coverage(const cvtm_disc_grid *grid, const double *from,
                                  cvtm_error *error);
 
 CVTM_API_END
-
-#endif

@@ -1,7 +1,6 @@
 /* Drawings for pens: dots and lines on a page, in millimetres, with x right and y down from the
  * upper left corner. They are written as SVG, PDF, DXF, HPGL and G-code. */
-#ifndef CVTMESH_DRAW_DRAWING_H
-#define CVTMESH_DRAW_DRAWING_H
+#pragma once
 
 #include "base/status.h"
 
@@ -153,4 +152,3 @@ cvtm_status cvtm_drawing_write(const char *path, const char *extension, const cv
 int cvtm_drawing_writes_pdf(void);
 
 CVTM_API_END
-#endif

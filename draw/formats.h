@@ -1,11 +1,8 @@
 /* The formats of drawings and pictures (meshes/format.h). */
-#ifndef CVTMESH_DRAW_FORMATS_H
-#define CVTMESH_DRAW_FORMATS_H
+#pragma once
 
 #include "draw/drawing.h"
 #include "meshes/format.h"
 
 /* The formats, followed by NULL. */
 extern const cvtm_format *const cvtm_drawing_formats[];
-
-#endif

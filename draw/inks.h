@@ -1,7 +1,6 @@
 /* Inks on white paper: the mixed colour of dots of several inks, and the coverages of inks for a
  * colour. Colours are linear red, green and blue in [0, 1], relative to the paper. */
-#ifndef CVTMESH_DRAW_INKS_H
-#define CVTMESH_DRAW_INKS_H
+#pragma once
 
 #include "base/status.h"
 
@@ -60,5 +59,3 @@ cvtm_status cvtm_inks_choose(const float *rgb, int64_t pixels, int count, cvtm_i
                              cvtm_error *error);
 
 CVTM_API_END
-
-#endif

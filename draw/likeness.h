@@ -1,7 +1,6 @@
 /* Compares a drawing with a picture as they look from a distance: blurs both, then compares them. A
  * colour picture is three consecutive planes of linear red, green and blue. */
-#ifndef CVTMESH_DRAW_LIKENESS_H
-#define CVTMESH_DRAW_LIKENESS_H
+#pragma once
 
 #include "base/domain.h"
 #include "draw/inks.h"
@@ -62,5 +61,3 @@ cvtm_status cvtm_colour_likeness_measure(float *drawing, float *picture, int wid
                                          cvtm_error *error);
 
 CVTM_API_END
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside draw/: lists of nearest points. */
-#ifndef CVTMESH_DRAW_NEAREST_H
-#define CVTMESH_DRAW_NEAREST_H
+#pragma once
 
 #include "base/status.h"
 
@@ -13,5 +12,3 @@
 enum { CVTM_NEAREST_MAX = 16 };
 cvtm_status cvtm_nearest_lists(const double *points, int32_t count, int degree, int threads,
                                int32_t *nearest, cvtm_error *error);
-
-#endif

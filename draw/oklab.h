@@ -1,6 +1,5 @@
 /* OKLab, a perceptually uniform colour space (Ottosson 2020). */
-#ifndef CVTMESH_DRAW_OKLAB_H
-#define CVTMESH_DRAW_OKLAB_H
+#pragma once
 
 #include <math.h>
 
@@ -35,5 +34,3 @@ static inline cvtm_oklab cvtm_oklab_of_linear(const double rgb[3]) {
 static inline double cvtm_oklab_distance(cvtm_oklab p, cvtm_oklab q) {
   return sqrt((p.l - q.l) * (p.l - q.l) + (p.a - q.a) * (p.a - q.a) + (p.b - q.b) * (p.b - q.b));
 }
-
-#endif

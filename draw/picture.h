@@ -1,6 +1,5 @@
 /* The raster picture of a run: density, Voronoi cells, mesh and sites as a PNG. */
-#ifndef CVTMESH_DRAW_PICTURE_H
-#define CVTMESH_DRAW_PICTURE_H
+#pragma once
 
 #include "base/domain.h"
 #include "base/status.h"
@@ -49,5 +48,3 @@ int cvtm_picture_side(cvtm_domain domain, int64_t sites, int64_t asked);
 cvtm_status cvtm_raster_write(const cvtm_raster *raster, const char *path, cvtm_error *error);
 
 CVTM_API_END
-
-#endif

@@ -1,6 +1,5 @@
 /* Plotters: their area, origin, units and speeds, and their profiles of G-code. */
-#ifndef CVTMESH_DRAW_PLOTTER_H
-#define CVTMESH_DRAW_PLOTTER_H
+#pragma once
 
 #include "draw/drawing.h"
 
@@ -74,4 +73,3 @@ cvtm_status cvtm_gcode_profile_parse(const char *text, const char *name,
 void cvtm_gcode_profile_free(cvtm_gcode_profile *profile);
 
 CVTM_API_END
-#endif

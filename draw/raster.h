@@ -1,7 +1,6 @@
 /* A small antialiased rasteriser: it computes the exact area of a shape in each pixel and blends in
  * linear light. Also has the colours of pictures and of the viewer. */
-#ifndef CVTMESH_DRAW_RASTER_H
-#define CVTMESH_DRAW_RASTER_H
+#pragma once
 
 #include "base/status.h"
 
@@ -61,5 +60,3 @@ typedef struct cvtm_theme {
 const cvtm_theme *cvtm_theme_of(int dark);
 
 CVTM_API_END
-
-#endif

@@ -1,6 +1,5 @@
 /* Tours: short closed paths through all points (the travelling salesman problem), for pens. */
-#ifndef CVTMESH_DRAW_TOUR_H
-#define CVTMESH_DRAW_TOUR_H
+#pragma once
 
 #include "base/status.h"
 
@@ -45,4 +44,3 @@ cvtm_status cvtm_tour_bound(const double *points, int64_t count, int threads, do
 double cvtm_tour_estimate(int64_t count, double area);
 
 CVTM_API_END
-#endif

@@ -2,8 +2,7 @@
  * Lu, Nocedal & Zhu 1995; subspace step with projection after Morales & Nocedal 2011; approximate
  * Cauchy point and parallel step lengths after Fei, Rong, Wang & Wang 2014; line search by More &
  * Thuente 1994. */
-#ifndef CVTMESH_LBFGSB_LBFGSB_H
-#define CVTMESH_LBFGSB_LBFGSB_H
+#pragma once
 
 #include "base/device.h"
 
@@ -200,4 +199,3 @@ cvtm_status cvtm_lbfgsb_restore(cvtm_lbfgsb *solver, const void *bytes, size_t c
 const double *cvtm_lbfgsb_point(const cvtm_lbfgsb *solver);
 
 CVTM_API_END
-#endif

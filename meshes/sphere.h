@@ -1,6 +1,5 @@
 /* Triangulations of the unit sphere, their dual, and its files. */
-#ifndef CVTMESH_MESHES_SPHERE_H
-#define CVTMESH_MESHES_SPHERE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -121,4 +120,3 @@ cvtm_status cvtm_sphere_grid_write(const cvtm_sphere_grid *grid, const cvtm_sphe
                                    const char *path, cvtm_error *error);
 
 CVTM_API_END
-#endif

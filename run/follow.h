@@ -1,6 +1,5 @@
 /* The frames of a film (`batch --follow`). */
-#ifndef CVTMESH_RUN_FOLLOW_H
-#define CVTMESH_RUN_FOLLOW_H
+#pragma once
 
 #include "base/domain.h"
 #include "base/status.h"
@@ -32,5 +31,3 @@ void run_frame_free(run_film_frame *copy);
 
 /* Checks the options of a frame. CVTM_ERROR_USAGE for options that films do not support. */
 cvtm_status run_follow_check(const cvtm_run_options *options, cvtm_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The state of a run: run.c has the stages and the input, solve.c the optimisation. */
-#ifndef CVTMESH_RUN_JOB_H
-#define CVTMESH_RUN_JOB_H
+#pragma once
 
 #include "run/colours.h"
 #include "run/condition.h"
@@ -109,5 +108,3 @@ cvtm_status run_refine(cvtm_run *r);
 cvtm_status run_evaluate_result(cvtm_run *r);
 /* Makes the report, which the caller deletes. */
 cJSON *run_report_make(const cvtm_run *r);
-
-#endif

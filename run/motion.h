@@ -1,6 +1,5 @@
 /* The motion between two frames of a film. */
-#ifndef CVTMESH_RUN_MOTION_H
-#define CVTMESH_RUN_MOTION_H
+#pragma once
 
 #include "base/domain.h"
 #include "base/host.h"
@@ -23,5 +22,3 @@ cvtm_status run_motion_find(cvtm_domain domain, const float *before, const float
 /* Moves points with the scene. A point whose motion ends outside the domain stays where it is. */
 void run_motion_move(const run_motion *motion, double *points, int64_t count);
 void run_motion_free(run_motion *motion);
-
-#endif

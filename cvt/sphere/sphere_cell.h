@@ -1,8 +1,7 @@
 /* The Voronoi cell of a site on the sphere. In the central projection from the centre of the sphere
  * to the tangent plane of the site, great circles are straight lines, so a cell is a convex polygon
  * that is clipped by lines (base/geometry.h). Compiles as C11 and inside CUDA kernels. */
-#ifndef CVTMESH_CVT_SPHERE_SPHERE_CELL_H
-#define CVTMESH_CVT_SPHERE_SPHERE_CELL_H
+#pragma once
 
 #include "base/geometry.h"
 #include "base/host.h"
@@ -188,5 +187,3 @@ CVTM_INLINE cvtm_sphere_outcome cvtm_sphere_cell_make(const cvtm_sphere_tree *tr
   if (cell->corners.count < CVTM_SPHERE_HINTS) hints[cell->corners.count] = -1;
   return open ? CVTM_SPHERE_OPEN : CVTM_SPHERE_DONE;
 }
-
-#endif

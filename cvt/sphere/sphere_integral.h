@@ -1,6 +1,5 @@
 /* Integrals of the density over a cell of the sphere. Compiles as C11 and inside CUDA kernels. */
-#ifndef CVTMESH_CVT_SPHERE_SPHERE_INTEGRAL_H
-#define CVTMESH_CVT_SPHERE_SPHERE_INTEGRAL_H
+#pragma once
 
 #include "cvt/sphere/sphere_cell.h"
 
@@ -282,5 +281,3 @@ CVTM_INLINE cvtm_sphere_sums cvtm_sphere_integrate(const cvtm_sphere_map *map,
     cvtm_sphere_integrate_pieces(map, cell, &sums);
   return sums;
 }
-
-#endif

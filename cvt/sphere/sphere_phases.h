@@ -1,6 +1,5 @@
 /* Inside cvt/sphere only: the phases of an evaluation, for both devices. */
-#ifndef CVTMESH_CVT_SPHERE_SPHERE_PHASES_H
-#define CVTMESH_CVT_SPHERE_SPHERE_PHASES_H
+#pragma once
 
 #include "base/phases.h"
 #include "cvt/sphere/sphere_integral.h"
@@ -110,12 +109,7 @@ typedef struct cvtm_sphere_table {
   CVTM_SPHERE_PHASES(CVTM_PHASE_FIELD)
 } cvtm_sphere_table;
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-extern const cvtm_sphere_table cvtm_sphere_cpu, cvtm_sphere_cuda;
-#ifdef __cplusplus
-}
-#endif
+CVTM_C_BEGIN
 
-#endif
+extern const cvtm_sphere_table cvtm_sphere_cpu, cvtm_sphere_cuda;
+CVTM_C_END

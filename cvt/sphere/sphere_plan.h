@@ -1,6 +1,5 @@
 /* Inside cvt/sphere only: evaluations of the energy on a device, and descents. */
-#ifndef CVTMESH_CVT_SPHERE_SPHERE_PLAN_H
-#define CVTMESH_CVT_SPHERE_SPHERE_PLAN_H
+#pragma once
 
 #include "cvt/sphere.h"
 #include "cvt/sphere/sphere_phases.h"
@@ -45,5 +44,3 @@ cvtm_status cvtm_sphere_plan_lloyd(cvtm_sphere_plan *plan, int steps);
 /* Minimises the energy by L-BFGS-B. */
 cvtm_status cvtm_sphere_plan_descend(cvtm_sphere_plan *plan, int iterations, double max_seconds,
                                      cvtm_lbfgsb_result *result);
-
-#endif

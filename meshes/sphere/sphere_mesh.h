@@ -1,6 +1,5 @@
 /* Inside meshes/sphere only: triangulations whose edges are flipped. */
-#ifndef CVTMESH_MESHES_SPHERE_SPHERE_MESH_H
-#define CVTMESH_MESHES_SPHERE_SPHERE_MESH_H
+#pragma once
 
 #include "base/sphere.h"
 #include "meshes/elements/twins.h"
@@ -52,5 +51,3 @@ static inline int32_t cvtm_sphere_degree(const cvtm_sphere_mesh *mesh, int64_t v
   } while (h != mesh->leaves[v]);
   return degree;
 }
-
-#endif
