@@ -126,7 +126,7 @@ static const char *command_for(const char *path, const char **rest) {
   if (strcmp(extension, "jsonl") == 0) return "batch";
   if (cvtm_points_format_known(name) || cvtm_mesh_format_known(name)) return "stats";
   if (cvtm_polygon_format_known(name)) {
-    *rest = " --min-angle 30 -o out.vtu";
+    *rest = " -n 1000 -o out.vtu";
     return "mesh";
   }
   *rest = " -n 5000 -o out.svg";

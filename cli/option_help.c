@@ -200,7 +200,9 @@ void cli_print_overview(FILE *stream) {
   fputs(
       "usage: cvtmesh COMMAND [arguments]\n\n"
       "    cvtmesh run photo.png -n 5000 -o dots.svg       a picture as dots\n"
-      "    cvtmesh run photo.png -n 5000 -o mesh.vtu       a mesh that is fine where it is dark\n",
+      "    cvtmesh run photo.png -n 5000 -o mesh.vtu       a mesh that is fine where it is dark\n"
+      "    cvtmesh mesh plate.geojson --size 5 -o out.msh  the mesh of an outline\n"
+      "    cvtmesh sphere 120 -o grid.nc                   the globe, cells of 120 km\n",
       stream);
   print_commands(stream, "Commands", 0);
   for (const char *const(*other)[2] = cli_other_commands; (*other)[0] != NULL; ++other)

@@ -138,8 +138,8 @@ enum { CLI_COMMAND_LIST(COMMAND_BIT) };
 /* clang-format off */
 const cli_option_row cli_option_rows[] = {
   {"points", 'n', RUN, INTEGER(run.points, "N|TIME", 1, COUNT_MAX), CHIEF(BASIC),
-   "number of sites: of dots, cells, or vertices of the mesh. A time, as 2h or 90min: as many touches of the --pen as the "
-   "machine draws in it. Without -n, the ink of the picture gives the number of dots (see --dot-size)",
+   "number of sites: dots, cells, or vertices of the mesh; or a time such as 2h or 90min: the number of touches of the --pen "
+   "that the machine draws in this time. Without -n, the ink of the picture gives the number of dots (see --dot-size)",
    .manual = "At most 715827882 sites. A time, in h, min or s, is for the machine of --plotter or of the first "
    "drawing: as many touches, or with --svg path points of a line, as it draws by its speeds, without changes of "
    "pens; at most those that the ink of the picture needs. All counts may be written as 5k (5000) or 2M (2000000). The option can be "
@@ -163,19 +163,20 @@ const cli_option_row cli_option_rows[] = {
    "largest growth of the widths, in km per km of distance",
    .manual = "Where the map of widths changes faster, for example at a step, the smaller widths reach beyond it."},
   {"picture-widths", 0, SPHERE, TEXT(text.picture_widths, "BLACK,WHITE"), OTHER(BASIC),
-   "widths in km that black and white stand for where WIDTHS is a picture; greys between follow their sRGB values",
+   "if WIDTHS is a picture: the widths in km of black and of white; greys between follow their sRGB values",
    .set = cli_set_picture_widths},
   {"view", 0, SPHERE, TEXT(text.globe_view, "LON,LAT"), OTHER(BASIC),
    "centre of the first view of a picture, in degrees; the second view is from the other side [-60,20]",
    .set = cli_set_globe_view},
   {"mask", 0, SPHERE, SOURCE(sphere.mask, "FILE"), OTHER(BASIC),
-   "leave out the cells whose centre lies where this map (npy, nc, a picture) is not 0, or inside these polygons (geojson, csv, svg)",
+   "leave out cells whose centre is on land. FILE is a map that is not 0 on land (npy, nc, a picture), or polygons "
+   "(geojson, csv, svg)",
    .manual = "A cell is left out if its centre is on land. Polygons have longitudes and latitudes in degrees. "
    "The other cells are numbered anew. Edges without a cell and vertices without a cell are left out, too. `boundaryVertex` and `boundaryEdge` "
    "mark those that lack a cell, and `cellParent` has the number of each cell before.", .file = CLI_READS},
   {"region", 0, SPHERE, TEXT(sphere.region, "CAP|FILE"), OTHER(BASIC),
-   "keep only the cells in a cap, LON,LAT,RADIUS in degrees, or in polygons (geojson, csv, svg), and seven rings of "
-   "cells around them", .manual =
+   "keep only the cells of a region and seven rings of cells around it. The region is a cap LON,LAT,RADIUS in degrees or a file "
+   "of polygons (geojson, csv, svg)", .manual =
    "`bdyMaskCell` is 0 inside and 1 to 7 in the rings, the zones where limited-area models relax to their boundary values.",
    .file = CLI_READS},
   {"fixed", 0, SPHERE, SOURCE(run.fixed, "FILE"), OTHER(SOLVER),
@@ -253,7 +254,7 @@ const cli_option_row cli_option_rows[] = {
    "`points_found`: `from` (dot-size or default), `smallest_dot` and `largest_dot` (diameters, pixels), "
    "`picture_ink` (mean tone).", .set = cli_set_dot_size},
   {"pen", 0, RUN | MESH | STATS, TEXT(text.pen, "WIDTH"), CHIEF(DRAWING),
-   "width of the pen, in mm on a page, else in pixels, unless a unit follows: a dot is one touch of this pen",
+   "width of the pen; a dot becomes one touch of this pen. Without a unit: in mm on a page, else in pixels",
    .manual = "Drawings show touches then (--svg touches), and lines have this width. Dots are as wide as the pen, "
    "unless --dot-size gives larger ones, which a spiral of the pen fills. Without -n the width of the pen gives the "
    "number of touches. In a file of --colours a pen is as wide as the smallest of its dots. Sites have 12 iterations at low effort, after which touches form no rows in "
@@ -309,8 +310,8 @@ const cli_option_row cli_option_rows[] = {
    .words = "list hp7475a hp7475a-a3 hp7550 hp7550-a3 dxy axidraw-a4 axidraw-a3 grbl-servo grbl-z grbl-laser "
    "marlin-servo marlin-laser hpgl", .file = CLI_READS},
   {"unit", 0, RUN | MESH | STATS | VIEW, SWITCH(run.unit, coordinate_units, CVTM_RUN_UNIT_PIXEL, CVTM_RUN_UNIT_WIDTH), OTHER(PAGE),
-   "unit of coordinates in files. A unit of length needs --page or --pixel-size; width, or no value: coordinates of "
-   "meshes are divided by the width of the image",
+   "unit of coordinates in files. A unit of length needs --page or --pixel-size. With `width`, which is also the unit without a "
+   "value, coordinates of meshes are divided by the width of the image",
    .manual = "With --page, coordinates are positions on the page: point files measure from its upper left corner, "
    "with y down, and mesh files from its lower left corner, with y up. With --pixel-size, coordinates are positions "
    "in the world. `width`, or --unit without a value, divides the coordinates of meshes by the width of the image; "
@@ -600,7 +601,7 @@ const cli_option_row cli_option_rows[] = {
    .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter. The other options know the part "
    "by its new name."},
   {"grade", 0, MESH, REAL(run.outline.grade, "G", 0.01, 10), OTHER(DOMAIN),
-   "with --size: how much sizes grow per unit of distance from smaller sizes at the boundary; default: 0.15, with -n 0.2"},
+   "growth of sizes per unit of distance from the boundary; default: 0.15 with --size, 0.2 with -n"},
   {"simplify", 0, MESH, REAL(run.outline.simplify, "TOL", 0, HUGE_VAL), OTHER(DOMAIN),
    "with --size: replace chains of short edges by edges of the wanted size that are no farther than this from the "
    "outline",
@@ -608,8 +609,8 @@ const cli_option_row cli_option_rows[] = {
    "meet. Curves of SVG files need no --simplify: edges of the wanted size replace them, within a tenth of the "
    "length of an edge, and the nodes of paths remain. --simplify cannot be used with --periodic."},
   {"metric", 0, MESH, TEXT(run.outline.metric, "FIELD"), CHIEF(DOMAIN),
-   "stretch triangles along a field, so that --points vertices interpolate it as well as possible. FIELD: hessian "
-   "for the picture that is meshed, or a file with another picture, a solution (vtu, msh, npy) or a metric (npy)",
+   "stretch triangles along a field, so that --points vertices interpolate it as well as possible. FIELD is `hessian` "
+   "(of the picture that is meshed) or a file: a picture, a solution (vtu, msh, npy) or a metric (npy)",
    .manual = "The operand is an outline or a picture; a picture is meshed to its frame. The field is the picture "
    "that is meshed (hessian), another picture, or a field on a mesh or at points as with --size-from. An array with "
    "rows x, y, xx, xy, yy is a metric M, up to a factor: e'Me is to be the same for every edge e.\nThe metric of a "
@@ -644,8 +645,8 @@ const cli_option_row cli_option_rows[] = {
    "than half; in data, the positive values. The region of polygons consists of the pixels whose centres are "
    "inside, and of those that a part thinner than a pixel crosses.", .file = CLI_READS, .set = cli_set_weight},
   {"smooth", 0, RUN | DENSITY, TEXT(text.smooth, "LAMBDA[,P]"), CHIEF(DENSITY),
-   "smooth the density over about sqrt(LAMBDA) pixels. With P below 1/2 the result tends to be above the density, "
-   "with P above 1/2 below it",
+   "smooth the density over about sqrt(LAMBDA) pixels. P is 1/2 or says where the result lies: mostly above the density if P is "
+   "smaller, mostly below the density if P is larger",
    .manual = "The density rho is replaced by the u that minimises the sum of (u - rho)^2 over all pixels plus "
    "LAMBDA times the sum of (u_i - u_j)^2 over neighbouring pixels. P weights the first sum. For P below 1/2, "
    "pixels with u < rho count (1 - P)/P times as much as others, so that u tends to higher values. For P above 1/2, "
@@ -660,7 +661,7 @@ const cli_option_row cli_option_rows[] = {
   {"inside", 0, SEGMENT, LIST(text.inside, "X,Y,R"), CHIEF(SEGMENTATION),
    "a disc inside the object: centre and radius in pixels; can be repeated", .manual = "Seeds that contradict each other are refused.", .set = cli_set_inside},
   {"outside", 0, SEGMENT, LIST(text.outside, "X,Y,R"), CHIEF(SEGMENTATION),
-   "a disc outside the object, likewise; can be repeated", .set = cli_set_outside},
+   "a disc outside the object: its centre and radius in pixels; can be repeated", .set = cli_set_outside},
   {"seeds", 0, SEGMENT, SOURCE(run.segment.how.seeds, "IMAGE"), CHIEF(SEGMENTATION),
    "a picture with seeds: white marks the inside, black the outside, grey or transparent neither. In data, positive "
    "values mark the inside, negative ones the outside",
@@ -690,7 +691,7 @@ const cli_option_row cli_option_rows[] = {
   {"tolerance", 0, SEGMENT, REAL(run.segment.how.segment.tolerance, "T", 0, HUGE_VAL), OTHER(SEGMENTATION),
    "stop when a step changes the level set by less than this (root mean square)"},
   {"width", 0, VORONOI, INTEGER(width, "W", 0, CVTM_MAX_SIDE), CHIEF(BASIC), "width of the diagram, unless --like or --labels-from gives its size"},
-  {"height", 0, VORONOI, INTEGER(height, "H", 0, CVTM_MAX_SIDE), CHIEF(BASIC), "height of the diagram, likewise"},
+  {"height", 0, VORONOI, INTEGER(height, "H", 0, CVTM_MAX_SIDE), CHIEF(BASIC), "height of the diagram in pixels"},
   {"width", 0, MESH | STATS | VIEW, INTEGER(width, "W", 0, CVTM_MAX_SIDE), CHIEF(BASIC), "width of the domain; 0: as wide as the points need"},
   {"height", 0, MESH | STATS | VIEW, INTEGER(height, "H", 0, CVTM_MAX_SIDE), CHIEF(BASIC), "height of the domain; 0: as high as the points need"},
   {"like", 0, VORONOI | MESH | STATS | VIEW, SOURCE(like, "IMAGE"), CHIEF(BASIC),
@@ -741,7 +742,7 @@ const cli_option_row cli_option_rows[] = {
    .words = "ratio", .file = CLI_READS_OMEGA},
   {"gamma", 0, HLCP, REAL(hlcp.solver.gamma, "G", -HUGE_VAL, HUGE_VAL), OTHER(SOLVER), "scale of the modulus variable"},
   {"rule", 0, HLCP, CHOICE(hlcp.solver.rule, hlcp_rules), OTHER(SOLVER),
-   "the matrix L_k of a splitting. rows: the lower part of the rows of block k; block: the lower part of E_k A E_k",
+   "the matrix L_k of a splitting. rows: the lower part of the rows of block k; block: the lower part of block k alone",
    .manual = "`rows` uses Jacobi predictions for unknowns outside the block, as the tables of the paper do."},
   {"splitting", 0, HLCP, CHOICE(hlcp.solver.split, hlcp_splits), OTHER(SOLVER), "split both A and B, or A alone (B is then diagonal)",
    .manual = "These are the two forms for LCPs."},
@@ -753,8 +754,8 @@ const cli_option_row cli_option_rows[] = {
   {"check", 0, VORONOI, FLAG(check), OTHER(BASIC), "compare the labels with the exact diagram",
    .manual = "The program prints the share of wrong pixels. The labels in the file are not corrected."},
   {"labels-from", 0, VORONOI, SOURCE(warm.labels, "FILE"), OTHER(BASIC),
-   "warm start by jump flooding from the labels (npy) of the sites before they moved a little; the program checks "
-   "the result and corrects it", .file = CLI_READS},
+   "start jump flooding from labels (npy) of sites that have moved a little since; the program checks the result and "
+   "corrects it", .file = CLI_READS},
   {"first-step", 0, VORONOI, INTEGER(warm.first_step, "PIXELS", 0, CVTM_MAX_SIDE), OTHER(BASIC),
    "with --labels-from: the largest distance that a site has moved; 0: 0.3 mean spacings"},
   {"json", 0, STATS | INFO, FLAG(json), CHIEF(BASIC), "print JSON",
@@ -763,7 +764,7 @@ const cli_option_row cli_option_rows[] = {
    .manual = "The problems are a loaded membrane over an obstacle, and the elastic-plastic torsion of a square bar."},
   {"size", 0, LCP, INTEGER(lcp.size, "M", 1, COUNT_MAX), CHIEF(PROBLEM), "number of nodes along a side"},
   {"width", 0, LCP, INTEGER(lcp.width, "W", 0, COUNT_MAX), OTHER(PROBLEM), "the unknowns are the nodes of a grid of this width; give it together with --height"},
-  {"height", 0, LCP, INTEGER(lcp.height, "H", 0, COUNT_MAX), OTHER(PROBLEM), "height of this grid; without both options a matrix has no grid"},
+  {"height", 0, LCP, INTEGER(lcp.height, "H", 0, COUNT_MAX), OTHER(PROBLEM), "height of the grid, together with --width; without both, a matrix has no grid"},
   {"mesh", 0, LCP, TEXT(lcp.mesh, "FILE"), CHIEF(PROBLEM), "solve the problem on the triangles of a mesh file",
    .manual = "The problem `membrane` (or `obstacle`) or `torsion` is solved by linear elements on the triangles of "
    "a msh, vtu, obj or ele file. x is 0 on the boundary, and the longer side of the mesh has length 1. -o then "
@@ -886,7 +887,7 @@ const cli_option_row cli_option_rows[] = {
    .file = CLI_READS, .effect = CLI_NO_EFFECT},
   {"quiet", 'q', CLI_EVERY_COMMAND, FLAG(quiet), CHIEF(GENERAL), "print no progress and no summary",
    .manual = "`cvtmesh stats` prints nothing then, except with --json.", .effect = CLI_NO_EFFECT},
-  {"verbose", 'v', CLI_EVERY_COMMAND, FLAG(verbose), OTHER(GENERAL), "print a line for every iteration",
+  {"verbose", 'v', CLI_EVERY_COMMAND, FLAG(verbose), OTHER(GENERAL), "print a line for every iteration, where a command has any",
    .effect = CLI_NO_EFFECT},
   {"help", 'h', CLI_EVERY_COMMAND, FLAG(help), CHIEF(GENERAL), "print the main options; --help all: every option",
    .manual = "`cvtmesh COMMAND --help TOPIC` prints all options of a group. `cvtmesh --help all` prints every option "
@@ -936,16 +937,6 @@ int cli_option_find_field(cli_command command, size_t offset) {
 /* clang-format off */
 const cli_former_option cli_former_options[] = {
   {"segment", RUN | DENSITY, "cvtmesh segment IMAGE --inside X,Y,R -o object.png, then --within object.png"},
-  {"inside", RUN | DENSITY, "an option of cvtmesh segment"},
-  {"outside", RUN | DENSITY, "an option of cvtmesh segment"},
-  {"seeds", RUN | DENSITY, "an option of cvtmesh segment"},
-  {"initial", RUN | DENSITY, "an option of cvtmesh segment"},
-  {"sigma", RUN | DENSITY, "an option of cvtmesh segment"},
-  {"k", RUN | DENSITY, "an option of cvtmesh segment"},
-  {"epsilon", RUN | DENSITY, "an option of cvtmesh segment"},
-  {"seed-value", RUN | DENSITY, "an option of cvtmesh segment"},
-  {"tau", RUN | DENSITY, "an option of cvtmesh segment"},
-  {"steps", RUN | DENSITY, "an option of cvtmesh segment"},
   {"mask", RUN, "--domain mask=FILE"},
   {"polygon", RUN, "--domain polygon=FILE"},
   {"labels", RUN, "--domain labels=FILE"},

@@ -154,14 +154,16 @@ static cvtm_status read_widths(work *w, cvtm_error *error) {
     cvtm_sphere_widths_grade(&w->widths, o->sphere.grade);
     const double cells = cvtm_sphere_widths_count(&w->widths);
     if (!(cells < 3e8))
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: these widths take %.3g cells", source->name,
-                       cells);
+      return cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "%s: these widths take %.3g cells, but at most 3e8 are possible",
+                       source->name, cells);
     w->wanted = llround(cells);
   }
   if (o->run.points > 0) w->wanted = o->run.points;
   if (w->wanted < 12) w->wanted = 12;
   if (w->wanted > 300000000)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: these widths take %lld cells", source->name,
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: these widths take %lld cells, but at most 3e8 are possible", source->name,
                      (long long)w->wanted);
   return CVTM_OK;
 }

@@ -258,7 +258,8 @@ static cvtm_status read_photograph(stats *s, cvtm_error *error) {
   const cvtm_domain domain = {image.width, image.height, s->options.run.periodic};
   run_choose_tone(&image, &s->options.run, &how);
   if (image.is_data)
-    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: data has no tone", path);
+    status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "%s: an array has no tone; --picture takes a picture", path);
   else if (s->has_domain && (domain.width != s->domain.width || domain.height != s->domain.height))
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %d x %d pixels, but the density has %d x %d",
                        path, domain.width, domain.height, s->domain.width, s->domain.height);

@@ -140,7 +140,8 @@ static cvtm_status make_workspace(int64_t largest, cvtm_scratch *memory, workspa
   /* Every neighbour adds at most one corner to the four of the rectangle; rings also keep the
    * corners that were cut off. */
   if (largest > INT32_MAX / 2 - 8)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "a cell may have too many corners: %lld",
+    return cvtm_fail(error, CVTM_ERROR_MEMORY,
+                     "a cell could have %lld corners, more than an array holds",
                      (long long)largest);
   const size_t corners = (size_t)largest + 8, ring = 2 * (size_t)largest + 8;
   work->capacity = (int32_t)corners;

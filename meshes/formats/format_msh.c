@@ -323,7 +323,9 @@ static cvtm_status read_data_header(reader *r, cvtm_token *name, int64_t integer
   if (status == CVTM_OK) status = read_count(r, "number of times", &count);
   if (status == CVTM_OK) status = skip_numbers(r, count);
   if (status == CVTM_OK) status = read_count(r, "number of integers", &count);
-  if (status == CVTM_OK && count < 3) status = cvtm_source_fail(s, "data without its size");
+  if (status == CVTM_OK && count < 3)
+    status =
+        cvtm_source_fail(s, "a section $NodeData or $ElementData without its number of values");
   for (int64_t k = 0; k < count && status == CVTM_OK; ++k)
     status = read_int(r, 0, INT32_MAX, "integer", k < 3 ? &integer[k] : &ignored);
   return status;

@@ -136,8 +136,7 @@ class Tessellation(Mesh):
         return groups
 
     def save(self, path: str | os.PathLike[str], **options: Unpack[RunOptions]) -> None:
-        """Writes a file in the format of its extension: points (csv, npy, xyz), mesh (obj, off, ply,
-        stl, vtk, vtu, msh), drawing (svg, plt, nc) or picture (png).
+        """Writes a file in the format of its extension: any that ``cvtmesh run`` writes.
 
         Parameters
         ----------

@@ -115,7 +115,7 @@ def test_suggestions(cvtmesh):
         (["my photo"], ["cvtmesh run 'my photo' -n"]),
         (["points.csv"], ["cvtmesh stats points.csv"]),
         (["jobs.jsonl"], ["cvtmesh batch jobs.jsonl"]),
-        (["plan.geojson"], ["cvtmesh mesh plan.geojson --min-angle"]),
+        (["plan.geojson"], ["cvtmesh mesh plan.geojson -n 1000"]),
         (["--invert"], ["cvtmesh COMMAND --invert"]),
         (["run", CAMERA, "--invret"], ["'--invert'"]),
         (["run", CAMERA, "--no-invret"], ["'--no-invert'"]),
