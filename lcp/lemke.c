@@ -16,7 +16,8 @@ enum {
 
 /* --- the solution ----------------------------------------------------------------------------- */
 
-/* F_i = (A x - b)_i; *size: the sum of the absolute values of its terms, plus |x_i|. */
+/* F_i = (A x - b)_i; *size: the sum of the absolute values of its terms, since a diagonal entry may
+ * be 0, plus |x_i|. */
 static double f_of(const lemke *p, const double *x, int64_t i, double *size) {
   const cvtm_csr *a = p->matrix;
   double sum = -p->b[i];
@@ -38,16 +39,19 @@ cvtm_lemke_residual cvtm_lemke_measure(const lemke *p, const double *x) {
   cvtm_lemke_residual r = {0};
   for (int64_t i = 0; i < p->n; ++i) {
     double size;
-    const double f = f_of(p, x, i, &size), distance = fabs(x[i] - clip(p, x[i] - f, i));
+    const double lower = p->given_lower ? p->given_lower[i] : -(double)INFINITY;
+    const double upper = p->given_upper ? p->given_upper[i] : (double)INFINITY;
+    const double f = f_of(p, x, i, &size);
+    const double distance = fabs(cvtm_natural_residual(f, x[i], lower, upper));
     r.norm += distance * distance;
     r.maximum = fmax(r.maximum, distance);
     r.rounding += size * size;
     r.energy += 0.5 * x[i] * (f - p->b[i]);
-    r.active_lower += p->given_lower && x[i] <= p->given_lower[i];
-    r.active_upper += p->given_upper && x[i] >= p->given_upper[i];
+    r.active_lower += x[i] <= lower;
+    r.active_upper += x[i] >= upper;
   }
   r.norm = sqrt(r.norm);
-  r.rounding = 0x1p-53 * sqrt(r.rounding);
+  r.rounding = cvtm_natural_rounding(r.rounding);
   if (!p->solver->is_symmetric) r.energy = (double)NAN;
   return r;
 }
@@ -261,7 +265,7 @@ static cvtm_status solve_on_host(lemke *p, double *best, double *x, double *scra
     }
     if (end.norm <= target)
       result->stop = CVTM_LCP_CONVERGED;
-    else if (end.norm <= 4 * end.rounding && end.rounding <= 1e4 * cold)
+    else if (end.norm <= end.rounding && end.rounding <= 1e4 * cold)
       result->stop = CVTM_LCP_ROUNDING;
     else
       result->stop = stop == CVTM_LCP_CONVERGED ? CVTM_LCP_STALLED : stop;

@@ -1,10 +1,26 @@
-/* Inside lcp only: the stop rule of all iterations for LCPs and HLCPs, on both devices. */
+/* Inside lcp only: the natural residual of an LCP, and the stop rule of all iterations for LCPs and
+ * HLCPs, on both devices. */
 #pragma once
 
 #include "base/portable.h"
 #include "lcp/lcp.h"
+#include "lcp/relax.h"
 
 #include <math.h>
+
+/* The natural residual x - clip(x - f) of an unknown, f = A x - b, without the difference x - f,
+ * which would lose a small f. NaN if x or f is. */
+CVTM_HD double cvtm_natural_residual(double f, double x, double lower, double upper) {
+  return cvtm_lcp_clip(f, x - upper, x - lower);
+}
+
+/* The size of the terms of f, whose rounding errors the natural residual has. product: a_ii x_i,
+ * which the sum of the other terms of A x nearly cancels. */
+CVTM_HD double cvtm_natural_size(double b, double product) { return fabs(b) + 2 * fabs(product); }
+
+/* The size of the rounding errors in the 2-norm of the natural residual: 16 roundings of 2^-53 a
+ * row. squares: the sum of the squared sizes of the terms. */
+CVTM_HD double cvtm_natural_rounding(double squares) { return 0x1p-49 * sqrt(squares); }
 
 enum { CVTM_UNDECIDED = -1 }; /* no cvtm_lcp_stop: the iteration continues */
 

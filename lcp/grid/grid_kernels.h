@@ -281,7 +281,7 @@ CVTM_HD void cvtm_grid_check(cvtm_grid_state *state, double *history, double squ
   cvtm_iteration_state *loop = &state->loop;
   if (counted) loop->iteration++;
   state->line_search_due = !(counted && cvtm_grid_is_fast(sqrt(squares), loop->norm, state));
-  cvtm_iteration_check(loop, sqrt(squares), maximum, 0x1p-53 * sqrt(rounding));
+  cvtm_iteration_check(loop, sqrt(squares), maximum, cvtm_natural_rounding(rounding));
   if (history) {
     history[2 * loop->iteration] = loop->norm;
     history[2 * loop->iteration + 1] = maximum;

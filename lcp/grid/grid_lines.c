@@ -203,9 +203,9 @@ CVTM_INLINE void measure_varying(const cvtm_grid_problem *p, const double *x, in
     const double *b = p->b + k;
     for (int64_t i = 0; i < count; ++i) {
       const double product = diagonal_at(&s, varying, i) * s.line[i];
-      residual[i] = cvtm_grid_natural(s.line[i], product, b[i] + sum_at(&s, varying, i),
-                                      limit.lower[i], limit.upper[i]);
-      size[i] = cvtm_grid_natural_size(b[i], product);
+      residual[i] = cvtm_natural_residual(product - (b[i] + sum_at(&s, varying, i)), s.line[i],
+                                          limit.lower[i], limit.upper[i]);
+      size[i] = cvtm_natural_size(b[i], product);
     }
     fill_lanes(size, count);
     const int64_t padded = fill_lanes(residual, count);

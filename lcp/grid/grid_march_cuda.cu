@@ -297,9 +297,9 @@ __device__ void add_natural(const Lines &lines, const Operator &op, int j, doubl
   const auto &s = lines.s;
   if (!(second ? s.has_y() : s.has_x())) return;
   const auto a = op.template at<interior>(lines.p, 2 * s.pair + second, j);
-  const double r = x - clip<second>(lines, j, x + residual);
-  cvtm_grid_add_natural(sum, r,
-                        cvtm_grid_natural_size(lines.template b<second>(j), a.diagonal * x));
+  const double r = cvtm_natural_residual(-residual, x, lines.template lower<second>(j),
+                                         lines.template upper<second>(j));
+  cvtm_grid_add_natural(sum, r, cvtm_natural_size(lines.template b<second>(j), a.diagonal * x));
 }
 
 /* Adds the natural residuals of the lane's nodes of line j. */
@@ -403,6 +403,7 @@ struct cached_tile {
   }
   template <bool second>
   __device__ double upper(int j) const {
+    if (!p->upper) return static_cast<double>(INFINITY);
     return s.at(p->upper, j)[second ? s.beside() : 0];
   }
   template <bool second>

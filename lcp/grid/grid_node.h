@@ -217,18 +217,6 @@ CVTM_HD int cvtm_grid_bottom_sweeps(const cvtm_grid_level *bottom) {
 
 /* --- the natural residual, the line search and the energy --- */
 
-/* The natural residual x - clip(x + b - A x) of a node. product: the diagonal entry times x. sum: b
- * minus the other terms of A x. */
-CVTM_HD double cvtm_grid_natural(double x, double product, double sum, double lower, double upper) {
-  return x - cvtm_lcp_clip(x - (product - sum), lower, upper);
-}
-
-/* The size of the terms whose difference is the natural residual, a measure of its rounding
- * error. */
-CVTM_HD double cvtm_grid_natural_size(double b, double product) {
-  return fabs(b) + 2 * fabs(product);
-}
-
 /* Norms of the natural residual over some nodes. */
 typedef struct cvtm_grid_norms {
   double squares;
@@ -251,8 +239,9 @@ CVTM_HD void cvtm_grid_add_node_natural(const cvtm_grid_problem *p, const double
   const double product = cvtm_grid_links(p, i, j, link) * x[k];
   const double right = p->b[k] + cvtm_grid_neighbour_sum(p, x, i, j, link);
   cvtm_grid_add_natural(
-      sum, cvtm_grid_natural(x[k], product, right, cvtm_grid_lower(p, k), cvtm_grid_upper(p, k)),
-      cvtm_grid_natural_size(p->b[k], product));
+      sum,
+      cvtm_natural_residual(product - right, x[k], cvtm_grid_lower(p, k), cvtm_grid_upper(p, k)),
+      cvtm_natural_size(p->b[k], product));
 }
 
 /* Adds a node's terms of r'd and d'Ad, the slope and the curvature of the energy along d. */

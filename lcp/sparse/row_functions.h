@@ -263,17 +263,16 @@ CVTM_HD void cvtm_sums_join(cvtm_sums *a, const cvtm_sums *b) {
   a->at[3] += b->at[3];
 }
 
-/* x - clip(x - F), without a difference that would lose a small F. */
-CVTM_HD double cvtm_natural_residual(const cvtm_row *at) {
-  return cvtm_lcp_clip(at->product - at->b, at->x - at->upper, at->x - at->lower);
+CVTM_HD double cvtm_row_natural(const cvtm_row *at) {
+  return cvtm_natural_residual(at->product - at->b, at->x, at->lower, at->upper);
 }
 
 /* The sums of the natural residual r. 0: (scale r)^2; 1: (scale t)^2, where t are the terms that
  * give r its rounding errors; 2: |r|. */
 CVTM_HD cvtm_sums cvtm_natural_sums(const cvtm_row *at, double scale) {
-  const double r = cvtm_natural_residual(at);
+  const double r = cvtm_row_natural(at);
   const double scaled = scale * r;
-  const double size = scale * (2 * fabs(at->largest) + fabs(at->b));
+  const double size = scale * cvtm_natural_size(at->b, at->largest);
   const cvtm_sums sums = {{scaled * scaled, size * size, fabs(r), 0}};
   return sums;
 }
@@ -288,7 +287,7 @@ CVTM_HD cvtm_sums cvtm_norm_sums(const cvtm_level *level, const cvtm_row *at, do
     given.b *= level->weight[row];
   }
   cvtm_sums sums = cvtm_natural_sums(&given, scale);
-  sums.at[3] = fabs(cvtm_natural_residual(at));
+  sums.at[3] = fabs(cvtm_row_natural(at));
   return sums;
 }
 
@@ -360,19 +359,14 @@ CVTM_HD double cvtm_norm_of(const cvtm_sums *sums, double scale) {
   return norm == (double)INFINITY ? sums->at[2] : norm;
 }
 
-/* An upper bound of the rounding errors in the 2-norm of the natural residual. */
-CVTM_HD double cvtm_rounding_of(const cvtm_sparse_state *state) {
-  const double epsilon = 2.220446049250313e-16;
-  return 8 * epsilon * sqrt(state->sums.at[1]) / state->scale;
-}
-
 /* Applies the stop rule to the iterate whose natural residual is in state->sums. */
 CVTM_HD void cvtm_sparse_state_check(cvtm_sparse_state *state) {
   const cvtm_sums *sums = &state->sums;
   const double norm = cvtm_norm_of(sums, state->scale);
   state->norm[state->loop.iteration % CVTM_HISTORY_LENGTH] = norm;
   state->maximum[state->loop.iteration % CVTM_HISTORY_LENGTH] = sums->at[2];
-  cvtm_iteration_check(&state->loop, norm, sums->at[2], cvtm_rounding_of(state));
+  cvtm_iteration_check(&state->loop, norm, sums->at[2],
+                       cvtm_natural_rounding(sums->at[1]) / state->scale);
   if (state->loop.improved) state->kept = 1 - state->kept;
   if (state->loop.iteration >= state->pause_at) state->loop.go_on = 0;
 }

@@ -130,10 +130,10 @@ static inline double grid_natural_residual(const grid_case *g, const double *x) 
     for (int64_t i = 0; i < g->width; ++i) {
       if (grid_is_masked(g, i, j)) continue;
       const int64_t k = j * g->width + i;
-      long double moved = x[k] - (grid_apply(g, x, i, j) - g->b[k]);
-      if (g->lower && moved < g->lower[k]) moved = g->lower[k];
-      if (g->upper && moved > g->upper[k]) moved = g->upper[k];
-      squares += (x[k] - moved) * (x[k] - moved);
+      long double residual = grid_apply(g, x, i, j) - g->b[k];
+      if (g->lower && residual > x[k] - (long double)g->lower[k]) residual = x[k] - g->lower[k];
+      if (g->upper && residual < x[k] - (long double)g->upper[k]) residual = x[k] - g->upper[k];
+      squares += residual * residual;
     }
   }
   return (double)sqrtl(squares);

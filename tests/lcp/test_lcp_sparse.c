@@ -536,6 +536,52 @@ TEST_ON_DEVICE(units_do_not_matter) {
   solved_free(&right);
 }
 
+/* The natural residual of an iterate is the number that the solver reports, but for rounding errors
+ * of F. Returns these: 16 roundings of the terms of each row. */
+static double check_residual(const grid_case *g, const double *x, double reported) {
+  const double exact = grid_natural_residual(g, x);
+  double squares = 0;
+  for (int64_t k = 0; k < g->width * g->height; ++k) {
+    const double size = fabs(g->b[k]) + 2 * fabs((4 * g->constant + g->mass) * x[k]);
+    squares += size * size;
+  }
+  const double rounding = 0x1p-49 * sqrt(squares);
+  assert_true(fabs(reported - exact) <= 1e-6 * exact + rounding);
+  return rounding;
+}
+
+/* A grid stops as its stored matrix does. F is far smaller than x, so that x - (x - F) would not be
+ * F, and the solver would claim residuals that x does not have. */
+TEST_ON_DEVICE(grids_and_matrices_stop_alike) {
+  enum { SIDE = 30, COUNT = SIDE * SIDE };
+  static const double units[] = {1, 1e-6, 1e-12}, tolerances[] = {1e-10, 1e-30};
+  for (int k = 0; k < 6; ++k) {
+    grid_case g = obstacle_make(TORSION, SIDE);
+    cvtm_model_problem p;
+    cvtm_error error = {CVTM_OK, ""};
+    assert_ok(cvtm_model_problem_create(CVTM_MODEL_TORSION, SIDE, SIDE, 1, &p, &error));
+    g.constant = units[k / 2];
+    g.mass = 0.3 * g.constant;
+    g.options.tolerance = tolerances[k % 2];
+    for (int64_t e = 0; e < p.matrix.row_start[COUNT]; ++e)
+      p.matrix.value[e] = p.matrix.value[e] > 0 ? 4 * g.constant + g.mass : -g.constant;
+    for (int i = 0; i < COUNT; ++i) g.b[i] *= g.constant;
+    grid_case_solve(device, &g);
+    double x[COUNT] = {0};
+    const setting s = {CVTM_LCP_TNNMG, g.options.tolerance, 1, 1, 0};
+    const vectors v = {g.b, g.lower, NULL};
+    const cvtm_lcp_result result = solve_on(device, &p.matrix, SIDE, SIDE, &s, v, x);
+    cvtm_model_problem_free(&p);
+    assert_int_equal(g.result.stop, k % 2 ? CVTM_LCP_ROUNDING : CVTM_LCP_CONVERGED);
+    assert_int_equal(result.stop, g.result.stop);
+    const double most = check_residual(&g, g.x, g.result.natural_residual);
+    check_residual(&g, x, result.natural_residual);
+    assert_true(g.result.natural_residual > 0 && result.natural_residual > 0);
+    if (k % 2) assert_true(g.result.natural_residual <= most && result.natural_residual <= most);
+    grid_case_free(&g);
+  }
+}
+
 /* A residual that is NaN does not count as small. */
 TEST_ON_DEVICE(undefined_residuals_are_not_small) {
   static const cvtm_lcp_method methods[] = {CVTM_LCP_PSOR, CVTM_LCP_TNNMG, CVTM_LCP_PDAS};
