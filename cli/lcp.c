@@ -481,8 +481,7 @@ static int finish_lcp(work *w) {
   if (!w->options.quiet) print_lcp_summary(w);
   if (w->history.interrupted) return CLI_EXIT_INTERRUPTED;
   const cvtm_lcp_stop stop = w->result.stop;
-  return stop == CVTM_LCP_CONVERGED || stop == CVTM_LCP_ROUNDING ? CLI_EXIT_OK
-                                                                 : CLI_EXIT_NOT_CONVERGED;
+  return cvtm_lcp_is_solved(stop) ? CLI_EXIT_OK : CLI_EXIT_NOT_CONVERGED;
 }
 
 static int perform_lcp(work *w) {

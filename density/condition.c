@@ -315,7 +315,7 @@ static cvtm_status smooth(work *w, cvtm_condition_result *result) {
   cvtm_status status = cvtm_bias_create(w->device, w->width, w->height, w->mask, &options, &bias);
   if (status == CVTM_OK) status = cvtm_bias_solve(bias, w->rho, w->u, &result->bias);
   cvtm_bias_destroy(bias);
-  result->converged &= result->bias.stop == CVTM_LCP_CONVERGED;
+  result->converged &= cvtm_lcp_is_solved(result->bias.stop);
   /* rounding can make the smallest value slightly negative */
   return status == CVTM_OK ? at_least(w, 0, w->u, w->rho) : status;
 }
@@ -336,8 +336,7 @@ static cvtm_status grade(work *w, cvtm_condition_result *result) {
                                w->tolerance, &made);
   if (status == CVTM_OK) status = cvtm_grade_solve(made, w->rho, w->upper, w->u, &result->grade);
   cvtm_grade_destroy(made);
-  result->converged &=
-      result->grade.stop == CVTM_LCP_CONVERGED || result->grade.stop == CVTM_LCP_ROUNDING;
+  result->converged &= cvtm_lcp_is_solved(result->grade.stop);
   return status == CVTM_OK ? cvtm_device_copy(w->device, w->rho, w->u, bytes) : status;
 }
 

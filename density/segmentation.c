@@ -451,7 +451,7 @@ static cvtm_status step_level_set(cvtm_segment *s, int has_lower, int has_upper,
   if (status == CVTM_OK)
     status = cvtm_lcp_solve(s->lcp, s->set.right, lower, upper, s->set.u, 1, &result);
   if (status != CVTM_OK) return status;
-  progress->stalled = result.stop != CVTM_LCP_CONVERGED && result.stop != CVTM_LCP_ROUNDING;
+  progress->stalled = !cvtm_lcp_is_solved(result.stop);
   ++progress->step;
   progress->cycles = result.iterations;
   return prepare_step(s, progress);

@@ -166,8 +166,8 @@ static int ends_in_ray(const cvtm_lcp_result *result) {
   return result->stop == CVTM_LCP_RAY || result->stop == CVTM_LCP_INFEASIBLE;
 }
 
-static int is_solved(const cvtm_lcp_result *result) {
-  return result->stop == CVTM_LCP_CONVERGED || result->stop == CVTM_LCP_ROUNDING;
+int cvtm_lcp_is_solved(cvtm_lcp_stop stop) {
+  return stop == CVTM_LCP_CONVERGED || stop == CVTM_LCP_ROUNDING;
 }
 
 /* Tries lemke if the method has found no solution. x becomes the better of the two results. */
@@ -181,7 +181,7 @@ static cvtm_status solve_again(cvtm_lcp *lcp, const double *b, const double *low
   cvtm_status status = cvtm_device_copy_out(lcp->device, kept, x, bytes);
   if (status == CVTM_OK)
     status = lcp->fallback->table->solve(lcp->fallback, b, lower, upper, x, 0, &again);
-  if (status == CVTM_OK && !is_solved(&again) && !ends_in_ray(&again) &&
+  if (status == CVTM_OK && !cvtm_lcp_is_solved(again.stop) && !ends_in_ray(&again) &&
       !(again.natural_residual < found->natural_residual)) {
     status = cvtm_device_copy_in(lcp->device, x, kept, bytes);
   } else {
@@ -202,7 +202,7 @@ cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, 
   cvtm_status status = lcp->table->solve(lcp, b, lower, upper, x, warm, &found);
   found.method = lcp->options.method;
   const int at_callers_limit = found.stop == CVTM_LCP_ITERATIONS && lcp->has_limit;
-  if (status == CVTM_OK && lcp->fallback && !is_solved(&found) && !at_callers_limit &&
+  if (status == CVTM_OK && lcp->fallback && !cvtm_lcp_is_solved(found.stop) && !at_callers_limit &&
       found.stop != CVTM_LCP_INTERRUPTED)
     status = solve_again(lcp, b, lower, upper, x, &found);
   if (status == CVTM_OK) status = cvtm_device_synchronize(lcp->device);

@@ -71,6 +71,9 @@ typedef enum cvtm_lcp_stop {
 
 const char *cvtm_lcp_method_name(cvtm_lcp_method method);
 const char *cvtm_lcp_stop_name(cvtm_lcp_stop stop);
+/* Nonzero if the iterate is a solution: the tolerance was reached, or rounding errors prevent it.
+ */
+int cvtm_lcp_is_solved(cvtm_lcp_stop stop);
 
 typedef struct cvtm_lcp_progress {
   int64_t iteration; /* sweeps of psor, corrections of multigrid, steps of pdas, pivots of lemke; 0:

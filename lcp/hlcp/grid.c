@@ -5,13 +5,14 @@
 #include "base/primitives.h"
 #include "lcp/lcp_solver.h"
 #include "lcp/hlcp/hlcp_solver.h"
+#include "lcp/stop.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE = 10 /* largest number of steps without progress */ };
+enum { PATIENCE = 10 /* number of steps without progress that count as a stall */ };
 
 struct cvtm_hlcp_grid {
   cvtm_device *device;
@@ -20,7 +21,7 @@ struct cvtm_hlcp_grid {
   cvtm_hlcp_pixels pixels;
   double tolerance;
   int64_t limit;
-  int64_t parts;      /* number of parts over which the squares of the residual are summed */
+  int64_t parts;      /* number of parts over which squares are summed */
   double *diagonal;   /* device memory */
   double *best, *sum; /* device memory: the best x so far; a sum */
   void *workspace;
@@ -30,7 +31,7 @@ struct cvtm_hlcp_grid {
 static cvtm_arrays grid_arrays(cvtm_hlcp_grid *h) {
   const int64_t n = h->pixels.links.width * h->pixels.links.height;
   return (cvtm_arrays){{CVTM_ARRAY(h->diagonal, n), CVTM_ARRAY(h->best, n), CVTM_ARRAY(h->sum, 1),
-                        CVTM_ARRAY(h->pixels.squares, h->parts)}};
+                        CVTM_ARRAY(h->pixels.squares, 2 * h->parts)}};
 }
 
 cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t height,
@@ -73,16 +74,20 @@ void cvtm_hlcp_grid_destroy(cvtm_hlcp_grid *h) {
   free(h);
 }
 
-/* Sets the diagonal by the signs of x, and computes the norm of the residual. */
-static cvtm_status evaluate_pixels(cvtm_hlcp_grid *h, double *residual) {
-  cvtm_status status = h->table->pixels(h->device, &h->pixels);
-  if (status == CVTM_OK)
-    status = cvtm_reduce(h->device, CVTM_REDUCE_SUM, h->pixels.squares, h->parts, h->sum,
-                         h->workspace, h->workspace_bytes);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_out(h->device, residual, h->sum, sizeof *residual);
+static cvtm_status sum_parts(cvtm_hlcp_grid *h, const double *part, double *sum) {
+  CVTM_TRY(cvtm_reduce(h->device, CVTM_REDUCE_SUM, part, h->parts, h->sum, h->workspace,
+                       h->workspace_bytes));
+  return cvtm_device_copy_out(h->device, sum, h->sum, sizeof *sum);
+}
+
+/* Sets the diagonal by the signs of x, and computes the norm of the residual and the sum of the
+ * squared sizes of its terms. */
+static cvtm_status evaluate_pixels(cvtm_hlcp_grid *h, double *residual, double *squares) {
+  double *const sums = h->pixels.squares;
+  CVTM_TRY(h->table->pixels(h->device, &h->pixels));
+  CVTM_TRY(sum_parts(h, sums, residual));
   *residual = sqrt(*residual);
-  return status;
+  return sum_parts(h, sums + h->parts, squares);
 }
 
 /* Sets the grid again. cvtm_lcp_set_grid may reallocate the levels and the array `changed`. */
@@ -107,34 +112,29 @@ static cvtm_status newton_cycle(cvtm_hlcp_grid *h) {
 static cvtm_status newton_iterate(cvtm_hlcp_grid *h, int64_t n, double *x,
                                   cvtm_hlcp_result *result) {
   const size_t bytes = (size_t)n * sizeof *x;
-  double best = (double)INFINITY;
-  int idle = 0;
-  cvtm_status status = evaluate_pixels(h, &result->residual);
-  if (status == CVTM_OK && !isfinite(result->residual))
-    status =
-        cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_INPUT,
-                  "the residual at the start is not finite: q or x holds NaN, infinite or huge "
-                  "numbers");
-  if (status == CVTM_OK) status = set_links(h);
-  if (status == CVTM_OK) status = cvtm_grid_begin_cycles(h->linear, h->pixels.q, x);
-  while (status == CVTM_OK) {
-    idle = result->residual < best ? 0 : idle + 1;
-    if (result->residual < best) {
-      best = result->residual;
-      status = cvtm_device_copy(h->device, h->best, x, bytes);
-    }
-    const int32_t stop = cvtm_stop_of(result->residual, h->tolerance, (double)INFINITY,
-                                      result->iterations >= h->limit);
-    result->stop =
-        stop != CVTM_LCP_CONVERGED && idle >= PATIENCE ? CVTM_LCP_STALLED : (cvtm_lcp_stop)stop;
-    if (status != CVTM_OK || stop == CVTM_LCP_CONVERGED) return status;
-    if (stop != CVTM_UNDECIDED || idle >= PATIENCE) break;
-    status = newton_cycle(h);
-    result->linear_iterations = ++result->iterations;
-    if (status == CVTM_OK) status = evaluate_pixels(h, &result->residual);
+  cvtm_iteration_state loop = {
+      .target = h->tolerance, .limit = h->limit, .window = PATIENCE, .may_grow = 1};
+  double residual, squares;
+  CVTM_TRY(evaluate_pixels(h, &residual, &squares));
+  if (!isfinite(residual))
+    return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_INPUT,
+                     "the residual at the start is not finite: q or x holds NaN, infinite or huge "
+                     "numbers");
+  CVTM_TRY(set_links(h));
+  CVTM_TRY(cvtm_grid_begin_cycles(h->linear, h->pixels.q, x));
+  for (;;) {
+    const int is_best = loop.iteration == 0 || residual < loop.best;
+    cvtm_iteration_check(&loop, residual, residual, cvtm_natural_rounding(squares));
+    if (is_best) CVTM_TRY(cvtm_device_copy(h->device, h->best, x, bytes));
+    if (!loop.go_on) break;
+    CVTM_TRY(newton_cycle(h));
+    ++loop.iteration;
+    CVTM_TRY(evaluate_pixels(h, &residual, &squares));
   }
-  result->residual = best;
-  return status == CVTM_OK ? cvtm_device_copy(h->device, x, h->best, bytes) : status;
+  result->stop = (cvtm_lcp_stop)loop.stop;
+  result->residual = loop.best;
+  result->linear_iterations = result->iterations = loop.iteration;
+  return cvtm_device_copy(h->device, x, h->best, bytes);
 }
 
 cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, double a, double b,

@@ -112,13 +112,11 @@ static cvtm_status cpu_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t j = 0; j < s->links.height; ++j) {
-    double squares = 0;
-    for (int64_t i = 0; i < s->links.width; ++i) {
-      int changes;
-      squares += cvtm_hlcp_pixel_square(s, i, j, &changes);
-      if (changes) cvtm_hlcp_set_diagonal(s, j * s->links.width + i);
-    }
-    s->squares[j] = squares;
+    double sums[2] = {0, 0};
+    for (int64_t i = 0; i < s->links.width; ++i)
+      if (cvtm_hlcp_add_pixel(s, i, j, sums)) cvtm_hlcp_set_diagonal(s, j * s->links.width + i);
+    s->squares[j] = sums[0];
+    s->squares[s->links.height + j] = sums[1];
   }
   return CVTM_OK;
 }

@@ -150,31 +150,30 @@ __host__ __device__ int64_t cuda_pixel_parts(int64_t width, int64_t height) {
 
 /* Updates a part of the pixels. A thread updates part_height pixels of a column. All loads precede
  * the first store, so that they overlap. */
-__device__ void update_pixels(const cvtm_hlcp_pixels &s, int64_t part) {
+__device__ void update_pixels(const cvtm_hlcp_pixels &s, int64_t part, int64_t parts) {
   const int64_t across = (s.links.width + block_size - 1) / block_size;
   const int64_t i = part % across * block_size + threadIdx.x;
   const int64_t first = part / across * part_height, height = s.links.height;
   const int64_t rows = i >= s.links.width             ? 0
                        : height - first < part_height ? height - first
                                                       : part_height;
-  double squares = 0;
+  double sums[2] = {0, 0};
   unsigned changed = 0;
 #pragma unroll 4
-  for (int r = 0; r < rows; ++r) {
-    int changes;
-    squares += cvtm_hlcp_pixel_square(&s, i, first + r, &changes);
-    changed |= static_cast<unsigned>(changes) << r;
-  }
+  for (int r = 0; r < rows; ++r)
+    changed |= static_cast<unsigned>(cvtm_hlcp_add_pixel(&s, i, first + r, sums)) << r;
   for (int r = 0; changed >> r != 0; ++r) {
     if (changed >> r & 1) cvtm_hlcp_set_diagonal(&s, (first + r) * s.links.width + i);
   }
-  const double sum = cvtm_block_sum<block_size>(squares);
-  if (threadIdx.x == 0) s.squares[part] = sum;
+  for (int k = 0; k < 2; ++k) {
+    const double sum = cvtm_block_sum<block_size>(sums[k]);
+    if (threadIdx.x == 0) s.squares[k * parts + part] = sum;
+  }
 }
 
 __global__ void __launch_bounds__(block_size) pixels(cvtm_hlcp_pixels s) {
   const int64_t parts = cuda_pixel_parts(s.links.width, s.links.height);
-  for (int64_t part = blockIdx.x; part < parts; part += gridDim.x) update_pixels(s, part);
+  for (int64_t part = blockIdx.x; part < parts; part += gridDim.x) update_pixels(s, part, parts);
 }
 
 cvtm_status cuda_residual(cvtm_device *device, const cvtm_hlcp_arrays *s) {

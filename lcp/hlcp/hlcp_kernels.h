@@ -66,7 +66,8 @@ typedef struct cvtm_hlcp_pixels {
   const double *q, *x;
   double *diagonal; /* a where x > 0, else b; NULL if a = b */
   uint8_t *changed; /* set to CVTM_GRID_CHANGED where the diagonal changes */
-  double *squares;  /* by part: sum of the squares of the residual */
+  double *squares;  /* by part: sum of the squares of the residual; then by part: of the sizes of
+                       its terms */
 } cvtm_hlcp_pixels;
 
 /* The first unknown of block k, for n unknowns divided into blocks whose sizes differ by at most
@@ -189,30 +190,36 @@ CVTM_HD void cvtm_hlcp_diagonal_row(const cvtm_hlcp_arrays *s, double *inverse, 
   inverse[row] = sum != 0 ? 1 / sum : 1;
 }
 
-/* The term link * (x_p - x_q) of neighbour q, where x_q is 0 beyond the boundary. */
+/* The term link * (x_p - x_q) of neighbour q, where x_q is 0 beyond the boundary; adds its size to
+ * *size. */
 CVTM_HD double cvtm_hlcp_link(const cvtm_hlcp_pixels *s, const double *links, int64_t place,
-                              int inside, int64_t p, int64_t neighbour) {
+                              int inside, int64_t p, int64_t neighbour, double *size) {
   const cvtm_lcp_grid *grid = &s->links;
   const double constant = grid->neumann && !inside ? 0 : grid->constant;
   const double link = links != NULL ? links[place] : constant;
   const int has_unknown = inside && (grid->mask == NULL || grid->mask[neighbour] != 0);
-  return link * (s->x[p] - (has_unknown ? s->x[neighbour] : 0));
+  const double other = has_unknown ? s->x[neighbour] : 0;
+  *size += link * (fabs(s->x[p]) + fabs(other));
+  return link * (s->x[p] - other);
 }
 
-/* The squared residual of pixel (i, j). *changes: nonzero if the pixel's diagonal must change. */
-CVTM_HD double cvtm_hlcp_pixel_square(const cvtm_hlcp_pixels *s, int64_t i, int64_t j,
-                                      int *changes) {
+/* Adds the squares of the residual of pixel (i, j) and of the size of its terms to sums[0] and
+ * sums[1]. Returns nonzero if the pixel's diagonal must change. */
+CVTM_HD int cvtm_hlcp_add_pixel(const cvtm_hlcp_pixels *s, int64_t i, int64_t j, double sums[2]) {
   const cvtm_lcp_grid *grid = &s->links;
   const int64_t width = grid->width, p = j * width + i;
   const double diagonal = s->x[p] > 0 ? s->a : s->b;
-  *changes = s->diagonal != NULL && s->diagonal[p] != diagonal;
-  if (grid->mask != NULL && grid->mask[p] == 0) return 0;
+  const int changes = s->diagonal != NULL && s->diagonal[p] != diagonal;
+  if (grid->mask != NULL && grid->mask[p] == 0) return changes;
+  double size = fabs(s->q[p]) + fabs(diagonal * s->x[p]);
   double r = diagonal * s->x[p] - s->q[p];
-  r += cvtm_hlcp_link(s, grid->horizontal, j * (width + 1) + i, i > 0, p, p - 1);
-  r += cvtm_hlcp_link(s, grid->horizontal, j * (width + 1) + i + 1, i + 1 < width, p, p + 1);
-  r += cvtm_hlcp_link(s, grid->vertical, p, j > 0, p, p - width);
-  r += cvtm_hlcp_link(s, grid->vertical, p + width, j + 1 < grid->height, p, p + width);
-  return r * r;
+  r += cvtm_hlcp_link(s, grid->horizontal, j * (width + 1) + i, i > 0, p, p - 1, &size);
+  r += cvtm_hlcp_link(s, grid->horizontal, j * (width + 1) + i + 1, i + 1 < width, p, p + 1, &size);
+  r += cvtm_hlcp_link(s, grid->vertical, p, j > 0, p, p - width, &size);
+  r += cvtm_hlcp_link(s, grid->vertical, p + width, j + 1 < grid->height, p, p + width, &size);
+  sums[0] += r * r;
+  sums[1] += size * size;
+  return changes;
 }
 
 /* Sets the diagonal by the sign of x. */

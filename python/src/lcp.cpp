@@ -88,7 +88,7 @@ Figures solve_lcp(const Matrix &a, const Numbers &q, const std::optional<Numbers
   const cvtm_lcp_result &r = work->result;
   nb::dict result;
   result["x"] = work->x.object();
-  result["success"] = r.stop == CVTM_LCP_CONVERGED || r.stop == CVTM_LCP_ROUNDING;
+  result["success"] = cvtm_lcp_is_solved(r.stop) != 0;
   result["message"] = cvtm_lcp_stop_name(r.stop);
   result["method"] = cvtm_lcp_method_name(r.method);
   result["nit"] = r.iterations;

@@ -81,6 +81,43 @@ TEST_ON_DEVICE(equals_the_sparse_solution) {
   }
 }
 
+/* With tolerance 0 the residual falls to its rounding errors: 16 roundings of the terms of a row,
+ * which are q, the diagonal term and two for each link. */
+TEST_ON_DEVICE(ends_at_rounding_errors) {
+  const double below = 9.7;
+  double q[PIXELS], x[PIXELS];
+  for (int p = 0; p < PIXELS; ++p) q[p] = sin(0.9 * p) + 0.3 * cos(p * p);
+  double *memory[4]; /* q, x, z, w */
+  for (int v = 0; v < 4; ++v) memory[v] = copied_in(device, q, PIXELS, sizeof(double));
+  cvtm_hlcp_grid *grid = NULL;
+  cvtm_hlcp_result result;
+  const cvtm_lcp_grid links = {.width = WIDTH, .height = HEIGHT, .constant = 3, .neumann = 1};
+  assert_device_ok(device, cvtm_hlcp_grid_create(device, WIDTH, HEIGHT, 0, 200, &grid));
+  assert_device_ok(device, cvtm_hlcp_grid_solve(grid, &links, 1, below, memory[0], memory[1], 0,
+                                                memory[2], memory[3], &result));
+  cvtm_hlcp_grid_destroy(grid);
+  assert_int_equal(result.stop, CVTM_LCP_ROUNDING);
+  assert_true(cvtm_lcp_is_solved(result.stop) && !cvtm_lcp_is_solved(CVTM_LCP_STALLED));
+  download(device, x, memory[1]);
+  cvtm_csr a = laplacian(3, 1), b = laplacian(3, below);
+  long double squares = 0;
+  double largest = 0;
+  for (int p = 0; p < PIXELS; ++p) {
+    long double r = -q[p];
+    for (int64_t e = a.row_start[p]; e < a.row_start[p + 1]; ++e) {
+      const double at = x[a.column[e]];
+      r += (long double)(at > 0 ? a.value[e] : b.value[e]) * at;
+    }
+    squares += r * r;
+    largest = fmax(largest, fabs(x[p]));
+  }
+  const double rounding = 0x1p-49 * sqrt(PIXELS) * (1.3 + (8 * 3 + below) * largest);
+  assert_true((double)sqrtl(squares) <= rounding && result.residual <= rounding);
+  cvtm_csr_free(&a);
+  cvtm_csr_free(&b);
+  device_free_all(device, memory[0], memory[1], memory[2], memory[3]);
+}
+
 TEST_ON_DEVICE(refuses_what_is_not_finite) {
   const double wrong[] = {(double)NAN, (double)INFINITY, 1e300};
   const cvtm_lcp_grid links = {.width = WIDTH, .height = HEIGHT, .constant = 1, .neumann = 1};
