@@ -49,11 +49,12 @@ static void find_metric(const double rgb[3], double metric[3][3]) {
     }
 }
 
+static double dot(const double a[3], const double b[3]) {
+  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
 static double product(double metric[3][3], const double a[3], const double b[3]) {
-  double sum = 0;
-  for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j) sum += a[i] * metric[i][j] * b[j];
-  return sum;
+  return a[0] * dot(metric[0], b) + a[1] * dot(metric[1], b) + a[2] * dot(metric[2], b);
 }
 
 static double square(double x) { return x * x; }
@@ -149,28 +150,79 @@ static void separate(const cvtm_inks *inks, const double rgb[3], int stages, dou
   }
 }
 
+static void cross(const double a[3], const double b[3], double product[3]) {
+  for (int i = 0; i < 3; ++i) {
+    const int j = (i + 1) % 3, k = (i + 2) % 3;
+    product[i] = a[j] * b[k] - a[k] * b[j];
+  }
+}
+
+/* Solves matrix * x = right by Cramer's rule. */
+static void solve(double matrix[3][3], const double right[3], double x[3]) {
+  double column[3][3], determinant = 0;
+  for (int i = 0; i < 3; ++i) cross(matrix[(i + 1) % 3], matrix[(i + 2) % 3], column[i]);
+  for (int i = 0; i < 3; ++i) determinant += matrix[0][i] * column[0][i];
+  for (int i = 0; i < 3; ++i)
+    x[i] =
+        (right[0] * column[0][i] + right[1] * column[1][i] + right[2] * column[2][i]) / determinant;
+}
+
+/* The step of the coverages that minimises |rest + step * slope|^2 in the metric plus damping times
+ * the sum of step^2 / may_change, from the dual equations. */
+static void find_step(int count, double slope[][3], const double *may_change, double metric[3][3],
+                      const double rest[3], double *step) {
+  const double damping = 2e-3;
+  double matrix[3][3] = {{damping, 0, 0}, {0, damping, 0}, {0, 0, damping}}, right[3], dual[3];
+  for (int i = 0; i < 3; ++i) {
+    right[i] = -dot(metric[i], rest);
+    for (int k = 0; k < count; ++k) {
+      const double shown = may_change[k] * dot(metric[i], slope[k]);
+      for (int j = 0; j < 3; ++j) matrix[i][j] += shown * slope[k][j];
+    }
+  }
+  solve(matrix, right, dual);
+  for (int k = 0; k < count; ++k) step[k] = may_change[k] * dot(slope[k], dual);
+}
+
+/* Moves the coverages towards a mixture that has the colour by steps of the Gauss-Newton method. An
+ * ink changes in proportion to its coverage, so no ink is added. The damping leaves dark colours a
+ * little too light: all inks at full coverage would take the dots from places where they show. */
+static void approach(const cvtm_inks *inks, const double rgb[3], double *coverage) {
+  enum { STEPS = 2 };
+  double metric[3][3];
+  mixture m = {inks, coverage, {1, 1, 1}};
+  find_metric(rgb, metric);
+  for (int n = 0; n < STEPS; ++n) {
+    double slope[CVTM_INKS_MAX][3], may_change[CVTM_INKS_MAX], step[CVTM_INKS_MAX], rest[3];
+    cvtm_inks_mix(inks, coverage, m.rgb);
+    for (int c = 0; c < 3; ++c) rest[c] = m.rgb[c] - rgb[c];
+    for (int k = 0; k < inks->count; ++k) {
+      double without[3];
+      mix_without(&m, k, without);
+      for (int c = 0; c < 3; ++c) slope[k][c] = -without[c] * (1 - inks->colour[k][c]);
+      may_change[k] = coverage[k];
+    }
+    for (int round = 0, held = 1; held && round < inks->count; ++round) {
+      held = 0;
+      find_step(inks->count, slope, may_change, metric, rest, step);
+      for (int k = 0; k < inks->count; ++k)
+        if ((coverage[k] <= 0 && step[k] < 0) || (coverage[k] >= 1 && step[k] > 0)) {
+          may_change[k] = 0; /* the coverage stays at its bound */
+          held = 1;
+        }
+    }
+    for (int k = 0; k < inks->count; ++k)
+      if (may_change[k] > 0) coverage[k] = fmin(fmax(coverage[k] + step[k], 0), 1);
+  }
+}
+
 void cvtm_inks_separate_colour(const cvtm_inks *inks, const double rgb[3], double *coverage) {
   separate(inks, rgb, 5, coverage);
+  approach(inks, rgb, coverage);
 }
 
 void cvtm_inks_separate_roughly(const cvtm_inks *inks, const double rgb[3], double *coverage) {
   separate(inks, rgb, 1, coverage);
-}
-
-/* separate() with weighted squared changes as the cost. */
-static void adjust_colour(const cvtm_inks *inks, const double rgb[3], const double *first,
-                          double *coverage) {
-  enum { SWEEPS = 8 };
-  const double change_weight = 0.005, none = 1e-3;
-  double metric[3][3];
-  mixture m = {inks, coverage, {1, 1, 1}};
-  find_metric(rgb, metric);
-  for (int k = 0; k < inks->count; ++k) coverage[k] = first[k];
-  cvtm_inks_mix(inks, coverage, m.rgb);
-  for (int sweep = 0; sweep < SWEEPS; ++sweep)
-    for (int k = 0; k < inks->count; ++k)
-      if (first[k] >= none)
-        (void)move_coverage(&m, k, rgb, metric, change_weight / first[k], change_weight);
 }
 
 void cvtm_inks_adjust(const cvtm_inks *inks, const float *rgb, int64_t pixels, float *const *first,
@@ -178,10 +230,10 @@ void cvtm_inks_adjust(const cvtm_inks *inks, const float *rgb, int64_t pixels, f
 #pragma omp parallel for schedule(dynamic, 4096)
   for (int64_t p = 0; p < pixels; ++p) {
     const double colour[3] = {(double)rgb[p], (double)rgb[pixels + p], (double)rgb[2 * pixels + p]};
-    double before[CVTM_INKS_MAX], after[CVTM_INKS_MAX];
-    for (int k = 0; k < inks->count; ++k) before[k] = (double)first[k][p];
-    adjust_colour(inks, colour, before, after);
-    for (int k = 0; k < inks->count; ++k) adjusted[k][p] = (float)after[k];
+    double coverage[CVTM_INKS_MAX];
+    for (int k = 0; k < inks->count; ++k) coverage[k] = (double)first[k][p];
+    approach(inks, colour, coverage);
+    for (int k = 0; k < inks->count; ++k) adjusted[k][p] = (float)coverage[k];
   }
 }
 
@@ -235,6 +287,7 @@ cvtm_status cvtm_inks_separate(const cvtm_inks *inks, const float *rgb, int64_t 
     const double colour[3] = {(double)rgb[p], (double)rgb[pixels + p], (double)rgb[2 * pixels + p]};
     double share[CVTM_INKS_MAX];
     look_up(node, inks->count, colour, share);
+    approach(inks, colour, share);
     for (int k = 0; k < inks->count; ++k) coverage[k][p] = (float)share[k];
   }
   free(node);

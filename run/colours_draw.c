@@ -8,10 +8,10 @@
 #include <string.h>
 
 /* Dots of different inks are spaced, so they overlap less than in the model of cvtm_inks_mix, and
- * the drawing would be too dark. Each round renders the drawing, and multiplies the light to be
- * absorbed by the ratio of wanted to absorbed light; white remains white. */
+ * the drawing would be too dark. Each round renders the drawing, and adds the difference of wanted
+ * and drawn light to the light that is asked for. White remains white, since no ink is added. */
 enum { ROUNDS = 4 };
-static const double blur_of_correction = 2 /* spacings */, largest_correction = 2;
+static const double blur_of_correction = 2; /* spacings */
 
 typedef struct pen_cells {
   cvtm_mesh mesh;
@@ -31,7 +31,7 @@ typedef struct colour_drawing {
   float *canvas;     /* 3 planes */
   float *drawn;      /* 3 planes of the grid */
   float *wanted;     /* the picture, or `possible`: 3 planes of the grid */
-  float *correction; /* factors for the absorbed light: 3 planes of the grid */
+  float *correction; /* added to the light of `possible`: 3 planes of the grid, zeros at first */
   float *possible;   /* 3 planes of the picture: the closest colours that the inks can give */
   float *asked;      /* `possible` after the correction */
   float *coverage[CVTM_INKS_MAX]; /* per ink, after the correction */
@@ -64,7 +64,7 @@ static cvtm_status allocate_canvas(colour_drawing *d, cvtm_error *error) {
                                 sizeof *d->canvas);
   d->drawn = cvtm_scratch_take(memory, grid, sizeof *d->drawn);
   d->wanted = cvtm_scratch_take(memory, grid, sizeof *d->wanted);
-  d->correction = cvtm_scratch_take(memory, grid, sizeof *d->correction);
+  d->correction = cvtm_scratch_zeros(memory, grid, sizeof *d->correction);
   d->possible = cvtm_scratch_take(memory, pixels, sizeof *d->possible);
   d->asked = cvtm_scratch_take(memory, pixels, sizeof *d->asked);
   float *coverage = cvtm_scratch_take(memory, (size_t)d->c->count * (pixels / 3), sizeof *coverage);
@@ -188,27 +188,18 @@ static void set_asked(colour_drawing *d) {
   for (int64_t p = 0; p < pixels; ++p) {
     const double x = (double)(p % domain.width) + 0.5, y = (double)(p / domain.width) + 0.5;
     for (int c = 0; c < 3; ++c) {
-      const double absorbed = (1 - (double)d->possible[c * pixels + p]) *
-                              cvtm_plane_at(d->correction + c * grid, d->width, d->height,
-                                            x / d->side - 0.5, y / d->side - 0.5);
-      d->asked[c * pixels + p] = (float)fmax(1 - absorbed, 0);
+      const double light = (double)d->possible[c * pixels + p] +
+                           cvtm_plane_at(d->correction + c * grid, d->width, d->height,
+                                         x / d->side - 0.5, y / d->side - 0.5);
+      d->asked[c * pixels + p] = (float)fmin(fmax(light, 0), 1);
     }
   }
 }
 
-static void start_correction(colour_drawing *d) {
-  const int64_t values = 3 * (int64_t)d->width * d->height;
-  for (int64_t i = 0; i < values; ++i) d->correction[i] = 1;
-}
-
 static void update_correction(colour_drawing *d) {
-  const double least = 0.005; /* of the absorbed light */
   const int64_t values = 3 * (int64_t)d->width * d->height;
-  for (int64_t i = 0; i < values; ++i) {
-    const double wanted = 1 - (double)d->wanted[i], drawn = 1 - (double)d->drawn[i];
-    const double factor = (double)d->correction[i] * (wanted + least) / (drawn + least);
-    d->correction[i] = (float)fmin(fmax(factor, 1 / largest_correction), largest_correction);
-  }
+  for (int64_t i = 0; i < values; ++i)
+    d->correction[i] = fminf(fmaxf(d->correction[i] + d->wanted[i] - d->drawn[i], -0.5F), 0.5F);
 }
 
 static cvtm_status correct(colour_drawing *d, cvtm_error *error) {
@@ -268,10 +259,7 @@ cvtm_status run_colours_draw(const cvtm_run_options *options, run_colours *c, co
   choose_grids(&d);
   cvtm_status status = allocate_canvas(&d, error);
   if (status == CVTM_OK) status = make_cells_of_pens(&d, error);
-  if (status == CVTM_OK) {
-    run_colours_mix(c, d.possible);
-    start_correction(&d);
-  }
+  if (status == CVTM_OK) run_colours_mix(c, d.possible);
   const int rounds = run_colours_have_sizes(options, c) ? 0 : ROUNDS; /* given sizes are kept */
   for (int round = 0; status == CVTM_OK && round < rounds; ++round) {
     status = size_dots(&d, 0, error);
