@@ -204,11 +204,16 @@ static void probe_written(void *context, cli_file_use use, const char *option, c
   if (use == CLI_FILE_WRITTEN && error->status == CVTM_OK) (void)probe(path, error);
 }
 
+/* Creates and removes the temporary file of each output, if there is no error yet. */
+static int probe_outputs(const cli_options *options, cvtm_error *error) {
+  if (error->status == CVTM_OK) cli_options_visit_files(options, probe_written, error);
+  return cli_result(options->command, CLI_WRITING, error->status, error);
+}
+
 int cli_outputs_check(const cli_options *options) {
   cvtm_error error = {CVTM_OK, ""};
-  if (run_outputs_check(&options->run, &error) == CVTM_OK)
-    cli_options_visit_files(options, probe_written, &error);
-  return cli_result(options->command, CLI_WRITING, error.status, &error);
+  (void)run_outputs_check(&options->run, &error);
+  return probe_outputs(options, &error);
 }
 
 int cli_outputs_check_known(const cli_options *options, const char *known, const char *what) {
@@ -219,5 +224,6 @@ int cli_outputs_check_known(const cli_options *options, const char *known, const
     if (!cvtm_text_has_word(known, extension))
       return cli_usage_error(options->command, "%s: formats of %s: %s", path, what, known);
   }
-  return cli_outputs_check(options);
+  cvtm_error error = {CVTM_OK, ""};
+  return probe_outputs(options, &error);
 }

@@ -326,6 +326,11 @@ static cvtm_status set_density(work *w, cvtm_error *error) {
   return CVTM_OK;
 }
 
+static int is_interrupted(void *context) {
+  (void)context;
+  return cli_interrupted();
+}
+
 static cvtm_status solve_sphere(work *w, cvtm_error *error) {
   const cli_options *o = &w->options;
   cvtm_sphere_options settings;
@@ -336,6 +341,7 @@ static cvtm_status solve_sphere(work *w, cvtm_error *error) {
   settings.iterations = (int)fmin((double)o->run.iterations, 1e9);
   settings.seed = (uint64_t)o->run.seed;
   settings.max_seconds = o->run.time_limit;
+  settings.stop = is_interrupted;
   unsigned char *keep = NULL;
   cvtm_status status =
       cvtm_sphere_solve(w->device, &w->widths, w->fixed, &settings, &w->mesh, &w->result);
@@ -508,20 +514,14 @@ static int check_sphere_usage(const work *w) {
   const cli_options *o = &w->options;
   static const char known[] = "nc info vtu obj png";
   if (o->run.output.count == 0 && o->run.report == NULL) return cli_missing(o->command, "--output");
-  for (int k = 0; k < o->run.output.count; ++k) {
-    char buffer[RUN_EXTENSION_MAX];
-    const char *path = o->run.output.item[k];
-    const char *extension = run_output_extension(&o->run, path, buffer);
-    if (!cvtm_text_has_word(known, extension))
-      return cli_usage_error(o->command, "%s: formats of a sphere: %s", path, known);
-  }
-  return CLI_EXIT_OK;
+  return cli_outputs_check_known(o, known, "a sphere");
 }
 
 static int perform_sphere(work *w) {
   cvtm_error error = {CVTM_OK, ""};
   const int code = cli_open_device(&w->options, &w->device);
   if (code != CLI_EXIT_OK) return code;
+  cli_catch_signals();
   cvtm_status status = read_widths(w, &error);
   if (status == CVTM_OK) status = read_fixed(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
@@ -533,7 +533,7 @@ static int perform_sphere(work *w) {
   if (status == CVTM_OK) status = write_sphere_report(w, &error);
   if (status != CVTM_OK) return cli_failed(CLI_WRITING, status, &error);
   if (!w->options.quiet) print_sphere_summary(w);
-  return CLI_EXIT_OK;
+  return cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
 }
 
 int cli_sphere(const cli_options *options) {

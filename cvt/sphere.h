@@ -27,12 +27,14 @@ double cvtm_sphere_widths_at(const cvtm_sphere_widths *widths, const double poin
 
 /* Comments end with the default value. */
 typedef struct cvtm_sphere_options {
-  int64_t count;      /* sites, at least 12; 0: cvtm_sphere_widths_count of the widths; 0 */
-  int64_t fixed;      /* the number of fixed_sites, which do not move; 0 */
-  int any_count;      /* nonzero: the number of sites may differ a little from `count`; 1 */
-  int iterations;     /* iterations of L-BFGS-B on all sites; 25 */
-  uint64_t seed;      /* 1 */
-  double max_seconds; /* 0: no limit; 0 */
+  int64_t count;              /* sites, at least 12; 0: cvtm_sphere_widths_count of the widths; 0 */
+  int64_t fixed;              /* the number of fixed_sites, which do not move; 0 */
+  int any_count;              /* nonzero: the number of sites may differ a little from `count`; 1 */
+  int iterations;             /* iterations of L-BFGS-B on all sites; 25 */
+  uint64_t seed;              /* 1 */
+  double max_seconds;         /* 0: no limit; 0 */
+  int (*stop)(void *context); /* asked between iterations: nonzero ends the descent; NULL */
+  void *stop_context;
   CVTM_RESERVED(8);
 } cvtm_sphere_options;
 

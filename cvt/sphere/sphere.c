@@ -287,7 +287,14 @@ static cvtm_status evaluate_sphere(void *context, const double *x, double *f, do
   return cvtm_sphere_plan_evaluate(context, x, f, g);
 }
 
-cvtm_status cvtm_sphere_plan_descend(cvtm_sphere_plan *p, int iterations, double max_seconds,
+static int ask_stop(void *context, const cvtm_lbfgsb_progress *progress) {
+  const cvtm_sphere_options *o = context;
+  (void)progress;
+  return o->stop(o->stop_context);
+}
+
+cvtm_status cvtm_sphere_plan_descend(cvtm_sphere_plan *p, const cvtm_sphere_options *o,
+                                     int iterations, double max_seconds,
                                      cvtm_lbfgsb_result *result) {
   cvtm_status status = cvtm_sphere_plan_evaluate(p, p->x, p->value, p->gradient);
   if (status == CVTM_OK)
@@ -302,6 +309,8 @@ cvtm_status cvtm_sphere_plan_descend(cvtm_sphere_plan *p, int iterations, double
   options.history = 7;
   options.max_iterations = iterations;
   options.max_seconds = max_seconds;
+  if (o->stop != NULL) options.monitor = ask_stop;
+  options.monitor_context = (void *)o;
   cvtm_lbfgsb *solver = NULL;
   if (status == CVTM_OK) status = cvtm_lbfgsb_create(p->device, 3 * p->count, &options, &solver);
   if (status == CVTM_OK) status = cvtm_lbfgsb_set_scaling(solver, p->scale);

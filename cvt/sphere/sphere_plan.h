@@ -41,6 +41,7 @@ cvtm_status cvtm_sphere_plan_evaluate(cvtm_sphere_plan *plan, const double *x, d
                                       double *gradient);
 /* Does steps of Lloyd's method. */
 cvtm_status cvtm_sphere_plan_lloyd(cvtm_sphere_plan *plan, int steps);
-/* Minimises the energy by L-BFGS-B. */
-cvtm_status cvtm_sphere_plan_descend(cvtm_sphere_plan *plan, int iterations, double max_seconds,
+/* Minimises the energy by L-BFGS-B. options: for `stop` alone. */
+cvtm_status cvtm_sphere_plan_descend(cvtm_sphere_plan *plan, const cvtm_sphere_options *options,
+                                     int iterations, double max_seconds,
                                      cvtm_lbfgsb_result *result);

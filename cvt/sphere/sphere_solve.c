@@ -154,6 +154,7 @@ typedef struct descent {
   cvtm_sphere_map map;
   int64_t fixed;
   double deadline;
+  const cvtm_sphere_options *options;
 } descent;
 
 /* Moves the sites to lower energy. The mesh has the sites in the order of a Morton curve, or in the
@@ -176,8 +177,10 @@ static cvtm_status descend_sites(const descent *d, const double *sites, int64_t 
     free(moved);
   }
   const double left = d->deadline - cvtm_clock();
-  if (status == CVTM_OK && iterations > 0 && left > 0)
-    status = cvtm_sphere_plan_descend(&plan, iterations, left < 1e9 ? left : 0, &run);
+  const cvtm_sphere_options *o = d->options;
+  const int stopped = o->stop != NULL && o->stop(o->stop_context);
+  if (status == CVTM_OK && iterations > 0 && left > 0 && !stopped)
+    status = cvtm_sphere_plan_descend(&plan, o, iterations, left < 1e9 ? left : 0, &run);
   plan.work.map.quick = !last;
   if (status == CVTM_OK)
     status = cvtm_sphere_plan_evaluate(&plan, plan.x, plan.value, plan.gradient);
@@ -247,7 +250,7 @@ cvtm_status cvtm_sphere_solve(cvtm_device *device, const cvtm_sphere_widths *wid
   cvtm_sphere_result made = {0};
   cvtm_sphere_mesh found = {0};
   double *moved = NULL;
-  descent d = {device, widths, {0}, 0, o->max_seconds > 0 ? start + o->max_seconds : HUGE_VAL};
+  descent d = {device, widths, {0}, 0, o->max_seconds > 0 ? start + o->max_seconds : HUGE_VAL, o};
   int64_t n = o->count, a = 1, b = 0;
   find_grid(n, &a, &b);
   made.even = widths->value == NULL && (o->any_count || 10 * (a * a + a * b + b * b) + 2 == n);

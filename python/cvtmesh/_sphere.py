@@ -134,7 +134,15 @@ class Sphere:
         return [self.corners[row[:k] - 1] for row, k in zip(corner, count)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the mesh in the format of the extension: nc (MPAS), ugrid.nc, info, vtu, obj, png."""
+        """Writes the mesh in the format of the extension: nc (MPAS), ugrid.nc, info, vtu, obj, png.
+
+        The program computes the mesh again, except for MPAS.
+        """
+        name = os.fspath(path)
+        if name.endswith(".nc") and not name.endswith(".ugrid.nc"):
+            with open(name, "wb") as file:
+                file.write(self._contents)
+            return
         operand, values, inputs = self._arguments
         more, _ = convert("sphere", {"output": [path]})
         _core.command("sphere", operand, [*values, *more], inputs, [])

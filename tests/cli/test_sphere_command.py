@@ -9,7 +9,7 @@ import pytest
 from scipy.io import netcdf_file
 from scipy.spatial import SphericalVoronoi
 
-from conftest import PROGRAM, output_of
+from conftest import PROGRAM, catches_interrupts, output_of
 
 RADIUS = 6371229.0
 reads_netcdf = pytest.mark.skipif("NetCDF" not in output_of(PROGRAM, "info"), reason="a build without NetCDF")
@@ -149,6 +149,17 @@ def test_other_files(cvtmesh):
     swapped = np.roll(picture, 1000, 1)
     assert (other[:1000] != swapped[:1000]).mean() < 1e-3 < (picture[:1000] != swapped[:1000]).mean()
     cvtmesh.refused("sphere", "300", "--view", "0,91", "-o", "other.png", code=2, names=["--view"])
+
+
+def test_an_interrupt_writes_the_sites_so_far(cvtmesh):
+    cvtmesh.interrupted("sphere", 200, "-n", 20000, "--iterations", 10**8, "-o", "a.nc", when=catches_interrupts)
+    with netcdf_file(cvtmesh.path("a.nc"), mmap=False) as file:
+        assert file.dimensions["nCells"] > 10000
+
+
+def test_a_file_that_cannot_be_written_is_found_first(cvtmesh):
+    cvtmesh.file("bad.npy", np.zeros((2, 4)))
+    cvtmesh.refused("sphere", "bad.npy", "-o", "absent/a.nc", code=1, names=["absent/a.nc"])
 
 
 def test_even_widths(cvtmesh):
