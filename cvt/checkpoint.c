@@ -62,8 +62,6 @@ static cvtm_status fail_damaged(const cvtm_solve *s) {
   return cvtm_fail(error_of(s), CVTM_ERROR_INPUT, "the checkpoint is damaged");
 }
 
-static size_t bytes_of(int64_t sites) { return 2 * (size_t)sites * sizeof(double); }
-
 /* --- what identifies a run -------------------------------------------------------------------- */
 
 static uint64_t bits_of(double value) {
@@ -92,7 +90,7 @@ static cvtm_status set_fields(const cvtm_solve *s, uint64_t field[FIELDS]) {
                                 s->density ? cvtm_checksum(s->density, bytes) : 0,
                                 (uint64_t)s->count,
                                 (uint64_t)s->given,
-                                cvtm_checksum(s->sites, bytes_of(s->given)),
+                                cvtm_checksum(s->sites, cvtm_site_bytes(s->given)),
                                 (uint64_t)o->fixed,
                                 (uint64_t)o->method,
                                 (uint64_t)o->energy,
@@ -202,7 +200,7 @@ cvtm_status cvtm_checkpoint_restore(cvtm_solve *s) {
   cvtm_checkpoint *c = s->checkpoint;
   cvtm_cvt *cvt = s->cvt;
   const unsigned char *at = (const unsigned char *)c->user->saved + sizeof c->head;
-  const size_t rest = c->user->saved_bytes - sizeof c->head, kept = bytes_of(s->state.kept);
+  const size_t rest = c->user->saved_bytes - sizeof c->head, kept = cvtm_site_bytes(s->state.kept);
   const int64_t stage = c->head.descent.stage;
   cvtm_status status = CVTM_OK;
   if (rest < kept) return fail_damaged(s);
@@ -211,7 +209,7 @@ cvtm_status cvtm_checkpoint_restore(cvtm_solve *s) {
   c->descent_bytes = rest - kept;
   const cvtm_cvt_task task = cvtm_solve_task(s);
   const size_t least = stage == CVTM_DESCENT_START
-                           ? bytes_of(s->count)
+                           ? cvtm_site_bytes(s->count)
                            : cvt->evaluator->array_bytes(&task, stage == CVTM_DESCENT_LBFGSB);
   if (stage == CVTM_DESCENT_LBFGSB ? c->descent_bytes < least : c->descent_bytes != least)
     return fail_damaged(s);
@@ -226,7 +224,7 @@ cvtm_status cvtm_checkpoint_restore(cvtm_solve *s) {
 static cvtm_status fill_state(const cvtm_checkpoint *c, const saved_head *head,
                               const cvtm_cvt_task *task, unsigned char *memory) {
   const cvtm_cvt *cvt = task->cvt;
-  const size_t kept = bytes_of(head->solve.kept);
+  const size_t kept = cvtm_site_bytes(head->solve.kept);
   const int64_t stage = head->descent.stage;
   unsigned char *at = memory;
   cvtm_status status = CVTM_OK;
@@ -239,7 +237,7 @@ static cvtm_status fill_state(const cvtm_checkpoint *c, const saved_head *head,
   if (status != CVTM_OK) return status;
   if (stage != CVTM_DESCENT_START)
     return cvt->evaluator->save(task, stage == CVTM_DESCENT_LBFGSB, at);
-  return memory ? cvtm_device_copy_out(cvt->device, at, cvt->sites, bytes_of(task->count))
+  return memory ? cvtm_device_copy_out(cvt->device, at, cvt->sites, cvtm_site_bytes(task->count))
                 : CVTM_OK;
 }
 
@@ -253,9 +251,9 @@ static cvtm_status save_state(cvtm_checkpoint *c, const cvtm_descent_state *desc
   head.descent = *descent;
   const size_t descent_bytes =
       descent->stage == CVTM_DESCENT_START
-          ? bytes_of(s->count)
+          ? cvtm_site_bytes(s->count)
           : cvtm_descent_save_bytes(&task, descent->stage == CVTM_DESCENT_LBFGSB);
-  const size_t bytes = sizeof head + bytes_of(s->state.kept) + descent_bytes;
+  const size_t bytes = sizeof head + cvtm_site_bytes(s->state.kept) + descent_bytes;
   unsigned char *memory = saves ? malloc(bytes) : NULL;
   if (saves && !memory)
     return cvtm_fail(error_of(s), CVTM_ERROR_MEMORY, "no memory for a checkpoint of %zu bytes",

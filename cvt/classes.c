@@ -200,13 +200,13 @@ static cvtm_status evaluate_result(classes_run *r, cvtm_classes_result *result) 
   CVTM_TRY(evaluate_coupled(r, r->all->sites, 1, r->all->value, NULL));
   CVTM_TRY(cvtm_device_copy_out(r->device, value, r->all->value, sizeof value));
   CVTM_TRY(cvtm_cvt_count_empty(r->all, r->count, &result->descent.empty_cells));
-  const double hexagon = 5 / (18 * sqrt(3.0));
   result->descent.objective = value[0];
   result->descent.gradient_norm = value[1];
   for (int k = 0; k < r->classes; ++k)
-    result->ratio[k] =
-        r->plan[k].cvt != NULL ? r->energy[k] / (hexagon * (double)r->plan[k].count) : 0;
-  result->union_ratio = r->union_energy / (hexagon * (double)r->count);
+    result->ratio[k] = r->plan[k].cvt != NULL
+                           ? r->energy[k] / (CVTM_HEXAGON_MOMENT * (double)r->plan[k].count)
+                           : 0;
+  result->union_ratio = r->union_energy / (CVTM_HEXAGON_MOMENT * (double)r->count);
   return CVTM_OK;
 }
 

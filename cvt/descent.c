@@ -28,8 +28,6 @@ void cvtm_cvt_defaults(cvtm_cvt_options *options) {
                                 .seed = 1};
 }
 
-static size_t bytes_of(int64_t count) { return 2 * (size_t)count * sizeof(double); }
-
 /* Evaluates the objective; measures the time of timed evaluations. */
 static cvtm_status evaluate_objective(cvtm_descent *d, const double *x, double *f, double *g) {
   const double start = d->timed ? cvtm_clock() : 0;
@@ -206,7 +204,7 @@ static cvtm_status set_bounds(const cvtm_cvt_task *task) {
   void *memory = NULL;
   if (cvt->domain.periodic && task->fixed == 0)
     return cvtm_lbfgsb_set_bounds(cvt->solver, NULL, NULL);
-  CVTM_TRY(cvtm_device_scratch(cvt->device, 2 * bytes_of(own.count), &memory));
+  CVTM_TRY(cvtm_device_scratch(cvt->device, 2 * cvtm_site_bytes(own.count), &memory));
   double *lower = memory, *upper = lower + 2 * own.count;
   cvtm_status status =
       cvt->updates->bounds(cvt->device, cvt->domain, own.sites, own.count, own.fixed, lower, upper);
@@ -394,7 +392,7 @@ static cvtm_status finish_descent(cvtm_descent *d, double start, cvtm_cvt_result
   cvtm_status status = d->timed && d->state.evaluated ? CVTM_OK : evaluate_final(d, value);
   seconds = cvtm_clock() - before;
   if (status == CVTM_OK && !(value[0] <= d->state.best)) {
-    status = cvtm_device_copy(cvt->device, own.sites, own.best, bytes_of(own.count));
+    status = cvtm_device_copy(cvt->device, own.sites, own.best, cvtm_site_bytes(own.count));
     if (status == CVTM_OK) status = evaluate_final(d, value);
   }
   if (status == CVTM_OK) status = cvt->evaluator->end(d->task);

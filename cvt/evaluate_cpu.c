@@ -111,14 +111,11 @@ CVTM_INLINE void sum_made_cell(cell_sums *s, int64_t slot) {
     cvt->moments[index] = cvtm_cell_integrate(&cvt->density, cvt->domain, sx, sy, s->cell);
 }
 
-/* Sets the moments to 0 and returns 1, or to NaN if the site is not finite and returns 0. */
+/* Sets the moments to those of no pixels; returns 0 if the site is not finite. */
 static int clear_moments(const cell_sums *s, int64_t slot) {
-  const double sx = s->tree.position[2 * slot], sy = s->tree.position[2 * slot + 1];
   cvtm_cell_moments *sums = &s->cvt->moments[s->tree.index[slot]];
-  *sums = (cvtm_cell_moments){0, 0, 0, 0};
-  if (isfinite(sx) && isfinite(sy)) return 1;
-  sums->mass = sums->x = sums->y = sums->second = NAN;
-  return 0;
+  *sums = cvtm_cvt_no_pixels(s->tree.position + 2 * slot);
+  return sums->mass == 0;
 }
 
 /* --- cells that are kept (rings.h) --------------------------------------------------------- */

@@ -1,6 +1,8 @@
 /* Hexagonal lattices that fit a rectangle or a torus. */
 #include "cvt/lattice.h"
 
+#include "cvt/site_updates.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -32,8 +34,7 @@ double cvtm_lattice_ratio(double ux, double uy, double vx, double vy) {
   uv = -fabs(uv);
   const double a = -uv, b = uu + uv, c = vv + uv; /* Selling's parameters */
   const double moment = (a + b + c + a * b * c / (area * area)) / 12;
-  const double hexagon = 5 / (18 * sqrt(3.0)) * area;
-  return moment / hexagon;
+  return moment / (CVTM_HEXAGON_MOMENT * area);
 }
 
 /* Tries the lattices with `rows` rows and any periodic shift. */

@@ -293,8 +293,6 @@ cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
 
 /* --- sites ------------------------------------------------------------------------------------ */
 
-static size_t bytes_of_sites(int64_t count) { return 2 * (size_t)count * sizeof(double); }
-
 /* Clamps or wraps the plan's sites into the domain. */
 static cvtm_status move_inside(cvtm_cvt *cvt, int64_t count) {
   return cvt->updates->rescale(cvt->device, cvt->domain, 1, count, cvt->sites);
@@ -302,14 +300,14 @@ static cvtm_status move_inside(cvtm_cvt *cvt, int64_t count) {
 
 cvtm_status cvtm_cvt_put_sites(cvtm_cvt *cvt, const double *sites, int64_t count) {
   const cvtm_status status =
-      cvtm_device_copy_in(cvt->device, cvt->sites, sites, bytes_of_sites(count));
+      cvtm_device_copy_in(cvt->device, cvt->sites, sites, cvtm_site_bytes(count));
   return status == CVTM_OK ? move_inside(cvt, count) : status;
 }
 
 cvtm_status cvtm_cvt_get_sites(cvtm_cvt *cvt, double *sites, int64_t count) {
   const cvtm_status status = move_inside(cvt, count);
   return status == CVTM_OK
-             ? cvtm_device_copy_out(cvt->device, sites, cvt->sites, bytes_of_sites(count))
+             ? cvtm_device_copy_out(cvt->device, sites, cvt->sites, cvtm_site_bytes(count))
              : status;
 }
 

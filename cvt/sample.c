@@ -13,7 +13,7 @@ static double root_of(float rho) { return sqrt((double)rho); }
 
 /* sqrt_integral: the integral of sqrt(rho) over the domain. */
 static double bound_of(double sqrt_integral, int64_t count) {
-  return 5 / (18 * sqrt(3.0)) * (sqrt_integral * sqrt_integral) / (double)count;
+  return CVTM_HEXAGON_MOMENT * (sqrt_integral * sqrt_integral) / (double)count;
 }
 
 double cvtm_cvt_energy_bound(cvtm_domain domain, const float *density, int64_t count) {

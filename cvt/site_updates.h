@@ -11,6 +11,11 @@
 
 CVTM_C_BEGIN
 
+/* The second moment of a regular hexagon about its centre, divided by its mass and its area. */
+#define CVTM_HEXAGON_MOMENT (5 / (18 * 1.7320508075688772))
+
+CVTM_HD size_t cvtm_site_bytes(int64_t count) { return 2 * (size_t)count * sizeof(double); }
+
 /* A transfer: moves the sites with the least energies beside those with the largest energies. */
 typedef struct cvtm_cvt_transfer {
   cvtm_domain domain;
@@ -117,9 +122,8 @@ CVTM_HD void cvtm_cvt_set_bounds(cvtm_domain domain, const double *sites, int64_
  * square root of its density, which is estimated from a regular hexagon with the mass and second
  * moment of the cell. */
 CVTM_HD double cvtm_cvt_final_mass(const cvtm_cell_moments *sums, double sqrt_integral) {
-  const double hexagon = 5 / (18 * 1.7320508075688772); /* second moment / (mass * area) */
   if (!(sums->second > 0)) return sums->mass;
-  const double final_mass = sqrt_integral * sums->mass * sqrt(hexagon / sums->second);
+  const double final_mass = sqrt_integral * sums->mass * sqrt(CVTM_HEXAGON_MOMENT / sums->second);
   return fmin(fmax(final_mass, sums->mass / 8), 8 * sums->mass);
 }
 

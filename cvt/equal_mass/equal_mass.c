@@ -8,6 +8,7 @@
 #include "base/geometry.h"
 #include "base/primitives.h"
 #include "cvt/descent.h"
+#include "cvt/site_updates.h"
 #include "cvt/equal_mass/balance.h"
 
 #include <math.h>
@@ -40,7 +41,7 @@ double cvtm_equal_mass_bound(cvtm_domain domain, const float *density, int64_t c
     mass += (double)density[p];
     area += density[p] > 0;
   }
-  return 5 / (18 * sqrt(3.0)) * mass * (double)area / (double)count;
+  return CVTM_HEXAGON_MOMENT * mass * (double)area / (double)count;
 }
 
 /* Returns rho^2, scaled to at most 1 (malloc'd); NULL if memory runs out. */
