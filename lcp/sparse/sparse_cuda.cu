@@ -1,4 +1,5 @@
 #include "lcp/krylov.h"
+#include "lcp/launch_cuda.h"
 #include "lcp/sparse/sell_kernels.h"
 #include "lcp/sparse/sparse_kernels.h"
 
