@@ -150,7 +150,7 @@ static void separate(const cvtm_inks *inks, const double rgb[3], int stages, dou
   }
 }
 
-static void cross(const double a[3], const double b[3], double product[3]) {
+static void cross_product(const double a[3], const double b[3], double product[3]) {
   for (int i = 0; i < 3; ++i) {
     const int j = (i + 1) % 3, k = (i + 2) % 3;
     product[i] = a[j] * b[k] - a[k] * b[j];
@@ -160,7 +160,7 @@ static void cross(const double a[3], const double b[3], double product[3]) {
 /* Solves matrix * x = right by Cramer's rule. */
 static void solve(double matrix[3][3], const double right[3], double x[3]) {
   double column[3][3], determinant = 0;
-  for (int i = 0; i < 3; ++i) cross(matrix[(i + 1) % 3], matrix[(i + 2) % 3], column[i]);
+  for (int i = 0; i < 3; ++i) cross_product(matrix[(i + 1) % 3], matrix[(i + 2) % 3], column[i]);
   for (int i = 0; i < 3; ++i) determinant += matrix[0][i] * column[0][i];
   for (int i = 0; i < 3; ++i)
     x[i] =
