@@ -88,8 +88,8 @@ cvtm_status run_sizes_read(const cvtm_run_options *o, run_sizes *sizes, cvtm_err
   }
   if (status == CVTM_OK && list->count > 0 && !everywhere && o->points == 0 && !is_refined)
     return run_usage_error(error,
-                           "--size: the sizes of all other parts are missing: add --size with a "
-                           "number alone, or --points");
+                           "--size without a name is missing: add a size for all other parts, or "
+                           "--points");
   if (status == CVTM_OK && o->size.field != NULL && !has_names)
     return run_usage_error(error,
                            "--size-field needs a .vtu or .msh file: --size FILE or --metric FILE");
