@@ -174,9 +174,10 @@ enum { CLI_GIVEN = 1, CLI_INHERITED = 2 }; /* values of cli_options.given */
 
 /* Parses `value` into the row's field, and marks the option as given. */
 cvtm_status cli_option_set_row(cli_options *options, int row, const char *value, cvtm_error *error);
-/* Set values that are not text, and mark the option as given. integer: for CLI_INTEGER, and for
- * CLI_FLAG or CLI_SWITCH (0 or 1); real: for CLI_REAL; parts: for CLI_TEXT, CLI_SOURCE or CLI_LIST.
- * Words, sources and arrays are borrowed; reports show a text made of the parts. */
+/* Set a value that needs no parsing, and mark the option as given. integer: for CLI_INTEGER, and
+ * for CLI_FLAG or CLI_SWITCH (0 or 1); real: for CLI_REAL; parts: for CLI_TEXT, CLI_SOURCE or
+ * CLI_LIST. The parts' words, sources and arrays are borrowed; reports show a text made of the
+ * parts. */
 cvtm_status cli_option_set_integer(cli_options *options, int row, int64_t value, cvtm_error *error);
 cvtm_status cli_option_set_real(cli_options *options, int row, double value, cvtm_error *error);
 cvtm_status cli_option_set_parts(cli_options *options, int row, const cli_part *parts, int count,

@@ -58,7 +58,7 @@ static cvtm_status read_config(cli_options *options, const char *path, cvtm_erro
 
 /* --- the command line -------------------------------------------------------------------- */
 
-/* An option of the command line. Options are first collected and last applied, so that they
+/* An option of the command line. Options are collected first and applied last, so that they
  * override a config file whose name comes after them. */
 typedef struct found_option {
   int row;

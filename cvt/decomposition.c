@@ -368,7 +368,7 @@ static cvtm_status create_slabs(const cvtm_cvt *cvt, int width, slabs *s) {
   return cvtm_device_scratch(cvt->device, bytes, (void **)&s->all);
 }
 
-/* Exchanges the items from .. from + SLAB - 1, as far as they exist, of each rank. */
+/* Exchanges a slab: of each rank the items `from` to `from` + SLAB - 1, or fewer at the end. */
 static cvtm_status share_slab(const cvtm_cvt *cvt, const double *own, int width, int64_t from,
                               const slabs *s, double *to) {
   const cvtm_decomposition *v = cvt->decomposition;

@@ -96,7 +96,8 @@ typedef struct cvtm_subdomain_sums {
 
 /* A list of phases (base/phases.h). */
 #define CVTM_SUBDOMAIN_PHASES(X)                                                                 \
-  /* Copies item order[k] of `from`, `width` numbers, to item k of `to`; spread: the inverse. */ \
+  /* Items have `width` numbers. collect: item k of `to` is item order[k] of `from`. spread: the \
+   * inverse. */                                                                                 \
   X(collect,                                                                                     \
     (cvtm_device * device, const double *from, const int32_t *order, int64_t count, int width,   \
      double *to),                                                                                \

@@ -222,7 +222,7 @@ CVTM_INLINE void cvtm_batch_slope(const cvtm_batch_lanes *a, const cvtm_batch_la
 typedef struct cvtm_batch_walk {
   cvtm_batch_lanes x, y, column, row, columns,
       rows; /* the current point and its lines; columns, rows: number of lines still to cross */
-  cvtm_batch_lanes side; /* the sign of rho: 1 outward, -1 inward, 0 after the end of the edge */
+  cvtm_batch_lanes side; /* the factor of rho: 1 outward, -1 inward, 0 after the end of the edge */
   cvtm_batch_masks by_column,
       by_row; /* set if the segment begins on a line between columns, rows */
   cvtm_batch_masks pixel, row_index;

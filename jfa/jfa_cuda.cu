@@ -328,7 +328,8 @@ static __device__ int warp_gather(const cvtm_diagram *diagram, warp_memory *memo
       const double distance2 =
           child >= 0 ? cvtm_box_distance2(diagram->metric, x, y, box) : HUGE_VAL;
       const bool within = child >= 0 && distance2 <= reach2;
-      /* Of coincident sites the first has the lowest index, so their box needs no visit. */
+      /* A box that is a point has only coincident sites. The first has the lowest index and is all
+       * that is listed, so the box needs no visit. */
       const bool coincident = within && cvtm_box_is_point(box);
       const int64_t slot = coincident ? cvtm_node_first(tree, child) : -1;
       found = push_candidates(tree, memory, found, coincident && !cvtm_is_duplicate(tree, slot),

@@ -9,7 +9,7 @@
 
 CVTM_API_BEGIN
 
-/* Says where the triangulation was made, and the seconds it took. */
+/* Where a triangulation was made, and its times in seconds. */
 typedef struct cvtm_delaunay_report {
   int on_device;                   /* 0: the host */
   double seconds;                  /* total */

@@ -19,9 +19,9 @@ typedef struct run_film_frame {
 
 /* Numbers the sites of the first frame. */
 cvtm_status run_frame_number(run_film_frame *frame, cvtm_error *error);
-/* Starts a frame, whose first `fixed` sites are set, from the previous frame, which has as many
- * sites. The sites move with the scene and adapt to the new density: sites of cells where it wants
- * few sites go to cells where it wants many, and get new numbers there. */
+/* Sets the sites of a frame, but for the first `fixed`, from those of the previous frame, which has
+ * equally many. The sites move with the scene and adapt to the new density: sites of cells where
+ * the density asks for few go to cells where it asks for many, and get new numbers there. */
 cvtm_status run_frame_follow(const run_film_frame *before, const run_motion *motion, int64_t fixed,
                              run_film_frame *frame, cvtm_error *error);
 /* Copies the sites of a frame to *copy, which is empty or an earlier copy. On failure *copy is

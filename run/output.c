@@ -26,7 +26,7 @@ const cvtm_format *run_format_at(int k) {
 }
 
 /* The kind of a file with the extension. If the extension stands for formats of several kinds, a
- * drawing has priority over a mesh. *format: its row. */
+ * drawing has priority over a mesh. *format: the row of its format. */
 static run_output_kind find_kind(const char *extension, const cvtm_format **format) {
   static const struct {
     run_output_kind kind;

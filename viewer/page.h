@@ -20,6 +20,6 @@ typedef struct cvtm_html_page {
   const char *report; /* JSON text, shown unchanged; NULL: none */
 } cvtm_html_page;
 
-/* Writes the page. It shows at most 121 pictures: of more pictures, every k-th, with the smallest
- * sufficient k, and the last. */
+/* Writes the page. Of more than 120 pictures it shows every k-th, k = ceil(count / 120), and the
+ * last. */
 cvtm_status cvtm_page_write(const char *path, const cvtm_html_page *page, cvtm_error *error);

@@ -99,7 +99,7 @@ cvtm_status cvtm_kernels_sum(const cvtm_kernels *k, const cvtm_kernel_source *pl
   return k->table->sums(k->device, &k->cells, places, NULL, count, sums);
 }
 
-/* Does cvtm_kernels_sum at the sources of the last cvtm_kernels_set. Faster, because consecutive
+/* As cvtm_kernels_sum, at the sources of the last cvtm_kernels_set. Faster, because consecutive
  * points are close to each other. */
 static cvtm_status sum_at_sources(const cvtm_kernels *k, const cvtm_kernel_source *sources,
                                   cvtm_kernel_sum *sums) {

@@ -69,7 +69,7 @@ typedef struct cvtm_sphere_sums {
 
 enum { CVTM_SPHERE_POINTS = 8 /* seven, and one of weight 0 that fills the vectors */ };
 
-#define CVTM_SPHERE_LARGEST 0.025 /* the longest side of a triangle of the rule of degree 5 */
+#define CVTM_SPHERE_LARGEST 0.025 /* triangles with a longer side are divided before the rule */
 
 /* Adds the integrands at points of the plane. pw: weights, as areas of the plane; overwritten. An
  * area at distance r is (1 + r^2)^(-3/2) times as large on the sphere. */

@@ -121,8 +121,8 @@ __device__ unsigned slack_of(const Lines &lines, int j, double x, bool off) {
   return slack;
 }
 
-/* Returns the residuals of line j for the restriction, and stores the flags of active nodes that
- * have changed. */
+/* Returns the residuals of line j for the restriction, 0 at active nodes. Stores the flags of
+ * active nodes that have changed, and reduces *slack to the least of the line. */
 template <typename Lines>
 __device__ fine_line gather_line(const Lines &lines, const cvtm_grid_level *coarse, int j,
                                  node_pair x, node_pair residual, unsigned *slack) {

@@ -207,7 +207,8 @@ CVTM_HD double cvtm_grid_coarse_relaxed(const cvtm_grid_level *c, int64_t x, int
   return cvtm_relax(c->r[k] + cvtm_grid_coarse_neighbour_sum(c, c->e, x, y, link), link[1][1], 0.0);
 }
 
-/* Sweeps on the coarsest level: for at most 3 x 3 nodes; if the mass dominates the links. */
+/* Numbers of sweeps on the coarsest level. BOTTOM: the level has at most 3 x 3 nodes.
+ * MASS_DOMINATED: it is larger. */
 enum { CVTM_GRID_BOTTOM_SWEEPS = 8, CVTM_GRID_MASS_DOMINATED_SWEEPS = 2 };
 
 CVTM_HD int cvtm_grid_bottom_sweeps(const cvtm_grid_level *bottom) {

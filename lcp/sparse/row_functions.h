@@ -304,7 +304,8 @@ CVTM_HD cvtm_sums cvtm_residual_sums(const cvtm_level *level, const cvtm_level *
   return cvtm_natural_sums(at, scale);
 }
 
-/* Line search along d: 0: scale r'd; 1: scale d'Ad; 2: the inverse of the largest feasible step. */
+/* The terms of a line search along d. 0: scale r'd; 1: scale d'Ad; 2: the inverse of the largest
+ * feasible step. */
 CVTM_HD cvtm_sums cvtm_line_search_sums(const cvtm_level *level, const double *direction,
                                         double scale, int64_t row) {
   const double d = direction[row];

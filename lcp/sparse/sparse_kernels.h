@@ -75,11 +75,11 @@ typedef struct cvtm_tridiagonal {
     cvtm_divide_row, x, y)
 
 typedef struct cvtm_sparse_table {
-  /* Computes state.sums, the sums of `kind`; then `use` follows. next: the coarser level, or NULL.
-   * partial: a workspace of cvtm_sum_blocks(rows) + 1 entries. If last_omega > 0, with sums of the
-   * natural residual, the pass first relaxes the last colour, projected. vector: the direction of a
-   * line search; else NULL, or two copies of x, of which the pass writes the copy that state.kept
-   * does not name. */
+  /* Computes state.sums, the sums of `kind`, and then does what `use` says. next: the coarser
+   * level, or NULL. partial: a workspace of cvtm_sum_blocks(rows) + 1 entries. last_omega > 0, for
+   * sums of the natural residual: the pass first does a projected relaxation of the last colour.
+   * vector: for a line search its direction; otherwise NULL, or two copies of x: the pass
+   * overwrites the copy whose number is not state.kept. */
   cvtm_status (*sum)(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
                      double *vector, cvtm_sum_kind kind, double last_omega, cvtm_sum_use use,
                      cvtm_sums *partial, cvtm_sparse_state *state);

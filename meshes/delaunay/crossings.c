@@ -77,7 +77,8 @@ static int compare_events(const void *first, const void *second) {
   return places != 0 ? places : (p->code > q->code) - (p->code < q->code);
 }
 
-/* On which side of q side p begins or, if p begins on q, ends. p begins after q. */
+/* For p that begins after q: 1 if p begins on the left of q, -1 on the right; if p begins on q, the
+ * same for the end of p. */
 static int later_against(const side *p, const side *q) {
   const int begin = sign(cvtm_orient(q->a, q->b, p->a));
   return begin != 0 ? begin : sign(cvtm_orient(q->a, q->b, p->b));
@@ -108,7 +109,7 @@ static void take_out(sweeper *s, side *p) {
   p->present = 0;
 }
 
-/* The smaller distance of an end of q from the line through p, in grid steps. */
+/* The distance of the nearer end of q from the line through p, in grid steps. */
 static double distance_of_ends(const side *p, const side *q) {
   const double length = hypot((double)p->b.x - p->a.x, (double)p->b.y - p->a.y);
   const double a = (double)cvtm_orient(p->a, p->b, q->a), b = (double)cvtm_orient(p->a, p->b, q->b);

@@ -273,7 +273,7 @@ typedef struct chain {
   side outer;  /* side of the outer triangle at the gap: in the left part from `end` to BEYOND, in
                   the right part to `end` */
   seen_point near; /* from `end`: the third corner of that triangle */
-  side edge;       /* between `end` and `near`, of the triangle inside */
+  side edge;       /* the side of the inner triangle from `end` to `near` */
   seen_point far;  /* from `end`: the third corner of the triangle inside */
   int64_t turn;    /* cross product of near and far, positive away from the gap */
 } chain;

@@ -216,7 +216,7 @@ CVTM_HD void cvtm_star_set_block(cvtm_star_search *s, int weighted) {
 
 /* ---- Candidates for the third corner ---- */
 
-/* c and the best corner so far lie on one circle with the ends of the edge. Nonzero if c is the
+/* For c on the circle through the ends of the edge and the best corner so far: nonzero if c is the
  * third corner of the triangle. */
 CVTM_HD int cvtm_star_wins_tie(const cvtm_star_search *s, cvtm_grid_point c) {
   /* In the order around the circle from q: u, then v, then o. */

@@ -207,7 +207,8 @@ static int32_t list_labels(const grouping *g, label *labels) {
   return count;
 }
 
-/* Lists regions, whose triangles are consecutive and ascending; groups NULL: only counts. */
+/* Lists the regions, in whose order the triangles are sorted, and returns their number. groups:
+ * NULL: only counts. */
 static int32_t list_areas(const grouping *g, cvtm_group *groups) {
   const int32_t *region = g->regions->region;
   int32_t count = 0;

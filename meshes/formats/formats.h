@@ -15,7 +15,8 @@
 
 /* ---- numbers as bytes ---- */
 
-/* Inline functions, so that with a constant type the compiler makes a single move. */
+/* The type of a number in a file. The functions below are inline: for a constant type they are a
+ * single move instruction. */
 typedef enum cvtm_scalar {
   CVTM_I8,
   CVTM_U8,

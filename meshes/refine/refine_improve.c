@@ -540,7 +540,8 @@ static int is_worth_trying(const cvtm_refiner *r, const trial *trials, int32_t v
   return trials[v].changed > trials[v].tried;
 }
 
-/* Tries to remove each vertex once, unless the triangles around it have not changed. */
+/* Tries once to remove each vertex that was not tried before, or around which or around whose
+ * neighbours triangles have changed since. */
 static cvtm_status remove_some(cvtm_refiner *r, trial *trials, int64_t *tries, int64_t *removed) {
   *removed = 0;
   for (int32_t v = 0; v < r->m.vertex_count && !cvtm_refine_is_over(r); ++v) {

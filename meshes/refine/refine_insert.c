@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TRIES = 64 }; /* attempts to split a triangle after dividing parts of segments */
+enum {
+  MOST_TRIES = 64
+}; /* largest number of attempts to split a triangle; each may divide segments */
 
 static cvtm_status refine_check_memory(cvtm_refiner *r) {
   return r->m.out_of_memory ? cvtm_no_memory(r->error, "the refinement") : CVTM_OK;

@@ -23,7 +23,8 @@ typedef struct cvtm_refine_vertex {
 
 enum { CVTM_CAUSE_NONE, CVTM_CAUSE_ANGLE, CVTM_CAUSE_AREA };
 
-/* A segment that is not on a side has no twin. One on a side without a copy is not divided. */
+/* No twin. NONE: the segment is not on a paired side of the domain. MISSING: it is, but the
+ * opposite side has no copy of it, so the segment is not divided. */
 enum { CVTM_TWIN_NONE = -1, CVTM_TWIN_MISSING = -2 };
 
 /* A triangle with a side shorter than this fraction of the distances in the input around it is not

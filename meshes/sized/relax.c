@@ -113,7 +113,8 @@ static void approach_centroid(cvtm_sizer *z, int32_t v, const cvtm_sized_star *s
   }
 }
 
-/* Moves all free vertices towards their centroids. */
+/* Moves the free vertices towards their centroids. Vertices that have come to rest move only if
+ * with_still is nonzero. */
 static void sweep(cvtm_sizer *z, double share, int with_still) {
   const cvtm_half_edges *m = &z->m;
   if (!cvtm_sizer_colour(z, with_still)) return;

@@ -26,7 +26,7 @@ typedef enum content {
   LONELY,   /* 1 if one of `item` integers of `from` is negative, else 0 */
   OTHERS,   /* edges around the cells of an edge, plus `item` */
   OTHER_COUNT,
-  REALS,    /* of `from`, or 1, times `factor` */
+  REALS,    /* `factor` times those of `from`; NULL: `factor` */
   LATITUDE, /* of points, times `factor` */
   LONGITUDE,
   COORDINATE, /* `item` of points, times `factor` */
