@@ -153,7 +153,7 @@ static cvtm_status choose_dots(cvtm_run *r, cvtm_error *error) {
                      o->input.name);
   if (!count_by_dots(o)) return CVTM_OK;
   if (r->tone == NULL)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: an array has no tone, so --points is missing",
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: an array has no tone; --points is missing",
                      o->input.name);
   CVTM_TRY(run_stipples_count(o, r->domain, r->tone, &r->dots, error));
   if (r->dots.count > most)
