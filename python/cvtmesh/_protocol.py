@@ -76,6 +76,9 @@ class Protocol:
         self.last: Any = None  # x, value and gradient of the last evaluation
         self.accepted: Any = None  # x, value and gradient of the last iteration
         self.pairs: list[tuple[Any, Any]] = []
+        self.earlier = 0  # iterations before the last restart
+        self.restarting = False
+        self.restart_value: float | None = None
         self.named = callback is not None and [*inspect.signature(callback).parameters] == [
             "intermediate_result"
         ]
@@ -112,8 +115,8 @@ class Protocol:
 
     def iterate(self, record: dict[str, Any]) -> bool:
         """Called after each iteration; true ends the run."""
-        at, value, limits = record["iteration"], record["fun"], self.limits
-        if at == 0:
+        at, value, limits = self.earlier + record["iteration"], record["fun"], self.limits
+        if record["iteration"] == 0:
             self.accepted, self.value = self.last, value
             return False
         self.remember()
@@ -130,7 +133,12 @@ class Protocol:
             self.verdict = GRADIENT
         elif decrease <= limits["ftol"] * scale:
             self.verdict = DECREASE
-        return self.verdict is not None
+        if self.verdict is DECREASE and decrease <= 0:
+            # Only the history can be at fault, unless nothing was gained since it was dropped before.
+            self.restarting = self.restart_value is None or value < self.restart_value
+        if self.restarting:
+            self.verdict, self.earlier, self.restart_value = None, at, value
+        return self.restarting or self.verdict is not None
 
     def inverse(self, n: int) -> Any:
         """The inverse Hessian as an operator of SciPy; None where SciPy is not installed."""
@@ -167,8 +175,9 @@ def lbfgsb(
     ``gtol`` (1e-5), ``maxfun`` and ``maxiter`` (15000), ``maxls`` (20) and ``eps`` (1e-8); `tol` sets
     ftol and gtol. ``device``, ``threads``, ``cauchy`` and ``time_limit`` are those of
     :func:`minimize`; but the Cauchy point is exact, as SciPy's. A run ends, and
-    status and message say so, as in SciPy. Only a line search of ``maxls`` evaluations ends otherwise:
-    it takes its best point. `jac` is the gradient, True if `fun` returns it too, None for forward
+    status and message say so, as in SciPy, with two exceptions. A line search of ``maxls`` evaluations
+    takes its best point. After an iteration that gains nothing while the gradient is above gtol, the
+    run goes on without its history. `jac` is the gradient, True if `fun` returns it too, None for forward
     differences, or '3-point' for central ones. A callback gets a copy of x, or, if its only parameter is called
     ``intermediate_result``, an OptimizeResult of x and fun. The run stops if it returns true or raises
     StopIteration.
@@ -244,6 +253,10 @@ def lbfgsb(
     refuse_unknown(settings, table("minimize"))
     try:
         r = run(objective, start, bounds, protocol.iterate, settings, maxls)
+        while protocol.restarting:
+            protocol.restarting = False
+            r = run(objective, r["x"], bounds, protocol.iterate, settings, maxls)
+        r = {**r, "nit": protocol.earlier + r["nit"]}
     except StartNotFinite:
         x, f, g = protocol.last
         r = {"x": x, "fun": float(np.asarray(f).reshape(-1)[0]), "nit": 0, "jac": g, "message": "not finite"}
