@@ -279,7 +279,8 @@ const cli_option_row cli_option_rows[] = {
   {"order", 0, RUN | MESH, CHOICE(run.order, point_orders), CHIEF(DRAWING),
    "order of the points. tsp: along a short closed path through all points; plot: along the same path, open, so "
    "that a pen travels little between dots",
-   .manual = "The order holds for point files, for the dots of a drawing, and for the line of --svg path. `tsp` "
+   .manual = "The order holds for point files, for the dots of a drawing, and for the line of --svg path, whose "
+   "default is `tsp`. `tsp` "
    "follows a short closed path through all points (travelling salesman problem), which starts near the upper left "
    "corner. `plot` opens this path at its longest edge, and starts at the end that is closer to the upper left "
    "corner. For uniform points the path is 2 to 3 % longer than 0.7124 sqrt(number of points x area), the length of "

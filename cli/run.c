@@ -7,6 +7,7 @@
 #include "run/colours.h"
 #include "run/job.h"
 #include "run/output.h"
+#include "run/page.h"
 
 #include <string.h>
 
@@ -25,7 +26,7 @@ void cli_run_choose_domain(cli_options *options) {
   const int has_ranks =
       options->distributed || options->ranks > 1 || strcmp(options->device, "cuda:all") == 0;
   const int is_bare = o->init.name != NULL || o->fixed.name != NULL || o->equal_mass.on ||
-                      o->noise == CVTM_RUN_NOISE_BLUE || o->order != CVTM_RUN_ORDER_NONE ||
+                      o->noise == CVTM_RUN_NOISE_BLUE || run_order_of(o) != CVTM_RUN_ORDER_NONE ||
                       run_colours_wanted(o) || o->preset == CVTM_RUN_PRESET_PAPER || has_ranks;
   if (strcmp(options->text.domain, "auto") != 0) return;
   o->domain.kind = writes_meshes(o) && !is_bare ? CVTM_RUN_DOMAIN_FRAME : CVTM_RUN_DOMAIN_NONE;

@@ -6,6 +6,7 @@
 #include "cvt/cell_mass.h"
 #include "meshes/mesh.h"
 #include "run/colours.h"
+#include "run/page.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -168,7 +169,7 @@ cvtm_status run_frame_keep(const run_film_frame *frame, run_film_frame *copy, cv
 }
 
 cvtm_status run_follow_check(const cvtm_run_options *o, cvtm_error *error) {
-  const int is_plain = o->order == CVTM_RUN_ORDER_NONE && !run_colours_wanted(o) &&
+  const int is_plain = run_order_of(o) == CVTM_RUN_ORDER_NONE && !run_colours_wanted(o) &&
                        o->domain.kind == CVTM_RUN_DOMAIN_NONE && !o->equal_mass.on &&
                        o->noise == CVTM_RUN_NOISE_HEXAGONAL;
   if (!o->follow.on || is_plain) return CVTM_OK;

@@ -87,7 +87,8 @@ unsigned run_given(const cvtm_run_options *o) {
                 {o->time_limit != d.time_limit, CVTM_RUN_GIVEN_TIME_LIMIT},
                 {o->tolerance != d.tolerance, CVTM_RUN_GIVEN_TOLERANCE},
                 {o->outline.simplify != d.outline.simplify, CVTM_RUN_GIVEN_SIMPLIFY},
-                {o->outline.metric_ratio != d.outline.metric_ratio, CVTM_RUN_GIVEN_METRIC_RATIO}};
+                {o->outline.metric_ratio != d.outline.metric_ratio, CVTM_RUN_GIVEN_METRIC_RATIO},
+                {o->order != d.order, CVTM_RUN_GIVEN_ORDER}};
   unsigned given = o->given;
   for (size_t k = 0; k < sizeof values / sizeof values[0]; ++k)
     if (values[k].differs) given |= values[k].bit;

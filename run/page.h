@@ -81,6 +81,8 @@ typedef struct run_point_order {
   int is_stopped; /* nonzero: a signal or the deadline ended the improvement */
 } run_point_order;
 
+/* The order of the sites of a run: that of --order or, with --svg path alone, `tsp`. */
+cvtm_run_order run_order_of(const cvtm_run_options *options);
 /* Refuses outputs whose points have no order. CVTM_ERROR_USAGE names the first contradiction. */
 cvtm_status run_order_check(const cvtm_run_options *options, cvtm_error *error);
 /* Finds the order of --order. points: x, y. A signal ends the search early, and so does the

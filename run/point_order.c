@@ -15,18 +15,30 @@ static int has_order(const cvtm_run_options *options, const char *path) {
                                     : kind != RUN_OUTPUT_MESH;
 }
 
+/* True if drawings of a run show a line. */
+static int shows_path(const cvtm_run_options *options) {
+  return options->purpose == CVTM_RUN_ALL && options->svg == CVTM_SVG_PATH;
+}
+
+cvtm_run_order run_order_of(const cvtm_run_options *options) {
+  const int is_given = (run_given(options) & CVTM_RUN_GIVEN_ORDER) != 0;
+  return shows_path(options) && !is_given ? CVTM_RUN_ORDER_TSP : options->order;
+}
+
 cvtm_status run_order_check(const cvtm_run_options *options, cvtm_error *error) {
-  if (options->order == CVTM_RUN_ORDER_NONE) {
-    if (options->purpose == CVTM_RUN_ALL && options->svg == CVTM_SVG_PATH)
-      return run_usage_error(error, "--svg path needs --order tsp or --order plot");
+  if (run_order_of(options) == CVTM_RUN_ORDER_NONE) {
+    if (shows_path(options))
+      return run_usage_error(error,
+                             "--svg path does not go with --order none: a line has an order");
     return CVTM_OK;
   }
+  const char *option = options->order != CVTM_RUN_ORDER_NONE ? "--order" : "--svg path";
   if (options->domain.kind != CVTM_RUN_DOMAIN_NONE)
-    return run_usage_error(error,
-                           "--order does not go with --domain, whose sites are vertices of a mesh");
+    return run_usage_error(
+        error, "%s does not go with --domain, whose sites are vertices of a mesh", option);
   for (int k = 0; k < options->output.count; ++k)
     if (!has_order(options, options->output.item[k]))
-      return run_usage_error(error, "--order: %s: cells and meshes have no order",
+      return run_usage_error(error, "%s: %s: cells and meshes have no order", option,
                              options->output.item[k]);
   return CVTM_OK;
 }

@@ -370,6 +370,7 @@ cvtm_status run_create(const cvtm_run_options *options, cvtm_run **run, cvtm_err
   cvtm_run *r = calloc(1, sizeof *r);
   if (r == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   r->options = *options;
+  r->options.order = run_order_of(options);
   run_pen_choose(&r->options);
   run_preset_apply(&r->options);
   run_noise_choose(&r->options);
@@ -499,11 +500,12 @@ cvtm_status run_write(cvtm_run *r, cvtm_error *error) {
 }
 
 cvtm_status run_save(cvtm_run *r, const cvtm_run_options *asked, cvtm_error *error) {
-  if (asked->order != r->options.order || asked->points != r->options.points)
+  if (run_order_of(asked) != r->options.order || asked->points != r->options.points)
     return run_usage_error(error, "--order and --points cannot change after the run");
   CVTM_TRY(run_check(asked, error));
   const cvtm_run_options made = r->options;
   r->options = *asked;
+  r->options.order = made.order; /* that of --svg path */
   run_pen_choose(&r->options);
   run_stipples_free(&r->stipples);
   cvtm_status status = run_write(r, error);

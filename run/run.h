@@ -160,7 +160,8 @@ typedef enum cvtm_run_purpose {
   X(CVTM_RUN_GIVEN_TOLERANCE, 11, "tolerance")                  \
   X(CVTM_RUN_GIVEN_WATCH, 12, "watch")                          \
   X(CVTM_RUN_GIVEN_SIMPLIFY, 13, "simplify")                    \
-  X(CVTM_RUN_GIVEN_METRIC_RATIO, 14, "metric-ratio")
+  X(CVTM_RUN_GIVEN_METRIC_RATIO, 14, "metric-ratio")            \
+  X(CVTM_RUN_GIVEN_ORDER, 15, "order")
 
 enum {
 #define CVTM_RUN_GIVEN_CODE(code, bit, name) code = 1 << (bit),

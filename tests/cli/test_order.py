@@ -55,6 +55,14 @@ def test_path(cvtmesh, order):
     assert len(re.findall("[ML]", drawn[0])) == 300
 
 
+def test_a_path_alone_is_closed(cvtmesh):
+    files = ("-o", "a.svg", "-o", "a.npy")
+    cvtmesh.call(*RUN, "--svg", "path", *files)
+    alone = [cvtmesh.read(name) for name in files[1::2]]
+    cvtmesh.call(*RUN, "--svg", "path", "--order", "tsp", *files)
+    assert alone == [cvtmesh.read(name) for name in files[1::2]]
+
+
 def test_what_belongs_to_a_site_follows_it(cvtmesh):
     words = (*RUN, "--equal-mass", "--weights-out")
     cvtmesh.call(*words, "w.npy", "-o", "a.npy", code=(0, 4))
@@ -122,4 +130,6 @@ def test_refused(cvtmesh):
         cvtmesh.refused(*RUN, "--order", "tsp", "--svg", kind, "-o", "a.svg", code=2, names=["a.svg"])
     cvtmesh.refused(*RUN, "--order", "tsp", "--domain", "image", "-o", "a.csv", code=2,
                     names=["--domain"])
-    cvtmesh.refused(*RUN, "--svg", "path", "-o", "a.svg", code=2, names=["--order"])
+    cvtmesh.refused(*RUN, "--svg", "path", "--order", "none", "-o", "a.svg", code=2, names=["--order"])
+    cvtmesh.refused(*RUN, "--svg", "path", "-o", "a.svg", "-o", "a.msh", code=2,
+                    names=["--svg path: a.msh"])

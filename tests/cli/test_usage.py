@@ -31,8 +31,8 @@ def test_what_is_missing_comes_with_the_usage(cvtmesh):
     for words in (("a.hpgl",), ("a.vtu", "--unit", "mm"), ("a.svg", "--dot-size", "1mm")):
         cvtmesh.refused("run", CAMERA, "-n", 5, "-o", *words, code=2,
                         names=["--page is missing, as in --page A4"])
-    cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.svg", "--svg", "path", code=2,
-                    names=["--svg path needs --order tsp or --order plot"])
+    cvtmesh.refused("run", CAMERA, "-n", 5, "-o", "a.svg", "--svg", "path", "--order", "none",
+                    code=2, names=["--svg path does not go with --order none"])
     for name in ("plan.geojson", "plan.poly"):
         cvtmesh.refused("mesh", name, "-o", "a.msh", code=2,
                         names=[name + " is an outline", "--size or --points is missing"])
