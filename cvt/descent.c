@@ -37,12 +37,10 @@ static cvtm_status evaluate_objective(cvtm_descent *d, const double *x, double *
   return status;
 }
 
-/* Passes a record to the monitor. Sets d->stop if the monitor asks, or the gradient is small. */
+/* Passes a record to the monitor. Sets d->stop if the monitor asks. */
 static void report(cvtm_descent *d, const cvtm_cvt_record *record) {
   const cvtm_cvt_options *o = d->options;
-  if (d->stop == CVTM_STOP_REQUEST) return;
-  if (record->gradient_norm <= o->gradient_tolerance) d->stop = CVTM_STOP_GRADIENT;
-  if (!o->monitor) return;
+  if (d->stop == CVTM_STOP_REQUEST || !o->monitor) return;
   int64_t asked = o->monitor(o->monitor_context, record) != 0;
   if (cvtm_ranks_agree(d->task->cvt->device, &asked) != CVTM_OK || asked)
     d->stop = CVTM_STOP_REQUEST;
@@ -91,14 +89,16 @@ static int is_late(const cvtm_descent *d) {
 }
 
 /* Decides whether Lloyd's method stops, by the rules of L-BFGS-B (lbfgsb/stopping.h). */
-static void decide_stop(cvtm_descent *d, double energy) {
+static void decide_stop(cvtm_descent *d, const double value[2]) {
   const cvtm_cvt_options *o = d->options;
   double *decrease = d->state.decrease;
   if (d->state.iterations > 0)
     decrease[d->state.iterations % CVTM_LBFGSB_WINDOW] =
-        cvtm_relative_decrease(d->state.last[0], energy);
+        cvtm_relative_decrease(d->state.last[0], value[0]);
   if (d->stop != CVTM_STOP_NONE) return;
-  if (cvtm_decrease_is_small(decrease, d->state.iterations, o->tolerance))
+  if (cvtm_gradient_is_small(value[1], o->gradient_tolerance))
+    d->stop = CVTM_STOP_GRADIENT;
+  else if (cvtm_decrease_is_small(decrease, d->state.iterations, o->tolerance))
     d->stop = CVTM_STOP_DECREASE;
   else if (o->max_iterations > 0 && d->state.iterations >= o->max_iterations)
     d->stop = CVTM_STOP_ITERATIONS;
@@ -115,7 +115,7 @@ static cvtm_status record_evaluation(cvtm_descent *d, const double value[2]) {
                                   d->state.iterations > 0 ? 1 : 0};
   d->state.best = fmin(d->state.best, value[0]);
   report(d, &record);
-  decide_stop(d, value[0]);
+  decide_stop(d, value);
   memcpy(d->state.last, value, sizeof d->state.last);
   d->state.evaluated = 1;
   return CVTM_OK;

@@ -1,5 +1,5 @@
 /* The new iterate of an iteration: its sums from pass A, its record for the monitor, and the
- * stopping tests. Descents by other methods (cvt/descent.c) use the test of the decrease, too. */
+ * stopping tests. Lloyd's method (cvt/descent.c) stops by the same tests. */
 #pragma once
 
 #include "lbfgsb/lbfgsb_state.h"
@@ -18,6 +18,9 @@ CVTM_HD double cvtm_mean_decrease(const double decrease[CVTM_LBFGSB_WINDOW]) {
   for (int i = 0; i < CVTM_LBFGSB_WINDOW; ++i) mean += decrease[i] / CVTM_LBFGSB_WINDOW;
   return mean;
 }
+
+/* Nonzero if a norm of the gradient is at most the tolerance. A gradient of 0 always is. */
+CVTM_HD int cvtm_gradient_is_small(double norm, double tolerance) { return norm <= tolerance; }
 
 /* Nonzero if tolerance > 0, and the mean decrease over a full window is at most the tolerance. */
 CVTM_HD int cvtm_decrease_is_small(const double decrease[CVTM_LBFGSB_WINDOW], int64_t iterations,
@@ -75,8 +78,10 @@ CVTM_HD int cvtm_lbfgsb_has_stalled(const cvtm_lbfgsb_state *state) {
 
 /* Applies the stopping tests at the end of an iteration. */
 CVTM_HD cvtm_stop cvtm_lbfgsb_find_stop(const cvtm_lbfgsb_state *state, int request) {
-  if (state->projected_gradient <= state->gradient_tolerance) return CVTM_STOP_GRADIENT;
-  if (state->measure_tolerance > 0 && state->measure <= state->measure_tolerance)
+  if (cvtm_gradient_is_small(state->projected_gradient, state->gradient_tolerance))
+    return CVTM_STOP_GRADIENT;
+  if (state->measure_tolerance > 0 &&
+      cvtm_gradient_is_small(state->measure, state->measure_tolerance))
     return CVTM_STOP_GRADIENT;
   if (state->iteration >= CVTM_LBFGSB_WINDOW && cvtm_lbfgsb_has_stalled(state))
     return CVTM_STOP_DECREASE;
