@@ -145,6 +145,14 @@ cvtm_status cvtm_ranks_sum(cvtm_device *device, int64_t *values, int count) {
   return CVTM_OK;
 }
 
+cvtm_status cvtm_ranks_all_succeed(cvtm_device *device, cvtm_status status) {
+  int64_t failed = status != CVTM_OK;
+  const cvtm_status shared = cvtm_ranks_sum(device, &failed, 1);
+  if (status != CVTM_OK) return status;
+  if (shared != CVTM_OK || failed == 0) return shared;
+  return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "another rank has no memory");
+}
+
 /* How many numbers rank r sends. */
 static int64_t sent_by(const int64_t *counts, int size, int r) {
   int64_t sum = 0;

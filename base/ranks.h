@@ -1,7 +1,14 @@
 /* Ranks are the processes that solve one problem together. All ranks take the same steps with the
  * same numbers. Divided work consists of parts whose results are the same in every process, so the
  * bits of a result do not depend on the number of processes. Decisions that depend on the clock or
- * on a signal are made by rank 0. */
+ * on a signal are made by rank 0.
+ *
+ * A failure that follows from what all ranks know, such as a wrong option, is found by every rank.
+ * A rank that fails alone returns its error, and makes no further collective call. The other ranks
+ * wait in their next one, until the program ends them all (cli_distributed_leave). No status is
+ * sent, except where ranks have shares of different sizes: after they have allocated memory for
+ * these, they call cvtm_ranks_all_succeed, and every rank returns an error. In the same way every
+ * rank learns of wrong bounds of another rank's variables (lbfgsb_setup.c). */
 #pragma once
 
 #include "base/device.h"
@@ -47,5 +54,7 @@ cvtm_status cvtm_ranks_broadcast(cvtm_device *device, void *memory, size_t bytes
 cvtm_status cvtm_ranks_broadcast_on_device(cvtm_device *device, void *memory, size_t bytes);
 /* Replaces values[k], k < count <= 4, by the sum over all ranks. */
 cvtm_status cvtm_ranks_sum(cvtm_device *device, int64_t *values, int count);
+/* Collective: returns the status of an allocation, or CVTM_ERROR_MEMORY if another rank failed. */
+cvtm_status cvtm_ranks_all_succeed(cvtm_device *device, cvtm_status status);
 
 CVTM_C_END

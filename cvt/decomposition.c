@@ -10,15 +10,6 @@
 
 /* --- subdomains ------------------------------------------------------------------------------- */
 
-/* Collective: returns CVTM_OK if no rank has failed, so that no rank waits for a failed rank. */
-static cvtm_status all_succeed(cvtm_device *device, cvtm_status status) {
-  int64_t failed = status != CVTM_OK;
-  const cvtm_status shared = cvtm_ranks_sum(device, &failed, 1);
-  if (status != CVTM_OK) return status;
-  if (shared != CVTM_OK || failed == 0) return shared;
-  return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "another rank has no memory");
-}
-
 static cvtm_status no_memory_to_divide(const cvtm_subdomain *p) {
   return cvtm_fail(cvtm_device_error(p->device), CVTM_ERROR_MEMORY,
                    "no memory to divide %lld sites", (long long)p->count);
@@ -190,7 +181,7 @@ static cvtm_status make_room(cvtm_subdomain *p) {
     if (r == p->rank) status = make_own_room(p, room[0], room[1]);
   }
   if (!grows) return CVTM_OK;
-  status = all_succeed(p->device, status);
+  status = cvtm_ranks_all_succeed(p->device, status);
   if (status != CVTM_OK) memset(p->room, 0, 2 * (size_t)p->size * sizeof *p->room);
   return status;
 }
@@ -299,7 +290,7 @@ static cvtm_status reserve(const cvtm_cvt_task *task) {
     status =
         cvtm_subdomain_divide(v->subdomain, task->count, cvtm_lbfgsb_block(2 * task->count) / 2);
   if (status == CVTM_OK) status = cvtm_device_allocate_arrays(cvt->device, own_arrays(v));
-  status = all_succeed(cvt->device, status);
+  status = cvtm_ranks_all_succeed(cvt->device, status);
   if (status != CVTM_OK) forget_subdomain(cvt);
   return status;
 }
@@ -400,7 +391,7 @@ static cvtm_status share_items(const cvtm_cvt *cvt, const double *own, int width
   slabs s = {NULL, NULL, NULL};
   const int64_t most =
       (p->blocks + p->size - 1) / p->size * p->block; /* items of a rank, at most */
-  cvtm_status status = all_succeed(cvt->device, create_slabs(cvt, width, &s));
+  cvtm_status status = cvtm_ranks_all_succeed(cvt->device, create_slabs(cvt, width, &s));
   for (int64_t from = 0; status == CVTM_OK && from < most; from += SLAB)
     status = share_slab(cvt, own, width, from, &s, to);
   free(s.counts);
@@ -563,7 +554,7 @@ static cvtm_status save_divided(const cvtm_cvt_task *task, int in_solver, unsign
       scratch && memory && g.counts
           ? CVTM_OK
           : cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "out of memory");
-  status = all_succeed(cvt->device, status);
+  status = cvtm_ranks_all_succeed(cvt->device, status);
   if (status == CVTM_OK) status = gather_state(&g, task, in_solver, scratch);
   free(scratch);
   free(memory);

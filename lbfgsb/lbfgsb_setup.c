@@ -199,7 +199,6 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver, const cvtm_lbfgsb_share 
   take_arrays(solver, share != NULL, exact);
   if (share) {
     status = cvtm_divided_create(device, arrays, solver->n, exact, &arrays->divided);
-    if (status == CVTM_OK) status = cvtm_divided_set_share(device, arrays, solver->n, share);
   } else if (solver->table == &panels_table) {
     status = cvtm_panels_create(device, arrays, m, exact, &arrays->panels);
   }
@@ -278,7 +277,16 @@ cvtm_status cvtm_lbfgsb_create(cvtm_device *device, int64_t n, const cvtm_lbfgsb
 
 cvtm_status cvtm_lbfgsb_create_divided(cvtm_device *device, const cvtm_lbfgsb_share *share,
                                        const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver) {
-  return allocate_solver(device, 1, share->count, share, options, solver);
+  cvtm_lbfgsb *made = NULL;
+  cvtm_status status = allocate_solver(device, 1, share->count, share, options, &made);
+  status = cvtm_ranks_all_succeed(device, status);
+  if (status == CVTM_OK)
+    status = cvtm_divided_set_share(device, &made->arrays, share->count, share);
+  if (status == CVTM_OK)
+    *solver = made;
+  else
+    cvtm_lbfgsb_destroy(made);
+  return status;
 }
 
 void cvtm_lbfgsb_destroy(cvtm_lbfgsb *solver) {

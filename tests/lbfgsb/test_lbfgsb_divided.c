@@ -2,6 +2,7 @@
  * CPU those of a solver that has all variables, and the minimum. */
 #include "testing.h"
 
+#include "base/device_kernels.h"
 #include "lbfgsb/lbfgsb_ranks.h"
 #include "problems.h"
 #include "tests/thread_ranks.h"
@@ -380,5 +381,22 @@ static void change_share(cvtm_device *own, int rank, void *context) {
 }
 
 TEST(test_other_shares) { run_ranks(3, change_share, NULL); }
+
+static void fail_on_rank_1(cvtm_device *own, int rank, void *context) {
+  const cvtm_lbfgsb_share share = share_of(9000, rank);
+  const cvtm_device_table *own_table = own->table;
+  cvtm_device_table faulty = *own_table;
+  cvtm_lbfgsb *solver = NULL;
+  (void)context;
+  faulty.allocate = no_memory;
+  if (rank == 1) own->table = &faulty;
+  assert_int_equal(cvtm_lbfgsb_create_divided(own, &share, NULL, &solver), CVTM_ERROR_MEMORY);
+  own->table = own_table;
+  assert_device_ok(own, cvtm_lbfgsb_create_divided(own, &share, NULL, &solver));
+  cvtm_lbfgsb_destroy(solver);
+}
+
+/* A rank that has no memory for its variables does not leave the others waiting. */
+TEST(test_all_ranks_fail_with_one) { run_ranks(3, fail_on_rank_1, NULL); }
 
 TEST_DEVICE_MAIN_AS(device, 1)
