@@ -1,6 +1,6 @@
-/* Inside cvt only, on the CPU: a cell in memory that grows with its corners, its construction, and
- * its moments. evaluate_cpu.c compiles the hull construction into its own loop; all other callers
- * share the copy in cell_host.c. */
+/* Inside cvt only, on the CPU: a cell in memory that grows with the number of its corners, and the
+ * construction and the moments of such a cell. evaluate_cpu.c compiles the hull construction into
+ * its own loop; all other callers share the copy in cell_host.c. */
 #pragma once
 
 #include "cvt/density_row.h"
@@ -40,8 +40,8 @@ CVTM_INLINE cvtm_hull cvtm_hull_in(const cvtm_site_tree_view *tree, cvtm_hull_po
   return hull;
 }
 
-/* The moments (integral.h) of a cell with any number of corners, whose site is at (sx, sy). Sets
- * the slopes of the edges. */
+/* Returns the moments (integral.h) of a cell with any number of corners, whose site is at (sx, sy).
+ * Sets the slopes of its edges. */
 cvtm_cell_moments cvtm_cell_integrate(const cvtm_density_view *density, cvtm_domain domain,
                                       double sx, double sy, cvtm_cell *cell);
 

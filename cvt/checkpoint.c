@@ -1,5 +1,5 @@
 /* The state of a run as bytes: the state of the solve, the numbers of the current descent, and
- * arrays. The state is saved between two descents, or in a pause of a descent. */
+ * arrays of sites. The state is saved between two descents, or in a pause of a descent. */
 #include "base/text.h"
 #include "base/clock.h"
 #include "base/ranks.h"
@@ -34,7 +34,8 @@ static const char *const field_names[] = {"kind of device",
 
 enum { FIELDS = sizeof field_names / sizeof *field_names, VERSION = 7 };
 
-/* The head of the bytes. The kept sites follow, and then the sites or the state of the descent. */
+/* The head of the bytes. The sites of cvtm_solve.kept follow, and then the current sites or, in a
+ * pause of a descent, what cvtm_evaluator.save writes. */
 typedef struct saved_head {
   char magic[8];
   int32_t version, byte_order;
@@ -48,10 +49,10 @@ typedef struct cvtm_checkpoint {
   const cvtm_cvt_checkpoint *user;
   cvtm_solve *solve;
   cvtm_descent_pauses pauses;
-  saved_head head;                    /* the head that was read; a new run has none */
-  double start;                       /* start of this process, by cvtm_clock */
-  double last;                        /* the time of the last save */
-  int continues;                      /* the next descent continues the descent of the head */
+  saved_head head; /* the head that was read; in a new run only what identifies the run is set */
+  double start;    /* start of this process, by cvtm_clock */
+  double last;     /* the time of the last save */
+  int continues;   /* nonzero: the next descent continues that of the head */
   const unsigned char *saved_descent; /* the sites or the state of the descent, after the head */
   size_t descent_bytes;
 } cvtm_checkpoint;

@@ -42,8 +42,9 @@ typedef struct cvtm_cvt_moments {
 } cvtm_cvt_moments;
 
 /* Creates a plan for cvtm_cvt_evaluate_on_device. density: width * height floats in device memory,
- * finite (not checked), and >= 0 unless results are to be added; borrowed as long as the plan uses
- * the density. cvtm_cvt_view_density exchanges the density for another density of the same size. */
+ * finite (not checked), borrowed as long as the plan uses it. The density must be >= 0, except
+ * where the caller adds results for several densities (see cvtm_cvt_pull_back).
+ * cvtm_cvt_view_density exchanges it for another density of the same size. */
 cvtm_status cvtm_cvt_create_view(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, cvtm_cvt **cvt);
 cvtm_status cvtm_cvt_view_density(cvtm_cvt *cvt, const float *density);
@@ -86,9 +87,9 @@ cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int6
  * the sites of the plan's last call, which had the same count and exact cells. phi: 4 * count: a, b
  * (2), c. Waits for the device. L, moments and energy are linear in the density, so for a density
  * in double precision the results for two densities in single precision can be added.
- * CVTM_ERROR_UNSUPPORTED: the domain is periodic; on CUDA also: for the density, more than 32 cells
- * may meet a pixel, or many sites are about equally near a pixel; for by_sites, a cell has more
- * than 1024 corners. A plan on a CPU has only the first limit. */
+ * CVTM_ERROR_UNSUPPORTED: the domain is periodic. On CUDA also: a derivative with respect to the
+ * density is wanted, and more than 32 cells may meet a pixel, or many sites are about equally near
+ * a pixel; by_sites is wanted, and a cell has more than 1024 corners. */
 cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count, const double *phi,
                                float *by_density, double *by_density_double, double *by_sites);
 

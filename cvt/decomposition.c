@@ -161,8 +161,8 @@ static cvtm_status make_own_room(cvtm_subdomain *p, int64_t near, int64_t leavin
 }
 
 /* Allocates memory for own and ghost sites, and for the sites to send, with some reserve. Each rank
- * finds from the matrix which ranks need more memory. The ranks wait for each other only if some
- * rank does, and all fail if memory runs out on one. */
+ * finds from the matrix which ranks need more memory. Only if some rank does, the ranks wait for
+ * each other, and all fail if one has no memory. */
 static cvtm_status make_room(cvtm_subdomain *p) {
   cvtm_status status = CVTM_OK;
   int grows = 0;
@@ -359,7 +359,7 @@ static cvtm_status create_slabs(const cvtm_cvt *cvt, int width, slabs *s) {
   return cvtm_device_scratch(cvt->device, bytes, (void **)&s->all);
 }
 
-/* Exchanges a slab: of each rank the items `from` to `from` + SLAB - 1, or fewer at the end. */
+/* Exchanges a slab, the items `from` .. `from` + SLAB - 1 of each rank, or fewer at the end. */
 static cvtm_status share_slab(const cvtm_cvt *cvt, const double *own, int width, int64_t from,
                               const slabs *s, double *to) {
   const cvtm_decomposition *v = cvt->decomposition;
@@ -457,8 +457,8 @@ static cvtm_status create_solver_divided(const cvtm_cvt_task *task,
 
 /* --- the state of a descent ---------------------------------------------------------------------
  *
- * The order of the sites, then the arrays. An array consists of the parts of rank 0, 1 and so on,
- * so that any number of ranks can restore the state. */
+ * The bytes are the order of the sites, then the arrays. An array consists of the parts of rank 0,
+ * 1 and so on, so that any number of ranks can restore the state. */
 
 static size_t array_bytes_divided(const cvtm_cvt_task *task, int in_solver) {
   return (size_t)task->count * (sizeof(int32_t) + (in_solver ? 6U : 4U) * sizeof(double));
@@ -508,7 +508,8 @@ static cvtm_status gather_numbers(gathering *g, const double *own, int64_t count
   return status;
 }
 
-/* Gathers a solver's state, pieces of doubles, of which the first is the same on every rank. */
+/* Gathers a solver's state, which has pieces. The first is equal on all ranks, others are
+ * doubles. */
 static cvtm_status gather_solver(gathering *g, cvtm_lbfgsb *solver, unsigned char *own) {
   cvtm_lbfgsb_piece pieces[CVTM_LBFGSB_PIECES];
   cvtm_status status = cvtm_lbfgsb_save(solver, own);

@@ -7,13 +7,13 @@
  * sites, its subdomain, and the state of the descent for its own sites. Sums are formed by blocks,
  * so the bits do not depend on the number of ranks.
  *
- * A rank computes the cells of its own sites from a site tree of own and ghost sites: sites of
- * other ranks in the coarse bins (cvtm_tree_cover) that contain own sites, and in the bins beside
- * those. The rank receives its ghost sites before every evaluation. The tree has the bins of the
- * tree of all sites, so that a cell has the same bits for any number of ranks. If a search needs
- * the sites of another bin, the evaluation is repeated with that bin, which later evaluations keep.
- * So all cells are right, however uneven the sites are. Memory and time are proportional to the
- * number of the rank's own sites, if these are close together in the plane. */
+ * A rank computes the cells of its own sites from a site tree of own and ghost sites. Ghost sites
+ * are the sites of other ranks in the coarse bins (cvtm_tree_cover) that contain own sites, and in
+ * the coarse bins beside those. The rank receives its ghost sites before every evaluation. The tree
+ * has the bins of the tree of all sites, so that a cell has the same bits for any number of ranks.
+ * If a search needs the sites of another bin, the evaluation is repeated with that bin, which later
+ * evaluations keep. So all cells are right, however uneven the sites are. Memory and time are
+ * proportional to the number of the rank's own sites, if these are close together in the plane. */
 #pragma once
 
 #include "base/phases.h"
@@ -59,7 +59,7 @@ typedef struct cvtm_subdomain {
   double *partial; /* energy and largest distance of each piece of the own blocks */
   double *sums;    /* energy and largest distance of each block of all ranks */
   /* On the host: */
-  int64_t *matrix;    /* size * size: numbers, two per site, that rank k / size sends to k % size */
+  int64_t *matrix;    /* size * size: [k]: numbers (2 per site) from rank k / size to k % size */
   int64_t *gathered;  /* size: scratch */
   int64_t *room;      /* size x 2: number of sites that fit in `plan` and `sent` of each rank */
   double *matrix_row; /* size * size: scratch */
@@ -74,13 +74,13 @@ void cvtm_subdomain_destroy(cvtm_subdomain *subdomain);
 /* Divides `count` sites into blocks of `block` sites; `block` is at most CVTM_SUBDOMAIN_PIECE, or a
  * multiple of CVTM_SUBDOMAIN_PIECE. Drops the bins that earlier searches needed. */
 cvtm_status cvtm_subdomain_divide(cvtm_subdomain *subdomain, int64_t count, int64_t block);
-/* Collective: computes the moments of the cells of this rank's sites (2 * own, in device memory),
- * which cvtm_subdomain_moments returns. */
+/* Collective: computes the moments of the cells of this rank's sites (2 * own, in device memory).
+ * cvtm_subdomain_moments returns the moments. */
 cvtm_status cvtm_subdomain_evaluate(cvtm_subdomain *subdomain, const double *sites);
 cvtm_cell_moments *cvtm_subdomain_moments(const cvtm_subdomain *subdomain);
 /* Computes from the moments sums[2 b] = the energy of own block b, sums[2 b + 1] = the largest
- * distance of a site of the block to its centroid, without the first `fixed` of all sites; and,
- * unless it is NULL, the gradient (2 * own). */
+ * distance of a site of the block to its centroid, where the first `fixed` of all sites do not
+ * count; and, unless it is NULL, the gradient (2 * own). */
 cvtm_status cvtm_subdomain_finish(cvtm_subdomain *subdomain, int64_t fixed, double *sums,
                                   double *gradient);
 /* Collective: cvtm_subdomain_finish, and value[0] = the energy, value[1] = the largest distance. */
@@ -179,7 +179,7 @@ CVTM_HD int32_t cvtm_subdomain_beside(cvtm_domain domain, int32_t coarse, int32_
   return (int32_t)(cvtm_spread_16_bits((uint32_t)x) | cvtm_spread_16_bits((uint32_t)y) << 1);
 }
 
-/* Covers `bin`, if it is marked, and the bins around it. */
+/* If `bin` is marked, covers it and the bins around it. */
 CVTM_HD void cvtm_subdomain_cover(cvtm_domain domain, int32_t coarse, const uint32_t *marked,
                                   uint32_t *covered, int64_t bin) {
   for (int k = 0; cvtm_subdomain_has(marked, (int32_t)bin) && k < 9; ++k) {

@@ -18,7 +18,7 @@ static cvtm_status cover_cpu(const cvtm_subdomain *p, const double *sites, uint3
   return CVTM_OK;
 }
 
-/* The number of sites of a piece that rank q receives. Copies them to `to`, unless it is NULL. */
+/* Counts the sites of a piece that rank q receives. Copies them to `to`, unless `to` is NULL. */
 static int32_t visit_piece(const cvtm_subdomain *p, const double *sites, int q, int64_t piece,
                            double *to) {
   const int64_t first = piece * CVTM_SUBDOMAIN_PIECE, end = first + CVTM_SUBDOMAIN_PIECE;

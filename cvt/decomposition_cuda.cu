@@ -41,7 +41,8 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* Returns the number of earlier threads of the block with `yes` set; *all: of all threads. */
+/* Returns the number of earlier threads of the block that have `yes` set. *all = the number of all
+ * threads of the block that have `yes` set. */
 __device__ int32_t count_before(bool yes, int32_t *all) {
   __shared__ int32_t warps[WARPS];
   const unsigned votes = __ballot_sync(0xFFFFFFFFu, yes), lane = threadIdx.x % 32;
@@ -81,7 +82,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* Each block sums `piece` sites. */
+/* Each thread block sums `piece` sites. */
 __global__ void __launch_bounds__(THREADS) piece_kernel(cvtm_subdomain_sums s, int64_t piece) {
   const int64_t first = static_cast<int64_t>(blockIdx.x) * piece;
   const int64_t end = first + piece < s.own ? first + piece : s.own;

@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BANDS = 256, WORTH_THREADS = 1 << 20 /* pixels */, SQUARE = CVTM_DENSITY_SQUARE };
+enum {
+  BANDS = 256,
+  WORTH_THREADS = 1 << 20 /* pixels; with fewer, one thread is as fast */,
+  SQUARE = CVTM_DENSITY_SQUARE
+};
 
 static cvtm_status refuse_density(cvtm_domain domain, const float *density, cvtm_error *error) {
   const int64_t area = (int64_t)domain.width * domain.height;
@@ -28,9 +32,9 @@ static int add_pixels(const float *rho, int count, cvtm_density_sums *sums) {
   return bad;
 }
 
-/* Adds a row of squares, and sets sqrt_integral, unless it is NULL, to their integrals of
- * sqrt(rho). Partial sums by square and row keep the sums accurate for large images. Returns 1 if a
- * pixel is negative or not finite. */
+/* Adds the pixels of a row of squares. If sqrt_integral is not NULL, sets it to the integrals of
+ * sqrt(rho) over these squares. Partial sums by square and row keep the sums accurate for large
+ * images. Returns 1 if a pixel is negative or not finite. */
 static int scan_squares(cvtm_domain domain, const float *density, int64_t row,
                         cvtm_density_sums *sums, double *sqrt_integral) {
   const int first = (int)row * SQUARE;

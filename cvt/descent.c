@@ -221,9 +221,9 @@ static cvtm_status set_scale(const cvtm_cvt_task *task, int keeps_masses) {
                              sqrt_integral, own.scale);
 }
 
-/* Prepares the solver: that of the last descent if possible, also with its bounds if the number of
- * sites is the same and no site is fixed. Scales the variables; a restored descent already has the
- * scale. */
+/* Prepares the solver. The solver of the last descent is used again if possible. It keeps its
+ * bounds if the number of sites is the same and neither descent has fixed sites. Scales the
+ * variables; a restored descent already has the scale. */
 static cvtm_status prepare_solver(const cvtm_descent *d, const cvtm_lbfgsb_options *options) {
   const cvtm_cvt_task *task = d->task;
   cvtm_cvt *cvt = task->cvt;
@@ -288,7 +288,7 @@ static cvtm_status restore_solver(const cvtm_descent *d) {
 
 /* *iterations = the number of iterations of the next leg, at most `most`. The first leg of a
  * descent uses the pace of the previous descent, because legs should not be short: on CUDA each leg
- * is a graph of its own, which takes a few milliseconds. */
+ * needs a graph of its own, which takes a few milliseconds to build. */
 static cvtm_status plan_leg(const cvtm_descent *d, int64_t most, int64_t *iterations) {
   const cvtm_cvt *cvt = d->task->cvt;
   const cvtm_descent_pauses *p = d->pauses;
@@ -382,8 +382,8 @@ static cvtm_status evaluate_final(cvtm_descent *d, double value[2]) {
 
 /* Evaluates the final sites. If earlier sites of Lloyd's method were better, takes and evaluates
  * those: a diagram that is not exact can mislead a descent. With timed evaluations, final sites
- * that have been evaluated are not evaluated again; otherwise the time of the last evaluation is an
- * estimate for all. */
+ * that have been evaluated are not evaluated again. Without, the time of the final evaluation is
+ * the estimate for each evaluation. */
 static cvtm_status finish_descent(cvtm_descent *d, double start, cvtm_cvt_result *result) {
   cvtm_cvt *cvt = d->task->cvt;
   const cvtm_own_sites own = cvt->evaluator->own(d->task);

@@ -5,7 +5,8 @@
 #include "cvt/evaluate_kernels.h"
 #include "lbfgsb/lbfgsb_state.h"
 
-/* The sites and the energy to evaluate; all evaluations of a run have the same task. */
+/* What to evaluate: the energy of `count` sites, of which the first `fixed` do not move. All
+ * evaluations of a run have the same task. */
 typedef struct cvtm_cvt_task {
   cvtm_cvt *cvt;
   int64_t count, fixed;
@@ -28,7 +29,7 @@ typedef struct cvtm_own_sites {
  * cvt->sites and cvt->moments have all sites. */
 typedef struct cvtm_evaluator {
   int waits;          /* nonzero: `evaluate` returns only when the evaluation has ended */
-  int solver_resizes; /* nonzero: a solver works for any number of sites */
+  int solver_resizes; /* nonzero: a solver can be changed to another number of sites */
   /* Allocates memory for evaluations. CVTM_ERROR_UNSUPPORTED: the task cannot be evaluated. */
   cvtm_status (*prepare)(const cvtm_cvt_task *task);
   /* As cvtm_cvt_enqueue. */
@@ -37,8 +38,9 @@ typedef struct cvtm_evaluator {
   /* Begins a descent from cvt->sites or, if `restored`, from the sites that `restore` will read. */
   cvtm_status (*begin)(const cvtm_cvt_task *task, int restored);
   cvtm_own_sites (*own)(const cvtm_cvt_task *task);
-  /* Evaluates this process's sites. With a gradient, `value` gets what a solver of `create_solver`
-   * takes: on ranks the values of this rank's blocks, which the solver adds. */
+  /* Evaluates this process's sites. Without a gradient, `value` has the energy and the largest
+   * distance of all sites. With a gradient, `value` has what a solver of `create_solver` takes: on
+   * ranks the values of this rank's blocks of variables (lbfgsb_ranks.h), which the solver adds. */
   cvtm_status (*evaluate)(const cvtm_cvt_task *task, const double *sites, double *value,
                           double *gradient);
   /* The moments of this process's sites in the last evaluation. */
@@ -50,8 +52,9 @@ typedef struct cvtm_evaluator {
   /* The size of a descent's arrays in bytes: the current and the best sites of all ranks, and the
    * scale if the descent has reached L-BFGS-B. */
   size_t (*array_bytes)(const cvtm_cvt_task *task, int in_solver);
-  /* Writes the arrays of a descent and, if in_solver, the state of cvt->solver. to: on the host;
-   * NULL on ranks other than 0. */
+  /* save: writes the arrays of a descent and, if in_solver, the state of cvt->solver. to: on the
+   * host; NULL on ranks other than 0. restore: reads the arrays. restore_solver: reads the state of
+   * the solver; from: where this state begins. */
   cvtm_status (*save)(const cvtm_cvt_task *task, int in_solver, unsigned char *to);
   cvtm_status (*restore)(const cvtm_cvt_task *task, int in_solver, const unsigned char *from);
   cvtm_status (*restore_solver)(const cvtm_cvt *cvt, const unsigned char *from);
@@ -61,10 +64,10 @@ extern const cvtm_evaluator cvtm_evaluator_of_device, cvtm_evaluator_of_ranks;
 
 /* Checks the task and allocates memory for its evaluations. */
 cvtm_status cvtm_cvt_prepare(const cvtm_cvt_task *task);
-/* Enqueues an evaluation, which sets cvt->moments, value[0] = the energy, value[1] = the largest
- * distance of a movable site to its centroid, and, unless it is NULL, the gradient; all in device
- * memory. On a device with ranks the call is collective and waits, and a gradient is
- * CVTM_ERROR_UNSUPPORTED. */
+/* Enqueues an evaluation. It sets, in device memory, cvt->moments, value[0] = the energy, value[1]
+ * = the largest distance of a movable site to its centroid, and the gradient unless it is NULL. On
+ * a device with ranks the call is collective and waits; there it fails with CVTM_ERROR_UNSUPPORTED
+ * if a gradient is wanted. */
 cvtm_status cvtm_cvt_enqueue(const cvtm_cvt_task *task, const double *sites, double *value,
                              double *gradient);
 /* Copies the moments of the last evaluation to *sums (count), which the caller frees. */
@@ -92,8 +95,8 @@ typedef struct cvtm_cvt_objective {
    * and, unless it is NULL, the gradient; all in device memory. */
   cvtm_status (*evaluate)(void *context, const double *sites, double *value, double *gradient);
   void *context;
-  int synchronous;       /* nonzero: `evaluate` waits for the device, so no graph can capture it */
-  int keeps_masses;      /* nonzero: the masses of cells do not change in the descent */
+  int synchronous;  /* nonzero: `evaluate` waits for the device, so no CUDA graph can hold it */
+  int keeps_masses; /* nonzero: the masses of cells do not change in the descent */
   const char *undefined; /* the message if the function is not finite */
 } cvtm_cvt_objective;
 
@@ -103,13 +106,14 @@ typedef enum cvtm_descent_stage {
   CVTM_DESCENT_LBFGSB
 } cvtm_descent_stage;
 
-/* The progress of a descent, without its arrays (cvtm_evaluator.save). All are zero at first. */
+/* The progress of a descent, without its arrays (which cvtm_evaluator.save writes). The caller sets
+ * all members to zero for a new descent. */
 typedef struct cvtm_descent_state {
   int64_t stage; /* a cvtm_descent_stage */
   int64_t iterations, evaluations;
   int64_t solver_iterations; /* iterations of L-BFGS-B up to its last pause */
   /* Lloyd's method: */
-  double last[2], best;                /* last value of `evaluate`; lowest function value */
+  double last[2], best; /* values of the last evaluation; lowest function value so far */
   double decrease[CVTM_LBFGSB_WINDOW]; /* cvtm_relative_decrease of the last steps */
   int64_t evaluated;                   /* nonzero: `last` is the value at the current sites */
   /* All evaluations: */
@@ -120,7 +124,7 @@ typedef struct cvtm_descent_state {
 struct cvtm_descent;
 
 /* The pauses of a long descent, in which its state can be saved: after steps of Lloyd's method, and
- * after legs of L-BFGS-B. */
+ * after legs of L-BFGS-B. A leg is a number of iterations between two pauses. */
 typedef struct cvtm_descent_pauses {
   double seconds; /* wanted time of a leg, approximately */
   double pace;    /* seconds per iteration and site in the last leg; 0: unknown */
@@ -128,7 +132,8 @@ typedef struct cvtm_descent_pauses {
   void *context;
 } cvtm_descent_pauses;
 
-/* A descent. The caller sets the members up to `saved_bytes`; `state` to zero, or as in a pause. */
+/* A descent. The caller sets the members up to `saved_bytes`. `state` is zero for a new descent; to
+ * continue a descent, it is the state that was saved in a pause. */
 typedef struct cvtm_descent {
   const cvtm_cvt_task *task;
   const cvtm_cvt_objective *objective;
@@ -149,7 +154,7 @@ cvtm_status cvtm_descent_run(cvtm_descent *descent);
 size_t cvtm_descent_save_bytes(const cvtm_cvt_task *task, int in_solver);
 
 /* Minimises the energy of descent->task; the options must be checked and the task prepared. Sets
- * the members objective and timed of the descent. The deadline replaces max_seconds. The last
+ * descent->objective and descent->timed. descent->deadline replaces options->max_seconds. The last
  * evaluation is that of the resulting sites. Sets *result, except empty_cells and the members that
  * only cvtm_cvt_solve sets. */
 cvtm_status cvtm_cvt_descend(cvtm_descent *descent, cvtm_cvt_result *result);

@@ -67,8 +67,9 @@ CVTM_HD void cvtm_place_midpoints(const cvtm_edge_midpoints *midpoints, int64_t 
   }
 }
 
-/* Adds the k-th site to `have` sites, of which there will be `count`, between a site (evenly
- * distributed over the list) and the next site of the list. */
+/* Adds site have + k to the first `have` sites of the list `fine`, which will have `count` sites.
+ * The new site lies between a site of the list and the next one; the k choose these pairs
+ * evenly. */
 CVTM_HD void cvtm_fill_up(double *fine, int64_t have, int64_t count, int64_t k) {
   const int64_t i = k * have / (count - have) % have, j = (i + 1) % have;
   fine[2 * (have + k)] = 0.75 * fine[2 * i] + 0.25 * fine[2 * j];

@@ -1,13 +1,13 @@
 /* An evaluation on a CUDA device. integral_cuda.cu computes the moments of the cells of ordinary
  * size. finish_kernel computes the moments of the deferred cells, and then energy and gradient. A
- * deferred cell is computed by one block, or by all blocks if the cell covers much of the image.
- * All sums have a fixed order.
+ * deferred cell is computed by one thread block, or by all thread blocks if the cell covers much of
+ * the image. All sums have a fixed order.
  *
- * finish_kernel works in stages. Blocks take the items of a stage in turn, and begin the next stage
- * when all items are done. A block waits only for items that other blocks have taken, so the kernel
- * works with any number of resident blocks. With a kernel for each stage, an evaluation with
- * deferred cells takes as long (4,000 to 600,000 sites, H200); without deferred cells those
- * launches do nothing, and solves of 1,000 to 10,000 sites take 3 to 6 % longer. */
+ * finish_kernel works in stages. Thread blocks take the items of a stage in turn, and begin the
+ * next stage when all items are done. A thread block waits only for items that others have taken,
+ * so the kernel works with any number of resident blocks. A kernel for each stage was tried: an
+ * evaluation with deferred cells takes as long (4,000 to 600,000 sites, H200); without deferred
+ * cells the launches do nothing, but solves of 1,000 to 10,000 sites take 3 to 6 % longer. */
 #include "base/cuda_utils.h"
 #include "base/ranks.h"
 #include "cvt/evaluate_cuda.h"
@@ -20,18 +20,18 @@ namespace {
 
 enum {
   WARP = CVTM_WARP,
-  BLOCK_CORNERS = 1024, /* corners of a cell in a block's scratch, at most */
+  BLOCK_CORNERS = 1024, /* corners of a cell in the scratch memory of a block, at most */
   LARGE_THREADS = 128,
-  CELLS_AT_ONCE = LARGE_THREADS / WARP, /* warps of a block, which construct a cell each */
-  PARTS = 264,         /* partial sums, each by a block, of a huge cell, and of the energy */
-  HUGE_AREA = 1 << 20, /* pixels; blocks share the cells larger than this */
+  CELLS_AT_ONCE = LARGE_THREADS / WARP, /* warps of a block; each constructs a cell */
+  PARTS = 264,         /* blocks at most; partial sums of a huge cell, and of the energy */
+  HUGE_AREA = 1 << 20, /* pixels; all blocks share a cell that is larger */
 };
 
 /* The largest number of cells that are constructed before they are integrated. */
 constexpr int64_t CHUNK = 1 << 20;
 
 enum { STAGE_LARGE, STAGE_HUGE, STAGE_JOIN, STAGES };
-/* Indices of cuda_state.listed, which has the numbers of: */
+/* Indices of the counters in cuda_state.listed. They count: */
 enum {
   LISTED_LARGE,                        /* deferred cells */
   LISTED_HUGE,                         /* deferred cells larger than HUGE_AREA */
@@ -78,7 +78,8 @@ __device__ cvtm_cell_moments row_sum(const cvtm_site_tree_view &tree, cvtm_domai
   return cvtm_pixel_moments(&mine);
 }
 
-/* The moments of part `block` of a cell's rows, which are divided into `blocks` parts. */
+/* The moments of part `block` of a cell's rows, which are divided into `blocks` parts. part: shared
+ * memory, one element for each thread. */
 __device__ cvtm_cell_moments share_sum(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                        const cvtm_density_view &density, int64_t slot,
                                        const cvtm_cell &cell, int block, int blocks,
@@ -140,7 +141,7 @@ __device__ void block_construct_several(const cvtm_site_tree_view &tree, cvtm_do
   __syncthreads();
 }
 
-/* Takes the next item of a stage for this block. */
+/* Takes the next item of a stage for this block, and returns its number. */
 __device__ int32_t take_item(const cuda_state &state, int stage) {
   __shared__ int32_t item;
   __syncthreads();
@@ -190,7 +191,7 @@ __device__ void sum_or_list(const cvtm_site_tree_view &tree, cvtm_domain domain,
   if (threadIdx.x == 0) store_sum(tree, slot, cell, all, sums);
 }
 
-/* sum_or_list by a warp. */
+/* Does the work of sum_or_list by one warp. */
 __device__ void sum_or_list_by_warp(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                     const cvtm_density_view &density, const cuda_state &state,
                                     int64_t slot, const cvtm_cell &cell, cvtm_cell_moments *sums) {
@@ -240,8 +241,8 @@ __device__ void sum_giant(const cvtm_site_tree_view &tree, cvtm_domain domain,
   if (threadIdx.x == 0) sums[tree.index[slot]] = all;
 }
 
-/* Computes the parts of the huge cells, and the giant cells, which are one item, since there is
- * scratch memory for one giant cell. */
+/* Computes the huge cells in parts, of which each is an item, and the giant cells. All giant cells
+ * are one item, since there is scratch memory for only one giant cell. */
 __device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
                          const cvtm_density_view &density, const cuda_state &state,
                          cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
@@ -330,7 +331,7 @@ __global__ void __launch_bounds__(LARGE_THREADS)
   if (threadIdx.x < LISTED) state.listed[threadIdx.x] = 0;
 }
 
-/* A stage of finish_kernel alone. */
+/* One stage of finish_kernel as a kernel of its own, for part_moments_cuda. */
 template <int STAGE>
 __global__ void __launch_bounds__(LARGE_THREADS)
     stage_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
@@ -439,11 +440,11 @@ cvtm_status sum_cells(cvtm_cvt *cvt, const cuda_state &state) {
 }
 
 cvtm_status cell_moments_cuda(cvtm_cvt *cvt, int64_t count) {
-  (void)count; /* that of the tree */
+  (void)count; /* the number of sites in the tree */
   return sum_cells(cvt, *static_cast<const cuda_state *>(cvt->state));
 }
 
-/* Waits for the other ranks before the deferred cells are computed, since the method depends on the
+/* Waits for the other ranks before it computes the deferred cells, since the method depends on the
  * number of deferred cells of all ranks. */
 cvtm_status part_moments_cuda(cvtm_cvt *cvt, int64_t count, const uint32_t *missed,
                               int64_t *lacking) {

@@ -1,29 +1,31 @@
-/* For *_cuda.cu of cvt only: launchers that compute the moments of cells of ordinary size, a few
- * cells per warp, and list the other cells for evaluate_cuda.cu; functions that sum moments over
- * lanes and blocks in a fixed order. */
+/* For *_cuda.cu of cvt only. Launchers compute the moments of cells of ordinary size, a few cells
+ * per warp, and list the other cells for evaluate_cuda.cu. Functions sum moments over lanes and
+ * thread blocks in a fixed order. */
 #pragma once
 
 #include "base/cuda_utils.h"
 #include "cvt/evaluate_kernels.h"
 #include "jfa/hull_search.h"
 
-/* With at least this number of sites, all cells of a chunk are constructed before the chunk is
- * integrated. */
+/* With at least this number of sites, a kernel constructs a chunk of cells, and another kernel
+ * integrates over them. With fewer sites one kernel does both for each cell. */
 enum { CVTM_CHUNKED_CELLS = 100000 };
 
 enum {
   CVTM_CLIPPED_CORNERS = CVTM_HULL_SIDES, /* corners of a constructed cell, at most */
-  CVTM_CELL_DEFERRED = -3 /* in place of a number of corners: the cell is deferred */
+  CVTM_CELL_DEFERRED = -3 /* value of cvtm_clipped_cells.count for a deferred cell */
 };
 
-/* Memory for `chunk` constructed cells. Corners k of all cells are contiguous. */
+/* Memory for `chunk` constructed cells. Corner k of cell c is (x[k * chunk + c], y[k * chunk +
+ * c]). */
 typedef struct cvtm_clipped_cells {
   double *x, *y;
-  int32_t *count; /* corners; an empty cell has fewer than 3 */
+  int32_t *count; /* number of corners; an empty cell has fewer than 3 */
   int32_t chunk;
 } cvtm_clipped_cells;
 
-/* The deferred cells, for which hull construction fails: the slots of their sites, in any order. */
+/* The deferred cells, which hull construction cannot decide: the slots of their sites, in any
+ * order, and their number. */
 typedef struct cvtm_deferred_cells {
   int32_t *slot, *count;
 } cvtm_deferred_cells;
@@ -74,8 +76,8 @@ static __device__ cvtm_cell_moments cvtm_moments_sum_lanes(cvtm_cell_moments par
   return part;
 }
 
-/* The sum of the parts of all threads of a block. part: in shared memory; threads: the number of
- * threads, a power of 2. All threads must call. */
+/* Returns the sum of the parts of all threads of a block. part: the part of each thread, in shared
+ * memory; overwritten. threads: the number of threads, a power of 2. All threads must call. */
 static __device__ inline cvtm_cell_moments cvtm_moments_sum_block(cvtm_cell_moments *part,
                                                                   int threads) {
   for (int half = threads / 2; half > 0; half /= 2) {

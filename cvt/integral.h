@@ -5,8 +5,8 @@
 
 #include "cvt/integral_pixel.h"
 
-/* Advances a side to the edge at which it enters the row that begins at y. *at: x of that point;
- * returns its column. */
+/* Advances a side to the edge at which it enters the row that begins at y. *at = x of the point
+ * where it enters. Returns the column of that point. */
 CVTM_HD int32_t cvtm_integral_enter_row(const cvtm_cell *cell, const cvtm_cell_walk *rows,
                                         int32_t step, double y, cvtm_cell_edge *side, double *at) {
   cvtm_cell_advance_edge(cell, rows->bottom, step, y, side);

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of lanes, that of a vector of the processor. The sums do not depend on this number,
- * since each edge is walked in one lane. */
+/* CVTM_BATCH_LANES: the number of doubles in a vector of AVX2 on x86-64, else 2. The sums do not
+ * depend on it, since each edge is walked in one lane.
+ * CVTM_BATCH_DENSITIES: the density of one pixel for each lane.
+ * CVTM_BATCH_ANY: nonzero if the mask is set in any lane. */
 #ifndef __x86_64__
 enum { CVTM_BATCH_LANES = 2 };
 #define CVTM_BATCH_DENSITIES(value, pixel) \
@@ -29,12 +31,12 @@ enum { CVTM_BATCH_LANES = 4 };
 #endif
 
 enum {
-  CVTM_ROW_LANES = 4,
+  CVTM_ROW_LANES = 4,      /* on every processor, since sums along a row depend on this number */
   CVTM_BATCH_CORNERS = 16, /* corners of a polygon, at most */
   CVTM_BATCH_ROWS = 64,    /* rows of a polygon, at most */
-  CVTM_BATCH_CELLS = 16,
-  CVTM_BATCH_EDGES = 128, /* a batch with room for one more polygon is not full */
-  CVTM_BATCH_LINES = 1024 /* entries of line_of_row; full as with CVTM_BATCH_EDGES */
+  CVTM_BATCH_CELLS = 16,   /* polygons of a batch, at most */
+  CVTM_BATCH_EDGES = 128,  /* edges of a batch with its padding, at most */
+  CVTM_BATCH_LINES = 1024  /* entries of line_of_row, at most */
 };
 
 typedef double cvtm_batch_lanes
@@ -52,13 +54,14 @@ CVTM_DEFINE_PIXEL_INTEGRALS(cvtm_batch, cvtm_batch_lanes)
 /* One number for each edge of a batch. */
 typedef double cvtm_batch_edges[CVTM_BATCH_EDGES] __attribute__((aligned(32)));
 
-/* A polygon of the batch. The first row begins at y_top, another row j at y = j - sy. */
+/* A polygon of the batch. Its first row begins at y_top; any other row j begins at y = j - sy.
+ * left, right: the first entries of its left and of its right side in line_of_row; both are 0 for a
+ * polygon in at most two columns, which needs no entries. */
 typedef struct cvtm_batch_cell {
   double sx, sy, y_top, y_bottom;
   int32_t first_row, rows;
   int32_t first_edge, edges;
-  int32_t left,
-      right;    /* first entries of the sides in line_of_row; both 0 for at most two columns */
+  int32_t left, right;
   int64_t slot; /* index of the moments in the caller's array */
 } cvtm_batch_cell;
 
@@ -69,19 +72,25 @@ typedef struct cvtm_batch {
   int32_t cells, edges, lines;
   cvtm_batch_edges x0, y0, x1, y1;
   cvtm_batch_edges sx, sy, y_bottom;
-  cvtm_batch_edges column, row;    /* lines to the right of and below the first pixel */
-  cvtm_batch_edges columns, rows;  /* lines to cross */
-  cvtm_batch_edges wide, inner;    /* as in cvtm_segments */
-  cvtm_batch_edges outward;        /* 1 if the polygon lies on the side of smaller x, else 0 */
-  cvtm_batch_edges mirrored, line; /* line_of_row is mirrored * column + line */
+  cvtm_batch_edges column, row;   /* grid lines to the right of and below the first pixel */
+  cvtm_batch_edges columns, rows; /* numbers of such grid lines that the edge crosses */
+  /* wide: 0 for a polygon in at most two columns, else 1. inner: x of the common inner line of a
+   * polygon in at most two columns, mirrored like the edge, else 0. */
+  cvtm_batch_edges wide, inner;
+  cvtm_batch_edges outward; /* 1 if the polygon lies on the side of smaller x, else 0 */
+  /* mirrored: -1 where x is mirrored, else 1. The inner line of the current pixel is grid line
+   * mirrored * column + line. */
+  cvtm_batch_edges mirrored, line;
   cvtm_batch_edges mass, x, y, second;
   cvtm_batch_edges mean, moment; /* set by cvtm_batch_integrate_with_means alone */
-  int32_t upper[CVTM_BATCH_EDGES], lower[CVTM_BATCH_EDGES]; /* corners of the polygon */
+  int32_t upper[CVTM_BATCH_EDGES],
+      lower[CVTM_BATCH_EDGES]; /* numbers of the corners in the polygon */
   int64_t pixel[CVTM_BATCH_EDGES]
       __attribute__((aligned(32))); /* index of the first pixel in the density */
   int64_t row_index[CVTM_BATCH_EDGES]
       __attribute__((aligned(32))); /* index in line_of_row of the row of that pixel */
-  /* The inner line of the pixel in which a side enters each row. Entry 0 is never read. */
+  /* For each row of a side, the inner line (integral_pixel.h) of the pixel in which the side enters
+   * the row. Entry 0 is never read; lanes that enter no row write to it. */
   double line_of_row[CVTM_BATCH_LINES];
   cvtm_batch_cell cell[CVTM_BATCH_CELLS];
 } cvtm_batch;
@@ -90,7 +99,7 @@ typedef struct cvtm_batch {
 
 typedef struct cvtm_batch_corners {
   int32_t column[CVTM_BATCH_CORNERS], row[CVTM_BATCH_CORNERS];
-  int32_t top, bottom, low, high; /* corners; columns */
+  int32_t top, bottom, low, high; /* top, bottom: corners; low, high: least and largest column */
 } cvtm_batch_corners;
 
 /* Finds the pixels of the corners. Returns 0 for a polygon that integral.h must compute. */
@@ -202,7 +211,8 @@ CVTM_INLINE void cvtm_batch_clear(cvtm_batch *batch) {
 
 /* Macros, since functions would pass vectors in ways that depend on the processor.
  * CVTM_BATCH_SELECT: the lanes of `yes` where the mask is set, else those of `no`.
- * CVTM_BATCH_WHERE: CVTM_BATCH_SELECT with 0 for `no`. */
+ * CVTM_BATCH_WHERE: the lanes of `yes` where the mask is set, else 0.
+ * CVTM_BATCH_SIZE: the absolute values. */
 #define CVTM_BATCH_SELECT(where, yes, no) \
   ((cvtm_batch_lanes)(((where) & (cvtm_batch_masks)(yes)) | (~(where) & (cvtm_batch_masks)(no))))
 #define CVTM_BATCH_WHERE(where, yes) ((cvtm_batch_lanes)((where) & (cvtm_batch_masks)(yes)))
@@ -220,11 +230,12 @@ CVTM_INLINE void cvtm_batch_slope(const cvtm_batch_lanes *a, const cvtm_batch_la
 
 /* The walk of each lane down an edge: the current point, and the grid lines still to cross. */
 typedef struct cvtm_batch_walk {
-  cvtm_batch_lanes x, y, column, row, columns,
-      rows; /* the current point and its lines; columns, rows: number of lines still to cross */
+  /* (x, y): the current point; column, row: the next grid lines to the right and below; columns,
+   * rows: the numbers of such grid lines that are still to be crossed. */
+  cvtm_batch_lanes x, y, column, row, columns, rows;
   cvtm_batch_lanes side; /* the factor of rho: 1 outward, -1 inward, 0 after the end of the edge */
-  cvtm_batch_masks by_column,
-      by_row; /* set if the segment begins on a line between columns, rows */
+  /* set if the segment begins on a line between columns or between rows */
+  cvtm_batch_masks by_column, by_row;
   cvtm_batch_masks pixel, row_index;
   cvtm_batch_sums sums;
   cvtm_batch_lanes line, turn; /* integrals of cvtm_batch_add_line */
@@ -257,8 +268,8 @@ CVTM_INLINE void cvtm_batch_add_line(const cvtm_batch_lanes *rho, const cvtm_bat
   w->turn += part * (from + to);
 }
 
-/* Integrates along the edges from e on, one in each lane, and stores the inner lines of the pixels
- * in which they enter rows. with_means is a constant. */
+/* Integrates along the edges from e on, one in each lane, and stores in line_of_row the inner lines
+ * of the pixels in which the edges enter rows. with_means is a constant in each call. */
 CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means) {
   const cvtm_batch_lanes x0 = CVTM_BATCH_READ(b->x0 + e), y0 = CVTM_BATCH_READ(b->y0 + e);
   const cvtm_batch_lanes x1 = CVTM_BATCH_READ(b->x1 + e), y1 = CVTM_BATCH_READ(b->y1 + e);

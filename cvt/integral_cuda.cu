@@ -10,14 +10,15 @@ namespace {
 
 enum {
   WARP = CVTM_WARP,
-  BLOCKS = 20,       /* blocks of one warp per multiprocessor that registers allow */
+  BLOCKS = 20,       /* blocks of one warp per multiprocessor; bounds the registers */
   SHORT_BLOCKS = 24, /* as BLOCKS, for the kernels of a single step */
-  CLIP_CELLS = 16,   /* cells of a warp of clip_kernel */
-  MOST_TESTS = 48    /* sites that a lane tests per cell of the warp, at most; else defers */
+  CLIP_CELLS = 16,   /* cells that a warp of clip_kernel constructs at a time */
+  MOST_TESTS = 48    /* sites that a lane tests per cell of its warp, at most; cells that need
+                      * more are deferred */
 };
 
-/* Constructs the cells at slots first .. last - 1. PARTIAL: for a tree with a cover; only the cells
- * of own sites are done. */
+/* Constructs the cells at slots first .. last - 1. PARTIAL: the tree has a cover; only the cells of
+ * own sites are constructed. */
 template <bool PARTIAL>
 __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
     clip_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_clipped_cells cells,
@@ -50,11 +51,11 @@ template <int CELLS>
 struct warp_segments {
   static constexpr int rows = 256 / CELLS; /* rows of a cell that are summed at a time */
   union {
-    cvtm_warp_hulls<CELLS> hulls; /* before the edges */
+    cvtm_warp_hulls<CELLS> hulls; /* in use before `edge` */
     cvtm_segments_edge edge[CVTM_HULL_SIDES * CELLS];
   };
   union {
-    struct { /* before the entries */
+    struct { /* in use before `entry` */
       double x[CVTM_HULL_SIDES * CELLS], y[CVTM_HULL_SIDES * CELLS];
       cvtm_segments_pixel pixel[CVTM_HULL_SIDES * CELLS];
     };
@@ -63,7 +64,9 @@ struct warp_segments {
   int32_t base[(CVTM_HULL_SIDES + 1) * CELLS];
 };
 
-/* Reads cell k, at `slot`, if slot < last. All reads are issued before the first is used. */
+/* Reads cell k, whose site is at `slot`, if slot < last. own: number of this lane among the lanes
+ * of the cell. All reads are issued before the first value is used, so that their latencies
+ * overlap. */
 template <int CELLS>
 __device__ warp_cell read_cell(const cvtm_site_tree_view &tree, const cvtm_clipped_cells &cells,
                                int64_t k, int64_t slot, int64_t last, int own, double *x,
@@ -92,7 +95,8 @@ __device__ warp_cell read_cell(const cvtm_site_tree_view &tree, const cvtm_clipp
   return cell;
 }
 
-/* Constructs the cells at the warp's slots. */
+/* Constructs the cells at slots base .. base + CELLS - 1, with their corners in *memory, and defers
+ * those that hull construction cannot decide. Returns the cell of this lane. */
 template <int CELLS, bool PARTIAL>
 __device__ warp_cell construct_cell(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                     int64_t base, int lane, const cvtm_deferred_cells &deferred,
@@ -247,8 +251,8 @@ cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
 }  // namespace
 
 /* If there are few cells, a cell gets more lanes, so that all multiprocessors have work. With
- * domain decomposition this depends on the number of cells of all ranks, so that the bits of a cell
- * do not depend on the decomposition. */
+ * domain decomposition the number of lanes depends on the number of cells of all ranks, so that the
+ * bits of a cell do not depend on the decomposition. */
 cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                       const cvtm_clipped_cells *cells,
                                       const cvtm_deferred_cells *deferred) {

@@ -13,9 +13,9 @@
  * to a row of pixels are:
  *
  * - the area between each segment and the inner line of its pixel;
- * - over the height of the row, the pixels between the two in which the sides enter the row;
- * - a pixel that a side leaves through the outer line, from there down to the end of the row, minus
- *   a pixel that a side enters through the outer line, from there down.
+ * - the pixels between the two pixels in which the sides enter the row, over the height of the row;
+ * - plus a pixel that a side leaves through its outer line, from that point down to the end of the
+ *   row, and minus a pixel that a side enters through its outer line, from that point down.
  *
  * In a cell with at most two columns all segments have a common inner line, and the only
  * contributions are the areas between the segments and that line.

@@ -2,12 +2,12 @@
  * so that the lanes of a warp can share a cell (see integral_pixel.h).
  *
  * The number of vertical and horizontal lines of the pixel grid that an edge crosses, and so the
- * number of its segments, follows from the pixels of its two corners. The number of crossings of
- * the minor axis among the first u crossings is the integer part of start + u * step in fixed
- * point. In spite of rounding this number increases by 0 or 1 with each crossing (for up to 1000
- * rows). So the pixel of any segment can be computed without the segments before. A segment that
- * enters a row stores its column; the pixels between the columns of the two sides are added
- * afterwards.
+ * number of its segments, follows from the pixels of its two corners. If an edge is steep, its
+ * minor crossings are those of vertical lines, else those of horizontal lines. The number of minor
+ * crossings among the first u crossings is the integer part of start + u * step in fixed point. In
+ * spite of rounding this number increases by 0 or 1 with each crossing (for up to 1000 rows). So
+ * the pixel of any segment can be computed without the segments before. A segment that enters a row
+ * stores its column; the pixels between the columns of the two sides are added afterwards.
  *
  * Compiles as C11 and inside CUDA kernels. */
 #pragma once
@@ -26,9 +26,9 @@ typedef struct cvtm_segments_pixel {
 typedef struct cvtm_segments_edge {
   double x0, y0, x1, y1;
   double slope, inverse;     /* dx / dy and dy / dx; 0 if too large */
-  uint64_t step, start;      /* crossings of the minor axis per crossing, in 2^-52 */
+  uint64_t step, start;      /* minor crossings per crossing; their offset; in 2^-52 */
   cvtm_segments_pixel pixel; /* pixel of (x0, y0) */
-  int32_t minor;             /* crossings of the minor axis */
+  int32_t minor;             /* number of minor crossings */
   int32_t flags;             /* sum of the flags below */
 } cvtm_segments_edge;
 enum { CVTM_SEGMENTS_MIRRORED = INT32_MIN, CVTM_SEGMENTS_STEEP = 1, CVTM_SEGMENTS_OUTWARD = 2 };
@@ -49,7 +49,7 @@ typedef struct cvtm_segments {
   int32_t *base; /* count + 1: the first segment of each edge, and the number of segments */
 } cvtm_segments;
 
-/* v in units of 2^-52, for 0 <= v <= 1. */
+/* Returns v in units of 2^-52, for 0 <= v <= 1. */
 CVTM_HD uint64_t cvtm_segments_fixed(double v) {
   const double shifted = v + 1;
   uint64_t bits;
@@ -72,7 +72,7 @@ CVTM_HD void cvtm_segments_set_pixel(cvtm_domain domain, const cvtm_segments *po
   polygon->pixel[s] = p;
 }
 
-/* Sets the members top to inner of the polygon from its pixels and corners. */
+/* Sets the members from `top` to `inner`, except sx and sy, from the corners and their pixels. */
 CVTM_HD void cvtm_segments_measure(cvtm_segments *polygon) {
   int32_t top = 0, bottom = 0, low = polygon->pixel[0].column, high = low;
   polygon->y_top = polygon->y_bottom = polygon->y[0];
@@ -99,7 +99,9 @@ CVTM_HD void cvtm_segments_measure(cvtm_segments *polygon) {
 }
 
 /* Sets the ends of the edges of a chain (0: left, 1: right), and for each edge the number of
- * segments of the chain before the edge. Returns the number of segments of the chain. */
+ * segments of the chain before the edge. Until cvtm_segments_set_edge, edge->minor and edge->flags
+ * hold the numbers of columns and rows from the upper to the lower end. Returns the number of
+ * segments of the chain. */
 CVTM_HD int32_t cvtm_segments_chain(const cvtm_segments *polygon, int chain) {
   const int32_t n = polygon->count, s = polygon->stride,
                 edges = chain ? n - polygon->left : polygon->left;
@@ -124,7 +126,7 @@ CVTM_HD int32_t cvtm_segments_chain(const cvtm_segments *polygon, int chain) {
   return segments;
 }
 
-/* x, or -x if `sign` is INT32_MIN and not 0. */
+/* Returns -x if `sign` is INT32_MIN, and x if `sign` is 0. */
 CVTM_HD double cvtm_segments_flip(double x, int32_t sign) {
 #ifdef __CUDA_ARCH__
   return __hiloint2double(__double2hiint(x) ^ sign, __double2loint(x));
@@ -164,8 +166,8 @@ CVTM_HD void cvtm_segments_set_edge(const cvtm_segments *polygon, int32_t e,
   if (right) polygon->base[e * polygon->stride] += left_segments;
 }
 
-/* The number of crossings of the minor axis among the first u crossings along an edge. sum: start +
- * u * step; left: the number of crossings after the first u. */
+/* Returns the number of minor crossings among the first u crossings of an edge. sum: start + u *
+ * step; left: the number of crossings after the first u. */
 CVTM_HD int32_t cvtm_segments_minor(const cvtm_segments_edge *edge, int32_t left, uint64_t sum) {
   const int32_t least = edge->minor - left, n = (int32_t)((int64_t)sum >> 52);
   const int32_t above = n > least ? n : least;
@@ -197,8 +199,9 @@ CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density,
   const float value = cvtm_segments_value(density, j, column); /* early, to hide the latency */
   const int32_t before = cvtm_segments_minor(edge, left + 1, sum - edge->step);
   const int32_t after = cvtm_segments_minor(edge, left - 1, sum + edge->step);
-  /* True if the segment begins (by_) or ends (to_) on a line between rows, but not between columns
-   * or at a corner. */
+  /* by_row, to_row: true if the segment begins or ends on a line between rows; without meaning at
+   * the ends of the edge (u = 0, left = 0). by_column, to_column: likewise on a line between
+   * columns, and 0 at the ends of the edge. */
   const int by_row = (before != at) != steep, to_row = (after != at) != steep;
   const int by_column = u > 0 && !by_row, to_column = left > 0 && !to_row;
   if (u > 0 && by_row) entry[(j - first_row) * polygon->stride] = column;

@@ -7,37 +7,42 @@
  * derivatives of energy, mass and centroid follow by the chain rule. Each pixel gathers from the
  * nearby sites, so that no two threads write to the same address.
  *
- * The lanes of a warp divide the pixels of a tile among them. First the sites are gathered whose
- * cells may meet the tile. The cell of site s meets a rectangle of w x h pixels with the centre p
- * only if no bisector with another site s_0 separates the two, that is, only if
+ * The image is divided into tiles of 32 x 16 pixels, and a tile into blocks of 8 x 8 pixels. On
+ * CUDA the lanes of a warp divide the pixels of a tile among them. First the sites are gathered
+ * whose cells may meet the tile. The cell of site s meets a rectangle of w x h pixels with the
+ * centre p only if no bisector with another site s_0 separates the two, that is, only if
  *
  *     |p - s|^2 - |p - s_0|^2 <= w |x_s - x_0| + h |y_s - y_0|.
  *
- * By this test a block of pixels selects from the sites of the tile, and a pixel from the sites of
- * its block, where s_0 is the base of the pixel: the site nearest to its centre. The share of a
- * site is the part of the pixel in its cell. The derivative is the integral of phi_0 over the
- * pixel, plus those of phi_s - phi_0 over the shares of the other sites. The share of a single
- * other site is a trapezoid or a triangle; for several sites, line integrals along the boundaries
- * of the shares are computed. Compiles as C11 and inside CUDA kernels. */
+ * By this test a block selects from the sites of the tile, where s_0 is the site nearest to the
+ * centre of the block. Then a pixel selects from the sites of its block, where s_0 is the base of
+ * the pixel: the site nearest to its centre. The share of a site is the part of the pixel in its
+ * cell. The derivative is the integral of phi_0 over the pixel, plus the integrals of phi_s - phi_0
+ * over the shares of the other sites. If there is a single other site, its share is a trapezoid or
+ * a triangle. If there are several, line integrals along the boundaries of the shares are computed.
+ * Compiles as C11 and inside CUDA kernels. */
 #pragma once
 
 #include "cvt/pull_near.h"
 #include "cvt/pull_sites.h"
 
-/* Arrays with a number for each pixel. `precise` is written unless it is NULL, else `single`. */
+/* Arrays with a number for each pixel. If `precise` is not NULL, only `precise` is written, else
+ * `single`. */
 typedef struct cvtm_pull_result {
   float *single;
   double *precise;
 } cvtm_pull_result;
 
 typedef struct cvtm_pull_table {
-  /* Computes derivatives with respect to the density. *crowded (device memory, zero before) becomes
-   * 1 if a pixel has too many nearby sites; then the results are invalid. A CPU has no limit. */
+  /* Computes derivatives with respect to the density. *crowded (device memory) must be 0. It is set
+   * to 1 if a pixel has too many nearby sites; then the results are invalid. A CPU has no such
+   * limit. */
   cvtm_status (*pull)(cvtm_cvt *cvt, const double *phi, cvtm_pull_result by_density,
                       int32_t *crowded);
   /* Computes the derivatives with respect to the sites. by_sites: 2 for each site. The boxes of the
-   * tree must be built, and failed and deferred of memory->flags must be 0. failed becomes 1 if a
-   * cell has too many corners or memory runs out; then the results are invalid. */
+   * tree must be built, and `memory->flags.failed` and `memory->flags.deferred` must be 0.
+   * `memory->flags.failed` is set to 1 if a cell has too many corners or memory runs out; then the
+   * results are invalid. */
   cvtm_status (*pull_to_sites)(cvtm_cvt *cvt, const double *phi, double *by_sites,
                                cvtm_pull_memory *memory);
 } cvtm_pull_table;
@@ -49,7 +54,7 @@ CVTM_C_END
 
 /* --- integrals over the parts of a pixel ----------------------------------------------------- */
 
-/* The polynomial of a site, with the origin (x, y) instead of the site. */
+/* Returns the polynomial of site k with (x, y) as the origin instead of the site. */
 CVTM_HD cvtm_pull_polynomial cvtm_pull_about(const cvtm_pull_near *near, int32_t k, double x,
                                              double y) {
   const cvtm_pull_polynomial p = near->phi[k];
@@ -65,12 +70,12 @@ CVTM_HD cvtm_pull_polynomial cvtm_pull_difference(cvtm_pull_polynomial p, cvtm_p
   return d;
 }
 
-/* A line nx x + ny y = offset, such as the bisector of sites j and k with the origin (x, y), where
- * site k is on the side of smaller values. */
+/* The points p where n . p = offset, with n = (nx, ny). "Beyond the line" means n . p > offset. */
 typedef struct cvtm_pull_line {
   double nx, ny, offset;
 } cvtm_pull_line;
 
+/* Returns the bisector of sites k and j with (x, y) as the origin. Site j lies beyond the line. */
 CVTM_HD cvtm_pull_line cvtm_pull_bisector(const cvtm_pull_near *near, int32_t k, int32_t j,
                                           double x, double y) {
   const double nx = near->x[j] - near->x[k], ny = near->y[j] - near->y[k];
@@ -80,9 +85,10 @@ CVTM_HD cvtm_pull_line cvtm_pull_bisector(const cvtm_pull_near *near, int32_t k,
   return line;
 }
 
-/* The integral of a polynomial over a part of the unit square around 0: the part beyond a line, on
- * the side without the centre. Mirrored to 0 <= ny <= nx, this part is a trapezoid with a side
- * on x = 1/2; its extents in x are `wide` at y = 1/2 and `narrow` at the other end of that side. */
+/* Returns the integral of a polynomial over the part of the unit square around 0 that lies beyond a
+ * line. The line must not have the centre beyond it, that is, offset >= 0. If axes are mirrored or
+ * exchanged such that 0 <= ny <= nx, this part is a trapezoid or a triangle with a side on x = 1/2.
+ * Its extent in x is `wide` at y = 1/2 and `narrow` at the other end of that side. */
 CVTM_HD double cvtm_pull_cut(cvtm_pull_line line, cvtm_pull_polynomial p) {
   const int turned = fabs(line.ny) > fabs(line.nx);
   const double nx = fabs(turned ? line.ny : line.nx), ny = fabs(turned ? line.nx : line.ny);
@@ -94,7 +100,8 @@ CVTM_HD double cvtm_pull_cut(cvtm_pull_line line, cvtm_pull_polynomial p) {
   const double height = is_triangle ? excess / ny : 1;
   const double h6 = height * (1.0 / 6), w2 = wide * wide, n2 = narrow * narrow;
   const double half = 1.5 * h6 * (wide + narrow); /* half of the area */
-  /* Moments of the distances from the corner: */
+  /* u, v: integrals of the distances from the corner (1/2, 1/2) along x and y; second: the integral
+   * of the squared distance from that corner. */
   const double u = h6 * CVTM_FMA(wide, narrow, w2 + n2),
                v = h6 * height * CVTM_FMA(2, narrow, wide);
   const double second =
@@ -123,7 +130,7 @@ CVTM_HD void cvtm_pull_shorten(cvtm_pull_segment *s, cvtm_pull_line line) {
     s->t1 = s->t0;
 }
 
-/* Keeps the part of the segment where |p + t step| <= 1/2. */
+/* Keeps the part of the segment where one coordinate, p + t step, has |p + t step| <= 1/2. */
 CVTM_HD void cvtm_pull_shorten_to_pixel(cvtm_pull_segment *s, double p, double step) {
   const double scale = 1 / step, middle = -p * scale, reach = 0.5 * fabs(scale);
   if (step != 0) {
@@ -134,10 +141,10 @@ CVTM_HD void cvtm_pull_shorten_to_pixel(cvtm_pull_segment *s, double p, double s
   }
 }
 
-/* The integral of P dy along a segment, where P is the integral of a polynomial from -1/2 to x, by
- * Gauss's rule with two points, which is exact up to degree 3. The integral of the polynomial over
- * a polygon is the sum of these integrals along the boundary (Green's theorem); sides with x = -1/2
- * or constant y add nothing. */
+/* Returns the integral of P dy along a segment. P(x, y) is the integral of a polynomial along the
+ * row from (-1/2, y) to (x, y). Gauss's rule with two points is exact, since P has degree 3. The
+ * integral of the polynomial over a polygon is the sum of these integrals along the boundary
+ * (Green's theorem); sides with x = -1/2 or constant y add nothing. */
 CVTM_HD double cvtm_pull_along(const cvtm_pull_segment *s, cvtm_pull_polynomial p) {
   if (!(s->t0 < s->t1)) return 0;
   const double half = 0.5 * (s->t1 - s->t0), middle = 0.5 * (s->t0 + s->t1);
@@ -153,7 +160,7 @@ CVTM_HD double cvtm_pull_along(const cvtm_pull_segment *s, cvtm_pull_polynomial 
   return half * s->dy * sum;
 }
 
-/* A pixel with the centre (x, y), and its base. */
+/* A pixel and its base. (x, y): its centre, relative to the centre of the part of the tile. */
 typedef struct cvtm_pull_pixel {
   float x, y;
   int32_t base;
@@ -185,7 +192,7 @@ CVTM_HD cvtm_pull_walk cvtm_pull_begin_walk(const cvtm_pull_part *part, int32_t 
   return walk;
 }
 
-/* The next site, or -1. */
+/* Returns the next site, or -1 after the last. */
 CVTM_HD int32_t cvtm_pull_next_sharer(const cvtm_pull_near *near, const cvtm_pull_pixel *p,
                                       cvtm_pull_walk *walk) {
   for (;;) {
@@ -199,7 +206,7 @@ CVTM_HD int32_t cvtm_pull_next_sharer(const cvtm_pull_near *near, const cvtm_pul
   }
 }
 
-/* The number of sites of the walk, and the sum of their indices. */
+/* Returns the number of sites of the walk. *sum = the sum of their numbers in `near`. */
 CVTM_HD int32_t cvtm_pull_count_sharers(const cvtm_pull_part *part, int32_t pixel,
                                         const cvtm_pull_pixel *p, int32_t *sum) {
   cvtm_pull_walk walk = cvtm_pull_begin_walk(part, pixel, p);
@@ -208,8 +215,8 @@ CVTM_HD int32_t cvtm_pull_count_sharers(const cvtm_pull_part *part, int32_t pixe
   return count;
 }
 
-/* Lists the sites of the walk; of coincident sites, only the first. Returns their number, or
- * CVTM_PULL_CELLS + 1 if there are more than CVTM_PULL_CELLS. */
+/* Lists the sites of the walk, and of coincident sites only the first. Returns the number of listed
+ * sites, or CVTM_PULL_CELLS + 1 if there are more than CVTM_PULL_CELLS. */
 CVTM_HD int32_t cvtm_pull_list_sharers(const cvtm_pull_part *part, int32_t pixel,
                                        const cvtm_pull_pixel *p, uint8_t *list) {
   const cvtm_pull_near *near = part->near;
@@ -235,8 +242,9 @@ CVTM_HD void cvtm_pull_shorten_to_cell(const cvtm_pull_near *near, const cvtm_pu
       cvtm_pull_shorten(s, cvtm_pull_bisector(near, k, list[m], (double)p->x, (double)p->y));
 }
 
-/* The contribution of site k to the line integrals along the boundaries of the shares: along the
- * side x = 1/2 of the pixel, and along the bisectors with sites earlier in the list. */
+/* Returns what site k = list[own] contributes to the line integrals along the boundaries of the
+ * shares: the integral along the side x = 1/2 of the pixel, and those along the bisectors with the
+ * sites earlier in the list. */
 CVTM_HD double cvtm_pull_share(const cvtm_pull_near *near, const cvtm_pull_pixel *p,
                                const uint8_t *list, int32_t count, int32_t own) {
   const int32_t k = list[own];
@@ -262,7 +270,8 @@ CVTM_HD double cvtm_pull_share(const cvtm_pull_near *near, const cvtm_pull_pixel
   return sum;
 }
 
-/* The derivative with respect to the density of a pixel in the cells of site k and the base. */
+/* Returns the derivative with respect to the density of a pixel that meets only the cells of site k
+ * and of the base. */
 CVTM_HD double cvtm_pull_of_two(const cvtm_pull_near *near, const cvtm_pull_pixel *p, int32_t k) {
   const cvtm_pull_polynomial phi = cvtm_pull_about(near, k, (double)p->x, (double)p->y);
   const cvtm_pull_line line = cvtm_pull_bisector(near, p->base, k, (double)p->x, (double)p->y);
@@ -285,7 +294,8 @@ CVTM_HD void cvtm_pull_store(const cvtm_pull_part *part, int32_t pixel, double v
     by_density.single[at] = (float)value;
 }
 
-/* Computes the pixels inside one cell, and lists the others. Returns the number of the others. */
+/* Computes the derivatives for the pixels that lie in one cell, and lists the other pixels. Returns
+ * the number of the other pixels. */
 CVTM_HD int32_t cvtm_pull_whole_pixels(const cvtm_pull_part *part, cvtm_pull_result by_density) {
   const int32_t pixels = part->width * part->height, lane = part->lanes.lane;
   int32_t listed = 0;
@@ -303,8 +313,8 @@ CVTM_HD int32_t cvtm_pull_whole_pixels(const cvtm_pull_part *part, cvtm_pull_res
   return listed;
 }
 
-/* Computes the listed pixels that meet at most two cells, and lists only the other pixels. Returns
- * the number of these. */
+/* Computes the derivatives for the listed pixels that meet at most two cells, and removes these
+ * pixels from the list. Returns the number of pixels that remain in the list. */
 CVTM_HD int32_t cvtm_pull_shared_pixels(const cvtm_pull_part *part, int32_t listed,
                                         cvtm_pull_result by_density) {
   const int32_t lane = part->lanes.lane;
@@ -321,14 +331,15 @@ CVTM_HD int32_t cvtm_pull_shared_pixels(const cvtm_pull_part *part, int32_t list
         cvtm_pull_store(part, pixel, cvtm_pull_of_two(part->near, &p, sum - p.base), by_density);
     }
     const int32_t at = cvtm_lanes_number(part->lanes, count > 2, &left);
-    cvtm_lanes_sync(); /* all lanes have read the data that the next step overwrites */
+    cvtm_lanes_sync(); /* all lanes have read `listed` before a lane overwrites it */
     if (count > 2) part->near->listed[at] = (uint16_t)pixel;
   }
   cvtm_lanes_sync();
   return left;
 }
 
-/* Computes a pixel that meets several cells. Returns 0 if there are too many cells. */
+/* Computes the derivative for a pixel that meets several cells. Returns 0 if there are more than
+ * CVTM_PULL_CELLS. */
 CVTM_HD int cvtm_pull_listed_pixel(const cvtm_pull_part *part, int32_t pixel,
                                    cvtm_pull_result by_density) {
   uint8_t list[CVTM_PULL_CELLS];
@@ -342,7 +353,8 @@ CVTM_HD int cvtm_pull_listed_pixel(const cvtm_pull_part *part, int32_t pixel,
   return 1;
 }
 
-/* Computes a part of a tile. Returns 0 in all lanes if there are too many nearby sites. */
+/* Computes the derivatives for a part of a tile. Returns 0 in all lanes if there are too many
+ * nearby sites. */
 CVTM_HD int cvtm_pull_to_part(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
                               const double *phi, cvtm_pull_result by_density) {
   if (part->column >= part->domain.width || part->row >= part->domain.height) return 1;
@@ -355,8 +367,9 @@ CVTM_HD int cvtm_pull_to_part(const cvtm_pull_part *part, const cvtm_site_tree_v
   return !cvtm_lanes_any(!good);
 }
 
-/* Computes the tile whose first pixel is (column, row), in parts if there are many nearby sites.
- * Returns 0 in all lanes if there are too many even for the smallest parts. */
+/* Computes the derivatives for the tile whose first pixel is (column, row), in parts if there are
+ * many nearby sites. Returns 0 in all lanes if there are too many sites even for the smallest
+ * parts. */
 CVTM_HD int cvtm_pull_to_tile(const cvtm_site_tree_view *tree, cvtm_domain domain, cvtm_lanes lanes,
                               int32_t column, int32_t row, const double *phi, cvtm_pull_near *near,
                               cvtm_pull_result by_density) {

@@ -28,11 +28,13 @@ static int cut_between(const cvtm_cell *from, int is_y, double low, double high,
   return 1;
 }
 
-/* Pixels first .. last. range_of: those of `all` that meet the interval of the values + origin. */
+/* The columns or rows first .. last; none if last < first. */
 typedef struct pixel_range {
   int32_t first, last;
 } pixel_range;
 
+/* Finds the columns or rows of `all` that meet the interval from the least to the largest of the
+ * values, moved by `origin`. */
 static pixel_range range_of(const double *values, int32_t count, double origin, pixel_range all) {
   double least = HUGE_VAL, most = -HUGE_VAL;
   for (int32_t k = 0; k < count; ++k) {
@@ -43,7 +45,8 @@ static pixel_range range_of(const double *values, int32_t count, double origin, 
                        (int32_t)fmin(fmax(ceil(most + origin) - 1, all.first - 1), all.last)};
 }
 
-/* The integral of a polynomial over a polygon whose corners are clockwise if y is drawn upwards. */
+/* Returns the integral of a polynomial (4 coefficients, as in pull.h) over a polygon, whose corners
+ * are clockwise if y is drawn upwards. */
 static double integral_of(const double *phi, const cvtm_cell *p) {
   double sum = 0;
   for (int32_t k = 0; k < p->count; ++k) {
@@ -56,7 +59,8 @@ static double integral_of(const double *phi, const cvtm_cell *p) {
   return sum;
 }
 
-/* Adds the integrals over the parts of cell i in `rows`. Returns 0 if memory runs out. */
+/* Adds to by_density the integrals of phi over the parts of cell i in the pixels of `rows`. Returns
+ * 0 if memory runs out. */
 static int pull_cell(const cvtm_pull_cells *c, int64_t i, const double *phi, pixel_range rows,
                      parts *p, double *by_density) {
   const double x = c->sites[2 * i], y = c->sites[2 * i + 1];
@@ -74,7 +78,8 @@ static int pull_cell(const cvtm_pull_cells *c, int64_t i, const double *phi, pix
   return 1;
 }
 
-/* Threads compute bands of rows, each from the cells in order. */
+/* Each thread computes bands of rows. In each band it adds the cells in their order, so that the
+ * bits do not depend on the number of threads. */
 int cvtm_pull_cells_to_density(const cvtm_pull_cells *c, const double *phi, int threads,
                                double *by_density) {
   enum { ROWS = 32 };
@@ -99,9 +104,9 @@ int cvtm_pull_cells_to_density(const cvtm_pull_cells *c, const double *phi, int 
 
 /* --- by sites and weights: edges move --------------------------------------------------------- */
 
-/* Adds the contribution of edge k of cell i, which is not on the border, to the derivatives with
- * respect to the site's coordinates, sum[0] and sum[1], and to twice the derivative with respect to
- * its weight, sum[2]. */
+/* Adds the contributions of edge k of cell i, which is not on the border: to sum[0] and sum[1]
+ * those to the derivatives with respect to the coordinates of the site, to sum[2] twice that to the
+ * derivative with respect to the weight of the site. */
 static void add_edge(const cvtm_pull_cells *c, int64_t i, int64_t k, const double *phi,
                      const double *phi_other, double sum[3]) {
   const cvtm_cells *cells = c->cells;

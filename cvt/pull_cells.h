@@ -1,8 +1,8 @@
 /* Inside cvt only, on the CPU: the derivatives of pull.h for cells that are given as polygons. They
- * may be the cells of a power diagram: cell i has the points where |x - x_i|^2 - w_i is less than
- * for other sites; a Voronoi cell if all weights are 0. If weights change, the edge between V_i and
- * V_j moves with the velocity (dw_i - dw_j) / (2 |x_j - x_i|) along its normal. Any number of cells
- * may meet a pixel, and all computations are in double precision. */
+ * may be the cells of a power diagram: cell i has the points x where |x - x_i|^2 - w_i is less than
+ * for all other sites. If all weights w_i are 0, it is a Voronoi cell. If weights change, the edge
+ * between V_i and V_j moves with the velocity (dw_i - dw_j) / (2 |x_j - x_i|) along its normal. Any
+ * number of cells may meet a pixel, and all computations are in double precision. */
 #pragma once
 
 #include "base/domain.h"
@@ -22,7 +22,8 @@ int cvtm_pull_cells_to_density(const cvtm_pull_cells *c, const double *phi, int 
                                double *by_density);
 
 /* Computes the derivatives with respect to the sites, 2 for each cell, and to the weights, 1 for
- * each cell, for phi that do not change as functions of x. by_sites or by_weights may be NULL. */
+ * each cell. The phi_i are fixed functions of x, which do not change with the sites. by_sites or
+ * by_weights may be NULL. */
 void cvtm_pull_cells_to_sites(const cvtm_pull_cells *c, const double *phi, double *by_sites,
                               double *by_weights);
 

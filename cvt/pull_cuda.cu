@@ -1,5 +1,6 @@
-/* Derivatives with respect to the density, by a warp for each tile of pixels; with respect to the
- * sites, by a warp for a few cells, whose edges the lanes divide among them. */
+/* For derivatives with respect to the density a warp computes a tile of pixels. For derivatives
+ * with respect to the sites a warp computes a few cells, and its lanes divide the edges among
+ * them. */
 #include "base/cuda_utils.h"
 #include "cvt/pull.h"
 #include "jfa/cell_by_tree_warp_cuda.h"
@@ -7,7 +8,7 @@
 
 namespace {
 
-enum { WARPS = 4, CELLS = 8 /* cells of a warp, by hull construction */ };
+enum { WARPS = 4, CELLS = 8 /* cells that a warp computes at a time */ };
 
 __device__ cvtm_pull_result result_in(float *memory) { return {memory, nullptr}; }
 __device__ cvtm_pull_result result_in(double *memory) { return {nullptr, memory}; }
@@ -45,9 +46,10 @@ cvtm_status pull_cuda(cvtm_cvt *cvt, const double *phi, cvtm_pull_result by_dens
   return launch_pull(cvt, phi, by_density.single, crowded);
 }
 
-/* The slot of the site across the edge from corner k of a cell to the next corner; negative: the
- * border. hull: the hull of the cell; NULL: returns CVTM_PULL_UNKNOWN. Poles may have been removed
- * after their order was listed; then all remaining poles are corners of the hull. */
+/* Returns the slot of the site across the edge from corner k of a cell to the next corner; it is
+ * negative on the border. hull: the hull whose poles (cell_by_hull.h) bound the cell; if NULL,
+ * returns CVTM_PULL_UNKNOWN. hull->order numbers the poles before those that are not corners of the
+ * hull were removed. If hull->count is the number of corners, they have been removed. */
 __device__ int32_t across(const cvtm_hull *hull, const cvtm_cell &cell, int32_t k) {
   if (hull == nullptr) return CVTM_PULL_UNKNOWN;
   int32_t pole = hull->order[(k + 1 < cell.count ? k + 1 : 0) * hull->stride];
@@ -55,8 +57,9 @@ __device__ int32_t across(const cvtm_hull *hull, const cvtm_cell &cell, int32_t 
   return hull->slot[pole * hull->stride];
 }
 
-/* Sums over the edges of a cell, in lanes k, k + APART, k + 2 APART, ... of a warp; lane k stores
- * the result. hull: the hull of the cell, or NULL. All lanes must call. */
+/* Computes the derivatives with respect to the site of a cell. Lanes k, k + APART, k + 2 APART, ...
+ * of a warp divide the edges of the cell among them, and lane k stores the sum. hull: the hull of
+ * the cell, or NULL. All lanes must call. */
 template <int APART>
 __device__ void pull_cell(const cvtm_pull_edges &edges, int64_t slot, const cvtm_cell &cell,
                           const cvtm_hull *hull, int lane, double *by_sites) {

@@ -1,5 +1,6 @@
 /* Inside pull.h only: finds the sites near a tile of pixels and, for each pixel, its base and the
- * sites whose cells may meet the pixel. Compiles as C11 and inside CUDA kernels. */
+ * sites whose cells may meet the pixel. A tile with too many sites for the memory is divided into
+ * parts. Compiles as C11 and inside CUDA kernels. */
 #pragma once
 
 #include "jfa/cell_lanes.h"
@@ -10,14 +11,14 @@
 enum {
   CVTM_PULL_SHIFT = 5, /* log2 of the width of a tile, in pixels */
   CVTM_PULL_WIDTH = 1 << CVTM_PULL_SHIFT,
-  CVTM_PULL_HEIGHT = 16, /* pixels */
-  CVTM_PULL_LEVELS = 4,  /* how often a tile is divided in four if it has too many nearby sites */
-  CVTM_PULL_SITES = 96,  /* sites near a part of a tile, at most */
-  CVTM_PULL_WORDS = CVTM_PULL_SITES / 32, /* words of a set of sites */
+  CVTM_PULL_HEIGHT = 16,                  /* pixels */
+  CVTM_PULL_LEVELS = 4,                   /* how often a part is divided in four, at most */
+  CVTM_PULL_SITES = 96,                   /* sites near a part of a tile, at most */
+  CVTM_PULL_WORDS = CVTM_PULL_SITES / 32, /* 32-bit words of a set of sites, one bit per site */
   CVTM_PULL_BLOCK_SHIFT = 3,              /* log2 of the sides of a block, in pixels */
   CVTM_PULL_BLOCK = 1 << CVTM_PULL_BLOCK_SHIFT,
   CVTM_PULL_BLOCKS_OF_TILE = CVTM_PULL_WIDTH / CVTM_PULL_BLOCK * CVTM_PULL_HEIGHT / CVTM_PULL_BLOCK,
-  CVTM_PULL_SHARED = 128, /* flag of a base: other cells may meet the pixel */
+  CVTM_PULL_SHARED = 128, /* added to the base of a pixel that other cells may meet */
   CVTM_PULL_CELLS = 32,   /* cells that may meet a pixel, at most */
   CVTM_PULL_VISITS = 4096 /* sites that a lane visits in one search, at most */
 };
@@ -35,7 +36,7 @@ typedef struct cvtm_pull_near {
   float fx[CVTM_PULL_SITES], fy[CVTM_PULL_SITES];
   int32_t slot[CVTM_PULL_SITES];
   uint32_t of_block[CVTM_PULL_BLOCKS_OF_TILE][CVTM_PULL_WORDS]; /* sets of sites, by block */
-  uint8_t base[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT];    /* base of each pixel, CVTM_PULL_SHARED */
+  uint8_t base[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT];    /* base of each pixel, + CVTM_PULL_SHARED */
   uint16_t listed[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT]; /* pixels that may meet several cells */
   int32_t count;
 } cvtm_pull_near;
@@ -51,7 +52,7 @@ typedef struct cvtm_pull_part {
 
 /* --- the sites near a part -------------------------------------------------------------------- */
 
-/* The estimated spacing of the sites around a point. */
+/* Returns the estimated distance between neighbouring sites around a point. */
 CVTM_HD double cvtm_pull_spacing(const cvtm_site_tree_view *tree, cvtm_domain domain, double x,
                                  double y) {
   const cvtm_bin_level bins = cvtm_bin_level_for(tree, domain, 0);
@@ -87,7 +88,8 @@ CVTM_HD void cvtm_pull_add(const cvtm_pull_part *part, const cvtm_site_tree_view
   near->slot[at] = slot;
 }
 
-/* Gathers the sites within `reach`, up to more than CVTM_PULL_SITES. Returns 0 if a lane would
+/* Gathers the sites within `reach` of the part in part->near. If there are more than
+ * CVTM_PULL_SITES, it keeps that many, and part->near->count is larger. Returns 0 if a lane would
  * visit more than CVTM_PULL_VISITS sites. */
 CVTM_HD int cvtm_pull_gather(const cvtm_pull_part *part, const cvtm_site_tree_view *tree,
                              double reach) {
@@ -130,7 +132,8 @@ CVTM_HD float cvtm_pull_y(const cvtm_pull_part *part, int32_t pixel) {
   return (float)(pixel >> part->shift) + 0.5F * (float)(1 - part->height);
 }
 
-/* log2 of the side of a block of the part, in pixels. */
+/* log2 of the width of a block, in pixels. A part narrower than CVTM_PULL_BLOCK is one block
+ * wide. */
 CVTM_HD int32_t cvtm_pull_block_shift(const cvtm_pull_part *part) {
   return part->shift < CVTM_PULL_BLOCK_SHIFT ? part->shift : CVTM_PULL_BLOCK_SHIFT;
 }
@@ -148,8 +151,9 @@ CVTM_HD float cvtm_pull_distance2(const cvtm_pull_near *near, int32_t k, float x
   return CVTM_FMAF(dx, dx, dy * dy);
 }
 
-/* True if the cell of site k may meet the rectangle of w x h pixels with the centre (x, y), by the
- * bisector with site `base` at the squared distance base2 from the centre. Allows for rounding. */
+/* True unless the bisector of sites k and `base` separates the cell of site k from the rectangle of
+ * w x h pixels with the centre (x, y). base2: the squared distance of site `base` from that centre.
+ * Rounding errors make the result true, not false. */
 CVTM_HD int cvtm_pull_may_share(const cvtm_pull_near *near, int32_t k, int32_t base, float base2,
                                 float x, float y, float w, float h) {
   const float far2 =
@@ -158,7 +162,8 @@ CVTM_HD int cvtm_pull_may_share(const cvtm_pull_near *near, int32_t k, int32_t b
          CVTM_FMAF(w, fabsf(near->fx[k] - near->fx[base]), h * fabsf(near->fy[k] - near->fy[base]));
 }
 
-/* The bits of a number >= 0, which have the order of the numbers. */
+/* Returns the bits of a number >= 0 as an integer. The integers have the same order as the
+ * numbers. */
 CVTM_HD int32_t cvtm_pull_bits(float number) {
   int32_t bits;
   memcpy(&bits, &number, sizeof bits);
@@ -173,7 +178,7 @@ CVTM_HD void cvtm_pull_choose(const cvtm_pull_part *part, int32_t block, float x
   const int32_t count = near->count < CVTM_PULL_SITES ? near->count : CVTM_PULL_SITES;
   const float w = (float)(1 << cvtm_pull_block_shift(part));
   const float h = (float)cvtm_pull_block_height(part);
-  int32_t best = INT32_MIN; /* minus (the rounded squared distance, with k in the last bits) */
+  int32_t best = INT32_MIN; /* minus (the squared distance, with k in the last 7 bits) */
   for (int32_t k = lane; k < count; k += lanes) {
     const int32_t key = -((cvtm_pull_bits(cvtm_pull_distance2(near, k, x, y)) & ~127) + k);
     best = key > best ? key : best;
@@ -192,8 +197,9 @@ CVTM_HD void cvtm_pull_choose(const cvtm_pull_part *part, int32_t block, float x
   cvtm_lanes_sync();
 }
 
-/* Sets the bases of a pixel and of the pixel `down` rows below, with CVTM_PULL_SHARED if another
- * site is less than sqrt(2) farther away. Returns the larger squared distance to the bases. */
+/* Sets the bases of a pixel and of the pixel `down` rows below. Adds CVTM_PULL_SHARED if another
+ * site is less than sqrt(2) farther away than the base: otherwise the whole pixel is nearer to
+ * the base. Returns the larger of the squared distances of both pixels from their bases. */
 CVTM_HD float cvtm_pull_set_two_bases(const cvtm_pull_part *part, int32_t pixel, int32_t down) {
   cvtm_pull_near *near = part->near;
   const uint32_t *sites = near->of_block[cvtm_pull_block_of(part, pixel)];
@@ -220,8 +226,8 @@ CVTM_HD float cvtm_pull_set_two_bases(const cvtm_pull_part *part, int32_t pixel,
   return farthest;
 }
 
-/* Sets the bases of all pixels to the nearest gathered sites. Returns the distance from the part
- * beyond which no site can have a share of its pixels. */
+/* Sets the bases of all pixels to the nearest gathered sites. Returns a distance from the part
+ * beyond which no site can have a share of a pixel of the part. */
 CVTM_HD double cvtm_pull_set_bases(const cvtm_pull_part *part) {
   const int32_t shift = cvtm_pull_block_shift(part), height = cvtm_pull_block_height(part);
   const int32_t width = 1 << shift, down = height / 2, half = height > 1 ? down : 1;

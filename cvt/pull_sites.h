@@ -1,25 +1,27 @@
-/* Inside cvt only: the derivative of L (pull.h) by one site, if the polynomials phi do not change
- * as functions of x. Then L changes only by the areas that the moving edges sweep. The point x of
- * the edge between V_i and V_j moves along the edge's normal with the velocity
- * ((x - x_i) . dx_i - (x - x_j) . dx_j) / |x_j - x_i| (Du, Faber & Gunzburger 1999), so that
+/* Inside cvt only: the derivative of L (pull.h) with respect to one site, where the phi_i are fixed
+ * functions of x, which do not change with the sites. Then L changes only by the areas that the
+ * moving edges sweep. The point x of the edge between V_i and V_j moves along the edge's normal
+ * with the velocity ((x - x_i) . dx_i - (x - x_j) . dx_j) / |x_j - x_i| (Du, Faber & Gunzburger
+ * 1999), so that
  *
  *     dL/dx_i = sum over the neighbours j of the integral over the common edge
  *               of rho (phi_i - phi_j) (x - x_i) / |x_j - x_i|.
  *
- * The neighbour across an edge of a Voronoi cell is the mirror image of the cell's site. Compiles
- * as C11 and inside CUDA kernels. */
+ * The neighbour across an edge of a Voronoi cell is at the mirror image of the cell's site.
+ * Compiles as C11 and inside CUDA kernels. */
 #pragma once
 
 #include "cvt/edge_midpoints.h"
 
 enum {
-  CVTM_PULL_BLOCKS = 256,   /* blocks that make cells by tree clipping */
+  CVTM_PULL_BLOCKS = 256,   /* thread blocks that make cells by tree clipping */
   CVTM_PULL_CORNERS = 1024, /* corners of a cell by tree clipping, at most */
   CVTM_PULL_UNKNOWN = -1    /* an unknown neighbour */
 };
+/* crowded: 1 if a pixel has too many nearby sites, else 0; failed: 1 if a cell could not be
+ * computed, else 0; deferred: the number of cells that are left to tree clipping. */
 typedef struct cvtm_pull_flags {
-  int32_t crowded, failed, /* 1: a pixel has too many nearby sites; 1: a cell has failed */
-      deferred;            /* number of deferred cells */
+  int32_t crowded, failed, deferred;
 } cvtm_pull_flags;
 /* Device memory of a call; on a CPU only `flags` is used. */
 typedef struct cvtm_pull_memory {
@@ -44,10 +46,11 @@ typedef struct cvtm_pull_edge {
   const double *phi, *phi_other;
 } cvtm_pull_edge;
 
-/* The intersections of an edge with the grid lines across one axis. */
+/* A walk along an edge over its intersections with the vertical or with the horizontal grid
+ * lines. */
 typedef struct cvtm_pull_axis {
   double start, scale; /* start of the edge; 1 / extent of the edge */
-  double line;         /* the next line */
+  double line;         /* coordinate of the next line */
   double t;            /* parameter of the edge, from 0 to 1, at that line; >= 1: none is met */
   int32_t way, pixel;  /* direction, 1 or -1; the pixel before the line */
 } cvtm_pull_axis;
@@ -86,8 +89,9 @@ CVTM_HD cvtm_pull_jump cvtm_pull_jump_of(const cvtm_pull_edge *e) {
   return jump;
 }
 
-/* Adds the integrals of rho jump and rho jump t over the piece t0 .. t1 of an edge in one pixel
- * with the density rho, by Gauss's rule with two points, which is exact up to degree 3. */
+/* Adds the integrals over t of rho jump(t) to sum[0] and of rho jump(t) t to sum[1], along the
+ * piece t0 .. t1 of an edge. The piece lies in one pixel, with the density rho. Gauss's rule with
+ * two points is exact up to degree 3. */
 CVTM_HD void cvtm_pull_add_piece(const cvtm_pull_jump *jump, double t0, double t1, double rho,
                                  double *sum) {
   const double half = 0.5 * (t1 - t0), middle = 0.5 * (t0 + t1), weight = half * rho;
@@ -103,8 +107,8 @@ CVTM_HD int32_t cvtm_pull_clamp(int32_t pixel, int32_t size) {
   return pixel < 0 ? 0 : pixel < size ? pixel : size - 1;
 }
 
-/* Adds the integral of f (x - x_i), 2 numbers, and the integral of f along an edge, where f =
- * rho (phi_i - phi_j) / |x_j - x_i|. */
+/* Adds two integrals along an edge: that of f (x - x_i) to sum[0] and sum[1], and that of f to
+ * sum[2], where f = rho (phi_i - phi_j) / |x_j - x_i|. */
 CVTM_HD void cvtm_pull_add_edge(cvtm_domain domain, const float *density, const cvtm_pull_edge *e,
                                 double sum[3]) {
   const double scale =
@@ -127,8 +131,8 @@ CVTM_HD void cvtm_pull_add_edge(cvtm_domain domain, const float *density, const 
   sum[2] += scale * own[0];
 }
 
-/* The slot of the site at a point of the domain, up to rounding; `expected` if its site is at that
- * point. */
+/* Returns the slot of the site nearest to a point of the domain where a site is expected, up to
+ * rounding. expected: a slot that is tried before a search; negative: none. */
 CVTM_HD int32_t cvtm_pull_site_at(const cvtm_site_tree_view *tree, cvtm_metric metric,
                                   int32_t expected, double x, double y) {
   const double near = 1e-12 * (1 + x * x + y * y); /* tolerance of squared distances */
@@ -144,8 +148,9 @@ CVTM_HD int32_t cvtm_pull_site_at(const cvtm_site_tree_view *tree, cvtm_metric m
   return best.slot >= 0 ? best.slot : cvtm_site_tree_nearest(tree, metric, x, y).slot;
 }
 
-/* Adds the contribution of the edge from corner k to the next corner. across: the slot of the
- * neighbour; if this is CVTM_PULL_UNKNOWN or wrong, the neighbour is searched for. */
+/* Adds the contribution of the edge from corner k of a cell to the next corner. slot: slot of the
+ * cell's site; across: slot of the neighbour. If `across` is CVTM_PULL_UNKNOWN or wrong, the
+ * neighbour is searched for. */
 CVTM_HD void cvtm_pull_add_side(const cvtm_pull_edges *edges, int64_t slot, const cvtm_cell *cell,
                                 int32_t k, int32_t across, double sum[3]) {
   cvtm_cell_box box;
