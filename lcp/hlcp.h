@@ -74,11 +74,12 @@ typedef struct cvtm_hlcp_options {
   const double *omega_vector; /* n, > 0; host memory, copied */
   cvtm_hlcp_rule rule;
   cvtm_hlcp_split split;
-  int64_t splits;         /* l, 1 .. n; 0: chosen by the device, see cvtm_hlcp_result.splits */
-  int64_t block_threads;  /* CUDA: one thread solves each splitting, as in the paper, in blocks of
-                             this many threads; 0: one thread for each row, if a splitting has at
-                             most 32 rows */
-  double start;           /* every component of x^(0) if no x is given; 2 */
+  int64_t splits;         /* l, the number of splittings, 1 .. n; 0: chosen by the device, see
+                             cvtm_hlcp_result.splits */
+  int64_t block_threads;  /* CUDA: one thread solves each splitting, as in the paper, in thread
+                             blocks of this many threads; 0: one thread for each row, if a splitting
+                             has at most 32 rows */
+  double start;           /* every component of x^(0), unless the solve is warm; 2 */
   double tolerance;       /* on ||A z - B w - q||_2, absolute, after every iteration; 1e-6 */
   int64_t max_iterations; /* largest number of sweeps, or of steps of newton; 10000 */
   cvtm_hlcp_monitor monitor;
@@ -102,16 +103,17 @@ typedef struct cvtm_hlcp_result {
 typedef struct cvtm_hlcp cvtm_hlcp;
 
 /* Checks and copies the matrices and allocates all memory; a solve allocates nothing. Fails with
- * CVTM_ERROR_INPUT (matrix, row counted from 1, and reason) for different sizes, structures for
- * which cvtm_csr_check fails and, for the multisplitting methods, a diagonal that is not positive;
- * with CVTM_ERROR_ARGUMENT for gamma, Omega, l, alpha and beta out of range. */
+ * CVTM_ERROR_INPUT for different sizes, structures for which cvtm_csr_check fails, an entry of
+ * Omega that is not positive and, for the multisplitting methods, a diagonal that is not positive;
+ * the message names the matrix, the row (counted from 1) and the reason. Fails with
+ * CVTM_ERROR_ARGUMENT for options that are out of range. */
 cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
                              const cvtm_hlcp_options *options, cvtm_hlcp **hlcp);
 void cvtm_hlcp_destroy(cvtm_hlcp *hlcp);
 
-/* q, x, z, w: n doubles each in device memory. x is the modulus variable: the start if warm, the
- * last iterate on return; NULL uses own memory. Fails for a q that is not finite, and names the
- * index. An iteration that does not converge is no error: see result->stop. */
+/* q, x, z, w: n doubles each in device memory. x is the modulus variable: the start if warm; on
+ * return that of z and w; NULL: cold start, and not returned. Fails for a q that is not finite, and
+ * names the index. An iteration that does not converge is no error: see result->stop. */
 cvtm_status cvtm_hlcp_solve(cvtm_hlcp *hlcp, const double *q, double *x, int warm, double *z,
                             double *w, cvtm_hlcp_result *result);
 

@@ -65,7 +65,7 @@ static cvtm_status allocate_krylov(cvtm_krylov *k) {
   if (w->inverse == NULL) w->s_hat = w->p_hat;
   if (status == CVTM_OK && k->setup.keeps_best)
     status = cvtm_device_allocate(k->device, w->n, CVTM_TYPED(w->best));
-  /* `best` is not set if the first residual is not finite */
+  /* the first CVTM_KRYLOV_KEEP does not set `best` if the residual is NaN */
   if (status == CVTM_OK && w->best != NULL)
     status = cvtm_device_fill(k->device, w->best, 0, (size_t)w->n * sizeof(double));
   if (status == CVTM_OK) status = cvtm_reduce_workspace(k->device, w->n, &k->workspace_bytes);

@@ -14,7 +14,7 @@ CVTM_C_BEGIN
 typedef struct cvtm_krylov cvtm_krylov;
 
 /* Sets preconditioned = M^-1 direction, unless the diagonal preconditioner has done so, and image =
- * A preconditioned. The vectors are in device memory. Enqueued. */
+ * A preconditioned. The vectors are in device memory. Enqueues its work. */
 typedef cvtm_status (*cvtm_krylov_operator)(void *context, double *direction,
                                             double *preconditioned, double *image);
 
@@ -34,7 +34,7 @@ void cvtm_krylov_destroy(cvtm_krylov *krylov);
 
 /* Solves from the start `solution`. residual: scale times the residual of the start; overwritten.
  * scale: a power of two. Stops when the 2-norm of the scaled residual is at most `goal` or
- * relative_goal times its first value, or after `limit` iterations. Waits. */
+ * relative_goal times its first value, or after `limit` iterations. Waits for the device. */
 cvtm_status cvtm_krylov_solve(cvtm_krylov *krylov, double goal, double relative_goal, double scale,
                               int64_t limit, int64_t *iterations);
 
@@ -43,7 +43,7 @@ cvtm_status cvtm_krylov_solve(cvtm_krylov *krylov, double goal, double relative_
 /* The scalars of a solve, in device memory. */
 typedef struct cvtm_krylov_state {
   double rho, rho_before, alpha, beta, omega;
-  double shadow_v, ts, tt; /* (shadow, v), (t, s), (t, t) */
+  double shadow_v, ts, tt; /* the dot products (shadow, v), (t, s), (t, t) */
   double squares;          /* (r, r) */
   double shadow_squares;   /* (shadow, shadow) */
   double least;            /* smallest (r, r) so far */
@@ -67,7 +67,7 @@ typedef struct cvtm_krylov_view {
 
 /* The parts of an iteration between the applications of the operator and the dot products. */
 typedef enum cvtm_krylov_pass {
-  CVTM_KRYLOV_BEGIN,     /* the state before the first iteration */
+  CVTM_KRYLOV_BEGIN,     /* sets the state before the first iteration */
   CVTM_KRYLOV_DIRECTION, /* p = r + beta (p - omega v), p_hat = M^-1 p */
   CVTM_KRYLOV_ALPHA,     /* alpha = rho / (shadow, v) */
   CVTM_KRYLOV_HALF,      /* s = r - alpha v, s_hat = M^-1 s */
@@ -145,7 +145,8 @@ CVTM_HD void cvtm_krylov_decide(cvtm_krylov_state *state, cvtm_krylov_pass pass)
   }
 }
 
-/* Runs a pass for element i. After a breakdown alpha or omega is 0, v or t perhaps infinite. */
+/* Runs a pass for element i. After a breakdown alpha or omega is 0 and v or t may be infinite, so
+ * terms with a factor 0 are left out. */
 CVTM_HD void cvtm_krylov_element(const cvtm_krylov_view *k, cvtm_krylov_pass pass, int64_t i) {
   const cvtm_krylov_state *state = k->state;
   /* if p_hat and s_hat share an array, the half step is added before s_hat overwrites p_hat */

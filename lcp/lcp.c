@@ -170,7 +170,8 @@ int cvtm_lcp_is_solved(cvtm_lcp_stop stop) {
   return stop == CVTM_LCP_CONVERGED || stop == CVTM_LCP_ROUNDING;
 }
 
-/* Tries lemke if the method has found no solution. x becomes the better of the two results. */
+/* Solves by lemke, after the method has found no solution. Keeps the earlier x and result if lemke
+ * finds neither a solution nor a ray and its residual is not smaller. */
 static cvtm_status solve_again(cvtm_lcp *lcp, const double *b, const double *lower,
                                const double *upper, double *x, cvtm_lcp_result *found) {
   const size_t bytes = (size_t)lcp->rows * sizeof *x;

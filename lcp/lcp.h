@@ -22,12 +22,13 @@ CVTM_API_BEGIN
  *
  * auto chooses tnnmg if A is symmetric, else pdas; and lemke for up to 2000 rows if the diagonal is
  * not positive, or if the other method finds no solution. tnnmg needs a symmetric positive definite
- * matrix. On a stored matrix it continues as pdas if its cycles stall, or are still slow after 20,
- * for example if coefficients jump by orders of magnitude. Symmetry and a positive diagonal are
- * checked, definiteness is not; result->stop tells whether a solution was found. If the matrix is
- * not symmetric, pdas continues beyond the tolerance, while it makes progress, until another norm
- * has fallen by the same factor: the 1-norm of the residual whose rows are divided by their
- * diagonal entries. */
+ * matrix. On a stored matrix it continues as pdas if its cycles stall. With the option `nested` it
+ * also does so if its cycles are still slow after 20, for example if coefficients jump by orders of
+ * magnitude. Symmetry and a positive diagonal are checked, definiteness is not; result->stop tells
+ * whether a solution was found. If the matrix is not symmetric, pdas continues beyond the
+ * tolerance, while it makes progress, until another norm has fallen by the same factor: the 1-norm
+ * of the natural residual of the problem whose rows are divided by powers of two, such that the
+ * diagonal entries are in [1, 2). */
 #define CVTM_LCP_METHOD_LIST(X) \
   X(CVTM_LCP_AUTO, "auto")      \
   X(CVTM_LCP_PSOR, "psor")      \
@@ -48,11 +49,10 @@ typedef enum cvtm_lcp_method {
  * diverged     the residual has grown by a factor of 10^6 or is not finite
  * rounding     the residual no longer falls, and is no larger than its rounding errors
  * interrupted  the monitor has asked to stop
- * ray          no path of lemke ends at a solution, but there may be one. A is not positive
+ * ray          no path of lemke ends at a solution, but a solution may exist. A is not positive
  *              semidefinite
- * infeasible   there is no solution: lemke has a vector y with y'F < 0 for every x within the
- *              bounds, although y has the signs that F needs
- */
+ * infeasible   there is no solution. lemke has found a vector y with y'F < 0 for every x within the
+ *              bounds, but y'F >= 0 would hold for a solution */
 #define CVTM_LCP_STOP_LIST(X)            \
   X(CVTM_LCP_CONVERGED, "tolerance")     \
   X(CVTM_LCP_ITERATIONS, "iterations")   \
@@ -118,10 +118,10 @@ typedef struct cvtm_lcp_result {
 
 typedef struct cvtm_lcp cvtm_lcp;
 
-/* Checks and copies a matrix; sets up colouring, hierarchy and all memory. If
- * width * height = rows, the unknowns are the nodes of a grid, row by row (geometric hierarchy). If
- * both are 0, there is no grid (hierarchy by aggregation). CVTM_ERROR_INPUT: another grid, or a
- * matrix that the method cannot solve. */
+/* Checks and copies a matrix; sets up colouring, hierarchy and all memory. If width * height =
+ * rows, the unknowns are the nodes of a grid, row by row (geometric hierarchy). If both are 0,
+ * there is no grid (hierarchy by aggregation). CVTM_ERROR_INPUT: a grid with another number of
+ * nodes, or a matrix that the method cannot solve. */
 cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t width,
                             int64_t height, const cvtm_lcp_options *options, cvtm_lcp **lcp);
 
@@ -139,8 +139,9 @@ typedef struct cvtm_lcp_grid {
   const double *horizontal; /* (width + 1) * height: entry (i, j) joins (i - 1, j) and (i, j) */
   const double *vertical;   /* width * (height + 1): entry (i, j) joins (i, j - 1) and (i, j) */
   double constant;          /* weight of all links if horizontal and vertical are NULL */
-  int neumann; /* nonzero: then, links that leave the grid are 0. Coarse grids take nodes for pixel
-                  centres (Neumann), or lie between boundaries (Dirichlet) */
+  int neumann; /* nonzero: Neumann boundary. Links that leave the grid are 0: `constant` does not
+                  hold for them, and arrays must have 0 there. Coarse grids treat nodes as pixel
+                  centres (Neumann), or as points between the boundaries (Dirichlet) */
   const uint8_t *mask; /* width * height, 0: no unknown, x = 0; NULL: all 1 */
 } cvtm_lcp_grid;
 
@@ -150,9 +151,10 @@ cvtm_status cvtm_lcp_create_grid(cvtm_device *device, int64_t width, int64_t hei
 /* Sets the coefficients, for example in each time step. The work is enqueued, but the first call
  * with arrays of links waits: if the links in one direction are more than three times as strong,
  * coarse grids halve that side first, and their memory is reallocated. Later calls keep this
- * layout; for links of another ratio, which then take more cycles, another solver is better. The
- * arrays may also change between solves without a call: interpolation remains that of the last
- * call, which suffices while coefficients change little. On failure no coefficients are set. */
+ * layout; for links of another ratio, which then take more cycles, create another solver. The
+ * arrays may also change between solves without a call: the weights of interpolation remain those
+ * of the last call, which suffices while coefficients change little. On failure no coefficients are
+ * set. */
 cvtm_status cvtm_lcp_set_grid(cvtm_lcp *lcp, const cvtm_lcp_grid *grid);
 void cvtm_lcp_destroy(cvtm_lcp *lcp);
 

@@ -35,12 +35,12 @@ void cvtm_lcp_close(cvtm_lcp *lcp);
 /* --- linear systems on a grid, solved one cycle at a time; the caller changes the diagonal between
  * cycles: grid_solver.c --- */
 
-/* Prepares cycles on A x = b, and recomputes the coarse operators. The solver must be from
- * cvtm_lcp_create_grid and have coefficients. No solve may follow. */
+/* Prepares cycles on A x = b, the first of which recomputes the coarse operators. The solver must
+ * be from cvtm_lcp_create_grid and have coefficients. No solve may follow. */
 cvtm_status cvtm_grid_begin_cycles(cvtm_lcp *lcp, const double *b, double *x);
-/* Returns width * height bytes in device memory. The caller sets CVTM_GRID_CHANGED where the
- * diagonal has changed since the last cycle. The first cvtm_lcp_set_grid with links may move the
- * array; if memory runs out, the result is NULL. */
+/* Returns width * height bytes in device memory. The caller sets a byte to CVTM_GRID_CHANGED if the
+ * diagonal has changed there since the last cycle. The first cvtm_lcp_set_grid with links may
+ * reallocate the array; if it runs out of memory, the result is NULL. */
 enum { CVTM_GRID_CHANGED = 0xff };
 uint8_t *cvtm_grid_changes(cvtm_lcp *lcp);
 /* Enqueues a V-cycle. */

@@ -10,14 +10,15 @@
 #include <string.h>
 
 enum {
-  ATTEMPTS = 30,   /* paths, if the first is a ray */
-  TRIALS = 1 << 16 /* choices of variables at bounds, if no path solves a small problem */
+  ATTEMPTS = 30,   /* largest number of paths in a solve */
+  TRIALS = 1 << 16 /* largest number of combinations that try_all_bases tries */
 };
 
 /* --- the solution ----------------------------------------------------------------------------- */
 
-/* F_i = (A x - b)_i; *size: the sum of the absolute values of its terms, since a diagonal entry may
- * be 0, plus |x_i|. */
+/* Returns F_i = (A x - b)_i. *size: the sum of the absolute values of its terms, plus |x_i|.
+ * (cvtm_natural_size would be too small: it estimates the terms by a_ii x_i, but here a_ii may be
+ * 0.) */
 static double f_of(const lemke *p, const double *x, int64_t i, double *size) {
   const cvtm_csr *a = p->matrix;
   double sum = -p->b[i];
@@ -116,15 +117,15 @@ static void refine(lemke *p, double *x, double *scratch) {
     memcpy(x, scratch, (size_t)p->n * sizeof *x);
 }
 
-/* The states of x_i: at the lower bound, at the upper one, and between them, unless they are equal.
- */
+/* Returns the number of states of x_i: at a finite lower bound, at a finite upper bound, between
+ * the bounds; 1 if the bounds are equal. */
 static int count_states(const lemke *p, int64_t i) {
   const double lower = p->given_lower ? p->given_lower[i] : -(double)INFINITY;
   const double upper = p->given_upper ? p->given_upper[i] : (double)INFINITY;
   return lower == upper ? 1 : 1 + (lower > -(double)INFINITY) + (upper < (double)INFINITY);
 }
 
-/* A value of x_i in one of its states; the last is the one between the bounds. */
+/* Returns a value of x_i in one of its states; the last state is the one between the bounds. */
 static double value_in(const lemke *p, int64_t i, int state) {
   const double lower = p->given_lower ? p->given_lower[i] : -(double)INFINITY;
   const double upper = p->given_upper ? p->given_upper[i] : (double)INFINITY;
@@ -135,8 +136,8 @@ static double value_in(const lemke *p, int64_t i, int state) {
   return has_lower ? lower + fabs(lower) + 1 : has_upper ? upper - fabs(upper) - 1 : 0;
 }
 
-/* Tries every choice of the variables at their bounds, if there are at most TRIALS. Replaces `best`
- * and its residual by a better one. x and scratch: n numbers each. */
+/* Tries every combination of the states of all variables, if there are at most TRIALS. Replaces
+ * `best` and its residual by a better one. x and scratch: n numbers each. */
 static void try_all_bases(lemke *p, double target, double *best, cvtm_lemke_residual *end,
                           double *x, double *scratch) {
   int64_t choices = 1;
@@ -184,12 +185,12 @@ static cvtm_status skew_matrix(const cvtm_csr *a, cvtm_csr *skew, cvtm_error *er
   return status;
 }
 
-/* True if y'F < 0 for every x within the bounds, although each y_i is 0 or has the sign that F_i
- * needs. sums: a buffer of 2n numbers. */
+/* True if y proves that there is no solution: y'F < 0 for every x within the bounds. Each y_i is 0
+ * or has the sign that F_i needs, so y'F >= 0 would hold for a solution. factor: A'y; most: the
+ * largest value of y'F. sums: a buffer of 2n numbers. */
 static int is_proof(const lemke *p, const double *y, double *sums) {
   const cvtm_csr *a = p->matrix;
-  double *factor = sums, *rounding = sums + p->n, most = 0,
-         size = 0; /* A'y; the most that y'F can be */
+  double *factor = sums, *rounding = sums + p->n, most = 0, size = 0;
   memset(sums, 0, 2 * (size_t)p->n * sizeof *sums);
   for (int64_t i = 0; i < p->n; ++i) {
     most -= y[i] * p->b[i];
@@ -209,8 +210,8 @@ static int is_proof(const lemke *p, const double *y, double *sums) {
   return most < -1e-9 * size;
 }
 
-/* Sets *stop to CVTM_LCP_INFEASIBLE if it is proved that for no x within the bounds every F has the
- * sign that it needs; F of a variable with two bounds may have any sign. */
+/* Sets *stop to CVTM_LCP_INFEASIBLE if it is proved that no x within the bounds gives every F the
+ * sign that it needs. F of a variable with two bounds may have any sign. */
 static cvtm_status look_for_proof(const lemke *p, cvtm_lcp_stop *stop) {
   const int64_t n = p->n;
   lemke_solver solver = *p->solver;
@@ -287,7 +288,7 @@ static cvtm_status solve_on_host(lemke *p, double *best, double *x, double *scra
   return status;
 }
 
-/* Copies a vector from the device; *to = NULL for NULL. */
+/* Copies a vector from the device to `memory`, if there is one. *to: the copy, or NULL. */
 static cvtm_status copy_vector(cvtm_device *device, const double *from, int64_t n, double *memory,
                                const double **to) {
   *to = from ? memory : NULL;

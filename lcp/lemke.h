@@ -3,7 +3,9 @@
 
 #include "lcp/lcp_solver.h"
 
-enum { CVTM_LEMKE_ROWS = 2000 }; /* `auto` uses Lemke's method up to this size */
+/* Up to this number of rows `auto` uses Lemke's method if the diagonal is not positive, or if the
+ * chosen method finds no solution. */
+enum { CVTM_LEMKE_ROWS = 2000 };
 
 /* Copies the matrix, which may have any diagonal. A solve uses 8 (n + f)^2 bytes on the host, where
  * f is the number of variables without a bound. */

@@ -10,11 +10,12 @@
  *
  * Ties are resolved as if eps^(k + 1) were subtracted from F_k for a small eps, so that the path
  * does not cycle. A path may end in a ray. Then paths with other weights of t, in other units or
- * from another basis may still end at a solution, unless for no x within the bounds every F has the
- * sign that it needs. Whether there is such an x is a linear program, whose optimality conditions
- * are a complementarity problem with a skew matrix: its path ends in a ray if and only if there is
- * none (Cottle, Pang & Stone, theorem 4.4.13). If the matrix is positive semidefinite, a ray always
- * means that there is none. */
+ * from another basis may still end at a solution, unless there is no feasible x: no x within the
+ * bounds for which every F has the sign that it needs. Whether there is a feasible x is a linear
+ * program, whose optimality conditions are a complementarity problem with a skew matrix. The path
+ * of that problem ends in a ray if and only if there is no feasible x (Cottle, Pang & Stone,
+ * theorem 4.4.13). If the matrix is positive semidefinite, a ray always means that there is no
+ * feasible x. */
 #include "lcp/lemke_path.h"
 
 #include "base/random.h"
@@ -177,8 +178,9 @@ static int64_t row_with(const lemke *p, int32_t variable) {
   return NO_ROW;
 }
 
-/* Makes x_k basic for a singular block of the variables without a bound, together with a variable
- * x_c that has one bound, by a pivot on both pairs. Later attempts choose among more x_c. */
+/* Makes x_k basic where the block of the variables without a bound is singular: x_k takes the place
+ * of F_c of a variable x_c with one bound, and x_c that of F_k. Chooses the x_c whose smaller pivot
+ * is largest; attempts after 0 first multiply the pivots by random factors. */
 static void pivot_with_bounded_variable(lemke *p, int32_t k, int attempt) {
   const int64_t row_k = row_with(p, (int32_t)p->pairs + k);
   int64_t row_c = NO_ROW;
@@ -201,7 +203,8 @@ static void pivot_with_bounded_variable(lemke *p, int32_t k, int attempt) {
   exchange(p, row_k, p->column_of[c]);
 }
 
-/* Makes some variables with one bound basic, each alone or together with another variable. */
+/* Makes randomly chosen variables with one bound basic, each alone or together with another
+ * variable. */
 static void pivot_at_random(lemke *p, int attempt) {
   const double share = cvtm_random_uniform(2, (uint64_t)attempt, (uint64_t)p->n);
   for (int32_t k = 0; k < (int32_t)p->n; ++k) {
@@ -245,8 +248,8 @@ static void split_free_variables(lemke *p) {
 }
 
 /* Adds t to basic variables with a lower bound, and subtracts t from those with an upper bound.
- * Later attempts use weights of t from 10^-1 to 10. Returns the least t that makes all pairs
- * complementary, or a number below 0 if all pairs are complementary without t. */
+ * From attempt 3 on the weights of t are random, from 10^-1 to 10. Returns the least t that makes
+ * all pairs complementary, or a number below 0 if all pairs are complementary without t. */
 static double add_artificial_variable(lemke *p, int attempt) {
   double least = -1;
   for (int64_t i = 0; i < p->pairs; ++i) {
@@ -291,8 +294,9 @@ static int is_before(const lemke *p, int32_t column, int way, int64_t a, int64_t
   return fabs(rate_a) > fabs(rate_b);
 }
 
-/* Finds the row whose variable first meets a bound when the variable of `column` moves by *step in
- * direction `way`. OWN_BOUND: the moving variable meets its other bound; NO_ROW: none. */
+/* Finds the row whose variable is the first to meet a bound when the variable of `column` moves in
+ * direction `way`. *step: how far that variable moves. Returns OWN_BOUND if it meets its other
+ * bound before, NO_ROW if nothing stops it. */
 static int64_t find_blocking(const lemke *p, int32_t column, int way, double *step) {
   const int32_t moving = p->nonbasic[column];
   const double own = moving < p->pairs ? p->upper[moving] - p->lower[moving] : (double)INFINITY;
@@ -356,7 +360,7 @@ static int is_interrupted(const lemke *p, double *x) {
   return o->monitor(o->monitor_context, &progress) != 0;
 }
 
-/* Follows a path; as cvtm_lemke_follow. x: a buffer of n numbers. */
+/* Follows the path of cvtm_lemke_follow from its start. x: a buffer of n numbers. */
 static cvtm_lcp_stop follow_path(lemke *p, int attempt, double *x) {
   double at = add_artificial_variable(p, attempt), step = 0;
   if (at < 0) return CVTM_LCP_CONVERGED;

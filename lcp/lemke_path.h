@@ -16,14 +16,14 @@ typedef struct lemke {
   const cvtm_csr *matrix;
   const double *b, *given_lower, *given_upper; /* n numbers; NULL: infinite bounds */
   int threads;
-  int64_t n, pairs;      /* n: unknowns; pairs: n, and one for each variable without a bound */
+  int64_t n, pairs;      /* n: unknowns; pairs: n, plus one for each variable without a bound */
   int32_t t;             /* the number of the artificial variable */
   double *entry;         /* pairs x (pairs + 1): the dictionary */
-  double *value;         /* pairs: the basic variables */
+  double *value;         /* pairs: the values of the basic variables */
   double *lower, *upper; /* pairs: bounds of x_k */
   double *unit;          /* pairs: the unit of x_k, a power of two */
   int32_t *side;         /* pairs: the last bound that x_k met: -1: lower; 1: upper; 0: none */
-  int32_t *positive;     /* pairs; k >= n: x_k is the negative part of this unknown; -1: none */
+  int32_t *positive;     /* pairs; k >= n: the unknown whose negative part is x_k; -1: none */
   int32_t *basic;        /* pairs: the variable of each row */
   int32_t *nonbasic;     /* pairs + 1: the variable of each column */
   int32_t *column_of;    /* 2 pairs + 1: the column of a variable; -1: it is basic */

@@ -25,7 +25,7 @@ typedef struct reader {
   cvtm_error *error;
   int has_values, is_array;
   symmetry kind;
-  int64_t rows, columns, listed; /* the numbers in the size line */
+  int64_t rows, columns, listed; /* as in the size line; listed: entries in the file */
 } reader;
 
 /* Entries in the order of the file; a mirrored entry follows its original. */
@@ -143,7 +143,8 @@ static int64_t array_entries(const reader *in) {
   return in->rows * (in->rows + (in->kind == SYMMETRIC ? 1 : -1)) / 2;
 }
 
-/* Reads the sizes. Fails before any allocation for sizes that the size of the file rules out. */
+/* Reads the sizes. Fails before any allocation for sizes that the size of the file rules out: a
+ * matrix may have FREE_ROWS rows or columns, and ROWS_PER_ENTRY more for each entry. */
 static cvtm_status read_sizes(reader *in) {
   enum { FREE_ROWS = 1 << 20, ROWS_PER_ENTRY = 1 << 10 };
   const int64_t shortest_entry = in->is_array ? 2 : 4;

@@ -12,12 +12,14 @@ CVTM_HD double cvtm_lcp_clip(double x, double lower, double upper) {
   return raised > upper ? upper : raised;
 }
 
-/* Gauss-Seidel: the solution of diagonal * x = sum; `otherwise` if the diagonal entry is 0. */
+/* Gauss-Seidel: the solution of diagonal * x = sum; `otherwise` if the diagonal entry is not
+ * positive. */
 CVTM_HD double cvtm_relax(double sum, double diagonal, double otherwise) {
   return diagonal > 0 ? sum / diagonal : otherwise;
 }
 
-/* The inverse of a diagonal entry, for loops that divide more than once; 0 for an entry 0. */
+/* The inverse of a diagonal entry, for loops that divide more than once; 0 for an entry that is not
+ * positive. */
 CVTM_HD double cvtm_relax_inverse(double diagonal) { return diagonal > 0 ? 1 / diagonal : 0.0; }
 CVTM_HD double cvtm_relax_by_inverse(double sum, double inverse) { return sum * inverse; }
 

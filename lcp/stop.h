@@ -8,14 +8,14 @@
 
 #include <math.h>
 
-/* The natural residual x - clip(x - f) of an unknown, f = A x - b, without the difference x - f,
- * which would lose a small f. NaN if x or f is. */
+/* The natural residual x - clip(x - f) of an unknown, f = A x - b, computed without the difference
+ * x - f, in which a small f would be lost. NaN if x or f is. */
 CVTM_HD double cvtm_natural_residual(double f, double x, double lower, double upper) {
   return cvtm_lcp_clip(f, x - upper, x - lower);
 }
 
-/* The size of the terms of f, whose rounding errors the natural residual has. product: a_ii x_i,
- * which the sum of the other terms of A x nearly cancels. */
+/* The size of the terms of f; the natural residual has the rounding errors of these terms. product:
+ * a_ii x_i, which the sum of the other terms of A x nearly cancels. */
 CVTM_HD double cvtm_natural_size(double b, double product) { return fabs(b) + 2 * fabs(product); }
 
 /* The size of the rounding errors in the 2-norm of the natural residual: 16 roundings of 2^-53 a
@@ -53,8 +53,9 @@ typedef struct cvtm_iteration_state {
   int32_t stop;     /* a cvtm_lcp_stop once go_on is 0 */
 } cvtm_iteration_state;
 
-/* True if the residual exceeds that of an earlier window but decreases: cycles that move a free
- * boundary first increase the residual. */
+/* True if the residual is falling: no norm of the last CVTM_LCP_WINDOW iterations is below the
+ * current one, and the largest exceeds it by more than 1 %. Cycles that move a free boundary
+ * increase the residual at first, so an iteration can make progress although `best` is old. */
 CVTM_HD int cvtm_residual_is_falling(const cvtm_iteration_state *state) {
   const int64_t most = CVTM_LCP_WINDOW;
   const int64_t count = state->iteration < most ? state->iteration + 1 : most;
@@ -67,8 +68,8 @@ CVTM_HD int cvtm_residual_is_falling(const cvtm_iteration_state *state) {
 }
 
 /* True if the rounding errors of the best residual are not small beside the residual of the cold
- * start, as where the iterates of a problem without a solution grow. A small residual then says
- * nothing. */
+ * start. This happens where a problem has no solution and its iterates grow. A small residual then
+ * says nothing. */
 CVTM_HD int cvtm_is_doubtful(const cvtm_iteration_state *state) {
   return state->cold > 0 && state->rounding > 1e-2 * state->cold;
 }
@@ -104,7 +105,8 @@ CVTM_HD void cvtm_iteration_check(cvtm_iteration_state *state, double norm, doub
   if (!state->go_on) state->stop = stop;
   if (stop == CVTM_LCP_CONVERGED || stop == CVTM_LCP_DIVERGED || stop == CVTM_LCP_STALLED) return;
   if (state->iteration > 0 && state->iteration % state->window == 0) {
-    const int as_good = state->best <= state->rounding; /* then ask for more than rounding gains */
+    /* Below its rounding errors the residual must be halved: rounding alone can gain 1 %. */
+    const int as_good = state->best <= state->rounding;
     if (state->best > (as_good ? 0.5 : 0.99) * state->marker &&
         (as_good || !cvtm_residual_is_falling(state))) {
       state->go_on = 0;

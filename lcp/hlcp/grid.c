@@ -101,7 +101,8 @@ static cvtm_status set_links(cvtm_hlcp_grid *h) {
 }
 
 /* Runs a V-cycle on the linear system that the signs of x select. More cycles would be wasted while
- * the signs still change. Interpolation may depend on the diagonal, and is then renewed with it. */
+ * the signs still change. With a mask or arrays of links, interpolation depends on the diagonal,
+ * and is computed again. */
 static cvtm_status newton_cycle(cvtm_hlcp_grid *h) {
   const int is_dependent =
       h->pixels.diagonal && (h->pixels.links.mask || h->pixels.links.horizontal);
@@ -156,7 +157,7 @@ cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, 
   h->pixels.diagonal = a == b ? NULL : h->diagonal;
   h->pixels.changed = cvtm_grid_changes(h->linear);
   cvtm_status status = cvtm_device_fill(h->device, h->diagonal, 0, (size_t)n * sizeof(double));
-  /* NULL if an earlier solve found no memory for the new levels */
+  /* `changed` is NULL if an earlier solve found no memory for the new levels */
   if (status == CVTM_OK && h->pixels.changed == NULL) status = set_links(h);
   if (status == CVTM_OK && !warm) status = cvtm_device_fill(h->device, x, 0, (size_t)n * sizeof *x);
   if (status == CVTM_OK) status = newton_iterate(h, n, x, result);

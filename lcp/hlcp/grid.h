@@ -3,8 +3,9 @@
  *     (L + a I) z - (L + b I) w = q,  z, w >= 0,  z'w = 0.
  *
  * L is the five-point operator of a cvtm_lcp_grid, whose `diagonal` and `mass` are not used, and a,
- * b >= 0. The method is semismooth Newton on x = z - w: each step is a symmetric system with L +
- * diag(a or b), chosen by the sign of x, which one multigrid cycle solves approximately. */
+ * b >= 0. The method is semismooth Newton on x = z - w. The system of each step is symmetric: its
+ * matrix is L plus a diagonal, with a where x > 0 and b elsewhere. One multigrid cycle solves it
+ * approximately. */
 #pragma once
 
 #include "lcp/hlcp.h"
@@ -19,8 +20,8 @@ cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t he
                                   double tolerance, int64_t max_iterations, cvtm_hlcp_grid **hlcp);
 void cvtm_hlcp_grid_destroy(cvtm_hlcp_grid *hlcp);
 
-/* q, x, z, w: width * height doubles in device memory. x: the start if warm, x on return.
- * result->iterations counts Newton steps, linear_iterations multigrid cycles. */
+/* q, x, z, w: width * height doubles in device memory. x = z - w: the start if warm; on return the
+ * best iterate. result->iterations counts Newton steps, linear_iterations multigrid cycles. */
 cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *hlcp, const cvtm_lcp_grid *links, double a,
                                  double b, const double *q, double *x, int warm, double *z,
                                  double *w, cvtm_hlcp_result *result);

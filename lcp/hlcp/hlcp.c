@@ -132,8 +132,9 @@ static cvtm_status scale_columns(const cvtm_csr *b, const double *omega, cvtm_cs
 
 /* --- the systems in host memory ------------------------------------------------------------ */
 
-/* Writes row i of beta / M_ii times the strictly lower part of its block, which begins at row
- * `first`, to csr from entry `at` on, unless csr is NULL. Returns the number of entries. */
+/* Row i of a triangular system: beta / M_ii times the strictly lower part of its block. Writes it
+ * to csr from entry `at` on, unless csr is NULL. first: the first row of the block. Returns the
+ * number of entries. */
 static int64_t put_lower_row(const cvtm_csr *a, const cvtm_csr *b, const cvtm_hlcp_options *o,
                              int64_t i, int64_t first, int64_t at, cvtm_csr *csr) {
   const int a_only = o->split == CVTM_HLCP_SPLIT_A_ONLY;
@@ -403,7 +404,7 @@ static cvtm_status solve_by_sweeps(cvtm_hlcp *h, cvtm_hlcp_result *result) {
     if (status == CVTM_OK) status = poll_state(h);
     if (status == CVTM_OK && call_monitor(h, &next) && state->stop == CVTM_UNDECIDED) {
       interrupted = 1;
-      state->limit = state->iteration; /* one more residual, that of the last iterate */
+      state->limit = state->iteration; /* one more residual follows, that of the last iterate */
     }
   }
   const int limited = state->stop == (int32_t)CVTM_LCP_ITERATIONS;

@@ -21,7 +21,8 @@ typedef struct lanes {
   double a[CVTM_SLICE_ROWS], b[CVTM_SLICE_ROWS]; /* diagonals */
 } lanes;
 
-/* Adds rows of a slice: A times max(x, 0) if `positive`, else B Omega times min(x, 0). */
+/* Adds the products of the rows of a slice to `half`, and their diagonal entries to `diagonal`. m:
+ * A if `positive`, else B Omega. */
 CVTM_INLINE void add_slice(const cvtm_sell *m, int64_t slice, const double *x, int positive,
                            double *half, double *diagonal) {
   const int32_t first = (int32_t)(slice * CVTM_SLICE_ROWS);

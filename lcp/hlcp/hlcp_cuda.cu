@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(block_size) correct_rows(cvtm_hlcp_arrays s) {
 }
 
 /* Solves a block of at most `group` rows, with one lane for each row. The lanes exchange solutions
- * by shuffles. Columns ascend, so columns outside the block come first. */
+ * by shuffles. Columns ascend, so the entries outside the block come first. */
 template <int group>
 __device__ void correct_block(const cvtm_hlcp_arrays &s, int64_t block) {
   const int lane = threadIdx.x % group;
@@ -123,7 +123,7 @@ __device__ void correct_block(const cvtm_hlcp_arrays &s, int64_t block) {
   if (is_row) s.x[e] += right - sum;
 }
 
-/* Solves blocks by groups of lanes, with complete warps for the shuffles. */
+/* Solves each block by a group of lanes. No lane of a warp is missing, as the shuffles require. */
 template <int group>
 __global__ void __launch_bounds__(block_size, resident_blocks) correct_small(cvtm_hlcp_arrays s) {
   if (!s.state->apply) return;

@@ -15,7 +15,7 @@ CVTM_C_BEGIN
 
 enum {
   CVTM_HLCP_RING = 1024,     /* number of residuals kept between two polls by the host */
-  CVTM_HLCP_SMALL_BLOCK = 32 /* up to this size CUDA uses a thread per row */
+  CVTM_HLCP_SMALL_BLOCK = 32 /* rows of the largest block with a thread per row on CUDA */
 };
 
 /* The state of a solve, in device memory. */
@@ -53,7 +53,7 @@ typedef struct cvtm_hlcp_arrays {
   const double *omega; /* n; NULL: omega_number */
   double omega_number;
   double *x;
-  double *change; /* 2 n */
+  double *change; /* 2 n: change, and d of cvtm_hlcp_systems; n for Newton's method */
   double *partial;
   cvtm_hlcp_state *state;
   cvtm_hlcp_systems systems;
@@ -66,8 +66,8 @@ typedef struct cvtm_hlcp_pixels {
   const double *q, *x;
   double *diagonal; /* a where x > 0, else b; NULL if a = b */
   uint8_t *changed; /* set to CVTM_GRID_CHANGED where the diagonal changes */
-  double *squares;  /* by part: sum of the squares of the residual; then by part: of the sizes of
-                       its terms */
+  double *squares;  /* twice the number of parts: the sum over each part of the squares of the
+                       residual; then the sum over each part of the squared sizes of its terms */
 } cvtm_hlcp_pixels;
 
 /* The first unknown of block k, for n unknowns divided into blocks whose sizes differ by at most
@@ -110,8 +110,8 @@ CVTM_HD void cvtm_hlcp_check(cvtm_hlcp_state *state, double squares, double gamm
   state->go_on = state->apply && state->iteration < state->pause_at;
 }
 
-/* X(name, parameters, function, arguments): the phases that call function(arguments, row) for all
- * rows. Their parameters follow `arrays`. */
+/* X(name, parameters, function, arguments): the phases that call function(arrays, arguments, row)
+ * for all rows. */
 #define CVTM_HLCP_ROW_PHASES(X)                                                                  \
   /* Computes z and w from x, and change[i] = z_i w_i for i < n. */                              \
   X(finish, (cvtm_device * device, const cvtm_hlcp_arrays *arrays, double *z, double *w),        \
@@ -125,19 +125,21 @@ CVTM_HD void cvtm_hlcp_check(cvtm_hlcp_state *state, double squares, double gamm
     cvtm_hlcp_diagonal_row, inverse)
 
 typedef struct cvtm_hlcp_table {
-  /* If the device chooses l: the rows of a block or, if this is 0, the number of blocks. */
+  /* If the caller leaves l to the device: automatic_block is the number of rows of a block; if it
+   * is 0, automatic_blocks is the number of blocks. */
   int64_t automatic_block, automatic_blocks;
   /* The number of parts over which the squares of n residuals are summed. It depends only on n, so
    * that sums do not depend on the number of threads. */
   int64_t (*parts)(int64_t n);
-  /* From the residual r of x: sets change[i], i < n; partial[p]: the sum of r_i^2 over part p. */
+  /* Computes the residual r of x; from it sets change[i], i < n, and partial[p], the sum of r_i^2
+   * over part p. */
   cvtm_status (*residual)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
   /* Adds the partial sums in order, and calls cvtm_hlcp_check. */
   cvtm_status (*check)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
   /* If state.apply, solves the triangular systems and adds d to x. */
   cvtm_status (*correct)(cvtm_device *device, const cvtm_hlcp_arrays *arrays);
-  /* Newton on a grid: sets the diagonal by the signs of x, and sums the squares of the residual
-   * over each part. */
+  /* Newton on a grid. pixel_parts returns the number of parts of the grid. pixels sets the diagonal
+   * by the signs of x, and fills in cvtm_hlcp_pixels.squares. */
   int64_t (*pixel_parts)(int64_t width, int64_t height);
   cvtm_status (*pixels)(cvtm_device *device, const cvtm_hlcp_pixels *pixels);
 

@@ -25,7 +25,8 @@ void cvtm_hlcp_reset_state(cvtm_hlcp *hlcp);
 
 /* Sets up the semismooth Newton method. A must be in hlcp->arrays. */
 cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *hlcp, const cvtm_csr *a, const cvtm_csr *b);
-/* Creates the Krylov solver; called once all arrays are allocated. */
+/* Creates the Krylov solver, unless the linear systems are banded. Called once all arrays are
+ * allocated. */
 cvtm_status cvtm_hlcp_newton_create_krylov(cvtm_hlcp *hlcp);
 void cvtm_hlcp_newton_destroy(cvtm_hlcp *hlcp);
 /* Solves by Newton's method; the start and the result are in hlcp->own_x. */

@@ -72,7 +72,7 @@ enum {
   MOST_BAND = 96,     /* largest number of entries in a column of a banded matrix */
   LINEAR_LIMIT = 2000 /* largest number of iterations of BiCGStab in a step */
 };
-static const double band_memory = 4e9; /* bytes */
+static const double band_memory = 4e9; /* largest size of a banded matrix in bytes */
 /* The range of the forcing terms, that is, the relative tolerances of the linear systems. Weak
  * tolerances suffice while the signs of x still change (Eisenstat & Walker 1996, "Choosing the
  * forcing terms in an inexact Newton method"). */

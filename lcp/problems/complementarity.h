@@ -42,7 +42,7 @@ typedef struct cvtm_hlcp_problem {
  * 1, 0, 1, ...), w = (1, 0, 1, 0, ...). The caller frees it. */
 cvtm_status cvtm_hlcp_example(int example, int64_t size, cvtm_hlcp_problem *problem,
                               cvtm_error *error);
-/* The Omega (a multiple of I) that the paper uses for an example. */
+/* Returns omega of Omega = omega I, which the paper uses for an example. */
 double cvtm_hlcp_example_omega(int example);
 void cvtm_hlcp_problem_free(cvtm_hlcp_problem *problem);
 

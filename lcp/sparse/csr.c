@@ -178,7 +178,7 @@ cvtm_status cvtm_csr_transpose(const cvtm_csr *matrix, int threads, cvtm_csr *tr
     ++start[matrix->column[k] + 1];
   }
   add_lengths(start, rows);
-  /* threads fill a row in any order, so it is sorted */
+  /* threads fill a row in any order; rows are sorted afterwards */
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t row = 0; row < matrix->rows; ++row) {
     for (int64_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; ++k) {
@@ -208,8 +208,9 @@ int32_t cvtm_csr_next_column(const cvtm_csr *a, const cvtm_csr *b, int64_t row, 
   return column_a < column_b ? column_a : column_b;
 }
 
-/* Joins a row of the pattern of the matrix and of its transpose. If pattern->column is NULL, only
- * the length is counted. */
+/* Writes the entries of row `row` of the matrix to `pattern`, and zeros where only the transpose
+ * has an entry. Returns the end of the row. If pattern->column is NULL, writes nothing and returns
+ * the length of the row. */
 static int64_t join_row(const cvtm_csr *matrix, const cvtm_csr *transpose, int64_t row,
                         cvtm_csr *pattern) {
   int64_t at_a = matrix->row_start[row], at_b = transpose->row_start[row], place[2];
@@ -291,7 +292,8 @@ static void part_free(product_part *part) {
   free(part->place);
 }
 
-/* Allocates for the entire part, estimated by the rows so far. Returns 0 if memory runs out. */
+/* Enlarges the memory to the size that the rows so far predict for the entire part, but at least to
+ * double. Returns 0 if memory runs out. */
 static int grow_part(product_part *part) {
   const double done = (double)(part->row - part->first + 1);
   const double guess = 1.05 * (double)part->count * (double)(part->end - part->first) / done;

@@ -19,7 +19,8 @@ cvtm_status cvtm_csr_galerkin(const cvtm_csr *matrix, const cvtm_csr *prolongati
                               const cvtm_csr *restriction, int threads, cvtm_csr *product,
                               cvtm_error *error);
 /* Walks along row `row` of two matrices at once, by ascending columns, from entries *at_a and *at_b
- * on. Returns the next column and the positions of its entries (-1 if absent), or -1 at the end. */
+ * on. Returns the next column, or -1 at the end. place: the positions of the column's entries in
+ * the two matrices, or -1 where the matrix has none. */
 int32_t cvtm_csr_next_column(const cvtm_csr *a, const cvtm_csr *b, int64_t row, int64_t *at_a,
                              int64_t *at_b, int64_t place[2]);
 /* Copies A, and adds zeros where only A' has an entry, so that the pattern is symmetric. */

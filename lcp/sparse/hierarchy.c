@@ -19,8 +19,8 @@ enum { COARSEST_ROWS = 9, COARSEST_SWEEPS = 12 };
 /* The next coarser grid. Sides of more than one node are halved. If the links in one direction are
  * more than three times as strong as in the other, only that side is (semicoarsening). */
 typedef struct coarsening {
-  int64_t width, height;               /* size of the fine grid */
-  int64_t coarse_width, coarse_height; /* the fine side where it is not halved */
+  int64_t width, height;               /* of the fine grid */
+  int64_t coarse_width, coarse_height; /* equal to the fine side if that is not halved */
 } coarsening;
 
 /* Sums of links over a grid line: to the next node of the line, and to the next line. */
@@ -65,7 +65,8 @@ static cvtm_status coarsen_grid(const cvtm_csr *matrix, int64_t width, int64_t h
 
 /* The coarse nodes, at most two, from which fine node i is interpolated in one direction. */
 typedef struct coarse_nodes {
-  int count, first; /* first = 1: there is no coarse node before i */
+  int count, first; /* first: the first of the two weights of node i that belongs to a coarse node:
+                       1 if there is no coarse node before i, else 0 */
   int64_t node;     /* the first coarse node */
 } coarse_nodes;
 
@@ -91,8 +92,8 @@ static int64_t side_entries(int64_t side, int64_t coarse) {
 }
 
 /* Reads the row of node (i, j) as a stencil for cvtm_grid_line_weights. Returns 0 outside the grid,
- * if the row has other entries than those of nine points, and on grids of two columns, where the
- * distance of two columns does not determine a direction. */
+ * if the row has other entries than those of nine points, and on grids of width 2, where the
+ * difference of column and row of an entry does not determine the direction of its link. */
 static int read_stencil(const cvtm_csr *a, coarsening g, int64_t i, int64_t j, double link[3][3]) {
   if (i < 0 || j < 0 || i >= g.width || j >= g.height || g.width == 2) return 0;
   const int64_t row = j * g.width + i;
@@ -134,7 +135,7 @@ static void node_weights(const cvtm_csr *a, coarsening g, int64_t i, int64_t j,
     weight[k / 2][k % 2] = across && down ? amid[k] : beside[across ? k % 2 : k / 2];
 }
 
-/* Fills the rows of grid line j; row_start of the first row must be set. */
+/* Fills the rows of the prolongation for grid line j; row_start of the first row must be set. */
 static void fill_line(const cvtm_csr *a, coarsening g, int64_t j, cvtm_csr *p) {
   const coarse_nodes down = coarse_nodes_of(g.height, g.coarse_height, j);
   int64_t k = p->row_start[j * g.width];
@@ -335,10 +336,10 @@ static cvtm_status build_smoothed(const aggregates *work, cvtm_csr *p, cvtm_erro
 }
 
 /* Makes the interpolation from aggregates. The pattern of the matrix is symmetric. smoothed:
- * nonzero: a Jacobi step on the piecewise constant interpolation, for corrections without bounds;
- * 0: piecewise constant. Rows without a strong link get empty rows. centre: the root row of each
- * aggregate; the caller frees it, also after a failure. level: 0 for the finest; the limit for
- * strong links decreases from level to level. */
+ * nonzero: a Jacobi step smooths the piecewise constant interpolation; 0: piecewise constant. Rows
+ * without a strong link get empty rows. centre: the root row of each aggregate; the caller frees
+ * it, also after a failure. level: 0 for the finest; the limit for strong links decreases from
+ * level to level. */
 static cvtm_status aggregate(const cvtm_csr *matrix, int level, int smoothed,
                              cvtm_csr *prolongation, int32_t **centre, cvtm_error *error) {
   const size_t rows = (size_t)matrix->rows;
@@ -365,7 +366,7 @@ static cvtm_status aggregate(const cvtm_csr *matrix, int level, int smoothed,
 
 /* --- setup: one level after the other in host memory ------------------------------------- */
 
-/* A level in host memory, in the user's order of rows. */
+/* A level in host memory, its matrix in the original order of rows (see row_functions.h). */
 typedef struct host_level {
   cvtm_csr matrix; /* borrowed on level 0 */
   int64_t width, height;
@@ -447,7 +448,8 @@ static cvtm_status upload_order(cvtm_hierarchy *h, host_level *d) {
   return copy_to_hierarchy(h, d->place, (cvtm_array)CVTM_ARRAY(d->device_place, rows));
 }
 
-/* Makes the sliced matrix, with rows (unless NULL) and columns in the orders of their levels. */
+/* Makes the sliced matrix, with its rows in the order of level `rows` (NULL: the original order)
+ * and its columns in the order of level `columns`. */
 static cvtm_status upload_matrix(cvtm_hierarchy *h, const cvtm_csr *matrix, const host_level *rows,
                                  const host_level *columns, cvtm_sell *sell) {
   const cvtm_sell_order order = {rows != NULL ? rows->device_order : NULL, columns->device_place};
@@ -481,7 +483,7 @@ static cvtm_status build_level(cvtm_hierarchy *h, host_level *d) {
   return status;
 }
 
-/* Sets level->centre to `centre`, in the row orders of both levels. */
+/* Sets level->centre to `centre`, after the sort of both levels by colour. */
 static cvtm_status upload_centres(cvtm_hierarchy *h, const host_level *fine,
                                   const host_level *coarse, const int32_t *centre,
                                   cvtm_level *level) {
@@ -526,7 +528,8 @@ static cvtm_status build_transfer(const host_level *fine, const cvtm_hierarchy_o
   return status;
 }
 
-/* Builds the next coarser level. *found = 0: it would have no rows, or over 7/8 of the rows. */
+/* Builds the next coarser level. *found = 0: it would have no rows, or over 7/8 of the rows of the
+ * fine level. */
 static cvtm_status add_coarse(cvtm_hierarchy *h, const cvtm_hierarchy_options *options,
                               const host_level *fine, host_level *coarse, int *found) {
   cvtm_error *error = cvtm_device_error(h->device);
@@ -637,7 +640,8 @@ cvtm_status cvtm_hierarchy_sweep(const cvtm_hierarchy *h, const cvtm_level *leve
   return status;
 }
 
-/* Makes a sweep and computes the residual; the last colour's together with its relaxation. */
+/* Makes a sweep and computes the residual. The pass that relaxes the last colour also computes the
+ * residual of that colour. */
 static cvtm_status sweep_to_residual(const cvtm_hierarchy *h, const cvtm_level *level,
                                      cvtm_kernel_flags flags) {
   const int64_t last = level->colours - 1;

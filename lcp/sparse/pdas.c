@@ -24,7 +24,7 @@ typedef struct pdas {
   double scale;        /* power of two that multiplies the residual before it is squared */
   double max_weight;   /* largest row weight */
   double goal;         /* tolerance of the 2-norm of the linear residual */
-  double merit_target; /* target of the merit */
+  double merit_target; /* target of the merit (see merit_of) */
   double best;         /* smallest merit so far */
   int idle;            /* number of iterations since the smallest merit */
   int relaxations;
@@ -82,7 +82,8 @@ static cvtm_status solve_inactive(const cvtm_sparse_solver *s) {
 }
 
 /* Chooses the active set, sets its rows to their bounds and solves for the other rows. *changes:
- * the number of rows that enter or leave a set. */
+ * the number of rows that change their side (held at the lower bound, at the upper bound, or not
+ * active). */
 static cvtm_status pdas_step(cvtm_sparse_solver *s, double *changes) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const pdas *in = s->own;
@@ -99,15 +100,16 @@ static cvtm_status pdas_step(cvtm_sparse_solver *s, double *changes) {
   return status == CVTM_OK ? solve_inactive(s) : status;
 }
 
-/* The merit, which the steps reduce: the residual norm with equal weights for all rows. */
+/* The merit, a norm that the steps reduce: the 1-norm of the natural residual of the equilibrated
+ * rows; without weights the 2-norm of the natural residual. */
 static double merit_of(const cvtm_sparse_solver *s) {
   const int is_weighted = s->hierarchy.level[0].weight != NULL;
   return is_weighted ? s->host.sums.at[3] : s->host.loop.norm;
 }
 
-/* Applies the stop rule with two additions. Rows of large weight dominate the natural residual; so
- * below the target the iteration continues while the other rows improve. It stalls if the active
- * set no longer changes (is_settled), and neither its linear system nor sweeps improve x. */
+/* Applies the stop rule with two additions. Rows of large weight dominate the natural residual, so
+ * below the target the iteration continues while the merit falls. The iteration stalls if the
+ * active set no longer changes (is_settled), and neither its linear system nor sweeps improve x. */
 static int32_t pdas_stop(cvtm_sparse_solver *s, int is_settled) {
   pdas *in = s->own;
   const cvtm_iteration_state *loop = &s->host.loop;

@@ -1,5 +1,6 @@
 /* Inside lcp only: a level of a hierarchy of sparse matrices, and the functions of one row of it
- * for the kernels of both devices. The rows of a level are ordered by colour. cvtm_csr_galerkin
+ * for the kernels of both devices. The rows of a level are sorted by colour. Their order before
+ * that sort is called the original order; on level 0 it is the user's order. cvtm_csr_galerkin
  * gives the structure of the Galerkin product P'AP. Cycles recompute only its values, in the rows
  * that a change of the active set affects. */
 #pragma once
@@ -28,19 +29,21 @@ enum { CVTM_LEVELS_MAX = 32 };
 typedef struct cvtm_level {
   int64_t rows;
   cvtm_sell matrix;
-  /* The matrix of corrections. Where active nodes are truncated from the coarse basis functions, it
-   * has the structure of `matrix` with its own values; else it has the arrays of `matrix`. */
+  /* The matrix of corrections: A for coarse basis functions from which the active nodes are
+   * truncated. On level 0 it has the arrays of `matrix`; on coarser levels it has the structure of
+   * `matrix` and its own values. */
   cvtm_sell correction;
   cvtm_sell prolongation; /* rows x coarse rows; empty on the coarsest level */
-  /* The transpose of the prolongation. Its rows are in the user's order, so that neighbouring
-   * threads read neighbouring entries. Row k belongs to row place[k] of the coarser level. */
+  /* The transpose of the prolongation. Its rows are in the original order of the coarser level, so
+   * that neighbouring threads read neighbouring entries. Row k belongs to row place[k] of the
+   * coarser level, with the array `place` of that level. */
   cvtm_sell restriction;
-  const int32_t *place;  /* the row of this level for each row of the user */
-  const int32_t *centre; /* the finer level's node at the centre of each row's basis function */
+  const int32_t *place;  /* the row of this level for each row in the original order */
+  const int32_t *centre; /* the row of the finer level at the centre of each basis function */
   double *x, *b, *lower, *upper;
   const uint8_t *has_bounds; /* two flags: 0 if no row has a lower (upper) bound; that array is then
                                 not read */
-  double *r;                 /* residuals and directions */
+  double *r;                 /* residuals */
   uint8_t *state;
   const double *weight; /* powers of two: row i times weight[i] is the user's row, whose residual
                            decides when to stop. NULL: all 1 */
@@ -71,7 +74,7 @@ CVTM_HD int cvtm_is_active(const cvtm_level *level, int64_t row) {
 
 /* --- the active set --- */
 
-/* Sets a row pending. Several rows may store the byte at once. */
+/* Sets a row pending. Several threads may store the byte at once. */
 CVTM_HD void cvtm_set_pending(uint8_t *state) {
 #ifdef __CUDA_ARCH__
   *state = CVTM_ROW_PENDING;
@@ -80,7 +83,7 @@ CVTM_HD void cvtm_set_pending(uint8_t *state) {
 #endif
 }
 
-/* Marks all rows of the coarse product whose basis functions contain `row` or one of its
+/* Marks all rows of the coarse product as pending whose basis functions contain `row` or one of its
  * neighbours. The pattern of A is symmetric. */
 CVTM_HD void cvtm_invalidate_products(const cvtm_level *level, const cvtm_level *next,
                                       int64_t row) {
@@ -104,7 +107,7 @@ CVTM_HD int cvtm_set_active_side(const cvtm_level *level, const cvtm_level *next
 }
 
 /* Applies the primal-dual active set rule: a row is active at the bound that x - F / a_ii violates.
- * Returns true if the row changes. */
+ * Returns true if the row changes its side. */
 CVTM_HD int cvtm_active_set_row(const cvtm_level *level, const cvtm_level *next, int64_t row) {
   const cvtm_sell *a = &level->matrix;
   double product = 0, diagonal = 0;
@@ -123,14 +126,15 @@ CVTM_HD int cvtm_active_set_row(const cvtm_level *level, const cvtm_level *next,
 
 /* --- smoother and residual --- */
 
-/* The product of a row and a vector, with the diagonal term kept separate. */
+/* A row of A times a vector, without the diagonal term. */
 typedef struct cvtm_split_product {
   double diagonal;
   double others; /* sum of a_ij x_j over j != i */
 } cvtm_split_product;
 
-/* Multiplies row `row` of A by x. If `along` (a compile-time constant) is nonzero, x + step *
- * direction replaces x in the entries from `first` on. */
+/* Multiplies row `row` of A, without its diagonal entry, by x (`others`); `diagonal` is a_ii
+ * itself. If `along` (a compile-time constant) is nonzero, x + step * direction replaces x in the
+ * entries from `first` on. */
 CVTM_HD cvtm_split_product cvtm_split_row(const cvtm_sell *a, const double *x, int along,
                                           const double *direction, double step, int64_t first,
                                           int64_t row) {
@@ -162,7 +166,7 @@ typedef struct cvtm_row {
   double largest; /* a_ii x_i, a measure of the rounding errors in the product */
 } cvtm_row;
 
-/* Reads a row without x, product and largest. */
+/* Reads b of a row and, if bounded, its bounds. Leaves x, product and largest 0. */
 CVTM_HD cvtm_row cvtm_read_row(const cvtm_level *level, int bounded, int64_t row) {
   cvtm_row here = {0, level->b[row], -(double)INFINITY, (double)INFINITY, 0, 0};
   if (bounded) {
@@ -231,7 +235,7 @@ typedef enum cvtm_sum_kind {
   CVTM_SUM_ACTIVE_SET   /* cvtm_active_set_row: sum 0 is the number of rows that change sides */
 } cvtm_sum_kind;
 
-/* The use of a sum, in the same launch or after it. */
+/* What a pass does with its sums. */
 typedef enum cvtm_sum_use {
   CVTM_USE_NOTHING,
   CVTM_USE_STEP, /* state.step = cvtm_line_search_step */
@@ -267,8 +271,8 @@ CVTM_HD double cvtm_row_natural(const cvtm_row *at) {
   return cvtm_natural_residual(at->product - at->b, at->x, at->lower, at->upper);
 }
 
-/* The sums of the natural residual r. 0: (scale r)^2; 1: (scale t)^2, where t are the terms that
- * give r its rounding errors; 2: |r|. */
+/* The sums of the natural residual r. 0: (scale r)^2; 1: (scale t)^2, where t is the size of the
+ * terms that give r its rounding errors; 2: |r|. */
 CVTM_HD cvtm_sums cvtm_natural_sums(const cvtm_row *at, double scale) {
   const double r = cvtm_row_natural(at);
   const double scaled = scale * r;
@@ -277,7 +281,7 @@ CVTM_HD cvtm_sums cvtm_natural_sums(const cvtm_row *at, double scale) {
   return sums;
 }
 
-/* cvtm_natural_sums of the user's row; 3: the absolute residual of this level's row. */
+/* cvtm_natural_sums of the user's row; 3: the absolute natural residual of this level's row. */
 CVTM_HD cvtm_sums cvtm_norm_sums(const cvtm_level *level, const cvtm_row *at, double scale,
                                  int64_t row) {
   cvtm_row given = *at;
@@ -353,8 +357,7 @@ typedef struct cvtm_sparse_state {
   double norm[CVTM_HISTORY_LENGTH], maximum[CVTM_HISTORY_LENGTH]; /* by iteration modulo length */
 } cvtm_sparse_state;
 
-/* The 2-norm of the natural residual. If the squares overflow (from 1e150 times the start on), the
- * maximum norm replaces it. */
+/* The 2-norm of the natural residual. If the squares overflow, the maximum norm replaces it. */
 CVTM_HD double cvtm_norm_of(const cvtm_sums *sums, double scale) {
   const double norm = sqrt(sums->at[0]) / scale;
   return norm == (double)INFINITY ? sums->at[2] : norm;
@@ -383,7 +386,8 @@ CVTM_HD void cvtm_use_sums(cvtm_sparse_state *state, cvtm_sum_use use) {
 /* --- a pass over the rows --- */
 
 /* A pass processes the rows in two parts. Part 0 is the last colour if last_omega > 0, else empty;
- * part 1 is all other rows. Returns the end of the part. */
+ * part 1 is all other rows. Sets *first to the first row of a part and returns the end of the part.
+ */
 CVTM_HD int64_t cvtm_sum_part(const cvtm_level *level, double last_omega, int part,
                               int64_t *first) {
   const int64_t split = last_omega > 0 ? level->colour_start[level->colours - 1] : level->rows;
@@ -429,8 +433,9 @@ CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const cvtm_level *next, 
   }
 }
 
-/* Projected Gauss-Seidel on the vector x + step * direction, which is not stored. Rows below
- * colour_end have been relaxed, the other rows still have x. */
+/* Projected Gauss-Seidel on the vector x + step * direction, which is not stored. x holds the new
+ * values in rows below colour_end, and the old x in the other rows. colour_end: the end of the rows
+ * of this colour. */
 CVTM_HD void cvtm_relax_along_row(const cvtm_level *level, const double *direction,
                                   const cvtm_sparse_state *state, int64_t colour_end, int64_t row) {
   const cvtm_split_product product =

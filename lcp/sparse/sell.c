@@ -79,7 +79,8 @@ static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, 
 }
 
 /* Sets *uniform to the number of entries of every slice, if equal slices add at most 1/32 of
- * padding, else to 0. Fails for rows whose slice would have more entries than 32 bits count. */
+ * padding, else to 0. Fails if a row is so long that its slice would have more than INT32_MAX
+ * entries. */
 static cvtm_status choose_slice_size(cvtm_device *device, const cvtm_csr *matrix,
                                      int64_t *uniform) {
   int64_t longest = 0;

@@ -7,8 +7,8 @@
 
 CVTM_C_BEGIN
 
-/* A permutation in device memory. Row k of the sliced matrix is row row[k] of the CSR matrix;
- * column c of the CSR matrix becomes column place[c]. NULL: the identity. */
+/* Permutations in device memory. Row k of the sliced matrix is row row[k] of the CSR matrix; column
+ * c of the CSR matrix becomes column place[c]. NULL: the identity. */
 typedef struct cvtm_sell_order {
   const int32_t *row, *place;
 } cvtm_sell_order;
@@ -30,8 +30,8 @@ typedef struct cvtm_sell_table {
 extern const cvtm_sell_table cvtm_sell_table_cpu, cvtm_sell_table_cuda;
 
 typedef struct cvtm_colouring_table {
-  /* Runs a round of colouring, from the colours `from` (-1: none yet) to `to`. *left (device
-   * memory, 0 before) becomes 1 if a row has no colour yet. The pattern of graph is symmetric. */
+  /* Runs a round of colouring, from the colours `from` (-1: none yet) to `to`. Sets *left (device
+   * memory, 0 before) to 1 if a row has no colour yet. The pattern of graph is symmetric. */
   cvtm_status (*round)(cvtm_device *device, const cvtm_sell *graph, const int32_t *from,
                        int32_t *to, int32_t *left);
 } cvtm_colouring_table;
@@ -44,8 +44,8 @@ CVTM_HD int64_t cvtm_sell_slices(int64_t rows) {
   return rows / CVTM_SLICE_ROWS + (rows % CVTM_SLICE_ROWS != 0);
 }
 
-/* The index of entry 0 of a row, and the end of its slice. Consecutive entries of a row are
- * CVTM_SLICE_ROWS apart. */
+/* cvtm_sell_first: the index of entry 0 of a row; cvtm_sell_end: the end of its slice. Consecutive
+ * entries of a row are CVTM_SLICE_ROWS apart. */
 CVTM_HD int64_t cvtm_sell_first(const cvtm_sell *sell, int64_t row) {
   const int64_t slice = row / CVTM_SLICE_ROWS;
   const int64_t start = sell->uniform > 0 ? slice * sell->uniform : sell->slice_start[slice];
@@ -107,7 +107,8 @@ CVTM_HD double cvtm_sell_row_times(const cvtm_sell *sell, int64_t row, const dou
   return sum;
 }
 
-/* The number of entries of a slice: 32 times its longest row. uniform: as in cvtm_sell. */
+/* The number of entries of a slice: 32 times the length of its longest row. uniform: as in
+ * cvtm_sell. */
 CVTM_HD int32_t cvtm_sell_slice_size(const cvtm_csr *csr, const cvtm_sell_order *order,
                                      int64_t uniform, int64_t slice) {
   if (uniform > 0) return (int32_t)uniform;

@@ -6,7 +6,7 @@
 namespace {
 
 constexpr int block_size = 256, krylov_block = 128;
-/* Resident blocks per multiprocessor: few enough to leave registers for a batch of entries. */
+/* Resident thread blocks per multiprocessor: few enough to leave registers for a batch. */
 constexpr int row_blocks = 5, sum_blocks_resident = 4;
 
 /* The argument of a kernel: a level, which is in host memory, is passed by value. */

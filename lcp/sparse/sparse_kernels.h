@@ -7,7 +7,8 @@
 
 CVTM_C_BEGIN
 
-/* A tridiagonal matrix in the user's order; in device memory, with a number for each row. */
+/* A tridiagonal matrix in the user's order. The arrays are in device memory and have a number for
+ * each row. */
 typedef struct cvtm_tridiagonal {
   const double *below, *diagonal, *above;
   const int32_t *place;  /* the row of level 0 for each row of the user */
@@ -51,12 +52,12 @@ typedef struct cvtm_tridiagonal {
   X(direction,                                                                                     \
     (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse, double *direction),   \
     0, fine->rows, cvtm_direction_row, fine, coarse, direction)                                    \
-  /* Nested start: make the coarse problem; set the fine start from its solution. */               \
+  /* Nested start: coarsen makes the coarse problem, refine the fine start from its solution. */   \
   X(coarsen, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse), 0,          \
     coarse->rows, cvtm_coarsen_row, fine, coarse)                                                  \
   X(refine, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse), 0,           \
     fine->rows, cvtm_refine_row, fine, coarse)                                                     \
-  /* Set to[k] = from[order[k]]; to[order[k]] = from[k]. */                                        \
+  /* gather sets to[k] = from[order[k]], scatter sets to[order[k]] = from[k]. */                   \
   X(gather,                                                                                        \
     (cvtm_device * device, const double *from, const int32_t *order, int64_t count, double *to),   \
     0, count, cvtm_gather_row, from, order, to)                                                    \
@@ -83,11 +84,11 @@ typedef struct cvtm_sparse_table {
   cvtm_status (*sum)(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
                      double *vector, cvtm_sum_kind kind, double last_omega, cvtm_sum_use use,
                      cvtm_sums *partial, cvtm_sparse_state *state);
-  /* Solves a tridiagonal system for the inactive rows, from b, and x in the active rows. */
+  /* Solves the tridiagonal system of the inactive rows, with the given x in the active rows. */
   cvtm_status (*tridiagonal)(cvtm_device *device, const cvtm_level *level,
                              const cvtm_tridiagonal *matrix);
-  /* Sets verdict[0] to the first index where b or a bound is not a number, verdict[1] to the first
-   * where lower > upper; to `count` if there is none. */
+  /* Sets verdict[0] to the first index where b or a bound is not a number or b is infinite,
+   * verdict[1] to the first where no x is within the bounds; to `count` if there is none. */
   cvtm_status (*check)(cvtm_device *device, const double *b, const double *lower,
                        const double *upper, int64_t count, int64_t *verdict);
 

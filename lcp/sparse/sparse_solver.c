@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { MONITOR_CHUNK = 8 };          /* number of iterations between polls for a monitor on a GPU */
-static const double slow_rate = 0.7; /* pdas takes over from slower cycles */
+static const double slow_rate = 0.7; /* residual factor of a cycle above which pdas takes over */
 
 /* --- setup ------------------------------------------------------------------------------- */
 
@@ -88,7 +88,7 @@ static cvtm_status set_scale(cvtm_sparse_solver *s, double scale) {
 /* Measures the 2-norm of the natural residual at clip(0). If its squares leave the range of
  * doubles, sets the scale. */
 static cvtm_status measure_cold_norm(cvtm_sparse_solver *s, double *norm) {
-  const double least = 1e-120, most = 1e120; /* a norm in this range has a finite square */
+  const double least = 1e-120, most = 1e120; /* their squares are in the range of doubles */
   cvtm_sums sums;
   cvtm_status status = set_scale(s, 1);
   if (status == CVTM_OK) status = cvtm_sparse_norm(s, 0, norm);
@@ -146,8 +146,9 @@ static int64_t poll_interval(const cvtm_sparse_solver *s, int top) {
   return s->falls_back_to_pdas ? CVTM_LCP_WINDOW : CVTM_HISTORY_LENGTH;
 }
 
-/* True if pdas has to take over. Never without a nested start: then cycles are slow because the
- * free boundary is far from its final position, and pdas would be slow, too. */
+/* True if pdas has to take over because cycles are slow. Never without the option `nested`: then
+ * cycles are slow because the free boundary is far from its final position, and pdas would be slow,
+ * too. */
 static int is_slow(const cvtm_sparse_solver *s) {
   const cvtm_iteration_state *loop = &s->host.loop;
   return s->falls_back_to_pdas && s->head.options.nested &&
@@ -271,9 +272,9 @@ cvtm_status cvtm_psor_create(cvtm_device *device, const cvtm_csr *matrix, int is
 
 enum {
   WINDOW = 10,     /* number of cycles without progress that count as a stall */
-  FAR_WINDOW = 40, /* WINDOW after a cold start, whose first cycles only move the free boundary */
+  FAR_WINDOW = 40, /* WINDOW without a nested start: first cycles may only move the boundary */
   FIRST_NESTED_ROWS = 9, /* a nested start begins on the coarsest level with more rows than this */
-  NESTED_CYCLES = 30     /* largest number on each level of a nested start but the finest */
+  NESTED_CYCLES = 30 /* largest number of cycles on each level of a nested start but the finest */
 };
 
 /* Searches along the projected linear correction. Computes only the step length; the next sweep
