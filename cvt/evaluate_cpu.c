@@ -10,13 +10,14 @@
 
 #include <omp.h>
 
-/* In kept_cells.cut: the cell and a neighbour disagree by rounding, so the cell is not kept. */
+/* A value in kept_cells.cut: the cell and a neighbour disagree by rounding, so that the next
+ * evaluation does not keep the cell. */
 enum { DOUBTED = -1 };
 
 enum {
   RING = 15,        /* neighbours of a ring, at most */
   RING_PADDED = 16, /* RING rounded up to full vectors */
-  RING_TURNS = -1   /* the polygon does not go around the site once */
+  RING_TURNS = -1   /* result of set_corners: the polygon does not go around the site once */
 };
 
 /* An edge counts as gone if its squared length is below this fraction of the squared radius of the
@@ -31,7 +32,7 @@ typedef struct kept_ring {
 
 static cvtm_ring ring_view(const kept_ring *ring) { return (cvtm_ring){ring->site, ring->count}; }
 
-/* The rings from which the next evaluation begins, if it has as many sites (rings.h). */
+/* The rings from which the next evaluation begins, if it has the same number of sites (rings.h). */
 typedef struct kept_cells {
   kept_ring *ring;  /* the ring of each site */
   int32_t *slot_of; /* the slot of each site in the tree of this evaluation */
@@ -40,7 +41,8 @@ typedef struct kept_cells {
   int tangled;      /* nonzero: a cell has too many neighbours for a ring */
 } kept_cells;
 
-/* cell: a polygon for each thread, whose memory grows when a cell needs more corners. */
+/* The state of a plan. cell: a polygon for each thread, whose memory grows when a cell needs more
+ * corners. */
 typedef struct cpu_state {
   kept_cells kept;
   int threads;
@@ -84,12 +86,15 @@ static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
 
 enum { BLOCK = 64 /* sites that a thread evaluates at a time */ };
 
-/* Values of cell_sums.round in place of the number of a round (rings.h): */
+/* Values of cell_sums.round beside the numbers of the rounds, 1, 2, ... (rings.h): */
 enum {
   KEEP = 0 /* keeps the cells that can be kept */,
   CUT_ALL = -1 /* cuts out all cells, without rings */
 };
-enum { FOUND_MORE = 1 /* cells for the next round */, FOUND_TANGLE = 2 /* kept_cells.tangled */ };
+enum {
+  FOUND_MORE = 1 /* a cell is marked for the next round */,
+  FOUND_TANGLE = 2 /* kept_cells.tangled */
+};
 
 /* A thread's part of an evaluation. */
 typedef struct cell_sums {
@@ -210,9 +215,9 @@ CVTM_INLINE void ring_of_hull(const cvtm_site_tree_view *tree, const cvtm_hull *
   }
 }
 
-/* Sets the ring of a polygon that tree clipping has made. If a site has clipped twice, rounding may
- * have left two edges, of which the second is skipped. If there are too many neighbours, sets an
- * empty ring and returns 0. */
+/* Sets the ring of a polygon that tree clipping has made. If a site has clipped twice, by rounding
+ * two consecutive edges may have that site; the second edge is skipped. If there are too many
+ * neighbours, sets an empty ring and returns 0. */
 CVTM_INLINE int ring_of_polygon(const int32_t *neighbor, int32_t corners, kept_ring *ring) {
   ring->count = 0;
   for (int32_t k = 0; k < corners; ++k) {
@@ -226,7 +231,7 @@ CVTM_INLINE int ring_of_polygon(const int32_t *neighbor, int32_t corners, kept_r
   return 1;
 }
 
-enum { PREFETCHED = 6 /* slots ahead: the order of rings is that of the caller, not of slots */ };
+enum { PREFETCHED = 6 /* slots ahead, because rings lie in the caller's order */ };
 
 /* Makes the cell if its ring still bounds it; otherwise marks the cells that cannot be kept. */
 CVTM_INLINE void keep_cell(cell_sums *s, int64_t slot) {
@@ -263,7 +268,7 @@ static void set_ring_of_tree(cell_sums *s, int64_t slot, kept_ring *ring) {
   memcpy(cell->y, y, (size_t)found.count * sizeof y[0]);
 }
 
-/* cut_out by tree clipping, for the few cells for which hull construction fails. */
+/* The part of cut_out for the few cells that hull construction cannot decide: tree clipping. */
 static int cut_out_by_tree(cell_sums *s, int64_t slot, kept_ring *ring) {
   if (!cvtm_cell_cut_out_by_tree(&s->tree, s->cvt->domain, slot, s->cell)) return 0;
   if (ring) set_ring_of_tree(s, slot, ring);
@@ -328,7 +333,8 @@ CVTM_INLINE int sum_block(cell_sums *s, int64_t first, int64_t end) {
 
 CVTM_DEFINE_WIDTHS(int, sum_block, (cell_sums * s, int64_t first, int64_t end), (s, first, end))
 
-/* Makes one pass over the cells. *found: as in cell_sums. Returns 0 if memory runs out. */
+/* Makes one pass over the cells. *found = the bits of cell_sums.found of all threads. Returns 0 if
+ * memory runs out. */
 static int sum_cells(cvtm_cvt *cvt, int64_t count, kept_cells *kept, int32_t round, int *found) {
   int (*const sum)(cell_sums *, int64_t, int64_t) =
       cvtm_has_wide_vectors() ? sum_block_wide : sum_block_baseline;
@@ -412,7 +418,8 @@ static int sum_in_rounds(cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   return good;
 }
 
-/* As sum_in_rounds, but every cell is cut out, by the same methods, and no rings are kept. */
+/* Sets the moments of all cells as sum_in_rounds does, but cuts out every cell and keeps no rings.
+ * The bits are the same, since cells are cut out by the same methods. */
 static int sum_without_rings(cvtm_cvt *cvt, int64_t count, kept_cells *kept) {
   int found;
   (void)begin_rounds(cvt, count, kept);

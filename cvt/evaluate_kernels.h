@@ -49,7 +49,8 @@ struct cvtm_cvt {
   void *state;         /* data of the functions of the table */
   int tree_clipping;   /* for tests and benchmarks: nonzero: all cells are made by tree clipping */
   cvtm_lbfgsb *solver; /* solver of the last descent, kept for the next descent; or NULL */
-  int64_t solver_count, solver_fixed; /* the sites for which the solver has bounds; count 0: none */
+  /* The numbers of all and of fixed sites for which the solver has bounds; count 0: no bounds. */
+  int64_t solver_count, solver_fixed;
   int solver_history;
   int solver_runs; /* nonzero: the current sites are those of the running solver */
   /* For the pixel energy: pixels sorted by label. */
@@ -63,7 +64,7 @@ struct cvtm_cvt {
   /* Sets keys[p] = labels[p] and pixels[p] = p for all pixels. */                              \
   X(pixel_keys, (cvtm_cvt * cvt), cvt->device, (int64_t)cvt->domain.width * cvt->domain.height, \
     cvtm_cvt_set_pixel_key, cvt->labels, cvt->keys, cvt->pixels)                                \
-  /* Moves the sites from `fixed` on to their centroids. */                                     \
+  /* Moves the sites with numbers >= fixed to their centroids. */                               \
   X(lloyd,                                                                                      \
     (cvtm_cvt * cvt, const cvtm_cell_moments *moments, int64_t count, int64_t fixed,            \
      double *sites),                                                                            \

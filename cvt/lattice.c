@@ -15,8 +15,9 @@ static const double worst_ratio = 1.004;
 /* Up to this number of sites, the best lattice depends on the border, and all are tried. */
 enum { FEW_SITES = 2000 };
 
-/* Gauss's reduction to u, v with 0 <= -2 u.v <= |u|^2 <= |v|^2; then the second moment of the
- * Voronoi cell from the products of u, v and -(u + v) (Conway & Sloane 1982, section 5). */
+/* First reduces the basis by Gauss's method to u, v with 0 <= -2 u.v <= |u|^2 <= |v|^2. Then finds
+ * the second moment of the Voronoi cell from the products of u, v and -(u + v) (Conway & Sloane
+ * 1982, section 5). */
 double cvtm_lattice_ratio(double ux, double uy, double vx, double vy) {
   const double area = fabs(ux * vy - uy * vx);
   double uu = ux * ux + uy * uy, vv = vx * vx + vy * vy, uv = ux * vx + uy * vy;
@@ -67,9 +68,10 @@ static int compare_ratios(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* In the hexagonal lattice rows have the height sqrt(3)/2 times the spacing, which seldom gives an
- * integer number of rows. So a lattice is added for each of the two next smaller and the two
- * next larger integers. Returns the number of lattices. */
+/* Adds the lattices of one kind. In the hexagonal lattice rows have the height sqrt(3)/2 times the
+ * spacing, which seldom gives an integer number of rows. So a lattice is added for each of the two
+ * next smaller and the two next larger integers. kind: alternates + 2 * columns of cvtm_lattice.
+ * Returns the number of lattices. */
 static int find_in_rectangle(double width, double height, int64_t count, int kind,
                              cvtm_lattice *lattice) {
   int found = 0;

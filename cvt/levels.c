@@ -100,7 +100,7 @@ double cvtm_cvt_border_share(cvtm_domain domain, const float *density, double sq
     border += sqrt(sqrt((double)density[(height - 1) * width + i]));
   }
   return 1.07 * border /
-         sqrt(sqrt_integral); /* 1.07: rows of hexagons of area 1 per unit of length */
+         sqrt(sqrt_integral); /* 1.07: rows per unit of length of hexagons with area 1 */
 }
 
 /* By Euler's formula, the solution v of 4 v - c sqrt(v) - 3 = count. */

@@ -34,8 +34,8 @@ int cvtm_pyramid_order(cvtm_domain domain, int64_t count);
 cvtm_status cvtm_pyramid_begin(cvtm_cvt *cvt, int order, int64_t shown, cvtm_pyramid *pyramid);
 /* Makes the plan, which has `count` sites, use the density of an order. */
 void cvtm_pyramid_use(cvtm_pyramid *pyramid, int order, int64_t count);
-/* The plan's sites in pixels of the picture; `sites` itself at order 0, without memory for them, or
- * if the device fails. */
+/* Returns the plan's sites in pixels of the picture. Returns `sites` itself at order 0, if
+ * pyramid->shown is NULL, or if the device fails. */
 const double *cvtm_pyramid_show(cvtm_pyramid *pyramid, const double *sites);
 /* Restores the plan's own density. */
 void cvtm_pyramid_end(cvtm_pyramid *pyramid);

@@ -39,7 +39,7 @@ static void add_columns(const summed *s) {
   }
 }
 
-/* fmin and fmax are calls, which take most of the time here. */
+/* Instead of fmin and fmax, which are function calls and would take most of the time here. */
 static inline double lesser(double a, double b) { return a < b ? a : b; }
 static inline double larger(double a, double b) { return a > b ? a : b; }
 
@@ -89,9 +89,9 @@ static double mean_around(const summed *s, int64_t i, int64_t j, double side) {
   return larger(sum, 0) / area;
 }
 
-/* Sets mean[p] to the mean of `value` over a square around pixel p, in proportion to the cells for
- * the ink near[p]. If `near` is NULL, this ink is the mean of `value` over a square for constant
- * ink. */
+/* Sets mean[p] to the mean of `value` over a square around pixel p. The side of the square is
+ * proportional to the side of a cell where the ink is near[p]. If `near` is NULL, the ink is
+ * instead the mean of `value` over a square that fits a cell of constant ink. */
 static void take_means(const summed *s, double count, const float *value, const float *near,
                        float *mean) {
   const int64_t width = s->domain.width, height = s->domain.height;
@@ -289,7 +289,7 @@ static int has_few_pixels(cvtm_domain domain, double count) {
   return (double)domain.width * domain.height / count < 4;
 }
 
-/* The mean ink over a cell, or `ink` itself if a cell has few pixels. */
+/* Returns the mean ink over a cell, or `ink` itself if a cell has few pixels. */
 static const float *mean_ink(const means *m, double count, const float *ink) {
   if (has_few_pixels(m->sums.domain, count)) return ink;
   take_means(&m->sums, count, ink, NULL, m->once);
@@ -321,7 +321,7 @@ cvtm_status cvtm_ink_count(cvtm_domain domain, const float *wanted, const cvtm_i
   fill_table(ink->kind, &t);
   for (size_t p = 0; p < pixels; ++p) *count += look_up(&t, (double)wanted[p]) / ink->area;
   const float *mean = *count > 0 ? mean_ink(&m, *count, wanted) : wanted;
-  double all = 0, sum = 0; /* differ, since the means are over squares of different sizes */
+  double all = 0, sum = 0; /* the two differ, since the squares of the means have different sizes */
   for (size_t p = 0; p < pixels; ++p) {
     all += (double)wanted[p];
     sum += (double)mean[p];

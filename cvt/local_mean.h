@@ -16,15 +16,15 @@ typedef struct cvtm_ink {
   double area; /* area of a piece, square pixels; 0: chosen so that `count` pieces cover the ink */
 } cvtm_ink;
 
-/* For a constant ink q and rho = q^2, the local density of many sites is proportional to sqrt(rho)
- * = q. Where the ink varies within a cell, as in a dithered picture, the mean of q^2 over the cell
- * is larger than the square of the mean ink. So this function replaces rho = q^2 by q times the
- * mean of q over about one cell of `count` sites. The mean is taken twice (the mean over a square
- * of means over squares), so that regular patterns of dither do not bias it. Areas of constant ink
- * do not change. On failure rho is unchanged. With `ink`, the density is also increased where
- * pieces overlap, so that they cover the mean of q; if `count` pieces cover more or less than all
- * ink, the ink is multiplied by a factor. ink: NULL: the area of a cell is inversely proportional
- * to its ink. */
+/* Replaces rho = q^2, where q is the wanted ink. For a constant ink q, the local density of many
+ * sites is proportional to sqrt(rho) = q. Where the ink varies within a cell, as in a dithered
+ * picture, the mean of q^2 over the cell is larger than the square of the mean ink. So the new rho
+ * is q times the mean of q over about one cell of `count` sites. The mean is taken twice (the mean
+ * over a square of means over squares), so that regular patterns of dither do not bias it. Areas of
+ * constant ink do not change. With `ink`, the density is also increased where pieces overlap, so
+ * that they cover the mean of q; if `count` pieces cover more or less than all ink, the ink is
+ * multiplied by a factor. ink: NULL: the area of a cell is inversely proportional to its ink. On
+ * failure rho is unchanged. */
 cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, const cvtm_ink *ink,
                                        float *rho, cvtm_error *error);
 

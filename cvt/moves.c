@@ -10,7 +10,8 @@
 /* --- transfers ---------------------------------------------------------------------------------
  *
  * Sites move from cells of small energy to cells of large energy. In an optimal tessellation all
- * cells have nearly equal energies (Gersho 1979), by which an additional site reduces the total. */
+ * cells have nearly equal energies, and an additional site reduces the total by about such an
+ * energy (Gersho 1979). */
 
 static cvtm_arrays transfer_arrays(cvtm_solve *s) {
   return (cvtm_arrays){{

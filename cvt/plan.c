@@ -172,8 +172,9 @@ cvtm_status cvtm_cvt_create_borrowed(cvtm_device *device, cvtm_domain domain, co
     on_device = density;
   cvtm_status status = create_scanned(device, domain, density, capacity, &cvt);
   if (status == CVTM_OK)
-    status = on_device ? share_density(cvt, (float *)(uintptr_t)on_device) /* rank 0: read only */
-                       : copy_density(cvt, density);
+    status = on_device
+                 ? share_density(cvt, (float *)(uintptr_t)on_device) /* rank 0 only reads it */
+                 : copy_density(cvt, density);
   if (status != CVTM_OK) {
     cvtm_cvt_destroy(cvt);
     return status;

@@ -34,9 +34,9 @@ CVTM_HD int32_t cvtm_ring_find(cvtm_ring ring, int32_t site) {
   return -1;
 }
 
-/* ring: the ring of a neighbour of site i. True if it agrees with the ring of i: there the
- * neighbour lies between the sites `before` and `after`, and `ring` has i between `after` and
- * `before`. */
+/* ring: the ring of a neighbour of site i. In the ring of i this neighbour lies between the sites
+ * `before` and `after`. Returns whether both rings agree, that is, whether `ring` has i between
+ * `after` and `before`. */
 CVTM_HD int cvtm_ring_agrees(cvtm_ring ring, int32_t i, int32_t before, int32_t after) {
   const int32_t at = cvtm_ring_find(ring, i);
   return at >= 0 && cvtm_ring_at(ring, at - 1) == after && cvtm_ring_at(ring, at + 1) == before;
@@ -44,8 +44,8 @@ CVTM_HD int cvtm_ring_agrees(cvtm_ring ring, int32_t i, int32_t before, int32_t 
 
 #ifndef __CUDACC__
 
-/* *cut: the round in which a cell is cut out; 0: the cell is kept. Threads read and write at once.
- */
+/* *cut: the round in which a cell is cut out; 0: the cell is kept. Several threads may read and
+ * write it at the same time. */
 static inline void cvtm_ring_mark(int32_t *cut, int32_t round) {
   __atomic_store_n(cut, round, __ATOMIC_RELAXED);
 }
@@ -53,7 +53,8 @@ static inline int32_t cvtm_ring_mark_of(const int32_t *cut) {
   return __atomic_load_n(cut, __ATOMIC_RELAXED);
 }
 
-/* Marks for round 1 the cells across vanished edges and at their ends. gone: a bit per edge. */
+/* Marks for round 1 the cells across the vanished edges of a ring, and the cells at the ends of
+ * these edges. gone: one bit for each edge. */
 CVTM_INLINE void cvtm_ring_mark_gone(cvtm_ring ring, uint32_t gone, int32_t *cut) {
   for (int32_t k = 0; k < ring.count; ++k) {
     if (!(gone >> k & 1)) continue;

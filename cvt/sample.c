@@ -41,7 +41,7 @@ static void place_in_pixel(cvtm_domain domain, int i, int j, uint64_t seed, uint
  * `target`. */
 static int64_t pixel_at(const float *density, int64_t area, const double *cumulative,
                         int64_t blocks, double target) {
-  int64_t low = 0, high = blocks - 1; /* search for the last block b with cumulative[b] <= target */
+  int64_t low = 0, high = blocks - 1; /* finds the last block b with cumulative[b] <= target */
   while (low < high) {
     const int64_t middle = high - (high - low) / 2;
     if (cumulative[middle] <= target) {

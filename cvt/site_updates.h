@@ -181,7 +181,8 @@ CVTM_HD void cvtm_cvt_set_energy_key(const cvtm_cell_moments *sums, int64_t fixe
   sites[k] = (int32_t)(fixed + k);
 }
 
-/* True if the k-th pair of cells, and so every earlier pair, has enough contrast for a transfer. */
+/* True if the k-th pair of cells has enough contrast for a transfer; then every earlier pair has,
+ * too. */
 CVTM_HD int cvtm_cvt_transfers(const cvtm_cvt_transfer *t, int64_t k) {
   if (k >= t->most || k >= t->movable / 2) return 0;
   const cvtm_cell_moments *low = &t->moments[t->order[k]];

@@ -50,7 +50,8 @@ int cvtm_solve_is_late(const cvtm_solve *s, double deadline) {
   return cvtm_ranks_agree(s->cvt->device, &late) != CVTM_OK || late;
 }
 
-/* The time at which a level must end: a level may take as long as all coarser levels together. */
+/* Returns the time at which a level must end. A level may take as long as all coarser levels
+ * together. */
 static double deadline_of(const cvtm_solve *s, int64_t level) {
   const double most = s->options->max_seconds;
   return most > 0 ? s->deadline - most * (1 - ldexp(1, (int)-level)) : s->deadline;

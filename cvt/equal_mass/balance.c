@@ -1,5 +1,5 @@
-/* The dual of semi-discrete optimal transport: the sum over cells of the integral of
- * rho (|x - x_i|^2 - w_i), plus target * sum of w_i, is concave in the weights, with the gradient
+/* The dual of semi-discrete optimal transport is the sum over the cells of the integral of rho (|x
+ * - x_i|^2 - w_i), plus target * sum of w_i. It is concave in the weights, and its gradient is
  * target - mass (Aurenhammer, Hoffmann & Aronov 1998; de Goes et al. 2012, section 4). A damped
  * Newton method finds its maximum (Kitagawa, Merigot & Thibert 2019). */
 #include "cvt/equal_mass/balance.h"
@@ -14,15 +14,17 @@
 enum { MAX_STEPS = 200, WINDOW = 20, MAX_HALVINGS = 24, MAX_CG_ITERATIONS = 2000 };
 
 static const double sufficient = 1e-4; /* Armijo's constant: the least gain / predicted gain */
-/* Newton's method stops if a window of steps leaves more than this share of the squared deficit. */
+/* Newton's method stops if WINDOW steps leave more than this share of the sum of (target -
+ * mass)^2. */
 static const double stagnant = 0.9;
 static const double rounding = 1e-13; /* rounding error of the dual, relative to the energy */
-/* Regularisation of cvtm_power_coupling: the largest one at first, later multiplied by the largest
- * relative deviation of a mass; the usual one after a small move of the sites. */
+/* Regularisation of cvtm_power_coupling. It begins with the largest value or, after a small move of
+ * the sites, with the usual one. Later it is the largest value times the largest relative deviation
+ * of a mass. */
 static const double largest_regularisation = 0.1, usual_regularisation = 1e-3;
 static const double loosest_cg_tolerance = 0.1, predicted_cg_tolerance = 0.3;
-/* The root mean square of the relative deviations of the masses after a correction, and the bounds
- * of the tolerance of the correction's system. */
+/* For the correction of cvtm_power_estimate: the wanted root mean square of the relative deviations
+ * of the masses after the correction, and the bounds of the tolerance of its linear system. */
 static const double corrected = 3e-5, finest_correction = 0.01, coarsest_correction = 0.3;
 /* The largest gain of the dual, relative to the energy, for which a correction suffices. */
 static const double correctable = 1e-5;
@@ -224,13 +226,14 @@ static int is_better(const cvtm_power_figures *found, const cvtm_power_figures *
   return found->dual >= last->dual + sufficient * gain;
 }
 
-/* The tolerance of the system of a Newton step, which reduces the relative deviation d to about
- * d^2, and need not go below the tolerance of the masses. */
+/* The tolerance of the linear system of a Newton step. The step reduces the largest relative
+ * deviation d to about d^2, and need not reduce it below the tolerance of the masses. */
 static double cg_tolerance(double deviation, double tolerance) {
   return fmin(fmax(deviation, 0.3 * tolerance / deviation), loosest_cg_tolerance);
 }
 
-/* Adds power->step to the weights, halved until they are better; *moved = 0 if they never are. */
+/* Adds power->step to the weights, and halves the step until the new weights are better. *moved = 0
+ * if no step makes them better. */
 static cvtm_status search_along(cvtm_power *p, double slope, cvtm_power_figures *figures,
                                 int *moved, cvtm_power_effort *effort) {
   double length = 1;

@@ -1,6 +1,6 @@
 /* Cells of equal mass. Lloyd's method or L-BFGS-B moves the sites to lower transport cost, whose
  * gradient at the right weights is 2 m_i (x_i - c_i). Every evaluation finds the weights, starting
- * from those of the last one. */
+ * from the weights of the last evaluation. */
 #include "cvt/equal_mass.h"
 
 #include "base/clock.h"
@@ -17,7 +17,8 @@
 /* If the tolerance is at most `usual`, the final masses are balanced to `finest`, as far as
  * rounding errors permit; this takes one more step of Newton's method. */
 static const double usual = 1e-6, finest = 1e-9;
-/* The relative decrease at which the initial CVT stops: its cells only have nearly equal masses. */
+/* The relative decrease at which the initial CVT stops; its sites are only a start, since its cells
+ * have only nearly equal masses. */
 static const double start_tolerance = 5e-4;
 
 enum { WORTH_THREADS = 1 << 20 /* pixels */ };

@@ -13,7 +13,8 @@ struct cvtm_equal_mass_derivative {
   cvtm_domain domain;
   int64_t count;
   double target; /* the mass of a cell */
-  /* The density is density + rest; rest is NULL if single precision represents the density. */
+  /* The density is the sum of the arrays `density` and `rest`. `rest` is NULL if single precision
+   * represents the density. */
   float *density, *rest;
   double *sites, *weights, *centroids;
   double *scratch; /* 2 * count */
@@ -113,8 +114,8 @@ static cvtm_status solve_laplacian(const cvtm_equal_mass_derivative *e, double *
 
 /* --- the weights ------------------------------------------------------------------------------ */
 
-/* Computes the cells of the weights, and the masses and centroids of the cells. *deviation: the
- * largest deviation of a mass from the target. */
+/* Computes the power cells with the weights e->weights, and their masses, centroids and couplings.
+ * *deviation: the largest deviation of a mass from the target. */
 static cvtm_status set_cells(cvtm_equal_mass_derivative *e, double *deviation, cvtm_error *error) {
   const int64_t n = e->count;
   const cvtm_pull_cells cells = cells_of(e);
@@ -256,9 +257,9 @@ const double *cvtm_equal_mass_derivative_centroids(const cvtm_equal_mass_derivat
 
 /* --- derivatives ------------------------------------------------------------------------------ */
 
-/* Sets phi for the function sum_i by_centroids_i . centroid_i. Since d centroid_i = d (integral
- * over cell i of rho (x - centroid_i)) / mass_i at fixed centroid_i on the right, phi_i(x) =
- * by_centroids_i . (x - centroid_i) / mass_i. */
+/* Sets phi for the function sum_i by_centroids_i . centroid_i. The change of centroid_i is that of
+ * the integral over cell i of rho (x - centroid_i), with centroid_i held fixed under the integral,
+ * divided by mass_i. So phi_i(x) = by_centroids_i . (x - centroid_i) / mass_i. */
 static void set_phi(const cvtm_equal_mass_derivative *e, const double *by_centroids, double *phi) {
   for (int64_t i = 0; i < e->count; ++i) {
     const double mass = e->moments[i].mass;

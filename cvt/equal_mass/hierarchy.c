@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* Coarsening stops at a level of at most INVERTED rows, whose matrix is inverted, or if the next
- * level would have more than largest_share times the rows. At most TINY rows are not coarsened. */
+ * level would have more than largest_share times the rows. A matrix of at most TINY rows is not
+ * coarsened. */
 enum { INVERTED = 192, TINY = 4 };
 enum {
   MATCHED = 4096,       /* rows of a block; only rows of the same block are matched */
@@ -52,8 +53,9 @@ static int allocate_rows(host_rows *rows, int64_t count, int64_t entries, int th
 
 /* --- aggregates ------------------------------------------------------------------------------ */
 
-/* Makes aggregates of the rows first .. last - 1, numbered from 0: each free row is matched to the
- * free row to which it is coupled most, or joins the aggregate of its strongest coupling. Returns
+/* Makes aggregates of the rows first .. last - 1, numbered from 0. A row is free as long as it has
+ * no aggregate. Each free row is matched to the free row to which it is coupled most; if it is
+ * coupled to no free row, it joins the aggregate of the row to which it is coupled most. Returns
  * the number of aggregates. */
 static int32_t match_block(const host_rows *rows, int32_t first, int32_t last, int32_t *aggregate) {
   int32_t count = 0;
@@ -86,7 +88,8 @@ static int32_t match_block(const host_rows *rows, int32_t first, int32_t last, i
 }
 
 /* Sets the aggregate of each row. Rows of different blocks are not matched, so that threads can
- * take blocks. before[b]: the number of aggregates before block b. Returns the number of all. */
+ * take blocks. before[b]: the number of aggregates before block b. Returns the number of all
+ * aggregates. */
 static int32_t match_pairs(const host_rows *rows, int32_t *aggregate, int32_t *before) {
   const int32_t n = (int32_t)rows->count, blocks = (n + MATCHED - 1) / MATCHED;
   int32_t count = 0;
@@ -311,7 +314,7 @@ static int add_level(plan *made, host_rows *rows, const int32_t *row_of) {
   return made->levels == CVTM_POWER_LEVELS || rows->count <= INVERTED;
 }
 
-/* A copy of the finest level's matrix on the device. */
+/* A copy on the host of the finest level's matrix. */
 typedef struct device_rows {
   int32_t *slot, *first, *degree, *neighbor;
   double *coupling;
@@ -323,7 +326,8 @@ static void free_device_rows(device_rows *d) {
   free(d->coupling);
 }
 
-/* Copies the matrix; the caller frees the copy, also on failure. *entries: number of entries. */
+/* Copies the matrix to the host; the caller frees the copy, also on failure. *entries: number of
+ * entries. */
 static cvtm_status copy_rows(cvtm_device *device, const cvtm_power_matrix *a, const int32_t *order,
                              device_rows *d, int64_t *entries) {
   const size_t n = (size_t)a->count;

@@ -42,8 +42,9 @@ typedef struct cvtm_power_hierarchy {
   int64_t index_capacity, value_capacity;
 } cvtm_power_hierarchy;
 
-/* Makes the levels coarser than the finest, whose rows are visited in `order` (device memory: the
- * sorted slot of each row), on the host. On failure the hierarchy has no levels. */
+/* Makes the levels that are coarser than the finest, on the host. order (device memory): the slot
+ * of each row of the finest level; the rows are visited in the order of their slots. On failure the
+ * hierarchy has no levels. */
 cvtm_status cvtm_power_hierarchy_build(cvtm_device *device, const cvtm_power_level *finest,
                                        const int32_t *order, cvtm_power_hierarchy *hierarchy);
 void cvtm_power_hierarchy_release(cvtm_device *device, cvtm_power_hierarchy *hierarchy);
@@ -54,10 +55,11 @@ CVTM_C_END
 #define CVTM_POWER_DAMPING 0.67
 #define CVTM_POWER_STRETCH 1.8
 
-/* A V-cycle, in phases for all rows of a level, each of which starts when the phase before has
- * ended: cvtm_power_begin_cycle for the finest level. Going down, cvtm_power_set_residual for a
- * level, then cvtm_power_restrict for the next coarser level. The coarsest level is solved by its
- * inverse, if there is one. Going up, cvtm_power_correct_level for each level but a solved one. */
+/* A V-cycle consists of phases. A phase calls one of the functions below for all rows of a level,
+ * and starts when the phase before has ended. The first phase is cvtm_power_begin_cycle for the
+ * finest level. Going down, cvtm_power_set_residual for a level is followed by cvtm_power_restrict
+ * for the next coarser level. The coarsest level is solved by its inverse, if there is one. Going
+ * up, cvtm_power_correct_level is called for each level that has not been solved by an inverse. */
 
 /* Does a step of Jacobi's method from zero in row i. */
 CVTM_HD void cvtm_power_begin_cycle(const cvtm_power_level *level, int64_t i) {

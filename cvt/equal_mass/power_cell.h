@@ -15,7 +15,7 @@
  * similar diagram. */
 typedef struct cvtm_power_view {
   cvtm_site_tree_view tree;
-  const double *weight;     /* in sorted order */
+  const double *weight;     /* by slot */
   const double *max_weight; /* per node of the tree: the largest weight below it */
   const int32_t *slot_of;   /* the sorted index ("slot") of the caller's site i */
   const int32_t *hint_first, *hint_degree, *hint;
@@ -80,9 +80,9 @@ CVTM_HD cvtm_cell_box cvtm_power_relative_box(const cvtm_site_tree_view *tree, i
   return relative;
 }
 
-/* True if no site at a squared distance of distance2 or more can cut a cell that lies in a circle
- * of radius R about its site, where w_i - w_j >= difference. Then |x_j| R <= (|x_j|^2 + w_i - w_j)
- * / 2 holds at that distance and beyond. */
+/* True if no site j at a squared distance of distance2 or more can cut the cell of site i, which
+ * lies in a circle of radius R = sqrt(radius2) about site i; w_i - w_j >= difference. With the
+ * origin at site i, the cell is not cut if |x_j| R <= (|x_j|^2 + w_i - w_j) / 2. */
 CVTM_HD int cvtm_power_too_far(double distance2, double difference, double radius2) {
   const double offset = distance2 + difference;
   return distance2 >= radius2 && offset > 0 && offset * offset > 4.000001 * distance2 * radius2;
@@ -247,7 +247,7 @@ enum {
   CVTM_POWER_NOT_AROUND = 1 << CVTM_POWER_RING
 };
 
-/* A bisector, x X + y Y = offset relative to the cell's site. */
+/* A bisector: the points p, relative to the cell's site, where (x, y) . p = offset. */
 typedef struct cvtm_power_line {
   double x, y, offset;
 } cvtm_power_line;
@@ -278,10 +278,10 @@ CVTM_HD int cvtm_power_has_edge(const cvtm_cell_box *domain, const cvtm_power_li
          ay < domain->y1;
 }
 
-/* Sets the polygon whose edge k is on the bisector with neighbour k of the row, which has 3 to
- * CVTM_POWER_RING neighbours. Corner k is x[k * stride], y[k * stride]. Returns the sum of 2^k over
- * the edges that are missing, plus CVTM_POWER_NOT_AROUND if the neighbours do not go around the
- * site exactly once. */
+/* Sets the polygon whose edge k is on the bisector with neighbour k of the ring `row`, which has 3
+ * to CVTM_POWER_RING neighbours. Corner k is (x[k * stride], y[k * stride]). Returns the sum of 2^k
+ * over the edges that are missing, plus CVTM_POWER_NOT_AROUND if the neighbours do not go around
+ * the site exactly once. */
 CVTM_HD uint32_t cvtm_power_set_by_ring(const cvtm_power_view *view, cvtm_domain domain,
                                         int64_t slot, cvtm_ring row, double *x, double *y,
                                         int32_t *other, int64_t stride) {

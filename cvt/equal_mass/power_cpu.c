@@ -172,8 +172,8 @@ CVTM_INLINE cvtm_power_cell cell_of(pending_cell *pending) {
                            pending->other};
 }
 
-/* Adds a cell to the batch; returns 0 if it must be integrated alone. A cell with few corners is
- * already in the next entry of `pending`. */
+/* Adds a cell to the batch; returns 0 if it must be integrated alone. The caller has put its
+ * corners into the next entry of `pending`. */
 CVTM_INLINE int add_to_batch(power_part *s, int64_t slot, const cvtm_cell *polygon) {
   const double *site = s->view.tree.position + 2 * slot;
   pending_cell *pending = &s->pending[s->batch.cells];

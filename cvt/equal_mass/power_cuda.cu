@@ -148,8 +148,8 @@ __device__ void sum_by_rows(const cvtm_power_view &view, cvtm_domain domain,
   __syncwarp();
 }
 
-/* Sets the couplings of all cells but the large ones, and the moments of the cells among them that
- * are not plain. count: the number of corners of a plain cell, else CVTM_CELL_DEFERRED. */
+/* Sets the couplings of all cells that are not large, and the moments of those that are not plain
+ * (is_plain). count: the number of corners of a plain cell, else CVTM_CELL_DEFERRED. */
 __global__ void __launch_bounds__(WARP)
     couple_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
                   cvtm_density_view density, cvtm_power_polygons polygons, int32_t *count,
@@ -248,7 +248,8 @@ __device__ void sum_giant(const cvtm_power &power, const cvtm_power_view &view, 
   }
 }
 
-/* Computes the large cells that a round has found; the last block computes the giant ones. */
+/* Computes the large cells that a round has found; the last thread block computes the giant
+ * cells. */
 __global__ void __launch_bounds__(WARP)
     large_kernel(cvtm_power power, cvtm_power_view view, cvtm_domain domain,
                  cvtm_density_view density, cvtm_power_state_cuda state, cvtm_cell_moments *sums) {

@@ -5,18 +5,19 @@
 #include "cvt/equal_mass/power_kernels.h"
 
 enum {
-  CVTM_POWER_SCRATCH_BLOCKS = 128,   /* blocks that clip a cell in scratch memory at a time */
+  CVTM_POWER_SCRATCH_BLOCKS = 128,   /* thread blocks with scratch memory for a cell */
   CVTM_POWER_SCRATCH_CORNERS = 4096, /* corners of a cell in a block's scratch memory, at most */
   CVTM_POWER_CORNERS = 16,           /* corners of a polygon, at most */
   CVTM_POWER_SLOTS = 17,             /* stride in shared memory: odd, so that cells spread over
-                                        the banks */
+                                        the memory banks */
   CVTM_POWER_IS_LARGE = -1, /* stored instead of a number of corners above CVTM_POWER_CORNERS */
   CVTM_POWER_ROUNDS = 2,    /* rounds that cut marked cells, before all cells are cut */
-  CVTM_POWER_PARTS = 264    /* blocks of a reduction, at most */
+  CVTM_POWER_PARTS = 264    /* thread blocks of a reduction, at most */
 };
 
-/* Counters: large cells (too many corners for a polygon), giant cells (too many for a block's
- * scratch memory), ended blocks of a reduction, and cells marked for each round. */
+/* Indices of the counters of large cells (too many corners for a polygon), giant cells (too many
+ * for the scratch memory of a thread block), ended thread blocks of a kernel, and cells marked for
+ * each round. */
 enum {
   CVTM_POWER_LARGE,
   CVTM_POWER_GIANT,
@@ -51,10 +52,11 @@ static inline cvtm_power_state_cuda cvtm_power_get_state_cuda(const cvtm_power *
   return *static_cast<const cvtm_power_state_cuda *>(power->state);
 }
 
-/* Enqueue the steps of a diagram. Keep: sets the cells that have a ring, and marks cells to cut.
- * Cut: cuts the cells marked for a round; all cells in round CVTM_POWER_ROUNDS + 1 if a cell is
- * marked. Agree: marks for the next round the kept cells that disagree with a cell that was cut.
- * Cells of more than CVTM_POWER_CORNERS corners are listed as large. */
+/* Enqueue the steps of a diagram. cvtm_power_keep_cuda sets the cells that have a ring, and marks
+ * cells to cut. cvtm_power_cut_cuda cuts the cells that are marked for a round; in round
+ * CVTM_POWER_ROUNDS + 1, if a cell is marked, it cuts all cells that have not been cut. It lists
+ * cells of more than CVTM_POWER_CORNERS corners as large. cvtm_power_agree_cuda marks for the next
+ * round the kept cells that disagree with a cell that was cut. */
 cvtm_status cvtm_power_keep_cuda(cvtm_power *power);
 cvtm_status cvtm_power_cut_cuda(cvtm_power *power, int32_t round);
 cvtm_status cvtm_power_agree_cuda(cvtm_power *power, int32_t round);

@@ -81,9 +81,10 @@ struct cvtm_power_table {
   cvtm_status (*cells)(cvtm_power *power);
   /* Sets deficit, dual and figures from the sums. */
   cvtm_status (*figures)(cvtm_power *power, const double *weight);
-  /* step = the solution of the couplings' system for the deficit minus its mean: the system is
-   * singular, and the mean is a rounding error. Conjugate gradients, preconditioned by a V-cycle of
-   * the hierarchy, stop at tolerance^2 times the first r'z or after max_iterations. */
+  /* Solves the system of the couplings for `step`. The right side is the deficit minus its mean:
+   * the system is singular, so the right side must have the mean 0, and the mean of the deficit is
+   * a rounding error. Conjugate gradients, preconditioned by a V-cycle of the hierarchy, stop at
+   * tolerance^2 times the first r'z or after max_iterations. */
   cvtm_status (*solve)(cvtm_power *power, double tolerance, int32_t max_iterations);
   CVTM_POWER_PHASES(CVTM_PHASE_FIELD)
 };

@@ -13,8 +13,8 @@ enum {
   ROUNDS = CVTM_POWER_ROUNDS,
   SEGMENT = 256,   /* slots that a warp takes, at most */
   WARPS = 1600,    /* the least number of warps if a warp takes more than WARP slots */
-  TOP_NODES = 1024 /* nodes of the largest level that one block computes together with all levels
-                    * above */
+  TOP_NODES = 1024 /* nodes of the largest level that one thread block computes together with all
+                    * levels above */
 };
 
 /* --- weights ------------------------------------------------------------------------------- */
@@ -172,7 +172,8 @@ __device__ int32_t list_slots(const cvtm_power_view &view, const cvtm_power_poly
   return count;
 }
 
-/* A warp cuts the cells of a round among the next `segment` slots, CELLS at a time. */
+/* Each warp takes `segment` consecutive slots and cuts those of their cells that belong to the
+ * round, CELLS at a time. */
 template <int CELLS>
 __global__ void __launch_bounds__(WARP)
     cut_kernel(cvtm_power_view view, cvtm_domain domain, cvtm_power_polygons polygons,

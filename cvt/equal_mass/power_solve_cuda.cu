@@ -1,5 +1,5 @@
-/* The figures of a diagram, and conjugate gradients with V-cycles for the system of its couplings,
- * in one cooperative kernel. All sums have a fixed order. */
+/* Two kernels: one for the figures of a diagram, and a cooperative one for the system of its
+ * couplings, by conjugate gradients with V-cycles. All sums have a fixed order. */
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
 
@@ -99,8 +99,8 @@ __global__ void __launch_bounds__(THREADS)
 
 /* --- conjugate gradients -------------------------------------------------------------------- */
 
-/* Returns the sum of all threads' values in every thread. slot: 0 and 1 in turn, because blocks may
- * still read the parts of the call before. */
+/* Returns the sum of the values of all threads of the grid in every thread. slot: 0 and 1 in turn
+ * from call to call, because other thread blocks may still read the parts of the call before. */
 __device__ double grid_sum(double value, int slot, const cvtm_power_state_cuda &state,
                            double *memory) {
   const double block_sum = join_block<sum_of>(value, memory);

@@ -30,12 +30,12 @@ typedef struct cvtm_kernel_sum {
 cvtm_status cvtm_kernels_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,
                                 cvtm_kernels **kernels);
 void cvtm_kernels_destroy(cvtm_kernels *kernels);
-/* Enqueues replacing the sources by `count` others in device memory. Allocates nothing. */
+/* Enqueues the replacement of the sources by `count` others in device memory. Allocates nothing. */
 cvtm_status cvtm_kernels_set(cvtm_kernels *kernels, const cvtm_kernel_source *sources,
                              int64_t count);
-/* Enqueues computing the sum at each point, given by x, y and width; on a torus over all periodic
- * images. Neglects only kernels below 1e-7. Arrays are in device memory. Allocates nothing. The
- * bits of the sums depend on neither threads nor vectors. */
+/* Enqueues the computation of the sum at each of the `places`, of which x, y and width are used; on
+ * a torus over all periodic images. Neglects only kernels below 1e-7. Arrays are in device memory.
+ * Allocates nothing. The bits of the sums depend on neither threads nor vectors. */
 cvtm_status cvtm_kernels_sum(const cvtm_kernels *kernels, const cvtm_kernel_source *places,
                              int64_t count, cvtm_kernel_sum *sums);
 

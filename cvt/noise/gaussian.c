@@ -65,8 +65,9 @@ static cvtm_status create_solver(descent *d, double start) {
   return cvtm_lbfgsb_create(d->device, 2 * d->count, &settings, &d->solver);
 }
 
-/* Sets the scale of a variable to the width of the kernel at the initial position, in d->x, of its
- * point. Sets bounds, so that fixed points do not move and others remain in a rectangle. */
+/* Sets the scale of each variable to the width of its point's kernel at the initial position d->x.
+ * Sets the bounds: fixed points do not move, and others stay in the domain, unless it is a
+ * torus. */
 static cvtm_status prepare_solver(descent *d, const double *points) {
   const int64_t n = 2 * d->count;
   CVTM_TRY(cvtm_blue_noise_widths(d->noise, d->x, d->scale));

@@ -16,8 +16,8 @@
 #include <string.h>
 
 enum {
-  CVTM_WIDTH_CLASSES = 64,
-  CVTM_KERNEL_LANES = 4, /* lanes of a sum; each adds every 4th source of a run */
+  CVTM_WIDTH_CLASSES = 64, /* octaves; sources of larger variances are in the last class */
+  CVTM_KERNEL_LANES = 4,   /* lanes of a sum; each adds every 4th source of a run */
 };
 
 /* A kernel between widths a and b is neglected beyond this times sqrt(a^2 + b^2). */
@@ -39,7 +39,7 @@ typedef struct cvtm_kernel_cells {
   cvtm_width_class *classes; /* CVTM_WIDTH_CLASSES */
   int64_t *starts;           /* first source of each cell, and the end of the last */
   int32_t *order;            /* the caller's index of each stored source */
-  double *x, *y, *variance;  /* of each stored source; then CVTM_KERNEL_LANES entries 0 */
+  double *x, *y, *variance;  /* of each stored source; then CVTM_KERNEL_LANES zeros */
   double *strength;          /* 2 mass width */
   int32_t *cell;             /* the cell of each source, in the caller's order */
   /* Only for CUDA: */

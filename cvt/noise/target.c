@@ -12,9 +12,9 @@ enum { MARGIN = CVTM_TARGET_MARGIN };
 
 /* --- the widths of kernels ----------------------------------------------------------------- */
 
-/* Means are computed for two widths s per octave, on the grid of the octave; a cell of a grid
- * joins four cells of the next finer grid. Between two widths ln(s^2 mean) is interpolated
- * linearly, which is exact where the density is constant. */
+/* Means of the density with Gaussian weights are computed for two widths s per octave. Each octave
+ * has a grid, in which a cell joins four cells of the grid before. Between two widths ln(s^2 mean)
+ * is interpolated linearly in ln s, which is exact where the density is constant. */
 
 enum { TAPS_MOST = 16 };
 

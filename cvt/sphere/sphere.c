@@ -15,8 +15,8 @@ void cvtm_sphere_widths_free(cvtm_sphere_widths *widths) {
   widths->rows = widths->columns = 0;
 }
 
-/* The width at (row, column) of the map. A row beyond a pole is the mirror image of a row on the
- * pole's other side; the mirror is a row at the pole, if there is one. */
+/* The width at (row, column) of the map. A row beyond a pole is the mirror image of a row before
+ * the pole. If the map has a row at the pole, that row is the mirror. */
 static float width_beyond(const cvtm_sphere_widths *w, int64_t row, int64_t column) {
   const int over = row < 0 || row >= w->rows;
   const double north = w->south + (w->rows - 1) * w->row_step, near = 0.25 * w->row_step;

@@ -87,8 +87,9 @@ CVTM_INLINE void cvtm_sphere_cell_start(cvtm_vector site, cvtm_sphere_cell *cell
   cell->radius2 = 2 * far * far;
 }
 
-/* Cuts the cell of s by the bisector with site j, t. A point s + x e1 + y e2 is nearer to s than to
- * t if x t.e1 + y t.e2 <= |s - t|^2 / 2. Sites beyond twice the cell's radius do not cut. */
+/* Cuts the cell of s by the bisector with site j, which is at t. A point s + x e1 + y e2 is nearer
+ * to s than to t if x t.e1 + y t.e2 <= |s - t|^2 / 2. Sites beyond twice the cell's radius do not
+ * cut. */
 CVTM_INLINE void cvtm_sphere_cell_cut(cvtm_sphere_cell *cell, cvtm_vector t, int32_t j) {
   const double chord2 = cvtm_chord2(cell->site, t);
   if (chord2 * (1 + cell->radius2) > 4 * cell->radius2 || chord2 == 0) return;
@@ -104,7 +105,8 @@ CVTM_INLINE void cvtm_sphere_cell_cut(cvtm_sphere_cell *cell, cvtm_vector t, int
   cell->radius2 = farthest;
 }
 
-/* Cuts by the sites of the tree at chords from `from` to `to` that can cut, except the hints. */
+/* Cuts the cell of site i by the sites of the tree that can cut it, except the hints. Only sites at
+ * chords of lengths `from` .. `to` are considered. */
 CVTM_INLINE void cvtm_sphere_cell_cut_ring(const cvtm_sphere_tree *tree, int64_t i,
                                            const int32_t *hints, int32_t hint_count, double from,
                                            double to, cvtm_sphere_cell *cell) {

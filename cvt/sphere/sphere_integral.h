@@ -5,10 +5,12 @@
 
 /* --- the map of widths ------------------------------------------------------------------------ */
 
-/* The widths at side x side points of each of the six faces of a cube around the sphere. A
- * direction is on face 2 k, or 2 k + 1 if negative, of its largest coordinate k; row and column are
- * its next two coordinates, cyclically, / coordinate k, from -1 to 1. There are no poles, and faces
- * share the points of their edges. Between the points the width is interpolated bilinearly. */
+/* The widths at side x side points of each of the six faces of a cube around the sphere. If
+ * coordinate k of a direction has the largest absolute value, the direction is on face 2 k, or on
+ * face 2 k + 1 if coordinate k is negative. The next two coordinates in cyclic order, divided by
+ * coordinate k, give the row and the column; both quotients are in [-1, 1]. There are no poles, and
+ * faces share the points of their edges. Between the points the width is interpolated
+ * bilinearly. */
 typedef struct cvtm_sphere_map {
   const float *value; /* NULL: the density is 1 */
   int32_t side;       /* at least 2 */
@@ -131,7 +133,7 @@ CVTM_INLINE void cvtm_sphere_add_parts(const cvtm_sphere_map *map, const cvtm_sp
   const double share = 1 / (double)n;
   const double ux = share * (b[0] - a[0]), uy = share * (b[1] - a[1]);
   const double vx = share * (c[0] - a[0]), vy = share * (c[1] - a[1]);
-  /* In row i, triangles with one corner towards a and with two alternate. */
+  /* In row i, triangles with one corner nearest to a alternate with triangles with two. */
   for (int32_t i = 0; i < n; ++i) {
     for (int32_t j = 0; j <= 2 * i; ++j) {
       const int32_t m = j / 2, odd = j % 2;

@@ -35,13 +35,13 @@ cvtm_status cvtm_sphere_plan_get(cvtm_sphere_plan *plan, double *sites);
 /* Makes the triangulation of the sites of the last evaluation, in the plan's order or, if sites are
  * fixed, in the caller's order. */
 cvtm_status cvtm_sphere_plan_mesh(cvtm_sphere_plan *plan, cvtm_sphere_mesh *mesh);
-/* Enqueues an evaluation at x: value[0] = the energy, value[1] = the number of cells that are
- * CVTM_SPHERE_OPEN; gradient. */
+/* Enqueues an evaluation at x, which sets value[0] = the energy, value[1] = the number of cells
+ * that are CVTM_SPHERE_OPEN, and the gradient. */
 cvtm_status cvtm_sphere_plan_evaluate(cvtm_sphere_plan *plan, const double *x, double *value,
                                       double *gradient);
 /* Does steps of Lloyd's method. */
 cvtm_status cvtm_sphere_plan_lloyd(cvtm_sphere_plan *plan, int steps);
-/* Minimises the energy by L-BFGS-B. options: for `stop` alone. */
+/* Minimises the energy by L-BFGS-B. Of the options only `stop` and `stop_context` are used. */
 cvtm_status cvtm_sphere_plan_descend(cvtm_sphere_plan *plan, const cvtm_sphere_options *options,
                                      int iterations, double max_seconds,
                                      cvtm_lbfgsb_result *result);
