@@ -49,9 +49,9 @@ cvtm_status cvtm_classes_share(const double *amount, int classes, int64_t count,
 /* Places the sites (host, 2 * start[classes]); class k has the sites start[k] .. start[k + 1] - 1.
  * intensity[k]: width * height floats, finite and >= 0, proportional to s_k, and not all zero if
  * the class has sites. The solver begins with a tessellation of each class alone. The same seed
- * gives the same bits for any number of threads. Fails with CVTM_ERROR_ARGUMENT for such options,
- * intensities and numbers of sites, and with the errors of cvtm_cvt_solve. Device memory: that of
- * cvtm_cvt_create for the union, and that for each class. */
+ * gives the same bits for any number of threads. Fails with CVTM_ERROR_ARGUMENT for invalid
+ * options, intensities or numbers of sites, and with the errors of cvtm_cvt_solve. Device memory:
+ * that of a plan (cvtm_cvt_create) of the union, and of a plan of each class. */
 cvtm_status cvtm_classes_solve(cvtm_device *device, cvtm_domain domain,
                                const float *const *intensity, int classes, const int64_t *start,
                                const cvtm_classes_options *options, double *sites,

@@ -11,8 +11,8 @@
 
 CVTM_API_BEGIN
 
-/* exact: integrals over the polygonal cells; rho is constant on each pixel. pixel: sums over the
- * centres of the pixels with the label of the cell (Fei et al.). */
+/* CVTM_CVT_EXACT: integrals over the polygonal cells; rho is constant on each pixel.
+ * CVTM_CVT_PIXEL: sums over the centres of the pixels with the label of the cell (Fei et al.). */
 typedef enum cvtm_cvt_energy { CVTM_CVT_EXACT, CVTM_CVT_PIXEL } cvtm_cvt_energy;
 typedef enum cvtm_cvt_method { CVTM_CVT_LLOYD, CVTM_CVT_LBFGSB } cvtm_cvt_method;
 
@@ -83,13 +83,13 @@ cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int6
  * phi_i(x) = a + b . (x - x_i) + c |x - x_i|^2. All arrays are in device memory; results are NULL
  * if not wanted. by_density_double: width * height derivatives with respect to the density;
  * by_density: the same in single precision, if by_density_double is NULL. by_sites: 2 * count, with
- * respect to the sites, where the phi_i do not change as functions of x. sites: 2 * count; NULL:
- * the sites of the plan's last call, which had the same count and exact cells. phi: 4 * count: a, b
- * (2), c. Waits for the device. L, moments and energy are linear in the density, so for a density
- * in double precision the results for two densities in single precision can be added.
- * CVTM_ERROR_UNSUPPORTED: the domain is periodic. On CUDA also: a derivative with respect to the
- * density is wanted, and more than 32 cells may meet a pixel, or many sites are about equally near
- * a pixel; by_sites is wanted, and a cell has more than 1024 corners. */
+ * respect to the sites; the phi_i are fixed functions of x. sites: 2 * count; NULL: the sites of
+ * the plan's last call, which had the same count and exact cells. phi: 4 * count: a, b (2), c.
+ * Waits for the device. L, moments and energy are linear in the density, so for a density in double
+ * precision the results for two densities in single precision can be added. CVTM_ERROR_UNSUPPORTED:
+ * the domain is periodic. On CUDA also: a derivative with respect to the density is wanted, and
+ * more than 32 cells may meet a pixel, or many sites are about equally near a pixel; by_sites is
+ * wanted, and a cell has more than 1024 corners. */
 cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count, const double *phi,
                                float *by_density, double *by_density_double, double *by_sites);
 
@@ -97,7 +97,7 @@ cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count
  * (Fejes Toth; Gersho and Zador for graded densities); infinity for invalid arguments. density:
  * width * height, on the host. */
 double cvtm_cvt_energy_bound(cvtm_domain domain, const float *density, int64_t count);
-/* cvtm_cvt_energy_bound for the plan's density, without a pass over its pixels. */
+/* As cvtm_cvt_energy_bound, for the plan's density, without a pass over its pixels. */
 double cvtm_cvt_plan_bound(const cvtm_cvt *cvt, int64_t count);
 
 /* auto: a hexagonal lattice if the density is constant (cvtm_cvt_solve), else stratified. */
@@ -123,14 +123,18 @@ typedef struct cvtm_cvt_record {
 /* Called on the host in the order of iterations. Returns nonzero to stop the run. */
 typedef int (*cvtm_cvt_monitor)(void *context, const cvtm_cvt_record *record);
 
-/* low: sampled sites, then a descent. normal: sites placed from coarse to fine, with some rounds of
- * transfers on the level with a sixteenth of the sites, then a descent. high: longer descents on
- * coarse levels, and many rounds of transfers after the descent of each level. A round of transfers
- * moves some sites from cells of small energy to cells of large energy, and descends; if the energy
- * does not decrease, the round is undone. best: as high, then up to 200 rounds of annealing. A
- * round of annealing moves every site away from its nearest neighbour, and descends; the best sites
- * are kept, and 15 rounds without a gain end the annealing. With every effort, a descent by
- * L-BFGS-B includes a few rounds of transfers if cvtm_cvt_solve has placed the sites. */
+/* A round of transfers moves some sites from cells of small energy to cells of large energy, and
+ * descends; if the energy does not decrease, the round is undone. A round of annealing moves every
+ * site away from its nearest neighbour, and descends.
+ * low: sampled sites, then a descent.
+ * normal: sites placed from coarse to fine, with some rounds of transfers on the level with a
+ * sixteenth of the sites, then a descent.
+ * high: longer descents on coarse levels, and many rounds of transfers after the descent of each
+ * level.
+ * best: as high, then up to 200 rounds of annealing; the best sites are kept, and 15 rounds without
+ * a gain end the annealing.
+ * With every effort, a descent by L-BFGS-B includes a few rounds of transfers if cvtm_cvt_solve has
+ * placed the sites. */
 typedef enum cvtm_cvt_effort {
   CVTM_CVT_EFFORT_LOW,
   CVTM_CVT_EFFORT_NORMAL,

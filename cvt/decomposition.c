@@ -161,8 +161,8 @@ static cvtm_status make_own_room(cvtm_subdomain *p, int64_t near, int64_t leavin
 }
 
 /* Allocates memory for own and ghost sites, and for the sites to send, with some reserve. Each rank
- * finds from the matrix which ranks need more memory. Only if some rank does, the ranks wait for
- * each other, and all fail if one has no memory. */
+ * finds from the matrix which ranks need more memory. If none does, no rank waits for another. Else
+ * the ranks wait for each other, and all fail if one has no memory. */
 static cvtm_status make_room(cvtm_subdomain *p) {
   cvtm_status status = CVTM_OK;
   int grows = 0;
@@ -508,8 +508,7 @@ static cvtm_status gather_numbers(gathering *g, const double *own, int64_t count
   return status;
 }
 
-/* Gathers a solver's state, which has pieces. The first is equal on all ranks, others are
- * doubles. */
+/* Gathers a solver's state. Its first piece is equal on all ranks, the other pieces are doubles. */
 static cvtm_status gather_solver(gathering *g, cvtm_lbfgsb *solver, unsigned char *own) {
   cvtm_lbfgsb_piece pieces[CVTM_LBFGSB_PIECES];
   cvtm_status status = cvtm_lbfgsb_save(solver, own);

@@ -3,9 +3,10 @@
  *
  * Between descents and evaluations every rank has all sites, in the caller's order. For a descent
  * the sites are renumbered: fixed sites first, then the others, both in the order of the site tree,
- * so that consecutive sites are close together in the plane. Each rank has consecutive blocks of
- * sites, its subdomain, and the state of the descent for its own sites. Sums are formed by blocks,
- * so the bits do not depend on the number of ranks.
+ * so that consecutive sites are close together in the plane. They are divided into blocks of equal
+ * size. The subdomain of a rank consists of consecutive blocks; the rank has the state of the
+ * descent for their sites, its own sites. Sums are formed by blocks, so the bits do not depend on
+ * the number of ranks.
  *
  * A rank computes the cells of its own sites from a site tree of own and ghost sites. Ghost sites
  * are the sites of other ranks in the coarse bins (cvtm_tree_cover) that contain own sites, and in
@@ -83,11 +84,12 @@ cvtm_cell_moments *cvtm_subdomain_moments(const cvtm_subdomain *subdomain);
  * count; and, unless it is NULL, the gradient (2 * own). */
 cvtm_status cvtm_subdomain_finish(cvtm_subdomain *subdomain, int64_t fixed, double *sums,
                                   double *gradient);
-/* Collective: cvtm_subdomain_finish, and value[0] = the energy, value[1] = the largest distance. */
+/* Collective: calls cvtm_subdomain_finish, and sets value[0] = the energy and value[1] = the
+ * largest distance of all ranks. */
 cvtm_status cvtm_subdomain_total(cvtm_subdomain *subdomain, int64_t fixed, double *value,
                                  double *gradient);
 
-/* The arguments of cvtm_subdomain_table.finish: sums over the blocks of this rank. */
+/* The arguments of cvtm_subdomain_table.finish, which forms the sums over this rank's blocks. */
 typedef struct cvtm_subdomain_sums {
   const cvtm_cell_moments *moments; /* moments of the own sites */
   int64_t first, own, fixed, block;

@@ -36,7 +36,8 @@ CVTM_HD const float *cvtm_density_row(const cvtm_density_view *density, int32_t 
   return density->value + (int64_t)wrapped * density->width;
 }
 
-/* (double)k. cvtm_to_double and cvtm_to_floor avoid a GPU's slow instructions for conversions. */
+/* Returns (double)k. cvtm_to_double and cvtm_to_floor avoid a GPU's slow conversion
+ * instructions. */
 CVTM_HD double cvtm_to_double(int32_t k) {
 #ifdef __CUDA_ARCH__
   return __hiloint2double(0x43300000, k ^ (int32_t)0x80000000) - 4503601774854144.0;

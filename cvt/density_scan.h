@@ -23,7 +23,7 @@ static inline int64_t cvtm_density_squares(int64_t pixels) {
  * message, is negative or not finite, or the density is zero everywhere. */
 cvtm_status cvtm_density_scan(cvtm_domain domain, const float *density, cvtm_density_sums *sums,
                               double *sqrt_integral, cvtm_error *error);
-/* cvtm_density_scan that allocates *sqrt_integral, which the caller frees; NULL on failure. */
+/* As cvtm_density_scan, but allocates *sqrt_integral, which the caller frees; NULL on failure. */
 cvtm_status cvtm_density_scan_squares(cvtm_domain domain, const float *density,
                                       cvtm_density_sums *sums, double **sqrt_integral,
                                       cvtm_error *error);

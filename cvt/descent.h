@@ -160,9 +160,9 @@ size_t cvtm_descent_save_bytes(const cvtm_cvt_task *task, int in_solver);
 cvtm_status cvtm_cvt_descend(cvtm_descent *descent, cvtm_cvt_result *result);
 /* Enqueues `steps` steps of Lloyd's method, then an evaluation; does not read the energy. */
 cvtm_status cvtm_cvt_enqueue_lloyd(const cvtm_cvt_task *task, int steps);
-/* A monitor for iterations that are not reported as those of the run: calls the monitor of the run
- * with a record of 0 sites, so that it can still stop the run. options: the run's cvtm_cvt_options,
- * as the context of this monitor. */
+/* A monitor for descents that only prepare a run. It calls the run's monitor with a record of 0
+ * sites, so that the run's monitor can still stop the run. options: the run's cvtm_cvt_options, as
+ * the context of this monitor. */
 int cvtm_cvt_relay(void *options, const cvtm_cvt_record *record);
 /* start + max_seconds; infinite without a limit. start: by cvtm_clock. */
 double cvtm_cvt_deadline(const cvtm_cvt_options *options, double start);

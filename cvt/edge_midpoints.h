@@ -68,8 +68,8 @@ CVTM_HD void cvtm_place_midpoints(const cvtm_edge_midpoints *midpoints, int64_t 
 }
 
 /* Adds site have + k to the first `have` sites of the list `fine`, which will have `count` sites.
- * The new site lies between a site of the list and the next one; the k choose these pairs
- * evenly. */
+ * The new site lies between a site of the list and the next site. These pairs are evenly
+ * distributed over the list. */
 CVTM_HD void cvtm_fill_up(double *fine, int64_t have, int64_t count, int64_t k) {
   const int64_t i = k * have / (count - have) % have, j = (i + 1) % have;
   fine[2 * (have + k)] = 0.75 * fine[2 * i] + 0.25 * fine[2 * j];

@@ -204,7 +204,8 @@ CVTM_INLINE int32_t set_corners(const ring_sites *sites, cvtm_domain domain, int
 /* Sets the ring of a cell that hull construction has made. */
 CVTM_INLINE void ring_of_hull(const cvtm_site_tree_view *tree, const cvtm_hull *hull, int32_t sides,
                               kept_ring *ring) {
-  /* If the poles were compacted after the corners were listed, every remaining pole is a corner. */
+  /* If all other poles were removed after the corners were listed, every remaining pole is a
+   * corner. */
   const int compacted = hull->count == __builtin_popcount(hull->corners);
   ring->count = sides;
   for (int32_t k = 0; k < sides; ++k) {
@@ -231,7 +232,9 @@ CVTM_INLINE int ring_of_polygon(const int32_t *neighbor, int32_t corners, kept_r
   return 1;
 }
 
-enum { PREFETCHED = 6 /* slots ahead, because rings lie in the caller's order */ };
+enum {
+  PREFETCHED = 6 /* slots ahead at which rings, which lie in the caller's order, are prefetched */
+};
 
 /* Makes the cell if its ring still bounds it; otherwise marks the cells that cannot be kept. */
 CVTM_INLINE void keep_cell(cell_sums *s, int64_t slot) {

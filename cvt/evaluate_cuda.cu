@@ -23,7 +23,7 @@ enum {
   BLOCK_CORNERS = 1024, /* corners of a cell in the scratch memory of a block, at most */
   LARGE_THREADS = 128,
   CELLS_AT_ONCE = LARGE_THREADS / WARP, /* warps of a block; each constructs a cell */
-  PARTS = 264,         /* blocks at most; partial sums of a huge cell, and of the energy */
+  PARTS = 264,         /* thread blocks, at most; partial sums of a huge cell, and of the energy */
   HUGE_AREA = 1 << 20, /* pixels; all blocks share a cell that is larger */
 };
 

@@ -84,7 +84,8 @@ struct cvtm_cvt_table {
   /* Sets the moments to sums over the pixel centres of each label, from sorted keys and pixels. */
   cvtm_status (*label_moments)(cvtm_cvt *cvt, const double *sites, int64_t count);
   /* Computes from the moments value[0] = the energy, value[1] = the largest distance of a site to
-   * its centroid, from site `fixed` on, and, unless it is NULL, the gradient. */
+   * its centroid, where the first `fixed` sites do not count, and, unless it is NULL, the
+   * gradient. */
   cvtm_status (*finish)(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
                         double *gradient);
   CVTM_CVT_PHASES(CVTM_PHASE_FIELD)

@@ -234,7 +234,7 @@ typedef struct cvtm_batch_walk {
    * rows: the numbers of such grid lines that are still to be crossed. */
   cvtm_batch_lanes x, y, column, row, columns, rows;
   cvtm_batch_lanes side; /* the factor of rho: 1 outward, -1 inward, 0 after the end of the edge */
-  /* set if the segment begins on a line between columns or between rows */
+  /* by_column, by_row: set if the segment begins on a line between columns or between rows. */
   cvtm_batch_masks by_column, by_row;
   cvtm_batch_masks pixel, row_index;
   cvtm_batch_sums sums;

@@ -12,7 +12,7 @@ typedef struct cvtm_pull_cells {
   cvtm_domain domain;      /* not periodic */
   const cvtm_cells *cells; /* convex */
   const double *sites;     /* 2 for each cell */
-  /* density + rest is the density in double precision; rest may be NULL. */
+  /* The density in double precision is the sum of `density` and `rest`. `rest` may be NULL. */
   const float *density, *rest;
 } cvtm_pull_cells;
 

@@ -48,8 +48,9 @@ cvtm_status pull_cuda(cvtm_cvt *cvt, const double *phi, cvtm_pull_result by_dens
 
 /* Returns the slot of the site across the edge from corner k of a cell to the next corner; it is
  * negative on the border. hull: the hull whose poles (cell_by_hull.h) bound the cell; if NULL,
- * returns CVTM_PULL_UNKNOWN. hull->order numbers the poles before those that are not corners of the
- * hull were removed. If hull->count is the number of corners, they have been removed. */
+ * returns CVTM_PULL_UNKNOWN. After hull->order was set, the poles that are no corners of the hull
+ * may have been removed. They have been removed if hull->count is the number of corners; then the
+ * new number of a pole is the number of corners before it. */
 __device__ int32_t across(const cvtm_hull *hull, const cvtm_cell &cell, int32_t k) {
   if (hull == nullptr) return CVTM_PULL_UNKNOWN;
   int32_t pole = hull->order[(k + 1 < cell.count ? k + 1 : 0) * hull->stride];

@@ -49,8 +49,8 @@ typedef struct cvtm_cvt_repulsion {
     (cvtm_device * device, const cvtm_cell_moments *sums, int64_t count, double mean,             \
      double sqrt_integral, double *scale),                                                        \
     device, count, cvtm_cvt_set_scale, sums, mean, sqrt_integral, scale)                          \
-  /* Sets keys that have the order of the energies of the cells from `fixed` on, and the indices  \
-   * of their sites. */                                                                           \
+  /* Sets keys that have the order of the energies of the cells with indices >= fixed, and the    \
+   * indices of their sites. */                                                                   \
   X(energy_keys,                                                                                  \
     (cvtm_device * device, const cvtm_cell_moments *sums, int64_t fixed, int64_t movable,         \
      uint64_t *keys, int32_t *sites),                                                             \
@@ -182,7 +182,8 @@ CVTM_HD void cvtm_cvt_set_energy_key(const cvtm_cell_moments *sums, int64_t fixe
 }
 
 /* True if the k-th pair of cells has enough contrast for a transfer; then every earlier pair has,
- * too. */
+ * too. The pairs are the cells of least and of largest energy, the cells next to these in the
+ * order of energies, and so on. */
 CVTM_HD int cvtm_cvt_transfers(const cvtm_cvt_transfer *t, int64_t k) {
   if (k >= t->most || k >= t->movable / 2) return 0;
   const cvtm_cell_moments *low = &t->moments[t->order[k]];

@@ -23,7 +23,7 @@ typedef struct slide {
   int64_t count;
   cvtm_cvt_result *result;
   cvtm_cvt_slides *slides;
-  double *saved; /* state of the boundary: points, along, deviation, sites, centroids */
+  double *saved; /* copies of what a step changes (save_slide) */
   double deadline;
   double energy;
 } slide;

@@ -12,7 +12,7 @@ enum {
   LATTICE_ITERATIONS = 10, /* iterations on each lattice */
   COARSE_ITERATIONS_NORMAL = 30,
   COARSE_ITERATIONS_HIGH = 300,
-  SEARCHED_LEVEL = 2, /* at normal effort, since the full set inherits the defects of a level */
+  SEARCHED_LEVEL = 2, /* at normal effort, since finer levels inherit the defects of a level */
   NORMAL_ROUNDS = 8,  /* rounds of a search at normal effort */
   NORMAL_ITERATIONS = 15,
   SEARCH_ROUNDS = 24, /* rounds of a search from effort high on */

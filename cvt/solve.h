@@ -7,8 +7,8 @@
 #include "cvt/lattice.h"
 #include "cvt/site_updates.h"
 
-/* A site is transferred from one cell to another if the energy of the other cell is this many times
- * larger. The factor is large in the rough start after refinement. */
+/* A site leaves its cell for another cell only if the other cell has more than this many times the
+ * energy of its own cell. The factor is large in the rough start after refinement. */
 static const double contrast_of_balance = 3, contrast_of_search = 1.3;
 
 enum { CVTM_SOLVE_LEVELS = 12 /* coarse levels, at most */ };
@@ -23,8 +23,8 @@ typedef enum cvtm_solve_phase {
   CVTM_SOLVE_END
 } cvtm_solve_phase;
 
-/* The state before a descent: all data on which the rest of a run depends, besides the sites and
- * the `kept` sites; including decisions that depended on the clock. */
+/* The state before a descent: all data on which the rest of a run depends, including decisions that
+ * depended on the clock, except the sites and the `kept` sites. */
 typedef struct cvtm_solve_state {
   int64_t phase;       /* cvtm_solve_phase of the next descent */
   int64_t level;       /* level of that descent; 0: the full set */
@@ -34,7 +34,7 @@ typedef struct cvtm_solve_state {
   int64_t most;        /* search: largest number of sites that the next round transfers */
   int64_t idle;        /* anneal: rounds since the energy last decreased */
   int64_t kept;        /* number of sites in `kept`; 0: `kept` is not needed */
-  uint64_t draws;      /* number of transfers so far: part of the seed of their random numbers */
+  uint64_t draws;      /* how often random numbers were drawn; part of their seed */
   double pace;         /* seconds per iteration in the last descent of the full set */
   cvtm_cvt_result result;
 } cvtm_solve_state;

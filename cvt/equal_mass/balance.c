@@ -332,7 +332,7 @@ cvtm_status cvtm_power_balance(cvtm_power *p, const double *sites, double tolera
                                cvtm_power_figures *figures, int *converged,
                                cvtm_power_effort *effort) {
   int regularised = 0;      /* nonzero: the last step failed, so the regularisation was raised */
-  double before = INFINITY; /* the squared deficit at the start of the window */
+  double before = INFINITY; /* figures->square at the start of the last WINDOW steps */
   cvtm_status status = cvtm_site_tree_build(p->cvt->tree, sites, p->count);
   if (status == CVTM_OK) status = find_start(p, sites, figures, effort);
   for (int k = 0; status == CVTM_OK && k < MAX_STEPS; ++k) {

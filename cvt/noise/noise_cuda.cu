@@ -70,7 +70,7 @@ cvtm_status divide_into_classes(cvtm_device *device, const cvtm_kernel_cells *ce
              : status;
 }
 
-/* The number of bits that every number of a cell fits. */
+/* The number of bits that the number of any cell needs. */
 int bits_of_cells(const cvtm_kernel_cells *cells) {
   return 64 - cvtm_leading_zeros(static_cast<uint64_t>(cvtm_kernel_most_cells(cells->capacity)));
 }

@@ -40,7 +40,8 @@ static int fill_taps(double deviation, double *tap) {
   return most;
 }
 
-/* Sets *sum to the sum along a line around cell i, weighted by the taps. */
+/* Sets *sum to the sum along a line around cell i, where a cell at distance k has the weight
+ * tap[k]. */
 static void sum_taps(const octave *o, const double *from, int i, int axis, int64_t stride,
                      const double *tap, int most, double *sum) {
   *sum = 0;
