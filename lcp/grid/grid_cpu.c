@@ -1,9 +1,9 @@
 /* The CPU's table of phases.
  *
- * On the five-point problem a thread passes once down its band of lines in each phase: black nodes
- * are relaxed one line behind red nodes, and residuals and norms are computed behind black nodes,
- * so that a line is still in the cache when it is read again. On coarse levels the threads do so
- * with pairs of lines. grid_lines.c has the work on one line. */
+ * On the five-point problem a thread passes once down its band of consecutive lines in each phase:
+ * black nodes are relaxed one line behind red nodes, and residuals and norms are computed behind
+ * black nodes, so that a line is still in the cache when it is read again. On coarse levels the
+ * threads do so with pairs of lines. grid_lines.c has the work on one line. */
 #include "lcp/grid/grid_galerkin.h"
 #include "lcp/grid/grid_lines.h"
 #include "lcp/grid/grid_node.h"
@@ -152,13 +152,13 @@ static int is_shared(const cvtm_grid_problem *p, int64_t first, int64_t end, int
 }
 
 /* The pass of one band, called by all threads. A band reads the nearest line of each neighbouring
- * band. The first and last lines of all bands are therefore relaxed before the pass, and finished
- * by the caller after it. */
+ * band. Red nodes on the first and last lines of all bands are therefore relaxed before the pass,
+ * and the caller calls `finished` for these lines after it. */
 static void sweep_band(const pass *s, int64_t first, int64_t end) {
   const cvtm_grid_problem *p = s->top->problem;
   if (s->step) {
     for (int64_t j = first; j < end; ++j) {
-      if (j == first + 2 && j < end - 2) j = end - 2; /* moved by the pass */
+      if (j == first + 2 && j < end - 2) j = end - 2; /* the pass moves the lines between */
       step_line(s, j);
     }
 #pragma omp barrier
@@ -189,7 +189,8 @@ static cvtm_status smooth_cpu(const cvtm_grid_top *top, int sweeps) {
 
 /* --- pre-smoothing and restriction --- */
 
-/* The slot of line j in the part of d of the band that begins at line `first`. */
+/* The slot for the residuals of line j. The slots of a band are in the lines of d that the band
+ * has. first: the first line of the band. */
 static double *residual_slot(const cvtm_grid_problem *p, int64_t first, int64_t j) {
   return p->d + (first + slot_of(first, j)) * p->width;
 }
@@ -198,7 +199,8 @@ static uint8_t *changes_slot(const cvtm_grid_problem *p, int64_t first, int64_t 
   return (uint8_t *)(p->d + (first + LINE_SLOTS) * p->width) + slot_of(first, j) * p->width;
 }
 
-/* Computes the residuals of line j, 0 at active nodes; flags nodes of changed activity. */
+/* Computes the residuals of line j, 0 at active nodes; flags nodes that have become active or
+ * inactive. */
 static void compute_residual(const pass *s, int64_t first, int64_t j, int store) {
   const cvtm_grid_problem *p = s->top->problem;
   double *residual = residual_slot(p, first, j);
@@ -219,7 +221,8 @@ static void restrict_line(const pass *s, int64_t first, int64_t y) {
   s->lines->mark_changes(s->coarse, p->width, y, changed);
 }
 
-/* Computes the residual of line j, and restricts to the coarse line that j completes. */
+/* Computes the residual of line j. If j completes the support of a coarse line, restricts to that
+ * line. */
 static void restrict_finished_line(const pass *s, int64_t first, int64_t j) {
   compute_residual(s, first, j, j > first);
   if (j % 2 == 0 && j >= first + 4) restrict_line(s, first, j / 2 - 1);
@@ -247,7 +250,8 @@ static void pre_smooth_and_restrict_lines(const cvtm_grid_top *top, const cvtm_g
       if (end < p->height) compute_residual(&s, first, end, 0);
       restrict_line(&s, first, own.end - 1);
     }
-    /* the band above has now compared its residuals with the active nodes of the previous cycle */
+    /* before this barrier the band above has read which nodes of line `first` were active in the
+     * previous cycle */
 #pragma omp barrier
     for (int64_t i = 0; i < p->width; ++i) cvtm_grid_mark_active(p, 0, i, first);
   }
@@ -390,7 +394,8 @@ static void clear_lines(const cvtm_grid_level *level, int64_t first, int64_t end
          (size_t)((end - first) * level->width) * sizeof *level->e);
 }
 
-/* The slot of line j in the part of `scratch` of the band that begins at line `first`. */
+/* The slot for the residuals of line j. The slots of a band are in the lines of `scratch` that the
+ * band has. first: the first line of the band. */
 static double *coarse_residual_slot(const cvtm_grid_level *level, int64_t first, int64_t j) {
   return level->scratch + (first + slot_of(first, j)) * level->width;
 }
@@ -412,8 +417,8 @@ static void restrict_coarse_line(const cvtm_grid_level *level, const cvtm_grid_l
 
 /* Relaxes all four colours on pairs of lines first .. end - 1, in each pair the even line, then the
  * preceding odd line. The first line is relaxed before the pass, since the band above reads it.
- * With `coarse`, the pass also computes and restricts residuals, except those of the band's first
- * line and of its first and last coarse lines. */
+ * With `coarse`, the pass also computes and restricts residuals. It leaves to the caller the
+ * residual of the band's first line, and the restriction to its first and last coarse lines. */
 static void sweep_pairs(const cvtm_grid_level *level, const cvtm_grid_level *coarse, int64_t first,
                         int64_t end) {
   const cvtm_grid_lines *lines = cvtm_grid_lines_of_machine();

@@ -6,7 +6,8 @@
 
 namespace {
 
-/* The blocks for for_nodes: at most max_parts, since the partial sums of all blocks are added. */
+/* The thread blocks for for_nodes: at most max_parts, since the partial sums of all blocks are
+ * added. */
 dim3 summing_blocks(const cvtm_grid_top *top) {
   dim3 grid = blocks_for_nodes(top);
   while (static_cast<int64_t>(grid.x) * grid.y > max_parts && grid.y > 1) grid.y = (grid.y + 1) / 2;
@@ -38,7 +39,7 @@ __global__ void measure_kernel(const cvtm_grid_problem *problem, cvtm_grid_measu
   enter_norms(norms, what, state, history);
 }
 
-/* Four blocks per multiprocessor are enough to hide the latency of memory. */
+/* Four thread blocks per multiprocessor are enough to hide the latency of memory. */
 __global__ void __launch_bounds__(tile_x *tile_y, 4)
     measure_energy_kernel(const cvtm_grid_problem *problem, cvtm_grid_state *state,
                           double *partial) {
@@ -241,7 +242,7 @@ __global__ void __launch_bounds__(tile_x *tile_y, 2)
     const int64_t height = below_problem ? coarse.height : finer.height;
     const int scale_x = below_problem || !coarse.halved_x ? 1 : 2;
     const int scale_y = below_problem || !coarse.halved_y ? 1 : 2;
-    /* the nodes that cvtm_grid_needs_galerkin reads, and one more node on each side */
+    /* all nodes that cvtm_grid_needs_galerkin reads, and a few more */
     const int across = scale_x * tile_x + 4, down = scale_y * tile_y * rounds + 4;
     const int64_t first_i = left * scale_x - 1, first_j = top * scale_y - 1;
 #pragma unroll 4
@@ -448,7 +449,8 @@ cvtm_status coarse_prolong_and_post_smooth_cuda(const cvtm_grid_top *top,
                            : coarse_prolong_and_post_smooth_plain(top, level, coarse);
 }
 
-/* Before a march enqueues only the line search; the march itself prolongs and corrects. */
+/* If the next phase is a march, enqueues only the line search: post_smooth_and_measure then
+ * prolongs and corrects in its own march. */
 cvtm_status prolong_and_correct_cuda(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
   return marches(top, coarse) ? cvtm_grid_line_search_march(top, coarse)
                               : prolong_and_correct_plain(top, coarse);

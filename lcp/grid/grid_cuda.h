@@ -29,7 +29,7 @@ static __device__ void for_nodes(int64_t width, int64_t height, Work work) {
     for (int64_t i = first_x; i < width; i += step_x) work(i, j);
 }
 
-/* The blocks for for_nodes. */
+/* The numbers of thread blocks in x and y for for_nodes. */
 static inline dim3 blocks_for_nodes(int64_t width, int64_t height) {
   return dim3(cvtm_cuda_blocks(width, tile_x), cvtm_cuda_rows(height, tile_y));
 }
@@ -44,7 +44,8 @@ static inline cudaStream_t stream_of(const cvtm_grid_top *top) {
   return cvtm_cuda_stream(top->device);
 }
 
-/* The part of a phase that one launch computes: the blocks from `first` on, of `count` blocks. */
+/* The part of a phase that one launch computes: the thread blocks from `first` on, of all `count`
+ * blocks of the phase. */
 struct launch_part {
   int first, count;
   __device__ int block() const { return first + static_cast<int>(blockIdx.x); }
@@ -128,7 +129,8 @@ static inline bool is_specialised(const cvtm_grid_level *coarse) {
 
 namespace {
 
-/* The largest number of blocks of a kernel of for_nodes with sums; fills any device. */
+/* The largest number of thread blocks of a for_nodes kernel that forms sums; enough to fill any
+ * device. */
 constexpr int64_t max_parts = 4096;
 
 /* Sums over the block in a fixed order; thread 0 gets the result. value[maximum_at] is a maximum
@@ -165,8 +167,8 @@ __device__ void reduce_block(double (&value)[count], int maximum_at) {
   __syncthreads();
 }
 
-/* Sums over `blocks` blocks; the caller is block number `block`. All threads of all blocks call
- * once. Returns true in thread 0 of the last block to call, which has the sums. */
+/* Sums over `blocks` thread blocks; the caller is block number `block`. All threads of all blocks
+ * call once. Returns true in thread 0 of the last block to call, which has the sums. */
 template <int count>
 __device__ bool reduce_blocks(double (&value)[count], int maximum_at, double *partial,
                               cvtm_grid_state *state, unsigned block, unsigned blocks) {

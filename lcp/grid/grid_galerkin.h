@@ -3,8 +3,9 @@
  *
  * The stencil of coarse node g is w'A P with w the basis function of g: first q = w'A over the 5 x
  * 5 fine nodes around the support, then the sums of q over the basis functions of g and its
- * neighbours. Truncated nodes count neither in w nor in P. `sum` has the entries: [1][1] the
- * diagonal, and of the others only those that are stored: east, south, south-east and south-west.
+ * neighbours. Truncated nodes count neither in w nor in P. `sum` has the entries as links: [1][1]
+ * is minus the diagonal entry. Of the others it has only those that are stored: east, south,
+ * south-east and south-west.
  *
  * cvtm_grid_galerkin chooses among these functions:
  *   _constant  a constant operator and no truncated node: three numbers in closed form;
@@ -50,8 +51,8 @@ CVTM_HD cvtm_grid_constant_stencil cvtm_grid_galerkin_constant(cvtm_grid_constan
   return c;
 }
 
-/* True if the 5 x 5 fine nodes around the support of (x, y) are inside the grid and have constant
- * stencils. Then *below is the stencil of (x, y) unless a node is truncated. */
+/* True if the 5 x 5 fine nodes around the support of (x, y) are in the grid, not at its boundary,
+ * and have constant stencils. Then *below is the stencil of (x, y) unless a node is truncated. */
 CVTM_HD int cvtm_grid_galerkin_is_constant(const cvtm_grid_finer *f, int64_t x, int64_t y,
                                            cvtm_grid_constant_stencil *below) {
   const int64_t width = cvtm_grid_finer_width(f), height = cvtm_grid_finer_height(f);
@@ -106,7 +107,7 @@ CVTM_HD uint32_t cvtm_grid_truncated_nodes(const cvtm_grid_finer *f, int64_t x, 
 }
 
 /* Adds to q = w'A, which has values at 5 x 5 nodes, the contribution of node (dx, dy) of the
- * support: its weight `own` times its stencil `link`. */
+ * support: its weight `own` times its stencil `link`. Negates link[1][1]. */
 CVTM_HD void cvtm_grid_add_stencil(double own, int dx, int dy, double link[3][3], double q[5][5]) {
   link[1][1] = -link[1][1];
   CVTM_UNROLL
@@ -117,7 +118,7 @@ CVTM_HD void cvtm_grid_add_stencil(double own, int dx, int dy, double link[3][3]
 }
 
 /* Adds q of fine node (tx, ty), times its interpolation weights, to the stored entries of its
- * parents. Without stored weights, `part` is q times the weight. */
+ * parents. part: q if weights are stored, else q times the weight. */
 CVTM_HD void cvtm_grid_add_to_parents(const cvtm_grid_level *c, int64_t x, int64_t y, int tx,
                                       int ty, int stored, double part, double sum[3][3]) {
   const int has_west = x > 0, has_east = x + 1 < c->width, has_south = y + 1 < c->height;
@@ -230,8 +231,7 @@ CVTM_HD void cvtm_grid_store_stencil(const cvtm_grid_level *c, int64_t x, int64_
                                               : CVTM_GRID_EMPTY;
 }
 
-/* Computes and stores the stencil of coarse node (x, y): the sum over the support of w_f A_fg w_g,
- * without truncated nodes. */
+/* Computes and stores the stencil of coarse node (x, y). */
 CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
                                 int64_t y) {
   double sum[3][3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
@@ -254,7 +254,8 @@ CVTM_HD void cvtm_grid_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level 
   cvtm_grid_store_stencil(c, x, y, sum, is_constant);
 }
 
-/* Calls cvtm_grid_galerkin if the stencil may have changed, or if `all`; records whether. */
+/* Calls cvtm_grid_galerkin if the stencil may have changed, or if `all`. Sets c->stencil_changed to
+ * whether it does. */
 CVTM_HD void cvtm_grid_update_galerkin(const cvtm_grid_finer *f, const cvtm_grid_level *c,
                                        int64_t x, int64_t y, int all) {
   const int due = cvtm_grid_needs_galerkin(f, c, x, y, all);

@@ -43,8 +43,9 @@ enum {
   CVTM_GRID_PLANES
 };
 /* Planes of stored interpolation weights. Block (X, Y) has the fine nodes (2 X, 2 Y) .. (2 X + 1, 2
- * Y + 1). Planes 0-3, at 2 ky + kx, have the weights of the node amid four coarse nodes, planes 4-5
- * those of the node between two coarse nodes in x, planes 6-7 of the node between two in y. */
+ * Y + 1), and only one column or row of nodes in a direction that is not halved. Planes 0-3, at 2
+ * ky + kx, have the weights of the node amid four coarse nodes; planes 4-5 those of the node
+ * between two coarse nodes in x; planes 6-7 those of the node between two in y. */
 enum { CVTM_GRID_WEIGHTS = 8 };
 
 /* The five-point problem of a level. Arrays have width * height numbers unless cvtm_lcp_grid says
@@ -57,7 +58,7 @@ typedef struct cvtm_grid_problem {
   const uint8_t *mask;
   const double *b, *lower, *upper;
   double *x;
-  double *d;       /* the correction before its line search */
+  double *d;       /* the correction before its line search; elsewhere a workspace */
   uint8_t *active; /* 1: masked, or at a bound and truncated from the coarse bases */
 } cvtm_grid_problem;
 
@@ -71,9 +72,9 @@ enum cvtm_grid_stencil_kind {
 /* A coarse level. Arrays have width * height elements unless a comment says otherwise. */
 typedef struct cvtm_grid_level {
   int64_t width, height;
-  int halved_x, halved_y; /* the direction is halved from the finer level */
-  int neumann;            /* at the boundary, closed-form weights extend e as a constant */
-  double *coefficient;    /* CVTM_GRID_PLANES planes */
+  int halved_x, halved_y; /* nonzero: half as many nodes along this axis as the finer level */
+  int neumann;         /* nonzero: closed-form weights extend e as a constant beyond the boundary */
+  double *coefficient; /* CVTM_GRID_PLANES planes */
   double *e, *r, *lower, *upper;
   double *scratch; /* CUDA: e after the down phase; CPU: lines of residuals */
   /* 1: active nodes changed in the support. Only for the level next to a five-point problem. */
@@ -135,8 +136,8 @@ CVTM_HD int cvtm_grid_finer_active(const cvtm_grid_finer *f, int64_t i, int64_t 
 
 CVTM_C_BEGIN
 
-/* --- the state, and the phases: each phase enqueues work on the device's stream and returns no
- * number; its decisions are stored in the state --- */
+/* --- the state, and the phases: each phase (a member of the table that returns a cvtm_status)
+ * enqueues work on the device's stream; its decisions are stored in the state --- */
 
 enum { CVTM_GRID_MAX_LEVELS = 40 };
 /* The largest number of nodes of the first level in the tail of a V-cycle, the small levels that
@@ -153,7 +154,7 @@ typedef struct cvtm_grid_state {
   int32_t line_search_due; /* 0: the next correction may use the last step length again */
   double energy;
   int64_t active_lower, active_upper;
-  uint32_t blocks_arrived; /* CUDA: number of blocks that have stored their partial sums */
+  uint32_t blocks_arrived; /* CUDA: number of thread blocks that have stored their partial sums */
 } cvtm_grid_state;
 
 /* The level at the top of a V-cycle, whose five-point problem the cycle corrects. */
@@ -191,7 +192,8 @@ typedef struct cvtm_grid_stop_rule {
     (const cvtm_grid_top *top, const cvtm_grid_level *finer, const cvtm_grid_level *coarse),       \
     coarse->blocks_x, coarse->blocks_y, cvtm_grid_compute_weights, top->problem,                   \
     finer ? finer : coarse, !finer, coarse)                                                        \
-  /* Nested start: computes b and bounds, or links, of the coarse problem from the problem. */     \
+  /* Nested start, from the problem: coarsen_data computes b and bounds of the coarse problem,     \
+   * coarsen_links its links, diagonal and mask. */                                                \
   X(coarsen_data,                                                                                  \
     (const cvtm_grid_top *top, const cvtm_grid_top *coarse, const cvtm_grid_level *level),         \
     level->width, level->height, cvtm_grid_coarsen_data, top->problem, coarse->problem, level)     \
@@ -217,7 +219,8 @@ typedef struct cvtm_grid_table {
   cvtm_status (*begin_iteration)(const cvtm_grid_top *top, const cvtm_grid_stop_rule *rule);
   /* Sets a new limit after the last limit of iterations has been reached. */
   cvtm_status (*raise_limit)(const cvtm_grid_top *top, int64_t limit);
-  /* Computes the norms at x and applies the stop rule. counted: x ends an iteration. */
+  /* Computes the norms at x and applies the stop rule. counted: nonzero if x is the result of an
+   * iteration. */
   cvtm_status (*measure)(const cvtm_grid_top *top, int counted);
   /* Makes sweeps of projected SOR. */
   cvtm_status (*smooth)(const cvtm_grid_top *top, int sweeps);

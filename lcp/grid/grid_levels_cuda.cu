@@ -160,7 +160,8 @@ struct quad_operator {
           t.byte(kinds, c, CVTM_GRID_EMPTY) == CVTM_GRID_CONSTANT ? 1 / constant.diagonal : 0.0;
     }
   }
-  /* Loads any stencils; the caller waits for the loads. */
+  /* Loads any stencils. The caller must synchronise the block before a thread reads links of
+   * another. */
   __device__ void load(const quad_place &t, const cvtm_grid_level *level) {
     const int64_t plane = level->width * level->height;
     varying = true;
@@ -323,14 +324,14 @@ __global__ void __launch_bounds__(tile_threads, 2)
   if (changed) tile_operator(t, &level, constant, t.load_bytes(level.kind), &a);
   pdl_wait();
   const bool is_late = !changed || __ldcg(changed);
-  quad_bytes kinds = {{0, 0}}; /* loaded before the data, since the bytes are used later */
+  quad_bytes kinds = {{0, 0}}; /* their load starts first, so that it overlaps that of r */
   if (is_late) kinds = t.load_bytes(level.kind);
   const quad r = t.load(level.r);
   if (is_late) tile_operator(t, &level, constant, kinds, &a);
   quad e;
   const double last = relax_quads<true>(a, r, t.at, &e);
   t.store(level.scratch, e);
-  /* loaded only here, since the sweeps do not need the diagonal and it would occupy registers */
+  /* the diagonal is loaded only here: the sweeps do not need it, and it would occupy registers */
   const quad residual =
       a.varying ? quad_residuals<true>(a, t.load(level.coefficient), r, t.at, e, last)
                 : quad_residuals<false>(a, a.constant_diagonal(constant), r, t.at, e, last);
@@ -398,7 +399,8 @@ __global__ void __launch_bounds__(tile_threads, 2)
 
 /* --- launchers --- */
 
-/* The largest level that loads its operator early: all its tiles run at the same time. */
+/* The largest number of nodes of a level that loads its operator before pdl_wait. All tiles of such
+ * a level run at the same time; of a larger level only the first tiles could load early. */
 constexpr int64_t early_nodes = 1 << 18;
 
 /* The operator of a level at nodes where it is constant. */
@@ -449,10 +451,10 @@ cvtm_status cvtm_grid_prolong_and_post_smooth_tiles(const cvtm_grid_top *top,
 
 /* ------ the tail ------
  *
- * One block computes the tail of the V-cycle, that is, all small levels. A barrier within the block
- * replaces the launches that tiles need for each level and phase. Operators and vectors are in
- * shared memory, each surrounded by zeros. The grid has one block, whatever the limit on blocks,
- * since block barriers separate the levels.
+ * One thread block computes the tail of the V-cycle, that is, all small levels. A barrier within
+ * the block replaces the launches that tiles need for each level and phase. Operators and vectors
+ * are in shared memory, each surrounded by zeros. The launch always has one block, since block
+ * barriers separate the levels.
  *
  * With tiles on all levels a cycle takes 1.15 to 1.6 times as long at 255 x 255, and 1.2 to 1.6
  * times at 1024 x 1024 (H200). */

@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-/* CHUNK: nodes of a chunk; LANES: partial sums along a line, which divides CHUNK */
+/* CHUNK: number of nodes of a chunk; LANES: number of partial sums along a line, which divides
+ * CHUNK */
 enum { CHUNK = 256, LANES = 32 };
 
 /* For lines outside a grid and for absent bounds. */
@@ -128,9 +129,9 @@ CVTM_INLINE double diagonal_at(const stencil *s, int varying, int64_t i) {
 
 /* --- phases --- */
 
-/* With stride 1 this also computes the values of the other colour and drops them, which costs less
- * than skipping them, but reads nodes of this colour on the lines above and below; stride 2 is for
- * lines that another thread writes at the same time. */
+/* Relaxes one colour. With stride 1 it also computes and drops the values of the other colour. That
+ * costs less than skipping them, but reads nodes of this colour on the lines above and below.
+ * Stride 2 is for lines beside which another thread writes these nodes at the same time. */
 CVTM_INLINE void relax_varying(const cvtm_grid_problem *p, int64_t j, int colour, double omega,
                                int64_t stride, int varying) {
   const int64_t w = p->width, odd = (j + colour) & 1;
@@ -354,7 +355,7 @@ CVTM_INLINE void relax_coarse_body(const cvtm_grid_level *c, int64_t y) {
   }
   relax_coarse_node(c, y, 0);
   if (w % 2 == 1) relax_coarse_node(c, y, w - 1);
-  for (int64_t first = 1; first < w - 1; first += CHUNK) { /* odd: chunks end with even nodes */
+  for (int64_t first = 1; first < w - 1; first += CHUNK) { /* an odd `first`, so an even end */
     const int64_t count = chunk_of(first, w - 1), k = y * w + first;
     const coarse_stencil s = coarse_stencil_from(c, y, first);
     double *e = c->e + k;

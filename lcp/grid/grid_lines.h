@@ -19,6 +19,7 @@
   /* Measures the norms at x. */                                                                   \
   X(measure, (const cvtm_grid_problem *p, const double *x, int64_t j, cvtm_grid_norms *sum),       \
     (p, x, j, sum))                                                                                \
+  /* Computes the terms of slope and curvature. */                                                 \
   X(line_search, (const cvtm_grid_problem *p, int64_t j, double *slope, double *curvature),        \
     (p, j, slope, curvature))                                                                      \
   /* Sets the residuals of active nodes to 0. changed[i] = 1 where p->active[i] is out of date;    \
@@ -33,8 +34,9 @@
   /* Coarse levels: relax both colours of line y; set out = r - A e. */                            \
   X(relax_coarse, (const cvtm_grid_level *c, int64_t y), (c, y))                                   \
   X(residual_coarse, (const cvtm_grid_level *c, int64_t y, double *out), (c, y, out))              \
-  /* Bilinear transfers. c->r comes from the residuals of the fine lines 2 y .. 2 y + 2 (NULL      \
-   * outside the grid), c->support_changed from their changes; f->e += interpolated c->e. */       \
+  /* Bilinear transfers. lines: the fine lines 2 y .. 2 y + 2 (NULL outside the grid).             \
+   * restrict_line sets c->r from their residuals, mark_changes sets c->support_changed from their \
+   * changes. prolong adds the interpolated c->e to f->e. */                                       \
   X(restrict_line,                                                                                 \
     (const cvtm_grid_level *c, int64_t fine_width, int64_t fine_height, int64_t y,                 \
      const double *const lines[3]),                                                                \

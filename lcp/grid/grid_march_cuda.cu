@@ -20,7 +20,8 @@ namespace {
 
 /* --- restriction --- */
 
-/* Residuals on a fine line, 0 where active: at the lane's nodes and the next to the east. */
+/* Residuals on a fine line, 0 where active: at the lane's two nodes and at the next node to the
+ * east. */
 struct fine_line {
   double residual[3];
 };
@@ -122,7 +123,7 @@ __device__ unsigned slack_of(const Lines &lines, int j, double x, bool off) {
 }
 
 /* Returns the residuals of line j for the restriction, 0 at active nodes. Stores the flags of
- * active nodes that have changed, and reduces *slack to the least of the line. */
+ * active nodes that have changed, and lowers *slack to the least slack of the line. */
 template <typename Lines>
 __device__ fine_line gather_line(const Lines &lines, const cvtm_grid_level *coarse, int j,
                                  node_pair x, node_pair residual, unsigned *slack) {
@@ -152,7 +153,7 @@ __device__ int64_t slack_place(const strip<interior> &s, int j) {
   return static_cast<unsigned>(j) / slack_lines * strips_of(s.width) + s.across;
 }
 
-/* Restriction to the first coarse level, line by line. */
+/* Restriction to the next coarser level, line by line. */
 template <typename Lines>
 struct restriction {
   const Lines &lines;
@@ -223,9 +224,10 @@ struct loaded_coarse {
   }
 };
 
-/* loaded_coarse through shared memory. Constructed before cached_lines, with which it shares groups
- * of copies. A register would be copied at the end of each round of a march, and the copy waits for
- * the load: a quarter of the time of a march with two sweeps at 4096 x 4096. */
+/* loaded_coarse through shared memory. It is constructed before cached_lines, with which it shares
+ * groups of copies. If a register held the next line, it would be copied at the end of each round
+ * of a march, and this copy would wait for the load. That took a quarter of the time of a march
+ * with two sweeps at 4096 x 4096. */
 template <typename Strip>
 struct cached_coarse {
   const Strip &s;
@@ -508,7 +510,7 @@ __device__ int line_search_unbounded(const strip<interior> &s, const cvtm_grid_p
 
 /* --- launches --- */
 
-constexpr int blocks_per_sm = 4; /* limits the registers of a thread */
+constexpr int blocks_per_sm = 4; /* resident thread blocks; limits the registers of a thread */
 
 constant_operator constant_operator_of(double link, double outer, double mass) {
   constant_operator op = {link, outer, mass, {0, 0, 0}, {0, 0, 0}};
@@ -542,9 +544,10 @@ void with_operator(const cvtm_grid_problem *shape, Launch launch) {
   }
 }
 
-/* The number of lines that each warp owns, chosen such that the blocks run in as few rounds as
- * possible, of full_round blocks each. At most max_lines, since warps that are farther apart do not
- * share the cache. */
+/* The number of lines that each warp owns, chosen such that the thread blocks run in as few rounds
+ * as possible. A round has full_round blocks, that is, blocks_per_sm for each of the 132
+ * multiprocessors of an H200. At most max_lines, since warps that are farther apart do not share
+ * the cache. */
 int lines_of(int64_t width, int64_t height) {
   const int64_t full_round = 528, max_lines = 64;
   const int64_t across = march_blocks(width, height, 1).across;
@@ -592,8 +595,8 @@ __device__ void pre_smooth_strip(const strip<interior> &s, const cvtm_grid_probl
   });
 }
 
-/* From x to d: pre-smoothing, then the active nodes, then the residual on the coarse level.
- * coarse.support_changed must be 0 before. */
+/* Pre-smooths x, and writes it to d; finds the active nodes; restricts the residual to the coarse
+ * level. coarse.support_changed must be 0 before. */
 template <typename Operator>
 __global__ void __launch_bounds__(march_threads, blocks_per_sm)
     pre_smooth_and_restrict_march(const cvtm_grid_problem *problem, Operator op,
@@ -630,7 +633,7 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
   state->curvature = sum[1];
 }
 
-/* From d to x: the step along the correction, then post-smoothing, then norms. */
+/* Moves x, which is in d, along the correction, post-smooths it to x, and computes norms. */
 template <typename Operator>
 __global__ void __launch_bounds__(march_threads, blocks_per_sm)
     post_smooth_and_measure_march(const cvtm_grid_problem *problem, Operator op,
@@ -674,7 +677,9 @@ __global__ void __launch_bounds__(march_threads, blocks_per_sm)
 
 /* --- launchers --- */
 
-/* The number of blocks of the line search: all run at the same time. */
+/* The number of thread blocks of the line search: blocks_per_sm for each of the 132 multiprocessors
+ * of an H200, so that there all can run at the same time. Any number would do: warps take tiles
+ * round-robin. */
 constexpr int search_blocks = 528;
 
 /* The slacks are at the start of top->partial; the partial sums follow. */

@@ -46,7 +46,7 @@ struct node_pair {
 
 __device__ node_pair splat(double value) { return node_pair{value, value}; }
 
-/* The blocks of warps that march down a grid, `lines` lines each: how many side by side, and in
+/* The thread blocks of a march in which each warp has `lines` lines: how many side by side, and in
  * all. */
 struct march_blocks {
   int across, count;
@@ -163,7 +163,8 @@ struct strip {
   }
 };
 
-/* Calls work with a strip. A strip whose warp meets no boundary has a type of its own. */
+/* Calls work(strip), unless the strip is empty. If the warp meets no boundary, the argument has the
+ * type strip<true>. */
 template <typename Work>
 __device__ void for_strip(const strip<> &s, Work work) {
   if (s.is_empty()) return;

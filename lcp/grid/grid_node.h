@@ -95,8 +95,9 @@ CVTM_HD void cvtm_grid_coarse_stencil(const cvtm_grid_level *c, int64_t x, int64
   link[2][2] = cvtm_grid_coarse_link(c, CVTM_GRID_SOUTH_EAST, x, y);
 }
 
-/* The terms of a neighbour sum inside the grid: three nodes of the line above or below, whose
- * middle node has e[k]; the nodes to the west and east of `e`; all eight neighbours. */
+/* The parts of a neighbour sum inside the grid. cvtm_grid_three_points: three nodes of the line
+ * above or below, whose middle node has e[k]; cvtm_grid_two_points: the nodes to the west and east
+ * of `e`; cvtm_grid_nine_point_sum adds the parts of all eight neighbours. */
 CVTM_HD double cvtm_grid_three_points(double west, double middle, double east, const double *e,
                                       int k) {
   return (west * e[k - 1] + middle * e[k]) + east * e[k + 1];
@@ -207,8 +208,8 @@ CVTM_HD double cvtm_grid_coarse_relaxed(const cvtm_grid_level *c, int64_t x, int
   return cvtm_relax(c->r[k] + cvtm_grid_coarse_neighbour_sum(c, c->e, x, y, link), link[1][1], 0.0);
 }
 
-/* Numbers of sweeps on the coarsest level. BOTTOM: the level has at most 3 x 3 nodes.
- * MASS_DOMINATED: it is larger. */
+/* Numbers of sweeps on the coarsest level of cycles. BOTTOM: the level has at most 3 x 3 nodes.
+ * MASS_DOMINATED: it is larger, but its mass dominates its links. */
 enum { CVTM_GRID_BOTTOM_SWEEPS = 8, CVTM_GRID_MASS_DOMINATED_SWEEPS = 2 };
 
 CVTM_HD int cvtm_grid_bottom_sweeps(const cvtm_grid_level *bottom) {
@@ -396,8 +397,8 @@ CVTM_HD double cvtm_grid_basis(const cvtm_grid_level *c, int64_t x, int64_t y, i
 }
 
 /* Restricts the residual to coarse node (x, y), without truncated nodes. Next to a five-point
- * problem it also sets c->support_changed, if active nodes of the support differ from
- * f->problem->active. */
+ * problem it also sets c->support_changed: 1 if active nodes of the support differ from
+ * f->problem->active, else 0. */
 CVTM_HD void cvtm_grid_restrict(const cvtm_grid_finer *f, const cvtm_grid_level *c, int64_t x,
                                 int64_t y) {
   const cvtm_grid_problem *p = f->problem;
@@ -514,8 +515,9 @@ CVTM_HD void cvtm_grid_line_weights_at(const cvtm_grid_finer *f, int64_t i, int6
   cvtm_grid_line_weights(link, vertical, weight);
 }
 
-/* Stores all weights of block (x, y): first of the fine nodes between two parents, then, from
- * these, of the node amid four parents. below_problem: the finer level is p instead of `level`. */
+/* Stores all weights of block (x, y) (see CVTM_GRID_WEIGHTS). Those of the fine nodes between two
+ * parents are computed first, and from them those of the node amid four parents. below_problem: the
+ * finer level is p instead of `level`. */
 CVTM_HD void cvtm_grid_compute_weights(const cvtm_grid_problem *p, const cvtm_grid_level *level,
                                        int below_problem, const cvtm_grid_level *c, int64_t x,
                                        int64_t y) {

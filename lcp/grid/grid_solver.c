@@ -22,18 +22,18 @@ typedef struct cvtm_grid_solver {
     struct cvtm_grid_solver *solver;
     int at;
   } body[CVTM_GRID_MAX_LEVELS]; /* argument of each loop */
-  void *arena, *extra;          /* device memory: for every problem; for varying coefficients */
-  int ready;                    /* nonzero: the coefficients have been set */
-  int linked;                   /* nonzero: the levels have been laid out for arrays of links */
-  int kind;              /* kind of the coefficients for which the loops were recorded; 0: none */
+  void *arena, *extra; /* device memory: arena for every problem, extra for varying coefficients */
+  int ready;           /* nonzero: the coefficients have been set */
+  int linked;          /* nonzero: the levels have been laid out for arrays of links */
+  int kind;            /* kind of the coefficients for which the loops were recorded; 0: none */
   double constant, mass; /* the values of constant coefficients */
 } cvtm_grid_solver;
 
 /* ------ setup: the levels, their memory, and their coefficients ------ */
 
-enum { COARSEST = 3 }; /* nodes per side of the coarsest grid */
+enum { COARSEST = 3 }; /* largest number of nodes per side of the coarsest grid */
 
-/* If the links are below this fraction of the mass, a level needs no coarser level. */
+/* If the links are at most this fraction of the mass, a level needs no coarser level. */
 static const double negligible_links = 1.0 / 16;
 
 /* --- memory --- */
@@ -211,7 +211,7 @@ static cvtm_status lay_out(cvtm_grid_solver *s, int64_t width, int64_t height, d
 enum {
   COARSEST_SWEEPS = 40,     /* on the coarsest problem of the nested start */
   MASS_COARSEST_SWEEPS = 4, /* on the coarsest problem if its mass dominates its links */
-  NESTED_CYCLES = 1,        /* on each level of the nested start */
+  NESTED_CYCLES = 1,        /* cycles on each level of the nested start */
 };
 
 /* --- the V-cycle --- */
