@@ -41,16 +41,16 @@ typedef struct cvtm_sized_figures {
  * depends on the arguments alone. Vertices of the boundary, even those without edges, keep their
  * exact coordinates. Edges are divided into parts of about the wanted length; where no other part
  * of the boundary is near, the division depends only on the ends and the sizes along the edge.
- * Sizes are reduced where edges are shorter or the boundary is narrower; in narrow parts the
- * vertices on both sides alternate. The inside is filled from the boundary by a lattice of
- * equilateral triangles. Its vertices then move to the centroids of their Voronoi cells by the
- * density size^-4 (Du, Faber & Gunzburger 1999), with flips that keep the triangulation constrained
- * Delaunay; vertices are added and removed where edges are too long or too short. Where a vertex
- * has too few triangles or too many, edges are flipped and vertices added or removed if that
- * improves the angles and lengths around it. Finally single vertices move to raise the smallest
- * angles. mesh, regions: as of cvtm_constrained_delaunay.
- * *source (malloc'd, may be NULL): the vertex of the boundary that a vertex of the mesh was, or -1.
- * Fails as cvtm_constrained_delaunay, and with CVTM_ERROR_INPUT if a size is not positive. */
+ * Sizes are reduced where edges are shorter or the boundary is narrower; in narrow parts vertices
+ * move along the edges, are added and removed there, too. The inside is filled from the boundary by
+ * a lattice of equilateral triangles. Its vertices then move to the centroids of their Voronoi
+ * cells by the density size^-4 (Du, Faber & Gunzburger 1999), with flips that keep the
+ * triangulation constrained Delaunay; vertices are added and removed where edges are too long or
+ * too short. Where a vertex has too few triangles or too many, edges are flipped and vertices added
+ * or removed if that improves the angles and lengths around it. Finally single vertices move to
+ * raise the smallest angles. mesh, regions: as of cvtm_constrained_delaunay. *source (malloc'd, may
+ * be NULL): the vertex of the boundary that a vertex of the mesh was, or -1. Fails as
+ * cvtm_constrained_delaunay, and with CVTM_ERROR_INPUT if a size is not positive. */
 cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_options *options,
                             cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
                             cvtm_sized_figures *figures, cvtm_error *error);

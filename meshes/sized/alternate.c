@@ -48,7 +48,7 @@ static int64_t vertex_of(const alternation *a, int32_t e, int64_t k) {
   const int64_t added = a->first[e + 1] - a->first[e], n = z->given->vertex_count;
   if (k > 0 && k <= added) return n + a->first[e] + k - 1;
   double way[2], p[2], q[2];
-  cvtm_sizer_way(z, (int32_t)(n + a->first[e]), way);
+  cvtm_sizer_way(z, e, way);
   point_of(z, ends[0], p);
   point_of(z, ends[1], q);
   const int is_turned = way[0] * (q[0] - p[0]) + way[1] * (q[1] - p[1]) < 0;

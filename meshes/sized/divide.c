@@ -240,9 +240,20 @@ void cvtm_sizer_place(const cvtm_sizer *z, int64_t v, double place[2]) {
     return;
   }
   const cvtm_sized_place *on = &z->places[v - n];
-  const edge_ends ends = ends_of(z, on->edge);
-  const double *p = points + 2 * (int64_t)ends.lower, *q = points + 2 * (int64_t)ends.upper;
-  for (int k = 0; k < 2; ++k) place[k] = fma(on->t, q[k] - p[k], p[k]);
+  cvtm_sizer_point_on(z, on->edge, on->t, place);
+}
+
+void cvtm_sizer_point_on(const cvtm_sizer *z, int32_t edge, double t, double point[2]) {
+  const edge_ends ends = ends_of(z, edge);
+  const double *p = z->given->points + 2 * (int64_t)ends.lower,
+               *q = z->given->points + 2 * (int64_t)ends.upper;
+  for (int k = 0; k < 2; ++k) point[k] = fma(t, q[k] - p[k], p[k]);
+}
+
+double cvtm_sizer_fraction(const cvtm_sizer *z, int32_t edge, double x, double y) {
+  const edge_ends ends = ends_of(z, edge);
+  const double square = ends.dx * ends.dx + ends.dy * ends.dy;
+  return ((x - ends.x) * ends.dx + (y - ends.y) * ends.dy) / square;
 }
 
 cvtm_grid_point cvtm_sizer_round(const cvtm_sizer *z, const double place[2]) {
@@ -250,8 +261,8 @@ cvtm_grid_point cvtm_sizer_round(const cvtm_sizer *z, const double place[2]) {
                            (int32_t)(z->corner[1] / z->step - rint(place[1] / z->step))};
 }
 
-void cvtm_sizer_way(const cvtm_sizer *z, int32_t v, double way[2]) {
-  const edge_ends ends = ends_of(z, z->places[v - z->given->vertex_count].edge);
+void cvtm_sizer_way(const cvtm_sizer *z, int32_t edge, double way[2]) {
+  const edge_ends ends = ends_of(z, edge);
   way[0] = ends.dx;
   way[1] = ends.dy;
 }

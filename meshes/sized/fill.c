@@ -37,7 +37,7 @@ static cvtm_status push_seed(filler *f, int32_t v, double direction) {
 cvtm_status cvtm_sizer_take_vertex(cvtm_sizer *z, int32_t v, double size) {
   if (!cvtm_grow(&z->vertex, sizeof *z->vertex, &z->vertex_capacity, (int64_t)v + 1))
     return cvtm_no_memory(z->error, "the mesh");
-  z->vertex[v] = (cvtm_sized_vertex){.size = size, .at = z->m.grid[v], .degree = 6};
+  z->vertex[v] = (cvtm_sized_vertex){.size = size, .at = z->m.grid[v], .place = -1, .degree = 6};
   return CVTM_OK;
 }
 

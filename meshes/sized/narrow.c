@@ -3,6 +3,9 @@
 #include <math.h>
 
 static const double wide = 1.15; /* edges at a gap may have this multiple of the gap's width */
+/* Relative to the wanted length: at wider gaps vertices do not move along the boundary, at gaps
+ * wider than close_by edges need not be shorter. */
+static const double near = 2, close_by = 0.9;
 
 /* The given edge on which vertex v of the divided boundary lies; -1: v is a given vertex. */
 static int32_t edge_under(const cvtm_sizer *z, int32_t v) {
@@ -30,7 +33,7 @@ static cvtm_status narrow(cvtm_sizer *z, int32_t region, int32_t v, double x, do
   const double mx = 0.5 * (at.x + x), my = 0.5 * (at.y + y);
   const double wanted = cvtm_sizer_at(z, region, mx, my);
   const double size = wide * gap;
-  if (size > 0.9 * wanted) return CVTM_OK;
+  if (size > near * wanted) return CVTM_OK;
   const int32_t corner = common_corner(z, v, w);
   if (corner >= 0) {
     if (!z->is_acute[corner]) return CVTM_OK;
@@ -38,10 +41,11 @@ static cvtm_status narrow(cvtm_sizer *z, int32_t region, int32_t v, double x, do
     const double tip = fmin(cvtm_sizer_given(z, region, c.x, c.y), z->least[corner]);
     if (cvtm_sized_distance(at, c) < 0.45 * tip) return CVTM_OK;
   }
-  ++*found;
   const int32_t beside[2] = {edge_under(z, v), across >= 0 ? across : edge_under(z, w)};
   for (int k = 0; k < 2; ++k)
     if (beside[k] >= 0) z->is_narrow[beside[k]] = 1;
+  if (size > close_by * wanted) return CVTM_OK;
+  ++*found;
   cvtm_status status = cvtm_sizer_add_source(z, at.x, at.y, size);
   return status == CVTM_OK ? cvtm_sizer_add_source(z, x, y, size) : status;
 }

@@ -34,7 +34,7 @@ int cvtm_sizer_colour(cvtm_sizer *z, int with_still) {
   }
   for (int64_t v = 0; v < m->vertex_count; ++v) z->vertex[v].colour = CVTM_SIZED_COLOURS;
   for (int64_t v = z->fixed_count; v < m->vertex_count; ++v) {
-    if (m->at[v] < 0 || (z->vertex[v].is_still && !with_still)) continue;
+    if (m->at[v] < 0 || z->vertex[v].place >= 0 || (z->vertex[v].is_still && !with_still)) continue;
     uint64_t taken = 0;
     int64_t h = m->at[v];
     do {

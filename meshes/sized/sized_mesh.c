@@ -38,6 +38,9 @@ static cvtm_status describe_fixed(cvtm_sizer *z) {
   z->fixed_count = z->parts.vertex_count;
   for (int64_t v = 0; v < z->fixed_count && status == CVTM_OK; ++v)
     status = cvtm_sizer_take_vertex(z, (int32_t)v, INFINITY);
+  for (int64_t k = 0; k < z->added && status == CVTM_OK; ++k)
+    z->vertex[z->given->vertex_count + k].place = (int32_t)k;
+  z->place_count = z->place_capacity = z->added;
   const cvtm_half_edges *m = &z->m;
   for (int64_t h = 0; h < 3 * m->triangle_count && status == CVTM_OK; ++h) {
     const int32_t v = m->corner[h];
@@ -51,8 +54,13 @@ static cvtm_status describe_fixed(cvtm_sizer *z) {
 
 /* Inside the boundary the coordinates are those of the grid. */
 static void place_exactly(const cvtm_sizer *z, int64_t v, double place[2]) {
-  if (v < z->fixed_count) {
+  const int32_t on = z->vertex[v].place;
+  if (v < z->given->vertex_count) {
     cvtm_sizer_place(z, v, place);
+    return;
+  }
+  if (on >= 0) {
+    cvtm_sizer_point_on(z, z->places[on].edge, z->places[on].t, place);
     return;
   }
   place[0] = z->corner[0] + z->step * z->m.grid[v].x;
@@ -70,8 +78,8 @@ static cvtm_status extract(cvtm_sizer *z, cvtm_mesh *mesh, cvtm_regions *regions
     if (m->at[v] < 0) continue;
     from[count] = v < z->given->vertex_count ? (int32_t)v : -1;
     number[v] = (int32_t)count++;
-    figures->on_boundary += v >= z->given->vertex_count && v < z->fixed_count;
-    figures->inside += v >= z->fixed_count;
+    figures->on_boundary += z->vertex[v].place >= 0;
+    figures->inside += v >= z->fixed_count && z->vertex[v].place < 0;
   }
   if (status == CVTM_OK)
     status = cvtm_half_edges_extract(m, number, count, mesh, regions, z->error);
@@ -106,7 +114,7 @@ cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_opti
   status = place_given(&z);
   if (status == CVTM_OK) status = cvtm_sizer_divide(&z);
   if (status == CVTM_OK) status = describe_fixed(&z);
-  if (status == CVTM_OK) (void)cvtm_sizer_slide(&z, slides);
+  if (status == CVTM_OK) (void)cvtm_sizer_slide(&z, slides, 1);
   if (status == CVTM_OK) status = cvtm_sizer_fill(&z);
   if (status == CVTM_OK) status = cvtm_sizer_relax(&z);
   if (status == CVTM_OK) status = extract(&z, mesh, regions, source, &found);

@@ -10,6 +10,7 @@
 typedef struct cvtm_sized_vertex {
   double size; /* wanted length of edges at `at` */
   cvtm_grid_point at;
+  int32_t place;    /* of a vertex on an edge of the boundary: its index in `places`; else -1 */
   uint8_t is_still; /* nonzero: the last move was short, or no better position was found */
   uint8_t colour;
   uint8_t degree;   /* number of triangles that it should have */
@@ -42,11 +43,12 @@ typedef struct cvtm_sizer {
   cvtm_size_tree tree;    /* sizes that the boundary demands */
   double *least;          /* per given vertex: length of its shortest edge */
   uint8_t *is_acute;      /* per given vertex: two edges meet at less than 60 degrees */
-  uint8_t *is_narrow;     /* per given edge: nonzero if a gap beside it has reduced sizes */
+  uint8_t *is_narrow;     /* per given edge: nonzero if another part of the boundary is near it */
 
   /* The divided boundary: the given vertices, then the added ones. */
   int64_t added;
-  cvtm_sized_place *places;
+  cvtm_sized_place *places; /* of vertices inserted while moving, too */
+  int64_t place_count, place_capacity;
   cvtm_boundary parts; /* points: on the grid, y down; edges, left, right */
   int32_t *part_edge;  /* per part: the edge of the given boundary */
 
@@ -147,18 +149,26 @@ cvtm_status cvtm_sizer_alternate(cvtm_sizer *z, int64_t *first);
 /* The coordinates of a vertex of the divided boundary: the doubles of the input or, on an edge, as
  * close to the edge as doubles allow. */
 void cvtm_sizer_place(const cvtm_sizer *z, int64_t v, double place[2]);
+/* The point at the fraction t of an edge, and the fraction of the point of the edge closest to (x,
+ * y) on the grid. */
+void cvtm_sizer_point_on(const cvtm_sizer *z, int32_t edge, double t, double point[2]);
+double cvtm_sizer_fraction(const cvtm_sizer *z, int32_t edge, double x, double y);
 cvtm_grid_point cvtm_sizer_round(const cvtm_sizer *z, const double place[2]);
-/* The vector along the edge of an added vertex, from its lower to its upper end. */
-void cvtm_sizer_way(const cvtm_sizer *z, int32_t v, double way[2]);
-/* Moves vertices along narrow edges, in channels, where that raises the smallest angles. Returns
- * the number of moves. */
-int64_t cvtm_sizer_slide(cvtm_sizer *z, int rounds);
+/* The vector along an edge, from its lower to its upper end. */
+void cvtm_sizer_way(const cvtm_sizer *z, int32_t edge, double way[2]);
+/* Moves vertices along narrow edges where that raises the mean of the smallest angles or, unless
+ * for_mean, the least ones; before vertices are inserted inside, only in channels. Returns the
+ * number of moves. */
+int64_t cvtm_sizer_slide(cvtm_sizer *z, int rounds, int for_mean);
 /* Fills the triangulation with vertices. */
 cvtm_status cvtm_sizer_fill(cvtm_sizer *z);
 /* Colours vertices inside, still ones only if with_still. Returns 0 if memory runs out. */
 int cvtm_sizer_colour(cvtm_sizer *z, int with_still);
 /* Moves, adds and removes vertices. */
 cvtm_status cvtm_sizer_relax(cvtm_sizer *z);
+/* Flips edges, removes and adds vertices where that is better. A vertex is tried again only if a
+ * change near it has been kept. Returns the number of changes. */
+int64_t cvtm_sizer_mend(cvtm_sizer *z);
 /* Raises the smallest angles. */
 cvtm_status cvtm_sizer_raise(cvtm_sizer *z);
 /* Makes room for the data of a new vertex of m, and sets them. */
