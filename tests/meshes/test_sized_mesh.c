@@ -356,6 +356,26 @@ TEST(test_vertices_alternate_across_a_channel) {
   }
 }
 
+/* Channels open into another one: a vertex on its straight side moves opposite to the middle of
+ * each mouth, and the number of vertices there changes. */
+TEST(test_mouths_of_channels) {
+  output out;
+  begin(5);
+  add_rectangle(0, 0, 200, 100);
+  for (int k = 0; k < 9; ++k) {
+    const int32_t first = add_point(10 + 20 * k, 3 + k % 3);
+    (void)add_point(10 + 20 * k, 97 - k % 2);
+    (void)add_point(28 + 20 * k, 97);
+    (void)add_point(28 + 20 * k, 3);
+    close_ring(first, 1, 0);
+  }
+  make(&out);
+  (void)check_triangulation(&out);
+  check_places(&out);
+  assert_true(out.least > 36 && out.first > 41.5 && out.mean > 54.5);
+  discard(&out);
+}
+
 static double size_by_radius(const void *context, int32_t region, double x, double y) {
   (void)region;
   return *(const double *)context * hypot(x, y);
