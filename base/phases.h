@@ -16,11 +16,16 @@
 #define CVTM_HOST_STRUCT(pointer) (pointer)
 #endif
 
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration takes no parentheses. */
 #define CVTM_PHASE_FIELD(name, parameters, ...) cvtm_status(*name) parameters;
 
 /* --- the CPU's side --------------------------------------------------------------------------- */
 
-enum { CVTM_PHASE_FEW = 2048 /* rows that take less time than starting threads */ };
+/* The number of rows that take less time than starting threads; an includer with slow or fast rows
+ * may define another. */
+#ifndef CVTM_PHASE_FEW
+#define CVTM_PHASE_FEW 2048
+#endif
 
 #define CVTM_PHASE_CPU(name, parameters, device, rows, function, ...)                             \
   static cvtm_status name##_cpu parameters {                                                      \
@@ -36,8 +41,14 @@ enum { CVTM_PHASE_FEW = 2048 /* rows that take less time than starting threads *
 
 /* --- the side of CUDA, with base/cuda_utils.h ------------------------------------------------- */
 
-#define CVTM_PHASE_CUDA(name, parameters, device, rows, function, ...)          \
-  cvtm_status name##_cuda parameters {                                          \
-    return launch_rows<function, 256>((device), #name, 0, (rows), __VA_ARGS__); \
+/* As `resident` of for_rows; an includer may define another. */
+#ifndef CVTM_PHASE_RESIDENT
+#define CVTM_PHASE_RESIDENT 0
+#endif
+
+#define CVTM_PHASE_CUDA(name, parameters, device, rows, function, ...)                 \
+  cvtm_status name##_cuda parameters {                                                 \
+    return launch_rows<function, 256, CVTM_PHASE_RESIDENT>((device), #name, 0, (rows), \
+                                                           __VA_ARGS__);               \
   }
 #define CVTM_PHASE_CUDA_NAME(name, ...) name##_cuda,

@@ -307,32 +307,28 @@ CVTM_INLINE void step_part(const cvtm_lbfgsb_arrays *arrays, const double *q, in
   memcpy(result, sums, sizeof sums);
 }
 
-/* Compiles a pass for baseline and for wide vectors; both give the same bits. */
-#define BOTH_WIDTHS(name)                                                                     \
-  static void name##_narrow(const cvtm_lbfgsb_arrays *arrays, const double *q, int64_t first, \
-                            int64_t last, double *result) {                                   \
-    name(arrays, q, first, last, result);                                                     \
-  }                                                                                           \
-  CVTM_WIDE static void name##_wide(const cvtm_lbfgsb_arrays *arrays, const double *q,        \
-                                    int64_t first, int64_t last, double *result) {            \
-    name(arrays, q, first, last, result);                                                     \
-  }
+/* A pass for both widths, which give the same bits. */
+#define DEFINE_PASS(name)                                                               \
+  CVTM_DEFINE_WIDTHS(void, name,                                                        \
+                     (const cvtm_lbfgsb_arrays *arrays, const double *q, int64_t first, \
+                      int64_t last, double *result),                                    \
+                     (arrays, q, first, last, result))
 
-BOTH_WIDTHS(update_part)
-BOTH_WIDTHS(restrict_part)
-BOTH_WIDTHS(step_part)
+DEFINE_PASS(update_part)
+DEFINE_PASS(restrict_part)
+DEFINE_PASS(step_part)
 
 void cvtm_lbfgsb_cpu_pass(int threads, const cvtm_lbfgsb_arrays *arrays, cvtm_lbfgsb_pass pass,
                           const double *q, int entries, double *result) {
   static const struct {
-    part_function narrow, wide;
+    part_function baseline, wide;
   } functions[] = {[CVTM_PASS_START] = {start_part, start_part},
                    [CVTM_PASS_SEARCH] = {search_part, search_part},
-                   [CVTM_PASS_A] = {update_part_narrow, update_part_wide},
-                   [CVTM_PASS_RESTRICT] = {restrict_part_narrow, restrict_part_wide},
-                   [CVTM_PASS_B] = {step_part_narrow, step_part_wide}};
+                   [CVTM_PASS_A] = {update_part_baseline, update_part_wide},
+                   [CVTM_PASS_RESTRICT] = {restrict_part_baseline, restrict_part_wide},
+                   [CVTM_PASS_B] = {step_part_baseline, step_part_wide}};
   reduce(threads, arrays, q, entries,
-         cvtm_has_wide_vectors() ? functions[pass].wide : functions[pass].narrow,
+         cvtm_has_wide_vectors() ? functions[pass].wide : functions[pass].baseline,
          pass == CVTM_PASS_A, result);
 }
 

@@ -392,15 +392,10 @@ CVTM_INLINE void sum_part(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows,
 typedef void (*part_function)(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, int64_t count,
                               double *columns, double *products);
 
-static void sum_part_narrow(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, int64_t count,
-                            double *columns, double *products) {
-  sum_part(arrays, rows, count, columns, products);
-}
-
-CVTM_WIDE static void sum_part_wide(const cvtm_lbfgsb_arrays *arrays, const int32_t *rows,
-                                    int64_t count, double *columns, double *products) {
-  sum_part(arrays, rows, count, columns, products);
-}
+CVTM_DEFINE_WIDTHS(void, sum_part,
+                   (const cvtm_lbfgsb_arrays *arrays, const int32_t *rows, int64_t count,
+                    double *columns, double *products),
+                   (arrays, rows, count, columns, products))
 
 static cvtm_status grow(cvtm_device *device, panels_cpu *own, size_t count) {
   if (count <= own->capacity) return CVTM_OK;
@@ -420,7 +415,7 @@ static cvtm_status cpu_gram(cvtm_device *device, void *own, const cvtm_lbfgsb_ar
   const int wanted = cvtm_device_threads(device);
   const int threads = wanted < parts ? wanted : (int)parts;
   const size_t space = (size_t)(MOST + 1) * BLOCK;
-  const part_function function = cvtm_has_wide_vectors() ? sum_part_wide : sum_part_narrow;
+  const part_function function = cvtm_has_wide_vectors() ? sum_part_wide : sum_part_baseline;
   const cvtm_status status = grow(device, panels, (size_t)parts * each + (size_t)parts * space);
   if (status != CVTM_OK) return status;
   double *columns = panels->partial + (size_t)parts * each;

@@ -563,7 +563,6 @@ static cvtm_status measure_energy_cpu(const cvtm_grid_top *top) {
   }
 CVTM_GRID_NODE_PHASES(NODE_PHASE)
 
-#define NODE_PHASE_NAME(name, ...) .name = name##_cpu,
 const cvtm_grid_table cvtm_grid_table_cpu = {
     .partial_doubles = partial_doubles_cpu,
     .measure_cold_start = measure_cold_start_cpu,
@@ -579,4 +578,4 @@ const cvtm_grid_table cvtm_grid_table_cpu = {
     .coarse_prolong_and_post_smooth = coarse_prolong_and_post_smooth_cpu,
     .prolong_and_correct = prolong_and_correct_cpu,
     .post_smooth_and_measure = post_smooth_and_measure_cpu,
-    CVTM_GRID_NODE_PHASES(NODE_PHASE_NAME)};
+    CVTM_GRID_NODE_PHASES(CVTM_PHASE_CPU_NAME)};

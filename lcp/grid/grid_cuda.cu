@@ -467,7 +467,6 @@ cvtm_status post_smooth_and_measure_cuda(const cvtm_grid_top *top, const cvtm_gr
 
 } /* namespace */
 
-#define NODE_PHASE_NAME(name, ...) name##_cuda,
 const cvtm_grid_table cvtm_grid_table_cuda = {cvtm_grid_partial_doubles_cuda,
                                               measure_cold_start_cuda,
                                               begin_iteration_cuda,
@@ -483,4 +482,4 @@ const cvtm_grid_table cvtm_grid_table_cuda = {cvtm_grid_partial_doubles_cuda,
                                               coarse_prolong_and_post_smooth_cuda,
                                               prolong_and_correct_cuda,
                                               post_smooth_and_measure_cuda,
-                                              CVTM_GRID_NODE_PHASES(NODE_PHASE_NAME)};
+                                              CVTM_GRID_NODE_PHASES(CVTM_PHASE_CUDA_NAME)};

@@ -7,6 +7,7 @@
  * five-point problem, elsewhere by its Galerkin operator. */
 #pragma once
 
+#include "base/phases.h"
 #include "base/portable.h"
 #include "lcp/lcp_solver.h"
 #include "lcp/relax.h"
@@ -177,8 +178,8 @@ typedef struct cvtm_grid_stop_rule {
 } cvtm_grid_stop_rule;
 
 /* X(name, parameters, width, height, function, arguments): the phases that call function(arguments,
- * i, j), a function of grid_node.h, for every node of a width x height grid. Both tables and their
- * phases are generated from this list. */
+ * i, j), a function of grid_node.h, for every node of a width x height grid. The other macros of
+ * base/phases.h apply to this list, too. */
 #define CVTM_GRID_NODE_PHASES(X)                                                                   \
   /* Sets x (d if into_d) to clip(warm ? x : 0). */                                                \
   X(clip_start, (const cvtm_grid_top *top, int warm, int into_d), top->shape->width,               \
@@ -253,12 +254,7 @@ typedef struct cvtm_grid_table {
   cvtm_status (*prolong_and_correct)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
   /* Moves x along d, makes sweeps on x, then does the same as measure(counted). */
   cvtm_status (*post_smooth_and_measure)(const cvtm_grid_top *top, const cvtm_grid_level *coarse);
-
-/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes no parentheses. */
-#define CVTM_GRID_NODE_PHASE(name, parameters, ...) cvtm_status(*name) parameters;
-  CVTM_GRID_NODE_PHASES(CVTM_GRID_NODE_PHASE)
-#undef CVTM_GRID_NODE_PHASE
-  /* NOLINTEND(bugprone-macro-parentheses) */
+  CVTM_GRID_NODE_PHASES(CVTM_PHASE_FIELD)
 } cvtm_grid_table;
 
 extern const cvtm_grid_table cvtm_grid_table_cpu, cvtm_grid_table_cuda;

@@ -691,13 +691,12 @@ CVTM_INLINE void galerkin_body(const cvtm_grid_finer *f, const cvtm_grid_level *
 
 /* --- both widths --- */
 
-#define LINE_FUNCTIONS(name, parameters, arguments)                 \
-  static void name##_baseline parameters { name##_body arguments; } \
-  CVTM_WIDE static void name##_wide parameters { name##_body arguments; }
+#define LINE_FUNCTIONS(name, parameters, arguments) \
+  CVTM_DEFINE_WIDTHS(void, name##_body, parameters, arguments)
 CVTM_GRID_LINE_PHASES(LINE_FUNCTIONS)
 
-#define BASELINE(name, parameters, arguments) .name = name##_baseline,
-#define WIDE(name, parameters, arguments) .name = name##_wide,
+#define BASELINE(name, parameters, arguments) .name = name##_body_baseline,
+#define WIDE(name, parameters, arguments) .name = name##_body_wide,
 static const cvtm_grid_lines baseline = {CVTM_GRID_LINE_PHASES(BASELINE)};
 static const cvtm_grid_lines wide = {CVTM_GRID_LINE_PHASES(WIDE)};
 

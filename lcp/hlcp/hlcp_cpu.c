@@ -90,16 +90,7 @@ static cvtm_status cpu_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   return CVTM_OK;
 }
 
-#define ROW_PHASE(name, parameters, function, ...)                                                 \
-  static cvtm_status cpu_##name parameters {                                                       \
-    const int threads = threads_for(device, arrays->n);                                            \
-    (void)threads;                                                                                 \
-    _Pragma("omp parallel for schedule(static) num_threads(threads)") for (int64_t row = 0;        \
-                                                                           row < arrays->n; ++row) \
-        function(arrays, __VA_ARGS__, row);                                                        \
-    return CVTM_OK;                                                                                \
-  }
-CVTM_HLCP_ROW_PHASES(ROW_PHASE)
+CVTM_HLCP_ROW_PHASES(CVTM_PHASE_CPU)
 
 /* --- Newton's method on a grid -------------------------------------------------------- */
 
@@ -122,7 +113,6 @@ static cvtm_status cpu_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
   return CVTM_OK;
 }
 
-#define ROW_PHASE_NAME(name, ...) .name = cpu_##name,
 const cvtm_hlcp_table cvtm_hlcp_table_cpu = {.automatic_block = 0,
                                              .automatic_blocks = AUTOMATIC_BLOCKS,
                                              .parts = cpu_parts,
@@ -131,4 +121,4 @@ const cvtm_hlcp_table cvtm_hlcp_table_cpu = {.automatic_block = 0,
                                              .correct = cpu_correct,
                                              .pixel_parts = cpu_pixel_parts,
                                              .pixels = cpu_pixels,
-                                             CVTM_HLCP_ROW_PHASES(ROW_PHASE_NAME)};
+                                             CVTM_HLCP_ROW_PHASES(CVTM_PHASE_CPU_NAME)};

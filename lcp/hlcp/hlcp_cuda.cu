@@ -220,11 +220,7 @@ cvtm_status cuda_correct(cvtm_device *device, const cvtm_hlcp_arrays *s) {
   return launch_small<CVTM_HLCP_SMALL_BLOCK>(device, s);
 }
 
-#define ROW_PHASE(name, parameters, function, ...)                                               \
-  cvtm_status cuda_##name parameters {                                                           \
-    return launch_rows<function, block_size>(device, #name, 0, arrays->n, *arrays, __VA_ARGS__); \
-  }
-CVTM_HLCP_ROW_PHASES(ROW_PHASE)
+CVTM_HLCP_ROW_PHASES(CVTM_PHASE_CUDA)
 
 cvtm_status cuda_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
   const int64_t blocks = cuda_pixel_parts(s->links.width, s->links.height);
@@ -234,8 +230,7 @@ cvtm_status cuda_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
 
 }  // namespace
 
-#define ROW_PHASE_NAME(name, ...) cuda_##name,
 const cvtm_hlcp_table cvtm_hlcp_table_cuda = {
     automatic_block,  0,           cuda_parts,
     cuda_residual,    cuda_check,  cuda_correct,
-    cuda_pixel_parts, cuda_pixels, CVTM_HLCP_ROW_PHASES(ROW_PHASE_NAME)};
+    cuda_pixel_parts, cuda_pixels, CVTM_HLCP_ROW_PHASES(CVTM_PHASE_CUDA_NAME)};

@@ -3,6 +3,7 @@
  * remain on the device. */
 #pragma once
 
+#include "base/phases.h"
 #include "base/portable.h"
 #include "lcp/lcp_solver.h"
 #include "lcp/hlcp.h"
@@ -110,19 +111,18 @@ CVTM_HD void cvtm_hlcp_check(cvtm_hlcp_state *state, double squares, double gamm
   state->go_on = state->apply && state->iteration < state->pause_at;
 }
 
-/* X(name, parameters, function, arguments): the phases that call function(arrays, arguments, row)
- * for all rows. */
-#define CVTM_HLCP_ROW_PHASES(X)                                                                  \
-  /* Computes z and w from x, and change[i] = z_i w_i for i < n. */                              \
-  X(finish, (cvtm_device * device, const cvtm_hlcp_arrays *arrays, double *z, double *w),        \
-    cvtm_hlcp_finish_row, z, w)                                                                  \
-  /* Newton: sets out = J v, where column j of the generalised Jacobian J is that of A where     \
-   * x_j > 0, else that of B. */                                                                 \
-  X(apply, (cvtm_device * device, const cvtm_hlcp_arrays *arrays, const double *v, double *out), \
-    cvtm_hlcp_apply_row, v, out)                                                                 \
-  /* Newton: sets inverse_i = 1 / J_ii, or 1 if J_ii is 0. */                                    \
-  X(diagonal, (cvtm_device * device, const cvtm_hlcp_arrays *arrays, double *inverse),           \
-    cvtm_hlcp_diagonal_row, inverse)
+/* A list of phases (base/phases.h) for all rows. */
+#define CVTM_HLCP_ROW_PHASES(X)                                                                   \
+  /* Computes z and w from x, and change[i] = z_i w_i for i < n. */                               \
+  X(finish, (cvtm_device * device, const cvtm_hlcp_arrays *arrays, double *z, double *w), device, \
+    arrays->n, cvtm_hlcp_finish_row, CVTM_HOST_STRUCT(arrays), z, w)                              \
+  /* Newton: sets out = J v, where column j of the generalised Jacobian J is that of A where      \
+   * x_j > 0, else that of B. */                                                                  \
+  X(apply, (cvtm_device * device, const cvtm_hlcp_arrays *arrays, const double *v, double *out),  \
+    device, arrays->n, cvtm_hlcp_apply_row, CVTM_HOST_STRUCT(arrays), v, out)                     \
+  /* Newton: sets inverse_i = 1 / J_ii, or 1 if J_ii is 0. */                                     \
+  X(diagonal, (cvtm_device * device, const cvtm_hlcp_arrays *arrays, double *inverse), device,    \
+    arrays->n, cvtm_hlcp_diagonal_row, CVTM_HOST_STRUCT(arrays), inverse)
 
 typedef struct cvtm_hlcp_table {
   /* If the caller leaves l to the device: automatic_block is the number of rows of a block; if it
@@ -142,12 +142,7 @@ typedef struct cvtm_hlcp_table {
    * by the signs of x, and fills in cvtm_hlcp_pixels.squares. */
   int64_t (*pixel_parts)(int64_t width, int64_t height);
   cvtm_status (*pixels)(cvtm_device *device, const cvtm_hlcp_pixels *pixels);
-
-/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes no parentheses. */
-#define CVTM_HLCP_ROW_PHASE(name, parameters, ...) cvtm_status(*name) parameters;
-  CVTM_HLCP_ROW_PHASES(CVTM_HLCP_ROW_PHASE)
-#undef CVTM_HLCP_ROW_PHASE
-  /* NOLINTEND(bugprone-macro-parentheses) */
+  CVTM_HLCP_ROW_PHASES(CVTM_PHASE_FIELD)
 } cvtm_hlcp_table;
 
 extern const cvtm_hlcp_table cvtm_hlcp_table_cpu, cvtm_hlcp_table_cuda;

@@ -433,13 +433,26 @@ CVTM_HD cvtm_sums cvtm_sum_row(const cvtm_level *level, const cvtm_level *next, 
   }
 }
 
-/* Projected Gauss-Seidel on the vector x + step * direction, which is not stored. x holds the new
- * values in rows below colour_end, and the old x in the other rows. colour_end: the end of the rows
- * of this colour. */
+/* The number of rows of a colour. */
+CVTM_HD int64_t cvtm_colour_rows(const cvtm_level *level, int64_t colour) {
+  return level->colour_start[colour + 1] - level->colour_start[colour];
+}
+
+/* cvtm_relax_row for row k of the colour that begins at row `first`. */
+CVTM_HD void cvtm_relax_colour_row(const cvtm_level *level, cvtm_kernel_flags flags, double omega,
+                                   int64_t first, int64_t k) {
+  (void)cvtm_relax_row(level, flags, omega, first + k);
+}
+
+/* Projected Gauss-Seidel on the vector x + step * direction, which is not stored, for row k of the
+ * colour first .. end - 1. x holds the new values in rows below `end`, and the old x in the other
+ * rows. */
 CVTM_HD void cvtm_relax_along_row(const cvtm_level *level, const double *direction,
-                                  const cvtm_sparse_state *state, int64_t colour_end, int64_t row) {
+                                  const cvtm_sparse_state *state, int64_t first, int64_t end,
+                                  int64_t k) {
+  const int64_t row = first + k;
   const cvtm_split_product product =
-      cvtm_split_row(&level->matrix, level->x, 1, direction, state->step, colour_end, row);
+      cvtm_split_row(&level->matrix, level->x, 1, direction, state->step, end, row);
   const double relaxed = cvtm_relax(level->b[row] - product.others, product.diagonal, 0);
   level->x[row] = cvtm_clip_at(level, row, relaxed);
 }

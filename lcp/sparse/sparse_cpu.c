@@ -1,31 +1,11 @@
+#define CVTM_PHASE_FEW 8192 /* of base/phases.h */
 #include "lcp/sparse/sparse_kernels.h"
 
-/* Loops over fewer rows take less time than starting threads. */
-enum { PARALLEL_ROWS = 8192 };
+CVTM_SPARSE_ROW_PHASES(CVTM_PHASE_CPU)
 
 static int threads_for(const cvtm_device *device, int64_t rows) {
-  return rows < PARALLEL_ROWS ? 1 : cvtm_device_threads(device);
+  return rows < CVTM_PHASE_FEW ? 1 : cvtm_device_threads(device);
 }
-
-/* Runs the statement for rows first .. end - 1 in parallel, then returns from the calling
- * function. */
-#define FOR_ROWS(device, first, end, statement)                                                    \
-  do {                                                                                             \
-    const int64_t end_ = (end);                                                                    \
-    const int threads_ = threads_for(device, end_ - (first));                                      \
-    _Pragma("omp parallel for num_threads(threads_) schedule(static)") for (int64_t row = (first); \
-                                                                            row < end_; ++row) {   \
-      statement;                                                                                   \
-    }                                                                                              \
-    (void)threads_;                                                                                \
-    return CVTM_OK;                                                                                \
-  } while (0)
-
-#define ROW_PHASE(name, parameters, first, end, function, ...) \
-  static cvtm_status name##_cpu parameters {                   \
-    FOR_ROWS(device, first, end, function(__VA_ARGS__, row));  \
-  }
-CVTM_SPARSE_ROW_PHASES(ROW_PHASE)
 
 /* Adds the lanes pairwise. */
 static cvtm_sums join_lanes(cvtm_sums *lanes) {
@@ -91,8 +71,7 @@ static cvtm_status check_cpu(cvtm_device *device, const double *b, const double 
   return CVTM_OK;
 }
 
-#define ROW_PHASE_NAME(name, ...) .name = name##_cpu,
 const cvtm_sparse_table cvtm_sparse_table_cpu = {.sum = sum_cpu,
                                                  .tridiagonal = tridiagonal_cpu,
                                                  .check = check_cpu,
-                                                 CVTM_SPARSE_ROW_PHASES(ROW_PHASE_NAME)};
+                                                 CVTM_SPARSE_ROW_PHASES(CVTM_PHASE_CPU_NAME)};

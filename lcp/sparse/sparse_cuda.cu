@@ -1,3 +1,6 @@
+/* Resident thread blocks per multiprocessor: few enough to leave registers for a batch. */
+#define CVTM_PHASE_RESIDENT 5
+
 #include "lcp/krylov.h"
 #include "lcp/launch_cuda.h"
 #include "lcp/sparse/sell_kernels.h"
@@ -6,28 +9,9 @@
 namespace {
 
 constexpr int block_size = 256, krylov_block = 128;
-/* Resident thread blocks per multiprocessor: few enough to leave registers for a batch. */
-constexpr int row_blocks = 5, sum_blocks_resident = 4;
+constexpr int sum_blocks_resident = 4; /* as CVTM_PHASE_RESIDENT */
 
-/* The argument of a kernel: a level, which is in host memory, is passed by value. */
-const cvtm_level &kernel_argument(const cvtm_level *level) { return *level; }
-template <typename T>
-T kernel_argument(T value) {
-  return value;
-}
-
-template <auto function, typename... Arguments>
-cvtm_status run_rows(cvtm_device *device, const char *name, int64_t first, int64_t end,
-                     Arguments... arguments) {
-  return launch_rows<function, block_size, row_blocks>(device, name, first, end,
-                                                       kernel_argument(arguments)...);
-}
-
-#define ROW_PHASE(name, parameters, first, end, function, ...)             \
-  cvtm_status name##_cuda parameters {                                     \
-    return run_rows<function>(device, #name, (first), (end), __VA_ARGS__); \
-  }
-CVTM_SPARSE_ROW_PHASES(ROW_PHASE)
+CVTM_SPARSE_ROW_PHASES(CVTM_PHASE_CUDA)
 
 /* --- sums ------------------------------------------------------------------------------ */
 
@@ -149,7 +133,7 @@ cvtm_status check(cvtm_device *device, const double *b, const double *lower, con
                   int64_t count, int64_t *verdict) {
   check_start<<<1, 1, 0, cvtm_cuda_stream(device)>>>(verdict, count);
   CVTM_TRY(cvtm_cuda_launched(device, "check_start"));
-  return run_rows<check_row>(device, "check", 0, count, b, lower, upper, verdict);
+  return launch_rows<check_row, block_size>(device, "check", 0, count, b, lower, upper, verdict);
 }
 
 /* --- colouring, and conversion to slices --- */
@@ -212,9 +196,8 @@ cvtm_status krylov_pass_cuda(cvtm_device *device, const cvtm_krylov_view *view,
 
 }  // namespace
 
-#define ROW_PHASE_NAME(name, ...) name##_cuda,
 extern "C" const cvtm_sparse_table cvtm_sparse_table_cuda = {
-    sum, tridiagonal, check, CVTM_SPARSE_ROW_PHASES(ROW_PHASE_NAME)};
+    sum, tridiagonal, check, CVTM_SPARSE_ROW_PHASES(CVTM_PHASE_CUDA_NAME)};
 
 extern "C" const cvtm_colouring_table cvtm_colouring_table_cuda = {round_cuda};
 

@@ -2,6 +2,7 @@
  * device's stream; the results remain on the device. */
 #pragma once
 
+#include "base/phases.h"
 #include "base/select.h"
 #include "lcp/sparse/row_functions.h"
 
@@ -15,64 +16,64 @@ typedef struct cvtm_tridiagonal {
   double *ratio, *value; /* workspace of the elimination */
 } cvtm_tridiagonal;
 
-/* X(name, parameters, first, end, function, arguments): the phases that call function(arguments,
- * row), a function of one row, for rows first .. end - 1 of a level. Both tables and their phases
- * are generated from this list. */
+/* A list of phases (base/phases.h). */
 #define CVTM_SPARSE_ROW_PHASES(X)                                                                  \
   /* Gauss-Seidel on one colour. */                                                                \
   X(relax,                                                                                         \
     (cvtm_device * device, const cvtm_level *level, cvtm_kernel_flags flags, double omega,         \
      int64_t colour),                                                                              \
-    level->colour_start[colour], level->colour_start[colour + 1], cvtm_relax_row, level, flags,    \
-    omega)                                                                                         \
-  /* Projected Gauss-Seidel, from x + state.step * direction. */                                   \
+    device, cvtm_colour_rows(level, colour), cvtm_relax_colour_row, CVTM_HOST_STRUCT(level),       \
+    flags, omega, level->colour_start[colour])                                                     \
+  /* Projected Gauss-Seidel on one colour, from x + state.step * direction. */                     \
   X(relax_along,                                                                                   \
     (cvtm_device * device, const cvtm_level *level, const double *direction,                       \
      const cvtm_sparse_state *state, int64_t colour),                                              \
-    level->colour_start[colour], level->colour_start[colour + 1], cvtm_relax_along_row, level,     \
-    direction, state, level->colour_start[colour + 1])                                             \
+    device, cvtm_colour_rows(level, colour), cvtm_relax_along_row, CVTM_HOST_STRUCT(level),        \
+    direction, state, level->colour_start[colour], level->colour_start[colour + 1])                \
   /* Sets r = b - A x in the rows below `end`. */                                                  \
   X(residual,                                                                                      \
-    (cvtm_device * device, const cvtm_level *level, cvtm_kernel_flags flags, int64_t end), 0, end, \
-    cvtm_residual_row, level, flags)                                                               \
+    (cvtm_device * device, const cvtm_level *level, cvtm_kernel_flags flags, int64_t end), device, \
+    end, cvtm_residual_row, CVTM_HOST_STRUCT(level), flags)                                        \
   /* Sets y = A x, or 0 in active rows. */                                                         \
-  X(apply, (cvtm_device * device, const cvtm_level *level, const double *x, double *y), 0,         \
-    level->rows, cvtm_apply_row, level, x, y)                                                      \
+  X(apply, (cvtm_device * device, const cvtm_level *level, const double *x, double *y), device,    \
+    level->rows, cvtm_apply_row, CVTM_HOST_STRUCT(level), x, y)                                    \
   /* Recomputes the rows of P'AP that are out of date. */                                          \
   X(galerkin,                                                                                      \
-    (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse, int is_top), 0,       \
-    coarse->rows, cvtm_galerkin_row, fine, coarse, is_top)                                         \
+    (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse, int is_top), device,  \
+    coarse->rows, cvtm_galerkin_row, CVTM_HOST_STRUCT(fine), CVTM_HOST_STRUCT(coarse), is_top)     \
   /* Makes the coarse problem of a correction: P'r, start 0. */                                    \
-  X(restrict_problem, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse), 0, \
-    coarse->rows, cvtm_restrict_row, fine, coarse)                                                 \
+  X(restrict_problem, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse),    \
+    device, coarse->rows, cvtm_restrict_row, CVTM_HOST_STRUCT(fine), CVTM_HOST_STRUCT(coarse))     \
   /* Adds P times the coarse x to x. If masked, active rows are unchanged. */                      \
   X(prolong, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse, int masked), \
-    0, fine->rows, cvtm_prolong_row, fine, coarse, masked)                                         \
+    device, fine->rows, cvtm_prolong_row, CVTM_HOST_STRUCT(fine), CVTM_HOST_STRUCT(coarse),        \
+    masked)                                                                                        \
   /* Sets direction = clip(x + P times the coarse x) - x, or 0 in active rows. */                  \
   X(direction,                                                                                     \
     (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse, double *direction),   \
-    0, fine->rows, cvtm_direction_row, fine, coarse, direction)                                    \
+    device, fine->rows, cvtm_direction_row, CVTM_HOST_STRUCT(fine), CVTM_HOST_STRUCT(coarse),      \
+    direction)                                                                                     \
   /* Nested start: coarsen makes the coarse problem, refine the fine start from its solution. */   \
-  X(coarsen, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse), 0,          \
-    coarse->rows, cvtm_coarsen_row, fine, coarse)                                                  \
-  X(refine, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse), 0,           \
-    fine->rows, cvtm_refine_row, fine, coarse)                                                     \
+  X(coarsen, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse), device,     \
+    coarse->rows, cvtm_coarsen_row, CVTM_HOST_STRUCT(fine), CVTM_HOST_STRUCT(coarse))              \
+  X(refine, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse), device,      \
+    fine->rows, cvtm_refine_row, CVTM_HOST_STRUCT(fine), CVTM_HOST_STRUCT(coarse))                 \
   /* gather sets to[k] = from[order[k]], scatter sets to[order[k]] = from[k]. */                   \
   X(gather,                                                                                        \
     (cvtm_device * device, const double *from, const int32_t *order, int64_t count, double *to),   \
-    0, count, cvtm_gather_row, from, order, to)                                                    \
+    device, count, cvtm_gather_row, from, order, to)                                               \
   X(scatter,                                                                                       \
     (cvtm_device * device, const double *from, const int32_t *order, int64_t count, double *to),   \
-    0, count, cvtm_scatter_row, from, order, to)                                                   \
+    device, count, cvtm_scatter_row, from, order, to)                                              \
   /* Clips every row or, if masked, sets active rows to their bound. */                            \
-  X(clip, (cvtm_device * device, const cvtm_level *level, int masked), 0, level->rows,             \
-    cvtm_clip_row, level, masked)                                                                  \
+  X(clip, (cvtm_device * device, const cvtm_level *level, int masked), device, level->rows,        \
+    cvtm_clip_row, CVTM_HOST_STRUCT(level), masked)                                                \
   /* Sets y = a x + c y. */                                                                        \
   X(combine,                                                                                       \
-    (cvtm_device * device, double a, const double *x, double c, double *y, int64_t count), 0,      \
+    (cvtm_device * device, double a, const double *x, double c, double *y, int64_t count), device, \
     count, cvtm_combine_row, a, x, c, y)                                                           \
   /* Divides y_i by x_i. */                                                                        \
-  X(divide, (cvtm_device * device, const double *x, double *y, int64_t count), 0, count,           \
+  X(divide, (cvtm_device * device, const double *x, double *y, int64_t count), device, count,      \
     cvtm_divide_row, x, y)
 
 typedef struct cvtm_sparse_table {
@@ -91,12 +92,7 @@ typedef struct cvtm_sparse_table {
    * verdict[1] to the first where no x is within the bounds; to `count` if there is none. */
   cvtm_status (*check)(cvtm_device *device, const double *b, const double *lower,
                        const double *upper, int64_t count, int64_t *verdict);
-
-/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes no parentheses. */
-#define CVTM_SPARSE_ROW_PHASE(name, parameters, ...) cvtm_status(*name) parameters;
-  CVTM_SPARSE_ROW_PHASES(CVTM_SPARSE_ROW_PHASE)
-#undef CVTM_SPARSE_ROW_PHASE
-  /* NOLINTEND(bugprone-macro-parentheses) */
+  CVTM_SPARSE_ROW_PHASES(CVTM_PHASE_FIELD)
 } cvtm_sparse_table;
 
 extern const cvtm_sparse_table cvtm_sparse_table_cpu, cvtm_sparse_table_cuda;
