@@ -1,5 +1,6 @@
 #include "cvt/equal_mass/equal_mass_derivative.h"
 
+#include "base/conjugate_gradients.h"
 #include "base/host.h"
 #include "cvt/cell_host.h"
 #include "cvt/equal_mass.h"
@@ -31,14 +32,10 @@ static cvtm_pull_cells cells_of(const cvtm_equal_mass_derivative *e) {
 static const double start_tolerance = 1e-5;
 static const double rounding = 1e-14; /* relative error of a mass that rounding leaves */
 enum { MOST_NEWTON_STEPS = 10, MOST_SOLVER_SWEEPS = 20 };
+/* The reduction of the residual, and how much larger it may be. */
+static const double solver_tolerance = 1e-14, accepted = 1e6;
 
 /* --- K x = b by conjugate gradients ----------------------------------------------------------- */
-
-static double product(const double *a, const double *b, int64_t n) {
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
 
 static void subtract_mean(double *x, int64_t n) {
   double sum = 0;
@@ -46,13 +43,8 @@ static void subtract_mean(double *x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] -= sum / (double)n;
 }
 
-static double diagonal_of(const cvtm_equal_mass_derivative *e, int64_t i) {
-  double sum = 0;
-  for (int64_t k = e->cells.start[i]; k < e->cells.start[i + 1]; ++k) sum += e->coupling[k];
-  return sum;
-}
-
-static void multiply_laplacian(const cvtm_equal_mass_derivative *e, const double *x, double *y) {
+static void multiply_laplacian(const void *context, const double *x, double *y) {
+  const cvtm_equal_mass_derivative *e = context;
   const cvtm_cells *cells = &e->cells;
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < e->count; ++i) {
@@ -63,50 +55,34 @@ static void multiply_laplacian(const cvtm_equal_mass_derivative *e, const double
   }
 }
 
-/* Solves K x = b for x of mean 0, where b has the mean 0, with the diagonal as preconditioner.
- * memory: 5 * count. Returns 0 if there is no solution. */
-static int solve_by_cg(const cvtm_equal_mass_derivative *e, const double *b, double *x,
-                       double *memory) {
-  const int64_t n = e->count, most = MOST_SOLVER_SWEEPS * n + 100;
-  double *residual = memory, *scaled = residual + n, *direction = scaled + n,
-         *image = direction + n;
-  double *inverse = image + n;
-  for (int64_t i = 0; i < n; ++i) {
-    const double diagonal = diagonal_of(e, i);
-    inverse[i] = diagonal > 0 ? 1 / diagonal : 0;
-    x[i] = 0;
-    residual[i] = b[i];
-    direction[i] = scaled[i] = inverse[i] * residual[i];
+/* Divides by the diagonal of K. */
+static void divide_by_diagonal(const void *context, const double *r, double *z) {
+  const cvtm_equal_mass_derivative *e = context;
+  for (int64_t i = 0; i < e->count; ++i) {
+    double diagonal = 0;
+    for (int64_t k = e->cells.start[i]; k < e->cells.start[i + 1]; ++k) diagonal += e->coupling[k];
+    z[i] = diagonal > 0 ? r[i] / diagonal : 0;
   }
-  double energy = product(residual, scaled, n), size = product(residual, residual, n);
-  const double small = 1e-28 * size;
-  for (int64_t step = 0; step < most && size > small; ++step) {
-    multiply_laplacian(e, direction, image);
-    const double curvature = product(direction, image, n);
-    if (!(curvature > 0)) break;
-    for (int64_t i = 0; i < n; ++i) {
-      x[i] += energy / curvature * direction[i];
-      residual[i] -= energy / curvature * image[i];
-      scaled[i] = inverse[i] * residual[i];
-    }
-    const double next = product(residual, scaled, n);
-    for (int64_t i = 0; i < n; ++i) direction[i] = scaled[i] + next / energy * direction[i];
-    energy = next;
-    size = product(residual, residual, n);
-  }
-  subtract_mean(x, n);
-  return size <= 1e12 * small;
 }
 
 /* Solves K x = b - mean(b) for x of mean 0. Overwrites b. */
 static cvtm_status solve_laplacian(const cvtm_equal_mass_derivative *e, double *b, double *x,
                                    cvtm_error *error) {
-  double *memory = malloc(5 * (size_t)e->count * sizeof *memory);
+  const int64_t n = e->count, most = MOST_SOLVER_SWEEPS * n + 100;
+  const cvtm_cg_system system = {.count = n,
+                                 .threads = 1,
+                                 .context = e,
+                                 .multiply = multiply_laplacian,
+                                 .precondition = divide_by_diagonal};
+  double *memory = malloc(3 * (size_t)n * sizeof *memory);
   if (memory == NULL) return cvtm_no_memory(error, "cells of equal mass");
-  subtract_mean(b, e->count);
-  const int good = solve_by_cg(e, b, x, memory);
+  const cvtm_cg_vectors vectors = {x, b, memory, memory + n, memory + 2 * n};
+  subtract_mean(b, n);
+  const cvtm_cg cg = cvtm_cg_solve(&system, &vectors, solver_tolerance,
+                                   most < INT32_MAX ? (int32_t)most : INT32_MAX);
   free(memory);
-  if (good) return CVTM_OK;
+  subtract_mean(x, n);
+  if (cg.square <= accepted * accepted * cg.target) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
                    "the density does not determine the weights of equal masses; is it zero between"
                    " parts of it?");

@@ -395,25 +395,19 @@ static int threads_of(const cvtm_power *power) {
 
 /* --- conjugate gradients ---------------------------------------------------------------- */
 
-static cvtm_status dot_vectors(cvtm_power *power, const double *x, const double *y,
-                               double *result) {
-  cvtm_cvt *cvt = power->cvt;
-  return cvtm_dot(cvt->device, x, y, power->count, result, cvt->workspace, cvt->workspace_bytes);
+static double dot_vectors(const void *context, const double *a, const double *b) {
+  const cvtm_power *power = context;
+  const cvtm_cvt *cvt = power->cvt;
+  double sum = 0;
+  (void)cvtm_dot(cvt->device, a, b, power->count, &sum, cvt->workspace, cvt->workspace_bytes);
+  return sum;
 }
 
-/* product = the matrix of couplings times the direction. */
-static void multiply_couplings(cvtm_power *power) {
+/* Multiplies by the matrix of couplings. */
+static void multiply_couplings(const void *context, const double *x, double *y) {
+  const cvtm_power *power = context;
 #pragma omp parallel for num_threads(threads_of(power)) schedule(static)
-  for (int64_t i = 0; i < power->count; ++i)
-    power->product[i] = cvtm_power_apply_row(power, power->direction, i);
-}
-
-static void move_along(cvtm_power *power, double alpha) {
-#pragma omp parallel for num_threads(threads_of(power)) schedule(static)
-  for (int64_t i = 0; i < power->count; ++i) {
-    power->step[i] += alpha * power->direction[i];
-    power->residual[i] -= alpha * power->product[i];
-  }
+  for (int64_t i = 0; i < power->count; ++i) y[i] = cvtm_power_apply_row(power, x, i);
 }
 
 /* The number of threads for the rows of a level. */
@@ -449,10 +443,13 @@ static void solve_coarsest(const cvtm_power_hierarchy *h) {
   }
 }
 
-/* Computes the preconditioned residual by a V-cycle. */
-static void precondition(cvtm_power *power) {
+/* A V-cycle. r and z are the right side and the correction of the finest level. */
+static void precondition(const void *context, const double *r, double *z) {
+  const cvtm_power *power = context;
   const cvtm_power_level *level = power->hierarchy.level;
   const int32_t last = power->hierarchy.levels - 1;
+  (void)r;
+  (void)z;
 #pragma omp parallel for num_threads(threads_of(power)) schedule(static)
   for (int64_t i = 0; i < power->count; ++i) cvtm_power_begin_cycle(level, i);
   for (int32_t l = 0; l < last; ++l) go_down(power, &level[l], &level[l + 1]);
@@ -462,40 +459,23 @@ static void precondition(cvtm_power *power) {
   go_up(power, level, NULL);
 }
 
-static void update_direction(cvtm_power *power, double beta) {
-#pragma omp parallel for num_threads(threads_of(power)) schedule(static)
-  for (int64_t i = 0; i < power->count; ++i)
-    power->direction[i] = power->preconditioned[i] + beta * power->direction[i];
-}
-
 static cvtm_status solve_cpu(cvtm_power *power, double tolerance, int32_t max_iterations) {
-  cvtm_cvt *cvt = power->cvt;
-  double sum = 0, product = 0, square = 0;
-  cvtm_status status = cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, power->deficit, power->count, &sum,
-                                   cvt->workspace, cvt->workspace_bytes);
-  for (int64_t i = 0; i < power->count; ++i) {
-    power->step[i] = 0;
-    power->direction[i] = 0;
+  const cvtm_cvt *cvt = power->cvt;
+  const cvtm_cg_system system = {.count = power->count,
+                                 .threads = threads_of(power),
+                                 .context = power,
+                                 .multiply = multiply_couplings,
+                                 .precondition = precondition,
+                                 .dot = dot_vectors};
+  const cvtm_cg_vectors vectors = {power->step, power->residual, power->preconditioned,
+                                   power->direction, power->product};
+  double sum = 0;
+  CVTM_TRY(cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, power->deficit, power->count, &sum,
+                       cvt->workspace, cvt->workspace_bytes));
+  for (int64_t i = 0; i < power->count; ++i)
     power->residual[i] = power->deficit[i] - sum / (double)power->count;
-  }
-  precondition(power);
-  update_direction(power, 0);
-  if (status == CVTM_OK)
-    status = dot_vectors(power, power->residual, power->preconditioned, &square);
-  cvtm_cg cg = cvtm_cg_begin(square, tolerance, max_iterations);
-  while (status == CVTM_OK && cg.running) {
-    multiply_couplings(power);
-    status = dot_vectors(power, power->direction, power->product, &product);
-    cvtm_cg_set_alpha(&cg, product);
-    move_along(power, cg.alpha);
-    precondition(power);
-    if (status == CVTM_OK)
-      status = dot_vectors(power, power->residual, power->preconditioned, &square);
-    cvtm_cg_set_beta(&cg, square);
-    update_direction(power, cg.beta);
-  }
-  *power->iterations = cg.iteration;
-  return status;
+  *power->iterations = cvtm_cg_solve(&system, &vectors, tolerance, max_iterations).iteration;
+  return CVTM_OK;
 }
 
 CVTM_POWER_PHASES(CVTM_PHASE_CPU)

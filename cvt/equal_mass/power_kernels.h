@@ -2,8 +2,8 @@
  * Newton's method for the weights, and the phases that differ between devices. */
 #pragma once
 
+#include "base/conjugate_gradients.h"
 #include "base/phases.h"
-#include "cvt/equal_mass/conjugate_gradients.h"
 #include "cvt/evaluate_kernels.h"
 #include "cvt/equal_mass/hierarchy.h"
 #include "cvt/equal_mass/power_cell.h"

@@ -7,6 +7,7 @@
  * spline meets its segment, except near the ends of the segment. Junctions stay in their squares
  * between four centres. So no arcs cross, whatever the spline does: within a square the arcs join
  * points on its sides in the same order as before. */
+#include "base/conjugate_gradients.h"
 #include "base/geometry.h"
 #include "meshes/domain/contour_steps.h"
 
@@ -32,9 +33,9 @@ typedef struct fit {
   int64_t regions;
   int32_t *left,
       *right; /* per edge: the index of the region there; `regions` if that has no wanted area */
-  double *weight;                                      /* per coordinate: 0 if it does not move */
-  double *move;                                        /* per coordinate */
-  double *error, *step, *residual, *direction, *image; /* per region, and one more */
+  double *weight;                           /* per coordinate: 0 if it does not move */
+  double *move;                             /* per coordinate */
+  double *error, *step, *direction, *image; /* per region, and one more */
 } fit;
 
 static int64_t find_region(const int32_t *regions, int64_t count, int32_t wanted) {
@@ -91,38 +92,25 @@ static void find_changes(const fit *f, double *changes) {
   changes[f->regions] = 0;
 }
 
-static double dot_product(const double *a, const double *b, int64_t count) {
-  double sum = 0;
-  for (int64_t k = 0; k < count; ++k) sum += a[k] * b[k];
-  return sum;
-}
-
 /* ---- The steps ---- */
 
-/* Solves, by conjugate gradients, for the multipliers whose movement removes the errors of the
- * areas. The matrix is the Laplacian of the graph of neighbouring regions, with `damping`. */
+/* Multiplies by the Laplacian of the graph of neighbouring regions, with `damping`. */
+static void multiply_regions(const void *context, const double *x, double *y) {
+  const fit *f = context;
+  find_move(f, x);
+  find_changes(f, y);
+  for (int64_t r = 0; r < f->regions; ++r) y[r] += damping * x[r];
+}
+
+/* Solves for the multipliers whose movement removes the errors of the areas. */
 static void solve_for_multipliers(const fit *f) {
   const int64_t n = f->regions;
-  memset(f->step, 0, ((size_t)n + 1) * sizeof *f->step);
-  memcpy(f->residual, f->error, ((size_t)n + 1) * sizeof *f->residual);
-  memcpy(f->direction, f->error, ((size_t)n + 1) * sizeof *f->direction);
-  double now = dot_product(f->residual, f->residual, n);
-  const double wanted = now * residual_reduction * residual_reduction;
-  for (int k = 0; k < FIT_ITERATIONS && now > wanted; ++k) {
-    find_move(f, f->direction);
-    find_changes(f, f->image);
-    for (int64_t r = 0; r < n; ++r) f->image[r] += damping * f->direction[r];
-    const double curvature = dot_product(f->direction, f->image, n);
-    if (!(curvature > 0)) return;
-    const double length = now / curvature;
-    for (int64_t r = 0; r < n; ++r) {
-      f->step[r] += length * f->direction[r];
-      f->residual[r] -= length * f->image[r];
-    }
-    const double next = dot_product(f->residual, f->residual, n);
-    for (int64_t r = 0; r < n; ++r) f->direction[r] = f->residual[r] + next / now * f->direction[r];
-    now = next;
-  }
+  const cvtm_cg_system system = {
+      .count = n, .threads = 1, .context = f, .multiply = multiply_regions};
+  const cvtm_cg_vectors vectors = {
+      .x = f->step, .r = f->error, .d = f->direction, .product = f->image};
+  f->step[n] = f->direction[n] = 0;
+  (void)cvtm_cg_solve(&system, &vectors, residual_reduction, FIT_ITERATIONS);
 }
 
 /* Moves the points; a coordinate that reaches its bound is fixed from then on. */
@@ -168,7 +156,7 @@ static double find_errors(const fit *f, const double *areas) {
 cvtm_status cvtm_fit_areas(const cvtm_area_map *map, const int32_t *regions, const double *areas,
                            int64_t region_count, double *worst, cvtm_error *error) {
   const size_t n = (size_t)map->point_count, rows = (size_t)region_count + 1;
-  double *memory = malloc((4 * n + 5 * rows) * sizeof *memory);
+  double *memory = malloc((4 * n + 4 * rows) * sizeof *memory);
   int32_t *sides = malloc((2 * (size_t)map->edge_count + 1) * sizeof *sides);
   *worst = 0;
   cvtm_status status = CVTM_OK;
@@ -186,8 +174,7 @@ cvtm_status cvtm_fit_areas(const cvtm_area_map *map, const int32_t *regions, con
              vectors,
              vectors + rows,
              vectors + 2 * rows,
-             vectors + 3 * rows,
-             vectors + 4 * rows};
+             vectors + 3 * rows};
     for (int64_t e = 0; e < map->edge_count; ++e) {
       f.left[e] = (int32_t)find_region(regions, region_count, map->left[e]);
       f.right[e] = (int32_t)find_region(regions, region_count, map->right[e]);
