@@ -28,11 +28,11 @@ enum {
 
 static_assert(TILE == WARP, "a lane has a row of a tile");
 
-/* The number of warps of a block that shares a problem: as many as the registers allow.
- * column_blocks: the number of blocks of 8 columns of Y. */
+/* The number of warps of a thread block that shares a problem: as many as the registers allow.
+ * column_blocks: the number of groups of 8 columns of Y. */
 constexpr int warps_for(int column_blocks) { return column_blocks == 1 ? 16 : 8; }
 
-/* The number of blocks of 8 columns of Y. */
+/* The number of groups of 8 columns of Y. */
 static inline int column_blocks(int m) { return (m - 1) / COLUMNS + 1; }
 
 /* The number of tiles of a warp in shared memory. large: the device has as much shared memory as
@@ -84,7 +84,7 @@ static inline size_t shared_bytes(const cvtm_lbfgsb_arrays *all, int warps, int 
   return sizeof(shared_memory) + (larger > decision ? larger : decision);
 }
 
-/* The blocks that share a problem, and the index of this block among them. */
+/* The thread blocks that share a problem, and the index of this block among them. */
 struct block_group {
   int64_t block, blocks;
 };
@@ -154,11 +154,11 @@ static __device__ void wait_for_tile() {
   __syncwarp();
 }
 
-/* The blocks that share a problem. A cooperative kernel does a round: all blocks pass over the
- * rows, and block 0 decides between two passes while the others wait. Every reduction has a fixed
- * order: n and the number of blocks alone determine which warp has which tiles, and blocks are
- * combined in the order of their indices. In a batch each problem has one block, which waits for no
- * other. */
+/* The thread blocks that share a problem. A cooperative kernel does a round: all blocks pass over
+ * the rows, and block 0 decides between two passes while the others wait. Every reduction has a
+ * fixed order: n and the number of blocks alone determine which warp has which tiles, and blocks
+ * are combined in the order of their indices. In a batch each problem has one block, which waits
+ * for no other. */
 
 /* --- the barrier ----------------------------------------------------------------------------- */
 

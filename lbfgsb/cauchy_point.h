@@ -31,8 +31,9 @@ CVTM_HD void cvtm_lbfgsb_start_walk(cvtm_lane_group group, cvtm_lbfgsb_state *st
   cvtm_lanes_sync();
 }
 
-/* The minimiser of the model on the ray that extends the segment beginning at t: t - f' / f''. If
- * few variables still move, `second`, f'', consists of rounding errors; it must stay positive. */
+/* The minimiser of the model on the ray that extends the segment beginning at t: t - f' / f''.
+ * first, second: f' and f''. If few variables still move, f'' may consist of rounding errors, so it
+ * is kept positive. */
 CVTM_HD double cvtm_lbfgsb_ray_minimum(const cvtm_lbfgsb_state *state, double t, double dd,
                                        double first, double second) {
   const double least = DBL_EPSILON * state->walk_second;

@@ -2,11 +2,11 @@
  * a window of breakpoints at a time.
  *
  * If a history has at most SYSTEM_PAIRS pairs, one warp solves the subspace problem and another
- * warp computes the curvature. Each eliminates in a symmetric matrix, whose first half is negative
- * definite and whose Schur complement is positive definite, so no interchanges are needed. Longer
- * histories use the Cholesky factorisations in subspace.h and limited_memory.h; the pivots here are
- * the squares of the pivots there. With these factorisations for short histories, too, an iteration
- * would take 1.15 times as long at n = 10^4 and at 10^5 (H200). */
+ * warp computes the curvature. Each eliminates in a symmetric matrix. No interchanges are needed,
+ * since the leading half of the matrix is negative definite and its Schur complement is positive
+ * definite. Longer histories use the Cholesky factorisations in subspace.h and limited_memory.h;
+ * the pivots here are the squares of the pivots there. With these factorisations for short
+ * histories, too, an iteration would take 1.15 times as long at n = 10^4 and at 10^5 (H200). */
 #pragma once
 
 #include "lbfgsb/blocks_cuda.h"
@@ -24,9 +24,9 @@ struct warp_system {
   double inverse;     /* 1 / pivot of the row, after its elimination */
 };
 
-/* The entries of a system: of_yy yy_pq - d_p (d_p only on the diagonal) for Y and Y, and of_ss
- * ss_pq for S and S; for s_p and y_q of_younger sy_pq if p is younger than q, else of_older sy_pq.
- * A value with the factor 0 may be NaN. */
+/* The entries of a system. Y and Y: of_yy yy_pq, minus d_p on the diagonal. S and S: of_ss ss_pq.
+ * s_p and y_q: of_younger sy_pq if p is younger than q, else of_older sy_pq. A value with the
+ * factor 0 may be NaN. */
 struct system_entries {
   const double *yy, *ss, *sy; /* sy: row length `row` */
   const double *d;            /* a square matrix with d on its diagonal */

@@ -221,7 +221,8 @@ static int next_breakpoint(executor on, double *t) {
 
 cvtm_status cvtm_divided_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
                                const cvtm_lbfgsb_state *first) {
-  cvtm_status status = cvtm_device_synchronize(device); /* the device fills `model` */
+  /* waits until the device has zeroed `model`, which the host uses from here on */
+  cvtm_status status = cvtm_device_synchronize(device);
   const executor on = {arrays, device, 0, &status, NULL};
   (void)m;
   *arrays->state = *first;
@@ -309,7 +310,8 @@ const cvtm_lbfgsb_share *cvtm_divided_share(const cvtm_divided *divided) { retur
 
 int64_t cvtm_divided_own_blocks(const cvtm_divided *divided) { return divided->own_blocks; }
 
-/* The numbers about its share that each rank sends. */
+/* The numbers about its share that each rank sends: a cvtm_lbfgsb_share, and whether the rank has
+ * memory for it. FACTS is their number. */
 enum { FIRST, COUNT, TOTAL, FITS, FACTS };
 
 static cvtm_status check_shares(cvtm_device *device, const double *facts, int ranks) {

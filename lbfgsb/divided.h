@@ -36,7 +36,8 @@ typedef struct cvtm_divided_table {
   /* Enqueues the computation of this rank's records; rows are numbered over all ranks. */
   cvtm_status (*pass)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
                       const cvtm_divided_pass *pass, double *records);
-  /* Sets total to the records of all blocks, combined in the order of the blocks. Waits. */
+  /* Sets total to the records of all blocks, combined in the order of the blocks. Waits for the
+   * device. */
   cvtm_status (*combine)(cvtm_device *device, const cvtm_divided_pass *pass, const double *records,
                          double *total);
   /* Sets the trial point to x + step d, projected onto the box. */
@@ -45,7 +46,7 @@ typedef struct cvtm_divided_table {
    * NULL: no pass is speculative. */
   cvtm_status (*commit)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays);
   /* Reads the rows of W and g to w[r * (2m + 1) ..] on the host, for at most CVTM_DIVIDED_BATCH
-   * rows, listed in device memory. Waits. */
+   * rows, listed in device memory. Waits for the device. */
   cvtm_status (*read_rows)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
                            const int32_t *rows, int count, double *w);
 } cvtm_divided_table;

@@ -219,7 +219,7 @@ static const void *find_products(int m) {
   return reinterpret_cast<const void *>(found);
 }
 
-/* Runs a pass over the chunks of `blocks` blocks. */
+/* Runs a pass over `blocks` blocks of rows, with a block of threads for each chunk. */
 static cvtm_status launch(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
                           const pass_inputs *inputs, int64_t blocks) {
   const int m = inputs->state.history;

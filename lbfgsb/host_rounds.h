@@ -7,7 +7,8 @@
 #include "lbfgsb/lbfgsb_state.h"
 #include "lbfgsb/rows.h"
 
-/* The breakpoints of a window in the order of (t, row), and the position of next_breakpoint. */
+/* The breakpoints of a window in the order of (t, row), and the position of next_breakpoint.
+ * panels.c and divided.c read them in batches. */
 typedef struct host_window {
   int64_t count;     /* number of breakpoints of this process; on the CPU: in the heap */
   int64_t first;     /* index of the first breakpoint of the batch */
@@ -62,7 +63,7 @@ static int is_decider(executor on) {
   return 1;
 }
 
-/* Computes g'd at the trial point; 0 after a pause, when the line search has ended. */
+/* Computes g'd at the trial point; 0 if a stopped run resumes, which has no trial point. */
 static double search_slope(executor on) {
   double *sums = on.arrays->reduced;
   if (on.arrays->state->phase == (int)CVTM_PHASE_RESUME) return 0.0;

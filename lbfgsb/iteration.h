@@ -54,8 +54,8 @@ CVTM_PHASE void find_coefficients(executor on);
 /* Walks through a window of the breakpoints on the projected gradient path. Then finds the exact
  * Cauchy point and the subspace minimiser, or asks for another window. */
 CVTM_PHASE void walk_breakpoints(executor on);
-/* Removes the rows with 0 < t_i <= t^c from the sums by a pass over these rows, if there are
- * several. Then solves the subspace problem. */
+/* Called if there are several rows with 0 < t_i <= t^c. Removes them from the sums by a pass over
+ * these rows, and solves the subspace problem. */
 CVTM_PHASE void restrict_rows(executor on);
 /* Pass B: computes d from t^c and q, and the trial point x + d. Starts the line search if d is a
  * descent direction; else asks for truncate_direction or, without a history, stops. */
@@ -67,7 +67,8 @@ CVTM_PHASE void move_trial_point(executor on);
 
 /* --- decisions between two passes: by one thread on the CPU, by block 0 on CUDA -------------- */
 
-/* Nonzero for the threads of serial decisions: warp 0 of block 0, or the thread on the CPU. */
+/* Nonzero for the threads that make the serial decisions: warp 0 of block 0, or the thread on the
+ * CPU. */
 CVTM_PHASE int is_decider(executor on);
 /* Stores the results of pass A, records the new point, applies the stopping tests. */
 CVTM_PHASE void take_point(executor on);

@@ -13,8 +13,8 @@ CVTM_API_BEGIN
 enum { CVTM_LBFGSB_MAX_HISTORY = 128 };
 
 /* Enqueues an evaluation on `stream` (cudaStream_t, NULL on the CPU): reads x[n], writes f[0] = the
- * value, g[n] = the gradient, all in device memory. The caller may write any number to f[1], which
- * becomes `measure` in the records. A batch of p problems is evaluated together: x[p][n], f[p][2],
+ * value, g[n] = the gradient, all in device memory. The function may also write any number to f[1],
+ * which is `measure` in the records. A batch of p problems is evaluated together: x[p][n], f[p][2],
  * g[p][n]. The function must not allocate, wait or read results on the host: on CUDA it is captured
  * into a graph once and replayed. If it cannot be captured, the host calls it in every round
  * instead. */
@@ -71,7 +71,8 @@ typedef struct cvtm_lbfgsb_options {
   int64_t max_iterations;    /* 1000 */
   int64_t max_evaluations;   /* 0 */
   double max_seconds;        /* 0 */
-  double gradient_tolerance; /* the run stops when projected_gradient is at most this; 0 */
+  double gradient_tolerance; /* the run stops when projected_gradient is at most this, and always
+                                when it is 0; 0 */
   double decrease_tolerance; /* the run stops when the mean of (f_old - f) / max(|f_old|, |f|) over
                                 the last 10 iterations is at most this. With 0 here and no
                                 gradient_tolerance, it stops when the mean is at most 8 DBL_EPSILON;

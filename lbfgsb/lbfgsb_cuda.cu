@@ -3,8 +3,8 @@
 #include "lbfgsb/lbfgsb_private.h"
 #include "lbfgsb/passes_cuda.h"
 
-/* The blocks that share a problem in a round. COLUMN_BLOCKS: the number of blocks of 8 columns of
- * Y. WARPS: the number of warps of a block. */
+/* The thread blocks that share a problem in a round. COLUMN_BLOCKS: the number of groups of 8
+ * columns of Y. WARPS: the number of warps of a thread block. */
 template <int COLUMN_BLOCKS, int WARPS>
 struct round_executor : block_group {
   explicit __device__ round_executor(block_group on) : block_group(on) {}
@@ -96,7 +96,7 @@ static __device__ void compute_direction(executor on) {
 template <typename executor>
 static __device__ void truncate_direction(executor on) {
   shared_memory *shared = block_memory();
-  sync_blocks(on); /* all blocks have read the sums of the first pass B */
+  sync_blocks(on); /* until all blocks have read the sums of the first pass B */
   pass_b(on, 0);
   decide_in_every_block(on, [&] { cvtm_lbfgsb_decide_fallback(&shared->state, shared->reduced); });
 }
@@ -194,8 +194,9 @@ static int find_warps(const cvtm_lbfgsb_arrays *arrays, int m) {
   return arrays->problems > 1 ? BATCH_WARPS : warps_for(column_blocks(m));
 }
 
-/* Launches the kernel, with `first` set among the arguments. A batch with more problems than a
- * launch can have blocks takes several launches, each with the next problems. */
+/* Launches the kernel. `first` points to one of the arguments, the index of the first problem; the
+ * caller has set it to 0. A batch with more problems than a launch can have blocks takes several
+ * launches, before each of which *first is set. */
 static cvtm_status launch(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
                           const void *kernel, void **arguments, int64_t *first) {
   const int batch = arrays->problems > 1, warps = find_warps(arrays, m);

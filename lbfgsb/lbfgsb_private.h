@@ -7,7 +7,8 @@
 
 CVTM_C_BEGIN
 
-/* The functions that differ between devices. Each enqueues work on the device's stream. */
+/* The functions that differ between devices. `start` and `round` enqueue their work on the device's
+ * stream. */
 typedef struct cvtm_lbfgsb_table {
   /* The number of parts of a pass over n rows, which fixes the order of sums. It depends only on n,
    * on `problems` and on the device. */
@@ -65,7 +66,7 @@ struct cvtm_lbfgsb {
 
 /* The size of W for all problems in bytes. */
 size_t cvtm_lbfgsb_w_bytes(const cvtm_lbfgsb *solver);
-/* The size in bytes of `values`, which the objective writes. */
+/* The size in bytes of arrays.values, the function values that the objective writes. */
 size_t cvtm_lbfgsb_values_bytes(const cvtm_lbfgsb *solver);
 /* Forgets the run: then there is no run to resume, advance or save. */
 void cvtm_lbfgsb_forget_run(cvtm_lbfgsb *solver);

@@ -13,8 +13,9 @@ typedef struct cvtm_lbfgsb_share {
   int64_t first, count, total;
 } cvtm_lbfgsb_share;
 
-/* The number of variables in a block; there are at most 256 blocks. Sums are formed by blocks,
- * which are added in their order, so runs give the same bits for any number of ranks. */
+/* The number of variables in a block; there are at most 256 blocks. A sum is formed for each block,
+ * and the sums of the blocks are added in their order, so runs give the same bits for any number of
+ * ranks. */
 int64_t cvtm_lbfgsb_block(int64_t total);
 /* Creates a solver of one problem with divided variables; at most 20 pairs. The shares are
  * contiguous in the order of the ranks; `first` is a multiple of cvtm_lbfgsb_block(total), `count`

@@ -13,7 +13,11 @@ typedef struct saved_header {
   uint64_t state_bytes;
 } saved_header;
 
-enum { SAVED_VERSION = 5, SAVED_ARRAYS = 11, COMMON_ARRAYS = 4 /* full on every rank */ };
+enum {
+  SAVED_VERSION = 5,
+  SAVED_ARRAYS = 11,
+  COMMON_ARRAYS = 4 /* complete on every rank */
+};
 
 _Static_assert(1 + (int)SAVED_ARRAYS - (int)COMMON_ARRAYS == (int)CVTM_LBFGSB_PIECES,
                "a piece for each divided array");

@@ -117,9 +117,9 @@ size_t cvtm_lbfgsb_values_bytes(const cvtm_lbfgsb *solver) {
 }
 
 /* Zeroes memory that kernels read before they write it: every kernel loads `model` and `sums`, and
- * block 0 combines the partial sums of the blocks in pairs, the last of which may extend beyond the
- * entries of a pass. No result depends on these values, but compute-sanitizer's initcheck would
- * report the reads. */
+ * block 0 combines the partial sums of the thread blocks by pairs of adjacent entries, of which the
+ * last pair may have one entry more than the pass. No result depends on these values, but
+ * compute-sanitizer's initcheck would report the reads. */
 static cvtm_status clear_arrays(cvtm_lbfgsb *solver) {
   const cvtm_lbfgsb_arrays *arrays = &solver->arrays;
   const size_t problems = (size_t)solver->problems;
@@ -360,7 +360,8 @@ void cvtm_lbfgsb_forget_run(cvtm_lbfgsb *solver) {
   memset(solver->states, 0, sizeof *solver->states);
 }
 
-/* Sets *shown and *own to a copy of `array`, allocated at first use; NULL: *shown to NULL. */
+/* Copies `array` to *own, which is allocated at first use, and sets *shown to *own. If `array` is
+ * NULL, sets *shown to NULL. */
 static cvtm_status copy_vector(cvtm_lbfgsb *solver, const double *array, double **own,
                                const double **shown) {
   *shown = NULL;
@@ -427,7 +428,7 @@ cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n) {
   solver->arrays.n = n;
   solver->arrays.block = cvtm_lbfgsb_block(n);
   solver->arrays.parts = solver->table->parts(solver->device, n, 1);
-  /* another number of blocks may share the rows */
+  /* another number of thread blocks may share the rows */
   return cvtm_device_fill(solver->device, solver->arrays.barrier, 0,
                           sizeof *solver->arrays.barrier);
 }

@@ -153,7 +153,7 @@ enum {
   CVTM_MIN_BREAKPOINT = 1, /* A: smallest positive t_i */
   CVTM_MIN_STEP = 1,       /* B: largest step along d within the box */
   CVTM_NEAREST_ROW = 2,    /* A: the row with the smallest positive t_i; -1: several rows */
-  CVTM_MIN_TRUNCATION = 2, /* B: largest step along the unprojected subspace step */
+  CVTM_MIN_TRUNCATION = 2, /* B: largest factor of the unprojected subspace step within the box */
   CVTM_SUM_FREE_GG = 3,    /* A: g'g over the rows with t_i > 0 */
   CVTM_SUM_SLOPE = 3,      /* B and line search: g'd */
   CVTM_SUM_FINITE = 3,     /* start: number of finite bounds */
@@ -256,10 +256,11 @@ CVTM_HD int64_t cvtm_lbfgsb_at(int64_t i, int c, int m) {
 
 /* The arrays of a solver, for the passes on both devices. */
 
-/* The barrier between the blocks that share a problem. Two counters never share a cache line. */
+/* The barrier between the thread blocks that share a problem. An epoch is one use of the barrier;
+ * epochs are numbered from 1. Two counters never share a cache line. */
 typedef struct cvtm_lbfgsb_barrier {
   unsigned arrived, unused_a[31]; /* number of arrivals since the solver was created */
-  unsigned ended, unused_b[31];   /* the latest epoch that block 0 ended */
+  unsigned ended, unused_b[31];   /* the last epoch after which block 0 published a decision */
   unsigned epochs, unused_c[31];  /* number of epochs before this kernel */
 } cvtm_lbfgsb_barrier;
 

@@ -29,7 +29,7 @@ typedef struct cvtm_search {
   double max_step;
   double width, width_before;
   int bracketed;
-  int modified; /* stage 1: the search uses the auxiliary function psi */
+  int modified; /* nonzero: stage 1, which uses the auxiliary function psi */
 } cvtm_search;
 
 /* Nonzero if value is neither infinite nor NaN. */

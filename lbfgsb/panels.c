@@ -211,7 +211,8 @@ static cvtm_lbfgsb_arrays problem_arrays(const cvtm_lbfgsb_arrays *arrays, int64
 
 cvtm_status cvtm_panels_start(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays, int m,
                               const cvtm_lbfgsb_state *first) {
-  cvtm_status status = cvtm_device_synchronize(device); /* the device fills `model` */
+  /* waits until the device has zeroed `model`, which the host uses from here on */
+  cvtm_status status = cvtm_device_synchronize(device);
   for (int64_t p = 0; status == CVTM_OK && p < arrays->problems; ++p) {
     const cvtm_lbfgsb_arrays one = problem_arrays(arrays, p, m);
     const executor on = {&one, device, 0, &status, NULL};
@@ -303,7 +304,8 @@ enum {
 typedef double lanes __attribute__((vector_size(4 * sizeof(double)), may_alias));
 
 typedef struct panels_cpu {
-  double *partial; /* the products of each part of the listed rows, then a block of columns */
+  double *partial; /* the products of each part of the listed rows, then a block of columns for each
+                      part */
   size_t capacity; /* in doubles; grows with the number of listed rows */
 } panels_cpu;
 

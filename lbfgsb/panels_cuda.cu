@@ -13,7 +13,7 @@ enum {
   VECTORS = 3                 /* factors of W'V: g over free rows, s, y */
 };
 
-static constexpr int64_t MAX_BLOCKS = 528; /* limit on the blocks of a pass */
+static constexpr int64_t MAX_BLOCKS = 528; /* limit on the thread blocks of a pass */
 static constexpr int64_t CHUNK = 1 << 16;  /* number of listed rows multiplied together */
 
 struct panels_cuda {

@@ -29,7 +29,7 @@ static __device__ void multiply(double (&c)[4], const double (&a)[4], const doub
 #endif
 }
 
-/* The products of pass A by fragments. Y and S have BLOCKS blocks of 8 columns each. */
+/* The products of pass A by fragments. Y and S have BLOCKS groups of 8 columns each. */
 template <int BLOCKS>
 struct products {
   enum {

@@ -54,7 +54,7 @@ typedef struct cvtm_lbfgsb_inputs {
 
 /* The functions that differ between devices. */
 typedef struct cvtm_lbfgsb_rows_table {
-  /* Checks n variables. lower, upper, scale: n doubles in device memory, or NULL. Enqueued. */
+  /* Enqueues the check of n variables. lower, upper, scale: n doubles in device memory, or NULL. */
   cvtm_status (*check)(cvtm_device *device, const double *lower, const double *upper,
                        const double *scale, int64_t n, cvtm_lbfgsb_inputs *found);
   /* Lists rows in ascending order, and waits for their number. CVTM_ROWS_WINDOW also writes their

@@ -3,8 +3,8 @@
  * of a lane, made from the stored pairs by BFGS updates of theta I (Byrd, Nocedal & Schnabel 1994);
  * so neither the products of pass A nor the small matrices of limited_memory.h are needed, and any
  * history is possible. Sums go over the lanes of a group in a fixed order: the bits of a problem do
- * not depend on the other problems. If groups have 10 lanes, a warp has three, and its last two
- * lanes have no problem. The pairs of a problem are [2m][n]. */
+ * not depend on the other problems. If groups have 10 lanes, a warp has three groups, and its last
+ * two lanes have no problem. The pairs of a problem are stored as [2m][n]. */
 #include "base/cuda_utils.h"
 #include "lbfgsb/blocks_cuda.h"
 #include "lbfgsb/iteration.h"
@@ -26,7 +26,7 @@ struct lane_group {
   int lane, n;
   int first;             /* the lane of the warp at which the group begins */
   unsigned mask;         /* the lanes of the group */
-  double *room;          /* in shared memory, where the lanes tell each other numbers: ROOM rows */
+  double *room;          /* in shared memory: ROOM rows of numbers for the other lanes */
   double *subspace_step; /* of the variable of this lane */
 
   __device__ int is_problem() const { return problem < all.problems; }
@@ -40,8 +40,8 @@ struct lane_group {
     return {0.0, -HUGE_VAL, HUGE_VAL, 1.0, 0.0};
   }
   __device__ double get(double value, int of) const { return __shfl_sync(mask, value, first + of); }
-  /* Numbers of each lane, in rows, that all lanes then read in pairs: this takes fewer instructions
-   * than shuffles, each of which moves half a number. */
+  /* Writes each lane's values to `room`, a row for each value, from which all lanes read them in
+   * pairs. This takes fewer instructions than shuffles, each of which moves half a number. */
   template <typename... Values>
   __device__ const double2 *tell(Values... values) const {
     double *row = room + lane;
@@ -71,7 +71,8 @@ struct lane_group {
   __device__ double least(double value) const {
     return join(value, [](double a, double b) { return fmin(a, b); });
   }
-  /* The product of the matrix and a vector; an element each. */
+  /* Returns the lane's element of the product of a matrix and a vector, of which the lane has a row
+   * and an element. */
   __device__ double multiply(const double (&row)[LANES], double element) const {
     const double2 *told = tell(element);
     double product = 0.0;
@@ -175,8 +176,8 @@ static __device__ double walk_path(const lane_group<LANES> &on, const cvtm_lbfgs
   }
 }
 
-/* Solves a system whose matrix is that of b in the rows and columns of `members` and the identity
- * elsewhere, by elimination below and above the diagonal. Returns 0 if a pivot is not positive or
+/* Solves a system by elimination below and above the diagonal. Its matrix is that of b in the rows
+ * and columns of `members`, and the identity elsewhere. Returns 0 if a pivot is not positive or
  * consists of rounding errors. The registers shift by one column per step. */
 template <int LANES>
 static __device__ int solve(const lane_group<LANES> &on, const double (&b)[LANES], unsigned members,
@@ -235,7 +236,7 @@ static __device__ void find_step(const lane_group<LANES> &on) {
   const double moved = leaves ? to_bound / row.scale : t * d;
   const int stays = is_free && !leaves;
   const unsigned members = __ballot_sync(on.mask, stays) >> on.first;
-  const double gradient = row.g + on.multiply(b, moved); /* the model's, at the Cauchy point */
+  const double gradient = row.g + on.multiply(b, moved); /* of the model at the Cauchy point */
   const int solved = solve(on, b, members, stays ? -gradient : 0.0, &step);
   on.decide([&] {
     cvtm_lbfgsb_ask_for_step(state, solved);

@@ -19,7 +19,7 @@ CVTM_HD double cvtm_mean_decrease(const double decrease[CVTM_LBFGSB_WINDOW]) {
   return mean;
 }
 
-/* Nonzero if a norm of the gradient is at most the tolerance. A gradient of 0 always is. */
+/* Nonzero if a norm of the gradient is at most the tolerance. A norm of 0 always is. */
 CVTM_HD int cvtm_gradient_is_small(double norm, double tolerance) { return norm <= tolerance; }
 
 /* Nonzero if tolerance > 0, and the mean decrease over a full window is at most the tolerance. */

@@ -5,8 +5,8 @@
 #include "lbfgsb/limited_memory.h"
 
 /* Removes the rows with 0 < t_i <= t^c, which are fixed at the Cauchy point, from the free set.
- * sums: the result of pass A, with the free rows t_i > 0. rows: on entry these sums over the rows
- * that leave, on return those over the remaining free rows. */
+ * sums: the result of pass A, with the free rows t_i > 0. rows: on entry the same sums over only
+ * the rows that leave the free set; on return the sums with the remaining free rows. */
 CVTM_HD void cvtm_lbfgsb_restrict_sums(cvtm_lane_group group, const cvtm_lbfgsb_state *state,
                                        const cvtm_lbfgsb_layout *layout, const double *sums,
                                        double *rows) {

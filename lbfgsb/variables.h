@@ -63,7 +63,7 @@ CVTM_HD int cvtm_lbfgsb_may_be_less(double slack, double speed, double least) {
   return !(slack > least * speed * (1.0 + 8.0 * DBL_EPSILON));
 }
 
-/* The nearest breakpoint of `nearest` and row i, which must be free. */
+/* The nearer one of `nearest` and the breakpoint of row i, which must be free. */
 CVTM_HD cvtm_lbfgsb_nearest cvtm_lbfgsb_add_breakpoint(const cvtm_lbfgsb_variable *row, int64_t i,
                                                        cvtm_lbfgsb_nearest nearest) {
   if (!cvtm_lbfgsb_may_be_less(cvtm_lbfgsb_slack(row), fabs(row->scale * row->g), nearest.t)) {
@@ -80,7 +80,8 @@ CVTM_HD double cvtm_lbfgsb_projected_gradient(const cvtm_lbfgsb_arrays *arrays,
   return cvtm_lbfgsb_unscaled(arrays, row, fabs(cvtm_clamp(to, row->lower, row->upper) - row->x));
 }
 
-/* --- pass A and the passes like it ------------------------------------------------------------ */
+/* --- pass A, and the rows that a phase selects --------------------------------------------------
+ */
 
 /* The entries of the pair (s, y) in one row. */
 typedef struct cvtm_lbfgsb_pair {
@@ -97,7 +98,7 @@ CVTM_HD cvtm_lbfgsb_pair cvtm_lbfgsb_make_pair(const cvtm_lbfgsb_arrays *arrays,
   return pair;
 }
 
-/* Accepts the trial point in row i. Returns the row of the new pair; *row is at the new point. */
+/* Accepts the trial point in row i. Returns the new pair's entries; *row is at the new point. */
 CVTM_INLINE cvtm_lbfgsb_pair cvtm_lbfgsb_accept_row(const cvtm_lbfgsb_arrays *arrays, int64_t i,
                                                     cvtm_lbfgsb_variable *row) {
   const double x = arrays->trial_x[i], g = arrays->trial_g[i];
@@ -180,7 +181,7 @@ CVTM_HD double cvtm_lbfgsb_direction(const cvtm_lbfgsb_state *state,
   return to - row->x;
 }
 
-/* Pass B: computes d_i, the trial point of step 1, and their entries of the sums. g is in the
+/* Pass B: computes d_i and the trial point of step 1, and adds their terms to the sums. g is in the
  * caller's units; wq and factor are as in cvtm_lbfgsb_direction. */
 CVTM_INLINE void cvtm_lbfgsb_step_row(const cvtm_lbfgsb_arrays *arrays,
                                       const cvtm_lbfgsb_state *state,

@@ -30,8 +30,9 @@ static double sum_of(const double *values, int count) {
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* Adds nodes first .. last of a row, which are not next to the boundary. Inlined for each kind, so
- * that the compiler can vectorise the loop over l. */
+/* Returns the sum of the terms of nodes first .. last of a row, none of which is next to the
+ * boundary, and sets their g. Inlined for each kind, so that the compiler can vectorise the loop
+ * over l. */
 static inline double inner_nodes(cvtm_minpack2_kind kind, const cvtm_minpack2_data *data,
                                  const double *restrict x, double *restrict g, int64_t first,
                                  int64_t last) {
@@ -66,7 +67,8 @@ static double grid_row(const cvtm_minpack2_data *data, const double *x, double *
   return sum;
 }
 
-/* Adds the terms of an atom with all others. Each atom of a pair counts half of its energy. */
+/* Returns the sum of the terms of an atom with all others, and sets its g. Each atom of a pair
+ * counts half of the pair's energy. */
 static inline double atom_row(int dimension, const cvtm_minpack2_data *data, const double *x,
                               double *g, int64_t atom) {
   double sum = 0.0, away[3], slope[3] = {0.0, 0.0, 0.0};

@@ -68,7 +68,7 @@ static __device__ void find_node(const tiling &t, int64_t part, int64_t *i, int6
   *j = (band * across + thread / t.width) * t.rows;
 }
 
-/* Adds, for problem gl1, the terms of the unknowns that this thread has in a part. */
+/* Returns, for problem gl1, the sum of the terms of the unknowns that this thread has in a part. */
 static __device__ double sum_ring(const cvtm_minpack2_data &data, const tiling &t,
                                   const double *__restrict__ x, int64_t part,
                                   double *__restrict__ g) {
@@ -81,7 +81,7 @@ static __device__ double sum_ring(const cvtm_minpack2_data &data, const tiling &
   return value;
 }
 
-/* Adds the nodes of a grid that this thread has in a part. */
+/* Returns the sum of the terms of the grid nodes that this thread has in a part. */
 template <cvtm_minpack2_kind kind>
 static __device__ double sum_nodes(const cvtm_minpack2_data &data, const tiling &t,
                                    const double *__restrict__ x, int64_t part,
@@ -94,8 +94,9 @@ static __device__ double sum_nodes(const cvtm_minpack2_data &data, const tiling 
   return value;
 }
 
-/* Computes the energy of the pairs of ATOMS atoms with all atoms, and the gradient at these ATOMS
- * atoms. All atoms pass through shared memory, THREADS at a time; LANES threads share an atom. */
+/* Returns the thread's share of the energy of the pairs of ATOMS atoms with all atoms, and sets the
+ * gradient at these ATOMS atoms. All atoms pass through shared memory, THREADS at a time; LANES
+ * threads share an atom. */
 template <int dimension>
 static __device__ double sum_pairs(const cvtm_minpack2_data &data, const double *__restrict__ x,
                                    int64_t part, double *__restrict__ g) {

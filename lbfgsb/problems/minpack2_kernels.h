@@ -14,7 +14,8 @@ typedef struct cvtm_minpack2_data {
   int64_t nx, ny; /* number of nodes; gl1 and lj: nx unknowns or atoms, ny = 1 */
   int dimension;
   double hx, hy;
-  double offset; /* value of the triangles with three boundary nodes */
+  double offset; /* constant part of the value. msa: triangles with three boundary nodes; ssc:
+                    boundary nodes */
   /* ept, ssc: weights hy/hx and hx/hy of the differences in x and in y; weight of the load. */
   double weight_x, weight_y, load;
   double t1, t2; /* odc: |gradient| where psi changes its form, mu = 1 and 2 */
