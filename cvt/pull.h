@@ -130,7 +130,7 @@ CVTM_HD void cvtm_pull_shorten(cvtm_pull_segment *s, cvtm_pull_line line) {
     s->t1 = s->t0;
 }
 
-/* Keeps the part of the segment where one coordinate, p + t step, has |p + t step| <= 1/2. */
+/* Keeps the part of the segment where the coordinate p + t step is between -1/2 and 1/2. */
 CVTM_HD void cvtm_pull_shorten_to_pixel(cvtm_pull_segment *s, double p, double step) {
   const double scale = 1 / step, middle = -p * scale, reach = 0.5 * fabs(scale);
   if (step != 0) {

@@ -15,7 +15,8 @@ typedef struct cvtm_power_effort {
 cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **power);
 void cvtm_power_destroy(cvtm_power *power);
 
-/* Enqueues the computation of the sums, couplings and figures of the sites in the plan's tree. */
+/* Enqueues the computation of the moments, couplings and figures of the power cells of the sites in
+ * the plan's tree. */
 cvtm_status cvtm_power_enqueue(cvtm_power *power, const double *weight);
 
 /* Solves the linear system of the last diagram's couplings by cvtm_power_table.solve. First builds
@@ -24,18 +25,18 @@ cvtm_status cvtm_power_enqueue(cvtm_power *power, const double *weight);
 cvtm_status cvtm_power_solve(cvtm_power *power, double tolerance, int32_t max_iterations,
                              int32_t *iterations);
 
-/* Estimates the transport cost of the sites (device memory) without exact masses: changes
- * power->weight until the gain that Newton's method predicts is small compared with the cost, and
- * adds this gain to figures->dual, which is then correct to second order. power->step is the
- * predicted change of the weights, for cvtm_power_table.correct. The plan's sums are those of the
+/* Estimates the transport cost of the sites (device memory) without exact masses. Changes
+ * power->weight until the gain that Newton's method predicts is small compared with the cost. Adds
+ * this gain to figures->dual, which is then correct to second order. power->step is the predicted
+ * change of the weights, for cvtm_power_table.correct. The plan's moments are those of the power
  * cells. *known = 0 if no step brings the masses close enough to the target, so that the cost is
  * unknown. Adds to *effort; errors as cvtm_power_balance. */
 cvtm_status cvtm_power_estimate(cvtm_power *power, const double *sites, cvtm_power_figures *figures,
                                 int *known, cvtm_power_effort *effort);
 
 /* Changes power->weight until no cell's mass is farther than tolerance * target from the target,
- * for the sites (device memory). The plan's sums are then those of the cells. *converged = 0 if no
- * step brings the masses nearer to the target; the weights are then the best found. Adds to
+ * for the sites (device memory). The plan's moments are then those of the power cells. *converged =
+ * 0 if no step brings the masses nearer to the target; the weights are then the best found. Adds to
  * *effort. CVTM_ERROR_INPUT if sites coincide, so that some cells are empty whatever the weights;
  * CVTM_ERROR_EVALUATION if the cost is not finite. */
 cvtm_status cvtm_power_balance(cvtm_power *power, const double *sites, double tolerance,

@@ -77,9 +77,10 @@ struct cvtm_power_table {
   void (*destroy_state)(cvtm_power *power);
   /* Sets sorted_weight, max_weight and slot_of for the plan's tree. */
   cvtm_status (*set_weights)(cvtm_power *power, const double *weight);
-  /* Sets the plan's sums over the power cells, `empty`, and the couplings. *edges must be 0. */
+  /* Sets the plan's moments to those of the power cells, and sets `empty` and the couplings. *edges
+   * must be 0. */
   cvtm_status (*cells)(cvtm_power *power);
-  /* Sets deficit, dual and figures from the sums. */
+  /* Sets deficit, dual and figures from the plan's moments. */
   cvtm_status (*figures)(cvtm_power *power, const double *weight);
   /* Solves the system of the couplings for `step`. The right side is the deficit minus its mean:
    * the system is singular, so the right side must have the mean 0, and the mean of the deficit is

@@ -1,8 +1,8 @@
-/* The polygons of a power diagram on a CUDA device. First the largest weights of the tree's
- * nodes are found, level by level. Then each cell is set by its ring (cvt/rings.h). Cells that
- * cannot be kept are cut out, one per lane, in CVTM_POWER_ROUNDS rounds. If a kept cell still
- * disagrees with a cell that was cut, all cells are cut. A warp always takes the same slots, so
- * that the bits do not depend on the order of the warps. */
+/* The polygons of a power diagram on a CUDA device. First the largest weights of the tree's nodes
+ * are found, level by level. Then each cell is set by its ring (cvt/rings.h). Cells that cannot be
+ * kept are cut out, one per lane, in CVTM_POWER_ROUNDS rounds. If a kept cell still disagrees with
+ * a cell that was cut, all kept cells are cut, too. A warp always takes the same slots, so that the
+ * bits do not depend on the order of the warps. */
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
 

@@ -112,8 +112,8 @@ __device__ double grid_sum(double value, int slot, const cvtm_power_state_cuda &
   return join_block<sum_of>(total, memory);
 }
 
-/* cvtm_power_apply_row for x_i = own and x_j = z_j + beta * last_j, where z is the preconditioned
- * residual. */
+/* Does the work of cvtm_power_apply_row for x_i = own and x_j = z_j + beta * last_j, where z is the
+ * preconditioned residual. */
 __device__ double multiply_next(const cvtm_power &power, const double *last, double beta,
                                 double own, int64_t i) {
   const int32_t first = power.first[i], end = first + power.degree[i];

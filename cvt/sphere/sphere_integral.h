@@ -133,7 +133,8 @@ CVTM_INLINE void cvtm_sphere_add_parts(const cvtm_sphere_map *map, const cvtm_sp
   const double share = 1 / (double)n;
   const double ux = share * (b[0] - a[0]), uy = share * (b[1] - a[1]);
   const double vx = share * (c[0] - a[0]), vy = share * (c[1] - a[1]);
-  /* In row i, triangles with one corner nearest to a alternate with triangles with two. */
+  /* In row i, triangles that point to corner `a` alternate with triangles that point away from
+   * it. */
   for (int32_t i = 0; i < n; ++i) {
     for (int32_t j = 0; j <= 2 * i; ++j) {
       const int32_t m = j / 2, odd = j % 2;

@@ -21,8 +21,8 @@ void cvtm_sphere_defaults(cvtm_sphere_options *options) {
 
 /* --- the start -------------------------------------------------------------------------------- */
 
-/* Finds the integers a >= b >= 0 whose icosahedral grid has the number of points closest to count:
- * 10 (a^2 + a b + b^2) + 2 (Caspar & Klug 1962). */
+/* Finds the integers a >= b >= 0 whose icosahedral grid has a number of points as close as possible
+ * to `count`. The grid has 10 (a^2 + a b + b^2) + 2 points (Caspar & Klug 1962). */
 static void find_grid(int64_t count, int64_t *a, int64_t *b) {
   int64_t best = INT64_MAX;
   for (int64_t i = 1; 10 * i * i + 2 <= 2 * count; ++i) {
