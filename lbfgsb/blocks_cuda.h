@@ -36,7 +36,7 @@ constexpr int warps_for(int column_blocks) { return column_blocks == 1 ? 16 : 8;
 static inline int column_blocks(int m) { return (m - 1) / COLUMNS + 1; }
 
 /* The number of tiles of a warp in shared memory. large: the device has as much shared memory as
- * compute capability 9.0. */
+ * one of compute capability 9.0. */
 static constexpr __host__ __device__ int stages_for(int warps, int large) {
   return warps == BATCH_WARPS || !large ? 1 : STAGES;
 }

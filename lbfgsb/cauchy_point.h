@@ -121,8 +121,8 @@ CVTM_HD void cvtm_lbfgsb_choose_cauchy(cvtm_lbfgsb_state *state, double second) 
 }
 
 /* Sets the approximate Cauchy point, or starts the search for the exact one if t* is beyond the
- * first breakpoint. second: f'', the result of cvtm_lbfgsb_model_curvature, since which `work` must
- * be unchanged. */
+ * first breakpoint. second: f'', the result of cvtm_lbfgsb_model_curvature; `work` must be
+ * unchanged since that call. */
 CVTM_HD void cvtm_lbfgsb_decide_cauchy(cvtm_lane_group group, cvtm_lbfgsb_state *state,
                                        cvtm_lbfgsb_model *model, const cvtm_lbfgsb_work *work,
                                        cvtm_lbfgsb_walk *walk, double second) {

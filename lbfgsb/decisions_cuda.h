@@ -64,7 +64,7 @@ static __device__ __forceinline__ void load_system(const cvtm_lbfgsb_state *stat
   system.diagonal = __shfl_sync(0xffffffffu, diagonal, lane % 16 + 16 * of_s);
 }
 
-/* 1/x: the hardware approximates 20 bits, which a step of third order corrects. */
+/* 1/x. The hardware computes 20 bits; a step of third order adds the rest. */
 static __device__ double reciprocal(double x) {
   double inverse;
   asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(inverse) : "d"(x));

@@ -72,7 +72,7 @@ static cvtm_divided_pass describe_pass(const cvtm_lbfgsb_arrays *arrays, cvtm_lb
 }
 
 /* Sums this rank's blocks, then all blocks; all sums reach the decisions through this function.
- * result: the entries of the pass and, if it has one, the row. */
+ * result: the entries of the pass and, if pass->has_row, the row. */
 static void exchange(executor on, const cvtm_lbfgsb_arrays *seen, const cvtm_divided_pass *pass,
                      double *result) {
   cvtm_divided *d = on.arrays->divided;

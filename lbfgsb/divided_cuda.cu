@@ -1,5 +1,5 @@
-/* The passes of divided.h on CUDA. A block of rows is cut into chunks. A block of threads has a
- * chunk, as it has a problem in a batch. */
+/* The passes of divided.h on CUDA. A block of rows is cut into chunks. A block of threads computes
+ * a chunk as it computes a problem of a batch in lbfgsb_cuda.cu. */
 #include "base/cuda_utils.h"
 #include "lbfgsb/divided.h"
 #include "lbfgsb/passes_cuda.h"

@@ -10,7 +10,7 @@
 /* The breakpoints of a window in the order of (t, row), and the position of next_breakpoint.
  * panels.c and divided.c read them in batches. */
 typedef struct host_window {
-  int64_t count;     /* number of breakpoints of this process; on the CPU: in the heap */
+  int64_t count;     /* number of breakpoints of this process; in lbfgsb_cpu.c: in the heap */
   int64_t first;     /* index of the first breakpoint of the batch */
   int next;          /* index in the batch */
   const double *row; /* row of the last breakpoint: the 2m columns of W, then g, scaled */

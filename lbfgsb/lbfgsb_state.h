@@ -91,10 +91,10 @@ typedef struct cvtm_lbfgsb_state {
   double step, slope; /* the trial step; g'd at the current point */
   double step_cap;    /* the smallest step known to give a value that is not finite */
   int search_evaluations;
-  int search_forced; /* the limit is reached: the search takes its best point */
+  int search_forced; /* nonzero: the limit is reached, so the search takes its best point */
   int search_not_finite;
-  int speculative; /* the last search accepted its first trial, so on CUDA pass A may run together
-                      with the test of the next first trial */
+  int speculative; /* nonzero: the last search accepted its first trial, so on CUDA pass A may run
+                      together with the test of the next first trial */
 
   int64_t recorded; /* number of records written to the mailbox */
 } cvtm_lbfgsb_state;
@@ -135,7 +135,7 @@ typedef struct cvtm_lbfgsb_walk {
   double wc[CVTM_LBFGSB_PAIR], pwc[CVTM_LBFGSB_PAIR]; /* W'(x(t) - x), P W'(x(t) - x) */
 } cvtm_lbfgsb_walk;
 
-/* Workspace of a small problem, in order of age, with rows of `count` entries. */
+/* Workspace for the small matrices, which have rows of `count` entries in order of age. */
 typedef struct cvtm_lbfgsb_work {
   double a[CVTM_LBFGSB_SQUARE], c[CVTM_LBFGSB_SQUARE];
   double b[CVTM_LBFGSB_SQUARE + CVTM_LBFGSB_ORDER];
@@ -167,11 +167,12 @@ enum {
 
 /* The first entry of each group of products of pass A; m is the history. */
 typedef struct cvtm_lbfgsb_layout {
-  int y_s, s_s;   /* [m]: products of each y_p and each s_p with the new s */
-  int wg;         /* [2m]: W'g over free rows */
-  int y_y, s_y;   /* without bounds, [m]: products of each y_p and each s_p with the new y */
-  int yy, ss, sy; /* with bounds: triangles (p >= q) of Y'Y over free and S'S over fixed rows; S'Y
-                     [m x m] over free rows if p is not younger than q, else over fixed */
+  int y_s, s_s; /* [m]: products of each y_p and each s_p with the new s */
+  int wg;       /* [2m]: W'g over free rows */
+  int y_y, s_y; /* without bounds, [m]: products of each y_p and each s_p with the new y */
+  /* With bounds. yy, ss: triangles (p >= q) of Y'Y over free and of S'S over fixed rows. sy: S'Y
+   * [m x m], over free rows if p is not younger than q, else over fixed rows. */
+  int yy, ss, sy;
   int entries;
 } cvtm_lbfgsb_layout;
 

@@ -26,7 +26,7 @@ CVTM_HD void cvtm_lanes_sync(void) {
 #endif
 }
 
-/* 1/sqrt(x), x > 0. On CUDA, a step of third order corrects the hardware's 20 bits. */
+/* 1/sqrt(x), x > 0. On CUDA the hardware computes 20 bits; a step of third order adds the rest. */
 CVTM_HD double cvtm_inverse_sqrt(double x) {
 #ifdef __CUDA_ARCH__
   double root;

@@ -151,7 +151,8 @@ CVTM_HD void cvtm_lbfgsb_decide_search(cvtm_lbfgsb_state *state, const double *v
 }
 
 /* Starts a line search along d with the first trial of L-BFGS-B 3.0: step 1, whose trial point pass
- * B has written; or, at the start of a run without a box, a step with length |step d| = 1. slope:
+ * B has written. In the first search of a run, unless all bounds are finite, the step has length
+ * |step d| = 1 instead; but it is at most `largest`, and at most 1 if a bound is finite. slope:
  * g'd; dd: d'd; largest: the largest step within the box. */
 CVTM_HD void cvtm_lbfgsb_start_search(cvtm_lbfgsb_state *state, double slope, double dd,
                                       double largest) {

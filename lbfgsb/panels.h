@@ -22,8 +22,9 @@ typedef struct cvtm_panels_table {
                       cvtm_lbfgsb_pass pass, const double *q, int entries, double *result);
   /* Sets the trial point to x + step d, projected onto the box. */
   cvtm_status (*move)(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays);
-  /* Computes products over `count` listed rows, on the host. gram[a * 2k + b], a >= b: columns a
-   * and b of [Y S] (k stored pairs, in the order of their columns). wg[2k]: the columns times g. */
+  /* Computes products over `count` listed rows; results are on the host. gram[a * 2k + b], a >= b:
+   * the product of columns a and b of [Y S], which has the k stored pairs in the order of their
+   * columns. wg[2k]: the products of the columns and g. */
   cvtm_status (*gram)(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
                       const int32_t *rows, int64_t count, double *gram, double *wg);
   /* Sets w[r * (2m + 1) ..] to the 2m columns of [Y S], and g, scaled, in each of at most

@@ -73,7 +73,7 @@ static __global__ void __launch_bounds__(THREADS)
   write_figures(own, 0, to);
 }
 
-/* Runs pass A without the products with W. Their factors are stored in `vectors`. */
+/* Runs pass A without the products with W. Stores the factors of these products in `vectors`. */
 static __global__ void __launch_bounds__(THREADS)
     update_kernel(const __grid_constant__ cvtm_lbfgsb_arrays arrays,
                   const __grid_constant__ cvtm_lbfgsb_state state, double *vectors, double *to) {

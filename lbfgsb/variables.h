@@ -80,8 +80,7 @@ CVTM_HD double cvtm_lbfgsb_projected_gradient(const cvtm_lbfgsb_arrays *arrays,
   return cvtm_lbfgsb_unscaled(arrays, row, fabs(cvtm_clamp(to, row->lower, row->upper) - row->x));
 }
 
-/* --- pass A, and the rows that a phase selects --------------------------------------------------
- */
+/* --- pass A, and the rows that a phase selects ------------------------------------------------ */
 
 /* The entries of the pair (s, y) in one row. */
 typedef struct cvtm_lbfgsb_pair {
