@@ -37,7 +37,8 @@ typedef enum cvtm_hlcp_method {
 
 const char *cvtm_hlcp_method_name(cvtm_hlcp_method method);
 
-/* The strictly lower triangular matrix L_k of block k (S_k: its rows; E_k: as in the paper):
+/* How L_k, the strictly lower triangular matrix of block k, is formed. S_k: the rows of the block;
+ * E_k: as in the paper.
  * rows   the strictly lower part of the rows S_k (section 2.3 of the paper, used for its tables).
  *        Unknowns outside the block have the values that Jacobi predicts.
  * block  the strictly lower part of E_k A E_k (section 4) */

@@ -284,7 +284,7 @@ static double perturbation(const lemke *p, int64_t row, int64_t k) {
   return column >= 0 ? row_of(p, row)[column] : -(p->basic[row] == f);
 }
 
-/* True if the variable of row a meets its bound before that of row b, at equal distances. */
+/* Breaks a tie: true if the variable of row a meets its bound before the variable of row b. */
 static int is_before(const lemke *p, int32_t column, int way, int64_t a, int64_t b) {
   const double rate_a = way * row_of(p, a)[column], rate_b = way * row_of(p, b)[column];
   for (int64_t k = 0; k < p->pairs; ++k) {

@@ -43,8 +43,8 @@ typedef struct cvtm_lemke_residual {
 cvtm_status cvtm_lemke_open(lemke *p, cvtm_scratch *memory);
 /* Follows a path from its start to t = 0 (CVTM_LCP_CONVERGED), to a ray, or until the monitor or
  * the limit of pivots stops it. Attempt 0 is Lemke's path. Two of three later attempts measure F
- * and x in units that make the entries of the matrix similar, and most of these begin at another
- * basis. From the fourth attempt on the weights of t differ. scratch: n numbers. */
+ * and x in units that give the entries of the matrix similar sizes, and most of these begin at
+ * another basis. From attempt 3 on the weights of t differ. scratch: n numbers. */
 cvtm_lcp_stop cvtm_lemke_follow(lemke *p, int attempt, double *scratch);
 /* Sets x to the unknowns at the end of the path. */
 void cvtm_lemke_read(const lemke *p, double *x);

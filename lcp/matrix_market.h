@@ -1,6 +1,6 @@
-/* Matrix Market files (NIST): `matrix coordinate real|integer|pattern general|symmetric|
- * skew-symmetric`, with entries in any order, and `matrix array`, column by column, except
- * pattern. */
+/* Matrix Market files (NIST): `matrix coordinate real|integer|pattern
+ * general|symmetric|skew-symmetric`, with entries in any order; and `matrix array`, column by
+ * column, without `pattern`. */
 #pragma once
 
 #include "lcp/sparse.h"

@@ -47,7 +47,7 @@ typedef struct cvtm_iteration_state {
   double recent[CVTM_LCP_WINDOW]; /* 2-norms, by iteration modulo CVTM_LCP_WINDOW */
   int64_t iteration, limit;
   int64_t window;   /* number of iterations without progress that count as a stall */
-  int32_t may_grow; /* nonzero: growth is no divergence: iterates may leave the box */
+  int32_t may_grow; /* nonzero: growth is no divergence, since iterates may leave the box */
   int32_t go_on;    /* nonzero: the loop continues */
   int32_t improved; /* nonzero: the last iterate is the best so far, up to rounding */
   int32_t stop;     /* a cvtm_lcp_stop once go_on is 0 */

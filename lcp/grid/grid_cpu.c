@@ -46,14 +46,14 @@ static band band_of_thread(int64_t lines) {
   return own;
 }
 
-/* The number of threads if each has a band of at least 32 lines. */
+/* The number of threads such that each has a band of at least 32 lines. */
 static int band_threads(const cvtm_grid_top *top) {
   const int64_t most = top->shape->height / 32;
   const int threads = threads_of(top);
   return most < 1 ? 1 : most < threads ? (int)most : threads;
 }
 
-/* The number of threads on a coarse level if each has a band of at least 16 lines. */
+/* The number of threads on a coarse level such that each has a band of at least 16 lines. */
 static int level_threads(const cvtm_grid_top *top, const cvtm_grid_level *level) {
   const int64_t most = level->width * level->height < ONE_THREAD ? 1 : level->height / 16;
   const int threads = cvtm_device_threads(top->device);

@@ -1,13 +1,12 @@
 /* The CUDA table of phases. Specialised kernels run the cycles that they support, plain kernels all
- * others: they call the node functions of lcp/grid, one node per thread. With CVTMESH_PLAIN=grid a
- * solver uses plain kernels only. */
+ * others. The plain kernels call the functions of grid_node.h, one node per thread. With
+ * CVTMESH_PLAIN=grid a solver uses plain kernels only. */
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_galerkin.h"
 
 namespace {
 
-/* The thread blocks for for_nodes: at most max_parts, since the partial sums of all blocks are
- * added. */
+/* The thread blocks for for_nodes: at most max_parts, since one block adds all partial sums. */
 dim3 summing_blocks(const cvtm_grid_top *top) {
   dim3 grid = blocks_for_nodes(top);
   while (static_cast<int64_t>(grid.x) * grid.y > max_parts && grid.y > 1) grid.y = (grid.y + 1) / 2;
@@ -211,7 +210,7 @@ cvtm_status prolong_and_correct_plain(const cvtm_grid_top *top, const cvtm_grid_
  *                             another level; flags as bits in shared memory
  *   galerkin_kernel           any coarsening and any weights */
 
-/* The tiles of a level, with tile_x columns and `lines` lines each. One block computes a tile. */
+/* The tiles of a level, with tile_x columns and `lines` lines each. A thread block has a tile. */
 struct level_tiles {
   int across, count;
 
@@ -306,7 +305,7 @@ struct near_bits {
   }
 };
 
-/* Two blocks share a multiprocessor, since most blocks only read flags. */
+/* Two thread blocks share a multiprocessor, since most of them only read flags. */
 template <bool below_problem, int lines>
 __global__ void __launch_bounds__(tile_x *tile_y, !below_problem && lines == tile_y ? 2 : 0)
     galerkin_bilinear_kernel(const cvtm_grid_problem *problem,

@@ -240,7 +240,7 @@ static __device__ inline void enter_norms(const cvtm_grid_norms &norms, cvtm_gri
   }
 }
 
-/* The partial sums of the blocks in top->partial. */
+/* Returns the address of the blocks' partial sums in top->partial. */
 double *cvtm_grid_sums_of(const cvtm_grid_top *top);
 
 /* --- grid_march_cuda.cu --- */

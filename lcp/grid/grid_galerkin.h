@@ -155,7 +155,8 @@ CVTM_HD void cvtm_grid_add_all_to_parents(const cvtm_grid_level *c, int64_t x, i
   }
 }
 
-/* cvtm_grid_galerkin if both directions are halved. stored: c->weight != NULL, as a constant. */
+/* cvtm_grid_galerkin if both directions are halved. stored: c->weight != NULL, as a compile-time
+ * constant. */
 CVTM_HD void cvtm_grid_galerkin_halved(const cvtm_grid_finer *f, const cvtm_grid_level *c,
                                        int64_t x, int64_t y, uint32_t truncated, int stored,
                                        double sum[3][3]) {

@@ -168,7 +168,7 @@ typedef struct cvtm_grid_top {
   double *partial;                /* device memory: table->partial_doubles numbers */
   double *history;  /* device memory: 2-norm and maximum of each natural residual; NULL: none */
   int number;       /* index of the level */
-  uint8_t *changed; /* device memory: 0: no operator changes in this cycle; NULL: unknown */
+  uint8_t *changed; /* device memory; 0 there: no operator changes in this cycle; NULL: unknown */
 } cvtm_grid_top;
 
 /* When an iteration stops. */

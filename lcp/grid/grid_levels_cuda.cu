@@ -1,4 +1,4 @@
-/* Phases on coarse levels: a block for each tile of a level; one block for all small levels. */
+/* Phases on coarse levels: a thread block for each tile of a level; one for all small levels. */
 #include "lcp/grid/grid_cuda.h"
 #include "lcp/grid/grid_galerkin.h"
 
@@ -324,7 +324,7 @@ __global__ void __launch_bounds__(tile_threads, 2)
   if (changed) tile_operator(t, &level, constant, t.load_bytes(level.kind), &a);
   pdl_wait();
   const bool is_late = !changed || __ldcg(changed);
-  quad_bytes kinds = {{0, 0}}; /* their load starts first, so that it overlaps that of r */
+  quad_bytes kinds = {{0, 0}}; /* loaded before r, so that both loads overlap */
   if (is_late) kinds = t.load_bytes(level.kind);
   const quad r = t.load(level.r);
   if (is_late) tile_operator(t, &level, constant, kinds, &a);
@@ -463,9 +463,9 @@ namespace {
 
 constexpr int tail_threads = 512;
 constexpr int max_small_levels = 12;           /* capacity of small_levels */
-constexpr size_t max_small_bytes = 160 * 1024; /* shared memory for all small levels */
+constexpr size_t max_small_bytes = 160 * 1024; /* bytes of shared memory for all small levels */
 
-/* cvtm_grid_coarse_neighbour_sum with `pitch` numbers per line, 0 outside the grid. */
+/* cvtm_grid_coarse_neighbour_sum in an array with `pitch` numbers per line, surrounded by zeros. */
 __device__ double small_neighbour_sum(const double *e, int pitch, const double link[3][3]) {
   return cvtm_grid_nine_point_sum(
       cvtm_grid_three_points(link[0][0], link[0][1], link[0][2], e, -pitch),
@@ -650,7 +650,7 @@ struct small_levels {
   int galerkin; /* nonzero: P'AP is computed below the first level */
 };
 
-/* Copies the operator of a level to shared memory; the caller waits. */
+/* Copies the operator of a level to shared memory. The caller must synchronise the block. */
 __device__ void load_small(small_level s, const cvtm_grid_level &c) {
   const int count = s.width * s.height;
   for_small<false>(s.width, s.height, [&](int x, int y) {
@@ -710,8 +710,8 @@ __device__ void cycle_small_levels(const small_level *small, const small_levels 
   }
 }
 
-/* Operators seldom change, so the kernel loads them before the preceding kernels have ended, and
- * again if `changed` tells that they have changed since (NULL: unknown). */
+/* Operators seldom change, so the kernel loads them before the preceding kernels have ended. It
+ * loads them again if `changed` tells that they have changed since, or if `changed` is NULL. */
 __global__ void __launch_bounds__(tail_threads)
     tail_kernel(const __grid_constant__ small_levels tail, const uint8_t *changed) {
   __shared__ small_level small[max_small_levels];

@@ -355,7 +355,7 @@ CVTM_INLINE void relax_coarse_body(const cvtm_grid_level *c, int64_t y) {
   }
   relax_coarse_node(c, y, 0);
   if (w % 2 == 1) relax_coarse_node(c, y, w - 1);
-  for (int64_t first = 1; first < w - 1; first += CHUNK) { /* an odd `first`, so an even end */
+  for (int64_t first = 1; first < w - 1; first += CHUNK) { /* `first` is odd, the last node even */
     const int64_t count = chunk_of(first, w - 1), k = y * w + first;
     const coarse_stencil s = coarse_stencil_from(c, y, first);
     double *e = c->e + k;

@@ -22,8 +22,8 @@
   /* Computes the terms of slope and curvature. */                                                 \
   X(line_search, (const cvtm_grid_problem *p, int64_t j, double *slope, double *curvature),        \
     (p, j, slope, curvature))                                                                      \
-  /* Sets the residuals of active nodes to 0. changed[i] = 1 where p->active[i] is out of date;    \
-   * `store` updates p->active. */                                                                 \
+  /* Sets the residuals of active nodes to 0, and changed[i] = 1 where p->active[i] is out of      \
+   * date. If `store` is nonzero, updates p->active. */                                            \
   X(truncate,                                                                                      \
     (const cvtm_grid_problem *p, int64_t j, int store, double *residual, uint8_t *changed),        \
     (p, j, store, residual, changed))                                                              \
@@ -31,7 +31,8 @@
   X(correct, (const cvtm_grid_problem *p, const cvtm_grid_level *c, int64_t j), (p, c, j))         \
   /* Moves x along d. */                                                                           \
   X(step, (const cvtm_grid_problem *p, int64_t j, double step), (p, j, step))                      \
-  /* Coarse levels: relax both colours of line y; set out = r - A e. */                            \
+  /* Coarse levels: relax_coarse relaxes both colours of line y, residual_coarse sets out = r - A  \
+   * e. */                                                                                         \
   X(relax_coarse, (const cvtm_grid_level *c, int64_t y), (c, y))                                   \
   X(residual_coarse, (const cvtm_grid_level *c, int64_t y, double *out), (c, y, out))              \
   /* Bilinear transfers. lines: the fine lines 2 y .. 2 y + 2 (NULL outside the grid).             \
@@ -45,8 +46,9 @@
     (const cvtm_grid_level *c, int64_t fine_width, int64_t y, const uint8_t *const lines[3]),      \
     (c, fine_width, y, lines))                                                                     \
   X(prolong, (const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y), (f, c, y))           \
-  /* Set due[x] = 1 where the stencil of (x, y) may have changed: for a level next to a            \
-   * five-point problem, and for a level below a coarse level with both directions halved. */      \
+  /* Set due[x] = 1 where the stencil of (x, y) may have changed: due_below_problem for a level    \
+   * next to a five-point problem, due_below_level for a level below a coarse level with both      \
+   * directions halved. */                                                                         \
   X(due_below_problem, (const cvtm_grid_level *c, int64_t y, uint8_t *due), (c, y, due))           \
   X(due_below_level,                                                                               \
     (const cvtm_grid_level *f, const cvtm_grid_level *c, int64_t y, uint8_t *due), (f, c, y, due)) \

@@ -254,7 +254,8 @@ struct cached_coarse {
   __device__ void request(int y) const {
     cvtm_copy_start(slot(y), lines_down(c->e + column, line(y), static_cast<int>(c->width)), 8);
   }
-  /* Requests the coarse line for line j + lines_ahead, which an even line uses first. */
+  /* Requests the coarse line that line j + lines_ahead needs. Each coarse line is needed by an even
+   * line first. */
   template <bool odd>
   __device__ void request_ahead(int j) const {
     if (odd == (lines_ahead & 1)) request((j + lines_ahead) >> 1);
@@ -275,7 +276,8 @@ struct correction {
   template <typename Strip>
   __device__ correction(const Strip &s, const cvtm_grid_level *c, int j)
       : e{0, load_coarse(s, c, (j - 1) >> 1)}, coarse(s, c, (j + 1) >> 1) {}
-  /* x of line j after the correction, within its bounds; *unbounded: without bounds. */
+  /* Returns x of line j after the correction, within its bounds. *unbounded: the correction itself,
+   * without bounds. */
   template <bool odd, typename Lines>
   __device__ node_pair next(const Lines &lines, int j, node_pair x, node_pair *unbounded) {
     const auto &s = lines.s;

@@ -105,7 +105,7 @@ struct strip {
   /* True if the warp owns no column of the grid. */
   __device__ bool is_empty() const { return 2 * across * pairs >= width; }
   /* True if the grid has all columns of the warp, and nine lines above and six lines below the
-   * lines that the warp owns. */
+   * lines that the warp owns: more than any march reads. */
   __device__ bool is_interior() const {
     return __all_sync(0xffffffffU, in_x && in_y) && first >= 9 && end + 6 <= height;
   }
@@ -263,7 +263,7 @@ constexpr size_t lines_bytes = march_threads * ((cached_x + 2 * cached_other) * 
                                                 cached_other * 2 * sizeof(uint32_t));
 constexpr size_t cache_bytes = lines_bytes + march_threads * cached_e * sizeof(double);
 
-constexpr int lines_ahead = 3; /* from the line that is waited for to the requested line */
+constexpr int lines_ahead = 3; /* lines from the awaited line to the requested line */
 
 /* flagged: also copies the flags of active nodes. */
 template <bool flagged, typename Strip>

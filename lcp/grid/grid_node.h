@@ -339,8 +339,8 @@ CVTM_HD double cvtm_grid_bilinear(int odd_x, int odd_y, double north_west, doubl
   return 0.25 * (((north_west + north) + west) + here);
 }
 
-/* The weight of parent (first_x + kx, first_y + ky) at fine node (i, j). The parent must be inside
- * the coarse grid. */
+/* The weight of a parent at fine node (i, j). Of the count_x x count_y parents of this node it is
+ * number kx in x and number ky in y. The parent must be inside the coarse grid. */
 CVTM_HD double cvtm_grid_weight(const cvtm_grid_level *c, int64_t i, int64_t j, int count_x,
                                 int count_y, int kx, int ky) {
   if (!c->weight)
@@ -469,8 +469,9 @@ CVTM_HD void cvtm_grid_line_weights(const double link[3][3], int vertical, doubl
   weight[1] = total > 0 ? side[2] / total : 0.0;
 }
 
-/* The weights of the four parents of a node amid them, from the equation of the node, in which the
- * neighbours are interpolated with their own weights. */
+/* The weights of the four parents of a node amid them. They follow from the node's equation, in
+ * which each neighbour between two parents is interpolated with its weights: north, south, west,
+ * east. */
 CVTM_HD void cvtm_grid_amid_weights(const double stencil[3][3], const double north[2],
                                     const double south[2], const double west[2],
                                     const double east[2], double amid[4]) {

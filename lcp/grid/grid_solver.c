@@ -209,8 +209,8 @@ static cvtm_status lay_out(cvtm_grid_solver *s, int64_t width, int64_t height, d
 /* ------ the V-cycle, the iteration around it, and the nested start ------ */
 
 enum {
-  COARSEST_SWEEPS = 40,     /* on the coarsest problem of the nested start */
-  MASS_COARSEST_SWEEPS = 4, /* on the coarsest problem if its mass dominates its links */
+  COARSEST_SWEEPS = 40,     /* sweeps on the coarsest problem of the nested start */
+  MASS_COARSEST_SWEEPS = 4, /* sweeps on it if its mass dominates its links */
   NESTED_CYCLES = 1,        /* cycles on each level of the nested start */
 };
 
@@ -284,7 +284,7 @@ static cvtm_status set_problem(cvtm_grid_solver *s, const double *b, const doubl
                              (size_t)(s->levels + 1) * sizeof *s->problem);
 }
 
-/* Marks all active nodes as changed, so that the first cycle computes P'AP everywhere. */
+/* Marks the activity of all nodes as changed, so that the first cycle computes P'AP everywhere. */
 static cvtm_status forget_active(const cvtm_grid_top *top) {
   const size_t nodes = (size_t)(top->shape->width * top->shape->height);
   return cvtm_device_fill(top->device, top->shape->active, CVTM_GRID_CHANGED, nodes);

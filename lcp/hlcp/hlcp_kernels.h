@@ -78,7 +78,7 @@ CVTM_HD int64_t cvtm_hlcp_block_start(int64_t n, int64_t blocks, int64_t k) {
   return n / blocks * k + (k < remainder ? k : remainder);
 }
 
-/* The factors of A, max(x, 0), and of B Omega, min(x, 0); NaN for NaN. */
+/* max(x, 0), by which A is multiplied, and min(x, 0), by which B Omega is; NaN for NaN. */
 CVTM_HD double cvtm_hlcp_plus(double x) { return x < 0 ? 0 : x; }
 CVTM_HD double cvtm_hlcp_minus(double x) { return x > 0 ? 0 : x; }
 

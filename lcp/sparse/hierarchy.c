@@ -189,7 +189,7 @@ static cvtm_status interpolate_grid(const cvtm_csr *matrix, coarsening g, int th
 /* ------ aggregates of strongly connected unknowns (Vanek, Mandel & Brezina 1996, "Algebraic
  * multigrid by smoothed aggregation for second and fourth order elliptic problems") ------ */
 
-/* Members of no aggregate: rows without strong links; rows that are not yet assigned. */
+/* Values of `member` for rows in no aggregate: rows without strong links; rows not yet assigned. */
 enum { ISOLATED = -2, FREE = -1 };
 
 typedef struct aggregates {
