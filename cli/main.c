@@ -183,9 +183,10 @@ static int is_this_program(const char *path) {
  * other processes use the cores, it takes a core from the threads for which it waits, and a run
  * takes several times as long. The OpenMP runtimes read their limit on spinning (libgomp a count,
  * libomp milliseconds) before main. So the program sets the limit and starts itself again, once. If
- * the user has set one of these variables, nothing changes. */
+ * the user has set one of these variables, nothing changes. A single thread never waits. */
 static void limit_spinning(char **argv) {
   static const char *const chosen[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
+  if (omp_get_max_threads() == 1) return;
   for (size_t k = 0; k < sizeof chosen / sizeof chosen[0]; ++k)
     if (getenv(chosen[k]) != NULL) return;
   const char *path = (const char *)(uintptr_t)getauxval(AT_EXECFN);

@@ -16,7 +16,8 @@ def openmp_settings(**chosen):
     """The settings that the OpenMP runtime shows; those of the program's last start."""
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")}
-    environment.update(chosen, OMP_DISPLAY_ENV="verbose", KMP_SETTINGS="1")
+    environment.update(OMP_NUM_THREADS="2", OMP_DISPLAY_ENV="verbose", KMP_SETTINGS="1")
+    environment.update(chosen)
     done = subprocess.run([PROGRAM, "info"], env=environment, capture_output=True, check=True)
     shown = (done.stdout + done.stderr).decode()
     settings = {}
@@ -33,6 +34,11 @@ def test_threads_that_wait_soon_sleep():
         assert settings["GOMP_SPINCOUNT"] == "1000"
     else:
         assert settings["KMP_BLOCKTIME"].startswith("0")
+
+
+def test_a_single_thread_needs_no_limit():
+    settings = openmp_settings(OMP_NUM_THREADS="1")
+    assert settings.get("GOMP_SPINCOUNT") != "1000"
 
 
 @pytest.mark.parametrize("name, value", [("OMP_WAIT_POLICY", "ACTIVE"), ("GOMP_SPINCOUNT", "7")])
