@@ -289,6 +289,91 @@ int32_t cvtm_half_edges_insert_on(cvtm_half_edges *m, int64_t h, cvtm_grid_point
   return v;
 }
 
+static int take_into_cavity(cvtm_half_edges *m, cvtm_cavity *c, int64_t t) {
+  if (!cvtm_grow(&c->triangle, sizeof *c->triangle, &c->triangle_capacity, c->triangle_count + 1)) {
+    m->out_of_memory = 1;
+    return 0;
+  }
+  c->triangle[c->triangle_count++] = t;
+  return 1;
+}
+
+/* Takes an edge around the cavity; returns 0 if the point is not strictly on its left. */
+static int take_cavity_edge(cvtm_half_edges *m, cvtm_cavity *c, int64_t h, cvtm_grid_point place) {
+  if (cvtm_orient(m->grid[m->corner[h]], m->grid[cvtm_end_of(m, h)], place) <= 0) return 0;
+  if (!cvtm_grow(&c->edge, sizeof *c->edge, &c->edge_capacity, c->edge_count + 1)) {
+    m->out_of_memory = 1;
+    return 0;
+  }
+  c->edge[c->edge_count++] = (cvtm_cavity_edge){h, m->twin[h], m->corner[h], m->segment[h]};
+  return 1;
+}
+
+int cvtm_half_edges_find_cavity(cvtm_half_edges *m, int64_t t, cvtm_grid_point place,
+                                cvtm_cavity *cavity) {
+  cavity->triangle_count = cavity->edge_count = m->depth = 0;
+  int is_good = take_into_cavity(m, cavity, t);
+  for (int k = 2; k >= 0; --k) cvtm_half_edges_push(m, 3 * t + k);
+  while (m->depth > 0 && is_good && !m->out_of_memory) {
+    const int64_t h = m->stack[--m->depth], g = m->twin[h];
+    if (g < 0 || m->segment[h] >= 0 ||
+        !cvtm_in_circle(m->grid[m->corner[g]], m->grid[m->corner[h]], m->grid[cvtm_apex_of(m, g)],
+                        place)) {
+      is_good = take_cavity_edge(m, cavity, h, place);
+      continue;
+    }
+    is_good = take_into_cavity(m, cavity, g / 3);
+    cvtm_half_edges_push(m, cvtm_half_before(g));
+    cvtm_half_edges_push(m, cvtm_half_after(g));
+  }
+  m->depth = 0;
+  return is_good && !m->out_of_memory;
+}
+
+/* The new half-edge of cavity edge k. The star of n edges has two triangles more than the cavity.
+ */
+static int64_t half_in_star(const cvtm_cavity *c, const int64_t made[2], int64_t k) {
+  return 3 * (k < c->triangle_count ? c->triangle[k] : made[k - c->triangle_count]) + 1;
+}
+
+/* The new twin of cavity edge k. A segment that ends in the cavity has both sides around it. */
+static int64_t twin_in_star(const cvtm_cavity *c, const int64_t made[2], int64_t k) {
+  const cvtm_cavity_edge *e = &c->edge[k];
+  for (int64_t i = 0; e->segment >= 0 && e->twin >= 0 && i < c->edge_count; ++i)
+    if (c->edge[i].half == e->twin) return half_in_star(c, made, i);
+  return e->twin;
+}
+
+int32_t cvtm_half_edges_fill_cavity(cvtm_half_edges *m, const cvtm_cavity *cavity,
+                                    cvtm_grid_point place) {
+  const int recorded = m->records_changes;
+  const int32_t region = m->region[cavity->triangle[0]];
+  const int64_t n = cavity->edge_count;
+  m->records_changes = 0;
+  const int32_t v = add_vertex(m, place);
+  int64_t made[2];
+  for (int k = 0; k < 2; ++k) made[k] = take_triangle(m, region);
+  m->records_changes = recorded;
+  if (m->out_of_memory) return -1;
+  for (int64_t k = 0; k < n; ++k) {
+    const cvtm_cavity_edge *e = &cavity->edge[k];
+    const int64_t next = k + 1 < n ? k + 1 : 0, last = k > 0 ? k - 1 : n - 1;
+    const int64_t h = half_in_star(cavity, made, k), twin = twin_in_star(cavity, made, k);
+    m->corner[h - 1] = v;
+    m->corner[h] = e->corner;
+    m->corner[h + 1] = cavity->edge[next].corner;
+    m->twin[h - 1] = half_in_star(cavity, made, last) + 1;
+    m->twin[h] = twin;
+    m->twin[h + 1] = half_in_star(cavity, made, next) - 1;
+    m->segment[h - 1] = m->segment[h + 1] = -1;
+    m->segment[h] = e->segment;
+    if (twin >= 0) m->twin[twin] = h;
+    m->at[e->corner] = h;
+  }
+  m->at[v] = half_in_star(cavity, made, 0) - 1;
+  return v;
+}
+
 /* ---- Moves and removal ---- */
 
 int cvtm_half_edges_move(cvtm_half_edges *m, int32_t v, cvtm_grid_point place) {

@@ -76,6 +76,29 @@ void cvtm_half_edges_mark(cvtm_half_edges *m, int64_t h, int32_t segment);
 int32_t cvtm_half_edges_insert_inside(cvtm_half_edges *m, int64_t t, cvtm_grid_point place);
 int32_t cvtm_half_edges_insert_on(cvtm_half_edges *m, int64_t h, cvtm_grid_point place);
 
+typedef struct cvtm_cavity_edge {
+  int64_t half, twin;
+  int32_t corner, segment;
+} cvtm_cavity_edge;
+
+/* What a new vertex replaces in a constrained Delaunay triangulation: triangles whose circumcircles
+ * contain it, and the edges around them, counterclockwise. Initialised to {0}; the caller frees
+ * triangle and edge. */
+typedef struct cvtm_cavity {
+  int64_t *triangle;
+  cvtm_cavity_edge *edge;
+  int64_t triangle_count, edge_count, triangle_capacity, edge_capacity;
+} cvtm_cavity;
+
+/* Finds the cavity of a point that is inside triangle t or on an edge of it that is part of no
+ * segment. Returns 0 if the point cannot be inserted there. */
+int cvtm_half_edges_find_cavity(cvtm_half_edges *m, int64_t t, cvtm_grid_point place,
+                                cvtm_cavity *cavity);
+/* Inserts the vertex; the triangulation stays constrained Delaunay. Changes are not recorded.
+ * Returns the vertex, or -1 if memory runs out. */
+int32_t cvtm_half_edges_fill_cavity(cvtm_half_edges *m, const cvtm_cavity *cavity,
+                                    cvtm_grid_point place);
+
 /* Removes an interior vertex, or a vertex between two parts of a segment, which become one part.
  * Returns 0 if that is impossible; the caller then undoes the changes. */
 int cvtm_half_edges_remove(cvtm_half_edges *m, int32_t v);

@@ -25,6 +25,7 @@ typedef struct filler {
   cvtm_sizer *z;
   seed *queue;
   int64_t head, count, capacity;
+  cvtm_cavity cavity;
 } filler;
 
 static cvtm_status push_seed(filler *f, int32_t v, double direction) {
@@ -83,47 +84,33 @@ static int is_crowded(const cvtm_half_edges *m, int64_t t, cvtm_grid_point to, d
   return 0;
 }
 
-/* Nonzero if a neighbour of v, or a part of the boundary around v, is closer than allowed. */
-static int is_close(const cvtm_half_edges *m, int32_t v, double size) {
-  const cvtm_grid_point at = m->grid[v];
-  const int64_t first = m->at[v];
-  int64_t h = first;
-  do {
-    const int64_t link = cvtm_half_after(h);
-    const cvtm_grid_point a = m->grid[m->corner[link]];
+/* Nonzero if a neighbour of a new vertex, or a part of the boundary around it, is closer than
+ * allowed. */
+static int is_close(const cvtm_half_edges *m, const cvtm_cavity *c, cvtm_grid_point at,
+                    double size) {
+  for (int64_t k = 0; k < c->edge_count; ++k) {
+    const cvtm_grid_point a = m->grid[c->edge[k].corner];
     if (cvtm_sized_distance(a, at) < least_distance * size) return 1;
-    if (m->segment[link] >= 0) {
-      const cvtm_grid_point b = m->grid[cvtm_end_of(m, link)];
-      const double height = (double)cvtm_orient(a, b, at) / cvtm_sized_distance(a, b);
-      if (height < least_height * size) return 1;
-    }
-    h = cvtm_turn_left(m, h);
-  } while (h != first);
+    if (c->edge[k].segment < 0) continue;
+    const cvtm_grid_point b = m->grid[c->edge[k + 1 < c->edge_count ? k + 1 : 0].corner];
+    const double height = (double)cvtm_orient(a, b, at) / cvtm_sized_distance(a, b);
+    if (height < least_height * size) return 1;
+  }
   return 0;
 }
 
 /* Inserts a vertex in triangle t, unless that is too close to others. *made: the vertex, or -1. */
-static cvtm_status insert(cvtm_sizer *z, int64_t t, cvtm_grid_point to, double size,
-                          int32_t *made) {
+static cvtm_status insert(filler *f, int64_t t, cvtm_grid_point to, double size, int32_t *made) {
+  cvtm_sizer *z = f->z;
   cvtm_half_edges *m = &z->m;
   *made = -1;
   if (!(size > 0)) return cvtm_sizer_refuse(z, size, to.x, to.y);
   if (is_crowded(m, t, to, size)) return CVTM_OK;
-  int64_t on = -1;
-  for (int64_t h = 3 * t; h < 3 * t + 3; ++h)
-    if (cvtm_orient(m->grid[m->corner[h]], m->grid[cvtm_end_of(m, h)], to) == 0) on = h;
-  if (on >= 0 && (m->segment[on] >= 0 || m->twin[on] < 0)) return CVTM_OK;
-  const int32_t v =
-      on >= 0 ? cvtm_half_edges_insert_on(m, on, to) : cvtm_half_edges_insert_inside(m, t, to);
-  if (v >= 0) cvtm_half_edges_restore(m);
+  const int is_free = cvtm_half_edges_find_cavity(m, t, to, &f->cavity);
+  if (is_free && !is_close(m, &f->cavity, to, size))
+    *made = cvtm_half_edges_fill_cavity(m, &f->cavity, to);
   if (m->out_of_memory) return cvtm_no_memory(z->error, "the mesh");
-  if (v < 0 || is_close(m, v, size)) {
-    cvtm_half_edges_undo(m, 0);
-    return CVTM_OK;
-  }
-  cvtm_half_edges_commit(m);
-  *made = v;
-  return cvtm_sizer_take_vertex(z, v, size);
+  return *made < 0 ? CVTM_OK : cvtm_sizer_take_vertex(z, *made, size);
 }
 
 static cvtm_grid_point place_near(double x, double y) {
@@ -180,7 +167,7 @@ static cvtm_status grow(filler *f, int32_t v, double ahead, double direction,
   const int64_t t = length > 2 ? walk(m, h, to) : -1;
   int32_t made = -1;
   if (t < 0) return CVTM_OK;
-  const cvtm_status status = insert(z, t, to, cvtm_sizer_at(z, region, to.x, to.y), &made);
+  const cvtm_status status = insert(f, t, to, cvtm_sizer_at(z, region, to.x, to.y), &made);
   return status == CVTM_OK && made >= 0 ? push_seed(f, made, direction + bend) : status;
 }
 
@@ -203,7 +190,7 @@ static cvtm_status grow_over(filler *f, int64_t h) {
   const int64_t t = wedge >= 0 && length > 2 ? walk(m, wedge, to) : -1;
   int32_t made = -1;
   if (t < 0) return CVTM_OK;
-  const cvtm_status status = insert(z, t, to, cvtm_sizer_at(z, region, to.x, to.y), &made);
+  const cvtm_status status = insert(f, t, to, cvtm_sizer_at(z, region, to.x, to.y), &made);
   return status == CVTM_OK && made >= 0 ? push_seed(f, made, atan2(dy, dx)) : status;
 }
 
@@ -249,7 +236,7 @@ static cvtm_status fill_hole(filler *f, int64_t t, int64_t *filled) {
   const int64_t h = find_wedge(m, a, to), at = h >= 0 ? walk(m, h, to) : -1;
   int32_t made = -1;
   if (at < 0) return CVTM_OK;
-  const cvtm_status status = insert(z, at, to, size, &made);
+  const cvtm_status status = insert(f, at, to, size, &made);
   if (status != CVTM_OK || made < 0) return status;
   ++*filled;
   return push_seed(f, made, atan2(-centre[1], -centre[0]));
@@ -375,5 +362,7 @@ cvtm_status cvtm_sizer_fill(cvtm_sizer *z) {
     }
   }
   free(f.queue);
+  free(f.cavity.triangle);
+  free(f.cavity.edge);
   return status;
 }
