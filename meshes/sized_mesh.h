@@ -24,7 +24,10 @@ typedef struct cvtm_sized_options {
   int (*stop)(const void *context); /* called between sweeps; if it returns nonzero, moves end, and
                                        the result is the mesh so far; NULL: never called */
   const void *stop_context;
-  CVTM_RESERVED(8);
+  int only_estimates; /* nonzero: makes no mesh, but finds figures->expected */
+  double least, most; /* if figures->expected is not between these, the vertices inside do not move;
+                         `most` 0: no such bounds */
+  CVTM_RESERVED(5);
 } cvtm_sized_options;
 
 void cvtm_sized_defaults(cvtm_sized_options *options);
@@ -35,6 +38,8 @@ typedef struct cvtm_sized_figures {
   int64_t narrowed;    /* number of points where the boundary demanded shorter edges */
   int sweeps;          /* number of sweeps made */
   int stopped;         /* nonzero: options->stop ended the moves */
+  double expected;     /* number of vertices expected after the moves, by the integral of 1 / size^2
+                          and, unless only_estimates, by the number before the moves */
 } cvtm_sized_figures;
 
 /* Meshes the regions inside a boundary by triangles whose edges have the wanted length. The result

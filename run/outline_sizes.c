@@ -374,41 +374,38 @@ static cvtm_status mesh_curves(const cvtm_outline *o, const run_sizes *sizes,
   return cvtm_sized_mesh(&o->boundary, given, mesh, regions, NULL, figures, error);
 }
 
+/* If the number of vertices changes by less, relative to it, other sizes do not help. */
+static const double same = 0.005;
+
 /* The factor for all lengths with which the mesh has `most` vertices. The number of inner vertices
  * is proportional to 1 / factor^2, the number of added vertices on the boundary to 1 / factor, and
  * the number of given vertices is constant. */
-static double factor_for(const cvtm_sized_figures *found, int64_t count, double most) {
+static double factor_for(const cvtm_sized_figures *found, double count, double most) {
   const double inside = (double)found->inside, added = (double)found->on_boundary;
-  const double rest = most - ((double)count - inside - added);
-  if (!(inside > 0 && rest > 0)) return sqrt((double)count / most);
+  const double rest = most - (count - inside - added);
+  if (!(inside > 0 && rest > 0)) return sqrt(count / most);
   return 2 * inside / (sqrt(added * added + 4 * inside * rest) - added);
 }
 
-/* Finds the factor of the sizes with which the lattice, before its vertices move, has about the
- * wanted number of vertices. */
+/* Finds the factor of the sizes with which the mesh is expected to have the wanted number of
+ * vertices. */
 static cvtm_status fit_number(const cvtm_outline *o, int64_t wanted, run_sizes *sizes,
                               cvtm_error *error) {
-  enum { TRIES = 6 };
-  const double later = 1.01; /* ratio of the number of vertices after the moves */
-  const double near = 0.1;   /* if the factor changes by less, no further try is needed */
+  enum { TRIES = 8 };
+  const double near = 0.03; /* if the factor changes by less, no further try is needed */
   cvtm_sized_options options = sizes->options;
-  int64_t last = 0;
-  options.sweeps = 0;
+  double last = INFINITY;
+  options.only_estimates = 1;
   if (!isfinite(sizes->base) && sizes->count == 0)
     sizes->base = sqrt(2 / sqrt(3) * outline_area(&o->boundary) / (double)wanted);
   for (int k = 0; k < TRIES; ++k) {
-    cvtm_mesh mesh = {0};
-    cvtm_regions regions = {0};
     cvtm_sized_figures found = {0};
-    const cvtm_status status = mesh_curves(o, sizes, &options, &mesh, &regions, &found, error);
-    const int64_t count = mesh.vertex_count;
-    cvtm_mesh_free(&mesh);
-    cvtm_regions_free(&regions);
+    const cvtm_status status = mesh_curves(o, sizes, &options, NULL, NULL, &found, error);
     if (status != CVTM_OK) return status;
-    const double factor = factor_for(&found, count, (double)wanted / later);
+    const double factor = factor_for(&found, found.expected, (double)wanted);
     sizes->factor *= factor;
-    if (fabs(factor - 1) < near || count == last) break;
-    last = count;
+    if (fabs(factor - 1) < near || fabs(found.expected / last - 1) < same) break;
+    last = found.expected;
   }
   return CVTM_OK;
 }
@@ -438,6 +435,9 @@ static int is_oversized(const run_sizes *sizes, const cvtm_mesh *mesh,
   return 0;
 }
 
+/* Nonzero unless the vertices have not moved because another number is wanted. */
+static int has_moved(const cvtm_sized_figures *f) { return f->sweeps > 0 || f->stopped; }
+
 /* Meshes again, with smaller sizes in regions of bounded area, until no triangle is too large. */
 static cvtm_status mesh_below_caps(const cvtm_outline *outline, run_sizes *sizes, cvtm_mesh *mesh,
                                    cvtm_regions *regions, cvtm_error *error) {
@@ -445,38 +445,37 @@ static cvtm_status mesh_below_caps(const cvtm_outline *outline, run_sizes *sizes
   for (int k = 0;; ++k) {
     const cvtm_status status =
         mesh_curves(outline, sizes, &sizes->options, mesh, regions, &sizes->figures, error);
-    if (status != CVTM_OK || k == TRIES || !is_oversized(sizes, mesh, regions)) return status;
+    if (status != CVTM_OK || k == TRIES || !has_moved(&sizes->figures) ||
+        !is_oversized(sizes, mesh, regions))
+      return status;
     sizes->cap_factor *= 0.95;
     cvtm_mesh_free(mesh);
     cvtm_regions_free(regions);
   }
 }
 
-/* Meshes again as long as the number of vertices differs by more than two percent from the wanted
- * number and each try reduces the difference. */
-static cvtm_status fit_again(const cvtm_outline *outline, int64_t wanted, run_sizes *sizes,
-                             cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error) {
+/* Makes a mesh whose number of vertices is within two percent of the wanted number, if there is
+ * one. A lattice from which another number is expected is not moved. */
+static cvtm_status mesh_of_number(const cvtm_outline *outline, int64_t wanted, run_sizes *sizes,
+                                  cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error) {
   enum { TRIES = 4 };
-  for (int k = 0; k < TRIES; ++k) {
-    const run_sizes last = *sizes;
-    const double ratio = (double)mesh->vertex_count / (double)wanted;
-    cvtm_mesh next = {0};
-    cvtm_regions divided = {0};
-    if (fabs(ratio - 1) < 0.02 || sizes->figures.stopped) break;
-    sizes->factor *= factor_for(&sizes->figures, mesh->vertex_count, (double)wanted);
-    const cvtm_status status = mesh_below_caps(outline, sizes, &next, &divided, error);
+  const double most = (double)wanted;
+  double last = INFINITY;
+  for (int k = 0;; ++k) {
+    sizes->options.least = k < TRIES ? 0.99 * most : 0;
+    sizes->options.most = k < TRIES ? 1.01 * most : 0;
+    const cvtm_status status = mesh_below_caps(outline, sizes, mesh, regions, error);
     if (status != CVTM_OK) return status;
-    const int is_nearer = fabs((double)next.vertex_count / (double)wanted - 1) < fabs(ratio - 1);
-    cvtm_mesh_free(is_nearer ? mesh : &next);
-    cvtm_regions_free(is_nearer ? regions : &divided);
-    if (!is_nearer) {
-      *sizes = last;
-      break;
-    }
-    *mesh = next;
-    *regions = divided;
+    const int is_done = has_moved(&sizes->figures);
+    const double count = is_done ? (double)mesh->vertex_count : sizes->figures.expected;
+    if (is_done && (k >= TRIES || sizes->figures.stopped || fabs(count / most - 1) < 0.02))
+      return CVTM_OK;
+    if (fabs(count / last - 1) < same) k = TRIES;
+    last = count;
+    sizes->factor *= factor_for(&sizes->figures, count, most);
+    cvtm_mesh_free(mesh);
+    cvtm_regions_free(regions);
   }
-  return CVTM_OK;
 }
 
 /* Reads the fields of --size, and finds the parts that its names denote. */
@@ -521,10 +520,9 @@ cvtm_status run_sizes_mesh(cvtm_outline *o, cvtm_error *error) {
   sizes->options.stop = run_is_over;
   sizes->options.stop_context = &o->limit;
   if (status == CVTM_OK && wanted > 0) status = fit_number(o, wanted, sizes, error);
-  if (status == CVTM_OK) status = mesh_below_caps(o, sizes, &o->mesh, &o->regions, error);
-  if (status == CVTM_OK && wanted > 0)
-    status = fit_again(o, wanted, sizes, &o->mesh, &o->regions, error);
-  return status;
+  if (status != CVTM_OK) return status;
+  return wanted > 0 ? mesh_of_number(o, wanted, sizes, &o->mesh, &o->regions, error)
+                    : mesh_below_caps(o, sizes, &o->mesh, &o->regions, error);
 }
 
 void run_sizes_report(const run_sizes *sizes, cJSON *report) {

@@ -329,30 +329,10 @@ static cvtm_status grow_from_boundary(filler *f) {
   return status == CVTM_OK ? empty_queue(f) : status;
 }
 
-/* Refuses sizes that need many more vertices than memory can hold. The estimate uses the sizes at
- * the centroids of the boundary's triangles. */
-static cvtm_status check_demand(const cvtm_sizer *z) {
-  const cvtm_half_edges *m = &z->m;
-  const double most = 2e8; /* triangles */
-  double sum = 0;
-  for (int64_t t = 0; t < m->triangle_count; ++t) {
-    const cvtm_grid_point a = m->grid[m->corner[3 * t]], b = m->grid[m->corner[3 * t + 1]],
-                          c = m->grid[m->corner[3 * t + 2]];
-    const double x = ((double)a.x + b.x + c.x) / 3, y = ((double)a.y + b.y + c.y) / 3;
-    const double size = cvtm_sizer_at(z, m->region[t], x, y);
-    if (!(size > 0)) return cvtm_sizer_refuse(z, size, x, y);
-    sum += 2 / sqrt(3) * (double)cvtm_orient(a, b, c) / (size * size);
-  }
-  if (sum <= most) return CVTM_OK;
-  return cvtm_fail(z->error, CVTM_ERROR_INPUT,
-                   "the sizes need %.3g triangles; at most %.3g are possible", sum, most);
-}
-
 cvtm_status cvtm_sizer_fill(cvtm_sizer *z) {
   filler f = {.z = z};
   int64_t filled = 1;
-  cvtm_status status = check_demand(z);
-  if (status == CVTM_OK) status = grow_from_boundary(&f);
+  cvtm_status status = grow_from_boundary(&f);
   if (status == CVTM_OK) status = empty_queue(&f);
   for (int round = 0; round < 8 && filled > 0 && status == CVTM_OK; ++round) {
     filled = 0;
@@ -361,6 +341,7 @@ cvtm_status cvtm_sizer_fill(cvtm_sizer *z) {
       if (status == CVTM_OK) status = empty_queue(&f);
     }
   }
+  cvtm_sizer_estimate_again(z);
   free(f.queue);
   free(f.cavity.triangle);
   free(f.cavity.edge);

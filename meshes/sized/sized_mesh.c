@@ -67,8 +67,8 @@ static void place_exactly(const cvtm_sizer *z, int64_t v, double place[2]) {
   place[1] = z->corner[1] - z->step * z->m.grid[v].y;
 }
 
-static cvtm_status extract(cvtm_sizer *z, cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
-                           cvtm_sized_figures *figures) {
+static cvtm_status extract(cvtm_sizer *z, cvtm_mesh *mesh, cvtm_regions *regions,
+                           int32_t **source) {
   const cvtm_half_edges *m = &z->m;
   const size_t n = (size_t)m->vertex_count;
   int32_t *number = malloc((n + 1) * sizeof *number), *from = malloc((n + 1) * sizeof *from);
@@ -78,8 +78,8 @@ static cvtm_status extract(cvtm_sizer *z, cvtm_mesh *mesh, cvtm_regions *regions
     if (m->at[v] < 0) continue;
     from[count] = v < z->given->vertex_count ? (int32_t)v : -1;
     number[v] = (int32_t)count++;
-    figures->on_boundary += z->vertex[v].place >= 0;
-    figures->inside += v >= z->fixed_count && z->vertex[v].place < 0;
+    z->figures->on_boundary += z->vertex[v].place >= 0;
+    z->figures->inside += v >= z->fixed_count && z->vertex[v].place < 0;
   }
   if (status == CVTM_OK)
     status = cvtm_half_edges_extract(m, number, count, mesh, regions, z->error);
@@ -101,11 +101,21 @@ static cvtm_status check(const cvtm_boundary *b, const cvtm_sized_options *o, cv
   return CVTM_OK;
 }
 
+static cvtm_status fill(cvtm_sizer *z, cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source) {
+  const int slides = 40; /* rounds of moves along narrow edges before vertices are added inside */
+  const cvtm_sized_options *o = z->options;
+  (void)cvtm_sizer_slide(z, slides, 1);
+  cvtm_status status = cvtm_sizer_fill(z);
+  const double expected = z->figures->expected;
+  if (status == CVTM_OK && !(o->most > 0 && (expected < o->least || expected > o->most)))
+    status = cvtm_sizer_relax(z);
+  return status == CVTM_OK ? extract(z, mesh, regions, source) : status;
+}
+
 cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_options *options,
                             cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
                             cvtm_sized_figures *figures, cvtm_error *error) {
   CVTM_DEFAULT_OPTIONS(cvtm_sized, options)
-  const int slides = 40; /* rounds of moves along narrow edges before vertices are added inside */
   cvtm_sized_figures found = {0};
   cvtm_status status = check(boundary, options, error);
   if (status != CVTM_OK) return status;
@@ -114,10 +124,8 @@ cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_opti
   status = place_given(&z);
   if (status == CVTM_OK) status = cvtm_sizer_divide(&z);
   if (status == CVTM_OK) status = describe_fixed(&z);
-  if (status == CVTM_OK) (void)cvtm_sizer_slide(&z, slides, 1);
-  if (status == CVTM_OK) status = cvtm_sizer_fill(&z);
-  if (status == CVTM_OK) status = cvtm_sizer_relax(&z);
-  if (status == CVTM_OK) status = extract(&z, mesh, regions, source, &found);
+  if (status == CVTM_OK) status = cvtm_sizer_estimate(&z);
+  if (status == CVTM_OK && !options->only_estimates) status = fill(&z, mesh, regions, source);
   if (status == CVTM_OK && figures != NULL) *figures = found;
   cvtm_half_edges_free(&z.m);
   cvtm_boundary_free(&z.parts);

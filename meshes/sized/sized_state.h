@@ -58,6 +58,7 @@ typedef struct cvtm_sizer {
   int64_t fixed_count; /* number of vertices of the divided boundary */
   cvtm_sized_colours colours;
   cvtm_sized_figures *figures;
+  double demand; /* number of triangles by the integral of 1 / size^2 */
 } cvtm_sizer;
 
 /* The wanted size in a region; cvtm_sizer_given ignores the demands of the boundary, cvtm_sizer_at
@@ -160,6 +161,11 @@ void cvtm_sizer_way(const cvtm_sizer *z, int32_t edge, double way[2]);
  * for_mean, the least ones; before vertices are inserted inside, only in channels. Returns the
  * number of moves. */
 int64_t cvtm_sizer_slide(cvtm_sizer *z, int rounds, int for_mean);
+/* Estimates the number of vertices from the wanted sizes. Refuses sizes that need many more than
+ * memory can hold. */
+cvtm_status cvtm_sizer_estimate(cvtm_sizer *z);
+/* Estimates it again after cvtm_sizer_fill. */
+void cvtm_sizer_estimate_again(cvtm_sizer *z);
 /* Fills the triangulation with vertices. */
 cvtm_status cvtm_sizer_fill(cvtm_sizer *z);
 /* Colours vertices inside, still ones only if with_still. Returns 0 if memory runs out. */

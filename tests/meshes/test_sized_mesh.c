@@ -629,6 +629,30 @@ static int stop_at_once(const void *context) {
   return 1;
 }
 
+TEST(test_expected_number) {
+  output estimate, lattice, moved;
+  begin(0.7);
+  add_rectangle(0, 0, 40, 30);
+  add_circle(20, 15, 4, 60, 0, 1); /* short edges, from which sizes grow */
+  make(&moved);
+  const double count = (double)moved.mesh.vertex_count;
+  assert_true(fabs(moved.figures.expected / count - 1) < 0.03);
+  in.options.only_estimates = 1;
+  memset(&estimate, 0, sizeof estimate);
+  assert_int_equal(cvtm_sized_mesh(&in.boundary, &in.options, NULL, NULL, NULL, &estimate.figures,
+                                   &estimate.error),
+                   CVTM_OK);
+  assert_true(fabs(estimate.figures.expected / count - 1) < 0.05);
+  in.options.only_estimates = 0;
+  in.options.least = 1.1 * count;
+  in.options.most = 1.2 * count;
+  make(&lattice);
+  assert_true(lattice.figures.sweeps == 0 && lattice.figures.stopped == 0);
+  assert_true(lattice.figures.expected == moved.figures.expected);
+  discard(&moved);
+  discard(&lattice);
+}
+
 TEST(test_stopped) {
   output out;
   begin(1);
