@@ -104,9 +104,11 @@ static cvtm_status cpu_pixels(cvtm_device *device, const cvtm_hlcp_pixels *s) {
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t j = 0; j < s->links.height; ++j) {
+    const cvtm_hlcp_pixels own = *s; /* no store of the loop can change a copy */
     double sums[2] = {0, 0};
-    for (int64_t i = 0; i < s->links.width; ++i)
-      if (cvtm_hlcp_add_pixel(s, i, j, sums)) cvtm_hlcp_set_diagonal(s, j * s->links.width + i);
+    for (int64_t i = 0; i < own.links.width; ++i)
+      if (cvtm_hlcp_add_pixel(&own, i, j, sums))
+        cvtm_hlcp_set_diagonal(&own, j * own.links.width + i);
     s->squares[j] = sums[0];
     s->squares[s->links.height + j] = sums[1];
   }
