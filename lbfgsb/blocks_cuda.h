@@ -23,7 +23,7 @@ enum {
   LOADS_PER_THREAD = 14, /* loads in flight in a thread that combines blocks */
   LOADS_PER_LANE = 5,    /* loads in flight in a lane, if the lanes of a warp divide the blocks */
   SORT_CAPACITY = 2048,  /* largest number of breakpoints that are sorted in shared memory */
-  BATCH_SORT_CAPACITY = 768
+  BATCH_SORT_CAPACITY = 768 /* the same in a batch */
 };
 
 static_assert(TILE == WARP, "a lane has a row of a tile");

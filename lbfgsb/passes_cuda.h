@@ -9,10 +9,11 @@
 #include "lbfgsb/blocks_cuda.h"
 #include "lbfgsb/variables.h"
 
-/* c (16 x 8) += a' b by the tensor cores, where a has 8 rows x 16 columns and b 8 x 8. A lane has,
- * of a, rows lane % 4 (a[0], a[1]) and lane % 4 + 4 (a[2], a[3]) in columns lane / 4 (a[0], a[2])
- * and lane / 4 + 8 (a[1], a[3]); of b, rows lane % 4 and lane % 4 + 4 in column lane / 4; of c,
- * rows lane / 4 and lane / 4 + 8 in columns 2 (lane % 4) and 2 (lane % 4) + 1. */
+/* C (16 x 8) += A' B by the tensor cores, where A has 8 rows x 16 columns and B 8 x 8. With r =
+ * lane % 4 and k = lane / 4, a lane has
+ *   a[0] = A(r, k), a[1] = A(r, k + 8), a[2] = A(r + 4, k), a[3] = A(r + 4, k + 8),
+ *   b[0] = B(r, k), b[1] = B(r + 4, k),
+ *   c[0] = C(k, 2 r), c[1] = C(k, 2 r + 1), c[2] = C(k + 8, 2 r), c[3] = C(k + 8, 2 r + 1). */
 static __device__ void multiply(double (&c)[4], const double (&a)[4], const double (&b)[2]) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
