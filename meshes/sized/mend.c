@@ -321,6 +321,16 @@ static void find_degrees(cvtm_sizer *z) {
   }
 }
 
+int64_t cvtm_sizer_mend_triangles(cvtm_sizer *z) {
+  cvtm_half_edges *m = &z->m;
+  int64_t changed = 0;
+  m->records_changes = 1;
+  for (int64_t t = 0; t < m->triangle_count && !m->out_of_memory; ++t)
+    if (m->corner[3 * t] >= 0) changed += mend_triangle(z, t);
+  m->records_changes = 0;
+  return changed;
+}
+
 int64_t cvtm_sizer_mend(cvtm_sizer *z) {
   cvtm_half_edges *m = &z->m;
   int64_t changed = 0;
@@ -331,8 +341,6 @@ int64_t cvtm_sizer_mend(cvtm_sizer *z) {
     z->vertex[v].is_still = 1;
     changed += mend_vertex(z, (int32_t)v);
   }
-  for (int64_t t = 0; t < m->triangle_count && !m->out_of_memory; ++t)
-    if (m->corner[3 * t] >= 0) changed += mend_triangle(z, t);
   m->records_changes = 0;
-  return changed;
+  return changed + cvtm_sizer_mend_triangles(z);
 }

@@ -226,13 +226,17 @@ static void wake_all(cvtm_sizer *z) {
   for (int64_t v = 0; v < z->m.vertex_count; ++v) z->vertex[v].is_still = 0;
 }
 
-/* Moves vertices in rounds until none moves. */
-static void settle_all(cvtm_sizer *z, int rounds, double degrees, int for_mean) {
-  wake_all(z);
+/* Moves vertices in rounds until none moves, at first those that are not still. */
+static void settle(cvtm_sizer *z, int rounds, double degrees, int for_mean) {
   for (int k = 0; k < rounds; ++k) {
     const int64_t slid = for_mean ? 0 : cvtm_sizer_slide(z, 1, 0);
     if (move_vertices(z, degrees, for_mean) + slid == 0) break;
   }
+}
+
+static void settle_all(cvtm_sizer *z, int rounds, double degrees, int for_mean) {
+  wake_all(z);
+  settle(z, rounds, degrees, for_mean);
 }
 
 cvtm_status cvtm_sizer_raise(cvtm_sizer *z) {
@@ -242,5 +246,9 @@ cvtm_status cvtm_sizer_raise(cvtm_sizer *z) {
   for (int k = 0; k < MENDS && cvtm_sizer_mend(z) > 0;) ++k;
   settle_all(z, POLISHES, polished_to, 1);
   settle_all(z, RAISES, kept_at, 0);
+  for (int k = 0; k < MENDS && cvtm_sizer_mend_triangles(z) > 0; ++k) {
+    settle(z, POLISHES, polished_to, 1); /* the vertices near changes */
+    settle_all(z, RAISES, kept_at, 0);
+  }
   return z->m.out_of_memory ? cvtm_no_memory(z->error, "the mesh") : CVTM_OK;
 }

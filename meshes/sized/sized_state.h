@@ -175,6 +175,8 @@ cvtm_status cvtm_sizer_relax(cvtm_sizer *z);
 /* Flips edges, removes and adds vertices where that is better. A vertex is tried again only if a
  * change near it has been kept. Returns the number of changes. */
 int64_t cvtm_sizer_mend(cvtm_sizer *z);
+/* The same at triangles with small angles alone. */
+int64_t cvtm_sizer_mend_triangles(cvtm_sizer *z);
 /* Raises the smallest angles. */
 cvtm_status cvtm_sizer_raise(cvtm_sizer *z);
 /* Makes room for the data of a new vertex of m, and sets them. */
