@@ -1,13 +1,7 @@
 /* An evaluation on a CUDA device. integral_cuda.cu computes the moments of the cells of ordinary
- * size. finish_kernel computes the moments of the deferred cells, and then energy and gradient. A
- * deferred cell is computed by one thread block, or by all thread blocks if the cell covers much of
- * the image. All sums have a fixed order.
- *
- * finish_kernel works in stages. Thread blocks take the items of a stage in turn, and begin the
- * next stage when all items are done. A thread block waits only for items that others have taken,
- * so the kernel works with any number of resident blocks. A kernel for each stage was tried: an
- * evaluation with deferred cells takes as long (4,000 to 600,000 sites, H200); without deferred
- * cells the launches do nothing, but solves of 1,000 to 10,000 sites take 3 to 6 % longer. */
+ * size, large_kernel and huge_kernel those of the deferred cells, and finish_kernel energy and
+ * gradient. A deferred cell is computed by one thread block, or by all thread blocks if the cell
+ * covers much of the image. All sums have a fixed order. */
 #include "base/cuda_utils.h"
 #include "base/ranks.h"
 #include "cvt/evaluate_cuda.h"
@@ -30,16 +24,14 @@ enum {
 /* The largest number of cells that are constructed before they are integrated. */
 constexpr int64_t CHUNK = 1 << 20;
 
-enum { STAGE_LARGE, STAGE_HUGE, STAGE_JOIN, STAGES };
 /* Indices of the counters in cuda_state.listed. They count: */
 enum {
-  LISTED_LARGE,                        /* deferred cells */
-  LISTED_HUGE,                         /* deferred cells larger than HUGE_AREA */
-  LISTED_GIANT,                        /* deferred cells with more than BLOCK_CORNERS corners */
-  LISTED_BLOCKS,                       /* blocks that have ended */
-  LISTED_TAKEN,                        /* items taken, of each stage */
-  LISTED_DONE = LISTED_TAKEN + STAGES, /* items done, of each stage */
-  LISTED = LISTED_DONE + STAGES
+  LISTED_LARGE,  /* deferred cells */
+  LISTED_HUGE,   /* deferred cells larger than HUGE_AREA */
+  LISTED_GIANT,  /* deferred cells with more than BLOCK_CORNERS corners */
+  LISTED_BLOCKS, /* blocks that have ended */
+  LISTED_TAKEN,  /* items that blocks of large_kernel have taken */
+  LISTED
 };
 
 struct cuda_state {
@@ -141,27 +133,13 @@ __device__ void block_construct_several(const cvtm_site_tree_view &tree, cvtm_do
   __syncthreads();
 }
 
-/* Takes the next item of a stage for this block, and returns its number. */
-__device__ int32_t take_item(const cuda_state &state, int stage) {
+/* Takes the next item of large_kernel for this block, and returns its number. */
+__device__ int32_t take_item(const cuda_state &state) {
   __shared__ int32_t item;
   __syncthreads();
-  if (threadIdx.x == 0) item = atomicAdd(state.listed + LISTED_TAKEN + stage, 1);
+  if (threadIdx.x == 0) item = atomicAdd(state.listed + LISTED_TAKEN, 1);
   __syncthreads();
   return item;
-}
-
-__device__ void end_item(const cuda_state &state, int stage) {
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) atomicAdd(state.listed + LISTED_DONE + stage, 1);
-}
-
-/* Waits until all `items` items of a stage are done; then their writes are visible. */
-__device__ void end_stage(const cuda_state &state, int stage, int32_t items) {
-  if (threadIdx.x == 0)
-    while (atomicAdd(state.listed + LISTED_DONE + stage, 0) < items) __nanosleep(100);
-  __syncthreads();
-  __threadfence();
 }
 
 /* True if a constructed cell is huge or giant; then the thread with `lists` set lists the cell. */
@@ -205,15 +183,17 @@ __device__ void sum_or_list_by_warp(const cvtm_site_tree_view &tree, cvtm_domain
 /* Sets the moments of the deferred cells, and lists huge and giant cells. If there are many
  * deferred cells, each warp of a block computes a cell, in a part of the block's scratch; a cell
  * with too many corners for that part is then constructed again, in all of the scratch. */
-__device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                          const cvtm_density_view &density, const cuda_state &state,
-                          cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
-  __shared__ cvtm_cell cells[CELLS_AT_ONCE];
+__global__ void __launch_bounds__(LARGE_THREADS)
+    large_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
+                 cuda_state state, cvtm_cell_moments *sums) {
+  __shared__ cvtm_cell_moments part[LARGE_THREADS];
+  __shared__ cvtm_cell cells[CELLS_AT_ONCE], shared;
   const int32_t listed = state.listed[LISTED_LARGE], own = static_cast<int32_t>(threadIdx.x) / WARP;
+  if (listed == 0) return;
   const int32_t at_once = min(max((max(listed, state.listed_by_all) + PARTS - 1) / PARTS, 1),
                               static_cast<int32_t>(CELLS_AT_ONCE));
   const int32_t items = (listed + at_once - 1) / at_once;
-  for (int32_t k = take_item(state, STAGE_LARGE); k < items; k = take_item(state, STAGE_LARGE)) {
+  for (int32_t k = take_item(state); k < items; k = take_item(state)) {
     const int32_t first = k * at_once, count = min(listed - first, at_once);
     block_construct_several(tree, domain, state, first, count, at_once, cells);
     if (at_once == 1)
@@ -223,12 +203,10 @@ __device__ void sum_large(const cvtm_site_tree_view &tree, cvtm_domain domain,
     for (int32_t c = 0; c < count; ++c) {
       if (cells[c].count != TOO_MANY_CORNERS || at_once == 1) continue;
       cvtm_cell cell = block_cell(state);
-      block_construct(tree, domain, state.list[first + c], &cell, shared);
+      block_construct(tree, domain, state.list[first + c], &cell, &shared);
       sum_or_list(tree, domain, density, state, state.list[first + c], cell, part, sums);
     }
-    end_item(state, STAGE_LARGE);
   }
-  end_stage(state, STAGE_LARGE, items);
 }
 
 /* Sets the moments of a giant cell. */
@@ -241,74 +219,55 @@ __device__ void sum_giant(const cvtm_site_tree_view &tree, cvtm_domain domain,
   if (threadIdx.x == 0) sums[tree.index[slot]] = all;
 }
 
-/* Computes the huge cells in parts, of which each is an item, and the giant cells. All giant cells
- * are one item, since there is scratch memory for only one giant cell. */
-__device__ void sum_huge(const cvtm_site_tree_view &tree, cvtm_domain domain,
-                         const cvtm_density_view &density, const cuda_state &state,
-                         cvtm_cell_moments *part, cvtm_cell *shared, cvtm_cell_moments *sums) {
-  const int32_t items = __ldcg(state.listed + LISTED_HUGE) * PARTS + 1;
-  const int32_t giants = __ldcg(state.listed + LISTED_GIANT);
-  cvtm_cell cell = block_cell(state);
-  int32_t constructed = -1;
-  for (int32_t k = take_item(state, STAGE_HUGE); k < items; k = take_item(state, STAGE_HUGE)) {
-    if (k == 0) {
-      for (int32_t entry = 0; entry < giants; ++entry)
-        sum_giant(tree, domain, density, state, __ldcg(state.giant + entry), part, shared, sums);
-    } else {
-      const int32_t entry = (k - 1) / PARTS, p = (k - 1) % PARTS;
-      const int64_t slot = __ldcg(state.huge + entry);
-      if (constructed != entry) block_construct(tree, domain, slot, &cell, shared);
-      constructed = entry;
-      const cvtm_cell_moments mine = share_sum(tree, domain, density, slot, cell, p, PARTS, part);
-      if (threadIdx.x == 0) state.part[k - 1] = mine;
-    }
-    end_item(state, STAGE_HUGE);
-  }
-  end_stage(state, STAGE_HUGE, items);
-}
-
 __device__ cvtm_cell_moments read_sums(const cvtm_cell_moments *sums) {
   const cvtm_cell_moments s = {__ldcg(&sums->mass), __ldcg(&sums->x), __ldcg(&sums->y),
                                __ldcg(&sums->second)};
   return s;
 }
 
-/* Sums the parts of the huge cells. */
-__device__ void join_huge(const cvtm_site_tree_view &tree, const cuda_state &state,
-                          cvtm_cell_moments *sums) {
-  const int32_t huge = __ldcg(state.listed + LISTED_HUGE);
-  for (int32_t k = take_item(state, STAGE_JOIN); k < huge; k = take_item(state, STAGE_JOIN)) {
-    if (threadIdx.x == 0) {
-      cvtm_cell_moments all = {0, 0, 0, 0};
-      for (int p = 0; p < PARTS; ++p) {
-        const cvtm_cell_moments part = read_sums(state.part + k * PARTS + p);
-        cvtm_cell_moments_add(&all, &part);
-      }
-      sums[tree.index[__ldcg(state.huge + k)]] = all;
-    }
-    end_item(state, STAGE_JOIN);
-  }
-  end_stage(state, STAGE_JOIN, huge);
-}
-
-/* Sets the moments of the deferred cells; then each block computes gradient, energy and largest
- * distance of its sites. The last block joins the parts, and zeroes the counters for the next
- * evaluation. */
+/* Computes the huge cells in parts, and the giant cells, all by the first block, since there is
+ * scratch memory for only one giant cell. The last block to end adds the parts. */
 __global__ void __launch_bounds__(LARGE_THREADS)
-    finish_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                  cuda_state state, cvtm_cell_moments *sums, int64_t count, int64_t fixed,
-                  double *gradient, double *value) {
+    huge_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
+                cuda_state state, cvtm_cell_moments *sums) {
   __shared__ cvtm_cell_moments part[LARGE_THREADS];
   __shared__ cvtm_cell shared;
-  if (state.listed[LISTED_LARGE] > 0) {
-    sum_large(tree, domain, density, state, part, &shared, sums);
-    sum_huge(tree, domain, density, state, part, &shared, sums);
-    join_huge(tree, state, sums);
+  const int32_t huge = state.listed[LISTED_HUGE], giants = state.listed[LISTED_GIANT];
+  const int32_t blocks = static_cast<int32_t>(gridDim.x), block = static_cast<int32_t>(blockIdx.x);
+  if (huge + giants == 0) return;
+  for (int32_t entry = 0; block == 0 && entry < giants; ++entry)
+    sum_giant(tree, domain, density, state, state.giant[entry], part, &shared, sums);
+  cvtm_cell cell = block_cell(state);
+  int32_t constructed = -1;
+  for (int32_t k = block; k < huge * PARTS; k += blocks) {
+    const int32_t entry = k / PARTS, p = k % PARTS;
+    const int64_t slot = state.huge[entry];
+    if (constructed != entry) block_construct(tree, domain, slot, &cell, &shared);
+    constructed = entry;
+    const cvtm_cell_moments mine = share_sum(tree, domain, density, slot, cell, p, PARTS, part);
+    if (threadIdx.x == 0) state.part[k] = mine;
+    __syncthreads();
   }
+  if (!cvtm_last_block(state.listed + LISTED_BLOCKS)) return;
+  for (int32_t k = static_cast<int32_t>(threadIdx.x); k < huge; k += LARGE_THREADS) {
+    cvtm_cell_moments all = {0, 0, 0, 0};
+    for (int p = 0; p < PARTS; ++p) {
+      const cvtm_cell_moments one = read_sums(state.part + k * PARTS + p);
+      cvtm_cell_moments_add(&all, &one);
+    }
+    sums[tree.index[state.huge[k]]] = all;
+  }
+}
+
+/* Each block computes gradient, energy and largest distance of its sites. The last block joins the
+ * parts, and zeroes the counters for the next evaluation. */
+__global__ void __launch_bounds__(LARGE_THREADS)
+    finish_kernel(cuda_state state, const cvtm_cell_moments *sums, int64_t count, int64_t fixed,
+                  double *gradient, double *value) {
   double energy = 0, distance = 0;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * LARGE_THREADS + threadIdx.x; i < count;
        i += static_cast<int64_t>(gridDim.x) * LARGE_THREADS) {
-    const cvtm_cell_moments s = read_sums(sums + i);
+    const cvtm_cell_moments s = sums[i];
     energy += s.second;
     distance = cvtm_cvt_larger(distance, cvtm_cvt_finish_site(&s, i, fixed, gradient));
   }
@@ -329,19 +288,6 @@ __global__ void __launch_bounds__(LARGE_THREADS)
     value[1] = distance;
   }
   if (threadIdx.x < LISTED) state.listed[threadIdx.x] = 0;
-}
-
-/* One stage of finish_kernel as a kernel of its own, for part_moments_cuda. */
-template <int STAGE>
-__global__ void __launch_bounds__(LARGE_THREADS)
-    stage_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_density_view density,
-                 cuda_state state, cvtm_cell_moments *sums) {
-  __shared__ cvtm_cell_moments part[LARGE_THREADS];
-  __shared__ cvtm_cell shared;
-  if (state.listed[LISTED_LARGE] == 0) return;
-  if (STAGE == STAGE_LARGE) sum_large(tree, domain, density, state, part, &shared, sums);
-  if (STAGE == STAGE_HUGE) sum_huge(tree, domain, density, state, part, &shared, sums);
-  if (STAGE == STAGE_JOIN) join_huge(tree, state, sums);
 }
 
 enum { PIXEL_THREADS = 128 };
@@ -413,17 +359,14 @@ cvtm_status create_state_cuda(cvtm_cvt *cvt) {
   return status;
 }
 
-template <int STAGE>
-void launch_stage(cvtm_cvt *cvt, const cuda_state &state) {
-  stage_kernel<STAGE><<<cvtm_cuda_cap(PARTS), LARGE_THREADS, 0, cvtm_cuda_stream(cvt->device)>>>(
-      cvtm_site_tree_get_view(cvt->tree), cvt->domain, cvt->density, state, cvt->moments);
-}
-
-cvtm_status launch_all_stages(cvtm_cvt *cvt, const cuda_state &state) {
-  launch_stage<STAGE_LARGE>(cvt, state);
-  launch_stage<STAGE_HUGE>(cvt, state);
-  launch_stage<STAGE_JOIN>(cvt, state);
-  return cvtm_cuda_launched(cvt->device, "stage_kernel");
+/* Computes the moments of the deferred cells. */
+cvtm_status sum_deferred(cvtm_cvt *cvt, const cuda_state &state) {
+  const cvtm_site_tree_view tree = cvtm_site_tree_get_view(cvt->tree);
+  const unsigned blocks = cvtm_cuda_cap(PARTS);
+  CVTM_TRY(CVTM_LAUNCH(cvt->device, large_kernel, blocks, LARGE_THREADS, tree, cvt->domain,
+                       cvt->density, state, cvt->moments));
+  return CVTM_LAUNCH(cvt->device, huge_kernel, blocks, LARGE_THREADS, tree, cvt->domain,
+                     cvt->density, state, cvt->moments);
 }
 
 __device__ void defer_cell(cvtm_site_tree_view tree, cvtm_deferred_cells deferred, int64_t slot) {
@@ -441,7 +384,9 @@ cvtm_status sum_cells(cvtm_cvt *cvt, const cuda_state &state) {
 
 cvtm_status cell_moments_cuda(cvtm_cvt *cvt, int64_t count) {
   (void)count; /* the number of sites in the tree */
-  return sum_cells(cvt, *static_cast<const cuda_state *>(cvt->state));
+  const cuda_state &state = *static_cast<const cuda_state *>(cvt->state);
+  const cvtm_status status = sum_cells(cvt, state);
+  return status == CVTM_OK ? sum_deferred(cvt, state) : status;
 }
 
 /* Waits for the other ranks before it computes the deferred cells, since the method depends on the
@@ -463,7 +408,7 @@ cvtm_status part_moments_cuda(cvtm_cvt *cvt, int64_t count, const uint32_t *miss
   *lacking = sums[0];
   if (status != CVTM_OK || sums[0] > 0 || sums[1] == 0) return status;
   state->listed_by_all = static_cast<int32_t>(sums[1] < INT32_MAX ? sums[1] : INT32_MAX);
-  status = launch_all_stages(cvt, *state);
+  status = sum_deferred(cvt, *state);
   if (status == CVTM_OK) status = cvtm_device_copy_out(cvt->device, &found, missed, sizeof found);
   *lacking = found != 0;
   return status == CVTM_OK ? cvtm_ranks_sum(cvt->device, lacking, 1) : status;
@@ -477,8 +422,7 @@ cvtm_status label_moments_cuda(cvtm_cvt *cvt, const double *sites, int64_t count
 cvtm_status finish_cuda(cvtm_cvt *cvt, int64_t count, int64_t fixed, double *value,
                         double *gradient) {
   const cuda_state &state = *static_cast<const cuda_state *>(cvt->state);
-  return CVTM_LAUNCH(cvt->device, finish_kernel, cvtm_cuda_cap(PARTS), LARGE_THREADS,
-                     cvtm_site_tree_get_view(cvt->tree), cvt->domain, cvt->density, state,
+  return CVTM_LAUNCH(cvt->device, finish_kernel, cvtm_cuda_cap(PARTS), LARGE_THREADS, state,
                      cvt->moments, count, fixed, gradient, value);
 }
 
