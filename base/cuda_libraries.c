@@ -175,23 +175,22 @@ cvtm_status cvtm_nccl_load(cvtm_device *device, cvtm_nccl **nccl) {
 
 cvtm_status cvtm_nccl_make_id(cvtm_nccl *n, char id[CVTM_NCCL_ID_BYTES]) {
   unique_id made;
-  const cvtm_status status = check_nccl(n, n->get_unique_id(&made), "ncclGetUniqueId");
-  if (status == CVTM_OK) memcpy(id, made.internal, sizeof made.internal);
-  return status;
+  CVTM_TRY(check_nccl(n, n->get_unique_id(&made), "ncclGetUniqueId"));
+  memcpy(id, made.internal, sizeof made.internal);
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_nccl_join(cvtm_nccl *n, const char id[CVTM_NCCL_ID_BYTES], int rank, int size) {
   unique_id common;
   memcpy(common.internal, id, sizeof common.internal);
   n->size = size;
-  const cvtm_status status = cvtm_device_activate(n->device);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_activate(n->device));
   return check_nccl(n, n->init_rank(&n->communicator, size, common, rank), "ncclCommInitRank");
 }
 
 static cvtm_status begin_group(cvtm_nccl *n) {
-  const cvtm_status status = cvtm_device_activate(n->device);
-  return status == CVTM_OK ? check_nccl(n, n->group_start(), "ncclGroupStart") : status;
+  CVTM_TRY(cvtm_device_activate(n->device));
+  return check_nccl(n, n->group_start(), "ncclGroupStart");
 }
 
 /* Ends the group also after a failure `status`, because NCCL would add later calls of this thread

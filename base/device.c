@@ -129,8 +129,8 @@ void cvtm_device_destroy(cvtm_device *device) {
 }
 
 cvtm_status cvtm_device_share(cvtm_device *device) {
-  const cvtm_status status = device->table->activate(device);
-  return status == CVTM_OK ? device->table->share(device) : status;
+  CVTM_TRY(device->table->activate(device));
+  return device->table->share(device);
 }
 
 cvtm_device_kind cvtm_device_get_kind(const cvtm_device *device) { return device->kind; }
@@ -183,10 +183,9 @@ void cvtm_device_free(cvtm_device *device, void *memory) {
 }
 
 cvtm_status cvtm_device_allocate_arrays(cvtm_device *device, cvtm_arrays arrays) {
-  cvtm_status status = CVTM_OK;
-  for (const cvtm_array *a = arrays.array; status == CVTM_OK && a->memory != NULL; ++a)
-    status = cvtm_device_allocate(device, a->count, a->size, a->memory);
-  return status;
+  for (const cvtm_array *a = arrays.array; a->memory != NULL; ++a)
+    CVTM_TRY(cvtm_device_allocate(device, a->count, a->size, a->memory));
+  return CVTM_OK;
 }
 
 void cvtm_device_free_arrays(cvtm_device *device, cvtm_arrays arrays) {
@@ -249,21 +248,18 @@ cvtm_status cvtm_device_fill(cvtm_device *device, void *memory, int byte, size_t
 }
 
 cvtm_status cvtm_device_synchronize(cvtm_device *device) {
-  const cvtm_status status = device->table->activate(device);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(device->table->activate(device));
   return device->table->synchronize(device);
 }
 
 cvtm_status cvtm_device_query(cvtm_device *device, int *idle) {
-  const cvtm_status status = device->table->activate(device);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(device->table->activate(device));
   return device->table->query(device, idle);
 }
 
 cvtm_status cvtm_device_allocate_mapped(cvtm_device *device, size_t bytes, void **host,
                                         void **mapped) {
-  const cvtm_status status = device->table->activate(device);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(device->table->activate(device));
   return device->table->allocate_mapped(device, bytes, host, mapped);
 }
 
@@ -297,8 +293,7 @@ cvtm_status cvtm_device_scratch(cvtm_device *device, size_t bytes, void **memory
 }
 
 cvtm_status cvtm_loop_try(cvtm_device *device, cvtm_loop_body body, void *context) {
-  const cvtm_status status = device->table->activate(device);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(device->table->activate(device));
   if (device->ranks)
     return cvtm_fail(&device->error, CVTM_ERROR_UNSUPPORTED,
                      "a CUDA graph cannot contain communication between ranks");
@@ -328,8 +323,7 @@ cvtm_status cvtm_loop_create(cvtm_device *device, cvtm_loop_body body, void *con
 }
 
 cvtm_status cvtm_loop_run(cvtm_loop *loop) {
-  const cvtm_status status = loop->device->table->activate(loop->device);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(loop->device->table->activate(loop->device));
   return loop->device->table->loop_run(loop);
 }
 

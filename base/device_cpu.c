@@ -63,8 +63,7 @@ static cvtm_status cpu_query(cvtm_device *device, int *idle) {
 
 static cvtm_status cpu_allocate_mapped(cvtm_device *device, size_t bytes, void **host,
                                        void **mapped) {
-  const cvtm_status status = cpu_allocate(device, bytes, host);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cpu_allocate(device, bytes, host));
   memset(*host, 0, bytes);
   *mapped = *host;
   return CVTM_OK;

@@ -159,8 +159,7 @@ static cvtm_status cuda_allocate(cvtm_device *device, size_t bytes, void **memor
                      "%s: out of memory: %zu bytes; %zu of %zu are free", device->name, bytes, left,
                      all);
   }
-  const cvtm_status status = cvtm_cuda_check(device, code, "cudaMalloc");
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_cuda_check(device, code, "cudaMalloc"));
   *memory = block;
   return CVTM_OK;
 }
@@ -229,8 +228,8 @@ static cvtm_status cuda_start_copy_in(cvtm_device *device, void *to, const void 
 }
 
 static cvtm_status cuda_copy_in(cvtm_device *device, void *to, const void *from, size_t bytes) {
-  const cvtm_status status = cuda_start_copy_in(device, to, from, bytes);
-  return status == CVTM_OK ? cuda_synchronize(device) : status;
+  CVTM_TRY(cuda_start_copy_in(device, to, from, bytes));
+  return cuda_synchronize(device);
 }
 
 static cvtm_status cuda_copy_out(cvtm_device *device, void *to, const void *from, size_t bytes) {

@@ -331,8 +331,8 @@ cvtm_status cvtm_npy_read(const char *path, cvtm_npy *array, cvtm_error *error) 
   memset(array, 0, sizeof *array);
   unsigned char *bytes;
   size_t size;
-  const cvtm_status status = cvtm_file_read(path, limit, &bytes, &size, error);
-  return status == CVTM_OK ? cvtm_npy_take(bytes, size, path, array, error) : status;
+  CVTM_TRY(cvtm_file_read(path, limit, &bytes, &size, error));
+  return cvtm_npy_take(bytes, size, path, array, error);
 }
 
 static int is_known(char kind, int item) {

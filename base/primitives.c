@@ -35,10 +35,8 @@ static cvtm_status begin_with_workspace(cvtm_device *device, const char *what, i
 static const int64_t count_limit = INT64_C(1) << 48;
 
 cvtm_status cvtm_sort_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
-  const cvtm_status status = begin_primitive(device, "sort", count, count_limit);
-  return status == CVTM_OK
-             ? CVTM_TABLE(device, cvtm_primitives_table)->sort_workspace(device, count, bytes)
-             : status;
+  CVTM_TRY(begin_primitive(device, "sort", count, count_limit));
+  return CVTM_TABLE(device, cvtm_primitives_table)->sort_workspace(device, count, bytes);
 }
 
 cvtm_status cvtm_sort_pairs(cvtm_device *device, uint64_t *keys, int32_t *values,
@@ -55,10 +53,8 @@ cvtm_status cvtm_sort_pairs(cvtm_device *device, uint64_t *keys, int32_t *values
 }
 
 cvtm_status cvtm_scan_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
-  const cvtm_status status = begin_primitive(device, "scan", count, count_limit);
-  return status == CVTM_OK
-             ? CVTM_TABLE(device, cvtm_primitives_table)->scan_workspace(device, count, bytes)
-             : status;
+  CVTM_TRY(begin_primitive(device, "scan", count, count_limit));
+  return CVTM_TABLE(device, cvtm_primitives_table)->scan_workspace(device, count, bytes);
 }
 
 cvtm_status cvtm_scan_64(cvtm_device *device, const int32_t *counts, int64_t count, int64_t *sums,
@@ -80,9 +76,9 @@ static size_t reduce_bytes(int64_t count) {
 }
 
 cvtm_status cvtm_reduce_workspace(cvtm_device *device, int64_t count, size_t *bytes) {
-  const cvtm_status status = begin_primitive(device, "reduction", count, count_limit);
-  if (status == CVTM_OK) *bytes = reduce_bytes(count);
-  return status;
+  CVTM_TRY(begin_primitive(device, "reduction", count, count_limit));
+  *bytes = reduce_bytes(count);
+  return CVTM_OK;
 }
 
 /* Reduces level by level. The partial results alternate between two parts of the workspace, until a

@@ -77,10 +77,10 @@ cvtm_status cvtm_ranks_broadcast_on_device(cvtm_device *device, void *memory, si
   if (!device->ranks || device->ranks->size == 1) return CVTM_OK;
   if (device->kind == CVTM_DEVICE_CPU) return cvtm_ranks_broadcast(device, memory, bytes);
   double *end = (double *)memory + words;
-  cvtm_status status = broadcast_in_slabs(device, memory, (int64_t)words);
-  if (status == CVTM_OK) status = cvtm_device_copy_out(device, &last, end, rest);
-  if (status == CVTM_OK) status = cvtm_ranks_broadcast(device, &last, rest);
-  return status == CVTM_OK ? cvtm_device_copy_in(device, end, &last, rest) : status;
+  CVTM_TRY(broadcast_in_slabs(device, memory, (int64_t)words));
+  CVTM_TRY(cvtm_device_copy_out(device, &last, end, rest));
+  CVTM_TRY(cvtm_ranks_broadcast(device, &last, rest));
+  return cvtm_device_copy_in(device, end, &last, rest);
 }
 
 /* --- gathers ---------------------------------------------------------------------------------- */

@@ -271,8 +271,8 @@ static cvtm_status save_if_due(cvtm_checkpoint *c, const cvtm_descent_state *des
   const cvtm_solve *s = c->solve;
   if (!c->user->save || s->state.result.stop == CVTM_STOP_REQUEST) return CVTM_OK;
   int64_t due = cvtm_clock() - c->last >= c->user->seconds;
-  const cvtm_status status = cvtm_ranks_agree(s->cvt->device, &due);
-  return status == CVTM_OK && due ? save_state(c, descent) : status;
+  CVTM_TRY(cvtm_ranks_agree(s->cvt->device, &due));
+  return due ? save_state(c, descent) : CVTM_OK;
 }
 
 static cvtm_status pause_descent(void *context, const cvtm_descent *descent) {
@@ -299,8 +299,8 @@ cvtm_status cvtm_checkpoint_open(cvtm_solve *s) {
   memcpy(c->head.magic, "cvtmchk", sizeof c->head.magic);
   c->head.version = VERSION;
   c->head.byte_order = 0x01020304;
-  const cvtm_status status = set_fields(s, c->head.field);
-  return status == CVTM_OK && c->user->saved ? read_head(c) : status;
+  CVTM_TRY(set_fields(s, c->head.field));
+  return c->user->saved ? read_head(c) : CVTM_OK;
 }
 
 void cvtm_checkpoint_close(cvtm_solve *s) {

@@ -111,9 +111,9 @@ static cvtm_status place_class(classes_run *r, class_plan *plan, const float *rh
   if (r->stop == CVTM_STOP_REQUEST)
     return cvtm_cvt_sample(r->domain, rho, plan->count, alone.seed, alone.start, own,
                            cvtm_device_error(r->device));
-  cvtm_status status = cvtm_cvt_solve(plan->cvt, &alone, 0, own, plan->count, &found);
-  if (status == CVTM_OK) r->stop = found.stop;
-  return status;
+  CVTM_TRY(cvtm_cvt_solve(plan->cvt, &alone, 0, own, plan->count, &found));
+  r->stop = found.stop;
+  return CVTM_OK;
 }
 
 static cvtm_status no_intensity(const classes_run *r, int k) {
@@ -163,8 +163,8 @@ static cvtm_status sum_energy(cvtm_cvt *cvt, int64_t count, double *energy) {
 static cvtm_status evaluate_plan(cvtm_cvt *cvt, const double *sites, int64_t count, int measures,
                                  double *energy) {
   const cvtm_cvt_task task = {cvt, count, 0, CVTM_CVT_EXACT, CVTM_VORONOI_EXACT};
-  const cvtm_status status = cvtm_cvt_enqueue(&task, sites, cvt->value, NULL);
-  return status == CVTM_OK && measures ? sum_energy(cvt, count, energy) : status;
+  CVTM_TRY(cvtm_cvt_enqueue(&task, sites, cvt->value, NULL));
+  return measures ? sum_energy(cvt, count, energy) : CVTM_OK;
 }
 
 /* Adds the moments of a site's two cells. Energy, gradient and Lloyd's step of the coupled energy
@@ -190,8 +190,8 @@ static cvtm_status evaluate_coupled(classes_run *r, const double *sites, int mea
 static cvtm_status evaluate_classes(void *context, const double *sites, double *value,
                                     double *gradient) {
   classes_run *r = context;
-  const cvtm_status status = evaluate_coupled(r, sites, 0, value, gradient);
-  return status == CVTM_OK ? cvtm_device_synchronize(r->device) : status;
+  CVTM_TRY(evaluate_coupled(r, sites, 0, value, gradient));
+  return cvtm_device_synchronize(r->device);
 }
 
 /* Evaluates the sites of r->all; sets objective, gradient_norm, empty_cells and the ratios. */

@@ -154,10 +154,8 @@ static cvtm_status make_own_room(cvtm_subdomain *p, int64_t near, int64_t leavin
   cvtm_cvt_destroy(p->plan);
   p->sent = NULL;
   p->plan = NULL;
-  const cvtm_status status = cvtm_device_allocate(p->device, 2 * leaving, CVTM_TYPED(p->sent));
-  return status == CVTM_OK
-             ? cvtm_cvt_create_part(p->device, p->domain, p->density, near, p->count, &p->plan)
-             : status;
+  CVTM_TRY(cvtm_device_allocate(p->device, 2 * leaving, CVTM_TYPED(p->sent)));
+  return cvtm_cvt_create_part(p->device, p->domain, p->density, near, p->count, &p->plan);
 }
 
 /* Allocates memory for own and ghost sites, and for the sites to send, with some reserve. Each rank
@@ -426,9 +424,9 @@ static cvtm_status evaluate_all_divided(const cvtm_cvt_task *task, const double 
   if (gradient)
     return cvtm_fail(cvtm_device_error(task->cvt->device), CVTM_ERROR_UNSUPPORTED,
                      "a rank evaluates the gradient of its own sites only");
-  cvtm_status status = divide(task, sites);
-  if (status == CVTM_OK) status = evaluate_own(task, task->cvt->decomposition->sites, value, NULL);
-  return status == CVTM_OK ? share_moments(task->cvt) : status;
+  CVTM_TRY(divide(task, sites));
+  CVTM_TRY(evaluate_own(task, task->cvt->decomposition->sites, value, NULL));
+  return share_moments(task->cvt);
 }
 
 static cvtm_own_sites get_own_divided(const cvtm_cvt_task *task) {
@@ -444,8 +442,8 @@ static cvtm_cell_moments *get_moments_divided(const cvtm_cvt *cvt) {
 
 static cvtm_status end_divided(const cvtm_cvt_task *task) {
   const cvtm_cvt *cvt = task->cvt;
-  const cvtm_status status = share_items(cvt, cvt->decomposition->sites, 2, cvt->sites);
-  return status == CVTM_OK ? share_moments(cvt) : status;
+  CVTM_TRY(share_items(cvt, cvt->decomposition->sites, 2, cvt->sites));
+  return share_moments(cvt);
 }
 
 static cvtm_status create_solver_divided(const cvtm_cvt_task *task,

@@ -417,20 +417,18 @@ cvtm_status cvtm_cvt_descend(cvtm_descent *d, cvtm_cvt_result *result) {
       .evaluate = evaluate_energy, .context = &task, .undefined = "the energy is not finite"};
   d->objective = &energy;
   d->timed = cvtm_device_get_kind(cvt->device) == CVTM_DEVICE_CPU || cvt->evaluator->waits;
-  const cvtm_status status = cvtm_descent_run(d);
-  return status == CVTM_OK ? finish_descent(d, start, result) : status;
+  CVTM_TRY(cvtm_descent_run(d));
+  return finish_descent(d, start, result);
 }
 
 cvtm_status cvtm_cvt_count_empty(cvtm_cvt *cvt, int64_t count, int64_t *empty) {
   double total = 0;
-  cvtm_status status = cvt->updates->mark_empty(cvt->device, cvt->moments, count, cvt->distance);
-  if (status == CVTM_OK)
-    status = cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, cvt->distance, count, cvt->least,
-                         cvt->workspace, cvt->workspace_bytes);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_out(cvt->device, &total, cvt->least, sizeof total);
-  if (status == CVTM_OK) *empty = (int64_t)total;
-  return status;
+  CVTM_TRY(cvt->updates->mark_empty(cvt->device, cvt->moments, count, cvt->distance));
+  CVTM_TRY(cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, cvt->distance, count, cvt->least,
+                       cvt->workspace, cvt->workspace_bytes));
+  CVTM_TRY(cvtm_device_copy_out(cvt->device, &total, cvt->least, sizeof total));
+  *empty = (int64_t)total;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_cvt_check_options(cvtm_cvt *cvt, const cvtm_cvt_options *o, int64_t count) {

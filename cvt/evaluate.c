@@ -19,8 +19,8 @@ static int bits_for(int64_t largest) {
 }
 
 static cvtm_status enqueue_cells(cvtm_cvt *cvt, const double *sites, int64_t count) {
-  const cvtm_status status = cvtm_site_tree_sort(cvt->tree, sites, count);
-  return status == CVTM_OK ? cvt->table->cell_moments(cvt, count) : status;
+  CVTM_TRY(cvtm_site_tree_sort(cvt->tree, sites, count));
+  return cvt->table->cell_moments(cvt, count);
 }
 
 /* Computes the moments over the pixels of each label: sorts the pixels by label, then sums over the
@@ -44,11 +44,9 @@ static cvtm_status prepare_on_device(const cvtm_cvt_task *task) {
 static cvtm_status evaluate_on_device(const cvtm_cvt_task *task, const double *sites, double *value,
                                       double *gradient) {
   cvtm_cvt *cvt = task->cvt;
-  const cvtm_status status = task->energy == CVTM_CVT_PIXEL
-                                 ? enqueue_labels(cvt, sites, task->count, task->voronoi)
-                                 : enqueue_cells(cvt, sites, task->count);
-  return status == CVTM_OK ? cvt->table->finish(cvt, task->count, task->fixed, value, gradient)
-                           : status;
+  CVTM_TRY(task->energy == CVTM_CVT_PIXEL ? enqueue_labels(cvt, sites, task->count, task->voronoi)
+                                          : enqueue_cells(cvt, sites, task->count));
+  return cvt->table->finish(cvt, task->count, task->fixed, value, gradient);
 }
 
 static cvtm_status begin_on_device(const cvtm_cvt_task *task, int restored) {
@@ -86,11 +84,10 @@ static cvtm_status copy_arrays(const cvtm_cvt_task *task, int in_solver, unsigne
   cvtm_cvt *cvt = task->cvt;
   double *const arrays[] = {cvt->sites, cvt->best, cvt->scale};
   const size_t bytes = 2 * (size_t)task->count * sizeof(double);
-  cvtm_status status = CVTM_OK;
-  for (size_t k = 0; status == CVTM_OK && k < (in_solver ? 3 : 2); ++k)
-    status = to ? cvtm_device_copy_out(cvt->device, to + k * bytes, arrays[k], bytes)
-                : cvtm_device_copy_in(cvt->device, arrays[k], from + k * bytes, bytes);
-  return status;
+  for (size_t k = 0; k < (in_solver ? 3 : 2); ++k)
+    CVTM_TRY(to ? cvtm_device_copy_out(cvt->device, to + k * bytes, arrays[k], bytes)
+                : cvtm_device_copy_in(cvt->device, arrays[k], from + k * bytes, bytes));
+  return CVTM_OK;
 }
 
 static cvtm_status save_on_device(const cvtm_cvt_task *task, int in_solver, unsigned char *to) {
@@ -192,11 +189,9 @@ cvtm_status cvtm_cvt_evaluate(cvtm_cvt *cvt, const double *sites, int64_t count,
                               cvtm_cvt_energy energy, cvtm_voronoi_method voronoi, double *value,
                               const cvtm_cvt_moments *moments) {
   const size_t bytes = 2 * (size_t)count * sizeof(double);
-  cvtm_status status = cvtm_cvt_check_sites(cvt, sites, count);
-  if (status == CVTM_OK) status = cvtm_device_copy_in(cvt->device, cvt->sites, sites, bytes);
-  return status == CVTM_OK
-             ? cvtm_cvt_evaluate_again(cvt, sites, count, energy, voronoi, value, moments)
-             : status;
+  CVTM_TRY(cvtm_cvt_check_sites(cvt, sites, count));
+  CVTM_TRY(cvtm_device_copy_in(cvt->device, cvt->sites, sites, bytes));
+  return cvtm_cvt_evaluate_again(cvt, sites, count, energy, voronoi, value, moments);
 }
 
 cvtm_status cvtm_cvt_evaluate_again(cvtm_cvt *cvt, const double *sites, int64_t count,
@@ -204,13 +199,12 @@ cvtm_status cvtm_cvt_evaluate_again(cvtm_cvt *cvt, const double *sites, int64_t 
                                     double *value, const cvtm_cvt_moments *moments) {
   const cvtm_cvt_task task = {cvt, count, 0, energy, voronoi};
   double result = 0;
-  cvtm_status status = cvtm_cvt_prepare(&task);
-  if (status == CVTM_OK) status = cvtm_cvt_enqueue(&task, cvt->sites, cvt->value, NULL);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_out(cvt->device, &result, cvt->value, sizeof result);
-  if (status == CVTM_OK && moments) status = cvtm_cvt_read_moments(cvt, sites, count, moments);
-  if (status == CVTM_OK && value) *value = result;
-  return status;
+  CVTM_TRY(cvtm_cvt_prepare(&task));
+  CVTM_TRY(cvtm_cvt_enqueue(&task, cvt->sites, cvt->value, NULL));
+  CVTM_TRY(cvtm_device_copy_out(cvt->device, &result, cvt->value, sizeof result));
+  if (moments) CVTM_TRY(cvtm_cvt_read_moments(cvt, sites, count, moments));
+  if (value) *value = result;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int64_t count,

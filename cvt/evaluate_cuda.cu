@@ -385,8 +385,8 @@ cvtm_status sum_cells(cvtm_cvt *cvt, const cuda_state &state) {
 cvtm_status cell_moments_cuda(cvtm_cvt *cvt, int64_t count) {
   (void)count; /* the number of sites in the tree */
   const cuda_state &state = *static_cast<const cuda_state *>(cvt->state);
-  const cvtm_status status = sum_cells(cvt, state);
-  return status == CVTM_OK ? sum_deferred(cvt, state) : status;
+  CVTM_TRY(sum_cells(cvt, state));
+  return sum_deferred(cvt, state);
 }
 
 /* Waits for the other ranks before it computes the deferred cells, since the method depends on the

@@ -244,8 +244,8 @@ cvtm_status launch_chunk(cvtm_cvt *cvt, const cvtm_site_tree_view &tree,
   const auto clip = tree.cover == nullptr ? clip_kernel<false> : clip_kernel<true>;
   clip<<<cvtm_cuda_blocks(last - first, CLIP_CELLS), WARP, 0, stream>>>(tree, cvt->domain, cells,
                                                                         deferred, first, last);
-  const cvtm_status status = cvtm_cuda_launched(cvt->device, "clip_kernel");
-  return status == CVTM_OK ? launch_integral<8>(cvt, tree, cells, first, last) : status;
+  CVTM_TRY(cvtm_cuda_launched(cvt->device, "clip_kernel"));
+  return launch_integral<8>(cvt, tree, cells, first, last);
 }
 
 }  // namespace

@@ -226,8 +226,8 @@ static cvtm_status plan_levels(cvtm_solve *s) {
 
 cvtm_status cvtm_solve_plan_start(cvtm_solve *s) {
   if (s->given > 0 || s->options->effort == CVTM_CVT_EFFORT_LOW) return CVTM_OK;
-  const cvtm_status status = find_lattices(s);
-  return status == CVTM_OK && s->lattices == 0 ? plan_levels(s) : status;
+  CVTM_TRY(find_lattices(s));
+  return s->lattices == 0 ? plan_levels(s) : CVTM_OK;
 }
 
 /* --- the levels of a solve ---------------------------------------------------------------------

@@ -27,8 +27,8 @@ static cvtm_arrays transfer_arrays(cvtm_solve *s) {
 
 cvtm_status cvtm_solve_allocate_transfers(cvtm_solve *s) {
   cvtm_device *device = s->cvt->device;
-  cvtm_status status = cvtm_sort_workspace(device, s->count, &s->workspace_bytes);
-  return status == CVTM_OK ? cvtm_device_allocate_arrays(device, transfer_arrays(s)) : status;
+  CVTM_TRY(cvtm_sort_workspace(device, s->count, &s->workspace_bytes));
+  return cvtm_device_allocate_arrays(device, transfer_arrays(s));
 }
 
 void cvtm_solve_free_transfers(cvtm_solve *s) {
@@ -73,8 +73,8 @@ cvtm_status cvtm_solve_keep(cvtm_solve *s, const cvtm_cvt_result *found) {
 cvtm_status cvtm_solve_restore(cvtm_solve *s) {
   const cvtm_cvt_task task = cvtm_solve_task(s);
   ++s->state.result.evaluations;
-  const cvtm_status status = copy_sites(s, s->cvt->sites, s->kept);
-  return status == CVTM_OK ? cvtm_cvt_enqueue(&task, s->cvt->sites, s->cvt->value, NULL) : status;
+  CVTM_TRY(copy_sites(s, s->cvt->sites, s->kept));
+  return cvtm_cvt_enqueue(&task, s->cvt->sites, s->cvt->value, NULL);
 }
 
 /* --- displacements ---------------------------------------------------------------------------- */

@@ -69,14 +69,12 @@ static cvtm_arrays plan_arrays(cvtm_cvt *cvt) {
 static cvtm_status allocate_plan(cvtm_cvt *cvt) {
   cvtm_device *device = cvt->device;
   const int64_t n = cvt->capacity;
-  cvtm_status status = cvtm_reduce_workspace(device, n, &cvt->workspace_bytes);
-  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(device, plan_arrays(cvt));
-  if (status == CVTM_OK)
-    status = cvt->global_count > 0
-                 ? cvtm_site_tree_create_part(device, cvt->domain, n, cvt->global_count, &cvt->tree)
-                 : cvtm_site_tree_create(device, cvt->domain, n, &cvt->tree);
-  if (status == CVTM_OK && !cvt->decomposition) status = cvt->table->create_state(cvt);
-  return status;
+  CVTM_TRY(cvtm_reduce_workspace(device, n, &cvt->workspace_bytes));
+  CVTM_TRY(cvtm_device_allocate_arrays(device, plan_arrays(cvt)));
+  CVTM_TRY(cvt->global_count > 0
+               ? cvtm_site_tree_create_part(device, cvt->domain, n, cvt->global_count, &cvt->tree)
+               : cvtm_site_tree_create(device, cvt->domain, n, &cvt->tree));
+  return !cvt->decomposition ? cvt->table->create_state(cvt) : CVTM_OK;
 }
 
 /* Copies the density (device memory) from rank 0 to the other ranks. */
@@ -187,17 +185,17 @@ cvtm_status cvtm_cvt_create_borrowed(cvtm_device *device, cvtm_domain domain, co
 
 cvtm_status cvtm_cvt_create_view(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, cvtm_cvt **result) {
-  cvtm_status status = check_plan(device, domain, density, capacity);
-  if (status == CVTM_OK) status = create_plan(device, domain, capacity, 0, result);
-  if (status == CVTM_OK) (*result)->density.value = density;
-  return status;
+  CVTM_TRY(check_plan(device, domain, density, capacity));
+  CVTM_TRY(create_plan(device, domain, capacity, 0, result));
+  (*result)->density.value = density;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_cvt_create_part(cvtm_device *device, cvtm_domain domain, const float *density,
                                  int64_t capacity, int64_t global_count, cvtm_cvt **result) {
-  const cvtm_status status = create_plan(device, domain, capacity, global_count, result);
-  if (status == CVTM_OK) (*result)->density.value = density;
-  return status;
+  CVTM_TRY(create_plan(device, domain, capacity, global_count, result));
+  (*result)->density.value = density;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_cvt_view_density(cvtm_cvt *cvt, const float *density) {
@@ -306,10 +304,8 @@ cvtm_status cvtm_cvt_put_sites(cvtm_cvt *cvt, const double *sites, int64_t count
 }
 
 cvtm_status cvtm_cvt_get_sites(cvtm_cvt *cvt, double *sites, int64_t count) {
-  const cvtm_status status = move_inside(cvt, count);
-  return status == CVTM_OK
-             ? cvtm_device_copy_out(cvt->device, sites, cvt->sites, cvtm_site_bytes(count))
-             : status;
+  CVTM_TRY(move_inside(cvt, count));
+  return cvtm_device_copy_out(cvt->device, sites, cvt->sites, cvtm_site_bytes(count));
 }
 
 double *cvtm_cvt_take_sites(cvtm_cvt *cvt) {

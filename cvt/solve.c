@@ -202,8 +202,8 @@ static cvtm_status after_coarse(cvtm_solve *s, const cvtm_cvt_result *found) {
   s->state.result.coarse_iterations += found->iterations;
   if (!has_effort(s, CVTM_CVT_EFFORT_HIGH) && s->state.level != SEARCHED_LEVEL)
     return next_level(s);
-  const cvtm_status status = cvtm_solve_keep(s, found);
-  return status == CVTM_OK ? begin_search(s) : status;
+  CVTM_TRY(cvtm_solve_keep(s, found));
+  return begin_search(s);
 }
 
 /* --- search ----------------------------------------------------------------------------------- */
@@ -352,23 +352,23 @@ static cvtm_status place(cvtm_solve *s) {
 }
 
 static cvtm_status continue_from_checkpoint(cvtm_solve *s) {
-  const cvtm_status status = cvtm_solve_enter(s);
-  return status == CVTM_OK ? cvtm_checkpoint_restore(s) : status;
+  CVTM_TRY(cvtm_solve_enter(s));
+  return cvtm_checkpoint_restore(s);
 }
 
 static cvtm_status prepare_solve(cvtm_solve *s) {
   const cvtm_cvt_options *o = s->options;
   const cvtm_cvt_task task = cvtm_solve_task(s);
-  cvtm_status status = cvtm_cvt_check_options(s->cvt, o, s->count);
-  if (status == CVTM_OK) status = cvtm_cvt_prepare(&task);
-  if (status == CVTM_OK && cvtm_ranks_lead(s->cvt->device))
-    status = cvtm_cvt_find_density(s->cvt, &s->density, &s->copied);
-  if (status == CVTM_OK && !s->spare)
-    status = cvtm_fail(cvtm_device_error(s->cvt->device), CVTM_ERROR_MEMORY,
-                       "no memory for %lld sites", (long long)s->count);
-  if (status == CVTM_OK && (o->effort != CVTM_CVT_EFFORT_LOW || s->transfers_help))
-    status = cvtm_solve_allocate_transfers(s);
-  return status == CVTM_OK ? cvtm_solve_plan_start(s) : status;
+  CVTM_TRY(cvtm_cvt_check_options(s->cvt, o, s->count));
+  CVTM_TRY(cvtm_cvt_prepare(&task));
+  if (cvtm_ranks_lead(s->cvt->device))
+    CVTM_TRY(cvtm_cvt_find_density(s->cvt, &s->density, &s->copied));
+  if (!s->spare)
+    CVTM_TRY(cvtm_fail(cvtm_device_error(s->cvt->device), CVTM_ERROR_MEMORY,
+                       "no memory for %lld sites", (long long)s->count));
+  if (o->effort != CVTM_CVT_EFFORT_LOW || s->transfers_help)
+    CVTM_TRY(cvtm_solve_allocate_transfers(s));
+  return cvtm_solve_plan_start(s);
 }
 
 cvtm_status cvtm_cvt_solve(cvtm_cvt *cvt, const cvtm_cvt_options *options, int64_t given,

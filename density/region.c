@@ -90,12 +90,10 @@ static void mark_edges(cvtm_region *region) {
 }
 
 static cvtm_status read_polygons(const char *path, cvtm_region *region, cvtm_error *error) {
-  cvtm_status status = cvtm_polygons_read(path, &region->polygons, error);
-  if (status == CVTM_OK) cvtm_polygons_turn(&region->polygons, region->height);
-  if (status == CVTM_OK)
-    status = cvtm_region_of_polygons(&region->polygons, region->width, region->height,
-                                     region->inside, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_polygons_read(path, &region->polygons, error));
+  cvtm_polygons_turn(&region->polygons, region->height);
+  CVTM_TRY(cvtm_region_of_polygons(&region->polygons, region->width, region->height, region->inside,
+                                   error));
   region->divided = calloc((size_t)region->width * (size_t)region->height, 1);
   if (region->divided == NULL) return cvtm_no_memory(error, "a region");
   mark_edges(region);

@@ -229,8 +229,7 @@ cvtm_status cvtm_level_set_of_region(int width, int height, const uint8_t *insid
   const int64_t count = (int64_t)width * height;
   int64_t members = 0;
   for (int64_t p = 0; p < count; ++p) members += inside[p] != 0;
-  const cvtm_status status = check_first_curve(members, count, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_first_curve(members, count, error));
   cvtm_signed_distance(width, height, inside, u);
   for (int64_t p = 0; p < count; ++p) u[p] /= width > height ? width : height;
   return CVTM_OK;
@@ -421,9 +420,8 @@ static void clip(int64_t pixels, const double *lower, const double *upper, doubl
 static cvtm_status prepare_step(cvtm_segment *s, cvtm_segment_progress *progress) {
   const double h = s->set.h, pixels = (double)s->set.width * (double)s->set.height;
   double sums[CVTM_LEVEL_SUMS];
-  cvtm_status status = s->table->advance(s->device, &s->set);
-  if (status == CVTM_OK) status = cvtm_device_copy_out(s->device, sums, s->set.sums, sizeof sums);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(s->table->advance(s->device, &s->set));
+  CVTM_TRY(cvtm_device_copy_out(s->device, sums, s->set.sums, sizeof sums));
   progress->change = h * sqrt(sums[CVTM_LEVEL_CHANGE]);
   progress->area = sums[CVTM_LEVEL_INSIDE] / pixels;
   progress->energy = h * h * sums[CVTM_LEVEL_ENERGY];
@@ -514,25 +512,21 @@ void cvtm_segmentation_defaults(cvtm_segmentation_options *options) {
 
 static cvtm_status add_discs(const cvtm_disc *discs, int count, cvtm_seed seed, cvtm_seeds *seeds,
                              cvtm_error *error) {
-  cvtm_status status = CVTM_OK;
-  for (int k = 0; k < count && status == CVTM_OK; ++k)
-    status = cvtm_seeds_add_disc(seeds, discs[k].x, discs[k].y, discs[k].radius, seed, error);
-  return status;
+  for (int k = 0; k < count; ++k)
+    CVTM_TRY(cvtm_seeds_add_disc(seeds, discs[k].x, discs[k].y, discs[k].radius, seed, error));
+  return CVTM_OK;
 }
 
 static cvtm_status collect_seeds(const cvtm_segmentation_options *o, int width, int height,
                                  cvtm_seeds *seeds, cvtm_error *error) {
-  cvtm_status status = cvtm_seeds_create(width, height, seeds, error);
-  if (status == CVTM_OK && o->seeds.name != NULL)
-    status = cvtm_seeds_add_image(seeds, &o->seeds, error);
-  if (status == CVTM_OK)
-    status = add_discs(o->inside, o->inside_count, CVTM_SEED_INSIDE, seeds, error);
-  if (status == CVTM_OK)
-    status = add_discs(o->outside, o->outside_count, CVTM_SEED_OUTSIDE, seeds, error);
-  if (status == CVTM_OK && cvtm_seeds_count(seeds, CVTM_SEED_INSIDE) == 0)
-    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no pixel is marked as inside",
-                       o->seeds.name != NULL ? o->seeds.name : "the seeds");
-  return status;
+  CVTM_TRY(cvtm_seeds_create(width, height, seeds, error));
+  if (o->seeds.name != NULL) CVTM_TRY(cvtm_seeds_add_image(seeds, &o->seeds, error));
+  CVTM_TRY(add_discs(o->inside, o->inside_count, CVTM_SEED_INSIDE, seeds, error));
+  CVTM_TRY(add_discs(o->outside, o->outside_count, CVTM_SEED_OUTSIDE, seeds, error));
+  return cvtm_seeds_count(seeds, CVTM_SEED_INSIDE) == 0
+             ? cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no pixel is marked as inside",
+                         o->seeds.name != NULL ? o->seeds.name : "the seeds")
+             : CVTM_OK;
 }
 
 static cvtm_status read_first_region(const cvtm_input *source, int width, int height,
@@ -568,9 +562,8 @@ static cvtm_status make_first_level_set(const cvtm_segmentation_options *o, cvtm
   if (o->first == CVTM_FIRST_CURVE_DISC)
     return cvtm_level_set_of_disc(width, height, o->first_disc.x, o->first_disc.y,
                                   o->first_disc.radius, s->u, error);
-  const cvtm_status status = make_first_region(o, s, error);
-  return status == CVTM_OK ? cvtm_level_set_of_region(width, height, s->inside, s->u, error)
-                           : status;
+  CVTM_TRY(make_first_region(o, s, error));
+  return cvtm_level_set_of_region(width, height, s->inside, s->u, error);
 }
 
 typedef struct recorder {

@@ -347,9 +347,9 @@ cvtm_status cvtm_metric_of_solution(const cvtm_mesh *mesh, const double *values,
 cvtm_status cvtm_metric_of_vertices(const cvtm_mesh *mesh, cvtm_metric *given, double ratio,
                                     cvtm_metric_field *f, cvtm_error *error) {
   cvtm_metric_field list = {.width = (int)mesh->vertex_count, .height = 1, .log = given};
-  cvtm_status status = cvtm_metric_of_given(&list, ratio, error);
-  if (status == CVTM_OK) status = allocate_field(f, error);
-  return status == CVTM_OK ? fill_from_vertices(mesh, given, f, error) : status;
+  CVTM_TRY(cvtm_metric_of_given(&list, ratio, error));
+  CVTM_TRY(allocate_field(f, error));
+  return fill_from_vertices(mesh, given, f, error);
 }
 
 /* ---- metrics of pictures ---- */

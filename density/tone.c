@@ -322,9 +322,9 @@ cvtm_status cvtm_density_take(cvtm_image *image, const cvtm_density_options *opt
                               const char *name, float **density, cvtm_error *error) {
   if (image->masked > 0) return cvtm_density_from_image(image, options, name, density, error);
   float *own = image->storage == NULL ? image->value : NULL;
-  const cvtm_status status = make_density(image, options, name, own, density, error);
-  if (status == CVTM_OK && own != NULL) image->value = NULL;
-  return status;
+  CVTM_TRY(make_density(image, options, name, own, density, error));
+  if (own != NULL) image->value = NULL;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_tone_from_image(const cvtm_image *image, const cvtm_density_options *options,

@@ -190,9 +190,9 @@ cvtm_status cvtm_voronoi_update(cvtm_voronoi *voronoi, const double *sites, int6
   const schedule plan = plan_warm_start(voronoi->domain, count, first_step);
   if (count == 0) return label_none(voronoi, labels);
   const cvtm_diagram diagram = diagram_of(voronoi->tree, voronoi->domain);
-  cvtm_status status = voronoi->table->warm_start(voronoi->device, &diagram, sites, labels,
-                                                  codes_in(first_array(voronoi, &plan, labels)));
-  return status == CVTM_OK ? run_passes(voronoi, &diagram, &plan, labels) : status;
+  CVTM_TRY(voronoi->table->warm_start(voronoi->device, &diagram, sites, labels,
+                                      codes_in(first_array(voronoi, &plan, labels))));
+  return run_passes(voronoi, &diagram, &plan, labels);
 }
 
 cvtm_status cvtm_voronoi_correct(cvtm_voronoi *voronoi, int32_t *labels, int64_t *wrong) {

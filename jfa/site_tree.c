@@ -177,8 +177,8 @@ cvtm_status cvtm_site_tree_build_boxes(cvtm_site_tree *tree, const int32_t *want
 }
 
 cvtm_status cvtm_site_tree_build(cvtm_site_tree *tree, const double *sites, int64_t count) {
-  const cvtm_status status = cvtm_site_tree_sort(tree, sites, count);
-  return status == CVTM_OK ? cvtm_site_tree_build_boxes(tree, NULL) : status;
+  CVTM_TRY(cvtm_site_tree_sort(tree, sites, count));
+  return cvtm_site_tree_build_boxes(tree, NULL);
 }
 
 cvtm_site_tree_view cvtm_site_tree_get_view(const cvtm_site_tree *tree) {

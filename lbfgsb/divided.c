@@ -344,9 +344,8 @@ cvtm_status cvtm_divided_set_share(cvtm_device *device, cvtm_lbfgsb_arrays *arra
   own[TOTAL] = (double)share->total;
   own[FITS] = share->count <= capacity;
   for (int r = 0; r < ranks; ++r) d->counts[r] = FACTS;
-  cvtm_status status = cvtm_ranks_gather(device, facts, d->counts);
-  if (status == CVTM_OK) status = check_shares(device, facts, ranks);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_ranks_gather(device, facts, d->counts));
+  CVTM_TRY(check_shares(device, facts, ranks));
   d->share = *share;
   arrays->n = share->count;
   arrays->block = cvtm_lbfgsb_block(share->total);

@@ -273,8 +273,8 @@ static cvtm_status cuda_combine(cvtm_device *device, const cvtm_divided_pass *pa
   const unsigned warps = COMBINE_THREADS / WARP;
   const unsigned blocks = (static_cast<unsigned>(pass->entries) + 2 + warps - 1) / warps;
   combine_kernel<<<blocks, COMBINE_THREADS, 0, cvtm_cuda_stream(device)>>>(*pass, records, total);
-  const cvtm_status status = cvtm_cuda_launched(device, "combine_kernel");
-  return status == CVTM_OK ? cvtm_device_synchronize(device) : status;
+  CVTM_TRY(cvtm_cuda_launched(device, "combine_kernel"));
+  return cvtm_device_synchronize(device);
 }
 
 static int64_t count_blocks(const cvtm_lbfgsb_arrays *arrays) {

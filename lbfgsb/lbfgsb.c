@@ -59,9 +59,9 @@ static int keeps_states(const cvtm_lbfgsb *solver) {
 static cvtm_status read_running(cvtm_lbfgsb *solver, int *running) {
   if (keeps_states(solver))
     return cvtm_device_copy_out(solver->device, running, solver->arrays.flag, sizeof *running);
-  const cvtm_status status = cvtm_lbfgsb_read_states(solver);
-  if (status == CVTM_OK) *running = (int)cvtm_lbfgsb_count_running(solver);
-  return status;
+  CVTM_TRY(cvtm_lbfgsb_read_states(solver));
+  *running = (int)cvtm_lbfgsb_count_running(solver);
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_lbfgsb_clear_signals(cvtm_lbfgsb *solver, int64_t running) {
@@ -94,8 +94,8 @@ static cvtm_status enqueue_round(const cvtm_lbfgsb *solver) {
 /* Enqueues a round: an evaluation and the phases of iteration.h. */
 static cvtm_status enqueue_whole_round(void *context) {
   cvtm_lbfgsb_run *current = context;
-  const cvtm_status status = enqueue_evaluation(current);
-  return status == CVTM_OK ? enqueue_round(current->solver) : status;
+  CVTM_TRY(enqueue_evaluation(current));
+  return enqueue_round(current->solver);
 }
 
 /* --- records and requests ------------------------------------------------------------------ */
@@ -343,8 +343,7 @@ cvtm_status cvtm_lbfgsb_minimize(cvtm_lbfgsb *solver, double *x, cvtm_objective 
                                  void *context, cvtm_lbfgsb_result *result) {
   cvtm_lbfgsb_run current = {.solver = solver, .objective = objective, .context = context};
   current.start_time = cvtm_clock();
-  const cvtm_status status = prepare_run(solver, x);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(prepare_run(solver, x));
   return finish_call(&current, iterate(&current), x, result);
 }
 
@@ -385,19 +384,19 @@ static cvtm_status check_reverse_run(const cvtm_lbfgsb *solver) {
 }
 
 cvtm_status cvtm_lbfgsb_advance(cvtm_lbfgsb *solver, int *running) {
-  cvtm_status status = check_reverse_run(solver);
-  if (status == CVTM_OK) status = cvtm_device_activate(solver->device);
-  if (status == CVTM_OK) status = enqueue_round(solver);
-  return status == CVTM_OK && running != NULL ? cvtm_lbfgsb_poll(solver, running) : status;
+  CVTM_TRY(check_reverse_run(solver));
+  CVTM_TRY(cvtm_device_activate(solver->device));
+  CVTM_TRY(enqueue_round(solver));
+  return running != NULL ? cvtm_lbfgsb_poll(solver, running) : CVTM_OK;
 }
 
 cvtm_status cvtm_lbfgsb_poll(cvtm_lbfgsb *solver, int *running) {
   int count = 0;
-  cvtm_status status = check_reverse_run(solver);
-  if (status == CVTM_OK) status = read_running(solver, &count);
-  if (status == CVTM_OK) status = deliver_records(&solver->reverse_run);
-  if (status == CVTM_OK) *running = count > 0;
-  return status;
+  CVTM_TRY(check_reverse_run(solver));
+  CVTM_TRY(read_running(solver, &count));
+  CVTM_TRY(deliver_records(&solver->reverse_run));
+  *running = count > 0;
+  return CVTM_OK;
 }
 
 const int *cvtm_lbfgsb_running(const cvtm_lbfgsb *solver, int64_t *stride) {

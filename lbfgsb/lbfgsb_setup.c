@@ -125,16 +125,11 @@ static cvtm_status clear_arrays(cvtm_lbfgsb *solver) {
   const size_t problems = (size_t)solver->problems;
   const size_t figures = problems * (size_t)arrays->entries * sizeof(double);
   cvtm_device *device = solver->device;
-  cvtm_status status = cvtm_device_fill(device, arrays->barrier, 0, sizeof *arrays->barrier);
-  if (status == CVTM_OK) {
-    status = cvtm_device_fill(device, arrays->model, 0, problems * solver->model_bytes);
-  }
-  if (status == CVTM_OK) status = cvtm_device_fill(device, arrays->sums, 0, figures);
-  if (status == CVTM_OK) {
-    status = cvtm_device_fill(device, arrays->partial, 0,
-                              (size_t)count_partial(solver) * sizeof(double));
-  }
-  return status;
+  CVTM_TRY(cvtm_device_fill(device, arrays->barrier, 0, sizeof *arrays->barrier));
+  CVTM_TRY(cvtm_device_fill(device, arrays->model, 0, problems * solver->model_bytes));
+  CVTM_TRY(cvtm_device_fill(device, arrays->sums, 0, figures));
+  return cvtm_device_fill(device, arrays->partial, 0,
+                          (size_t)count_partial(solver) * sizeof(double));
 }
 
 /* Takes the data of the decisions, unless panels.c handles the history. */
@@ -316,9 +311,8 @@ static cvtm_status read_element(const cvtm_lbfgsb *solver, const double *array, 
 static cvtm_status report_bad_bounds(const cvtm_lbfgsb *solver, const double *lower,
                                      const double *upper, int64_t i) {
   double low = -HUGE_VAL, high = HUGE_VAL;
-  cvtm_status status = read_element(solver, lower, i, &low);
-  if (status == CVTM_OK) status = read_element(solver, upper, i, &high);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(read_element(solver, lower, i, &low));
+  CVTM_TRY(read_element(solver, upper, i, &high));
   return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
                    "bounds of variable %lld%s: lower %g, upper %g", number_of(solver, i),
                    low <= high ? " leave no finite value" : "", low, high);
@@ -326,8 +320,7 @@ static cvtm_status report_bad_bounds(const cvtm_lbfgsb *solver, const double *lo
 
 static cvtm_status report_bad_scale(const cvtm_lbfgsb *solver, const double *scale, int64_t i) {
   double value = 1.0;
-  const cvtm_status status = read_element(solver, scale, i, &value);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(read_element(solver, scale, i, &value));
   return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
                    "scale of variable %lld is %g", number_of(solver, i), value);
 }
@@ -348,12 +341,10 @@ static cvtm_status check_inputs(cvtm_lbfgsb *solver, const double *lower, const 
                                 const double *scale, cvtm_lbfgsb_inputs *found) {
   cvtm_device *device = solver->device;
   if (!lower && !upper && !scale) return share_findings(solver, found);
-  cvtm_status status = cvtm_device_fill(device, solver->found, 0, sizeof *found);
-  if (status == CVTM_OK) {
-    status = solver->rows->check(device, lower, upper, scale, solver->total, solver->found);
-  }
-  if (status == CVTM_OK) status = cvtm_device_copy_out(device, found, solver->found, sizeof *found);
-  return status == CVTM_OK ? share_findings(solver, found) : status;
+  CVTM_TRY(cvtm_device_fill(device, solver->found, 0, sizeof *found));
+  CVTM_TRY(solver->rows->check(device, lower, upper, scale, solver->total, solver->found));
+  CVTM_TRY(cvtm_device_copy_out(device, found, solver->found, sizeof *found));
+  return share_findings(solver, found);
 }
 
 void cvtm_lbfgsb_forget_run(cvtm_lbfgsb *solver) {
@@ -435,8 +426,7 @@ cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n) {
 
 cvtm_status cvtm_lbfgsb_set_scaling(cvtm_lbfgsb *solver, const double *scale) {
   cvtm_lbfgsb_inputs found = {0, 0};
-  const cvtm_status status = check_inputs(solver, NULL, NULL, scale, &found);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_inputs(solver, NULL, NULL, scale, &found));
   if (found.bad) return report_bad_scale(solver, scale, solver->total - found.bad);
   cvtm_lbfgsb_forget_run(solver);
   return copy_vector(solver, scale, &solver->scale, &solver->arrays.scale);
@@ -445,8 +435,7 @@ cvtm_status cvtm_lbfgsb_set_scaling(cvtm_lbfgsb *solver, const double *scale) {
 cvtm_status cvtm_lbfgsb_set_options(cvtm_lbfgsb *solver, const cvtm_lbfgsb_options *options) {
   CVTM_DEFAULT_OPTIONS(cvtm_lbfgsb, options)
   cvtm_error *error = cvtm_device_error(solver->device);
-  const cvtm_status status = check_lbfgsb_options(error, options);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_lbfgsb_options(error, options));
   if (options->history != solver->options.history) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "history is %d and cannot become %d",
                      solver->options.history, options->history);

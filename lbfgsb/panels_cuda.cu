@@ -193,8 +193,7 @@ static cvtm_status cuda_open(cvtm_device *device, int64_t n, int m, void **memor
 /* Waits, then combines the figures of the blocks in the order of their indices. */
 static cvtm_status collect(cvtm_device *device, const panels_cuda *own, int64_t n, int nearest,
                            double *result) {
-  const cvtm_status status = cvtm_device_synchronize(device);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_synchronize(device));
   memcpy(result, own->figures, FIGURES * sizeof *result);
   for (unsigned block = 1; block < pass_blocks(n); ++block) {
     cvtm_lbfgsb_combine_entries(result, own->figures + block * FIGURES, FIGURES, nearest);
@@ -238,9 +237,9 @@ static cvtm_status pass_a(cvtm_device *device, panels_cuda *own, const cvtm_lbfg
                           double *result) {
   update_kernel<<<pass_blocks(arrays->n), THREADS, 0, cvtm_cuda_stream(device)>>>(
       *arrays, *arrays->state, own->vectors, own->figures_seen);
-  cvtm_status status = cvtm_cuda_launched(device, "update_kernel");
-  if (status == CVTM_OK) status = multiply_vectors(device, own, arrays, result);
-  return status == CVTM_OK ? collect(device, own, arrays->n, 1, result) : status;
+  CVTM_TRY(cvtm_cuda_launched(device, "update_kernel"));
+  CVTM_TRY(multiply_vectors(device, own, arrays, result));
+  return collect(device, own, arrays->n, 1, result);
 }
 
 static cvtm_status pass_b(cvtm_device *device, panels_cuda *own, const cvtm_lbfgsb_arrays *arrays,
@@ -274,8 +273,8 @@ static cvtm_status cuda_pass(cvtm_device *device, void *memory, const cvtm_lbfgs
   } else {
     rows_kernel<cvtm_lbfgsb_search_row><<<blocks, THREADS, 0, stream>>>(*arrays, own->figures_seen);
   }
-  const cvtm_status status = cvtm_cuda_launched(device, "pass without products");
-  return status == CVTM_OK ? collect(device, own, arrays->n, 0, result) : status;
+  CVTM_TRY(cvtm_cuda_launched(device, "pass without products"));
+  return collect(device, own, arrays->n, 0, result);
 }
 
 static cvtm_status cuda_move(cvtm_device *device, void *memory, const cvtm_lbfgsb_arrays *arrays) {

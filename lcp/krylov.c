@@ -33,21 +33,20 @@ static cvtm_status bicgstab_iteration(void *context) {
   const cvtm_krylov *k = context;
   const cvtm_krylov_view *w = &k->view;
   cvtm_krylov_state *state = w->state;
-  cvtm_status status = krylov_pass(k, CVTM_KRYLOV_DIRECTION);
-  if (status == CVTM_OK) status = apply_operator(k, w->p, w->p_hat, w->v);
-  if (status == CVTM_OK) status = krylov_dot(k, w->shadow, w->v, &state->shadow_v);
-  if (status == CVTM_OK) status = krylov_pass(k, CVTM_KRYLOV_ALPHA);
-  if (status == CVTM_OK) status = krylov_pass(k, CVTM_KRYLOV_HALF);
-  if (status == CVTM_OK) status = apply_operator(k, w->r, w->s_hat, w->t);
-  if (status == CVTM_OK) status = krylov_dot(k, w->t, w->r, &state->ts);
-  if (status == CVTM_OK) status = krylov_dot(k, w->t, w->t, &state->tt);
-  if (status == CVTM_OK) status = krylov_pass(k, CVTM_KRYLOV_OMEGA);
-  if (status == CVTM_OK) status = krylov_pass(k, CVTM_KRYLOV_FULL);
-  if (status == CVTM_OK) status = krylov_dot(k, w->r, w->r, &state->squares);
-  if (status == CVTM_OK) status = krylov_dot(k, w->shadow, w->r, &state->rho);
-  if (status == CVTM_OK) status = krylov_pass(k, CVTM_KRYLOV_END);
-  if (status == CVTM_OK && w->best != NULL) status = krylov_pass(k, CVTM_KRYLOV_KEEP);
-  return status;
+  CVTM_TRY(krylov_pass(k, CVTM_KRYLOV_DIRECTION));
+  CVTM_TRY(apply_operator(k, w->p, w->p_hat, w->v));
+  CVTM_TRY(krylov_dot(k, w->shadow, w->v, &state->shadow_v));
+  CVTM_TRY(krylov_pass(k, CVTM_KRYLOV_ALPHA));
+  CVTM_TRY(krylov_pass(k, CVTM_KRYLOV_HALF));
+  CVTM_TRY(apply_operator(k, w->r, w->s_hat, w->t));
+  CVTM_TRY(krylov_dot(k, w->t, w->r, &state->ts));
+  CVTM_TRY(krylov_dot(k, w->t, w->t, &state->tt));
+  CVTM_TRY(krylov_pass(k, CVTM_KRYLOV_OMEGA));
+  CVTM_TRY(krylov_pass(k, CVTM_KRYLOV_FULL));
+  CVTM_TRY(krylov_dot(k, w->r, w->r, &state->squares));
+  CVTM_TRY(krylov_dot(k, w->shadow, w->r, &state->rho));
+  CVTM_TRY(krylov_pass(k, CVTM_KRYLOV_END));
+  return w->best != NULL ? krylov_pass(k, CVTM_KRYLOV_KEEP) : CVTM_OK;
 }
 
 static cvtm_arrays krylov_arrays(cvtm_krylov *k) {

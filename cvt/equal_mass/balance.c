@@ -67,13 +67,13 @@ static cvtm_arrays power_arrays(cvtm_power *p) {
 
 static cvtm_status allocate_all(cvtm_power *p) {
   cvtm_device *device = p->cvt->device;
-  cvtm_status status = cvtm_device_allocate_arrays(device, power_arrays(p));
-  if (status == CVTM_OK) status = cvtm_vector_fill(device, p->weight, 0, p->count);
+  CVTM_TRY(cvtm_device_allocate_arrays(device, power_arrays(p)));
+  CVTM_TRY(cvtm_vector_fill(device, p->weight, 0, p->count));
   /* The first diagram has empty rows as hints. */
   const size_t bytes = (size_t)p->count * sizeof *p->degree;
-  if (status == CVTM_OK) status = cvtm_device_fill(device, p->first, 0, bytes);
-  if (status == CVTM_OK) status = cvtm_device_fill(device, p->degree, 0, bytes);
-  return status == CVTM_OK ? p->table->create_state(p) : status;
+  CVTM_TRY(cvtm_device_fill(device, p->first, 0, bytes));
+  CVTM_TRY(cvtm_device_fill(device, p->degree, 0, bytes));
+  return p->table->create_state(p);
 }
 
 cvtm_status cvtm_power_create(cvtm_cvt *cvt, int64_t count, cvtm_power **result) {
@@ -121,10 +121,10 @@ cvtm_status cvtm_power_enqueue(cvtm_power *p, const double *weight) {
   swap(&p->first, &p->hint_first);
   swap(&p->degree, &p->hint_degree);
   swap(&p->neighbor, &p->hint);
-  cvtm_status status = p->table->set_weights(p, weight);
-  if (status == CVTM_OK) status = cvtm_device_fill(p->cvt->device, p->edges, 0, sizeof *p->edges);
-  if (status == CVTM_OK) status = p->table->cells(p);
-  return status == CVTM_OK ? p->table->figures(p, weight) : status;
+  CVTM_TRY(p->table->set_weights(p, weight));
+  CVTM_TRY(cvtm_device_fill(p->cvt->device, p->edges, 0, sizeof *p->edges));
+  CVTM_TRY(p->table->cells(p));
+  return p->table->figures(p, weight);
 }
 
 /* Evaluates the diagram of the sites in the plan's tree, and reads its figures. */
@@ -195,10 +195,9 @@ static cvtm_status solve_system(cvtm_power *p, double tolerance, cvtm_power_effo
 
 static cvtm_status find_slope(cvtm_power *p, double *slope) {
   cvtm_cvt *cvt = p->cvt;
-  const cvtm_status status = cvtm_dot(cvt->device, p->deficit, p->step, p->count, p->figures,
-                                      cvt->workspace, cvt->workspace_bytes);
-  return status == CVTM_OK ? cvtm_device_copy_out(cvt->device, slope, p->figures, sizeof *slope)
-                           : status;
+  CVTM_TRY(cvtm_dot(cvt->device, p->deficit, p->step, p->count, p->figures, cvt->workspace,
+                    cvt->workspace_bytes));
+  return cvtm_device_copy_out(cvt->device, slope, p->figures, sizeof *slope);
 }
 
 static void take_trial(cvtm_power *p) {
@@ -257,9 +256,9 @@ static cvtm_status newton_step(cvtm_power *p, double tolerance, cvtm_power_figur
                                int *moved, cvtm_power_effort *effort) {
   const double deviation = fmin(figures->deviation / p->target, 1);
   double slope = 0;
-  cvtm_status status = solve_system(p, cg_tolerance(deviation, tolerance), effort);
-  if (status == CVTM_OK) status = find_slope(p, &slope);
-  return status == CVTM_OK ? search_along(p, slope, figures, moved, effort) : status;
+  CVTM_TRY(solve_system(p, cg_tolerance(deviation, tolerance), effort));
+  CVTM_TRY(find_slope(p, &slope));
+  return search_along(p, slope, figures, moved, effort);
 }
 
 /* --- the weights ----------------------------------------------------------------------------- */

@@ -107,11 +107,9 @@ static cvtm_status evaluate_cost(equal_mass_run *r, const double *x, double *val
   cvtm_cvt *cvt = r->task.cvt;
   cvtm_power_figures figures;
   int known;
-  cvtm_status status = cvtm_power_estimate(r->power, x, &figures, &known, &r->effort);
-  if (status == CVTM_OK)
-    status = cvt->table->finish(cvt, r->task.count, r->task.fixed, value, gradient);
-  if (status == CVTM_OK && gradient) status = correct(r, value, gradient);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_power_estimate(r->power, x, &figures, &known, &r->effort));
+  CVTM_TRY(cvt->table->finish(cvt, r->task.count, r->task.fixed, value, gradient));
+  if (gradient) CVTM_TRY(correct(r, value, gradient));
   const double cost = known ? figures.dual : NAN;
   ++r->result.descent.evaluations;
   r->started |= isfinite(cost);

@@ -429,9 +429,9 @@ static cvtm_status reserve_array(cvtm_device *device, void *memory, size_t size,
   cvtm_device_free(device, *pointer);
   *pointer = NULL;
   *capacity = 0;
-  const cvtm_status status = cvtm_device_allocate(device, needed + needed / 4, size, pointer);
-  if (status == CVTM_OK) *capacity = needed + needed / 4;
-  return status;
+  CVTM_TRY(cvtm_device_allocate(device, needed + needed / 4, size, pointer));
+  *capacity = needed + needed / 4;
+  return CVTM_OK;
 }
 
 static cvtm_status upload_levels(cvtm_device *device, const packed *all, cvtm_power_hierarchy *h) {

@@ -380,12 +380,12 @@ static cvtm_status figures_cpu(cvtm_power *power, const double *weight) {
                     {CVTM_REDUCE_MAX_ABS, power->deficit, power->figures + 2},
                     {CVTM_REDUCE_SUM, power->empty, power->figures + 4}};
   power->figures[5] = (double)*power->edges;
-  cvtm_status status = cvtm_dot(device, power->deficit, power->deficit, n, power->figures + 3,
-                                cvt->workspace, cvt->workspace_bytes);
-  for (size_t k = 0; status == CVTM_OK && k < sizeof reductions / sizeof reductions[0]; ++k)
-    status = cvtm_reduce(device, reductions[k].reduction, reductions[k].x, n, reductions[k].result,
-                         cvt->workspace, cvt->workspace_bytes);
-  return status;
+  CVTM_TRY(cvtm_dot(device, power->deficit, power->deficit, n, power->figures + 3, cvt->workspace,
+                    cvt->workspace_bytes));
+  for (size_t k = 0; k < sizeof reductions / sizeof reductions[0]; ++k)
+    CVTM_TRY(cvtm_reduce(device, reductions[k].reduction, reductions[k].x, n, reductions[k].result,
+                         cvt->workspace, cvt->workspace_bytes));
+  return CVTM_OK;
 }
 
 /* The number of threads for a loop that does few operations per site. */

@@ -52,10 +52,8 @@ static cvtm_status find_workspace(cvtm_device *device, cvtm_kernel_cells *c) {
 static cvtm_status clear(cvtm_device *device, const cvtm_kernel_cells *c) {
   double *const stored[] = {c->x, c->y, c->variance, c->strength};
   const size_t bytes = (size_t)(c->capacity + CVTM_KERNEL_LANES) * sizeof(double);
-  cvtm_status status = CVTM_OK;
-  for (int k = 0; k < 4 && status == CVTM_OK; ++k)
-    status = cvtm_device_fill(device, stored[k], 0, bytes);
-  return status;
+  for (int k = 0; k < 4; ++k) CVTM_TRY(cvtm_device_fill(device, stored[k], 0, bytes));
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_kernels_create(cvtm_device *device, cvtm_domain domain, int64_t capacity,

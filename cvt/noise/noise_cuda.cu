@@ -78,21 +78,15 @@ int bits_of_cells(const cvtm_kernel_cells *cells) {
 cvtm_status sort_cuda(cvtm_device *device, const cvtm_kernel_cells *cells,
                       const cvtm_kernel_source *source, int64_t count) {
   const int64_t most = cvtm_kernel_most_cells(cells->capacity);
-  cvtm_status status = divide_into_classes(device, cells, source, count);
-  if (status == CVTM_OK)
-    status = cvtm_device_fill(device, cells->cell_count, 0,
-                              static_cast<size_t>(most) * sizeof *cells->cell_count);
-  if (status == CVTM_OK)
-    status = launch_rows<find_cell, THREADS>(device, "cells", 0, count, *cells, source);
-  if (status == CVTM_OK)
-    status = cvtm_scan_64(device, cells->cell_count, most, cells->starts, cells->workspace,
-                          cells->workspace_bytes);
-  if (status == CVTM_OK)
-    status = cvtm_sort_pairs(device, cells->keys, cells->order, cells->keys_alt, cells->order_alt,
-                             count, bits_of_cells(cells), cells->workspace, cells->workspace_bytes);
-  return status == CVTM_OK
-             ? launch_rows<store_source, THREADS>(device, "store", 0, count, *cells, source)
-             : status;
+  CVTM_TRY(divide_into_classes(device, cells, source, count));
+  CVTM_TRY(cvtm_device_fill(device, cells->cell_count, 0,
+                            static_cast<size_t>(most) * sizeof *cells->cell_count));
+  CVTM_TRY(launch_rows<find_cell, THREADS>(device, "cells", 0, count, *cells, source));
+  CVTM_TRY(cvtm_scan_64(device, cells->cell_count, most, cells->starts, cells->workspace,
+                        cells->workspace_bytes));
+  CVTM_TRY(cvtm_sort_pairs(device, cells->keys, cells->order, cells->keys_alt, cells->order_alt,
+                           count, bits_of_cells(cells), cells->workspace, cells->workspace_bytes));
+  return launch_rows<store_source, THREADS>(device, "store", 0, count, *cells, source);
 }
 
 /* --- sums ---------------------------------------------------------------------------------- */

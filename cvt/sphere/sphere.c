@@ -221,8 +221,8 @@ static cvtm_status read_back(cvtm_sphere_plan *p, const double *from, int64_t pe
 }
 
 cvtm_status cvtm_sphere_plan_get(cvtm_sphere_plan *p, double *sites) {
-  const cvtm_status status = p->table->normalise(p->device, p->x, p->count, p->work.sites);
-  return status == CVTM_OK ? read_back(p, p->work.sites, 3, sites) : status;
+  CVTM_TRY(p->table->normalise(p->device, p->x, p->count, p->work.sites));
+  return read_back(p, p->work.sites, 3, sites);
 }
 
 cvtm_status cvtm_sphere_plan_mesh(cvtm_sphere_plan *p, cvtm_sphere_mesh *mesh) {

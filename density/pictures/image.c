@@ -303,8 +303,8 @@ static cvtm_status image_of_array(const cvtm_image_source *source, cvtm_npy *arr
 static cvtm_status decode_npy(const cvtm_image_source *source, cvtm_image *image,
                               cvtm_error *error) {
   cvtm_npy array = {0};
-  const cvtm_status status = read_array(source, &array, error);
-  return status == CVTM_OK ? image_of_array(source, &array, image, error) : status;
+  CVTM_TRY(read_array(source, &array, error));
+  return image_of_array(source, &array, image, error);
 }
 
 /* --- EXIF --- */

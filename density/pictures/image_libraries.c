@@ -190,12 +190,10 @@ static cvtm_status open_webp(webp_reader *r, cvtm_error *error) {
   if (r->file == NULL) return bad_webp(r, "truncated or damaged", error);
   const uint32_t width = WebPDemuxGetI(r->file, WEBP_FF_CANVAS_WIDTH);
   const uint32_t height = WebPDemuxGetI(r->file, WEBP_FF_CANVAS_HEIGHT);
-  cvtm_status status = cvtm_image_check_size(r->source, width, height, error);
+  CVTM_TRY(cvtm_image_check_size(r->source, width, height, error));
   /* the library decodes the frame at once */
-  if (status == CVTM_OK)
-    status = cvtm_check_expansion(r->source->name, r->source->size,
-                                  (uint64_t)width * height * (sizeof(float) + 4), error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_check_expansion(r->source->name, r->source->size,
+                                (uint64_t)width * height * (sizeof(float) + 4), error));
   r->width = (int)width;
   r->height = (int)height;
   if (!WebPDemuxGetFrame(r->file, 1, &r->frame) || !r->frame.complete)

@@ -479,12 +479,12 @@ static cvtm_status decode_integers(pnm_reader *reader, char kind, cvtm_image *im
                                    cvtm_error *error) {
   reader->channels = kind == '3' || kind == '6' ? 3 : 1;
   reader->max = 1;
-  cvtm_status status = read_pnm_size(reader, error);
-  if (status == CVTM_OK && kind != '1' && kind != '4') status = read_max(reader, error);
-  if (status == CVTM_OK && kind >= '4') status = end_header(reader, error);
-  if (status == CVTM_OK && bytes_left(reader) < smallest_body(reader, kind))
-    status = cvtm_image_truncated(reader->source, error);
-  return status == CVTM_OK ? read_samples(reader, kind, image, error) : status;
+  CVTM_TRY(read_pnm_size(reader, error));
+  if (kind != '1' && kind != '4') CVTM_TRY(read_max(reader, error));
+  if (kind >= '4') CVTM_TRY(end_header(reader, error));
+  if (bytes_left(reader) < smallest_body(reader, kind))
+    CVTM_TRY(cvtm_image_truncated(reader->source, error));
+  return read_samples(reader, kind, image, error);
 }
 
 /* --- PFM -------------------------------------------------------------------------------------- */

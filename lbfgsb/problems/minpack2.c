@@ -215,8 +215,7 @@ static double enneper(double x, double y) {
 /* Copies a table to the device. */
 static cvtm_status copy_table(cvtm_device *device, const double *table, int64_t count,
                               double **copy) {
-  const cvtm_status status = cvtm_device_allocate(device, count, CVTM_TYPED(*copy));
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_allocate(device, count, CVTM_TYPED(*copy)));
   return cvtm_device_copy_in(device, *copy, table, (size_t)count * sizeof *table);
 }
 
@@ -453,8 +452,8 @@ cvtm_status cvtm_minpack2_start(const cvtm_minpack2 *problem, double *x) {
 }
 
 cvtm_status cvtm_minpack2_bounds(const cvtm_minpack2 *problem, double *lower, double *upper) {
-  const cvtm_status status = fill_array(problem, lower_of, lower);
-  return status == CVTM_OK ? fill_array(problem, upper_of, upper) : status;
+  CVTM_TRY(fill_array(problem, lower_of, lower));
+  return fill_array(problem, upper_of, upper);
 }
 
 cvtm_status cvtm_minpack2_evaluate(void *problem, const double *x, double *f, double *g,

@@ -185,9 +185,9 @@ cvtm_status coarse_pre_smooth_and_restrict_plain(const cvtm_grid_top *top,
 cvtm_status coarse_prolong_and_post_smooth_plain(const cvtm_grid_top *top,
                                                  const cvtm_grid_level *level,
                                                  const cvtm_grid_level *coarse) {
-  const cvtm_status status = launch_nodes<cvtm_grid_prolong, 6>(top, "prolong", level->width,
-                                                                level->height, level, coarse);
-  return status == CVTM_OK ? relax_level(top, level, false, 1) : status;
+  CVTM_TRY(launch_nodes<cvtm_grid_prolong, 6>(top, "prolong", level->width, level->height, level,
+                                              coarse));
+  return relax_level(top, level, false, 1);
 }
 
 cvtm_status prolong_and_correct_plain(const cvtm_grid_top *top, const cvtm_grid_level *coarse) {
@@ -459,9 +459,9 @@ cvtm_status post_smooth_and_measure_cuda(const cvtm_grid_top *top, const cvtm_gr
   if (marches(top, coarse)) return cvtm_grid_post_smooth_and_measure_march(top, coarse);
   step_kernel<<<blocks_for_nodes(top), tile_threads_xy(), 0, stream_of(top)>>>(top->problem,
                                                                                top->state);
-  cvtm_status status = cvtm_cuda_launched(top->device, "step_kernel");
-  if (status == CVTM_OK) status = smooth_cuda(top, 1);
-  return status == CVTM_OK ? measure_cuda(top, 1) : status;
+  CVTM_TRY(cvtm_cuda_launched(top->device, "step_kernel"));
+  CVTM_TRY(smooth_cuda(top, 1));
+  return measure_cuda(top, 1);
 }
 
 } /* namespace */

@@ -234,11 +234,11 @@ static cvtm_status v_cycle(const cvtm_grid_solver *s, int at) {
   const cvtm_grid_top *top = &s->top[at];
   const cvtm_grid_level *coarse = &s->level[at + 1];
   const int last = s->bottom > at ? s->bottom : at + 1;
-  cvtm_status status = table->pre_smooth_and_restrict(top, coarse);
-  if (status == CVTM_OK) status = table->galerkin(top, s->level, at + 1, last, 0);
-  if (status == CVTM_OK) status = coarse_cycle(s, top, at + 1, last);
-  if (status == CVTM_OK) status = table->prolong_and_correct(top, coarse);
-  return status == CVTM_OK ? table->post_smooth_and_measure(top, coarse) : status;
+  CVTM_TRY(table->pre_smooth_and_restrict(top, coarse));
+  CVTM_TRY(table->galerkin(top, s->level, at + 1, last, 0));
+  CVTM_TRY(coarse_cycle(s, top, at + 1, last));
+  CVTM_TRY(table->prolong_and_correct(top, coarse));
+  return table->post_smooth_and_measure(top, coarse);
 }
 
 /* --- the iteration --- */
@@ -302,11 +302,11 @@ static cvtm_status iterate(const cvtm_grid_solver *s, int at, int64_t limit) {
       .limit = limit,
       .window = psor ? 1000 : 40,
   };
-  cvtm_status status = forget_active(top);
-  if (status == CVTM_OK) status = table->begin_iteration(top, &rule);
+  CVTM_TRY(forget_active(top));
+  CVTM_TRY(table->begin_iteration(top, &rule));
   /* a cycle of the nested start does not need the norms at its start */
-  if (status == CVTM_OK && at == 0) status = table->measure(top, 0);
-  return status == CVTM_OK ? cvtm_loop_run(s->loop[at]) : status;
+  if (at == 0) CVTM_TRY(table->measure(top, 0));
+  return cvtm_loop_run(s->loop[at]);
 }
 
 /* --- the nested start --- */
@@ -335,9 +335,9 @@ static cvtm_status start_nested(const cvtm_grid_solver *s) {
 cvtm_status cvtm_grid_begin_cycles(cvtm_lcp *lcp, const double *b, double *x) {
   cvtm_grid_solver *s = (cvtm_grid_solver *)lcp;
   const cvtm_grid_stop_rule rule = {.limit = INT64_MAX, .window = INT64_MAX};
-  cvtm_status status = set_problem(s, b, NULL, NULL, x);
-  if (status == CVTM_OK) status = forget_active(&s->top[0]);
-  return status == CVTM_OK ? s->table->begin_iteration(&s->top[0], &rule) : status;
+  CVTM_TRY(set_problem(s, b, NULL, NULL, x));
+  CVTM_TRY(forget_active(&s->top[0]));
+  return s->table->begin_iteration(&s->top[0], &rule);
 }
 
 uint8_t *cvtm_grid_changes(cvtm_lcp *lcp) {
@@ -544,14 +544,12 @@ static cvtm_status solve_on_grid(cvtm_lcp *lcp, const double *b, const double *l
   const cvtm_grid_top *top = &s->top[0];
   cvtm_grid_state state, final;
   memset(&state, 0, sizeof state);
-  cvtm_status status = set_problem(s, b, lower, upper, x);
-  if (status == CVTM_OK) status = set_start(s, warm);
-  if (status == CVTM_OK) status = run_iterations(s, &state);
+  CVTM_TRY(set_problem(s, b, lower, upper, x));
+  CVTM_TRY(set_start(s, warm));
+  CVTM_TRY(run_iterations(s, &state));
   const cvtm_iteration_state *loop = &state.loop;
-  if (status == CVTM_OK) status = s->table->measure_energy(top);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_out(lcp->device, &final, top->state, sizeof final);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(s->table->measure_energy(top));
+  CVTM_TRY(cvtm_device_copy_out(lcp->device, &final, top->state, sizeof final));
   result->stop = (cvtm_lcp_stop)loop->stop;
   result->iterations = loop->iteration;
   result->natural_residual = final.loop.norm;

@@ -106,8 +106,8 @@ static cvtm_status set_links(cvtm_hlcp_grid *h) {
 static cvtm_status newton_cycle(cvtm_hlcp_grid *h) {
   const int is_dependent =
       h->pixels.diagonal && (h->pixels.links.mask || h->pixels.links.horizontal);
-  const cvtm_status status = is_dependent ? set_links(h) : CVTM_OK;
-  return status == CVTM_OK ? cvtm_grid_cycle(h->linear) : status;
+  CVTM_TRY(is_dependent ? set_links(h) : CVTM_OK);
+  return cvtm_grid_cycle(h->linear);
 }
 
 static cvtm_status newton_iterate(cvtm_hlcp_grid *h, int64_t n, double *x,

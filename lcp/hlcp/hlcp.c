@@ -85,10 +85,9 @@ static cvtm_status check_matrices(const cvtm_csr *a, const cvtm_csr *b, int need
 static cvtm_status check_input(const cvtm_csr *a, const cvtm_csr *b,
                                const cvtm_hlcp_options *options, cvtm_error *error) {
   const int is_newton = options->method == CVTM_HLCP_NEWTON;
-  cvtm_status status = check_numbers(options, error);
-  if (status == CVTM_OK) status = check_matrices(a, b, !is_newton, error);
-  if (status == CVTM_OK && !is_newton) status = check_splitting(options, b, a->rows, error);
-  return status;
+  CVTM_TRY(check_numbers(options, error));
+  CVTM_TRY(check_matrices(a, b, !is_newton, error));
+  return !is_newton ? check_splitting(options, b, a->rows, error) : CVTM_OK;
 }
 
 /* ------ setup: the triangular systems of a sweep, from the strictly lower parts of the blocks
@@ -234,9 +233,9 @@ static int64_t number_of_splits(const cvtm_hlcp *h) {
 
 static cvtm_status hlcp_sweep(void *context) {
   cvtm_hlcp *h = context;
-  cvtm_status status = h->table->residual(h->device, &h->arrays);
-  if (status == CVTM_OK) status = h->table->check(h->device, &h->arrays);
-  return status == CVTM_OK ? h->table->correct(h->device, &h->arrays) : status;
+  CVTM_TRY(h->table->residual(h->device, &h->arrays));
+  CVTM_TRY(h->table->check(h->device, &h->arrays));
+  return h->table->correct(h->device, &h->arrays);
 }
 
 static cvtm_status set_up_sweeps(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_csr *b) {

@@ -194,10 +194,9 @@ cvtm_status cvtm_hlcp_newton_set_up(cvtm_hlcp *h, const cvtm_csr *a, const cvtm_
   widen_band(b, &s->band);
   s->is_banded = band_height(&s->band) <= MOST_BAND &&
                  (double)band_height(&s->band) * (double)a->rows * sizeof(double) <= band_memory;
-  cvtm_status status = cvtm_sell_create(h->device, b, &h->arrays.b);
-  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(h->device, newton_arrays(h));
-  if (status == CVTM_OK && s->is_banded) status = set_up_band(h, a, b);
-  return status;
+  CVTM_TRY(cvtm_sell_create(h->device, b, &h->arrays.b));
+  CVTM_TRY(cvtm_device_allocate_arrays(h->device, newton_arrays(h)));
+  return s->is_banded ? set_up_band(h, a, b) : CVTM_OK;
 }
 
 cvtm_status cvtm_hlcp_newton_create_krylov(cvtm_hlcp *h) {

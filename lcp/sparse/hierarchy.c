@@ -433,8 +433,7 @@ cvtm_status cvtm_hierarchy_allocate(cvtm_hierarchy *h, cvtm_arrays arrays) {
 
 /* Copies host memory to device memory that the hierarchy owns. */
 static cvtm_status copy_to_hierarchy(cvtm_hierarchy *h, const void *from, cvtm_array copy) {
-  const cvtm_status status = cvtm_hierarchy_allocate(h, (cvtm_arrays){{copy}});
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_hierarchy_allocate(h, (cvtm_arrays){{copy}}));
   return cvtm_device_copy_in(h->device, *copy.memory, from, (size_t)copy.count * copy.size);
 }
 
@@ -626,18 +625,16 @@ cvtm_status cvtm_hierarchy_reset(cvtm_hierarchy *h, int top) {
 
 cvtm_status cvtm_hierarchy_relax(const cvtm_hierarchy *h, const cvtm_level *level,
                                  cvtm_kernel_flags flags, double omega, int64_t colours) {
-  cvtm_status status = CVTM_OK;
-  for (int64_t colour = 0; colour < colours && status == CVTM_OK; ++colour)
-    status = h->table->relax(h->device, level, flags, omega, colour);
-  return status;
+  for (int64_t colour = 0; colour < colours; ++colour)
+    CVTM_TRY(h->table->relax(h->device, level, flags, omega, colour));
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_hierarchy_sweep(const cvtm_hierarchy *h, const cvtm_level *level,
                                  cvtm_kernel_flags flags, double omega, int sweeps) {
-  cvtm_status status = CVTM_OK;
-  for (int sweep = 0; sweep < sweeps && status == CVTM_OK; ++sweep)
-    status = cvtm_hierarchy_relax(h, level, flags, omega, level->colours);
-  return status;
+  for (int sweep = 0; sweep < sweeps; ++sweep)
+    CVTM_TRY(cvtm_hierarchy_relax(h, level, flags, omega, level->colours));
+  return CVTM_OK;
 }
 
 /* Makes a sweep and computes the residual. The pass that relaxes the last colour also computes the

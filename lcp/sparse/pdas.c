@@ -195,14 +195,13 @@ static cvtm_status pdas_solve(cvtm_lcp *lcp, const double *b, const double *lowe
                               const double *upper, double *x, int warm, cvtm_lcp_result *result) {
   cvtm_sparse_solver *s = (cvtm_sparse_solver *)lcp;
   double target = 0;
-  cvtm_status status = cvtm_sparse_load(s, b, lower, upper, x, warm, &target);
-  if (status == CVTM_OK) status = set_goals(s, target);
-  if (status == CVTM_OK) status = cvtm_hierarchy_reset(&s->hierarchy, 0);
-  if (status == CVTM_OK)
-    status = cvtm_sparse_begin(s, 0, target, lcp->options.max_iterations, PDAS_WINDOW, 0);
-  if (status == CVTM_OK) status = cvtm_sparse_poll(s, 0);
-  if (status == CVTM_OK) status = pdas_iterate(s);
-  return status == CVTM_OK ? cvtm_sparse_unload(s, x, result) : status;
+  CVTM_TRY(cvtm_sparse_load(s, b, lower, upper, x, warm, &target));
+  CVTM_TRY(set_goals(s, target));
+  CVTM_TRY(cvtm_hierarchy_reset(&s->hierarchy, 0));
+  CVTM_TRY(cvtm_sparse_begin(s, 0, target, lcp->options.max_iterations, PDAS_WINDOW, 0));
+  CVTM_TRY(cvtm_sparse_poll(s, 0));
+  CVTM_TRY(pdas_iterate(s));
+  return cvtm_sparse_unload(s, x, result);
 }
 
 cvtm_status cvtm_pdas_prepare(cvtm_sparse_solver *s, int is_band) {
@@ -291,10 +290,9 @@ static cvtm_status create_weighted(cvtm_device *device, const cvtm_csr *matrix,
   static const cvtm_lcp_table table = {pdas_solve, cvtm_sparse_close};
   CVTM_TRY(cvtm_sparse_open(&table, device, matrix, levels, options, lcp));
   cvtm_sparse_solver *s = (cvtm_sparse_solver *)*lcp;
-  cvtm_status status = cvtm_pdas_prepare(s, levels->levels == 1);
-  if (status == CVTM_OK && weight != NULL) status = set_weights(s, weight);
-  if (status == CVTM_OK && levels->levels == 1) status = allocate_band(s, matrix);
-  return status;
+  CVTM_TRY(cvtm_pdas_prepare(s, levels->levels == 1));
+  if (weight != NULL) CVTM_TRY(set_weights(s, weight));
+  return levels->levels == 1 ? allocate_band(s, matrix) : CVTM_OK;
 }
 
 /* Creates the solver. Equilibrates an asymmetric matrix, whose rows may have any scale. */

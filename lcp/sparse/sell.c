@@ -38,44 +38,38 @@ static cvtm_status copy_csr_in(cvtm_device *device, const cvtm_csr *matrix, conv
     return CVTM_OK;
   }
   const void *const from[] = {matrix->row_start, matrix->column, matrix->value};
-  cvtm_status status = cvtm_device_allocate_arrays(device, csr_arrays(work));
+  CVTM_TRY(cvtm_device_allocate_arrays(device, csr_arrays(work)));
   const cvtm_arrays to = csr_arrays(work);
-  for (int k = 0; k < 3 && status == CVTM_OK; ++k)
-    status = cvtm_device_copy_in(device, *to.array[k].memory, from[k],
-                                 (size_t)to.array[k].count * to.array[k].size);
-  return status;
+  for (int k = 0; k < 3; ++k)
+    CVTM_TRY(cvtm_device_copy_in(device, *to.array[k].memory, from[k],
+                                 (size_t)to.array[k].count * to.array[k].size));
+  return CVTM_OK;
 }
 
 static cvtm_status conversion_open(cvtm_device *device, const cvtm_csr *matrix, conversion *work) {
   *work = (conversion){.csr = {.rows = matrix->rows, .columns = matrix->columns},
                        .entries = matrix->row_start[matrix->rows]};
-  cvtm_status status = cvtm_device_allocate(device, matrix->rows + 1, CVTM_TYPED(work->counts));
-  if (status == CVTM_OK) status = cvtm_scan_workspace(device, matrix->rows, &work->workspace_bytes);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(device, (int64_t)work->workspace_bytes, 1, &work->workspace);
-  return status == CVTM_OK ? copy_csr_in(device, matrix, work) : status;
+  CVTM_TRY(cvtm_device_allocate(device, matrix->rows + 1, CVTM_TYPED(work->counts)));
+  CVTM_TRY(cvtm_scan_workspace(device, matrix->rows, &work->workspace_bytes));
+  CVTM_TRY(cvtm_device_allocate(device, (int64_t)work->workspace_bytes, 1, &work->workspace));
+  return copy_csr_in(device, matrix, work);
 }
 
 static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, conversion *work,
                              cvtm_sell *sell) {
   const int64_t slices = cvtm_sell_slices(sell->rows);
   const cvtm_sell_table *table = CVTM_TABLE(device, cvtm_sell_table);
-  cvtm_status status = cvtm_device_allocate(device, slices + 1, CVTM_TYPED(sell->slice_start));
-  if (status == CVTM_OK)
-    status = table->slice_sizes(device, &work->csr, order, sell->uniform, work->counts);
-  if (status == CVTM_OK)
-    status = cvtm_scan_64(device, work->counts, slices, sell->slice_start, work->workspace,
-                          work->workspace_bytes);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_out(device, &sell->entries, sell->slice_start + slices,
-                                  sizeof sell->entries);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate_arrays(device,
-                                         (cvtm_arrays){{CVTM_ARRAY(sell->column, sell->entries),
-                                                        CVTM_ARRAY(sell->value, sell->entries)}});
-  if (status == CVTM_OK) status = table->fill_sell(device, &work->csr, order, sell);
-  if (status == CVTM_OK) status = cvtm_device_synchronize(device);
-  return status;
+  CVTM_TRY(cvtm_device_allocate(device, slices + 1, CVTM_TYPED(sell->slice_start)));
+  CVTM_TRY(table->slice_sizes(device, &work->csr, order, sell->uniform, work->counts));
+  CVTM_TRY(cvtm_scan_64(device, work->counts, slices, sell->slice_start, work->workspace,
+                        work->workspace_bytes));
+  CVTM_TRY(cvtm_device_copy_out(device, &sell->entries, sell->slice_start + slices,
+                                sizeof sell->entries));
+  CVTM_TRY(
+      cvtm_device_allocate_arrays(device, (cvtm_arrays){{CVTM_ARRAY(sell->column, sell->entries),
+                                                         CVTM_ARRAY(sell->value, sell->entries)}}));
+  CVTM_TRY(table->fill_sell(device, &work->csr, order, sell));
+  return cvtm_device_synchronize(device);
 }
 
 /* Sets *uniform to the number of entries of every slice, if equal slices add at most 1/32 of

@@ -28,15 +28,14 @@ cvtm_status cvtm_sparse_open(const cvtm_lcp_table *table, cvtm_device *device,
   if (s == NULL)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a solver");
   *lcp = &s->head;
-  const cvtm_status status = cvtm_lcp_open(&s->head, table, device, matrix->rows, options);
-  return status == CVTM_OK ? allocate_parts(s, matrix, hierarchy) : status;
+  CVTM_TRY(cvtm_lcp_open(&s->head, table, device, matrix->rows, options));
+  return allocate_parts(s, matrix, hierarchy);
 }
 
 static cvtm_status sparse_loop_body(void *context) {
   const cvtm_sparse_loop *loop = context;
-  const cvtm_status status = loop->solver->iteration(loop->solver, loop->top);
-  return status == CVTM_OK ? cvtm_sparse_check(loop->solver, loop->top, loop->solver->last_omega)
-                           : status;
+  CVTM_TRY(loop->solver->iteration(loop->solver, loop->top));
+  return cvtm_sparse_check(loop->solver, loop->top, loop->solver->last_omega);
 }
 
 cvtm_status cvtm_sparse_record(cvtm_sparse_solver *s, cvtm_sparse_iteration iteration, int loops) {
@@ -75,9 +74,9 @@ static cvtm_status read_sums(cvtm_sparse_solver *s, int level, cvtm_sum_kind kin
 
 cvtm_status cvtm_sparse_norm(cvtm_sparse_solver *s, int level, double *norm) {
   cvtm_sums sums;
-  const cvtm_status status = read_sums(s, level, CVTM_SUM_NORM, &sums);
-  if (status == CVTM_OK) *norm = cvtm_norm_of(&sums, s->host.scale);
-  return status;
+  CVTM_TRY(read_sums(s, level, CVTM_SUM_NORM, &sums));
+  *norm = cvtm_norm_of(&sums, s->host.scale);
+  return CVTM_OK;
 }
 
 static cvtm_status set_scale(cvtm_sparse_solver *s, double scale) {
@@ -251,11 +250,10 @@ static cvtm_status psor_solve(cvtm_lcp *lcp, const double *b, const double *lowe
                               const double *upper, double *x, int warm, cvtm_lcp_result *result) {
   cvtm_sparse_solver *s = (cvtm_sparse_solver *)lcp;
   double target = 0;
-  cvtm_status status = cvtm_sparse_load(s, b, lower, upper, x, warm, &target);
-  if (status == CVTM_OK)
-    status = cvtm_sparse_begin(s, 0, target, lcp->options.max_iterations, PSOR_WINDOW, 0);
-  if (status == CVTM_OK) status = cvtm_sparse_run(s, 0);
-  return status == CVTM_OK ? cvtm_sparse_unload(s, x, result) : status;
+  CVTM_TRY(cvtm_sparse_load(s, b, lower, upper, x, warm, &target));
+  CVTM_TRY(cvtm_sparse_begin(s, 0, target, lcp->options.max_iterations, PSOR_WINDOW, 0));
+  CVTM_TRY(cvtm_sparse_run(s, 0));
+  return cvtm_sparse_unload(s, x, result);
 }
 
 cvtm_status cvtm_psor_create(cvtm_device *device, const cvtm_csr *matrix, int is_symmetric,
@@ -281,11 +279,9 @@ enum {
  * starts from x + step * direction. */
 static cvtm_status search_along_correction(cvtm_sparse_solver *s, const cvtm_level *level) {
   const cvtm_hierarchy *h = &s->hierarchy;
-  cvtm_status status = h->table->direction(h->device, level, level + 1, s->direction);
-  if (status == CVTM_OK)
-    status = h->table->sum(h->device, level, NULL, s->direction, CVTM_SUM_LINE_SEARCH, 0,
-                           CVTM_USE_STEP, s->partial, s->state);
-  return status;
+  CVTM_TRY(h->table->direction(h->device, level, level + 1, s->direction));
+  return h->table->sum(h->device, level, NULL, s->direction, CVTM_SUM_LINE_SEARCH, 0, CVTM_USE_STEP,
+                       s->partial, s->state);
 }
 
 /* Corrects x by the levels below `top`, for the given residual and active rows: first the line
@@ -293,13 +289,13 @@ static cvtm_status search_along_correction(cvtm_sparse_solver *s, const cvtm_lev
 static cvtm_status correct(cvtm_sparse_solver *s, int top) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const cvtm_level *level = &h->level[top];
-  cvtm_status status = cvtm_hierarchy_update_galerkin(h, top);
-  if (status == CVTM_OK) status = h->table->restrict_problem(h->device, level, level + 1);
-  if (status == CVTM_OK) status = cvtm_hierarchy_cycle(h, top + 1);
-  if (status == CVTM_OK) status = search_along_correction(s, level);
-  for (int64_t colour = 0; colour < level->colours && status == CVTM_OK; ++colour)
-    status = h->table->relax_along(h->device, level, s->direction, s->state, colour);
-  return status;
+  CVTM_TRY(cvtm_hierarchy_update_galerkin(h, top));
+  CVTM_TRY(h->table->restrict_problem(h->device, level, level + 1));
+  CVTM_TRY(cvtm_hierarchy_cycle(h, top + 1));
+  CVTM_TRY(search_along_correction(s, level));
+  for (int64_t colour = 0; colour < level->colours; ++colour)
+    CVTM_TRY(h->table->relax_along(h->device, level, s->direction, s->state, colour));
+  return CVTM_OK;
 }
 
 /* Makes the sweep before a correction, without its last colour: cvtm_sparse_check relaxes this
@@ -315,18 +311,18 @@ static cvtm_status pre_smooth(cvtm_sparse_solver *s, int top) {
 static cvtm_status multigrid_cycle(cvtm_sparse_solver *s, int top) {
   const cvtm_kernel_flags projected = {.bounded = 1};
   const cvtm_level *level = &s->hierarchy.level[top];
-  const cvtm_status status = top + 1 < s->hierarchy.count
-                                 ? correct(s, top)
-                                 : cvtm_hierarchy_sweep(&s->hierarchy, level, projected, 1, 1);
-  return status == CVTM_OK ? pre_smooth(s, top) : status;
+  CVTM_TRY(top + 1 < s->hierarchy.count
+               ? correct(s, top)
+               : cvtm_hierarchy_sweep(&s->hierarchy, level, projected, 1, 1));
+  return pre_smooth(s, top);
 }
 
 static cvtm_status run_level(cvtm_sparse_solver *s, int top, double target, int64_t limit,
                              int64_t window) {
-  cvtm_status status = cvtm_hierarchy_reset(&s->hierarchy, top);
-  if (status == CVTM_OK) status = pre_smooth(s, top);
-  if (status == CVTM_OK) status = cvtm_sparse_begin(s, top, target, limit, window, s->last_omega);
-  return status == CVTM_OK ? cvtm_sparse_run(s, top) : status;
+  CVTM_TRY(cvtm_hierarchy_reset(&s->hierarchy, top));
+  CVTM_TRY(pre_smooth(s, top));
+  CVTM_TRY(cvtm_sparse_begin(s, top, target, limit, window, s->last_omega));
+  return cvtm_sparse_run(s, top);
 }
 
 /* The level on which a nested start begins. */
@@ -358,15 +354,13 @@ static cvtm_status multigrid_solve(cvtm_lcp *lcp, const double *b, const double 
                                    cvtm_lcp_result *result) {
   cvtm_sparse_solver *s = (cvtm_sparse_solver *)lcp;
   double target = 0;
-  cvtm_status status = cvtm_sparse_load(s, b, lower, upper, x, warm, &target);
+  CVTM_TRY(cvtm_sparse_load(s, b, lower, upper, x, warm, &target));
   const int is_nested = lcp->options.nested && !warm;
-  if (status == CVTM_OK && is_nested) status = start_nested(s);
-  if (status == CVTM_OK)
-    status = run_level(s, 0, target, lcp->options.max_iterations, is_nested ? WINDOW : FAR_WINDOW);
+  if (is_nested) CVTM_TRY(start_nested(s));
+  CVTM_TRY(run_level(s, 0, target, lcp->options.max_iterations, is_nested ? WINDOW : FAR_WINDOW));
   const int stop = s->host.loop.stop;
-  if (status == CVTM_OK && (stop == CVTM_UNDECIDED || stop == CVTM_LCP_STALLED))
-    status = cvtm_pdas_continue(s, target);
-  return status == CVTM_OK ? cvtm_sparse_unload(s, x, result) : status;
+  if (stop == CVTM_UNDECIDED || stop == CVTM_LCP_STALLED) CVTM_TRY(cvtm_pdas_continue(s, target));
+  return cvtm_sparse_unload(s, x, result);
 }
 
 cvtm_status cvtm_sparse_multigrid_create(cvtm_device *device, const cvtm_csr *matrix,
