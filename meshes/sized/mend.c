@@ -58,7 +58,7 @@ static int make_patch(cvtm_sizer *z, const int32_t *vertex, int count, patch *p)
   return is_good;
 }
 
-/* What sum_at counts for half-edge h and its triangle, unless another vertex of the patch counts
+/* The value of half-edge h and its triangle, unless another vertex of the patch counts
  * it. */
 static double half_value(const cvtm_sizer *z, int64_t h) {
   const cvtm_half_edges *m = &z->m;
@@ -122,7 +122,7 @@ static void spread_patch(cvtm_sizer *z, patch *p) {
   }
 }
 
-/* Moves them to where sum_at is larger. */
+/* Moves them to where the sum of their values is larger. */
 static void settle_patch(cvtm_sizer *z, patch *p) {
   cvtm_half_edges *m = &z->m;
   cvtm_sized_star s;

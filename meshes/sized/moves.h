@@ -21,16 +21,21 @@ static inline cvtm_sized_corner cvtm_sized_values(double ux, double uy, double v
   return (cvtm_sized_corner){ux * vy - uy * vx, at > larger ? at : larger};
 }
 
+/* tan 30 degrees; the angle below which angles count several times; how many times. raise.c has the
+ * following formulas for four triangles at once. */
+static const double cvtm_sized_root = 0.57735026918962576;
+static const double cvtm_sized_bound = 45.2 * CVTM_PI / 180, cvtm_sized_heavy = 8;
+
 /* The smallest angle of a triangle by its tangent, which is at most sqrt (3). Uses the series of
  * atan around 30 degrees, with an error below 10^-3. */
 static inline double cvtm_sized_angle_of(double tangent) {
-  const double root = 0.57735026918962576; /* sqrt (1 / 3) */
+  const double root = cvtm_sized_root;
   const double u = (tangent - root) / (1 + root * tangent), u2 = u * u;
   return CVTM_PI / 6 + u * (1 - u2 * (1.0 / 3 - u2 * (1.0 / 5 - u2 / 7)));
 }
 
 static inline double cvtm_sized_angle_value(double angle) {
-  const double heavy = 8, bound = 45.2 * CVTM_PI / 180;
+  const double heavy = cvtm_sized_heavy, bound = cvtm_sized_bound;
   return angle < bound ? bound - heavy * (bound - angle) : angle;
 }
 

@@ -16,11 +16,86 @@ enum {
 /* Degrees. Vertices at angles below these move: first for the mean of the smallest angles, in the
  * end to raise the least ones. */
 static const double polished_to = 59.5, kept_at = 45;
+static const double enough = 1e-4; /* a smaller gain of the sum is not worth a move */
 
 /* ---- Moves ---- */
 
-/* The largest cotangent of the angles in the star's triangles with the vertex moved by (x, y);
- * INFINITY if a triangle is not positive. */
+/* Moves are tried in four directions at once, one per lane of a vector. */
+enum { WAYS = 4 };
+typedef double lanes __attribute__((vector_size(WAYS * sizeof(double))));
+typedef int64_t masks __attribute__((vector_size(WAYS * sizeof(int64_t))));
+
+static const lanes zero = {0, 0, 0, 0};
+static const lanes infinite = {INFINITY, INFINITY, INFINITY, INFINITY};
+
+/* Per lane: a where the mask is set, b elsewhere. */
+#define CHOOSE(mask, a, b) ((lanes)(((mask) & (masks)(a)) | (~(mask) & (masks)(b))))
+
+typedef struct positions {
+  lanes x, y;
+} positions;
+
+/* cvtm_sized_values of triangle k of a star, for each position of the vertex. */
+CVTM_INLINE void find_values(const cvtm_sized_star *s, int k, const positions *at, lanes *cross,
+                             lanes *largest) {
+  const int next = k + 1 < s->count ? k + 1 : 0;
+  const lanes ux = s->x[k] - at->x, uy = s->y[k] - at->y;
+  const lanes vx = s->x[next] - at->x, vy = s->y[next] - at->y, wx = vx - ux, wy = vy - uy;
+  const lanes here = ux * vx + uy * vy, first = -(ux * wx + uy * wy), second = vx * wx + vy * wy;
+  const lanes larger = CHOOSE(first > second, first, second);
+  *cross = ux * vy - uy * vx;
+  *largest = CHOOSE(here > larger, here, larger);
+}
+
+/* Finds, for each position, the largest cotangent of the angles in the star's triangles; INFINITY
+ * if a triangle is not positive. */
+CVTM_INLINE void find_worst(const cvtm_sized_star *s, const positions *at, lanes *worst) {
+  *worst = zero;
+  for (int k = 0; k < s->triangles; ++k) {
+    lanes cross, largest;
+    find_values(s, k, at, &cross, &largest);
+    const lanes here = CHOOSE(cross > 0, largest / cross, infinite);
+    *worst = CHOOSE(here > *worst, here, *worst);
+  }
+}
+
+/* Finds, for each position, the errors of the lengths of edges less the sum of the smallest angles
+ * of the star's triangles, by the formulas of moves.h. */
+CVTM_INLINE void find_sums(const cvtm_sized_star *s, const positions *at, lanes *sum) {
+  const double root = cvtm_sized_root, heavy = cvtm_sized_heavy, bound = cvtm_sized_bound;
+  *sum = zero;
+  for (int k = 0; k < s->triangles; ++k) {
+    lanes cross, largest;
+    find_values(s, k, at, &cross, &largest);
+    const lanes tangent = cross / largest;
+    const lanes u = (tangent - root) / (1 + root * tangent), u2 = u * u;
+    const lanes angle = CVTM_PI / 6 + u * (1 - u2 * (1.0 / 3 - u2 * (1.0 / 5 - u2 / 7)));
+    const lanes value = CHOOSE(angle < bound, bound - heavy * (bound - angle), angle);
+    *sum -= CHOOSE(cross > 0, value, -infinite);
+  }
+  for (int k = 0; k < s->count; ++k) {
+    const lanes dx = s->x[k] - at->x, dy = s->y[k] - at->y;
+    const lanes squared = (dx * dx + dy * dy) * s->scale[k], x = (squared - 1) / (squared + 1);
+    *sum += x * x;
+  }
+}
+
+/* Values that are to be small. */
+typedef void (*values)(const cvtm_sized_star *s, const positions *at, lanes *value);
+CVTM_DEFINE_WIDTHS(void, find_worst, (const cvtm_sized_star *s, const positions *at, lanes *worst),
+                   (s, at, worst))
+CVTM_DEFINE_WIDTHS(void, find_sums, (const cvtm_sized_star *s, const positions *at, lanes *sum),
+                   (s, at, sum))
+
+static values worst_values(void) {
+  return cvtm_has_wide_vectors() ? find_worst_wide : find_worst_baseline;
+}
+
+static values sum_values(void) {
+  return cvtm_has_wide_vectors() ? find_sums_wide : find_sums_baseline;
+}
+
+/* The largest cotangent with the vertex moved by (x, y). */
 static double worst_at(const cvtm_sized_star *s, double x, double y) {
   double worst = 0;
   for (int k = 0; k < s->triangles; ++k) {
@@ -33,19 +108,26 @@ static double worst_at(const cvtm_sized_star *s, double x, double y) {
   return worst;
 }
 
-static const double four_ways[4][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
-
-/* Descends from `place` along the given directions by steps, which are halved down to about a
- * hundredth of the vertex's size. Returns the smallest value. */
-static double climb(const cvtm_sized_star *s,
-                    double (*value)(const cvtm_sized_star *, double, double), double best,
-                    double step, const double (*way)[2], int ways, double place[2]) {
+/* Descends from the vertex's position along the given directions by steps, which are halved down to
+ * about a hundredth of the vertex's size. Returns by how much the value is smaller at `place`. */
+static double climb(const cvtm_sized_star *s, values value, double step, const double way[WAYS][2],
+                    double place[2]) {
+  lanes there;
+  positions at = {zero, zero};
+  value(s, &at, &there);
+  const double start = there[0];
+  double best = start;
+  place[0] = place[1] = 0;
   for (int halvings = 0; halvings < 4 && step > 0.5;) {
     int found = -1;
-    for (int k = 0; k < ways; ++k) {
-      const double here = value(s, place[0] + step * way[k][0], place[1] + step * way[k][1]);
-      if (!(here < best)) continue;
-      best = here;
+    for (int k = 0; k < WAYS; ++k) {
+      at.x[k] = place[0] + step * way[k][0];
+      at.y[k] = place[1] + step * way[k][1];
+    }
+    value(s, &at, &there);
+    for (int k = 0; k < WAYS; ++k) {
+      if (!(there[k] < best)) continue;
+      best = there[k];
       found = k;
     }
     if (found < 0) {
@@ -53,11 +135,13 @@ static double climb(const cvtm_sized_star *s,
       ++halvings;
       continue;
     }
-    place[0] += step * way[found][0];
-    place[1] += step * way[found][1];
+    place[0] = at.x[found];
+    place[1] = at.y[found];
   }
-  return best;
+  return start - best;
 }
+
+static const double four_ways[WAYS][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
 
 /* Rounds a position to the grid; returns 0 if a triangle would not be positive. */
 static int round_place(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s,
@@ -71,9 +155,9 @@ static int round_place(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s,
  * there is none. */
 static int find_better(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s, double worst,
                        cvtm_grid_point *to) {
-  double place[2] = {0, 0};
-  const double best = climb(s, worst_at, worst, 0.1 * z->vertex[v].size, four_ways, 4, place);
-  return best < 0.999 * worst && round_place(z, v, s, place, to);
+  double place[2];
+  const double gain = climb(s, worst_values(), 0.1 * z->vertex[v].size, four_ways, place);
+  return gain > 0.001 * worst && round_place(z, v, s, place, to);
 }
 
 /* Finds, for each link, 1 / the square of its wanted length. */
@@ -84,35 +168,11 @@ static void find_scales(const cvtm_sizer *z, int32_t v, cvtm_sized_star *s) {
   }
 }
 
-/* The sum of the smallest angles of the star's triangles with the vertex moved by (x, y), less the
- * errors of the lengths of edges. The part of an angle below the bound counts several times. */
-static double sum_at(const cvtm_sized_star *s, double x, double y) {
-  double sum = 0;
-  for (int k = 0; k < s->triangles; ++k) {
-    const int next = k + 1 < s->count ? k + 1 : 0;
-    const cvtm_sized_corner c =
-        cvtm_sized_values(s->x[k] - x, s->y[k] - y, s->x[next] - x, s->y[next] - y);
-    if (!(c.cross > 0)) return -INFINITY;
-    sum += cvtm_sized_angle_value(cvtm_sized_angle_of(c.cross / c.largest));
-  }
-  for (int k = 0; k < s->count; ++k) {
-    const double dx = s->x[k] - x, dy = s->y[k] - y;
-    sum -= cvtm_sized_length_error((dx * dx + dy * dy) * s->scale[k]);
-  }
-  return sum;
-}
-
-static double negative_sum(const cvtm_sized_star *s, double x, double y) {
-  return -sum_at(s, x, y);
-}
-
 int cvtm_sizer_find_move(const cvtm_sizer *z, int32_t v, cvtm_sized_star *s, cvtm_grid_point *to) {
+  double place[2];
   find_scales(z, v, s);
-  const double start = sum_at(s, 0, 0), enough = 1e-4;
-  double place[2] = {0, 0};
-  const double best =
-      -climb(s, negative_sum, -start, 0.06 * z->vertex[v].size, four_ways, 4, place);
-  return best > start + enough && round_place(z, v, s, place, to);
+  return climb(s, sum_values(), 0.06 * z->vertex[v].size, four_ways, place) > enough &&
+         round_place(z, v, s, place, to);
 }
 
 int cvtm_sizer_drop(const cvtm_sizer *z, int32_t v, double x, double y, double *t,
@@ -129,20 +189,17 @@ int cvtm_sizer_drop(const cvtm_sizer *z, int32_t v, double x, double y, double *
 int cvtm_sizer_find_slide(const cvtm_sizer *z, int32_t v, cvtm_sized_star *s, int for_mean,
                           double *t, cvtm_grid_point *to) {
   const double worst = worst_at(s, 0, 0), kept = 1 / tan(kept_at * CVTM_PI / 180);
-  double way[2], place[2] = {0, 0};
+  double way[2], place[2];
   if (!for_mean && !(worst > kept)) return 0;
   find_scales(z, v, s);
   cvtm_sizer_way(z, z->places[z->vertex[v].place].edge, way);
   const double length = hypot(way[0], way[1]), step = 0.1 * z->vertex[v].size;
-  const double both[2][2] = {{way[0] / length, way[1] / length},
-                             {-way[0] / length, -way[1] / length}};
-  if (for_mean) {
-    const double start = sum_at(s, 0, 0), enough = 1e-4;
-    const double best = -climb(s, negative_sum, -start, step, both, 2, place);
-    if (!(best > start + enough) || worst_at(s, place[0], place[1]) > fmax(kept, worst)) return 0;
-  } else if (!(climb(s, worst_at, worst, step, both, 2, place) < 0.999 * worst)) {
+  const double both[WAYS][2] = {{way[0] / length, way[1] / length},
+                                {-way[0] / length, -way[1] / length}}; /* and no move */
+  const double gain = climb(s, for_mean ? sum_values() : worst_values(), step, both, place);
+  if (for_mean ? !(gain > enough) || worst_at(s, place[0], place[1]) > fmax(kept, worst)
+               : !(gain > 0.001 * worst))
     return 0;
-  }
   return cvtm_sizer_drop(z, v, place[0], place[1], t, to);
 }
 
@@ -203,8 +260,8 @@ static int move_vertex(cvtm_sizer *z, int32_t v, double most, int for_mean) {
 }
 
 /* Moves vertices whose triangles have an angle below `degrees`. A move raises the smallest angle
- * around the vertex or, with for_mean, sum_at. A vertex that has not moved is tried again only
- * after a neighbour has moved. Returns the number of moved vertices. */
+ * around the vertex or, with for_mean, lowers find_sums. A vertex that has not moved is tried
+ * again only after a neighbour has moved. Returns the number of moved vertices. */
 static int64_t move_vertices(cvtm_sizer *z, double degrees, int for_mean) {
   const double most = 1 / tan(degrees * CVTM_PI / 180);
   int64_t moved = 0;

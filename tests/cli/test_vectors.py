@@ -23,6 +23,7 @@ CASES = {
     "density": ["density", "rho.npy", "--smooth", 3, "--grade", 2, "-o", "x.npy"],
     "segment": ["segment", "rho.npy", "--inside", "40,30,5", "--steps", 5, "-o", "x.npy"],
     "run": ["run", "rho.npy", "-n", 300, "-o", "x.npy"],
+    "mesh": ["mesh", "star.csv", "-n", 900, "-o", "x.msh"],
 }
 
 
@@ -30,10 +31,12 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_same_bits(cvtmesh, case):
     cvtmesh.file("rho.npy", np.random.default_rng(8).random((67, 91)).astype(np.float32))
+    cvtmesh.file("star.csv", "0,0\n9,2\n20,0\n13,7\n15,20\n8,9\n")
+    name = CASES[case][-1]
     found = []
     for vectors in ("baseline", "widest"):
         cvtmesh.call(*CASES[case], environment={"CVTMESH_VECTORS": vectors}, code=(0, 4))
-        found.append(cvtmesh.read("x.npy"))
+        found.append(cvtmesh.read(name))
     assert found[0] == found[1]
 
 
