@@ -303,20 +303,16 @@ static cvtm_status set_order(const cvtm_cvt_task *task) {
   void *memory = NULL;
   if (task->fixed == 0)
     return cvtm_device_copy(device, v->order, index, (size_t)n * sizeof *v->order);
-  cvtm_status status = cvtm_scan_workspace(device, n, &bytes);
+  CVTM_TRY(cvtm_scan_workspace(device, n, &bytes));
   const size_t workspace_bytes = (bytes + 7) / 8 * 8,
                sums_bytes = (size_t)(n + 1) * sizeof(int64_t);
-  if (status == CVTM_OK)
-    status = cvtm_device_scratch(device, workspace_bytes + sums_bytes + (size_t)n * sizeof(int32_t),
-                                 &memory);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_scratch(device, workspace_bytes + sums_bytes + (size_t)n * sizeof(int32_t),
+                               &memory));
   int64_t *before = (int64_t *)(void *)((char *)memory + workspace_bytes);
   int32_t *flags = (int32_t *)(void *)(before + n + 1);
-  status = v->subdomain->table->flag_fixed(device, index, n, task->fixed, flags);
-  if (status == CVTM_OK) status = cvtm_scan_64(device, flags, n, before, memory, bytes);
-  return status == CVTM_OK
-             ? v->subdomain->table->put_fixed_first(device, index, before, n, task->fixed, v->order)
-             : status;
+  CVTM_TRY(v->subdomain->table->flag_fixed(device, index, n, task->fixed, flags));
+  CVTM_TRY(cvtm_scan_64(device, flags, n, before, memory, bytes));
+  return v->subdomain->table->put_fixed_first(device, index, before, n, task->fixed, v->order);
 }
 
 static cvtm_status divide(const cvtm_cvt_task *task, const double *sites) {
@@ -486,8 +482,8 @@ static cvtm_status gather_slab(gathering *g, const double *own, int64_t at) {
     if (r == ranks->rank && to > from)
       memcpy(g->slab + (from - at), own + (from - first), (size_t)(to - from) * sizeof *own);
   }
-  const cvtm_status status = cvtm_ranks_gather(g->device, g->slab, g->counts);
-  if (status != CVTM_OK || !g->to) return status;
+  CVTM_TRY(cvtm_ranks_gather(g->device, g->slab, g->counts));
+  if (!g->to) return CVTM_OK;
   memcpy(g->to, g->slab, (size_t)(end - at) * sizeof *own);
   g->to += (size_t)(end - at) * sizeof *own;
   return CVTM_OK;

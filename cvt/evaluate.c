@@ -211,14 +211,13 @@ cvtm_status cvtm_cvt_evaluate_on_device(cvtm_cvt *cvt, const double *sites, int6
                                         cvtm_cvt_energy energy, cvtm_voronoi_method voronoi,
                                         double *value, double *moments) {
   const cvtm_cvt_task task = {cvt, count, 0, energy, voronoi};
-  cvtm_status status = check_count(cvt, sites, count);
-  if (status == CVTM_OK) status = cvtm_cvt_prepare(&task);
-  if (status == CVTM_OK) status = cvtm_cvt_enqueue(&task, sites, cvt->value, NULL);
-  if (status == CVTM_OK) status = cvtm_device_copy(cvt->device, value, cvt->value, sizeof *value);
-  if (status == CVTM_OK && moments)
-    status =
-        cvtm_device_copy(cvt->device, moments, cvt->moments, (size_t)count * sizeof *cvt->moments);
-  return status;
+  CVTM_TRY(check_count(cvt, sites, count));
+  CVTM_TRY(cvtm_cvt_prepare(&task));
+  CVTM_TRY(cvtm_cvt_enqueue(&task, sites, cvt->value, NULL));
+  CVTM_TRY(cvtm_device_copy(cvt->device, value, cvt->value, sizeof *value));
+  return moments ? cvtm_device_copy(cvt->device, moments, cvt->moments,
+                                    (size_t)count * sizeof *cvt->moments)
+                 : CVTM_OK;
 }
 
 cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count, const double *phi,
@@ -230,27 +229,25 @@ cvtm_status cvtm_cvt_pull_back(cvtm_cvt *cvt, const double *sites, int64_t count
   const size_t bytes = sizeof(cvtm_pull_memory) + (size_t)count * sizeof(int32_t);
   cvtm_pull_flags flags = {0, 0, 0};
   void *scratch = NULL;
-  cvtm_status status = CVTM_OK;
   if (cvt->domain.periodic)
     return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "derivatives on a torus are not supported");
-  if (sites)
-    status = check_count(cvt, sites, count);
-  else if (count < 1 || count != sorted)
-    status = cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; the last call had %lld",
-                       (long long)count, (long long)sorted);
-  if (status == CVTM_OK && sites) status = cvtm_site_tree_sort(cvt->tree, sites, count);
-  if (status == CVTM_OK && by_sites) status = cvtm_site_tree_build_boxes(cvt->tree, NULL);
-  if (status == CVTM_OK) status = cvtm_device_scratch(cvt->device, bytes, &scratch);
+  if (sites) {
+    CVTM_TRY(check_count(cvt, sites, count));
+    CVTM_TRY(cvtm_site_tree_sort(cvt->tree, sites, count));
+  } else if (count < 1 || count != sorted) {
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%lld sites; the last call had %lld",
+                     (long long)count, (long long)sorted);
+  }
+  if (by_sites) CVTM_TRY(cvtm_site_tree_build_boxes(cvt->tree, NULL));
+  CVTM_TRY(cvtm_device_scratch(cvt->device, bytes, &scratch));
   cvtm_pull_memory *m = scratch;
-  if (status == CVTM_OK) status = cvtm_device_fill(cvt->device, &m->flags, 0, sizeof flags);
-  if (status == CVTM_OK && (by_density || by_density_double))
-    status = table->pull(cvt, phi, density_result, &m->flags.crowded);
-  if (status == CVTM_OK && by_sites) status = table->pull_to_sites(cvt, phi, by_sites, m);
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_out(cvt->device, &flags, &m->flags, sizeof flags);
-  if (status == CVTM_OK && flags.crowded)
-    status = cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "too many sites are near one pixel");
-  if (status == CVTM_OK && flags.failed)
-    status = cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "a cell has too many corners");
-  return status;
+  CVTM_TRY(cvtm_device_fill(cvt->device, &m->flags, 0, sizeof flags));
+  if (by_density || by_density_double)
+    CVTM_TRY(table->pull(cvt, phi, density_result, &m->flags.crowded));
+  if (by_sites) CVTM_TRY(table->pull_to_sites(cvt, phi, by_sites, m));
+  CVTM_TRY(cvtm_device_copy_out(cvt->device, &flags, &m->flags, sizeof flags));
+  if (flags.crowded)
+    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "too many sites are near one pixel");
+  if (flags.failed) return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "a cell has too many corners");
+  return CVTM_OK;
 }

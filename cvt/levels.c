@@ -121,25 +121,22 @@ cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, i
   const cvtm_site_updates_table *updates = cvt->updates;
   size_t bytes = 0;
   void *memory = NULL;
-  cvtm_status status = cvtm_scan_workspace(device, from, &bytes);
+  CVTM_TRY(cvtm_scan_workspace(device, from, &bytes));
   const size_t workspace = (bytes + 7) / 8 * 8;
   const size_t midpoints = (size_t)from * sizeof(cvtm_edge_midpoints);
   const size_t counts = (size_t)(from + 1) * (sizeof(int64_t) + sizeof(int32_t));
-  if (status == CVTM_OK)
-    status = cvtm_device_scratch(device, workspace + midpoints + counts, &memory);
-  if (status == CVTM_OK) status = cvtm_site_tree_sort(cvt->tree, cvt->sites, from);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_scratch(device, workspace + midpoints + counts, &memory));
+  CVTM_TRY(cvtm_site_tree_sort(cvt->tree, cvt->sites, from));
   cvtm_edge_midpoints *found = (void *)((char *)memory + workspace);
   int64_t *before = (int64_t *)(void *)(found + from);
   int32_t *count = (int32_t *)(void *)(before + from + 1), *undone = count + from;
-  status = cvtm_device_fill(device, undone, 0, sizeof *undone);
-  if (status == CVTM_OK) status = updates->edge_midpoints(cvt, found, count, undone);
-  if (status == CVTM_OK) status = cvtm_device_copy_out(device, failed, undone, sizeof *failed);
-  if (status != CVTM_OK || *failed > 0) return status;
-  status = cvtm_scan_64(device, count, from, before, memory, bytes);
-  if (status == CVTM_OK)
-    status = updates->place(device, cvt->domain, found, before, from, to, cvt->sites);
-  return status == CVTM_OK ? updates->fill_up(device, before, from, to, cvt->sites) : status;
+  CVTM_TRY(cvtm_device_fill(device, undone, 0, sizeof *undone));
+  CVTM_TRY(updates->edge_midpoints(cvt, found, count, undone));
+  CVTM_TRY(cvtm_device_copy_out(device, failed, undone, sizeof *failed));
+  if (*failed > 0) return CVTM_OK;
+  CVTM_TRY(cvtm_scan_64(device, count, from, before, memory, bytes));
+  CVTM_TRY(updates->place(device, cvt->domain, found, before, from, to, cvt->sites));
+  return updates->fill_up(device, before, from, to, cvt->sites);
 }
 
 enum { CELLS_OF_THREAD = 1000 /* least number of cells per thread */ };
@@ -255,13 +252,12 @@ cvtm_status cvtm_solve_enter(cvtm_solve *s) {
 static cvtm_status refine(cvtm_solve *s, int64_t to) {
   cvtm_cvt *cvt = s->cvt;
   int32_t failed = 0;
-  cvtm_status status = cvtm_cvt_refine_on_device(cvt, s->count, to, &failed);
-  if (status != CVTM_OK || failed == 0) return status;
-  status = cvtm_cvt_get_sites(cvt, s->spare, s->count);
-  if (status == CVTM_OK)
-    status = cvtm_cvt_refine(cvt->domain, cvtm_device_threads(cvt->device), s->spare, s->count,
-                             s->sites, to, cvtm_device_error(cvt->device));
-  return status == CVTM_OK ? cvtm_cvt_put_sites(cvt, s->sites, to) : status;
+  CVTM_TRY(cvtm_cvt_refine_on_device(cvt, s->count, to, &failed));
+  if (failed == 0) return CVTM_OK;
+  CVTM_TRY(cvtm_cvt_get_sites(cvt, s->spare, s->count));
+  CVTM_TRY(cvtm_cvt_refine(cvt->domain, cvtm_device_threads(cvt->device), s->spare, s->count,
+                           s->sites, to, cvtm_device_error(cvt->device)));
+  return cvtm_cvt_put_sites(cvt, s->sites, to);
 }
 
 cvtm_status cvtm_solve_refine(cvtm_solve *s) {

@@ -81,19 +81,16 @@ static cvtm_status allocate_tree(cvtm_site_tree *tree) {
   cvtm_site_tree_arrays *a = &tree->arrays;
   const int cuda = on_cuda(tree);
   CVTM_TRY(cuda ? CVTM_OK : cvtm_sort_workspace(device, tree->capacity, &a->workspace_bytes));
-  cvtm_status status = cvtm_device_allocate_arrays(device, tree_arrays(tree));
-  if (status != CVTM_OK || !cuda) return status;
+  CVTM_TRY(cvtm_device_allocate_arrays(device, tree_arrays(tree)));
+  if (!cuda) return CVTM_OK;
   const size_t counts = (size_t)most_bins(tree), tiles = (size_t)most_tiles(tree);
-  status = cvtm_device_fill(device, a->bin_count, 0, counts * sizeof *a->bin_count);
-  if (status == CVTM_OK)
-    status = cvtm_device_fill(device, a->bin_head, 0xFF, counts * sizeof *a->bin_head);
-  if (status == CVTM_OK)
-    status = cvtm_device_fill(device, a->tile_count, 0, tiles * sizeof *a->tile_count);
-  if (status == CVTM_OK) status = cvtm_device_fill(device, a->taken, 0, sizeof *a->taken);
-  if (status == CVTM_OK) status = cvtm_device_fill(device, a->done, 0, sizeof *a->done);
-  if (status == CVTM_OK) status = cvtm_device_fill(device, a->ended, 0, sizeof *a->ended);
-  if (status == CVTM_OK) status = cvtm_device_fill(device, a->fullest, 0, sizeof *a->fullest);
-  return status;
+  CVTM_TRY(cvtm_device_fill(device, a->bin_count, 0, counts * sizeof *a->bin_count));
+  CVTM_TRY(cvtm_device_fill(device, a->bin_head, 0xFF, counts * sizeof *a->bin_head));
+  CVTM_TRY(cvtm_device_fill(device, a->tile_count, 0, tiles * sizeof *a->tile_count));
+  CVTM_TRY(cvtm_device_fill(device, a->taken, 0, sizeof *a->taken));
+  CVTM_TRY(cvtm_device_fill(device, a->done, 0, sizeof *a->done));
+  CVTM_TRY(cvtm_device_fill(device, a->ended, 0, sizeof *a->ended));
+  return cvtm_device_fill(device, a->fullest, 0, sizeof *a->fullest);
 }
 
 static cvtm_status create_tree(cvtm_device *device, cvtm_domain domain, int64_t capacity,

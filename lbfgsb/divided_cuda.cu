@@ -296,13 +296,12 @@ static cvtm_status cuda_read_rows(cvtm_device *device, const cvtm_lbfgsb_arrays 
   const int64_t numbers = static_cast<int64_t>(count) * (2 * arrays->state->history + 1);
   const size_t bytes = static_cast<size_t>(numbers) * sizeof(double);
   void *memory = nullptr;
-  cvtm_status status = cvtm_device_scratch(device, bytes, &memory);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_scratch(device, bytes, &memory));
   double *on_device = static_cast<double *>(memory);
   read_kernel<<<cvtm_cuda_blocks(numbers, COMBINE_THREADS), COMBINE_THREADS, 0,
                 cvtm_cuda_stream(device)>>>(*arrays, *arrays->state, rows, count, on_device);
-  status = cvtm_cuda_launched(device, "read_kernel");
-  return status == CVTM_OK ? cvtm_device_copy_out(device, w, on_device, bytes) : status;
+  CVTM_TRY(cvtm_cuda_launched(device, "read_kernel"));
+  return cvtm_device_copy_out(device, w, on_device, bytes);
 }
 
 extern const cvtm_divided_table cvtm_divided_table_cuda = {

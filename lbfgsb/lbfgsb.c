@@ -245,24 +245,15 @@ static cvtm_status prepare_run(cvtm_lbfgsb *solver, const double *x) {
   cvtm_device *device = solver->device;
   cvtm_lbfgsb_forget_run(solver);
   cvtm_lbfgsb_apply_options(solver, solver->states);
-  cvtm_status status = cvtm_device_activate(device);
-  if (status == CVTM_OK) status = cvtm_lbfgsb_clear_signals(solver, solver->problems);
-  if (status == CVTM_OK)
-    status = cvtm_device_fill(device, arrays->w, 0, cvtm_lbfgsb_w_bytes(solver));
-  if (status == CVTM_OK) {
-    status =
-        cvtm_device_fill(device, arrays->model, 0, (size_t)solver->problems * solver->model_bytes);
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_device_fill(device, arrays->values, 0, cvtm_lbfgsb_values_bytes(solver));
-  }
-  if (status == CVTM_OK) {
-    status = cvtm_device_copy(device, arrays->x, x, (size_t)solver->total * sizeof *x);
-  }
-  if (status == CVTM_OK)
-    status = solver->table->start(device, arrays, solver->options.history, solver->states);
-  if (status == CVTM_OK && !keeps_states(solver)) status = cvtm_lbfgsb_read_states(solver);
-  return status;
+  CVTM_TRY(cvtm_device_activate(device));
+  CVTM_TRY(cvtm_lbfgsb_clear_signals(solver, solver->problems));
+  CVTM_TRY(cvtm_device_fill(device, arrays->w, 0, cvtm_lbfgsb_w_bytes(solver)));
+  CVTM_TRY(
+      cvtm_device_fill(device, arrays->model, 0, (size_t)solver->problems * solver->model_bytes));
+  CVTM_TRY(cvtm_device_fill(device, arrays->values, 0, cvtm_lbfgsb_values_bytes(solver)));
+  CVTM_TRY(cvtm_device_copy(device, arrays->x, x, (size_t)solver->total * sizeof *x));
+  CVTM_TRY(solver->table->start(device, arrays, solver->options.history, solver->states));
+  return !keeps_states(solver) ? cvtm_lbfgsb_read_states(solver) : CVTM_OK;
 }
 
 /* Prepares a stopped run to continue. A problem that has evaluated a point gets a new direction. */
@@ -438,13 +429,12 @@ static cvtm_status evaluate_on_host(const host_run *host, const cvtm_lbfgsb_eval
                                     cvtm_host_objective objective, void *context) {
   const size_t bytes = (size_t)host->solver->n * sizeof(double);
   double *x = host->at_x, *g = host->at_g;
-  cvtm_status status = cvtm_device_copy_out(host->device, x, at->x, bytes);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_copy_out(host->device, x, at->x, bytes));
   const double before = cvtm_clock();
   const double f = objective(context, x, g);
   host->solver->reverse_run.evaluation_seconds += cvtm_clock() - before;
-  status = cvtm_device_copy_in(host->device, at->f, &f, sizeof f);
-  return status == CVTM_OK ? cvtm_device_copy_in(host->device, at->g, g, bytes) : status;
+  CVTM_TRY(cvtm_device_copy_in(host->device, at->f, &f, sizeof f));
+  return cvtm_device_copy_in(host->device, at->g, g, bytes);
 }
 
 static cvtm_status set_host_bounds(const host_run *host, const double *lower, const double *upper) {

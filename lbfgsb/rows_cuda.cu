@@ -62,19 +62,14 @@ static cvtm_status list_rows_cuda(cvtm_device *device, const cvtm_lbfgsb_list *l
   const cudaStream_t stream = cvtm_cuda_stream(device);
   const unsigned blocks = cvtm_cuda_blocks(arrays->n, THREADS);
   select_kernel<<<blocks, THREADS, 0, stream>>>(*arrays, *arrays->state, which, list->flags);
-  cvtm_status status = cvtm_cuda_launched(device, "select_kernel");
-  if (status == CVTM_OK) {
-    status = cvtm_scan_64(device, list->flags, arrays->n, list->places, list->workspace,
-                          list->workspace_bytes);
-  }
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_cuda_launched(device, "select_kernel"));
+  CVTM_TRY(cvtm_scan_64(device, list->flags, arrays->n, list->places, list->workspace,
+                        list->workspace_bytes));
   list_kernel<<<blocks, THREADS, 0, stream>>>(
       *arrays, list->flags, list->places, list->rows,
       which == CVTM_ROWS_WINDOW ? arrays->breakpoints : nullptr);
-  status = cvtm_cuda_launched(device, "list_kernel");
-  return status == CVTM_OK
-             ? cvtm_device_copy_out(device, count, list->places + arrays->n, sizeof *count)
-             : status;
+  CVTM_TRY(cvtm_cuda_launched(device, "list_kernel"));
+  return cvtm_device_copy_out(device, count, list->places + arrays->n, sizeof *count);
 }
 
 extern const cvtm_lbfgsb_rows_table cvtm_lbfgsb_rows_table_cuda = {check_inputs_cuda,

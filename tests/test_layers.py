@@ -50,7 +50,6 @@ LINES_WITHOUT_REASON = 600
 REASONS = {
     "cli/batch.c": "the jobs, their devices and the journal share one state",
     "cli/option_table.c": "a row for each option, with its paragraph of the manual page",
-    "cvt/decomposition.c": "subdomains, their ghost sites, and the evaluator over them",
     "density/pictures/image_tiff.c": "every layout of samples that TIFF has",
     "density/segmentation.c": "seeds, the level set that they bound, and the steps from a picture to a segment",
     "draw/tour.c": "a tour, from its first edges to its last exchange",
@@ -58,7 +57,6 @@ REASONS = {
     "lcp/grid/grid_lines.c": "the functions that are compiled for two widths of vectors",
     "lcp/grid/grid_march_cuda.cu": "marches down a strip share its lines in registers",
     "lcp/grid/grid_node.h": "all that happens at a node, once for every loop",
-    "lcp/grid/grid_solver.c": "one state from the setup of levels to the solution",
     "lcp/sparse/hierarchy.c": "coarse unknowns, and the levels made of them",
     "meshes/delaunay/delaunay.c": "the sort that divides the points, and the triangulation of them",
     "meshes/domain/boundary.c": "sampling, sliding and fitting all place the cuts of a stretch",

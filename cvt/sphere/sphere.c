@@ -257,18 +257,15 @@ cvtm_status cvtm_sphere_plan_mesh(cvtm_sphere_plan *p, cvtm_sphere_mesh *mesh) {
 
 cvtm_status cvtm_sphere_plan_evaluate(cvtm_sphere_plan *p, const double *x, double *value,
                                       double *gradient) {
-  cvtm_status status = p->table->normalise(p->device, x, p->count, p->work.sites);
-  for (int32_t level = 0; status == CVTM_OK && level < p->work.tree.levels; ++level)
-    status =
-        p->table->balls(p->device, &p->work, level, (p->count - 1) / cvtm_sphere_span(level) + 1);
-  if (status == CVTM_OK) status = p->table->cells(p->device, &p->work, x, gradient);
-  if (status == CVTM_OK)
-    status = cvtm_reduce(p->device, CVTM_REDUCE_SUM, p->work.energy, p->count, value, p->workspace,
-                         p->workspace_bytes);
-  if (status == CVTM_OK)
-    status = cvtm_reduce(p->device, CVTM_REDUCE_SUM, p->work.open, p->count, value + 1,
-                         p->workspace, p->workspace_bytes);
-  return status;
+  CVTM_TRY(p->table->normalise(p->device, x, p->count, p->work.sites));
+  for (int32_t level = 0; level < p->work.tree.levels; ++level)
+    CVTM_TRY(
+        p->table->balls(p->device, &p->work, level, (p->count - 1) / cvtm_sphere_span(level) + 1));
+  CVTM_TRY(p->table->cells(p->device, &p->work, x, gradient));
+  CVTM_TRY(cvtm_reduce(p->device, CVTM_REDUCE_SUM, p->work.energy, p->count, value, p->workspace,
+                       p->workspace_bytes));
+  return cvtm_reduce(p->device, CVTM_REDUCE_SUM, p->work.open, p->count, value + 1, p->workspace,
+                     p->workspace_bytes);
 }
 
 cvtm_status cvtm_sphere_plan_lloyd(cvtm_sphere_plan *p, int steps) {

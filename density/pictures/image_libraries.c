@@ -303,14 +303,11 @@ static cvtm_status open_heif(heif_picture *r, cvtm_error *error) {
   CVTM_TRY(check_heif(r, heif_context_get_primary_image_handle(r->context, &r->handle), error));
   const int width = heif_image_handle_get_width(r->handle);
   const int height = heif_image_handle_get_height(r->handle);
-  cvtm_status status = cvtm_image_check_size(r->source, width > 0 ? (uint64_t)width : 0,
-                                             height > 0 ? (uint64_t)height : 0, error);
+  CVTM_TRY(cvtm_image_check_size(r->source, width > 0 ? (uint64_t)width : 0,
+                                 height > 0 ? (uint64_t)height : 0, error));
   /* the library decodes the picture at once, into its own planes and then into RGBA */
-  if (status == CVTM_OK)
-    status =
-        cvtm_check_expansion(r->source->name, r->source->size,
-                             (uint64_t)width * (uint64_t)height * (sizeof(float) + 4 + 4), error);
-  return status;
+  return cvtm_check_expansion(r->source->name, r->source->size,
+                              (uint64_t)width * (uint64_t)height * (sizeof(float) + 4 + 4), error);
 }
 
 static cvtm_status decode_pixels(heif_picture *r, int with_alpha, int is_wide, cvtm_error *error) {
@@ -378,8 +375,7 @@ static cvtm_status read_heif(heif_picture *r, cvtm_image *image, cvtm_error *err
   if (width < 1 || height < 1 || bits < 8 || bits > 16 || (bits > 8) != is_wide)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: HEIF with %d bits is not supported",
                      r->source->name, bits);
-  cvtm_status status = cvtm_image_check_size(r->source, (uint64_t)width, (uint64_t)height, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_image_check_size(r->source, (uint64_t)width, (uint64_t)height, error));
   const cvtm_pixel_layout layout = {.colours = 3,
                                     .alpha = !with_alpha ? CVTM_ALPHA_NONE
                                              : heif_image_handle_is_premultiplied_alpha(r->handle)
@@ -387,8 +383,8 @@ static cvtm_status read_heif(heif_picture *r, cvtm_image *image, cvtm_error *err
                                                  : CVTM_ALPHA_STRAIGHT,
                                     .kind = is_wide ? CVTM_SAMPLES_16 : CVTM_SAMPLES_8,
                                     .max = (1u << bits) - 1};
-  status = cvtm_pixels_begin(r->source, layout, &colour, width, height, image, &r->pixels, error);
-  return status == CVTM_OK ? store_rows(r, with_alpha ? 4 : 3, is_wide, error) : status;
+  CVTM_TRY(cvtm_pixels_begin(r->source, layout, &colour, width, height, image, &r->pixels, error));
+  return store_rows(r, with_alpha ? 4 : 3, is_wide, error);
 }
 
 cvtm_status cvtm_image_decode_heif(const cvtm_image_source *source, cvtm_image *image,

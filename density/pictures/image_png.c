@@ -366,19 +366,16 @@ static cvtm_status prepare_png(png_reader *reader, cvtm_error *error) {
   const cvtm_image_source *source = reader->source;
   png_uint_32 width = png_get_image_width(reader->png, reader->info);
   png_uint_32 height = png_get_image_height(reader->png, reader->info);
-  cvtm_status status = cvtm_image_check_size(source, width, height, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_image_check_size(source, width, height, error));
   /* Deflate expands a byte to at most 1032 bytes. */
   size_t file_row = png_get_rowbytes(reader->png, reader->info);
-  status = cvtm_image_check_ratio(source, (uint64_t)file_row * height, 1032, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_image_check_ratio(source, (uint64_t)file_row * height, 1032, error));
   const int interlaced = png_get_interlace_type(reader->png, reader->info) != PNG_INTERLACE_NONE;
   const int narrow = png_get_bit_depth(reader->png, reader->info) < 8;
   set_transformations(reader);
   reader->is_plain =
       !interlaced && !narrow && png_get_rowbytes(reader->png, reader->info) == file_row;
-  status = begin_png_pixels(reader, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(begin_png_pixels(reader, error));
   return interlaced ? allocate_rows(reader, error)
                     : cvtm_pixels_begin_rows(source, &reader->pixels, error);
 }
@@ -421,11 +418,9 @@ static cvtm_status run_reader(png_reader *reader, cvtm_error *error) {
   png_read_info(reader->png, reader->info);
   /* libpng skips a chunk for which an allocation fails */
   if (errno == ENOMEM) return cvtm_image_no_memory(reader->source, error);
-  cvtm_status status = prepare_png(reader, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(prepare_png(reader, error));
   int done;
-  status = read_plain_rows(reader, &done, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(read_plain_rows(reader, &done, error));
   if (!done) read_by_libpng(reader);
   png_read_end(reader->png, reader->info);
   find_place(reader);

@@ -135,11 +135,10 @@ cvtm_status raise_limit_cuda(const cvtm_grid_top *top, int64_t limit) {
 
 cvtm_status smooth_cuda(const cvtm_grid_top *top, int sweeps) {
   const int64_t width = (top->shape->width + 1) / 2, height = top->shape->height;
-  cvtm_status status = CVTM_OK;
-  for (int colour = 0; colour < 2 * sweeps && status == CVTM_OK; ++colour)
-    status =
-        launch_nodes<smooth, 4>(top, "smooth", width, height, top->problem, colour & 1, top->omega);
-  return status;
+  for (int colour = 0; colour < 2 * sweeps; ++colour)
+    CVTM_TRY(launch_nodes<smooth, 4>(top, "smooth", width, height, top->problem, colour & 1,
+                                     top->omega));
+  return CVTM_OK;
 }
 
 cvtm_status measure_energy_cuda(const cvtm_grid_top *top) {

@@ -450,24 +450,21 @@ static cvtm_status set_coefficients(cvtm_grid_solver *s, const cvtm_lcp_grid *gr
   const cvtm_lcp_options *options = &s->head.options;
   const int weights = grid->horizontal || grid->mask;
   double aspect = 1;
-  cvtm_status status = check_grid(cvtm_device_error(s->head.device), s, grid);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_grid(cvtm_device_error(s->head.device), s, grid));
   s->ready = 0;
-  if (!s->linked && grid->horizontal) status = find_aspect(s, grid, &aspect);
+  if (!s->linked && grid->horizontal) CVTM_TRY(find_aspect(s, grid, &aspect));
   const int is_stretched =
       aspect > CVTM_GRID_SEMICOARSENING || CVTM_GRID_SEMICOARSENING * aspect < 1;
-  if (status == CVTM_OK && (!s->arena || is_stretched))
-    status = lay_out(s, grid->width, grid->height, aspect);
-  if (status != CVTM_OK) return status;
+  if (!s->arena || is_stretched) CVTM_TRY(lay_out(s, grid->width, grid->height, aspect));
   if (grid->horizontal) s->linked = 1;
-  status = place_coefficients(s, grid, weights);
-  if (status == CVTM_OK && weights && options->method != CVTM_LCP_PSOR) status = compute_weights(s);
+  CVTM_TRY(place_coefficients(s, grid, weights));
+  if (weights && options->method != CVTM_LCP_PSOR) CVTM_TRY(compute_weights(s));
   s->bottom = find_bottom(s, grid);
-  for (int l = 1; l <= s->bottom && status == CVTM_OK && options->nested; ++l)
-    status = s->table->coarsen_links(&s->top[l - 1], &s->top[l], &s->level[l]);
-  if (status == CVTM_OK) status = renew_loops(s, grid);
-  s->ready = status == CVTM_OK;
-  return status;
+  for (int l = 1; l <= s->bottom && options->nested; ++l)
+    CVTM_TRY(s->table->coarsen_links(&s->top[l - 1], &s->top[l], &s->level[l]));
+  CVTM_TRY(renew_loops(s, grid));
+  s->ready = 1;
+  return CVTM_OK;
 }
 
 /* ------ the solver ------ */

@@ -439,11 +439,9 @@ static cvtm_status copy_to_hierarchy(cvtm_hierarchy *h, const void *from, cvtm_a
 
 static cvtm_status upload_order(cvtm_hierarchy *h, host_level *d) {
   const int64_t rows = d->matrix.rows;
-  cvtm_status status = cvtm_device_allocate(h->device, rows, CVTM_TYPED(d->device_order));
-  if (status == CVTM_OK)
-    status =
-        cvtm_device_copy_in(h->device, d->device_order, d->order, (size_t)rows * sizeof *d->order);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_allocate(h->device, rows, CVTM_TYPED(d->device_order)));
+  CVTM_TRY(
+      cvtm_device_copy_in(h->device, d->device_order, d->order, (size_t)rows * sizeof *d->order));
   return copy_to_hierarchy(h, d->place, (cvtm_array)CVTM_ARRAY(d->device_place, rows));
 }
 

@@ -107,27 +107,24 @@ cvtm_status cvtm_sparse_load(cvtm_sparse_solver *s, const double *b, const doubl
   cvtm_status (*const gather)(cvtm_device *, const double *, const int32_t *, int64_t, double *) =
       h->table->gather;
   const uint8_t has_bounds[2] = {lower != NULL, upper != NULL};
-  cvtm_status status = cvtm_device_copy_in(h->device, h->has_bounds, has_bounds, sizeof has_bounds);
-  if (status == CVTM_OK) status = gather(h->device, b, h->order, level->rows, level->b);
-  if (status == CVTM_OK && level->weight != NULL)
-    status = h->table->divide(h->device, level->weight, level->b, level->rows);
-  if (status == CVTM_OK && lower != NULL)
-    status = gather(h->device, lower, h->order, level->rows, level->lower);
-  if (status == CVTM_OK && upper != NULL)
-    status = gather(h->device, upper, h->order, level->rows, level->upper);
-  if (status == CVTM_OK)
-    status = cvtm_device_fill(h->device, level->x, 0, (size_t)level->rows * sizeof(double));
-  if (status == CVTM_OK) status = h->table->clip(h->device, level, 0);
-  if (status == CVTM_OK) status = measure_cold_norm(s, &cold);
-  if (status == CVTM_OK && warm) {
-    status = gather(h->device, x, h->order, level->rows, level->x);
-    if (status == CVTM_OK) status = h->table->clip(h->device, level, 0);
+  CVTM_TRY(cvtm_device_copy_in(h->device, h->has_bounds, has_bounds, sizeof has_bounds));
+  CVTM_TRY(gather(h->device, b, h->order, level->rows, level->b));
+  if (level->weight != NULL)
+    CVTM_TRY(h->table->divide(h->device, level->weight, level->b, level->rows));
+  if (lower != NULL) CVTM_TRY(gather(h->device, lower, h->order, level->rows, level->lower));
+  if (upper != NULL) CVTM_TRY(gather(h->device, upper, h->order, level->rows, level->upper));
+  CVTM_TRY(cvtm_device_fill(h->device, level->x, 0, (size_t)level->rows * sizeof(double)));
+  CVTM_TRY(h->table->clip(h->device, level, 0));
+  CVTM_TRY(measure_cold_norm(s, &cold));
+  if (warm) {
+    CVTM_TRY(gather(h->device, x, h->order, level->rows, level->x));
+    CVTM_TRY(h->table->clip(h->device, level, 0));
   }
   s->host.loop.cold = cold;
   const double relative = s->head.options.tolerance * cold;
   const double absolute = s->head.options.absolute_tolerance;
   *target = relative > absolute ? relative : absolute;
-  return status;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_sparse_check(cvtm_sparse_solver *s, int top, double last_omega) {
@@ -197,14 +194,12 @@ cvtm_status cvtm_sparse_poll(cvtm_sparse_solver *s, int top) {
 
 cvtm_status cvtm_sparse_run(cvtm_sparse_solver *s, int top) {
   for (;;) {
-    cvtm_status status = cvtm_loop_run(s->loop[top].loop);
-    if (status == CVTM_OK) status = cvtm_sparse_poll(s, top);
-    if (status != CVTM_OK || s->host.loop.stop != CVTM_UNDECIDED) return status;
-    if (top == 0 && is_slow(s)) return CVTM_OK;
+    CVTM_TRY(cvtm_loop_run(s->loop[top].loop));
+    CVTM_TRY(cvtm_sparse_poll(s, top));
+    if (s->host.loop.stop != CVTM_UNDECIDED || (top == 0 && is_slow(s))) return CVTM_OK;
     s->host.pause_at += poll_interval(s, top);
     s->host.loop.go_on = 1;
-    status = cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host));
   }
 }
 
@@ -213,16 +208,15 @@ cvtm_status cvtm_sparse_unload(cvtm_sparse_solver *s, double *x, cvtm_lcp_result
   const cvtm_level *level = &h->level[0];
   const cvtm_iteration_state loop = s->host.loop;
   cvtm_sums norms, energy;
-  cvtm_status status = cvtm_device_copy(h->device, level->x, s->best + s->host.kept * level->rows,
-                                        (size_t)level->rows * sizeof(double));
-  if (status == CVTM_OK && !isfinite(loop.best)) { /* no iterate had a finite residual */
-    status = cvtm_device_fill(h->device, level->x, 0, (size_t)level->rows * sizeof(double));
-    if (status == CVTM_OK) status = h->table->clip(h->device, level, 0);
+  CVTM_TRY(cvtm_device_copy(h->device, level->x, s->best + s->host.kept * level->rows,
+                            (size_t)level->rows * sizeof(double)));
+  if (!isfinite(loop.best)) { /* no iterate had a finite residual */
+    CVTM_TRY(cvtm_device_fill(h->device, level->x, 0, (size_t)level->rows * sizeof(double)));
+    CVTM_TRY(h->table->clip(h->device, level, 0));
   }
-  if (status == CVTM_OK) status = h->table->scatter(h->device, level->x, h->order, level->rows, x);
-  if (status == CVTM_OK) status = read_sums(s, 0, CVTM_SUM_NORM, &norms);
-  if (status == CVTM_OK) status = read_sums(s, 0, CVTM_SUM_ENERGY, &energy);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(h->table->scatter(h->device, level->x, h->order, level->rows, x));
+  CVTM_TRY(read_sums(s, 0, CVTM_SUM_NORM, &norms));
+  CVTM_TRY(read_sums(s, 0, CVTM_SUM_ENERGY, &energy));
   result->stop = (cvtm_lcp_stop)loop.stop;
   result->iterations = loop.iteration;
   result->natural_residual = cvtm_norm_of(&norms, s->host.scale);
