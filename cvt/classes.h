@@ -21,7 +21,8 @@ CVTM_API_BEGIN
 
 enum { CVTM_CLASSES_MAX = 64 };
 
-/* Comments end with the default value, if it is not 0 or NULL. */
+/* Comments end with the default value, if it is not 0 or NULL; the defaults of `cvt` are those of
+ * cvtm_cvt_defaults. */
 typedef struct cvtm_classes_options {
   double union_weight;  /* w >= 0; with 0 each class is placed alone; 0.5 */
   cvtm_cvt_options cvt; /* for all descents; fixed must be 0, and the energy CVTM_CVT_EXACT */

@@ -132,8 +132,9 @@ typedef struct cvtm_descent_pauses {
   void *context;
 } cvtm_descent_pauses;
 
-/* A descent. The caller sets the members up to `saved_bytes`. `state` is zero for a new descent; to
- * continue a descent, it is the state that was saved in a pause. */
+/* A descent. The caller sets the members before `stop`; cvtm_cvt_descend sets `objective` and
+ * `timed` itself. `state` is zero for a new descent. To resume a descent, `state`, `saved` and
+ * `saved_bytes` are those of the pause. */
 typedef struct cvtm_descent {
   const cvtm_cvt_task *task;
   const cvtm_cvt_objective *objective;

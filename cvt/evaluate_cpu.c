@@ -86,7 +86,7 @@ static cvtm_status create_state_cpu(cvtm_cvt *cvt) {
 
 enum { BLOCK = 64 /* sites that a thread evaluates at a time */ };
 
-/* Values of cell_sums.round beside the numbers of the rounds, 1, 2, ... (rings.h): */
+/* cell_sums.round is the number of a round (1, 2, ...; see rings.h), or one of these: */
 enum {
   KEEP = 0 /* keeps the cells that can be kept */,
   CUT_ALL = -1 /* cuts out all cells, without rings */

@@ -183,8 +183,8 @@ CVTM_HD float cvtm_segments_value(const cvtm_density_view *density, int32_t j, i
 }
 
 /* Adds segment u of an edge, if the segment lies in rows first_row .. end_row - 1. left: the number
- * of segments of the edge after segment u. If the segment begins on a line between rows, sets
- * entry[row - first_row] to its column. */
+ * of segments of the edge after segment u. If the segment enters its row j from the row above,
+ * stores its column in entry[(j - first_row) * polygon->stride]. */
 CVTM_HD void cvtm_segments_add_segment(const cvtm_density_view *density,
                                        const cvtm_segments *polygon, const cvtm_segments_edge *edge,
                                        int32_t u, int32_t left, int32_t first_row, int32_t end_row,

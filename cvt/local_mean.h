@@ -9,7 +9,8 @@
 typedef enum cvtm_ink_kind {
   CVTM_INK_DISCS,       /* equal discs on a lattice; a piece is a disc */
   CVTM_INK_LOOSE_DISCS, /* equal discs at the irregular sites after a few iterations */
-  CVTM_INK_LINE /* a short tour through the sites; a piece is a square as wide as the line */
+  CVTM_INK_LINE /* a line along a short path, closed or open, through all sites; a piece is a square
+                   as wide as the line */
 } cvtm_ink_kind;
 typedef struct cvtm_ink {
   cvtm_ink_kind kind;

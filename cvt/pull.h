@@ -14,12 +14,12 @@
  *
  *     |p - s|^2 - |p - s_0|^2 <= w |x_s - x_0| + h |y_s - y_0|.
  *
- * By this test a block selects from the sites of the tile, where s_0 is the site nearest to the
- * centre of the block. Then a pixel selects from the sites of its block, where s_0 is the base of
- * the pixel: the site nearest to its centre. The share of a site is the part of the pixel in its
- * cell. The derivative is the integral of phi_0 over the pixel, plus the integrals of phi_s - phi_0
- * over the shares of the other sites. If there is a single other site, its share is a trapezoid or
- * a triangle. If there are several, line integrals along the boundaries of the shares are computed.
+ * By this test a block of pixels selects from the sites near the tile, with the site nearest to the
+ * centre of the block as s_0. Then a pixel selects from the sites of its block. Its s_0 is its
+ * base, the site nearest to its centre. The share of a site is the part of the pixel in its cell.
+ * The derivative is the integral of phi_0 over the pixel, plus the integrals of phi_s - phi_0 over
+ * the shares of the other sites. If there is a single other site, its share is a trapezoid or a
+ * triangle. If there are several, line integrals along the boundaries of the shares are computed.
  * Compiles as C11 and inside CUDA kernels. */
 #pragma once
 

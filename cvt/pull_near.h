@@ -36,7 +36,8 @@ typedef struct cvtm_pull_near {
   float fx[CVTM_PULL_SITES], fy[CVTM_PULL_SITES];
   int32_t slot[CVTM_PULL_SITES];
   uint32_t of_block[CVTM_PULL_BLOCKS_OF_TILE][CVTM_PULL_WORDS]; /* sets of sites, by block */
-  uint8_t base[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT];    /* base of each pixel, + CVTM_PULL_SHARED */
+  uint8_t base[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT]; /* the base of each pixel, plus CVTM_PULL_SHARED
+                                                       if other cells may meet the pixel */
   uint16_t listed[CVTM_PULL_WIDTH * CVTM_PULL_HEIGHT]; /* pixels that may meet several cells */
   int32_t count;
 } cvtm_pull_near;

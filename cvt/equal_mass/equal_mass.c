@@ -152,7 +152,7 @@ static cvtm_status evaluate_transport_cost(void *context, const double *x, doubl
   return cvtm_device_copy_in(r->task.cvt->device, value, undefined, sizeof undefined);
 }
 
-/* --- from start to end ----------------------------------------------------------------------- */
+/* --- weights of given sites, and descents ----------------------------------------------------- */
 
 static cvtm_status check_masses(cvtm_cvt *cvt, double tolerance, int64_t count) {
   cvtm_error *error = cvtm_device_error(cvt->device);

@@ -128,7 +128,8 @@ __device__ void warp_cut_by_tree(const cvtm_power_view &view, const cvtm_cell_or
   }
 }
 
-/* Does cvtm_power_cut_from for each lane that has a cell; true if this lane's cell is complete. */
+/* Does cvtm_power_cut_from for the cells of all lanes with `mine` set, together. Returns true if
+ * this lane's cell is complete. */
 __device__ bool warp_cut_cells(const cvtm_power_view &view, cvtm_domain domain, int64_t slot,
                                bool mine, int lane, int32_t *stack, cvtm_power_cell *cell) {
   cvtm_cell_status status = CVTM_CELL_DONE;

@@ -1,5 +1,6 @@
-/* Two kernels: one for the figures of a diagram, and a cooperative one for the system of its
- * couplings, by conjugate gradients with V-cycles. All sums have a fixed order. */
+/* Two kernels: figures_kernel computes the cvtm_power_figures of a diagram, and solve_kernel, a
+ * cooperative kernel, solves the system of the diagram's couplings by conjugate gradients with
+ * V-cycles. All sums have a fixed order. */
 #include "base/cuda_utils.h"
 #include "cvt/equal_mass/power_cuda.h"
 

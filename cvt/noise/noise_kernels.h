@@ -208,8 +208,9 @@ CVTM_INLINE double cvtm_kernel_exponential(double x) {
   return p;
 }
 
-/* The term of stored source j in a sum, divided by the width at the point; square: the squared
- * width. */
+/* The term of stored source j in the sum at a point, without the factor w, the width at the point,
+ * by which the caller multiplies the whole sum. x, y: as in cvtm_kernel_run. square: w^2. strength:
+ * that of the source, or 0 to leave the source out. */
 CVTM_INLINE cvtm_kernel_sum cvtm_kernel_term(const cvtm_kernel_cells *cells, int64_t j,
                                              double strength, double x, double y, double square) {
   const double dx = x - cells->x[j], dy = y - cells->y[j];
