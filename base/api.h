@@ -17,7 +17,8 @@
 #define CVTM_API_EXPORT_END
 #endif
 
-/* Around functions of the library that are not exported, in headers that C++ includes. */
+/* CVTM_C_BEGIN and CVTM_C_END enclose declarations of functions that are not exported, and give
+ * them C linkage in C++. */
 #ifdef __cplusplus
 #define CVTM_C_BEGIN extern "C" {
 #define CVTM_C_END }

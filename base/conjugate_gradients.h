@@ -10,7 +10,7 @@
 
 typedef struct cvtm_cg {
   double square;      /* r'z */
-  double target;      /* r'z at which the iteration ends */
+  double target;      /* the iteration ends when r'z is at most this */
   double alpha, beta; /* x += alpha d; d = z + beta d */
   int32_t iteration, max_iterations;
   int32_t running;
@@ -51,7 +51,7 @@ typedef struct cvtm_cg_system {
   const void *context;
   /* Sets y = A x. */
   void (*multiply)(const void *context, const double *x, double *y);
-  /* Sets z from r; NULL: z = r, and cvtm_cg_vectors.z is not used. */
+  /* Sets z to the preconditioned r. NULL: z = r, and cvtm_cg_vectors.z is not used. */
   void (*precondition)(const void *context, const double *r, double *z);
   /* a'b; NULL: the terms are added in their order. */
   double (*dot)(const void *context, const double *a, const double *b);

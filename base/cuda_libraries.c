@@ -193,8 +193,8 @@ static cvtm_status begin_group(cvtm_nccl *n) {
   return check_nccl(n, n->group_start(), "ncclGroupStart");
 }
 
-/* Ends the group also after a failure `status`, because NCCL would add later calls of this thread
- * to a group that is open. Returns the first failure. */
+/* Ends the group, even if `status` is a failure, because NCCL would add later calls of this thread
+ * to an open group. Returns the first failure. */
 static cvtm_status end_group(cvtm_nccl *n, cvtm_status status) {
   const int ended = n->group_end();
   return status == CVTM_OK ? check_nccl(n, ended, "ncclGroupEnd") : status;

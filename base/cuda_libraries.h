@@ -28,9 +28,9 @@ cvtm_status cvtm_cublas_apply(cvtm_cublas *cublas, int m, int n, const double *a
 
 /* --- NCCL ------------------------------------------------------------------------------------- */
 
-/* Copies arrays between CUDA devices that belong to different processes. Unless the environment
- * sets NCCL_NVLS_ENABLE, NCCL_MAX_NCHANNELS and NCCL_MAX_P2P_NCHANNELS, NCCL uses no multicast over
- * NVLink and 4 channels. */
+/* A communicator of NCCL, which copies arrays between CUDA devices of different processes. Unless
+ * the environment sets NCCL_NVLS_ENABLE, NCCL_MAX_NCHANNELS and NCCL_MAX_P2P_NCHANNELS, NCCL uses
+ * at most 4 channels, and no multicast over NVLink. */
 typedef struct cvtm_nccl cvtm_nccl;
 
 enum { CVTM_NCCL_ID_BYTES = 128 };

@@ -40,9 +40,9 @@ static inline cvtm_status cvtm_cuda_check(cvtm_device *device, cudaError_t code,
                    cvtm_device_name(device), what, cudaGetErrorString(code));
 }
 
-/* For tests: makes the n-th call from now on fail without running it; a launch still runs, and is
- * then reported as failed. n = 0: no call fails. CVTMESH_FAIL_CUDA=n in the environment counts from
- * the start of the program. */
+/* For tests: the n-th call of CUDA from now on fails. That call is not made; a launch is made, but
+ * reported as failed. n = 0: no call fails. CVTMESH_FAIL_CUDA=n in the environment counts from the
+ * start of the program. */
 extern "C" void cvtm_cuda_fail_call(int64_t n);
 /* Counts a call. Returns nonzero if the call has to fail. */
 extern "C" int cvtm_cuda_call_fails(void);
@@ -53,7 +53,8 @@ extern "C" int64_t cvtm_cuda_most_blocks(void);
 #define CVTM_CUDA_CALL(device, call) \
   cvtm_cuda_check((device), cvtm_cuda_call_fails() ? cudaErrorUnknown : (call), #call)
 
-/* Fails if the last launch was refused; a later call that waits reports errors of the kernel. */
+/* Fails if the last launch was refused. Errors of the kernel are reported by a later call that
+ * waits. */
 static inline cvtm_status cvtm_cuda_launched(cvtm_device *device, const char *kernel) {
   const cudaError_t code = cudaGetLastError();
   return cvtm_cuda_check(device, cvtm_cuda_call_fails() ? cudaErrorUnknown : code, kernel);
@@ -72,11 +73,12 @@ static inline cvtm_status cvtm_cuda_launched(cvtm_device *device, const char *ke
     if (cvtm_cuda_try_ != CVTM_OK) return cvtm_cuda_try_;              \
   } while (0)
 
-/* The number of parts into which every device divides a sum: the number of multiprocessors of an
- * H100 or H200. */
+/* The number of multiprocessors of an H100 or H200. On every device, the numbers of blocks of some
+ * kernels are multiples of it, or limited by a multiple. */
 enum { CVTM_CUDA_PARTS = 132 };
 
-/* The smaller of `blocks` and cvtm_cuda_most_blocks. The kernel must work with any number. */
+/* The smaller of `blocks` and cvtm_cuda_most_blocks. The kernel must work with any number of
+ * blocks. */
 static inline unsigned cvtm_cuda_cap(int64_t blocks) {
   const int64_t most = cvtm_cuda_most_blocks();
   return static_cast<unsigned>(blocks < most ? blocks : most);
@@ -167,7 +169,8 @@ static __device__ inline bool cvtm_last_block(int32_t *ended) {
 
 namespace {
 
-/* An argument of a row function; converts to the value, or to its address for a pointer. */
+/* An argument of a row function. It converts to the value or, where the function takes a pointer,
+ * to the address of the value. */
 template <typename T>
 struct row_argument {
   const T &value;
@@ -201,8 +204,9 @@ cvtm_status launch_rows(cvtm_device *device, const char *name, int64_t first, in
 
 /* --- copies from global to shared memory ------------------------------------------------------ */
 
-/* Copies that a thread starts now and waits for later. Assembly, because with cuda_pipeline.h the
- * compiler may move a thread's reads before its wait where no block barrier follows. */
+/* Copies that a thread starts now and waits for later. They are written in assembly, because with
+ * cuda_pipeline.h the compiler may move a thread's reads before its wait where no block barrier
+ * follows. */
 
 /* Starts to copy 16, 8 or 4 aligned bytes. */
 static __device__ inline void cvtm_copy_start(void *to, const void *from, int bytes) {

@@ -157,7 +157,8 @@ static cvtm_status allocate(cvtm_device *device, int64_t count, size_t size, voi
     return cvtm_fail(&device->error, CVTM_ERROR_ARGUMENT, "cannot allocate %lld elements",
                      (long long)count);
   }
-  /* No allocator grants half of the address space; rounding up such a size cannot overflow. */
+  /* No allocator grants more than half of the address space. Rounding up a smaller size cannot
+   * overflow. */
   if (size != 0 && (uint64_t)count > (uint64_t)(SIZE_MAX / 2) / size) {
     return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "%lld elements of %zu bytes are too many",
                      (long long)count, size);
@@ -195,7 +196,11 @@ void cvtm_device_free_arrays(cvtm_device *device, cvtm_arrays arrays) {
   }
 }
 
-enum { STAGE = 1 << 26 /* bytes */, STAGES = 4, PIECE = 1 << 20 };
+enum {
+  STAGE = 1 << 26, /* bytes of a stage */
+  STAGES = 4,      /* copies of fewer stages are left to CUDA */
+  PIECE = 1 << 20  /* bytes that a thread copies at a time */
+};
 
 /* CUDA copies from unpinned memory with one thread, at a fraction of the bandwidth. Here many
  * threads copy to pinned stages: they fill one stage while CUDA copies from another. */

@@ -38,14 +38,15 @@ int cvtm_device_threads(const cvtm_device *device);
 cvtm_error *cvtm_device_error(cvtm_device *device);
 /* cudaStream_t of a CUDA device, NULL on the CPU. */
 void *cvtm_device_stream(const cvtm_device *device);
-/* Work is enqueued on a stream of the caller's, which must outlive the handle; NULL: CUDA's default
- * stream, which cannot be captured, so that the host drives all loops. Call it before anything is
- * made with the handle. Does nothing on the CPU. */
+/* Makes the handle enqueue its work on `stream`, which belongs to the caller and must outlive the
+ * handle. NULL: CUDA's default stream; it cannot be captured, so the host drives all loops. To be
+ * called before anything is made with the handle. Does nothing on the CPU. */
 void cvtm_device_set_stream(cvtm_device *device, void *stream);
 /* Makes the device current for the calling thread (no-op on the CPU). */
 cvtm_status cvtm_device_activate(cvtm_device *device);
 
-/* The number of usable CUDA devices. reason: NULL, or *reason becomes why it is 0, else "". */
+/* The number of usable CUDA devices. If `reason` is not NULL, *reason is set to the reason why the
+ * number is 0, or to "" if it is not 0. */
 int cvtm_cuda_count(const char **reason);
 /* The memory of CUDA device `index` in bytes; 0 if there is no such device. */
 int64_t cvtm_cuda_memory(int index);
@@ -53,8 +54,9 @@ int64_t cvtm_cuda_memory(int index);
 /* Allocates `count` elements of `size` bytes, uninitialised, aligned to 64 bytes (256 on CUDA).
  * count = 0 gives a valid pointer. CVTM_ERROR_MEMORY also if count * size overflows. */
 cvtm_status cvtm_device_allocate(cvtm_device *device, int64_t count, size_t size, void **memory);
-/* cvtm_device_allocate for an array that may be larger than a CUDA device's memory. Such an array
- * takes two thirds of the device's free memory; kernels read the other bytes from the host. */
+/* cvtm_device_allocate for an array that may be larger than a CUDA device's memory. If the array
+ * needs more than two thirds of the device's free memory, it gets two thirds, and kernels read the
+ * other bytes from the host (not after cvtm_device_share). */
 cvtm_status cvtm_device_allocate_large(cvtm_device *device, int64_t count, size_t size,
                                        void **memory);
 void cvtm_device_free(cvtm_device *device, void *memory);
@@ -102,7 +104,7 @@ cvtm_status cvtm_device_query(cvtm_device *device, int *idle);
 cvtm_status cvtm_device_allocate_mapped(cvtm_device *device, size_t bytes, void **host,
                                         void **mapped);
 void cvtm_device_free_mapped(cvtm_device *device, void *host);
-/* Copies to device memory while the stream goes on, and waits for the copy. */
+/* Copies to device memory while enqueued work goes on, and waits for the copy. */
 cvtm_status cvtm_device_post(cvtm_device *device, void *to, const void *from_host, size_t bytes);
 
 /* *memory: a scratch buffer of at least `bytes` bytes, valid until the next request on this device

@@ -326,7 +326,8 @@ static int host_drives_loops(void) {
   return wish != nullptr && strcmp(wish, "1") == 0;
 }
 
-/* True if the body did what a capture forbids: synchronised, allocated, used another stream. */
+/* True if the body did what a capture forbids: it synchronised, allocated or used another
+ * stream. */
 static int breaks_capture(cudaError_t code) {
   return code >= cudaErrorStreamCaptureUnsupported && code <= cudaErrorStreamCaptureWrongThread;
 }
@@ -437,9 +438,9 @@ static cvtm_status clear_loop_graph(const cvtm_loop *loop, const loop_state *sta
   return CVTM_OK;
 }
 
-/* Updates an executable graph with the same nodes, or makes a new one. The update takes 10 us;
- * making and destroying an executable graph takes 3 ms while other streams of the device work (a
- * batch of 8 runs). */
+/* Updates the executable graph if it has the same nodes as `graph`; otherwise makes a new one. The
+ * update takes 10 us; making and destroying an executable graph takes 3 ms while other streams of
+ * the device work (a batch of 8 runs). */
 static cvtm_status make_executable(cvtm_device *device, loop_state *state) {
   if (state->executable) {
     cudaGraphExecUpdateResultInfo info;

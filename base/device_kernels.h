@@ -30,7 +30,8 @@ typedef struct cvtm_device_table {
   void (*release_mapped)(cvtm_device *device, void *host);
   cvtm_status (*post)(cvtm_device *device, void *to, const void *from, size_t bytes);
   cvtm_status (*loop_try)(cvtm_device *device, cvtm_loop_body body, void *context);
-  /* Captures the body on CUDA, into loop->state, which loop_release frees also on failure. */
+  /* On CUDA, captures the body and sets loop->state, which loop_release frees, also after a
+   * failure. */
   cvtm_status (*loop_prepare)(cvtm_loop *loop);
   cvtm_status (*loop_run)(cvtm_loop *loop);
   void (*loop_release)(cvtm_loop *loop);
@@ -45,13 +46,13 @@ struct cvtm_device {
   uint64_t identity;   /* part of the UUID of the CUDA device */
   int threads;
   void *stream;
-  void *own_stream;               /* made with the handle on CUDA; `stream` may be the caller's */
-  void *pool;                     /* memory pool on CUDA after cvtm_device_share */
-  void *side_stream;              /* stream of cvtm_device_post, created at its first use */
-  void *mapped;                   /* mapped blocks that are kept on CUDA after cvtm_device_share */
-  void *kept_loop;                /* the graph of a loop that has ended, for the next loop */
-  int loop_open;                  /* a body is captured and has not claimed the condition */
-  uint64_t loop_condition;        /* handle of the condition of the body that is captured */
+  void *own_stream;        /* made with the handle on CUDA; `stream` may be the caller's */
+  void *pool;              /* memory pool on CUDA after cvtm_device_share */
+  void *side_stream;       /* stream of cvtm_device_post, created at its first use */
+  void *mapped;            /* mapped blocks that are kept on CUDA after cvtm_device_share */
+  void *kept_loop;         /* the graph of a loop that has ended, for the next loop */
+  int loop_open;           /* nonzero while a body is captured that has not claimed the condition */
+  uint64_t loop_condition; /* handle of the condition of the body that is captured */
   const struct cvtm_ranks *ranks; /* ranks.h; NULL: none */
   void *scratch;
   size_t scratch_bytes;

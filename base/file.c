@@ -131,7 +131,8 @@ static void remove_if_dead(int folder, const char *name) {
   close(file);
 }
 
-/* True if this process has not cleaned the folder before, among the last 256 that it cleaned. */
+/* True unless the folder is among the last 256 folders that this process cleaned. Adds it to
+ * them. */
 static int is_new_folder(int folder) {
   enum { REMEMBERED = 256 };
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -165,7 +166,8 @@ static void clean_folder_of(const char *path) {
   closedir(entries);
 }
 
-/* Locks a new file. Returns 0 if that is too late: another process removes the file. */
+/* Locks a new file. Returns 0 if that is too late, because another process has removed or is
+ * removing the file. */
 static int lock_temporary(int file) {
   struct stat found;
   if (flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK; /* locks do not work */

@@ -50,15 +50,16 @@ CVTM_HD double cvtm_corners_excess(const cvtm_corners *c, int32_t k, double nx, 
   return nx * c->x[k * c->stride] + ny * c->y[k * c->stride] - offset;
 }
 
-/* The corners first .. last (cyclic) that a line cuts off, their number, the corners `before` and
- * `after` them, which are kept; s_: cvtm_corners_excess of each of the four. */
+/* A run of corners that a line cuts off: `removed` corners, from `first` to `last` (cyclic). The
+ * corners `before` and `after` the run are kept. s_first to s_after: cvtm_corners_excess of these
+ * four corners. */
 typedef struct cvtm_cut_run {
   int32_t first, last, before, after, removed;
   double s_first, s_last, s_before, s_after;
 } cvtm_cut_run;
 
-/* Extends *run from one corner to adjacent corners that are cut off; returns 0 if all corners
- * are. */
+/* Extends *run, which has one corner, to all adjacent corners that are cut off. Returns 0 if the
+ * line cuts off all corners. */
 CVTM_HD int cvtm_corners_grow_run(const cvtm_corners *c, double nx, double ny, double offset,
                                   cvtm_cut_run *run) {
   const int32_t n = c->count;
@@ -160,8 +161,9 @@ CVTM_HD cvtm_clip cvtm_corners_clip_bisector(cvtm_corners *c, double dx, double 
   return cvtm_corners_clip(c, dx, dy, 0.5 * (dx * dx + dy * dy), id, at);
 }
 
-/* The exact area of each pixel that a polygon covers. Each edge adds changes of coverage to an
- * accumulator; the running sum along a row of pixels is then the (signed) coverage. */
+/* The functions below compute the exact area of each pixel that a polygon covers. Each edge adds
+ * changes of coverage to an accumulator; the running sum along a row of pixels is then the (signed)
+ * coverage. */
 
 /* Pixels [x0, x1) x [y0, y1), at least one. */
 typedef struct cvtm_pixel_box {
@@ -176,8 +178,8 @@ static inline int cvtm_clamp_pixel(double value, int low, int high) {
   return value < high ? (int)value : high;
 }
 
-/* Adds the part of an edge in row y: it lies between x = low and high, low <= high, and its extent
- * in y is `height`. */
+/* Adds the part of an edge in row y. The part lies between x = low and high, low <= high, and its
+ * extent in y is `height`. last_pixel: the last column of the box. */
 static inline void cvtm_cover_row(double low, double high, double height, int y, int last_pixel,
                                   cvtm_add_coverage add, void *accumulator) {
   const int first = (int)fmin(floor(low), last_pixel), last = (int)fmin(floor(high), last_pixel);

@@ -15,8 +15,9 @@ CVTM_C_BEGIN
 
 /* --- memory for arrays ------------------------------------------------------------------------ */
 
-/* Memory that is uninitialised and aligned, and freed by free(); NULL if memory runs out. For large
- * blocks the system is asked for huge pages, whose first touch takes much less time. */
+/* Allocates uninitialised memory, aligned to 64 bytes or more, which free() frees. Returns NULL if
+ * memory runs out. For large blocks the system is asked for huge pages, whose first touch takes
+ * much less time. */
 static inline void *cvtm_host_allocate(size_t bytes) {
   const size_t small = 64, huge = (size_t)2 << 20;
   const size_t alignment = bytes >= 2 * huge ? huge : small;
@@ -55,9 +56,9 @@ int cvtm_grow(void *array, size_t size, int64_t *capacity, int64_t needed);
 
 enum { CVTM_SCRATCH_BLOCKS = 16 };
 
-/* Blocks of memory that are freed together; initialised to {0}. `failed` becomes nonzero if an
- * allocation fails or there are too many blocks, so the caller tests it once, before all blocks are
- * used. */
+/* Blocks of memory that are freed together; initialised to {0}. `failed` is set to nonzero if an
+ * allocation fails or there are too many blocks. So the caller tests it once, after the last
+ * allocation and before the use of any block. */
 typedef struct cvtm_scratch {
   void *blocks[CVTM_SCRATCH_BLOCKS];
   int count, failed;
@@ -125,8 +126,8 @@ static inline int cvtm_compare_four(const void *left, const void *right) {
 /* Asks the system for large pages in `size` bytes of malloc'd memory. The first touch of small
  * pages can take longer than the computation on the memory. */
 void cvtm_prefer_large_pages(void *memory, size_t size);
-/* Touches the pages of a large block by several threads, after asking for large pages, so that a
- * later copy by one thread does not have to. Keeps the contents, because that copy may fail. */
+/* Asks for large pages for a large block, and touches its pages by several threads, so that a later
+ * copy by one thread finds the pages mapped. Keeps the contents, because that copy may fail. */
 void cvtm_touch_pages(void *memory, size_t size);
 
 /* --- vectors ---------------------------------------------------------------------------------- */
@@ -142,7 +143,8 @@ void cvtm_touch_pages(void *memory, size_t size);
 #define CVTM_WIDE
 #endif
 
-/* Compiles a CVTM_INLINE function twice: name_baseline and name_wide. */
+/* Defines two copies of a CVTM_INLINE function: name_baseline, and name_wide, which is compiled for
+ * AVX2. */
 #define CVTM_DEFINE_WIDTHS(type, name, parameters, arguments)       \
   static type name##_baseline parameters { return name arguments; } \
   CVTM_WIDE static type name##_wide parameters { return name arguments; }

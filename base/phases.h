@@ -21,8 +21,8 @@
 
 /* --- the CPU's side --------------------------------------------------------------------------- */
 
-/* The number of rows that take less time than starting threads; an includer with slow or fast rows
- * may define another. */
+/* With fewer rows, one thread is faster than several. A file whose rows are slow or fast may define
+ * another number before it includes this header. */
 #ifndef CVTM_PHASE_FEW
 #define CVTM_PHASE_FEW 2048
 #endif
@@ -41,7 +41,8 @@
 
 /* --- the side of CUDA, with base/cuda_utils.h ------------------------------------------------- */
 
-/* As `resident` of for_rows; an includer may define another. */
+/* The template argument `resident` of for_rows. A file may define another number before it includes
+ * this header. */
 #ifndef CVTM_PHASE_RESIDENT
 #define CVTM_PHASE_RESIDENT 0
 #endif

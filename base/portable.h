@@ -43,6 +43,7 @@ CVTM_HD int cvtm_leading_zeros(uint64_t bits) {
     return low;                                                                 \
   }
 
-/* The first of keys[low .. high - 1] that is not below `key`; high if there is none. */
+/* The index of the first of keys[low .. high - 1] that is not below `key`; high if there is
+ * none. */
 CVTM_DEFINE_LOWER_BOUND(cvtm_lower_bound_32, int32_t)
 CVTM_DEFINE_LOWER_BOUND(cvtm_lower_bound_64, uint64_t)

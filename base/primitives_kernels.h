@@ -1,4 +1,4 @@
-/* Inside base only: the table of the functions of base/primitives.h on a device, and the arithmetic
+/* Inside base only: the table of a device's functions for base/primitives.h, and the arithmetic
  * that both devices share. primitives.c has checked the arguments. */
 #pragma once
 

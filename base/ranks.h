@@ -5,10 +5,11 @@
  *
  * A failure that follows from what all ranks know, such as a wrong option, is found by every rank.
  * A rank that fails alone returns its error, and makes no further collective call. The other ranks
- * wait in their next one, until the program ends them all (cli_distributed_leave). No status is
- * sent, except where ranks have shares of different sizes: after they have allocated memory for
- * these, they call cvtm_ranks_all_succeed, and every rank returns an error. In the same way every
- * rank learns of wrong bounds of another rank's variables (lbfgsb_setup.c). */
+ * wait in their next collective call, until the program ends them all (cli_distributed_leave). No
+ * status is sent, except where ranks have shares of different sizes: after the ranks have allocated
+ * memory for their shares, they call cvtm_ranks_all_succeed; if one of them has failed, every rank
+ * returns an error. In the same way every rank learns of wrong bounds of another rank's variables
+ * (lbfgsb_setup.c). */
 #pragma once
 
 #include "base/device.h"
@@ -23,7 +24,7 @@ typedef struct cvtm_ranks {
   /* all: the parts of all ranks in turn, counts[r] numbers of rank r. On entry this rank's own part
    * is set, on return every part is. */
   int (*gather)(double *all, const int64_t *counts);
-  /* *value becomes the value of rank 0. */
+  /* Sets *value to the value of rank 0. */
   int (*agree)(int64_t *value);
   cvtm_nccl *nccl; /* between CUDA devices; NULL: their data is copied through the host */
 } cvtm_ranks;
@@ -54,7 +55,8 @@ cvtm_status cvtm_ranks_broadcast(cvtm_device *device, void *memory, size_t bytes
 cvtm_status cvtm_ranks_broadcast_on_device(cvtm_device *device, void *memory, size_t bytes);
 /* Replaces values[k], k < count <= 4, by the sum over all ranks. */
 cvtm_status cvtm_ranks_sum(cvtm_device *device, int64_t *values, int count);
-/* Collective: returns the status of an allocation, or CVTM_ERROR_MEMORY if another rank failed. */
+/* Collective. status: that of an allocation of this rank. Returns it, or CVTM_ERROR_MEMORY if only
+ * other ranks have failed. */
 cvtm_status cvtm_ranks_all_succeed(cvtm_device *device, cvtm_status status);
 
 CVTM_C_END

@@ -36,8 +36,8 @@
  * pdl           a kernel starts before the previous kernel has ended; plain: ordinary launches
  * grid          all names above
  * small         L-BFGS-B of at most 32 variables: a group of lanes; plain: a block
- * panels        L-BFGS-B of any history by panels.c, as for long histories
- * nccl          ranks exchange arrays through the host
+ * panels        L-BFGS-B of short histories by its own phases; plain: by panels.c, as for long ones
+ * nccl          ranks exchange arrays by NCCL; plain: through the host
  *
  * bench_lcp times the kernels of grids, batches.py those of small problems, with and without the
  * variable. */

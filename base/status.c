@@ -28,8 +28,8 @@ cvtm_option_style cvtm_option_style_use(cvtm_option_style wanted) {
 }
 
 /* mark_options copies `format` to `marked`, with this character in place of the dashes before the
- * name of an option (a letter or %s follows them). The marks
- * show where the names are once the arguments, which may have dashes, are inserted. */
+ * name of an option (a letter or %s follows them). The marks show where the names are once the
+ * arguments, which may have dashes, are inserted. */
 enum { MARK = '\x01' };
 
 static void mark_options(const char *format, char *marked, size_t size) {

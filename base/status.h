@@ -42,7 +42,7 @@ const char *cvtm_status_text(cvtm_status status);
 #define CVTM_PRINTF(format_index, first)
 #endif
 
-/* Returns from a function that returns a cvtm_status, with the status of the call, if it fails. */
+/* Makes a call; if it fails, the function with this macro returns its status. */
 #define CVTM_TRY(...)                             \
   do {                                            \
     const cvtm_status cvtm_tried = (__VA_ARGS__); \

@@ -15,8 +15,9 @@ CVTM_C_BEGIN
 /* --- CSV tables of numbers -------------------------------------------------------------------- */
 
 /* The rest of a line after its first fields were taken, without comment and outer blanks. Fields
- * are separated by commas or blanks, or only by semicolons in a line that has semicolons, so that a
- * decimal comma there is an error and not two fields. Quotes have no meaning. */
+ * are separated by blanks and commas or, in a line that has semicolons, by blanks and semicolons;
+ * so a decimal comma in such a line is an error and does not separate two fields. Quotes have no
+ * meaning. */
 typedef struct cvtm_csv_line {
   const char *at, *end; /* equal where no field is left */
   char separator;       /* , or ; */
@@ -96,8 +97,8 @@ void cvtm_numeric_locale_leave(cvtm_numeric_locale previous);
 
 /* --- names of options in messages ------------------------------------------------------------- */
 
-/* How messages of the calling thread name options. The format of a message has --NAME, or --%s and
- * a name; the arguments may hold any text. */
+/* How messages of the calling thread name options. In the format of a message an option is --NAME,
+ * or --%s with the name as an argument. Dashes in other arguments are not changed. */
 typedef enum cvtm_option_style {
   CVTM_OPTION_DASHES,  /* --mass-tolerance */
   CVTM_OPTION_KEYWORDS /* mass_tolerance */
