@@ -59,7 +59,7 @@ typedef struct cvtm_cell_origin {
 #define CVTM_CORNER_X(ay, a, by, b, scale) (((b) * (ay) - (a) * (by)) * (scale))
 #define CVTM_CORNER_Y(ax, a, bx, b, scale) (((a) * (bx) - (b) * (ax)) * (scale))
 
-/* cell->neighbor; NULL on a device. */
+/* cell->neighbor; NULL on CUDA. */
 CVTM_HD int32_t *cvtm_cell_neighbors(const cvtm_cell *cell) {
 #ifdef __CUDA_ARCH__
   (void)cell;
@@ -102,8 +102,8 @@ CVTM_HD double cvtm_cell_excess(const cvtm_cell *cell, int32_t k, double dx, dou
   return dx * cell->x[k * cell->stride] + dy * cell->y[k * cell->stride] - offset;
 }
 
-/* Keeps the part that is closer to the origin than to the site with the index `other` at (dx, dy);
- * returns as cvtm_corners_clip. */
+/* Keeps the part of the cell that is closer to the origin than to the site with the index `other`,
+ * which is at (dx, dy). Returns the result of cvtm_corners_clip. */
 CVTM_HD cvtm_clip cvtm_cell_clip(cvtm_cell *cell, double dx, double dy, int32_t other) {
   const int32_t s = cell->stride;
   cvtm_corners corners = {cell->count, cell->capacity, s,
@@ -112,7 +112,7 @@ CVTM_HD cvtm_clip cvtm_cell_clip(cvtm_cell *cell, double dx, double dy, int32_t 
   const cvtm_clip clip = cvtm_corners_clip_bisector(&corners, dx, dy, other, &at);
   cell->count = corners.count;
   if (clip != CVTM_CLIP_CUT) return clip;
-  /* A bisector along pixel edges stays on them. */
+  /* Makes the new corners exact on a bisector parallel to an axis, which may lie on pixel edges. */
   if (dy == 0) cell->x[at * s] = cell->x[(at + 1) * s] = 0.5 * dx;
   if (dx == 0) cell->y[at * s] = cell->y[(at + 1) * s] = 0.5 * dy;
   return clip;

@@ -42,7 +42,7 @@ CVTM_HD void cvtm_square_slots(const cvtm_site_tree_view *tree, cvtm_domain doma
 
 /* The interval that contains the sites of a square along an axis, where the square has the steps
  * from .. from + steps of the curve. A site outside a domain that is not periodic belongs to a
- * square at the border. */
+ * square at the border, so the interval of such a square is unbounded on that side. */
 CVTM_HD void cvtm_square_interval(const cvtm_site_tree_view *tree, uint32_t from, uint64_t steps,
                                   int32_t size, int32_t periodic, double *low, double *high) {
   const double pixels = 1 / (double)(UINT64_C(1) << tree->shift); /* exact: a power of two */
@@ -255,8 +255,8 @@ CVTM_HD int cvtm_cell_square_cuts(const cvtm_site_tree_view *tree, cvtm_domain d
   return cvtm_cell_box_cuts(cell, radius2, &box, cvtm_cell_box_distance2(&box, 0, 0));
 }
 
-/* Clips by the sites at slots first .. last - 1 that are close enough to cut the cell. Returns as
- * cvtm_cell_clip_site. */
+/* Clips by the sites at slots first .. last - 1 that are close enough to cut the cell. Returns 0 if
+ * the clipping ends, as cvtm_cell_clip_site does. */
 CVTM_HD int cvtm_cell_clip_sites(const cvtm_site_tree_view *tree, int32_t first, int32_t last,
                                  const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
                                  cvtm_cell_status *status) {
@@ -270,7 +270,7 @@ CVTM_HD int cvtm_cell_clip_sites(const cvtm_site_tree_view *tree, int32_t first,
 }
 
 /* Clips by all sites. Visits the squares depth first, the nearer half before the farther half.
- * Returns as cvtm_cell_clip_site. */
+ * Returns 0 if the clipping ends, as cvtm_cell_clip_site does. */
 CVTM_HD int cvtm_cell_clip_tree(const cvtm_site_tree_view *tree, cvtm_domain domain,
                                 const cvtm_cell_origin *o, cvtm_cell *cell, double *radius2,
                                 cvtm_cell_status *status) {

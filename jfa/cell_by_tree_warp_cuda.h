@@ -3,9 +3,10 @@
  * together. Each lane has a copy of the number of corners, the radius of the cell and the results;
  * the corners are in memory that all lanes can read.
  *
- * If one thread clips each deferred cell by cvtm_cell_by_tree, an evaluation of 60,000 sites takes
- * 3.1 times as long. If lane 0 alone clips, it takes 1.2 times as long in the order of a start, and
- * 1.8 times with half of the sites crowded (H200). */
+ * If one thread makes each cell that hull construction leaves undecided, by cvtm_cell_by_tree, an
+ * evaluation of 60,000 sites takes 3.1 times as long. If all lanes test but lane 0 alone clips, the
+ * evaluation takes 1.2 times as long for sites in the order of an initial placement, and 1.8 times
+ * as long with half of the sites crowded (H200). */
 #pragma once
 
 #include "jfa/cell_by_tree.h"
@@ -53,8 +54,9 @@ static __device__ inline double cvtm_warp_min(double value) {
 
 enum {
   CVTM_WARP_QUEUE_BEST = 384, /* up to this length the nearest square is taken first */
-  /* Depth first, a visit that halves k times takes one square and adds 2^k. From the Morton square
-   * to the smallest square there are CVTM_SQUARE_DEPTH halvings, at most 5 a visit: 13 visits. */
+  /* The last visit that takes the nearest square may add 32. Then the walk is depth first: a visit
+   * that halves k times takes one square and adds 2^k. From the Morton square to the smallest
+   * square there are CVTM_SQUARE_DEPTH halvings, at most 5 a visit: 13 visits. */
   CVTM_WARP_QUEUE = CVTM_WARP_QUEUE_BEST + 14 * CVTM_WALK_LANES
 };
 
@@ -200,7 +202,7 @@ static __device__ inline int cvtm_warp_clip_site(cvtm_warp_clipping *c, double d
   return __shfl_sync(all, more, 0);
 }
 
-/* Clips by the site of lane `from`; that is not the site of the cell. */
+/* Clips by the site of lane `from`, which is not the site of the cell. */
 static __device__ inline void cvtm_warp_clip_by(cvtm_warp_clipping *c, const cvtm_warp_site *site,
                                                 int from, int lane) {
   const unsigned all = 0xFFFFFFFFu;

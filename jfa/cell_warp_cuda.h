@@ -17,8 +17,8 @@ struct cvtm_warp_hulls {
 
 /* Constructs the cells of the sites at slots base .. base + CELLS - 1 that are before `end`. Lane k
  * of the warp works on cell k % CELLS. Returns true if that cell is done: hull construction did not
- * fail, and the cell has at most about CVTM_WARP_ROWS rows. left: NULL, or *left becomes the hull.
- * PARTIAL: for a tree with a cover; only the cells of own sites are done. Without PARTIAL the
+ * fail, and the cell has at most about CVTM_WARP_ROWS rows. left: NULL, or *left is set to the
+ * hull. PARTIAL: for a tree with a cover; only the cells of own sites are done. Without PARTIAL the
  * kernel for other trees is 2 % faster (H200). */
 template <int CELLS, bool PARTIAL = false>
 __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_domain domain,
@@ -71,7 +71,8 @@ __device__ cvtm_cell cvtm_warp_cell(cvtm_warp_cells<CELLS> *memory, int c) {
   return cell;
 }
 
-/* cvtm_warp_cells_by_hull, and sets the slopes and tolerances; all in *memory. */
+/* Does cvtm_warp_cells_by_hull, and sets the slopes and tolerances of the cells. All results are in
+ * *memory. */
 template <int CELLS>
 __device__ bool cvtm_warp_cells_with_slopes(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                             int64_t base, int lane,

@@ -18,7 +18,8 @@ enum {
   CVTM_HULL_FIRST_MIRROR = -4 /* mirror images of the site have the slots -4 .. -1 */
 };
 
-#define CVTM_HULL_REACH 1.7F /* in spacings of the sites; most cells are done in one round */
+/* The reach of the first round, in spacings of the sites. Most cells are done in one round. */
+#define CVTM_HULL_REACH 1.7F
 
 #ifdef __CUDACC__
 #define CVTM_HULL_ALIGNED __align__(8)
@@ -33,10 +34,10 @@ typedef struct CVTM_HULL_ALIGNED cvtm_hull_pole {
   float x, y;
 } cvtm_hull_pole;
 
-/* Pole k < count is pole[k * stride], that of the site at slot[k * stride]; there is room for
- * `capacity` poles. order: the corners of the hull; corners: bit k is set if pole k is a corner;
- * scratch: the bins of a round, then the next corner after each pole. The lanes of the cell share
- * the arrays. */
+/* Pole k < count is pole[k * stride], and belongs to the site at slot[k * stride]. There is room
+ * for `capacity` poles. order: the corners of the hull; corners: bit k is set if pole k is a
+ * corner; scratch: the bins of a round, then the next corner after each pole. The lanes of the cell
+ * share the arrays. */
 typedef struct cvtm_hull {
   int32_t count, stride, capacity;
   float reach; /* reach of the first round, in spacings of the sites */

@@ -144,7 +144,8 @@ static int32_t *other_array(const cvtm_voronoi *voronoi, const int32_t *array, i
   return array == labels ? voronoi->second_array : labels;
 }
 
-/* Sets the codes of the seeds, and runs all passes. The other pixels' codes are in first_array. */
+/* Sets the codes of the seeds, and runs all passes. The codes of the other pixels are already in
+ * first_array. */
 static cvtm_status run_passes(cvtm_voronoi *voronoi, const cvtm_diagram *diagram,
                               const schedule *plan, int32_t *labels) {
   const cvtm_jfa_table *table = voronoi->table;

@@ -85,7 +85,7 @@ CVTM_C_END
 
 #define CVTM_NO_SEED 0xFFFFFFFFU
 
-/* From pixels to the grid of codes: the centre of pixel i is at origin + i step. */
+/* Positions of pixel centres on the grid of codes: the centre of pixel i is at origin + i step. */
 typedef struct cvtm_flood_scale {
   float origin, step;
   float period_x, period_y; /* 0: not periodic */

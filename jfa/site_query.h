@@ -120,7 +120,8 @@ CVTM_HD double cvtm_distance2(cvtm_metric metric, double x, double y, double sx,
   return dx * dx + dy * dy;
 }
 
-/* The distance from p to the interval [low, high]; infinite if the interval is empty. */
+/* The distance from p to the interval [low, high]; infinite for the interval of an empty box,
+ * [infinity, -infinity]. */
 CVTM_HD double cvtm_interval_gap(double p, double low, double high) {
   const double before = low - p, after = p - high;
   const double gap = before > after ? before : after;
@@ -278,10 +279,11 @@ CVTM_HD cvtm_nearest cvtm_site_tree_nearest(const cvtm_site_tree_view *view, cvt
 
 /* --- trees that lack sites ------------------------------------------------------------------- */
 
-/* A tree may lack the sites of some coarse bins, those of the level CVTM_TREE_COARSE levels above
- * the finest level, or of level 0. The tree has all sites of the bins that it covers, and no sites
- * of other bins. A search that needs the sites of an uncovered bin sets the bit of the bin in
- * `wanted`, and sets *missed; its result is then invalid.
+/* A tree may lack the sites of some coarse bins. The coarse bins are those of the level
+ * CVTM_TREE_COARSE levels above the finest level, or of level 0 if there is no such level. The tree
+ * has all sites of the bins that it covers, and no sites of other bins. A search that needs the
+ * sites of an uncovered bin sets the bit of the bin in `wanted`, and sets *missed; its result is
+ * then invalid.
  *
  * The own sites of the tree have the indices first .. end - 1; only their cells are computed. The
  * tree covers the bins of its own sites and the bins beside those. */

@@ -22,8 +22,8 @@ static int64_t leaves_for(int64_t count) {
 }
 
 /* The number of levels of bins: the smallest with at least one bin in the domain for each site.
- * There are at most 13 levels, and fewer than 64 bins of the Morton square, which can be much
- * larger than a long and thin domain, for each site. */
+ * There are at most 13 levels. The Morton square, which can be much larger than a long and thin
+ * domain, has fewer than 64 bins for each site. */
 int32_t cvtm_site_tree_levels(cvtm_domain domain, int64_t count) {
   const double side = (double)((uint64_t)1 << (32 - cvtm_morton_shift(domain)));
   const double share = (double)domain.width * (double)domain.height / (side * side);

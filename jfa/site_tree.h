@@ -3,10 +3,11 @@
  * site is its index in this order. Leaves of the tree are CVTM_TREE_LEAF consecutive sites, and the
  * nodes above are a perfect binary tree of bounding boxes. site_query.h has the searches.
  *
- * The curve fills the Morton square, whose side is the smallest power of two that is not less than
- * the sides of the domain, and has 2^32 steps. So the sites of one pixel are consecutive, as are
- * coincident sites. A site outside a domain that is not periodic gets the code of the nearest point
- * of the domain, and keeps its coordinates. A site that is not finite gets infinite coordinates.
+ * The curve fills the Morton square. The side of this square is the smallest power of two that is
+ * not less than either side of the domain, and is divided into 2^32 steps. So the sites of one
+ * pixel are consecutive, as are coincident sites. A site outside a domain that is not periodic gets
+ * the code of the nearest point of the domain, and keeps its coordinates. A site that is not finite
+ * gets infinite coordinates.
  *
  * The tree has 2^levels x 2^levels bins over the Morton square, numbered along the curve: at least
  * one for each site, in most domains. A search with a roughly known radius needs only the bins, not
@@ -20,8 +21,8 @@ CVTM_API_BEGIN
 
 enum {
   CVTM_TREE_LEAF = 8,
-  CVTM_TREE_CROWDED_SPACING = 16, /* the side of a finest bin has at least this many spacings if
-                                     the bin is crowded */
+  CVTM_TREE_CROWDED_SPACING = 16, /* in a crowded finest bin, an estimated spacing is at most the
+                                     side of the bin divided by this */
   CVTM_TREE_DEPTH = 31            /* levels of squares for a search by codes */
 };
 

@@ -3,11 +3,11 @@
  * merging.
  *
  * CUB's radix sort, with the kernels that find bins and spacings, takes 4 to 5 times as long at
- * 4,000 and 60,000 sites, and 2.6 to 2.0 times at 10^6 to 10^7 sites in the order of a start
- * (H200). For sites in random order CUB takes as long at 10^6 sites, and 0.4 times as long at 10^7.
- * If half of the sites lie in a millionth of the area, CUB takes 0.8 to 0.25 times as long from
- * 60,000 sites on. With it, evaluations take 1.15 to 1.25 times as long at 60,000 sites, and 0.94
- * to 1.06 times from 10^6 on: no size favours it. */
+ * 4,000 and 60,000 sites, and 2.6 to 2.0 times at 10^6 to 10^7 sites in the order of an initial
+ * placement (H200). For sites in random order CUB takes as long at 10^6 sites, and 0.4 times as
+ * long at 10^7. If half of the sites lie in a millionth of the area, CUB takes 0.8 to 0.25 times as
+ * long from 60,000 sites on. With CUB, whole evaluations take 1.15 to 1.25 times as long at 60,000
+ * sites, and 0.94 to 1.06 times as long from 10^6 sites on. So CUB is clearly faster at no size. */
 #include "base/cuda_utils.h"
 #include "jfa/site_tree_kernels.h"
 
@@ -254,8 +254,8 @@ static __device__ void place_crowded(const crowd_pass &pass, const double *sites
 }
 
 /* Sorts the crowded bins in stages: runs, merges, positions. Blocks take the items of all stages in
- * order, and wait only for items of the previous stage, which running blocks have taken. So the
- * kernel works with any number of resident blocks. */
+ * order, and wait only for items of the previous stage. Blocks that are running or have ended have
+ * taken these, so the kernel works with any number of resident blocks. */
 static __global__ void __launch_bounds__(BLOCK)
     crowd_kernel(cvtm_site_tree_arrays tree, const double *sites) {
   const int32_t fullest = *tree.fullest;

@@ -55,7 +55,7 @@ int32_t cvtm_site_tree_levels(cvtm_domain domain, int64_t count);
 /* Creates a tree without boxes for `capacity` of at most `total` sites. */
 cvtm_status cvtm_site_tree_create_part(cvtm_device *device, cvtm_domain domain, int64_t capacity,
                                        int64_t total, cvtm_site_tree **tree);
-/* Sets the domain of the next sorts: the domain of creation in larger units. */
+/* Sets the domain of the next sorts: the domain of the tree's creation, in larger units. */
 void cvtm_site_tree_set_domain(cvtm_site_tree *tree, cvtm_domain domain);
 /* cvtm_site_tree_sort for `count` of `total` sites. cover: in device memory, borrowed until the
  * next sort; the sort marks the bins that the spacings of own sites need. Sites with equal codes
@@ -76,7 +76,7 @@ enum {
   CVTM_TREE_AT_ONCE = 4        /* counts of bins that are read before the first is used */
 };
 
-/* The number of sites in the bin that is `up` levels above a finest bin. */
+/* The number of sites in the bin that contains the finest bin `bin` and is `up` levels above it. */
 CVTM_HD int32_t cvtm_bin_count(const cvtm_site_tree_arrays *tree, int32_t bin, int32_t up) {
   const int32_t first = bin >> 2 * up << 2 * up;
   return tree->start[first + (1 << 2 * up)] - tree->start[first];
