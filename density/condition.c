@@ -285,7 +285,7 @@ int cvtm_condition_wanted(const cvtm_condition_options *options) {
 
 void cvtm_grade_size(int width, int height, const uint8_t *mask, double slope, double *density) {
   const int64_t count = (int64_t)width * height;
-  const double up = 1 + 0x1p-49; /* exceeds 13 roundings of 2^-53 */
+  const double up = 1 + 0x1p-49; /* so that 13 roundings of 2^-53 cannot decrease a density */
   for (int64_t p = 0; p < count; ++p) density[p] = 1 / sqrt(sqrt(density[p]));
   cvtm_eikonal(width, height, mask, NULL, slope, density);
   for (int64_t p = 0; p < count; ++p) {

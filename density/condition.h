@@ -102,7 +102,8 @@ void cvtm_condition_defaults(cvtm_condition_options *options);
 int cvtm_condition_wanted(const cvtm_condition_options *options);
 
 typedef struct cvtm_condition_result {
-  cvtm_hlcp_result bias; /* zero if the options omit the step */
+  /* Zero if the options omit the step: */
+  cvtm_hlcp_result bias;
   cvtm_lcp_result grade;
   int converged;
   CVTM_RESERVED(6);

@@ -19,11 +19,11 @@ typedef struct cvtm_image_place {
   double left, top; /* corner of the picture, in this unit, y up */
 } cvtm_image_place;
 
-/* A picture as one plane of width * height floats, freed by cvtm_image_free. Pictures (PNG, JPEG,
- * integer TIFF, PGM/PPM): linear luminance Y in [0, 1] (Rec. 709) of the colour. The encoded colour
- * is composited over white by alpha, as viewers do, then decoded from sRGB, or by the ICC profile
- * or the colour chunks of a PNG. The picture is rotated by its EXIF orientation. Data (NPY, PFM,
- * float TIFF): the values unchanged. */
+/* A picture as one plane of width * height floats, freed by cvtm_image_free. Pictures (such as PNG,
+ * JPEG, integer TIFF and PPM): linear luminance Y in [0, 1] (Rec. 709) of the colour. The encoded
+ * colour is composited over white by alpha, as viewers do, then decoded from sRGB, or by the ICC
+ * profile or the colour chunks of a PNG. The picture is rotated by its EXIF orientation. Data (NPY,
+ * PFM, float TIFF): the values unchanged; of a PFM in colour, the luminance. */
 typedef struct cvtm_image {
   int width, height;
   int is_data;   /* nonzero: float data rather than a picture */
@@ -80,8 +80,9 @@ typedef struct cvtm_density_options {
    * black, values from `white` on become white, and `contrast` multiplies the distance from middle
    * grey. Defaults: 0, 1, 1. */
   double black, white, contrast; /* 0, 1, 1 */
-  /* With TONE: the ratio of the dot diameter at tone 0 to that at tone 1. In between, the diameter
-   * is linear in the tone, and rho is chosen such that the ink matches the tone. Equal dots: 1. */
+  /* With TONE: the diameter of a dot at tone 0, divided by the diameter at tone 1. In between, the
+   * diameter is linear in the tone, and rho is chosen such that the ink matches the tone; 1, for
+   * equal dots. */
   double dot_ratio;
   CVTM_RESERVED(8);
 } cvtm_density_options;

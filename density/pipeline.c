@@ -189,7 +189,7 @@ static int is_free(const cvtm_pipeline_result *r, double x, double y) {
   return 1;
 }
 
-/* Finds the pixel centre nearest to a point in the mask, which is not empty. */
+/* Finds the pixel in the mask whose centre is nearest to a point. The mask is not empty. */
 static void nearest_centre(const cvtm_pipeline_result *r, const double *place, double *centre) {
   const int width = r->width, height = r->height;
   const int i0 = (int)fmin(place[0], width - 1), j0 = (int)fmin(place[1], height - 1);
@@ -209,7 +209,8 @@ static void nearest_centre(const cvtm_pipeline_result *r, const double *place, d
   }
 }
 
-/* Moves a site towards the nearest free pixel centre until it is `margin` inside the mask. */
+/* Moves a site towards the nearest pixel centre in the mask until it is `margin` inside the
+ * mask. */
 static void move_out(const cvtm_pipeline_result *r, double *site) {
   const double margin = 1e-3; /* pixels */
   double centre[2] = {site[0], site[1]}, low = 0, high = 1;

@@ -15,8 +15,9 @@ typedef struct cvtm_region_weight {
   double factor; /* >= 0, multiplies the density in the region */
 } cvtm_region_weight;
 
-/* The arrays and strings must outlive the call. Each comment ends with the default; without one,
- * the default is 0 or NULL. */
+/* The arrays and strings must outlive the call. A comment ends with the default if that is not 0 or
+ * NULL. The defaults of `tone` and `condition` are those of cvtm_density_defaults and
+ * cvtm_condition_defaults. */
 typedef struct cvtm_pipeline_options {
   cvtm_density_options tone;
   const cvtm_region_weight *weights;
@@ -25,8 +26,8 @@ typedef struct cvtm_pipeline_options {
   const cvtm_input *obstacles; /* ... without the regions of these obstacles */
   int within_count, obstacle_count;
   cvtm_condition_options condition;
-  int precise; /* nonzero: result->precise is set; 0 */
-  int threads; /* number of threads if no device is given; 0: all */
+  int precise; /* nonzero: result->precise is set */
+  int threads; /* number of threads if no device is given; 0: OpenMP's default */
   CVTM_RESERVED(8);
 } cvtm_pipeline_options;
 

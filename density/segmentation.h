@@ -1,5 +1,6 @@
 /* Segments the object that seeds mark in a picture, in these steps: shades, seeds, the first curve,
- * the level set, and the selection of the components of its inside that contain a seed. */
+ * the level set, and the selection of the components of the level set's inside that contain a
+ * seed. */
 #pragma once
 
 #include "base/device.h"
@@ -48,7 +49,7 @@ void cvtm_seeds_bounds(const cvtm_seeds *seeds, double value, double *lower, dou
 
 /* Propagates two fronts from the inside and from the outside seeds (from the border of the image if
  * there are no outside seeds), with slowness 1 + K |grad I|^2 on the unit square. inside: the
- * pixels that the first front reaches earlier. */
+ * pixels that the front from the inside seeds reaches first. */
 cvtm_status cvtm_seeds_grow(const cvtm_seeds *seeds, const double *shades, double k,
                             uint8_t *inside, cvtm_error *error);
 /* Sets u to the signed distance to the boundary of a region, on the unit square, negative inside.
@@ -71,8 +72,8 @@ cvtm_status cvtm_seeds_select(const cvtm_seeds *seeds, const double *u, uint8_t 
  *
  * on the unit square (longer side 1, Neumann boundary), with lower <= u <= upper. The inside is
  * where u < 0: seeds of the object have a negative upper bound, other seeds a positive lower bound.
- * The discretisation is by semi-implicit finite volumes: divided by Q and integrated over a pixel,
- * every step is one LCP with a symmetric five-point M-matrix,
+ * The discretisation is by semi-implicit finite volumes: the equation is divided by Q and
+ * integrated over each pixel. So every step is one LCP with a symmetric five-point M-matrix,
  *
  *     b_p u_p + tau sum_q a_pq (u_p - u_q) <= b_p u_p^n,  b_p = h^2 / mean Q,  a_pq = g_pq / Q_pq,
  *
@@ -123,7 +124,7 @@ const char *cvtm_segment_stop_name(cvtm_segment_stop stop);
 
 typedef struct cvtm_segment_result {
   cvtm_segment_stop stop;
-  int64_t steps, cycles;       /* cycles: in all steps together */
+  int64_t steps, cycles;       /* cycles: multigrid cycles of all steps */
   double change, area, energy; /* values of the last step */
   double seconds;
   CVTM_RESERVED(8);

@@ -277,8 +277,8 @@ static cvtm_status fill_masked(const cvtm_image *image, const char *name, float 
   return CVTM_OK;
 }
 
-/* Makes the density. own: memory for the density, perhaps the values of the image; NULL: the
- * function allocates it. */
+/* Makes the density. own: memory for the density, which may be image->value; NULL: the function
+ * allocates the memory. */
 static cvtm_status make_density(const cvtm_image *image, const cvtm_density_options *options,
                                 const char *name, float *own, float **density, cvtm_error *error) {
   *density = NULL;

@@ -154,7 +154,8 @@ static int find_matrix_to_xyz(const double chromaticities[8], double matrix[3][3
   return 1;
 }
 
-/* Sets colour->matrix, which converts linear light to that of sRGB; to_xyz converts it to XYZ
+/* Sets colour->matrix, which converts the linear light of a picture to linear light with the
+ * primaries and white of sRGB. to_xyz: the matrix that converts the light of the picture to XYZ
  * (D50). If white is mapped to within 0.01 of white, the matrix is scaled to map it exactly to
  * white. Returns 0 if the matrix is not finite. */
 static int set_matrix(const double to_xyz[3][3], cvtm_colour *colour) {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The colour information of a file; all zero: none. The first given applies, in this order: code
+/* The colour information of a file; all zero: none. The first of these that is given applies: code
  * points, profile, is_srgb, gamma and chromaticities (PNG, third edition, section 4.3). */
 typedef struct cvtm_colour_source {
   int has_codes, primaries, transfer; /* ColourPrimaries and TransferCharacteristics of H.273 */

@@ -85,8 +85,8 @@ int cvtm_exif_orientation(const unsigned char *data, size_t size);
 void cvtm_place_set_resolution(cvtm_image_place *place, double across, double down, double unit_mm);
 
 /* Sets the size of a pixel from the text of TIFF's ImageDescription: PhysicalSizeX and
- * PhysicalSizeY of OME-XML, or ImageJ's. across, down: pixels per unit, where ImageJ's `unit=`
- * names the unit. Returns 0 if the text has neither. */
+ * PhysicalSizeY of OME-XML, or the unit in ImageJ's text. across, down: pixels per unit; `unit=` in
+ * ImageJ's text names the unit. Returns 0 if the text has neither. */
 int cvtm_place_set_description(cvtm_image_place *place, const char *text, double across,
                                double down);
 
@@ -130,8 +130,8 @@ typedef struct cvtm_pixels {
 } cvtm_pixels;
 
 /* Allocates the planes of *image, whose size is checked, and the tables. colour: the file's colour
- * information; NULL: none. The caller calls cvtm_pixels_end also after a failure; it does not free
- * the image. */
+ * information; NULL: none. The caller calls cvtm_pixels_end also after a failure; cvtm_pixels_end
+ * does not free the image. */
 cvtm_status cvtm_pixels_begin(const cvtm_image_source *source, cvtm_pixel_layout layout,
                               const cvtm_colour_source *colour, int width, int height,
                               cvtm_image *image, cvtm_pixels *pixels, cvtm_error *error);
@@ -163,8 +163,8 @@ size_t cvtm_pixel_bytes(const cvtm_pixel_layout *layout);
 
 /* Reads all rows of a picture of 8 or 16 bits without interlacing or palette into *pixels, whose
  * blocks of rows are allocated. *position: the offset of the length of the first IDAT chunk; on
- * return that of the first chunk after the IDAT chunks. If the build has no ISA-L or the file is
- * unusual or damaged, sets *done to 0 and leaves *position unchanged; libpng then reads the file or
- * reports the error. */
+ * return the offset of the first chunk after the IDAT chunks. If the build has no ISA-L or the file
+ * is unusual or damaged, sets *done to 0 and leaves *position unchanged; libpng then reads the file
+ * or reports the error. */
 cvtm_status cvtm_png_rows_read(const cvtm_image_source *source, size_t *position,
                                cvtm_pixels *pixels, int *done, cvtm_error *error);

@@ -34,9 +34,9 @@ static void on_error(j_common_ptr jpeg) {
   longjmp(reader->jump, 1);
 }
 
-/* Makes an error of every warning except those that do not concern pixels, for example about
- * padding between markers, which cameras write: libjpeg fills missing pixels with grey and only
- * warns. */
+/* Makes an error of a warning that may concern pixels, because libjpeg fills missing pixels with
+ * grey and only warns. Ignores the other warnings, for example about padding between markers, which
+ * cameras write. */
 static void on_message(j_common_ptr jpeg, int level) {
   if (level >= 0) return;
   int code = jpeg->err->msg_code;

@@ -65,8 +65,8 @@ static cvtm_status find_frame(gif_reader *r, cvtm_error *error) {
   }
 }
 
-/* Checks the sizes. A width or height of the screen that is 0 becomes the right or lower end of the
- * frame. */
+/* Checks the sizes. A screen of width 0 ends at the right end of the frame; a screen of height 0
+ * ends at its lower end. */
 static cvtm_status check_frame(gif_reader *r, cvtm_error *error) {
   const GifImageDesc *frame = &r->gif->Image;
   const uint64_t largest_ratio = 4096; /* LZW with codes of 12 bits expands no further */

@@ -90,7 +90,8 @@ static void composite(const cvtm_pixels *pixels, const unsigned colour[3], unsig
   }
 }
 
-/* Computes linear light as the product of the inks. */
+/* Computes linear light from inks: an encoded colour is the part of the light that its ink leaves,
+ * times the part that black leaves. */
 static void mix_inks(const cvtm_pixels *pixels, const unsigned ink[4], double light[3]) {
   const unsigned max = pixels->layout.max;
   double part[4];

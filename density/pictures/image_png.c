@@ -179,7 +179,8 @@ static int undo_filter_of(const unsigned char *line, const unsigned char *above,
   }
 }
 
-/* Returns 0 if libpng has to read the file instead. raw: two blocks; above: a row of zeros. */
+/* Reads all rows. Returns 0 if libpng has to read the file instead. raw: memory for two blocks of
+ * filtered rows; above: a row of zeros. */
 static int read_plain(idat_stream *stream, cvtm_pixels *pixels, unsigned char *const raw[2],
                       const unsigned char *above) {
   const int height = pixels->image->height, block = pixels->block_rows;
@@ -273,7 +274,8 @@ static void set_transformations(png_reader *reader) {
   png_read_update_info(reader->png, reader->info);
 }
 
-/* Reads the code points for full-range RGB in cICP, to libpng 1.6 an unknown chunk. */
+/* Reads the code points in cICP if they are for full-range RGB. To libpng 1.6 this chunk is
+ * unknown. */
 static void find_codes(png_reader *reader, cvtm_colour_source *colour) {
   png_unknown_chunkp chunks = NULL;
   const int count = png_get_unknown_chunks(reader->png, reader->info, &chunks);

@@ -168,7 +168,8 @@ static int close_bytes(thandle_t handle) {
 
 static toff_t size_of_bytes(thandle_t handle) { return ((tiff_reader *)handle)->source->size; }
 
-/* True for a failed allocation. For a tag, libtiff then opens the file without the tag. */
+/* True for a message about a failed allocation. If the allocation was for a tag, libtiff opens the
+ * file without the tag. */
 static int is_about_memory(const char *text) {
   return strstr(text, "Out of memory") != NULL || strstr(text, "Failed to allocate") != NULL;
 }
@@ -186,7 +187,8 @@ static int on_error(TIFF *tiff, void *context, const char *module, const char *f
   return 1;
 }
 
-/* Handles a warning: if the file ends within a tag, such as a palette, libtiff only guesses. */
+/* Handles a warning: if the file ends within the values of a tag, such as a palette, libtiff only
+ * warns, and guesses the values. */
 CVTM_PRINTF(4, 0)
 static int on_warning(TIFF *tiff, void *context, const char *module, const char *format,
                       va_list arguments) {
