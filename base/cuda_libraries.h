@@ -41,9 +41,10 @@ cvtm_status cvtm_nccl_load(cvtm_device *device, cvtm_nccl **nccl);
 cvtm_status cvtm_nccl_make_id(cvtm_nccl *nccl, char id[CVTM_NCCL_ID_BYTES]);
 /* Collective: this process becomes rank `rank` of `size`. */
 cvtm_status cvtm_nccl_join(cvtm_nccl *nccl, const char id[CVTM_NCCL_ID_BYTES], int rank, int size);
-/* As cvtm_ranks.gather, for an array in device memory; enqueued on the device's stream. */
+/* Does what cvtm_ranks.gather does, for an array in device memory. Enqueued on the device's
+ * stream. */
 cvtm_status cvtm_nccl_gather(cvtm_nccl *nccl, double *all, const int64_t *counts);
-/* As cvtm_ranks_exchange; enqueued on the device's stream. */
+/* Does what cvtm_ranks_exchange does. Enqueued on the device's stream. */
 cvtm_status cvtm_nccl_exchange(cvtm_nccl *nccl, const double *from, const int64_t *counts, int rank,
                                double *to, int64_t gap);
 /* NULL is allowed. */

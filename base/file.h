@@ -41,9 +41,10 @@ cvtm_status cvtm_file_read(const char *path, size_t limit, unsigned char **bytes
                            cvtm_error *error);
 
 /* Fails with CVTM_ERROR_INPUT for a file of `size` bytes that needs `needed` bytes in memory, if
- * `needed` is more than 128 times `size` and more than the environment variable CVTMESH_READ_LIMIT
- * (default: 1 GiB; a number, perhaps with K, M, G or T); also if this variable is not such a size.
- * Called before that memory is allocated. */
+ * `needed` is more than 128 times `size` and more than a limit. The limit is the environment
+ * variable CVTMESH_READ_LIMIT (a number, perhaps followed by K, M, G or T), or 1 GiB if the
+ * variable is not set. Also fails if the variable is not such a size. Called before the memory is
+ * allocated. */
 cvtm_status cvtm_check_expansion(const char *name, size_t size, uint64_t needed, cvtm_error *error);
 
 /* The extension of a path, in lower case without the dot ("" if none), in `buffer`. */

@@ -69,7 +69,8 @@ CVTM_HD void cvtm_random_direction(double turn, double direction[2]) {
   direction[1] = quarter % 4 == 0 ? s : quarter % 4 == 1 ? c : quarter % 4 == 2 ? -s : -c;
 }
 
-/* Two independent numbers, uniform in [0, 1); the first is that of cvtm_random_uniform. */
+/* Two independent numbers, uniform in [0, 1); the first equals the result of
+ * cvtm_random_uniform. */
 CVTM_HD void cvtm_random_uniform2(uint64_t seed, uint64_t stream, uint64_t counter,
                                   double uniform[2]) {
   uint64_t bits[2];

@@ -12,7 +12,8 @@
 
 CVTM_API_BEGIN
 
-/* The version of the linked library, such as "1.2.3"; the macros give that of the headers. */
+/* The version of the linked library, such as "1.2.3"; the macros give the version of the
+ * headers. */
 const char *cvtmesh_version(void);
 /* The version of the linked library, as CVTMESH_VERSION_NUMBER. */
 int cvtmesh_version_number(void);
