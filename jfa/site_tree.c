@@ -42,7 +42,7 @@ static int on_cuda(const cvtm_site_tree *tree) {
   return cvtm_device_get_kind(tree->device) == CVTM_DEVICE_CUDA;
 }
 
-/* The largest number of bins, that of a tree with `total` sites. */
+/* The number of bins of a tree with `total` sites, the largest that a sort can need. */
 static int64_t most_bins(const cvtm_site_tree *tree) {
   return bins_of(cvtm_site_tree_levels(tree->arrays.domain, tree->total));
 }
