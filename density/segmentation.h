@@ -18,7 +18,8 @@ CVTM_API_BEGIN
  * and the first curve. All arrays are in host memory and have width * height values. */
 
 /* Computes shades in [0, 1]: for pictures the sRGB-encoded luminance, for data the values scaled to
- * their range. *shades is malloc'd. Fails with CVTM_ERROR_INPUT for a value that is not finite. */
+ * their range. *shades is malloc'd. Fails with CVTM_ERROR_INPUT for a value that is not finite,
+ * unless it is the NaN of a pixel without data. */
 cvtm_status cvtm_shades_of_image(const cvtm_image *image, double **shades, cvtm_error *error);
 /* Smooths in place by a Gaussian, mirrored at the border; sigma: in pixels, 0: no smoothing. */
 cvtm_status cvtm_shades_blur(int width, int height, double sigma, double *shades,

@@ -335,7 +335,7 @@ static void skip_space(pnm_reader *reader) {
   }
 }
 
-/* Reads a decimal number; larger numbers become 10^9. */
+/* Reads a decimal number; a number above 10^9 is read as 10^9. */
 static cvtm_status read_number(pnm_reader *reader, unsigned *number, cvtm_error *error) {
   enum { LARGE = 1000000000 };
   skip_space(reader);
