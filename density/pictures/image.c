@@ -244,7 +244,7 @@ static cvtm_status check_shape(const cvtm_image_source *source, const cvtm_npy *
                      source->name, (long long)array->shape[0], (long long)array->shape[1],
                      (long long)array->shape[2]);
   return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "%s: cannot write an array of %d dimensions is not a density: its shape must be "
+                   "%s: an array of %d dimensions is not a density: its shape must be "
                    "(height, width)",
                    source->name, array->dimensions);
 }
