@@ -462,15 +462,17 @@ static cvtm_status mesh_of_number(const cvtm_outline *outline, int64_t wanted, r
   const double most = (double)wanted;
   double last = INFINITY;
   for (int k = 0;; ++k) {
-    sizes->options.least = k < TRIES ? 0.99 * most : 0;
-    sizes->options.most = k < TRIES ? 1.01 * most : 0;
+    sizes->options.least = k < TRIES ? 0.985 * most : 0;
+    sizes->options.most = k < TRIES ? 1.015 * most : 0;
     const cvtm_status status = mesh_below_caps(outline, sizes, mesh, regions, error);
     if (status != CVTM_OK) return status;
     const int is_done = has_moved(&sizes->figures);
     const double count = is_done ? (double)mesh->vertex_count : sizes->figures.expected;
-    if (is_done && (k >= TRIES || sizes->figures.stopped || fabs(count / most - 1) < 0.02))
+    const int is_alike = fabs(count / last - 1) < same;
+    if (is_done &&
+        (is_alike || k >= TRIES || sizes->figures.stopped || fabs(count / most - 1) < 0.02))
       return CVTM_OK;
-    if (fabs(count / last - 1) < same) k = TRIES;
+    if (is_alike) k = TRIES;
     last = count;
     sizes->factor *= factor_for(&sizes->figures, count, most);
     cvtm_mesh_free(mesh);
