@@ -376,6 +376,26 @@ TEST(test_mouths_of_channels) {
   discard(&out);
 }
 
+/* Vertices on the edges of a thin layer move, are added and removed for the regions on both sides.
+ */
+TEST(test_thin_layer_between_regions) {
+  const double y[4] = {0, 10, 10.6, 21};
+  output out;
+  int32_t corner[2][4];
+  begin(1);
+  for (int k = 0; k < 4; ++k)
+    for (int side = 0; side < 2; ++side) corner[side][k] = add_point(20 * side, y[k] + 0.1 * side);
+  for (int k = 0; k < 4; ++k)
+    add_edge(corner[0][k], corner[1][k], k < 3 ? k + 1 : 0, k > 0 ? k : 0);
+  for (int k = 0; k < 3; ++k) {
+    add_edge(corner[1][k], corner[1][k + 1], k + 1, 0);
+    add_edge(corner[0][k + 1], corner[0][k], k + 1, 0);
+  }
+  make_and_check(&out, 420);
+  assert_true(out.least > 38 && out.mean > 54);
+  discard(&out);
+}
+
 static double size_by_radius(const void *context, int32_t region, double x, double y) {
   (void)region;
   return *(const double *)context * hypot(x, y);
