@@ -42,15 +42,14 @@ CVTM_HD int cvtm_ring_agrees(cvtm_ring ring, int32_t i, int32_t before, int32_t 
   return at >= 0 && cvtm_ring_at(ring, at - 1) == after && cvtm_ring_at(ring, at + 1) == before;
 }
 
-#ifndef __CUDACC__
-
 /* *cut: the round in which a cell is cut out; 0: the cell is kept. Several threads may read and
  * write it at the same time. */
-static inline void cvtm_ring_mark(int32_t *cut, int32_t round) {
+CVTM_HD void cvtm_ring_mark(int32_t *cut, int32_t round) {
+#ifdef __CUDA_ARCH__
+  *cut = round;
+#else
   __atomic_store_n(cut, round, __ATOMIC_RELAXED);
-}
-static inline int32_t cvtm_ring_mark_of(const int32_t *cut) {
-  return __atomic_load_n(cut, __ATOMIC_RELAXED);
+#endif
 }
 
 /* Marks for round 1 the cells across the vanished edges of a ring, and the cells at the ends of
@@ -61,6 +60,12 @@ CVTM_INLINE void cvtm_ring_mark_gone(cvtm_ring ring, uint32_t gone, int32_t *cut
     for (int32_t beside = -1; beside <= 1; ++beside)
       cvtm_ring_mark(&cut[cvtm_ring_at(ring, k + beside)], 1);
   }
+}
+
+#ifndef __CUDACC__
+
+static inline int32_t cvtm_ring_mark_of(const int32_t *cut) {
+  return __atomic_load_n(cut, __ATOMIC_RELAXED);
 }
 
 /* Marks, for a round, the kept cells that disagree with the cell of site i, which was cut out and

@@ -137,8 +137,8 @@ void cvtm_site_tree_destroy(cvtm_site_tree *tree) {
   free(tree);
 }
 
-static cvtm_status sort_sites(cvtm_site_tree *tree, const double *sites, int64_t count,
-                              int64_t total, const cvtm_tree_cover *cover) {
+cvtm_status cvtm_site_tree_sort_part(cvtm_site_tree *tree, const double *sites, int64_t count,
+                                     int64_t total, const cvtm_tree_cover *cover) {
   cvtm_device *device = tree->device;
   cvtm_site_tree_arrays *a = &tree->arrays;
   if (count < 0 || count > tree->capacity)
@@ -161,12 +161,7 @@ void cvtm_site_tree_set_domain(cvtm_site_tree *tree, cvtm_domain domain) {
 }
 
 cvtm_status cvtm_site_tree_sort(cvtm_site_tree *tree, const double *sites, int64_t count) {
-  return sort_sites(tree, sites, count, count, NULL);
-}
-
-cvtm_status cvtm_site_tree_sort_part(cvtm_site_tree *tree, const double *sites, int64_t count,
-                                     int64_t total, const cvtm_tree_cover *cover) {
-  return sort_sites(tree, sites, count, total, cover);
+  return cvtm_site_tree_sort_part(tree, sites, count, count, NULL);
 }
 
 cvtm_status cvtm_site_tree_build_boxes(cvtm_site_tree *tree, const int32_t *wanted) {

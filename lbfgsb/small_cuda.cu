@@ -10,7 +10,7 @@
 #include "lbfgsb/iteration.h"
 #include "lbfgsb/lbfgsb_private.h"
 
-enum { SMALL_THREADS = 128, ROOM = CVTM_SUM_COLUMNS };
+enum { SMALL_THREADS = 128, GATHERED = CVTM_SUM_COLUMNS };
 
 static_assert(static_cast<int>(CVTM_LBFGSB_SMALL) <= static_cast<int>(WARP),
               "a lane for each variable");
@@ -26,7 +26,7 @@ struct lane_group {
   int lane, n;
   int first;             /* the lane of the warp at which the group begins */
   unsigned mask;         /* the lanes of the group */
-  double *room;          /* in shared memory: ROOM rows of numbers for the other lanes */
+  double *exchange;      /* in shared memory: GATHERED rows of numbers for the other lanes */
   double *subspace_step; /* of the variable of this lane */
 
   __device__ int is_problem() const { return problem < all.problems; }
@@ -40,15 +40,15 @@ struct lane_group {
     return {0.0, -HUGE_VAL, HUGE_VAL, 1.0, 0.0};
   }
   __device__ double get(double value, int of) const { return __shfl_sync(mask, value, first + of); }
-  /* Writes each lane's values to `room`, a row for each value, from which all lanes read them in
-   * pairs. This takes fewer instructions than shuffles, each of which moves half a number. */
+  /* Writes each lane's values to `exchange`, a row for each value, from which all lanes read them
+   * in pairs. This takes fewer instructions than shuffles, each of which moves half a number. */
   template <typename... Values>
-  __device__ const double2 *tell(Values... values) const {
-    double *row = room + lane;
+  __device__ const double2 *gather(Values... values) const {
+    double *row = exchange + lane;
     __syncwarp(mask);
     ((*row = values, row += LANES), ...);
     __syncwarp(mask);
-    return reinterpret_cast<const double2 *>(room);
+    return reinterpret_cast<const double2 *>(exchange);
   }
   /* Joins the values of all lanes; every lane gets the result. */
   template <typename Join>
@@ -59,10 +59,11 @@ struct lane_group {
         value = join_two(value, __shfl_xor_sync(mask, value, offset));
       return value;
     }
-    const double2 *told = tell(value);
-    double joined = join_two(told[0].x, told[0].y);
+    const double2 *gathered = gather(value);
+    double joined = join_two(gathered[0].x, gathered[0].y);
 #pragma unroll
-    for (int k = 1; k < LANES / 2; ++k) joined = join_two(join_two(joined, told[k].x), told[k].y);
+    for (int k = 1; k < LANES / 2; ++k)
+      joined = join_two(join_two(joined, gathered[k].x), gathered[k].y);
     return joined;
   }
   __device__ double sum(double value) const {
@@ -74,11 +75,11 @@ struct lane_group {
   /* Returns the lane's element of the product of a matrix and a vector, of which the lane has a row
    * and an element. */
   __device__ double multiply(const double (&row)[LANES], double element) const {
-    const double2 *told = tell(element);
+    const double2 *gathered = gather(element);
     double product = 0.0;
 #pragma unroll
     for (int j = 0; j < LANES; j += 2) {
-      const double2 two = told[j / 2];
+      const double2 two = gathered[j / 2];
       if (j < n) product += row[j] * two.x;
       if (j + 1 < n) product += row[j + 1] * two.y;
     }
@@ -113,13 +114,13 @@ struct row_sums {
       }
     } else {
       double next[ENTRIES];
-      const double2 *told =
-          on.tell(value[0], value[1], value[2], value[3], value[4], value[5], value[6]);
-      static_assert(static_cast<int>(ROOM) == 7, "all entries are told");
+      const double2 *gathered =
+          on.gather(value[0], value[1], value[2], value[3], value[4], value[5], value[6]);
+      static_assert(static_cast<int>(GATHERED) == 7, "all entries are gathered");
 #pragma unroll
       for (int k = 0; k < LANES / 2; ++k) {
         for (int e = 0; e < ENTRIES; ++e) {
-          const double2 two = told[e * LANES / 2 + k];
+          const double2 two = gathered[e * LANES / 2 + k];
           (k == 0 ? value : other)[e] = two.x;
           next[e] = two.y;
         }
@@ -146,11 +147,11 @@ static __device__ int make_matrix(const lane_group<LANES> &on, double (&b)[LANES
     const double s = on.has_row() ? on.pair_entry(state->history + column) : 0.0;
     const double v = on.multiply(b, s), sv = on.sum(s * v), sy = on.sum(s * y);
     const double of_y = y / sy, of_v = v / sv;
-    const double2 *told = on.tell(y, v);
+    const double2 *gathered = on.gather(y, v);
     good = good && sv > 0.0 && sy > 0.0;
 #pragma unroll
     for (int j = 0; j < LANES; j += 2) {
-      const double2 ys = told[j / 2], vs = told[(LANES + j) / 2];
+      const double2 ys = gathered[j / 2], vs = gathered[(LANES + j) / 2];
       if (j < on.n) b[j] += of_y * ys.x - of_v * vs.x;
       if (j + 1 < on.n) b[j + 1] += of_y * ys.y - of_v * vs.y;
     }
@@ -256,8 +257,8 @@ static __device__ int small_request(const cvtm_lbfgsb_arrays &all) {
   return *static_cast<const volatile int *>(&all.requests->stop);
 }
 
-template <int LANES>
-static __device__ void pass_test(const lane_group<LANES> &on) {
+template <typename executor>
+static __device__ void test_trial_point(executor on) {
   row_sums sums;
   if (on.has_row()) cvtm_lbfgsb_search_row(&on.all, on.at(), sums.value);
   const double slope = on.sum(sums.value[CVTM_SUM_SLOPE]);
@@ -328,8 +329,8 @@ static __device__ void truncate_direction(executor on) {
   on.decide([&] { cvtm_lbfgsb_decide_fallback(on.state, sums.value); });
 }
 
-template <int LANES>
-static __device__ void pass_trial(const lane_group<LANES> &on) {
+template <typename executor>
+static __device__ void move_trial_point(executor on) {
   if (on.has_row()) cvtm_lbfgsb_move_row(&on.all, on.at(), on.state->step);
 }
 
@@ -352,7 +353,7 @@ static __device__ lane_group<LANES> find_group(const cvtm_lbfgsb_arrays &all, do
           static_cast<int>(all.n),
           group * LANES,
           lanes,
-          reinterpret_cast<double *>(small_states + problems_of(LANES)) + own * ROOM * LANES,
+          reinterpret_cast<double *>(small_states + problems_of(LANES)) + own * GATHERED * LANES,
           step};
 }
 
@@ -430,7 +431,7 @@ static cvtm_status launch_small(cvtm_device *device, const cvtm_lbfgsb_arrays *a
   const int64_t each = problems_of(lanes);
   const size_t bytes =
       static_cast<size_t>(each) *
-      (sizeof(cvtm_lbfgsb_state) + ROOM * static_cast<size_t>(lanes) * sizeof(double));
+      (sizeof(cvtm_lbfgsb_state) + GATHERED * static_cast<size_t>(lanes) * sizeof(double));
   const dim3 grid(static_cast<unsigned>((arrays->problems + each - 1) / each));
   CVTM_CUDA_TRY(device, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(bytes)));

@@ -65,12 +65,7 @@ __global__ void ring_kernel(cvtm_power_view view, cvtm_domain domain,
                                polygons.other + slot, view.tree.count);
     polygons.corners[slot] = row.count;
     if (missing != 0) polygons.round[i] = 1;
-    for (int32_t k = 0; k < row.count; ++k) {
-      if (!(missing >> k & 1)) continue;
-      polygons.round[row.site[k > 0 ? k - 1 : row.count - 1]] = 1;
-      polygons.round[row.site[k]] = 1;
-      polygons.round[row.site[k + 1 < row.count ? k + 1 : 0]] = 1;
-    }
+    cvtm_ring_mark_gone(row, missing, polygons.round);
   }
 }
 
