@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cvt/sphere.h"
 #include "density/density.h"
+#include "draw/picture.h"
 #include "draw/raster.h"
 #include "meshes/mesh_file.h"
 #include "meshes/polygon_file.h"
@@ -425,17 +426,11 @@ static cvtm_status write_globe(const work *w, const char *path, cvtm_error *erro
   cvtm_raster raster;
   cvtm_status status = cvtm_raster_create(2 * GLOBE_SIDE, 2 * GLOBE_SIDE, paper, &raster, error);
   if (status != CVTM_OK) return status;
-  unsigned char *pixels = malloc((size_t)12 * GLOBE_SIDE * GLOBE_SIDE);
-  if (pixels == NULL) status = cvtm_no_memory(error, "the picture");
-  if (status == CVTM_OK) {
-    draw_half(w, &raster, 0, 0, view[0], view[1]);
-    draw_half(w, &raster, GLOBE_SIDE, 0, view[0] + 180, -view[1]);
-    draw_half(w, &raster, 0, GLOBE_SIDE, 0, 90);
-    draw_half(w, &raster, GLOBE_SIDE, GLOBE_SIDE, 0, -90);
-    cvtm_raster_encode(&raster, pixels);
-    status = cvtm_png_write(path, 2 * GLOBE_SIDE, 2 * GLOBE_SIDE, 3, pixels, error);
-  }
-  free(pixels);
+  draw_half(w, &raster, 0, 0, view[0], view[1]);
+  draw_half(w, &raster, GLOBE_SIDE, 0, view[0] + 180, -view[1]);
+  draw_half(w, &raster, 0, GLOBE_SIDE, 0, 90);
+  draw_half(w, &raster, GLOBE_SIDE, GLOBE_SIDE, 0, -90);
+  status = cvtm_raster_write(&raster, path, error);
   cvtm_raster_destroy(&raster);
   return status;
 }
