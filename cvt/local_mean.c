@@ -89,23 +89,31 @@ static double mean_around(const summed *s, int64_t i, int64_t j, double side) {
   return larger(sum, 0) / area;
 }
 
+/* The sizes of squares: that of a cell is inversely proportional to its ink. */
+typedef struct windows {
+  double count; /* of cells */
+  double total; /* integral of the ink; 0: of the values */
+  double side;  /* of a square, in sides of a cell */
+} windows;
+
 /* Sets mean[p] to the mean of `value` over a square around pixel p. The side of the square is
  * proportional to the side of a cell where the ink is near[p]. If `near` is NULL, the ink is
- * instead the mean of `value` over a square that fits a cell of constant ink. */
-static void take_means(const summed *s, double count, const float *value, const float *near,
+ * instead the mean of `value` over a square that fits a cell of constant ink. `mean` may be
+ * `value`. */
+static void take_means(const summed *s, windows w, const float *value, const float *near,
                        float *mean) {
   const int64_t width = s->domain.width, height = s->domain.height;
-  const double even = sqrt((double)width * (double)height / count);
+  const double even = sqrt((double)width * (double)height / w.count);
   add_rows(s, value);
   add_columns(s);
-  const double total = integral_to(s, (double)width, (double)height);
+  const double total = w.total > 0 ? w.total : integral_to(s, (double)width, (double)height);
 #pragma omp parallel for schedule(static)
   for (int64_t j = 0; j < height; ++j) {
     for (int64_t i = 0; i < width; ++i) {
       const int64_t p = j * width + i;
-      const double ink = near ? (double)near[p] : mean_around(s, i, j, squares * even);
-      const double side = ink > 0 ? fmin(sqrt(total / (count * ink)), 4 * even) : 4 * even;
-      mean[p] = (float)mean_around(s, i, j, squares * side);
+      const double ink = near ? (double)near[p] : mean_around(s, i, j, w.side * even);
+      const double side = ink > 0 ? fmin(sqrt(total / (w.count * ink)), 4 * even) : 4 * even;
+      mean[p] = (float)mean_around(s, i, j, w.side * side);
     }
   }
 }
@@ -190,39 +198,6 @@ static double look_up(const need_table *t, double ink) {
   return t->need[k] + (at - k) * (t->need[k + 1] - t->need[k]);
 }
 
-/* The length of a tour through irregular cells, where the ink changes from cell to cell, divided by
- * the length through regular cells; fitted to simulated plots of photographs. change: the change of
- * the logarithm of the ink over a cell. Even a small change breaks the rows of cells. */
-static double line_share(double change) {
-  const double c = fmin(change, 2);
-  return 1 / (1 + 0.26 * c + 0.03 * c / (c + 0.02));
-}
-
-/* Sets even[p] to mean[p] / line_share: the ink of a line through as many regular cells. mean: the
- * mean ink over a cell; area: the area of a piece. */
-static void divide_by_share(cvtm_domain domain, const need_table *t, const float *mean, double area,
-                            float *even) {
-  const int64_t width = domain.width, height = domain.height;
-#pragma omp parallel for schedule(static)
-  for (int64_t j = 0; j < height; ++j) {
-    for (int64_t i = 0; i < width; ++i) {
-      const int64_t p = j * width + i;
-      const double ink = (double)mean[p], need = look_up(t, ink);
-      const double side = need > 0 ? fmin(sqrt(area / need), (double)(width + height)) : 0;
-      const int64_t reach = (int64_t)fmax(round(0.5 * side), 1);
-      const int64_t left = i > reach ? i - reach : 0,
-                    right = i + reach < width ? i + reach : width - 1;
-      const int64_t up = j > reach ? j - reach : 0,
-                    down = j + reach < height ? j + reach : height - 1;
-      const double across = ((double)mean[j * width + right] - (double)mean[j * width + left]) /
-                            (double)(right > left ? right - left : 1);
-      const double along = ((double)mean[down * width + i] - (double)mean[up * width + i]) /
-                           (double)(down > up ? down - up : 1);
-      even[p] = need > 0 ? (float)(ink / line_share(side * hypot(across, along) / ink)) : 0;
-    }
-  }
-}
-
 /* The factor for the ink `mean` with which the pieces have the area `wanted` per pixel. */
 static double multiple_of_ink(const need_table *t, const float *mean, size_t pixels,
                               double wanted) {
@@ -243,18 +218,13 @@ static double multiple_of_ink(const need_table *t, const float *mean, size_t pix
   return low;
 }
 
-/* Multiplies the density by the square of cvtm_ink_needed / ink. even: scratch, as long as
- * `mean`. */
-static void add_overlaps(cvtm_domain domain, const float *mean, double count, const cvtm_ink *ink,
-                         float *even, float *rho) {
+/* Multiplies the density by the square of cvtm_ink_needed / ink. even: the ink `mean` or, for a
+ * line, that of a line through as many regular cells. */
+static void add_overlaps(cvtm_domain domain, const float *mean, const float *even, double count,
+                         const cvtm_ink *ink, float *rho) {
   const size_t pixels = (size_t)domain.width * (size_t)domain.height;
   need_table t;
   fill_table(ink->kind, &t);
-  double needed = 0;
-  for (size_t p = 0; p < pixels; ++p) needed += look_up(&t, (double)mean[p]);
-  const double area = ink->area > 0 ? ink->area : needed / count;
-  memcpy(even, mean, pixels * sizeof *even);
-  if (ink->kind == CVTM_INK_LINE) divide_by_share(domain, &t, mean, area, even);
   const double multiple =
       ink->area > 0 ? multiple_of_ink(&t, even, pixels, count * ink->area / (double)pixels) : 1;
 #pragma omp parallel for schedule(static)
@@ -270,9 +240,11 @@ typedef struct means {
   cvtm_scratch memory;
   summed sums;
   float *root, *once, *twice;
+  float *fine, *even; /* NULL: not for a line */
 } means;
 
-static cvtm_status allocate_means(cvtm_domain domain, means *m, cvtm_error *error) {
+static cvtm_status allocate_means(cvtm_domain domain, const cvtm_ink *ink, means *m,
+                                  cvtm_error *error) {
   const size_t pixels = (size_t)domain.width * (size_t)domain.height;
   const size_t corners = ((size_t)domain.width + 1) * ((size_t)domain.height + 1);
   m->memory = (cvtm_scratch){0};
@@ -280,6 +252,11 @@ static cvtm_status allocate_means(cvtm_domain domain, means *m, cvtm_error *erro
   m->root = cvtm_scratch_take(&m->memory, pixels, sizeof *m->root);
   m->once = cvtm_scratch_take(&m->memory, pixels, sizeof *m->once);
   m->twice = cvtm_scratch_take(&m->memory, pixels, sizeof *m->twice);
+  m->fine = m->even = NULL;
+  if (ink != NULL && ink->kind == CVTM_INK_LINE) {
+    m->fine = cvtm_scratch_take(&m->memory, pixels, sizeof *m->fine);
+    m->even = cvtm_scratch_take(&m->memory, pixels, sizeof *m->even);
+  }
   if (!m->memory.failed) return CVTM_OK;
   cvtm_scratch_free(&m->memory);
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for means of the density");
@@ -292,9 +269,45 @@ static int has_few_pixels(cvtm_domain domain, double count) {
 /* Returns the mean ink over a cell, or `ink` itself if a cell has few pixels. */
 static const float *mean_ink(const means *m, double count, const float *ink) {
   if (has_few_pixels(m->sums.domain, count)) return ink;
-  take_means(&m->sums, count, ink, NULL, m->once);
-  take_means(&m->sums, count, m->once, m->once, m->twice);
+  const windows cell = {.count = count, .side = squares};
+  take_means(&m->sums, cell, ink, NULL, m->once);
+  take_means(&m->sums, cell, m->once, m->once, m->twice);
   return m->twice;
+}
+
+/* The length of a tour, divided by the length through as many regular cells. spread: the standard
+ * deviation of the ink around a cell, divided by its mean. Cells are irregular where the ink
+ * changes from cell to cell, and a tour through irregular points is shorter; that through random
+ * points has two thirds of the length. Even a small change breaks the rows of cells. The constants
+ * are fitted to simulated plots of 12 photographs at 8,000, 20,000 and 50,000 points. They are
+ * smaller than those of the length alone, since irregular cells are also smaller than even ones. */
+static double line_share(double spread) {
+  const double any = spread / (spread + 0.02);
+  return 1 / (1 + 0.046 * any + fmin(0.1 * spread + 0.4 * spread * spread, 0.29));
+}
+
+/* Returns mean / line_share: the ink of a line through as many regular cells. mean: the mean of
+ * `ink` over a cell. Half a cell averages out what is finer, and the weights of the spread fall to
+ * zero at 2.6 cells. */
+static const float *even_ink(const means *m, double count, const float *ink, const float *mean) {
+  const size_t pixels = (size_t)m->sums.domain.width * (size_t)m->sums.domain.height;
+  windows w = {.count = count, .side = 0.5};
+  for (size_t p = 0; p < pixels; ++p) w.total += (double)mean[p];
+  if (m->even == NULL || !(w.total > 0)) return mean;
+  take_means(&m->sums, w, ink, mean, m->fine);
+  w.side = 2.6;
+  take_means(&m->sums, w, m->fine, mean, m->even);
+  take_means(&m->sums, w, m->even, mean, m->even);
+  for (size_t p = 0; p < pixels; ++p) m->fine[p] *= m->fine[p];
+  take_means(&m->sums, w, m->fine, mean, m->fine);
+  take_means(&m->sums, w, m->fine, mean, m->fine);
+#pragma omp parallel for schedule(static)
+  for (size_t p = 0; p < pixels; ++p) {
+    const double around = (double)m->even[p], square = around * around;
+    const double variance = fmax((double)m->fine[p] - square, 0);
+    m->even[p] = (float)((double)mean[p] / line_share(square > 0 ? sqrt(variance / square) : 0));
+  }
+  return m->even;
 }
 
 cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, const cvtm_ink *ink,
@@ -302,11 +315,11 @@ cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, const c
   const size_t pixels = (size_t)domain.width * (size_t)domain.height;
   means m;
   if (has_few_pixels(domain, count) && ink == NULL) return CVTM_OK;
-  CVTM_TRY(allocate_means(domain, &m, error));
+  CVTM_TRY(allocate_means(domain, ink, &m, error));
   for (size_t p = 0; p < pixels; ++p) m.root[p] = sqrtf(rho[p]);
   const float *mean = mean_ink(&m, count, m.root);
   for (size_t p = 0; mean != m.root && p < pixels; ++p) rho[p] = m.root[p] * mean[p];
-  if (ink != NULL) add_overlaps(domain, mean, count, ink, m.once, rho);
+  if (ink != NULL) add_overlaps(domain, mean, even_ink(&m, count, m.root, mean), count, ink, rho);
   cvtm_scratch_free(&m.memory);
   return CVTM_OK;
 }
@@ -317,7 +330,7 @@ cvtm_status cvtm_ink_count(cvtm_domain domain, const float *wanted, const cvtm_i
   need_table t;
   means m;
   *count = 0;
-  CVTM_TRY(allocate_means(domain, &m, error));
+  CVTM_TRY(allocate_means(domain, ink, &m, error));
   fill_table(ink->kind, &t);
   for (size_t p = 0; p < pixels; ++p) *count += look_up(&t, (double)wanted[p]) / ink->area;
   const float *mean = *count > 0 ? mean_ink(&m, *count, wanted) : wanted;
@@ -326,11 +339,10 @@ cvtm_status cvtm_ink_count(cvtm_domain domain, const float *wanted, const cvtm_i
     all += (double)wanted[p];
     sum += (double)mean[p];
   }
-  memcpy(m.once, mean, pixels * sizeof *mean);
-  if (ink->kind == CVTM_INK_LINE) divide_by_share(domain, &t, mean, ink->area, m.once);
+  const float *even = even_ink(&m, *count, wanted, mean);
   *count = 0;
   for (size_t p = 0; p < pixels && sum > 0; ++p)
-    *count += look_up(&t, all / sum * (double)m.once[p]) / ink->area;
+    *count += look_up(&t, all / sum * (double)even[p]) / ink->area;
   cvtm_scratch_free(&m.memory);
   return CVTM_OK;
 }

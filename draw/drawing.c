@@ -104,13 +104,19 @@ static int64_t touch_points(double radius, double pen) {
   return turns == 0 ? 1 : (int64_t)(turns + 1) * chords_of(radius, pen) + 1;
 }
 
+/* The distance of the outermost corners from the centre. They lie slightly outside the circle of
+ * the pen, so that the area is right. */
+static double corner_distance(double radius, double pen) {
+  if (turns_of(radius, pen) == 0) return 0;
+  return (radius - 0.5 * pen) * (1 + 2 / 3. * (1 - cos(CVTM_PI / chords_of(radius, pen))));
+}
+
 /* Adds a spiral from the centre outward, whose turns are at most one width of the pen apart, then a
- * circle. The corners lie slightly outside the circle, so that the area is right. */
+ * circle. */
 static int64_t add_touch(const double *mm, double radius, double pen, double *points) {
   const int64_t count = touch_points(radius, pen);
   const int turns = turns_of(radius, pen), chords = count > 1 ? chords_of(radius, pen) : 1;
-  const double way = radius - 0.5 * pen;
-  const double last = way * (1 + 2 / 3. * (1 - cos(CVTM_PI / chords)));
+  const double last = corner_distance(radius, pen);
   for (int64_t k = 0; k < count; ++k) {
     const double turn = (double)k / chords, share = turns > 0 ? fmin(turn / turns, 1) : 0;
     points[2 * k] = mm[0] + last * share * cos(2 * CVTM_PI * turn);
@@ -135,7 +141,7 @@ cvtm_status cvtm_drawing_of_touches(const cvtm_page *page, const double *points,
     double mm[2];
     place_point(page, points + 2 * i, mm);
     if (!is_inside(page, mm)) continue;
-    keep_inside(page, r, mm);
+    keep_inside(page, corner_distance(r, width) + 0.5 * width, mm);
     drawing->start[dots++] = made;
     made += add_touch(mm, r, width, drawing->points + 2 * made);
   }

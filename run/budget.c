@@ -194,17 +194,25 @@ static cvtm_status shrink_to_cells(budget *b, cvtm_domain domain, const float *l
   return keep_local(b, b->local, error);
 }
 
-/* A line is shorter where the tone changes from cell to cell, which the distribution of levels does
- * not show. So gamma is corrected by the number of points that the cells need. */
-static cvtm_status correct_gamma(budget *b, tones *t, cvtm_error *error) {
-  enum { ROUNDS = 3 };
-  const double cell = b->area / (double)b->cells;
-  const cvtm_ink piece = {b->piece.kind, b->piece.area / cell};
-  const cvtm_domain domain = {b->width, b->height, 0};
+/* A line is shorter where the tone varies around a point, which the distribution of levels does not
+ * show. So gamma is corrected by the number of points that the picture needs. */
+static cvtm_status correct_gamma(budget *b, cvtm_domain domain, const float *light, tones *t,
+                                 cvtm_error *error) {
+  enum { ROUNDS = 3, PARTS = 3 }; /* squares have a third of the spacing */
+  const double spacing = sqrt(b->area / (double)b->options->points);
+  const int side = (int)fmax(floor(spacing / PARTS), 1);
+  const cvtm_domain fine = {(domain.width + side - 1) / side, (domain.height + side - 1) / side, 0};
+  const int64_t squares = (int64_t)fine.width * fine.height;
+  const cvtm_ink piece = {b->piece.kind, b->piece.area * (double)squares / b->area};
+  float *level = cvtm_scratch_take(&b->memory, (size_t)squares, sizeof *level);
+  float *tone = cvtm_scratch_take(&b->memory, (size_t)squares, sizeof *tone);
   double ink = b->ink, count;
+  if (b->memory.failed) return cvtm_no_memory(error, "the tones of a drawing");
+  cvtm_plane_shrink(light, domain.width, domain.height, side, level);
+  for (int64_t k = 0; k < squares; ++k) level[k] = (float)level_of((double)level[k]);
   for (int round = 0; round < ROUNDS; ++round) {
-    for (int64_t k = 0; k < b->cells; ++k) b->drawn[k] = (float)tone_of(b, t, (double)b->level[k]);
-    CVTM_TRY(cvtm_ink_count(domain, b->drawn, &piece, &count, error));
+    for (int64_t k = 0; k < squares; ++k) tone[k] = (float)tone_of(b, t, (double)level[k]);
+    CVTM_TRY(cvtm_ink_count(fine, tone, &piece, &count, error));
     ink *= (double)b->options->points / count;
     if (!find_gamma(b, ink, t)) break;
   }
@@ -278,7 +286,7 @@ static cvtm_status choose(budget *b, cvtm_domain domain, const float *light, flo
     run_preview_limit(o);
   }
   if (status == CVTM_OK && best.score >= 0 && b->piece.kind == CVTM_INK_LINE && b->pens == 0)
-    status = correct_gamma(b, &best, error);
+    status = correct_gamma(b, domain, light, &best, error);
   cvtm_scratch_free(&b->memory);
   if (status != CVTM_OK || best.score < 0) return status;
   o->black = best.black;

@@ -278,6 +278,30 @@ def test_a_line_has_the_tone_of_the_picture(cvtmesh, more):
     assert seen["tone"]["ink"] == pytest.approx(tone["ink"], rel=0.01)  # but for the last edge
 
 
+def test_a_line_has_the_ink_of_textures(cvtmesh):
+    """Halves of equal ink, even and in squares: a tour through irregular points is shorter."""
+    tone = np.full((180, 270), 0.3)
+    tone[:, 135:] = 0.12 + 0.36 * np.kron(np.random.default_rng(3).random((45, 34)) < 0.5, np.ones((4, 4)))[:, :135]
+    levels = 1.055 * (1 - tone) ** (1 / 2.4) - 0.055
+    cvtmesh.file("halves.pgm", pgm_bytes((255 * levels).round().astype(np.uint8)))
+    cvtmesh.call("run", "halves.pgm", "--pen", "1.5px", "--svg", "path", "-o", "a.svg")
+    ((_, width, (line,)),) = read_layers(cvtmesh.path("a.svg"))
+    steps = np.linspace(0, 1, 9)[:-1, None, None]
+    drawn = plotted([((1 - steps) * line[:-1] + steps * line[1:]).reshape(-1, 2)], width, tone.shape)
+    even, squares = (drawn[:, half].mean() / tone[:, half].mean() for half in (np.s_[10:123], np.s_[147:260]))
+    assert squares == pytest.approx(even, rel=0.05)
+
+
+def test_spirals_stay_out_of_the_margins(cvtmesh):
+    cvtmesh.file("dark.pgm", pgm_bytes(np.full((30, 40), 90, np.uint8)))
+    cvtmesh.call("run", "dark.pgm", "-n", 200, *FEW, "--page", "A5,landscape,fill", "--margin", 20,
+                 "--pen", 0.5, "--dot-size", "0.5,14", "-o", "a.svg")
+    ((_, width, strokes),) = read_layers(cvtmesh.path("a.svg"))
+    points = np.concatenate(strokes)
+    for side in (points.min(0), np.array([210, 148]) - points.max(0)):
+        assert (side - width / 2 > 20 - 1e-3).all() and (side - width / 2 < 20.5).any()
+
+
 def test_touches_form_no_rows(cvtmesh):
     """Even grey: the share of sites with six neighbours, which a lattice has nearly everywhere."""
     cvtmesh.file("even.pgm", pgm_bytes(np.full((100, 140), 120, np.uint8)))
