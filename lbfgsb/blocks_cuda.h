@@ -427,6 +427,17 @@ static __device__ void signal_loop(const cvtm_lbfgsb_state *state, const cvtm_lb
   if (claimed) cudaGraphSetConditional(handle, more ? 1u : 0u);
 }
 
+/* Phases of iteration.h that are a single pass of an executor. */
+template <typename executor>
+static __device__ void test_trial_point(executor on) {
+  pass_test(on);
+}
+
+template <typename executor>
+static __device__ void move_trial_point(executor on) {
+  pass_trial(on);
+}
+
 /* The rows of a thread in a pass are first_index, first_index + index_stride, .. */
 static __device__ int64_t first_index(block_group on) {
   return on.block * static_cast<int64_t>(blockDim.x) + threadIdx.x;

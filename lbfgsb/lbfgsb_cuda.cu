@@ -45,7 +45,7 @@ static __device__ void test_speculatively(executor on) {
 }
 
 template <typename executor>
-static __device__ void test_trial_point(executor on) {
+static __device__ void pass_test(executor on) {
   shared_memory *shared = block_memory();
   if (cvtm_lbfgsb_may_speculate(&shared->state)) {
     test_speculatively(on);
@@ -99,11 +99,6 @@ static __device__ void truncate_direction(executor on) {
   sync_blocks(on); /* until all blocks have read the sums of the first pass B */
   pass_b(on, 0);
   decide_in_every_block(on, [&] { cvtm_lbfgsb_decide_fallback(&shared->state, shared->reduced); });
-}
-
-template <typename executor>
-static __device__ void move_trial_point(executor on) {
-  pass_trial(on);
 }
 
 /* --- kernels ---------------------------------------------------------------------------------- */

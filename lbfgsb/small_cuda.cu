@@ -257,8 +257,8 @@ static __device__ int small_request(const cvtm_lbfgsb_arrays &all) {
   return *static_cast<const volatile int *>(&all.requests->stop);
 }
 
-template <typename executor>
-static __device__ void test_trial_point(executor on) {
+template <int LANES>
+static __device__ void pass_test(const lane_group<LANES> &on) {
   row_sums sums;
   if (on.has_row()) cvtm_lbfgsb_search_row(&on.all, on.at(), sums.value);
   const double slope = on.sum(sums.value[CVTM_SUM_SLOPE]);
@@ -329,8 +329,8 @@ static __device__ void truncate_direction(executor on) {
   on.decide([&] { cvtm_lbfgsb_decide_fallback(on.state, sums.value); });
 }
 
-template <typename executor>
-static __device__ void move_trial_point(executor on) {
+template <int LANES>
+static __device__ void pass_trial(const lane_group<LANES> &on) {
   if (on.has_row()) cvtm_lbfgsb_move_row(&on.all, on.at(), on.state->step);
 }
 
