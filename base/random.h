@@ -55,7 +55,7 @@ CVTM_HD double cvtm_random_uniform(uint64_t seed, uint64_t stream, uint64_t coun
 
 /* (cos, sin) of the angle 2 pi turn, 0 <= turn <= 1, with an error of about 1e-16. Only sums,
  * products and quotients are used, so the bits are the same with every C library and on every
- * device; otherwise sites that differ in their last bits would end at different places. */
+ * device; if the starts differed in their last bits, descents would end at different sites. */
 CVTM_HD void cvtm_random_direction(double turn, double direction[2]) {
   const int quarter = (int)(4 * turn + 0.5);
   const double x = 6.283185307179586 * (turn - 0.25 * quarter), square = x * x;

@@ -148,7 +148,7 @@ typedef enum cvtm_cvt_effort {
 const double *cvtm_cvt_current_sites(const cvtm_cvt *cvt);
 
 /* Saves and restores the state of cvtm_cvt_solve as bytes. A run that was killed can continue from
- * the last state, and ends with the bits of an uninterrupted run. */
+ * the last state, and its result then equals that of an uninterrupted run bit for bit. */
 typedef struct cvtm_cvt_checkpoint {
   double seconds; /* least time between two calls of `save`; 0: saves as often as possible */
   /* Called on the host to store the bytes, which are valid only during the call; an error ends the

@@ -79,9 +79,9 @@ cvtm_status cvtm_subdomain_divide(cvtm_subdomain *subdomain, int64_t count, int6
  * cvtm_subdomain_moments returns the moments. */
 cvtm_status cvtm_subdomain_evaluate(cvtm_subdomain *subdomain, const double *sites);
 cvtm_cell_moments *cvtm_subdomain_moments(const cvtm_subdomain *subdomain);
-/* Computes from the moments sums[2 b] = the energy of own block b, sums[2 b + 1] = the largest
- * distance of a site of the block to its centroid, where the first `fixed` of all sites do not
- * count; and, unless it is NULL, the gradient (2 * own). */
+/* From the moments, sets sums[2 b] to the energy of own block b, and sums[2 b + 1] to the largest
+ * distance of a movable site of the block to its centroid (the first `fixed` of all sites do not
+ * move). Also sets gradient (2 * own), unless it is NULL. */
 cvtm_status cvtm_subdomain_finish(cvtm_subdomain *subdomain, int64_t fixed, double *sums,
                                   double *gradient);
 /* Collective: calls cvtm_subdomain_finish, and sets value[0] = the energy and value[1] = the

@@ -82,7 +82,8 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* Each thread block sums `piece` sites. */
+/* Each thread block finds the energy and the largest distance of at most `piece` sites, and sets
+ * their gradient if it is wanted. */
 __global__ void __launch_bounds__(THREADS) piece_kernel(cvtm_subdomain_sums s, int64_t piece) {
   const int64_t first = static_cast<int64_t>(blockIdx.x) * piece;
   const int64_t end = first + piece < s.own ? first + piece : s.own;

@@ -1,4 +1,5 @@
-/* Evaluations on one device, and evaluations of given sites: energy, gradient and moments. */
+/* The evaluator of one device, which descents call, and the functions that evaluate sites given by
+ * the caller: energy, gradient and moments. */
 #include "base/primitives.h"
 #include "base/select.h"
 #include "cvt/descent.h"

@@ -49,7 +49,7 @@ struct cvtm_cvt {
   void *state;         /* data of the functions of the table */
   int tree_clipping;   /* for tests and benchmarks: nonzero: all cells are made by tree clipping */
   cvtm_lbfgsb *solver; /* solver of the last descent, kept for the next descent; or NULL */
-  /* The numbers of all and of fixed sites for which the solver has bounds; count 0: no bounds. */
+  /* The counts of all and of fixed sites for which the solver has bounds; count 0: no bounds. */
   int64_t solver_count, solver_fixed;
   int solver_history;
   int solver_runs; /* nonzero: the current sites are those of the running solver */
@@ -64,7 +64,7 @@ struct cvtm_cvt {
   /* Sets keys[p] = labels[p] and pixels[p] = p for all pixels. */                              \
   X(pixel_keys, (cvtm_cvt * cvt), cvt->device, (int64_t)cvt->domain.width * cvt->domain.height, \
     cvtm_cvt_set_pixel_key, cvt->labels, cvt->keys, cvt->pixels)                                \
-  /* Moves the sites with numbers >= fixed to their centroids. */                               \
+  /* Moves the sites with indices >= fixed to their centroids. */                               \
   X(lloyd,                                                                                      \
     (cvtm_cvt * cvt, const cvtm_cell_moments *moments, int64_t count, int64_t fixed,            \
      double *sites),                                                                            \

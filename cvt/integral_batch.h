@@ -73,7 +73,7 @@ typedef struct cvtm_batch {
   cvtm_batch_edges x0, y0, x1, y1;
   cvtm_batch_edges sx, sy, y_bottom;
   cvtm_batch_edges column, row;   /* grid lines to the right of and below the first pixel */
-  cvtm_batch_edges columns, rows; /* numbers of such grid lines that the edge crosses */
+  cvtm_batch_edges columns, rows; /* counts of such grid lines that the edge crosses */
   /* wide: 0 for a polygon in at most two columns, else 1. inner: x of the common inner line of a
    * polygon in at most two columns, mirrored like the edge, else 0. */
   cvtm_batch_edges wide, inner;
@@ -84,7 +84,7 @@ typedef struct cvtm_batch {
   cvtm_batch_edges mass, x, y, second;
   cvtm_batch_edges mean, moment; /* set by cvtm_batch_integrate_with_means alone */
   int32_t upper[CVTM_BATCH_EDGES],
-      lower[CVTM_BATCH_EDGES]; /* numbers of the corners in the polygon */
+      lower[CVTM_BATCH_EDGES]; /* indices of the corners in the polygon */
   int64_t pixel[CVTM_BATCH_EDGES]
       __attribute__((aligned(32))); /* index of the first pixel in the density */
   int64_t row_index[CVTM_BATCH_EDGES]
@@ -231,7 +231,7 @@ CVTM_INLINE void cvtm_batch_slope(const cvtm_batch_lanes *a, const cvtm_batch_la
 /* The walk of each lane down an edge: the current point, and the grid lines still to cross. */
 typedef struct cvtm_batch_walk {
   /* (x, y): the current point; column, row: the next grid lines to the right and below; columns,
-   * rows: the numbers of such grid lines that are still to be crossed. */
+   * rows: the counts of such grid lines that are still to be crossed. */
   cvtm_batch_lanes x, y, column, row, columns, rows;
   cvtm_batch_lanes side; /* the factor of rho: 1 outward, -1 inward, 0 after the end of the edge */
   /* by_column, by_row: set if the segment begins on a line between columns or between rows. */

@@ -29,16 +29,17 @@
 #include "cvt/density_row.h"
 
 /* Defines types and functions for one segment (`lanes` is double) or for several segments (`lanes`
- * is a vector of doubles). Vectors are passed by address, since their passing by value depends on
- * the processor.
+ * is a vector of doubles). Vectors are passed by address, since how they are passed by value
+ * depends on the processor.
  *
  * prefix_sums        Multiples of the moments of a cell: 2 mass, 24 x, 12 y, 24 second.
  * prefix_part        The integrals of 1, x, x^2, y and y^2 over a part of a pixel, times 2, 24, 24,
  *                    12 and 24. x is relative to the inner line.
  * prefix_set_strip   Sets a part to the area between the inner line and the segment from (xa, ya)
  *                    to (xb, yb).
- * prefix_add_column  Adds a part of the pixel with the given height. sum_y: twice the y of its
- *                    centre; twelve: 12 if the pixel is to the right of the inner line, else -12.
+ * prefix_add_column  Adds a part that is as wide as the pixel, with the given height. sum_y: twice
+ *                    the y of the centre of this part; twelve: 12 if the pixel is to the right of
+ *                    the inner line, else -12.
  * prefix_add_part    Adds a part times the density to the sums. inner: x of the inner line; rho_x:
  *                    rho, or -rho where x is mirrored. */
 #define CVTM_DEFINE_PIXEL_INTEGRALS(prefix, lanes)                                        \

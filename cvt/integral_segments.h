@@ -100,7 +100,7 @@ CVTM_HD void cvtm_segments_measure(cvtm_segments *polygon) {
 
 /* Sets the ends of the edges of a chain (0: left, 1: right), and for each edge the number of
  * segments of the chain before the edge. Until cvtm_segments_set_edge, edge->minor and edge->flags
- * hold the numbers of columns and rows from the upper to the lower end. Returns the number of
+ * hold the differences in column and row from the upper to the lower end. Returns the number of
  * segments of the chain. */
 CVTM_HD int32_t cvtm_segments_chain(const cvtm_segments *polygon, int chain) {
   const int32_t n = polygon->count, s = polygon->stride,
@@ -145,7 +145,7 @@ CVTM_HD void cvtm_segments_set_edge(const cvtm_segments *polygon, int32_t e,
   const int32_t columns = mirrored ? -edge->minor : edge->minor, rows = edge->flags;
   edge->x0 = cvtm_segments_flip(edge->x0, sign);
   edge->x1 = cvtm_segments_flip(edge->x1, sign);
-  edge->pixel.column ^= -mirrored; /* -1 - column */
+  edge->pixel.column ^= -mirrored; /* if mirrored, -1 - column */
   const double dx = edge->x1 - edge->x0, dy = edge->y1 - edge->y0;
   const double width = fabs(dx), height = fabs(dy);
   const double huge = 1125899906842624.0; /* 2^50 */

@@ -118,8 +118,8 @@ static void place_on_torus(cvtm_domain domain, const cvtm_lattice *l, int64_t co
   }
 }
 
-/* The height of a row is proportional to its number of sites, where the half spacings at both ends
- * of a shorter row count as one site. */
+/* The height of a row is proportional to its number of sites. A shorter row counts as having one
+ * more site, since at each end it has an additional half spacing. */
 static void place_in_rectangle(cvtm_domain domain, const cvtm_lattice *l, int64_t count,
                                double *sites) {
   const double width = l->columns ? domain.height : domain.width;

@@ -139,7 +139,7 @@ cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, i
   return updates->fill_up(device, before, from, to, cvt->sites);
 }
 
-enum { CELLS_OF_THREAD = 1000 /* least number of cells per thread */ };
+enum { CELLS_OF_THREAD = 1000 /* one more thread for each 1000 cells */ };
 
 cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coarse,
                             int64_t coarse_count, double *fine, int64_t count, cvtm_error *error) {

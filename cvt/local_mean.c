@@ -218,8 +218,7 @@ static double multiple_of_ink(const need_table *t, const float *mean, size_t pix
   return low;
 }
 
-/* Multiplies the density by the square of cvtm_ink_needed / ink. even: the ink `mean` or, for a
- * line, that of a line through as many regular cells. */
+/* Multiplies the density by the square of cvtm_ink_needed / ink. even: the result of even_ink. */
 static void add_overlaps(cvtm_domain domain, const float *mean, const float *even, double count,
                          const cvtm_ink *ink, float *rho) {
   const size_t pixels = (size_t)domain.width * (size_t)domain.height;
@@ -286,9 +285,10 @@ static double line_share(double spread) {
   return 1 / (1 + 0.046 * any + fmin(0.1 * spread + 0.4 * spread * spread, 0.29));
 }
 
-/* Returns mean / line_share: the ink of a line through as many regular cells. mean: the mean of
- * `ink` over a cell. Half a cell averages out what is finer, and the weights of the spread fall to
- * zero at 2.6 cells. */
+/* Returns mean / line_share: the ink of the line if it ran through the same number of regular
+ * cells; 0 where there is no ink. Returns `mean` if no line is drawn. mean: the mean of `ink` over
+ * a cell. Half a cell averages out what is finer, and the weights of the spread fall to zero at 2.6
+ * cells. */
 static const float *even_ink(const means *m, double count, const float *ink, const float *mean) {
   const size_t pixels = (size_t)m->sums.domain.width * (size_t)m->sums.domain.height;
   windows w = {.count = count, .side = 0.5};

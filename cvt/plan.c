@@ -171,7 +171,8 @@ cvtm_status cvtm_cvt_create_borrowed(cvtm_device *device, cvtm_domain domain, co
   cvtm_status status = create_scanned(device, domain, density, capacity, &cvt);
   if (status == CVTM_OK)
     status = on_device
-                 ? share_density(cvt, (float *)(uintptr_t)on_device) /* rank 0 only reads it */
+                 ? share_density(
+                       cvt, (float *)(uintptr_t)on_device) /* only rank 0 is here, and only reads */
                  : copy_density(cvt, density);
   if (status != CVTM_OK) {
     cvtm_cvt_destroy(cvt);

@@ -206,7 +206,7 @@ CVTM_HD int32_t cvtm_pull_next_sharer(const cvtm_pull_near *near, const cvtm_pul
   }
 }
 
-/* Returns the number of sites of the walk. *sum = the sum of their numbers in `near`. */
+/* Returns the number of sites of the walk. *sum = the sum of their indices in `near`. */
 CVTM_HD int32_t cvtm_pull_count_sharers(const cvtm_pull_part *part, int32_t pixel,
                                         const cvtm_pull_pixel *p, int32_t *sum) {
   cvtm_pull_walk walk = cvtm_pull_begin_walk(part, pixel, p);

@@ -101,7 +101,7 @@ typedef struct tile {
 enum {
   TILE_ORDER = 7,
   SQUARE_ORDER = 3,
-  TILES_OF_THREAD = 32 /* least number of tiles per thread */
+  TILES_OF_THREAD = 32 /* one more thread for each 32 tiles */
 };
 _Static_assert(CVTM_DENSITY_SQUARE == 1 << SQUARE_ORDER,
                "the curve fills one square after the other");

@@ -44,7 +44,8 @@ typedef struct cvtm_sphere_result {
   double energy;      /* integral of density times squared chord; density: width^-4, or 1 */
   int64_t iterations; /* iterations of L-BFGS-B on all sites */
   int64_t evaluations;
-  int even; /* nonzero: the sites started from an icosahedral grid, for constant widths */
+  int even; /* nonzero: the width is constant, and the sites started from an icosahedral
+               grid */
   double seconds;
   CVTM_RESERVED(8);
 } cvtm_sphere_result;

@@ -262,8 +262,8 @@ static cvtm_status spread_values(const cvtm_mesh *mesh, int width, int height, d
       low[0], high[0], low[1], high[1], width, height);
 }
 
-/* Interpolates the values at the vertices linearly at the centres of width * height pixels. A pixel
- * outside the mesh gets the value of a nearby pixel. */
+/* Sets each pixel to the value at its centre, by linear interpolation of the values at the
+ * vertices. A pixel whose centre is outside the mesh gets the value of a nearby pixel. */
 static cvtm_status draw_values(const cvtm_mesh *mesh, const double *values, int width, int height,
                                double *pixel, cvtm_error *error) {
   for (int64_t p = 0; p < (int64_t)width * height; ++p) pixel[p] = NAN;

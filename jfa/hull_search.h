@@ -12,7 +12,7 @@ enum {
   CVTM_HULL_SIDES = 10,       /* sides of a cell, at most */
   CVTM_HULL_PADDED = 12,      /* CVTM_HULL_SIDES rounded up to full vectors */
   CVTM_HULL_MAX_ROUNDS = 8,   /* rounds of gathering, at most */
-  CVTM_HULL_SCRATCH = 32,     /* numbers in cvtm_hull.scratch */
+  CVTM_HULL_SCRATCH = 32,     /* length of cvtm_hull.scratch */
   CVTM_HULL_MAX_SCAN = 256,   /* sites that a lane tests in a round, at most */
   CVTM_HULL_ROUND_TESTS = 16, /* the cost of a round, in tests of a site */
   CVTM_HULL_FIRST_MIRROR = -4 /* mirror images of the site have the slots -4 .. -1 */
@@ -181,7 +181,7 @@ CVTM_HD int32_t cvtm_hull_next_site(const cvtm_hull_search *s, const cvtm_hull *
   return walk->next++;
 }
 
-/* Gathers sites, and adds those that can cut the cell to the hull. Returns 1 if a coincident site
+/* Gathers sites, and adds to the hull those that can cut the cell. Returns 1 if a coincident site
  * owns the cell. The position of the next site is loaded before the current position is used. */
 CVTM_INLINE int cvtm_hull_gather(const cvtm_hull_search *s, int wanted, const cvtm_cell *cell,
                                  cvtm_hull *hull) {

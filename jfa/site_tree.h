@@ -32,7 +32,7 @@ enum {
 typedef struct cvtm_site_tree_view {
   int64_t count;          /* sites */
   int64_t leaf_count;     /* a power of two, at least 1 */
-  const double *position; /* 2 * count: x, y by slot, wrapped into a periodic domain */
+  const double *position; /* 2 * count: x, y by slot; wrapped into the domain if it is periodic */
   const int32_t *index;   /* count: the caller's index by slot, ascending where codes are equal */
   const double *box;      /* 4 per node: xmin, ymin, xmax, ymax; an empty node has xmin > xmax */
   const int32_t *start;   /* 4^levels + 1: bin b has the slots start[b] .. start[b + 1] - 1 */

@@ -138,8 +138,8 @@ static __device__ int32_t count_off(int32_t *bin_count, int32_t bin) {
   return __shfl_sync(peers, count, leader) - __popc(peers & ((1u << lane) - 1));
 }
 
-/* Sorts each bin by code, then index. The sites of a crowded bin get the slots of the bin in any
- * order, and negative spacings. Resets counts and chains for the next sort. */
+/* Sorts each bin that is not crowded by code, then index. The sites of a crowded bin get the slots
+ * of the bin in any order, and negative spacings. Resets counts and chains for the next sort. */
 static __global__ void order_kernel(cvtm_site_tree_arrays tree, int64_t tiles,
                                     const double *sites) {
   for (int64_t k = cvtm_first_thread(); k < tiles; k += cvtm_thread_count()) tree.tile_count[k] = 0;

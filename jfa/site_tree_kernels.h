@@ -8,7 +8,7 @@ CVTM_C_BEGIN
 
 enum { CVTM_TREE_TILE = 2048 /* bins that a block of CUDA threads counts together */ };
 
-/* A tree's device memory, its domain, and the numbers of the last sort. */
+/* A tree's device memory, its domain, and the counts of the last sort. */
 typedef struct cvtm_site_tree_arrays {
   cvtm_domain domain;
   int64_t count, leaf_count;

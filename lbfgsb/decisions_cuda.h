@@ -1,5 +1,5 @@
 /* For lbfgsb_cuda.cu only: the decisions of block 0 between two passes, and the exact Cauchy point,
- * a window of breakpoints at a time.
+ * one window of breakpoints (window_start, window_end] at a time.
  *
  * If a history has at most SYSTEM_PAIRS pairs, one warp solves the subspace problem and another
  * warp computes the curvature. Each eliminates in a symmetric matrix. No interchanges are needed,
@@ -402,7 +402,7 @@ static __device__ void sort_stage(double *t, int64_t *rows, int64_t count, int64
   }
 }
 
-/* The sorted breakpoints of a window and their rows, for cvtm_lbfgsb_walk_window by one warp. */
+/* The sorted breakpoints of the window and their rows, for cvtm_lbfgsb_walk_window by one warp. */
 struct sorted_window {
   const double *t;
   const int64_t *rows;

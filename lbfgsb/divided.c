@@ -310,8 +310,8 @@ const cvtm_lbfgsb_share *cvtm_divided_share(const cvtm_divided *divided) { retur
 
 int64_t cvtm_divided_own_blocks(const cvtm_divided *divided) { return divided->own_blocks; }
 
-/* The numbers about its share that each rank sends: a cvtm_lbfgsb_share, and whether the rank has
- * memory for it. FACTS is their number. */
+/* What each rank sends about its share: a cvtm_lbfgsb_share, and whether the rank has memory for
+ * it. FACTS is the number of these values. */
 enum { FIRST, COUNT, TOTAL, FITS, FACTS };
 
 static cvtm_status check_shares(cvtm_device *device, const double *facts, int ranks) {

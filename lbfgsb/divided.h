@@ -10,8 +10,8 @@
 CVTM_C_BEGIN
 
 /* A pass, and the layout of the record of a block: the entries; f[0..1] of the block; and, if
- * has_row, the scaled row of W and g with the smallest positive breakpoint (the 2m columns of Y and
- * S, then g). */
+ * has_row, the row with the smallest positive breakpoint: 2m entries of W = [Y S], then g_i of the
+ * scaled variable. */
 typedef struct cvtm_divided_pass {
   cvtm_lbfgsb_pass pass;
   int entries, has_row, stride; /* stride: number of doubles in a record */
@@ -45,8 +45,9 @@ typedef struct cvtm_divided_table {
   /* Writes the rows that a speculative pass A has not stored, unless a following pass B does so.
    * NULL: no pass is speculative. */
   cvtm_status (*commit)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays);
-  /* Reads the rows of W and g to w[r * (2m + 1) ..] on the host, for at most CVTM_DIVIDED_BATCH
-   * rows, listed in device memory. Waits for the device. */
+  /* For r < count (at most CVTM_DIVIDED_BATCH), sets w[r * (2m + 1) ..] to row rows[r]: the 2m
+   * entries of W, then g_i of the scaled variable. `rows` is in device memory, w on the host. Waits
+   * for the device. */
   cvtm_status (*read_rows)(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
                            const int32_t *rows, int count, double *w);
 } cvtm_divided_table;

@@ -7,13 +7,15 @@
 #include "lbfgsb/lbfgsb_state.h"
 #include "lbfgsb/rows.h"
 
-/* The breakpoints of a window in the order of (t, row), and the position of next_breakpoint.
- * panels.c and divided.c read them in batches. */
+/* Where next_breakpoint stands in the breakpoints of the window (window_start, window_end], which
+ * it takes in the order of (t, row). panels.c and divided.c read the breakpoints and their rows in
+ * batches; lbfgsb_cpu.c keeps the breakpoints in a heap. */
 typedef struct host_window {
-  int64_t count;     /* number of breakpoints of this process; in lbfgsb_cpu.c: in the heap */
-  int64_t first;     /* index of the first breakpoint of the batch */
-  int next;          /* index in the batch */
-  const double *row; /* row of the last breakpoint: the 2m columns of W, then g, scaled */
+  int64_t count; /* number of breakpoints of this process; in lbfgsb_cpu.c: in the heap */
+  int64_t first; /* index of the first breakpoint of the batch */
+  int next;      /* index in the batch */
+  /* Row i of the last breakpoint: 2m entries of W, then g_i of the scaled variable. */
+  const double *row;
   double memory[CVTM_LBFGSB_PAIR + 1];
 } host_window;
 
@@ -32,7 +34,8 @@ static const cvtm_lane_group single_lane = {0, 1};
 
 /* Runs a pass over the rows; result[0 .. entries - 1]: its reductions. */
 static void run_pass(executor on, cvtm_lbfgsb_pass pass, int entries, double *result);
-/* Sets w[0 .. 2m] to the scaled row of W and g with the smallest positive breakpoint. */
+/* Sets w[0 .. 2m - 1] to the row of W that has the smallest positive breakpoint, and w[2m] to g_i
+ * of the scaled variable. */
 static void read_nearest_row(executor on, double *w);
 /* Lists the breakpoints of the window for next_breakpoint. */
 static void list_window(executor on);

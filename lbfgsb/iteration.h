@@ -51,8 +51,9 @@ CVTM_PHASE void test_trial_point(executor on);
  * pass sums projected gradient, t^1, the new columns of W and the products with W. Then
  * cvtm_lbfgsb_coefficients_from_sums finds t^c and q. */
 CVTM_PHASE void find_coefficients(executor on);
-/* Walks through a window of the breakpoints on the projected gradient path. Then finds the exact
- * Cauchy point and the subspace minimiser, or asks for another window. */
+/* Walks past the breakpoints t_i with window_start < t_i <= window_end on the projected gradient
+ * path. Then finds the exact Cauchy point and the subspace minimiser, or asks for another such
+ * window. */
 CVTM_PHASE void walk_breakpoints(executor on);
 /* Called if there are several rows with 0 < t_i <= t^c. Removes them from the sums by a pass over
  * these rows, and solves the subspace problem. */
@@ -72,7 +73,8 @@ CVTM_PHASE void move_trial_point(executor on);
 CVTM_PHASE int is_decider(executor on);
 /* Stores the results of pass A, records the new point, applies the stopping tests. */
 CVTM_PHASE void take_point(executor on);
-/* Adds the products of the new pair to S'S and S'Y, and stores W'g. */
+/* Stores the products of a new pair in S'S, S'Y and, without bounds, Y'Y, and sets theta. Stores
+ * W'g and g'g over the free rows. */
 CVTM_PHASE void update_matrices(executor on);
 /* Computes f'' of the model along the projected gradient. CUDA solves at the same time the subspace
  * problem for a Cauchy point on the first segment of the path. */
@@ -86,7 +88,7 @@ CVTM_PHASE void solve_subspace(executor on, int restricted);
 
 /* Finds the next breakpoint of the window in the order of (t, row). Returns 0 if none is left. */
 CVTM_PHASE int next_breakpoint(executor on, double *t);
-/* Column `column` of W in the row of this breakpoint. Column 2m is the scaled g of the row. */
+/* Column `column` of W in the row of this breakpoint. Column 2m is g_i of the scaled variable. */
 CVTM_PHASE double breakpoint_column(executor on, int column);
 
 /* --- the order -------------------------------------------------------------------------------- */
@@ -112,7 +114,7 @@ CVTM_PHASE void cvtm_lbfgsb_coefficients_from_sums(executor on) {
   if (is_decider(on)) cvtm_lbfgsb_cauchy_and_subspace(on);
 }
 
-/* Walks past the breakpoints of a window while the model decreases. w: a buffer for a row of W. */
+/* Walks past the breakpoints of the window while the model decreases. w: room for a row of W. */
 CVTM_PHASE void cvtm_lbfgsb_walk_window(executor on, cvtm_lane_group lanes, cvtm_lbfgsb_work *work,
                                         cvtm_lbfgsb_walk *walk, double *w) {
   cvtm_lbfgsb_state *state = executor_state(on);

@@ -82,7 +82,7 @@ static void search_part(const cvtm_lbfgsb_arrays *arrays, const double *q, int64
 
 /* The rows of a tile in pass A; 0 beyond the last row. */
 typedef struct tile_rows {
-  _Alignas(32) double s[TILE], y[TILE], g[TILE]; /* g is scaled, and 0 where fixed */
+  _Alignas(32) double s[TILE], y[TILE], g[TILE]; /* g: of the scaled variables; 0 where fixed */
   _Alignas(32) double free[TILE], fixed[TILE];   /* 1 or 0 */
   int any_free, any_fixed;
 } tile_rows;

@@ -3,8 +3,8 @@
 #include "lbfgsb/lbfgsb_private.h"
 #include "lbfgsb/passes_cuda.h"
 
-/* The thread blocks that share a problem in a round. COLUMN_BLOCKS: the number of groups of 8
- * columns of Y. WARPS: the number of warps of a thread block. */
+/* The executor of iteration.h for the thread blocks that share a problem. COLUMN_BLOCKS: the number
+ * of groups of 8 columns of Y. WARPS: the number of warps of a thread block. */
 template <int COLUMN_BLOCKS, int WARPS>
 struct round_executor : block_group {
   explicit __device__ round_executor(block_group on) : block_group(on) {}

@@ -62,7 +62,7 @@ typedef struct cvtm_lbfgsb_state {
                        are not yet written */
   int store_pair;   /* pass A also stores the new pair s and y */
   int needs_direction;   /* a new direction from the current point, without pass A */
-  int needs_breakpoints; /* a window of the breakpoints, for the exact Cauchy point */
+  int needs_breakpoints; /* the breakpoints of the window, for the exact Cauchy point */
   int needs_restriction; /* rows with 0 < t_i <= t^c leave the free set */
   int needs_step;        /* pass B: the direction d */
   int needs_fallback;    /* pass B with the truncated step */
@@ -79,8 +79,8 @@ typedef struct cvtm_lbfgsb_state {
   double gradient_factor;  /* d_i = xc_i + gradient_factor g_i + (W q)_i - x_i */
   double truncation;       /* factor of the truncated subspace step */
 
-  /* The search for the exact Cauchy point, which has reached t = walk_t. The list has the
-   * breakpoints in (window_start, window_end]. */
+  /* The search for the exact Cauchy point, which has reached t = walk_t. The current
+   * window, cvtm_lbfgsb_arrays.breakpoints, has the breakpoints in (window_start, window_end]. */
   double walk_t;
   double walk_dd;     /* d'd on the segment that begins at walk_t */
   double walk_second; /* f'' on the first segment */
@@ -281,7 +281,7 @@ typedef struct cvtm_lbfgsb_arrays {
   double *w;                           /* W = [Y S]; see cvtm_lbfgsb_at */
   const double *lower, *upper, *scale; /* NULL: none */
   double *partial;                     /* [parts][entries]: the reductions of the parts of a pass */
-  int64_t parts, entries;              /* numbers for one problem */
+  int64_t parts, entries;              /* counts for one problem */
   double *sums;                        /* [entries]: result of pass A at the current point */
   double *reduced;                     /* [entries]: result of the latest other pass */
   double *breakpoints;                 /* exact Cauchy point: t_i of the window ... */

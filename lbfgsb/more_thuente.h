@@ -29,7 +29,7 @@ typedef struct cvtm_search {
   double max_step;
   double width, width_before;
   int bracketed;
-  int modified; /* nonzero: stage 1, which uses the auxiliary function psi */
+  int modified; /* nonzero: stage 1, which may use the auxiliary function psi */
 } cvtm_search;
 
 /* Nonzero if value is neither infinite nor NaN. */
@@ -144,8 +144,9 @@ CVTM_HD double cvtm_search_step(cvtm_search *search, double step, double f, doub
   return next;
 }
 
-/* cvtm_search_step for psi(step) = f(step) - f(0) - decrease f'(0) step. Stage 1 uses psi until a
- * step gives a sufficiently low value. tilt: decrease f'(0). */
+/* cvtm_search_step for psi(step) = f(step) - f(0) - decrease f'(0) step. Stage 1 lasts until
+ * a step has a sufficiently low value and a slope >= 0. It uses psi at steps whose value is not
+ * sufficiently low, but not above the best one. tilt: the product decrease * f'(0). */
 CVTM_HD double cvtm_search_modified_step(cvtm_search *search, double step, double f, double slope,
                                          double tilt) {
   search->best_f -= search->best_step * tilt;

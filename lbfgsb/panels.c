@@ -19,8 +19,8 @@ struct cvtm_panels {
   void *block; /* host memory that the device can access */
   size_t bytes;
   double *gram, *wg, *row; /* [2m x 2m], [2m], [CVTM_PANELS_BATCH x (2m + 1)] */
-  double *times;           /* [CVTM_PANELS_BATCH] */
-  int32_t *numbers;        /* [CVTM_PANELS_BATCH] */
+  double *times;           /* [CVTM_PANELS_BATCH]: t_i of a batch of breakpoints */
+  int32_t *numbers;        /* [CVTM_PANELS_BATCH]: the rows */
   cvtm_lbfgsb_list list;
 };
 

@@ -27,8 +27,8 @@ typedef struct cvtm_panels_table {
    * columns. wg[2k]: the products of the columns and g. */
   cvtm_status (*gram)(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
                       const int32_t *rows, int64_t count, double *gram, double *wg);
-  /* Sets w[r * (2m + 1) ..] to the 2m columns of [Y S], and g, scaled, in each of at most
-   * CVTM_PANELS_BATCH rows. rows and w are on the host. */
+  /* For r < count (at most CVTM_PANELS_BATCH), sets w[r * (2m + 1) ..] to row rows[r]: the 2m
+   * entries of [Y S], then g_i of the scaled variable. `rows` and w are on the host. */
   cvtm_status (*read_rows)(cvtm_device *device, void *own, const cvtm_lbfgsb_arrays *arrays,
                            const int32_t *rows, int count, double *w);
 } cvtm_panels_table;

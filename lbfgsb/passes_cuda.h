@@ -179,8 +179,8 @@ static __device__ row_data load_row(const cvtm_lbfgsb_arrays &arrays, int64_t i)
   return data;
 }
 
-/* Column c of row i of W; for c = 2m, the scaled g of the row. pending: after a speculative pass A,
- * the row is taken at the trial point, and its new pair is not yet in W. */
+/* Column c of row i of W; for c = 2m, g_i of the scaled variable. pending: after a speculative pass
+ * A, the row is taken at the trial point, and its new pair is not yet in W. */
 static __device__ double read_row(const cvtm_lbfgsb_arrays &arrays, const cvtm_lbfgsb_state &state,
                                   int64_t i, int c, int pending) {
   const int m = state.history;

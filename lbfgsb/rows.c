@@ -38,7 +38,8 @@ cvtm_status cvtm_lbfgsb_list_breakpoints(cvtm_device *device, const cvtm_lbfgsb_
   const cvtm_status status = CVTM_TABLE(device, cvtm_lbfgsb_rows_table)
                                  ->list(device, list, arrays, CVTM_ROWS_WINDOW, count);
   if (status != CVTM_OK || *count < 2) return status;
-  /* the bits of positive doubles have the order of the numbers, and the sort is stable */
+  /* positive doubles sort correctly by their bits as integers; the rows are ascending and the sort
+   * is stable, so equal t keep the order of rows */
   return cvtm_sort_pairs(device, (uint64_t *)(void *)arrays->breakpoints, list->rows,
                          list->other_keys, list->other_rows, *count, 64, list->workspace,
                          list->workspace_bytes);

@@ -27,7 +27,8 @@ void cvtm_lbfgsb_cpu_pass(int threads, const cvtm_lbfgsb_arrays *arrays, cvtm_lb
                           const double *q, int entries, double *result);
 /* Sets the trial point to x + step d, projected onto the box. */
 void cvtm_lbfgsb_cpu_move(int threads, const cvtm_lbfgsb_arrays *arrays);
-/* Sets w[0 .. 2m] to row i of the 2m columns of W = [Y S], and g_i, scaled. */
+/* Sets w[0 .. 2m - 1] to row i of W = [Y S], and w[2m] to g_i of the scaled variable
+ * (variables.h). */
 void cvtm_lbfgsb_cpu_read_row(const cvtm_lbfgsb_arrays *arrays, int64_t i, double *w);
 /* cvtm_lbfgsb_cpu_read_row for the listed rows; their results are consecutive. */
 cvtm_status cvtm_lbfgsb_cpu_read_rows(cvtm_device *device, const cvtm_lbfgsb_arrays *arrays,
@@ -69,7 +70,8 @@ extern const cvtm_lbfgsb_rows_table cvtm_lbfgsb_rows_table_cpu, cvtm_lbfgsb_rows
 cvtm_status cvtm_lbfgsb_list_create(cvtm_device *device, int64_t n, int sorts,
                                     cvtm_lbfgsb_list *list);
 void cvtm_lbfgsb_list_destroy(cvtm_device *device, cvtm_lbfgsb_list *list);
-/* Lists the rows of the window in the order of (t, row), and their t_i in arrays->breakpoints. */
+/* Lists the rows with window_start < t_i <= window_end (CVTM_ROWS_WINDOW) in the order of
+ * (t_i, row), and writes their t_i to arrays->breakpoints. */
 cvtm_status cvtm_lbfgsb_list_breakpoints(cvtm_device *device, const cvtm_lbfgsb_list *list,
                                          const cvtm_lbfgsb_arrays *arrays, int64_t *count);
 

@@ -1,10 +1,11 @@
 /* L-BFGS-B on CUDA for problems of at most 32 variables, one or a batch. A group of lanes of a warp
  * has a problem, and each lane has one variable. B is a dense matrix, with one row in the registers
  * of a lane, made from the stored pairs by BFGS updates of theta I (Byrd, Nocedal & Schnabel 1994);
- * so neither the products of pass A nor the small matrices of limited_memory.h are needed, and any
- * history is possible. Sums go over the lanes of a group in a fixed order: the bits of a problem do
- * not depend on the other problems. If groups have 10 lanes, a warp has three groups, and its last
- * two lanes have no problem. The pairs of a problem are stored as [2m][n]. */
+ * so neither the products of pass A (iteration.h) nor the small matrices of limited_memory.h are
+ * needed, and any history is possible. Sums go over the lanes of a group in a fixed order, so the
+ * result of a problem is bit for bit independent of the other problems. If groups have 10 lanes, a
+ * warp has three groups, and its last two lanes have no problem. The pairs of a problem are stored
+ * as [2m][n]. */
 #include "base/cuda_utils.h"
 #include "lbfgsb/blocks_cuda.h"
 #include "lbfgsb/iteration.h"
@@ -26,7 +27,7 @@ struct lane_group {
   int lane, n;
   int first;             /* the lane of the warp at which the group begins */
   unsigned mask;         /* the lanes of the group */
-  double *exchange;      /* in shared memory: GATHERED rows of numbers for the other lanes */
+  double *exchange;      /* in shared memory: GATHERED rows of values for the other lanes */
   double *subspace_step; /* of the variable of this lane */
 
   __device__ int is_problem() const { return problem < all.problems; }
@@ -188,8 +189,8 @@ static __device__ int solve(const lane_group<LANES> &on, const double (&b)[LANES
   int good = 1;
 #pragma unroll
   for (int j = 0; j < LANES; ++j) {
-    /* If a[j] itself were read where lane = j, nvcc would index `a`, in local memory, by the lane.
-     */
+    /* `before` is set from `entry`, not from a[j]: else nvcc would move `a` from registers to local
+     * memory and index it by the lane. */
     const double entry = is_member && (members >> j & 1) ? b[j] : on.lane == j ? 1.0 : 0.0;
     a[j] = entry;
     if (on.lane == j) before = entry;

@@ -12,7 +12,7 @@ CVTM_HD double cvtm_relative_decrease(double before, double after) {
   return larger > 0.0 ? (before - after) / larger : 0.0;
 }
 
-/* The mean relative decrease over a window of iterations, in any order. */
+/* The mean relative decrease over CVTM_LBFGSB_WINDOW iterations, in any order. */
 CVTM_HD double cvtm_mean_decrease(const double decrease[CVTM_LBFGSB_WINDOW]) {
   double mean = 0.0;
   for (int i = 0; i < CVTM_LBFGSB_WINDOW; ++i) mean += decrease[i] / CVTM_LBFGSB_WINDOW;
@@ -22,7 +22,8 @@ CVTM_HD double cvtm_mean_decrease(const double decrease[CVTM_LBFGSB_WINDOW]) {
 /* Nonzero if a norm of the gradient is at most the tolerance. A norm of 0 always is. */
 CVTM_HD int cvtm_gradient_is_small(double norm, double tolerance) { return norm <= tolerance; }
 
-/* Nonzero if tolerance > 0, and the mean decrease over a full window is at most the tolerance. */
+/* Nonzero if tolerance > 0, and the mean decrease over the last CVTM_LBFGSB_WINDOW iterations is at
+ * most the tolerance. */
 CVTM_HD int cvtm_decrease_is_small(const double decrease[CVTM_LBFGSB_WINDOW], int64_t iterations,
                                    double tolerance) {
   return tolerance > 0.0 && iterations >= CVTM_LBFGSB_WINDOW &&
@@ -64,10 +65,11 @@ CVTM_HD cvtm_stop cvtm_lbfgsb_find_interruption(const cvtm_lbfgsb_state *state, 
   return CVTM_STOP_NONE;
 }
 
-/* Nonzero if f no longer decreases. Called after at least a full window of iterations. With a
+/* Nonzero if f no longer decreases. Called after at least CVTM_LBFGSB_WINDOW iterations. With a
  * tolerance of the decrease, the mean relative decrease must be at most this tolerance. With only a
  * gradient tolerance, the mean must be at most 0, and the least projected gradient must be at least
- * a window old. Without any tolerance, the mean must be within rounding errors. */
+ * CVTM_LBFGSB_WINDOW iterations old. Without any tolerance, the mean must be within rounding
+ * errors. */
 CVTM_HD int cvtm_lbfgsb_has_stalled(const cvtm_lbfgsb_state *state) {
   if (state->decrease_tolerance > 0.0)
     return cvtm_decrease_is_small(state->decrease, state->iteration, state->decrease_tolerance);

@@ -23,7 +23,7 @@ struct cvtm_lcp {
   int has_limit;            /* nonzero: the caller limits the iterations */
   double setup_seconds;
   cvtm_lcp *fallback; /* for auto: lemke, used if the method finds no solution */
-  int64_t *verdict;   /* device memory: 2 numbers, the result of the check of b and the bounds */
+  int64_t *verdict;   /* device memory: 2 indices, the result of the check of b and the bounds */
 };
 
 /* Fills in the base: checks and copies the options and allocates `verdict`. On failure nothing is

@@ -89,7 +89,7 @@ static int solve_dense(double *a, double *right, int64_t m) {
 
 /* The dictionary has accumulated the rounding errors of all pivots. So this solves F = 0 again for
  * the variables between their bounds, in the memory of the dictionary, and takes the result if its
- * residual is smaller. scratch: n numbers. */
+ * residual is smaller. scratch: n doubles. */
 static void refine(lemke *p, double *x, double *scratch) {
   const cvtm_csr *a = p->matrix;
   int32_t *between = p->basic, *position = p->column_of;
@@ -137,7 +137,7 @@ static double value_in(const lemke *p, int64_t i, int state) {
 }
 
 /* Tries every combination of the states of all variables, if there are at most TRIALS. Replaces
- * `best` and its residual by a better one. x and scratch: n numbers each. */
+ * `best` and its residual by a better one. x and scratch: n doubles each. */
 static void try_all_bases(lemke *p, double target, double *best, cvtm_lemke_residual *end,
                           double *x, double *scratch) {
   int64_t choices = 1;
@@ -187,7 +187,7 @@ static cvtm_status skew_matrix(const cvtm_csr *a, cvtm_csr *skew, cvtm_error *er
 
 /* True if y proves that there is no solution: y'F < 0 for every x within the bounds. Each y_i is 0
  * or has the sign that F_i needs, so y'F >= 0 would hold for a solution. factor: A'y; most: the
- * largest value of y'F. sums: a buffer of 2n numbers. */
+ * largest value of y'F. sums: a buffer of 2n doubles. */
 static int is_proof(const lemke *p, const double *y, double *sums) {
   const cvtm_csr *a = p->matrix;
   double *factor = sums, *rounding = sums + p->n, most = 0, size = 0;
@@ -246,7 +246,7 @@ static cvtm_status look_for_proof(const lemke *p, cvtm_lcp_stop *stop) {
   return status;
 }
 
-/* Solves the problem in host memory. best: the solution; x, scratch: buffers; n numbers each. */
+/* Solves the problem in host memory. best: the solution; x, scratch: buffers; n doubles each. */
 static cvtm_status solve_on_host(lemke *p, double *best, double *x, double *scratch,
                                  cvtm_lcp_result *result) {
   const cvtm_lcp_options *o = &p->solver->head.options;
@@ -297,7 +297,7 @@ static cvtm_status copy_vector(cvtm_device *device, const double *from, int64_t 
 
 static cvtm_status lemke_solve(cvtm_lcp *lcp, const double *b, const double *lower,
                                const double *upper, double *x, int warm, cvtm_lcp_result *result) {
-  (void)warm; /* a path does not use a start */
+  (void)warm; /* Lemke's method does not start from the caller's x */
   const lemke_solver *s = (const lemke_solver *)lcp;
   const int64_t n = lcp->rows;
   cvtm_scratch memory = {0};

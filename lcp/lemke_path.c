@@ -159,7 +159,7 @@ static void exchange(lemke *p, int64_t row, int32_t column) {
 
 /* Makes variables without a bound basic, so that their F is 0. At the end all these F are 0, so it
  * does not matter which F belongs to which variable: if a pivot does not exchange the two variables
- * of a pair, two F exchange their numbers. */
+ * of a pair, two F exchange their indices. */
 static void pivot_free_variables(lemke *p) {
   int64_t row = 0;
   int32_t column = 0;
@@ -178,9 +178,9 @@ static int64_t row_with(const lemke *p, int32_t variable) {
   return NO_ROW;
 }
 
-/* Makes x_k basic where the block of the variables without a bound is singular: x_k takes the place
- * of F_c of a variable x_c with one bound, and x_c that of F_k. Chooses the x_c whose smaller pivot
- * is largest; attempts after 0 first multiply the pivots by random factors. */
+/* Makes x_k basic where it cannot be exchanged with F_k alone: exchanges x_k with F_c, and then x_c
+ * with F_k, where x_c is a variable with one bound. Takes the c for which the smaller of the two
+ * pivots is largest; attempts after 0 first multiply this smaller pivot by a random factor. */
 static void pivot_with_bounded_variable(lemke *p, int32_t k, int attempt) {
   const int64_t row_k = row_with(p, (int32_t)p->pairs + k);
   int64_t row_c = NO_ROW;
@@ -350,7 +350,7 @@ void cvtm_lemke_read_ray(const lemke *p, double *x) {
   }
 }
 
-/* Reports the progress; true if the monitor stops the path. x: a buffer of n numbers. */
+/* Reports the progress; true if the monitor stops the path. x: a buffer of n doubles. */
 static int is_interrupted(const lemke *p, double *x) {
   const cvtm_lcp_options *o = &p->solver->head.options;
   if (o->monitor == NULL) return 0;
@@ -360,7 +360,7 @@ static int is_interrupted(const lemke *p, double *x) {
   return o->monitor(o->monitor_context, &progress) != 0;
 }
 
-/* Follows the path of cvtm_lemke_follow from its start. x: a buffer of n numbers. */
+/* Follows the path of cvtm_lemke_follow from its start. x: a buffer of n doubles. */
 static cvtm_lcp_stop follow_path(lemke *p, int attempt, double *x) {
   double at = add_artificial_variable(p, attempt), step = 0;
   if (at < 0) return CVTM_LCP_CONVERGED;

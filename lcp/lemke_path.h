@@ -14,7 +14,7 @@ typedef struct lemke_solver {
 typedef struct lemke {
   const lemke_solver *solver;
   const cvtm_csr *matrix;
-  const double *b, *given_lower, *given_upper; /* n numbers; NULL: infinite bounds */
+  const double *b, *given_lower, *given_upper; /* n doubles; NULL: infinite bounds */
   int threads;
   int64_t n, pairs;      /* n: unknowns; pairs: n, plus one for each variable without a bound */
   int32_t t;             /* the number of the artificial variable */
@@ -44,7 +44,7 @@ cvtm_status cvtm_lemke_open(lemke *p, cvtm_scratch *memory);
 /* Follows a path from its start to t = 0 (CVTM_LCP_CONVERGED), to a ray, or until the monitor or
  * the limit of pivots stops it. Attempt 0 is Lemke's path. Two of three later attempts measure F
  * and x in units that give the entries of the matrix similar sizes, and most of these begin at
- * another basis. From attempt 3 on the weights of t differ. scratch: n numbers. */
+ * another basis. From attempt 3 on the weights of t differ. scratch: n doubles. */
 cvtm_lcp_stop cvtm_lemke_follow(lemke *p, int attempt, double *scratch);
 /* Sets x to the unknowns at the end of the path. */
 void cvtm_lemke_read(const lemke *p, double *x);

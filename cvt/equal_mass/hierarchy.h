@@ -82,7 +82,8 @@ CVTM_HD void cvtm_power_set_residual(const cvtm_power_level *level, int64_t i) {
   level->scratch[i] = cvtm_power_residual(level, level->correction, i);
 }
 
-/* Sets the right side of row i of the coarse level, and begins the row's cycle. */
+/* Sets the right side of row i of the coarse level, and does the row's first step of Jacobi's
+ * method. */
 CVTM_HD void cvtm_power_restrict(const cvtm_power_level *fine, const cvtm_power_level *coarse,
                                  int64_t i) {
   double sum = 0;

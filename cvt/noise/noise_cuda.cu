@@ -12,8 +12,8 @@ __device__ void copy_variance(const cvtm_kernel_source *source, double *variance
   variance[i] = source[i].variance;
 }
 
-/* Counts the sources of each class, and finds the largest variance. Positive doubles are ordered as
- * their bits, read as integers. */
+/* Counts the sources of each class, and finds the largest variance of each class. Positive doubles
+ * have the same order as their bits read as integers, so atomicMax works on the bits. */
 __global__ void classes_kernel(const cvtm_kernel_source *source, int64_t count, const double *least,
                                cvtm_width_class *classes) {
   __shared__ unsigned long long number[CVTM_WIDTH_CLASSES], widest[CVTM_WIDTH_CLASSES];

@@ -14,7 +14,8 @@ CVTM_C_BEGIN
 typedef struct cvtm_target {
   cvtm_domain domain;
   int columns, rows; /* with the margins */
-  double step[2];    /* distance of nodes, pixels; the first inner node is half a step inside */
+  double step[2]; /* distance between nodes, in pixels; the first inner node is half a step inside
+                     the domain */
   double *log_width; /* coefficients of a cubic B-spline */
   double *potential; /* values, for Keys' cubic convolution (1981) */
 } cvtm_target;

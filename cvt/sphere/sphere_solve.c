@@ -50,8 +50,8 @@ static cvtm_status make_icosahedron(cvtm_sphere_mesh *mesh, cvtm_error *error) {
 }
 
 /* Makes the points of a lattice on the faces of an icosahedron. A face is the triangle (0, 0),
- * (a, b), (-b, a + b) of the lattice. Of two faces at an edge, the points on the edge belong to the
- * face that has the smaller corner first. */
+ * (a, b), (-b, a + b) of the lattice. The points on an edge belong to that one of its two faces
+ * which runs along the edge from the corner of smaller index to the corner of larger index. */
 static cvtm_status make_grid(int64_t a, int64_t b, double **grid, int64_t *count,
                              cvtm_error *error) {
   const int64_t parts = a * a + a * b + b * b;

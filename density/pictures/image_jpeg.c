@@ -71,7 +71,8 @@ static int find_orientation(const jpeg_reader *reader) {
   return 1;
 }
 
-/* Gets the profile from all APP2 markers, which only libjpeg-turbo since version 2.0 joins. */
+/* Gets the ICC profile, which may be split over several APP2 markers. Only libjpeg-turbo 2.0 and
+ * later can join them; with other libraries no profile is read. */
 static void find_profile(jpeg_reader *reader) {
 #if defined(LIBJPEG_TURBO_VERSION_NUMBER) && LIBJPEG_TURBO_VERSION_NUMBER >= 1005090
   jpeg_read_icc_profile(&reader->jpeg, &reader->profile, &reader->profile_size);

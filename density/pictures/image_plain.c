@@ -78,7 +78,8 @@ static cvtm_status check_kind(const bmp_reader *r, cvtm_error *error) {
                    bits, r->compression);
 }
 
-/* Reads the masks of bit fields in the header or, if the header is short, after it. */
+/* Sets the masks. Without bit fields, a colour has 5 bits in 16-bit pixels, else 8 bits. With bit
+ * fields, the masks are read from the header or, if it is short, from the bytes after it. */
 static cvtm_status read_masks(bmp_reader *r, cvtm_error *error) {
   const uint32_t five = 31, eight = 255;
   const unsigned char *fields = r->source->bytes + FILE_HEADER + INFO_HEADER;

@@ -75,8 +75,8 @@ static int open_chunk(idat_stream *stream) {
   return 1;
 }
 
-/* Inflates a part of the data, from a further chunk if the current chunk is used up. Returns 0 if
- * no data is left. */
+/* Inflates a part of the data or, if the current chunk is used up, opens the next chunk. Returns 0
+ * if the data is damaged or there is no next chunk. */
 static int inflate_some(idat_stream *stream) {
   struct inflate_state *state = &stream->state;
   const uint32_t in = state->avail_in, out = state->avail_out;

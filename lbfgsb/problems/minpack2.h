@@ -34,7 +34,7 @@ enum { CVTM_MINPACK2_PARAMETERS = 2 };
 
 /* A problem ignores the members that it does not use. */
 typedef struct cvtm_minpack2_options {
-  int64_t nx, ny;    /* ept pjb msa odc ssc: nx ny variables; gl2: 4 nx ny */
+  int64_t nx, ny;    /* ept pjb msa odc ssc: nx * ny variables; gl2: 4 * nx * ny */
   int64_t variables; /* gl1, at least 4 */
   int64_t atoms;     /* lj: dimension x atoms variables, atom by atom */
   int dimension;     /* lj: 2 or 3 */

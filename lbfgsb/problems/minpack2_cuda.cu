@@ -41,7 +41,7 @@ static tiling find_tiling(const cvtm_minpack2_data *data) {
 }
 
 /* Sets f[0] = data.offset + factor times the sum over all parts. The block that ends last adds the
- * sums of the parts in the order of their numbers, so the result does not depend on the number of
+ * sums of the parts in the order of the parts, so the result does not depend on the number of
  * blocks, nor on which block ends last. value_of(part): the value of a thread in a part. */
 template <typename Value>
 static __device__ void sum_parts(const cvtm_minpack2_data &data, int64_t parts, double factor,

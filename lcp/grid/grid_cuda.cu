@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(tile_x *tile_y, 4)
 
 /* --- the V-cycle on the five-point problem --- */
 
-/* Restricts the residual of the problem to the level below it. */
+/* Restricts the residual of the problem to node (x, y) of the level below. */
 __device__ void restrict_problem(const cvtm_grid_problem *p, const cvtm_grid_level *coarse,
                                  int64_t x, int64_t y) {
   const cvtm_grid_finer f = {p, nullptr};

@@ -49,7 +49,7 @@ enum {
  * between two coarse nodes in x; planes 6-7 those of the node between two in y. */
 enum { CVTM_GRID_WEIGHTS = 8 };
 
-/* The five-point problem of a level. Arrays have width * height numbers unless cvtm_lcp_grid says
+/* The five-point problem of a level. Arrays have width * height elements unless cvtm_lcp_grid says
  * otherwise. */
 typedef struct cvtm_grid_problem {
   int64_t width, height;
@@ -59,7 +59,7 @@ typedef struct cvtm_grid_problem {
   const uint8_t *mask;
   const double *b, *lower, *upper;
   double *x;
-  double *d;       /* the correction before its line search; elsewhere a workspace */
+  double *d;       /* the correction before its line search; at other times a workspace */
   uint8_t *active; /* 1: masked, or at a bound and truncated from the coarse bases */
 } cvtm_grid_problem;
 
@@ -76,6 +76,8 @@ typedef struct cvtm_grid_level {
   int halved_x, halved_y; /* nonzero: half as many nodes along this axis as the finer level */
   int neumann;         /* nonzero: closed-form weights extend e as a constant beyond the boundary */
   double *coefficient; /* CVTM_GRID_PLANES planes */
+  /* e: the correction of the finer level, which solves A e = r. lower, upper: the bounds of this
+   * level's problem in the nested start. */
   double *e, *r, *lower, *upper;
   double *scratch; /* CUDA: e after the down phase; CPU: lines of residuals */
   /* 1: active nodes changed in the support. Only for the level next to a five-point problem. */
@@ -165,7 +167,7 @@ typedef struct cvtm_grid_top {
   cvtm_grid_problem *problem;     /* device memory */
   const cvtm_grid_problem *shape; /* host copy: sizes, constants, which arrays exist */
   cvtm_grid_state *state;         /* device memory */
-  double *partial;                /* device memory: table->partial_doubles numbers */
+  double *partial;                /* device memory: table->partial_doubles doubles */
   double *history;  /* device memory: 2-norm and maximum of each natural residual; NULL: none */
   int number;       /* index of the level */
   uint8_t *changed; /* device memory; 0 there: no operator changes in this cycle; NULL: unknown */
@@ -223,9 +225,9 @@ typedef struct cvtm_grid_table {
   /* Computes the norms at x and applies the stop rule. counted: nonzero if x is the result of an
    * iteration. */
   cvtm_status (*measure)(const cvtm_grid_top *top, int counted);
-  /* Makes sweeps of projected SOR. */
+  /* Runs `sweeps` sweeps of projected SOR. */
   cvtm_status (*smooth)(const cvtm_grid_top *top, int sweeps);
-  /* Computes the energy and the numbers of active nodes at x. */
+  /* Computes the energy and the counts of active nodes at x. */
   cvtm_status (*measure_energy)(const cvtm_grid_top *top);
 
   /* --- the V-cycle, in order --- */
@@ -242,7 +244,7 @@ typedef struct cvtm_grid_table {
   /* True if tail_cycle handles the levels first .. last, the tail of the V-cycle. NULL: the tail is
    * the last level alone. */
   int (*is_tail)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first, int last);
-  /* Runs the V-cycle of levels first .. last. On the last level it only makes sweeps. */
+  /* Runs the V-cycle of levels first .. last. On the last level it only runs sweeps. */
   cvtm_status (*tail_cycle)(const cvtm_grid_top *top, const cvtm_grid_level *levels, int first,
                             int last);
   /* Adds the interpolated e of `coarse` to e, then makes a sweep on e. */
@@ -273,8 +275,9 @@ CVTM_HD int cvtm_grid_is_fast(double norm, double before, const cvtm_grid_state 
   return norm < 0.1 * before && step > 0.8 && step < 1.25;
 }
 
-/* Records the norms of an iterate and decides whether to continue. squares, maximum: of the natural
- * residual; rounding: the sum of the squared sizes of its terms. */
+/* Records the norms of an iterate and decides whether to continue. squares, maximum: the squared
+ * 2-norm and the maximum norm of the natural residual; rounding: the sum of the squared sizes of
+ * its terms. */
 CVTM_HD void cvtm_grid_check(cvtm_grid_state *state, double *history, double squares,
                              double maximum, double rounding, int counted) {
   cvtm_iteration_state *loop = &state->loop;

@@ -368,7 +368,7 @@ __device__ quad prolong_tile(const quad_place &t, const cvtm_grid_level *c) {
 }
 
 /* The up phase: sets level.e to level.scratch + the interpolated correction, then makes a sweep. It
- * may read the results of the down phase before pdl_wait: the tail runs between both phases, and
+ * may read the results of the down phase before pdl_wait: the tail runs between the two phases, and
  * triggers the up phase only after its own wait. */
 template <bool stored>
 __global__ void __launch_bounds__(tile_threads, 2)

@@ -269,7 +269,8 @@ CVTM_INLINE void line_search_varying(const cvtm_grid_problem *p, int64_t j, doub
   *curvature += sum_of_lanes(curvatures);
 }
 
-/* Calls each form with constants as its last arguments. */
+/* Calls relax_varying with a constant stride and a constant `varying`, so that the compiler makes a
+ * function for each combination. The functions below do the same for `varying`. */
 CVTM_INLINE void relax_body(const cvtm_grid_problem *p, int64_t j, int colour, double omega,
                             int shared) {
   if (has_constant_stencil(p)) {

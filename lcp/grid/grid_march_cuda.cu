@@ -187,7 +187,7 @@ struct restriction {
 
 /* --- interpolation --- */
 
-/* e in column I on two coarse lines. */
+/* The coarse level's correction e, in the lane's coarse column, on two coarse lines. */
 struct coarse_lines {
   double north, here;
 };
@@ -523,7 +523,7 @@ constant_operator constant_operator_of(double link, double outer, double mass) {
   return op;
 }
 
-/* True if all nodes have the same stencil. */
+/* True if uniform_operator fits: constant links, no mass, and a Dirichlet boundary. */
 bool is_uniform(const cvtm_grid_problem *shape) {
   return !shape->diagonal && !shape->neumann && !(shape->mass > 0);
 }

@@ -589,8 +589,8 @@ CVTM_HD double cvtm_grid_line_link(const cvtm_grid_problem *f, int vertical, int
   return link[2 * vertical + beyond];
 }
 
-/* The corresponding link of the coarser problem: two fine links in series, added over the parallel
- * fine lines. */
+/* Link `index` of line `line` of the coarser problem: two fine links in series if this direction is
+ * halved, summed over the fine lines with their control-volume shares. */
 CVTM_HD double cvtm_grid_coarse_volume_link(const cvtm_grid_problem *f,
                                             const cvtm_grid_level *level, int vertical,
                                             int64_t index, int64_t line) {

@@ -311,7 +311,7 @@ static cvtm_status iterate(const cvtm_grid_solver *s, int at, int64_t limit) {
 
 /* --- the nested start --- */
 
-/* Computes a start x from the solutions of the coarser problems. */
+/* Computes the initial x from the solutions of the coarser problems. */
 static cvtm_status start_nested(const cvtm_grid_solver *s) {
   const cvtm_grid_table *table = s->table;
   const cvtm_grid_top *top = s->top;
@@ -520,7 +520,7 @@ static cvtm_status run_iterations(const cvtm_grid_solver *s, cvtm_grid_state *st
   return status;
 }
 
-/* Sets the start x, and the reference norm of the tolerance. */
+/* Sets the initial x, and the reference norm of the tolerance. */
 static cvtm_status set_start(const cvtm_grid_solver *s, int warm) {
   const cvtm_lcp_options *options = &s->head.options;
   const cvtm_grid_top *top = &s->top[0];

@@ -337,7 +337,7 @@ void cvtm_hlcp_destroy(cvtm_hlcp *h) {
 
 /* --- solving -------------------------------------------------------------------------- */
 
-/* Reduces n numbers in device memory to one number in host memory. */
+/* Reduces n doubles in device memory to one double in host memory. */
 static cvtm_status reduce_to_host(cvtm_hlcp *h, cvtm_reduction reduction, const double *values,
                                   double *result) {
   CVTM_TRY(cvtm_reduce(h->device, reduction, values, h->arrays.n, h->reduced, h->workspace,

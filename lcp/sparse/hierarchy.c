@@ -17,7 +17,8 @@ enum { COARSEST_ROWS = 9, COARSEST_SWEEPS = 12 };
  * other fine nodes are interpolated ------ */
 
 /* The next coarser grid. Sides of more than one node are halved. If the links in one direction are
- * more than three times as strong as in the other, only that side is (semicoarsening). */
+ * more than three times as strong as in the other, only the side in that direction is halved
+ * (semicoarsening). */
 typedef struct coarsening {
   int64_t width, height;               /* of the fine grid */
   int64_t coarse_width, coarse_height; /* equal to the fine side if that is not halved */

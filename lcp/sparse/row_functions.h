@@ -159,7 +159,8 @@ CVTM_HD cvtm_split_product cvtm_split_row(const cvtm_sell *a, const double *x, i
   return product;
 }
 
-/* The numbers of a row, all read before any number is written. */
+/* The values of a row. All are loaded before x or r of the row is stored, so a pass that relaxes
+ * the row and then sums its residual loads each of them once. */
 typedef struct cvtm_row {
   double x, b, lower, upper;
   double product; /* (A x)_i */
@@ -247,10 +248,10 @@ typedef enum cvtm_sum_use {
 enum {
   CVTM_SUM_LANES = 256,
   CVTM_SUM_BLOCK = 4096,
-  CVTM_SUM_COUNT = 4 /* numbers that a pass computes */
+  CVTM_SUM_COUNT = 4 /* values that a pass computes */
 };
 
-/* Numbers 0, 1 and 3 are sums, number 2 is a maximum. */
+/* Values 0, 1 and 3 are sums, value 2 is a maximum. */
 typedef struct cvtm_sums {
   double at[CVTM_SUM_COUNT];
 } cvtm_sums;
@@ -331,7 +332,7 @@ CVTM_HD double cvtm_line_search_step(const cvtm_sums *sums) {
 }
 
 /* The contribution of a row to the sums: at[0]: the energy 1/2 x'Ax - b'x; at[1], at[3]: the
- * numbers of rows at the lower and at the upper bound. */
+ * counts of rows at the lower and at the upper bound. */
 CVTM_HD cvtm_sums cvtm_energy_sums(const cvtm_level *level, int64_t row) {
   const double x = level->x[row];
   const double product = cvtm_sell_row_times(&level->matrix, row, level->x);
@@ -486,7 +487,7 @@ CVTM_HD void cvtm_direction_row(const cvtm_level *fine, const cvtm_level *coarse
 }
 
 /* Nested start: makes the problem on the coarse level. b is restricted by P'; the bounds are those
- * at the centres of the basis functions; the start is clip(0). */
+ * at the centres of the basis functions; the initial x is clip(0). */
 CVTM_HD void cvtm_coarsen_row(const cvtm_level *fine, const cvtm_level *coarse, int64_t from) {
   const int64_t row = coarse->place[from];
   coarse->b[row] = cvtm_sell_row_times(&fine->restriction, from, fine->b);

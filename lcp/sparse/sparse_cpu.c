@@ -1,4 +1,5 @@
-#define CVTM_PHASE_FEW 8192 /* of base/phases.h */
+/* Replaces the default of base/phases.h: with fewer rows, one thread. */
+#define CVTM_PHASE_FEW 8192
 #include "lcp/sparse/sparse_kernels.h"
 
 CVTM_SPARSE_ROW_PHASES(CVTM_PHASE_CPU)

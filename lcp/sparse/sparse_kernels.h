@@ -41,7 +41,7 @@ typedef struct cvtm_tridiagonal {
   X(galerkin,                                                                                      \
     (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse, int is_top), device,  \
     coarse->rows, cvtm_galerkin_row, CVTM_HOST_STRUCT(fine), CVTM_HOST_STRUCT(coarse), is_top)     \
-  /* Makes the coarse problem of a correction: P'r, start 0. */                                    \
+  /* Sets the coarse problem of a correction: right side P'r, initial x = 0. */                    \
   X(restrict_problem, (cvtm_device * device, const cvtm_level *fine, const cvtm_level *coarse),    \
     device, coarse->rows, cvtm_restrict_row, CVTM_HOST_STRUCT(fine), CVTM_HOST_STRUCT(coarse))     \
   /* Adds P times the coarse x to x. If masked, active rows are unchanged. */                      \
@@ -78,10 +78,11 @@ typedef struct cvtm_tridiagonal {
 
 typedef struct cvtm_sparse_table {
   /* Computes state.sums, the sums of `kind`, and then does what `use` says. next: the coarser
-   * level, or NULL. partial: a workspace of cvtm_sum_blocks(rows) + 1 entries. last_omega > 0, for
-   * sums of the natural residual: the pass first does a projected relaxation of the last colour.
-   * vector: for a line search its direction; otherwise NULL, or two copies of x: the pass
-   * overwrites the copy whose number is not state.kept. */
+   * level, or NULL. partial: a workspace of cvtm_sum_blocks(rows) + 1 entries. last_omega: if
+   * positive (only with CVTM_SUM_NORM and CVTM_SUM_RESIDUAL), the pass first relaxes the last
+   * colour by projected SOR with this factor. vector: with CVTM_SUM_LINE_SEARCH the direction. With
+   * the other sums it is NULL, or two copies of x, of which the pass overwrites the one whose
+   * number is not state.kept. */
   cvtm_status (*sum)(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
                      double *vector, cvtm_sum_kind kind, double last_omega, cvtm_sum_use use,
                      cvtm_sums *partial, cvtm_sparse_state *state);

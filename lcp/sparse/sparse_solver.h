@@ -76,7 +76,7 @@ struct cvtm_sparse_solver {
   cvtm_sparse_state *state; /* device memory */
   cvtm_sparse_state host;   /* copy of the state, as of the last poll */
   cvtm_sums *partial;
-  double *direction;      /* as many numbers as rows of level 0 */
+  double *direction;      /* as many doubles as rows of level 0 */
   double *best;           /* twice the rows of level 0: see cvtm_sparse_state.kept */
   int64_t reported;       /* the last iteration reported to the monitor */
   int falls_back_to_pdas; /* nonzero: the loop of level 0 ends undecided if it converges slowly */
