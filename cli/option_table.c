@@ -550,17 +550,23 @@ const cli_option_row cli_option_rows[] = {
   {"levels", 0, RUN | STATS | VIEW | DENSITY, TEXT(text.levels, "BLACK,WHITE"), OTHER(TONE),
    "range of levels (sRGB values; BLACK may be below 0): pixels up to BLACK become black, pixels from WHITE on become white",
    .set = cli_set_levels},
+  {"flatten", 0, RUN | STATS | VIEW | DENSITY, REAL(run.flatten, "SHARE", 0, 1), OTHER(TONE),
+   "make large areas more alike in level, and keep the contrast of details: take this share of the differences between large areas",
+   .manual = "The level (sRGB value) of each pixel is reduced by SHARE times the difference between the mean around it "
+   "(Gaussian, its standard deviation 0.085 of the longer side) and the mean of the picture. This happens before "
+   "--levels. A drawing with little ink then has more of it for details and less for large dark areas. With --tone auto the "
+   "program chooses SHARE."},
   {"contrast", 0, RUN | STATS | VIEW | DENSITY, REAL(run.contrast, "FACTOR", 1e-3, 1e3), CHIEF(TONE),
    "multiply the difference between each level and middle grey by this"},
   {"tone", 0, RUN, CHOICE(run.tone, tone_choices), CHIEF(TONE),
-   "-n dots of a pen have less ink than most pictures, or more. auto: levels and gamma are chosen so that the dots can show "
-   "the picture; linear: the tones stay as they are, so that the drawing may be too light or too dark",
-   .manual = "-n dots of a pen have less ink than most photographs need, or more. `auto` chooses the BLACK and WHITE of "
-   "--levels and the --gamma at which the dots have as much ink as the tones, and of these the ones whose drawing "
-   "resembles the picture most (structural similarity of local contrasts after a blur of 1.5 spacings; the eye half "
-   "adapts to the contrast of the whole). BLACK below 0 means that no place is fully covered. The summary prints them. Where one of --levels, --gamma and --contrast is given, nothing is chosen. With --colours "
-   "they reduce the inks of these dots, and keep their colours. With `linear` "
-   "and too little ink the drawing is pale. The report has `tone_chosen`: `black`, `white`, `gamma`."},
+   "-n dots of a pen have less ink than most pictures, or more. auto: --flatten, --levels and --gamma are chosen so that the "
+   "dots can show the picture; linear: the tones stay as they are, so that the drawing may be too light or too dark",
+   .manual = "-n dots of a pen have less ink than most photographs need, or more. `auto` chooses the SHARE of --flatten, the BLACK "
+   "and WHITE of --levels and the --gamma at which the dots have as much ink as the tones, and of these the ones whose drawing "
+   "has the local contrasts of the picture most (structural similarity of contrasts at three distances, weighted by the "
+   "contrast of the picture, times a power of the correlation). BLACK below 0 means that no place is fully covered. The summary prints them. Where one of --levels, --gamma and --contrast is given, nothing is chosen; where --flatten is given, only the others are. "
+   "With --colours levels and gamma reduce the inks of these dots, and keep their colours. With `linear` "
+   "and too little ink the drawing is pale. The report has `tone_chosen`: `flatten`, `black`, `white`, `gamma`."},
   {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(run.density_from, density_sources), CHIEF(TONE),
    "tone: the density is tone^2; density: it is the value; size: it is value^-4; auto: tone for pictures, density "
    "for data",

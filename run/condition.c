@@ -4,6 +4,7 @@
 #include "base/host.h"
 #include "base/npy.h"
 #include "run/budget.h"
+#include "run/flatten.h"
 #include "run/input.h"
 #include "run/page.h"
 #include "run/json.h"
@@ -354,8 +355,9 @@ cvtm_status run_read_conditioned(cvtm_device *device, cvtm_run_options *options,
   if (status == CVTM_OK) status = run_size_from_apply(options, &image, error);
   if (status == CVTM_OK) {
     run_choose_tone(&image, options, &settings.tone);
-    status = run_budget_choose(options, &image, error);
+    status = run_flatten(&image, options->flatten, path, error);
   }
+  if (status == CVTM_OK) status = run_budget_choose(options, &image, error);
   if (status == CVTM_OK) {
     run_choose_tone(&image, options, &settings.tone);
     status = run_check_sizes(&image, options, error);

@@ -3,6 +3,7 @@
 #include "cvt/local_mean.h"
 #include "run/colours.h"
 #include "run/condition.h"
+#include "run/flatten.h"
 #include "run/json.h"
 #include "run/stipples.h"
 
@@ -88,6 +89,7 @@ cvtm_status run_read_density(const cvtm_input *source, cvtm_run_options *options
     *domain = (cvtm_domain){image.width, image.height, options->periodic};
     status = run_world_set(options, &image.place, path, image.height, error);
   }
+  if (status == CVTM_OK) status = run_flatten(&image, options->flatten, path, error);
   if (status == CVTM_OK) status = cvtm_density_from_image(&image, &how, path, density, error);
   if (status == CVTM_OK && tone != NULL)
     status = cvtm_tone_from_image(&image, &how, path, tone, error);

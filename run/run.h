@@ -68,7 +68,7 @@ typedef enum cvtm_run_noise { CVTM_RUN_NOISE_HEXAGONAL, CVTM_RUN_NOISE_BLUE } cv
 typedef enum cvtm_run_tone {
   CVTM_RUN_TONE_AUTO,
   CVTM_RUN_TONE_LINEAR,
-  CVTM_RUN_TONE_CHOSEN /* set by the run: black, white and gamma were chosen */
+  CVTM_RUN_TONE_CHOSEN /* set by the run: flatten, black, white and gamma were chosen */
 } cvtm_run_tone;
 typedef enum cvtm_run_order {
   CVTM_RUN_ORDER_NONE,
@@ -339,7 +339,8 @@ typedef struct cvtm_run_options {
                    struct cJSON *member);
   cvtm_inp_elements inp_elements;
   double plot_seconds; /* set by the run: the time given instead of a number of points */
-  CVTM_RESERVED(14);
+  double flatten;      /* 0: as in the picture, or chosen for a drawing with little ink */
+  CVTM_RESERVED(13);
 } cvtm_run_options;
 
 void cvtm_run_defaults(cvtm_run_options *options);

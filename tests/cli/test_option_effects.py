@@ -112,7 +112,7 @@ FIELD = """<VTKFile type="UnstructuredGrid"><UnstructuredGrid>
 """
 # Options of pictures, of outputs and of how a run is watched, tested by themselves.
 ELSEWHERE = {
-    "levels", "contrast", "tone", "colours", "overlap", "output", "report", "dark", "window", "watch",
+    "levels", "flatten", "contrast", "tone", "colours", "overlap", "output", "report", "dark", "window", "watch",
     "every", "ranks", "checkpoint", "checkpoint-every", "device", "threads", "config",
     "quiet", "verbose", "help", "version"
 }

@@ -221,6 +221,38 @@ def test_levels(cvtmesh):
     cvtmesh.call("batch", COINS, "-n", 100, "--iterations", 3, "-o", "d.svg", "--no-overlap", "-q")
 
 
+def test_flatten(cvtmesh):
+    """The mean around each pixel comes nearer to that of the picture; in colours, too."""
+    y, x = np.mgrid[:60, :100]
+    grey = np.where(x < 55, 60, 170) + (20 * np.sin(x / 2) * np.sin(y / 3)).round().astype(int)
+    cvtmesh.file("two.pgm", pgm_bytes(grey.astype(np.uint8)))
+    how = "--flatten", 0.6
+    ink = picture_ink(cvtmesh, "two.pgm", *how)
+    around = blurred(grey / 255, 8.5)
+    level = np.clip(grey / 255 - 0.6 * (around - around.mean()), 0, 1)
+    light = np.where(level <= 0.04045, level / 12.92, ((level + 0.055) / 1.055)**2.4)
+    np.testing.assert_allclose(ink, 1 - light, atol=2e-5)
+    report = cvtmesh.report("run", "two.pgm", "-n", 300, "-o", "a.svg", "-o", "a.csv", *how)
+    assert report["tone"]["picture_ink"] == pytest.approx(ink.mean(), rel=1e-5)
+    found = strict_json(cvtmesh.call("stats", "a.csv", "--picture", "two.pgm", "--density", "two.pgm", "--json",
+                                     *how).stdout)
+    assert found["tone"]["picture_ink"] == pytest.approx(ink.mean(), rel=1e-5)
+    assert found["energy_ratio"] == pytest.approx(report["energy_ratio"])
+    cvtmesh.call("batch", "two.pgm", "-n", 300, "-o", "b.svg", "-q", *how)
+    assert cvtmesh.read("a.svg") == cvtmesh.read("b.svg")
+    few = "-n", 40, "--iterations", 8, "--shot", "shot.png", "--window", "64x48"
+    cvtmesh.call("view", "two.pgm", *few, "-o", "v.csv")
+    cvtmesh.call("view", "two.pgm", *few, "-o", "w.csv", *how)
+    assert cvtmesh.read("v.csv") != cvtmesh.read("w.csv")
+    cvtmesh.file("two.ppm", b"P6 100 60 255\n" + np.repeat(grey, 3).astype(np.uint8).tobytes())
+    cvtmesh.file("one.pens", "black = #000000\n")
+    pen = cvtmesh.report("run", "two.ppm", "-n", 300, "--colours", "one.pens", "-o", "c.svg", *how)["pens"][0]
+    assert pen["coverage_asked"] == pytest.approx(ink.mean(), rel=0.01)
+    np.save(cvtmesh.path("even.npy"), np.ones((40, 60)))
+    cvtmesh.refused("run", "even.npy", "-n", 40, "-o", "c.svg", *how, code=3, names=["even.npy", "--flatten"])
+
+
+
 def test_stats_agree_with_run(cvtmesh):
     for options in ((), ("--dots", "equal"), ("--dot-size", "6,8"), ("--no-overlap",)):
         report = cvtmesh.report("run", COINS, "-n", 500, "--iterations", 20, "-o", "a.svg", "-o",
