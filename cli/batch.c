@@ -228,12 +228,12 @@ typedef struct batch {
   int64_t listed;        /* jobs in the list, of all shards */
   int64_t mine;          /* jobs of this shard */
   double start;
-  struct {                      /* --follow: the last frame that was solved, under the lock */
-    run_film_frame frame;       /* the sites of that frame; count 0: none yet */
-    int64_t job;                /* the frame whose turn it is to be solved */
-    int64_t read;               /* the frame whose turn it is to exchange the picture */
-    film_picture picture;       /* of the last frame that was read; used at that turn alone */
-    double black, white, gamma; /* chosen by the first frame */
+  struct {                /* --follow: the last frame that was solved, under the lock */
+    run_film_frame frame; /* the sites of that frame; count 0: none yet */
+    int64_t job;          /* the frame whose turn it is to be solved */
+    int64_t read;         /* the frame whose turn it is to exchange the picture */
+    film_picture picture; /* of the last frame that was read; used at that turn alone */
+    double flatten, black, white, gamma; /* chosen by the first frame */
     cvtm_run_tone tone;
   } last;
   pthread_cond_t solved;     /* signalled when the next frame's turn comes */
@@ -357,6 +357,7 @@ static void choose_as_first(batch *b, const batch_job *job, cvtm_run_options *o)
     o->init = (cvtm_input){.name = NULL};
     o->points = b->last.frame.count;
     if (b->last.tone == CVTM_RUN_TONE_CHOSEN) {
+      o->flatten = b->last.flatten;
       o->black = b->last.black;
       o->white = b->last.white;
       o->gamma = b->last.gamma;
@@ -370,6 +371,7 @@ static cvtm_status keep_last(batch *b, const cvtm_run *run, cvtm_error *error) {
   pthread_mutex_lock(&b->lock);
   if (run->options.tone == CVTM_RUN_TONE_CHOSEN) {
     b->last.tone = CVTM_RUN_TONE_CHOSEN;
+    b->last.flatten = run->options.flatten;
     b->last.black = run->options.black;
     b->last.white = run->options.white;
     b->last.gamma = run->options.gamma;

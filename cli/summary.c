@@ -269,11 +269,11 @@ void cli_run_print_summary(const cli_options *options, const cvtm_run *r) {
     fprintf(stderr, "  note       %s straight that would turn a triangle over\n",
             cli_count(r->second.straightened, "edge is", "edges are"));
   if (r->options.tone == CVTM_RUN_TONE_CHOSEN)
-    fprintf(stderr,
-            "  tone       mapped to the ink of these dots by --levels %g,%g --gamma %g (--tone "
-            "linear keeps the picture's "
-            "tones)\n",
-            r->options.black, r->options.white, r->options.gamma);
+    fprintf(
+        stderr,
+        "  tone       mapped to the ink of these dots by --flatten %g --levels %g,%g --gamma %g "
+        "(--tone linear keeps the picture's tones)\n",
+        r->options.flatten, r->options.black, r->options.white, r->options.gamma);
   cli_stipples_print(&r->stipples, stderr, "  tone       ");
   print_colours(&r->options, &r->colours);
   if (r->count < r->options.points)

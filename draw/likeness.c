@@ -60,10 +60,13 @@ static void blur_across(const gaussian *g, const float *from, int width, int hei
   for (int i = 0; i < width; ++i) to[i] = (float)sum[i];
 }
 
+/* Planes of so many values are blurred by one thread. */
+enum { SMALL = 1 << 15 };
+
 /* Blurs `image` in place; `other` is a buffer of the same size. Returns 0 if memory runs out. */
 static int blur(const gaussian *g, float *image, float *other, int width, int height) {
   int failed = 0;
-#pragma omp parallel reduction(| : failed)
+#pragma omp parallel reduction(| : failed) if ((int64_t)width * height > SMALL)
   {
     double *buffer = malloc(((size_t)width + 2 * (size_t)g->reach) * sizeof *buffer);
     failed |= buffer == NULL;

@@ -5,8 +5,10 @@
 #include "cvt/local_mean.h"
 #include "draw/likeness.h"
 #include "run/colours.h"
+#include "run/flatten.h"
 #include "run/json.h"
 #include "run/page.h"
+#include "run/resemblance.h"
 #include "run/stages.h"
 #include "run/stipples.h"
 
@@ -14,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEVELS = 1024 };
+enum { LEVELS = 256 };
 
 /* The picture in cells about as wide as the spacing of the dots, as it appears from a distance.
  * Levels are encoded as in sRGB, whose steps look nearly even to the eye. */
@@ -23,9 +25,10 @@ typedef struct budget {
   int width, height;
   int64_t cells;
   float *level;          /* of the picture */
-  float *local;          /* local contrasts of the picture */
+  float *around;         /* see run_surroundings */
+  float *flat;           /* of the flattened picture */
   float *drawn;          /* of the drawing */
-  float *wanted, *other; /* work arrays */
+  run_sights sights;     /* of the picture */
   double spread[LEVELS]; /* fraction of the pixels that have this level */
   double share[LEVELS];  /* as spread; in several colours, the fraction of the dots that the inks
                             need */
@@ -37,9 +40,9 @@ typedef struct budget {
   cvtm_scratch memory;
 } budget;
 
-/* A choice of levels and gamma. */
+/* A choice of levels and gamma, and of --flatten. */
 typedef struct tones {
-  double black, white, gamma, score;
+  double flatten, black, white, gamma, score;
 } tones;
 
 static const tones own_tones = {.black = 0, .white = 1, .gamma = 1};
@@ -104,65 +107,61 @@ static int find_gamma(const budget *b, double ink, tones *t) {
   return fabs(ink_of(b, t) / ink - 1) < 0.02;
 }
 
-/* Replaces each value of a plane by middle grey plus its difference from the mean around it. */
-static cvtm_status keep_local(budget *b, float *plane, cvtm_error *error) {
-  const double around = 8; /* cells */
-  memcpy(b->other, plane, (size_t)b->cells * sizeof *plane);
-  const cvtm_status status = cvtm_plane_blur(b->other, b->width, b->height, around, error);
-  for (int64_t k = 0; k < b->cells; ++k) plane[k] += 0.5F - b->other[k];
-  return status;
-}
+static int bin_of(double level) { return (int)fmin(level * LEVELS, LEVELS - 1); }
 
-static double contrast_of(const float *plane, int64_t count) {
-  double sum = 0;
-  for (int64_t k = 0; k < count; ++k) {
-    const double local = (double)plane[k] - 0.5;
-    sum += local * local;
-  }
-  return sqrt(sum / (double)count);
-}
-
-/* Sets the score of the tones: the structural similarity of the local contrasts of drawing and
- * picture, seen from a distance. The eye is assumed to adapt by half to the contrast of the
- * drawing; without this adaptation only the darkest parts would get dots. */
+/* Sets the score of the tones: how far the drawing has the local contrasts of the picture. The eye
+ * sees levels, so those of the drawing are compared with those of the picture. */
 static cvtm_status score(budget *b, tones *t, cvtm_error *error) {
-  const double blur = 1.5; /* cells */
-  cvtm_likeness likeness;
-  for (int64_t k = 0; k < b->cells; ++k) {
-    const double tone = tone_of(b, t, (double)b->level[k]);
-    b->drawn[k] = (float)cvtm_linear_to_srgb(b->options->invert ? tone : 1 - tone);
+  float shown[LEVELS];
+  for (int bin = 0; bin < LEVELS; ++bin) {
+    const double tone = tone_of(b, t, (bin + 0.5) / LEVELS);
+    shown[bin] = (float)cvtm_linear_to_srgb(b->options->invert ? tone : 1 - tone);
   }
-  CVTM_TRY(keep_local(b, b->drawn, error));
-  const double adapted = sqrt(contrast_of(b->local, b->cells) / contrast_of(b->drawn, b->cells));
-  for (int64_t k = 0; k < b->cells; ++k)
-    b->drawn[k] = (float)(0.5 + adapted * ((double)b->drawn[k] - 0.5));
-  memcpy(b->wanted, b->local, (size_t)b->cells * sizeof *b->wanted);
-  cvtm_status status =
-      cvtm_likeness_measure(b->drawn, b->wanted, b->width, b->height, blur, &likeness, error);
-  t->score = likeness.ssim;
-  return status;
+  for (int64_t k = 0; k < b->cells; ++k) b->drawn[k] = shown[bin_of((double)b->flat[k])];
+  return run_sights_score(&b->sights, b->drawn, &t->score, error);
 }
 
-static cvtm_status search(budget *b, tones *best, cvtm_error *error) {
-  static const double blacks[] = {-2, -1, -0.5, -0.2, 0, 0.1, 0.2, 0.3};
-  static const double whites[] = {1, 0.95, 0.9, 0.85, 0.75, 0.65};
-  cvtm_status status = CVTM_OK;
-  for (size_t i = 0; i < sizeof blacks / sizeof blacks[0]; ++i) {
-    for (size_t j = 0; status == CVTM_OK && j < sizeof whites / sizeof whites[0]; ++j) {
-      tones t = {.black = blacks[i], .white = whites[j]};
-      if (!(t.black < t.white) || !find_gamma(b, b->ink, &t)) continue;
+/* Flattens the cells. In one colour their levels then replace those of the pixels. */
+static void flatten_cells(budget *b, double share) {
+  if (share == 0) return;
+  memset(b->spread, 0, sizeof b->spread);
+  for (int64_t k = 0; k < b->cells; ++k) {
+    b->flat[k] = (float)run_flattened((double)b->level[k], (double)b->around[k], share);
+    b->spread[bin_of((double)b->flat[k])] += 1 / (double)b->cells;
+  }
+  memcpy(b->share, b->spread, sizeof b->share);
+}
+
+/* Finds the tones with the best score. flattens: 0 if the picture must not be flattened, because of
+ * several pens, or because an option says by how much. */
+static cvtm_status search(budget *b, int flattens, tones *best, cvtm_error *error) {
+  static const double shares[] = {0, 0.2, 0.4, 0.6, 0.8};
+  static const double blacks[] = {-2, -1, -0.5, -0.2, 0, 0.2};
+  static const double whites[] = {1, 0.8, 0.65, 0.5};
+  enum { SHARES = sizeof shares / sizeof *shares, BLACKS = sizeof blacks / sizeof *blacks };
+  enum { WHITES = sizeof whites / sizeof *whites };
+  /* A line shows a form only where it has many points: one with little ink takes the most that it
+   * can from large areas. */
+  const int is_thin = b->piece.kind == CVTM_INK_LINE && b->ink < 0.5 * ink_of(b, &own_tones);
+  cvtm_status status = run_sights_make(b->level, b->width, b->height, &b->sights, error);
+  for (int i = flattens && is_thin ? SHARES - 1 : 0; i < (flattens ? SHARES : 1); ++i) {
+    flatten_cells(b, shares[i]);
+    for (int j = 0; status == CVTM_OK && j < BLACKS * WHITES; ++j) {
+      tones t = {.flatten = shares[i], .black = blacks[j / WHITES], .white = whites[j % WHITES]};
+      if (!find_gamma(b, b->ink, &t)) continue;
       status = score(b, &t, error);
       if (t.score > best->score) *best = t;
     }
   }
+  run_sights_free(&b->sights);
   return status;
 }
 
 static double level_of(double light) { return cvtm_linear_to_srgb(fmin(fmax(light, 0), 1)); }
 
-/* Averages the picture over cells. coverage: per pen; NULL: one colour. */
+/* Averages the picture over cells. */
 static cvtm_status shrink_to_cells(budget *b, cvtm_domain domain, const float *light,
-                                   float *const *coverage, cvtm_error *error) {
+                                   cvtm_error *error) {
   enum { MOST = 128 }; /* cells along the longer side */
   const double sites = b->options->points > 0 ? (double)b->options->points : MOST * MOST;
   const double longer = fmax(domain.width, domain.height);
@@ -170,19 +169,25 @@ static cvtm_status shrink_to_cells(budget *b, cvtm_domain domain, const float *l
   b->width = (domain.width + side - 1) / side;
   b->height = (domain.height + side - 1) / side;
   b->cells = (int64_t)b->width * b->height;
-  const int64_t pixels = (int64_t)domain.width * domain.height;
-  b->level = cvtm_scratch_take(&b->memory, (size_t)b->cells, sizeof *b->level);
-  b->drawn = cvtm_scratch_take(&b->memory, (size_t)b->cells, sizeof *b->drawn);
-  b->wanted = cvtm_scratch_take(&b->memory, (size_t)b->cells, sizeof *b->wanted);
-  b->other = cvtm_scratch_take(&b->memory, (size_t)b->cells, sizeof *b->other);
-  b->local = cvtm_scratch_take(&b->memory, (size_t)b->cells, sizeof *b->local);
+  float **plane[] = {&b->level, &b->around, &b->flat, &b->drawn};
+  for (int k = 0; k < 4; ++k)
+    *plane[k] = cvtm_scratch_take(&b->memory, (size_t)b->cells, sizeof **plane[k]);
   if (b->memory.failed) return cvtm_no_memory(error, "the tones of a drawing");
   cvtm_plane_shrink(light, domain.width, domain.height, side, b->level);
   for (int64_t k = 0; k < b->cells; ++k) b->level[k] = (float)level_of((double)b->level[k]);
-  memcpy(b->local, b->level, (size_t)b->cells * sizeof *b->level);
+  memcpy(b->flat, b->level, (size_t)b->cells * sizeof *b->level);
+  return run_surroundings(b->level, b->width, b->height, b->around, error);
+}
+
+/* Counts the levels of the pixels. coverage: per pen; NULL: one colour. */
+static void count_levels(budget *b, cvtm_domain domain, const float *light,
+                         float *const *coverage) {
+  const int64_t pixels = (int64_t)domain.width * domain.height;
   double all = 0;
+  memset(b->spread, 0, sizeof b->spread);
+  memset(b->share, 0, sizeof b->share);
   for (int64_t p = 0; p < pixels; ++p) {
-    const int bin = (int)fmin(level_of((double)light[p]) * LEVELS, LEVELS - 1);
+    const int bin = bin_of(level_of((double)light[p]));
     double inks = b->pens == 0;
     for (int k = 0; k < b->pens; ++k) inks += (double)coverage[k][p] / b->areas[k];
     b->spread[bin] += 1 / (double)pixels;
@@ -191,7 +196,6 @@ static cvtm_status shrink_to_cells(budget *b, cvtm_domain domain, const float *l
   }
   for (int bin = 0; bin < LEVELS && all > 0; ++bin) b->share[bin] /= all;
   if (b->pens > 0) b->piece.area = b->area / all;
-  return keep_local(b, b->local, error);
 }
 
 /* A line is shorter where the tone varies around a point, which the distribution of levels does not
@@ -259,24 +263,40 @@ static int count_in_time(budget *b, const tones *t, const run_machine *machine, 
 
 /* --- time and tones -------------------------------------------------------------------------- */
 
+/* Flattens a picture as its cells were, and adapts gamma to its pixels. */
+static cvtm_status flatten_pixels(budget *b, cvtm_image *image, tones *t, cvtm_error *error) {
+  const cvtm_domain domain = {image->width, image->height, 0};
+  if (t->flatten == 0) return CVTM_OK;
+  CVTM_TRY(run_flatten(image, t->flatten, b->options->input.name, error));
+  flatten_cells(b, t->flatten);
+  count_levels(b, domain, image->value, NULL);
+  (void)find_gamma(b, b->ink, t);
+  return CVTM_OK;
+}
+
 /* Chooses the number of dots by the time of -n, and the tones that this number of dots can show.
- * coverage: see shrink_to_cells. */
-static cvtm_status choose(budget *b, cvtm_domain domain, const float *light, float *const *coverage,
-                          cvtm_error *error) {
+ * image: the picture, which may be flattened; NULL in several colours. coverage: see
+ * count_levels. */
+static cvtm_status choose(budget *b, cvtm_domain domain, cvtm_image *image, const float *light,
+                          float *const *coverage, cvtm_error *error) {
   cvtm_run_options *o = b->options;
   const double seconds = -(double)o->points;
+  const int flattens = image != NULL && o->flatten == 0 && !o->periodic;
   int chooses = tones_are_wanted(o);
   const tones own = {.black = o->black, .white = o->white, .gamma = o->gamma};
   tones best = {.score = -1};
   run_machine machine;
-  cvtm_status status = shrink_to_cells(b, domain, light, coverage, error);
+  cvtm_status status = shrink_to_cells(b, domain, light, error);
+  count_levels(b, domain, light, coverage);
   const double most = ink_of(b, &own) * b->area / b->piece.area;
   if (status == CVTM_OK && seconds > 0) {
     status = run_page_machine(o, domain, &machine, error);
     if (status == CVTM_OK) chooses &= count_in_time(b, &own, &machine, seconds, most);
   }
   b->ink = (double)o->points * b->piece.area / b->area;
-  if (status == CVTM_OK && chooses) status = search(b, &best, error);
+  if (status == CVTM_OK && chooses) status = search(b, flattens, &best, error);
+  if (status == CVTM_OK && best.score >= 0 && image != NULL)
+    status = flatten_pixels(b, image, &best, error);
   if (status == CVTM_OK && best.score >= 0 && seconds > 0) {
     (void)count_in_time(b, &best, &machine, seconds, most);
     (void)find_gamma(b, b->ink, &best);
@@ -289,6 +309,7 @@ static cvtm_status choose(budget *b, cvtm_domain domain, const float *light, flo
     status = correct_gamma(b, domain, light, &best, error);
   cvtm_scratch_free(&b->memory);
   if (status != CVTM_OK || best.score < 0) return status;
+  if (best.flatten > 0) o->flatten = best.flatten;
   o->black = best.black;
   o->white = best.white;
   o->gamma = round(1e3 * best.gamma) / 1e3;
@@ -296,7 +317,7 @@ static cvtm_status choose(budget *b, cvtm_domain domain, const float *light, flo
   return CVTM_OK;
 }
 
-cvtm_status run_budget_choose(cvtm_run_options *o, const cvtm_image *image, cvtm_error *error) {
+cvtm_status run_budget_choose(cvtm_run_options *o, cvtm_image *image, cvtm_error *error) {
   const cvtm_domain domain = {image->width, image->height, o->periodic};
   budget b = {.options = o, .area = (double)image->width * image->height};
   int is_even;
@@ -306,7 +327,7 @@ cvtm_status run_budget_choose(cvtm_run_options *o, const cvtm_image *image, cvtm
                      "%s: a time for -n needs the tone of a picture, not data", o->input.name);
   if (o->points > 0 && !tones_are_wanted(o)) return CVTM_OK;
   const cvtm_status status = run_ink_find(o, domain, &b.piece, &is_even, error);
-  return status == CVTM_OK && o->points != 0 ? choose(&b, domain, image->value, NULL, error)
+  return status == CVTM_OK && o->points != 0 ? choose(&b, domain, image, image->value, NULL, error)
                                              : status;
 }
 
@@ -317,7 +338,7 @@ cvtm_status run_budget_choose_colours(cvtm_run_options *o, cvtm_domain domain, c
       .options = o, .area = (double)domain.width * domain.height, .pens = pens, .areas = areas};
   if (o->points == 0 || (o->points > 0 && !tones_are_wanted(o))) return CVTM_OK;
   b.piece.kind = run_page_shows_line(o) ? CVTM_INK_LINE : CVTM_INK_DISCS;
-  return choose(&b, domain, light, coverage, error);
+  return choose(&b, domain, NULL, light, coverage, error);
 }
 
 int run_tones_thin(cvtm_run_options *o, cvtm_domain domain, const float *light,
@@ -379,6 +400,7 @@ void run_budget_report(const cvtm_run_options *o, cJSON *report) {
   }
   if (o->tone != CVTM_RUN_TONE_CHOSEN) return;
   cJSON *part = cJSON_AddObjectToObject(report, "tone_chosen");
+  run_json_real(part, "flatten", o->flatten);
   run_json_real(part, "black", o->black);
   run_json_real(part, "white", o->white);
   run_json_real(part, "gamma", o->gamma);

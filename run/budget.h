@@ -11,9 +11,9 @@
 /* If -n gives a time (options->points is below 0), sets the number of touches, or of points of a
  * line, that the machine draws in this time. If dots of one size have to show a picture whose
  * levels and gamma are not given, sets levels and gamma such that the dots have as much ink as the
- * tones, and the drawing resembles the picture as closely as possible. */
-cvtm_status run_budget_choose(cvtm_run_options *options, const cvtm_image *image,
-                              cvtm_error *error);
+ * tones, and the drawing has the local contrasts of the picture as far as possible. If
+ * options->flatten is 0, chooses this, too, and flattens the image. */
+cvtm_status run_budget_choose(cvtm_run_options *options, cvtm_image *image, cvtm_error *error);
 /* run_budget_choose in several colours. light: the luminance of the picture; coverage: for each
  * pen, for the picture's own tones; areas: the areas of the pens' dots, in square pixels. */
 cvtm_status run_budget_choose_colours(cvtm_run_options *options, cvtm_domain domain,
