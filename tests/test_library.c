@@ -734,8 +734,6 @@ TEST(test_files_of_a_run) {
   assert_true(events[CVTM_RUN_BEGINS] == 1 && events[CVTM_RUN_ITERATION] == 2 &&
               events[CVTM_RUN_ENDS] == 1);
   cvtm_run_destroy(made);
-  o.svg = CVTM_SVG_PATH; /* without an order */
-  assert_int_equal(cvtm_run_create(device, &o, &made, &error), CVTM_ERROR_USAGE);
   snprintf(link, sizeof link, "%s/b.png", folder);
   assert_int_equal(unlink(path) | unlink(link) | rmdir(folder), 0);
 }
