@@ -384,8 +384,8 @@ void run_touches_choose(cvtm_run_options *o) {
     o->tolerance =
         0; /* with a tolerance the descent would end while all dots still follow the scene */
   }
-  if (o->pen.count == 0 || run_page_shows_line(o) || run_outputs_have_mesh(o) ||
-      (run_given(o) & of_sites) != 0 || is_film || !is_plain)
+  if (o->pen.count == 0 || run_page_shows_line(o) || run_page_shows_edges(o) ||
+      run_outputs_have_mesh(o) || (run_given(o) & of_sites) != 0 || is_film || !is_plain)
     return;
   o->is_loose = 1;
   o->effort = CVTM_CVT_EFFORT_LOW;

@@ -88,6 +88,16 @@ int run_page_shows_points(const cvtm_run_options *options, const char *path) {
   return run_page_shows_sizes(options, path) || shown_by(options, path) == CVTM_SVG_PATH;
 }
 
+int run_page_shows_edges(const cvtm_run_options *options) {
+  int drawings = 0;
+  for (int k = 0; k < options->output.count; ++k) {
+    const int shown = shown_by(options, options->output.item[k]);
+    drawings += shown >= 0;
+    if (shown >= 0 && shown != CVTM_SVG_CELLS && shown != CVTM_SVG_MESH) return 0;
+  }
+  return drawings > 0;
+}
+
 int run_page_shows_line(const cvtm_run_options *options) {
   if (options->pen.count == 0) return 0;
   for (int k = 0; k < options->output.count; ++k)

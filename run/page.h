@@ -13,6 +13,8 @@ int run_page_shows_sizes(const cvtm_run_options *options, const char *path);
 int run_page_shows_touches(const cvtm_run_options *options, const char *path);
 /* True if a pen draws one line through the points in the first drawing that shows points. */
 int run_page_shows_line(const cvtm_run_options *options);
+/* True if all drawings show cells or triangles, whose lines have no tone. */
+int run_page_shows_edges(const cvtm_run_options *options);
 /* The machine that draws, and the width of a pixel on its page in mm. */
 typedef struct run_machine {
   const cvtm_plotter *plotter;

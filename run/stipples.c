@@ -107,7 +107,7 @@ void run_pen_choose(cvtm_run_options *o) {
       o->pen = (cvtm_run_lengths){.value[0] = 0.5, .unit = CVTM_RUN_UNIT_MM};
     o->pen.count = o->dot_size.count > 0 || has_mm;
   }
-  if (o->dot_size.count == 0) o->dot_size = o->pen;
+  if (o->dot_size.count == 0 && !run_page_shows_edges(o)) o->dot_size = o->pen;
   /* No dot is smaller than the width of the pen. */
   for (int k = 0; k < o->dot_size.count && unit_of(o, &o->pen) == unit_of(o, &o->dot_size); ++k)
     o->dot_size.value[k] = fmax(o->dot_size.value[k], o->pen.value[0]);

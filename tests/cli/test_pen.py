@@ -122,6 +122,15 @@ def test_lines_are_as_wide_as_the_pen(cvtmesh):
         assert read_layers(cvtmesh.path("a.svg"))[0][1] == 0.4
 
 
+@pytest.mark.parametrize("kind", ["cells", "mesh"])
+def test_a_pen_for_cells_and_meshes_moves_no_sites(cvtmesh, kind):
+    sites = []
+    for pen in ((), ("--pen", "0.3mm")):
+        cvtmesh.call("run", COINS, "-n", 200, *FEW, "--page", "A6", "--svg", kind, *pen, "-o", "a.svg", "-o", "a.csv")
+        sites.append(cvtmesh.read("a.csv"))
+    assert sites[0] == sites[1]
+
+
 def test_pens_of_several_widths(cvtmesh):
     cvtmesh.file("two.pens", b"fine = #0000a0 0.3mm\nbroad = #a00000 0.6,1.2mm\n")
     colours = np.zeros((40, 60, 3), np.uint8) + 255
