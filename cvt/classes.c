@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/select.h"
 #include "cvt/descent.h"
+#include "cvt/local_mean.h"
 #include "cvt/site_updates.h"
 
 #include <math.h>
@@ -79,14 +80,24 @@ static cvtm_status no_memory_for_sites(const classes_run *r) {
                    "no memory for %lld sites of several classes", (long long)r->count);
 }
 
-/* rho = (scale * intensity)^2, where scale * intensity is a number of sites per unit of area. */
-static void set_density(cvtm_domain domain, const float *intensity, double scale, float *rho) {
+/* rho = q^2, where q = scale * intensity is a number of sites per unit of area; where q varies
+ * within a cell, the number of sites follows its mean. */
+static cvtm_status set_density(classes_run *r, int64_t count, const float *intensity, double scale,
+                               float *rho) {
+  const cvtm_domain domain = r->domain;
   const int64_t pixels = (int64_t)domain.width * domain.height;
 #pragma omp parallel for schedule(static)
   for (int64_t p = 0; p < pixels; ++p) {
     const double s = scale * (double)intensity[p];
     rho[p] = (float)(s * s);
   }
+  CVTM_TRY(
+      cvtm_density_of_local_mean(domain, (double)count, NULL, rho, cvtm_device_error(r->device)));
+  double sites = 0;
+  for (int64_t p = 0; p < pixels; ++p) sites += sqrt((double)rho[p]);
+  const double factor = (double)count / sites;
+  for (int64_t p = 0; p < pixels; ++p) rho[p] *= (float)(factor * factor);
+  return CVTM_OK;
 }
 
 static void add_intensity(cvtm_domain domain, const float *intensity, double scale, float *sum) {
@@ -134,14 +145,12 @@ static cvtm_status place_classes(classes_run *r, const float *const *intensity, 
       status = no_intensity(r, k);
       break;
     }
-    set_density(r->domain, intensity[k], scale, rho);
+    status = set_density(r, plan->count, intensity[k], scale, rho);
     add_intensity(r->domain, intensity[k], scale, sum);
-    status = place_class(r, plan, rho, sites);
+    if (status == CVTM_OK) status = place_class(r, plan, rho, sites);
   }
-  if (status == CVTM_OK) {
-    set_density(r->domain, sum, 1, rho);
-    status = cvtm_cvt_create(r->device, r->domain, rho, r->count, &r->all);
-  }
+  if (status == CVTM_OK) status = set_density(r, r->count, sum, 1, rho);
+  if (status == CVTM_OK) status = cvtm_cvt_create(r->device, r->domain, rho, r->count, &r->all);
   free(rho);
   free(sum);
   return status;

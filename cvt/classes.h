@@ -7,8 +7,9 @@
  * F_k is the CVT energy of the sites X_k of class k for the density rho_k = s_k^2, and F_u that of
  * their union X for rho_u = (sum_k s_k)^2, where s_k is the wanted number of sites of class k per
  * unit of area. Optimal tessellations for rho_k and rho_u have the asymptotic densities s_k and
- * sum_k s_k. So F_k and F_u ask for the same local numbers of sites, and the energy of every cell
- * is about 5 / (18 sqrt 3).
+ * sum_k s_k. (Where s_k varies within a cell, one factor of the square is its mean over a cell, so
+ * that the number of sites follows the mean.) So F_k and F_u ask for the same local numbers of
+ * sites, and the energy of every cell is about 5 / (18 sqrt 3).
  *
  * Each site i of class k has two cells: one among the sites of its class, with the mass m_k and the
  * centroid c_k, and one in the union, with m_u and c_u. The gradient is dF/dx_i = 2 m_k

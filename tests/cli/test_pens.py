@@ -250,3 +250,13 @@ def test_what_cannot_be_measured_is_not_printed(cvtmesh):
     assert re.search(rb"tone +ink \d", dots) and b"nan" not in dots
     classes = cvtmesh.call("stats", "points.csv").stdout
     assert b"1: 1 point\n" in classes and b"2: 2 points, the nearest at 3 px" in classes
+
+
+def test_a_dithered_half_has_as_many_dots_as_an_even_one(cvtmesh):
+    light = np.full((80, 160), 0.75)
+    light[:, 80:] = np.tile([[0, 1], [1, 1]], (40, 40))
+    levels = np.where(light < 1, 1.055 * light ** (1 / 2.4) - 0.055, 1).clip(0)
+    cvtmesh.file("half.pgm", b"P5 160 80 255\n" + (255 * levels).round().astype(np.uint8).tobytes())
+    cvtmesh.file("black.pens", b"black = #000000\n")
+    cvtmesh.call("run", "half.pgm", "-n", 400, "--colours", "black.pens", "-o", "a.npy")
+    assert np.mean(cvtmesh.array("a.npy")[:, 0] < 80) == pytest.approx(0.5, abs=0.015)

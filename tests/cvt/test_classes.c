@@ -1,6 +1,7 @@
 /* Sites of several classes: shares, energies against single evaluations, spacing, reproducibility.
  */
 #include "cvt/classes.h"
+#include "cvt/local_mean.h"
 #include "tests/test_devices.h"
 
 enum { SIDE = 64, AREA = SIDE * SIDE, CLASSES = 3, COUNT = 600 };
@@ -99,10 +100,12 @@ TEST_ON_DEVICE(test_energies_are_those_of_the_classes) {
       density[p] = s * s;
       total[p] += s;
     }
+    assert_ok(cvtm_density_of_local_mean(square, (double)count, NULL, density, NULL));
     assert_true(fabs(ratio_of(device, density, sites + 2 * start[k], count) - result.ratio[k]) <
                 1e-4);
   }
   for (int p = 0; p < AREA; ++p) density[p] = total[p] * total[p];
+  assert_ok(cvtm_density_of_local_mean(square, COUNT, NULL, density, NULL));
   assert_true(fabs(ratio_of(device, density, sites, COUNT) - result.union_ratio) < 1e-4);
   free(all);
 }
