@@ -109,8 +109,8 @@ cvtm_status cvtm_device_post(cvtm_device *device, void *to, const void *from_hos
 
 /* *memory: a scratch buffer of at least `bytes` bytes, valid until the next request on this device
  * or the end of the public call. A request may allocate, so a phase that must not allocate needs an
- * earlier request of its size. A loop's body must not use the buffer: a later request may move the
- * memory to which the captured graph points. */
+ * earlier request of the same size. A loop's body must not use the buffer: a later request may move
+ * the memory to which the captured graph points. */
 cvtm_status cvtm_device_scratch(cvtm_device *device, size_t bytes, void **memory);
 
 /* A loop whose condition is in device memory. The body enqueues the work of one round. Rounds

@@ -402,8 +402,8 @@ static cvtm_status open_input(const char *path, int *file, size_t *expected, cvt
 }
 
 /* Reads the first `size` bytes of a regular file in parallel, up to the first block that cannot be
- * read in full. Returns the number of bytes before that block, and moves the file's position to its
- * start, so that the caller's next read reports the reason. */
+ * read in full. Returns the number of bytes before that block, and sets the file's position there,
+ * so that the caller's next read reports the reason. */
 static size_t read_blocks(int file, unsigned char *bytes, size_t size) {
   const int64_t block = (int64_t)4 << 20, blocks = ((int64_t)size + block - 1) / block;
   if (blocks < 4) return 0;

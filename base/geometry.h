@@ -201,7 +201,8 @@ static inline void cvtm_cover_row(double low, double high, double height, int y,
 }
 
 /* Adds `weight` times the area to the right of the edge from p to q, negative where y decreases
- * from p to q. Parts of the edge left or right of the box count as if they lay on its side. */
+ * from p to q. Parts of the edge left or right of the box count as if they lay on that side of the
+ * box. */
 static inline void cvtm_cover_edge(const double *p, const double *q, double weight,
                                    cvtm_pixel_box box, cvtm_add_coverage add, void *accumulator) {
   if (p[1] == q[1]) return;

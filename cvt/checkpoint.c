@@ -285,7 +285,7 @@ cvtm_status cvtm_checkpoint_visit(cvtm_solve *s) {
   return save_if_due(s->checkpoint, &start);
 }
 
-/* --- from start to end ------------------------------------------------------------------------ */
+/* --- opening, closing and attaching ----------------------------------------------------------- */
 
 cvtm_status cvtm_checkpoint_open(cvtm_solve *s) {
   cvtm_checkpoint *c = calloc(1, sizeof *c);

@@ -37,7 +37,7 @@ typedef struct kept_cells {
   kept_ring *ring;  /* the ring of each site */
   int32_t *slot_of; /* the slot of each site in the tree of this evaluation */
   int32_t *cut;     /* the round in which each cell is cut out; 0: the cell is kept; DOUBTED */
-  int64_t count;    /* number of sites with a ring */
+  int64_t count;    /* sites of the evaluation that made the rings; 0: there are none */
   int tangled;      /* nonzero: a cell has too many neighbours for a ring */
 } kept_cells;
 

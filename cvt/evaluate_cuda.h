@@ -89,8 +89,9 @@ static __device__ inline cvtm_cell_moments cvtm_moments_sum_block(cvtm_cell_mome
   return part[0];
 }
 
-/* Sets the moments of the cells of all sites of the tree (with a cover, of own sites), and lists
- * the deferred cells. cells: memory, used with CVTM_CHUNKED_CELLS sites or more. */
+/* Sets the moments of the cells of all sites of the tree, and lists the deferred cells. If the tree
+ * lacks some sites (cvtm_tree_cover in site_query.h), only the cells of its own sites are done.
+ * cells: memory, used with CVTM_CHUNKED_CELLS sites or more. */
 cvtm_status cvtm_integrate_cells_cuda(cvtm_cvt *cvt, const cvtm_site_tree_view *tree,
                                       const cvtm_clipped_cells *cells,
                                       const cvtm_deferred_cells *deferred);

@@ -37,7 +37,7 @@ struct cvtm_cvt {
   cvtm_site_tree *tree;
   double *sites;              /* 2 * capacity: the current sites */
   cvtm_cell_moments *moments; /* capacity: in the caller's order */
-  /* On a device with ranks, a plan has none of the arrays up to `second`, and no `state`: */
+  /* The next three arrays are empty if the plan has a decomposition, or if global_count > 0. */
   double *best;     /* 2 * capacity: the best sites of Lloyd's method */
   double *scale;    /* 2 * capacity: scale of the variables (cvtm_cvt_set_scale) */
   double *second;   /* capacity: second moments */
@@ -46,8 +46,8 @@ struct cvtm_cvt {
   double *least;    /* CVTM_CVT_WINDOW + 1: energy of `best` before and after each evaluation */
   void *workspace;  /* for sorts and reductions */
   size_t workspace_bytes;
-  void *state;         /* data of the functions of the table */
-  int tree_clipping;   /* for tests and benchmarks: nonzero: all cells are made by tree clipping */
+  void *state;       /* data of the functions of the table; NULL if the plan has a decomposition */
+  int tree_clipping; /* for tests and benchmarks: nonzero: all cells are made by tree clipping */
   cvtm_lbfgsb *solver; /* solver of the last descent, kept for the next descent; or NULL */
   /* The counts of all and of fixed sites for which the solver has bounds; count 0: no bounds. */
   int64_t solver_count, solver_fixed;

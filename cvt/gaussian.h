@@ -17,7 +17,7 @@ CVTM_API_BEGIN
 
 /* A value of 0 disables a tolerance or limit. Comments end with the default value. */
 typedef struct cvtm_gaussian_options {
-  double width;           /* width of the kernel of two points, in local spacings; 0.9 */
+  double width; /* width of K(x_i, x_j) as a function of x_i - x_j, in local spacings; 0.9 */
   int64_t max_iterations; /* with far more than 150 the points become more regular; 150 */
   double tolerance;       /* mean relative decrease of E over 10 iterations; 0 */
   double max_seconds;     /* limit for the call, which makes at least one evaluation; 0 */

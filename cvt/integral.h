@@ -61,7 +61,7 @@ CVTM_HD void cvtm_integral_add_side(const cvtm_density_view *density, const cvtm
   }
 }
 
-/* Adds rows first .. last of the cell. Several calls must be in the order of the rows. */
+/* Adds rows first .. last of the cell. Successive calls for a cell must go down its rows. */
 CVTM_HD void cvtm_integral_add_rows(const cvtm_density_view *density, const cvtm_cell *cell,
                                     cvtm_cell_walk *rows, int32_t first, int32_t last,
                                     cvtm_pixel_sums *sums) {

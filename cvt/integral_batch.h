@@ -323,7 +323,8 @@ CVTM_INLINE void cvtm_batch_walk_edges(cvtm_batch *b, int32_t e, int with_means)
     w.x = xt;
     w.y = yt;
     w.by_column = to_column;
-    w.by_row = to_row & is_wide; /* narrow polygons have no lines */
+    /* polygons in at most two columns have no entries in line_of_row */
+    w.by_row = to_row & is_wide;
     w.column += CVTM_BATCH_WHERE(to_column, 1 + (cvtm_batch_lanes){0});
     w.columns -= CVTM_BATCH_WHERE(to_column, 1 + (cvtm_batch_lanes){0});
     w.row += CVTM_BATCH_WHERE(to_row, 1 + (cvtm_batch_lanes){0});

@@ -17,8 +17,8 @@ enum {
                       * more are deferred */
 };
 
-/* Constructs the cells at slots first .. last - 1. PARTIAL: the tree has a cover; only the cells of
- * own sites are constructed. */
+/* Constructs the cells at slots first .. last - 1. PARTIAL: the tree may lack some sites
+ * (cvtm_tree_cover in site_query.h); only the cells of its own sites are constructed. */
 template <bool PARTIAL>
 __global__ void __launch_bounds__(WARP, SHORT_BLOCKS)
     clip_kernel(cvtm_site_tree_view tree, cvtm_domain domain, cvtm_clipped_cells cells,

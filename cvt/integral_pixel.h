@@ -1,9 +1,10 @@
 /* The contributions of pixels to the exact moments of a convex cell. Three integrators add the
  * contributions in different orders, and agree up to rounding:
  *
- * integral.h           walks down the two sides of any cell, in any of its rows.
+ * integral.h           walks down the two sides of any cell, over any range of its rows.
  * integral_batch.h     walks down 2 or 4 edges of several cells at a time, on a CPU. Takes 0.5
- * times as long as integral.h for cells of 30 or more pixels, 0.7 times for 3 pixels.
+ *                      times as long as integral.h for cells of 30 or more pixels, 0.7 times for 3
+ *                      pixels.
  * integral_segments.h  computes all segments independently, so that the lanes of a warp can share a
  *                      cell with few corners.
  *
@@ -14,8 +15,10 @@
  *
  * - the area between each segment and the inner line of its pixel;
  * - the pixels between the two pixels in which the sides enter the row, over the height of the row;
- * - plus a pixel that a side leaves through its outer line, from that point down to the end of the
- *   row, and minus a pixel that a side enters through its outer line, from that point down.
+ * - a pixel that a side leaves through its outer line, from the crossing down to the end of the
+ *   row;
+ * - minus a pixel that a side enters through its outer line, from the crossing down to the end of
+ *   the row.
  *
  * In a cell with at most two columns all segments have a common inner line, and the only
  * contributions are the areas between the segments and that line.

@@ -25,8 +25,8 @@ typedef struct cvtm_segments_pixel {
  * columns are mirrored (x to -x). */
 typedef struct cvtm_segments_edge {
   double x0, y0, x1, y1;
-  double slope, inverse;     /* dx / dy and dy / dx; 0 if too large */
-  uint64_t step, start;      /* minor crossings per crossing; their offset; in 2^-52 */
+  double slope, inverse; /* dx / dy and dy / dx; 0 if too large */
+  uint64_t step, start;  /* minor crossings per crossing; their offset; both in units of 2^-52 */
   cvtm_segments_pixel pixel; /* pixel of (x0, y0) */
   int32_t minor;             /* number of minor crossings */
   int32_t flags;             /* sum of the flags below */

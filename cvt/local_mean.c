@@ -89,7 +89,7 @@ static double mean_around(const summed *s, int64_t i, int64_t j, double side) {
   return larger(sum, 0) / area;
 }
 
-/* The sizes of squares: that of a cell is inversely proportional to its ink. */
+/* The sizes of squares. The area of a cell is inversely proportional to the ink in the cell. */
 typedef struct windows {
   double count; /* of cells */
   double total; /* integral of the ink; 0: of the values */
@@ -218,7 +218,9 @@ static double multiple_of_ink(const need_table *t, const float *mean, size_t pix
   return low;
 }
 
-/* Multiplies the density by the square of cvtm_ink_needed / ink. even: the result of even_ink. */
+/* Multiplies the density by the square of cvtm_ink_needed(m even) / (m mean). mean: the mean ink
+ * over a cell; even: the result of even_ink; m: the result of multiple_of_ink, or 1 if ink->area is
+ * 0. */
 static void add_overlaps(cvtm_domain domain, const float *mean, const float *even, double count,
                          const cvtm_ink *ink, float *rho) {
   const size_t pixels = (size_t)domain.width * (size_t)domain.height;

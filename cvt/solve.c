@@ -31,8 +31,8 @@ enum {
  * but at most largest_coarse_tolerance, since the finer levels continue from the result. */
 static const double coarse_tolerance = 5, largest_coarse_tolerance = 1e-4;
 
-/* The fraction of the sites that the last transfer during the descent of the full set moves; the
- * transfers before move 2, 3 and 4 times as many. */
+/* The fraction of the sites that the last of the TRANSFERS transfers moves. The first moves 4 times
+ * as many, the second 3 times, the third twice. */
 static const double share_of_transfer = 0.0035;
 
 /* A transfer during the descent of the full set comes early if the relative decrease of the energy

@@ -92,7 +92,7 @@ typedef struct cvtm_condition_options {
   double bias;       /* p of the asymmetric smoothing; 0.5 */
   double smooth;     /* lambda of the asymmetric smoothing; 0: no smoothing */
   double grade;      /* lambda of grading; 0: no grading */
-  double grade_max;  /* upper bound of u, raised to rho where rho is larger; infinite */
+  double grade_max;  /* upper bound of u; where rho is larger, rho is the bound; infinite */
   double grade_size; /* largest slope of the size density^(-1/4); 0: no bound */
   CVTM_RESERVED(7);
 } cvtm_condition_options;

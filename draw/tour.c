@@ -569,7 +569,7 @@ static void start_at_origin(const double *points, int64_t count, int32_t *order)
 typedef struct tour_arrays {
   cvtm_placed *placed;   /* all points; coincident points are consecutive */
   int32_t *group;        /* distinct + 1: the first index in placed[] of each distinct point */
-  double *unit, *sorted; /* 2 * distinct: in the unit square; in greedy order */
+  double *unit, *sorted; /* 2 * distinct: scaled to the unit square; the same in greedy order */
   int32_t *nearest, *renumbered; /* degree * distinct */
   int32_t *greedy, *rank;        /* distinct: the greedy order, and its inverse */
   int32_t *tour;                 /* distinct */

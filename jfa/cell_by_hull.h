@@ -95,7 +95,7 @@ CVTM_HD void cvtm_hull_add_edges(const cvtm_hull_search *s, cvtm_hull *hull) {
 
 /* --- the hull --------------------------------------------------------------------------------- */
 
-/* The lanes of the cell have a value and a number each. Returns the number with the largest value;
+/* Each lane of the cell passes a value and a number. Returns the number with the largest value;
  * the least number if values are equal. */
 CVTM_HD int32_t cvtm_hull_farthest(cvtm_lanes lanes, float value, int32_t number) {
 #ifdef __CUDA_ARCH__

@@ -148,8 +148,8 @@ CVTM_HD int cvtm_cell_box_cuts(const cvtm_cell *cell, double radius2, const cvtm
 }
 
 /* The halves of a square, the nearer half first, and their squared distances from the site: the
- * distance of the half's box, or infinity if the half has no sites. (With a cover the tree may lack
- * sites; then it is always the distance of the box.) */
+ * distance of the half's box, or infinity if the half has no sites. (A tree with a cover may lack
+ * sites of the half; then the distance is always that of the box.) */
 typedef struct cvtm_cell_halves {
   uint64_t near, far;
   double near2, far2;

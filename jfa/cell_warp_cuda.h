@@ -18,8 +18,9 @@ struct cvtm_warp_hulls {
 /* Constructs the cells of the sites at slots base .. base + CELLS - 1 that are before `end`. Lane k
  * of the warp works on cell k % CELLS. Returns true if that cell is done: hull construction did not
  * fail, and the cell has at most about CVTM_WARP_ROWS rows. left: NULL, or *left is set to the
- * hull. PARTIAL: for a tree with a cover; only the cells of own sites are done. Without PARTIAL the
- * kernel for other trees is 2 % faster (H200). */
+ * hull. PARTIAL: the tree may lack some sites (cvtm_tree_cover in site_query.h), and only the cells
+ * of its own sites are done. It is a template parameter because a kernel for complete trees is 2 %
+ * faster without the test (H200). */
 template <int CELLS, bool PARTIAL = false>
 __device__ bool cvtm_warp_cells_by_hull(const cvtm_site_tree_view &tree, cvtm_domain domain,
                                         int64_t base, int64_t end, int lane, int32_t most_tests,

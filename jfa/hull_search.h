@@ -80,8 +80,8 @@ CVTM_HULL_RARE void cvtm_tree_want_around(const cvtm_tree_cover *cover, int32_t 
 }
 
 /* Finds the bins of this lane, among the at most 4 x 4 bins within reach, that are not empty.
- * Stores the first slot of bin k of the lane, and one past its last slot, from scratch[2 * (k *
- * lanes + lane)] on. Returns the number of sites in the bins of this lane. */
+ * Stores the first slot of bin k of the lane, and one past the last slot of this bin, from
+ * scratch[2 * (k * lanes + lane)] on. Returns the number of sites in the bins of this lane. */
 CVTM_INLINE int32_t cvtm_hull_find_bins(const cvtm_hull_search *s, cvtm_hull *hull) {
   const double reach = 1.000001 * s->reach;
   const double x = s->o.x + s->o.shift_x, y = s->o.y + s->o.shift_y;

@@ -121,7 +121,7 @@ static cvtm_status label_exactly(cvtm_device *device, cvtm_site_tree *tree, cvtm
 }
 
 /* Replaces labels by exact labels. *wrong: the number of labels whose site was farther away than
- * the nearest site, which includes labels that are no index of a site. Enqueued. */
+ * the nearest site, which includes labels that are not the index of a site. Enqueued. */
 static cvtm_status correct_labels(cvtm_device *device, const cvtm_diagram *diagram,
                                   const double *sites, const int32_t *exact, int32_t *labels,
                                   uint64_t *wrong) {

@@ -77,11 +77,11 @@ cvtm_status cvtm_voronoi_compute(cvtm_voronoi *voronoi, const double *sites, int
 
 /* Warm start: jump flooding from the labels of an earlier diagram of as many sites, which have
  * moved a little since. A pixel that contains sites begins as their seed. Any other pixel begins
- * with the new position of the site of its old label (or of some site, if the label is no index).
- * The steps are first_step, rounded up to a power of two, and its halves down to 1. first_step
- * should be about the largest distance that a site has moved; 0: 0.3 spacings of evenly distributed
- * sites. cvtm_voronoi_correct mends the pixels that do not get the nearest site. Otherwise as
- * cvtm_voronoi_compute. */
+ * with the new position of the site of its old label (or of some site, if the label is not the
+ * index of a site). The steps are first_step, rounded up to a power of two, and its halves down
+ * to 1. first_step should be about the largest distance that a site has moved; 0: 0.3 spacings of
+ * evenly distributed sites. cvtm_voronoi_correct mends the pixels that do not get the nearest site.
+ * Otherwise as cvtm_voronoi_compute. */
 cvtm_status cvtm_voronoi_update(cvtm_voronoi *voronoi, const double *sites, int64_t count,
                                 int first_step, int32_t *labels);
 

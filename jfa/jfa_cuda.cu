@@ -362,7 +362,8 @@ static __device__ void label_pixel(const cvtm_diagram *diagram, const warp_memor
   labels[static_cast<int64_t>(j) * diagram->domain.width + i] = label;
 }
 
-/* Labels a tile if it has an unlabelled pixel; the other pixels get the label that they have. */
+/* Labels all pixels of a tile that has an unlabelled pixel; the labels of the other pixels do not
+ * change. */
 static __device__ void label_tile(const cvtm_diagram *diagram, warp_memory *memory, cvtm_tile tile,
                                   int lane, int32_t *labels) {
   bool unlabelled = false;

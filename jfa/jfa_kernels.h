@@ -227,7 +227,7 @@ CVTM_HD void cvtm_set_seed(const cvtm_diagram *diagram, uint32_t *codes, int64_t
 }
 
 /* Sets the code of pixel p to the code of the seed in which the site of its old label now lies. A
- * label that is no index stands for the site at slot 0. */
+ * label that is not the index of a site stands for the site at slot 0. */
 CVTM_HD void cvtm_set_warm_code(const cvtm_diagram *diagram, const double *sites,
                                 const int32_t *labels, uint32_t *codes, int64_t p) {
   const int32_t label = labels[p];
@@ -377,7 +377,7 @@ CVTM_HD int32_t cvtm_final_label(const cvtm_diagram *diagram, int i, int j, cons
 /* --- exact labels ----------------------------------------------------------------------------- */
 
 /* The squared distance from the centre of pixel (i, j) to the site of its label; infinite for a
- * label that is no index. */
+ * label that is not the index of a site. */
 CVTM_HD double cvtm_label_distance2(const cvtm_diagram *diagram, const double *sites, int i, int j,
                                     int32_t label) {
   if (label < 0 || label >= diagram->tree.count) return HUGE_VAL;

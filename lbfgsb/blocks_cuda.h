@@ -14,7 +14,7 @@ enum {
   WARP = 32,
   TILE = CVTM_LBFGSB_TILE,
   MAX_WARPS = 16,
-  BATCH_WARPS = 4, /* warps of a block in a batch, where a block has one problem */
+  BATCH_WARPS = 4, /* warps of a block in a batch, where each block solves one problem */
   STAGES = 2,      /* tiles of a warp in shared memory; one of them is being loaded */
   COLUMNS = 8,     /* columns of a tensor-core fragment, which has 16 rows */
   FRAGMENT = 2 * COLUMNS * COLUMNS,
@@ -261,9 +261,9 @@ static __device__ cvtm_lbfgsb_nearest combine_nearest(block_group on) {
   return warp_combine_nearest(found);
 }
 
-/* Combines all entries of pass A into `reduced`. A thread has a pair of adjacent entries. If there
- * are more threads than pairs, several threads have one pair and divide the blocks round-robin. The
- * last warp, which has the least to add, finds the nearest breakpoint. */
+/* Combines all entries of pass A into `reduced`. A thread combines a pair of adjacent entries. If
+ * there are more threads than pairs, several threads share a pair and divide the blocks
+ * round-robin. The last warp, which has the least to add, finds the nearest breakpoint. */
 static __device__ __noinline__ void combine_all(block_group on, int entries) {
   double2 *buffer = reinterpret_cast<double2 *>(block_memory()->buffer);
   double *result = block_memory()->reduced;

@@ -337,8 +337,8 @@ static __device__ void solve_subspace(executor, int restricted) {
 }
 
 /* Makes all decisions after a speculative pass A. Warp 2 tests the trial point, while warps 0 and 1
- * assume that it is accepted. Their results are dropped if the point is not accepted, or its pair
- * is not stored. */
+ * assume that it is accepted. The results of warps 0 and 1 are dropped if the point is not
+ * accepted, or the pair of the point is not stored. */
 static __device__ void decide_speculatively() {
   shared_memory *shared = block_memory();
   cvtm_lbfgsb_state *state = &shared->state;

@@ -11,7 +11,8 @@
  * it takes in the order of (t, row). panels.c and divided.c read the breakpoints and their rows in
  * batches; lbfgsb_cpu.c keeps the breakpoints in a heap. */
 typedef struct host_window {
-  int64_t count; /* number of breakpoints of this process; in lbfgsb_cpu.c: in the heap */
+  /* number of breakpoints of this process; in lbfgsb_cpu.c only of those in the heap */
+  int64_t count;
   int64_t first; /* index of the first breakpoint of the batch */
   int next;      /* index in the batch */
   /* Row i of the last breakpoint: 2m entries of W, then g_i of the scaled variable. */

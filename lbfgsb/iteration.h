@@ -1,8 +1,8 @@
 /* A round of L-BFGS-B, from an evaluation of f and g at the trial point to the next trial point. A
- * round that accepts its trial point ends an iteration and begins the next. Only this file has the
- * order of the phases. The phases declared below are defined in host_rounds.h and its includers
- * where the host decides; for CUDA kernels in small_cuda.cu, or else in lbfgsb_cuda.cu,
- * blocks_cuda.h and decisions_cuda.h.
+ * round that accepts its trial point ends an iteration and begins the next. Only this file
+ * determines the order of the phases. The phases declared below are defined in host_rounds.h and
+ * its includers where the host decides; for CUDA kernels in small_cuda.cu, or else in
+ * lbfgsb_cuda.cu, blocks_cuda.h and decisions_cuda.h.
  *
  * Algorithm L-BFGS-B (Byrd, Lu, Nocedal & Zhu 1995, section 6) and its phases here:
  *

@@ -124,8 +124,9 @@ cvtm_status cvtm_lbfgsb_create_batch(cvtm_device *device, int64_t problems, int6
                                      const cvtm_lbfgsb_options *options, cvtm_lbfgsb **solver);
 void cvtm_lbfgsb_destroy(cvtm_lbfgsb *solver);
 
-/* Changes the number of variables of a solver of one problem; CVTM_ERROR_ARGUMENT: above that of
- * its creation. Drops bounds, scale and history. Runs have the bits of a solver made for n. */
+/* Changes the number of variables of a solver of one problem; CVTM_ERROR_ARGUMENT: n is larger than
+ * at the creation of the solver. Drops bounds, scale and history. Runs have the bits of a solver
+ * made for n. */
 cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n);
 /* lower, upper: n doubles in device memory, copied; NULL or infinite: no bounds. Fails for lower >
  * upper and NaN, and names the index. Drops the history. */

@@ -11,7 +11,7 @@ enum { CVTM_PANELS_BATCH = 256 /* number of rows of W that the host reads at onc
 
 /* The functions that differ between devices. Each waits for its result, except `move`, which
  * enqueues its work. arrays: those of one problem, except that arrays->state is on the host. In
- * `pass` and `gram` its `bounded` is 0. own: the result of open. */
+ * `pass` and `gram` arrays->state->bounded is 0. own: the result of open. */
 typedef struct cvtm_panels_table {
   /* Creates the device's data for n variables and m pairs. */
   cvtm_status (*open)(cvtm_device *device, int64_t n, int m, void **own);

@@ -77,8 +77,8 @@ cvtm_status cvtm_lbfgsb_list_breakpoints(cvtm_device *device, const cvtm_lbfgsb_
 
 CVTM_C_END
 
-/* Nonzero if a finite value lies between the bounds of variable i, and its scale is positive and
- * finite. Adds the number of its finite bounds to *finite. */
+/* Nonzero if a finite value lies between the bounds of variable i, and the scale of the variable is
+ * positive and finite. Adds the number of finite bounds of the variable to *finite. */
 CVTM_HD int cvtm_lbfgsb_input_is_valid(const double *lower, const double *upper,
                                        const double *scale, int64_t i, int64_t *finite) {
   const double low = lower ? lower[i] : -HUGE_VAL, high = upper ? upper[i] : HUGE_VAL;

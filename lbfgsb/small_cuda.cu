@@ -1,11 +1,11 @@
-/* L-BFGS-B on CUDA for problems of at most 32 variables, one or a batch. A group of lanes of a warp
- * has a problem, and each lane has one variable. B is a dense matrix, with one row in the registers
- * of a lane, made from the stored pairs by BFGS updates of theta I (Byrd, Nocedal & Schnabel 1994);
- * so neither the products of pass A (iteration.h) nor the small matrices of limited_memory.h are
- * needed, and any history is possible. Sums go over the lanes of a group in a fixed order, so the
- * result of a problem is bit for bit independent of the other problems. If groups have 10 lanes, a
- * warp has three groups, and its last two lanes have no problem. The pairs of a problem are stored
- * as [2m][n]. */
+/* L-BFGS-B on CUDA for problems of at most 32 variables, one or a batch. Each problem is solved by
+ * a group of lanes of a warp, with one variable per lane. B is a dense matrix, with one row in the
+ * registers of a lane, made from the stored pairs by BFGS updates of theta I (Byrd, Nocedal &
+ * Schnabel 1994); so neither the products of pass A (iteration.h) nor the small matrices of
+ * limited_memory.h are needed, and any history is possible. Sums go over the lanes of a group in a
+ * fixed order, so the result of a problem is bit for bit independent of the other problems. If
+ * groups have 10 lanes, a warp has three groups, and its last two lanes are idle. The pairs of a
+ * problem are stored as [2m][n]. */
 #include "base/cuda_utils.h"
 #include "lbfgsb/blocks_cuda.h"
 #include "lbfgsb/iteration.h"
@@ -73,8 +73,8 @@ struct lane_group {
   __device__ double least(double value) const {
     return join(value, [](double a, double b) { return fmin(a, b); });
   }
-  /* Returns the lane's element of the product of a matrix and a vector, of which the lane has a row
-   * and an element. */
+  /* Returns the lane's element of a matrix times a vector. row, element: the lane's row of the
+   * matrix and its element of the vector. */
   __device__ double multiply(const double (&row)[LANES], double element) const {
     const double2 *gathered = gather(element);
     double product = 0.0;
@@ -178,9 +178,9 @@ static __device__ double walk_path(const lane_group<LANES> &on, const cvtm_lbfgs
   }
 }
 
-/* Solves a system by elimination below and above the diagonal. Its matrix is that of b in the rows
- * and columns of `members`, and the identity elsewhere. Returns 0 if a pivot is not positive or
- * consists of rounding errors. The registers shift by one column per step. */
+/* Solves a system by elimination below and above the diagonal. The matrix of the system equals b in
+ * the rows and columns of `members`, and the identity elsewhere. Returns 0 if a pivot is not
+ * positive or consists of rounding errors. The registers shift by one column per step. */
 template <int LANES>
 static __device__ int solve(const lane_group<LANES> &on, const double (&b)[LANES], unsigned members,
                             double right, double *x) {
@@ -298,7 +298,7 @@ static __device__ void find_coefficients(executor on) {
   if (state->running) find_step(on);
 }
 
-/* Nothing is left to do: find_step has walked and restricted. */
+/* Nothing is left to do: find_step has found the Cauchy point and restricted the rows. */
 template <typename executor>
 static __device__ void walk_breakpoints(executor) {}
 template <typename executor>

@@ -5,7 +5,8 @@
  * The methods are the modulus-based synchronous multisplitting iteration of Mezzadri
  * ("Modulus-based synchronous multisplitting methods for solving horizontal linear complementarity
  * problems on parallel computers", Numer. Linear Algebra Appl. 2020, Method 2), and a semismooth
- * Newton method for problems where its theory does not hold. With x the modulus variable,
+ * Newton method, for problems to which the theory of that iteration does not apply. With x the
+ * modulus variable,
  *
  *     z = (|x| + x) / gamma,  w = Omega (|x| - x) / gamma,
  *

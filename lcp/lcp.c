@@ -171,7 +171,8 @@ int cvtm_lcp_is_solved(cvtm_lcp_stop stop) {
 }
 
 /* Solves by lemke, after the method has found no solution. Keeps the earlier x and result if lemke
- * finds neither a solution nor a ray and its residual is not smaller. */
+ * finds neither a solution nor a ray, and the residual of lemke is not smaller than the earlier
+ * one. */
 static cvtm_status solve_again(cvtm_lcp *lcp, const double *b, const double *lower,
                                const double *upper, double *x, cvtm_lcp_result *found) {
   const size_t bytes = (size_t)lcp->rows * sizeof *x;

@@ -129,9 +129,9 @@ cvtm_status cvtm_lcp_create(cvtm_device *device, const cvtm_csr *matrix, int64_t
  * are borrowed until the next call of cvtm_lcp_set_grid:
  *     (A x)_p = diagonal_p x_p + sum over the four links of p: link (x_p - x_q).
  * x_q is 0 if a link leaves the grid or leads to a masked node. There, links of weight 0 give a
- * Neumann boundary, other links a Dirichlet boundary. Cycles converge fast for links that jump by a
- * factor of 100 from node to node. With random jumps by 10^6 cycles do not converge within the
- * default limit; use a stored matrix then. */
+ * Neumann boundary, other links a Dirichlet boundary. Multigrid converges fast if links jump by a
+ * factor of 100 from node to node. If links jump at random by a factor of 10^6, it does not
+ * converge within the default limit; use a stored matrix then. */
 typedef struct cvtm_lcp_grid {
   int64_t width, height;
   const double *diagonal;   /* width * height, >= mass; NULL: `mass` everywhere */

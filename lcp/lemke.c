@@ -136,8 +136,9 @@ static double value_in(const lemke *p, int64_t i, int state) {
   return has_lower ? lower + fabs(lower) + 1 : has_upper ? upper - fabs(upper) - 1 : 0;
 }
 
-/* Tries every combination of the states of all variables, if there are at most TRIALS. Replaces
- * `best` and its residual by a better one. x and scratch: n doubles each. */
+/* Tries every combination of the states of all variables, if there are at most TRIALS. If a
+ * combination gives a smaller residual, replaces `best` and *end by the x and the residual of this
+ * combination. x and scratch: n doubles each. */
 static void try_all_bases(lemke *p, double target, double *best, cvtm_lemke_residual *end,
                           double *x, double *scratch) {
   int64_t choices = 1;
@@ -270,7 +271,8 @@ static cvtm_status solve_on_host(lemke *p, double *best, double *x, double *scra
       result->stop = CVTM_LCP_ROUNDING;
     else
       result->stop = stop == CVTM_LCP_CONVERGED ? CVTM_LCP_STALLED : stop;
-    /* Large rounding errors hide that a problem has no solution. */
+    /* Large rounding errors can make a problem without a solution look solved; so a proof is also
+     * sought then. */
     if (k == 0 && (is_open(result) || end.rounding > 1e-2 * cold))
       status = look_for_proof(p, &result->stop);
   }

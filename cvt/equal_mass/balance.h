@@ -34,11 +34,11 @@ cvtm_status cvtm_power_solve(cvtm_power *power, double tolerance, int32_t max_it
 cvtm_status cvtm_power_estimate(cvtm_power *power, const double *sites, cvtm_power_figures *figures,
                                 int *known, cvtm_power_effort *effort);
 
-/* Changes power->weight until no cell's mass is farther than tolerance * target from the target,
- * for the sites (device memory). The plan's moments are then those of the power cells. *converged =
- * 0 if no step brings the masses nearer to the target; the weights are then the best found. Adds to
- * *effort. CVTM_ERROR_INPUT if sites coincide, so that some cells are empty whatever the weights;
- * CVTM_ERROR_EVALUATION if the cost is not finite. */
+/* Changes power->weight until the mass of every power cell of the sites (device memory) differs
+ * from the target by at most tolerance * target. The plan's moments are then those of the power
+ * cells. *converged = 0 if no step brings the masses nearer to the target; the weights are then the
+ * best found. Adds to *effort. CVTM_ERROR_INPUT if sites coincide, so that some cells are empty
+ * whatever the weights; CVTM_ERROR_EVALUATION if the cost is not finite. */
 cvtm_status cvtm_power_balance(cvtm_power *power, const double *sites, double tolerance,
                                cvtm_power_figures *figures, int *converged,
                                cvtm_power_effort *effort);

@@ -93,7 +93,8 @@ CVTM_HD void cvtm_power_restrict(const cvtm_power_level *fine, const cvtm_power_
   cvtm_power_begin_cycle(coarse, i);
 }
 
-/* Sets the correction of row i, and corrects its rows of the finer level (NULL: there is none). */
+/* Sets the correction of row i, and corrects the rows of `finer` that aggregate i consists of
+ * (NULL: there is no finer level). */
 CVTM_HD void cvtm_power_set_correction(const cvtm_power_level *level, const cvtm_power_level *finer,
                                        int64_t i, double x) {
   level->correction[i] = x;

@@ -309,8 +309,8 @@ static power_part begin_part(cvtm_power *power, int32_t round) {
   return s;
 }
 
-/* Makes the cells of a round; *marked: at least 1 if cells are marked for the next round. Returns 0
- * if memory runs out. */
+/* Makes the cells of a round; *marked: the number of marks for the next round; after round KEEP
+ * always 1, so that round 1 follows. Returns 0 if memory runs out. */
 static int make_round(cvtm_power *power, int32_t round, int64_t *marked) {
   int (*const visit)(power_part *, int64_t, int64_t) =
       cvtm_has_wide_vectors() ? visit_block_wide : visit_block_baseline;

@@ -9,8 +9,8 @@
 int cvtm_power_cell_grow(cvtm_power_cell *cell, int32_t capacity);
 void cvtm_power_cell_release(cvtm_power_cell *cell);
 
-/* Clips the cell of the site at a slot out of the rectangle *start, relative to the site, or out of
- * the domain if start is NULL. Returns 0 if memory runs out. */
+/* Makes the cell of the site at a slot by clipping the rectangle *start, which is relative to the
+ * site, or the domain if start is NULL. Returns 0 if memory runs out. */
 int cvtm_power_cut_out(const cvtm_power_view *view, cvtm_domain domain, int64_t slot,
                        const cvtm_cell_box *start, cvtm_power_cell *cell);
 

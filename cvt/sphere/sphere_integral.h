@@ -3,14 +3,14 @@
 
 #include "cvt/sphere/sphere_cell.h"
 
-/* --- the map of widths ------------------------------------------------------------------------ */
+/* --- the map of cell widths ------------------------------------------------------------------- */
 
-/* The widths at side x side points of each of the six faces of a cube around the sphere. If
- * coordinate k of a direction has the largest absolute value, the direction is on face 2 k, or on
- * face 2 k + 1 if coordinate k is negative. The next two coordinates in cyclic order, divided by
- * coordinate k, give the row and the column; both quotients are in [-1, 1]. There are no poles, and
- * faces share the points of their edges. Between the points the width is interpolated
- * bilinearly. */
+/* The wanted widths of cells (cvtm_sphere_widths in sphere.h) at side x side points of each of the
+ * six faces of a cube around the sphere. If coordinate k of a direction has the largest absolute
+ * value, the direction is on face 2 k, or on face 2 k + 1 if coordinate k is negative. The next two
+ * coordinates in cyclic order, divided by coordinate k, give the row and the column; both quotients
+ * are in [-1, 1]. There are no poles, and faces share the points of their edges. Between the points
+ * the width is interpolated bilinearly. */
 typedef struct cvtm_sphere_map {
   const float *value; /* NULL: the density is 1 */
   int32_t side;       /* at least 2 */

@@ -470,7 +470,8 @@ const char *cvtm_image_formats(void) {
 
 int cvtm_image_applies_profiles(void) { return CVTMESH_HAVE_LCMS2; }
 
-/* The calling thread decodes rows; the other threads of the team store them. */
+/* Decodes a file. For a large PNG or JPEG a team of threads works: the calling thread decodes, and
+ * tasks store the rows and inflate the next rows of a PNG. */
 static cvtm_status decode_in_team(cvtm_image_decoder *decode, const cvtm_image_source *source,
                                   cvtm_image *image, cvtm_error *error) {
   const size_t small = (size_t)1 << 16; /* bytes of a file below which one thread is as fast */

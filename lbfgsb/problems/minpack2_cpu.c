@@ -67,8 +67,8 @@ static double grid_row(const cvtm_minpack2_data *data, const double *x, double *
   return sum;
 }
 
-/* Returns the sum of the terms of an atom with all others, and sets its g. Each atom of a pair
- * counts half of the pair's energy. */
+/* Returns the sum of the terms of an atom with all others, and sets the g of the atom. Each atom of
+ * a pair counts half of the pair's energy. */
 static inline double atom_row(int dimension, const cvtm_minpack2_data *data, const double *x,
                               double *g, int64_t atom) {
   double sum = 0.0, away[3], slope[3] = {0.0, 0.0, 0.0};

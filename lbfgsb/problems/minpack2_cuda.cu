@@ -11,8 +11,8 @@ enum {
 };
 
 /* The division of a grid into tiles x bands parts. In a part, width x (THREADS / width) threads
- * have a column of `rows` nodes each. In gl1 a thread has `rows` unknowns at distance THREADS; in
- * lj a part has `width` atoms. */
+ * each compute a column of `rows` nodes. In gl1 a thread computes `rows` unknowns at distance
+ * THREADS; in lj a part consists of `width` atoms. */
 struct tiling {
   int width, rows;
   int64_t tiles, bands;
@@ -68,7 +68,8 @@ static __device__ void find_node(const tiling &t, int64_t part, int64_t *i, int6
   *j = (band * across + thread / t.width) * t.rows;
 }
 
-/* Returns, for problem gl1, the sum of the terms of the unknowns that this thread has in a part. */
+/* Returns, for problem gl1, the sum of the terms of the unknowns that this thread computes in a
+ * part. */
 static __device__ double sum_ring(const cvtm_minpack2_data &data, const tiling &t,
                                   const double *__restrict__ x, int64_t part,
                                   double *__restrict__ g) {
@@ -81,7 +82,7 @@ static __device__ double sum_ring(const cvtm_minpack2_data &data, const tiling &
   return value;
 }
 
-/* Returns the sum of the terms of the grid nodes that this thread has in a part. */
+/* Returns the sum of the terms of the grid nodes that this thread computes in a part. */
 template <cvtm_minpack2_kind kind>
 static __device__ double sum_nodes(const cvtm_minpack2_data &data, const tiling &t,
                                    const double *__restrict__ x, int64_t part,

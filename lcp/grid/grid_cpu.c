@@ -46,14 +46,14 @@ static band band_of_thread(int64_t lines) {
   return own;
 }
 
-/* The number of threads such that each has a band of at least 32 lines. */
+/* The number of threads such that the band of each has at least 32 lines. */
 static int band_threads(const cvtm_grid_top *top) {
   const int64_t most = top->shape->height / 32;
   const int threads = threads_of(top);
   return most < 1 ? 1 : most < threads ? (int)most : threads;
 }
 
-/* The number of threads on a coarse level such that each has a band of at least 16 lines. */
+/* The number of threads on a coarse level such that the band of each has at least 16 lines. */
 static int level_threads(const cvtm_grid_top *top, const cvtm_grid_level *level) {
   const int64_t most = level->width * level->height < ONE_THREAD ? 1 : level->height / 16;
   const int threads = cvtm_device_threads(top->device);
@@ -405,7 +405,7 @@ static void compute_coarse_residual(const cvtm_grid_level *level, int64_t first,
   cvtm_grid_lines_of_machine()->residual_coarse(level, j, coarse_residual_slot(level, first, j));
 }
 
-/* Restricts the residuals of the band whose first pair of lines is `first` to coarse line y. */
+/* Restricts residuals to coarse line y, in the band whose first pair of lines is `first`. */
 static void restrict_coarse_line(const cvtm_grid_level *level, const cvtm_grid_level *coarse,
                                  int64_t first, int64_t y) {
   if (y >= coarse->height) return;

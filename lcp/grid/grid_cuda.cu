@@ -209,7 +209,8 @@ cvtm_status prolong_and_correct_plain(const cvtm_grid_top *top, const cvtm_grid_
  *                             another level; flags as bits in shared memory
  *   galerkin_kernel           any coarsening and any weights */
 
-/* The tiles of a level, with tile_x columns and `lines` lines each. A thread block has a tile. */
+/* The tiles of a level, with tile_x columns and `lines` lines each. A thread block works on one
+ * tile. */
 struct level_tiles {
   int across, count;
 

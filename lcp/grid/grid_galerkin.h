@@ -117,8 +117,10 @@ CVTM_HD void cvtm_grid_add_stencil(double own, int dx, int dy, double link[3][3]
   }
 }
 
-/* Adds q of fine node (tx, ty), times its interpolation weights, to the stored entries of its
- * parents. part: q if weights are stored, else q times the weight. */
+/* Adds the contribution of fine node (tx, ty) to the entries of `sum` that belong to its parents:
+ * the diagonal entry, east, south, south-east and south-west. stored: `part` is q of the node, and
+ * is multiplied here by the weight of each parent. Otherwise `part` is q times the weight, which is
+ * equal for all parents. */
 CVTM_HD void cvtm_grid_add_to_parents(const cvtm_grid_level *c, int64_t x, int64_t y, int tx,
                                       int ty, int stored, double part, double sum[3][3]) {
   const int has_west = x > 0, has_east = x + 1 < c->width, has_south = y + 1 < c->height;

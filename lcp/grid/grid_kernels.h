@@ -277,7 +277,7 @@ CVTM_HD int cvtm_grid_is_fast(double norm, double before, const cvtm_grid_state 
 
 /* Records the norms of an iterate and decides whether to continue. squares, maximum: the squared
  * 2-norm and the maximum norm of the natural residual; rounding: the sum of the squared sizes of
- * its terms. */
+ * the terms of the residual. */
 CVTM_HD void cvtm_grid_check(cvtm_grid_state *state, double *history, double squares,
                              double maximum, double rounding, int counted) {
   cvtm_iteration_state *loop = &state->loop;

@@ -504,7 +504,8 @@ CVTM_INLINE void correct_body(const cvtm_grid_problem *p, const cvtm_grid_level 
 
 /* --- which stencils must be computed --- */
 
-/* Finds stencils that may have changed: a stencil depends on the supports of the neighbours. */
+/* Finds stencils that may have changed: a stencil depends on the supports of its node and of the
+ * eight neighbours. */
 CVTM_INLINE void due_below_problem_body(const cvtm_grid_level *c, int64_t y, uint8_t *due) {
   const int64_t w = c->width;
   const uint8_t *line = c->support_changed + y * w, *north = y > 0 ? line - w : line;
@@ -626,7 +627,8 @@ CVTM_INLINE void galerkin_inside(const cvtm_grid_finer *f, int64_t x, int64_t y,
       for (int s = 0; s < 5; ++s) q[t][s] *= kept->line[t + 1][s];
     }
   }
-  double west[4], middle[4], east[4]; /* lines of q, summed over the coarse columns */
+  /* Sums over each line of q, with the weights of one coarse column: */
+  double west[4], middle[4], east[4];
   CVTM_UNROLL
   for (int t = 0; t < 4; ++t) {
     west[t] = q[t][0] + 0.5 * q[t][1];

@@ -46,8 +46,8 @@ struct node_pair {
 
 __device__ node_pair splat(double value) { return node_pair{value, value}; }
 
-/* The thread blocks of a march in which each warp has `lines` lines: how many side by side, and in
- * all. */
+/* The thread blocks of a march in which each warp passes over `lines` lines: how many side by side,
+ * and in all. */
 struct march_blocks {
   int across, count;
 
@@ -135,7 +135,8 @@ struct strip {
   __device__ T *at(T *array, int j) const {
     return lines_down(array + column_x, line(j), width);
   }
-  /* The offset of the lane's second node from the first: 1; beyond the grid 0. */
+  /* The offset of the value read for the lane's second node from the value read for the first: 1,
+   * or 0 if the width is odd and the second node is beyond the grid. */
   __device__ int beside() const { return interior ? 1 : column_y - column_x; }
 
   /* The value, or 0 outside the grid. */

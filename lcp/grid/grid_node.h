@@ -264,7 +264,8 @@ CVTM_HD double cvtm_grid_stepped(const cvtm_grid_problem *p, int64_t k, double s
 }
 
 /* The term of node (i, j) in the energy 1/2 x'Ax - b'x, from differences between neighbours, which
- * do not cancel as the terms of A x do. Each end of a link has half of its energy. */
+ * do not cancel as the terms of A x do. Each of the two nodes of a link counts half of the link's
+ * energy. */
 CVTM_HD double cvtm_grid_node_energy(const cvtm_grid_problem *p, int64_t i, int64_t j) {
   const int64_t k = j * p->width + i;
   const int64_t next[4] = {k - 1, k + 1, k - p->width, k + p->width};

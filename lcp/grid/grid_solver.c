@@ -210,7 +210,7 @@ static cvtm_status lay_out(cvtm_grid_solver *s, int64_t width, int64_t height, d
 
 enum {
   COARSEST_SWEEPS = 40,     /* sweeps on the coarsest problem of the nested start */
-  MASS_COARSEST_SWEEPS = 4, /* sweeps on it if its mass dominates its links */
+  MASS_COARSEST_SWEEPS = 4, /* the same if the mass of that problem dominates the links */
   NESTED_CYCLES = 1,        /* cycles on each level of the nested start */
 };
 
@@ -243,7 +243,8 @@ static cvtm_status v_cycle(const cvtm_grid_solver *s, int at) {
 
 /* --- the iteration --- */
 
-/* Runs an iteration: a V-cycle, or sweeps if there is no coarse level. */
+/* Runs an iteration on a level: one sweep for PSOR, several sweeps on the coarsest level, else a
+ * V-cycle. */
 static cvtm_status iteration(void *context) {
   const struct cvtm_grid_body *body = context;
   const cvtm_grid_solver *s = body->solver;

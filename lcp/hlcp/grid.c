@@ -81,7 +81,7 @@ static cvtm_status sum_parts(cvtm_hlcp_grid *h, const double *part, double *sum)
 }
 
 /* Sets the diagonal by the signs of x, and computes the norm of the residual and the sum of the
- * squared sizes of its terms. */
+ * squared sizes of the terms of the residual. */
 static cvtm_status evaluate_pixels(cvtm_hlcp_grid *h, double *residual, double *squares) {
   double *const sums = h->pixels.squares;
   CVTM_TRY(h->table->pixels(h->device, &h->pixels));

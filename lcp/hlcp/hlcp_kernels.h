@@ -200,8 +200,9 @@ CVTM_HD double cvtm_hlcp_link(const cvtm_hlcp_pixels *s, const double *links, in
   return link * (s->x[p] - other);
 }
 
-/* Adds the squares of the residual of pixel (i, j) and of the size of its terms to sums[0] and
- * sums[1]. Returns nonzero if the pixel's diagonal must change. */
+/* Adds r^2 to sums[0], where r is the residual of pixel (i, j), and size^2 to sums[1], where size
+ * is the sum of the absolute values of the terms of r. Returns nonzero if the pixel's diagonal must
+ * change. */
 CVTM_HD int cvtm_hlcp_add_pixel(const cvtm_hlcp_pixels *s, int64_t i, int64_t j, double sums[2]) {
   const cvtm_lcp_grid *grid = &s->links;
   const int64_t width = grid->width, p = j * width + i;

@@ -109,7 +109,8 @@ static double merit_of(const cvtm_sparse_solver *s) {
 
 /* Applies the stop rule with two additions. Rows of large weight dominate the natural residual, so
  * below the target the iteration continues while the merit falls. The iteration stalls if the
- * active set no longer changes (is_settled), and neither its linear system nor sweeps improve x. */
+ * active set no longer changes (is_settled), and neither the linear system of this set nor sweeps
+ * improve x. */
 static int32_t pdas_stop(cvtm_sparse_solver *s, int is_settled) {
   pdas *in = s->own;
   const cvtm_iteration_state *loop = &s->host.loop;
