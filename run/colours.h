@@ -1,6 +1,6 @@
 /* Drawings in several colours: --colours of `run`. The picture is separated into coverages by the
- * inks, each ink has dots of its own. The sizes of the dots are corrected until the blurred drawing
- * has the colours that the inks can give. */
+ * inks, each ink has dots of its own. The sizes of the dots minimise the difference of the blurred
+ * drawing and the blurred picture. */
 #pragma once
 
 #include "base/device.h"

@@ -331,16 +331,21 @@ static cvtm_status match_power_cells(const cvtm_run_options *o, const run_stippl
   return status;
 }
 
+static cvtm_status size_by_ink(const cvtm_run_options *o, const run_stipples_source *s,
+                               const cvtm_cells *cells, const double *ink, double *radius,
+                               cvtm_error *error) {
+  if (o->dots == CVTM_RUN_DOTS_EQUAL) return set_equal_radii(s, cells, ink, radius, error);
+  set_radii_by_ink(s, cells, ink, radius);
+  return CVTM_OK;
+}
+
 static cvtm_status set_radii(const cvtm_run_options *o, const run_stipples_source *s,
                              const cvtm_cells *cells, double *radius, cvtm_error *error) {
   enum { MATCHES = 8 };
   double *ink = malloc((size_t)cells->count * sizeof *ink);
   if (ink == NULL) return cvtm_no_memory(error, "dots");
   cvtm_status status = cvtm_cells_mass(cells, s->mesh->points, s->domain, s->tone, ink, error);
-  if (status == CVTM_OK && o->dots == CVTM_RUN_DOTS_EQUAL)
-    status = set_equal_radii(s, cells, ink, radius, error);
-  else if (status == CVTM_OK)
-    set_radii_by_ink(s, cells, ink, radius);
+  if (status == CVTM_OK) status = size_by_ink(o, s, cells, ink, radius, error);
   free(ink);
   /* Dots on the outline of a domain are much smaller than dots inside, which extend into the cells
    * of the outline. */
@@ -387,6 +392,12 @@ static cvtm_status bound_radii(const cvtm_run_options *o, const run_stipples_sou
     radius[i] = fmin(fmax(radius[i], 0.5 * size[0]), 0.5 * size[1]);
   if (!o->overlap) run_stipples_separate(s->domain, s->mesh->points, cells, radius);
   return CVTM_OK;
+}
+
+cvtm_status run_stipples_size(const cvtm_run_options *o, const run_stipples_source *s,
+                              const double *ink, double *radius, cvtm_error *error) {
+  CVTM_TRY(size_by_ink(o, s, s->cells, ink, radius, error));
+  return bound_radii(o, s, s->cells, radius, error);
 }
 
 /* Makes the Voronoi cells of the dots in the rectangle; with --domain or --equal-mass the cells of

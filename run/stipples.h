@@ -88,6 +88,10 @@ cvtm_status run_stipples_measure(const cvtm_run_options *options, cvtm_domain do
                                  const float *tone, int64_t count, const float *drawn,
                                  run_stipples *stipples, cvtm_error *error);
 
+/* Sizes dots such that each covers the area ink[i] of its cell, within the bounds of --dot-size;
+ * with --dots equal all dots together cover the sum. */
+cvtm_status run_stipples_size(const cvtm_run_options *options, const run_stipples_source *source,
+                              const double *ink, double *radius, cvtm_error *error);
 /* Shrinks dots (radius, at `points`) that extend farther than halfway to the nearest other dot, so
  * that no dots overlap. */
 void run_stipples_separate(cvtm_domain domain, const double *points, const cvtm_cells *cells,

@@ -98,6 +98,19 @@ def test_the_drawing_has_the_colours_of_the_picture(cvtmesh, picture, source):
             assert abs(figures["nearest_least"] - distance.min()) < 1e-9
 
 
+def test_sizes_follow_the_blurred_picture(cvtmesh):
+    """Colours that the inks can give. Sizes that follow the mixtures of inks err by 0.005."""
+    muted = (0.35 * photograph() + 70).astype(np.uint8)
+    cvtmesh.file("muted.ppm", ppm(muted))
+    report = cvtmesh.report("run", "muted.ppm", "-n", 2500, "--colours", "cmyk", "-o", "a.svg")
+    drawn, _ = render(cvtmesh.path("a.svg"))
+    for spacings, most in ((1.5, 0.0025), (4, 0.0015)):
+        blur = spacings * SIDE / np.sqrt(2500)
+        a, b = (blurred(image, blur) for image in (drawn, from_srgb(muted / 255)))
+        assert np.linalg.norm(oklab(a) - oklab(b), axis=-1).mean() < most
+    assert report["colour_error"]["mean"] < 0.002
+
+
 def test_a_column_of_other_things_is_no_class(cvtmesh):
     cvtmesh.file("cats.csv", "x,y,class\n1,1,cat\n3,2,cat\n2,4,dog\n")
     assert "classes" not in cvtmesh.printed("stats", "cats.csv")
