@@ -225,18 +225,6 @@ void cvtm_inks_separate_roughly(const cvtm_inks *inks, const double rgb[3], doub
   separate(inks, rgb, 1, coverage);
 }
 
-void cvtm_inks_adjust(const cvtm_inks *inks, const float *rgb, int64_t pixels, float *const *first,
-                      float *const *adjusted) {
-#pragma omp parallel for schedule(dynamic, 4096)
-  for (int64_t p = 0; p < pixels; ++p) {
-    const double colour[3] = {(double)rgb[p], (double)rgb[pixels + p], (double)rgb[2 * pixels + p]};
-    double coverage[CVTM_INKS_MAX];
-    for (int k = 0; k < inks->count; ++k) coverage[k] = (double)first[k][p];
-    approach(inks, colour, coverage);
-    for (int k = 0; k < inks->count; ++k) adjusted[k][p] = (float)coverage[k];
-  }
-}
-
 /* --- the cube of colours --- */
 
 enum { SIDE = 33 };

@@ -41,12 +41,6 @@ void cvtm_inks_separate_roughly(const cvtm_inks *inks, const double rgb[3], doub
 cvtm_status cvtm_inks_separate(const cvtm_inks *inks, const float *rgb, int64_t pixels,
                                float *const *coverage, cvtm_error *error);
 
-/* Improves the coverages `first`: the mixed colour of `adjusted` is nearer to rgb, while the
- * coverages change little. Squared changes are penalised, more for small coverages, and an ink of
- * coverage 0 is not added. Planes as above; `adjusted` must not be `first`. */
-void cvtm_inks_adjust(const cvtm_inks *inks, const float *rgb, int64_t pixels, float *const *first,
-                      float *const *adjusted);
-
 /* Chooses at most `count` inks for a picture. The colours that dots of one ink can give lie on the
  * line from white to the ink. So each colour of the picture is extended along the line from white
  * to the boundary of the gamut, and these full colours are clustered in OKLab by k-means. Each
