@@ -16,7 +16,7 @@
  * blurred drawing and the blurred picture, by the Gauss-Newton method: each round renders the
  * drawing, and finds how the colour around each dot changes with its area. Damping grows after a
  * round that failed; the sizes of the best round are kept. */
-enum { ROUNDS = 10, SWEEPS = 6 };
+enum { ROUNDS = 10, SWEEPS = 3 };
 static const double blur_of_fit = 1.25; /* spacings */
 static const double flare = 0.003; /* light added before OKLab, whose slope at black is infinite */
 
