@@ -93,7 +93,8 @@ static int place_opposite(alternation *a, int32_t e) {
   }
   const int64_t made = a->count;
   int64_t near = begin;
-  qsort(a->places + begin, (size_t)(made - begin), sizeof *a->places, compare_places);
+  if (made > begin)
+    qsort(a->places + begin, (size_t)(made - begin), sizeof *a->places, compare_places);
   for (int64_t k = a->first[e]; k < a->first[e + 1]; ++k) {
     const double along = z->places[k].t * length;
     while (near < made && a->places[near].t * length < along) ++near;
@@ -104,7 +105,8 @@ static int place_opposite(alternation *a, int32_t e) {
     if (fmin(before, after) < nearest * fmin(along - last, next - along)) continue;
     if (!take_place(a, e, z->places[k].t)) return 0;
   }
-  qsort(a->places + begin, (size_t)(a->count - begin), sizeof *a->places, compare_places);
+  if (a->count > begin)
+    qsort(a->places + begin, (size_t)(a->count - begin), sizeof *a->places, compare_places);
   return 1;
 }
 
