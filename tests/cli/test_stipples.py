@@ -195,6 +195,16 @@ def test_dots_that_do_not_overlap(cvtmesh):
 LEVELS = "--levels", "0.1,0.8", "--contrast", 1.2
 
 
+def batch_and_view_use(cvtmesh, picture, *tones):
+    """`batch` draws the a.svg of `run`, and the tones change the sites of `view`."""
+    cvtmesh.call("batch", picture, "-n", 300, "-o", "b.svg", "-q", *tones)
+    assert cvtmesh.read("a.svg") == cvtmesh.read("b.svg")
+    few = "-n", 40, "--iterations", 8, "--shot", "shot.png", "--window", "64x48"
+    cvtmesh.call("view", picture, *few, "-o", "v.csv")
+    cvtmesh.call("view", picture, *few, "-o", "w.csv", *tones)
+    assert cvtmesh.read("v.csv") != cvtmesh.read("w.csv")
+
+
 def test_levels(cvtmesh):
     """Each level of the picture goes the way that editors of pictures mean."""
     grey = np.tile(np.arange(256, dtype=np.uint8), (40, 1))
@@ -209,12 +219,7 @@ def test_levels(cvtmesh):
     assert report["tone"]["contrast"] == pytest.approx(1, abs=0.1)
     done = cvtmesh.call("stats", "a.csv", "--density", "grey.pgm", "--json", *LEVELS)
     assert strict_json(done.stdout)["energy_ratio"] == pytest.approx(report["energy_ratio"])
-    cvtmesh.call("batch", "grey.pgm", "-n", 300, "-o", "b.svg", "-q", *LEVELS)
-    assert cvtmesh.read("a.svg") == cvtmesh.read("b.svg")
-    few = "-n", 40, "--iterations", 8, "--shot", "shot.png", "--window", "64x48"
-    cvtmesh.call("view", "grey.pgm", *few, "-o", "v.csv")
-    cvtmesh.call("view", "grey.pgm", *few, "-o", "w.csv", *LEVELS)
-    assert cvtmesh.read("v.csv") != cvtmesh.read("w.csv")
+    batch_and_view_use(cvtmesh, "grey.pgm", *LEVELS)
     cvtmesh.refused("run", "grey.pgm", "-n", 40, "-o", "c.svg", "--levels", "0.5,0.4", code=3)
     np.save(cvtmesh.path("even.npy"), np.ones((40, 60)))
     cvtmesh.refused("run", "even.npy", "-n", 40, "-o", "c.svg", "--contrast", 2, code=3)
@@ -238,12 +243,7 @@ def test_flatten(cvtmesh):
                                      *how).stdout)
     assert found["tone"]["picture_ink"] == pytest.approx(ink.mean(), rel=1e-5)
     assert found["energy_ratio"] == pytest.approx(report["energy_ratio"])
-    cvtmesh.call("batch", "two.pgm", "-n", 300, "-o", "b.svg", "-q", *how)
-    assert cvtmesh.read("a.svg") == cvtmesh.read("b.svg")
-    few = "-n", 40, "--iterations", 8, "--shot", "shot.png", "--window", "64x48"
-    cvtmesh.call("view", "two.pgm", *few, "-o", "v.csv")
-    cvtmesh.call("view", "two.pgm", *few, "-o", "w.csv", *how)
-    assert cvtmesh.read("v.csv") != cvtmesh.read("w.csv")
+    batch_and_view_use(cvtmesh, "two.pgm", *how)
     cvtmesh.file("two.ppm", b"P6 100 60 255\n" + np.repeat(grey, 3).astype(np.uint8).tobytes())
     cvtmesh.file("one.pens", "black = #000000\n")
     pen = cvtmesh.report("run", "two.ppm", "-n", 300, "--colours", "one.pens", "-o", "c.svg", *how)["pens"][0]
