@@ -4,6 +4,7 @@
 
 #include "base/primitives.h"
 #include "base/ranks.h"
+#include "cvt/local_mean.h"
 #include "cvt/site_updates.h"
 #include "cvt/solve.h"
 #include "jfa/site_tree_kernels.h"
@@ -167,18 +168,34 @@ static cvtm_status scale_sites(const cvtm_solve *s, int order) {
                                   s->cvt->sites);
 }
 
+/* Samples `count` sites. The descent of a low effort is too short to change their local density. */
+static cvtm_status sample_sites(const cvtm_solve *s, int64_t count, double *sites,
+                                cvtm_error *error) {
+  const cvtm_cvt *cvt = s->cvt;
+  const cvtm_cvt_options *o = s->options;
+  const cvtm_domain picture = cvt->pyramid ? s->pyramid.domain : cvt->domain;
+  if (o->effort != CVTM_CVT_EFFORT_LOW)
+    return cvtm_cvt_sample_scanned(picture, s->density, cvt->square_roots, count, o->seed, o->start,
+                                   sites, error);
+  float *density = malloc((size_t)picture.width * (size_t)picture.height * sizeof *density);
+  if (!density) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to sample sites");
+  cvtm_status status =
+      cvtm_density_to_sample(picture, (double)s->count, s->density, density, error);
+  if (status == CVTM_OK)
+    status = cvtm_cvt_sample(picture, density, count, o->seed, o->start, sites, error);
+  free(density);
+  return status;
+}
+
 /* With several ranks, rank 0 samples, and the others get its sites. */
 cvtm_status cvtm_solve_sample(cvtm_solve *s) {
   cvtm_cvt *cvt = s->cvt;
   cvtm_device *device = cvt->device;
   const int64_t count = s->count, given = s->given;
   const size_t bytes = 2 * (size_t)count * sizeof(double);
-  const cvtm_domain picture = cvt->pyramid ? s->pyramid.domain : cvt->domain;
   cvtm_status status = CVTM_OK;
   if (cvtm_ranks_lead(device)) {
-    status = cvtm_cvt_sample_scanned(picture, s->density, cvt->square_roots, count - given,
-                                     s->options->seed, s->options->start, s->sites + 2 * given,
-                                     cvtm_device_error(device));
+    status = sample_sites(s, count - given, s->sites + 2 * given, cvtm_device_error(device));
     if (status == CVTM_OK) status = cvtm_cvt_check_sites(cvt, s->sites, count);
     if (status == CVTM_OK) status = cvtm_device_copy_in(device, cvt->sites, s->sites, bytes);
     if (status == CVTM_OK) status = scale_sites(s, -s->pyramid.order);

@@ -175,13 +175,14 @@ def test_smallest_inputs(cvtmesh):
             assert vertices == count
 
 
-def test_dots_follow_the_mean_of_dithered_ink(cvtmesh):
+@pytest.mark.parametrize("pen", [(), ("--pen", "1px")])  # touches of a pen have a short descent
+def test_dots_follow_the_mean_of_dithered_ink(cvtmesh, pen):
     """Left half: even grey; right half: the same mean ink as one black pixel in four."""
     grey = np.full((160, 320), 255, np.uint8)
     grey[::2, 160::2] = 0
     grey[:, :160] = 225  # tone 0.2471
     cvtmesh.file("half.png", png_bytes(grey))
-    cvtmesh.call("run", "half.png", "-n", 1000, "-o", "points.npy")
+    cvtmesh.call("run", "half.png", "-n", 1000, "-o", "points.npy", *pen)
     left = (cvtmesh.array("points.npy")[:, 0] < 160).sum()
     assert abs(left - 1000 * 0.2471 / (0.2471 + 0.25)) < 15
 
