@@ -565,7 +565,7 @@ const cli_option_row cli_option_rows[] = {
    "and WHITE of --levels and the --gamma at which the dots have as much ink as the tones, and of these the ones whose drawing "
    "has the local contrasts of the picture most (structural similarity of contrasts at three distances, weighted by the "
    "contrast of the picture, times a power of the correlation). A line with less than half of the ink of the picture takes a SHARE of 0.8. BLACK below 0 means that no place is fully covered. The summary prints them. Where one of --levels, --gamma and --contrast is given, nothing is chosen; where --flatten is given, only the others are. "
-   "With --colours levels and gamma reduce the inks of these dots, and keep their colours. With `linear` "
+   "A dithered picture is smoothed over 6 pixels first. With --colours levels and gamma reduce the inks of these dots, and keep their colours. With `linear` "
    "and too little ink the drawing is pale. The report has `tone_chosen`: `flatten`, `black`, `white`, `gamma`."},
   {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(run.density_from, density_sources), CHIEF(TONE),
    "tone: the density is tone^2; density: it is the value; size: it is value^-4; auto: tone for pictures, density "

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/summary.h"
+#include "run/budget.h"
 #include "run/flatten.h"
 #include "run/input.h"
 #include "run/page.h"
@@ -265,7 +266,8 @@ static cvtm_status read_photograph(stats *s, cvtm_error *error) {
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %d x %d pixels, but the density has %d x %d",
                        path, domain.width, domain.height, s->domain.width, s->domain.height);
   else
-    status = run_flatten(&image, s->options.run.flatten, path, error);
+    status = run_smooth_dither(&s->options.run, &image, error);
+  if (status == CVTM_OK) status = run_flatten(&image, s->options.run.flatten, path, error);
   if (status == CVTM_OK) status = cvtm_tone_from_image(&image, &how, path, &s->tone, error);
   if (status == CVTM_OK && s->options.density.name == NULL)
     status = run_world_set(&s->options.run, &image.place, path, image.height, error);

@@ -326,6 +326,53 @@ cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, const c
   return CVTM_OK;
 }
 
+/* The difference between a pixel and the mean of its neighbours, in units of the standard deviation
+ * if the pixels are independent. */
+static double difference_at(cvtm_domain domain, const float *value, int64_t i, int64_t j) {
+  const int64_t width = domain.width, p = j * width + i;
+  const double left = (double)value[i > 0 ? p - 1 : p];
+  const double right = (double)value[i + 1 < width ? p + 1 : p];
+  const double above = (double)value[j > 0 ? p - width : p];
+  const double below = (double)value[j + 1 < domain.height ? p + width : p];
+  return ((double)value[p] - 0.25 * (left + right + above + below)) / sqrt(1.25);
+}
+
+/* `mean` may be `value`. */
+static void take_box_means(const summed *s, double side, const float *value, float *mean) {
+  const int64_t width = s->domain.width, pixels = width * s->domain.height;
+  add_rows(s, value);
+  add_columns(s);
+#pragma omp parallel for schedule(static)
+  for (int64_t p = 0; p < pixels; ++p) mean[p] = (float)mean_around(s, p % width, p / width, side);
+}
+
+cvtm_status cvtm_smooth_dither(cvtm_domain domain, float *value, cvtm_error *error) {
+  /* Sides in pixels. Dither by diffusion of errors repeats within 6 pixels. */
+  const double fine = 6, wide = 12;
+  const int64_t pixels = (int64_t)domain.width * domain.height;
+  means m;
+  CVTM_TRY(allocate_means(domain, NULL, &m, error));
+  float *mean = m.root, *noise = m.once, *variance = m.twice;
+  take_box_means(&m.sums, fine, value, mean);
+  take_box_means(&m.sums, fine, mean, mean);
+#pragma omp parallel for schedule(static)
+  for (int64_t p = 0; p < pixels; ++p) {
+    const double d = difference_at(domain, value, p % domain.width, p / domain.width);
+    const double away = (double)value[p] - (double)mean[p];
+    noise[p] = (float)(d * d);
+    variance[p] = (float)(away * away);
+  }
+  take_box_means(&m.sums, wide, noise, noise);
+  take_box_means(&m.sums, wide, variance, variance);
+#pragma omp parallel for schedule(static)
+  for (int64_t p = 0; p < pixels; ++p) {
+    const double share = variance[p] > 0 ? (double)noise[p] / (double)variance[p] : 0;
+    value[p] += (float)fmin(fmax((share - 0.6) / 0.3, 0), 1) * (mean[p] - value[p]);
+  }
+  cvtm_scratch_free(&m.memory);
+  return CVTM_OK;
+}
+
 cvtm_status cvtm_density_to_sample(cvtm_domain domain, double count, const float *rho,
                                    float *sampled, cvtm_error *error) {
   const size_t pixels = (size_t)domain.width * (size_t)domain.height;

@@ -29,6 +29,12 @@ typedef struct cvtm_ink {
 cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, const cvtm_ink *ink,
                                        float *rho, cvtm_error *error);
 
+/* Replaces the values of a dithered or grainy picture by means over some pixels, for tones that are
+ * not proportional to the values. A picture without dither changes little: as in the filter of Lee
+ * (1980), means replace the values in so far as noise explains the variance. The noise is estimated
+ * from the differences between pixels and their neighbours. */
+cvtm_status cvtm_smooth_dither(cvtm_domain domain, float *value, cvtm_error *error);
+
 /* Sets `sampled` (width * height) to the density from which `count` sites are sampled so that their
  * local density is near that of the least energy for rho, proportional to the square root of the
  * mean of rho over a cell. The mean of sqrt(rho) is less where rho varies within a cell, and a few

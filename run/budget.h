@@ -8,6 +8,9 @@
 
 #include <cjson/cJSON.h>
 
+/* Smooths a dithered picture if dots of one size, or a line, show tones that are not its own. */
+cvtm_status run_smooth_dither(const cvtm_run_options *options, cvtm_image *image,
+                              cvtm_error *error);
 /* If -n gives a time (options->points is below 0), sets the number of touches, or of points of a
  * line, that the machine draws in this time. If dots of one size have to show a picture whose
  * levels and gamma are not given, sets levels and gamma such that the dots have as much ink as the

@@ -355,8 +355,9 @@ cvtm_status run_read_conditioned(cvtm_device *device, cvtm_run_options *options,
   if (status == CVTM_OK) status = run_size_from_apply(options, &image, error);
   if (status == CVTM_OK) {
     run_choose_tone(&image, options, &settings.tone);
-    status = run_flatten(&image, options->flatten, path, error);
+    status = run_smooth_dither(options, &image, error);
   }
+  if (status == CVTM_OK) status = run_flatten(&image, options->flatten, path, error);
   if (status == CVTM_OK) status = run_budget_choose(options, &image, error);
   if (status == CVTM_OK) {
     run_choose_tone(&image, options, &settings.tone);
