@@ -257,7 +257,7 @@ const cli_option_row cli_option_rows[] = {
    "width of the pen; a dot becomes one touch of this pen. Without a unit: in mm on a page, else in pixels",
    .manual = "Drawings show touches then (--svg touches), and lines have this width. Dots are as wide as the pen, "
    "unless --dot-size gives larger ones, which a spiral of the pen fills. Without -n the width of the pen gives the "
-   "number of touches. In a file of --colours a pen is as wide as the smallest of its dots. Sites have 12 iterations at low effort, after which touches form no rows in "
+   "number of touches. In a file of --colours a pen is as wide as the smallest of its dots. Sites have 12 iterations at low effort, after which touches and lines form no rows in "
    "even places; with one of --effort, --iterations, --tolerance, --gradient-tolerance and --method they are regular. "
    "Without this option the "
    "pen is as wide as the smallest dot of --dot-size, else 0.5 mm in drawings for pen machines. The line `tone` of "

@@ -198,31 +198,6 @@ static void count_levels(budget *b, cvtm_domain domain, const float *light,
   if (b->pens > 0) b->piece.area = b->area / all;
 }
 
-/* A line is shorter where the tone varies around a point, which the distribution of levels does not
- * show. So gamma is corrected by the number of points that the picture needs. */
-static cvtm_status correct_gamma(budget *b, cvtm_domain domain, const float *light, tones *t,
-                                 cvtm_error *error) {
-  enum { ROUNDS = 3, PARTS = 3 }; /* squares have a third of the spacing */
-  const double spacing = sqrt(b->area / (double)b->options->points);
-  const int side = (int)fmax(floor(spacing / PARTS), 1);
-  const cvtm_domain fine = {(domain.width + side - 1) / side, (domain.height + side - 1) / side, 0};
-  const int64_t squares = (int64_t)fine.width * fine.height;
-  const cvtm_ink piece = {b->piece.kind, b->piece.area * (double)squares / b->area};
-  float *level = cvtm_scratch_take(&b->memory, (size_t)squares, sizeof *level);
-  float *tone = cvtm_scratch_take(&b->memory, (size_t)squares, sizeof *tone);
-  double ink = b->ink, count;
-  if (b->memory.failed) return cvtm_no_memory(error, "the tones of a drawing");
-  cvtm_plane_shrink(light, domain.width, domain.height, side, level);
-  for (int64_t k = 0; k < squares; ++k) level[k] = (float)level_of((double)level[k]);
-  for (int round = 0; round < ROUNDS; ++round) {
-    for (int64_t k = 0; k < squares; ++k) tone[k] = (float)tone_of(b, t, (double)level[k]);
-    CVTM_TRY(cvtm_ink_count(fine, tone, &piece, &count, error));
-    ink *= (double)b->options->points / count;
-    if (!find_gamma(b, ink, t)) break;
-  }
-  return CVTM_OK;
-}
-
 /* --- time ------------------------------------------------------------------------------------ */
 
 /* The seconds that a machine needs for `count` touches, or for a line through as many points, whose
@@ -305,8 +280,6 @@ static cvtm_status choose(budget *b, cvtm_domain domain, cvtm_image *image, cons
     o->plot_seconds = seconds;
     run_preview_limit(o);
   }
-  if (status == CVTM_OK && best.score >= 0 && b->piece.kind == CVTM_INK_LINE && b->pens == 0)
-    status = correct_gamma(b, domain, light, &best, error);
   cvtm_scratch_free(&b->memory);
   if (status != CVTM_OK || best.score < 0) return status;
   if (best.flatten > 0) o->flatten = best.flatten;
@@ -396,8 +369,8 @@ void run_touches_choose(cvtm_run_options *o) {
     o->tolerance =
         0; /* with a tolerance the descent would end while all dots still follow the scene */
   }
-  if (o->pen.count == 0 || run_page_shows_line(o) || run_page_shows_edges(o) ||
-      run_outputs_have_mesh(o) || (run_given(o) & of_sites) != 0 || is_film || !is_plain)
+  if (o->pen.count == 0 || run_page_shows_edges(o) || run_outputs_have_mesh(o) ||
+      (run_given(o) & of_sites) != 0 || is_film || !is_plain)
     return;
   o->is_loose = 1;
   o->effort = CVTM_CVT_EFFORT_LOW;

@@ -30,9 +30,9 @@ int run_tones_thin(cvtm_run_options *options, cvtm_domain domain, const float *l
                    float *const *coverage, int pens);
 /* Checks -n if it is a time; fails with CVTM_ERROR_USAGE. */
 cvtm_status run_budget_check(const cvtm_run_options *options, cvtm_error *error);
-/* Chooses a short descent for touches unless options of the descent are given. In areas of even
- * tone touches of a pen show the rows of a regular tessellation; after few iterations there are no
- * rows yet, while edges are already sharp. The descent is also short for the frames of a film after
- * the first, whose sites start close to their final positions. */
+/* Chooses a short descent for touches and lines unless options of the descent are given. In areas
+ * of even tone strokes of a pen show the rows of a regular tessellation; after few iterations there
+ * are no rows yet, while edges are already sharp. The descent is also short for the frames of a
+ * film after the first, whose sites start close to their final positions. */
 void run_touches_choose(cvtm_run_options *options);
 void run_budget_report(const cvtm_run_options *options, cJSON *report);

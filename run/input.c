@@ -62,17 +62,20 @@ cvtm_status run_read_pslg(const cvtm_run_options *options, const char *path, cvt
   return status;
 }
 
-cvtm_status run_average_tone(const cvtm_run_options *o, cvtm_domain domain, int64_t count,
-                             float *density, cvtm_error *error) {
+int run_tone_is_averaged(const cvtm_run_options *o) {
   const int is_plain = o->preset != CVTM_RUN_PRESET_PAPER && !o->equal_mass.on &&
                        o->noise == CVTM_RUN_NOISE_HEXAGONAL && o->dots != CVTM_RUN_DOTS_TONE &&
                        !run_colours_wanted(o);
   const cvtm_condition_options conditions = o->condition.how;
-  if (o->density_from != CVTM_DENSITY_FROM_TONE || count < 1 || !is_plain ||
-      cvtm_condition_wanted(&conditions))
-    return CVTM_OK;
+  return o->density_from == CVTM_DENSITY_FROM_TONE && is_plain &&
+         !cvtm_condition_wanted(&conditions);
+}
+
+cvtm_status run_average_tone(const cvtm_run_options *o, cvtm_domain domain, int64_t count,
+                             float *density, cvtm_error *error) {
   cvtm_ink ink;
   int is_even;
+  if (count < 1 || !run_tone_is_averaged(o)) return CVTM_OK;
   CVTM_TRY(run_ink_find(o, domain, &ink, &is_even, error));
   return cvtm_density_of_local_mean(domain, (double)count, is_even ? &ink : NULL, density, error);
 }

@@ -24,6 +24,8 @@ cvtm_status run_read_pslg(const cvtm_run_options *options, const char *path, cvt
 cvtm_status run_read_density(const cvtm_input *source, cvtm_run_options *options, float **density,
                              float **tone, cvtm_domain *domain, cvtm_error *error);
 
+/* True if run_average_tone changes a density. */
+int run_tone_is_averaged(const cvtm_run_options *options);
 /* If the density comes from the tone: makes the number of equal dots proportional to the mean of
  * the tone over a cell of `count` sites, not to the mean of its square. */
 cvtm_status run_average_tone(const cvtm_run_options *options, cvtm_domain domain, int64_t count,

@@ -436,10 +436,8 @@ cvtm_status run_page_write(const run_scene *scene, const char *path, const char 
   return status;
 }
 
-/* Simulates the plot of `shown` on a canvas with `scale` pixels per pixel of the picture. The
- * caller frees *drawn. */
-static cvtm_status simulate(const run_scene *scene, cvtm_svg_kind shown, double scale,
-                            cvtm_domain canvas, float **drawn, cvtm_error *error) {
+cvtm_status run_page_simulate(const run_scene *scene, cvtm_svg_kind shown, double scale,
+                              cvtm_domain canvas, float **drawn, cvtm_error *error) {
   cvtm_page page = page_of_picture(scene->domain.width, scene->domain.height, 1);
   cvtm_drawing drawing;
   run_scene simulated = *scene;
@@ -459,7 +457,7 @@ cvtm_status run_page_measure(const run_scene *scene, const float *tone, run_stip
   const cvtm_svg_kind shown =
       run_page_shows_line(scene->options) ? CVTM_SVG_PATH : CVTM_SVG_TOUCHES;
   float *drawn;
-  cvtm_status status = simulate(scene, shown, 1, scene->domain, &drawn, error);
+  cvtm_status status = run_page_simulate(scene, shown, 1, scene->domain, &drawn, error);
   if (status == CVTM_OK)
     status = run_stipples_measure(scene->options, scene->domain, tone, scene->count, drawn,
                                   stipples, error);
@@ -494,7 +492,7 @@ cvtm_status run_page_picture(const run_scene *scene, const char *path, cvtm_pixe
     cvtm_run_options of_pen;
     const run_scene own = run_scene_of_pen(scene, k, &of_pen);
     float *drawn = NULL;
-    status = simulate(&own, shown, scale, canvas, &drawn, error);
+    status = run_page_simulate(&own, shown, scale, canvas, &drawn, error);
     for (int c = 0; status == CVTM_OK && c < channels; ++c)
       lay_plot(drawn, colours != NULL ? colours->pens.inks.colour[k][c] : 0, pixels,
                plane + c * pixels);

@@ -46,6 +46,10 @@ int run_page_shows_plot(const cvtm_run_options *options, const char *path);
 /* Writes such a picture, or the simulated plot of a drawing in several colours. */
 cvtm_status run_page_picture(const run_scene *scene, const char *path, cvtm_pixels_writer write,
                              cvtm_error *error);
+/* Simulates the plot of `shown` on a canvas with `scale` pixels per pixel of the picture. The
+ * caller frees *drawn: the fraction of each pixel that is covered. */
+cvtm_status run_page_simulate(const run_scene *scene, cvtm_svg_kind shown, double scale,
+                              cvtm_domain canvas, float **drawn, cvtm_error *error);
 /* With a pen: compares a simulated plot of the scene with the ink wanted in each pixel. The plot
  * consists of touches or, with --svg path, of a line. */
 cvtm_status run_page_measure(const run_scene *scene, const float *tone, run_stipples *stipples,

@@ -9,6 +9,7 @@
 #include "run/files.h"
 #include "run/input.h"
 #include "run/job.h"
+#include "run/line.h"
 #include "run/output.h"
 #include "run/page.h"
 
@@ -224,6 +225,8 @@ static cvtm_status read_density(cvtm_run *r, cvtm_device *device, cvtm_error *er
   if (status == CVTM_OK) finish_tone(r);
   if (status == CVTM_OK)
     status = in_colours ? choose_colours(r, rgb, error) : choose_dots(r, error);
+  if (status == CVTM_OK && r->tone != NULL && !in_colours)
+    status = run_line_correct(o, r->domain, &r->dots, r->tone, r->made.density, error);
   if (r->colours.rgb != rgb) free(rgb);
   return status;
 }

@@ -304,7 +304,7 @@ def test_a_line_has_the_tone_of_the_picture(cvtmesh, more):
     assert width == 1.2 and len(line) == made["sites"] + 1
     steps = np.linspace(0, 1, 33)[:-1, None, None]
     drawn = plotted([((1 - steps) * line[:-1] + steps * line[1:]).reshape(-1, 2)], width, (100, 140))
-    assert drawn.mean() == pytest.approx(tone["picture_ink"], rel=0.03)
+    assert drawn.mean() == pytest.approx(tone["picture_ink"], rel=0.02)
     assert tone["ink"] == pytest.approx(drawn.mean(), rel=0.02)
     assert 0.95 < tone["contrast"] < 1.05
     assert tone["correlation"] > 0.97
@@ -323,7 +323,7 @@ def test_a_line_has_the_ink_of_textures(cvtmesh):
     steps = np.linspace(0, 1, 9)[:-1, None, None]
     drawn = plotted([((1 - steps) * line[:-1] + steps * line[1:]).reshape(-1, 2)], width, tone.shape)
     even, squares = (drawn[:, half].mean() / tone[:, half].mean() for half in (np.s_[10:123], np.s_[147:260]))
-    assert squares == pytest.approx(even, rel=0.05)
+    assert squares == pytest.approx(even, rel=0.03)
 
 
 def test_spirals_stay_out_of_the_margins(cvtmesh):
