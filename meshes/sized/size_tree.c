@@ -19,19 +19,34 @@ int cvtm_size_tree_add(cvtm_size_tree *tree, double x, double y, double size) {
   return 1;
 }
 
-static int order_by(double a, double b) { return (a > b) - (a < b); }
-
-/* For qsort. Total orders, so that equal sources give equal trees. */
-static int compare_x(const void *left, const void *right) {
-  const cvtm_small_size *a = left, *b = right;
-  const int by_x = order_by(a->x, b->x), by_y = order_by(a->y, b->y);
-  return by_x != 0 ? by_x : by_y != 0 ? by_y : order_by(a->size, b->size);
+/* A total order, so that equal sources give equal trees. axis: 0, by x first; 1, by y first. */
+static int is_before(const cvtm_small_size *a, const cvtm_small_size *b, int axis) {
+  const double p[2] = {a->x, a->y}, q[2] = {b->x, b->y};
+  if (p[axis] != q[axis]) return p[axis] < q[axis];
+  return p[1 - axis] != q[1 - axis] ? p[1 - axis] < q[1 - axis] : a->size < b->size;
 }
 
-static int compare_y(const void *left, const void *right) {
-  const cvtm_small_size *a = left, *b = right;
-  const int by_x = order_by(a->x, b->x), by_y = order_by(a->y, b->y);
-  return by_y != 0 ? by_y : by_x != 0 ? by_x : order_by(a->size, b->size);
+/* Moves the first `middle` sources in that order to the front (Hoare's selection). */
+static void select_first(cvtm_small_size *s, int64_t count, int64_t middle, int axis) {
+  int64_t low = 0, high = count - 1;
+  while (low < high) {
+    const cvtm_small_size pivot = s[low + (high - low) / 2];
+    int64_t i = low, k = high;
+    while (i <= k) {
+      while (is_before(&s[i], &pivot, axis)) ++i;
+      while (is_before(&pivot, &s[k], axis)) --k;
+      if (i > k) break;
+      const cvtm_small_size swap = s[i];
+      s[i++] = s[k];
+      s[k--] = swap;
+    }
+    if (middle <= k)
+      high = k;
+    else if (middle >= i)
+      low = i;
+    else
+      return;
+  }
 }
 
 static void describe_node(cvtm_size_node *node, const cvtm_small_size *s, int64_t count) {
@@ -50,9 +65,8 @@ static void build(cvtm_size_tree *tree, int64_t node, int level, int64_t begin, 
   describe_node(n, tree->sources + begin, end - begin);
   if (level == tree->leaf_level) return;
   const int wide = n->high[0] - n->low[0] > n->high[1] - n->low[1];
-  qsort(tree->sources + begin, (size_t)(end - begin), sizeof *tree->sources,
-        wide ? compare_x : compare_y);
   const int64_t middle = begin + (end - begin) / 2;
+  select_first(tree->sources + begin, end - begin, middle - begin, wide ? 0 : 1);
   build(tree, 2 * node + 1, level + 1, begin, middle);
   build(tree, 2 * node + 2, level + 1, middle, end);
 }
