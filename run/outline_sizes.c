@@ -387,24 +387,36 @@ static double factor_for(const cvtm_sized_figures *found, double count, double m
   return 2 * inside / (sqrt(added * added + 4 * inside * rest) - added);
 }
 
+/* The same by the secant through two estimates, whose lengths have the ratio `last_factor`: narrow
+ * parts keep their numbers. *is_last: the number of vertices hardly depends on the sizes. */
+static double secant_for(const cvtm_sized_figures *found, double last, double last_factor,
+                         double most, int *is_last) {
+  const double steepest = -2.5, flattest = -0.05, farthest = log(4);
+  const double slope = log(found->expected / last) / log(last_factor);
+  *is_last = slope > flattest;
+  if (!(slope > steepest && slope < 0)) return factor_for(found, found->expected, most);
+  const double way = log(most / found->expected) / fmin(slope, flattest);
+  return exp(fmax(-farthest, fmin(way, farthest)));
+}
+
 /* Finds the factor of the sizes with which the mesh is expected to have the wanted number of
- * vertices. */
-static cvtm_status fit_number(const cvtm_outline *o, int64_t wanted, run_sizes *sizes,
+ * vertices. *is_last: as for secant_for. */
+static cvtm_status fit_number(const cvtm_outline *o, int64_t wanted, run_sizes *sizes, int *is_last,
                               cvtm_error *error) {
   enum { TRIES = 8 };
   const double near = 0.03; /* if the factor changes by less, no further try is needed */
   cvtm_sized_options options = sizes->options;
-  double last = INFINITY;
+  double last = INFINITY, factor = 1;
   options.only_estimates = 1;
+  *is_last = 0;
   if (!isfinite(sizes->base) && sizes->count == 0)
     sizes->base = sqrt(2 / sqrt(3) * outline_area(&o->boundary) / (double)wanted);
-  for (int k = 0; k < TRIES; ++k) {
+  for (int k = 0; k < TRIES && !*is_last && (k == 0 || fabs(factor - 1) >= near); ++k) {
     cvtm_sized_figures found = {0};
     const cvtm_status status = mesh_curves(o, sizes, &options, NULL, NULL, &found, error);
     if (status != CVTM_OK) return status;
-    const double factor = factor_for(&found, found.expected, (double)wanted);
+    factor = secant_for(&found, last, factor, (double)wanted, is_last);
     sizes->factor *= factor;
-    if (fabs(factor - 1) < near || fabs(found.expected / last - 1) < same) break;
     last = found.expected;
   }
   return CVTM_OK;
@@ -456,12 +468,13 @@ static cvtm_status mesh_below_caps(const cvtm_outline *outline, run_sizes *sizes
 
 /* Makes a mesh whose number of vertices is within two percent of the wanted number, if there is
  * one. A lattice from which another number is expected is not moved. */
-static cvtm_status mesh_of_number(const cvtm_outline *outline, int64_t wanted, run_sizes *sizes,
-                                  cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error) {
+static cvtm_status mesh_of_number(const cvtm_outline *outline, int64_t wanted, int is_last,
+                                  run_sizes *sizes, cvtm_mesh *mesh, cvtm_regions *regions,
+                                  cvtm_error *error) {
   enum { TRIES = 4 };
   const double most = (double)wanted;
   double last = INFINITY;
-  for (int k = 0;; ++k) {
+  for (int k = is_last ? TRIES : 0;; ++k) {
     sizes->options.least = k < TRIES ? 0.985 * most : 0;
     sizes->options.most = k < TRIES ? 1.015 * most : 0;
     const cvtm_status status = mesh_below_caps(outline, sizes, mesh, regions, error);
@@ -510,6 +523,7 @@ cvtm_status run_sizes_bound_areas(cvtm_outline *o, cvtm_error *error) {
 cvtm_status run_sizes_mesh(cvtm_outline *o, cvtm_error *error) {
   run_sizes *sizes = &o->sizes;
   const int64_t wanted = o->options.points;
+  int is_last = 0;
   cvtm_status status = prepare(o, error);
   if (status == CVTM_OK) status = find_curves(o, sizes, error);
   cvtm_sized_defaults(&sizes->options);
@@ -521,9 +535,9 @@ cvtm_status run_sizes_mesh(cvtm_outline *o, cvtm_error *error) {
   if (!(sizes->options.growth > 0)) sizes->options.growth = wanted > 0 ? 0.2 : 0.15;
   sizes->options.stop = run_is_over;
   sizes->options.stop_context = &o->limit;
-  if (status == CVTM_OK && wanted > 0) status = fit_number(o, wanted, sizes, error);
+  if (status == CVTM_OK && wanted > 0) status = fit_number(o, wanted, sizes, &is_last, error);
   if (status != CVTM_OK) return status;
-  return wanted > 0 ? mesh_of_number(o, wanted, sizes, &o->mesh, &o->regions, error)
+  return wanted > 0 ? mesh_of_number(o, wanted, is_last, sizes, &o->mesh, &o->regions, error)
                     : mesh_below_caps(o, sizes, &o->mesh, &o->regions, error);
 }
 
