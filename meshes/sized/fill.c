@@ -3,6 +3,7 @@
 #include "meshes/sized/sized_state.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 
 /* least_distance: of a new vertex from other vertices; least_height: from the boundary. Both are
@@ -21,10 +22,22 @@ typedef struct seed {
   float direction;
 } seed;
 
+/* A vertex that the lattice may get beside vertex v; v is -1 if there is no room. */
+typedef struct proposal {
+  int32_t v, region;
+  float direction;           /* as for a seed */
+  double way[2];             /* the way to `about`, which is at the size of v */
+  cvtm_grid_point about, to; /* `to` is at the wanted length */
+  double size;               /* at `to` */
+  int is_measured;           /* nonzero: `to` and `size` are known */
+} proposal;
+
 typedef struct filler {
   cvtm_sizer *z;
   seed *queue;
   int64_t head, count, capacity;
+  proposal *proposals; /* six per seed of a batch */
+  int64_t proposal_capacity;
   cvtm_cavity cavity;
 } filler;
 
@@ -38,7 +51,8 @@ static cvtm_status push_seed(filler *f, int32_t v, double direction) {
 cvtm_status cvtm_sizer_take_vertex(cvtm_sizer *z, int32_t v, double size) {
   if (!cvtm_grow(&z->vertex, sizeof *z->vertex, &z->vertex_capacity, (int64_t)v + 1))
     return cvtm_no_memory(z->error, "the mesh");
-  z->vertex[v] = (cvtm_sized_vertex){.size = size, .at = z->m.grid[v], .place = -1, .degree = 6};
+  z->vertex[v] = (cvtm_sized_vertex){
+      .size = size, .at = z->m.grid[v], .place = -1, .colour = CVTM_SIZED_COLOURS, .degree = 6};
   return CVTM_OK;
 }
 
@@ -146,29 +160,62 @@ static void find_turn(const cvtm_sizer *z, int32_t v, double turn[2]) {
   turn[1] = slope[0] / size;
 }
 
-/* Adds a vertex at about the wanted length from v, along the edge of the lattice that leaves v in
- * direction `ahead`. */
-static cvtm_status grow(filler *f, int32_t v, double ahead, double direction,
-                        const double turn[2]) {
-  cvtm_sizer *z = f->z;
+/* The half-edge of v whose triangle contains the begin of the line to `about`; -1: there is none,
+ * or a neighbour is close to `about`. */
+static int64_t find_room(const cvtm_sizer *z, int32_t v, cvtm_grid_point about) {
   const cvtm_half_edges *m = &z->m;
-  const cvtm_grid_point p = m->grid[v];
-  const double from = z->vertex[v].size;
-  const double bend = from * (turn[0] * cos(ahead) + turn[1] * sin(ahead));
-  const double c = cos(ahead + 0.5 * bend), s = sin(ahead + 0.5 * bend);
-  const cvtm_grid_point about = place_near(p.x + from * c, p.y + from * s);
+  const double least = taken * z->vertex[v].size;
   const int64_t h = find_wedge(m, v, about);
-  if (h < 0 || cvtm_sized_distance(m->grid[cvtm_end_of(m, h)], about) < taken * from ||
-      cvtm_sized_distance(m->grid[cvtm_apex_of(m, h)], about) < taken * from)
-    return CVTM_OK;
-  const int32_t region = m->region[h / 3];
-  const double length = cvtm_sizer_at(z, region, p.x + 0.5 * from * c, p.y + 0.5 * from * s);
-  const cvtm_grid_point to = place_near(p.x + length * c, p.y + length * s);
-  const int64_t t = length > 2 ? walk(m, h, to) : -1;
+  const int has_room = h >= 0 &&
+                       !(cvtm_sized_distance(m->grid[cvtm_end_of(m, h)], about) < least) &&
+                       !(cvtm_sized_distance(m->grid[cvtm_apex_of(m, h)], about) < least);
+  return has_room ? h : -1;
+}
+
+/* Finds whether there is room along the edge of the lattice that leaves the seed in direction
+ * `ahead`. */
+static void propose(const cvtm_sizer *z, const seed *from, double ahead, const double turn[2],
+                    proposal *p) {
+  const cvtm_grid_point at = z->m.grid[from->v];
+  const double size = z->vertex[from->v].size;
+  double c = cos(ahead), s = sin(ahead);
+  const double bend = size * (turn[0] * c + turn[1] * s);
+  if (bend != 0) {
+    c = cos(ahead + 0.5 * bend);
+    s = sin(ahead + 0.5 * bend);
+  }
+  *p = (proposal){.v = from->v,
+                  .direction = (float)(from->direction + bend),
+                  .way = {size * c, size * s},
+                  .about = place_near(at.x + size * c, at.y + size * s)};
+  const int64_t h = find_room(z, p->v, p->about);
+  if (h >= 0)
+    p->region = z->m.region[h / 3];
+  else
+    p->v = -1;
+}
+
+/* Finds the wanted length of that edge, and the size at its end. */
+static void measure(const cvtm_sizer *z, proposal *p) {
+  const cvtm_grid_point at = z->m.grid[p->v];
+  const double ratio = cvtm_sizer_at(z, p->region, at.x + 0.5 * p->way[0], at.y + 0.5 * p->way[1]) /
+                       z->vertex[p->v].size;
+  p->to = place_near(at.x + ratio * p->way[0], at.y + ratio * p->way[1]);
+  p->size = cvtm_sizer_at(z, p->region, p->to.x, p->to.y);
+  p->is_measured = 1;
+}
+
+/* Adds the vertex if there is still room. */
+static cvtm_status accept(filler *f, proposal *p) {
+  const cvtm_sizer *z = f->z;
+  const int64_t h = find_room(z, p->v, p->about);
+  if (h >= 0 && !p->is_measured) measure(z, p);
+  if (h < 0 || !(cvtm_sized_distance(z->m.grid[p->v], p->to) > 2)) return CVTM_OK;
+  const int64_t t = walk(&z->m, h, p->to);
   int32_t made = -1;
   if (t < 0) return CVTM_OK;
-  const cvtm_status status = insert(f, t, to, cvtm_sizer_at(z, region, to.x, to.y), &made);
-  return status == CVTM_OK && made >= 0 ? push_seed(f, made, direction + bend) : status;
+  const cvtm_status status = insert(f, t, p->to, p->size, &made);
+  return status == CVTM_OK && made >= 0 ? push_seed(f, made, p->direction) : status;
 }
 
 /* Adds a vertex as the third corner of a triangle over a part of the boundary. */
@@ -194,14 +241,31 @@ static cvtm_status grow_over(filler *f, int64_t h) {
   return status == CVTM_OK && made >= 0 ? push_seed(f, made, atan2(dy, dx)) : status;
 }
 
+/* Grows the lattice from all seeds. Threads propose vertices for the seeds of a batch, which are
+ * then inserted one after another. Several threads also measure proposals that will be in vain. */
 static cvtm_status empty_queue(filler *f) {
+  enum { BATCH = 4096, WORTH_THREADS = 128 };
+  const cvtm_sizer *z = f->z;
+  const int has_threads = omp_get_max_threads() > 1;
   cvtm_status status = CVTM_OK;
-  for (; f->head < f->count && status == CVTM_OK; ++f->head) {
-    const seed s = f->queue[f->head];
-    double turn[2];
-    find_turn(f->z, s.v, turn);
-    for (int k = 0; k < 6 && status == CVTM_OK; ++k)
-      status = grow(f, s.v, s.direction + k * CVTM_PI / 3, s.direction, turn);
+  while (f->head < f->count && status == CVTM_OK) {
+    const seed *seeds = f->queue + f->head;
+    const int64_t n = f->count - f->head < BATCH ? f->count - f->head : BATCH;
+    if (!cvtm_grow(&f->proposals, sizeof *f->proposals, &f->proposal_capacity, 6 * n))
+      return cvtm_no_memory(z->error, "the mesh");
+#pragma omp parallel for schedule(static) if (n >= WORTH_THREADS)
+    for (int64_t i = 0; i < n; ++i) {
+      double turn[2];
+      find_turn(z, seeds[i].v, turn);
+      for (int k = 0; k < 6; ++k) {
+        proposal *p = &f->proposals[6 * i + k];
+        propose(z, &seeds[i], seeds[i].direction + k * CVTM_PI / 3, turn, p);
+        if (p->v >= 0 && has_threads) measure(z, p);
+      }
+    }
+    f->head += n;
+    for (int64_t i = 0; i < 6 * n && status == CVTM_OK; ++i)
+      if (f->proposals[i].v >= 0) status = accept(f, &f->proposals[i]);
   }
   return status;
 }
@@ -221,18 +285,25 @@ static double circumcentre(const cvtm_half_edges *m, int64_t t, double centre[2]
   return hypot(centre[0], centre[1]);
 }
 
-static cvtm_status fill_hole(filler *f, int64_t t, int64_t *filled) {
-  cvtm_sizer *z = f->z;
+/* Nonzero if there is room for a vertex at the circumcentre of a triangle. */
+static int is_hole(const cvtm_sizer *z, int64_t t, double centre[2], double *size) {
   const cvtm_half_edges *m = &z->m;
-  double centre[2];
-  const double radius = circumcentre(m, t, centre);
-  const int32_t a = m->corner[3 * t], region = m->region[t];
-  const double x = m->grid[a].x + centre[0], y = m->grid[a].y + centre[1];
   const double most = 1 << CVTM_GRID_BITS;
-  if (!(x >= 0 && y >= 0 && x <= most && y <= most)) return CVTM_OK;
-  const double size = cvtm_sizer_at(z, region, x, y);
-  if (radius < widest_hole * size || size < 2) return CVTM_OK;
-  const cvtm_grid_point to = place_near(x, y);
+  if (m->corner[3 * t] < 0) return 0;
+  const double radius = circumcentre(m, t, centre);
+  const cvtm_grid_point a = m->grid[m->corner[3 * t]];
+  const double x = a.x + centre[0], y = a.y + centre[1];
+  if (!(x >= 0 && y >= 0 && x <= most && y <= most)) return 0;
+  *size = cvtm_sizer_at(z, m->region[t], x, y);
+  return !(radius < widest_hole * *size || *size < 2);
+}
+
+static cvtm_status fill_hole(filler *f, int64_t t, int64_t *filled) {
+  const cvtm_half_edges *m = &f->z->m;
+  double centre[2], size;
+  if (!is_hole(f->z, t, centre, &size)) return CVTM_OK;
+  const int32_t a = m->corner[3 * t];
+  const cvtm_grid_point to = place_near(m->grid[a].x + centre[0], m->grid[a].y + centre[1]);
   const int64_t h = find_wedge(m, a, to), at = h >= 0 ? walk(m, h, to) : -1;
   int32_t made = -1;
   if (at < 0) return CVTM_OK;
@@ -240,6 +311,27 @@ static cvtm_status fill_hole(filler *f, int64_t t, int64_t *filled) {
   if (status != CVTM_OK || made < 0) return status;
   ++*filled;
   return push_seed(f, made, atan2(-centre[1], -centre[0]));
+}
+
+/* Threads find the holes, which are then filled one after another. */
+static cvtm_status fill_holes(filler *f, int64_t *filled) {
+  const cvtm_sizer *z = f->z;
+  const int64_t n = z->m.triangle_count;
+  uint8_t *is_wide = malloc((size_t)n + 1);
+  cvtm_status status = is_wide != NULL ? CVTM_OK : cvtm_no_memory(z->error, "the mesh");
+  *filled = 0;
+#pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
+  for (int64_t t = 0; t < n; ++t) {
+    double centre[2], size;
+    if (is_wide != NULL) is_wide[t] = (uint8_t)is_hole(z, t, centre, &size);
+  }
+  for (int64_t t = 0; t < n && status == CVTM_OK; ++t) {
+    if (!is_wide[t]) continue;
+    status = fill_hole(f, t, filled);
+    if (status == CVTM_OK) status = empty_queue(f);
+  }
+  free(is_wide);
+  return status;
 }
 
 /* ---- The order of the boundary's parts ---- */
@@ -334,15 +426,11 @@ cvtm_status cvtm_sizer_fill(cvtm_sizer *z) {
   int64_t filled = 1;
   cvtm_status status = grow_from_boundary(&f);
   if (status == CVTM_OK) status = empty_queue(&f);
-  for (int round = 0; round < 8 && filled > 0 && status == CVTM_OK; ++round) {
-    filled = 0;
-    for (int64_t t = 0; t < z->m.triangle_count && status == CVTM_OK; ++t) {
-      if (z->m.corner[3 * t] >= 0) status = fill_hole(&f, t, &filled);
-      if (status == CVTM_OK) status = empty_queue(&f);
-    }
-  }
+  for (int round = 0; round < 8 && filled > 0 && status == CVTM_OK; ++round)
+    status = fill_holes(&f, &filled);
   cvtm_sizer_estimate_again(z);
   free(f.queue);
+  free(f.proposals);
   free(f.cavity.triangle);
   free(f.cavity.edge);
   return status;

@@ -12,7 +12,7 @@ typedef struct cvtm_sized_vertex {
   cvtm_grid_point at;
   int32_t place;    /* of a vertex on an edge of the boundary: its index in `places`; else -1 */
   uint8_t is_still; /* nonzero: the last move was short, or no better position was found */
-  uint8_t colour;
+  uint8_t colour;   /* CVTM_SIZED_COLOURS: none yet */
   uint8_t degree;   /* number of triangles that it should have */
   uint8_t in_patch; /* nonzero for vertices near a change that is tried */
 } cvtm_sized_vertex;
@@ -23,6 +23,7 @@ enum { CVTM_SIZED_COLOURS = 33 };
 typedef struct cvtm_sized_colours {
   int32_t *list; /* the vertices of colour k: from first[k] to first[k + 1] - 1 */
   int64_t capacity, first[CVTM_SIZED_COLOURS + 1];
+  uint8_t *has_moved; /* per vertex: nonzero if it has moved since the vertices were coloured */
 } cvtm_sized_colours;
 
 /* A vertex added on an edge of the boundary, at the fraction t from its lower to its upper end, in
@@ -168,7 +169,7 @@ cvtm_status cvtm_sizer_estimate(cvtm_sizer *z);
 void cvtm_sizer_estimate_again(cvtm_sizer *z);
 /* Fills the triangulation with vertices. */
 cvtm_status cvtm_sizer_fill(cvtm_sizer *z);
-/* Colours vertices inside, still ones only if with_still. Returns 0 if memory runs out. */
+/* Lists vertices inside by colours, still ones only if with_still. Returns 0 if memory runs out. */
 int cvtm_sizer_colour(cvtm_sizer *z, int with_still);
 /* Moves, adds and removes vertices. */
 cvtm_status cvtm_sizer_relax(cvtm_sizer *z);
