@@ -189,7 +189,13 @@ void cvtm_half_edges_push_all(cvtm_half_edges *m) {
     if (m->twin[h] > h) cvtm_half_edges_push(m, h);
 }
 
-void cvtm_half_edges_restore_all(cvtm_half_edges *m) {
+/* Nonzero if a corner of the triangles on both sides of an edge has moved. */
+static int is_disturbed(const cvtm_half_edges *m, const uint8_t *has_moved, int64_t h) {
+  return has_moved[m->corner[h]] | has_moved[cvtm_end_of(m, h)] | has_moved[cvtm_apex_of(m, h)] |
+         has_moved[cvtm_apex_of(m, m->twin[h])];
+}
+
+void cvtm_half_edges_restore_all(cvtm_half_edges *m, const uint8_t *has_moved) {
   const int64_t n = 3 * m->triangle_count;
   uint8_t *is_bad = malloc((size_t)n + 1);
   if (is_bad == NULL) {
@@ -197,7 +203,9 @@ void cvtm_half_edges_restore_all(cvtm_half_edges *m) {
     return;
   }
 #pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
-  for (int64_t h = 0; h < n; ++h) is_bad[h] = m->twin[h] > h && is_bad_edge(m, h);
+  for (int64_t h = 0; h < n; ++h)
+    is_bad[h] = m->corner[h] >= 0 && m->twin[h] > h &&
+                (has_moved == NULL || is_disturbed(m, has_moved, h)) && is_bad_edge(m, h);
   m->depth = 0;
   for (int64_t h = 0; h < n; ++h)
     if (is_bad[h]) cvtm_half_edges_push(m, h);

@@ -115,8 +115,9 @@ void cvtm_half_edges_restore(cvtm_half_edges *m);
 /* Lists an edge, or all edges, as possibly to be flipped. */
 void cvtm_half_edges_push(cvtm_half_edges *m, int64_t h);
 void cvtm_half_edges_push_all(cvtm_half_edges *m);
-/* Restores the constrained Delaunay property of any triangulation by testing every edge. */
-void cvtm_half_edges_restore_all(cvtm_half_edges *m);
+/* Restores the constrained Delaunay property by testing every edge or, with has_moved, the edges of
+ * triangles with a vertex for which it is nonzero. */
+void cvtm_half_edges_restore_all(cvtm_half_edges *m, const uint8_t *has_moved);
 
 /* Makes a mesh of all triangles and the parts of segments. number: the number of each vertex in the
  * mesh, which has count vertices. Each triangle begins with its smallest vertex; triangles are

@@ -3,6 +3,7 @@
 #include "meshes/sized/moves.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Degrees. Vertices at angles below mended_to are removed or added, even if all have the right
  * number of triangles. A triangle less is better if its smallest angle is below `usual`. */
@@ -278,16 +279,19 @@ static int is_forced(const cvtm_half_edges *m, int64_t t) {
   return m->segment[cvtm_half_after(side)] >= 0 && m->segment[cvtm_half_before(side)] >= 0;
 }
 
-/* Removes a corner of a triangle with a small angle, or divides a side. */
-static int mend_triangle(cvtm_sizer *z, int64_t t) {
-  const double least = 0.9;
-  const cvtm_half_edges *m = &z->m;
+/* Nonzero for a triangle with a small angle that changes may raise. */
+static int is_sharp(const cvtm_half_edges *m, int64_t t) {
   const int32_t *c = m->corner + 3 * t;
   const double most = 1 / tan(mended_to * CVTM_PI / 180);
-  if (cvtm_largest_cotangent(m->grid[c[0]], m->grid[c[1]], m->grid[c[2]]) < most || is_forced(m, t))
-    return 0;
+  return c[0] >= 0 && cvtm_largest_cotangent(m->grid[c[0]], m->grid[c[1]], m->grid[c[2]]) >= most &&
+         !is_forced(m, t);
+}
+
+/* Removes a corner of a triangle, or divides a side. */
+static int mend_triangle(cvtm_sizer *z, int64_t t) {
+  const double least = 0.9;
   for (int k = 0; k < 3; ++k)
-    if (try_remove(z, m->corner[3 * t + k])) return 1;
+    if (try_remove(z, z->m.corner[3 * t + k])) return 1;
   for (int k = 0; k < 3; ++k)
     if (try_divide(z, 3 * t + k, least)) return 1;
   return 0;
@@ -321,13 +325,23 @@ static void find_degrees(cvtm_sizer *z) {
   }
 }
 
+/* Threads find the triangles, which are then changed one after another. */
 int64_t cvtm_sizer_mend_triangles(cvtm_sizer *z) {
   cvtm_half_edges *m = &z->m;
+  const int64_t n = m->triangle_count;
   int64_t changed = 0;
+  uint8_t *mark = malloc((size_t)n + 1);
+  if (mark == NULL) {
+    m->out_of_memory = 1;
+    return 0;
+  }
+#pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
+  for (int64_t t = 0; t < n; ++t) mark[t] = (uint8_t)is_sharp(m, t);
   m->records_changes = 1;
-  for (int64_t t = 0; t < m->triangle_count && !m->out_of_memory; ++t)
-    if (m->corner[3 * t] >= 0) changed += mend_triangle(z, t);
+  for (int64_t t = 0; t < n && !m->out_of_memory; ++t)
+    if (mark[t] && is_sharp(m, t)) changed += mend_triangle(z, t);
   m->records_changes = 0;
+  free(mark);
   return changed;
 }
 
@@ -335,6 +349,9 @@ int64_t cvtm_sizer_mend(cvtm_sizer *z) {
   cvtm_half_edges *m = &z->m;
   int64_t changed = 0;
   find_degrees(z);
+#pragma omp parallel for schedule(static) if (m->vertex_count >= CVTM_WORTH_THREADS)
+  for (int64_t v = 0; v < m->vertex_count; ++v)
+    if (m->at[v] >= 0 && degree_error(z, (int32_t)v) == 0) z->vertex[v].is_still = 1;
   m->records_changes = 1;
   for (int64_t v = 0; v < m->vertex_count && !m->out_of_memory; ++v) {
     if (m->at[v] < 0 || z->vertex[v].is_still || !cvtm_sizer_moves(z, (int32_t)v)) continue;

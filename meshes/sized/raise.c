@@ -233,7 +233,7 @@ int64_t cvtm_sizer_slide(cvtm_sizer *z, int rounds, int for_mean) {
       z->places[z->vertex[v].place].t = t;
       ++moved;
     }
-    if (moved > 0) cvtm_half_edges_restore_all(m);
+    if (moved > 0) cvtm_half_edges_restore_all(m, NULL);
     sum += moved;
   }
   m->records_changes = recorded;
@@ -250,6 +250,7 @@ static int move_vertex(cvtm_sizer *z, int32_t v, double most, int for_mean) {
   if (!(for_mean ? cvtm_sizer_find_move(z, v, &s, &to) : find_better(z, v, &s, worst, &to)))
     return 0;
   z->m.grid[v] = to;
+  z->colours.has_moved[v] = 1;
   z->vertex[v].is_still = 0;
   for (int k = 0; k < s.count; ++k) {
     uint8_t *is_still = &z->vertex[s.vertex[k]].is_still;
@@ -273,7 +274,7 @@ static int64_t move_vertices(cvtm_sizer *z, double degrees, int for_mean) {
     for (int64_t i = begin; i < end; ++i)
       moved += move_vertex(z, z->colours.list[i], most, for_mean);
   }
-  cvtm_half_edges_restore_all(&z->m);
+  cvtm_half_edges_restore_all(&z->m, z->colours.has_moved);
   return moved;
 }
 

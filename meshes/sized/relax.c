@@ -24,34 +24,80 @@ static const double still =
 
 /* ---- Colours ---- */
 
+/* Nonzero for a vertex that gets a colour. */
+static int is_free(const cvtm_sizer *z, int64_t v, int with_still) {
+  return z->m.at[v] >= 0 && z->vertex[v].place < 0 && (with_still || !z->vertex[v].is_still);
+}
+
+/* The colours of a vertex's neighbours with smaller numbers or, with `all`, of all neighbours; bit
+ * k stands for colour k. */
+static uint64_t colours_around(const cvtm_sizer *z, int64_t v, int all) {
+  const cvtm_half_edges *m = &z->m;
+  uint64_t around = 0;
+  int64_t h = m->at[v];
+  do {
+    const int32_t w = cvtm_end_of(m, h);
+    if (all || w < v) around |= (uint64_t)1 << z->vertex[w].colour;
+    h = cvtm_turn_left(m, h);
+  } while (h != m->at[v]);
+  return around;
+}
+
+/* Gives other colours to vertices that have none, or that of a neighbour with a smaller number. */
+static void change_colours(cvtm_sizer *z, int with_still, uint8_t *is_wrong) {
+  const int64_t n = z->m.vertex_count;
+#pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
+  for (int64_t v = z->fixed_count; v < n; ++v) {
+    const uint8_t colour = z->vertex[v].colour;
+    is_wrong[v] = is_free(z, v, with_still) &&
+                  (colour == CVTM_SIZED_COLOURS || colours_around(z, v, 0) >> colour & 1);
+  }
+  for (int64_t v = z->fixed_count; v < n; ++v) {
+    if (!is_wrong[v]) continue;
+    const uint64_t around = colours_around(z, v, 1);
+    int colour = 0;
+    while (colour < CVTM_SIZED_COLOURS && around >> colour & 1) ++colour;
+    z->vertex[v].colour = (uint8_t)colour; /* or none, with too many neighbours to be moved */
+    is_wrong[v] = 0;
+  }
+}
+
+enum { COLOUR_BLOCKS = 64 };
+
 int cvtm_sizer_colour(cvtm_sizer *z, int with_still) {
   cvtm_half_edges *m = &z->m;
   cvtm_sized_colours *c = &z->colours;
-  memset(c->first, 0, sizeof c->first);
-  if (!cvtm_grow(&c->list, sizeof *c->list, &c->capacity, m->vertex_count)) {
+  const int64_t n = m->vertex_count - z->fixed_count;
+  const cvtm_growing arrays[] = {{&c->list, sizeof *c->list}, {&c->has_moved, 1}};
+  if (!cvtm_grow_all(arrays, 2, &c->capacity, m->vertex_count)) {
     m->out_of_memory = 1;
     return 0;
   }
-  for (int64_t v = 0; v < m->vertex_count; ++v) z->vertex[v].colour = CVTM_SIZED_COLOURS;
-  for (int64_t v = z->fixed_count; v < m->vertex_count; ++v) {
-    if (m->at[v] < 0 || z->vertex[v].place >= 0 || (z->vertex[v].is_still && !with_still)) continue;
-    uint64_t taken = 0;
-    int64_t h = m->at[v];
-    do {
-      taken |= (uint64_t)1 << z->vertex[cvtm_end_of(m, h)].colour;
-      h = cvtm_turn_left(m, h);
-    } while (h != m->at[v]);
-    int colour = 0;
-    while (colour < CVTM_SIZED_COLOURS && taken >> colour & 1) ++colour;
-    if (colour == CVTM_SIZED_COLOURS) continue; /* it has too many neighbours to be moved */
-    z->vertex[v].colour = (uint8_t)colour;
-    ++c->first[colour + 1];
+  memset(c->has_moved, 0, (size_t)m->vertex_count);
+  change_colours(z, with_still, c->has_moved);
+  int64_t next[COLOUR_BLOCKS][CVTM_SIZED_COLOURS + 1] = {{0}}, count = 0;
+#pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
+  for (int b = 0; b < COLOUR_BLOCKS; ++b)
+    for (int64_t v = z->fixed_count + n * b / COLOUR_BLOCKS;
+         v < z->fixed_count + n * (b + 1) / COLOUR_BLOCKS; ++v)
+      if (is_free(z, v, with_still)) ++next[b][z->vertex[v].colour];
+  for (int k = 0; k < CVTM_SIZED_COLOURS; ++k) {
+    c->first[k] = count;
+    for (int b = 0; b < COLOUR_BLOCKS; ++b) {
+      const int64_t here = next[b][k];
+      next[b][k] = count;
+      count += here;
+    }
   }
-  for (int k = 0; k < CVTM_SIZED_COLOURS; ++k) c->first[k + 1] += c->first[k];
-  int64_t next[CVTM_SIZED_COLOURS];
-  memcpy(next, c->first, sizeof next);
-  for (int64_t v = z->fixed_count; v < m->vertex_count; ++v)
-    if (z->vertex[v].colour < CVTM_SIZED_COLOURS) c->list[next[z->vertex[v].colour]++] = (int32_t)v;
+  c->first[CVTM_SIZED_COLOURS] = count;
+#pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
+  for (int b = 0; b < COLOUR_BLOCKS; ++b)
+    for (int64_t v = z->fixed_count + n * b / COLOUR_BLOCKS;
+         v < z->fixed_count + n * (b + 1) / COLOUR_BLOCKS; ++v) {
+      const int colour = z->vertex[v].colour;
+      if (is_free(z, v, with_still) && colour < CVTM_SIZED_COLOURS)
+        c->list[next[b][colour]++] = (int32_t)v;
+    }
   return 1;
 }
 
@@ -108,6 +154,7 @@ static void approach_centroid(cvtm_sizer *z, int32_t v, const cvtm_sized_star *s
                                 (int32_t)(m->grid[v].y + rint(part * way[1]))};
     if (!cvtm_sized_is_inside(m, s, to)) continue;
     m->grid[v] = to;
+    z->colours.has_moved[v] = 1;
     renew_size(z, v);
     return;
   }
@@ -127,7 +174,7 @@ static void sweep(cvtm_sizer *z, double share, int with_still) {
       if (cvtm_sized_find_star(m, v, m->at[v], &s)) approach_centroid(z, v, &s, share);
     }
   }
-  cvtm_half_edges_restore_all(&z->m);
+  cvtm_half_edges_restore_all(&z->m, z->colours.has_moved);
 }
 
 /* ---- Added and removed vertices ---- */
@@ -159,14 +206,22 @@ static int is_crowded(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s) 
   return s->count <= 4 || mean < shortest_mean || (least < shortest && mean < crowded_mean);
 }
 
-static cvtm_status remove_some(cvtm_sizer *z) {
-  const cvtm_half_edges *m = &z->m;
-  cvtm_status status = CVTM_OK;
+/* Threads find the vertices and edges that a change may be needed at, and set their marks. The
+ * changes are made one after another, if they are still needed then. */
+
+static int may_go(const cvtm_sizer *z, int64_t v) {
   cvtm_sized_star s;
-  for (int32_t v = (int32_t)z->fixed_count; v < m->vertex_count && status == CVTM_OK; ++v) {
-    if (m->at[v] >= 0 && cvtm_sized_find_star(m, v, m->at[v], &s) && is_crowded(z, v, &s))
-      status = remove_vertex(z, v);
-  }
+  return z->m.at[v] >= 0 && cvtm_sized_find_star(&z->m, (int32_t)v, z->m.at[v], &s) &&
+         is_crowded(z, (int32_t)v, &s);
+}
+
+static cvtm_status remove_some(cvtm_sizer *z, uint8_t *mark) {
+  const int64_t n = z->m.vertex_count;
+  cvtm_status status = CVTM_OK;
+#pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
+  for (int64_t v = z->fixed_count; v < n; ++v) mark[v] = (uint8_t)may_go(z, v);
+  for (int64_t v = z->fixed_count; v < n && status == CVTM_OK; ++v)
+    if (mark[v] && may_go(z, v)) status = remove_vertex(z, (int32_t)v);
   return status;
 }
 
@@ -192,21 +247,31 @@ static cvtm_status divide_edge(cvtm_sizer *z, int64_t h) {
   return cvtm_sizer_take_vertex(z, v, cvtm_sizer_at(z, m->region[m->at[v] / 3], to.x, to.y));
 }
 
-static cvtm_status divide_long_edges(cvtm_sizer *z) {
+static int is_long(const cvtm_sizer *z, int64_t h) {
   const cvtm_half_edges *m = &z->m;
+  return m->corner[h] >= 0 && m->twin[h] >= h && m->segment[h] < 0 &&
+         relative_length(z, m->corner[h], cvtm_end_of(m, h)) > longest;
+}
+
+static cvtm_status divide_long_edges(cvtm_sizer *z, uint8_t *mark) {
+  const int64_t n = 3 * z->m.triangle_count;
   cvtm_status status = CVTM_OK;
-  for (int64_t h = 0; h < 3 * m->triangle_count && status == CVTM_OK; ++h) {
-    if (m->corner[h] < 0 || m->twin[h] < h || m->segment[h] >= 0) continue;
-    if (relative_length(z, m->corner[h], cvtm_end_of(m, h)) > longest) status = divide_edge(z, h);
-  }
+#pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
+  for (int64_t h = 0; h < n; ++h) mark[h] = (uint8_t)is_long(z, h);
+  for (int64_t h = 0; h < n && status == CVTM_OK; ++h)
+    if (mark[h] && is_long(z, h)) status = divide_edge(z, h);
   return status;
 }
 
 static cvtm_status balance(cvtm_sizer *z) {
+  const int64_t vertices = z->m.vertex_count, halves = 3 * z->m.triangle_count;
+  uint8_t *mark = malloc((size_t)(halves + vertices) + 1); /* divisions add some vertices */
+  if (mark == NULL) return cvtm_no_memory(z->error, "the mesh");
   z->m.records_changes = 1;
-  cvtm_status status = divide_long_edges(z);
-  if (status == CVTM_OK) status = remove_some(z);
+  cvtm_status status = divide_long_edges(z, mark);
+  if (status == CVTM_OK) status = remove_some(z, mark);
   z->m.records_changes = 0;
+  free(mark);
   return status;
 }
 

@@ -138,5 +138,6 @@ cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_opti
   free(z.part_edge);
   free(z.vertex);
   free(z.colours.list);
+  free(z.colours.has_moved);
   return status;
 }
