@@ -17,41 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- presets and previews --- */
-
-void run_preview_limit(cvtm_run_options *o) {
-  if (!o->preview.on || o->points <= RUN_PREVIEW_SITES) return;
-  o->preview.asked = o->points;
-  o->points = RUN_PREVIEW_SITES;
-}
-
-static void apply_preview(cvtm_run_options *o) {
-  if ((int)o->effort == CVTM_RUN_EFFORT_PREVIEW) {
-    o->preview.on = 1;
-    o->effort = CVTM_CVT_EFFORT_LOW;
-  }
-  if (!o->preview.on) return;
-  if (!(o->given & CVTM_RUN_GIVEN_TIME_LIMIT)) o->time_limit = 2;
-  run_preview_limit(o);
-}
-
-void run_preset_apply(cvtm_run_options *o) {
-  run_touches_choose(o);
-  apply_preview(o);
-  if (o->preset != CVTM_RUN_PRESET_PAPER) return;
-  o->energy = CVTM_CVT_PIXEL;
-  o->voronoi = CVTM_VORONOI_JFA;
-  o->start = CVTM_CVT_START_RANDOM;
-  if (!(o->given & CVTM_RUN_GIVEN_EFFORT)) o->effort = CVTM_CVT_EFFORT_LOW;
-  if (!(o->given & CVTM_RUN_GIVEN_TOLERANCE)) o->tolerance = 0;
-}
-
-void run_preset_descent(const cvtm_run_options *options, cvtm_cvt_options *settings) {
-  if (options->preset != CVTM_RUN_PRESET_PAPER) return;
-  settings->history = 8;
-  settings->lloyd_steps = 0;
-}
-
 /* --- input: image, density, domain, given sites --------------------------------------------- */
 
 /* Copies the vertices on the boundary of --domain; *fixed is malloc'd. */
