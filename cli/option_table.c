@@ -564,7 +564,7 @@ const cli_option_row cli_option_rows[] = {
    .manual = "-n dots of a pen have less ink than most photographs need, or more. `auto` chooses the SHARE of --flatten, the BLACK "
    "and WHITE of --levels and the --gamma at which the dots have as much ink as the tones, and of these the ones whose drawing "
    "has the local contrasts of the picture most (structural similarity of contrasts at three distances, weighted by the "
-   "contrast of the picture, times a power of the correlation). A line with less than half of the ink of the picture takes a SHARE of 0.8. BLACK below 0 means that no place is fully covered. The summary prints them. Where one of --levels, --gamma and --contrast is given, nothing is chosen; where --flatten is given, only the others are. "
+   "contrast of the picture, times a power of the correlation). A line with less than half of the ink of the picture takes a SHARE of 0.8. BLACK below 0 means that no place is fully covered. The summary prints them. With --dot-size MIN,MAX all dots are MAX wide if their ink is still too little, MIN if it is too much; else the sizes have the ink. Where one of --levels, --gamma and --contrast is given, nothing is chosen; where --flatten is given, only the others are. "
    "A dithered picture is smoothed over 6 pixels first. With --colours levels and gamma reduce the inks of these dots, and keep their colours. With `linear` "
    "and too little ink the drawing is pale. The report has `tone_chosen`: `flatten`, `black`, `white`, `gamma`."},
   {"density-from", 0, RUN | STATS | VIEW | DENSITY, CHOICE(run.density_from, density_sources), CHIEF(TONE),

@@ -53,7 +53,7 @@ int cli_run_check(const cli_options *options) {
 int cli_run_create(cli_options *options, cli_progress *progress, cvtm_run **run) {
   cvtm_error error = {CVTM_OK, ""};
   cli_progress_attach(progress, options);
-  return cli_result(CLI_RUN, CLI_WORKING, run_create(&options->run, run, &error), &error);
+  return cli_result(CLI_RUN, CLI_READING, run_create(&options->run, run, &error), &error);
 }
 
 int cli_run_place(const cli_progress *progress, cvtm_run *run, cvtm_device *device) {

@@ -35,6 +35,20 @@ static void print_colours(const cvtm_run_options *o, const run_colours *c) {
   fputc('\n', stderr);
 }
 
+/* Says what to do if the dots cannot show the picture, and their tones were neither mapped nor
+ * meant to be the picture's. */
+static void print_far_ink(const cvtm_run *r) {
+  const double contrast = r->colours.is_measured ? r->colours.reached.luminance.contrast
+                                                 : r->stipples.likeness.contrast;
+  const int is_far = contrast < 0.75 || contrast > 1.33;
+  if (r->options.tone != CVTM_RUN_TONE_AUTO || r->options.dot_size.count == 0 || !is_far ||
+      !(r->colours.is_measured || r->stipples.is_measured))
+    return;
+  fprintf(stderr,
+          "  note       the ink of these dots is far from the picture's: change -n or their "
+          "sizes (without -n, the ink gives the number)\n");
+}
+
 static const char *triangles_are(int64_t count) {
   return cli_word(count, "triangle is", "triangles are");
 }
@@ -276,6 +290,7 @@ void cli_run_print_summary(const cli_options *options, const cvtm_run *r) {
         r->options.flatten, r->options.black, r->options.white, r->options.gamma);
   cli_stipples_print(&r->stipples, stderr, "  tone       ");
   print_colours(&r->options, &r->colours);
+  print_far_ink(r);
   if (r->count < r->options.points)
     fprintf(stderr,
             "  note       %lld of the %lld requested sites; there is no room for the others\n",

@@ -47,12 +47,18 @@ typedef struct tones {
 
 static const tones own_tones = {.black = 0, .white = 1, .gamma = 1};
 
-/* True if dots of one size, or a line, show the tone of a picture. */
-static int shows_tone(const cvtm_run_options *o) {
-  const int has_size = (o->dot_size.count > 0 && run_dot_ratio(o) == 1) || run_page_shows_line(o);
-  return has_size && o->density_from != CVTM_DENSITY_FROM_DENSITY &&
+/* True if dots of given sizes, or a line, show the tone of a picture. */
+static int has_tone(const cvtm_run_options *o) {
+  const int has_size = o->dot_size.count > 0 || run_page_shows_line(o);
+  return has_size && (o->dots != CVTM_RUN_DOTS_TONE || run_dot_ratio(o) == 1) &&
+         o->density_from != CVTM_DENSITY_FROM_DENSITY &&
          o->density_from != CVTM_DENSITY_FROM_SIZE && o->preset == CVTM_RUN_PRESET_NONE &&
          o->domain.kind == CVTM_RUN_DOMAIN_NONE;
+}
+
+/* True if dots of one size, or a line, show the tone of a picture. */
+static int shows_tone(const cvtm_run_options *o) {
+  return has_tone(o) && (run_dot_ratio(o) == 1 || run_page_shows_line(o));
 }
 
 static int tones_are_plain(const cvtm_run_options *o) {
@@ -60,12 +66,10 @@ static int tones_are_plain(const cvtm_run_options *o) {
 }
 
 static int tones_are_wanted(const cvtm_run_options *o) {
-  return o->tone == CVTM_RUN_TONE_AUTO && tones_are_plain(o) && o->points != 0 && shows_tone(o);
+  return o->tone == CVTM_RUN_TONE_AUTO && tones_are_plain(o) && o->points != 0 && has_tone(o);
 }
 
-int run_tones_thin_inks(const cvtm_run_options *o) {
-  return run_colours_wanted(o) && shows_tone(o);
-}
+int run_tones_thin_inks(const cvtm_run_options *o) { return run_colours_wanted(o) && has_tone(o); }
 
 /* The ink that the density assigns to a level. */
 static double tone_of(const budget *b, const tones *t, double level) {
@@ -295,25 +299,47 @@ cvtm_status run_smooth_dither(const cvtm_run_options *o, cvtm_image *image, cvtm
   const int64_t pixels = (int64_t)domain.width * domain.height;
   const int is_kept =
       o->flatten == 0 && tones_are_plain(o) && (o->tone != CVTM_RUN_TONE_AUTO || o->points == 0);
-  if (is_kept || image->is_data || image->masked > 0 || !shows_tone(o)) return CVTM_OK;
+  if (is_kept || image->is_data || image->masked > 0 || !has_tone(o)) return CVTM_OK;
   CVTM_TRY(cvtm_smooth_dither(domain, image->value, error));
   for (int c = 0; c < 3 && image->rgb != NULL; ++c)
     CVTM_TRY(cvtm_smooth_dither(domain, image->rgb + c * pixels, error));
   return CVTM_OK;
 }
 
+/* Sets the piece. Gives all dots their largest size if -n dots of it have less ink than the
+ * picture, or their smallest size if -n dots of it have more. *fits: 0: sizes between these have
+ * the ink. */
+static cvtm_status choose_size(budget *b, cvtm_domain domain, const float *light, int *fits,
+                               cvtm_error *error) {
+  cvtm_run_options *o = b->options;
+  const cvtm_run_lengths given = o->dot_size;
+  const tones own = {.black = o->black, .white = o->white, .gamma = o->gamma};
+  *fits = 1;
+  CVTM_TRY(run_ink_find(o, domain, &b->piece, fits, error));
+  if (*fits || o->points == 0) return CVTM_OK;
+  count_levels(b, domain, light, NULL);
+  for (int is_largest = 1; is_largest >= 0; --is_largest) {
+    o->dot_size.value[0] = o->dot_size.value[1] = given.value[is_largest];
+    CVTM_TRY(run_ink_find(o, domain, &b->piece, fits, error));
+    const double needed = ink_of(b, &own) * b->area / b->piece.area;
+    if (is_largest ? needed > (double)o->points : needed < (double)o->points) return CVTM_OK;
+  }
+  o->dot_size = given;
+  *fits = 0;
+  return CVTM_OK;
+}
+
 cvtm_status run_budget_choose(cvtm_run_options *o, cvtm_image *image, cvtm_error *error) {
   const cvtm_domain domain = {image->width, image->height, o->periodic};
   budget b = {.options = o, .area = (double)image->width * image->height};
-  int is_even;
+  int fits;
   if (run_colours_wanted(o) || (o->points > 0 && image->is_data)) return CVTM_OK;
   if (o->points < 0 && (image->is_data || o->density_from != CVTM_DENSITY_FROM_TONE))
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: a time for -n needs the tone of a picture, not data", o->input.name);
   if (o->points > 0 && !tones_are_wanted(o)) return CVTM_OK;
-  const cvtm_status status = run_ink_find(o, domain, &b.piece, &is_even, error);
-  return status == CVTM_OK && o->points != 0 ? choose(&b, domain, image, image->value, NULL, error)
-                                             : status;
+  CVTM_TRY(choose_size(&b, domain, image->value, &fits, error));
+  return fits && o->points != 0 ? choose(&b, domain, image, image->value, NULL, error) : CVTM_OK;
 }
 
 cvtm_status run_budget_choose_colours(cvtm_run_options *o, cvtm_domain domain, const float *light,

@@ -64,8 +64,10 @@ static size_t count_digits(const char *text) {
 
 static cvtm_status set_size(run_pens *pens, int k, const char *text, const cvtm_pairs *line) {
   cvtm_run_lengths *size = &pens->size[k];
-  if (run_lengths_parse(text, size) && run_dot_size_is_valid(size)) return CVTM_OK;
-  return cvtm_pairs_fail(line, "the size of dots must be a diameter or MIN,MAX");
+  if (!run_lengths_parse(text, size) || !run_dot_size_is_valid(size))
+    return cvtm_pairs_fail(line, "the size of dots must be a diameter or MIN,MAX");
+  pens->width[k] = (cvtm_run_lengths){{size->value[0], 0}, 1, size->unit};
+  return CVTM_OK;
 }
 
 static cvtm_status read_pen(run_pens *pens, const cvtm_pairs *line) {
@@ -105,16 +107,33 @@ cvtm_status run_pens_parse(const char *text, size_t size, const char *name, run_
   return status;
 }
 
-static cvtm_status run_pens_read(const char *path, run_pens *pens, cvtm_error *error) {
+cvtm_status run_pens_open(const cvtm_run_options *o, run_pens *pens, cvtm_error *error) {
   enum { LIMIT = 1 << 20 };
+  const char *path = o->colours.pens;
   unsigned char *bytes;
   size_t size;
+  if (path == NULL) return CVTM_OK;
   cvtm_status status = cvtm_text_read(path, LIMIT, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
   status = run_pens_parse((const char *)bytes, size, name, pens, error);
   free(bytes);
   return status;
+}
+
+void run_pens_use(const run_pens *pens, cvtm_run_options *o) {
+  if (o->pen.count > 0 || o->colours.pens == NULL) return;
+  for (int k = 0; k < pens->inks.count; ++k)
+    if (pens->size[k].count == 0) return;
+  o->pen = pens->width[0];
+}
+
+cvtm_run_options run_options_of_pen(const cvtm_run_options *options, const run_pens *pens, int k) {
+  cvtm_run_options own = *options;
+  if (pens->size[k].count == 0) return own;
+  own.dot_size = pens->size[k];
+  if (own.pen.count > 0) own.pen = pens->width[k];
+  return own;
 }
 
 /* --- choice of inks --- */
@@ -210,7 +229,7 @@ static int64_t count_canvas_pixels(const run_colours *c) {
 }
 
 static cvtm_status find_pens(const cvtm_run_options *o, run_colours *c, cvtm_error *error) {
-  if (o->colours.pens != NULL) return run_pens_read(o->colours.pens, &c->pens, error);
+  if (o->colours.pens != NULL) return CVTM_OK; /* see run_pens_open */
   if (o->colours.cmyk) {
     run_pens_cmyk(&c->pens);
     return CVTM_OK;
@@ -234,7 +253,7 @@ static cvtm_status count_dots(const cvtm_run_options *o, const run_colours *c, d
   const double most = 1e9;
   *all = (run_dot_count){.smallest = INFINITY};
   for (int k = 0; k < c->count; ++k) {
-    const cvtm_run_options own = run_options_of_pen(o, &c->pens.size[k]);
+    const cvtm_run_options own = run_options_of_pen(o, &c->pens, k);
     run_dot_count found;
     const cvtm_status status = run_stipples_count(&own, c->domain, c->coverage[k], &found, error);
     if (status != CVTM_OK) return status;
@@ -258,10 +277,35 @@ static cvtm_status count_dots(const cvtm_run_options *o, const run_colours *c, d
 
 int run_colours_have_sizes(const cvtm_run_options *options, const run_colours *c) {
   for (int k = 0; k < c->count; ++k) {
-    const cvtm_run_options own = run_options_of_pen(options, &c->pens.size[k]);
+    const cvtm_run_options own = run_options_of_pen(options, &c->pens, k);
     if (own.dot_size.count == 0 || run_dot_ratio(&own) < 1) return 0;
   }
   return 1;
+}
+
+/* Gives all dots their largest sizes if -n dots of these have less ink than the picture, or their
+ * smallest sizes if -n dots of these have more. A line has the width of its pen. */
+static cvtm_status choose_sizes(const cvtm_run_options *o, run_colours *c, double *amount,
+                                run_dot_count *all, cvtm_error *error) {
+  const run_pens given = c->pens;
+  for (int is_largest = 1; is_largest >= 0; --is_largest) {
+    for (int k = 0; k < c->count; ++k) {
+      const cvtm_run_options own = run_options_of_pen(o, &given, k);
+      const cvtm_run_lengths *size = run_page_shows_line(o) ? &own.pen : &own.dot_size;
+      if (size->count == 0) {
+        c->pens = given;
+        return CVTM_OK;
+      }
+      c->pens.width[k] = own.pen;
+      c->pens.size[k] =
+          (cvtm_run_lengths){{size->value[is_largest ? size->count - 1 : 0], 0}, 1, size->unit};
+    }
+    CVTM_TRY(count_dots(o, c, amount, all, error));
+    const double wanted = (double)o->points;
+    if (is_largest ? all->count > wanted : all->count < wanted) return CVTM_OK;
+  }
+  c->pens = given;
+  return count_dots(o, c, amount, all, error);
 }
 
 /* Chooses the tones that -n dots of one size can show, and reduces the inks by these or by given
@@ -272,13 +316,15 @@ static cvtm_status choose_tones(cvtm_run_options *o, run_colours *c, double *amo
   double areas[CVTM_INKS_MAX];
   cvtm_status status = CVTM_OK;
   if (!run_tones_thin_inks(o)) return CVTM_OK;
+  if (o->points != 0 && !run_colours_have_sizes(o, c))
+    CVTM_TRY(choose_sizes(o, c, amount, all, error));
   float *light = malloc((size_t)pixels * sizeof *light);
   if (light == NULL) return cvtm_no_memory(error, "the tones of a drawing");
   for (int64_t p = 0; p < pixels; ++p)
     light[p] =
         0.2126F * c->rgb[p] + 0.7152F * c->rgb[pixels + p] + 0.0722F * c->rgb[2 * pixels + p];
   for (int k = 0; status == CVTM_OK && k < c->count; ++k) {
-    const cvtm_run_options own = run_options_of_pen(o, &c->pens.size[k]);
+    const cvtm_run_options own = run_options_of_pen(o, &c->pens, k);
     cvtm_ink piece;
     int is_even;
     status = run_ink_find(&own, c->domain, &piece, &is_even, error);
@@ -298,7 +344,7 @@ cvtm_status run_colours_read(cvtm_run_options *o, cvtm_domain domain, float *rgb
                              run_dot_count *dots, cvtm_error *error) {
   double amount[CVTM_INKS_MAX];
   run_dot_count all;
-  *c = (run_colours){.domain = domain, .rgb = rgb};
+  *c = (run_colours){.pens = c->pens, .domain = domain, .rgb = rgb};
   cvtm_status status = find_pens(o, c, error);
   if (status != CVTM_OK) return status;
   c->count = c->pens.inks.count;

@@ -22,9 +22,17 @@
 
 typedef struct run_pens {
   cvtm_inks inks;
-  cvtm_pen pen[CVTM_INKS_MAX];          /* the inks with names */
-  cvtm_run_lengths size[CVTM_INKS_MAX]; /* of the dots, as in --dot-size */
+  cvtm_pen pen[CVTM_INKS_MAX];           /* the inks with names */
+  cvtm_run_lengths size[CVTM_INKS_MAX];  /* of the dots, as in --dot-size; count 0: not given */
+  cvtm_run_lengths width[CVTM_INKS_MAX]; /* of the pen, if it has a size */
 } run_pens;
+
+/* Reads the file of --colours, if there is one. CVTM_ERROR_INPUT names the file. */
+cvtm_status run_pens_open(const cvtm_run_options *options, run_pens *pens, cvtm_error *error);
+/* Without --pen: sets its option if all pens of a file have sizes, so that these pens draw. */
+void run_pens_use(const run_pens *pens, cvtm_run_options *options);
+/* The options for pen k, with its width and the size of its dots if it has one. */
+cvtm_run_options run_options_of_pen(const cvtm_run_options *options, const run_pens *pens, int k);
 
 /* Reads lines `name = #rrggbb` or `name = #rrggbb MIN,MAX` with the bounds of the diameters of dots
  * as in --dot-size; skips empty lines and lines that begin with #. `name` begins the messages.
@@ -61,8 +69,9 @@ int run_colours_wanted(const cvtm_run_options *options);
 /* Checks the options against each other; fails with CVTM_ERROR_USAGE. */
 cvtm_status run_colours_check(const cvtm_run_options *options, cvtm_error *error);
 
-/* Chooses pens, separates the picture and distributes the dots among the pens. rgb: three planes,
- * now owned by *colours. Sets options->points if it is not given; *dots explains the number. */
+/* Chooses pens, or uses those that run_pens_open has read; separates the picture and distributes
+ * the dots among the pens. rgb: three planes, now owned by *colours. Sets options->points if it is
+ * not given; *dots explains the number. */
 cvtm_status run_colours_read(cvtm_run_options *options, cvtm_domain domain, float *rgb,
                              run_colours *colours, run_dot_count *dots, cvtm_error *error);
 /* Computes the colours that the coverages give, by the model of cvtm_inks_mix: three planes. */

@@ -139,7 +139,7 @@ static cvtm_status blur_planes(const colour_drawing *d, float *planes, cvtm_erro
 /* --- sizes --- */
 
 static cvtm_run_options options_of_pen(const colour_drawing *d, int k) {
-  return run_options_of_pen(d->options, &d->c->pens.size[k]);
+  return run_options_of_pen(d->options, &d->c->pens, k);
 }
 
 /* Sizes the dots of pen k by their ink. measures: nonzero: also compares the dots with the

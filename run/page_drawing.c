@@ -188,7 +188,7 @@ run_scene run_scene_of_pen(const run_scene *scene, int k, cvtm_run_options *of_p
   const run_colours *colours = scene->colours;
   run_scene own = *scene;
   if (colours == NULL) return own;
-  *of_pen = run_options_of_pen(scene->options, &colours->pens.size[k]);
+  *of_pen = run_options_of_pen(scene->options, &colours->pens, k);
   own.options = of_pen;
   own.colours = NULL;
   own.sites = scene->sites + 2 * colours->start[k];

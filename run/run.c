@@ -337,8 +337,14 @@ static cvtm_status write_outputs(cvtm_run *r, cvtm_error *error) {
 cvtm_status run_create(const cvtm_run_options *options, cvtm_run **run, cvtm_error *error) {
   cvtm_run *r = calloc(1, sizeof *r);
   if (r == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  const cvtm_status status = run_pens_open(options, &r->colours.pens, error);
+  if (status != CVTM_OK) {
+    free(r);
+    return status;
+  }
   r->options = *options;
   r->options.order = run_order_of(options);
+  run_pens_use(&r->colours.pens, &r->options);
   run_pen_choose(&r->options);
   run_preset_apply(&r->options);
   run_noise_choose(&r->options);
@@ -474,6 +480,7 @@ cvtm_status run_save(cvtm_run *r, const cvtm_run_options *asked, cvtm_error *err
   const cvtm_run_options made = r->options;
   r->options = *asked;
   r->options.order = made.order; /* that of --svg path */
+  run_pens_use(&r->colours.pens, &r->options);
   run_pen_choose(&r->options);
   run_stipples_free(&r->stipples);
   cvtm_status status = run_write(r, error);

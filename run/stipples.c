@@ -121,14 +121,6 @@ cvtm_status run_pen_width(const cvtm_run_options *o, cvtm_domain domain, double 
   return status;
 }
 
-cvtm_run_options run_options_of_pen(const cvtm_run_options *options, const cvtm_run_lengths *size) {
-  cvtm_run_options own = *options;
-  if (size->count == 0) return own;
-  own.dot_size = *size;
-  if (own.pen.count > 0) own.pen = (cvtm_run_lengths){{size->value[0], 0}, 1, size->unit};
-  return own;
-}
-
 static cvtm_status check_pen(const cvtm_run_options *o, cvtm_error *error) {
   cvtm_run_options chosen = *o;
   char text[RUN_LENGTHS_TEXT];

@@ -25,8 +25,6 @@ void run_pen_choose(cvtm_run_options *options);
 /* Sets *width to the width of the pen in pixels of the domain; 0: no pen. */
 cvtm_status run_pen_width(const cvtm_run_options *options, cvtm_domain domain, double *width,
                           cvtm_error *error);
-/* The options for one of several pens, with the size of its dots if it has one. */
-cvtm_run_options run_options_of_pen(const cvtm_run_options *options, const cvtm_run_lengths *size);
 
 /* True if a drawing of dots with sizes, or a path of a pen, is among the outputs. */
 int run_stipples_wanted(const cvtm_run_options *options);

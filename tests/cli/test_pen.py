@@ -264,6 +264,36 @@ def test_tones_that_several_pens_can_show(cvtmesh):
     assert cvtmesh.read("b.svg") == cvtmesh.read("a.svg")
 
 
+@pytest.mark.parametrize("black", ["1px", "0.8,1.2px"])
+def test_a_file_of_pens_has_their_widths(cvtmesh, black):
+    """Its dots are touches, or spirals, and their tones are mapped to their ink, as with --pen."""
+    y, x = np.mgrid[:90, :120] / 90
+    rgb = np.stack([0.55 + 0.45 * np.sin(6 * x), 0.5 + 0.4 * np.cos(5 * y), 0.4 + 0.3 * np.sin(4 * x + y)], -1)
+    cvtmesh.file("c.ppm", b"P6 120 90 255\n" + (255 * rgb).round().astype(np.uint8).tobytes())
+    cvtmesh.file("my.pens", f"sky = #0090d0 0.8px\nred = #e04020 0.8px\nblack = #101010 {black}\n")
+    words = "run", "c.ppm", "-n", 1200, "--colours", "my.pens"
+    made = cvtmesh.report(*words, "-o", "a.svg")
+    sky, _, dark = read_layers(cvtmesh.path("a.svg"))
+    assert sky[1] == 0.8 and dark[1] == (1 if black == "1px" else 0.8)
+    assert {len(stroke) > 1 for stroke in dark[2]} == {black != "1px"}
+    assert made["pens"][2]["largest_dot"] == pytest.approx(1 if black == "1px" else 1.2)
+    assert made["tone_chosen"]["gamma"] > 1 and 0.9 < made["colour_error"]["contrast"] < 1.15
+    cvtmesh.call(*words, "--svg", "dots", "-o", "b.svg")
+    assert cvtmesh.read("b.svg").count(b"<circle") == 1200
+
+
+def test_dots_of_several_sizes_show_what_their_ink_can(cvtmesh):
+    """Too little ink: all have the largest size, and tones are mapped. Between the sizes nothing changes."""
+    words = "run", waves(cvtmesh, 0.55, 0.4), "--pen", "0.7px", "--dot-size", "0.7,1px", "-o", "a.svg"
+    few, enough = (cvtmesh.report(*words, "-n", count) for count in (1500, 15000))
+    assert 0.95 < few["tone"]["contrast"] < 1.05 and few["tone_chosen"]["gamma"] > 0
+    assert few["tone"]["smallest_dot"] == few["tone"]["largest_dot"] == 1
+    note = b"ink of these dots is far from the picture's"
+    for more, is_far in ((("--dots", "tone"), True), ((), False)):
+        assert (note in cvtmesh.call(*words, "-n", 1500, *more).stderr) == is_far
+    assert "tone_chosen" not in enough and enough["tone"]["smallest_dot"] < enough["tone"]["largest_dot"]
+
+
 def test_a_picture_shows_the_lines_of_several_pens(cvtmesh):
     """A PPM beside an SVG, against the strokes of each layer, rendered here."""
     y, x = np.mgrid[:90, :120] / 90

@@ -256,7 +256,7 @@ def test_flatten(cvtmesh):
 def test_stats_agree_with_run(cvtmesh):
     for options in ((), ("--dots", "equal"), ("--dot-size", "6,8"), ("--no-overlap",)):
         report = cvtmesh.report("run", COINS, "-n", 500, "--iterations", 20, "-o", "a.svg", "-o",
-                                "a.npy", *options)
+                                "a.npy", "--tone", "linear", *options)
         done = cvtmesh.call("stats", "a.npy", "--picture", COINS, "--json", *options)
         tone = strict_json(done.stdout)["tone"]
         assert tone == pytest.approx(report["tone"], rel=1e-6), options
