@@ -45,6 +45,7 @@ typedef struct tones {
   double flatten, black, white, gamma, score;
 } tones;
 
+static const tones no_tones = {.score = -3};
 static const tones own_tones = {.black = 0, .white = 1, .gamma = 1};
 
 /* True if dots of given sizes, or a line, show the tone of a picture. */
@@ -144,16 +145,23 @@ static cvtm_status search(budget *b, int flattens, tones *best, cvtm_error *erro
   static const double whites[] = {1, 0.8, 0.65, 0.5};
   enum { SHARES = sizeof shares / sizeof *shares, BLACKS = sizeof blacks / sizeof *blacks };
   enum { WHITES = sizeof whites / sizeof *whites };
-  /* A line shows a form only where it has many points: one with little ink takes the most that it
-   * can from large areas. */
-  const int is_thin = b->piece.kind == CVTM_INK_LINE && b->ink < 0.5 * ink_of(b, &own_tones);
-  cvtm_status status = run_sights_make(b->level, b->width, b->height, &b->sights, error);
-  for (int i = flattens && is_thin ? SHARES - 1 : 0; i < (flattens ? SHARES : 1); ++i) {
+  /* Tones of a larger gamma show hardly anything but black. */
+  const double most_gamma = 5;
+  /* With little ink only local contrasts show a form, so it takes the most that it can from large
+   * areas, and dots are compared with the flattened picture. A line shows a form only where it has
+   * many points. */
+  const int is_line = b->piece.kind == CVTM_INK_LINE;
+  const int is_thin = flattens && b->ink < (is_line ? 0.5 : 0.2) * ink_of(b, &own_tones);
+  if (is_thin) flatten_cells(b, shares[SHARES - 1]);
+  cvtm_status status =
+      run_sights_make(is_line ? b->level : b->flat, b->width, b->height, &b->sights, error);
+  for (int i = is_thin ? SHARES - 1 : 0; i < (flattens ? SHARES : 1); ++i) {
     flatten_cells(b, shares[i]);
     for (int j = 0; status == CVTM_OK && j < BLACKS * WHITES; ++j) {
       tones t = {.flatten = shares[i], .black = blacks[j / WHITES], .white = whites[j % WHITES]};
       if (!find_gamma(b, b->ink, &t)) continue;
       status = score(b, &t, error);
+      if (t.gamma > most_gamma) t.score -= 1;
       if (t.score > best->score) *best = t;
     }
   }
@@ -263,7 +271,7 @@ static cvtm_status choose(budget *b, cvtm_domain domain, cvtm_image *image, cons
   const int flattens = image != NULL && o->flatten == 0 && !o->periodic;
   int chooses = tones_are_wanted(o);
   const tones own = {.black = o->black, .white = o->white, .gamma = o->gamma};
-  tones best = {.score = -1};
+  tones best = no_tones;
   run_machine machine;
   cvtm_status status = shrink_to_cells(b, domain, light, error);
   count_levels(b, domain, light, coverage);
@@ -274,9 +282,9 @@ static cvtm_status choose(budget *b, cvtm_domain domain, cvtm_image *image, cons
   }
   b->ink = (double)o->points * b->piece.area / b->area;
   if (status == CVTM_OK && chooses) status = search(b, flattens, &best, error);
-  if (status == CVTM_OK && best.score >= 0 && image != NULL)
+  if (status == CVTM_OK && best.score > no_tones.score && image != NULL)
     status = flatten_pixels(b, image, &best, error);
-  if (status == CVTM_OK && best.score >= 0 && seconds > 0) {
+  if (status == CVTM_OK && best.score > no_tones.score && seconds > 0) {
     (void)count_in_time(b, &best, &machine, seconds, most);
     (void)find_gamma(b, b->ink, &best);
   }
@@ -285,7 +293,7 @@ static cvtm_status choose(budget *b, cvtm_domain domain, cvtm_image *image, cons
     run_preview_limit(o);
   }
   cvtm_scratch_free(&b->memory);
-  if (status != CVTM_OK || best.score < 0) return status;
+  if (status != CVTM_OK || best.score <= no_tones.score) return status;
   if (best.flatten > 0) o->flatten = best.flatten;
   o->black = best.black;
   o->white = best.white;
