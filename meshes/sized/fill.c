@@ -38,6 +38,7 @@ typedef struct filler {
   int64_t head, count, capacity;
   proposal *proposals; /* six per seed of a batch */
   int64_t proposal_capacity;
+  int is_scattered; /* nonzero: vertices have not been added row by row */
   cvtm_cavity cavity;
 } filler;
 
@@ -205,17 +206,31 @@ static void measure(const cvtm_sizer *z, proposal *p) {
   p->is_measured = 1;
 }
 
-/* Adds the vertex if there is still room. */
+/* Adds the vertex if there is still room: p->v becomes its number, or -1. */
 static cvtm_status accept(filler *f, proposal *p) {
   const cvtm_sizer *z = f->z;
-  const int64_t h = find_room(z, p->v, p->about);
+  const int32_t v = p->v;
+  const int64_t h = find_room(z, v, p->about);
   if (h >= 0 && !p->is_measured) measure(z, p);
-  if (h < 0 || !(cvtm_sized_distance(z->m.grid[p->v], p->to) > 2)) return CVTM_OK;
+  p->v = -1;
+  if (h < 0 || !(cvtm_sized_distance(z->m.grid[v], p->to) > 2)) return CVTM_OK;
   const int64_t t = walk(&z->m, h, p->to);
-  int32_t made = -1;
-  if (t < 0) return CVTM_OK;
-  const cvtm_status status = insert(f, t, p->to, p->size, &made);
-  return status == CVTM_OK && made >= 0 ? push_seed(f, made, p->direction) : status;
+  return t >= 0 ? insert(f, t, p->to, p->size, &p->v) : CVTM_OK;
+}
+
+/* Adds vertices beside n seeds, at first beside every `step`th one, a power of two. A circle
+ * through two vertices of a long row and the far side of an empty region contains many points of
+ * the next row; with some of these in place, few triangles change for each of the others. */
+static cvtm_status accept_all(filler *f, int64_t n, int64_t step) {
+  cvtm_status status = CVTM_OK;
+  if (step > 1) f->is_scattered = 1;
+  for (int64_t first = 0; step > 0; first = step /= 2)
+    for (int64_t i = first; i<n; i += first> 0 ? 2 * step : step)
+      for (proposal *p = f->proposals + 6 * i; p < f->proposals + 6 * i + 6; ++p)
+        if (p->v >= 0 && status == CVTM_OK) status = accept(f, p);
+  for (int64_t i = 0; i < 6 * n && status == CVTM_OK; ++i)
+    if (f->proposals[i].v >= 0) status = push_seed(f, f->proposals[i].v, f->proposals[i].direction);
+  return status;
 }
 
 /* Adds a vertex as the third corner of a triangle over a part of the boundary. */
@@ -244,19 +259,21 @@ static cvtm_status grow_over(filler *f, int64_t h) {
 /* Grows the lattice from all seeds. Threads propose vertices for the seeds of a batch, which are
  * then inserted one after another. Several threads also measure proposals that will be in vain. */
 static cvtm_status empty_queue(filler *f) {
-  enum { BATCH = 4096, WORTH_THREADS = 128 };
+  enum { BATCH = 4096, WORTH_THREADS = 128, LONG_ROW = 512, FAR_APART = 32 };
   const cvtm_sizer *z = f->z;
   const int has_threads = omp_get_max_threads() > 1;
   cvtm_status status = CVTM_OK;
   while (f->head < f->count && status == CVTM_OK) {
     const seed *seeds = f->queue + f->head;
+    int bent = 0;
     const int64_t n = f->count - f->head < BATCH ? f->count - f->head : BATCH;
     if (!cvtm_grow(&f->proposals, sizeof *f->proposals, &f->proposal_capacity, 6 * n))
       return cvtm_no_memory(z->error, "the mesh");
-#pragma omp parallel for schedule(static) if (n >= WORTH_THREADS)
+#pragma omp parallel for schedule(static) reduction(| : bent) if (n >= WORTH_THREADS)
     for (int64_t i = 0; i < n; ++i) {
       double turn[2];
       find_turn(z, seeds[i].v, turn);
+      bent |= turn[0] != 0 || turn[1] != 0;
       for (int k = 0; k < 6; ++k) {
         proposal *p = &f->proposals[6 * i + k];
         propose(z, &seeds[i], seeds[i].direction + k * CVTM_PI / 3, turn, p);
@@ -264,8 +281,7 @@ static cvtm_status empty_queue(filler *f) {
       }
     }
     f->head += n;
-    for (int64_t i = 0; i < 6 * n && status == CVTM_OK; ++i)
-      if (f->proposals[i].v >= 0) status = accept(f, &f->proposals[i]);
+    status = accept_all(f, n, n >= LONG_ROW && bent == 0 ? FAR_APART : 1);
   }
   return status;
 }
@@ -421,6 +437,21 @@ static cvtm_status grow_from_boundary(filler *f) {
   return status == CVTM_OK ? empty_queue(f) : status;
 }
 
+/* Numbers the new vertices row by row, as their seeds are. Then loops over the vertices of a large
+ * mesh read memory in order. */
+static cvtm_status number_rows(const filler *f) {
+  cvtm_sizer *z = f->z;
+  int32_t *number = malloc(((size_t)z->m.vertex_count + 1) * sizeof *number);
+  if (number == NULL) return cvtm_no_memory(z->error, "the mesh");
+  int32_t next = (int32_t)z->fixed_count;
+  for (int32_t v = 0; v < next; ++v) number[v] = v;
+  for (int64_t i = 0; i < f->count; ++i)
+    if (f->queue[i].v >= z->fixed_count) number[f->queue[i].v] = next++;
+  const cvtm_status status = cvtm_sizer_order(z, number);
+  free(number);
+  return status;
+}
+
 cvtm_status cvtm_sizer_fill(cvtm_sizer *z) {
   filler f = {.z = z};
   int64_t filled = 1;
@@ -429,6 +460,7 @@ cvtm_status cvtm_sizer_fill(cvtm_sizer *z) {
   for (int round = 0; round < 8 && filled > 0 && status == CVTM_OK; ++round)
     status = fill_holes(&f, &filled);
   cvtm_sizer_estimate_again(z);
+  if (status == CVTM_OK && f.is_scattered) status = number_rows(&f);
   free(f.queue);
   free(f.proposals);
   free(f.cavity.triangle);

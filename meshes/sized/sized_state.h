@@ -169,6 +169,9 @@ cvtm_status cvtm_sizer_estimate(cvtm_sizer *z);
 void cvtm_sizer_estimate_again(cvtm_sizer *z);
 /* Fills the triangulation with vertices. */
 cvtm_status cvtm_sizer_fill(cvtm_sizer *z);
+/* Renumbers the vertices, and the triangles in the order of their largest vertices. number: the new
+ * number of each vertex; the vertices of the boundary keep theirs. */
+cvtm_status cvtm_sizer_order(cvtm_sizer *z, const int32_t *number);
 /* Lists vertices inside by colours, still ones only if with_still. Returns 0 if memory runs out. */
 int cvtm_sizer_colour(cvtm_sizer *z, int with_still);
 /* Moves, adds and removes vertices. */

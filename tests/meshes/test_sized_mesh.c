@@ -624,14 +624,11 @@ TEST(test_twins_are_divided_alike) {
   discard(&out);
 }
 
-TEST(test_result_is_a_function_of_the_input) {
+static void compare_threads(void) {
   output one, two;
-  begin(0.15);
-  add_rectangle(0, 0, 20, 17);
-  add_circle(9, 8, 3.3, 40, 0, 1);
   make(&one);
   const int threads = omp_get_max_threads();
-  omp_set_num_threads(1);
+  omp_set_num_threads(threads > 1 ? 1 : 3);
   make(&two);
   omp_set_num_threads(threads);
   assert_int_equal(one.mesh.vertex_count, two.mesh.vertex_count);
@@ -642,6 +639,24 @@ TEST(test_result_is_a_function_of_the_input) {
                       3 * (size_t)one.mesh.triangle_count * sizeof(int32_t));
   discard(&one);
   discard(&two);
+}
+
+TEST(test_result_is_a_function_of_the_input) {
+  begin(0.15);
+  add_rectangle(0, 0, 20, 17);
+  add_circle(9, 8, 3.3, 40, 0, 1);
+  compare_threads();
+}
+
+/* Vertices of long rows are added with gaps first, and then renumbered. */
+TEST(test_long_rows) {
+  output out;
+  begin(1);
+  add_rectangle(0, 0, 700, 12);
+  compare_threads();
+  make_and_check(&out, 700 * 12);
+  assert_true(out.least > 42 && out.mean > 58.5);
+  discard(&out);
 }
 
 static int stop_at_once(const void *context) {
