@@ -393,8 +393,7 @@ int cvtm_half_edges_move(cvtm_half_edges *m, int32_t v, cvtm_grid_point place) {
   for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first)) {
     set_corner(m, h, v); /* records that the triangle changed */
     cvtm_half_edges_push(m, h);
-    cvtm_half_edges_push(m, cvtm_half_after(h));
-    cvtm_half_edges_push(m, cvtm_half_before(h));
+    cvtm_half_edges_push(m, cvtm_half_after(h)); /* the third side is h of the next triangle */
   }
   return 1;
 }
