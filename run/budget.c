@@ -157,11 +157,12 @@ static cvtm_status search(budget *b, int flattens, tones *best, cvtm_error *erro
       run_sights_make(is_line ? b->level : b->flat, b->width, b->height, &b->sights, error);
   for (int i = is_thin ? SHARES - 1 : 0; i < (flattens ? SHARES : 1); ++i) {
     flatten_cells(b, shares[i]);
-    for (int j = 0; status == CVTM_OK && j < BLACKS * WHITES; ++j) {
+    /* A white below 1 would omit bright inks. */
+    for (int j = 0; status == CVTM_OK && j < BLACKS * WHITES; j += b->pens > 0 ? WHITES : 1) {
       tones t = {.flatten = shares[i], .black = blacks[j / WHITES], .white = whites[j % WHITES]};
       if (!find_gamma(b, b->ink, &t)) continue;
       status = score(b, &t, error);
-      if (t.gamma > most_gamma) t.score -= 1;
+      t.score -= 0.1 * fmax(t.gamma - most_gamma, 0);
       if (t.score > best->score) *best = t;
     }
   }

@@ -136,8 +136,8 @@ def test_pens_of_several_widths(cvtmesh):
     colours = np.zeros((40, 60, 3), np.uint8) + 255
     colours[:, :30, :2] = colours[:, 30:, 1:] = 90
     cvtmesh.file("c.ppm", b"P6 60 40 255\n" + colours.tobytes())
-    cvtmesh.call("run", "c.ppm", "-n", 200, *FEW, "--page", "A6", "--colours", "two.pens", "--svg",
-                 "touches", "-o", "a.svg")
+    cvtmesh.call("run", "c.ppm", "-n", 200, *FEW, "--page", "A6", "--colours", "two.pens", "--tone",
+                 "linear", "--svg", "touches", "-o", "a.svg")
     fine, broad = read_layers(cvtmesh.path("a.svg"))
     assert fine[:2] == ("1 fine", 0.3) and broad[:2] == ("2 broad", 0.6)
     assert {len(stroke) for stroke in fine[2]} == {1}
