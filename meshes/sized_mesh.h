@@ -45,7 +45,8 @@ typedef struct cvtm_sized_figures {
 /* Meshes the regions inside a boundary by triangles whose edges have the wanted length. The result
  * depends on the arguments alone. Vertices of the boundary, even those without edges, keep their
  * exact coordinates. Edges are divided into parts of about the wanted length; where no other part
- * of the boundary is near, the division depends only on the ends and the sizes along the edge.
+ * of the boundary is near, except one that meets the edge at 40 degrees or more, the division
+ * depends only on the ends and the sizes along the edge.
  * Sizes are reduced where edges are shorter or the boundary is narrower; in narrow parts vertices
  * move along the edges, are added and removed there, too. The inside is filled from the boundary by
  * a lattice of equilateral triangles. Its vertices then move to the centroids of their Voronoi

@@ -13,6 +13,8 @@ static const double short_edge =
     0.7; /* edges shorter than this fraction of the wanted length reduce the sizes around them */
 static const double fine = 0.93;      /* a size below this fraction of another counts as smaller */
 static const double most_parts = 1e8; /* largest number on the boundary */
+static const double acute =
+    40 * CVTM_PI / 180; /* at larger corners equal parts do not limit the angles of triangles */
 
 /* ---- Sizes ---- */
 
@@ -357,7 +359,7 @@ static cvtm_status describe_corners(cvtm_sizer *z) {
         for (int64_t k = meeting[v]; k < i; ++k)
           smallest =
               fmin(smallest, cvtm_sized_angle(z->place[v], z->place[met[i]], z->place[met[k]]));
-      z->is_acute[v] = smallest < CVTM_PI / 3 * 0.9999;
+      z->is_acute[v] = smallest < acute;
     }
   }
   free(meeting);

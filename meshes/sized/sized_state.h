@@ -43,7 +43,7 @@ typedef struct cvtm_sizer {
   double scale;           /* factor of the wanted sizes: 1, or the ratio found by match_parts */
   cvtm_size_tree tree;    /* sizes that the boundary demands */
   double *least;          /* per given vertex: length of its shortest edge */
-  uint8_t *is_acute;      /* per given vertex: two edges meet at less than 60 degrees */
+  uint8_t *is_acute;      /* per given vertex: two edges meet at less than 40 degrees */
   uint8_t *is_narrow;     /* per given edge: nonzero if another part of the boundary is near it */
 
   /* The divided boundary: the given vertices, then the added ones. */

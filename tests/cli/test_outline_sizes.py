@@ -176,6 +176,24 @@ def test_common_side(cvtmesh):
     assert len(sides[0]) == 32 and np.array_equal(*sides)
 
 
+@pytest.mark.parametrize("x, y", [(0, 0), (500000.1, 5000000.7)])
+def test_common_sides_are_divided_equally(cvtmesh, x, y):
+    """A triangle with corners of 78, 53 and 49 degrees, and what lies around it."""
+    ends = {(x + 10.1, y), (x + 12, y + 9.3)}
+    sides = []
+    for ring in ([(10.1, 0), (19, 0), (12, 9.3)], [(10.1, 0), (12, 9.3), (1, 8), (0, 0)],
+                 [(10.1, 0), (12, 9.3), (20, -2)]):
+        cvtmesh.file("o.csv", "".join(f"{x + a!r},{y + b!r}\n" for a, b in ring))
+        cvtmesh.call("mesh", "o.csv", "--size", 0.4, "-o", "m.vtu")
+        points, triangles = read(cvtmesh)
+        on = points[np.abs(9.3 * (points[:, 0] - x - 10.1) - 1.9 * (points[:, 1] - y)) < 1e-6]
+        sides.append(set(map(tuple, on.tolist())))
+        steps = np.hypot(*np.diff(on[np.argsort(on[:, 1])], axis=0).T)
+        assert len(on) == 25 and steps == pytest.approx(math.hypot(1.9, 9.3) / 24, rel=1e-6)
+        assert angles(points, triangles).min() > 38
+    assert ends < sides[0] == sides[1] == sides[2]
+
+
 def test_y_is_up_in_drawings(cvtmesh):
     """A triangle that points upwards is dark in the lower half of the picture."""
     cvtmesh.file("o.csv", "-100,-50\n100,-50\n0,50\n")
