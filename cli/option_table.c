@@ -493,7 +493,8 @@ const cli_option_row cli_option_rows[] = {
    "CSV. Where shapes overlap, the last one counts. Shapes with the same name are one region. A group has the name "
    "of its shape: for a feature the first of its properties name, material, label, region and class, else its id; "
    "for an element of SVG inkscape:label or the id. Characters other than letters, digits and hyphens become "
-   "underscores. Segments of a .poly file may also divide the plane, as with `mesh`.",
+   "underscores. Lines and points of GeoJSON (LineString, MultiLineString, Point, MultiPoint) and lines of SVG "
+   "(line, polyline) are edges and vertices of the mesh, as far as they lie inside. Segments of a .poly file may also divide the plane, as with `mesh`.",
    .words = "auto none frame image mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},
   {"region-name", 0, RUN, LIST(text.region_names, "N=NAME"), OTHER(DOMAIN),
    "name of region N in msh, inp and the report; can be repeated",
@@ -593,9 +594,9 @@ const cli_option_row cli_option_rows[] = {
    "vertices inside are the sites of a centroidal Voronoi tessellation. Corners and edges of the outline keep their "
    "coordinates to the last bit. With a unit, as in 2mm, the size is one in the world of --pixel-size, on the "
    "page of --page, or in an SVG that states its own size in mm, cm, in, pt or pc. NAME=SIZE is for a region (its name or number) or for a part of the boundary (outer, hole-1, "
-   "hole for all holes, left, right, bottom, top, interface-A-B, marker-N), from which sizes grow inward by --grade; without "
-   "a name, SIZE holds everywhere else. Where several sizes apply, the smallest one counts. A formula has numbers, x, y, + - * / ^, parentheses, sqrt, exp, log, sin, "
-   "cos, abs, min, max, and distances: d(NAME) to a part of the boundary or to the boundary of a region, and d(X,Y) "
+   "hole for all holes, left, right, bottom, top, interface-A-B, marker-N, or the name of a line or a point of the file), from which "
+   "sizes grow inward by --grade; without a name, SIZE holds everywhere else. Where several sizes apply, the smallest one counts. A formula has numbers, x, y, + - * / ^, parentheses, sqrt, exp, log, sin, "
+   "cos, abs, min, max, and distances: d(NAME) to a part of the boundary, to a line or point of the file or to the boundary of a region, and d(X,Y) "
    "to a point. A file has a field on a mesh (.vtu, .msh; --size-field names it) or rows of x, y and the size (.npy), "
    "in the coordinates of mesh files. The program samples it on a raster of 1024 cells along the longer side of the "
    "outline, and reduces it where it grows by more than 0.3 per unit of distance. Edges are shorter where the outline has short edges or is narrow. `max` makes as few triangles as "

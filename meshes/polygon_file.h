@@ -34,12 +34,12 @@ void cvtm_polygons_free(cvtm_polygons *polygons);
  * px of the curve, or within 1/140 of the extent of a curve smaller than 3 px. Styles, viewBox and
  * `use` are ignored, and the contents of defs, clipPath, mask, symbol, pattern and marker are
  * skipped. Entities that are long or refer to others are refused. GeoJSON: Polygon and
- * MultiPolygon, alone, in features or in collections. CSV: lines `x, y`; an empty line separates
- * rings; `#` starts a comment. POLY (Triangle's): segments that form closed rings; the vertices may
- * be in the .node file of the same name (in memory: before it). The even-odd rule decides what is
- * inside; the direction of rings in the file does not matter. Repeated points and rings without
- * area are dropped; a ring that touches itself at a corner becomes two rings. CVTM_ERROR_INPUT with
- * the line, or with the two edges that cross. */
+ * MultiPolygon, alone, in features or in collections; lines and points are no rings. CSV: lines `x,
+ * y`; an empty line separates rings; `#` starts a comment. POLY (Triangle's): segments that form
+ * closed rings; the vertices may be in the .node file of the same name (in memory: before it). The
+ * even-odd rule decides what is inside; the direction of rings in the file does not matter.
+ * Repeated points and rings without area are dropped; a ring that touches itself at a corner
+ * becomes two rings. CVTM_ERROR_INPUT with the line, or with the two edges that cross. */
 int cvtm_polygon_format_known(const char *path);
 cvtm_status cvtm_polygons_read(const char *path, cvtm_polygons *polygons, cvtm_error *error);
 /* cvtm_polygons_read from memory; `name` is used in messages. */

@@ -55,6 +55,8 @@ cvtm_status run_outline_group(const cvtm_outline *o, const cvtm_mesh *mesh, cons
     free(placed.mark);
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for groups");
   }
+  if (marks->count > 0)
+    memcpy(placed.mark, marks->mark, (size_t)marks->count * sizeof *placed.mark);
   double span[2], slack = 4; /* grid steps */
   for (int axis = 0; axis < 2; ++axis) {
     span[axis] = sides[2 + axis] > sides[axis] ? sides[2 + axis] - sides[axis] : 1;
@@ -63,7 +65,6 @@ cvtm_status run_outline_group(const cvtm_outline *o, const cvtm_mesh *mesh, cons
           width * ((mesh->points[2 * v + axis] - sides[axis]) / span[axis]);
     for (int64_t k = 0; k < marks->count; ++k) {
       const cvtm_mark *m = &marks->mark[k];
-      placed.mark[k].marker = m->marker;
       placed.mark[k].from[axis] = width * ((m->from[axis] - sides[axis]) / span[axis]);
       placed.mark[k].to[axis] = width * ((m->to[axis] - sides[axis]) / span[axis]);
     }

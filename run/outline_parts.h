@@ -87,6 +87,7 @@ typedef struct run_size_rule {
   int unit;               /* unit of the number before its conversion; -1: converted */
   int32_t region;         /* > 0: the rule holds only there */
   int is_of_boundary;
+  cvtm_size_tree around; /* points of the outline that have this size, which grows from there */
   cvtm_size_tree near[RUN_EXPRESSION_NAMES]; /* points on the parts named by d(NAME) */
 } run_size_rule;
 

@@ -99,6 +99,7 @@ cvtm_status run_sizes_read(const cvtm_run_options *o, run_sizes *sizes, cvtm_err
 void run_sizes_free(run_sizes *sizes) {
   for (int k = 0; k < sizes->count; ++k) {
     free(sizes->rule[k].raster.size);
+    cvtm_size_tree_free(&sizes->rule[k].around);
     for (int i = 0; i < RUN_EXPRESSION_NAMES; ++i) cvtm_size_tree_free(&sizes->rule[k].near[i]);
   }
   free(sizes->rule);
@@ -135,7 +136,10 @@ static double size_by_rules(const run_sizes *sizes, int32_t region, double x, do
   for (int k = 0; k < sizes->count; ++k) {
     const run_size_rule *rule = &sizes->rule[k];
     if (rule->is_of_boundary || (rule->region > 0 && rule->region != region)) continue;
-    const double value = value_of(sizes, rule, x, y);
+    double value = value_of(sizes, rule, x, y);
+    if (rule->around.count > 0)
+      value +=
+          cvtm_size_tree_find(&rule->around, sizes->options.growth, x, y, (double)INFINITY, NULL);
     if (!(value >= least)) least = value;
   }
   return least;
@@ -255,13 +259,24 @@ static cvtm_status size_edges(run_sizes *sizes, const cvtm_outline *o, const par
   return found > 0 ? CVTM_OK : fail_name(p, rule->name, error);
 }
 
-/* Lists points on the named edges, so close together that distances to them are accurate to a few
- * thousandths of the outline. */
+/* Lists the points of the outline with this name. */
+static int take_points(const cvtm_outline *o, const char *name, cvtm_size_tree *near) {
+  int is_good = 1;
+  for (int64_t k = 0; k < o->graph.marks.count && is_good; ++k) {
+    const cvtm_mark *m = &o->graph.marks.mark[k];
+    if (memcmp(m->from, m->to, sizeof m->from) == 0 && strcmp(m->name, name) == 0)
+      is_good = cvtm_size_tree_add(near, m->from[0], m->from[1], 0);
+  }
+  return is_good;
+}
+
+/* Lists points with the name, and points on the named edges, so close together that distances to
+ * them are accurate to a few thousandths of the outline. */
 static cvtm_status find_places(const cvtm_outline *o, const parts *p, const char *name,
                                cvtm_size_tree *near, cvtm_error *error) {
   const double wide = fmax(o->sides[2] - o->sides[0], o->sides[3] - o->sides[1]);
   const int32_t region = region_named(p, name);
-  int is_good = 1;
+  int is_good = take_points(o, name, near);
   for (int64_t e = 0; e < p->regions.edge_count && is_good; ++e) {
     if (!edge_has_name(p, e, name, region)) continue;
     const double *u = p->mesh.points + 2 * (int64_t)p->regions.edges[2 * e],
@@ -295,8 +310,11 @@ static cvtm_status resolve_names(run_sizes *sizes, const cvtm_outline *o, cvtm_e
       status = find_places(o, &p, rule->formula.name[i], &rule->near[i], error);
     if (rule->name[0] == '\0' || status != CVTM_OK) continue;
     rule->region = region_named(&p, rule->name);
-    rule->is_of_boundary = rule->region == 0;
-    if (rule->is_of_boundary) status = size_edges(sizes, o, &p, rule, error);
+    if (rule->region > 0) continue;
+    if (!take_points(o, rule->name, &rule->around) || !cvtm_size_tree_build(&rule->around))
+      status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the sizes");
+    rule->is_of_boundary = rule->around.count == 0;
+    if (status == CVTM_OK && rule->is_of_boundary) status = size_edges(sizes, o, &p, rule, error);
   }
   free_parts(&p);
   return status;
@@ -498,6 +516,9 @@ static cvtm_status prepare(cvtm_outline *o, cvtm_error *error) {
   run_sizes *sizes = &o->sizes;
   sizes->caps = &o->caps;
   sizes->is_up = o->y_up;
+  cvtm_sized_defaults(&sizes->options);
+  sizes->options.growth = o->options.outline.grade;
+  if (!(sizes->options.growth > 0)) sizes->options.growth = o->options.points > 0 ? 0.2 : 0.15;
   cvtm_status status = convert_units(o, sizes, error);
   for (int k = 0; k < sizes->count && status == CVTM_OK; ++k)
     if (sizes->rule[k].file != NULL)
@@ -526,13 +547,10 @@ cvtm_status run_sizes_mesh(cvtm_outline *o, cvtm_error *error) {
   int is_last = 0;
   cvtm_status status = prepare(o, error);
   if (status == CVTM_OK) status = find_curves(o, sizes, error);
-  cvtm_sized_defaults(&sizes->options);
   sizes->options.size = find_size;
   sizes->options.size_context = sizes;
   sizes->options.edge_size = sizes->edge_size;
   sizes->options.twin = o->twin;
-  sizes->options.growth = o->options.outline.grade;
-  if (!(sizes->options.growth > 0)) sizes->options.growth = wanted > 0 ? 0.2 : 0.15;
   sizes->options.stop = run_is_over;
   sizes->options.stop_context = &o->limit;
   if (status == CVTM_OK && wanted > 0) status = fit_number(o, wanted, sizes, &is_last, error);

@@ -1,5 +1,6 @@
 /* Planar straight-line graphs: .poly files, and shapes with common edges or with names. */
 #include "base/file.h"
+#include "base/geometry.h"
 #include "base/host.h"
 #include "meshes/constrained.h"
 #include "meshes/contour.h"
@@ -110,11 +111,22 @@ static void list_lone_points(const double *points, const plane_parts *p, int32_t
   }
 }
 
-/* Lists the segments beside a region other than 0, and their ends, which are all corners.
- * with_cracks: nonzero: also lists segments with the same region on both sides, and points inside
- * that are on no segment. */
-static cvtm_status plane_parts_boundary(const double *points, const plane_parts *p, int with_cracks,
-                                        cvtm_boundary *b, cvtm_error *error) {
+/* Nonzero for a segment between two points that stays although the same region is on both sides. */
+typedef int (*crack_test)(const void *context, int32_t a, int32_t b);
+
+static int is_any(const void *context, int32_t a, int32_t b) {
+  (void)context;
+  (void)a;
+  (void)b;
+  return 1;
+}
+
+/* Lists the segments beside a region other than 0, and their ends, which are all corners. is_crack:
+ * NULL: no segments with the same region on both sides, and no points inside that are on no
+ * segment. */
+static cvtm_status plane_parts_boundary(const double *points, const plane_parts *p,
+                                        crack_test is_crack, const void *context, cvtm_boundary *b,
+                                        cvtm_error *error) {
   const size_t n = (size_t)p->mesh.vertex_count, edges = (size_t)p->edges.edge_count + 1;
   int32_t *number = malloc(n * sizeof *number);
   *b = (cvtm_boundary){.points = malloc(2 * n * sizeof *b->points),
@@ -130,9 +142,12 @@ static cvtm_status plane_parts_boundary(const double *points, const plane_parts 
   for (int64_t e = 0; e < p->edges.edge_count; ++e) {
     /* Exchanges left and right to undo the mirroring. */
     const int32_t right = region_of(p, p->face[e]), left = region_of(p, p->twin[p->face[e]]);
-    if (left == right && (left == 0 || !with_cracks)) continue;
+    const int32_t *ends = p->edges.edges + 2 * e;
+    if (left == right && (left == 0 || is_crack == NULL ||
+                          !is_crack(context, p->source[ends[0]], p->source[ends[1]])))
+      continue;
     for (int i = 0; i < 2; ++i) {
-      const int32_t v = p->edges.edges[2 * e + i];
+      const int32_t v = ends[i];
       if (number[v] < 0) {
         number[v] = (int32_t)b->vertex_count;
         memcpy(b->points + 2 * b->vertex_count, points + 2 * (int64_t)p->source[v],
@@ -144,7 +159,7 @@ static cvtm_status plane_parts_boundary(const double *points, const plane_parts 
     b->left[b->edge_count] = left;
     b->right[b->edge_count++] = right;
   }
-  if (with_cracks) list_lone_points(points, p, number, b);
+  if (is_crack != NULL) list_lone_points(points, p, number, b);
   free(number);
   return CVTM_OK;
 }
@@ -177,6 +192,7 @@ typedef struct edge_list {
   int64_t segment_count;
   int64_t *first; /* segment_count + 1: index in `edges` of the first edge of each segment */
   int cancelled;  /* nonzero: parts of one shape had a common edge inside the shape */
+  int32_t lines;  /* from this shape on, shapes are lines */
 } edge_list;
 
 static void free_edges(edge_list *l) {
@@ -244,11 +260,12 @@ static void collect_edges(const cvtm_ring_collector *c, const int32_t *number, e
   qsort(l->edges, (size_t)l->edge_count, sizeof *l->edges, cvtm_compare_three);
 }
 
-/* Removes pairs of equal edges of the same shape. */
+/* Removes pairs of equal edges of the same shape, except of lines, whose pairs bound nothing. */
 static void cancel_edges(edge_list *l) {
   int64_t kept = 0;
   for (int64_t k = 0; k < l->edge_count; ++k) {
-    if (kept > 0 && cvtm_compare_three(&l->edges[kept - 1], &l->edges[k]) == 0)
+    if (kept > 0 && l->edges[k].shape < l->lines &&
+        cvtm_compare_three(&l->edges[kept - 1], &l->edges[k]) == 0)
       --kept;
     else
       l->edges[kept++] = l->edges[k];
@@ -273,7 +290,8 @@ static cvtm_status make_edges(const cvtm_ring_collector *c, edge_list *l, cvtm_e
   *l = (edge_list){.points = malloc(2 * n * sizeof *l->points),
                    .edges = malloc(n * sizeof *l->edges),
                    .segments = malloc(2 * n * sizeof *l->segments),
-                   .first = malloc((n + 1) * sizeof *l->first)};
+                   .first = malloc((n + 1) * sizeof *l->first),
+                   .lines = (int32_t)c->shape_count};
   cvtm_status status = number && l->points && l->edges && l->segments && l->first
                            ? merge_corners(&c->rings, number, l, error)
                            : cvtm_no_memory(error, "the rings");
@@ -298,15 +316,25 @@ typedef struct coverer {
   uint8_t *inside;  /* per shape: scratch memory for a part */
 } coverer;
 
-/* The segment of a half-edge; -1 if the half-edge is only part of a segment. */
+/* The segment between two points; -1: none, only part of a segment. */
+static int64_t segment_between(const edge_list *l, int32_t a, int32_t b) {
+  const int32_t ends[2] = {a < b ? a : b, a < b ? b : a};
+  const int32_t *found =
+      bsearch(ends, l->segments, (size_t)l->segment_count, sizeof ends, cvtm_compare_two);
+  return found != NULL ? (found - l->segments) / 2 : -1;
+}
+
 static int64_t segment_at(const coverer *c, int64_t half) {
   const plane_parts *p = c->parts;
-  const int32_t a = p->source[p->mesh.triangles[half]];
-  const int32_t b = p->source[p->mesh.triangles[cvtm_half_after(half)]];
-  const int32_t ends[2] = {a < b ? a : b, a < b ? b : a};
-  const int32_t *found = bsearch(ends, c->edges->segments, (size_t)c->edges->segment_count,
-                                 sizeof ends, cvtm_compare_two);
-  return found != NULL ? (found - c->edges->segments) / 2 : -1;
+  return segment_between(c->edges, p->source[p->mesh.triangles[half]],
+                         p->source[p->mesh.triangles[cvtm_half_after(half)]]);
+}
+
+/* A crack_test: nonzero if a line passes. */
+static int is_of_line(const void *context, int32_t a, int32_t b) {
+  const edge_list *l = context;
+  const int64_t segment = segment_between(l, a, b);
+  return segment >= 0 && l->edges[l->first[segment + 1] - 1].shape >= l->lines;
 }
 
 /* Enters the part on the other side of a half-edge, if it was not visited. Returns 0 if the segment
@@ -480,7 +508,7 @@ static cvtm_status number_regions(const cvtm_ring_collector *c, int32_t *region,
   made->text = malloc((size_t)c->shape_count * sizeof *made->text);
   int good = list != NULL && made->names != NULL && made->text != NULL;
   int32_t last = 0;
-  for (int64_t r = 0; r < c->rings.ring_count && good; ++r) {
+  for (int64_t r = 0; r < c->rings.ring_count && c->shape[r] < c->shape_count && good; ++r) {
     const int32_t shape = c->shape[r];
     if (r == 0 || shape != c->shape[r - 1])
       list[shapes++] = (named_shape){c->name[shape], shape, 0};
@@ -509,9 +537,11 @@ static cvtm_status divide_by_shapes(const cvtm_ring_collector *c, const edge_lis
                                       : cvtm_no_memory(error, "the regions");
   if (status == CVTM_OK)
     status = plane_parts_create(l->points, l->count, l->segments, l->segment_count, &parts, error);
-  if (status == CVTM_OK) status = cover_parts(l, region, c->shape_count, &parts, error);
   if (status == CVTM_OK)
-    status = plane_parts_boundary(l->points, &parts, 0, &made->boundary, error);
+    status = cover_parts(l, region, c->shape_count + c->line_count, &parts, error);
+  if (status == CVTM_OK)
+    status = plane_parts_boundary(l->points, &parts, c->line_count > 0 ? is_of_line : NULL, l,
+                                  &made->boundary, error);
   plane_parts_free(&parts);
   free(region);
   return status;
@@ -531,6 +561,91 @@ static cvtm_status join_shapes(cvtm_ring_collector *c, const char *name, cvtm_er
   return status == CVTM_OK ? cvtm_rings_touch(&c->rings, error) : status;
 }
 
+/* Marks the lines and points that have names. */
+static cvtm_status mark_lines(const cvtm_ring_collector *c, cvtm_marks *made, cvtm_error *error) {
+  int64_t named = 0;
+  for (int64_t k = 0; k < c->line_count; ++k) named += c->name[c->lines[k].shape] != NULL;
+  if (named == 0) return CVTM_OK;
+  named_shape *list = malloc((size_t)named * sizeof *list);
+  made->mark = calloc((size_t)named, sizeof *made->mark);
+  if (list == NULL || made->mark == NULL) {
+    free(list);
+    return cvtm_no_memory(error, "the lines");
+  }
+  named = 0;
+  for (int64_t k = 0; k < c->line_count; ++k)
+    if (c->name[c->lines[k].shape] != NULL)
+      list[named++] = (named_shape){c->name[c->lines[k].shape], (int32_t)k, 0};
+  qsort(list, (size_t)named, sizeof *list, compare_names);
+  for (int64_t k = 0; k < named; ++k) {
+    const int same = k > 0 && strcmp(list[k].name, list[k - 1].name) == 0;
+    const cvtm_kept_line *line = &c->lines[list[k].shape];
+    cvtm_mark *m = &made->mark[made->count++];
+    m->marker = same ? m[-1].marker : (int32_t)k + 2;
+    clean_name(list[k].name, m->name);
+    memcpy(m->from, line->from, sizeof m->from);
+    memcpy(m->to, line->to, sizeof m->to);
+  }
+  free(list);
+  return CVTM_OK;
+}
+
+/* Drops the lines beyond the box around the rings. */
+static void drop_far_lines(cvtm_ring_collector *c) {
+  cvtm_box box = cvtm_empty_box();
+  int64_t kept = 0;
+  for (int64_t v = 0; c->rings.ring_count > 0 && v < c->rings.start[c->rings.ring_count]; ++v)
+    cvtm_box_add(&box, c->rings.points + 2 * v);
+  for (int64_t k = 0; k < c->line_count; ++k) {
+    const double *p = c->lines[k].from, *q = c->lines[k].to;
+    if (fmax(p[0], q[0]) >= box.low[0] && fmin(p[0], q[0]) <= box.high[0] &&
+        fmax(p[1], q[1]) >= box.low[1] && fmin(p[1], q[1]) <= box.high[1])
+      c->lines[kept++] = c->lines[k];
+  }
+  c->line_count = kept;
+}
+
+/* Adds the lines as rings of two corners, each a shape of its own, and points as rings of one
+ * corner; makes corners where they meet rings and each other. */
+static cvtm_status add_lines(cvtm_ring_collector *c, cvtm_error *error) {
+  enum { ROUNDS = 4 };
+  cvtm_polygons *rings = &c->rings;
+  int64_t at = rings->start[rings->ring_count], found = 1;
+  if (!cvtm_grow(&rings->points, 2 * sizeof *rings->points, &c->point_capacity,
+                 at + 2 * c->line_count) ||
+      !cvtm_grow(&rings->start, sizeof *rings->start, &c->ring_capacity,
+                 rings->ring_count + c->line_count + 1) ||
+      !cvtm_grow(&c->shape, sizeof *c->shape, &c->shape_capacity,
+                 rings->ring_count + c->line_count))
+    return cvtm_no_memory(error, "the lines");
+  for (int64_t k = 0; k < c->line_count; ++k) {
+    const cvtm_kept_line *line = &c->lines[k];
+    memcpy(rings->points + 2 * at++, line->from, sizeof line->from);
+    if (memcmp(line->from, line->to, sizeof line->from) != 0)
+      memcpy(rings->points + 2 * at++, line->to, sizeof line->to);
+    c->shape[rings->ring_count++] = (int32_t)(c->shape_count + k);
+    rings->start[rings->ring_count] = at;
+  }
+  cvtm_status status = cvtm_rings_touch(rings, error);
+  for (int round = 0; round < ROUNDS && found > 0 && status == CVTM_OK; ++round) {
+    status = cvtm_shapes_cross(rings, c->shape, &found, error);
+    if (status == CVTM_OK && found > 0) status = cvtm_rings_touch(rings, error);
+  }
+  return status;
+}
+
+/* Keeps the lines and points beside the shapes. is_rings: the shapes are one region. */
+static cvtm_status keep_lines(cvtm_ring_collector *c, int is_rings, const char *name,
+                              cvtm_pslg *made, edge_list *edges, cvtm_error *error) {
+  free_edges(edges);
+  *edges = (edge_list){0};
+  for (int64_t r = 1; r < c->rings.ring_count && is_rings; ++r) c->shape[r] = c->shape[0];
+  CVTM_TRY(mark_lines(c, &made->marks, error));
+  CVTM_TRY(cvtm_rings_refuse_crossings(c, name, error));
+  CVTM_TRY(add_lines(c, error));
+  return make_edges(c, edges, error);
+}
+
 /* cvtm_pslg_read_bytes for files with shapes. */
 static cvtm_status pslg_read_shapes(const char *extension, const unsigned char *bytes, size_t size,
                                     const char *name, cvtm_pslg *pslg, int *is_rings,
@@ -540,13 +655,18 @@ static cvtm_status pslg_read_shapes(const char *extension, const unsigned char *
   edge_list edges = {0};
   cvtm_pslg made = {0};
   cvtm_status status = cvtm_rings_read(extension, &source, &c);
+  drop_far_lines(&c);
   *is_rings = status != CVTM_OK || c.shape_count < 1 || c.rings.ring_count < 2 - c.names_divide;
   if (!*is_rings) {
     status = join_shapes(&c, name, error);
     if (status == CVTM_OK) status = make_edges(&c, &edges, error);
     *is_rings = !c.names_divide && edges.edge_count == edges.segment_count && !edges.cancelled;
-    if (status == CVTM_OK && !*is_rings) status = divide_by_shapes(&c, &edges, &made, error);
   }
+  if (status == CVTM_OK && c.line_count > 0) {
+    status = keep_lines(&c, *is_rings, name, &made, &edges, error);
+    *is_rings = 0;
+  }
+  if (status == CVTM_OK && !*is_rings) status = divide_by_shapes(&c, &edges, &made, error);
   made.curve_count = c.curve_count;
   made.curve = c.curve;
   c.curve = NULL;
@@ -700,6 +820,7 @@ static cvtm_status take_marks(const graph *g, cvtm_marks *made, cvtm_error *erro
   for (int64_t k = 0; k < g->segment_count; ++k) {
     cvtm_mark *m = &made->mark[made->count++];
     m->marker = g->marker[k];
+    m->name[0] = 0;
     memcpy(m->from, g->vertices.points + 2 * (int64_t)g->ends[2 * k], sizeof m->from);
     memcpy(m->to, g->vertices.points + 2 * (int64_t)g->ends[2 * k + 1], sizeof m->to);
   }
@@ -712,7 +833,8 @@ static cvtm_status divide_plane(const graph *g, cvtm_pslg *made, cvtm_error *err
   cvtm_status status =
       plane_parts_create(points, g->vertices.count, g->ends, g->segment_count, &p, error);
   if (status == CVTM_OK) status = number_parts(g, &p, made, error);
-  if (status == CVTM_OK) status = plane_parts_boundary(points, &p, 1, &made->boundary, error);
+  if (status == CVTM_OK)
+    status = plane_parts_boundary(points, &p, is_any, NULL, &made->boundary, error);
   plane_parts_free(&p);
   return status;
 }

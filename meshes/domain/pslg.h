@@ -22,7 +22,8 @@ typedef struct cvtm_pslg {
   char **text;             /* name_count: the memory of the names */
   int64_t curve_count;
   double *curve;    /* 2 * curve_count, as in the file: corners between chords of curves */
-  cvtm_marks marks; /* all segments of a .poly file with other markers than 0 and 1; else empty */
+  cvtm_marks marks; /* all segments of a .poly file with other markers than 0 and 1; lines and
+                       points with names; else empty */
   int64_t skipped;  /* number of segments dropped because their ends are equal */
 } cvtm_pslg;
 
@@ -53,7 +54,9 @@ cvtm_status cvtm_contour_of_pslg(const cvtm_pslg *pslg, int width, int height,
  * Shapes with the same name are one region. The name of a GeoJSON feature is the first of its
  * properties `name`, `material`, `label`, `region` and `class`, in upper or lower case, else its
  * `id`; the name of an SVG element is inkscape:label or id. Characters other than letters, digits,
- * _ and - become _. */
+ * _ and - become _. Lines (GeoJSON: LineString, MultiLineString; SVG: line, polyline) and points
+ * (Point, MultiPoint) inside stay as segments with the same region on both sides, and as vertices;
+ * lines may cross edges and each other. */
 cvtm_status cvtm_pslg_read(const char *path, cvtm_pslg *pslg, int *is_rings, cvtm_error *error);
 /* cvtm_pslg_read from memory; `name` is used in messages. */
 cvtm_status cvtm_pslg_read_bytes(const char *extension, const unsigned char *bytes, size_t size,

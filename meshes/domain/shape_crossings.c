@@ -107,21 +107,23 @@ static cvtm_status list_crossed(crosser *c, const int32_t *shape, cvtm_error *er
   uint8_t *crossed = malloc(n + 1);
   c->edges = malloc((n + 1) * sizeof *c->edges);
   cvtm_status status = ends && of && crossed && c->edges ? CVTM_OK : cvtm_no_memory(error, "rings");
-  int64_t found = 0;
+  int64_t found = 0, count = 0;
   for (int64_t r = 0; r < rings->ring_count && status == CVTM_OK; ++r) {
-    for (int64_t v = rings->start[r]; v < rings->start[r + 1]; ++v) {
-      ends[2 * v] = (int32_t)v;
-      ends[2 * v + 1] = (int32_t)(v + 1 < rings->start[r + 1] ? v + 1 : rings->start[r]);
-      of[v] = shape[r];
+    const int64_t first = rings->start[r], end = rings->start[r + 1];
+    for (int64_t v = first; v < (end - first < 3 ? end - 1 : end); ++v) {
+      ends[2 * count] = (int32_t)v;
+      ends[2 * count + 1] = (int32_t)(v + 1 < end ? v + 1 : first);
+      of[count++] = shape[r];
     }
   }
   if (status == CVTM_OK)
-    status = cvtm_find_crossed(rings->points, (int64_t)n, ends, (int64_t)n, crossed, &found, error);
-  for (size_t v = 0; v < n && status == CVTM_OK; ++v) {
-    const double *p = rings->points + 2 * v, *q = rings->points + 2 * (int64_t)ends[2 * v + 1];
-    if (crossed[v])
+    status = cvtm_find_crossed(rings->points, (int64_t)n, ends, count, crossed, &found, error);
+  for (int64_t e = 0; e < count && status == CVTM_OK; ++e) {
+    const double *p = rings->points + 2 * (int64_t)ends[2 * e],
+                 *q = rings->points + 2 * (int64_t)ends[2 * e + 1];
+    if (crossed[e])
       c->edges[c->edge_count++] =
-          (crossed_edge){fmin(p[0], q[0]), fmax(p[0], q[0]), p, q, (int64_t)v, of[v]};
+          (crossed_edge){fmin(p[0], q[0]), fmax(p[0], q[0]), p, q, ends[2 * e], of[e]};
   }
   free(ends);
   free(of);

@@ -107,6 +107,10 @@ static group_kind side_of(const double *a, const double *b, cvtm_domain image) {
 }
 
 static int is_on(const cvtm_mark *m, const double *p, double slack) {
+  for (int k = 0; k < 2; ++k)
+    if (p[k] < (m->from[k] < m->to[k] ? m->from[k] : m->to[k]) - slack ||
+        p[k] > (m->from[k] < m->to[k] ? m->to[k] : m->from[k]) + slack)
+      return 0;
   const double ux = m->to[0] - m->from[0], uy = m->to[1] - m->from[1];
   const double x = p[0] - m->from[0], y = p[1] - m->from[1], length = hypot(ux, uy);
   const double along = (x * ux + y * uy) / length, side = (x * uy - y * ux) / length;
@@ -189,6 +193,9 @@ static void name_lines(const grouping *g, const label *bounds, cvtm_group *group
     snprintf(group->name, sizeof group->name, "hole-%" PRId32, bounds->first);
   } else if (bounds->kind == MARKED) {
     snprintf(group->name, sizeof group->name, "marker-%" PRId32, bounds->first);
+    for (int64_t k = 0; k < g->marks->count; ++k)
+      if (g->marks->mark[k].marker == bounds->first && g->marks->mark[k].name[0] != 0)
+        snprintf(group->name, sizeof group->name, "%s", g->marks->mark[k].name);
   } else {
     name_region(g, bounds->first, "", first, sizeof first);
     name_region(g, bounds->second, "", second, sizeof second);

@@ -1,11 +1,13 @@
-/* Inside meshes and the program: segments of outlines with markers that name groups of edges. */
+/* Inside meshes and the program: segments of outlines whose markers or names make groups of edges,
+ * and points with names. */
 #pragma once
 
 #include "meshes/mesh.h"
 
 typedef struct cvtm_mark {
-  double from[2], to[2];
-  int32_t marker; /* 0, 1: none */
+  double from[2], to[2]; /* equal: a point, which names no edges */
+  int32_t marker;        /* 0, 1: none; the same for all with one name */
+  char name[32];         /* of the group; "": marker-N */
 } cvtm_mark;
 
 typedef struct cvtm_marks {
@@ -14,7 +16,8 @@ typedef struct cvtm_marks {
 } cvtm_marks;
 
 /* cvtm_regions_group, where edges on a segment with a marker N other than 0 and 1 form the group
- * marker-N. Both ends of such an edge are within `slack` of the segment. marks may be NULL. */
+ * marker-N, or of its name. Both ends of such an edge are within `slack` of the segment. marks may
+ * be NULL. */
 cvtm_status cvtm_regions_group_marked(const cvtm_mesh *mesh, cvtm_domain image,
                                       const cvtm_region_name *names, int64_t name_count,
                                       const cvtm_marks *marks, double slack, cvtm_regions *regions,

@@ -648,14 +648,24 @@ static cvtm_status read_path(cvtm_source *s, outline *o) {
   }
 }
 
-static cvtm_status read_corner_list(cvtm_source *s, outline *o) {
+static cvtm_status read_corner_list(cvtm_source *s, outline *o, int is_line) {
   double x, y;
   while (svg_take_number(s, &x)) {
     if (!svg_take_number(s, &y)) return cvtm_source_fail(s, "a corner needs two numbers");
     CVTM_TRY(add_outline_point(o, x, y));
   }
   while (s->at < s->size && strchr(" \t\r\n", s->data[s->at])) ++s->at;
-  return s->at < s->size ? cvtm_source_fail(s, "expected a number") : cvtm_ring_close(o->rings);
+  if (s->at < s->size) return cvtm_source_fail(s, "expected a number");
+  return is_line ? cvtm_ring_end_line(o->rings) : cvtm_ring_close(o->rings);
+}
+
+static cvtm_status read_line(cvtm_source *source, const char **attributes, outline *o) {
+  static const char *const names[] = {"x1", "y1", "x2", "y2"};
+  double v[4];
+  CVTM_TRY(svg_lengths(source, attributes, names, 4, v));
+  CVTM_TRY(add_outline_point(o, v[0], v[1]));
+  CVTM_TRY(add_outline_point(o, v[2], v[3]));
+  return cvtm_ring_end_line(o->rings);
 }
 
 /* ---- Closed shapes ---- */
@@ -713,13 +723,15 @@ static cvtm_status read_outline(void *context, cvtm_source *source, const char *
   if (is_circle || strcmp(name, "ellipse") == 0)
     return read_ellipse(source, attributes, &o, is_circle);
   if (strcmp(name, "rect") == 0) return read_rectangle(source, attributes, &o);
-  const int is_path = strcmp(name, "path") == 0, is_polygon = strcmp(name, "polygon") == 0;
-  const char *value = is_path      ? cvtm_xml_attribute(attributes, "d")
-                      : is_polygon ? cvtm_xml_attribute(attributes, "points")
-                                   : NULL;
+  if (strcmp(name, "line") == 0) return read_line(source, attributes, &o);
+  const int is_path = strcmp(name, "path") == 0, is_line = strcmp(name, "polyline") == 0;
+  const char *value = is_path ? cvtm_xml_attribute(attributes, "d")
+                      : is_line || strcmp(name, "polygon") == 0
+                          ? cvtm_xml_attribute(attributes, "points")
+                          : NULL;
   if (value == NULL) return CVTM_OK;
   cvtm_source s = svg_value(source, value);
-  return is_path ? read_path(&s, &o) : read_corner_list(&s, &o);
+  return is_path ? read_path(&s, &o) : read_corner_list(&s, &o, is_line);
 }
 
 static cvtm_status read_polygons(cvtm_source *source, cvtm_ring_collector *collector) {

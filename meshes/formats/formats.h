@@ -256,6 +256,12 @@ cvtm_status cvtm_triangle_read_graph(cvtm_source *source, cvtm_triangle_vertices
 
 /* ---- rings of polygon files ---- */
 
+/* A segment of a line that the mesh is to keep, or a point: both ends are equal. */
+typedef struct cvtm_kept_line {
+  double from[2], to[2];
+  int32_t shape;
+} cvtm_kept_line;
+
 /* The rings read so far, and the ring being read. */
 typedef struct cvtm_ring_collector {
   cvtm_source *source; /* for messages */
@@ -270,6 +276,8 @@ typedef struct cvtm_ring_collector {
   int64_t curve_count, curve_capacity;
   double *curve;    /* 2 * curve_count: the points between chords of one curve */
   int names_divide; /* nonzero: shapes with names are regions even if they share no edges */
+  cvtm_kept_line *lines;
+  int64_t line_count, line_capacity;
 } cvtm_ring_collector;
 
 void cvtm_ring_collector_free(cvtm_ring_collector *collector);
@@ -283,6 +291,8 @@ cvtm_status cvtm_ring_add_point(cvtm_ring_collector *collector, double x, double
 cvtm_status cvtm_ring_add_curve_point(cvtm_ring_collector *collector, double x, double y);
 /* Ends the ring being read; drops it if it has no area. */
 cvtm_status cvtm_ring_close(cvtm_ring_collector *collector);
+/* Takes the points of the ring being read as those of a line, or as a single point. */
+cvtm_status cvtm_ring_end_line(cvtm_ring_collector *collector);
 
 static inline int cvtm_is_letter(unsigned char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
 

@@ -42,6 +42,7 @@ void cvtm_ring_collector_free(cvtm_ring_collector *c) {
   for (int64_t k = 0; k < c->shape_count; ++k) free(c->name[k]);
   free(c->name);
   free(c->curve);
+  free(c->lines);
   *c = (cvtm_ring_collector){0};
 }
 
@@ -113,6 +114,21 @@ cvtm_status cvtm_ring_close(cvtm_ring_collector *c) {
   c->shape[c->rings.ring_count] = (int32_t)(c->shape_count - 1);
   c->rings.start[c->rings.ring_count++] = first;
   c->rings.start[c->rings.ring_count] = first + count;
+  return CVTM_OK;
+}
+
+cvtm_status cvtm_ring_end_line(cvtm_ring_collector *c) {
+  const double *p = c->rings.points == NULL ? NULL : c->rings.points + 2 * finished_points(c);
+  const int64_t count = c->open > 1 ? c->open - 1 : c->open;
+  if (!cvtm_grow(&c->lines, sizeof *c->lines, &c->line_capacity, c->line_count + count))
+    return cvtm_source_no_memory(c->source);
+  for (int64_t k = 0; k < count; ++k) {
+    cvtm_kept_line *line = &c->lines[c->line_count++];
+    line->shape = (int32_t)(c->shape_count - 1);
+    memcpy(line->from, p + 2 * k, sizeof line->from);
+    memcpy(line->to, p + 2 * (k + 1 < c->open ? k + 1 : k), sizeof line->to);
+  }
+  c->open = 0;
   return CVTM_OK;
 }
 
@@ -477,28 +493,41 @@ cvtm_status cvtm_read_polygons_csv(cvtm_source *s, cvtm_ring_collector *c) {
 
 /* ---- GeoJSON ---- */
 
-static cvtm_status read_json_ring(const cJSON *ring, cvtm_ring_collector *c) {
-  const cJSON *position;
-  if (!cJSON_IsArray(ring)) return cvtm_source_fail(c->source, "a ring is not an array");
-  cJSON_ArrayForEach(position, ring) {
-    const cJSON *x = cJSON_IsArray(position) ? position->child : NULL;
-    const cJSON *y = x != NULL ? x->next : NULL;
-    if (!cJSON_IsNumber(x) || !cJSON_IsNumber(y))
-      return cvtm_source_fail(c->source, "ring %" PRId64 ": a position needs two numbers",
-                              c->rings.ring_count);
-    CVTM_TRY(cvtm_ring_add_point(c, x->valuedouble, y->valuedouble));
-  }
-  return cvtm_ring_close(c);
+/* A geometry of GeoJSON. depth: of its nested arrays of positions; `end` is called after each array
+ * of depth ends_at. */
+typedef struct json_geometry {
+  const char *type;
+  int depth, ends_at;
+  cvtm_status (*end)(cvtm_ring_collector *collector);
+} json_geometry;
+
+static const json_geometry geometries[] = {
+    {"Polygon", 2, 1, cvtm_ring_close},       {"MultiPolygon", 3, 1, cvtm_ring_close},
+    {"LineString", 1, 1, cvtm_ring_end_line}, {"MultiLineString", 2, 1, cvtm_ring_end_line},
+    {"Point", 0, 0, cvtm_ring_end_line},      {"MultiPoint", 1, 0, cvtm_ring_end_line}};
+
+static cvtm_status read_json_position(const cJSON *position, cvtm_ring_collector *c) {
+  const cJSON *x = cJSON_IsArray(position) ? position->child : NULL;
+  const cJSON *y = x != NULL ? x->next : NULL;
+  if (!cJSON_IsNumber(x) || !cJSON_IsNumber(y))
+    return cvtm_source_fail(c->source, "ring %" PRId64 ": a position needs two numbers",
+                            c->rings.ring_count);
+  return cvtm_ring_add_point(c, x->valuedouble, y->valuedouble);
 }
 
-/* Reads nested arrays of coordinates. depth: 1 for the rings of a polygon, 2 for polygons. */
-static cvtm_status read_json_rings(const cJSON *array, int depth, cvtm_ring_collector *c) {
+static cvtm_status read_json_arrays(const cJSON *array, int depth, const json_geometry *geometry,
+                                    cvtm_ring_collector *c) {
   const cJSON *item;
   if (!cJSON_IsArray(array)) return cvtm_source_fail(c->source, "the coordinates are not an array");
-  cJSON_ArrayForEach(item, array) {
-    CVTM_TRY(depth > 1 ? read_json_rings(item, depth - 1, c) : read_json_ring(item, c));
+  if (depth == 0) {
+    if (array->child != NULL || geometry->depth > 0) CVTM_TRY(read_json_position(array, c));
+  } else {
+    cJSON_ArrayForEach(item, array) {
+      CVTM_TRY(depth > 1 || geometry->ends_at == 0 ? read_json_arrays(item, depth - 1, geometry, c)
+                                                   : read_json_position(item, c));
+    }
   }
-  return CVTM_OK;
+  return depth == geometry->ends_at ? geometry->end(c) : CVTM_OK;
 }
 
 /* The name of a feature: a property, or the id; NULL: none. number: memory for a number as text. */
@@ -519,9 +548,7 @@ static const char *name_of_feature(const cJSON *feature, char number[32]) {
 
 static cvtm_status begin_feature(const cJSON *feature, cvtm_ring_collector *c) {
   char number[32];
-  const char *name = name_of_feature(feature, number);
-  if (name != NULL) c->names_divide = 1;
-  return cvtm_ring_begin_shape(c, name);
+  return cvtm_ring_begin_shape(c, name_of_feature(feature, number));
 }
 
 /* Reads an object; the parser limits the depth of recursion. in_feature: nonzero if the shape of
@@ -530,10 +557,12 @@ static cvtm_status read_json_object(const cJSON *object, int in_feature, cvtm_ri
   const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "type"));
   if (type == NULL) return cvtm_source_fail(c->source, "an object has no type");
   const cJSON *coordinates = cJSON_GetObjectItemCaseSensitive(object, "coordinates");
-  const int depth = strcmp(type, "Polygon") == 0 ? 1 : strcmp(type, "MultiPolygon") == 0 ? 2 : 0;
-  if (depth > 0) {
-    const cvtm_status status = in_feature ? CVTM_OK : cvtm_ring_begin_shape(c, NULL);
-    return status == CVTM_OK ? read_json_rings(coordinates, depth, c) : status;
+  for (size_t k = 0; k < sizeof geometries / sizeof geometries[0]; ++k) {
+    const json_geometry *g = &geometries[k];
+    if (strcmp(type, g->type) != 0) continue;
+    if (!in_feature) CVTM_TRY(cvtm_ring_begin_shape(c, NULL));
+    if (g->end == cvtm_ring_close && c->name[c->shape_count - 1] != NULL) c->names_divide = 1;
+    return read_json_arrays(coordinates, g->depth, g, c);
   }
   if (strcmp(type, "Feature") == 0) {
     const cJSON *geometry = cJSON_GetObjectItemCaseSensitive(object, "geometry");
@@ -544,7 +573,7 @@ static cvtm_status read_json_object(const cJSON *object, int in_feature, cvtm_ri
   const char *list = strcmp(type, "FeatureCollection") == 0    ? "features"
                      : strcmp(type, "GeometryCollection") == 0 ? "geometries"
                                                                : NULL;
-  if (list == NULL) return CVTM_OK; /* points and lines enclose no area */
+  if (list == NULL) return CVTM_OK;
   const cJSON *item;
   cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(object, list)) {
     CVTM_TRY(read_json_object(item, in_feature, c));
@@ -690,7 +719,7 @@ static cvtm_status check_rings(cvtm_polygons *rings, const char *name, cvtm_erro
 
 const cvtm_format cvtm_format_geojson = {.extension = "geojson",
                                          .alias = "json",
-                                         .help = "GeoJSON: polygons",
+                                         .help = "GeoJSON: polygons, lines and points to keep",
                                          .read_polygons = read_geojson};
 
 int cvtm_polygon_format_known(const char *path) {

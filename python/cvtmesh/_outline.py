@@ -141,7 +141,7 @@ def mesh(
     outline : path, array, list of arrays, dict, or geometry
         A file (geojson, svg, csv, poly); rings (n, 2) by the even-odd rule, y up; a GeoJSON object;
         or an object with a ``__geo_interface__``, such as geometries of Shapely and frames of
-        GeoPandas.
+        GeoPandas. Lines and points among its geometries become edges and vertices.
     size : float, str or dict, optional
         The length of edges: a number, a formula as ``"1 + 0.1 * d(hole)"``, or a dict of these by
         regions and parts of the boundary; its key ``""`` means everywhere else.

@@ -1,6 +1,7 @@
 """mesh OUTLINE --size: sizes by regions, parts of the boundary and formulas; exact coordinates;
 places and units of any size; drawings; periodic outlines."""
 
+import json
 import math
 import random
 import struct
@@ -192,6 +193,67 @@ def test_common_sides_are_divided_equally(cvtmesh, x, y):
         assert len(on) == 25 and steps == pytest.approx(math.hypot(1.9, 9.3) / 24, rel=1e-6)
         assert angles(points, triangles).min() > 38
     assert ends < sides[0] == sides[1] == sides[2]
+
+
+def feature(kind, coordinates, name=None):
+    properties = {} if name is None else {"name": name}
+    return {"type": "Feature", "properties": properties, "geometry": {"type": kind, "coordinates": coordinates}}
+
+
+def group_lengths(cvtmesh, name):
+    """The length of each group of edges in a MSH file, the number of its edges, and the points."""
+    mesh = meshio.read(cvtmesh.path(name))
+    words = {tag: word for word, (tag, dimension) in mesh.field_data.items() if dimension == 1}
+    found = {word: [0, 0] for word in words.values()}
+    for block, tags in zip(mesh.cells, mesh.cell_data["gmsh:physical"]):
+        if block.type != "line":
+            continue
+        length = np.hypot(*(mesh.points[block.data[:, 0], :2] - mesh.points[block.data[:, 1], :2]).T)
+        for tag, value in zip(tags, length):
+            found[words[tag]][0] += value
+            found[words[tag]][1] += 1
+    return found, set(map(tuple, mesh.points[:, :2].tolist()))
+
+
+def test_lines_and_points_stay(cvtmesh):
+    """Lines of GeoJSON may cross the outline, holes, each other and themselves."""
+    plate = [[[0, 0], [40, 0], [40, 30], [0, 30], [0, 0]], [[10, 10], [20, 10], [20, 20], [10, 20], [10, 10]]]
+    features = [
+        feature("LineString", [[-5, 5], [50, 27]], "weld"), feature("Polygon", plate),
+        feature("MultiLineString", [[[5, -5], [5, 40]], [[30, 0], [30, 30], [0, 0]]], "weld"),
+        feature("LineString", [[25, 25], [28, 28], [25, 28], [28, 25]]),
+        feature("LineString", [[3, 0], [12, 0]], "side"), feature("LineString", [[50, 0], [60, 9]], "far"),
+        feature("MultiPoint", [[1, 1], [15, 15], [5, 3], [36.3, 7.7]], "probe"), feature("Point", [])]
+    cvtmesh.file("o.geojson", json.dumps({"type": "FeatureCollection", "features": features}))
+    cvtmesh.call("mesh", "o.geojson", "--size", 2, "--size", "probe=.3", "-o", "m.msh", "-o", "m.vtu")
+    found, places = group_lengths(cvtmesh, "m.msh")
+    inside = 40 / 55 * math.hypot(55, 22) - 10 / 55 * math.hypot(55, 22)  # without the hole, x from 10 to 20
+    assert found["weld"][0] == pytest.approx(inside + 30 + 30 + 30 * math.sqrt(2) - 10 * math.sqrt(2))
+    assert found["side"][0] == pytest.approx(9) and "far" not in found
+    assert {(1, 1), (5, 3), (36.3, 7.7), (28, 28), (25, 28)} <= places and (15, 15) not in places
+    points, triangles = read(cvtmesh)
+    edges, length = lengths(points, triangles)
+    away = np.hypot(*((points[edges[:, 0]] + points[edges[:, 1]]) / 2 - (36.3, 7.7)).T)
+    assert .25 < length[away < .3].min() and length[away < .3].max() < .5
+    assert area(points, triangles) == pytest.approx(1100)
+    for words in (("--min-angle", 20), ("--size", "1+d(probe)/4"), ("-n", 900, "--size", "weld=.4")):
+        cvtmesh.call("mesh", "o.geojson", *words, "-o", "m.msh")
+        again, places = group_lengths(cvtmesh, "m.msh")
+        assert again["weld"][0] == pytest.approx(found["weld"][0]) and (36.3, 7.7) in places
+    assert again["weld"][1] > 250
+    cvtmesh.refused("mesh", "o.geojson", "--size", 2, "--size", "far=1", "-o", "m.msh", code=3,
+                    names=["no part 'far'"])
+
+
+def test_lines_of_svg_stay(cvtmesh):
+    cvtmesh.file("o.svg", '<svg xmlns="http://www.w3.org/2000/svg"><rect x="10" y="10" width="80" height="80"/>'
+                 '<circle cx="30" cy="70" r="9"/><g transform="translate(0 5)"><line id="weld" x1="20" y1="15" '
+                 'x2="80" y2="65"/></g><polyline id="seam" points="50,75 60,75 60,85"/></svg>')
+    cvtmesh.call("mesh", "o.svg", "--size", 6, "--size", "weld=1", "-o", "m.msh", "-o", "m.vtu")
+    found, places = group_lengths(cvtmesh, "m.msh")
+    assert found["weld"] == [pytest.approx(math.hypot(60, 50)), 78] and found["seam"][0] == pytest.approx(20)
+    assert area(*read(cvtmesh)) == pytest.approx(6400 - 81 * math.pi, rel=2e-3)
+    assert len({(50, -75), (60, -75), (60, -85), (20, -20), (80, -70)} & places) in (0, 5)
 
 
 def test_y_is_up_in_drawings(cvtmesh):
