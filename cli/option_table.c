@@ -542,7 +542,8 @@ const cli_option_row cli_option_rows[] = {
    "draw the points as dots, and compare the drawing with this picture",
    .manual = "The picture is the domain. --dots, --dot-size and --overlap say how the dots are drawn. With --pen the "
    "drawing is a simulated plot: touches and spirals of the pen or, with --svg path, one line through the points in "
-   "their order. If FILE is an SVG, of any program, its circles are the dots, and so are touches of a pen. Its viewBox "
+   "their order. If FILE is an SVG, of any program, its circles are the dots, and so are touches of a pen; its paths, lines and polygons are "
+   "strokes as wide as their attribute stroke-width. A drawing of `run` on a page says where the picture lies. In others the viewBox "
    "must have the shape of the picture; if it does not, --page and its options must say where the picture lies.", .file = CLI_READS},
   {"density", 0, STATS, SOURCE(density, "IMAGE"), CHIEF(BASIC), "also measure how well the points follow this density: the ratio of energies",
    .manual = "The domain is that of this image. The density is that of `run` without --domain.", .file = CLI_READS},

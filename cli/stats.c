@@ -13,6 +13,7 @@
 #include "cvt/cvt.h"
 #include "cvt/nearest.h"
 #include "meshes/mesh_file.h"
+#include "meshes/polygon_file.h"
 
 #include <cjson/cJSON.h>
 
@@ -119,12 +120,32 @@ typedef struct stats {
   double *points;   /* of a point file; NULL for a mesh */
   int32_t *classes; /* of the points; NULL if the file has none */
   cli_class_spacing spacing;
-  double *radius; /* of the dots of a drawing, else NULL */
+  double *radius;       /* of the dots of a drawing without lines, else NULL */
+  cvtm_drawing drawing; /* of a drawing with lines: its dots and strokes, in pixels; else empty */
   int64_t count;
   cvtm_mesh mesh;
   cvtm_quality quality;
   double energy, bound;
 } stats;
+
+static int64_t points_of_drawing(const stats *s) {
+  return s->drawing.stroke_count > 0 ? s->drawing.start[s->drawing.stroke_count] : 0;
+}
+
+/* Multiplies the radii of the dots and strokes of a drawing. */
+static void scale_radii(stats *s, double factor) {
+  for (int64_t i = 0; s->radius != NULL && i < s->count; ++i) s->radius[i] *= factor;
+  for (int64_t k = 0; k < s->drawing.stroke_count; ++k) s->drawing.radius[k] *= factor;
+}
+
+/* Multiplies all lengths of a drawing, measured from a corner. */
+static void scale_drawing(stats *s, double factor, const double corner[2]) {
+  scale_radii(s, factor);
+  for (int64_t i = 0; i < s->count + points_of_drawing(s); ++i) {
+    double *p = i < s->count ? s->points + 2 * i : s->drawing.points + 2 * (i - s->count);
+    for (int axis = 0; axis < 2; ++axis) p[axis] = factor * (p[axis] - corner[axis]);
+  }
+}
 
 /* Converts points in a unit of length to pixels. */
 static cvtm_status find_pixels(const stats *s, cvtm_error *error) {
@@ -135,14 +156,14 @@ static cvtm_status find_pixels(const stats *s, cvtm_error *error) {
                      "%s: --unit and --pixel-size need the domain: --picture, --density, or "
                      "--width and --height",
                      s->options.run.input.name);
-  const cvtm_status status = run_frame_find(&s->options.run, s->domain, &frame, error);
-  for (int64_t i = 0; status == CVTM_OK && i < s->count; ++i) {
-    double *p = s->points + 2 * i;
+  CVTM_TRY(run_frame_find(&s->options.run, s->domain, &frame, error));
+  for (int64_t i = 0; i < s->count + points_of_drawing(s); ++i) {
+    double *p = i < s->count ? s->points + 2 * i : s->drawing.points + 2 * (i - s->count);
     p[0] = (p[0] - frame.left) / frame.scale;
     p[1] = frame.is_up ? s->domain.height - (p[1] - frame.bottom) / frame.scale
                        : (p[1] - frame.top) / frame.scale;
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* Sets the domain from --width and --height, unless a density or a picture has set it. */
@@ -154,14 +175,14 @@ static void set_given_domain(stats *s) {
   s->has_domain = 1;
 }
 
-/* Scales the dots of a drawing to the domain. Without one, read_points takes it from the dots. */
+/* Scales a drawing to the domain. Without one, read_points takes it from the points. */
 static cvtm_status fit_drawing(stats *s, const double *box, cvtm_error *error) {
   const double same = 0.005; /* relative difference of scales; sides of drawings are rounded */
   if (s->has_domain && run_unit_mm(s->options.run.unit) > 0) {
     run_frame frame;
-    const cvtm_status status = run_frame_find(&s->options.run, s->domain, &frame, error);
-    for (int64_t i = 0; status == CVTM_OK && i < s->count; ++i) s->radius[i] /= frame.scale;
-    return status; /* find_pixels moves the points */
+    CVTM_TRY(run_frame_find(&s->options.run, s->domain, &frame, error));
+    scale_radii(s, 1 / frame.scale);
+    return CVTM_OK; /* find_pixels moves the points */
   }
   if (!s->has_domain || !(box[2] > 0) || !(box[3] > 0)) return CVTM_OK;
   const double across = s->domain.width / box[2], down = s->domain.height / box[3];
@@ -170,24 +191,88 @@ static cvtm_status fit_drawing(stats *s, const double *box, cvtm_error *error) {
                      "%s: a drawing of %g x %g does not have the shape of %d x %d pixels; if it is "
                      "on a page, give --page",
                      s->options.run.input.name, box[2], box[3], s->domain.width, s->domain.height);
-  for (int64_t i = 0; i < s->count; ++i) {
-    s->points[2 * i] = across * (s->points[2 * i] - box[0]);
-    s->points[2 * i + 1] = across * (s->points[2 * i + 1] - box[1]);
-    s->radius[i] *= across;
+  scale_drawing(s, across, box);
+  return CVTM_OK;
+}
+
+/* True if a stroke only moves away from one of its ends, as a spiral of a pen does. */
+static int is_spiral(const double *points, int64_t count, double rounding) {
+  int is_away = count > 2, is_near = count > 2;
+  const double *last = points + 2 * (count - 1);
+  double from_first = 0, from_last = INFINITY;
+  for (int64_t i = 0; i < count && (is_away || is_near); ++i) {
+    const double *p = points + 2 * i;
+    const double first_way = hypot(p[0] - points[0], p[1] - points[1]);
+    const double last_way = hypot(p[0] - last[0], p[1] - last[1]);
+    is_away &= first_way >= from_first - rounding;
+    is_near &= last_way <= from_last + rounding;
+    from_first = first_way;
+    from_last = last_way;
+  }
+  return is_away ? 1 : is_near ? -1 : 0;
+}
+
+/* Takes the dots and strokes. The points are the dots, the centres of spirals and the corners of
+ * other strokes. */
+static cvtm_status take_strokes(stats *s, const cvtm_dots *dots, cvtm_error *error) {
+  const int64_t strokes = dots->stroke_count, lines = dots->stroke_start[strokes];
+  const size_t points = (size_t)(dots->count + lines), pair = 2 * sizeof(double);
+  cvtm_drawing *d = &s->drawing;
+  *d = (cvtm_drawing){.page.scale = 1,
+                      .points = malloc(points * pair),
+                      .start = malloc((size_t)(dots->count + strokes + 1) * sizeof *d->start),
+                      .radius = malloc((size_t)(dots->count + strokes) * sizeof *d->radius)};
+  s->points = malloc(points * pair);
+  if (s->points == NULL || d->points == NULL || d->start == NULL || d->radius == NULL)
+    return no_memory_for_points(dots->count + lines, error);
+  d->stroke_count = dots->count + strokes;
+  for (int64_t k = 0; k < dots->count; ++k) d->start[k] = k;
+  for (int64_t k = 0; k <= strokes; ++k)
+    d->start[dots->count + k] = dots->count + dots->stroke_start[k];
+  if (dots->count > 0) {
+    memcpy(s->points, dots->points, (size_t)dots->count * pair);
+    memcpy(d->points, dots->points, (size_t)dots->count * pair);
+    memcpy(d->radius, dots->radius, (size_t)dots->count * sizeof *d->radius);
+  }
+  memcpy(d->points + 2 * dots->count, dots->stroke_points, (size_t)lines * pair);
+  memcpy(d->radius + dots->count, dots->stroke_radius, (size_t)strokes * sizeof *d->radius);
+  s->count = dots->count;
+  for (int64_t k = 0; k < strokes; ++k) {
+    const int64_t first = dots->stroke_start[k], count = dots->stroke_start[k + 1] - first;
+    const double *from = dots->stroke_points + 2 * first;
+    const int spiral = is_spiral(from, count, 0.02 * dots->stroke_radius[k]);
+    const int64_t kept = spiral != 0 ? 1 : count;
+    memcpy(s->points + 2 * s->count, spiral < 0 ? from + 2 * (count - 1) : from,
+           (size_t)kept * pair);
+    s->count += kept;
   }
   return CVTM_OK;
 }
 
-/* Reads the dots of an SVG, with their sizes. */
+/* Reads the dots of an SVG, with their sizes, and its strokes. */
 static cvtm_status read_drawing(stats *s, cvtm_error *error) {
+  const char *path = s->options.run.input.name;
+  const double corner[2] = {0, 0};
+  double mm = 0; /* of a user unit */
   cvtm_dots dots;
-  CVTM_TRY(cvtm_dots_read(s->options.run.input.name, &dots, error));
-  s->points = dots.points;
-  s->radius = dots.radius;
-  s->count = dots.count;
-  if (run_has_page(&s->options.run) && s->options.run.unit == CVTM_RUN_UNIT_PIXEL)
+  cvtm_status status = cvtm_dots_read(path, &dots, error);
+  if (status == CVTM_OK && dots.stroke_count > 0) {
+    status = take_strokes(s, &dots, error);
+  } else if (status == CVTM_OK) {
+    s->points = dots.points;
+    s->radius = dots.radius;
+    s->count = dots.count;
+    dots.points = dots.radius = NULL;
+  }
+  if (status == CVTM_OK && run_has_page(&s->options.run) && !dots.has_picture &&
+      s->options.run.unit == CVTM_RUN_UNIT_PIXEL) {
     s->options.run.unit = CVTM_RUN_UNIT_MM;
-  return fit_drawing(s, dots.box, error);
+    status = cvtm_svg_unit(path, &mm, error);
+    if (mm > 0) scale_drawing(s, mm, corner);
+  }
+  if (status == CVTM_OK) status = fit_drawing(s, dots.box, error);
+  cvtm_dots_free(&dots);
+  return status;
 }
 
 static int is_drawing(const char *path) {
@@ -309,6 +394,25 @@ static cvtm_status evaluate_stats(stats *s) {
   return status;
 }
 
+/* Compares the picture with a simulated plot of the strokes. */
+static cvtm_status measure_strokes(stats *s, cvtm_error *error) {
+  const cvtm_drawing *d = &s->drawing;
+  float *drawn = malloc((size_t)s->domain.width * (size_t)s->domain.height * sizeof *drawn);
+  cvtm_status status = drawn != NULL ? CVTM_OK : no_memory_for_points(s->count, error);
+  if (status == CVTM_OK)
+    status = cvtm_drawing_coverage(d, s->domain.width, s->domain.height, drawn, error);
+  if (status == CVTM_OK)
+    status = run_stipples_measure(&s->options.run, s->domain, s->tone, s->count, drawn,
+                                  &s->stipples, error);
+  free(drawn);
+  s->stipples.smallest = s->stipples.largest = 2 * d->radius[0];
+  for (int64_t k = 1; k < d->stroke_count; ++k) {
+    s->stipples.smallest = fmin(s->stipples.smallest, 2 * d->radius[k]);
+    s->stipples.largest = fmax(s->stipples.largest, 2 * d->radius[k]);
+  }
+  return status;
+}
+
 static int print_json(const stats *s) {
   cJSON *report = cJSON_CreateObject();
   run_json_text(report, "version", CVTMESH_VERSION);
@@ -389,7 +493,10 @@ static int perform_stats(stats *s) {
     status = evaluate_stats(s);
     if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, cvtm_device_error(s->device));
   }
-  if (s->tone != NULL) {
+  if (s->tone != NULL && s->drawing.stroke_count > 0) {
+    status = measure_strokes(s, &error);
+    if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, &error);
+  } else if (s->tone != NULL) {
     const run_stipples_source source = {s->domain, s->tone, NULL, &s->mesh, NULL, s->radius};
     status = run_stipples_make(&s->options.run, &source, &s->stipples, &error);
     if (status == CVTM_OK && s->options.run.pen.count > 0) {
@@ -417,6 +524,7 @@ int cli_stats(const cli_options *options) {
   free(s.classes);
   cli_class_spacing_free(&s.spacing);
   free(s.radius);
+  cvtm_drawing_free(&s.drawing);
   free(s.density);
   free(s.tone);
   run_stipples_free(&s.stipples);

@@ -20,7 +20,8 @@ cvtm_status cvtm_page_place_in(double page_width, double page_height, const doub
                       .height = page_height,
                       .scale = scale,
                       .left = 0.5 * (clip[0] + clip[2] - scale * width),
-                      .top = 0.5 * (clip[1] + clip[3] - scale * height)};
+                      .top = 0.5 * (clip[1] + clip[3] - scale * height),
+                      .picture = {scale * width, scale * height}};
   memcpy(page->clip, clip, sizeof page->clip);
   return CVTM_OK;
 }

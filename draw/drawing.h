@@ -14,6 +14,7 @@ typedef struct cvtm_page {
   double width, height;    /* mm */
   double scale, left, top; /* mm per pixel; mm */
   double clip[4];          /* mm */
+  double picture[2];       /* mm; width and height of the whole picture; 0: it is the page */
   int in_pixels;           /* nonzero: all lengths are in pixels; only for SVG */
 } cvtm_page;
 

@@ -60,6 +60,14 @@ static void write_header(FILE *file, const cvtm_page *page) {
   put_fixed(file, page->width);
   fputc(' ', file);
   put_fixed(file, page->height);
+  if (page->picture[0] > 0) { /* the place of the picture, for cvtm_dots_read */
+    const double box[4] = {page->left, page->top, page->picture[0], page->picture[1]};
+    fputs("\" data-picture=\"", file);
+    for (int k = 0; k < 4; ++k) {
+      if (k > 0) fputc(' ', file);
+      put_fixed(file, box[k]);
+    }
+  }
   fputs("\">\n", file);
 }
 

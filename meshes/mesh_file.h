@@ -114,18 +114,22 @@ cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *b
                                    const char *name, double **points, int32_t **classes,
                                    int64_t *count, cvtm_error *error);
 
-/* The circles of an SVG file, in the order of the file, with the transforms of their elements
- * applied; other shapes are skipped. Arrays are malloc'd and owned. */
+/* The dots and strokes of an SVG file, in the order of the file, with the transforms of their
+ * elements applied. Dots are circles, and touches of a pen: strokes of hardly any length. Strokes
+ * are paths, lines, polylines and polygons after an attribute stroke-width; other shapes are
+ * skipped. Arrays are malloc'd and owned. */
 typedef struct cvtm_dots {
   int64_t count;
   double *points, *radius; /* 2 * count, count: user units */
-  double box[4];           /* the viewBox: left, top, width, height; zeros: none */
+  double box[4];   /* left, top, width, height of the picture, or the viewBox; zeros: neither */
+  int has_picture; /* nonzero: the box is that of the picture, in drawings of this library */
+  int64_t stroke_count;
+  int64_t *stroke_start;                 /* stroke_count + 1: stroke k has points stroke_start[k] to
+                                            stroke_start[k + 1] - 1; NULL without strokes */
+  double *stroke_points, *stroke_radius; /* x, y; half the width of each stroke */
 } cvtm_dots;
-/* Fails with CVTM_ERROR_INPUT and the line, also without a circle; then *dots is empty. */
+/* Fails with CVTM_ERROR_INPUT and the line, also without a dot or a stroke; then *dots is empty. */
 cvtm_status cvtm_dots_read(const char *path, cvtm_dots *dots, cvtm_error *error);
-/* cvtm_dots_read from memory; `name` is used in messages. */
-cvtm_status cvtm_dots_read_bytes(const unsigned char *bytes, size_t size, const char *name,
-                                 cvtm_dots *dots, cvtm_error *error);
 void cvtm_dots_free(cvtm_dots *dots);
 
 /* SVG pictures, y down, viewBox of the domain in pixels. */

@@ -63,7 +63,7 @@ REASONS = {
     "meshes/domain/contour_trace.c": "arcs, their specks and their corners: what marching squares leave",
     "meshes/domain/pslg.c": "both readers of graphs divide the plane into the same parts",
     "meshes/formats/format_msh.c": "reader and writer of one format, two versions of it",
-    "meshes/formats/format_svg.c": "reader and writer of one format",
+    "meshes/formats/format_svg.c": "outlines, dots and strokes share the readers of paths and transforms",
     "meshes/formats/format_vtu.c": "reader and writer of one format, with its compressors",
     "meshes/formats/polygon_file.c": "rings as they are read, divided and joined",
     "meshes/refine/adapt.c": "one state that all steps of the adaption change",

@@ -245,13 +245,27 @@ static cvtm_status svg_walk(cvtm_source *source, svg_visitor visitor, void *cont
   return status;
 }
 
+static cvtm_status svg_walk_file(const char *path, svg_visitor visitor, void *context,
+                                 cvtm_error *error) {
+  unsigned char *bytes;
+  size_t size;
+  CVTM_TRY(cvtm_file_read(path, CVTM_FILE_MOST, &bytes, &size, error));
+  cvtm_source source = cvtm_source_open(path, bytes, size, error);
+  const cvtm_status status = svg_walk(&source, visitor, context);
+  free(bytes);
+  return status;
+}
+
 /* ---- Dots ---- */
 
 typedef struct dot_reader {
   cvtm_dots dots;
-  int64_t capacity;
-  int has_box, has_lines, has_touches;
-  double pen; /* the last stroke-width so far */
+  cvtm_source *source; /* for messages */
+  int64_t capacity, stroke_capacity, point_capacity;
+  int64_t point_count; /* of the strokes, with that being read */
+  int has_box, has_touches;
+  double pen;   /* the last stroke-width so far */
+  double width; /* of the stroke being read, after its transform */
 } dot_reader;
 
 static cvtm_status add_dot(dot_reader *r, cvtm_source *source, const double v[3],
@@ -277,32 +291,51 @@ static cvtm_status read_circle(dot_reader *r, cvtm_source *source, const char **
                                const affine *transform) {
   static const char *const names[] = {"cx", "cy", "r"};
   double v[3];
-  const cvtm_status status = svg_lengths(source, attributes, names, 3, v);
-  return status == CVTM_OK ? add_dot(r, source, v, transform) : status;
-}
-
-/* Reads a touch of a pen: a path that moves to a point and draws a line of hardly any length. */
-static cvtm_status read_touch(dot_reader *r, cvtm_source *source, const char **attributes,
-                              const affine *transform) {
-  const char *text = cvtm_xml_attribute(attributes, "d");
-  double v[3] = {0, 0, 0.5 * r->pen}, way = 0;
-  if (text == NULL) return CVTM_OK;
-  const char *line = strchr(text, 'h');
-  r->has_lines |= line == NULL || *text != 'M';
-  if (line == NULL || *text != 'M' || strpbrk(text + 1, "MmLlHVvCcSsQqTtAaZz") != NULL ||
-      strchr(line + 1, 'h') != NULL)
-    return CVTM_OK;
-  cvtm_source place = svg_value(source, text + 1), length = svg_value(source, line + 1);
-  if (!svg_take_number(&place, &v[0]) || !svg_take_number(&place, &v[1]) ||
-      !svg_take_number(&length, &way) || fabs(way) > 0.1 * r->pen)
-    return CVTM_OK;
-  r->has_touches = 1;
+  CVTM_TRY(svg_lengths(source, attributes, names, 3, v));
   return add_dot(r, source, v, transform);
 }
 
-/* Reads the viewBox of the outermost element; without one the box remains 0. */
-static void read_box(dot_reader *r, const cvtm_source *source, const char **attributes) {
-  const char *text = cvtm_xml_attribute(attributes, "viewBox");
+static cvtm_status add_stroke_point(dot_reader *r, double x, double y) {
+  cvtm_dots *d = &r->dots;
+  if (!isfinite(x) || !isfinite(y))
+    return cvtm_source_fail(r->source, "a stroke has a coordinate that is not finite");
+  if (!cvtm_grow(&d->stroke_points, 2 * sizeof *d->stroke_points, &r->point_capacity,
+                 r->point_count + 1))
+    return cvtm_source_no_memory(r->source);
+  d->stroke_points[2 * r->point_count] = x;
+  d->stroke_points[2 * r->point_count++ + 1] = y;
+  return CVTM_OK;
+}
+
+/* Ends the stroke being read. A stroke of hardly any length is a touch of the pen, a dot. */
+static cvtm_status end_stroke(dot_reader *r, int is_closed) {
+  cvtm_dots *d = &r->dots;
+  const cvtm_growing arrays[] = {{&d->stroke_start, sizeof *d->stroke_start},
+                                 {&d->stroke_radius, sizeof *d->stroke_radius}};
+  if (!cvtm_grow_all(arrays, 2, &r->stroke_capacity, d->stroke_count + 2))
+    return cvtm_source_no_memory(r->source);
+  if (d->stroke_count == 0) d->stroke_start[0] = 0;
+  const int64_t first = d->stroke_start[d->stroke_count];
+  double way = 0;
+  if (r->point_count == first) return CVTM_OK;
+  const double *at = d->stroke_points + 2 * first, v[3] = {at[0], at[1], 0.5 * r->width};
+  for (int64_t i = first; i < r->point_count; ++i)
+    way = fmax(way, hypot(d->stroke_points[2 * i] - v[0], d->stroke_points[2 * i + 1] - v[1]));
+  if (way <= 0.1 * r->width) {
+    r->point_count = first;
+    r->has_touches = 1;
+    return add_dot(r, r->source, v, &identity);
+  }
+  if (is_closed) CVTM_TRY(add_stroke_point(r, v[0], v[1]));
+  d->stroke_radius[d->stroke_count] = v[2];
+  d->stroke_start[++d->stroke_count] = r->point_count;
+  return CVTM_OK;
+}
+
+/* Reads the viewBox, or another box, of the outermost element; without one the box remains 0. */
+static void read_box(dot_reader *r, const cvtm_source *source, const char **attributes,
+                     const char *name) {
+  const char *text = cvtm_xml_attribute(attributes, name);
   double box[4];
   int count = 0;
   if (r->has_box || text == NULL) return;
@@ -313,50 +346,12 @@ static void read_box(dot_reader *r, const cvtm_source *source, const char **attr
   r->has_box = 1;
 }
 
-/* An svg_visitor: reads the viewBox, the pen, touches and circles. */
-static cvtm_status read_shape(void *context, cvtm_source *source, const char *name,
-                              const char **attributes, const affine *transform) {
-  if (strcmp(name, "svg") == 0) read_box(context, source, attributes);
-  dot_reader *r = context;
-  const char *pen = cvtm_xml_attribute(attributes, "stroke-width");
-  if (pen != NULL) r->pen = strtod(pen, NULL);
-  if (strcmp(name, "path") == 0) return read_touch(r, source, attributes, transform);
-  if (strcmp(name, "circle") != 0) return CVTM_OK;
-  return read_circle(r, source, attributes, transform);
-}
-
-cvtm_status cvtm_dots_read_bytes(const unsigned char *bytes, size_t size, const char *name,
-                                 cvtm_dots *dots, cvtm_error *error) {
-  cvtm_source source = cvtm_source_open(name, bytes, size, error);
-  dot_reader r = {0};
-  *dots = (cvtm_dots){0};
-  cvtm_status status = svg_walk(&source, read_shape, &r);
-  if (status == CVTM_OK && r.dots.count == 0)
-    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the SVG has no circle", name);
-  else if (status == CVTM_OK && r.has_lines && r.has_touches)
-    status = cvtm_fail(error, CVTM_ERROR_INPUT,
-                       "%s: the SVG has lines beside its touches, which are not read", name);
-  if (status == CVTM_OK)
-    *dots = r.dots;
-  else
-    cvtm_dots_free(&r.dots);
-  return status;
-}
-
-cvtm_status cvtm_dots_read(const char *path, cvtm_dots *dots, cvtm_error *error) {
-  const size_t limit = CVTM_FILE_MOST;
-  unsigned char *bytes;
-  size_t size;
-  *dots = (cvtm_dots){0};
-  CVTM_TRY(cvtm_file_read(path, limit, &bytes, &size, error));
-  cvtm_status status = cvtm_dots_read_bytes(bytes, size, path, dots, error);
-  free(bytes);
-  return status;
-}
-
 void cvtm_dots_free(cvtm_dots *dots) {
   free(dots->points);
   free(dots->radius);
+  free(dots->stroke_start);
+  free(dots->stroke_points);
+  free(dots->stroke_radius);
   *dots = (cvtm_dots){0};
 }
 
@@ -393,7 +388,7 @@ static cvtm_status read_unit(void *context, cvtm_source *source, const char *nam
   dot_reader box = {0};
   const double width = side_in_mm(source, attributes, "width");
   const double height = side_in_mm(source, attributes, "height");
-  read_box(&box, source, attributes);
+  read_box(&box, source, attributes, "viewBox");
   r->seen = 1;
   if (box.dots.box[2] > 0 && width > 0) r->mm = width / box.dots.box[2];
   if (box.dots.box[3] > 0 && height > 0 && !(r->mm < height / box.dots.box[3] && r->mm > 0))
@@ -404,13 +399,8 @@ static cvtm_status read_unit(void *context, cvtm_source *source, const char *nam
 }
 
 cvtm_status cvtm_svg_unit(const char *path, double *mm, cvtm_error *error) {
-  unsigned char *bytes;
-  size_t size;
   unit_reader r = {0};
-  CVTM_TRY(cvtm_file_read(path, CVTM_FILE_MOST, &bytes, &size, error));
-  cvtm_source source = cvtm_source_open(path, bytes, size, error);
-  cvtm_status status = svg_walk(&source, read_unit, &r);
-  free(bytes);
+  const cvtm_status status = svg_walk_file(path, read_unit, &r, error);
   *mm = r.mm;
   return status;
 }
@@ -426,10 +416,11 @@ static double tolerance_of(double extent) { return fmin(curve_tolerance, extent 
 
 /* ---- Paths ---- */
 
-/* The paths of one element. */
+/* The paths of one element: rings, or strokes. */
 typedef struct outline {
   cvtm_ring_collector *rings;
   affine transform;
+  dot_reader *strokes; /* NULL: rings */
 } outline;
 
 typedef struct pen {
@@ -439,9 +430,23 @@ typedef struct pen {
   char last; /* last command, as a capital letter */
 } pen;
 
+/* Adds a point that is already transformed. */
+static cvtm_status add_moved_point(outline *o, double x, double y, int is_between_chords) {
+  if (o->strokes != NULL) return add_stroke_point(o->strokes, x, y);
+  return (is_between_chords ? cvtm_ring_add_curve_point : cvtm_ring_add_point)(o->rings, x, y);
+}
+
 static cvtm_status add_outline_point(outline *o, double x, double y) {
   affine_apply(&o->transform, &x, &y);
-  return cvtm_ring_add_point(o->rings, x, y);
+  return add_moved_point(o, x, y, 0);
+}
+
+static cvtm_status end_path(outline *o, int is_closed) {
+  return o->strokes != NULL ? end_stroke(o->strokes, is_closed) : cvtm_ring_close(o->rings);
+}
+
+static cvtm_status end_line(outline *o) {
+  return o->strokes != NULL ? end_stroke(o->strokes, 0) : cvtm_ring_end_line(o->rings);
 }
 
 /* Draws a cubic curve from the pen to its last control point as chords, whose number follows from
@@ -470,8 +475,7 @@ static cvtm_status draw_cubic(outline *o, pen *p, const double control[6]) {
       px += w[j] * x[j];
       py += w[j] * y[j];
     }
-    CVTM_TRY(k == chords ? cvtm_ring_add_point(o->rings, x[3], y[3])
-                         : cvtm_ring_add_curve_point(o->rings, px, py));
+    CVTM_TRY(add_moved_point(o, k == chords ? x[3] : px, k == chords ? y[3] : py, k < chords));
   }
   return CVTM_OK;
 }
@@ -503,14 +507,13 @@ static cvtm_status draw_arc(outline *o, const arc *a) {
   const double step = 2 * acos(fmax(1 - tolerance_of(radius) / radius, 0));
   const double wanted = ceil(fabs(a->by) / step);
   const int chords = wanted < CVTM_POLYGON_CORNERS_MAX ? (int)wanted : CVTM_POLYGON_CORNERS_MAX;
-  cvtm_status status = CVTM_OK;
-  for (int k = 1; k < chords && status == CVTM_OK; ++k) {
+  for (int k = 1; k < chords; ++k) {
     const double t = a->from + a->by * k / chords, c = cos(t), s = sin(t);
     double x = a->x + c * a->ux + s * a->vx, y = a->y + c * a->uy + s * a->vy;
     affine_apply(&o->transform, &x, &y);
-    status = cvtm_ring_add_curve_point(o->rings, x, y);
+    CVTM_TRY(add_moved_point(o, x, y, 1));
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* The angle from (ux, uy) to (vx, vy). */
@@ -526,7 +529,6 @@ static cvtm_status draw_path_arc(outline *o, pen *p, const double a[7]) {
                py = c * dy - s * dx; /* half the vector to the end, in the axes of the ellipse */
   double rx = fabs(a[0]), ry = fabs(a[1]);
   const int is_line = rx == 0 || ry == 0 || (dx == 0 && dy == 0);
-  cvtm_status status = CVTM_OK;
   if (!is_line) {
     const double excess = hypot(px / rx, py / ry);
     if (excess > 1) { /* the radii are too small */
@@ -548,11 +550,11 @@ static cvtm_status draw_path_arc(outline *o, pen *p, const double a[7]) {
                        c * ry,
                        atan2(sy, sx),
                        by};
-    status = draw_arc(o, &whole);
+    CVTM_TRY(draw_arc(o, &whole));
   }
   p->x = a[5];
   p->y = a[6];
-  return status == CVTM_OK ? add_outline_point(o, p->x, p->y) : status;
+  return add_outline_point(o, p->x, p->y);
 }
 
 /* The number of arguments of a path command; 0: unknown command. */
@@ -565,13 +567,12 @@ static int arguments_of(char command) {
 /* Runs a path command with absolute arguments a. */
 static cvtm_status run_path_command(outline *o, pen *p, char command, const double *a) {
   const int cubic = p->last == 'C' || p->last == 'S', quadratic = p->last == 'Q' || p->last == 'T';
-  cvtm_status status = CVTM_OK;
   switch (command) {
     case 'M':
-      status = cvtm_ring_close(o->rings);
+      CVTM_TRY(end_path(o, 0));
       p->start_x = p->x = a[0];
       p->start_y = p->y = a[1];
-      return status == CVTM_OK ? add_outline_point(o, p->x, p->y) : status;
+      return add_outline_point(o, p->x, p->y);
     case 'C':
     case 'S': {
       const int k = command == 'C' ? 2 : 0;
@@ -612,14 +613,14 @@ static cvtm_status read_path(cvtm_source *s, outline *o) {
   char command = 0;
   for (;;) {
     while (s->at < s->size && strchr(" \t\r\n,", s->data[s->at])) ++s->at;
-    if (s->at >= s->size) return cvtm_ring_close(o->rings);
+    if (s->at >= s->size) return end_path(o, 0);
     int given = cvtm_is_letter(s->data[s->at]);
     if (given) command = (char)s->data[s->at++];
     const char large = (char)(command & ~32);
     const int relative = command != large;
     if (p.last == 0 && large != 'M') return cvtm_source_fail(s, "a path must begin with M");
     if (large == 'Z' && given) {
-      CVTM_TRY(cvtm_ring_close(o->rings));
+      CVTM_TRY(end_path(o, 1));
       p.x = p.start_x;
       p.y = p.start_y;
       p.last = 'Z';
@@ -636,11 +637,9 @@ static cvtm_status read_path(cvtm_source *s, outline *o) {
       const int vertical = large == 'V' || (large != 'H' && (wanted - k) % 2 == 1);
       if (relative && (large != 'A' || k >= 5)) a[k] += vertical ? p.y : p.x;
     }
-    cvtm_status status = CVTM_OK;
     /* After Z a subpath without M begins at the start of the previous one. */
-    if (p.last == 'Z' && large != 'M') status = add_outline_point(o, p.x, p.y);
-    if (status == CVTM_OK) status = run_path_command(o, &p, large, a);
-    if (status != CVTM_OK) return status;
+    if (p.last == 'Z' && large != 'M') CVTM_TRY(add_outline_point(o, p.x, p.y));
+    CVTM_TRY(run_path_command(o, &p, large, a));
     p.last = large;
     if (large == 'M') command = relative ? 'l' : 'L'; /* further pairs are lines */
   }
@@ -654,7 +653,7 @@ static cvtm_status read_corner_list(cvtm_source *s, outline *o, int is_line) {
   }
   while (s->at < s->size && strchr(" \t\r\n", s->data[s->at])) ++s->at;
   if (s->at < s->size) return cvtm_source_fail(s, "expected a number");
-  return is_line ? cvtm_ring_end_line(o->rings) : cvtm_ring_close(o->rings);
+  return is_line ? end_line(o) : end_path(o, 1);
 }
 
 static cvtm_status read_line(cvtm_source *source, const char **attributes, outline *o) {
@@ -663,7 +662,21 @@ static cvtm_status read_line(cvtm_source *source, const char **attributes, outli
   CVTM_TRY(svg_lengths(source, attributes, names, 4, v));
   CVTM_TRY(add_outline_point(o, v[0], v[1]));
   CVTM_TRY(add_outline_point(o, v[2], v[3]));
-  return cvtm_ring_end_line(o->rings);
+  return end_line(o);
+}
+
+/* Reads a path, a line, a polyline or a polygon; skips other elements. */
+static cvtm_status read_lines(cvtm_source *source, const char *name, const char **attributes,
+                              outline *o) {
+  if (strcmp(name, "line") == 0) return read_line(source, attributes, o);
+  const int is_path = strcmp(name, "path") == 0, is_line = strcmp(name, "polyline") == 0;
+  const char *value = is_path ? cvtm_xml_attribute(attributes, "d")
+                      : is_line || strcmp(name, "polygon") == 0
+                          ? cvtm_xml_attribute(attributes, "points")
+                          : NULL;
+  if (value == NULL) return CVTM_OK;
+  cvtm_source s = svg_value(source, value);
+  return is_path ? read_path(&s, o) : read_corner_list(&s, o, is_line);
 }
 
 /* ---- Closed shapes ---- */
@@ -690,30 +703,30 @@ static cvtm_status read_ellipse(cvtm_source *source, const char **attributes, ou
 static cvtm_status read_rectangle(cvtm_source *source, const char **attributes, outline *o) {
   static const char *const names[] = {"x", "y", "width", "height", "rx", "ry"};
   double v[6];
-  cvtm_status status = svg_lengths(source, attributes, names, 6, v);
-  if (status != CVTM_OK || !(v[2] > 0 && v[3] > 0)) return status;
+  CVTM_TRY(svg_lengths(source, attributes, names, 6, v));
+  if (!(v[2] > 0 && v[3] > 0)) return CVTM_OK;
   const int has_rx = cvtm_xml_attribute(attributes, "rx") != NULL;
   const int has_ry = cvtm_xml_attribute(attributes, "ry") != NULL;
   const double rx = fmin(fmax(has_rx ? v[4] : v[5], 0), 0.5 * v[2]);
   const double ry = fmin(fmax(has_ry ? v[5] : v[4], 0), 0.5 * v[3]);
-  for (int k = 0; k < 4 && status == CVTM_OK; ++k) {
+  for (int k = 0; k < 4; ++k) {
     const int right = k == 1 || k == 2, low = k >= 2;
     const double x = v[0] + (right ? v[2] - rx : rx), y = v[1] + (low ? v[3] - ry : ry);
     if (rx == 0 || ry == 0) {
-      status = add_outline_point(o, v[0] + (right ? v[2] : 0), v[1] + (low ? v[3] : 0));
+      CVTM_TRY(add_outline_point(o, v[0] + (right ? v[2] : 0), v[1] + (low ? v[3] : 0)));
       continue;
     }
     const double from = (2 + k) * 0.5 * CVTM_PI, to = from + 0.5 * CVTM_PI;
-    status = add_arc(o, x, y, rx, ry, from, to - from);
-    if (status == CVTM_OK) status = add_outline_point(o, x + rx * cos(to), y + ry * sin(to));
+    CVTM_TRY(add_arc(o, x, y, rx, ry, from, to - from));
+    CVTM_TRY(add_outline_point(o, x + rx * cos(to), y + ry * sin(to)));
   }
-  return status == CVTM_OK ? cvtm_ring_close(o->rings) : status;
+  return cvtm_ring_close(o->rings);
 }
 
 /* An svg_visitor: reads an outline. */
 static cvtm_status read_outline(void *context, cvtm_source *source, const char *name,
                                 const char **attributes, const affine *transform) {
-  outline o = {context, *transform};
+  outline o = {context, *transform, NULL};
   const char *label = cvtm_xml_attribute(attributes, "inkscape:label");
   if (label == NULL) label = cvtm_xml_attribute(attributes, "id");
   CVTM_TRY(cvtm_ring_begin_shape(o.rings, label));
@@ -721,15 +734,43 @@ static cvtm_status read_outline(void *context, cvtm_source *source, const char *
   if (is_circle || strcmp(name, "ellipse") == 0)
     return read_ellipse(source, attributes, &o, is_circle);
   if (strcmp(name, "rect") == 0) return read_rectangle(source, attributes, &o);
-  if (strcmp(name, "line") == 0) return read_line(source, attributes, &o);
-  const int is_path = strcmp(name, "path") == 0, is_line = strcmp(name, "polyline") == 0;
-  const char *value = is_path ? cvtm_xml_attribute(attributes, "d")
-                      : is_line || strcmp(name, "polygon") == 0
-                          ? cvtm_xml_attribute(attributes, "points")
-                          : NULL;
-  if (value == NULL) return CVTM_OK;
-  cvtm_source s = svg_value(source, value);
-  return is_path ? read_path(&s, &o) : read_corner_list(&s, &o, is_line);
+  return read_lines(source, name, attributes, &o);
+}
+
+/* ---- Dots and strokes ---- */
+
+static cvtm_status read_stroke(dot_reader *r, const char *name, const char **attributes,
+                               const affine *m) {
+  outline o = {NULL, *m, r};
+  r->width = r->pen * (m->is_identity ? 1 : sqrt(fabs(m->xx * m->yy - m->xy * m->yx)));
+  return r->width > 0 && isfinite(r->width) ? read_lines(r->source, name, attributes, &o) : CVTM_OK;
+}
+
+/* An svg_visitor: reads the boxes, the pen, strokes and circles. */
+static cvtm_status read_shape(void *context, cvtm_source *source, const char *name,
+                              const char **attributes, const affine *transform) {
+  dot_reader *r = context;
+  r->source = source;
+  if (strcmp(name, "svg") == 0) {
+    read_box(r, source, attributes, "data-picture");
+    r->dots.has_picture |= r->dots.box[2] > 0;
+    read_box(r, source, attributes, "viewBox");
+  }
+  const char *width = cvtm_xml_attribute(attributes, "stroke-width");
+  if (width != NULL) r->pen = strtod(width, NULL);
+  return strcmp(name, "circle") == 0 ? read_circle(r, source, attributes, transform)
+                                     : read_stroke(r, name, attributes, transform);
+}
+
+cvtm_status cvtm_dots_read(const char *path, cvtm_dots *dots, cvtm_error *error) {
+  dot_reader r = {0};
+  cvtm_status status = svg_walk_file(path, read_shape, &r, error);
+  if (status == CVTM_OK && r.dots.count + r.dots.stroke_count == 0)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "%s: the SVG has neither a circle nor a stroke with a stroke-width", path);
+  if (status != CVTM_OK) cvtm_dots_free(&r.dots);
+  *dots = r.dots;
+  return status;
 }
 
 static cvtm_status read_polygons(cvtm_source *source, cvtm_ring_collector *collector) {
@@ -742,13 +783,19 @@ static cvtm_status write_edges_of(const char *path, const cvtm_file_mesh *m, cvt
 
 /* Reads the centres of the circles. */
 static cvtm_status read_points(cvtm_source *s, cvtm_point_list *list) {
-  cvtm_dots dots;
-  CVTM_TRY(cvtm_dots_read_bytes(s->data, s->size, s->name, &dots, s->error));
-  list->points = dots.points;
-  list->count = dots.count;
-  dots.points = NULL;
-  cvtm_dots_free(&dots);
-  return CVTM_OK;
+  dot_reader r = {0};
+  cvtm_status status = svg_walk(s, read_shape, &r);
+  if (status == CVTM_OK && r.dots.count == 0)
+    status = cvtm_fail(s->error, CVTM_ERROR_INPUT, "%s: the SVG has no circle", s->name);
+  else if (status == CVTM_OK && r.has_touches && r.dots.stroke_count > 0)
+    status = cvtm_fail(s->error, CVTM_ERROR_INPUT,
+                       "%s: the SVG has lines beside its touches, which are not read", s->name);
+  if (status != CVTM_OK) cvtm_dots_free(&r.dots);
+  list->points = r.dots.points;
+  list->count = r.dots.count;
+  r.dots.points = NULL;
+  cvtm_dots_free(&r.dots);
+  return status;
 }
 
 /* Drawings on a page are written by cvtm_format_svg_drawing. */

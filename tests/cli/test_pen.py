@@ -73,7 +73,35 @@ def test_the_same_points_measured_later(cvtmesh):
         assert read["tone"][key] == pytest.approx(made["tone"][key], rel=1e-3)
     cvtmesh.file("b.svg", b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 128 96"><g stroke-width="2">'
                  b'<path d="M9,9h.001"/><path d="M20,20L30,30"/></g></svg>')
-    cvtmesh.refused("stats", "b.svg", "--picture", picture, code=3, names=["b.svg", "lines"])
+    cvtmesh.refused("mesh", "b.svg", "-o", "b.csv", code=3, names=["b.svg", "lines"])
+    ink = cvtmesh.printed("stats", "b.svg", "--picture", picture)["tone"]["ink"]
+    assert ink == pytest.approx((2 * 200**0.5 + 2 * np.pi) / (96 * 128), rel=0.01)
+
+
+@pytest.mark.parametrize("more", [("--svg", "path", "--order", "tsp"), ("--dot-size", "1.2,3"), ("--svg", "dots")])
+@pytest.mark.parametrize("page", [(), ("--page", "A5", "--margin", 0), ("--page", "A6,landscape", "--margin", 20)])
+def test_a_drawing_is_measured_as_the_run_did(cvtmesh, page, more):
+    """Lines, spirals and dots of the SVG, which says where the picture is on its page."""
+    unit = 0.2 if page else 1
+    sizes = [word.replace("1.2,3", f"{1.2 * unit},{3 * unit}") for word in more]
+    made = cvtmesh.report("run", soft_picture(cvtmesh), "-n", 900, "--pen", 1.2 * unit, *FEW, *page, *sizes, "--tone",
+                          "linear", "-o", "a.svg")
+    read = cvtmesh.printed("stats", "a.svg", "--picture", "soft.pgm")
+    for key in ("ink", "contrast", "correlation"):
+        assert read["tone"][key] == pytest.approx(made["tone"][key], rel=0.01)
+
+
+def test_strokes_of_other_programs_are_measured(cvtmesh):
+    """A polyline, a line and a closed path with a curve, in a group that is scaled, on a page in inches."""
+    cvtmesh.file("white.pgm", pgm_bytes(np.full((100, 100), 200, np.uint8)))
+    cvtmesh.file("c.svg", b'<svg xmlns="http://www.w3.org/2000/svg" width="4in" height="4in" viewBox="0 0 400 400">'
+                 b'<g transform="scale(4)" stroke-width="2" fill="none"><polyline points="20,20 20,60 50,60"/>'
+                 b'<line x1="60" y1="20" x2="60" y2="50"/><path d="M70,70h20v20h-20z"/>'
+                 b'<path d="m30 80a10 10 0 0 1 20 0"/></g></svg>')
+    length = 70 + 30 + 80 + 10 * np.pi
+    for more in ((), ("--page", "101.6x101.6", "--margin", 0)):
+        ink = cvtmesh.printed("stats", "c.svg", "--picture", "white.pgm", *more)["tone"]["ink"]
+        assert ink == pytest.approx((2 * length + 3 * np.pi) / 1e4, rel=0.015)
 
 
 def test_a_pen_of_half_the_width_touches_four_times_as_often(cvtmesh):
