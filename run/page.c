@@ -142,7 +142,12 @@ static const cvtm_plotter *choose_plotter(const cvtm_run_options *options, const
   const cvtm_plotter *given = given_plotter(options);
   const int is_other = f != NULL && cvtm_format_has(f, CVTM_NEEDS_PAGE) && given != NULL &&
                        strcmp(given->format, f->extension) != 0;
-  if (given != NULL && !is_other) return cvtm_plotter_for_page(given, width, height);
+  if (given != NULL && !is_other) {
+    const cvtm_plotter *fits = cvtm_plotter_for_page(given, width, height);
+    /* a name such as axidraw-a4 is that of a machine, which does not grow with the page */
+    const int is_named = strchr(options->page.plotter, '-') != NULL;
+    return is_named && fits->paper[0] > given->paper[0] ? given : fits;
+  }
   if (!is_hpgl(f)) return NULL;
   const cvtm_plotter *common = cvtm_plotter_for_page(cvtm_plotter_find("hp7475a"), width, height);
   const int is_its_paper = fabs(common->paper[0] - fmax(width, height)) < 0.5 &&

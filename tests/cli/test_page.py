@@ -261,6 +261,10 @@ def test_plotters_stay_in_their_area(cvtmesh, shape, machine, paper, area, unit)
 def test_the_area_of_a_plotter(cvtmesh, points):
     cvtmesh.refused(*mesh("t.npy"), "--page", "A2", "--plotter", "hp7475a", "-o", "a.hpgl", code=2,
                     names=["274.7 x 192.1", "594"])
+    for machine, area in (("axidraw-a4", "300.0 x 218.0"), ("hp7475a-a4", "274.7 x 192.1")):
+        cvtmesh.refused(*mesh("t.npy"), "--page", "A3", "--plotter", machine, "-o",
+                        "a.svg" if machine.startswith("axi") else "a.hpgl", code=2, names=[area, "420"])
+    cvtmesh.call(*mesh("t.npy"), "--page", "A3", "--plotter", "axidraw", "-o", "a.svg")
     cvtmesh.refused(*mesh("t.npy"), "--plotter", "axidraw-a4", "-o", "a.hpgl", code=2, names=[".svg"])
     cvtmesh.refused(*mesh("t.npy"), "--plotter", "hp747a", "-o", "a.hpgl", code=2, names=["hp7475a"])
     cvtmesh.call(*mesh("t.npy"), "--plotter", "axidraw-a3", "-o", "a.svg")
