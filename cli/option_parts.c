@@ -502,16 +502,23 @@ cvtm_status cli_set_plot_time(cli_options *options, const cli_value *value, cvtm
     double seconds;
   } units[] = {{"h", 3600}, {"min", 60}, {"s", 1}};
   const double most = 1e9;
-  char *unit;
-  const double number = strtod(value->text, &unit);
+  const char *at = value->text;
+  double seconds = 0;
   for (size_t k = 0; k < sizeof units / sizeof units[0]; ++k) {
-    const double seconds = round(number * units[k].seconds);
-    if (strcmp(unit, units[k].name) != 0 || !(seconds >= 1 && seconds <= most)) continue;
+    const size_t length = strlen(units[k].name);
+    char *unit;
+    const double number = strtod(at, &unit);
+    if (unit == at || !(number >= 0) || strncmp(unit, units[k].name, length) != 0) continue;
+    seconds += number * units[k].seconds;
+    at = unit + length;
+  }
+  seconds = round(seconds);
+  if (*at == '\0' && seconds >= 1 && seconds <= most) {
     options->run.points = -(int64_t)seconds; /* see cvtm_run_options.points */
     return CVTM_OK;
   }
   return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                    "--points: '%s' is neither a whole number like 5000 or 5k nor a time like 2h or "
-                   "90min",
+                   "1h30min",
                    value->text);
 }

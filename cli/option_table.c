@@ -138,7 +138,7 @@ enum { CLI_COMMAND_LIST(COMMAND_BIT) };
 /* clang-format off */
 const cli_option_row cli_option_rows[] = {
   {"points", 'n', RUN, INTEGER(run.points, "N|TIME", 1, COUNT_MAX), CHIEF(BASIC),
-   "number of sites: dots, cells, or vertices of the mesh; or a time such as 2h or 90min: the number of touches of the --pen "
+   "number of sites: dots, cells, or vertices of the mesh; or a time such as 2h or 1h30min: the number of touches of the --pen "
    "that the machine draws in this time. Without -n, the ink of the picture gives the number of dots (see --dot-size)",
    .manual = "At most 715827882 sites. A time, in h, min or s, is for the machine of --plotter or of the first "
    "drawing: as many touches, or with --svg path points of a line, as it draws by its speeds, without changes of "
@@ -962,6 +962,7 @@ const cli_former_option cli_former_options[] = {
   {"coupling", RUN, "union_weight of cvtm_classes_options in the library"},
   {"preview", RUN_ALONE, "--effort preview"},
   {"pens", RUN, "--colours FILE"},
+  {"hours", RUN, "-n 2h"},
   {"palette", RUN, "--colours N"},
   {"size-as", RUN, "--size-from KIND=FILE"},
   {"size-as", MESH, "--size FILE"},

@@ -298,7 +298,7 @@ cvtm_status cli_options_set(cli_options *options, const char *name, const char *
   if (row < 0) {
     const char *instead = cli_former_option_instead(options->command, name);
     if (instead != NULL)
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "'%s' was removed; instead: %s", name, instead);
+      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "'%s' is no option; instead: %s", name, instead);
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown option '%s'", name);
   }
   return cli_option_set_row(options, row, value, error);

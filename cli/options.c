@@ -31,8 +31,8 @@ static cvtm_status config_line(cli_options *options, const cvtm_pairs *line, cvt
   int row = cli_option_find(options->command, name);
   const char *instead = row < 0 ? cli_former_option_instead(options->command, name) : NULL;
   if (instead != NULL)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %d: '%s' was removed; instead: %s", path,
-                     number, name, instead);
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: line %d: '%s' is no option; instead: %s",
+                     path, number, name, instead);
   if (row < 0 && option_exists(name)) return CVTM_OK; /* one file may serve all commands */
   if (row < 0 || cli_option_rows[row].offset == CLI_FIELD(config) ||
       cli_option_rows[row].offset == CLI_FIELD(help) ||
@@ -199,7 +199,7 @@ static int collect_options(cli_command command, int argc, char **argv, found_opt
     }
     if (code >= FORMER_CODE) {
       const cli_former_option *former = &cli_former_options[code - FORMER_CODE];
-      cli_usage_error(command, "'--%s' was removed; instead: %s", former->name, former->instead);
+      cli_usage_error(command, "'--%s' is no option; instead: %s", former->name, former->instead);
       return -1;
     }
     int row;

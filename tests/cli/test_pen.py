@@ -243,10 +243,11 @@ def test_as_many_as_the_machine_draws_in_a_time(cvtmesh, more):
     assert sum(plot["seconds_" + part] for part in ("drawing", "lifting", "travelling")) == pytest.approx(
         wanted, rel=0.06)
     assert made["tone_chosen"]["gamma"] > 0
-    cvtmesh.call(*words, "-n", f"{wanted}s", "-o", "b.csv", "-o", "b.svg")
+    cvtmesh.call(*words, "-n", f"{wanted // 60 - 1}min60s", "-o", "b.csv", "-o", "b.svg")
     assert cvtmesh.read("a.csv") == cvtmesh.read("b.csv")
     cvtmesh.refused(*words, "-n", "2x", "-o", "b.svg", code=2, names=["2x", "5000"])
-    for text in ("0h", "2hours", "1e9h", "h"):
+    cvtmesh.refused(*words, "--hours", "2", "-o", "b.svg", code=2, names=["--hours", "-n 2h"])
+    for text in ("0h", "2hours", "1e9h", "h", "30min1h", "1h30", "2h-30min"):
         cvtmesh.refused(*words, "-n", text, "-o", "b.svg", code=2, names=[text, "2h"])
 
 
