@@ -14,15 +14,6 @@
 /* Points farther from 0 are refused, since the sides of a domain are 32-bit integers. */
 static const double far = 1e9;
 
-/* The smallest side that contains coordinates from `low` to `high`; 0 if that side is too large. */
-static int side_for(double low, double high, double *corner) {
-  if (low >= 0 && high <= CVTM_MAX_SIDE) return high <= 1 ? 1 : (int)ceil(high);
-  if (corner == NULL) return high <= 1 ? 1 : high <= CVTM_MAX_SIDE ? (int)ceil(high) : 0;
-  if (!(low > -far && high < far)) return 0;
-  *corner = floor(low);
-  return (int)fmax(ceil(high - *corner), 1);
-}
-
 /* Finds the sides that --width, --height or else --like give; 0: none. */
 static cvtm_status given_sides(const cli_options *options, int64_t side[2], cvtm_error *error) {
   side[0] = options->width;
@@ -36,34 +27,41 @@ static cvtm_status given_sides(const cli_options *options, int64_t side[2], cvtm
   return status;
 }
 
+/* Nonzero if points between `low` and `high` can be pixels of a picture. */
+static int are_pixels(const double low[2], const double high[2]) {
+  const double least = 16, width = high[0] - low[0], height = high[1] - low[1];
+  return fmin(low[0], low[1]) >= 0 && fmax(high[0], high[1]) <= CVTM_MAX_SIDE &&
+         width >= high[0] / 2 && height >= high[1] / 2 && fmax(width, height) >= least;
+}
+
 cvtm_status cli_domain_of_points(const cli_options *options, const char *path, const double *points,
-                                 int64_t count, cvtm_domain *domain, double corner[2],
+                                 int64_t count, cvtm_domain *domain, cli_corner *corner,
                                  cvtm_error *error) {
-  double low[2] = {(double)INFINITY, (double)INFINITY}, high[2] = {0, 0};
+  double low[2] = {(double)INFINITY, (double)INFINITY},
+         high[2] = {-(double)INFINITY, -(double)INFINITY};
   int64_t side[2];
+  cli_corner at = {0, {0, 0}};
   CVTM_TRY(given_sides(options, side, error));
+  for (int64_t i = 0; i < 2 * count; ++i) {
+    low[i % 2] = fmin(low[i % 2], points[i]);
+    high[i % 2] = fmax(high[i % 2], points[i]);
+  }
+  at.is_of_places = corner != NULL && side[0] == 0 && side[1] == 0 && count > 0 &&
+                    !run_has_world(&options->run) && !are_pixels(low, high);
   for (int axis = 0; axis < 2; ++axis) {
-    if (count > 0) high[axis] = points[axis];
-    for (int64_t i = axis; i < 2 * count; i += 2) {
-      low[axis] = fmin(low[axis], points[i]);
-      high[axis] = fmax(high[axis], points[i]);
-    }
-    double *at = corner != NULL ? corner + axis : NULL;
-    if (at != NULL) *at = 0;
-    if (side[axis] == 0) side[axis] = side_for(low[axis], high[axis], at);
+    if (at.is_of_places && !(low[axis] > -far && high[axis] < far))
+      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a coordinate is beyond %g", path, far);
+    if (at.is_of_places) at.at[axis] = floor(low[axis]);
+    const double least = high[axis] - at.at[axis];
+    if (side[axis] == 0) side[axis] = least <= 1 ? 1 : least < 2 * far ? (int64_t)ceil(least) : 0;
+    if (side[axis] > CVTM_MAX_SIDE && !at.is_of_places) side[axis] = 0;
   }
   *domain = (cvtm_domain){(int)side[0], (int)side[1], options->run.periodic};
+  if (corner != NULL) *corner = at;
   if (domain->width > 0 && domain->height > 0) return CVTM_OK;
-  if (corner != NULL)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a coordinate is beyond %g", path, far);
   return cvtm_fail(error, CVTM_ERROR_INPUT,
                    "%s: coordinates up to %g, %g are beyond the largest domain, %d x %d pixels",
                    path, high[0], high[1], CVTM_MAX_SIDE, CVTM_MAX_SIDE);
-}
-
-void cli_move_to_corner(const double corner[2], double *points, int64_t count) {
-  for (int64_t i = 0; i < 2 * count && (corner[0] != 0 || corner[1] != 0); ++i)
-    points[i] -= corner[i % 2];
 }
 
 void cli_note_outside(const cli_options *options, const double *points, int64_t count,

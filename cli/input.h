@@ -4,16 +4,21 @@
 #include "base/domain.h"
 #include "cli/options.h"
 
-/* Finds the domain of --width and --height, or else of --like. A side that is not given is the
- * smallest integer that contains the points. corner: the domain's upper left corner in the
- * coordinates of the points; 0, except along an axis whose side is not given and where points lie
- * below 0 or beyond the largest side. With corner NULL such points lie outside or are refused. */
-cvtm_status cli_domain_of_points(const cli_options *options, const char *path, const double *points,
-                                 int64_t count, cvtm_domain *domain, double corner[2],
-                                 cvtm_error *error);
+/* Where a domain lies. Points that no picture has (some are negative or beyond the largest side,
+ * they cover less than half of the way from 0 to the largest coordinate, or less than 16 pixels)
+ * are places: the domain is the smallest rectangle with whole corners around them. Other points are
+ * pixels, and the domain begins at 0. */
+typedef struct cli_corner {
+  int is_of_places;
+  double at[2]; /* the least x and y of the domain, in coordinates of the points */
+} cli_corner;
 
-/* Subtracts the corner from the points. */
-void cli_move_to_corner(const double corner[2], double *points, int64_t count);
+/* Finds the domain of --width and --height, or else of --like. A side that is not given is the
+ * smallest integer that contains the points. If the options say nothing about pixels, *corner says
+ * where the domain lies. corner NULL: at 0, so points may lie outside. */
+cvtm_status cli_domain_of_points(const cli_options *options, const char *path, const double *points,
+                                 int64_t count, cvtm_domain *domain, cli_corner *corner,
+                                 cvtm_error *error);
 
 /* Prints on stderr how many points are outside the domain; not with --quiet, nor on a torus. */
 void cli_note_outside(const cli_options *options, const double *points, int64_t count,

@@ -12,6 +12,7 @@
 #include "meshes/mesh_file.h"
 #include "meshes/polygon_file.h"
 #include "meshes/delaunay/torus.h"
+#include "meshes/formats/formats.h"
 
 #include <cjson/cJSON.h>
 
@@ -89,11 +90,11 @@ typedef struct meshing {
   cli_options options;
   cvtm_device *device; /* NULL: the CPU */
   cvtm_domain domain;
-  double corner[2]; /* of the domain, in coordinates of the points */
+  cli_corner corner; /* of places, whose y here is -y of the file */
   double *points;
   int64_t count;
-  cvtm_mesh mesh;
-  double *moved; /* vertices in coordinates of the domain; NULL: mesh.points have these */
+  cvtm_mesh mesh; /* with the very coordinates of the points */
+  double *moved;  /* places in coordinates of the domain; NULL: mesh.points have these */
   cvtm_cells cells;
   cvtm_quality quality;
   cvtm_second_order second; /* of --element-order 2; else empty */
@@ -129,9 +130,6 @@ static cvtm_status write_mesh_report(const meshing *m, cvtm_error *error) {
 
 static void print_mesh_summary(const meshing *m) {
   const cvtm_quality_figures *all = &m->quality.all;
-  char from[64] = "";
-  if (m->moved != NULL)
-    snprintf(from, sizeof from, " from (%.10g, %.10g)", m->corner[0], m->corner[1]);
   fprintf(stderr, "%s: %s, %s in %.3f seconds\n", cli_visible(m->options.run.input.name),
           cli_count(m->count, "point", "points"),
           cli_count(m->mesh.triangle_count, "triangle", "triangles"), m->triangulation.seconds);
@@ -141,11 +139,17 @@ static void print_mesh_summary(const meshing *m) {
   if (all->triangles > 0)
     fprintf(stderr, "  smallest angle %.3g degrees, mean %.1f; mean Q %.4f\n", all->min_angle,
             all->mean_min_angle, all->mean_q);
-  if (m->is_guessed)
+  if (m->corner.is_of_places)
+    fprintf(
+        stderr,
+        "  places from (%.10g, %.10g) on, with y up as in the file; pixels of a picture: --like "
+        "PICTURE\n",
+        m->corner.at[0], m->corner.at[1]);
+  else if (m->is_guessed)
     fprintf(stderr,
-            "  domain %d x %d pixels%s, the smallest that holds the points; --like PICTURE takes a "
+            "  domain %d x %d pixels, the smallest that holds the points; --like PICTURE takes a "
             "picture's\n",
-            m->domain.width, m->domain.height, from);
+            m->domain.width, m->domain.height);
   cli_order_print_summary(&m->order);
   cli_plot_print(&m->plot);
   cli_world_print(&m->options.run, m->domain);
@@ -209,33 +213,65 @@ static cvtm_mesh mesh_in_domain(const meshing *m) {
   return mesh;
 }
 
-static cvtm_status move_mesh(meshing *m, cvtm_error *error) {
-  const size_t bytes = 2 * (size_t)m->count * sizeof *m->moved;
-  if (m->corner[0] == 0 && m->corner[1] == 0) return CVTM_OK;
-  m->moved = malloc(bytes);
-  if (m->moved == NULL)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld points",
-                     (long long)m->count);
-  memcpy(m->moved, m->mesh.points, bytes);
-  cli_move_to_corner(m->corner, m->moved, m->count);
-  return CVTM_OK;
+/* Moves places to the domain. */
+static void move_places(meshing *m, double left, double upper, double scale) {
+  for (int64_t i = 0; i < m->count; ++i) {
+    m->moved[2 * i] = scale * (m->points[2 * i] - left);
+    m->moved[2 * i + 1] = scale * (m->points[2 * i + 1] - upper);
+  }
+}
+
+/* Scales the domain of tiny or huge places for drawings. */
+static void scale_drawing(meshing *m) {
+  double sides[4], scale;
+  run_outline_box(m->points, m->count, sides);
+  const cvtm_domain scaled = run_drawing_domain(sides, &scale);
+  if (m->moved == NULL || scale == 1) return;
+  m->domain = scaled;
+  move_places(m, sides[0], sides[1], scale);
 }
 
 /* Makes the mesh; also cells for an output that draws them, and quality for a report or a summary.
  * Points outside the domain have empty cells. */
 static cvtm_status triangulate_points(meshing *m, cvtm_error *error) {
   if (m->options.run.periodic) return triangulate_torus(m, error);
-  cvtm_status status =
-      cvtm_delaunay_on(m->device, m->points, m->count, &m->mesh, &m->triangulation, error);
-  if (status == CVTM_OK && m->options.run.element_order == 2)
-    status = cvtm_second_order_create(&m->mesh, NULL, NULL, &m->second, error);
-  if (status == CVTM_OK) status = move_mesh(m, error);
-  const cvtm_mesh mesh = mesh_in_domain(m);
-  if (status == CVTM_OK && run_outputs_draw(&m->options.run))
-    status = cvtm_cells_create(&mesh, m->domain, &m->cells, error);
-  if (status == CVTM_OK && (m->options.run.report != NULL || !m->options.quiet))
-    status = cvtm_quality_compute(&mesh, &m->domain, &m->quality, error);
-  return status;
+  const size_t bytes = 2 * (size_t)m->count * sizeof *m->points;
+  CVTM_TRY(cvtm_delaunay_on(m->device, m->points, m->count, &m->mesh, &m->triangulation, error));
+  memcpy(m->mesh.points, m->points, bytes); /* the triangulation has rounded them */
+  if (m->options.run.element_order == 2)
+    CVTM_TRY(cvtm_second_order_create(&m->mesh, NULL, NULL, &m->second, error));
+  if (m->corner.is_of_places) {
+    m->moved = malloc(bytes);
+    if (m->moved == NULL)
+      return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for %lld points",
+                       (long long)m->count);
+    move_places(m, m->corner.at[0], -(m->corner.at[1] + m->domain.height), 1);
+  }
+  cvtm_mesh mesh = mesh_in_domain(m);
+  if (m->options.run.report != NULL || !m->options.quiet)
+    CVTM_TRY(cvtm_quality_compute(&mesh, &m->domain, &m->quality, error));
+  scale_drawing(m);
+  return run_outputs_draw(&m->options.run) ? cvtm_cells_create(&mesh, m->domain, &m->cells, error)
+                                           : CVTM_OK;
+}
+
+/* Reads the points and finds their domain. */
+static cvtm_status open_points(meshing *m, cvtm_error *error) {
+  cli_options *o = &m->options;
+  int y_up = 0;
+  m->is_guessed = o->like.name == NULL && (o->width == 0 || o->height == 0);
+  const int is_picture =
+      o->like.name != NULL || o->width > 0 || o->height > 0 || run_has_world(&o->run);
+  CVTM_TRY(is_picture ? cvtm_points_open(&o->run.input, &m->points, &m->count, error)
+                      : cvtm_points_open_as_is(&o->run.input, &m->points, &m->count, &y_up, error));
+  CVTM_TRY(cli_domain_of_points(o, o->run.input.name, m->points, m->count, &m->domain, &m->corner,
+                                error));
+  m->corner.is_of_places |= y_up;
+  for (int64_t i = 0; i < m->count && m->corner.is_of_places; ++i)
+    m->points[2 * i + 1] = -m->points[2 * i + 1];
+  o->width = m->domain.width;
+  o->height = m->domain.height;
+  return run_world_set(&o->run, NULL, o->run.input.name, m->domain.height, error);
 }
 
 static int perform_mesh(meshing *m) {
@@ -268,15 +304,7 @@ static int perform_mesh(meshing *m) {
   int code = cli_result(CLI_MESH, CLI_READING, error.status, &error);
   if (code == CLI_EXIT_OK) code = cli_outputs_check(options);
   if (code != CLI_EXIT_OK) return code;
-  cvtm_status status = cvtm_points_open(&options->run.input, &m->points, &m->count, &error);
-  if (status == CVTM_OK)
-    status = cli_domain_of_points(options, options->run.input.name, m->points, m->count, &m->domain,
-                                  m->corner, &error);
-  if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  m->is_guessed = options->like.name == NULL && (options->width == 0 || options->height == 0);
-  options->width = m->domain.width;
-  options->height = m->domain.height;
-  status = run_world_set(&options->run, NULL, options->run.input.name, m->domain.height, &error);
+  cvtm_status status = open_points(m, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   code = open_device(m);
   if (code != CLI_EXIT_OK) return code;
@@ -299,9 +327,10 @@ static int perform_mesh(meshing *m) {
   scene.sites = m->points;
   scene.mesh = &m->mesh;
   scene.second = m->second.count > 0 ? &m->second : NULL;
-  scene.domain.height +=
-      (int)m->corner[1]; /* with y up, y is measured from the lower side of the domain */
-  if (m->moved != NULL) scene.drawn = &drawn;
+  if (m->moved != NULL) {
+    scene.domain.height = 0; /* y of the file is -y */
+    scene.drawn = &drawn;
+  }
   status = run_scene_write(&scene, &error);
   if (status == CVTM_OK) status = write_copies(m, &error);
   if (status == CVTM_OK) status = write_mesh_report(m, &error);

@@ -283,7 +283,7 @@ static int is_drawing(const char *path) {
 static cvtm_status read_points(stats *s, cvtm_error *error) {
   const cvtm_input *input = &s->options.run.input;
   const char *path = input->name;
-  double corner[2] = {0, 0};
+  cli_corner corner = {0};
   cvtm_status status = input->array != NULL ? cvtm_points_open(input, &s->points, &s->count, error)
                        : is_drawing(path)   ? read_drawing(s, error)
                                           : cvtm_points_read_classes(path, &s->points, &s->classes,
@@ -291,12 +291,14 @@ static cvtm_status read_points(stats *s, cvtm_error *error) {
   if (status == CVTM_OK) status = find_pixels(s, error);
   if (status == CVTM_OK && !s->has_domain)
     status =
-        cli_domain_of_points(&s->options, path, s->points, s->count, &s->domain, corner, error);
+        cli_domain_of_points(&s->options, path, s->points, s->count, &s->domain, &corner, error);
   if (status == CVTM_OK) status = cvtm_delaunay(s->points, s->count, &s->mesh, error);
   if (status != CVTM_OK) return status;
   s->has_domain = 1;
-  cli_move_to_corner(corner, s->points, s->count);
-  cli_move_to_corner(corner, s->mesh.points, s->count);
+  for (int64_t i = 0; i < 2 * s->count; ++i) {
+    s->points[i] -= corner.at[i % 2];
+    s->mesh.points[i] -= corner.at[i % 2];
+  }
   return cli_class_spacing_measure(s->domain, s->points, s->classes, s->count, &s->spacing, error);
 }
 

@@ -365,19 +365,14 @@ cvtm_status run_outline_mesh(cvtm_outline *o, cvtm_error *error) {
 
 /* --- drawings and files --------------------------------------------------------------------- */
 
-static const double least_side = 16, largest_side = 16384; /* of a drawing that is not scaled */
-static const double scaled_side = 1024;
-
 /* Nonzero if the outline lies in the frame and covers most of its width and height. */
 static int is_in_frame(const cvtm_outline *o) {
   const double *sides = o->sides, top = o->y_up ? -o->domain.height : 0;
   const double width = sides[2] - sides[0], height = sides[3] - sides[1];
   return sides[0] >= 0 && sides[2] <= o->domain.width && sides[1] >= top &&
          sides[3] <= top + o->domain.height && width >= 0.5 * o->domain.width &&
-         height >= 0.5 * o->domain.height && fmax(width, height) >= least_side;
+         height >= 0.5 * o->domain.height && fmax(width, height) >= RUN_DRAWING_LEAST;
 }
-
-static int whole_side(double side) { return (int)fmax(ceil(side - 1e-9 * side), 1); }
 
 /* Makes the mesh in the coordinates of drawings. An outline in the frame of a picture is drawn in
  * that frame. Other outlines, and tiny or huge ones, are moved and scaled to fill the drawing. */
@@ -387,12 +382,9 @@ static cvtm_status draw(cvtm_outline *o, cvtm_error *error) {
   if (drawn->points != NULL) return CVTM_OK;
   o->drawn.domain = o->domain;
   if (!o->is_framed && !is_in_frame(o)) {
-    const double width = o->sides[2] - o->sides[0], height = o->sides[3] - o->sides[1];
-    const double longer = fmax(width, height);
     left = o->sides[0];
     upper = o->sides[1];
-    if (longer < least_side || longer > largest_side) scale = scaled_side / longer;
-    o->drawn.domain = (cvtm_domain){whole_side(scale * width), whole_side(scale * height), 0};
+    o->drawn.domain = run_drawing_domain(o->sides, &scale);
   }
   *drawn = o->mesh;
   drawn->points = malloc((2 * (size_t)o->mesh.vertex_count + 1) * sizeof *drawn->points);

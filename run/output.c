@@ -7,6 +7,7 @@
 #include "draw/formats.h"
 #include "meshes/mesh_file.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -295,6 +296,16 @@ static const run_scene *scene_for(const run_scene *scene, run_output_kind kind) 
                          scene->options->unit != CVTM_RUN_UNIT_WIDTH &&
                          !run_has_page(scene->options);
   return scene->drawn != NULL && !has_places ? scene->drawn : scene;
+}
+
+static int whole_side(double side) { return (int)fmax(ceil(side - 1e-9 * side), 1); }
+
+cvtm_domain run_drawing_domain(const double sides[4], double *scale) {
+  const double largest = 16384, scaled = 1024;
+  const double width = sides[2] - sides[0], height = sides[3] - sides[1];
+  const double longer = fmax(width, height);
+  *scale = longer > 0 && (longer < RUN_DRAWING_LEAST || longer > largest) ? scaled / longer : 1;
+  return (cvtm_domain){whole_side(*scale * width), whole_side(*scale * height), 0};
 }
 
 double *run_scene_place(const run_scene *scene) {

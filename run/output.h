@@ -76,6 +76,12 @@ typedef struct run_scene {
                                     domain; NULL: the scene has these */
 } run_scene;
 
+enum { RUN_DRAWING_LEAST = 16 }; /* pixels: the longer side of a drawing that is not scaled */
+
+/* The domain of a drawing of a rectangle (left, upper, right, lower). *scale: 1, except for a tiny
+ * or huge rectangle. */
+cvtm_domain run_drawing_domain(const double sides[4], double *scale);
+
 /* The vertices of the mesh as in mesh files, y up: malloc'd; NULL if memory runs out. */
 double *run_scene_place(const run_scene *scene);
 

@@ -356,9 +356,7 @@ cvtm_status run_frame_find(const cvtm_run_options *options, cvtm_domain domain, 
                            cvtm_error *error) {
   const double mm = run_unit_mm(options->unit);
   cvtm_page page;
-  *frame = (run_frame){.scale = 1,
-                       .height = domain.height,
-                       .is_up = options->purpose == CVTM_RUN_OUTLINE && domain.height == 0};
+  *frame = (run_frame){.scale = 1, .height = domain.height, .is_up = domain.height == 0};
   if (options->world.scale > 0) {
     frame->is_up = 1;
     frame->scale = options->world.scale;

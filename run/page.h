@@ -65,7 +65,7 @@ cvtm_status run_page_scale(const cvtm_run_options *options, cvtm_domain domain, 
  * points have (left + scale x, bottom + scale (H - y)), where H is the height of the domain. */
 typedef struct run_frame {
   double scale, left, top, height;
-  int is_up;     /* nonzero, with --pixel-size: y is up in points, too */
+  int is_up;     /* nonzero, with --pixel-size and for a height of 0: y is up in points, too */
   double bottom; /* bottom of the domain where y is up */
 } run_frame;
 cvtm_status run_frame_find(const cvtm_run_options *options, cvtm_domain domain, run_frame *frame,

@@ -442,15 +442,10 @@ static cvtm_status read_polygons(cvtm_source *s, cvtm_ring_collector *c) {
 
 /* ---- Points of a .node file ---- */
 
-/* Reads the points, and turns them from y up, as in mesh files, to y down. */
 static cvtm_status read_points(cvtm_source *source, cvtm_point_list *list) {
   cvtm_triangle_vertices found;
   CVTM_TRY(cvtm_triangle_read_vertices(source, &found));
-  double top = -INFINITY;
-  for (int64_t k = 0; k < found.count; ++k) top = fmax(top, found.points[2 * k + 1]);
-  for (int64_t k = 0; k < found.count; ++k) found.points[2 * k + 1] = top - found.points[2 * k + 1];
-  list->points = found.points;
-  list->count = found.count;
+  *list = (cvtm_point_list){.y_up = 1, .count = found.count, .points = found.points};
   return CVTM_OK;
 }
 

@@ -210,10 +210,15 @@ cvtm_status cvtm_builder_cells(cvtm_builder *builder, int64_t cells, const doubl
 /* The points of a file, and their classes if wanted and given in the file; malloc'd. */
 typedef struct cvtm_point_list {
   int wants_classes;
+  int y_up; /* nonzero: y is up in the file and in `points` */
   int64_t count;
   double *points;
   int32_t *classes; /* or NULL */
 } cvtm_point_list;
+
+/* cvtm_points_open, which leaves y as in the file. *y_up: nonzero for a format with y up. */
+cvtm_status cvtm_points_open_as_is(const cvtm_input *source, double **points, int64_t *count,
+                                   int *y_up, cvtm_error *error);
 
 /* ---- XML documents, parsed by expat ---- */
 

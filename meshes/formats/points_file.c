@@ -302,10 +302,24 @@ const cvtm_format cvtm_format_npy = {.extension = "npy",
 const cvtm_format cvtm_format_xyz = {
     .extension = "xyz", .help = "lines x y 0", .write_points = write_xyz, .read_points = read_xyz};
 
+/* Turns points from y up to y down: from the largest y. */
+static void turn_down(double *points, int64_t count) {
+  double top = -(double)INFINITY;
+  for (int64_t k = 0; k < count; ++k) top = fmax(top, points[2 * k + 1]);
+  for (int64_t k = 0; k < count; ++k) points[2 * k + 1] = top - points[2 * k + 1];
+}
+
+/* What is read: all points, and what the caller wants to know of them or NULL. */
+typedef struct reading {
+  double **points;
+  int64_t *count;
+  int32_t **classes;
+  int *y_up; /* NULL: y is turned down */
+} reading;
+
 /* Passes the points and classes of a reader to the caller, or frees them on failure. */
 static cvtm_status hand_over(cvtm_status status, cvtm_point_list *list, const char *name,
-                             double **points, int32_t **classes, int64_t *count,
-                             cvtm_error *error) {
+                             const reading *to, cvtm_error *error) {
   if (status == CVTM_OK && list->count == 0)
     status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no points", name);
   if (status != CVTM_OK) {
@@ -313,63 +327,81 @@ static cvtm_status hand_over(cvtm_status status, cvtm_point_list *list, const ch
     free(list->classes);
     return status;
   }
-  *points = list->points;
-  if (classes != NULL) *classes = list->classes;
-  *count = list->count;
+  if (list->y_up && to->y_up == NULL) turn_down(list->points, list->count);
+  if (to->y_up != NULL) *to->y_up = list->y_up;
+  *to->points = list->points;
+  if (to->classes != NULL) *to->classes = list->classes;
+  *to->count = list->count;
   return CVTM_OK;
+}
+
+static cvtm_status read_memory(const char *extension, const unsigned char *bytes, size_t size,
+                               const char *name, const reading *to, cvtm_error *error) {
+  const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, CVTM_READS_POINTS);
+  cvtm_source source = cvtm_source_open(name, bytes, size, error);
+  cvtm_point_list list = {.wants_classes = to->classes != NULL};
+  *to->points = NULL;
+  if (to->classes != NULL) *to->classes = NULL;
+  *to->count = 0;
+  if (f == NULL) return cvtm_format_unknown(name, "point", CVTM_READS_POINTS, error);
+  return hand_over(f->read_points(&source, &list), &list, name, to, error);
 }
 
 cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                    const char *name, double **points, int32_t **classes,
                                    int64_t *count, cvtm_error *error) {
-  const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, CVTM_READS_POINTS);
-  cvtm_source source = cvtm_source_open(name, bytes, size, error);
-  cvtm_point_list list = {.wants_classes = classes != NULL};
-  *points = NULL;
-  if (classes != NULL) *classes = NULL;
-  *count = 0;
-  if (f == NULL) return cvtm_format_unknown(name, "point", CVTM_READS_POINTS, error);
-  return hand_over(f->read_points(&source, &list), &list, name, points, classes, count, error);
+  const reading to = {points, count, classes, NULL};
+  return read_memory(extension, bytes, size, name, &to, error);
 }
 
-/* classes: NULL if they are not wanted. */
-static cvtm_status read_file(const char *path, double **points, int32_t **classes, int64_t *count,
-                             cvtm_error *error) {
+static cvtm_status read_file(const char *path, const reading *to, cvtm_error *error) {
   char buffer[16];
   const char *extension = extension_of(path, buffer);
-  const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, CVTM_READS_POINTS);
-  *points = NULL;
-  *count = 0;
-  if (f == NULL) return cvtm_format_unknown(path, "point", CVTM_READS_POINTS, error);
+  *to->points = NULL;
+  *to->count = 0;
+  if (cvtm_format_find(cvtm_formats, extension, CVTM_READS_POINTS) == NULL)
+    return cvtm_format_unknown(path, "point", CVTM_READS_POINTS, error);
   unsigned char *bytes;
   size_t size;
   CVTM_TRY(cvtm_file_read(path, CVTM_FILE_MOST, &bytes, &size, error));
   const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-  cvtm_status status =
-      cvtm_points_read_bytes(extension, bytes, size, name, points, classes, count, error);
+  const cvtm_status status = read_memory(extension, bytes, size, name, to, error);
   free(bytes);
   return status;
 }
 
+static cvtm_status open_input(const cvtm_input *source, const reading *to, cvtm_error *error) {
+  if (source->array == NULL) return read_file(source->name, to, error);
+  cvtm_npy array;
+  *to->points = NULL;
+  *to->count = 0;
+  CVTM_TRY(cvtm_npy_open(source, &array, error));
+  const cvtm_source named = {.name = source->name, .error = error};
+  cvtm_point_list list = {0};
+  const cvtm_status status = convert_array(&array, &named, &list);
+  return hand_over(status, &list, source->name, to, error);
+}
+
 cvtm_status cvtm_points_read(const char *path, double **points, int64_t *count, cvtm_error *error) {
-  return read_file(path, points, NULL, count, error);
+  const reading to = {points, count, NULL, NULL};
+  return read_file(path, &to, error);
 }
 
 cvtm_status cvtm_points_open(const cvtm_input *source, double **points, int64_t *count,
                              cvtm_error *error) {
-  if (source->array == NULL) return cvtm_points_read(source->name, points, count, error);
-  cvtm_npy array;
-  *points = NULL;
-  *count = 0;
-  CVTM_TRY(cvtm_npy_open(source, &array, error));
-  const cvtm_source named = {.name = source->name, .error = error};
-  cvtm_point_list list = {0};
-  cvtm_status status = convert_array(&array, &named, &list);
-  return hand_over(status, &list, source->name, points, NULL, count, error);
+  const reading to = {points, count, NULL, NULL};
+  return open_input(source, &to, error);
+}
+
+cvtm_status cvtm_points_open_as_is(const cvtm_input *source, double **points, int64_t *count,
+                                   int *y_up, cvtm_error *error) {
+  const reading to = {points, count, NULL, y_up};
+  return open_input(source, &to, error);
 }
 
 cvtm_status cvtm_points_read_classes(const char *path, double **points, int32_t **classes,
                                      int64_t *count, cvtm_error *error) {
+  const reading to = {points, count, classes, NULL};
   *classes = NULL;
-  return read_file(path, points, classes, count, error);
+  return read_file(path, &to, error);
 }

@@ -3,6 +3,7 @@ energies by clipping and by plain sums."""
 
 import math
 
+import meshio
 import numpy as np
 import pytest
 
@@ -72,32 +73,50 @@ def test_lattice_with_cocircular_points(cvtmesh):
 
 @pytest.mark.parametrize("shift", [(500000, 5000000), (-1000, -7), (0, -48), (-64, 300000), (3e8, -9e8)])
 def test_points_far_away_or_below_zero(cvtmesh, shift):
-    """Their mesh is that of the points near the origin, moved; drawings show the same."""
+    """They are places with y up. Drawings show the same as for the pixels of a picture, mirrored."""
     near = np.random.default_rng(21).integers(0, 384, (80, 2)) / 8
     near[:2] = (0, 0), (64, 48)
     far = near + shift
-    for name, points in (("near", near), ("far", far)):
+    for name, points in (("near", near * (1, -1) + (0, 48)), ("far", far)):
         text = "x,y,class\n" + "".join(f"{x!r},{y!r},{k % 3}\n" for k, (x, y) in enumerate(points.tolist()))
         cvtmesh.file(name + ".csv", text)
         done = cvtmesh.call("mesh", name + ".csv", "-o", name + ".obj", "-o", name + ".svg", "-o",
                             name + ".png", "-o", name + ".npy", "--report", name + ".json")
         assert b"note" not in done.stderr
-        assert b"domain 64 x 48 pixels" in done.stderr
-        assert (f"from ({shift[0]:.10g}, {shift[1]:.10g})".encode() in done.stderr) == (name == "far")
+        assert (b"domain 64 x 48 pixels" in done.stderr) == (name == "near")
+        assert (f"places from ({shift[0]:.10g}, {shift[1]:.10g})".encode() in done.stderr) == (name == "far")
         cvtmesh.call("mesh", name + ".csv", "--unit", "width", "-o", name + "-width.obj")
     assert (cvtmesh.array("far.npy") == far).all()
     for suffix in (".svg", ".png", "-width.obj"):
         assert cvtmesh.read("far" + suffix) == cvtmesh.read("near" + suffix)
     (there, triangles), (here, same) = (read_obj(cvtmesh.path(name + ".obj")) for name in ("far", "near"))
     assert triangles == same
-    # y is up from the domain's lower side.
-    assert (np.array(there) == far * (1, -1) + (0, 48 + shift[1])).all()
-    assert (np.array(here) == near * (1, -1) + (0, 48)).all()
+    assert (np.array(there) == far).all()
+    assert (np.array(here) == near).all()
     reports = [cvtmesh.json(name + ".json") for name in ("far", "near")]
     assert reports[0]["quality"] == reports[1]["quality"]
     stats = [cvtmesh.call("stats", name + ".csv").stdout.split(b"\n", 1)[1]
              for name in ("far", "near")]
     assert stats[0] == stats[1] and b"lies in the domain" in stats[0]
+
+
+@pytest.mark.parametrize("shift, scale", [((500000.1, 5000000.3), 1.7), ((0, 0), 1e-6), ((8.12, 47.1), 1e-7),
+                                          ((-0.3, 0.1), 12)])
+def test_places_keep_their_doubles(cvtmesh, shift, scale):
+    """In every format, also those of NODE files, which have y up; their drawings are as large as others."""
+    points = np.random.default_rng(3).random((60, 2)) * scale + shift
+    cvtmesh.file("p.csv", "x,y\n" + "".join(f"{x!r},{y!r}\n" for x, y in points.tolist()))
+    cvtmesh.file("p.node", "60 2 0 0\n" + "".join(f"{k} {x!r} {y!r}\n" for k, (x, y) in enumerate(points.tolist())))
+    for name in ("p.csv", "p.node"):
+        cvtmesh.call("mesh", name, "-o", "m.obj", "-o", "m.npy", "-o", "m.vtu", "-o", "m.svg")
+        vertices, triangles = read_obj(cvtmesh.path("m.obj"))
+        assert (np.array(vertices) == points).all()
+        assert (cvtmesh.array("m.npy") == points).all()
+        assert (meshio.read(cvtmesh.path("m.vtu")).points[:, :2] == points).all()
+        a, b, c = (points[np.array(triangles)[:, k]] for k in range(3))
+        assert (np.cross(b - a, c - a) > 0).all()
+        assert b'="1024"' in cvtmesh.read("m.svg")
+    cvtmesh.call("stats", "p.csv")
 
 
 def test_points_too_far_away(cvtmesh):
