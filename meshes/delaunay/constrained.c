@@ -355,6 +355,20 @@ cvtm_status cvtm_constrain(cvtm_half_edges *m, cvtm_boundary *segments, cvtm_con
   return status;
 }
 
+void cvtm_place_crossing(const double *points, const int32_t *ends, const int32_t crossed[2],
+                         const cvtm_grid_frame *frame, cvtm_grid_point at, double place[2]) {
+  const int32_t *one = ends + 2 * (int64_t)crossed[0], *other = ends + 2 * (int64_t)crossed[1];
+  const double *a = points + 2 * (int64_t)one[0], *b = points + 2 * (int64_t)one[1],
+               *c = points + 2 * (int64_t)other[0], *d = points + 2 * (int64_t)other[1];
+  const double ux = b[0] - a[0], uy = b[1] - a[1], vx = d[0] - c[0], vy = d[1] - c[1];
+  const double s = ((c[0] - a[0]) * vy - (c[1] - a[1]) * vx) / (ux * vy - uy * vx);
+  const double x = a[0] + s * ux, y = a[1] + s * uy;
+  cvtm_grid_place(frame, at, place);
+  if (!(fabs(x - place[0]) <= frame->step && fabs(y - place[1]) <= frame->step)) return;
+  place[0] = x;
+  place[1] = y;
+}
+
 cvtm_status cvtm_constrained_half_edges(const double *points, int64_t count,
                                         const cvtm_boundary *boundary, cvtm_half_edges *m,
                                         cvtm_grid_frame *frame, cvtm_error *error) {

@@ -19,6 +19,11 @@ typedef struct cvtm_constraints {
 cvtm_status cvtm_constrain(cvtm_half_edges *m, cvtm_boundary *segments, cvtm_constraints *c,
                            cvtm_error *error);
 
+/* Computes where the lines of two segments cross; `at` instead, the new vertex on the grid, if that
+ * is farther than a step away. ends: 2 per segment. */
+void cvtm_place_crossing(const double *points, const int32_t *ends, const int32_t crossed[2],
+                         const cvtm_grid_frame *frame, cvtm_grid_point at, double place[2]);
+
 /* Makes the triangulation of cvtm_constrained_delaunay as half-edges. Vertex v is point v; vertices
  * without a triangle are not dropped. The segment of a half-edge is the edge of the boundary that
  * it is a part of. */

@@ -4,6 +4,7 @@
 #include "base/host.h"
 #include "meshes/constrained.h"
 #include "meshes/contour.h"
+#include "meshes/delaunay/constraints.h"
 #include "meshes/delaunay/grid.h"
 #include "meshes/domain/pslg.h"
 #include "meshes/domain/shape_crossings.h"
@@ -810,7 +811,7 @@ static cvtm_status number_parts(const graph *g, plane_parts *p, cvtm_pslg *made,
                    holes > 0 ? "everything they enclose is a hole" : "they form no closed ring");
 }
 
-/* If a segment has a marker, copies all segments as they are before division. */
+/* If a segment has a marker, copies all segments. */
 static cvtm_status take_marks(const graph *g, cvtm_marks *made, cvtm_error *error) {
   int64_t marked = 0;
   for (int64_t k = 0; k < g->segment_count; ++k) marked += g->marker[k] != 0 && g->marker[k] != 1;
@@ -827,14 +828,73 @@ static cvtm_status take_marks(const graph *g, cvtm_marks *made, cvtm_error *erro
   return CVTM_OK;
 }
 
-static cvtm_status divide_plane(const graph *g, cvtm_pslg *made, cvtm_error *error) {
-  double *points = g->vertices.points;
+/* Takes the parts of segments between crossings, which become vertices, in place of the segments.
+ */
+static cvtm_status take_divided(graph *g, const cvtm_half_edges *m, const cvtm_grid_frame *frame,
+                                const cvtm_constraints *c, cvtm_error *error) {
+  const int64_t given = g->vertices.count, halves = 3 * m->triangle_count;
+  const size_t count = (size_t)(given + c->crossed_count), room = (size_t)halves + 1;
+  double *points = realloc(g->vertices.points, 2 * count * sizeof *points);
+  int32_t *ends = malloc(2 * room * sizeof *ends), *kept = malloc(room * sizeof *kept);
+  if (points != NULL) g->vertices.points = points;
+  if (!points || !ends || !kept) {
+    free(ends);
+    free(kept);
+    return cvtm_no_memory(error, "the segments");
+  }
+  for (int64_t k = 0; k < c->crossed_count; ++k)
+    cvtm_place_crossing(points, g->ends, c->crossed + 2 * k, frame, m->grid[given + k],
+                        points + 2 * (given + k));
+  int64_t made = 0;
+  for (int64_t h = 0; h < halves; ++h) {
+    if (m->segment[h] < 0 || m->twin[h] > h) continue;
+    ends[2 * made] = m->corner[h];
+    ends[2 * made + 1] = cvtm_end_of(m, h);
+    kept[made++] = g->marker[m->segment[h]];
+  }
+  free(g->ends);
+  free(g->marker);
+  g->ends = ends;
+  g->marker = kept;
+  g->segment_count = made;
+  g->vertices.count = (int64_t)count;
+  return CVTM_OK;
+}
+
+/* Divides segments where they cross, as Triangle does. */
+static cvtm_status divide_segments(graph *g, cvtm_error *error) {
+  cvtm_half_edges m = {0};
+  cvtm_grid_frame frame;
+  cvtm_constraints c = {.marker = g->marker};
+  cvtm_boundary all = {.vertex_count = g->vertices.count,
+                       .points = g->vertices.points,
+                       .edge_count = g->segment_count,
+                       .edges = g->ends};
+  CVTM_TRY(cvtm_delaunay_half_edges(all.points, all.vertex_count, &m, &frame, error));
+  cvtm_status status = cvtm_constrain(&m, &all, &c, error);
+  if (status == CVTM_OK) status = take_divided(g, &m, &frame, &c, error);
+  free(c.crossed);
+  cvtm_half_edges_free(&m);
+  return status;
+}
+
+static cvtm_status divide_plane(graph *g, cvtm_pslg *made, cvtm_error *error) {
   plane_parts p;
-  cvtm_status status =
-      plane_parts_create(points, g->vertices.count, g->ends, g->segment_count, &p, error);
+  cvtm_error first = {CVTM_OK, ""};
+  cvtm_status status = plane_parts_create(g->vertices.points, g->vertices.count, g->ends,
+                                          g->segment_count, &p, &first);
+  if (status == CVTM_ERROR_INPUT) {
+    plane_parts_free(&p);
+    status = divide_segments(g, error);
+    if (status == CVTM_OK)
+      status = plane_parts_create(g->vertices.points, g->vertices.count, g->ends, g->segment_count,
+                                  &p, error);
+  } else if (status != CVTM_OK && error != NULL) {
+    *error = first;
+  }
   if (status == CVTM_OK) status = number_parts(g, &p, made, error);
   if (status == CVTM_OK)
-    status = plane_parts_boundary(points, &p, is_any, NULL, &made->boundary, error);
+    status = plane_parts_boundary(g->vertices.points, &p, is_any, NULL, &made->boundary, error);
   plane_parts_free(&p);
   return status;
 }
@@ -847,8 +907,8 @@ static cvtm_status read_poly(const unsigned char *bytes, size_t size, const char
   cvtm_status status = read_graph(&g);
   *is_rings =
       status == CVTM_OK && g.segment_count < 3; /* the reader of rings refuses such a file */
-  if (status == CVTM_OK && !*is_rings) status = take_marks(&g, &made.marks, error);
   if (status == CVTM_OK && !*is_rings) status = divide_plane(&g, &made, error);
+  if (status == CVTM_OK && !*is_rings) status = take_marks(&g, &made.marks, error);
   free_graph(&g);
   if (status != CVTM_OK) {
     cvtm_pslg_free(&made);

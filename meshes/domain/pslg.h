@@ -39,14 +39,14 @@ cvtm_status cvtm_contour_of_pslg(const cvtm_pslg *pslg, int width, int height,
 
 /* Reads a polygon file (meshes/polygon_file.h) whose segments bound several regions. *is_rings is
  * nonzero if the file has only closed rings of one region, which cvtm_polygons_read reads; then the
- * graph is empty except `skipped` and `curve`. CVTM_ERROR_INPUT if segments cross, nothing is
+ * graph is empty except `skipped` and `curve`. CVTM_ERROR_INPUT if shapes cross, nothing is
  * inside, or a point of a region is outside.
  *
  * .poly files, which are never rings: as in Triangle, a part of the plane is outside if it is
- * unbounded or has a point in the list of holes. A part with a point in the list of regions has the
- * region number given by the point's attribute, if that is a positive integer, else by its position
- * in the list; the other parts have the numbers that follow. Vertices inside that belong to no
- * segment are the last of the boundary, without edges.
+ * unbounded or has a point in the list of holes. Segments that cross are divided there. A part with
+ * a point in the list of regions has the region number given by the point's attribute, if that is a
+ * positive integer, else by its position in the list; the other parts have the numbers that follow.
+ * Vertices inside that belong to no segment are the last of the boundary, without edges.
  *
  * Other files: if two shapes (GeoJSON: features, or geometries outside features; SVG: elements;
  * CSV: rings) share part of an edge, or features have names, each shape is a region, by the

@@ -219,24 +219,6 @@ static cvtm_status constrain_planar(planar *p) {
   return status;
 }
 
-/* The point where the lines of two constraints cross; y down. */
-static void find_crossing(const planar *p, const int32_t pair[2], double place[2]) {
-  const double *a = p->points + 2 * (int64_t)p->ends[2 * (int64_t)pair[0]],
-               *b = p->points + 2 * (int64_t)p->ends[2 * (int64_t)pair[0] + 1],
-               *c = p->points + 2 * (int64_t)p->ends[2 * (int64_t)pair[1]],
-               *d = p->points + 2 * (int64_t)p->ends[2 * (int64_t)pair[1] + 1];
-  const double ux = b[0] - a[0], uy = b[1] - a[1], vx = d[0] - c[0], vy = d[1] - c[1];
-  const double s = ((c[0] - a[0]) * vy - (c[1] - a[1]) * vx) / (ux * vy - uy * vx);
-  place[0] = a[0] + s * ux;
-  place[1] = a[1] + s * uy;
-}
-
-/* Coordinates of a grid point; y down. */
-static void place_on_grid(const planar *p, int64_t v, double place[2]) {
-  place[0] = p->r.frame.x + p->r.m.grid[v].x * p->r.frame.step;
-  place[1] = p->r.frame.y - p->r.m.grid[v].y * p->r.frame.step;
-}
-
 /* Sets the attributes of a crossing, which are linear along the first of the two constraints. */
 static void value_crossing(planar *p, int64_t k) {
   const int64_t width = p->in->attribute_count, v = p->in->vertex_count + k;
@@ -268,14 +250,9 @@ static cvtm_status place_crossings(planar *p) {
   double *grown = realloc(p->points, 2 * (size_t)(n + p->crossings) * sizeof *grown);
   if (grown == NULL) return cvtm_no_memory(p->error, planar_work);
   p->points = grown;
-  for (int64_t k = 0; k < p->crossings; ++k) {
-    double exact[2], *place = grown + 2 * (n + k);
-    place_on_grid(p, n + k, place);
-    find_crossing(p, p->constraints.crossed + 2 * k, exact);
-    if (fabs(exact[0] - place[0]) <= p->r.frame.step &&
-        fabs(exact[1] - place[1]) <= p->r.frame.step)
-      memcpy(place, exact, sizeof exact);
-  }
+  for (int64_t k = 0; k < p->crossings; ++k)
+    cvtm_place_crossing(grown, p->ends, p->constraints.crossed + 2 * k, &p->r.frame,
+                        p->r.m.grid[n + k], grown + 2 * (n + k));
   return CVTM_OK;
 }
 
@@ -405,7 +382,7 @@ static void place_of_planar(const planar *p, int64_t v, double place[2]) {
   if (!is_added) {
     memcpy(place, p->points + 2 * v, 2 * sizeof *place);
   } else if (segment < 0) {
-    place_on_grid(p, v, place);
+    cvtm_grid_place(&p->r.frame, p->r.m.grid[v], place);
   } else {
     const double s = cvtm_segment_parameter(r, segment, r->m.grid[v]);
     const double *a = p->points + 2 * (int64_t)r->ends[2 * (int64_t)segment],

@@ -105,7 +105,6 @@ def test_a_segment_with_equal_ends_is_left_out(cvtmesh, segments):
 @pytest.mark.parametrize("text, names", [
     (poly(SQUARES, SEGMENTS[:6] + [(10, 11)], [(4, 3.5)]), ("x.poly", "everything they enclose is a hole")),
     (poly(SQUARES, SEGMENTS, regions=[(1, 1, 1), (30, 30, 2)]), ("x.poly", "(30, 30)", "outside")),
-    (poly(SQUARES, SEGMENTS + [(1, 4)]), ("x.poly", "crosses itself", "(20, 10)")),
     (poly(SQUARES, SEGMENTS[:5]), ("x.poly", "bound nothing")),
     (poly(SQUARES, SEGMENTS).replace("\n1 1 2\n", "\n1 1 99\n"), ("x.poly",)),
     (poly(SQUARES, SEGMENTS, regions=[(1, 1, "x")]), ("x.poly", "line", "not a number")),
@@ -114,6 +113,26 @@ def test_a_segment_with_equal_ends_is_left_out(cvtmesh, segments):
 def test_bad_files(cvtmesh, text, names):
     cvtmesh.file("x.poly", text)
     cvtmesh.refused("mesh", "x.poly", "--min-angle", 20, "-o", "x.msh", code=3, names=names)
+
+
+def test_segments_that_cross_are_divided(cvtmesh):
+    """As in Triangle. A long segment across everything: every crossing is a vertex on both segments."""
+    _, points, lines, region, areas = mesh(cvtmesh, poly(SQUARES, SEGMENTS + [(1, 4)]), "--min-angle", 20)
+    assert areas.sum() == pytest.approx(200)
+    assert length_on(points, lines, (0, 0), (20, 10)) == pytest.approx(math.hypot(20, 10))
+    assert sorted(np.bincount(region, areas)[1:]) == pytest.approx([2, 25, 25, 73, 75])
+    rng = np.random.default_rng(7)
+    corners = [(0.1, 0), (9, 0.3), (9.7, 8), (0, 9)]
+    inner = (rng.random((24, 2)) * 7 + 1).tolist()
+    segments = ring(1, 4) + [(5 + k, 6 + k) for k in range(0, 24, 2)] + [(1, 3), (2, 4)]
+    cvtmesh.file("x.poly", poly(corners + inner, segments))
+    for options in ("--size", "max"), ("--size", 0.7):
+        cvtmesh.call("mesh", "x.poly", *options, "-o", "x.msh")
+        points, lines, _, areas = read_msh(cvtmesh)
+        places = corners + inner
+        for a, b in segments:
+            assert length_on(points, lines, places[a - 1], places[b - 1]) == pytest.approx(
+                math.dist(places[a - 1], places[b - 1]))
 
 
 # ---- Shapes ----
