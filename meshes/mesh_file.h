@@ -24,6 +24,13 @@ int cvtm_compression_known(cvtm_compression kind);
 /* 1 if this build writes XDMF with HDF5. Every build writes XDMF with options->ascii. */
 int cvtm_hdf5_known(void);
 
+/* What files of Triangle have instead of numbers of regions and tags of groups. */
+typedef struct cvtm_triangle_labels {
+  const double *attribute; /* per triangle; NULL: the number of the region */
+  const int32_t *group;    /* markers per line group of the regions; NULL: tags are markers */
+  const int32_t *vertex;   /* markers per vertex; 0: that of its group; set if `group` is */
+} cvtm_triangle_labels;
+
 typedef struct cvtm_mesh_file_options {
   cvtm_domain domain; /* y in the file is the domain's height - y */
   int unit;           /* nonzero: coordinates are divided by the width of the domain */
@@ -42,7 +49,8 @@ typedef struct cvtm_mesh_file_options {
   double left,
       bottom; /* position of the domain's lower left corner in the file, in units of the file */
   cvtm_inp_elements inp_elements;
-  CVTM_RESERVED(7);
+  const cvtm_triangle_labels *labels; /* or NULL */
+  CVTM_RESERVED(6);
 } cvtm_mesh_file_options; /* all 0 by default */
 
 /* Returns 1 if the extension of `path` names a mesh format that can be written: obj off ply stl vtk

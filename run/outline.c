@@ -356,9 +356,11 @@ cvtm_status run_outline_mesh(cvtm_outline *o, cvtm_error *error) {
   if (options->time_limit > 0) o->limit.deadline = start + options->time_limit;
   cvtm_status status = triangulate_outline(o, error);
   o->seconds = cvtm_clock() - start;
-  if (status == CVTM_OK) status = run_outline_group(o, &o->mesh, o->snapped, &o->regions, error);
+  if (status == CVTM_OK)
+    status = run_outline_group(o, &o->mesh, o->snapped, &o->regions, &o->group_marker, error);
   if (status == CVTM_OK) status = pair_sides(o, error);
   if (status == CVTM_OK) place_exactly(o);
+  if (status == CVTM_OK) status = run_outline_label(o, error);
   if (status == CVTM_OK) status = cvtm_quality_compute(&o->mesh, NULL, &o->quality, error);
   return run_name_file(options->input.name, status, error);
 }
@@ -415,6 +417,7 @@ static cvtm_status make_scene(cvtm_outline *o, const cvtm_run_options *options, 
                        .cells = &o->drawn.cells,
                        .regions = &o->regions,
                        .second = second ? &o->second : NULL,
+                       .labels = &o->labels,
                        .plot = &o->plot};
   *scene = *drawn;
   scene->domain = run_outline_place_domain(o);
@@ -572,6 +575,9 @@ void cvtm_outline_destroy(cvtm_outline *o) {
   cvtm_mesh_free(&o->mesh);
   cvtm_second_order_free(&o->second);
   cvtm_regions_free(&o->regions);
+  free(o->attribute);
+  free(o->group_marker);
+  free(o->vertex_marker);
   free(o->placed);
   free(o);
 }

@@ -144,6 +144,9 @@ struct cvtm_outline {
     cvtm_mesh mesh;
     cvtm_cells cells; /* of the domain; empty: not yet made */
   } drawn;
+  cvtm_triangle_labels labels; /* of a .poly file; the next arrays */
+  double *attribute;
+  int32_t *group_marker, *vertex_marker;
   double *placed; /* the vertices in the coordinates of files */
   cvtm_outline_result got;
 };
@@ -172,6 +175,12 @@ void run_sizes_report(const run_sizes *sizes, cJSON *report);
 cvtm_status run_outline_names_check(const cvtm_run_list *given, cvtm_error *error);
 
 /* cvtm_regions_group_marked with the sides of the rectangle instead of the image's; then gives the
- * names of --boundary-name. */
+ * names of --boundary-name. markers: NULL, or receives a malloc'd marker per line group: that of
+ * the file, else 1 for the boundary and 0 for the inside. */
 cvtm_status run_outline_group(const cvtm_outline *outline, const cvtm_mesh *mesh,
-                              const double sides[4], cvtm_regions *regions, cvtm_error *error);
+                              const double sides[4], cvtm_regions *regions, int32_t **markers,
+                              cvtm_error *error);
+
+/* Gives the grouped mesh, whose vertices have the places of the file, the labels of a .poly file.
+ */
+cvtm_status run_outline_label(cvtm_outline *outline, cvtm_error *error);

@@ -296,7 +296,8 @@ static cvtm_status find_parts(const cvtm_outline *o, parts *p, cvtm_error *error
   const cvtm_status status =
       cvtm_constrained_delaunay(o->boundary.points, o->boundary.vertex_count, &o->boundary,
                                 &p->mesh, &p->regions, &p->source, error);
-  return status == CVTM_OK ? run_outline_group(o, &p->mesh, o->sides, &p->regions, error) : status;
+  return status == CVTM_OK ? run_outline_group(o, &p->mesh, o->sides, &p->regions, NULL, error)
+                           : status;
 }
 
 static cvtm_status resolve_names(run_sizes *sizes, const cvtm_outline *o, cvtm_error *error) {

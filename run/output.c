@@ -249,6 +249,7 @@ static cvtm_status choose_mesh_file(const run_scene *scene, const char *extensio
                                   .compression = options->compression,
                                   .regions = scene->regions,
                                   .second = scene->second,
+                                  .labels = scene->labels,
                                   .format = extension,
                                   .scale = frame.scale,
                                   .left = frame.left,

@@ -69,9 +69,10 @@ typedef struct run_scene {
   const double *radius; /* of the dots of an SVG */
   const int64_t *id;    /* of the sites of a film, for point formats */
   const cvtm_second_order *second;
-  const struct run_colours *colours; /* of a drawing in several colours */
-  int is_simulated;                  /* the order of the strokes does not matter */
-  run_plot *plot;                    /* set by the first drawing on a page; may be NULL */
+  const cvtm_triangle_labels *labels; /* or NULL */
+  const struct run_colours *colours;  /* of a drawing in several colours */
+  int is_simulated;                   /* the order of the strokes does not matter */
+  run_plot *plot;                     /* set by the first drawing on a page; may be NULL */
   const struct run_scene *drawn; /* this scene in coordinates of the domain, for files that show the
                                     domain; NULL: the scene has these */
 } run_scene;

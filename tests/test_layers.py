@@ -70,7 +70,6 @@ REASONS = {
     "meshes/refine/refine.c": "setting up, measuring and the result of a refinement",
     "meshes/refine/refine_improve.c": "every move of a vertex asks for the same room",
     "meshes/refine/refine_insert.c": "new vertices inside and on segments, which ask for each other",
-    "meshes/refine/triangulate.c": "constraints, parts of the plane and the result share one state",
     "viewer/solver.c": "the thread that solves, and what steers it",
 }
 

@@ -688,6 +688,9 @@ void cvtm_pslg_free(cvtm_pslg *pslg) {
   free(pslg->curve);
   free(pslg->marks.mark);
   free(pslg->areas);
+  free(pslg->attributes);
+  free(pslg->marked);
+  free(pslg->vertex_marker);
   for (int64_t k = 0; k < pslg->name_count; ++k) free(pslg->text[k]);
   free(pslg->text);
   free(pslg->names);
@@ -711,7 +714,7 @@ typedef struct graph {
 } graph;
 
 static void free_graph(graph *g) {
-  free(g->vertices.points);
+  cvtm_triangle_vertices_free(&g->vertices);
   free(g->ends);
   free(g->marker);
   free(g->holes);
@@ -776,32 +779,58 @@ static int32_t part_at(const plane_parts *p, const marker *at) {
   return -1;
 }
 
+enum { MOST_REGION = 1 << 30 };
+
+/* Numbers the regions that points mark: number[k] is that of point k. taken: scratch memory, zeros.
+ * Returns the largest number. */
+static int32_t number_marked(const graph *g, uint8_t *taken, int32_t *number) {
+  int32_t last = (int32_t)g->region_count;
+  for (int64_t k = 0; k < g->region_count; ++k) {
+    const double a = g->regions[k].attribute;
+    number[k] = a >= 1 && a <= MOST_REGION && a == floor(a) ? (int32_t)a : 0;
+    if (number[k] > 0 && number[k] <= g->region_count) taken[number[k]] = 1;
+    last = number[k] > last ? number[k] : last;
+  }
+  for (int64_t k = 0; k < g->region_count; ++k)
+    if (number[k] == 0) number[k] = taken[k + 1] ? ++last : (int32_t)(k + 1);
+  return last;
+}
+
+static cvtm_status mark_parts(const graph *g, const int32_t *number, plane_parts *p,
+                              cvtm_pslg *made, cvtm_error *error) {
+  for (int64_t k = 0; k < g->region_count; ++k) {
+    const marker *at = &g->regions[k];
+    const int32_t part = part_at(p, at);
+    if (part < 0 || p->region[part] == 0)
+      return cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "%s: the point (%g, %g) that marks a region lies outside the domain",
+                       g->source->name, at->x, at->y);
+    p->region[part] = number[k];
+    made->attributes[made->attribute_count++] =
+        (cvtm_region_attribute){number[k], isnan(at->attribute) ? 0 : at->attribute};
+    if (at->area > 0) made->areas[made->area_count++] = (cvtm_region_area){number[k], at->area};
+  }
+  return CVTM_OK;
+}
+
 static cvtm_status number_parts(const graph *g, plane_parts *p, cvtm_pslg *made,
                                 cvtm_error *error) {
-  const int32_t most = 1 << 30;
-  int32_t last = 0, inside = 0, holes = 0;
-  made->areas = malloc(((size_t)g->region_count + 1) * sizeof *made->areas);
-  if (made->areas == NULL) return cvtm_no_memory(error, "the segments");
+  const size_t regions = (size_t)g->region_count + 1;
+  int32_t inside = 0, holes = 0;
+  int32_t *number = cvtm_scratch_take(&p->memory, regions, sizeof *number);
+  uint8_t *taken = cvtm_scratch_zeros(&p->memory, regions, 1);
+  made->areas = malloc(regions * sizeof *made->areas);
+  made->attributes = malloc(regions * sizeof *made->attributes);
+  if (p->memory.failed || made->areas == NULL || made->attributes == NULL)
+    return cvtm_no_memory(error, "the segments");
   for (int64_t k = 0; k < g->hole_count; ++k) {
     const int32_t part = part_at(p, &g->holes[k]);
     if (part < 0) continue;
     holes += p->region[part] < 0;
     p->region[part] = 0;
   }
-  for (int64_t k = 0; k < g->region_count; ++k) {
-    const marker *at = &g->regions[k];
-    const int32_t part = part_at(p, at);
-    const int named =
-        at->attribute >= 1 && at->attribute <= most && at->attribute == floor(at->attribute);
-    if (part < 0 || p->region[part] == 0)
-      return cvtm_fail(error, CVTM_ERROR_INPUT,
-                       "%s: the point (%g, %g) that marks a region lies outside the domain",
-                       g->source->name, at->x, at->y);
-    const int32_t region = named ? (int32_t)at->attribute : (int32_t)(k + 1);
-    p->region[part] = region;
-    last = region > last ? region : last;
-    if (at->area > 0) made->areas[made->area_count++] = (cvtm_region_area){region, at->area};
-  }
+  int32_t last = number_marked(g, taken, number);
+  CVTM_TRY(mark_parts(g, number, p, made, error));
   for (int32_t k = 0; k < p->part_count; ++k) {
     if (p->region[k] < 0) p->region[k] = ++last;
     inside += p->region[k] > 0;
@@ -809,6 +838,27 @@ static cvtm_status number_parts(const graph *g, plane_parts *p, cvtm_pslg *made,
   if (inside > 0) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the segments bound nothing: %s", g->source->name,
                    holes > 0 ? "everything they enclose is a hole" : "they form no closed ring");
+}
+
+/* If a segment or a vertex has a marker, takes the vertices that have one. given: the number of
+ * vertices in the file. */
+static cvtm_status take_vertex_markers(const graph *g, int64_t given, cvtm_pslg *made,
+                                       cvtm_error *error) {
+  const int32_t *mark = g->vertices.marker;
+  int64_t others = made->marks.count;
+  for (int64_t v = 0; v < given; ++v) others += mark[v] != 0 && mark[v] != 1;
+  if (others == 0) return CVTM_OK;
+  made->marked = malloc(2 * ((size_t)given + 1) * sizeof *made->marked);
+  made->vertex_marker = malloc(((size_t)given + 1) * sizeof *made->vertex_marker);
+  if (made->marked == NULL || made->vertex_marker == NULL)
+    return cvtm_no_memory(error, "the markers");
+  for (int64_t v = 0; v < given; ++v) {
+    if (mark[v] == 0) continue;
+    memcpy(made->marked + 2 * made->marked_count, g->vertices.points + 2 * v,
+           2 * sizeof *made->marked);
+    made->vertex_marker[made->marked_count++] = mark[v];
+  }
+  return CVTM_OK;
 }
 
 /* If a segment has a marker, copies all segments. */
@@ -905,10 +955,12 @@ static cvtm_status read_poly(const unsigned char *bytes, size_t size, const char
   graph g = {.source = &source};
   cvtm_pslg made = {0};
   cvtm_status status = read_graph(&g);
+  const int64_t given = g.vertices.count;
   *is_rings =
       status == CVTM_OK && g.segment_count < 3; /* the reader of rings refuses such a file */
   if (status == CVTM_OK && !*is_rings) status = divide_plane(&g, &made, error);
   if (status == CVTM_OK && !*is_rings) status = take_marks(&g, &made.marks, error);
+  if (status == CVTM_OK && !*is_rings) status = take_vertex_markers(&g, given, &made, error);
   free_graph(&g);
   if (status != CVTM_OK) {
     cvtm_pslg_free(&made);
@@ -947,6 +999,8 @@ void cvtm_pslg_turn(cvtm_pslg *pslg, int y_up, int height) {
     m->from[1] = height - m->from[1];
     m->to[1] = height - m->to[1];
   }
+  for (int64_t k = 0; k < pslg->marked_count && y_up; ++k)
+    pslg->marked[2 * k + 1] = height - pslg->marked[2 * k + 1];
   if (y_up) return;
   int32_t *const left = b->left;
   b->left = b->right;

@@ -12,6 +12,12 @@ typedef struct cvtm_region_area {
   double area; /* > 0 */
 } cvtm_region_area;
 
+/* An attribute that a file gives to a region. */
+typedef struct cvtm_region_attribute {
+  int32_t region;
+  double value;
+} cvtm_region_attribute;
+
 typedef struct cvtm_pslg {
   cvtm_boundary boundary; /* segments, divided where vertices lie on them, with y up; fields that
                              only cvtm_boundary_sample sets are empty */
@@ -24,7 +30,13 @@ typedef struct cvtm_pslg {
   double *curve;    /* 2 * curve_count, as in the file: corners between chords of curves */
   cvtm_marks marks; /* all segments of a .poly file with other markers than 0 and 1; lines and
                        points with names; else empty */
-  int64_t skipped;  /* number of segments dropped because their ends are equal */
+  int64_t attribute_count;
+  cvtm_region_attribute *attributes; /* of the points of a .poly file that mark regions */
+  double *marked; /* 2 * marked_count: vertices of a .poly file with other markers than 0; NULL: no
+                     vertex and no segment has another marker than 0 and 1 */
+  int32_t *vertex_marker; /* marked_count */
+  int64_t marked_count;
+  int64_t skipped; /* number of segments dropped because their ends are equal */
 } cvtm_pslg;
 
 void cvtm_pslg_free(cvtm_pslg *pslg);
@@ -42,11 +54,12 @@ cvtm_status cvtm_contour_of_pslg(const cvtm_pslg *pslg, int width, int height,
  * graph is empty except `skipped` and `curve`. CVTM_ERROR_INPUT if shapes cross, nothing is
  * inside, or a point of a region is outside.
  *
- * .poly files, which are never rings: as in Triangle, a part of the plane is outside if it is
- * unbounded or has a point in the list of holes. Segments that cross are divided there. A part with
+ * .poly files, which are never rings: as in Triangle, segments that cross are divided there, and a
+ * part of the plane is outside if it is unbounded or has a point in the list of holes. A part with
  * a point in the list of regions has the region number given by the point's attribute, if that is a
- * positive integer, else by its position in the list; the other parts have the numbers that follow.
- * Vertices inside that belong to no segment are the last of the boundary, without edges.
+ * positive integer, else by its position in the list or, if that number is taken, one that follows.
+ * The other parts have the numbers after these. Vertices inside that belong to no segment are the
+ * last of the boundary, without edges.
  *
  * Other files: if two shapes (GeoJSON: features, or geometries outside features; SVG: elements;
  * CSV: rings) share part of an edge, or features have names, each shape is a region, by the

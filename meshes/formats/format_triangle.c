@@ -15,6 +15,22 @@ static const char node_ending[] = ".node";
 
 /* ---- writing ---- */
 
+/* The marker of an edge's group. */
+static int32_t group_marker(const cvtm_file_mesh *m, int32_t tag) {
+  return tag > 0 && m->labels != NULL && m->labels->group != NULL ? m->labels->group[tag - 1] : tag;
+}
+
+static int32_t node_marker(const cvtm_file_mesh *m, int64_t i) {
+  const int32_t *given = m->labels != NULL && i < m->vertex_count ? m->labels->vertex : NULL;
+  return given != NULL && given[i] != 0 ? given[i] : group_marker(m, m->sets->marker[i]);
+}
+
+static char *put_attribute(char *to, const cvtm_file_mesh *m, int64_t t) {
+  return m->labels != NULL && m->labels->attribute != NULL
+             ? cvtm_text_number(to, m->labels->attribute[t])
+             : cvtm_text_integer(to, m->regions->region[t]);
+}
+
 static char *node_line(char *to, const void *context, int64_t i) {
   const cvtm_file_mesh *m = context;
   to = cvtm_text_word(cvtm_text_integer(to, i + 1), " ");
@@ -25,7 +41,7 @@ static char *node_line(char *to, const void *context, int64_t i) {
   }
   if (m->sets != NULL) {
     *to++ = ' ';
-    to = cvtm_text_integer(to, m->sets->marker[i]);
+    to = cvtm_text_integer(to, node_marker(m, i));
   }
   *to++ = '\n';
   return to;
@@ -51,7 +67,7 @@ static char *triangle_line(char *to, const void *context, int64_t t) {
   }
   if (m->regions != NULL) {
     *to++ = ' ';
-    to = cvtm_text_integer(to, m->regions->region[t]);
+    to = put_attribute(to, m, t);
   }
   *to++ = '\n';
   return to;
@@ -60,7 +76,8 @@ static char *triangle_line(char *to, const void *context, int64_t t) {
 static void write_ele(FILE *file, const cvtm_file_mesh *m) {
   fprintf(file, "%" PRId64 " %d %d\n", m->triangle_count, m->triangle_middle != NULL ? 6 : 3,
           m->regions != NULL);
-  cvtm_write_items(file, m->triangle_count, 8 * (CVTM_TEXT_INTEGER + 1), triangle_line, m);
+  cvtm_write_items(file, m->triangle_count, 8 * (CVTM_TEXT_INTEGER + 1) + CVTM_TEXT_NUMBER,
+                   triangle_line, m);
 }
 
 /* Finds a point outside the mesh next to edge e, which is not horizontal. The point lies on the
@@ -138,7 +155,8 @@ static void write_seeds(FILE *file, const cvtm_file_mesh *m) {
     }
     fprintf(file, "%" PRId64 " ", k + 1);
     put_place(file, place);
-    fprintf(file, " %" PRId32 " -1\n", m->regions->region[t]);
+    char text[CVTM_TEXT_NUMBER + CVTM_TEXT_INTEGER];
+    fprintf(file, " %.*s -1\n", (int)(put_attribute(text, m, t) - text), text);
   }
 }
 
@@ -155,12 +173,13 @@ static void write_poly(FILE *file, const cvtm_file_mesh *m) {
     if (marker[v] == 0) continue;
     fprintf(file, "%" PRId64 " ", count);
     put_place(file, m->points + 2 * v);
-    fprintf(file, " %" PRId32 "\n", marker[v]);
+    fprintf(file, " %" PRId32 "\n", node_marker(m, v));
   }
   fprintf(file, "%" PRId64 " 1\n", r->edge_count);
   for (int64_t e = 0; e < r->edge_count; ++e)
     fprintf(file, "%" PRId64 " %" PRId32 " %" PRId32 " %" PRId32 "\n", e + 1,
-            m->sets->number[r->edges[2 * e]], m->sets->number[r->edges[2 * e + 1]], r->group[e]);
+            m->sets->number[r->edges[2 * e]], m->sets->number[r->edges[2 * e + 1]],
+            group_marker(m, r->group[e]));
   write_holes(file, m);
   write_seeds(file, m);
 }
@@ -172,41 +191,52 @@ static cvtm_status read_count(cvtm_source *s, int64_t low, int64_t high, const c
   return cvtm_source_integer(s, CVTM_I64, low, high, what, count);
 }
 
+void cvtm_triangle_vertices_free(cvtm_triangle_vertices *vertices) {
+  free(vertices->points);
+  free(vertices->marker);
+  vertices->points = NULL;
+  vertices->marker = NULL;
+}
+
+/* Reads a vertex of a file with this number of attributes and with or without a marker. */
+static cvtm_status read_vertex(cvtm_source *s, int64_t i, int64_t attributes, int64_t markers,
+                               cvtm_triangle_vertices *vertices) {
+  double number = 0, value = 0;
+  CVTM_TRY(cvtm_source_value(s, CVTM_F64, &number));
+  if (i == 0) vertices->first = number;
+  if (number != vertices->first + (double)i || vertices->first < 0 || vertices->first > 1)
+    return cvtm_source_fail(s, "vertices are not numbered in order from 0 or 1");
+  for (int k = 0; k < 2; ++k) {
+    CVTM_TRY(cvtm_source_value(s, CVTM_F64, &vertices->points[2 * i + k]));
+    if (!isfinite(vertices->points[2 * i + k]))
+      return cvtm_source_fail(s, "a coordinate is not finite");
+  }
+  for (int64_t k = 0; k < attributes + markers; ++k)
+    CVTM_TRY(cvtm_source_value(s, CVTM_F64, &value));
+  vertices->marker[i] = markers && fabs(value) <= INT32_MAX ? (int32_t)value : 0;
+  return CVTM_OK;
+}
+
 cvtm_status cvtm_triangle_read_vertices(cvtm_source *s, cvtm_triangle_vertices *vertices) {
   int64_t count = 0, dimension, attributes = 0, markers = 0;
-  *vertices = (cvtm_triangle_vertices){NULL, 0, 0};
+  *vertices = (cvtm_triangle_vertices){NULL, NULL, 0, 0};
   s->comment = '#';
-  cvtm_status status = read_count(s, 0, INT32_MAX, "number of vertices", &count);
-  if (status == CVTM_OK) status = read_count(s, 2, 2, "dimension", &dimension);
-  if (status == CVTM_OK) status = read_count(s, 0, 1000, "number of attributes", &attributes);
-  if (status == CVTM_OK) status = read_count(s, 0, 1, "number of markers", &markers);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(read_count(s, 0, INT32_MAX, "number of vertices", &count));
+  CVTM_TRY(read_count(s, 2, 2, "dimension", &dimension));
+  CVTM_TRY(read_count(s, 0, 1000, "number of attributes", &attributes));
+  CVTM_TRY(read_count(s, 0, 1, "number of markers", &markers));
   if ((uint64_t)count > s->size)
     return cvtm_source_fail(s, "the header claims more vertices than the file can hold");
-  double *points = malloc(2 * (size_t)(count + 1) * sizeof *points);
-  if (points == NULL) return cvtm_source_no_memory(s);
-  for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
-    double number = 0, ignored;
-    status = cvtm_source_value(s, CVTM_F64, &number);
-    if (i == 0) vertices->first = number;
-    if (status == CVTM_OK &&
-        (number != vertices->first + (double)i || vertices->first < 0 || vertices->first > 1))
-      status = cvtm_source_fail(s, "vertices are not numbered in order from 0 or 1");
-    for (int k = 0; k < 2 && status == CVTM_OK; ++k) {
-      status = cvtm_source_value(s, CVTM_F64, &points[2 * i + k]);
-      if (status == CVTM_OK && !isfinite(points[2 * i + k]))
-        status = cvtm_source_fail(s, "a coordinate is not finite");
-    }
-    for (int64_t k = 0; k < attributes + markers && status == CVTM_OK; ++k)
-      status = cvtm_source_value(s, CVTM_F64, &ignored);
-  }
-  if (status != CVTM_OK) {
-    free(points);
-    return status;
-  }
-  vertices->points = points;
-  vertices->count = count;
-  return CVTM_OK;
+  vertices->points = malloc(2 * (size_t)(count + 1) * sizeof *vertices->points);
+  vertices->marker = malloc((size_t)(count + 1) * sizeof *vertices->marker);
+  cvtm_status status = vertices->points && vertices->marker ? CVTM_OK : cvtm_source_no_memory(s);
+  for (int64_t i = 0; i < count && status == CVTM_OK; ++i)
+    status = read_vertex(s, i, attributes, markers, vertices);
+  if (status != CVTM_OK)
+    cvtm_triangle_vertices_free(vertices);
+  else
+    vertices->count = count;
+  return status;
 }
 
 static cvtm_status read_triangle(cvtm_source *s, cvtm_builder *b, double first, int64_t nodes,
@@ -233,7 +263,7 @@ static cvtm_status read_ele(cvtm_source *s, cvtm_builder *b) {
   if (status != CVTM_OK) return status;
   for (int64_t i = 0; i < vertices.count && status == CVTM_OK; ++i)
     status = cvtm_builder_vertex(b, vertices.points[2 * i], vertices.points[2 * i + 1], 0);
-  free(vertices.points);
+  cvtm_triangle_vertices_free(&vertices);
   if (status == CVTM_OK) status = read_count(s, 0, INT32_MAX, "number of triangles", &count);
   if (status == CVTM_OK) status = read_count(s, 3, 6, "nodes of a triangle", &nodes);
   if (status == CVTM_OK) status = read_count(s, 0, 1000, "number of attributes", &attributes);
@@ -423,7 +453,7 @@ cvtm_status cvtm_triangle_read_graph(cvtm_source *s, cvtm_triangle_vertices *ver
     status = cvtm_triangle_read_vertices(s, &none);
     if (status == CVTM_OK && none.count > 0)
       status = cvtm_source_fail(s, "vertices are listed twice");
-    free(none.points);
+    cvtm_triangle_vertices_free(&none);
   }
   return status == CVTM_OK ? read_segments(s, vertices, ends, marker, count) : status;
 }
@@ -436,7 +466,7 @@ static cvtm_status read_polygons(cvtm_source *s, cvtm_ring_collector *c) {
   if (status == CVTM_OK) status = find_rings(&g, &vertices, c);
   free(g.end);
   free(marker);
-  free(vertices.points);
+  cvtm_triangle_vertices_free(&vertices);
   return status;
 }
 
@@ -445,6 +475,7 @@ static cvtm_status read_polygons(cvtm_source *s, cvtm_ring_collector *c) {
 static cvtm_status read_points(cvtm_source *source, cvtm_point_list *list) {
   cvtm_triangle_vertices found;
   CVTM_TRY(cvtm_triangle_read_vertices(source, &found));
+  free(found.marker);
   *list = (cvtm_point_list){.y_up = 1, .count = found.count, .points = found.points};
   return CVTM_OK;
 }
@@ -452,14 +483,17 @@ static cvtm_status read_points(cvtm_source *source, cvtm_point_list *list) {
 const cvtm_format cvtm_format_node = {
     .extension = "node",
     .help = "Triangle: vertices, with boundary markers",
-    .manual = "Markers are the tags of boundary groups, as in MSH.",
+    .manual =
+        "Markers are the tags of boundary groups, as in MSH, or those of a .poly file that is "
+        "meshed.",
     .properties = CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_HOLDS_VALUES | CVTM_USES_SETS,
     .write_mesh = write_node,
     .read_points = read_points};
 const cvtm_format cvtm_format_ele = {
     .extension = "ele",
     .help = "Triangle: triangles; the vertices are in the .node file",
-    .manual = "Attributes are the numbers of regions.",
+    .manual =
+        "Attributes are the numbers of regions, or those that a .poly file gives them (0: none).",
     .properties = CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER,
     .write_mesh = write_ele,
     .read_mesh = read_ele,

@@ -244,7 +244,8 @@ const char *cvtm_xml_attribute(const char **attributes, const char *name);
 
 /* The vertices of a file, numbered from 0 or from 1, in order. */
 typedef struct cvtm_triangle_vertices {
-  double *points; /* 2 * count, malloc'd */
+  double *points;  /* 2 * count, malloc'd */
+  int32_t *marker; /* per vertex, 0 where the file has none; malloc'd */
   int64_t count;
   double first; /* the number of the first vertex */
 } cvtm_triangle_vertices;
@@ -252,6 +253,7 @@ typedef struct cvtm_triangle_vertices {
 /* Reads a list of vertices: a header line, then a line for each vertex. On failure there is nothing
  * to free. */
 cvtm_status cvtm_triangle_read_vertices(cvtm_source *source, cvtm_triangle_vertices *vertices);
+void cvtm_triangle_vertices_free(cvtm_triangle_vertices *vertices);
 
 /* Reads the vertices and segments of a .poly file, or the vertices of its .node file and then the
  * segments. ends: 2 per segment, counted from 0; markers: one per segment, 0 where the file has
@@ -348,10 +350,11 @@ typedef struct cvtm_file_mesh {
       *edge_middle; /* per edge of the regions: the node in its middle; NULL: edges are straight */
   const double *value; /* vertex_count values, or NULL */
   const char *value_name;
-  const cvtm_regions *regions; /* or NULL */
-  const cvtm_file_sets *sets;  /* of grouped regions, for formats that need them, or NULL */
-  int ascii;                   /* nonzero: text where binary is the default */
-  int binary;                  /* nonzero: binary where text is the default */
+  const cvtm_regions *regions;        /* or NULL */
+  const cvtm_triangle_labels *labels; /* or NULL */
+  const cvtm_file_sets *sets;         /* of grouped regions, for formats that need them, or NULL */
+  int ascii;                          /* nonzero: text where binary is the default */
+  int binary;                         /* nonzero: binary where text is the default */
   cvtm_msh_version msh_version;
   cvtm_inp_elements inp_elements;
   cvtm_compression compression;

@@ -115,6 +115,50 @@ def test_bad_files(cvtmesh, text, names):
     cvtmesh.refused("mesh", "x.poly", "--min-angle", 20, "-o", "x.msh", code=3, names=names)
 
 
+@pytest.mark.parametrize("options", [["--size", 0.8], ["--min-angle", 30], ["--size", 0.8, "--element-order", 2]])
+def test_files_of_triangle_keep_attributes_and_markers(cvtmesh, options):
+    """Attributes that are no numbers of regions, parts without one, markers of vertices and segments."""
+    text = poly(SQUARES, SEGMENTS, regions=[(1, 1, 2.5), (15, 1, -4)]).replace("\n11 0\n1 1 2\n", "\n11 1\n1 1 2\n")
+    lines = text.splitlines()
+    lines[0] = "11 2 0 1"
+    for k in range(11):
+        lines[1 + k] += f" {[5, 0, 9, -8, 0, 0, 0, 0, 0, 0, 0][k]}"
+        lines[13 + k] += f" {[21, 22, 23, 0, 25, 1, -3, 0, 0, 0, 41][k]}"
+    cvtmesh.file("x.poly", "\n".join(lines) + "\n")
+    cvtmesh.call("mesh", "x.poly", *options, "-o", "y.node", "-o", "y.ele", "-o", "y.poly", "-o", "y.msh")
+    nodes, elements = ([line.split() for line in cvtmesh.read(f"y.{kind}").decode().splitlines()]
+                       for kind in ("node", "ele"))
+    points = np.array([row[1:3] for row in nodes[1:]], float)
+    corners = np.array([row[1:4] for row in elements[1:]], int) - 1
+    attributes = np.array([row[-1] for row in elements[1:]], float)
+    areas = areas_of(points, corners)
+    found = {value: areas[attributes == value].sum() for value in set(attributes)}
+    assert found == pytest.approx({2.5: 98, -4: 100, 0: 2})
+    markers = {tuple(p): int(row[-1]) for p, row in zip(points.tolist(), nodes[1:])}
+    assert [markers[p] for p in ((0, 0), (20, 0), (20, 10))] == [5, 9, -8]
+    for (x, y), marker in markers.items():
+        if y == 0 and x % 10 != 0:
+            assert marker == (21 if x < 10 else 22)
+        elif x == 20 and 0 < y < 10:
+            assert marker == 23
+        elif y == 10 and 10 < x < 20:
+            assert marker == 1
+        elif x == 10 and 0 < y < 10:
+            assert marker == -3
+    assert 41 in markers.values() and 0 in markers.values()
+    # The boundary, read again, gives the same.
+    again = cvtmesh.read("y.poly").decode()
+    assert " 2.5 -1\n" in again and " -4 -1\n" in again and " 0 -1\n" in again
+    cvtmesh.call("mesh", "y.poly", "--min-angle", 20, "-o", "z.ele", "-o", "z.node")
+    assert {float(line.split()[-1]) for line in cvtmesh.read("z.ele").decode().splitlines()[1:]} == {2.5, -4, 0}
+
+
+def test_a_region_without_a_number_takes_no_other_ones(cvtmesh):
+    text = poly(SQUARES, SEGMENTS, regions=[(1, 1, 0.5), (15, 1, 1)])
+    _, _, _, region, areas = mesh(cvtmesh, text, "--min-angle", 20)
+    assert {k: areas[region == k].sum() for k in set(region)} == pytest.approx({1: 100, 3: 98, 4: 2})
+
+
 def test_segments_that_cross_are_divided(cvtmesh):
     """As in Triangle. A long segment across everything: every crossing is a vertex on both segments."""
     _, points, lines, region, areas = mesh(cvtmesh, poly(SQUARES, SEGMENTS + [(1, 4)]), "--min-angle", 20)
