@@ -133,27 +133,54 @@ static cvtm_status take_labels(const char *path, const cvtm_image *image, int32_
   return CVTM_OK;
 }
 
-/* Refuses labels such as the grey levels of a photograph: if three or more labels meet at over a
- * quarter of the pixel corners, the contours have too many junctions. */
-static cvtm_status check_noise(const char *path, const cvtm_image *image, const int32_t *labels,
-                               cvtm_error *error) {
-  const int64_t w = image->width, h = image->height, squares = (w - 1) * (h - 1);
-  int64_t junctions = 0;
+/* What tells labels from noise. */
+typedef struct label_counts {
+  int64_t junctions; /* corners of pixels where three or more labels meet */
+  int64_t beside;    /* pixels inside the image beside another label */
+  int64_t alone;     /* pixels inside the image with another label than all eight around them */
+} label_counts;
+
+static label_counts count_labels(const int32_t *labels, int64_t w, int64_t h) {
+  label_counts n = {0, 0, 0};
   for (int64_t j = 0; j + 1 < h; ++j) {
     for (int64_t i = 0; i + 1 < w; ++i) {
-      const int32_t *p = labels + j * w + i, *q = p + w;
+      const int32_t *p = labels + j * w + i, *q = p + w, *o = p - w;
       const int repeated = (p[1] == p[0]) + (q[0] == p[0] || q[0] == p[1]) +
                            (q[1] == p[0] || q[1] == p[1] || q[1] == q[0]);
-      junctions += repeated < 2; /* three or four different labels */
+      n.junctions += repeated < 2; /* three or four different labels */
+      if (i == 0 || j == 0) continue;
+      const int sides = (p[1] == *p) + (p[-1] == *p) + (*q == *p) + (*o == *p);
+      n.beside += sides < 4;
+      n.alone += sides == 0 && q[1] != *p && q[-1] != *p && o[1] != *p && o[-1] != *p;
     }
   }
-  if (junctions * 4 <= squares || squares < 256) return CVTM_OK;
+  return n;
+}
+
+/* Refuses labels whose contours have too many junctions or specks: if three or more labels meet at
+ * over a quarter of the pixel corners, as in a photograph, or if over a tenth of the pixels beside
+ * other labels are alone, as in JPEG, with smoothed edges, or with salt and pepper. smallest: of
+ * the parts that are not dropped. */
+static cvtm_status check_noise(const char *path, const cvtm_image *image, const int32_t *labels,
+                               double smallest, cvtm_error *error) {
+  enum { LEAST_ALONE = 100 };
+  const int64_t w = image->width, h = image->height, squares = (w - 1) * (h - 1);
+  const label_counts n = count_labels(labels, w, h);
+  const int is_mixed = n.junctions * 4 > squares && squares >= 256;
+  const int is_specked = n.alone * 10 > n.beside && n.alone >= LEAST_ALONE && smallest <= 1;
+  if (!is_mixed && !is_specked) return CVTM_OK;
   int32_t most = 0;
   for (int64_t k = 0; k < w * h; ++k) most = labels[k] > most ? labels[k] : most;
+  if (is_mixed)
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "%s: at %.0f %% of the corners of pixels three or more of its %" PRId32
+                     " grey levels meet, so they are no regions: threshold the picture first",
+                     path, 100.0 * (double)n.junctions / (double)squares, most + 1);
   return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "%s: at %.0f %% of the corners of pixels three or more of its %" PRId32
-                   " grey levels meet, so they are no regions: threshold the picture first",
-                   path, 100.0 * (double)junctions / (double)squares, most + 1);
+                   "%s: %" PRId64 " pixels differ from all pixels around them, so its %" PRId32
+                   " grey levels are no regions: threshold the picture first, or drop specks by "
+                   "--domain-smallest",
+                   path, n.alone, most + 1);
 }
 
 /* Copies values of a periodic image to `wide`, continued by `margin` pixels on all sides. */
@@ -199,7 +226,7 @@ static cvtm_status trace_labels(const char *path, const cvtm_image *picture,
   int32_t *labels = malloc((size_t)picture->width * (size_t)picture->height * sizeof *labels);
   if (labels == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   cvtm_status status = take_labels(path, picture, labels, error);
-  if (status == CVTM_OK) status = check_noise(path, picture, labels, error);
+  if (status == CVTM_OK) status = check_noise(path, picture, labels, settings->smallest, error);
   if (status == CVTM_OK)
     status =
         cvtm_contour_of_labels(labels, picture->width, picture->height, settings, contour, error);

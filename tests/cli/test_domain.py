@@ -370,6 +370,13 @@ def test_labels_without_regions(cvtmesh):
     cvtmesh.file("noisy.pgm", pgm_bytes(noisy.astype(np.uint8)))
     cvtmesh.refused("run", "noisy.pgm", "-n", 900, "--domain", "labels=noisy.pgm", "-o", "no.msh", code=3,
                     names=["noisy.pgm", "grey levels", "threshold the picture"])
+    x, y = np.meshgrid(np.arange(160) + 0.5, np.arange(120) + 0.5)
+    smooth = 40 + 150 * np.clip(np.hypot(x - 80, y - 60) - 40 + 0.5, 0, 1)  # two labels, smoothed edge
+    rough = np.where(rng.random(labels.shape) < 0.05, rng.integers(0, 255, labels.shape), labels)
+    for picture in smooth, rough:
+        cvtmesh.file("two.pgm", pgm_bytes(picture.astype(np.uint8)))
+        cvtmesh.refused("run", "two.pgm", "-n", 900, "--domain", "labels=two.pgm", "-o", "no.msh", code=3,
+                        names=["two.pgm", "grey levels", "threshold the picture"])
     specks = np.where(rng.random(labels.shape) < 0.01, 255, labels)
     cvtmesh.file("specks.pgm", pgm_bytes(specks.astype(np.uint8)))
     cvtmesh.call("run", "specks.pgm", "-n", 6000, "--domain", "labels=specks.pgm", "--domain-smallest", 9,
