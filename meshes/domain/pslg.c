@@ -7,6 +7,7 @@
 #include "meshes/delaunay/constraints.h"
 #include "meshes/delaunay/grid.h"
 #include "meshes/domain/pslg.h"
+#include "meshes/domain/plane_parts.h"
 #include "meshes/domain/shape_crossings.h"
 #include "meshes/elements/twins.h"
 #include "meshes/formats/formats.h"
@@ -17,163 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Parts of the plane ---- */
-
-/* The constrained triangulation of the convex hull, and the parts into which segments divide it. */
-typedef struct plane_parts {
-  cvtm_mesh mesh;      /* mirrored, because y is up here */
-  cvtm_regions edges;  /* the segments */
-  int32_t *source;     /* per vertex: the point that it was */
-  cvtm_scratch memory; /* owns the next arrays */
-  int64_t *twin;       /* as cvtm_find_twins gives them */
-  int64_t *face;       /* per segment: its half-edge */
-  int64_t *stack;      /* memory for all half-edges */
-  int32_t *segment;    /* per half-edge: its segment; -1: none */
-  int32_t *part;       /* per triangle: the number of its part */
-  int32_t *region; /* per part: 0 if it extends to the hull without crossing a segment; else -1, to
-                      be replaced by the caller */
-  int32_t part_count;
-} plane_parts;
-
-static void plane_parts_free(plane_parts *p) {
-  cvtm_mesh_free(&p->mesh);
-  cvtm_regions_free(&p->edges);
-  free(p->source);
-  cvtm_scratch_free(&p->memory);
-  *p = (plane_parts){0};
-}
-
-/* Triangulates with region 1 on both sides of all segments, so that no triangle is dropped. The
- * triangulation is mirrored, because y is up. */
-static cvtm_status triangulate(double *points, int64_t count, int32_t *segments,
-                               int64_t segment_count, plane_parts *p, cvtm_error *error) {
-  const size_t edges = (size_t)segment_count;
-  int32_t *ones = malloc((edges + 1) * sizeof *ones);
-  if (ones == NULL) return cvtm_no_memory(error, "the segments");
-  for (size_t e = 0; e < edges; ++e) ones[e] = 1;
-  const cvtm_boundary all = {.vertex_count = count,
-                             .points = points,
-                             .edge_count = segment_count,
-                             .edges = segments,
-                             .left = ones,
-                             .right = ones};
-  const cvtm_status status =
-      cvtm_constrained_delaunay(points, count, &all, &p->mesh, &p->edges, &p->source, error);
-  free(ones);
-  return status;
-}
-
-static cvtm_status find_neighbours(plane_parts *p, cvtm_error *error) {
-  const size_t halves = 3 * (size_t)p->mesh.triangle_count;
-  p->twin = cvtm_scratch_take(&p->memory, halves, sizeof *p->twin);
-  p->face = cvtm_scratch_take(&p->memory, (size_t)p->edges.edge_count, sizeof *p->face);
-  p->stack = cvtm_scratch_take(&p->memory, halves, sizeof *p->stack);
-  p->segment = cvtm_scratch_take(&p->memory, halves, sizeof *p->segment);
-  p->part = cvtm_scratch_take(&p->memory, halves, sizeof *p->part);
-  p->region = cvtm_scratch_take(&p->memory, halves, sizeof *p->region);
-  if (p->memory.failed || !cvtm_find_edge_faces(p->mesh.triangles, p->mesh.triangle_count,
-                                                p->mesh.vertex_count, &p->edges, p->face))
-    return cvtm_no_memory(error, "the segments");
-  const cvtm_status status = cvtm_find_twins(p->mesh.triangles, p->mesh.triangle_count,
-                                             p->mesh.vertex_count, p->twin, NULL, error);
-  for (size_t h = 0; h < halves; ++h) p->segment[h] = -1;
-  for (int64_t e = 0; e < p->edges.edge_count && status == CVTM_OK; ++e) {
-    p->segment[p->face[e]] = (int32_t)e;
-    if (p->twin[p->face[e]] >= 0) p->segment[p->twin[p->face[e]]] = (int32_t)e;
-  }
-  return status;
-}
-
-/* Numbers the parts; a part that extends to the hull without crossing a segment is outside. */
-static cvtm_status find_parts(plane_parts *p, cvtm_error *error) {
-  const int64_t triangles = p->mesh.triangle_count;
-  uint8_t *is_open = cvtm_scratch_take(&p->memory, (size_t)triangles, 1);
-  if (p->memory.failed) return cvtm_no_memory(error, "the segments");
-  p->part_count = cvtm_find_parts(triangles, p->twin, p->segment, p->part, is_open, p->stack);
-  for (int32_t k = 0; k < p->part_count; ++k) p->region[k] = is_open[k] ? 0 : -1;
-  return CVTM_OK;
-}
-
-static int32_t region_of(const plane_parts *p, int64_t half) {
-  return half < 0 ? 0 : p->region[p->part[half / 3]];
-}
-
-/* Adds the points inside that are on no segment. */
-static void list_lone_points(const double *points, const plane_parts *p, int32_t *number,
-                             cvtm_boundary *b) {
-  for (int64_t h = 0; h < 3 * p->mesh.triangle_count; ++h) {
-    const int32_t v = p->mesh.triangles[h];
-    if (number[v] >= 0 || region_of(p, h) == 0) continue;
-    number[v] = (int32_t)b->vertex_count;
-    memcpy(b->points + 2 * b->vertex_count, points + 2 * (int64_t)p->source[v],
-           2 * sizeof *b->points);
-    b->corner[b->vertex_count++] = 1;
-  }
-}
-
-/* Nonzero for a segment between two points that stays although the same region is on both sides. */
-typedef int (*crack_test)(const void *context, int32_t a, int32_t b);
-
-static int is_any(const void *context, int32_t a, int32_t b) {
-  (void)context;
-  (void)a;
-  (void)b;
-  return 1;
-}
-
-/* Lists the segments beside a region other than 0, and their ends, which are all corners. is_crack:
- * NULL: no segments with the same region on both sides, and no points inside that are on no
- * segment. */
-static cvtm_status plane_parts_boundary(const double *points, const plane_parts *p,
-                                        crack_test is_crack, const void *context, cvtm_boundary *b,
-                                        cvtm_error *error) {
-  const size_t n = (size_t)p->mesh.vertex_count, edges = (size_t)p->edges.edge_count + 1;
-  int32_t *number = malloc(n * sizeof *number);
-  *b = (cvtm_boundary){.points = malloc(2 * n * sizeof *b->points),
-                       .corner = malloc(n),
-                       .edges = malloc(2 * edges * sizeof *b->edges),
-                       .left = malloc(edges * sizeof *b->left),
-                       .right = malloc(edges * sizeof *b->right)};
-  if (!number || !b->points || !b->corner || !b->edges || !b->left || !b->right) {
-    free(number);
-    return cvtm_no_memory(error, "the segments");
-  }
-  for (size_t v = 0; v < n; ++v) number[v] = -1;
-  for (int64_t e = 0; e < p->edges.edge_count; ++e) {
-    /* Exchanges left and right to undo the mirroring. */
-    const int32_t right = region_of(p, p->face[e]), left = region_of(p, p->twin[p->face[e]]);
-    const int32_t *ends = p->edges.edges + 2 * e;
-    if (left == right && (left == 0 || is_crack == NULL ||
-                          !is_crack(context, p->source[ends[0]], p->source[ends[1]])))
-      continue;
-    for (int i = 0; i < 2; ++i) {
-      const int32_t v = ends[i];
-      if (number[v] < 0) {
-        number[v] = (int32_t)b->vertex_count;
-        memcpy(b->points + 2 * b->vertex_count, points + 2 * (int64_t)p->source[v],
-               2 * sizeof *b->points);
-        b->corner[b->vertex_count++] = 1;
-      }
-      b->edges[2 * b->edge_count + i] = number[v];
-    }
-    b->left[b->edge_count] = left;
-    b->right[b->edge_count++] = right;
-  }
-  if (is_crack != NULL) list_lone_points(points, p, number, b);
-  free(number);
-  return CVTM_OK;
-}
-
-/* Triangulates segments (2 * segment_count points), which may share end points or touch, but not
- * cross (CVTM_ERROR_INPUT). The caller frees the result, also on failure. */
-static cvtm_status plane_parts_create(double *points, int64_t count, int32_t *segments,
-                                      int64_t segment_count, plane_parts *p, cvtm_error *error) {
-  *p = (plane_parts){0};
-  CVTM_TRY(triangulate(points, count, segments, segment_count, p, error));
-  CVTM_TRY(find_neighbours(p, error));
-  return find_parts(p, error);
-}
 
 /* ---- Shapes with common edges, or with names ---- */
 
@@ -309,7 +153,7 @@ static cvtm_status make_edges(const cvtm_ring_collector *c, edge_list *l, cvtm_e
 
 typedef struct coverer {
   const edge_list *edges;
-  const plane_parts *parts;
+  const cvtm_plane_parts *parts;
   int32_t *from;    /* per part: the neighbouring part on the path to the outside; -1: the part is
                        outside */
   int64_t *through; /* per part: the segment between the part and `from`; -1: the part is outside */
@@ -326,12 +170,12 @@ static int64_t segment_between(const edge_list *l, int32_t a, int32_t b) {
 }
 
 static int64_t segment_at(const coverer *c, int64_t half) {
-  const plane_parts *p = c->parts;
+  const cvtm_plane_parts *p = c->parts;
   return segment_between(c->edges, p->source[p->mesh.triangles[half]],
                          p->source[p->mesh.triangles[cvtm_half_after(half)]]);
 }
 
-/* A crack_test: nonzero if a line passes. */
+/* A cvtm_crack_test: nonzero if a line passes. */
 static int is_of_line(const void *context, int32_t a, int32_t b) {
   const edge_list *l = context;
   const int64_t segment = segment_between(l, a, b);
@@ -341,7 +185,7 @@ static int is_of_line(const void *context, int32_t a, int32_t b) {
 /* Enters the part on the other side of a half-edge, if it was not visited. Returns 0 if the segment
  * between the parts is unknown. */
 static int enter_part(coverer *c, int32_t from, int64_t half, int64_t *tail) {
-  const plane_parts *p = c->parts;
+  const cvtm_plane_parts *p = c->parts;
   const int32_t part = p->part[half / 3];
   const int64_t through = p->segment[half] >= 0 ? segment_at(c, half) : -1;
   if (c->reached[part]) return 1;
@@ -353,7 +197,7 @@ static int enter_part(coverer *c, int32_t from, int64_t half, int64_t *tail) {
 }
 
 /* Lists the half-edges on the border of each part; those of part k are list[begin[k]], ... . */
-static void list_borders(const plane_parts *p, int64_t *begin, int64_t *list) {
+static void list_borders(const cvtm_plane_parts *p, int64_t *begin, int64_t *list) {
   const int64_t halves = 3 * p->mesh.triangle_count;
   for (int32_t k = 0; k <= p->part_count; ++k) begin[k] = 0;
   for (int64_t h = 0; h < halves; ++h) begin[p->part[h / 3] + 1] += p->segment[h] >= 0;
@@ -367,7 +211,7 @@ static void list_borders(const plane_parts *p, int64_t *begin, int64_t *list) {
 /* Visits the parts from the outside inwards. Returns -1, or the part that could not be entered. */
 static int32_t reach_parts(coverer *c, const int64_t *begin, const int64_t *list,
                            int64_t list_count) {
-  const plane_parts *p = c->parts;
+  const cvtm_plane_parts *p = c->parts;
   int64_t tail = 0;
   for (int64_t h = 0; h < 3 * p->mesh.triangle_count; ++h)
     if (p->twin[h] < 0 && !enter_part(c, -1, h, &tail)) return p->part[h / 3];
@@ -401,7 +245,7 @@ static int32_t toggle_shapes(coverer *c, int32_t part) {
 
 /* Sets the region of each part to that of the shape that covers it. region: per shape. */
 static cvtm_status cover_parts(const edge_list *l, const int32_t *region, int64_t shapes,
-                               plane_parts *p, cvtm_error *error) {
+                               cvtm_plane_parts *p, cvtm_error *error) {
   const size_t parts = (size_t)p->part_count, halves = 3 * (size_t)p->mesh.triangle_count;
   cvtm_scratch memory = {0};
   coverer c = {l,
@@ -532,18 +376,19 @@ static cvtm_status number_regions(const cvtm_ring_collector *c, int32_t *region,
 
 static cvtm_status divide_by_shapes(const cvtm_ring_collector *c, const edge_list *l,
                                     cvtm_pslg *made, cvtm_error *error) {
-  plane_parts parts = {0};
+  cvtm_plane_parts parts = {0};
   int32_t *region = malloc((size_t)c->shape_count * sizeof *region);
   cvtm_status status = region != NULL ? number_regions(c, region, made, error)
                                       : cvtm_no_memory(error, "the regions");
   if (status == CVTM_OK)
-    status = plane_parts_create(l->points, l->count, l->segments, l->segment_count, &parts, error);
+    status =
+        cvtm_plane_parts_create(l->points, l->count, l->segments, l->segment_count, &parts, error);
   if (status == CVTM_OK)
     status = cover_parts(l, region, c->shape_count + c->line_count, &parts, error);
   if (status == CVTM_OK)
-    status = plane_parts_boundary(l->points, &parts, c->line_count > 0 ? is_of_line : NULL, l,
-                                  &made->boundary, error);
-  plane_parts_free(&parts);
+    status = cvtm_plane_parts_boundary(l->points, &parts, c->line_count > 0 ? is_of_line : NULL, l,
+                                       &made->boundary, error);
+  cvtm_plane_parts_free(&parts);
   free(region);
   return status;
 }
@@ -764,7 +609,7 @@ static cvtm_status read_graph(graph *g) {
 }
 
 /* The part of the plane that contains a point; -1: none. */
-static int32_t part_at(const plane_parts *p, const marker *at) {
+static int32_t part_at(const cvtm_plane_parts *p, const marker *at) {
   const double x = at->x, y = at->y;
   for (int64_t t = 0; t < p->mesh.triangle_count; ++t) {
     int inside = 1;
@@ -796,7 +641,7 @@ static int32_t number_marked(const graph *g, uint8_t *taken, int32_t *number) {
   return last;
 }
 
-static cvtm_status mark_parts(const graph *g, const int32_t *number, plane_parts *p,
+static cvtm_status mark_parts(const graph *g, const int32_t *number, cvtm_plane_parts *p,
                               cvtm_pslg *made, cvtm_error *error) {
   for (int64_t k = 0; k < g->region_count; ++k) {
     const marker *at = &g->regions[k];
@@ -813,7 +658,7 @@ static cvtm_status mark_parts(const graph *g, const int32_t *number, plane_parts
   return CVTM_OK;
 }
 
-static cvtm_status number_parts(const graph *g, plane_parts *p, cvtm_pslg *made,
+static cvtm_status number_parts(const graph *g, cvtm_plane_parts *p, cvtm_pslg *made,
                                 cvtm_error *error) {
   const size_t regions = (size_t)g->region_count + 1;
   int32_t inside = 0, holes = 0;
@@ -928,24 +773,32 @@ static cvtm_status divide_segments(graph *g, cvtm_error *error) {
   return status;
 }
 
+static int is_any(const void *context, int32_t a, int32_t b) {
+  (void)context;
+  (void)a;
+  (void)b;
+  return 1;
+}
+
 static cvtm_status divide_plane(graph *g, cvtm_pslg *made, cvtm_error *error) {
-  plane_parts p;
+  cvtm_plane_parts p;
   cvtm_error first = {CVTM_OK, ""};
-  cvtm_status status = plane_parts_create(g->vertices.points, g->vertices.count, g->ends,
-                                          g->segment_count, &p, &first);
+  cvtm_status status = cvtm_plane_parts_create(g->vertices.points, g->vertices.count, g->ends,
+                                               g->segment_count, &p, &first);
   if (status == CVTM_ERROR_INPUT) {
-    plane_parts_free(&p);
+    cvtm_plane_parts_free(&p);
     status = divide_segments(g, error);
     if (status == CVTM_OK)
-      status = plane_parts_create(g->vertices.points, g->vertices.count, g->ends, g->segment_count,
-                                  &p, error);
+      status = cvtm_plane_parts_create(g->vertices.points, g->vertices.count, g->ends,
+                                       g->segment_count, &p, error);
   } else if (status != CVTM_OK && error != NULL) {
     *error = first;
   }
   if (status == CVTM_OK) status = number_parts(g, &p, made, error);
   if (status == CVTM_OK)
-    status = plane_parts_boundary(g->vertices.points, &p, is_any, NULL, &made->boundary, error);
-  plane_parts_free(&p);
+    status =
+        cvtm_plane_parts_boundary(g->vertices.points, &p, is_any, NULL, &made->boundary, error);
+  cvtm_plane_parts_free(&p);
   return status;
 }
 
