@@ -70,9 +70,10 @@ typedef struct cvtm_region_name {
  * called region-N. The groups of edges are: interface-A-B between two regions, with their names in
  * the order of their numbers (N in place of region-N); left, right, bottom and top for edges on the
  * sides of the image, seen with y up, within half a pixel of a side or, if the image is periodic,
- * exactly on it; hole-1, hole-2, ... around holes; outer for the remaining boundary. Curves are
- * renumbered so that each belongs to one group, and edges are reordered accordingly. Replaces
- * earlier groups. Fails with CVTM_ERROR_MEMORY; then *regions is unchanged. */
+ * exactly on it; hole-1, hole-2, ... around holes; outer for the remaining boundary; where a region
+ * has such a name, -side follows. Curves are renumbered so that each belongs to one group, and
+ * edges are reordered accordingly. Replaces earlier groups. Fails with CVTM_ERROR_MEMORY; then
+ * *regions is unchanged. */
 cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
                                const cvtm_region_name *names, int64_t name_count,
                                cvtm_regions *regions, cvtm_error *error);

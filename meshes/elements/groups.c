@@ -253,6 +253,22 @@ static int32_t *take_edges(const grouping *g, const label *labels, int32_t label
   return edges;
 }
 
+/* meshio and others keep the names of regions and of groups of edges in one list: appends `-side`
+ * to the name of a group that is also given to a region. */
+static void tell_apart(const grouping *g, cvtm_group *lines, int32_t count) {
+  static const char ending[] = "-side";
+  for (int32_t k = 0; k < count; ++k) {
+    char *name = lines[k].name;
+    int is_taken = 0;
+    if (strncmp(name, "interface-", 10) == 0) continue;
+    for (int64_t r = 0; r < g->name_count && !is_taken; ++r)
+      is_taken = strcmp(g->names[r].name, name) == 0;
+    const size_t length = strlen(name);
+    if (is_taken && length + sizeof ending <= sizeof lines[k].name)
+      memcpy(name + length, ending, sizeof ending);
+  }
+}
+
 static int replace_groups(const grouping *g, label *labels, cvtm_regions *r) {
   const int32_t lines = list_labels(g, labels);
   const int32_t areas = list_areas(g, NULL);
@@ -272,6 +288,7 @@ static int replace_groups(const grouping *g, label *labels, cvtm_regions *r) {
     name_lines(g, &labels[k], &line_groups[k]);
   }
   list_areas(g, area_groups);
+  tell_apart(g, line_groups, lines);
   free(r->edges);
   free(r->group);
   free(r->line_groups);

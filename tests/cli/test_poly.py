@@ -218,6 +218,14 @@ def test_features_are_regions(cvtmesh):
     assert "interface-St_Louis-Town" in names and "hole-1" in names
 
 
+def test_a_region_and_a_side_with_the_same_name(cvtmesh):
+    mesh(cvtmesh, collection(({"name": "left"}, box(0, 0, 4, 4)), ({"name": "b"}, box(4, 0, 4, 4))), "--size", 1,
+         name="x.geojson")
+    found = meshio.read(cvtmesh.path("x.msh")).field_data
+    assert found["left"][1] == 2 and found["left-side"][1] == 1
+    assert set(found) == {"left", "b", "left-side", "right", "top", "bottom", "interface-left-b"}
+
+
 def test_features_are_regions_of_a_picture(cvtmesh):
     """y down: the regions are where rows and columns of the picture are."""
     cvtmesh.file("grey.pgm", pgm_bytes(np.full((15, 25), 128)))
@@ -350,6 +358,33 @@ def test_elements_of_inp_and_names_of_boundaries(cvtmesh):
                              ("lid=a", 3, "no part 'lid'"), ("6=left", 3, "called 'left'")):
         cvtmesh.refused("mesh", "b.poly", "--size", 1, "--boundary-name", word, "-o", "no.msh", code=code,
                         names=["--boundary-name", said])
+
+
+def test_boundaries_in_scikit_fem(cvtmesh):
+    """By the lines of docs/howto/outlines.md all files have the same boundaries."""
+    pytest.importorskip("skfem")
+    from skfem.io.meshio import from_meshio
+    rings = [box(0, 0, 9, 6), box(2, 2, 2, 1)]
+    cvtmesh.file("x.geojson", json.dumps({"type": "Polygon", "coordinates": [r + r[:1] for r in rings]}))
+    cvtmesh.call("mesh", "x.geojson", "--size", 0.8, "-o", "x.msh", "-o", "x.inp", "-o", "x.vtu")
+
+    def places(mesh, facets):
+        return {tuple(p) for p in mesh.p[:, mesh.facets[:, facets]].mean(axis=1).round(9).T.tolist()}
+
+    found = from_meshio(meshio.read(cvtmesh.path("x.msh")))
+    wanted = {name: places(found, facets) for name, facets in found.boundaries.items()}
+    assert set(wanted) == {"left", "right", "bottom", "top", "hole-1"}
+    file = meshio.read(cvtmesh.path("x.inp"))
+    found = from_meshio(file)
+    edges = found.boundary_facets()
+    for name, nodes in file.point_sets.items():
+        assert places(found, edges[np.isin(found.facets[:, edges], nodes).all(axis=0)]) == wanted[name]
+    file = meshio.read(cvtmesh.path("x.vtu"))
+    file.cell_data_to_sets("boundary")
+    found = from_meshio(file)
+    for k, name in enumerate(meshio.read(cvtmesh.path("x.msh")).field_data, 1):
+        if name in wanted:
+            assert places(found, found.boundaries[f"set-boundary-{k}"]) == wanted[name]
 
 
 def test_bad_markers(cvtmesh):
